@@ -1,0 +1,120 @@
+#pragma once
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace firn {
+
+// What the caller should do about a failure. A code names the remedy, not the culprit.
+enum class Code {
+  kOk,
+  kInvalid,      // mend the request or the configuration; repeating it will not help
+  kNotFound,     // it is not there; make it, or look elsewhere
+  kConflict,     // somebody else was first; read again, then decide
+  kUnavailable,  // nothing was done; try later, or elsewhere
+  kUnknown,      // it may or may not have been done; read back before anything else
+  kExhausted,    // there is no more of it, and waiting will not bring more
+  kCorrupt,      // the data cannot be trusted; an operator has to look
+  kDenied,       // not permitted; mend credentials or file modes
+  kInternal,     // a defect of this program
+};
+
+std::string_view CodeName(Code code);
+
+// The outcome of an operation: success, or a code and a sentence.
+// Thread-compatible, cheap to move. An ok status carries no message.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  bool ok() const { return code_ == Code::kOk; }
+  Code code() const { return code_; }
+  const std::string& message() const { return message_; }
+
+  // The same failure with "context: " put in front, as it climbs. Leaves an ok status alone.
+  Status WithContext(std::string_view context) &&;
+  Status WithContext(std::string_view context) const&;
+
+  // "ok", or "<code name>: <message>".
+  std::string ToString() const;
+
+  friend bool operator==(const Status&, const Status&) = default;
+
+ private:
+  Code code_ = Code::kOk;
+  std::string message_;
+};
+
+std::ostream& operator<<(std::ostream& out, const Status& status);
+
+inline Status Invalid(std::string message) { return {Code::kInvalid, std::move(message)}; }
+inline Status NotFound(std::string message) { return {Code::kNotFound, std::move(message)}; }
+inline Status Conflict(std::string message) { return {Code::kConflict, std::move(message)}; }
+inline Status Unavailable(std::string message) { return {Code::kUnavailable, std::move(message)}; }
+inline Status Unknown(std::string message) { return {Code::kUnknown, std::move(message)}; }
+inline Status Exhausted(std::string message) { return {Code::kExhausted, std::move(message)}; }
+inline Status Corrupt(std::string message) { return {Code::kCorrupt, std::move(message)}; }
+inline Status Denied(std::string message) { return {Code::kDenied, std::move(message)}; }
+inline Status Internal(std::string message) { return {Code::kInternal, std::move(message)}; }
+
+// Ends the process with a sentence. Invariants are checked in release builds too: a server that
+// does not know its own state must not issue.
+[[noreturn]] void Die(std::string_view why);
+
+// A value or the status that explains its absence. Never holds an ok status without a value.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value)
+      : state_(std::in_place_index<1>, std::move(value)) {}  // NOLINT: a value is a result
+  Result(Status status)
+      : state_(std::in_place_index<0>, std::move(status)) {  // NOLINT: so is a failure
+    if (std::get<0>(state_).ok()) Die("a Result was made from an ok Status without a value");
+  }
+
+  bool ok() const { return state_.index() == 1; }
+  Code code() const { return ok() ? Code::kOk : std::get<0>(state_).code(); }
+  Status status() const { return ok() ? Status() : std::get<0>(state_); }
+
+  // The value; ends the process when there is none.
+  T& value() & { return Checked(); }
+  const T& value() const& { return const_cast<Result*>(this)->Checked(); }
+  T&& value() && { return std::move(Checked()); }
+  T value_or(T other) const& { return ok() ? std::get<1>(state_) : std::move(other); }
+
+  T& operator*() & { return Checked(); }
+  const T& operator*() const& { return const_cast<Result*>(this)->Checked(); }
+  T&& operator*() && { return std::move(Checked()); }
+  T* operator->() { return &Checked(); }
+  const T* operator->() const { return &const_cast<Result*>(this)->Checked(); }
+
+ private:
+  T& Checked() {
+    if (!ok()) Die(std::get<0>(state_).ToString());
+    return std::get<1>(state_);
+  }
+
+  std::variant<Status, T> state_;
+};
+
+}  // namespace firn
+
+// FIRN_TRY(expr): returns the failure of a Status expression to the caller.
+#define FIRN_TRY(expr)                                                              \
+  do {                                                                              \
+    if (::firn::Status firn_status = (expr); !firn_status.ok()) return firn_status; \
+  } while (false)
+
+// FIRN_ASSIGN(auto x, expr): x from a Result expression, or its failure returned to the caller.
+#define FIRN_ASSIGN(lhs, expr) FIRN_ASSIGN_IMPL(FIRN_CONCAT(firn_result_, __LINE__), lhs, expr)
+#define FIRN_ASSIGN_IMPL(result, lhs, expr) \
+  auto result = (expr);                     \
+  if (!result.ok()) return result.status(); \
+  lhs = std::move(result).value()
+#define FIRN_CONCAT(a, b) FIRN_CONCAT_IMPL(a, b)
+#define FIRN_CONCAT_IMPL(a, b) a##b

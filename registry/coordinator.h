@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "common/units.h"
+
+namespace firn {
+
+// The narrow seam to whatever keeps the cluster's nodes: ZooKeeper, a directory, memory.
+//
+// A tree of nodes with small data and a version each; writes are guarded by versions and applied
+// one after another. Nothing else is assumed: no clock, no lease.
+//
+// Threads: owned by one control thread. Every verb is called there and returns at once; every
+// answer, notice and session event is delivered inside Dispatch(), on that thread, never inside
+// the verb that asked. So the code above needs no lock.
+//
+// Outcomes are three: done, not done, and Code::kUnknown, which says that a write may have been
+// applied, or may still be. Every request is answered exactly once, within the implementation's
+// own time limit, also when the connection is gone; the destructor drops what is unanswered.
+
+struct NodeStat {
+  int64_t version = 0;          // counts sets since the creation
+  int64_t created_zxid = 0;     // names this very creation: another node of the name has another
+  WallMs modified;              // the registry's own clock, where there is one
+  int64_t ephemeral_owner = 0;  // session that the node dies with; 0: persistent
+
+  friend bool operator==(const NodeStat&, const NodeStat&) = default;
+};
+
+struct Node {
+  std::string data;
+  NodeStat stat;
+};
+
+enum class Lifetime { kPersistent, kEphemeral };
+
+// One step of a multi.
+struct Write {
+  enum class Kind { kCheck, kCreate, kSet, kErase };
+  static constexpr int64_t kAnyVersion = -1;
+
+  static Write Check(std::string path, int64_t version) {
+    return {Kind::kCheck, std::move(path), {}, version, Lifetime::kPersistent};
+  }
+  static Write Create(std::string path, std::string data, Lifetime lifetime) {
+    return {Kind::kCreate, std::move(path), std::move(data), kAnyVersion, lifetime};
+  }
+  static Write Set(std::string path, std::string data, int64_t version) {
+    return {Kind::kSet, std::move(path), std::move(data), version, Lifetime::kPersistent};
+  }
+  static Write Erase(std::string path, int64_t version) {
+    return {Kind::kErase, std::move(path), {}, version, Lifetime::kPersistent};
+  }
+
+  Kind kind;
+  std::string path;
+  std::string data;
+  int64_t version;
+  Lifetime lifetime;
+};
+
+// What became of a multi. With ok, `stats` has one entry a write, in order (those of a check or an
+// erase are empty). Refused by the tree: `failed` is the index of the write that did not apply, the
+// code says why (kConflict: version differs, or it exists already, or has children; kNotFound: no
+// such node or parent), and nothing of the multi was done. With kUnknown, nothing is known.
+struct WriteOutcome {
+  Status status;
+  int failed = -1;
+  std::vector<NodeStat> stats;
+};
+
+// A session's life as its owner needs to know it. A new session after an expiry is opened by the
+// coordinator itself; ephemeral nodes of the old one are gone or going.
+struct SessionEvent {
+  enum class Kind { kConnected, kDisconnected, kExpired, kDenied };
+  Kind kind;
+  int64_t session = 0;  // with kConnected: what NodeStat::ephemeral_owner will say
+};
+
+class Coordinator {
+ public:
+  using ReadDone = std::function<void(Result<Node>)>;
+  using ListDone = std::function<void(Result<std::vector<std::string>>)>;
+  using SyncDone = std::function<void(Status)>;
+  using WriteDone = std::function<void(WriteOutcome)>;
+  // Called once: something about the node has changed since the read that left the watch, or the
+  // watch was lost. Carries no news itself: read again.
+  using Changed = std::function<void()>;
+
+  virtual ~Coordinator() = default;
+
+  // A node's data and stat. kNotFound: it is not there (the watch then waits for its creation).
+  virtual void Read(const std::string& path, ReadDone done, Changed changed = {}) = 0;
+
+  // Names of the children, sorted.
+  virtual void List(const std::string& path, ListDone done, Changed changed = {}) = 0;
+
+  // Reads after an ok answer see every write that was acknowledged to anybody before the call.
+  virtual void Sync(const std::string& path, SyncDone done) = 0;
+
+  // All of the writes or none.
+  virtual void Multi(std::vector<Write> writes, WriteDone done) = 0;
+
+  // Where session events go. Set before the first Dispatch; the current state is told at once.
+  virtual void OnSession(std::function<void(SessionEvent)> handler) = 0;
+
+  // The session that ephemeral nodes made now would belong to; 0 while there is none.
+  virtual int64_t session() const = 0;
+
+  // Delivers what has arrived; waits up to `wait` for something when nothing has. Returns how many
+  // answers, notices and events were delivered.
+  virtual int Dispatch(Milliseconds wait) = 0;
+
+  // Makes a Dispatch that waits return. The only verb that any thread may call.
+  virtual void Wake() = 0;
+};
+
+}  // namespace firn

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <atomic>
+
+#include "common/clock.h"
+
+namespace firn {
+
+// A clock that stands still until a test moves it. Thread-safe.
+class VirtualClock final : public Clock {
+ public:
+  explicit VirtualClock(WallMs wall, BootMs boot = BootMs(1'000'000))
+      : wall_ms_(wall.ms()), boot_ms_(boot.ms()) {}
+
+  WallMs Wall() const override { return WallMs(wall_ms_.load()); }
+  BootMs Boot() const override { return BootMs(boot_ms_.load()); }
+
+  // Time passes: both clocks move.
+  void Advance(Milliseconds d) {
+    boot_ms_ += d.count();
+    wall_ms_ += d.count();
+  }
+
+  // Somebody sets the wall clock; the boot clock does not notice.
+  void StepWall(Milliseconds d) { wall_ms_ += d.count(); }
+
+ private:
+  std::atomic<int64_t> wall_ms_;
+  std::atomic<int64_t> boot_ms_;
+};
+
+}  // namespace firn
