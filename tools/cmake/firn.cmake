@@ -2,6 +2,7 @@
 # warnings as errors on our own code only, sanitizers for everything.
 
 include(GNUInstallDirs)
+set(FIRN_INCLUDE_DIR ${CMAKE_INSTALL_INCLUDEDIR}/firn)
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -22,6 +23,13 @@ if(FIRN_SANITIZE)
   add_link_options(-fsanitize=${FIRN_SANITIZE})
 endif()
 
+if(FIRN_LIBFUZZER)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "FIRN_LIBFUZZER needs clang: configure with CC=clang CXX=clang++")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 find_package(Threads REQUIRED)
 
 # Linked by our own code, never by generated or foreign code.
@@ -29,15 +37,26 @@ add_library(firn_warnings INTERFACE)
 target_compile_options(firn_warnings INTERFACE
   -Wall -Wextra -Werror -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor
   -Wold-style-cast -Woverloaded-virtual -Wcast-qual -Wextra-semi -Wundef -Wvla
-  -Wimplicit-fallthrough -Wduplicated-cond -Wlogical-op -Wmissing-declarations)
-# g++ 12 reports these inside its own string and variant code once sanitizers or -O2 change inlining.
-target_compile_options(firn_warnings INTERFACE
-  -Wno-error=maybe-uninitialized -Wno-error=restrict -Wno-error=stringop-overflow)
+  -Wimplicit-fallthrough -Wmissing-declarations)
+# The last three are reported by g++ 12 inside its own string and variant code once sanitizers or
+# -O2 change inlining.
+target_compile_options(firn_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:
+  -Wduplicated-cond -Wlogical-op
+  -Wno-error=maybe-uninitialized -Wno-error=restrict -Wno-error=stringop-overflow>)
 
-# firn_library(NAME HEADERS ... [SOURCES ...] [PUBLIC ...] [PRIVATE ...])
-# Makes firn_NAME with the alias firn::NAME. Headers are installed and compiled alone.
+# firn_folder(NAME): adds the folder when it holds a CMakeLists.txt.
+macro(firn_folder name)
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/CMakeLists.txt)
+    add_subdirectory(${name})
+  endif()
+endmacro()
+
+# firn_library(NAME HEADERS ... [SOURCES ...] [PUBLIC ...] [PRIVATE ...] [COMPONENT name])
+# Makes firn_NAME with the alias firn::NAME. Headers are compiled alone. It is installed with its
+# headers and exported in the component, `dev` unless given; COMPONENT none leaves it out, which is
+# for what only a program of ours links.
 function(firn_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;SOURCES;PUBLIC;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "COMPONENT" "HEADERS;SOURCES;PUBLIC;PRIVATE")
   set(target firn_${name})
   if(arg_SOURCES)
     add_library(${target} STATIC ${arg_SOURCES})
@@ -54,26 +73,28 @@ function(firn_library name)
   target_compile_features(${target} ${scope} cxx_std_20)
   target_sources(${target} ${scope}
     FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_HEADERS})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} OUTPUT_NAME firn_${name})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY FIRN_LIBRARIES ${target})
+  firn_install_library(${target} "${arg_COMPONENT}")
 endfunction()
 
-# firn_program(NAME SOURCES ... [LINK ...]): an executable in build/<preset>/bin.
+function(firn_install_library target component)
+  if(component STREQUAL none)
+    return()
+  elseif(NOT component)
+    set(component dev)
+  endif()
+  install(TARGETS ${target} EXPORT firn-targets COMPONENT ${component}
+    FILE_SET HEADERS DESTINATION ${FIRN_INCLUDE_DIR} COMPONENT ${component})
+endfunction()
+
+# firn_program(NAME SOURCES ... [LINK ...] [COMPONENT name]): an executable in build/<preset>/bin,
+# installed in the component when one is given (`server` or `tools`).
 function(firn_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "COMPONENT" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} firn_warnings)
-endfunction()
-
-# firn_test(NAME SOURCES ... [LINK ...] [LABELS ...] [TIMEOUT seconds])
-# One GoogleTest program, one ctest case. Labels choose where else it runs: `tsan` also under the
-# thread sanitizer, `slow` not with --quick, `release` in the release build only.
-function(firn_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LINK;LABELS")
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+  if(arg_COMPONENT)
+    install(TARGETS ${name} COMPONENT ${arg_COMPONENT})
   endif()
-  firn_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} firn_test_support GTest::gmock GTest::gtest_main)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
 endfunction()

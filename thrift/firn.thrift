@@ -1,0 +1,189 @@
+// The wire contract of Firn: everything that a client may ask of a server, and every answer.
+//
+// Rules that keep old clients and new servers talking:
+//   1. A field number, an enum value or a method name is never reused and never changes meaning.
+//   2. Nothing is `required`. A field that is absent means what its comment says.
+//   3. A field marked `optional` may be absent on purpose; every other field of an answer is set.
+//   4. A new field or method is one that an older peer may ignore.
+//
+// An id is an i64, and greater than 0. JavaScript numbers are exact only up to 2^53: generated Node
+// code hands out node-int64 objects, getText hands out text, and the ids of a "js" layout fit.
+//
+// Times are UTC. `_ms` counts milliseconds since 1970-01-01T00:00:00Z; ticks count a layout's own
+// time units since its own epoch.
+
+namespace cpp firn.wire
+namespace java io.firn.wire
+namespace py firn.wire
+namespace js firn.wire
+
+// ---- refusals ---------------------------------------------------------------------------------
+
+// Why a call was answered with a "no". It names the remedy; the message names the details.
+enum Reason {
+  BAD_REQUEST = 1,   // mend the request; no server will answer it
+  UNKNOWN_TAG = 2,   // the cluster has no such tag; the message names the known ones that come near
+  NOT_READY = 3,     // this server may not issue yet, or no longer: it holds no machine id
+  CLOCK = 4,         // this server's clock is behind what it has issued, or not to be trusted
+  OVERLOADED = 5,    // more is asked of this server than it can give now
+  EXHAUSTED = 6,     // there are no more ids of this kind, and waiting brings none
+  DRAINING = 7,      // this server is on its way out
+  REJECTED = 8,      // a rule of the tag forbids it, such as its rate limit
+  STORE_DOWN = 9,    // the store of the tag's ranges does not answer, and its supply is used up
+  INTERNAL = 10      // a defect of the server; its log says more
+}
+
+// A typed "no". Nothing was issued by the call that it answers: ids are given whole or not at all.
+exception Refusal {
+  1: Reason reason,
+  2: string message,                  // one sentence, for a person
+  3: i32 retry_after_ms,              // how long to wait before asking again; 0: no advice
+  4: bool another_server_may_help     // false: every server would refuse this request
+}
+
+// ---- ids --------------------------------------------------------------------------------------
+
+// Ids in compact form: first, first + stride, ... first + (count - 1) * stride.
+struct IdRun {
+  1: i64 first,
+  2: i32 count,                       // at least 1
+  3: i64 stride                       // at least 1
+}
+
+// An id taken apart.
+struct IdFields {
+  1: i64 id,
+  2: i64 time_ms,                     // the moment at which the id's tick begins
+  3: string time_text,                // the same moment in RFC 3339: 2024-05-17T09:30:00.125Z
+  4: i64 ticks,                       // the time field as it stands in the id
+  5: i32 machine,                     // worker << rack bits | rack
+  6: i32 worker,
+  7: i32 rack,
+  8: i64 sequence,
+  9: string layout,                   // what it was read by: a name, or a custom layout's text
+  10: optional i32 version,           // these three only where the layout has such a field
+  11: optional i32 type,
+  12: optional i32 method
+}
+
+// An id to be put together. Absent fields are 0, except where another default is given.
+struct ComposeRequest {
+  1: optional string layout,          // absent: the layout of the cluster
+  2: optional i64 time_ms,            // give this or `ticks`; both or neither is BAD_REQUEST
+  3: optional i64 ticks,
+  4: optional i32 machine,            // give this, or `worker` and `rack`; both is BAD_REQUEST
+  5: optional i32 worker,
+  6: optional i32 rack,
+  7: optional i64 sequence,
+  8: optional i32 version,            // absent: what the layout says; BAD_REQUEST where it has none
+  9: optional i32 type,
+  10: optional i32 method
+}
+
+// ---- status -----------------------------------------------------------------------------------
+
+enum ServerState {
+  NOT_READY = 1,   // no machine id: snowflake tags are refused, segment tags are served
+  READY = 2,
+  OFFLINE = 3,     // taken out by an operator: still serves, clients are told to go elsewhere
+  DRAINING = 4     // on its way out
+}
+
+struct TagStatus {
+  1: string tag,
+  2: string strategy,                 // "snowflake", "segment", or the name of an added one
+  3: optional i64 high,               // segment: all below it has been given to servers
+  4: optional i64 supply,             // segment: how many numbers this server holds in memory
+  5: i64 issued                       // ids that this server issued for the tag since it started
+}
+
+// Who answers, and how it is. A client compares `cluster_uuid` and `layout` with what it was
+// configured for, before it takes an id: an address may have passed to another cluster.
+struct ServerStatus {
+  1: string cluster_uuid,             // made once with the cluster, never reused
+  2: string cluster_name,
+  3: string application,              // the name under which the providers are registered
+  4: string address,                  // host:port at which clients reach this server
+  5: string layout,                   // a name, or the canonical text of a custom layout
+  6: i32 rack_bits,                   // how many low bits of a machine id name the rack
+  7: ServerState state,
+  8: optional i32 machine,            // absent: it holds none
+  9: optional i64 bound_ms,           // it issues nothing at or after this moment, unless renewed
+  10: i64 wall_ms,                    // its wall clock when it wrote this answer
+  11: optional i64 clock_skew_ms,     // its clock ahead of the registry's; absent: unknown
+  12: i64 layout_ends_ms,             // the moment at which the layout's time field has run out
+  13: i64 started_ms,
+  14: list<TagStatus> tags,           // those that it serves or has served, at most 1000
+  15: string version,                 // of the program, such as 1.2.0
+  16: string build                    // how it was built; for people
+}
+
+// ---- Twitter's service ------------------------------------------------------------------------
+
+// As in the original. The original declares it and never names it in a `throws`: its clients saw
+// every failure as a TApplicationException.
+exception InvalidSystemClock {
+  1: string message
+}
+
+exception InvalidUserAgentError {
+  1: string message
+}
+
+// Twitter's original service, name for name and number for number, so that its old clients work
+// unchanged. Ids are of the default tag, in the layout of the cluster.
+//
+// A client generated from the original, which knows no `throws`, skips the exceptions below, finds
+// no result, and fails the call with TApplicationException MISSING_RESULT: an error, as before,
+// and never an id.
+service Snowflake {
+  // The worker part of the server's machine id.
+  i64 get_worker_id() throws (1: Refusal refusal),
+
+  // The server's wall clock, in milliseconds since 1970.
+  i64 get_timestamp() throws (1: Refusal refusal),
+
+  // One id. The user agent says who asks: a letter, then letters, digits and dashes.
+  i64 get_id(1: string useragent)
+      throws (1: Refusal refusal, 2: InvalidUserAgentError invalid_user_agent),
+
+  // The rack part of the server's machine id, which the original calls data centre.
+  i64 get_datacenter_id() throws (1: Refusal refusal)
+}
+
+// ---- Firn's service ---------------------------------------------------------------------------
+
+// A tag is the business key that ids are for; an empty one is the server's default tag. Ids of one
+// call are in ascending order. After a time-out close the connection: generated clients do not
+// compare sequence ids and would take the late answer for the next one. Asking again is safe; the
+// ids that were lost on the way are never issued to anyone else.
+service IdService extends Snowflake {
+  i64 getId(1: string tag) throws (1: Refusal refusal),
+
+  // Exactly `count` ids, 1 to 100000; more is BAD_REQUEST.
+  list<i64> getIds(1: string tag, 2: i32 count) throws (1: Refusal refusal),
+
+  // Exactly `count` ids in as few runs as possible: at most 10 million numbers of a segment tag, or
+  // what 100 ms hold of a snowflake tag. Refused for a tag whose ids are obfuscated.
+  list<IdRun> getRuns(1: string tag, 2: i64 count) throws (1: Refusal refusal),
+
+  // One id in the text form that the tag is configured for; decimal unless it says otherwise.
+  string getText(1: string tag) throws (1: Refusal refusal),
+
+  // The fields of an id, by a layout's name or text; an empty one means the cluster's. Nobody is
+  // asked whether the id was ever issued.
+  IdFields explain(1: i64 id, 2: string layout) throws (1: Refusal refusal),
+
+  // The id that has these fields, for tests and for range queries by time. It is not issued: a
+  // server may issue, or have issued, the same number.
+  i64 compose(1: ComposeRequest request) throws (1: Refusal refusal),
+
+  // The moment at which a tick of a layout begins, as RFC 3339 text. An empty layout means the
+  // cluster's.
+  string formatTime(1: i64 ticks, 2: string layout) throws (1: Refusal refusal),
+
+  ServerStatus status() throws (1: Refusal refusal),
+
+  // Answers while the process lives, ready or not.
+  void ping() throws (1: Refusal refusal)
+}

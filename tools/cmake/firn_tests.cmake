@@ -1,0 +1,106 @@
+# How tests, fuzz targets and benchmarks are built and named to ctest.
+#
+# Labels say what a test is (unit, contract, property, fuzz, sim, model, drill, interop, hostile,
+# bench) and where it runs:
+#   release   in release builds only: simulations and measurements, which sanitizers make too slow
+#   tsan      under the thread sanitizer too; a tsan build holds no other tests
+#   slow      not with ./tools/test --quick
+# The target `firn_tests` builds what ./tools/test runs in a build tree: in dev all of it, in
+# release what is labelled release, in tsan all of it.
+
+set(FIRN_TEST_LABELS
+  unit contract property fuzz sim model drill interop hostile bench slow tsan release)
+add_custom_target(firn_tests)
+
+# Sets `out` to whether a test with these labels belongs into this build tree.
+function(firn_test_belongs out labels)
+  foreach(label IN LISTS labels)
+    if(NOT label IN_LIST FIRN_TEST_LABELS)
+      message(FATAL_ERROR "no such test label: ${label} (known: ${FIRN_TEST_LABELS})")
+    endif()
+  endforeach()
+  set(belongs ON)
+  if(FIRN_SANITIZE MATCHES thread AND NOT tsan IN_LIST labels)
+    set(belongs OFF)
+  elseif(release IN_LIST labels AND NOT CMAKE_BUILD_TYPE STREQUAL Release)
+    set(belongs OFF)
+  endif()
+  set(${out} ${belongs} PARENT_SCOPE)
+endfunction()
+
+# Names a test to ctest. `program` is the target it needs, or empty.
+function(firn_add_test name program timeout labels)
+  cmake_parse_arguments(PARSE_ARGV 4 arg "" "" "COMMAND")
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES
+    TIMEOUT ${timeout} LABELS "${labels}" SKIP_RETURN_CODE 77)
+  if(program AND (release IN_LIST labels OR NOT CMAKE_BUILD_TYPE STREQUAL Release))
+    add_dependencies(firn_tests ${program})
+  endif()
+endfunction()
+
+# firn_test(NAME SOURCES ... [LINK ...] [LABELS ...] [TIMEOUT seconds] [ARGS ...])
+# One GoogleTest program, one ctest case.
+function(firn_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LINK;LABELS;ARGS")
+  firn_test_belongs(belongs "${arg_LABELS}")
+  if(NOT belongs)
+    return()
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  firn_program(${name} SOURCES ${arg_SOURCES}
+    LINK ${arg_LINK} firn_test_support GTest::gmock GTest::gtest_main)
+  firn_add_test(${name} ${name} ${arg_TIMEOUT} "${arg_LABELS}" COMMAND ${name} ${arg_ARGS})
+endfunction()
+
+# firn_script_test(NAME COMMAND ... [LABELS ...] [TIMEOUT seconds])
+# A command that exits 0 when all is well, and 77 when it cannot run here.
+function(firn_script_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS")
+  firn_test_belongs(belongs "${arg_LABELS}")
+  if(NOT belongs)
+    return()
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  firn_add_test(${name} "" ${arg_TIMEOUT} "${arg_LABELS}" COMMAND ${arg_COMMAND})
+endfunction()
+
+# firn_fuzz(NAME SOURCES ... [LINK ...] [LABELS ...])
+# A program around LLVMFuzzerTestOneInput. Its corpus is corpus/NAME beside the CMakeLists.txt. In
+# ctest it makes a short run with a fixed seed; by hand it takes --seconds, --runs and --seed.
+function(firn_fuzz name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK;LABELS")
+  list(APPEND arg_LABELS fuzz)
+  firn_test_belongs(belongs "${arg_LABELS}")
+  if(NOT belongs)
+    return()
+  endif()
+  set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name})
+  if(FIRN_LIBFUZZER)
+    firn_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} -fsanitize=fuzzer)
+    set(run ${name} -runs=20000 -seed=1 -timeout=10)
+  else()
+    firn_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} firn_fuzz_main)
+    set(run ${name} --runs=20000 --seconds=5 --seed=1 --corpus=${corpus})
+  endif()
+  firn_add_test(${name} ${name} 60 "${arg_LABELS}" COMMAND ${run})
+endfunction()
+
+# firn_bench(NAME SOURCES ... [LINK ...])
+# A Google Benchmark program, in release builds. ctest runs each benchmark for a moment only, so
+# that none rots; figures come from calling the program in build/release/bin.
+function(firn_bench name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  firn_test_belongs(belongs "bench;release")
+  if(NOT belongs)
+    return()
+  endif()
+  find_package(benchmark REQUIRED)
+  firn_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} benchmark::benchmark_main)
+  firn_add_test(${name} ${name} 120 "bench;release"
+    COMMAND ${name} --benchmark_min_time=0.001)
+endfunction()
