@@ -1,0 +1,194 @@
+#include "registry/memory_coordinator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "registry/requests.h"
+
+namespace firn {
+
+// --- the tree -----------------------------------------------------------------------------------
+
+void MemoryTree::Expire(int64_t session) {
+  const std::lock_guard lock(mutex_);
+  for (MemoryCoordinator* coordinator : attached_) {
+    if (coordinator->granted_session_ == session) coordinator->LoseSession();
+  }
+  EraseEphemerals(session);
+}
+
+MemoryTree::Image MemoryTree::Save() const {
+  const std::lock_guard lock(mutex_);
+  return nodes_;
+}
+
+void MemoryTree::Load(Image image) {
+  const std::lock_guard lock(mutex_);
+  nodes_ = std::move(image);
+  for (MemoryCoordinator* coordinator : attached_) coordinator->LoseSession();
+}
+
+std::optional<Node> MemoryTree::Peek(std::string_view path) const {
+  const std::lock_guard lock(mutex_);
+  const Node* node = nodes_.Find(path);
+  return node == nullptr ? std::nullopt : std::optional(*node);
+}
+
+WriteOutcome MemoryTree::Apply(std::vector<Write>&& writes, int64_t session) {
+  changes_.clear();
+  WriteOutcome outcome = nodes_.Apply(std::move(writes), clock_.Wall(), session, &changes_);
+  for (const NodeTree::Change& change : changes_) {
+    for (MemoryCoordinator* coordinator : attached_) coordinator->Notice(change);
+  }
+  return outcome;
+}
+
+void MemoryTree::EraseEphemerals(int64_t session) {
+  std::vector<Write> writes;
+  for (std::string& path : nodes_.EphemeralsOf(session)) {
+    writes.push_back(Write::Erase(std::move(path), Write::kAnyVersion));
+  }
+  if (!writes.empty()) static_cast<void>(Apply(std::move(writes), session));
+}
+
+// --- a client -----------------------------------------------------------------------------------
+
+MemoryCoordinator::MemoryCoordinator(MemoryTree& tree) : tree_(tree) {
+  const std::lock_guard lock(tree_.mutex_);
+  tree_.attached_.push_back(this);
+  granted_session_ = session_ = tree_.NewSession();
+  Push(SessionEvent{SessionEvent::Kind::kConnected, granted_session_});
+}
+
+MemoryCoordinator::~MemoryCoordinator() {
+  const std::lock_guard lock(tree_.mutex_);
+  std::erase(tree_.attached_, this);
+  if (!abandoned_) tree_.EraseEphemerals(granted_session_);
+}
+
+Status MemoryCoordinator::Ready(Status checked) const {
+  if (checked.ok() && session_ != granted_session_) return Unavailable("the session has expired");
+  return checked;
+}
+
+void MemoryCoordinator::Read(const std::string& path, ReadDone done, Changed changed) {
+  const std::lock_guard lock(tree_.mutex_);
+  Status ready = Ready(CheckPath(path));
+  if (!ready.ok()) return Push(ReadAnswer{std::move(done), std::move(ready)});
+  const Node* node = tree_.nodes_.Find(path);
+  Push(ReadAnswer{std::move(done), node != nullptr ? Result<Node>(*node)
+                                                   : Result<Node>(NotFound("no node " + path))});
+  if (changed) node_watches_[path].push_back(std::move(changed));
+}
+
+void MemoryCoordinator::List(const std::string& path, ListDone done, Changed changed) {
+  const std::lock_guard lock(tree_.mutex_);
+  Status ready = Ready(CheckPath(path));
+  if (!ready.ok()) return Push(ListAnswer{std::move(done), std::move(ready)});
+  const std::vector<std::string>* names = tree_.nodes_.Children(path);
+  if (changed) {
+    Watches& watches = names != nullptr ? child_watches_ : node_watches_;
+    watches[path].push_back(std::move(changed));
+  }
+  if (names == nullptr) return Push(ListAnswer{std::move(done), NotFound("no node " + path)});
+  Push(ListAnswer{std::move(done), *names});
+}
+
+void MemoryCoordinator::Sync(const std::string& path, SyncDone done) {
+  const std::lock_guard lock(tree_.mutex_);
+  Status ready = Ready(CheckPath(path));
+  Push(SyncAnswer{std::move(done), std::move(ready)});
+}
+
+void MemoryCoordinator::Multi(std::vector<Write> writes, WriteDone done) {
+  const std::lock_guard lock(tree_.mutex_);
+  Status ready = Ready(CheckWrites(writes));
+  if (!ready.ok()) return Push(WriteAnswer{std::move(done), {std::move(ready), -1, {}}});
+  // The answer goes first: whoever hears of a change knows his own write already.
+  const size_t at = inbox_.size();
+  Push(WriteAnswer{std::move(done), {}});
+  WriteOutcome outcome = tree_.Apply(std::move(writes), granted_session_);
+  std::get<WriteAnswer>(inbox_[at]).outcome = std::move(outcome);
+}
+
+void MemoryCoordinator::PrepareRoot(SyncDone done) { Sync("/", std::move(done)); }
+
+void MemoryCoordinator::OnSession(std::function<void(SessionEvent)> handler) {
+  on_session_ = std::move(handler);
+}
+
+void MemoryCoordinator::Notice(const NodeTree::Change& change) {
+  if (!node_watches_.empty()) Fire(node_watches_, change.path);
+  if (child_watches_.empty() || change.kind == NodeTree::Change::Kind::kSet) return;
+  Fire(child_watches_, change.path);
+  Fire(child_watches_, ParentOf(change.path));
+}
+
+void MemoryCoordinator::Fire(Watches& watches, std::string_view path) {
+  const auto found = watches.find(path);
+  if (found == watches.end()) return;
+  for (Changed& changed : found->second) Push(std::move(changed));
+  watches.erase(found);
+}
+
+void MemoryCoordinator::LoseSession() {
+  granted_session_ = tree_.NewSession();
+  Push(SessionEvent{SessionEvent::Kind::kExpired, 0});
+  for (Watches* watches : {&node_watches_, &child_watches_}) {
+    std::vector<std::pair<std::string, std::vector<Changed>>> lost(watches->begin(),
+                                                                   watches->end());
+    watches->clear();
+    // In the order of the paths, so that a run repeats.
+    std::sort(lost.begin(), lost.end(), [](auto& a, auto& b) { return a.first < b.first; });
+    for (auto& [path, all] : lost) {
+      for (Changed& changed : all) Push(std::move(changed));
+    }
+  }
+  Push(SessionEvent{SessionEvent::Kind::kConnected, granted_session_});
+}
+
+void MemoryCoordinator::Push(Delivery delivery) {
+  inbox_.push_back(std::move(delivery));
+  arrived_.notify_one();
+}
+
+int MemoryCoordinator::Dispatch(Milliseconds wait) {
+  {
+    std::unique_lock lock(tree_.mutex_);
+    if (wait.count() > 0) {
+      arrived_.wait_for(lock, wait, [this] { return woken_ || !inbox_.empty(); });
+    }
+    woken_ = false;
+    batch_.swap(inbox_);
+  }
+  for (Delivery& delivery : batch_) Deliver(delivery);
+  const int delivered = static_cast<int>(batch_.size());
+  batch_.clear();
+  return delivered;
+}
+
+void MemoryCoordinator::Deliver(Delivery& delivery) {
+  if (auto* read = std::get_if<ReadAnswer>(&delivery)) {
+    read->done(std::move(read->result));
+  } else if (auto* list = std::get_if<ListAnswer>(&delivery)) {
+    list->done(std::move(list->result));
+  } else if (auto* sync = std::get_if<SyncAnswer>(&delivery)) {
+    sync->done(std::move(sync->status));
+  } else if (auto* write = std::get_if<WriteAnswer>(&delivery)) {
+    write->done(std::move(write->outcome));
+  } else if (auto* changed = std::get_if<Changed>(&delivery)) {
+    (*changed)();
+  } else {
+    const SessionEvent event = std::get<SessionEvent>(delivery);
+    session_ = event.session;
+    if (on_session_) on_session_(event);
+  }
+}
+
+void MemoryCoordinator::Wake() {
+  const std::lock_guard lock(tree_.mutex_);
+  woken_ = true;
+  arrived_.notify_one();
+}
+
+}  // namespace firn
