@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string_view>
+
+namespace firn {
+
+// Whether `text` is well-formed UTF-8: no overlong form, no surrogate, nothing above U+10FFFF.
+bool IsUtf8(std::string_view text);
+
+// Whether `text` is UTF-8 without control characters (C0, DEL, C1): safe in a log line, a terminal,
+// an INI file and JSON.
+bool IsPrintableUtf8(std::string_view text);
+
+}  // namespace firn
