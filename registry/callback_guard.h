@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+namespace firn {
+
+// Ties answers to the object that asked for them: what is bound here falls silent once the object,
+// and with it this member, is gone. Single-threaded, as everything on the control thread is.
+class CallbackGuard {
+ public:
+  CallbackGuard() = default;
+  CallbackGuard(const CallbackGuard&) = delete;
+  CallbackGuard& operator=(const CallbackGuard&) = delete;
+
+  template <typename Function>
+  auto Bind(Function function) const {
+    return [alive = std::weak_ptr<const char>(token_),
+            function = std::move(function)](auto&&... arguments) mutable {
+      if (!alive.expired()) function(std::forward<decltype(arguments)>(arguments)...);
+    };
+  }
+
+ private:
+  std::shared_ptr<const char> token_ = std::make_shared<const char>();
+};
+
+}  // namespace firn

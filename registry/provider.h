@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/status.h"
+#include "common/units.h"
+
+namespace firn {
+
+// Servers as clients discover them, in Dubbo's tree:
+//
+//   /firn.IdService/providers/<url>              ephemeral; who it is in the name, how it is in the
+//   data /firn.IdService/configurators/<host:port>    persistent; what an operator says of it
+//
+// Values and their node forms; thread-compatible. Whatever does not read back is refused with a
+// reason, so that one foreign node hides itself and nothing else.
+
+inline constexpr std::string_view kServicePath = "/firn.IdService";
+inline constexpr std::string_view kProvidersPath = "/firn.IdService/providers";
+inline constexpr std::string_view kConfiguratorsPath = "/firn.IdService/configurators";
+
+// What stays the same as long as the process lives.
+struct Provider {
+  std::string address;  // host:port that clients connect to
+  std::string application{};
+  uint32_t rack = 0;
+  WallMs since{};
+  int64_t pid = 0;
+  std::string build{};
+
+  friend bool operator==(const Provider&, const Provider&) = default;
+};
+
+enum class ProviderPhase { kNotReady, kServing, kDraining };
+
+// What the server says of itself while it lives. `firn restore` lifts the floor and the ledgers
+// above every bound and `high` that stands in one of these, after the tree itself was lost.
+struct ProviderReport {
+  ProviderPhase phase = ProviderPhase::kNotReady;
+  std::optional<MachineId> machine{};
+  WallMs bound{};
+  int64_t clock_skew_ms = 0;
+  std::map<std::string, int64_t> high{};  // per tag, the highest that this server has seen
+
+  friend bool operator==(const ProviderReport&, const ProviderReport&) = default;
+};
+
+// An operator's word on one server. Absent: weight 100, enabled.
+struct Configurator {
+  static constexpr int kWeightMax = 10'000;
+  int weight = 100;
+  bool disabled = false;
+
+  friend bool operator==(const Configurator&, const Configurator&) = default;
+};
+
+std::string_view PhaseName(ProviderPhase phase);
+
+// "thrift://host:port/firn.IdService?application=...", URL-encoded into one path component.
+std::string ProviderNodeName(const Provider& provider);
+Result<Provider> ParseProviderNodeName(std::string_view name);
+
+// JSON, one object. At most kReportBytesMax come in: a node is data of strangers.
+inline constexpr size_t kReportBytesMax = 256 * 1024;
+std::string FormatReport(const ProviderReport& report);
+Result<ProviderReport> ParseReport(std::string_view json);
+
+std::string FormatConfigurator(const Configurator& configurator);
+Result<Configurator> ParseConfigurator(std::string_view json);
+
+}  // namespace firn
