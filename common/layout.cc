@@ -1,6 +1,7 @@
 #include "common/layout.h"
 
 #include "common/civil_time.h"
+#include "common/faults.h"
 
 namespace firn {
 namespace {
@@ -9,25 +10,20 @@ std::string RangeFault(std::string_view name, const std::string& number, uint64_
   return std::string(name) + " " + number + " is not in 0.." + std::to_string(max);
 }
 
-void Add(std::string& faults, const std::string& fault) {
-  if (!faults.empty()) faults += "; ";
-  faults += fault;
-}
-
 // What `asked` for a const field comes to; the fault, if any, is added to `faults`.
 uint64_t ConstValue(const Layout& layout, FieldKind kind, std::optional<uint64_t> asked,
-                    std::string& faults) {
+                    Faults& faults) {
   const Field* field = layout.Find(kind);
   const std::string name(FieldName(kind));
   if (field == nullptr) {
-    if (asked) Add(faults, "this layout has no " + name);
+    if (asked) faults.Add("this layout has no " + name);
     return 0;
   }
   const uint64_t value = asked.value_or(field->value);
   if (!field->Holds(value)) {
-    Add(faults, RangeFault(name, std::to_string(value), field->max()));
+    faults.Add(RangeFault(name, std::to_string(value), field->max()));
   } else if (field->is_fixed() && value != field->value) {
-    Add(faults, name + " is " + std::to_string(field->value) + " in every id of this layout");
+    faults.Add(name + " is " + std::to_string(field->value) + " in every id of this layout");
   }
   return field->Place(value);
 }
@@ -35,20 +31,20 @@ uint64_t ConstValue(const Layout& layout, FieldKind kind, std::optional<uint64_t
 }  // namespace
 
 Result<int64_t> Layout::Pack(const IdFields& fields) const {
-  std::string faults;
+  Faults faults;
   if (fields.tick < Tick(0) || fields.tick > last_tick()) {
-    Add(faults, RangeFault("time", std::to_string(fields.tick.count()), time_.max()));
+    faults.Add(RangeFault("time", std::to_string(fields.tick.count()), time_.max()));
   }
   if (!machine_.Holds(fields.machine.value())) {
-    Add(faults, RangeFault("machine", std::to_string(fields.machine.value()), machine_.max()));
+    faults.Add(RangeFault("machine", std::to_string(fields.machine.value()), machine_.max()));
   }
   if (!sequence_.Holds(fields.sequence)) {
-    Add(faults, RangeFault("sequence", std::to_string(fields.sequence), sequence_.max()));
+    faults.Add(RangeFault("sequence", std::to_string(fields.sequence), sequence_.max()));
   }
   const uint64_t const_bits = ConstValue(*this, FieldKind::kVersion, fields.version, faults) |
                               ConstValue(*this, FieldKind::kType, fields.type, faults) |
                               ConstValue(*this, FieldKind::kMethod, fields.method, faults);
-  if (!faults.empty()) return Invalid(std::move(faults));
+  if (!faults.empty()) return std::move(faults).ToStatus();
   return PackUnchecked(const_bits | machine_.Place(fields.machine.value()), fields.tick,
                        fields.sequence);
 }

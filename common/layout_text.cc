@@ -1,6 +1,7 @@
 #include <charconv>
 
 #include "common/civil_time.h"
+#include "common/faults.h"
 #include "common/layout.h"
 
 namespace firn {
@@ -45,25 +46,20 @@ class LayoutParser {
       at = text.find_first_not_of(kBlanks, end);
     }
     CheckWhole();
-    if (!faults_.empty()) return Invalid(std::move(faults_));
+    if (!faults_.empty()) return std::move(faults_).ToStatus();
     return Layout(std::span(fields_.data(), count_), tick_ms_, epoch_);
   }
 
  private:
-  void Fault(std::string_view fault) {
-    if (!faults_.empty()) faults_ += "; ";
-    faults_ += fault;
-  }
-
   void ReadToken(std::string_view token) {
     std::string_view value = token;
     const std::string_view name = TakeUntil(':', value);
     const std::string quoted = "'" + std::string(token) + "'";
     if (name == "epoch") return ReadEpoch(value, quoted);
     const std::optional<FieldKind> kind = FieldKindOf(name);
-    if (!kind) return Fault(quoted + " is neither a field of an id nor the epoch");
+    if (!kind) return faults_.Add(quoted + " is neither a field of an id nor the epoch");
     bool& seen = seen_[static_cast<size_t>(*kind)];
-    if (seen) return Fault(quoted + ": the field is given twice");
+    if (seen) return faults_.Add(quoted + ": the field is given twice");
     seen = true;
     Field field{*kind};
     if (*kind == FieldKind::kTime) value = ReadTick(value, quoted);
@@ -78,7 +74,7 @@ class LayoutParser {
     const std::optional<int64_t> width = Number(digits, 64);
     if (!width || *width == 0) {
       widths_known_ = false;
-      Fault(quoted + ": a width is a number of bits from 1 to 64");
+      faults_.Add(quoted + ": a width is a number of bits from 1 to 64");
       return false;
     }
     field.width = static_cast<int>(*width);
@@ -88,11 +84,11 @@ class LayoutParser {
   bool ReadValue(std::string_view digits, const std::string& quoted, Field& field) {
     const std::optional<int64_t> value = Number(digits, INT64_MAX);
     if (!field.is_const()) {
-      Fault(quoted + ": only const fields are given a value");
+      faults_.Add(quoted + ": only const fields are given a value");
     } else if (!value || !field.Holds(static_cast<uint64_t>(*value))) {
-      Fault(quoted + ": the value is not in 0.." + std::to_string(field.max()));
+      faults_.Add(quoted + ": the value is not in 0.." + std::to_string(field.max()));
     } else if (field.kind == FieldKind::kZero && *value != 0) {
-      Fault(quoted + ": zero holds 0");
+      faults_.Add(quoted + ": zero holds 0");
     } else {
       field.value = static_cast<uint64_t>(*value);
       return true;
@@ -110,9 +106,9 @@ class LayoutParser {
     const int64_t unit_ms = TakeSuffix("ms", unit) ? 1 : TakeSuffix("s", unit) ? 1000 : 0;
     const std::optional<int64_t> count = named ? Number(tick, Layout::kTickMsMax) : 1;
     if (named && unit_ms == 0) {
-      Fault(quoted + ": a tick is a number of ms or s");
+      faults_.Add(quoted + ": a tick is a number of ms or s");
     } else if (!count || *count == 0 || *count * unit_ms > Layout::kTickMsMax) {
-      Fault(quoted + ": a tick lasts 1 to " + std::to_string(Layout::kTickMsMax) + " ms");
+      faults_.Add(quoted + ": a tick lasts 1 to " + std::to_string(Layout::kTickMsMax) + " ms");
     } else {
       tick_ms_ = *count * std::max(unit_ms, int64_t{1});
     }
@@ -120,7 +116,7 @@ class LayoutParser {
   }
 
   void ReadEpoch(std::string_view value, const std::string& quoted) {
-    if (epoch_seen_) return Fault(quoted + ": the epoch is given twice");
+    if (epoch_seen_) return faults_.Add(quoted + ": the epoch is given twice");
     epoch_seen_ = true;
     if (const std::optional<int64_t> ms = Number(value, INT64_MAX)) {
       epoch_ = WallMs(*ms);
@@ -129,18 +125,19 @@ class LayoutParser {
     } else if (const Result<WallMs> time = ParseRfc3339(value); time.ok()) {
       epoch_ = *time;
     } else {
-      return Fault(quoted + ": an epoch is a date, an RFC 3339 time or a number of ms");
+      return faults_.Add(quoted + ": an epoch is a date, an RFC 3339 time or a number of ms");
     }
     if (epoch_ < WallMs(0) || epoch_ >= Layout::kEpochEnd) {
       epoch_ = Layout::kDefaultEpoch;
-      Fault(quoted + ": an epoch lies in the years 1970 to 2099");
+      faults_.Add(quoted + ": an epoch lies in the years 1970 to 2099");
     }
   }
 
   // What only all fields together can get wrong.
   void CheckWhole() {
     for (const FieldKind kind : {FieldKind::kTime, FieldKind::kMachine, FieldKind::kSequence}) {
-      if (!seen_[static_cast<size_t>(kind)]) Fault("no " + std::string(FieldName(kind)) + " field");
+      if (!seen_[static_cast<size_t>(kind)])
+        faults_.Add("no " + std::string(FieldName(kind)) + " field");
     }
     int bits = 0;
     for (size_t i = 0; i < count_; ++i) {
@@ -149,9 +146,9 @@ class LayoutParser {
       if (fields_[i].kind == FieldKind::kTime) CheckEnd(fields_[i]);
     }
     if (bits > 64) {
-      Fault("the fields have " + std::to_string(bits) + " bits in all, an id has 64");
+      faults_.Add("the fields have " + std::to_string(bits) + " bits in all, an id has 64");
     } else if (bits == 64 && widths_known_ && count_ > 0 && !MayHoldSign(fields_[0].kind)) {
-      Fault("the highest of 64 bits is the sign: only version or zero may hold it");
+      faults_.Add("the highest of 64 bits is the sign: only version or zero may hold it");
     }
   }
 
@@ -161,16 +158,16 @@ class LayoutParser {
 
   void CheckMachine(const Field& machine) {
     if (machine.width <= Layout::kMachineBitsMax) return;
-    Fault("machine has " + std::to_string(machine.width) + " bits, the registry has slots for " +
-          std::to_string(Layout::kMachineBitsMax));
+    faults_.Add("machine has " + std::to_string(machine.width) +
+                " bits, the registry has slots for " + std::to_string(Layout::kMachineBitsMax));
   }
 
   void CheckEnd(const Field& time) {
     // Divides instead of multiplying: the product may not fit.
     const auto ticks_to_end = static_cast<uint64_t>((kCalendarEnd - epoch_).count() / tick_ms_);
     if (time.max() < ticks_to_end) return;
-    Fault("time has " + std::to_string(time.width) +
-          " bits, which go on after the year 9999: there are no dates to show them");
+    faults_.Add("time has " + std::to_string(time.width) +
+                " bits, which go on after the year 9999: there are no dates to show them");
   }
 
   std::array<Field, Layout::kFieldsMax> fields_{};
@@ -180,7 +177,7 @@ class LayoutParser {
   int64_t tick_ms_ = 1;
   WallMs epoch_ = Layout::kDefaultEpoch;
   bool epoch_seen_ = false;
-  std::string faults_;
+  Faults faults_;
 };
 
 namespace {
