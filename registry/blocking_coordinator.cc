@@ -1,0 +1,68 @@
+#include "registry/blocking_coordinator.h"
+
+#include <optional>
+#include <utility>
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kDispatchWait{20};
+
+}  // namespace
+
+BlockingCoordinator::BlockingCoordinator(Coordinator& coordinator, const Clock& clock,
+                                         Milliseconds limit)
+    : coordinator_(coordinator), clock_(clock), limit_(limit) {
+  coordinator_.OnSession([this](SessionEvent event) {
+    if (event.kind == SessionEvent::Kind::kDenied) denied_ = true;
+  });
+}
+
+Status BlockingCoordinator::Connect(Milliseconds patience) {
+  const BootMs give_up = clock_.Boot() + patience;
+  while (coordinator_.session() == 0) {
+    if (denied_) return Denied("the registry refuses the credentials");
+    if (clock_.Boot() >= give_up) {
+      return Unavailable("no connection to the registry within " +
+                         std::to_string(patience.count()) + " ms");
+    }
+    coordinator_.Dispatch(kDispatchWait);
+  }
+  return {};
+}
+
+template <typename Answer, typename Ask>
+Answer BlockingCoordinator::Await(Ask ask) {
+  std::optional<Answer> answer;
+  const BootMs give_up = clock_.Boot() + limit_;
+  ask([&answer](Answer arrived) { answer.emplace(std::move(arrived)); });
+  while (!answer) {
+    if (clock_.Boot() >= give_up) Die("the registry's client never answered a request");
+    coordinator_.Dispatch(kDispatchWait);
+  }
+  return *std::move(answer);
+}
+
+Result<Node> BlockingCoordinator::Read(const std::string& path) {
+  return Await<Result<Node>>([&](auto done) { coordinator_.Read(path, std::move(done)); });
+}
+
+Result<std::vector<std::string>> BlockingCoordinator::List(const std::string& path) {
+  return Await<Result<std::vector<std::string>>>(
+      [&](auto done) { coordinator_.List(path, std::move(done)); });
+}
+
+Status BlockingCoordinator::Sync(const std::string& path) {
+  return Await<Status>([&](auto done) { coordinator_.Sync(path, std::move(done)); });
+}
+
+WriteOutcome BlockingCoordinator::Multi(std::vector<Write> writes) {
+  return Await<WriteOutcome>(
+      [&](auto done) { coordinator_.Multi(std::move(writes), std::move(done)); });
+}
+
+Status BlockingCoordinator::PrepareRoot() {
+  return Await<Status>([&](auto done) { coordinator_.PrepareRoot(std::move(done)); });
+}
+
+}  // namespace firn

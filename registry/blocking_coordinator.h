@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "registry/coordinator.h"
+
+namespace firn {
+
+// A coordinator's verbs for those who have nothing else to do meanwhile: commands, audits, tests.
+// Each call dispatches until its own answer has come; what else arrives is delivered on the way.
+//
+// Sharp edge: takes over the coordinator's session handler, and must not be used inside an answer.
+// Owned by one thread.
+class BlockingCoordinator {
+ public:
+  // Waits at most `limit` for an answer. Coordinators keep time limits of their own, so a longer
+  // silence is a defect and ends the process.
+  BlockingCoordinator(Coordinator& coordinator, const Clock& clock,
+                      Milliseconds limit = Milliseconds(60'000));
+
+  // Waits for a session; kUnavailable when none has come within `patience`, kDenied when the
+  // registry refuses the credentials.
+  Status Connect(Milliseconds patience);
+
+  Result<Node> Read(const std::string& path);
+  Result<std::vector<std::string>> List(const std::string& path);
+  Status Sync(const std::string& path);
+  WriteOutcome Multi(std::vector<Write> writes);
+  Status PrepareRoot();
+
+ private:
+  template <typename Answer, typename Ask>
+  Answer Await(Ask ask);
+
+  Coordinator& coordinator_;
+  const Clock& clock_;
+  const Milliseconds limit_;
+  bool denied_ = false;
+};
+
+}  // namespace firn

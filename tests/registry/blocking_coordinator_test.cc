@@ -1,0 +1,32 @@
+#include "registry/blocking_coordinator.h"
+
+#include <gtest/gtest.h>
+
+#include "registry/memory_coordinator.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+TEST(BlockingCoordinatorTest, EachVerbReturnsItsOwnAnswer) {
+  VirtualClock clock{WallMs(1'700'000'000'000)};
+  MemoryTree tree(clock);
+  MemoryCoordinator memory(tree);
+  BlockingCoordinator registry(memory, clock);
+
+  ASSERT_TRUE(registry.Connect(Milliseconds(1000)).ok());
+  ASSERT_TRUE(registry.PrepareRoot().ok());
+  ASSERT_TRUE(registry
+                  .Multi({Write::Create("/", "root", Lifetime::kPersistent),
+                          Write::Create("/b", "", Lifetime::kPersistent),
+                          Write::Create("/a", "", Lifetime::kPersistent)})
+                  .status.ok());
+  EXPECT_TRUE(registry.Sync("/").ok());
+  EXPECT_EQ(registry.Read("/")->data, "root");
+  EXPECT_EQ(*registry.List("/"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(registry.Read("/c").code(), Code::kNotFound);
+  EXPECT_EQ(registry.Multi({Write::Erase("/c", 0)}).failed, 0);
+}
+
+}  // namespace
+}  // namespace firn
