@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "common/status.h"
+#include "common/tag_definition.h"
+
+namespace firn {
+
+// A tag as the registry keeps it: one JSON object in the node <cluster>/tags/<encoded name>, so
+// that zkCli.sh shows it as readable text:
+//
+//     {"strategy":"segment","disabled":false,"store":"registry","step":1000,...,"high":2001}
+//
+// Keys are those of common/tag_fields.h; numbers are integers, `plugins` is a list, options of
+// plugins are texts under "<plugin>.<key>". `high` is always there: a ledger that is missing is not
+// a ledger of 0.
+//
+// What a later version added is kept: a node is rewritten with its unknown members as they were.
+
+inline constexpr size_t kTagNodeBytesMax = 64 << 10;
+
+struct TagNode {
+  TagDefinition tag;
+  std::string others{};  // the members that this version does not know, a JSON object; empty: none
+
+  friend bool operator==(const TagNode&, const TagNode&) = default;
+};
+
+// The tag called `name` from its node's data. Whatever is not a tag that CheckTag accepts is
+// refused with kCorrupt and every fault at once; nothing is guessed.
+Result<TagNode> ReadTagNode(std::string_view name, std::string_view data);
+
+// The data of a tag's node. Refuses with kInvalid a tag that ReadTagNode would refuse.
+Result<std::string> WriteTagNode(const TagNode& node);
+
+}  // namespace firn
