@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+
 #include "common/units.h"
 
 namespace firn {
@@ -22,8 +24,25 @@ class Clock {
   // Time since boot, suspended time included; never goes back.
   virtual BootMs Boot() const = 0;
 
-  Now Read() const { return {Wall(), Boot()}; }
+  // Both clocks within a millisecond of each other, unless the thread was interrupted each time:
+  // a wall time read long before its boot time would look like a step back.
+  Now Read() const {
+    for (int attempt = 1;; ++attempt) {
+      const BootMs before = Boot();
+      const Now now{Wall(), Boot()};
+      if (now.boot - before <= Milliseconds(1) || attempt == kReadAttemptsMax) return now;
+    }
+  }
+
+  // How long until Wall() shows the next millisecond, at most one. A hint for those who wait.
+  virtual std::chrono::microseconds ToNextWallMs() const { return Milliseconds(1); }
+
+ private:
+  static constexpr int kReadAttemptsMax = 4;
 };
+
+// Lets the calling thread sleep. For programs that have nothing else to do; a server parks.
+void SleepFor(std::chrono::microseconds duration);
 
 // The machine's clocks. Lives as long as the program.
 const Clock& SystemClock();

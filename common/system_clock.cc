@@ -1,6 +1,12 @@
+#include <algorithm>
 #include <ctime>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "common/clock.h"
+#include "common/cycles.h"
 
 namespace firn {
 namespace {
@@ -15,6 +21,12 @@ class MachineClock final : public Clock {
  public:
   WallMs Wall() const override { return WallMs(ReadMs(CLOCK_REALTIME)); }
   BootMs Boot() const override { return BootMs(ReadMs(CLOCK_BOOTTIME)); }
+
+  std::chrono::microseconds ToNextWallMs() const override {
+    timespec t{};
+    clock_gettime(CLOCK_REALTIME, &t);
+    return std::chrono::microseconds(1000 - t.tv_nsec % 1'000'000 / 1000);
+  }
 };
 
 }  // namespace
@@ -22,6 +34,22 @@ class MachineClock final : public Clock {
 const Clock& SystemClock() {
   static const MachineClock clock;
   return clock;
+}
+
+void SleepFor(std::chrono::microseconds duration) {
+  const int64_t us = std::max<int64_t>(duration.count(), 0);
+  const timespec t{us / 1'000'000, us % 1'000'000 * 1000};
+  nanosleep(&t, nullptr);  // woken early by a signal: every caller looks again
+}
+
+bool CyclesAreSteady() {
+#if defined(__x86_64__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kPowerLeaf = 0x80000007, kInvariantTsc = 1U << 8;
+  return __get_cpuid(kPowerLeaf, &a, &b, &c, &d) != 0 && (d & kInvariantTsc) != 0;
+#else
+  return false;
+#endif
 }
 
 }  // namespace firn

@@ -1,0 +1,51 @@
+#include "server/issue/catalogue.h"
+
+#include <utility>
+
+namespace firn {
+namespace {
+
+template <typename Makers>
+Status Add(Makers& makers, std::string name, typename Makers::mapped_type maker) {
+  if (makers.contains(name)) return Conflict("'" + name + "' is in the catalogue already");
+  makers.emplace(std::move(name), std::move(maker));
+  return {};
+}
+
+template <typename Makers>
+auto Make(const Makers& makers, const std::string& name, std::string_view kind,
+          const TagDefinition& tag) -> typename Makers::mapped_type::result_type {
+  const auto maker = makers.find(name);
+  if (maker == makers.end()) {
+    std::string known;
+    for (const auto& [other, unused] : makers) known += (known.empty() ? "" : ", ") + other;
+    return NotFound("no " + std::string(kind) + " '" + name + "' here; there is: " + known);
+  }
+  return maker->second(tag);
+}
+
+}  // namespace
+
+Status Catalogue::AddStrategy(std::string name, StrategyMaker maker) {
+  return Add(strategies_, std::move(name), std::move(maker));
+}
+
+Status Catalogue::AddPlugin(std::string name, PluginMaker maker) {
+  return Add(plugins_, std::move(name), std::move(maker));
+}
+
+Result<TagBinding> Catalogue::Bind(const TagDefinition& tag) const {
+  const std::string context = "tag " + tag.name;
+  TagBinding binding{tag.name, nullptr, {}};
+  for (const std::string& name : tag.plugins) {
+    auto plugin = Make(plugins_, name, "plugin", tag);
+    if (!plugin.ok()) return plugin.status().WithContext(context);
+    binding.plugins.push_back(*std::move(plugin));
+  }
+  auto strategy = Make(strategies_, tag.strategy, "strategy", tag);
+  if (!strategy.ok()) return strategy.status().WithContext(context);
+  binding.strategy = *std::move(strategy);
+  return binding;
+}
+
+}  // namespace firn

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/status.h"
+#include "common/tag_definition.h"
+#include "server/issue/plugin.h"
+#include "server/issue/strategy.h"
+#include "server/issue/tag_table.h"
+
+namespace firn {
+
+// The strategies and plugins that a program has, by the names that tag definitions use. `main`
+// fills it, with those of users too; nothing registers itself. Thread-compatible.
+//
+// A maker is called for each tag that names it, and may give the same object to several: the
+// snowflake strategy is one for all, a segment strategy one for each.
+class Catalogue {
+ public:
+  using StrategyMaker = std::function<Result<std::shared_ptr<Strategy>>(const TagDefinition&)>;
+  using PluginMaker = std::function<Result<std::shared_ptr<Plugin>>(const TagDefinition&)>;
+
+  // kConflict when the name is taken.
+  Status AddStrategy(std::string name, StrategyMaker maker);
+  Status AddPlugin(std::string name, PluginMaker maker);
+
+  // How the tag is to be served here, with its strategy and plugins made but not started. kNotFound
+  // for a strategy or plugin that this program lacks: the tag must then not be served at all.
+  Result<TagBinding> Bind(const TagDefinition& tag) const;
+
+ private:
+  std::map<std::string, StrategyMaker> strategies_;
+  std::map<std::string, PluginMaker> plugins_;
+};
+
+}  // namespace firn

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/issue/issue_call.h"
+#include "server/issue/plugin.h"
+#include "server/issue/rejection_handler.h"
+#include "server/issue/strategy.h"
+#include "server/issue/tag_table.h"
+
+namespace firn {
+
+// From tags to ids: finds a tag's strategy, runs the tag's plugins around it, and turns whatever
+// goes wrong into a refusal. It does no I/O, makes no threads and never blocks.
+//
+//   const Tag* tag = issuer.Resolve("order");
+//   if (tag == nullptr) answer(issuer.RefuseUnknown(request));
+//   else if (int64_t id; issuer.TryOne(*tag, Method::kThrift, &id)) answer(id);
+//   else { call.Begin(*tag, request);
+//          switch (issuer.Issue(call)) { ... kWait: park, come back with Issue(call) ... } }
+//
+// Thread-safe. Set, Remove and SetDefault take a lock; everything else reads.
+class Issuer {
+ public:
+  // `rejections` must outlive this; it is told of every refusal that is answered.
+  explicit Issuer(RejectionHandler& rejections) : rejections_(rejections) {}
+
+  // --- tags, at any time -------------------------------------------------------------------------
+
+  // The tag is served like this from now on; calls on their way end as they began. Strategies are
+  // started before and closed afterwards by whoever made them: one may serve several tags.
+  // kExhausted beyond TagTable's limits.
+  Status Set(TagBinding binding);
+
+  // The tag is refused as unknown from now on. Nothing happens when it is.
+  void Remove(std::string_view name);
+
+  // What serves tags that nobody has set. Once, before serving.
+  void SetDefault(TagBinding binding) { table_.SetDefault(std::move(binding)); }
+
+  // --- calls ------------------------------------------------------------------------------------
+
+  // The tag's handle, good as long as the issuer, also when the tag is changed or removed. Null
+  // when nothing serves it. Lock-free.
+  const Tag* Resolve(std::string_view name) const { return table_.Find(name); }
+
+  // The answer for a tag that Resolve does not know; it names known ones that come near.
+  Refusal RefuseUnknown(const Request& request);
+
+  // The short way: one id of a tag without plugins. False, with no trace, whenever there is
+  // anything to explain, to wait for, or to run around it: then Issue.
+  bool TryOne(const Tag& tag, Method method, int64_t* id) const {
+    const Binding* binding = tag.binding();
+    if (binding == nullptr || !binding->plain || draining_.load(std::memory_order_relaxed)) {
+      return false;
+    }
+    return binding->strategy->TryOne(method, id);
+  }
+
+  // Begins the call, or goes on with it after a wait. kIssued: call.runs() are exactly the ids
+  // asked for. kWait: come back with the same call in call.ask_again_in(), or GiveUp. kRefused:
+  // call.refusal() is the answer, and the call is over.
+  Verdict Issue(IssueCall& call);
+
+  // The caller's patience with a waiting call has ended; the call is over. The answer.
+  const Refusal& GiveUp(IssueCall& call);
+
+  // From now on every call is refused with DRAINING; a waiting one too, when it comes back.
+  void Drain() { draining_.store(true); }
+
+ private:
+  Verdict Begin(IssueCall& call);
+  Verdict Finish(IssueCall& call);
+  Verdict Refuse(IssueCall& call, Refusal refusal);
+
+  RejectionHandler& rejections_;
+  TagTable table_;
+  std::atomic<bool> draining_{false};
+};
+
+}  // namespace firn

@@ -1,0 +1,91 @@
+#include "server/issue/plugin.h"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace firn {
+namespace {
+
+Refusal Broken(const Plugin& plugin, std::string_view how) {
+  return {Reason::kInternal, "plugin " + std::string(plugin.name()) + " " + std::string(how), 0,
+          false};
+}
+
+// Calls a verb of a plugin; whatever it throws becomes a refusal.
+template <typename Verb>
+std::optional<Refusal> Guarded(const Plugin& plugin, Verb&& verb) {
+  try {
+    std::optional<Refusal> refusal = verb();
+    if (refusal && refusal->retry_after_ms < 0) refusal->retry_after_ms = 0;
+    if (refusal && static_cast<int>(refusal->reason) >= kReasons) {
+      return Broken(plugin, "refused for a reason that does not exist");
+    }
+    return refusal;
+  } catch (const std::exception& e) {
+    return Broken(plugin, std::string("threw: ") + e.what());
+  } catch (...) {
+    return Broken(plugin, "threw something that is no exception");
+  }
+}
+
+bool IsSane(const Run& run) {
+  int64_t length = 0, last = 0;
+  if (run.count < 1 || run.first < 0 || (run.count > 1 && run.stride < 1)) return false;
+  return !__builtin_mul_overflow(run.count - 1, run.stride, &length) &&
+         !__builtin_add_overflow(run.first, length, &last);
+}
+
+bool AreSane(const Runs& runs, int64_t count) {
+  return runs.count() == count && std::all_of(runs.runs().begin(), runs.runs().end(), IsSane);
+}
+
+}  // namespace
+
+PluginChain::PluginChain(std::vector<std::shared_ptr<Plugin>> plugins)
+    : plugins_(std::move(plugins)) {
+  std::stable_sort(plugins_.begin(), plugins_.end(),
+                   [](const auto& a, const auto& b) { return a->order() < b->order(); });
+}
+
+std::optional<Refusal> PluginChain::Before(const Request& request) const {
+  for (size_t i = 0; i < plugins_.size(); ++i) {
+    Plugin& plugin = *plugins_[i];
+    auto refusal = Guarded(plugin, [&] { return plugin.Before(request); });
+    if (!refusal) continue;
+    Tell(i, request, *refusal);
+    return refusal;
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> PluginChain::After(const Request& request, Runs& runs) const {
+  for (const auto& plugin : plugins_) {
+    auto refusal = Guarded(*plugin, [&] { return plugin->After(request, runs); });
+    if (!refusal && !AreSane(runs, request.count)) {
+      refusal = Broken(*plugin, "made nonsense of the ids");
+    }
+    if (!refusal) continue;
+    runs.Clear();
+    OnRefusal(request, *refusal);
+    return refusal;
+  }
+  return std::nullopt;
+}
+
+void PluginChain::OnRefusal(const Request& request, const Refusal& refusal) const {
+  Tell(plugins_.size(), request, refusal);
+}
+
+void PluginChain::Tell(size_t count, const Request& request, const Refusal& refusal) const {
+  for (size_t i = 0; i < count; ++i) {
+    try {
+      plugins_[i]->OnRefusal(request, refusal);
+    } catch (...) {  // the call is over and has its refusal; there is nobody left to tell
+    }
+  }
+}
+
+}  // namespace firn

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "common/clock.h"
+#include "server/issue/refusal.h"
+#include "server/issue/request.h"
+
+namespace firn {
+
+// Told of every refusal that an issuer answers. Any thread, many at once; must not block or throw.
+class RejectionHandler {
+ public:
+  virtual ~RejectionHandler() = default;
+
+  virtual void OnRefusal(const Request& request, const Refusal& refusal) = 0;
+};
+
+// The default: a line in the log, at most kLinesPerWindow of each reason in a window; the first
+// line of the next window says how many were left out.
+class LoggingRejectionHandler final : public RejectionHandler {
+ public:
+  static constexpr int kLinesPerWindow = 3;
+  static constexpr Milliseconds kWindow{10'000};
+
+  // `log` takes one line without its end; called with no lock held. `clock` must outlive this.
+  using LogLine = std::function<void(const std::string&)>;
+  LoggingRejectionHandler(const Clock& clock, LogLine log);
+
+  void OnRefusal(const Request& request, const Refusal& refusal) override;
+
+ private:
+  struct Window {
+    BootMs begin;
+    int lines = 0;
+    uint64_t left_out = 0;
+  };
+
+  const Clock& clock_;
+  const LogLine log_;
+  std::mutex mutex_;
+  std::array<Window, kReasons> windows_;  // under mutex_
+};
+
+}  // namespace firn

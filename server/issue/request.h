@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace firn {
+
+// By which door a request came: the method field of layouts that have one (Vesta's).
+enum class Method : uint8_t { kEmbedded = 0, kThrift = 1, kHttp = 2 };
+
+// What the ids will be shown as. Plugins may care: a permutation of single numbers cannot be a run.
+enum class Form : uint8_t { kNumbers, kText, kRuns };
+
+// What a caller asks for. A view: `tag` must outlive the call.
+struct Request {
+  std::string_view tag;
+  int64_t count = 1;
+  Form form = Form::kNumbers;
+  Method method = Method::kEmbedded;
+  std::string_view client{};  // who asks, for logs and histories: an address, or empty
+};
+
+}  // namespace firn

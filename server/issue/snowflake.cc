@@ -1,0 +1,168 @@
+#include "server/issue/snowflake.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace firn {
+namespace {
+
+constexpr int kPositionBitsMax = 62;
+constexpr int kMethods = 3;
+// A claim comes and goes in seconds; a call that met more closed ones than this has no luck.
+constexpr int kClosedMax = 8;
+constexpr int32_t kNotReadyRetryMs = 1'000;
+constexpr int32_t kClockRetryMs = 100;
+
+}  // namespace
+
+struct Snowflake::Tenure {
+  std::shared_ptr<const Claim> claim;
+  std::unique_ptr<Sequencer> sequencer;
+  std::array<uint64_t, kMethods> base_bits;
+
+  uint64_t BitsFor(Method method) const { return base_bits[static_cast<size_t>(method)]; }
+};
+
+Snowflake::Snowflake(TickSource& ticks, Entropy& entropy, SnowflakeOptions options)
+    : ticks_(ticks),
+      entropy_(entropy),
+      layout_(ticks.layout()),
+      sequencer_options_(options.sequencer),
+      count_max_(static_cast<int64_t>(layout_.ids_per_tick()) *
+                 std::max<int64_t>(1, options.runs_max.count() / layout_.tick_ms())) {}
+
+Snowflake::~Snowflake() { Close(); }
+
+Status Snowflake::CheckClaim(const Claim& claim) const {
+  if (!(claim.layout() == layout_)) {
+    return Invalid("the claim is of layout " + claim.layout().text() + ", ids are made in " +
+                   layout_.text());
+  }
+  if (claim.machine().value() >= layout_.machines()) {
+    return Invalid("machine id " + std::to_string(claim.machine().value()) +
+                   " does not fit into layout " + layout_.text());
+  }
+  if (layout_.time().width + layout_.sequence().width > kPositionBitsMax) {
+    return Invalid("time and sequence of layout " + layout_.text() + " have more than 62 bits");
+  }
+  return {};
+}
+
+Status Snowflake::Adopt(std::shared_ptr<const Claim> claim) {
+  FIRN_TRY(CheckClaim(*claim));
+  const std::lock_guard lock(mutex_);
+  if (closed_) return Unavailable("the strategy is closed");
+  if (tenures_.size() == kClaimsMax) return Exhausted("too many claims for one process");
+  FIRN_ASSIGN(ForkCells::Cell * cell, cells_.Take());
+
+  auto tenure = std::make_unique<Tenure>();
+  for (uint64_t method = 0; method < kMethods; ++method) {
+    tenure->base_bits[method] = layout_.BaseBits(claim->machine(), method);
+  }
+  ticks_.RaiseTo(claim->first_tick());
+  tenure->sequencer = MakeSequencer(sequencer_options_, claim, *cell, entropy_.Next());
+  tenure->claim = std::move(claim);
+  tenures_.push_back(std::move(tenure));
+  Tenure* before = current_.exchange(tenures_.back().get(), std::memory_order_acq_rel);
+  if (before != nullptr) before->sequencer->Close();
+  return {};
+}
+
+std::optional<Tick> Snowflake::CloseClaim() {
+  const std::lock_guard lock(mutex_);
+  Tenure* tenure = current_.exchange(nullptr, std::memory_order_acq_rel);
+  if (tenure == nullptr) return std::nullopt;
+  return tenure->sequencer->Close();
+}
+
+std::optional<Tick> Snowflake::Last() const {
+  const std::lock_guard lock(mutex_);
+  const Tenure* tenure = current_.load(std::memory_order_acquire);
+  if (tenure == nullptr) return std::nullopt;
+  return tenure->sequencer->Last();
+}
+
+void Snowflake::Close() {
+  CloseClaim();
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+}
+
+bool Snowflake::TryOne(Method method, int64_t* id) {
+  Tenure* tenure = current_.load(std::memory_order_acquire);
+  if (tenure == nullptr) return false;
+  const uint64_t position = tenure->sequencer->TakeOne(ticks_.Current());
+  if (position == Sequencer::kNone) return false;
+  const int bits = layout_.sequence().width;
+  const Tick tick(static_cast<int64_t>(position >> bits));
+  *id = layout_.PackUnchecked(tenure->BitsFor(method), tick, position & layout_.sequence().max());
+  return true;
+}
+
+Verdict Snowflake::Issue(Demand& demand) {
+  int closed = 0;
+  while (demand.missing > 0) {
+    Tenure* tenure = current_.load(std::memory_order_acquire);
+    if (tenure == nullptr) return RefuseNoClaim(demand);
+    const Tick now = ticks_.Current();
+    if (now == TickSource::kStopped) return RefuseClock(demand);
+    if (demand.runs.empty() && !FitsInto(*tenure->claim, now, demand.missing)) {
+      return Answer(*tenure, {Step::Kind::kClaimEnds, now}, demand);
+    }
+    const Step step = tenure->sequencer->Take(now, static_cast<uint64_t>(demand.missing));
+    if (step.kind == Step::Kind::kTaken) {
+      const auto count = static_cast<int64_t>(step.count);
+      const uint64_t bits = tenure->BitsFor(demand.method);
+      demand.runs.Add(
+          {layout_.PackUnchecked(bits, step.tick, step.first), count, layout_.stride()});
+      demand.missing -= count;
+    } else if (step.kind != Step::Kind::kClosed || ++closed == kClosedMax) {
+      return Answer(*tenure, step, demand);
+    }
+  }
+  return Verdict::kIssued;
+}
+
+// Whether a call for `count` ids could be served before the claim's end at best. Looked at before
+// anything is taken, so that such a call leaves no trace.
+bool Snowflake::FitsInto(const Claim& claim, Tick now, int64_t count) const {
+  const int64_t ticks = (count - 1) / static_cast<int64_t>(layout_.ids_per_tick());
+  return ticks == 0 || std::max(now, claim.first_tick()) + ticks < claim.end_tick();
+}
+
+Verdict Snowflake::Answer(const Tenure& tenure, const Step& step, Demand& demand) const {
+  switch (step.kind) {
+    case Step::Kind::kLater:
+      return demand.Wait(ticks_.Until(step.tick),
+                         {Reason::kOverloaded, "the sequence is used up until the next tick",
+                          static_cast<int32_t>(layout_.tick_ms()), true});
+    case Step::Kind::kLayoutEnds:
+      return demand.Refuse(
+          {Reason::kExhausted,
+           "the time field of layout " + layout_.text() + " has run out; it takes another layout",
+           0, false});
+    case Step::Kind::kClaimEnds:
+      return demand.Refuse({Reason::kNotReady,
+                            "machine id " + std::to_string(tenure.claim->machine().value()) +
+                                " is not granted for long enough",
+                            kNotReadyRetryMs, true});
+    case Step::Kind::kTaken:
+    case Step::Kind::kClosed:
+      break;
+  }
+  return RefuseNoClaim(demand);
+}
+
+Verdict Snowflake::RefuseNoClaim(Demand& demand) {
+  return demand.Refuse(
+      {Reason::kNotReady, "this server holds no machine id", kNotReadyRetryMs, true});
+}
+
+Verdict Snowflake::RefuseClock(Demand& demand) const {
+  const auto behind = std::to_string(ticks_.Report().skew.count());
+  return demand.Refuse(
+      {Reason::kClock, "the wall clock is " + behind + " ms behind", kClockRetryMs, true});
+}
+
+}  // namespace firn

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "common/claim.h"
+#include "common/entropy.h"
+#include "common/fork_cells.h"
+#include "server/issue/sequencer.h"
+#include "server/issue/strategy.h"
+#include "server/issue/tick_source.h"
+
+namespace firn {
+
+struct SnowflakeOptions {
+  SequencerOptions sequencer;
+  Milliseconds runs_max{100};  // one call may ask for as many ids as these ticks hold
+};
+
+// Ids of time, machine and sequence. One sequence for all tags: make one object for a server.
+//
+// 1. It issues under the claim that it was given last, and under none before that: NOT_READY.
+// 2. Each claim gets a new sequencer. A new one is there before the old one is closed, so a call
+// that
+//    finds its sequencer closed looks once more.
+// 3. Closed sequencers are kept until this object goes: a thread may have been on its way to one.
+//
+// Thread-safe. Adopt, CloseClaim and Last belong to the claim's keeper; the rest to anybody.
+//
+// Sharp edge: claims must come from one keeper that never gives one claim twice. Whether a claim is
+// truly held is the keeper's business.
+class Snowflake final : public Strategy {
+ public:
+  static constexpr size_t kClaimsMax = 100'000;  // in the life of this object, about 300 bytes each
+
+  // `ticks` and `entropy` must outlive this; `entropy` is used in Adopt only.
+  Snowflake(TickSource& ticks, Entropy& entropy, SnowflakeOptions options = {});
+  ~Snowflake() override;
+
+  // From now on ids are issued under `claim`, and the id clock is at its first tick or beyond.
+  // Refused, with the claim before left as it is: kInvalid for a claim of another layout, for a
+  // machine id wider than its field and for a layout too wide; kUnavailable after Close and when
+  // there is no memory that a forked child would lose; kExhausted after kClaimsMax claims.
+  Status Adopt(std::shared_ptr<const Claim> claim);
+
+  // Ends the claim: nothing is issued under it after this has returned, until a new one is adopted.
+  // The last tick that was used under it, the one before its first if none; empty without a claim.
+  std::optional<Tick> CloseClaim();
+
+  // The same of a claim that goes on: what it has used at least, at this moment.
+  std::optional<Tick> Last() const;
+
+  std::string_view name() const override { return "snowflake"; }
+  Status Start() override { return {}; }
+  bool TryOne(Method method, int64_t* id) override;
+  Verdict Issue(Demand& demand) override;
+  int64_t count_max() const override { return count_max_; }
+  void Close() override;
+  void Stop() override { Close(); }
+
+ private:
+  struct Tenure;  // a claim with its sequencer
+
+  Verdict Answer(const Tenure& tenure, const Step& step, Demand& demand) const;
+  Verdict RefuseClock(Demand& demand) const;
+  static Verdict RefuseNoClaim(Demand& demand);
+  bool FitsInto(const Claim& claim, Tick now, int64_t count) const;
+  Status CheckClaim(const Claim& claim) const;
+
+  TickSource& ticks_;
+  Entropy& entropy_;
+  const Layout layout_;
+  const SequencerOptions sequencer_options_;
+  const int64_t count_max_;
+
+  std::atomic<Tenure*> current_{nullptr};  // null: no claim. Written under mutex_
+  mutable std::mutex mutex_;
+  ForkCells cells_;
+  bool closed_ = false;                           // under mutex_
+  std::vector<std::unique_ptr<Tenure>> tenures_;  // under mutex_
+};
+
+}  // namespace firn

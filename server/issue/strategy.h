@@ -1,0 +1,79 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "common/status.h"
+#include "server/issue/refusal.h"
+#include "server/issue/request.h"
+#include "server/issue/runs.h"
+
+namespace firn {
+
+// How an attempt ended.
+enum class Verdict : uint8_t {
+  kIssued,   // all ids are there
+  kWait,     // not yet: park the call, and ask again
+  kRefused,  // no, and asking the same again is pointless for now
+};
+
+// One call's business with a strategy. The caller keeps it while the call is parked and brings it
+// back unchanged, so a batch that got a part goes on where it was.
+struct Demand {
+  int64_t missing = 0;  // ids still wanted; the strategy counts it down as it adds runs
+  Method method = Method::kEmbedded;
+  Runs runs;                                  // what it has got so far
+  std::chrono::microseconds ask_again_in{0};  // set with kWait
+  Refusal refusal;  // set with kRefused: the answer. Set with kWait: the answer if patience ends
+
+  Verdict Wait(std::chrono::microseconds delay, Refusal otherwise) {
+    ask_again_in = delay;
+    refusal = std::move(otherwise);
+    return Verdict::kWait;
+  }
+  Verdict Refuse(Refusal why) {
+    refusal = std::move(why);
+    return Verdict::kRefused;
+  }
+};
+
+// How ids are made. One object may serve many tags (snowflake) or one (segment).
+//
+// 1. TryOne and Issue are called by any number of threads at once and never block: no I/O, no
+// sleep,
+//    no lock held over a wait. What has to come from elsewhere is fetched by somebody else's thread
+//    while the call is parked.
+// 2. An id is handed out once. Ids that a call has got and then not used are lost, never reused.
+// 3. A call that is refused before it has got an id leaves no trace.
+// 4. After Close() has returned nothing is issued, also not by calls that had begun before.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+
+  virtual std::string_view name() const = 0;
+
+  // Makes it ready to be asked; whatever is missing then is answered by refusals, so an error here
+  // is one of configuration. Called once, before anything else.
+  virtual Status Start() = 0;
+
+  // The short way for one id: true and the id, or false with no trace, whatever the reason; Issue
+  // then says why, or has more luck. Allocates nothing.
+  virtual bool TryOne(Method method, int64_t* id) = 0;
+
+  // Adds runs to `demand` until nothing is missing. Exact: never more than was asked for.
+  virtual Verdict Issue(Demand& demand) = 0;
+
+  // The most ids that one call may ask for as runs; more is refused, never cut.
+  virtual int64_t count_max() const = 0;
+
+  // Nothing is issued after it has returned. No I/O, may be called again, never undone.
+  virtual void Close() = 0;
+
+  // Close, then hand back what can be handed back exactly. May wait for its own threads, up to a
+  // limit of its own; main's thread only.
+  virtual void Stop() = 0;
+};
+
+}  // namespace firn

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/status.h"
+#include "server/issue/plugin.h"
+#include "server/issue/strategy.h"
+
+namespace firn {
+
+// How a tag is to be served.
+struct TagBinding {
+  std::string name;
+  std::shared_ptr<Strategy> strategy;
+  std::vector<std::shared_ptr<Plugin>> plugins;  // any order; the chain sorts them
+};
+
+// The same, ready for use. Immutable.
+struct Binding {
+  std::shared_ptr<Strategy> strategy;
+  PluginChain plugins;
+  bool plain;  // no plugins: nothing to run around the strategy
+};
+
+// A tag's place in the table.
+class Tag {
+ public:
+  explicit Tag(std::string name) : name_(std::move(name)) {}
+
+  const std::string& name() const { return name_; }
+
+  // How it is served at this moment; null when it has been removed.
+  const Binding* binding() const { return binding_.load(std::memory_order_acquire); }
+
+ private:
+  friend class TagTable;
+
+  const std::string name_;
+  std::atomic<const Binding*> binding_{nullptr};
+};
+
+// Tags by name, read without a lock while they change. That works because nothing is ever freed
+// before the table goes: a tag keeps its place, its earlier bindings stay, and a hash table that
+// has become too small stays behind the larger one. Hence the limits.
+//
+// Thread-safe; Find reads a few words and takes no lock.
+class TagTable {
+ public:
+  static constexpr size_t kTagsMax = 100'000;
+  static constexpr size_t kEditsMax = 1'000'000;  // in the life of the table
+
+  TagTable();
+  ~TagTable();
+
+  // kInvalid without a name or a strategy, kExhausted at a limit; then nothing has changed.
+  Status Set(TagBinding binding);
+  void Remove(std::string_view name);
+
+  // Serves every name that is not in the table. Before the first Find.
+  void SetDefault(TagBinding binding);
+
+  // Null when the name is not known and there is no default. A removed tag is still found.
+  const Tag* Find(std::string_view name) const;
+
+  // Known names that look like `name`, nearest first, at most `count_max`.
+  std::vector<std::string> Near(std::string_view name, size_t count_max) const;
+
+ private:
+  struct Slots;
+
+  const Binding* Keep(TagBinding binding);
+  void Insert(Tag* tag);
+  void Grow();
+
+  std::atomic<Slots*> slots_;
+  std::unique_ptr<Tag> default_;
+  mutable std::mutex mutex_;  // all below
+  std::vector<std::unique_ptr<Slots>> all_slots_;
+  std::vector<std::unique_ptr<Tag>> tags_;
+  std::vector<std::unique_ptr<const Binding>> bindings_;  // every one there has ever been
+};
+
+}  // namespace firn

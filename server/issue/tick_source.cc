@@ -1,0 +1,38 @@
+#include "server/issue/tick_source.h"
+
+#include <algorithm>
+
+namespace firn {
+
+TickSource::TickSource(const Layout& layout, IdClock& id_clock, const Clock& clock, bool use_cycles)
+    : layout_(layout),
+      id_clock_(id_clock),
+      clock_(clock),
+      fresh_cycles_(use_cycles ? kFreshCycles : 0) {
+  Refresh();
+}
+
+Tick TickSource::Refresh() {
+  const uint64_t before = CycleCount();
+  const bool steered = id_clock_.TryAdvance(clock_.Read());
+  if (id_clock_.Stopped()) return kStopped;
+  const int64_t tick = layout_.TickAt(id_clock_.Last()).count();
+  int64_t seen = tick_.load(std::memory_order_relaxed);
+  while (seen < tick && !tick_.compare_exchange_weak(seen, tick, std::memory_order_relaxed)) {
+  }
+  // In this order: whoever sees the stamp sees a tick at least as new.
+  if (steered) read_at_.store(before, std::memory_order_release);
+  return Tick(std::max(seen, tick));
+}
+
+void TickSource::RaiseTo(Tick first) {
+  id_clock_.RaiseTo(layout_.StartOf(first), clock_.Read());
+  Refresh();
+}
+
+std::chrono::microseconds TickSource::Until(Tick tick) const {
+  const Milliseconds whole = layout_.StartOf(tick) - id_clock_.Last() - Milliseconds(1);
+  return std::max(whole, Milliseconds(0)) + clock_.ToNextWallMs();
+}
+
+}  // namespace firn

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "common/clock.h"
+#include "common/cycles.h"
+#include "common/id_clock.h"
+#include "common/layout.h"
+
+namespace firn {
+
+// The id clock as issuing threads read it: the current tick of one layout, for a few nanoseconds.
+//
+// A reading of the machine's clocks is used again until the processor's cycle counter says that a
+// fraction of a millisecond may have passed; where there is no steady counter, every call reads the
+// clocks. So the tick lags the id clock by less than a millisecond plus one interruption of the
+// thread, and never goes back. Thread-safe, lock-free.
+class TickSource {
+ public:
+  // `id_clock` and `clock` must outlive this.
+  TickSource(const Layout& layout, IdClock& id_clock, const Clock& clock,
+             bool use_cycles = CyclesAreSteady());
+
+  // The tick that the id clock is in, or kStopped while it is stopped (policy strict).
+  Tick Current() {
+    const uint64_t age = CycleCount() - read_at_.load(std::memory_order_acquire);
+    if (age < fresh_cycles_) return Tick(tick_.load(std::memory_order_relaxed));
+    return Refresh();
+  }
+  static constexpr Tick kStopped{INT64_MIN};
+
+  // From now on the current tick is at least `first`.
+  void RaiseTo(Tick first);
+
+  // About how long until the id clock reaches `tick`, as a hint when to look again. Never zero.
+  std::chrono::microseconds Until(Tick tick) const;
+
+  IdClockReport Report() const { return id_clock_.Report(); }
+  const Layout& layout() const { return layout_; }
+
+ private:
+  Tick Refresh();
+
+  const Layout layout_;
+  IdClock& id_clock_;
+  const Clock& clock_;
+  const uint64_t fresh_cycles_;
+
+  // Written together a few thousand times a second at most, read by every call.
+  alignas(64) std::atomic<uint64_t> read_at_{0};  // cycles, from before the clocks were read
+  std::atomic<int64_t> tick_{INT64_MIN};
+};
+
+}  // namespace firn
