@@ -27,7 +27,7 @@ namespace firn {
 // Outcomes are three: done, not done, and Code::kUnknown, which says that a write may have been
 // applied, or may still be. Every request is answered exactly once, within the implementation's
 // own time limit, also when the connection is gone; the destructor drops what is unanswered.
-// Without a session nothing is sent: the answer is kUnavailable. A reading verb whose answer is
+// While disconnected nothing is sent: the answer is kUnavailable. A reading verb whose answer is
 // lost says kUnavailable too. Requests of one coordinator are applied in the order of the calls,
 // except a write that was answered kUnknown, which may be applied later than its successors.
 
@@ -138,7 +138,8 @@ class Coordinator {
   // Where session events go. Set before the first Dispatch, which tells the current state.
   virtual void OnSession(std::function<void(SessionEvent)> handler) = 0;
 
-  // The session that ephemeral nodes made now would belong to; 0 while there is none.
+  // The session that ephemeral nodes made now would belong to, also while disconnected; 0 before
+  // the first and between an expiry and the next.
   virtual int64_t session() const = 0;
 
   // Delivers what had arrived when it was called; waits up to `wait` for something when nothing

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "registry/coordinator.h"
+#include "tests/support/coordinator_client.h"
+
+namespace firn {
+
+// One registry, empty at first, that several clients can connect to.
+class CoordinatorWorld {
+ public:
+  virtual ~CoordinatorWorld() = default;
+
+  // A coordinator with a session of its own.
+  virtual std::unique_ptr<Coordinator> Connect() = 0;
+};
+
+// What the suite in coordinator_contract.cc runs against. Each implementation's test program
+// compiles the suite and names its worlds with INSTANTIATE_TEST_SUITE_P.
+struct WorldMaker {
+  std::string name;
+  std::function<std::unique_ptr<CoordinatorWorld>()> make;
+
+  friend std::ostream& operator<<(std::ostream& out, const WorldMaker& maker) {
+    return out << maker.name;
+  }
+};
+
+class CoordinatorContract : public testing::TestWithParam<WorldMaker> {
+ protected:
+  void SetUp() override;
+  std::unique_ptr<CoordinatorClient> Connect();
+
+  // A root with data "meta", and a second client.
+  std::unique_ptr<CoordinatorWorld> world;
+  std::unique_ptr<CoordinatorClient> a;
+  std::unique_ptr<CoordinatorClient> b;
+};
+
+}  // namespace firn

@@ -1,0 +1,53 @@
+#include <memory>
+
+#include "registry/faulty_coordinator.h"
+#include "registry/memory_coordinator.h"
+#include "tests/contract/coordinator_contract.h"
+
+namespace firn {
+namespace {
+
+class MemoryWorld : public CoordinatorWorld {
+ public:
+  std::unique_ptr<Coordinator> Connect() override {
+    return std::make_unique<MemoryCoordinator>(tree_);
+  }
+
+ private:
+  MemoryTree tree_{SystemClock()};
+};
+
+// The wrapper breaks nothing unless it is told to.
+class UnbrokenWorld final : public MemoryWorld {
+ public:
+  std::unique_ptr<Coordinator> Connect() override {
+    return std::make_unique<FaultyCoordinator>(MemoryWorld::Connect(), SystemClock());
+  }
+};
+
+// Delay alone breaks no promise.
+class SlowWorld final : public MemoryWorld {
+ public:
+  std::unique_ptr<Coordinator> Connect() override {
+    return std::make_unique<FaultyCoordinator>(
+        MemoryWorld::Connect(), SystemClock(),
+        SeededFaults(entropy_, {.delayed = 700, .delay_max = Milliseconds(3)}));
+  }
+
+ private:
+  SeededEntropy entropy_{7};
+};
+
+template <typename World>
+WorldMaker Maker(const char* name) {
+  return {name, [] { return std::make_unique<World>(); }};
+}
+
+INSTANTIATE_TEST_SUITE_P(Memory, CoordinatorContract,
+                         testing::Values(Maker<MemoryWorld>("tree"),
+                                         Maker<UnbrokenWorld>("unbroken"),
+                                         Maker<SlowWorld>("slow")),
+                         [](const auto& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "registry/coordinator.h"
+
+namespace firn {
+
+// A coordinator as a test wants it: each verb waits for its answer, by dispatching, and remembers
+// what else it was told on the way. One thread.
+class CoordinatorClient {
+ public:
+  static constexpr Milliseconds kPatience{20'000};
+
+  // Takes the coordinator; waits for nothing.
+  explicit CoordinatorClient(std::unique_ptr<Coordinator> coordinator);
+
+  // Ends the test program when no answer comes within kPatience: the contract is broken.
+  Result<Node> Read(const std::string& path);
+  Result<std::vector<std::string>> List(const std::string& path);
+  Status Sync(const std::string& path = "/");
+  Status PrepareRoot();
+  WriteOutcome Multi(std::vector<Write> writes);
+
+  // One write alone.
+  WriteOutcome Create(const std::string& path, const std::string& data,
+                      Lifetime lifetime = Lifetime::kPersistent);
+  WriteOutcome Set(const std::string& path, const std::string& data, int64_t version);
+  WriteOutcome Erase(const std::string& path, int64_t version = Write::kAnyVersion);
+
+  // Read or List that leave a watch; each call of it adds one to `notices`.
+  Result<Node> ReadAndWatch(const std::string& path);
+  Result<std::vector<std::string>> ListAndWatch(const std::string& path);
+
+  // Dispatches until `done` says so; false when it never does.
+  bool Await(const std::function<bool()>& done, Milliseconds patience = kPatience);
+  bool AwaitSession(Milliseconds patience = kPatience);
+  bool AwaitEvent(SessionEvent::Kind kind, Milliseconds patience = kPatience);
+
+  bool Heard(SessionEvent::Kind kind) const;
+  Coordinator& operator*() { return *coordinator_; }
+  Coordinator* operator->() { return coordinator_.get(); }
+  void Close() { coordinator_.reset(); }
+
+  std::vector<SessionEvent> events;
+  int notices = 0;
+
+ private:
+  std::unique_ptr<Coordinator> coordinator_;
+};
+
+}  // namespace firn
