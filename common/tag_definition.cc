@@ -5,6 +5,7 @@
 
 #include "common/tag_fields.h"
 #include "common/tag_name.h"
+#include "common/text_template.h"
 #include "common/utf8.h"
 
 namespace firn {
@@ -84,8 +85,9 @@ void FaultList::CheckPrintable(std::string_view field, const std::string& value)
 }
 
 void FaultList::CheckText() {
-  CheckPrintable("text", tag_.text);
   CheckPrintable("zone", tag_.zone);
+  const Result<TextTemplate> text = TextTemplate::Parse(tag_.text);
+  if (!text.ok()) Add("text", text.status().message());
 }
 
 void FaultList::CheckPlugins() {
