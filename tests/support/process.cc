@@ -1,0 +1,129 @@
+#include "tests/support/process.h"
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+constexpr int kNotFound = 127;  // what shells say of a program that is not there
+
+std::string ReadWhole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// In the child, between fork and exec.
+[[noreturn]] void Become(std::vector<char*>& arguments, const Process::Options& options) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const int in = open("/dev/null", O_RDONLY);
+  const int out = options.output_file.empty()
+                      ? open("/dev/null", O_WRONLY)
+                      : open(options.output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  dup2(in, STDIN_FILENO);
+  dup2(out, STDOUT_FILENO);
+  dup2(out, STDERR_FILENO);
+  if (!options.directory.empty() && chdir(options.directory.c_str()) != 0) _exit(kNotFound);
+  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
+  execvp(arguments[0], arguments.data());
+  _exit(kNotFound);
+}
+
+}  // namespace
+
+Process::Process(const std::vector<std::string>& command, const Options& options) {
+  std::vector<std::string> words = command;
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_ = fork();
+  if (pid_ < 0) Die("cannot fork");
+  if (pid_ == 0) Become(arguments, options);
+}
+
+Process::~Process() {
+  if (pid_ < 0) return;
+  Kill();
+  Reap(0);
+}
+
+Process::Process(Process&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), exit_code_(other.exit_code_) {}
+
+Process& Process::operator=(Process&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(exit_code_, other.exit_code_);
+  return *this;
+}
+
+void Process::Reap(int options) {
+  int status = 0;
+  if (exit_code_ || waitpid(pid_, &status, options) != pid_) return;
+  exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+bool Process::Running() {
+  if (pid_ >= 0) Reap(WNOHANG);
+  return pid_ >= 0 && !exit_code_;
+}
+
+void Process::Signal(int signal) {
+  if (Running()) kill(pid_, signal);
+}
+
+std::optional<int> Process::Wait(Milliseconds patience) {
+  Eventually(patience, [this] { return !Running(); });
+  return exit_code_;
+}
+
+Finished RunToEnd(const std::vector<std::string>& command, Milliseconds patience) {
+  const TempDir dir;
+  // The shell gives each stream a file of its own, then becomes the program.
+  std::vector<std::string> words{"sh", "-c", R"(exec "$@" >"$OUT" 2>"$ERR")", "sh"};
+  words.insert(words.end(), command.begin(), command.end());
+  Process process(words, {.environment = {{"OUT", dir / "out"}, {"ERR", dir / "err"}}});
+  const int exit_code = process.Wait(patience).value_or(-1);
+  return {exit_code, ReadWhole(dir / "out"), ReadWhole(dir / "err")};
+}
+
+std::string BuiltProgram(const std::string& name) {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
+}
+
+int FreePort() {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  const bool bound =
+      bind(listener, generic, size) == 0 && getsockname(listener, generic, &size) == 0;
+  close(listener);
+  if (!bound) Die("no free port");
+  return ntohs(address.sin_port);
+}
+
+void SleepBriefly() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
+
+BootMs TestNow() { return SystemClock().Boot(); }
+
+}  // namespace firn

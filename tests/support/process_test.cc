@@ -1,0 +1,59 @@
+#include "tests/support/process.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kPatience{30'000};
+
+TEST(ProcessTest, TellsHowAProgramEnded) {
+  EXPECT_EQ(Process({"sh", "-c", "exit 7"}).Wait(kPatience), 7);
+  EXPECT_EQ(Process({"sh", "-c", "kill -9 $$"}).Wait(kPatience), 137);
+  EXPECT_EQ(Process({"no-such-program-here"}).Wait(kPatience), 127);
+}
+
+TEST(ProcessTest, KeepsBothStreamsApart) {
+  const Finished finished = RunToEnd({"sh", "-c", "echo out; echo err >&2; exit 3"});
+  EXPECT_EQ(finished.exit_code, 3);
+  EXPECT_EQ(finished.out, "out\n");
+  EXPECT_EQ(finished.err, "err\n");
+}
+
+TEST(ProcessTest, GoesWithItsObject) {
+  pid_t pid = 0;
+  {
+    Process sleeper({"sleep", "1000"});
+    pid = sleeper.pid();
+    EXPECT_TRUE(sleeper.Running());
+  }
+  EXPECT_FALSE(std::filesystem::exists("/proc/" + std::to_string(pid)));
+}
+
+TEST(ProcessTest, WritesItsOutputToAFile) {
+  const TempDir dir;
+  Process writer({"sh", "-c", "while :; do echo x; sleep 0.01; done"},
+                 {.output_file = dir / "out"});
+  const auto size = [&] { return std::filesystem::file_size(dir / "out"); };
+  ASSERT_TRUE(Eventually(kPatience, [&] { return std::filesystem::exists(dir / "out"); }));
+  ASSERT_TRUE(Eventually(kPatience, [&] { return size() > 0; }));
+  const auto before = size();
+  EXPECT_TRUE(Eventually(kPatience, [&] { return size() > before; }));
+}
+
+TEST(TempDirTest, IsGoneAfterwards) {
+  std::filesystem::path path;
+  {
+    const TempDir dir;
+    path = dir.path();
+    EXPECT_TRUE(std::filesystem::is_directory(path));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,20 @@
+#include "tests/support/temp_dir.h"
+
+#include <cstdlib>
+
+#include "common/status.h"
+
+namespace firn {
+
+TempDir::TempDir() {
+  std::string name = std::filesystem::temp_directory_path() / "firn-test-XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) Die("cannot make a temporary directory " + name);
+  path_ = name;
+}
+
+TempDir::~TempDir() {
+  std::error_code ignored;  // a directory left behind fails no test
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace firn
