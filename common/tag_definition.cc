@@ -85,7 +85,9 @@ void FaultList::CheckPrintable(std::string_view field, const std::string& value)
 }
 
 void FaultList::CheckText() {
+  CheckPrintable("text", tag_.text);
   CheckPrintable("zone", tag_.zone);
+  if (tag_.text.size() > kTextMax || !IsPrintableUtf8(tag_.text)) return;
   const Result<TextTemplate> text = TextTemplate::Parse(tag_.text);
   if (!text.ok()) Add("text", text.status().message());
 }

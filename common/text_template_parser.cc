@@ -117,8 +117,9 @@ class TextTemplateParser {
         AddDate(conversion[0]);
         conversions = true;
       } else {
-        faults_.Add("%" + std::string(conversion) + " is not one of %" +
-                    "Y %y %m %d %j %H %M %S %L, which have a width that never changes");
+        // Quoted whole: one byte of a longer character would not be text.
+        faults_.Add("{date:" + std::string(format) + "} has another conversion than %Y %y %m %d " +
+                    "%j %H %M %S %L, whose width never changes");
         conversions = true;
       }
     }
