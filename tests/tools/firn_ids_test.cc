@@ -1,0 +1,88 @@
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/process.h"
+
+namespace firn {
+namespace {
+
+// The program itself, as a shell would call it.
+Finished Firn(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), BuiltProgram("firn"));
+  return RunToEnd(arguments);
+}
+
+nlohmann::json FirnJson(std::vector<std::string> arguments) {
+  arguments.push_back("--json");
+  return nlohmann::json::parse(Firn(std::move(arguments)).out);
+}
+
+TEST(FirnCommandTest, ExplainsAnIdOfALayout) {
+  const auto shown = FirnJson({"explain", "1169786042799259000", "--layout", "twitter"}).at(0);
+  EXPECT_EQ(shown.at("time_ms"), 1567733700834);
+  EXPECT_EQ(shown.at("machine"), 39);
+  EXPECT_EQ(shown.at("sequence"), 3448);
+  EXPECT_EQ(shown.at("id"), "1169786042799259000");
+}
+
+TEST(FirnCommandTest, ExplainsTextsInOtherBases) {
+  EXPECT_EQ(FirnJson({"explain", "--form=base62", "0010"}).at(0).at("id"), "62");
+  EXPECT_EQ(FirnJson({"explain", "--form=base32", "0010"}).at(0).at("id"), "32");
+}
+
+TEST(FirnCommandTest, ComposesWhatExplainTookApart) {
+  const std::string id =
+      FirnJson({"compose", "time=2026-01-01T00:00:00.123Z", "worker=7", "rack=1", "sequence=9"})
+          .at("id");
+  const auto shown = FirnJson({"explain", id}).at(0);
+  EXPECT_EQ(shown.at("time"), "2026-01-01T00:00:00.123Z");
+  EXPECT_EQ(shown.at("worker"), 7);
+  EXPECT_EQ(shown.at("rack"), 1);
+  EXPECT_EQ(shown.at("sequence"), 9);
+}
+
+TEST(FirnCommandTest, EveryMistakeIsASentenceAndExitCodeTwo) {
+  for (const std::vector<std::string>& call :
+       std::vector<std::vector<std::string>>{{"explain"},
+                                             {"explain", "12x"},
+                                             {"explain", "99999999999999999999"},
+                                             {"explain", "1", "--layout", "nonsense"},
+                                             {"explain", "1", "--nonsense"},
+                                             {"explain", "1", "--rack_bits"},
+                                             {"explain", "1", "--rack_bits", "x"},
+                                             {"explain", "1", "--rack_bits", "77"},
+                                             {"compose", "sequence=4096"},
+                                             {"compose", "sequence"},
+                                             {"compose", "colour=7"},
+                                             {"compose", "machine=5", "--form=base62"},
+                                             {"nonsense"},
+                                             {}}) {
+    const Finished refused = Firn(call);
+    EXPECT_EQ(refused.exit_code, 2) << (call.empty() ? "" : call.back());
+    EXPECT_FALSE(refused.err.empty());
+    EXPECT_EQ(refused.out, "");
+  }
+}
+
+TEST(FirnCommandTest, AFailureIsJsonForPrograms) {
+  const Finished refused = Firn({"explain", "12x", "--json"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_EQ(nlohmann::json::parse(refused.out).at("error").at("code"), "invalid");
+}
+
+TEST(FirnCommandTest, HelpIsEverywhere) {
+  for (const std::vector<std::string>& call : std::vector<std::vector<std::string>>{
+           {"--help"}, {"explain", "--help"}, {"compose", "-h"}}) {
+    const Finished help = Firn(call);
+    EXPECT_EQ(help.exit_code, 0);
+    EXPECT_NE(help.out.find("Exit codes:"), std::string::npos);
+  }
+}
+
+TEST(FirnCommandTest, ANegativeIdIsAnArgumentNotAFlag) {
+  EXPECT_EQ(Firn({"explain", "-5"}).exit_code, 2);  // no firn id is negative
+  EXPECT_NE(Firn({"explain", "-5"}).err.find("-5"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace firn

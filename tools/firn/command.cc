@@ -1,0 +1,119 @@
+#include "tools/firn/command.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include <gflags/gflags.h>
+
+#include "tools/firn/flag_words.h"
+
+DEFINE_bool(json, false, "print JSON, for programs");
+
+namespace firn {
+namespace {
+
+constexpr std::string_view kExitCodes =
+    "Exit codes: 0 done; 1 done, and something is wrong; 2 mend the call; 3 try later;\n"
+    "4 refused; 5 outcome unknown, look before repeating; 6 data not to be trusted.\n";
+
+std::string HelpOf(const Verb& verb, const std::string& path) {
+  std::string text = path;
+  if (!verb.arguments.empty()) text.append(" ").append(verb.arguments);
+  text.append(": ").append(verb.summary).append("\n");
+  if (!verb.details.empty()) text.append("\n").append(verb.details);
+  if (!verb.below.empty()) text += "\nVerbs (each has --help):\n";
+  for (const Verb& below : verb.below) {
+    std::string call(below.name);
+    if (!below.arguments.empty()) call.append(" ").append(below.arguments);
+    call.resize(std::max<size_t>(call.size() + 2, 26), ' ');
+    text.append("  ").append(call).append(below.summary).append("\n");
+  }
+  std::vector<std::string_view> flags = verb.flags;
+  if (verb.run) flags.push_back("json");
+  if (!flags.empty()) text += "\nFlags:\n" + DescribeFlags(flags);
+  return text.append("\n").append(kExitCodes);
+}
+
+int Fail(const Status& status, const std::string& path) {
+  if (FLAGS_json) {
+    const nlohmann::ordered_json error{
+        {"error", {{"code", CodeName(status.code())}, {"message", status.message()}}}};
+    std::cout << error.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  }
+  std::cerr << path << ": " << status.message() << "\n";
+  if (status.code() == Code::kInvalid) std::cerr << "See " << path << " --help\n";
+  return static_cast<int>(ExitFor(status.code()));
+}
+
+int Print(const Output& output) {
+  if (FLAGS_json) {
+    std::cout << output.json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  } else {
+    std::cout << output.text;
+  }
+  std::cout.flush();
+  return static_cast<int>(output.wrong ? Exit::kWrong : Exit::kDone);
+}
+
+// Follows the words down the tree and takes those that name verbs away.
+const Verb* Descend(const Verb* verb, std::vector<std::string>& words, std::string& path) {
+  size_t used = 0;
+  while (used < words.size()) {
+    const auto below = std::find_if(verb->below.begin(), verb->below.end(),
+                                    [&](const Verb& b) { return b.name == words[used]; });
+    if (below == verb->below.end()) break;
+    verb = &*below;
+    path += " " + words[used++];
+  }
+  words.erase(words.begin(), words.begin() + static_cast<ptrdiff_t>(used));
+  return verb;
+}
+
+}  // namespace
+
+Exit ExitFor(Code code) {
+  switch (code) {
+    case Code::kOk:
+      return Exit::kDone;
+    case Code::kInvalid:
+      return Exit::kUsage;
+    case Code::kUnavailable:
+      return Exit::kLater;
+    case Code::kNotFound:
+    case Code::kConflict:
+    case Code::kDenied:
+    case Code::kExhausted:
+      return Exit::kRefused;
+    case Code::kUnknown:
+      return Exit::kUnknown;
+    case Code::kCorrupt:
+    case Code::kInternal:
+      break;
+  }
+  return Exit::kBroken;
+}
+
+int RunCommand(const Verb& root, int argc, const char* const* argv) {
+  std::string path(root.name);
+  Result<CommandLine> line = SplitCommandLine({argv + std::min(argc, 1), argv + argc});
+  if (!line.ok()) return Fail(line.status(), path);
+  const Verb* verb = Descend(&root, line->words, path);
+  if (line->help) {
+    std::cout << HelpOf(*verb, path);
+    return static_cast<int>(Exit::kDone);
+  }
+  if (!verb->run) {
+    if (!line->words.empty()) {
+      return Fail(Invalid("there is no verb '" + line->words.front() + "' here"), path);
+    }
+    std::cerr << HelpOf(*verb, path);
+    return static_cast<int>(Exit::kUsage);
+  }
+  std::vector<std::string_view> permitted = verb->flags;
+  permitted.push_back("json");
+  if (Status set = ApplySettings(line->settings, permitted); !set.ok()) return Fail(set, path);
+  const Result<Output> output = verb->run(line->words);
+  return output.ok() ? Print(*output) : Fail(output.status(), path);
+}
+
+}  // namespace firn

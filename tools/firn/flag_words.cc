@@ -1,0 +1,92 @@
+#include "tools/firn/flag_words.h"
+
+#include <algorithm>
+
+#include <gflags/gflags.h>
+
+namespace firn {
+namespace {
+
+using gflags::CommandLineFlagInfo;
+
+bool Find(std::string_view name, CommandLineFlagInfo& info) {
+  return gflags::GetCommandLineFlagInfo(std::string(name).c_str(), &info);
+}
+
+bool IsYesOrNo(std::string_view name) {
+  CommandLineFlagInfo info;
+  return Find(name, info) && info.type == "bool";
+}
+
+// -5 is a number, a lone - is a word.
+bool LooksLikeFlag(std::string_view argument) {
+  return argument.size() > 1 && argument[0] == '-' && !(argument[1] >= '0' && argument[1] <= '9');
+}
+
+}  // namespace
+
+Result<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments) {
+  CommandLine line;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string_view argument = arguments[i];
+    if (argument == "--") {
+      line.words.insert(line.words.end(), arguments.begin() + static_cast<ptrdiff_t>(i) + 1,
+                        arguments.end());
+      break;
+    }
+    if (!LooksLikeFlag(argument)) {
+      line.words.emplace_back(argument);
+      continue;
+    }
+    argument.remove_prefix(argument.starts_with("--") ? 2 : 1);
+    const size_t equals = argument.find('=');
+    const std::string name(argument.substr(0, equals));
+    CommandLineFlagInfo info;
+    if (name == "help" || name == "h") {
+      line.help = true;
+    } else if (name.starts_with("no") && IsYesOrNo(name.substr(2)) &&
+               equals == std::string_view::npos) {
+      line.settings.push_back({name.substr(2), "false"});
+    } else if (!Find(name, info)) {
+      return Invalid("there is no flag --" + name);
+    } else if (equals != std::string_view::npos) {
+      line.settings.push_back({name, std::string(argument.substr(equals + 1))});
+    } else if (info.type == "bool") {
+      line.settings.push_back({name, "true"});
+    } else if (++i < arguments.size()) {
+      line.settings.push_back({name, arguments[i]});
+    } else {
+      return Invalid("--" + name + " wants a value");
+    }
+  }
+  return line;
+}
+
+Status ApplySettings(const std::vector<CommandLine::Setting>& settings,
+                     const std::vector<std::string_view>& permitted) {
+  for (const auto& [flag, value] : settings) {
+    if (std::find(permitted.begin(), permitted.end(), flag) == permitted.end()) {
+      return Invalid("--" + flag + " means nothing here");
+    }
+    if (gflags::SetCommandLineOption(flag.c_str(), value.c_str()).empty()) {
+      return Invalid("--" + flag + " does not take the value '" + value + "'");
+    }
+  }
+  return {};
+}
+
+std::string DescribeFlags(const std::vector<std::string_view>& flags) {
+  std::string text;
+  for (const std::string_view flag : flags) {
+    CommandLineFlagInfo info;
+    if (!Find(flag, info)) Die("a verb takes a flag that does not exist: " + std::string(flag));
+    text += "  --" + info.name + "  " + info.description;
+    if (!info.default_value.empty() && info.type != "bool") {
+      text += " (default: " + info.default_value + ")";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace firn

@@ -1,0 +1,9 @@
+#include "tools/firn/command.h"
+#include "tools/firn/verbs.h"
+
+int main(int argc, char** argv) {
+  const firn::Verb root{.name = "firn",
+                        .summary = "64-bit ids that are never issued twice: the operator's command",
+                        .below = {firn::ExplainVerb(), firn::ComposeVerb()}};
+  return firn::RunCommand(root, argc, argv);
+}

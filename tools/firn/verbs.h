@@ -1,0 +1,15 @@
+#pragma once
+
+#include "tools/firn/command.h"
+
+namespace firn {
+
+// The verbs of the firn command, each in the file of its name.
+Verb ExplainVerb();
+Verb ComposeVerb();
+Verb InitVerb();
+Verb RestoreVerb();
+Verb AuditVerb();
+Verb TagsVerb();
+
+}  // namespace firn
