@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/entropy.h"
 #include "common/status.h"
 #include "tests/support/temp_dir.h"
 
@@ -45,6 +46,17 @@ std::string ReadWhole(const std::string& path) {
   for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
   execvp(arguments[0], arguments.data());
   _exit(kNotFound);
+}
+
+bool CanBind(int port) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool bound = bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(listener);
+  return bound;
 }
 
 }  // namespace
@@ -109,17 +121,14 @@ std::string BuiltProgram(const std::string& name) {
 }
 
 int FreePort() {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  const bool bound =
-      bind(listener, generic, size) == 0 && getsockname(listener, generic, &size) == 0;
-  close(listener);
-  if (!bound) Die("no free port");
-  return ntohs(address.sin_port);
+  constexpr int kFirst = 10'000;
+  constexpr uint64_t kPorts = 20'000;
+  constexpr int kTriesMax = 1000;
+  for (int i = 0; i < kTriesMax; ++i) {
+    const int port = kFirst + static_cast<int>(SystemEntropy().Below(kPorts));
+    if (CanBind(port)) return port;
+  }
+  Die("no free port");
 }
 
 void SleepBriefly() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }

@@ -1,6 +1,7 @@
 #include "tests/support/temp_dir.h"
 
 #include <cstdlib>
+#include <iostream>
 
 #include "common/status.h"
 
@@ -14,7 +15,12 @@ TempDir::TempDir() {
 
 TempDir::~TempDir() {
   std::error_code ignored;  // a directory left behind fails no test
-  std::filesystem::remove_all(path_, ignored);
+  if (!keep_) std::filesystem::remove_all(path_, ignored);
+}
+
+void TempDir::Keep() {
+  if (!keep_) std::cerr << "files are kept in " << path_.string() << "\n";
+  keep_ = true;
 }
 
 }  // namespace firn

@@ -16,8 +16,12 @@ class TempDir {
   const std::filesystem::path& path() const { return path_; }
   std::string operator/(const std::string& name) const { return path_ / name; }
 
+  // Leaves the directory for whoever has to find out what went wrong, and says where it is.
+  void Keep();
+
  private:
   std::filesystem::path path_;
+  bool keep_ = false;
 };
 
 }  // namespace firn
