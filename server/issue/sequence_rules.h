@@ -38,14 +38,16 @@ struct SequenceRules {
   static Step Take(const SequenceShape& shape, const Claim& claim, uint64_t next, Tick now,
                    uint64_t want, uint64_t* after) {
     const Tick tick = std::max(shape.TickOf(next), now);
+    uint64_t first = shape.SequenceOf(next);
     if (tick > shape.last_tick) return {Step::Kind::kLayoutEnds, tick};
     if (tick >= claim.end_tick()) return {Step::Kind::kClaimEnds, tick};
-    if (tick > now) return {Step::Kind::kLater, tick};
-    uint64_t first = shape.SequenceOf(next);
+    // A position in the middle of a tick says that the id clock has been there, though this
+    // caller's reading is a little older.
+    if (tick > now && first == 0) return {Step::Kind::kLater, tick};
     if (shape.TickOf(next) < now) first = StartOf(shape, now, first);
     const uint64_t count = std::min(want, shape.ids_per_tick() - first);
-    *after = shape.Position(now, first) + count;
-    return {Step::Kind::kTaken, now, first, count};
+    *after = shape.Position(tick, first) + count;
+    return {Step::Kind::kTaken, tick, first, count};
   }
 
   // The last tick of which anything was taken.

@@ -45,7 +45,8 @@ struct Step {
 // 1. The state is the next free position, one word: tick and sequence side by side, so that a
 //    sequence that runs out carries into the tick by itself, and that tick is remembered.
 // 2. An id clock beyond that position's tick moves it to a start in the clock's tick; one at or
-//    before it changes nothing. "Later" is decided by <, never by !=.
+//    before it changes nothing ("beyond" is <, never !=). A tick whose sequence has not begun has
+//    to wait for the clock; where it has, some thread has seen the clock there.
 // 3. What has been computed is given out only if the whole tick lies before the claim's end and
 //    within the layout; both are looked at after computing, every time. If not, nothing changes.
 // 4. Closing swaps 0 into the word. A thread that had read the old word fails and finds it closed.

@@ -22,11 +22,6 @@ class CellSequencer : public Sequencer {
     cell_.store(kOpen | shape_.Position(claim_->first_tick(), 0), std::memory_order_release);
   }
 
-  uint64_t TakeOne(Tick now) final {
-    const Step step = Take(now, 1);
-    return step.kind == Step::Kind::kTaken ? shape_.Position(step.tick, step.first) : kNone;
-  }
-
   Tick Last() const final {
     const uint64_t word = cell_.load(std::memory_order_acquire);
     return word == kClosed ? last_ : Rules::Last(shape_, word & ~kOpen);
@@ -45,6 +40,10 @@ class CellSequencer : public Sequencer {
     const Step step = Rules::Take(shape_, *claim_, next, now, want, after);
     *after |= kOpen;
     return step;
+  }
+
+  uint64_t PositionOf(const Step& step) const {
+    return step.kind == Step::Kind::kTaken ? shape_.Position(step.tick, step.first) : kNone;
   }
 
   Tick SwapInClosed() {
@@ -83,6 +82,7 @@ class AtomicSequencer final : public CellSequencer<Rules> {
     return {};
   }
 
+  uint64_t TakeOne(Tick now) override { return this->PositionOf(Take(now, 1)); }
   Tick Close() override { return this->SwapInClosed(); }
 };
 
@@ -105,6 +105,8 @@ class LockedSequencer final : public CellSequencer<Rules> {
     this->cell_.store(after, std::memory_order_release);
     return step;
   }
+
+  uint64_t TakeOne(Tick now) override { return this->PositionOf(Take(now, 1)); }
 
   Tick Close() override {
     if (this->closed()) return this->Last();

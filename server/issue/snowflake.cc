@@ -102,26 +102,33 @@ bool Snowflake::TryOne(Method method, int64_t* id) {
 
 Verdict Snowflake::Issue(Demand& demand) {
   int closed = 0;
+  Tick now = ticks_.Current();
   while (demand.missing > 0) {
     Tenure* tenure = current_.load(std::memory_order_acquire);
     if (tenure == nullptr) return RefuseNoClaim(demand);
-    const Tick now = ticks_.Current();
     if (now == TickSource::kStopped) return RefuseClock(demand);
     if (demand.runs.empty() && !FitsInto(*tenure->claim, now, demand.missing)) {
       return Answer(*tenure, {Step::Kind::kClaimEnds, now}, demand);
     }
     const Step step = tenure->sequencer->Take(now, static_cast<uint64_t>(demand.missing));
     if (step.kind == Step::Kind::kTaken) {
-      const auto count = static_cast<int64_t>(step.count);
-      const uint64_t bits = tenure->BitsFor(demand.method);
-      demand.runs.Add(
-          {layout_.PackUnchecked(bits, step.tick, step.first), count, layout_.stride()});
-      demand.missing -= count;
+      Add(*tenure, step, demand);
+    } else if (step.kind == Step::Kind::kLater) {
+      const Tick fresh = ticks_.Refresh();
+      if (fresh == now) return Answer(*tenure, step, demand);
+      now = fresh;
     } else if (step.kind != Step::Kind::kClosed || ++closed == kClosedMax) {
       return Answer(*tenure, step, demand);
     }
   }
   return Verdict::kIssued;
+}
+
+void Snowflake::Add(const Tenure& tenure, const Step& step, Demand& demand) const {
+  const auto count = static_cast<int64_t>(step.count);
+  const uint64_t bits = tenure.BitsFor(demand.method);
+  demand.runs.Add({layout_.PackUnchecked(bits, step.tick, step.first), count, layout_.stride()});
+  demand.missing -= count;
 }
 
 // Whether a call for `count` ids could be served before the claim's end at best. Looked at before

@@ -67,6 +67,7 @@ class Snowflake final : public Strategy {
  private:
   struct Tenure;  // a claim with its sequencer
 
+  void Add(const Tenure& tenure, const Step& step, Demand& demand) const;
   Verdict Answer(const Tenure& tenure, const Step& step, Demand& demand) const;
   Verdict RefuseClock(Demand& demand) const;
   static Verdict RefuseNoClaim(Demand& demand);

@@ -31,6 +31,9 @@ class TickSource {
   }
   static constexpr Tick kStopped{INT64_MIN};
 
+  // The same from a new reading of the clocks. For whoever would wait otherwise.
+  Tick Refresh();
+
   // From now on the current tick is at least `first`.
   void RaiseTo(Tick first);
 
@@ -41,8 +44,6 @@ class TickSource {
   const Layout& layout() const { return layout_; }
 
  private:
-  Tick Refresh();
-
   const Layout layout_;
   IdClock& id_clock_;
   const Clock& clock_;

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "common/id_clock.h"
+#include "common/layout.h"
+#include "server/issue/issuer.h"
+#include "server/issue/snowflake.h"
+
+namespace firn {
+
+class NoRejections final : public RejectionHandler {
+ public:
+  void OnRefusal(const Request&, const Refusal&) override {}
+};
+
+// An issuer with one snowflake tag on the machine's clocks, and a claim that outlasts any
+// benchmark.
+struct IssueFixture {
+  explicit IssueFixture(const Layout& layout, SnowflakeOptions options = {},
+                        std::vector<std::shared_ptr<Plugin>> plugins = {})
+      : ticks(layout, id_clock, SystemClock()),
+        snowflake(std::make_shared<Snowflake>(ticks, SystemEntropy(), options)) {
+    claim = std::make_shared<Claim>(layout, MachineId(7), SystemClock().Wall());
+    claim->ExtendTo(SystemClock().Wall() + std::chrono::hours(24));
+    if (!snowflake->Adopt(claim).ok()) Die("the benchmark's claim was refused");
+    if (!issuer.Set({"order", snowflake, std::move(plugins)}).ok()) Die("no tag");
+    tag = issuer.Resolve("order");
+  }
+
+  IdClock id_clock;
+  TickSource ticks;
+  std::shared_ptr<Claim> claim;
+  std::shared_ptr<Snowflake> snowflake;
+  NoRejections rejections;
+  Issuer issuer{rejections};
+  const Tag* tag = nullptr;
+};
+
+// 20 sequence bits in a millisecond: a billion ids a second fit, so the code is the limit. Batches
+// need more.
+inline Layout WideLayout() { return *Layout::Parse("time:39 machine:4 sequence:20"); }
+inline Layout WidestLayout() { return *Layout::Parse("time:38 machine:3 sequence:22"); }
+
+}  // namespace firn
