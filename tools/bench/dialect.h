@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/status.h"
+
+namespace firn {
+
+// A protocol as the load generator needs it: the bytes of one request, and where each answer ends.
+// Immutable, thread-safe.
+class Dialect {
+ public:
+  struct Answer {
+    size_t length = 0;     // 0: not whole yet
+    bool refused = false;  // a well-formed "no"
+    bool broken = false;   // not an answer at all: the connection is of no more use
+    int64_t id = 0;        // unless refused or broken
+  };
+
+  virtual ~Dialect() = default;
+
+  // One request. Every request of a run is the same.
+  const std::string& request() const { return request_; }
+
+  // The first answer in `bytes`.
+  virtual Answer Read(std::string_view bytes) const = 0;
+
+ protected:
+  explicit Dialect(std::string request) : request_(std::move(request)) {}
+
+ private:
+  const std::string request_;
+};
+
+// By name: "thrift" (framed binary getId(subject)), "resp" (INCR subject), "http" (GET subject,
+// which is the path), "echo" (the bytes of the thrift request, expected back). An unknown name is
+// refused.
+Result<std::unique_ptr<Dialect>> MakeDialect(std::string_view name, std::string_view subject);
+
+}  // namespace firn

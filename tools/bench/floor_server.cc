@@ -1,0 +1,101 @@
+// firn-floor: the least that a server can do. One thread, one level-triggered epoll; each readable
+// connection gets one read and one write. `--mode=echo` sends the bytes back; `--mode=http` sends
+// one fixed answer for each request (which must not have a body). What costs more than this is a
+// server's own.
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include <arpa/inet.h>
+#include <gflags/gflags.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+DEFINE_string(mode, "echo", "echo or http");
+DEFINE_int32(port, 0, "loopback port; 0 takes a free one; printed when listening");
+
+namespace {
+
+constexpr std::string_view kFixed =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 19\r\n\r\n"
+    "1234567890123456789";
+
+int Listen() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(FLAGS_port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (bind(fd, generic, size) != 0 || listen(fd, 1024) != 0) return -1;
+  getsockname(fd, generic, &size);
+  std::printf("listening on %d\n", ntohs(address.sin_port));
+  std::fflush(stdout);
+  return fd;
+}
+
+void Accept(int epoll, int listener) {
+  const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) return;
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+// The fixed answer as often as `bytes` holds an end of a header.
+std::string_view FixedFor(std::string_view bytes, std::string& out) {
+  out.clear();
+  size_t at = 0;
+  while ((at = bytes.find("\r\n\r\n", at)) != std::string_view::npos) {
+    out += kFixed;
+    at += 4;
+  }
+  return out;
+}
+
+void Serve(int fd, bool http) {
+  static char input[256 * 1024];
+  static std::string output;
+  const ssize_t got = recv(fd, input, sizeof input, 0);
+  if (got <= 0) {
+    close(fd);
+    return;
+  }
+  std::string_view answer(input, static_cast<size_t>(got));
+  if (http) answer = FixedFor(answer, output);
+  if (send(fd, answer.data(), answer.size(), MSG_NOSIGNAL) < 0) close(fd);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  gflags::ParseCommandLineFlags(&argc, &argv, true);
+  const int listener = Listen();
+  if (listener < 0) return std::perror("listen"), 1;
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = listener;
+  epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event);
+  while (true) {
+    epoll_event events[256];
+    const int n = epoll_wait(epoll, events, 256, -1);
+    for (int i = 0; i < n; ++i) {
+      if (events[i].data.fd == listener) {
+        Accept(epoll, listener);
+      } else {
+        Serve(events[i].data.fd, FLAGS_mode == "http");
+      }
+    }
+  }
+}

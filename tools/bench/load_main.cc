@@ -1,0 +1,70 @@
+// firn-load: closed-loop load on any server that speaks one of the dialects; prints one line.
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include <gflags/gflags.h>
+
+#include "tools/bench/load_client.h"
+
+DEFINE_string(dialect, "thrift", "thrift, resp, http or echo");
+DEFINE_string(subject, "default", "the tag, the key, or the path of the request");
+DEFINE_string(host, "127.0.0.1", "IPv4 address of the server");
+DEFINE_int32(port, 7609, "port of the server");
+DEFINE_int32(connections, 1, "connections");
+DEFINE_int32(depth, 1, "requests in flight on each connection");
+DEFINE_int32(warmup_ms, 200, "time that is not measured");
+DEFINE_int32(measure_ms, 1000, "time that is measured");
+DEFINE_bool(check, false, "keep every id and fail when one comes twice");
+DEFINE_bool(json, false, "print JSON");
+
+namespace {
+
+int64_t NowNs() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+uint64_t CountDuplicates(std::vector<int64_t>& ids) {
+  std::sort(ids.begin(), ids.end());
+  uint64_t twice = 0;
+  for (size_t i = 1; i < ids.size(); ++i) twice += ids[i] == ids[i - 1] ? 1U : 0U;
+  return twice;
+}
+
+void Print(const firn::LoadReport& report, uint64_t duplicates) {
+  const char* form = FLAGS_json
+                         ? "{\"rate\":%.0f,\"answers\":%llu,\"refused\":%llu,\"duplicates\":%llu,"
+                           "\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f}\n"
+                         : "%.0f a second, %llu answers, %llu refused, %llu duplicates; "
+                           "p50 %.1f us, p99 %.1f us, p99.9 %.1f us\n";
+  const auto us = [&](double quantile) {
+    return static_cast<double>(report.latency.Quantile(quantile)) / 1000.0;
+  };
+  std::printf(form, report.rate(), static_cast<unsigned long long>(report.answers),
+              static_cast<unsigned long long>(report.refused),
+              static_cast<unsigned long long>(duplicates), us(0.5), us(0.99), us(0.999));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  gflags::SetUsageMessage("closed-loop load; exit 1 on failure or duplicates, 2 on wrong flags");
+  gflags::ParseCommandLineFlags(&argc, &argv, true);
+  const auto dialect = firn::MakeDialect(FLAGS_dialect, FLAGS_subject);
+  if (!dialect.ok()) return std::fprintf(stderr, "%s\n", dialect.status().message().c_str()), 2;
+  const firn::LoadPlan plan{.host = FLAGS_host,
+                            .port = static_cast<uint16_t>(FLAGS_port),
+                            .connections = FLAGS_connections,
+                            .depth = FLAGS_depth,
+                            .warmup_ms = FLAGS_warmup_ms,
+                            .measure_ms = FLAGS_measure_ms,
+                            .keep_ids = FLAGS_check};
+  auto report = firn::RunLoad(plan, **dialect, NowNs);
+  if (!report.ok()) return std::fprintf(stderr, "%s\n", report.status().ToString().c_str()), 1;
+  const uint64_t duplicates = CountDuplicates(report->ids);
+  Print(*report, duplicates);
+  return duplicates == 0 ? 0 : 1;
+}
