@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+namespace firn::front {
+
+// Bytes on their way out: grows at its end, is taken from its front. Thread-compatible.
+// Sharp edge: views of it end with the next Append.
+class OutBuffer {
+ public:
+  std::string_view view() const { return {data_.get() + begin_, end_ - begin_}; }
+  size_t size() const { return end_ - begin_; }
+  bool empty() const { return begin_ == end_; }
+
+  void Append(const void* bytes, size_t n) {
+    if (capacity_ - end_ < n) Grow(n);
+    std::memcpy(data_.get() + end_, bytes, n);
+    end_ += n;
+  }
+  void Append(std::string_view bytes) { Append(bytes.data(), bytes.size()); }
+
+  // Overwrites what was appended at `at`, counted from the front.
+  void Patch(size_t at, const void* bytes, size_t n) {
+    std::memcpy(data_.get() + begin_ + at, bytes, n);
+  }
+
+  // Takes back everything after the first `size` bytes.
+  void Truncate(size_t size) { end_ = begin_ + size; }
+
+  // `n` bytes at the front have been sent. An emptied buffer that once was large gives its memory
+  // back.
+  void Consume(size_t n) {
+    begin_ += n;
+    if (begin_ == end_) Reset();
+  }
+  void Clear() { Reset(); }
+
+ private:
+  static constexpr size_t kFirst = 4 * 1024;
+  static constexpr size_t kKeepMax = 256 * 1024;
+
+  void Reset() {
+    begin_ = end_ = 0;
+    if (capacity_ <= kKeepMax) return;
+    data_.reset();
+    capacity_ = 0;
+  }
+  void Grow(size_t n);
+
+  std::unique_ptr<char[]> data_;
+  size_t begin_ = 0, end_ = 0, capacity_ = 0;
+};
+
+// Bytes that have arrived and are not served yet. Thread-compatible.
+class InBuffer {
+ public:
+  std::string_view view() const { return {data_.get() + begin_, end_ - begin_}; }
+  bool empty() const { return begin_ == end_; }
+
+  // Room for the next read, at least one byte; `whole` is how long the request at the front is
+  // known to be (0: unknown). Moves what is there to the start. Grows by demand, when the last
+  // read filled all there was, never beyond `bytes_max`; shrinks after a number of small reads.
+  // Empty when `bytes_max` are waiting.
+  struct Room {
+    char* data;
+    size_t size;
+  };
+  Room MakeRoom(size_t whole, size_t bytes_max);
+
+  void Filled(size_t n) {
+    end_ += n;
+    small_reads_ = n > kFirst ? 0 : small_reads_ + 1;
+  }
+  void Consume(size_t n) {
+    begin_ += n;
+    if (begin_ == end_) begin_ = end_ = 0;
+  }
+  void Clear() { begin_ = end_ = 0; }
+
+ private:
+  static constexpr size_t kFirst = 4 * 1024;
+  static constexpr int kSmallReads = 64;
+
+  void Resize(size_t capacity);
+
+  std::unique_ptr<char[]> data_;
+  size_t begin_ = 0, end_ = 0, capacity_ = 0;
+  int small_reads_ = 0;
+};
+
+}  // namespace firn::front

@@ -1,0 +1,216 @@
+#include "server/front/connection.h"
+
+#include <algorithm>
+
+namespace firn::front {
+namespace {
+
+// How long a finished connection's input is thrown away before it is ended with a reset.
+constexpr int64_t kLingerMs = 1000;
+
+}  // namespace
+
+Connection::Connection(ConnectionHost& host, const Limits& limits, const ProtocolSet& protocols,
+                       std::unique_ptr<Wire> wire)
+    : host_(host),
+      limits_(limits),
+      protocols_(protocols),
+      wire_(std::move(wire)),
+      served_ms_(host.coarse_ms()) {
+  wire_->Bind(*this);
+}
+
+void Connection::Start() { ReadMore(); }
+
+void Connection::ReadMore() {
+  if (reading_ || phase_ == Phase::kClosed) return;
+  const size_t bytes_max =
+      4 + std::max(limits_.frame_bytes_max,
+                   limits_.http_header_bytes_max + 2 * limits_.http_body_bytes_max);
+  const InBuffer::Room room = in_.MakeRoom(whole_, bytes_max);
+  if (room.size == 0) return Finish(CloseCause::kHttpTooLarge);
+  reading_ = true;
+  wire_->Read(room.data, room.size);
+}
+
+void Connection::OnRead(size_t n) {
+  reading_ = false;
+  host_.counters().bytes_in.Add(n);
+  if (phase_ != Phase::kOpen) {
+    in_.Clear();
+    if (phase_ == Phase::kClosed) return RemoveIfDone();
+    return ReadMore();
+  }
+  in_.Filled(n);
+  if (park_until_ms_ == 0) Pump();
+}
+
+void Connection::OnReadFailed(bool peer_closed) {
+  reading_ = false;
+  if (phase_ != Phase::kOpen) return Close(cause_);
+  if (!peer_closed) return Close(CloseCause::kPeerBroke);
+  // It may have shut its side only, and still wait for answers.
+  if (!waiting_.empty()) return Finish(CloseCause::kPeer);
+  Close(CloseCause::kPeer);
+}
+
+void Connection::OnWritten(size_t n) {
+  writing_ = false;
+  if (phase_ == Phase::kClosed) return RemoveIfDone();
+  host_.counters().bytes_out.Add(n);
+  const bool was_paused = OutputPaused();
+  waiting_.Consume(n);
+  unread_since_ms_ = waiting_.empty() ? 0 : host_.coarse_ms();
+  if (!waiting_.empty()) WriteWaiting();
+  if (phase_ == Phase::kFinishing && waiting_.empty()) return Linger();
+  if (phase_ != Phase::kOpen) return;
+  if (was_paused && !OutputPaused()) return Pump();
+  if (close_when_idle_) CloseWhenIdle();
+}
+
+void Connection::OnWriteFailed() {
+  writing_ = false;
+  Close(phase_ == Phase::kOpen ? CloseCause::kPeerBroke : cause_);
+}
+
+void Connection::OnHandshakeFailed() {
+  reading_ = false;
+  Close(CloseCause::kTls);
+}
+
+void Connection::Resume() {
+  if (phase_ == Phase::kOpen) Pump();
+}
+
+void Connection::Pump() {
+  OutBuffer& out = host_.output();
+  const ServeStep last = ServeAll(out);
+  Send(out);
+  if (phase_ == Phase::kOpen) GoOn(last);
+}
+
+ServeStep Connection::ServeAll(OutBuffer& out) {
+  size_t served = 0;
+  ServeStep step = ServeStep::NeedMore();
+  while (!in_.empty()) {
+    step = ServeStep::Served(0);
+    if (served == limits_.requests_per_turn_max) break;
+    if (waiting_.size() + out.size() > limits_.output_waiting_bytes_max) break;
+    step = ServeOne(out);
+    if (step.kind != ServeStep::Kind::kServed) break;
+    in_.Consume(step.bytes);
+    park_until_ms_ = 0;
+    ++served;
+    step = ServeStep::NeedMore();
+  }
+  if (served != 0) {
+    served_ms_ = host_.coarse_ms();
+    half_since_ms_ = 0;
+    host_.counters().requests.Add(served);
+  }
+  return step;
+}
+
+ServeStep Connection::ServeOne(OutBuffer& out) {
+  if (protocol_ == nullptr) {
+    const Speech speech = Recognise(in_.view());
+    if (speech == Speech::kUndecided) return ServeStep::NeedMore();
+    protocol_ = protocols_.For(speech);
+    if (protocol_ == nullptr) return ServeStep::Close(CloseCause::kUnknownProtocol);
+  }
+  const bool overdue = park_until_ms_ != 0 && host_.exact_ms() >= park_until_ms_;
+  return protocol_->Serve(in_.view(), {parked_call_, overdue}, out);
+}
+
+void Connection::Send(OutBuffer& out) {
+  if (out.empty()) return;
+  if (!writing_) {
+    const size_t gone = wire_->WriteNow(out.view());
+    host_.counters().bytes_out.Add(gone);
+    out.Consume(gone);
+  }
+  if (out.empty()) return;
+  waiting_.Append(out.view());
+  out.Clear();
+  if (writing_) return;
+  unread_since_ms_ = host_.coarse_ms();
+  WriteWaiting();
+}
+
+void Connection::WriteWaiting() {
+  writing_ = true;
+  wire_->Write(waiting_.view());
+}
+
+void Connection::GoOn(ServeStep last) {
+  whole_ = 0;
+  switch (last.kind) {
+    case ServeStep::Kind::kClose:
+      return Finish(last.cause);
+    case ServeStep::Kind::kPark:
+      if (park_until_ms_ == 0) {
+        park_until_ms_ = host_.exact_ms() + limits_.issue_wait_ms;
+        host_.counters().parked.Add(1);
+      }
+      return host_.Park(*this, last.again_us);
+    case ServeStep::Kind::kServed:
+      if (OutputPaused()) return host_.counters().output_paused.Add(1);
+      host_.counters().yielded.Add(1);
+      return host_.ResumeLater(*this);
+    case ServeStep::Kind::kNeedMore:
+      break;
+  }
+  whole_ = last.bytes;
+  if (in_.empty() && close_when_idle_) return Finish(CloseCause::kShutdown);
+  if (!in_.empty() && half_since_ms_ == 0) half_since_ms_ = host_.coarse_ms();
+  if (!reading_) host_.ReadLater(*this);
+}
+
+void Connection::CheckDeadlines() {
+  const int64_t now = host_.coarse_ms();
+  if (phase_ == Phase::kClosed) return;
+  if (unread_since_ms_ != 0 && now - unread_since_ms_ >= limits_.half_request_ms) {
+    return Close(phase_ == Phase::kOpen ? CloseCause::kUnread : cause_);
+  }
+  if (phase_ == Phase::kLingering && now - served_ms_ >= kLingerMs) return Close(cause_);
+  if (phase_ != Phase::kOpen || park_until_ms_ != 0) return;
+  if (half_since_ms_ != 0 && now - half_since_ms_ >= limits_.half_request_ms) {
+    return Close(CloseCause::kHalfRequest);
+  }
+  if (waiting_.empty() && now - served_ms_ >= limits_.idle_ms) Close(CloseCause::kIdle);
+}
+
+void Connection::CloseWhenIdle() {
+  if (phase_ != Phase::kOpen) return;
+  close_when_idle_ = true;
+  if (in_.empty() && waiting_.empty()) Finish(CloseCause::kShutdown);
+}
+
+void Connection::Finish(CloseCause cause) {
+  phase_ = Phase::kFinishing;
+  cause_ = cause;
+  in_.Clear();
+  if (waiting_.empty()) Linger();
+}
+
+void Connection::Linger() {
+  phase_ = Phase::kLingering;
+  served_ms_ = host_.coarse_ms();
+  wire_->FinishSending();
+  if (!reading_) host_.ReadLater(*this);
+}
+
+void Connection::Close(CloseCause cause) {
+  if (phase_ != Phase::kClosed) {
+    phase_ = Phase::kClosed;
+    host_.counters().closed_by(cause).Add(1);
+    wire_->Close();
+  }
+  RemoveIfDone();
+}
+
+void Connection::RemoveIfDone() {
+  if (!reading_ && !writing_) host_.Remove(*this);
+}
+
+}  // namespace firn::front

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "server/front/buffers.h"
+#include "server/front/limits.h"
+#include "server/front/protocol.h"
+#include "server/front/wire.h"
+
+namespace firn::front {
+
+class Connection;
+
+// What a connection needs of the IO thread that it lives on.
+class ConnectionHost {
+ public:
+  // Calls ReadMore() of it when this turn's other connections have been served: by then the next
+  // request has often arrived, and asking the kernel in vain is saved.
+  virtual void ReadLater(Connection& connection) = 0;
+  // Calls Resume() of it at the end of the turn.
+  virtual void ResumeLater(Connection& connection) = 0;
+  // Calls Resume() of it when there may be ids: after about `again_us`, a few milliseconds at most.
+  virtual void Park(Connection& connection, int64_t again_us) = 0;
+  // Destroys it, and forgets all of the above.
+  virtual void Remove(Connection& connection) = 0;
+
+  // A boot clock that is read a few times a second.
+  virtual int64_t coarse_ms() const = 0;
+  // A boot clock that is read now, for the few who must wait.
+  virtual int64_t exact_ms() const = 0;
+
+  // Lent for the time of one call: where answers are written. Empty between calls.
+  virtual OutBuffer& output() = 0;
+  virtual LoopCounters& counters() = 0;
+
+ protected:
+  ~ConnectionHost() = default;
+};
+
+// One peer: reads whatever has arrived, serves every whole request in it, and writes all answers
+// in one go, in the order of the requests. Used by its IO thread only.
+//
+//  1. Input is served whenever it grows, when a parked request is tried again, and when waiting
+//     output has gone.
+//  2. Serving stops at: the end of the whole requests; a request that is parked; the turn's limit;
+//     too much unsent output. Only in the first case is more input read.
+//  3. So at most one request of a connection is parked, those behind it wait unread or in the
+//     input buffer, and no answer overtakes another.
+//  4. After a step that closes: what was answered is sent, then the sending side is shut, then
+//     input is thrown away until the peer closes, so that it gets to read why.
+//  5. It is removed once it is closed and no read or write is under way.
+class Connection final : private WireUser {
+ public:
+  Connection(ConnectionHost& host, const Limits& limits, const ProtocolSet& protocols,
+             std::unique_ptr<Wire> wire);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Begins to read. May end in Remove, as all that follow.
+  void Start();
+
+  // From the host, as it was asked.
+  void ReadMore();
+  void Resume();
+
+  // Ends the connection if it has overstayed; gives memory back if it is idle. Several times a
+  // second.
+  void CheckDeadlines();
+
+  // Ends it now, with whatever is under way.
+  void Close(CloseCause cause);
+  // Ends it as soon as nothing is owed to the peer.
+  void CloseWhenIdle();
+
+  // Which of the host's lists it stands on, and where in that of all; the host's own.
+  struct Listed {
+    size_t index = 0;
+    bool to_read = false, to_resume = false, parked = false;
+  } listed;
+
+ private:
+  enum class Phase : uint8_t {
+    kOpen,
+    kFinishing,  // sends what waits, then shuts its side
+    kLingering,  // has shut its side; throws input away
+    kClosed      // waits for the wire's last answers
+  };
+
+  void OnRead(size_t n) override;
+  void OnReadFailed(bool peer_closed) override;
+  void OnWritten(size_t n) override;
+  void OnWriteFailed() override;
+  void OnHandshakeFailed() override;
+
+  // Serves what can be served, sends the answers, and arranges how it goes on.
+  void Pump();
+  // Serves whole requests; returns the step that ended it (kServed: the turn's limit).
+  ServeStep ServeAll(OutBuffer& out);
+  ServeStep ServeOne(OutBuffer& out);
+  void Send(OutBuffer& out);
+  void WriteWaiting();
+  void GoOn(ServeStep last);
+  void Finish(CloseCause cause);
+  void Linger();
+  // The last thing to be called: it may destroy this.
+  void RemoveIfDone();
+  bool OutputPaused() const { return waiting_.size() > limits_.output_waiting_bytes_max; }
+
+  ConnectionHost& host_;
+  const Limits& limits_;
+  const ProtocolSet& protocols_;
+  const std::unique_ptr<Wire> wire_;
+  Protocol* protocol_ = nullptr;  // once recognised
+  InBuffer in_;
+  OutBuffer waiting_;  // answers that the socket did not take
+  size_t whole_ = 0;   // the length of the request at the front, where known
+  Phase phase_ = Phase::kOpen;
+  CloseCause cause_ = CloseCause::kPeer;
+  bool reading_ = false, writing_ = false;
+  bool close_when_idle_ = false;
+  int64_t served_ms_ = 0;        // when the last request was served
+  int64_t half_since_ms_ = 0;    // when the request at the front began; 0: none has
+  int64_t unread_since_ms_ = 0;  // when output last moved while some waited; 0: none waits
+  int64_t park_until_ms_ = 0;    // 0: nothing is parked
+  std::unique_ptr<ParkedCall> parked_call_;
+};
+
+}  // namespace firn::front

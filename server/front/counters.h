@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace firn::front {
+
+// Why a connection ended.
+enum class CloseCause : uint8_t {
+  kPeer,             // the other side closed it, or asked for it
+  kPeerBroke,        // reset, or lost
+  kShutdown,         // this server is on its way out
+  kTooMany,          // more connections than allowed
+  kUnknownProtocol,  // the first bytes are neither Thrift framed nor HTTP
+  kFrameTooLarge,
+  kBadFrame,  // a frame that the Thrift protocol cannot read
+  kBadHttp,
+  kHttpTooLarge,  // header or body
+  kIdle,
+  kHalfRequest,  // a request that was begun and not finished in time
+  kUnread,       // answers that the peer does not read
+  kTls,          // the handshake failed
+};
+inline constexpr size_t kCloseCauses = 13;
+std::string_view CloseCauseName(CloseCause cause);
+
+// A count with one writer and any number of readers.
+class Count {
+ public:
+  void Add(uint64_t n) { value_.store(Get() + n, std::memory_order_relaxed); }
+  uint64_t Get() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+// What one IO thread has done. Written by that thread, read by any.
+struct alignas(64) LoopCounters {
+  Count accepted;
+  Count accept_failed;  // out of descriptors or memory; the listener waits and goes on
+  Count requests;       // complete ones that were served
+  Count parked;         // those that had to wait for ids
+  Count output_paused;  // times that reading stopped because answers were not read
+  Count yielded;        // times that a connection had served its turn's requests
+  Count bytes_in;
+  Count bytes_out;
+  std::array<Count, kCloseCauses> closed;
+
+  Count& closed_by(CloseCause cause) { return closed[static_cast<size_t>(cause)]; }
+};
+
+// Sums over IO threads, at about one moment.
+struct Totals {
+  uint64_t accepted = 0, accept_failed = 0, requests = 0, parked = 0, output_paused = 0,
+           yielded = 0, bytes_in = 0, bytes_out = 0;
+  std::array<uint64_t, kCloseCauses> closed{};
+
+  void Add(const LoopCounters& loop);
+  uint64_t closed_by(CloseCause cause) const { return closed[static_cast<size_t>(cause)]; }
+  // Connections that are open.
+  uint64_t open() const;
+};
+
+}  // namespace firn::front

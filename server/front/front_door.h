@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "server/front/counters.h"
+#include "server/front/limits.h"
+#include "server/front/protocol.h"
+
+namespace firn::front {
+
+struct FrontDoorOptions {
+  std::string host = "127.0.0.1";  // an address of this machine, or 0.0.0.0 or ::
+  uint16_t port = 0;               // 0: a free one
+  int io_threads = 1;
+  Limits limits;
+};
+
+// The listener: one port for Thrift and HTTP, a number of IO threads with their own sockets on it,
+// and every connection that comes in. What is spoken is up to the protocols that it is given.
+//
+// Sharp edge: with more than one IO thread the port is opened for sharing, so the kernel would let
+// a second server of the same user in as well. Start looks for one first, but two servers that
+// start at the same moment can miss each other: hold a lock of your own.
+//
+// Thread-safe but for Start and Shutdown, which belong to whoever owns it.
+class FrontDoor {
+ public:
+  // Makes the protocols of one IO thread; called once for each, in Start.
+  using MakeProtocols = std::function<ProtocolSet()>;
+
+  // `clock` must outlive it.
+  FrontDoor(FrontDoorOptions options, const Clock& clock, MakeProtocols make_protocols);
+  // Ends at once what Shutdown has not ended.
+  ~FrontDoor();
+  FrontDoor(const FrontDoor&) = delete;
+  FrontDoor& operator=(const FrontDoor&) = delete;
+
+  // Listens and serves. Fails, with nothing left behind, when the address is taken or not ours.
+  Status Start();
+
+  // The port it listens on, after Start.
+  uint16_t port() const;
+
+  // Accepts no more, answers what has come, ends every connection that owes nothing, and the rest
+  // after `patience`. Returns when all threads have ended; may be called again.
+  void Shutdown(Milliseconds patience);
+
+  // There may be ids for calls that wait: tries them again. Cheap enough to be called whenever a
+  // range has arrived.
+  void WakeParked();
+
+  Totals totals() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace firn::front

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <new>
+
+namespace firn::front {
+
+// Memory for the one asynchronous operation of its kind that is under way, so that starting one
+// does not allocate. Larger or second ones fall back to the heap. Used by one IO thread.
+class HandlerSlot {
+ public:
+  HandlerSlot() = default;
+  HandlerSlot(const HandlerSlot&) = delete;
+  HandlerSlot& operator=(const HandlerSlot&) = delete;
+
+  void* Take(size_t size) {
+    if (used_ || size > sizeof storage_) return ::operator new(size);
+    used_ = true;
+    return storage_;
+  }
+  void Give(void* memory) {
+    if (memory != storage_) return ::operator delete(memory);
+    used_ = false;
+  }
+
+ private:
+  // What Asio needs for a read or write on a socket, handler included, is below 200 bytes.
+  static constexpr size_t kBytes = 256;
+
+  alignas(std::max_align_t) unsigned char storage_[kBytes];
+  bool used_ = false;
+};
+
+// A standard allocator over a slot, as Asio asks its handlers for.
+template <typename T>
+class SlotAllocator {
+ public:
+  using value_type = T;
+
+  explicit SlotAllocator(HandlerSlot& slot) : slot_(&slot) {}
+  template <typename U>
+  SlotAllocator(const SlotAllocator<U>& other) : slot_(other.slot_) {}  // NOLINT: as allocators do
+
+  T* allocate(size_t n) { return static_cast<T*>(slot_->Take(n * sizeof(T))); }
+  void deallocate(T* memory, size_t) { slot_->Give(memory); }
+
+  friend bool operator==(const SlotAllocator&, const SlotAllocator&) = default;
+
+ private:
+  template <typename U>
+  friend class SlotAllocator;
+
+  HandlerSlot* slot_;
+};
+
+// A handler that is kept in a slot while its operation is under way.
+template <typename Function>
+struct SlotHandler {
+  using allocator_type = SlotAllocator<void>;
+
+  allocator_type get_allocator() const { return allocator_type(*slot); }
+
+  template <typename... Args>
+  void operator()(Args&&... args) {
+    function(static_cast<Args&&>(args)...);
+  }
+
+  HandlerSlot* slot;
+  Function function;
+};
+
+template <typename Function>
+SlotHandler<Function> InSlot(HandlerSlot& slot, Function function) {
+  return {&slot, function};
+}
+
+}  // namespace firn::front

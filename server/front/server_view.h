@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/layout.h"
+#include "common/rack_split.h"
+#include "common/status.h"
+#include "common/units.h"
+
+namespace firn::front {
+
+enum class ServerState : uint8_t {
+  kNotReady,  // no machine id: snowflake tags are refused, segment tags are served
+  kReady,
+  kOffline,   // taken out by an operator: still serves, clients are told to go elsewhere
+  kDraining,  // on its way out
+};
+// "NOT_READY" and so on, as the wire contract spells it.
+std::string_view ServerStateName(ServerState state);
+
+struct TagReport {
+  std::string tag;
+  std::string strategy;
+  std::optional<int64_t> high{};    // segment: all below it has been given to servers
+  std::optional<int64_t> supply{};  // segment: numbers that this server holds in memory
+};
+
+// Everything that an operator or a client asks first.
+struct ServerReport {
+  std::string cluster_uuid;
+  std::string cluster_name;
+  std::string application;
+  std::string address;  // at which clients reach this server
+  ServerState state = ServerState::kNotReady;
+  std::optional<MachineId> machine{};
+  std::optional<WallMs> bound{};             // it issues nothing at or after, unless renewed
+  std::optional<Milliseconds> clock_skew{};  // its clock ahead of the registry's
+  WallMs wall;                               // its clock now
+  WallMs started;
+  std::vector<TagReport> tags{};  // at most kTagsMax
+  std::string version;
+  std::string build;
+
+  static constexpr size_t kTagsMax = 1000;
+};
+
+// What the front door may say of the server that it belongs to. Thread-safe; never blocks.
+class ServerView {
+ public:
+  virtual ~ServerView() = default;
+
+  virtual ServerReport Report() const = 0;
+  virtual ServerState state() const = 0;
+  virtual std::optional<MachineId> machine() const = 0;
+
+  // Of the cluster; the same for the server's whole life.
+  virtual const Layout& layout() const = 0;
+  virtual RackSplit rack_split() const = 0;
+
+  virtual WallMs wall() const = 0;
+
+  // Appends `id` as the tag's own text form has it: decimal, unless the tag says otherwise.
+  virtual void AppendText(std::string_view tag, int64_t id, std::string& out) const = 0;
+};
+
+// What an operator may do to a server through its admin door. Thread-safe; must not block.
+class ServerControl {
+ public:
+  virtual ~ServerControl() = default;
+
+  // Tells clients to go elsewhere, and to come back. kUnavailable while the server is on its way
+  // out or the registry cannot be told.
+  virtual Status GoOffline() = 0;
+  virtual Status GoOnline() = 0;
+};
+
+}  // namespace firn::front

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace firn::front {
+
+// Who is told what becomes of reads and writes. Called on the wire's own IO thread, never inside
+// the call that began the operation.
+class WireUser {
+ public:
+  // `n` > 0 bytes were read.
+  virtual void OnRead(size_t n) = 0;
+  // The read ended without bytes. `peer_closed`: in an orderly way; otherwise the connection broke
+  // or was closed from here.
+  virtual void OnReadFailed(bool peer_closed) = 0;
+  // `n` > 0 bytes of the write have gone.
+  virtual void OnWritten(size_t n) = 0;
+  virtual void OnWriteFailed() = 0;
+  // The encryption could not be agreed upon. Instead of an answer to the first read.
+  virtual void OnHandshakeFailed() = 0;
+
+ protected:
+  ~WireUser() = default;
+};
+
+// A connection's bytes: plain TCP, or TLS over it. At most one read and one write are under way at
+// a time. Owned by the connection, which ends it only when both have been answered; used by one IO
+// thread.
+class Wire {
+ public:
+  virtual ~Wire() = default;
+
+  // Before anything else, once.
+  virtual void Bind(WireUser& user) = 0;
+
+  // Reads what there is, or comes, into `into`, which stays valid until the answer.
+  virtual void Read(char* into, size_t size) = 0;
+
+  // Sends at once what can be sent without waiting, while no Write is under way. Returns how many
+  // bytes went; 0 also when the wire cannot know, or is broken: then Write says so.
+  virtual size_t WriteNow(std::string_view bytes) = 0;
+
+  // Sends part or all of `bytes`, which stay valid until the answer.
+  virtual void Write(std::string_view bytes) = 0;
+
+  // Tells the peer that nothing more will come, after what was written.
+  virtual void FinishSending() = 0;
+
+  // Ends reads and writes that are under way; each is still answered, with a failure.
+  virtual void Close() = 0;
+};
+
+}  // namespace firn::front

@@ -1,0 +1,82 @@
+#include "server/front/buffers.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace firn::front {
+namespace {
+
+void Fill(InBuffer& buffer, std::string_view bytes, size_t whole = 0) {
+  const InBuffer::Room room = buffer.MakeRoom(whole, 100'000);
+  ASSERT_GE(room.size, bytes.size());
+  std::memcpy(room.data, bytes.data(), bytes.size());
+  buffer.Filled(bytes.size());
+}
+
+TEST(OutBufferTest, GrowsAtItsEndAndIsTakenFromItsFront) {
+  OutBuffer buffer;
+  std::string all;
+  for (int i = 0; i < 10'000; ++i) {
+    buffer.Append(std::to_string(i));
+    all += std::to_string(i);
+    if (i % 3 == 0) {
+      buffer.Consume(1);
+      all.erase(0, 1);
+    }
+  }
+  EXPECT_EQ(buffer.view(), all);
+}
+
+TEST(OutBufferTest, PatchesAndTakesBackAfterItsFrontHasGone) {
+  OutBuffer buffer;
+  buffer.Append("gone");
+  buffer.Append("abcdef");
+  buffer.Consume(4);
+  buffer.Patch(1, "XY", 2);
+  buffer.Truncate(4);
+  EXPECT_EQ(buffer.view(), "aXYd");
+}
+
+TEST(InBufferTest, MovesAHalfRequestToTheFront) {
+  InBuffer buffer;
+  Fill(buffer, "one,tw");
+  buffer.Consume(4);
+  Fill(buffer, "o");
+  EXPECT_EQ(buffer.view(), "two");
+}
+
+TEST(InBufferTest, MakesRoomForAWholeRequestAtOnce) {
+  InBuffer buffer;
+  Fill(buffer, "begin");
+  EXPECT_GE(buffer.MakeRoom(60'000, 100'000).size, 60'000u - 5);
+  EXPECT_EQ(buffer.view(), "begin");
+}
+
+TEST(InBufferTest, GrowsWhenAReadFilledItAndStopsAtItsLimit) {
+  InBuffer buffer;
+  size_t all = 0;
+  while (true) {
+    const InBuffer::Room room = buffer.MakeRoom(0, 50'000);
+    if (room.size == 0) break;
+    buffer.Filled(room.size);
+    all += room.size;
+    ASSERT_LE(all, 50'000u);
+  }
+  EXPECT_EQ(all, 50'000u);
+  EXPECT_EQ(buffer.view().size(), 50'000u);
+}
+
+TEST(InBufferTest, GivesMemoryBackAfterManySmallReads) {
+  InBuffer buffer;
+  Fill(buffer, std::string(60'000, 'x'), 60'000);
+  buffer.Consume(60'000);
+  for (int i = 0; i < 100; ++i) {
+    Fill(buffer, "small");
+    buffer.Consume(5);
+  }
+  EXPECT_LE(buffer.MakeRoom(0, 100'000).size, 4096u);
+}
+
+}  // namespace
+}  // namespace firn::front

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/entropy.h"
+#include "common/id_clock.h"
+#include "server/front/thrift_service.h"
+#include "server/issue/issuer.h"
+#include "server/issue/snowflake.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn::front {
+
+class IgnoreRejections final : public RejectionHandler {
+ public:
+  void OnRefusal(const Request&, const Refusal&) override {}
+};
+
+// A server's answers about itself, as a test wants them.
+class FixedView final : public ServerView {
+ public:
+  ServerReport Report() const override {
+    ServerReport report;
+    report.cluster_uuid = "1b4e28ba-2fa1-11d2-883f-0016d3cca427";
+    report.cluster_name = "test";
+    report.state = state_;
+    report.machine = machine_;
+    report.wall = wall();
+    report.tags.push_back({.tag = "order", .strategy = "snowflake"});
+    return report;
+  }
+  ServerState state() const override { return state_; }
+  std::optional<MachineId> machine() const override { return machine_; }
+  const Layout& layout() const override { return layout_; }
+  RackSplit rack_split() const override { return RackSplit::Default(layout_); }
+  WallMs wall() const override { return WallMs(1'735'689'600'000); }
+  void AppendText(std::string_view tag, int64_t id, std::string& out) const override {
+    out.append(tag).append("-").append(std::to_string(id));
+  }
+
+  std::optional<MachineId> machine_ = MachineId(5);  // worker 1 in rack 1
+  ServerState state_ = ServerState::kReady;
+  Layout layout_ = Layout::Firn();
+};
+
+// A strategy that does as it is told: gives numbers from 1, or lets callers wait.
+class ScriptedStrategy final : public Strategy {
+ public:
+  std::string_view name() const override { return "scripted"; }
+  Status Start() override { return {}; }
+  bool TryOne(Method, int64_t* id) override {
+    if (waits) return false;
+    *id = next++;
+    return true;
+  }
+  Verdict Issue(Demand& demand) override {
+    ++asked;
+    if (waits) {
+      return demand.Wait(std::chrono::microseconds(100), {Reason::kOverloaded, "still waiting"});
+    }
+    demand.runs.Add({next, demand.missing, 1});
+    next += demand.missing;
+    demand.missing = 0;
+    return Verdict::kIssued;
+  }
+  int64_t count_max() const override { return 10'000'000; }
+  void Close() override {}
+  void Stop() override {}
+
+  std::atomic<bool> waits{false};
+  std::atomic<int> asked{0};
+  std::atomic<int64_t> next{1};
+};
+
+// An issuer with the tags `order` (snowflake under a claim, machine 5) and `slow` (scripted).
+class Issuing {
+ public:
+  Issuing() {
+    auto claim = std::make_shared<Claim>(Layout::Firn(), MachineId(5), clock.Wall());
+    claim->ExtendTo(clock.Wall() + Milliseconds(1'000'000));
+    if (!snowflake->Adopt(claim).ok()) Die("the test's claim was not adopted");
+    if (!issuer.Set({"order", snowflake, {}}).ok()) Die("no tag order");
+    if (!issuer.Set({"slow", slow, {}}).ok()) Die("no tag slow");
+  }
+
+  DeskCounters::Sums Sums() const {
+    DeskCounters::Sums sums;
+    counters.AddTo(sums);
+    return sums;
+  }
+
+  VirtualClock clock{WallMs(1'735'689'600'000)};
+  IdClock id_clock;
+  TickSource ticks{Layout::Firn(), id_clock, clock, false};
+  SeededEntropy entropy{1};
+  std::shared_ptr<Snowflake> snowflake = std::make_shared<Snowflake>(ticks, entropy);
+  std::shared_ptr<ScriptedStrategy> slow = std::make_shared<ScriptedStrategy>();
+  IgnoreRejections ignore;
+  Issuer issuer{ignore};
+  FixedView view;
+  Limits limits;
+  DeskCounters counters;
+  Backend backend{issuer, view, limits, "order", [this] { return Sums(); }};
+};
+
+}  // namespace firn::front

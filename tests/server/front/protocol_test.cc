@@ -1,0 +1,37 @@
+#include "server/front/protocol.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace firn::front {
+namespace {
+
+using std::string_literals::operator""s;
+
+TEST(RecogniseTest, DecidesByTheFirstBytes) {
+  const struct {
+    std::string first;
+    Speech speech;
+  } kCases[] = {
+      {"", Speech::kUndecided},
+      {"\0"s, Speech::kUndecided},
+      {"\0\0\0\x20"s, Speech::kUndecided},
+      {"\0\0\0\x20\x80"s, Speech::kThriftBinary},
+      {"\0\0\0\x20\x82"s, Speech::kThriftCompact},
+      {"\0\0\0\x20\0"s, Speech::kUnknown},  // not strict
+      {"\x80\1\0\1"s, Speech::kUnknown},    // binary without a frame
+      {"\x7f\xff\xff\xff"s, Speech::kUnknown},
+      {"G", Speech::kHttp},
+      {"POST /", Speech::kHttp},
+      {"get /", Speech::kUnknown},
+      {"\x16\3\1"s, Speech::kUnknown},  // TLS
+      {"*1\r\n", Speech::kUnknown},     // Redis
+  };
+  for (const auto& c : kCases) {
+    EXPECT_EQ(Recognise(c.first), c.speech) << testing::PrintToString(c.first);
+  }
+}
+
+}  // namespace
+}  // namespace firn::front

@@ -1,0 +1,218 @@
+#include "server/front/thrift_protocol.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <gtest/gtest.h>
+#include <thrift/TApplicationException.h>
+
+#include "tests/server/front/issuing_fixture.h"
+#include "tests/server/front/thrift_calls.h"
+
+namespace {
+
+// Allocations of this program's C++ code.
+std::atomic<uint64_t> allocations{0};
+
+}  // namespace
+
+void* operator new(size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace firn::front {
+namespace {
+
+using Kind = ServeStep::Kind;
+using std::string_literals::operator""s;
+
+class ThriftProtocolTest : public testing::TestWithParam<ThriftCoding> {
+ protected:
+  ServeStep Serve(std::string_view in, bool last = false) {
+    return protocol_->Serve(in, {parked_, last}, out_);
+  }
+  // Serves one request and hands out the client that is about to receive the answer.
+  wire::IdServiceClient& Call(std::string_view frame) {
+    out_.Clear();
+    const ServeStep step = Serve(frame);
+    EXPECT_EQ(step.kind, Kind::kServed);
+    EXPECT_EQ(step.bytes, frame.size());
+    return calls_.Answer(out_.view());
+  }
+  void ExpectClosed(std::string_view in, CloseCause cause) {
+    out_.Clear();
+    const ServeStep step = Serve(in);
+    EXPECT_EQ(step.kind, Kind::kClose);
+    EXPECT_EQ(CloseCauseName(step.cause), CloseCauseName(cause));
+    EXPECT_TRUE(out_.empty());
+    EXPECT_GT(Call(calls_.GetId("order")).recv_getId(), 0) << "the next connection is served";
+  }
+
+  Issuing issuing_;
+  std::unique_ptr<ThriftHandler> service_ = MakeThriftService(issuing_.backend, issuing_.counters);
+  std::unique_ptr<Protocol> protocol_ = MakeThriftProtocol(GetParam(), issuing_.limits, *service_);
+  std::unique_ptr<ParkedCall> parked_;
+  OutBuffer out_;
+  ThriftCalls calls_{GetParam()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Codings, ThriftProtocolTest,
+                         testing::Values(ThriftCoding::kBinary, ThriftCoding::kCompact),
+                         [](const auto& coding) {
+                           return coding.param == ThriftCoding::kBinary ? "Binary" : "Compact";
+                         });
+
+TEST_P(ThriftProtocolTest, ServesTheFirstOfManyFrames) {
+  const std::string first = calls_.GetId("order");
+  const ServeStep step = Serve(first + calls_.GetId("order"));
+  EXPECT_EQ(step.kind, Kind::kServed);
+  EXPECT_EQ(step.bytes, first.size());
+  EXPECT_GT(calls_.Answer(out_.view()).recv_getId(), 0);
+}
+
+TEST_P(ThriftProtocolTest, WaitsForTheRestOfEveryTornFrame) {
+  const std::string frame = calls_.GetId("order");
+  for (size_t n = 1; n < frame.size(); ++n) {
+    const ServeStep step = Serve(frame.substr(0, n));
+    EXPECT_EQ(step.kind, Kind::kNeedMore) << n;
+    if (n >= 4) {
+      EXPECT_EQ(step.bytes, frame.size()) << n;
+    }
+    EXPECT_TRUE(out_.empty()) << n;
+  }
+}
+
+TEST_P(ThriftProtocolTest, ClosesAtEveryFrameThatEndsTooEarly) {
+  const std::string frame = calls_.GetId("order");
+  for (size_t n = 1; n + 4 < frame.size(); ++n) {
+    const std::string torn = ThriftCalls::WithLength(frame.substr(4, n));
+    const ServeStep step = Serve(torn);
+    EXPECT_EQ(step.kind, Kind::kClose) << n;
+    EXPECT_EQ(step.cause, CloseCause::kBadFrame) << n;
+  }
+  EXPECT_GT(Call(frame).recv_getId(), 0);
+}
+
+TEST_P(ThriftProtocolTest, ClosesAtAFrameBeyondTheLimitBeforeItHasArrived) {
+  ExpectClosed("\0\1\0\1"s, CloseCause::kFrameTooLarge);
+  EXPECT_EQ(Serve("\0\1\0\0"s).kind, Kind::kNeedMore);
+}
+
+TEST_P(ThriftProtocolTest, ClosesAtAnEmptyFrame) {
+  ExpectClosed("\0\0\0\0"s, CloseCause::kBadFrame);
+}
+
+TEST_P(ThriftProtocolTest, ClosesAtAStringBeyondTheLimit) {
+  ExpectClosed(calls_.GetId(std::string(1025, 't')), CloseCause::kBadFrame);
+}
+
+TEST_P(ThriftProtocolTest, ClosesAtAReplyInPlaceOfACall) {
+  std::string reply = calls_.GetId("order");
+  // The message's type: the fourth byte in binary, the upper bits of the second in compact.
+  if (GetParam() == ThriftCoding::kBinary) {
+    reply[7] = 2;
+  } else {
+    reply[5] = static_cast<char>((reply[5] & 0x1f) | (2 << 5));
+  }
+  ExpectClosed(reply, CloseCause::kBadFrame);
+}
+
+TEST_P(ThriftProtocolTest, ServesTagsUpToTheStringLimit) {
+  EXPECT_THROW(Call(calls_.GetId(std::string(1024, 't'))).recv_getId(), wire::Refusal);
+}
+
+TEST_P(ThriftProtocolTest, AnswersAnUnknownMethodWithAnError) {
+  std::string frame = calls_.GetId("order");
+  frame.replace(frame.find("getId"), 5, "gotId");
+  EXPECT_THROW(Call(frame).recv_getId(), apache::thrift::TApplicationException);
+  EXPECT_GT(Call(calls_.GetId("order")).recv_getId(), 0);
+}
+
+TEST_P(ThriftProtocolTest, ParksACallAndGoesOnWithIt) {
+  issuing_.slow->waits = true;
+  const std::string frame = calls_.GetId("slow");
+  ServeStep step = Serve(frame);
+  EXPECT_EQ(step.kind, Kind::kPark);
+  EXPECT_EQ(step.again_us, 100);
+  EXPECT_TRUE(out_.empty());
+  EXPECT_NE(parked_, nullptr);
+
+  issuing_.slow->waits = false;
+  step = Serve(frame);
+  EXPECT_EQ(step.kind, Kind::kServed);
+  EXPECT_EQ(calls_.Answer(out_.view()).recv_getId(), 1);
+  EXPECT_EQ(parked_, nullptr);
+}
+
+TEST_P(ThriftProtocolTest, RefusesAParkedCallAtItsLastAttempt) {
+  issuing_.slow->waits = true;
+  const std::string frame = calls_.GetId("slow");
+  EXPECT_EQ(Serve(frame).kind, Kind::kPark);
+  EXPECT_EQ(Serve(frame, true).kind, Kind::kServed);
+  try {
+    calls_.Answer(out_.view()).recv_getId();
+    FAIL() << "no refusal";
+  } catch (const wire::Refusal& refusal) {
+    EXPECT_EQ(refusal.reason, wire::Reason::OVERLOADED);
+  }
+  EXPECT_EQ(parked_, nullptr);
+}
+
+TEST_P(ThriftProtocolTest, AllocatesNothingForACallInTheSteadyState) {
+  const std::string frame = calls_.GetId("slow");
+  const auto serve = [&] {
+    out_.Clear();
+    for (int i = 0; i < 64; ++i) ASSERT_EQ(Serve(frame).kind, Kind::kServed);
+  };
+  serve();
+  const uint64_t before = allocations;
+  for (int i = 0; i < 100; ++i) serve();
+  EXPECT_EQ(allocations, before);
+}
+
+class BinaryFrameTest : public ThriftProtocolTest {};
+INSTANTIATE_TEST_SUITE_P(Binary, BinaryFrameTest, testing::Values(ThriftCoding::kBinary));
+
+// A getId call whose argument struct is `fields`.
+std::string CallWith(std::string_view fields) {
+  return ThriftCalls::WithLength("\x80\1\0\1\0\0\0\5getId\0\0\0\1"s + std::string(fields));
+}
+
+TEST_P(BinaryFrameTest, ClosesAtClaimedSizesWithoutBelievingThem) {
+  const uint64_t before = allocations;
+  // Strings, lists and maps that claim up to 2^31 - 1 items, in the tag and in unknown fields.
+  for (const char* size : {"\x05\xa9\x80\x40", "\x7f\xff\xff\xff", "\xff\xff\xff\xff"}) {
+    const std::string claimed(size, 4);
+    ExpectClosed(CallWith("\x0b\0\1"s + claimed + "abc"), CloseCause::kBadFrame);
+    ExpectClosed(CallWith("\x0b\0\x63"s + claimed + "abc"), CloseCause::kBadFrame);
+    ExpectClosed(CallWith("\x0f\0\x63\x0a"s + claimed), CloseCause::kBadFrame);
+    ExpectClosed(CallWith("\x0d\0\x63\x0b\x0b"s + claimed), CloseCause::kBadFrame);
+  }
+  EXPECT_LT(allocations - before, 2000u);
+}
+
+TEST_P(BinaryFrameTest, ClosesAtContainersBeyondTheLimit) {
+  // An unknown field with a list of 17 bytes.
+  ExpectClosed(CallWith("\x0f\0\x63\3\0\0\0\x11"s + std::string(17, 'x') + "\0"s),
+               CloseCause::kBadFrame);
+  const std::string sixteen = CallWith("\x0f\0\x63\3\0\0\0\x10"s + std::string(16, 'x') + "\0"s);
+  EXPECT_EQ(Serve(sixteen).kind, Kind::kServed);
+}
+
+TEST_P(BinaryFrameTest, ClosesAtNestingThatIsTooDeep) {
+  std::string nested;
+  for (int i = 0; i < 10'000; ++i) nested += "\x0c\0\x63"s;
+  ExpectClosed(CallWith(nested), CloseCause::kBadFrame);
+}
+
+TEST_P(BinaryFrameTest, ClosesAtTheOldFormWithoutAVersion) {
+  ExpectClosed(ThriftCalls::WithLength("\0\0\0\5getId\1\0\0\0\1\0"s), CloseCause::kBadFrame);
+}
+
+}  // namespace
+}  // namespace firn::front
