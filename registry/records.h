@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/status.h"
+#include "common/units.h"
+#include "registry/nonce.h"
+
+namespace firn {
+
+// What the registry's nodes hold, as values, and their one text form: a flat JSON object, so that
+// any tool that shows a node's data shows the record.
+//
+//   /                                {"format":1,"uuid":..,"layout":"firn","rack_bits":2,
+//                                     "floor_ms":..,"frozen":false,"reason":""}
+//   /machines/<rack>/<worker>        {"nonce":"<32
+//   hex>","bound_ms":..,"owner":"firn.7609.2130706433",
+//                                     "since_ms":..,"host":..,"pid":..,"build":..,"retired":false}
+//   /machines/<rack>/<worker>/live   {"endpoint":"10.1.2.3:7609","nonce":"<32 hex>"}    ephemeral
+//
+// Readers are strict: whatever is not exactly such an object, with every member in its range, is
+// kCorrupt with a reason. Thread-compatible.
+
+// More is not one of ours. Read limits, not write limits: what is written stays far below.
+inline constexpr size_t kRecordBytesMax = 8192;
+// Times in records lie between 1970 and the year 10000.
+inline constexpr WallMs kRecordTimeMax{253'402'300'800'000};
+
+// The cluster's root node. Its version guards every claim: any change of it ends renewals of the
+// claims that were made before.
+struct ClusterMeta {
+  static constexpr int64_t kFormat = 1;
+  static constexpr size_t kReasonBytesMax = 1000;
+
+  std::string uuid;
+  std::string layout;  // Layout::text()
+  int rack_bits = 2;
+  WallMs floor;         // no claim begins below it
+  bool frozen = false;  // no claim begins at all
+  std::string reason;   // of the freeze, in words
+
+  friend bool operator==(const ClusterMeta&, const ClusterMeta&) = default;
+};
+
+// A slot's record: who owns its time up to `bound`.
+struct SlotRecord {
+  Nonce nonce;  // zero: nobody; what lies before `bound` is used up all the same
+  WallMs bound;
+  std::string owner;  // OwnerName::text()
+  WallMs since;
+  std::string host;
+  int64_t pid = 0;
+  std::string build;
+  bool retired = false;  // by `firn restore`: never to be claimed again
+
+  bool never_used() const { return nonce.zero() && bound == WallMs(); }
+
+  friend bool operator==(const SlotRecord&, const SlotRecord&) = default;
+};
+
+// The claim as others see it, for as long as its session lives.
+struct LiveMark {
+  std::string endpoint;
+  Nonce nonce;
+
+  friend bool operator==(const LiveMark&, const LiveMark&) = default;
+};
+
+std::string FormatMeta(const ClusterMeta& meta);
+std::string FormatSlotRecord(const SlotRecord& record);
+std::string FormatLiveMark(const LiveMark& mark);
+
+Result<ClusterMeta> ParseMeta(std::string_view json);
+Result<SlotRecord> ParseSlotRecord(std::string_view json);
+Result<LiveMark> ParseLiveMark(std::string_view json);
+
+// "8-4-4-4-12" hexadecimal digits, version 4.
+std::string DrawUuid(Entropy& entropy);
+bool IsUuid(std::string_view text);
+
+}  // namespace firn

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/status.h"
+
+namespace firn {
+
+// Which file this is, and in which life of the machine: a copy has another inode, and after a
+// reboot nobody knows whether the last writes came through.
+struct FileIdentity {
+  std::string boot_id;
+  uint64_t device = 0;
+  uint64_t inode = 0;
+
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
+// The two local files of a server, as bytes: the hint (which slot to try first) and the grant file
+// (the permission to go on inside an old claim). What the bytes mean is GrantFile's and Hint's
+// business, so that a simulated disk runs the same code.
+//
+// The grant file is open, locked and of its full size for as long as the object lives; nobody else
+// can have it meanwhile. Owned by the control thread. Every failure carries the file's name.
+//
+// In a child of fork() every verb is refused with kDenied: the files are the parent's.
+class StateFolder {
+ public:
+  static constexpr size_t kGrantBytes = 1024;
+  static constexpr size_t kHintBytesMax = 8192;
+
+  // kPageCache: survives the process, not the machine. kDisk: survives both.
+  enum class Durability { kPageCache, kDisk };
+
+  StateFolder() = default;
+  StateFolder(const StateFolder&) = delete;
+  StateFolder& operator=(const StateFolder&) = delete;
+  virtual ~StateFolder() = default;
+
+  virtual FileIdentity grant_identity() const = 0;
+
+  // All kGrantBytes of the open grant file; a new one is all blanks.
+  virtual Result<std::string> ReadGrant() = 0;
+
+  // Overwrites in place. A failure may have written part of it.
+  virtual Status WriteGrant(size_t offset, std::string_view bytes, Durability durability) = 0;
+
+  // Takes the grant file's name away, so that no later start finds it. The lock stays held.
+  virtual Status RemoveGrant() = 0;
+
+  // kNotFound: there is none.
+  virtual Result<std::string> ReadHint() = 0;
+
+  // Durable before it returns; a crash leaves the old or the new one, whole.
+  virtual Status ReplaceHint(std::string_view text) = 0;
+};
+
+}  // namespace firn
