@@ -1,0 +1,122 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/entropy.h"
+#include "registry/acquisition.h"
+#include "registry/claim_options.h"
+#include "registry/claim_status.h"
+#include "registry/claim_user.h"
+#include "registry/coordinator.h"
+#include "registry/grant_file.h"
+#include "registry/keeper_time.h"
+#include "registry/slot_upkeep.h"
+#include "registry/tenure.h"
+
+namespace firn {
+
+// Keeps a machine id for this process: claims a slot, moves its bound ahead, goes on inside an old
+// claim after a crash, gives it back, and stops when it is lost. The protocol and the argument for
+// it stand in registry/README.md; this is who does what.
+//
+// A state machine. Tick does everything: first the answers that have arrived, then what is due. It
+// reads no clock, owns no thread and never sleeps. Owned by the control thread, which calls
+// coordinator.Dispatch until NextWake and then Tick, for ever.
+//
+//  1 seeking    No claim. At the retry time, with a session: -> 2. A start that finds its own grant
+//               file and no session in time goes on inside the old claim: -> 3.
+//  2 claiming   A conversation with the registry (Acquisition). Won: write the grant, then the
+//  hint,
+//               hand a new Claim to the user -> 3. Refused: say why, retry with jitter -> 1.
+//  3 holding    The user issues below min(R, L). L is pushed ahead on file, then in memory. R is
+//               moved, and everything looked at, by SlotUpkeep.
+//               Another's nonce or creation: close at once, alarm -> 1.
+//               Root node changed since: -> 4. Root node or record lost, or older than remembered:
+//               freeze the cluster, then look again; acknowledged and nobody else there: -> 4,
+//               otherwise close at once -> 1.
+//               R reached: the user runs dry by itself; go on trying.
+//  4 lapsing    As holding, but never renewed. R reached: close -> 1.
+//  5 releasing  Closed, grant void. The bound is set to just above what was used. Acknowledged, not
+//               ours any more, or waited long enough: -> 6.
+//  6 released   The end. Nothing is done any more.
+//
+// The user is always closed before anything that lets others in. A process that saw its cluster
+// forget a claim claims nothing under a root node whose floor lies below that claim's bound: it
+// freezes the cluster instead.
+//
+// Sharp edge: session events must be handed to OnSession; without them the keeper believes itself
+// disconnected. The destructor neither releases nor voids: that is what kill -9 does, too.
+class ClaimKeeper {
+ public:
+  // `options` must have passed Check. All references must outlive the keeper. `folder` has the
+  // lock.
+  ClaimKeeper(ClaimOptions options, Coordinator& coordinator, StateFolder& folder, ClaimUser& user,
+              Entropy& entropy, ClaimHooks hooks = {});
+
+  // What the coordinator's session handler was told. Taken note of; acted on in the next Tick.
+  void OnSession(const SessionEvent& event);
+
+  // Does all that is due. Cheap when nothing is.
+  void Tick(const KeeperTime& now);
+
+  // The clean stop: closes the user at once and begins to give the slot back. Tick until state() is
+  // kReleased. Called again: nothing. Without a session the grant file stays, and the next start
+  // goes on inside the claim.
+  void Release(const KeeperTime& now);
+
+  ClaimState state() const { return state_; }
+  // A copy for others to keep; `now` tells how much time is left.
+  ClaimStatus status(const KeeperTime& now) const;
+  // When Tick has something to do even if no answer arrives; may lie in the past.
+  BootMs NextWake() const;
+
+ private:
+  void LoadFiles();
+  void LoadGrant();
+  void Seek();
+  bool StartOffline();
+  void FinishAcquisition();
+  void Begin(Tenure::Terms terms, SlotUpkeep::Live live);
+  void KeepHint();
+  void Hold();
+  void PushLimit();
+  void RaiseLimit(WallMs limit);
+  void Close(std::string why);
+  void FinishRelease();
+
+  void Tell(ClaimEvent::Kind kind, std::string text) const;
+  void TellRegistryClock(WallMs registry) const;
+
+  const ClaimOptions options_;
+  Coordinator& coordinator_;
+  StateFolder& folder_;
+  ClaimUser& user_;
+  Entropy& entropy_;
+  const ClaimHooks hooks_;
+  GrantFile grant_file_;
+
+  ClaimState state_ = ClaimState::kSeeking;
+  KeeperTime now_;
+  int64_t session_ = 0;  // 0: not connected
+  std::optional<BootMs> started_;
+  BootMs retry_at_;
+  std::string reason_;
+  bool asked_ = false;  // the registry, since the start
+
+  std::optional<Grant> grant_;  // from a dead process, while it may be of use
+  std::optional<Hint> hint_;
+  std::string uuid_;   // of the cluster, once known
+  WallMs lost_up_to_;  // the cluster forgot a claim of ours that went up to here
+  WallMs highest_bound_;
+
+  std::unique_ptr<Acquisition> acquisition_;
+  std::optional<Tenure> tenure_;
+  std::unique_ptr<SlotUpkeep> upkeep_;
+  BootMs push_at_;
+  bool has_file_ = true;  // there is a grant file that must be written before L rises
+  bool file_alarmed_ = false;
+};
+
+}  // namespace firn

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "common/clock.h"
+#include "common/units.h"
+#include "registry/nonce.h"
+#include "registry/slot.h"
+
+namespace firn {
+
+// Where a keeper stands; the numbers are those of the rules in claim_keeper.h.
+enum class ClaimState {
+  kSeeking = 1,
+  kClaiming = 2,
+  kHolding = 3,
+  kLapsing = 4,
+  kReleasing = 5,
+  kReleased = 6,
+};
+
+// One lower-case word.
+std::string_view ClaimStateName(ClaimState state);
+std::ostream& operator<<(std::ostream& out, ClaimState state);
+
+// What a server shows of its machine id: in status, metrics, and its provider node.
+struct ClaimStatus {
+  ClaimState state = ClaimState::kSeeking;
+  std::optional<Slot> slot{};          // while holding or lapsing
+  std::optional<MachineId> machine{};  // the same as a number
+  Nonce nonce;
+  WallMs bound;                 // R; the highest ever held, while no claim is
+  WallMs limit;                 // L; R where there is no grant file
+  Milliseconds left{0};         // from the id clock to R; 0 when reached
+  bool connected = false;       // to the registry
+  int64_t session = 0;          // last one
+  std::string uuid;             // of the cluster; empty until known
+  std::string reason;           // why it does not serve, or not for long; empty when all is well
+  Milliseconds retry_after{0};  // when it does not serve: when to ask again
+};
+
+// Something that an operator may want to know. An alarm is a promise in danger or broken from
+// outside; the others are a claim's ordinary life.
+struct ClaimEvent {
+  enum class Kind { kClaimed, kInherited, kOffline, kReleased, kLost, kRefused, kAlarm };
+  Kind kind;
+  std::string text;  // a sentence
+};
+
+std::string_view ClaimEventName(ClaimEvent::Kind kind);
+
+// What a keeper tells its owner, on the control thread, inside Tick. Any may be empty; none may
+// call the keeper.
+struct ClaimHooks {
+  std::function<void(const ClaimEvent&)> event{};
+  // What the registry's own clock showed, where it has one, at `now`.
+  std::function<void(WallMs registry, Now now)> registry_clock{};
+};
+
+}  // namespace firn

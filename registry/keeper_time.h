@@ -1,0 +1,14 @@
+#pragma once
+
+#include "common/clock.h"
+#include "common/units.h"
+
+namespace firn {
+
+// What the time is for the keeper of a claim: read just before each call.
+struct KeeperTime {
+  Now clocks;
+  WallMs id_time;  // the id clock
+};
+
+}  // namespace firn

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/entropy.h"
+#include "common/units.h"
+#include "registry/coordinator.h"
+#include "registry/mailbox.h"
+#include "registry/records.h"
+#include "registry/slot.h"
+#include "registry/synced_read.h"
+
+namespace firn {
+
+// A guarded change of one slot: check(meta at M) + set(record at V) and what becomes of `live`.
+struct SlotChange {
+  enum class Live { kLeave, kCreate, kReplace, kErase };
+
+  Slot slot;
+  int64_t meta_version = 0;
+  int64_t version = 0;       // V: of the record as its maker knows it
+  int64_t created_zxid = 0;  // Z
+  SlotRecord record;         // what it becomes
+  Live live = Live::kLeave;
+  std::string endpoint;  // for the new `live`
+};
+
+// Sends one change and finds out what became of it. The conversation of claim, renewal and release.
+//
+//  1. Ok, and the answer shows version V + 1 and creation Z: applied.
+//  2. Unknown: read meta and record back, after a sync. Our nonce, a bound at least ours, creation
+//     Z, meta at M and a version above V: applied, and what was read is what counts. Still version
+//     V: the same bytes are sent again from V; whichever of the two arrives first wins, and both
+//     say the same. Anything else is somebody else's.
+//  3. Never read the new version and set again: that would write over whoever made it.
+//
+// Owned by the control thread; destroyed, its late answers are dropped (and the change may still be
+// applied: a version above V that nobody uses).
+class SlotWrite {
+ public:
+  static constexpr int kSendsMax = 3;
+  static constexpr int kReadBacksMax = 4;
+
+  enum class Outcome {
+    kPending,
+    kApplied,      // version() and bound() say what stands there now
+    kNotApplied,   // refused before it was sent; a later try may do
+    kLiveExists,   // failed only because `live` is there
+    kLiveMissing,  // failed only because `live` is not there
+    kOther,        // meta, version, creation or nonce are not as the maker believed: look
+    kUnknown,      // nobody answers
+  };
+
+  SlotWrite(Coordinator& coordinator, Entropy& entropy, SlotChange change);
+
+  // Goes on with what has arrived and is due.
+  void Tick(BootMs now);
+
+  Outcome outcome() const { return outcome_; }
+  const SlotChange& change() const { return change_; }
+  int64_t version() const { return version_; }
+  WallMs bound() const { return bound_; }
+  WallMs registry_clock() const { return registry_clock_; }  // 0: not told
+  // The session that a new `live` belongs to.
+  int64_t session() const { return session_; }
+  // Why it is not applied, in words.
+  const std::string& reason() const { return reason_; }
+  // When Tick has something to do without an answer; BootMs() when it has not.
+  BootMs wake() const { return wake_; }
+
+ private:
+  void Send();
+  void OnAnswer(const WriteOutcome& answer);
+  void ReadBack();
+  void OnReadBack(Result<Nodes> nodes);
+  void ReadBackLater();
+  void End(Outcome outcome, std::string reason);
+
+  Coordinator& coordinator_;
+  Entropy& entropy_;
+  const SlotChange change_;
+  Mailbox mailbox_;
+
+  Outcome outcome_ = Outcome::kPending;
+  std::string reason_;
+  int64_t version_ = 0;
+  WallMs bound_;
+  WallMs registry_clock_;
+  int64_t session_ = 0;
+
+  BootMs now_;
+  BootMs wake_;
+  int sends_ = 0;
+  int read_backs_ = 0;
+  bool unknown_ = false;  // some send may have been applied, or may yet be
+};
+
+}  // namespace firn
