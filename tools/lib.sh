@@ -1,0 +1,88 @@
+# Shell functions that the scripts of tools/ share. Sourced, never run:
+#   source "$(dirname "$(readlink -f "$0")")/lib.sh"
+# Leaves the caller in the root of the repository.
+
+set -euo pipefail
+
+FIRN_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$FIRN_ROOT"
+
+# ccache knows a file again in another clone: paths below the root are hashed relative to it.
+export CCACHE_BASEDIR=$FIRN_ROOT CCACHE_NOHASHDIR=1
+
+say() { printf '%s: %s\n' "$(basename "$0")" "$*"; }
+
+# One clear sentence, and the end.
+fail() {
+  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+  exit 1
+}
+
+# Prints the comment at the head of a script as its help, and ends, when the arguments ask for it.
+help_if_asked() {
+  local arg
+  for arg in "$@"; do
+    case $arg in
+      -h | --help)
+        awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0"
+        exit 0
+        ;;
+    esac
+  done
+}
+
+# The package names in a list, one a line; what follows a name is the reason.
+package_names() { awk '!/^[[:space:]]*(#|$)/ { print $1 }' "$@"; }
+
+# Which of the packages named on the input are not installed.
+missing_packages() {
+  local name
+  while read -r name; do
+    dpkg-query -W -f '${Status}\n' "$name" 2>/dev/null | grep -q ' installed$' || echo "$name"
+  done
+}
+
+# How many compilers fit side by side: one a core, and 1.5 GiB of free memory for each.
+build_jobs() {
+  local cores memory
+  cores=$(nproc)
+  memory=$(awk '/^MemAvailable:/ { print int($2 / 1572864) }' /proc/meminfo)
+  ((memory > 0)) || memory=1
+  echo $((cores < memory ? cores : memory))
+}
+
+# In a log, every tenth of ninja's way is enough; whatever a compiler says is shown.
+thin_progress() {
+  awk '
+    match($0, /^\[[0-9]+\/[0-9]+\]/) {
+      split(substr($0, 2, RLENGTH - 2), step, "/")
+      tenth = int(10 * step[1] / step[2])
+      if (tenth != shown) { print "  " step[1] " of " step[2]; shown = tenth; fflush() }
+      next
+    }
+    /^ninja: no work to do/ { next }
+    { print; fflush() }'
+}
+
+# configure PRESET: prepares build/PRESET, quietly.
+configure() {
+  local preset=$1 log=build/$1.configure.log
+  mkdir -p build
+  cmake --preset "$preset" >"$log" 2>&1 || {
+    tail -n 20 "$log" >&2
+    fail "configuring the preset $preset failed; all of it is in $log"
+  }
+}
+
+# build_targets PRESET TARGET...: on a terminal with ninja's own progress line.
+build_targets() {
+  local preset=$1
+  shift
+  if [[ -t 1 ]]; then
+    cmake --build --preset "$preset" -j "$(build_jobs)" --target "$@"
+  else
+    cmake --build --preset "$preset" -j "$(build_jobs)" --target "$@" 2>&1 | thin_progress
+  fi
+}
+
+known_preset() { [[ " dev tsan release client-only ci " == *" $1 "* ]]; }
