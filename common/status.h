@@ -70,10 +70,11 @@ inline Status Internal(std::string message) { return {Code::kInternal, std::move
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value)
-      : state_(std::in_place_index<1>, std::move(value)) {}  // NOLINT: a value is a result
-  Result(Status status)
-      : state_(std::in_place_index<0>, std::move(status)) {  // NOLINT: so is a failure
+  // Implicit: a value is a result, and so is a failure.
+  Result(T value)  // NOLINT(google-explicit-constructor)
+      : state_(std::in_place_index<1>, std::move(value)) {}
+  Result(Status status)  // NOLINT(google-explicit-constructor)
+      : state_(std::in_place_index<0>, std::move(status)) {
     if (std::get<0>(state_).ok()) Die("a Result was made from an ok Status without a value");
   }
 

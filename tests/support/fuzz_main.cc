@@ -28,6 +28,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 // Present when a sanitizer is linked; called before it ends the process.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): its name is not ours to choose
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
 namespace {

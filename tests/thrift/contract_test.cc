@@ -2,7 +2,6 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <thrift/TApplicationException.h>
 #include <thrift/protocol/TBinaryProtocol.h>
 #include <thrift/transport/TBufferTransports.h>
 
@@ -11,7 +10,6 @@
 namespace firn {
 namespace {
 
-using apache::thrift::TApplicationException;
 using apache::thrift::protocol::TBinaryProtocol;
 using apache::thrift::protocol::TMessageType;
 using apache::thrift::protocol::TProtocol;

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""The checks of tools/checks catch every kind of fault, planted in a throw-away tree, and pass a
+clean one.
+
+    checks_test.py ROOT
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = sys.argv.pop(1)
+sys.path.insert(0, os.path.join(ROOT, "tools", "checks"))
+sys.dont_write_bytecode = True
+
+import cpp  # noqa: E402
+import layers  # noqa: E402
+import lengths  # noqa: E402
+import tree  # noqa: E402
+
+
+class Tree(unittest.TestCase):
+    """A small repository that every check finds clean."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = folder.name
+        self.write("tools/layers.txt", cpp.read(ROOT, "tools/layers.txt"))
+        self.write("common/CMakeLists.txt", "firn_library(common HEADERS clock.h SOURCES clock.cc)")
+        self.write("common/README.md", "# common")
+        self.write("common/clock.h", "#pragma once\n#include <string>\n")
+        self.write("common/clock.cc", '#include "common/clock.h"\n#include <sys/random.h>\n')
+        self.write("tests/README.md", "# tests")
+
+    def write(self, path, text):
+        full = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def exit_code(self, check):
+        script = os.path.join(ROOT, "tools", "checks", check + ".py")
+        return subprocess.run([sys.executable, script, self.root], stdout=subprocess.DEVNULL,
+                              check=False).returncode
+
+
+class LayersTest(Tree):
+    def faults(self):
+        rules = layers.Rules(cpp.read(self.root, "tools/layers.txt"))
+        return layers.Checker(self.root, rules).check()
+
+    def assert_caught(self, path, text, *parts):
+        """Exactly one fault, in this file, that says these words."""
+        self.write(path, text)
+        faults = self.faults()
+        self.assertEqual(len(faults), 1, faults)
+        self.assertTrue(faults[0].startswith(path + ":"), faults)
+        for part in parts:
+            self.assertIn(part, faults[0])
+        os.remove(os.path.join(self.root, path))
+
+    def test_a_clean_tree_passes(self):
+        self.assertEqual(self.faults(), [])
+        self.assertEqual(self.exit_code("layers"), 0)
+
+    def test_a_fault_is_an_exit_code(self):
+        self.write("common/bad.cc", "#include <zookeeper/zookeeper.h>\n")
+        self.assertEqual(self.exit_code("layers"), 1)
+
+    def test_catches_an_include_that_the_table_does_not_allow(self):
+        self.write("server/issue/issuer.h", "")
+        self.write("registry/directory.h", "")
+        for path in ("common/bad.cc", "registry/bad.h", "client/bad.cc", "tools/bad.cc"):
+            self.assert_caught(path, '\n#include "server/issue/issuer.h"\n', ":2:", "may not")
+        for path in ("server/issue/bad.cc", "server/plugins/bad.cc", "server/front/bad.cc"):
+            self.assert_caught(path, ' #  include "registry/directory.h"', "may not include")
+
+    def test_the_embedded_files_have_a_rule_of_their_own(self):
+        self.write("server/front/listener.h", "")
+        self.assert_caught("server/embedded.cc", '#include "server/front/listener.h"', "embedded")
+        self.write("server/main.cc", '#include "server/front/listener.h"\n')
+        self.assertEqual(self.faults(), [])
+
+    def test_an_include_for_one_file_is_for_one_file(self):
+        self.write("registry/directory.h", "")
+        self.write("client/a.cc", '#include "registry/directory.h"')
+        self.assertEqual(self.faults(), [])
+        self.assert_caught("client/b.cc", '#include "registry/directory.h"', "one file of client")
+        self.write("registry/records.h", "")
+        self.assert_caught("client/b.cc", '#include "registry/records.h"', "may not include")
+
+    def test_catches_a_header_that_is_not_named_from_the_root(self):
+        self.assert_caught("common/bad.cc", '#include "clock.h"', "may not include")
+        self.assert_caught("common/bad.cc", '#include "common/none.h"', "not named from the root")
+
+    def test_catches_a_vendor_header_outside_its_file(self):
+        cases = {
+            "registry/slot.cc": "zookeeper/zookeeper.h",
+            "server/plugins/limit.cc": "openssl/evp.h",
+            "server/issue/issuer.cc": "boost/asio.hpp",
+            "tools/tags.cc": "mysql/mysql.h",
+            "server/store/mysql_store.cc": "hiredis/hiredis.h",
+            "common/layout.cc": "nlohmann/json.hpp",
+            "registry/keeper.cc": "thrift/Thrift.h",
+            "server/issue/meter.cc": "prometheus/counter.h",
+            "common/flags.h": "gflags/gflags.h",
+            "common/layout.h": "gtest/gtest.h",
+        }
+        for path, header in cases.items():
+            self.assert_caught(path, f"#include <{header}>", "is only for")
+
+    def test_vendor_headers_pass_in_their_files(self):
+        self.write("registry/zk_coordinator.cc", "#include <zookeeper/zookeeper.h>")
+        self.write("server/plugins/obfuscate.cc", "#include <openssl/evp.h>")
+        self.write("server/store/redis_store.cc", "#include <hiredis/hiredis.h>")
+        self.write("server/front/listener.cc", "#include <boost/asio/ip/tcp.hpp>")
+        self.assertEqual(self.faults(), [])
+
+    def test_catches_a_vendor_that_nobody_has_listed(self):
+        self.assert_caught("common/bad.cc", "#include <folly/Conv.h>", "of no vendor")
+
+    def test_catches_a_file_outside_every_layer(self):
+        self.assert_caught("misc/bad.cc", "", "no layer")
+
+    def test_catches_clocks_sleeps_and_random_numbers(self):
+        for call in ("std::chrono::system_clock::now()", "steady_clock::now()",
+                     "clock_gettime(CLOCK_REALTIME, &t)", "gettimeofday(&t, nullptr)",
+                     "x = time(nullptr)", "std::time(nullptr)", "::time(0)",
+                     "std::this_thread::sleep_for(d)", "usleep(1)", "nanosleep(&t, &t)",
+                     "; sleep(1)", "std::random_device d", "std::mt19937_64 m", "getrandom(b, 1, 0)",
+                     "; rand()", "std::rand()", "srand(1)"):
+            self.assert_caught("registry/bad.cc", f"void F() {{\n  {call};\n}}\n", ":2:", "call")
+
+    def test_allows_clocks_where_they_belong_and_words_that_only_look_alike(self):
+        self.write("common/system_clock.cc", "int64_t N() { return clock_gettime(0, 0); }")
+        self.write("common/system_entropy.cc", "void F() { getrandom(p, 1, 0); }")
+        self.write("server/main.cc", "auto t = std::chrono::steady_clock::now();")
+        self.write("tests/support/wait.cc", "void F() { std::this_thread::sleep_for(d); }")
+        self.write("registry/good.cc", "// sleeps: usleep(1)\n/* rand() */ auto s = \"time(0)\";\n"
+                   "auto a = layout.time(); Tick time(nullptr_t); x.sleep(1); operand(); start_time(0); Layout::time(0); SeededEntropy random(7);\n"
+                   "auto n = 1'000; auto r = R\"(getrandom(x))\"; auto m = 1'0'0;\n")
+        self.assertEqual(self.faults(), [])
+
+    def test_a_rule_that_cannot_be_read_is_an_error(self):
+        with self.assertRaises(SystemExit):
+            layers.Rules("layer common")
+
+
+class LengthsTest(Tree):
+    def function(self, head, lines):
+        return f"namespace firn {{\n{head} {{\n" + "  F();\n" * (lines - 2) + "}\n}\n"
+
+    def test_a_clean_tree_passes(self):
+        self.assertEqual(lengths.faults_of(self.root), [])
+        self.assertEqual(self.exit_code("lengths"), 0)
+
+    def test_catches_a_long_file(self):
+        self.write("common/long.cc", "\n" * 401)
+        self.assertEqual(len(lengths.faults_of(self.root)), 1)
+        self.assertEqual(self.exit_code("lengths"), 1)
+        self.write("common/long.cc", "\n" * 400)
+        self.assertEqual(lengths.faults_of(self.root), [])
+
+    def test_catches_a_long_function_of_every_shape(self):
+        for head in ("void F()", "Status Slot::Renew(Now now) const noexcept",
+                     "Slot::Slot(int a) : a_{a}, b_{2}", "TEST_F(SlotTest, Renews)",
+                     "template <class T>\nT F(T t)", "struct S {\n int f()"):
+            extra = "}" if head.startswith("struct") else ""
+            self.write("common/long.cc", self.function(head, 80) + extra)
+            self.assertEqual(len(lengths.faults_of(self.root)), 1, head)
+            self.write("common/long.cc", self.function(head, 60) + extra)
+            self.assertEqual(lengths.faults_of(self.root), [], head)
+
+    def test_the_limit_is_exact(self):
+        self.write("common/long.cc", self.function("void F()", 70))
+        self.assertEqual(lengths.faults_of(self.root), [])
+        self.write("common/long.cc", self.function("void F()", 71))
+        self.assertEqual(len(lengths.faults_of(self.root)), 1)
+
+    def test_long_classes_and_tables_are_no_functions(self):
+        for head in ("class Slot final : public Base", "struct alignas(64) Slot", "enum class E",
+                     "constexpr std::array<int, 3> kTable ="):
+            self.write("common/long.cc", f"{head} {{\n" + "  kA,\n" * 100 + "};\n")
+            self.assertEqual(lengths.faults_of(self.root), [], head)
+
+
+class TreeTest(Tree):
+    def assert_one_fault(self, part):
+        faults = tree.faults_of(self.root)
+        self.assertEqual(len(faults), 1, faults)
+        self.assertIn(part, faults[0])
+
+    def test_a_clean_tree_passes(self):
+        self.assertEqual(tree.faults_of(self.root), [])
+        self.assertEqual(self.exit_code("tree"), 0)
+
+    def test_catches_a_test_that_is_not_in_the_build(self):
+        self.write("tests/common/CMakeLists.txt", "firn_test(a_test SOURCES clock_tests.cc)")
+        self.write("tests/common/clock_test.cc", "")
+        self.assert_one_fault("tests/common/clock_test.cc")
+        self.assertEqual(self.exit_code("tree"), 1)
+
+    def test_catches_a_script_test_that_is_not_in_the_build(self):
+        self.write("tests/tools/setup_test.sh", "")
+        self.assert_one_fault("setup_test.sh")
+
+    def test_a_list_further_up_may_name_a_file(self):
+        self.write("tests/CMakeLists.txt", "add_executable(t common/clock_test.cc)")
+        self.write("tests/common/clock_test.cc", "")
+        self.assertEqual(tree.faults_of(self.root), [])
+
+    def test_catches_a_library_file_that_is_not_in_the_build(self):
+        self.write("common/lost.h", "")
+        self.assert_one_fault("common/lost.h")
+
+    def test_catches_a_folder_without_a_readme(self):
+        self.write("client/CMakeLists.txt", "SOURCES pool.cc")
+        self.write("client/pool.cc", "")
+        self.assert_one_fault("client/: has no README.md")
+
+    def test_catches_work_that_is_marked_undone(self):
+        self.write("common/clock.h", "// TO" + "DO: later\n")
+        self.assert_one_fault("common/clock.h:1")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Checks that every source file is in the build, every folder has a README, and no work is left
+marked as undone.
+
+    tools/checks/tree.py [ROOT]
+"""
+
+import os
+import re
+
+import cpp
+
+MARK = re.compile(r"\b(TODO|FIXME|XXX)\b")
+
+
+def named_in_build(root, path, lists):
+    """Whether a CMakeLists.txt in the file's folder, or above it, names the file."""
+    name = os.path.basename(path)
+    folder = os.path.dirname(path)
+    while True:
+        text = lists.get(os.path.join(folder, "CMakeLists.txt"), "")
+        if re.search(r"(?<![\w.-])" + re.escape(name) + r"(?![\w.-])", text):
+            return True
+        if not folder:
+            return False
+        folder = os.path.dirname(folder)
+
+
+def belongs_in_build(path):
+    """All of the code, headers of libraries included, and every test that is a script."""
+    if path.startswith("tests/install/"):
+        return False  # a project of its own
+    in_tests = path.startswith("tests/")
+    return (path.endswith(".cc") or (path.endswith(".h") and not in_tests)
+            or (in_tests and path.endswith(("_test.sh", "_test.py"))))
+
+
+def faults_of(root):
+    lists = {p: cpp.read(root, p) for p in cpp.files_below(root, "CMakeLists.txt")}
+    sources = cpp.files_below(root, ".h", ".cc", ".thrift", "_test.sh", "_test.py")
+    faults = [f"{path}: no CMakeLists.txt names it" for path in sources
+              if belongs_in_build(path) and not named_in_build(root, path, lists)]
+    folders = {os.path.dirname(p) for p in sources if not p.startswith("tests/")} | {"tests"}
+    faults += [f"{folder}/: has no README.md" for folder in sorted(folders)
+               if not os.path.isfile(os.path.join(root, folder, "README.md"))]
+    for path in cpp.files_below(root, ".h", ".cc", ".thrift", ".cmake"):
+        text = cpp.read(root, path)
+        faults += [f"{path}:{cpp.line_of(text, m.start())}: a {m.group()} is left"
+                   for m in MARK.finditer(text)]
+    return faults
+
+
+if __name__ == "__main__":
+    cpp.report("tree", faults_of(cpp.root_argument()))
