@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "common/quote.h"
+
 namespace firn {
 namespace {
 
@@ -84,8 +86,7 @@ seconds ScanOffset(Scanner& in, bool& in_range) {
 }
 
 Status NotATime(std::string_view text) {
-  return Invalid("'" + std::string(text.substr(0, 40)) +
-                 "' is not a date and time such as 2024-01-01T00:00:00Z");
+  return Invalid(Quoted(text) + " is not a date and time such as 2024-01-01T00:00:00Z");
 }
 
 }  // namespace
@@ -142,7 +143,7 @@ Result<WallMs> ParseDate(std::string_view text) {
   CivilTime civil;
   civil.date = ScanDate(in);
   if (!in.done() || !civil.date.ok()) {
-    return Invalid("'" + std::string(text.substr(0, 40)) + "' is not a date such as 2024-01-01");
+    return Invalid(Quoted(text) + " is not a date such as 2024-01-01");
   }
   return FromCivil(civil);
 }

@@ -3,6 +3,7 @@
 #include "common/civil_time.h"
 #include "common/faults.h"
 #include "common/layout.h"
+#include "common/quote.h"
 
 namespace firn {
 namespace {
@@ -54,7 +55,7 @@ class LayoutParser {
   void ReadToken(std::string_view token) {
     std::string_view value = token;
     const std::string_view name = TakeUntil(':', value);
-    const std::string quoted = "'" + std::string(token) + "'";
+    const std::string quoted = Quoted(token);
     if (name == "epoch") return ReadEpoch(value, quoted);
     const std::optional<FieldKind> kind = FieldKindOf(name);
     if (!kind) return faults_.Add(quoted + " is neither a field of an id nor the epoch");
@@ -204,7 +205,7 @@ Result<Layout> Layout::Parse(std::string_view text) {
     return Invalid("a layout's text has at most " + std::to_string(kTextMax) + " characters");
   }
   if (text.find(':') == text.npos) {
-    return Invalid("'" + std::string(text) + "' is neither the name of a layout nor fields such " +
+    return Invalid(Quoted(text) + " is neither the name of a layout nor fields such " +
                    "as 'time:41 machine:10 sequence:12'");
   }
   return LayoutParser().Parse(text);

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "common/quote.h"
+
 namespace firn {
 namespace {
 
@@ -64,8 +66,8 @@ char* WriteDigits(char* end, uint64_t number, std::string_view digits) {
 }
 
 Status Refuse(const Alphabet& alphabet, std::string_view text, size_t at, const char* why) {
-  return Invalid("position " + std::to_string(at + 1) + " of '" + std::string(text) + "' " + why +
-                 " " + std::string(alphabet.name));
+  return Invalid("position " + std::to_string(at + 1) + " of " + Quoted(text) + " " + why + " " +
+                 std::string(alphabet.name));
 }
 
 // The digits of `text` from `begin` on as a number of at most `max`.

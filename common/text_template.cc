@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/quote.h"
+
 namespace firn {
 namespace {
 
@@ -22,8 +24,8 @@ bool AllDigits(std::string_view text) {
 }
 
 Status DoesNotFit(std::string_view text, size_t at) {
-  return Invalid("position " + std::to_string(at + 1) + " of '" + std::string(text) +
-                 "' is not what the tag's template writes there");
+  return Invalid("position " + std::to_string(at + 1) + " of " + Quoted(text) +
+                 " is not what the tag's template writes there");
 }
 
 }  // namespace
@@ -83,7 +85,7 @@ std::string TextTemplate::Format(int64_t id, WallMs issued) const {
 }
 
 Result<int64_t> TextTemplate::ParseId(std::string_view text) const {
-  if (text.size() > length_max() + TextForm::kPadMax) return DoesNotFit(text.substr(0, 40), 40);
+  if (text.size() > length_max() + TextForm::kPadMax) return DoesNotFit(text, length_max());
   const size_t fixed = width_before_ + width_after_;
   if (text.size() <= fixed) return DoesNotFit(text, text.size());
   std::string_view id_text;

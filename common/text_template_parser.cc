@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "common/faults.h"
+#include "common/quote.h"
 #include "common/text_template.h"
 #include "common/utf8.h"
 
@@ -62,7 +63,7 @@ class TextTemplateParser {
   void ReadItem() {
     const size_t end = rest_.find('}');
     if (end == rest_.npos) {
-      faults_.Add("'{" + std::string(rest_) + "' has no '}'");
+      faults_.Add(Quoted("{" + std::string(rest_)) + " has no '}'");
       rest_ = {};
       return;
     }
@@ -75,7 +76,7 @@ class TextTemplateParser {
     } else if (item.starts_with("date:")) {
       ReadDate(item.substr(5));
     } else {
-      faults_.Add("{" + std::string(item) + "} is neither {id...} nor {date:...}");
+      faults_.Add(Quoted("{" + std::string(item) + "}") + " is neither {id...} nor {date:...}");
     }
   }
 
@@ -117,13 +118,13 @@ class TextTemplateParser {
         AddDate(conversion[0]);
         conversions = true;
       } else {
-        // Quoted whole: one byte of a longer character would not be text.
-        faults_.Add("{date:" + std::string(format) + "} has another conversion than %Y %y %m %d " +
-                    "%j %H %M %S %L, whose width never changes");
+        faults_.Add(Quoted("%" + std::string(conversion)) + " is not one of %Y %y %m %d %j %H " +
+                    "%M %S %L, whose width never changes");
         conversions = true;
       }
     }
-    if (!conversions) faults_.Add("{date:" + std::string(format) + "} has nothing of a date");
+    if (!conversions)
+      faults_.Add(Quoted("{date:" + std::string(format) + "}") + " has nothing of a date");
   }
 
   void AddWidth(size_t width) {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <optional>
 
+#include "common/quote.h"
 #include "common/tzif.h"
 
 namespace firn {
@@ -70,8 +71,7 @@ Result<TimeZone> TimeZone::Load(std::string_view name, const std::string& folder
     return TimeZone(std::string(name), std::make_shared<FixedOffset>(*offset, std::string(name)));
   }
   if (!IsZoneName(name)) {
-    return Invalid("'" + std::string(name.substr(0, kNameMax)) +
-                   "' is not a time zone such as UTC, +08:00 or Asia/Shanghai");
+    return Invalid(Quoted(name) + " is not a time zone such as UTC, +08:00 or Asia/Shanghai");
   }
   const std::string path = folder + "/" + std::string(name);
   const Result<std::string> bytes = ReadZoneFile(path);

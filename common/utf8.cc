@@ -1,12 +1,6 @@
 #include "common/utf8.h"
 
-#include <cstdint>
-#include <optional>
-
 namespace firn {
-namespace {
-
-// Takes one code point off the front of `text`; empty when the bytes are not one.
 std::optional<uint32_t> TakeCodePoint(std::string_view& text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t head = byte(0);
@@ -24,7 +18,21 @@ std::optional<uint32_t> TakeCodePoint(std::string_view& text) {
   return point;
 }
 
-}  // namespace
+void AppendUtf8(std::string& out, uint32_t point) {
+  const auto tail = [&](int shift) { out += static_cast<char>(0x80 | ((point >> shift) & 0x3F)); };
+  if (point < 0x80) {
+    out += static_cast<char>(point);
+  } else if (point < 0x800) {
+    out += static_cast<char>(0xC0 | (point >> 6));
+    tail(0);
+  } else if (point < 0x10000) {
+    out += static_cast<char>(0xE0 | (point >> 12));
+    tail(6), tail(0);
+  } else {
+    out += static_cast<char>(0xF0 | (point >> 18));
+    tail(12), tail(6), tail(0);
+  }
+}
 
 bool IsUtf8(std::string_view text) {
   while (!text.empty()) {

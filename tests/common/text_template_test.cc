@@ -55,7 +55,7 @@ TEST(TextTemplateTest, RefusesTextsThatCouldRepeatAndSaysWhy) {
       {"{date:%-d}{id}", "whose width never changes"},
       {"{date:%5Y}{id}", "whose width never changes"},
       {"{date:%}{id}", "whose width never changes"},
-      {"{date:%é}{id}", "{date:%é}"},
+      {"{date:%é}{id}", "'%\\xc3' is not one"},
       {"{date:}{id}", "nothing of a date"},
       {"{date:x%%}{id}", "nothing of a date"},
       {"{date}{id}", "neither"},
