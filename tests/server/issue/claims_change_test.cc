@@ -17,7 +17,7 @@ namespace firn {
 namespace {
 
 constexpr int kThreads = 8;
-constexpr int kClaims = 120;
+constexpr int kClaims = 60;
 // A claim is given up after so many calls, in the middle of others; the threads go on for at most
 // so many more before they wait for the next.
 constexpr int64_t kCallsPerClaim = 100;
