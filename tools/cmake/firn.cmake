@@ -8,6 +8,8 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# Installing takes what has been built; it does not build the tests first.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 # Every header of a library is compiled alone by the target all_verify_interface_header_sets.
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
@@ -86,6 +88,8 @@ function(firn_install_library target component)
   endif()
   install(TARGETS ${target} EXPORT firn-targets COMPONENT ${component}
     FILE_SET HEADERS DESTINATION ${FIRN_INCLUDE_DIR} COMPONENT ${component})
+  set_property(GLOBAL APPEND PROPERTY FIRN_INSTALLED ${target})
+  set_property(GLOBAL APPEND PROPERTY FIRN_COMPONENTS ${component})
 endfunction()
 
 # firn_program(NAME SOURCES ... [LINK ...] [COMPONENT name]): an executable in build/<preset>/bin,
@@ -96,5 +100,7 @@ function(firn_program name)
   target_link_libraries(${name} PRIVATE ${arg_LINK} firn_warnings)
   if(arg_COMPONENT)
     install(TARGETS ${name} COMPONENT ${arg_COMPONENT})
+    set_property(GLOBAL APPEND PROPERTY FIRN_INSTALLED_PROGRAMS ${name})
+    set_property(GLOBAL APPEND PROPERTY FIRN_COMPONENTS ${arg_COMPONENT})
   endif()
 endfunction()

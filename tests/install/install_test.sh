@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Another project finds, links and runs what the build installs.
+#
+#   install_test.sh BUILD_TREE CONSUMER_PROJECT
+set -euo pipefail
+build=$1 consumer=$2
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cmake --install "$build" --prefix "$work/prefix" --component dev >"$work/log" ||
+  { cat "$work/log"; echo "installing failed"; exit 1; }
+cp -r "$consumer" "$work/consumer"
+
+cmake -S "$work/consumer" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1 &&
+  cmake --build "$work/build" >>"$work/log" 2>&1 ||
+  { cat "$work/log"; echo "another project cannot use what is installed"; exit 1; }
+
+said=$("$work/build/consumer")
+if [[ $said != "tick 1000 machine 5 sequence 7" ]]; then
+  echo "the other project's program said: $said"
+  exit 1
+fi
+# The installed package must not look back into the build.
+if grep -rl -e "$build" "$work/prefix"/lib*/cmake "$work/prefix"/lib/*/cmake 2>/dev/null; then
+  echo "the files above name the build tree"
+  exit 1
+fi

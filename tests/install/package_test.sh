@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# The build packs itself into .deb files that hold what their names say.
+#
+#   package_test.sh BUILD_TREE COMPONENT...
+set -euo pipefail
+build=$1
+shift
+
+command -v dpkg-shlibdeps >/dev/null || { echo "no dpkg-dev here"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cpack --config "$build/CPackConfig.cmake" -G DEB -B "$work" >"$work/log" 2>&1 ||
+  { cat "$work/log"; echo "cpack failed"; exit 1; }
+
+fault() { echo "$*"; exit 1; }
+
+# holds PACKAGE REGEX: the package has a file that the expression matches.
+holds() {
+  dpkg-deb --contents "$work"/"$1"_*.deb | awk '{ print $6 }' >"$work/contents"
+  grep -qE "$2" "$work/contents" || { cat "$work/contents"; fault "$1 holds nothing like $2"; }
+  ! grep -qE '^\./(tmp|work|root|home|build)' "$work/contents" || fault "$1 writes outside the system"
+}
+
+for component in "$@"; do
+  case $component in
+    dev)
+      holds libfirn-dev '^\./usr/include/firn/common/layout\.h$'
+      holds libfirn-dev '^\./usr/include/firn/thrift/gen/IdService\.h$'
+      holds libfirn-dev '^\./usr/lib/(.*/)?libfirn_common\.a$'
+      holds libfirn-dev '^\./usr/lib/(.*/)?cmake/firn/firn-config\.cmake$'
+      holds libfirn-dev '^\./usr/share/firn/firn\.thrift$'
+      dpkg-deb --field "$work"/libfirn-dev_*.deb Depends | grep -q libthrift-dev ||
+        fault "libfirn-dev does not depend on what its libraries need"
+      ;;
+    server) holds firn-server '^\./usr/bin/firn-server$' ;;
+    tools) holds firn-tools '^\./usr/bin/firn$' ;;
+    *) fault "nobody has said what the component $component must hold" ;;
+  esac
+done
+echo "packed:" "$work"/*.deb

@@ -1,0 +1,64 @@
+# What is installed and packed: the exported CMake package, and one .deb for each component that
+# something was installed in. Included last, when every target is known.
+
+include(CMakePackageConfigHelpers)
+
+get_property(components GLOBAL PROPERTY FIRN_COMPONENTS)
+list(REMOVE_DUPLICATES components)
+get_property(installed GLOBAL PROPERTY FIRN_INSTALLED)
+
+# Which packages our exported libraries need: the X of every X::Y that they link.
+set(FIRN_FOREIGN_PACKAGES)
+foreach(target IN LISTS installed)
+  get_target_property(links ${target} INTERFACE_LINK_LIBRARIES)
+  string(REGEX MATCHALL "[A-Za-z0-9_-]+::" prefixes "${links}")
+  list(APPEND FIRN_FOREIGN_PACKAGES ${prefixes})
+endforeach()
+list(REMOVE_DUPLICATES FIRN_FOREIGN_PACKAGES)
+list(TRANSFORM FIRN_FOREIGN_PACKAGES REPLACE "::" "")
+list(REMOVE_ITEM FIRN_FOREIGN_PACKAGES firn)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/firn)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/firn-config.cmake.in
+  ${PROJECT_BINARY_DIR}/firn-config.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/firn-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(EXPORT firn-targets NAMESPACE firn:: DESTINATION ${package_dir} COMPONENT dev)
+install(FILES ${PROJECT_BINARY_DIR}/firn-config.cmake ${PROJECT_BINARY_DIR}/firn-config-version.cmake
+  DESTINATION ${package_dir} COMPONENT dev)
+
+set(FIRN_PACKAGE_dev libfirn-dev)
+set(FIRN_PACKAGE_server firn-server)
+set(FIRN_PACKAGE_tools firn-tools)
+foreach(component IN LISTS components)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${FIRN_PACKAGE_${component}} COMPONENT ${component})
+  string(TOUPPER ${component} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${FIRN_PACKAGE_${component}})
+endforeach()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_COMPONENTS_ALL ${components})
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER "Firn maintainers <firn@localhost>")
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_COMPONENT_DEV_DESCRIPTION "Firn's libraries and headers, and its wire contract")
+set(CPACK_COMPONENT_SERVER_DESCRIPTION "a server that issues 64-bit ids never issued twice")
+set(CPACK_COMPONENT_TOOLS_DESCRIPTION "the firn command: ids, audit, drills and load for a cluster")
+# What the static libraries have to be linked with.
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
+  "libgoogle-glog-dev, libthrift-dev, libzookeeper-mt-dev, nlohmann-json3-dev, libboost-dev, libssl-dev")
+include(CPack)
+
+# What ./tools/test builds before it tries the installed tree.
+if(FIRN_TESTS AND CMAKE_BUILD_TYPE STREQUAL Release AND NOT FIRN_SANITIZE)
+  add_dependencies(firn_tests ${installed})
+  get_property(programs GLOBAL PROPERTY FIRN_INSTALLED_PROGRAMS)
+  if(programs)
+    add_dependencies(firn_tests ${programs})
+  endif()
+endif()
