@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/entropy.h"
+#include "common/layout.h"
+#include "common/units.h"
+#include "registry/blocking_coordinator.h"
+#include "registry/records.h"
+
+namespace firn {
+
+// What a cluster is made of.
+struct ClusterPlan {
+  Layout layout = Layout::Firn();
+  int rack_bits = 2;
+  std::optional<uint32_t> workers{};  // of each rack; all that the layout has, unless given
+  std::string uuid{};                 // of the lost cluster that this one continues; drawn if empty
+  WallMs floor{};                     // no claim below it
+};
+
+// Makes a cluster where there is none: its root node, the clock node, and a record for each slot.
+// The root node is frozen until everything is there, so a second call completes what a first one
+// left half done. kConflict: there is a whole one already. Blocks.
+//
+// Sharp edge: whether there really was no cluster before is the caller's to know; after a loss of
+// data the floor must lie above every bound that anybody may still hold (see restore.h).
+Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entropy& entropy);
+
+// The part of it that makes what is missing below a root node: nothing that is there is changed.
+Status MakeMissingNodes(BlockingCoordinator& registry, const Layout& layout, int rack_bits,
+                        std::optional<uint32_t> workers);
+
+// The root node and its version, after a sync; kNotFound, kCorrupt or the registry's failure.
+struct MetaAsRead {
+  ClusterMeta meta;
+  int64_t version = 0;
+};
+Result<MetaAsRead> ReadMeta(BlockingCoordinator& registry);
+
+}  // namespace firn

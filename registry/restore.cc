@@ -1,0 +1,103 @@
+#include "registry/restore.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "common/rack_split.h"
+#include "registry/claim_options.h"
+#include "registry/cluster_setup.h"
+#include "registry/records.h"
+
+namespace firn {
+namespace {
+
+constexpr char kBeingRestored[] = "the cluster is being restored";
+
+bool Sane(WallMs bound, const RestoreFacts& facts) { return bound - facts.now <= kPoisonAhead; }
+
+// The root node, frozen; made when it is not there.
+Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& facts,
+                          Entropy& entropy, RestoreReport& report) {
+  Result<MetaAsRead> stands = ReadMeta(registry);
+  if (stands.code() == Code::kNotFound) {
+    FIRN_TRY(registry.PrepareRoot());
+    const ClusterMeta meta{.uuid = facts.uuid.empty() ? DrawUuid(entropy) : facts.uuid,
+                           .layout = facts.layout.text(),
+                           .rack_bits = facts.rack_bits,
+                           .floor = {},
+                           .frozen = true,
+                           .reason = kBeingRestored};
+    FIRN_TRY(
+        registry.Multi({Write::Create(kMetaPath, FormatMeta(meta), Lifetime::kPersistent)}).status);
+    report.root_made = true;
+    return ReadMeta(registry);
+  }
+  if (!stands.ok() || stands->meta.frozen) return stands;
+  stands->meta.frozen = true;
+  stands->meta.reason = kBeingRestored;
+  FIRN_TRY(
+      registry.Multi({Write::Set(kMetaPath, FormatMeta(stands->meta), stands->version)}).status);
+  return ReadMeta(registry);
+}
+
+// Takes the slot's bound into the floor, or the slot out of use.
+Status TakeSlot(BlockingCoordinator& registry, Slot slot, const RestoreFacts& facts,
+                RestoreReport& report) {
+  FIRN_ASSIGN(const Node node, registry.Read(SlotPath(slot)));
+  const Result<SlotRecord> record = ParseSlotRecord(node.data);
+  if (record.ok() && record->retired) return {};
+  if (record.ok() && Sane(record->bound, facts)) {
+    report.floor = std::max(report.floor, record->bound);
+    return {};
+  }
+  SlotRecord retired = record.ok() ? *record : SlotRecord();
+  retired.retired = true;
+  report.retired.push_back(slot);
+  return registry.Multi({Write::Set(SlotPath(slot), FormatSlotRecord(retired), node.stat.version)})
+      .status;
+}
+
+std::optional<uint32_t> NumberIn(const std::string& name) {
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return std::to_string(number) == name ? std::optional(number) : std::nullopt;
+}
+
+Status TakeSlots(BlockingCoordinator& registry, const RestoreFacts& facts, const RackSplit& split,
+                 RestoreReport& report) {
+  for (uint32_t rack = 0; rack < split.racks(); ++rack) {
+    FIRN_ASSIGN(const auto names, registry.List(RackPath(rack)));
+    for (const std::string& name : names) {
+      const auto worker = NumberIn(name);
+      if (!worker.has_value() || *worker >= split.workers()) continue;
+      FIRN_TRY(TakeSlot(registry, {rack, *worker}, facts, report));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const RestoreFacts& facts,
+                                     Entropy& entropy) {
+  RestoreReport report;
+  FIRN_ASSIGN(MetaAsRead stands, Frozen(registry, facts, entropy, report));
+  FIRN_ASSIGN(const Layout layout, Layout::Parse(stands.meta.layout));
+  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, stands.meta.rack_bits));
+  FIRN_TRY(MakeMissingNodes(registry, layout, split.rack_bits(), facts.workers));
+  report.uuid = stands.meta.uuid;
+  report.floor = std::max(stands.meta.floor, facts.now + 3 * facts.window + facts.skew_max);
+  for (const WallMs bound : facts.bounds) {
+    if (Sane(bound, facts)) report.floor = std::max(report.floor, bound);
+  }
+  FIRN_TRY(TakeSlots(registry, facts, split, report));
+  stands.meta.floor = report.floor;
+  stands.meta.frozen = false;
+  stands.meta.reason.clear();
+  FIRN_TRY(registry.Multi({Write::Set(kMetaPath, FormatMeta(stands.meta), stands.version)}).status);
+  return report;
+}
+
+}  // namespace firn

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/entropy.h"
+#include "common/layout.h"
+#include "common/units.h"
+#include "registry/blocking_coordinator.h"
+#include "registry/slot.h"
+
+namespace firn {
+
+// What is known besides the tree itself when a registry lost data, or went back in time.
+struct RestoreFacts {
+  WallMs now;                         // of the operator's machine
+  Milliseconds window{600'000};       // the largest --claim_window of any server
+  Milliseconds skew_max{10'000};      // the largest clock skew known
+  std::vector<WallMs> bounds{};       // that running servers report
+  std::string uuid{};                 // of the cluster, for a tree that has no root node any more
+  Layout layout = Layout::Firn();     // likewise
+  int rack_bits = 2;                  // likewise
+  std::optional<uint32_t> workers{};  // likewise, of each rack
+};
+
+// What was done.
+struct RestoreReport {
+  std::string uuid;
+  WallMs floor;
+  bool root_made = false;
+  std::vector<Slot> retired{};  // their bounds were absurd or their records unreadable
+};
+
+// Lifts the cluster's floor above everything that anybody may have used or may still hold: every
+// sane bound in the tree, every one reported, and now + 3 windows + the largest skew. Makes missing
+// records, retires slots whose record is poison, and lets claims begin again, under a new version
+// of the root node.
+//
+// Freezes first, so no claim begins in between; interrupted, it leaves the cluster frozen and may
+// be called again. Blocks. Tags are not its business: lift their ledgers before.
+Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const RestoreFacts& facts,
+                                     Entropy& entropy);
+
+}  // namespace firn

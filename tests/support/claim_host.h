@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/entropy.h"
+#include "registry/claim_keeper.h"
+#include "registry/faulty_coordinator.h"
+#include "registry/memory_coordinator.h"
+#include "tests/support/memory_state_folder.h"
+#include "tests/support/sequenced_user.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+
+// One process that keeps a claim in a registry in memory, driven step by step. The disk outlives
+// it. Destroying it is kill -9: the session stays until somebody expires it.
+class ClaimHost {
+ public:
+  ClaimHost(MemoryTree& tree, const VirtualClock& clock, MemoryDisk& disk, ClaimOptions options,
+            uint64_t seed)
+      : clock_(clock), folder_(disk), entropy_(seed), user_(clock, {}, seed) {
+    auto inner = std::make_unique<MemoryCoordinator>(tree);
+    inner_ = inner.get();
+    link_ = std::make_unique<FaultyCoordinator>(std::move(inner), clock);
+    ClaimHooks hooks;
+    hooks.event = [this](const ClaimEvent& event) { events_.push_back(event); };
+    keeper_ = std::make_unique<ClaimKeeper>(std::move(options), *link_, folder_, user_, entropy_,
+                                            std::move(hooks));
+    link_->OnSession([this](SessionEvent event) { keeper_->OnSession(event); });
+  }
+  ~ClaimHost() { inner_->Abandon(); }
+
+  // One round of the control loop.
+  void Step() {
+    link_->Dispatch(Milliseconds(0));
+    keeper_->Tick(Time());
+  }
+
+  KeeperTime Time() { return {clock_.Read(), user_.Time()}; }
+  ClaimStatus status() { return keeper_->status(Time()); }
+
+  ClaimKeeper& keeper() { return *keeper_; }
+  FaultyCoordinator& link() { return *link_; }
+  SequencedUser& user() { return user_; }
+  int64_t session() const { return inner_->session(); }
+  const std::vector<ClaimEvent>& events() const { return events_; }
+  bool Told(ClaimEvent::Kind kind) const {
+    for (const ClaimEvent& event : events_) {
+      if (event.kind == kind) return true;
+    }
+    return false;
+  }
+
+ private:
+  const VirtualClock& clock_;
+  MemoryStateFolder folder_;
+  SeededEntropy entropy_;
+  SequencedUser user_;
+  MemoryCoordinator* inner_ = nullptr;
+  std::unique_ptr<FaultyCoordinator> link_;
+  std::unique_ptr<ClaimKeeper> keeper_;
+  std::vector<ClaimEvent> events_;
+};
+
+}  // namespace firn

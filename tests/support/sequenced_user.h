@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/id_clock.h"
+#include "registry/claim_user.h"
+#include "server/issue/sequencer.h"
+
+namespace firn {
+
+// A claim's user as a server's issuing core is one, with the product's sequencer and id clock, in
+// virtual time. Owned by one thread.
+class SequencedUser : public ClaimUser {
+ public:
+  // `clock` must outlive the object. `seed` varies where sequences start.
+  SequencedUser(const Clock& clock, SequencerOptions options, uint64_t seed)
+      : clock_(clock), options_(options), seed_(seed) {}
+
+  void Adopt(std::shared_ptr<Claim> claim) override {
+    if (sequencer_ != nullptr && !sequencer_->closed()) Die("adopted twice without a close");
+    claim_ = std::move(claim);
+    id_clock_.RaiseTo(claim_->layout().StartOf(claim_->first_tick()), clock_.Read());
+    cell_ = std::make_unique<std::atomic<uint64_t>>(0);
+    sequencer_ = MakeSequencer(options_, claim_, *cell_, ++seed_);
+  }
+  Tick Last() const override { return sequencer_->Last(); }
+  Tick Close() override { return sequencer_->Close(); }
+
+  // The id clock by a fresh reading of both clocks.
+  WallMs Time() { return id_clock_.Advance(clock_.Read()); }
+
+  // Up to `want` ids' positions now; kClosed while there is no claim.
+  Step Take(uint64_t want) {
+    if (sequencer_ == nullptr) return {};
+    return sequencer_->Take(claim_->layout().TickAt(Time()), want);
+  }
+
+  bool has_claim() const { return sequencer_ != nullptr && !sequencer_->closed(); }
+  const Claim& claim() const { return *claim_; }
+  IdClock& id_clock() { return id_clock_; }
+
+ private:
+  const Clock& clock_;
+  const SequencerOptions options_;
+  uint64_t seed_;
+  IdClock id_clock_;
+  std::shared_ptr<Claim> claim_;
+  std::unique_ptr<std::atomic<uint64_t>> cell_;  // outlives the sequencer
+  std::unique_ptr<Sequencer> sequencer_;
+};
+
+}  // namespace firn
