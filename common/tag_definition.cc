@@ -11,7 +11,7 @@
 namespace firn {
 namespace {
 
-constexpr size_t kTextMax = 256;  // bytes of a template, a zone, an option
+constexpr size_t kTextMax = TextTemplate::kTextMax;  // of a zone and an option, too
 constexpr size_t kPluginsMax = 16;
 constexpr size_t kOptionsMax = 32;
 
@@ -38,7 +38,7 @@ class FaultList {
     faults_.push_back({std::string(field), std::move(what)});
   }
   void CheckRange(const TagField& field, int64_t value);
-  void CheckPrintable(std::string_view field, const std::string& value);
+  bool CheckPrintable(std::string_view field, const std::string& value);
   bool Concerns(const TagField& field) const {
     return (field.plugin.empty() || tag_.HasPlugin(field.plugin)) &&
            (field.strategy.empty() || tag_.strategy != "snowflake");
@@ -79,17 +79,19 @@ void FaultList::CheckWords() {
   if (!IsTagWord(tag_.store)) Add("store", "not the name of a store");
 }
 
-void FaultList::CheckPrintable(std::string_view field, const std::string& value) {
-  if (value.size() > kTextMax) Add(field, "longer than " + std::to_string(kTextMax) + " bytes");
-  if (!IsPrintableUtf8(value)) Add(field, "not UTF-8, or has a control character");
+bool FaultList::CheckPrintable(std::string_view field, const std::string& value) {
+  const bool fits = value.size() <= kTextMax, printable = IsPrintableUtf8(value);
+  if (!fits) Add(field, "longer than " + std::to_string(kTextMax) + " bytes");
+  if (!printable) Add(field, "not UTF-8, or has a control character");
+  return fits && printable;
 }
 
 void FaultList::CheckText() {
-  CheckPrintable("text", tag_.text);
-  CheckPrintable("zone", tag_.zone);
-  if (tag_.text.size() > kTextMax || !IsPrintableUtf8(tag_.text)) return;
-  const Result<TextTemplate> text = TextTemplate::Parse(tag_.text);
-  if (!text.ok()) Add("text", text.status().message());
+  if (CheckPrintable("text", tag_.text)) {
+    const Status status = TextTemplate::Parse(tag_.text).status();
+    if (!status.ok()) Add("text", status.message());
+  }
+  if (CheckPrintable("zone", tag_.zone) && tag_.zone.empty()) Add("zone", "empty; say UTC");
 }
 
 void FaultList::CheckPlugins() {

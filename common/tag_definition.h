@@ -71,7 +71,7 @@ struct TagFault {
 };
 
 // Everything that is wrong with `tag` by itself; empty when it may be used. Whether its strategy,
-// store, plugins and keys exist is known only where they live, and is checked there.
+// store, zone, plugins and keys exist is known only where they live, and is checked there.
 std::vector<TagFault> FaultsOf(const TagDefinition& tag);
 
 // Ok, or kInvalid with every fault in one message, "tag <name>: ..." in front.

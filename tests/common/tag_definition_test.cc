@@ -64,6 +64,8 @@ TEST(TagDefinitionTest, NamesTheFieldOfEachFault) {
       {"prefetch_at", [](auto& t) { t.prefetch_at = 100; }},
       {"text", [](auto& t) { t.text = std::string(257, 'x'); }},
       {"text", [](auto& t) { t.text = "a\tb"; }},
+      {"text", [](auto& t) { t.text = "{date:%d}"; }},
+      {"zone", [](auto& t) { t.zone = ""; }},
       {"plugins",
        [](auto& t) {
          t.plugins = {"history", "history"};
