@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+
+namespace firn {
+
+// The bytes of a secret key. Overwritten when destroyed; moves, never copies; cannot be printed.
+class SecretKey {
+ public:
+  explicit SecretKey(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}
+  ~SecretKey() { Wipe(); }
+  SecretKey(SecretKey&& other) noexcept : bytes_(std::move(other.bytes_)) {}
+  SecretKey& operator=(SecretKey&& other) noexcept;
+
+  std::span<const uint8_t> bytes() const { return bytes_; }
+
+ private:
+  void Wipe();
+
+  std::vector<uint8_t> bytes_;
+};
+
+// Reads an AES key: one line of 32, 48 or 64 hexadecimal digits, as `openssl rand -hex 32` prints.
+//
+// The file must be a regular file of this user, or of root, with no permission for group and
+// others (mode 0600 or less), else kDenied: a key that others can read is not one. kNotFound when
+// it is not there, kInvalid when it holds something else. No message ever shows any of it.
+Result<SecretKey> ReadKeyFile(const std::string& path);
+
+}  // namespace firn

@@ -1,0 +1,199 @@
+#include "server/plugins/obfuscate.h"
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include <openssl/evp.h>
+
+namespace firn {
+namespace {
+
+// --- AES
+// ------------------------------------------------------------------------------------------
+
+struct FreeContext {
+  void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
+};
+using Context = std::unique_ptr<EVP_CIPHER_CTX, FreeContext>;
+
+// The library's contexts serve one thread at a time, so there are several, each with the key set.
+// A caller takes one that is free, without ever waiting for another caller. A context that was in
+// use elsewhere at the moment of a fork stays taken in the child, which has enough others.
+class Aes final : public BlockCipher {
+ public:
+  explicit Aes(const SecretKey& key);
+
+  bool ok() const { return ok_; }
+  bool Encrypt(uint8_t* blocks, size_t count) const override;
+
+ private:
+  static constexpr size_t kSlots = 64;
+  static constexpr size_t kBlocksMax = 1 << 20;
+
+  struct alignas(64) Slot {
+    std::atomic<bool> taken{false};
+    Context context;
+  };
+
+  bool EncryptIn(EVP_CIPHER_CTX* context, uint8_t* blocks, size_t count) const;
+
+  mutable std::array<Slot, kSlots> slots_;
+  Context model_;  // never used to encrypt: what a further context is copied from
+  bool ok_ = false;
+};
+
+const EVP_CIPHER* CipherFor(size_t key_bytes) {
+  switch (key_bytes) {
+    case 16:
+      return EVP_aes_128_ecb();
+    case 24:
+      return EVP_aes_192_ecb();
+    case 32:
+      return EVP_aes_256_ecb();
+    default:
+      return nullptr;
+  }
+}
+
+Aes::Aes(const SecretKey& key) : model_(EVP_CIPHER_CTX_new()) {
+  const EVP_CIPHER* cipher = CipherFor(key.bytes().size());
+  if (cipher == nullptr || model_ == nullptr) return;
+  if (EVP_EncryptInit_ex(model_.get(), cipher, nullptr, key.bytes().data(), nullptr) != 1) return;
+  EVP_CIPHER_CTX_set_padding(model_.get(), 0);
+  for (Slot& slot : slots_) {
+    slot.context.reset(EVP_CIPHER_CTX_new());
+    if (slot.context == nullptr) return;
+    if (EVP_CIPHER_CTX_copy(slot.context.get(), model_.get()) != 1) return;
+  }
+  ok_ = true;
+}
+
+bool Aes::EncryptIn(EVP_CIPHER_CTX* context, uint8_t* blocks, size_t count) const {
+  const int bytes = static_cast<int>(count * kBlockBytes);
+  int written = 0;
+  return EVP_EncryptUpdate(context, blocks, &written, blocks, bytes) == 1 && written == bytes;
+}
+
+bool Aes::Encrypt(uint8_t* blocks, size_t count) const {
+  if (count > kBlocksMax) return false;
+  const size_t first = std::hash<std::thread::id>()(std::this_thread::get_id());
+  for (size_t i = 0; i < kSlots; ++i) {
+    Slot& slot = slots_[(first + i) % kSlots];
+    if (slot.taken.exchange(true, std::memory_order_acquire)) continue;
+    const bool done = EncryptIn(slot.context.get(), blocks, count);
+    slot.taken.store(false, std::memory_order_release);
+    return done;
+  }
+  const Context extra(EVP_CIPHER_CTX_new());
+  return extra != nullptr && EVP_CIPHER_CTX_copy(extra.get(), model_.get()) == 1 &&
+         EncryptIn(extra.get(), blocks, count);
+}
+
+// --- the plugin
+// -----------------------------------------------------------------------------------
+
+Refusal CipherFailed() {
+  return {Reason::kInternal, "the cipher of the plugin obfuscate failed", 0, true};
+}
+
+// Turns ids into strings and hands the strings on in groups, through memory of its own.
+class Batch {
+ public:
+  static constexpr size_t kSize = 64;
+
+  void Add(Ff1::Halves string) { strings_[size_++] = string; }
+  bool full() const { return size_ == kSize; }
+  std::span<Ff1::Halves> strings() { return {strings_.data(), size_}; }
+  void Clear() { size_ = 0; }
+
+ private:
+  std::array<Ff1::Halves, kSize> strings_;
+  size_t size_ = 0;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const BlockCipher>> MakeAes(const SecretKey& key) {
+  auto aes = std::make_shared<const Aes>(key);
+  if (!aes->ok()) return Internal("OpenSSL gives no AES for a key of this size");
+  return std::shared_ptr<const BlockCipher>(std::move(aes));
+}
+
+Result<std::shared_ptr<ObfuscatePlugin>> ObfuscatePlugin::Make(
+    std::shared_ptr<const BlockCipher> cipher, std::string_view tag, int64_t width) {
+  if (width < kWidthLeast || width > kWidthMost) return Invalid("obfuscate: no such width");
+  FIRN_ASSIGN(Ff1 ff1, Ff1::Make(std::move(cipher), 10, static_cast<int>(width), tag));
+  const auto size = static_cast<int64_t>(ff1.left_size() * ff1.right_size());
+  return std::shared_ptr<ObfuscatePlugin>(new ObfuscatePlugin(std::move(ff1), size));
+}
+
+std::optional<Refusal> ObfuscatePlugin::Before(const Request& request) {
+  if (request.form != Form::kRuns) return std::nullopt;
+  return Refusal{Reason::kRejected, "this tag's ids are permuted and do not form runs", 0, false};
+}
+
+std::optional<Refusal> ObfuscatePlugin::After(const Request&, Runs& runs) {
+  if (!Holds(runs)) return TooLarge();
+  Runs hidden;
+  Batch batch;
+  bool ok = true;
+  const auto flush = [&] {
+    ok = ok && ff1_.Encrypt(batch.strings());
+    for (const Ff1::Halves& string : batch.strings()) hidden.Add({Join(string), 1, 1});
+    batch.Clear();
+  };
+  runs.ForEach([&](int64_t id) {
+    batch.Add(Split(id));
+    if (batch.full()) flush();
+  });
+  flush();
+  if (!ok) return CipherFailed();
+  runs = std::move(hidden);
+  return std::nullopt;
+}
+
+Result<int64_t> ObfuscatePlugin::Hide(int64_t id) const {
+  FIRN_TRY(CheckRange(id));
+  Ff1::Halves string = Split(id);
+  if (!ff1_.Encrypt({&string, 1})) return Internal(CipherFailed().message);
+  return Join(string);
+}
+
+Result<int64_t> ObfuscatePlugin::Reveal(int64_t shown) const {
+  FIRN_TRY(CheckRange(shown));
+  Ff1::Halves string = Split(shown);
+  if (!ff1_.Decrypt({&string, 1})) return Internal(CipherFailed().message);
+  return Join(string);
+}
+
+bool ObfuscatePlugin::Holds(const Runs& runs) const {
+  for (const Run& run : runs.runs()) {
+    if (!CheckRange(run.first).ok() || !CheckRange(run.last()).ok()) return false;
+  }
+  return true;
+}
+
+Status ObfuscatePlugin::CheckRange(int64_t id) const {
+  if (id >= 0 && id < size_) return {};
+  return Invalid("the id is not below " + std::to_string(size_));
+}
+
+Ff1::Halves ObfuscatePlugin::Split(int64_t id) const {
+  const auto number = static_cast<uint64_t>(id);
+  return {number / ff1_.right_size(), number % ff1_.right_size()};
+}
+
+int64_t ObfuscatePlugin::Join(const Ff1::Halves& halves) const {
+  return static_cast<int64_t>(halves.left * ff1_.right_size() + halves.right);
+}
+
+Refusal ObfuscatePlugin::TooLarge() const {
+  return {Reason::kExhausted,
+          "the next id has more digits than this tag's obfuscate.width; make another tag", 0,
+          false};
+}
+
+}  // namespace firn

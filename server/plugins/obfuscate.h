@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "common/status.h"
+#include "server/issue/plugin.h"
+#include "server/plugins/ff1.h"
+#include "server/plugins/key_file.h"
+
+namespace firn {
+
+// AES under `key` (16, 24 or 32 bytes). Lock-free for up to 64 callers at once; one more allocates.
+// kInternal when the library refuses.
+Result<std::shared_ptr<const BlockCipher>> MakeAes(const SecretKey& key);
+
+// Replaces each id by another one, so that nobody can tell from ids how many there are, or guess
+// the next one. Who has the key can turn it back.
+//
+// 1. The ids below 10^width are permuted among themselves, by FF1 with AES under the tag's key. So
+//    an id that is not issued twice is not shown twice.
+// 2. The tweak is the tag's name: two tags under one key are permuted differently.
+// 3. An id at or above 10^width ends the call with EXHAUSTED: it is never shown as it is.
+// 4. Calls that want runs are refused: permuted ids do not form any.
+// 5. Width, key and name decide what an id looks like; the tag's definition pins all three.
+//
+// Thread-safe; allocates nothing per id beyond what Runs needs for them. A forked child may go on
+// using it. Not promised: secrecy against somebody who sees about the square root of 10^width
+// pairs of ids before and after, nor order of any kind.
+class ObfuscatePlugin final : public Plugin {
+ public:
+  static constexpr int kOrder = 900;  // last: what ran before it has seen the ids as issued
+  static constexpr int kWidthLeast = 6;
+  static constexpr int kWidthMost = 18;
+
+  static Result<std::shared_ptr<ObfuscatePlugin>> Make(std::shared_ptr<const BlockCipher> cipher,
+                                                       std::string_view tag, int64_t width);
+
+  std::string_view name() const override { return "obfuscate"; }
+  int order() const override { return kOrder; }
+  std::optional<Refusal> Before(const Request& request) override;
+  std::optional<Refusal> After(const Request& request, Runs& runs) override;
+
+  // The id that is shown for `id`, and its inverse. kInvalid beyond the width.
+  Result<int64_t> Hide(int64_t id) const;
+  Result<int64_t> Reveal(int64_t shown) const;
+
+  // 10^width: the number of ids there are.
+  int64_t size() const { return size_; }
+
+ private:
+  ObfuscatePlugin(Ff1 ff1, int64_t size) : ff1_(std::move(ff1)), size_(size) {}
+
+  bool Holds(const Runs& runs) const;
+  Status CheckRange(int64_t id) const;
+  Ff1::Halves Split(int64_t id) const;
+  int64_t Join(const Ff1::Halves& halves) const;
+  Refusal TooLarge() const;
+
+  const Ff1 ff1_;
+  const int64_t size_;
+};
+
+}  // namespace firn
