@@ -1,0 +1,30 @@
+#include "server/plugins/built_in.h"
+
+#include "server/plugins/limit.h"
+#include "server/plugins/obfuscate.h"
+
+namespace firn {
+
+using MadePlugin = Result<std::shared_ptr<Plugin>>;
+
+Status AddBuiltInPlugins(const PluginParts& parts, Catalogue& catalogue) {
+  FIRN_TRY(catalogue.AddPlugin(
+      "limit", [&clock = parts.clock](const TagDefinition& tag) { return MakeLimit(clock, tag); }));
+  FIRN_TRY(catalogue.AddPlugin("rate", [rates = parts.rates](const TagDefinition& tag) {
+    return MadePlugin(rates->ForTag(tag.name));
+  }));
+  FIRN_TRY(catalogue.AddPlugin(
+      "history", [history = parts.history](const TagDefinition& tag) -> MadePlugin {
+        if (history == nullptr) return NotFound("this program keeps no history");
+        return std::shared_ptr<Plugin>(std::make_shared<HistoryPlugin>(history, tag.name));
+      }));
+  return catalogue.AddPlugin(
+      "obfuscate", [keys = parts.keys](const TagDefinition& tag) -> MadePlugin {
+        if (keys == nullptr) return NotFound("this program has no keys");
+        FIRN_ASSIGN(auto cipher, keys->Cipher(tag.obfuscate_key));
+        FIRN_ASSIGN(auto plugin, ObfuscatePlugin::Make(cipher, tag.name, tag.obfuscate_width));
+        return std::shared_ptr<Plugin>(std::move(plugin));
+      });
+}
+
+}  // namespace firn

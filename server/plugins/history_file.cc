@@ -1,0 +1,102 @@
+#include "server/plugins/history_file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace firn {
+namespace {
+
+Status Failure(const char* verb, const std::string& path) {
+  return Unavailable(std::string("cannot ") + verb + " " + path + ": " + std::strerror(errno));
+}
+
+}  // namespace
+
+Status HistoryFile::Open() {
+  if (descriptor_ >= 0) return {};
+  const int opened = open(options_.path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+  if (opened < 0) return Failure("open", options_.path);
+  struct stat info {};
+  if (fstat(opened, &info) != 0) {
+    close(opened);
+    return Failure("examine", options_.path);
+  }
+  char last = '\n';
+  torn_ = info.st_size > 0 && (pread(opened, &last, 1, info.st_size - 1) != 1 || last != '\n');
+  size_ = info.st_size;
+  descriptor_ = opened;
+  return {};
+}
+
+Status HistoryFile::Append(std::string_view lines) {
+  FIRN_TRY(Open());
+  FIRN_TRY(MakeRoom(lines.size()));
+  if (torn_) {
+    FIRN_TRY(Write("\n"));
+    torn_ = false;
+  }
+  return Write(lines);
+}
+
+Status HistoryFile::MakeRoom(size_t bytes) {
+  if (size_ == 0 || size_ + static_cast<int64_t>(bytes) <= options_.bytes_max) return {};
+  return Turn();
+}
+
+// Renames from the oldest on, so that a failure in between loses nothing but the oldest.
+Status HistoryFile::Turn() {
+  Close();
+  for (int number = options_.files_max - 1; number > 0; --number) {
+    const std::string from = Numbered(number - 1), to = Numbered(number);
+    if (std::rename(from.c_str(), to.c_str()) != 0 && errno != ENOENT) {
+      return Failure("rename", from);
+    }
+  }
+  if (options_.files_max == 1 && unlink(options_.path.c_str()) != 0 && errno != ENOENT) {
+    return Failure("remove", options_.path);
+  }
+  return Open();
+}
+
+Status HistoryFile::Write(std::string_view bytes) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t wrote = write(descriptor_, bytes.data() + done, bytes.size() - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) {
+      const Status failure = Failure("write", options_.path);
+      if (done > 0) CutBack();
+      Close();
+      return failure;
+    }
+    done += static_cast<size_t>(wrote);
+  }
+  size_ += static_cast<int64_t>(bytes.size());
+  return {};
+}
+
+// What cannot be cut back is found as torn when the file is opened again.
+void HistoryFile::CutBack() {
+  if (ftruncate(descriptor_, size_) != 0) torn_ = true;
+}
+
+Status HistoryFile::Sync() {
+  if (descriptor_ < 0) return Unavailable(options_.path + " is not open");
+  return fdatasync(descriptor_) == 0 ? Status() : Failure("sync", options_.path);
+}
+
+void HistoryFile::Close() {
+  if (descriptor_ >= 0) close(descriptor_);
+  descriptor_ = -1;
+}
+
+std::string HistoryFile::Numbered(int number) const {
+  return number == 0 ? options_.path : options_.path + "." + std::to_string(number);
+}
+
+}  // namespace firn

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/units.h"
+#include "server/issue/plugin.h"
+
+namespace firn {
+
+// One tag's figures.
+struct TagRate {
+  std::string tag;
+  int64_t ids = 0;            // given since the tag was first seen
+  double ids_per_second = 0;  // averaged as RateBoard says
+
+  friend bool operator==(const TagRate&, const TagRate&) = default;
+};
+
+// Counts ids and calls of one tag. Thread-safe and wait-free; reads no clock. Threads count in
+// places of their own, so they do not take turns at one cache line. A forked child counts its own.
+class RatePlugin final : public Plugin {
+ public:
+  static constexpr int kOrder = 200;
+
+  std::string_view name() const override { return "rate"; }
+  int order() const override { return kOrder; }
+  std::optional<Refusal> After(const Request& request, Runs& runs) override;
+
+  // Ids that calls have got; a call refused by a later plugin included.
+  int64_t ids() const;
+
+ private:
+  static constexpr size_t kPlaces = 16;
+
+  struct alignas(64) Place {
+    std::atomic<int64_t> ids{0};
+  };
+
+  std::array<Place, kPlaces> places_;
+};
+
+// The rates of all tags that have the plugin, for metrics and the console. Thread-safe; its lock is
+// never taken by a call for ids.
+//
+// It has no thread: reading drives it. A read averages over the time since the oldest reading that
+// is at most kWindow old, and readings closer than kSpacing are not kept, so that several readers
+// do not shorten each other's view. The first read of a tag shows a rate of 0.
+class RateBoard {
+ public:
+  static constexpr Milliseconds kSpacing{1000};
+  static constexpr Milliseconds kWindow{10'000};
+
+  // The tag's plugin; the same object as long as somebody has it, so that a changed tag counts on.
+  std::shared_ptr<RatePlugin> ForTag(const std::string& tag);
+
+  // By name. `now` must not be before that of an earlier read. Tags that nobody has any more leave.
+  std::vector<TagRate> Read(BootMs now);
+
+ private:
+  struct Reading {
+    BootMs at;
+    int64_t ids = 0;
+  };
+  struct Entry {
+    std::shared_ptr<RatePlugin> plugin;
+    std::deque<Reading> readings;  // oldest first, at most kWindow / kSpacing + 1
+  };
+
+  static double Average(Entry& entry, Reading reading);
+
+  std::mutex mutex_;
+  std::map<std::string, Entry> entries_;  // under mutex_
+};
+
+}  // namespace firn
