@@ -4,6 +4,19 @@
 
 namespace firn {
 
+void Tell(const Done& done, Answer answer) {
+  if (done.index() != answer.index()) Die("an answer of another verb");
+  if (const auto* read = std::get_if<Coordinator::ReadDone>(&done)) {
+    (*read)(std::move(std::get<Result<Node>>(answer)));
+  } else if (const auto* list = std::get_if<Coordinator::ListDone>(&done)) {
+    (*list)(std::move(std::get<Result<std::vector<std::string>>>(answer)));
+  } else if (const auto* sync = std::get_if<Coordinator::SyncDone>(&done)) {
+    (*sync)(std::move(std::get<Status>(answer)));
+  } else {
+    std::get<Coordinator::WriteDone>(done)(std::move(std::get<WriteOutcome>(answer)));
+  }
+}
+
 void AnswerFailure(const Done& done, Status status) {
   if (const auto* read = std::get_if<Coordinator::ReadDone>(&done)) {
     (*read)(std::move(status));
@@ -32,10 +45,10 @@ std::optional<Done> RequestTable::Take(Token token) {
   return std::move(entry.mapped().done);
 }
 
-std::vector<Done> RequestTable::TakeDue(BootMs now) {
-  std::vector<Done> due;
+std::vector<std::pair<RequestTable::Token, Done>> RequestTable::TakeDue(BootMs now) {
+  std::vector<std::pair<Token, Done>> due;
   while (!waiting_.empty() && waiting_.begin()->second.deadline <= now) {
-    due.push_back(std::move(waiting_.begin()->second.done));
+    due.emplace_back(waiting_.begin()->first, std::move(waiting_.begin()->second.done));
     waiting_.erase(waiting_.begin());
   }
   return due;

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,6 +18,12 @@ namespace firn {
 // Who waits for an answer, whatever the verb.
 using Done = std::variant<Coordinator::ReadDone, Coordinator::ListDone, Coordinator::SyncDone,
                           Coordinator::WriteDone>;
+
+// What it gets: each verb's own.
+using Answer = std::variant<Result<Node>, Result<std::vector<std::string>>, Status, WriteOutcome>;
+
+// Hands over an answer. An answer of another verb ends the process.
+void Tell(const Done& done, Answer answer);
 
 // Answers a request that failed as a whole: every verb's answer can carry a status.
 void AnswerFailure(const Done& done, Status status);
@@ -39,7 +46,7 @@ class RequestTable {
   std::optional<Done> Take(Token token);
 
   // Takes out, oldest first, every request that is due, or simply every request.
-  std::vector<Done> TakeDue(BootMs now);
+  std::vector<std::pair<Token, Done>> TakeDue(BootMs now);
   std::vector<Done> TakeAll();
 
   // When the oldest is due; empty when there is none.

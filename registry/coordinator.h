@@ -98,10 +98,11 @@ struct SessionEvent {
 class Coordinator {
  public:
   // Every implementation refuses more with kInvalid, so that none works where another would not.
-  static constexpr size_t kNameBytesMax = 1000;       // one part of a path
-  static constexpr size_t kPathBytesMax = 4000;       // a whole path
-  static constexpr size_t kDataBytesMax = 512 << 10;  // all data of one multi
-  static constexpr size_t kWritesMax = 2048;          // in one multi
+  static constexpr size_t kNameBytesMax = 1000;          // one part of a path
+  static constexpr size_t kPathBytesMax = 4000;          // a whole path
+  static constexpr size_t kRequestBytesMax = 512 << 10;  // all paths and data of one multi
+  static constexpr size_t kWritesMax = 2048;             // in one multi
+  static constexpr size_t kWatchesMax = 8;               // on one node
 
   using ReadDone = std::function<void(Result<Node>)>;
   using ListDone = std::function<void(Result<std::vector<std::string>>)>;
@@ -109,7 +110,8 @@ class Coordinator {
   using WriteDone = std::function<void(WriteOutcome)>;
   // Called at most once, after the answer of the read that left the watch: something about the
   // node may have changed since, or the watch was lost. Carries no news itself: read again. A
-  // notice speeds things up; whoever must not miss a change also reads now and then.
+  // notice speeds things up; whoever must not miss a change also reads now and then. Of one node
+  // the last kWatchesMax watches are kept, so that such rereading piles up nothing.
   using Changed = std::function<void()>;
 
   Coordinator() = default;

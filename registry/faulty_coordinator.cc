@@ -65,6 +65,7 @@ void FaultyCoordinator::Submit(Call call, Done done, Changed changed) {
   if (changed && !request.lost && !fate.notice_lost) {
     call.watch = true;
     watches_.emplace(token, std::move(changed));
+    if (watches_.size() > kPendingMax) watches_.erase(watches_.begin());
   }
   last_apply_at_ = std::max(last_apply_at_, request.apply_at);
   if (waiting_.empty() && last_apply_at_ <= now) return Apply(token, std::move(call));
@@ -221,16 +222,7 @@ int FaultyCoordinator::DeliverNews(std::vector<News> news) {
 void FaultyCoordinator::Deliver(Pending& request) {
   if (request.refused) return AnswerFailure(request.done, Unavailable("refused, nothing was done"));
   if (request.lost) return AnswerLost(request.done, "no answer");
-  Answer& answer = *request.answer;
-  if (auto* read = std::get_if<ReadDone>(&request.done)) {
-    (*read)(std::move(std::get<Result<Node>>(answer)));
-  } else if (auto* list = std::get_if<ListDone>(&request.done)) {
-    (*list)(std::move(std::get<Result<std::vector<std::string>>>(answer)));
-  } else if (auto* sync = std::get_if<SyncDone>(&request.done)) {
-    (*sync)(std::move(std::get<Status>(answer)));
-  } else {
-    std::get<WriteDone>(request.done)(std::move(std::get<WriteOutcome>(answer)));
-  }
+  Tell(request.done, std::move(*request.answer));
 }
 
 // --- the connection -----------------------------------------------------------------------------

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -71,7 +71,6 @@ class FaultyCoordinator final : public Coordinator {
 
  private:
   using Token = uint64_t;
-  using Answer = std::variant<Result<Node>, Result<std::vector<std::string>>, Status, WriteOutcome>;
   using News = std::variant<Changed, SessionEvent>;
 
   struct Call {
@@ -136,7 +135,7 @@ class FaultyCoordinator final : public Coordinator {
   std::vector<Pending> pending_;  // by token
   std::deque<Waiting> waiting_;   // for their delay, in order
   std::vector<Late> late_;
-  std::unordered_map<Token, Changed> watches_;  // by the read that left it
+  std::map<Token, Changed> watches_;  // by the read that left it; the oldest is forgotten
   std::vector<News> news_;
   std::vector<Pending> due_;  // DeliverDue's, kept for its capacity
 

@@ -78,7 +78,7 @@ void MemoryCoordinator::Read(const std::string& path, ReadDone done, Changed cha
   const Node* node = tree_.nodes_.Find(path);
   Push(ReadAnswer{std::move(done), node != nullptr ? Result<Node>(*node)
                                                    : Result<Node>(NotFound("no node " + path))});
-  if (changed) node_watches_[path].push_back(std::move(changed));
+  if (changed) watches_.Add(WatchKind::kNode, path, std::move(changed));
 }
 
 void MemoryCoordinator::List(const std::string& path, ListDone done, Changed changed) {
@@ -87,8 +87,8 @@ void MemoryCoordinator::List(const std::string& path, ListDone done, Changed cha
   if (!ready.ok()) return Push(ListAnswer{std::move(done), std::move(ready)});
   const std::vector<std::string>* names = tree_.nodes_.Children(path);
   if (changed) {
-    Watches& watches = names != nullptr ? child_watches_ : node_watches_;
-    watches[path].push_back(std::move(changed));
+    const WatchKind kind = names != nullptr ? WatchKind::kChildren : WatchKind::kNode;
+    watches_.Add(kind, path, std::move(changed));
   }
   if (names == nullptr) return Push(ListAnswer{std::move(done), NotFound("no node " + path)});
   Push(ListAnswer{std::move(done), *names});
@@ -118,32 +118,21 @@ void MemoryCoordinator::OnSession(std::function<void(SessionEvent)> handler) {
 }
 
 void MemoryCoordinator::Notice(const NodeTree::Change& change) {
-  if (!node_watches_.empty()) Fire(node_watches_, change.path);
-  if (child_watches_.empty() || change.kind == NodeTree::Change::Kind::kSet) return;
-  Fire(child_watches_, change.path);
-  Fire(child_watches_, ParentOf(change.path));
+  if (watches_.empty()) return;
+  PushAll(watches_.Fire(WatchKind::kNode, change.path));
+  if (change.kind == NodeTree::Change::Kind::kSet) return;
+  PushAll(watches_.Fire(WatchKind::kChildren, change.path));
+  PushAll(watches_.Fire(WatchKind::kChildren, ParentOf(change.path)));
 }
 
-void MemoryCoordinator::Fire(Watches& watches, std::string_view path) {
-  const auto found = watches.find(path);
-  if (found == watches.end()) return;
-  for (Changed& changed : found->second) Push(std::move(changed));
-  watches.erase(found);
+void MemoryCoordinator::PushAll(WatchTable::Fired fired) {
+  for (Changed& changed : fired) Push(std::move(changed));
 }
 
 void MemoryCoordinator::LoseSession() {
   granted_session_ = tree_.NewSession();
   Push(SessionEvent{SessionEvent::Kind::kExpired, 0});
-  for (Watches* watches : {&node_watches_, &child_watches_}) {
-    std::vector<std::pair<std::string, std::vector<Changed>>> lost(watches->begin(),
-                                                                   watches->end());
-    watches->clear();
-    // In the order of the paths, so that a run repeats.
-    std::sort(lost.begin(), lost.end(), [](auto& a, auto& b) { return a.first < b.first; });
-    for (auto& [path, all] : lost) {
-      for (Changed& changed : all) Push(std::move(changed));
-    }
-  }
+  PushAll(watches_.FireAll());
   Push(SessionEvent{SessionEvent::Kind::kConnected, granted_session_});
 }
 

@@ -7,13 +7,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
 #include "common/clock.h"
 #include "registry/coordinator.h"
 #include "registry/node_tree.h"
+#include "registry/watch_table.h"
 
 namespace firn {
 
@@ -106,16 +106,10 @@ class MemoryCoordinator final : public Coordinator {
   };
   using Delivery =
       std::variant<ReadAnswer, ListAnswer, SyncAnswer, WriteAnswer, Changed, SessionEvent>;
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view path) const { return std::hash<std::string_view>{}(path); }
-  };
-  using Watches = std::unordered_map<std::string, std::vector<Changed>, Hash, std::equal_to<>>;
-
   // Each wants the tree's mutex held.
   Status Ready(Status checked) const;
   void Notice(const NodeTree::Change& change);
-  void Fire(Watches& watches, std::string_view path);
+  void PushAll(WatchTable::Fired fired);
   void LoseSession();
   void Push(Delivery delivery);
 
@@ -129,8 +123,7 @@ class MemoryCoordinator final : public Coordinator {
 
   // Guarded by tree_.mutex_.
   int64_t granted_session_ = 0;  // as the tree knows it
-  Watches node_watches_;
-  Watches child_watches_;
+  WatchTable watches_;
   std::vector<Delivery> inbox_;
   bool woken_ = false;
   std::condition_variable arrived_;

@@ -36,12 +36,12 @@ Status CheckWrites(const std::vector<Write>& writes) {
   size_t bytes = 0;
   for (const Write& write : writes) {
     FIRN_TRY(CheckPath(write.path));
-    bytes += write.data.size();
+    bytes += write.path.size() + write.data.size();
     if (write.path.size() == 1 && write.lifetime == Lifetime::kEphemeral) {
       return Invalid("the root cannot be ephemeral");
     }
   }
-  if (bytes > Coordinator::kDataBytesMax) return Invalid("a multi has too much data");
+  if (bytes > Coordinator::kRequestBytesMax) return Invalid("a multi has too much data");
   return {};
 }
 

@@ -76,7 +76,7 @@ TEST_P(CoordinatorContract, TakesNamesAsLongAsItSays) {
 }
 
 TEST_P(CoordinatorContract, TakesDataAsLargeAsItSays) {
-  const std::string most(Coordinator::kDataBytesMax, 'x');
+  const std::string most(Coordinator::kRequestBytesMax - 2, 'x');
   ASSERT_TRUE(a->Create("/x", most).status.ok());
   EXPECT_EQ(a->Read("/x")->data, most);
   EXPECT_EQ(a->Set("/x", most + "x", 0).status.code(), Code::kInvalid);
@@ -280,6 +280,15 @@ TEST_P(CoordinatorContract, SeveralWatchesOnOneNodeAllTell) {
   ASSERT_TRUE(b->ReadAndWatch("/").ok());
   ASSERT_TRUE(a->Set("/", "1", 0).status.ok());
   EXPECT_TRUE(b->Await([&] { return b->notices == 2; }));
+}
+
+TEST_P(CoordinatorContract, WatchesLeftAgainAndAgainDoNotPileUp) {
+  constexpr int kMost = static_cast<int>(Coordinator::kWatchesMax);
+  for (int i = 0; i < kMost + 10; ++i) ASSERT_TRUE(b->ReadAndWatch("/").ok());
+  ASSERT_TRUE(a->Set("/", "1", 0).status.ok());
+  EXPECT_TRUE(b->Await([&] { return b->notices == kMost; }));
+  ASSERT_TRUE(b->Sync().ok());
+  EXPECT_EQ(b->notices, kMost);
 }
 
 TEST_P(CoordinatorContract, AnAnswerMayAsk) {

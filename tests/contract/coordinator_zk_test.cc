@@ -1,0 +1,76 @@
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "registry/zk_coordinator.h"
+#include "tests/contract/coordinator_contract.h"
+#include "tests/support/zookeeper.h"
+
+namespace firn {
+namespace {
+
+// One ZooKeeper for all cases of a kind; each case has a root of its own in it.
+class Shared : public testing::Environment {
+ public:
+  void TearDown() override {
+    for (auto& zk : running_) {
+      if (zk != nullptr && testing::UnitTest::GetInstance()->Failed()) zk->KeepFiles();
+      zk.reset();
+    }
+  }
+
+  ZooKeeper* Get(int members) {
+    auto& zk = running_[members == 1 ? 0 : 1];
+    if (zk == nullptr) {
+      auto started = ZooKeeper::Start({.members = members});
+      EXPECT_TRUE(started.ok()) << started.status();
+      if (started.ok()) zk = std::move(*started);
+    }
+    return zk.get();
+  }
+
+ private:
+  std::unique_ptr<ZooKeeper> running_[2];
+};
+
+Shared& shared() {
+  static auto* const environment =
+      static_cast<Shared*>(testing::AddGlobalTestEnvironment(new Shared));
+  return *environment;
+}
+[[maybe_unused]] const Shared& kRegistered = shared();
+
+class ZkWorld final : public CoordinatorWorld {
+ public:
+  ZkWorld(const ZooKeeper& zk, std::string auth) : zk_(zk), auth_(std::move(auth)) {
+    static std::atomic<int> count = 0;
+    root_ = "/firn/contract/" + std::to_string(++count);
+  }
+
+  std::unique_ptr<Coordinator> Connect() override {
+    return std::make_unique<ZkCoordinator>(
+        ZkOptions{
+            .hosts = zk_.hosts(), .root = root_, .session_time = Milliseconds(4000), .auth = auth_},
+        SystemClock());
+  }
+
+ private:
+  const ZooKeeper& zk_;
+  const std::string auth_;
+  std::string root_;
+};
+
+WorldMaker Maker(const char* name, int members, const char* auth) {
+  return {name, [=]() -> std::unique_ptr<CoordinatorWorld> {
+            const ZooKeeper* zk = shared().Get(members);
+            return zk == nullptr ? nullptr : std::make_unique<ZkWorld>(*zk, auth);
+          }};
+}
+
+INSTANTIATE_TEST_SUITE_P(ZooKeeper, CoordinatorContract,
+                         testing::Values(Maker("single", 1, ""), Maker("ensemble", 3, ""),
+                                         Maker("with_credentials", 1, "firn:secret")),
+                         [](const auto& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace firn
