@@ -1,0 +1,128 @@
+#include "registry/tag_store.h"
+
+#include <utility>
+
+#include "common/tag_diff.h"
+#include "common/tag_name.h"
+#include "registry/cluster_setup.h"
+#include "registry/records.h"
+#include "registry/slot.h"
+
+namespace firn {
+namespace {
+
+std::string Quoted(std::string_view name) { return "tag '" + std::string(name) + "'"; }
+
+Status MayWrite(const ClusterMeta& meta) {
+  return meta.frozen ? Conflict("the cluster is frozen: " + meta.reason) : Status();
+}
+
+}  // namespace
+
+std::string TagPath(std::string_view name) {
+  return std::string(kTagsPath) + "/" + EncodeTagName(name);
+}
+
+Result<TagListing> TagStore::ReadAll() {
+  FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
+  const auto names = registry_.List(std::string(kTagsPath));
+  if (names.code() == Code::kNotFound) return TagListing{};
+  if (!names.ok()) return names.status().WithContext("listing the tags");
+  TagListing listing;
+  for (const std::string& component : *names) {
+    const Result<std::string> name = DecodeTagName(component);
+    if (!name.ok()) {
+      listing.faults.push_back(name.status().WithContext(component).message());
+      continue;
+    }
+    Result<StoredTag> stored = ReadNode(*name, meta.version);
+    if (stored.ok()) {
+      listing.tags.push_back(*std::move(stored));
+    } else if (stored.code() == Code::kCorrupt) {
+      listing.faults.push_back(stored.status().message());
+    } else if (stored.code() != Code::kNotFound) {  // that one went since it was listed
+      return stored.status();
+    }
+  }
+  return listing;
+}
+
+Result<StoredTag> TagStore::Read(std::string_view name) {
+  FIRN_TRY(CheckTagName(name));
+  FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
+  return ReadNode(name, meta.version);
+}
+
+Result<StoredTag> TagStore::ReadNode(std::string_view name, int64_t meta_version) {
+  const Result<Node> node = registry_.Read(TagPath(name));
+  if (node.code() == Code::kNotFound) return NotFound("there is no " + Quoted(name));
+  if (!node.ok()) return node.status().WithContext("reading " + Quoted(name));
+  Result<TagNode> tag = ReadTagNode(name, node->data);
+  if (!tag.ok()) return tag.status().WithContext(Quoted(name));
+  return StoredTag{*std::move(tag), node->stat, meta_version};
+}
+
+Status TagStore::Create(const TagDefinition& tag) {
+  FIRN_TRY(CheckTag(tag));
+  FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
+  FIRN_TRY(MayWrite(meta.meta));
+  const bool restored = meta.meta.floor > WallMs();
+  if (restored && tag.strategy == "segment" && !tag.start) {
+    return Invalid(Quoted(tag.name) +
+                   " needs an explicit start: this cluster has lost data once, and a tag of this "
+                   "name may have given numbers before");
+  }
+  TagDefinition made = tag;
+  made.high = 0;
+  FIRN_ASSIGN(const std::string data, WriteTagNode({std::move(made)}));
+  FIRN_TRY(EnsureFolder());
+  const std::string path = TagPath(tag.name);
+  const Status sent = Send(
+      {Write::Check(kMetaPath, meta.version), Write::Create(path, data, Lifetime::kPersistent)},
+      path, data);
+  return sent.WithContext("creating " + Quoted(tag.name));
+}
+
+Status TagStore::Replace(const StoredTag& read, TagDefinition after) {
+  after = WithLedgerOf(read.tag(), std::move(after));
+  FIRN_TRY(CheckEdit(read.tag(), after));
+  FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
+  FIRN_TRY(MayWrite(meta.meta));
+  FIRN_ASSIGN(const std::string data, WriteTagNode({after, read.node.others}));
+  const std::string path = TagPath(after.name);
+  const Status sent =
+      Send({Write::Check(kMetaPath, read.meta_version), Write::Set(path, data, read.stat.version)},
+           path, data);
+  if (!sent.ok()) return sent.WithContext("changing " + Quoted(after.name));
+
+  const Result<Node> now = registry_.Read(path);
+  if (now.ok() && now->stat.created_zxid != read.stat.created_zxid) {
+    return Corrupt(Quoted(after.name) + " was deleted and made anew while it was being changed");
+  }
+  return {};
+}
+
+Status TagStore::EnsureFolder() {
+  const WriteOutcome made =
+      registry_.Multi({Write::Create(std::string(kTagsPath), "", Lifetime::kPersistent)});
+  // Whether an unknown outcome made it shows at the next write.
+  const bool there = made.status.ok() || made.status.code() == Code::kConflict ||
+                     made.status.code() == Code::kUnknown;
+  return there ? Status() : made.status.WithContext("making the folder of tags");
+}
+
+Status TagStore::Send(std::vector<Write> writes, const std::string& path, const std::string& data) {
+  const WriteOutcome outcome = registry_.Multi(std::move(writes));
+  if (outcome.failed == 0) return Conflict("the cluster's root has changed meanwhile; look again");
+  if (outcome.status.code() == Code::kConflict) {
+    return Conflict("somebody else has just written it; look again");
+  }
+  if (outcome.status.code() != Code::kUnknown) return outcome.status;
+
+  FIRN_TRY(registry_.Sync(path));
+  const Result<Node> now = registry_.Read(path);
+  if (now.ok() && now->data == data) return {};
+  return Unknown("no answer came, and the node does not show the change; look again");
+}
+
+}  // namespace firn

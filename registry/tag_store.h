@@ -1,0 +1,66 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/status.h"
+#include "common/tag_definition.h"
+#include "registry/blocking_coordinator.h"
+#include "registry/tag_node.h"
+
+namespace firn {
+
+inline constexpr std::string_view kTagsPath = "/tags";
+std::string TagPath(std::string_view name);
+
+// A tag's node as it was read, with everything that a write of it has to match.
+struct StoredTag {
+  TagNode node;
+  NodeStat stat;
+  int64_t meta_version = 0;
+
+  const TagDefinition& tag() const { return node.tag; }
+};
+
+// All tags of a cluster, and a sentence for each node that is not one.
+struct TagListing {
+  std::vector<StoredTag> tags;  // by node name
+  std::vector<std::string> faults;
+};
+
+// The cluster's tags for commands: read, create, edit. Every write is one multi that also checks
+// meta at the version under which the tag was read, so that nothing written for one state of the
+// cluster takes effect in another. Nothing here moves a ledger.
+//
+// Owned by one thread. Refuses to write while the cluster is frozen.
+class TagStore {
+ public:
+  explicit TagStore(BlockingCoordinator& registry) : registry_(registry) {}
+
+  Result<TagListing> ReadAll();
+
+  // kNotFound names the tag.
+  Result<StoredTag> Read(std::string_view name);
+
+  // kConflict when there is a tag of the name already, disabled ones included. In a cluster that
+  // has been restored after a loss a segment tag wants an explicit start: its old numbers may have
+  // been lost with the node.
+  Status Create(const TagDefinition& tag);
+
+  // Puts `after` in the place of what was read; the ledger and members of later versions stay as
+  // they were. kInvalid when CheckEdit refuses; kConflict when the node or meta has moved since.
+  Status Replace(const StoredTag& read, TagDefinition after);
+
+ private:
+  Result<StoredTag> ReadNode(std::string_view name, int64_t meta_version);
+  Status EnsureFolder();
+
+  // Sends the multi whose last write gives `path` the data. An unknown outcome is read back: ok
+  // when the node then holds just these data in a version that the write could have made.
+  Status Send(std::vector<Write> writes, const std::string& path, const std::string& data);
+
+  BlockingCoordinator& registry_;
+};
+
+}  // namespace firn
