@@ -94,7 +94,7 @@ TEST_F(PropertiesJavaTest, JavaReadsTheSameFromTheSameBytes) {
       "a",       "key",    "=",    ":",   " ",    "\t",    "\f",
       "\\",      "\\\\",   "\n",   "\r",  "\r\n", "#",     "!",
       "\\u00e9", "\\\n  ", "\xe9", "\\t", "\\=",  "\\u12", "\\ud83d\\ude00"};
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < 600; ++i) {
     std::string text;
     for (uint64_t n = entropy.Below(16); n > 0; --n)
       text += kPieces[entropy.Below(std::size(kPieces))];
@@ -113,7 +113,7 @@ TEST_F(PropertiesJavaTest, JavaReadsTheSameFromTheSameBytes) {
     refused += answers.at(file) == "refused" ? 1 : 0;
   }
   EXPECT_GT(refused, 0);
-  EXPECT_LT(refused, 1000);
+  EXPECT_LT(refused, 400);
 }
 
 TEST_F(PropertiesJavaTest, JavaReadsBackWhatWeWrite) {
@@ -129,7 +129,7 @@ TEST_F(PropertiesJavaTest, JavaReadsBackWhatWeWrite) {
       text += kPieces[entropy.Below(std::size(kPieces))];
     return text;
   };
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 200; ++i) {
     Properties made;
     for (int n = 0; n < 4; ++n) ASSERT_TRUE(made.Set(any(), any()).ok());
     Add(made.ToText());
