@@ -17,7 +17,7 @@ struct FrontDoorOptions {
   std::string host = "127.0.0.1";  // an address of this machine, or 0.0.0.0 or ::
   uint16_t port = 0;               // 0: a free one
   int io_threads = 1;
-  Limits limits;
+  Limits limits{};
 };
 
 // The listener: one port for Thrift and HTTP, a number of IO threads with their own sockets on it,

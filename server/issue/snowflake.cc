@@ -92,7 +92,9 @@ void Snowflake::Close() {
 bool Snowflake::TryOne(Method method, int64_t* id) {
   Tenure* tenure = current_.load(std::memory_order_acquire);
   if (tenure == nullptr) return false;
-  const uint64_t position = tenure->sequencer->TakeOne(ticks_.Current());
+  const Tick now = ticks_.Current();
+  if (now == TickSource::kStopped) return false;
+  const uint64_t position = tenure->sequencer->TakeOne(now);
   if (position == Sequencer::kNone) return false;
   const int bits = layout_.sequence().width;
   const Tick tick(static_cast<int64_t>(position >> bits));

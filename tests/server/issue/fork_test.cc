@@ -1,0 +1,74 @@
+// A process forks in the middle of use: the child must not give a single id.
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "server/issue/snowflake.h"
+
+namespace firn {
+namespace {
+
+class ForkTest : public testing::TestWithParam<SequencerKind> {
+ protected:
+  ForkTest() {
+    auto claim = std::make_shared<Claim>(Layout::Firn(), MachineId(1), SystemClock().Wall());
+    claim->ExtendTo(SystemClock().Wall() + std::chrono::hours(1));
+    EXPECT_EQ(snowflake_.Adopt(claim), Status());
+  }
+
+  // Runs in the child: 0 when it is refused every time.
+  int ChildGetsNothing() {
+    alarm(20);  // a child that hangs on a lock of its parent's is a failure
+    for (int i = 0; i < 1'000; ++i) {
+      int64_t id = 0;
+      if (snowflake_.TryOne(Method::kEmbedded, &id)) return 1;
+      Demand demand;
+      demand.missing = 1;
+      if (snowflake_.Issue(demand) != Verdict::kRefused) return 2;
+      if (demand.refusal.reason != Reason::kNotReady) return 3;
+    }
+    return 0;
+  }
+
+  IdClock id_clock_;
+  TickSource ticks_{Layout::Firn(), id_clock_, SystemClock()};
+  Snowflake snowflake_{ticks_, SystemEntropy(), {.sequencer = {.kind = GetParam()}}};
+};
+
+TEST_P(ForkTest, AChildGetsNothingAndTheParentGoesOn) {
+  std::atomic<bool> done{false};
+  std::atomic<int64_t> taken{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      int64_t id = 0;
+      while (!done) taken += snowflake_.TryOne(Method::kEmbedded, &id) ? 1 : 0;
+    });
+  }
+  for (int forks = 0; forks < 20; ++forks) {
+    const pid_t child = fork();
+    if (child == 0) _exit(ChildGetsNothing());
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "wait status " << status;
+  }
+  const int64_t before = taken;
+  const BootMs deadline = SystemClock().Boot() + Milliseconds(5'000);
+  while (taken == before && SystemClock().Boot() < deadline) std::this_thread::yield();
+  EXPECT_GT(taken, before) << "the parent has stopped";
+  done = true;
+}
+
+INSTANTIATE_TEST_SUITE_P(AllKinds, ForkTest,
+                         testing::Values(SequencerKind::kAtomic, SequencerKind::kMutex,
+                                         SequencerKind::kSpin));
+
+}  // namespace
+}  // namespace firn
