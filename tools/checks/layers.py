@@ -77,7 +77,8 @@ class Checker:
             self.calls(path, cpp.code_of(text))
         for (layer, header), users in self.once_users.items():
             if len(users) > 1:
-                self.fault(users[1], 1, f"{header} is for one file of {layer}, and {users[0]} has it")
+                self.fault(users[1], 1,
+                           f"{header} is for one file of {layer}, and {users[0]} has it")
         return self.faults
 
     def own(self, path, line, layer, header):

@@ -26,20 +26,23 @@ def named_in_build(root, path, lists):
         folder = os.path.dirname(folder)
 
 
-def belongs_in_build(path):
-    """All of the code, headers of libraries included, and every test that is a script."""
-    if path.startswith("tests/install/"):
+def belongs_in_build(path, lists):
+    """All of the code, headers where a library lists them, and every test that is a script."""
+    if path.startswith("tests/install/consumer/"):
         return False  # a project of its own
-    in_tests = path.startswith("tests/")
-    return (path.endswith(".cc") or (path.endswith(".h") and not in_tests)
-            or (in_tests and path.endswith(("_test.sh", "_test.py"))))
+    if path.endswith(".h"):
+        if path.startswith("tests/"):
+            return False
+        own_list = os.path.join(os.path.dirname(path), "CMakeLists.txt")
+        return "HEADERS" in lists.get(own_list, "HEADERS")
+    return path.endswith((".cc", "_test.sh", "_test.py"))
 
 
 def faults_of(root):
     lists = {p: cpp.read(root, p) for p in cpp.files_below(root, "CMakeLists.txt")}
     sources = cpp.files_below(root, ".h", ".cc", ".thrift", "_test.sh", "_test.py")
     faults = [f"{path}: no CMakeLists.txt names it" for path in sources
-              if belongs_in_build(path) and not named_in_build(root, path, lists)]
+              if belongs_in_build(path, lists) and not named_in_build(root, path, lists)]
     folders = {os.path.dirname(p) for p in sources if not p.startswith("tests/")} | {"tests"}
     faults += [f"{folder}/: has no README.md" for folder in sorted(folders)
                if not os.path.isfile(os.path.join(root, folder, "README.md"))]
