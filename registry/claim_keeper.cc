@@ -27,6 +27,7 @@ void ClaimKeeper::OnSession(const SessionEvent& event) {
 }
 
 void ClaimKeeper::Tick(const KeeperTime& now) {
+  if (sentinel_.InChild()) return;
   now_ = now;
   if (!started_.has_value()) LoadFiles();
   switch (state_) {
@@ -212,6 +213,7 @@ void ClaimKeeper::Close(std::string why) {
 // --- 5 releasing ---------------------------------------------------------------------------------
 
 void ClaimKeeper::Release(const KeeperTime& now) {
+  if (sentinel_.InChild()) return;
   now_ = now;
   if (state_ == ClaimState::kReleasing || state_ == ClaimState::kReleased) return;
   acquisition_.reset();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/entropy.h"
+#include "common/fork_cells.h"
 #include "registry/acquisition.h"
 #include "registry/claim_options.h"
 #include "registry/claim_status.h"
@@ -47,7 +48,8 @@ namespace firn {
 // freezes the cluster instead.
 //
 // Sharp edge: session events must be handed to OnSession; without them the keeper believes itself
-// disconnected. The destructor neither releases nor voids: that is what kill -9 does, too.
+// disconnected. The destructor neither releases nor voids: that is what kill -9 does, too. In a
+// forked child nothing is done: the claim is the parent's.
 class ClaimKeeper {
  public:
   // `options` must have passed Check. All references must outlive the keeper. `folder` has the
@@ -96,6 +98,7 @@ class ClaimKeeper {
   Entropy& entropy_;
   const ClaimHooks hooks_;
   GrantFile grant_file_;
+  ForkSentinel sentinel_;
 
   ClaimState state_ = ClaimState::kSeeking;
   KeeperTime now_;
