@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+
+#include "common/clock.h"
+#include "common/id_clock.h"
+#include "registry/claim_user.h"
+#include "server/issue/snowflake.h"
+#include "server/issue/tick_source.h"
+
+namespace firn {
+
+// Hands the keeper's claims to the snowflake strategy, and the strategy's last tick to the keeper.
+// Called on the control thread. All references must outlive it.
+class ClaimBridge final : public ClaimUser {
+ public:
+  ClaimBridge(Snowflake& snowflake, IdClock& id_clock, const Clock& clock)
+      : snowflake_(snowflake), id_clock_(id_clock), clock_(clock) {}
+
+  // A claim that the strategy refuses is a defect or the end of its memory: it is never issued
+  // under, so the keeper holds it in vain, safely; the log says why.
+  void Adopt(std::shared_ptr<Claim> claim) override;
+  Tick Last() const override;
+  Tick Close() override;
+
+ private:
+  Snowflake& snowflake_;
+  IdClock& id_clock_;
+  const Clock& clock_;
+  Tick before_first_;  // what Last says while nothing has been used
+};
+
+}  // namespace firn

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <utility>
+
+#include "server/issue/strategy.h"
+
+namespace firn {
+
+// What serves a tag that is known and must not be served here: it says why, every time.
+// Thread-safe.
+class RefusingStrategy final : public Strategy {
+ public:
+  explicit RefusingStrategy(Refusal why) : why_(std::move(why)) {}
+
+  std::string_view name() const override { return "refusing"; }
+  Status Start() override { return {}; }
+  bool TryOne(Method, int64_t*) override { return false; }
+  Verdict Issue(Demand& demand) override { return demand.Refuse(why_); }
+  int64_t count_max() const override { return INT64_MAX; }
+  void Close() override {}
+  void Stop() override {}
+
+ private:
+  const Refusal why_;
+};
+
+}  // namespace firn

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "common/entropy.h"
+#include "common/tag_definition.h"
+#include "common/units.h"
+#include "registry/coordinator.h"
+#include "registry/folder_watch.h"
+#include "server/issue/catalogue.h"
+#include "server/issue/issuer.h"
+
+namespace firn {
+
+// Makes an issuer serve the tags that the registry defines, and follow their changes.
+//
+//  1. A tag that this program cannot serve (a strategy, plugin or key that it lacks, a node that
+//     does not read) is refused with the reason, never served in part. A disabled one likewise.
+//  2. What cannot be read any more, because the registry is away, goes on as it was.
+//  3. A tag whose node has gone is refused: only a defect or a loss of data takes nodes away, and
+//     its numbers may be given out by somebody else from now on.
+//  4. Names that only the program knows (the default tag) are left alone until the registry
+//     defines them.
+//
+// Owned by the control thread.
+class TagFollower {
+ public:
+  // All references must outlive it.
+  TagFollower(Coordinator& coordinator, Entropy& entropy, const Catalogue& catalogue,
+              Issuer& issuer);
+
+  // Does what is due. Call every 50 ms or so.
+  void Tick(BootMs now) { watch_.Tick(now); }
+
+  // The highest ledger seen of each tag: what `firn restore` lifts ledgers above.
+  const std::map<std::string, int64_t>& highest() const { return highest_; }
+
+  // True once the registry's tags have been read for the first time.
+  bool whole() const { return watch_.whole(); }
+
+ private:
+  void Follow();
+  void Serve(const TagDefinition& tag);
+  void Refuse(const std::string& name, Reason reason, std::string why);
+
+  const Catalogue& catalogue_;
+  Issuer& issuer_;
+  std::map<std::string, TagDefinition> served_;  // as bound, ledgers left out
+  std::map<std::string, std::string> refused_;   // and why
+  std::map<std::string, int64_t> highest_;
+  FolderWatch watch_;
+};
+
+}  // namespace firn
