@@ -1,56 +1,171 @@
 #include "server/issue/issuer.h"
 
-#include <memory>
+#include <atomic>
+#include <thread>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/entropy.h"
-#include "server/issue/snowflake.h"
-#include "tests/support/virtual_clock.h"
+#include "tests/server/issue/plugin_rig.h"
+#include "tests/server/issue/snowflake_rig.h"
 
 namespace firn {
 namespace {
 
-class IgnoreRejections final : public RejectionHandler {
- public:
-  void OnRefusal(const Request&, const Refusal&) override {}
-};
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 class IssuerTest : public testing::Test {
  protected:
-  IssuerTest() { EXPECT_TRUE(issuer_.Set({"order", snowflake_, {}}).ok()); }
-
-  void HoldClaim() {
-    auto claim = std::make_shared<Claim>(Layout::Firn(), MachineId(7), clock_.Wall());
-    claim->ExtendTo(clock_.Wall() + Milliseconds(1000));
-    ASSERT_TRUE(snowflake_->Adopt(claim).ok());
+  Verdict Ask(std::string_view tag, int64_t count = 1) {
+    call_.Begin(*issuer_.Resolve(tag), {.tag = tag, .count = count});
+    return issuer_.Issue(call_);
+  }
+  void Serve(std::string name, std::shared_ptr<Strategy> strategy) {
+    ASSERT_EQ(issuer_.Set({std::move(name), std::move(strategy), {}}), Status());
   }
 
-  VirtualClock clock_{Layout::Firn().epoch() + Milliseconds(1'000'000)};
-  IdClock id_clock_;
-  TickSource ticks_{Layout::Firn(), id_clock_, clock_, false};
-  SeededEntropy entropy_{1};
-  std::shared_ptr<Snowflake> snowflake_ = std::make_shared<Snowflake>(ticks_, entropy_);
-  IgnoreRejections ignore_;
-  Issuer issuer_{ignore_};
+  RecordingRejections rejections_;
+  Issuer issuer_{rejections_};
+  IssueCall call_;
+  std::shared_ptr<CountingStrategy> counting_ = std::make_shared<CountingStrategy>();
 };
 
-TEST_F(IssuerTest, IssuesUnderAClaim) {
-  const Tag* tag = issuer_.Resolve("order");
-  ASSERT_NE(tag, nullptr);
-  IssueCall call(*tag, {.tag = "order", .count = 5000});
-  EXPECT_EQ(issuer_.Issue(call), Verdict::kRefused);
-  EXPECT_EQ(call.refusal().reason, Reason::kNotReady);
-  HoldClaim();
+TEST_F(IssuerTest, GivesTheIdsOfTheTagsStrategy) {
+  Serve("order", counting_);
+  EXPECT_EQ(Ask("order", 5), Verdict::kIssued);
+  EXPECT_EQ(call_.runs()[0], (firn::Run{1, 5, 1}));
   int64_t id = 0;
-  ASSERT_TRUE(issuer_.TryOne(*tag, Method::kThrift, &id));
-  EXPECT_EQ(Layout::Firn().Unpack(id)->machine, MachineId(7));
-  call.Begin(*tag, {.tag = "order", .count = 5000});
-  EXPECT_EQ(issuer_.Issue(call), Verdict::kWait);
-  clock_.Advance(Milliseconds(1));
-  EXPECT_EQ(issuer_.Issue(call), Verdict::kIssued);
-  EXPECT_EQ(call.runs().count(), 5000);
-  EXPECT_EQ(call.runs().size(), 2u);
+  EXPECT_TRUE(issuer_.TryOne(*issuer_.Resolve("order"), Method::kThrift, &id));
+  EXPECT_EQ(id, 6);
+}
+
+TEST_F(IssuerTest, RefusesACountOutOfBoundsAndNeverCutsIt) {
+  Serve("order", counting_);
+  for (const int64_t count : {int64_t{0}, int64_t{-1}, INT64_MIN, int64_t{1'001}, INT64_MAX}) {
+    EXPECT_EQ(Ask("order", count), Verdict::kRefused) << count;
+    EXPECT_EQ(call_.refusal().reason, Reason::kBadRequest);
+  }
+  EXPECT_EQ(counting_->next, 1);
+  EXPECT_EQ(Ask("order", 1'000), Verdict::kIssued);
+}
+
+TEST_F(IssuerTest, NamesTheTagsThatAnUnknownOneComesNear) {
+  for (const char* name : {"order", "orders-eu", "user", "invoice"}) Serve(name, counting_);
+  EXPECT_EQ(issuer_.Resolve("oder"), nullptr);
+  const Refusal refusal = issuer_.RefuseUnknown({.tag = "oder"});
+  EXPECT_EQ(refusal.reason, Reason::kUnknownTag);
+  EXPECT_THAT(refusal.message, HasSubstr("there is 'order'"));
+  EXPECT_THAT(refusal.message, Not(HasSubstr("invoice")));
+  EXPECT_THAT(rejections_.tags, ElementsAre("oder"));
+}
+
+TEST_F(IssuerTest, TheDefaultServesAnyTag) {
+  issuer_.SetDefault({"any", counting_, {}});
+  EXPECT_EQ(Ask("never heard of"), Verdict::kIssued);
+  EXPECT_EQ(Ask("nor of this"), Verdict::kIssued);
+  Serve("order", std::make_shared<CountingStrategy>());
+  EXPECT_EQ(Ask("order"), Verdict::kIssued);
+  EXPECT_EQ(call_.runs()[0].first, 1) << "a tag that was set has its own";
+}
+
+TEST_F(IssuerTest, AHandleStaysGoodWhenTheTagIsChangedOrRemoved) {
+  Serve("order", counting_);
+  const Tag* order = issuer_.Resolve("order");
+  counting_->next = 500;
+  Serve("order", std::make_shared<CountingStrategy>());
+  int64_t id = 0;
+  EXPECT_TRUE(issuer_.TryOne(*order, Method::kThrift, &id));
+  EXPECT_EQ(id, 1);
+  issuer_.Remove("order");
+  EXPECT_FALSE(issuer_.TryOne(*order, Method::kThrift, &id));
+  EXPECT_EQ(Ask("order"), Verdict::kRefused);
+  EXPECT_EQ(call_.refusal().reason, Reason::kUnknownTag);
+}
+
+TEST_F(IssuerTest, RefusesEverythingOnceItDrains) {
+  Serve("order", counting_);
+  counting_->waits = 2;
+  IssueCall waiting(*issuer_.Resolve("order"), {.tag = "order"});
+  EXPECT_EQ(issuer_.Issue(waiting), Verdict::kWait);
+  issuer_.Drain();
+  EXPECT_EQ(issuer_.Issue(waiting), Verdict::kRefused) << "a waiting call, too";
+  EXPECT_EQ(waiting.refusal().reason, Reason::kDraining);
+  EXPECT_TRUE(waiting.refusal().another_server_may_help);
+  EXPECT_EQ(Ask("order"), Verdict::kRefused);
+  int64_t id = 0;
+  EXPECT_FALSE(issuer_.TryOne(*issuer_.Resolve("order"), Method::kThrift, &id));
+}
+
+TEST_F(IssuerTest, TellsTheHandlerOfEveryRefusal) {
+  Serve("order", counting_);
+  counting_->throws = true;
+  Ask("order");
+  Ask("order", 0);
+  issuer_.Drain();
+  Ask("order");
+  EXPECT_THAT(rejections_.reasons,
+              ElementsAre(Reason::kInternal, Reason::kBadRequest, Reason::kDraining));
+}
+
+TEST_F(IssuerTest, ACallMayBeUsedAgain) {
+  Serve("order", counting_);
+  for (int64_t i = 1; i <= 3; ++i) {
+    EXPECT_EQ(Ask("order"), Verdict::kIssued);
+    EXPECT_EQ(call_.runs().size(), 1u);
+    EXPECT_EQ(call_.runs()[0], (firn::Run{i, 1, 1}));
+  }
+}
+
+TEST_F(IssuerTest, SnowflakeTagsShareOneSequence) {
+  SnowflakeRig rig;
+  rig.Hold();
+  Serve("order", rig.strategy());
+  Serve("user", rig.strategy());
+  EXPECT_EQ(Ask("order"), Verdict::kIssued);
+  const int64_t first = call_.runs()[0].first;
+  EXPECT_EQ(Ask("user"), Verdict::kIssued);
+  EXPECT_EQ(call_.runs()[0].first, first + 1);
+}
+
+TEST_F(IssuerTest, ABatchAcrossTicksComesWholeOrNotAtAll) {
+  SnowflakeRig rig;
+  rig.Hold();
+  Serve("order", rig.strategy());
+  EXPECT_EQ(Ask("order", 10'000), Verdict::kWait);
+  EXPECT_EQ(issuer_.GiveUp(call_).reason, Reason::kOverloaded);
+  EXPECT_TRUE(call_.runs().empty()) << "what it had got is lost, not given in part";
+}
+
+TEST_F(IssuerTest, ResolvesWhileTagsAreMade) {
+  Serve("order", counting_);
+  std::atomic<bool> done{false};
+  std::atomic<int> lost{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!done) {
+        const Tag* tag = issuer_.Resolve("order");
+        if (tag == nullptr || tag->name() != "order" || tag->binding() == nullptr) ++lost;
+        const Tag* other = issuer_.Resolve("tag 1999");
+        if (other != nullptr && other->name() != "tag 1999") ++lost;
+      }
+    });
+  }
+  for (int i = 0; i < 2'000; ++i) {
+    Serve("tag " + std::to_string(i), counting_);
+    Serve("order", counting_);
+  }
+  done = true;
+  threads.clear();
+  EXPECT_EQ(lost, 0);
+  for (int i = 0; i < 2'000; ++i) EXPECT_NE(issuer_.Resolve("tag " + std::to_string(i)), nullptr);
+}
+
+TEST_F(IssuerTest, RefusesATagWithoutNameOrStrategy) {
+  EXPECT_EQ(issuer_.Set({"", counting_, {}}).code(), Code::kInvalid);
+  EXPECT_EQ(issuer_.Set({"order", nullptr, {}}).code(), Code::kInvalid);
+  EXPECT_EQ(issuer_.Resolve("order"), nullptr);
 }
 
 }  // namespace

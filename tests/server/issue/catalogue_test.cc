@@ -1,0 +1,74 @@
+#include "server/issue/catalogue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/issue/plugin_rig.h"
+
+namespace firn {
+namespace {
+
+using testing::HasSubstr;
+
+class CatalogueTest : public testing::Test {
+ protected:
+  CatalogueTest() {
+    EXPECT_EQ(catalogue_.AddStrategy("counting", [this](const TagDefinition&) { return shared_; }),
+              Status());
+    EXPECT_EQ(
+        catalogue_.AddPlugin("spy",
+                             [this](const TagDefinition& tag) -> Result<std::shared_ptr<Plugin>> {
+                               return std::shared_ptr<Plugin>(
+                                   std::make_shared<ScriptedPlugin>(tag.name, 0, &log_));
+                             }),
+        Status());
+  }
+  static TagDefinition Tag(std::string strategy, std::vector<std::string> plugins = {}) {
+    TagDefinition tag;
+    tag.name = "order";
+    tag.strategy = std::move(strategy);
+    tag.plugins = std::move(plugins);
+    return tag;
+  }
+
+  std::vector<std::string> log_;
+  std::shared_ptr<Strategy> shared_ = std::make_shared<CountingStrategy>();
+  Catalogue catalogue_;
+};
+
+TEST_F(CatalogueTest, BindsATagToWhatItNames) {
+  const Result<TagBinding> binding = catalogue_.Bind(Tag("counting", {"spy"}));
+  ASSERT_TRUE(binding.ok()) << binding.status();
+  EXPECT_EQ(binding->name, "order");
+  EXPECT_EQ(binding->strategy, shared_);
+  ASSERT_EQ(binding->plugins.size(), 1u);
+  EXPECT_EQ(binding->plugins[0]->name(), "order") << "the maker saw the tag";
+}
+
+TEST_F(CatalogueTest, RefusesATagWhoseStrategyItLacks) {
+  const Result<TagBinding> binding = catalogue_.Bind(Tag("segment"));
+  EXPECT_EQ(binding.code(), Code::kNotFound);
+  EXPECT_THAT(binding.status().message(),
+              HasSubstr("no strategy 'segment' here; there is: counting"));
+}
+
+TEST_F(CatalogueTest, RefusesATagWhosePluginItLacks) {
+  EXPECT_EQ(catalogue_.Bind(Tag("counting", {"spy", "limit"})).code(), Code::kNotFound);
+}
+
+TEST_F(CatalogueTest, SaysWhichTagAMakerRefused) {
+  ASSERT_EQ(catalogue_.AddPlugin("sad",
+                                 [](const TagDefinition&) -> Result<std::shared_ptr<Plugin>> {
+                                   return Invalid("no key");
+                                 }),
+            Status());
+  EXPECT_EQ(catalogue_.Bind(Tag("counting", {"sad"})).status(), Invalid("tag order: no key"));
+}
+
+TEST_F(CatalogueTest, ANameIsTakenOnce) {
+  const auto maker = [this](const TagDefinition&) { return shared_; };
+  EXPECT_EQ(catalogue_.AddStrategy("counting", maker).code(), Code::kConflict);
+}
+
+}  // namespace
+}  // namespace firn

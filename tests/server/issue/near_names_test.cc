@@ -1,0 +1,36 @@
+#include "server/issue/near_names.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace firn {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::string_view kKnown[] = {"order", "order-eu", "user", "invoice"};
+
+TEST(NearNames, FindsLettersLeftOutInsertedAndChanged) {
+  EXPECT_THAT(NearNames("oder", kKnown, 1), ElementsAre("order"));
+  EXPECT_THAT(NearNames("orrder", kKnown, 1), ElementsAre("order"));
+  EXPECT_THAT(NearNames("onder", kKnown, 1), ElementsAre("order"));
+}
+
+TEST(NearNames, FindsBeginnings) {
+  EXPECT_THAT(NearNames("inv", kKnown, 3), ElementsAre("invoice"));
+}
+
+TEST(NearNames, GivesTheNearestFirstAndNoMoreThanAsked) {
+  EXPECT_THAT(NearNames("order-e", kKnown, 2), ElementsAre("order-eu", "order"));
+  EXPECT_THAT(NearNames("order-e", kKnown, 1), ElementsAre("order-eu"));
+}
+
+TEST(NearNames, FindsNothingForWhatIsFar) {
+  EXPECT_THAT(NearNames("zzzzzzzz", kKnown, 3), IsEmpty());
+  EXPECT_THAT(NearNames("", kKnown, 3), IsEmpty());
+  EXPECT_THAT(NearNames(std::string(10'000, 'o'), kKnown, 3), IsEmpty());
+}
+
+}  // namespace
+}  // namespace firn

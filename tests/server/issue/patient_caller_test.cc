@@ -1,0 +1,58 @@
+#include "server/issue/patient_caller.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/server/issue/plugin_rig.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+VirtualClock clock_of_test(WallMs(0));
+void Sleep(std::chrono::microseconds duration) {
+  clock_of_test.Advance(std::chrono::ceil<Milliseconds>(duration));
+}
+
+class PatientCallerTest : public testing::Test {
+ protected:
+  PatientCallerTest() {
+    EXPECT_EQ(issuer_.Set({"order", strategy_, {}}), Status());
+    tag_ = issuer_.Resolve("order");
+  }
+
+  std::shared_ptr<CountingStrategy> strategy_ = std::make_shared<CountingStrategy>();
+  RecordingRejections rejections_;
+  Issuer issuer_{rejections_};
+  const Tag* tag_ = nullptr;
+  PatientCaller caller_{issuer_, clock_of_test, Milliseconds(50), &Sleep};
+  IssueCall call_;
+  int64_t id_ = 0;
+};
+
+TEST_F(PatientCallerTest, TakesTheShortWayWhenItCan) {
+  EXPECT_TRUE(caller_.IssueOne(call_, *tag_, {.tag = "order"}, &id_));
+  EXPECT_EQ(id_, 1);
+}
+
+TEST_F(PatientCallerTest, SleepsThroughWaits) {
+  strategy_->waits = 40;
+  EXPECT_TRUE(caller_.IssueOne(call_, *tag_, {.tag = "order"}, &id_));
+  EXPECT_EQ(id_, 1);
+}
+
+TEST_F(PatientCallerTest, GivesUpWhenItsPatienceEnds) {
+  strategy_->waits = 1'000;
+  const BootMs begin = clock_of_test.Boot();
+  EXPECT_FALSE(caller_.IssueOne(call_, *tag_, {.tag = "order"}, &id_));
+  EXPECT_EQ(call_.refusal().reason, Reason::kOverloaded);
+  EXPECT_EQ(clock_of_test.Boot() - begin, Milliseconds(50));
+}
+
+TEST_F(PatientCallerTest, HandsOnARefusal) {
+  issuer_.Drain();
+  EXPECT_FALSE(caller_.IssueOne(call_, *tag_, {.tag = "order"}, &id_));
+  EXPECT_EQ(call_.refusal().reason, Reason::kDraining);
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,51 @@
+#include "server/issue/rejection_handler.h"
+
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class LoggingRejectionHandlerTest : public testing::Test {
+ protected:
+  void Refuse(Reason reason, int times = 1) {
+    for (int i = 0; i < times; ++i) handler_.OnRefusal({.tag = "order"}, {reason, "no luck"});
+  }
+
+  VirtualClock clock_{WallMs(0)};
+  std::vector<std::string> lines_;
+  LoggingRejectionHandler handler_{clock_,
+                                   [this](const std::string& line) { lines_.push_back(line); }};
+};
+
+TEST_F(LoggingRejectionHandlerTest, SaysWhatWasRefusedAndWhy) {
+  Refuse(Reason::kNotReady);
+  EXPECT_THAT(lines_, ElementsAre("refused 1 of tag 'order': NOT_READY: no luck"));
+}
+
+TEST_F(LoggingRejectionHandlerTest, LogsAFewOfEachReasonInAWindow) {
+  Refuse(Reason::kNotReady, 1'000);
+  Refuse(Reason::kClock, 2);
+  EXPECT_THAT(lines_, SizeIs(LoggingRejectionHandler::kLinesPerWindow + 2));
+}
+
+TEST_F(LoggingRejectionHandlerTest, SaysInTheNextWindowHowManyWereLeftOut) {
+  Refuse(Reason::kNotReady, 1'000);
+  clock_.Advance(LoggingRejectionHandler::kWindow);
+  lines_.clear();
+  Refuse(Reason::kNotReady, 2);
+  ASSERT_THAT(lines_, SizeIs(2));
+  EXPECT_THAT(lines_[0], HasSubstr("and 997 like it before"));
+  EXPECT_THAT(lines_[1], Not(HasSubstr("like it")));
+}
+
+}  // namespace
+}  // namespace firn
