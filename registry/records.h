@@ -46,13 +46,13 @@ struct ClusterMeta {
 
 // A slot's record: who owns its time up to `bound`.
 struct SlotRecord {
-  Nonce nonce;  // zero: nobody; what lies before `bound` is used up all the same
-  WallMs bound;
-  std::string owner;  // OwnerName::text()
-  WallMs since;
-  std::string host;
+  Nonce nonce{};  // zero: nobody; what lies before `bound` is used up all the same
+  WallMs bound{};
+  std::string owner{};  // OwnerName::text()
+  WallMs since{};       // the claim's base
+  std::string host{};
   int64_t pid = 0;
-  std::string build;
+  std::string build{};
   bool retired = false;  // by `firn restore`: never to be claimed again
 
   bool never_used() const { return nonce.zero() && bound == WallMs(); }

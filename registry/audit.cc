@@ -1,0 +1,273 @@
+#include "registry/audit.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "common/rack_split.h"
+#include "registry/claim_options.h"
+#include "registry/cluster_setup.h"
+
+namespace firn {
+namespace {
+
+constexpr int64_t kSkewAlarmMs = 1'000;
+
+SlotUse UseOf(const SlotRecord& record, bool live, WallMs now) {
+  if (record.retired) return SlotUse::kRetired;
+  if (record.never_used()) return SlotUse::kNeverUsed;
+  if (record.bound - now > kPoisonAhead) return SlotUse::kPoisoned;
+  if (record.nonce.zero()) return SlotUse::kReleased;
+  if (record.bound <= now) return SlotUse::kPassed;
+  return live ? SlotUse::kHeld : SlotUse::kUnattended;
+}
+
+std::optional<uint32_t> NumberIn(const std::string& name) {
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return std::to_string(number) == name ? std::optional(number) : std::nullopt;
+}
+
+// Reads a tree into an Audit, part by part. A failure means that the registry does not answer.
+class Auditor {
+ public:
+  Auditor(BlockingCoordinator& registry, WallMs now) : registry_(registry), now_(now) {}
+
+  Result<Audit> Run() {
+    FIRN_TRY(ReadRoot());
+    FIRN_TRY(ReadRacks());
+    FIRN_TRY(ReadProviders());
+    CompareNonces();
+    CompareProviders();
+    return std::move(audit_);
+  }
+
+ private:
+  void Fault(std::string sentence) { audit_.faults.push_back(std::move(sentence)); }
+
+  // A node; nothing when it is not there.
+  Result<std::optional<Node>> Find(const std::string& path) {
+    Result<Node> node = registry_.Read(path);
+    if (node.ok()) return std::optional<Node>(std::move(node).value());
+    if (node.code() == Code::kNotFound) return std::optional<Node>();
+    return node.status();
+  }
+
+  Status ReadRoot();
+  Status ReadRacks();
+  Status ReadRack(uint32_t rack);
+  Status ReadSlot(Slot slot);
+  Status ReadLive(AuditedSlot& slot);
+  Status ReadProviders();
+  void JudgeSlot(const AuditedSlot& slot);
+  void CompareNonces();
+  void CompareProviders();
+  AuditedSlot* SlotOf(MachineId machine);
+
+  BlockingCoordinator& registry_;
+  const WallMs now_;
+  Audit audit_;
+  std::optional<RackSplit> split_;
+};
+
+Status Auditor::ReadRoot() {
+  Result<MetaAsRead> root = ReadMeta(registry_);
+  if (root.code() == Code::kUnavailable || root.code() == Code::kUnknown) return root.status();
+  if (!root.ok()) {
+    Fault(root.code() == Code::kNotFound ? "there is no cluster here" : root.status().message());
+    return {};
+  }
+  const ClusterMeta& meta = root->meta;
+  if (meta.frozen) Fault("the cluster is frozen: " + meta.reason);
+  if (meta.floor - now_ > kPoisonAhead) Fault("the floor lies more than a day ahead");
+  const Result<Layout> layout = Layout::Parse(meta.layout);
+  if (!layout.ok()) {
+    Fault("the layout cannot be read: " + layout.status().message());
+  } else if (const auto split = RackSplit::Make(*layout, meta.rack_bits); split.ok()) {
+    split_ = *split;
+  } else {
+    Fault(split.status().message());
+  }
+  audit_.meta = meta;
+  audit_.meta_version = root->version;
+  FIRN_ASSIGN(const auto clock, Find(kClockPath));
+  if (!clock.has_value()) Fault("the clock node is missing: nobody can claim");
+  return {};
+}
+
+Status Auditor::ReadRacks() {
+  if (!split_.has_value()) return {};
+  const auto racks = registry_.List(kMachinesPath);
+  if (racks.code() == Code::kNotFound) return Fault("there are no slots"), Status();
+  if (!racks.ok()) return racks.status();
+  for (const std::string& name : *racks) {
+    const auto rack = NumberIn(name);
+    if (rack.has_value() && *rack < split_->racks()) {
+      FIRN_TRY(ReadRack(*rack));
+    } else {
+      Fault("a foreign node stands among the racks");
+    }
+  }
+  if (racks->size() < split_->racks()) Fault("some racks are missing");
+  std::sort(audit_.slots.begin(), audit_.slots.end(),
+            [](const auto& a, const auto& b) { return a.slot < b.slot; });
+  return {};
+}
+
+Status Auditor::ReadRack(uint32_t rack) {
+  FIRN_ASSIGN(const auto workers, registry_.List(RackPath(rack)));
+  for (const std::string& name : workers) {
+    const auto worker = NumberIn(name);
+    if (worker.has_value() && *worker < split_->workers()) {
+      FIRN_TRY(ReadSlot({rack, *worker}));
+    } else {
+      Fault("a foreign node stands among the slots of rack " + std::to_string(rack));
+    }
+  }
+  return {};
+}
+
+Status Auditor::ReadSlot(Slot slot) {
+  FIRN_ASSIGN(const auto node, Find(SlotPath(slot)));
+  if (!node.has_value()) return {};
+  AuditedSlot audited;
+  audited.slot = slot;
+  audited.machine = *split_->Join(slot.worker, slot.rack);
+  audited.version = node->stat.version;
+  FIRN_TRY(ReadLive(audited));
+  const Result<SlotRecord> record = ParseSlotRecord(node->data);
+  if (record.ok()) {
+    audited.record = *record;
+    audited.use = UseOf(*record, audited.live.has_value(), now_);
+    JudgeSlot(audited);
+  } else {
+    Fault(SlotText(slot) + ": " + record.status().message());
+  }
+  audit_.slots.push_back(std::move(audited));
+  return {};
+}
+
+Status Auditor::ReadLive(AuditedSlot& slot) {
+  FIRN_ASSIGN(const auto node, Find(LivePath(slot.slot)));
+  if (!node.has_value()) return {};
+  const Result<LiveMark> live = ParseLiveMark(node->data);
+  if (live.ok()) {
+    slot.live = *live;
+  } else {
+    Fault(SlotText(slot.slot) + ": " + live.status().message());
+  }
+  if (node->stat.ephemeral_owner == 0) {
+    Fault(SlotText(slot.slot) + ": its live node is not ephemeral and will never go");
+  }
+  return {};
+}
+
+void Auditor::JudgeSlot(const AuditedSlot& slot) {
+  const std::string where = SlotText(slot.slot) + ": ";
+  if (slot.use == SlotUse::kPoisoned) Fault(where + "its bound lies more than a day ahead");
+  if (!slot.live.has_value()) return;
+  if (slot.live->nonce != slot.record.nonce) {
+    Fault(where + "its live node belongs to another claim than its record");
+  }
+  if (slot.use == SlotUse::kPassed) {
+    Fault(where + slot.record.owner + " is live but its bound has passed: it cannot renew");
+  }
+}
+
+Status Auditor::ReadProviders() {
+  const std::string folder(kProvidersPath);
+  const auto names = registry_.List(folder);
+  if (names.code() == Code::kNotFound) return {};
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    const Result<Provider> provider = ParseProviderNodeName(name);
+    if (!provider.ok()) {
+      Fault("a provider's name cannot be read: " + provider.status().message());
+      continue;
+    }
+    FIRN_ASSIGN(const auto node, Find(folder + "/" + name));
+    if (!node.has_value()) continue;
+    const Result<ProviderReport> report = ParseReport(node->data);
+    if (!report.ok()) {
+      Fault(provider->address + ": " + report.status().message());
+      continue;
+    }
+    audit_.providers.push_back({*provider, *report});
+  }
+  return {};
+}
+
+void Auditor::CompareNonces() {
+  std::map<Nonce, Slot> seen;
+  for (const AuditedSlot& slot : audit_.slots) {
+    if (slot.record.nonce.zero()) continue;
+    const auto [first, added] = seen.emplace(slot.record.nonce, slot.slot);
+    if (!added) Fault(SlotText(slot.slot) + " has the same nonce as " + SlotText(first->second));
+  }
+}
+
+AuditedSlot* Auditor::SlotOf(MachineId machine) {
+  for (AuditedSlot& slot : audit_.slots) {
+    if (slot.machine == machine) return &slot;
+  }
+  return nullptr;
+}
+
+void Auditor::CompareProviders() {
+  std::map<MachineId, std::string> seen;
+  for (const auto& [provider, report] : audit_.providers) {
+    if (std::abs(report.clock_skew_ms) > kSkewAlarmMs) {
+      Fault(provider.address + ": its clock is off by " + std::to_string(report.clock_skew_ms) +
+            " ms");
+    }
+    if (!report.machine.has_value()) continue;
+    const std::string machine = "machine id " + std::to_string(report.machine->value());
+    const auto [first, added] = seen.emplace(*report.machine, provider.address);
+    if (!added) Fault(provider.address + " and " + first->second + " both report " + machine);
+    AuditedSlot* const slot = SlotOf(*report.machine);
+    if (slot == nullptr) {
+      Fault(provider.address + " reports " + machine + ", of which there is no slot");
+      continue;
+    }
+    slot->clock_skew_ms = report.clock_skew_ms;
+    if (report.bound > slot->record.bound) {
+      Fault(provider.address + " holds " + machine + " up to " + std::to_string(report.bound.ms()) +
+            " ms, but its record says " + std::to_string(slot->record.bound.ms()) +
+            " ms: the registry went back in time");
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view SlotUseName(SlotUse use) {
+  switch (use) {
+    case SlotUse::kNeverUsed:
+      return "never used";
+    case SlotUse::kHeld:
+      return "held";
+    case SlotUse::kUnattended:
+      return "unattended";
+    case SlotUse::kPassed:
+      return "passed";
+    case SlotUse::kReleased:
+      return "released";
+    case SlotUse::kRetired:
+      return "retired";
+    case SlotUse::kPoisoned:
+      return "poisoned";
+    case SlotUse::kUnreadable:
+      return "unreadable";
+  }
+  return "unknown";
+}
+
+Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now) {
+  FIRN_TRY(registry.Sync(kMetaPath));
+  return Auditor(registry, now).Run();
+}
+
+}  // namespace firn

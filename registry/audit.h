@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/layout.h"
+#include "common/units.h"
+#include "registry/blocking_coordinator.h"
+#include "registry/provider.h"
+#include "registry/records.h"
+#include "registry/slot.h"
+
+namespace firn {
+
+// A cluster as its registry shows it, and everything that is wrong with it, in words. A value, so
+// that a command can print it and a test can compare it.
+
+// How a slot stands.
+enum class SlotUse {
+  kNeverUsed,
+  kHeld,        // live, and its bound lies ahead
+  kUnattended,  // not live, its bound lies ahead: its holder is gone, or cut off and still issuing
+  kPassed,      // its bound has passed
+  kReleased,
+  kRetired,
+  kPoisoned,  // its bound lies more than a day ahead
+  kUnreadable,
+};
+
+std::string_view SlotUseName(SlotUse use);
+
+// A server that has announced itself.
+struct AuditedProvider {
+  Provider provider;
+  ProviderReport report;
+};
+
+struct AuditedSlot {
+  Slot slot;
+  MachineId machine;
+  SlotUse use = SlotUse::kUnreadable;
+  SlotRecord record;  // empty when unreadable
+  int64_t version = 0;
+  std::optional<LiveMark> live{};
+  std::optional<int64_t> clock_skew_ms{};  // as the server that has this machine id reports it
+};
+
+struct Audit {
+  std::optional<ClusterMeta> meta{};
+  int64_t meta_version = 0;
+  std::vector<AuditedSlot> slots{};  // by rack and worker; only what the tree holds
+  std::vector<AuditedProvider> providers{};
+  std::vector<std::string> faults{};  // a sentence each; empty: nothing is wrong
+};
+
+// Reads the whole tree as it is after a sync. Nodes that cannot be read are faults, not failures;
+// fails only when the registry does not answer. `now` decides what lies ahead. Blocks.
+//
+// Sharp edge: reads node after node, so a change in between may show as a fault: look twice before
+// acting on one.
+Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now);
+
+}  // namespace firn

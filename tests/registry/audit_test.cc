@@ -1,0 +1,131 @@
+#include "registry/audit.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "registry/cluster_setup.h"
+#include "registry/memory_coordinator.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+constexpr WallMs kNow{1'750'000'000'000};
+
+class AuditTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(registry_.Connect(Milliseconds(0)).ok());
+    ASSERT_TRUE(MakeCluster(registry_, {.workers = 3}, entropy_).ok());
+  }
+
+  void Put(const std::string& path, const std::string& data,
+           Lifetime lifetime = Lifetime::kPersistent) {
+    if (registry_.Read(path).ok()) {
+      ASSERT_TRUE(registry_.Multi({Write::Set(path, data, Write::kAnyVersion)}).status.ok());
+    } else {
+      ASSERT_TRUE(registry_.Multi({Write::Create(path, data, lifetime)}).status.ok()) << path;
+    }
+  }
+  void Hold(Slot slot, Nonce nonce, WallMs bound) {
+    Put(SlotPath(slot), FormatSlotRecord({.nonce = nonce, .bound = bound, .owner = "a"}));
+  }
+  void Live(Slot slot, Nonce nonce) {
+    Put(LivePath(slot), FormatLiveMark({"a:1", nonce}), Lifetime::kEphemeral);
+  }
+  Audit Read() { return *ReadAudit(registry_, kNow); }
+  void ExpectFault(const std::string& words) {
+    const Audit audit = Read();
+    for (const std::string& fault : audit.faults) {
+      if (fault.find(words) != std::string::npos) return;
+    }
+    ADD_FAILURE() << "no fault speaks of: " << words;
+  }
+
+  VirtualClock clock_{kNow};
+  MemoryTree tree_{clock_};
+  MemoryCoordinator coordinator_{tree_};
+  BlockingCoordinator registry_{coordinator_, clock_};
+  SeededEntropy entropy_{1};
+};
+
+TEST_F(AuditTest, ANewClusterHasNoFaults) {
+  const Audit audit = Read();
+  EXPECT_TRUE(audit.faults.empty()) << audit.faults.front();
+  EXPECT_EQ(audit.slots.size(), 12u);
+  EXPECT_EQ(audit.slots[5].machine, MachineId(9));
+  EXPECT_EQ(audit.slots[5].use, SlotUse::kNeverUsed);
+}
+
+TEST_F(AuditTest, ShowsHowEachSlotStands) {
+  Hold({0, 0}, Nonce(1, 1), kNow + Milliseconds(1));
+  Live({0, 0}, Nonce(1, 1));
+  Hold({0, 1}, Nonce(1, 2), kNow + Milliseconds(1));
+  Hold({0, 2}, Nonce(1, 3), kNow);
+  Hold({1, 0}, Nonce(), kNow);
+  const Audit audit = Read();
+  EXPECT_EQ(audit.slots[0].use, SlotUse::kHeld);
+  EXPECT_EQ(audit.slots[1].use, SlotUse::kUnattended);
+  EXPECT_EQ(audit.slots[2].use, SlotUse::kPassed);
+  EXPECT_EQ(audit.slots[3].use, SlotUse::kReleased);
+  EXPECT_TRUE(audit.faults.empty()) << audit.faults.front();
+}
+
+TEST_F(AuditTest, FindsEveryInconsistencyInTheTree) {
+  Hold({0, 0}, Nonce(1, 1), kNow + Milliseconds(86'400'001));
+  ExpectFault("more than a day ahead");
+  Hold({0, 0}, Nonce(1, 1), kNow - Milliseconds(1));
+  Live({0, 0}, Nonce(1, 2));
+  ExpectFault("belongs to another claim");
+  ExpectFault("cannot renew");
+  Hold({0, 1}, Nonce(1, 1), kNow);
+  ExpectFault("same nonce");
+  Put(SlotPath({0, 2}), "rubbish");
+  ExpectFault("not JSON");
+  Put(RackPath(0) + "/x", "");
+  ExpectFault("foreign node stands among the slots");
+  Put(std::string(kMachinesPath) + "/9", "");
+  ExpectFault("among the racks");
+  ASSERT_TRUE(registry_.Multi({Write::Erase(kClockPath, Write::kAnyVersion)}).status.ok());
+  ExpectFault("clock node");
+  Put(kMetaPath, "rubbish");
+  ExpectFault("root node");
+  tree_.Wipe();
+  coordinator_.Dispatch(Milliseconds(0));
+  ExpectFault("no cluster");
+}
+
+TEST_F(AuditTest, ComparesWhatServersReportWithTheTree) {
+  Put("/firn.IdService", "");
+  Put(std::string(kProvidersPath), "");
+  const auto announce = [&](const std::string& address, uint32_t machine, WallMs bound,
+                            int64_t skew) {
+    Provider provider;
+    provider.address = address;
+    provider.application = "a";
+    const ProviderReport report{.phase = ProviderPhase::kServing,
+                                .machine = MachineId(machine),
+                                .bound = bound,
+                                .clock_skew_ms = skew};
+    Put(std::string(kProvidersPath) + "/" + ProviderNodeName(provider), FormatReport(report),
+        Lifetime::kEphemeral);
+  };
+  Hold({0, 0}, Nonce(1, 1), kNow + Milliseconds(5));
+  announce("h:1", 0, kNow + Milliseconds(5), 17);
+  EXPECT_EQ(Read().slots[0].clock_skew_ms, 17);
+  EXPECT_TRUE(Read().faults.empty());
+  announce("h:2", 0, kNow + Milliseconds(6), 1'001);
+  ExpectFault("both report machine id 0");
+  ExpectFault("went back in time");
+  ExpectFault("clock is off");
+  announce("h:3", 1000, kNow, 0);
+  ExpectFault("no slot");
+  Put(std::string(kProvidersPath) + "/rubbish", "");
+  ExpectFault("provider's name");
+}
+
+}  // namespace
+}  // namespace firn
