@@ -11,9 +11,6 @@
 namespace firn::front {
 namespace {
 
-// The ids of getIds are a list in memory and on the wire; more is asked for as runs.
-constexpr int32_t kListMax = 100'000;
-
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // Twitter's rule: a letter, then letters, digits and dashes.
@@ -78,21 +75,21 @@ class ThriftService final : public ThriftHandler, public wire::IdServiceIf {
   }
 
   void explain(wire::IdFields& out, const int64_t id, const std::string& layout) override {
-    const Layout read_by = LayoutOf(layout);
-    out = ToWire(ValueOf(Explain(id, read_by, SplitOf(read_by))));
+    const Layout read_by = ValueOf(backend_.LayoutOf(layout));
+    out = ToWire(ValueOf(Explain(id, read_by, backend_.SplitOf(read_by))));
   }
 
   int64_t compose(const wire::ComposeRequest& request) override {
-    const Layout layout = LayoutOf(request.layout);
+    const Layout layout = ValueOf(backend_.LayoutOf(request.layout));
     const ComposeRequest fields = ValueOf(FromWire(request));
     if (!fields.tick && !fields.time) {
       Refuse({Reason::kBadRequest, "neither time_ms nor ticks is given"});
     }
-    return ValueOf(Compose(fields, layout, SplitOf(layout), IdFields{}));
+    return ValueOf(Compose(fields, layout, backend_.SplitOf(layout), IdFields{}));
   }
 
   void formatTime(std::string& out, const int64_t ticks, const std::string& layout) override {
-    out = FormatRfc3339(ValueOf(TimeOfTick(LayoutOf(layout), ticks)));
+    out = FormatRfc3339(ValueOf(TimeOfTick(ValueOf(backend_.LayoutOf(layout)), ticks)));
   }
 
   void status(wire::ServerStatus& out) override {
@@ -130,14 +127,6 @@ class ThriftService final : public ThriftHandler, public wire::IdServiceIf {
     const auto machine = backend_.view.machine();
     if (!machine) Refuse({Reason::kNotReady, "this server holds no machine id", 0, true});
     return *machine;
-  }
-
-  Layout LayoutOf(const std::string& text) {
-    return text.empty() ? backend_.view.layout() : ValueOf(Layout::Parse(text));
-  }
-  RackSplit SplitOf(const Layout& layout) const {
-    return layout == backend_.view.layout() ? backend_.view.rack_split()
-                                            : RackSplit::Default(layout);
   }
 
   const Backend& backend_;

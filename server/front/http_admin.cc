@@ -1,0 +1,145 @@
+#include "server/front/http_admin.h"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "common/civil_time.h"
+#include "server/front/http_refusal.h"
+
+namespace firn::front {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json TagsJson(const ServerReport& report, const DeskCounters::Sums& sums) {
+  Json tags = Json::array();
+  for (const TagReport& tag : report.tags) {
+    Json json{{"tag", tag.tag}, {"strategy", tag.strategy}};
+    if (tag.high) json["high"] = std::to_string(*tag.high);
+    if (tag.supply) json["supply"] = *tag.supply;
+    const auto issued = sums.issued.find(tag.tag);
+    json["issued"] = issued == sums.issued.end() ? 0 : issued->second;
+    tags.push_back(std::move(json));
+  }
+  return tags;
+}
+
+Json RefusedJson(const DeskCounters::Sums& sums) {
+  Json refused = Json::object();
+  for (int i = 0; i < kReasons; ++i) {
+    const auto reason = static_cast<Reason>(i);
+    refused[std::string(ReasonName(reason))] = sums.refused[static_cast<size_t>(i)];
+  }
+  return refused;
+}
+
+Json StatusJson(const Backend& backend) {
+  const ServerReport report = backend.view.Report();
+  const Layout& layout = backend.view.layout();
+  const RackSplit split = backend.view.rack_split();
+  const DeskCounters::Sums sums = backend.sums();
+  Json json{{"state", ServerStateName(report.state)},
+            {"cluster_uuid", report.cluster_uuid},
+            {"cluster_name", report.cluster_name},
+            {"application", report.application},
+            {"address", report.address},
+            {"layout", std::string(layout.text())},
+            {"layout_ends", FormatRfc3339(layout.end())},
+            {"rack_bits", split.rack_bits()}};
+  if (report.machine) {
+    json["machine"] = report.machine->value();
+    json["worker"] = split.WorkerOf(*report.machine);
+    json["rack"] = split.RackOf(*report.machine);
+  }
+  if (report.bound) {
+    json["bound"] = FormatRfc3339(*report.bound);
+    json["bound_in_ms"] = (*report.bound - report.wall).count();
+  }
+  json["time"] = FormatRfc3339(report.wall);
+  json["started"] = FormatRfc3339(report.started);
+  if (report.clock_skew) json["clock_skew_ms"] = report.clock_skew->count();
+  json["calls"] = sums.calls;
+  json["refused"] = RefusedJson(sums);
+  json["tags"] = TagsJson(report, sums);
+  json["version"] = report.version;
+  json["build"] = report.build;
+  return json;
+}
+
+class AdminHandler final : public HttpHandler {
+ public:
+  AdminHandler(const Backend& backend, ServerControl& control, std::function<std::string()> metrics)
+      : backend_(backend), control_(control), metrics_(std::move(metrics)) {}
+
+  Outcome Handle(const HttpRequest& request, Attempt&, HttpAnswer& answer) override {
+    if (request.path == "/v1/offline" || request.path == "/v1/online") {
+      return Steer(request, answer);
+    }
+    const auto write = WriterOf(request.path);
+    if (write == nullptr) return Outcome::kNotMine;
+    if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
+    answer.no_store = true;
+    (this->*write)(answer);
+    return Outcome::kAnswered;
+  }
+
+ private:
+  using Writer = void (AdminHandler::*)(HttpAnswer&) const;
+
+  static Writer WriterOf(std::string_view path) {
+    if (path == "/healthz") return &AdminHandler::Health;
+    if (path == "/readyz") return &AdminHandler::Ready;
+    if (path == "/v1/status") return &AdminHandler::Tell;
+    if (path == "/metrics") return &AdminHandler::Metrics;
+    return nullptr;
+  }
+
+  void Health(HttpAnswer& answer) const { answer.SetText(200, "ok\n"); }
+
+  void Ready(HttpAnswer& answer) const {
+    const ServerState state = backend_.view.state();
+    answer.SetText(state == ServerState::kReady ? 200 : 503, ServerStateName(state));
+    answer.body += '\n';
+  }
+
+  void Tell(HttpAnswer& answer) const {
+    answer.content_type = HttpAnswer::kJson;
+    answer.body = StatusJson(backend_).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+
+  void Metrics(HttpAnswer& answer) const {
+    answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    answer.body = metrics_();
+  }
+
+  Outcome Steer(const HttpRequest& request, HttpAnswer& answer) {
+    if (request.verb != HttpVerb::kPost) return NotAllowed("POST", answer);
+    const Status done = request.path == "/v1/offline" ? control_.GoOffline() : control_.GoOnline();
+    if (done.ok()) {
+      answer.SetText(200, "ok\n");
+    } else {
+      AnswerRefusal({Reason::kNotReady, done.message(), 0, false}, answer);
+    }
+    return Outcome::kAnswered;
+  }
+
+  static Outcome NotAllowed(std::string_view allowed, HttpAnswer& answer) {
+    answer.SetText(405, allowed);
+    answer.allow = allowed;
+    return Outcome::kAnswered;
+  }
+
+  const Backend& backend_;
+  ServerControl& control_;
+  const std::function<std::string()> metrics_;
+};
+
+}  // namespace
+
+std::unique_ptr<HttpHandler> MakeAdminHandler(const Backend& backend, ServerControl& control,
+                                              std::function<std::string()> metrics) {
+  return std::make_unique<AdminHandler>(backend, control, std::move(metrics));
+}
+
+}  // namespace firn::front

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "server/front/backend.h"
+#include "server/front/http_protocol.h"
+
+namespace firn::front {
+
+// The paths of the admin side, for those who run the server:
+//
+//   GET  /healthz     200 while the process lives
+//   GET  /readyz      200 when it can issue and clients should come; else 503, with its state
+//   GET  /v1/status   everything that an operator asks first, as JSON
+//   GET  /metrics     for Prometheus
+//   POST /v1/offline  tells clients to go elsewhere; POST /v1/online tells them to come back
+//
+// All arguments must outlive it; `metrics` writes what /metrics answers, on the IO thread.
+std::unique_ptr<HttpHandler> MakeAdminHandler(const Backend& backend, ServerControl& control,
+                                              std::function<std::string()> metrics);
+
+}  // namespace firn::front

@@ -1,0 +1,98 @@
+#include "server/front/http_admin.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "server/front/metrics.h"
+#include "tests/server/front/issuing_fixture.h"
+
+namespace firn::front {
+namespace {
+
+class RecordingControl final : public ServerControl {
+ public:
+  Status GoOffline() override { return done += "offline ", outcome; }
+  Status GoOnline() override { return done += "online ", outcome; }
+
+  std::string done;
+  Status outcome;
+};
+
+class HttpAdminTest : public testing::Test {
+ protected:
+  HttpAnswer Ask(std::string_view path, HttpVerb verb = HttpVerb::kGet) {
+    HttpRequest request;
+    request.verb = verb;
+    request.path = path;
+    std::unique_ptr<ParkedCall> parked;
+    Attempt attempt{parked};
+    HttpAnswer answer;
+    EXPECT_EQ(admin_->Handle(request, attempt, answer), HttpHandler::Outcome::kAnswered) << path;
+    return answer;
+  }
+  std::string Metrics() {
+    MetricsPage page;
+    Describe(totals_, "public", page);
+    Describe(issuing_.Sums(), page);
+    Describe(issuing_.view, page);
+    return page.Text();
+  }
+
+  Issuing issuing_;
+  RecordingControl control_;
+  Totals totals_;
+  std::unique_ptr<HttpHandler> admin_ =
+      MakeAdminHandler(issuing_.backend, control_, [this] { return Metrics(); });
+};
+
+TEST_F(HttpAdminTest, IsReadyOnlyWhenClientsShouldCome) {
+  for (const auto state : {ServerState::kNotReady, ServerState::kReady, ServerState::kOffline,
+                           ServerState::kDraining}) {
+    issuing_.view.state_ = state;
+    const HttpAnswer answer = Ask("/readyz");
+    EXPECT_EQ(answer.status, state == ServerState::kReady ? 200 : 503);
+    EXPECT_EQ(answer.body, std::string(ServerStateName(state)) + "\n");
+    EXPECT_EQ(Ask("/healthz").status, 200);
+  }
+}
+
+TEST_F(HttpAdminTest, TellsEverythingThatAnOperatorAsksFirst) {
+  issuing_.counters.CountIssued(*issuing_.issuer.Resolve("order"), 7);
+  issuing_.counters.CountRefused(Reason::kClock);
+  const auto json = nlohmann::json::parse(Ask("/v1/status").body);
+  EXPECT_EQ(json["state"], "READY");
+  EXPECT_EQ(json["machine"], 5);
+  EXPECT_EQ(json["worker"], 1);
+  EXPECT_EQ(json["rack"], 1);
+  EXPECT_EQ(json["layout"], "firn");
+  EXPECT_EQ(json["tags"][0]["issued"], 7);
+  EXPECT_EQ(json["refused"]["CLOCK"], 1);
+  EXPECT_EQ(json["calls"], 2);
+}
+
+TEST_F(HttpAdminTest, WritesMetricsForPrometheus) {
+  issuing_.counters.CountIssued(*issuing_.issuer.Resolve("order"), 7);
+  issuing_.counters.CountRefused(Reason::kClock);
+  totals_.closed[static_cast<size_t>(CloseCause::kIdle)] = 3;
+  const std::string text = Ask("/metrics").body;
+  for (const char* line : {"# TYPE firn_ids_total counter\n", "firn_ids_total{tag=\"order\"} 7\n",
+                           "firn_refusals_total{reason=\"CLOCK\"} 1\n",
+                           "firn_connections_closed_total{door=\"public\",cause=\"idle\"} 3\n",
+                           "firn_machine_id 5\n", "firn_state{state=\"READY\"} 1\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+}
+
+TEST_F(HttpAdminTest, GoesOfflineAndOnlineByPostOnly) {
+  EXPECT_EQ(Ask("/v1/offline").status, 405);
+  EXPECT_EQ(Ask("/metrics", HttpVerb::kPost).status, 405);
+  EXPECT_EQ(control_.done, "");
+  EXPECT_EQ(Ask("/v1/offline", HttpVerb::kPost).status, 200);
+  EXPECT_EQ(Ask("/v1/online", HttpVerb::kPost).status, 200);
+  EXPECT_EQ(control_.done, "offline online ");
+  control_.outcome = Unavailable("no registry");
+  EXPECT_EQ(Ask("/v1/offline", HttpVerb::kPost).status, 503);
+}
+
+}  // namespace
+}  // namespace firn::front

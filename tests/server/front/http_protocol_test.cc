@@ -1,0 +1,148 @@
+#include "server/front/http_protocol.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/server/front/http_calls.h"
+
+namespace firn::front {
+namespace {
+
+using Kind = ServeStep::Kind;
+
+class HttpProtocolTest : public testing::Test {
+ protected:
+  void ExpectRefused(std::string_view request, int status, CloseCause cause) {
+    const auto answer = http_.Raw(request);
+    EXPECT_EQ(answer.status(), status) << request;
+    EXPECT_EQ(answer.step.kind, Kind::kClose) << request;
+    EXPECT_EQ(CloseCauseName(answer.step.cause), CloseCauseName(cause)) << request;
+    EXPECT_TRUE(answer.HasField("Connection: close")) << answer.head;
+  }
+
+  Issuing issuing_;
+  HttpSide http_{issuing_};
+};
+
+TEST_F(HttpProtocolTest, ServesTheFirstOfManyRequests) {
+  const std::string request = "GET /v1/ids/slow HTTP/1.1\r\nHost: x\r\n\r\n";
+  const auto answer = http_.Raw(request + request);
+  EXPECT_EQ(answer.step.kind, Kind::kServed);
+  EXPECT_EQ(answer.step.bytes, request.size());
+  EXPECT_EQ(answer.status(), 200);
+}
+
+TEST_F(HttpProtocolTest, WaitsForTheRestOfEveryTornRequest) {
+  const std::string request =
+      "POST /v1/ids/slow HTTP/1.1\r\nHost: x\r\nContent-Type: "
+      "application/x-www-form-urlencoded\r\nContent-Length: 7\r\n\r\ncount=2";
+  for (size_t n = 1; n < request.size(); ++n) {
+    const auto answer = http_.Raw(request.substr(0, n));
+    EXPECT_EQ(answer.step.kind, Kind::kNeedMore) << n;
+    EXPECT_TRUE(answer.head.empty()) << n;
+  }
+  EXPECT_EQ(http_.Raw(request).json()["ids"].size(), 2u);
+}
+
+TEST_F(HttpProtocolTest, KnowsTheLengthOfABodyThatIsOnItsWay) {
+  const std::string head = "POST /v1/ids/slow HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n";
+  EXPECT_EQ(http_.Raw(head + "some").step.bytes, head.size() + 5000);
+}
+
+TEST_F(HttpProtocolTest, ReadsABodyInChunks) {
+  const auto answer = http_.Raw(
+      "POST /v1/ids/slow HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n4\r\ncoun\r\n3\r\nt=3\r\n0\r\n\r\n");
+  EXPECT_EQ(answer.step.kind, Kind::kServed);
+  EXPECT_EQ(answer.json()["ids"].size(), 3u);
+}
+
+TEST_F(HttpProtocolTest, KeepsOrClosesTheConnectionAsAsked) {
+  const struct {
+    const char* request;
+    Kind kind;
+    const char* field;
+  } kCases[] = {
+      {"GET /genid HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", Kind::kClose,
+       "Connection: close"},
+      {"GET /genid HTTP/1.0\r\n\r\n", Kind::kClose, "Connection: close"},
+      {"GET /genid HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", Kind::kServed,
+       "Connection: keep-alive"},
+  };
+  for (const auto& c : kCases) {
+    const auto answer = http_.Raw(c.request);
+    EXPECT_EQ(answer.status(), 200);
+    EXPECT_EQ(answer.step.kind, c.kind) << c.request;
+    EXPECT_TRUE(answer.HasField(c.field)) << answer.head;
+  }
+}
+
+TEST_F(HttpProtocolTest, RefusesWhatAProxyCouldReadInAnotherWay) {
+  for (const char* request : {
+           "GET / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+           "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+           "GET / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+           "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+           "GET / HTTP/1.1\r\nContent-Length: 0x5\r\n\r\nhello",
+           "GET / HTTP/1.1\r\nContent-Length : 5\r\n\r\nhello",
+           "GET / HTTP/1.1\nHost: x\n\n",
+           "GET  / HTTP/1.1\r\n\r\n",
+           "GET / HTTP/2.7\r\n\r\n",
+           "GET /\r\n\r\n",
+           "GET / HTTP/1.1\r\nno colon\r\n\r\n",
+           "GET / HTTP/1.1\r\nA: \1\r\n\r\n",
+           "GET /a b HTTP/1.1\r\n\r\n",
+       }) {
+    ExpectRefused(request, 400, CloseCause::kBadHttp);
+  }
+  EXPECT_EQ(http_.Get("/genid").status(), 200);
+}
+
+TEST_F(HttpProtocolTest, RefusesHeadersBeyondTheLimitBeforeTheyEnd) {
+  const std::string fits = "GET /genid HTTP/1.1\r\nA: " + std::string(8000, 'a') + "\r\n\r\n";
+  EXPECT_EQ(http_.Raw(fits).status(), 200);
+  ExpectRefused("GET /genid HTTP/1.1\r\nA: " + std::string(9000, 'a'), 431,
+                CloseCause::kHttpTooLarge);
+  ExpectRefused("GET /" + std::string(9000, 'a'), 431, CloseCause::kHttpTooLarge);
+}
+
+TEST_F(HttpProtocolTest, RefusesBodiesBeyondTheLimitBeforeTheyArrive) {
+  const std::string head = "POST /genid HTTP/1.1\r\nHost: x\r\n";
+  EXPECT_EQ(http_.Raw(head + "Content-Length: 65536\r\n\r\n").step.kind, Kind::kNeedMore);
+  ExpectRefused(head + "Content-Length: 65537\r\n\r\n", 413, CloseCause::kHttpTooLarge);
+  ExpectRefused(head + "Transfer-Encoding: chunked\r\n\r\n10001\r\n" + std::string(65'537, 'x'),
+                413, CloseCause::kHttpTooLarge);
+}
+
+TEST_F(HttpProtocolTest, AnswersUnknownPathsAndVerbs) {
+  EXPECT_EQ(http_.Get("/").status(), 404);
+  EXPECT_EQ(http_.Get("/v1/nothing").status(), 404);
+  const auto answer = http_.Raw("DELETE /v1/ids/order HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(answer.status(), 405);
+  EXPECT_TRUE(answer.HasField("Allow: GET, POST"));
+}
+
+TEST_F(HttpProtocolTest, ParksACallAndGoesOnWithIt) {
+  issuing_.slow->waits = true;
+  for (const char* path : {"/v1/ids/slow", "/api/segment/get/slow", "/id/nextId?bizType=slow"}) {
+    const std::string request = "GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n\r\n";
+    issuing_.slow->waits = true;
+    const auto parked = http_.Raw(request);
+    EXPECT_EQ(parked.step.kind, Kind::kPark);
+    EXPECT_EQ(parked.step.again_us, 100);
+    EXPECT_TRUE(parked.head.empty());
+    issuing_.slow->waits = false;
+    EXPECT_EQ(http_.Raw(request).status(), 200);
+  }
+}
+
+TEST_F(HttpProtocolTest, RefusesAParkedCallAtItsLastAttempt) {
+  issuing_.slow->waits = true;
+  const std::string request = "GET /v1/ids/slow HTTP/1.1\r\nHost: x\r\n\r\n";
+  EXPECT_EQ(http_.Raw(request).step.kind, Kind::kPark);
+  const auto answer = http_.Raw(request, true);
+  EXPECT_EQ(answer.status(), 503);
+  EXPECT_EQ(answer.json()["error"]["reason"], "OVERLOADED");
+}
+
+}  // namespace
+}  // namespace firn::front
