@@ -71,16 +71,15 @@ Status Snowflake::Adopt(std::shared_ptr<const Claim> claim) {
 
 std::optional<Tick> Snowflake::CloseClaim() {
   const std::lock_guard lock(mutex_);
-  Tenure* tenure = current_.exchange(nullptr, std::memory_order_acq_rel);
-  if (tenure == nullptr) return std::nullopt;
-  return tenure->sequencer->Close();
+  current_.store(nullptr, std::memory_order_release);
+  if (tenures_.empty()) return std::nullopt;
+  return tenures_.back()->sequencer->Close();
 }
 
 std::optional<Tick> Snowflake::Last() const {
   const std::lock_guard lock(mutex_);
-  const Tenure* tenure = current_.load(std::memory_order_acquire);
-  if (tenure == nullptr) return std::nullopt;
-  return tenure->sequencer->Last();
+  if (tenures_.empty()) return std::nullopt;
+  return tenures_.back()->sequencer->Last();
 }
 
 void Snowflake::Close() {

@@ -50,10 +50,12 @@ class Snowflake final : public Strategy {
   Status Adopt(std::shared_ptr<const Claim> claim);
 
   // Ends the claim: nothing is issued under it after this has returned, until a new one is adopted.
-  // The last tick that was used under it, the one before its first if none; empty without a claim.
+  // The last tick that was used under the claim adopted last, the one before its first if none, and
+  // the same again when it is closed already: a keeper that took it for unused would give stamps
+  // back that are out. Empty when there has been no claim.
   std::optional<Tick> CloseClaim();
 
-  // The same of a claim that goes on: what it has used at least, at this moment.
+  // The same without ending it: what it has used at least, at this moment.
   std::optional<Tick> Last() const;
 
   std::string_view name() const override { return "snowflake"; }

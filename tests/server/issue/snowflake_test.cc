@@ -146,7 +146,7 @@ TEST_F(RefusedCall, BeyondTheClaimsEndLeavesNoTrace) {
 TEST_F(RefusedCall, AfterTheClaimWasClosedLeavesNoTrace) {
   EXPECT_EQ(rig_.snowflake().CloseClaim(), before_.tick);
   ExpectRefused(1, Reason::kNotReady);
-  EXPECT_EQ(rig_.snowflake().Last(), std::nullopt);
+  EXPECT_EQ(rig_.snowflake().Last(), before_.tick);
 }
 
 TEST(Snowflake, IsExhaustedWhenTheLayoutHasRunOut) {
@@ -210,6 +210,11 @@ TEST(Snowflake, ClosesTheOldSequencerWhenItAdoptsAnotherClaim) {
   rig.One();
   rig.Hold(2);
   EXPECT_EQ(rig.One().machine, MachineId(2));
+  EXPECT_EQ(rig.snowflake().CloseClaim(), rig.now());
+  // A keeper that asks once more must not take the claim for unused.
+  EXPECT_EQ(rig.snowflake().CloseClaim(), rig.now());
+  EXPECT_EQ(rig.snowflake().Last(), rig.now());
+  rig.snowflake().Close();
   EXPECT_EQ(rig.snowflake().CloseClaim(), rig.now());
 }
 

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "common/id_clock.h"
+#include "registry/claim_keeper.h"
+#include "registry/claim_options.h"
+#include "registry/control_loop.h"
+#include "registry/coordinator.h"
+#include "registry/state_folder.h"
+#include "server/claim_bridge.h"
+#include "server/issue/catalogue.h"
+#include "server/issue/issuer.h"
+#include "server/issue/snowflake.h"
+#include "server/issue/tick_source.h"
+#include "server/tag_follower.h"
+
+namespace firn {
+
+struct IssuingNodeOptions {
+  ClaimOptions claim{};
+  IdClockOptions id_clock{};
+  SnowflakeOptions snowflake{};
+  // A snowflake tag that exists whatever the registry says; empty: none.
+  std::string default_tag = "default";
+  // The strategy of tags that nobody has defined; empty: they are unknown.
+  std::string default_strategy{};
+};
+
+// How a node is, at one moment.
+struct IssuingNodeStatus {
+  ClaimStatus claim;
+  IdClockReport id_clock;
+  bool tags_read = false;
+  std::map<std::string, int64_t> highest{};  // ledger of each tag, as far as this node has seen
+};
+
+// Everything that issues ids in one process, joined: a claim kept in the registry, the id clock,
+// the snowflake sequence under them, the tags that the registry defines, and the issuer that
+// callers ask. What firn-server and firn::embedded have in common; it knows no front door.
+//
+//     coordinator, state folder                            made by the caller
+//        control loop: keeper --- bridge --> snowflake --+
+//                      tag follower --- catalogue -------+--> issuer --> ids
+//
+// Order of life: construct, fill catalogue(), AddTick, Start; Stop, destroy. One thread does that;
+// issuer() and status() are for any thread in between.
+class IssuingNode {
+ public:
+  // `clock` and `entropy` must outlive it. The folder is locked already.
+  IssuingNode(const IssuingNodeOptions& options, const Clock& clock, Entropy& entropy,
+              std::unique_ptr<Coordinator> coordinator, std::unique_ptr<StateFolder> folder);
+  ~IssuingNode();  // stops
+  IssuingNode(const IssuingNode&) = delete;
+  IssuingNode& operator=(const IssuingNode&) = delete;
+
+  // Plugins and strategies beside `snowflake` go in here, before Start.
+  Catalogue& catalogue() { return catalogue_; }
+
+  // `tick` is called on the control thread after the node's own; before Start.
+  void AddTick(std::function<void(Now)> tick) { ticks_.push_back(std::move(tick)); }
+
+  // kInvalid for options that make no sense. From then on it looks for a machine id, for ever.
+  Status Start();
+
+  // Waits until a machine id is held, at most `patience`; otherwise says why there is none yet.
+  Status WaitUntilServing(Milliseconds patience) const;
+
+  // Refuses new calls with DRAINING, closes what issues, gives the machine id back. Waits for the
+  // registry's answer at most as long as the claim's options say. Idempotent.
+  void Stop();
+
+  Issuer& issuer() { return issuer_; }
+  const Layout& layout() const { return options_.claim.layout; }
+  ControlLoop& loop() { return loop_; }
+  IssuingNodeStatus status() const;
+
+ private:
+  void Tick(Now now);
+  KeeperTime ReadTime();
+  void Show(const KeeperTime& time);
+
+  const IssuingNodeOptions options_;
+  const Clock& clock_;
+  Entropy& entropy_;
+  const std::unique_ptr<StateFolder> folder_;
+
+  IdClock id_clock_;
+  TickSource tick_source_;
+  const std::shared_ptr<Snowflake> snowflake_;
+  LoggingRejectionHandler rejections_;
+  Catalogue catalogue_;
+  Issuer issuer_;
+  ClaimBridge bridge_;
+
+  ControlLoop loop_;
+  ClaimKeeper keeper_;  // on the loop's thread, as all below but status_
+  TagFollower follower_;
+  std::vector<std::function<void(Now)>> ticks_;
+
+  mutable std::mutex status_mutex_;
+  IssuingNodeStatus status_;  // under status_mutex_; as of the last tick
+  bool stopped_ = false;
+};
+
+}  // namespace firn
