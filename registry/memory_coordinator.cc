@@ -78,7 +78,7 @@ void MemoryCoordinator::Read(const std::string& path, ReadDone done, Changed cha
   const Node* node = tree_.nodes_.Find(path);
   Push(ReadAnswer{std::move(done), node != nullptr ? Result<Node>(*node)
                                                    : Result<Node>(NotFound("no node " + path))});
-  if (changed) watches_.Add(WatchKind::kNode, path, std::move(changed));
+  if (changed) Watch(WatchKind::kNode, path, std::move(changed));
 }
 
 void MemoryCoordinator::List(const std::string& path, ListDone done, Changed changed) {
@@ -88,7 +88,7 @@ void MemoryCoordinator::List(const std::string& path, ListDone done, Changed cha
   const std::vector<std::string>* names = tree_.nodes_.Children(path);
   if (changed) {
     const WatchKind kind = names != nullptr ? WatchKind::kChildren : WatchKind::kNode;
-    watches_.Add(kind, path, std::move(changed));
+    Watch(kind, path, std::move(changed));
   }
   if (names == nullptr) return Push(ListAnswer{std::move(done), NotFound("no node " + path)});
   Push(ListAnswer{std::move(done), *names});
@@ -123,6 +123,10 @@ void MemoryCoordinator::Notice(const NodeTree::Change& change) {
   if (change.kind == NodeTree::Change::Kind::kSet) return;
   PushAll(watches_.Fire(WatchKind::kChildren, change.path));
   PushAll(watches_.Fire(WatchKind::kChildren, ParentOf(change.path)));
+}
+
+void MemoryCoordinator::Watch(WatchKind kind, const std::string& path, Changed changed) {
+  watches_.Add(watches_.IdOf(kind, path), kind, path, std::move(changed));
 }
 
 void MemoryCoordinator::PushAll(WatchTable::Fired fired) {

@@ -109,6 +109,7 @@ class MemoryCoordinator final : public Coordinator {
   // Each wants the tree's mutex held.
   Status Ready(Status checked) const;
   void Notice(const NodeTree::Change& change);
+  void Watch(WatchKind kind, const std::string& path, Changed changed);
   void PushAll(WatchTable::Fired fired);
   void LoseSession();
   void Push(Delivery delivery);

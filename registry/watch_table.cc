@@ -4,53 +4,50 @@
 
 namespace firn {
 
-WatchTable::Entry& WatchTable::At(WatchKind kind, std::string_view path) {
-  const auto found = entries_.find(KeyView{kind, path});
-  if (found != entries_.end()) return found->second;
+WatchTable::Id WatchTable::IdOf(WatchKind kind, std::string_view path) {
+  const auto found = ids_.find(KeyView{kind, path});
+  if (found != ids_.end()) return found->second;
   Key key{kind, std::string(path)};
-  keys_.emplace(++last_, key);
-  return entries_.emplace(std::move(key), Entry{last_, {}}).first->second;
+  entries_.emplace(++last_, Entry{key, {}});
+  ids_.emplace(std::move(key), last_);
+  return last_;
 }
 
-WatchTable::Id WatchTable::IdOf(WatchKind kind, std::string_view path) { return At(kind, path).id; }
-
-void WatchTable::Add(WatchKind kind, std::string_view path, Coordinator::Changed changed) {
-  Fired& waiting = At(kind, path).waiting;
+void WatchTable::Add(Id id, WatchKind kind, std::string_view path, Coordinator::Changed changed) {
+  auto entry = entries_.find(id);
+  if (entry == entries_.end()) {  // it has fired since it was asked for
+    Key key{kind, std::string(path)};
+    ids_.emplace(key, id);
+    entry = entries_.emplace(id, Entry{std::move(key), {}}).first;
+  }
+  Fired& waiting = entry->second.waiting;
   if (waiting.size() >= Coordinator::kWatchesMax) waiting.erase(waiting.begin());
   waiting.push_back(std::move(changed));
 }
 
-WatchTable::Fired WatchTable::Take(Entries::iterator entry) {
-  if (entry == entries_.end()) return {};
-  Fired fired = std::move(entry->second.waiting);
-  keys_.erase(entry->second.id);
-  entries_.erase(entry);
-  return fired;
-}
-
 WatchTable::Fired WatchTable::Fire(WatchKind kind, std::string_view path) {
   if (entries_.empty()) return {};
-  return Take(entries_.find(KeyView{kind, path}));
+  const auto id = ids_.find(KeyView{kind, path});
+  return id == ids_.end() ? Fired() : Fire(id->second);
 }
 
 WatchTable::Fired WatchTable::Fire(Id id) {
-  const auto key = keys_.find(id);
-  return key == keys_.end() ? Fired() : Take(entries_.find(key->second));
+  auto entry = entries_.extract(id);
+  if (entry.empty()) return {};
+  const auto current = ids_.find(entry.mapped().key);
+  if (current != ids_.end() && current->second == id) ids_.erase(current);
+  return std::move(entry.mapped().waiting);
 }
 
 WatchTable::Fired WatchTable::FireAll() {
+  std::vector<Id> ids;
+  for (const auto& [id, entry] : entries_) ids.push_back(id);
+  std::sort(ids.begin(), ids.end());
   Fired all;
-  for (const auto& [id, key] : Waiting()) {
+  for (const Id id : ids) {
     for (Coordinator::Changed& changed : Fire(id)) all.push_back(std::move(changed));
   }
   return all;
-}
-
-std::vector<std::pair<WatchTable::Id, WatchTable::Key>> WatchTable::Waiting() const {
-  std::vector<std::pair<Id, Key>> waiting(keys_.begin(), keys_.end());
-  std::sort(waiting.begin(), waiting.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  return waiting;
 }
 
 }  // namespace firn

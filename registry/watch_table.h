@@ -18,36 +18,38 @@ enum class WatchKind : uint8_t {
   kChildren,  // children that come or go, and the node's erasure
 };
 
-// Who wants to hear of changes, by node. Bounded: of one node and kind the last
-// Coordinator::kWatchesMax are kept. Thread-compatible.
+// Who wants to hear of changes, by node. Bounded: of one number the last Coordinator::kWatchesMax
+// are kept. Thread-compatible.
+//
+// Sharp edge: what is added after its number has fired waits under that number still. Whoever asks
+// a server for a watch takes the number before asking and adds under it when the answer is there:
+// so a notice of an earlier watch, told in between, does not take the new one away.
 class WatchTable {
  public:
   using Id = uint64_t;
   using Fired = std::vector<Coordinator::Changed>;
-  struct Key {
-    WatchKind kind;
-    std::string path;
-    friend bool operator==(const Key&, const Key&) = default;
-  };
-
   // The number under which a node's watches of a kind fire together: the same until they have
-  // fired, then another. Makes room for them.
+  // fired, then another. Never 0.
   Id IdOf(WatchKind kind, std::string_view path);
 
-  void Add(WatchKind kind, std::string_view path, Coordinator::Changed changed);
+  // `id` is what IdOf said of this kind and path, now or earlier.
+  void Add(Id id, WatchKind kind, std::string_view path, Coordinator::Changed changed);
 
   // Takes out what is to be called. Empty when nobody waits.
   Fired Fire(WatchKind kind, std::string_view path);
   Fired Fire(Id id);
 
-  // All, in the order of their ids, so that a run repeats.
+  // All, in the order of the numbers, so that a run repeats.
   Fired FireAll();
 
-  // What is waited for, in the order of the ids.
-  std::vector<std::pair<Id, Key>> Waiting() const;
   bool empty() const { return entries_.empty(); }
 
  private:
+  struct Key {
+    WatchKind kind;
+    std::string path;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
   struct KeyView {
     WatchKind kind;
     std::string_view path;
@@ -68,16 +70,12 @@ class WatchTable {
     bool operator()(const Key& a, const KeyView& b) const { return (*this)(b, a); }
   };
   struct Entry {
-    Id id;
+    Key key;
     Fired waiting;
   };
-  using Entries = std::unordered_map<Key, Entry, Hash, Equal>;
 
-  Entry& At(WatchKind kind, std::string_view path);
-  Fired Take(Entries::iterator entry);
-
-  Entries entries_;
-  std::unordered_map<Id, Key> keys_;
+  std::unordered_map<Key, Id, Hash, Equal> ids_;
+  std::unordered_map<Id, Entry> entries_;
   Id last_ = 0;
 };
 

@@ -61,16 +61,16 @@ void ZkCoordinator::List(const std::string& path, ListDone done, Changed changed
   SentOrRefused(token, Ask(token, entry->second));
 }
 
-Status ZkCoordinator::Ask(Token token, const Watching& watching) {
-  const WatchTable::Id watch = watches_.IdOf(watching.kind, watching.path);
+Status ZkCoordinator::Ask(Token token, Watching& watching) {
+  watching.id = watches_.IdOf(watching.kind, watching.path);
   const std::string path = Absolute(watching.path);
-  return watching.kind == WatchKind::kNode ? handle_.zk->Get(path, token, watch)
-                                           : handle_.zk->Children(path, token, watch);
+  return watching.kind == WatchKind::kNode ? handle_.zk->Get(path, token, watching.id)
+                                           : handle_.zk->Children(path, token, watching.id);
 }
 
-Status ZkCoordinator::AskExistence(Token token, const Watching& watching) {
-  const WatchTable::Id watch = watches_.IdOf(WatchKind::kNode, watching.path);
-  return handle_.zk->Exists(Absolute(watching.path), token, watch);
+Status ZkCoordinator::AskExistence(Token token, Watching& watching) {
+  watching.id = watches_.IdOf(WatchKind::kNode, watching.path);
+  return handle_.zk->Exists(Absolute(watching.path), token, watching.id);
 }
 
 void ZkCoordinator::Sync(const std::string& path, SyncDone done) {
@@ -303,9 +303,9 @@ bool ZkCoordinator::KeepWatching(Token token, Answer& answer) {
     answer = fail(std::move(sent));
   } else {
     if (code == Code::kOk) {
-      watches_.Add(watching.kind, watching.path, std::move(watching.changed));
+      watches_.Add(watching.id, watching.kind, watching.path, std::move(watching.changed));
     } else if (code == Code::kNotFound) {
-      watches_.Add(WatchKind::kNode, watching.path, std::move(watching.changed));
+      watches_.Add(watching.id, WatchKind::kNode, watching.path, std::move(watching.changed));
     }
     if (existence != nullptr) answer = fail(*existence);
   }

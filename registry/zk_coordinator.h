@@ -79,14 +79,15 @@ class ZkCoordinator final : public Coordinator {
     WatchKind kind;
     std::string path;
     Changed changed;
+    WatchTable::Id id = 0;  // of the watch asked for last
     int rounds = 0;
   };
 
   Status Ready(Status checked) const;
   void Refuse(Done done, Status status);
   void SentOrRefused(Token token, Status sent);
-  Status Ask(Token token, const Watching& watching);
-  Status AskExistence(Token token, const Watching& watching);
+  Status Ask(Token token, Watching& watching);
+  Status AskExistence(Token token, Watching& watching);
   void MultiAt(std::vector<Write> writes, WriteDone done);
   void PrepareFrom(size_t end, SyncDone done);
   std::string Absolute(const std::string& path) const;

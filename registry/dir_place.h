@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/status.h"
+
+namespace firn {
+
+// Whether a directory is the one that it was when it became a registry: the same device, the same
+// inode, the same machine. A copy is not, wherever it was made to.
+
+struct DirIdentity {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  std::string machine;  // content of the machine-id file; empty where there is none
+
+  friend bool operator==(const DirIdentity&, const DirIdentity&) = default;
+};
+
+// kInvalid on a file system whose locks or renames cannot be trusted between processes or machines:
+// NFS, SMB, FUSE, 9p, cluster file systems.
+Status CheckFileSystem(const std::string& path);
+
+// As the directory is now.
+Result<DirIdentity> Identify(const std::string& path, const std::string& machine_id_file);
+
+std::string RenderIdentity(const DirIdentity& identity);
+Result<DirIdentity> ParseIdentity(const std::string& text);
+
+// Ok when they are the same; otherwise kCorrupt with a sentence that says what differs.
+Status CheckIdentity(const DirIdentity& recorded, const DirIdentity& now, const std::string& path);
+
+}  // namespace firn
