@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,14 +17,16 @@ constexpr uint64_t kHalfSizeMax = uint64_t{1} << 62;
 constexpr uint64_t kDomainLeast = 1'000'000;
 constexpr size_t kBlock = BlockCipher::kBlockBytes;
 
+// Between big-endian bytes and numbers.
 uint64_t Load64(const uint8_t* bytes) {
   uint64_t value = 0;
-  for (int i = 0; i < 8; ++i) value = (value << 8) | bytes[i];
-  return value;
+  std::memcpy(&value, bytes, sizeof value);
+  return std::endian::native == std::endian::little ? __builtin_bswap64(value) : value;
 }
 
 void Store64(uint64_t value, uint8_t* bytes) {
-  for (int i = 0; i < 8; ++i) bytes[i] = static_cast<uint8_t>(value >> (56 - 8 * i));
+  if (std::endian::native == std::endian::little) value = __builtin_bswap64(value);
+  std::memcpy(bytes, &value, sizeof value);
 }
 
 void Append(uint64_t value, int size, std::vector<uint8_t>& out) {
