@@ -85,4 +85,17 @@ build_targets() {
   fi
 }
 
+# junit_results FILE: "passed NAME", "skipped NAME" or "failed NAME" for each test that ctest wrote
+# about. A test that could not be started is no skipped test, though ctest calls it one.
+junit_results() {
+  awk '
+    /^\t<testcase / {
+      match($0, /name="[^"]*"/); name = substr($0, RSTART + 6, RLENGTH - 7)
+      match($0, /status="[^"]*"/); status = substr($0, RSTART + 8, RLENGTH - 9)
+      if (status == "run") print "passed", name
+      else if (status != "notrun") print "failed", name
+    }
+    /^\t\t<skipped / { print (/SKIP_/ ? "skipped" : "failed"), name }' "$1"
+}
+
 known_preset() { [[ " dev tsan release client-only ci " == *" $1 "* ]]; }

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# The scripts of tools/ explain themselves, fail with one sentence, and count as they say.
+#
+#   scripts_test.sh ROOT
+set -euo pipefail
+root=$1
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+faults=0
+expect() {  # expect WHAT WANTED GOT
+  [[ $2 == "$3" ]] && return
+  printf '%s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3"
+  faults=$((faults + 1))
+}
+
+for script in setup build test run format check; do
+  said=$("$root/tools/$script" --help)
+  expect "$script --help names its script" yes "$([[ $said == *"tools/$script"* ]] && echo yes)"
+  code=0
+  "$root/tools/$script" --nonsense >"$work/out" 2>"$work/err" || code=$?
+  expect "$script refuses what it does not know" 1 "$code"
+  expect "$script refuses in one line" 1 "$(wc -l <"$work/err")"
+  expect "$script does nothing before it refuses" 0 "$(wc -l <"$work/out")"
+done
+
+# shellcheck source=tools/lib.sh
+source "$root/tools/lib.sh"
+
+printf '# a comment\n\ncoreutils   is everywhere\nno-such-package-of-firn   is not\n' >"$work/packages"
+expect "names are read from a list" "coreutils no-such-package-of-firn" \
+  "$(package_names "$work/packages" | xargs)"
+expect "only what is not installed is missing" "no-such-package-of-firn" \
+  "$(package_names "$work/packages" | missing_packages)"
+
+expect "a compiler's words are shown, every step is not" "warning: odd|  10 of 10" \
+  "$(printf '[1/10] a.o\nwarning: odd\n[10/10] b\n' | thin_progress | tail -n 2 | paste -sd '|')"
+
+# A project of tests with every outcome that ctest knows.
+cat >"$work/CMakeLists.txt" <<'PROJECT'
+cmake_minimum_required(VERSION 3.25)
+project(outcomes NONE)
+enable_testing()
+add_test(NAME good COMMAND true)
+add_test(NAME bad COMMAND false)
+add_test(NAME away COMMAND /nowhere/program)
+add_test(NAME skips COMMAND sh -c "exit 77")
+add_test(NAME hangs COMMAND sleep 60)
+add_test(NAME crashes COMMAND sh -c "kill -SEGV $$")
+set_tests_properties(skips PROPERTIES SKIP_RETURN_CODE 77)
+set_tests_properties(hangs PROPERTIES TIMEOUT 1)
+PROJECT
+cmake -S "$work" -B "$work/build" >/dev/null
+ctest --test-dir "$work/build" --output-junit "$work/junit.xml" >/dev/null 2>&1 || true
+expect "each outcome is counted as what it is" \
+  "passed good|failed bad|failed away|skipped skips|failed hangs|failed crashes" \
+  "$(junit_results "$work/junit.xml" | paste -sd '|')"
+
+if ((faults > 0)); then
+  echo "$faults expectations failed"
+  exit 1
+fi
