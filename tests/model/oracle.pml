@@ -1,0 +1,61 @@
+/* Knows every tick that was ever issued, and asserts the invariants. Nobody else reads it.
+ *
+ * Invariants 1-7 of registry/README.md; each assertion names its own. With -DONLY_UNIQUE all but
+ * invariant 1 are silent: that is how the mutants are judged, by a duplicate and nothing less.
+ */
+
+#ifdef ONLY_UNIQUE
+#define HOLDS(x) skip
+#else
+#define HOLDS(x) assert(x)
+#endif
+
+#define UNIQUE(s, t) (((issued[s] >> (t)) & 1) == 0)
+
+/* Not an invariant: -DPROBE=number asks whether a place is ever reached; the answer must be yes. */
+#ifndef PROBE
+#define PROBE 0
+#endif
+#define REACHES(number) assert(PROBE != number)
+
+short issued[SLOTS]; /* bit t: tick t of this slot was issued */
+byte j;              /* scratch, zero between events */
+
+/* Every claim builds a new sequencer, and one sequencer never goes back: a tick that is issued a
+ * second time was issued under two claims, or by two processes under one. */
+inline RecordIssued(h) {
+  assert(UNIQUE(host[h].slot, n)); /* 1 */
+  HOLDS(n < host[h].bound);        /* 2 */
+  HOLDS(!FILE_NAMES_CLAIM(h) || n < file[h].L); /* 2 */
+  HOLDS(DATA_WAS_LOST || slot[host[h].slot].bound >= host[h].bound); /* 2: R is acknowledged */
+  HOLDS(n >= host[h].base);        /* 3 */
+  issued[host[h].slot] = issued[host[h].slot] | (1 << n);
+}
+
+#define ASKS_FOR(h, n) \
+  ((host[h].phase == ASKING || host[h].phase == WAITING) && host[h].nonce == (n))
+
+/* 3, 6: called before each set takes effect. */
+inline CheckBoundRises(s_, asked_nonce, asked_bound) {
+  HOLDS(asked_nonce == 0 || asked_bound >= slot[s_].bound);
+  HOLDS(asked_nonce != 0 || (issued[s_] >> asked_bound) == 0);
+  j = 0;
+  do
+  :: j < HOSTS ->
+     HOLDS(!ASKS_FOR(j, asked_nonce) || host[j].inherits ||
+           (host[j].base >= slot[s_].bound && host[j].base >= meta.floor));
+     j++
+  :: else -> break
+  od;
+  j = 0;
+}
+
+/* 5: at the start of each claim. */
+inline CheckNonceIsAlone(h) {
+  j = 0;
+  do
+  :: j < HOSTS -> HOLDS(j == h || host[j].nonce != host[h].nonce); j++
+  :: else -> break
+  od;
+  j = 0;
+}
