@@ -31,6 +31,7 @@ void IdClock::RaiseTo(WallMs base, Now now) {
 }
 
 void IdClock::Publish() {
+  skew_ms_.store(pace_.skew().count(), std::memory_order_relaxed);
   stopped_.store(pace_.stopped(), std::memory_order_release);
   last_ms_.store(pace_.time().ms(), std::memory_order_release);
 }

@@ -47,6 +47,9 @@ class IdClock {
   // Policy `strict` only: the wall clock is behind, so nothing may be issued now.
   bool Stopped() const { return stopped_.load(std::memory_order_acquire); }
 
+  // How far the wall clock was behind the id clock at the last reading. Reads one word.
+  Milliseconds Skew() const { return Milliseconds(skew_ms_.load(std::memory_order_relaxed)); }
+
   IdClockReport Report() const;
 
  private:
@@ -56,6 +59,7 @@ class IdClock {
   mutable std::mutex mutex_;
   IdPace pace_;                       // under mutex_
   std::atomic<int64_t> last_ms_{0};   // written under mutex_
+  std::atomic<int64_t> skew_ms_{0};   // written under mutex_
   std::atomic<bool> stopped_{false};  // written under mutex_
   const AlarmHook alarm_;
 };

@@ -88,7 +88,7 @@ void IdPace::CountSteps(Now now) {
 IdClockReport IdPace::report() const {
   IdClockReport report;
   report.time = time();
-  if (seen_) report.skew = report.time - seen_->wall;
+  report.skew = skew();
   report.jump_held = jump_.has_value();
   report.stopped = stopped_;
   report.steps_forward = steps_forward_;
@@ -97,7 +97,7 @@ IdClockReport IdPace::report() const {
 }
 
 bool IdPace::AlarmIsDue() {
-  if (!seen_ || std::chrono::abs(report().skew) <= options_.alarm) return false;
+  if (!seen_ || std::chrono::abs(skew()) <= options_.alarm) return false;
   if (alarmed_ && seen_->boot - *alarmed_ < options_.alarm_interval) return false;
   alarmed_ = seen_->boot;
   return true;

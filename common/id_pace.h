@@ -56,6 +56,8 @@ class IdPace {
 
   WallMs time() const { return WallMs(tenths_ / 10); }
   bool stopped() const { return stopped_; }
+  // Positive when the wall clock is behind.
+  Milliseconds skew() const { return seen_ ? time() - seen_->wall : Milliseconds(0); }
   IdClockReport report() const;
 
   // True at most once per alarm_interval while the skew is beyond the alarm.

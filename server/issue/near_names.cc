@@ -8,11 +8,11 @@
 namespace firn {
 namespace {
 
-constexpr size_t kNameMax = 128;
-
-// The number of letters to insert, leave out or change (Levenshtein).
+// The number of letters to insert, leave out or change (Levenshtein); the larger length when a name
+// is too long to be compared.
 size_t Distance(std::string_view a, std::string_view b) {
-  std::array<size_t, kNameMax + 1> row;
+  if (std::max(a.size(), b.size()) > kLettersMax) return std::max(a.size(), b.size());
+  std::array<size_t, kLettersMax + 1> row;
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
     size_t diagonal = std::exchange(row[0], i);
@@ -30,10 +30,9 @@ size_t Distance(std::string_view a, std::string_view b) {
 std::vector<std::string> NearNames(std::string_view name, std::span<const std::string_view> known,
                                    size_t count_max) {
   std::vector<std::pair<size_t, std::string_view>> near;
-  if (name.empty() || name.size() > kNameMax) return {};
+  if (name.empty()) return {};
   const size_t distance_max = std::max<size_t>(2, name.size() / 3);
-  for (const std::string_view other : known) {
-    if (other.size() > kNameMax) continue;
+  for (const std::string_view other : known.first(std::min(known.size(), kKnownMax))) {
     const bool begins = other.starts_with(name) || name.starts_with(other);
     const size_t distance = Distance(name, other);
     if (begins || distance <= distance_max) near.emplace_back(distance, other);

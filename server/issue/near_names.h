@@ -7,9 +7,14 @@
 
 namespace firn {
 
-// Those of `known` that somebody may have meant by `name`: at most a third of its letters (two at
-// least) inserted, left out or changed, or one the beginning of the other. Nearest first, at most
-// `count_max`. Names longer than 128 bytes are near to nothing.
+// Those of `known` that somebody may have meant by `name`: one the beginning of the other, or at
+// most a third of its letters (two at least) inserted, left out or changed. Nearest first, at most
+// `count_max`.
+//
+// Bounded, because names come from clients: looks at the first kKnownMax only, and compares letters
+// of names up to kLettersMax bytes only.
+inline constexpr size_t kKnownMax = 1'000;
+inline constexpr size_t kLettersMax = 32;
 std::vector<std::string> NearNames(std::string_view name, std::span<const std::string_view> known,
                                    size_t count_max);
 

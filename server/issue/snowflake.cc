@@ -168,7 +168,7 @@ Verdict Snowflake::RefuseNoClaim(Demand& demand) {
 }
 
 Verdict Snowflake::RefuseClock(Demand& demand) const {
-  const auto behind = std::to_string(ticks_.Report().skew.count());
+  const auto behind = std::to_string(ticks_.id_clock().Skew().count());
   return demand.Refuse(
       {Reason::kClock, "the wall clock is " + behind + " ms behind", kClockRetryMs, true});
 }

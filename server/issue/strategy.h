@@ -59,7 +59,7 @@ class Strategy {
   virtual Status Start() = 0;
 
   // The short way for one id: true and the id, or false with no trace, whatever the reason; Issue
-  // then says why, or has more luck. Allocates nothing.
+  // then says why, or has more luck. Allocates nothing and must not throw.
   virtual bool TryOne(Method method, int64_t* id) = 0;
 
   // Adds runs to `demand` until nothing is missing. Exact: never more than was asked for.

@@ -77,6 +77,7 @@ std::vector<std::string> TagTable::Near(std::string_view name, size_t count_max)
   std::vector<std::string_view> known;
   const std::lock_guard lock(mutex_);
   for (const auto& tag : tags_) {
+    if (known.size() == kKnownMax) break;
     if (tag->binding() != nullptr) known.push_back(tag->name());
   }
   return NearNames(name, known, count_max);

@@ -40,7 +40,7 @@ class TickSource {
   // About how long until the id clock reaches `tick`, as a hint when to look again. Never zero.
   std::chrono::microseconds Until(Tick tick) const;
 
-  IdClockReport Report() const { return id_clock_.Report(); }
+  const IdClock& id_clock() const { return id_clock_; }
   const Layout& layout() const { return layout_; }
 
  private:

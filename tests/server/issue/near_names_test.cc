@@ -32,5 +32,12 @@ TEST(NearNames, FindsNothingForWhatIsFar) {
   EXPECT_THAT(NearNames(std::string(10'000, 'o'), kKnown, 3), IsEmpty());
 }
 
+TEST(NearNames, ComparesOnlyTheBeginningsOfLongNames) {
+  const std::string known = std::string(40, 'a') + "-eu";
+  const std::string_view all[] = {known};
+  EXPECT_THAT(NearNames(known.substr(0, 40), all, 3), ElementsAre(known));
+  EXPECT_THAT(NearNames(known.substr(1), all, 3), IsEmpty());
+}
+
 }  // namespace
 }  // namespace firn
