@@ -97,6 +97,8 @@ ServeStep Connection::ServeAll(OutBuffer& out) {
     if (served == limits_.requests_per_turn_max) break;
     if (waiting_.size() + out.size() > limits_.output_waiting_bytes_max) break;
     step = ServeOne(out);
+    // The last answer of a connection, as the peer asked, is one as well.
+    if (step.kind == ServeStep::Kind::kClose && step.cause == CloseCause::kPeer) ++served;
     if (step.kind != ServeStep::Kind::kServed) break;
     in_.Consume(step.bytes);
     park_until_ms_ = 0;
@@ -176,6 +178,9 @@ void Connection::CheckDeadlines() {
   if (phase_ != Phase::kOpen || park_until_ms_ != 0) return;
   if (half_since_ms_ != 0 && now - half_since_ms_ >= limits_.half_request_ms) {
     return Close(CloseCause::kHalfRequest);
+  }
+  if (wire_->Opening() && now - served_ms_ >= limits_.half_request_ms) {
+    return Close(CloseCause::kTls);
   }
   if (waiting_.empty() && now - served_ms_ >= limits_.idle_ms) Close(CloseCause::kIdle);
 }

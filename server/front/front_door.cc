@@ -7,6 +7,7 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "server/front/io_loop.h"
+#include "server/front/tls.h"
 
 namespace firn::front {
 
@@ -16,10 +17,15 @@ class FrontDoor::Impl {
       : options_(std::move(options)),
         clock_(clock),
         make_protocols_(std::move(make_protocols)),
-        wrap_(MakePlainWire) {}
+        wrap_(MakePlainWire) {
+    if (!options_.tls) return;
+    tls_.emplace(*options_.tls);
+    wrap_ = [this](TcpSocket socket) { return tls_->Wrap(std::move(socket)); };
+  }
 
   Status Start();
   void Shutdown(Milliseconds patience);
+  Status ReloadTls() { return tls_ ? tls_->Load() : Status(); }
 
   uint16_t port() const { return endpoint_.port(); }
   const std::vector<std::unique_ptr<IoLoop>>& loops() const { return loops_; }
@@ -33,7 +39,8 @@ class FrontDoor::Impl {
   const FrontDoorOptions options_;
   const Clock& clock_;
   const MakeProtocols make_protocols_;
-  const WrapSocket wrap_;
+  std::optional<Tls> tls_;
+  WrapSocket wrap_;
   std::atomic<size_t> connections_{0};
   Endpoint endpoint_;
   std::vector<std::unique_ptr<IoLoop>> loops_;
@@ -51,10 +58,8 @@ Status FrontDoor::Impl::Open() {
   if (error) return Invalid("not an IP address: " + options_.host);
   endpoint_ = Endpoint(address, options_.port);
   const bool share = options_.io_threads > 1;
-  if (share) {
-    // A socket that does not share finds anyone who is there already.
-    FIRN_TRY(MakeLoop()->Listen(endpoint_, false));
-  }
+  // A socket that does not share finds anyone who is there already.
+  if (share) FIRN_TRY(IoLoop::Probe(endpoint_));
   for (int i = 0; i < options_.io_threads; ++i) {
     loops_.push_back(MakeLoop());
     FIRN_TRY(loops_.back()->Listen(endpoint_, share));
@@ -66,6 +71,7 @@ Status FrontDoor::Impl::Start() {
   if (options_.io_threads < 1 || options_.io_threads > 64) {
     return Invalid("io_threads must be 1 to 64");
   }
+  FIRN_TRY(ReloadTls());
   if (Status opened = Open(); !opened.ok()) {
     loops_.clear();
     return std::move(opened).WithContext(options_.host + ":" + std::to_string(options_.port));
@@ -88,6 +94,8 @@ FrontDoor::~FrontDoor() { impl_->Shutdown(Milliseconds(0)); }
 Status FrontDoor::Start() { return impl_->Start(); }
 uint16_t FrontDoor::port() const { return impl_->port(); }
 void FrontDoor::Shutdown(Milliseconds patience) { impl_->Shutdown(patience); }
+
+Status FrontDoor::ReloadTls() { return impl_->ReloadTls(); }
 
 void FrontDoor::WakeParked() {
   for (const auto& loop : impl_->loops()) loop->WakeParked();

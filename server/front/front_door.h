@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/clock.h"
@@ -13,11 +14,19 @@
 
 namespace firn::front {
 
+// Files in PEM form.
+struct TlsFiles {
+  std::string cert;         // the server's certificate, with those that lead to its authority
+  std::string key;          // its private key
+  std::string client_ca{};  // not empty: only clients with a certificate of this authority get in
+};
+
 struct FrontDoorOptions {
   std::string host = "127.0.0.1";  // an address of this machine, or 0.0.0.0 or ::
   uint16_t port = 0;               // 0: a free one
   int io_threads = 1;
   Limits limits{};
+  std::optional<TlsFiles> tls{};
 };
 
 // The listener: one port for Thrift and HTTP, a number of IO threads with their own sockets on it,
@@ -42,6 +51,10 @@ class FrontDoor {
 
   // Listens and serves. Fails, with nothing left behind, when the address is taken or not ours.
   Status Start();
+
+  // Reads the files of TLS again, for connections from now on. kInvalid names the one at fault and
+  // leaves what is in use. Ok without TLS.
+  Status ReloadTls();
 
   // The port it listens on, after Start.
   uint16_t port() const;

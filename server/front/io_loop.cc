@@ -47,17 +47,27 @@ IoLoop::IoLoop(const LoopSetting& setting, ProtocolSet protocols)
 IoLoop::~IoLoop() = default;
 
 Status IoLoop::Listen(asio::ip::tcp::endpoint& at, bool share) {
+  return Open(acceptor_, at, share);
+}
+
+Status IoLoop::Probe(asio::ip::tcp::endpoint& at) {
+  asio::io_context io(1);
+  Acceptor acceptor(io.get_executor());
+  return Open(acceptor, at, false);
+}
+
+Status IoLoop::Open(Acceptor& acceptor, asio::ip::tcp::endpoint& at, bool share) {
   error_code error;
-  acceptor_.open(at.protocol(), error);
+  acceptor.open(at.protocol(), error);
   if (error) return Failed("socket", error);
-  acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+  acceptor.set_option(asio::socket_base::reuse_address(true), error);
   const int on = 1;
-  if (share) setsockopt(acceptor_.native_handle(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
-  acceptor_.bind(at, error);
+  if (share) setsockopt(acceptor.native_handle(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+  acceptor.bind(at, error);
   if (error) return Failed("bind", error);
-  acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) return Failed("listen", error);
-  at = acceptor_.local_endpoint(error);
+  at = acceptor.local_endpoint(error);
   return error ? Failed("getsockname", error) : Status();
 }
 

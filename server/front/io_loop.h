@@ -45,6 +45,9 @@ class IoLoop final : private ConnectionHost {
   // address is taken, or not one of this machine. A port 0 in `at` becomes the real one.
   Status Listen(boost::asio::ip::tcp::endpoint& at, bool share);
 
+  // Ok when nobody listens at `at`, who may or may not share it. A port 0 becomes a free one.
+  static Status Probe(boost::asio::ip::tcp::endpoint& at);
+
   // Serves until Drain has come to its end. To be called once, by the loop's own thread.
   void Run();
 
@@ -73,6 +76,7 @@ class IoLoop final : private ConnectionHost {
   OutBuffer& output() override { return output_; }
   LoopCounters& counters() override { return counters_; }
 
+  static Status Open(Acceptor& acceptor, boost::asio::ip::tcp::endpoint& at, bool share);
   void Accept();
   void OnAccepted(const boost::system::error_code& error);
   void Adopt(TcpSocket socket);

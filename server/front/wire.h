@@ -49,6 +49,9 @@ class Wire {
 
   // Ends reads and writes that are under way; each is still answered, with a failure.
   virtual void Close() = 0;
+
+  // True until encryption has been agreed upon, where there is any.
+  virtual bool Opening() const { return false; }
 };
 
 }  // namespace firn::front

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "server/front/desk_counters.h"
+#include "server/front/front_door.h"
+#include "server/front/http_handlers.h"
+#include "server/front/metrics.h"
+#include "server/front/server_view.h"
+#include "server/issue/issuer.h"
+
+namespace firn::front {
+
+struct ServerFrontOptions {
+  FrontDoorOptions listen;
+  // Empty: the admin side answers on the public port as well.
+  std::optional<FrontDoorOptions> admin{};
+  std::string default_tag = "default";
+  TokenCheck tinyid_tokens{};  // empty: no token is asked for
+  // Adds what others have to say to /metrics. Any thread, may not block.
+  std::function<void(MetricsPage&)> more_metrics{};
+};
+
+// Both doors of a server, with everything behind them: the public one for Thrift and HTTP, the
+// admin one for those who run it. This is what a program puts before its issuer.
+//
+// Start, Shutdown and ReloadTls belong to whoever owns it; the rest is thread-safe.
+class ServerFront {
+ public:
+  // All references must outlive it.
+  ServerFront(ServerFrontOptions options, Issuer& issuer, const ServerView& view,
+              ServerControl& control, const Clock& clock);
+  // Ends at once what Shutdown has not ended.
+  ~ServerFront();
+  ServerFront(const ServerFront&) = delete;
+  ServerFront& operator=(const ServerFront&) = delete;
+
+  // Listens on both and serves. Fails with nothing left behind.
+  Status Start();
+
+  // After Start. The admin port is the public one where they are the same.
+  uint16_t port() const;
+  uint16_t admin_port() const;
+
+  // Reads certificates and keys again, for connections from now on. A failure leaves those that
+  // are in use. Ok without TLS.
+  Status ReloadTls();
+
+  // There may be ids for calls that wait.
+  void WakeParked();
+
+  // As FrontDoor::Shutdown, of both; the admin door goes last.
+  void Shutdown(Milliseconds patience);
+
+  Totals totals() const;  // of the public door
+  DeskCounters::Sums sums() const;
+  std::string Metrics() const;  // what /metrics answers
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace firn::front
