@@ -102,6 +102,18 @@ Status TagStore::Replace(const StoredTag& read, TagDefinition after) {
   return {};
 }
 
+Status TagStore::Lift(const StoredTag& read, int64_t high) {
+  if (high <= read.tag().high) return {};
+  TagNode lifted = read.node;
+  lifted.tag.high = high;
+  FIRN_ASSIGN(const std::string data, WriteTagNode(lifted));
+  const std::string path = TagPath(read.tag().name);
+  const Status sent =
+      Send({Write::Check(kMetaPath, read.meta_version), Write::Set(path, data, read.stat.version)},
+           path, data);
+  return sent.WithContext("lifting the ledger of " + Quoted(read.tag().name));
+}
+
 Status TagStore::EnsureFolder() {
   const WriteOutcome made =
       registry_.Multi({Write::Create(std::string(kTagsPath), "", Lifetime::kPersistent)});

@@ -31,9 +31,9 @@ struct TagListing {
 
 // The cluster's tags for commands: read, create, edit. Every write is one multi that also checks
 // meta at the version under which the tag was read, so that nothing written for one state of the
-// cluster takes effect in another. Nothing here moves a ledger.
+// cluster takes effect in another.
 //
-// Owned by one thread. Refuses to write while the cluster is frozen.
+// Owned by one thread. Create and Replace refuse while the cluster is frozen.
 class TagStore {
  public:
   explicit TagStore(BlockingCoordinator& registry) : registry_(registry) {}
@@ -51,6 +51,10 @@ class TagStore {
   // Puts `after` in the place of what was read; the ledger and members of later versions stay as
   // they were. kInvalid when CheckEdit refuses; kConflict when the node or meta has moved since.
   Status Replace(const StoredTag& read, TagDefinition after);
+
+  // Moves the tag's ledger up to `high`, after a loss of data; lower changes nothing. For `firn
+  // restore` only, so a frozen cluster permits it. kConflict as with Replace.
+  Status Lift(const StoredTag& read, int64_t high);
 
  private:
   Result<StoredTag> ReadNode(std::string_view name, int64_t meta_version);

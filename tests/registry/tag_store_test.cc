@@ -115,6 +115,15 @@ TEST_F(TagStoreTest, ARestoredClusterWantsAnExplicitStart) {
   EXPECT_TRUE(store_.Create(snowflake).ok());
 }
 
+TEST_F(TagStoreTest, ALedgerIsLiftedEvenInAFrozenClusterAndNeverLowered) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  MoveLedger("order", 5001);
+  ChangeMeta(true, WallMs());
+  ASSERT_TRUE(store_.Lift(*store_.Read("order"), 9000).ok());
+  ASSERT_TRUE(store_.Lift(*store_.Read("order"), 8000).ok());
+  EXPECT_EQ(store_.Read("order")->tag().high, 9000);
+}
+
 TEST_F(TagStoreTest, ForeignNodesAreNamedAndSkipped) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   Do({Write::Create("/tags/torn", "{\"strategy\":", Lifetime::kPersistent),

@@ -40,7 +40,8 @@ Result<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments) 
     }
     argument.remove_prefix(argument.starts_with("--") ? 2 : 1);
     const size_t equals = argument.find('=');
-    const std::string name(argument.substr(0, equals));
+    std::string name(argument.substr(0, equals));
+    std::replace(name.begin(), name.end(), '-', '_');  // --brand-new is --brand_new
     CommandLineFlagInfo info;
     if (name == "help" || name == "h") {
       line.help = true;

@@ -1,0 +1,156 @@
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "registry/blocking_coordinator.h"
+#include "registry/open_coordinator.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::json;
+
+// The program on a directory registry of its own.
+class FirnClusterTest : public testing::Test {
+ protected:
+  Finished Firn(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), BuiltProgram("firn"));
+    arguments.push_back("--registry=" + registry_);
+    return RunToEnd(arguments);
+  }
+
+  Json FirnJson(std::vector<std::string> arguments, int exit_code = 0) {
+    arguments.push_back("--json");
+    const Finished finished = Firn(std::move(arguments));
+    EXPECT_EQ(finished.exit_code, exit_code) << finished.err << finished.out;
+    return Json::parse(finished.out, nullptr, false);
+  }
+
+  void Init() { FirnJson({"init", "--brand-new", "--workers=4"}); }
+
+  std::string WriteFile(const std::string& text) {
+    const std::string path = folder_ / "tags.ini";
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  // What somebody else does to the tree behind everybody's back.
+  void Break(const std::string& path, const std::string& data) {
+    auto coordinator = OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy());
+    ASSERT_TRUE(coordinator.ok()) << coordinator.status();
+    BlockingCoordinator registry(**coordinator, SystemClock());
+    ASSERT_TRUE(registry.Connect(Milliseconds(30'000)).ok());
+    const WriteOutcome outcome = registry.Multi({Write::Set(path, data, Write::kAnyVersion)});
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  }
+
+  TempDir folder_;
+  const std::string registry_ = "dir://" + (folder_ / "registry");
+};
+
+TEST_F(FirnClusterTest, ABrandNewClusterIsSound) {
+  Init();
+  const Json audit = FirnJson({"audit", "--all"});
+  EXPECT_EQ(audit.at("machines").size(), 16u);  // four workers in each of four racks
+  EXPECT_EQ(audit.at("faults").size(), 0u);
+  EXPECT_EQ(audit.at("cluster").at("layout"), "firn");
+}
+
+TEST_F(FirnClusterTest, AClusterIsMadeOnce) {
+  Init();
+  EXPECT_EQ(Firn({"init", "--brand-new", "--workers=4"}).exit_code, 4);
+}
+
+TEST_F(FirnClusterTest, WithoutBrandNewTheFloorIsLifted) {
+  const Json made = FirnJson({"init", "--workers=4"});
+  EXPECT_TRUE(made.at("root_made"));
+  const Json audit = FirnJson({"audit"});
+  EXPECT_EQ(audit.at("cluster").at("floor_ms"), made.at("floor_ms"));
+  EXPECT_GT(made.at("floor_ms").get<int64_t>(), SystemClock().Wall().ms());
+}
+
+TEST_F(FirnClusterTest, AnAuditOfNothingSaysSo) {
+  const Finished audit = Firn({"audit"});
+  EXPECT_EQ(audit.exit_code, 1);
+  EXPECT_NE(audit.out.find("WRONG"), std::string::npos) << audit.out;
+}
+
+TEST_F(FirnClusterTest, ABrokenRecordIsFoundAndRestoredAway) {
+  Init();
+  Break("/machines/0/1", "{\"nonce\":");
+  const Finished audit = Firn({"audit"});
+  EXPECT_EQ(audit.exit_code, 1);
+  EXPECT_NE(audit.out.find("WRONG"), std::string::npos) << audit.out;
+  FirnJson({"restore"});
+  EXPECT_EQ(Firn({"audit"}).exit_code, 0) << Firn({"audit"}).out;
+}
+
+TEST_F(FirnClusterTest, TagsAreAppliedShownAndKept) {
+  Init();
+  const std::string file = WriteFile(
+      "[order]\nstrategy = segment\nstart = 100\nstep = 50\n[\"a/b c\"]\nstrategy = snowflake\n");
+  EXPECT_EQ(FirnJson({"tags", "apply", file, "--dry_run"}).at("done"), false);
+  EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 0u);
+  EXPECT_EQ(FirnJson({"tags", "apply", file}).at("done"), true);
+  EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 2u);
+  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("step"), "50");
+  EXPECT_EQ(FirnJson({"tags", "apply", file}).at("changes").size(), 0u);
+
+  const Finished shown = Firn({"tags", "show", "order", "a/b c"});
+  EXPECT_EQ(Firn({"tags", "apply", WriteFile(shown.out)}).exit_code, 0) << shown.out;
+}
+
+TEST_F(FirnClusterTest, AFileIsCheckedWholeBeforeAnythingIsDone) {
+  Init();
+  const Finished refused = Firn({"tags", "apply",
+                                 WriteFile("[good]\nstrategy = segment\n[bad]\nstep = x\n"
+                                           "colour = blue\n")});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("line 4"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("line 5"), std::string::npos) << refused.err;
+  EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 0u);
+}
+
+TEST_F(FirnClusterTest, ATagIsMadeChangedAndDisabled) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "create", "order", "step=50"}).exit_code, 0);
+  EXPECT_EQ(Firn({"tags", "create", "order"}).exit_code, 4);
+  EXPECT_EQ(Firn({"tags", "set", "order", "step=60"}).exit_code, 0);
+  EXPECT_EQ(Firn({"tags", "set", "order", "step=0"}).exit_code, 2);
+  EXPECT_EQ(Firn({"tags", "set", "order", "high=0"}).exit_code, 2);
+  EXPECT_EQ(Firn({"tags", "disable", "order"}).exit_code, 0);
+  const Json tag = FirnJson({"tags", "show", "order"}).at(0);
+  EXPECT_EQ(tag.at("step"), "60");
+  EXPECT_EQ(tag.at("disabled"), "true");
+  EXPECT_EQ(Firn({"tags", "show", "user"}).exit_code, 4);
+}
+
+TEST_F(FirnClusterTest, RestoreLiftsLedgersAboveWhatIsKnown) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "create", "order"}).exit_code, 0);
+  Break("/tags/order", R"({"strategy":"segment","high":5001})");
+  const Json restored = FirnJson({"restore", "--tag_gap=1000"});
+  EXPECT_EQ(restored.at("tags").at(0).at("high"), "6001");
+  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("high"), "6001");
+}
+
+TEST_F(FirnClusterTest, ARegistryThatIsNoneIsAMistakeOfTheCall) {
+  for (const char* registry : {"", "nonsense", "ftp://x", "zk://", "zk://h", "dir://relative"}) {
+    const Finished refused = RunToEnd(
+        {BuiltProgram("firn"), "audit", "--timeout_ms=300", std::string("--registry=") + registry});
+    EXPECT_EQ(refused.exit_code, 2) << registry << ": " << refused.err;
+  }
+}
+
+TEST_F(FirnClusterTest, ARegistryThatIsAwayIsWorthTryingLater) {
+  const Finished later =
+      RunToEnd({BuiltProgram("firn"), "audit", "--timeout_ms=300",
+                "--registry=zk://127.0.0.1:" + std::to_string(FreePort()) + "/firn/test"});
+  EXPECT_EQ(later.exit_code, 3) << later.err;
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,49 @@
+#include "tools/firn/registry_session.h"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include <gflags/gflags.h>
+
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "registry/open_coordinator.h"
+
+DEFINE_string(registry, "dir://./firn-state/registry",
+              "where the cluster is: zk://host:port,.../firn/<cluster> or dir:///path");
+DEFINE_string(registry_auth_file, "", "file with user:password for ZooKeeper");
+DEFINE_int32(timeout_ms, 5000, "how long to wait for the registry");
+
+namespace firn {
+namespace {
+
+Result<std::string> ReadCredentials(const std::string& path) {
+  if (path.empty()) return std::string();
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  if (!file || !(content << file.rdbuf())) return NotFound("cannot read the file " + path);
+  Result<std::string> credentials = ParseCredentials(content.str());
+  if (!credentials.ok()) return credentials.status().WithContext(path);
+  return credentials;
+}
+
+}  // namespace
+
+RegistrySession::RegistrySession(std::unique_ptr<Coordinator> coordinator)
+    : coordinator_(std::move(coordinator)),
+      blocking_(std::make_unique<BlockingCoordinator>(*coordinator_, SystemClock())) {}
+
+Result<RegistrySession> RegistrySession::Open() {
+  FIRN_ASSIGN(const std::string auth, ReadCredentials(FLAGS_registry_auth_file));
+  const Milliseconds patience(FLAGS_timeout_ms);
+  auto coordinator = OpenCoordinator(FLAGS_registry, {.auth = auth, .time_limit = patience},
+                                     SystemClock(), SystemEntropy());
+  if (!coordinator.ok()) return coordinator.status().WithContext(FLAGS_registry);
+  RegistrySession session(*std::move(coordinator));
+  FIRN_TRY(session.registry().Connect(patience).WithContext(FLAGS_registry));
+  return session;
+}
+
+}  // namespace firn
