@@ -115,6 +115,11 @@ void FaultList::CheckPlugins() {
   if (key.empty() || key.size() > 64 || !plain) {
     Add("obfuscate.key", "must be 1 to 64 letters, digits, - or _");
   }
+  const std::string_view check = tag_.obfuscate_check;
+  if (!check.empty() &&
+      (check.size() != 6 || check.find_first_not_of("0123456789abcdef") != check.npos)) {
+    Add("obfuscate.check", "must be 6 hexadecimal digits in small letters");
+  }
 }
 
 // A setting that nothing reads is a mistake: it was meant to do something.
@@ -162,6 +167,7 @@ void FindMovedFixedFields(const TagDefinition& before, const TagDefinition& afte
   };
   for (const TagField& field : TagFields()) {
     const std::string from = FieldText(field, before), to = FieldText(field, after);
+    if (field.may_be_added && from.empty()) continue;
     if (field.fixed && from != to) add(field.key, from, to);
   }
   if (before.HasPlugin("obfuscate") != after.HasPlugin("obfuscate")) {

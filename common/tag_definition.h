@@ -38,11 +38,12 @@ struct TagDefinition {
   std::string text{};        // template such as "{date:%y%m%d}{id:09}"; empty: decimal
   std::string zone = "UTC";  // of the template's date
 
-  std::vector<std::string> plugins{};            // by name
-  int64_t limit_per_second = 0;                  // of the plugin `limit`: ids a second
-  int64_t limit_burst = 0;                       // ids at once; 0: a second's worth
-  int64_t obfuscate_width = 0;                   // of the plugin `obfuscate`: decimal digits
-  std::string obfuscate_key{};                   // the id of its key; the key itself is never here
+  std::vector<std::string> plugins{};  // by name
+  int64_t limit_per_second = 0;        // of the plugin `limit`: ids a second
+  int64_t limit_burst = 0;             // ids at once; 0: a second's worth
+  int64_t obfuscate_width = 0;         // of the plugin `obfuscate`: decimal digits
+  std::string obfuscate_key{};         // the id of its key; the key itself is never here
+  std::string obfuscate_check{};       // what that key must show of itself; empty: not checked
   std::map<std::string, std::string> options{};  // "<plugin>.<key>", for plugins of a user's own
 
   // The tag's ledger, moved by ledger writes only: numbers below it may have been used. 0: none.

@@ -64,6 +64,11 @@ constexpr std::array kFields = {
              .member = &Tag::obfuscate_key,
              .fixed = true,
              .plugin = "obfuscate"},
+    TagField{.key = "obfuscate.check",
+             .member = &Tag::obfuscate_check,
+             .fixed = true,
+             .may_be_added = true,
+             .plugin = "obfuscate"},
 };
 
 std::string_view Trim(std::string_view text) {

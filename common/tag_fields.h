@@ -25,6 +25,7 @@ struct TagField {
   std::string_view key;
   Member member;
   bool fixed = false;              // once the first id is out
+  bool may_be_added = false;       // also then, where there was none
   std::string_view strategy = {};  // the only strategy that has it, or any
   std::string_view plugin = {};    // the only plugin that reads it, or none
   int64_t least = 0;               // of numbers

@@ -5,7 +5,20 @@
 
 namespace firn {
 
+namespace {
+
 using MadePlugin = Result<std::shared_ptr<Plugin>>;
+
+// Two servers with different keys under one id would show one number for two ids.
+Status CheckKey(const TagDefinition& tag, const BlockCipher& cipher) {
+  const std::string check = KeyCheck(cipher);
+  if (check.empty()) return Internal("the cipher of the plugin obfuscate failed");
+  if (tag.obfuscate_check.empty() || tag.obfuscate_check == check) return {};
+  return Denied("the key " + tag.obfuscate_key + " of this server is another one: its check is " +
+                check + ", the tag's " + tag.obfuscate_check);
+}
+
+}  // namespace
 
 Status AddBuiltInPlugins(const PluginParts& parts, Catalogue& catalogue) {
   FIRN_TRY(catalogue.AddPlugin(
@@ -22,6 +35,7 @@ Status AddBuiltInPlugins(const PluginParts& parts, Catalogue& catalogue) {
       "obfuscate", [keys = parts.keys](const TagDefinition& tag) -> MadePlugin {
         if (keys == nullptr) return NotFound("this program has no keys");
         FIRN_ASSIGN(auto cipher, keys->Cipher(tag.obfuscate_key));
+        FIRN_TRY(CheckKey(tag, *cipher));
         FIRN_ASSIGN(auto plugin, ObfuscatePlugin::Make(cipher, tag.name, tag.obfuscate_width));
         return std::shared_ptr<Plugin>(std::move(plugin));
       });

@@ -122,6 +122,15 @@ Result<std::shared_ptr<const BlockCipher>> MakeAes(const SecretKey& key) {
   return std::shared_ptr<const BlockCipher>(std::move(aes));
 }
 
+std::string KeyCheck(const BlockCipher& cipher) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::array<uint8_t, BlockCipher::kBlockBytes> block{};
+  if (!cipher.Encrypt(block.data(), 1)) return "";
+  std::string check;
+  for (size_t i = 0; i < 3; ++i) check += {kHex[block[i] >> 4], kHex[block[i] & 15]};
+  return check;
+}
+
 Result<std::shared_ptr<ObfuscatePlugin>> ObfuscatePlugin::Make(
     std::shared_ptr<const BlockCipher> cipher, std::string_view tag, int64_t width) {
   if (width < kWidthLeast || width > kWidthMost) return Invalid("obfuscate: no such width");

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "common/status.h"
@@ -15,6 +16,10 @@ namespace firn {
 // AES under `key` (16, 24 or 32 bytes). Lock-free for up to 64 callers at once; one more allocates.
 // kInternal when the library refuses.
 Result<std::shared_ptr<const BlockCipher>> MakeAes(const SecretKey& key);
+
+// What tells one key from another without telling the key: the first three bytes of a block of
+// zeros under it, as six hexadecimal digits. Empty when the cipher fails.
+std::string KeyCheck(const BlockCipher& cipher);
 
 // Replaces each id by another one, so that nobody can tell from ids how many there are, or guess
 // the next one. Who has the key can turn it back.

@@ -80,6 +80,8 @@ TEST(TagDefinitionTest, NamesTheFieldOfEachFault) {
       {"obfuscate.key", [](auto& t) { t = Obfuscated(), t.obfuscate_key = ""; }},
       {"obfuscate.key", [](auto& t) { t = Obfuscated(), t.obfuscate_key = "../k"; }},
       {"obfuscate.key", [](auto& t) { t.obfuscate_key = "k1"; }},
+      {"obfuscate.check", [](auto& t) { t = Obfuscated(), t.obfuscate_check = "12345"; }},
+      {"obfuscate.check", [](auto& t) { t = Obfuscated(), t.obfuscate_check = "12345G"; }},
       {"geo.region", [](auto& t) { t.options["geo.region"] = "eu"; }},
       {"step.up", [](auto& t) { t.plugins = {"geo"}, t.options["step.up"] = "1"; }},
       {"Geo", [](auto& t) { t.options["Geo"] = "eu"; }},
@@ -158,6 +160,16 @@ TEST_F(TagEditTest, WhatDecidesIdsAndTextIsFixedOnceOneIsOut) {
     EXPECT_THAT(Said(1, Obfuscated(), edit), HasSubstr(said));
     EXPECT_EQ(Said(0, Obfuscated(), edit), "") << said;
   }
+}
+
+TEST_F(TagEditTest, ACheckOfTheKeyMayBeAddedButNotChanged) {
+  TagDefinition tag = Obfuscated();
+  EXPECT_EQ(Said(1, tag, [](auto& t) { t.obfuscate_check = "c6a13b"; }), "");
+  tag.obfuscate_check = "c6a13b";
+  EXPECT_THAT(Said(1, tag, [](auto& t) { t.obfuscate_check = "000000"; }),
+              HasSubstr("obfuscate.check: fixed"));
+  EXPECT_THAT(Said(1, tag, [](auto& t) { t.obfuscate_check = ""; }),
+              HasSubstr("obfuscate.check: fixed"));
 }
 
 TEST_F(TagEditTest, ASnowflakeTagCountsAsUsedFromItsFirstMoment) {

@@ -153,6 +153,15 @@ TEST_F(BuiltInTest, AKeyThatIsMissingOrOpenToOthersRefusesTheTag) {
   EXPECT_TRUE(catalogue_.Bind(tag).ok());
 }
 
+TEST_F(BuiltInTest, AnotherKeyUnderTheSameIdRefusesTheTag) {
+  TagDefinition tag = Full();
+  tag.obfuscate_check = KeyCheck(**keys_->Cipher("k1"));
+  EXPECT_EQ(tag.obfuscate_check, "c6a13b");
+  EXPECT_TRUE(catalogue_.Bind(tag).ok());
+  tag.obfuscate_check = "c6a13c";
+  EXPECT_THAT(catalogue_.Bind(tag).status().message(), HasSubstr("its check is c6a13b"));
+}
+
 TEST_F(BuiltInTest, TagsUnderOneKeyShareItsCipher) {
   EXPECT_EQ(*keys_->Cipher("k1"), *keys_->Cipher("k1"));
 }
