@@ -101,7 +101,7 @@ CivilTime CivilAt(WallMs t, seconds offset) {
 WallMs FromCivil(const CivilTime& civil, seconds offset) {
   const Milliseconds in_day(((civil.hour * 60 + civil.minute) * 60 + civil.second) * 1000 +
                             civil.millisecond);
-  const UtcTime local = sys_days(civil.date) + in_day;
+  const UtcTime local = sys_days{civil.date} + in_day;
   return WallMs((local.time_since_epoch() - offset).count());
 }
 

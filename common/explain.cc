@@ -61,7 +61,7 @@ Result<int64_t> Compose(const ComposeRequest& request, const Layout& layout, Rac
   if (request.version) fields.version = request.version;
   if (request.type) fields.type = request.type;
   if (request.method) fields.method = request.method;
-  const Result<int64_t> id = layout.Pack(fields);
+  Result<int64_t> id = layout.Pack(fields);
   if (!id.ok()) faults.Add(id.status().message());
   if (!faults.empty()) return std::move(faults).ToStatus();
   return id;

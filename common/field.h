@@ -54,6 +54,8 @@ struct Field {
   // What the field holds in `id`.
   constexpr uint64_t In(uint64_t id) const { return (id >> shift) & max(); }
   // `number` at its place in an id; the caller knows that the field holds it.
+  // A field has bits, so its shift is below 64.
+  // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)
   constexpr uint64_t Place(uint64_t number) const { return number << shift; }
   constexpr uint64_t mask() const { return Place(max()); }
 

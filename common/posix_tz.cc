@@ -67,7 +67,7 @@ class PosixTzParser {
     size_t n = 0;
     while (n < rest_.size() && (IsLetter(rest_[n]) || (quoted && IsNameSign(rest_[n])))) ++n;
     if (n < 3 || n > 15) Fail();
-    const std::string name(rest_.substr(0, n));
+    std::string name(rest_.substr(0, n));
     rest_.remove_prefix(std::min(n, rest_.size()));
     if (quoted) Expect('>');
     return name;
@@ -119,8 +119,8 @@ local_seconds PosixTz::Change::In(year y) const {
     case Kind::kMonthWeekDay: {
       const std::chrono::weekday day_of_week(weekday);
       const auto month_of_year = y / std::chrono::month(month);
-      if (week == 5) return local_days(month_of_year / day_of_week[std::chrono::last]) + time;
-      return local_days(month_of_year / day_of_week[week]) + time;
+      if (week == 5) return local_days{month_of_year / day_of_week[std::chrono::last]} + time;
+      return local_days{month_of_year / day_of_week[week]} + time;
     }
     case Kind::kDayWithoutLeap:  // 1 to 365; February 29 is not counted
       return new_year + days(day - 1 + (y.is_leap() && day > 59 ? 1 : 0)) + time;

@@ -24,7 +24,7 @@ namespace firn {
 // NUL and half a surrogate pair, which UTF-8 does not have.
 class Properties {
  public:
-  static constexpr size_t kBytesMax = 1024 * 1024;
+  static constexpr size_t kBytesMax = size_t{1024} * 1024;
   static constexpr size_t kEntriesMax = 10'000;
 
   struct Entry {

@@ -31,8 +31,8 @@ constexpr Alphabet MakeCrockford() {
   Alphabet alphabet = MakeAlphabet("Crockford base 32", "0123456789ABCDEFGHJKMNPQRSTVWXYZ");
   auto& values = alphabet.values;
   for (size_t letter = 'A'; letter <= 'Z'; ++letter) values[letter - 'A' + 'a'] = values[letter];
-  for (const char one : std::string_view("IiLl")) values[static_cast<size_t>(one)] = 1;
-  for (const char zero : std::string_view("Oo")) values[static_cast<size_t>(zero)] = 0;
+  for (const size_t one : {size_t{'I'}, size_t{'i'}, size_t{'L'}, size_t{'l'}}) values[one] = 1;
+  for (const size_t zero : {size_t{'O'}, size_t{'o'}}) values[zero] = 0;
   values['-'] = kIgnored;
   return alphabet;
 }
@@ -65,6 +65,18 @@ char* WriteDigits(char* end, uint64_t number, std::string_view digits) {
   return end;
 }
 
+char* WriteNumber(Base base, char* end, uint64_t number) {
+  switch (base) {
+    case Base::kDecimal:
+      return WriteDigits<10>(end, number, kDecimal.digits);
+    case Base::kBase62:
+      return WriteDigits<62>(end, number, kBase62.digits);
+    case Base::kCrockford32:
+      return WriteDigits<32>(end, number, kCrockford.digits);
+  }
+  Die("no such base");
+}
+
 Status Refuse(const Alphabet& alphabet, std::string_view text, size_t at, const char* why) {
   return Invalid("position " + std::to_string(at + 1) + " of " + Quoted(text) + " " + why + " " +
                  std::string(alphabet.name));
@@ -94,20 +106,9 @@ Result<uint64_t> ReadDigits(const Alphabet& alphabet, std::string_view text, siz
 void TextForm::AppendTo(std::string& out, int64_t id) const {
   char buffer[kPadMax];
   char* const end = buffer + sizeof buffer;
-  char* begin = end;
   const auto bits = static_cast<uint64_t>(id);
   const bool minus = base == Base::kDecimal && id < 0;
-  switch (base) {
-    case Base::kDecimal:
-      begin = WriteDigits<10>(end, minus ? 0 - bits : bits, kDecimal.digits);
-      break;
-    case Base::kBase62:
-      begin = WriteDigits<62>(end, bits, kBase62.digits);
-      break;
-    case Base::kCrockford32:
-      begin = WriteDigits<32>(end, bits, kCrockford.digits);
-      break;
-  }
+  char* begin = WriteNumber(base, end, minus ? 0 - bits : bits);
   const std::ptrdiff_t pad = std::min(pad_to, kPadMax) - (minus ? 1 : 0);
   while (end - begin < pad) *--begin = '0';
   if (minus) out += '-';

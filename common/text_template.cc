@@ -49,7 +49,7 @@ void TextTemplate::DateField::AppendTo(std::string& out, const CivilTime& time) 
       case 'j': {
         using std::chrono::sys_days;
         return static_cast<int>(
-            (sys_days(date) - sys_days(date.year() / std::chrono::January / 1)).count() + 1);
+            (sys_days{date} - sys_days{date.year() / std::chrono::January / 1}).count() + 1);
       }
       case 'H':
         return time.hour;

@@ -20,7 +20,7 @@ namespace firn {
 class TimeZone {
  public:
   static constexpr size_t kNameMax = 64;
-  static constexpr size_t kFileBytesMax = 256 * 1024;
+  static constexpr size_t kFileBytesMax = size_t{256} * 1024;
 
   // What clocks show from some moment on.
   struct LocalType {
