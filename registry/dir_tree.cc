@@ -80,6 +80,9 @@ Status DirTree::Prepare() {
   FIRN_TRY(AwaitLock(Patience()));
   const Lock lock(*this);
   FIRN_TRY(CheckPlace());
+  // Held open, the folder's inode number is not given to another folder while this process lives.
+  FIRN_ASSIGN(folder_, FileHandle::Open(options_.path, O_RDONLY | O_DIRECTORY));
+  FIRN_ASSIGN(witness_, DirWitness::Stand(options_.path, identity_.inode));
   FIRN_TRY(OpenSession());
   FIRN_TRY(Recover());
   return EndDeadSessions();
@@ -99,6 +102,11 @@ Status DirTree::CheckPlace() {
     FIRN_ASSIGN(const std::vector<std::string> names, ListFolder(options_.path));
     if (names.size() > 1) {
       return Corrupt(options_.path + " is not empty and has no .firn/identity: not a registry");
+    }
+    if (const auto pid = DirWitness::StaleUser(options_.path, identity_.inode)) {
+      return Conflict("process " + std::to_string(*pid) +
+                      " still works on the registry that was at " + options_.path +
+                      " before; end it first");
     }
   }
   Replaced replaced;

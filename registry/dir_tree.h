@@ -14,6 +14,7 @@
 #include "registry/dir_files.h"
 #include "registry/dir_format.h"
 #include "registry/dir_place.h"
+#include "registry/dir_witness.h"
 
 namespace firn {
 
@@ -51,7 +52,8 @@ struct DirOptions {
 class DirTree {
  public:
   // Makes the directory, and a registry of it when it is empty. Refused: a network file system, a
-  // copy, a directory with something else in it.
+  // copy, a directory with something else in it, a new one where a process still works on another
+  // that was at the path before.
   static Result<std::unique_ptr<DirTree>> Open(const DirOptions& options, const Clock& clock,
                                                Entropy& entropy);
   ~DirTree();  // ends the session; left to others when the lock is not to be had
@@ -109,7 +111,9 @@ class DirTree {
   FileHandle lock_;
   FileHandle change_;
   FileHandle session_file_;
+  FileHandle folder_;
   DirIdentity identity_;
+  std::optional<DirWitness> witness_;
   int64_t session_ = 0;
 };
 
