@@ -69,7 +69,7 @@ configure() {
   local preset=$1 log=build/$1.configure.log
   mkdir -p build
   cmake --preset "$preset" >"$log" 2>&1 || {
-    tail -n 20 "$log" >&2
+    grep -A 8 '^CMake Error' "$log" >&2 || tail -n 20 "$log" >&2
     fail "configuring the preset $preset failed; all of it is in $log"
   }
 }
