@@ -121,7 +121,7 @@ TEST_P(EveryLayout, RefusesEachFieldOneBeyondItsRange) {
                                      {FieldKind::kMethod, &IdFields::method}}) {
     const Field* field = layout_.Find(kind);
     const uint64_t wrong = field != nullptr ? beyond(*field) : 0;
-    EXPECT_THAT(refusal([&](IdFields& f) { f.*member = wrong; }),
+    EXPECT_THAT(refusal([&, at = member](IdFields& f) { f.*at = wrong; }),
                 HasSubstr(std::string(FieldName(kind))));
   }
 }

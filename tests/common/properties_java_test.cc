@@ -38,7 +38,7 @@ std::string Echo(const std::string& text) {
   std::map<std::string, std::string> sorted;
   for (const Properties::Entry& entry : read->entries()) sorted[Hex(entry.key)] = Hex(entry.value);
   std::string out;
-  for (const auto& [key, value] : sorted) out += key + "=" + value + ";";
+  for (const auto& [key, value] : sorted) out.append(key).append("=").append(value).append(";");
   return out;
 }
 
