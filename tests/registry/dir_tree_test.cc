@@ -119,7 +119,10 @@ TEST_F(DirTreeTest, ReplacedUnderAnOpenTreeItIsNoLongerTrusted) {
   auto tree = Made();
   fs::rename(place, folder / "away");
   EXPECT_EQ(tree->Read("/").code(), Code::kUnavailable);
-  Made();
+  EXPECT_EQ(Refusal(Options(place)).code(), Code::kConflict);  // while the first one is in use
+  fs::remove_all(place);
+  EXPECT_TRUE(Refusal(Options(folder / "other")).ok());
+  fs::rename(folder / "other", place);
   EXPECT_EQ(tree->Read("/").code(), Code::kCorrupt);
   EXPECT_EQ(tree->Multi({Write::Set("/", "x", 0)}).status.code(), Code::kCorrupt);
 }
