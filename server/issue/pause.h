@@ -14,10 +14,10 @@ inline void PauseOnce() {
 #endif
 }
 
-// About half a microsecond: long enough for the other side to take several turns in its own cache,
+// About a microsecond: long enough for the other side to take several turns in its own cache,
 // and far below any tick.
 inline void PauseBriefly() {
-  for (int i = 0; i < 32; ++i) PauseOnce();
+  for (int i = 0; i < 64; ++i) PauseOnce();
 }
 
 // A lock for sections of a few nanoseconds. Not fair; a holder that is interrupted keeps the others
