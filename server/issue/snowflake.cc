@@ -111,7 +111,7 @@ Verdict Snowflake::Issue(Demand& demand) {
     if (demand.runs.empty() && !FitsInto(*tenure->claim, now, demand.missing)) {
       return Answer(*tenure, {Step::Kind::kClaimEnds, now}, demand);
     }
-    const Step step = tenure->sequencer->Take(now, static_cast<uint64_t>(demand.missing));
+    const Step step = TakeFor(demand, *tenure, now);
     if (step.kind == Step::Kind::kTaken) {
       Add(*tenure, step, demand);
     } else if (step.kind == Step::Kind::kLater) {
@@ -123,6 +123,18 @@ Verdict Snowflake::Issue(Demand& demand) {
     }
   }
   return Verdict::kIssued;
+}
+
+// A batch that goes on under another machine's claim does so in a later tick, so that the ids of a
+// call rise.
+Step Snowflake::TakeFor(const Demand& demand, const Tenure& tenure, Tick now) const {
+  if (!demand.runs.empty()) {
+    const auto before = static_cast<uint64_t>(demand.runs.runs().back().first);
+    const Tick used(static_cast<int64_t>(layout_.time().In(before)));
+    const bool moved = layout_.machine().In(before) != tenure.claim->machine().value();
+    if (moved && now <= used) return {Step::Kind::kLater, used + 1};
+  }
+  return tenure.sequencer->Take(now, static_cast<uint64_t>(demand.missing));
 }
 
 void Snowflake::Add(const Tenure& tenure, const Step& step, Demand& demand) const {

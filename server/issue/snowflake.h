@@ -69,6 +69,7 @@ class Snowflake final : public Strategy {
  private:
   struct Tenure;  // a claim with its sequencer
 
+  Step TakeFor(const Demand& demand, const Tenure& tenure, Tick now) const;
   void Add(const Tenure& tenure, const Step& step, Demand& demand) const;
   Verdict Answer(const Tenure& tenure, const Step& step, Demand& demand) const;
   Verdict RefuseClock(Demand& demand) const;

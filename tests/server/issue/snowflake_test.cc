@@ -1,5 +1,7 @@
 #include "server/issue/snowflake.h"
 
+#include <functional>
+#include <optional>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -84,14 +86,17 @@ TEST(Snowflake, AllowsAHundredMillisecondsOfTicksAtOnce) {
   EXPECT_EQ(SnowflakeRig(Layout::VestaMaxPeak()).snowflake().count_max(), 1 << 20);
 }
 
-TEST(Snowflake, ABatchGoesOnUnderANewClaim) {
+TEST(Snowflake, ABatchGoesOnUnderANewClaimAndStillRises) {
   SnowflakeRig rig;
-  rig.Hold(1);
-  ASSERT_EQ(rig.Ask(kPerTick + 1), Verdict::kWait);
   rig.Hold(9);
+  ASSERT_EQ(rig.Ask(kPerTick + 1), Verdict::kWait);
+  rig.Hold(2);
+  ASSERT_EQ(rig.AskAgain(), Verdict::kWait) << "ids of machine 2 are lower in this tick";
+  rig.clock().Advance(Milliseconds(1));
   ASSERT_EQ(rig.AskAgain(), Verdict::kIssued);
   ASSERT_EQ(rig.runs().size(), 2u);
-  EXPECT_EQ(Layout::Firn().Unpack(rig.runs()[1].first)->machine, MachineId(9));
+  EXPECT_EQ(Layout::Firn().Unpack(rig.runs()[1].first)->machine, MachineId(2));
+  EXPECT_GT(rig.runs()[1].first, rig.runs()[0].last());
   EXPECT_EQ(rig.runs().count(), kPerTick + 1);
 }
 
@@ -165,17 +170,53 @@ TEST(Snowflake, IsExhaustedWhenTheLayoutHasRunOut) {
 // --- claims
 // ---------------------------------------------------------------------------------------
 
-// A worker number wider than its field, OR-ed silently: ids of two machines, or of two ticks, meet.
+// Gives the id of a machine at a tick, or none.
+using IdOfMachine = std::function<std::optional<int64_t>(uint32_t machine, Tick tick)>;
+
+// Whether any two of many machines, each at several ticks, give one id.
+bool MachinesMeet(Tick first, const IdOfMachine& id_of) {
+  std::set<int64_t> seen;
+  for (int64_t tick = 0; tick < 4; ++tick) {
+    for (uint32_t machine = 0; machine < 200; ++machine) {
+      const std::optional<int64_t> id = id_of(machine, first + tick);
+      if (id && !seen.insert(*id).second) return true;
+    }
+  }
+  return false;
+}
+
+// A worker number wider than its field, OR-ed silently: ids of two machines meet.
 TEST(Snowflake, RefusesAMachineIdWiderThanItsField) {
+  SnowflakeRig rig(Layout::JsSafe());
+  const Tick first = rig.now();
+  int refused = 0;
+  const auto product = [&](uint32_t machine, Tick tick) -> std::optional<int64_t> {
+    rig.clock().Advance(Layout::JsSafe().StartOf(tick) - rig.clock().Wall());
+    auto claim = std::make_shared<Claim>(Layout::JsSafe(), MachineId(machine), rig.clock().Wall());
+    claim->ExtendTo(rig.clock().Wall() + Milliseconds(10));
+    const Status adopted = rig.snowflake().Adopt(claim);
+    refused += adopted.code() == Code::kInvalid ? 1 : 0;
+    int64_t id = 0;
+    if (!adopted.ok() || !rig.snowflake().TryOne(Method::kEmbedded, &id)) return std::nullopt;
+    return id;
+  };
+  EXPECT_FALSE(MachinesMeet(first, product));
+  EXPECT_EQ(refused, 4 * (200 - 64));
+
+  const auto mutant = [](uint32_t machine, Tick tick) -> std::optional<int64_t> {
+    return tick.count() << Layout::JsSafe().time().shift | int64_t{machine}
+                                                               << Layout::JsSafe().machine().shift;
+  };
+  EXPECT_TRUE(MachinesMeet(first, mutant));
+}
+
+TEST(Snowflake, ARefusedClaimLeavesTheOneBefore) {
   SnowflakeRig rig(Layout::JsSafe());
   rig.Hold(63);
   const IdFields before = rig.One();
   const auto wide = std::make_shared<Claim>(Layout::JsSafe(), MachineId(64), rig.clock().Wall());
   EXPECT_EQ(rig.snowflake().Adopt(wide).code(), Code::kInvalid);
-  EXPECT_EQ(rig.One().sequence, before.sequence + 1) << "the claim before goes on";
-
-  const auto ored = [](uint64_t machine, uint64_t tick) { return tick << 12 | machine << 6; };
-  EXPECT_EQ(ored(64, 1'000), ored(0, 1'001)) << "which is what the refusal prevents";
+  EXPECT_EQ(rig.One().sequence, before.sequence + 1);
 }
 
 TEST(Snowflake, RefusesAClaimOfAnotherLayout) {
