@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 import cpp  # noqa: E402
 import layers  # noqa: E402
 import lengths  # noqa: E402
+import readmes  # noqa: E402
 import tree  # noqa: E402
 
 
@@ -241,14 +242,24 @@ class TreeTest(Tree):
         self.write("common/lost.h", "")
         self.assert_one_fault("common/lost.h")
 
-    def test_catches_a_folder_without_a_readme(self):
-        self.write("client/CMakeLists.txt", "SOURCES pool.cc")
-        self.write("client/pool.cc", "")
-        self.assert_one_fault("client/: has no README.md")
-
     def test_catches_work_that_is_marked_undone(self):
         self.write("common/clock.h", "// TO" + "DO: later\n")
         self.assert_one_fault("common/clock.h:1")
+
+
+class ReadmesTest(Tree):
+    def test_a_clean_tree_passes(self):
+        self.assertEqual(readmes.faults_of(self.root), [])
+        self.assertEqual(self.exit_code("readmes"), 0)
+
+    def test_catches_a_folder_without_a_readme(self):
+        self.write("client/pool.cc", "")
+        self.assertEqual(readmes.faults_of(self.root), ["client/: has no README.md"])
+        self.assertEqual(self.exit_code("readmes"), 1)
+
+    def test_folders_of_tests_share_one(self):
+        self.write("tests/client/pool_test.cc", "")
+        self.assertEqual(readmes.faults_of(self.root), [])
 
 
 if __name__ == "__main__":

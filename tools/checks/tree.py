@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that every source file is in the build, every folder has a README, and no work is left
-marked as undone.
+"""Checks that every source file is in the build, and that no work is left marked as undone.
 
     tools/checks/tree.py [ROOT]
 """
@@ -40,12 +39,9 @@ def belongs_in_build(path, lists):
 
 def faults_of(root):
     lists = {p: cpp.read(root, p) for p in cpp.files_below(root, "CMakeLists.txt")}
-    sources = cpp.files_below(root, ".h", ".cc", ".thrift", "_test.sh", "_test.py")
+    sources = cpp.files_below(root, ".h", ".cc", "_test.sh", "_test.py")
     faults = [f"{path}: no CMakeLists.txt names it" for path in sources
               if belongs_in_build(path, lists) and not named_in_build(root, path, lists)]
-    folders = {os.path.dirname(p) for p in sources if not p.startswith("tests/")} | {"tests"}
-    faults += [f"{folder}/: has no README.md" for folder in sorted(folders)
-               if not os.path.isfile(os.path.join(root, folder, "README.md"))]
     for path in cpp.files_below(root, ".h", ".cc", ".thrift", ".cmake"):
         text = cpp.read(root, path)
         faults += [f"{path}:{cpp.line_of(text, m.start())}: a {m.group()} is left"
