@@ -67,6 +67,12 @@ class IssuingNode {
   // `tick` is called on the control thread after the node's own; before Start.
   void AddTick(std::function<void(Now)> tick) { ticks_.push_back(std::move(tick)); }
 
+  // `served` is told, on the control thread, of each tag of the registry that is served from then
+  // on; before Start.
+  void OnTagServed(std::function<void(const TagDefinition&)> served) {
+    follower_.OnServed(std::move(served));
+  }
+
   // kInvalid for options that make no sense. From then on it looks for a machine id, for ever.
   Status Start();
 

@@ -62,6 +62,7 @@ void TagFollower::Serve(const TagDefinition& tag) {
   if (!set.ok()) return Refuse(tag.name, Reason::kNotReady, set.message());
   LOG(INFO) << "serving tag " << tag.name << " (" << tag.strategy << ")";
   refused_.erase(tag.name);
+  if (on_served_) on_served_(tag);
   served_[tag.name] = std::move(bound);
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "common/entropy.h"
 #include "common/tag_definition.h"
@@ -31,6 +33,11 @@ class TagFollower {
   TagFollower(Coordinator& coordinator, Entropy& entropy, const Catalogue& catalogue,
               Issuer& issuer);
 
+  // `served` is told of each definition that is served from then on. Before the first Tick.
+  void OnServed(std::function<void(const TagDefinition&)> served) {
+    on_served_ = std::move(served);
+  }
+
   // Does what is due. Call every 50 ms or so.
   void Tick(BootMs now) { watch_.Tick(now); }
 
@@ -47,6 +54,7 @@ class TagFollower {
 
   const Catalogue& catalogue_;
   Issuer& issuer_;
+  std::function<void(const TagDefinition&)> on_served_;
   std::map<std::string, TagDefinition> served_;  // as bound, ledgers left out
   std::map<std::string, std::string> refused_;   // and why
   std::map<std::string, int64_t> highest_;

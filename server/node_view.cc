@@ -1,0 +1,134 @@
+#include "server/node_view.h"
+
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "common/time_zone.h"
+
+namespace firn {
+namespace {
+
+Result<std::optional<TextTemplate>> TextOf(const TagDefinition& tag) {
+  if (tag.text.empty()) return std::optional<TextTemplate>();
+  FIRN_ASSIGN(TimeZone zone, TimeZone::Load(tag.zone));
+  FIRN_ASSIGN(TextTemplate text, TextTemplate::Parse(tag.text, std::move(zone)));
+  return std::optional<TextTemplate>(std::move(text));
+}
+
+}  // namespace
+
+NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, const Clock& clock)
+    : options_(options),
+      node_(node),
+      clock_(clock),
+      split_(RackSplit::Default(node.layout())),
+      started_(clock.Wall()) {
+  if (!options.node.default_tag.empty()) {
+    tags_[options.node.default_tag] = {"snowflake", std::nullopt};
+  }
+}
+
+front::ServerState NodeView::state() const {
+  if (draining_) return front::ServerState::kDraining;
+  const ClaimState claim = node_.status().claim.state;
+  const bool issues = claim == ClaimState::kHolding || claim == ClaimState::kLapsing;
+  if (!issues) return front::ServerState::kNotReady;
+  return offline_ ? front::ServerState::kOffline : front::ServerState::kReady;
+}
+
+front::ServerReport NodeView::Report() const {
+  const IssuingNodeStatus status = node_.status();
+  front::ServerReport report;
+  report.cluster_uuid = status.claim.uuid;
+  report.cluster_name = options_.registry;
+  report.application = options_.application;
+  report.address = options_.advertise.ToString();
+  report.state = state();
+  report.machine = status.claim.machine;
+  if (status.claim.machine) report.bound = status.claim.bound;
+  report.wall = clock_.Wall();
+  report.started = started_;
+  report.version = ServerVersion();
+  report.build = ServerBuild();
+  const std::shared_lock lock(mutex_);
+  for (const auto& [name, tag] : tags_) {
+    if (report.tags.size() == front::ServerReport::kTagsMax) break;
+    front::TagReport& shown = report.tags.emplace_back();
+    shown.tag = name;
+    shown.strategy = tag.strategy;
+    const auto high = status.highest.find(name);
+    if (high != status.highest.end() && high->second > 0) shown.high = high->second;
+  }
+  return report;
+}
+
+void NodeView::AppendText(std::string_view tag, int64_t id, std::string& out) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = tags_.find(tag);
+  if (found == tags_.end() || !found->second.text) {
+    out += std::to_string(id);
+  } else {
+    found->second.text->AppendTo(out, id, clock_.Wall());
+  }
+}
+
+Status NodeView::GoOffline() {
+  if (draining_) return Unavailable("the server is on its way out");
+  offline_ = true;
+  LOG(INFO) << "taken offline: clients are told to go elsewhere";
+  return {};
+}
+
+Status NodeView::GoOnline() {
+  if (draining_) return Unavailable("the server is on its way out");
+  offline_ = false;
+  LOG(INFO) << "online again";
+  return {};
+}
+
+void NodeView::OnTag(const TagDefinition& tag) {
+  auto text = TextOf(tag);
+  LOG_IF(ERROR, !text.ok()) << "tag " << tag.name << ": its texts are decimal: " << text.status();
+  TagText made{tag.strategy, text.ok() ? *std::move(text) : std::nullopt};
+  const std::unique_lock lock(mutex_);
+  tags_.insert_or_assign(tag.name, std::move(made));
+}
+
+ProviderReport NodeView::ForProviders() const {
+  const IssuingNodeStatus status = node_.status();
+  ProviderReport report;
+  switch (state()) {
+    case front::ServerState::kNotReady:
+      report.phase = ProviderPhase::kNotReady;
+      break;
+    case front::ServerState::kReady:
+      report.phase = ProviderPhase::kServing;
+      break;
+    case front::ServerState::kOffline:
+    case front::ServerState::kDraining:
+      report.phase = ProviderPhase::kDraining;
+      break;
+  }
+  report.machine = status.claim.machine;
+  report.bound = status.claim.bound;
+  report.clock_skew_ms = status.id_clock.skew.count();
+  report.high = status.highest;
+  return report;
+}
+
+void NodeView::AddMetrics(front::MetricsPage& page) const {
+  const IssuingNodeStatus status = node_.status();
+  page.Gauge("firn_wall_clock_behind_milliseconds", "The wall clock behind the id clock.",
+             static_cast<double>(status.id_clock.skew.count()));
+  page.Counter("firn_clock_steps_total", "Steps of the wall clock.", status.id_clock.steps_forward,
+               {{"direction", "forward"}});
+  page.Counter("firn_clock_steps_total", "Steps of the wall clock.", status.id_clock.steps_back,
+               {{"direction", "back"}});
+  page.Gauge("firn_registry_connected", "1 while there is a session with the registry.",
+             status.claim.connected ? 1 : 0);
+  page.Gauge("firn_claim_state", "As numbered in registry/claim_keeper.h.",
+             static_cast<double>(status.claim.state));
+}
+
+}  // namespace firn

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+
+#include "common/clock.h"
+#include "common/tag_definition.h"
+#include "common/text_template.h"
+#include "registry/provider.h"
+#include "server/front/metrics.h"
+#include "server/front/server_view.h"
+#include "server/issuing_node.h"
+#include "server/options.h"
+
+namespace firn {
+
+// What the front door shows of the issuing node behind it, and what an operator may do to it.
+// Thread-safe.
+//
+// Going offline changes what this server says of itself, in its provider node and in its status;
+// it goes on serving whoever asks.
+class NodeView final : public front::ServerView, public front::ServerControl {
+ public:
+  // `options`, `node` and `clock` must outlive it.
+  NodeView(const ServerOptions& options, const IssuingNode& node, const Clock& clock);
+
+  front::ServerReport Report() const override;
+  front::ServerState state() const override;
+  std::optional<MachineId> machine() const override { return node_.status().claim.machine; }
+  const Layout& layout() const override { return node_.layout(); }
+  RackSplit rack_split() const override { return split_; }
+  WallMs wall() const override { return clock_.Wall(); }
+  void AppendText(std::string_view tag, int64_t id, std::string& out) const override;
+
+  Status GoOffline() override;
+  Status GoOnline() override;
+
+  // From now on the server is on its way out.
+  void Drain() { draining_ = true; }
+
+  // The tag is served like this from now on.
+  void OnTag(const TagDefinition& tag);
+
+  // What the provider node shall say.
+  ProviderReport ForProviders() const;
+
+  void AddMetrics(front::MetricsPage& page) const;
+
+ private:
+  struct TagText {
+    std::string strategy;
+    std::optional<TextTemplate> text;  // empty: decimal
+  };
+
+  const ServerOptions& options_;
+  const IssuingNode& node_;
+  const Clock& clock_;
+  const RackSplit split_;
+  const WallMs started_;
+  std::atomic<bool> offline_{false}, draining_{false};
+  mutable std::shared_mutex mutex_;
+  std::map<std::string, TagText, std::less<>> tags_;  // under mutex_
+};
+
+}  // namespace firn

@@ -1,0 +1,272 @@
+#include "server/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include <gflags/gflags.h>
+#include <unistd.h>
+
+#include "common/rack_split.h"
+#include "registry/open_coordinator.h"
+
+DEFINE_string(registry, "",
+              "zk://h:p,h:p/firn/<cluster>, dir:///path, or static:<machine id>; empty: the "
+              "directory `registry` in the state folder");
+DEFINE_string(registry_auth_file, "", "file with user:password for ZooKeeper");
+DEFINE_int32(session_timeout_ms, 10'000, "of the session with the registry");
+
+DEFINE_string(listen, "127.0.0.1:7609", "public address, for Thrift and HTTP");
+DEFINE_string(advertise, "", "address at which clients reach this server; empty: --listen");
+DEFINE_string(admin_listen, "127.0.0.1:7610",
+              "address of the admin side; the one of --listen puts both on one port");
+DEFINE_int32(io_threads, 0, "IO threads of the public port; 0: one a core, at most 4");
+DEFINE_string(tls_cert, "", "certificate chain of the public port, PEM; empty: no TLS");
+DEFINE_string(tls_key, "", "its private key, PEM");
+DEFINE_string(tls_client_ca, "", "only clients with a certificate of this authority get in, PEM");
+
+DEFINE_string(application, "firn", "name under which the servers of a service stand together");
+DEFINE_int32(rack, 0, "rack part of the machine id");
+DEFINE_int32(worker, -1, "worker part of the machine id; -1: any");
+DEFINE_string(state_dir, "./firn-state", "folder of what this server remembers");
+DEFINE_string(layout, "", "layout of ids, when the cluster is made; empty: the cluster's, or firn");
+DEFINE_string(sequencer, "atomic", "atomic, mutex or spin");
+DEFINE_string(sequence_start, "random", "zero, random or carry");
+DEFINE_string(clock_policy, "run", "while the wall clock is behind: run or strict");
+DEFINE_string(default_tag, "default", "snowflake tag that is there whatever the registry says");
+DEFINE_string(default_strategy, "", "strategy of tags that nobody has defined; empty: refused");
+DEFINE_string(key_dir, "", "folder with the keys of obfuscated tags");
+DEFINE_string(tinyid_token_file, "", "tokens of Tinyid's paths: `<token>=<tag>,<tag>` a line");
+
+DEFINE_int32(drain_notice_ms, 1500, "from the notice to clients until calls are refused");
+DEFINE_int32(drain_patience_ms, 5000, "for what is in flight after that");
+
+DEFINE_int32(frame_bytes_max, 64 * 1024, "of a Thrift frame");
+DEFINE_int32(string_bytes_max, 1024, "of a string in a Thrift frame");
+DEFINE_int32(container_items_max, 16, "of a container in a Thrift frame");
+DEFINE_int32(http_header_bytes_max, 8 * 1024, "of an HTTP header");
+DEFINE_int32(http_body_bytes_max, 64 * 1024, "of an HTTP body");
+DEFINE_int32(requests_per_turn_max, 1024, "of one connection, before others get their turn");
+DEFINE_int32(output_waiting_bytes_max, 1024 * 1024, "unread answers at which reading stops");
+DEFINE_int32(connections_max, 10'000, "of the public port");
+DEFINE_int32(idle_ms, 120'000, "after which an idle connection is closed");
+DEFINE_int32(half_request_ms, 10'000, "from a request's first byte to its last");
+DEFINE_int32(issue_wait_ms, 50, "how long a request may wait for ids");
+
+namespace firn {
+namespace {
+
+constexpr int kIoThreadsMax = 4;
+
+// Takes values out of results, and remembers what was wrong with the others.
+class FlagFaults {
+ public:
+  template <typename T>
+  T Take(const char* flag, Result<T> result, T otherwise) {
+    if (result.ok()) return *std::move(result);
+    Add(flag, result.status().message());
+    return otherwise;
+  }
+  template <typename T>
+  T Choose(const char* flag, std::optional<T> choice, const char* choices, T otherwise) {
+    if (!choice) Add(flag, std::string("must be one of ") + choices);
+    return choice.value_or(otherwise);
+  }
+  int64_t Range(const char* flag, int64_t value, int64_t least, int64_t most) {
+    if (value < least || value > most) {
+      Add(flag, "is " + std::to_string(value) + ", it may be " + std::to_string(least) + " to " +
+                    std::to_string(most));
+    }
+    return std::clamp(value, least, most);
+  }
+  void Add(const char* flag, const std::string& what) {
+    all_ += std::string(all_.empty() ? "" : "; ") + "--" + flag + " " + what;
+  }
+  Status status() const { return all_.empty() ? Status() : Invalid(all_); }
+
+ private:
+  std::string all_;
+};
+
+Result<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  if (!file || !(content << file.rdbuf())) return NotFound("cannot read " + path);
+  return content.str();
+}
+
+Result<std::string> ReadAuth() {
+  if (FLAGS_registry_auth_file.empty()) return std::string();
+  FIRN_ASSIGN(const std::string content, ReadFile(FLAGS_registry_auth_file));
+  return ParseCredentials(content);
+}
+
+front::Limits ReadLimits(FlagFaults& faults) {
+  constexpr int64_t kMiB = 1024 * 1024;
+  const auto bytes = [&](const char* flag, int64_t value, int64_t least) {
+    return static_cast<size_t>(faults.Range(flag, value, least, 16 * kMiB - 1));
+  };
+  front::Limits limits;
+  limits.frame_bytes_max = bytes("frame_bytes_max", FLAGS_frame_bytes_max, 1024);
+  limits.string_bytes_max =
+      static_cast<int32_t>(bytes("string_bytes_max", FLAGS_string_bytes_max, 64));
+  limits.container_items_max = static_cast<int32_t>(
+      faults.Range("container_items_max", FLAGS_container_items_max, 1, 1'000'000));
+  limits.http_header_bytes_max = bytes("http_header_bytes_max", FLAGS_http_header_bytes_max, 1024);
+  limits.http_body_bytes_max = bytes("http_body_bytes_max", FLAGS_http_body_bytes_max, 1024);
+  limits.requests_per_turn_max = static_cast<size_t>(
+      faults.Range("requests_per_turn_max", FLAGS_requests_per_turn_max, 1, 1'000'000));
+  limits.output_waiting_bytes_max =
+      bytes("output_waiting_bytes_max", FLAGS_output_waiting_bytes_max, 1024);
+  limits.connections_max =
+      static_cast<size_t>(faults.Range("connections_max", FLAGS_connections_max, 1, 1'000'000));
+  limits.idle_ms = faults.Range("idle_ms", FLAGS_idle_ms, 100, 86'400'000);
+  limits.half_request_ms = faults.Range("half_request_ms", FLAGS_half_request_ms, 100, 86'400'000);
+  limits.issue_wait_ms = faults.Range("issue_wait_ms", FLAGS_issue_wait_ms, 0, 60'000);
+  return limits;
+}
+
+std::optional<front::TlsFiles> ReadTls(FlagFaults& faults) {
+  if (FLAGS_tls_cert.empty() != FLAGS_tls_key.empty()) {
+    faults.Add("tls_cert", "and --tls_key go together");
+  }
+  if (FLAGS_tls_cert.empty() && !FLAGS_tls_client_ca.empty()) {
+    faults.Add("tls_client_ca", "needs --tls_cert and --tls_key");
+  }
+  if (FLAGS_tls_cert.empty()) return std::nullopt;
+  return front::TlsFiles{FLAGS_tls_cert, FLAGS_tls_key, FLAGS_tls_client_ca};
+}
+
+void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
+  const Endpoint listen = faults.Take("listen", Endpoint::Parse(FLAGS_listen), Endpoint{});
+  const Endpoint admin =
+      faults.Take("admin_listen", Endpoint::Parse(FLAGS_admin_listen), Endpoint{});
+  const front::Limits limits = ReadLimits(faults);
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  const auto threads = static_cast<int>(faults.Range("io_threads", FLAGS_io_threads, 0, 64));
+  options.listen = {.host = listen.host,
+                    .port = listen.port,
+                    .io_threads = threads != 0 ? threads : std::clamp(cores, 1, kIoThreadsMax),
+                    .limits = limits,
+                    .tls = ReadTls(faults)};
+  if (admin != listen) {
+    options.admin =
+        front::FrontDoorOptions{.host = admin.host, .port = admin.port, .limits = limits};
+  }
+  options.advertise = listen;
+  if (!FLAGS_advertise.empty()) {
+    options.advertise = faults.Take("advertise", Endpoint::Parse(FLAGS_advertise), Endpoint{});
+  } else if (listen.host == "0.0.0.0" || listen.host == "::") {
+    faults.Add("listen", listen.host + " is no address that clients can reach: give --advertise");
+  }
+  if (listen.port == 0 || options.advertise.port == 0) {
+    faults.Add("listen", "needs a port: the server is known by it");
+  }
+}
+
+// "static:<id>" as a registry of the server's own.
+void UseStatic(FlagFaults& faults, std::string_view number, ServerOptions& options) {
+  const Layout& layout = options.node.claim.layout;
+  const RackSplit split = RackSplit::Default(layout);
+  uint32_t id = 0;
+  const char* end = number.data() + number.size();
+  const auto [ptr, error] = std::from_chars(number.data(), end, id);
+  if (error != std::errc() || ptr != end || id >= layout.machines()) {
+    faults.Add("registry",
+               "static: needs a machine id from 0 to " + std::to_string(layout.machines() - 1));
+    return;
+  }
+  options.registry = "dir://" + options.state_dir + "/static-" + std::to_string(id);
+  options.node.claim.worker = split.WorkerOf(MachineId(id));
+  options.node.claim.rack = split.RackOf(MachineId(id));
+}
+
+void ReadRegistry(FlagFaults& faults, ServerOptions& options) {
+  constexpr std::string_view kStatic = "static:";
+  options.registry = FLAGS_registry;
+  if (options.registry.empty()) options.registry = "dir://" + options.state_dir + "/registry";
+  if (FLAGS_registry.starts_with(kStatic)) {
+    UseStatic(faults, std::string_view(FLAGS_registry).substr(kStatic.size()), options);
+  }
+  options.registry_is_local = options.registry.starts_with("dir:");
+  options.registry_auth = faults.Take("registry_auth_file", ReadAuth(), std::string());
+  options.session_timeout =
+      Milliseconds(faults.Range("session_timeout_ms", FLAGS_session_timeout_ms, 1000, 600'000));
+  options.node.claim.session_timeout = options.session_timeout;
+}
+
+void ReadNode(FlagFaults& faults, ServerOptions& options) {
+  IssuingNodeOptions& node = options.node;
+  options.layout_is_given = !FLAGS_layout.empty();
+  if (options.layout_is_given) {
+    node.claim.layout = faults.Take("layout", Layout::Parse(FLAGS_layout), Layout::Firn());
+  }
+  const RackSplit split = RackSplit::Default(node.claim.layout);
+  node.claim.rack =
+      static_cast<uint32_t>(faults.Range("rack", FLAGS_rack, 0, int64_t{split.racks()} - 1));
+  const int64_t worker = faults.Range("worker", FLAGS_worker, -1, int64_t{split.workers()} - 1);
+  if (worker >= 0) node.claim.worker = static_cast<uint32_t>(worker);
+  node.snowflake.sequencer.kind = faults.Choose("sequencer", ParseSequencerKind(FLAGS_sequencer),
+                                                "atomic, mutex, spin", SequencerKind::kAtomic);
+  node.snowflake.sequencer.start =
+      faults.Choose("sequence_start", ParseSequenceStart(FLAGS_sequence_start),
+                    "zero, random, carry", SequenceStart::kRandom);
+  if (FLAGS_clock_policy == "strict") {
+    node.id_clock.policy = ClockPolicy::kStrict;
+  } else if (FLAGS_clock_policy != "run") {
+    faults.Add("clock_policy", "must be one of run, strict");
+  }
+  node.default_tag = FLAGS_default_tag;
+  node.default_strategy = FLAGS_default_strategy;
+}
+
+std::string HostName() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+Result<ServerOptions> ReadServerOptions() {
+  FlagFaults faults;
+  const auto nobody = OwnerName::Make("firn", 1, "127.0.0.1");
+  ServerOptions options{.registry = {},
+                        .registry_auth = {},
+                        .listen = {},
+                        .advertise = {},
+                        .owner = nobody.value_or(*nobody),
+                        .application = FLAGS_application,
+                        .state_dir = FLAGS_state_dir,
+                        .key_dir = FLAGS_key_dir,
+                        .tinyid_tokens = FLAGS_tinyid_token_file};
+  ReadNode(faults, options);
+  ReadRegistry(faults, options);
+  ReadAddresses(faults, options);
+  options.drain_notice =
+      Milliseconds(faults.Range("drain_notice_ms", FLAGS_drain_notice_ms, 0, 600'000));
+  options.drain_patience =
+      Milliseconds(faults.Range("drain_patience_ms", FLAGS_drain_patience_ms, 0, 600'000));
+  // Known by an address that is a number: the advertised one, or the one it listens on.
+  auto owner = OwnerName::Make(FLAGS_application, options.advertise.port, options.advertise.host);
+  if (!owner.ok()) {
+    owner = OwnerName::Make(FLAGS_application, options.advertise.port, options.listen.host);
+  }
+  options.owner = faults.Take("application", std::move(owner), options.owner);
+  options.node.claim.identity = {.owner = options.owner.text(),
+                                 .endpoint = options.advertise.ToString(),
+                                 .host = HostName(),
+                                 .pid = getpid(),
+                                 .build = ServerBuild()};
+  FIRN_TRY(faults.status());
+  return options;
+}
+
+std::string ServerVersion() { return FIRN_VERSION; }
+
+std::string ServerBuild() { return "firn-server " FIRN_VERSION ", g++ " __VERSION__; }
+
+}  // namespace firn

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/endpoint.h"
+#include "common/layout.h"
+#include "common/status.h"
+#include "registry/owner.h"
+#include "server/front/front_door.h"
+#include "server/issuing_node.h"
+
+namespace firn {
+
+// Everything that firn-server is told, read and checked.
+struct ServerOptions {
+  // What OpenCoordinator takes. `static:<id>` has become a directory of the server's own, in which
+  // only that machine id is claimed.
+  std::string registry;
+  std::string registry_auth;       // user:password, or empty
+  bool registry_is_local = false;  // a directory: made where there is none
+  Milliseconds session_timeout{10'000};
+
+  front::FrontDoorOptions listen;
+  std::optional<front::FrontDoorOptions> admin{};  // empty: the same address
+  Endpoint advertise;                              // where clients reach it
+  OwnerName owner;
+  std::string application;
+
+  std::string state_dir;
+  std::string key_dir;           // of the keys of obfuscated tags; empty: there are none
+  std::string tinyid_tokens;     // a file; empty: no token is asked for
+  bool layout_is_given = false;  // otherwise an existing cluster's layout is taken
+  IssuingNodeOptions node{};
+  Milliseconds drain_notice{1500};
+  Milliseconds drain_patience{5000};
+};
+
+// From the flags of the command line. kInvalid names every fault at once.
+Result<ServerOptions> ReadServerOptions();
+
+// What `--version` and status say.
+std::string ServerVersion();
+std::string ServerBuild();
+
+}  // namespace firn

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <memory>
+
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "common/status.h"
+#include "registry/provider_publisher.h"
+#include "server/front/server_front.h"
+#include "server/issuing_node.h"
+#include "server/node_view.h"
+#include "server/options.h"
+#include "server/plugins/key_ring.h"
+#include "server/plugins/rate.h"
+
+namespace firn {
+
+// A whole firn-server, without its command line and its signals: what is built in which order, and
+// how it starts and ends. Owned by main's thread.
+//
+//   Open    the state folder with its lock, then the registry, then everything in memory
+//   Start   both doors (calls are refused as NOT_READY), then the search for a machine id
+//   Drain   tell clients, go on serving for the notice, refuse, wait for what is in flight, give
+//           the machine id back
+class Server {
+ public:
+  // Fails with a sentence when another process has the state folder, when a local registry cannot
+  // be used, or when the cluster has another layout than the one asked for. `clock` and `entropy`
+  // must outlive it.
+  static Result<std::unique_ptr<Server>> Open(ServerOptions options, const Clock& clock,
+                                              Entropy& entropy);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Fails when an address is taken or a file of TLS is bad.
+  Status Start();
+
+  // Reads certificates again. A failure leaves those in use.
+  Status Reload() { return front_.ReloadTls(); }
+
+  // The clean end; blocks until it is done. Once.
+  void Drain();
+
+ private:
+  Server(ServerOptions options, const Clock& clock, Entropy& entropy,
+         std::unique_ptr<Coordinator> coordinator, std::unique_ptr<StateFolder> folder,
+         front::TokenCheck tokens);
+
+  Status AddPlugins();
+  void AddMetrics(front::MetricsPage& page) const;
+  void Publish(Now now);
+  // Waits a moment for the registry to say that the provider node is gone.
+  void Withdraw();
+  front::ServerFrontOptions FrontOptions(front::TokenCheck tokens);
+
+  const ServerOptions options_;
+  const Clock& clock_;
+  const std::shared_ptr<RateBoard> rates_ = std::make_shared<RateBoard>();
+  IssuingNode node_;
+  NodeView view_;
+  ProviderPublisher publisher_;  // on the node's control thread
+  front::ServerFront front_;
+};
+
+}  // namespace firn

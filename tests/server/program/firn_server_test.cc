@@ -1,0 +1,125 @@
+#include <set>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "common/layout.h"
+#include "tests/server/program/running_server.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kPatience{60'000};
+
+class FirnServerTest : public testing::Test {
+ protected:
+  static int64_t IdFrom(const RunningServer& server) {
+    const auto answer = server.Get("/genid");
+    EXPECT_EQ(answer.status, 200) << answer.body << server.log();
+    return answer.status == 200 ? std::stoll(answer.body) : 0;
+  }
+  static void Drain(RunningServer& server) {
+    server.process().Signal(SIGTERM);
+    EXPECT_EQ(server.process().Wait(kPatience), 0) << server.log();
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(FirnServerTest, IssuesWithARegistryOfItsOwnAndGoesOnAfterARestart) {
+  std::set<int64_t> ids;
+  int64_t last = 0;
+  for (int i = 0; i < 2; ++i) {
+    RunningServer server(dir_ / "state", {});
+    ASSERT_TRUE(server.BecomesReady()) << server.log();
+    for (int n = 0; n < 10; ++n) {
+      const int64_t id = IdFrom(server);
+      EXPECT_GT(id, last);
+      last = id;
+      ids.insert(id);
+    }
+    Drain(server);
+  }
+  EXPECT_EQ(ids.size(), 20u);
+}
+
+TEST_F(FirnServerTest, ServesUnderTheMachineIdThatItIsTold) {
+  RunningServer server(dir_ / "state", {"--registry=static:13"});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_EQ(Layout::Firn().Unpack(IdFrom(server))->machine, MachineId(13));
+  const auto status = nlohmann::json::parse(server.Admin("/v1/status").body);
+  EXPECT_EQ(status["machine"], 13);
+  EXPECT_EQ(status["worker"], 3);
+  EXPECT_EQ(status["rack"], 1);
+  EXPECT_EQ(status["state"], "READY");
+}
+
+TEST_F(FirnServerTest, KeepsTheAdminSideOffThePublicPort) {
+  RunningServer server(dir_ / "state", {});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_EQ(server.Get("/metrics").status, 404);
+  EXPECT_EQ(server.Get("/v1/status").status, 404);
+  EXPECT_EQ(server.Admin("/genid").status, 404);
+  EXPECT_NE(server.Admin("/metrics").body.find("firn_ready 1\n"), std::string::npos);
+}
+
+TEST_F(FirnServerTest, ServesWhileItIsOffline) {
+  RunningServer server(dir_ / "state", {});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_EQ(server.PostAdmin("/v1/offline").status, 200);
+  EXPECT_EQ(server.Admin("/readyz").body, "OFFLINE\n");
+  EXPECT_GT(IdFrom(server), 0);
+  EXPECT_EQ(server.PostAdmin("/v1/online").status, 200);
+  EXPECT_EQ(server.Admin("/readyz").status, 200);
+}
+
+TEST_F(FirnServerTest, ServesDuringTheNoticeAndReleasesItsMachineId) {
+  RunningServer server(dir_ / "state", {"--drain_notice_ms=2000"});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  server.process().Signal(SIGTERM);
+  EXPECT_TRUE(Eventually(kPatience, [&] { return server.Admin("/readyz").status == 503; }));
+  EXPECT_EQ(server.Admin("/readyz").body, "DRAINING\n");
+  EXPECT_GT(IdFrom(server), 0);
+  EXPECT_EQ(server.process().Wait(kPatience), 0);
+  EXPECT_NE(server.log().find("released: "), std::string::npos) << server.log();
+}
+
+TEST_F(FirnServerTest, EndsAtOnceAtASecondSignal) {
+  RunningServer server(dir_ / "state", {"--drain_notice_ms=600000"});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  server.process().Signal(SIGTERM);
+  ASSERT_TRUE(Eventually(kPatience, [&] { return server.Admin("/readyz").status == 503; }));
+  server.process().Signal(SIGINT);
+  EXPECT_EQ(server.process().Wait(kPatience), 1);
+}
+
+TEST_F(FirnServerTest, SharesItsStateFolderWithNobody) {
+  RunningServer first(dir_ / "state", {});
+  ASSERT_TRUE(first.BecomesReady()) << first.log();
+  const Finished second = RunToEnd({BuiltProgram("firn-server"), "--state_dir=" + (dir_ / "state"),
+                                    "--listen=127.0.0.1:" + std::to_string(first.port())});
+  EXPECT_EQ(second.exit_code, 1) << second.err;
+  EXPECT_GT(IdFrom(first), 0);
+}
+
+TEST_F(FirnServerTest, NamesEveryFaultOfItsConfigurationAtOnce) {
+  const Finished finished = RunToEnd(
+      {BuiltProgram("firn-server"), "--state_dir=" + (dir_ / "state"), "--listen=nowhere",
+       "--rack=9", "--sequencer=abacus", "--idle_ms=1", "--layout=nothing", "--tls_key=k"});
+  EXPECT_EQ(finished.exit_code, 2);
+  for (const char* flag :
+       {"--listen", "--rack", "--sequencer", "--idle_ms", "--layout", "--tls_cert"}) {
+    EXPECT_NE(finished.err.find(flag), std::string::npos) << flag << ": " << finished.err;
+  }
+}
+
+TEST_F(FirnServerTest, RefusesAnAddressThatClientsCannotReach) {
+  const Finished finished = RunToEnd(
+      {BuiltProgram("firn-server"), "--state_dir=" + (dir_ / "state"), "--listen=0.0.0.0:7609"});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("--advertise"), std::string::npos) << finished.err;
+}
+
+}  // namespace
+}  // namespace firn

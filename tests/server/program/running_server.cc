@@ -1,0 +1,51 @@
+#include "tests/server/program/running_server.h"
+
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "tests/server/front/raw_peer.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kPatience{60'000};
+
+std::string At(int port) { return "127.0.0.1:" + std::to_string(port); }
+
+}  // namespace
+
+RunningServer::RunningServer(const std::string& state_dir, std::vector<std::string> flags)
+    : port_(FreePort()), admin_port_(FreePort()), log_file_(state_dir + ".log") {
+  std::vector<std::string> command = {BuiltProgram("firn-server"), "--listen=" + At(port_),
+                                      "--admin_listen=" + At(admin_port_),
+                                      "--state_dir=" + state_dir, "--drain_notice_ms=200"};
+  for (auto& flag : flags) command.push_back(std::move(flag));
+  process_.emplace(command, Process::Options{.output_file = log_file_});
+}
+
+bool RunningServer::BecomesReady() {
+  return Eventually(kPatience,
+                    [this] { return Admin("/readyz").status == 200 || !process_->Running(); }) &&
+         process_->Running();
+}
+
+RunningServer::Answer RunningServer::Ask(int port, const std::string& verb,
+                                         const std::string& target) {
+  front::RawPeer peer(static_cast<uint16_t>(port));
+  if (!peer.connected()) return {};
+  peer.Send(verb + " " + target + " HTTP/1.0\r\nHost: x\r\n\r\n");
+  const std::string all = peer.ReceiveAll();
+  const size_t head = all.find("\r\n\r\n");
+  if (head == std::string::npos) return {};
+  return {std::stoi(all.substr(9, 3)), all.substr(head + 4)};
+}
+
+std::string RunningServer::log() const {
+  std::ifstream file(log_file_);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace firn

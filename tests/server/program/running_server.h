@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/process.h"
+
+namespace firn {
+
+// A real firn-server on free loopback ports, and an HTTP client for both of them.
+class RunningServer {
+ public:
+  // Starts it with `flags` besides its addresses and its state folder.
+  RunningServer(const std::string& state_dir, std::vector<std::string> flags);
+
+  // Waits until /readyz says so. False when it ended or took too long.
+  bool BecomesReady();
+
+  struct Answer {
+    int status = 0;  // 0: no connection, or no answer
+    std::string body;
+  };
+  Answer Get(const std::string& target) const { return Ask(port_, "GET", target); }
+  Answer Admin(const std::string& target) const { return Ask(admin_port_, "GET", target); }
+  Answer PostAdmin(const std::string& target) const { return Ask(admin_port_, "POST", target); }
+
+  int port() const { return port_; }
+  Process& process() { return *process_; }
+  std::string log() const;
+
+ private:
+  static Answer Ask(int port, const std::string& verb, const std::string& target);
+
+  int port_, admin_port_;
+  std::string log_file_;
+  std::optional<Process> process_;
+};
+
+}  // namespace firn
