@@ -20,8 +20,7 @@ class PatientCaller {
   // True with exactly the ids asked for in call.runs(), false with call.refusal().
   bool Issue(IssueCall& call);
 
-  // One id of `tag`: true with the id, false with call.refusal(). Allocates nothing on the short
-  // way.
+  // One id of `tag`: true with the id, false with call.refusal(). The short way allocates nothing.
   bool IssueOne(IssueCall& call, const Tag& tag, const Request& request, int64_t* id);
 
  private:

@@ -65,8 +65,7 @@ class Sequencer {
   static constexpr uint64_t kNone = ~uint64_t{0};
 
   // Nothing is taken after it has returned. The last tick that anything was taken of; the one
-  // before the claim's first when nothing was. One thread at a time, also with Last; may be called
-  // again.
+  // before the claim's first when nothing was. One thread at a time, also with Last; repeatable.
   virtual Tick Close() = 0;
   virtual Tick Last() const = 0;
   virtual bool closed() const = 0;

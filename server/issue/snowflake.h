@@ -27,8 +27,7 @@ struct SnowflakeOptions {
 //
 // 1. It issues under the claim that it was given last, and under none before that: NOT_READY.
 // 2. Each claim gets a new sequencer. A new one is there before the old one is closed, so a call
-// that
-//    finds its sequencer closed looks once more.
+//    that finds its sequencer closed looks once more.
 // 3. Closed sequencers are kept until this object goes: a thread may have been on its way to one.
 //
 // Thread-safe. Adopt, CloseClaim and Last belong to the claim's keeper; the rest to anybody.

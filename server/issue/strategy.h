@@ -42,9 +42,8 @@ struct Demand {
 // How ids are made. One object may serve many tags (snowflake) or one (segment).
 //
 // 1. TryOne and Issue are called by any number of threads at once and never block: no I/O, no
-// sleep,
-//    no lock held over a wait. What has to come from elsewhere is fetched by somebody else's thread
-//    while the call is parked.
+//    sleep, no lock held over a wait. What has to come from elsewhere is fetched by somebody else's
+//    thread while the call is parked.
 // 2. An id is handed out once. Ids that a call has got and then not used are lost, never reused.
 // 3. A call that is refused before it has got an id leaves no trace.
 // 4. After Close() has returned nothing is issued, also not by calls that had begun before.

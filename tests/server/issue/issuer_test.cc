@@ -1,6 +1,7 @@
 #include "server/issue/issuer.h"
 
 #include <atomic>
+#include <functional>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -127,6 +128,70 @@ TEST_F(IssuerTest, SnowflakeTagsShareOneSequence) {
   EXPECT_EQ(Ask("user"), Verdict::kIssued);
   EXPECT_EQ(call_.runs()[0].first, first + 1);
 }
+
+// A call that is refused for `reason` around a snowflake strategy, and what it is refused by.
+struct RefusedBy {
+  const char* name;
+  Reason reason;
+  std::function<Verdict(Issuer&, IssueCall&, std::shared_ptr<Strategy>)> ask;
+};
+
+class RefusedAroundTheStrategy : public IssuerTest, public testing::WithParamInterface<RefusedBy> {
+ public:
+  static Verdict AskWith(Issuer& issuer, IssueCall& call, std::shared_ptr<Strategy> strategy,
+                         std::function<std::optional<Refusal>(const Request&)> before,
+                         int64_t count = 1) {
+    static std::vector<std::string> log;
+    const auto plugin = std::make_shared<ScriptedPlugin>("spy", 0, &log);
+    plugin->before = std::move(before);
+    EXPECT_EQ(issuer.Set({"refused", std::move(strategy), {plugin}}), Status());
+    call.Begin(*issuer.Resolve("refused"), {.tag = "refused", .count = count});
+    return issuer.Issue(call);
+  }
+};
+
+TEST_P(RefusedAroundTheStrategy, LeavesNoTrace) {
+  SnowflakeRig rig;
+  rig.Hold();
+  const uint64_t before = rig.One().sequence;
+  EXPECT_EQ(GetParam().ask(issuer_, call_, rig.strategy()), Verdict::kRefused);
+  EXPECT_EQ(call_.refusal().reason, GetParam().reason);
+  EXPECT_EQ(rig.One().sequence, before + 1);
+}
+
+using Self = RefusedAroundTheStrategy;
+
+INSTANTIATE_TEST_SUITE_P(
+    EachReason, RefusedAroundTheStrategy,
+    testing::Values(RefusedBy{"BadRequest", Reason::kBadRequest,
+                              [](Issuer& issuer, IssueCall& call, auto strategy) {
+                                return Self::AskWith(issuer, call, strategy, nullptr, -1);
+                              }},
+                    RefusedBy{"UnknownTag", Reason::kUnknownTag,
+                              [](Issuer& issuer, IssueCall& call, auto strategy) {
+                                EXPECT_EQ(issuer.Set({"gone", strategy, {}}), Status());
+                                issuer.Remove("gone");
+                                call.Begin(*issuer.Resolve("gone"), {.tag = "gone"});
+                                return issuer.Issue(call);
+                              }},
+                    RefusedBy{"Rejected", Reason::kRejected,
+                              [](Issuer& issuer, IssueCall& call, auto strategy) {
+                                return Self::AskWith(issuer, call, strategy, [](const Request&) {
+                                  return Refusal{Reason::kRejected, "enough"};
+                                });
+                              }},
+                    RefusedBy{"Internal", Reason::kInternal,
+                              [](Issuer& issuer, IssueCall& call, auto strategy) {
+                                return Self::AskWith(
+                                    issuer, call, strategy,
+                                    [](const Request&) -> std::optional<Refusal> { throw 1; });
+                              }},
+                    RefusedBy{"Draining", Reason::kDraining,
+                              [](Issuer& issuer, IssueCall& call, auto strategy) {
+                                issuer.Drain();
+                                return Self::AskWith(issuer, call, strategy, nullptr);
+                              }}),
+    [](const auto& param) { return std::string(param.param.name); });
 
 TEST_F(IssuerTest, ABatchAcrossTicksComesWholeOrNotAtAll) {
   SnowflakeRig rig;
