@@ -42,7 +42,8 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
               {.event = LogEvent,
                .registry_clock = [this](WallMs registry,
                                         Now now) { id_clock_.NoteRegistryClock(registry, now); }}),
-      follower_(loop_.coordinator(), entropy, catalogue_, issuer_) {
+      follower_(loop_.coordinator(), entropy, catalogue_, issuer_),
+      layout_end_(options.claim.layout) {
   loop_.coordinator().OnSession([this](const SessionEvent& event) { keeper_.OnSession(event); });
 }
 
@@ -103,6 +104,7 @@ void IssuingNode::Tick(Now now) {
   const KeeperTime time{now, id_clock_.Advance(now)};
   keeper_.Tick(time);
   follower_.Tick(now.boot);
+  if (const auto warning = layout_end_.Check(now)) LOG(WARNING) << *warning;
   for (const auto& tick : ticks_) tick(now);
   Show(time);
 }

@@ -18,6 +18,7 @@
 #include "server/claim_bridge.h"
 #include "server/issue/catalogue.h"
 #include "server/issue/issuer.h"
+#include "server/issue/layout_end.h"
 #include "server/issue/snowflake.h"
 #include "server/issue/tick_source.h"
 #include "server/tag_follower.h"
@@ -109,6 +110,7 @@ class IssuingNode {
   ControlLoop loop_;
   ClaimKeeper keeper_;  // on the loop's thread, as all below but status_
   TagFollower follower_;
+  LayoutEndWatch layout_end_;
   std::vector<std::function<void(Now)>> ticks_;
 
   mutable std::mutex status_mutex_;
