@@ -58,6 +58,7 @@ BootMs Acquisition::wake() const {
 
 void Acquisition::ReadGranted() {
   inheriting_ = true;
+  session_ = coordinator_.session();
   const Slot slot = wish_.grant->slot;
   ReadSynced(coordinator_, mailbox_, {kMetaPath, SlotPath(slot), LivePath(slot)},
              [this](Result<Nodes> nodes) { OnGranted(nodes); });
@@ -78,7 +79,8 @@ void Acquisition::OnGranted(const Result<Nodes>& nodes) {
 void Acquisition::TryInherit(const Finding& finding, bool live) {
   const Grant& grant = *wish_.grant;
   const WallMs from = std::max(now_.id_time, grant.limit);
-  Attempt({.slot = grant.slot,
+  Attempt({.session = session_,
+           .slot = grant.slot,
            .meta_version = meta_version_,
            .version = finding.version,
            .created_zxid = grant.created_zxid,
@@ -136,6 +138,7 @@ bool Acquisition::ClockIsSane(WallMs registry) {
 // --- 3: meta -------------------------------------------------------------------------------------
 
 void Acquisition::ReadMeta() {
+  session_ = coordinator_.session();
   ReadSynced(coordinator_, mailbox_, {kMetaPath}, [this](Result<Nodes> nodes) { OnMeta(nodes); });
 }
 
@@ -210,7 +213,8 @@ void Acquisition::OnSurvey() {
 void Acquisition::TryCandidate() {
   const SurveyedSlot& found = survey_->candidates()[candidate_];
   const WallMs base = std::max({now_.id_time, found.record.bound, meta_.floor});
-  Attempt({.slot = found.slot,
+  Attempt({.session = session_,
+           .slot = found.slot,
            .meta_version = meta_version_,
            .version = found.version,
            .created_zxid = found.created_zxid,
@@ -274,7 +278,7 @@ void Acquisition::OnWon() {
             .uuid = meta_.uuid,
             .base = base_,
             .bound = write_->bound()};
-  live_session_ = write_->session();
+  live_session_ = change.session;
   if (options_.probation == Milliseconds(0) || inheriting_) {
     outcome_ = Outcome::kWon;
     return;

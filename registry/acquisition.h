@@ -31,6 +31,8 @@ namespace firn {
 //     base = max(id clock, the record's bound, floor); bound = base + the first window.
 //  5. Wait out the probation and look again.
 //
+// All of it within one session: another one may lead to a registry that was wiped and made anew.
+//
 // An error found on the way is final for this try: nothing turns a refusal into a start. Owned by
 // the control thread.
 class Acquisition {
@@ -117,6 +119,7 @@ class Acquisition {
 
   bool inheriting_ = false;
   int inherits_ = 0;
+  int64_t session_ = 0;  // in which the root node was read
   WallMs asked_clock_at_;
   ClusterMeta meta_;
   int64_t meta_version_ = 0;

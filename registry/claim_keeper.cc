@@ -124,6 +124,7 @@ void ClaimKeeper::FinishAcquisition() {
     hooks_.registry_clock(ended->registry_clock(), now_.clocks);
   }
   lost_up_to_ = std::max(lost_up_to_, ended->lost_up_to());
+  highest_bound_ = std::max(highest_bound_, lost_up_to_);
   if (ended->outcome() == Acquisition::Outcome::kRefused) {
     state_ = ClaimState::kSeeking;
     retry_at_ = now_.clocks.boot + ended->retry_after();
@@ -202,7 +203,6 @@ void ClaimKeeper::Close(std::string why) {
   Tell(ClaimEvent::Kind::kLost, SlotText(tenure_->terms().slot) + ": " + why + "; last " +
                                     std::to_string(options_.layout.StartOf(last).ms()) +
                                     " ms, bound " + std::to_string(tenure_->bound().ms()) + " ms");
-  upkeep_->EraseLive();
   upkeep_.reset();
   tenure_.reset();
   reason_ = std::move(why);
@@ -246,6 +246,11 @@ void ClaimKeeper::FinishRelease() {
 
 void ClaimKeeper::Tell(ClaimEvent::Kind kind, std::string text) const {
   if (hooks_.event) hooks_.event({kind, std::move(text)});
+}
+
+const Tenure* ClaimKeeper::tenure() const {
+  const bool holds = state_ == ClaimState::kHolding || state_ == ClaimState::kLapsing;
+  return holds ? &*tenure_ : nullptr;
 }
 
 ClaimStatus ClaimKeeper::status(const KeeperTime& now) const {

@@ -71,6 +71,10 @@ class ClaimKeeper {
   ClaimState state() const { return state_; }
   // A copy for others to keep; `now` tells how much time is left.
   ClaimStatus status(const KeeperTime& now) const;
+  // The claim that is being held; null while there is none. Valid until the next call.
+  const Tenure* tenure() const;
+  // False once the grant file could not be written and was removed: L is R then.
+  bool has_file() const { return has_file_; }
   // When Tick has something to do even if no answer arrives; may lie in the past.
   BootMs NextWake() const;
 

@@ -16,9 +16,9 @@ namespace firn {
 struct ClaimantIdentity {
   std::string owner;     // OwnerName::text()
   std::string endpoint;  // host:port
-  std::string host;
+  std::string host{};
   int64_t pid = 0;
-  std::string build;
+  std::string build{};
 };
 
 struct ClaimOptions {
@@ -42,7 +42,11 @@ struct ClaimOptions {
 // Fixed by the protocol.
 inline constexpr Milliseconds kClaimWindowFirst{15'000};  // so that a crash loop burns no slots
 inline constexpr Milliseconds kClaimWindowSecond{60'000};
-inline constexpr Milliseconds kGrantAhead{200};          // L runs ahead of the id clock by this
+inline constexpr Milliseconds kGrantAhead{200};  // L runs ahead of the id clock by this
+// How long after its bound a slot is left to whoever's `live` is in it: a holder that cannot renew
+// comes back by itself; what is older was left behind, by an attempt that nobody believed in or by
+// a session that a rolled back registry brought back.
+inline constexpr Milliseconds kLiveGrace{60'000};
 inline constexpr Milliseconds kPoisonAhead{86'400'000};  // a bound farther ahead is someone's error
 
 }  // namespace firn

@@ -10,6 +10,7 @@ Freeze::Freeze(Coordinator& coordinator, const Tenure::Terms& held, std::string 
 }
 
 void Freeze::Ask() {
+  session_ = coordinator_.session();
   if (++tries_ > kTriesMax) return End(Outcome::kFailed, "the freeze was not acknowledged");
   ReadSynced(coordinator_, mailbox_, {kMetaPath}, [this](Result<Nodes> nodes) { OnMeta(nodes); });
 }
@@ -21,6 +22,7 @@ void Freeze::OnMeta(const Result<Nodes>& nodes) {
   Result<ClusterMeta> meta = ParseMeta(node->data);
   if (!meta.ok()) return End(Outcome::kFailed, meta.status().message());
   if (meta->frozen || meta->floor >= held_.bound) return Look();
+  if (coordinator_.session() != session_) return Ask();
   meta->frozen = true;
   meta->reason = why_.substr(0, ClusterMeta::kReasonBytesMax);
   coordinator_.Multi({Write::Set(kMetaPath, FormatMeta(*meta), node->stat.version)},

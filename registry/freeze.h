@@ -53,6 +53,7 @@ class Freeze {
   Outcome outcome_ = Outcome::kPending;
   std::string reason_;
   int tries_ = 0;
+  int64_t session_ = 0;  // in which the root node was read: another one's may only look the same
 };
 
 }  // namespace firn

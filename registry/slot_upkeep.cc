@@ -81,7 +81,8 @@ SlotChange SlotUpkeep::Change() const {
   } else if (live_.session != session_) {
     live = live_.present ? Wanted::kReplace : Wanted::kCreate;
   }
-  return {.slot = terms.slot,
+  return {.session = inspected_session_,
+          .slot = terms.slot,
           .meta_version = terms.meta_version,
           .version = terms.version,
           .created_zxid = terms.created_zxid,
@@ -107,7 +108,7 @@ void SlotUpkeep::FinishWrite() {
       if (releasing()) return EndRelease({});
       const Milliseconds window = NextWindow();
       tenure_.Renewed(write->version(), write->bound());
-      if (write->change().live != SlotChange::Live::kLeave) live_ = {write->session(), true};
+      if (write->change().live != SlotChange::Live::kLeave) live_ = {write->change().session, true};
       if (hooks_.registry_clock && write->registry_clock().ms() != 0) {
         hooks_.registry_clock(write->registry_clock(), now_.clocks);
       }
@@ -207,20 +208,6 @@ void SlotUpkeep::FinishFreeze() {
   fate_ = safe ? Fate::kLapsing : Fate::kGone;
   reason_ += safe ? "; run firn restore" : "; " + freeze->reason() + "; run firn restore";
   inspected_session_ = safe ? session_ : 0;
-}
-
-void SlotUpkeep::EraseLive() {
-  if (live_.session == 0) return;
-  Coordinator& coordinator = coordinator_;
-  const Slot slot = tenure_.terms().slot;
-  coordinator.Read(LivePath(slot), [&coordinator, slot, version = tenure_.terms().version,
-                                    session = live_.session](const Result<Node>& live) {
-    if (!live.ok() || live->stat.ephemeral_owner != session) return;
-    // Whoever claims the slot in between moves the version and has put a `live` of its own there.
-    coordinator.Multi(
-        {Write::Check(SlotPath(slot), version), Write::Erase(LivePath(slot), Write::kAnyVersion)},
-        [](const WriteOutcome&) {});
-  });
 }
 
 void SlotUpkeep::Alarm(std::string text) const {

@@ -62,10 +62,6 @@ class SlotUpkeep {
   // Acknowledged, not ours any more, or waited long enough.
   bool release_ended() const { return release_ended_; }
 
-  // Takes our `live` away, if it is still ours, so that a slot we do not serve does not look
-  // served. No answer is waited for.
-  void EraseLive();
-
   BootMs wake() const;
 
  private:

@@ -45,8 +45,10 @@ void SlotWrite::Tick(BootMs now) {
 }
 
 void SlotWrite::Send() {
+  if (coordinator_.session() != change_.session) {
+    return End(unknown_ ? Outcome::kUnknown : Outcome::kNotApplied, "the session has changed");
+  }
   ++sends_;
-  session_ = coordinator_.session();
   coordinator_.Multi(WritesOf(change_), mailbox_.Expect<WriteOutcome>(
                                             [this](WriteOutcome answer) { OnAnswer(answer); }));
 }

@@ -17,6 +17,7 @@ namespace firn {
 struct SlotChange {
   enum class Live { kLeave, kCreate, kReplace, kErase };
 
+  int64_t session = 0;  // in which its maker read what it builds on
   Slot slot;
   int64_t meta_version = 0;
   int64_t version = 0;       // V: of the record as its maker knows it
@@ -33,7 +34,10 @@ struct SlotChange {
 //     Z, meta at M and a version above V: applied, and what was read is what counts. Still version
 //     V: the same bytes are sent again from V; whichever of the two arrives first wins, and both
 //     say the same. Anything else is somebody else's.
-//  3. Never read the new version and set again: that would write over whoever made it.
+//  3. Sent only in the session in which its maker read meta and record. Another session may lead to
+//     a registry that was wiped and made anew, where the same numbers stand for something else.
+//     Reading back is safe in any: the nonce is random.
+//  4. Never read the new version and set again: that would write over whoever made it.
 //
 // Owned by the control thread; destroyed, its late answers are dropped (and the change may still be
 // applied: a version above V that nobody uses).
@@ -62,8 +66,6 @@ class SlotWrite {
   int64_t version() const { return version_; }
   WallMs bound() const { return bound_; }
   WallMs registry_clock() const { return registry_clock_; }  // 0: not told
-  // The session that a new `live` belongs to.
-  int64_t session() const { return session_; }
   // Why it is not applied, in words.
   const std::string& reason() const { return reason_; }
   // When Tick has something to do without an answer; BootMs() when it has not.
@@ -87,7 +89,6 @@ class SlotWrite {
   int64_t version_ = 0;
   WallMs bound_;
   WallMs registry_clock_;
-  int64_t session_ = 0;
 
   BootMs now_;
   BootMs wake_;

@@ -166,7 +166,8 @@ void Survey::OnLives() {
 }
 
 bool Survey::Hindered(const SurveyedSlot& slot) const {
-  return slot.live && slot.record.owner != wish_.owner;
+  return slot.live && slot.record.owner != wish_.owner &&
+         wish_.now - slot.record.bound < kLiveGrace;
 }
 
 void Survey::End(std::string reason) {

@@ -45,8 +45,9 @@ enum class Fitness {
 // Pure: whether a slot may be claimed as far as its record says.
 Fitness FitnessOf(const SlotRecord& record, const SlotWish& wish);
 
-// Finds slots to claim: the hinted one when it is free; some never used, at random; else those not
-// live whose bound has passed, oldest first.
+// Finds slots to claim: the hinted one when it is free; some never used, at random; else those
+// whose bound has passed, oldest first, and that are not live or have been beyond their bound for
+// long.
 //
 // Reads 32 slots at a time in random order and stops at the first batch that holds one never used,
 // so that hundreds of servers that start at once neither read everything nor all want the same.

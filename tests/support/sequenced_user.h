@@ -39,6 +39,9 @@ class SequencedUser : public ClaimUser {
     return sequencer_->Take(claim_->layout().TickAt(Time()), want);
   }
 
+  // The same for a tick that was computed earlier, as a thread does that was paused in between.
+  Step TakeAt(Tick tick, uint64_t want) { return sequencer_->Take(tick, want); }
+
   bool has_claim() const { return sequencer_ != nullptr && !sequencer_->closed(); }
   const Claim& claim() const { return *claim_; }
   IdClock& id_clock() { return id_clock_; }

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "common/entropy.h"
+#include "registry/coordinator.h"
+#include "registry/memory_coordinator.h"
+
+namespace firn {
+
+// The errors that earlier drafts of the protocol made. Each is a liar at one of the keeper's seams
+// (registry, files, user, random numbers), so that the product has no switch for any of them.
+enum class Mutant {
+  kNone,
+  kNoVersionCheck,         // registry: sets whatever version is there
+  kTimeoutIsSuccess,       // registry: an unknown outcome is told as ok
+  kSetAgainOverForeign,    // registry: a version conflict is answered by setting the new version
+  kCopiedGrantTrusted,     // files: whatever inode the grant names is the file's own
+  kNoncePerProcess,        // random numbers: always the same in one process
+  kFloorWithoutMetaCheck,  // registry: drops the check of the root node from every multi
+  kGrantWithoutMeta,       // files: whatever root version the grant names is the present one
+  kLimitLowered,           // files: what is written has a lower L
+  kReleaseBeforeVoid,      // files: voiding does nothing
+  kReleaseToLast,          // user: says that one tick less was used
+  kGrantSurvivesReboot,    // files: whatever boot the grant names is this one
+};
+
+struct MutantName {
+  Mutant mutant;
+  std::string_view name;
+};
+
+inline constexpr std::array<MutantName, 11> kMutants = {{
+    {Mutant::kNoVersionCheck, "no-version-check"},
+    {Mutant::kTimeoutIsSuccess, "timeout-is-success"},
+    {Mutant::kSetAgainOverForeign, "set-again-over-foreign"},
+    {Mutant::kCopiedGrantTrusted, "copied-grant-trusted"},
+    {Mutant::kNoncePerProcess, "nonce-per-process"},
+    {Mutant::kFloorWithoutMetaCheck, "floor-without-meta-check"},
+    {Mutant::kGrantWithoutMeta, "grant-without-meta"},
+    {Mutant::kLimitLowered, "limit-lowered"},
+    {Mutant::kReleaseBeforeVoid, "release-before-void"},
+    {Mutant::kReleaseToLast, "release-to-last"},
+    {Mutant::kGrantSurvivesReboot, "grant-survives-reboot"},
+}};
+
+std::optional<Mutant> ParseMutant(std::string_view name);
+
+// Stands between the keeper and whatever breaks requests: where the registry's liars live, and
+// where a process can die just before or just after it has sent a write.
+class SeamCoordinator final : public Coordinator {
+ public:
+  // References must outlive the object.
+  SeamCoordinator(Coordinator& inner, const MemoryTree& tree, Mutant mutant)
+      : inner_(inner), tree_(tree), mutant_(mutant) {}
+
+  // The process dies at the `multis`-th write from now on; or at its next claim.
+  void DieIn(int multis, bool before_it_is_sent) {
+    dies_in_ = multis;
+    dies_before_ = before_it_is_sent;
+  }
+  void DieAtClaim(bool before_it_is_sent) {
+    dies_at_claim_ = true;
+    dies_before_ = before_it_is_sent;
+  }
+
+  void Read(const std::string& path, ReadDone done, Changed changed = {}) override {
+    inner_.Read(path, std::move(done), std::move(changed));
+  }
+  void List(const std::string& path, ListDone done, Changed changed = {}) override {
+    inner_.List(path, std::move(done), std::move(changed));
+  }
+  void Sync(const std::string& path, SyncDone done) override { inner_.Sync(path, std::move(done)); }
+  void Multi(std::vector<Write> writes, WriteDone done) override;
+  void PrepareRoot(SyncDone done) override { inner_.PrepareRoot(std::move(done)); }
+  void OnSession(std::function<void(SessionEvent)> handler) override {
+    inner_.OnSession(std::move(handler));
+  }
+  int64_t session() const override { return inner_.session(); }
+  int Dispatch(Milliseconds wait) override { return inner_.Dispatch(wait); }
+  void Wake() override { inner_.Wake(); }
+
+ private:
+  Coordinator& inner_;
+  const MemoryTree& tree_;
+  void Send(std::vector<Write> writes, WriteDone done);
+
+  const Mutant mutant_;
+  int dies_in_ = 0;  // 0: not
+  bool dies_at_claim_ = false;
+  bool dies_before_ = false;
+};
+
+// A process that draws its nonce once.
+class StuckEntropy final : public Entropy {
+ public:
+  explicit StuckEntropy(uint64_t value) : value_(value | uint64_t{1} << 63) {}
+  uint64_t Next() override { return value_; }
+
+ private:
+  const uint64_t value_;
+};
+
+}  // namespace firn

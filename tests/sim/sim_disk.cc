@@ -1,0 +1,119 @@
+#include "tests/sim/sim_disk.h"
+
+#include <algorithm>
+
+#include "registry/records.h"
+#include "registry/slot.h"
+#include "tests/sim/violation.h"
+
+namespace firn {
+namespace {
+
+constexpr size_t kRecord = GrantFile::kRecordBytes;
+constexpr Milliseconds kLowered{150};
+
+// Both records of a file, changed by `change` where they are good.
+template <typename Change>
+std::string Rewritten(const std::string& file, Change change) {
+  std::string rewritten;
+  for (const size_t at : {size_t{0}, kRecord}) {
+    const std::string_view bytes = std::string_view(file).substr(at, kRecord);
+    Result<GrantRecord> record = ParseGrantRecord(bytes);
+    if (record.ok()) change(*record);
+    rewritten += record.ok() ? FormatGrantRecord(*record) : std::string(bytes);
+  }
+  return rewritten;
+}
+
+}  // namespace
+
+const std::optional<Grant>& SimDisk::Permits() {
+  if (known_) return permits_;
+  known_ = true;
+  permits_.reset();
+  uint64_t newest = 0;
+  for (const size_t at : {size_t{0}, kRecord}) {
+    const auto record = ParseGrantRecord(std::string_view(grant).substr(at, kRecord));
+    if (!record.ok() || record->counter < newest) continue;
+    newest = record->counter;
+    permits_.reset();
+    if (!record->grant.nonce.zero()) permits_ = record->grant;
+  }
+  return permits_;
+}
+
+SimStateFolder::SimStateFolder(SimDisk& disk, const MemoryTree& tree, Mutant mutant)
+    : disk_(disk), tree_(tree), mutant_(mutant), identity_(disk.identity) {
+  static_cast<void>(Rewritten(disk_.grant, [&](const GrantRecord& record) {
+    if (record.grant.nonce.zero()) return;
+    if (mutant_ == Mutant::kCopiedGrantTrusted) {
+      identity_.device = record.identity.device;
+      identity_.inode = record.identity.inode;
+    }
+    if (mutant_ == Mutant::kGrantSurvivesReboot) identity_.boot_id = record.identity.boot_id;
+  }));
+}
+
+Result<std::string> SimStateFolder::ReadGrant() {
+  if (mutant_ != Mutant::kGrantWithoutMeta) return disk_.grant;
+  const auto meta = tree_.Peek(kMetaPath);
+  return Rewritten(disk_.grant, [&](GrantRecord& record) {
+    if (meta.has_value()) record.grant.meta_version = meta->stat.version;
+  });
+}
+
+Status SimStateFolder::WriteGrant(size_t offset, std::string_view bytes, Durability) {
+  if (disk_.writes_fail) return Unavailable("no space on the disk");
+  const bool dies = dies_in_ > 0 && --dies_in_ == 0;
+  if (dies && death_ == Death::kBefore) throw ProcessDies();
+  if (dies && death_ == Death::kMidst) {
+    Put(offset, std::string(bytes.substr(0, bytes.size() / 3)));
+    throw ProcessDies();
+  }
+  const Result<GrantRecord> record = ParseGrantRecord(bytes);
+  if (!record.ok()) throw Violation(4, "a grant record that does not read back");
+  const bool voids = record->grant.nonce.zero();
+  const auto& before = disk_.Permits();
+  if (!voids && before.has_value() && before->nonce == record->grant.nonce &&
+      mutant_ == Mutant::kNone) {
+    Demand(record->grant.limit >= before->limit, 4, "L fell under a claim");
+  }
+  if (voids && mutant_ == Mutant::kReleaseBeforeVoid) return {};
+  if (!voids && mutant_ == Mutant::kLimitLowered) {
+    GrantRecord lower = *record;
+    lower.grant.limit -= kLowered;
+    Put(offset, FormatGrantRecord(lower));
+  } else {
+    Put(offset, bytes);
+  }
+  if (dies) throw ProcessDies();
+  return {};
+}
+
+void SimStateFolder::Put(size_t offset, std::string_view bytes) {
+  disk_.older[disk_.writes++ % disk_.older.size()] = disk_.grant;
+  disk_.grant.replace(offset, bytes.size(), bytes);
+  disk_.Changed();
+}
+
+Status SimStateFolder::RemoveGrant() {
+  if (disk_.removal_fails) return Denied("the disk is read-only");
+  disk_.grant.assign(kGrantBytes, ' ');
+  disk_.older.fill({});
+  ++disk_.identity.inode;
+  disk_.Changed();
+  return {};
+}
+
+Result<std::string> SimStateFolder::ReadHint() {
+  if (!disk_.hint.has_value()) return NotFound("no hint");
+  return *disk_.hint;
+}
+
+Status SimStateFolder::ReplaceHint(std::string_view text) {
+  if (disk_.writes_fail) return Unavailable("no space on the disk");
+  disk_.hint = text;
+  return {};
+}
+
+}  // namespace firn

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "registry/grant_file.h"
+#include "registry/memory_coordinator.h"
+#include "registry/state_folder.h"
+#include "tests/sim/mutants.h"
+
+namespace firn {
+
+// A machine's disk: what outlives a process, and what a reboot may bring back.
+struct SimDisk {
+  FileIdentity identity;
+  std::string grant = std::string(StateFolder::kGrantBytes, ' ');
+  // Earlier states of the grant file, any of which a reboot may bring back.
+  std::array<std::string, 8> older{};
+  size_t writes = 0;
+  std::optional<std::string> hint{};
+  bool writes_fail = false;
+  bool removal_fails = false;
+
+  // What the newest good record permits; nothing when void, damaged or new. Read again only after
+  // a write.
+  const std::optional<Grant>& Permits();
+  void Changed() { known_ = false; }
+
+ private:
+  bool known_ = false;
+  std::optional<Grant> permits_;
+};
+
+// One process's view of a disk: breaks when told, dies when told, lies as its mutant does, and
+// watches invariant 4: L never falls under a claim.
+class SimStateFolder final : public StateFolder {
+ public:
+  SimStateFolder(SimDisk& disk, const MemoryTree& tree, Mutant mutant);
+
+  // The process dies in its `writes`-th write from now on: before it, in its midst or after it.
+  enum class Death { kBefore, kMidst, kAfter };
+  void DieIn(int writes, Death how) {
+    dies_in_ = writes;
+    death_ = how;
+  }
+
+  FileIdentity grant_identity() const override { return identity_; }
+  Result<std::string> ReadGrant() override;
+  Status WriteGrant(size_t offset, std::string_view bytes, Durability durability) override;
+  Status RemoveGrant() override;
+  Result<std::string> ReadHint() override;
+  Status ReplaceHint(std::string_view text) override;
+
+ private:
+  void Put(size_t offset, std::string_view bytes);
+
+  SimDisk& disk_;
+  const MemoryTree& tree_;
+  const Mutant mutant_;
+  FileIdentity identity_;
+  int dies_in_ = 0;  // 0: not
+  Death death_ = Death::kBefore;
+};
+
+}  // namespace firn

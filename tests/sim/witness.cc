@@ -1,0 +1,84 @@
+#include "tests/sim/witness.h"
+
+#include <algorithm>
+
+#include "tests/sim/violation.h"
+
+namespace firn {
+namespace {
+
+// The simulated clusters have one rack, so a worker's number is the machine id.
+MachineId MachineAt(const std::string& slot_path) {
+  return MachineId(static_cast<uint32_t>(std::stoul(slot_path.substr(slot_path.rfind('/') + 1))));
+}
+
+bool ReadsFrozen(const MemoryTree& tree) {
+  const auto meta = tree.Peek(kMetaPath);
+  return meta.has_value() && ParseMeta(meta->data)->frozen;
+}
+
+// A claim changes the nonce, to one that is not zero.
+bool Claims(const Node& before, const std::string& after) {
+  const Nonce nonce = ParseSlotRecord(after)->nonce;
+  return !nonce.zero() && nonce != ParseSlotRecord(before.data)->nonce;
+}
+
+}  // namespace
+
+void ClaimBook::Applied(MachineId machine, const SlotRecord& before, const SlotRecord& after,
+                        SimDisk& disk) {
+  if (!judging_) return;
+  if (after.nonce.zero()) return JudgeRelease(machine, before, after, disk);
+  if (after.nonce == before.nonce) return JudgeRenewal(before, after);
+  JudgeClaim(before, after, disk);
+}
+
+void ClaimBook::JudgeClaim(const SlotRecord& before, const SlotRecord& after, SimDisk& disk) {
+  Demand(after.bound >= before.bound, 6, "a claim lowered the bound");
+  const auto meta_node = tree_.Peek(kMetaPath);
+  const Result<ClusterMeta> meta = ParseMeta(meta_node->data);
+  Demand(meta.ok() && !meta->frozen, 3, "a claim under a frozen or unreadable root node");
+  const auto& permit = disk.Permits();
+  const bool inherits = permit.has_value() && permit->nonce == before.nonce;
+  const WallMs base_min = inherits ? permit->limit : std::max(before.bound, meta->floor);
+  const bool fresh =
+      entries_.emplace(after.nonce, Entry{meta_node->stat.version, after.bound, base_min}).second;
+  Demand(fresh, 5, "a nonce was used in two attempts");
+}
+
+void ClaimBook::JudgeRenewal(const SlotRecord& before, const SlotRecord& after) {
+  Demand(after.bound >= before.bound, 6, "a renewal lowered the bound");
+  const auto entry = entries_.find(after.nonce);
+  Demand(entry != entries_.end(), 5, "a renewal of a claim that was never made");
+  Demand(tree_.Peek(kMetaPath)->stat.version == entry->second.meta_version, 7,
+         "a claim was renewed under another root version than its own");
+  entry->second.bound = std::max(entry->second.bound, after.bound);
+}
+
+void ClaimBook::JudgeRelease(MachineId machine, const SlotRecord& before, const SlotRecord& after,
+                             SimDisk& disk) {
+  const auto& permit = disk.Permits();
+  Demand(!permit.has_value() || permit->nonce != before.nonce, 4,
+         "a release was applied while the grant file still permits to go on");
+  if (after.bound >= before.bound) return;
+  const Tick highest = oracle_.Highest(machine);
+  Demand(after.bound >= layout_.StartOf(highest + 1), 6,
+         "a release lowered the bound into what was issued");
+}
+
+void Witness::Multi(std::vector<Write> writes, WriteDone done) {
+  const bool sets_slot = writes.size() > 1 && writes[1].kind == Write::Kind::kSet;
+  if (!sets_slot) return inner_->Multi(std::move(writes), std::move(done));
+  const std::string path = writes[1].path;
+  const auto before = tree_.Peek(path);
+  if (gap_ && !ReadsFrozen(tree_) && before.has_value() && Claims(*before, writes[1].data)) {
+    return inner_->Multi({Write::Check("/turned-away", 0)}, std::move(done));
+  }
+  inner_->Multi(std::move(writes), std::move(done));
+  const auto after = tree_.Peek(path);
+  if (!before.has_value() || !after.has_value() || before->stat == after->stat) return;
+  book_.Applied(MachineAt(path), *ParseSlotRecord(before->data), *ParseSlotRecord(after->data),
+                disk_);
+}
+
+}  // namespace firn

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/layout.h"
+#include "registry/memory_coordinator.h"
+#include "registry/records.h"
+#include "tests/sim/oracle.h"
+#include "tests/sim/sim_disk.h"
+
+namespace firn {
+
+// What is known of every claim that the registry ever took, by nonce; and the judge of every write
+// to a slot that is really applied: invariants 3 to 7.
+class ClaimBook {
+ public:
+  // `judging` false: keeps the book only.
+  ClaimBook(const MemoryTree& tree, const IssueOracle& oracle, const Layout& layout, bool judging)
+      : tree_(tree), oracle_(oracle), layout_(layout), judging_(judging) {}
+
+  struct Entry {
+    int64_t meta_version = 0;  // under which it was made
+    WallMs bound;              // the highest ever applied
+    WallMs base_min;           // no tick below it
+  };
+
+  // Null: no claim of this nonce was ever applied.
+  const Entry* Find(const Nonce& nonce) const {
+    const auto entry = entries_.find(nonce);
+    return entry == entries_.end() ? nullptr : &entry->second;
+  }
+
+  // A slot's record was `before` and is `after` now; by a process on `disk`.
+  void Applied(MachineId machine, const SlotRecord& before, const SlotRecord& after, SimDisk& disk);
+
+ private:
+  void JudgeClaim(const SlotRecord& before, const SlotRecord& after, SimDisk& disk);
+  void JudgeRenewal(const SlotRecord& before, const SlotRecord& after);
+  void JudgeRelease(MachineId machine, const SlotRecord& before, const SlotRecord& after,
+                    SimDisk& disk);
+
+  struct HashNonce {
+    size_t operator()(const Nonce& nonce) const { return std::hash<std::string>()(nonce.text()); }
+  };
+
+  const MemoryTree& tree_;
+  const IssueOracle& oracle_;
+  const Layout layout_;
+  const bool judging_;
+  std::unordered_map<Nonce, Entry, HashNonce> entries_;
+};
+
+// Sees what reaches the registry from one process, and tells the book. While `gap` is set it turns
+// claims away until the cluster is frozen: those in between are not promised anything.
+class Witness final : public Coordinator {
+ public:
+  Witness(std::unique_ptr<MemoryCoordinator> inner, const MemoryTree& tree, ClaimBook& book,
+          SimDisk& disk, const bool& gap)
+      : inner_(std::move(inner)), tree_(tree), book_(book), disk_(disk), gap_(gap) {}
+
+  MemoryCoordinator& inner() { return *inner_; }
+
+  void Read(const std::string& path, ReadDone done, Changed changed = {}) override {
+    inner_->Read(path, std::move(done), std::move(changed));
+  }
+  void List(const std::string& path, ListDone done, Changed changed = {}) override {
+    inner_->List(path, std::move(done), std::move(changed));
+  }
+  void Sync(const std::string& path, SyncDone done) override {
+    inner_->Sync(path, std::move(done));
+  }
+  void Multi(std::vector<Write> writes, WriteDone done) override;
+  void PrepareRoot(SyncDone done) override { inner_->PrepareRoot(std::move(done)); }
+  void OnSession(std::function<void(SessionEvent)> handler) override {
+    inner_->OnSession(std::move(handler));
+  }
+  int64_t session() const override { return inner_->session(); }
+  int Dispatch(Milliseconds wait) override { return inner_->Dispatch(wait); }
+  void Wake() override { inner_->Wake(); }
+
+ private:
+  std::unique_ptr<MemoryCoordinator> inner_;
+  const MemoryTree& tree_;
+  ClaimBook& book_;
+  SimDisk& disk_;
+  const bool& gap_;
+};
+
+}  // namespace firn
