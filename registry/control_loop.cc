@@ -18,6 +18,7 @@ void ControlLoop::Start(std::function<void(Now)> tick) {
 }
 
 void ControlLoop::Post(std::function<void()> task) {
+  if (sentinel_.InChild()) return;
   {
     const std::scoped_lock lock(mutex_);
     if (!running_) return;
@@ -26,13 +27,15 @@ void ControlLoop::Post(std::function<void()> task) {
   coordinator_->Wake();
 }
 
-void ControlLoop::Run(const std::function<void()>& task) {
+bool ControlLoop::Run(const std::function<void()>& task) {
+  if (sentinel_.InChild()) return false;
   std::promise<void> done;
   {
     std::unique_lock lock(mutex_);
     if (!running_) {
       lock.unlock();
-      return task();
+      task();
+      return true;
     }
     posted_.push_back([&] {
       task();
@@ -41,9 +44,15 @@ void ControlLoop::Run(const std::function<void()>& task) {
   }
   coordinator_->Wake();
   done.get_future().wait();
+  return true;
 }
 
 void ControlLoop::Stop() {
+  if (sentinel_.InChild()) {
+    // The thread is the parent's, and whoever held the mutex at the fork is not here to let it go.
+    if (thread_.joinable()) thread_.detach();
+    return;
+  }
   {
     const std::scoped_lock lock(mutex_);
     running_ = false;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/fork_cells.h"
 #include "registry/coordinator.h"
 
 namespace firn {
@@ -21,6 +22,8 @@ namespace firn {
 //
 // The coordinator is used by this thread only, from Start to Stop. Objects that live on it are made
 // before Start or inside Run, and destroyed after Stop or inside Run.
+//
+// A forked child has no such thread: nothing posted or run there is done, and Stop only lets go.
 class ControlLoop {
  public:
   static constexpr Milliseconds kTickInterval{10};
@@ -41,8 +44,9 @@ class ControlLoop {
   void Post(std::function<void()> task);
 
   // Post, and waits for its end. Thread-safe, but not from the thread itself. After Stop, or before
-  // Start, the task runs here: there is no other thread to disturb.
-  void Run(const std::function<void()>& task);
+  // Start, the task runs here: there is no other thread to disturb. False, with nothing done, in a
+  // forked child.
+  bool Run(const std::function<void()>& task);
 
   // Ends the thread after the tasks already posted. Idempotent; one thread at a time.
   void Stop();
@@ -53,6 +57,7 @@ class ControlLoop {
 
   const Clock& clock_;
   const std::unique_ptr<Coordinator> coordinator_;
+  const ForkSentinel sentinel_;
   std::thread thread_;
 
   std::mutex mutex_;  // guards all below

@@ -30,7 +30,4 @@ class OwnerName {
   std::string file_stem_;
 };
 
-// "2130706433" for "127.0.0.1"; 32 hexadecimal digits for an IPv6 address.
-Result<std::string> IpAsNumber(std::string_view ip);
-
 }  // namespace firn

@@ -44,7 +44,12 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
                                         Now now) { id_clock_.NoteRegistryClock(registry, now); }}),
       follower_(loop_.coordinator(), entropy, catalogue_, issuer_),
       layout_end_(options.claim.layout) {
-  loop_.coordinator().OnSession([this](const SessionEvent& event) { keeper_.OnSession(event); });
+  Coordinator& registry = loop_.coordinator();
+  registry.OnSession([this](const SessionEvent& event) { keeper_.OnSession(event); });
+  // Whoever made the cluster on this coordinator has been told of its session already.
+  if (const int64_t session = registry.session(); session != 0) {
+    keeper_.OnSession({.kind = SessionEvent::Kind::kConnected, .session = session});
+  }
 }
 
 IssuingNode::~IssuingNode() { Stop(); }
@@ -84,7 +89,7 @@ Status IssuingNode::WaitUntilServing(Milliseconds patience) const {
 void IssuingNode::Stop() {
   if (std::exchange(stopped_, true)) return;
   issuer_.Drain();
-  loop_.Run([this] { keeper_.Release(ReadTime()); });
+  if (!loop_.Run([this] { keeper_.Release(ReadTime()); })) return;  // a forked child
   const BootMs give_up = clock_.Boot() + options_.claim.release_wait;
   while (status().claim.state != ClaimState::kReleased && clock_.Boot() < give_up) SleepFor(kPoll);
   loop_.Stop();

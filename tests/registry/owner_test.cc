@@ -1,5 +1,7 @@
 #include "registry/owner.h"
 
+#include "common/endpoint.h"
+
 #include <string>
 
 #include <gtest/gtest.h>

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/layout.h"
+#include "common/status.h"
+#include "common/units.h"
+#include "server/issue/runs.h"
+
+namespace firn {
+
+struct EmbeddedOptions {
+  // dir:///path for the programs of one host, zk://host:port,.../firn/<cluster> for a cluster.
+  std::string registry;
+  // The program's own folder, where it remembers its machine id. Never shared, never copied.
+  std::string state_dir;
+  // Tells this program from others in audits; `instance` tells its copies on one host apart.
+  std::string application = "embedded";
+  uint16_t instance = 1;
+  std::string layout = "firn";         // as the cluster has it
+  std::string registry_credentials{};  // user:password, for ZooKeeper
+  Milliseconds ready_within{10'000};   // how long Open waits for a machine id
+  Milliseconds issue_wait{50};         // how long a call waits for the next tick or range
+};
+
+// Ids without a server: this program holds a machine id of its own.
+//
+//     auto ids = firn::Embedded::Open({.registry = "dir:///var/lib/shop/ids",
+//                                      .state_dir = "/var/lib/shop/state"});
+//     if (!ids.ok()) return Fail(ids.status());
+//     firn::Result<int64_t> id = (*ids)->Next("order");
+//
+// A directory that holds no cluster yet becomes one; a ZooKeeper needs `firn init` first. The tag
+// `default` is always there; others are made with `firn tags create`.
+//
+// Thread-safe. After fork() the child gets no ids: what it inherits is closed; open another one.
+class Embedded {
+ public:
+  // kConflict: another process has the state folder. kUnavailable: no machine id in time.
+  static Result<std::unique_ptr<Embedded>> Open(const EmbeddedOptions& options);
+
+  // Gives the machine id back, as Close does.
+  virtual ~Embedded() = default;
+
+  // One id. kNotFound: no such tag. kUnavailable: not now, try again. kDenied: a plugin said no.
+  virtual Result<int64_t> Next(std::string_view tag = "default") = 0;
+
+  // Exactly `count` ids, in runs, or none. kInvalid: more than one call may have.
+  virtual Result<std::vector<Run>> NextRuns(std::string_view tag, int64_t count) = 0;
+
+  // The machine id that ids carry at the moment; kUnavailable while there is none, and why.
+  virtual Result<MachineId> machine() const = 0;
+
+  virtual const Layout& layout() const = 0;
+
+  // From now on nothing is issued; the machine id goes back to the registry. Idempotent.
+  virtual void Close() = 0;
+};
+
+}  // namespace firn

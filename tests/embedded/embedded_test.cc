@@ -1,0 +1,151 @@
+#include "server/embedded.h"
+
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kPatience{60'000};
+
+// Programs of one host that share a directory registry.
+class EmbeddedTest : public testing::Test {
+ protected:
+  EmbeddedOptions Options(uint16_t instance = 1) {
+    return {.registry = "dir://" + (folder_ / "registry"),
+            .state_dir = folder_ / "state",
+            .instance = instance,
+            .ready_within = kPatience,
+            .issue_wait = kPatience};
+  }
+
+  std::unique_ptr<Embedded> Open(uint16_t instance = 1) {
+    auto opened = Embedded::Open(Options(instance));
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return *std::move(opened);
+  }
+
+  int RunFirn(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), BuiltProgram("firn"));
+    arguments.push_back("--registry=" + Options().registry);
+    return RunToEnd(arguments, kPatience).exit_code;
+  }
+
+  TempDir folder_;
+};
+
+TEST_F(EmbeddedTest, IssuesRisingIds) {
+  const auto ids = Open();
+  int64_t last = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    const Result<int64_t> id = ids->Next();
+    ASSERT_TRUE(id.ok()) << id.status();
+    ASSERT_GT(*id, last);
+    last = *id;
+  }
+}
+
+TEST_F(EmbeddedTest, TwoProgramsHaveTwoMachineIds) {
+  const auto one = Open(1);
+  const auto two = Open(2);
+  EXPECT_NE(*one->machine(), *two->machine());
+}
+
+TEST_F(EmbeddedTest, ThreadsShareIt) {
+  const auto ids = Open();
+  constexpr int kThreads = 4;
+  constexpr int kEach = 5000;
+  std::vector<std::vector<int64_t>> got(kThreads);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& mine : got) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < kEach; ++i) mine.push_back(ids->Next().value_or(0));
+      });
+    }
+  }
+  std::set<int64_t> all;
+  for (const auto& mine : got) all.insert(mine.begin(), mine.end());
+  EXPECT_EQ(all.size(), static_cast<size_t>(kThreads) * kEach);
+  EXPECT_FALSE(all.contains(0));
+}
+
+TEST_F(EmbeddedTest, ABatchIsExact) {
+  const auto ids = Open();
+  const auto runs = ids->NextRuns("default", 10'000);
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  int64_t count = 0;
+  for (const firn::Run& run : *runs) count += run.count;
+  EXPECT_EQ(count, 10'000);
+  EXPECT_EQ(ids->NextRuns("default", 0).code(), Code::kInvalid);
+  EXPECT_EQ(ids->NextRuns("default", int64_t{1} << 60).code(), Code::kInvalid);
+}
+
+TEST_F(EmbeddedTest, ATagThatIsMadeLaterIsServed) {
+  const auto ids = Open();
+  EXPECT_EQ(ids->Next("order").code(), Code::kNotFound);
+  ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=snowflake"}), 0);
+  EXPECT_TRUE(Eventually(kPatience, [&] { return ids->Next("order").ok(); }));
+}
+
+TEST_F(EmbeddedTest, AfterCloseNothingIsIssuedAndTheMachineIdIsFree) {
+  auto ids = Open();
+  const MachineId machine = *ids->machine();
+  const int64_t before = *ids->Next();
+  ids->Close();
+  EXPECT_EQ(ids->Next().code(), Code::kUnavailable);
+  ids.reset();
+  ids = Open();
+  EXPECT_EQ(*ids->machine(), machine);
+  EXPECT_GT(*ids->Next(), before);
+}
+
+TEST_F(EmbeddedTest, OneStateFolderServesOneProgram) {
+  const auto ids = Open();
+  const auto refused = Embedded::Open(Options());
+  EXPECT_EQ(refused.code(), Code::kConflict) << refused.status();
+}
+
+TEST_F(EmbeddedTest, ALostRegistryIsNotMadeAnewBehindARememberedCluster) {
+  Open().reset();
+  std::filesystem::remove_all(folder_ / "registry");
+  const auto refused = Embedded::Open(Options());
+  EXPECT_EQ(refused.code(), Code::kConflict) << refused.status();
+  EXPECT_NE(refused.status().message().find("firn restore"), std::string::npos);
+}
+
+TEST_F(EmbeddedTest, AForkedChildGetsNoIdsAndMayEnd) {
+  auto ids = Open();
+  ASSERT_TRUE(ids->Next().ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool silent = !ids->Next().ok() && !ids->NextRuns("default", 10).ok();
+    ids.reset();
+    _exit(silent ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_TRUE(Eventually(kPatience, [&] { return waitpid(child, &status, WNOHANG) == child; }));
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(ids->Next().ok());
+}
+
+TEST_F(EmbeddedTest, TheReadmesExampleRuns) {
+  const Finished finished = RunToEnd({BuiltProgram("embedded_example"), folder_.path()}, kPatience);
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  std::istringstream lines(finished.out);
+  std::set<int64_t> ids;
+  for (int64_t id = 0; lines >> id;) ids.insert(id);
+  EXPECT_EQ(ids.size(), 3u) << finished.out;
+}
+
+}  // namespace
+}  // namespace firn
