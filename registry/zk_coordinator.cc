@@ -14,7 +14,10 @@ using StateKind = ZkHandle::State::Kind;
 ZkCoordinator::ZkCoordinator(ZkOptions options, const Clock& clock)
     : options_(std::move(options)), clock_(clock), pid_(getpid()) {}
 
-ZkCoordinator::~ZkCoordinator() = default;
+ZkCoordinator::~ZkCoordinator() {
+  // In a forked child somebody may seem to wait for it for ever: whoever did so in the parent.
+  if (pid_ != getpid()) static_cast<void>(inbox_.release());
+}
 
 // --- requests -----------------------------------------------------------------------------------
 
@@ -121,7 +124,7 @@ void ZkCoordinator::OnSession(std::function<void(SessionEvent)> handler) {
 int ZkCoordinator::Dispatch(Milliseconds wait) {
   if (pid_ != getpid()) return TellRefused();
   int delivered = Tend();
-  std::vector<Tagged> events = inbox_.Take(delivered > 0 ? Milliseconds(0) : Patience(wait));
+  std::vector<Tagged> events = inbox_->Take(delivered > 0 ? Milliseconds(0) : Patience(wait));
   for (Tagged& tagged : events) delivered += OnEvent(tagged);
   return delivered + Tend();
 }
@@ -142,7 +145,7 @@ void ZkCoordinator::OpenHandle(Handle& handle) {
   Result<std::unique_ptr<ZkHandle>> opened =
       ZkHandle::Open({options_.hosts, options_.session_time, options_.auth},
                      [this, number](ZkHandle::Event event) {
-                       inbox_.Push({number, std::move(event)});
+                       inbox_->Push({number, std::move(event)});
                      });
   open_at_ = now + options_.reopen_after;
   if (!opened.ok()) {

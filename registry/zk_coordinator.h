@@ -61,7 +61,7 @@ class ZkCoordinator final : public Coordinator {
   void OnSession(std::function<void(SessionEvent)> handler) override;
   int64_t session() const override { return session_; }
   int Dispatch(Milliseconds wait) override;
-  void Wake() override { inbox_.Wake(); }
+  void Wake() override { inbox_->Wake(); }
 
  private:
   using Token = RequestTable::Token;
@@ -128,7 +128,8 @@ class ZkCoordinator final : public Coordinator {
   int64_t looker_session_ = 0;
   uint64_t last_handle_ = 0;
 
-  Inbox<Tagged> inbox_;  // outlives the handles, which write to it until they are closed
+  // Outlives the handles, which write to it until they are closed.
+  std::unique_ptr<Inbox<Tagged>> inbox_ = std::make_unique<Inbox<Tagged>>();
   Handle handle_;
   Handle looker_;
 };

@@ -12,7 +12,8 @@ class DirWorld final : public CoordinatorWorld {
  public:
   std::unique_ptr<Coordinator> Connect() override {
     auto opened =
-        DirCoordinator::Open({.path = folder_ / "registry"}, SystemClock(), SystemEntropy());
+        DirCoordinator::Open({.path = folder_ / "registry", .time_limit = Milliseconds(15'000)},
+                             SystemClock(), SystemEntropy());
     if (!opened.ok()) Die(opened.status().ToString());
     return std::move(*opened);
   }

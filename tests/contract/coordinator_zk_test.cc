@@ -48,10 +48,12 @@ class ZkWorld final : public CoordinatorWorld {
   }
 
   std::unique_ptr<Coordinator> Connect() override {
-    return std::make_unique<ZkCoordinator>(
-        ZkOptions{
-            .hosts = zk_.hosts(), .root = root_, .session_time = Milliseconds(4000), .auth = auth_},
-        SystemClock());
+    return std::make_unique<ZkCoordinator>(ZkOptions{.hosts = zk_.hosts(),
+                                                     .root = root_,
+                                                     .session_time = Milliseconds(20'000),
+                                                     .time_limit = Milliseconds(15'000),
+                                                     .auth = auth_},
+                                           SystemClock());
   }
 
  private:

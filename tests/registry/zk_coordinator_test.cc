@@ -7,6 +7,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/support/coordinator_client.h"
 #include "tests/support/process.h"
@@ -18,7 +20,8 @@ namespace {
 
 using Kind = SessionEvent::Kind;
 
-constexpr Milliseconds kSession{2000};
+constexpr Milliseconds kSession{4000};
+constexpr Milliseconds kLongSession{20'000};  // where none may end on a busy machine
 constexpr Milliseconds kLimit{600};
 
 // A real ZooKeeper, a client on a bad network to it, and one that is connected directly.
@@ -44,7 +47,7 @@ class ZkCoordinatorTest : public testing::Test {
     return std::make_unique<CoordinatorClient>(
         std::make_unique<ZkCoordinator>(ZkOptions{.hosts = hosts,
                                                   .root = "/firn/test",
-                                                  .session_time = kSession,
+                                                  .session_time = session_time,
                                                   .time_limit = kLimit,
                                                   .reopen_after = Milliseconds(100),
                                                   .auth = auth},
@@ -73,6 +76,7 @@ class ZkCoordinatorTest : public testing::Test {
     if (HasFailure() && zk != nullptr) zk->KeepFiles();
   }
 
+  Milliseconds session_time = kSession;
   std::unique_ptr<ZooKeeper> zk;
   std::unique_ptr<TcpProxy> proxy;
   std::unique_ptr<CoordinatorClient> direct;
@@ -147,6 +151,7 @@ TEST_F(ZkCoordinatorTest, WhileDisconnectedNothingIsSent) {
 // --- sessions -----------------------------------------------------------------------------------
 
 TEST_F(ZkCoordinatorTest, AShortCutKeepsTheSessionAndItsNodes) {
+  session_time = kLongSession;
   Start();
   ConnectThroughProxy();
   const int64_t session = (*client)->session();
@@ -189,6 +194,7 @@ TEST_F(ZkCoordinatorTest, AChangeDuringACutIsTold) {
 // --- the ensemble -------------------------------------------------------------------------------
 
 TEST_F(ZkCoordinatorTest, AKilledLeaderCostsNoSession) {
+  session_time = kLongSession;
   Start(3);
   const int64_t session = (*direct)->session();
   ASSERT_TRUE(direct->Create("/live", "", Lifetime::kEphemeral).status.ok());
@@ -272,6 +278,23 @@ TEST_F(ZkCoordinatorTest, ClosesUnderLoadAndOnADeadNetwork) {
     proxy->Cut();
   }
   EXPECT_TRUE(direct->Read("/").ok());
+}
+
+TEST_F(ZkCoordinatorTest, AForkedChildLeavesTheSessionToItsParent) {
+  session_time = kLongSession;
+  Start();
+  ASSERT_TRUE(direct->Create("/live", "", Lifetime::kEphemeral).status.ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    const Code code = direct->Set("/", "child", 0).status.code();
+    direct->Close();
+    _exit(code == Code::kUnavailable ? 0 : 1);
+  }
+  int ending = 0;
+  ASSERT_EQ(waitpid(child, &ending, 0), child);
+  EXPECT_EQ(ending, 0);
+  EXPECT_TRUE(direct->Set("/", "parent", 0).status.ok());
+  EXPECT_EQ(direct->Read("/live")->stat.ephemeral_owner, (*direct)->session());
 }
 
 TEST_F(ZkCoordinatorTest, AServerThatIsNotThereYetIsWaitedFor) {
