@@ -1,10 +1,10 @@
 #include "registry/owner.h"
 
-#include "common/endpoint.h"
-
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "common/endpoint.h"
 
 namespace firn {
 namespace {

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/clock.h"
 #include "tests/sim/violation.h"
 #include "tests/sim/world.h"
 
@@ -40,10 +40,7 @@ struct Tally {
   std::string failure{};
 };
 
-double SecondsNow() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
+double SecondsNow() { return static_cast<double>(SystemClock().Boot().ms()) / 1000; }
 
 // Seeds from the first on, until one fails, or the number or the time is reached.
 Tally RunSeeds(const Arguments& arguments, Mutant mutant) {
