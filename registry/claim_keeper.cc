@@ -75,7 +75,9 @@ void ClaimKeeper::LoadGrant() {
   } else if (found->identity != grant_file_.identity()) {
     fault = found->identity.boot_id != grant_file_.identity().boot_id
                 ? "the grant file is from before the last boot"
-                : "the grant file is a copy";
+                : "the grant file is a copy, or was put back from a backup";
+  } else if (found->identity.born_ns == FileIdentity::kUntold) {
+    fault = "the file system does not tell when the grant file was made";
   } else if (grant.limit > grant.bound) {
     fault = "the grant file contradicts itself";
   } else if (grant.slot.rack != options_.rack ||

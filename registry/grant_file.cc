@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kMagic = "firn-grant";
 constexpr std::string_view kNothing = "-";  // stands for an empty word
 constexpr uint64_t kFormat = 1;
-constexpr size_t kWords = 17;
+constexpr size_t kWords = 18;
 constexpr size_t kBootIdBytesMax = 64;
 
 // FNV-1a: tells torn and damaged records, not forgeries.
@@ -79,6 +79,7 @@ std::string FormatGrantRecord(const GrantRecord& record) {
   line.append(1, ' ').append(record.identity.boot_id.empty() ? kNothing : record.identity.boot_id);
   AppendNumber(line, record.identity.device);
   AppendNumber(line, record.identity.inode);
+  AppendNumber(line, record.identity.born_ns);
   AppendNumber(line, CheckOf(line));
   line.append(1, ' ');
   if (line.size() >= GrantFile::kRecordBytes) Die("a grant record does not fit");
@@ -97,8 +98,8 @@ Result<GrantRecord> ParseGrantRecord(std::string_view bytes) {
   if (words[0] != kMagic || !ReadNumber(words[1], format) || format != kFormat) {
     return Corrupt("the grant record is of another format");
   }
-  const auto body = bytes.substr(0, static_cast<size_t>(words[16].data() - bytes.data()) - 1);
-  if (!ReadNumber(words[16], check) || check != CheckOf(body)) {
+  const auto body = bytes.substr(0, static_cast<size_t>(words.back().data() - bytes.data()) - 1);
+  if (!ReadNumber(words.back(), check) || check != CheckOf(body)) {
     return Corrupt("the grant record's checksum is wrong");
   }
   GrantRecord record;
@@ -114,7 +115,8 @@ Result<GrantRecord> ParseGrantRecord(std::string_view bytes) {
       ReadNumber(words[9], grant.version) && ReadNumber(words[10], grant.created_zxid) &&
       ReadNumber(words[11], grant.meta_version) && (grant.uuid.empty() || IsUuid(grant.uuid)) &&
       IsBootId(words[13]) && ReadNumber(words[14], record.identity.device) &&
-      ReadNumber(words[15], record.identity.inode);
+      ReadNumber(words[15], record.identity.inode) &&
+      ReadNumber(words[16], record.identity.born_ns);
   grant.machine = MachineId(machine);
   if (!good) return Corrupt("the grant record holds something absurd");
   return record;

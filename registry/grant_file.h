@@ -34,8 +34,8 @@ struct Grant {
 //     0                                                                          511
 //     +---------------------------------------------------------------------------+
 //     | firn-grant 1 <counter> <nonce> <rack> <worker> <machine> <bound> <limit>  |
-//     | <version> <zxid> <meta version> <uuid> <boot id> <device> <inode> <check> |
-//     | blanks, newline                                                           |
+//     | <version> <zxid> <meta version> <uuid> <boot id> <device> <inode> <birth> |
+//     | <check> blanks, newline                                                   |
 //     +---------------------------------------------------------------------------+
 //     | the same, of the other turn                                               |
 //     +---------------------------------------------------------------------------+

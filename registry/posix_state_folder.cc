@@ -105,6 +105,15 @@ Result<std::string> ReadAll(int fd, size_t bytes_max, const std::string& path) {
   return bytes;
 }
 
+// When the file was made, which no call can change.
+uint64_t BornNs(int fd) {
+  struct statx seen {};
+  const bool told = statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &seen) == 0 &&
+                    (seen.stx_mask & STATX_BTIME) != 0 && seen.stx_btime.tv_sec > 0;
+  if (!told) return FileIdentity::kUntold;
+  return static_cast<uint64_t>(seen.stx_btime.tv_sec) * 1'000'000'000 + seen.stx_btime.tv_nsec;
+}
+
 Status SyncFolder(const std::string& folder) {
   const OpenFile opened(folder, O_RDONLY | O_DIRECTORY);
   if (!opened.ok() || fsync(opened.fd()) != 0) return Failed("sync", folder);
@@ -174,6 +183,7 @@ Status PosixStateFolder::OpenGrant() {
     grant_ = file.Release();
     identity_.device = locked.st_dev;
     identity_.inode = locked.st_ino;
+    identity_.born_ns = BornNs(grant_);
     return locked.st_size == off_t{kGrantBytes} ? Status() : Preallocate();
   }
   return Conflict(grant_path_ + " is being replaced all the time");

@@ -8,12 +8,16 @@
 
 namespace firn {
 
-// Which file this is, and in which life of the machine: a copy has another inode, and after a
-// reboot nobody knows whether the last writes came through.
+// Which file this is, and in which life of the machine: after a reboot nobody knows whether the
+// last writes came through. A copy has another inode number, or, where a deleted file's number was
+// given out again, another time of birth: no program can choose that one.
 struct FileIdentity {
+  static constexpr uint64_t kUntold = UINT64_MAX;
+
   std::string boot_id;
   uint64_t device = 0;
   uint64_t inode = 0;
+  uint64_t born_ns = 0;  // kUntold: the file system does not say, so nobody knows which file it is
 
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };

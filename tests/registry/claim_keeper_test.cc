@@ -109,6 +109,39 @@ TEST_F(ClaimKeeperTest, ACopiedGrantFileIsNotTrusted) {
   EXPECT_TRUE(Serves(*host));
 }
 
+TEST_F(ClaimKeeperTest, ABackupOfTheGrantFilePutBackUnderItsInodeNumberIsNotTrusted) {
+  auto host = Start();
+  Run(Milliseconds(500), *host);
+  const std::string backup = disk_.grant;
+  Run(Milliseconds(20'000), *host);
+  const MachineId machine = *host->status().machine;
+  for (const bool registry_away : {false, true}) {
+    host.reset();
+    disk_.grant = backup;
+    disk_.identity.born_ns += 1'000'000;
+    host = Start();
+    if (registry_away) host->link().Disconnect();
+    Run(Milliseconds(500), *host);
+    EXPECT_FALSE(host->Told(ClaimEvent::Kind::kInherited));
+    EXPECT_FALSE(host->Told(ClaimEvent::Kind::kOffline));
+    EXPECT_EQ(Serves(*host), !registry_away) << host->status().reason;
+    EXPECT_NE(host->status().machine, machine);
+  }
+}
+
+TEST_F(ClaimKeeperTest, AGrantFileWithoutABirthTimeIsNotTrusted) {
+  disk_.identity.born_ns = FileIdentity::kUntold;
+  auto host = Start();
+  Run(Milliseconds(500), *host);
+  EXPECT_TRUE(Serves(*host)) << host->status().reason;
+  host.reset();
+  host = Start();
+  Run(Milliseconds(500), *host);
+  EXPECT_FALSE(host->Told(ClaimEvent::Kind::kInherited));
+  EXPECT_TRUE(host->Told(ClaimEvent::Kind::kRefused));
+  EXPECT_TRUE(Serves(*host)) << host->status().reason;
+}
+
 TEST_F(ClaimKeeperTest, AGrantFileFromBeforeARebootIsNotTrusted) {
   auto host = Start();
   Run(Milliseconds(500), *host);

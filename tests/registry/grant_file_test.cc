@@ -96,7 +96,7 @@ TEST_F(GrantFileTest, AFailedWriteChangesNothing) {
 }
 
 TEST_F(GrantFileTest, EveryFieldGivesItselfBack) {
-  const GrantRecord record{77, GrantUpTo(5), {"b00t", 8, 9}};
+  const GrantRecord record{77, GrantUpTo(5), {"b00t", 8, 9, 10}};
   EXPECT_EQ(*ParseGrantRecord(FormatGrantRecord(record)), record);
 }
 

@@ -1,5 +1,6 @@
 #include "registry/posix_state_folder.h"
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "registry/grant_file.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
@@ -102,6 +104,25 @@ TEST_F(PosixStateFolderTest, ACopyHasAnotherIdentity) {
   }
   ASSERT_EQ(rename((GrantPath() + ".copy").c_str(), GrantPath().c_str()), 0);
   EXPECT_NE((*Open())->grant_identity().inode, original.inode);
+}
+
+TEST_F(PosixStateFolderTest, AFolderPutBackFromABackupHasAnotherIdentity) {
+  { ASSERT_TRUE(Open().ok()); }
+  const FileIdentity original = (*Open())->grant_identity();
+  if (original.born_ns == FileIdentity::kUntold) GTEST_SKIP() << "no birth times here";
+  // Birth times move in steps of some milliseconds.
+  ASSERT_TRUE(Eventually(Milliseconds(10'000), [&, tries = 0]() mutable {
+    const auto probe = PosixStateFolder::Open(temp_ / "probe" + std::to_string(++tries), "p");
+    return probe.ok() && (*probe)->grant_identity().born_ns > original.born_ns;
+  }));
+  const std::string backup = temp_ / "backup";
+  std::filesystem::copy(folder_, backup, std::filesystem::copy_options::recursive);
+  std::filesystem::remove_all(folder_);
+  std::filesystem::copy(backup, folder_, std::filesystem::copy_options::recursive);
+  auto restored = Open();
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  // The inode number may well be the old one.
+  EXPECT_NE((*restored)->grant_identity(), original);
 }
 
 TEST_F(PosixStateFolderTest, AGrantFileOfAnotherSizeIsBlankedAndDoneWith) {
