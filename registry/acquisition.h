@@ -61,6 +61,8 @@ class Acquisition {
   const Tenure::Terms& terms() const { return terms_; }
   int64_t live_session() const { return live_session_; }
   bool inherited() const { return inheriting_; }
+  // False: the registry has shown that the wish's grant, if there was one, is of no use any more.
+  bool keeps_grant() const { return wish_.grant.has_value(); }
   // When refused: why, and when to try again.
   const std::string& reason() const { return reason_; }
   Milliseconds retry_after() const { return retry_after_; }

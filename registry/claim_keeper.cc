@@ -24,6 +24,7 @@ ClaimKeeper::ClaimKeeper(ClaimOptions options, Coordinator& coordinator, StateFo
 
 void ClaimKeeper::OnSession(const SessionEvent& event) {
   session_ = event.kind == SessionEvent::Kind::kConnected ? event.session : 0;
+  if (upkeep_ != nullptr) upkeep_->LookAgain();
 }
 
 void ClaimKeeper::Tick(const KeeperTime& now) {
@@ -127,6 +128,10 @@ void ClaimKeeper::FinishAcquisition() {
   }
   lost_up_to_ = std::max(lost_up_to_, ended->lost_up_to());
   highest_bound_ = std::max(highest_bound_, lost_up_to_);
+  if (grant_.has_value() && !ended->keeps_grant()) {
+    grant_.reset();
+    VoidGrant();
+  }
   if (ended->outcome() == Acquisition::Outcome::kRefused) {
     state_ = ClaimState::kSeeking;
     retry_at_ = now_.clocks.boot + ended->retry_after();
@@ -151,6 +156,7 @@ void ClaimKeeper::Begin(Tenure::Terms terms, SlotUpkeep::Live live) {
   RaiseLimit(tenure_->LimitFor(now_.id_time, tenure_->claim()->first_tick() - 1));
   KeepHint();
   user_.Adopt(tenure_->claim());
+  seen_ = tenure_->claim()->first_tick() - 1;
   push_at_ = now_.clocks.boot + kPushInterval;
 }
 
@@ -167,7 +173,7 @@ void ClaimKeeper::KeepHint() {
 
 void ClaimKeeper::Hold() {
   const Layout& layout = options_.layout;
-  const auto last = user_.Last();
+  const auto last = seen_ = std::max(seen_, user_.Last());
   if (now_.clocks.boot >= push_at_) {
     push_at_ = now_.clocks.boot + kPushInterval;
     RaiseLimit(tenure_->LimitFor(now_.id_time, last));
@@ -201,7 +207,8 @@ void ClaimKeeper::RaiseLimit(WallMs limit) {
 }
 
 void ClaimKeeper::Close(std::string why) {
-  const auto last = user_.Close();
+  const auto last = CloseUser();
+  VoidGrant();
   Tell(ClaimEvent::Kind::kLost, SlotText(tenure_->terms().slot) + ": " + why + "; last " +
                                     std::to_string(options_.layout.StartOf(last).ms()) +
                                     " ms, bound " + std::to_string(tenure_->bound().ms()) + " ms");
@@ -210,6 +217,27 @@ void ClaimKeeper::Close(std::string why) {
   reason_ = std::move(why);
   retry_at_ = now_.clocks.boot;
   state_ = ClaimState::kSeeking;
+}
+
+// The bound of a release stands on what this returns.
+firn::Tick ClaimKeeper::CloseUser() {
+  const auto last = user_.Close();
+  if (last < seen_) Die("the last tick of a closed claim lies below what it had told before");
+  return last;
+}
+
+// False: a permission stays on file that nobody may use, and an operator is told.
+bool ClaimKeeper::VoidGrant() {
+  if (!has_file_) return true;
+  const Status voided = grant_file_.Void(kVolatile);
+  if (voided.ok()) return true;
+  if (grant_file_.Remove().ok()) {
+    has_file_ = false;
+    return true;
+  }
+  Tell(ClaimEvent::Kind::kAlarm,
+       "the grant file can be neither voided nor removed: " + voided.message());
+  return false;
 }
 
 // --- 5 releasing ---------------------------------------------------------------------------------
@@ -223,14 +251,11 @@ void ClaimKeeper::Release(const KeeperTime& now) {
   state_ = ClaimState::kReleased;
   reason_ = "it was stopped";
   if (!tenure_.has_value()) return;
-  const auto last = user_.Close();
+  const auto last = CloseUser();
   // Nothing can be given back: the file stays, for the next start to go on.
   if (!held || session_ == 0) return;
-  const Status voided = has_file_ ? grant_file_.Void(kVolatile) : Status();
-  if (!voided.ok() && !grant_file_.Remove().ok()) {
-    return Tell(ClaimEvent::Kind::kAlarm,
-                "the grant file cannot be voided, so nothing is given back: " + voided.message());
-  }
+  // What is still permitted here must not be given to others.
+  if (!VoidGrant()) return;
   state_ = ClaimState::kReleasing;
   upkeep_->Release(tenure_->BoundAfter(last), now.clocks.boot + options_.release_wait);
 }

@@ -43,9 +43,10 @@ namespace firn {
 //               ours any more, or waited long enough: -> 6.
 //  6 released   The end. Nothing is done any more.
 //
-// The user is always closed before anything that lets others in. A process that saw its cluster
-// forget a claim claims nothing under a root node whose floor lies below that claim's bound: it
-// freezes the cluster instead.
+// The user is always closed before anything that lets others in. A claim that was lost, and a grant
+// that the registry contradicts, are void on file, too: no later start goes on inside them. A
+// process that saw its cluster forget a claim claims nothing under a root node whose floor lies
+// below that claim's bound: it freezes the cluster instead.
 //
 // Sharp edge: session events must be handed to OnSession; without them the keeper believes itself
 // disconnected. The destructor neither releases nor voids: that is what kill -9 does, too. In a
@@ -90,6 +91,8 @@ class ClaimKeeper {
   void PushLimit();
   void RaiseLimit(WallMs limit);
   void Close(std::string why);
+  firn::Tick CloseUser();
+  bool VoidGrant();
   void FinishRelease();
 
   void Tell(ClaimEvent::Kind kind, std::string text) const;
@@ -121,6 +124,7 @@ class ClaimKeeper {
   std::unique_ptr<Acquisition> acquisition_;
   std::optional<Tenure> tenure_;
   std::unique_ptr<SlotUpkeep> upkeep_;
+  firn::Tick seen_;  // the highest Last() of the present claim's user
   BootMs push_at_;
   bool has_file_ = true;  // there is a grant file that must be written before L rises
   bool file_alarmed_ = false;

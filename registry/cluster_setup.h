@@ -29,15 +29,18 @@ struct ClusterPlan {
 // data the floor must lie above every bound that anybody may still hold (see restore.h).
 Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entropy& entropy);
 
-// The part of it that makes what is missing below a root node: nothing that is there is changed.
-Status MakeMissingNodes(BlockingCoordinator& registry, const Layout& layout, int rack_bits,
-                        std::optional<uint32_t> workers);
-
 // The root node and its version, after a sync; kNotFound, kCorrupt or the registry's failure.
 struct MetaAsRead {
   ClusterMeta meta;
   int64_t version = 0;
 };
 Result<MetaAsRead> ReadMeta(BlockingCoordinator& registry);
+
+// The part of it that makes what is missing below a root node; nothing that is there is changed. A
+// record made anew is a loss of data to whoever held it, so this works under a frozen root node
+// only, as it was read: kInvalid when it is not frozen, kConflict when it has changed meanwhile.
+// The floor above the lost record's bound must be in it already.
+Status MakeMissingNodes(BlockingCoordinator& registry, const MetaAsRead& frozen,
+                        std::optional<uint32_t> workers);
 
 }  // namespace firn

@@ -16,6 +16,13 @@ constexpr char kBeingRestored[] = "the cluster is being restored";
 
 bool Sane(WallMs bound, const RestoreFacts& facts) { return bound - facts.now <= kPoisonAhead; }
 
+Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands) {
+  const WriteOutcome set =
+      registry.Multi({Write::Set(kMetaPath, FormatMeta(stands.meta), stands.version)});
+  if (set.status.ok()) stands.version = set.stats.at(0).version;
+  return set.status;
+}
+
 // The root node, frozen; made when it is not there.
 Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& facts,
                           Entropy& entropy, RestoreReport& report) {
@@ -33,22 +40,21 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
     report.root_made = true;
     return ReadMeta(registry);
   }
-  if (!stands.ok() || stands->meta.frozen) return stands;
+  if (!stands.ok()) return stands;
   stands->meta.frozen = true;
   stands->meta.reason = kBeingRestored;
-  FIRN_TRY(
-      registry.Multi({Write::Set(kMetaPath, FormatMeta(stands->meta), stands->version)}).status);
-  return ReadMeta(registry);
+  FIRN_TRY(SetMeta(registry, *stands));
+  return stands;
 }
 
-// Takes the slot's bound into the floor, or the slot out of use.
+// Takes the slot's bound into `highest`, or the slot out of use.
 Status TakeSlot(BlockingCoordinator& registry, Slot slot, const RestoreFacts& facts,
-                RestoreReport& report) {
+                WallMs& highest, RestoreReport& report) {
   FIRN_ASSIGN(const Node node, registry.Read(SlotPath(slot)));
   const Result<SlotRecord> record = ParseSlotRecord(node.data);
   if (record.ok() && record->retired) return {};
   if (record.ok() && Sane(record->bound, facts)) {
-    report.floor = std::max(report.floor, record->bound);
+    highest = std::max(highest, record->bound);
     return {};
   }
   SlotRecord retired = record.ok() ? *record : SlotRecord();
@@ -66,13 +72,15 @@ std::optional<uint32_t> NumberIn(const std::string& name) {
 }
 
 Status TakeSlots(BlockingCoordinator& registry, const RestoreFacts& facts, const RackSplit& split,
-                 RestoreReport& report) {
+                 WallMs& highest, RestoreReport& report) {
   for (uint32_t rack = 0; rack < split.racks(); ++rack) {
-    FIRN_ASSIGN(const auto names, registry.List(RackPath(rack)));
-    for (const std::string& name : names) {
+    const auto names = registry.List(RackPath(rack));
+    if (names.code() == Code::kNotFound) continue;  // lost as a whole
+    if (!names.ok()) return names.status();
+    for (const std::string& name : *names) {
       const auto worker = NumberIn(name);
       if (!worker.has_value() || *worker >= split.workers()) continue;
-      FIRN_TRY(TakeSlot(registry, {rack, *worker}, facts, report));
+      FIRN_TRY(TakeSlot(registry, {rack, *worker}, facts, highest, report));
     }
   }
   return {};
@@ -86,17 +94,18 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   FIRN_ASSIGN(MetaAsRead stands, Frozen(registry, facts, entropy, report));
   FIRN_ASSIGN(const Layout layout, Layout::Parse(stands.meta.layout));
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, stands.meta.rack_bits));
-  FIRN_TRY(MakeMissingNodes(registry, layout, split.rack_bits(), facts.workers));
   report.uuid = stands.meta.uuid;
-  report.floor = std::max(stands.meta.floor, facts.now + 3 * facts.window + facts.skew_max);
+  WallMs highest = std::max(facts.now, stands.meta.floor);
   for (const WallMs bound : facts.bounds) {
-    if (Sane(bound, facts)) report.floor = std::max(report.floor, bound);
+    if (Sane(bound, facts)) highest = std::max(highest, bound);
   }
-  FIRN_TRY(TakeSlots(registry, facts, split, report));
-  stands.meta.floor = report.floor;
+  FIRN_TRY(TakeSlots(registry, facts, split, highest, report));
+  report.floor = stands.meta.floor = highest + 3 * facts.window + facts.skew_max;
+  FIRN_TRY(SetMeta(registry, stands));
+  FIRN_TRY(MakeMissingNodes(registry, stands, facts.workers));
   stands.meta.frozen = false;
   stands.meta.reason.clear();
-  FIRN_TRY(registry.Multi({Write::Set(kMetaPath, FormatMeta(stands.meta), stands.version)}).status);
+  FIRN_TRY(SetMeta(registry, stands));
   return report;
 }
 

@@ -32,13 +32,20 @@ struct RestoreReport {
   std::vector<Slot> retired{};  // their bounds were absurd or their records unreadable
 };
 
-// Lifts the cluster's floor above everything that anybody may have used or may still hold: every
-// sane bound in the tree, every one reported, and now + 3 windows + the largest skew. Makes missing
-// records, retires slots whose record is poison, and lets claims begin again, under a new version
-// of the root node.
+// Lifts the cluster's floor above everything that anybody may have used or may still hold: 3
+// windows and the largest skew above the highest of now, the floor so far, every sane bound in the
+// tree and every one reported. Not above now alone: after an earlier restore all claims run ahead
+// of every clock, and a holder that nobody reaches may have renewed since. Retires slots whose
+// record is poison, makes missing ones, and lets claims begin again, under a new version of the
+// root node.
 //
-// Freezes first, so no claim begins in between; interrupted, it leaves the cluster frozen and may
-// be called again. Blocks. Tags are not its business: lift their ledgers before.
+//  1. Frozen, in any case by a write: whoever read the root node before can write nothing more.
+//  2. What there is goes into the floor, and the floor into the root node.
+//  3. Only then missing records are made, as long as nobody else changes the root node.
+//  4. Unfrozen.
+//
+// Interrupted, it leaves the cluster frozen and may be called again (each call lifts the floor once
+// more). Blocks. Tags are not its business: lift their ledgers before.
 Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const RestoreFacts& facts,
                                      Entropy& entropy);
 

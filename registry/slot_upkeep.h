@@ -19,8 +19,8 @@ namespace firn {
 // What the holder of a slot does about it in the registry: moves the bound ahead, keeps `live`
 // there, looks whether all is as it should be, and gives the slot back. One conversation at a time.
 //
-//  1. Nothing is written in a session before everything was looked at in it: a new session may lead
-//     to a registry that forgot us.
+//  1. Nothing is written after a connection before everything was looked at: it may lead to a
+//     registry that forgot us, and whose numbers have come to be the remembered ones again.
 //  2. Renewed every twentieth of the window, from the remembered version; the window grows with the
 //     first renewals: 15 s at the claim, then 60 s, then the whole.
 //  3. A renewal that failed on meta or version, or whose outcome stays unknown: look, then decide.
@@ -50,6 +50,10 @@ class SlotUpkeep {
 
   // `session` 0: not connected. `used` is the highest moment issued or about to be.
   void Tick(const KeeperTime& now, int64_t session, WallMs used);
+
+  // There was a connection anew, perhaps of the same session: registries that are put back from a
+  // backup may know sessions again, too.
+  void LookAgain() { inspected_session_ = inspecting_session_ = 0; }
 
   Fate fate() const { return fate_; }
   const std::string& reason() const { return reason_; }

@@ -91,19 +91,14 @@ void SlotWrite::OnReadBack(Result<Nodes> nodes) {
   if (!nodes.ok()) return ReadBackLater();
   const std::optional<Node>& meta = (*nodes)[0];
   const std::optional<Node>& record = (*nodes)[1];
-  if (!meta.has_value() || meta->stat.version != change_.meta_version) {
-    return End(Outcome::kOther, "the cluster's root node has changed");
-  }
+  if (!SameCluster(meta)) return End(Outcome::kOther, "the cluster's root node has changed");
   if (!record.has_value() || record->stat.created_zxid != change_.created_zxid ||
       record->stat.version < change_.version) {
     return End(Outcome::kOther, "the slot's record is gone or another creation");
   }
-  if (record->stat.version == change_.version) {
-    if (sends_ < kSendsMax) return Send();
-    return End(Outcome::kUnknown, "no answer, and not applied yet");
-  }
   const Result<SlotRecord> stands = ParseSlotRecord(record->data);
   if (!stands.ok()) return End(Outcome::kOther, stands.status().message());
+  if (record->stat.version == change_.version) return SendAgain(*stands);
   if (stands->nonce != change_.record.nonce || stands->bound < change_.record.bound) {
     return End(Outcome::kOther, "the slot's record is another's");
   }
@@ -111,6 +106,20 @@ void SlotWrite::OnReadBack(Result<Nodes> nodes) {
   bound_ = stands->bound;
   registry_clock_ = record->stat.modified;
   End(Outcome::kApplied, {});
+}
+
+bool SlotWrite::SameCluster(const std::optional<Node>& meta) const {
+  if (!meta.has_value() || meta->stat.version != change_.meta_version) return false;
+  const Result<ClusterMeta> cluster = ParseMeta(meta->data);
+  return cluster.ok() && cluster->uuid == change_.uuid;
+}
+
+void SlotWrite::SendAgain(const SlotRecord& stands) {
+  if (stands.nonce != change_.over_nonce || stands.bound != change_.over_bound) {
+    return End(Outcome::kOther, "the slot's record is another's under the same version");
+  }
+  if (sends_ < kSendsMax) return Send();
+  End(Outcome::kUnknown, "no answer, and not applied yet");
 }
 
 void SlotWrite::ReadBackLater() {

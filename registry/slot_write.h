@@ -19,10 +19,13 @@ struct SlotChange {
 
   int64_t session = 0;  // in which its maker read what it builds on
   Slot slot;
-  int64_t meta_version = 0;
+  int64_t meta_version = 0;  // M
+  std::string uuid;          // of the cluster
   int64_t version = 0;       // V: of the record as its maker knows it
   int64_t created_zxid = 0;  // Z
-  SlotRecord record;         // what it becomes
+  Nonce over_nonce;          // what the maker knows to stand in the record at V
+  WallMs over_bound;
+  SlotRecord record;  // what it becomes
   Live live = Live::kLeave;
   std::string endpoint;  // for the new `live`
 };
@@ -32,12 +35,14 @@ struct SlotChange {
 //  1. Ok, and the answer shows version V + 1 and creation Z: applied.
 //  2. Unknown: read meta and record back, after a sync. Our nonce, a bound at least ours, creation
 //     Z, meta at M and a version above V: applied, and what was read is what counts. Still version
-//     V: the same bytes are sent again from V; whichever of the two arrives first wins, and both
-//     say the same. Anything else is somebody else's.
+//     V with the nonce and bound that the maker read there, in the same cluster: the same bytes are
+//     sent again from V; whichever of the two arrives first wins, and both say the same. Anything
+//     else is somebody else's.
 //  3. Sent only in the session in which its maker read meta and record. Another session may lead to
 //     a registry that was wiped and made anew, where the same numbers stand for something else.
 //     Reading back is safe in any: the nonce is random.
 //  4. Never read the new version and set again: that would write over whoever made it.
+//  5. M, V and Z alone prove nothing: in a tree that was wiped and made anew they come again.
 //
 // Owned by the control thread; destroyed, its late answers are dropped (and the change may still be
 // applied: a version above V that nobody uses).
@@ -76,6 +81,8 @@ class SlotWrite {
   void OnAnswer(const WriteOutcome& answer);
   void ReadBack();
   void OnReadBack(Result<Nodes> nodes);
+  bool SameCluster(const std::optional<Node>& meta) const;
+  void SendAgain(const SlotRecord& stands);
   void ReadBackLater();
   void End(Outcome outcome, std::string reason);
 

@@ -7,6 +7,8 @@ namespace firn {
 namespace {
 
 struct Gathering {
+  const Coordinator& coordinator;
+  int64_t session;
   size_t awaited;
   Status failure;
   Nodes nodes;
@@ -14,6 +16,7 @@ struct Gathering {
 
   void Arrived() {
     if (--awaited != 0) return;
+    if (coordinator.session() != session) failure = Unavailable("the session has ended");
     if (failure.ok()) {
       done(std::move(nodes));
     } else {
@@ -26,8 +29,12 @@ struct Gathering {
 
 void ReadSynced(Coordinator& coordinator, Mailbox& mailbox, const std::vector<std::string>& paths,
                 std::function<void(Result<Nodes>)> done) {
-  const auto all = std::make_shared<Gathering>(
-      Gathering{paths.size() + 1, {}, Nodes(paths.size()), std::move(done)});
+  const auto all = std::make_shared<Gathering>(Gathering{coordinator,
+                                                         coordinator.session(),
+                                                         paths.size() + 1,
+                                                         {},
+                                                         Nodes(paths.size()),
+                                                         std::move(done)});
   coordinator.Sync("/", mailbox.Expect<Status>([all](Status status) {
     if (!status.ok()) all->failure = std::move(status);
     all->Arrived();

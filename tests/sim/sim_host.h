@@ -76,13 +76,13 @@ class SimUser final : public SequencedUser {
     SequencedUser::Adopt(std::move(claim));
     number_ = ++shared_.claims;
   }
-  Tick Close() override {
-    const Tick last = SequencedUser::Close();
-    return shared_.mutant == Mutant::kReleaseToLast ? last - 1 : last;
-  }
+  Tick Last() const override { return Told(SequencedUser::Last()); }
+  Tick Close() override { return Told(SequencedUser::Close()); }
   int64_t number() const { return number_; }
 
  private:
+  Tick Told(Tick last) const { return shared_.mutant == Mutant::kReleaseToLast ? last - 1 : last; }
+
   SimShared& shared_;
   int64_t number_ = 0;
 };

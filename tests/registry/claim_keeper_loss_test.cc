@@ -1,0 +1,216 @@
+// What a keeper does when the registry lost data or repeats its numbers, and when its own process
+// did not get to the end of what it had begun.
+
+#include "registry/restore.h"
+#include "tests/registry/claim_keeper_fixture.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kAMoment{500};
+
+class ClaimKeeperLossTest : public ClaimKeeperTest {
+ protected:
+  WallMs Restore(WallMs reported) {
+    WallMs floor;
+    AsOperator([&](BlockingCoordinator& registry) {
+      const auto restored =
+          RestoreCluster(registry, {.now = clock_.Wall(), .bounds = {reported}}, entropy_);
+      ASSERT_TRUE(restored.ok()) << restored.status();
+      floor = restored->floor;
+    });
+    return floor;
+  }
+  bool StartsOffline() {
+    auto host = Start();
+    host->link().Disconnect();
+    Run(kAMoment, *host);
+    return host->Told(ClaimEvent::Kind::kOffline);
+  }
+  WallMs FirstMoment(ClaimHost& host) {
+    return Layout::Firn().StartOf(host.user().claim().first_tick());
+  }
+
+  MemoryDisk other_disk_;
+};
+
+TEST_F(ClaimKeeperLossTest, AnUnansweredRenewalIsNotRepeatedOverAStrangerWithTheSameNumbers) {
+  MakeClusterWith(1);
+  const auto before = tree_.Save();
+  auto host = Start();
+  Run(Milliseconds(100), *host);
+  Run(Milliseconds(600), *host);
+  host->link().Script(Verb::kMulti, {Fate::Kind::kRequestLost, {}, Milliseconds(400)});
+  Run(Milliseconds(100), *host);
+  tree_.Load(before);
+  auto stranger = Start(other_disk_, Options("b"));
+  Run(Milliseconds(100), *stranger);
+  const SlotRecord theirs = RecordOf(0);
+  ASSERT_EQ(theirs.owner, "b");
+  ASSERT_EQ(tree_.Peek(SlotPath({0, 0}))->stat.version, 1);
+  Run(kAMoment, {host.get(), stranger.get()});
+  EXPECT_EQ(RecordOf(0).nonce, theirs.nonce);
+  EXPECT_TRUE(host->Told(ClaimEvent::Kind::kLost));
+  EXPECT_FALSE(Serves(*host));
+  EXPECT_TRUE(Serves(*stranger));
+}
+
+TEST_F(ClaimKeeperLossTest, ASessionThatComesBackIsNotWrittenInBeforeALook) {
+  auto host = Start();
+  Run(Milliseconds(10'000), *host);
+  const Slot slot = *host->status().slot;
+  host->link().Disconnect();
+  Run(Milliseconds(100), *host);
+  SlotRecord foreign = RecordOf(slot.worker);
+  foreign.nonce = Nonce(6, 6);
+  Write1(SlotPath(slot), FormatSlotRecord(foreign));
+  host->link().Reconnect();
+  Run(Milliseconds(100), *host);
+  EXPECT_TRUE(host->Told(ClaimEvent::Kind::kLost));
+}
+
+TEST_F(ClaimKeeperLossTest, AHolderStoppedByALossOfDataLeavesNoPermission) {
+  MakeClusterWith(1);
+  const auto before = tree_.Save();
+  auto host = Start();
+  Run(Milliseconds(100), *host);
+  tree_.Load(before);
+  auto stranger = Start(other_disk_, Options("b"));
+  Run(Milliseconds(100), *stranger);
+  Run(kAMoment, {host.get(), stranger.get()});
+  ASSERT_TRUE(host->Told(ClaimEvent::Kind::kLost));
+  host.reset();
+  EXPECT_FALSE(StartsOffline());
+}
+
+TEST_F(ClaimKeeperLossTest, AGrantThatTheRegistryContradictsIsOfNoUseToALaterStartEither) {
+  const auto before = tree_.Save();
+  auto host = Start();
+  Run(kAMoment, *host);
+  host.reset();
+  tree_.Load(before);
+  host = Start();
+  Run(kAMoment, *host);
+  ASSERT_FALSE(Serves(*host));
+  EXPECT_TRUE(Meta().frozen);
+  host.reset();
+  EXPECT_FALSE(StartsOffline());
+}
+
+TEST_F(ClaimKeeperLossTest, AnInheritWithoutAnAnswerIsNotFollowedByAnOfflineStart) {
+  auto host = Start();
+  Run(kAMoment, *host);
+  host = Start();
+  host->link().Script(Verb::kMulti, {Fate::Kind::kRequestLost, {}, Milliseconds(50)});
+  Run(Milliseconds(20), *host);
+  host->link().Disconnect();
+  Run(Milliseconds(5'000), *host);
+  EXPECT_FALSE(Serves(*host));
+  EXPECT_FALSE(host->Told(ClaimEvent::Kind::kOffline));
+  host->link().Reconnect();
+  Run(Milliseconds(5'000), *host);
+  EXPECT_TRUE(Serves(*host)) << host->status().reason;
+}
+
+TEST_F(ClaimKeeperLossTest, ADeadProcessesLateInheritIsForeignToTheOfflineStartAfterIt) {
+  auto host = Start();
+  Run(kAMoment, *host);
+  const Slot slot = *host->status().slot;
+  host.reset();
+  // What the next process sends and dies; it arrives when a third one goes on offline.
+  SlotRecord late = RecordOf(slot.worker);
+  late.nonce = Nonce(5, 5);
+  host = Start();
+  host->link().Disconnect();
+  Run(kAMoment, *host);
+  ASSERT_TRUE(host->Told(ClaimEvent::Kind::kOffline));
+  Write1(SlotPath(slot), FormatSlotRecord(late));
+  host->link().Reconnect();
+  Run(Milliseconds(2'000), *host);
+  EXPECT_TRUE(host->Told(ClaimEvent::Kind::kLost));
+  EXPECT_TRUE(Serves(*host)) << host->status().reason;
+  EXPECT_NE(*host->status().slot, slot);
+  EXPECT_EQ(RecordOf(slot.worker), late);
+}
+
+TEST_F(ClaimKeeperLossTest, AHolderThatComesBackAfterARestoreDoesNotFreezeAgain) {
+  auto host = Start();
+  Run(Milliseconds(2'000), *host);
+  const auto backup = tree_.Save();
+  Run(Milliseconds(60'000), *host);
+  host->link().Disconnect();
+  Run(Milliseconds(100), *host);
+  const WallMs bound = host->status().bound;
+  tree_.Load(backup);
+  const WallMs floor = Restore(bound);
+  host->link().Reconnect();
+  Run(kAMoment, *host);
+  EXPECT_FALSE(Meta().frozen);
+  EXPECT_EQ(host->keeper().state(), ClaimState::kLapsing);
+  EXPECT_TRUE(Serves(*host));
+  EXPECT_EQ(host->status().bound, bound);
+  Run(bound - clock_.Wall() + Milliseconds(5'000), *host);
+  EXPECT_FALSE(Meta().frozen);
+  ASSERT_EQ(host->keeper().state(), ClaimState::kHolding) << host->status().reason;
+  EXPECT_GE(FirstMoment(*host), floor);
+}
+
+TEST_F(ClaimKeeperLossTest, AFloorBelowWhatTheHolderHoldsIsFrozenOnceMore) {
+  auto host = Start();
+  Run(Milliseconds(2'000), *host);
+  const auto backup = tree_.Save();
+  Run(Milliseconds(60'000), *host);
+  host->link().Disconnect();
+  Run(Milliseconds(100), *host);
+  tree_.Load(backup);
+  ClusterMeta meta = Meta();
+  meta.floor = host->status().bound - Milliseconds(1);
+  Write1(kMetaPath, FormatMeta(meta));
+  host->link().Reconnect();
+  Run(kAMoment, *host);
+  EXPECT_TRUE(Meta().frozen);
+}
+
+TEST_F(ClaimKeeperLossTest, ARestoreUnderARecordThatIsStillOursIsServedToTheBoundAndClaimedAnew) {
+  auto host = Start();
+  Run(Milliseconds(2'000), *host);
+  const WallMs bound = host->status().bound;
+  const WallMs floor = Restore(bound);
+  Run(bound - clock_.Wall() - Milliseconds(100), *host);
+  EXPECT_EQ(host->keeper().state(), ClaimState::kLapsing);
+  EXPECT_EQ(host->status().bound, bound);
+  EXPECT_TRUE(Serves(*host));
+  Run(Milliseconds(5'000), *host);
+  EXPECT_FALSE(Meta().frozen);
+  ASSERT_EQ(host->keeper().state(), ClaimState::kHolding) << host->status().reason;
+  EXPECT_GE(FirstMoment(*host), floor);
+}
+
+// Forgets at its end what it had told before.
+class ForgetfulUser final : public SequencedUser {
+ public:
+  using SequencedUser::SequencedUser;
+  Tick Close() override { return SequencedUser::Close() - 1; }
+};
+
+TEST_F(ClaimKeeperLossTest, AUserThatForgetsWhatItIssuedEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a forked child would do nothing at all
+  MemoryCoordinator link(tree_);
+  MemoryStateFolder folder(disk_);
+  ForgetfulUser user(clock_, {}, 1);
+  ClaimKeeper keeper(Options(), link, folder, user, entropy_);
+  link.OnSession([&](SessionEvent event) { keeper.OnSession(event); });
+  const auto now = [&] { return KeeperTime{clock_.Read(), user.Time()}; };
+  for (int i = 0; i < 100; ++i) {
+    clock_.Advance(Milliseconds(5));
+    link.Dispatch(Milliseconds(0));
+    keeper.Tick(now());
+    user.Take(1);
+  }
+  ASSERT_EQ(keeper.state(), ClaimState::kHolding);
+  keeper.Tick(now());
+  EXPECT_DEATH(keeper.Release(now()), "below what it had told");
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,153 @@
+#include "registry/restore.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "registry/cluster_setup.h"
+#include "registry/faulty_coordinator.h"
+#include "registry/memory_coordinator.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+constexpr WallMs kNow{1'750'000'000'000};
+constexpr Milliseconds kWindow{600'000};
+constexpr Milliseconds kSkew{10'000};
+constexpr Milliseconds kHour{3'600'000};
+
+class RestoreTest : public testing::Test {
+ protected:
+  RestoreTest() { Make({}); }
+
+  void AsOperator(const std::function<void(BlockingCoordinator&)>& verb) {
+    FaultyCoordinator coordinator(std::make_unique<MemoryCoordinator>(tree_), clock_,
+                                  [this](Verb verb_asked) { return Draw(verb_asked); });
+    BlockingCoordinator registry(coordinator, clock_);
+    ASSERT_TRUE(registry.Connect(Milliseconds(0)).ok());
+    verb(registry);
+  }
+  Fate Draw(Verb verb) {
+    if (verb != Verb::kMulti || !multis_left_.has_value() || (*multis_left_)-- > 0) return {};
+    return {Fate::Kind::kRefused, {}, {}};
+  }
+  void Make(WallMs floor) {
+    tree_.Wipe();
+    AsOperator([&](BlockingCoordinator& registry) {
+      ASSERT_TRUE(
+          MakeCluster(registry, {.rack_bits = 0, .workers = 4, .floor = floor}, entropy_).ok());
+    });
+  }
+  void Write1(Write write) {
+    AsOperator([&](BlockingCoordinator& registry) {
+      ASSERT_TRUE(registry.Multi({std::move(write)}).status.ok());
+    });
+  }
+  void PutBound(WallMs bound) {
+    Write1(Write::Set(SlotPath({0, 1}), FormatSlotRecord({.nonce = Nonce(1, 1), .bound = bound}),
+                      Write::kAnyVersion));
+  }
+  Result<RestoreReport> Restore(std::vector<WallMs> reported = {}) {
+    Result<RestoreReport> report = Invalid("not run");
+    AsOperator([&](BlockingCoordinator& registry) {
+      report = RestoreCluster(
+          registry,
+          {.now = kNow, .window = kWindow, .skew_max = kSkew, .bounds = reported, .workers = 4},
+          entropy_);
+    });
+    return report;
+  }
+  MetaAsRead Meta() {
+    const Node node = *tree_.Peek(kMetaPath);
+    return {*ParseMeta(node.data), node.stat.version};
+  }
+
+  VirtualClock clock_{kNow};
+  MemoryTree tree_{clock_};
+  SeededEntropy entropy_{5};
+  std::optional<int> multis_left_{};
+};
+
+// Whoever is not reached may have renewed since his bound was seen, and after an earlier restore
+// runs ahead of every clock.
+TEST_F(RestoreTest, TheFloorLiesThreeWindowsAboveAllThatIsKnown) {
+  const WallMs ahead = kNow + kHour;
+  const WallMs want = ahead + 3 * kWindow + kSkew;
+  EXPECT_EQ(Restore()->floor, kNow + 3 * kWindow + kSkew);
+  EXPECT_EQ(Meta().meta.floor, kNow + 3 * kWindow + kSkew);
+  Make({});
+  EXPECT_EQ(Restore({kNow, ahead})->floor, want);
+  Make({});
+  PutBound(ahead);
+  EXPECT_EQ(Restore()->floor, want);
+  Make(ahead);
+  EXPECT_EQ(Restore()->floor, want);
+}
+
+TEST_F(RestoreTest, ABoundOfAWrongClockIsNoMeasure) {
+  const WallMs absurd = kNow + 30 * 24 * kHour;
+  PutBound(absurd);
+  const auto report = Restore({absurd});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->floor, kNow + 3 * kWindow + kSkew);
+  EXPECT_EQ(report->retired.size(), 1u);
+}
+
+TEST_F(RestoreTest, NoRecordIsMadeAnewBeforeTheFloorAndAHigherVersionAreThere) {
+  PutBound(kNow + kHour);
+  Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
+  const auto damaged = tree_.Save();
+  const int64_t version = Meta().version;
+  bool finished = false;
+  for (int interrupted_after = 0; !finished && interrupted_after < 100; ++interrupted_after) {
+    tree_.Load(damaged);
+    multis_left_ = interrupted_after;
+    finished = Restore().ok();
+    multis_left_.reset();
+    if (tree_.Peek(SlotPath({0, 2})).has_value()) {
+      EXPECT_GT(Meta().version, version) << interrupted_after;
+      EXPECT_GE(Meta().meta.floor, kNow + kHour + 3 * kWindow) << interrupted_after;
+    }
+    EXPECT_EQ(Meta().meta.frozen, !finished && interrupted_after > 0) << interrupted_after;
+    ASSERT_TRUE(Restore().ok()) << "again, after " << interrupted_after;
+    EXPECT_FALSE(Meta().meta.frozen);
+    EXPECT_TRUE(tree_.Peek(SlotPath({0, 2})).has_value());
+  }
+  EXPECT_TRUE(finished);
+}
+
+TEST_F(RestoreTest, AWipedTreeIsMadeAnewUnderAFloor) {
+  tree_.Wipe();
+  bool finished = false;
+  for (int interrupted_after = 0; !finished && interrupted_after < 100; ++interrupted_after) {
+    tree_.Wipe();
+    multis_left_ = interrupted_after;
+    const auto report = Restore();
+    multis_left_.reset();
+    finished = report.ok();
+    EXPECT_TRUE(!finished || report->root_made);
+    if (tree_.Peek(SlotPath({0, 0})).has_value()) {
+      EXPECT_GE(Meta().meta.floor, kNow + 3 * kWindow);
+    }
+  }
+  EXPECT_TRUE(finished);
+}
+
+TEST_F(RestoreTest, MissingNodesAreMadeOnlyUnderAFrozenRootNode) {
+  Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
+  MetaAsRead stands = Meta();
+  AsOperator([&](BlockingCoordinator& registry) {
+    EXPECT_EQ(MakeMissingNodes(registry, stands, 4u).code(), Code::kInvalid);
+    // A root node that has changed since it was read is another's business.
+    stands.meta.frozen = true;
+    --stands.version;
+    EXPECT_EQ(MakeMissingNodes(registry, stands, 4u).code(), Code::kConflict);
+  });
+  EXPECT_FALSE(tree_.Peek(SlotPath({0, 2})).has_value());
+}
+
+}  // namespace
+}  // namespace firn
