@@ -31,6 +31,12 @@ bool TryLock(const FileHandle& file) {
   return result == 0;
 }
 
+std::string Below(std::string folder, std::string_view name) {
+  folder += '/';
+  folder += name;
+  return folder;
+}
+
 // A link to a folder is none: it might lead round in a circle.
 bool IsFolder(const std::string& path) {
   struct stat info {};
@@ -181,7 +187,7 @@ Status DirTree::EndDeadSessions() {
     int64_t session = 0;
     const auto end = std::from_chars(name.data(), name.data() + name.size(), session);
     if (end.ptr != name.data() + name.size() || session == session_) continue;
-    const Result<FileHandle> file = FileHandle::Open(folder + "/" + name, O_RDWR);
+    const Result<FileHandle> file = FileHandle::Open(Below(folder, name), O_RDWR);
     if (!file.ok() || !TryLock(*file)) continue;
     FIRN_TRY(EraseNodesOf(session));
     FIRN_TRY(RemoveFile(folder, name));
@@ -220,7 +226,7 @@ Status DirTree::FindNodesOf(int64_t session, const std::string& path,
 // The node, or nothing; needs the lock.
 Result<std::optional<Node>> DirTree::Load(const std::string& path) const {
   const std::string folder = Folder(path);
-  Result<std::string> bytes = ReadFile(folder + "/" + kNodeFile, kFileBytesMax);
+  Result<std::string> bytes = ReadFile(Below(folder, kNodeFile), kFileBytesMax);
   if (bytes.code() == Code::kNotFound) return std::optional<Node>();
   if (!bytes.ok()) return bytes.status();
   Result<NodeFile> file = ParseNode(*bytes);
@@ -235,8 +241,9 @@ Result<std::vector<std::string>> DirTree::Names(const std::string& path) const {
   FIRN_ASSIGN(const std::vector<std::string> entries, ListFolder(folder));
   std::vector<std::string> names;
   for (const std::string& entry : entries) {
-    const std::string file = folder + "/" + entry + "/" + kNodeFile;
-    if (entry.starts_with('.') || !IsFolder(folder + "/" + entry)) continue;
+    const std::string place = Below(folder, entry);
+    const std::string file = Below(place, kNodeFile);
+    if (entry.starts_with('.') || !IsFolder(place)) continue;
     if (access(file.c_str(), F_OK) != 0) continue;
     std::string name = NameOfFolder(entry);
     if (name.empty() && entry.starts_with('~')) {
@@ -327,7 +334,7 @@ Status DirTree::CommitByJournal(const std::vector<NodeChange>& changes, Replaced
 Status DirTree::ApplyChange(const NodeChange& change, Replaced* replaced) {
   const std::string folder = Folder(change.path);
   if (change.bytes.has_value()) {
-    if (access((folder + "/" + kNodeFile).c_str(), F_OK) != 0) {
+    if (access(Below(folder, kNodeFile).c_str(), F_OK) != 0) {
       FIRN_TRY(MakeFolder(folder));
       if (change.path.size() > 1) FIRN_TRY(SyncFolder(Folder(std::string(ParentOf(change.path)))));
     }

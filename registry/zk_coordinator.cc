@@ -266,7 +266,7 @@ int ZkCoordinator::TellState(SessionEvent event) {
   return 1;
 }
 
-int ZkCoordinator::TellAll(WatchTable::Fired fired) {
+int ZkCoordinator::TellAll(const WatchTable::Fired& fired) {
   for (const Changed& changed : fired) changed();
   return static_cast<int>(fired.size());
 }

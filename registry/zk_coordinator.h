@@ -107,7 +107,7 @@ class ZkCoordinator final : public Coordinator {
   int LoseSession(const char* why, SessionEvent::Kind kind);
   int Switch();
   int TellState(SessionEvent event);
-  static int TellAll(WatchTable::Fired fired);
+  static int TellAll(const WatchTable::Fired& fired);
 
   const ZkOptions options_;
   const Clock& clock_;

@@ -14,7 +14,7 @@
 #include "registry/answers.h"
 #include "registry/coordinator.h"
 
-struct _zhandle;
+struct _zhandle;  // NOLINT(bugprone-reserved-identifier): the vendor's
 
 namespace firn {
 
