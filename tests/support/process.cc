@@ -101,6 +101,17 @@ void Process::Signal(int signal) {
   if (Running()) kill(pid_, signal);
 }
 
+void Process::Pause() {
+  constexpr Milliseconds kPatience{10'000};
+  Signal(SIGSTOP);
+  int status = 0;
+  const bool stopped = Eventually(kPatience, [&] {
+    return !Running() ||
+           (waitpid(pid_, &status, WNOHANG | WUNTRACED) == pid_ && WIFSTOPPED(status));
+  });
+  if (!stopped) Die("a process does not stop");
+}
+
 std::optional<int> Process::Wait(Milliseconds patience) {
   Eventually(patience, [this] { return !Running(); });
   return exit_code_;

@@ -36,7 +36,8 @@ class Process {
   // Sends a signal; nothing when it has ended.
   void Signal(int signal);
   void Kill() { Signal(SIGKILL); }
-  void Pause() { Signal(SIGSTOP); }
+  // SIGSTOP; returns once every thread of it stands still.
+  void Pause();
   void Resume() { Signal(SIGCONT); }
 
   // The exit code, or 128 + the signal that ended it; empty when it still runs after `patience`.
