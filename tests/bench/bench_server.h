@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "common/id_clock.h"
+#include "server/front/backend.h"
+#include "server/front/server_view.h"
+#include "server/issue/issuer.h"
+#include "server/issue/snowflake.h"
+
+namespace firn::front {
+
+// What a measured server has behind its door: a snowflake tag `default` under a claim that nobody
+// keeps, good for a day. For measurements only: two of these would issue the same ids.
+class BenchServer final : public ServerView, public ServerControl, public RejectionHandler {
+ public:
+  explicit BenchServer(const Layout& layout = Layout::Firn()) : layout_(layout) {
+    const WallMs now = SystemClock().Wall();
+    auto claim = std::make_shared<Claim>(layout_, MachineId(1), now);
+    claim->ExtendTo(now + Milliseconds(86'400'000));
+    if (!snowflake_->Adopt(claim).ok()) Die("the claim was not adopted");
+    if (!issuer_.Set({"default", snowflake_, {}}).ok()) Die("no tag default");
+  }
+
+  Issuer& issuer() { return issuer_; }
+  const Backend& backend() const { return backend_; }
+
+  ServerReport Report() const override { return {}; }
+  ServerState state() const override { return ServerState::kReady; }
+  std::optional<MachineId> machine() const override { return MachineId(1); }
+  const Layout& layout() const override { return layout_; }
+  RackSplit rack_split() const override { return RackSplit::Default(layout_); }
+  WallMs wall() const override { return SystemClock().Wall(); }
+  void AppendText(std::string_view, int64_t id, std::string& out) const override {
+    out += std::to_string(id);
+  }
+  Status GoOffline() override { return Unavailable("not here"); }
+  Status GoOnline() override { return Unavailable("not here"); }
+  void OnRefusal(const Request&, const Refusal&) override {}
+
+ private:
+  const Layout layout_;
+  const Limits limits_;
+  IdClock id_clock_;
+  TickSource ticks_{layout_, id_clock_, SystemClock()};
+  std::shared_ptr<Snowflake> snowflake_ = std::make_shared<Snowflake>(ticks_, SystemEntropy());
+  Issuer issuer_{*this};
+  const Backend backend_{issuer_, *this, limits_, "default", [] { return DeskCounters::Sums(); }};
+};
+
+}  // namespace firn::front

@@ -1,0 +1,70 @@
+// firn-stock-thrift: Thrift's own servers before the handler that the front door has, for
+// comparison. `--kind=nonblocking` is TNonblockingServer with one IO thread, `--kind=threaded`
+// TThreadedServer with framed transports.
+
+#include <cstdio>
+#include <memory>
+
+#include <gflags/gflags.h>
+#include <thrift/protocol/TBinaryProtocol.h>
+#include <thrift/server/TNonblockingServer.h>
+#include <thrift/server/TThreadedServer.h>
+#include <thrift/transport/TBufferTransports.h>
+#include <thrift/transport/TNonblockingServerSocket.h>
+#include <thrift/transport/TServerSocket.h>
+
+#include "server/front/thrift_service.h"
+#include "tests/bench/bench_server.h"
+#include "thrift/gen/IdService.h"
+
+DEFINE_string(kind, "nonblocking", "nonblocking or threaded");
+DEFINE_int32(port, 0, "loopback port");
+
+namespace {
+
+using namespace apache::thrift;  // NOLINT: of the server's many parts
+
+// Calls are never parked here: a server that waits, waits in its thread.
+class Service final {
+ public:
+  explicit Service(firn::front::BenchServer& server)
+      : handler_(firn::front::MakeThriftService(server.backend(), counters_)) {
+    handler_->Begin(attempt_);
+  }
+
+  std::shared_ptr<TProcessor> Processor() {
+    std::shared_ptr<firn::wire::IdServiceIf> borrowed(std::shared_ptr<void>(),
+                                                      &handler_->service());
+    return std::make_shared<
+        firn::wire::IdServiceProcessorT<protocol::TBinaryProtocolT<transport::TBufferBase>>>(
+        borrowed);
+  }
+
+ private:
+  firn::front::DeskCounters counters_;
+  std::unique_ptr<firn::front::ParkedCall> parked_;
+  firn::front::Attempt attempt_{parked_, true};
+  std::unique_ptr<firn::front::ThriftHandler> handler_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  gflags::ParseCommandLineFlags(&argc, &argv, true);
+  firn::front::BenchServer issuing;
+  Service service(issuing);
+  auto coding = std::make_shared<protocol::TBinaryProtocolFactoryT<transport::TBufferBase>>();
+  std::printf("listening on %d\n", FLAGS_port);
+  std::fflush(stdout);
+  if (FLAGS_kind == "threaded") {
+    server::TThreadedServer(service.Processor(),
+                            std::make_shared<transport::TServerSocket>("127.0.0.1", FLAGS_port),
+                            std::make_shared<transport::TFramedTransportFactory>(), coding)
+        .serve();
+  } else {
+    server::TNonblockingServer(
+        service.Processor(), coding,
+        std::make_shared<transport::TNonblockingServerSocket>("127.0.0.1", FLAGS_port))
+        .serve();
+  }
+}
