@@ -13,6 +13,7 @@
 #include "tests/server/front/raw_peer.h"
 #include "tests/server/front/thrift_calls.h"
 #include "tests/support/process.h"
+#include "tests/support/seed.h"
 
 namespace firn::front {
 namespace {
@@ -204,6 +205,41 @@ TEST_F(FrontDoorTest, GoesOnAfterItWasOutOfDescriptors) {
       EXPECT_GT(IdFor(*peer), 0) << "whoever waited is served";
     }
   }
+  ExpectGoodClientIsServed();
+}
+
+TEST_F(FrontDoorTest, ServesOthersBesideThousandsOfHalfRequests) {
+  constexpr size_t kPeers = 3000;
+  Open({.io_threads = 2});
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  const std::string call = ThriftCalls().GetId("slow");
+  for (size_t i = 0; i < kPeers; ++i) {
+    peers.push_back(std::make_unique<RawPeer>(door_->port()));
+    ASSERT_TRUE(peers.back()->Send(call.substr(0, 1 + i % (call.size() - 1))));
+  }
+  ExpectGoodClientIsServed();
+  EXPECT_TRUE(Eventually(kPatience, [&] { return door_->totals().open() >= kPeers; }));
+  peers.clear();
+  EXPECT_TRUE(Eventually(kPatience, [&] { return door_->totals().open() == 0; }));
+  ExpectGoodClientIsServed();
+}
+
+TEST_F(FrontDoorTest, SurvivesRandomBytes) {
+  Open();
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
+  SeededEntropy entropy(seed);
+  for (int i = 0; i < 200; ++i) {
+    RawPeer peer(door_->port());
+    // Half of them begin like a frame, so that they get beyond the first look.
+    std::string bytes = i % 2 == 0 ? ""s : "\0\0\1\0\x80\1\0\1"s;
+    const uint64_t size = entropy.Below(5000);
+    while (bytes.size() < size) bytes.push_back(static_cast<char>(entropy.Next()));
+    peer.Send(bytes);
+    peer.FinishSending();
+    EXPECT_TRUE(peer.SeesClose()) << "peer " << i;
+  }
+  EXPECT_TRUE(Eventually(kPatience, [&] { return door_->totals().open() == 0; }));
   ExpectGoodClientIsServed();
 }
 

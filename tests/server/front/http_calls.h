@@ -11,18 +11,22 @@
 
 namespace firn::front {
 
+// HTTP as on the public port.
+inline std::unique_ptr<Protocol> MakeHttp(Issuing& issuing, IdDesk& desk, TokenCheck tokens = {}) {
+  std::vector<std::unique_ptr<HttpHandler>> handlers;
+  handlers.push_back(MakeNativeHandler(issuing.backend, desk));
+  handlers.push_back(MakeLeafHandler(issuing.backend, desk));
+  handlers.push_back(MakeVestaHandler(issuing.backend, desk));
+  handlers.push_back(MakeTinyidHandler(issuing.backend, desk, std::move(tokens)));
+  return MakeHttpProtocol(issuing.limits, std::move(handlers));
+}
+
 // The HTTP side on one IO thread, called without sockets.
 class HttpSide {
  public:
   explicit HttpSide(Issuing& issuing, TokenCheck tokens = {})
-      : desk_(issuing.issuer, issuing.counters, Method::kHttp, "order") {
-    std::vector<std::unique_ptr<HttpHandler>> handlers;
-    handlers.push_back(MakeNativeHandler(issuing.backend, desk_));
-    handlers.push_back(MakeLeafHandler(issuing.backend, desk_));
-    handlers.push_back(MakeVestaHandler(issuing.backend, desk_));
-    handlers.push_back(MakeTinyidHandler(issuing.backend, desk_, std::move(tokens)));
-    protocol_ = MakeHttpProtocol(issuing.limits, std::move(handlers));
-  }
+      : desk_(issuing.issuer, issuing.counters, Method::kHttp, "order"),
+        protocol_(MakeHttp(issuing, desk_, std::move(tokens))) {}
 
   struct Answer {
     ServeStep step{};

@@ -1,0 +1,54 @@
+// Whatever bytes come in, in whatever pieces: every protocol of the public port answers, waits for
+// more, or closes, and leaves its output alone unless it answers.
+
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "tests/server/front/http_calls.h"
+#include "tests/server/front/issuing_fixture.h"
+
+namespace firn::front {
+namespace {
+
+class Door {
+ public:
+  Door() {
+    set_.thrift_binary = MakeThriftProtocol(ThriftCoding::kBinary, issuing_.limits, *service_);
+    set_.thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, issuing_.limits, *service_);
+    set_.http = MakeHttp(issuing_, desk_);
+  }
+
+  void Feed(std::string_view in) {
+    Protocol* protocol = set_.For(Recognise(in));
+    while (protocol != nullptr && !in.empty()) {
+      std::unique_ptr<ParkedCall> parked;
+      OutBuffer out;
+      const ServeStep step = protocol->Serve(in, {parked, true}, out);
+      if (step.kind != ServeStep::Kind::kServed) {
+        const bool says_why = step.kind == ServeStep::Kind::kClose && protocol == set_.http.get();
+        if (!out.empty() && !says_why) std::abort();
+        return;
+      }
+      if (out.empty() || step.bytes == 0 || step.bytes > in.size()) std::abort();
+      in.remove_prefix(step.bytes);
+    }
+  }
+
+ private:
+  Issuing issuing_;
+  IdDesk desk_{issuing_.issuer, issuing_.counters, Method::kHttp, "order"};
+  std::unique_ptr<ThriftHandler> service_ = MakeThriftService(issuing_.backend, issuing_.counters);
+  ProtocolSet set_;
+};
+
+}  // namespace
+}  // namespace firn::front
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static firn::front::Door door;
+  door.Feed({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
