@@ -12,6 +12,7 @@
 #include "registry/claim_user.h"
 #include "registry/coordinator.h"
 #include "registry/grant_file.h"
+#include "registry/keeper.h"
 #include "registry/keeper_time.h"
 #include "registry/slot_upkeep.h"
 #include "registry/tenure.h"
@@ -51,7 +52,7 @@ namespace firn {
 // Sharp edge: session events must be handed to OnSession; without them the keeper believes itself
 // disconnected. The destructor neither releases nor voids: that is what kill -9 does, too. In a
 // forked child nothing is done: the claim is the parent's.
-class ClaimKeeper {
+class ClaimKeeper final : public Keeper {
  public:
   // `options` must have passed Check. All references must outlive the keeper. `folder` has the
   // lock.
@@ -59,19 +60,19 @@ class ClaimKeeper {
               Entropy& entropy, ClaimHooks hooks = {});
 
   // What the coordinator's session handler was told. Taken note of; acted on in the next Tick.
-  void OnSession(const SessionEvent& event);
+  void OnSession(const SessionEvent& event) override;
 
   // Does all that is due. Cheap when nothing is.
-  void Tick(const KeeperTime& now);
+  void Tick(const KeeperTime& now) override;
 
   // The clean stop: closes the user at once and begins to give the slot back. Tick until state() is
   // kReleased. Called again: nothing. Without a session the grant file stays, and the next start
   // goes on inside the claim.
-  void Release(const KeeperTime& now);
+  void Release(const KeeperTime& now) override;
 
-  ClaimState state() const { return state_; }
+  ClaimState state() const override { return state_; }
   // A copy for others to keep; `now` tells how much time is left.
-  ClaimStatus status(const KeeperTime& now) const;
+  ClaimStatus status(const KeeperTime& now) const override;
   // The claim that is being held; null while there is none. Valid until the next call.
   const Tenure* tenure() const;
   // False once the grant file could not be written and was removed: L is R then.

@@ -8,6 +8,7 @@
 #include "registry/claim_status.h"
 #include "registry/claim_user.h"
 #include "registry/grant_file.h"
+#include "registry/keeper.h"
 #include "registry/keeper_time.h"
 #include "registry/tenure.h"
 
@@ -30,22 +31,23 @@ struct StaticKeeperOptions {
 //  4. The file is never removed or voided. While it cannot be written, issuing stops at L.
 //  5. A clean stop writes the exact end, so that the next start loses nothing.
 //
-// Driven as ClaimKeeper is, by the control thread; Tick may wait for the disk. In a forked child
-// nothing is done.
-class StaticKeeper {
+// Owned by the control thread; Tick may wait for the disk. In a forked child nothing is done.
+class StaticKeeper final : public Keeper {
  public:
   // All references must outlive the keeper; `folder` has the lock.
   StaticKeeper(StaticKeeperOptions options, StateFolder& folder, ClaimUser& user,
                ClaimHooks hooks = {});
 
+  void OnSession(const SessionEvent&) override {}
+
   // The first one reads the file and begins, or refuses for good: status() says why.
-  void Tick(const KeeperTime& now);
+  void Tick(const KeeperTime& now) override;
 
   // Closes the user and writes the exact end. Done when it returns.
-  void Release(const KeeperTime& now);
+  void Release(const KeeperTime& now) override;
 
-  ClaimState state() const { return state_; }
-  ClaimStatus status(const KeeperTime& now) const;
+  ClaimState state() const override { return state_; }
+  ClaimStatus status(const KeeperTime& now) const override;
 
  private:
   static constexpr Milliseconds kAhead{3'000};

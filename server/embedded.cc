@@ -95,7 +95,8 @@ Result<std::unique_ptr<Embedded>> Embedded::Open(const EmbeddedOptions& options)
   node_options.claim.identity.build = FIRN_VERSION;
   const NodePlace place{.registry = options.registry,
                         .credentials = options.registry_credentials,
-                        .state_dir = options.state_dir};
+                        .state_dir = options.state_dir,
+                        .static_first_start = options.static_first_start};
   FIRN_ASSIGN(auto node, OpenNode(place, owner, node_options, SystemClock(), SystemEntropy()));
   const PluginParts parts{.clock = SystemClock(), .rates = std::make_shared<RateBoard>()};
   FIRN_TRY(AddBuiltInPlugins(parts, node->catalogue()));

@@ -14,8 +14,10 @@
 namespace firn {
 
 struct EmbeddedOptions {
-  // dir:///path for the programs of one host, zk://host:port,.../firn/<cluster> for a cluster.
+  // dir:///path for the programs of one host, zk://host:port,.../firn/<cluster> for a cluster,
+  // static:<id> for a machine id that nobody else has, which is then the caller's promise.
   std::string registry;
+  bool static_first_start = false;  // of static: the machine id was never used before
   // The program's own folder, where it remembers its machine id. Never shared, never copied.
   std::string state_dir;
   // Tells this program from others in audits; `instance` tells its copies on one host apart.

@@ -4,6 +4,8 @@
 
 #include <glog/logging.h>
 
+#include "registry/claim_keeper.h"
+
 namespace firn {
 namespace {
 
@@ -38,21 +40,29 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
       issuer_(rejections_),
       bridge_(*snowflake_, id_clock_, clock),
       loop_(clock, std::move(coordinator)),
-      keeper_(options.claim, loop_.coordinator(), *folder_, bridge_, entropy,
-              {.event = LogEvent,
-               .registry_clock = [this](WallMs registry,
-                                        Now now) { id_clock_.NoteRegistryClock(registry, now); }}),
+      keeper_(MakeKeeper()),
       follower_(loop_.coordinator(), entropy, catalogue_, issuer_),
       layout_end_(options.claim.layout) {
   Coordinator& registry = loop_.coordinator();
-  registry.OnSession([this](const SessionEvent& event) { keeper_.OnSession(event); });
+  registry.OnSession([this](const SessionEvent& event) { keeper_->OnSession(event); });
   // Whoever made the cluster on this coordinator has been told of its session already.
   if (const int64_t session = registry.session(); session != 0) {
-    keeper_.OnSession({.kind = SessionEvent::Kind::kConnected, .session = session});
+    keeper_->OnSession({.kind = SessionEvent::Kind::kConnected, .session = session});
   }
 }
 
 IssuingNode::~IssuingNode() { Stop(); }
+
+std::unique_ptr<Keeper> IssuingNode::MakeKeeper() {
+  const ClaimHooks hooks{.event = LogEvent, .registry_clock = [this](WallMs registry, Now now) {
+                           id_clock_.NoteRegistryClock(registry, now);
+                         }};
+  if (options_.given) {
+    return std::make_unique<StaticKeeper>(*options_.given, *folder_, bridge_, hooks);
+  }
+  return std::make_unique<ClaimKeeper>(options_.claim, loop_.coordinator(), *folder_, bridge_,
+                                       entropy_, hooks);
+}
 
 Status IssuingNode::Start() {
   FIRN_TRY(options_.claim.Check());
@@ -89,7 +99,7 @@ Status IssuingNode::WaitUntilServing(Milliseconds patience) const {
 void IssuingNode::Stop() {
   if (std::exchange(stopped_, true)) return;
   issuer_.Drain();
-  if (!loop_.Run([this] { keeper_.Release(ReadTime()); })) return;  // a forked child
+  if (!loop_.Run([this] { keeper_->Release(ReadTime()); })) return;  // a forked child
   const BootMs give_up = clock_.Boot() + options_.claim.release_wait;
   while (status().claim.state != ClaimState::kReleased && clock_.Boot() < give_up) SleepFor(kPoll);
   loop_.Stop();
@@ -107,7 +117,7 @@ KeeperTime IssuingNode::ReadTime() {
 
 void IssuingNode::Tick(Now now) {
   const KeeperTime time{now, id_clock_.Advance(now)};
-  keeper_.Tick(time);
+  keeper_->Tick(time);
   follower_.Tick(now.boot);
   if (const auto warning = layout_end_.Check(now)) LOG(WARNING) << *warning;
   for (const auto& tick : ticks_) tick(now);
@@ -115,7 +125,7 @@ void IssuingNode::Tick(Now now) {
 }
 
 void IssuingNode::Show(const KeeperTime& time) {
-  IssuingNodeStatus seen{.claim = keeper_.status(time),
+  IssuingNodeStatus seen{.claim = keeper_->status(time),
                          .id_clock = id_clock_.Report(),
                          .tags_read = follower_.whole(),
                          .highest = follower_.highest()};

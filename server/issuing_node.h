@@ -4,17 +4,19 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/clock.h"
 #include "common/entropy.h"
 #include "common/id_clock.h"
-#include "registry/claim_keeper.h"
 #include "registry/claim_options.h"
 #include "registry/control_loop.h"
 #include "registry/coordinator.h"
+#include "registry/keeper.h"
 #include "registry/state_folder.h"
+#include "registry/static_keeper.h"
 #include "server/claim_bridge.h"
 #include "server/issue/catalogue.h"
 #include "server/issue/issuer.h"
@@ -27,6 +29,9 @@ namespace firn {
 
 struct IssuingNodeOptions {
   ClaimOptions claim{};
+  // A machine id that the operator has given by hand: then there is no registry, and of the claim's
+  // options only the layout counts.
+  std::optional<StaticKeeperOptions> given{};
   IdClockOptions id_clock{};
   SnowflakeOptions snowflake{};
   // A snowflake tag that exists whatever the registry says; empty: none.
@@ -90,6 +95,7 @@ class IssuingNode {
   IssuingNodeStatus status() const;
 
  private:
+  std::unique_ptr<Keeper> MakeKeeper();
   void Tick(Now now);
   KeeperTime ReadTime();
   void Show(const KeeperTime& time);
@@ -108,7 +114,7 @@ class IssuingNode {
   ClaimBridge bridge_;
 
   ControlLoop loop_;
-  ClaimKeeper keeper_;  // on the loop's thread, as all below but status_
+  const std::unique_ptr<Keeper> keeper_;  // on the loop's thread, as all below but status_
   TagFollower follower_;
   LayoutEndWatch layout_end_;
   std::vector<std::function<void(Now)>> ticks_;

@@ -1,10 +1,12 @@
 #include "server/open_node.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "common/rack_split.h"
+#include "registry/absent_coordinator.h"
 #include "registry/blocking_coordinator.h"
 #include "registry/cluster_setup.h"
 #include "registry/hint.h"
@@ -61,10 +63,30 @@ Status EnsureCluster(const NodePlace& place, Coordinator& coordinator, StateFold
 
 }  // namespace
 
+Result<MachineId> ParseStaticRegistry(std::string_view registry, const Layout& layout) {
+  const std::string_view digits = registry.substr(kStaticRegistry.size());
+  uint32_t id = 0;
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), id);
+  if (error != std::errc() || end != digits.end() || id >= layout.machines()) {
+    return Invalid("static: needs a machine id from 0 to " + std::to_string(layout.machines() - 1));
+  }
+  return MachineId(id);
+}
+
 Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const OwnerName& owner,
                                               IssuingNodeOptions options, const Clock& clock,
                                               Entropy& entropy) {
+  options.claim.identity.owner = owner.text();
+  options.claim.session_timeout = place.session_timeout;
   FIRN_ASSIGN(auto folder, PosixStateFolder::Open(place.state_dir, owner.file_stem()));
+  if (place.registry.starts_with(kStaticRegistry)) {
+    const Layout& layout = options.claim.layout;
+    FIRN_ASSIGN(const MachineId machine, ParseStaticRegistry(place.registry, layout));
+    options.given = StaticKeeperOptions{
+        .layout = layout, .machine = machine, .first_start = place.static_first_start};
+    return std::make_unique<IssuingNode>(options, clock, entropy,
+                                         std::make_unique<AbsentCoordinator>(), std::move(folder));
+  }
   FIRN_ASSIGN(auto coordinator,
               OpenCoordinator(place.registry,
                               {.auth = place.credentials, .session_time = place.session_timeout},
@@ -72,8 +94,6 @@ Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const Owne
   if (place.create_cluster || IsDirectory(place.registry)) {
     FIRN_TRY(EnsureCluster(place, *coordinator, *folder, options.claim.layout, clock, entropy));
   }
-  options.claim.identity.owner = owner.text();
-  options.claim.session_timeout = place.session_timeout;
   return std::make_unique<IssuingNode>(options, clock, entropy, std::move(coordinator),
                                        std::move(folder));
 }

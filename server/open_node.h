@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "common/clock.h"
 #include "common/entropy.h"
@@ -14,13 +15,19 @@
 
 namespace firn {
 
+inline constexpr std::string_view kStaticRegistry = "static:";
+
+// The machine id that "static:<id>" names. kInvalid when it is none of the layout's.
+Result<MachineId> ParseStaticRegistry(std::string_view registry, const Layout& layout);
+
 // What a node needs from the outside world, by name.
 struct NodePlace {
-  std::string registry;     // dir:///path or zk://...
+  std::string registry;     // dir:///path, zk://... or static:<id>
   std::string credentials;  // user:password, for ZooKeeper
   Milliseconds session_timeout{10'000};
   std::string state_dir;
-  bool create_cluster = false;  // make a cluster where the registry holds none
+  bool create_cluster = false;      // make a cluster where the registry holds none
+  bool static_first_start = false;  // of static: the number was never used before
 };
 
 // Locks the state folder, opens the registry, makes the cluster where that is permitted, and joins

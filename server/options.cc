@@ -1,7 +1,6 @@
 #include "server/options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -12,10 +11,13 @@
 
 #include "common/rack_split.h"
 #include "registry/open_coordinator.h"
+#include "server/open_node.h"
 
 DEFINE_string(registry, "",
               "zk://h:p,h:p/firn/<cluster>, dir:///path, or static:<machine id>; empty: the "
               "directory `registry` in the state folder");
+DEFINE_bool(static_first_start, false,
+            "of static: the machine id was never used before, so no grant file is missing");
 DEFINE_string(registry_auth_file, "", "file with user:password for ZooKeeper");
 DEFINE_int32(session_timeout_ms, 10'000, "of the session with the registry");
 
@@ -167,30 +169,19 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   }
 }
 
-// "static:<id>" as a registry of the server's own.
-void UseStatic(FlagFaults& faults, std::string_view number, ServerOptions& options) {
+// "static:<id>": no registry, the number is the operator's promise.
+void UseStatic(FlagFaults& faults, ServerOptions& options) {
   const Layout& layout = options.node.claim.layout;
-  const RackSplit split = RackSplit::Default(layout);
-  uint32_t id = 0;
-  const char* end = number.data() + number.size();
-  const auto [ptr, error] = std::from_chars(number.data(), end, id);
-  if (error != std::errc() || ptr != end || id >= layout.machines()) {
-    faults.Add("registry",
-               "static: needs a machine id from 0 to " + std::to_string(layout.machines() - 1));
-    return;
-  }
-  options.registry = "dir://" + options.state_dir + "/static-" + std::to_string(id);
-  options.node.claim.worker = split.WorkerOf(MachineId(id));
-  options.node.claim.rack = split.RackOf(MachineId(id));
+  const Result<MachineId> machine = ParseStaticRegistry(FLAGS_registry, layout);
+  if (!machine.ok()) return faults.Add("registry", machine.status().message());
+  options.node.given = StaticKeeperOptions{
+      .layout = layout, .machine = *machine, .first_start = FLAGS_static_first_start};
 }
 
 void ReadRegistry(FlagFaults& faults, ServerOptions& options) {
-  constexpr std::string_view kStatic = "static:";
   options.registry = FLAGS_registry;
   if (options.registry.empty()) options.registry = "dir://" + options.state_dir + "/registry";
-  if (FLAGS_registry.starts_with(kStatic)) {
-    UseStatic(faults, std::string_view(FLAGS_registry).substr(kStatic.size()), options);
-  }
+  if (FLAGS_registry.starts_with(kStaticRegistry)) UseStatic(faults, options);
   options.registry_is_local = options.registry.starts_with("dir:");
   options.registry_auth = faults.Take("registry_auth_file", ReadAuth(), std::string());
   options.session_timeout =

@@ -11,6 +11,7 @@
 #include <glog/logging.h>
 
 #include "common/properties.h"
+#include "registry/absent_coordinator.h"
 #include "registry/blocking_coordinator.h"
 #include "registry/cluster_setup.h"
 #include "registry/open_coordinator.h"
@@ -31,6 +32,9 @@ constexpr uint32_t kLocalWorkers = 16;
 Result<std::unique_ptr<Coordinator>> OpenRegistry(const ServerOptions& options,
                                                   Milliseconds time_limit, const Clock& clock,
                                                   Entropy& entropy) {
+  if (options.node.given) {
+    return std::unique_ptr<Coordinator>(std::make_unique<AbsentCoordinator>());
+  }
   auto opened = OpenCoordinator(options.registry,
                                 {.auth = options.registry_auth,
                                  .session_time = options.session_timeout,
@@ -60,6 +64,7 @@ Status MakeLocalCluster(BlockingCoordinator& registry, StateFolder& folder,
 // reason not to start: the claim's keeper looks again.
 Status JoinCluster(ServerOptions& options, StateFolder& folder, const Clock& clock,
                    Entropy& entropy) {
+  if (options.node.given) return {};
   FIRN_ASSIGN(const auto coordinator, OpenRegistry(options, kMakePatience, clock, entropy));
   BlockingCoordinator registry(*coordinator, clock);
   const Status connected = registry.Connect(kConnectPatience);

@@ -138,6 +138,29 @@ TEST_F(EmbeddedTest, AForkedChildGetsNoIdsAndMayEnd) {
   EXPECT_TRUE(ids->Next().ok());
 }
 
+TEST_F(EmbeddedTest, AMachineIdGivenByHandNeedsNoRegistry) {
+  EmbeddedOptions options = Options();
+  options.registry = "static:13";
+  EXPECT_FALSE(Embedded::Open({.registry = "static:13",
+                               .state_dir = folder_ / "state",
+                               .ready_within = Milliseconds(0)})
+                   .ok());
+  options.static_first_start = true;
+  int64_t before = 0;
+  {
+    const auto ids = Embedded::Open(options);
+    ASSERT_TRUE(ids.ok()) << ids.status();
+    before = *(*ids)->Next();
+    EXPECT_EQ((*ids)->layout().Unpack(before)->machine, MachineId(13));
+  }
+  options.static_first_start = false;
+  const auto again = Embedded::Open(options);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_GT(*(*again)->Next(), before);
+  options.registry = "static:1024";
+  EXPECT_EQ(Embedded::Open(options).code(), Code::kInvalid);
+}
+
 TEST_F(EmbeddedTest, TheReadmesExampleRuns) {
   const Finished finished = RunToEnd({BuiltProgram("embedded_example"), folder_.path()}, kPatience);
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
