@@ -154,9 +154,11 @@ TEST_F(EmbeddedTest, AMachineIdGivenByHandNeedsNoRegistry) {
     EXPECT_EQ((*ids)->layout().Unpack(before)->machine, MachineId(13));
   }
   options.static_first_start = false;
-  const auto again = Embedded::Open(options);
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_GT(*(*again)->Next(), before);
+  {
+    const auto again = Embedded::Open(options);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_GT(*(*again)->Next(), before);
+  }
   options.registry = "static:1024";
   EXPECT_EQ(Embedded::Open(options).code(), Code::kInvalid);
 }
