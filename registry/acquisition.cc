@@ -110,8 +110,7 @@ void Acquisition::AskClock() {
 
 void Acquisition::OnClock(const WriteOutcome& answer) {
   if (answer.status.code() == Code::kNotFound) {
-    return Refuse("there is no cluster here, or it is not whole: run firn init or firn restore",
-                  kRetryLater);
+    return Refuse("there is no cluster here, or it is not whole: " + HowToMake(), kRetryLater);
   }
   if (!answer.status.ok()) {
     return Refuse("the registry does not answer: " + answer.status.message(), kRetrySoon);
@@ -160,10 +159,15 @@ void Acquisition::OnMeta(const Result<Nodes>& nodes) {
   survey_ = std::make_unique<Survey>(coordinator_, entropy_, std::move(wish));
 }
 
+// Made without the uuid that this process knows, a cluster would be a strange one to it.
+std::string Acquisition::HowToMake() const {
+  if (wish_.uuid.empty()) return "run firn init, or firn restore if its data were lost";
+  return "its data were lost, run firn restore --uuid=" + wish_.uuid;
+}
+
 bool Acquisition::MetaIsGood(const std::optional<Node>& node) {
   if (!node.has_value()) {
-    Refuse("there is no cluster here: run firn init, or firn restore if its data were lost",
-           kRetryLater);
+    Refuse("there is no cluster here: " + HowToMake(), kRetryLater);
     return false;
   }
   const Result<ClusterMeta> meta = ParseMeta(node->data);

@@ -88,6 +88,7 @@ class Acquisition {
   // 3
   void ReadMeta();
   void OnMeta(const Result<Nodes>& nodes);
+  std::string HowToMake() const;
   bool MetaIsGood(const std::optional<Node>& node);
   void FreezeIt();
   // 4

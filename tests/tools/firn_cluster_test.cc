@@ -72,6 +72,15 @@ TEST_F(FirnClusterTest, WithoutBrandNewTheFloorIsLifted) {
   EXPECT_GT(made.at("floor_ms").get<int64_t>(), SystemClock().Wall().ms());
 }
 
+TEST_F(FirnClusterTest, ALostClusterIsMadeAnewUnderItsOwnUuid) {
+  const std::string uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
+  EXPECT_EQ(Firn({"restore", "--uuid=nonsense"}).exit_code, 2);
+  EXPECT_EQ(FirnJson({"restore", "--workers=4", "--uuid=" + uuid}).at("uuid"), uuid);
+  EXPECT_EQ(FirnJson({"restore", "--uuid=" + uuid}).at("uuid"), uuid);
+  const std::string other = "7f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
+  EXPECT_EQ(Firn({"restore", "--uuid=" + other}).exit_code, 4);
+}
+
 TEST_F(FirnClusterTest, AnAuditOfNothingSaysSo) {
   const Finished audit = Firn({"audit"});
   EXPECT_EQ(audit.exit_code, 1);

@@ -17,6 +17,7 @@
 #include "tools/firn/verbs.h"
 
 DEFINE_bool(brand_new, false, "nobody has ever issued ids under this name: begin without a floor");
+DEFINE_string(uuid, "", "of the lost cluster that is made anew; servers' state folders name it");
 DEFINE_int32(workers, 0, "machine ids of each rack to make records for; 0: all of the layout");
 DEFINE_int64(claim_window_ms, 600'000, "the largest --claim_window of any server, in ms");
 DEFINE_int64(skew_max_ms, 10'000, "the largest clock skew of any server that is known");
@@ -35,9 +36,14 @@ std::optional<uint32_t> ChosenWorkers() {
 // What the tree, and the servers that have announced themselves in it, know of a lost past.
 Result<RestoreFacts> GatherFacts(const Audit& audit) {
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
+  if (!FLAGS_uuid.empty() && !IsUuid(FLAGS_uuid)) return Invalid("--uuid: not a uuid");
+  if (!FLAGS_uuid.empty() && audit.meta && audit.meta->uuid != FLAGS_uuid) {
+    return Conflict("the cluster that is here is " + audit.meta->uuid);
+  }
   RestoreFacts facts{.now = SystemClock().Wall(),
                      .window = Milliseconds(FLAGS_claim_window_ms),
                      .skew_max = Milliseconds(FLAGS_skew_max_ms),
+                     .uuid = FLAGS_uuid,
                      .layout = choice.layout,
                      .rack_bits = choice.split.rack_bits(),
                      .workers = ChosenWorkers()};
@@ -143,7 +149,7 @@ Verb InitVerb() {
               "Without --brand_new it does what restore does: nobody can tell an empty "
               "registry from one\nthat has lost everything, and servers may still be "
               "issuing under the old one.\n",
-          .flags = {FIRN_REGISTRY_FLAGS, "brand_new", "layout", "rack_bits", "workers",
+          .flags = {FIRN_REGISTRY_FLAGS, "brand_new", "uuid", "layout", "rack_bits", "workers",
                     "claim_window_ms", "skew_max_ms"},
           .run = RunInit};
 }
@@ -154,9 +160,11 @@ Verb RestoreVerb() {
           .details =
               "For a registry that was wiped, rolled back or restored from a backup. Lifts "
               "every tag's\nledger, sets the floor of machine ids, retires poisoned slots, "
-              "and lets claims begin again.\nMay be repeated.\n",
-          .flags = {FIRN_REGISTRY_FLAGS, "layout", "rack_bits", "workers", "claim_window_ms",
-                    "skew_max_ms", "tag_gap"},
+              "and lets claims begin again.\nMay be repeated. Where "
+              "everything is gone, give --uuid: servers refuse a cluster that is not "
+              "theirs.\n",
+          .flags = {FIRN_REGISTRY_FLAGS, "uuid", "layout", "rack_bits", "workers",
+                    "claim_window_ms", "skew_max_ms", "tag_gap"},
           .run = RunRestore};
 }
 
