@@ -1,0 +1,98 @@
+// A holder is paused, copied, or one too many.
+
+#include <filesystem>
+
+#include "tests/drill/drill.h"
+
+namespace firn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Milliseconds kShortWindow{4'000};
+
+class HolderDrill : public Drill {
+ protected:
+  bool LiveIsGone(MachineId machine) {
+    return ReadNode(LivePath(SlotOf(machine))).code() == Code::kNotFound;
+  }
+};
+
+// There is one machine id, so that the other can only get the paused one's.
+TEST_F(HolderDrill, PausedBeyondItsSessionAHolderDoesNotOverlapItsSuccessor) {
+  StartEnsemble(1, 1);
+  Claimant& paused = Launch("a", {.window = kShortWindow});
+  ASSERT_TRUE(Serves(paused));
+  ASSERT_TRUE(IssuesMore(paused));
+  const auto machine = paused.machine();
+  paused.process().Pause();
+  ASSERT_TRUE(Waits(paused, "lost its session", [&] { return LiveIsGone(*machine); }));
+
+  Claimant& successor = Launch("b", {.window = kShortWindow});
+  ASSERT_TRUE(Serves(successor));
+  EXPECT_EQ(successor.machine(), machine);
+  ASSERT_TRUE(IssuesMore(successor));
+  const BootMs resumed = TestNow();
+  paused.process().Resume();
+  EXPECT_TRUE(Waits(paused, "noticed", [&] {
+    const StatusLine status = paused.status();
+    return status.at > resumed && status.state != "holding" && status.connected;
+  }));
+  EXPECT_TRUE(IssuesMore(successor));
+
+  // The machine id goes back when its holder goes.
+  StopCleanly(successor);
+  ASSERT_TRUE(Serves(paused));
+  EXPECT_EQ(paused.machine(), machine);
+  ASSERT_TRUE(IssuesMore(paused));
+}
+
+TEST_F(HolderDrill, ACopiedStateFolderIsHarmlessWithZooKeeper) {
+  StartEnsemble(1);
+  Claimant& owner = Launch("a");
+  ASSERT_TRUE(Serves(owner));
+  fs::copy(folder("a.state"), folder("copy.state"));
+  ASSERT_TRUE(fs::exists(folder("copy.state") + "/drill:10000:2130706433.grant"));
+
+  Claimant& copy = Launch("copy", {.as = "a"});
+  ASSERT_TRUE(Serves(copy));
+  EXPECT_NE(copy.machine(), owner.machine());
+  KillHard(owner);
+  KillHard(copy);
+  fs::copy(folder("a.state"), folder("copy.state"), fs::copy_options::overwrite_existing);
+  Claimant& copy_again = Launch("copy", {.as = "a"});
+  Claimant& owner_again = Launch("a");
+  ASSERT_TRUE(Serves(owner_again));
+  ASSERT_TRUE(Serves(copy_again));
+  EXPECT_EQ(owner_again.machine(), owner.machine());
+  EXPECT_NE(copy_again.machine(), owner.machine());
+  EXPECT_TRUE(IssuesMore(owner_again));
+  EXPECT_TRUE(IssuesMore(copy_again));
+}
+
+TEST_F(HolderDrill, ACopiedDirectoryRegistryIsRefused) {
+  MakeDirectoryCluster();
+  Claimant& owner = Launch("a");
+  ASSERT_TRUE(Serves(owner));
+  fs::copy(folder("a.state"), folder("copy.state"));
+  fs::copy(folder("registry"), folder("copy"), fs::copy_options::recursive);
+
+  Claimant& copy = Launch("copy", {.registry = "dir://" + folder("copy"), .as = "a"});
+  EXPECT_EQ(copy.process().Wait(kPatience), 1) << copy.Log();
+  EXPECT_NE(copy.Log().find("it is a copy"), std::string::npos) << copy.Log();
+  EXPECT_EQ(copy.runs(), 0u);
+  EXPECT_TRUE(IssuesMore(owner));
+}
+
+TEST_F(HolderDrill, ASecondProcessOnAStateFolderIsRefused) {
+  MakeDirectoryCluster();
+  Claimant& owner = Launch("a");
+  ASSERT_TRUE(Serves(owner));
+  Claimant& second = Launch("a");
+  EXPECT_EQ(second.process().Wait(kPatience), 1) << second.Log();
+  EXPECT_EQ(second.runs(), 0u);
+  EXPECT_TRUE(IssuesMore(owner));
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,116 @@
+// The ensemble forgets: its data are put back to an old state, or are gone.
+
+#include "tests/drill/drill.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kWindow{6'000};
+constexpr Milliseconds kSession{1'000};
+
+class LossDrill : public Drill {
+ protected:
+  static ClaimantOptions Options(Milliseconds probation = Milliseconds(0)) {
+    return {.session = kSession, .window = kWindow, .probation = probation};
+  }
+
+  void Restore(int workers, std::vector<std::string> more = {}) {
+    std::vector<std::string> command{"restore", "--claim_window_ms=6000", "--skew_max_ms=1000",
+                                     "--workers=" + std::to_string(workers)};
+    command.insert(command.end(), more.begin(), more.end());
+    const Finished restored = Firn(command);
+    EXPECT_EQ(restored.exit_code, 0) << restored.err << restored.out;
+  }
+
+  // Its bound was reached, and it says what an operator has to do.
+  void RunsDry(Claimant& holder) {
+    EXPECT_TRUE(Refuses(holder, "NOT_READY"));
+    EXPECT_TRUE(Refuses(holder, "firn restore"));
+  }
+};
+
+TEST_F(LossDrill, AnEnsembleThatWentBackIsFoundFrozenAndRestored) {
+  StartEnsemble(3);
+  Claimant& early = Launch("early", Options());
+  ASSERT_TRUE(Serves(early));
+  ASSERT_TRUE(ensemble().SaveData().ok());
+  // Unknown to the backup: a claim, and the renewals of another.
+  Claimant& late = Launch("late", Options());
+  ASSERT_TRUE(Serves(late));
+  ASSERT_TRUE(Serves(early));
+  const MachineId forgotten = *late.machine();
+  ASSERT_FALSE(RecordOf(forgotten).nonce.zero());
+
+  ASSERT_TRUE(ensemble().RestoreData().ok());
+  const BootMs put_back = TestNow();
+  EXPECT_TRUE(RecordOf(forgotten).never_used()) << "the backup knows it";
+  ASSERT_TRUE(Waits(late, "froze the cluster", [&] { return Meta().frozen; }));
+  Figure("put back to frozen", TestNow() - put_back);
+
+  Claimant& stranger = Launch("stranger", Options(3 * kSession));
+  EXPECT_TRUE(Refuses(stranger, "frozen"));
+  RunsDry(late);
+  RunsDry(early);
+  EXPECT_EQ(stranger.runs(), 0u);
+
+  Restore(8);
+  for (Claimant* claimant : {&early, &late, &stranger}) {
+    EXPECT_TRUE(Serves(*claimant));
+    EXPECT_TRUE(IssuesMore(*claimant));
+  }
+}
+
+// A claim between the loss and the freeze, on the very machine id that was forgotten.
+TEST_F(LossDrill, ProbationKeepsAClaimInTheGapFromIssuing) {
+  StartEnsemble(1, 1);
+  ASSERT_TRUE(ensemble().SaveData().ok());
+  Claimant& holder = Launch("holder", Options());
+  ASSERT_TRUE(Serves(holder));
+  const MachineId machine = *holder.machine();
+
+  // It must not be the first to look, nor the last.
+  holder.process().Pause();
+  ASSERT_TRUE(ensemble().RestoreData().ok());
+  EXPECT_TRUE(RecordOf(machine).never_used());
+  Claimant& intruder = Launch("intruder", Options(Milliseconds(20'000)));
+  ASSERT_TRUE(Waits(intruder, "claimed", [&] { return !RecordOf(machine).nonce.zero(); }));
+  const BootMs resumed = TestNow();
+  holder.process().Resume();
+  ASSERT_TRUE(Waits(holder, "stopped", [&] {
+    const StatusLine status = holder.status();
+    return status.at > resumed && status.state != "holding" && status.answer != "issued";
+  }));
+  const BootMs holders_last = holder.member().runs().back().at;
+
+  Restore(1);
+  ASSERT_TRUE(Waits(holder, "came back, nor did the other", [&] {
+    return (holder.serving() || intruder.serving()) && RecordOf(machine).bound > Meta().floor;
+  }));
+  if (const auto first = intruder.first_run()) {
+    EXPECT_GT(first->at, holders_last) << "in its probation";
+  }
+}
+
+TEST_F(LossDrill, AWipedEnsembleIsFoundAndRestored) {
+  StartEnsemble(3);
+  Claimant& holder = Launch("a", Options());
+  ASSERT_TRUE(Serves(holder));
+  const std::string uuid = Meta().uuid;
+
+  ASSERT_TRUE(ensemble().Wipe().ok());
+  EXPECT_EQ(ReadNode(kMetaPath).code(), Code::kNotFound);
+  RunsDry(holder);
+  Claimant& stranger = Launch("b", Options());
+  EXPECT_TRUE(Refuses(stranger, "firn restore"));
+  EXPECT_EQ(stranger.runs(), 0u);
+
+  Restore(8, {"--uuid=" + uuid});
+  EXPECT_EQ(Meta().uuid, uuid);
+  for (Claimant* claimant : {&holder, &stranger}) {
+    EXPECT_TRUE(Serves(*claimant));
+    EXPECT_TRUE(IssuesMore(*claimant));
+  }
+}
+
+}  // namespace
+}  // namespace firn
