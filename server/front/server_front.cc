@@ -17,7 +17,7 @@ namespace {
 
 // What one IO thread of the public door works with.
 struct Desk {
-  Desk(const Backend& backend)
+  explicit Desk(const Backend& backend)
       : thrift(MakeThriftService(backend, thrift_counters)),
         http(backend.issuer, http_counters, Method::kHttp, backend.default_tag) {}
 
