@@ -19,6 +19,10 @@ struct FileIdentity {
   uint64_t inode = 0;
   uint64_t born_ns = 0;  // kUntold: the file system does not say, so nobody knows which file it is
 
+  // Whatever happened to the machine in between.
+  bool SameFile(const FileIdentity& other) const {
+    return device == other.device && inode == other.inode && born_ns == other.born_ns;
+  }
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 

@@ -64,11 +64,10 @@ Result<WallMs> StaticKeeper::FirstMoment(const KeeperTime& now) {
         "never used, say --static_first_start");
   }
   if (!found.ok()) return found.status();
-  const FileIdentity self = grant_file_.identity();
-  if (found->identity.device != self.device || found->identity.inode != self.inode) {
+  if (!found->identity.SameFile(grant_file_.identity())) {
     return Conflict(
-        "the grant file is a copy: if the original is not in use any more, remove it "
-        "and say --static_first_start when the clock is right");
+        "the grant file is a copy, or was put back from a backup: if the original is not in use "
+        "any more, remove it and say --static_first_start when the clock is right");
   }
   if (found->grant.machine != options_.machine || found->grant.nonce != kStaticNonce) {
     return Conflict("the grant file is of machine id " +
