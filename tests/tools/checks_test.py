@@ -238,6 +238,14 @@ class TreeTest(Tree):
         self.write("tests/common/clock_test.cc", "")
         self.assertEqual(tree.faults_of(self.root), [])
 
+    def test_a_loop_names_the_files_of_its_words_and_no_others(self):
+        self.write("tests/drill/CMakeLists.txt", "foreach(s kill pause)\n"
+                   "  firn_test(${s}_drill_test SOURCES ${s}_drill_test.cc)\nendforeach()")
+        self.write("tests/drill/kill_drill_test.cc", "")
+        self.assertEqual(tree.faults_of(self.root), [])
+        self.write("tests/drill/storm_drill_test.cc", "")
+        self.assert_one_fault("storm_drill_test.cc")
+
     def test_catches_a_library_file_that_is_not_in_the_build(self):
         self.write("common/lost.h", "")
         self.assert_one_fault("common/lost.h")

@@ -12,13 +12,23 @@ import cpp
 MARK = re.compile(r"\b(TODO|FIXME|XXX)\b")
 
 
+def names(text, name):
+    """Whether a CMakeLists.txt's text names the file, outright or as one of a foreach: as
+    ${scenario}_test.cc, with the scenario's word somewhere in the text."""
+    if re.search(r"(?<![\w.-])" + re.escape(name) + r"(?![\w.-])", text):
+        return True
+    for before, after in re.findall(r"(?<![\w.}-])([\w.-]*)\$\{\w+\}([\w.-]*)", text):
+        word = name[len(before):len(name) - len(after)]
+        if after and name == before + word + after and re.search(rf"\b{re.escape(word)}\b", text):
+            return True
+    return False
+
+
 def named_in_build(root, path, lists):
     """Whether a CMakeLists.txt in the file's folder, or above it, names the file."""
-    name = os.path.basename(path)
     folder = os.path.dirname(path)
     while True:
-        text = lists.get(os.path.join(folder, "CMakeLists.txt"), "")
-        if re.search(r"(?<![\w.-])" + re.escape(name) + r"(?![\w.-])", text):
+        if names(lists.get(os.path.join(folder, "CMakeLists.txt"), ""), os.path.basename(path)):
             return True
         if not folder:
             return False
