@@ -30,7 +30,8 @@ std::string ChildPath(std::string_view path, std::string_view name);
 
 // Makes the missing nodes above `path`, persistent and empty, "/" excepted: that node is the
 // cluster's root and is made by those who know what it has to say. `done` gets kNotFound when there
-// is something to make and no "/" to make it in, else the first failure; kConflict never. `coordinator` must outlive the answer.
+// is something to make and no "/" to make it in, else the first failure; kConflict never.
+// `coordinator` must outlive the answer.
 void EnsureParents(Coordinator& coordinator, const std::string& path, Coordinator::SyncDone done);
 
 }  // namespace firn

@@ -6,8 +6,8 @@
 // Takes an id apart and hands the fields over the wire's own type.
 int main() {
   const firn::Layout& layout = firn::Layout::Firn();
-  const firn::Result<int64_t> id = layout.Pack(
-      {.tick = firn::Tick(1000), .machine = firn::MachineId(5), .sequence = 7});
+  const firn::Result<int64_t> id =
+      layout.Pack({.tick = firn::Tick(1000), .machine = firn::MachineId(5), .sequence = 7});
   if (!id.ok()) return 1;
   const firn::Result<firn::IdFields> fields = layout.Unpack(*id);
   if (!fields.ok()) return 1;
