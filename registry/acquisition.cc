@@ -78,7 +78,7 @@ void Acquisition::OnGranted(const Result<Nodes>& nodes) {
 
 void Acquisition::TryInherit(const Finding& finding, bool live) {
   const Grant& grant = *wish_.grant;
-  const WallMs from = std::max(now_.id_time, grant.limit);
+  const WallMs ahead = std::max(now_.id_time, grant.limit) + FirstWindow();
   Attempt({.session = session_,
            .slot = grant.slot,
            .meta_version = meta_version_,
@@ -87,7 +87,7 @@ void Acquisition::TryInherit(const Finding& finding, bool live) {
            .created_zxid = grant.created_zxid,
            .over_nonce = grant.nonce,
            .over_bound = finding.bound,
-           .record = RecordWith(grant.limit, std::max(finding.bound, from + kClaimWindowFirst)),
+           .record = RecordWith(grant.limit, std::max(finding.bound, ahead)),
            .live = live ? SlotChange::Live::kReplace : SlotChange::Live::kCreate,
            .endpoint = options_.identity.endpoint},
           grant.limit);
@@ -228,7 +228,7 @@ void Acquisition::TryCandidate() {
            .created_zxid = found.created_zxid,
            .over_nonce = found.record.nonce,
            .over_bound = found.record.bound,
-           .record = RecordWith(base, base + std::min(kClaimWindowFirst, options_.window)),
+           .record = RecordWith(base, base + FirstWindow()),
            .live = found.live ? SlotChange::Live::kReplace : SlotChange::Live::kCreate,
            .endpoint = options_.identity.endpoint},
           base);
@@ -309,6 +309,10 @@ void Acquisition::CheckProbation() {
     return;
   }
   Refuse("the claim did not outlast its probation: " + finding.reason, kRetrySoon);
+}
+
+Milliseconds Acquisition::FirstWindow() const {
+  return std::min(kClaimWindowFirst, options_.window);
 }
 
 SlotRecord Acquisition::RecordWith(WallMs base, WallMs bound) {

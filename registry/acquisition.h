@@ -102,6 +102,7 @@ class Acquisition {
   void OnWon();
   void CheckProbation();
 
+  Milliseconds FirstWindow() const;
   SlotRecord RecordWith(WallMs base, WallMs bound);
   void Refuse(std::string reason, Milliseconds retry_after);
 

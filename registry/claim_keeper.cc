@@ -23,6 +23,7 @@ ClaimKeeper::ClaimKeeper(ClaimOptions options, Coordinator& coordinator, StateFo
       reason_("it has just started") {}
 
 void ClaimKeeper::OnSession(const SessionEvent& event) {
+  if (session_ != 0) unreached_since_ = now_.clocks.boot;
   session_ = event.kind == SessionEvent::Kind::kConnected ? event.session : 0;
   if (upkeep_ != nullptr) upkeep_->LookAgain();
 }
@@ -49,7 +50,7 @@ void ClaimKeeper::Tick(const KeeperTime& now) {
 // --- 1 seeking -----------------------------------------------------------------------------------
 
 void ClaimKeeper::LoadFiles() {
-  started_ = now_.clocks.boot;
+  started_ = unreached_since_ = now_.clocks.boot;
   LoadGrant();
   const Result<std::string> text = folder_.ReadHint();
   if (!text.ok()) {
@@ -87,6 +88,7 @@ void ClaimKeeper::LoadGrant() {
   }
   if (fault.empty()) {
     grant_ = grant;
+    highest_bound_ = grant.bound;
   } else {
     Tell(ClaimEvent::Kind::kRefused, fault + ": claiming anew");
   }
@@ -95,17 +97,17 @@ void ClaimKeeper::LoadGrant() {
 void ClaimKeeper::Seek() {
   if (StartOffline()) return;
   if (session_ == 0 || now_.clocks.boot < retry_at_) return;
-  asked_ = true;
   acquisition_ = std::make_unique<Acquisition>(
       options_, coordinator_, entropy_,
       Acquisition::Wish{.grant = grant_, .hint = hint_, .uuid = uuid_, .floor = lost_up_to_}, now_);
   state_ = ClaimState::kClaiming;
 }
 
-// Only before anything was asked: afterwards the registry's answer counts, also one not yet known.
+// Also after an attempt to inherit whose outcome is unknown: what lies in [L, R) is ours whoever
+// holds the slot now. Not once the registry has told that the grant is of no use.
 bool ClaimKeeper::StartOffline() {
-  if (asked_ || session_ != 0 || !grant_.has_value() || !options_.offline_start) return false;
-  if (now_.clocks.boot < *started_ + options_.offline_start_after) return false;
+  if (session_ != 0 || !grant_.has_value() || !options_.offline_start) return false;
+  if (now_.clocks.boot < unreached_since_ + options_.offline_start_after) return false;
   // Ids of another layout would not fit those of before.
   const bool known =
       hint_.has_value() && hint_->uuid == grant_->uuid && hint_->layout == options_.layout.text();
@@ -310,7 +312,7 @@ BootMs ClaimKeeper::NextWake() const {
   const BootMs now = now_.clocks.boot;
   switch (state_) {
     case ClaimState::kSeeking:
-      if (!asked_ && grant_.has_value()) return now + kPushInterval;
+      if (session_ == 0 && grant_.has_value()) return now + kPushInterval;
       return session_ == 0 ? now + Milliseconds(1'000) : retry_at_;
     case ClaimState::kClaiming:
       return acquisition_ == nullptr ? now

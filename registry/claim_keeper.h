@@ -27,8 +27,8 @@ namespace firn {
 // reads no clock, owns no thread and never sleeps. Owned by the control thread, which calls
 // coordinator.Dispatch until NextWake and then Tick, for ever.
 //
-//  1 seeking    No claim. At the retry time, with a session: -> 2. A start that finds its own grant
-//               file and no session in time goes on inside the old claim: -> 3.
+//  1 seeking    No claim. At the retry time, with a session: -> 2. With a grant file of its own and
+//               no session in time it goes on inside the old claim: -> 3.
 //  2 claiming   A conversation with the registry (Acquisition). Won: write the grant, then the
 //  hint,
 //               hand a new Claim to the user -> 3. Refused: say why, retry with jitter -> 1.
@@ -114,7 +114,7 @@ class ClaimKeeper final : public Keeper {
   std::optional<BootMs> started_;
   BootMs retry_at_;
   std::string reason_;
-  bool asked_ = false;  // the registry, since the start
+  BootMs unreached_since_;  // while there is no session
 
   std::optional<Grant> grant_;  // from a dead process, while it may be of use
   std::optional<Hint> hint_;

@@ -14,9 +14,12 @@ namespace firn {
 
 // What is known besides the tree itself when a registry lost data, or went back in time.
 struct RestoreFacts {
-  WallMs now;                         // of the operator's machine
-  Milliseconds window{600'000};       // the largest --claim_window of any server
-  Milliseconds skew_max{10'000};      // the largest clock skew known
+  WallMs now;                    // of the operator's machine
+  Milliseconds window{600'000};  // the largest --claim_window of any server
+  // The largest clock skew known, of id clocks too: after an earlier restore they run ahead of the
+  // wall clock by as much as the floor did. A holder may still learn of a bound that nobody has
+  // reported; it lies at most a window ahead of that holder's id clock.
+  Milliseconds skew_max{10'000};
   std::vector<WallMs> bounds{};       // that running servers report
   std::string uuid{};                 // of the cluster, for a tree that has no root node any more
   Layout layout = Layout::Firn();     // likewise

@@ -201,5 +201,37 @@ TEST_F(ClaimKeeperTest, AProbationEndsWithASecondLook) {
   EXPECT_TRUE(host->user().has_claim());
 }
 
+// Found by the simulation: a registry wiped and made anew counts through the same versions again.
+TEST_F(ClaimKeeperTest, AnAttemptDoesNotGoOnInAnotherSession) {
+  auto host = Start();
+  host->link().Script(Verb::kMulti, {});
+  host->link().Script(Verb::kMulti, {Fate::Kind::kRequestLost, {}, Milliseconds(100)});
+  Run(Milliseconds(50), *host);
+  ASSERT_EQ(host->keeper().state(), ClaimState::kClaiming);
+  tree_.Wipe();
+  const WallMs floor = clock_.Wall() + Milliseconds(1'000'000);
+  AsOperator([&](BlockingCoordinator& registry) {
+    ASSERT_TRUE(
+        MakeCluster(registry, {.rack_bits = 0, .workers = 4, .floor = floor}, entropy_).ok());
+  });
+  Run(Milliseconds(2'000), *host);
+  ASSERT_TRUE(host->user().has_claim()) << host->status().reason;
+  EXPECT_GE(host->user().claim().first_tick(), Layout::Firn().FirstTickFrom(floor));
+}
+
+TEST_F(ClaimKeeperTest, ARegistryThatGoesAwayInTheMidstOfAStartDoesNotHoldItUp) {
+  auto host = Start();
+  Run(Milliseconds(500), *host);
+  const MachineId machine = *host->status().machine;
+  host.reset();
+  host = Start();
+  host->link().Script(Verb::kSync, {Fate::Kind::kRequestLost, {}, Milliseconds(50)});
+  Run(Milliseconds(10), *host);
+  host->link().Disconnect();
+  Run(Milliseconds(800), *host);
+  ASSERT_TRUE(host->user().has_claim()) << host->status().reason;
+  EXPECT_EQ(*host->status().machine, machine);
+}
+
 }  // namespace
 }  // namespace firn

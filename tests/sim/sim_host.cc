@@ -161,6 +161,7 @@ void SimHost::DieSoon() {
 }
 
 void SimHost::TickKeeper(const KeeperTime& now) {
+  skew_ = std::max(skew_, now.id_time - shared_.clock.Wall());
   const ClaimState before = process_->keeper.state();
   process_->keeper.Tick(now);
   if (shared_.trace && before != process_->keeper.state()) Trace(Status());

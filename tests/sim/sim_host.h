@@ -123,6 +123,8 @@ class SimHost {
   int index() const { return index_; }
   // The highest bound that any process here ever reported.
   WallMs ReportedBound();
+  // How far ahead of the truth any id clock here ever was.
+  Milliseconds skew() const { return skew_; }
   BootMs paused_until{};
 
  private:
@@ -156,6 +158,7 @@ class SimHost {
   SimDisk disk_;
   HostClock clock_;
   WallMs highest_bound_;
+  Milliseconds skew_{0};
   std::unique_ptr<Process> process_;
   std::unique_ptr<FaultyCoordinator> ghost_;  // of the last process: what it sent may yet arrive
 };

@@ -276,7 +276,7 @@ void SimWorld::RollBack() {
   shared_.gap = true;
 }
 
-// The operator: knows every bound that any server ever reported.
+// The operator: knows every bound and every skew that any server ever reported.
 void SimWorld::Restore() {
   MemoryCoordinator coordinator(tree_);
   BlockingCoordinator registry(coordinator, clock_);
@@ -285,7 +285,10 @@ void SimWorld::Restore() {
   facts.layout = *Layout::Parse(sizes_.layout);
   facts.rack_bits = 0;
   facts.workers = sizes_.slots;
-  for (const auto& host : hosts_) facts.bounds.push_back(host->ReportedBound());
+  for (const auto& host : hosts_) {
+    facts.bounds.push_back(host->ReportedBound());
+    facts.skew_max = std::max(facts.skew_max, host->skew());
+  }
   const Status connected = registry.Connect(Milliseconds(0));
   const Result<RestoreReport> restored = RestoreCluster(registry, facts, dice_);
   if (!connected.ok() || !restored.ok()) throw Violation(0, "the registry cannot be restored");
