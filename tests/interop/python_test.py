@@ -49,7 +49,7 @@ class Server:
         self.log = open(os.path.join(folder, "log"), "w")
         self.process = subprocess.Popen(
             [program, f"--listen=127.0.0.1:{self.port}",
-             f"--admin_listen=127.0.0.1:{self.admin_port}", "--registry=static:13", "--static_first_start",
+             f"--admin_listen=127.0.0.1:{self.admin_port}", "--worker=3", "--rack=1",
              f"--state_dir={folder}/state", "--drain_notice_ms=0"], stderr=self.log)
         deadline = time.time() + 60
         while not self.ready():

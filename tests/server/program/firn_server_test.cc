@@ -45,7 +45,7 @@ TEST_F(FirnServerTest, IssuesWithARegistryOfItsOwnAndGoesOnAfterARestart) {
 }
 
 TEST_F(FirnServerTest, ServesUnderTheMachineIdThatItIsTold) {
-  RunningServer server(dir_ / "state", {"--registry=static:13"});
+  RunningServer server(dir_ / "state", {"--registry=static:13", "--static_first_start"});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_EQ(Layout::Firn().Unpack(IdFrom(server))->machine, MachineId(13));
   const auto status = nlohmann::json::parse(server.Admin("/v1/status").body);
