@@ -93,7 +93,6 @@ junit_results() {
       match($0, /name="[^"]*"/); name = substr($0, RSTART + 6, RLENGTH - 7)
       match($0, /status="[^"]*"/); status = substr($0, RSTART + 8, RLENGTH - 9)
       if (status == "run") print "passed", name
-      else if (status == "disabled") print "skipped", name
       else if (status != "notrun") print "failed", name
     }
     /^\t\t<skipped / { print (/SKIP_/ ? "skipped" : "failed"), name }' "$1"
