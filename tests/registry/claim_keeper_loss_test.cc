@@ -97,19 +97,28 @@ TEST_F(ClaimKeeperLossTest, AGrantThatTheRegistryContradictsIsOfNoUseToALaterSta
   EXPECT_FALSE(StartsOffline());
 }
 
-TEST_F(ClaimKeeperLossTest, AnInheritWithoutAnAnswerIsNotFollowedByAnOfflineStart) {
+TEST_F(ClaimKeeperLossTest, AnInheritWithoutAnAnswerIsForeignToTheOfflineStartAfterIt) {
   auto host = Start();
   Run(kAMoment, *host);
+  const Slot slot = *host->status().slot;
+  const Nonce held = RecordOf(slot.worker).nonce;
   host = Start();
-  host->link().Script(Verb::kMulti, {Fate::Kind::kRequestLost, {}, Milliseconds(50)});
+  // Its base is a limit that the offline start will have moved when it takes effect.
+  host->link().Script(Verb::kMulti, {Fate::Kind::kLate, Milliseconds(3'000), {}});
   Run(Milliseconds(20), *host);
   host->link().Disconnect();
-  Run(Milliseconds(5'000), *host);
-  EXPECT_FALSE(Serves(*host));
-  EXPECT_FALSE(host->Told(ClaimEvent::Kind::kOffline));
+  Run(Milliseconds(1'000), *host);
+  ASSERT_TRUE(host->Told(ClaimEvent::Kind::kOffline));
+  EXPECT_TRUE(Serves(*host));
+  Run(Milliseconds(3'000), *host);
+  const SlotRecord late = RecordOf(slot.worker);
+  ASSERT_NE(late.nonce, held);
   host->link().Reconnect();
-  Run(Milliseconds(5'000), *host);
+  Run(Milliseconds(2'000), *host);
+  EXPECT_TRUE(host->Told(ClaimEvent::Kind::kLost));
   EXPECT_TRUE(Serves(*host)) << host->status().reason;
+  EXPECT_NE(*host->status().slot, slot);
+  EXPECT_EQ(RecordOf(slot.worker), late);
 }
 
 TEST_F(ClaimKeeperLossTest, ADeadProcessesLateInheritIsForeignToTheOfflineStartAfterIt) {
