@@ -1,0 +1,57 @@
+#include "client/call_report.h"
+
+#include <array>
+#include <cstdio>
+
+#include "client/client_events.h"
+#include "client/client_view.h"
+
+namespace firn {
+namespace {
+
+template <size_t N, typename Enum>
+std::string_view NameOf(const std::array<std::string_view, N>& names, Enum value) {
+  const auto index = static_cast<size_t>(value);
+  return index < N ? names[index] : "?";
+}
+
+}  // namespace
+
+std::string_view RefusalName(RefusalReason reason) {
+  static constexpr std::array<std::string_view, 11> kNames = {
+      "none",      "BAD_REQUEST", "UNKNOWN_TAG", "NOT_READY",  "CLOCK",   "OVERLOADED",
+      "EXHAUSTED", "DRAINING",    "REJECTED",    "STORE_DOWN", "INTERNAL"};
+  return NameOf(kNames, reason);
+}
+
+std::string_view AttemptEndName(AttemptEnd end) {
+  static constexpr std::array<std::string_view, 9> kNames = {
+      "answered",      "unreachable",    "took no connection in time",
+      "closed",        "did not answer", "broke the protocol",
+      "wrong service", "refused",        "abandoned"};
+  return NameOf(kNames, end);
+}
+
+std::string_view EventName(ClientEvent::Kind kind) {
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "list", "server out", "server back", "quarantined", "draining", "no server", "forked"};
+  return NameOf(kNames, kind);
+}
+
+std::string_view FitnessName(ServerFitness fitness) {
+  static constexpr std::array<std::string_view, 5> kNames = {"fit", "resting", "disabled",
+                                                             "draining", "quarantined"};
+  return NameOf(kNames, fitness);
+}
+
+std::string CallAttempt::ToString() const {
+  std::string text = server + " " + std::string(AttemptEndName(end));
+  if (refusal != RefusalReason::kNone) text += " (" + std::string(RefusalName(refusal)) + ")";
+  char after[32];
+  std::snprintf(after, sizeof after, " after %.1f ms", static_cast<double>(took.count()) / 1000.0);
+  text += after;
+  if (!detail.empty()) text += ": " + detail;
+  return text;
+}
+
+}  // namespace firn

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/units.h"
+
+namespace firn {
+
+// A server's typed "no", as the wire contract has it.
+enum class RefusalReason : uint8_t {
+  kNone,  // it was no refusal
+  kBadRequest,
+  kUnknownTag,
+  kNotReady,
+  kClock,
+  kOverloaded,
+  kExhausted,
+  kDraining,
+  kRejected,
+  kStoreDown,
+  kInternal
+};
+std::string_view RefusalName(RefusalReason reason);
+
+// What became of asking one server.
+enum class AttemptEnd : uint8_t {
+  kAnswered,
+  kUnreachable,     // refused, no route, reset while connecting
+  kConnectTimeout,  // nobody took the connection in time
+  kClosed,          // the connection ended before a byte of the answer
+  kTimeout,         // no answer, or not all of it, in time
+  kBroken,          // what came is not an answer to what was asked
+  kWrongService,    // it is not an IdService of this cluster
+  kRefused,         // a typed "no"
+  kAbandoned        // another server's answer came first
+};
+std::string_view AttemptEndName(AttemptEnd end);
+
+struct CallAttempt {
+  std::string server;
+  AttemptEnd end = AttemptEnd::kAnswered;
+  RefusalReason refusal = RefusalReason::kNone;
+  std::chrono::microseconds took{0};
+  std::string detail;  // a sentence, or empty
+
+  // "10.0.0.7:7609 refused (OVERLOADED: ...) after 0.3 ms"
+  std::string ToString() const;
+};
+
+// Everything that a call tried, first to last, in calls that were answered too. The same is in the
+// sentence of a failed call's Status. A value, thread-compatible.
+struct CallReport {
+  std::vector<CallAttempt> attempts;
+  RefusalReason refusal = RefusalReason::kNone;  // the one that the caller was given
+  Milliseconds retry_after{0};                   // the server's advice with it; 0: none
+  bool from_memory = false;                      // a local range had it; nobody was asked
+};
+
+}  // namespace firn

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "client/client_events.h"
+#include "client/local_supply.h"
+#include "client/server_source.h"
+#include "common/units.h"
+
+namespace firn {
+
+// How the next server is chosen among those that are fit to be asked.
+enum class Balancing : uint8_t {
+  kP2c,         // of two at random the one with the lower latency x calls in flight / weight
+  kRoundRobin,  // in turn, as often as their weights say
+  kRandom,      // by lot, weighted
+  kSticky       // one and the same until it is no longer fit
+};
+
+// What happens when a server does not answer, or refuses in a way that another may not.
+enum class FailureMode : uint8_t {
+  kFailover,  // another server is asked
+  kFailfast   // the caller is told
+};
+
+// Everything about a client that is decided once. Fields out of range are named by
+// Client::status().
+struct ClientOptions {
+  // list://host:port,host:port; with an opener whatever it understands.
+  std::string servers;
+  SourceOpener open_source{};  // zk:// and dir://: from firn::client_registry
+  // The cluster that it must be. Empty: as the source says, or the first server that answers.
+  std::string cluster_uuid{};
+
+  Balancing balancing = Balancing::kP2c;
+  std::optional<uint32_t> rack{};  // ask servers of this rack while one is fit
+  FailureMode on_failure = FailureMode::kFailover;
+
+  Milliseconds deadline{200};      // of a whole call, unless the call says otherwise
+  Milliseconds attempt_limit{80};  // of one server's answer, connecting included
+  int attempts_max = 3;            // servers that a call may reach, each once
+  // Ask a second server when the first has not answered for so long; the first answer wins and the
+  // other one's ids are lost.
+  std::optional<Milliseconds> hedge_after{};
+
+  int async_connections = 2;      // per server, shared by all asynchronous calls
+  int blocking_connections = 64;  // per server at most, one for each call at a time
+
+  // Runs that are fetched ahead, so that GetId answers from memory. Empty: none.
+  LocalSupplyMaker local_ranges{};
+
+  // Told what happens to servers and lists; see client_events.h. Empty: nobody is told.
+  EventHook on_event{};
+};
+
+// What one call may ask for. A field that is absent is as in ClientOptions.
+struct CallOptions {
+  std::optional<Milliseconds> deadline{};
+  // Filled before the call returns, or before its callback runs; must live until then.
+  struct CallReport* report = nullptr;
+};
+
+}  // namespace firn

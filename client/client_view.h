@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "client/server_source.h"
+#include "common/units.h"
+
+namespace firn {
+
+// What a client has done since it was made; each number only grows.
+struct ClientCounters {
+  uint64_t calls = 0;           // that were begun, without those that a local range answered
+  uint64_t failed = 0;          // of those, answered with an error
+  uint64_t attempts = 0;        // requests that were sent to servers
+  uint64_t retries = 0;         // of those, the second and later ones of a call
+  uint64_t retries_denied = 0;  // failed calls for which the retry budget had nothing left
+  uint64_t hedges = 0;          // of the attempts, those sent because the first one was slow
+  uint64_t connects = 0;        // connections that were opened
+  uint64_t connects_failed = 0;
+  uint64_t timeouts = 0;     // attempts without an answer in time
+  uint64_t broken = 0;       // attempts answered with nonsense, or by a wrong service
+  uint64_t refused = 0;      // attempts answered with a typed "no"
+  uint64_t lists = 0;        // lists that the source has told
+  uint64_t local_taken = 0;  // as LocalSupply::Counts
+  uint64_t local_missed = 0;
+  uint64_t local_dropped = 0;
+};
+
+// Whether, and why not, a server is asked.
+enum class ServerFitness : uint8_t {
+  kFit,
+  kResting,     // failed too often, or said that it cannot for now; asked when no fit one is left
+  kDisabled,    // an operator has taken it out
+  kDraining,    // on its way out
+  kQuarantined  // not this cluster's IdService; never asked
+};
+std::string_view FitnessName(ServerFitness fitness);
+
+// One server as this client sees it.
+struct ServerView {
+  KnownServer known;
+  ServerFitness fitness = ServerFitness::kFit;
+  std::string why;                       // a sentence, unless fit
+  std::chrono::microseconds latency{0};  // of its answers lately, leaning to the slow ones; 0: none
+  int in_flight = 0;
+  uint64_t answered = 0;  // attempts, refusals included
+  uint64_t failed = 0;    // attempts
+};
+
+// All that a client knows of its cluster.
+struct ClusterView {
+  std::vector<ServerView> servers;  // in the order of their addresses
+  ClusterIdentity cluster;
+  bool from_cache = false;
+};
+
+}  // namespace firn

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/id_run.h"
+#include "common/status.h"
+
+namespace firn {
+
+// How runs of ids are fetched ahead of need. Thread-safe; outlives whoever was made with it.
+class RangeFetcher {
+ public:
+  // Exactly the ids that were asked for, in ascending order, or why there are none. The code names
+  // the remedy: kUnavailable passes by itself, kInvalid, kNotFound, kDenied and kExhausted do not.
+  using Done = std::function<void(Result<std::vector<IdRun>>)>;
+
+  // Asks the cluster for `count` ids of `tag`, with the client's own deadlines and failover.
+  // `done` is called once, on the client's IO thread, never inside this call; it must not block.
+  // Not at all when the client is destroyed first.
+  virtual void Fetch(const std::string& tag, int64_t count, Done done) = 0;
+
+ protected:
+  ~RangeFetcher() = default;
+};
+
+// Ids that the program has in memory already. Client::GetId asks here before it asks a server.
+// Thread-safe. Owned by the client; destroyed when no Fetch can answer any more.
+//
+// Sharp edge: in a child of fork() the object is left behind as it is, and its ids with it, so that
+// parent and child never give the same one. The child's client makes a supply of its own.
+class LocalSupply {
+ public:
+  virtual ~LocalSupply() = default;
+
+  // One id of `tag`, if there is one at hand. Never waits. False: ask a server.
+  virtual bool TryTake(std::string_view tag, int64_t* id) = 0;
+
+  struct Counts {
+    uint64_t taken = 0;    // ids given by TryTake
+    uint64_t missed = 0;   // calls of tags that have a supply, when it was empty
+    uint64_t dropped = 0;  // ids that were fetched and thrown away, because they grew too old
+  };
+  virtual Counts counts() const = 0;
+};
+
+// Makes the supply of one client. `fetcher` outlives it and may be used at once.
+using LocalSupplyMaker = std::function<std::unique_ptr<LocalSupply>(RangeFetcher& fetcher)>;
+
+}  // namespace firn
