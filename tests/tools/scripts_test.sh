@@ -14,7 +14,7 @@ expect() {  # expect WHAT WANTED GOT
   faults=$((faults + 1))
 }
 
-for script in setup build test run format check; do
+for script in setup build test run cluster format check; do
   said=$("$root/tools/$script" --help)
   expect "$script --help names its script" yes "$([[ $said == *"tools/$script"* ]] && echo yes)"
   code=0

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# tools/cluster makes a cluster that serves, says what is wrong with it, mends it, and leaves
+# nothing behind.
+#
+#   cluster_test.sh ROOT BIN
+set -euo pipefail
+root=$1 bin=$2
+
+# ZooKeeper's client library leaks a little at the end of a process.
+export ASAN_OPTIONS=detect_leaks=0
+work=$(mktemp -d)
+cluster() { "$root/tools/cluster" "$@" "--folder=$work/cluster"; }
+clean() {
+  cluster down >/dev/null 2>&1 || true
+  rm -rf "$work"
+}
+trap clean EXIT
+
+faults=0
+expect() {  # expect WHAT WANTED GOT
+  [[ $2 == "$3" ]] && return
+  printf '%s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3"
+  faults=$((faults + 1))
+}
+expect_exit() {  # expect_exit WHAT CODE COMMAND...
+  local what=$1 wanted=$2 code=0
+  shift 2
+  "$@" >"$work/out" 2>&1 || code=$?
+  expect "$what: $(tail -n 3 "$work/out")" "$wanted" "$code"
+}
+pids() { cat "$work"/cluster/*/pid; }
+ids() {  # ids SERVER: a thousand of them
+  curl -s "http://127.0.0.1:$(cat "$work/cluster/$1/port")/v1/ids/default?count=1000" |
+    grep -oE '[0-9]{15,}'
+}
+
+expect_exit "there is no cluster yet" 3 cluster status
+expect_exit "a number is wanted" 1 cluster up --servers=none
+mkdir "$work/mine" && touch "$work/mine/file"
+expect_exit "a folder of somebody else's is left alone" 1 \
+  "$root/tools/cluster" up "--folder=$work/mine" "--bin=$bin"
+expect "and what it holds, too" file "$(ls "$work/mine")"
+
+expect_exit "a cluster comes up" 0 cluster up --servers=2 "--bin=$bin"
+expect_exit "all of it serves" 0 cluster status
+expect "each member has a line" 3 "$(grep -cE '^(zk|server)-[0-9]+ ' "$work/out")"
+expect "every id is there once" 2000 "$({ ids server-1 && ids server-2; } | sort -u | wc -l)"
+
+before=$(pids)
+expect_exit "up once more" 0 cluster up "--bin=$bin"
+expect "changes nothing" "$before" "$(pids)"
+expect_exit "fewer servers are not had by up" 1 cluster up --servers=1 "--bin=$bin"
+
+read -r victim _ <"$work/cluster/server-2/pid"
+kill -KILL "$victim"
+expect_exit "a dead server is seen" 1 cluster status
+expect "and named" 1 "$(grep -c '^server-2 .* ended ' "$work/out")"
+expect_exit "up starts it, and a third one" 0 cluster up --servers=3 "--bin=$bin"
+expect_exit "all three serve" 0 cluster status
+expect_exit "a log can be read" 0 cluster logs server-3
+expect "in whole" yes "$([[ -s $work/out ]] && echo yes)"
+
+pids >"$work/pids"
+expect_exit "it goes down" 0 cluster down
+expect "the folder is gone" no "$([[ -e $work/cluster ]] || echo no)"
+while read -r pid began; do
+  now=$(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null | awk '$1 != "Z" { print $20 }' || true)
+  expect "process $pid has ended" other "$([[ $now == "$began" ]] || echo other)"
+done <"$work/pids"
+
+if ((faults > 0)); then
+  echo "$faults expectations failed"
+  exit 1
+fi
