@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include <glog/logging.h>
@@ -85,9 +86,11 @@ class EmbeddedNode final : public Embedded {
 Result<std::unique_ptr<Embedded>> Embedded::Open(const EmbeddedOptions& options) {
   FIRN_ASSIGN(const OwnerName owner,
               OwnerName::Make(options.application, options.instance, kAddress));
-  FIRN_ASSIGN(const Layout layout, Layout::Parse(options.layout));
+  std::optional<Layout> layout;
+  if (!options.layout.empty()) {
+    FIRN_ASSIGN(layout, Layout::Parse(options.layout));
+  }
   IssuingNodeOptions node_options;
-  node_options.claim.layout = layout;
   node_options.claim.identity.endpoint =
       std::string(kAddress) + ":" + std::to_string(options.instance);
   node_options.claim.identity.host = HostName();
@@ -96,6 +99,7 @@ Result<std::unique_ptr<Embedded>> Embedded::Open(const EmbeddedOptions& options)
   const NodePlace place{.registry = options.registry,
                         .credentials = options.registry_credentials,
                         .state_dir = options.state_dir,
+                        .layout = layout,
                         .static_first_start = options.static_first_start};
   FIRN_ASSIGN(auto node, OpenNode(place, owner, node_options, SystemClock(), SystemEntropy()));
   const PluginParts parts{.clock = SystemClock(), .rates = std::make_shared<RateBoard>()};

@@ -23,7 +23,7 @@ struct EmbeddedOptions {
   // Tells this program from others in audits; `instance` tells its copies on one host apart.
   std::string application = "embedded";
   uint16_t instance = 1;
-  std::string layout = "firn";         // as the cluster has it
+  std::string layout{};                // empty: the cluster's, or `firn` where one is made
   std::string registry_credentials{};  // user:password, for ZooKeeper
   Milliseconds ready_within{10'000};   // how long Open waits for a machine id
   Milliseconds issue_wait{50};         // how long a call waits for the next tick or range

@@ -45,6 +45,7 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
       layout_end_(options.claim.layout) {
   Coordinator& registry = loop_.coordinator();
   registry.OnSession([this](const SessionEvent& event) { keeper_->OnSession(event); });
+  status_.claim.uuid = options.cluster_uuid;
   // Whoever made the cluster on this coordinator has been told of its session already.
   if (const int64_t session = registry.session(); session != 0) {
     keeper_->OnSession({.kind = SessionEvent::Kind::kConnected, .session = session});
@@ -129,6 +130,7 @@ void IssuingNode::Show(const KeeperTime& time) {
                          .id_clock = id_clock_.Report(),
                          .tags_read = follower_.whole(),
                          .highest = follower_.highest()};
+  if (seen.claim.uuid.empty()) seen.claim.uuid = options_.cluster_uuid;
   const std::scoped_lock lock(status_mutex_);
   std::swap(status_, seen);
 }

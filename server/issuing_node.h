@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/entropy.h"
 #include "common/id_clock.h"
+#include "common/rack_split.h"
 #include "registry/claim_options.h"
 #include "registry/control_loop.h"
 #include "registry/coordinator.h"
@@ -29,6 +30,8 @@ namespace firn {
 
 struct IssuingNodeOptions {
   ClaimOptions claim{};
+  std::optional<RackSplit> split{};  // of the cluster; empty: the layout's own
+  std::string cluster_uuid{};        // what the node calls its cluster until it has asked it
   // A machine id that the operator has given by hand: then there is no registry, and of the claim's
   // options only the layout counts.
   std::optional<StaticKeeperOptions> given{};
@@ -91,8 +94,9 @@ class IssuingNode {
 
   Issuer& issuer() { return issuer_; }
   const Layout& layout() const { return options_.claim.layout; }
+  RackSplit split() const { return options_.split.value_or(RackSplit::Default(layout())); }
   ControlLoop& loop() { return loop_; }
-  IssuingNodeStatus status() const;
+  IssuingNodeStatus status() const;  // its claim's `uuid` is never empty once the cluster is known
 
  private:
   std::unique_ptr<Keeper> MakeKeeper();

@@ -19,11 +19,7 @@ Result<std::optional<TextTemplate>> TextOf(const TagDefinition& tag) {
 }  // namespace
 
 NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, const Clock& clock)
-    : options_(options),
-      node_(node),
-      clock_(clock),
-      split_(RackSplit::Default(node.layout())),
-      started_(clock.Wall()) {
+    : options_(options), node_(node), clock_(clock), split_(node.split()), started_(clock.Wall()) {
   if (!options.node.default_tag.empty()) {
     tags_[options.node.default_tag] = {"snowflake", std::nullopt};
   }
@@ -41,7 +37,7 @@ front::ServerReport NodeView::Report() const {
   const IssuingNodeStatus status = node_.status();
   front::ServerReport report;
   report.cluster_uuid = status.claim.uuid;
-  report.cluster_name = options_.registry;
+  report.cluster_name = options_.place.registry;
   report.application = options_.application;
   report.address = options_.advertise.ToString();
   report.state = state();

@@ -169,33 +169,26 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   }
 }
 
-// "static:<id>": no registry, the number is the operator's promise.
-void UseStatic(FlagFaults& faults, ServerOptions& options) {
-  const Layout& layout = options.node.claim.layout;
-  const Result<MachineId> machine = ParseStaticRegistry(FLAGS_registry, layout);
-  if (!machine.ok()) return faults.Add("registry", machine.status().message());
-  options.node.given = StaticKeeperOptions{
-      .layout = layout, .machine = *machine, .first_start = FLAGS_static_first_start};
-}
-
-void ReadRegistry(FlagFaults& faults, ServerOptions& options) {
-  options.registry = FLAGS_registry;
-  if (options.registry.empty()) options.registry = "dir://" + options.state_dir + "/registry";
-  if (FLAGS_registry.starts_with(kStaticRegistry)) UseStatic(faults, options);
-  options.registry_is_local = options.registry.starts_with("dir:");
-  options.registry_auth = faults.Take("registry_auth_file", ReadAuth(), std::string());
-  options.session_timeout =
+void ReadPlace(FlagFaults& faults, NodePlace& place) {
+  place.state_dir = FLAGS_state_dir;
+  place.registry = FLAGS_registry;
+  if (place.registry.empty()) place.registry = "dir://" + place.state_dir + "/registry";
+  place.credentials = faults.Take("registry_auth_file", ReadAuth(), std::string());
+  place.session_timeout =
       Milliseconds(faults.Range("session_timeout_ms", FLAGS_session_timeout_ms, 1000, 600'000));
-  options.node.claim.session_timeout = options.session_timeout;
+  if (!FLAGS_layout.empty()) {
+    place.layout = faults.Take("layout", Layout::Parse(FLAGS_layout), Layout::Firn());
+  }
+  place.static_first_start = FLAGS_static_first_start;
+  if (place.registry.starts_with(kStaticRegistry)) {
+    const Layout layout = place.layout.value_or(Layout::Firn());
+    faults.Take("registry", ParseStaticRegistry(place.registry, layout), MachineId());
+  }
 }
 
 void ReadNode(FlagFaults& faults, ServerOptions& options) {
   IssuingNodeOptions& node = options.node;
-  options.layout_is_given = !FLAGS_layout.empty();
-  if (options.layout_is_given) {
-    node.claim.layout = faults.Take("layout", Layout::Parse(FLAGS_layout), Layout::Firn());
-  }
-  const RackSplit split = RackSplit::Default(node.claim.layout);
+  const RackSplit split = RackSplit::Default(options.place.layout.value_or(Layout::Firn()));
   node.claim.rack =
       static_cast<uint32_t>(faults.Range("rack", FLAGS_rack, 0, int64_t{split.racks()} - 1));
   const int64_t worker = faults.Range("worker", FLAGS_worker, -1, int64_t{split.workers()} - 1);
@@ -225,17 +218,15 @@ std::string HostName() {
 Result<ServerOptions> ReadServerOptions() {
   FlagFaults faults;
   const auto nobody = OwnerName::Make("firn", 1, "127.0.0.1");
-  ServerOptions options{.registry = {},
-                        .registry_auth = {},
+  ServerOptions options{.place = {},
                         .listen = {},
                         .advertise = {},
                         .owner = nobody.value_or(*nobody),
                         .application = FLAGS_application,
-                        .state_dir = FLAGS_state_dir,
                         .key_dir = FLAGS_key_dir,
                         .tinyid_tokens = FLAGS_tinyid_token_file};
+  ReadPlace(faults, options.place);
   ReadNode(faults, options);
-  ReadRegistry(faults, options);
   ReadAddresses(faults, options);
   options.drain_notice =
       Milliseconds(faults.Range("drain_notice_ms", FLAGS_drain_notice_ms, 0, 600'000));

@@ -10,28 +10,21 @@
 #include "registry/owner.h"
 #include "server/front/front_door.h"
 #include "server/issuing_node.h"
+#include "server/open_node.h"
 
 namespace firn {
 
 // Everything that firn-server is told, read and checked.
 struct ServerOptions {
-  // What OpenCoordinator takes. `static:<id>` has become a directory of the server's own, in which
-  // only that machine id is claimed.
-  std::string registry;
-  std::string registry_auth;       // user:password, or empty
-  bool registry_is_local = false;  // a directory: made where there is none
-  Milliseconds session_timeout{10'000};
-
+  NodePlace place;
   front::FrontDoorOptions listen;
   std::optional<front::FrontDoorOptions> admin{};  // empty: the same address
   Endpoint advertise;                              // where clients reach it
   OwnerName owner;
   std::string application;
 
-  std::string state_dir;
-  std::string key_dir;           // of the keys of obfuscated tags; empty: there are none
-  std::string tinyid_tokens;     // a file; empty: no token is asked for
-  bool layout_is_given = false;  // otherwise an existing cluster's layout is taken
+  std::string key_dir;        // of the keys of obfuscated tags; empty: there are none
+  std::string tinyid_tokens;  // a file; empty: no token is asked for
   IssuingNodeOptions node{};
   Milliseconds drain_notice{1500};
   Milliseconds drain_patience{5000};

@@ -1,6 +1,5 @@
 #include "server/server.h"
 
-#include <algorithm>
 #include <fstream>
 #include <map>
 #include <set>
@@ -11,82 +10,13 @@
 #include <glog/logging.h>
 
 #include "common/properties.h"
-#include "registry/absent_coordinator.h"
-#include "registry/blocking_coordinator.h"
-#include "registry/cluster_setup.h"
-#include "registry/open_coordinator.h"
-#include "registry/posix_state_folder.h"
+#include "server/open_node.h"
 #include "server/plugins/built_in.h"
 
 namespace firn {
 namespace {
 
-constexpr Milliseconds kConnectPatience{2000};
-constexpr Milliseconds kAnswerPatience{5000};
 constexpr Milliseconds kWithdrawPatience{1000};
-// A new registry is a file for each slot, on a disk that may be busy.
-constexpr Milliseconds kMakePatience{60'000};
-// Servers that one host can have in each rack, so that a local registry is made in a moment.
-constexpr uint32_t kLocalWorkers = 16;
-
-Result<std::unique_ptr<Coordinator>> OpenRegistry(const ServerOptions& options,
-                                                  Milliseconds time_limit, const Clock& clock,
-                                                  Entropy& entropy) {
-  if (options.node.given) {
-    return std::unique_ptr<Coordinator>(std::make_unique<AbsentCoordinator>());
-  }
-  auto opened = OpenCoordinator(options.registry,
-                                {.auth = options.registry_auth,
-                                 .session_time = options.session_timeout,
-                                 .time_limit = time_limit},
-                                clock, entropy);
-  if (!opened.ok()) return opened.status().WithContext(options.registry);
-  return opened;
-}
-
-// A local registry is made where neither it nor this server's folder remembers one; one that was
-// left half made is completed.
-Status MakeLocalCluster(BlockingCoordinator& registry, StateFolder& folder,
-                        const ServerOptions& options, Entropy& entropy) {
-  if (folder.ReadHint().code() != Code::kNotFound) return {};
-  FIRN_TRY(registry.PrepareRoot());
-  const Layout& layout = options.node.claim.layout;
-  const RackSplit split = RackSplit::Default(layout);
-  const uint32_t workers = std::max(kLocalWorkers, options.node.claim.worker.value_or(0) + 1);
-  ClusterPlan plan{.layout = layout,
-                   .rack_bits = split.rack_bits(),
-                   .workers = std::min(workers, split.workers())};
-  Status made = MakeCluster(registry, plan, entropy);
-  return made.code() == Code::kConflict ? Status() : made;
-}
-
-// Takes over the cluster's layout, or refuses to be of another. A registry that is away is no
-// reason not to start: the claim's keeper looks again.
-Status JoinCluster(ServerOptions& options, StateFolder& folder, const Clock& clock,
-                   Entropy& entropy) {
-  if (options.node.given) return {};
-  FIRN_ASSIGN(const auto coordinator, OpenRegistry(options, kMakePatience, clock, entropy));
-  BlockingCoordinator registry(*coordinator, clock);
-  const Status connected = registry.Connect(kConnectPatience);
-  if (!connected.ok()) {
-    LOG(WARNING) << options.registry << ": " << connected.message() << "; going on without it";
-    return {};
-  }
-  if (options.registry_is_local) {
-    FIRN_TRY(MakeLocalCluster(registry, folder, options, entropy));
-  }
-  const auto meta = ReadMeta(registry);
-  if (!meta.ok()) {
-    LOG(WARNING) << options.registry << ": " << meta.status().message();
-    return {};
-  }
-  const std::string wanted = options.node.claim.layout.text();
-  if (options.layout_is_given && meta->meta.layout != wanted) {
-    return Invalid("the cluster's layout is " + meta->meta.layout + ", not " + wanted);
-  }
-  FIRN_ASSIGN(options.node.claim.layout, Layout::Parse(meta->meta.layout));
-  return {};
-}
 
 using Tokens = std::map<std::string, std::set<std::string, std::less<>>, std::less<>>;
 
@@ -125,37 +55,33 @@ Provider ProviderOf(const ServerOptions& options, const Clock& clock) {
 
 Result<std::unique_ptr<Server>> Server::Open(ServerOptions options, const Clock& clock,
                                              Entropy& entropy) {
-  FIRN_ASSIGN(auto folder, PosixStateFolder::Open(options.state_dir, options.owner.file_stem()));
-  FIRN_TRY(JoinCluster(options, *folder, clock, entropy));
-  FIRN_ASSIGN(auto coordinator, OpenRegistry(options, kAnswerPatience, clock, entropy));
   front::TokenCheck tokens;
   if (!options.tinyid_tokens.empty()) {
     FIRN_ASSIGN(Tokens read, ReadTokens(options.tinyid_tokens));
     tokens = CheckOf(std::move(read));
   }
-  std::unique_ptr<Server> server(new Server(std::move(options), clock, entropy,
-                                            std::move(coordinator), std::move(folder),
-                                            std::move(tokens)));
+  FIRN_ASSIGN(auto node, OpenNode(options.place, options.owner, options.node, clock, entropy));
+  std::unique_ptr<Server> server(
+      new Server(std::move(options), clock, entropy, std::move(node), std::move(tokens)));
   FIRN_TRY(server->AddPlugins());
   return server;
 }
 
 Server::Server(ServerOptions options, const Clock& clock, Entropy& entropy,
-               std::unique_ptr<Coordinator> coordinator, std::unique_ptr<StateFolder> folder,
-               front::TokenCheck tokens)
+               std::unique_ptr<IssuingNode> node, front::TokenCheck tokens)
     : options_(std::move(options)),
       clock_(clock),
-      node_(options_.node, clock, entropy, std::move(coordinator), std::move(folder)),
-      view_(options_, node_, clock),
-      publisher_(node_.loop().coordinator(), entropy, ProviderOf(options_, clock)),
-      front_(FrontOptions(std::move(tokens)), node_.issuer(), view_, view_, clock) {
-  node_.AddTick([this](Now now) { Publish(now); });
-  node_.OnTagServed([this](const TagDefinition& tag) { view_.OnTag(tag); });
+      node_(std::move(node)),
+      view_(options_, *node_, clock),
+      publisher_(node_->loop().coordinator(), entropy, ProviderOf(options_, clock)),
+      front_(FrontOptions(std::move(tokens)), node_->issuer(), view_, view_, clock) {
+  node_->AddTick([this](Now now) { Publish(now); });
+  node_->OnTagServed([this](const TagDefinition& tag) { view_.OnTag(tag); });
 }
 
 Server::~Server() {
   front_.Shutdown(Milliseconds(0));
-  node_.Stop();
+  node_->Stop();
 }
 
 front::ServerFrontOptions Server::FrontOptions(front::TokenCheck tokens) {
@@ -177,15 +103,15 @@ void Server::AddMetrics(front::MetricsPage& page) const {
 Status Server::AddPlugins() {
   PluginParts parts{.clock = clock_, .rates = rates_};
   if (!options_.key_dir.empty()) parts.keys = std::make_shared<KeyRing>(options_.key_dir);
-  return AddBuiltInPlugins(parts, node_.catalogue());
+  return AddBuiltInPlugins(parts, node_->catalogue());
 }
 
 Status Server::Start() {
   FIRN_TRY(front_.Start());
-  FIRN_TRY(node_.Start());
+  FIRN_TRY(node_->Start());
   LOG(INFO) << "listening on " << options_.listen.host << ":" << front_.port() << ", admin on "
             << (options_.admin ? options_.admin->host : options_.listen.host) << ":"
-            << front_.admin_port() << ", registry " << options_.registry;
+            << front_.admin_port() << ", registry " << options_.place.registry;
   return {};
 }
 
@@ -197,12 +123,13 @@ void Server::Publish(Now now) {
 void Server::Withdraw() {
   // Touched on the control thread only; shared, because the answer may come after the patience.
   auto done = std::make_shared<bool>(false);
-  node_.loop().Post([this, done] { publisher_.Withdraw([done](const Status&) { *done = true; }); });
+  node_->loop().Post(
+      [this, done] { publisher_.Withdraw([done](const Status&) { *done = true; }); });
   const BootMs give_up = clock_.Boot() + kWithdrawPatience;
   bool is_gone = false;
   while (!is_gone && clock_.Boot() < give_up) {
     SleepFor(Milliseconds(10));
-    node_.loop().Run([&] { is_gone = *done; });
+    node_->loop().Run([&] { is_gone = *done; });
   }
   LOG_IF(WARNING, !is_gone) << "the registry has not said that this server is off the list";
 }
@@ -212,9 +139,9 @@ void Server::Drain() {
   view_.Drain();
   Withdraw();
   SleepFor(options_.drain_notice);
-  node_.issuer().Drain();
+  node_->issuer().Drain();
   front_.Shutdown(options_.drain_patience);
-  node_.Stop();
+  node_->Stop();
   LOG(INFO) << "drained";
 }
 

@@ -24,9 +24,8 @@ namespace firn {
 //           the machine id back
 class Server {
  public:
-  // Fails with a sentence when another process has the state folder, when a local registry cannot
-  // be used, or when the cluster has another layout than the one asked for. `clock` and `entropy`
-  // must outlive it.
+  // Fails with a sentence when the node cannot be opened (see open_node.h) or a file of tokens or
+  // keys is bad. `clock` and `entropy` must outlive it.
   static Result<std::unique_ptr<Server>> Open(ServerOptions options, const Clock& clock,
                                               Entropy& entropy);
   ~Server();
@@ -44,8 +43,7 @@ class Server {
 
  private:
   Server(ServerOptions options, const Clock& clock, Entropy& entropy,
-         std::unique_ptr<Coordinator> coordinator, std::unique_ptr<StateFolder> folder,
-         front::TokenCheck tokens);
+         std::unique_ptr<IssuingNode> node, front::TokenCheck tokens);
 
   Status AddPlugins();
   void AddMetrics(front::MetricsPage& page) const;
@@ -57,7 +55,7 @@ class Server {
   const ServerOptions options_;
   const Clock& clock_;
   const std::shared_ptr<RateBoard> rates_ = std::make_shared<RateBoard>();
-  IssuingNode node_;
+  const std::unique_ptr<IssuingNode> node_;
   NodeView view_;
   ProviderPublisher publisher_;  // on the node's control thread
   front::ServerFront front_;

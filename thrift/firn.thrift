@@ -100,7 +100,8 @@ struct TagStatus {
 // Who answers, and how it is. A client compares `cluster_uuid` and `layout` with what it was
 // configured for, before it takes an id: an address may have passed to another cluster.
 struct ServerStatus {
-  1: string cluster_uuid,             // made once with the cluster, never reused
+  1: string cluster_uuid,             // made once with the cluster, never reused; "static" where
+                                      // machine ids are given by hand; empty: not known yet
   2: string cluster_name,
   3: string application,              // the name under which the providers are registered
   4: string address,                  // host:port at which clients reach this server

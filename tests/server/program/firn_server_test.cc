@@ -52,6 +52,7 @@ TEST_F(FirnServerTest, ServesUnderTheMachineIdThatItIsTold) {
   EXPECT_EQ(status["machine"], 13);
   EXPECT_EQ(status["worker"], 3);
   EXPECT_EQ(status["rack"], 1);
+  EXPECT_EQ(status["cluster_uuid"], "static");
   EXPECT_EQ(status["state"], "READY");
 }
 

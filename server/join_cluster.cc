@@ -1,0 +1,128 @@
+#include "server/join_cluster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "registry/blocking_coordinator.h"
+#include "registry/claim_options.h"
+#include "registry/cluster_setup.h"
+#include "registry/hint.h"
+#include "registry/open_coordinator.h"
+
+namespace firn {
+namespace {
+
+// How long a start waits for a session. Whoever remembers a cluster may go on without one.
+constexpr Milliseconds kConnectPatience{2'000};
+constexpr Milliseconds kConnectPatienceRemembered = ClaimOptions{}.offline_start_after;
+
+constexpr Milliseconds kAnswerPatience{5'000};
+// A new directory is a file for each slot, on a disk that may be busy.
+constexpr Milliseconds kMakePatience{60'000};
+
+// How many machine ids of each rack a directory gets: all of them would be a thousand files, each
+// synced, for the few programs of one host. `firn init` makes as many as one likes.
+constexpr uint32_t kLocalWorkers = 16;
+
+bool IsDirectory(const ClusterPlace& place) { return place.registry.starts_with("dir:"); }
+
+Result<std::unique_ptr<Coordinator>> Open(const ClusterPlace& place, Milliseconds time_limit,
+                                          const Clock& clock, Entropy& entropy) {
+  auto opened = OpenCoordinator(
+      place.registry,
+      {.auth = place.credentials, .session_time = place.session_timeout, .time_limit = time_limit},
+      clock, entropy);
+  if (!opened.ok()) return opened.status().WithContext(place.registry);
+  return opened;
+}
+
+// What the folder's last claim was of. A spoilt hint means nothing, as in a claim.
+std::optional<Hint> Remembered(StateFolder& folder) {
+  const Result<std::string> text = folder.ReadHint();
+  if (!text.ok()) return std::nullopt;
+  Result<Hint> hint = ParseHint(*text);
+  if (!hint.ok()) return std::nullopt;
+  return *std::move(hint);
+}
+
+// Through a coordinator of its own, which is as patient as the work is long.
+Status MakeLocalCluster(const ClusterPlace& place, const Clock& clock, Entropy& entropy) {
+  FIRN_ASSIGN(const auto coordinator, Open(place, kMakePatience, clock, entropy));
+  BlockingCoordinator registry(*coordinator, clock);
+  FIRN_TRY(registry.Connect(kConnectPatience));
+  FIRN_TRY(registry.PrepareRoot());
+  const Layout layout = place.layout.value_or(Layout::Firn());
+  const RackSplit split = RackSplit::Default(layout);
+  const ClusterPlan plan{
+      .layout = layout,
+      .rack_bits = split.rack_bits(),
+      .workers = std::min(std::max(kLocalWorkers, place.workers_min), split.workers())};
+  const Status made = MakeCluster(registry, plan, entropy);
+  // Another program may have been first.
+  return made.code() == Code::kConflict ? Status() : made;
+}
+
+// The root node of the cluster; kNotFound when there is none, kUnavailable when nobody answers.
+Result<ClusterMeta> LookForCluster(Coordinator& coordinator, Milliseconds patience,
+                                   const Clock& clock) {
+  BlockingCoordinator registry(coordinator, clock);
+  FIRN_TRY(registry.Connect(patience));
+  FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry));
+  return meta.meta;
+}
+
+bool IsHalfMade(const Result<ClusterMeta>& meta) { return meta.ok() && meta->frozen; }
+
+Status RefuseLost(const ClusterPlace& place, const Hint& remembered) {
+  return Conflict("there is no cluster at " + place.registry + ", but the state folder remembers " +
+                  "cluster " + remembered.uuid + ": if its data are lost, run firn restore");
+}
+
+// Takes over the layout that is known, or refuses to be of another.
+Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta, JoinedCluster& joined) {
+  if (place.layout && place.layout->text() != meta.layout) {
+    return Invalid("the cluster's layout is " + meta.layout + ", not " +
+                   std::string(place.layout->text()));
+  }
+  FIRN_ASSIGN(joined.layout, Layout::Parse(meta.layout));
+  FIRN_ASSIGN(joined.split, RackSplit::Make(joined.layout, meta.rack_bits));
+  joined.uuid = meta.uuid;
+  return {};
+}
+
+Layout BestGuess(const ClusterPlace& place, const std::optional<Hint>& remembered) {
+  if (place.layout) return *place.layout;
+  return remembered ? Layout::Parse(remembered->layout).value_or(Layout::Firn()) : Layout::Firn();
+}
+
+}  // namespace
+
+Result<JoinedCluster> JoinCluster(const ClusterPlace& place, StateFolder& folder,
+                                  const Clock& clock, Entropy& entropy) {
+  const std::optional<Hint> remembered = Remembered(folder);
+  const Milliseconds patience = remembered ? kConnectPatienceRemembered : kConnectPatience;
+  FIRN_ASSIGN(auto coordinator, Open(place, kAnswerPatience, clock, entropy));
+  auto meta = LookForCluster(*coordinator, patience, clock);
+  if (IsDirectory(place) && (meta.code() == Code::kNotFound || IsHalfMade(meta))) {
+    if (remembered && !meta.ok()) return RefuseLost(place, *remembered);
+    if (!remembered) {
+      FIRN_TRY(MakeLocalCluster(place, clock, entropy));
+      meta = LookForCluster(*coordinator, patience, clock);
+    }
+  }
+  const Layout guess = BestGuess(place, remembered);
+  JoinedCluster joined{std::move(coordinator), guess, RackSplit::Default(guess),
+                       remembered ? remembered->uuid : std::string()};
+  if (meta.ok()) {
+    FIRN_TRY(TakeOver(place, *meta, joined));
+  } else if (meta.code() == Code::kDenied) {
+    return meta.status().WithContext(place.registry);
+  } else {
+    LOG(WARNING) << place.registry << ": " << meta.status().message() << "; going on without it";
+  }
+  return joined;
+}
+
+}  // namespace firn
