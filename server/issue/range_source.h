@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "common/status.h"
+#include "common/tag_definition.h"
+#include "server/issue/range.h"
+
+namespace firn {
+
+// Where a segment strategy gets its ranges: what it is given may be used at once, all of it, by
+// nobody else. In a cluster that means that the tag's ledger covers it already.
+//
+// Thread-safe. Nothing blocks: answers come later, on a thread of the source's, and never inside
+// the call that asked. Every call is answered exactly once, within the source's own time limits,
+// unless the source goes first: then some answers are dropped. Callers keep one Take of a tag in
+// flight.
+class RangeSource {
+ public:
+  using TakeDone = std::function<void(Result<Range>)>;
+  using GiveBackDone = std::function<void(Status)>;
+
+  virtual ~RangeSource() = default;
+
+  // A range of at least one number and at most `size`. A failure gives none, and what may have
+  // been set aside for it is lost: kUnavailable, kUnknown: try later; kExhausted: there are no
+  // more numbers; the others: somebody has to look.
+  virtual void Take(const TagDefinition& tag, int64_t size, TakeDone done) = 0;
+
+  // Gives back the unused tail of what was taken last; ok only when it ends exactly where the
+  // tag's numbers have got to, so that it will be given out again with nothing in between. A
+  // failure means that the tail is wasted, which harms nobody.
+  virtual void GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) = 0;
+
+  // Whether it is quick enough, and its ranges rise over the whole cluster, so that a tag may take
+  // every number from it (buffer = none).
+  virtual bool permits_no_buffer() const = 0;
+};
+
+}  // namespace firn

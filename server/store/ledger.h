@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/entropy.h"
+#include "common/status.h"
+#include "common/units.h"
+#include "registry/coordinator.h"
+#include "registry/mailbox.h"
+#include "registry/tag_node.h"
+#include "server/issue/range.h"
+#include "server/store/ledger_freeze.h"
+
+namespace firn {
+
+// What the ledger's owner is told. Called on the control thread.
+struct LedgerHooks {
+  // The registry's data went back in time as far as this tag is concerned, or its node has gone:
+  // ranges in memory may be given to others from now on. Stop issuing them before this returns.
+  std::function<void(const std::string& tag, const std::string& why)> stop{};
+};
+
+// The ledgers of a cluster's segment tags, as one server writes them. The ledger is `high` in a
+// tag's node: numbers below it may have been used.
+//
+//  1. A range is used only after a set of the node has moved `high` from at most its begin to its
+//     end. The set is one multi: check(root at M) + set(node at V), where M and V belong to one
+//     reading after a sync, or V to the set before. So used ranges begin at or above everything
+//     that was used before, whatever a store does.
+//  2. It counts only when it is answered ok with version V + 1 and the creation that was read.
+//  3. Unknown outcome: the range is thrown away. It is never looked up whether the set came through
+//     after all: `high` may then have been moved for nothing, which is a waste.
+//  4. Somebody else was first: read again; `high` still at or below the begin: set again; above it:
+//     the range is thrown away.
+//  5. Another session or another M: everything remembered is forgotten and read again. In another
+//     session the same numbers may stand for another tree.
+//  6. `high` falls only when its last taker gives an unused tail back, which counts it in
+//     `returned`: high + returned never falls. A reading in which it is lower than one before, or
+//     without the node, or of another cluster, stops the tag and freezes the cluster.
+//  7. Nothing is written while the cluster is frozen or the tag disabled.
+//
+// Owned by the control thread: every verb is called there, and every answer is given there, in Tick
+// or in the verb itself when nothing has to be asked. Each is given exactly once; destroyed, it
+// drops those that are missing. Verbs of one tag are done one after another, at most kQueueMax.
+class Ledger {
+ public:
+  static constexpr int kTriesMax = 50;  // at losing to others
+  static constexpr size_t kQueueMax = 64;
+
+  using StatusDone = std::function<void(Status)>;
+  using BeginDone = std::function<void(Result<int64_t>)>;
+  using RangeDone = std::function<void(Result<Range>)>;
+
+  // Codes of all: kUnavailable: nothing was written, try later; kUnknown: a range that was asked
+  // for is lost; kConflict: somebody else's numbers lie above the range's begin, or the tail is not
+  // the last; kNotFound, kCorrupt, kDenied, kInvalid: the tag cannot go on here.
+  Ledger(Coordinator& coordinator, Entropy& entropy, LedgerHooks hooks);
+  ~Ledger();
+
+  // Handles what has been answered. Call after each round of answers.
+  void Tick(BootMs now);
+
+  // The number at or above which the tag's next range must begin, as last seen: what a store is
+  // asked to go on from. Stale at worst, which Cover finds out.
+  void Begin(const std::string& tag, BeginDone done);
+
+  // Rule 1 for a range that a store has picked. Ok: it may be used.
+  void Cover(const std::string& tag, Range range, StatusDone done);
+
+  // Lets the ledger itself pick: the range that follows `high`, of `size` numbers, fewer at the end
+  // of 63 bits; kExhausted beyond. Covered when it is answered.
+  void Extend(const std::string& tag, int64_t size, RangeDone done);
+
+  // Moves `high` from the tail's end back to its begin. Whoever calls it must have taken the tail
+  // from this ledger and closed what issued from it.
+  void GiveBack(const std::string& tag, Range tail, StatusDone done);
+
+  // A reading of the tag's node by somebody else, perhaps an old one; nothing: the node was not
+  // there. What looks like rule 6 is looked at again after a sync before anything is done about it.
+  void Saw(const std::string& tag, const std::optional<TagNode>& node);
+
+ private:
+  struct Page;
+  struct Errand;
+
+  Page& PageOf(const std::string& tag);
+  void Queue(const std::string& tag, Errand errand);
+  void GoOn(Page& page);
+  void Read(Page& page);
+  void OnRead(Page& page, const Result<Nodes>& nodes);
+  Status Judge(Page& page, const Nodes& nodes);
+  void Decide(Page& page);
+  void Write(Page& page, TagNode node, Range range);
+  void OnWritten(Page& page, const WriteOutcome& outcome);
+  void Lost(Page& page, const std::string& why);
+  void Answer(Page& page, Status status, Range range = {});
+
+  Coordinator& coordinator_;
+  Entropy& entropy_;
+  const LedgerHooks hooks_;
+  Mailbox mailbox_;
+  std::string uuid_;  // of the cluster that was read first
+  std::map<std::string, std::unique_ptr<Page>> pages_;
+  LedgerFreeze freeze_;
+};
+
+}  // namespace firn

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <utility>
+
+#include "server/issue/range_source.h"
+#include "server/store/control_thread.h"
+#include "server/store/ledger.h"
+
+namespace firn {
+
+// Ranges from the registry alone: the ledger itself picks them. One write a range. Thread-safe;
+// answers come on the control thread.
+class RegistrySource final : public RangeSource {
+ public:
+  // `ledger` lives on the thread that `control` posts to, and outlives what is posted.
+  RegistrySource(Ledger& ledger, PostToControl control)
+      : ledger_(ledger), control_(std::move(control)) {}
+
+  void Take(const TagDefinition& tag, int64_t size, TakeDone done) override;
+  void GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) override;
+  bool permits_no_buffer() const override { return true; }
+
+ private:
+  Ledger& ledger_;
+  const PostToControl control_;
+};
+
+}  // namespace firn
