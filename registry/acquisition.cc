@@ -147,16 +147,31 @@ void Acquisition::ReadMeta() {
 void Acquisition::OnMeta(const Result<Nodes>& nodes) {
   if (!nodes.ok()) return Refuse("the registry does not answer", kRetrySoon);
   if (!MetaIsGood(nodes->front())) return;
-  SlotWish wish{.rack = options_.rack,
-                .workers = RackSplit::Make(options_.layout, meta_.rack_bits)->workers(),
-                .worker = options_.worker,
-                .owner = options_.identity.owner,
-                .now = std::max(now_.id_time, meta_.floor),
-                .released_ahead = options_.window};
-  if (wish_.hint.has_value() && wish_.hint->slot.rack == options_.rack) {
-    wish.hinted = wish_.hint->slot;
-  }
-  survey_ = std::make_unique<Survey>(coordinator_, entropy_, std::move(wish));
+  const bool may_hint = wish_.hint.has_value() && wish_.hint->slot.rack == options_.rack;
+  StartSurvey(may_hint ? std::optional(wish_.hint->slot) : std::nullopt);
+}
+
+void Acquisition::StartSurvey(std::optional<Slot> hinted) {
+  candidate_ = 0;
+  survey_ = std::make_unique<Survey>(
+      coordinator_, entropy_,
+      SlotWish{.rack = options_.rack,
+               .workers = RackSplit::Make(options_.layout, meta_.rack_bits)->workers(),
+               .worker = options_.worker,
+               .hinted = hinted,
+               .owner = options_.identity.owner,
+               .now = ClusterTime(),
+               .id_time = now_.id_time,
+               .released_ahead = options_.window});
+}
+
+// By the wall clock, which agrees with the registry's: our id clock may be far ahead of
+// everybody's, and slots that others hold would look free. Above the floor time passes, too:
+// whoever claimed right after a restore began at the floor and has gone on since, so compared with
+// the floor itself the slot of one who died then would be in use until the wall clock gets there.
+WallMs Acquisition::ClusterTime() const {
+  const Milliseconds since = std::max(registry_clock_ - meta_set_at_, Milliseconds(0));
+  return std::max(now_.clocks.wall, meta_.floor + since);
 }
 
 // Made without the uuid that this process knows, a cluster would be a strange one to it.
@@ -192,6 +207,7 @@ bool Acquisition::MetaIsGood(const std::optional<Node>& node) {
   }
   meta_ = *meta;
   meta_version_ = node->stat.version;
+  meta_set_at_ = node->stat.modified;
   if (meta_.floor >= wish_.floor) return true;
   FreezeIt();
   return false;
@@ -213,7 +229,7 @@ void Acquisition::OnSurvey() {
   if (!survey_->candidates().empty()) return TryCandidate();
   const auto earliest = survey_->earliest();
   const Milliseconds wait =
-      earliest.has_value() ? *earliest - now_.id_time + Milliseconds(1) : kRetryMax;
+      earliest.has_value() ? *earliest - survey_->wish().now + Milliseconds(1) : kRetryMax;
   Refuse("no machine id is free: " + survey_->reason(), std::clamp(wait, kRetrySoon, kRetryMax));
 }
 
@@ -263,6 +279,7 @@ void Acquisition::OnLiveDiffers() {
 }
 
 void Acquisition::OnLostAttempt() {
+  const std::string reason = write_->reason();
   write_.reset();
   live_tries_ = 0;
   if (inheriting_) {
@@ -270,7 +287,8 @@ void Acquisition::OnLostAttempt() {
     return GiveUpGrant();
   }
   if (++candidate_ < survey_->candidates().size()) return TryCandidate();
-  Refuse("others were faster at every slot that was free", kRetrySoon);
+  if (survey_->wish().hinted.has_value()) return StartSurvey(std::nullopt);
+  Refuse("every slot that was free has changed meanwhile: " + reason, kRetrySoon);
 }
 
 // --- 5: won --------------------------------------------------------------------------------------

@@ -88,6 +88,8 @@ class Acquisition {
   // 3
   void ReadMeta();
   void OnMeta(const Result<Nodes>& nodes);
+  void StartSurvey(std::optional<Slot> hinted);
+  WallMs ClusterTime() const;
   std::string HowToMake() const;
   bool MetaIsGood(const std::optional<Node>& node);
   void FreezeIt();
@@ -127,6 +129,7 @@ class Acquisition {
   WallMs asked_clock_at_;
   ClusterMeta meta_;
   int64_t meta_version_ = 0;
+  WallMs meta_set_at_;  // by the registry's clock
   std::unique_ptr<Freeze> freeze_;
   std::unique_ptr<Survey> survey_;
   size_t candidate_ = 0;

@@ -14,7 +14,23 @@ namespace {
 
 constexpr char kBeingRestored[] = "the cluster is being restored";
 
-bool Sane(WallMs bound, const RestoreFacts& facts) { return bound - facts.now <= kPoisonAhead; }
+// How far ids may have come, as it is gathered bound by bound.
+class Frontier {
+ public:
+  explicit Frontier(WallMs start) : start_(start), highest_(start) {}
+
+  // False: so far ahead of all that is known for sure that somebody's clock was wrong.
+  bool Take(WallMs bound) {
+    if (bound - start_ > kPoisonAhead) return false;
+    highest_ = std::max(highest_, bound);
+    return true;
+  }
+  WallMs highest() const { return highest_; }
+
+ private:
+  const WallMs start_;
+  WallMs highest_;
+};
 
 Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands) {
   const WriteOutcome set =
@@ -47,16 +63,12 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
   return stands;
 }
 
-// Takes the slot's bound into `highest`, or the slot out of use.
-Status TakeSlot(BlockingCoordinator& registry, Slot slot, const RestoreFacts& facts,
-                WallMs& highest, RestoreReport& report) {
+// Takes the slot's bound into account, or the slot out of use.
+Status TakeSlot(BlockingCoordinator& registry, Slot slot, Frontier& frontier,
+                RestoreReport& report) {
   FIRN_ASSIGN(const Node node, registry.Read(SlotPath(slot)));
   const Result<SlotRecord> record = ParseSlotRecord(node.data);
-  if (record.ok() && record->retired) return {};
-  if (record.ok() && Sane(record->bound, facts)) {
-    highest = std::max(highest, record->bound);
-    return {};
-  }
+  if (record.ok() && (record->retired || frontier.Take(record->bound))) return {};
   SlotRecord retired = record.ok() ? *record : SlotRecord();
   retired.retired = true;
   report.retired.push_back(slot);
@@ -71,8 +83,8 @@ std::optional<uint32_t> NumberIn(const std::string& name) {
   return std::to_string(number) == name ? std::optional(number) : std::nullopt;
 }
 
-Status TakeSlots(BlockingCoordinator& registry, const RestoreFacts& facts, const RackSplit& split,
-                 WallMs& highest, RestoreReport& report) {
+Status TakeSlots(BlockingCoordinator& registry, const RackSplit& split, Frontier& frontier,
+                 RestoreReport& report) {
   for (uint32_t rack = 0; rack < split.racks(); ++rack) {
     const auto names = registry.List(RackPath(rack));
     if (names.code() == Code::kNotFound) continue;  // lost as a whole
@@ -80,7 +92,7 @@ Status TakeSlots(BlockingCoordinator& registry, const RestoreFacts& facts, const
     for (const std::string& name : *names) {
       const auto worker = NumberIn(name);
       if (!worker.has_value() || *worker >= split.workers()) continue;
-      FIRN_TRY(TakeSlot(registry, {rack, *worker}, facts, highest, report));
+      FIRN_TRY(TakeSlot(registry, {rack, *worker}, frontier, report));
     }
   }
   return {};
@@ -95,12 +107,10 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   FIRN_ASSIGN(const Layout layout, Layout::Parse(stands.meta.layout));
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, stands.meta.rack_bits));
   report.uuid = stands.meta.uuid;
-  WallMs highest = std::max(facts.now, stands.meta.floor);
-  for (const WallMs bound : facts.bounds) {
-    if (Sane(bound, facts)) highest = std::max(highest, bound);
-  }
-  FIRN_TRY(TakeSlots(registry, facts, split, highest, report));
-  report.floor = stands.meta.floor = highest + 3 * facts.window + facts.skew_max;
+  Frontier frontier(std::max(facts.now + facts.skew_max, stands.meta.floor));
+  for (const WallMs bound : facts.bounds) static_cast<void>(frontier.Take(bound));
+  FIRN_TRY(TakeSlots(registry, split, frontier, report));
+  report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
   FIRN_TRY(SetMeta(registry, stands));
   FIRN_TRY(MakeMissingNodes(registry, stands, facts.workers));
   stands.meta.frozen = false;

@@ -36,11 +36,12 @@ struct RestoreReport {
 };
 
 // Lifts the cluster's floor above everything that anybody may have used or may still hold: 3
-// windows and the largest skew above the highest of now, the floor so far, every sane bound in the
-// tree and every one reported. Not above now alone: after an earlier restore all claims run ahead
-// of every clock, and a holder that nobody reaches may have renewed since. Retires slots whose
-// record is poison, makes missing ones, and lets claims begin again, under a new version of the
-// root node.
+// windows above the highest of now with the largest skew added, the floor so far, every sane bound
+// in the tree and every one reported. Not above now alone: after an earlier restore all claims run
+// ahead of every clock, and a holder that nobody reaches may have renewed since. The skew is added
+// to now alone: it counts id clocks, so added to the floor, too, it would double with each restore
+// how far the cluster is ahead. Retires slots whose record is poison, makes missing ones, and lets
+// claims begin again, under a new version of the root node.
 //
 //  1. Frozen, in any case by a write: whoever read the root node before can write nothing more.
 //  2. What there is goes into the floor, and the floor into the root node.

@@ -23,9 +23,10 @@ std::optional<uint32_t> WorkerNamed(const std::string& name, uint32_t workers) {
 Fitness FitnessOf(const SlotRecord& record, const SlotWish& wish) {
   if (record.retired) return Fitness::kRetired;
   if (record.never_used()) return Fitness::kNeverUsed;
-  if (record.bound <= wish.now) return Fitness::kPassed;
-  if (record.bound - wish.now > kPoisonAhead) return Fitness::kPoison;
-  const bool released = record.nonce.zero() && record.bound - wish.now <= wish.released_ahead;
+  const WallMs now = record.owner == wish.owner ? std::max(wish.now, wish.id_time) : wish.now;
+  if (record.bound <= now) return Fitness::kPassed;
+  if (record.bound - now > kPoisonAhead) return Fitness::kPoison;
+  const bool released = record.nonce.zero() && record.bound - now <= wish.released_ahead;
   return released ? Fitness::kPassed : Fitness::kAhead;
 }
 

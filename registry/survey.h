@@ -21,7 +21,8 @@ struct SlotWish {
   std::optional<uint32_t> worker{};  // this one or none
   std::optional<Slot> hinted{};      // this one first
   std::string owner;                 // who asks: its own dead session's `live` is no hindrance
-  WallMs now;                        // the id clock or the cluster's floor, the later one
+  WallMs now;                        // where the cluster's ids are by now
+  WallMs id_time;                    // where our own are: for slots that we had ourselves
   Milliseconds released_ahead{0};    // how far ahead a released slot's bound may lie
 };
 
@@ -62,6 +63,7 @@ class Survey {
   // Goes on with what has arrived.
   void Tick() { mailbox_.Open(); }
 
+  const SlotWish& wish() const { return wish_; }
   bool done() const { return done_; }
   // When done: what to try, best first.
   const std::vector<SurveyedSlot>& candidates() const { return candidates_; }

@@ -50,12 +50,12 @@ class RestoreTest : public testing::Test {
     Write1(Write::Set(SlotPath({0, 1}), FormatSlotRecord({.nonce = Nonce(1, 1), .bound = bound}),
                       Write::kAnyVersion));
   }
-  Result<RestoreReport> Restore(std::vector<WallMs> reported = {}) {
+  Result<RestoreReport> Restore(std::vector<WallMs> reported = {}, Milliseconds skew = kSkew) {
     Result<RestoreReport> report = Invalid("not run");
     AsOperator([&](BlockingCoordinator& registry) {
       report = RestoreCluster(
           registry,
-          {.now = kNow, .window = kWindow, .skew_max = kSkew, .bounds = reported, .workers = 4},
+          {.now = kNow, .window = kWindow, .skew_max = skew, .bounds = reported, .workers = 4},
           entropy_);
     });
     return report;
@@ -75,7 +75,7 @@ class RestoreTest : public testing::Test {
 // runs ahead of every clock.
 TEST_F(RestoreTest, TheFloorLiesThreeWindowsAboveAllThatIsKnown) {
   const WallMs ahead = kNow + kHour;
-  const WallMs want = ahead + 3 * kWindow + kSkew;
+  const WallMs want = ahead + 3 * kWindow;
   EXPECT_EQ(Restore()->floor, kNow + 3 * kWindow + kSkew);
   EXPECT_EQ(Meta().meta.floor, kNow + 3 * kWindow + kSkew);
   Make({});
@@ -85,6 +85,18 @@ TEST_F(RestoreTest, TheFloorLiesThreeWindowsAboveAllThatIsKnown) {
   EXPECT_EQ(Restore()->floor, want);
   Make(ahead);
   EXPECT_EQ(Restore()->floor, want);
+}
+
+// Its own lead over the clocks is a skew that the next one is told of.
+TEST_F(RestoreTest, ManyInARowDoNotRunAwayFromTheClocks) {
+  for (int times = 1; times <= 20; ++times) {
+    const Milliseconds lead = std::max(Meta().meta.floor - kNow, kSkew);
+    const auto report = Restore({}, lead);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->floor, kNow + kSkew + times * 3 * kWindow);
+    EXPECT_TRUE(report->retired.empty());
+    PutBound(report->floor);
+  }
 }
 
 TEST_F(RestoreTest, ABoundOfAWrongClockIsNoMeasure) {

@@ -41,6 +41,17 @@ TEST(FitnessTest, DependsOnBoundNonceAndRetirement) {
   EXPECT_EQ(FitnessOf(retired, wish), Fitness::kRetired);
 }
 
+TEST(FitnessTest, OnesOwnSlotIsComparedWithOnesOwnIdClock) {
+  SlotWish wish;
+  wish.owner = "us";
+  wish.now = kNow;
+  wish.id_time = kNow + Milliseconds(5'000);
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'000)), wish), Fitness::kAhead);
+  wish.owner = "them";
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'000)), wish), Fitness::kPassed);
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'001)), wish), Fitness::kAhead);
+}
+
 class SurveyTest : public testing::Test {
  protected:
   void SetUp() override {

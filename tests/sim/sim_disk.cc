@@ -37,9 +37,14 @@ const std::optional<Grant>& SimDisk::Permits() {
     if (!record.ok() || record->counter < newest) continue;
     newest = record->counter;
     permits_.reset();
+    permitted_as_ = record->identity;
     if (!record->grant.nonce.zero()) permits_ = record->grant;
   }
   return permits_;
+}
+
+const Grant* SimDisk::PermitsAStart() {
+  return Permits().has_value() && permitted_as_ == identity ? &*permits_ : nullptr;
 }
 
 SimStateFolder::SimStateFolder(SimDisk& disk, const MemoryTree& tree, Mutant mutant)

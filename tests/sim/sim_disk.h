@@ -26,11 +26,15 @@ struct SimDisk {
   // What the newest good record permits; nothing when void, damaged or new. Read again only after
   // a write.
   const std::optional<Grant>& Permits();
+  // The same, when it was also written in this boot and into this very file: only then may a start
+  // go on inside it.
+  const Grant* PermitsAStart();
   void Changed() { known_ = false; }
 
  private:
   bool known_ = false;
   std::optional<Grant> permits_;
+  FileIdentity permitted_as_;
 };
 
 // One process's view of a disk: breaks when told, dies when told, lies as its mutant does, and

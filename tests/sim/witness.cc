@@ -17,16 +17,11 @@ bool ReadsFrozen(const MemoryTree& tree) {
   return meta.has_value() && ParseMeta(meta->data)->frozen;
 }
 
-// A claim changes the nonce, to one that is not zero.
-bool Claims(const Node& before, const std::string& after) {
-  const Nonce nonce = ParseSlotRecord(after)->nonce;
-  return !nonce.zero() && nonce != ParseSlotRecord(before.data)->nonce;
-}
-
 }  // namespace
 
 void ClaimBook::Applied(MachineId machine, const SlotRecord& before, const SlotRecord& after,
                         SimDisk& disk) {
+  if (!after.nonce.zero() && after.nonce != before.nonce) last_[machine.value()] = after.nonce;
   if (!judging_) return;
   if (after.nonce.zero()) return JudgeRelease(machine, before, after, disk);
   if (after.nonce == before.nonce) return JudgeRenewal(before, after);
@@ -57,8 +52,8 @@ void ClaimBook::JudgeRenewal(const SlotRecord& before, const SlotRecord& after) 
 
 void ClaimBook::JudgeRelease(MachineId machine, const SlotRecord& before, const SlotRecord& after,
                              SimDisk& disk) {
-  const auto& permit = disk.Permits();
-  Demand(!permit.has_value() || permit->nonce != before.nonce, 4,
+  const Grant* const permit = disk.PermitsAStart();
+  Demand(permit == nullptr || permit->nonce != before.nonce, 4,
          "a release was applied while the grant file still permits to go on");
   if (after.bound >= before.bound) return;
   const Tick highest = oracle_.Highest(machine);
@@ -66,12 +61,19 @@ void ClaimBook::JudgeRelease(MachineId machine, const SlotRecord& before, const 
          "a release lowered the bound into what was issued");
 }
 
+bool Witness::Unpromised(const Node& before, const Write& set) const {
+  if (!gap_ || ReadsFrozen(tree_)) return false;
+  const Nonce nonce = ParseSlotRecord(set.data)->nonce;
+  const bool claims = nonce != ParseSlotRecord(before.data)->nonce;
+  return !nonce.zero() && (claims || !book_.IsLast(MachineAt(set.path), nonce));
+}
+
 void Witness::Multi(std::vector<Write> writes, WriteDone done) {
   const bool sets_slot = writes.size() > 1 && writes[1].kind == Write::Kind::kSet;
   if (!sets_slot) return inner_->Multi(std::move(writes), std::move(done));
   const std::string path = writes[1].path;
   const auto before = tree_.Peek(path);
-  if (gap_ && !ReadsFrozen(tree_) && before.has_value() && Claims(*before, writes[1].data)) {
+  if (before.has_value() && Unpromised(*before, writes[1])) {
     return inner_->Multi({Write::Check("/turned-away", 0)}, std::move(done));
   }
   inner_->Multi(std::move(writes), std::move(done));

@@ -35,6 +35,12 @@ class ClaimBook {
     return entry == entries_.end() ? nullptr : &entry->second;
   }
 
+  // The machine id was last claimed under this nonce, whatever the registry says now.
+  bool IsLast(MachineId machine, const Nonce& nonce) const {
+    const auto last = last_.find(machine.value());
+    return last != last_.end() && last->second == nonce;
+  }
+
   // A slot's record was `before` and is `after` now; by a process on `disk`.
   void Applied(MachineId machine, const SlotRecord& before, const SlotRecord& after, SimDisk& disk);
 
@@ -53,10 +59,12 @@ class ClaimBook {
   const Layout layout_;
   const bool judging_;
   std::unordered_map<Nonce, Entry, HashNonce> entries_;
+  std::unordered_map<uint32_t, Nonce> last_;  // by machine id
 };
 
 // Sees what reaches the registry from one process, and tells the book. While `gap` is set it turns
-// claims away until the cluster is frozen: those in between are not promised anything.
+// away, until the cluster is frozen, what nothing is promised of: claims, and renewals by a holder
+// whose successor the registry has forgotten.
 class Witness final : public Coordinator {
  public:
   Witness(std::unique_ptr<MemoryCoordinator> inner, const MemoryTree& tree, ClaimBook& book,
@@ -84,6 +92,8 @@ class Witness final : public Coordinator {
   void Wake() override { inner_->Wake(); }
 
  private:
+  bool Unpromised(const Node& before, const Write& set) const;
+
   std::unique_ptr<MemoryCoordinator> inner_;
   const MemoryTree& tree_;
   ClaimBook& book_;

@@ -93,9 +93,12 @@ class SimWorld {
   // ----------------------------------------------------------------------
   void EndFaults();
   void DemandService();
+  size_t HostsServing();
+  Milliseconds LongestWait() const;
 
   void MakeRegistry();
   bool ReadsFrozen() const;
+  std::string RegistryText() const;
   SimHost& AnyHost() { return *hosts_[dice_.Below(hosts_.size())]; }
   Milliseconds UpTo(int64_t ms) {
     return Milliseconds(static_cast<int64_t>(dice_.Below(static_cast<uint64_t>(ms) + 1)));
