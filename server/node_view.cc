@@ -18,8 +18,11 @@ Result<std::optional<TextTemplate>> TextOf(const TagDefinition& tag) {
 
 }  // namespace
 
-NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, const Clock& clock)
-    : options_(options), node_(node), clock_(clock), split_(node.split()), started_(clock.Wall()) {
+NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, OperatorWord& operators,
+                   const Clock& clock)
+    : options_(options),
+      node_(node),
+      operators_(operators), clock_(clock), split_(node.split()), started_(clock.Wall()) {
   if (!options.node.default_tag.empty()) {
     tags_[options.node.default_tag] = {"snowflake", std::nullopt};
   }
@@ -27,10 +30,13 @@ NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, const 
 
 front::ServerState NodeView::state() const {
   if (draining_) return front::ServerState::kDraining;
-  const ClaimState claim = node_.status().claim.state;
-  const bool issues = claim == ClaimState::kHolding || claim == ClaimState::kLapsing;
+  const ClaimStatus claim = node_.status().claim;
+  const bool issues = claim.state == ClaimState::kHolding || claim.state == ClaimState::kLapsing;
   if (!issues) return front::ServerState::kNotReady;
-  return offline_ ? front::ServerState::kOffline : front::ServerState::kReady;
+  if (operators_.offline()) return front::ServerState::kOffline;
+  // Whoever was offline before a restart shall not be ready for a moment after it.
+  const bool asking = claim.connected && !operators_.known();
+  return asking ? front::ServerState::kNotReady : front::ServerState::kReady;
 }
 
 front::ServerReport NodeView::Report() const {
@@ -69,17 +75,10 @@ void NodeView::AppendText(std::string_view tag, int64_t id, std::string& out) co
   }
 }
 
-Status NodeView::GoOffline() {
+Status NodeView::Say(bool offline) {
   if (draining_) return Unavailable("the server is on its way out");
-  offline_ = true;
-  LOG(INFO) << "taken offline: clients are told to go elsewhere";
-  return {};
-}
-
-Status NodeView::GoOnline() {
-  if (draining_) return Unavailable("the server is on its way out");
-  offline_ = false;
-  LOG(INFO) << "online again";
+  operators_.Say(offline);
+  LOG(INFO) << (offline ? "taken offline: clients are told to go elsewhere" : "online again");
   return {};
 }
 

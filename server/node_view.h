@@ -13,6 +13,7 @@
 #include "server/front/metrics.h"
 #include "server/front/server_view.h"
 #include "server/issuing_node.h"
+#include "server/operator_word.h"
 #include "server/options.h"
 
 namespace firn {
@@ -24,8 +25,9 @@ namespace firn {
 // it goes on serving whoever asks.
 class NodeView final : public front::ServerView, public front::ServerControl {
  public:
-  // `options`, `node` and `clock` must outlive it.
-  NodeView(const ServerOptions& options, const IssuingNode& node, const Clock& clock);
+  // All references must outlive it.
+  NodeView(const ServerOptions& options, const IssuingNode& node, OperatorWord& operators,
+           const Clock& clock);
 
   front::ServerReport Report() const override;
   front::ServerState state() const override;
@@ -35,8 +37,9 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   WallMs wall() const override { return clock_.Wall(); }
   void AppendText(std::string_view tag, int64_t id, std::string& out) const override;
 
-  Status GoOffline() override;
-  Status GoOnline() override;
+  // Counts at once; the registry is told as soon as it is there.
+  Status GoOffline() override { return Say(true); }
+  Status GoOnline() override { return Say(false); }
 
   // From now on the server is on its way out.
   void Drain() { draining_ = true; }
@@ -55,12 +58,15 @@ class NodeView final : public front::ServerView, public front::ServerControl {
     std::optional<TextTemplate> text;  // empty: decimal
   };
 
+  Status Say(bool offline);
+
   const ServerOptions& options_;
   const IssuingNode& node_;
+  OperatorWord& operators_;
   const Clock& clock_;
   const RackSplit split_;
   const WallMs started_;
-  std::atomic<bool> offline_{false}, draining_{false};
+  std::atomic<bool> draining_{false};
   mutable std::shared_mutex mutex_;
   std::map<std::string, TagText, std::less<>> tags_;  // under mutex_
 };

@@ -72,7 +72,8 @@ Server::Server(ServerOptions options, const Clock& clock, Entropy& entropy,
     : options_(std::move(options)),
       clock_(clock),
       node_(std::move(node)),
-      view_(options_, *node_, clock),
+      operators_(node_->loop().coordinator(), entropy, options_.advertise.ToString()),
+      view_(options_, *node_, operators_, clock),
       publisher_(node_->loop().coordinator(), entropy, ProviderOf(options_, clock)),
       front_(FrontOptions(std::move(tokens)), node_->issuer(), view_, view_, clock) {
   node_->AddTick([this](Now now) { Publish(now); });
@@ -116,6 +117,7 @@ Status Server::Start() {
 }
 
 void Server::Publish(Now now) {
+  operators_.Tick(now.boot);
   publisher_.Report(view_.ForProviders());
   publisher_.Tick(now.boot);
 }

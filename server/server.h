@@ -9,6 +9,7 @@
 #include "server/front/server_front.h"
 #include "server/issuing_node.h"
 #include "server/node_view.h"
+#include "server/operator_word.h"
 #include "server/options.h"
 #include "server/plugins/key_ring.h"
 #include "server/plugins/rate.h"
@@ -56,6 +57,7 @@ class Server {
   const Clock& clock_;
   const std::shared_ptr<RateBoard> rates_ = std::make_shared<RateBoard>();
   const std::unique_ptr<IssuingNode> node_;
+  OperatorWord operators_;  // on the node's control thread
   NodeView view_;
   ProviderPublisher publisher_;  // on the node's control thread
   front::ServerFront front_;

@@ -14,6 +14,10 @@ class RunningServer {
   // Starts it with `flags` besides its addresses and its state folder.
   RunningServer(const std::string& state_dir, std::vector<std::string> flags);
 
+  // Kills it the hard way, and starts it again as it was.
+  void Kill();
+  void StartAgain();
+
   // Waits until /readyz says so. False when it ended or took too long.
   bool BecomesReady();
 
@@ -25,6 +29,8 @@ class RunningServer {
   Answer Admin(const std::string& target) const { return Ask(admin_port_, "GET", target); }
   Answer PostAdmin(const std::string& target) const { return Ask(admin_port_, "POST", target); }
 
+  // host:port of its public side, as clients know it.
+  std::string address() const;
   int port() const { return port_; }
   Process& process() { return *process_; }
   std::string log() const;
@@ -33,7 +39,8 @@ class RunningServer {
   static Answer Ask(int port, const std::string& verb, const std::string& target);
 
   int port_, admin_port_;
-  std::string log_file_;
+  std::string log_file_, suppressions_file_;
+  std::vector<std::string> command_;
   std::optional<Process> process_;
 };
 

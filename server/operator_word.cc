@@ -1,0 +1,113 @@
+#include "server/operator_word.h"
+
+#include <utility>
+#include <vector>
+
+#include <glog/logging.h>
+
+#include "common/url_encoding.h"
+#include "registry/requests.h"
+
+namespace firn {
+
+OperatorWord::OperatorWord(Coordinator& coordinator, Entropy& entropy, std::string_view address)
+    : coordinator_(coordinator),
+      entropy_(entropy),
+      address_(address),
+      path_(ChildPath(kConfiguratorsPath, address)),
+      folder_(coordinator, entropy, std::string(kConfiguratorsPath), [this] { OnFolder(); }) {}
+
+void OperatorWord::Say(bool offline) {
+  const std::scoped_lock lock(mutex_);
+  said_ = offline;
+  offline_ = offline;
+}
+
+bool OperatorWord::offline() const {
+  const std::scoped_lock lock(mutex_);
+  return offline_;
+}
+
+bool OperatorWord::known() const {
+  const std::scoped_lock lock(mutex_);
+  return known_;
+}
+
+const Node* OperatorWord::Stands() const {
+  for (const auto& [name, node] : folder_.nodes()) {
+    if (UrlDecode(name).value_or("") == address_) return &node;
+  }
+  return nullptr;
+}
+
+void OperatorWord::OnFolder() {
+  const Node* node = Stands();
+  const bool seen = written_version_ && node != nullptr && node->stat.version >= *written_version_;
+  if (seen) written_version_.reset();
+  Configurator stands;
+  if (node != nullptr) {
+    const auto read = ParseConfigurator(node->data);
+    LOG_IF(WARNING, !read.ok()) << path_ << ": " << read.status();
+    stands = read.value_or({});
+  }
+  const std::scoped_lock lock(mutex_);
+  if (seen && said_ == sent_) said_.reset();
+  known_ = true;
+  if (said_ || offline_ == stands.disabled) return;
+  offline_ = stands.disabled;
+  LOG(INFO) << "the registry has this server " << (offline_ ? "offline" : "online");
+}
+
+void OperatorWord::Tick(BootMs now) {
+  now_ = now;
+  folder_.Tick(now);
+  if (busy_ || now < not_before_ || coordinator_.session() == 0 || !folder_.whole()) return;
+  if (written_version_ && now - written_at_ < kSeenWithin) return;
+  std::optional<bool> said;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (written_version_ && said_ == sent_) said_.reset();
+    said = said_;
+  }
+  written_version_.reset();
+  if (said) Send(*said);
+}
+
+void OperatorWord::Send(bool offline) {
+  const Node* node = Stands();
+  Configurator wanted;
+  if (node != nullptr) wanted = ParseConfigurator(node->data).value_or({});
+  if (wanted.disabled == offline) {
+    const std::scoped_lock lock(mutex_);
+    if (said_ == offline) said_.reset();
+    return;
+  }
+  wanted.disabled = offline;
+  busy_ = true;
+  sent_ = offline;
+  const std::string data = FormatConfigurator(wanted);
+  coordinator_.Multi({node == nullptr ? Write::Create(path_, data, Lifetime::kPersistent)
+                                      : Write::Set(path_, data, node->stat.version)},
+                     guard_.Bind([this](const WriteOutcome& outcome) { OnWritten(outcome); }));
+}
+
+void OperatorWord::OnWritten(const WriteOutcome& outcome) {
+  busy_ = false;
+  if (outcome.status.ok()) {
+    written_version_ = outcome.stats.back().version;
+    written_at_ = now_;
+    return;
+  }
+  if (outcome.status.code() != Code::kNotFound) return TryAgainSoon();
+  busy_ = true;
+  EnsureParents(coordinator_, path_, guard_.Bind([this](const Status&) {
+    busy_ = false;
+    TryAgainSoon();
+  }));
+}
+
+void OperatorWord::TryAgainSoon() {
+  not_before_ = now_ + Milliseconds(static_cast<int64_t>(entropy_.Below(kRetryMax.count())));
+}
+
+}  // namespace firn

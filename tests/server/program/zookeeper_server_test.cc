@@ -1,0 +1,168 @@
+// firn-server on a real ZooKeeper, seen from outside: by HTTP, and by the operator's own command.
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "registry/provider.h"
+#include "tests/server/program/running_server.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/zookeeper.h"
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr Milliseconds kPatience{60'000};
+
+class ZooKeeperServerTest : public testing::Test {
+ protected:
+  // One ZooKeeper for all cases, a cluster for each.
+  static void SetUpTestSuite() {
+    auto started = ZooKeeper::Start();
+    ASSERT_TRUE(started.ok()) << started.status();
+    zookeeper_ = *std::move(started);
+  }
+  static void TearDownTestSuite() { zookeeper_.reset(); }
+
+  void SetUp() override {
+    ASSERT_NE(zookeeper_, nullptr);
+    const Finished made = Firn({"init", "--brand-new", "--workers=4"});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+  }
+
+  RunningServer Server(std::vector<std::string> flags = {}) {
+    flags.push_back("--registry=" + registry());
+    flags.push_back("--session_timeout_ms=2000");
+    return RunningServer(dir_ / "state", std::move(flags));
+  }
+
+  Finished Firn(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), BuiltProgram("firn"));
+    arguments.push_back("--registry=" + registry());
+    arguments.push_back("--timeout_ms=30000");
+    return RunToEnd(arguments);
+  }
+  static std::string registry(const std::string& suffix = {}) {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    return "zk://" + zookeeper_->hosts() + "/firn/" + test->name() + suffix;
+  }
+
+  Json Audit() const { return Json::parse(Firn({"audit", "--json"}).out); }
+
+  // The state that its provider node shows; empty: there is none.
+  std::string Announced(const RunningServer& server) const {
+    const Json audit = Audit();
+    for (const Json& provider : audit.at("providers")) {
+      if (provider.at("address") == server.address()) return provider.at("state");
+    }
+    return {};
+  }
+  bool Announces(const RunningServer& server, ProviderPhase phase) const {
+    return Eventually(kPatience, [&] { return Announced(server) == PhaseName(phase); });
+  }
+
+  static Json StatusOf(const RunningServer& server) {
+    return Json::parse(server.Admin("/v1/status").body);
+  }
+  static int64_t IdFrom(const RunningServer& server) {
+    const auto answer = server.Get("/genid");
+    EXPECT_EQ(answer.status, 200) << answer.body << server.log();
+    return answer.status == 200 ? std::stoll(answer.body) : 0;
+  }
+  static bool Says(const RunningServer& server, const std::string& state) {
+    return Eventually(kPatience, [&] { return server.Admin("/readyz").body == state + "\n"; });
+  }
+
+  TempDir dir_;
+  static std::unique_ptr<ZooKeeper> zookeeper_;
+};
+
+std::unique_ptr<ZooKeeper> ZooKeeperServerTest::zookeeper_;
+
+TEST_F(ZooKeeperServerTest, IsAnnouncedAndAudited) {
+  RunningServer server = Server();
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_TRUE(Announces(server, ProviderPhase::kServing));
+  const Json audit = Audit();
+  EXPECT_EQ(audit.at("faults"), Json::array());
+  ASSERT_EQ(audit.at("machines").size(), 1u);
+  const Json& machine = audit.at("machines")[0];
+  const Json status = StatusOf(server);
+  EXPECT_EQ(machine.at("machine"), status.at("machine"));
+  EXPECT_EQ(machine.at("endpoint"), server.address());
+  EXPECT_TRUE(machine.at("live"));
+  EXPECT_EQ(audit.at("cluster").at("uuid"), status.at("cluster_uuid"));
+}
+
+TEST_F(ZooKeeperServerTest, KeepsItsMachineIdOverAKill) {
+  RunningServer server = Server();
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  const Json machine = StatusOf(server).at("machine");
+  const int64_t before = IdFrom(server);
+  server.Kill();
+  server.StartAgain();
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_EQ(StatusOf(server).at("machine"), machine);
+  EXPECT_GT(IdFrom(server), before);
+  EXPECT_TRUE(Announces(server, ProviderPhase::kServing));
+}
+
+TEST_F(ZooKeeperServerTest, StartsAgainWhileZooKeeperIsAway) {
+  RunningServer server = Server();
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  const Json machine = StatusOf(server).at("machine");
+  const int64_t before = IdFrom(server);
+  server.Kill();
+  zookeeper_->KillAll();
+  server.StartAgain();
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_GT(IdFrom(server), before);
+  EXPECT_EQ(StatusOf(server).at("machine"), machine);
+  EXPECT_NE(StatusOf(server).at("cluster_uuid"), "");
+  ASSERT_TRUE(zookeeper_->RestartAll().ok());
+  EXPECT_TRUE(Announces(server, ProviderPhase::kServing));
+  EXPECT_EQ(StatusOf(server).at("machine"), machine);
+}
+
+TEST_F(ZooKeeperServerTest, GivesItsMachineIdBack) {
+  RunningServer server = Server();
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  ASSERT_TRUE(Announces(server, ProviderPhase::kServing));
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(server.process().Wait(kPatience), 0) << server.log();
+  const Json audit = Audit();
+  EXPECT_EQ(audit.at("providers"), Json::array());
+  ASSERT_EQ(audit.at("machines").size(), 1u);
+  EXPECT_EQ(audit.at("machines")[0].at("use"), "released") << audit;
+  EXPECT_FALSE(audit.at("machines")[0].at("live"));
+}
+
+TEST_F(ZooKeeperServerTest, OfflineOutlivesARestart) {
+  RunningServer server = Server();
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_EQ(server.PostAdmin("/v1/offline").status, 200);
+  EXPECT_TRUE(Announces(server, ProviderPhase::kDraining));
+  EXPECT_EQ(StatusOf(server).at("state"), "OFFLINE");
+  server.Kill();
+  server.StartAgain();
+  EXPECT_TRUE(Says(server, "OFFLINE")) << server.log();
+  EXPECT_GT(IdFrom(server), 0);
+  EXPECT_EQ(server.PostAdmin("/v1/online").status, 200);
+  EXPECT_TRUE(Announces(server, ProviderPhase::kServing));
+  EXPECT_TRUE(Says(server, "READY"));
+}
+
+TEST_F(ZooKeeperServerTest, WaitsForAClusterThatIsMadeLater) {
+  std::vector<std::string> flags{"--registry=" + registry("-later")};
+  RunningServer server(dir_ / "state", flags);
+  ASSERT_TRUE(Says(server, "NOT_READY")) << server.log();
+  EXPECT_EQ(server.Get("/genid").status, 503);
+  const Finished made =
+      RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--workers=4", flags[0]});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_TRUE(server.BecomesReady()) << server.log();
+}
+
+}  // namespace
+}  // namespace firn
