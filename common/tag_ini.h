@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/ini_line.h"
 #include "common/status.h"
 #include "common/tag_definition.h"
 
@@ -32,19 +33,11 @@ inline constexpr size_t kTagIniBytesMax = 1 << 20;
 inline constexpr size_t kTagIniTagsMax = 10'000;
 inline constexpr size_t kTagIniFaultsMax = 100;
 
-struct LineFault {
-  int line = 0;      // counted from 1
-  std::string what;  // a sentence that names key and tag where there are any
-
-  friend bool operator==(const LineFault&, const LineFault&) = default;
-};
-
 struct TagIni {
   std::vector<TagDefinition> tags;  // in the file's order; to be used only when there are no faults
   std::vector<LineFault> faults;    // by line; at most kTagIniFaultsMax
 
-  // Ok, or kInvalid with a line of text for each fault: "line 3: ...".
-  Status status() const;
+  Status status() const { return StatusOf(faults); }
 };
 
 // Never fails as a whole: whatever is wrong becomes a fault of its line.

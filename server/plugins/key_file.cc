@@ -1,50 +1,12 @@
 #include "server/plugins/key_file.h"
 
-#include <cerrno>
 #include <cstring>
 #include <string_view>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "common/secret_file.h"
 
 namespace firn {
 namespace {
-
-constexpr size_t kFileBytesMax = 256;
-
-class OpenFile {
- public:
-  explicit OpenFile(const std::string& path)
-      : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  ~OpenFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  int get() const { return descriptor_; }
-
- private:
-  const int descriptor_;
-};
-
-Status SystemFailure(const char* what) {
-  return {errno == ENOENT ? Code::kNotFound : Code::kDenied,
-          std::string(what) + ": " + std::strerror(errno)};
-}
-
-// Looks at the open file, not at its path: what was checked is what is read.
-Status CheckOwnerAndMode(int file) {
-  struct stat info {};
-  if (fstat(file, &info) != 0) return SystemFailure("cannot be examined");
-  if (!S_ISREG(info.st_mode)) return Denied("is not a regular file");
-  if (info.st_uid != geteuid() && info.st_uid != 0) return Denied("belongs to another user");
-  if ((info.st_mode & 077) != 0) {
-    return Denied("can be used by group or others; mend it with chmod 600");
-  }
-  return {};
-}
 
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -69,18 +31,6 @@ Result<SecretKey> ParseKey(std::string_view text) {
   return SecretKey(std::move(bytes));
 }
 
-Result<SecretKey> Read(const std::string& path) {
-  const OpenFile file(path);
-  if (file.get() < 0) return SystemFailure("cannot be opened");
-  FIRN_TRY(CheckOwnerAndMode(file.get()));
-  char text[kFileBytesMax];
-  const ssize_t size = read(file.get(), text, sizeof text);
-  if (size < 0) return SystemFailure("cannot be read");
-  Result<SecretKey> key = ParseKey({text, static_cast<size_t>(size)});
-  explicit_bzero(text, sizeof text);
-  return key;
-}
-
 }  // namespace
 
 SecretKey& SecretKey::operator=(SecretKey&& other) noexcept {
@@ -94,8 +44,12 @@ void SecretKey::Wipe() {
 }
 
 Result<SecretKey> ReadKeyFile(const std::string& path) {
-  Result<SecretKey> key = Read(path);
-  if (!key.ok()) return key.status().WithContext("the key file " + path);
+  constexpr std::string_view kContext = "the key file";
+  Result<std::string> text = ReadSecretFile(path);
+  if (!text.ok()) return text.status().WithContext(kContext);
+  Result<SecretKey> key = ParseKey(*text);
+  explicit_bzero(text->data(), text->size());
+  if (!key.ok()) return key.status().WithContext(path).WithContext(kContext);
   return key;
 }
 

@@ -105,7 +105,7 @@ TEST(TagIniTest, ReportsEveryFaultWithItsLine) {
                           "11: [order] text: the closing quote is missing",
                           "12: [order] zone: something follows the closing quote",
                           "13: [order] plugins: the list has an empty place",
-                          "14: the closing bracket of [tag] is missing",
+                          "14: the closing bracket of [name] is missing",
                           "16: [bill] strategy: missing; say snowflake or segment",
                           "17: [bill] step_max: 10 is below the step of 1000",
                           "18: something follows the closing bracket",
