@@ -23,6 +23,7 @@ using Json = nlohmann::ordered_json;  // members stay in the order in which peop
 
 constexpr int kDepthMax = 8;
 constexpr std::string_view kHigh = "high";
+constexpr std::string_view kReturned = "returned";
 
 // --- values
 // ---------------------------------------------------------------------------------------
@@ -139,6 +140,8 @@ void Reader::Member(const std::string& key, const Json& value) {
   } else if (key == kHigh) {
     has_high_ = true;
     Check(key, Take(value, tag.high));
+  } else if (key == kReturned) {
+    Check(key, Take(value, node_.returned));
   } else if (IsOptionKey(key) && value.is_string()) {
     tag.options[key] = value.get<std::string>();
   } else {
@@ -148,6 +151,7 @@ void Reader::Member(const std::string& key, const Json& value) {
 
 Result<TagNode> Reader::Finish() {
   if (!has_high_) faults_.Add("high: missing");
+  if (node_.returned < 0) faults_.Add("returned: negative");
   for (const TagFault& fault : FaultsOf(node_.tag)) faults_.Add(fault.field + ": " + fault.what);
   if (const Status status = std::move(faults_).ToStatus(); !status.ok()) {
     return Corrupt(status.message());
@@ -189,6 +193,7 @@ Result<TagNode> ReadTagNode(std::string_view name, std::string_view data) {
 
 Result<std::string> WriteTagNode(const TagNode& node) {
   FIRN_TRY(CheckTag(node.tag));
+  if (node.returned < 0) return Invalid(Shown(node.tag.name) + " has given back less than nothing");
   Json json = Json::object();
   for (const TagField& field : TagFields()) {
     if (!Concerns(field, node.tag)) continue;
@@ -196,6 +201,7 @@ Result<std::string> WriteTagNode(const TagNode& node) {
   }
   for (const auto& [key, value] : node.tag.options) json[key] = value;
   json[kHigh] = node.tag.high;
+  if (node.returned > 0) json[kReturned] = node.returned;
   FIRN_TRY(CopyOthers(node.others, json));
   std::string data = json.dump();
   if (data.size() > kTagNodeBytesMax) return Invalid(Shown(node.tag.name) + " is too large");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,9 @@ namespace firn {
 // plugins are texts under "<plugin>.<key>". `high` is always there: a ledger that is missing is not
 // a ledger of 0.
 //
+// `returned` counts the numbers that were given back unused by moving `high` down, so that
+// high + returned never falls: a reading in which it has fallen is one of data that went back.
+//
 // What a later version added is kept: a node is rewritten with its unknown members as they were.
 
 inline constexpr size_t kTagNodeBytesMax = 64 << 10;
@@ -25,6 +29,12 @@ inline constexpr size_t kTagNodeBytesMax = 64 << 10;
 struct TagNode {
   TagDefinition tag;
   std::string others{};  // the members that this version does not know, a JSON object; empty: none
+  int64_t returned = 0;  // numbers given back; of ledger writes only
+
+  // What never falls in a registry that loses nothing.
+  uint64_t ledger_sum() const {
+    return static_cast<uint64_t>(tag.high) + static_cast<uint64_t>(returned);
+  }
 
   friend bool operator==(const TagNode&, const TagNode&) = default;
 };

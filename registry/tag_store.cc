@@ -88,7 +88,7 @@ Status TagStore::Replace(const StoredTag& read, TagDefinition after) {
   FIRN_TRY(CheckEdit(read.tag(), after));
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
   FIRN_TRY(MayWrite(meta.meta));
-  FIRN_ASSIGN(const std::string data, WriteTagNode({after, read.node.others}));
+  FIRN_ASSIGN(const std::string data, WriteTagNode({after, read.node.others, read.node.returned}));
   const std::string path = TagPath(after.name);
   const Status sent =
       Send({Write::Check(kMetaPath, read.meta_version), Write::Set(path, data, read.stat.version)},

@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 
-#include "common/entropy.h"
 #include "common/status.h"
 #include "common/units.h"
 #include "registry/coordinator.h"
 #include "registry/mailbox.h"
+#include "registry/synced_read.h"
 #include "registry/tag_node.h"
 #include "server/issue/range.h"
 #include "server/store/ledger_freeze.h"
@@ -40,8 +40,9 @@ struct LedgerHooks {
 //  5. Another session or another M: everything remembered is forgotten and read again. In another
 //     session the same numbers may stand for another tree.
 //  6. `high` falls only when its last taker gives an unused tail back, which counts it in
-//     `returned`: high + returned never falls. A reading in which it is lower than one before, or
-//     without the node, or of another cluster, stops the tag and freezes the cluster.
+//     `returned`: high + returned never falls. A reading in which it has fallen, unless
+//     it goes on above everything seen before, or without the node, or of another cluster, stops
+//     the tag and freezes the cluster.
 //  7. Nothing is written while the cluster is frozen or the tag disabled.
 //
 // Owned by the control thread: every verb is called there, and every answer is given there, in Tick
@@ -59,7 +60,7 @@ class Ledger {
   // Codes of all: kUnavailable: nothing was written, try later; kUnknown: a range that was asked
   // for is lost; kConflict: somebody else's numbers lie above the range's begin, or the tail is not
   // the last; kNotFound, kCorrupt, kDenied, kInvalid: the tag cannot go on here.
-  Ledger(Coordinator& coordinator, Entropy& entropy, LedgerHooks hooks);
+  Ledger(Coordinator& coordinator, LedgerHooks hooks);
   ~Ledger();
 
   // Handles what has been answered. Call after each round of answers.
@@ -85,8 +86,8 @@ class Ledger {
   void Saw(const std::string& tag, const std::optional<TagNode>& node);
 
  private:
-  struct Page;
   struct Errand;
+  struct Page;
 
   Page& PageOf(const std::string& tag);
   void Queue(const std::string& tag, Errand errand);
@@ -94,18 +95,17 @@ class Ledger {
   void Read(Page& page);
   void OnRead(Page& page, const Result<Nodes>& nodes);
   Status Judge(Page& page, const Nodes& nodes);
+  Status JudgeNode(Page& page, const Node& node);
   void Decide(Page& page);
-  void Write(Page& page, TagNode node, Range range);
-  void OnWritten(Page& page, const WriteOutcome& outcome);
-  void Lost(Page& page, const std::string& why);
-  void Answer(Page& page, Status status, Range range = {});
+  void Set(Page& page, TagNode node, Range range);
+  void OnSet(Page& page, const TagNode& node, Range range, const WriteOutcome& outcome);
+  Status Lost(Page& page, const std::string& why);
+  void Answer(Page& page, const Status& status, Range range = {});
 
   Coordinator& coordinator_;
-  Entropy& entropy_;
   const LedgerHooks hooks_;
   Mailbox mailbox_;
-  std::string uuid_;  // of the cluster that was read first
-  std::map<std::string, std::unique_ptr<Page>> pages_;
+  std::map<std::string, std::unique_ptr<Page>> pages_;  // by tag
   LedgerFreeze freeze_;
 };
 

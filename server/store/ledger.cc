@@ -1,0 +1,283 @@
+#include "server/store/ledger.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include <glog/logging.h>
+
+#include "registry/records.h"
+#include "registry/slot.h"
+#include "registry/tag_store.h"
+
+namespace firn {
+namespace {
+
+constexpr int kRootIndex = 0;
+constexpr int kNodeIndex = 1;
+
+std::string Named(const std::string& tag) { return "the ledger of tag '" + tag + "'"; }
+
+}  // namespace
+
+// One verb on its way.
+struct Ledger::Errand {
+  enum class Kind { kBegin, kCover, kExtend, kGiveBack, kLook };
+
+  Kind kind = Kind::kLook;
+  Range range{};
+  int64_t size = 0;
+  std::function<void(const Status&, Range)> done{};
+  int tries = 0;
+};
+
+// What is known of one tag's node, and what is to be done with it.
+struct Ledger::Page {
+  struct Known {
+    TagNode node;
+    int64_t version = 0;       // V
+    int64_t created_zxid = 0;  // Z
+    int64_t root_version = 0;  // M
+    int64_t session = 0;
+  };
+
+  // What rule 6 compares a reading with.
+  struct Seen {
+    uint64_t sum = 0;  // high + returned, which never falls in one tree
+    int64_t high = 0;  // the highest one: all that this server has used lies below
+  };
+
+  // Whether the node can be what this server saw before, or goes on above all of it, as one does
+  // that was made anew after a loss.
+  bool Fits(const TagNode& node) const {
+    return !seen || node.ledger_sum() >= seen->sum || node.tag.NextBegin() >= seen->high;
+  }
+  void See(const TagNode& node) {
+    seen = Seen{node.ledger_sum(), std::max(node.tag.high, seen ? seen->high : 0)};
+  }
+
+  std::string tag;
+  std::deque<Errand> errands{};          // the first one is at work
+  bool asked = false;                    // an answer of the registry is awaited
+  std::optional<Known> known{};          // empty: to be read
+  std::optional<Seen> seen{};            // whoever read it
+  std::optional<std::string> cluster{};  // uuid of the first reading
+};
+
+Ledger::Ledger(Coordinator& coordinator, LedgerHooks hooks)
+    : coordinator_(coordinator), hooks_(std::move(hooks)), freeze_(coordinator) {}
+
+Ledger::~Ledger() = default;
+
+void Ledger::Tick(BootMs now) {
+  mailbox_.Open();
+  freeze_.Tick(now);
+}
+
+void Ledger::Begin(const std::string& tag, BeginDone done) {
+  Queue(tag, {.kind = Errand::Kind::kBegin,
+              .done = [done = std::move(done)](const Status& status, Range range) {
+                done(status.ok() ? Result<int64_t>(range.begin) : Result<int64_t>(status));
+              }});
+}
+
+void Ledger::Cover(const std::string& tag, Range range, StatusDone done) {
+  Queue(tag, {.kind = Errand::Kind::kCover,
+              .range = range,
+              .done = [done = std::move(done)](const Status& status, Range) { done(status); }});
+}
+
+void Ledger::Extend(const std::string& tag, int64_t size, RangeDone done) {
+  Queue(tag, {.kind = Errand::Kind::kExtend,
+              .size = size,
+              .done = [done = std::move(done)](const Status& status, Range range) {
+                done(status.ok() ? Result<Range>(range) : Result<Range>(status));
+              }});
+}
+
+void Ledger::GiveBack(const std::string& tag, Range tail, StatusDone done) {
+  Queue(tag, {.kind = Errand::Kind::kGiveBack,
+              .range = tail,
+              .done = [done = std::move(done)](const Status& status, Range) { done(status); }});
+}
+
+void Ledger::Saw(const std::string& tag, const std::optional<TagNode>& node) {
+  const auto found = pages_.find(tag);
+  const bool known = found != pages_.end() && found->second->seen;
+  if (!node && !known) return;
+  Page& page = PageOf(tag);
+  if (node && page.Fits(*node)) return page.See(*node);
+  page.known.reset();
+  const bool looks = std::any_of(page.errands.begin(), page.errands.end(),
+                                 [](const Errand& one) { return one.kind == Errand::Kind::kLook; });
+  if (!looks) Queue(tag, {.kind = Errand::Kind::kLook, .done = [](const Status&, Range) {}});
+}
+
+Ledger::Page& Ledger::PageOf(const std::string& tag) {
+  auto& page = pages_[tag];
+  if (page == nullptr) page = std::make_unique<Page>(Page{.tag = tag});
+  return *page;
+}
+
+void Ledger::Queue(const std::string& tag, Errand errand) {
+  Page& page = PageOf(tag);
+  if (page.errands.size() == kQueueMax) {
+    errand.done(Unavailable(Named(tag) + " has too much to do"), {});
+    return;
+  }
+  page.errands.push_back(std::move(errand));
+  if (page.errands.size() == 1) GoOn(page);
+}
+
+// Does what can be done without waiting, up to the next question to the registry.
+void Ledger::GoOn(Page& page) {
+  while (!page.asked && !page.errands.empty()) {
+    const bool stale = page.known && page.known->session != coordinator_.session();
+    if (stale) page.known.reset();
+    if (!page.known) return Read(page);
+    Decide(page);
+  }
+}
+
+void Ledger::Read(Page& page) {
+  page.asked = true;
+  ReadSynced(coordinator_, mailbox_, {kMetaPath, TagPath(page.tag)},
+             [this, &page](Result<Nodes> n) {
+               OnRead(page, n);
+               GoOn(page);
+             });
+}
+
+void Ledger::OnRead(Page& page, const Result<Nodes>& nodes) {
+  page.asked = false;
+  if (!nodes.ok()) return Answer(page, nodes.status().WithContext("reading " + Named(page.tag)));
+  const Status fine = Judge(page, *nodes);
+  if (!fine.ok()) Answer(page, fine);
+}
+
+// Rules 5 to 7 for a reading after a sync; it is remembered when it is fine.
+Status Ledger::Judge(Page& page, const Nodes& nodes) {
+  const std::optional<Node>& root = nodes[kRootIndex];
+  const std::optional<Node>& node = nodes[kNodeIndex];
+  if (!root || !node) {
+    const std::string what = !root ? "the cluster's root node" : "its node";
+    if (page.seen) return Lost(page, what + " has gone");
+    return NotFound(Named(page.tag) + ": there is not " + what);
+  }
+  Result<ClusterMeta> meta = ParseMeta(root->data);
+  if (!meta.ok()) return meta.status().WithContext("the cluster's root node");
+  if (page.cluster.value_or(meta->uuid) != meta->uuid) {
+    return Lost(page, "the registry holds cluster " + meta->uuid + " instead of " + *page.cluster);
+  }
+  FIRN_TRY(JudgeNode(page, *node));
+  if (meta->frozen) {
+    page.known.reset();
+    return Unavailable("the cluster is frozen: " + meta->reason);
+  }
+  page.cluster = std::move(meta->uuid);
+  page.known->root_version = root->stat.version;
+  return {};
+}
+
+Status Ledger::JudgeNode(Page& page, const Node& node) {
+  FIRN_ASSIGN(TagNode read, ReadTagNode(page.tag, node.data));
+  if (!page.Fits(read)) {
+    return Lost(page, "it is at " + std::to_string(read.tag.high) + " and was at " +
+                          std::to_string(page.seen->high));
+  }
+  page.See(read);
+  page.known = Page::Known{.node = std::move(read),
+                           .version = node.stat.version,
+                           .created_zxid = node.stat.created_zxid,
+                           .session = coordinator_.session()};
+  return {};
+}
+
+// Answers the first errand, or sends what it has to write.
+void Ledger::Decide(Page& page) {
+  const Errand& errand = page.errands.front();
+  TagNode node = page.known->node;
+  const int64_t begin = node.tag.NextBegin();
+  using Kind = Errand::Kind;
+  if (errand.kind == Kind::kLook) return Answer(page, {});
+  if (node.tag.strategy != "segment") {
+    return Answer(page, Invalid("tag '" + page.tag + "' is no segment tag"));
+  }
+  if (errand.kind == Kind::kGiveBack) {
+    const Range tail = errand.range;
+    if (tail.empty() || node.tag.high != tail.end || node.returned > kRangeEnd - tail.size()) {
+      return Answer(page, Conflict(Named(page.tag) + " has moved beyond the tail"));
+    }
+    node.tag.high = tail.begin;
+    node.returned += tail.size();
+    return Set(page, std::move(node), tail);
+  }
+  if (node.tag.disabled) return Answer(page, Denied("tag '" + page.tag + "' is disabled"));
+  if (errand.kind == Kind::kBegin) return Answer(page, {}, {begin, begin});
+  Range range = errand.range;
+  if (errand.kind == Kind::kExtend) {
+    if (errand.size < 1) return Answer(page, Invalid("a range needs a size"));
+    if (begin >= kRangeEnd) return Answer(page, Exhausted("there are no more numbers of 63 bits"));
+    range = {begin, begin + std::min(errand.size, kRangeEnd - begin)};
+  } else if (range.empty() || range.begin < begin) {
+    return Answer(page, Conflict(Named(page.tag) + " is at " + std::to_string(begin) +
+                                 ", beyond the range from " + std::to_string(range.begin)));
+  }
+  node.tag.high = range.end;
+  Set(page, std::move(node), range);
+}
+
+void Ledger::Set(Page& page, TagNode node, Range range) {
+  const Result<std::string> data = WriteTagNode(node);
+  if (!data.ok()) return Answer(page, data.status());
+  page.asked = true;
+  coordinator_.Multi({firn::Write::Check(kMetaPath, page.known->root_version),
+                      firn::Write::Set(TagPath(page.tag), *data, page.known->version)},
+                     mailbox_.Expect<WriteOutcome>(
+                         [this, &page, node = std::move(node), range](WriteOutcome told) {
+                           OnSet(page, node, range, told);
+                           GoOn(page);
+                         }));
+}
+
+void Ledger::OnSet(Page& page, const TagNode& node, Range range, const WriteOutcome& outcome) {
+  page.asked = false;
+  const Page::Known before = *std::exchange(page.known, std::nullopt);
+  const Status& status = outcome.status;
+  if (status.ok()) {
+    const NodeStat& stat = outcome.stats.at(kNodeIndex);
+    if (stat.version != before.version + 1 || stat.created_zxid != before.created_zxid) {
+      return Answer(page, Lost(page, "the node that was set is another creation"));
+    }
+    page.known = before;
+    page.known->node = node;
+    page.known->version = stat.version;
+    page.See(node);
+    return Answer(page, {}, range);
+  }
+  if (status.code() == Code::kUnknown || outcome.failed < 0) {
+    return Answer(page, status.WithContext(Named(page.tag)));
+  }
+  // Refused by the tree: nothing was done, and somebody else has changed the root or the node.
+  if (++page.errands.front().tries < kTriesMax) return;
+  Answer(page, Unavailable(Named(page.tag) + " is moved by others all the time"));
+}
+
+Status Ledger::Lost(Page& page, const std::string& why) {
+  const std::string sentence = Named(page.tag) + " was lost or went back: " + why;
+  LOG(ERROR) << sentence;
+  page.known.reset();
+  freeze_.Begin(sentence);
+  if (hooks_.stop) hooks_.stop(page.tag, sentence);
+  return Corrupt(sentence);
+}
+
+// The first errand is done. Whoever is told may ask for more at once.
+void Ledger::Answer(Page& page, const Status& status, Range range) {
+  const Errand errand = std::move(page.errands.front());
+  page.errands.pop_front();
+  errand.done(status, range);
+}
+
+}  // namespace firn

@@ -1,0 +1,87 @@
+#include "server/store/ledgered_source.h"
+
+#include <utility>
+
+#include <glog/logging.h>
+
+namespace firn {
+namespace {
+
+// A store is not believed: what it gives must be what it was asked for.
+Status CheckGiven(Range range, int64_t at_least, int64_t size) {
+  const bool good = range.begin >= at_least && !range.empty() && range.size() <= size;
+  if (good) return {};
+  return Corrupt("it gave [" + std::to_string(range.begin) + ", " + std::to_string(range.end) +
+                 ") when asked for " + std::to_string(size) + " numbers from " +
+                 std::to_string(at_least));
+}
+
+}  // namespace
+
+struct LedgeredSource::Errand {
+  TagDefinition tag;
+  int64_t size = 0;
+  TakeDone done;
+  int tries = 0;
+};
+
+LedgeredSource::LedgeredSource(std::unique_ptr<RangeStore> store, Ledger& ledger,
+                               PostToControl control)
+    : store_(std::move(store)), ledger_(ledger), control_(std::move(control)) {}
+
+LedgeredSource::~LedgeredSource() { Stop(); }
+
+void LedgeredSource::Take(const TagDefinition& tag, int64_t size, TakeDone done) {
+  const auto errand = std::make_shared<Errand>(Errand{tag, size, std::move(done)});
+  control_([this, errand] { AskLedger(errand); });
+}
+
+void LedgeredSource::GiveBack(const TagDefinition&, Range, GiveBackDone done) {
+  control_([done = std::move(done), name = std::string(store_->name())] {
+    done(Invalid("store " + name + " takes nothing back"));
+  });
+}
+
+void LedgeredSource::AskLedger(const std::shared_ptr<Errand>& errand) {
+  ledger_.Begin(errand->tag.name, [this, errand](Result<int64_t> begin) {
+    if (!begin.ok()) return errand->done(begin.status());
+    AskStore(errand, *begin);
+  });
+}
+
+void LedgeredSource::AskStore(const std::shared_ptr<Errand>& errand, int64_t at_least) {
+  const bool posted = thread_.Post([this, errand, at_least] {
+    control_([this, errand, range = CallStore(*errand, at_least)] {
+      if (range.ok()) return Cover(errand, range.value());
+      errand->done(range.status().WithContext("store " + std::string(store_->name())));
+    });
+  });
+  if (!posted) errand->done(Unavailable("store " + std::string(store_->name()) + " is busy"));
+}
+
+// On the store's thread. What a store throws is a failure like any other.
+Result<Range> LedgeredSource::CallStore(const Errand& errand, int64_t at_least) {
+  try {
+    if (!checked_.contains(errand.tag.name)) {
+      FIRN_TRY(store_->Check(errand.tag));
+      checked_.insert(errand.tag.name);
+    }
+    FIRN_ASSIGN(const Range range, store_->Advance(errand.tag, at_least, errand.size));
+    FIRN_TRY(CheckGiven(range, at_least, errand.size));
+    return range;
+  } catch (const std::exception& e) {
+    return Unknown(std::string("it threw: ") + e.what());
+  }
+}
+
+void LedgeredSource::Cover(const std::shared_ptr<Errand>& errand, Range range) {
+  ledger_.Cover(errand->tag.name, range, [this, errand, range](const Status& covered) {
+    if (covered.ok()) return errand->done(range);
+    wasted_.fetch_add(range.size(), std::memory_order_relaxed);
+    const bool overtaken = covered.code() == Code::kConflict && ++errand->tries < kTriesMax;
+    if (overtaken) return AskLedger(errand);
+    errand->done(covered.code() == Code::kConflict ? Unavailable(covered.message()) : covered);
+  });
+}
+
+}  // namespace firn

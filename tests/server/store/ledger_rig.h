@@ -1,0 +1,128 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "registry/faulty_coordinator.h"
+#include "registry/memory_coordinator.h"
+#include "registry/records.h"
+#include "registry/slot.h"
+#include "registry/tag_store.h"
+#include "server/store/ledger.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+
+// A cluster in memory whose tags have ledgers, and what an operator sees and does.
+class LedgerCluster {
+ public:
+  LedgerCluster() {
+    EXPECT_TRUE(operator_.Connect(Milliseconds(1000)).ok());
+    meta_.uuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
+    meta_.layout = "firn";
+    Do({Write::Create(kMetaPath, FormatMeta(meta_), Lifetime::kPersistent)});
+    Create("order");
+  }
+
+  void Create(const std::string& name, int64_t start = 1) {
+    TagDefinition tag{.name = name, .strategy = "segment"};
+    tag.start = start;
+    const Status made = store_.Create(tag);
+    EXPECT_TRUE(made.ok()) << made;
+  }
+
+  // Some other server's move, past every rule.
+  void Move(const std::string& name, int64_t high) {
+    Edit(name, [high](TagNode& node) { node.tag.high = high; });
+  }
+  void Edit(const std::string& name, const std::function<void(TagNode&)>& edit) {
+    StoredTag stored = *store_.Read(name);
+    edit(stored.node);
+    Do({Write::Set(TagPath(name), *WriteTagNode(stored.node), stored.stat.version)});
+  }
+  void Erase(const std::string& name) { Do({Write::Erase(TagPath(name), Write::kAnyVersion)}); }
+
+  // `firn restore` in short: whatever it was, the root is another version, and thawed.
+  void Thaw() { Do({Write::Set(kMetaPath, FormatMeta(meta_), Write::kAnyVersion)}); }
+
+  TagNode NodeOf(const std::string& name) { return store_.Read(name)->node; }
+  int64_t High(const std::string& name) { return NodeOf(name).tag.high; }
+  bool frozen() { return ParseMeta(tree_.Peek(kMetaPath)->data)->frozen; }
+
+  void Do(std::vector<Write> writes) {
+    const WriteOutcome outcome = operator_.Multi(std::move(writes));
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  }
+
+  VirtualClock& clock() { return clock_; }
+  MemoryTree& tree() { return tree_; }
+  TagStore& store() { return store_; }
+
+ private:
+  VirtualClock clock_{WallMs(1'700'000'000'000)};
+  MemoryTree tree_{clock_};
+  MemoryCoordinator memory_{tree_};
+  BlockingCoordinator operator_{memory_, clock_};
+  ClusterMeta meta_;
+  TagStore store_{operator_};
+};
+
+// A server's ledger in such a cluster, with a connection that a test may break.
+class LedgerHost {
+ public:
+  explicit LedgerHost(LedgerCluster& cluster) : clock_(cluster.clock()) {
+    auto inner = std::make_unique<MemoryCoordinator>(cluster.tree());
+    registry_ = std::make_unique<FaultyCoordinator>(std::move(inner), clock_);
+    ledger_ = std::make_unique<Ledger>(
+        *registry_, LedgerHooks{.stop = [this](const std::string& tag, const std::string&) {
+          stopped.push_back(tag);
+        }});
+    Round();
+  }
+
+  void Round() {
+    registry_->Dispatch(Milliseconds(0));
+    ledger_->Tick(clock_.Boot());
+  }
+  // Time passes until `done`; false when nothing comes of it.
+  bool Until(const std::function<bool()>& done) {
+    for (int i = 0; i < 1000 && !done(); ++i) {
+      Round();
+      clock_.Advance(Milliseconds(10));
+    }
+    return done();
+  }
+
+  Result<Range> Extend(int64_t size, const std::string& tag = "order") {
+    std::optional<Result<Range>> told;
+    ledger_->Extend(tag, size, [&](Result<Range> range) { told = std::move(range); });
+    if (!Until([&] { return told.has_value(); })) return Internal("no answer");
+    return *told;
+  }
+  Status Cover(Range range, const std::string& tag = "order") {
+    std::optional<Status> told;
+    ledger_->Cover(tag, range, [&](Status status) { told = std::move(status); });
+    return Until([&] { return told.has_value(); }) ? *told : Internal("no answer");
+  }
+  Status GiveBack(Range tail, const std::string& tag = "order") {
+    std::optional<Status> told;
+    ledger_->GiveBack(tag, tail, [&](Status status) { told = std::move(status); });
+    return Until([&] { return told.has_value(); }) ? *told : Internal("no answer");
+  }
+
+  Ledger& ledger() { return *ledger_; }
+  FaultyCoordinator& registry() { return *registry_; }
+
+  std::vector<std::string> stopped;
+
+ private:
+  VirtualClock& clock_;
+  std::unique_ptr<FaultyCoordinator> registry_;
+  std::unique_ptr<Ledger> ledger_;
+};
+
+}  // namespace firn
