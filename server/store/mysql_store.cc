@@ -42,28 +42,33 @@ Status MysqlStore::Check(const TagDefinition& tag) {
     return Invalid("a name of more than 63 bytes does not fit Tinyid's table");
   }
   FIRN_TRY(Connect());
-  const Status row = ReadRow(tag).status();
-  const bool to_be_made = row.code() == Code::kNotFound && table_.form() == MysqlForm::kFirn;
-  return to_be_made && tag.high == 0 ? Status() : row;
+  FIRN_ASSIGN(const auto row, ReadRow(tag));
+  const bool to_be_made = table_.form() == MysqlForm::kFirn && tag.high == 0;
+  return row || to_be_made ? Status() : NoRow();
 }
 
-Result<int64_t> MysqlStore::ReadRow(const TagDefinition& tag) {
+Status MysqlStore::NoRow() const {
+  return NotFound("there is no row of this tag in " + table_.name());
+}
+
+Result<std::optional<int64_t>> MysqlStore::ReadRow(const TagDefinition& tag) {
   FIRN_ASSIGN(const auto answer, connection_.Execute(table_.read(), {tag.name}));
-  if (answer.rows.empty()) return NotFound("there is no row of this tag in " + table_.name());
+  if (answer.rows.empty()) return std::optional<int64_t>();
   if (answer.rows.size() > 1) return Corrupt("there are several rows of this tag");
   const Result<int64_t> number = table_.NumberOf(answer.rows.front());
   if (!number.ok()) return number.status().WithContext("its row in " + table_.name());
-  return number;
+  return std::optional<int64_t>(number.value_or(0));
 }
 
 Result<int64_t> MysqlStore::ReadOrMakeRow(const TagDefinition& tag, const Wanted& wanted) {
-  Result<int64_t> row = ReadRow(tag);
+  FIRN_ASSIGN(std::optional<int64_t> row, ReadRow(tag));
   const bool has_ledger = wanted.at_least > tag.start.value_or(1);
-  if (row.code() != Code::kNotFound) return row;
-  if (has_ledger || table_.form() != MysqlForm::kFirn) return row;
-  FIRN_TRY(
-      connection_.Execute(table_.insert(), {tag.name, wanted.row_least, wanted.size}).status());
-  return ReadRow(tag);
+  if (!row && table_.form() == MysqlForm::kFirn && !has_ledger) {
+    FIRN_TRY(
+        connection_.Execute(table_.insert(), {tag.name, wanted.row_least, wanted.size}).status());
+    FIRN_ASSIGN(row, ReadRow(tag));
+  }
+  return row ? Result<int64_t>(*row) : NoRow();
 }
 
 Result<Range> MysqlStore::MoveRow(const TagDefinition& tag, const Wanted& wanted) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -48,9 +49,10 @@ class MysqlStore final : public RangeStore {
   struct Wanted;
 
   Status Connect();
-  // kNotFound when there is no row.
-  Result<int64_t> ReadRow(const TagDefinition& tag);
+  // Its number; nothing when there is no row.
+  Result<std::optional<int64_t>> ReadRow(const TagDefinition& tag);
   Result<int64_t> ReadOrMakeRow(const TagDefinition& tag, const Wanted& wanted);
+  Status NoRow() const;
   Result<Range> MoveRow(const TagDefinition& tag, const Wanted& wanted);
 
   const Options options_;

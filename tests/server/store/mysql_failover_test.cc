@@ -1,0 +1,91 @@
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include <gmock/gmock.h>
+
+#include "tests/server/store/mysql_store_fixture.h"
+
+namespace firn {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+using MysqlFailoverTest = MysqlStoreFixture;
+
+void ExpectNoOverlap(std::vector<Range> ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  for (size_t i = 1; i < ranges.size(); ++i) EXPECT_GE(ranges[i].begin, ranges[i - 1].end);
+}
+
+TEST_F(MysqlFailoverTest, AReplicaThreeAllocationsBehindAndTheOldPrimaryAreJumpedOver) {
+  auto made = MariaDb::Start();
+  ASSERT_TRUE(made.ok()) << made.status();
+  MariaDb& replica = **made;
+  ASSERT_EQ(replica.Follow(*server_), Status());
+  std::vector<Range> used;
+  const auto use = [&](MysqlStore& store) {
+    std::optional<Range> range;
+    EXPECT_TRUE(Eventually(kPatience, [&] { return (range = Use(store)).has_value(); }));
+    used.push_back(range.value_or(Range{}));
+  };
+  for (int i = 0; i < 5; ++i) use(*store_);
+  ASSERT_EQ(replica.AwaitCaughtUp(*server_), Status());
+  ASSERT_EQ(replica.StopFollowing(), Status());
+  for (int i = 0; i < 3; ++i) use(*store_);  // these the replica never hears of
+  server_->Kill();
+  EXPECT_FALSE(Use(*store_).has_value());
+
+  ASSERT_EQ(replica.Promote(), Status());
+  const auto promoted = Open(PlaceOf(replica));
+  for (int i = 0; i < 4; ++i) use(*promoted);
+  ASSERT_THAT(alarms_, SizeIs(1));
+  EXPECT_THAT(alarms_[0], HasSubstr("to 51 from 81"));
+
+  ASSERT_EQ(server_->Restart(), Status());  // and everybody goes back to it
+  for (int i = 0; i < 4; ++i) use(*store_);
+  EXPECT_THAT(alarms_, SizeIs(2));
+  ExpectNoOverlap(used);
+  EXPECT_EQ(used.size(), 16u);
+}
+
+TEST_F(MysqlFailoverTest, AServerThatIsKilledInMidAdvanceGivesNothingTwice) {
+  constexpr int kThreads = 8;
+  std::atomic<bool> going_on = true;
+  std::atomic<int> count = 0;
+  std::mutex mutex;
+  std::vector<Range> all;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      const auto store = Open(PlaceOf(*server_));
+      while (going_on) {
+        const Result<Range> range = store->Advance(tag_, 1, 10);
+        if (!range.ok()) {
+          SleepBriefly();
+          continue;
+        }
+        const std::scoped_lock lock(mutex);
+        all.push_back(*range);
+        ++count;
+      }
+    });
+  }
+  for (int kills = 0; kills < 3; ++kills) {
+    const int before = count;
+    EXPECT_TRUE(Eventually(kPatience, [&] { return count > before + 100; }));
+    server_->Kill();
+    EXPECT_EQ(server_->Restart(), Status());
+  }
+  const int before = count;
+  EXPECT_TRUE(Eventually(kPatience, [&] { return count > before + 100; }));
+  going_on = false;
+  for (std::thread& thread : threads) thread.join();
+  ExpectNoOverlap(all);
+}
+
+}  // namespace
+}  // namespace firn
