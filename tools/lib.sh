@@ -4,6 +4,8 @@
 
 set -euo pipefail
 
+# Both before the change of folder: a caller may have named the script relative to where it stood.
+FIRN_SCRIPT=$(readlink -f "$0")
 FIRN_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$FIRN_ROOT"
 
@@ -24,7 +26,7 @@ help_if_asked() {
   for arg in "$@"; do
     case $arg in
       -h | --help)
-        awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0"
+        awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$FIRN_SCRIPT"
         exit 0
         ;;
     esac

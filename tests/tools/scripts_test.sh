@@ -14,11 +14,14 @@ expect() {  # expect WHAT WANTED GOT
   faults=$((faults + 1))
 }
 
+# call SCRIPT ARGUMENT...: from another folder and by a relative name, as people do.
+call() { (cd "$root/tests" && "../tools/$1" "${@:2}"); }
+
 for script in setup build test run cluster format check; do
-  said=$("$root/tools/$script" --help)
+  said=$(call "$script" --help)
   expect "$script --help names its script" yes "$([[ $said == *"tools/$script"* ]] && echo yes)"
   code=0
-  "$root/tools/$script" --nonsense >"$work/out" 2>"$work/err" || code=$?
+  call "$script" --nonsense >"$work/out" 2>"$work/err" || code=$?
   expect "$script refuses what it does not know" 1 "$code"
   expect "$script refuses in one line" 1 "$(wc -l <"$work/err")"
   expect "$script does nothing before it refuses" 0 "$(wc -l <"$work/out")"
