@@ -3,8 +3,8 @@
 
     python_test.py FIRN_SERVER FIRN_THRIFT
 
-FIRN_SERVER is the program, FIRN_THRIFT the contract, from which the stubs are generated. Exit 77
-when Python's Thrift library is not installed.
+FIRN_SERVER is the program, FIRN_THRIFT the contract, from which the stubs are generated. Exit 77,
+with the reason, when Python's Thrift library is not installed or lacks a library of its own.
 """
 
 import os
@@ -23,7 +23,8 @@ try:
     from thrift.Thrift import TApplicationException
     from thrift.protocol import TBinaryProtocol, TCompactProtocol
     from thrift.transport import TSocket, TTransport
-except ImportError:
+except ImportError as missing:
+    print(missing)
     sys.exit(77)
 
 # The service as Twitter's clients knew it: the same names and numbers, no `throws`.

@@ -58,7 +58,8 @@ const fs::path* FreshFiles() {
     std::ofstream(folder / "my.cnf") << kConfig;
     return RunToEnd({"mariadb-install-db", "--defaults-file=" + (folder / "my.cnf"),
                      "--datadir=" + data.string(), UserFlag(),
-                     "--auth-root-authentication-method=normal", "--skip-test-db"});
+                     "--auth-root-authentication-method=normal", "--skip-test-db",
+                     "--force"});  // also where the machine's name cannot be looked up
   }();
   return made.exit_code == 0 ? &data : nullptr;
 }
