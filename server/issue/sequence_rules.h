@@ -16,7 +16,8 @@ struct SequenceShape {
         seed(random_seed),
         last_tick(layout.last_tick()) {}
 
-  // A position is tick and sequence side by side.
+  // A position is tick and sequence side by side: 62 bits at most, since of an id's 64 the sign
+  // belongs to neither and a machine has one.
   uint64_t Position(Tick tick, uint64_t sequence) const {
     return static_cast<uint64_t>(tick.count()) << bits | sequence;
   }

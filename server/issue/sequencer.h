@@ -18,12 +18,12 @@ enum class SequenceStart : uint8_t {
   kRandom,  // anywhere in the lower half, anew per tick
   kCarry,   // where the last tick stopped; at 0 again when that was past half
 };
-std::optional<SequenceStart> ParseSequenceStart(
-    std::string_view name);  // "zero", "random", "carry"
+// "zero", "random", "carry"; nothing for any other word.
+std::optional<SequenceStart> ParseSequenceStart(std::string_view name);
 
 enum class SequencerKind : uint8_t { kAtomic, kMutex, kSpin };
-std::optional<SequencerKind> ParseSequencerKind(
-    std::string_view name);  // "atomic", "mutex", "spin"
+// "atomic", "mutex", "spin"; nothing for any other word.
+std::optional<SequencerKind> ParseSequencerKind(std::string_view name);
 
 // What an attempt to take sequence numbers came to. Only kTaken has changed anything.
 struct Step {
@@ -76,8 +76,7 @@ struct SequencerOptions {
   SequenceStart start = SequenceStart::kRandom;
 };
 
-// The layout's time and sequence fields must have at most 62 bits together. `cell` must hold 0,
-// outlive the sequencer and be nobody else's. `seed` varies the random starts.
+// `cell` must hold 0, outlive the sequencer and be nobody else's. `seed` varies the random starts.
 std::unique_ptr<Sequencer> MakeSequencer(const SequencerOptions& options,
                                          std::shared_ptr<const Claim> claim, ForkCells::Cell& cell,
                                          uint64_t seed);

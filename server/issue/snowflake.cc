@@ -7,12 +7,18 @@
 namespace firn {
 namespace {
 
-constexpr int kPositionBitsMax = 62;
 constexpr int kMethods = 3;
 // A claim comes and goes in seconds; a call that met more closed ones than this has no luck.
 constexpr int kClosedMax = 8;
 constexpr int32_t kNotReadyRetryMs = 1'000;
 constexpr int32_t kClockRetryMs = 100;
+
+// The ids of as many ticks as lie in `length`, of one at least; never more than fit into a count.
+int64_t IdsIn(Milliseconds length, const Layout& layout) {
+  const auto per_tick = static_cast<int64_t>(layout.ids_per_tick());
+  const int64_t ticks = std::max<int64_t>(1, length.count() / layout.tick_ms());
+  return per_tick * std::min(ticks, INT64_MAX / per_tick);
+}
 
 }  // namespace
 
@@ -29,10 +35,18 @@ Snowflake::Snowflake(TickSource& ticks, Entropy& entropy, SnowflakeOptions optio
       entropy_(entropy),
       layout_(ticks.layout()),
       sequencer_options_(options.sequencer),
-      count_max_(static_cast<int64_t>(layout_.ids_per_tick()) *
-                 std::max<int64_t>(1, options.runs_max.count() / layout_.tick_ms())) {}
+      count_max_(IdsIn(options.runs_max, layout_)) {}
 
 Snowflake::~Snowflake() { Close(); }
+
+Status Snowflake::CheckLayout() const {
+  const Field* method = layout_.Find(FieldKind::kMethod);
+  if (method != nullptr && !method->Holds(kMethods - 1)) {
+    return Invalid("the method field of layout " + layout_.text() + " does not hold 0 to " +
+                   std::to_string(kMethods - 1));
+  }
+  return {};
+}
 
 Status Snowflake::CheckClaim(const Claim& claim) const {
   if (!(claim.layout() == layout_)) {
@@ -43,10 +57,7 @@ Status Snowflake::CheckClaim(const Claim& claim) const {
     return Invalid("machine id " + std::to_string(claim.machine().value()) +
                    " does not fit into layout " + layout_.text());
   }
-  if (layout_.time().width + layout_.sequence().width > kPositionBitsMax) {
-    return Invalid("time and sequence of layout " + layout_.text() + " have more than 62 bits");
-  }
-  return {};
+  return CheckLayout();
 }
 
 Status Snowflake::Adopt(std::shared_ptr<const Claim> claim) {

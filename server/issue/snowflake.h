@@ -44,8 +44,8 @@ class Snowflake final : public Strategy {
 
   // From now on ids are issued under `claim`, and the id clock is at its first tick or beyond.
   // Refused, with the claim before left as it is: kInvalid for a claim of another layout, for a
-  // machine id wider than its field and for a layout too wide; kUnavailable after Close and when
-  // there is no memory that a forked child would lose; kExhausted after kClaimsMax claims.
+  // machine id wider than its field and for a layout that Start refuses; kUnavailable after Close
+  // and when there is no memory that a forked child would lose; kExhausted after kClaimsMax claims.
   Status Adopt(std::shared_ptr<const Claim> claim);
 
   // Ends the claim: nothing is issued under it after this has returned, until a new one is adopted.
@@ -58,7 +58,8 @@ class Snowflake final : public Strategy {
   std::optional<Tick> Last() const;
 
   std::string_view name() const override { return "snowflake"; }
-  Status Start() override { return {}; }
+  // kInvalid for a layout whose method field has no room for every Method.
+  Status Start() override { return CheckLayout(); }
   bool TryOne(Method method, int64_t* id) override;
   Verdict Issue(Demand& demand) override;
   int64_t count_max() const override { return count_max_; }
@@ -74,6 +75,7 @@ class Snowflake final : public Strategy {
   Verdict RefuseClock(Demand& demand) const;
   static Verdict RefuseNoClaim(Demand& demand);
   bool FitsInto(const Claim& claim, Tick now, int64_t count) const;
+  Status CheckLayout() const;
   Status CheckClaim(const Claim& claim) const;
 
   TickSource& ticks_;

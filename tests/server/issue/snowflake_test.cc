@@ -42,8 +42,7 @@ TEST(Snowflake, ExplainsTheMethodWhereTheLayoutHasOne) {
   }
 }
 
-// --- batches
-// --------------------------------------------------------------------------------------
+// --- batches ------------------------------------------------------------------------------------
 
 TEST(Snowflake, GivesABatchAsExactRunsAcrossTicks) {
   SnowflakeRig rig;
@@ -84,6 +83,8 @@ TEST(Snowflake, CutsRunsByTheLayoutsStride) {
 TEST(Snowflake, AllowsAHundredMillisecondsOfTicksAtOnce) {
   EXPECT_EQ(SnowflakeRig().snowflake().count_max(), 100 * kPerTick);
   EXPECT_EQ(SnowflakeRig(Layout::VestaMaxPeak()).snowflake().count_max(), 1 << 20);
+  const Layout widest = *Layout::Parse("time:5 machine:1 sequence:57");
+  EXPECT_EQ(SnowflakeRig(widest).snowflake().count_max(), 63 * (int64_t{1} << 57));
 }
 
 TEST(Snowflake, ABatchGoesOnUnderANewClaimAndStillRises) {
@@ -100,8 +101,7 @@ TEST(Snowflake, ABatchGoesOnUnderANewClaimAndStillRises) {
   EXPECT_EQ(rig.runs().count(), kPerTick + 1);
 }
 
-// --- refusals leave no trace
-// ----------------------------------------------------------------------
+// --- refusals leave no trace --------------------------------------------------------------------
 
 // The next id after something refused is the one that would have come anyway.
 class RefusedCall : public testing::Test {
@@ -167,8 +167,7 @@ TEST(Snowflake, IsExhaustedWhenTheLayoutHasRunOut) {
   EXPECT_EQ(rig.snowflake().Last(), Layout::Firn().last_tick());
 }
 
-// --- claims
-// ---------------------------------------------------------------------------------------
+// --- claims -------------------------------------------------------------------------------------
 
 // Gives the id of a machine at a tick, or none.
 using IdOfMachine = std::function<std::optional<int64_t>(uint32_t machine, Tick tick)>;
@@ -225,6 +224,17 @@ TEST(Snowflake, RefusesAClaimOfAnotherLayout) {
   EXPECT_EQ(rig.snowflake().Adopt(other).code(), Code::kInvalid);
 }
 
+// A layout may be one that ids can be explained in and none be made in.
+TEST(Snowflake, RefusesALayoutThatItCannotIssueIn) {
+  const Layout layout = *Layout::Parse("method:1 time:41 machine:10 sequence:10");
+  SnowflakeRig rig(layout);
+  EXPECT_EQ(rig.snowflake().Start().code(), Code::kInvalid);
+  const auto claim = std::make_shared<Claim>(layout, MachineId(1), rig.clock().Wall());
+  EXPECT_EQ(rig.snowflake().Adopt(claim).code(), Code::kInvalid);
+  EXPECT_EQ(rig.Ask(1), Verdict::kRefused);
+  EXPECT_EQ(SnowflakeRig(Layout::VestaMaxPeak()).snowflake().Start(), Status());
+}
+
 TEST(Snowflake, BeginsAtABaseAheadOfTheWallClockWithoutWaiting) {
   SnowflakeRig rig;
   const WallMs base = rig.clock().Wall() + Milliseconds(90'000);
@@ -269,8 +279,7 @@ TEST(Snowflake, IsNotReopenedOnceClosed) {
   EXPECT_EQ(rig.snowflake().Adopt(claim).code(), Code::kUnavailable);
 }
 
-// --- layouts of seconds
-// ---------------------------------------------------------------------------
+// --- layouts of seconds -------------------------------------------------------------------------
 
 TEST(Snowflake, UsesASecondOnlyWhenAllOfItIsGranted) {
   SnowflakeRig rig(Layout::VestaMaxPeak());
