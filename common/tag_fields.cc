@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "common/quote.h"
+
 namespace firn {
 namespace {
 
@@ -77,8 +79,7 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// --- one pair of functions for each type of value
-// -------------------------------------------------
+// --- one pair of functions for each type of value -----------------------------------------------
 
 std::string ToText(const std::string& value) { return value; }
 std::string ToText(int64_t value) { return std::to_string(value); }
@@ -100,7 +101,7 @@ Status FromText(std::string_view text, const TagField&, int64_t& value) {
   int64_t parsed = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
   if (error != std::errc() || end != text.data() + text.size()) {
-    return Invalid("\"" + std::string(text) + "\" is not a whole number of 63 bits");
+    return Invalid(Quoted(text) + " is not a whole number of 63 bits");
   }
   value = parsed;
   return {};
@@ -115,7 +116,7 @@ Status FromText(std::string_view text, const TagField& field, std::optional<int6
 
 Status FromText(std::string_view text, const TagField&, bool& value) {
   if (text != "true" && text != "false") {
-    return Invalid("\"" + std::string(text) + "\" is neither true nor false");
+    return Invalid(Quoted(text) + " is neither true nor false");
   }
   value = text == "true";
   return {};
@@ -123,7 +124,7 @@ Status FromText(std::string_view text, const TagField&, bool& value) {
 
 Status FromText(std::string_view text, const TagField&, TagBuffer& value) {
   if (text != "double" && text != "none") {
-    return Invalid("\"" + std::string(text) + "\" is neither double nor none");
+    return Invalid(Quoted(text) + " is neither double nor none");
   }
   value = text == "none" ? TagBuffer::kNone : TagBuffer::kDouble;
   return {};

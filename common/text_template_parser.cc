@@ -95,10 +95,8 @@ class TextTemplateParser {
         form.base = option == "base62" ? Base::kBase62 : Base::kCrockford32;
         base_seen = true;
       } else {
-        faults_.Add("'" + std::string(option) +
-                    "' in {id:...} is not one base62 or base32, or a "
-                    "padding of 01 to 0" +
-                    std::to_string(TextForm::kPadMax));
+        faults_.Add(Quoted(option) + " in {id:...} is not one base62 or base32, or a padding of " +
+                    "01 to 0" + std::to_string(TextForm::kPadMax));
       }
     }
     AddId(form);

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "common/quote.h"
+
 namespace firn {
 namespace {
 
@@ -10,7 +12,7 @@ constexpr size_t kNearMax = 3;
 constexpr int32_t kDrainingRetryMs = 1;  // at another server, at once
 
 Refusal Unknown(std::string_view tag, const std::vector<std::string>& near) {
-  std::string message = "no tag '" + std::string(tag) + "'";
+  std::string message = "no tag " + Quoted(tag);
   for (size_t i = 0; i < near.size(); ++i) {
     message += (i == 0 ? "; there is '" : ", '") + near[i] + "'";
   }

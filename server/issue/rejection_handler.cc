@@ -3,6 +3,8 @@
 #include <sstream>
 #include <utility>
 
+#include "common/quote.h"
+
 namespace firn {
 
 LoggingRejectionHandler::LoggingRejectionHandler(const Clock& clock, LogLine log)
@@ -24,7 +26,7 @@ void LoggingRejectionHandler::OnRefusal(const Request& request, const Refusal& r
     ++window.lines;
   }
   std::ostringstream line;
-  line << "refused " << request.count << " of tag '" << request.tag << "': " << refusal;
+  line << "refused " << request.count << " of tag " << Quoted(request.tag) << ": " << refusal;
   if (left_out > 0) line << " (and " << left_out << " like it before)";
   log_(line.str());
 }

@@ -95,7 +95,7 @@ TEST(TagIniTest, ReportsEveryFaultWithItsLine) {
                      "[order]\n"                 // 19
                      "strategy = snowflake\n"),  // 20
               ElementsAre("1: a setting before the first [tag]",
-                          "4: [order] step: \"ten\" is not a whole number of 63 bits",
+                          "4: [order] step: 'ten' is not a whole number of 63 bits",
                           "5: [order] step: set twice, first at line 4",
                           "6: [order] prefetch_at: 100 is not within 1 and 99",
                           "7: [order] stpe: no such setting",

@@ -70,6 +70,7 @@ TEST(TextTemplateTest, RefusesTextsThatCouldRepeatAndSaysWhy) {
       {"{id:base62,base32}", "'base32' in {id:...}"},
       {"{id:09,}", "'' in {id:...}"},
       {"{id:base64}", "'base64' in {id:...}"},
+      {"{id:\xc3\xbc}", "'\\xc3\\xbc' in {id:...}"},
       {"{id", "no '}'"},
       {"id}", "without its '{'"},
       {"{id}}", "without its '{'"},

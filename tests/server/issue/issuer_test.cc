@@ -61,6 +61,12 @@ TEST_F(IssuerTest, NamesTheTagsThatAnUnknownOneComesNear) {
   EXPECT_THAT(rejections_.tags, ElementsAre("oder"));
 }
 
+TEST_F(IssuerTest, ShowsAStrangersTagAsPrintableText) {
+  const std::string tag = "order\n" + std::string(1'000, 'x');
+  EXPECT_EQ(issuer_.RefuseUnknown({.tag = tag}).message,
+            "no tag 'order\\x0a" + std::string(58, 'x') + "'...");
+}
+
 TEST_F(IssuerTest, TheDefaultServesAnyTag) {
   issuer_.SetDefault({"any", counting_, {}});
   EXPECT_EQ(Ask("never heard of"), Verdict::kIssued);

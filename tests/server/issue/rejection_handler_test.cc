@@ -31,6 +31,13 @@ TEST_F(LoggingRejectionHandlerTest, SaysWhatWasRefusedAndWhy) {
   EXPECT_THAT(lines_, ElementsAre("refused 1 of tag 'order': NOT_READY: no luck"));
 }
 
+// Tags come from strangers: one must not write a line of its own into the log.
+TEST_F(LoggingRejectionHandlerTest, ATagStaysWithinItsLine) {
+  handler_.OnRefusal({.tag = "order\nE1121 all is lost\x1b[2J"}, {Reason::kUnknownTag, "no luck"});
+  EXPECT_THAT(lines_, ElementsAre("refused 1 of tag 'order\\x0aE1121 all is lost\\x1b[2J': "
+                                  "UNKNOWN_TAG: no luck"));
+}
+
 TEST_F(LoggingRejectionHandlerTest, LogsAFewOfEachReasonInAWindow) {
   Refuse(Reason::kNotReady, 1'000);
   Refuse(Reason::kClock, 2);
