@@ -11,11 +11,10 @@ namespace firn {
 // The names of tags, and how a name becomes one component of a registry path.
 //
 // A tag is called what its users call it: "order", "Müller & Söhne", "a/b". So a path carries an
-// encoded form, URL encoding as Java writes it, so that plain
-// words stay readable:
+// encoded form that leaves plain words readable: common/url_encoding.h, and two rules of its own.
 //
 //     order        order
-//     a/b c        a%2Fb%20c
+//     a/b c        a%2Fb+c
 //     .hidden      %2Ehidden          ("." and ".." never appear)
 //     long names   =<base64url>       when more than kUrlFormMax characters would be needed
 //

@@ -7,7 +7,7 @@
 //   4. A new field or method is one that an older peer may ignore.
 //
 // An id is an i64, and greater than 0. JavaScript numbers are exact only up to 2^53: generated Node
-// code hands out node-int64 objects, getText hands out text, and the ids of a "js" layout fit.
+// code hands out node-int64 objects, getText hands out text, and ids of the layout js-safe fit.
 //
 // Times are UTC. `_ms` counts milliseconds since 1970-01-01T00:00:00Z; ticks count a layout's own
 // time units since its own epoch.
@@ -155,9 +155,10 @@ service Snowflake {
 // ---- Firn's service ---------------------------------------------------------------------------
 
 // A tag is the business key that ids are for; an empty one is the server's default tag. Ids of one
-// call are in ascending order. After a time-out close the connection: generated clients do not
-// compare sequence ids and would take the late answer for the next one. Asking again is safe; the
-// ids that were lost on the way are never issued to anyone else.
+// call are in ascending order, unless the tag obfuscates them. After a time-out close the
+// connection: generated clients do not compare sequence ids and would take the late answer for the
+// next one. Asking again is safe; the ids that were lost on the way are never issued to anyone
+// else.
 service IdService extends Snowflake {
   i64 getId(1: string tag) throws (1: Refusal refusal),
 

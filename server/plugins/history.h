@@ -35,8 +35,7 @@ struct HistoryCounts {
 //     <UTC ms> <tag, as in paths> <first> <count> <stride> <thrift|http|embedded> <client or ->
 //
 // 1. Callers never wait for the disk: they put lines into a queue of bounded size, under a lock
-// that
-//    is held for copying a line. A thread of its own writes them.
+//    that is held for copying a line. A thread of its own writes them.
 // 2. What does not fit into the queue is dropped; what cannot be written is lost. Both are counted,
 //    told to the log, and noted in the file by a line "# <UTC ms> <n> runs are missing here" as
 //    soon as it can be written again.

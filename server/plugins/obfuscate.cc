@@ -11,8 +11,7 @@
 namespace firn {
 namespace {
 
-// --- AES
-// ------------------------------------------------------------------------------------------
+// --- AES ----------------------------------------------------------------------------------------
 
 struct FreeContext {
   void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
@@ -92,8 +91,7 @@ bool Aes::Encrypt(uint8_t* blocks, size_t count) const {
          EncryptIn(extra.get(), blocks, count);
 }
 
-// --- the plugin
-// -----------------------------------------------------------------------------------
+// --- the plugin ---------------------------------------------------------------------------------
 
 Refusal CipherFailed() {
   return {Reason::kInternal, "the cipher of the plugin obfuscate failed", 0, true};

@@ -16,8 +16,7 @@
 namespace firn {
 namespace {
 
-// --- floors
-// ---------------------------------------------------------------------------------------
+// --- floors -------------------------------------------------------------------------------------
 
 alignas(64) std::atomic<uint64_t> counter{0};
 
@@ -53,8 +52,7 @@ void FloorCycleCount(benchmark::State& state) {
 }
 BENCHMARK(FloorCycleCount)->UseRealTime();
 
-// --- a wide layout: the code is the limit
-// ---------------------------------------------------------
+// --- a wide layout: the code is the limit -------------------------------------------------------
 
 // Shared by the threads of one benchmark: made by the first, gone with the last.
 template <SequencerKind kKind>

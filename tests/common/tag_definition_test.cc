@@ -131,8 +131,7 @@ TEST(TagDefinitionTest, NumbersBeginAboveLedgerAndStart) {
   EXPECT_EQ(tag.NextBegin(), std::numeric_limits<int64_t>::max());
 }
 
-// --- edits
-// ----------------------------------------------------------------------------------------
+// --- edits --------------------------------------------------------------------------------------
 
 class TagEditTest : public testing::Test {
  protected:

@@ -182,8 +182,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Nonsense{"Overflowing", [](Runs& runs) { First(runs).first = INT64_MAX - 1; }}),
     [](const auto& param) { return std::string(param.param.name); });
 
-// --- calls that wait
-// ------------------------------------------------------------------------------
+// --- calls that wait ----------------------------------------------------------------------------
 
 TEST_F(PluginChainTest, RunOncePerCallHoweverOftenItIsParked) {
   strategy_->waits = 3;

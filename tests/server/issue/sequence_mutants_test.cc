@@ -223,8 +223,7 @@ TEST(SequenceMutants, ALastThatIsTooHighIsFound) {
               Contains(StartsWith("LastIsTheLastTickUsed")));
 }
 
-// --- in the middle of a call
-// ----------------------------------------------------------------------
+// --- in the middle of a call --------------------------------------------------------------------
 
 // The right rules, with a moment between reading the word and writing it in which a test can act.
 struct Interrupted : SequenceRules {
