@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <set>
@@ -17,6 +18,10 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kWithdrawPatience{1000};
+// How long those who ask all the time are refused before connections are closed: a refusal tells
+// them where they stand, a closed connection does not.
+constexpr Milliseconds kRefuseFor{250};
+constexpr Milliseconds kPoll{10};
 
 using Tokens = std::map<std::string, std::set<std::string, std::less<>>, std::less<>>;
 
@@ -130,10 +135,15 @@ void Server::Withdraw() {
   const BootMs give_up = clock_.Boot() + kWithdrawPatience;
   bool is_gone = false;
   while (!is_gone && clock_.Boot() < give_up) {
-    SleepFor(Milliseconds(10));
+    SleepFor(kPoll);
     node_->loop().Run([&] { is_gone = *done; });
   }
   LOG_IF(WARNING, !is_gone) << "the registry has not said that this server is off the list";
+}
+
+void Server::LetClientsLeave() const {
+  const BootMs give_up = clock_.Boot() + std::min(kRefuseFor, options_.drain_patience);
+  while (front_.totals().open() != 0 && clock_.Boot() < give_up) SleepFor(kPoll);
 }
 
 void Server::Drain() {
@@ -142,6 +152,7 @@ void Server::Drain() {
   Withdraw();
   SleepFor(options_.drain_notice);
   node_->issuer().Drain();
+  LetClientsLeave();
   front_.Shutdown(options_.drain_patience);
   node_->Stop();
   LOG(INFO) << "drained";

@@ -51,6 +51,7 @@ class Server {
   void Publish(Now now);
   // Waits a moment for the registry to say that the provider node is gone.
   void Withdraw();
+  void LetClientsLeave() const;
   front::ServerFrontOptions FrontOptions(front::TokenCheck tokens);
 
   const ServerOptions options_;

@@ -69,6 +69,7 @@ class Drill : public testing::Test {
   // One of this drill's measured times, for the line at the end.
   void Figure(const std::string& name, Milliseconds value);
   void FigureFirstId(const std::string& name, Claimant& claimant);
+  const std::string& figures() const { return figures_; }
 
   // Where the test looks, when claimants are given other hosts.
   std::string registry_;
