@@ -36,12 +36,15 @@ help_if_asked() {
 # The package names in a list, one a line; what follows a name is the reason.
 package_names() { awk '!/^[[:space:]]*(#|$)/ { print $1 }' "$@"; }
 
-# Which of the packages named on the input are not installed.
+# Which of the packages named on the input are neither installed nor provided by one that is: a
+# nodejs from elsewhere, say, brings npm along and gets on with no other.
 missing_packages() {
-  local name
-  while read -r name; do
-    dpkg-query -W -f '${Status}\n' "$name" 2>/dev/null | grep -q ' installed$' || echo "$name"
-  done
+  awk '
+    NR == FNR {
+      if (sub(/^.* installed\|/, "")) for (n = split($0, names, /[ ,]+/); n; --n) have[names[n]] = 1
+      next
+    }
+    !($0 in have)' <(dpkg-query -W -f '${Status}|${Package}, ${Provides}\n' 2>/dev/null) -
 }
 
 # How many compilers fit side by side: one a core, and 1.5 GiB of free memory for each.

@@ -3,80 +3,31 @@
 
     python_test.py FIRN_SERVER FIRN_THRIFT
 
-FIRN_SERVER is the program, FIRN_THRIFT the contract, from which the stubs are generated. Exit 77,
-with the reason, when Python's Thrift library is not installed or lacks a library of its own.
+FIRN_SERVER is the program, FIRN_THRIFT the contract, from which the stubs are generated. Exit 77
+when Python's Thrift library is not installed.
 """
 
 import os
-import shutil
-import signal
-import socket
-import subprocess
 import sys
-import tempfile
 import time
 import unittest
-import urllib.error
-import urllib.request
+
+import interop
 
 try:
     from thrift.Thrift import TApplicationException
     from thrift.protocol import TBinaryProtocol, TCompactProtocol
     from thrift.transport import TSocket, TTransport
-except ImportError as missing:
-    print(missing)
-    sys.exit(77)
-
-# The service as Twitter's clients knew it: the same names and numbers, no `throws`.
-TWITTER = """
-namespace py twitter
-service Snowflake {
-  i64 get_worker_id(), i64 get_timestamp(), i64 get_id(1: string useragent), i64 get_datacenter_id()
-}
-"""
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Server:
-    """A firn-server under machine id 13 (worker 3, rack 1) in a folder of its own."""
-
-    def __init__(self, program, folder):
-        self.port, self.admin_port = free_port(), free_port()
-        self.log = open(os.path.join(folder, "log"), "w")
-        self.process = subprocess.Popen(
-            [program, f"--listen=127.0.0.1:{self.port}",
-             f"--admin_listen=127.0.0.1:{self.admin_port}", "--worker=3", "--rack=1",
-             f"--state_dir={folder}/state", "--drain_notice_ms=0"], stderr=self.log)
-        deadline = time.time() + 60
-        while not self.ready():
-            if time.time() > deadline or self.process.poll() is not None:
-                raise SystemExit("firn-server does not get ready:\n" + open(self.log.name).read())
-            time.sleep(0.05)
-
-    def ready(self):
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}/readyz", timeout=5):
-                return True
-        except (urllib.error.URLError, OSError):
-            return False
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(60)
-        self.log.close()
-        return code
+except ImportError:
+    interop.skip("Python's Thrift library (python3-thrift) is not installed")
 
 
 class ContractTest(unittest.TestCase):
-    server = None
+    servers = None
 
-    def client(self, coding=TBinaryProtocol.TBinaryProtocol, service=None):
-        transport = TTransport.TFramedTransport(TSocket.TSocket("127.0.0.1", self.server.port))
+    def client(self, coding=TBinaryProtocol.TBinaryProtocol, service=None, server=None):
+        port = (server or self.servers.ready).port
+        transport = TTransport.TFramedTransport(TSocket.TSocket("127.0.0.1", port))
         transport.open()
         self.addCleanup(transport.close)
         return (service or IdService).Client(coding(transport))
@@ -116,9 +67,13 @@ class ContractTest(unittest.TestCase):
         again = client.compose(ttypes.ComposeRequest(
             ticks=fields.ticks, worker=fields.worker, rack=fields.rack, sequence=fields.sequence))
         self.assertEqual(again, id)
+        by_time = client.compose(ttypes.ComposeRequest(
+            time_ms=fields.time_ms, machine=13, sequence=fields.sequence))
+        self.assertEqual(by_time, id)
         known = client.explain(1169786042799259000, "twitter")
         self.assertEqual((known.time_ms, known.machine, known.sequence), (1567733700834, 39, 3448))
         self.assertEqual(client.formatTime(0, "twitter"), "2010-11-04T01:42:54.657Z")
+        self.assertEqual(client.formatTime(fields.ticks, ""), fields.time_text)
 
     def test_tells_its_status(self):
         client = self.client()
@@ -126,9 +81,15 @@ class ContractTest(unittest.TestCase):
         status = client.status()
         self.assertEqual(status.state, ttypes.ServerState.READY)
         self.assertEqual(status.machine, 13)
+        self.assertEqual(status.rack_bits, 2)
         self.assertEqual(status.layout, "firn")
         self.assertTrue(status.cluster_uuid)
+        self.assertEqual(status.address, f"127.0.0.1:{self.servers.ready.port}")
+        self.assertGreater(status.bound_ms, status.wall_ms)
+        self.assertGreater(status.layout_ends_ms, status.wall_ms)
+        self.assertGreaterEqual(status.wall_ms, status.started_ms)
         self.assertIn("default", [tag.tag for tag in status.tags])
+        self.assertTrue(status.version and status.build and status.application)
 
     def test_refuses_with_the_declared_exception(self):
         client = self.client()
@@ -146,6 +107,21 @@ class ContractTest(unittest.TestCase):
                      ttypes.ComposeRequest(ticks=1, sequence=4096))
         self.refused(reason.BAD_REQUEST, client.formatTime, -1, "")
         self.assertGreater(client.getId("default"), 0)
+
+    def test_says_that_it_holds_no_machine_id(self):
+        client = self.client(server=self.servers.waiting)
+        reason = ttypes.Reason
+        for method, arguments in [(client.getId, ("default",)), (client.getIds, ("default", 5)),
+                                  (client.getRuns, ("default", 5)), (client.getText, ("default",)),
+                                  (client.get_id, ("python",)), (client.get_worker_id, ()),
+                                  (client.get_datacenter_id, ())]:
+            self.refused(reason.NOT_READY, method, *arguments)
+        client.ping()
+        status = client.status()
+        self.assertEqual(status.state, ttypes.ServerState.NOT_READY)
+        self.assertIsNone(status.machine)
+        self.assertGreater(client.get_timestamp(), 0)
+        self.assertEqual(client.formatTime(0, "twitter"), "2010-11-04T01:42:54.657Z")
 
     def test_serves_twitters_old_clients(self):
         client = self.client(service=TwitterSnowflake)
@@ -166,23 +142,14 @@ class ContractTest(unittest.TestCase):
         self.assertGreater(client.get_id("A-1"), 0)
 
 
-def generate(contract, folder):
-    twitter = os.path.join(folder, "twitter.thrift")
-    with open(twitter, "w") as file:
-        file.write(TWITTER)
-    for source in contract, twitter:
-        subprocess.run(["thrift", "--gen", "py", "-out", folder, source], check=True)
-
-
 if __name__ == "__main__":
     program, contract = sys.argv.pop(1), sys.argv.pop(1)
-    folder = tempfile.mkdtemp(prefix="firn-interop-")
-    generate(contract, folder)
-    sys.path.insert(0, folder)
-    from firn.wire import IdService, ttypes
-    from twitter import Snowflake as TwitterSnowflake
-    ContractTest.server = Server(program, folder)
-    result = unittest.main(exit=False, verbosity=2).result
-    code = ContractTest.server.stop()
-    shutil.rmtree(folder, ignore_errors=True)
-    sys.exit(0 if result.wasSuccessful() and code == 0 else 1)
+    with interop.Servers(program) as servers:
+        stubs = os.path.join(servers.folder, "stubs")
+        interop.generate("py", contract, stubs)
+        sys.path[:0] = [stubs, os.path.join(stubs, "old")]
+        from firn.wire import IdService, ttypes
+        from twitter import Snowflake as TwitterSnowflake
+        ContractTest.servers = servers
+        passed = unittest.main(exit=False, verbosity=2).result.wasSuccessful()
+    sys.exit(0 if passed else 1)
