@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Another project finds, links and runs what the build installs.
 #
-#   install_test.sh BUILD_TREE CONSUMER_PROJECT
+#   install_test.sh BUILD_TREE CONSUMER_PROJECT EMBEDDED_EXAMPLE
 set -euo pipefail
-build=$1 consumer=$2
+build=$1 consumer=$2 example=$3
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/prefix" --component dev >"$work/log" ||
   { cat "$work/log"; echo "installing failed"; exit 1; }
 cp -r "$consumer" "$work/consumer"
+cp "$example" "$work/consumer/embedded_example.cc"
 
 cmake -S "$work/consumer" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1 &&
   cmake --build "$work/build" >>"$work/log" 2>&1 ||
@@ -18,6 +19,12 @@ cmake -S "$work/consumer" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/p
 said=$("$work/build/consumer")
 if [[ $said != "tick 1000 machine 5 sequence 7" ]]; then
   echo "the other project's program said: $said"
+  exit 1
+fi
+ids=$("$work/build/embedded_example" "$work" 2>"$work/log") ||
+  { cat "$work/log"; echo "the example of the README does not run outside our tree"; exit 1; }
+if [[ $(sort -un <<<"$ids" | wc -l) != 3 ]]; then
+  echo "the example of the README should print three ids, it printed: $ids"
   exit 1
 fi
 # The installed package must not look back into the build.

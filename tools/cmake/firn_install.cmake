@@ -7,16 +7,49 @@ get_property(components GLOBAL PROPERTY FIRN_COMPONENTS)
 list(REMOVE_DUPLICATES components)
 get_property(installed GLOBAL PROPERTY FIRN_INSTALLED)
 
-# Which packages our exported libraries need: the X of every X::Y that they link.
+# What our exported libraries are linked with, and the Debian package that holds it. Only what comes
+# with the compiler needs none.
+set(FIRN_DEBIAN_PACKAGES
+  Threads=
+  glog=libgoogle-glog-dev
+  gflags=libgflags-dev
+  Boost=libboost-dev
+  OpenSSL=libssl-dev
+  nlohmann_json=nlohmann-json3-dev
+  prometheus-cpp=prometheus-cpp-dev
+  thrift=libthrift-dev
+  zookeeper_mt=libzookeeper-mt-dev
+  mariadb=libmariadb-dev
+  hiredis=libhiredis-dev)
+
+# Which CMake packages they need: the X of every X::Y. Which Debian packages: of those, and of
+# libraries that are named or given by their path. One that the table lacks is an error here, not a
+# libfirn-dev that cannot be linked.
 set(FIRN_FOREIGN_PACKAGES)
+set(FIRN_DEPENDS)
 foreach(target IN LISTS installed)
   get_target_property(links ${target} INTERFACE_LINK_LIBRARIES)
-  string(REGEX MATCHALL "[A-Za-z0-9_-]+::" prefixes "${links}")
-  list(APPEND FIRN_FOREIGN_PACKAGES ${prefixes})
+  list(TRANSFORM links REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1")
+  list(FILTER links EXCLUDE REGEX "^firn::|BUILD_INTERFACE|NOTFOUND$")
+  foreach(link IN LISTS links)
+    string(REGEX REPLACE "::.*|^.*/lib|\\.(so|a)$" "" name "${link}")
+    if(link MATCHES "::")
+      list(APPEND FIRN_FOREIGN_PACKAGES ${name})
+    endif()
+    set(package ${FIRN_DEBIAN_PACKAGES})
+    list(FILTER package INCLUDE REGEX "^${name}=")
+    if(NOT package)
+      message(FATAL_ERROR "${CMAKE_CURRENT_LIST_FILE} does not say which Debian package holds "
+        "${link}, which ${target} is linked with")
+    endif()
+    list(APPEND FIRN_DEPENDS ${package})
+  endforeach()
 endforeach()
 list(REMOVE_DUPLICATES FIRN_FOREIGN_PACKAGES)
-list(TRANSFORM FIRN_FOREIGN_PACKAGES REPLACE "::" "")
-list(REMOVE_ITEM FIRN_FOREIGN_PACKAGES firn)
+list(TRANSFORM FIRN_DEPENDS REPLACE "^.*=" "")
+list(REMOVE_ITEM FIRN_DEPENDS "")
+list(REMOVE_DUPLICATES FIRN_DEPENDS)
+list(SORT FIRN_DEPENDS)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/firn)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/firn-config.cmake.in
@@ -50,15 +83,12 @@ set(CPACK_COMPONENT_DEV_DESCRIPTION "Firn's libraries and headers, and its wire 
 set(CPACK_COMPONENT_SERVER_DESCRIPTION "a server that issues 64-bit ids never issued twice")
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "the firn command: ids, audit, drills and load for a cluster")
 # What the static libraries have to be linked with.
-set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
-  "libgoogle-glog-dev, libthrift-dev, libzookeeper-mt-dev, nlohmann-json3-dev, libboost-dev, libssl-dev")
+list(JOIN FIRN_DEPENDS ", " CPACK_DEBIAN_DEV_PACKAGE_DEPENDS)
 include(CPack)
 
-# What ./tools/test builds before it tries the installed tree.
+# Builds what installing takes and nothing else; ./tools/test does so before it tries that tree.
+get_property(programs GLOBAL PROPERTY FIRN_INSTALLED_PROGRAMS)
+add_custom_target(firn_installed DEPENDS ${installed} ${programs})
 if(FIRN_TESTS AND CMAKE_BUILD_TYPE STREQUAL Release AND NOT FIRN_SANITIZE)
-  add_dependencies(firn_tests ${installed})
-  get_property(programs GLOBAL PROPERTY FIRN_INSTALLED_PROGRAMS)
-  if(programs)
-    add_dependencies(firn_tests ${programs})
-  endif()
+  add_dependencies(firn_tests firn_installed)
 endif()
