@@ -25,6 +25,7 @@ class IssueCall {
     demand_.missing = request.count;
     demand_.method = request.method;
     demand_.runs.Clear();
+    demand_.ticket = 0;
   }
 
   const Request& request() const { return request_; }

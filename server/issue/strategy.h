@@ -25,6 +25,7 @@ struct Demand {
   int64_t missing = 0;  // ids still wanted; the strategy counts it down as it adds runs
   Method method = Method::kEmbedded;
   Runs runs;                                  // what it has got so far
+  uint64_t ticket = 0;                        // a strategy's own note on a call that waits
   std::chrono::microseconds ask_again_in{0};  // set with kWait
   Refusal refusal;  // set with kRefused: the answer. Set with kWait: the answer if patience ends
 
@@ -58,7 +59,8 @@ class Strategy {
   virtual Status Start() = 0;
 
   // The short way for one id: true and the id, or false with no trace, whatever the reason; Issue
-  // then says why, or has more luck. Allocates nothing and must not throw.
+  // then says why, or has more luck. Must not throw, and allocates nothing, but for the rare call
+  // after which more numbers have to be fetched.
   virtual bool TryOne(Method method, int64_t* id) = 0;
 
   // Adds runs to `demand` until nothing is missing. Exact: never more than was asked for.

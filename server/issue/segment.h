@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "common/fork_cells.h"
+#include "server/issue/fetch_gate.h"
+#include "server/issue/pace.h"
+#include "server/issue/range_cursor.h"
+#include "server/issue/ranged_strategy.h"
+#include "server/issue/step_policy.h"
+
+namespace firn {
+
+// Rising numbers of one tag from ranges in memory, two at a time.
+//
+//  1. Numbers come from the current range, one fetch_sub each (RangeCursor). The next range takes
+//     its place when it is used up.
+//  2. The call that takes the current range down to the tag's mark has the next one fetched; so
+//     does a call that finds nothing. One fetch is in flight at a time, its size is the policy's,
+//     or what callers already wait for when that is more. Nothing is fetched before the first call.
+//  3. A call that finds nothing waits while a fetch is in flight or about to be, and is refused
+//     otherwise (FetchGate). Failed fetches are repeated by Tick, also when nobody calls.
+//  4. Every range begins at or above the end of the one before; one that does not is thrown away.
+//  5. Closed, it gives nothing. Stopped, it gives back the unused tail of what it took: the next
+//     range, and the rest of the current one where the next goes on from it. A range that arrives
+//     afterwards goes the same way.
+//  6. In a forked child it is closed.
+class Segment final : public RangedStrategy, public std::enable_shared_from_this<Segment> {
+ public:
+  // kUnavailable when there is no memory that a forked child would lose.
+  static Result<std::shared_ptr<Segment>> Make(const TagDefinition& tag, RangedParts parts);
+  ~Segment() override;
+
+  bool TryOne(Method method, int64_t* id) override {
+    bool low = false;
+    static_cast<void>(method);
+    if (!cursor_.TakeOne(id, &low)) return false;
+    if (low) OnLow();
+    return true;
+  }
+  Verdict Issue(Demand& demand) override;
+  void Close() override;
+  void Stop() override;
+
+  void Adjust(const TagDefinition& tag) override;
+  void Tick(BootMs now) override;
+  void Drop(const std::string& why) override;
+  bool settled() const override;
+  SegmentStatus status() const override;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  Segment(const TagDefinition& tag, RangedParts parts, std::unique_ptr<ForkCells> cells,
+          ForkCells::Cell& alive, ForkCells::Cell& numbers);
+
+  bool InChild() const { return alive_.load(std::memory_order_relaxed) == 0; }
+  void OnLow() noexcept;
+  bool SwitchLocked(BootMs now);
+  bool WantsNextLocked() const;
+  int64_t SupplyLocked() const;
+  void NoteShortageLocked(Demand& demand);
+  void Fetch(Lock lock, BootMs now);
+  void OnTaken(const Result<Range>& taken);
+  Status KeepLocked(const Result<Range>& taken);
+  void GiveBack(Lock lock);
+  void OnGivenBack(const Status& status, Range tail);
+
+  const RangedParts parts_;
+  const std::unique_ptr<ForkCells> cells_;
+  const ForkCells::Cell& alive_;  // 0 in a forked child
+  RangeCursor cursor_;
+
+  mutable std::mutex mutex_;  // guards all below, and Load and Unload of the cursor
+  std::shared_ptr<const TagDefinition> tag_;
+  StepPolicy policy_;
+  FetchGate gate_;
+  std::optional<Range> next_;
+  Range rest_;                       // of the current range, once closed
+  int64_t mark_ = 1;                 // of the current range
+  int64_t end_ = 0;                  // of the range taken last
+  int64_t taken_ = 0;                // numbers, ever
+  std::optional<BootMs> loaded_at_;  // the current range
+  bool asked_ = false;               // somebody wants numbers of this tag
+  int64_t shortage_ = 0;             // what callers wait for, beyond what is in flight
+  uint64_t fetches_ = 0;             // begun
+  uint64_t drops_ = 0;        // calls of Drop: what was asked for before one is not used after it
+  uint64_t asked_drops_ = 0;  // drops_ when the fetch in flight began
+  bool closed_ = false;
+  bool stopped_ = false;
+  bool giving_back_ = false;
+  SegmentStatus counts_;  // ranges, failures, wasted
+  Pace pace_;
+};
+
+}  // namespace firn

@@ -1,0 +1,145 @@
+// The speed of segment numbers in a process beside a bare fetch_add, all in one run:
+//   build/release/bin/segment_bench
+// What each line means stands in server/issue/README.md.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "server/issue/segment.h"
+#include "tests/bench/issue_fixture.h"
+
+namespace firn {
+namespace {
+
+alignas(64) std::atomic<uint64_t> counter{0};
+
+void FloorFetchAdd(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(counter.fetch_add(1));
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(FloorFetchAdd)->Threads(1)->Threads(2)->Threads(8)->UseRealTime();
+
+// Always has numbers, at once: what is measured is the strategy.
+class EndlessSource final : public RangeSource {
+ public:
+  void Take(const TagDefinition&, int64_t size, TakeDone done) override {
+    const int64_t begin = next_.fetch_add(size);
+    done(Range{begin, begin + size});
+  }
+  void GiveBack(const TagDefinition&, Range, GiveBackDone done) override { done({}); }
+  bool permits_no_buffer() const override { return true; }
+
+ private:
+  std::atomic<int64_t> next_{1};
+};
+
+struct SegmentFixture {
+  explicit SegmentFixture(int64_t step) {
+    const TagDefinition order{
+        .name = "order", .strategy = "segment", .step = step, .step_max = step};
+    segment = *Segment::Make(order, {source, SystemClock(), SystemEntropy()});
+    if (!issuer.Set({"order", segment, {}}).ok()) Die("no tag");
+    tag = issuer.Resolve("order");
+  }
+
+  // The long way, for the first number and across ranges.
+  int64_t Long() {
+    call.Begin(*tag, {.tag = "order"});
+    while (issuer.Issue(call) == Verdict::kWait) {
+    }
+    return call.runs()[0].first;
+  }
+
+  EndlessSource source;
+  std::shared_ptr<Segment> segment;
+  NoRejections rejections;
+  Issuer issuer{rejections};
+  const Tag* tag = nullptr;
+  static thread_local IssueCall call;
+};
+thread_local IssueCall SegmentFixture::call;
+
+constexpr int64_t kHuge = 100'000'000;
+
+SegmentFixture& Huge() {
+  static SegmentFixture fixture(kHuge);
+  return fixture;
+}
+SegmentFixture& Thousand() {
+  static SegmentFixture fixture(1'000);
+  return fixture;
+}
+
+template <SegmentFixture& (*kFixture)()>
+void SegmentOne(benchmark::State& state) {
+  SegmentFixture& fixture = kFixture();
+  for (auto _ : state) {
+    int64_t id = 0;
+    if (!fixture.issuer.TryOne(*fixture.tag, Method::kEmbedded, &id)) id = fixture.Long();
+    benchmark::DoNotOptimize(id);
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(SegmentOne<Huge>)->Threads(1)->Threads(2)->Threads(8)->UseRealTime();
+BENCHMARK(SegmentOne<Thousand>)->Threads(1)->Threads(2)->Threads(8)->UseRealTime();
+
+void SegmentStrategyOnly(benchmark::State& state) {
+  SegmentFixture& fixture = Huge();
+  for (auto _ : state) {
+    int64_t id = 0;
+    if (!fixture.segment->TryOne(Method::kEmbedded, &id)) id = fixture.Long();
+    benchmark::DoNotOptimize(id);
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(SegmentStrategyOnly)->Threads(1)->Threads(2)->Threads(8)->UseRealTime();
+
+void SegmentRuns(benchmark::State& state) {
+  SegmentFixture& fixture = Huge();
+  IssueCall call;
+  for (auto _ : state) {
+    call.Begin(*fixture.tag, {.tag = "order", .count = 1'000, .form = Form::kRuns});
+    while (fixture.issuer.Issue(call) == Verdict::kWait) {
+    }
+    benchmark::DoNotOptimize(call.runs()[0].first);
+  }
+  state.SetItemsProcessed(state.iterations() * 1'000);
+}
+BENCHMARK(SegmentRuns)->Threads(1)->Threads(2)->UseRealTime();
+
+// What a caller waits across range switches, beside the same without one: nanoseconds.
+template <SegmentFixture& (*kFixture)()>
+void SegmentLatency(benchmark::State& state) {
+  SegmentFixture& fixture = kFixture();
+  std::vector<int64_t> took;
+  took.reserve(1 << 20);
+  for (auto _ : state) {
+    const auto before = std::chrono::steady_clock::now();
+    int64_t id = 0;
+    if (!fixture.issuer.TryOne(*fixture.tag, Method::kEmbedded, &id)) id = fixture.Long();
+    const auto after = std::chrono::steady_clock::now();
+    benchmark::DoNotOptimize(id);
+    if (took.size() < took.capacity()) took.push_back((after - before).count());
+  }
+  std::sort(took.begin(), took.end());
+  const auto at = [&](double part) {
+    return static_cast<double>(
+        took[static_cast<size_t>(part * static_cast<double>(took.size() - 1))]);
+  };
+  state.counters["p50_ns"] = at(0.5);
+  state.counters["p99_ns"] = at(0.99);
+  state.counters["p99.9_ns"] = at(0.999);
+}
+BENCHMARK(SegmentLatency<Huge>);
+BENCHMARK(SegmentLatency<Thousand>);
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,125 @@
+#include "server/issue/range_cursor.h"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace firn {
+namespace {
+
+class RangeCursorTest : public testing::Test {
+ protected:
+  // The next number, or -1.
+  int64_t One() {
+    int64_t number = -1;
+    return cursor_.TakeOne(&number, &low_) ? number : -1;
+  }
+
+  ForkCells cells_;
+  RangeCursor cursor_{**cells_.Take()};
+  bool low_ = false;
+};
+
+TEST_F(RangeCursorTest, GivesNothingBeforeItIsLoaded) {
+  EXPECT_EQ(One(), -1);
+  EXPECT_TRUE(cursor_.TakeUpTo(10, &low_).empty());
+  EXPECT_EQ(cursor_.left(), 0);
+}
+
+TEST_F(RangeCursorTest, GivesEveryNumberOnceAndInOrder) {
+  cursor_.Load({100, 105}, 1);
+  for (int64_t i = 100; i < 105; ++i) EXPECT_EQ(One(), i);
+  EXPECT_EQ(One(), -1);
+  EXPECT_EQ(One(), -1);
+  cursor_.Load({200, 201}, 1);
+  EXPECT_EQ(One(), 200) << "what was asked of the empty range costs the next one nothing";
+}
+
+TEST_F(RangeCursorTest, TellsOneCallThatItIsLow) {
+  cursor_.Load({0, 10}, 7);
+  for (int i = 0; i < 3; ++i) One();
+  EXPECT_FALSE(low_);
+  One();
+  EXPECT_TRUE(low_);
+  low_ = false;
+  for (int i = 0; i < 6; ++i) One();
+  EXPECT_FALSE(low_);
+}
+
+TEST_F(RangeCursorTest, ABatchIsCutAtTheEnd) {
+  cursor_.Load({0, 10}, 8);
+  EXPECT_EQ(cursor_.TakeUpTo(2, &low_), (Range{0, 2}));
+  EXPECT_FALSE(low_);
+  EXPECT_EQ(cursor_.TakeUpTo(100, &low_), (Range{2, 10}));
+  EXPECT_TRUE(low_);
+  EXPECT_TRUE(cursor_.TakeUpTo(1, &low_).empty());
+}
+
+TEST_F(RangeCursorTest, UnloadsWhatIsLeft) {
+  cursor_.Load({0, 10}, 1);
+  One();
+  EXPECT_EQ(cursor_.Unload(), (Range{1, 10}));
+  EXPECT_EQ(One(), -1);
+  EXPECT_TRUE(cursor_.Unload().empty());
+  cursor_.Load({50, 60}, 1);
+  EXPECT_EQ(One(), 50);
+}
+
+TEST_F(RangeCursorTest, HoldsTheLargestRangeAtTheEndOfAllNumbers) {
+  cursor_.Load({kRangeEnd - RangeCursor::kSizeMax, kRangeEnd}, 1);
+  EXPECT_EQ(One(), kRangeEnd - RangeCursor::kSizeMax);
+  EXPECT_EQ(cursor_.TakeUpTo(RangeCursor::kSizeMax, &low_).end, kRangeEnd);
+}
+
+TEST_F(RangeCursorTest, DiesRatherThanTakeARangeOverAnother) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a forked child's cursor is empty
+  cursor_.Load({0, 10}, 1);
+  EXPECT_DEATH(cursor_.Load({20, 30}, 1), "not used up");
+}
+
+// Tiny ranges of one sequence are loaded by whoever finds nothing left: all threads together get
+// each number once, but for those that are lost and counted, and each thread's own ones rise.
+TEST_F(RangeCursorTest, ManyThreadsShareManyTinyRanges) {
+  constexpr int64_t kNumbers = 200'000;
+  constexpr int kThreads = 4;
+  std::vector<std::atomic<uint8_t>> got(kNumbers);
+  std::mutex mutex;
+  int64_t next = 0;
+  const auto work = [&] {
+    int64_t last = -1;
+    for (int turn = 0;; ++turn) {
+      bool low = false;
+      int64_t number = 0;
+      Range range;
+      if (turn % 3 == 0) {
+        range = cursor_.TakeUpTo(3, &low);
+      } else if (cursor_.TakeOne(&number, &low)) {
+        range = {number, number + 1};
+      }
+      for (int64_t i = range.begin; i < range.end; ++i) {
+        EXPECT_GT(i, last);
+        last = i;
+        EXPECT_EQ(got[static_cast<size_t>(i)].fetch_add(1), 0) << i << " was given twice";
+      }
+      if (!range.empty()) continue;
+      const std::lock_guard lock(mutex);
+      if (cursor_.left() > 0) continue;
+      if (next == kNumbers) return;
+      const int64_t end = std::min(kNumbers, next + 1 + next % 7);
+      cursor_.Load({next, end}, 1);
+      next = end;
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back(work);
+  threads.clear();
+  int64_t missing = 0;
+  for (const auto& one : got) missing += one == 0 ? 1 : 0;
+  EXPECT_EQ(missing, cursor_.lost());
+}
+
+}  // namespace
+}  // namespace firn
