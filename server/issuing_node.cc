@@ -41,8 +41,12 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
       bridge_(*snowflake_, id_clock_, clock),
       loop_(clock, std::move(coordinator)),
       keeper_(MakeKeeper()),
+      segments_(loop_, clock, entropy),
       follower_(loop_.coordinator(), entropy, catalogue_, issuer_),
       layout_end_(options.claim.layout) {
+  follower_.OnSeen([this](const std::string& tag, const std::optional<TagNode>& node) {
+    segments_.Saw(tag, node);
+  });
   Coordinator& registry = loop_.coordinator();
   registry.OnSession([this](const SessionEvent& event) { keeper_->OnSession(event); });
   status_.claim.uuid = options.cluster_uuid;
@@ -71,6 +75,8 @@ Status IssuingNode::Start() {
     return std::shared_ptr<Strategy>(snowflake_);
   };
   FIRN_TRY(catalogue_.AddStrategy("snowflake", give_snowflake));
+  FIRN_TRY(catalogue_.AddStrategy(
+      "segment", [this](const TagDefinition& tag) { return segments_.Make(tag); }));
   FIRN_TRY(snowflake_->Start());
   if (!options_.default_strategy.empty()) {
     TagDefinition any;
@@ -88,9 +94,12 @@ Status IssuingNode::Start() {
 Status IssuingNode::WaitUntilServing(Milliseconds patience) const {
   const BootMs give_up = clock_.Boot() + patience;
   for (;;) {
-    const ClaimStatus claim = status().claim;
-    if (claim.state == ClaimState::kHolding) return {};
+    const IssuingNodeStatus now = status();
+    const ClaimStatus& claim = now.claim;
+    const bool serving = claim.state == ClaimState::kHolding;
+    if (serving && (now.tags_read || options_.given)) return {};
     if (clock_.Boot() >= give_up) {
+      if (serving) return Unavailable("the tags have not been read yet");
       return Unavailable(claim.reason.empty() ? "no machine id yet" : claim.reason);
     }
     SleepFor(kPoll);
@@ -102,6 +111,7 @@ void IssuingNode::Stop() {
   issuer_.Drain();
   if (!loop_.Run([this] { keeper_->Release(ReadTime()); })) return;  // a forked child
   const BootMs give_up = clock_.Boot() + options_.claim.release_wait;
+  segments_.StopAll(options_.claim.release_wait);
   while (status().claim.state != ClaimState::kReleased && clock_.Boot() < give_up) SleepFor(kPoll);
   loop_.Stop();
 }
@@ -119,6 +129,7 @@ KeeperTime IssuingNode::ReadTime() {
 void IssuingNode::Tick(Now now) {
   const KeeperTime time{now, id_clock_.Advance(now)};
   keeper_->Tick(time);
+  segments_.Tick(now.boot);
   follower_.Tick(now.boot);
   if (const auto warning = layout_end_.Check(now)) LOG(WARNING) << *warning;
   for (const auto& tick : ticks_) tick(now);

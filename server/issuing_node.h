@@ -24,6 +24,7 @@
 #include "server/issue/layout_end.h"
 #include "server/issue/snowflake.h"
 #include "server/issue/tick_source.h"
+#include "server/segment_tags.h"
 #include "server/tag_follower.h"
 
 namespace firn {
@@ -58,6 +59,7 @@ struct IssuingNodeStatus {
 //     coordinator, state folder                            made by the caller
 //        control loop: keeper --- bridge --> snowflake --+
 //                      tag follower --- catalogue -------+--> issuer --> ids
+//                      ledger --- ranges --> segments ---+
 //
 // Order of life: construct, fill catalogue(), AddTick, Start; Stop, destroy. One thread does that;
 // issuer() and status() are for any thread in between.
@@ -70,8 +72,12 @@ class IssuingNode {
   IssuingNode(const IssuingNode&) = delete;
   IssuingNode& operator=(const IssuingNode&) = delete;
 
-  // Plugins and strategies beside `snowflake` go in here, before Start.
+  // Plugins and strategies beside `snowflake` and `segment` go in here, before Start.
   Catalogue& catalogue() { return catalogue_; }
+
+  // Stores beside `registry` go in here, before Start.
+  SegmentTags& segments() { return segments_; }
+  const SegmentTags& segments() const { return segments_; }
 
   // `tick` is called on the control thread after the node's own; before Start.
   void AddTick(std::function<void(Now)> tick) { ticks_.push_back(std::move(tick)); }
@@ -85,11 +91,13 @@ class IssuingNode {
   // kInvalid for options that make no sense. From then on it looks for a machine id, for ever.
   Status Start();
 
-  // Waits until a machine id is held, at most `patience`; otherwise says why there is none yet.
+  // Waits until a machine id is held and the registry's tags have been read, at most `patience`;
+  // otherwise says why it is not so yet.
   Status WaitUntilServing(Milliseconds patience) const;
 
-  // Refuses new calls with DRAINING, closes what issues, gives the machine id back. Waits for the
-  // registry's answer at most as long as the claim's options say. Idempotent.
+  // Refuses new calls with DRAINING, closes what issues, gives the machine id and unused
+  // ranges back. Waits for the registry's answer at most as long as the claim's options say.
+  // Idempotent.
   void Stop();
 
   Issuer& issuer() { return issuer_; }
@@ -119,6 +127,7 @@ class IssuingNode {
 
   ControlLoop loop_;
   const std::unique_ptr<Keeper> keeper_;  // on the loop's thread, as all below but status_
+  SegmentTags segments_;
   TagFollower follower_;
   LayoutEndWatch layout_end_;
   std::vector<std::function<void(Now)>> ticks_;

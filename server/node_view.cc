@@ -22,7 +22,10 @@ NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, Operat
                    const Clock& clock)
     : options_(options),
       node_(node),
-      operators_(operators), clock_(clock), split_(node.split()), started_(clock.Wall()) {
+      operators_(operators),
+      clock_(clock),
+      split_(node.split()),
+      started_(clock.Wall()) {
   if (!options.node.default_tag.empty()) {
     tags_[options.node.default_tag] = {"snowflake", std::nullopt};
   }
@@ -53,6 +56,7 @@ front::ServerReport NodeView::Report() const {
   report.started = started_;
   report.version = ServerVersion();
   report.build = ServerBuild();
+  const std::map<std::string, SegmentStatus> segments = node_.segments().status();
   const std::shared_lock lock(mutex_);
   for (const auto& [name, tag] : tags_) {
     if (report.tags.size() == front::ServerReport::kTagsMax) break;
@@ -61,6 +65,8 @@ front::ServerReport NodeView::Report() const {
     shown.strategy = tag.strategy;
     const auto high = status.highest.find(name);
     if (high != status.highest.end() && high->second > 0) shown.high = high->second;
+    const auto segment = segments.find(name);
+    if (segment != segments.end()) shown.supply = segment->second.supply;
   }
   return report;
 }
@@ -124,6 +130,30 @@ void NodeView::AddMetrics(front::MetricsPage& page) const {
              status.claim.connected ? 1 : 0);
   page.Gauge("firn_claim_state", "As numbered in registry/claim_keeper.h.",
              static_cast<double>(status.claim.state));
+  for (const auto& [tag, segment] : node_.segments().status()) AddMetrics(tag, segment, page);
+}
+
+void NodeView::AddMetrics(const std::string& tag, const SegmentStatus& segment,
+                          front::MetricsPage& page) {
+  const front::MetricsPage::Labels labels{{"tag", tag}};
+  page.Gauge("firn_segment_supply", "Numbers in memory.", static_cast<double>(segment.supply),
+             labels);
+  page.Gauge("firn_segment_per_second", "Numbers given out, over some seconds.", segment.per_second,
+             labels);
+  if (segment.supply_seconds) {
+    page.Gauge("firn_segment_supply_seconds", "How long the numbers in memory last at that pace.",
+               static_cast<double>(*segment.supply_seconds), labels);
+  }
+  page.Gauge("firn_segment_step", "How many numbers are asked for next.",
+             static_cast<double>(segment.step), labels);
+  page.Counter("firn_segment_ranges_total", "Ranges taken.", static_cast<uint64_t>(segment.ranges),
+               labels);
+  page.Counter("firn_segment_failures_total", "Failures to take a range.",
+               static_cast<uint64_t>(segment.failures), labels);
+  page.Counter("firn_segment_wasted_total", "Numbers taken and never to be given out.",
+               static_cast<uint64_t>(segment.wasted), labels);
+  page.Gauge("firn_segment_store_away", "1 while no more ranges come.",
+             segment.trouble.empty() ? 0 : 1, labels);
 }
 
 }  // namespace firn

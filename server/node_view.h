@@ -53,6 +53,9 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   void AddMetrics(front::MetricsPage& page) const;
 
  private:
+  static void AddMetrics(const std::string& tag, const SegmentStatus& segment,
+                         front::MetricsPage& page);
+
   struct TagText {
     std::string strategy;
     std::optional<TextTemplate> text;  // empty: decimal

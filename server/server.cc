@@ -82,6 +82,7 @@ Server::Server(ServerOptions options, const Clock& clock, Entropy& entropy,
       publisher_(node_->loop().coordinator(), entropy, ProviderOf(options_, clock)),
       front_(FrontOptions(std::move(tokens)), node_->issuer(), view_, view_, clock) {
   node_->AddTick([this](Now now) { Publish(now); });
+  node_->segments().OnNews([this] { front_.WakeParked(); });
   node_->OnTagServed([this](const TagDefinition& tag) { view_.OnTag(tag); });
 }
 

@@ -36,6 +36,7 @@ void TagFollower::Follow() {
     }
     int64_t& highest = highest_[*name];
     highest = std::max(highest, tag->tag.high);
+    if (on_seen_) on_seen_(*name, *tag);
     if (tag->tag.disabled) {
       Refuse(*name, Reason::kRejected, "the tag is disabled");
     } else {
@@ -47,6 +48,7 @@ void TagFollower::Follow() {
     if (!there.contains(name)) gone.insert(name);
   }
   for (const std::string& name : gone) {
+    if (on_seen_) on_seen_(name, std::nullopt);
     Refuse(name, Reason::kInternal, "the tag's node has gone from the registry");
   }
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "common/units.h"
 #include "registry/coordinator.h"
 #include "registry/folder_watch.h"
+#include "registry/tag_node.h"
 #include "server/issue/catalogue.h"
 #include "server/issue/issuer.h"
 
@@ -38,6 +40,11 @@ class TagFollower {
     on_served_ = std::move(served);
   }
 
+  // `saw` is told of each reading of a tag's node, also of those that are not served, and of nodes
+  // that have gone. Before the first Tick.
+  using Saw = std::function<void(const std::string& tag, const std::optional<TagNode>& node)>;
+  void OnSeen(Saw saw) { on_seen_ = std::move(saw); }
+
   // Does what is due. Call every 50 ms or so.
   void Tick(BootMs now) { watch_.Tick(now); }
 
@@ -55,6 +62,7 @@ class TagFollower {
   const Catalogue& catalogue_;
   Issuer& issuer_;
   std::function<void(const TagDefinition&)> on_served_;
+  Saw on_seen_;
   std::map<std::string, TagDefinition> served_;  // as bound, ledgers left out
   std::map<std::string, std::string> refused_;   // and why
   std::map<std::string, int64_t> highest_;

@@ -275,6 +275,8 @@ Status Ledger::Lost(Page& page, const std::string& why) {
 
 // The first errand is done. Whoever is told may ask for more at once.
 void Ledger::Answer(Page& page, const Status& status, Range range) {
+  // What is remembered may be older than the reason for this: look again the next time.
+  if (!status.ok()) page.known.reset();
   const Errand errand = std::move(page.errands.front());
   page.errands.pop_front();
   errand.done(status, range);

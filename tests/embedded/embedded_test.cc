@@ -60,6 +60,28 @@ TEST_F(EmbeddedTest, TwoProgramsHaveTwoMachineIds) {
   EXPECT_NE(*one->machine(), *two->machine());
 }
 
+TEST_F(EmbeddedTest, SegmentTagsAreServedAndGoOnAfterACleanEnd) {
+  Open().reset();  // the directory is a cluster
+  ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=segment", "start=100"}), 0);
+  auto ids = Open();
+  for (int64_t i = 100; i < 3'000; ++i) ASSERT_EQ(*ids->Next("order"), i);
+  EXPECT_EQ(ids->NextRuns("order", 5'000)->front(), (firn::Run{3'000, 5'000, 1}));
+  ids.reset();
+  EXPECT_EQ(*Open()->Next("order"), 8'000);
+}
+
+TEST_F(EmbeddedTest, ProgramsOfOneHostShareASegmentTag) {
+  Open().reset();
+  ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=segment", "step=10"}), 0);
+  const auto one = Open(1);
+  const auto two = Open(2);
+  std::set<int64_t> all;
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_TRUE(all.insert(*one->Next("order")).second);
+    EXPECT_TRUE(all.insert(*two->Next("order")).second);
+  }
+}
+
 TEST_F(EmbeddedTest, ThreadsShareIt) {
   const auto ids = Open();
   constexpr int kThreads = 4;

@@ -1,0 +1,119 @@
+#include "server/segment_tags.h"
+
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "server/issue/segment.h"
+#include "server/issue/unbuffered.h"
+#include "server/store/ledgered_source.h"
+#include "server/store/registry_source.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kPoll{5};
+
+}  // namespace
+
+SegmentTags::SegmentTags(ControlLoop& loop, const Clock& clock, Entropy& entropy)
+    : loop_(loop),
+      clock_(clock),
+      entropy_(entropy),
+      ledger_(loop.coordinator(), {.stop = [this](const std::string& tag, const std::string& why) {
+                const std::lock_guard lock(mutex_);
+                const auto served = served_.find(tag);
+                if (served != served_.end()) served->second.strategy->Drop(why);
+              }}) {
+  sources_["registry"] = std::make_unique<RegistrySource>(ledger_, control());
+}
+
+SegmentTags::~SegmentTags() = default;
+
+Status SegmentTags::AddStore(std::unique_ptr<RangeStore> store) {
+  std::string name(store->name());
+  return AddSource(std::move(name),
+                   std::make_unique<LedgeredSource>(std::move(store), ledger_, control()));
+}
+
+Status SegmentTags::AddSource(std::string name, std::unique_ptr<RangeSource> source) {
+  const auto [place, added] = sources_.try_emplace(std::move(name), std::move(source));
+  return added ? Status() : Conflict("there are two stores called " + place->first);
+}
+
+PostToControl SegmentTags::control() {
+  return [this](std::function<void()> task) { loop_.Post(std::move(task)); };
+}
+
+Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
+  if (tag.name.empty()) return Invalid("a segment tag has to be defined in the registry");
+  const std::lock_guard lock(mutex_);
+  Served& served = served_[tag.name];
+  if (served.strategy && served.store == tag.store && served.buffer == tag.buffer) {
+    served.strategy->Adjust(tag);
+    return std::shared_ptr<Strategy>(served.strategy);
+  }
+  FIRN_ASSIGN(std::shared_ptr<RangedStrategy> made, MakeStrategy(tag));
+  if (served.strategy) served.strategy->Stop();
+  served = {tag.store, tag.buffer, std::move(made)};
+  return std::shared_ptr<Strategy>(served.strategy);
+}
+
+Result<std::shared_ptr<RangedStrategy>> SegmentTags::MakeStrategy(const TagDefinition& tag) {
+  const auto source = sources_.find(tag.store);
+  if (source == sources_.end()) return NotFound("there is no store '" + tag.store + "' here");
+  RangedParts parts{.source = *source->second, .clock = clock_, .entropy = entropy_, .news = news_};
+  if (tag.buffer == TagBuffer::kNone) {
+    FIRN_ASSIGN(auto made, Unbuffered::Make(tag, std::move(parts)));
+    return std::shared_ptr<RangedStrategy>(std::move(made));
+  }
+  FIRN_ASSIGN(auto made, Segment::Make(tag, std::move(parts)));
+  return std::shared_ptr<RangedStrategy>(std::move(made));
+}
+
+void SegmentTags::Saw(const std::string& tag, const std::optional<TagNode>& node) {
+  if (node && node->tag.strategy != "segment") return;
+  ledger_.Saw(tag, node);
+}
+
+void SegmentTags::Tick(BootMs now) {
+  ledger_.Tick(now);
+  const std::lock_guard lock(mutex_);
+  for (const auto& [tag, served] : served_) {
+    if (served.strategy) served.strategy->Tick(now);
+  }
+}
+
+void SegmentTags::StopAll(Milliseconds patience) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [tag, served] : served_) {
+      if (served.strategy) served.strategy->Stop();
+    }
+  }
+  const BootMs give_up = clock_.Boot() + patience;
+  while (!Settled() && clock_.Boot() < give_up) SleepFor(kPoll);
+  for (const auto& [tag, status] : this->status()) {
+    LOG_IF(INFO, status.wasted > 0)
+        << "tag " << tag << ": " << status.wasted << " numbers were taken and not used";
+  }
+}
+
+bool SegmentTags::Settled() const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [tag, served] : served_) {
+    if (served.strategy && !served.strategy->settled()) return false;
+  }
+  return true;
+}
+
+std::map<std::string, SegmentStatus> SegmentTags::status() const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, SegmentStatus> all;
+  for (const auto& [tag, served] : served_) {
+    if (served.strategy) all.emplace(tag, served.strategy->status());
+  }
+  return all;
+}
+
+}  // namespace firn
