@@ -1,6 +1,7 @@
 #include "server/options.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -170,7 +171,8 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
 }
 
 void ReadPlace(FlagFaults& faults, NodePlace& place) {
-  place.state_dir = FLAGS_state_dir;
+  // The registry's directory lies in it by default, and is named by its whole path.
+  place.state_dir = std::filesystem::absolute(FLAGS_state_dir).lexically_normal();
   place.registry = FLAGS_registry;
   if (place.registry.empty()) place.registry = "dir://" + place.state_dir + "/registry";
   place.credentials = faults.Take("registry_auth_file", ReadAuth(), std::string());

@@ -1,8 +1,10 @@
 #include "tools/firn/registry_session.h"
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <gflags/gflags.h>
@@ -17,9 +19,17 @@ DEFINE_string(registry_auth_file, "", "file with user:password for ZooKeeper");
 DEFINE_int32(timeout_ms, 5000, "how long to wait for the registry");
 
 namespace firn {
-namespace {
 
-Result<std::string> ReadCredentials(const std::string& path) {
+std::string ChosenRegistry() {
+  const std::string& text = FLAGS_registry;
+  constexpr std::string_view kDir = "dir://";
+  if (!text.starts_with(kDir) || text.substr(kDir.size()).starts_with('/')) return text;
+  const auto path = std::filesystem::absolute(text.substr(kDir.size()));
+  return std::string(kDir) + path.lexically_normal().string();
+}
+
+Result<std::string> ChosenCredentials() {
+  const std::string& path = FLAGS_registry_auth_file;
   if (path.empty()) return std::string();
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;
@@ -29,20 +39,19 @@ Result<std::string> ReadCredentials(const std::string& path) {
   return credentials;
 }
 
-}  // namespace
-
 RegistrySession::RegistrySession(std::unique_ptr<Coordinator> coordinator)
     : coordinator_(std::move(coordinator)),
       blocking_(std::make_unique<BlockingCoordinator>(*coordinator_, SystemClock())) {}
 
 Result<RegistrySession> RegistrySession::Open() {
-  FIRN_ASSIGN(const std::string auth, ReadCredentials(FLAGS_registry_auth_file));
+  FIRN_ASSIGN(const std::string auth, ChosenCredentials());
+  const std::string place = ChosenRegistry();
   const Milliseconds patience(FLAGS_timeout_ms);
-  auto coordinator = OpenCoordinator(FLAGS_registry, {.auth = auth, .time_limit = patience},
-                                     SystemClock(), SystemEntropy());
-  if (!coordinator.ok()) return coordinator.status().WithContext(FLAGS_registry);
+  auto coordinator = OpenCoordinator(place, {.auth = auth, .time_limit = patience}, SystemClock(),
+                                     SystemEntropy());
+  if (!coordinator.ok()) return coordinator.status().WithContext(place);
   RegistrySession session(*std::move(coordinator));
-  FIRN_TRY(session.registry().Connect(patience).WithContext(FLAGS_registry));
+  FIRN_TRY(session.registry().Connect(patience).WithContext(place));
   return session;
 }
 

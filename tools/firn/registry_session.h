@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "common/status.h"
 #include "registry/blocking_coordinator.h"
@@ -22,6 +23,12 @@ class RegistrySession {
   std::unique_ptr<Coordinator> coordinator_;
   std::unique_ptr<BlockingCoordinator> blocking_;
 };
+
+// What --registry says; a directory relative to the current one by its whole path.
+std::string ChosenRegistry();
+
+// The content of --registry_auth_file, user:password; empty without one.
+Result<std::string> ChosenCredentials();
 
 // The flags that Open reads, for a verb's list.
 #define FIRN_REGISTRY_FLAGS "registry", "registry_auth_file", "timeout_ms"
