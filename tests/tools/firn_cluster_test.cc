@@ -74,11 +74,11 @@ TEST_F(FirnClusterTest, WithoutBrandNewTheFloorIsLifted) {
 
 TEST_F(FirnClusterTest, ALostClusterIsMadeAnewUnderItsOwnUuid) {
   const std::string uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
-  EXPECT_EQ(Firn({"restore", "--uuid=nonsense"}).exit_code, 2);
+  EXPECT_EQ(Firn({"restore", "--workers=4", "--uuid=nonsense"}).exit_code, 2);
   EXPECT_EQ(FirnJson({"restore", "--workers=4", "--uuid=" + uuid}).at("uuid"), uuid);
-  EXPECT_EQ(FirnJson({"restore", "--uuid=" + uuid}).at("uuid"), uuid);
+  EXPECT_EQ(FirnJson({"restore", "--workers=4", "--uuid=" + uuid}).at("uuid"), uuid);
   const std::string other = "7f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
-  EXPECT_EQ(Firn({"restore", "--uuid=" + other}).exit_code, 4);
+  EXPECT_EQ(Firn({"restore", "--workers=4", "--uuid=" + other}).exit_code, 4);
 }
 
 TEST_F(FirnClusterTest, AnAuditOfNothingSaysSo) {
@@ -93,7 +93,7 @@ TEST_F(FirnClusterTest, ABrokenRecordIsFoundAndRestoredAway) {
   const Finished audit = Firn({"audit"});
   EXPECT_EQ(audit.exit_code, 1);
   EXPECT_NE(audit.out.find("WRONG"), std::string::npos) << audit.out;
-  FirnJson({"restore"});
+  FirnJson({"restore", "--workers=4"});
   EXPECT_EQ(Firn({"audit"}).exit_code, 0) << Firn({"audit"}).out;
 }
 
@@ -141,7 +141,7 @@ TEST_F(FirnClusterTest, RestoreLiftsLedgersAboveWhatIsKnown) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order"}).exit_code, 0);
   Break("/tags/order", R"({"strategy":"segment","high":5001})");
-  const Json restored = FirnJson({"restore", "--tag_gap=1000"});
+  const Json restored = FirnJson({"restore", "--workers=4", "--tag_gap=1000"});
   EXPECT_EQ(restored.at("tags").at(0).at("high"), "6001");
   EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("high"), "6001");
 }

@@ -23,7 +23,8 @@ namespace firn {
 std::string ChosenRegistry() {
   const std::string& text = FLAGS_registry;
   constexpr std::string_view kDir = "dir://";
-  if (!text.starts_with(kDir) || text.substr(kDir.size()).starts_with('/')) return text;
+  constexpr std::string_view kHere = "dir://./";
+  if (!text.starts_with(kHere)) return text;
   const auto path = std::filesystem::absolute(text.substr(kDir.size()));
   return std::string(kDir) + path.lexically_normal().string();
 }

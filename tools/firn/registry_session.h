@@ -24,7 +24,7 @@ class RegistrySession {
   std::unique_ptr<BlockingCoordinator> blocking_;
 };
 
-// What --registry says; a directory relative to the current one by its whole path.
+// What --registry says; dir://./ is a folder of the current one, and comes by its whole path.
 std::string ChosenRegistry();
 
 // The content of --registry_auth_file, user:password; empty without one.
