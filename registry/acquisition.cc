@@ -251,6 +251,7 @@ void Acquisition::TryCandidate() {
 }
 
 void Acquisition::Attempt(SlotChange change, WallMs base) {
+  if (connection_lost_) return Refuse("the connection was lost meanwhile", kRetrySoon);
   base_ = base;
   write_ = std::make_unique<SlotWrite>(coordinator_, entropy_, std::move(change));
 }

@@ -31,7 +31,8 @@ namespace firn {
 //     base = max(id clock, the record's bound, floor); bound = base + the first window.
 //  5. Wait out the probation and look again.
 //
-// All of it within one session: another one may lead to a registry that was wiped and made anew.
+// All of it within one connection: the next one may lead to a registry that was wiped and made
+// anew.
 //
 // An error found on the way is final for this try: nothing turns a refusal into a start. Owned by
 // the control thread.
@@ -55,6 +56,9 @@ class Acquisition {
 
   // Goes on with what has arrived and is due.
   void Tick(const KeeperTime& now);
+
+  // There was a connection anew, perhaps of the same session. Only what was sent is followed up.
+  void LoseConnection() { connection_lost_ = true; }
 
   Outcome outcome() const { return outcome_; }
   // When won.
@@ -126,6 +130,7 @@ class Acquisition {
   bool inheriting_ = false;
   int inherits_ = 0;
   int64_t session_ = 0;  // in which the root node was read
+  bool connection_lost_ = false;
   WallMs asked_clock_at_;
   ClusterMeta meta_;
   int64_t meta_version_ = 0;

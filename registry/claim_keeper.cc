@@ -26,6 +26,7 @@ void ClaimKeeper::OnSession(const SessionEvent& event) {
   if (session_ != 0) unreached_since_ = now_.clocks.boot;
   session_ = event.kind == SessionEvent::Kind::kConnected ? event.session : 0;
   if (upkeep_ != nullptr) upkeep_->LookAgain();
+  if (acquisition_ != nullptr) acquisition_->LoseConnection();
 }
 
 void ClaimKeeper::Tick(const KeeperTime& now) {

@@ -38,7 +38,8 @@ namespace firn {
 //               Root node changed since: -> 4. Root node or record lost, or older than remembered:
 //               freeze the cluster, then look again; acknowledged and nobody else there: -> 4,
 //               otherwise close at once -> 1.
-//               R reached: the user runs dry by itself; go on trying.
+//               R reached: the user runs dry by itself; look as soon as the registry is back, and
+//               unless an own late renewal is found: close -> 1.
 //  4 lapsing    As holding, but never renewed. R reached: close -> 1.
 //  5 releasing  Closed, grant void. The bound is set to just above what was used. Acknowledged, not
 //               ours any more, or waited long enough: -> 6.

@@ -54,6 +54,9 @@ class FaultyCoordinator final : public Coordinator {
   // later Dispatches.
   void Orphan();
 
+  // What is late never arrives: the servers that it was sent to are gone.
+  void ForgetLate() { late_.clear(); }
+
   // When the next thing is due; empty when nothing waits for time to pass.
   std::optional<BootMs> NextDue() const;
 

@@ -22,9 +22,10 @@ MemoryTree::Image MemoryTree::Save() const {
   return nodes_;
 }
 
-void MemoryTree::Load(Image image) {
+void MemoryTree::Load(Image image, Sessions sessions) {
   const std::lock_guard lock(mutex_);
   nodes_ = std::move(image);
+  if (sessions == Sessions::kStay) return;
   for (MemoryCoordinator* coordinator : attached_) coordinator->LoseSession();
 }
 

@@ -37,10 +37,11 @@ class MemoryTree {
   void Expire(int64_t session);
 
   // What a backup holds, and putting it back, as an ensemble does that is rolled back: nodes,
-  // versions and zxids repeat; every session ends. Ephemeral nodes in the image stay until their
-  // session, though long gone, is expired.
+  // versions and zxids repeat; every session ends, unless the backup is said to know it, too.
+  // Ephemeral nodes in the image stay until their session, though long gone, is expired.
+  enum class Sessions { kEnd, kStay };
   Image Save() const;
-  void Load(Image image);
+  void Load(Image image, Sessions sessions = Sessions::kEnd);
 
   // Load with an empty image: the data were lost.
   void Wipe() { Load({}); }

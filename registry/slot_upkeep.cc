@@ -61,6 +61,11 @@ void SlotUpkeep::StartNext() {
     return;
   }
   if (new_session || fate_ != Fate::kHeld) return;
+  if (now_.id_time >= tenure_.bound() && !releasing()) {
+    fate_ = Fate::kGone;
+    reason_ = "its bound has passed before it could be renewed";
+    return;
+  }
   if (now >= write_at_ || (live_.session != session_ && failures_ == 0)) StartWrite();
 }
 

@@ -26,7 +26,10 @@ namespace firn {
 //  3. A renewal that failed on meta or version, or whose outcome stays unknown: look, then decide.
 //  4. Looked at after every connection and every 30 to 60 s.
 //  5. Lost or rolled back: freeze, then say whether the holder may go on.
-//  6. A release is a renewal with nonce zero and a lower bound; sent by Release only.
+//  6. A claim whose bound has passed, after a look, is not renewed but gone: since then others may
+//     have come, and have been forgotten by a registry that was rolled back. Whoever wants the slot
+//     again goes through all that is asked of a claim, the probation included.
+//  7. A release is a renewal with nonce zero and a lower bound; sent by Release only.
 //
 // Owned by the control thread.
 class SlotUpkeep {

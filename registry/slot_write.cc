@@ -111,7 +111,8 @@ void SlotWrite::OnReadBack(Result<Nodes> nodes) {
 bool SlotWrite::SameCluster(const std::optional<Node>& meta) const {
   if (!meta.has_value() || meta->stat.version != change_.meta_version) return false;
   const Result<ClusterMeta> cluster = ParseMeta(meta->data);
-  return cluster.ok() && cluster->uuid == change_.uuid;
+  return cluster.ok() && cluster->uuid == change_.uuid && !cluster->frozen &&
+         cluster->floor <= change_.record.since;
 }
 
 void SlotWrite::SendAgain(const SlotRecord& stands) {

@@ -35,9 +35,9 @@ struct SlotChange {
 //  1. Ok, and the answer shows version V + 1 and creation Z: applied.
 //  2. Unknown: read meta and record back, after a sync. Our nonce, a bound at least ours, creation
 //     Z, meta at M and a version above V: applied, and what was read is what counts. Still version
-//     V with the nonce and bound that the maker read there, in the same cluster: the same bytes are
-//     sent again from V; whichever of the two arrives first wins, and both say the same. Anything
-//     else is somebody else's.
+//     V with the nonce and bound that the maker read there, in the same cluster, not frozen, with a
+//     floor that is not above the claim's base: the same bytes are sent again from V; whichever of
+//     the two arrives first wins, and both say the same. Anything else is somebody else's.
 //  3. Sent only in the session in which its maker read meta and record. Another session may lead to
 //     a registry that was wiped and made anew, where the same numbers stand for something else.
 //     Reading back is safe in any: the nonce is random.

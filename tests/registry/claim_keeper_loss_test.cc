@@ -69,6 +69,25 @@ TEST_F(ClaimKeeperLossTest, ASessionThatComesBackIsNotWrittenInBeforeALook) {
   EXPECT_TRUE(host->Told(ClaimEvent::Kind::kLost));
 }
 
+TEST_F(ClaimKeeperLossTest, ABoundThatHasPassedIsNotRenewedButClaimedAnew) {
+  ClaimOptions options = Options();
+  options.probation = Milliseconds(2'000);
+  auto host = ClaimKeeperTest::Start(disk_, options);
+  Run(Milliseconds(2'200), *host);
+  ASSERT_TRUE(Serves(*host));
+  const MachineId machine = *host->status().machine;
+  const Nonce nonce = host->status().nonce;
+  host->link().Disconnect();
+  Run(host->status().left + kAMoment, *host);
+  host->link().Reconnect();
+  Run(kAMoment, *host);
+  EXPECT_FALSE(Serves(*host));
+  Run(Milliseconds(2'000), *host);
+  EXPECT_TRUE(Serves(*host)) << host->status().reason;
+  EXPECT_EQ(*host->status().machine, machine);
+  EXPECT_NE(host->status().nonce, nonce);
+}
+
 TEST_F(ClaimKeeperLossTest, AHolderStoppedByALossOfDataLeavesNoPermission) {
   MakeClusterWith(1);
   const auto before = tree_.Save();

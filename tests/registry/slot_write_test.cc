@@ -44,6 +44,11 @@ class SlotWriteTest : public testing::Test {
       return registry.Multi({Write::Set(SlotPath(kSlot), FormatSlotRecord(record), 0)}).status;
     });
   }
+  void PutMeta(const ClusterMeta& meta) {
+    AsOperator([&](BlockingCoordinator& registry) {
+      return registry.Multi({Write::Set(kMetaPath, FormatMeta(meta), Write::kAnyVersion)}).status;
+    });
+  }
   static SlotRecord RecordOf(uint64_t nonce, WallMs bound) {
     return {.nonce = Nonce(nonce, nonce), .bound = bound};
   }
@@ -88,6 +93,28 @@ TEST_F(SlotWriteTest, ALostWriteIsSentAgainOverTheRecordThatItsMakerRead) {
   SlotWrite write(link_, entropy_, Change());
   EXPECT_EQ(Finish(write), SlotWrite::Outcome::kApplied);
   EXPECT_EQ(Stands(), Nonce(9, 9));
+}
+
+TEST_F(SlotWriteTest, NothingIsSentAgainUnderARootNodeThatWouldHaveRefusedTheClaim) {
+  const auto before = tree_.Save();
+  const ClusterMeta meta = *ParseMeta(tree_.Peek(kMetaPath)->data);
+  ClusterMeta frozen = meta;
+  frozen.frozen = true;
+  ClusterMeta lifted = meta;
+  lifted.floor = kBound;
+  for (const ClusterMeta& others : {frozen, lifted}) {
+    tree_.Load(before);
+    link_.Dispatch(Milliseconds(0));
+    PutMeta(meta);
+    link_.Script(Verb::kMulti, kLost);
+    const SlotChange change = Change();
+    SlotWrite write(link_, entropy_, change);
+    tree_.Load(before);
+    PutMeta(others);
+    ASSERT_EQ(tree_.Peek(kMetaPath)->stat.version, change.meta_version);
+    EXPECT_EQ(Finish(write), SlotWrite::Outcome::kOther);
+    EXPECT_EQ(Stands(), Nonce());
+  }
 }
 
 TEST_F(SlotWriteTest, TheSameNumbersUnderAnotherRecordAreAnothers) {

@@ -29,6 +29,13 @@ void PretendVersion(WriteOutcome& outcome, int64_t version) {
   if (outcome.status.ok()) outcome.stats.at(kRecord).version = version + 1;
 }
 
+std::string WithFloor(const std::string& meta, WallMs floor) {
+  Result<ClusterMeta> changed = ParseMeta(meta);
+  if (!changed.ok()) return meta;
+  changed->floor = floor;
+  return FormatMeta(*changed);
+}
+
 }  // namespace
 
 std::optional<Mutant> ParseMutant(std::string_view name) {
@@ -39,6 +46,41 @@ std::optional<Mutant> ParseMutant(std::string_view name) {
   return std::nullopt;
 }
 
+void SeamCoordinator::Read(const std::string& path, ReadDone done, Changed changed) {
+  if (mutant_ == Mutant::kNumbersAreEnough && path != kMetaPath) {
+    done = [this, path, done = std::move(done)](Result<Node> node) {
+      AsRemembered(path, node);
+      done(std::move(node));
+    };
+  } else if (mutant_ == Mutant::kFreezesAgain && path == kMetaPath && holds_()) {
+    done = [done = std::move(done)](Result<Node> node) {
+      if (node.ok()) node->data = WithFloor(node->data, WallMs());
+      done(std::move(node));
+    };
+  }
+  inner_.Read(path, std::move(done), std::move(changed));
+}
+
+void SeamCoordinator::AsRemembered(const std::string& path, Result<Node>& node) {
+  if (!node.ok() || node->stat.ephemeral_owner != 0) return;
+  Node& known = remembered_[path];
+  const bool same_numbers = known.stat.version == node->stat.version &&
+                            known.stat.created_zxid == node->stat.created_zxid;
+  if (same_numbers) node->data = known.data;
+  known = *node;
+}
+
+void SeamCoordinator::OnSession(std::function<void(SessionEvent)> handler) {
+  if (mutant_ != Mutant::kBlindRenewal) return inner_.OnSession(std::move(handler));
+  inner_.OnSession([handler = std::move(handler), told = int64_t{0}](SessionEvent event) mutable {
+    const bool connected = event.kind == SessionEvent::Kind::kConnected;
+    if (event.kind == SessionEvent::Kind::kDisconnected && told != 0) return;
+    if (connected && event.session == told) return;
+    told = connected ? event.session : 0;
+    handler(event);
+  });
+}
+
 void SeamCoordinator::Multi(std::vector<Write> writes, WriteDone done) {
   const bool dies = (dies_in_ > 0 && --dies_in_ == 0) || (dies_at_claim_ && Claims(tree_, writes));
   if (dies && dies_before_) throw ProcessDies();
@@ -46,7 +88,23 @@ void SeamCoordinator::Multi(std::vector<Write> writes, WriteDone done) {
   if (dies) throw ProcessDies();
 }
 
+void SeamCoordinator::SendAndRemember(std::vector<Write> writes, WriteDone done) {
+  const std::string path = writes[kRecord].path;
+  const std::string data = writes[kRecord].data;
+  inner_.Multi(std::move(writes), [this, path, data, done](WriteOutcome outcome) {
+    if (outcome.status.ok()) remembered_[path] = {data, outcome.stats.at(kRecord)};
+    done(std::move(outcome));
+  });
+}
+
 void SeamCoordinator::Send(std::vector<Write> writes, WriteDone done) {
+  if (mutant_ == Mutant::kFreezesAgain && writes[0].kind == Write::Kind::kSet &&
+      writes[0].path == kMetaPath) {
+    const auto meta = tree_.Peek(kMetaPath);
+    if (meta.has_value()) {
+      writes[0].data = WithFloor(writes[0].data, ParseMeta(meta->data)->floor);
+    }
+  }
   if (mutant_ == Mutant::kNone || !SetsASlot(writes)) {
     return inner_.Multi(std::move(writes), std::move(done));
   }
@@ -90,6 +148,8 @@ void SeamCoordinator::Send(std::vector<Write> writes, WriteDone done) {
         if (outcome.failed == 0) outcome.failed = static_cast<int>(kRecord);
         done(std::move(outcome));
       });
+    case Mutant::kNumbersAreEnough:
+      return SendAndRemember(std::move(writes), std::move(done));
     default:
       return inner_.Multi(std::move(writes), std::move(done));
   }

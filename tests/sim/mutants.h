@@ -1,9 +1,14 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "common/entropy.h"
 #include "registry/coordinator.h"
@@ -12,7 +17,8 @@
 namespace firn {
 
 // The errors that earlier drafts of the protocol made. Each is a liar at one of the keeper's seams
-// (registry, files, user, random numbers), so that the product has no switch for any of them.
+// (registry, files, user, random numbers), so that the product has no switch for any of them; one
+// is the operator's.
 enum class Mutant {
   kNone,
   kNoVersionCheck,         // registry: sets whatever version is there
@@ -26,6 +32,12 @@ enum class Mutant {
   kReleaseBeforeVoid,      // files: voiding does nothing
   kReleaseToLast,          // user: says that one tick less was used
   kGrantSurvivesReboot,    // files: whatever boot the grant names is this one
+  kInodeNumberOnly,        // files: whenever the grant's file was made, it is this one
+  kLossNotVoided,          // files: voiding does nothing, but before a release
+  kNumbersAreEnough,       // registry: V and Z as remembered, so the record is as remembered
+  kBlindRenewal,           // registry: a session that goes on is not told of a new connection
+  kFreezesAgain,           // registry: a holder sees no floor
+  kQuietRecord,            // operator: a deleted record is made anew without a restore
 };
 
 struct MutantName {
@@ -33,7 +45,7 @@ struct MutantName {
   std::string_view name;
 };
 
-inline constexpr std::array<MutantName, 11> kMutants = {{
+inline constexpr std::array<MutantName, 17> kMutants = {{
     {Mutant::kNoVersionCheck, "no-version-check"},
     {Mutant::kTimeoutIsSuccess, "timeout-is-success"},
     {Mutant::kSetAgainOverForeign, "set-again-over-foreign"},
@@ -45,6 +57,12 @@ inline constexpr std::array<MutantName, 11> kMutants = {{
     {Mutant::kReleaseBeforeVoid, "release-before-void"},
     {Mutant::kReleaseToLast, "release-to-last"},
     {Mutant::kGrantSurvivesReboot, "grant-survives-reboot"},
+    {Mutant::kInodeNumberOnly, "inode-number-only"},
+    {Mutant::kLossNotVoided, "loss-not-voided"},
+    {Mutant::kNumbersAreEnough, "numbers-are-enough"},
+    {Mutant::kBlindRenewal, "blind-renewal"},
+    {Mutant::kFreezesAgain, "freezes-again"},
+    {Mutant::kQuietRecord, "quiet-record"},
 }};
 
 std::optional<Mutant> ParseMutant(std::string_view name);
@@ -67,18 +85,17 @@ class SeamCoordinator final : public Coordinator {
     dies_before_ = before_it_is_sent;
   }
 
-  void Read(const std::string& path, ReadDone done, Changed changed = {}) override {
-    inner_.Read(path, std::move(done), std::move(changed));
-  }
+  // Whether the process holds a claim just now.
+  void HoldsWhen(std::function<bool()> holds) { holds_ = std::move(holds); }
+
+  void Read(const std::string& path, ReadDone done, Changed changed = {}) override;
   void List(const std::string& path, ListDone done, Changed changed = {}) override {
     inner_.List(path, std::move(done), std::move(changed));
   }
   void Sync(const std::string& path, SyncDone done) override { inner_.Sync(path, std::move(done)); }
   void Multi(std::vector<Write> writes, WriteDone done) override;
   void PrepareRoot(SyncDone done) override { inner_.PrepareRoot(std::move(done)); }
-  void OnSession(std::function<void(SessionEvent)> handler) override {
-    inner_.OnSession(std::move(handler));
-  }
+  void OnSession(std::function<void(SessionEvent)> handler) override;
   int64_t session() const override { return inner_.session(); }
   int Dispatch(Milliseconds wait) override { return inner_.Dispatch(wait); }
   void Wake() override { inner_.Wake(); }
@@ -87,9 +104,13 @@ class SeamCoordinator final : public Coordinator {
   Coordinator& inner_;
   const MemoryTree& tree_;
   void Send(std::vector<Write> writes, WriteDone done);
+  void SendAndRemember(std::vector<Write> writes, WriteDone done);
+  void AsRemembered(const std::string& path, Result<Node>& node);
 
   const Mutant mutant_;
-  int dies_in_ = 0;  // 0: not
+  std::function<bool()> holds_ = [] { return false; };
+  std::map<std::string, Node> remembered_;  // slots' records, as last read or set
+  int dies_in_ = 0;                         // 0: not
   bool dies_at_claim_ = false;
   bool dies_before_ = false;
 };

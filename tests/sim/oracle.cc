@@ -48,6 +48,15 @@ void IssueOracle::Begin(MachineId machine, int64_t claim, const Step& step) {
   Record(machine, claim, step);
 }
 
+bool IssueOracle::IsFree(MachineId machine, Tick from, Tick to) const {
+  const auto spans = machines_.find(machine.value());
+  if (spans == machines_.end()) return true;
+  for (const auto& [first, span] : spans->second) {
+    if (first < to.count() && span.last >= from) return false;
+  }
+  return true;
+}
+
 Tick IssueOracle::Highest(MachineId machine) const {
   const auto spans = machines_.find(machine.value());
   if (spans == machines_.end()) return Tick(std::numeric_limits<int64_t>::min() / 2);

@@ -20,6 +20,9 @@ class IssueOracle {
   // `claim` numbers claims from one, over all processes.
   void Record(MachineId machine, int64_t claim, const Step& step);
 
+  // None of the machine id's ticks in [from, to) was ever given out.
+  bool IsFree(MachineId machine, Tick from, Tick to) const;
+
   // The highest tick given out under a machine id; the smallest possible one when none was.
   Tick Highest(MachineId machine) const;
 

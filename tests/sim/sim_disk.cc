@@ -27,6 +27,25 @@ std::string Rewritten(const std::string& file, Change change) {
 
 }  // namespace
 
+void SimDisk::PutInPlace(const SimDisk& source, bool same_inode) {
+  grant = source.grant;
+  hint = source.hint;
+  MakeAnotherFile(same_inode);
+}
+
+void SimDisk::PutBackup(size_t which, bool same_inode) {
+  const std::string& source = which < older.size() ? older[which] : backup;
+  if (source.empty()) return;
+  grant = source;
+  MakeAnotherFile(same_inode);
+}
+
+void SimDisk::MakeAnotherFile(bool same_inode) {
+  ++identity.born_ns;
+  if (!same_inode) ++identity.inode;
+  Changed();
+}
+
 const std::optional<Grant>& SimDisk::Permits() {
   if (known_) return permits_;
   known_ = true;
@@ -54,7 +73,9 @@ SimStateFolder::SimStateFolder(SimDisk& disk, const MemoryTree& tree, Mutant mut
     if (mutant_ == Mutant::kCopiedGrantTrusted) {
       identity_.device = record.identity.device;
       identity_.inode = record.identity.inode;
+      identity_.born_ns = record.identity.born_ns;
     }
+    if (mutant_ == Mutant::kInodeNumberOnly) identity_.born_ns = record.identity.born_ns;
     if (mutant_ == Mutant::kGrantSurvivesReboot) identity_.boot_id = record.identity.boot_id;
   }));
 }
@@ -84,6 +105,7 @@ Status SimStateFolder::WriteGrant(size_t offset, std::string_view bytes, Durabil
     Demand(record->grant.limit >= before->limit, 4, "L fell under a claim");
   }
   if (voids && mutant_ == Mutant::kReleaseBeforeVoid) return {};
+  if (voids && mutant_ == Mutant::kLossNotVoided && !releasing_) return {};
   if (!voids && mutant_ == Mutant::kLimitLowered) {
     GrantRecord lower = *record;
     lower.grant.limit -= kLowered;

@@ -19,9 +19,15 @@ struct SimDisk {
   // Earlier states of the grant file, any of which a reboot may bring back.
   std::array<std::string, 8> older{};
   size_t writes = 0;
+  std::string backup{};  // of the grant file; empty: none was made
   std::optional<std::string> hint{};
   bool writes_fail = false;
   bool removal_fails = false;
+
+  // Somebody copies another's files here, or puts in place a backup or one of the last states. That
+  // is another file, even where it gets the old one's inode number.
+  void PutInPlace(const SimDisk& source, bool same_inode);
+  void PutBackup(size_t which, bool same_inode);
 
   // What the newest good record permits; nothing when void, damaged or new. Read again only after
   // a write.
@@ -32,6 +38,8 @@ struct SimDisk {
   void Changed() { known_ = false; }
 
  private:
+  void MakeAnotherFile(bool same_inode);
+
   bool known_ = false;
   std::optional<Grant> permits_;
   FileIdentity permitted_as_;
@@ -50,6 +58,9 @@ class SimStateFolder final : public StateFolder {
     death_ = how;
   }
 
+  // A clean stop has begun.
+  void Releasing() { releasing_ = true; }
+
   FileIdentity grant_identity() const override { return identity_; }
   Result<std::string> ReadGrant() override;
   Status WriteGrant(size_t offset, std::string_view bytes, Durability durability) override;
@@ -66,6 +77,7 @@ class SimStateFolder final : public StateFolder {
   FileIdentity identity_;
   int dies_in_ = 0;  // 0: not
   Death death_ = Death::kBefore;
+  bool releasing_ = false;
 };
 
 }  // namespace firn

@@ -16,6 +16,11 @@ MemoryCoordinator& InnerOf(FaultyCoordinator& link) {
 
 }  // namespace
 
+void SimShared::Trace(const std::string& what) const {
+  if (!trace) return;
+  std::printf("%12lld %s\n", static_cast<long long>(clock.Boot().ms()), what.c_str());
+}
+
 // --- clocks --------------------------------------------------------------------------------------
 
 WallMs HostClock::Wall() const {
@@ -42,15 +47,16 @@ SimHost::SimHost(SimShared& shared, int index, ClaimOptions options, SequencerOp
       options_(std::move(options)),
       sequencer_(sequencer),
       clock_(shared.clock) {
-  disk_.identity = {"boot-0", 1, 1'000u * static_cast<uint64_t>(index + 1)};
+  disk_.identity = {"boot-0", 1, 1'000u * static_cast<uint64_t>(index + 1), 1};
 }
 
 SimHost::~SimHost() { Kill(); }
 
 std::unique_ptr<FaultyCoordinator> SimHost::NewLink(SimHost& host) {
   SimShared& shared = host.shared_;
-  auto witness = std::make_unique<Witness>(std::make_unique<MemoryCoordinator>(shared.tree),
-                                           shared.tree, shared.book, host.disk_, shared.gap);
+  auto witness =
+      std::make_unique<Witness>(std::make_unique<MemoryCoordinator>(shared.tree), shared.tree,
+                                shared.book, host.disk_, host.highest_bound_, shared.gap);
   return std::make_unique<FaultyCoordinator>(std::move(witness), shared.clock,
                                              SeededFaults(shared.dice, shared.rates));
 }
@@ -66,13 +72,16 @@ SimHost::Process::Process(SimHost& host, uint64_t seed)
           host.options_, seam, folder, user,
           host.shared_.mutant == Mutant::kNoncePerProcess ? static_cast<Entropy&>(stuck) : honest),
       start_permit(host.disk_.Permits()) {
-  link->OnSession([this](SessionEvent event) { keeper.OnSession(event); });
+  seam.OnSession([this](SessionEvent event) { keeper.OnSession(event); });
+  seam.HoldsWhen([this] { return keeper.tenure() != nullptr; });
 }
 
 void SimHost::Start(bool is_connected) {
   if (running()) return;
   process_ = std::make_unique<Process>(*this, shared_.dice.Next());
   if (!is_connected) process_->link->Disconnect();
+  const auto& permit = process_->start_permit;
+  if (permit.has_value()) highest_bound_ = std::max(highest_bound_, permit->bound);
   paused_until = {};
   Trace("starts");
 }
@@ -102,6 +111,7 @@ void SimHost::Reboot(bool stale_file) {
 void SimHost::Stop() {
   if (!running() || process_->stale_time.has_value()) return;
   Trace("stops");
+  process_->folder.Releasing();
   try {
     process_->keeper.Release({clock_.Read(), process_->user.Time()});
   } catch (const ProcessDies&) {
@@ -163,15 +173,17 @@ void SimHost::DieSoon() {
 void SimHost::TickKeeper(const KeeperTime& now) {
   skew_ = std::max(skew_, now.id_time - shared_.clock.Wall());
   const ClaimState before = process_->keeper.state();
+  const bool held = process_->keeper.tenure() != nullptr;
   process_->keeper.Tick(now);
   if (shared_.trace && before != process_->keeper.state()) Trace(Status());
-  LookAtClaim();
+  if (process_->keeper.tenure() != nullptr) return LookAtClaim();
+  if (!held || !shared_.judging || disk_.removal_fails) return;
+  Demand(disk_.PermitsAStart() == nullptr, 4, "a claim that has ended is still permitted on file");
 }
 
 // Invariants 2 to 4 of the claim as it stands after a round.
 void SimHost::LookAtClaim() {
   const Tenure* const tenure = process_->keeper.tenure();
-  if (tenure == nullptr) return;
   highest_bound_ = std::max(highest_bound_, tenure->bound());
   process_->limit = tenure->limit();
   if (!shared_.judging) return;
@@ -192,6 +204,9 @@ void SimHost::LookAtClaim() {
   const bool offline = process_->start_permit.has_value() && process_->start_permit->nonce == nonce;
   const WallMs base_min = offline ? process_->start_permit->limit : entry->base_min;
   Demand(tenure->terms().base >= base_min, 3, "a claim begins below what was others'");
+  Demand(shared_.oracle.IsFree(tenure->terms().machine, tenure->claim()->first_tick(),
+                               options_.layout.TickAt(tenure->bound())),
+         3, "a claim was given ticks that had been given out");
 }
 
 void SimHost::Issue(uint64_t want) {
@@ -220,8 +235,6 @@ void SimHost::Record(const firn::Step& step) {
 
 // --- its connection ------------------------------------------------------------------------------
 
-bool SimHost::holds() const { return running() && process_->keeper.tenure() != nullptr; }
-
 int64_t SimHost::session() const {
   if (running()) return process_->link->session();
   return ghost_ == nullptr ? 0 : ghost_->session();
@@ -245,6 +258,13 @@ void SimHost::EndFaults() {
   if (running()) process_->link->SetPlan({});
 }
 
+void SimHost::LoseConnection() {
+  ghost_.reset();
+  if (!running()) return;
+  process_->link->Disconnect();
+  process_->link->ForgetLate();
+}
+
 std::string SimHost::Status() {
   if (!running()) return "down";
   const ClaimStatus status = process_->keeper.status({clock_.Read(), process_->user.Time()});
@@ -254,9 +274,7 @@ std::string SimHost::Status() {
 }
 
 void SimHost::Trace(const std::string& what) const {
-  if (!shared_.trace) return;
-  std::printf("%12lld host %d %s\n", static_cast<long long>(shared_.clock.Boot().ms()), index_,
-              what.c_str());
+  if (shared_.trace) shared_.Trace("host " + std::to_string(index_) + " " + what);
 }
 
 }  // namespace firn

@@ -35,6 +35,8 @@ struct SimShared {
   // Sessions and when they end, unless their host was only cut off and is heard of again.
   std::vector<std::pair<int64_t, BootMs>> expiring{};
 
+  void Trace(const std::string& what) const;
+
   // A registry ends a session some time after its time-out.
   void ExpireLater(int64_t session) {
     const Milliseconds after(10'000 + static_cast<int64_t>(dice.Below(5'000)));
@@ -81,7 +83,10 @@ class SimUser final : public SequencedUser {
   int64_t number() const { return number_; }
 
  private:
-  Tick Told(Tick last) const { return shared_.mutant == Mutant::kReleaseToLast ? last - 1 : last; }
+  Tick Told(Tick last) const {
+    const bool lies = shared_.mutant == Mutant::kReleaseToLast && last >= claim().first_tick();
+    return lies ? last - 1 : last;
+  }
 
   SimShared& shared_;
   int64_t number_ = 0;
@@ -109,12 +114,15 @@ class SimHost {
   void RunGhost();
 
   bool running() const { return process_ != nullptr; }
-  bool holds() const;
+  // Null while it holds no claim.
+  const Tenure* tenure() const { return running() ? process_->keeper.tenure() : nullptr; }
   bool Serves();  // takes one id
   int64_t session() const;
   void Disconnect();
   void Reconnect();
   void EndFaults();  // of its connection
+  // The servers go down with all that was on its way to them; it connects again sooner or later.
+  void LoseConnection();
   bool connected() const { return running() && process_->link->connected(); }
   std::string Status();
 

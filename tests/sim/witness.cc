@@ -68,7 +68,18 @@ bool Witness::Unpromised(const Node& before, const Write& set) const {
   return !nonce.zero() && (claims || !book_.IsLast(MachineAt(set.path), nonce));
 }
 
+// Servers write the root node only to freeze it.
+void Witness::JudgeFreeze(const Write& set) const {
+  const auto meta = tree_.Peek(kMetaPath);
+  if (!meta.has_value() || meta->stat.version != set.version || !book_.judging()) return;
+  Demand(ParseMeta(meta->data)->floor < highest_bound_, 8,
+         "a cluster was frozen for a bound that does not lie above its floor");
+}
+
 void Witness::Multi(std::vector<Write> writes, WriteDone done) {
+  if (writes[0].kind == Write::Kind::kSet && writes[0].path == kMetaPath) {
+    JudgeFreeze(writes[0]);
+  }
   const bool sets_slot = writes.size() > 1 && writes[1].kind == Write::Kind::kSet;
   if (!sets_slot) return inner_->Multi(std::move(writes), std::move(done));
   const std::string path = writes[1].path;

@@ -19,7 +19,7 @@ namespace firn {
 // to a slot that is really applied: invariants 3 to 7.
 class ClaimBook {
  public:
-  // `judging` false: keeps the book only.
+  // `judging` false: keeps the book of last claims only.
   ClaimBook(const MemoryTree& tree, const IssueOracle& oracle, const Layout& layout, bool judging)
       : tree_(tree), oracle_(oracle), layout_(layout), judging_(judging) {}
 
@@ -28,6 +28,8 @@ class ClaimBook {
     WallMs bound;              // the highest ever applied
     WallMs base_min;           // no tick below it
   };
+
+  bool judging() const { return judging_; }
 
   // Null: no claim of this nonce was ever applied.
   const Entry* Find(const Nonce& nonce) const {
@@ -68,8 +70,13 @@ class ClaimBook {
 class Witness final : public Coordinator {
  public:
   Witness(std::unique_ptr<MemoryCoordinator> inner, const MemoryTree& tree, ClaimBook& book,
-          SimDisk& disk, const bool& gap)
-      : inner_(std::move(inner)), tree_(tree), book_(book), disk_(disk), gap_(gap) {}
+          SimDisk& disk, const WallMs& highest_bound, const bool& gap)
+      : inner_(std::move(inner)),
+        tree_(tree),
+        book_(book),
+        disk_(disk),
+        highest_bound_(highest_bound),
+        gap_(gap) {}
 
   MemoryCoordinator& inner() { return *inner_; }
 
@@ -93,11 +100,13 @@ class Witness final : public Coordinator {
 
  private:
   bool Unpromised(const Node& before, const Write& set) const;
+  void JudgeFreeze(const Write& set) const;
 
   std::unique_ptr<MemoryCoordinator> inner_;
   const MemoryTree& tree_;
   ClaimBook& book_;
   SimDisk& disk_;
+  const WallMs& highest_bound_;  // that anybody on this host ever had
   const bool& gap_;
 };
 

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/units.h"
+#include "registry/faults.h"
+#include "registry/memory_coordinator.h"
+#include "registry/restore.h"
+#include "tests/sim/sim_host.h"
+#include "tests/sim/sim_sizes.h"
+
+namespace firn {
+
+// Whoever looks after a simulated cluster's registry: makes it, saves it, loses it, deletes what
+// should have stayed, and restores it. He knows every bound and every skew that any server ever
+// reported, but is not always left to finish, nor always alone.
+class SimOperator {
+ public:
+  using Hosts = std::vector<std::unique_ptr<SimHost>>;
+
+  // All references must outlive the object.
+  SimOperator(SimShared& shared, const SimSizes& sizes, const Hosts& hosts)
+      : shared_(shared), sizes_(sizes), hosts_(hosts) {}
+
+  void MakeCluster();
+  void SaveBackup() { backup_ = shared_.tree.Save(); }
+
+  // Rolled back to the backup, or wiped. Sessions end with the data, or outlive them: a backup may
+  // hold them.
+  void LoseData();
+
+  // One slot's record goes, whoever holds it.
+  void DeleteRecord();
+
+  // Wiped, made anew above all that is known, and used until root node and record have come to the
+  // very versions that a holder remembers of them; its session stays.
+  void RepeatNumbers(const SimHost& holder);
+
+  // To the end, undisturbed.
+  void Restore();
+  // Perhaps not to the end, and perhaps crossed by a second restore.
+  void TryRestore();
+
+  // What restoring is for: no data lost, nothing frozen, every record there.
+  bool IsWhole() const;
+
+  // How long a claimant may have to wait for a slot that nobody is in: up to its bound, which a
+  // clock that was wrong may have put far ahead.
+  Milliseconds LongestWait() const;
+
+  // What stands in the registry, for whoever reads about a broken promise.
+  std::string RegistryText() const;
+
+ private:
+  void MakeClusterUnder(WallMs floor);
+  void TouchUpTo(const std::string& path, int64_t version);
+  RestoreFacts Facts() const;
+  bool RunRestore(FaultPlan plan);
+  FaultPlan Interruption();
+  FaultPlan Crossing();
+  bool OneIn(uint64_t n) { return shared_.dice.Below(n) == 0; }
+
+  SimShared& shared_;
+  const SimSizes& sizes_;
+  const Hosts& hosts_;
+  std::string uuid_;
+  std::optional<MemoryTree::Image> backup_;
+};
+
+}  // namespace firn

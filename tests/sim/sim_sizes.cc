@@ -1,0 +1,76 @@
+#include "tests/sim/sim_sizes.h"
+
+namespace firn {
+namespace {
+
+constexpr int kHostsMax = 5;
+constexpr uint64_t kSlotsMax = 6;
+
+template <typename Weights>
+void Vary(Weights& weights, SeededEntropy& dice) {
+  for (uint64_t& weight : weights) weight = dice.Below(3) == 0 ? 0 : dice.Below(8);
+  weights[dice.Below(weights.size())] += 1;
+}
+
+template <typename Weights>
+size_t PickByWeight(const Weights& weights, SeededEntropy& dice) {
+  uint64_t sum = 0;
+  for (const uint64_t weight : weights) sum += weight;
+  uint64_t chosen = dice.Below(sum);
+  size_t picked = 0;
+  while (chosen >= weights[picked]) chosen -= weights[picked++];
+  return picked;
+}
+
+}  // namespace
+
+SimSizes SimSizes::Draw(SeededEntropy& dice) {
+  static constexpr int64_t kWindowsMs[] = {20'000, 20'000, 60'000, 600'000};
+  static constexpr const char* kLayouts[] = {"firn",
+                                             "time:31s machine:10 sequence:22 epoch:2024-01-01",
+                                             "time:41 machine:10 sequence:3 epoch:2024-01-01"};
+  const auto below = [&dice](uint64_t n) { return static_cast<int>(dice.Below(n)); };
+  SimSizes sizes;
+  sizes.hosts = below(kHostsMax) + 1;
+  sizes.slots = dice.Below(3) == 0 ? 1 : static_cast<uint32_t>(dice.Below(kSlotsMax)) + 1;
+  // Some seeds have everything; others have faults that strike often and some that never do: all of
+  // them at once hide what two of them do together.
+  sizes.weights = {4, 6, 4, 5, 3, 5, 6, 5, 4, 8};
+  if (dice.Below(2) == 0) Vary(sizes.weights, dice);
+  sizes.registry_weights = {4, 6, 4, 2, 2, 2, 1};
+  if (dice.Below(2) == 0) Vary(sizes.registry_weights, dice);
+  sizes.session_ends_in = 1 + dice.Below(4);
+  sizes.steps = 2'000 + below(20'000);
+  sizes.fault_every = 20 + dice.Below(600);
+  sizes.start_every = 1 + dice.Below(dice.Below(3) == 0 ? 2'000 : 60);
+  sizes.window = Milliseconds(kWindowsMs[dice.Below(4)]);
+  sizes.probation = Milliseconds(dice.Below(4) == 0 ? 2'000 : 0);
+  sizes.layout = kLayouts[dice.Below(3)];
+  sizes.rates = {.refused = below(30),
+                 .request_lost = below(60),
+                 .answer_lost = below(120),
+                 .late = below(120),
+                 .delayed = below(500),
+                 .notice_lost = 0,
+                 .delay_max = Milliseconds(10 + below(2'000)),
+                 .late_max = Milliseconds(100 + below(30'000)),
+                 .time_limit = Milliseconds(200 + below(3'000))};
+  if (dice.Below(4) == 0) sizes.rates = {};  // a registry that answers: other faults show
+  return sizes;
+}
+
+Fault SimSizes::Pick(SeededEntropy& dice) const {
+  return static_cast<Fault>(PickByWeight(weights, dice));
+}
+
+RegistryFault SimSizes::PickForRegistry(SeededEntropy& dice) const {
+  return static_cast<RegistryFault>(PickByWeight(registry_weights, dice));
+}
+
+std::string SimSizes::text() const {
+  return std::to_string(hosts) + " hosts, " + std::to_string(slots) + " slots, window " +
+         std::to_string(window.count()) + " ms, a fault in " + std::to_string(fault_every) +
+         " steps, layout " + layout;
+}
+
+}  // namespace firn
