@@ -22,6 +22,12 @@ class MachineClock final : public Clock {
   WallMs Wall() const override { return WallMs(ReadMs(CLOCK_REALTIME)); }
   BootMs Boot() const override { return BootMs(ReadMs(CLOCK_BOOTTIME)); }
 
+  std::chrono::microseconds BootMicros() const override {
+    timespec t{};
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return std::chrono::microseconds(int64_t{t.tv_sec} * 1'000'000 + t.tv_nsec / 1000);
+  }
+
   std::chrono::microseconds ToNextWallMs() const override {
     timespec t{};
     clock_gettime(CLOCK_REALTIME, &t);
