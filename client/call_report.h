@@ -41,11 +41,11 @@ enum class AttemptEnd : uint8_t {
 std::string_view AttemptEndName(AttemptEnd end);
 
 struct CallAttempt {
-  std::string server;
+  std::string server{};
   AttemptEnd end = AttemptEnd::kAnswered;
   RefusalReason refusal = RefusalReason::kNone;
   std::chrono::microseconds took{0};
-  std::string detail;  // a sentence, or empty
+  std::string detail{};  // a sentence, or empty
 
   // "10.0.0.7:7609 refused (OVERLOADED: ...) after 0.3 ms"
   std::string ToString() const;
@@ -54,7 +54,7 @@ struct CallAttempt {
 // Everything that a call tried, first to last, in calls that were answered too. The same is in the
 // sentence of a failed call's Status. A value, thread-compatible.
 struct CallReport {
-  std::vector<CallAttempt> attempts;
+  std::vector<CallAttempt> attempts{};
   RefusalReason refusal = RefusalReason::kNone;  // the one that the caller was given
   Milliseconds retry_after{0};                   // the server's advice with it; 0: none
   bool from_memory = false;                      // a local range had it; nobody was asked

@@ -46,8 +46,8 @@ class Client {
   // call.
   explicit Client(ClientOptions options);
 
-  // Ends asynchronous calls that are under way: their callbacks are called with kUnavailable. No
-  // blocking call may be under way.
+  // Ends asynchronous calls that are under way: their callbacks are called with kUnavailable; what
+  // those begin is never answered. No other thread may be in a call. Not in a callback.
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;

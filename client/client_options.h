@@ -30,7 +30,7 @@ enum class FailureMode : uint8_t {
 // Client::status().
 struct ClientOptions {
   // list://host:port,host:port; with an opener whatever it understands.
-  std::string servers;
+  std::string servers{};
   SourceOpener open_source{};  // zk:// and dir://: from firn::client_registry
   // The cluster that it must be. Empty: as the source says, or the first server that answers.
   std::string cluster_uuid{};

@@ -41,9 +41,9 @@ std::string_view FitnessName(ServerFitness fitness);
 
 // One server as this client sees it.
 struct ServerView {
-  KnownServer known;
+  KnownServer known{};
   ServerFitness fitness = ServerFitness::kFit;
-  std::string why;                       // a sentence, unless fit
+  std::string why{};                     // a sentence, unless fit
   std::chrono::microseconds latency{0};  // of its answers lately, leaning to the slow ones; 0: none
   int in_flight = 0;
   uint64_t answered = 0;  // attempts, refusals included
@@ -52,8 +52,8 @@ struct ServerView {
 
 // All that a client knows of its cluster.
 struct ClusterView {
-  std::vector<ServerView> servers;  // in the order of their addresses
-  ClusterIdentity cluster;
+  std::vector<ServerView> servers{};  // in the order of their addresses
+  ClusterIdentity cluster{};
   bool from_cache = false;
 };
 

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "client/call_report.h"
+#include "client/client_options.h"
+#include "client/fleet.h"
+#include "client/micros.h"
+#include "client/outcome.h"
+#include "client/server.h"
+#include "common/status.h"
+
+namespace firn::client {
+
+// How one call goes from server to server. It sends nothing and waits for nothing: whoever does
+// asks for the next step, takes it, and says what came of it.
+//
+//  1. Each server is asked once. Only where a connection that had been idle turns out closed is the
+//     same server asked once more, on a fresh one.
+//  2. At most attempts_max requests are sent, in all rounds. Connections that cannot be opened are
+//     not counted; of those there are kConnectsMax at most.
+//  3. Every request but the first is paid for from the fleet's retry budget, except the one more of
+//     rule 1 and those that follow a connection that could not be opened.
+//  4. A refusal that no other server would mend ends the call, and so does any failure in failfast.
+//  5. When every server has been asked and all say OVERLOADED, the call waits as long as the
+//     shortest advice, if the deadline allows, and begins a new round.
+//  6. When there is nobody to ask, the call waits for news of servers.
+//  7. Nothing begins at or after the deadline.
+//
+// Used by one thread at a time.
+class CallPlan {
+ public:
+  static constexpr int kConnectsMax = 16;
+
+  struct Limits {
+    FailureMode on_failure = FailureMode::kFailover;
+    int attempts_max = 3;
+    Micros attempt_limit{80'000};
+  };
+
+  struct Step {
+    enum class Kind : uint8_t {
+      kTry,   // ask `server` until `until`; on a connection that is `fresh`, if it says so
+      kWait,  // nothing until `until`; on news of servers only if `for_news`
+      kEnd    // the call has failed: Failure() says how
+    };
+    Kind kind = Kind::kEnd;
+    ServerPtr server{};
+    bool fresh = false;
+    bool for_news = false;
+    Micros until{0};
+  };
+
+  // `tag` lives as long as the plan. `report` may be null.
+  CallPlan(Fleet& fleet, const Limits& limits, std::string_view tag, Micros deadline,
+           CallReport* report);
+
+  // How to go on when nothing is under way.
+  Step Next(Micros now);
+  // While `busy` alone is being asked: another server to ask as well, or an end without one.
+  Step Hedge(const ServerPtr& busy, Micros now);
+
+  // What came of a kTry that began at `began`. True when the call has its answer.
+  bool Ended(const Step& step, Outcome outcome, Micros began, Micros now);
+
+  // A kTry whose server has not answered when another one had. What comes of it is the fleet's.
+  void Abandoned(const Step& step, Micros began, Micros now);
+
+  // After kEnd: code and sentence, all attempts in it. Fills the report.
+  Status Failure();
+
+  // Fills the report of a call that was answered.
+  void Succeeded();
+
+  Micros deadline() const { return deadline_; }
+
+ private:
+  static constexpr Micros kOverloadPause{10'000};  // when the servers give no advice
+
+  Step TryOf(ServerPtr server, bool fresh, Micros now) const;
+  Step EndOf(std::string_view why);
+  Step NobodyLeft(Micros now);
+  bool MustStop(Micros now);
+
+  Fleet& fleet_;
+  const Limits limits_;
+  const std::string_view tag_;
+  const Micros deadline_;
+  CallReport* const report_;
+
+  std::vector<CallAttempt> attempts_;
+  std::vector<ServerPtr> tried_;  // in this round
+  int sent_ = 0, connects_failed_ = 0;
+  bool free_next_ = true;  // the next request costs no budget
+  bool final_ = false;     // the last outcome settles the call
+  bool repeated_ = false;  // rule 1 has been used for the server at hand
+  ServerPtr again_;        // rule 1: to be asked once more
+  size_t overloaded_ = 0;  // of this round's servers
+  Micros shortest_advice_{0};
+  Outcome last_{};
+  std::string_view why_;
+};
+
+}  // namespace firn::client

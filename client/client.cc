@@ -1,0 +1,145 @@
+#include "client/client.h"
+
+#include <atomic>
+#include <utility>
+
+#include "client/engine.h"
+
+namespace firn {
+namespace {
+
+using client::Ask;
+using client::Engine;
+using client::Reply;
+
+Ask AskFor(Ask::Method method, std::string_view tag, int64_t number = 1) {
+  return {.method = method, .tag = std::string(tag), .number = number};
+}
+
+template <typename T>
+Result<T> Get(Engine& engine, const Ask& ask, const CallOptions& call, T Reply::*part) {
+  Reply reply;
+  FIRN_TRY(engine.Call(ask, call, reply));
+  return std::move(reply.*part);
+}
+
+template <typename T>
+void Start(Engine& engine, Ask ask, const CallOptions& call, T Reply::*part,
+           Client::Callback<T> done) {
+  engine.Start(std::move(ask), call, [part, done = std::move(done)](Status status, Reply& reply) {
+    done(status.ok() ? Result<T>(std::move(reply.*part)) : Result<T>(std::move(status)));
+  });
+}
+
+// An id that needs no server, if there is one.
+bool TakeLocal(Engine& engine, std::string_view tag, const CallOptions& call, int64_t* id) {
+  LocalSupply* local = engine.local();
+  if (local == nullptr || !local->TryTake(tag, id)) return false;
+  if (call.report != nullptr) *call.report = {.from_memory = true};
+  return true;
+}
+
+}  // namespace
+
+// The engine of this process: a forked child gets one of its own, the first time it is needed.
+class Client::Impl {
+ public:
+  explicit Impl(ClientOptions options)
+      : options_(std::move(options)), engine_(new Engine(options_)) {}
+
+  ~Impl() {
+    Engine* engine = engine_.load(std::memory_order_acquire);
+    engine->InChild() ? engine->LeaveBehind() : delete engine;
+  }
+
+  Engine& engine() {
+    Engine* engine = engine_.load(std::memory_order_acquire);
+    return engine->InChild() ? Reborn(engine) : *engine;
+  }
+
+ private:
+  // No lock guards this: in the child it could be held by a thread that does not exist there.
+  Engine& Reborn(Engine* inherited) {
+    auto own = std::make_unique<Engine>(options_);
+    if (!engine_.compare_exchange_strong(inherited, own.get(), std::memory_order_acq_rel)) {
+      return *inherited;  // by now another thread's
+    }
+    inherited->LeaveBehind();
+    if (options_.on_event) {
+      options_.on_event({ClientEvent::Kind::kForked, "", "begins anew in a forked child"});
+    }
+    return *own.release();
+  }
+
+  const ClientOptions options_;
+  std::atomic<Engine*> engine_;
+};
+
+Client::Client(ClientOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Client::~Client() = default;
+
+Status Client::status() const { return impl_->engine().status(); }
+
+Result<int64_t> Client::GetId(std::string_view tag, const CallOptions& call) {
+  Engine& engine = impl_->engine();
+  if (int64_t id; TakeLocal(engine, tag, call, &id)) return id;
+  return Get(engine, AskFor(Ask::Method::kGetId, tag), call, &Reply::id);
+}
+
+Result<std::vector<int64_t>> Client::GetIds(std::string_view tag, int32_t count,
+                                            const CallOptions& call) {
+  return Get(impl_->engine(), AskFor(Ask::Method::kGetIds, tag, count), call, &Reply::ids);
+}
+
+Result<std::vector<IdRun>> Client::GetRuns(std::string_view tag, int64_t count,
+                                           const CallOptions& call) {
+  return Get(impl_->engine(), AskFor(Ask::Method::kGetRuns, tag, count), call, &Reply::runs);
+}
+
+Result<std::string> Client::GetText(std::string_view tag, const CallOptions& call) {
+  return Get(impl_->engine(), AskFor(Ask::Method::kGetText, tag), call, &Reply::text);
+}
+
+Result<Explanation> Client::Explain(int64_t id, std::string_view layout, const CallOptions& call) {
+  Ask ask = AskFor(Ask::Method::kExplain, {}, id);
+  ask.layout = layout;
+  return Get(impl_->engine(), ask, call, &Reply::explanation);
+}
+
+void Client::GetId(std::string_view tag, Callback<int64_t> done, const CallOptions& call) {
+  Engine& engine = impl_->engine();
+  if (int64_t id; TakeLocal(engine, tag, call, &id)) {
+    return engine.Answer([id, done = std::move(done)] { done(id); });
+  }
+  Start(engine, AskFor(Ask::Method::kGetId, tag), call, &Reply::id, std::move(done));
+}
+
+void Client::GetIds(std::string_view tag, int32_t count, Callback<std::vector<int64_t>> done,
+                    const CallOptions& call) {
+  Start(impl_->engine(), AskFor(Ask::Method::kGetIds, tag, count), call, &Reply::ids,
+        std::move(done));
+}
+
+void Client::GetRuns(std::string_view tag, int64_t count, Callback<std::vector<IdRun>> done,
+                     const CallOptions& call) {
+  Start(impl_->engine(), AskFor(Ask::Method::kGetRuns, tag, count), call, &Reply::runs,
+        std::move(done));
+}
+
+void Client::GetText(std::string_view tag, Callback<std::string> done, const CallOptions& call) {
+  Start(impl_->engine(), AskFor(Ask::Method::kGetText, tag), call, &Reply::text, std::move(done));
+}
+
+std::future<Result<int64_t>> Client::GetIdLater(std::string_view tag, const CallOptions& call) {
+  auto promise = std::make_shared<std::promise<Result<int64_t>>>();
+  std::future<Result<int64_t>> later = promise->get_future();
+  GetId(
+      tag, [promise](Result<int64_t> id) { promise->set_value(std::move(id)); }, call);
+  return later;
+}
+
+ClusterView Client::cluster() const { return impl_->engine().View(); }
+ClientCounters Client::counters() const { return impl_->engine().counters(); }
+LocalSupply* Client::local() const { return impl_->engine().local(); }
+
+}  // namespace firn

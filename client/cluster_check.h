@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "client/ask.h"
+#include "client/server_source.h"
+
+namespace firn::client {
+
+// Tells the servers of this client's cluster from others.
+//
+//  1. A field that is known must be matched by every server; one that is not is settled by the
+//     first server that answers.
+//  2. What the options or the source say replaces what a server has settled.
+//
+// A value, thread-compatible.
+class ClusterCheck {
+ public:
+  // `uuid`: what the options say; empty when they do not.
+  explicit ClusterCheck(std::string uuid) : wanted_uuid_(std::move(uuid)) { Learn({}); }
+
+  // What a source says; empty fields say nothing.
+  void Learn(const ClusterIdentity& identity);
+
+  // A sentence when the server that says `facts` is not of this cluster.
+  std::optional<std::string> FaultOf(const ServerFacts& facts);
+
+  const ClusterIdentity& known() const { return known_; }
+
+  // Whether ids may be below 0: only where a layout gives its highest bit to the version.
+  bool signed_ids() const { return signed_ids_; }
+
+ private:
+  void SetLayout(const std::string& text);
+
+  std::string wanted_uuid_;
+  ClusterIdentity known_;
+  bool signed_ids_ = false;
+};
+
+// A sentence when the cluster cannot have given these ids. What an obfuscated tag or a segment
+// gives is any positive number, so the sign is all that a layout says about an id that stands
+// alone.
+std::optional<std::string> FaultOfIds(const Ask& ask, const Reply& reply, bool signed_ids);
+
+}  // namespace firn::client

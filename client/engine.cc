@@ -1,0 +1,117 @@
+#include "client/engine.h"
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include <unistd.h>
+
+#include "client/list_source.h"
+#include "client/options_check.h"
+#include "common/entropy.h"
+
+namespace firn::client {
+namespace {
+
+CallPlan::Limits LimitsOf(const ClientOptions& options) {
+  return {.on_failure = options.on_failure,
+          .attempts_max = options.attempts_max,
+          .attempt_limit = options.attempt_limit};
+}
+
+AsyncCaller::Options AsyncOptionsOf(const ClientOptions& options) {
+  return {.limits = LimitsOf(options),
+          .hedge_after = options.hedge_after,
+          .connections = static_cast<size_t>(std::max(options.async_connections, 1))};
+}
+
+SocketPool::Options PoolOf(const ClientOptions& options) {
+  return {.connections_max = static_cast<size_t>(std::max(options.blocking_connections, 1))};
+}
+
+Result<std::unique_ptr<ServerSource>> OpenSource(const ClientOptions& options) {
+  return options.open_source ? options.open_source(options.servers)
+                             : OpenListSource(options.servers);
+}
+
+}  // namespace
+
+Engine::Engine(const ClientOptions& options)
+    : deadline_(options.deadline),
+      hedges_(options.hedge_after.has_value()),
+      clock_(SystemClock()),
+      status_(CheckOptions(options)),
+      fleet_(options, PoolOf(options), clock_, SystemEntropy().Next()),
+      blocking_(fleet_, LimitsOf(options), clock_, fds_),
+      async_(fleet_, AsyncOptionsOf(options), clock_, fds_) {
+  fleet_.OnNews([this] { async_.OnNews(); });
+  if (!status_.ok()) return;
+  auto source = OpenSource(options);
+  if (source.ok()) {
+    source_ = *std::move(source);
+    status_ = source_->Start([this](const ServerList& list) { fleet_.Apply(list); });
+  } else {
+    status_ = source.status();
+  }
+  if (status_.ok() && options.local_ranges) local_ = options.local_ranges(*this);
+}
+
+Engine::~Engine() {
+  if (source_ != nullptr) source_->Stop();
+  fleet_.Stop();
+  async_.Stop();
+  local_.reset();
+}
+
+void Engine::LeaveBehind() {
+  fds_.TakeAll([](int fd) { close(fd); });
+}
+
+Micros Engine::DeadlineOf(const CallOptions& call) const {
+  return clock_.BootMicros() + call.deadline.value_or(deadline_);
+}
+
+Status Engine::Call(const Ask& ask, const CallOptions& call, Reply& reply) {
+  if (!status_.ok()) return status_;
+  if (hedges_ && !async_.InIoThread()) return CallThroughIoThread(ask, call, reply);
+  return blocking_.Call(ask, DeadlineOf(call), call.report, reply);
+}
+
+// Two servers at a time are more than one thread can wait for in the kernel.
+Status Engine::CallThroughIoThread(const Ask& ask, const CallOptions& call, Reply& reply) {
+  std::promise<Status> ended;
+  async_.Start(ask, DeadlineOf(call), call.report, [&](Status status, Reply& its_reply) {
+    reply = std::move(its_reply);
+    ended.set_value(std::move(status));
+  });
+  return ended.get_future().get();
+}
+
+void Engine::Start(Ask ask, const CallOptions& call, AsyncCall::Done done) {
+  if (status_.ok())
+    return async_.Start(std::move(ask), DeadlineOf(call), call.report, std::move(done));
+  async_.Post([status = status_, done = std::move(done)] {
+    Reply none;
+    done(status, none);
+  });
+}
+
+void Engine::Fetch(const std::string& tag, int64_t count, Done done) {
+  Start({.method = Ask::Method::kGetRuns, .tag = tag, .number = count}, {},
+        [done = std::move(done)](const Status& status, Reply& reply) {
+          done(status.ok() ? Result<std::vector<IdRun>>(std::move(reply.runs)) : status);
+        });
+}
+
+ClientCounters Engine::counters() const {
+  ClientCounters counters = fleet_.counters();
+  if (local_ != nullptr) {
+    const LocalSupply::Counts counts = local_->counts();
+    counters.local_taken = counts.taken;
+    counters.local_missed = counts.missed;
+    counters.local_dropped = counts.dropped;
+  }
+  return counters;
+}
+
+}  // namespace firn::client

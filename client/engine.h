@@ -1,0 +1,67 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "client/async_caller.h"
+#include "client/blocking_caller.h"
+#include "client/client_options.h"
+#include "client/fd_set.h"
+#include "client/fleet.h"
+#include "client/local_supply.h"
+#include "common/clock.h"
+#include "common/fork_cells.h"
+#include "common/status.h"
+
+namespace firn::client {
+
+// Everything that a Client is in one process: the servers, those who call them, and where lists and
+// local ranges come from. Thread-safe.
+//
+// Sharp edge: a forked child must neither use nor destroy the engine that it inherits: its threads
+// do not exist there, and its locks may be held for ever. It calls LeaveBehind and makes another.
+class Engine final : public RangeFetcher {
+ public:
+  // Starts the threads and the source. Options that cannot be used are told by status().
+  explicit Engine(const ClientOptions& options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  bool InChild() const { return sentinel_.InChild(); }
+  // In a forked child: closes its copies of the connections. Nothing else is touched.
+  void LeaveBehind();
+
+  const Status& status() const { return status_; }
+
+  Status Call(const Ask& ask, const CallOptions& call, Reply& reply);
+  // `done` runs on the IO thread, later.
+  void Start(Ask ask, const CallOptions& call, AsyncCall::Done done);
+  // Answers `done` on the IO thread without asking anybody.
+  void Answer(std::function<void()> done) { async_.Post(std::move(done)); }
+
+  void Fetch(const std::string& tag, int64_t count, Done done) override;
+
+  LocalSupply* local() const { return local_.get(); }
+  ClusterView View() const { return fleet_.View(); }
+  ClientCounters counters() const;
+
+ private:
+  Micros DeadlineOf(const CallOptions& call) const;
+  Status CallThroughIoThread(const Ask& ask, const CallOptions& call, Reply& reply);
+
+  ForkSentinel sentinel_;
+  const Milliseconds deadline_;
+  const bool hedges_;
+  const Clock& clock_;
+  Status status_;
+  FdSet fds_;
+  Fleet fleet_;
+  BlockingCaller blocking_;
+  AsyncCaller async_;
+  std::unique_ptr<ServerSource> source_;
+  std::unique_ptr<LocalSupply> local_;
+};
+
+}  // namespace firn::client

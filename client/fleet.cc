@@ -1,0 +1,283 @@
+#include "client/fleet.h"
+
+#include <algorithm>
+
+namespace firn::client {
+namespace {
+
+constexpr Micros kResolveAgain{5'000'000};
+
+bool Contains(std::span<const ServerPtr> servers, const Server* server) {
+  return std::any_of(servers.begin(), servers.end(),
+                     [server](const ServerPtr& one) { return one.get() == server; });
+}
+
+}  // namespace
+
+Fleet::Fleet(const ClientOptions& options, const SocketPool::Options& pool, const Clock& clock,
+             uint64_t seed)
+    : rack_(options.rack),
+      attempt_limit_(options.attempt_limit),
+      pool_(pool),
+      on_event_(options.on_event),
+      clock_(clock),
+      check_(options.cluster_uuid),
+      balancer_(MakeBalancer(options.balancing)),
+      entropy_(seed) {}
+
+// --- the list -----------------------------------------------------------------------------------
+
+void Fleet::Apply(const ServerList& list) {
+  const Micros now = clock_.BootMicros();
+  size_t known = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    fixed_ = list.fixed;
+    from_cache_ = list.from_cache;
+    check_.Learn(list.cluster);
+    signed_ids_ = check_.signed_ids();
+    std::map<std::string, ServerPtr> before;
+    before.swap(servers_);
+    for (const KnownServer& server : list.servers) {
+      if (servers_.size() < ServerList::kServersMax) Merge(server, before, now);
+    }
+    ++counters_.lists;
+    known = servers_.size();
+  }
+  Tell({{ClientEvent::Kind::kList, "",
+         std::to_string(known) + " servers" + (list.from_cache ? ", from a file" : "")}});
+  TellNews();
+}
+
+void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& before, Micros now) {
+  const Result<Endpoint> endpoint = Endpoint::Parse(known.address);
+  if (!endpoint.ok() || endpoint->port == 0) return;
+  ServerPtr server = before[known.address];
+  if (server == nullptr) {
+    server = std::make_shared<Server>(next_number_++, known.address, *endpoint, pool_);
+    server->first_seen = now;
+    server->address = NumericAddress(*endpoint);
+  }
+  server->known = known;
+  server->quarantined = server->draining = false;
+  servers_[known.address] = std::move(server);
+}
+
+// --- picking ------------------------------------------------------------------------------------
+
+Fleet::Group Fleet::GroupOf(const Server& server, std::string_view tag, Micros now) const {
+  if (server.quarantined || !server.address.known()) return Group::kNever;
+  if (server.draining || server.known.phase == ServerPhase::kDraining) return Group::kDraining;
+  if (server.known.disabled || server.known.weight <= 0) return Group::kDisabled;
+  if (server.health.resting()) return Group::kUnable;
+  const bool not_ready =
+      server.known.phase == ServerPhase::kNotReady || now < server.not_ready_until;
+  if (not_ready && !own_numbers_.contains(tag)) return Group::kUnable;
+  if (server.store_down_until.empty()) return Group::kFit;
+  const auto down = server.store_down_until.find(tag);
+  return down != server.store_down_until.end() && now < down->second ? Group::kUnable : Group::kFit;
+}
+
+double Fleet::WeightOf(const Server& server, Micros now) const {
+  constexpr double kColdShare = 0.1;
+  const double age =
+      static_cast<double>((now - server.first_seen).count()) / static_cast<double>(kWarmUp.count());
+  return std::max(server.known.weight, 1) * std::clamp(age, kColdShare, 1.0);
+}
+
+// Leaves the best group's servers in offered_.
+void Fleet::Offer(std::span<const ServerPtr> tried, std::string_view tag, Micros now) {
+  Group best = Group::kNever;
+  offered_.clear();
+  for (auto& [address, server] : servers_) {
+    const Group group = GroupOf(*server, tag, now);
+    if (group > best || group == Group::kNever || Contains(tried, server.get())) continue;
+    if (group < best) offered_.clear();
+    best = group;
+    offered_.push_back(&server);
+  }
+}
+
+void Fleet::KeepOwnRack() {
+  const auto elsewhere = [this](const ServerPtr* server) {
+    return (*server)->known.rack != *rack_;
+  };
+  if (!rack_ || std::all_of(offered_.begin(), offered_.end(), elsewhere)) return;
+  std::erase_if(offered_, elsewhere);
+}
+
+ServerPtr Fleet::Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now) {
+  const std::lock_guard lock(mutex_);
+  Offer(tried, tag, now);
+  if (offered_.empty()) return nullptr;
+  KeepOwnRack();
+  loads_.clear();
+  for (const ServerPtr* server : offered_) {
+    const Server& one = **server;
+    loads_.push_back({one.number, WeightOf(one, now), one.latency.At(now), one.in_flight});
+  }
+  const ServerPtr picked = *offered_[balancer_->Pick(loads_, entropy_)];
+  ++picked->in_flight;
+  return picked;
+}
+
+void Fleet::Borrow(Server& server) {
+  const std::lock_guard lock(mutex_);
+  ++server.in_flight;
+}
+
+void Fleet::GiveBack(Server& server) {
+  const std::lock_guard lock(mutex_);
+  --server.in_flight;
+}
+
+// --- retries, waiting, looking ------------------------------------------------------------------
+
+void Fleet::CountCall() {
+  const std::lock_guard lock(mutex_);
+  ++counters_.calls;
+  budget_.Call();
+}
+
+bool Fleet::TakeRetry(Micros now) {
+  const std::lock_guard lock(mutex_);
+  const bool taken = budget_.Take(now);
+  ++(taken ? counters_.retries : counters_.retries_denied);
+  return taken;
+}
+
+std::vector<ServerPtr> Fleet::TakeUnresolved(Micros now) {
+  const std::lock_guard lock(mutex_);
+  std::vector<ServerPtr> unresolved;
+  for (const auto& [address, server] : servers_) {
+    const bool named = !NumericAddress(server->endpoint).known();
+    // A name may have moved to another address when its server does not answer any more.
+    const bool wanted = named && (!server->address.known() || server->health.resting());
+    if (!wanted || now < server->resolve_at) continue;
+    server->resolve_at = now + kResolveAgain;
+    unresolved.push_back(server);
+  }
+  return unresolved;
+}
+
+void Fleet::Resolved(Server& server, const Address& address) {
+  {
+    const std::lock_guard lock(mutex_);
+    server.address = address;
+  }
+  TellNews();
+}
+
+Address Fleet::AddressOf(const Server& server) {
+  const std::lock_guard lock(mutex_);
+  return server.address;
+}
+
+void Fleet::CloseOldSockets(Micros now) {
+  std::vector<ServerPtr> all;
+  {
+    const std::lock_guard lock(mutex_);
+    if (now < close_old_at_) return;
+    close_old_at_ = now + SocketPool::kIdleMax / 8;
+    for (const auto& [address, server] : servers_) all.push_back(server);
+  }
+  for (const ServerPtr& server : all) server->sockets.CloseOld(now);
+}
+
+void Fleet::TellNews() {
+  {
+    const std::lock_guard lock(mutex_);
+    ++news_count_;
+  }
+  changed_.notify_all();
+  if (news_) news_();
+}
+
+uint64_t Fleet::WaitForNews(uint64_t seen, Micros until) {
+  std::unique_lock lock(mutex_);
+  while ((news_count_ == seen || seen == kNoNews) && !stopped_) {
+    const Micros left = until - clock_.BootMicros();
+    if (left <= Micros(0)) break;
+    changed_.wait_for(lock, left);
+  }
+  return news_count_;
+}
+
+void Fleet::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+}
+
+ServerFitness Fleet::FitnessOf(const Server& server, Micros now) const {
+  if (server.quarantined) return ServerFitness::kQuarantined;
+  if (!server.address.known()) return ServerFitness::kResting;
+  switch (GroupOf(server, {}, now)) {
+    case Group::kFit:
+      return ServerFitness::kFit;
+    case Group::kDisabled:
+      return ServerFitness::kDisabled;
+    case Group::kDraining:
+      return ServerFitness::kDraining;
+    case Group::kUnable:
+    case Group::kNever:
+      break;
+  }
+  return ServerFitness::kResting;
+}
+
+ClusterView Fleet::View() const {
+  const Micros now = clock_.BootMicros();
+  const std::lock_guard lock(mutex_);
+  ClusterView view{.servers = {}, .cluster = check_.known(), .from_cache = from_cache_};
+  for (const auto& [address, server] : servers_) {
+    const ServerFitness fitness = FitnessOf(*server, now);
+    const bool fit = fitness == ServerFitness::kFit;
+    view.servers.push_back({.known = server->known,
+                            .fitness = fitness,
+                            .why = fit ? std::string() : server->why,
+                            .latency = Micros(static_cast<int64_t>(server->latency.At(now))),
+                            .in_flight = server->in_flight,
+                            .answered = server->answered,
+                            .failed = server->failed});
+  }
+  return view;
+}
+
+std::string Fleet::TellNobodyToAsk() const {
+  const std::string lack = "no provider: " + Lack();
+  Tell({{ClientEvent::Kind::kNoServer, "", lack}});
+  return lack;
+}
+
+std::string Fleet::Lack() const {
+  const std::lock_guard lock(mutex_);
+  if (servers_.empty()) {
+    return counters_.lists == 0 ? "no list of servers has come yet" : "no server is known";
+  }
+  std::string text = "of " + std::to_string(servers_.size()) + " known servers none may be asked";
+  for (const auto& [address, server] : servers_) {
+    if (server->quarantined) return text + "; " + address + ": " + server->why;
+    if (!server->address.known()) return text + "; " + address + ": its name is not resolved";
+  }
+  return text;
+}
+
+ClientCounters Fleet::counters() const {
+  const std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+void Fleet::Count(uint64_t ClientCounters::*counter, uint64_t n) {
+  const std::lock_guard lock(mutex_);
+  counters_.*counter += n;
+}
+
+void Fleet::Tell(const Events& told) const {
+  if (!on_event_) return;
+  for (const ClientEvent& event : told) on_event_(event);
+}
+
+}  // namespace firn::client

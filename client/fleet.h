@@ -1,0 +1,153 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/balancer.h"
+#include "client/client_options.h"
+#include "client/client_view.h"
+#include "client/cluster_check.h"
+#include "client/micros.h"
+#include "client/outcome.h"
+#include "client/retry_budget.h"
+#include "client/server.h"
+#include "common/clock.h"
+#include "common/entropy.h"
+
+namespace firn::client {
+
+// The servers of one client: which there are, which are fit to be asked, and what all calls
+// together may spend on retries. Thread-safe; knows no sockets and sends nothing.
+//
+//  1. Quarantined servers are never picked, nor those whose name is not looked up yet. Of the
+//     others the first of these groups that is not empty is picked from: fit; resting, or unable
+//     for this tag for now; disabled; draining. So a call is refused only when all was tried.
+//  2. Within a group the client's own rack goes first, when it has one.
+//  3. A new list forgives quarantine and draining. A list that never changes cannot, so there the
+//     servers are looked at again every kRecheck.
+//  4. Never more than half of the enabled servers rest.
+//  5. A server's weight grows from a tenth to all of it in its first kWarmUp.
+class Fleet {
+ public:
+  static constexpr Micros kWarmUp{10'000'000};
+  static constexpr Micros kRecheck{30'000'000};
+  static constexpr Micros kNoAdvice{100'000};  // out for so long, when the server does not say
+
+  Fleet(const ClientOptions& options, const SocketPool::Options& pool, const Clock& clock,
+        uint64_t seed);
+
+  // Before the first list: `news` is called, without locks, when servers have come or come back.
+  void OnNews(std::function<void()> news) { news_ = std::move(news); }
+
+  // A list from the source.
+  void Apply(const ServerList& list);
+
+  // A server for `tag` that is not among `tried`, or null. Whoever gets one reports with Done.
+  ServerPtr Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now);
+
+  // A picked server that is asked once more, and one that is not asked after all.
+  void Borrow(Server& server);
+  void GiveBack(Server& server);
+
+  // What became of asking `server`; `took` since it was picked.
+  void Done(Server& server, std::string_view tag, const Outcome& outcome, Micros took, Micros now);
+
+  // Whether what a server said of itself lets it be asked for ids. A sentence when not.
+  std::optional<std::string> FaultOf(const ServerFacts& facts);
+  // Whether ids of this cluster may be below 0.
+  bool signed_ids() const { return signed_ids_.load(std::memory_order_relaxed); }
+
+  // A call begins; a retry wants to be sent.
+  void CountCall();
+  bool TakeRetry(Micros now);
+
+  // Servers that the maintainer should look at now: connect, ask for their status, and report with
+  // Probed. Each is told once until then.
+  std::vector<ServerPtr> TakeProbes(Micros now);
+  void Probed(Server& server, const Outcome& outcome, const ServerFacts& facts, Micros now);
+
+  // Servers whose names have to be looked up; each is told once every few seconds until Resolved.
+  std::vector<ServerPtr> TakeUnresolved(Micros now);
+  void Resolved(Server& server, const Address& address);
+
+  Address AddressOf(const Server& server);
+
+  // Closes blocking connections that were idle for long.
+  void CloseOldSockets(Micros now);
+
+  // Waits until there is news since `seen`, or the moment has come; returns the present count.
+  // kNoNews waits for the moment only.
+  static constexpr uint64_t kNoNews = UINT64_MAX;
+  uint64_t news() const { return news_count_.load(std::memory_order_acquire); }
+  uint64_t WaitForNews(uint64_t seen, Micros until);
+  // Wakes all who wait, for good.
+  void Stop();
+
+  ClusterView View() const;
+  // Why there is nobody to ask, in a sentence, which the event hook is told as well.
+  std::string TellNobodyToAsk() const;
+  ClientCounters counters() const;
+  // Adds to one of the counters that only those who do the asking know.
+  void Count(uint64_t ClientCounters::*counter, uint64_t n = 1);
+
+ private:
+  enum class Group : uint8_t { kFit, kUnable, kDisabled, kDraining, kNever };
+  using Events = std::vector<ClientEvent>;
+
+  Group GroupOf(const Server& server, std::string_view tag, Micros now) const;
+  ServerFitness FitnessOf(const Server& server, Micros now) const;
+  void Offer(std::span<const ServerPtr> tried, std::string_view tag, Micros now);
+  void KeepOwnRack();
+  double WeightOf(const Server& server, Micros now) const;
+  void Merge(const KnownServer& known, std::map<std::string, ServerPtr>& before, Micros now);
+  void Heed(Server& server, std::string_view tag, const Outcome& outcome, Micros now, Events& told);
+  void HeedRefusal(Server& server, std::string_view tag, const Outcome& outcome, Micros now,
+                   Events& told);
+  void Failed(Server& server, int times, const Outcome& outcome, Micros now, Events& told);
+  void Quarantine(Server& server, const Outcome& outcome, Micros now, Events& told);
+  void Drain(Server& server, Micros now, Events& told);
+  void Revive(Server& server, Events& told);
+  bool MayRest() const;
+  std::string Lack() const;
+  void TellNews();
+  void Tell(const Events& told) const;
+
+  const std::optional<uint32_t> rack_;
+  const Micros attempt_limit_;
+  const SocketPool::Options pool_;
+  const EventHook on_event_;
+  const Clock& clock_;
+  std::function<void()> news_;
+  std::atomic<bool> signed_ids_ = false;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<uint64_t> news_count_ = 0;  // grows under mutex_
+  bool stopped_ = false;
+  bool fixed_ = false, from_cache_ = false;
+  Micros close_old_at_{0};
+  uint64_t next_number_ = 1;
+  std::map<std::string, ServerPtr> servers_;        // by address
+  std::set<std::string, std::less<>> own_numbers_;  // tags that need no machine id
+  ClusterCheck check_;
+  RetryBudget budget_;
+  std::unique_ptr<Balancer> balancer_;
+  ClientCounters counters_;
+  SeededEntropy entropy_;
+  // Of one Pick; kept for their memory.
+  std::vector<const ServerPtr*> offered_;
+  std::vector<Load> loads_;
+};
+
+}  // namespace firn::client

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "client/call_report.h"
+#include "common/units.h"
+
+namespace firn::client {
+
+// What became of asking one server, with all that decides how to go on.
+struct Outcome {
+  AttemptEnd end = AttemptEnd::kAnswered;
+  RefusalReason refusal = RefusalReason::kNone;
+  Milliseconds retry_after{0};    // the server's advice; 0: none
+  bool another_may_help = false;  // of a refusal
+  bool was_pooled = false;        // the connection had been used before
+  bool mid_answer = false;        // of kClosed: the answer had begun
+  bool shared_blame = false;      // another call has reported the same failure already
+  std::string detail{};
+
+  bool answered() const { return end == AttemptEnd::kAnswered; }
+  // A connection that was idle had been closed by the server: nothing says that it does ill now.
+  bool stale() const { return end == AttemptEnd::kClosed && was_pooled && !mid_answer; }
+  // No request has left.
+  bool unsent() const {
+    return end == AttemptEnd::kUnreachable || end == AttemptEnd::kConnectTimeout;
+  }
+  // The server spoke, and made sense.
+  bool spoke() const { return answered() || end == AttemptEnd::kRefused; }
+
+  static Outcome Of(AttemptEnd end, std::string detail) {
+    Outcome outcome;
+    outcome.end = end;
+    outcome.detail = std::move(detail);
+    return outcome;
+  }
+};
+
+}  // namespace firn::client

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "client/ask.h"
+#include "client/async_call.h"
+#include "client/fd_set.h"
+#include "client/fleet.h"
+#include "client/outcome.h"
+#include "client/server.h"
+#include "client/wire_codec.h"
+
+namespace firn::client {
+
+class Pipeline;
+
+// Who is told what becomes of the calls on a pipeline.
+class PipelineUser {
+ public:
+  // The answer to a call, or why there is none. May send more on the pipeline, and close it.
+  virtual void OnEnded(const AsyncCallPtr& call, uint32_t number, Outcome outcome,
+                       Reply& reply) = 0;
+  // There is something to flush when this turn ends.
+  virtual void FlushLater(Pipeline& pipeline) = 0;
+  // It can be used no more. The last thing that it tells.
+  virtual void OnClosed(Pipeline& pipeline) = 0;
+  // Anything above may be told between these two.
+  virtual void BeginTurn() = 0;
+  virtual void EndTurn() = 0;
+
+ protected:
+  ~PipelineUser() = default;
+};
+
+// A connection with many calls in flight, which the server answers in the order of their coming.
+//
+//  1. It connects, then asks for the server's status; calls wait until that shows that the server
+//     is of this cluster. Both must be done within the time that Open was given.
+//  2. Each answer must carry the sequence id of the oldest call in flight.
+//  3. When anything goes wrong, one call's time-out included, the connection is closed and every
+//     call on it ends. So a late answer meets nobody. The first to end bears the blame, the others
+//     share it.
+//
+// Used by one IO thread; kept alive by its own operations until they have ended.
+class Pipeline final : public std::enable_shared_from_this<Pipeline> {
+ public:
+  using Checked = std::function<void(const Outcome&, const ServerFacts&)>;
+
+  Pipeline(boost::asio::io_context& io, Fleet& fleet, FdSet& fds, PipelineUser& user,
+           ServerPtr server);
+  ~Pipeline();
+
+  // Call once, first. `checked` is told once whether the server is fit; may be null.
+  void Open(const Address& address, Micros within, Checked checked);
+
+  // Puts a call at the end. Not after it was closed.
+  void Send(const AsyncCallPtr& call, uint32_t number);
+  void Flush();
+
+  // Ends it and every call on it.
+  void Close(Outcome why);
+
+  const ServerPtr& server() const { return server_; }
+  bool opening() const { return phase_ == Phase::kConnecting || phase_ == Phase::kChecking; }
+  bool connected() const { return phase_ != Phase::kConnecting; }
+  size_t in_flight() const { return waiting_.size(); }
+
+ private:
+  enum class Phase : uint8_t { kConnecting, kChecking, kOpen, kClosed };
+  struct Waiting {
+    int32_t sequence;
+    AsyncCallPtr call;
+    uint32_t number;
+    bool pooled;  // the connection was open before the call came
+  };
+  using Executor = boost::asio::io_context::executor_type;
+  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
+  using Timer = boost::asio::basic_waitable_timer<
+      std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
+
+  void OnConnected(const boost::system::error_code& error);
+  void Read();
+  void OnRead(const boost::system::error_code& error, size_t n);
+  // Takes the whole answers off the front of what has come.
+  void TakeAnswers();
+  void TakeStatus(std::string_view frame);
+  void TakeAnswer(std::string_view frame);
+  void Write(std::string& bytes);
+  void EndChecking(const Outcome& outcome, const ServerFacts& facts);
+  int32_t NextSequence() { return sequence_ = sequence_ == INT32_MAX ? 1 : sequence_ + 1; }
+
+  Fleet& fleet_;
+  FdSet& fds_;
+  PipelineUser& user_;
+  const ServerPtr server_;
+  Socket socket_;
+  Timer open_timer_;
+  Checked checked_;
+  Phase phase_ = Phase::kConnecting;
+  WireCodec codec_;
+  int32_t sequence_ = 0;
+  int32_t status_sequence_ = 0;
+  std::deque<Waiting> waiting_;  // in the order of sending
+  std::string out_;              // not yet given to the socket
+  std::string writing_;          // given to the socket, which has not taken all of it
+  std::string in_;
+  size_t held_ = 0;  // bytes of in_ that have come
+  bool flush_asked_ = false;
+};
+
+}  // namespace firn::client

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "client/address.h"
+#include "client/client_view.h"
+#include "client/health.h"
+#include "client/micros.h"
+#include "client/peak_ewma.h"
+#include "client/server_source.h"
+#include "client/socket_pool.h"
+#include "common/endpoint.h"
+
+namespace firn::client {
+
+// One server as a client knows it. Made and changed by the Fleet, under its mutex; kept alive by
+// whoever has a call at it, also after it has left the list.
+struct Server {
+  Server(uint64_t its_number, std::string its_name, Endpoint its_endpoint,
+         const SocketPool::Options& pool)
+      : number(its_number),
+        name(std::move(its_name)),
+        endpoint(std::move(its_endpoint)),
+        sockets(pool) {}
+
+  const uint64_t number;   // never used again for another one
+  const std::string name;  // its address as the list has it
+  const Endpoint endpoint;
+  SocketPool sockets;  // has a mutex of its own
+
+  // The rest is under the fleet's mutex.
+  KnownServer known{};
+  Address address{};     // unknown: its name was not looked up yet
+  Micros resolve_at{0};  // when its name is looked up next
+  Micros first_seen{0};
+  Health health{};
+  PeakEwma latency{};
+  int in_flight = 0;
+  uint64_t answered = 0, failed = 0;
+  bool quarantined = false, draining = false;
+  Micros recheck_at{0};  // of one that is quarantined or draining in a list that never changes
+  Micros not_ready_until{0};
+  std::map<std::string, Micros, std::less<>> store_down_until{};
+  std::string why{};  // it is not fit, in a sentence
+};
+
+using ServerPtr = std::shared_ptr<Server>;
+
+}  // namespace firn::client

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "client/ask.h"
+#include "client/outcome.h"
+
+namespace firn::client {
+
+// Writes calls of the wire contract and reads their answers, through the generated code. The
+// generated client is not used: it ignores sequence ids and would take an old answer for a new one.
+// Used by one thread at a time.
+class WireCodec {
+ public:
+  static constexpr size_t kLengthBytes = 4;
+  static constexpr size_t kFrameBytesMax = 16 << 20;
+
+  WireCodec();
+  ~WireCodec();
+  WireCodec(const WireCodec&) = delete;
+  WireCodec& operator=(const WireCodec&) = delete;
+
+  // Puts one frame at the end of `out`.
+  void AppendCall(const Ask& ask, int32_t sequence, std::string& out);
+
+  // The length of the frame that `bytes` begin with, its length bytes included; 0 while that is
+  // not known. Empty when no answer is that long.
+  static std::optional<size_t> FrameLength(std::string_view bytes);
+
+  // Reads the answer to `ask` from a whole frame: kAnswered fills `reply`, kRefused tells the
+  // server's "no", kBroken anything else, ids among it that were not asked for in number or order.
+  Outcome ReadAnswer(std::string_view frame, const Ask& ask, int32_t sequence, Reply& reply);
+
+ private:
+  class Memory;
+  class Coding;
+  const std::unique_ptr<Coding> coding_;
+};
+
+}  // namespace firn::client

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "client/client.h"
+#include "tests/client/fake_server.h"
+#include "tests/support/process.h"
+
+namespace firn {
+
+// How a call is made. Everything that a client promises holds for each.
+enum class Form { kBlocking, kAsync, kHedged };
+
+// Fake servers and a client of them. Time limits are generous, so that a loaded machine changes no
+// outcome; the servers that never answer are given little by the case itself.
+class ClientRig {
+ public:
+  explicit ClientRig(size_t servers, Form form = Form::kBlocking) : form_(form) {
+    for (size_t i = 0; i < servers; ++i) servers_.push_back(std::make_unique<FakeServer>());
+    options.deadline = Milliseconds(20'000);
+    options.attempt_limit = Milliseconds(10'000);
+    options.balancing = Balancing::kSticky;
+    options.on_event = [this](const ClientEvent& event) {
+      const std::lock_guard lock(mutex_);
+      events_.push_back(event);
+    };
+    if (form == Form::kHedged) options.hedge_after = Milliseconds(9'000);
+  }
+  ~ClientRig() { client_.reset(); }
+
+  // Of the client, until it is first used.
+  ClientOptions options;
+
+  // The first call makes it, before there are other threads.
+  Client& client() {
+    if (client_ == nullptr) {
+      if (options.servers.empty()) options.servers = ListOf(servers());
+      client_ = std::make_unique<Client>(options);
+    }
+    return *client_;
+  }
+  void DropClient() { client_.reset(); }
+
+  FakeServer& server(size_t i) { return *servers_[i]; }
+  std::vector<FakeServer*> servers() const {
+    std::vector<FakeServer*> all;
+    for (const auto& server : servers_) all.push_back(server.get());
+    return all;
+  }
+  // The one that a sticky client has settled on, and the others.
+  FakeServer& favourite() {
+    for (const auto& server : servers_) {
+      if (server->requests() > 0) return *server;
+    }
+    ADD_FAILURE() << "no server was asked";
+    return *servers_[0];
+  }
+  void AllBut(const FakeServer& one, Behaviour::Kind kind) {
+    for (const auto& server : servers_) {
+      if (server.get() != &one) server->Behave(kind);
+    }
+  }
+
+  Result<int64_t> GetId(CallOptions call = {}) {
+    report = {};
+    call.report = &report;
+    if (form_ == Form::kBlocking) return client().GetId("order", call);
+    return client().GetIdLater("order", call).get();
+  }
+  Result<std::vector<int64_t>> GetIds(int32_t count) {
+    report = {};
+    const CallOptions call{.report = &report};
+    if (form_ == Form::kBlocking) return client().GetIds("order", count, call);
+    std::promise<Result<std::vector<int64_t>>> promise;
+    client().GetIds(
+        "order", count, [&](auto ids) { promise.set_value(std::move(ids)); }, call);
+    return promise.get_future().get();
+  }
+
+  bool SawEvent(ClientEvent::Kind kind) {
+    const std::lock_guard lock(mutex_);
+    for (const ClientEvent& event : events_) {
+      if (event.kind == kind) return true;
+    }
+    return false;
+  }
+  ServerView View(const FakeServer& server) {
+    for (const ServerView& view : client().cluster().servers) {
+      if (view.known.address == server.address()) return view;
+    }
+    return {};
+  }
+
+  CallReport report;  // of the last call
+
+ private:
+  const Form form_;
+  std::vector<std::unique_ptr<FakeServer>> servers_;
+  std::mutex mutex_;
+  std::vector<ClientEvent> events_;  // under mutex_
+  std::unique_ptr<Client> client_;
+};
+
+inline std::string FormName(const testing::TestParamInfo<Form>& info) {
+  switch (info.param) {
+    case Form::kBlocking:
+      return "Blocking";
+    case Form::kAsync:
+      return "Async";
+    case Form::kHedged:
+      break;
+  }
+  return "Hedged";
+}
+
+}  // namespace firn

@@ -1,0 +1,283 @@
+// Many threads and many calls at once, on servers that come and go.
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "client/retry_budget.h"
+#include "tests/client/client_rig.h"
+
+namespace firn {
+namespace {
+
+using Kind = Behaviour::Kind;
+
+constexpr Milliseconds kPatience{60'000};
+
+// Every id that any thread was given.
+class IdBag {
+ public:
+  void Add(const Result<int64_t>& id) {
+    const std::lock_guard lock(mutex_);
+    if (id.ok()) {
+      ids_.push_back(*id);
+    } else if (failures_++ == 0) {
+      first_failure_ = id.status();
+    }
+  }
+  size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return ids_.size() + failures_;
+  }
+  void ExpectAllAnsweredOnce() {
+    EXPECT_EQ(failures_, 0u) << first_failure_;
+    std::sort(ids_.begin(), ids_.end());
+    EXPECT_EQ(std::adjacent_find(ids_.begin(), ids_.end()), ids_.end()) << "an id came twice";
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<int64_t> ids_;
+  size_t failures_ = 0;
+  Status first_failure_;
+};
+
+class CrowdTest : public testing::Test {
+ protected:
+  static constexpr int kThreads = 8;
+
+  CrowdTest() {
+    rig_.options.balancing = Balancing::kP2c;
+    rig_.client();
+  }
+
+  // Threads that ask as fast as they are answered, in both forms, while `happen` goes on.
+  template <typename Happen>
+  void UnderLoad(Happen happen) {
+    {
+      std::vector<std::jthread> threads;
+      for (int i = 0; i < kThreads; ++i) {
+        threads.emplace_back([this, i](const std::stop_token& stop) {
+          while (!stop.stop_requested()) {
+            bag_.Add(i % 2 == 0 ? rig_.client().GetId("order")
+                                : rig_.client().GetIdLater("order").get());
+          }
+        });
+      }
+      Passes(200);
+      happen();
+      Passes(200);
+    }
+    bag_.ExpectAllAnsweredOnce();
+  }
+  // Waits until so many more calls have ended.
+  void Passes(size_t calls) {
+    const size_t before = bag_.size();
+    EXPECT_TRUE(Eventually(kPatience, [&] { return bag_.size() >= before + calls; }));
+  }
+
+  ClientRig rig_{3};
+  IdBag bag_;
+};
+
+TEST_F(CrowdTest, LosesNoCallWhileServersComeAndGo) {
+  UnderLoad([this] {
+    for (int i = 0; i < 6; ++i) {
+      FakeServer& server = rig_.server(static_cast<size_t>(i % 3));
+      server.Down();
+      Passes(100);
+      server.Up();
+      Passes(100);
+    }
+  });
+}
+
+TEST_F(CrowdTest, LosesNoCallWhileConnectionsAreClosed) {
+  UnderLoad([this] {
+    for (int i = 0; i < 30; ++i) {
+      rig_.server(static_cast<size_t>(i % 3)).CloseConnections();
+      Passes(20);
+    }
+  });
+}
+
+TEST_F(CrowdTest, LosesNoCallWhileServersSayThatTheyDrain) {
+  UnderLoad([this] {
+    rig_.server(0).Behave({.kind = Kind::kRefuse, .reason = RefusalReason::kDraining});
+    Passes(100);
+    rig_.server(1).Behave({.kind = Kind::kRefuse, .reason = RefusalReason::kNotReady});
+    Passes(100);
+  });
+}
+
+TEST_F(CrowdTest, SpreadsCallsOverEqualServers) {
+  UnderLoad([this] { Passes(5'000); });
+  const auto total = static_cast<double>(rig_.client().counters().attempts);
+  for (const FakeServer* server : rig_.servers()) {
+    // The exact shares are the balancer's own test: these servers are only equal on average.
+    EXPECT_GT(static_cast<double>(server->requests()), total / 6);
+  }
+}
+
+TEST(RetryStormTest, StaysInsideTheBudget) {
+  ClientRig rig(3);
+  for (FakeServer* server : rig.servers()) {
+    server->Behave({.kind = Kind::kRefuse, .reason = RefusalReason::kNotReady});
+  }
+  rig.client();
+  const BootMs began = TestNow();
+  std::atomic<int64_t> calls{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&] {
+        for (int n = 0; n < 250; ++n, ++calls) {
+          EXPECT_FALSE(rig.client().GetId("order", {.deadline = Milliseconds(20'000)}).ok());
+        }
+      });
+    }
+  }
+  int64_t asked = 0;
+  for (const FakeServer* server : rig.servers()) asked += server->requests();
+  const double seconds = static_cast<double>((TestNow() - began).count() + 1) / 1000;
+  const double allowed = static_cast<double>(calls) * (1 + client::RetryBudget::kPerCall) +
+                         client::RetryBudget::kMost + client::RetryBudget::kPerSecond * seconds;
+  EXPECT_EQ(calls, 2'000);
+  EXPECT_LE(static_cast<double>(asked), allowed);
+  EXPECT_EQ(static_cast<uint64_t>(asked), rig.client().counters().attempts);
+  EXPECT_GT(rig.client().counters().retries_denied, 0u);
+}
+
+// --- asynchronous calls -------------------------------------------------------------------------
+
+TEST(AsyncTest, AnswersThousandsOfCallsAtOnce) {
+  ClientRig rig(3);
+  IdBag bag;
+  constexpr size_t kCalls = 3'000;
+  for (size_t i = 0; i < kCalls; ++i) {
+    rig.client().GetId("order", [&bag](const Result<int64_t>& id) { bag.Add(id); });
+  }
+  EXPECT_TRUE(Eventually(kPatience, [&] { return bag.size() == kCalls; }));
+  bag.ExpectAllAnsweredOnce();
+}
+
+TEST(AsyncTest, GoesOnFromCallbacks) {
+  ClientRig rig(2);
+  IdBag bag;
+  std::atomic<int> left{500};
+  std::function<void()> ask = [&] {
+    rig.client().GetId("order", [&](const Result<int64_t>& id) {
+      bag.Add(id);
+      if (--left > 0) ask();
+    });
+  };
+  ask();
+  EXPECT_TRUE(Eventually(kPatience, [&] { return bag.size() >= 500; }));
+  rig.DropClient();
+  bag.ExpectAllAnsweredOnce();
+}
+
+TEST(AsyncTest, MayWaitInACallbackForABlockingCall) {
+  ClientRig rig(2, Form::kHedged);
+  std::promise<Result<int64_t>> inner;
+  rig.client().GetId("order",
+                     [&](const Result<int64_t>&) { inner.set_value(rig.client().GetId("order")); });
+  EXPECT_TRUE(inner.get_future().get().ok());
+}
+
+TEST(AsyncTest, EndsCallsThatAreUnderWayWhenTheClientGoes) {
+  ClientRig rig(2);
+  for (FakeServer* server : rig.servers()) server->Behave(Kind::kSilent);
+  std::vector<std::future<Result<int64_t>>> later;
+  for (int i = 0; i < 50; ++i) later.push_back(rig.client().GetIdLater("order"));
+  rig.DropClient();
+  for (auto& id : later) EXPECT_EQ(id.get().code(), Code::kUnavailable);
+}
+
+TEST(AsyncTest, AsksASecondServerWhenTheFirstIsSlowAndTakesTheFirstAnswer) {
+  ClientRig rig(2, Form::kHedged);
+  rig.options.hedge_after = Milliseconds(50);
+  ASSERT_TRUE(rig.GetId().ok());
+  FakeServer& slow = rig.favourite();
+  slow.Behave(Kind::kSilent);
+  const Result<int64_t> id = rig.GetId();
+  ASSERT_TRUE(id.ok()) << id.status();
+  ASSERT_EQ(rig.report.attempts.size(), 2u);
+  EXPECT_EQ(rig.report.attempts[0].end, AttemptEnd::kAnswered);
+  EXPECT_NE(rig.report.attempts[0].server, slow.address());
+  EXPECT_EQ(rig.report.attempts[1].end, AttemptEnd::kAbandoned);
+  EXPECT_GE(rig.client().counters().hedges, 1u);
+}
+
+// --- the list -----------------------------------------------------------------------------------
+
+// A source whose lists a test tells.
+class ToldSource final : public ServerSource {
+ public:
+  explicit ToldSource(Listener& listener) : listener_(listener) {}
+  Status Start(Listener on_list) override { return listener_ = std::move(on_list), Status(); }
+  void Stop() override { listener_ = nullptr; }
+
+ private:
+  Listener& listener_;
+};
+
+TEST(ListTest, CallsWaitForTheFirstServerInEveryForm) {
+  for (const Form form : {Form::kBlocking, Form::kAsync}) {
+    ServerSource::Listener tell;
+    ClientRig rig(1, form);
+    rig.options.servers = "told";
+    rig.options.open_source = [&tell](const std::string&) {
+      return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(tell));
+    };
+    rig.client();
+    std::jthread later([&] {
+      EXPECT_TRUE(Eventually(kPatience, [&] { return rig.client().counters().calls > 0; }));
+      tell({.servers = {{.address = rig.server(0).address()}}});
+    });
+    const Result<int64_t> id = rig.GetId();
+    EXPECT_TRUE(id.ok()) << id.status();
+    later.join();
+    rig.DropClient();
+  }
+}
+
+TEST(ListTest, SaysThatThereIsNoProviderAtTheDeadline) {
+  ServerSource::Listener tell;
+  ClientRig rig(1);
+  rig.options.open_source = [&tell](const std::string&) {
+    return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(tell));
+  };
+  rig.options.deadline = Milliseconds(100);
+  EXPECT_EQ(rig.GetId().status(), Unavailable("no provider: no list of servers has come yet"));
+  tell({});
+  EXPECT_EQ(rig.GetId().status(), Unavailable("no provider: no server is known"));
+  EXPECT_TRUE(rig.SawEvent(ClientEvent::Kind::kNoServer));
+}
+
+TEST(ListTest, LooksUpNames) {
+  ClientRig rig(1);
+  const std::string address = rig.server(0).address();
+  rig.options.servers = "list://localhost" + address.substr(address.find(':'));
+  EXPECT_TRUE(rig.GetId().ok());
+}
+
+TEST(OptionsTest, NameEveryFaultInEveryCall) {
+  Client client({.servers = "list://10.0.0.7:7609", .attempts_max = 0, .async_connections = 0});
+  const Status status = client.status();
+  EXPECT_EQ(status.code(), Code::kInvalid);
+  EXPECT_NE(status.message().find("attempts_max"), std::string::npos);
+  EXPECT_NE(status.message().find("async_connections"), std::string::npos);
+  EXPECT_EQ(client.GetId("order").status(), status);
+  EXPECT_EQ(client.GetIdLater("order").get().status(), status);
+}
+
+TEST(OptionsTest, RefuseSourcesThatNobodyOpens) {
+  Client client({.servers = "zk://h1/firn/shop"});
+  EXPECT_EQ(client.status().code(), Code::kInvalid);
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,253 @@
+#include "tests/client/fake_server.h"
+
+#include <cstring>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <thrift/protocol/TBinaryProtocol.h>
+#include <thrift/transport/TBufferTransports.h>
+#include <unistd.h>
+
+#include "tests/support/process.h"
+#include "thrift/gen/IdService.h"
+
+namespace firn {
+namespace {
+
+using Kind = Behaviour::Kind;
+using apache::thrift::protocol::TBinaryProtocol;
+using apache::thrift::transport::TMemoryBuffer;
+
+constexpr size_t kLengthBytes = 4;
+
+bool ReceiveAll(int fd, char* into, size_t size) {
+  for (size_t held = 0; held < size;) {
+    const ssize_t got = recv(fd, into + held, size - held, 0);
+    if (got <= 0) return false;
+    held += static_cast<size_t>(got);
+  }
+  return true;
+}
+
+bool SendAll(int fd, std::string_view bytes) {
+  return send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+}
+
+std::string Framed(const std::string& body) {
+  const uint32_t length = htonl(static_cast<uint32_t>(body.size()));
+  return std::string(reinterpret_cast<const char*>(&length), kLengthBytes) + body;
+}
+
+int64_t NextFirstId() {
+  static std::atomic<int64_t> server{0};
+  return (++server << 40) + 1;
+}
+
+}  // namespace
+
+// The answers as they ought to be, but for what a behaviour changes in them.
+class FakeServer::Service final : public wire::IdServiceNull {
+ public:
+  Service(FakeServer& server, const Behaviour& behaviour)
+      : server_(server), behaviour_(behaviour) {}
+
+  int64_t getId(const std::string&) override { return Give(); }
+  void getIds(std::vector<int64_t>& out, const std::string&, const int32_t count) override {
+    Give();
+    for (int32_t i = 0; i < Count(count); ++i) out.push_back(Give());
+  }
+  void getRuns(std::vector<wire::IdRun>& out, const std::string&, const int64_t count) override {
+    wire::IdRun run;
+    run.first = Give();
+    run.count = Count(static_cast<int32_t>(count));
+    run.stride = 1;
+    server_.given_ += run.count - 1;
+    out.push_back(run);
+  }
+  void getText(std::string& out, const std::string&) override { out = std::to_string(Give()); }
+  void explain(wire::IdFields& out, const int64_t id, const std::string&) override {
+    out.id = id;
+    out.machine = 5;
+    out.layout = "firn";
+  }
+  void status(wire::ServerStatus& out) override {
+    out.cluster_uuid = behaviour_.kind == Kind::kForeign ? "another cluster" : kUuid;
+    out.cluster_name = "fake";
+    out.layout = "firn";
+    out.state = wire::ServerState::READY;
+  }
+
+ private:
+  int64_t Give() {
+    if (behaviour_.kind == Kind::kRefuse) {
+      wire::Refusal refusal;
+      refusal.reason = static_cast<wire::Reason::type>(behaviour_.reason);
+      refusal.message = "as the test says";
+      refusal.retry_after_ms = static_cast<int32_t>(behaviour_.retry_after.count());
+      throw refusal;
+    }
+    return behaviour_.kind == Kind::kZeroIds ? 0 : server_.first_id_ + server_.given_++;
+  }
+  int32_t Count(int32_t count) const {
+    return behaviour_.kind == Kind::kWrongCount ? count - 1 : count;
+  }
+
+  FakeServer& server_;
+  const Behaviour behaviour_;
+};
+
+FakeServer::FakeServer() : port_(FreePort()), first_id_(NextFirstId()) { Up(); }
+
+FakeServer::~FakeServer() { Down(); }
+
+void FakeServer::Behave(Behaviour behaviour) {
+  const std::lock_guard lock(mutex_);
+  behaviour_ = behaviour;
+}
+
+Behaviour FakeServer::behaviour() {
+  const std::lock_guard lock(mutex_);
+  return behaviour_;
+}
+
+// --- connections --------------------------------------------------------------------------------
+
+void FakeServer::Up() {
+  const std::lock_guard lock(mutex_);
+  if (up_) return;
+  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port_));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      listen(listener_, 128) != 0) {
+    std::perror("fake server");
+    std::abort();
+  }
+  up_ = true;
+  thread_ = std::thread([this, listener = listener_] { Accept(listener); });
+}
+
+void FakeServer::Down() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!up_) return;
+    up_ = false;
+    shutdown(listener_, SHUT_RDWR);
+  }
+  down_.notify_all();
+  thread_.join();
+  CloseConnections();
+  const std::lock_guard lock(mutex_);
+  close(listener_);
+}
+
+void FakeServer::CloseConnections() {
+  std::list<Peer> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended.swap(peers_);
+    for (const Peer& peer : ended) shutdown(peer.fd, SHUT_RDWR);
+  }
+  for (Peer& peer : ended) {
+    peer.thread.join();
+    close(peer.fd);
+  }
+}
+
+void FakeServer::Accept(int listener) {
+  for (int fd; (fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    ++accepted_;
+    const std::lock_guard lock(mutex_);
+    peers_.push_back({fd, std::thread([this, fd] { Serve(fd); })});
+  }
+}
+
+void FakeServer::Serve(int fd) {
+  std::string frame;
+  for (uint32_t length; ReceiveAll(fd, reinterpret_cast<char*>(&length), sizeof length);) {
+    frame.resize(ntohl(length));
+    if (!ReceiveAll(fd, frame.data(), frame.size()) || !AnswerFrame(fd, frame)) break;
+  }
+  shutdown(fd, SHUT_RDWR);  // closed by whoever joins this thread
+}
+
+bool FakeServer::Wait(Milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return !down_.wait_for(lock, time, [this] { return !up_; });
+}
+
+// --- answers ------------------------------------------------------------------------------------
+
+bool FakeServer::AnswerFrame(int fd, const std::string& frame) {
+  const Behaviour how = behaviour();
+  const bool asks_ids = frame.find("status") == std::string::npos;
+  if (how.kind == Kind::kHttp) return SendAll(fd, "HTTP/1.1 400 Bad Request\r\n\r\n"), false;
+  if (asks_ids) ++requests_;
+  auto in =
+      std::make_shared<TMemoryBuffer>(reinterpret_cast<uint8_t*>(const_cast<char*>(frame.data())),
+                                      static_cast<uint32_t>(frame.size()));
+  auto out = std::make_shared<TMemoryBuffer>();
+  wire::IdServiceProcessor processor(std::make_shared<Service>(*this, how));
+  processor.process(std::make_shared<TBinaryProtocol>(in), std::make_shared<TBinaryProtocol>(out),
+                    nullptr);
+  const std::string answer = Framed(out->getBufferAsString());
+  return asks_ids ? Say(fd, answer, how) : SendAll(fd, answer);
+}
+
+bool FakeServer::Say(int fd, const std::string& bytes, const Behaviour& how) {
+  if (how.delay.count() > 0 && how.kind != Kind::kDrip && !Wait(how.delay)) return false;
+  switch (how.kind) {
+    case Kind::kSilent:
+      return true;
+    case Kind::kClose:
+      return false;
+    case Kind::kReset: {
+      const linger hard{1, 0};
+      setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+      // Connecting a socket anew is what resets it without closing its number.
+      const sockaddr nowhere{AF_UNSPEC, {}};
+      connect(fd, &nowhere, sizeof nowhere);
+      return false;
+    }
+    case Kind::kHalf:
+      return SendAll(fd, std::string_view(bytes).substr(0, bytes.size() / 2)), false;
+    case Kind::kDrip:
+      for (const char byte : bytes) {
+        if (!Wait(how.delay) || !SendAll(fd, std::string_view(&byte, 1))) return false;
+      }
+      return true;
+    case Kind::kGarbage:
+      return SendAll(fd, Framed("this is not Thrift")), true;
+    case Kind::kOtherSequence: {
+      std::string other = bytes;
+      const size_t at = kLengthBytes + 8 + std::strlen("getId") + 3;
+      other[at] = static_cast<char>(other[at] + 1);
+      return SendAll(fd, other);
+    }
+    case Kind::kEmpty: {
+      // A reply header as it was, and a struct without fields.
+      return SendAll(fd, Framed(bytes.substr(kLengthBytes, 8 + std::strlen("getId") + 4) +
+                                std::string(1, '\0')));
+    }
+    default:
+      return SendAll(fd, bytes);
+  }
+}
+
+std::string ListOf(const std::vector<FakeServer*>& servers) {
+  std::string list = "list://";
+  for (const FakeServer* server : servers) {
+    list += (list.back() == '/' ? "" : ",") + server->address();
+  }
+  return list;
+}
+
+}  // namespace firn

@@ -1,0 +1,394 @@
+#include "client/fleet.h"
+
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "client/call_plan.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn::client {
+namespace {
+
+constexpr Milliseconds kWarm{20'000};
+
+KnownServer At(int number, uint32_t rack = 0) {
+  return {.address = "10.0.0." + std::to_string(number) + ":7609", .rack = rack};
+}
+
+Outcome Refusal(RefusalReason reason, Milliseconds retry_after = Milliseconds(0)) {
+  Outcome outcome = Outcome::Of(AttemptEnd::kRefused, "no");
+  outcome.refusal = reason;
+  outcome.retry_after = retry_after;
+  return outcome;
+}
+
+class FleetTest : public testing::Test {
+ protected:
+  FleetTest() { options_.balancing = Balancing::kRoundRobin; }
+
+  // A fleet whose servers are warm.
+  Fleet& Of(std::vector<KnownServer> servers, bool fixed = false) {
+    list_ = {.servers = std::move(servers), .fixed = fixed};
+    fleet_.emplace(options_, SocketPool::Options(), clock_, 42);
+    fleet_->Apply(list_);
+    clock_.Advance(kWarm);
+    return *fleet_;
+  }
+
+  Micros Now() const { return clock_.BootMicros(); }
+
+  ServerPtr Pick(std::string_view tag = "order", std::vector<ServerPtr> tried = {}) {
+    return fleet_->Pick(tag, tried, Now());
+  }
+  void End(const ServerPtr& server, const Outcome& outcome, std::string_view tag = "order") {
+    fleet_->Done(*server, tag, outcome, Micros(100), Now());
+  }
+  // Who is asked, and how often, in `calls` calls that are all answered.
+  std::map<std::string, int> Asked(int calls = 60, std::string_view tag = "order") {
+    std::map<std::string, int> asked;
+    for (int i = 0; i < calls; ++i) {
+      const ServerPtr server = Pick(tag);
+      if (server == nullptr) continue;
+      ++asked[server->name];
+      End(server, {}, tag);
+    }
+    return asked;
+  }
+  // The next call at this server ends so.
+  void Happen(int number, const Outcome& outcome, int times = 1, std::string_view tag = "order") {
+    for (int left = times, tries = 0; left > 0; ++tries) {
+      ASSERT_LT(tries, 1000) << "it is not asked";
+      const ServerPtr server = Pick(tag);
+      const bool it = server->name == At(number).address;
+      End(server, it ? outcome : Outcome(), tag);
+      left -= it ? 1 : 0;
+    }
+  }
+  ServerFitness Fitness(int number) {
+    for (const ServerView& view : fleet_->View().servers) {
+      if (view.known.address == At(number).address) return view.fitness;
+    }
+    ADD_FAILURE() << "no such server";
+    return {};
+  }
+  static bool Names(const std::map<std::string, int>& asked, int number) {
+    return asked.contains(At(number).address);
+  }
+
+  ClientOptions options_;
+  VirtualClock clock_{WallMs(1'700'000'000'000)};
+  ServerList list_;
+  std::optional<Fleet> fleet_;
+};
+
+const Outcome kTimeout = Outcome::Of(AttemptEnd::kTimeout, {});
+const Outcome kUnreachable = Outcome::Of(AttemptEnd::kUnreachable, "refused");
+const Outcome kBroken = Outcome::Of(AttemptEnd::kBroken, "nonsense");
+
+TEST_F(FleetTest, LeavesAServerAloneThatFailedThreeTimes) {
+  Of({At(1), At(2), At(3)});
+  Happen(2, kTimeout, 3);
+  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+  EXPECT_FALSE(Names(Asked(), 2));
+}
+
+TEST_F(FleetTest, CountsAConnectionThatNobodyTookTwice) {
+  Of({At(1), At(2), At(3)});
+  Happen(2, Outcome::Of(AttemptEnd::kConnectTimeout, {}), 2);
+  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+}
+
+TEST_F(FleetTest, NeverLetsMoreThanHalfRest) {
+  Of({At(1), At(2), At(3), At(4), At(5)});
+  for (int i = 0; i < 200; ++i) End(Pick(), kUnreachable);
+  int resting = 0;
+  for (int i = 1; i <= 5; ++i) resting += Fitness(i) == ServerFitness::kResting ? 1 : 0;
+  EXPECT_EQ(resting, 2);
+}
+
+TEST_F(FleetTest, NeverLetsTheOnlyServerRest) {
+  Of({At(1)});
+  for (int i = 0; i < 50; ++i) End(Pick(), kTimeout);
+  EXPECT_EQ(Fitness(1), ServerFitness::kFit);
+}
+
+TEST_F(FleetTest, ProbesAServerThatHasRestedAndTakesItBack) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(2, kTimeout, 3);
+  EXPECT_TRUE(fleet.TakeProbes(Now()).empty());
+  clock_.Advance(Milliseconds(1'000));
+  const auto probes = fleet.TakeProbes(Now());
+  ASSERT_EQ(probes.size(), 1u);
+  EXPECT_EQ(probes[0]->name, At(2).address);
+  EXPECT_TRUE(fleet.TakeProbes(Now()).empty());
+  fleet.Probed(*probes[0], kUnreachable, {}, Now());
+  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+  clock_.Advance(Milliseconds(2'000));
+  ASSERT_EQ(fleet.TakeProbes(Now()).size(), 1u);
+  fleet.Probed(*probes[0], {}, {}, Now());
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  EXPECT_TRUE(Names(Asked(), 2));
+}
+
+TEST_F(FleetTest, AsksThoseThatRestWhenNoOtherIsLeft) {
+  Of({At(1), At(2)});
+  Happen(2, kTimeout, 3);
+  const ServerPtr first = Pick();
+  const ServerPtr second = Pick("order", {first});
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->name, At(2).address);
+  EXPECT_EQ(Pick("order", {first, second}), nullptr);
+}
+
+TEST_F(FleetTest, CountsAnAnswerOfAServerThatRestsAsItsReturn) {
+  Of({At(1), At(2)});
+  Happen(2, kTimeout, 3);
+  End(Pick("order", {Pick()}), {});
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+}
+
+TEST_F(FleetTest, DoesNotBlameAServerForAnIdleConnectionThatWasClosed) {
+  Of({At(1), At(2), At(3)});
+  Outcome stale = Outcome::Of(AttemptEnd::kClosed, {});
+  stale.was_pooled = true;
+  Happen(2, stale, 10);
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  stale.was_pooled = false;
+  Happen(2, stale, 3);
+  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+}
+
+TEST_F(FleetTest, LeavesAServerOutForAsLongAsItSays) {
+  Of({At(1), At(2), At(3)});
+  Happen(2, Refusal(RefusalReason::kNotReady, Milliseconds(500)));
+  EXPECT_FALSE(Names(Asked(), 2));
+  clock_.Advance(Milliseconds(499));
+  EXPECT_FALSE(Names(Asked(), 2));
+  clock_.Advance(Milliseconds(1));
+  EXPECT_TRUE(Names(Asked(), 2));
+}
+
+TEST_F(FleetTest, AsksServersWithoutAMachineIdForTagsThatNeedNone) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  ServerFacts facts;
+  facts.layout = "firn";
+  facts.own_numbers = {"invoice"};
+  EXPECT_EQ(fleet.FaultOf(facts), std::nullopt);
+  Happen(2, Refusal(RefusalReason::kClock, Milliseconds(500)));
+  EXPECT_FALSE(Names(Asked(60, "order"), 2));
+  EXPECT_TRUE(Names(Asked(60, "invoice"), 2));
+}
+
+TEST_F(FleetTest, LeavesAServerWithoutItsStoreForThatTagOnly) {
+  Of({At(1), At(2), At(3)});
+  Happen(2, Refusal(RefusalReason::kStoreDown, Milliseconds(500)), 1, "invoice");
+  EXPECT_FALSE(Names(Asked(60, "invoice"), 2));
+  EXPECT_TRUE(Names(Asked(60, "order"), 2));
+  clock_.Advance(Milliseconds(500));
+  EXPECT_TRUE(Names(Asked(60, "invoice"), 2));
+}
+
+TEST_F(FleetTest, ForgivesQuarantineAndDrainingWithANewList) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(1, kBroken);
+  Happen(2, Refusal(RefusalReason::kDraining));
+  EXPECT_EQ(Fitness(1), ServerFitness::kQuarantined);
+  EXPECT_EQ(Fitness(2), ServerFitness::kDraining);
+  clock_.Advance(Milliseconds(3'600'000));
+  EXPECT_TRUE(fleet.TakeProbes(Now()).empty());
+  EXPECT_EQ(Asked().size(), 1u);
+  list_.servers.push_back(At(4));
+  fleet.Apply(list_);
+  EXPECT_EQ(Asked().size(), 4u);
+}
+
+TEST_F(FleetTest, LooksAgainAtThoseOfAListThatNeverChanges) {
+  Fleet& fleet = Of({At(1), At(2), At(3)}, true);
+  Happen(1, kBroken);
+  Happen(2, Refusal(RefusalReason::kDraining));
+  EXPECT_TRUE(fleet.TakeProbes(Now()).empty());
+  clock_.Advance(Milliseconds(30'000));
+  const auto probes = fleet.TakeProbes(Now());
+  ASSERT_EQ(probes.size(), 2u);
+  fleet.Probed(*probes[0], kBroken, {}, Now());
+  ServerFacts facts;
+  fleet.Probed(*probes[1], {}, facts, Now());
+  EXPECT_EQ(Fitness(1), ServerFitness::kQuarantined);
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+}
+
+TEST_F(FleetTest, NeverAsksOneInQuarantine) {
+  Of({At(1)});
+  Happen(1, kBroken);
+  EXPECT_EQ(Pick(), nullptr);
+}
+
+TEST_F(FleetTest, AsksThoseThatOperatorsTookOutAndThoseThatDrainLast) {
+  KnownServer disabled = At(1), weightless = At(2), draining = At(3), unready = At(4);
+  disabled.disabled = true;
+  weightless.weight = 0;
+  draining.phase = ServerPhase::kDraining;
+  unready.phase = ServerPhase::kNotReady;
+  Of({disabled, weightless, draining, unready, At(5)});
+  std::vector<ServerPtr> tried;
+  std::vector<std::string> order;
+  for (ServerPtr server; (server = Pick("order", tried)) != nullptr;) {
+    tried.push_back(server);
+    order.push_back(server->name);
+  }
+  ASSERT_EQ(order.size(), 5u);
+  EXPECT_EQ(order[0], At(5).address);
+  EXPECT_EQ(order[1], At(4).address);
+  EXPECT_EQ(order[4], At(3).address);
+}
+
+TEST_F(FleetTest, PrefersItsOwnRackWhileOneOfItIsFit) {
+  options_.rack = 1;
+  Of({At(1, 0), At(2, 1), At(3, 1)});
+  EXPECT_FALSE(Names(Asked(), 1));
+  Happen(2, Refusal(RefusalReason::kNotReady, Milliseconds(5'000)));
+  Happen(3, Refusal(RefusalReason::kNotReady, Milliseconds(5'000)));
+  EXPECT_EQ(Asked(), (std::map<std::string, int>{{At(1).address, 60}}));
+}
+
+TEST_F(FleetTest, WarmsAServerUpFromWhenItFirstSawIt) {
+  Fleet& fleet = Of({At(1)});
+  list_.servers.push_back(At(2));
+  fleet.Apply(list_);
+  EXPECT_NEAR(Asked(110)[At(2).address], 10, 1);
+  clock_.Advance(Milliseconds(5'000));
+  fleet.Apply(list_);
+  EXPECT_NEAR(Asked(150)[At(2).address], 50, 3);
+  clock_.Advance(Milliseconds(5'000));
+  EXPECT_NEAR(Asked(100)[At(2).address], 50, 3);
+}
+
+TEST_F(FleetTest, KeepsWhatItKnowsOfAServerThatStaysInTheList) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(2, kTimeout, 3);
+  list_.servers[0].weight = 50;
+  fleet.Apply(list_);
+  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+  list_.servers.erase(list_.servers.begin() + 1);
+  fleet.Apply(list_);
+  EXPECT_EQ(fleet.View().servers.size(), 2u);
+}
+
+TEST_F(FleetTest, SaysWhyNobodyCanBeAsked) {
+  Fleet& fleet = Of({});
+  EXPECT_EQ(fleet.TellNobodyToAsk(), "no provider: no server is known");
+  list_.servers = {At(1)};
+  fleet.Apply(list_);
+  Happen(1, kBroken);
+  EXPECT_NE(fleet.TellNobodyToAsk().find("nonsense"), std::string::npos);
+}
+
+// --- a call's plan ------------------------------------------------------------------------------
+
+class CallPlanTest : public FleetTest {
+ protected:
+  using Kind = CallPlan::Step::Kind;
+
+  CallPlan Plan(CallPlan::Limits limits = {}) {
+    return {*fleet_, limits, "order", Now() + Micros(200'000), nullptr};
+  }
+};
+
+TEST_F(CallPlanTest, AsksAtMostThreeServersEachOnce) {
+  Of({At(1), At(2), At(3), At(4), At(5)});
+  CallPlan plan = Plan();
+  std::set<std::string> asked;
+  for (int i = 0; i < 3; ++i) {
+    const CallPlan::Step step = plan.Next(Now());
+    ASSERT_EQ(step.kind, Kind::kTry);
+    asked.insert(step.server->name);
+    EXPECT_FALSE(plan.Ended(step, kTimeout, Now(), Now()));
+  }
+  EXPECT_EQ(asked.size(), 3u);
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);
+}
+
+TEST_F(CallPlanTest, DoesNotCountServersThatCannotBeReached) {
+  std::vector<KnownServer> servers;
+  for (int i = 1; i <= 8; ++i) servers.push_back(At(i));
+  Of(servers);
+  CallPlan plan = Plan();
+  for (int i = 0; i < 8; ++i) {
+    const CallPlan::Step step = plan.Next(Now());
+    ASSERT_EQ(step.kind, Kind::kTry) << i;
+    plan.Ended(step, kUnreachable, Now(), Now());
+  }
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);
+}
+
+TEST_F(CallPlanTest, WaitsForServersUntilTheDeadline) {
+  Fleet& fleet = Of({});
+  CallPlan plan = Plan();
+  const CallPlan::Step step = plan.Next(Now());
+  EXPECT_EQ(step.kind, Kind::kWait);
+  EXPECT_TRUE(step.for_news);
+  EXPECT_EQ(step.until, plan.deadline());
+  list_.servers = {At(1)};
+  fleet.Apply(list_);
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kTry);
+  clock_.Advance(Milliseconds(200));
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);
+}
+
+TEST_F(CallPlanTest, GivesAnAttemptNoMoreTimeThanTheCallHas) {
+  Of({At(1), At(2), At(3)});
+  CallPlan plan = Plan();
+  const Micros began = Now();
+  CallPlan::Step step = plan.Next(Now());
+  EXPECT_EQ(step.until, began + Micros(80'000));
+  clock_.Advance(Milliseconds(150));
+  plan.Ended(step, kTimeout, began, Now());
+  step = plan.Next(Now());
+  EXPECT_EQ(step.until, plan.deadline());
+}
+
+TEST_F(CallPlanTest, StopsRetryingWhenTheBudgetIsUsedUp) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  const int calls = 2'000;
+  uint64_t attempts = 0;
+  for (int i = 0; i < calls; ++i) {
+    CallPlan plan = Plan();
+    for (CallPlan::Step step; (step = plan.Next(Now())).kind == Kind::kTry; ++attempts) {
+      plan.Ended(step, kTimeout, Now(), Now());
+    }
+    EXPECT_EQ(plan.Failure().code(), Code::kUnavailable);
+  }
+  EXPECT_LE(attempts, calls * (1 + RetryBudget::kPerCall) + RetryBudget::kMost);
+  EXPECT_GE(attempts, calls * (1 + RetryBudget::kPerCall));
+  EXPECT_EQ(fleet.counters().attempts, attempts);
+  EXPECT_GT(fleet.counters().retries_denied, 0u);
+}
+
+TEST_F(CallPlanTest, BeginsANewRoundAfterAllWereOverloaded) {
+  Of({At(1), At(2)});
+  CallPlan plan = Plan();
+  for (int i = 0; i < 2; ++i) {
+    const CallPlan::Step step = plan.Next(Now());
+    ASSERT_EQ(step.kind, Kind::kTry);
+    plan.Ended(step, Refusal(RefusalReason::kOverloaded, Milliseconds(30 + 10 * i)), Now(), Now());
+  }
+  const CallPlan::Step wait = plan.Next(Now());
+  ASSERT_EQ(wait.kind, Kind::kWait);
+  EXPECT_FALSE(wait.for_news);
+  EXPECT_EQ(wait.until, Now() + Micros(30'000));
+  clock_.Advance(Milliseconds(30));
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kTry);
+}
+
+TEST_F(CallPlanTest, DoesNotBlameAServerThatWasGivenHardlyAnyTime) {
+  Of({At(1), At(2), At(3)});
+  for (int i = 0; i < 30; ++i) {
+    CallPlan plan(*fleet_, {}, "order", Now() + Micros(5'000), nullptr);
+    plan.Ended(plan.Next(Now()), kTimeout, Now(), Now() + Micros(5'000));
+  }
+  for (int i = 1; i <= 3; ++i) EXPECT_EQ(Fitness(i), ServerFitness::kFit);
+}
+
+}  // namespace
+}  // namespace firn::client

@@ -1,0 +1,183 @@
+// The values that decide about servers and retries: health, latency, budget, whose cluster it is.
+
+#include <gtest/gtest.h>
+
+#include "client/cluster_check.h"
+#include "client/health.h"
+#include "client/peak_ewma.h"
+#include "client/retry_budget.h"
+
+namespace firn::client {
+namespace {
+
+constexpr Micros kSecond{1'000'000};
+constexpr Micros kStart{1'000'000'000};
+
+// --- health -------------------------------------------------------------------------------------
+
+class HealthTest : public testing::Test {
+ protected:
+  SeededEntropy entropy_{7};
+  Health health_;
+};
+
+TEST_F(HealthTest, IsIllAfterThreeFailuresInARow) {
+  health_.Failed(1);
+  health_.Failed(1);
+  EXPECT_FALSE(health_.ill());
+  health_.Failed(1);
+  EXPECT_TRUE(health_.ill());
+}
+
+TEST_F(HealthTest, CountsSomeFailuresTwice) {
+  health_.Failed(2);
+  EXPECT_FALSE(health_.ill());
+  health_.Failed(2);
+  EXPECT_TRUE(health_.ill());
+}
+
+TEST_F(HealthTest, IsIllWhenHalfOfTheLastTwentyFailed) {
+  for (int i = 0; i < 9; ++i) {
+    health_.Failed(1);
+    health_.Succeeded();
+  }
+  health_.Succeeded();
+  EXPECT_FALSE(health_.ill());
+  health_.Failed(1);
+  EXPECT_TRUE(health_.ill());
+}
+
+TEST_F(HealthTest, ForgetsFailuresOfLongAgo) {
+  for (int i = 0; i < 9; ++i) {
+    health_.Failed(1);
+    health_.Succeeded();
+  }
+  for (int i = 0; i < 20; ++i) health_.Succeeded();
+  health_.Failed(2);
+  EXPECT_FALSE(health_.ill());
+}
+
+TEST_F(HealthTest, RestsTwiceAsLongEachTimeUpToHalfAMinute) {
+  Micros now = kStart;
+  Micros longest = kSecond;
+  for (int i = 0; i < 10; ++i) {
+    const Micros rest = health_.Rest(now, entropy_);
+    EXPECT_GE(rest, longest / 2);
+    EXPECT_LE(rest, longest);
+    EXPECT_FALSE(health_.TakeProbe(now + rest - Micros(1)));
+    now += rest;
+    EXPECT_TRUE(health_.TakeProbe(now));
+    EXPECT_FALSE(health_.TakeProbe(now)) << "one probe a rest";
+    longest = std::min(longest * 2, 30 * kSecond);
+  }
+}
+
+TEST_F(HealthTest, ForgetsEverythingOnceItAnswers) {
+  health_.Failed(3);
+  health_.Rest(kStart, entropy_);
+  health_.Succeeded();
+  EXPECT_FALSE(health_.resting());
+  EXPECT_FALSE(health_.ill());
+  EXPECT_LE(health_.Rest(kStart, entropy_), kSecond) << "the next rest is a first one";
+}
+
+// --- latency ------------------------------------------------------------------------------------
+
+TEST(PeakEwmaTest, KnowsNothingAtFirst) { EXPECT_EQ(PeakEwma().At(kStart), 0); }
+
+TEST(PeakEwmaTest, RisesAtOnceAndFallsSlowly) {
+  PeakEwma latency;
+  latency.Observe(Micros(100), kStart);
+  latency.Observe(Micros(5000), kStart + Micros(100));
+  EXPECT_NEAR(latency.At(kStart + Micros(100)), 5000, 1);
+  latency.Observe(Micros(100), kStart + Micros(200));
+  EXPECT_GT(latency.At(kStart + Micros(200)), 4900);
+  for (int i = 1; i < 100; ++i) latency.Observe(Micros(100), kStart + i * kSecond / 10);
+  EXPECT_LT(latency.At(kStart + 10 * kSecond), 110);
+}
+
+TEST(PeakEwmaTest, ForgivesAServerThatIsNotAskedAnyMore) {
+  PeakEwma latency;
+  latency.Observe(Micros(80'000), kStart);
+  EXPECT_LT(latency.At(kStart + 7 * kSecond), 100);
+}
+
+// --- budget -------------------------------------------------------------------------------------
+
+TEST(RetryBudgetTest, PaysForAFifthOfTheCallsAndTenASecond) {
+  RetryBudget budget;
+  Micros now = kStart;
+  int taken = 0;
+  while (budget.Take(now)) ++taken;
+  EXPECT_EQ(taken, static_cast<int>(RetryBudget::kMost));
+  for (int second = 0; second < 10; ++second) {
+    taken = 0;
+    for (int call = 0; call < 100; ++call) {
+      budget.Call();
+      now += kSecond / 100;
+      while (budget.Take(now)) ++taken;
+    }
+    EXPECT_NEAR(taken, 20 + 10, 1);
+  }
+}
+
+TEST(RetryBudgetTest, SavesNoMoreThanItsMost) {
+  RetryBudget budget;
+  for (int i = 0; i < 100'000; ++i) budget.Call();
+  int taken = 0;
+  while (budget.Take(kStart)) ++taken;
+  EXPECT_EQ(taken, static_cast<int>(RetryBudget::kMost));
+}
+
+// --- whose cluster ------------------------------------------------------------------------------
+
+ServerFacts Facts(const std::string& uuid, const std::string& layout = "firn") {
+  return {.cluster_uuid = uuid, .cluster_name = "shop", .layout = layout, .own_numbers = {}};
+}
+
+TEST(ClusterCheckTest, IsSettledByTheFirstServerWhereNobodySays) {
+  ClusterCheck check("");
+  EXPECT_EQ(check.FaultOf(Facts("a")), std::nullopt);
+  EXPECT_EQ(check.FaultOf(Facts("a")), std::nullopt);
+  EXPECT_NE(check.FaultOf(Facts("b")), std::nullopt);
+  EXPECT_NE(check.FaultOf(Facts("a", "js")), std::nullopt);
+  EXPECT_EQ(check.known().name, "shop");
+}
+
+TEST(ClusterCheckTest, BelievesTheSourceAndTheOptionsMoreThanServers) {
+  ClusterCheck by_source("");
+  by_source.Learn({.uuid = "a", .name = {}, .layout = "firn"});
+  EXPECT_NE(by_source.FaultOf(Facts("b")), std::nullopt);
+  EXPECT_NE(by_source.FaultOf(Facts("a", "js")), std::nullopt);
+  EXPECT_EQ(by_source.FaultOf(Facts("a")), std::nullopt);
+  by_source.Learn({.uuid = "b", .name = {}, .layout = "js"});
+  EXPECT_EQ(by_source.FaultOf(Facts("b", "js")), std::nullopt);
+
+  ClusterCheck by_options("c");
+  by_options.Learn({.uuid = "a", .name = {}, .layout = {}});
+  EXPECT_NE(by_options.FaultOf(Facts("a")), std::nullopt);
+  EXPECT_EQ(by_options.FaultOf(Facts("c")), std::nullopt);
+}
+
+TEST(ClusterCheckTest, RefusesWhoeverSaysNothingOfItself) {
+  EXPECT_NE(ClusterCheck("").FaultOf(ServerFacts{}), std::nullopt);
+}
+
+TEST(ClusterCheckTest, TakesIdsBelowZeroOnlyWhereTheVersionHoldsTheSign) {
+  ClusterCheck check("");
+  EXPECT_FALSE(check.signed_ids());
+  ASSERT_EQ(check.FaultOf(Facts("a", "version:1=1 time:41 machine:10 sequence:12")), std::nullopt);
+  EXPECT_TRUE(check.signed_ids());
+  const Ask ask{.method = Ask::Method::kGetId};
+  Reply reply;
+  for (const int64_t id : {int64_t{-1}, INT64_MIN}) {
+    reply.id = id;
+    EXPECT_NE(FaultOfIds(ask, reply, false), std::nullopt);
+    EXPECT_EQ(FaultOfIds(ask, reply, true), std::nullopt);
+  }
+  reply.id = 0;
+  EXPECT_NE(FaultOfIds(ask, reply, true), std::nullopt);
+}
+
+}  // namespace
+}  // namespace firn::client
