@@ -43,7 +43,8 @@ Result<std::string> UrlDecode(std::string_view encoded) {
     unsigned byte = 0;
     const auto [end, error] = std::from_chars(digits.begin(), digits.end(), byte, 16);
     if (digits.size() != 2 || error != std::errc() || end != digits.end()) {
-      return Invalid("'%' at position " + std::to_string(i) + " is not followed by two hex digits");
+      return Invalid("'%' at position " + std::to_string(i + 1) +
+                     " is not followed by two hex digits");
     }
     text += static_cast<char>(byte);
     i += 2;

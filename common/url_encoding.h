@@ -12,8 +12,8 @@ namespace firn {
 // slashes and still be one path component, and Dubbo's tools read what we write.
 std::string UrlEncode(std::string_view text);
 
-// The inverse. A '%' without two hexadecimal digits after it is refused with its position; any
-// byte may come out, so the caller judges the text.
+// The inverse. A '%' without two hexadecimal digits after it is refused with its position, from 1;
+// any byte may come out, so the caller judges the text.
 Result<std::string> UrlDecode(std::string_view encoded);
 
 }  // namespace firn
