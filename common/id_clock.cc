@@ -1,7 +1,5 @@
 #include "common/id_clock.h"
 
-#include <optional>
-
 namespace firn {
 
 WallMs IdClock::Advance(Now now) { return Steer(now, std::unique_lock(mutex_)); }

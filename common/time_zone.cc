@@ -1,6 +1,5 @@
 #include "common/time_zone.h"
 
-#include <algorithm>
 #include <fstream>
 #include <optional>
 

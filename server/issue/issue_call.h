@@ -1,8 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <string>
-#include <utility>
 
 #include "server/issue/request.h"
 #include "server/issue/strategy.h"

@@ -2,11 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "server/issue/issue_call.h"
 #include "server/issue/plugin.h"

@@ -5,7 +5,6 @@
 #include <functional>
 #include <mutex>
 #include <string>
-#include <string_view>
 
 #include "common/clock.h"
 #include "server/issue/refusal.h"

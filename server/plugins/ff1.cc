@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <string>
 #include <utility>
 #include <vector>
 

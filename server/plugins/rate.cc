@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <thread>
-#include <utility>
 
 namespace firn {
 

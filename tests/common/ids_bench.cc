@@ -3,7 +3,6 @@
 // The figures and what they are compared with stand in common/README.md.
 
 #include <charconv>
-#include <optional>
 #include <string>
 
 #include <benchmark/benchmark.h>

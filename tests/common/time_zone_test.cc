@@ -1,6 +1,5 @@
 #include "common/time_zone.h"
 
-#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <iterator>

@@ -2,7 +2,6 @@
 // contract suite must find every one of them, by the check that is named after it.
 
 #include <functional>
-#include <thread>
 #include <utility>
 
 #include <gmock/gmock.h>

@@ -1,6 +1,5 @@
 #include "tests/server/issue/sequence_suite.h"
 
-#include <algorithm>
 #include <array>
 
 #include "common/entropy.h"

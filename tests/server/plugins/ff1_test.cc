@@ -1,6 +1,5 @@
 #include "server/plugins/ff1.h"
 
-#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
