@@ -1,6 +1,7 @@
 #include "server/issue/snowflake.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
