@@ -1,0 +1,69 @@
+#pragma once
+
+#include <string>
+
+#include "common/backoff.h"
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "common/status.h"
+#include "common/tag_definition.h"
+#include "server/issue/range.h"
+#include "server/store/redis_connection.h"
+#include "server/store/store_link.h"
+
+namespace firn {
+
+// A tag's numbers in Redis, shared by all servers: a hash, <prefix><tag>, that two scripts move.
+//
+//     cur, max, left      the segment that numbers come from; cur + left = max, or it was edited
+//     next, next_max      the one after it, once somebody has brought it
+//     step, filled        how large the segment is, and when it became the current one
+//     ids                 run_id and master_replid of the server that was given the segment
+//     asked, asked_by     when somebody was told to bring the next one, and by which server
+//
+// 1. Every segment is covered by the tag's ledger before it gets here.
+// 2. Numbers are taken in order, each by one run of a script that first compares `ids` with the
+//    server's own. When either has changed (restart, fail-over, fail-back), the server may have
+//    lost what was taken last: nothing of the rest is given out any more. (A primary's first
+//    replica changes its master_replid, too; that costs the rest of a segment and nothing else.)
+// 3. A segment is put in by one script, sent once, and only at or above every segment before.
+// 4. Of all who find that a segment runs low, one is told to bring the next; when it does not
+//    within kBringPatience, another one.
+//
+// Owned by one thread, which waits for the server up to a few times the place's time limit.
+class TieredHash {
+ public:
+  struct Options {
+    RedisPlace place;
+    std::string prefix = "firn:";  // of keys
+    Backoff::Options backoff{};    // between attempts to connect
+  };
+  static constexpr int64_t kNumbersEnd = int64_t{1} << 53;
+  static constexpr Milliseconds kBringPatience{2'000};
+
+  struct Taken {
+    Range range;            // empty: there is nothing just now
+    bool bring = false;     // the caller is to bring the next segment
+    int64_t step = 0;       // the size of the present one; 0: there was none
+    Milliseconds lasts{0};  // how long it lasts at its pace
+  };
+
+  TieredHash(Options options, const Clock& clock, Entropy& entropy);
+
+  // At most `size` numbers. A failure has given none; kUnknown: they are lost. kCorrupt: somebody
+  // has edited the hash.
+  Result<Taken> Take(const TagDefinition& tag, int64_t size);
+
+  // Puts a segment in; how many numbers of older ones were thrown away for it. kConflict: another
+  // one is there already; then, and after any other failure, the segment is lost.
+  Result<int64_t> Fill(const TagDefinition& tag, Range segment);
+
+ private:
+  Status Connect();
+
+  const Options options_;
+  RedisConnection connection_;
+  StoreLink link_;
+};
+
+}  // namespace firn

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "server/issue/range_source.h"
+#include "server/store/control_thread.h"
+#include "server/store/store_thread.h"
+#include "server/store/tiered_hash.h"
+
+namespace firn {
+
+// Numbers from Redis, to which segments come from a durable source: they rise across all servers,
+// at Redis's speed. What Redis forgets is lost; what it repeats it does not get to give out, as
+// TieredHash explains.
+//
+//   store's thread    a few numbers out of the hash; when it runs low, one of all servers is told
+//   durable source    ... takes a segment, covered by the ledger when it is answered
+//   store's thread    ... and puts it into the hash
+//
+// A segment's size follows the tag's step as that of a range does: doubled when it lasts less than
+// the hold time, halved when it lasts more than twice that.
+//
+// Thread-safe; answers come on the control thread.
+//
+// Sharp edge: Stop before the control thread ends, like LedgeredSource.
+class TieredSource final : public RangeSource {
+ public:
+  static constexpr int kTriesMax = 4;  // at finding numbers in the hash, for one Take
+
+  // Told, in a sentence, when Redis gave numbers that were given before.
+  using Alarm = std::function<void(const std::string&)>;
+
+  // `durable` answers on the thread that `control` posts to, which outlives this.
+  TieredSource(std::string name, std::unique_ptr<TieredHash> hash,
+               std::unique_ptr<RangeSource> durable, PostToControl control, Alarm alarm);
+  ~TieredSource() override;  // stops
+
+  void Take(const TagDefinition& tag, int64_t size, TakeDone done) override;
+
+  // Refused: numbers of others may follow.
+  void GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) override;
+  bool permits_no_buffer() const override { return true; }
+
+  // Waits for the call at hand; what is asked for afterwards is refused with kUnavailable.
+  void Stop() { thread_.Stop(); }
+
+  // Numbers that the ledger covers and nobody will be given, as far as this server knows.
+  int64_t wasted() const { return wasted_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Errand;  // one Take on its way
+
+  void AskHash(const std::shared_ptr<Errand>& errand);
+  void OnTaken(const std::shared_ptr<Errand>& errand, const TieredHash::Taken& taken);
+  Status CheckRises(const TagDefinition& tag, Range range);
+  // Takes a segment and puts it into the hash; `done` is told how that ended.
+  void Bring(const TagDefinition& tag, int64_t size, std::function<void(Status)> done);
+  void Fill(const TagDefinition& tag, Range segment, const std::function<void(Status)>& done);
+  Status Busy() const;
+
+  const std::string name_;
+  const std::unique_ptr<TieredHash> hash_;  // on the store's thread
+  const std::unique_ptr<RangeSource> durable_;
+  const PostToControl control_;
+  const Alarm alarm_;
+  std::map<std::string, int64_t> ends_;  // on the control thread: of what was taken last, by tag
+  std::atomic<int64_t> wasted_{0};
+  StoreThread thread_;  // ends before what it works with
+};
+
+// How many numbers the segment after one of `step` numbers is to have that lasts so long.
+int64_t NextSegmentSize(const TagDefinition& tag, int64_t step, Milliseconds lasts);
+
+}  // namespace firn

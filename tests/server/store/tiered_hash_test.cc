@@ -1,0 +1,164 @@
+#include "server/store/tiered_hash.h"
+
+#include <memory>
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "tests/support/redis.h"
+
+namespace firn {
+namespace {
+
+using testing::HasSubstr;
+
+class TieredHashTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    server_ = StartServer();
+    ASSERT_NE(server_, nullptr);
+    hash_ = Open(*server_);
+  }
+
+  static std::unique_ptr<Redis> StartServer() {
+    auto started = Redis::Start({.append_only = true, .sync_always = true});
+    EXPECT_TRUE(started.ok()) << started.status();
+    return started.ok() ? *std::move(started) : nullptr;
+  }
+  static std::unique_ptr<TieredHash> Open(const Redis& server) {
+    TieredHash::Options options{
+        .place = {.address = {"127.0.0.1", static_cast<uint16_t>(server.port())},
+                  .time_limit = Milliseconds(30'000)},
+        .backoff = {Milliseconds(1), Milliseconds(10)}};
+    return std::make_unique<TieredHash>(std::move(options), SystemClock(), SystemEntropy());
+  }
+
+  // Tried until the server is reached.
+  static Result<TieredHash::Taken> Take(TieredHash& hash, int64_t size = 10) {
+    Result<TieredHash::Taken> taken = Unavailable("");
+    Eventually(Milliseconds(60'000), [&] {
+      taken = hash.Take(Tag(), size);
+      return taken.ok() || taken.code() == Code::kCorrupt;
+    });
+    return taken;
+  }
+  static Range Numbers(TieredHash& hash, int64_t size = 10) {
+    const auto taken = Take(hash, size);
+    EXPECT_TRUE(taken.ok()) << taken.status();
+    return taken.value_or({}).range;
+  }
+  static TagDefinition Tag() { return {.name = "order", .strategy = "segment"}; }
+  Status Fill(int64_t begin, int64_t end) { return hash_->Fill(Tag(), {begin, end}).status(); }
+  void Edit(const std::vector<std::string>& fields) {
+    std::vector<std::string> words{"HSET", "firn:order"};
+    words.insert(words.end(), fields.begin(), fields.end());
+    ASSERT_TRUE(server_->Run(words).ok());
+  }
+
+  std::unique_ptr<Redis> server_;
+  std::unique_ptr<TieredHash> hash_;
+};
+
+TEST_F(TieredHashTest, OneOfAllBringsTheSegmentAndAllTakeFromIt) {
+  const auto other = Open(*server_);
+  EXPECT_TRUE(Take(*hash_).value_or({}).bring);
+  const auto waiting = Take(*other);
+  ASSERT_TRUE(waiting.ok());
+  EXPECT_TRUE(waiting.value_or({}).range.empty());
+  ASSERT_EQ(Fill(1, 26), Status());
+  EXPECT_EQ(Numbers(*hash_), (Range{1, 11}));
+  EXPECT_EQ(Numbers(*other), (Range{11, 21}));
+  EXPECT_EQ(Numbers(*hash_), (Range{21, 26}));
+  EXPECT_TRUE(Numbers(*other).empty());
+}
+
+TEST_F(TieredHashTest, TheNextSegmentIsAskedForEarlyAndFollowsWithoutAGap) {
+  ASSERT_EQ(Fill(1, 101), Status());
+  EXPECT_FALSE(Take(*hash_, 9).value_or({}).bring);
+  const auto low = Take(*hash_, 1);
+  EXPECT_TRUE(low.value_or({}).bring);
+  EXPECT_EQ(low.value_or({}).step, 100);
+  ASSERT_EQ(Fill(101, 301), Status());
+  EXPECT_EQ(Fill(301, 401).code(), Code::kConflict);  // there are two already
+  EXPECT_EQ(Numbers(*hash_, 1000), (Range{11, 101}));
+  EXPECT_EQ(Numbers(*hash_, 1000), (Range{101, 301}));
+}
+
+TEST_F(TieredHashTest, ASegmentBelowAnotherIsRefused) {
+  ASSERT_EQ(Fill(100, 200), Status());
+  EXPECT_EQ(Fill(50, 90).code(), Code::kConflict);
+  EXPECT_EQ(Fill(199, 300).code(), Code::kConflict);
+  ASSERT_EQ(Fill(200, 300), Status());
+  EXPECT_EQ(Fill(250, 400).code(), Code::kConflict);
+  EXPECT_EQ(Numbers(*hash_, 1000), (Range{100, 200}));
+}
+
+TEST_F(TieredHashTest, AfterARestartTheRestIsThrownAway) {
+  ASSERT_EQ(Fill(1, 101), Status());
+  ASSERT_EQ(Numbers(*hash_), (Range{1, 11}));
+  server_->Kill();
+  ASSERT_EQ(server_->Restart(), Status());
+  const auto taken = Take(*hash_);
+  EXPECT_TRUE(taken.value_or({}).range.empty());
+  EXPECT_TRUE(taken.value_or({}).bring);
+  EXPECT_EQ(hash_->Fill(Tag(), {101, 201}).value_or(-1), 90);  // so many were lost
+  EXPECT_EQ(Numbers(*hash_), (Range{101, 111}));
+}
+
+TEST_F(TieredHashTest, APromotedReplicaAndTheOldPrimaryThrowTheirRestAway) {
+  const auto replica = StartServer();
+  ASSERT_EQ(replica->Follow(*server_), Status());
+  ASSERT_EQ(Fill(1, 101), Status());
+  ASSERT_EQ(replica->Follow(*server_), Status());  // has the segment
+  ASSERT_EQ(Numbers(*hash_), (Range{1, 11}));
+  ASSERT_EQ(replica->Promote(), Status());
+  const auto promoted = Open(*replica);
+  EXPECT_TRUE(Numbers(*promoted).empty());
+  ASSERT_EQ(promoted->Fill(Tag(), {101, 201}).status(), Status());
+  EXPECT_EQ(Numbers(*promoted), (Range{101, 111}));
+
+  // Back to the first one, which has never been restarted.
+  ASSERT_EQ(server_->Follow(*replica), Status());
+  ASSERT_EQ(server_->Promote(), Status());
+  EXPECT_TRUE(Numbers(*hash_).empty());
+  ASSERT_EQ(Fill(201, 301), Status());
+  EXPECT_EQ(Numbers(*hash_), (Range{201, 211}));
+}
+
+TEST_F(TieredHashTest, APrimaryThatWasAReplicaForAMomentThrowsItsRestAway) {
+  ASSERT_EQ(Fill(1, 101), Status());
+  ASSERT_EQ(Numbers(*hash_), (Range{1, 11}));
+  ASSERT_TRUE(server_->Run({"REPLICAOF", "127.0.0.1", std::to_string(FreePort())}).ok());
+  ASSERT_EQ(server_->Promote(), Status());
+  EXPECT_TRUE(Numbers(*hash_).empty());
+}
+
+TEST_F(TieredHashTest, WhatSomebodyHasEditedIsNotGiven) {
+  const std::vector<std::string> kEdits[] = {
+      {"cur", "5"}, {"max", "500"}, {"left", "-3"}, {"cur", "x"}, {"next", "7", "next_max", "9"}};
+  int64_t begin = 1;
+  for (const auto& edit : kEdits) {
+    ASSERT_EQ(Fill(begin, begin + 100), Status());
+    ASSERT_EQ(Numbers(*hash_), (Range{begin, begin + 10}));
+    Edit(edit);
+    const auto refused = Take(*hash_);
+    EXPECT_EQ(refused.code(), Code::kCorrupt) << edit[0];
+    EXPECT_THAT(refused.status().message(), HasSubstr("was edited"));
+    EXPECT_EQ(Fill(begin + 100, begin + 200).code(), Code::kCorrupt);
+    ASSERT_TRUE(server_->Run({"DEL", "firn:order"}).ok());
+    begin += 200;
+  }
+}
+
+TEST_F(TieredHashTest, ASegmentBeyondWhatScriptsCountIsRefused) {
+  const int64_t end = TieredHash::kNumbersEnd;
+  EXPECT_EQ(Fill(end - 10, end + 1).code(), Code::kExhausted);
+  ASSERT_EQ(Fill(end - 15, end), Status());
+  EXPECT_EQ(Numbers(*hash_), (Range{end - 15, end - 5}));
+  EXPECT_EQ(Numbers(*hash_), (Range{end - 5, end}));
+}
+
+}  // namespace
+}  // namespace firn

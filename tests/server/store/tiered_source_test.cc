@@ -1,0 +1,239 @@
+#include "server/store/tiered_source.h"
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "tests/support/redis.h"
+#include "tests/support/tcp_proxy.h"
+
+namespace firn {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr Milliseconds kPatience{60'000};
+
+// What a ledger does, for all servers of a test.
+class Ledgers {
+ public:
+  Result<Range> Extend(int64_t size) {
+    const std::scoped_lock lock(mutex_);
+    if (!failure_.ok()) return failure_;
+    ++segments_;
+    high_ += size;
+    return Range{high_ - size, high_};
+  }
+  void Fail(Status failure) {
+    const std::scoped_lock lock(mutex_);
+    failure_ = std::move(failure);
+  }
+  int64_t high() const {
+    const std::scoped_lock lock(mutex_);
+    return high_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Status failure_;
+  int64_t high_ = 1;
+  int segments_ = 0;
+};
+
+class DurableSource final : public RangeSource {
+ public:
+  DurableSource(Ledgers& ledgers, PostToControl control)
+      : ledgers_(ledgers), control_(std::move(control)) {}
+
+  void Take(const TagDefinition&, int64_t size, TakeDone done) override {
+    control_([this, size, done = std::move(done)] { done(ledgers_.Extend(size)); });
+  }
+  void GiveBack(const TagDefinition&, Range, GiveBackDone done) override {
+    done(Invalid("not here"));
+  }
+  bool permits_no_buffer() const override { return true; }
+
+ private:
+  Ledgers& ledgers_;
+  const PostToControl control_;
+};
+
+// A server's control thread and its tiered source.
+class Host {
+ public:
+  Host(int redis_port, Ledgers& ledgers, Milliseconds time_limit = Milliseconds(30'000)) {
+    const PostToControl control = [this](std::function<void()> task) {
+      static_cast<void>(control_.Post(std::move(task)));
+    };
+    TieredHash::Options options{
+        .place = {.address = {"127.0.0.1", static_cast<uint16_t>(redis_port)},
+                  .time_limit = time_limit},
+        .backoff = {Milliseconds(1), Milliseconds(10)}};
+    source_ = std::make_unique<TieredSource>(
+        "fast", std::make_unique<TieredHash>(std::move(options), SystemClock(), SystemEntropy()),
+        std::make_unique<DurableSource>(ledgers, control), control,
+        [this](const std::string& sentence) { alarms.push_back(sentence); });
+  }
+  ~Host() {
+    source_->Stop();
+    control_.Stop();
+  }
+
+  Result<Range> Take(int64_t size = 1) {
+    std::promise<Result<Range>> told;
+    source_->Take(tag, size, [&](Result<Range> range) { told.set_value(std::move(range)); });
+    return told.get_future().get();
+  }
+  // Tried until there are some.
+  Range Numbers(int64_t size = 1) {
+    Result<Range> range = Unavailable("");
+    EXPECT_TRUE(Eventually(kPatience, [&] { return (range = Take(size)).ok(); })) << range.status();
+    return range.value_or({});
+  }
+  TieredSource& source() { return *source_; }
+
+  TagDefinition tag{.name = "order", .strategy = "segment", .step = 20};
+  std::vector<std::string> alarms;  // on the control thread
+
+ private:
+  StoreThread control_;
+  std::unique_ptr<TieredSource> source_;
+};
+
+class TieredSourceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto started = Redis::Start({.append_only = false});
+    ASSERT_TRUE(started.ok()) << started.status();
+    server_ = *std::move(started);
+  }
+
+  std::unique_ptr<Redis> server_;
+  Ledgers ledgers_;
+};
+
+TEST_F(TieredSourceTest, NumbersRiseOverAllServersInRealTime) {
+  constexpr int kHosts = 3;
+  constexpr int kEach = 300;
+  std::atomic<int64_t> answered = 0;  // the highest number that anybody has got
+  std::atomic<int64_t> count = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kHosts; ++i) {
+    threads.emplace_back([&] {
+      Host host(server_->port(), ledgers_);
+      for (int n = 0; n < kEach; ++n) {
+        const int64_t before = answered;
+        const Range got = host.Numbers();
+        EXPECT_GT(got.begin, before);
+        count += got.size();
+        for (int64_t seen = answered; seen < got.begin;) {
+          if (answered.compare_exchange_weak(seen, got.begin)) break;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(count, kHosts * kEach);
+}
+
+TEST_F(TieredSourceTest, AnEmptyRedisIsFilledAtOnceAndRefilledAhead) {
+  Host host(server_->port(), ledgers_);
+  EXPECT_EQ(host.Numbers(5), (Range{1, 6}));  // a tenth of the segment is used: the next is fetched
+  EXPECT_TRUE(Eventually(kPatience, [&] { return ledgers_.high() == 1 + 20 + 40; }));
+  EXPECT_EQ(host.Numbers(100), (Range{6, 21}));
+  EXPECT_EQ(host.Numbers(100).begin, 21);
+}
+
+TEST_F(TieredSourceTest, WhateverBefallsRedisNumbersGoOnAboveTheLedger) {
+  Host host(server_->port(), ledgers_);
+  const std::function<Status()> kBlows[] = {
+      [&] { return server_->Flush(); },
+      [&] {
+        server_->Kill();
+        return server_->Restart();
+      },
+      [&] { return server_->Replace(); },
+  };
+  int64_t end = host.Numbers(5).end;
+  for (const auto& blow : kBlows) {
+    const int64_t high = ledgers_.high();
+    ASSERT_EQ(blow(), Status());
+    const Range range = host.Numbers(5);
+    EXPECT_GE(range.begin, end);
+    EXPECT_GE(range.begin, high);
+    end = range.end;
+  }
+  EXPECT_THAT(host.alarms, IsEmpty());
+}
+
+TEST_F(TieredSourceTest, AHashThatIsPutBackIsNotBelieved) {
+  Host host(server_->port(), ledgers_);
+  const Range first = host.Numbers(5);
+  const auto saved = server_->Run({"HGET", "firn:order", "cur"});
+  const Range second = host.Numbers(5);
+  ASSERT_EQ(first.end, second.begin);
+  // As whoever restores it from a copy would: consistent in itself.
+  ASSERT_TRUE(server_->Run({"HSET", "firn:order", "cur", *saved, "left", "15"}).ok());
+  EXPECT_EQ(host.Take(5).code(), Code::kCorrupt);
+  EXPECT_THAT(host.alarms, SizeIs(1));
+  ASSERT_TRUE(server_->Run({"DEL", "firn:order"}).ok());
+  EXPECT_GE(host.Numbers(5).begin, second.end);
+}
+
+TEST_F(TieredSourceTest, ALostAnswerLosesNumbersAndRepeatsNone) {
+  TcpProxy proxy(server_->port());
+  Host host(proxy.port(), ledgers_, Milliseconds(500));
+  const Range first = host.Numbers(2);
+  // The next segment is on its way already; once it is there, nothing else is said.
+  ASSERT_TRUE(Eventually(kPatience, [&] {
+    return server_->Run({"HGET", "firn:order", "next"}).value_or("") != "";
+  }));
+  proxy.DropAnswers(true);
+  EXPECT_EQ(host.Take(2).code(), Code::kUnknown);
+  proxy.DropAnswers(false);
+  EXPECT_GE(host.Numbers(2).begin, first.end + 2);
+}
+
+TEST_F(TieredSourceTest, WithoutTheDurableSideWhatIsThereIsGivenAndNoMore) {
+  Host host(server_->port(), ledgers_);
+  ASSERT_EQ(host.Numbers(1), (Range{1, 2}));
+  ledgers_.Fail(Unavailable("the registry is away"));
+  EXPECT_EQ(host.Numbers(100), (Range{2, 21}));
+  EXPECT_EQ(host.Take(1).code(), Code::kUnavailable);
+  ledgers_.Fail(Status());
+  EXPECT_EQ(host.Numbers(1).begin, 21);
+}
+
+TEST_F(TieredSourceTest, NothingIsTakenBack) {
+  Host host(server_->port(), ledgers_);
+  const Range range = host.Numbers(5);
+  std::promise<Status> told;
+  host.source().GiveBack(host.tag, range, [&](Status status) { told.set_value(status); });
+  EXPECT_EQ(told.get_future().get().code(), Code::kInvalid);
+}
+
+TEST(NextSegmentSizeTest, GrowsAndShrinksWithinTheTagsLimits) {
+  const TagDefinition tag{
+      .name = "order", .strategy = "segment", .step = 100, .step_max = 1000, .hold_minutes = 10};
+  const struct {
+    int64_t step;
+    int lasts_minutes;
+    int64_t next;
+  } kCases[] = {{0, 0, 100},    {100, 9, 200},  {100, 10, 100}, {100, 20, 100},
+                {400, 21, 200}, {150, 21, 100}, {600, 1, 1000}, {5000, 15, 1000}};
+  for (const auto& one : kCases) {
+    EXPECT_EQ(NextSegmentSize(tag, one.step, std::chrono::minutes(one.lasts_minutes)), one.next)
+        << one.step << " " << one.lasts_minutes;
+  }
+}
+
+}  // namespace
+}  // namespace firn
