@@ -1,0 +1,27 @@
+// Any bytes as a file of stores: every fault is a printable sentence of a line, and a file without
+// faults names stores that are there.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "common/utf8.h"
+#include "server/store/stores_ini.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const firn::StoresIni ini = firn::ParseStoresIni(text);
+  if (ini.faults.size() > firn::kStoreFaultsMax) firn::Die("too many faults");
+  for (const firn::LineFault& fault : ini.faults) {
+    if (fault.line < 1 || !firn::IsPrintableUtf8(fault.what)) firn::Die("no sentence of a line");
+  }
+  if (!ini.faults.empty()) return 0;
+  for (const firn::StoreDefinition& store : ini.stores) {
+    const auto* const tiered = std::get_if<firn::TieredDefinition>(&store.what);
+    if (tiered != nullptr && ini.Find(tiered->front) == nullptr)
+      firn::Die("a front that is not there");
+  }
+  return 0;
+}

@@ -1,0 +1,128 @@
+#include "server/store/stores_ini.h"
+
+#include <gmock/gmock.h>
+
+namespace firn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::string_view kGood = R"(# stores of the shop
+[main]
+kind = mysql
+address = db.example:3306
+database = ids
+table = shop.leaf_alloc     ; as it is
+form = leaf
+credentials_file = "/etc/firn/main cred"
+timeout_ms = 2500
+
+[cache]
+kind = redis
+address = [::1]:6379
+database = 3
+
+[fast]
+durable = main
+front = cache
+kind = tiered
+)";
+
+std::vector<std::string> Faults(std::string_view text) {
+  std::vector<std::string> faults;
+  for (const LineFault& fault : ParseStoresIni(text).faults) {
+    faults.push_back(std::to_string(fault.line) + ": " + fault.what);
+  }
+  return faults;
+}
+
+TEST(StoresIniTest, ReadsEveryKindOfStore) {
+  const StoresIni ini = ParseStoresIni(kGood);
+  ASSERT_EQ(ini.status(), Status());
+  ASSERT_EQ(ini.stores.size(), 3u);
+  const auto& main = std::get<MysqlDefinition>(ini.Find("main")->what);
+  EXPECT_EQ(main.place.address.ToString(), "db.example:3306");
+  EXPECT_EQ(main.place.database, "ids");
+  EXPECT_EQ(main.place.credentials_file, "/etc/firn/main cred");
+  EXPECT_EQ(main.place.time_limit, Milliseconds(2500));
+  EXPECT_EQ(main.table.form(), MysqlForm::kLeaf);
+  EXPECT_EQ(main.table.name(), "`shop`.`leaf_alloc`");
+  const auto& cache = std::get<RedisDefinition>(ini.Find("cache")->what);
+  EXPECT_EQ(cache.place.address.ToString(), "[::1]:6379");
+  EXPECT_EQ(cache.place.database, 3);
+  EXPECT_EQ(cache.prefix, "firn:");
+  EXPECT_EQ(cache.place.credentials_file, "");
+  const auto& fast = std::get<TieredDefinition>(ini.Find("fast")->what);
+  EXPECT_EQ(fast.front, "cache");
+  EXPECT_EQ(fast.durable, "main");
+  EXPECT_EQ(ini.Find("slow"), nullptr);
+}
+
+TEST(StoresIniTest, AnEmptyFileHasNoStoresAndNoFaults) {
+  EXPECT_EQ(ParseStoresIni("").status(), Status());
+  EXPECT_EQ(ParseStoresIni("\xEF\xBB\xBF# nothing\r\n\r\n").status(), Status());
+}
+
+TEST(StoresIniTest, ReportsEveryFaultWithItsLine) {
+  EXPECT_THAT(
+      Faults("kind = mysql\n"
+             "[main]\n"
+             "kind = mysql\n"
+             "address = db.example\n"
+             "table = a b\n"
+             "form = oracle\n"
+             "timeout_ms = soon\n"
+             "prefix = x\n"
+             "form = leaf\n"
+             "nonsense\n"
+             "[cache]\n"
+             "kind = redis\n"
+             "address =\n"
+             "database = -1\n"
+             "[registry]\n"
+             "kind = mysql\n"
+             "[Main]\n"
+             "[fast]\n"
+             "kind = tiered\n"
+             "front = main\n"
+             "durable = cache\n"
+             "[cache]\n"
+             "kind = mongo\n"
+             "[last]\n"),
+      ElementsAre("1: a setting before the first [store]", "2: [main] database: missing",
+                  "2: [main] credentials_file: missing", HasSubstr("4: [main] address: "),
+                  "5: [main] table: 'a b' is no name of a table",
+                  "6: [main] form: must be firn, leaf or tinyid",
+                  "7: [main] timeout_ms: 'soon' is no number within 100 and 60000",
+                  "8: [main] prefix: no such setting of this kind of store",
+                  "9: [main] form: set twice, first at line 6",
+                  "10: neither [store], nor key = value, nor a comment",
+                  "13: [cache] address: has no value",
+                  "14: [cache] database: '-1' is no number within 0 and 1000000",
+                  "15: [registry] is what every server has",
+                  HasSubstr("17: 'Main' is no name of a store"),
+                  "18: [fast] front: there is no store 'main' of kind redis",
+                  "18: [fast] durable: there is no store 'cache' of kind mysql",
+                  "22: [cache] is defined twice, first at line 11",
+                  "23: [cache] kind: must be mysql, redis or tiered", "24: [last] kind: missing"));
+}
+
+TEST(StoresIniTest, ATieredStoreStandsOnTheRegistryUnlessToldOtherwise) {
+  const StoresIni ini = ParseStoresIni(
+      "[fast]\nkind = tiered\nfront = cache\n[cache]\nkind = redis\naddress = h:1\n");
+  ASSERT_EQ(ini.status(), Status());
+  EXPECT_EQ(std::get<TieredDefinition>(ini.Find("fast")->what).durable, "registry");
+}
+
+TEST(StoresIniTest, HostileTextIsRefusedWithinBounds) {
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "[a" + std::to_string(i) + "]\nkind = nothing\n";
+  EXPECT_EQ(ParseStoresIni(many).faults.size(), kStoreFaultsMax);
+  EXPECT_EQ(ParseStoresIni(std::string(kStoresIniBytesMax + 1, '[')).faults.size(), 1u);
+  EXPECT_THAT(Faults("[a]\nk\x01 = 1\n"), ElementsAre(HasSubstr("1: [a] kind"), HasSubstr("2: ")));
+}
+
+}  // namespace
+}  // namespace firn
