@@ -52,8 +52,9 @@ class TagStore {
   // they were. kInvalid when CheckEdit refuses; kConflict when the node or meta has moved since.
   Status Replace(const StoredTag& read, TagDefinition after);
 
-  // Moves the tag's ledger up to `high`, after a loss of data; lower changes nothing. For `firn
-  // restore` only, so a frozen cluster permits it. kConflict as with Replace.
+  // Moves the tag's ledger up to `high`, after a loss of data or because somebody else has given
+  // numbers of the tag; lower changes nothing. For `firn restore` and `firn tags import` only; a
+  // frozen cluster permits it. kConflict as with Replace.
   Status Lift(const StoredTag& read, int64_t high);
 
  private:

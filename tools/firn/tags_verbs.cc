@@ -1,5 +1,4 @@
 #include <fstream>
-#include <map>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "registry/tag_store.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/table.h"
+#include "tools/firn/tag_changes.h"
 #include "tools/firn/verbs.h"
 
 DEFINE_bool(dry_run, false, "show what would be done, and do nothing");
@@ -85,25 +85,6 @@ Status SetFields(const Words& words, TagDefinition& tag) {
   return {};
 }
 
-Output ChangeOutput(const std::vector<TagChange>& changes) {
-  Output output{.json = Json{{"changes", Json::array()}, {"done", false}},
-                .text = DiffText(changes)};
-  for (const TagChange& change : changes) {
-    using Kind = TagChange::Kind;
-    if (change.kind != Kind::kAdd && change.kind != Kind::kEdit) continue;
-    output.json["changes"].push_back(Json{{"tag", change.name},
-                                          {"kind", change.kind == Kind::kAdd ? "add" : "edit"},
-                                          {"lines", change.lines},
-                                          {"refused", change.status.message()}});
-  }
-  return output;
-}
-
-Result<Output> Done(Output output) {
-  output.json["done"] = true;
-  return output;
-}
-
 Result<Output> RunCreate(const Words& words) {
   if (words.empty()) return Invalid("which tag?");
   TagDefinition tag;
@@ -111,7 +92,7 @@ Result<Output> RunCreate(const Words& words) {
   tag.strategy = "segment";
   FIRN_TRY(SetFields({words.begin() + 1, words.end()}, tag));
   FIRN_TRY(CheckTag(tag));
-  Output output = ChangeOutput(DiffTags({}, {tag}));
+  Output output = ShowChanges(DiffTags({}, {tag}));
   if (FLAGS_dry_run) return output;
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   FIRN_TRY(TagStore(session.registry()).Create(tag));
@@ -124,7 +105,7 @@ Result<Output> Edit(const std::string& name, const Words& settings) {
   FIRN_ASSIGN(const StoredTag stored, store.Read(name));
   TagDefinition after = stored.tag();
   FIRN_TRY(SetFields(settings, after));
-  Output output = ChangeOutput(DiffTags({stored.tag()}, {after}));
+  Output output = ShowChanges(DiffTags({stored.tag()}, {after}));
   FIRN_TRY(CheckEdit(stored.tag(), after));
   if (FLAGS_dry_run || after == stored.tag()) return output;
   FIRN_TRY(store.Replace(stored, after));
@@ -156,28 +137,7 @@ Result<Output> RunApply(const Words& words) {
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   TagStore store(session.registry());
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
-
-  std::map<std::string, const StoredTag*> stored;
-  std::vector<TagDefinition> before;
-  for (const StoredTag& tag : listing.tags) {
-    stored[tag.tag().name] = &tag;
-    before.push_back(tag.tag());
-  }
-  const std::vector<TagChange> changes = DiffTags(before, ini.tags);
-  Output output = ChangeOutput(changes);
-  for (const TagChange& change : changes) {
-    if (!change.status.ok()) return Invalid("nothing was done:\n" + output.text);
-  }
-  if (FLAGS_dry_run) return output;
-  for (const TagDefinition& tag : ini.tags) {
-    const auto old = stored.find(tag.name);
-    if (old == stored.end()) {
-      FIRN_TRY(store.Create(tag));
-    } else if (WithLedgerOf(old->second->tag(), tag) != old->second->tag()) {
-      FIRN_TRY(store.Replace(*old->second, tag));
-    }
-  }
-  return Done(std::move(output));
+  return PutTags(store, listing, ini.tags, FLAGS_dry_run);
 }
 
 }  // namespace
@@ -216,7 +176,7 @@ Verb TagsVerb() {
   return {.name = "tags",
           .summary = "the cluster's tags",
           .below = {std::move(list), std::move(show), std::move(apply), std::move(create),
-                    std::move(set), std::move(disable)}};
+                    std::move(set), std::move(disable), TagsImportVerb()}};
 }
 
 }  // namespace firn

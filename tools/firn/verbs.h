@@ -11,5 +11,6 @@ Verb InitVerb();
 Verb RestoreVerb();
 Verb AuditVerb();
 Verb TagsVerb();
+Verb TagsImportVerb();  // below `tags`
 
 }  // namespace firn

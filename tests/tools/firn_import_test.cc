@@ -1,0 +1,120 @@
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/mariadb.h"
+#include "tests/support/mysql_tables.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::json;
+
+// The command between real databases and a registry in a directory.
+class FirnImportTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto started = MariaDb::Start();
+    ASSERT_TRUE(started.ok()) << started.status();
+    server_ = *std::move(started);
+    Run("CREATE DATABASE other");
+    Run("GRANT SELECT ON other.* TO firn@'127.0.0.1'");
+  }
+  static void TearDownTestSuite() { server_.reset(); }
+
+  void SetUp() override {
+    ASSERT_NE(server_, nullptr);
+    for (const char* database : {"ids", "other"}) {
+      const std::string prefix = std::string(database) + ".";
+      Run("DROP TABLE IF EXISTS " + prefix + "leaf_alloc, " + prefix + "tiny_id_info");
+      Run(CreateTableSql(MysqlForm::kLeaf, prefix + "leaf_alloc"));
+      Run(CreateTableSql(MysqlForm::kTinyid, prefix + "tiny_id_info"));
+    }
+    EXPECT_EQ(Firn({"init", "--brand-new", "--workers=4"}).exit_code, 0);
+  }
+
+  static void Run(const std::string& sql) { ASSERT_EQ(server_->Run(sql), Status()) << sql; }
+
+  Finished Firn(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), BuiltProgram("firn"));
+    arguments.push_back("--registry=dir://" + (folder_ / "registry"));
+    return RunToEnd(arguments);
+  }
+  Finished Import(std::vector<std::string> arguments,
+                  const std::vector<std::string>& databases = {"ids"}) {
+    arguments.insert(arguments.begin(), {"tags", "import"});
+    for (const std::string& database : databases) {
+      arguments.push_back(server_->address() + "/" + database);
+    }
+    arguments.push_back("--credentials_file=" + server_->credentials_file());
+    return Firn(std::move(arguments));
+  }
+  std::string Show(const std::string& tag, const std::string& field) {
+    const Finished shown = Firn({"tags", "show", tag, "--json"});
+    const Json json = Json::parse(shown.out, nullptr, false);
+    return json.is_array() ? json.at(0).at(field).get<std::string>() : shown.err;
+  }
+
+  static inline std::unique_ptr<MariaDb> server_;
+  TempDir folder_;
+};
+
+TEST_F(FirnImportTest, LeafsTagsComeInAfterADryRun) {
+  Run("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('order', 2001, 1000),"
+      " ('M\xC3\xBCller', 1, 20)");
+  const Finished dry = Import({"--dry_run"});
+  EXPECT_EQ(dry.exit_code, 0) << dry.err;
+  EXPECT_NE(dry.out.find("high: 0 -> 2001"), std::string::npos) << dry.out;
+  EXPECT_EQ(Firn({"tags", "show", "order"}).exit_code, 4);
+
+  const Finished done = Import({"--store=main"});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_EQ(Show("order", "high"), "2001");
+  EXPECT_EQ(Show("order", "store"), "main");
+  EXPECT_EQ(Show("order", "step"), "1000");
+  EXPECT_EQ(Show("M\xC3\xBCller", "high"), "1");
+
+  Run("UPDATE leaf_alloc SET max_id = 9001");
+  EXPECT_EQ(Import({}).exit_code, 0);
+  EXPECT_EQ(Show("order", "high"), "9001");
+  EXPECT_EQ(Show("order", "store"), "main");  // what is there keeps its definition
+  Run("UPDATE leaf_alloc SET max_id = 5");
+  EXPECT_EQ(Import({}).exit_code, 0);
+  EXPECT_EQ(Show("order", "high"), "9001");
+}
+
+TEST_F(FirnImportTest, ATinyidTagOfTwoDatabasesGoesOnAboveBoth) {
+  Run("INSERT INTO tiny_id_info (biz_type, max_id, step, delta, remainder)"
+      " VALUES ('order', 3000, 1000, 2, 0)");
+  Run("INSERT INTO other.tiny_id_info (biz_type, max_id, step, delta, remainder)"
+      " VALUES ('order', 7000, 1000, 2, 1)");
+  const Finished forgotten = Import({"--from=tinyid"});
+  EXPECT_EQ(forgotten.exit_code, 2);
+  EXPECT_NE(forgotten.err.find("delta is 2"), std::string::npos) << forgotten.err;
+  EXPECT_EQ(Import({"--from=tinyid"}, {"ids", "other"}).exit_code, 0);
+  EXPECT_EQ(Show("order", "high"), "7001");
+}
+
+TEST_F(FirnImportTest, FaultyRowsStopEverythingUnlessLeftOut) {
+  Run("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('bad', -5, 1000), ('good', 7, 10)");
+  EXPECT_EQ(Import({}).exit_code, 2);
+  EXPECT_EQ(Firn({"tags", "show", "good"}).exit_code, 4);
+  const Finished rest = Import({"--skip_faulty"});
+  EXPECT_EQ(rest.exit_code, 1) << rest.err;
+  EXPECT_NE(rest.out.find("tag 'bad'"), std::string::npos) << rest.out;
+  EXPECT_EQ(Show("good", "high"), "7");
+}
+
+TEST_F(FirnImportTest, MistakesOfTheCallAreTold) {
+  EXPECT_EQ(Import({}, {}).exit_code, 2);
+  EXPECT_EQ(Import({"--from=oracle"}).exit_code, 2);
+  EXPECT_EQ(Import({"--table=a;b"}).exit_code, 2);
+  EXPECT_EQ(Import({"--table=missing"}).exit_code, 4);
+  EXPECT_EQ(Import({"--store=Main!"}).exit_code, 2);
+  EXPECT_EQ(Firn({"tags", "import", server_->address() + "/ids"}).exit_code, 2);
+  EXPECT_EQ(Import({}, {"mysql"}).exit_code, 4);  // not ours to read
+}
+
+}  // namespace
+}  // namespace firn

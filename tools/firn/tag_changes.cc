@@ -1,0 +1,81 @@
+#include "tools/firn/tag_changes.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Kind = TagChange::Kind;
+
+// The ledger is no field, so differences of tags do not show it.
+void ShowLift(int64_t before, const TagDefinition& after, TagChange& change) {
+  if (after.high <= before) return;
+  if (change.kind == Kind::kSame) change.kind = Kind::kEdit;
+  change.lines.push_back("high: " + std::to_string(before) + " -> " + std::to_string(after.high));
+}
+
+Status PutTag(TagStore& store, const StoredTag* old, const TagDefinition& tag) {
+  if (old == nullptr) {
+    FIRN_TRY(store.Create(tag));
+  } else if (WithLedgerOf(old->tag(), tag) != old->tag()) {
+    FIRN_TRY(store.Replace(*old, tag));
+  }
+  if (tag.high <= (old == nullptr ? 0 : old->tag().high)) return {};
+  FIRN_ASSIGN(const StoredTag now, store.Read(tag.name));
+  return store.Lift(now, tag.high);
+}
+
+}  // namespace
+
+Output ShowChanges(const std::vector<TagChange>& changes) {
+  Output output{.json = Json{{"changes", Json::array()}, {"done", false}},
+                .text = DiffText(changes)};
+  for (const TagChange& change : changes) {
+    if (change.kind != Kind::kAdd && change.kind != Kind::kEdit) continue;
+    output.json["changes"].push_back(Json{{"tag", change.name},
+                                          {"kind", change.kind == Kind::kAdd ? "add" : "edit"},
+                                          {"lines", change.lines},
+                                          {"refused", change.status.message()}});
+  }
+  return output;
+}
+
+Result<Output> Done(Output output) {
+  output.json["done"] = true;
+  return output;
+}
+
+Result<Output> PutTags(TagStore& store, const TagListing& present,
+                       const std::vector<TagDefinition>& tags, bool dry_run) {
+  std::map<std::string, const StoredTag*> stored;
+  std::vector<TagDefinition> before;
+  for (const StoredTag& tag : present.tags) {
+    stored[tag.tag().name] = &tag;
+    before.push_back(tag.tag());
+  }
+  std::vector<TagChange> changes = DiffTags(before, tags);
+  std::map<std::string, const TagDefinition*> wanted;
+  for (const TagDefinition& tag : tags) wanted[tag.name] = &tag;
+  for (TagChange& change : changes) {
+    const auto old = stored.find(change.name);
+    const auto tag = wanted.find(change.name);
+    if (tag == wanted.end()) continue;
+    ShowLift(old == stored.end() ? 0 : old->second->tag().high, *tag->second, change);
+  }
+
+  Output output = ShowChanges(changes);
+  for (const TagChange& change : changes) {
+    if (!change.status.ok()) return Invalid("nothing was done:\n" + output.text);
+  }
+  if (dry_run) return output;
+  for (const TagDefinition& tag : tags) {
+    const auto old = stored.find(tag.name);
+    FIRN_TRY(PutTag(store, old == stored.end() ? nullptr : old->second, tag));
+  }
+  return Done(std::move(output));
+}
+
+}  // namespace firn

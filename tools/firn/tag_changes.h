@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+#include "common/status.h"
+#include "common/tag_definition.h"
+#include "common/tag_diff.h"
+#include "registry/tag_store.h"
+#include "tools/firn/command.h"
+
+namespace firn {
+
+// A difference of tags as a verb says it; "done" is false.
+Output ShowChanges(const std::vector<TagChange>& changes);
+Result<Output> Done(Output output);
+
+// Puts `tags` into the cluster over what it has: shown whole, and refused whole when one of them is
+// not permitted, before the first is written; only shown with `dry_run`. Tags that are not named
+// stay as they are. A tag with a `high` above its ledger has the ledger lifted to it.
+Result<Output> PutTags(TagStore& store, const TagListing& present,
+                       const std::vector<TagDefinition>& tags, bool dry_run);
+
+}  // namespace firn
