@@ -42,6 +42,7 @@ DEFINE_string(clock_policy, "run", "while the wall clock is behind: run or stric
 DEFINE_string(default_tag, "default", "snowflake tag that is there whatever the registry says");
 DEFINE_string(default_strategy, "", "strategy of tags that nobody has defined; empty: refused");
 DEFINE_string(key_dir, "", "folder with the keys of obfuscated tags");
+DEFINE_string(stores_file, "", "INI file of the stores of segment tags beside `registry`");
 DEFINE_string(tinyid_token_file, "", "tokens of Tinyid's paths: `<token>=<tag>,<tag>` a line");
 
 DEFINE_int32(drain_notice_ms, 1500, "from the notice to clients until calls are refused");
@@ -105,6 +106,14 @@ Result<std::string> ReadAuth() {
   if (FLAGS_registry_auth_file.empty()) return std::string();
   FIRN_ASSIGN(const std::string content, ReadFile(FLAGS_registry_auth_file));
   return ParseCredentials(content);
+}
+
+Result<StoresIni> ReadStores() {
+  if (FLAGS_stores_file.empty()) return StoresIni();
+  FIRN_ASSIGN(const std::string content, ReadFile(FLAGS_stores_file));
+  StoresIni ini = ParseStoresIni(content);
+  FIRN_TRY(ini.status().WithContext(FLAGS_stores_file));
+  return ini;
 }
 
 front::Limits ReadLimits(FlagFaults& faults) {
@@ -227,6 +236,7 @@ Result<ServerOptions> ReadServerOptions() {
                         .application = FLAGS_application,
                         .key_dir = FLAGS_key_dir,
                         .tinyid_tokens = FLAGS_tinyid_token_file};
+  options.stores = faults.Take("stores_file", ReadStores(), StoresIni());
   ReadPlace(faults, options.place);
   ReadNode(faults, options);
   ReadAddresses(faults, options);

@@ -11,6 +11,7 @@
 #include "server/front/front_door.h"
 #include "server/issuing_node.h"
 #include "server/open_node.h"
+#include "server/store/stores_ini.h"
 
 namespace firn {
 
@@ -25,6 +26,7 @@ struct ServerOptions {
 
   std::string key_dir;        // of the keys of obfuscated tags; empty: there are none
   std::string tinyid_tokens;  // a file; empty: no token is asked for
+  StoresIni stores{};         // of segment tags, beside `registry`
   IssuingNodeOptions node{};
   Milliseconds drain_notice{1500};
   Milliseconds drain_patience{5000};

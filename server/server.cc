@@ -11,6 +11,7 @@
 #include <glog/logging.h>
 
 #include "common/properties.h"
+#include "server/configured_stores.h"
 #include "server/open_node.h"
 #include "server/plugins/built_in.h"
 
@@ -69,6 +70,7 @@ Result<std::unique_ptr<Server>> Server::Open(ServerOptions options, const Clock&
   std::unique_ptr<Server> server(
       new Server(std::move(options), clock, entropy, std::move(node), std::move(tokens)));
   FIRN_TRY(server->AddPlugins());
+  FIRN_TRY(AddStores(server->options_.stores, server->segments(), clock, entropy));
   return server;
 }
 

@@ -33,6 +33,9 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
+  // Stores of a user's own go in here, before Start.
+  SegmentTags& segments() { return node_->segments(); }
+
   // Fails when an address is taken or a file of TLS is bad.
   Status Start();
 

@@ -1,0 +1,86 @@
+#include "server/configured_stores.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "server/store/ledgered_source.h"
+#include "server/store/mysql_store.h"
+#include "server/store/redis_store.h"
+#include "server/store/registry_source.h"
+#include "server/store/tiered_source.h"
+
+namespace firn {
+namespace {
+
+// What it takes to make any store.
+class StoreMaker {
+ public:
+  StoreMaker(const StoresIni& ini, SegmentTags& segments, const Clock& clock, Entropy& entropy)
+      : ini_(ini), segments_(segments), clock_(clock), entropy_(entropy) {}
+
+  Status Add(const StoreDefinition& store) {
+    if (const auto* mysql = std::get_if<MysqlDefinition>(&store.what)) {
+      return segments_.AddStore(Make(store.name, *mysql));
+    }
+    if (const auto* redis = std::get_if<RedisDefinition>(&store.what)) {
+      return segments_.AddStore(Make(store.name, *redis));
+    }
+    return AddTiered(store.name, std::get<TieredDefinition>(store.what));
+  }
+
+ private:
+  static std::function<void(const std::string&)> Alarm(const std::string& name) {
+    return
+        [name](const std::string& sentence) { LOG(ERROR) << "store " << name << ": " << sentence; };
+  }
+
+  std::unique_ptr<RangeStore> Make(const std::string& name, const MysqlDefinition& mysql) {
+    return std::make_unique<MysqlStore>(MysqlStore::Options{.name = name, .place = mysql.place},
+                                        mysql.table, clock_, entropy_, Alarm(name));
+  }
+
+  std::unique_ptr<RangeStore> Make(const std::string& name, const RedisDefinition& redis) {
+    return std::make_unique<RedisStore>(
+        RedisStore::Options{.name = name, .place = redis.place, .prefix = redis.prefix}, clock_,
+        entropy_, Alarm(name));
+  }
+
+  // The parser has seen to it that both sides are there and of the right kind.
+  Status AddTiered(const std::string& name, const TieredDefinition& tiered) {
+    const auto& redis = std::get<RedisDefinition>(ini_.Find(tiered.front)->what);
+    auto hash = std::make_unique<TieredHash>(
+        TieredHash::Options{.place = redis.place, .prefix = redis.prefix}, clock_, entropy_);
+    return segments_.AddSource(
+        name, std::make_unique<TieredSource>(name, std::move(hash), DurableSide(tiered.durable),
+                                             segments_.control(), Alarm(name)));
+  }
+
+  std::unique_ptr<RangeSource> DurableSide(const std::string& name) {
+    const StoreDefinition* const store = ini_.Find(name);
+    if (store == nullptr) {
+      return std::make_unique<RegistrySource>(segments_.ledger(), segments_.control());
+    }
+    return std::make_unique<LedgeredSource>(Make(name, std::get<MysqlDefinition>(store->what)),
+                                            segments_.ledger(), segments_.control());
+  }
+
+  const StoresIni& ini_;
+  SegmentTags& segments_;
+  const Clock& clock_;
+  Entropy& entropy_;
+};
+
+}  // namespace
+
+Status AddStores(const StoresIni& ini, SegmentTags& segments, const Clock& clock,
+                 Entropy& entropy) {
+  FIRN_TRY(ini.status());
+  StoreMaker maker(ini, segments, clock, entropy);
+  for (const StoreDefinition& store : ini.stores) FIRN_TRY(maker.Add(store));
+  return {};
+}
+
+}  // namespace firn
