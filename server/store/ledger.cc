@@ -7,6 +7,7 @@
 
 #include <glog/logging.h>
 
+#include "common/entropy.h"
 #include "registry/records.h"
 #include "registry/slot.h"
 #include "registry/tag_store.h"
@@ -16,6 +17,13 @@ namespace {
 
 constexpr int kRootIndex = 0;
 constexpr int kNodeIndex = 1;
+constexpr int kPauseBits = 7;  // 127 ms at most
+
+// Those who lost to the same winner come back at different times: sessions differ.
+Milliseconds PauseAfter(int tries, int64_t session) {
+  SeededEntropy dice(static_cast<uint64_t>(session) * 1'000 + static_cast<uint64_t>(tries));
+  return Milliseconds(static_cast<int64_t>(dice.Below(uint64_t{1} << std::min(tries, kPauseBits))));
+}
 
 std::string Named(const std::string& tag) { return "the ledger of tag '" + tag + "'"; }
 
@@ -59,6 +67,7 @@ struct Ledger::Page {
 
   std::string tag;
   std::deque<Errand> errands{};          // the first one is at work
+  BootMs go_on_at{};                     // after having lost to others
   bool asked = false;                    // an answer of the registry is awaited
   std::optional<Known> known{};          // empty: to be read
   std::optional<Seen> seen{};            // whoever read it
@@ -71,7 +80,9 @@ Ledger::Ledger(Coordinator& coordinator, LedgerHooks hooks)
 Ledger::~Ledger() = default;
 
 void Ledger::Tick(BootMs now) {
+  now_ = now;
   mailbox_.Open();
+  for (Page* page : std::exchange(waiting_, {})) GoOn(*page);
   freeze_.Tick(now);
 }
 
@@ -133,6 +144,7 @@ void Ledger::Queue(const std::string& tag, Errand errand) {
 // Does what can be done without waiting, up to the next question to the registry.
 void Ledger::GoOn(Page& page) {
   while (!page.asked && !page.errands.empty()) {
+    if (now_ < page.go_on_at) return waiting_.push_back(&page);
     const bool stale = page.known && page.known->session != coordinator_.session();
     if (stale) page.known.reset();
     if (!page.known) return Read(page);
@@ -260,8 +272,11 @@ void Ledger::OnSet(Page& page, const TagNode& node, Range range, const WriteOutc
     return Answer(page, status.WithContext(Named(page.tag)));
   }
   // Refused by the tree: nothing was done, and somebody else has changed the root or the node.
-  if (++page.errands.front().tries < kTriesMax) return;
-  Answer(page, Unavailable(Named(page.tag) + " is moved by others all the time"));
+  Errand& errand = page.errands.front();
+  if (++errand.tries == kTriesMax) {
+    return Answer(page, Unavailable(Named(page.tag) + " is moved by others all the time"));
+  }
+  page.go_on_at = now_ + PauseAfter(errand.tries, before.session);
 }
 
 Status Ledger::Lost(Page& page, const std::string& why) {

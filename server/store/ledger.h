@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/status.h"
 #include "common/units.h"
@@ -50,7 +51,7 @@ struct LedgerHooks {
 // drops those that are missing. Verbs of one tag are done one after another, at most kQueueMax.
 class Ledger {
  public:
-  static constexpr int kTriesMax = 50;  // at losing to others
+  static constexpr int kTriesMax = 200;  // at losing to others
   static constexpr size_t kQueueMax = 64;
 
   using StatusDone = std::function<void(Status)>;
@@ -106,6 +107,8 @@ class Ledger {
   const LedgerHooks hooks_;
   Mailbox mailbox_;
   std::map<std::string, std::unique_ptr<Page>> pages_;  // by tag
+  std::vector<Page*> waiting_;                          // for their time to go on
+  BootMs now_;
   LedgerFreeze freeze_;
 };
 

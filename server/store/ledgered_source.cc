@@ -26,8 +26,15 @@ struct LedgeredSource::Errand {
 };
 
 LedgeredSource::LedgeredSource(std::unique_ptr<RangeStore> store, Ledger& ledger,
-                               PostToControl control)
-    : store_(std::move(store)), ledger_(ledger), control_(std::move(control)) {}
+                               PostToControl control, PostToStore post)
+    : store_(std::move(store)),
+      ledger_(ledger),
+      control_(std::move(control)),
+      post_(std::move(post)) {
+  if (post_) return;
+  thread_.emplace();
+  post_ = [this](std::function<void()> task) { return thread_->Post(std::move(task)); };
+}
 
 LedgeredSource::~LedgeredSource() { Stop(); }
 
@@ -50,7 +57,7 @@ void LedgeredSource::AskLedger(const std::shared_ptr<Errand>& errand) {
 }
 
 void LedgeredSource::AskStore(const std::shared_ptr<Errand>& errand, int64_t at_least) {
-  const bool posted = thread_.Post([this, errand, at_least] {
+  const bool posted = post_([this, errand, at_least] {
     control_([this, errand, range = CallStore(*errand, at_least)] {
       if (range.ok()) return Cover(errand, range.value());
       errand->done(range.status().WithContext("store " + std::string(store_->name())));

@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -29,8 +31,13 @@ class LedgeredSource final : public RangeSource {
  public:
   static constexpr int kTriesMax = 8;
 
-  // `ledger` lives on the thread that `control` posts to; both outlive this.
-  LedgeredSource(std::unique_ptr<RangeStore> store, Ledger& ledger, PostToControl control);
+  // Runs a task on the store's thread; false: it will not be run.
+  using PostToStore = std::function<bool(std::function<void()> task)>;
+
+  // `ledger` lives on the thread that `control` posts to; both outlive this. Without a `post` the
+  // store gets a thread of its own; a simulation, which has one thread only, passes its own queue.
+  LedgeredSource(std::unique_ptr<RangeStore> store, Ledger& ledger, PostToControl control,
+                 PostToStore post = {});
   ~LedgeredSource() override;  // stops
 
   void Take(const TagDefinition& tag, int64_t size, TakeDone done) override;
@@ -40,7 +47,9 @@ class LedgeredSource final : public RangeSource {
   bool permits_no_buffer() const override { return false; }
 
   // Waits for the call at hand; what is asked for afterwards is refused with kUnavailable.
-  void Stop() { thread_.Stop(); }
+  void Stop() {
+    if (thread_) thread_->Stop();
+  }
 
   // Numbers that were durable in the store and never given out, for a metric.
   int64_t wasted() const { return wasted_.load(std::memory_order_relaxed); }
@@ -57,8 +66,9 @@ class LedgeredSource final : public RangeSource {
   Ledger& ledger_;
   const PostToControl control_;
   std::atomic<int64_t> wasted_{0};
-  std::set<std::string> checked_;  // on the store's thread: tags that Check has let pass
-  StoreThread thread_;             // ends before what it works with
+  std::set<std::string> checked_;      // on the store's thread: tags that Check has let pass
+  std::optional<StoreThread> thread_;  // ends before what it works with
+  PostToStore post_;
 };
 
 }  // namespace firn

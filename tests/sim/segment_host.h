@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/entropy.h"
+#include "registry/faulty_coordinator.h"
+#include "registry/memory_coordinator.h"
+#include "server/issue/ranged_strategy.h"
+#include "server/store/ledger.h"
+#include "tests/sim/segment_mutants.h"
+#include "tests/sim/segment_oracle.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+
+// A database that all hosts share, durable until somebody puts an old state of it back.
+struct SimDatabase {
+  std::map<std::string, int64_t> next;
+  bool away = false;
+};
+
+// What all hosts of a simulation share. Owned by the world.
+struct SegmentShared {
+  VirtualClock& clock;
+  MemoryTree& tree;
+  SimDatabase& database;
+  NumberOracle& oracle;
+  SeededEntropy& dice;
+  SegmentMutant mutant = SegmentMutant::kNone;
+  bool gap = false;  // the registry lost data, and nobody has frozen or restored it yet
+  int64_t wasted = 0;
+  int64_t stopped = 0;  // tags that a ledger that went back has stopped
+};
+
+// A machine on which a process may run that serves segment tags: the product's ledger, sources and
+// strategies on one thread, and the calls that wait.
+class SegmentHost {
+ public:
+  SegmentHost(SegmentShared& shared, std::vector<TagDefinition> tags);
+  ~SegmentHost();
+
+  bool up() const { return process_ != nullptr; }
+  void Start(const FaultPlan& plan);
+
+  // One round of the control loop, and some of what the store's thread has to do.
+  void Round();
+
+  // Callers come, or come again.
+  void Serve();
+
+  // kill -9: what is on its way to the registry may still arrive.
+  void Kill();
+  // SIGTERM: true once it is over.
+  bool Stop();
+
+  void Disconnect();
+  void Reconnect();
+  void EndFaults();
+
+  // How many tags have served a call since this was last asked.
+  size_t TagsServed();
+
+ private:
+  struct Call {
+    std::string tag;
+    int64_t beyond = 0;
+    Demand demand;
+  };
+  struct Process;
+
+  void Issue(const std::string& tag, const Demand& demand, int64_t beyond);
+  bool rises(const std::string& tag) const { return tag == "raw"; }
+
+  static constexpr size_t kCallsMax = 20;
+
+  SegmentShared& shared_;
+  const std::vector<TagDefinition> tags_;
+  std::unique_ptr<Process> process_;
+  std::vector<std::unique_ptr<FaultyCoordinator>> dead_;  // with late writes, perhaps
+  std::deque<Call> calls_;
+  std::map<std::string, int64_t> served_;
+};
+
+}  // namespace firn

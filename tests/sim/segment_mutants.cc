@@ -1,0 +1,66 @@
+#include "tests/sim/segment_mutants.h"
+
+#include <memory>
+
+#include "registry/tag_node.h"
+#include "registry/tag_store.h"
+
+namespace firn {
+namespace {
+
+// The write of a tag's node in a multi; null when there is none.
+Write* TagSet(std::vector<Write>& writes) {
+  for (Write& write : writes) {
+    const bool tag = write.path.starts_with(std::string(kTagsPath) + "/");
+    if (tag && write.kind == Write::Kind::kSet) return &write;
+  }
+  return nullptr;
+}
+
+// The multi as its asker will believe that it went: V + 1, of the creation that is there.
+WriteOutcome AsIfDone(const MemoryTree& tree, const std::vector<Write>& writes) {
+  WriteOutcome told;
+  for (const Write& write : writes) {
+    NodeStat& stat = told.stats.emplace_back();
+    const std::optional<Node> node = tree.Peek(write.path);
+    if (write.kind != Write::Kind::kSet || !node) continue;
+    stat = node->stat;
+    stat.version = write.version + 1;
+  }
+  return told;
+}
+
+bool LowersTheLedger(const MemoryTree& tree, const Write& set) {
+  const std::optional<Node> node = tree.Peek(set.path);
+  if (!node) return false;
+  const Result<TagNode> there = ReadTagNode("t", node->data);
+  const Result<TagNode> wanted = ReadTagNode("t", set.data);
+  return there.ok() && wanted.ok() && wanted->returned > there->returned;
+}
+
+}  // namespace
+
+std::optional<SegmentMutant> ParseSegmentMutant(std::string_view name) {
+  for (const SegmentMutantName& known : kSegmentMutants) {
+    if (known.name == name) return known.mutant;
+  }
+  return std::nullopt;
+}
+
+void LedgerSeam::Multi(std::vector<Write> writes, WriteDone done) {
+  Write* const set = TagSet(writes);
+  if (set == nullptr) return inner_.Multi(std::move(writes), std::move(done));
+  if (closed_()) return inner_.Multi({}, std::move(done));  // refused before it is sent
+  const auto asked = std::make_shared<std::vector<Write>>(writes);
+  const bool blind = mutant_ == SegmentMutant::kSetOverForeign ||
+                     (mutant_ == SegmentMutant::kTornGiveBack && LowersTheLedger(tree_, *set));
+  if (blind) set->version = Write::kAnyVersion;
+  inner_.Multi(std::move(writes), [this, asked, blind, done = std::move(done)](WriteOutcome told) {
+    const bool unknown = told.status.code() == Code::kUnknown;
+    const bool lie =
+        (blind && told.status.ok()) || (unknown && mutant_ == SegmentMutant::kUnknownKept);
+    done(lie ? AsIfDone(tree_, *asked) : std::move(told));
+  });
+}
+
+}  // namespace firn

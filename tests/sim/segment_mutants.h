@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "registry/coordinator.h"
+#include "registry/memory_coordinator.h"
+#include "server/issue/range_source.h"
+#include "server/issue/range_store.h"
+
+namespace firn {
+
+// Errors that a segment store is tempted to make, each as a liar at a seam, so that the product has
+// no switch for any of them.
+enum class SegmentMutant {
+  kNone,
+  kUsedBeforeLedger,  // source: gives what the store picked, without the ledger
+  kSetOverForeign,    // registry: sets a tag's node whatever version is there
+  kUnknownKept,       // registry: an unknown outcome is told as ok
+  kTornGiveBack,      // registry: a tail goes back whatever has been taken since
+};
+
+struct SegmentMutantName {
+  SegmentMutant mutant;
+  std::string_view name;
+};
+
+inline constexpr std::array<SegmentMutantName, 4> kSegmentMutants = {{
+    {SegmentMutant::kUsedBeforeLedger, "used-before-ledger"},
+    {SegmentMutant::kSetOverForeign, "set-over-foreign"},
+    {SegmentMutant::kUnknownKept, "unknown-kept"},
+    {SegmentMutant::kTornGiveBack, "torn-give-back"},
+}};
+
+std::optional<SegmentMutant> ParseSegmentMutant(std::string_view name);
+
+// Between a ledger and whatever breaks requests: where the registry's liars live. It also turns
+// tags' writes away while `closed` says so.
+class LedgerSeam final : public Coordinator {
+ public:
+  // References must outlive it.
+  LedgerSeam(Coordinator& inner, const MemoryTree& tree, SegmentMutant mutant,
+             std::function<bool()> closed)
+      : inner_(inner), tree_(tree), mutant_(mutant), closed_(std::move(closed)) {}
+
+  void Read(const std::string& path, ReadDone done, Changed changed = {}) override {
+    inner_.Read(path, std::move(done), std::move(changed));
+  }
+  void List(const std::string& path, ListDone done, Changed changed = {}) override {
+    inner_.List(path, std::move(done), std::move(changed));
+  }
+  void Sync(const std::string& path, SyncDone done) override { inner_.Sync(path, std::move(done)); }
+  void Multi(std::vector<Write> writes, WriteDone done) override;
+  void PrepareRoot(SyncDone done) override { inner_.PrepareRoot(std::move(done)); }
+  void OnSession(std::function<void(SessionEvent)> handler) override {
+    inner_.OnSession(std::move(handler));
+  }
+  int64_t session() const override { return inner_.session(); }
+  int Dispatch(Milliseconds wait) override { return inner_.Dispatch(wait); }
+  void Wake() override { inner_.Wake(); }
+
+ private:
+  Coordinator& inner_;
+  const MemoryTree& tree_;
+  const SegmentMutant mutant_;
+  const std::function<bool()> closed_;
+};
+
+// A source that does not wait for the ledger.
+class HastySource final : public RangeSource {
+ public:
+  using Post = std::function<void(std::function<void()>)>;
+
+  HastySource(RangeStore& store, Post post) : store_(store), post_(std::move(post)) {}
+
+  void Take(const TagDefinition& tag, int64_t size, TakeDone done) override {
+    post_([this, tag, size, done = std::move(done)] { done(store_.Advance(tag, 1, size)); });
+  }
+  void GiveBack(const TagDefinition&, Range, GiveBackDone done) override {
+    post_([done = std::move(done)] { done(Invalid("never")); });
+  }
+  bool permits_no_buffer() const override { return false; }
+
+ private:
+  RangeStore& store_;
+  const Post post_;
+};
+
+}  // namespace firn

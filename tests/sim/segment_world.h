@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "registry/memory_coordinator.h"
+#include "registry/tag_store.h"
+#include "tests/sim/segment_host.h"
+
+namespace firn {
+
+// Several hosts that serve the same segment tags, one from the registry, one from a database under
+// its ledger and one without a buffer, in virtual time, while processes are killed and stopped,
+// requests and answers are lost or late, sessions end, the database goes back in time, and the
+// registry does, too, and is restored. One seed is one world, and replays exactly.
+//
+// Throws a Violation at the first number that is given out twice, at the first one of the tag
+// without a buffer that does not rise in real time, and when service does not come back after the
+// end of all faults.
+class SegmentWorld {
+ public:
+  SegmentWorld(uint64_t seed, SegmentMutant mutant, bool trace);
+  ~SegmentWorld();
+
+  void Run();
+
+  uint64_t steps() const { return steps_; }
+  uint64_t numbers() const { return oracle_.given(); }
+  int64_t wasted() const { return shared_.wasted; }
+  int64_t stopped() const { return shared_.stopped; }
+
+ private:
+  void MakeCluster();
+  void Step();
+  void Strike();
+  void RollBackRegistry();
+  void Restore();
+  void DemandService();
+  bool OneIn(uint64_t n) { return dice_.Below(n) == 0; }
+  SegmentHost& AnyHost() { return *hosts_[dice_.Below(hosts_.size())]; }
+  void Trace(const std::string& what) const;
+
+  SeededEntropy dice_;
+  const bool trace_;
+  VirtualClock clock_;
+  MemoryTree tree_;
+  SimDatabase database_;
+  NumberOracle oracle_;
+  SegmentShared shared_;
+  FaultRates rates_;
+  std::unique_ptr<SeededEntropy> fault_dice_;
+  std::vector<TagDefinition> tags_;
+  std::vector<std::unique_ptr<SegmentHost>> hosts_;
+  std::optional<MemoryTree::Image> backup_;
+  std::optional<SimDatabase> old_database_;
+  std::map<std::string, int64_t> highs_;  // of each tag, when the registry went back
+  int restore_in_ = 0;                    // steps; 0: nothing to restore
+  uint64_t steps_ = 0;
+};
+
+}  // namespace firn
