@@ -78,6 +78,11 @@ SegmentFixture& Thousand() {
   return fixture;
 }
 
+SegmentFixture& TenThousand() {
+  static SegmentFixture fixture(10'000);
+  return fixture;
+}
+
 template <SegmentFixture& (*kFixture)()>
 void SegmentOne(benchmark::State& state) {
   SegmentFixture& fixture = kFixture();
@@ -139,7 +144,7 @@ void SegmentLatency(benchmark::State& state) {
   state.counters["p99.9_ns"] = at(0.999);
 }
 BENCHMARK(SegmentLatency<Huge>);
-BENCHMARK(SegmentLatency<Thousand>);
+BENCHMARK(SegmentLatency<TenThousand>);
 
 }  // namespace
 }  // namespace firn
