@@ -21,6 +21,15 @@ if [[ $said != "tick 1000 machine 5 sequence 7" ]]; then
   echo "the other project's program said: $said"
   exit 1
 fi
+said=$("$work/build/client_consumer")
+if [[ $said != *"127.0.0.1:1 unreachable"* ]]; then
+  echo "a client of nobody said: $said"
+  exit 1
+fi
+if ldd "$work/build/client_consumer" | grep -i zookeeper; then
+  echo "a client with a list should not link ZooKeeper"
+  exit 1
+fi
 ids=$("$work/build/embedded_example" "$work" 2>"$work/log") ||
   { cat "$work/log"; echo "the example of the README does not run outside our tree"; exit 1; }
 if [[ $(sort -un <<<"$ids" | wc -l) != 3 ]]; then

@@ -1,0 +1,197 @@
+// firn-client-compare: the client library beside bare clients of one server, in turns.
+//
+//   firn-front-server --port=7609 &
+//   firn-client-compare --port=7609
+//
+// Blocking: 8 threads that ask through firn::Client, and 8 threads that each send and receive on a
+// socket of their own and read nothing of the answer but the id. Asynchronous: 8 calls under way on
+// 8 connections of one IO thread, and the load generator at 8 x 1.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <latch>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <gflags/gflags.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/client.h"
+#include "tools/bench/dialect.h"
+#include "tools/bench/load_client.h"
+
+DEFINE_int32(port, 7609, "loopback port of the server");
+DEFINE_int32(rounds, 5, "rounds; medians are shown");
+DEFINE_int32(measure_ms, 500, "of each round and client");
+DEFINE_int32(threads, 8, "blocking callers");
+DEFINE_int32(in_flight, 8, "asynchronous calls under way");
+DEFINE_int32(async_connections, 8, "of the asynchronous client");
+
+namespace firn {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+int64_t NowNs() { return SteadyClock::now().time_since_epoch().count(); }
+
+double Rate(uint64_t calls, int64_t ns) {
+  return static_cast<double>(calls) * 1e9 / static_cast<double>(ns);
+}
+
+// Calls of `threads` threads, each making its own caller, within the round's time.
+double FromThreads(const std::function<std::function<bool()>()>& make) {
+  std::atomic<uint64_t> calls = 0;
+  std::atomic<bool> stop = false, failed = false;
+  std::latch ready(FLAGS_threads + 1);
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < FLAGS_threads; ++i) {
+    threads.emplace_back([&] {
+      const std::function<bool()> call = make();
+      for (int n = 0; n < 100; ++n) call();
+      ready.arrive_and_wait();
+      uint64_t done = 0;
+      for (; !stop; ++done) failed = failed || !call();
+      calls += done;
+    });
+  }
+  ready.arrive_and_wait();
+  const int64_t began = NowNs();
+  std::this_thread::sleep_for(Milliseconds(FLAGS_measure_ms));
+  stop = true;
+  threads.clear();
+  if (failed) std::fprintf(stderr, "a call failed\n");
+  return Rate(calls, NowNs() - began);
+}
+
+class BareSocket {
+ public:
+  BareSocket() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(FLAGS_port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int on = 1;
+    setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  }
+  ~BareSocket() { close(fd_); }
+
+  bool Call(const Dialect& dialect) {
+    const std::string& request = dialect.request();
+    if (!connected_ || send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0) return false;
+    for (size_t held = 0;;) {
+      const ssize_t got = recv(fd_, buffer_ + held, sizeof buffer_ - held, 0);
+      if (got <= 0) return false;
+      held += static_cast<size_t>(got);
+      const Dialect::Answer answer = dialect.Read({buffer_, held});
+      if (answer.length != 0) return !answer.refused;
+    }
+  }
+
+ private:
+  int fd_;
+  bool connected_ = false;
+  char buffer_[4096];
+};
+
+double BareBlocking(const Dialect& dialect) {
+  return FromThreads([&dialect]() -> std::function<bool()> {
+    auto bare = std::make_shared<BareSocket>();
+    return [bare, &dialect] { return bare->Call(dialect); };
+  });
+}
+
+double ClientBlocking(Client& client) {
+  return FromThreads([&client]() -> std::function<bool()> {
+    return [&client] { return client.GetId("default").ok(); };
+  });
+}
+
+double BareAsync(const Dialect& dialect) {
+  const auto report = RunLoad({.port = static_cast<uint16_t>(FLAGS_port),
+                               .connections = FLAGS_in_flight,
+                               .depth = 1,
+                               .warmup_ms = 50,
+                               .measure_ms = FLAGS_measure_ms},
+                              dialect, NowNs);
+  return report.ok() ? report->rate() : 0;
+}
+
+// Each answer is followed by the next call, from its own callback.
+class Chains {
+ public:
+  explicit Chains(Client& client) : client_(client) {}
+
+  double Run() {
+    under_way_ = FLAGS_in_flight;
+    for (int i = 0; i < FLAGS_in_flight; ++i) Next();
+    std::this_thread::sleep_for(Milliseconds(50));
+    const uint64_t before = answers_;
+    const int64_t began = NowNs();
+    std::this_thread::sleep_for(Milliseconds(FLAGS_measure_ms));
+    const double rate = Rate(answers_ - before, NowNs() - began);
+    stop_ = true;
+    while (under_way_ > 0) std::this_thread::yield();
+    return rate;
+  }
+
+ private:
+  void Next() {
+    client_.GetId("default", [this](const Result<int64_t>& id) {
+      answers_ += id.ok() ? 1U : 0U;
+      stop_ ? void(--under_way_) : Next();
+    });
+  }
+
+  Client& client_;
+  std::atomic<uint64_t> answers_ = 0;
+  std::atomic<int> under_way_ = 0;
+  std::atomic<bool> stop_ = false;
+};
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+int Compare() {
+  const auto dialect = MakeDialect("thrift", "default");
+  Client client({.servers = "list://127.0.0.1:" + std::to_string(FLAGS_port),
+                 .deadline = Milliseconds(2'000),
+                 .attempt_limit = Milliseconds(1'000),
+                 .async_connections = FLAGS_async_connections});
+  if (const auto id = client.GetId("default"); !id.ok()) {
+    std::fprintf(stderr, "%s\n", id.status().ToString().c_str());
+    return 1;
+  }
+  std::vector<double> bare_blocking, blocking, bare_async, async;
+  for (int i = 0; i < FLAGS_rounds; ++i) {
+    bare_blocking.push_back(BareBlocking(**dialect));
+    blocking.push_back(ClientBlocking(client));
+    bare_async.push_back(BareAsync(**dialect));
+    async.push_back(Chains(client).Run());
+  }
+  const auto line = [](const char* what, double one, double bare) {
+    std::printf("%-12s %9.0f a second, bare %9.0f: x %.2f\n", what, one, bare, one / bare);
+  };
+  line("blocking", Median(blocking), Median(bare_blocking));
+  line("asynchronous", Median(async), Median(bare_async));
+  return 0;
+}
+
+}  // namespace
+}  // namespace firn
+
+int main(int argc, char** argv) {
+  gflags::ParseCommandLineFlags(&argc, &argv, true);
+  return firn::Compare();
+}

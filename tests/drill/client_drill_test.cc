@@ -1,0 +1,185 @@
+// The client library under load of 8 threads, while one of three real servers is in trouble.
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "client/client.h"
+#include "client/registry_source.h"
+#include "tests/drill/drill.h"
+#include "tests/server/program/running_server.h"
+#include "tests/support/tcp_proxy.h"
+
+namespace firn {
+namespace {
+
+// What one thread got of the client.
+struct Got {
+  std::vector<int64_t> ids;
+  std::atomic<int64_t> calls = 0;
+  int64_t failed = 0;
+  Status first_failure;
+  Milliseconds longest_call{0};
+};
+
+class ClientDrill : public Drill {
+ protected:
+  static constexpr size_t kThreads = 8;
+
+  // The limit of an attempt: long, so that a busy machine fails no healthy server's answer. By
+  // hand, FIRN_DRILL_ATTEMPT_MS=80 shows what users get.
+  static Milliseconds AttemptLimit() {
+    const char* text = std::getenv("FIRN_DRILL_ATTEMPT_MS");
+    return Milliseconds(text == nullptr ? 3'000 : std::atoi(text));
+  }
+
+  void StartServers() {
+    MakeDirectoryCluster();
+    for (int i = 0; i < 3; ++i) {
+      const std::vector<std::string> flags{"--registry=" + registry()};
+      servers_.push_back(
+          std::make_unique<RunningServer>(folder("server" + std::to_string(i)), flags));
+    }
+    for (const auto& server : servers_) ASSERT_TRUE(server->BecomesReady()) << server->log();
+  }
+
+  // Through the registry, or a list.
+  void StartClient(const std::string& servers) {
+    client_ = std::make_unique<Client>(ClientOptions{.servers = servers,
+                                                     .open_source = RegistrySources(),
+                                                     .deadline = 10 * AttemptLimit(),
+                                                     .attempt_limit = AttemptLimit()});
+    ASSERT_TRUE(client_->status().ok()) << client_->status();
+    for (size_t i = 0; i < kThreads; ++i) {
+      got_.push_back(std::make_unique<Got>());
+      threads_.emplace_back([this, i](const std::stop_token& stop) { Ask(stop, *got_[i]); });
+    }
+    ASSERT_TRUE(AllGetMore());
+  }
+
+  void Ask(const std::stop_token& stop, Got& got) {
+    while (!stop.stop_requested()) {
+      const BootMs began = TestNow();
+      const Result<int64_t> id = client_->GetId("default");
+      got.longest_call = std::max(got.longest_call, TestNow() - began);
+      if (id.ok()) {
+        got.ids.push_back(*id);
+      } else if (got.failed++ == 0) {
+        got.first_failure = id.status();
+      }
+      ++got.calls;
+    }
+  }
+
+  bool AllGetMore(int64_t calls = 50) {
+    std::vector<int64_t> before;
+    for (const auto& got : got_) before.push_back(got->calls);
+    return Eventually(kPatience, [&] {
+      for (size_t i = 0; i < got_.size(); ++i) {
+        if (got_[i]->calls < before[i] + calls) return false;
+      }
+      return true;
+    });
+  }
+
+  // Whether the client still asks this server.
+  bool IsAsked(const std::string& address) {
+    const auto answered = [&] {
+      for (const ServerView& view : client_->cluster().servers) {
+        if (view.known.address == address) return view.answered;
+      }
+      return uint64_t{0};
+    };
+    const uint64_t before = answered();
+    return Eventually(kPatience, [&] { return answered() > before; });
+  }
+
+  void JudgeClient() {
+    threads_.clear();
+    std::vector<int64_t> ids;
+    Milliseconds longest{0};
+    for (const auto& got : got_) {
+      EXPECT_EQ(got->failed, 0) << got->first_failure;
+      ids.insert(ids.end(), got->ids.begin(), got->ids.end());
+      longest = std::max(longest, got->longest_call);
+    }
+    std::sort(ids.begin(), ids.end());
+    const auto once = std::unique(ids.begin(), ids.end());
+    EXPECT_EQ(std::distance(once, ids.end()), 0) << "ids came twice";
+    const ClientCounters counters = client_->counters();
+    std::printf(
+        "drill %s: ids %zu, duplicates %lld, retries %llu, time-outs %llu, longest call "
+        "%lld ms at an attempt limit of %lld ms%s\n",
+        testing::UnitTest::GetInstance()->current_test_info()->name(), ids.size(),
+        static_cast<long long>(std::distance(once, ids.end())),
+        static_cast<unsigned long long>(counters.retries),
+        static_cast<unsigned long long>(counters.timeouts), static_cast<long long>(longest.count()),
+        static_cast<long long>(AttemptLimit().count()), figures().c_str());
+    client_.reset();
+  }
+
+  RunningServer& first() { return *servers_[0]; }
+
+  std::vector<std::unique_ptr<RunningServer>> servers_;
+  std::unique_ptr<Client> client_;
+  std::vector<std::unique_ptr<Got>> got_;
+  std::vector<std::jthread> threads_;
+};
+
+TEST_F(ClientDrill, AKilledServerFailsNoCall) {
+  ASSERT_NO_FATAL_FAILURE(StartServers());
+  ASSERT_NO_FATAL_FAILURE(StartClient(registry()));
+  first().Kill();
+  EXPECT_TRUE(AllGetMore(200));
+  first().StartAgain();
+  ASSERT_TRUE(first().BecomesReady()) << first().log();
+  EXPECT_TRUE(IsAsked(first().address())) << "it is back";
+  JudgeClient();
+}
+
+TEST_F(ClientDrill, APausedServerFailsNoCall) {
+  ASSERT_NO_FATAL_FAILURE(StartServers());
+  ASSERT_NO_FATAL_FAILURE(StartClient(registry()));
+  first().process().Pause();
+  EXPECT_TRUE(Eventually(kPatience, [this] { return client_->counters().timeouts > 0; }));
+  EXPECT_TRUE(AllGetMore(200));
+  first().process().Resume();
+  EXPECT_TRUE(IsAsked(first().address())) << "it is back";
+  JudgeClient();
+}
+
+TEST_F(ClientDrill, ADrainedServerFailsNoCall) {
+  ASSERT_NO_FATAL_FAILURE(StartServers());
+  ASSERT_NO_FATAL_FAILURE(StartClient(registry()));
+  first().process().Signal(SIGTERM);
+  ASSERT_EQ(first().process().Wait(kPatience), 0) << first().log();
+  EXPECT_TRUE(AllGetMore(200));
+  first().StartAgain();
+  ASSERT_TRUE(first().BecomesReady()) << first().log();
+  EXPECT_TRUE(IsAsked(first().address())) << "it is back";
+  JudgeClient();
+}
+
+TEST_F(ClientDrill, AServerThatIsCutOffFailsNoCall) {
+  ASSERT_NO_FATAL_FAILURE(StartServers());
+  TcpProxy proxy(first().port());
+  const std::string through = "127.0.0.1:" + std::to_string(proxy.port());
+  ASSERT_NO_FATAL_FAILURE(StartClient("list://" + through + "," + servers_[1]->address() + "," +
+                                      servers_[2]->address()));
+  proxy.DropAnswers(true);
+  EXPECT_TRUE(Eventually(kPatience, [this] { return client_->counters().timeouts > 0; }));
+  EXPECT_TRUE(AllGetMore(200));
+  EXPECT_GT(proxy.dropped(), 0);
+  proxy.DropAnswers(false);
+  proxy.Cut();
+  EXPECT_TRUE(IsAsked(through)) << "it is back";
+  JudgeClient();
+}
+
+}  // namespace
+}  // namespace firn
