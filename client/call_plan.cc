@@ -111,7 +111,9 @@ CallPlan::Step CallPlan::NobodyLeft(Micros now) {
 
 bool CallPlan::Ended(const Step& step, Outcome outcome, Micros began, Micros now) {
   // A call that left it hardly any time says nothing about the server.
-  if ((step.until - began) * 2 < limits_.attempt_limit) outcome.shared_blame = true;
+  const bool late =
+      outcome.end == AttemptEnd::kTimeout || outcome.end == AttemptEnd::kConnectTimeout;
+  if (late && (step.until - began) * 2 < limits_.attempt_limit) outcome.shared_blame = true;
   fleet_.Done(*step.server, tag_, outcome, now - began, now);
   if (outcome.answered() && report_ == nullptr) return true;
   attempts_.push_back({.server = step.server->name,

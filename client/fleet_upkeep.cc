@@ -53,7 +53,7 @@ void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, M
       return Failed(server, 1, outcome, now, told);
     case AttemptEnd::kConnectTimeout:
       ++counters_.timeouts;
-      return Failed(server, 2, outcome, now, told);
+      return Failed(server, outcome.shared_blame ? 0 : 2, outcome, now, told);
     case AttemptEnd::kTimeout:
       ++counters_.timeouts;
       return Failed(server, outcome.shared_blame ? 0 : 1, outcome, now, told);

@@ -16,7 +16,7 @@ struct Outcome {
   bool another_may_help = false;  // of a refusal
   bool was_pooled = false;        // the connection had been used before
   bool mid_answer = false;        // of kClosed: the answer had begun
-  bool shared_blame = false;      // another call has reported the same failure already
+  bool shared_blame = false;      // not the server's, or told of another call already
   std::string detail{};
 
   bool answered() const { return end == AttemptEnd::kAnswered; }
