@@ -61,7 +61,13 @@ struct Ledger::Page {
   bool Fits(const TagNode& node) const {
     return !seen || node.ledger_sum() >= seen->sum || node.tag.NextBegin() >= seen->high;
   }
+  // The same for a node as it was read: one that is no tag, or not there, does not fit.
+  bool Fits(const std::optional<Node>& node) const {
+    const auto read = node ? ReadTagNode(tag, node->data) : Result<TagNode>(NotFound("no node"));
+    return read.ok() && Fits(read.value_or({}));
+  }
   void See(const TagNode& node) {
+    overtaken = true;
     seen = Seen{node.ledger_sum(), std::max(node.tag.high, seen ? seen->high : 0)};
   }
 
@@ -69,6 +75,7 @@ struct Ledger::Page {
   std::deque<Errand> errands{};          // the first one is at work
   BootMs go_on_at{};                     // after having lost to others
   bool asked = false;                    // an answer of the registry is awaited
+  bool overtaken = false;                // somebody has seen the node since it was asked for
   std::optional<Known> known{};          // empty: to be read
   std::optional<Seen> seen{};            // whoever read it
   std::optional<std::string> cluster{};  // uuid of the first reading
@@ -154,6 +161,7 @@ void Ledger::GoOn(Page& page) {
 
 void Ledger::Read(Page& page) {
   page.asked = true;
+  page.overtaken = false;
   ReadSynced(coordinator_, mailbox_, {kMetaPath, TagPath(page.tag)},
              [this, &page](Result<Nodes> n) {
                OnRead(page, n);
@@ -164,6 +172,8 @@ void Ledger::Read(Page& page) {
 void Ledger::OnRead(Page& page, const Result<Nodes>& nodes) {
   page.asked = false;
   if (!nodes.ok()) return Answer(page, nodes.status().WithContext("reading " + Named(page.tag)));
+  // Older than what was seen meanwhile, so nothing went back: it is read again.
+  if (page.overtaken && !page.Fits((*nodes)[kNodeIndex])) return;
   const Status fine = Judge(page, *nodes);
   if (!fine.ok()) Answer(page, fine);
 }

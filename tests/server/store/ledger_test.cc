@@ -222,6 +222,19 @@ TEST_F(LedgerTest, AnOldReadingIsLookedAtBeforeAnythingIsDoneAboutIt) {
   EXPECT_FALSE(cluster_.frozen());
 }
 
+TEST_F(LedgerTest, AReadingThatALaterOneHasOvertakenIsMadeAgain) {
+  std::optional<Result<Range>> told;
+  host_.ledger().Extend("order", 10, [&](Result<Range> range) { told = std::move(range); });
+  host_.registry().Dispatch(Milliseconds(0));  // answered, and not looked at yet
+  cluster_.Move("order", 500);
+  host_.ledger().Saw("order", cluster_.NodeOf("order"));
+  ASSERT_TRUE(host_.Until([&] { return told.has_value(); }));
+  ASSERT_TRUE(told->ok()) << told->status();
+  EXPECT_EQ(told->value_or({}), (Range{500, 510}));
+  EXPECT_THAT(host_.stopped, IsEmpty());
+  EXPECT_FALSE(cluster_.frozen());
+}
+
 TEST_F(LedgerTest, WhatOthersReadCountsAsSeen) {
   cluster_.Move("order", 5'000);
   host_.ledger().Saw("order", cluster_.NodeOf("order"));
