@@ -63,6 +63,7 @@ Status Snowflake::CheckClaim(const Claim& claim) const {
 
 Status Snowflake::Adopt(std::shared_ptr<const Claim> claim) {
   FIRN_TRY(CheckClaim(*claim));
+  if (sentinel_.InChild()) return Unavailable("this process is a forked child");
   const std::lock_guard lock(mutex_);
   if (closed_) return Unavailable("the strategy is closed");
   if (tenures_.size() == kClaimsMax) return Exhausted("too many claims for one process");
@@ -82,6 +83,7 @@ Status Snowflake::Adopt(std::shared_ptr<const Claim> claim) {
 }
 
 std::optional<Tick> Snowflake::CloseClaim() {
+  if (sentinel_.InChild()) return std::nullopt;
   const std::lock_guard lock(mutex_);
   current_.store(nullptr, std::memory_order_release);
   if (tenures_.empty()) return std::nullopt;
@@ -89,12 +91,14 @@ std::optional<Tick> Snowflake::CloseClaim() {
 }
 
 std::optional<Tick> Snowflake::Last() const {
+  if (sentinel_.InChild()) return std::nullopt;
   const std::lock_guard lock(mutex_);
   if (tenures_.empty()) return std::nullopt;
   return tenures_.back()->sequencer->Last();
 }
 
 void Snowflake::Close() {
+  if (sentinel_.InChild()) return;
   CloseClaim();
   const std::lock_guard lock(mutex_);
   closed_ = true;

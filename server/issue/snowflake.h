@@ -29,7 +29,9 @@ struct SnowflakeOptions {
 //    that finds its sequencer closed looks once more.
 // 3. Closed sequencers are kept until this object goes: a thread may have been on its way to one.
 //
-// Thread-safe. Adopt, CloseClaim and Last belong to the claim's keeper; the rest to anybody.
+// Thread-safe. Adopt, CloseClaim and Last belong to the claim's keeper; the rest to anybody. In a
+// forked child every call is refused and none hangs, whatever the parent was doing; it may be
+// destroyed there.
 //
 // Sharp edge: claims must come from one keeper that never gives one claim twice. Whether a claim is
 // truly held is the keeper's business.
@@ -43,14 +45,15 @@ class Snowflake final : public Strategy {
 
   // From now on ids are issued under `claim`, and the id clock is at its first tick or beyond.
   // Refused, with the claim before left as it is: kInvalid for a claim of another layout, for a
-  // machine id wider than its field and for a layout that Start refuses; kUnavailable after Close
-  // and when there is no memory that a forked child would lose; kExhausted after kClaimsMax claims.
+  // machine id wider than its field and for a layout that Start refuses; kUnavailable after
+  // Close, in a forked child and when there is no memory that one would lose; kExhausted after
+  // kClaimsMax claims.
   Status Adopt(std::shared_ptr<const Claim> claim);
 
   // Ends the claim: nothing is issued under it after this has returned, until a new one is adopted.
   // The last tick that was used under the claim adopted last, the one before its first if none, and
   // the same again when it is closed already: a keeper that took it for unused would give stamps
-  // back that are out. Empty when there has been no claim.
+  // back that are out. Empty when there has been no claim, and in a forked child.
   std::optional<Tick> CloseClaim();
 
   // The same without ending it: what it has used at least, at this moment.
@@ -84,6 +87,8 @@ class Snowflake final : public Strategy {
   const int64_t count_max_;
 
   std::atomic<Tenure*> current_{nullptr};  // null: no claim. Written under mutex_
+  const ForkSentinel
+      sentinel_;  // looked at before locking: a child's mutex_ may be locked for ever
   mutable std::mutex mutex_;
   ForkCells cells_;
   bool closed_ = false;                           // under mutex_

@@ -66,6 +66,28 @@ TEST_P(ForkTest, AChildGetsNothingAndTheParentGoesOn) {
   done = true;
 }
 
+// The keeper's thread is in the middle of something when another one forks.
+TEST_P(ForkTest, AChildNeverHangsOnWhatItsParentHadLocked) {
+  std::atomic<bool> done{false};
+  std::jthread keeper([&] {
+    while (!done) snowflake_.Last();
+  });
+  int failed = 0;
+  for (int forks = 0; forks < 50 && failed == 0; ++forks) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      const bool nothing = !snowflake_.Last() && !snowflake_.CloseClaim();
+      snowflake_.Close();
+      _exit(nothing ? 0 : 1);
+    }
+    int status = 0;
+    failed += waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
+  }
+  done = true;
+  EXPECT_EQ(failed, 0) << "a child was ended by its alarm, or got something";
+}
+
 INSTANTIATE_TEST_SUITE_P(AllKinds, ForkTest,
                          testing::Values(SequencerKind::kAtomic, SequencerKind::kMutex,
                                          SequencerKind::kSpin));
