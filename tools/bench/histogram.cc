@@ -22,6 +22,11 @@ int64_t Histogram::UpperOf(uint32_t index) {
   return ((int64_t{(1U << kPartBits) + part} + 1) << (step - 1)) - 1;
 }
 
+void Histogram::Add(const Histogram& other) {
+  for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+  total_ += other.total_;
+}
+
 int64_t Histogram::Quantile(double quantile) const {
   const auto wanted = static_cast<uint64_t>(quantile * static_cast<double>(total_));
   uint64_t seen = 0;

@@ -15,6 +15,9 @@ class Histogram {
     total_ += n;
   }
 
+  // Counts everything that `other` has counted.
+  void Add(const Histogram& other);
+
   // The duration that `quantile` (0 to 1) of all recorded ones do not exceed; 0 when none are.
   int64_t Quantile(double quantile) const;
 

@@ -4,7 +4,8 @@
 int main(int argc, char** argv) {
   const firn::Verb root{.name = "firn",
                         .summary = "64-bit ids that are never issued twice: the operator's command",
-                        .below = {firn::ExplainVerb(), firn::ComposeVerb(), firn::InitVerb(),
+                        .below = {firn::NextVerb(), firn::ServersVerb(), firn::BenchVerb(),
+                                  firn::ExplainVerb(), firn::ComposeVerb(), firn::InitVerb(),
                                   firn::RestoreVerb(), firn::AuditVerb(), firn::TagsVerb()}};
   return firn::RunCommand(root, argc, argv);
 }

@@ -12,5 +12,8 @@ Verb RestoreVerb();
 Verb AuditVerb();
 Verb TagsVerb();
 Verb TagsImportVerb();  // below `tags`
+Verb NextVerb();
+Verb ServersVerb();
+Verb BenchVerb();
 
 }  // namespace firn

@@ -1,0 +1,29 @@
+#include "tools/firn/client_session.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <gflags/gflags.h>
+
+#include "client/registry_source.h"
+#include "tools/firn/registry_session.h"
+
+DEFINE_string(servers, "", "whom to ask: list://host:port,... or as --registry; empty: --registry");
+DEFINE_int32(deadline_ms, 5000, "of a whole call, finding the servers included");
+DEFINE_int32(attempt_ms, 1000, "of one server's answer");
+
+namespace firn {
+
+Result<std::unique_ptr<Client>> OpenClient(ClientOptions options) {
+  FIRN_ASSIGN(const std::string auth, ChosenCredentials());
+  options.servers = FLAGS_servers.empty() ? ChosenRegistry() : FLAGS_servers;
+  options.open_source = RegistrySources({.auth = auth});
+  options.deadline = Milliseconds(FLAGS_deadline_ms);
+  options.attempt_limit = Milliseconds(std::min(FLAGS_attempt_ms, FLAGS_deadline_ms));
+  auto client = std::make_unique<Client>(std::move(options));
+  FIRN_TRY(client->status());
+  return client;
+}
+
+}  // namespace firn

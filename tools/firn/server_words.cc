@@ -1,0 +1,42 @@
+#include "tools/firn/server_words.h"
+
+#include "common/url_encoding.h"
+
+namespace firn {
+namespace {
+
+std::string PathOf(const std::string& address) {
+  return std::string(kConfiguratorsPath) + "/" + UrlEncode(address);
+}
+
+}  // namespace
+
+Result<Configurator> ServerWords::Read(const std::string& address) {
+  FIRN_ASSIGN(const Standing standing, Look(address));
+  return standing.word;
+}
+
+Result<ServerWords::Standing> ServerWords::Look(const std::string& address) {
+  const Result<Node> node = registry_.Read(PathOf(address));
+  if (node.code() == Code::kNotFound) return Standing();
+  if (!node.ok()) return node.status();
+  FIRN_ASSIGN(const Configurator word, ParseConfigurator(node->data));
+  return Standing{.word = word, .there = true, .version = node->stat.version};
+}
+
+Status ServerWords::Put(const std::string& address, const Standing& standing,
+                        const Configurator& word) {
+  const std::string data = FormatConfigurator(word);
+  if (standing.there) {
+    return registry_.Multi({Write::Set(PathOf(address), data, standing.version)}).status;
+  }
+  // Nobody may ever have said anything here, so that even the folders are missing.
+  for (const std::string_view folder : {kServicePath, kConfiguratorsPath}) {
+    const WriteOutcome made =
+        registry_.Multi({Write::Create(std::string(folder), "", Lifetime::kPersistent)});
+    if (!made.status.ok() && made.status.code() != Code::kConflict) return made.status;
+  }
+  return registry_.Multi({Write::Create(PathOf(address), data, Lifetime::kPersistent)}).status;
+}
+
+}  // namespace firn
