@@ -6,6 +6,7 @@ set -euo pipefail
 
 # Both before the change of folder: a caller may have named the script relative to where it stood.
 FIRN_SCRIPT=$(readlink -f "$0")
+FIRN_CALLER=$PWD
 FIRN_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$FIRN_ROOT"
 
@@ -102,5 +103,28 @@ junit_results() {
     }
     /^\t\t<skipped / { print (/SKIP_/ ? "skipped" : "failed"), name }' "$1"
 }
+
+# listening PORT: whether somebody listens on it on this machine.
+listening() {
+  local hex
+  printf -v hex %04x "$1"
+  grep -qi ":$hex [0-9a-f]*:[0-9a-f]* 0a" /proc/net/tcp /proc/net/tcp6
+}
+
+# A port that nobody listens on, into `port`; not one that was given before. From below those that
+# the kernel gives to outgoing connections, so that it is still free when its program is started
+# again.
+free_port() {
+  local try
+  for ((try = 0; try < 1000; ++try)); do
+    port=$((10000 + (RANDOM * 32768 + RANDOM) % 20000))
+    [[ " $ports_given " == *" $port "* ]] || listening "$port" || break
+  done
+  ports_given+=" $port"
+}
+ports_given=
+
+# The whole path of one that stands in the script's arguments.
+absolute() { (cd "$FIRN_CALLER" && realpath -m -- "$1"); }
 
 known_preset() { [[ " dev tsan release client-only ci " == *" $1 "* ]]; }

@@ -169,9 +169,8 @@ Result<ClientLoadReport> RunClientLoad(Client& client, const ClientLoadPlan& pla
                                        int64_t (*now_ns)()) {
   FIRN_TRY(Check(plan));
   const Times times(plan, now_ns());
-  ClientLoadReport report{.record = plan.depth > 0
-                                        ? AsyncLoad(client, plan, times, now_ns).Run()
-                                        : RunBlocking(client, plan, times, now_ns)};
+  ClientLoadReport report{.record = plan.depth > 0 ? AsyncLoad(client, plan, times, now_ns).Run()
+                                                   : RunBlocking(client, plan, times, now_ns)};
   const int64_t last = std::max(now_ns(), times.end);
   report.seconds = static_cast<double>(last - times.measured) / kNsPerSecond;
   return report;

@@ -1,0 +1,178 @@
+// The verbs that go through the client, on real servers with a directory registry.
+
+#include <csignal>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+constexpr Milliseconds kPatience{60'000};
+
+// Two servers on a directory registry, shared by all cases.
+struct SharedCluster {
+  SharedCluster() {
+    for (const std::string name : {"one", "two"}) {
+      addresses.push_back("127.0.0.1:" + std::to_string(FreePort()));
+      servers.emplace_back(Words{BuiltProgram("firn-server"), "--registry=" + registry,
+                                 "--listen=" + addresses.back(),
+                                 "--admin_listen=127.0.0.1:" + std::to_string(FreePort()),
+                                 "--state_dir=" + (folder / name)},
+                           Process::Options{.output_file = folder / (name + ".log")});
+    }
+  }
+
+  TempDir folder;
+  const std::string registry = "dir://" + (folder / "registry");
+  std::vector<std::string> addresses;
+  std::vector<Process> servers;
+};
+
+class FirnClientTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { cluster_ = std::make_unique<SharedCluster>(); }
+  static void TearDownTestSuite() { cluster_.reset(); }
+
+  void SetUp() override { ASSERT_TRUE(Serve(2)); }
+  void TearDown() override {
+    if (HasFailure()) cluster_->folder.Keep();
+  }
+
+  // Waits until the registry shows so many servers that clients ask.
+  static bool Serve(size_t count) {
+    return Eventually(kPatience, [&] {
+      const Json json = Json::parse(Firn({"servers", "--json"}).out, nullptr, false);
+      if (json.is_discarded() || !json.contains("servers")) return false;
+      size_t asked = 0;
+      for (const Json& server : json["servers"]) asked += server["asked"] == true ? 1U : 0U;
+      return asked == count;
+    });
+  }
+
+  static Finished Firn(Words words) {
+    const bool asks = words[0] != "explain" &&
+                      (words.size() == 1 || words[1].starts_with("-") || words[0] != "servers");
+    if (asks) words.insert(words.end(), {"--deadline_ms=30000", "--attempt_ms=10000"});
+    if (words[0] != "explain") words.push_back("--registry=" + cluster_->registry);
+    words.insert(words.begin(), BuiltProgram("firn"));
+    return RunToEnd(words);
+  }
+  static Json FirnJson(Words words, int exit_code = 0) {
+    words.push_back("--json");
+    const Finished finished = Firn(std::move(words));
+    EXPECT_EQ(finished.exit_code, exit_code) << finished.err << finished.out;
+    return Json::parse(finished.out, nullptr, false);
+  }
+
+  // The machine ids of what a few clients get.
+  static std::set<int> Machines() {
+    Words words{"explain"};
+    for (int i = 0; i < 5; ++i) words.push_back(FirnJson({"next"}).at("ids").at(0));
+    std::set<int> machines;
+    for (const Json& id : FirnJson(words)) machines.insert(id.at("machine").get<int>());
+    return machines;
+  }
+
+  static const std::string& address(size_t server) { return cluster_->addresses.at(server); }
+
+  inline static std::unique_ptr<SharedCluster> cluster_;
+};
+
+TEST_F(FirnClientTest, NextGivesIdsAndText) {
+  const Json taken = FirnJson({"next", "-n", "1000"});
+  std::set<std::string> ids;
+  for (const Json& id : taken.at("ids")) ids.insert(id.get<std::string>());
+  EXPECT_EQ(ids.size(), 1000u);
+  EXPECT_EQ(FirnJson({"next", "default", "-n", "2", "--text"}).at("ids").size(), 2u);
+
+  const Finished unknown = Firn({"next", "no-such-tag"});
+  EXPECT_EQ(unknown.exit_code, 4);
+  EXPECT_NE(unknown.err.find("no-such-tag"), std::string::npos) << unknown.err;
+  EXPECT_EQ(Firn({"next", "-n", "0"}).exit_code, 2);
+  EXPECT_EQ(Firn({"next", "a", "b"}).exit_code, 2);
+}
+
+TEST_F(FirnClientTest, WithoutAServerACallSaysSo) {
+  EXPECT_EQ(
+      RunToEnd({BuiltProgram("firn"), "next", "--servers=list://127.0.0.1:1", "--deadline_ms=200"})
+          .exit_code,
+      3);
+  EXPECT_EQ(
+      RunToEnd({BuiltProgram("firn"), "servers", "--registry=dir:///no/such/folder"}).exit_code, 4);
+  EXPECT_EQ(RunToEnd({BuiltProgram("firn"), "next", "--servers=nonsense"}).exit_code, 2);
+}
+
+TEST_F(FirnClientTest, WatchingShowsRateAndLatency) {
+  const std::string out = cluster_->folder / "watch.log";
+  Process watch({BuiltProgram("firn"), "next", "--watch", "--registry=" + cluster_->registry},
+                {.output_file = out});
+  const auto shown = [&] {
+    std::ostringstream text;
+    text << std::ifstream(out).rdbuf();
+    return text.str();
+  };
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    const std::string text = shown();
+    return text.find("ids/s") != std::string::npos && text.find("p99") != std::string::npos;
+  })) << shown();
+  watch.Signal(SIGTERM);
+  EXPECT_EQ(watch.Wait(kPatience), 128 + SIGTERM);
+}
+
+TEST_F(FirnClientTest, AServerIsTakenOutAndComesBack) {
+  const Json both = FirnJson({"servers"});
+  EXPECT_EQ(both.at("servers").size(), 2u);
+  EXPECT_TRUE(both.at("servers")[0].contains("latency_ms"));
+
+  FirnJson({"servers", "offline", address(0)});
+  const Json weighed = FirnJson({"servers", "weight", address(0), "7"});
+  EXPECT_EQ(weighed.at("offline"), true);
+  ASSERT_TRUE(Serve(1));
+  EXPECT_EQ(Machines().size(), 1u);
+
+  EXPECT_EQ(FirnJson({"servers", "online", address(0)}).at("weight"), 7);
+  ASSERT_TRUE(Serve(2));
+  EXPECT_EQ(Firn({"servers", "weight", address(0), "many"}).exit_code, 2);
+  EXPECT_EQ(Firn({"servers", "offline", "nonsense"}).exit_code, 2);
+}
+
+TEST_F(FirnClientTest, ASilentServerIsWrong) {
+  const std::string gone = "127.0.0.1:" + std::to_string(FreePort());
+  const Json json = FirnJson({"servers", "--servers=list://" + address(0) + "," + gone}, 1);
+  ASSERT_EQ(json.at("servers").size(), 2u);
+  for (const Json& server : json.at("servers")) {
+    EXPECT_EQ(server.at("answers"), server.at("address") != gone);
+    EXPECT_EQ(server.contains("why"), server.at("address") == gone);
+  }
+}
+
+TEST_F(FirnClientTest, BenchMeasuresEachKindOfLoad) {
+  for (const Words& load :
+       {Words{"--threads=2"}, Words{"--depth=8"}, Words{"--batch=10", "--depth=2"},
+        Words{"--threads=2", "--rate=100"}, Words{"--local=snowflake", "--threads=2"}}) {
+    Words words{"bench", "--seconds=0.3", "--warmup_ms=50"};
+    words.insert(words.end(), load.begin(), load.end());
+    const Json json = FirnJson(std::move(words));
+    EXPECT_GT(json.at("calls"), 0) << load[0];
+    EXPECT_EQ(json.at("failed"), 0) << load[0];
+    EXPECT_EQ(json.at("duplicates"), 0) << load[0];
+    EXPECT_GE(json.at("ids_looked_at"), json.at("calls")) << load[0];
+    EXPECT_GE(json.at("p99_us"), json.at("p50_us")) << load[0];
+  }
+  EXPECT_EQ(Firn({"bench", "--depth=8", "--rate=100"}).exit_code, 2);
+  EXPECT_EQ(Firn({"bench", "--local=nonsense"}).exit_code, 2);
+  EXPECT_EQ(Firn({"bench", "no-such-tag"}).exit_code, 4);
+}
+
+}  // namespace
+}  // namespace firn
