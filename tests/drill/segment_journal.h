@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace firn {
+
+// One call of a process that takes segment numbers: what it got and when, on the machine's boot
+// clock. Written whole, by one write, before the process asks again.
+struct TakenNumber {
+  int64_t begin_ms = 0;
+  int64_t end_ms = 0;
+  int64_t number = 0;
+};
+
+// How lines begin that say why a call got none.
+inline constexpr const char* kNoNumber = "no number: ";
+
+// All whole entries of a journal.
+inline std::vector<TakenNumber> ReadTaken(const std::string& file) {
+  std::vector<TakenNumber> all;
+  std::ifstream in(file, std::ios::binary);
+  for (TakenNumber one; in.read(reinterpret_cast<char*>(&one), sizeof one);) all.push_back(one);
+  return all;
+}
+
+}  // namespace firn
