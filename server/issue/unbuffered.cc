@@ -54,10 +54,9 @@ Verdict Unbuffered::Queue(Demand& demand, BootMs now, Lock lock) {
     lock = Lock(mutex_);
   }
   const Verdict verdict = gate_.Answer(demand, now);
-  if (verdict == Verdict::kRefused && !waits && !waiting_.empty() &&
-      waiting_.back().number == demand.ticket && !gate_.in_flight()) {
-    waiting_.pop_back();
-  }
+  // A call that is refused leaves no trace, unless it has been asked for already.
+  const bool unasked = waiting_.size() > asked_ && waiting_.back().number == demand.ticket;
+  if (verdict == Verdict::kRefused && unasked) waiting_.pop_back();
   return verdict;
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kRootIndex = 0;
 constexpr int kNodeIndex = 1;
-constexpr int kPauseBits = 7;  // 127 ms at most
+constexpr int kPauseBits = 4;  // 15 ms at most
 
 // Those who lost to the same winner come back at different times: sessions differ.
 Milliseconds PauseAfter(int tries, int64_t session) {

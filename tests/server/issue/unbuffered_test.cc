@@ -103,6 +103,15 @@ TEST_F(UnbufferedTest, RefusesWhileTheStoreIsAwayAndLeavesNoTrace) {
   EXPECT_THAT(source_.questions, IsEmpty()) << "nobody waits any more";
 }
 
+TEST_F(UnbufferedTest, ACallThatIsRefusedWhileTheStoreIsSilentLeavesNoTrace) {
+  EXPECT_EQ(Ask(), Verdict::kWait);
+  Pass(FetchGate::kSlow);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Ask(), Verdict::kRefused);
+  source_.Answer();
+  EXPECT_THAT(source_.questions, IsEmpty());
+  EXPECT_EQ(source_.next, 2);
+}
+
 TEST_F(UnbufferedTest, WhatNobodyFetchesIsCountedAsWaste) {
   EXPECT_EQ(Ask(7), Verdict::kWait);
   source_.Answer();
