@@ -215,6 +215,7 @@ void ClaimKeeper::Close(std::string why) {
   Tell(ClaimEvent::Kind::kLost, SlotText(tenure_->terms().slot) + ": " + why + "; last " +
                                     std::to_string(options_.layout.StartOf(last).ms()) +
                                     " ms, bound " + std::to_string(tenure_->bound().ms()) + " ms");
+  renewals_ += upkeep_->renewals();
   upkeep_.reset();
   tenure_.reset();
   reason_ = std::move(why);
@@ -290,6 +291,8 @@ ClaimStatus ClaimKeeper::status(const KeeperTime& now) const {
   shown.connected = session_ != 0;
   shown.session = session_;
   shown.uuid = uuid_;
+  shown.renewals = renewals_;
+  if (upkeep_ != nullptr) shown.renewals += upkeep_->renewals();
   shown.reason = reason_;
   if (!tenure_.has_value() || state_ == ClaimState::kReleased) {
     shown.retry_after = std::max(retry_at_ - now.clocks.boot, Milliseconds(0));

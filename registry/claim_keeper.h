@@ -126,7 +126,8 @@ class ClaimKeeper final : public Keeper {
   std::unique_ptr<Acquisition> acquisition_;
   std::optional<Tenure> tenure_;
   std::unique_ptr<SlotUpkeep> upkeep_;
-  firn::Tick seen_;  // the highest Last() of the present claim's user
+  RenewalCounts renewals_;  // of claims that have ended
+  firn::Tick seen_;         // the highest Last() of the present claim's user
   BootMs push_at_;
   bool has_file_ = true;  // there is a grant file that must be written before L rises
   bool file_alarmed_ = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <ostream>
@@ -27,6 +28,18 @@ enum class ClaimState {
 std::string_view ClaimStateName(ClaimState state);
 std::ostream& operator<<(std::ostream& out, ClaimState state);
 
+// What became of attempts to move a bound ahead.
+struct RenewalCounts {
+  uint64_t done = 0;
+  uint64_t failed = 0;  // outcomes that stayed unknown included
+
+  RenewalCounts& operator+=(const RenewalCounts& other) {
+    done += other.done;
+    failed += other.failed;
+    return *this;
+  }
+};
+
 // What a server shows of its machine id: in status, metrics, and its provider node.
 struct ClaimStatus {
   ClaimState state = ClaimState::kSeeking;
@@ -36,6 +49,7 @@ struct ClaimStatus {
   WallMs bound;                 // R; the highest ever held, while no claim is
   WallMs limit;                 // L; R where there is no grant file
   Milliseconds left{0};         // from the id clock to R; 0 when reached
+  RenewalCounts renewals;       // of all claims since the process began
   bool connected = false;       // to the registry
   int64_t session = 0;          // last one
   std::string uuid;             // of the cluster; empty until known

@@ -121,6 +121,7 @@ void SlotUpkeep::FinishWrite() {
         hooks_.registry_clock(write->registry_clock(), now_.clocks);
       }
       ++renewals_;
+      ++counts_.done;
       failures_ = 0;
       write_at_ = now_.clocks.boot + window / kRenewalsPerWindow;
       reason_.clear();
@@ -145,6 +146,7 @@ void SlotUpkeep::FinishWrite() {
 }
 
 void SlotUpkeep::Retry() {
+  if (!releasing()) ++counts_.failed;
   const uint64_t ms = kRetryFirstMs << std::min(failures_, kRetryDoublingsMax);
   if (failures_++ == 0) {
     write_at_ = now_.clocks.boot;

@@ -60,6 +60,7 @@ class SlotUpkeep {
 
   Fate fate() const { return fate_; }
   const std::string& reason() const { return reason_; }
+  RenewalCounts renewals() const { return counts_; }
   // The cluster forgot this claim.
   bool lost() const { return lost_; }
   bool inspected() const { return inspected_session_ != 0; }
@@ -103,6 +104,7 @@ class SlotUpkeep {
   BootMs inspect_at_;
   BootMs write_at_;
   int renewals_ = 0;
+  RenewalCounts counts_;
   int failures_ = 0;  // in a row
 
   WallMs release_bound_;

@@ -61,6 +61,7 @@ IssuingNode::~IssuingNode() { Stop(); }
 std::unique_ptr<Keeper> IssuingNode::MakeKeeper() {
   const ClaimHooks hooks{.event = LogEvent, .registry_clock = [this](WallMs registry, Now now) {
                            id_clock_.NoteRegistryClock(registry, now);
+                           ahead_of_registry_ = now.wall - registry;
                          }};
   if (options_.given) {
     return std::make_unique<StaticKeeper>(*options_.given, *folder_, bridge_, hooks);
@@ -139,9 +140,14 @@ void IssuingNode::Tick(Now now) {
 void IssuingNode::Show(const KeeperTime& time) {
   IssuingNodeStatus seen{.claim = keeper_->status(time),
                          .id_clock = id_clock_.Report(),
+                         .ahead_of_registry = ahead_of_registry_,
                          .tags_read = follower_.whole(),
                          .highest = follower_.highest()};
   if (seen.claim.uuid.empty()) seen.claim.uuid = options_.cluster_uuid;
+  const int64_t session = seen.claim.connected ? seen.claim.session : 0;
+  const BootMs now = time.clocks.boot;
+  if (std::exchange(session_, session) != session) session_since_ = now;
+  if (session != 0) seen.session_age = now - session_since_;
   const std::scoped_lock lock(status_mutex_);
   std::swap(status_, seen);
 }

@@ -48,6 +48,8 @@ struct IssuingNodeOptions {
 struct IssuingNodeStatus {
   ClaimStatus claim;
   IdClockReport id_clock;
+  std::optional<Milliseconds> ahead_of_registry{};  // our wall clock, when the registry last told
+  Milliseconds session_age{0};                      // 0 while there is none
   bool tags_read = false;
   std::map<std::string, int64_t> highest{};  // ledger of each tag, as far as this node has seen
 };
@@ -131,6 +133,9 @@ class IssuingNode {
   TagFollower follower_;
   LayoutEndWatch layout_end_;
   std::vector<std::function<void(Now)>> ticks_;
+  std::optional<Milliseconds> ahead_of_registry_;
+  int64_t session_ = 0;  // as of the last tick, and since when
+  BootMs session_since_;
 
   mutable std::mutex status_mutex_;
   IssuingNodeStatus status_;  // under status_mutex_; as of the last tick

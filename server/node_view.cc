@@ -16,6 +16,18 @@ Result<std::optional<TextTemplate>> TextOf(const TagDefinition& tag) {
   return std::optional<TextTemplate>(std::move(text));
 }
 
+front::RegistryReport RegistryOf(const IssuingNodeStatus& status) {
+  return {.claim = std::string(ClaimStateName(status.claim.state)),
+          .trouble = status.claim.reason,
+          .connected = status.claim.connected,
+          .session_age = status.session_age,
+          .renewals = status.claim.renewals.done,
+          .renewals_failed = status.claim.renewals.failed,
+          .clock_behind = status.id_clock.skew,
+          .clock_steps_forward = status.id_clock.steps_forward,
+          .clock_steps_back = status.id_clock.steps_back};
+}
+
 }  // namespace
 
 NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, OperatorWord& operators,
@@ -51,7 +63,12 @@ front::ServerReport NodeView::Report() const {
   report.address = options_.advertise.ToString();
   report.state = state();
   report.machine = status.claim.machine;
-  if (status.claim.machine) report.bound = status.claim.bound;
+  if (status.claim.machine) {
+    report.bound = status.claim.bound;
+    report.bound_left = status.claim.left;
+  }
+  report.clock_skew = status.ahead_of_registry;
+  report.registry = RegistryOf(status);
   report.wall = clock_.Wall();
   report.started = started_;
   report.version = ServerVersion();
@@ -119,17 +136,6 @@ ProviderReport NodeView::ForProviders() const {
 }
 
 void NodeView::AddMetrics(front::MetricsPage& page) const {
-  const IssuingNodeStatus status = node_.status();
-  page.Gauge("firn_wall_clock_behind_milliseconds", "The wall clock behind the id clock.",
-             static_cast<double>(status.id_clock.skew.count()));
-  page.Counter("firn_clock_steps_total", "Steps of the wall clock.", status.id_clock.steps_forward,
-               {{"direction", "forward"}});
-  page.Counter("firn_clock_steps_total", "Steps of the wall clock.", status.id_clock.steps_back,
-               {{"direction", "back"}});
-  page.Gauge("firn_registry_connected", "1 while there is a session with the registry.",
-             status.claim.connected ? 1 : 0);
-  page.Gauge("firn_claim_state", "As numbered in registry/claim_keeper.h.",
-             static_cast<double>(status.claim.state));
   for (const auto& [tag, segment] : node_.segments().status()) AddMetrics(tag, segment, page);
 }
 

@@ -50,6 +50,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   // What the provider node shall say.
   ProviderReport ForProviders() const;
 
+  // What the tags that it serves have to say.
   void AddMetrics(front::MetricsPage& page) const;
 
  private:

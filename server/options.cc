@@ -45,6 +45,11 @@ DEFINE_string(key_dir, "", "folder with the keys of obfuscated tags");
 DEFINE_string(stores_file, "", "INI file of the stores of segment tags beside `registry`");
 DEFINE_string(tinyid_token_file, "", "tokens of Tinyid's paths: `<token>=<tag>,<tag>` a line");
 
+DEFINE_string(history_file, "",
+              "where tags with the plugin `history` are recorded; empty: nowhere");
+DEFINE_int64(history_file_bytes_max, 64 << 20, "of one such file, before it is turned over");
+DEFINE_int32(history_files_max, 8, "such files that are kept");
+
 DEFINE_int32(drain_notice_ms, 1500, "from the notice to clients until calls are refused");
 DEFINE_int32(drain_patience_ms, 5000, "for what is in flight after that");
 
@@ -240,6 +245,12 @@ Result<ServerOptions> ReadServerOptions() {
   ReadPlace(faults, options.place);
   ReadNode(faults, options);
   ReadAddresses(faults, options);
+  options.history = {
+      .path = FLAGS_history_file,
+      .bytes_max = faults.Range("history_file_bytes_max", FLAGS_history_file_bytes_max, 4096,
+                                int64_t{1} << 40),
+      .files_max =
+          static_cast<int>(faults.Range("history_files_max", FLAGS_history_files_max, 1, 10'000))};
   options.drain_notice =
       Milliseconds(faults.Range("drain_notice_ms", FLAGS_drain_notice_ms, 0, 600'000));
   options.drain_patience =

@@ -11,6 +11,7 @@
 #include "server/front/front_door.h"
 #include "server/issuing_node.h"
 #include "server/open_node.h"
+#include "server/plugins/history_file.h"
 #include "server/store/stores_ini.h"
 
 namespace firn {
@@ -24,9 +25,10 @@ struct ServerOptions {
   OwnerName owner;
   std::string application;
 
-  std::string key_dir;        // of the keys of obfuscated tags; empty: there are none
-  std::string tinyid_tokens;  // a file; empty: no token is asked for
-  StoresIni stores{};         // of segment tags, beside `registry`
+  std::string key_dir;             // of the keys of obfuscated tags; empty: there are none
+  std::string tinyid_tokens;       // a file; empty: no token is asked for
+  HistoryFile::Options history{};  // an empty path: none is kept
+  StoresIni stores{};              // of segment tags, beside `registry`
   IssuingNodeOptions node{};
   Milliseconds drain_notice{1500};
   Milliseconds drain_patience{5000};

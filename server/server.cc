@@ -107,11 +107,28 @@ void Server::AddMetrics(front::MetricsPage& page) const {
     page.Gauge("firn_ids_per_second", "Of tags with the plugin `rate`, over some seconds.",
                rate.ids_per_second, {{"tag", rate.tag}});
   }
+  if (history_ == nullptr) return;
+  const HistoryCounts counts = history_->counts();
+  const char* const help = "Runs of ids for the history, by what became of them.";
+  const auto add = [&](const char* outcome, int64_t runs) {
+    page.Counter("firn_history_runs_total", help, static_cast<uint64_t>(runs),
+                 {{"outcome", outcome}});
+  };
+  add("written", counts.written);
+  add("dropped", counts.dropped);
+  add("lost", counts.lost);
 }
 
 Status Server::AddPlugins() {
   PluginParts parts{.clock = clock_, .rates = rates_};
   if (!options_.key_dir.empty()) parts.keys = std::make_shared<KeyRing>(options_.key_dir);
+  if (!options_.history.path.empty()) {
+    const auto log = [](const std::string& line) { LOG(WARNING) << line; };
+    history_ =
+        std::make_shared<History>(clock_, History::Options{.file = options_.history, .log = log});
+    FIRN_TRY(history_->Start().WithContext("--history_file"));
+    parts.history = history_;
+  }
   return AddBuiltInPlugins(parts, node_->catalogue());
 }
 
@@ -158,6 +175,7 @@ void Server::Drain() {
   LetClientsLeave();
   front_.Shutdown(options_.drain_patience);
   node_->Stop();
+  if (history_ != nullptr) history_->Stop();
   LOG(INFO) << "drained";
 }
 

@@ -11,6 +11,7 @@
 #include "server/node_view.h"
 #include "server/operator_word.h"
 #include "server/options.h"
+#include "server/plugins/history.h"
 #include "server/plugins/key_ring.h"
 #include "server/plugins/rate.h"
 
@@ -60,6 +61,7 @@ class Server {
   const ServerOptions options_;
   const Clock& clock_;
   const std::shared_ptr<RateBoard> rates_ = std::make_shared<RateBoard>();
+  std::shared_ptr<History> history_;  // null: none is kept
   const std::unique_ptr<IssuingNode> node_;
   OperatorWord operators_;  // on the node's control thread
   NodeView view_;

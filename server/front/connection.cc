@@ -1,6 +1,7 @@
 #include "server/front/connection.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace firn::front {
 namespace {
@@ -11,11 +12,12 @@ constexpr int64_t kLingerMs = 1000;
 }  // namespace
 
 Connection::Connection(ConnectionHost& host, const Limits& limits, const ProtocolSet& protocols,
-                       std::unique_ptr<Wire> wire)
+                       std::unique_ptr<Wire> wire, std::string peer)
     : host_(host),
       limits_(limits),
       protocols_(protocols),
       wire_(std::move(wire)),
+      peer_(std::move(peer)),
       served_ms_(host.coarse_ms()) {
   wire_->Bind(*this);
 }
@@ -84,13 +86,20 @@ void Connection::Resume() {
 
 void Connection::Pump() {
   OutBuffer& out = host_.output();
-  const ServeStep last = ServeAll(out);
+  const bool was_parked = park_until_ms_ != 0;
+  const int64_t begin_ns = was_parked ? parked_since_ns_ : host_.exact_ns();
+  size_t served = 0;
+  const ServeStep last = ServeAll(out, &served);
+  if (last.peer_waits) TellToGoOn(out);
   Send(out);
+  if (served != 0) CountLatency(begin_ns, served);
+  const bool newly_parked = !was_parked || served != 0;
+  if (last.kind == ServeStep::Kind::kPark && newly_parked) parked_since_ns_ = host_.exact_ns();
   if (phase_ == Phase::kOpen) GoOn(last);
 }
 
-ServeStep Connection::ServeAll(OutBuffer& out) {
-  size_t served = 0;
+ServeStep Connection::ServeAll(OutBuffer& out, size_t* count) {
+  size_t& served = *count;
   ServeStep step = ServeStep::NeedMore();
   while (!in_.empty()) {
     step = ServeStep::Served(0);
@@ -108,9 +117,21 @@ ServeStep Connection::ServeAll(OutBuffer& out) {
   if (served != 0) {
     served_ms_ = host_.coarse_ms();
     half_since_ms_ = 0;
+    told_to_go_on_ = false;
     host_.counters().requests.Add(served);
   }
   return step;
+}
+
+void Connection::TellToGoOn(OutBuffer& out) {
+  if (!std::exchange(told_to_go_on_, true)) out.Append(protocol_->go_on());
+}
+
+void Connection::CountLatency(int64_t since_ns, size_t served) {
+  LoopCounters& counters = host_.counters();
+  auto& latency =
+      protocol_ == protocols_.http.get() ? counters.http_latency : counters.thrift_latency;
+  latency.Add(host_.exact_ns() - since_ns, served);
 }
 
 ServeStep Connection::ServeOne(OutBuffer& out) {
@@ -121,7 +142,7 @@ ServeStep Connection::ServeOne(OutBuffer& out) {
     if (protocol_ == nullptr) return ServeStep::Close(CloseCause::kUnknownProtocol);
   }
   const bool overdue = park_until_ms_ != 0 && host_.exact_ms() >= park_until_ms_;
-  return protocol_->Serve(in_.view(), {parked_call_, overdue}, out);
+  return protocol_->Serve(in_.view(), {parked_call_, overdue, peer_}, out);
 }
 
 void Connection::Send(OutBuffer& out) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "server/front/buffers.h"
 #include "server/front/limits.h"
@@ -27,8 +28,9 @@ class ConnectionHost {
 
   // A boot clock that is read a few times a second.
   virtual int64_t coarse_ms() const = 0;
-  // A boot clock that is read now, for the few who must wait.
+  // A boot clock that is read now, for the few who must wait, and for measuring.
   virtual int64_t exact_ms() const = 0;
+  virtual int64_t exact_ns() const = 0;
 
   // Lent for the time of one call: where answers are written. Empty between calls.
   virtual OutBuffer& output() = 0;
@@ -52,8 +54,9 @@ class ConnectionHost {
 //  5. It is removed once it is closed and no read or write is under way.
 class Connection final : private WireUser {
  public:
+  // `peer` is who is at the other end, as histories show it.
   Connection(ConnectionHost& host, const Limits& limits, const ProtocolSet& protocols,
-             std::unique_ptr<Wire> wire);
+             std::unique_ptr<Wire> wire, std::string peer = {});
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -95,10 +98,13 @@ class Connection final : private WireUser {
 
   // Serves what can be served, sends the answers, and arranges how it goes on.
   void Pump();
-  // Serves whole requests; returns the step that ended it (kServed: the turn's limit).
-  ServeStep ServeAll(OutBuffer& out);
+  // Serves whole requests, and counts them; returns the step that ended it (kServed: the turn's
+  // limit).
+  ServeStep ServeAll(OutBuffer& out, size_t* served);
   ServeStep ServeOne(OutBuffer& out);
+  void TellToGoOn(OutBuffer& out);
   void Send(OutBuffer& out);
+  void CountLatency(int64_t since_ns, size_t served);
   void WriteWaiting();
   void GoOn(ServeStep last);
   void Finish(CloseCause cause);
@@ -111,6 +117,7 @@ class Connection final : private WireUser {
   const Limits& limits_;
   const ProtocolSet& protocols_;
   const std::unique_ptr<Wire> wire_;
+  const std::string peer_;
   Protocol* protocol_ = nullptr;  // once recognised
   InBuffer in_;
   OutBuffer waiting_;  // answers that the socket did not take
@@ -119,10 +126,12 @@ class Connection final : private WireUser {
   CloseCause cause_ = CloseCause::kPeer;
   bool reading_ = false, writing_ = false;
   bool close_when_idle_ = false;
+  bool told_to_go_on_ = false;   // the peer of the request at the front
   int64_t served_ms_ = 0;        // when the last request was served
   int64_t half_since_ms_ = 0;    // when the request at the front began; 0: none has
   int64_t unread_since_ms_ = 0;  // when output last moved while some waited; 0: none waits
   int64_t park_until_ms_ = 0;    // 0: nothing is parked
+  int64_t parked_since_ns_ = 0;
   std::unique_ptr<ParkedCall> parked_call_;
 };
 

@@ -14,6 +14,11 @@ std::string_view CloseCauseName(CloseCause cause) {
   return kNames[static_cast<size_t>(cause)];
 }
 
+void LatencyCounts::AddTo(Sums& sums) const {
+  for (size_t i = 0; i < kBuckets; ++i) sums.buckets[i] += buckets_[i].Get();
+  sums.total_ns += total_ns_.Get();
+}
+
 void Totals::Add(const LoopCounters& loop) {
   accepted += loop.accepted.Get();
   accept_failed += loop.accept_failed.Get();
@@ -24,6 +29,8 @@ void Totals::Add(const LoopCounters& loop) {
   bytes_in += loop.bytes_in.Get();
   bytes_out += loop.bytes_out.Get();
   for (size_t i = 0; i < kCloseCauses; ++i) closed[i] += loop.closed[i].Get();
+  loop.thrift_latency.AddTo(thrift_latency);
+  loop.http_latency.AddTo(http_latency);
 }
 
 uint64_t Totals::open() const {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <string_view>
 
@@ -36,6 +38,31 @@ class Count {
   std::atomic<uint64_t> value_{0};
 };
 
+// How long requests took: a count for each power of two of microseconds. Written by one thread,
+// read by any.
+class LatencyCounts {
+ public:
+  // Bucket i holds what took less than 2^i us and no less than half of that; the last one all that
+  // took longer.
+  static constexpr size_t kBuckets = 21;
+
+  void Add(int64_t took_ns, uint64_t requests) {
+    const auto us = static_cast<uint64_t>(took_ns) / 1000;
+    buckets_[std::min<size_t>(static_cast<size_t>(std::bit_width(us)), kBuckets - 1)].Add(requests);
+    total_ns_.Add(static_cast<uint64_t>(took_ns) * requests);
+  }
+
+  struct Sums {
+    std::array<uint64_t, kBuckets> buckets{};
+    uint64_t total_ns = 0;
+  };
+  void AddTo(Sums& sums) const;
+
+ private:
+  std::array<Count, kBuckets> buckets_;
+  Count total_ns_;
+};
+
 // What one IO thread has done. Written by that thread, read by any.
 struct alignas(64) LoopCounters {
   Count accepted;
@@ -47,6 +74,8 @@ struct alignas(64) LoopCounters {
   Count bytes_in;
   Count bytes_out;
   std::array<Count, kCloseCauses> closed;
+  // From the read that brought a request to the write of its answer.
+  LatencyCounts thrift_latency, http_latency;
 
   Count& closed_by(CloseCause cause) { return closed[static_cast<size_t>(cause)]; }
 };
@@ -56,6 +85,7 @@ struct Totals {
   uint64_t accepted = 0, accept_failed = 0, requests = 0, parked = 0, output_paused = 0,
            yielded = 0, bytes_in = 0, bytes_out = 0;
   std::array<uint64_t, kCloseCauses> closed{};
+  LatencyCounts::Sums thrift_latency, http_latency;
 
   void Add(const LoopCounters& loop);
   uint64_t closed_by(CloseCause cause) const { return closed[static_cast<size_t>(cause)]; }

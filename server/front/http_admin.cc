@@ -34,6 +34,17 @@ Json RefusedJson(const DeskCounters::Sums& sums) {
   return refused;
 }
 
+Json RegistryJson(const RegistryReport& registry) {
+  return {{"claim", registry.claim},
+          {"connected", registry.connected},
+          {"session_age_ms", registry.session_age.count()},
+          {"renewals", registry.renewals},
+          {"renewals_failed", registry.renewals_failed},
+          {"clock_behind_ms", registry.clock_behind.count()},
+          {"clock_steps_forward", registry.clock_steps_forward},
+          {"clock_steps_back", registry.clock_steps_back}};
+}
+
 Json StatusJson(const Backend& backend) {
   const ServerReport report = backend.view.Report();
   const Layout& layout = backend.view.layout();
@@ -54,8 +65,10 @@ Json StatusJson(const Backend& backend) {
   }
   if (report.bound) {
     json["bound"] = FormatRfc3339(*report.bound);
-    json["bound_in_ms"] = (*report.bound - report.wall).count();
+    if (report.bound_left) json["bound_in_ms"] = report.bound_left->count();
   }
+  if (!report.registry.trouble.empty()) json["trouble"] = report.registry.trouble;
+  json["registry"] = RegistryJson(report.registry);
   json["time"] = FormatRfc3339(report.wall);
   json["started"] = FormatRfc3339(report.started);
   if (report.clock_skew) json["clock_skew_ms"] = report.clock_skew->count();

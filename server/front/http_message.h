@@ -21,6 +21,7 @@ struct HttpRequest {
   std::string_view body;
   bool keep_alive = true;
   bool http_1_0 = false;
+  bool expects_continue = false;  // its body comes when the client has been told to go on
 
   // The decoded value of a parameter, from the query or, in a POST, from a form's body. Empty when
   // it is absent; kInvalid when it cannot be decoded.

@@ -32,6 +32,9 @@ class RequestParser final : public http::basic_parser<true> {
   void on_response_impl(int, BeastView, int, error_code&) override {}
   void on_field_impl(http::field field, BeastView, BeastView value, error_code&) override {
     if (field == http::field::content_type) request_.content_type = ToStd(value);
+    if (field == http::field::expect) {
+      request_.expects_continue = boost::beast::iequals(value, "100-continue");
+    }
   }
   void on_header_impl(error_code&) override {}
   void on_body_init_impl(const boost::optional<uint64_t>&, error_code&) override {}
@@ -82,6 +85,7 @@ HttpParsed ParseHttp(std::string_view in, const Limits& limits, std::string& chu
     const size_t n = parser.put({in.data() + used, in.size() - used}, error);
     used += n;
     if (error == http::error::need_more || (!error && n == 0)) {
+      out.expects_continue &= parser.is_header_done() && !out.http_1_0;
       return {Kind::kNeedMore, LengthToCome(parser, used)};
     }
     if (error) return {KindOf(error), 0};

@@ -18,6 +18,7 @@ class HttpProtocol final : public Protocol {
     const HttpParsed parsed = ParseHttp(in, limits_, chunks_, request_);
     switch (parsed.kind) {
       case HttpParsed::Kind::kNeedMore:
+        if (request_.expects_continue) return ServeStep::NeedMoreOfOneWhoWaits(parsed.bytes);
         return ServeStep::NeedMore(parsed.bytes);
       case HttpParsed::Kind::kWhole:
         return ServeWhole(parsed.bytes, attempt, out);
@@ -30,6 +31,8 @@ class HttpProtocol final : public Protocol {
     }
     return ServeStep::Close(CloseCause::kBadHttp);
   }
+
+  std::string_view go_on() const override { return "HTTP/1.1 100 Continue\r\n\r\n"; }
 
  private:
   ServeStep ServeWhole(size_t length, Attempt& attempt, OutBuffer& out) {

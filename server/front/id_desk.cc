@@ -12,9 +12,9 @@ class IdDesk::Call final : public ParkedCall {
     if (waits_) issuer_.GiveUp(issue_);
   }
 
-  void Begin(const Tag& tag, std::string_view name, Request request) {
+  void Begin(const Tag& tag, Request request) {
     tag_ = &tag;
-    name_ = name;
+    name_ = request.tag;
     request.tag = name_;
     issue_.Begin(tag, request);
   }
@@ -51,18 +51,17 @@ const Runs& IdDesk::runs() const { return call_->issue().runs(); }
 Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, Attempt& attempt) {
   if (attempt.parked) {
     call_.reset(static_cast<Call*>(attempt.parked.release()));
-  } else if (Begin(NameOf(tag), count, form) == Verdict::kRefused) {
+  } else if (Begin({NameOf(tag), count, form, method_, attempt.client}) == Verdict::kRefused) {
     return Verdict::kRefused;
   }
   return Answer(call_->Go(), attempt);
 }
 
-Verdict IdDesk::Begin(std::string_view name, int64_t count, Form form) {
-  const Request request{.tag = name, .count = count, .form = form, .method = method_};
-  const Tag* tag = issuer_.Resolve(name);
+Verdict IdDesk::Begin(const Request& request) {
+  const Tag* tag = issuer_.Resolve(request.tag);
   if (tag == nullptr) return Refuse(issuer_.RefuseUnknown(request));
   if (!call_) call_ = std::make_unique<Call>(issuer_);
-  call_->Begin(*tag, name, request);
+  call_->Begin(*tag, request);
   return Verdict::kIssued;
 }
 

@@ -45,7 +45,7 @@ class IdDesk {
  private:
   class Call;
 
-  Verdict Begin(std::string_view tag, int64_t count, Form form);
+  Verdict Begin(const Request& request);
   Verdict Answer(Verdict verdict, Attempt& attempt);
 
   Issuer& issuer_;

@@ -6,6 +6,8 @@
 #include <boost/asio/post.hpp>
 #include <sys/socket.h>
 
+#include "common/endpoint.h"
+
 namespace firn::front {
 namespace {
 
@@ -24,6 +26,10 @@ constexpr int kOneThreadForIo = BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO;
 
 Status Failed(const char* what, const error_code& error) {
   return Unavailable(std::string(what) + ": " + error.message());
+}
+
+std::string TextOf(const asio::ip::tcp::endpoint& peer) {
+  return Endpoint{peer.address().to_string(), peer.port()}.ToString();
 }
 
 void Forget(std::vector<Connection*>& list, const Connection& connection) {
@@ -96,7 +102,8 @@ void IoLoop::WakeParked() {
 
 void IoLoop::Accept() {
   acceptor_.async_accept(
-      accepted_, InSlot(accept_slot_, [this](const error_code& error) { OnAccepted(error); }));
+      accepted_, accepted_from_,
+      InSlot(accept_slot_, [this](const error_code& error) { OnAccepted(error); }));
 }
 
 void IoLoop::OnAccepted(const error_code& error) {
@@ -122,8 +129,8 @@ void IoLoop::Adopt(TcpSocket socket) {
     return;
   }
   ConnectionHost& host = *this;
-  connections_.push_back(std::make_unique<Connection>(host, setting_.limits, protocols_,
-                                                      setting_.wrap(std::move(socket))));
+  connections_.push_back(std::make_unique<Connection>(
+      host, setting_.limits, protocols_, setting_.wrap(std::move(socket)), TextOf(accepted_from_)));
   Connection& connection = *connections_.back();
   connection.listed.index = connections_.size() - 1;
   connection.Start();

@@ -73,6 +73,7 @@ class IoLoop final : private ConnectionHost {
   void Remove(Connection& connection) override;
   int64_t coarse_ms() const override { return coarse_ms_; }
   int64_t exact_ms() const override { return setting_.clock.Boot().ms(); }
+  int64_t exact_ns() const override { return setting_.clock.BootExact().count(); }
   OutBuffer& output() override { return output_; }
   LoopCounters& counters() override { return counters_; }
 
@@ -95,6 +96,7 @@ class IoLoop final : private ConnectionHost {
   boost::asio::io_context io_;
   Acceptor acceptor_;
   TcpSocket accepted_;
+  boost::asio::ip::tcp::endpoint accepted_from_;
   Timer accept_timer_, park_timer_, sweep_timer_;
   HandlerSlot accept_slot_, turn_slot_, park_slot_, sweep_slot_;
   bool turn_ends_ = false;

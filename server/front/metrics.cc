@@ -1,5 +1,6 @@
 #include "server/front/metrics.h"
 
+#include <limits>
 #include <map>
 
 #include <prometheus/metric_family.h>
@@ -52,6 +53,23 @@ void MetricsPage::Gauge(const std::string& name, const std::string& help, double
   families_->Of(name, help, MetricType::Gauge).metric.push_back(std::move(metric));
 }
 
+void MetricsPage::Histogram(const std::string& name, const std::string& help,
+                            const LatencyCounts::Sums& sums, Labels labels) {
+  ClientMetric metric = WithLabels(std::move(labels));
+  constexpr double kNsPerSecond = 1e9;
+  uint64_t below = 0;
+  for (size_t i = 0; i < sums.buckets.size(); ++i) {
+    below += sums.buckets[i];
+    const bool last = i + 1 == sums.buckets.size();
+    const double bound = last ? std::numeric_limits<double>::infinity()
+                              : static_cast<double>(uint64_t{1000} << i) / kNsPerSecond;
+    metric.histogram.bucket.push_back({below, bound});
+  }
+  metric.histogram.sample_count = below;
+  metric.histogram.sample_sum = static_cast<double>(sums.total_ns) / kNsPerSecond;
+  families_->Of(name, help, MetricType::Histogram).metric.push_back(std::move(metric));
+}
+
 std::string MetricsPage::Text() const {
   std::vector<prometheus::MetricFamily> all;
   for (const auto& [name, family] : families_->by_name) all.push_back(family);
@@ -74,6 +92,13 @@ void Describe(const Totals& totals, const std::string& door, MetricsPage& page) 
                totals.yielded, labels);
   page.Counter("firn_received_bytes_total", "Bytes in.", totals.bytes_in, labels);
   page.Counter("firn_sent_bytes_total", "Bytes out.", totals.bytes_out, labels);
+  const char* const latency = "firn_request_seconds";
+  const char* const help = "From the read that brought a request to the write of its answer.";
+  const auto with = [&](const char* protocol) {
+    return MetricsPage::Labels{{"door", door}, {"protocol", protocol}};
+  };
+  page.Histogram(latency, help, totals.thrift_latency, with("thrift"));
+  page.Histogram(latency, help, totals.http_latency, with("http"));
   for (size_t i = 0; i < kCloseCauses; ++i) {
     const std::string cause(CloseCauseName(static_cast<CloseCause>(i)));
     page.Counter("firn_connections_closed_total", "Connections that ended, by cause.",
@@ -93,6 +118,28 @@ void Describe(const DeskCounters::Sums& sums, MetricsPage& page) {
   }
 }
 
+namespace {
+
+void Describe(const RegistryReport& report, MetricsPage& page) {
+  page.Gauge("firn_wall_clock_behind_milliseconds", "The wall clock behind the id clock.",
+             static_cast<double>(report.clock_behind.count()));
+  const char* const steps = "Steps of the wall clock.";
+  page.Counter("firn_clock_steps_total", steps, report.clock_steps_forward,
+               {{"direction", "forward"}});
+  page.Counter("firn_clock_steps_total", steps, report.clock_steps_back, {{"direction", "back"}});
+  page.Gauge("firn_registry_connected", "1 while there is a session with the registry.",
+             report.connected ? 1 : 0);
+  page.Gauge("firn_registry_session_seconds", "Age of the session; 0 while there is none.",
+             static_cast<double>(report.session_age.count()) / 1000);
+  page.Gauge("firn_claim_state", "1 for the state of the machine id.", 1,
+             {{"state", report.claim}});
+  const char* const renewals = "Attempts to move the bound ahead.";
+  page.Counter("firn_renewals_total", renewals, report.renewals, {{"outcome", "done"}});
+  page.Counter("firn_renewals_total", renewals, report.renewals_failed, {{"outcome", "failed"}});
+}
+
+}  // namespace
+
 void Describe(const ServerView& view, MetricsPage& page) {
   const ServerReport report = view.Report();
   page.Gauge("firn_ready", "1 when clients should come.",
@@ -105,14 +152,15 @@ void Describe(const ServerView& view, MetricsPage& page) {
   if (report.machine) {
     page.Gauge("firn_machine_id", "The machine id that is held.", report.machine->value());
   }
-  if (report.bound) {
+  if (report.bound_left) {
     page.Gauge("firn_bound_milliseconds", "Until the bound, unless it is renewed.",
-               static_cast<double>((*report.bound - report.wall).count()));
+               static_cast<double>(report.bound_left->count()));
   }
   if (report.clock_skew) {
     page.Gauge("firn_clock_skew_milliseconds", "Ahead of the registry's clock.",
                static_cast<double>(report.clock_skew->count()));
   }
+  Describe(report.registry, page);
   page.Gauge("firn_layout_days_left", "Until the layout's time field has run out.",
              static_cast<double>((view.layout().end() - report.wall).count()) / kMsPerDay);
 }

@@ -26,6 +26,8 @@ class MetricsPage {
   void Counter(const std::string& name, const std::string& help, uint64_t value,
                Labels labels = {});
   void Gauge(const std::string& name, const std::string& help, double value, Labels labels = {});
+  void Histogram(const std::string& name, const std::string& help, const LatencyCounts::Sums& sums,
+                 Labels labels = {});
 
   // In Prometheus' text format.
   std::string Text() const;
@@ -42,7 +44,7 @@ void Describe(const Totals& totals, const std::string& door, MetricsPage& page);
 // Calls, ids by tag, and refusals by reason, of the whole server.
 void Describe(const DeskCounters::Sums& sums, MetricsPage& page);
 
-// State, machine id, milliseconds to the bound, clock skew, and the layout's end.
+// State, machine id, milliseconds to the bound, clocks, session and renewals, and the layout's end.
 void Describe(const ServerView& view, MetricsPage& page);
 
 }  // namespace firn::front

@@ -29,11 +29,16 @@ struct ServeStep {
 
   static ServeStep Served(size_t consumed) { return {.kind = Kind::kServed, .bytes = consumed}; }
   static ServeStep NeedMore(size_t whole = 0) { return {.kind = Kind::kNeedMore, .bytes = whole}; }
+  // As NeedMore, of a peer that sends the rest when it is told to go on, or tired of waiting.
+  static ServeStep NeedMoreOfOneWhoWaits(size_t whole) {
+    return {.kind = Kind::kNeedMore, .peer_waits = true, .bytes = whole};
+  }
   static ServeStep Park(int64_t again_us) { return {.kind = Kind::kPark, .again_us = again_us}; }
   static ServeStep Close(CloseCause cause) { return {.kind = Kind::kClose, .cause = cause}; }
 
   Kind kind;
   CloseCause cause = CloseCause::kPeer;
+  bool peer_waits = false;
   size_t bytes = 0;  // of kServed: consumed; of kNeedMore: the whole request's length, or 0
   int64_t again_us = 0;
 };
@@ -52,6 +57,8 @@ struct Attempt {
   std::unique_ptr<ParkedCall>& parked;
   // The request has waited long enough: answer it now, kPark is no answer.
   bool last = false;
+  // Who asks: an address with a port. Good for as long as the connection.
+  std::string_view client{};
 };
 
 // One protocol's way from bytes to bytes. Holds nothing of a connection between two calls, so one
@@ -63,6 +70,9 @@ class Protocol {
   // Serves the one request at the front of `in`, which is not empty, and appends its answer to
   // `out`. Never blocks, never throws. With kPark and kNeedMore, `out` is as it was.
   virtual ServeStep Serve(std::string_view in, Attempt attempt, OutBuffer& out) = 0;
+
+  // What tells a waiting peer to go on; sent once for each request that says so.
+  virtual std::string_view go_on() const { return {}; }
 };
 
 // The protocols of one IO thread. Null: the listener does not speak it.

@@ -29,6 +29,17 @@ struct TagReport {
   std::optional<int64_t> supply{};  // segment: numbers that this server holds in memory
 };
 
+// How the server stands with its registry; nothing of it is for clients.
+struct RegistryReport {
+  std::string claim;    // state of the machine id, one word
+  std::string trouble;  // why it does not issue, or not for long; empty when all is well
+  bool connected = false;
+  Milliseconds session_age{0};
+  uint64_t renewals = 0, renewals_failed = 0;
+  Milliseconds clock_behind{0};  // the wall clock, behind the time that ids are issued under
+  uint64_t clock_steps_forward = 0, clock_steps_back = 0;
+};
+
 // Everything that an operator or a client asks first.
 struct ServerReport {
   std::string cluster_uuid;
@@ -38,9 +49,11 @@ struct ServerReport {
   ServerState state = ServerState::kNotReady;
   std::optional<MachineId> machine{};
   std::optional<WallMs> bound{};             // it issues nothing at or after, unless renewed
+  std::optional<Milliseconds> bound_left{};  // until then, by the clock of ids
   std::optional<Milliseconds> clock_skew{};  // its clock ahead of the registry's
   WallMs wall;                               // its clock now
   WallMs started;
+  RegistryReport registry{};
   std::vector<TagReport> tags{};  // at most kTagsMax
   std::string version;
   std::string build;

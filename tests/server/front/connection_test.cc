@@ -15,7 +15,11 @@ class LineProtocol final : public Protocol {
  public:
   ServeStep Serve(std::string_view in, Attempt attempt, OutBuffer& out) override {
     const size_t end = in.find('\n');
+    if (in.substr(0, end).starts_with("HOW") && end == std::string_view::npos) {
+      return ServeStep::NeedMoreOfOneWhoWaits(0);
+    }
     if (end == std::string_view::npos) return ServeStep::NeedMore();
+    client = attempt.client;
     const std::string_view line = in.substr(0, end);
     if (line.ends_with("X")) return ServeStep::Close(CloseCause::kBadHttp);
     if (line.ends_with("WAIT") && waits) {
@@ -28,7 +32,10 @@ class LineProtocol final : public Protocol {
     return ServeStep::Served(end + 1);
   }
 
+  std::string_view go_on() const override { return "GO ON\n"; }
+
   bool waits = true;
+  std::string client;  // who asked last
   int attempts = 0;
   int answer_times = 1;
 };
@@ -105,7 +112,8 @@ class ConnectionTest : public testing::Test, protected ConnectionHost {
     auto wire = std::make_unique<FakeWire>();
     wire_ = wire.get();
     ConnectionHost& host = *this;
-    connection_ = std::make_unique<Connection>(host, limits_, protocols_, std::move(wire));
+    connection_ =
+        std::make_unique<Connection>(host, limits_, protocols_, std::move(wire), "10.0.0.9:4711");
     connection_->Start();
   }
   void Say(std::string_view bytes) {
@@ -138,6 +146,7 @@ class ConnectionTest : public testing::Test, protected ConnectionHost {
   void Remove(Connection&) override { connection_.reset(); }
   int64_t coarse_ms() const override { return now_ms_; }
   int64_t exact_ms() const override { return now_ms_; }
+  int64_t exact_ns() const override { return now_ms_ * 1'000'000; }
   OutBuffer& output() override { return output_; }
   LoopCounters& counters() override { return counters_; }
 
@@ -160,6 +169,36 @@ TEST_F(ConnectionTest, AnswersAllThatHasArrivedInOneWrite) {
   EXPECT_EQ(wire_->writes, 1);
   Say("C\n");
   EXPECT_EQ(wire_->sent, "A\nB\nCC\n");
+}
+
+TEST_F(ConnectionTest, CountsHowLongEachRequestTook) {
+  Open();
+  Say("A\nB\n");
+  Say("WAIT\n");
+  lines_->waits = false;
+  now_ms_ += 3;
+  TryParkedAgain();
+  LatencyCounts::Sums sums;
+  counters_.http_latency.AddTo(sums);
+  EXPECT_EQ(sums.buckets[0], 2u);
+  EXPECT_EQ(sums.buckets[12], 1u) << "3 ms are less than 2^12 us";
+  EXPECT_EQ(sums.total_ns, 3'000'000u);
+}
+
+TEST_F(ConnectionTest, TellsAPeerThatWaitsOnceToGoOn) {
+  Open();
+  Say("HOW");
+  EXPECT_EQ(wire_->sent, "GO ON\n");
+  Say("HOW");
+  EXPECT_EQ(wire_->sent, "GO ON\n");
+  Say("\nHOW");
+  EXPECT_EQ(wire_->sent, "GO ON\nHOWHOW\nGO ON\n") << "once for each request";
+}
+
+TEST_F(ConnectionTest, SaysWhoAsks) {
+  Open();
+  Say("A\n");
+  EXPECT_EQ(lines_->client, "10.0.0.9:4711");
 }
 
 TEST_F(ConnectionTest, LetsOthersHaveTheirTurn) {

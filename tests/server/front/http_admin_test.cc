@@ -83,6 +83,20 @@ TEST_F(HttpAdminTest, WritesMetricsForPrometheus) {
   }
 }
 
+TEST_F(HttpAdminTest, CountsLatenciesFromTheSmallestOn) {
+  totals_.thrift_latency.buckets[0] = 5;
+  totals_.thrift_latency.buckets[3] = 2;
+  totals_.thrift_latency.total_ns = 12'000;
+  const std::string text = Ask("/metrics").body;
+  const std::string series = "firn_request_seconds_bucket{door=\"public\",protocol=\"thrift\",le=";
+  for (const std::string& line :
+       {series + "\"1e-06\"} 5\n", series + "\"4e-06\"} 5\n", series + "\"8e-06\"} 7\n",
+        series + "\"+Inf\"} 7\n",
+        std::string("firn_request_seconds_sum{door=\"public\",protocol=\"thrift\"} 1.2e-05\n")}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+}
+
 TEST_F(HttpAdminTest, GoesOfflineAndOnlineByPostOnly) {
   EXPECT_EQ(Ask("/v1/offline").status, 405);
   EXPECT_EQ(Ask("/metrics", HttpVerb::kPost).status, 405);

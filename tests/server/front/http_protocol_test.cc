@@ -48,6 +48,18 @@ TEST_F(HttpProtocolTest, KnowsTheLengthOfABodyThatIsOnItsWay) {
   EXPECT_EQ(http_.Raw(head + "some").step.bytes, head.size() + 5000);
 }
 
+TEST_F(HttpProtocolTest, KnowsWhoWaitsToBeToldToGoOn) {
+  const std::string head = "POST /v1/ids/slow HTTP/1.1\r\nHost: x\r\nContent-Length: 7\r\n";
+  const std::string expects = "Expect: 100-Continue\r\n";
+  EXPECT_TRUE(http_.Raw(head + expects + "\r\n").step.peer_waits);
+  EXPECT_FALSE(http_.Raw(head + expects).step.peer_waits) << "the header is not whole";
+  EXPECT_FALSE(http_.Raw(head + "\r\n").step.peer_waits);
+  EXPECT_FALSE(
+      http_.Raw("POST / HTTP/1.0\r\nContent-Length: 7\r\n" + expects + "\r\n").step.peer_waits);
+  const auto whole = http_.Raw(head + expects + "\r\ncount=2");
+  EXPECT_EQ(whole.step.kind, Kind::kServed);
+}
+
 TEST_F(HttpProtocolTest, ReadsABodyInChunks) {
   const auto answer = http_.Raw(
       "POST /v1/ids/slow HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"

@@ -15,14 +15,18 @@ std::string At(int port) { return "127.0.0.1:" + std::to_string(port); }
 
 }  // namespace
 
-RunningServer::RunningServer(const std::string& state_dir, std::vector<std::string> flags)
+RunningServer::RunningServer(const std::string& state_dir, std::vector<std::string> flags,
+                             std::vector<std::string> wrapper)
     : port_(FreePort()),
       admin_port_(FreePort()),
       log_file_(state_dir + ".log"),
       suppressions_file_(state_dir + ".lsan") {
-  command_ = {BuiltProgram("firn-server"), "--listen=" + At(port_),
-              "--admin_listen=" + At(admin_port_), "--state_dir=" + state_dir,
-              "--drain_notice_ms=200"};
+  command_ = std::move(wrapper);
+  for (const std::string& word :
+       {BuiltProgram("firn-server"), "--listen=" + At(port_), "--admin_listen=" + At(admin_port_),
+        "--state_dir=" + state_dir, std::string("--drain_notice_ms=200")}) {
+    command_.push_back(word);
+  }
   for (auto& flag : flags) command_.push_back(std::move(flag));
   // ZooKeeper's client library leaks a little at the end of a process; nothing else may.
   std::ofstream(suppressions_file_) << "leak:libzookeeper_mt\n";
@@ -30,9 +34,11 @@ RunningServer::RunningServer(const std::string& state_dir, std::vector<std::stri
 }
 
 void RunningServer::StartAgain() {
-  const std::string options = "suppressions=" + suppressions_file_;
-  process_.emplace(command_, Process::Options{.environment = {{"LSAN_OPTIONS", options}},
-                                              .output_file = log_file_});
+  // Freed memory is given back soon, so that a test may look at how much there is.
+  const std::string asan = "quarantine_size_mb=4", lsan = "suppressions=" + suppressions_file_;
+  process_.emplace(command_,
+                   Process::Options{.environment = {{"ASAN_OPTIONS", asan}, {"LSAN_OPTIONS", lsan}},
+                                    .output_file = log_file_});
 }
 
 void RunningServer::Kill() {

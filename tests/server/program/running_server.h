@@ -11,8 +11,11 @@ namespace firn {
 // A real firn-server on free loopback ports, and an HTTP client for both of them.
 class RunningServer {
  public:
-  // Starts it with `flags` besides its addresses and its state folder.
-  RunningServer(const std::string& state_dir, std::vector<std::string> flags);
+  // Starts it with `flags` besides its addresses and its state folder; `wrapper` is what runs it,
+  // as
+  // {"prlimit", "--nofile=64"}.
+  RunningServer(const std::string& state_dir, std::vector<std::string> flags,
+                std::vector<std::string> wrapper = {});
 
   // Kills it the hard way, and starts it again as it was.
   void Kill();
