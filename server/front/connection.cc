@@ -87,14 +87,14 @@ void Connection::Resume() {
 void Connection::Pump() {
   OutBuffer& out = host_.output();
   const bool was_parked = park_until_ms_ != 0;
-  const int64_t begin_ns = was_parked ? parked_since_ns_ : host_.exact_ns();
+  const int64_t begin_us = was_parked ? parked_since_us_ : host_.exact_us();
   size_t served = 0;
   const ServeStep last = ServeAll(out, &served);
   if (last.peer_waits) TellToGoOn(out);
   Send(out);
-  if (served != 0) CountLatency(begin_ns, served);
+  if (served != 0) CountLatency(begin_us, served);
   const bool newly_parked = !was_parked || served != 0;
-  if (last.kind == ServeStep::Kind::kPark && newly_parked) parked_since_ns_ = host_.exact_ns();
+  if (last.kind == ServeStep::Kind::kPark && newly_parked) parked_since_us_ = host_.exact_us();
   if (phase_ == Phase::kOpen) GoOn(last);
 }
 
@@ -127,11 +127,11 @@ void Connection::TellToGoOn(OutBuffer& out) {
   if (!std::exchange(told_to_go_on_, true)) out.Append(protocol_->go_on());
 }
 
-void Connection::CountLatency(int64_t since_ns, size_t served) {
+void Connection::CountLatency(int64_t since_us, size_t served) {
   LoopCounters& counters = host_.counters();
   auto& latency =
       protocol_ == protocols_.http.get() ? counters.http_latency : counters.thrift_latency;
-  latency.Add(host_.exact_ns() - since_ns, served);
+  latency.Add(host_.exact_us() - since_us, served);
 }
 
 ServeStep Connection::ServeOne(OutBuffer& out) {

@@ -30,7 +30,7 @@ class ConnectionHost {
   virtual int64_t coarse_ms() const = 0;
   // A boot clock that is read now, for the few who must wait, and for measuring.
   virtual int64_t exact_ms() const = 0;
-  virtual int64_t exact_ns() const = 0;
+  virtual int64_t exact_us() const = 0;
 
   // Lent for the time of one call: where answers are written. Empty between calls.
   virtual OutBuffer& output() = 0;
@@ -104,7 +104,7 @@ class Connection final : private WireUser {
   ServeStep ServeOne(OutBuffer& out);
   void TellToGoOn(OutBuffer& out);
   void Send(OutBuffer& out);
-  void CountLatency(int64_t since_ns, size_t served);
+  void CountLatency(int64_t since_us, size_t served);
   void WriteWaiting();
   void GoOn(ServeStep last);
   void Finish(CloseCause cause);
@@ -131,7 +131,7 @@ class Connection final : private WireUser {
   int64_t half_since_ms_ = 0;    // when the request at the front began; 0: none has
   int64_t unread_since_ms_ = 0;  // when output last moved while some waited; 0: none waits
   int64_t park_until_ms_ = 0;    // 0: nothing is parked
-  int64_t parked_since_ns_ = 0;
+  int64_t parked_since_us_ = 0;
   std::unique_ptr<ParkedCall> parked_call_;
 };
 

@@ -16,7 +16,7 @@ std::string_view CloseCauseName(CloseCause cause) {
 
 void LatencyCounts::AddTo(Sums& sums) const {
   for (size_t i = 0; i < kBuckets; ++i) sums.buckets[i] += buckets_[i].Get();
-  sums.total_ns += total_ns_.Get();
+  sums.total_us += total_us_.Get();
 }
 
 void Totals::Add(const LoopCounters& loop) {

@@ -46,21 +46,21 @@ class LatencyCounts {
   // took longer.
   static constexpr size_t kBuckets = 21;
 
-  void Add(int64_t took_ns, uint64_t requests) {
-    const auto us = static_cast<uint64_t>(took_ns) / 1000;
+  void Add(int64_t took_us, uint64_t requests) {
+    const auto us = static_cast<uint64_t>(took_us);
     buckets_[std::min<size_t>(static_cast<size_t>(std::bit_width(us)), kBuckets - 1)].Add(requests);
-    total_ns_.Add(static_cast<uint64_t>(took_ns) * requests);
+    total_us_.Add(us * requests);
   }
 
   struct Sums {
     std::array<uint64_t, kBuckets> buckets{};
-    uint64_t total_ns = 0;
+    uint64_t total_us = 0;
   };
   void AddTo(Sums& sums) const;
 
  private:
   std::array<Count, kBuckets> buckets_;
-  Count total_ns_;
+  Count total_us_;
 };
 
 // What one IO thread has done. Written by that thread, read by any.

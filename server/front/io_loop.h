@@ -73,7 +73,7 @@ class IoLoop final : private ConnectionHost {
   void Remove(Connection& connection) override;
   int64_t coarse_ms() const override { return coarse_ms_; }
   int64_t exact_ms() const override { return setting_.clock.Boot().ms(); }
-  int64_t exact_ns() const override { return setting_.clock.BootExact().count(); }
+  int64_t exact_us() const override { return setting_.clock.BootMicros().count(); }
   OutBuffer& output() override { return output_; }
   LoopCounters& counters() override { return counters_; }
 

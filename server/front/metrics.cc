@@ -56,17 +56,17 @@ void MetricsPage::Gauge(const std::string& name, const std::string& help, double
 void MetricsPage::Histogram(const std::string& name, const std::string& help,
                             const LatencyCounts::Sums& sums, Labels labels) {
   ClientMetric metric = WithLabels(std::move(labels));
-  constexpr double kNsPerSecond = 1e9;
+  constexpr double kUsPerSecond = 1e6;
   uint64_t below = 0;
   for (size_t i = 0; i < sums.buckets.size(); ++i) {
     below += sums.buckets[i];
     const bool last = i + 1 == sums.buckets.size();
     const double bound = last ? std::numeric_limits<double>::infinity()
-                              : static_cast<double>(uint64_t{1000} << i) / kNsPerSecond;
+                              : static_cast<double>(uint64_t{1} << i) / kUsPerSecond;
     metric.histogram.bucket.push_back({below, bound});
   }
   metric.histogram.sample_count = below;
-  metric.histogram.sample_sum = static_cast<double>(sums.total_ns) / kNsPerSecond;
+  metric.histogram.sample_sum = static_cast<double>(sums.total_us) / kUsPerSecond;
   families_->Of(name, help, MetricType::Histogram).metric.push_back(std::move(metric));
 }
 

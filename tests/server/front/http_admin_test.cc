@@ -86,7 +86,7 @@ TEST_F(HttpAdminTest, WritesMetricsForPrometheus) {
 TEST_F(HttpAdminTest, CountsLatenciesFromTheSmallestOn) {
   totals_.thrift_latency.buckets[0] = 5;
   totals_.thrift_latency.buckets[3] = 2;
-  totals_.thrift_latency.total_ns = 12'000;
+  totals_.thrift_latency.total_us = 12;
   const std::string text = Ask("/metrics").body;
   const std::string series = "firn_request_seconds_bucket{door=\"public\",protocol=\"thrift\",le=";
   for (const std::string& line :
