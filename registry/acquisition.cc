@@ -152,6 +152,7 @@ void Acquisition::OnMeta(const Result<Nodes>& nodes) {
 }
 
 void Acquisition::StartSurvey(std::optional<Slot> hinted) {
+  ++surveys_;
   candidate_ = 0;
   survey_ = std::make_unique<Survey>(
       coordinator_, entropy_,
@@ -288,7 +289,7 @@ void Acquisition::OnLostAttempt() {
     return GiveUpGrant();
   }
   if (++candidate_ < survey_->candidates().size()) return TryCandidate();
-  if (survey_->wish().hinted.has_value()) return StartSurvey(std::nullopt);
+  if (surveys_ < kSurveysMax) return StartSurvey(std::nullopt);
   Refuse("every slot that was free has changed meanwhile: " + reason, kRetrySoon);
 }
 

@@ -40,6 +40,7 @@ class Acquisition {
  public:
   static constexpr int kInheritsMax = 3;  // a dead predecessor's late write may come in between
   static constexpr int kLiveTriesMax = 3;
+  static constexpr int kSurveysMax = 4;  // when others were faster at all that the last one found
 
   struct Wish {
     std::optional<Grant> grant{};  // ours: checked against file, boot and inode
@@ -137,6 +138,7 @@ class Acquisition {
   WallMs meta_set_at_;  // by the registry's clock
   std::unique_ptr<Freeze> freeze_;
   std::unique_ptr<Survey> survey_;
+  int surveys_ = 0;
   size_t candidate_ = 0;
   int live_tries_ = 0;
   WallMs base_;

@@ -92,6 +92,7 @@ Status TakeSlots(BlockingCoordinator& registry, const RackSplit& split, Frontier
     for (const std::string& name : *names) {
       const auto worker = NumberIn(name);
       if (!worker.has_value() || *worker >= split.workers()) continue;
+      report.workers = std::max(report.workers, *worker + 1);
       FIRN_TRY(TakeSlot(registry, {rack, *worker}, frontier, report));
     }
   }
@@ -112,7 +113,11 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   FIRN_TRY(TakeSlots(registry, split, frontier, report));
   report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
   FIRN_TRY(SetMeta(registry, stands));
-  FIRN_TRY(MakeMissingNodes(registry, stands, facts.workers));
+  // A cluster smaller than its layout stays so.
+  if (facts.workers.has_value() || report.workers == 0) {
+    report.workers = std::min(facts.workers.value_or(split.workers()), split.workers());
+  }
+  FIRN_TRY(MakeMissingNodes(registry, stands, report.workers));
   stands.meta.frozen = false;
   stands.meta.reason.clear();
   FIRN_TRY(SetMeta(registry, stands));

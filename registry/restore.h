@@ -20,11 +20,12 @@ struct RestoreFacts {
   // wall clock by as much as the floor did. A holder may still learn of a bound that nobody has
   // reported; it lies at most a window ahead of that holder's id clock.
   Milliseconds skew_max{10'000};
-  std::vector<WallMs> bounds{};       // that running servers report
-  std::string uuid{};                 // of the cluster, for a tree that has no root node any more
-  Layout layout = Layout::Firn();     // likewise
-  int rack_bits = 2;                  // likewise
-  std::optional<uint32_t> workers{};  // likewise, of each rack
+  std::vector<WallMs> bounds{};    // that running servers report
+  std::string uuid{};              // of the cluster, for a tree that has no root node any more
+  Layout layout = Layout::Firn();  // likewise
+  int rack_bits = 2;               // likewise
+  // Of each rack; unless given as many as the tree still has, or all where it has none.
+  std::optional<uint32_t> workers{};
 };
 
 // What was done.
@@ -32,6 +33,7 @@ struct RestoreReport {
   std::string uuid;
   WallMs floor;
   bool root_made = false;
+  uint32_t workers = 0;         // slots that each rack has now, up to the highest
   std::vector<Slot> retired{};  // their bounds were absurd or their records unreadable
 };
 

@@ -18,6 +18,14 @@ std::optional<uint32_t> WorkerNamed(const std::string& name, uint32_t workers) {
   return worker;
 }
 
+// The first `count` in an order of our own.
+template <typename Item>
+void ShuffleFirst(std::vector<Item>& items, size_t count, Entropy& entropy) {
+  for (size_t i = std::min(count, items.size()); i > 1; --i) {
+    std::swap(items[i - 1], items[entropy.Below(i)]);
+  }
+}
+
 }  // namespace
 
 Fitness FitnessOf(const SlotRecord& record, const SlotWish& wish) {
@@ -68,12 +76,8 @@ void Survey::OnListed(const Result<std::vector<std::string>>& names) {
     if (worker.has_value()) slots_.push_back({wish_.rack, *worker});
   }
   if (slots_.empty()) return End("rack " + std::to_string(wish_.rack) + " has no slots");
-  Shuffle();
+  ShuffleFirst(slots_, slots_.size(), entropy_);
   ReadBatch();
-}
-
-void Survey::Shuffle() {
-  for (size_t i = slots_.size(); i > 1; --i) std::swap(slots_[i - 1], slots_[entropy_.Below(i)]);
 }
 
 void Survey::ReadBatch() {
@@ -126,6 +130,8 @@ void Survey::OnBatch() {
   if (next_ < slots_.size()) return ReadBatch();
   std::stable_sort(passed_.begin(), passed_.end(),
                    [](const auto& a, const auto& b) { return a.record.bound < b.record.bound; });
+  // Strictly the oldest first, everybody would try the same few.
+  ShuffleFirst(passed_, std::max(kBatch, passed_.size() / 2), entropy_);
   CheckLives();
 }
 

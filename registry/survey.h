@@ -47,8 +47,8 @@ enum class Fitness {
 Fitness FitnessOf(const SlotRecord& record, const SlotWish& wish);
 
 // Finds slots to claim: the hinted one when it is free; some never used, at random; else those
-// whose bound has passed, oldest first, and that are not live or have been beyond their bound for
-// long.
+// whose bound has passed, at random from the older half, and that are not live or have been beyond
+// their bound for long.
 //
 // Reads 32 slots at a time in random order and stops at the first batch that holds one never used,
 // so that hundreds of servers that start at once neither read everything nor all want the same.
@@ -77,7 +77,6 @@ class Survey {
   void ReadFirst(Slot slot);
   void ListRack();
   void OnListed(const Result<std::vector<std::string>>& names);
-  void Shuffle();
   void ReadBatch();
   void OnBatch();
   void CheckLives();

@@ -130,6 +130,10 @@ void Drill::Figure(const std::string& name, Milliseconds value) {
   figures_ += ", " + name + " " + std::to_string(value.count()) + " ms";
 }
 
+void Drill::Count(const std::string& name, int64_t value) {
+  figures_ += ", " + name + " " + std::to_string(value);
+}
+
 void Drill::FigureFirstId(const std::string& name, Claimant& claimant) {
   const auto first = claimant.first_run();
   ASSERT_TRUE(first.has_value());

@@ -66,8 +66,9 @@ class Drill : public testing::Test {
   int64_t VersionOf(MachineId machine);
   static Slot SlotOf(MachineId machine);
 
-  // One of this drill's measured times, for the line at the end.
+  // One of this drill's measured times or numbers, for the line at the end.
   void Figure(const std::string& name, Milliseconds value);
+  void Count(const std::string& name, int64_t value);
   void FigureFirstId(const std::string& name, Claimant& claimant);
   const std::string& figures() const { return figures_; }
 

@@ -148,6 +148,20 @@ TEST_F(RestoreTest, AWipedTreeIsMadeAnewUnderAFloor) {
   EXPECT_TRUE(finished);
 }
 
+TEST_F(RestoreTest, AClusterSmallerThanItsLayoutStaysSoUnlessMoreAreAskedFor) {
+  Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
+  for (const std::optional<uint32_t> asked : {std::optional<uint32_t>(), std::optional(6u)}) {
+    AsOperator([&](BlockingCoordinator& registry) {
+      const auto report = RestoreCluster(registry, {.now = kNow, .workers = asked}, entropy_);
+      ASSERT_TRUE(report.ok()) << report.status();
+      EXPECT_EQ(report->workers, asked.value_or(4u));
+    });
+    EXPECT_TRUE(tree_.Peek(SlotPath({0, 2})).has_value());
+    EXPECT_EQ(tree_.Peek(SlotPath({0, 5})).has_value(), asked.has_value());
+    EXPECT_FALSE(tree_.Peek(SlotPath({0, 6})).has_value());
+  }
+}
+
 TEST_F(RestoreTest, MissingNodesAreMadeOnlyUnderAFrozenRootNode) {
   Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
   MetaAsRead stands = Meta();

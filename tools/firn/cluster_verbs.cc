@@ -18,7 +18,9 @@
 
 DEFINE_bool(brand_new, false, "nobody has ever issued ids under this name: begin without a floor");
 DEFINE_string(uuid, "", "of the lost cluster that is made anew; servers' state folders name it");
-DEFINE_int32(workers, 0, "machine ids of each rack to make records for; 0: all of the layout");
+DEFINE_int32(workers, 0,
+             "machine ids of each rack to make records for; 0: as many as there are, or all of the "
+             "layout");
 DEFINE_int64(claim_window_ms, 600'000, "the largest --claim_window of any server, in ms");
 DEFINE_int64(skew_max_ms, 10'000, "the largest clock skew of any server that is known");
 DEFINE_int64(tag_gap, 1'000'000, "how far segment tags jump beyond all that is known");
