@@ -93,6 +93,18 @@ TEST_F(IdPaceTest, AFarJumpThatIsTakenBackLeavesNothing) {
   EXPECT_EQ(Skew(), Milliseconds(0));
 }
 
+// Behind for a moment, and ahead again: it has to stand anew.
+TEST_F(IdPaceTest, AFarJumpThatWasTakenBackIsAnotherOneWhenItComesAgain) {
+  Read();
+  StepWall(seconds(3600));
+  Pass(seconds(20), Milliseconds(500));
+  StepWall(-seconds(3602));
+  Pass(seconds(1), Milliseconds(500));
+  StepWall(seconds(3602));
+  Pass(seconds(15), Milliseconds(500));
+  EXPECT_LT(Read(), clock_.Wall() - seconds(3500));
+}
+
 TEST_F(IdPaceTest, AJumpThatKeepsMovingIsNotBelieved) {
   Read();
   for (int i = 0; i < 60; ++i) {
@@ -112,6 +124,15 @@ TEST_F(IdPaceTest, AFarJumpNeedsTheRegistrysClockWhereThereIsOne) {
   Pass(seconds(40), Milliseconds(500));
   EXPECT_EQ(Read(), kStart + seconds(80)) << "it disagrees";
   pace_->NoteRegistryClock(clock_.Wall() - seconds(9), clock_.Read());
+  EXPECT_EQ(Read(), clock_.Wall());
+}
+
+TEST_F(IdPaceTest, WhatTheRegistrysClockShowedIsCarriedOnByTheBootClock) {
+  Use({.registry_has_clock = true});
+  Read();
+  StepWall(seconds(3600));
+  pace_->NoteRegistryClock(clock_.Wall(), clock_.Read());
+  Pass(seconds(31), Milliseconds(500));
   EXPECT_EQ(Read(), clock_.Wall());
 }
 
@@ -174,6 +195,15 @@ TEST_F(IdPaceTest, StrictHoldsAndSaysSoWhileTheWallClockIsBehind) {
   EXPECT_EQ(Read(), clock_.Wall());
 }
 
+TEST_F(IdPaceTest, StrictGoesOnWhenTheWallClockIsAheadAgain) {
+  Use({.policy = ClockPolicy::kStrict});
+  Read();
+  StepWall(-seconds(2));
+  StepWall(seconds(3));
+  EXPECT_FALSE(pace_->stopped());
+  EXPECT_EQ(Read(), clock_.Wall());
+}
+
 TEST_F(IdPaceTest, StrictDoesNotStopForAMillisecond) {
   Use({.policy = ClockPolicy::kStrict});
   Read();
@@ -200,6 +230,12 @@ TEST_F(IdPaceTest, AlarmsOnceAMinuteWhileTheSkewIsLarge) {
     alarms += pace_->AlarmIsDue() ? 1 : 0;
   }
   EXPECT_EQ(alarms, 3);
+}
+
+TEST_F(IdPaceTest, AlarmsOfAWallClockFarAheadToo) {
+  Read();
+  StepWall(seconds(3600));
+  EXPECT_TRUE(pace_->AlarmIsDue());
 }
 
 // Whatever the wall clock does, and however time passes: never back, and never further ahead of the
