@@ -35,7 +35,7 @@ class ClientDrill : public Drill {
   // hand, FIRN_DRILL_ATTEMPT_MS=80 shows what users get.
   static Milliseconds AttemptLimit() {
     const char* text = std::getenv("FIRN_DRILL_ATTEMPT_MS");
-    return Milliseconds(text == nullptr ? 3'000 : std::atoi(text));
+    return Milliseconds(text == nullptr ? 2'000 : std::atoi(text));
   }
 
   void StartServers() {
