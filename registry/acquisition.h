@@ -22,8 +22,7 @@ namespace firn {
 
 // One try to get a claim, from the first question to the last answer.
 //
-//  1. With a grant of our own: read meta and the record. Still the grant's nonce, creation and
-//  meta:
+//  1. With a grant of our own: read meta and the record. Still the grant's nonce, creation, meta:
 //     inherit, that is, set it under a fresh nonce, with base L. Otherwise the grant is of no use.
 //  2. Set the clock node: its mtime and our wall clock must agree.
 //  3. Read meta after a sync: there, readable, ours, not frozen, floor not below what we once held.

@@ -30,8 +30,7 @@ namespace firn {
 //  1 seeking    No claim. At the retry time, with a session: -> 2. With a grant file of its own and
 //               no session in time it goes on inside the old claim: -> 3.
 //  2 claiming   A conversation with the registry (Acquisition). Won: write the grant, then the
-//  hint,
-//               hand a new Claim to the user -> 3. Refused: say why, retry with jitter -> 1.
+//               hint, hand a new Claim to the user -> 3. Refused: say why, retry with jitter -> 1.
 //  3 holding    The user issues below min(R, L). L is pushed ahead on file, then in memory. R is
 //               moved, and everything looked at, by SlotUpkeep.
 //               Another's nonce or creation: close at once, alarm -> 1.
@@ -90,7 +89,6 @@ class ClaimKeeper final : public Keeper {
   void Begin(Tenure::Terms terms, SlotUpkeep::Live live);
   void KeepHint();
   void Hold();
-  void PushLimit();
   void RaiseLimit(WallMs limit);
   void Close(std::string why);
   firn::Tick CloseUser();
@@ -98,7 +96,6 @@ class ClaimKeeper final : public Keeper {
   void FinishRelease();
 
   void Tell(ClaimEvent::Kind kind, std::string text) const;
-  void TellRegistryClock(WallMs registry) const;
 
   const ClaimOptions options_;
   Coordinator& coordinator_;

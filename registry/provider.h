@@ -13,8 +13,8 @@ namespace firn {
 
 // Servers as clients discover them, in Dubbo's tree:
 //
-//   /firn.IdService/providers/<url>              ephemeral; who it is in the name, how it is in the
-//   data /firn.IdService/configurators/<host:port>    persistent; what an operator says of it
+//   /firn.IdService/providers/<url>               ephemeral; who it is in the name, how in the data
+//   /firn.IdService/configurators/<host:port>     persistent; what an operator says of it
 //
 // Values and their node forms; thread-compatible. Whatever does not read back is refused with a
 // reason, so that one foreign node hides itself and nothing else.

@@ -20,8 +20,7 @@ namespace firn {
 // 1. A range counts when the very statement that moved the row said so: no error, exactly one row
 //    changed, the new number in that statement's answer.
 // 2. A range begins at `at_least` or above, whatever the row says: a database that went back in
-// time
-//    is jumped over, with an alarm.
+//    time is jumped over, with an alarm.
 // 3. A row that somebody has edited into nonsense, or far beyond what has been used, stays as it is
 //    until somebody mends it, and the refusal says what is wrong with it.
 // 4. A row that is missing is made in Firn's own table, and only while the tag has no ledger.
