@@ -55,6 +55,10 @@ class ClientDrill : public Drill {
                                                      .deadline = 10 * AttemptLimit(),
                                                      .attempt_limit = AttemptLimit()});
     ASSERT_TRUE(client_->status().ok()) << client_->status();
+    // A server is ready before it is listed, and a first list may lack some.
+    ASSERT_TRUE(client_->GetId("default").ok());
+    ASSERT_TRUE(Eventually(
+        kPatience, [this] { return client_->cluster().servers.size() == servers_.size(); }));
     for (size_t i = 0; i < kThreads; ++i) {
       got_.push_back(std::make_unique<Got>());
       threads_.emplace_back([this, i](const std::stop_token& stop) { Ask(stop, *got_[i]); });
