@@ -245,7 +245,8 @@ void Acquisition::TryCandidate() {
            .created_zxid = found.created_zxid,
            .over_nonce = found.record.nonce,
            .over_bound = found.record.bound,
-           .record = RecordWith(base, base + FirstWindow()),
+           // Its probation must not use it up.
+           .record = RecordWith(base, base + options_.probation + FirstWindow()),
            .live = found.live ? SlotChange::Live::kReplace : SlotChange::Live::kCreate,
            .endpoint = options_.identity.endpoint},
           base);

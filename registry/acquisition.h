@@ -27,7 +27,8 @@ namespace firn {
 //  2. Set the clock node: its mtime and our wall clock must agree.
 //  3. Read meta after a sync: there, readable, ours, not frozen, floor not below what we once held.
 //  4. Survey the rack, then try the candidates one by one, each with a nonce of its own:
-//     base = max(id clock, the record's bound, floor); bound = base + the first window.
+//     base = max(id clock, the record's bound, floor); bound = base + probation + the first
+//     window.
 //  5. Wait out the probation and look again.
 //
 // All of it within one connection: the next one may lead to a registry that was wiped and made

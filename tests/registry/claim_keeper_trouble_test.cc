@@ -201,6 +201,18 @@ TEST_F(ClaimKeeperTest, AProbationEndsWithASecondLook) {
   EXPECT_TRUE(host->user().has_claim());
 }
 
+TEST_F(ClaimKeeperTest, AProbationLongerThanTheFirstWindowDoesNotUseTheClaimUp) {
+  ClaimOptions options = Options();
+  options.window = Milliseconds(6'000);
+  options.probation = Milliseconds(20'000);
+  auto host = Start(disk_, options);
+  Run(Milliseconds(20'300), *host);
+  EXPECT_TRUE(Serves(*host)) << host->status().reason;
+  Run(Milliseconds(10'000), *host);
+  EXPECT_TRUE(Serves(*host)) << host->status().reason;
+  EXPECT_FALSE(host->Told(ClaimEvent::Kind::kLost));
+}
+
 // Found by the simulation: a registry wiped and made anew counts through the same versions again.
 TEST_F(ClaimKeeperTest, AnAttemptDoesNotGoOnInAnotherSession) {
   auto host = Start();

@@ -44,7 +44,7 @@ SimSizes SimSizes::Draw(SeededEntropy& dice) {
   sizes.fault_every = 20 + dice.Below(600);
   sizes.start_every = 1 + dice.Below(dice.Below(3) == 0 ? 2'000 : 60);
   sizes.window = Milliseconds(kWindowsMs[dice.Below(4)]);
-  sizes.probation = Milliseconds(dice.Below(4) == 0 ? 2'000 : 0);
+  sizes.probation = Milliseconds(dice.Below(4) != 0 ? 0 : dice.Below(2) == 0 ? 2'000 : 30'000);
   sizes.layout = kLayouts[dice.Below(3)];
   sizes.rates = {.refused = below(30),
                  .request_lost = below(60),
