@@ -208,7 +208,9 @@ TEST_F(ZkCoordinatorTest, AnEnsembleThatWasAwayIsFoundAgain) {
   Start(3);
   zk->KillAll();
   ASSERT_TRUE(direct->AwaitEvent(Kind::kDisconnected));
-  EXPECT_EQ(direct->Set("/", "1", 0).status.code(), Code::kUnavailable);
+  // They die one after another: the handle may be at the next one for a moment, and lose that, too.
+  const Code code = direct->Set("/", "1", 0).status.code();
+  EXPECT_TRUE(code == Code::kUnavailable || code == Code::kUnknown) << CodeName(code);
   const BootMs long_enough = TestNow() + 2 * kSession + kSession;  // a second handle looks, too
   ASSERT_TRUE(direct->Await([&] { return TestNow() >= long_enough; }));
   ASSERT_TRUE(zk->RestartAll().ok());
