@@ -59,7 +59,7 @@ class Client {
 
   Result<int64_t> GetId(std::string_view tag, const CallOptions& call = {});
 
-  // Exactly `count` ids in ascending order; 1 to 100000.
+  // Exactly `count` ids, 1 to 100000; in ascending order, unless the tag obfuscates them.
   Result<std::vector<int64_t>> GetIds(std::string_view tag, int32_t count,
                                       const CallOptions& call = {});
 
