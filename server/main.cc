@@ -4,6 +4,7 @@
 //   exit 1   it could not start, or a second signal came
 //   exit 2   the configuration is wrong; every fault is named at once
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <string>
@@ -12,6 +13,7 @@
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -29,6 +31,21 @@ sigset_t BlockSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   return signals;
+}
+
+// As many descriptors as the connections need that are to be let in, where the host allows it.
+void AllowDescriptors(const firn::front::Limits& limits) {
+  constexpr rlim_t kOwn = 128;
+  rlimit allowed{};
+  getrlimit(RLIMIT_NOFILE, &allowed);
+  const rlim_t wanted =
+      limits.connections_max + static_cast<rlim_t>(limits.spare_descriptors) + kOwn;
+  if (allowed.rlim_cur >= wanted) return;
+  allowed.rlim_cur = std::min(allowed.rlim_max, wanted);
+  setrlimit(RLIMIT_NOFILE, &allowed);
+  LOG_IF(WARNING, allowed.rlim_cur < wanted)
+      << "this process may have " << allowed.rlim_cur << " descriptors, too few for "
+      << "--connections_max=" << limits.connections_max;
 }
 
 void Reload(firn::Server& server) {
@@ -78,6 +95,7 @@ int main(int argc, char** argv) {
   const auto options = firn::ReadServerOptions();
   if (!options.ok()) return Fail(options.status(), 2);
   const sigset_t signals = BlockSignals();
+  AllowDescriptors(options->listen.limits);
   auto server = firn::Server::Open(*options, firn::SystemClock(), firn::SystemEntropy());
   if (!server.ok()) return Fail(server.status(), server.code() == firn::Code::kInvalid ? 2 : 1);
   if (firn::Status started = (*server)->Start(); !started.ok()) return Fail(started, 1);

@@ -66,7 +66,7 @@ class LatencyCounts {
 // What one IO thread has done. Written by that thread, read by any.
 struct alignas(64) LoopCounters {
   Count accepted;
-  Count accept_failed;  // out of descriptors or memory; the listener waits and goes on
+  Count accept_failed;  // times that the listener waited for descriptors or memory
   Count requests;       // complete ones that were served
   Count parked;         // those that had to wait for ids
   Count output_paused;  // times that reading stopped because answers were not read

@@ -4,7 +4,10 @@
 #include <chrono>
 
 #include <boost/asio/post.hpp>
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/endpoint.h"
 
@@ -30,6 +33,21 @@ Status Failed(const char* what, const error_code& error) {
 
 std::string TextOf(const asio::ip::tcp::endpoint& peer) {
   return Endpoint{peer.address().to_string(), peer.port()}.ToString();
+}
+
+// Whether a process in which `descriptor` was the lowest free one has at least `spare` left.
+bool LeavesSpare(int descriptor, int spare) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return descriptor >= 0 &&
+         static_cast<rlim_t>(descriptor) + static_cast<rlim_t>(spare) < limit.rlim_cur;
+}
+
+// The lowest free descriptor; negative: there is none.
+int LowestFree(int any_open) {
+  const int free = fcntl(any_open, F_DUPFD_CLOEXEC, 0);
+  if (free >= 0) close(free);
+  return free;
 }
 
 void Forget(std::vector<Connection*>& list, const Connection& connection) {
@@ -108,16 +126,23 @@ void IoLoop::Accept() {
 
 void IoLoop::OnAccepted(const error_code& error) {
   if (!acceptor_.is_open()) return;
-  if (!error) {
-    Adopt(std::move(accepted_));
-    return Accept();
-  }
   if (error == asio::error::connection_aborted) return Accept();
-  // Out of descriptors or memory: those who wait in the backlog are served when there are some.
+  bool go_on = !error;
+  if (!error) {
+    go_on = LeavesSpare(accepted_.native_handle(), setting_.limits.spare_descriptors);
+    Adopt(std::move(accepted_));
+  }
+  return go_on ? Accept() : AcceptLater();
+}
+
+// Out of descriptors or memory: those who wait in the backlog are served when there are some.
+void IoLoop::AcceptLater() {
   counters_.accept_failed.Add(1);
   accept_timer_.expires_after(kAcceptAgain);
   accept_timer_.async_wait([this](const error_code& stopped) {
-    if (!stopped) Accept();
+    if (stopped || !acceptor_.is_open()) return;
+    const int free = LowestFree(acceptor_.native_handle());
+    return LeavesSpare(free, setting_.limits.spare_descriptors) ? Accept() : AcceptLater();
   });
 }
 

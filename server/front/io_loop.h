@@ -80,6 +80,7 @@ class IoLoop final : private ConnectionHost {
   static Status Open(Acceptor& acceptor, boost::asio::ip::tcp::endpoint& at, bool share);
   void Accept();
   void OnAccepted(const boost::system::error_code& error);
+  void AcceptLater();
   void Adopt(TcpSocket socket);
   void EndTurnSoon();
   void EndTurn();

@@ -26,6 +26,8 @@ struct Limits {
 
   // All connections of the listener.
   size_t connections_max = 10'000;
+  int spare_descriptors = 16;  // when no more are left in the process, the listener waits: a server
+                               // that cannot reach its registry or a store is of no use to anyone
 };
 
 }  // namespace firn::front

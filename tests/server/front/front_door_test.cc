@@ -186,6 +186,7 @@ TEST_F(FrontDoorTest, StopsReadingFromAPeerThatNeverReads) {
 }
 
 TEST_F(FrontDoorTest, GoesOnAfterItWasOutOfDescriptors) {
+  issuing_.limits.spare_descriptors = 0;
   Open();
   ExpectGoodClientIsServed();
   rlimit before{};

@@ -39,9 +39,10 @@ class HostileServerTest : public testing::Test {
   }
 
   // With short patience for halves, so that nobody has to wait for it for long.
-  void Start() {
+  void Start(const std::vector<std::string>& wrapper = {}) {
     server_ = std::make_unique<RunningServer>(
-        dir_ / "state", std::vector<std::string>{"--half_request_ms=1000", "--io_threads=2"});
+        dir_ / "state", std::vector<std::string>{"--half_request_ms=1000", "--io_threads=2"},
+        wrapper);
     ASSERT_TRUE(server_->BecomesReady()) << server_->log();
   }
   void TearDown() override {
@@ -202,6 +203,30 @@ TEST_F(HostileServerTest, ServesBesideThreeThousandHalfRequests) {
   HalfRequests(3000);
   EXPECT_TRUE(OnlyAFewAreLeft());
   EXPECT_TRUE(GoodClientIsServed());
+}
+
+TEST_F(HostileServerTest, KeepsItsMachineIdWhenDescriptorsAreOut) {
+  ASSERT_NO_FATAL_FAILURE(Start({"bash", "-c", "ulimit -n 64 && exec \"$@\"", "-"}));
+  RawPeer friendly(Port());
+  ThriftCalls calls;
+  const auto is_served = [&] {
+    return friendly.Send(calls.GetId("default")) && !friendly.Receive(4).empty();
+  };
+  const int64_t renewals = Metric("firn_renewals_total{outcome=\"done\"}");
+  Peers crowd;
+  for (int i = 0; i < 200; ++i) Join(crowd);
+  // The admin side has descriptors of its own left to say so, and the registry to go on.
+  EXPECT_TRUE(Eventually(
+      kPatience, [&] { return Metric("firn_accept_failures_total{door=\"public\"}") > 0; }));
+  EXPECT_LT(Metric("firn_connections{door=\"public\"}"), 64);
+  EXPECT_TRUE(is_served());
+  EXPECT_TRUE(Eventually(
+      kPatience, [&] { return Metric("firn_renewals_total{outcome=\"done\"}") > renewals; }));
+  EXPECT_EQ(Metric("firn_renewals_total{outcome=\"failed\"}"), 0);
+  EXPECT_EQ(Metric("firn_ready"), 1);
+  crowd.clear();
+  EXPECT_TRUE(GoodClientIsServed());
+  EXPECT_TRUE(OnlyAFewAreLeft());
 }
 
 }  // namespace
