@@ -51,6 +51,7 @@ DEFINE_int64(history_file_bytes_max, 64 << 20, "of one such file, before it is t
 DEFINE_int32(history_files_max, 8, "such files that are kept");
 
 DEFINE_int32(drain_notice_ms, 1500, "from the notice to clients until calls are refused");
+DEFINE_int32(drain_refuse_ms, 250, "until connections are closed, unless all have gone");
 DEFINE_int32(drain_patience_ms, 5000, "for what is in flight after that");
 
 DEFINE_int32(frame_bytes_max, 64 * 1024, "of a Thrift frame");
@@ -61,6 +62,8 @@ DEFINE_int32(http_body_bytes_max, 64 * 1024, "of an HTTP body");
 DEFINE_int32(requests_per_turn_max, 1024, "of one connection, before others get their turn");
 DEFINE_int32(output_waiting_bytes_max, 1024 * 1024, "unread answers at which reading stops");
 DEFINE_int32(connections_max, 10'000, "of the public port");
+DEFINE_int32(spare_descriptors, 16,
+             "descriptors left to registry, stores and files: with no more, the public port waits");
 DEFINE_int32(idle_ms, 120'000, "after which an idle connection is closed");
 DEFINE_int32(half_request_ms, 10'000, "from a request's first byte to its last");
 DEFINE_int32(issue_wait_ms, 50, "how long a request may wait for ids");
@@ -140,6 +143,8 @@ front::Limits ReadLimits(FlagFaults& faults) {
       bytes("output_waiting_bytes_max", FLAGS_output_waiting_bytes_max, 1024);
   limits.connections_max =
       static_cast<size_t>(faults.Range("connections_max", FLAGS_connections_max, 1, 1'000'000));
+  limits.spare_descriptors =
+      static_cast<int>(faults.Range("spare_descriptors", FLAGS_spare_descriptors, 0, 100'000));
   limits.idle_ms = faults.Range("idle_ms", FLAGS_idle_ms, 100, 86'400'000);
   limits.half_request_ms = faults.Range("half_request_ms", FLAGS_half_request_ms, 100, 86'400'000);
   limits.issue_wait_ms = faults.Range("issue_wait_ms", FLAGS_issue_wait_ms, 0, 60'000);
@@ -172,6 +177,8 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   if (admin != listen) {
     options.admin =
         front::FrontDoorOptions{.host = admin.host, .port = admin.port, .limits = limits};
+    // Operators get in when the public side has taken all that it may.
+    options.admin->limits.spare_descriptors /= 2;
   }
   options.advertise = listen;
   if (!FLAGS_advertise.empty()) {
@@ -253,6 +260,8 @@ Result<ServerOptions> ReadServerOptions() {
           static_cast<int>(faults.Range("history_files_max", FLAGS_history_files_max, 1, 10'000))};
   options.drain_notice =
       Milliseconds(faults.Range("drain_notice_ms", FLAGS_drain_notice_ms, 0, 600'000));
+  options.drain_refuse =
+      Milliseconds(faults.Range("drain_refuse_ms", FLAGS_drain_refuse_ms, 0, 600'000));
   options.drain_patience =
       Milliseconds(faults.Range("drain_patience_ms", FLAGS_drain_patience_ms, 0, 600'000));
   // Known by an address that is a number: the advertised one, or the one it listens on.

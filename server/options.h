@@ -31,6 +31,7 @@ struct ServerOptions {
   StoresIni stores{};              // of segment tags, beside `registry`
   IssuingNodeOptions node{};
   Milliseconds drain_notice{1500};
+  Milliseconds drain_refuse{250};
   Milliseconds drain_patience{5000};
 };
 

@@ -19,9 +19,6 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kWithdrawPatience{1000};
-// How long those who ask all the time are refused before connections are closed: a refusal tells
-// them where they stand, a closed connection does not.
-constexpr Milliseconds kRefuseFor{250};
 constexpr Milliseconds kPoll{10};
 
 using Tokens = std::map<std::string, std::set<std::string, std::less<>>, std::less<>>;
@@ -161,8 +158,10 @@ void Server::Withdraw() {
   LOG_IF(WARNING, !is_gone) << "the registry has not said that this server is off the list";
 }
 
+// Those who ask all the time are refused before connections are closed: a refusal tells them where
+// they stand, a closed connection does not.
 void Server::LetClientsLeave() const {
-  const BootMs give_up = clock_.Boot() + std::min(kRefuseFor, options_.drain_patience);
+  const BootMs give_up = clock_.Boot() + options_.drain_refuse;
   while (front_.totals().open() != 0 && clock_.Boot() < give_up) SleepFor(kPoll);
 }
 

@@ -1,5 +1,7 @@
 """What the interop tests share: servers to ask, stubs, and the way in which a test is skipped."""
 
+import glob
+import json
 import os
 import shutil
 import signal
@@ -30,15 +32,17 @@ def free_port():
 class Server:
     """A firn-server in a folder of its own. `flags` are added to its addresses and its folder."""
 
-    def __init__(self, program, folder, *flags, state="READY"):
+    def __init__(self, program, folder, *flags, state="READY", environment=None):
         os.makedirs(folder)
+        self.registry = f"dir://{folder}/state/registry"
         self.port, self.admin_port = free_port(), free_port()
         self.log_path = os.path.join(folder, "log")
         with open(self.log_path, "w") as log:
             self.process = subprocess.Popen(
                 [program, f"--listen=127.0.0.1:{self.port}",
                  f"--admin_listen=127.0.0.1:{self.admin_port}", f"--state_dir={folder}/state",
-                 "--drain_notice_ms=0", *flags], stderr=log)
+                 "--drain_notice_ms=0", *flags], stderr=log,
+                env={**os.environ, **(environment or {})})
         deadline = time.time() + PATIENCE_S
         while self.state() != state:
             if time.time() > deadline or self.process.poll() is not None:
@@ -60,32 +64,112 @@ class Server:
         with open(self.log_path) as log:
             return log.read()
 
+    def ask_to_end(self):
+        """Sends SIGTERM. A second one would not be the clean end."""
+        self.process.send_signal(signal.SIGTERM)
+        self.ask_to_end = lambda: None
+
     def stop(self):
         """Its exit code after SIGTERM."""
-        self.process.send_signal(signal.SIGTERM)
+        self.ask_to_end()
         return self.process.wait(PATIENCE_S)
 
 
-class Servers:
-    """The two that every language asks: one that issues under machine id 13 (worker 3, rack 1), one
-    that holds no machine id. A context; both must end cleanly."""
+    def answer(self, tag):
+        """What it says when one id of the tag is asked for: the reason of its refusal, or "ID"."""
+        url = f"http://127.0.0.1:{self.port}/v1/ids/{tag}"
+        try:
+            with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+                return "ID" if json.load(answer)["ids"] else ""
+        except urllib.error.HTTPError as answer:
+            return json.load(answer)["error"]["reason"]
 
-    def __init__(self, program):
-        self.program = program
+    def becomes(self, tag, reason):
+        """Waits until ids of the tag are refused with the reason."""
+        deadline = time.time() + PATIENCE_S
+        while (said := self.answer(tag)) != reason:
+            if time.time() > deadline:
+                raise SystemExit(f"'{tag}' is not refused with {reason}: {said}\n" + self.log())
+            time.sleep(0.05)
+
+
+class Servers:
+    """Those that every language asks: one that issues under machine id 13 (worker 3, rack 1), one
+    that holds no machine id, and those that have the other troubles. A context; all must end
+    cleanly.
+
+    `troubles` says who refuses what: reason -> (server, tag). The tag's ids are refused with that
+    reason, if not at once then after some that are given."""
+
+    def __init__(self, program, firn):
+        self.program, self.firn = program, firn
         self.folder = tempfile.mkdtemp(prefix="firn-interop-")
+        self.all = []
+        self.troubles = {}
 
     def __enter__(self):
-        folder = lambda name: os.path.join(self.folder, name)
-        self.ready = Server(self.program, folder("ready"), "--worker=3", "--rack=1")
-        self.waiting = Server(self.program, folder("waiting"), "--registry=static:7",
-                              state="NOT_READY")
+        self.ready = self.start("ready", "--worker=3", "--rack=1")
+        self.waiting = self.start("waiting", "--registry=static:7", state="NOT_READY")
+        self.troubles["NOT_READY"] = (self.waiting, "default")
+        self.trouble_tags()
+        self.turn_the_clock_back()
+        self.begin_to_drain()
         return self
 
+    def start(self, name, *flags, **options):
+        self.all.append(Server(self.program, os.path.join(self.folder, name), *flags, **options))
+        return self.all[-1]
+
+    def trouble_tags(self):
+        """A server with two snowflake ids a second, and tags that have come to their ends."""
+        stores = os.path.join(self.folder, "stores.ini")
+        with open(stores, "w") as file:
+            file.write(f"[away]\nkind = redis\naddress = 127.0.0.1:{free_port()}\n")
+        server = self.start("troubled", "--layout=time:31s machine:10 sequence:1",
+                            "--issue_wait_ms=0", f"--stores_file={stores}")
+        for tag in (("used-up", "strategy=segment", "start=9223372036854775800", "step=1"),
+                    ("limited", "strategy=segment", "plugins=limit", "limit.per_second=1"),
+                    ("storeless", "strategy=segment", "store=away"),
+                    ("damaged", "strategy=snowflake")):
+            subprocess.run([self.firn, "tags", "create", *tag, "--registry=" + server.registry],
+                           check=True, stdout=subprocess.DEVNULL)
+        self.troubles.update(OVERLOADED=(server, "default"), EXHAUSTED=(server, "used-up"),
+                             REJECTED=(server, "limited"), STORE_DOWN=(server, "storeless"),
+                             INTERNAL=(server, "damaged"))
+        server.becomes("damaged", "OVERLOADED")
+        shutil.rmtree(os.path.join(self.folder, "troubled/state/registry/tags/damaged"))
+        for reason, (_, tag) in self.troubles.items():
+            if tag != "default":
+                server.becomes(tag, reason)
+
+    def turn_the_clock_back(self):
+        """A server that waits for its wall clock, which goes an hour back."""
+        offset = os.path.join(self.folder, "offset")
+        library = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")[0]
+        write = lambda text: open(offset, "w").write(text)
+        write("+0")
+        server = self.start("behind", "--clock_policy=strict", environment={
+            "LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": offset, "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"})
+        write("-1h")
+        server.becomes("default", "CLOCK")
+        self.troubles["CLOCK"] = (server, "default")
+
+    def begin_to_drain(self):
+        """A server on its way out, which waits for a connection to go."""
+        server = self.start("draining", f"--drain_refuse_ms={PATIENCE_S * 1000}")
+        self.held = socket.create_connection(("127.0.0.1", server.port))
+        server.ask_to_end()
+        server.becomes("default", "DRAINING")
+        self.troubles["DRAINING"] = (server, "default")
+
     def __exit__(self, *_):
-        codes = [self.ready.stop(), self.waiting.stop()]
-        logs = self.ready.log() + self.waiting.log()
+        self.held.close()
+        codes = [server.stop() for server in self.all]
+        logs = "".join(server.log() for server in self.all)
         shutil.rmtree(self.folder, ignore_errors=True)
-        if codes != [0, 0]:
+        if any(codes):
             raise SystemExit(f"the servers ended with {codes}:\n{logs}")
 
 
@@ -98,6 +182,8 @@ def generate(language, contract, folder):
 
 
 def run_client(command, servers, **options):
-    """Runs a client program that is given both ports; its exit code."""
-    ports = [str(servers.ready.port), str(servers.waiting.port)]
-    return subprocess.run([*command, *ports], timeout=PATIENCE_S, **options).returncode
+    """Runs a client program that is given two ports, and who refuses what as REASON=port/tag; its
+    exit code."""
+    told = [str(servers.ready.port), str(servers.waiting.port)]
+    told += [f"{reason}={server.port}/{tag}" for reason, (server, tag) in servers.troubles.items()]
+    return subprocess.run([*command, *told], timeout=PATIENCE_S, **options).returncode

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Every method of the wire contract from Java, against a running firn-server.
 
-    java_test.py FIRN_SERVER FIRN_THRIFT
+    java_test.py FIRN_SERVER FIRN FIRN_THRIFT
 
 Exit 77 when there is no Java compiler, or Debian's libthrift-java is not installed.
 """
@@ -20,14 +20,14 @@ JARS = ["/usr/share/java/" + name + ".jar"
 QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 if __name__ == "__main__":
-    program, contract = sys.argv[1:]
+    program, firn, contract = sys.argv[1:]
     for tool in "java", "javac":
         if not shutil.which(tool):
             interop.skip(f"{tool} (default-jdk-headless) is not installed")
     for jar in JARS:
         if not os.path.exists(jar):
             interop.skip(f"{jar} (libthrift-java) is not installed")
-    with interop.Servers(program) as servers:
+    with interop.Servers(program, firn) as servers:
         stubs = os.path.join(servers.folder, "stubs")
         interop.generate("java", contract, stubs)
         sources = glob.glob(stubs + "/**/*.java", recursive=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Every method of the wire contract from Node, against a running firn-server.
 
-    node_test.py FIRN_SERVER FIRN_THRIFT FOLDER
+    node_test.py FIRN_SERVER FIRN FIRN_THRIFT FOLDER
 
 The npm package `thrift`, at the version that node/package-lock.json says, is installed into FOLDER
 unless it is there already. Exit 77 when npm's registry cannot be reached, or Node is not installed.
@@ -45,12 +45,12 @@ def install(folder):
 
 
 if __name__ == "__main__":
-    program, contract, folder = sys.argv[1:]
+    program, firn, contract, folder = sys.argv[1:]
     for tool in "node", "npm":
         if not shutil.which(tool):
             interop.skip(f"{tool} is not installed")
     install(folder)
-    with interop.Servers(program) as servers:
+    with interop.Servers(program, firn) as servers:
         stubs = os.path.join(servers.folder, "stubs")
         interop.generate("js:node,es6", contract, stubs)
         client = os.path.join(interop.HERE, "node", "contract_client.js")

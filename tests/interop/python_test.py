@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Every method of the wire contract from Python, against a running firn-server.
 
-    python_test.py FIRN_SERVER FIRN_THRIFT
+    python_test.py FIRN_SERVER FIRN FIRN_THRIFT
 
-FIRN_SERVER is the program, FIRN_THRIFT the contract, from which the stubs are generated. Exit 77
+FIRN_SERVER and FIRN are the programs, FIRN_THRIFT the contract, from which the stubs are generated. Exit 77
 when Python's Thrift library is not installed.
 """
 
@@ -123,6 +123,20 @@ class ContractTest(unittest.TestCase):
         self.assertGreater(client.get_timestamp(), 0)
         self.assertEqual(client.formatTime(0, "twitter"), "2010-11-04T01:42:54.657Z")
 
+    def test_tells_every_trouble_by_its_reason(self):
+        for name, (server, tag) in self.servers.troubles.items():
+            client = self.client(server=server)
+            for method, arguments in [(client.getId, ()), (client.getIds, (1,)),
+                                      (client.getRuns, (1,)), (client.getText, ())]:
+                with self.subTest(reason=name, method=method.__name__):
+                    self.in_the_end_refused(getattr(ttypes.Reason, name), method, tag, *arguments)
+
+    def in_the_end_refused(self, reason, call, *arguments):
+        with self.assertRaises(ttypes.Refusal) as caught:
+            for _ in range(1000):
+                call(*arguments)
+        self.assertEqual(caught.exception.reason, reason, caught.exception.message)
+
     def test_serves_twitters_old_clients(self):
         client = self.client(service=TwitterSnowflake)
         self.assertEqual(client.get_worker_id(), 3)
@@ -143,8 +157,8 @@ class ContractTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    program, contract = sys.argv.pop(1), sys.argv.pop(1)
-    with interop.Servers(program) as servers:
+    program, firn, contract = (sys.argv.pop(1) for _ in range(3))
+    with interop.Servers(program, firn) as servers:
         stubs = os.path.join(servers.folder, "stubs")
         interop.generate("py", contract, stubs)
         sys.path[:0] = [stubs, os.path.join(stubs, "old")]

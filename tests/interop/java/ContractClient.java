@@ -21,7 +21,7 @@ import org.apache.thrift.transport.layered.TFramedTransport;
 /**
  * Every method of the wire contract, with the stubs of {@code thrift --gen java}.
  *
- * <pre>ContractClient PORT PORT_WITHOUT_MACHINE_ID</pre>
+ * <pre>ContractClient PORT PORT_WITHOUT_MACHINE_ID REASON=PORT/TAG...</pre>
  *
  * Exit 0 when all answers were right; otherwise the first that was not is shown.
  */
@@ -32,11 +32,13 @@ final class ContractClient {
 
   private final int port;
   private final int waitingPort;
+  private final List<String> troubles;
   private final List<TTransport> transports = new ArrayList<>();
 
-  private ContractClient(int port, int waitingPort) {
-    this.port = port;
-    this.waitingPort = waitingPort;
+  private ContractClient(List<String> told) {
+    port = Integer.parseInt(told.get(0));
+    waitingPort = Integer.parseInt(told.get(1));
+    troubles = told.subList(2, told.size());
   }
 
   private TTransport connect(int at) throws TException {
@@ -163,6 +165,28 @@ final class ContractClient {
     check(client.get_timestamp() > 0, "no time");
   }
 
+  private void tellsEveryTroubleByItsReason() throws TException {
+    for (String trouble : troubles) {
+      String[] parts = trouble.split("[=/]");
+      Reason reason = Reason.valueOf(parts[0]);
+      String tag = parts[2];
+      IdService.Client client =
+          new IdService.Client(new TBinaryProtocol(connect(Integer.parseInt(parts[1]))));
+      checkRefusedInTheEnd(reason, () -> client.getId(tag));
+      checkRefusedInTheEnd(reason, () -> client.getIds(tag, 1));
+      checkRefusedInTheEnd(reason, () -> client.getRuns(tag, 1));
+      checkRefusedInTheEnd(reason, () -> client.getText(tag));
+    }
+  }
+
+  private static void checkRefusedInTheEnd(Reason reason, Call call) throws TException {
+    Call often =
+        () -> {
+          for (int i = 0; i < 1000; ++i) call.run();
+        };
+    checkRefused(reason, often);
+  }
+
   private void tellsWhichUserAgentsItTakes() throws TException {
     IdService.Client client = client();
     for (String agent : List.of("", "1", "a b", "a_b", "-")) {
@@ -201,13 +225,14 @@ final class ContractClient {
     tellsItsStatus();
     refusesWithTheDeclaredException();
     saysThatItHoldsNoMachineId();
+    tellsEveryTroubleByItsReason();
     tellsWhichUserAgentsItTakes();
     servesTwittersOldClients();
     transports.forEach(TTransport::close);
   }
 
-  public static void main(String[] ports) throws TException {
-    new ContractClient(Integer.parseInt(ports[0]), Integer.parseInt(ports[1])).runAll();
+  public static void main(String[] told) throws TException {
+    new ContractClient(List.of(told)).runAll();
     System.out.println("all answers were right");
   }
 }

@@ -1,6 +1,6 @@
 // Every method of the wire contract, with the stubs of `thrift --gen js:node,es6`.
 //
-//     contract_client.js STUBS PORT PORT_WITHOUT_MACHINE_ID
+//     contract_client.js STUBS PORT PORT_WITHOUT_MACHINE_ID REASON=PORT/TAG...
 //
 // Exit 0 when all answers were right; otherwise the first that was not is shown.
 'use strict';
@@ -10,7 +10,7 @@ const path = require('node:path');
 const Int64 = require('node-int64');
 const thrift = require('thrift');
 
-const [stubs, port, waitingPort] = process.argv.slice(2);
+const [stubs, port, waitingPort, ...troubles] = process.argv.slice(2);
 const IdService = require(path.join(stubs, 'IdService.js'));
 const Twitter = require(path.join(stubs, 'old', 'Snowflake.js'));
 const {Reason, ServerState, Refusal, InvalidUserAgentError, ComposeRequest} =
@@ -119,6 +119,18 @@ const tests = {
     await client.ping();
     assert.equal((await client.status()).state, ServerState.NOT_READY);
     assert(big(await client.get_timestamp()) > 0n);
+  },
+
+  async 'tells every trouble by its reason'() {
+    for (const [, reason, at, tag] of troubles.map((text) => text.match(/(.*)=(.*)\/(.*)/))) {
+      const client = connect(IdService, at);
+      for (const call of [() => client.getId(tag), () => client.getIds(tag, 1),
+                          () => client.getRuns(tag, 1), () => client.getText(tag)]) {
+        await assertRefused(Reason[reason], async () => {
+          for (let i = 0; i < 1000; ++i) await call();
+        });
+      }
+    }
   },
 
   async 'tells which user agents it takes'() {
