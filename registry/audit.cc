@@ -31,17 +31,41 @@ std::optional<uint32_t> NumberIn(const std::string& name) {
   return std::to_string(number) == name ? std::optional(number) : std::nullopt;
 }
 
+// What one look at a slot showed.
+struct SlotLook {
+  AuditedSlot slot;
+  std::vector<std::string> faults{};
+};
+
+void JudgeSlot(SlotLook& look) {
+  const AuditedSlot& slot = look.slot;
+  if (slot.use == SlotUse::kPoisoned) {
+    look.faults.push_back("its bound lies more than a day ahead");
+  }
+  if (!slot.live.has_value()) return;
+  if (slot.live->nonce != slot.record.nonce) {
+    look.faults.push_back("its live node belongs to another claim than its record");
+  }
+  if (slot.use == SlotUse::kPassed) {
+    look.faults.push_back(slot.record.owner + " is live but its bound has passed: it cannot renew");
+  }
+}
+
 // Reads a tree into an Audit, part by part. A failure means that the registry does not answer.
+//
+// Servers go on while it reads: a claim that is renewed between two reads looks as if the registry
+// had gone back. So servers' reports are read before the records that run ahead of them, and what
+// looks wrong is read once more before it counts.
 class Auditor {
  public:
   Auditor(BlockingCoordinator& registry, WallMs now) : registry_(registry), now_(now) {}
 
   Result<Audit> Run() {
     FIRN_TRY(ReadRoot());
-    FIRN_TRY(ReadRacks());
     FIRN_TRY(ReadProviders());
+    FIRN_TRY(ReadRacks());
     CompareNonces();
-    CompareProviders();
+    FIRN_TRY(CompareProviders());
     return std::move(audit_);
   }
 
@@ -60,11 +84,14 @@ class Auditor {
   Status ReadRacks();
   Status ReadRack(uint32_t rack);
   Status ReadSlot(Slot slot);
-  Status ReadLive(AuditedSlot& slot);
+  Result<std::optional<SlotLook>> LookAt(Slot slot);
+  Status ReadLive(SlotLook& look);
   Status ReadProviders();
-  void JudgeSlot(const AuditedSlot& slot);
+  // Nothing when it is not there; kCorrupt when it cannot be read.
+  Result<std::optional<ProviderReport>> ReportOf(const std::string& node_name);
   void CompareNonces();
-  void CompareProviders();
+  Status CompareProviders();
+  Status CompareBounds(const AuditedProvider& provider, const AuditedSlot& slot);
   AuditedSlot* SlotOf(MachineId machine);
 
   BlockingCoordinator& registry_;
@@ -131,55 +158,52 @@ Status Auditor::ReadRack(uint32_t rack) {
 }
 
 Status Auditor::ReadSlot(Slot slot) {
-  FIRN_ASSIGN(const auto node, Find(SlotPath(slot)));
-  if (!node.has_value()) return {};
-  AuditedSlot audited;
-  audited.slot = slot;
-  audited.machine = *split_->Join(slot.worker, slot.rack);
-  audited.version = node->stat.version;
-  FIRN_TRY(ReadLive(audited));
-  const Result<SlotRecord> record = ParseSlotRecord(node->data);
-  if (record.ok()) {
-    audited.record = *record;
-    audited.use = UseOf(*record, audited.live.has_value(), now_);
-    JudgeSlot(audited);
-  } else {
-    Fault(SlotText(slot) + ": " + record.status().message());
+  FIRN_ASSIGN(auto look, LookAt(slot));
+  if (look.has_value() && !look->faults.empty()) {
+    FIRN_ASSIGN(look, LookAt(slot));
   }
-  audit_.slots.push_back(std::move(audited));
+  if (!look.has_value()) return {};
+  for (std::string& fault : look->faults) Fault(SlotText(slot) + ": " + fault);
+  audit_.slots.push_back(std::move(look->slot));
   return {};
 }
 
-Status Auditor::ReadLive(AuditedSlot& slot) {
-  FIRN_ASSIGN(const auto node, Find(LivePath(slot.slot)));
+Result<std::optional<SlotLook>> Auditor::LookAt(Slot slot) {
+  FIRN_ASSIGN(const auto node, Find(SlotPath(slot)));
+  if (!node.has_value()) return std::optional<SlotLook>();
+  SlotLook look;
+  look.slot.slot = slot;
+  look.slot.machine = *split_->Join(slot.worker, slot.rack);
+  look.slot.version = node->stat.version;
+  FIRN_TRY(ReadLive(look));
+  const Result<SlotRecord> record = ParseSlotRecord(node->data);
+  if (record.ok()) {
+    look.slot.record = *record;
+    look.slot.use = UseOf(*record, look.slot.live.has_value(), now_);
+    JudgeSlot(look);
+  } else {
+    look.faults.push_back(record.status().message());
+  }
+  return std::optional(std::move(look));
+}
+
+Status Auditor::ReadLive(SlotLook& look) {
+  FIRN_ASSIGN(const auto node, Find(LivePath(look.slot.slot)));
   if (!node.has_value()) return {};
   const Result<LiveMark> live = ParseLiveMark(node->data);
   if (live.ok()) {
-    slot.live = *live;
+    look.slot.live = *live;
   } else {
-    Fault(SlotText(slot.slot) + ": " + live.status().message());
+    look.faults.push_back(live.status().message());
   }
   if (node->stat.ephemeral_owner == 0) {
-    Fault(SlotText(slot.slot) + ": its live node is not ephemeral and will never go");
+    look.faults.push_back("its live node is not ephemeral and will never go");
   }
   return {};
 }
 
-void Auditor::JudgeSlot(const AuditedSlot& slot) {
-  const std::string where = SlotText(slot.slot) + ": ";
-  if (slot.use == SlotUse::kPoisoned) Fault(where + "its bound lies more than a day ahead");
-  if (!slot.live.has_value()) return;
-  if (slot.live->nonce != slot.record.nonce) {
-    Fault(where + "its live node belongs to another claim than its record");
-  }
-  if (slot.use == SlotUse::kPassed) {
-    Fault(where + slot.record.owner + " is live but its bound has passed: it cannot renew");
-  }
-}
-
 Status Auditor::ReadProviders() {
-  const std::string folder(kProvidersPath);
-  const auto names = registry_.List(folder);
+  const auto names = registry_.List(std::string(kProvidersPath));
   if (names.code() == Code::kNotFound) return {};
   if (!names.ok()) return names.status();
   for (const std::string& name : *names) {
@@ -188,16 +212,24 @@ Status Auditor::ReadProviders() {
       Fault("a provider's name cannot be read: " + provider.status().message());
       continue;
     }
-    FIRN_ASSIGN(const auto node, Find(folder + "/" + name));
-    if (!node.has_value()) continue;
-    const Result<ProviderReport> report = ParseReport(node->data);
+    const auto report = ReportOf(name);
+    if (report.code() == Code::kUnavailable || report.code() == Code::kUnknown) {
+      return report.status();
+    }
     if (!report.ok()) {
       Fault(provider->address + ": " + report.status().message());
-      continue;
+    } else if (report->has_value()) {
+      audit_.providers.push_back({*provider, **report});
     }
-    audit_.providers.push_back({*provider, *report});
   }
   return {};
+}
+
+Result<std::optional<ProviderReport>> Auditor::ReportOf(const std::string& node_name) {
+  FIRN_ASSIGN(const auto node, Find(std::string(kProvidersPath) + "/" + node_name));
+  if (!node.has_value()) return std::optional<ProviderReport>();
+  FIRN_ASSIGN(ProviderReport report, ParseReport(node->data));
+  return std::optional(std::move(report));
 }
 
 void Auditor::CompareNonces() {
@@ -216,9 +248,10 @@ AuditedSlot* Auditor::SlotOf(MachineId machine) {
   return nullptr;
 }
 
-void Auditor::CompareProviders() {
+Status Auditor::CompareProviders() {
   std::map<MachineId, std::string> seen;
-  for (const auto& [provider, report] : audit_.providers) {
+  for (const AuditedProvider& audited : audit_.providers) {
+    const auto& [provider, report] = audited;
     if (std::abs(report.clock_skew_ms) > kSkewAlarmMs) {
       Fault(provider.address + ": its clock is off by " + std::to_string(report.clock_skew_ms) +
             " ms");
@@ -233,12 +266,21 @@ void Auditor::CompareProviders() {
       continue;
     }
     slot->clock_skew_ms = report.clock_skew_ms;
-    if (report.bound > slot->record.bound) {
-      Fault(provider.address + " holds " + machine + " up to " + std::to_string(report.bound.ms()) +
-            " ms, but its record says " + std::to_string(slot->record.bound.ms()) +
-            " ms: the registry went back in time");
-    }
+    if (report.bound > slot->record.bound) FIRN_TRY(CompareBounds(audited, *slot));
   }
+  return {};
+}
+
+// A server that gave its machine id back in the meantime reports nothing any more.
+Status Auditor::CompareBounds(const AuditedProvider& audited, const AuditedSlot& slot) {
+  FIRN_ASSIGN(const auto report, ReportOf(ProviderNodeName(audited.provider)));
+  if (!report.has_value() || report->machine != slot.machine) return {};
+  FIRN_ASSIGN(const auto look, LookAt(slot.slot));
+  if (!look.has_value() || report->bound <= look->slot.record.bound) return {};
+  Fault(audited.provider.address + " holds machine id " + std::to_string(slot.machine.value()) +
+        " up to " + std::to_string(report->bound.ms()) + " ms, but its record says " +
+        std::to_string(look->slot.record.bound.ms()) + " ms: the registry went back in time");
+  return {};
 }
 
 }  // namespace

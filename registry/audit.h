@@ -58,8 +58,7 @@ struct Audit {
 // Reads the whole tree as it is after a sync. Nodes that cannot be read are faults, not failures;
 // fails only when the registry does not answer. `now` decides what lies ahead. Blocks.
 //
-// Sharp edge: reads node after node, so a change in between may show as a fault: look twice before
-// acting on one.
+// Reads node after node while servers go on; what looks wrong is read once more before it counts.
 Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now);
 
 }  // namespace firn

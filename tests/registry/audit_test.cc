@@ -1,5 +1,6 @@
 #include "registry/audit.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +15,41 @@ namespace firn {
 namespace {
 
 constexpr WallMs kNow{1'750'000'000'000};
+
+// A registry in which something happens right after a certain node was read.
+class BusyCoordinator : public Coordinator {
+ public:
+  explicit BusyCoordinator(Coordinator& inner) : inner_(inner) {}
+
+  void OnceAfterReading(const std::string& path, std::function<void()> happens) {
+    path_ = path;
+    happens_ = std::move(happens);
+  }
+
+  void Read(const std::string& path, ReadDone done, Changed changed) override {
+    inner_.Read(path, std::move(done), std::move(changed));
+    if (path == path_ && happens_) std::exchange(happens_, {})();
+  }
+  void List(const std::string& path, ListDone done, Changed changed) override {
+    inner_.List(path, std::move(done), std::move(changed));
+  }
+  void Sync(const std::string& path, SyncDone done) override { inner_.Sync(path, std::move(done)); }
+  void Multi(std::vector<Write> writes, WriteDone done) override {
+    inner_.Multi(std::move(writes), std::move(done));
+  }
+  void PrepareRoot(SyncDone done) override { inner_.PrepareRoot(std::move(done)); }
+  void OnSession(std::function<void(SessionEvent)> handler) override {
+    inner_.OnSession(std::move(handler));
+  }
+  int64_t session() const override { return inner_.session(); }
+  int Dispatch(Milliseconds wait) override { return inner_.Dispatch(wait); }
+  void Wake() override { inner_.Wake(); }
+
+ private:
+  Coordinator& inner_;
+  std::string path_;
+  std::function<void()> happens_;
+};
 
 class AuditTest : public testing::Test {
  protected:
@@ -36,7 +72,32 @@ class AuditTest : public testing::Test {
   void Live(Slot slot, Nonce nonce) {
     Put(LivePath(slot), FormatLiveMark({"a:1", nonce}), Lifetime::kEphemeral);
   }
+  void Announce(const std::string& address, uint32_t machine, WallMs bound, int64_t skew = 0) {
+    Provider provider;
+    provider.address = address;
+    provider.application = "a";
+    const ProviderReport report{.phase = ProviderPhase::kServing,
+                                .machine = MachineId(machine),
+                                .bound = bound,
+                                .clock_skew_ms = skew};
+    Put(ProviderPath(provider), FormatReport(report), Lifetime::kEphemeral);
+  }
+  static std::string ProviderPath(const Provider& provider) {
+    return std::string(kProvidersPath) + "/" + ProviderNodeName(provider);
+  }
+  void MakeProvidersFolder() {
+    Put(std::string(kServicePath), "");
+    Put(std::string(kProvidersPath), "");
+  }
   Audit Read() { return *ReadAudit(registry_, kNow); }
+  // An audit, while something happens right after the node was read.
+  Audit ReadWhile(const std::string& path, std::function<void()> happens) {
+    BusyCoordinator busy(coordinator_);
+    busy.OnceAfterReading(path, std::move(happens));
+    BlockingCoordinator registry(busy, clock_);
+    EXPECT_TRUE(registry.Connect(Milliseconds(0)).ok());
+    return *ReadAudit(registry, kNow);
+  }
   void ExpectFault(const std::string& words) {
     const Audit audit = Read();
     for (const std::string& fault : audit.faults) {
@@ -99,32 +160,57 @@ TEST_F(AuditTest, FindsEveryInconsistencyInTheTree) {
 }
 
 TEST_F(AuditTest, ComparesWhatServersReportWithTheTree) {
-  Put("/firn.IdService", "");
-  Put(std::string(kProvidersPath), "");
-  const auto announce = [&](const std::string& address, uint32_t machine, WallMs bound,
-                            int64_t skew) {
-    Provider provider;
-    provider.address = address;
-    provider.application = "a";
-    const ProviderReport report{.phase = ProviderPhase::kServing,
-                                .machine = MachineId(machine),
-                                .bound = bound,
-                                .clock_skew_ms = skew};
-    Put(std::string(kProvidersPath) + "/" + ProviderNodeName(provider), FormatReport(report),
-        Lifetime::kEphemeral);
-  };
+  MakeProvidersFolder();
   Hold({0, 0}, Nonce(1, 1), kNow + Milliseconds(5));
-  announce("h:1", 0, kNow + Milliseconds(5), 17);
+  Announce("h:1", 0, kNow + Milliseconds(5), 17);
   EXPECT_EQ(Read().slots[0].clock_skew_ms, 17);
   EXPECT_TRUE(Read().faults.empty());
-  announce("h:2", 0, kNow + Milliseconds(6), 1'001);
+  Announce("h:2", 0, kNow + Milliseconds(6), 1'001);
   ExpectFault("both report machine id 0");
   ExpectFault("went back in time");
   ExpectFault("clock is off");
-  announce("h:3", 1000, kNow, 0);
+  Announce("h:3", 1000, kNow, 0);
   ExpectFault("no slot");
   Put(std::string(kProvidersPath) + "/rubbish", "");
   ExpectFault("provider's name");
+}
+
+TEST_F(AuditTest, ARenewalBetweenItsReadsIsNoFault) {
+  MakeProvidersFolder();
+  const Slot slot{0, 0};
+  Hold(slot, Nonce(1, 1), kNow + Milliseconds(5));
+  Announce("h:1", 0, kNow + Milliseconds(5));
+  const Audit audit = ReadWhile(SlotPath(slot), [&] {
+    Hold(slot, Nonce(1, 1), kNow + Milliseconds(9));
+    Announce("h:1", 0, kNow + Milliseconds(9));
+  });
+  EXPECT_TRUE(audit.faults.empty()) << audit.faults.front();
+}
+
+TEST_F(AuditTest, AReleaseBetweenItsReadsIsNoFault) {
+  MakeProvidersFolder();
+  const Slot slot{0, 0};
+  Hold(slot, Nonce(1, 1), kNow + Milliseconds(9));
+  Announce("h:1", 0, kNow + Milliseconds(9));
+  Provider provider;
+  provider.address = "h:1";
+  provider.application = "a";
+  const Audit audit = ReadWhile(ProviderPath(provider), [&] {
+    registry_.Multi({Write::Erase(ProviderPath(provider), Write::kAnyVersion)});
+    Hold(slot, Nonce(), kNow + Milliseconds(5));
+  });
+  EXPECT_TRUE(audit.faults.empty()) << audit.faults.front();
+}
+
+TEST_F(AuditTest, AnotherClaimBetweenItsReadsIsNoFault) {
+  const Slot slot{0, 0};
+  Hold(slot, Nonce(1, 1), kNow + Milliseconds(5));
+  Live(slot, Nonce(1, 1));
+  const Audit audit = ReadWhile(SlotPath(slot), [&] {
+    Hold(slot, Nonce(2, 2), kNow + Milliseconds(9));
+    Live(slot, Nonce(2, 2));
+  });
+  EXPECT_TRUE(audit.faults.empty()) << audit.faults.front();
 }
 
 }  // namespace
