@@ -37,6 +37,18 @@ struct SlotLook {
   std::vector<std::string> faults{};
 };
 
+void ReadLive(const Node& node, SlotLook& look) {
+  const Result<LiveMark> live = ParseLiveMark(node.data);
+  if (live.ok()) {
+    look.slot.live = *live;
+  } else {
+    look.faults.push_back(live.status().message());
+  }
+  if (node.stat.ephemeral_owner == 0) {
+    look.faults.push_back("its live node is not ephemeral and will never go");
+  }
+}
+
 void JudgeSlot(SlotLook& look) {
   const AuditedSlot& slot = look.slot;
   if (slot.use == SlotUse::kPoisoned) {
@@ -83,9 +95,11 @@ class Auditor {
   Status ReadRoot();
   Status ReadRacks();
   Status ReadRack(uint32_t rack);
-  Status ReadSlot(Slot slot);
-  Result<std::optional<SlotLook>> LookAt(Slot slot);
-  Status ReadLive(SlotLook& look);
+  void Keep(SlotLook look);
+  // Nothing when there is no record.
+  Result<std::optional<SlotLook>> LookAgain(Slot slot);
+  Result<std::optional<SlotLook>> LookAt(Slot slot, const Result<Node>& record_node,
+                                         const Result<Node>& live_node);
   Status ReadProviders();
   // Nothing when it is not there; kCorrupt when it cannot be read.
   Result<std::optional<ProviderReport>> ReportOf(const std::string& node_name);
@@ -146,37 +160,52 @@ Status Auditor::ReadRacks() {
 
 Status Auditor::ReadRack(uint32_t rack) {
   FIRN_ASSIGN(const auto workers, registry_.List(RackPath(rack)));
+  std::vector<Slot> slots;
+  std::vector<std::string> paths;
   for (const std::string& name : workers) {
     const auto worker = NumberIn(name);
-    if (worker.has_value() && *worker < split_->workers()) {
-      FIRN_TRY(ReadSlot({rack, *worker}));
-    } else {
+    if (!worker.has_value() || *worker >= split_->workers()) {
       Fault("a foreign node stands among the slots of rack " + std::to_string(rack));
+      continue;
     }
+    slots.push_back({rack, *worker});
+    paths.push_back(SlotPath(slots.back()));
+    paths.push_back(LivePath(slots.back()));
+  }
+  const std::vector<Result<Node>> nodes = registry_.ReadAll(paths);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    FIRN_ASSIGN(auto look, LookAt(slots[i], nodes[2 * i], nodes[2 * i + 1]));
+    if (look.has_value() && !look->faults.empty()) {
+      FIRN_ASSIGN(look, LookAgain(slots[i]));
+    }
+    if (look.has_value()) Keep(std::move(*look));
   }
   return {};
 }
 
-Status Auditor::ReadSlot(Slot slot) {
-  FIRN_ASSIGN(auto look, LookAt(slot));
-  if (look.has_value() && !look->faults.empty()) {
-    FIRN_ASSIGN(look, LookAt(slot));
-  }
-  if (!look.has_value()) return {};
-  for (std::string& fault : look->faults) Fault(SlotText(slot) + ": " + fault);
-  audit_.slots.push_back(std::move(look->slot));
-  return {};
+void Auditor::Keep(SlotLook look) {
+  for (const std::string& fault : look.faults) Fault(SlotText(look.slot.slot) + ": " + fault);
+  audit_.slots.push_back(std::move(look.slot));
 }
 
-Result<std::optional<SlotLook>> Auditor::LookAt(Slot slot) {
-  FIRN_ASSIGN(const auto node, Find(SlotPath(slot)));
-  if (!node.has_value()) return std::optional<SlotLook>();
+Result<std::optional<SlotLook>> Auditor::LookAgain(Slot slot) {
+  const std::vector<Result<Node>> nodes = registry_.ReadAll({SlotPath(slot), LivePath(slot)});
+  return LookAt(slot, nodes[0], nodes[1]);
+}
+
+Result<std::optional<SlotLook>> Auditor::LookAt(Slot slot, const Result<Node>& record_node,
+                                                const Result<Node>& live_node) {
+  if (record_node.code() == Code::kNotFound) return std::optional<SlotLook>();
+  FIRN_TRY(record_node.status());
   SlotLook look;
   look.slot.slot = slot;
   look.slot.machine = *split_->Join(slot.worker, slot.rack);
-  look.slot.version = node->stat.version;
-  FIRN_TRY(ReadLive(look));
-  const Result<SlotRecord> record = ParseSlotRecord(node->data);
+  look.slot.version = record_node->stat.version;
+  if (live_node.code() != Code::kNotFound) {
+    FIRN_TRY(live_node.status());
+    ReadLive(*live_node, look);
+  }
+  const Result<SlotRecord> record = ParseSlotRecord(record_node->data);
   if (record.ok()) {
     look.slot.record = *record;
     look.slot.use = UseOf(*record, look.slot.live.has_value(), now_);
@@ -185,21 +214,6 @@ Result<std::optional<SlotLook>> Auditor::LookAt(Slot slot) {
     look.faults.push_back(record.status().message());
   }
   return std::optional(std::move(look));
-}
-
-Status Auditor::ReadLive(SlotLook& look) {
-  FIRN_ASSIGN(const auto node, Find(LivePath(look.slot.slot)));
-  if (!node.has_value()) return {};
-  const Result<LiveMark> live = ParseLiveMark(node->data);
-  if (live.ok()) {
-    look.slot.live = *live;
-  } else {
-    look.faults.push_back(live.status().message());
-  }
-  if (node->stat.ephemeral_owner == 0) {
-    look.faults.push_back("its live node is not ephemeral and will never go");
-  }
-  return {};
 }
 
 Status Auditor::ReadProviders() {
@@ -275,7 +289,7 @@ Status Auditor::CompareProviders() {
 Status Auditor::CompareBounds(const AuditedProvider& audited, const AuditedSlot& slot) {
   FIRN_ASSIGN(const auto report, ReportOf(ProviderNodeName(audited.provider)));
   if (!report.has_value() || report->machine != slot.machine) return {};
-  FIRN_ASSIGN(const auto look, LookAt(slot.slot));
+  FIRN_ASSIGN(const auto look, LookAgain(slot.slot));
   if (!look.has_value() || report->bound <= look->slot.record.bound) return {};
   Fault(audited.provider.address + " holds machine id " + std::to_string(slot.machine.value()) +
         " up to " + std::to_string(report->bound.ms()) + " ms, but its record says " +

@@ -7,6 +7,7 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kDispatchWait{20};
+constexpr size_t kReadsInFlight = 128;
 
 }  // namespace
 
@@ -45,6 +46,25 @@ Answer BlockingCoordinator::Await(Ask ask) {
 
 Result<Node> BlockingCoordinator::Read(const std::string& path) {
   return Await<Result<Node>>([&](auto done) { coordinator_.Read(path, std::move(done)); });
+}
+
+std::vector<Result<Node>> BlockingCoordinator::ReadAll(const std::vector<std::string>& paths) {
+  std::vector<Result<Node>> nodes(paths.size(), Unavailable("not asked yet"));
+  size_t asked = 0;
+  size_t answered = 0;
+  BootMs give_up = clock_.Boot() + limit_;
+  while (answered < paths.size()) {
+    for (; asked < paths.size() && asked - answered < kReadsInFlight; ++asked) {
+      coordinator_.Read(paths[asked], [&, i = asked](Result<Node> node) {
+        nodes[i] = std::move(node);
+        ++answered;
+        give_up = clock_.Boot() + limit_;
+      });
+    }
+    if (clock_.Boot() >= give_up) Die("the registry's client never answered a request");
+    coordinator_.Dispatch(kDispatchWait);
+  }
+  return nodes;
 }
 
 Result<std::vector<std::string>> BlockingCoordinator::List(const std::string& path) {

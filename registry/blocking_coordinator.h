@@ -25,6 +25,9 @@ class BlockingCoordinator {
   Status Connect(Milliseconds patience);
 
   Result<Node> Read(const std::string& path);
+  // Many nodes in the time of a few: asked one behind another without waiting, each with an answer
+  // of its own, in the order of the paths.
+  std::vector<Result<Node>> ReadAll(const std::vector<std::string>& paths);
   Result<std::vector<std::string>> List(const std::string& path);
   Status Sync(const std::string& path);
   WriteOutcome Multi(std::vector<Write> writes);

@@ -1,5 +1,8 @@
 #include "registry/blocking_coordinator.h"
 
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "registry/memory_coordinator.h"
@@ -26,6 +29,33 @@ TEST(BlockingCoordinatorTest, EachVerbReturnsItsOwnAnswer) {
   EXPECT_EQ(*registry.List("/"), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(registry.Read("/c").code(), Code::kNotFound);
   EXPECT_EQ(registry.Multi({Write::Erase("/c", 0)}).failed, 0);
+}
+
+TEST(BlockingCoordinatorTest, ManyNodesAreReadInTheOrderOfTheirPaths) {
+  VirtualClock clock{WallMs(1'700'000'000'000)};
+  MemoryTree tree(clock);
+  MemoryCoordinator memory(tree);
+  BlockingCoordinator registry(memory, clock);
+  ASSERT_TRUE(registry.Connect(Milliseconds(1000)).ok());
+  ASSERT_TRUE(registry.Multi({Write::Create("/", "", Lifetime::kPersistent)}).status.ok());
+  std::vector<std::string> paths;
+  for (size_t i = 0; i < 1'000; ++i) {
+    paths.push_back("/" + std::to_string(i));
+    if (i % 3 == 0) continue;
+    ASSERT_TRUE(
+        registry.Multi({Write::Create(paths[i], paths[i], Lifetime::kPersistent)}).status.ok());
+  }
+
+  const auto nodes = registry.ReadAll(paths);
+  ASSERT_EQ(nodes.size(), paths.size());
+  for (size_t i = 0; i < 1'000; ++i) {
+    if (i % 3 == 0) {
+      EXPECT_EQ(nodes[i].code(), Code::kNotFound) << i;
+    } else {
+      EXPECT_EQ(nodes[i]->data, paths[i]);
+    }
+  }
+  EXPECT_TRUE(registry.ReadAll({}).empty());
 }
 
 }  // namespace
