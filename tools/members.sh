@@ -1,0 +1,83 @@
+# The processes of a throw-away cluster, for the scripts that start, ask and end them. Sourced after
+# lib.sh, never run:
+#   source "$FIRN_ROOT/tools/members.sh"
+#
+# `folder` is the cluster's. A member (zk-1, server-3) has a folder of its own there with the files
+# `command` (one word a line), `port`, `pid` (and when it began) and `log`; a server `admin`, the port
+# of its admin side, and `state`.
+
+members() { # members KIND: the members that have a folder, in order
+  find "$folder" -maxdepth 1 -name "$1-[0-9]*" -printf '%f\n' 2>/dev/null | sort -V
+}
+
+# When a process began, in the kernel's ticks; nothing when it has ended. Together with the pid it
+# names one process for ever, so that no other one is taken for ours after the pid was used again.
+started_at() {
+  local stat
+  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
+  awk '$1 != "Z" { print $20 }' <<<"${stat##*) }"
+}
+
+# running NAME: whether the member's process lives; sets pid.
+running() {
+  local began
+  pid=
+  read -r pid began 2>/dev/null <"$folder/$1/pid" || return 1
+  [[ $(started_at "$pid") == "$began" && -n $began ]]
+}
+
+# Starts the command in NAME/command, out of reach of this terminal's Ctrl-C.
+launch() {
+  local command
+  mapfile -t command <"$folder/$1/command"
+  setsid "${command[@]}" </dev/null >>"$folder/$1/log" 2>&1 9>&- &
+  echo "$! $(started_at $!)" >"$folder/$1/pid"
+}
+
+# await NAME SECONDS CHECK...: until the check holds; fails when the process ends before.
+await() {
+  local name=$1 tries=$(($2 * 5)) try
+  shift 2
+  for ((try = 0; try < tries; ++try)); do
+    "$@" && return
+    running "$name" || break
+    sleep 0.2
+  done
+  tail -n 15 "$folder/$name/log" >&2
+  fail "$name does not serve; the end of its log is above. tools/cluster down ends the others"
+}
+
+# end SIGNAL SECONDS NAME...: signals those that run, and waits for their end.
+end() {
+  local signal=$1 tries=$(($2 * 10)) name pid left
+  shift 2
+  for name in "$@"; do ! running "$name" || kill -"$signal" "$pid" 2>/dev/null || true; done
+  while ((tries-- > 0)); do
+    left=
+    for name in "$@"; do ! running "$name" || left=yes; done
+    [[ -n $left ]] || return 0
+    sleep 0.1
+  done
+  return 1
+}
+
+zk_mode() { # leader, follower, standalone, or nothing
+  local port
+  port=$(cat "$folder/$1/port")
+  { timeout 2 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port && echo srvr >&3 && cat <&3" 2>/dev/null ||
+    true; } | sed -n 's/^Mode: //p'
+}
+zk_serves() { [[ -n $(zk_mode "$1") ]]; }
+
+server_asked() { curl -s -m 2 "http://127.0.0.1:$(cat "$folder/$1/admin")$2" "${@:3}"; }
+server_serves() { server_asked "$1" /readyz -f >/dev/null; }
+
+# json_field KEY: its first value, of an object that has a line for each.
+json_field() { sed -n "s/^ *\"$1\": \"\\{0,1\\}\\([^\",]*\\).*/\\1/p" | head -n 1; }
+
+registry() {
+  local hosts
+  hosts=$(for name in $(members zk); do echo "127.0.0.1:$(cat "$folder/$name/port")"; done |
+    paste -sd ,)
+  echo "zk://$hosts/firn/local"
+}
