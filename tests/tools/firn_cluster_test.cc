@@ -137,13 +137,59 @@ TEST_F(FirnClusterTest, ATagIsMadeChangedAndDisabled) {
   EXPECT_EQ(Firn({"tags", "show", "user"}).exit_code, 4);
 }
 
-TEST_F(FirnClusterTest, RestoreLiftsLedgersAboveWhatIsKnown) {
+// What `restore --tag_gap=1000` makes of the ledger of a segment tag whose node holds `node`.
+struct Lifting {
+  const char* tag;
+  const char* node;
+  const char* high;
+};
+
+TEST_F(FirnClusterTest, RestoreLiftsEveryLedgerAboveWhatMayBeInUse) {
+  Init();
+  constexpr Lifting kLiftings[] = {
+      {"short", R"({"strategy":"segment","high":5001,"step":50,"step_max":400})", "6001"},
+      // A range of which nobody knows is at most step_max long, so the gap is twice that.
+      {"long", R"({"strategy":"segment","high":5001,"step":50,"step_max":4000})", "13001"},
+      {"usual", R"({"strategy":"segment","high":5001})", "200005001"},
+      // As it was before the first range was taken.
+      {"new", R"({"strategy":"segment","high":0,"step":50,"step_max":400})", "1001"},
+      // Its start had been raised.
+      {"raised", R"({"strategy":"segment","high":100,"start":7000,"step":50,"step_max":400})",
+       "8000"},
+      {"last", R"({"strategy":"segment","high":9223372036854775000,"step":50,"step_max":400})",
+       "9223372036854775807"},
+  };
+  std::string file = "[clock]\nstrategy = snowflake\n";
+  for (const Lifting& lifting : kLiftings)
+    file += std::string("[") + lifting.tag + "]\nstrategy = segment\n";
+  EXPECT_EQ(Firn({"tags", "apply", WriteFile(file)}).exit_code, 0);
+  for (const Lifting& one : kLiftings) Break(std::string("/tags/") + one.tag, one.node);
+
+  const Json restored = FirnJson({"restore", "--workers=4", "--tag_gap=1000"}).at("tags");
+  EXPECT_EQ(restored.size(), std::size(kLiftings));  // snowflake tags have no ledger
+  for (const Lifting& lifting : kLiftings) {
+    const Json shown = FirnJson({"tags", "show", lifting.tag}).at(0);
+    EXPECT_EQ(shown.at("high"), lifting.high) << lifting.node;
+  }
+}
+
+TEST_F(FirnClusterTest, RestoreNamesTheTagsOfWhichNoServerReports) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "create", "order", "step_max=4000"}).exit_code, 0);
+  const Finished restored = Firn({"restore", "--workers=4", "--tag_gap=9000"});
+  EXPECT_NE(restored.out.find("WARNING: no server reports the ledger of tag order"),
+            std::string::npos)
+      << restored.out;
+  EXPECT_NE(restored.out.find("9000"), std::string::npos) << restored.out;
+}
+
+TEST_F(FirnClusterTest, RestoreRefusesNumbersThatWouldLowerWhatItLifts) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order"}).exit_code, 0);
-  Break("/tags/order", R"({"strategy":"segment","high":5001})");
-  const Json restored = FirnJson({"restore", "--workers=4", "--tag_gap=1000"});
-  EXPECT_EQ(restored.at("tags").at(0).at("high"), "6001");
-  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("high"), "6001");
+  for (const char* flag : {"--tag_gap=-1", "--claim_window_ms=-1", "--skew_max_ms=-1"}) {
+    EXPECT_EQ(Firn({"restore", "--workers=4", flag}).exit_code, 2) << flag;
+  }
+  EXPECT_FALSE(FirnJson({"audit"}).at("cluster").at("frozen").get<bool>());
 }
 
 TEST_F(FirnClusterTest, ARegistryThatIsNoneIsAMistakeOfTheCall) {

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "common/tag_definition.h"
+#include "registry/blocking_coordinator.h"
+#include "registry/provider.h"
+#include "tools/firn/command.h"
+
+namespace firn {
+
+// Lifting the ledgers of segment tags after a loss of the registry's data. Used numbers lie below
+// the highest ledger that anybody saw, and one range: a server knows of its own sets, and of
+// everybody else's through its watch, so what no living server has told is a set whose answer was
+// still on its way, and that moved the ledger by step_max at most. Twice that is the least gap.
+//
+// Sharp edge: where nobody has told anything of a tag, any number of ranges may have been taken
+// since the tree's own state, and no gap is proven; such a tag is named.
+
+// The highest ledger of each tag in any of the reports.
+std::map<std::string, int64_t> HighestIn(const std::vector<ProviderReport>& reports);
+
+// How far the tag's ledger goes beyond all that is known of it, when the operator wants `wanted`.
+int64_t GapOf(const TagDefinition& tag, int64_t wanted);
+
+// Lifts every segment tag's ledger to the highest of the tree's, its start and the reported, plus
+// the gap, and adds to the output what became of each: those of which nobody reported, and those
+// whose node is lost, are named. Before the cluster is restored. Fails on the first tag that cannot
+// be written; the call may be repeated.
+Status LiftLedgers(BlockingCoordinator& registry, std::map<std::string, int64_t> reported,
+                   int64_t wanted_gap, Output& output);
+
+}  // namespace firn

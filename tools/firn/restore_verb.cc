@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gflags/gflags.h>
+
+#include "common/civil_time.h"
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "registry/audit.h"
+#include "registry/restore.h"
+#include "tools/firn/id_words.h"
+#include "tools/firn/ledger_lift.h"
+#include "tools/firn/registry_session.h"
+#include "tools/firn/restore_steps.h"
+#include "tools/firn/verbs.h"
+
+DEFINE_string(uuid, "", "of the lost cluster that is made anew; servers' state folders name it");
+DEFINE_int32(workers, 0,
+             "machine ids of each rack to make records for; 0: as many as there are, or all of the "
+             "layout");
+DEFINE_int64(claim_window_ms, 600'000, "the largest --claim_window of any server, in ms");
+DEFINE_int64(skew_max_ms, 10'000, "the largest clock skew of any server that is known");
+DEFINE_int64(tag_gap, 1'000'000,
+             "how far segment tags jump beyond all that is known; of each tag at least twice its "
+             "step_max");
+
+namespace firn {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Status CheckNumbers() {
+  constexpr int64_t kYear = int64_t{366} * 86'400'000;
+  if (FLAGS_tag_gap < 0) return Invalid("--tag_gap: a ledger is lifted, never lowered");
+  for (const auto& [name, ms] : {std::pair("--claim_window_ms", FLAGS_claim_window_ms),
+                                 std::pair("--skew_max_ms", FLAGS_skew_max_ms)}) {
+    if (ms < 0 || ms > kYear) return Invalid(std::string(name) + " is 0 ms to a year");
+  }
+  return {};
+}
+
+// What the tree, and the servers that have announced themselves in it, know of a lost past.
+Result<RestoreFacts> GatherFacts(const Audit& audit) {
+  FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
+  if (!FLAGS_uuid.empty() && !IsUuid(FLAGS_uuid)) return Invalid("--uuid: not a uuid");
+  if (!FLAGS_uuid.empty() && audit.meta && audit.meta->uuid != FLAGS_uuid) {
+    return Conflict("the cluster that is here is " + audit.meta->uuid);
+  }
+  RestoreFacts facts{.now = SystemClock().Wall(),
+                     .window = Milliseconds(FLAGS_claim_window_ms),
+                     .skew_max = Milliseconds(FLAGS_skew_max_ms),
+                     .uuid = FLAGS_uuid,
+                     .layout = choice.layout,
+                     .rack_bits = choice.split.rack_bits(),
+                     .workers = ChosenWorkers()};
+  for (const AuditedProvider& provider : audit.providers) {
+    facts.bounds.push_back(provider.report.bound);
+    facts.skew_max =
+        std::max(facts.skew_max, std::chrono::abs(Milliseconds(provider.report.clock_skew_ms)));
+  }
+  return facts;
+}
+
+std::vector<ProviderReport> ReportsIn(const Audit& audit) {
+  std::vector<ProviderReport> reports;
+  for (const AuditedProvider& provider : audit.providers) reports.push_back(provider.report);
+  return reports;
+}
+
+Result<Output> RunRestore(const Words& words) {
+  if (!words.empty()) return Invalid("restore takes no arguments");
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  return RestoreAsFlagsSay(session.registry());
+}
+
+}  // namespace
+
+std::optional<uint32_t> ChosenWorkers() {
+  if (FLAGS_workers <= 0) return std::nullopt;
+  return static_cast<uint32_t>(FLAGS_workers);
+}
+
+Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry) {
+  FIRN_TRY(CheckNumbers());
+  FIRN_ASSIGN(const Audit audit, ReadAudit(registry, SystemClock().Wall()));
+  FIRN_ASSIGN(const RestoreFacts facts, GatherFacts(audit));
+  Output output;
+  if (audit.meta) {
+    FIRN_TRY(LiftLedgers(registry, HighestIn(ReportsIn(audit)), FLAGS_tag_gap, output));
+  }
+  FIRN_ASSIGN(const RestoreReport report, RestoreCluster(registry, facts, SystemEntropy()));
+  output.json["uuid"] = report.uuid;
+  output.json["floor_ms"] = report.floor.ms();
+  output.json["root_made"] = report.root_made;
+  auto& retired = output.json["retired"] = nlohmann::ordered_json::array();
+  for (const Slot& slot : report.retired) {
+    retired.push_back(SlotText(slot));
+    output.text += "retired " + SlotText(slot) + "\n";
+  }
+  output.text += "cluster " + report.uuid + (report.root_made ? " made anew" : " restored") +
+                 "; machine ids begin at " + FormatRfc3339(report.floor) + " at the earliest\n";
+  return output;
+}
+
+Verb RestoreVerb() {
+  return {.name = "restore",
+          .summary = "lifts a cluster that lost data above everything that may have been issued",
+          .details =
+              "For a registry that was wiped, rolled back or restored from a backup. Lifts "
+              "every tag's\nledger, sets the floor of machine ids, retires poisoned slots, "
+              "and lets claims begin again.\nMay be repeated. Where "
+              "everything is gone, give --uuid: servers refuse a cluster that is not "
+              "theirs.\n"
+              "Programs that embed Firn report nothing: only the gap, and what servers saw of "
+              "their ranges,\ncovers them. A tag of which somebody knows more is given that as its "
+              "`start` first.\n",
+          .flags = {FIRN_REGISTRY_FLAGS, "uuid", "layout", "rack_bits", "workers",
+                    "claim_window_ms", "skew_max_ms", "tag_gap"},
+          .run = RunRestore};
+}
+
+}  // namespace firn
