@@ -1,43 +1,21 @@
 #include "client/list_cache.h"
 
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <string_view>
+#include <string>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/list_text.h"
+#include "common/files.h"
 
 namespace firn {
 namespace {
 
 Status Failed(const std::string& what, const std::string& path) {
-  const int error = errno;
-  const std::string text = "cannot " + what + " " + path + ": " + std::strerror(error);
-  if (error == ENOENT) return NotFound(text);
-  return error == EACCES || error == EPERM || error == ELOOP ? Denied(text) : Unavailable(text);
+  return FileFailure(what, path, errno);
 }
-
-// A descriptor that is closed at the end of the scope.
-class OpenFile {
- public:
-  OpenFile(const std::string& path, int flags)
-      : fd_(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600)) {}
-  ~OpenFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  int fd() const { return fd_; }
-  bool ok() const { return fd_ >= 0; }
-
- private:
-  const int fd_;
-};
 
 Status CheckOwner(int fd, const std::string& path) {
   struct stat seen {};
@@ -62,35 +40,10 @@ Result<std::string> ReadAll(int fd, const std::string& path) {
   return bytes;
 }
 
-Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return Failed("write", path);
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return fsync(fd) == 0 ? Status() : Failed("sync", path);
-}
-
-Status WriteNewFile(const std::string& path, std::string_view bytes) {
-  const OpenFile file(path, O_WRONLY | O_CREAT | O_EXCL);
-  if (!file.ok()) return Failed("make", path);
-  return WriteAll(file.fd(), bytes, path);
-}
-
-Status SyncFolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const OpenFile opened(folder, O_RDONLY | O_DIRECTORY);
-  if (!opened.ok() || fsync(opened.fd()) != 0) return Failed("sync", folder);
-  return {};
-}
-
 }  // namespace
 
 Result<ServerList> ListCache::Read() const {
-  const OpenFile file(path_, O_RDONLY);
-  if (!file.ok()) return Failed("open", path_);
+  FIRN_ASSIGN(const FileHandle file, FileHandle::Open(path_, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
   FIRN_TRY(CheckOwner(file.fd(), path_));
   FIRN_ASSIGN(const std::string text, ReadAll(file.fd(), path_));
   Result<KeptList> kept = ParseList(text);
@@ -100,16 +53,9 @@ Result<ServerList> ListCache::Read() const {
 }
 
 Status ListCache::Write(const ServerList& list) const {
-  // One name a process: two that share the file do not write into each other's.
-  const std::string fresh = path_ + "." + std::to_string(getpid()) + ".new";
-  unlink(fresh.c_str());  // of a process that died
-  Status status = WriteNewFile(fresh, FormatList({registry_, list}));
-  if (status.ok() && rename(fresh.c_str(), path_.c_str()) != 0) status = Failed("replace", path_);
-  if (!status.ok()) {
-    unlink(fresh.c_str());
-    return status;
-  }
-  return SyncFolderOf(path_);
+  // One draft a process: two that share the file do not write into each other's.
+  const Draft draft{.path = path_ + "." + std::to_string(getpid()) + ".new"};
+  return ReplaceFile(path_, draft, FormatList({registry_, list}));
 }
 
 }  // namespace firn

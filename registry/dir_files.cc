@@ -1,8 +1,6 @@
 #include "registry/dir_files.h"
 
 #include <cerrno>
-#include <cstring>
-#include <utility>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,51 +8,6 @@
 #include <unistd.h>
 
 namespace firn {
-namespace {
-
-Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return FileFailure("write", path, errno);
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return {};
-}
-
-}  // namespace
-
-Status FileFailure(const std::string& what, const std::string& path, int error) {
-  const std::string text = what + " " + path + ": " + strerror(error);
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-      return NotFound(text);
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return Denied(text);
-    default:
-      return Unavailable(text);
-  }
-}
-
-FileHandle::~FileHandle() {
-  if (fd_ >= 0) close(fd_);
-}
-
-FileHandle::FileHandle(FileHandle&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-FileHandle& FileHandle::operator=(FileHandle&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-Result<FileHandle> FileHandle::Open(const std::string& path, int flags) {
-  const int fd = open(path.c_str(), flags | O_CLOEXEC, 0644);
-  if (fd < 0) return FileFailure("open", path, errno);
-  return FileHandle(fd);
-}
 
 Result<std::string> ReadFile(const std::string& path, size_t limit) {
   FIRN_ASSIGN(const FileHandle file, FileHandle::Open(path, O_RDONLY | O_NONBLOCK));
@@ -72,21 +25,8 @@ Result<std::string> ReadFile(const std::string& path, size_t limit) {
 
 Status ReplaceFile(const std::string& folder, const std::string& name, std::string_view bytes,
                    Replaced* replaced) {
-  *replaced = Replaced::kNo;
-  const std::string path = folder + "/" + name;
-  const std::string draft = folder + "/." + name + ".new";
-  FIRN_ASSIGN(const FileHandle file, FileHandle::Open(draft, O_WRONLY | O_CREAT | O_TRUNC));
-  FIRN_TRY(WriteAll(file.fd(), bytes, draft));
-  if (fsync(file.fd()) != 0) return FileFailure("sync", draft, errno);
-  *replaced = Replaced::kPerhaps;
-  if (rename(draft.c_str(), path.c_str()) != 0) return FileFailure("rename", draft, errno);
-  return SyncFolder(folder);
-}
-
-Status SyncFolder(const std::string& path) {
-  FIRN_ASSIGN(const FileHandle folder, FileHandle::Open(path, O_RDONLY | O_DIRECTORY));
-  if (fsync(folder.fd()) != 0) return FileFailure("sync", path, errno);
-  return {};
+  const Draft draft{.path = folder + "/." + name + ".new", .mode = 0644};
+  return ReplaceFile(folder + "/" + name, draft, bytes, replaced);
 }
 
 Status MakeFolder(const std::string& path) {

@@ -5,39 +5,18 @@
 #include <string_view>
 #include <vector>
 
+#include "common/files.h"
 #include "common/status.h"
 
 namespace firn {
 
-// The few things that the directory registry does with files. Every failure carries the path and
-// the kernel's word for it; kNotFound when there is no such file.
-
-class FileHandle {
- public:
-  FileHandle() = default;
-  explicit FileHandle(int fd) : fd_(fd) {}
-  ~FileHandle();
-  FileHandle(FileHandle&& other) noexcept;
-  FileHandle& operator=(FileHandle&& other) noexcept;
-
-  // Closed on exec; `flags` as for open(2).
-  static Result<FileHandle> Open(const std::string& path, int flags);
-
-  int fd() const { return fd_; }
-
- private:
-  int fd_ = -1;
-};
+// The few things that the directory registry does with files, beside those of common/files.h.
 
 // At most `limit` bytes; a longer file is kCorrupt.
 Result<std::string> ReadFile(const std::string& path, size_t limit);
 
-// How far a replacement has got when it fails decides what its asker may believe.
-enum class Replaced { kNo, kPerhaps };
-
-// Writes `bytes` beside `folder`/`name`, syncs, renames over it, syncs the folder. A crash at any
-// moment leaves the old file or the new one, whole. When it fails, `*replaced` says whether the
-// new one may be there.
+// Makes `bytes` the file `name` in `folder`, as common/files.h does, by a draft that no listing of
+// nodes takes for one.
 Status ReplaceFile(const std::string& folder, const std::string& name, std::string_view bytes,
                    Replaced* replaced);
 
@@ -50,10 +29,5 @@ Status RemoveFolder(const std::string& parent, const std::string& name);
 
 // Names of what lies in a folder, unsorted, without "." and "..".
 Result<std::vector<std::string>> ListFolder(const std::string& path);
-
-Status SyncFolder(const std::string& path);
-
-// `path` and what went wrong, as a Status whose code is what the caller can do about it.
-Status FileFailure(const std::string& what, const std::string& path, int error);
 
 }  // namespace firn

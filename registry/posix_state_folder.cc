@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -12,6 +11,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "common/files.h"
 
 namespace firn {
 namespace {
@@ -52,32 +53,15 @@ void CloseLocked(int fd) {
 }
 
 Status Failed(const std::string& what, const std::string& path) {
-  const int error = errno;
-  const std::string text = "cannot " + what + " " + path + ": " + std::strerror(error);
-  if (error == ENOENT) return NotFound(text);
-  return error == EACCES || error == EPERM || error == EROFS ? Denied(text) : Unavailable(text);
+  return FileFailure(what, path, errno);
 }
 
-// A descriptor that is closed at the end of the scope.
-class OpenFile {
- public:
-  OpenFile(const std::string& path, int flags)
-      : fd_(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600)) {}
-  ~OpenFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
+// Nobody else's business, and no way to somewhere else.
+Result<FileHandle> OpenOwn(const std::string& path, int flags) {
+  return FileHandle::Open(path, flags | O_NOFOLLOW, 0600);
+}
 
-  int fd() const { return fd_; }
-  bool ok() const { return fd_ >= 0; }
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
-Status WriteAll(int fd, size_t offset, std::string_view bytes, const std::string& path) {
+Status WriteAt(int fd, size_t offset, std::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t written = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
@@ -114,12 +98,6 @@ uint64_t BornNs(int fd) {
   return static_cast<uint64_t>(seen.stx_btime.tv_sec) * 1'000'000'000 + seen.stx_btime.tv_nsec;
 }
 
-Status SyncFolder(const std::string& folder) {
-  const OpenFile opened(folder, O_RDONLY | O_DIRECTORY);
-  if (!opened.ok() || fsync(opened.fd()) != 0) return Failed("sync", folder);
-  return {};
-}
-
 Status MakeFolder(const std::string& folder) {
   for (size_t at = 1; at != std::string::npos;) {
     at = folder.find('/', at + 1);
@@ -133,9 +111,9 @@ Status MakeFolder(const std::string& folder) {
 
 Result<std::string> BootId() {
   const std::string path = "/proc/sys/kernel/random/boot_id";
-  const OpenFile file(path, O_RDONLY);
-  if (!file.ok()) return Unavailable(Failed("open", path).message());
-  FIRN_ASSIGN(std::string id, ReadAll(file.fd(), 64, path));
+  const Result<FileHandle> file = OpenOwn(path, O_RDONLY);
+  if (!file.ok()) return Unavailable(file.status().message());
+  FIRN_ASSIGN(std::string id, ReadAll(file->fd(), 64, path));
   while (!id.empty() && id.back() == '\n') id.pop_back();
   if (id.empty()) return Unavailable(path + " is empty");
   return id;
@@ -164,8 +142,7 @@ Result<std::unique_ptr<PosixStateFolder>> PosixStateFolder::Open(const std::stri
 // lock is let go, and the name tried again.
 Status PosixStateFolder::OpenGrant() {
   for (int i = 0; i < kReopensMax; ++i) {
-    OpenFile file(grant_path_, O_RDWR | O_CREAT);
-    if (!file.ok()) return Failed("open", grant_path_);
+    FIRN_ASSIGN(FileHandle file, OpenOwn(grant_path_, O_RDWR | O_CREAT));
     if (flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
       if (errno != EWOULDBLOCK) return Failed("lock", grant_path_);
@@ -193,7 +170,7 @@ Status PosixStateFolder::OpenGrant() {
 // new, or nothing that could be trusted.
 Status PosixStateFolder::Preallocate() {
   if (ftruncate(grant_, 0) != 0) return Failed("truncate", grant_path_);
-  FIRN_TRY(WriteAll(grant_, 0, std::string(kGrantBytes, ' '), grant_path_));
+  FIRN_TRY(WriteAt(grant_, 0, std::string(kGrantBytes, ' '), grant_path_));
   if (fsync(grant_) != 0) return Failed("sync", grant_path_);
   return SyncFolder(folder_);
 }
@@ -211,7 +188,7 @@ Result<std::string> PosixStateFolder::ReadGrant() {
 Status PosixStateFolder::WriteGrant(size_t offset, std::string_view bytes, Durability durability) {
   FIRN_TRY(CheckOwner());
   if (offset + bytes.size() > kGrantBytes) Die("a write beyond the end of the grant file");
-  FIRN_TRY(WriteAll(grant_, offset, bytes, grant_path_));
+  FIRN_TRY(WriteAt(grant_, offset, bytes, grant_path_));
   if (durability == Durability::kDisk && fdatasync(grant_) != 0) return Failed("sync", grant_path_);
   return {};
 }
@@ -224,22 +201,13 @@ Status PosixStateFolder::RemoveGrant() {
 
 Result<std::string> PosixStateFolder::ReadHint() {
   FIRN_TRY(CheckOwner());
-  const OpenFile file(hint_path_, O_RDONLY);
-  if (!file.ok()) return Failed("open", hint_path_);
+  FIRN_ASSIGN(const FileHandle file, OpenOwn(hint_path_, O_RDONLY));
   return ReadAll(file.fd(), kHintBytesMax, hint_path_);
 }
 
 Status PosixStateFolder::ReplaceHint(std::string_view text) {
   FIRN_TRY(CheckOwner());
-  const std::string temp = hint_path_ + ".new";
-  {
-    const OpenFile file(temp, O_WRONLY | O_CREAT | O_TRUNC);
-    if (!file.ok()) return Failed("open", temp);
-    FIRN_TRY(WriteAll(file.fd(), 0, text, temp));
-    if (fsync(file.fd()) != 0) return Failed("sync", temp);
-  }
-  if (rename(temp.c_str(), hint_path_.c_str()) != 0) return Failed("rename", temp);
-  return SyncFolder(folder_);
+  return ReplaceFile(hint_path_, {.path = hint_path_ + ".new"}, text);
 }
 
 }  // namespace firn
