@@ -5,6 +5,7 @@
 #include <glog/logging.h>
 
 #include "common/time_zone.h"
+#include "server/plugins/built_in.h"
 
 namespace firn {
 namespace {
@@ -39,7 +40,9 @@ NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, Operat
       split_(node.split()),
       started_(clock.Wall()) {
   if (!options.node.default_tag.empty()) {
-    tags_[options.node.default_tag] = {"snowflake", std::nullopt};
+    // A definition that is not read yet may say that its ids are changed.
+    constexpr bool kAsIssued = false;
+    tags_[options.node.default_tag] = {"snowflake", kAsIssued, std::nullopt};
   }
 }
 
@@ -80,6 +83,7 @@ front::ServerReport NodeView::Report() const {
     front::TagReport& shown = report.tags.emplace_back();
     shown.tag = name;
     shown.strategy = tag.strategy;
+    shown.as_issued = tag.as_issued;
     const auto high = status.highest.find(name);
     if (high != status.highest.end() && high->second > 0) shown.high = high->second;
     const auto segment = segments.find(name);
@@ -108,7 +112,7 @@ Status NodeView::Say(bool offline) {
 void NodeView::OnTag(const TagDefinition& tag) {
   auto text = TextOf(tag);
   LOG_IF(ERROR, !text.ok()) << "tag " << tag.name << ": its texts are decimal: " << text.status();
-  TagText made{tag.strategy, text.ok() ? *std::move(text) : std::nullopt};
+  TagShown made{tag.strategy, ShowsIdsAsIssued(tag), text.ok() ? *std::move(text) : std::nullopt};
   const std::unique_lock lock(mutex_);
   tags_.insert_or_assign(tag.name, std::move(made));
 }

@@ -57,8 +57,9 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   static void AddMetrics(const std::string& tag, const SegmentStatus& segment,
                          front::MetricsPage& page);
 
-  struct TagText {
+  struct TagShown {
     std::string strategy;
+    bool as_issued;
     std::optional<TextTemplate> text;  // empty: decimal
   };
 
@@ -72,7 +73,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   const WallMs started_;
   std::atomic<bool> draining_{false};
   mutable std::shared_mutex mutex_;
-  std::map<std::string, TagText, std::less<>> tags_;  // under mutex_
+  std::map<std::string, TagShown, std::less<>> tags_;  // under mutex_
 };
 
 }  // namespace firn

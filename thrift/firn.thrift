@@ -94,7 +94,9 @@ struct TagStatus {
   2: string strategy,                 // "snowflake", "segment", or the name of an added one
   3: optional i64 high,               // segment: all below it has been given to servers
   4: optional i64 supply,             // segment: how many numbers this server holds in memory
-  5: i64 issued                       // ids that this server issued for the tag since it started
+  5: i64 issued,                      // ids that this server issued for the tag since it started
+  6: optional bool as_issued          // true: its ids are shown as they were issued, so that one of
+                                      // "snowflake" can be read by the layout; absent: unknown
 }
 
 // Who answers, and how it is. A client compares `cluster_uuid` and `layout` with what it was

@@ -27,6 +27,7 @@ struct TagReport {
   std::string strategy;
   std::optional<int64_t> high{};    // segment: all below it has been given to servers
   std::optional<int64_t> supply{};  // segment: numbers that this server holds in memory
+  bool as_issued = false;           // nothing that is done around its ids changes them
 };
 
 // How the server stands with its registry; nothing of it is for clients.

@@ -20,6 +20,7 @@ wire::TagStatus ToWire(const TagReport& report, const std::map<std::string, uint
   out.__set_strategy(report.strategy);
   if (report.high) out.__set_high(*report.high);
   if (report.supply) out.__set_supply(*report.supply);
+  out.__set_as_issued(report.as_issued);
   const auto count = issued.find(report.tag);
   out.__set_issued(count == issued.end() ? 0 : static_cast<int64_t>(count->second));
   return out;

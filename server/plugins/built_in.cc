@@ -1,5 +1,9 @@
 #include "server/plugins/built_in.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "server/plugins/limit.h"
 #include "server/plugins/obfuscate.h"
 
@@ -39,6 +43,13 @@ Status AddBuiltInPlugins(const PluginParts& parts, Catalogue& catalogue) {
         FIRN_ASSIGN(auto plugin, ObfuscatePlugin::Make(cipher, tag.name, tag.obfuscate_width));
         return std::shared_ptr<Plugin>(std::move(plugin));
       });
+}
+
+bool ShowsIdsAsIssued(const TagDefinition& tag) {
+  constexpr std::array<std::string_view, 3> kOnlyLook{"history", "limit", "rate"};
+  return std::all_of(tag.plugins.begin(), tag.plugins.end(), [&](const std::string& plugin) {
+    return std::find(kOnlyLook.begin(), kOnlyLook.end(), plugin) != kOnlyLook.end();
+  });
 }
 
 }  // namespace firn

@@ -4,6 +4,7 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "common/tag_definition.h"
 #include "server/issue/catalogue.h"
 #include "server/plugins/history.h"
 #include "server/plugins/key_ring.h"
@@ -22,5 +23,9 @@ struct PluginParts {
 // Puts `limit`, `rate`, `history` and `obfuscate` into the catalogue. kConflict when a name is
 // taken.
 Status AddBuiltInPlugins(const PluginParts& parts, Catalogue& catalogue);
+
+// Whether the ids that a tag gives are those that its strategy made. False when it has a plugin
+// that changes them, or one of which that is not known.
+bool ShowsIdsAsIssued(const TagDefinition& tag);
 
 }  // namespace firn

@@ -170,5 +170,16 @@ TEST_F(BuiltInTest, ANameIsTakenOnce) {
   EXPECT_EQ(AddBuiltInPlugins({clock_, rates_}, catalogue_).code(), Code::kConflict);
 }
 
+TEST(ShowsIdsAsIssued, UnlessAPluginMayChangeThem) {
+  TagDefinition tag{.name = "order", .strategy = "snowflake"};
+  EXPECT_TRUE(ShowsIdsAsIssued(tag));
+  tag.plugins = {"limit", "rate", "history"};
+  EXPECT_TRUE(ShowsIdsAsIssued(tag));
+  for (const char* plugin : {"obfuscate", "a-users-own"}) {
+    tag.plugins = {"limit", plugin};
+    EXPECT_FALSE(ShowsIdsAsIssued(tag)) << plugin;
+  }
+}
+
 }  // namespace
 }  // namespace firn
