@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "client/id_run.h"
 #include "common/explain.h"
+#include "common/units.h"
 
 namespace firn::client {
 
@@ -25,7 +27,10 @@ struct ServerFacts {
   std::string cluster_name;
   std::string layout;
   bool draining = false;
+  WallMs wall{};                      // its clock when it said so
   std::set<std::string> own_numbers;  // tags whose ids need no machine id, such as segments'
+  // Tags whose ids are made of time and shown as they were issued.
+  std::set<std::string, std::less<>> timed;
 };
 
 // The answer to an Ask: only what its method is about is set.

@@ -68,6 +68,7 @@ class AsyncCaller final : private PipelineUser, private UpkeepUser {
   void OnClosed(Pipeline& pipeline) override;
   void BeginTurn() override;
   void EndTurn() override;
+  Micros now() const override { return now_; }
   void Probe(const ServerPtr& server, Pipeline::Checked checked) override;
 
   void TakeInbox();

@@ -2,13 +2,12 @@
 
 #include <utility>
 
-#include "client/cluster_check.h"
-
 namespace firn::client {
 
-Status BlockingCaller::Call(const Ask& ask, Micros deadline, CallReport* report, Reply& reply) {
+Status BlockingCaller::Call(const Ask& ask, Micros now, Micros deadline, CallReport* report,
+                            Reply& reply) {
   CallPlan plan(fleet_, limits_, ask.tag, deadline, report);
-  for (Micros now = setting_.clock.BootMicros();;) {
+  while (true) {
     const uint64_t news = fleet_.news();
     const CallPlan::Step step = plan.Next(now);
     switch (step.kind) {
@@ -20,8 +19,7 @@ Status BlockingCaller::Call(const Ask& ask, Micros deadline, CallReport* report,
         break;
       case CallPlan::Step::Kind::kTry: {
         const Micros began = now;
-        const Outcome outcome = Try(ask, step, reply);
-        now = setting_.clock.BootMicros();
+        const Outcome outcome = Try(ask, step, reply, now);
         if (!plan.Ended(step, outcome, began, now)) break;
         plan.Succeeded();
         return {};
@@ -30,11 +28,12 @@ Status BlockingCaller::Call(const Ask& ask, Micros deadline, CallReport* report,
   }
 }
 
-Outcome BlockingCaller::Try(const Ask& ask, const CallPlan::Step& step, Reply& reply) {
+Outcome BlockingCaller::Try(const Ask& ask, const CallPlan::Step& step, Reply& reply, Micros& now) {
   Server& server = *step.server;
   if (step.fresh) server.sockets.CloseIdle();  // they are as old as the one that was closed
   std::unique_ptr<BlockingConnection> connection;
   if (!server.sockets.Take(step.until, setting_.clock, connection)) {
+    now = setting_.clock.BootMicros();
     return Outcome::Of(AttemptEnd::kTimeout, "all connections to it were in use");
   }
   Outcome outcome;
@@ -44,12 +43,12 @@ Outcome BlockingCaller::Try(const Ask& ask, const CallPlan::Step& step, Reply& r
     outcome = connection->Exchange(ask, step.until, reply);
     outcome.was_pooled = pooled;
   }
+  now = setting_.clock.BootMicros();
   if (outcome.answered()) {
-    auto fault = FaultOfIds(ask, reply, fleet_.signed_ids());
+    auto fault = connection->ids.FaultOf(ask, reply, now);
     if (fault) outcome = Outcome::Of(AttemptEnd::kBroken, *std::move(fault));
   }
-  server.sockets.Give(outcome.spoke() ? std::move(connection) : nullptr,
-                      setting_.clock.BootMicros());
+  server.sockets.Give(outcome.spoke() ? std::move(connection) : nullptr, now);
   return outcome;
 }
 
@@ -67,6 +66,7 @@ Outcome BlockingCaller::Open(Server& server, Micros until,
   } else if (outcome.answered()) {
     auto fault = fleet_.FaultOf(reply.facts);
     if (fault) outcome = Outcome::Of(AttemptEnd::kWrongService, *std::move(fault));
+    connection->ids = IdCheck(reply.facts, setting_.clock.BootMicros());
   }
   return outcome;
 }

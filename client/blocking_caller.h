@@ -21,12 +21,12 @@ class BlockingCaller {
   BlockingCaller(Fleet& fleet, const CallPlan::Limits& limits, const Clock& clock, FdSet& fds)
       : fleet_(fleet), limits_(limits), setting_{clock, fds} {}
 
-  // Fills `reply`, or tells why there is no answer.
-  Status Call(const Ask& ask, Micros deadline, CallReport* report, Reply& reply);
+  // Fills `reply`, or tells why there is no answer. It is `now`.
+  Status Call(const Ask& ask, Micros now, Micros deadline, CallReport* report, Reply& reply);
 
  private:
-  // Asks one server, on one connection.
-  Outcome Try(const Ask& ask, const CallPlan::Step& step, Reply& reply);
+  // Asks one server, on one connection; then it is `now`.
+  Outcome Try(const Ask& ask, const CallPlan::Step& step, Reply& reply, Micros& now);
   // A connection that has been found to lead to this cluster.
   Outcome Open(Server& server, Micros until, std::unique_ptr<BlockingConnection>& connection);
 

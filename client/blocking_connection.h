@@ -6,6 +6,7 @@
 
 #include "client/ask.h"
 #include "client/blocking_socket.h"
+#include "client/id_check.h"
 #include "client/outcome.h"
 #include "client/wire_codec.h"
 
@@ -25,6 +26,7 @@ class BlockingConnection {
 
   bool usable() const { return usable_; }
 
+  IdCheck ids{};         // of the server at the other end; its owner's
   Micros idle_since{0};  // the pool's
 
  private:

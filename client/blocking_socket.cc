@@ -86,10 +86,12 @@ bool BlockingSocket::Limit(int option, Micros until, int64_t& set_ms) {
 }
 
 Outcome BlockingSocket::Send(std::string_view bytes, Micros until) {
-  while (!bytes.empty()) {
-    if (!Limit(SO_SNDTIMEO, until, send_limit_ms_)) return Failed("send", EAGAIN);
-    const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno != EINTR) return Failed("send", errno);
+  // The kernel mostly takes all of a request at once; only what it does not take has to wait.
+  for (bool waits = false; !bytes.empty(); waits = true) {
+    if (waits && !Limit(SO_SNDTIMEO, until, send_limit_ms_)) return Failed("send", EAGAIN);
+    const int flags = MSG_NOSIGNAL | (waits ? 0 : MSG_DONTWAIT);
+    const ssize_t sent = send(fd_, bytes.data(), bytes.size(), flags);
+    if (sent < 0 && errno != EINTR && (waits || errno != EAGAIN)) return Failed("send", errno);
     bytes.remove_prefix(static_cast<size_t>(std::max<ssize_t>(sent, 0)));
   }
   return {};

@@ -40,6 +40,11 @@ Code CodeOf(const Outcome& outcome) {
   }
 }
 
+// Whether a server that ends so is one for which there will be another.
+bool IsLost(const Outcome& outcome) {
+  return !outcome.spoke() || outcome.refusal == RefusalReason::kDraining;
+}
+
 }  // namespace
 
 CallPlan::CallPlan(Fleet& fleet, const Limits& limits, std::string_view tag, Micros deadline,
@@ -75,12 +80,16 @@ CallPlan::Step CallPlan::Next(Micros now) {
   }
   if (MustStop(now)) return {};
   ServerPtr server = fleet_.Pick(tag_, tried_, now);
+  if (server == nullptr && waited_for_news_) {
+    BeginRound();
+    server = fleet_.Pick(tag_, tried_, now);
+  }
   if (server == nullptr) return NobodyLeft(now);
   if (!free_next_ && !fleet_.TakeRetry(now)) {
     fleet_.GiveBack(*server);
     return EndOf("the retry budget is used up");
   }
-  repeated_ = false;
+  repeated_ = waited_for_news_ = false;
   return TryOf(std::move(server), false, now);
 }
 
@@ -99,14 +108,22 @@ CallPlan::Step CallPlan::Hedge(const ServerPtr& busy, Micros now) {
 }
 
 CallPlan::Step CallPlan::NobodyLeft(Micros now) {
-  if (tried_.empty()) return {.kind = Kind::kWait, .for_news = true, .until = deadline_};
+  if (tried_.empty() || (lost_ == tried_.size() && fleet_.lists_change())) {
+    waited_for_news_ = true;
+    return {.kind = Kind::kWait, .for_news = true, .until = deadline_};
+  }
   if (overloaded_ < tried_.size()) return EndOf("nobody else is left to ask");
   const Micros until = now + std::max(shortest_advice_, kOverloadPause);
   if (until >= deadline_) return EndOf("all servers are overloaded");
-  tried_.clear();
-  overloaded_ = 0;
-  shortest_advice_ = Micros(0);
+  BeginRound();
   return {.kind = Kind::kWait, .until = until};
+}
+
+void CallPlan::BeginRound() {
+  tried_.clear();
+  overloaded_ = lost_ = 0;
+  shortest_advice_ = Micros(0);
+  waited_for_news_ = false;
 }
 
 bool CallPlan::Ended(const Step& step, Outcome outcome, Micros began, Micros now) {
@@ -137,6 +154,7 @@ bool CallPlan::Ended(const Step& step, Outcome outcome, Micros began, Micros now
     shortest_advice_ = overloaded_ == 0 ? advice : std::min(shortest_advice_, advice);
     ++overloaded_;
   }
+  lost_ += IsLost(outcome) ? 1U : 0U;
   tried_.push_back(step.server);
   return false;
 }

@@ -26,7 +26,9 @@ namespace firn::client {
 //  4. A refusal that no other server would mend ends the call, and so does any failure in failfast.
 //  5. When every server has been asked and all say OVERLOADED, the call waits as long as the
 //     shortest advice, if the deadline allows, and begins a new round.
-//  6. When there is nobody to ask, the call waits for news of servers.
+//  6. When there is nobody to ask, the call waits for news of servers. So it does when all that it
+//     could ask were out of reach, silent or on their way out, and lists may change: those that a
+//     newer one has brought are asked first, then all of them once more.
 //  7. Nothing begins at or after the deadline.
 //
 // Used by one thread at a time.
@@ -82,6 +84,7 @@ class CallPlan {
   Step TryOf(ServerPtr server, bool fresh, Micros now) const;
   Step EndOf(std::string_view why);
   Step NobodyLeft(Micros now);
+  void BeginRound();
   bool MustStop(Micros now);
 
   Fleet& fleet_;
@@ -93,11 +96,13 @@ class CallPlan {
   std::vector<CallAttempt> attempts_;
   std::vector<ServerPtr> tried_;  // in this round
   int sent_ = 0, connects_failed_ = 0;
-  bool free_next_ = true;  // the next request costs no budget
-  bool final_ = false;     // the last outcome settles the call
-  bool repeated_ = false;  // rule 1 has been used for the server at hand
-  ServerPtr again_;        // rule 1: to be asked once more
-  size_t overloaded_ = 0;  // of this round's servers
+  bool free_next_ = true;         // the next request costs no budget
+  bool final_ = false;            // the last outcome settles the call
+  bool repeated_ = false;         // rule 1 has been used for the server at hand
+  ServerPtr again_;               // rule 1: to be asked once more
+  size_t overloaded_ = 0;         // of this round's servers
+  size_t lost_ = 0;               // of them, those that only a newer list makes up for
+  bool waited_for_news_ = false;  // when this round had nobody left
   Micros shortest_advice_{0};
   Outcome last_{};
   std::string_view why_;

@@ -31,12 +31,8 @@ void Start(Engine& engine, Ask ask, const CallOptions& call, T Reply::*part,
   });
 }
 
-// An id that needs no server, if there is one.
-bool TakeLocal(Engine& engine, std::string_view tag, const CallOptions& call, int64_t* id) {
-  LocalSupply* local = engine.local();
-  if (local == nullptr || !local->TryTake(tag, id)) return false;
+void ReportFromMemory(const CallOptions& call) {
   if (call.report != nullptr) *call.report = {.from_memory = true};
-  return true;
 }
 
 }  // namespace
@@ -82,7 +78,10 @@ Status Client::status() const { return impl_->engine().status(); }
 
 Result<int64_t> Client::GetId(std::string_view tag, const CallOptions& call) {
   Engine& engine = impl_->engine();
-  if (int64_t id; TakeLocal(engine, tag, call, &id)) return id;
+  if (int64_t id; engine.TakeLocal(tag, &id) || engine.AwaitLocal(tag, call, &id)) {
+    ReportFromMemory(call);
+    return id;
+  }
   return Get(engine, AskFor(Ask::Method::kGetId, tag), call, &Reply::id);
 }
 
@@ -108,7 +107,8 @@ Result<Explanation> Client::Explain(int64_t id, std::string_view layout, const C
 
 void Client::GetId(std::string_view tag, Callback<int64_t> done, const CallOptions& call) {
   Engine& engine = impl_->engine();
-  if (int64_t id; TakeLocal(engine, tag, call, &id)) {
+  if (int64_t id; engine.TakeLocal(tag, &id)) {
+    ReportFromMemory(call);
     return engine.Answer([id, done = std::move(done)] { done(id); });
   }
   Start(engine, AskFor(Ask::Method::kGetId, tag), call, &Reply::id, std::move(done));

@@ -26,6 +26,7 @@ struct ClientCounters {
   uint64_t lists = 0;        // lists that the source has told
   uint64_t local_taken = 0;  // as LocalSupply::Counts
   uint64_t local_missed = 0;
+  uint64_t local_awaited = 0;
   uint64_t local_dropped = 0;
 };
 

@@ -1,8 +1,5 @@
 #include "client/cluster_check.h"
 
-#include <algorithm>
-
-#include "common/layout.h"
 #include "common/quote.h"
 
 namespace firn::client {
@@ -11,7 +8,7 @@ void ClusterCheck::Learn(const ClusterIdentity& identity) {
   if (!identity.name.empty()) known_.name = identity.name;
   if (!identity.uuid.empty()) known_.uuid = identity.uuid;
   if (!wanted_uuid_.empty()) known_.uuid = wanted_uuid_;
-  if (!identity.layout.empty()) SetLayout(identity.layout);
+  if (!identity.layout.empty()) known_.layout = identity.layout;
 }
 
 std::optional<std::string> ClusterCheck::FaultOf(const ServerFacts& facts) {
@@ -25,27 +22,7 @@ std::optional<std::string> ClusterCheck::FaultOf(const ServerFacts& facts) {
   }
   known_.uuid = facts.cluster_uuid;
   if (known_.name.empty()) known_.name = facts.cluster_name;
-  if (known_.layout.empty()) SetLayout(facts.layout);
-  return std::nullopt;
-}
-
-void ClusterCheck::SetLayout(const std::string& text) {
-  known_.layout = text;
-  const Result<Layout> layout = Layout::Parse(text);
-  const Field* version = layout.ok() ? layout->Find(FieldKind::kVersion) : nullptr;
-  signed_ids_ = version != nullptr && version->shift + version->width == 64;
-}
-
-std::optional<std::string> FaultOfIds(const Ask& ask, const Reply& reply, bool signed_ids) {
-  const auto wrong = [signed_ids](int64_t id) { return signed_ids ? id == 0 : id <= 0; };
-  const auto fault = [](int64_t id) { return "no id of the cluster is " + std::to_string(id); };
-  if (ask.method == Ask::Method::kGetId && wrong(reply.id)) return fault(reply.id);
-  for (const int64_t id : reply.ids) {
-    if (wrong(id)) return fault(id);
-  }
-  for (const IdRun& run : reply.runs) {
-    if (wrong(run.first)) return fault(run.first);
-  }
+  if (known_.layout.empty()) known_.layout = facts.layout;
   return std::nullopt;
 }
 

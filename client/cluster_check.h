@@ -29,20 +29,9 @@ class ClusterCheck {
 
   const ClusterIdentity& known() const { return known_; }
 
-  // Whether ids may be below 0: only where a layout gives its highest bit to the version.
-  bool signed_ids() const { return signed_ids_; }
-
  private:
-  void SetLayout(const std::string& text);
-
   std::string wanted_uuid_;
   ClusterIdentity known_;
-  bool signed_ids_ = false;
 };
-
-// A sentence when the cluster cannot have given these ids. What an obfuscated tag or a segment
-// gives is any positive number, so the sign is all that a layout says about an id that stands
-// alone.
-std::optional<std::string> FaultOfIds(const Ask& ask, const Reply& reply, bool signed_ids);
 
 }  // namespace firn::client

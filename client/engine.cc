@@ -67,29 +67,43 @@ void Engine::LeaveBehind() {
   fds_.TakeAll([](int fd) { close(fd); });
 }
 
-Micros Engine::DeadlineOf(const CallOptions& call) const {
-  return clock_.BootMicros() + call.deadline.value_or(deadline_);
+Micros Engine::DeadlineOf(const CallOptions& call, Micros now) const {
+  return now + call.deadline.value_or(deadline_);
+}
+
+bool Engine::TakeLocal(std::string_view tag, int64_t* id) {
+  return local_ != nullptr && local_->TryTake(tag, id);
+}
+
+bool Engine::AwaitLocal(std::string_view tag, const CallOptions& call, int64_t* id) {
+  // Answers to fetches come on the IO thread, which would wait for itself.
+  if (local_ == nullptr || async_.InIoThread()) return false;
+  return local_->AwaitAndTake(tag, call.deadline.value_or(deadline_) / kPatienceShare, id);
 }
 
 Status Engine::Call(const Ask& ask, const CallOptions& call, Reply& reply) {
   if (!status_.ok()) return status_;
   if (hedges_ && !async_.InIoThread()) return CallThroughIoThread(ask, call, reply);
-  return blocking_.Call(ask, DeadlineOf(call), call.report, reply);
+  const Micros now = clock_.BootMicros();
+  return blocking_.Call(ask, now, DeadlineOf(call, now), call.report, reply);
 }
 
 // Two servers at a time are more than one thread can wait for in the kernel.
 Status Engine::CallThroughIoThread(const Ask& ask, const CallOptions& call, Reply& reply) {
   std::promise<Status> ended;
-  async_.Start(ask, DeadlineOf(call), call.report, [&](Status status, Reply& its_reply) {
-    reply = std::move(its_reply);
-    ended.set_value(std::move(status));
-  });
+  async_.Start(ask, DeadlineOf(call, clock_.BootMicros()), call.report,
+               [&](Status status, Reply& its_reply) {
+                 reply = std::move(its_reply);
+                 ended.set_value(std::move(status));
+               });
   return ended.get_future().get();
 }
 
 void Engine::Start(Ask ask, const CallOptions& call, AsyncCall::Done done) {
-  if (status_.ok())
-    return async_.Start(std::move(ask), DeadlineOf(call), call.report, std::move(done));
+  if (status_.ok()) {
+    const Micros deadline = DeadlineOf(call, clock_.BootMicros());
+    return async_.Start(std::move(ask), deadline, call.report, std::move(done));
+  }
   async_.Post([status = status_, done = std::move(done)] {
     Reply none;
     done(status, none);
@@ -109,6 +123,7 @@ ClientCounters Engine::counters() const {
     const LocalSupply::Counts counts = local_->counts();
     counters.local_taken = counts.taken;
     counters.local_missed = counts.missed;
+    counters.local_awaited = counts.awaited;
     counters.local_dropped = counts.dropped;
   }
   return counters;

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "client/async_caller.h"
 #include "client/blocking_caller.h"
@@ -35,6 +36,11 @@ class Engine final : public RangeFetcher {
 
   const Status& status() const { return status_; }
 
+  // An id that needs no server: at once, or from a fetch that is under way, within a share of the
+  // call's time.
+  bool TakeLocal(std::string_view tag, int64_t* id);
+  bool AwaitLocal(std::string_view tag, const CallOptions& call, int64_t* id);
+
   Status Call(const Ask& ask, const CallOptions& call, Reply& reply);
   // `done` runs on the IO thread, later.
   void Start(Ask ask, const CallOptions& call, AsyncCall::Done done);
@@ -48,7 +54,9 @@ class Engine final : public RangeFetcher {
   ClientCounters counters() const;
 
  private:
-  Micros DeadlineOf(const CallOptions& call) const;
+  static constexpr int kPatienceShare = 4;  // what is left is enough to ask a server after all
+
+  Micros DeadlineOf(const CallOptions& call, Micros now) const;
   Status CallThroughIoThread(const Ask& ask, const CallOptions& call, Reply& reply);
 
   ForkSentinel sentinel_;

@@ -1,6 +1,7 @@
 #include "client/fleet.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace firn::client {
 namespace {
@@ -35,7 +36,6 @@ void Fleet::Apply(const ServerList& list) {
     fixed_ = list.fixed;
     from_cache_ = list.from_cache;
     check_.Learn(list.cluster);
-    signed_ids_ = check_.signed_ids();
     std::map<std::string, ServerPtr> before;
     before.swap(servers_);
     for (const KnownServer& server : list.servers) {
@@ -114,33 +114,20 @@ ServerPtr Fleet::Pick(std::string_view tag, std::span<const ServerPtr> tried, Mi
   loads_.clear();
   for (const ServerPtr* server : offered_) {
     const Server& one = **server;
-    loads_.push_back({one.number, WeightOf(one, now), one.latency.At(now), one.in_flight});
+    loads_.push_back({one.number, WeightOf(one, now), one.latency.At(now),
+                      one.in_flight.load(std::memory_order_relaxed)});
   }
   const ServerPtr picked = *offered_[balancer_->Pick(loads_, entropy_)];
-  ++picked->in_flight;
+  Borrow(*picked);
   return picked;
-}
-
-void Fleet::Borrow(Server& server) {
-  const std::lock_guard lock(mutex_);
-  ++server.in_flight;
-}
-
-void Fleet::GiveBack(Server& server) {
-  const std::lock_guard lock(mutex_);
-  --server.in_flight;
 }
 
 // --- retries, waiting, looking ------------------------------------------------------------------
 
-void Fleet::CountCall() {
-  const std::lock_guard lock(mutex_);
-  ++counters_.calls;
-  budget_.Call();
-}
-
 bool Fleet::TakeRetry(Micros now) {
   const std::lock_guard lock(mutex_);
+  const uint64_t calls = calls_.load(std::memory_order_relaxed);
+  budget_.Calls(calls - std::exchange(calls_earned_for_, calls));
   const bool taken = budget_.Take(now);
   ++(taken ? counters_.retries : counters_.retries_denied);
   return taken;
@@ -267,7 +254,10 @@ std::string Fleet::Lack() const {
 
 ClientCounters Fleet::counters() const {
   const std::lock_guard lock(mutex_);
-  return counters_;
+  ClientCounters counters = counters_;
+  counters.calls = calls_.load(std::memory_order_relaxed);
+  counters.attempts = attempts_.load(std::memory_order_relaxed);
+  return counters;
 }
 
 void Fleet::Count(uint64_t ClientCounters::*counter, uint64_t n) {

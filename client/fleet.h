@@ -28,7 +28,10 @@
 namespace firn::client {
 
 // The servers of one client: which there are, which are fit to be asked, and what all calls
-// together may spend on retries. Thread-safe; knows no sockets and sends nothing.
+// together may spend on retries. Knows no sockets and sends nothing.
+//
+// Thread-safe. A call that goes well takes the mutex once, to be picked a server: that it began,
+// and that it was answered, is counted without one.
 //
 //  1. Quarantined servers are never picked, nor those whose name is not looked up yet. Of the
 //     others the first of these groups that is not empty is picked from: fit; resting, or unable
@@ -57,19 +60,17 @@ class Fleet {
   ServerPtr Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now);
 
   // A picked server that is asked once more, and one that is not asked after all.
-  void Borrow(Server& server);
-  void GiveBack(Server& server);
+  void Borrow(Server& server) { server.in_flight.fetch_add(1, std::memory_order_relaxed); }
+  void GiveBack(Server& server) { server.in_flight.fetch_sub(1, std::memory_order_relaxed); }
 
   // What became of asking `server`; `took` since it was picked.
   void Done(Server& server, std::string_view tag, const Outcome& outcome, Micros took, Micros now);
 
   // Whether what a server said of itself lets it be asked for ids. A sentence when not.
   std::optional<std::string> FaultOf(const ServerFacts& facts);
-  // Whether ids of this cluster may be below 0.
-  bool signed_ids() const { return signed_ids_.load(std::memory_order_relaxed); }
 
   // A call begins; a retry wants to be sent.
-  void CountCall();
+  void CountCall() { calls_.fetch_add(1, std::memory_order_relaxed); }
   bool TakeRetry(Micros now);
 
   // Servers that the maintainer should look at now: connect, ask for their status, and report with
@@ -89,6 +90,8 @@ class Fleet {
   // Waits until there is news since `seen`, or the moment has come; returns the present count.
   // kNoNews waits for the moment only.
   static constexpr uint64_t kNoNews = UINT64_MAX;
+  // Whether the source may ever tell another list.
+  bool lists_change() const { return !fixed_.load(std::memory_order_relaxed); }
   uint64_t news() const { return news_count_.load(std::memory_order_acquire); }
   uint64_t WaitForNews(uint64_t seen, Micros until);
   // Wakes all who wait, for good.
@@ -129,21 +132,23 @@ class Fleet {
   const EventHook on_event_;
   const Clock& clock_;
   std::function<void()> news_;
-  std::atomic<bool> signed_ids_ = false;
+  std::atomic<uint64_t> calls_ = 0, attempts_ = 0;  // ClientCounters' of the same name
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<uint64_t> news_count_ = 0;  // grows under mutex_
   bool stopped_ = false;
-  bool fixed_ = false, from_cache_ = false;
+  std::atomic<bool> fixed_ = false;  // written under mutex_
+  bool from_cache_ = false;
   Micros close_old_at_{0};
   uint64_t next_number_ = 1;
   std::map<std::string, ServerPtr> servers_;        // by address
   std::set<std::string, std::less<>> own_numbers_;  // tags that need no machine id
   ClusterCheck check_;
   RetryBudget budget_;
+  uint64_t calls_earned_for_ = 0;  // of calls_, those that budget_ was told of
   std::unique_ptr<Balancer> balancer_;
-  ClientCounters counters_;
+  ClientCounters counters_;  // all but those above
   SeededEntropy entropy_;
   // Of one Pick; kept for their memory.
   std::vector<const ServerPtr*> offered_;

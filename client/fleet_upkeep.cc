@@ -26,17 +26,20 @@ bool IsFinal(RefusalReason reason) {
 
 void Fleet::Done(Server& server, std::string_view tag, const Outcome& outcome, Micros took,
                  Micros now) {
+  GiveBack(server);
+  if (!outcome.unsent()) attempts_.fetch_add(1, std::memory_order_relaxed);
+  if (outcome.end == AttemptEnd::kAbandoned) return;
+  (outcome.spoke() ? server.answered : server.failed).fetch_add(1, std::memory_order_relaxed);
+  const bool helped = outcome.answered() || IsFinal(outcome.refusal);
+  // Whatever sends a call elsewhere counts as slow, however soon it came.
+  server.latency.Observe(helped ? took : std::max(took, attempt_limit_), now);
+  // An answer as all the others: nothing to learn from it.
+  if (outcome.answered() && server.well.load(std::memory_order_relaxed)) return;
   Events told;
   {
     const std::lock_guard lock(mutex_);
-    --server.in_flight;
-    counters_.attempts += outcome.unsent() ? 0U : 1U;
-    if (outcome.end == AttemptEnd::kAbandoned) return;
-    const bool helped = outcome.answered() || IsFinal(outcome.refusal);
-    ++(outcome.spoke() ? server.answered : server.failed);
-    // Whatever sends a call elsewhere counts as slow, however soon it came.
-    server.latency.Observe(helped ? took : std::max(took, attempt_limit_), now);
     Heed(server, tag, outcome, now, told);
+    server.well.store(server.health.spotless(), std::memory_order_relaxed);
   }
   Tell(told);
 }
@@ -161,6 +164,7 @@ void Fleet::Probed(Server& server, const Outcome& outcome, const ServerFacts& fa
       Quarantine(server, outcome, now, told);
     }
     if (server.health.resting()) server.health.Rest(now, entropy_);
+    server.well.store(server.health.spotless(), std::memory_order_relaxed);
   }
   Tell(told);
   if (outcome.answered()) TellNews();
@@ -169,7 +173,6 @@ void Fleet::Probed(Server& server, const Outcome& outcome, const ServerFacts& fa
 std::optional<std::string> Fleet::FaultOf(const ServerFacts& facts) {
   const std::lock_guard lock(mutex_);
   std::optional<std::string> fault = check_.FaultOf(facts);
-  signed_ids_ = check_.signed_ids();
   if (!fault && own_numbers_.size() < kTagsRememberedMax) {
     own_numbers_.insert(facts.own_numbers.begin(), facts.own_numbers.end());
   }

@@ -28,6 +28,8 @@ class Health {
   void Failed(int times);
 
   bool ill() const;
+  // Another success would change nothing.
+  bool spotless() const { return window_ == 0 && in_a_row_ == 0 && seen_ == kWindow && !resting_; }
   bool resting() const { return resting_; }
 
   // An ill server begins a rest. Returns its length.

@@ -34,12 +34,19 @@ class Ranges final : public LocalSupply {
     return supply != nullptr && supply->TryTake(id);
   }
 
+  bool AwaitAndTake(std::string_view tag, Milliseconds patience, int64_t* id) override {
+    if (sentinel_.InChild()) return false;
+    TagSupply* supply = Find(tag);
+    return supply != nullptr && supply->AwaitAndTake(patience, id);
+  }
+
   Counts counts() const override {
     Counts sum;
     for (const auto& supply : supplies_) {
       const Counts counts = supply->counts();
       sum.taken += counts.taken;
       sum.missed += counts.missed;
+      sum.awaited += counts.awaited;
       sum.dropped += counts.dropped;
     }
     return sum;

@@ -35,8 +35,10 @@ struct LocalTag {
 //                          .local_ranges = firn::LocalRanges({firn::LocalTag::Segment("order")})});
 //     client.GetId("order");
 //
-//  1. A tag has two buffers: one is used, the next one is fetched when half of it is gone. Nobody
-//     waits for a fetch: while there is nothing, each call asks a server itself.
+//  1. A tag has two buffers: one is used, the next one is fetched when half of it is gone, or at
+//     once where the other half would not last until the answer. When both are empty a blocking
+//     call waits for the fetch that is under way, for a quarter of its deadline at most; then, and
+//     when there is no such fetch, it asks a server itself. An asynchronous call does so at once.
 //  2. A thread cuts a piece off the buffer, under a lock, and takes its ids from there without one.
 //     A piece that a thread leaves at its end goes to a later thread.
 //  3. A fetch that was used up too soon is followed by a larger one, one that lasted too long by a

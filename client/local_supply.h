@@ -9,6 +9,7 @@
 
 #include "client/id_run.h"
 #include "common/status.h"
+#include "common/units.h"
 
 namespace firn {
 
@@ -28,8 +29,9 @@ class RangeFetcher {
   ~RangeFetcher() = default;
 };
 
-// Ids that the program has in memory already. Client::GetId asks here before it asks a server.
-// Thread-safe. Owned by the client; destroyed when no Fetch can answer any more.
+// Ids that the program has in memory already. Client::GetId asks here before it asks a server:
+// first TryTake, then, where it may wait, AwaitAndTake. Thread-safe. Owned by the client; destroyed
+// when no Fetch can answer any more.
 //
 // Sharp edge: in a child of fork() the object is left behind as it is, and its ids with it, so that
 // parent and child never give the same one. The child's client makes a supply of its own.
@@ -40,9 +42,15 @@ class LocalSupply {
   // One id of `tag`, if there is one at hand. Never waits. False: ask a server.
   virtual bool TryTake(std::string_view tag, int64_t* id) = 0;
 
+  // When TryTake found nothing but more has been asked for: waits for that, `patience` at most, and
+  // takes one id of it. So many threads that need ids at once do not all ask for single ones as
+  // well. False: ask a server. Not on the thread that answers fetches.
+  virtual bool AwaitAndTake(std::string_view tag, Milliseconds patience, int64_t* id) = 0;
+
   struct Counts {
-    uint64_t taken = 0;    // ids given by TryTake
-    uint64_t missed = 0;   // calls of tags that have a supply, when it was empty
+    uint64_t taken = 0;    // ids given
+    uint64_t missed = 0;   // calls of TryTake for tags that have a supply, when it was empty
+    uint64_t awaited = 0;  // of those, given an id by AwaitAndTake
     uint64_t dropped = 0;  // ids that were fetched and thrown away, because they grew too old
   };
   virtual Counts counts() const = 0;

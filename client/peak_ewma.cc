@@ -16,14 +16,18 @@ double Kept(Micros elapsed) {
 
 void PeakEwma::Observe(Micros took, Micros now) {
   const double sample = std::max(static_cast<double>(took.count()), 1.0);
-  const double kept = Kept(now - last_);
-  value_us_ = sample > value_us_ ? sample : value_us_ * kept + sample * (1 - kept);
-  last_ = std::max(last_, now);
+  const double value = value_us_.load(std::memory_order_relaxed);
+  const Micros last = last_.load(std::memory_order_relaxed);
+  const double kept = Kept(now - last);
+  value_us_.store(sample > value ? sample : value * kept + sample * (1 - kept),
+                  std::memory_order_relaxed);
+  last_.store(std::max(last, now), std::memory_order_relaxed);
 }
 
 double PeakEwma::At(Micros now) const {
-  if (value_us_ == 0) return 0;
-  return std::max(value_us_ * Kept(now - last_), 1.0);
+  const double value = value_us_.load(std::memory_order_relaxed);
+  if (value == 0) return 0;
+  return std::max(value * Kept(now - last_.load(std::memory_order_relaxed)), 1.0);
 }
 
 }  // namespace firn::client

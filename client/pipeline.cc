@@ -7,8 +7,6 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/write.hpp>
 
-#include "client/cluster_check.h"
-
 namespace firn::client {
 namespace {
 
@@ -87,10 +85,12 @@ void Pipeline::TakeStatus(std::string_view frame) {
   Outcome outcome =
       codec_.ReadAnswer(frame, {.method = Ask::Method::kStatus}, status_sequence_, reply);
   if (outcome.answered()) {
-    if (auto fault = fleet_.FaultOf(reply.facts))
-      outcome.detail = *std::move(fault);
-    else
+    auto fault = fleet_.FaultOf(reply.facts);
+    if (!fault) {
+      ids_ = IdCheck(reply.facts, user_.now());
       return EndChecking(outcome, reply.facts);
+    }
+    outcome.detail = *std::move(fault);
   }
   outcome.end = AttemptEnd::kWrongService;
   Close(std::move(outcome));
@@ -193,7 +193,7 @@ void Pipeline::TakeAnswer(std::string_view frame) {
   Reply reply;
   Outcome outcome = codec_.ReadAnswer(frame, first.call->ask, first.sequence, reply);
   if (outcome.answered()) {
-    auto fault = FaultOfIds(first.call->ask, reply, fleet_.signed_ids());
+    auto fault = ids_.FaultOf(first.call->ask, reply, user_.now());
     if (fault) outcome = Outcome::Of(AttemptEnd::kBroken, *std::move(fault));
   }
   const bool nonsense = !outcome.spoke();

@@ -15,6 +15,7 @@
 #include "client/async_call.h"
 #include "client/fd_set.h"
 #include "client/fleet.h"
+#include "client/id_check.h"
 #include "client/outcome.h"
 #include "client/server.h"
 #include "client/wire_codec.h"
@@ -36,6 +37,8 @@ class PipelineUser {
   // Anything above may be told between these two.
   virtual void BeginTurn() = 0;
   virtual void EndTurn() = 0;
+  // When the turn began.
+  virtual Micros now() const = 0;
 
  protected:
   ~PipelineUser() = default;
@@ -107,6 +110,7 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   Checked checked_;
   Phase phase_ = Phase::kConnecting;
   WireCodec codec_;
+  IdCheck ids_;
   int32_t sequence_ = 0;
   int32_t status_sequence_ = 0;
   std::deque<Waiting> waiting_;  // in the order of sending

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "client/micros.h"
 
 namespace firn::client {
@@ -15,7 +17,8 @@ class RetryBudget {
   static constexpr double kPerSecond = 10;
   static constexpr double kMost = 200;
 
-  void Call() { Earn(kPerCall); }
+  // So many calls have begun since this was last said.
+  void Calls(uint64_t n) { Earn(kPerCall * static_cast<double>(n)); }
 
   // True when a retry may be sent; it is then paid for.
   bool Take(Micros now);

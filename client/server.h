@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,8 +17,8 @@
 
 namespace firn::client {
 
-// One server as a client knows it. Made and changed by the Fleet, under its mutex; kept alive by
-// whoever has a call at it, also after it has left the list.
+// One server as a client knows it. Made and changed by the Fleet; kept alive by whoever has a call
+// at it, also after it has left the list.
 struct Server {
   Server(uint64_t its_number, std::string its_name, Endpoint its_endpoint,
          const SocketPool::Options& pool)
@@ -29,7 +30,13 @@ struct Server {
   const uint64_t number;   // never used again for another one
   const std::string name;  // its address as the list has it
   const Endpoint endpoint;
-  SocketPool sockets;  // has a mutex of its own
+  SocketPool sockets;
+
+  // What every call changes, without a lock.
+  PeakEwma latency{};
+  std::atomic<int> in_flight = 0;
+  std::atomic<uint64_t> answered = 0, failed = 0;
+  std::atomic<bool> well = false;  // `health` is spotless; written under the fleet's mutex
 
   // The rest is under the fleet's mutex.
   KnownServer known{};
@@ -37,9 +44,6 @@ struct Server {
   Micros resolve_at{0};  // when its name is looked up next
   Micros first_seen{0};
   Health health{};
-  PeakEwma latency{};
-  int in_flight = 0;
-  uint64_t answered = 0, failed = 0;
   bool quarantined = false, draining = false;
   Micros recheck_at{0};  // of one that is quarantined or draining in a list that never changes
   Micros not_ready_until{0};

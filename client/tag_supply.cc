@@ -61,13 +61,30 @@ bool TagSupply::TakeFromBuffer(int64_t* id) {
   return there;
 }
 
+bool TagSupply::AwaitAndTake(Milliseconds patience, int64_t* id) {
+  const BootMs until = clock_.Boot() + patience;
+  for (Milliseconds left = patience; left > Milliseconds(0); left = until - clock_.Boot()) {
+    if (!AwaitFetch(left)) return false;
+    if (!Take(id)) continue;  // others were sooner
+    awaited_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+  return false;
+}
+
+bool TagSupply::AwaitFetch(Milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  if (!fetching_) return in_use_.left() > 0 || next_.left() > 0;
+  return fetched_.wait_for(lock, patience,
+                           [this, seen = fetches_ended_] { return fetches_ended_ != seen; });
+}
+
 // Whether the buffer in use has ids that may be given.
 bool TagSupply::Prepare(BootMs now) {
   Drop(in_use_, now);
   Drop(next_, now);
   if (in_use_.left() == 0) Advance(now);
   if (in_use_.left() > 0) return true;
-  ++missed_;
   starved_ = true;
   return false;
 }
@@ -80,7 +97,10 @@ void TagSupply::Drop(RunBuffer& buffer, BootMs now) {
 
 void TagSupply::Advance(BootMs now) {
   if (next_.left() == 0) return;
-  if (in_use_since_) size_.Used(now - *in_use_since_, starved_);
+  if (in_use_since_) {
+    last_use_ = now - *in_use_since_;
+    size_.Used(last_use_, starved_);
+  }
   in_use_since_ = now;
   starved_ = false;
   in_use_ = std::exchange(next_, RunBuffer());
@@ -88,9 +108,14 @@ void TagSupply::Advance(BootMs now) {
 
 IdRun TagSupply::CutPiece(int64_t count) { return in_use_.Cut(count); }
 
+bool TagSupply::RunsLow() const {
+  const bool half_lasts = last_use_ / 2 >= last_fetch_;
+  return in_use_.left() <= (half_lasts ? in_use_.size() / 2 : in_use_.size());
+}
+
 // How many ids to ask for now; 0: none.
 int64_t TagSupply::ToFetch(BootMs now) {
-  const bool wanted = next_.left() == 0 && in_use_.left() <= in_use_.size() / 2;
+  const bool wanted = next_.left() == 0 && RunsLow();
   if (!wanted || fetching_ || now < not_before_) return 0;
   fetching_ = true;
   return size_.Next(now);
@@ -101,7 +126,11 @@ void TagSupply::Fetch(int64_t count, BootMs now) {
   fetcher_.Fetch(tag_, count, [this, count, now](Result<std::vector<IdRun>> runs) {
     const std::scoped_lock lock(mutex_);
     fetching_ = false;
-    if (!runs.ok()) return OnFailure(runs.status(), count, clock_.Boot());
+    ++fetches_ended_;
+    fetched_.notify_all();
+    const BootMs answered_at = clock_.Boot();
+    if (!runs.ok()) return OnFailure(runs.status(), count, answered_at);
+    last_fetch_ = answered_at - now;
     next_ = RunBuffer(*std::move(runs), now);
     soon_.Reset();
     late_.Reset();
@@ -116,7 +145,10 @@ void TagSupply::OnFailure(const Status& why, int64_t count, BootMs now) {
 
 LocalSupply::Counts TagSupply::counts() const {
   const std::scoped_lock lock(mutex_);
-  LocalSupply::Counts counts{.taken = taken_without_lane_, .missed = missed_, .dropped = dropped_};
+  LocalSupply::Counts counts{.taken = taken_without_lane_,
+                             .missed = missed_.load(std::memory_order_relaxed),
+                             .awaited = awaited_.load(std::memory_order_relaxed),
+                             .dropped = dropped_};
   for (const Lane& lane : lanes_) counts.taken += lane.taken.load(std::memory_order_relaxed);
   return counts;
 }

@@ -147,6 +147,21 @@ const char* MethodName(Method method) {
   return "status";
 }
 
+// Arguments of the generated kind, which refer to the ask.
+template <typename Args>
+Args OfTag(const Ask& ask) {
+  Args args;
+  args.tag = &ask.tag;
+  return args;
+}
+
+template <typename Args, typename Count>
+Args OfTagAndCount(const Ask& ask, const Count& count) {
+  Args args = OfTag<Args>(ask);
+  args.count = &count;
+  return args;
+}
+
 }  // namespace
 
 WireCodec::WireCodec() : coding_(std::make_unique<Coding>()) {}
@@ -156,28 +171,16 @@ void WireCodec::AppendCall(const Ask& ask, int32_t sequence, std::string& out) {
   const char* name = MethodName(ask.method);
   const auto count = static_cast<int32_t>(ask.number);
   switch (ask.method) {
-    case Method::kGetId: {
-      wire::IdService_getId_pargs args;
-      args.tag = &ask.tag;
-      return coding_->Write(name, sequence, args, out);
-    }
-    case Method::kGetIds: {
-      wire::IdService_getIds_pargs args;
-      args.tag = &ask.tag;
-      args.count = &count;
-      return coding_->Write(name, sequence, args, out);
-    }
-    case Method::kGetRuns: {
-      wire::IdService_getRuns_pargs args;
-      args.tag = &ask.tag;
-      args.count = &ask.number;
-      return coding_->Write(name, sequence, args, out);
-    }
-    case Method::kGetText: {
-      wire::IdService_getText_pargs args;
-      args.tag = &ask.tag;
-      return coding_->Write(name, sequence, args, out);
-    }
+    case Method::kGetId:
+      return coding_->Write(name, sequence, OfTag<wire::IdService_getId_pargs>(ask), out);
+    case Method::kGetText:
+      return coding_->Write(name, sequence, OfTag<wire::IdService_getText_pargs>(ask), out);
+    case Method::kGetIds:
+      return coding_->Write(name, sequence, OfTagAndCount<wire::IdService_getIds_pargs>(ask, count),
+                            out);
+    case Method::kGetRuns:
+      return coding_->Write(name, sequence,
+                            OfTagAndCount<wire::IdService_getRuns_pargs>(ask, ask.number), out);
     case Method::kExplain: {
       wire::IdService_explain_pargs args;
       args.id = &ask.number;

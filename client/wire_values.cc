@@ -60,9 +60,15 @@ ServerFacts FromWire(const wire::ServerStatus& status) {
                     .cluster_name = status.cluster_name,
                     .layout = status.layout,
                     .draining = status.state == wire::ServerState::DRAINING,
-                    .own_numbers = {}};
+                    .wall = WallMs(status.wall_ms),
+                    .own_numbers = {},
+                    .timed = {}};
   for (const wire::TagStatus& tag : status.tags) {
-    if (tag.strategy != "snowflake") facts.own_numbers.insert(tag.tag);
+    if (tag.strategy != "snowflake") {
+      facts.own_numbers.insert(tag.tag);
+    } else if (tag.as_issued) {
+      facts.timed.insert(tag.tag);
+    }
   }
   return facts;
 }

@@ -5,7 +5,8 @@
 //
 // Blocking: 8 threads that ask through firn::Client, and 8 threads that each send and receive on a
 // socket of their own and read nothing of the answer but the id. Asynchronous: 8 calls under way on
-// 8 connections of one IO thread, and the load generator at 8 x 1.
+// 8 connections of one IO thread, and the load generator at 8 x 1; `alike`: the load generator with
+// the client's number of connections, over which the calls are spread.
 
 #include <algorithm>
 #include <atomic>
@@ -43,12 +44,33 @@ using SteadyClock = std::chrono::steady_clock;
 
 int64_t NowNs() { return SteadyClock::now().time_since_epoch().count(); }
 
-double Rate(uint64_t calls, int64_t ns) {
-  return static_cast<double>(calls) * 1e9 / static_cast<double>(ns);
+// What this process has used of the processors.
+int64_t CpuNs() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
 }
 
+struct Speed {
+  double rate = 0;    // calls a second
+  double cpu_us = 0;  // of this process, for each call
+};
+
+// Measures from its making on.
+class Stopwatch {
+ public:
+  Speed Stop(uint64_t calls) const {
+    const auto n = static_cast<double>(std::max<uint64_t>(calls, 1));
+    return {.rate = n * 1e9 / static_cast<double>(NowNs() - began_ns_),
+            .cpu_us = static_cast<double>(CpuNs() - cpu_began_ns_) / 1e3 / n};
+  }
+
+ private:
+  const int64_t began_ns_ = NowNs(), cpu_began_ns_ = CpuNs();
+};
+
 // Calls of `threads` threads, each making its own caller, within the round's time.
-double FromThreads(const std::function<std::function<bool()>()>& make) {
+Speed FromThreads(const std::function<std::function<bool()>()>& make) {
   std::atomic<uint64_t> calls = 0;
   std::atomic<bool> stop = false, failed = false;
   std::latch ready(FLAGS_threads + 1);
@@ -64,12 +86,12 @@ double FromThreads(const std::function<std::function<bool()>()>& make) {
     });
   }
   ready.arrive_and_wait();
-  const int64_t began = NowNs();
+  const Stopwatch watch;
   std::this_thread::sleep_for(Milliseconds(FLAGS_measure_ms));
   stop = true;
   threads.clear();
   if (failed) std::fprintf(stderr, "a call failed\n");
-  return Rate(calls, NowNs() - began);
+  return watch.Stop(calls);
 }
 
 class BareSocket {
@@ -103,27 +125,30 @@ class BareSocket {
   char buffer_[4096];
 };
 
-double BareBlocking(const Dialect& dialect) {
+Speed BareBlocking(const Dialect& dialect) {
   return FromThreads([&dialect]() -> std::function<bool()> {
     auto bare = std::make_shared<BareSocket>();
     return [bare, &dialect] { return bare->Call(dialect); };
   });
 }
 
-double ClientBlocking(Client& client) {
+Speed ClientBlocking(Client& client) {
   return FromThreads([&client]() -> std::function<bool()> {
     return [&client] { return client.GetId("default").ok(); };
   });
 }
 
-double BareAsync(const Dialect& dialect) {
+// As many calls under way, over so many connections.
+Speed BareAsync(const Dialect& dialect, int connections) {
+  const Stopwatch watch;
   const auto report = RunLoad({.port = static_cast<uint16_t>(FLAGS_port),
-                               .connections = FLAGS_in_flight,
-                               .depth = 1,
-                               .warmup_ms = 50,
+                               .connections = connections,
+                               .depth = std::max(1, FLAGS_in_flight / connections),
+                               .warmup_ms = 0,
                                .measure_ms = FLAGS_measure_ms},
                               dialect, NowNs);
-  return report.ok() ? report->rate() : 0;
+  if (!report.ok()) return {};
+  return {.rate = report->rate(), .cpu_us = watch.Stop(report->answers).cpu_us};
 }
 
 // Each answer is followed by the next call, from its own callback.
@@ -131,17 +156,17 @@ class Chains {
  public:
   explicit Chains(Client& client) : client_(client) {}
 
-  double Run() {
+  Speed Run() {
     under_way_ = FLAGS_in_flight;
     for (int i = 0; i < FLAGS_in_flight; ++i) Next();
     std::this_thread::sleep_for(Milliseconds(50));
     const uint64_t before = answers_;
-    const int64_t began = NowNs();
+    const Stopwatch watch;
     std::this_thread::sleep_for(Milliseconds(FLAGS_measure_ms));
-    const double rate = Rate(answers_ - before, NowNs() - began);
+    const Speed speed = watch.Stop(answers_ - before);
     stop_ = true;
     while (under_way_ > 0) std::this_thread::yield();
-    return rate;
+    return speed;
   }
 
  private:
@@ -163,6 +188,20 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+double Median(const std::vector<Speed>& speeds, double Speed::*part) {
+  std::vector<double> values;
+  for (const Speed& speed : speeds) values.push_back(speed.*part);
+  return Median(std::move(values));
+}
+
+void Show(const char* what, const std::vector<Speed>& ours, const std::vector<Speed>& bare) {
+  const double rate = Median(ours, &Speed::rate), bare_rate = Median(bare, &Speed::rate);
+  std::printf(
+      "%-12s %9.0f a second, bare %9.0f: x %.2f; %5.2f us of processor a call, bare %5.2f\n", what,
+      rate, bare_rate, rate / bare_rate, Median(ours, &Speed::cpu_us),
+      Median(bare, &Speed::cpu_us));
+}
+
 int Compare() {
   const auto dialect = MakeDialect("thrift", "default");
   Client client({.servers = "list://127.0.0.1:" + std::to_string(FLAGS_port),
@@ -173,18 +212,17 @@ int Compare() {
     std::fprintf(stderr, "%s\n", id.status().ToString().c_str());
     return 1;
   }
-  std::vector<double> bare_blocking, blocking, bare_async, async;
+  std::vector<Speed> bare_blocking, blocking, bare_async, bare_alike, async;
   for (int i = 0; i < FLAGS_rounds; ++i) {
     bare_blocking.push_back(BareBlocking(**dialect));
     blocking.push_back(ClientBlocking(client));
-    bare_async.push_back(BareAsync(**dialect));
+    bare_async.push_back(BareAsync(**dialect, FLAGS_in_flight));
+    bare_alike.push_back(BareAsync(**dialect, FLAGS_async_connections));
     async.push_back(Chains(client).Run());
   }
-  const auto line = [](const char* what, double one, double bare) {
-    std::printf("%-12s %9.0f a second, bare %9.0f: x %.2f\n", what, one, bare, one / bare);
-  };
-  line("blocking", Median(blocking), Median(bare_blocking));
-  line("asynchronous", Median(async), Median(bare_async));
+  Show("blocking", blocking, bare_blocking);
+  Show("asynchronous", async, bare_async);
+  Show("... alike", async, bare_alike);
   return 0;
 }
 

@@ -257,6 +257,31 @@ TEST(ListTest, CallsWaitForTheFirstServerInEveryForm) {
   }
 }
 
+TEST(ListTest, CallsWaitForANewerListWhenAllThatTheyKnowAreDead) {
+  for (const Form form : {Form::kBlocking, Form::kAsync}) {
+    ServerSource::Listener tell;
+    ClientRig rig(2, form);
+    rig.server(0).Down();
+    rig.options.servers = "told";
+    rig.options.open_source = [&tell](const std::string&) {
+      return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(tell));
+    };
+    rig.client();
+    ServerList list{.servers = {{.address = rig.server(0).address()}}};
+    tell(list);
+    std::jthread later([&] {
+      EXPECT_TRUE(
+          Eventually(kPatience, [&] { return rig.client().counters().connects_failed > 0; }));
+      list.servers.push_back({.address = rig.server(1).address()});
+      tell(list);
+    });
+    const Result<int64_t> id = rig.GetId();
+    EXPECT_TRUE(id.ok()) << id.status();
+    later.join();
+    rig.DropClient();
+  }
+}
+
 TEST(ListTest, SaysThatThereIsNoProviderAtTheDeadline) {
   ServerSource::Listener tell;
   ClientRig rig(1);

@@ -119,7 +119,8 @@ TEST_P(FailoverTest, GoesOnWhenTheAnswerDrips) {
 }
 
 TEST_P(FailoverTest, QuarantinesWhoeverBreaksTheProtocol) {
-  for (const Kind kind : {Kind::kGarbage, Kind::kZeroIds, Kind::kOtherSequence, Kind::kEmpty}) {
+  for (const Kind kind :
+       {Kind::kGarbage, Kind::kZeroIds, Kind::kFarTime, Kind::kOtherSequence, Kind::kEmpty}) {
     auto rig = Settled();
     FakeServer& favourite = rig->favourite();
     favourite.Behave(kind);

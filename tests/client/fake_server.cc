@@ -10,6 +10,7 @@
 #include <thrift/transport/TBufferTransports.h>
 #include <unistd.h>
 
+#include "common/layout.h"
 #include "tests/support/process.h"
 #include "thrift/gen/IdService.h"
 
@@ -77,6 +78,14 @@ class FakeServer::Service final : public wire::IdServiceNull {
     out.cluster_name = "fake";
     out.layout = "firn";
     out.state = wire::ServerState::READY;
+    // Its ids are read as times of its own first id, or near.
+    const IdFields first = Layout::Firn().Unpack(server_.first_id_).value();
+    out.wall_ms = Layout::Firn().StartOf(first.tick).ms();
+    wire::TagStatus tag;
+    tag.tag = "order";
+    tag.strategy = "snowflake";
+    tag.__set_as_issued(true);
+    out.tags.push_back(tag);
   }
 
  private:
@@ -88,7 +97,9 @@ class FakeServer::Service final : public wire::IdServiceNull {
       refusal.retry_after_ms = static_cast<int32_t>(behaviour_.retry_after.count());
       throw refusal;
     }
-    return behaviour_.kind == Kind::kZeroIds ? 0 : server_.first_id_ + server_.given_++;
+    const int64_t id = server_.first_id_ + server_.given_++;
+    if (behaviour_.kind == Kind::kFarTime) return id + (int64_t{1} << 62);
+    return behaviour_.kind == Kind::kZeroIds ? 0 : id;
   }
   int32_t Count(int32_t count) const {
     return behaviour_.kind == Kind::kWrongCount ? count - 1 : count;

@@ -27,6 +27,7 @@ struct Behaviour {
     kForeign,        // its status is another cluster's
     kHttp,           // speaks HTTP, whatever it is asked
     kZeroIds,        // gives the id 0
+    kFarTime,        // gives ids whose time is decades away from its clock
     kWrongCount,     // gives one id too few
     kOtherSequence,  // answers under another call's sequence id
     kEmpty,          // answers with neither ids nor a refusal

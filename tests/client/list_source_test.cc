@@ -31,6 +31,16 @@ TEST(ListSourceTest, RefusesWhatIsNoListOfServers) {
   }
 }
 
+TEST(ListSourceTest, SaysWhatToLinkAndToWriteForARegistry) {
+  for (const char* text : {"zk://h/firn/shop", "dir:///var/lib/firn"}) {
+    const std::string message = ListFrom(text).status().message();
+    for (const char* part : {text, "firn::client_registry", "client/registry_source.h",
+                             "ClientOptions::open_source", "firn::RegistrySources()"}) {
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+    }
+  }
+}
+
 TEST(ListSourceTest, NamesEveryFaultAtOnce) {
   const std::string text = ListFrom("list://a,b:0,c:1").status().message();
   EXPECT_NE(text.find("'a'"), std::string::npos) << text;

@@ -44,7 +44,9 @@ class AnsweringThread {
 void TakeInto(LocalSupply& supply, std::vector<int64_t>& ids) {
   while (ids.size() < kIdsMax) {
     int64_t id = 0;
-    if (supply.TryTake("order", &id)) {
+    // Every other thread of those that find nothing waits for the fetch that is under way.
+    if (supply.TryTake("order", &id) ||
+        (ThreadIndex() % 2 == 0 && supply.AwaitAndTake("order", Milliseconds(1), &id))) {
       ids.push_back(id);
     } else {
       std::this_thread::yield();

@@ -1,7 +1,9 @@
 #include "client/local_ranges.h"
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -76,6 +78,21 @@ TEST_F(LocalRangesTest, TheNextFetchBeginsWhenHalfIsGone) {
   EXPECT_EQ(fetcher_.fetches(), 2);
   fetcher_.Answer();
   EXPECT_EQ(TakeAll(), 2 * FetchSize::kFirst - (FetchSize::kFirst / 2 + 2));
+}
+
+TEST_F(LocalRangesTest, TheNextFetchBeginsAtOnceWhereHalfABufferDoesNotLastAsLong) {
+  Make({LocalTag::Segment("order")});
+  for (int i = 0; i < 2; ++i) {
+    Take();
+    clock_.Advance(Milliseconds(30));  // an answer takes so long
+    fetcher_.Answer();
+    TakeAll();  // and this no time at all
+  }
+  clock_.Advance(Milliseconds(30));
+  fetcher_.Answer();
+  const int before = fetcher_.fetches();
+  EXPECT_GT(Take(), 0);
+  EXPECT_EQ(fetcher_.fetches(), before + 1);
 }
 
 TEST_F(LocalRangesTest, OtherTagsHaveNoSupply) {
@@ -188,8 +205,48 @@ TEST_F(LocalRangesTest, ARefusalOfSoManyIsFollowedByFewer) {
   EXPECT_EQ(TakeAll(), asked);
 }
 
-// --- threads and processes
-// ------------------------------------------------------------------------
+// --- waiting for a fetch ------------------------------------------------------------------------
+
+TEST_F(LocalRangesTest, ThreadsThatFindNothingAreServedByTheFetchThatIsUnderWay) {
+  Make({LocalTag::Segment("order")});
+  Take();
+  constexpr int kThreads = 8;
+  std::atomic<int> served = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      int64_t id = 0;
+      served += supply_->AwaitAndTake("order", Milliseconds(60'000), &id) ? 1 : 0;
+    });
+  }
+  fetcher_.Answer();
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(served, kThreads);
+  EXPECT_EQ(supply_->counts().awaited, static_cast<uint64_t>(kThreads));
+  EXPECT_EQ(supply_->counts().missed, 1u);
+}
+
+TEST_F(LocalRangesTest, NobodyWaitsWhenNothingIsUnderWay) {
+  Make({LocalTag::Segment("order")});
+  int64_t id = 0;
+  EXPECT_FALSE(supply_->AwaitAndTake("invoice", Milliseconds(60'000), &id));
+  EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(60'000), &id));
+  Take();
+  std::thread waiting(
+      [&] { EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(60'000), &id)); });
+  fetcher_.Fail(Unavailable("nobody there"));
+  waiting.join();
+}
+
+TEST_F(LocalRangesTest, WaitingEndsWithPatience) {
+  Make({LocalTag::Segment("order")});
+  Take();
+  int64_t id = 0;
+  EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(1), &id));
+  EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(0), &id));
+}
+
+// --- threads and processes ----------------------------------------------------------------------
 
 TEST_F(LocalRangesTest, WhatAThreadLeavesAtItsEndIsGivenToAnother) {
   Make({LocalTag::Segment("order")});

@@ -1,9 +1,11 @@
-// The values that decide about servers and retries: health, latency, budget, whose cluster it is.
+// The values that decide about servers and retries: health, latency, budget, whose cluster it is,
+// which ids it can have given.
 
 #include <gtest/gtest.h>
 
 #include "client/cluster_check.h"
 #include "client/health.h"
+#include "client/id_check.h"
 #include "client/peak_ewma.h"
 #include "client/retry_budget.h"
 
@@ -113,7 +115,7 @@ TEST(RetryBudgetTest, PaysForAFifthOfTheCallsAndTenASecond) {
   for (int second = 0; second < 10; ++second) {
     taken = 0;
     for (int call = 0; call < 100; ++call) {
-      budget.Call();
+      budget.Calls(1);
       now += kSecond / 100;
       while (budget.Take(now)) ++taken;
     }
@@ -123,7 +125,7 @@ TEST(RetryBudgetTest, PaysForAFifthOfTheCallsAndTenASecond) {
 
 TEST(RetryBudgetTest, SavesNoMoreThanItsMost) {
   RetryBudget budget;
-  for (int i = 0; i < 100'000; ++i) budget.Call();
+  for (int i = 0; i < 100'000; ++i) budget.Calls(1);
   int taken = 0;
   while (budget.Take(kStart)) ++taken;
   EXPECT_EQ(taken, static_cast<int>(RetryBudget::kMost));
@@ -132,7 +134,11 @@ TEST(RetryBudgetTest, SavesNoMoreThanItsMost) {
 // --- whose cluster ------------------------------------------------------------------------------
 
 ServerFacts Facts(const std::string& uuid, const std::string& layout = "firn") {
-  return {.cluster_uuid = uuid, .cluster_name = "shop", .layout = layout, .own_numbers = {}};
+  ServerFacts facts;
+  facts.cluster_uuid = uuid;
+  facts.cluster_name = "shop";
+  facts.layout = layout;
+  return facts;
 }
 
 TEST(ClusterCheckTest, IsSettledByTheFirstServerWhereNobodySays) {
@@ -163,20 +169,79 @@ TEST(ClusterCheckTest, RefusesWhoeverSaysNothingOfItself) {
   EXPECT_NE(ClusterCheck("").FaultOf(ServerFacts{}), std::nullopt);
 }
 
-TEST(ClusterCheckTest, TakesIdsBelowZeroOnlyWhereTheVersionHoldsTheSign) {
-  ClusterCheck check("");
-  EXPECT_FALSE(check.signed_ids());
-  ASSERT_EQ(check.FaultOf(Facts("a", "version:1=1 time:41 machine:10 sequence:12")), std::nullopt);
-  EXPECT_TRUE(check.signed_ids());
-  const Ask ask{.method = Ask::Method::kGetId};
-  Reply reply;
-  for (const int64_t id : {int64_t{-1}, INT64_MIN}) {
-    reply.id = id;
-    EXPECT_NE(FaultOfIds(ask, reply, false), std::nullopt);
-    EXPECT_EQ(FaultOfIds(ask, reply, true), std::nullopt);
+// --- which ids it can have given ----------------------------------------------------------------
+
+constexpr WallMs kWall{1'790'000'000'000};
+
+class IdCheckTest : public testing::Test {
+ protected:
+  IdCheckTest() { facts_.timed = {"order"}; }
+
+  // An id of the layout that was made so long after the server's clock said kWall.
+  int64_t IdAt(Milliseconds after) const {
+    const Layout layout = Layout::Parse(facts_.layout).value();
+    return layout.Pack({.tick = layout.TickAt(kWall + after), .machine = MachineId(1)}).value();
   }
-  reply.id = 0;
-  EXPECT_NE(FaultOfIds(ask, reply, true), std::nullopt);
+  // Whether one id is taken, so long after the server said its facts.
+  bool Takes(int64_t id, const std::string& tag = "order", Milliseconds later = Milliseconds(0)) {
+    facts_.wall = kWall;
+    const IdCheck check(facts_, kStart);
+    const Ask ask{.method = Ask::Method::kGetId, .tag = tag};
+    Reply reply;
+    reply.id = id;
+    return !check.FaultOf(ask, reply, kStart + later);
+  }
+
+  static constexpr std::chrono::hours kDays{24 * 30};
+  ServerFacts facts_ = Facts("a");
+};
+
+TEST_F(IdCheckTest, TakesIdsBelowZeroOnlyWhereTheVersionHoldsTheSign) {
+  for (const int64_t id : {int64_t{-1}, INT64_MIN, int64_t{0}}) EXPECT_FALSE(Takes(id, "other"));
+  facts_.layout = "version:1=1 time:41 machine:10 sequence:12";
+  EXPECT_TRUE(Takes(-1, "other"));
+  EXPECT_TRUE(Takes(INT64_MIN, "other"));
+  EXPECT_FALSE(Takes(0, "other"));
+}
+
+TEST_F(IdCheckTest, TakesOnlyTimesNearTheServersClock) {
+  EXPECT_TRUE(Takes(IdAt(Milliseconds(0))));
+  EXPECT_TRUE(Takes(IdAt(IdCheck::kSlack)));
+  EXPECT_TRUE(Takes(IdAt(-IdCheck::kSlack)));
+  EXPECT_FALSE(Takes(IdAt(IdCheck::kSlack + Milliseconds(1))));
+  EXPECT_FALSE(Takes(IdAt(-IdCheck::kSlack - Milliseconds(1))));
+  EXPECT_FALSE(Takes(1)) << "of the epoch";
+}
+
+TEST_F(IdCheckTest, GoesWithTheClockOfALongConnection) {
+  EXPECT_FALSE(Takes(IdAt(kDays)));
+  EXPECT_TRUE(Takes(IdAt(kDays), "order", kDays));
+  EXPECT_FALSE(Takes(IdAt(Milliseconds(0)), "order", kDays));
+}
+
+TEST_F(IdCheckTest, TakesNoIdThatTheLayoutCannotHold) {
+  facts_.layout = "zero:4 time:40 machine:10 sequence:9";
+  EXPECT_TRUE(Takes(IdAt(Milliseconds(0))));
+  EXPECT_FALSE(Takes(IdAt(Milliseconds(0)) | int64_t{1} << 60));
+}
+
+TEST_F(IdCheckTest, TakesAnyNumberOfATagThatIsNotMadeOfTime) {
+  EXPECT_TRUE(Takes(1, "invoice"));
+  EXPECT_TRUE(Takes(INT64_MAX, "invoice"));
+}
+
+TEST_F(IdCheckTest, LooksAtEveryIdAndAtBothEndsOfARun) {
+  facts_.wall = kWall;
+  const IdCheck check(facts_, kStart);
+  const int64_t good = IdAt(Milliseconds(0)), bad = IdAt(kDays);
+  Reply reply;
+  reply.ids = {good, good + 1, bad};
+  EXPECT_TRUE(check.FaultOf({.method = Ask::Method::kGetIds, .tag = "order"}, reply, kStart));
+  reply.ids = {};
+  reply.runs = {{good, 10, 1}, {good, 2, bad - good}};
+  EXPECT_TRUE(check.FaultOf({.method = Ask::Method::kGetRuns, .tag = "order"}, reply, kStart));
+  reply.runs.pop_back();
+  EXPECT_FALSE(check.FaultOf({.method = Ask::Method::kGetRuns, .tag = "order"}, reply, kStart));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -25,7 +26,16 @@ struct Got {
   int64_t failed = 0;
   Status first_failure;
   Milliseconds longest_call{0};
+  std::string longest_was;  // its attempts
 };
+
+std::string TextOf(const CallReport& report) {
+  std::string text;
+  for (const CallAttempt& attempt : report.attempts) {
+    text += (text.empty() ? "" : "; ") + attempt.ToString();
+  }
+  return text;
+}
 
 class ClientDrill : public Drill {
  protected:
@@ -68,9 +78,13 @@ class ClientDrill : public Drill {
 
   void Ask(const std::stop_token& stop, Got& got) {
     while (!stop.stop_requested()) {
+      CallReport report;
       const BootMs began = TestNow();
-      const Result<int64_t> id = client_->GetId("default");
-      got.longest_call = std::max(got.longest_call, TestNow() - began);
+      const Result<int64_t> id = client_->GetId("default", {.report = &report});
+      if (const Milliseconds took = TestNow() - began; took > got.longest_call) {
+        got.longest_call = took;
+        got.longest_was = TextOf(report);
+      }
       if (id.ok()) {
         got.ids.push_back(*id);
       } else if (got.failed++ == 0) {
@@ -91,26 +105,33 @@ class ClientDrill : public Drill {
     });
   }
 
+  // Answers of this server to the client so far.
+  uint64_t AnswersOf(const std::string& address) {
+    for (const ServerView& view : client_->cluster().servers) {
+      if (view.known.address == address) return view.answered;
+    }
+    return 0;
+  }
+
   // Whether the client still asks this server.
   bool IsAsked(const std::string& address) {
-    const auto answered = [&] {
-      for (const ServerView& view : client_->cluster().servers) {
-        if (view.known.address == address) return view.answered;
-      }
-      return uint64_t{0};
-    };
-    const uint64_t before = answered();
-    return Eventually(kPatience, [&] { return answered() > before; });
+    const uint64_t before = AnswersOf(address);
+    return Eventually(kPatience, [&] { return AnswersOf(address) > before; });
+  }
+
+  // A list of the three servers, the first of them behind the proxy.
+  std::string ListThrough(const std::string& proxy) const {
+    return "list://" + proxy + "," + servers_[1]->address() + "," + servers_[2]->address();
   }
 
   void JudgeClient() {
     threads_.clear();
     std::vector<int64_t> ids;
-    Milliseconds longest{0};
+    const Got* longest = got_.front().get();
     for (const auto& got : got_) {
       EXPECT_EQ(got->failed, 0) << got->first_failure;
       ids.insert(ids.end(), got->ids.begin(), got->ids.end());
-      longest = std::max(longest, got->longest_call);
+      if (got->longest_call > longest->longest_call) longest = got.get();
     }
     std::sort(ids.begin(), ids.end());
     const auto once = std::unique(ids.begin(), ids.end());
@@ -118,11 +139,12 @@ class ClientDrill : public Drill {
     const ClientCounters counters = client_->counters();
     std::printf(
         "drill %s: ids %zu, duplicates %lld, retries %llu, time-outs %llu, longest call "
-        "%lld ms at an attempt limit of %lld ms%s\n",
+        "%lld ms (%s) at an attempt limit of %lld ms%s\n",
         testing::UnitTest::GetInstance()->current_test_info()->name(), ids.size(),
         static_cast<long long>(std::distance(once, ids.end())),
         static_cast<unsigned long long>(counters.retries),
-        static_cast<unsigned long long>(counters.timeouts), static_cast<long long>(longest.count()),
+        static_cast<unsigned long long>(counters.timeouts),
+        static_cast<long long>(longest->longest_call.count()), longest->longest_was.c_str(),
         static_cast<long long>(AttemptLimit().count()), figures().c_str());
     client_.reset();
   }
@@ -173,8 +195,7 @@ TEST_F(ClientDrill, AServerThatIsCutOffFailsNoCall) {
   ASSERT_NO_FATAL_FAILURE(StartServers());
   TcpProxy proxy(first().port());
   const std::string through = "127.0.0.1:" + std::to_string(proxy.port());
-  ASSERT_NO_FATAL_FAILURE(StartClient("list://" + through + "," + servers_[1]->address() + "," +
-                                      servers_[2]->address()));
+  ASSERT_NO_FATAL_FAILURE(StartClient(ListThrough(through)));
   proxy.DropAnswers(true);
   EXPECT_TRUE(Eventually(kPatience, [this] { return client_->counters().timeouts > 0; }));
   EXPECT_TRUE(AllGetMore(200));
@@ -182,6 +203,27 @@ TEST_F(ClientDrill, AServerThatIsCutOffFailsNoCall) {
   proxy.DropAnswers(false);
   proxy.Cut();
   EXPECT_TRUE(IsAsked(through)) << "it is back";
+  JudgeClient();
+}
+
+TEST_F(ClientDrill, ASlowServerGetsLess) {
+  ASSERT_NO_FATAL_FAILURE(StartServers());
+  TcpProxy proxy(first().port());
+  const std::string slow = "127.0.0.1:" + std::to_string(proxy.port());
+  ASSERT_NO_FATAL_FAILURE(StartClient(ListThrough(slow)));
+  const std::vector<std::string> all{slow, servers_[1]->address(), servers_[2]->address()};
+  proxy.Delay(Milliseconds(100));
+  std::vector<uint64_t> answers;
+  for (const std::string& address : all) answers.push_back(AnswersOf(address));
+  EXPECT_TRUE(AllGetMore(300));
+  for (size_t i = 0; i < all.size(); ++i) answers[i] = AnswersOf(all[i]) - answers[i];
+  std::printf("answers of the slow server %llu, of the others %llu and %llu\n",
+              static_cast<unsigned long long>(answers[0]),
+              static_cast<unsigned long long>(answers[1]),
+              static_cast<unsigned long long>(answers[2]));
+  EXPECT_LT(answers[0] * 2, std::min(answers[1], answers[2]));
+  proxy.Delay(Milliseconds(0));
+  EXPECT_TRUE(IsAsked(slow)) << "it is as quick as the others";
   JudgeClient();
 }
 

@@ -49,6 +49,7 @@ Json CountersJson(const ClientCounters& counters) {
           {"refused", counters.refused},
           {"local_taken", counters.local_taken},
           {"local_missed", counters.local_missed},
+          {"local_awaited", counters.local_awaited},
           {"local_dropped", counters.local_dropped}};
 }
 

@@ -1,0 +1,155 @@
+#include "client/call_plan.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/client/fleet_rig.h"
+
+namespace firn::client {
+namespace {
+
+class CallPlanTest : public FleetTest {
+ protected:
+  using Kind = CallPlan::Step::Kind;
+
+  CallPlan Plan(CallPlan::Limits limits = {}) {
+    return {*fleet_, limits, "order", Now() + Micros(200'000), nullptr};
+  }
+};
+
+TEST_F(CallPlanTest, AsksAtMostThreeServersEachOnce) {
+  Of({At(1), At(2), At(3), At(4), At(5)});
+  CallPlan plan = Plan();
+  std::set<std::string> asked;
+  for (int i = 0; i < 3; ++i) {
+    const CallPlan::Step step = plan.Next(Now());
+    ASSERT_EQ(step.kind, Kind::kTry);
+    asked.insert(step.server->name);
+    EXPECT_FALSE(plan.Ended(step, kTimeout, Now(), Now()));
+  }
+  EXPECT_EQ(asked.size(), 3u);
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);
+}
+
+TEST_F(CallPlanTest, DoesNotCountServersThatCannotBeReached) {
+  std::vector<KnownServer> servers;
+  for (int i = 1; i <= 8; ++i) servers.push_back(At(i));
+  Of(servers, /*fixed=*/true);
+  CallPlan plan = Plan();
+  for (int i = 0; i < 8; ++i) {
+    const CallPlan::Step step = plan.Next(Now());
+    ASSERT_EQ(step.kind, Kind::kTry) << i;
+    plan.Ended(step, kUnreachable, Now(), Now());
+  }
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);
+}
+
+TEST_F(CallPlanTest, WaitsForServersUntilTheDeadline) {
+  Fleet& fleet = Of({});
+  CallPlan plan = Plan();
+  const CallPlan::Step step = plan.Next(Now());
+  EXPECT_EQ(step.kind, Kind::kWait);
+  EXPECT_TRUE(step.for_news);
+  EXPECT_EQ(step.until, plan.deadline());
+  list_.servers = {At(1)};
+  fleet.Apply(list_);
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kTry);
+  clock_.Advance(Milliseconds(200));
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);
+}
+
+TEST_F(CallPlanTest, WaitsForANewerListWhenAllThatItKnowsAreLost) {
+  Fleet& fleet = Of({At(1), At(2)});
+  CallPlan plan = Plan();
+  for (const Outcome& outcome : {kUnreachable, Refusal(RefusalReason::kDraining)}) {
+    plan.Ended(plan.Next(Now()), outcome, Now(), Now());
+  }
+  const CallPlan::Step wait = plan.Next(Now());
+  ASSERT_EQ(wait.kind, Kind::kWait);
+  EXPECT_TRUE(wait.for_news);
+  list_.servers.push_back(At(3));
+  fleet.Apply(list_);
+  const CallPlan::Step step = plan.Next(Now());
+  ASSERT_EQ(step.kind, Kind::kTry);
+  EXPECT_EQ(step.server->name, At(3).address) << "before those that were lost a moment ago";
+  plan.Ended(step, kUnreachable, Now(), Now());
+  ASSERT_EQ(plan.Next(Now()).kind, Kind::kWait);
+  fleet.Apply(list_);
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kTry) << "all of them once more";
+}
+
+TEST_F(CallPlanTest, WaitsForNoOtherListWhereNoneCanCome) {
+  Of({At(1)}, /*fixed=*/true);
+  CallPlan plan = Plan();
+  plan.Ended(plan.Next(Now()), kUnreachable, Now(), Now());
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);
+}
+
+TEST_F(CallPlanTest, WaitsForNoNewerListWhenAServerAnswered) {
+  Of({At(1), At(2)});
+  CallPlan plan = Plan();
+  for (const Outcome& outcome : {kUnreachable, Refusal(RefusalReason::kNotReady)}) {
+    plan.Ended(plan.Next(Now()), outcome, Now(), Now());
+  }
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);
+}
+
+TEST_F(CallPlanTest, GivesAnAttemptNoMoreTimeThanTheCallHas) {
+  Of({At(1), At(2), At(3)});
+  CallPlan plan = Plan();
+  const Micros began = Now();
+  CallPlan::Step step = plan.Next(Now());
+  EXPECT_EQ(step.until, began + Micros(80'000));
+  clock_.Advance(Milliseconds(150));
+  plan.Ended(step, kTimeout, began, Now());
+  step = plan.Next(Now());
+  EXPECT_EQ(step.until, plan.deadline());
+}
+
+TEST_F(CallPlanTest, StopsRetryingWhenTheBudgetIsUsedUp) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  const int calls = 2'000;
+  uint64_t attempts = 0;
+  for (int i = 0; i < calls; ++i) {
+    CallPlan plan = Plan();
+    for (CallPlan::Step step; (step = plan.Next(Now())).kind == Kind::kTry; ++attempts) {
+      plan.Ended(step, kTimeout, Now(), Now());
+    }
+    EXPECT_EQ(plan.Failure().code(), Code::kUnavailable);
+  }
+  EXPECT_LE(attempts, calls * (1 + RetryBudget::kPerCall) + RetryBudget::kMost);
+  EXPECT_GE(attempts, calls * (1 + RetryBudget::kPerCall));
+  EXPECT_EQ(fleet.counters().attempts, attempts);
+  EXPECT_GT(fleet.counters().retries_denied, 0u);
+}
+
+TEST_F(CallPlanTest, BeginsANewRoundAfterAllWereOverloaded) {
+  Of({At(1), At(2)});
+  CallPlan plan = Plan();
+  for (int i = 0; i < 2; ++i) {
+    const CallPlan::Step step = plan.Next(Now());
+    ASSERT_EQ(step.kind, Kind::kTry);
+    plan.Ended(step, Refusal(RefusalReason::kOverloaded, Milliseconds(30 + 10 * i)), Now(), Now());
+  }
+  const CallPlan::Step wait = plan.Next(Now());
+  ASSERT_EQ(wait.kind, Kind::kWait);
+  EXPECT_FALSE(wait.for_news);
+  EXPECT_EQ(wait.until, Now() + Micros(30'000));
+  clock_.Advance(Milliseconds(30));
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kTry);
+}
+
+TEST_F(CallPlanTest, DoesNotBlameAServerThatWasGivenHardlyAnyTime) {
+  Of({At(1), At(2), At(3)});
+  for (int i = 0; i < 30; ++i) {
+    CallPlan plan(*fleet_, {}, "order", Now() + Micros(5'000), nullptr);
+    plan.Ended(plan.Next(Now()), kTimeout, Now(), Now() + Micros(5'000));
+  }
+  for (int i = 1; i <= 3; ++i) EXPECT_EQ(Fitness(i), ServerFitness::kFit);
+}
+
+}  // namespace
+}  // namespace firn::client
