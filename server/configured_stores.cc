@@ -53,9 +53,13 @@ class StoreMaker {
     const auto& redis = std::get<RedisDefinition>(ini_.Find(tiered.front)->what);
     auto hash = std::make_unique<TieredHash>(
         TieredHash::Options{.place = redis.place, .prefix = redis.prefix}, clock_, entropy_);
+    const auto ledger = [&ledger = segments_.ledger()](const std::string& tag,
+                                                       Ledger::PlaceDone done) {
+      ledger.Where(tag, std::move(done));
+    };
     return segments_.AddSource(
         name, std::make_unique<TieredSource>(name, std::move(hash), DurableSide(tiered.durable),
-                                             segments_.control(), Alarm(name)));
+                                             ledger, segments_.control(), Alarm(name)));
   }
 
   std::unique_ptr<RangeSource> DurableSide(const std::string& name) {

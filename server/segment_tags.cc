@@ -23,7 +23,9 @@ SegmentTags::SegmentTags(ControlLoop& loop, const Clock& clock, Entropy& entropy
       ledger_(loop.coordinator(), {.stop = [this](const std::string& tag, const std::string& why) {
                 const std::lock_guard lock(mutex_);
                 const auto served = served_.find(tag);
-                if (served != served_.end()) served->second.strategy->Drop(why);
+                if (served == served_.end() || !served->second.strategy) return;
+                sources_.at(served->second.store)->Distrust(tag);
+                served->second.strategy->Drop(why);
               }}) {
   sources_["registry"] = std::make_unique<RegistrySource>(ledger_, control());
 }
@@ -54,7 +56,10 @@ Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
     return std::shared_ptr<Strategy>(served.strategy);
   }
   FIRN_ASSIGN(std::shared_ptr<RangedStrategy> made, MakeStrategy(tag));
-  if (served.strategy) served.strategy->Stop();
+  if (served.strategy) {
+    served.strategy->Stop();
+    sources_.at(tag.store)->Distrust(tag.name);  // what it has from earlier may lie far below
+  }
   served = {tag.store, tag.buffer, std::move(made)};
   return std::shared_ptr<Strategy>(served.strategy);
 }

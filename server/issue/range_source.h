@@ -33,6 +33,11 @@ class RangeSource {
   // failure means that the tail is wasted, which harms nobody.
   virtual void GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) = 0;
 
+  // The tag's ledger went back, or its numbers came from another source until now: nothing that
+  // was set aside for it before is answered after this has returned, and nothing else before the
+  // ledger could be read. On the thread that answers come on. Most set nothing aside.
+  virtual void Distrust(const std::string& tag) { static_cast<void>(tag); }
+
   // Whether it is quick enough, and its ranges rise over the whole cluster, so that a tag may take
   // every number from it (buffer = none).
   virtual bool permits_no_buffer() const = 0;

@@ -100,6 +100,13 @@ void Ledger::Begin(const std::string& tag, BeginDone done) {
               }});
 }
 
+void Ledger::Where(const std::string& tag, PlaceDone done) {
+  Begin(tag, [done = std::move(done), &page = PageOf(tag)](const Result<int64_t>& begin) {
+    if (!begin.ok()) return done(begin.status());
+    done(LedgerPlace{.cluster = page.cluster.value_or(""), .begin = *begin});
+  });
+}
+
 void Ledger::Cover(const std::string& tag, Range range, StatusDone done) {
   Queue(tag, {.kind = Errand::Kind::kCover,
               .range = range,

@@ -26,6 +26,12 @@ struct LedgerHooks {
   std::function<void(const std::string& tag, const std::string& why)> stop{};
 };
 
+// Where a tag's ledger is, and whose it is.
+struct LedgerPlace {
+  std::string cluster;  // by uuid
+  int64_t begin = 0;    // as Ledger::Begin says it
+};
+
 // The ledgers of a cluster's segment tags, as one server writes them. The ledger is `high` in a
 // tag's node: numbers below it may have been used.
 //
@@ -56,6 +62,7 @@ class Ledger {
 
   using StatusDone = std::function<void(Status)>;
   using BeginDone = std::function<void(Result<int64_t>)>;
+  using PlaceDone = std::function<void(Result<LedgerPlace>)>;
   using RangeDone = std::function<void(Result<Range>)>;
 
   // Codes of all: kUnavailable: nothing was written, try later; kUnknown: a range that was asked
@@ -70,6 +77,9 @@ class Ledger {
   // The number at or above which the tag's next range must begin, as last seen: what a store is
   // asked to go on from. Stale at worst, which Cover finds out.
   void Begin(const std::string& tag, BeginDone done);
+
+  // The same, with the cluster that it was read in: for numbers that are kept outside of it.
+  void Where(const std::string& tag, PlaceDone done);
 
   // Rule 1 for a range that a store has picked. Ok: it may be used.
   void Cover(const std::string& tag, Range range, StatusDone done);

@@ -21,7 +21,8 @@ local function text(n) return string.format('%.0f', n) end
 
 local least, size = tonumber(ARGV[1]), tonumber(ARGV[2])
 local most, ceiling = tonumber(ARGV[3]), tonumber(ARGV[4])
-local row = redis.call('HMGET', KEYS[1], 'max', 'step')
+local row = redis.call('HMGET', KEYS[1], 'max', 'step', 'cluster')
+if row[3] then return {'tiered', ''} end
 local max = number(row[1] or '0')
 if not max then return {'max', row[1]} end
 local step = number(row[2] or '1')
@@ -40,6 +41,8 @@ Status Refusal(const std::vector<std::string>& answer, int64_t at_least) {
   if (answer.size() < 2) return Internal("the script's answer makes no sense");
   const std::string& word = answer[0];
   if (word == "end") return Exhausted("Redis counts to 2^53 only");
+  if (word == "tiered")
+    return Corrupt("the hash is a tiered store's; give this one another prefix");
   if (word == "far") {
     return Corrupt("max is " + answer[1] + ", far beyond the " + std::to_string(at_least) +
                    " that the ledger knows; if that is meant, raise the tag's start to it");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/backoff.h"
 #include "common/clock.h"
@@ -13,8 +14,9 @@
 
 namespace firn {
 
-// A tag's numbers in Redis, shared by all servers: a hash, <prefix><tag>, that two scripts move.
+// A tag's numbers in Redis, shared by all servers: a hash, <prefix><tag>:tiered, that scripts move.
 //
+//     cluster             the uuid of the cluster whose ledger covers the numbers
 //     cur, max, left      the segment that numbers come from; cur + left = max, or it was edited
 //     next, next_max      the one after it, once somebody has brought it
 //     step, filled        how large the segment is, and when it became the current one
@@ -27,8 +29,11 @@ namespace firn {
 //    lost what was taken last: nothing of the rest is given out any more. (A primary's first
 //    replica changes its master_replid, too; that costs the rest of a segment and nothing else.)
 // 3. A segment is put in by one script, sent once, and only at or above every segment before.
-// 4. Of all who find that a segment runs low, one is told to bring the next; when it does not
+// 4. Every script first compares `cluster` with the caller's: the ledger of another cluster says
+//    nothing of these numbers, so a hash of another cluster is neither taken from nor written to.
+// 5. Of all who find that a segment runs low, one is told to bring the next; when it does not
 //    within kBringPatience, another one.
+// 6. Numbers below the tag's `start` are left out.
 //
 // Owned by one thread, which waits for the server up to a few times the place's time limit.
 class TieredHash {
@@ -50,16 +55,24 @@ class TieredHash {
 
   TieredHash(Options options, const Clock& clock, Entropy& entropy);
 
-  // At most `size` numbers. A failure has given none; kUnknown: they are lost. kCorrupt: somebody
-  // has edited the hash.
-  Result<Taken> Take(const TagDefinition& tag, int64_t size);
+  // `cluster` is the caller's, by uuid. kCorrupt of all: somebody has edited the hash, or it knows
+  // more than the ledger does; kInvalid: it is another cluster's.
+
+  // At most `size` numbers. A failure has given none; kUnknown: they are lost.
+  Result<Taken> Take(const TagDefinition& tag, const std::string& cluster, int64_t size);
 
   // Puts a segment in; how many numbers of older ones were thrown away for it. kConflict: another
   // one is there already; then, and after any other failure, the segment is lost.
-  Result<int64_t> Fill(const TagDefinition& tag, Range segment);
+  Result<int64_t> Fill(const TagDefinition& tag, const std::string& cluster, Range segment);
+
+  // Nothing of what is in it now is given to anybody after this. The next Fill counts it.
+  Status Clear(const TagDefinition& tag, const std::string& cluster);
 
  private:
+  using Answer = std::vector<std::string>;
+
   Status Connect();
+  Result<Answer> Run(const std::string& script, const TagDefinition& tag, Answer arguments);
 
   const Options options_;
   RedisConnection connection_;

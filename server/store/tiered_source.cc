@@ -10,6 +10,8 @@ struct TieredSource::Errand {
   int64_t size = 0;
   TakeDone done;
   int tries = 0;
+  uint64_t distrusts = 0;  // of the tag, when it began
+  std::string cluster{};
 };
 
 int64_t NextSegmentSize(const TagDefinition& tag, int64_t step, Milliseconds lasts) {
@@ -20,10 +22,12 @@ int64_t NextSegmentSize(const TagDefinition& tag, int64_t step, Milliseconds las
 }
 
 TieredSource::TieredSource(std::string name, std::unique_ptr<TieredHash> hash,
-                           std::unique_ptr<RangeSource> durable, PostToControl control, Alarm alarm)
+                           std::unique_ptr<RangeSource> durable, AskLedger ledger,
+                           PostToControl control, Alarm alarm)
     : name_(std::move(name)),
       hash_(std::move(hash)),
       durable_(std::move(durable)),
+      ledger_(std::move(ledger)),
       control_(std::move(control)),
       alarm_(std::move(alarm)) {}
 
@@ -31,9 +35,57 @@ TieredSource::~TieredSource() { Stop(); }
 
 Status TieredSource::Busy() const { return Unavailable("store " + name_ + " is busy"); }
 
+Status TieredSource::Stopped() const {
+  return Unavailable("store " + name_ + ": the tag's ledger has to be read again");
+}
+
 void TieredSource::Take(const TagDefinition& tag, int64_t size, TakeDone done) {
   const auto errand = std::make_shared<Errand>(Errand{tag, size, std::move(done)});
-  control_([this, errand] { AskHash(errand); });
+  control_([this, errand] { Begin(errand); });
+}
+
+void TieredSource::Distrust(const std::string& tag) {
+  Known& known = known_[tag];
+  known.cluster.clear();
+  known.clear = true;
+  ++known.distrusts;
+  durable_->Distrust(tag);
+}
+
+bool TieredSource::Distrusted(const Errand& errand) {
+  return known_[errand.tag.name].distrusts != errand.distrusts;
+}
+
+void TieredSource::Begin(const std::shared_ptr<Errand>& errand) {
+  const Known& known = known_[errand->tag.name];
+  errand->distrusts = known.distrusts;
+  errand->cluster = known.cluster;
+  if (!known.cluster.empty()) return AskHash(errand);
+  ledger_(errand->tag.name, [this, errand](const Result<LedgerPlace>& place) {
+    if (!place.ok()) return errand->done(place.status());
+    OnPlace(errand, *place);
+  });
+}
+
+void TieredSource::OnPlace(const std::shared_ptr<Errand>& errand, const LedgerPlace& place) {
+  if (Distrusted(*errand)) return errand->done(Stopped());
+  errand->cluster = place.cluster;
+  if (!known_[errand->tag.name].clear) return Trust(errand);
+  const bool posted = thread_.Post([this, errand] {
+    control_([this, errand, cleared = hash_->Clear(errand->tag, errand->cluster)] {
+      if (!cleared.ok()) return errand->done(cleared.WithContext("store " + name_));
+      if (Distrusted(*errand)) return errand->done(Stopped());
+      Trust(errand);
+    });
+  });
+  if (!posted) errand->done(Busy());
+}
+
+void TieredSource::Trust(const std::shared_ptr<Errand>& errand) {
+  Known& known = known_[errand->tag.name];
+  known.clear = false;
+  known.cluster = errand->cluster;
+  AskHash(errand);
 }
 
 void TieredSource::GiveBack(const TagDefinition&, Range, GiveBackDone done) {
@@ -47,7 +99,7 @@ void TieredSource::AskHash(const std::shared_ptr<Errand>& errand) {
     return errand->done(Unavailable("store " + name_ + ": others took all that was brought"));
   }
   const bool posted = thread_.Post([this, errand] {
-    control_([this, errand, taken = hash_->Take(errand->tag, errand->size)] {
+    control_([this, errand, taken = hash_->Take(errand->tag, errand->cluster, errand->size)] {
       if (taken.ok()) return OnTaken(errand, taken.value_or({}));
       errand->done(taken.status().WithContext("store " + name_));
     });
@@ -56,17 +108,21 @@ void TieredSource::AskHash(const std::shared_ptr<Errand>& errand) {
 }
 
 void TieredSource::OnTaken(const std::shared_ptr<Errand>& errand, const TieredHash::Taken& taken) {
-  const TagDefinition& tag = errand->tag;
-  const int64_t size = std::max(errand->size, NextSegmentSize(tag, taken.step, taken.lasts));
+  if (Distrusted(*errand)) return errand->done(Stopped());
+  const int64_t size =
+      std::max(errand->size, NextSegmentSize(errand->tag, taken.step, taken.lasts));
   if (!taken.range.empty()) {
-    if (taken.bring) Bring(tag, size, [](const Status&) {});
-    const Status rises = CheckRises(tag, taken.range);
+    if (taken.bring) Bring(errand, size, [](const Status&) {});
+    const Status rises = CheckRises(errand->tag, taken.range);
     return errand->done(rises.ok() ? Result<Range>(taken.range) : rises);
+  }
+  if (known_[errand->tag.name].end == TieredHash::kNumbersEnd) {
+    return errand->done(Exhausted("Redis counts to 2^53 only"));
   }
   if (!taken.bring) {
     return errand->done(Unavailable("store " + name_ + ": another server is bringing numbers"));
   }
-  Bring(tag, size, [this, errand](const Status& brought) {
+  Bring(errand, size, [this, errand](const Status& brought) {
     // Somebody else's segment is as good as ours.
     if (brought.ok() || brought.code() == Code::kConflict) return AskHash(errand);
     errand->done(brought);
@@ -75,7 +131,7 @@ void TieredSource::OnTaken(const std::shared_ptr<Errand>& errand, const TieredHa
 
 // Whatever happens to Redis, this server does not give a number twice.
 Status TieredSource::CheckRises(const TagDefinition& tag, Range range) {
-  int64_t& end = ends_[tag.name];
+  int64_t& end = known_[tag.name].end;
   if (range.begin >= end) {
     end = range.end;
     return {};
@@ -85,24 +141,32 @@ Status TieredSource::CheckRises(const TagDefinition& tag, Range range) {
   return Corrupt("store " + name_ + " gave numbers that were given before");
 }
 
-void TieredSource::Bring(const TagDefinition& tag, int64_t size, std::function<void(Status)> done) {
-  durable_->Take(tag, size, [this, tag, done = std::move(done)](Result<Range> segment) {
-    if (!segment.ok()) return done(segment.status());
-    Fill(tag, *segment, done);
+// The ledger is asked first, because what is taken beyond the end of Redis's numbers is lost.
+void TieredSource::Bring(const std::shared_ptr<Errand>& errand, int64_t size, StatusDone done) {
+  ledger_(errand->tag.name, [this, errand, size,
+                             done = std::move(done)](Result<LedgerPlace> place) {
+    if (!place.ok()) return done(place.status());
+    const int64_t left = TieredHash::kNumbersEnd - place->begin;
+    if (left <= 0) return done(Exhausted("Redis counts to 2^53 only"));
+    durable_->Take(errand->tag, std::min(size, left), [this, errand, done](Result<Range> segment) {
+      if (!segment.ok()) return done(segment.status());
+      Fill(errand, *segment, done);
+    });
   });
 }
 
-void TieredSource::Fill(const TagDefinition& tag, Range segment,
-                        const std::function<void(Status)>& done) {
-  const bool posted = thread_.Post([this, tag, segment, done] {
-    control_([this, segment, done, lost = hash_->Fill(tag, segment)] {
+void TieredSource::Fill(const std::shared_ptr<Errand>& errand, Range segment,
+                        const StatusDone& done) {
+  const bool good = !Distrusted(*errand);
+  const bool posted = good && thread_.Post([this, errand, segment, done] {
+    control_([this, segment, done, lost = hash_->Fill(errand->tag, errand->cluster, segment)] {
       wasted_.fetch_add(lost.ok() ? lost.value_or(0) : segment.size(), std::memory_order_relaxed);
       done(lost.status());
     });
   });
   if (posted) return;
   wasted_.fetch_add(segment.size(), std::memory_order_relaxed);
-  done(Busy());
+  done(good ? Busy() : Stopped());
 }
 
 }  // namespace firn

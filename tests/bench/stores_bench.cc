@@ -106,8 +106,8 @@ void RangesOfRedisStore(benchmark::State& state) {
 void TieredHashGivesEachNumber(benchmark::State& state) {
   TieredHash hash({.place = RedisServerPlace(), .prefix = "tier:"}, SystemClock(), SystemEntropy());
   const Range segment{1, TieredHash::kNumbersEnd};
-  static_cast<void>(hash.Fill(Tag(), segment));  // the first thread's is taken
-  for (auto _ : state) benchmark::DoNotOptimize(Must(hash.Take(Tag(), 1)));
+  static_cast<void>(hash.Fill(Tag(), "a cluster", segment));  // the first thread's is taken
+  for (auto _ : state) benchmark::DoNotOptimize(Must(hash.Take(Tag(), "a cluster", 1)));
   state.SetItemsProcessed(state.iterations());
 }
 

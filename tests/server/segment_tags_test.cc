@@ -1,106 +1,21 @@
 #include "server/segment_tags.h"
 
+#include <atomic>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "registry/absent_coordinator.h"
-#include "registry/blocking_coordinator.h"
-#include "registry/cluster_setup.h"
-#include "registry/memory_coordinator.h"
-#include "registry/posix_state_folder.h"
 #include "registry/slot.h"
-#include "registry/tag_store.h"
-#include "server/issue/patient_caller.h"
-#include "server/issuing_node.h"
 #include "server/store/memory_store.h"
-#include "tests/support/process.h"
-#include "tests/support/temp_dir.h"
+#include "tests/server/segment_tags_rig.h"
 
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{30'000};
-
-// Nodes of one cluster on a registry in memory, on the machine's own clocks, and its operator.
-class SegmentTagsTest : public testing::Test {
- protected:
-  SegmentTagsTest() {
-    EXPECT_TRUE(operator_.Connect(kPatience).ok());
-    EXPECT_TRUE(MakeCluster(operator_, {}, entropy_).ok());
-  }
-
-  std::unique_ptr<IssuingNode> Make(int port = 7609, std::optional<uint32_t> worker = {}) {
-    const std::string name = "test:" + std::to_string(port) + ":2130706433";
-    IssuingNodeOptions options;
-    options.claim.worker = worker;
-    options.claim.identity = {.owner = "test." + std::to_string(port) + ".2130706433",
-                              .endpoint = "127.0.0.1:" + std::to_string(port),
-                              .host = "localhost",
-                              .pid = 1,
-                              .build = "test"};
-    auto folder = PosixStateFolder::Open(folder_.path(), name);
-    EXPECT_TRUE(folder.ok()) << folder.status();
-    return std::make_unique<IssuingNode>(options, SystemClock(), SystemEntropy(),
-                                         std::make_unique<MemoryCoordinator>(tree_),
-                                         *std::move(folder));
-  }
-  std::unique_ptr<IssuingNode> Start(int port = 7609) {
-    auto node = Make(port);
-    EXPECT_TRUE(node->Start().ok());
-    EXPECT_TRUE(node->WaitUntilServing(kPatience).ok());
-    return node;
-  }
-
-  void Create(TagDefinition tag) {
-    tag.strategy = "segment";
-    const Status made = store_.Create(tag);
-    EXPECT_TRUE(made.ok()) << made;
-  }
-  void Edit(const std::string& name, const std::function<void(TagDefinition&)>& edit) {
-    Status done = Conflict("not tried");
-    while (done.code() == Code::kConflict) {
-      const StoredTag read = *store_.Read(name);
-      TagDefinition after = read.tag();
-      edit(after);
-      done = store_.Replace(read, after);
-    }
-    EXPECT_TRUE(done.ok()) << done;
-  }
-  int64_t High(const std::string& name) { return store_.Read(name)->tag().high; }
-
-  // The next number of a tag that may not be known yet; -1 and why.
-  static int64_t Take(IssuingNode& node, const std::string& name = "order") {
-    PatientCaller caller(node.issuer(), SystemClock(), kPatience);
-    const Tag* tag = nullptr;
-    if (!Eventually(kPatience, [&] { return (tag = node.issuer().Resolve(name)) != nullptr; })) {
-      ADD_FAILURE() << "tag " << name << " never came";
-      return -1;
-    }
-    IssueCall call;
-    int64_t id = -1;
-    if (!caller.IssueOne(call, *tag, {.tag = name}, &id)) refused_ = call.refusal();
-    return id;
-  }
-  static bool Refuses(IssuingNode& node, Reason reason, const std::string& name = "order") {
-    return Eventually(kPatience, [&] {
-      const Tag* tag = node.issuer().Resolve(name);
-      if (tag == nullptr) return false;
-      IssueCall call(*tag, {.tag = name});
-      return node.issuer().Issue(call) == Verdict::kRefused && call.refusal().reason == reason;
-    });
-  }
-
-  static inline Refusal refused_;
-  SeededEntropy entropy_{3};
-  TempDir folder_;
-  MemoryTree tree_{SystemClock()};
-  MemoryCoordinator memory_{tree_};
-  BlockingCoordinator operator_{memory_, SystemClock()};
-  TagStore store_{operator_};
-};
+class SegmentTagsTest : public SegmentTagsRig {};
 
 TEST_F(SegmentTagsTest, ATagThatIsMadeWhileRunningIsServed) {
   const auto node = Start();
@@ -152,7 +67,7 @@ TEST_F(SegmentTagsTest, AChangeOfTheStepKeepsTheNumbersInMemory) {
   EXPECT_EQ(Take(*node), 1);
   Edit("order", [](TagDefinition& tag) { tag.step = 500; });
   ASSERT_TRUE(
-      Eventually(kPatience, [&] { return node->segments().status().at("order").step == 500; }));
+      Eventually(kTagPatience, [&] { return node->segments().status().at("order").step == 500; }));
   EXPECT_EQ(Take(*node), 2);
 }
 
@@ -163,7 +78,7 @@ TEST_F(SegmentTagsTest, ADisabledTagIsRefusedAndGoesOnWhenItComesBack) {
   Edit("order", [](TagDefinition& tag) { tag.disabled = true; });
   EXPECT_TRUE(Refuses(*node, Reason::kRejected));
   Edit("order", [](TagDefinition& tag) { tag.disabled = false; });
-  ASSERT_TRUE(Eventually(kPatience, [&] { return Take(*node) > 0; }));
+  ASSERT_TRUE(Eventually(kTagPatience, [&] { return Take(*node) > 0; }));
   EXPECT_GT(Take(*node), 2);
 }
 
@@ -173,7 +88,7 @@ TEST_F(SegmentTagsTest, ATagWhoseNodeHasGoneIsStoppedAndTheClusterFrozen) {
   EXPECT_EQ(Take(*node), 1);
   ASSERT_TRUE(operator_.Multi({Write::Erase(TagPath("order"), Write::kAnyVersion)}).status.ok());
   EXPECT_TRUE(Refuses(*node, Reason::kInternal));
-  EXPECT_TRUE(Eventually(kPatience, [&] { return ReadMeta(operator_)->meta.frozen; }));
+  EXPECT_TRUE(Eventually(kTagPatience, [&] { return ReadMeta(operator_)->meta.frozen; }));
   EXPECT_EQ(node->segments().status().at("order").supply, 0);
 }
 

@@ -14,6 +14,10 @@ namespace {
 
 using testing::HasSubstr;
 
+constexpr const char* kOurs = "00000000-0000-4000-8000-000000000001";
+constexpr const char* kTheirs = "00000000-0000-4000-8000-000000000002";
+constexpr const char* kKey = "firn:order:tiered";
+
 class TieredHashTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -39,7 +43,7 @@ class TieredHashTest : public testing::Test {
   static Result<TieredHash::Taken> Take(TieredHash& hash, int64_t size = 10) {
     Result<TieredHash::Taken> taken = Unavailable("");
     Eventually(Milliseconds(60'000), [&] {
-      taken = hash.Take(Tag(), size);
+      taken = hash.Take(Tag(), kOurs, size);
       return taken.ok() || taken.code() == Code::kCorrupt;
     });
     return taken;
@@ -50,9 +54,11 @@ class TieredHashTest : public testing::Test {
     return taken.value_or({}).range;
   }
   static TagDefinition Tag() { return {.name = "order", .strategy = "segment"}; }
-  Status Fill(int64_t begin, int64_t end) { return hash_->Fill(Tag(), {begin, end}).status(); }
+  Status Fill(int64_t begin, int64_t end) {
+    return hash_->Fill(Tag(), kOurs, {begin, end}).status();
+  }
   void Edit(const std::vector<std::string>& fields) {
-    std::vector<std::string> words{"HSET", "firn:order"};
+    std::vector<std::string> words{"HSET", kKey};
     words.insert(words.end(), fields.begin(), fields.end());
     ASSERT_TRUE(server_->Run(words).ok());
   }
@@ -103,7 +109,7 @@ TEST_F(TieredHashTest, AfterARestartTheRestIsThrownAway) {
   const auto taken = Take(*hash_);
   EXPECT_TRUE(taken.value_or({}).range.empty());
   EXPECT_TRUE(taken.value_or({}).bring);
-  EXPECT_EQ(hash_->Fill(Tag(), {101, 201}).value_or(-1), 90);  // so many were lost
+  EXPECT_EQ(hash_->Fill(Tag(), kOurs, {101, 201}).value_or(-1), 90);  // so many were lost
   EXPECT_EQ(Numbers(*hash_), (Range{101, 111}));
 }
 
@@ -116,7 +122,7 @@ TEST_F(TieredHashTest, APromotedReplicaAndTheOldPrimaryThrowTheirRestAway) {
   ASSERT_EQ(replica->Promote(), Status());
   const auto promoted = Open(*replica);
   EXPECT_TRUE(Numbers(*promoted).empty());
-  ASSERT_EQ(promoted->Fill(Tag(), {101, 201}).status(), Status());
+  ASSERT_EQ(promoted->Fill(Tag(), kOurs, {101, 201}).status(), Status());
   EXPECT_EQ(Numbers(*promoted), (Range{101, 111}));
 
   // Back to the first one, which has never been restarted.
@@ -147,9 +153,73 @@ TEST_F(TieredHashTest, WhatSomebodyHasEditedIsNotGiven) {
     EXPECT_EQ(refused.code(), Code::kCorrupt) << edit[0];
     EXPECT_THAT(refused.status().message(), HasSubstr("was edited"));
     EXPECT_EQ(Fill(begin + 100, begin + 200).code(), Code::kCorrupt);
-    ASSERT_TRUE(server_->Run({"DEL", "firn:order"}).ok());
+    ASSERT_TRUE(server_->Run({"DEL", kKey}).ok());
     begin += 200;
   }
+}
+
+TEST_F(TieredHashTest, AHashOfAnotherClusterIsNeitherTakenFromNorWrittenTo) {
+  ASSERT_EQ(Fill(1, 101), Status());
+  ASSERT_EQ(Numbers(*hash_), (Range{1, 11}));
+  EXPECT_EQ(hash_->Take(Tag(), kTheirs, 10).code(), Code::kInvalid);
+  EXPECT_EQ(hash_->Fill(Tag(), kTheirs, {101, 201}).code(), Code::kInvalid);
+  EXPECT_EQ(hash_->Clear(Tag(), kTheirs).code(), Code::kInvalid);
+  EXPECT_EQ(Numbers(*hash_), (Range{11, 21}));
+  // Neither after a restart, when the rest is nobody's any more.
+  server_->Kill();
+  ASSERT_EQ(server_->Restart(), Status());
+  EXPECT_TRUE(Numbers(*hash_).empty());
+  const auto refused = hash_->Fill(Tag(), kTheirs, {101, 201});
+  EXPECT_EQ(refused.code(), Code::kInvalid);
+  EXPECT_THAT(refused.status().message(), HasSubstr(kOurs));
+}
+
+TEST_F(TieredHashTest, AHashThatDoesNotSayWhoseItIsIsRefused) {
+  ASSERT_EQ(Fill(1, 101), Status());
+  ASSERT_TRUE(server_->Run({"HDEL", kKey, "cluster"}).ok());
+  EXPECT_EQ(Take(*hash_).code(), Code::kCorrupt);
+  EXPECT_EQ(Fill(101, 201).code(), Code::kCorrupt);
+}
+
+TEST_F(TieredHashTest, WhatIsClearedIsGivenToNobody) {
+  const auto other = Open(*server_);
+  ASSERT_EQ(Fill(1, 101), Status());
+  ASSERT_EQ(Numbers(*hash_, 95), (Range{1, 96}));
+  ASSERT_EQ(Fill(101, 201), Status());
+  ASSERT_EQ(hash_->Clear(Tag(), kOurs), Status());
+  const auto taken = Take(*other);
+  EXPECT_TRUE(taken.value_or({}).range.empty());
+  EXPECT_TRUE(taken.value_or({}).bring);
+  EXPECT_EQ(hash_->Fill(Tag(), kOurs, {201, 301}).value_or(-1), 105);
+  EXPECT_EQ(Numbers(*other), (Range{201, 211}));
+}
+
+TEST_F(TieredHashTest, AHashThatHasHadMoreThanTheLedgerKnowsIsRefused) {
+  ASSERT_EQ(Fill(1, 101), Status());
+  ASSERT_EQ(hash_->Clear(Tag(), kOurs), Status());
+  const auto refused = hash_->Fill(Tag(), kOurs, {50, 150});
+  EXPECT_EQ(refused.code(), Code::kCorrupt);
+  EXPECT_THAT(refused.status().message(), HasSubstr("up to 101"));
+  EXPECT_EQ(Fill(101, 201), Status());
+}
+
+TEST_F(TieredHashTest, NumbersBelowTheStartAreLeftOut) {
+  const auto from = [&](int64_t start) {
+    TagDefinition tag = Tag();
+    tag.start = start;
+    const auto taken = hash_->Take(tag, kOurs, 10);
+    EXPECT_TRUE(taken.ok()) << taken.status();
+    return taken.value_or({}).range;
+  };
+  ASSERT_EQ(Fill(1, 101), Status());
+  EXPECT_EQ(from(1), (Range{1, 11}));
+  EXPECT_EQ(from(95), (Range{95, 101}));
+  ASSERT_EQ(Fill(101, 201), Status());
+  EXPECT_EQ(from(101), (Range{101, 111}));
+  ASSERT_EQ(Fill(201, 301), Status());
+  EXPECT_EQ(from(250), (Range{250, 260}));
+  EXPECT_EQ(from(301), Range());
+  EXPECT_EQ(from(kRangeEnd), Range());
 }
 
 TEST_F(TieredHashTest, ASegmentBeyondWhatScriptsCountIsRefused) {

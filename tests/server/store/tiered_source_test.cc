@@ -25,6 +25,14 @@ constexpr Milliseconds kPatience{60'000};
 // What a ledger does, for all servers of a test.
 class Ledgers {
  public:
+  explicit Ledgers(std::string cluster = "a cluster", int64_t high = 1)
+      : cluster_(std::move(cluster)), high_(high) {}
+
+  Result<LedgerPlace> Where() const {
+    const std::scoped_lock lock(mutex_);
+    if (!failure_.ok()) return failure_;
+    return LedgerPlace{.cluster = cluster_, .begin = high_};
+  }
   Result<Range> Extend(int64_t size) {
     const std::scoped_lock lock(mutex_);
     if (!failure_.ok()) return failure_;
@@ -40,11 +48,16 @@ class Ledgers {
     const std::scoped_lock lock(mutex_);
     return high_;
   }
+  int segments() const {
+    const std::scoped_lock lock(mutex_);
+    return segments_;
+  }
 
  private:
+  const std::string cluster_;
   mutable std::mutex mutex_;
   Status failure_;
-  int64_t high_ = 1;
+  int64_t high_;
   int segments_ = 0;
 };
 
@@ -79,8 +92,9 @@ class Host {
         .backoff = {Milliseconds(1), Milliseconds(10)}};
     source_ = std::make_unique<TieredSource>(
         "fast", std::make_unique<TieredHash>(std::move(options), SystemClock(), SystemEntropy()),
-        std::make_unique<DurableSource>(ledgers, control), control,
-        [this](const std::string& sentence) { alarms.push_back(sentence); });
+        std::make_unique<DurableSource>(ledgers, control),
+        [&ledgers](const std::string&, const Ledger::PlaceDone& done) { done(ledgers.Where()); },
+        control, [this](const std::string& sentence) { alarms.push_back(sentence); });
   }
   ~Host() {
     source_->Stop();
@@ -99,6 +113,15 @@ class Host {
     return range.value_or({});
   }
   TieredSource& source() { return *source_; }
+  // As the ledger's owner does when it was found lower than before.
+  void Distrust() {
+    std::promise<void> done;
+    ASSERT_TRUE(control_.Post([&] {
+      source_->Distrust(tag.name);
+      done.set_value();
+    }));
+    done.get_future().wait();
+  }
 
   TagDefinition tag{.name = "order", .strategy = "segment", .step = 20};
   std::vector<std::string> alarms;  // on the control thread
@@ -175,14 +198,14 @@ TEST_F(TieredSourceTest, WhateverBefallsRedisNumbersGoOnAboveWhatWasThere) {
 TEST_F(TieredSourceTest, AHashThatIsPutBackIsNotBelieved) {
   Host host(server_->port(), ledgers_);
   const Range first = host.Numbers(5);
-  const auto saved = server_->Run({"HGET", "firn:order", "cur"});
+  const auto saved = server_->Run({"HGET", "firn:order:tiered", "cur"});
   const Range second = host.Numbers(5);
   ASSERT_EQ(first.end, second.begin);
   // As whoever restores it from a copy would: consistent in itself.
-  ASSERT_TRUE(server_->Run({"HSET", "firn:order", "cur", *saved, "left", "15"}).ok());
+  ASSERT_TRUE(server_->Run({"HSET", "firn:order:tiered", "cur", *saved, "left", "15"}).ok());
   EXPECT_EQ(host.Take(5).code(), Code::kCorrupt);
   EXPECT_THAT(host.alarms, SizeIs(1));
-  ASSERT_TRUE(server_->Run({"DEL", "firn:order"}).ok());
+  ASSERT_TRUE(server_->Run({"DEL", "firn:order:tiered"}).ok());
   EXPECT_GE(host.Numbers(5).begin, second.end);
 }
 
@@ -204,6 +227,43 @@ TEST_F(TieredSourceTest, WithoutTheDurableSideWhatIsThereIsGivenAndNoMore) {
   EXPECT_EQ(host.Take(1).code(), Code::kUnavailable);
   ledgers_.Fail(Status());
   EXPECT_EQ(host.Numbers(1).begin, 21);
+}
+
+TEST_F(TieredSourceTest, TwoClustersOnOneRedisDoNotGiveEachOthersNumbers) {
+  Ledgers theirs("another cluster", 1);
+  Ledgers ours("a cluster", 1'000);
+  Host us(server_->port(), ours), them(server_->port(), theirs);
+  EXPECT_EQ(us.Numbers(5), (Range{1'000, 1'005}));
+  EXPECT_EQ(them.Take(5).code(), Code::kInvalid);
+  EXPECT_EQ(theirs.segments(), 0) << "refused before anything was taken";
+  ASSERT_EQ(server_->Flush(), Status());
+  EXPECT_EQ(them.Numbers(5), (Range{1, 6}));
+  EXPECT_EQ(us.Take(5).code(), Code::kInvalid);
+  EXPECT_EQ(us.Take(5).code(), Code::kInvalid);
+}
+
+TEST_F(TieredSourceTest, AStoppedTagGivesNothingBeforeItsLedgerWasReadAgain) {
+  Host host(server_->port(), ledgers_), other(server_->port(), ledgers_);
+  ASSERT_EQ(host.Numbers(1), (Range{1, 2}));
+  ASSERT_EQ(other.Numbers(1), (Range{2, 3}));
+  ledgers_.Fail(Unavailable("the cluster is frozen"));
+  host.Distrust();
+  EXPECT_EQ(host.Take(1).code(), Code::kUnavailable);
+  EXPECT_EQ(other.Numbers(1), (Range{3, 4})) << "which has not seen it";
+  ledgers_.Fail(Status());
+  EXPECT_GE(host.Numbers(1).begin, 21) << "what the hash held is thrown away";
+  EXPECT_GE(other.Numbers(1).begin, 21);
+}
+
+TEST_F(TieredSourceTest, AtTheEndOfItsNumbersTheLedgerStaysWhereItIs) {
+  Ledgers high("a cluster", TieredHash::kNumbersEnd - 5);
+  Host host(server_->port(), high);
+  EXPECT_EQ(host.Numbers(5).end, TieredHash::kNumbersEnd);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(host.Take(1).code(), Code::kExhausted);
+  Host other(server_->port(), high);
+  EXPECT_TRUE(Eventually(kPatience, [&] { return other.Take(1).code() == Code::kExhausted; }));
+  EXPECT_EQ(high.segments(), 1);
+  EXPECT_EQ(high.high(), TieredHash::kNumbersEnd);
 }
 
 TEST_F(TieredSourceTest, NothingIsTakenBack) {
