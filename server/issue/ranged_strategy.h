@@ -43,7 +43,8 @@ class RangedStrategy : public Strategy {
   Status Start() final { return {}; }
   int64_t count_max() const final { return kCountMax; }
 
-  // The tag is defined like this from now on; same name, store and buffer as before.
+  // The tag is defined like this from now on; same name, store and buffer as before. Numbers below
+  // its start are not given out after it has returned.
   virtual void Adjust(const TagDefinition& tag) = 0;
 
   // Does what is due. Call every 10 ms or so.

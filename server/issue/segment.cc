@@ -41,7 +41,9 @@ Segment::~Segment() = default;
 
 Verdict Segment::Issue(Demand& demand) {
   if (InChild()) return demand.Refuse(ClosedHere());
+  if (demand.runs.empty()) demand.drops = drops_.load(std::memory_order_acquire);
   for (int switches = 0;; ++switches) {
+    if (IsStale(demand)) return RefuseStale(demand);
     bool low = false;
     const Range taken = cursor_.TakeUpTo(demand.missing, &low);
     if (low) OnLow();
@@ -54,13 +56,29 @@ Verdict Segment::Issue(Demand& demand) {
     Lock lock(mutex_);
     if (closed_) return demand.Refuse(ClosedHere());
     if (switches < kSwitchesMax && SwitchLocked(now)) continue;
-    NoteShortageLocked(demand);
+    asked_ = true;
     if (gate_.open(now)) {
+      NoteShortageLocked(demand);
       Fetch(std::move(lock), now);
       lock = Lock(mutex_);
+      return gate_.Answer(demand, now);
     }
-    return gate_.Answer(demand, now);
+    const Verdict verdict = gate_.Answer(demand, now);
+    if (verdict == Verdict::kWait) NoteShortageLocked(demand);
+    return verdict;
   }
+}
+
+// Rule 6, for what a call has got.
+bool Segment::IsStale(const Demand& demand) const {
+  return !demand.runs.empty() && demand.drops != drops_.load(std::memory_order_acquire);
+}
+
+Verdict Segment::RefuseStale(Demand& demand) {
+  const Lock lock(mutex_);
+  counts_.wasted += demand.runs.count();
+  return demand.Refuse({Reason::kStoreDown, "the numbers that this call had got were dropped",
+                        static_cast<int32_t>(FetchGate::kNear.count()), true});
 }
 
 void Segment::OnLow() noexcept {
@@ -81,9 +99,8 @@ bool Segment::SwitchLocked(BootMs now) {
   return true;
 }
 
-// Counts each waiting call once for each range that could have served it.
+// Counts each call that waits once for each range that could have served it.
 void Segment::NoteShortageLocked(Demand& demand) {
-  asked_ = true;
   if (demand.ticket > fetches_) return;
   demand.ticket = fetches_ + 1;
   shortage_ = std::min(shortage_, kRangeEnd - demand.missing) + demand.missing;
@@ -144,9 +161,30 @@ void Segment::Tick(BootMs now) {
 bool Segment::WantsNextLocked() const { return asked_ && !next_ && cursor_.left() < mark_; }
 
 void Segment::Adjust(const TagDefinition& tag) {
+  const BootMs now = parts_.clock.Boot();
   const Lock lock(mutex_);
+  const bool raised = tag.start.value_or(1) > tag_->start.value_or(1);
+  if (raised && !closed_) TrimLocked(*tag.start, now);
   tag_ = std::make_shared<const TagDefinition>(tag);
   policy_.Adjust(tag);
+}
+
+// Somebody else may have given what lies below the tag's new start.
+void Segment::TrimLocked(int64_t start, BootMs now) {
+  const auto trimmed = [this, start](Range range) {
+    const int64_t begin = std::clamp(start, range.begin, range.end);
+    counts_.wasted += begin - range.begin;
+    return Range{begin, range.end};
+  };
+  const Range current = trimmed(cursor_.Unload());
+  const Range next = trimmed(next_.value_or(Range{}));
+  next_ = next.empty() ? std::nullopt : std::optional(next);
+  if (!current.empty()) {
+    mark_ = std::min(mark_, current.size());
+    cursor_.Load(current, mark_);
+  }
+  drops_.fetch_add(1, std::memory_order_release);
+  SwitchLocked(now);
 }
 
 void Segment::Drop(const std::string& why) {
@@ -156,7 +194,7 @@ void Segment::Drop(const std::string& why) {
   const Range next = std::exchange(next_, std::nullopt).value_or(Range{});
   counts_.wasted += current.size() + next.size();
   loaded_at_.reset();
-  ++drops_;
+  drops_.fetch_add(1, std::memory_order_release);
   if (!gate_.in_flight()) gate_.Failed(Corrupt(why), now);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,7 +30,9 @@ namespace firn {
 //  5. Closed, it gives nothing. Stopped, it gives back the unused tail of what it took: the next
 //     range, and the rest of the current one where the next goes on from it. A range that arrives
 //     afterwards goes the same way.
-//  6. In a forked child it is closed.
+//  6. What was in memory before a Drop, or lies below a `start` that was raised, is not given out
+//     after it, also not by a batch that had got it and waits for more: that one is refused.
+//  7. In a forked child it is closed.
 class Segment final : public RangedStrategy, public std::enable_shared_from_this<Segment> {
  public:
   // kUnavailable when there is no memory that a forked child would lose.
@@ -64,7 +67,10 @@ class Segment final : public RangedStrategy, public std::enable_shared_from_this
   bool SwitchLocked(BootMs now);
   bool WantsNextLocked() const;
   int64_t SupplyLocked() const;
+  bool IsStale(const Demand& demand) const;
+  Verdict RefuseStale(Demand& demand);
   void NoteShortageLocked(Demand& demand);
+  void TrimLocked(int64_t start, BootMs now);
   void Fetch(Lock lock, BootMs now);
   void OnTaken(const Result<Range>& taken);
   Status KeepLocked(const Result<Range>& taken);
@@ -89,7 +95,9 @@ class Segment final : public RangedStrategy, public std::enable_shared_from_this
   bool asked_ = false;               // somebody wants numbers of this tag
   int64_t shortage_ = 0;             // what callers wait for, beyond what is in flight
   uint64_t fetches_ = 0;             // begun
-  uint64_t drops_ = 0;        // calls of Drop: what was asked for before one is not used after it
+  // What was asked for or got before a change of it is not used after it. Read before numbers are
+  // taken, changed after they were unloaded, under the mutex.
+  std::atomic<uint64_t> drops_{0};
   uint64_t asked_drops_ = 0;  // drops_ when the fetch in flight began
   bool closed_ = false;
   bool stopped_ = false;

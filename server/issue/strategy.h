@@ -24,8 +24,11 @@ enum class Verdict : uint8_t {
 struct Demand {
   int64_t missing = 0;  // ids still wanted; the strategy counts it down as it adds runs
   Method method = Method::kEmbedded;
-  Runs runs;                                  // what it has got so far
-  uint64_t ticket = 0;                        // a strategy's own note on a call that waits
+  Runs runs;  // what it has got so far
+  // A strategy's own notes on a call that waits. Segment: the latest fetch for which what is
+  // missing has been counted. Unbuffered: its number in the queue. 0: none.
+  uint64_t ticket = 0;
+  uint64_t drops = 0;  // the strategy's count of drops when the first of `runs` was got
   std::chrono::microseconds ask_again_in{0};  // set with kWait
   Refusal refusal;  // set with kRefused: the answer. Set with kWait: the answer if patience ends
 

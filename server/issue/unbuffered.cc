@@ -27,6 +27,12 @@ Verdict Unbuffered::Issue(Demand& demand) {
   const BootMs now = parts_.clock.Boot();
   Lock lock(mutex_);
   if (closed_) return demand.Refuse(ClosedHere());
+  if (demand.runs.empty()) demand.drops = drops_;
+  if (demand.drops != drops_) {
+    counts_.wasted += demand.runs.count();
+    return demand.Refuse({Reason::kStoreDown, "the numbers that this call had got were dropped",
+                          static_cast<int32_t>(FetchGate::kNear.count()), true});
+  }
   if (const auto portion = portions_.find(demand.ticket); portion != portions_.end()) {
     const Range range = portion->second.range;
     portions_.erase(portion);
@@ -151,16 +157,21 @@ void Unbuffered::Tick(BootMs now) {
 
 void Unbuffered::Adjust(const TagDefinition& tag) {
   const Lock lock(mutex_);
+  if (tag.start.value_or(1) > tag_->start.value_or(1)) DropLocked();
   tag_ = std::make_shared<const TagDefinition>(tag);
 }
 
 void Unbuffered::Drop(const std::string& why) {
   const BootMs now = parts_.clock.Boot();
   const Lock lock(mutex_);
+  DropLocked();
+  if (!gate_.in_flight()) gate_.Failed(Corrupt(why), now);
+}
+
+void Unbuffered::DropLocked() {
   for (const auto& [ticket, portion] : portions_) counts_.wasted += portion.range.size();
   portions_.clear();
   ++drops_;
-  if (!gate_.in_flight()) gate_.Failed(Corrupt(why), now);
 }
 
 void Unbuffered::Close() {

@@ -25,7 +25,9 @@ namespace firn {
 //     nothing came ask again.
 //  3. When a range is too small for its tickets, the last ones stay and are asked for again.
 //  4. Closed, it gives nothing; nothing is kept, so nothing is given back.
-//  5. In a forked child it is closed.
+//  5. What was taken before a Drop, or before the tag's `start` was raised, is not given out after
+//     it, also not by a call that had got a part of it: that one is refused.
+//  6. In a forked child it is closed.
 class Unbuffered final : public RangedStrategy, public std::enable_shared_from_this<Unbuffered> {
  public:
   static constexpr Milliseconds kKeep{2'000};
@@ -67,6 +69,7 @@ class Unbuffered final : public RangedStrategy, public std::enable_shared_from_t
   void CutUp(Range range, BootMs now);
   void ForgetAsked();
   void ThrowAwayOld(BootMs now);
+  void DropLocked();
 
   const RangedParts parts_;
   const ForkSentinel sentinel_;

@@ -138,6 +138,33 @@ TEST_F(UnbufferedTest, DroppedOrClosedItGivesNothingThatItHas) {
   EXPECT_EQ(demand_.refusal.reason, Reason::kDraining);
 }
 
+TEST_F(UnbufferedTest, APartThatWasDroppedIsNotAnsweredWithTheRest) {
+  ASSERT_EQ(Ask(10), Verdict::kWait);
+  source_.next = 5;
+  source_.AnswerWith(Range{1, 5});
+  ASSERT_EQ(AskAgain(), Verdict::kWait);
+  ASSERT_EQ(demand_.missing, 6);
+  strategy_->Drop("the ledger went back");
+  EXPECT_EQ(AskAgain(), Verdict::kRefused);
+  EXPECT_EQ(demand_.refusal.reason, Reason::kStoreDown);
+}
+
+TEST_F(UnbufferedTest, ARaisedStartIsAboveWhatWasTakenBefore) {
+  ASSERT_EQ(Ask(), Verdict::kWait);
+  source_.Answer();
+  ASSERT_EQ(Ask(), Verdict::kWait);
+  definition_.start = 100;
+  strategy_->Adjust(definition_);
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
+  source_.Answer();  // asked for before
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
+  while (source_.questions.empty()) Pass(Milliseconds(10));
+  source_.next = 100;
+  source_.Answer();
+  EXPECT_EQ(AskAgain(), Verdict::kIssued);
+  EXPECT_EQ(demand_.runs[0].first, 100);
+}
+
 TEST_F(UnbufferedTest, HasALimitOnCallsThatWait) {
   std::vector<Demand> crowd(Unbuffered::kTicketsMax + 1);
   for (Demand& demand : crowd) {
