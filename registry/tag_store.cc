@@ -17,6 +17,12 @@ Status MayWrite(const ClusterMeta& meta) {
   return meta.frozen ? Conflict("the cluster is frozen: " + meta.reason) : Status();
 }
 
+bool OnlyLedgerMoved(const StoredTag& before, const StoredTag& now) {
+  return before.stat.created_zxid == now.stat.created_zxid &&
+         before.meta_version == now.meta_version && before.node.others == now.node.others &&
+         WithLedgerOf(now.tag(), before.tag()) == now.tag();
+}
+
 }  // namespace
 
 std::string TagPath(std::string_view name) {
@@ -84,10 +90,28 @@ Status TagStore::Create(const TagDefinition& tag) {
 }
 
 Status TagStore::Replace(const StoredTag& read, TagDefinition after) {
-  after = WithLedgerOf(read.tag(), std::move(after));
-  FIRN_TRY(CheckEdit(read.tag(), after));
+  FIRN_TRY(CheckEdit(read.tag(), WithLedgerOf(read.tag(), after)));
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
   FIRN_TRY(MayWrite(meta.meta));
+  return Put(read, std::move(after));
+}
+
+Status TagStore::Edit(const StoredTag& read, const TagDefinition& after) {
+  Status done = Replace(read, after);
+  for (int tries = 1; done.code() == Code::kConflict && tries < kEditTriesMax; ++tries) {
+    FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
+    FIRN_TRY(MayWrite(meta.meta));
+    FIRN_ASSIGN(const StoredTag now, ReadNode(after.name, meta.version));
+    if (!OnlyLedgerMoved(read, now)) return done;
+    done = Put(now, after);
+  }
+  return done;
+}
+
+// `read` was read with a root that is not frozen, or the write does not come through.
+Status TagStore::Put(const StoredTag& read, TagDefinition after) {
+  after = WithLedgerOf(read.tag(), std::move(after));
+  FIRN_TRY(CheckEdit(read.tag(), after));
   FIRN_ASSIGN(const std::string data, WriteTagNode({after, read.node.others, read.node.returned}));
   const std::string path = TagPath(after.name);
   const Status sent =

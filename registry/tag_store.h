@@ -36,6 +36,8 @@ struct TagListing {
 // Owned by one thread. Create and Replace refuse while the cluster is frozen.
 class TagStore {
  public:
+  static constexpr int kEditTriesMax = 200;
+
   explicit TagStore(BlockingCoordinator& registry) : registry_(registry) {}
 
   Result<TagListing> ReadAll();
@@ -52,6 +54,11 @@ class TagStore {
   // they were. kInvalid when CheckEdit refuses; kConflict when the node or meta has moved since.
   Status Replace(const StoredTag& read, TagDefinition after);
 
+  // Replace for people, whose edit stands whatever the ledger does meanwhile: a busy tag's node is
+  // written all the time. While only the ledger has moved it reads again and tries again, at most
+  // kEditTriesMax times.
+  Status Edit(const StoredTag& read, const TagDefinition& after);
+
   // Moves the tag's ledger up to `high`, after a loss of data or because somebody else has given
   // numbers of the tag; lower changes nothing. For `firn restore` and `firn tags import` only; a
   // frozen cluster permits it. kConflict as with Replace.
@@ -59,6 +66,7 @@ class TagStore {
 
  private:
   Result<StoredTag> ReadNode(std::string_view name, int64_t meta_version);
+  Status Put(const StoredTag& read, TagDefinition after);
   Status EnsureFolder();
 
   // Sends the multi whose last write gives `path` the data. An unknown outcome is read back: ok

@@ -1,5 +1,8 @@
 #include "registry/tag_store.h"
 
+#include <atomic>
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "registry/memory_coordinator.h"
@@ -85,6 +88,59 @@ TEST_F(TagStoreTest, AnEditOverAMovedLedgerIsRefused) {
   MoveLedger("order", 5001);
   EXPECT_EQ(store_.Replace(read, read.tag()).code(), Code::kConflict);
   EXPECT_EQ(store_.Read("order")->tag().high, 5001);
+}
+
+TEST_F(TagStoreTest, AnEditOfPeopleGoesOnOverAMovedLedgerAndNothingElse) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  const StoredTag read = *store_.Read("order");
+  TagDefinition after = read.tag();
+  after.disabled = true;
+  MoveLedger("order", 5001);
+  ASSERT_TRUE(store_.Edit(read, after).ok());
+  EXPECT_TRUE(store_.Read("order")->tag().disabled);
+  EXPECT_EQ(store_.Read("order")->tag().high, 5001);
+
+  TagDefinition other = after;
+  other.step = 7;
+  EXPECT_EQ(store_.Edit(read, other).code(), Code::kConflict) << "somebody else has disabled it";
+  const StoredTag now = *store_.Read("order");
+  ChangeMeta(false, WallMs());
+  EXPECT_EQ(store_.Edit(now, other).code(), Code::kConflict);
+  EXPECT_EQ(store_.Read("order")->tag().step, after.step);
+}
+
+TEST_F(TagStoreTest, WhatTheFirstIdsFixIsFixedForAnEditThatTheyOvertake) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  const StoredTag read = *store_.Read("order");
+  TagDefinition after = read.tag();
+  after.text = "{id:09}";
+  MoveLedger("order", 5001);
+  EXPECT_EQ(store_.Edit(read, after).code(), Code::kInvalid);
+  EXPECT_EQ(store_.Read("order")->tag().text, "");
+}
+
+TEST_F(TagStoreTest, ATagWhoseLedgerMovesAllTheTimeCanBeDisabled) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  std::atomic<bool> going_on{true};
+  std::thread server([&] {
+    MemoryCoordinator memory(tree_);
+    BlockingCoordinator registry(memory, clock_);
+    EXPECT_TRUE(registry.Connect(Milliseconds(1000)).ok());
+    TagStore store(registry);
+    while (going_on) {
+      const StoredTag stored = *store.Read("order");
+      static_cast<void>(store.Lift(stored, stored.tag().high + 1));
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    const StoredTag read = *store_.Read("order");
+    TagDefinition after = read.tag();
+    after.disabled = !after.disabled;
+    const Status edited = store_.Edit(read, after);
+    EXPECT_TRUE(edited.ok()) << edited;
+  }
+  going_on = false;
+  server.join();
 }
 
 TEST_F(TagStoreTest, NothingWrittenForOneStateOfTheClusterTakesEffectInAnother) {

@@ -123,6 +123,19 @@ TEST_F(FirnClusterTest, AFileIsCheckedWholeBeforeAnythingIsDone) {
   EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 0u);
 }
 
+TEST_F(FirnClusterTest, AFileThatFailsOnTheWaySaysHowFarItGot) {
+  FirnJson({"init", "--workers=4"});  // perhaps it was lost: tags want an explicit start
+  const Finished stopped = Firn({"tags", "apply",
+                                 WriteFile("[first]\nstrategy = segment\nstart = 1\n"
+                                           "[second]\nstrategy = segment\n"
+                                           "[third]\nstrategy = segment\nstart = 1\n")});
+  EXPECT_EQ(stopped.exit_code, 2);
+  for (const char* said : {"+ third: new", "done: first\n", "not done: second", "explicit start"}) {
+    EXPECT_NE(stopped.err.find(said), std::string::npos) << said << " is not in " << stopped.err;
+  }
+  EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 1u);
+}
+
 TEST_F(FirnClusterTest, ATagIsMadeChangedAndDisabled) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "step=50"}).exit_code, 0);

@@ -21,11 +21,24 @@ Status PutTag(TagStore& store, const StoredTag* old, const TagDefinition& tag) {
   if (old == nullptr) {
     FIRN_TRY(store.Create(tag));
   } else if (WithLedgerOf(old->tag(), tag) != old->tag()) {
-    FIRN_TRY(store.Replace(*old, tag));
+    FIRN_TRY(store.Edit(*old, tag));
   }
   if (tag.high <= (old == nullptr ? 0 : old->tag().high)) return {};
-  FIRN_ASSIGN(const StoredTag now, store.Read(tag.name));
-  return store.Lift(now, tag.high);
+  Status lifted = Conflict("not tried");
+  for (int tries = 0; lifted.code() == Code::kConflict && tries < TagStore::kEditTriesMax;
+       ++tries) {
+    FIRN_ASSIGN(const StoredTag now, store.Read(tag.name));
+    lifted = store.Lift(now, tag.high);
+  }
+  return lifted;
+}
+
+// What a failure on the way leaves behind: what was wanted, and how far it got.
+Status Stopped(const Status& why, const std::string& diff, const std::vector<std::string>& done,
+               const std::string& at) {
+  std::string so_far = "nothing was done before it";
+  for (size_t i = 0; i < done.size(); ++i) so_far = (i == 0 ? "done: " : so_far + ", ") + done[i];
+  return why.WithContext(diff + so_far + "\nnot done: " + at + " and what follows it");
 }
 
 }  // namespace
@@ -71,9 +84,12 @@ Result<Output> PutTags(TagStore& store, const TagListing& present,
     if (!change.status.ok()) return Invalid("nothing was done:\n" + output.text);
   }
   if (dry_run) return output;
+  std::vector<std::string> done;
   for (const TagDefinition& tag : tags) {
     const auto old = stored.find(tag.name);
-    FIRN_TRY(PutTag(store, old == stored.end() ? nullptr : old->second, tag));
+    const Status put = PutTag(store, old == stored.end() ? nullptr : old->second, tag);
+    if (!put.ok()) return Stopped(put, output.text, done, tag.name);
+    done.push_back(tag.name);
   }
   return Done(std::move(output));
 }

@@ -16,7 +16,8 @@ Result<Output> Done(Output output);
 
 // Puts `tags` into the cluster over what it has: shown whole, and refused whole when one of them is
 // not permitted, before the first is written; only shown with `dry_run`. Tags that are not named
-// stay as they are. A tag with a `high` above its ledger has the ledger lifted to it.
+// stay as they are. A failure on the way says the difference, what was done and what was not. A tag
+// with a `high` above its ledger has the ledger lifted to it.
 Result<Output> PutTags(TagStore& store, const TagListing& present,
                        const std::vector<TagDefinition>& tags, bool dry_run);
 

@@ -108,7 +108,7 @@ Result<Output> Edit(const std::string& name, const Words& settings) {
   Output output = ShowChanges(DiffTags({stored.tag()}, {after}));
   FIRN_TRY(CheckEdit(stored.tag(), after));
   if (FLAGS_dry_run || after == stored.tag()) return output;
-  FIRN_TRY(store.Replace(stored, after));
+  FIRN_TRY(store.Edit(stored, after));
   return Done(std::move(output));
 }
 
