@@ -78,6 +78,8 @@ Result<Range> LedgeredSource::CallStore(const Errand& errand, int64_t at_least) 
     return range;
   } catch (const std::exception& e) {
     return Unknown(std::string("it threw: ") + e.what());
+  } catch (...) {
+    return Unknown("it threw something that says nothing of itself");
   }
 }
 

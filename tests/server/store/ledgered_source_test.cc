@@ -1,0 +1,228 @@
+#include "server/store/ledgered_source.h"
+
+#include <deque>
+#include <future>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "tests/server/store/ledger_rig.h"
+#include "tests/support/process.h"
+
+namespace firn {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A store that does what the test says, and notes how it was asked.
+class ScriptedStore final : public RangeStore {
+ public:
+  struct Script {
+    std::function<Status()> check = [] { return Status(); };
+    std::function<Result<Range>(int64_t, int64_t)> advance = [](int64_t at_least, int64_t size) {
+      return Range{at_least, at_least + size};
+    };
+    int checks = 0;
+    std::vector<int64_t> asked_from;
+    std::vector<std::thread::id> threads;
+  };
+
+  explicit ScriptedStore(Script& script) : script_(script) {}
+
+  std::string_view name() const override { return "own"; }
+  Status Check(const TagDefinition&) override {
+    ++script_.checks;
+    script_.threads.push_back(std::this_thread::get_id());
+    return script_.check();
+  }
+  Result<Range> Advance(const TagDefinition&, int64_t at_least, int64_t size) override {
+    script_.asked_from.push_back(at_least);
+    script_.threads.push_back(std::this_thread::get_id());
+    return script_.advance(at_least, size);
+  }
+
+ private:
+  Script& script_;
+};
+
+// A source over a scripted store on one thread, and the ledger of one of two servers.
+class LedgeredSourceTest : public testing::Test {
+ protected:
+  Result<Range> Take(int64_t size = 10) {
+    std::optional<Result<Range>> told;
+    source_.Take(Tag(), size, [&](Result<Range> range) { told = std::move(range); });
+    const bool answered = host_.Until([&] {
+      while (!tasks_.empty()) {
+        const std::function<void()> task = std::move(tasks_.front());
+        tasks_.pop_front();
+        task();
+      }
+      return told.has_value();
+    });
+    return answered ? *told : Internal("no answer");
+  }
+  static TagDefinition Tag() { return {.name = "order", .strategy = "segment", .store = "own"}; }
+
+  LedgerCluster cluster_;
+  LedgerHost host_{cluster_}, other_{cluster_};
+  ScriptedStore::Script script_;
+  bool full_ = false;
+  std::deque<std::function<void()>> tasks_;
+  LedgeredSource source_{std::make_unique<ScriptedStore>(script_), host_.ledger(),
+                         [this](std::function<void()> task) { tasks_.push_back(std::move(task)); },
+                         [this](std::function<void()> task) {
+                           if (!full_) tasks_.push_back(std::move(task));
+                           return !full_;
+                         }};
+};
+
+TEST_F(LedgeredSourceTest, WhatTheStorePicksIsCoveredBeforeItIsAnswered) {
+  EXPECT_EQ(*Take(), (Range{1, 11}));
+  EXPECT_EQ(cluster_.High("order"), 11);
+  EXPECT_EQ(*Take(), (Range{11, 21}));
+  EXPECT_THAT(script_.asked_from, ElementsAre(1, 11));
+  EXPECT_EQ(script_.checks, 1) << "once a tag";
+  EXPECT_EQ(source_.wasted(), 0);
+}
+
+TEST_F(LedgeredSourceTest, AStoreThatLiesIsNotBelieved) {
+  ASSERT_TRUE(Take().ok());
+  const Range kLies[] = {{5, 15}, {11, 11}, {20, 11}, {11, 22}, {-5, 0}, {10, 11}};
+  for (const Range lie : kLies) {
+    script_.advance = [lie](int64_t, int64_t) { return lie; };
+    const auto refused = Take();
+    EXPECT_EQ(refused.code(), Code::kCorrupt) << lie.begin << " " << lie.end;
+    EXPECT_THAT(refused.status().message(), HasSubstr("store own"));
+  }
+  EXPECT_EQ(cluster_.High("order"), 11);
+}
+
+TEST_F(LedgeredSourceTest, WhateverAStoreThrowsIsAFailure) {
+  script_.advance = [](int64_t, int64_t) -> Result<Range> { throw std::runtime_error("no luck"); };
+  const auto thrown = Take();
+  EXPECT_EQ(thrown.code(), Code::kUnknown);
+  EXPECT_THAT(thrown.status().message(), HasSubstr("no luck"));
+  script_.advance = [](int64_t, int64_t) -> Result<Range> { throw 7; };
+  EXPECT_EQ(Take().code(), Code::kUnknown);
+  script_.advance = ScriptedStore::Script().advance;
+  EXPECT_TRUE(Take().ok());
+}
+
+TEST_F(LedgeredSourceTest, ATagThatTheStoreRefusesIsCheckedAgainTheNextTime) {
+  script_.check = []() -> Status { throw 7; };
+  EXPECT_EQ(Take().code(), Code::kUnknown);
+  script_.check = [] { return Invalid("no such row"); };
+  EXPECT_EQ(Take().code(), Code::kInvalid);
+  EXPECT_TRUE(script_.asked_from.empty());
+  script_.check = [] { return Status(); };
+  EXPECT_TRUE(Take().ok());
+  EXPECT_EQ(script_.checks, 3);
+}
+
+TEST_F(LedgeredSourceTest, ARangeThatWasOvertakenIsWastedAndAnotherOneAskedFor) {
+  bool first = true;
+  script_.advance = [&](int64_t at_least, int64_t size) {
+    const bool overtaken = !std::exchange(first, false) || other_.Extend(5).ok();
+    EXPECT_TRUE(overtaken);
+    return Range{at_least, at_least + size};
+  };
+  EXPECT_EQ(*Take(), (Range{6, 16}));
+  EXPECT_EQ(source_.wasted(), 10);
+}
+
+TEST_F(LedgeredSourceTest, OvertakenTooOftenItGivesUp) {
+  script_.advance = [&](int64_t at_least, int64_t size) {
+    EXPECT_TRUE(other_.Extend(1).ok());
+    return Range{at_least, at_least + size};
+  };
+  EXPECT_EQ(Take().code(), Code::kUnavailable);
+  EXPECT_EQ(script_.asked_from.size(), size_t{LedgeredSource::kTriesMax});
+  EXPECT_EQ(source_.wasted(), 10 * LedgeredSource::kTriesMax);
+}
+
+TEST_F(LedgeredSourceTest, ARangeOfATagThatIsDisabledMeanwhileIsWasted) {
+  ASSERT_TRUE(Take().ok());
+  cluster_.Edit("order", [](TagNode& node) { node.tag.disabled = true; });
+  EXPECT_EQ(Take().code(), Code::kDenied);
+  EXPECT_EQ(script_.asked_from.size(), 2u);
+  EXPECT_EQ(source_.wasted(), 10);
+}
+
+TEST_F(LedgeredSourceTest, AStoreThatIsTooBusyIsTriedLater) {
+  full_ = true;
+  EXPECT_EQ(Take().code(), Code::kUnavailable);
+  EXPECT_TRUE(script_.asked_from.empty());
+  full_ = false;
+  EXPECT_TRUE(Take().ok());
+}
+
+TEST_F(LedgeredSourceTest, TakesNothingBack) {
+  std::optional<Status> told;
+  source_.GiveBack(Tag(), {1, 2}, [&](Status status) { told = std::move(status); });
+  tasks_.front()();
+  EXPECT_EQ(told->code(), Code::kInvalid);
+}
+
+// Without a `post` the store has a thread of its own, and no other one ever waits for it.
+TEST(LedgeredSourceThreadTest, NoCallOfAStoreIsMadeOnTheThreadThatAsks) {
+  LedgerCluster cluster;
+  LedgerHost host(cluster);
+  ScriptedStore::Script script;
+  std::mutex mutex;
+  std::deque<std::function<void()>> tasks;
+  LedgeredSource source(std::make_unique<ScriptedStore>(script), host.ledger(),
+                        [&](std::function<void()> task) {
+                          const std::scoped_lock lock(mutex);
+                          tasks.push_back(std::move(task));
+                        });
+  std::optional<Result<Range>> told;
+  source.Take({.name = "order", .strategy = "segment"}, 10,
+              [&](Result<Range> range) { told = std::move(range); });
+  ASSERT_TRUE(Eventually(Milliseconds(60'000), [&] {
+    std::deque<std::function<void()>> now;
+    {
+      const std::scoped_lock lock(mutex);
+      now.swap(tasks);
+    }
+    for (const auto& task : now) task();
+    host.Round();
+    return told.has_value();
+  }));
+  source.Stop();
+  EXPECT_TRUE(told->ok()) << told->status();
+  ASSERT_EQ(script.threads.size(), 2u);
+  EXPECT_NE(script.threads[0], std::this_thread::get_id());
+  EXPECT_EQ(script.threads[0], script.threads[1]);
+}
+
+TEST(StoreThreadTest, DoesTasksInOrderOnOneThreadAndRefusesWhenFullAndWhenStopped) {
+  StoreThread thread;
+  std::promise<void> begun, go_on;
+  ASSERT_TRUE(thread.Post([&] {
+    begun.set_value();
+    go_on.get_future().wait();
+  }));
+  begun.get_future().wait();
+  std::vector<size_t> done;
+  for (size_t i = 0; i < StoreThread::kQueueMax; ++i) {
+    ASSERT_TRUE(thread.Post([&done, i] { done.push_back(i); }));
+  }
+  EXPECT_FALSE(thread.Post([&done] { done.push_back(0); }));
+  go_on.set_value();
+  std::promise<void> last;
+  ASSERT_TRUE(
+      Eventually(Milliseconds(60'000), [&] { return thread.Post([&last] { last.set_value(); }); }));
+  last.get_future().wait();
+  ASSERT_EQ(done.size(), StoreThread::kQueueMax);
+  for (size_t i = 0; i < done.size(); ++i) ASSERT_EQ(done[i], i);
+  thread.Stop();
+  thread.Stop();
+  EXPECT_FALSE(thread.Post([] {}));
+}
+
+}  // namespace
+}  // namespace firn
