@@ -19,7 +19,8 @@ enum class MysqlForm : uint8_t {
 };
 std::optional<MysqlForm> ParseMysqlForm(std::string_view word);
 
-// What to create Firn's own table with, "%s" being its name. Names of tags are compared byte by
+// What to create Firn's own table with, "%s" being its name; users have it as
+// server/package/firn_tag.sql. Names of tags are compared byte by
 // byte: to Firn `order` and `Order` are two tags.
 inline constexpr std::string_view kMysqlFirnTable =
     "CREATE TABLE %s (\n"

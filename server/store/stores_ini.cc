@@ -14,7 +14,8 @@
 namespace firn {
 namespace {
 
-// Names that tags use for what every server has.
+// Names that tags use for what is no store of a file: every server has `registry`, and programs
+// that embed Firn may add `memory`.
 const std::set<std::string, std::less<>>& ReservedNames() {
   static const std::set<std::string, std::less<>> names{"registry", "memory"};
   return names;
@@ -209,7 +210,7 @@ void Parser::Open(const Result<std::string>& name) {
                  " is no name of a store: a small letter, then small letters, "
                  "digits, - or _");
   }
-  if (ReservedNames().contains(word)) return Fault("[" + word + "] is what every server has");
+  if (ReservedNames().contains(word)) return Fault("[" + word + "] is a name of Firn's own");
   const auto [first, fresh] = lines_.emplace(word, line_);
   if (!fresh) {
     Fault("[" + word + "] is defined twice, first at line " + std::to_string(first->second));

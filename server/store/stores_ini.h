@@ -19,24 +19,14 @@ namespace firn {
 //     kind             = mysql
 //     address          = db.example:3306
 //     database         = ids
-//     table            = leaf_alloc   ; firn_tag unless said otherwise
-//     form             = leaf         ; firn, leaf or tinyid; firn unless said otherwise
-//     credentials_file = /etc/firn/main.cred      ; user:password
-//     timeout_ms       = 2000         ; of connecting, and of each statement
-//
-//     [cache]
-//     kind             = redis
-//     address          = redis.example:6379
-//     database         = 0
-//     prefix           = firn:        ; of keys
-//     credentials_file = /etc/firn/cache.cred     ; password, or user:password; may be missing
-//     timeout_ms       = 1000
+//     credentials_file = /etc/firn/main.cred
 //
 //     [fast]
 //     kind             = tiered
-//     front            = cache        ; of kind redis
-//     durable          = main         ; of kind mysql, or registry, which it is unless said
-//     otherwise
+//     front            = cache        ; a store of kind redis
+//     durable          = main
+//
+// server/package/stores.ini, which is installed with the server, shows all kinds and keys.
 //
 // A grammar of common/ini_line.h; each key at most once.
 

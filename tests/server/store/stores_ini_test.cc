@@ -1,5 +1,8 @@
 #include "server/store/stores_ini.h"
 
+#include <fstream>
+#include <sstream>
+
 #include <gmock/gmock.h>
 
 namespace firn {
@@ -29,6 +32,14 @@ durable = main
 front = cache
 kind = tiered
 )";
+
+// A file that is installed with the server.
+std::string Packaged(const std::string& name) {
+  std::ifstream file(std::string(FIRN_SOURCE_DIR "/server/package/") + name);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
 
 std::vector<std::string> Faults(std::string_view text) {
   std::vector<std::string> faults;
@@ -101,7 +112,7 @@ TEST(StoresIniTest, ReportsEveryFaultWithItsLine) {
                   "10: neither [store], nor key = value, nor a comment",
                   "13: [cache] address: has no value",
                   "14: [cache] database: '-1' is no number within 0 and 1000000",
-                  "15: [registry] is what every server has",
+                  "15: [registry] is a name of Firn's own",
                   HasSubstr("17: 'Main' is no name of a store"),
                   "18: [fast] front: there is no store 'main' of kind redis",
                   "18: [fast] durable: there is no store 'cache' of kind mysql",
@@ -122,6 +133,22 @@ TEST(StoresIniTest, HostileTextIsRefusedWithinBounds) {
   EXPECT_EQ(ParseStoresIni(many).faults.size(), kStoreFaultsMax);
   EXPECT_EQ(ParseStoresIni(std::string(kStoresIniBytesMax + 1, '[')).faults.size(), 1u);
   EXPECT_THAT(Faults("[a]\nk\x01 = 1\n"), ElementsAre(HasSubstr("1: [a] kind"), HasSubstr("2: ")));
+}
+
+TEST(StoresIniTest, TheExampleOfThePackageIsOne) {
+  const std::string text = Packaged("stores.ini");
+  EXPECT_THAT(Faults(text), IsEmpty());
+  const StoresIni ini = ParseStoresIni(text);
+  ASSERT_EQ(ini.stores.size(), 3u);
+  EXPECT_EQ(std::get<MysqlDefinition>(ini.stores[0].what).table.form(), MysqlForm::kLeaf);
+  EXPECT_EQ(std::get<RedisDefinition>(ini.stores[1].what).prefix, "firn:");
+  EXPECT_EQ(std::get<TieredDefinition>(ini.stores[2].what).durable, "main");
+}
+
+TEST(StoresIniTest, TheTableOfThePackageIsFirnsOwn) {
+  std::string made(kMysqlFirnTable);
+  made.replace(made.find("%s"), 2, "firn_tag");
+  EXPECT_THAT(Packaged("firn_tag.sql"), testing::EndsWith("\n" + made + ";\n"));
 }
 
 }  // namespace
