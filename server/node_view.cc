@@ -87,7 +87,11 @@ front::ServerReport NodeView::Report() const {
     const auto high = status.highest.find(name);
     if (high != status.highest.end() && high->second > 0) shown.high = high->second;
     const auto segment = segments.find(name);
-    if (segment != segments.end()) shown.supply = segment->second.supply;
+    if (segment == segments.end()) continue;
+    shown.supply = segment->second.supply;
+    shown.supply_seconds = segment->second.supply_seconds;
+    if (segment->second.step > 0) shown.step = segment->second.step;
+    shown.trouble = segment->second.trouble;
   }
   return report;
 }

@@ -13,6 +13,8 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kPoll{5};
+constexpr Milliseconds kLookEvery{1'000};
+constexpr Milliseconds kTellEvery{10'000};  // of a tag
 
 }  // namespace
 
@@ -86,6 +88,22 @@ void SegmentTags::Tick(BootMs now) {
   const std::lock_guard lock(mutex_);
   for (const auto& [tag, served] : served_) {
     if (served.strategy) served.strategy->Tick(now);
+  }
+  TellTroublesLocked(now);
+}
+
+// A line in the log for each change of what keeps a tag's numbers from coming.
+void SegmentTags::TellTroublesLocked(BootMs now) {
+  if (now < look_at_) return;
+  look_at_ = now + kLookEvery;
+  for (auto& [tag, served] : served_) {
+    if (!served.strategy || (served.told_at && now - *served.told_at < kTellEvery)) continue;
+    std::string trouble = served.strategy->status().trouble;
+    if (trouble == served.trouble) continue;
+    LOG_IF(WARNING, !trouble.empty()) << "tag " << tag << ": no more numbers come: " << trouble;
+    LOG_IF(INFO, trouble.empty()) << "tag " << tag << ": numbers come again";
+    served.trouble = std::move(trouble);
+    served.told_at = now;
   }
 }
 

@@ -66,9 +66,12 @@ class SegmentTags {
     std::string store;
     TagBuffer buffer = TagBuffer::kDouble;
     std::shared_ptr<RangedStrategy> strategy;
+    std::string trouble{};            // as logged last
+    std::optional<BootMs> told_at{};  // when that was
   };
 
   Result<std::shared_ptr<RangedStrategy>> MakeStrategy(const TagDefinition& tag);
+  void TellTroublesLocked(BootMs now);
   bool Settled() const;
 
   ControlLoop& loop_;
@@ -80,6 +83,7 @@ class SegmentTags {
 
   mutable std::mutex mutex_;              // guards all below
   std::map<std::string, Served> served_;  // by tag
+  BootMs look_at_;                        // for troubles to log
 };
 
 }  // namespace firn

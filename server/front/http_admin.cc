@@ -18,6 +18,9 @@ Json TagsJson(const ServerReport& report, const DeskCounters::Sums& sums) {
     Json json{{"tag", tag.tag}, {"strategy", tag.strategy}};
     if (tag.high) json["high"] = std::to_string(*tag.high);
     if (tag.supply) json["supply"] = *tag.supply;
+    if (tag.supply_seconds) json["supply_seconds"] = *tag.supply_seconds;
+    if (tag.step) json["step"] = *tag.step;
+    if (!tag.trouble.empty()) json["trouble"] = tag.trouble;
     const auto issued = sums.issued.find(tag.tag);
     json["issued"] = issued == sums.issued.end() ? 0 : issued->second;
     tags.push_back(std::move(json));

@@ -25,9 +25,12 @@ std::string_view ServerStateName(ServerState state);
 struct TagReport {
   std::string tag;
   std::string strategy;
-  std::optional<int64_t> high{};    // segment: all below it has been given to servers
-  std::optional<int64_t> supply{};  // segment: numbers that this server holds in memory
-  bool as_issued = false;           // nothing that is done around its ids changes them
+  std::optional<int64_t> high{};            // segment: all below it has been given to servers
+  std::optional<int64_t> supply{};          // segment: numbers that this server holds in memory
+  std::optional<int64_t> supply_seconds{};  // ... and how long they last; empty: nobody asks
+  std::optional<int64_t> step{};            // segment: how many are asked for next
+  std::string trouble{};                    // segment: why no more come; empty: they do
+  bool as_issued = false;                   // nothing that is done around its ids changes them
 };
 
 // How the server stands with its registry; nothing of it is for clients.

@@ -66,6 +66,11 @@ TEST_F(HttpAdminTest, TellsEverythingThatAnOperatorAsksFirst) {
   EXPECT_EQ(json["rack"], 1);
   EXPECT_EQ(json["layout"], "firn");
   EXPECT_EQ(json["tags"][0]["issued"], 7);
+  EXPECT_FALSE(json["tags"][0].contains("trouble"));
+  EXPECT_EQ(json["tags"][1]["supply"], 300);
+  EXPECT_EQ(json["tags"][1]["supply_seconds"], 30);
+  EXPECT_EQ(json["tags"][1]["step"], 1'000);
+  EXPECT_EQ(json["tags"][1]["trouble"], "the store is away");
   EXPECT_EQ(json["refused"]["CLOCK"], 1);
   EXPECT_EQ(json["calls"], 2);
 }

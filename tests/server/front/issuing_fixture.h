@@ -29,6 +29,12 @@ class FixedView final : public ServerView {
     report.machine = machine_;
     report.wall = wall();
     report.tags.push_back({.tag = "order", .strategy = "snowflake"});
+    report.tags.push_back({.tag = "user",
+                           .strategy = "segment",
+                           .supply = 300,
+                           .supply_seconds = 30,
+                           .step = 1'000,
+                           .trouble = "the store is away"});
     return report;
   }
   ServerState state() const override { return state_; }
