@@ -104,6 +104,9 @@ Result<std::unique_ptr<Embedded>> Embedded::Open(const EmbeddedOptions& options)
   FIRN_ASSIGN(auto node, OpenNode(place, owner, node_options, SystemClock(), SystemEntropy()));
   const PluginParts parts{.clock = SystemClock(), .rates = std::make_shared<RateBoard>()};
   FIRN_TRY(AddBuiltInPlugins(parts, node->catalogue()));
+  if (options.stores) {
+    for (auto& store : options.stores()) FIRN_TRY(node->segments().AddStore(std::move(store)));
+  }
   FIRN_TRY(node->Start());
   FIRN_TRY(node->WaitUntilServing(options.ready_within));
   return std::unique_ptr<Embedded>(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "common/layout.h"
 #include "common/status.h"
 #include "common/units.h"
+#include "server/issue/range_store.h"
 #include "server/issue/runs.h"
 
 namespace firn {
@@ -27,6 +29,9 @@ struct EmbeddedOptions {
   std::string registry_credentials{};  // user:password, for ZooKeeper
   Milliseconds ready_within{10'000};   // how long Open waits for a machine id
   Milliseconds issue_wait{50};         // how long a call waits for the next tick or range
+  // Makes the stores of segment tags that this program has beside `registry`, each under its name:
+  // MemoryStore (server/store/memory_store.h), or a class of the program's own. Called once.
+  std::function<std::vector<std::unique_ptr<RangeStore>>()> stores{};
 };
 
 // Ids without a server: this program holds a machine id of its own.
@@ -42,7 +47,8 @@ struct EmbeddedOptions {
 // Thread-safe. After fork() the child gets no ids: what it inherits is closed; open another one.
 class Embedded {
  public:
-  // kConflict: another process has the state folder. kUnavailable: no machine id in time.
+  // kConflict: another process has the state folder, or two stores have one name. kUnavailable: no
+  // machine id in time.
   static Result<std::unique_ptr<Embedded>> Open(const EmbeddedOptions& options);
 
   // Gives the machine id back, as Close does.

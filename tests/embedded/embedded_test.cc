@@ -4,11 +4,13 @@
 #include <set>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "server/store/memory_store.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
@@ -80,6 +82,46 @@ TEST_F(EmbeddedTest, ProgramsOfOneHostShareASegmentTag) {
     EXPECT_TRUE(all.insert(*one->Next("order")).second);
     EXPECT_TRUE(all.insert(*two->Next("order")).second);
   }
+}
+
+// A store of a program's own: it gives every number twice, and no harm comes of it.
+class ForgetfulStore final : public RangeStore {
+ public:
+  std::string_view name() const override { return "own"; }
+  Status Check(const TagDefinition&) override { return {}; }
+  Result<Range> Advance(const TagDefinition&, int64_t at_least, int64_t size) override {
+    return Range{at_least, at_least + size};
+  }
+};
+
+TEST_F(EmbeddedTest, AProgramMayHaveStoresOfItsOwn) {
+  Open().reset();
+  ASSERT_EQ(RunFirn({"tags", "create", "order", "store=own", "step=10"}), 0);
+  ASSERT_EQ(RunFirn({"tags", "create", "user", "store=memory", "start=50"}), 0);
+  EmbeddedOptions options = Options();
+  options.stores = [] {
+    std::vector<std::unique_ptr<RangeStore>> stores;
+    stores.push_back(std::make_unique<ForgetfulStore>());
+    stores.push_back(std::make_unique<MemoryStore>());
+    return stores;
+  };
+  int64_t order = 0, user = 49;
+  for (int round = 0; round < 2; ++round) {
+    auto ids = Embedded::Open(options);
+    ASSERT_TRUE(ids.ok()) << ids.status();
+    for (int i = 0; i < 25; ++i) {
+      const int64_t id = (*ids)->Next("order").value_or(-1);
+      ASSERT_GT(id, std::exchange(order, id));
+    }
+    const int64_t id = (*ids)->Next("user").value_or(-1);
+    ASSERT_GT(id, std::exchange(user, id));
+  }
+  options.stores = [] {
+    std::vector<std::unique_ptr<RangeStore>> stores;
+    for (int i = 0; i < 2; ++i) stores.push_back(std::make_unique<MemoryStore>());
+    return stores;
+  };
+  EXPECT_EQ(Embedded::Open(options).code(), Code::kConflict);
 }
 
 TEST_F(EmbeddedTest, ThreadsShareIt) {
