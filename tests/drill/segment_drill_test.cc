@@ -58,6 +58,15 @@ class SegmentDrill : public testing::Test {
     act(registry);
   }
 
+  bool Frozen() {
+    bool frozen = false;
+    OnRegistry([&](BlockingCoordinator& registry) {
+      const Result<MetaAsRead> meta = ReadMeta(registry);
+      frozen = meta.ok() && meta->meta.frozen;
+    });
+    return frozen;
+  }
+
   // Starts process `i`, perhaps again, on its own state folder and journal.
   void Launch(size_t i, int threads, int pause_ms = 0) {
     const std::string name = std::to_string(i);
@@ -175,6 +184,24 @@ TEST_F(SegmentDrill, KilledProcessesAndRegistriesRepeatNoNumber) {
     }
     ASSERT_TRUE(AllGoOn(20)) << "service comes back by itself";
   }
+  Judge(Collect());
+}
+
+TEST_F(SegmentDrill, ARegistryThatWentBackIsFrozenAndNothingComesTwiceOnceItIsRestored) {
+  ASSERT_NO_FATAL_FAILURE(StartRegistry(Steps(20, 20)));
+  for (size_t i = 0; i < 2; ++i) Launch(i, 2, 1);
+  ASSERT_TRUE(AllGoOn(50));
+  ASSERT_TRUE(zookeeper_->SaveData().ok());
+  ASSERT_TRUE(AllGoOn(500)) << "so each takes ranges that the backup does not know";
+  ASSERT_TRUE(zookeeper_->RestoreData().ok());
+  ASSERT_TRUE(Eventually(kPatience, [&] { return Frozen(); }));
+
+  const Finished restored =
+      RunToEnd({BuiltProgram("firn"), "restore", "--registry=zk://" + zookeeper_->hosts() + kRoot,
+                "--workers=8", "--claim_window_ms=1000", "--skew_max_ms=1000", "--tag_gap=100000"});
+  ASSERT_EQ(restored.exit_code, 0) << restored.err << restored.out;
+  ASSERT_TRUE(AllGoOn(500)) << "by themselves";
+  EXPECT_FALSE(Frozen());
   Judge(Collect());
 }
 

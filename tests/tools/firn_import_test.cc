@@ -1,6 +1,9 @@
+#include <fstream>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/server/program/running_server.h"
 #include "tests/support/mariadb.h"
 #include "tests/support/mysql_tables.h"
 #include "tests/support/process.h"
@@ -94,6 +97,53 @@ TEST_F(FirnImportTest, ATinyidTagOfTwoDatabasesGoesOnAboveBoth) {
   EXPECT_NE(forgotten.err.find("delta is 2"), std::string::npos) << forgotten.err;
   EXPECT_EQ(Import({"--from=tinyid"}, {"ids", "other"}).exit_code, 0);
   EXPECT_EQ(Show("order", "high"), "7001");
+}
+
+// A server over the imported tags: its first number, and what it leaves in the row.
+struct Serving {
+  const char* form;
+  const char* table;
+  const char* insert;
+  int64_t first;
+  const char* row;  // reads the row's max
+};
+
+TEST_F(FirnImportTest, AServerGoesOnAboveWhatWasImportedAndAdvancesTheRow) {
+  const Serving kServings[] = {
+      {"leaf", "leaf_alloc",
+       "INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('leaf', 2001, 1000)", 2001,
+       "SELECT max_id FROM leaf_alloc WHERE biz_tag = 'leaf'"},
+      {"tinyid", "tiny_id_info",
+       "INSERT INTO tiny_id_info (biz_type, max_id, step, delta, remainder)"
+       " VALUES ('tinyid', 3000, 1000, 1, 0)",
+       3001, "SELECT max_id FROM tiny_id_info WHERE biz_type = 'tinyid'"}};
+  std::ofstream stores(folder_ / "stores.ini");
+  for (const Serving& one : kServings) {
+    Run(one.insert);
+    const Finished imported =
+        Import({std::string("--from=") + one.form, std::string("--store=") + one.form});
+    ASSERT_EQ(imported.exit_code, 0) << imported.err;
+    stores << "[" << one.form << "]\nkind = mysql\naddress = " << server_->address()
+           << "\ndatabase = ids\ntable = " << one.table << "\nform = " << one.form
+           << "\ncredentials_file = " << server_->credentials_file() << "\n";
+  }
+  stores.close();
+  RunningServer server(folder_ / "state",
+                       {"--registry=dir://" + (folder_ / "registry"),
+                        "--stores_file=" + (folder_ / "stores.ini"), "--issue_wait_ms=10000"});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  for (const Serving& one : kServings) {
+    RunningServer::Answer answer;
+    EXPECT_TRUE(Eventually(
+        Milliseconds(60'000),
+        [&] { return (answer = server.Get(std::string("/v1/ids/") + one.form)).status == 200; }))
+        << answer.body << server.log();
+    const Json json = Json::parse(answer.body, nullptr, false);
+    EXPECT_EQ(json.at("ids").at(0), std::to_string(one.first)) << one.form;
+    const auto rows = server_->Query(one.row);
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    EXPECT_GE(std::stoll(rows->at(0).at(0)), one.first + 999) << one.form;
+  }
 }
 
 TEST_F(FirnImportTest, FaultyRowsStopEverythingUnlessLeftOut) {
