@@ -40,16 +40,17 @@ struct Ledger::Errand {
   int tries = 0;
 };
 
+// What a reading or a set says of a tag's node.
+struct Ledger::Known {
+  TagNode node;
+  int64_t version = 0;       // V
+  int64_t created_zxid = 0;  // Z
+  int64_t root_version = 0;  // M
+  int64_t session = 0;
+};
+
 // What is known of one tag's node, and what is to be done with it.
 struct Ledger::Page {
-  struct Known {
-    TagNode node;
-    int64_t version = 0;       // V
-    int64_t created_zxid = 0;  // Z
-    int64_t root_version = 0;  // M
-    int64_t session = 0;
-  };
-
   // What rule 6 compares a reading with.
   struct Seen {
     uint64_t sum = 0;  // high + returned, which never falls in one tree
@@ -216,10 +217,10 @@ Status Ledger::JudgeNode(Page& page, const Node& node) {
                           std::to_string(page.seen->high));
   }
   page.See(read);
-  page.known = Page::Known{.node = std::move(read),
-                           .version = node.stat.version,
-                           .created_zxid = node.stat.created_zxid,
-                           .session = coordinator_.session()};
+  page.known = Known{.node = std::move(read),
+                     .version = node.stat.version,
+                     .created_zxid = node.stat.created_zxid,
+                     .session = coordinator_.session()};
   return {};
 }
 
@@ -261,28 +262,32 @@ void Ledger::Set(Page& page, TagNode node, Range range) {
   const Result<std::string> data = WriteTagNode(node);
   if (!data.ok()) return Answer(page, data.status());
   page.asked = true;
-  coordinator_.Multi({firn::Write::Check(kMetaPath, page.known->root_version),
-                      firn::Write::Set(TagPath(page.tag), *data, page.known->version)},
-                     mailbox_.Expect<WriteOutcome>(
-                         [this, &page, node = std::move(node), range](WriteOutcome told) {
-                           OnSet(page, node, range, told);
-                           GoOn(page);
-                         }));
+  // Not left in the page: Saw may forget what is known while the answer is awaited.
+  Known sent = *page.known;
+  sent.node = std::move(node);
+  coordinator_.Multi({firn::Write::Check(kMetaPath, sent.root_version),
+                      firn::Write::Set(TagPath(page.tag), *data, sent.version)},
+                     mailbox_.Expect<WriteOutcome>([this, &page, sent, range](WriteOutcome told) {
+                       OnSet(page, sent, range, told);
+                       GoOn(page);
+                     }));
 }
 
-void Ledger::OnSet(Page& page, const TagNode& node, Range range, const WriteOutcome& outcome) {
+// `sent` is the page as it was when the set was sent, with the node that was to be written.
+void Ledger::OnSet(Page& page, const Known& sent, Range range, const WriteOutcome& outcome) {
   page.asked = false;
-  const Page::Known before = *std::exchange(page.known, std::nullopt);
+  const bool doubted = !std::exchange(page.known, std::nullopt).has_value();
   const Status& status = outcome.status;
   if (status.ok()) {
     const NodeStat& stat = outcome.stats.at(kNodeIndex);
-    if (stat.version != before.version + 1 || stat.created_zxid != before.created_zxid) {
+    if (stat.version != sent.version + 1 || stat.created_zxid != sent.created_zxid) {
       return Answer(page, Lost(page, "the node that was set is another creation"));
     }
-    page.known = before;
-    page.known->node = node;
-    page.known->version = stat.version;
-    page.See(node);
+    page.See(sent.node);
+    if (!doubted) {
+      page.known = sent;
+      page.known->version = stat.version;
+    }
     return Answer(page, {}, range);
   }
   if (status.code() == Code::kUnknown || outcome.failed < 0) {
@@ -293,7 +298,7 @@ void Ledger::OnSet(Page& page, const TagNode& node, Range range, const WriteOutc
   if (++errand.tries == kTriesMax) {
     return Answer(page, Unavailable(Named(page.tag) + " is moved by others all the time"));
   }
-  page.go_on_at = now_ + PauseAfter(errand.tries, before.session);
+  page.go_on_at = now_ + PauseAfter(errand.tries, sent.session);
 }
 
 Status Ledger::Lost(Page& page, const std::string& why) {

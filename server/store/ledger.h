@@ -98,6 +98,7 @@ class Ledger {
 
  private:
   struct Errand;
+  struct Known;
   struct Page;
 
   Page& PageOf(const std::string& tag);
@@ -109,7 +110,7 @@ class Ledger {
   Status JudgeNode(Page& page, const Node& node);
   void Decide(Page& page);
   void Set(Page& page, TagNode node, Range range);
-  void OnSet(Page& page, const TagNode& node, Range range, const WriteOutcome& outcome);
+  void OnSet(Page& page, const Known& sent, Range range, const WriteOutcome& outcome);
   Status Lost(Page& page, const std::string& why);
   void Answer(Page& page, const Status& status, Range range = {});
 

@@ -222,6 +222,24 @@ TEST_F(LedgerTest, AnOldReadingIsLookedAtBeforeAnythingIsDoneAboutIt) {
   EXPECT_FALSE(cluster_.frozen());
 }
 
+// As a follower does that reads the tags again while a range is being taken.
+TEST_F(LedgerTest, AnOldReadingWhileASetIsOnItsWayHarmsNobody) {
+  const TagNode old = cluster_.NodeOf("order");
+  ASSERT_EQ(host_.Extend(100).value_or({}), (Range{1, 101}));
+  for (const bool overtaken : {false, true}) {
+    if (overtaken) cluster_.Move("order", 500);
+    std::optional<Result<Range>> told;
+    host_.ledger().Extend("order", 10, [&](Result<Range> range) { told = std::move(range); });
+    host_.ledger().Saw("order", old);
+    ASSERT_TRUE(host_.Until([&] { return told.has_value(); }));
+    ASSERT_TRUE(told->ok()) << told->status();
+    EXPECT_EQ(told->value_or({}), (overtaken ? Range{500, 510} : Range{101, 111}));
+  }
+  EXPECT_EQ(host_.Extend(10).value_or({}), (Range{510, 520}));
+  EXPECT_THAT(host_.stopped, IsEmpty());
+  EXPECT_FALSE(cluster_.frozen());
+}
+
 TEST_F(LedgerTest, AReadingThatALaterOneHasOvertakenIsMadeAgain) {
   std::optional<Result<Range>> told;
   host_.ledger().Extend("order", 10, [&](Result<Range> range) { told = std::move(range); });
