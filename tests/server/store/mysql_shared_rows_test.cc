@@ -1,0 +1,136 @@
+// Rows that servers of Leaf and Tinyid advance by their own statements, at the same time as Firn.
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "server/store/mysql_connection.h"
+#include "tests/server/store/mysql_store_fixture.h"
+
+namespace firn {
+namespace {
+
+constexpr int kRangesEach = 60;
+constexpr int64_t kStep = 100;  // of the rows, as InsertRowSql makes them
+
+// Another program's connection. Its statements are what that program sends.
+class Stranger {
+ public:
+  using Rows = std::vector<MysqlConnection::Row>;
+
+  explicit Stranger(MysqlPlace place) : connection_(std::move(place)) {
+    EXPECT_EQ(connection_.Open(), Status());
+  }
+
+  MysqlConnection::Answer Say(const std::string& sql,
+                              const std::vector<MysqlConnection::Parameter>& parameters = {}) {
+    auto answer = connection_.Execute(sql, parameters);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.value_or({});
+  }
+
+  // Leaf: IDAllocDaoImpl.updateMaxIdAndGetLeafAlloc, and SegmentIDGenImpl's ranges below max.
+  Range LeafRange(const std::string& tag) {
+    Say("START TRANSACTION");
+    Say("UPDATE ranges SET max_id = max_id + step WHERE biz_tag = ?", {tag});
+    const Rows rows = Say("SELECT biz_tag, max_id, step FROM ranges WHERE biz_tag = ?", {tag}).rows;
+    Say("COMMIT");
+    const int64_t max = std::stoll(rows.at(0).at(1)), step = std::stoll(rows.at(0).at(2));
+    return {max - step, max};
+  }
+
+  // Tinyid: DbSegmentIdServiceImpl.getNextSegmentId, which tries again when somebody else has moved
+  // the row's version; ranges up to max itself.
+  Range TinyidRange(const std::string& tag) {
+    for (;;) {
+      const Rows rows =
+          Say("SELECT id, max_id, step, version FROM ranges WHERE biz_type = ?", {tag}).rows;
+      const int64_t id = std::stoll(rows.at(0).at(0)), max = std::stoll(rows.at(0).at(1)),
+                    step = std::stoll(rows.at(0).at(2)), version = std::stoll(rows.at(0).at(3));
+      const auto moved =
+          Say("UPDATE ranges SET max_id = ?, update_time = NOW(), version = version + 1"
+              " WHERE id = ? AND max_id = ? AND version = ? AND biz_type = ?",
+              {max + step, id, max, version, tag});
+      if (moved.affected == 1) return {max + 1, max + step + 1};
+    }
+  }
+
+ private:
+  MysqlConnection connection_;
+};
+
+class MysqlSharedRowsTest : public MysqlStoreFixture {
+ protected:
+  // What threads of `strangers` and of Firn take of one row at the same time.
+  std::vector<Range> TakeTogether(const std::function<Range(Stranger&)>& theirs) {
+    std::mutex mutex;
+    std::vector<Range> all;
+    const auto keep = [&](Range range) {
+      const std::scoped_lock lock(mutex);
+      all.push_back(range);
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        Stranger stranger(PlaceOf(*server_));
+        for (int n = 0; n < kRangesEach; ++n) keep(theirs(stranger));
+      });
+      threads.emplace_back([&, i] {
+        const auto store = Open(PlaceOf(*server_));
+        for (int n = 0; n < kRangesEach; ++n) {
+          const Result<Range> range = store->Advance(tag_, 1, 7 + i);
+          EXPECT_TRUE(range.ok()) << range.status();
+          if (range.ok()) keep(*range);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return all;
+  }
+
+  // All of them, one after another, from the row's first number on.
+  static void ExpectOneRow(std::vector<Range> ranges, int64_t begin) {
+    EXPECT_EQ(ranges.size(), size_t{6} * kRangesEach);
+    std::sort(ranges.begin(), ranges.end(),
+              [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    for (const Range& range : ranges) {
+      ASSERT_EQ(range.begin, begin);
+      begin = range.end;
+    }
+  }
+};
+
+TEST_F(MysqlSharedRowsTest, LeafsServersAndOursNeverOverlap) {
+  CreateTable(MysqlForm::kLeaf);
+  InsertRow(1);
+  const std::vector<Range> all =
+      TakeTogether([&](Stranger& leaf) { return leaf.LeafRange(tag_.name); });
+  ExpectOneRow(all, 1);
+}
+
+TEST_F(MysqlSharedRowsTest, TinyidsServersAndOursNeverOverlap) {
+  CreateTable(MysqlForm::kTinyid);
+  InsertRow(1);
+  const std::vector<Range> all =
+      TakeTogether([&](Stranger& tinyid) { return tinyid.TinyidRange(tag_.name); });
+  ExpectOneRow(all, 1);
+}
+
+// Between two readings of ours, somebody of theirs: our ledger follows over what they took.
+TEST_F(MysqlSharedRowsTest, WhatTheyTookIsNeverBelowWhatOursGoesOnFrom) {
+  CreateTable(MysqlForm::kLeaf);
+  InsertRow(1);
+  Stranger leaf(PlaceOf(*server_));
+  EXPECT_EQ(Use(*store_).value_or(Range{}), (Range{1, 11}));
+  EXPECT_EQ(leaf.LeafRange(tag_.name), (Range{11, 11 + kStep}));
+  EXPECT_EQ(Use(*store_).value_or(Range{}), (Range{111, 121}));
+  high_ = 5000;  // a ledger that has jumped takes their row along
+  EXPECT_EQ(Use(*store_).value_or(Range{}), (Range{5000, 5010}));
+  EXPECT_EQ(leaf.LeafRange(tag_.name), (Range{5010, 5010 + kStep}));
+}
+
+}  // namespace
+}  // namespace firn
