@@ -134,7 +134,10 @@ std::map<std::string, SegmentStatus> SegmentTags::status() const {
   const std::lock_guard lock(mutex_);
   std::map<std::string, SegmentStatus> all;
   for (const auto& [tag, served] : served_) {
-    if (served.strategy) all.emplace(tag, served.strategy->status());
+    if (!served.strategy) continue;
+    SegmentStatus status = served.strategy->status();
+    status.wasted += sources_.at(served.store)->wasted(tag);
+    all.emplace(tag, std::move(status));
   }
   return all;
 }

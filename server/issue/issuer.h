@@ -53,10 +53,9 @@ class Issuer {
   // anything to explain, to wait for, or to run around it: then Issue.
   bool TryOne(const Tag& tag, Method method, int64_t* id) const {
     const Binding* binding = tag.binding();
-    if (binding == nullptr || !binding->plain || draining_.load(std::memory_order_relaxed)) {
-      return false;
-    }
-    return binding->strategy->TryOne(method, id);
+    if (binding == nullptr || draining_.load(std::memory_order_relaxed)) return false;
+    if (binding->cursor != nullptr) return binding->cursor->TakeOne(id);
+    return binding->plain && binding->strategy->TryOne(method, id);
   }
 
   // Begins the call, or goes on with it after a wait. kIssued: call.runs() are exactly the ids
@@ -76,8 +75,8 @@ class Issuer {
   Verdict Refuse(IssueCall& call, Refusal refusal);
 
   RejectionHandler& rejections_;
-  TagTable table_;
   std::atomic<bool> draining_{false};
+  TagTable table_;
 };
 
 }  // namespace firn

@@ -10,6 +10,16 @@
 
 namespace firn {
 
+// Is told that a range goes to its end. Called by the thread that takes the number, at most once a
+// range.
+class LowWater {
+ public:
+  virtual void OnLow() noexcept = 0;
+
+ protected:
+  ~LowWater() = default;
+};
+
 // Hands out the numbers of one range after another to any number of threads, each number once and
 // rising, with one fetch_sub a call.
 //
@@ -20,14 +30,25 @@ namespace firn {
 //
 //  1. What is left before a call says which number it gets: end - left. Nothing left, or less than
 //     nothing, as a call on an empty range leaves it: no number.
-//  2. Each range that is loaded is an epoch. Its end lies in one of 16 slots, so a thread that has
-//     taken from the word looks there, and then whether the slot is still of the epoch in which it
-//     began, or of the next one. If not, 15 ranges or more have come and gone while it was
-//     interrupted: the number is lost. Otherwise the slot is that of the word, since epochs never
-//     go back.
-//  3. Unloading swaps 0 into the word: nothing left. A forked child finds 0 there, too.
-//  4. While nothing is loaded the epoch is 0, which callers see before they touch the word, so it
-//     cannot be counted down without end.
+//  2. Each range that is loaded is an epoch. A caller reads epoch and end, takes from the word, and
+//     reads the epoch again. Before a range is put in place the epoch is set to 0, then end and
+//     word are changed, then the epoch gets its new number, which never was before. So the epoch
+//     that is still the same says that what was taken and the end belong together: whoever takes
+//     from the next range's word, or has read its end, finds another epoch afterwards.
+//  3. Who finds another epoch was interrupted, but may hold a number all the same. The ends of the
+//     last 16 epochs lie in slots, and the word says in which one to look. Another epoch may have
+//     the slot by now. The word's epoch is not before the one that was read first (epochs never go
+//     back), and not after the slot's (slots do not either), and the same as the slot's modulo 16.
+//     So when the slot's is the one that was read first, or the next, it is the word's. Otherwise
+//     two ranges or more have come meanwhile, and the number is lost.
+//  4. Unloading swaps 0 into the word: nothing left. What it returns begins above every number that
+//     a thread has taken or may yet take, since taking is one step, too, and comes before the swap
+//     or after it. A forked child finds 0 there, too.
+//  5. While nothing is loaded the epoch is 0, which callers see before they touch the word, so it
+//     cannot be counted down without end: each thread does so once, then looks for the next range.
+//
+// Threads that take share one line that they write, the cell's. What they read lies on lines that
+// are written once a range.
 //
 // TakeOne and TakeUpTo: any thread. Load, Unload and Shut: one at a time, under their owner's
 // mutex.
@@ -35,29 +56,22 @@ class RangeCursor {
  public:
   static constexpr int64_t kSizeMax = int64_t{1} << 58;  // of a range
 
-  // `cell` must hold 0, outlive this and be nobody else's.
-  explicit RangeCursor(ForkCells::Cell& cell) : cell_(cell) {}
+  // `cell` must hold 0, outlive this and be nobody else's; so must `low_water`, which is told when
+  // what is left comes down to the mark that Load was given, with no lock held here.
+  RangeCursor(ForkCells::Cell& cell, LowWater& low_water) : cell_(cell), low_water_(low_water) {}
   RangeCursor(const RangeCursor&) = delete;
   RangeCursor& operator=(const RangeCursor&) = delete;
 
-  // True and a number, or false. `*low` becomes true in the one call that takes what is left down
-  // to the mark that Load was given; otherwise it is left alone.
-  bool TakeOne(int64_t* number, bool* low) {
-    const uint64_t epoch = epoch_.load(std::memory_order_acquire);
-    if (epoch == 0) return false;
-    const uint64_t word = cell_.fetch_sub(1, std::memory_order_acq_rel);
-    const int64_t left = LeftIn(word);
-    if (left <= 0) return false;
-    const Slot& slot = slots_[word >> kLeftBits];
-    const int64_t end = slot.end.load(std::memory_order_acquire);
-    if (left == slot.mark.load(std::memory_order_acquire)) *low = true;
-    if (slot.epoch.load(std::memory_order_relaxed) - epoch > 1) return Lost(1);
-    *number = end - left;
-    return true;
+  // True and a number, or false. What is done after the fetch_sub hangs on no further read from
+  // memory but that of the epoch: every caller waits for it, and with it whoever wants the word.
+  bool TakeOne(int64_t* number) {
+    const Sight sight = Look();
+    if (sight.epoch == 0) return false;
+    return Settle(sight, cell_.fetch_sub(1, std::memory_order_acq_rel), number);
   }
 
   // Up to `count` numbers of one range; empty when there are none.
-  Range TakeUpTo(int64_t count, bool* low);
+  Range TakeUpTo(int64_t count);
 
   // Numbers that can be taken.
   int64_t left() const;
@@ -72,29 +86,68 @@ class RangeCursor {
   // Says that the range is used up, which it is; saves callers the attempt.
   void Shut() { epoch_.store(0, std::memory_order_release); }
 
-  // Numbers lost by rule 2, ever.
+  // Numbers lost by rule 3, ever.
   int64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:
+  friend class SleepyCaller;  // a test's: sleeps between the steps of a call
+
   static constexpr int kLeftBits = 60;
   static constexpr size_t kSlots = 16;
+  static constexpr size_t kLine = 64;
 
-  struct Slot {
+  struct alignas(kLine / 2) Slot {
     std::atomic<uint64_t> epoch{0};
     std::atomic<int64_t> end{0};
     std::atomic<int64_t> mark{0};
   };
 
+  // What a caller knows before it takes.
+  struct Sight {
+    uint64_t epoch;
+    int64_t end;
+    int64_t mark;
+  };
+
+  Sight Look() const {
+    const uint64_t epoch = epoch_.load(std::memory_order_acquire);
+    return {epoch, end_.load(std::memory_order_acquire), mark_.load(std::memory_order_acquire)};
+  }
+
+  // Rules 1 and 2: the number that was taken from `word`.
+  bool Settle(const Sight& sight, uint64_t word, int64_t* number) {
+    const int64_t left = LeftIn(word);
+    if (left <= 0) return false;
+    if (epoch_.load(std::memory_order_relaxed) != sight.epoch) [[unlikely]] {
+      return SettleLate(word, sight.epoch, number);
+    }
+    if (left == sight.mark) [[unlikely]] {
+      low_water_.OnLow();
+    }
+    *number = sight.end - left;
+    return true;
+  }
+
+  // Rule 3.
+  bool SettleLate(uint64_t word, uint64_t epoch, int64_t* number);
+
   static int64_t LeftIn(uint64_t word) {
     return static_cast<int64_t>(word << (64 - kLeftBits)) >> (64 - kLeftBits);
   }
-  bool Lost(int64_t count);
+
+  // The same for several: what a caller that had read `epoch` took from `word`; empty when it is
+  // lost.
+  Range RangeOf(uint64_t word, uint64_t epoch, int64_t taken);
 
   // Read by every call, written once a range.
-  ForkCells::Cell& cell_;
+  alignas(kLine) ForkCells::Cell& cell_;
+  LowWater& low_water_;
   std::atomic<uint64_t> epoch_{0};  // of the range that is loaded; 0: none
-  std::array<Slot, kSlots> slots_;
-  uint64_t loaded_ = 0;  // ranges, ever; the owner's
+  std::atomic<int64_t> end_{0};     // of that range
+  std::atomic<int64_t> mark_{0};
+
+  alignas(kLine) std::array<Slot, kSlots> slots_;  // for callers that come late
+  uint64_t loaded_ = 0;                            // ranges, ever; the owner's
   std::atomic<int64_t> lost_{0};
 };
 

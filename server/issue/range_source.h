@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "common/status.h"
 #include "common/tag_definition.h"
@@ -41,6 +42,10 @@ class RangeSource {
   // Whether it is quick enough, and its ranges rise over the whole cluster, so that a tag may take
   // every number from it (buffer = none).
   virtual bool permits_no_buffer() const = 0;
+
+  // Numbers of the tag's that were set aside for this process and are lost before anybody got them:
+  // those of failed Takes, and of whatever lies below. For a metric.
+  virtual int64_t wasted(const std::string&) const { return 0; }
 };
 
 }  // namespace firn

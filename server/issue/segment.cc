@@ -32,7 +32,7 @@ Segment::Segment(const TagDefinition& tag, RangedParts parts, std::unique_ptr<Fo
     : parts_(std::move(parts)),
       cells_(std::move(cells)),
       alive_(alive),
-      cursor_(numbers),
+      cursor_(numbers, *this),
       tag_(std::make_shared<const TagDefinition>(tag)),
       policy_(tag),
       gate_(parts_.entropy) {}
@@ -44,9 +44,7 @@ Verdict Segment::Issue(Demand& demand) {
   if (demand.runs.empty()) demand.drops = drops_.load(std::memory_order_acquire);
   for (int switches = 0;; ++switches) {
     if (IsStale(demand)) return RefuseStale(demand);
-    bool low = false;
-    const Range taken = cursor_.TakeUpTo(demand.missing, &low);
-    if (low) OnLow();
+    const Range taken = cursor_.TakeUpTo(demand.missing);
     if (!taken.empty()) {
       demand.runs.Add({taken.begin, taken.size(), 1});
       demand.missing -= taken.size();

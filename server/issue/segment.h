@@ -33,19 +33,16 @@ namespace firn {
 //  6. What was in memory before a Drop, or lies below a `start` that was raised, is not given out
 //     after it, also not by a batch that had got it and waits for more: that one is refused.
 //  7. In a forked child it is closed.
-class Segment final : public RangedStrategy, public std::enable_shared_from_this<Segment> {
+class Segment final : public RangedStrategy,
+                      private LowWater,
+                      public std::enable_shared_from_this<Segment> {
  public:
   // kUnavailable when there is no memory that a forked child would lose.
   static Result<std::shared_ptr<Segment>> Make(const TagDefinition& tag, RangedParts parts);
   ~Segment() override;
 
-  bool TryOne(Method method, int64_t* id) override {
-    bool low = false;
-    static_cast<void>(method);
-    if (!cursor_.TakeOne(id, &low)) return false;
-    if (low) OnLow();
-    return true;
-  }
+  bool TryOne(Method, int64_t* id) override { return cursor_.TakeOne(id); }
+  RangeCursor* cursor() override { return &cursor_; }
   Verdict Issue(Demand& demand) override;
   void Close() override;
   void Stop() override;
@@ -63,7 +60,7 @@ class Segment final : public RangedStrategy, public std::enable_shared_from_this
           ForkCells::Cell& alive, ForkCells::Cell& numbers);
 
   bool InChild() const { return alive_.load(std::memory_order_relaxed) == 0; }
-  void OnLow() noexcept;
+  void OnLow() noexcept override;
   bool SwitchLocked(BootMs now);
   bool WantsNextLocked() const;
   int64_t SupplyLocked() const;

@@ -12,6 +12,8 @@
 
 namespace firn {
 
+class RangeCursor;
+
 // How an attempt ended.
 enum class Verdict : uint8_t {
   kIssued,   // all ids are there
@@ -65,6 +67,10 @@ class Strategy {
   // then says why, or has more luck. Must not throw, and allocates nothing, but for the rare call
   // after which more numbers have to be fetched.
   virtual bool TryOne(Method method, int64_t* id) = 0;
+
+  // What TryOne takes its id from, where that is all it does, so that a caller may take from there
+  // and is spared a virtual call. Null when it is not. Constant; lives as long as the strategy.
+  virtual RangeCursor* cursor() { return nullptr; }
 
   // Adds runs to `demand` until nothing is missing. Exact: never more than was asked for.
   virtual Verdict Issue(Demand& demand) = 0;

@@ -23,6 +23,12 @@ struct TagTable::Slots {
   std::vector<std::atomic<Tag*>> places;
 };
 
+Binding::Binding(TagBinding binding)
+    : strategy(std::move(binding.strategy)),
+      plugins(std::move(binding.plugins)),
+      plain(plugins.empty()),
+      cursor(plain ? strategy->cursor() : nullptr) {}
+
 TagTable::TagTable() {
   all_slots_.push_back(std::make_unique<Slots>(kFirstSlots));
   slots_.store(all_slots_.back().get(), std::memory_order_release);
@@ -84,9 +90,7 @@ std::vector<std::string> TagTable::Near(std::string_view name, size_t count_max)
 }
 
 const Binding* TagTable::Keep(TagBinding binding) {
-  const bool plain = binding.plugins.empty();
-  bindings_.push_back(std::make_unique<const Binding>(
-      Binding{std::move(binding.strategy), PluginChain(std::move(binding.plugins)), plain}));
+  bindings_.push_back(std::make_unique<const Binding>(std::move(binding)));
   return bindings_.back().get();
 }
 

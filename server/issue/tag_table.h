@@ -10,6 +10,7 @@
 
 #include "common/status.h"
 #include "server/issue/plugin.h"
+#include "server/issue/range_cursor.h"
 #include "server/issue/strategy.h"
 
 namespace firn {
@@ -21,15 +22,18 @@ struct TagBinding {
   std::vector<std::shared_ptr<Plugin>> plugins;  // any order; the chain sorts them
 };
 
-// The same, ready for use. Immutable.
-struct Binding {
+// The same, ready for use. Immutable, and on cache lines of its own: every call reads it.
+struct alignas(64) Binding {
+  explicit Binding(TagBinding binding);
+
   std::shared_ptr<Strategy> strategy;
   PluginChain plugins;
-  bool plain;  // no plugins: nothing to run around the strategy
+  bool plain;           // no plugins: nothing to run around the strategy
+  RangeCursor* cursor;  // of a plain tag: where single ids come from; null: ask the strategy
 };
 
 // A tag's place in the table.
-class Tag {
+class alignas(64) Tag {
  public:
   explicit Tag(std::string name) : name_(std::move(name)) {}
 
@@ -80,7 +84,7 @@ class TagTable {
 
   std::atomic<Slots*> slots_;
   std::unique_ptr<Tag> default_;
-  mutable std::mutex mutex_;  // all below
+  alignas(64) mutable std::mutex mutex_;  // all below; apart from what every call reads
   std::vector<std::unique_ptr<Slots>> all_slots_;
   std::vector<std::unique_ptr<Tag>> tags_;
   std::vector<std::unique_ptr<const Binding>> bindings_;  // every one there has ever been

@@ -86,7 +86,7 @@ Result<Range> LedgeredSource::CallStore(const Errand& errand, int64_t at_least) 
 void LedgeredSource::Cover(const std::shared_ptr<Errand>& errand, Range range) {
   ledger_.Cover(errand->tag.name, range, [this, errand, range](const Status& covered) {
     if (covered.ok()) return errand->done(range);
-    wasted_.fetch_add(range.size(), std::memory_order_relaxed);
+    waste_.Add(errand->tag.name, range.size());
     const bool overtaken = covered.code() == Code::kConflict && ++errand->tries < kTriesMax;
     if (overtaken) return AskLedger(errand);
     errand->done(covered.code() == Code::kConflict ? Unavailable(covered.message()) : covered);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "server/store/control_thread.h"
 #include "server/store/ledger.h"
 #include "server/store/store_thread.h"
+#include "server/store/waste.h"
 
 namespace firn {
 
@@ -51,8 +51,8 @@ class LedgeredSource final : public RangeSource {
     if (thread_) thread_->Stop();
   }
 
-  // Numbers that were durable in the store and never given out, for a metric.
-  int64_t wasted() const { return wasted_.load(std::memory_order_relaxed); }
+  // Ranges that the store had picked and the ledger did not cover.
+  int64_t wasted(const std::string& tag) const override { return waste_.Of(tag); }
 
  private:
   struct Errand;  // one Take on its way
@@ -65,7 +65,7 @@ class LedgeredSource final : public RangeSource {
   const std::unique_ptr<RangeStore> store_;
   Ledger& ledger_;
   const PostToControl control_;
-  std::atomic<int64_t> wasted_{0};
+  Waste waste_;
   std::set<std::string> checked_;      // on the store's thread: tags that Check has let pass
   std::optional<StoreThread> thread_;  // ends before what it works with
   PostToStore post_;

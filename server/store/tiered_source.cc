@@ -159,13 +159,14 @@ void TieredSource::Fill(const std::shared_ptr<Errand>& errand, Range segment,
                         const StatusDone& done) {
   const bool good = !Distrusted(*errand);
   const bool posted = good && thread_.Post([this, errand, segment, done] {
-    control_([this, segment, done, lost = hash_->Fill(errand->tag, errand->cluster, segment)] {
-      wasted_.fetch_add(lost.ok() ? lost.value_or(0) : segment.size(), std::memory_order_relaxed);
-      done(lost.status());
-    });
+    control_(
+        [this, errand, segment, done, lost = hash_->Fill(errand->tag, errand->cluster, segment)] {
+          waste_.Add(errand->tag.name, lost.ok() ? lost.value_or(0) : segment.size());
+          done(lost.status());
+        });
   });
   if (posted) return;
-  wasted_.fetch_add(segment.size(), std::memory_order_relaxed);
+  waste_.Add(errand->tag.name, segment.size());
   done(good ? Busy() : Stopped());
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,6 +11,7 @@
 #include "server/store/ledger.h"
 #include "server/store/store_thread.h"
 #include "server/store/tiered_hash.h"
+#include "server/store/waste.h"
 
 namespace firn {
 
@@ -59,8 +59,11 @@ class TieredSource final : public RangeSource {
   // Waits for the call at hand; what is asked for afterwards is refused with kUnavailable.
   void Stop() { thread_.Stop(); }
 
-  // Numbers that the ledger covers and nobody will be given, as far as this server knows.
-  int64_t wasted() const { return wasted_.load(std::memory_order_relaxed); }
+  // Numbers that the ledger covers and nobody will be given, as far as this server knows, and what
+  // the durable source has lost.
+  int64_t wasted(const std::string& tag) const override {
+    return waste_.Of(tag) + durable_->wasted(tag);
+  }
 
  private:
   using StatusDone = std::function<void(Status)>;
@@ -95,7 +98,7 @@ class TieredSource final : public RangeSource {
   const PostToControl control_;
   const Alarm alarm_;
   std::map<std::string, Known> known_;  // on the control thread, by tag
-  std::atomic<int64_t> wasted_{0};
+  Waste waste_;
   StoreThread thread_;  // ends before what it works with
 };
 

@@ -5,16 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <memory>
-#include <mutex>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "server/issue/segment.h"
-#include "tests/bench/issue_fixture.h"
+#include "tests/bench/segment_fixture.h"
 
 namespace firn {
 namespace {
@@ -27,68 +22,13 @@ void FloorFetchAdd(benchmark::State& state) {
 }
 BENCHMARK(FloorFetchAdd)->Threads(1)->Threads(2)->Threads(8)->UseRealTime();
 
-// Always has numbers, at once: what is measured is the strategy.
-class EndlessSource final : public RangeSource {
- public:
-  void Take(const TagDefinition&, int64_t size, TakeDone done) override {
-    const int64_t begin = next_.fetch_add(size);
-    done(Range{begin, begin + size});
-  }
-  void GiveBack(const TagDefinition&, Range, GiveBackDone done) override { done({}); }
-  bool permits_no_buffer() const override { return true; }
-
- private:
-  std::atomic<int64_t> next_{1};
-};
-
-struct SegmentFixture {
-  explicit SegmentFixture(int64_t step) {
-    const TagDefinition order{
-        .name = "order", .strategy = "segment", .step = step, .step_max = step};
-    segment = *Segment::Make(order, {source, SystemClock(), SystemEntropy()});
-    if (!issuer.Set({"order", segment, {}}).ok()) Die("no tag");
-    tag = issuer.Resolve("order");
-  }
-
-  // The long way, for the first number and across ranges.
-  int64_t Long() {
-    call.Begin(*tag, {.tag = "order"});
-    while (issuer.Issue(call) == Verdict::kWait) {
-    }
-    return call.runs()[0].first;
-  }
-
-  EndlessSource source;
-  std::shared_ptr<Segment> segment;
-  NoRejections rejections;
-  Issuer issuer{rejections};
-  const Tag* tag = nullptr;
-  static thread_local IssueCall call;
-};
-thread_local IssueCall SegmentFixture::call;
-
-constexpr int64_t kHuge = 100'000'000;
-
-SegmentFixture& Huge() {
-  static SegmentFixture fixture(kHuge);
-  return fixture;
-}
-SegmentFixture& Thousand() {
-  static SegmentFixture fixture(1'000);
-  return fixture;
-}
-
-SegmentFixture& TenThousand() {
-  static SegmentFixture fixture(10'000);
-  return fixture;
-}
-
 template <SegmentFixture& (*kFixture)()>
 void SegmentOne(benchmark::State& state) {
   SegmentFixture& fixture = kFixture();
+  const Tag& tag = *fixture.tag;
   for (auto _ : state) {
-    int64_t id = 0;
-    if (!fixture.issuer.TryOne(*fixture.tag, Method::kEmbedded, &id)) id = fixture.Long();
+    int64_t id;
+    if (!fixture.issuer.TryOne(tag, Method::kEmbedded, &id)) id = fixture.Long();
     benchmark::DoNotOptimize(id);
   }
   state.SetItemsProcessed(state.iterations());

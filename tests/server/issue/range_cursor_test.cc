@@ -8,24 +8,47 @@
 #include <gtest/gtest.h>
 
 namespace firn {
+
+// A call of TakeOne that is interrupted for long between its steps.
+class SleepyCaller {
+ public:
+  explicit SleepyCaller(RangeCursor& cursor) : cursor_(cursor) {}
+
+  void Look() { sight_ = cursor_.Look(); }
+  void Take() { word_ = cursor_.cell_.fetch_sub(1); }
+
+  // What it gets in the end, or -1.
+  int64_t Finish() {
+    int64_t number = -1;
+    return cursor_.Settle(sight_, word_, &number) ? number : -1;
+  }
+
+ private:
+  RangeCursor& cursor_;
+  RangeCursor::Sight sight_{};
+  uint64_t word_ = 0;
+};
+
 namespace {
 
-class RangeCursorTest : public testing::Test {
+class RangeCursorTest : public testing::Test, private LowWater {
  protected:
   // The next number, or -1.
   int64_t One() {
     int64_t number = -1;
-    return cursor_.TakeOne(&number, &low_) ? number : -1;
+    return cursor_.TakeOne(&number) ? number : -1;
   }
 
+  void OnLow() noexcept override { low_ = true; }
+
   ForkCells cells_;
-  RangeCursor cursor_{**cells_.Take()};
-  bool low_ = false;
+  RangeCursor cursor_{**cells_.Take(), *this};
+  std::atomic<bool> low_ = false;
 };
 
 TEST_F(RangeCursorTest, GivesNothingBeforeItIsLoaded) {
   EXPECT_EQ(One(), -1);
-  EXPECT_TRUE(cursor_.TakeUpTo(10, &low_).empty());
+  EXPECT_TRUE(cursor_.TakeUpTo(10).empty());
   EXPECT_EQ(cursor_.left(), 0);
 }
 
@@ -51,11 +74,11 @@ TEST_F(RangeCursorTest, TellsOneCallThatItIsLow) {
 
 TEST_F(RangeCursorTest, ABatchIsCutAtTheEnd) {
   cursor_.Load({0, 10}, 8);
-  EXPECT_EQ(cursor_.TakeUpTo(2, &low_), (Range{0, 2}));
+  EXPECT_EQ(cursor_.TakeUpTo(2), (Range{0, 2}));
   EXPECT_FALSE(low_);
-  EXPECT_EQ(cursor_.TakeUpTo(100, &low_), (Range{2, 10}));
+  EXPECT_EQ(cursor_.TakeUpTo(100), (Range{2, 10}));
   EXPECT_TRUE(low_);
-  EXPECT_TRUE(cursor_.TakeUpTo(1, &low_).empty());
+  EXPECT_TRUE(cursor_.TakeUpTo(1).empty());
 }
 
 TEST_F(RangeCursorTest, UnloadsWhatIsLeft) {
@@ -71,13 +94,68 @@ TEST_F(RangeCursorTest, UnloadsWhatIsLeft) {
 TEST_F(RangeCursorTest, HoldsTheLargestRangeAtTheEndOfAllNumbers) {
   cursor_.Load({kRangeEnd - RangeCursor::kSizeMax, kRangeEnd}, 1);
   EXPECT_EQ(One(), kRangeEnd - RangeCursor::kSizeMax);
-  EXPECT_EQ(cursor_.TakeUpTo(RangeCursor::kSizeMax, &low_).end, kRangeEnd);
+  EXPECT_EQ(cursor_.TakeUpTo(RangeCursor::kSizeMax).end, kRangeEnd);
 }
 
 TEST_F(RangeCursorTest, DiesRatherThanTakeARangeOverAnother) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a forked child's cursor is empty
   cursor_.Load({0, 10}, 1);
   EXPECT_DEATH(cursor_.Load({20, 30}, 1), "not used up");
+}
+
+// Ranges [100, 110), [200, 210), ..., the one before thrown away each time.
+void LoadNth(RangeCursor& cursor, int64_t nth) {
+  cursor.Unload();
+  cursor.Load({nth * 100, nth * 100 + 10}, 1);
+}
+
+TEST_F(RangeCursorTest, WhoSleepsAfterTakingKeepsItsNumberWhileItsRangeCanBeTold) {
+  for (const int64_t switches : {1, 2, 15}) {
+    LoadNth(cursor_, 1);
+    SleepyCaller caller(cursor_);
+    caller.Look();
+    caller.Take();
+    for (int64_t i = 0; i < switches; ++i) LoadNth(cursor_, 2 + i);
+    EXPECT_EQ(caller.Finish(), 100) << switches;
+  }
+  EXPECT_EQ(cursor_.lost(), 0);
+}
+
+TEST_F(RangeCursorTest, WhoSleepsAfterTakingUntilItsSlotHasAnotherRangeLosesTheNumber) {
+  LoadNth(cursor_, 1);
+  SleepyCaller caller(cursor_);
+  caller.Look();
+  caller.Take();
+  for (int64_t i = 0; i < 16; ++i) LoadNth(cursor_, 2 + i);
+  EXPECT_EQ(caller.Finish(), -1);
+  EXPECT_EQ(cursor_.lost(), 1);
+}
+
+TEST_F(RangeCursorTest, WhoSleepsBeforeTakingGetsNumbersOfTheNextRangeOnly) {
+  for (const int64_t switches : {1, 2, 15, 16, 17, 32}) {
+    LoadNth(cursor_, 1);
+    SleepyCaller caller(cursor_);
+    caller.Look();
+    const int64_t lost = cursor_.lost();
+    for (int64_t i = 0; i < switches; ++i) LoadNth(cursor_, 2 + i);
+    caller.Take();
+    EXPECT_EQ(caller.Finish(), switches == 1 ? 200 : -1) << switches;
+    EXPECT_EQ(cursor_.lost() - lost, switches == 1 ? 0 : 1) << switches;
+    EXPECT_EQ(One(), (1 + switches) * 100 + 1) << "the number after the one that was taken";
+  }
+}
+
+// Whoever sleeps before taking while the range goes back to where it came from gets nothing of it.
+TEST_F(RangeCursorTest, WhoSleepsWhileTheRestIsGivenBackGetsNothingOfIt) {
+  LoadNth(cursor_, 1);
+  SleepyCaller before(cursor_), after(cursor_);
+  before.Look();
+  after.Look();
+  before.Take();
+  EXPECT_EQ(cursor_.Unload(), (Range{101, 110}));
+  after.Take();
+  EXPECT_EQ(before.Finish(), 100) << "below the rest";
+  EXPECT_EQ(after.Finish(), -1);
 }
 
 // Tiny ranges of one sequence are loaded by whoever finds nothing left: all threads together get
@@ -91,12 +169,11 @@ TEST_F(RangeCursorTest, ManyThreadsShareManyTinyRanges) {
   const auto work = [&] {
     int64_t last = -1;
     for (int turn = 0;; ++turn) {
-      bool low = false;
       int64_t number = 0;
       Range range;
       if (turn % 3 == 0) {
-        range = cursor_.TakeUpTo(3, &low);
-      } else if (cursor_.TakeOne(&number, &low)) {
+        range = cursor_.TakeUpTo(3);
+      } else if (cursor_.TakeOne(&number)) {
         range = {number, number + 1};
       }
       for (int64_t i = range.begin; i < range.end; ++i) {

@@ -86,7 +86,7 @@ TEST_F(LedgeredSourceTest, WhatTheStorePicksIsCoveredBeforeItIsAnswered) {
   EXPECT_EQ(*Take(), (Range{11, 21}));
   EXPECT_THAT(script_.asked_from, ElementsAre(1, 11));
   EXPECT_EQ(script_.checks, 1) << "once a tag";
-  EXPECT_EQ(source_.wasted(), 0);
+  EXPECT_EQ(source_.wasted("order"), 0);
 }
 
 TEST_F(LedgeredSourceTest, AStoreThatLiesIsNotBelieved) {
@@ -131,7 +131,8 @@ TEST_F(LedgeredSourceTest, ARangeThatWasOvertakenIsWastedAndAnotherOneAskedFor) 
     return Range{at_least, at_least + size};
   };
   EXPECT_EQ(*Take(), (Range{6, 16}));
-  EXPECT_EQ(source_.wasted(), 10);
+  EXPECT_EQ(source_.wasted("order"), 10);
+  EXPECT_EQ(source_.wasted("user"), 0);
 }
 
 TEST_F(LedgeredSourceTest, OvertakenTooOftenItGivesUp) {
@@ -141,7 +142,7 @@ TEST_F(LedgeredSourceTest, OvertakenTooOftenItGivesUp) {
   };
   EXPECT_EQ(Take().code(), Code::kUnavailable);
   EXPECT_EQ(script_.asked_from.size(), size_t{LedgeredSource::kTriesMax});
-  EXPECT_EQ(source_.wasted(), 10 * LedgeredSource::kTriesMax);
+  EXPECT_EQ(source_.wasted("order"), 10 * LedgeredSource::kTriesMax);
 }
 
 TEST_F(LedgeredSourceTest, ARangeOfATagThatIsDisabledMeanwhileIsWasted) {
@@ -149,7 +150,7 @@ TEST_F(LedgeredSourceTest, ARangeOfATagThatIsDisabledMeanwhileIsWasted) {
   cluster_.Edit("order", [](TagNode& node) { node.tag.disabled = true; });
   EXPECT_EQ(Take().code(), Code::kDenied);
   EXPECT_EQ(script_.asked_from.size(), 2u);
-  EXPECT_EQ(source_.wasted(), 10);
+  EXPECT_EQ(source_.wasted("order"), 10);
 }
 
 TEST_F(LedgeredSourceTest, AStoreThatIsTooBusyIsTriedLater) {

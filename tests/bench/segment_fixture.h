@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "server/issue/segment.h"
+#include "tests/bench/issue_fixture.h"
+
+namespace firn {
+
+// Always has numbers, at once: what is measured is the strategy.
+class EndlessSource final : public RangeSource {
+ public:
+  void Take(const TagDefinition&, int64_t size, TakeDone done) override {
+    const int64_t begin = next_.fetch_add(size);
+    done(Range{begin, begin + size});
+  }
+  void GiveBack(const TagDefinition&, Range, GiveBackDone done) override { done({}); }
+  bool permits_no_buffer() const override { return true; }
+
+ private:
+  std::atomic<int64_t> next_{1};
+};
+
+struct SegmentFixture {
+  explicit SegmentFixture(int64_t step) {
+    const TagDefinition order{
+        .name = "order", .strategy = "segment", .step = step, .step_max = step};
+    segment = *Segment::Make(order, {source, SystemClock(), SystemEntropy()});
+    if (!issuer.Set({"order", segment, {}}).ok()) Die("no tag");
+    tag = issuer.Resolve("order");
+  }
+
+  // The long way, for the first number and across ranges.
+  int64_t Long() {
+    static thread_local IssueCall call;
+    call.Begin(*tag, {.tag = "order"});
+    while (issuer.Issue(call) == Verdict::kWait) {
+    }
+    return call.runs()[0].first;
+  }
+
+  EndlessSource source;
+  std::shared_ptr<Segment> segment;
+  NoRejections rejections;
+  Issuer issuer{rejections};
+  const Tag* tag = nullptr;
+};
+
+inline constexpr int64_t kHuge = 100'000'000;
+
+inline SegmentFixture& Huge() {
+  static SegmentFixture fixture(kHuge);
+  return fixture;
+}
+inline SegmentFixture& Thousand() {
+  static SegmentFixture fixture(1'000);
+  return fixture;
+}
+
+inline SegmentFixture& TenThousand() {
+  static SegmentFixture fixture(10'000);
+  return fixture;
+}
+
+}  // namespace firn
