@@ -82,6 +82,7 @@ void Acquisition::TryInherit(const Finding& finding, bool live) {
   Attempt({.session = session_,
            .slot = grant.slot,
            .meta_version = meta_version_,
+           .era = meta_.era,
            .uuid = meta_.uuid,
            .version = finding.version,
            .created_zxid = grant.created_zxid,
@@ -240,6 +241,7 @@ void Acquisition::TryCandidate() {
   Attempt({.session = session_,
            .slot = found.slot,
            .meta_version = meta_version_,
+           .era = meta_.era,
            .uuid = meta_.uuid,
            .version = found.version,
            .created_zxid = found.created_zxid,
@@ -306,6 +308,7 @@ void Acquisition::OnWon() {
             .version = write_->version(),
             .created_zxid = change.created_zxid,
             .meta_version = meta_version_,
+            .era = meta_.era,
             .uuid = meta_.uuid,
             .base = base_,
             .bound = write_->bound()};

@@ -132,6 +132,8 @@ Status Auditor::ReadRoot() {
   } else {
     Fault(split.status().message());
   }
+  FIRN_ASSIGN(const auto era, Find(EraPath(meta.era)));
+  if (!era.has_value()) Fault("the node of the root node's era is missing: run firn restore");
   audit_.meta = meta;
   audit_.meta_version = root->version;
   FIRN_ASSIGN(const auto clock, Find(kClockPath));

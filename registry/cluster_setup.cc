@@ -13,46 +13,65 @@ namespace {
 constexpr char kBeingMade[] = "the cluster is being made";
 // Of one multi: ZooKeeper takes a megabyte of requests at once.
 constexpr size_t kCreatesMax = 256;
+// More than interrupted deletions by hand can leave; the rest stands where nobody asks for it.
+constexpr size_t kErasEndedMax = 64;
 
 // Nodes to be made below one version of the root node, sent in portions; those already there are
 // left alone.
 class Creation {
  public:
-  Creation(BlockingCoordinator& registry, int64_t meta_version)
-      : registry_(registry), guard_(Write::Check(kMetaPath, meta_version)), writes_{guard_} {}
+  Creation(BlockingCoordinator& registry, const MetaAsRead& root)
+      : registry_(registry),
+        guards_{Write::Check(kMetaPath, root.version), EraCheck(root.meta.era)} {}
 
   Status Add(std::string path, std::string data) {
-    writes_.push_back(Write::Create(std::move(path), std::move(data), Lifetime::kPersistent));
-    return writes_.size() <= kCreatesMax ? Status() : Send();
+    creates_.push_back(Write::Create(std::move(path), std::move(data), Lifetime::kPersistent));
+    return creates_.size() < kCreatesMax ? Status() : Send();
   }
 
   // All at once where none is there; else those that are missing, one by one. Each write of a
   // portion is tried once more at most, so the loop is bounded.
   Status Send() {
-    const std::vector<Write> writes = std::exchange(writes_, {guard_});
-    const WriteOutcome all = registry_.Multi(writes);
+    const std::vector<Write> creates = std::exchange(creates_, {});
+    const WriteOutcome all = registry_.Multi(Guarded(creates));
     if (all.status.ok()) return {};
     if (!IsThere(all)) return all.status;
-    for (size_t i = 1; i < writes.size(); ++i) {
-      const WriteOutcome one = registry_.Multi({guard_, writes[i]});
+    for (const Write& create : creates) {
+      const WriteOutcome one = registry_.Multi(Guarded({create}));
       if (!one.status.ok() && !IsThere(one)) return one.status;
     }
     return {};
   }
 
  private:
-  // Refused because of a node, not because of the guard.
-  static bool IsThere(const WriteOutcome& outcome) {
-    return outcome.status.code() == Code::kConflict && outcome.failed > 0;
+  std::vector<Write> Guarded(const std::vector<Write>& creates) const {
+    std::vector<Write> writes = guards_;
+    writes.insert(writes.end(), creates.begin(), creates.end());
+    return writes;
+  }
+
+  // Refused because of a node, not because of a guard.
+  bool IsThere(const WriteOutcome& outcome) const {
+    return outcome.status.code() == Code::kConflict &&
+           outcome.failed >= static_cast<int>(guards_.size());
   }
 
   BlockingCoordinator& registry_;
-  const Write guard_;
-  std::vector<Write> writes_;  // the guard, then creations
+  const std::vector<Write> guards_;
+  std::vector<Write> creates_;
 };
 
-Status SetMeta(BlockingCoordinator& registry, const ClusterMeta& meta, int64_t version) {
-  return registry.Multi({Write::Set(kMetaPath, FormatMeta(meta), version)}).status;
+// What ends all eras that there are.
+Result<std::vector<Write>> EndOfEras(BlockingCoordinator& registry) {
+  std::vector<Write> ends;
+  const auto names = registry.List(kMetaPath);
+  if (names.code() == Code::kNotFound) return ends;
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    if (name.rfind(kEraPrefix, 0) != 0 || ends.size() == kErasEndedMax) continue;
+    ends.push_back(Write::Erase("/" + name, Write::kAnyVersion));
+  }
+  return ends;
 }
 
 }  // namespace
@@ -64,13 +83,35 @@ Result<MetaAsRead> ReadMeta(BlockingCoordinator& registry) {
   return MetaAsRead{std::move(meta), node.stat.version};
 }
 
+Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
+                         std::optional<int64_t> version, Entropy& entropy) {
+  FIRN_ASSIGN(const std::vector<Write> ends, EndOfEras(registry));
+  meta.era = Nonce::Draw(entropy);
+  std::vector<Write> writes;
+  writes.push_back(version.has_value()
+                       ? Write::Set(kMetaPath, FormatMeta(meta), *version)
+                       : Write::Create(kMetaPath, FormatMeta(meta), Lifetime::kPersistent));
+  writes.insert(writes.end(), ends.begin(), ends.end());
+  writes.push_back(Write::Create(EraPath(meta.era), "", Lifetime::kPersistent));
+  const WriteOutcome begun = registry.Multi(std::move(writes));
+  if (!begun.status.ok()) return begun.status;
+  return version.has_value() ? begun.stats.at(0).version : 0;
+}
+
+Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands) {
+  const WriteOutcome set = registry.Multi(
+      {Write::Set(kMetaPath, FormatMeta(stands.meta), stands.version), EraCheck(stands.meta.era)});
+  if (set.status.ok()) stands.version = set.stats.at(0).version;
+  return set.status;
+}
+
 Status MakeMissingNodes(BlockingCoordinator& registry, const MetaAsRead& frozen,
                         std::optional<uint32_t> workers) {
   if (!frozen.meta.frozen) return Invalid("records are made under a frozen root node only");
   FIRN_ASSIGN(const Layout layout, Layout::Parse(frozen.meta.layout));
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, frozen.meta.rack_bits));
   const uint32_t per_rack = std::min(workers.value_or(split.workers()), split.workers());
-  Creation creation(registry, frozen.version);
+  Creation creation(registry, frozen);
   FIRN_TRY(creation.Add(kClockPath, ""));
   FIRN_TRY(creation.Add(kMachinesPath, ""));
   for (uint32_t rack = 0; rack < split.racks(); ++rack) {
@@ -96,9 +137,8 @@ Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entro
                    .floor = plan.floor,
                    .frozen = true,
                    .reason = kBeingMade};
-  const WriteOutcome made =
-      registry.Multi({Write::Create(kMetaPath, FormatMeta(meta), Lifetime::kPersistent)});
-  if (!made.status.ok() && made.status.code() != Code::kConflict) return made.status;
+  const Result<int64_t> made = BeginEra(registry, meta, std::nullopt, entropy);
+  if (!made.ok() && made.code() != Code::kConflict) return made.status();
   FIRN_ASSIGN(MetaAsRead stands, ReadMeta(registry));
   if (stands.meta.reason != kBeingMade) {
     return Conflict("there is a cluster here already: " + stands.meta.uuid);
@@ -107,7 +147,7 @@ Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entro
   stands.meta.frozen = false;
   stands.meta.reason.clear();
   stands.meta.floor = std::max(stands.meta.floor, plan.floor);
-  return SetMeta(registry, stands.meta, stands.version);
+  return SetMeta(registry, stands);
 }
 
 }  // namespace firn

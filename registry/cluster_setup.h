@@ -36,6 +36,15 @@ struct MetaAsRead {
 };
 Result<MetaAsRead> ReadMeta(BlockingCoordinator& registry);
 
+// Gives the root node new contents and an era of its own, which `meta` then tells; eras before it
+// end, so that nothing sent for them takes effect any more. `version` is the root node's as it was
+// read; without one it is made. The version it has now, or kConflict.
+Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
+                         std::optional<int64_t> version, Entropy& entropy);
+
+// Gives the root node new contents within the era it was read in, and `stands` the new version.
+Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands);
+
 // The part of it that makes what is missing below a root node; nothing that is there is changed. A
 // record made anew is a loss of data to whoever held it, so this works under a frozen root node
 // only, as it was read: kInvalid when it is not frozen, kConflict when it has changed meanwhile.

@@ -25,8 +25,9 @@ void Freeze::OnMeta(const Result<Nodes>& nodes) {
   if (coordinator_.session() != session_) return Ask();
   meta->frozen = true;
   meta->reason = why_.substr(0, ClusterMeta::kReasonBytesMax);
-  coordinator_.Multi({Write::Set(kMetaPath, FormatMeta(*meta), node->stat.version)},
-                     mailbox_.Expect<WriteOutcome>([this](WriteOutcome answer) { OnSet(answer); }));
+  coordinator_.Multi(
+      {Write::Set(kMetaPath, FormatMeta(*meta), node->stat.version), EraCheck(meta->era)},
+      mailbox_.Expect<WriteOutcome>([this](WriteOutcome answer) { OnSet(answer); }));
 }
 
 void Freeze::OnSet(const WriteOutcome& answer) {

@@ -16,6 +16,7 @@ std::string FormatMeta(const ClusterMeta& meta) {
   return FlatJsonWriter()
       .Number("format", ClusterMeta::kFormat)
       .Text("uuid", meta.uuid)
+      .Text("era", meta.era.text())
       .Text("layout", meta.layout)
       .Number("rack_bits", meta.rack_bits)
       .Number("floor_ms", meta.floor.ms())
@@ -26,12 +27,14 @@ std::string FormatMeta(const ClusterMeta& meta) {
 
 Result<ClusterMeta> ParseMeta(std::string_view json) {
   ClusterMeta meta;
+  std::string era;
   int64_t format = 0;
   int64_t rack_bits = 0;
   int64_t floor = 0;
   const JsonField fields[] = {
       JsonField::Number("format", &format, ClusterMeta::kFormat, ClusterMeta::kFormat),
       JsonField::Text("uuid", &meta.uuid),
+      JsonField::Text("era", &era),
       JsonField::Text("layout", &meta.layout),
       JsonField::Number("rack_bits", &rack_bits, 0, 16),
       JsonField::Number("floor_ms", &floor, 0, kTimeMax),
@@ -40,6 +43,8 @@ Result<ClusterMeta> ParseMeta(std::string_view json) {
   };
   FIRN_TRY(ReadFlatJson(json, kRecordBytesMax, fields).WithContext("the cluster's root node"));
   if (!IsUuid(meta.uuid)) return Corrupt("the cluster's root node: \"uuid\" is none");
+  FIRN_ASSIGN(meta.era, Nonce::Parse(era));
+  if (meta.era.zero()) return Corrupt("the cluster's root node: \"era\" is none");
   meta.rack_bits = static_cast<int>(rack_bits);
   meta.floor = WallMs(floor);
   return meta;

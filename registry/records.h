@@ -13,8 +13,8 @@ namespace firn {
 // What the registry's nodes hold, as values, and their one text form: a flat JSON object, so that
 // any tool that shows a node's data shows the record.
 //
-//   /                                {"format":1,"uuid":..,"layout":"firn","rack_bits":2,
-//                                     "floor_ms":..,"frozen":false,"reason":""}
+//   /                                {"format":1,"uuid":..,"era":"<32 hex>","layout":"firn",
+//                                     "rack_bits":2,"floor_ms":..,"frozen":false,"reason":""}
 //   /machines/<rack>/<worker>        {"nonce":"<32
 //   hex>","bound_ms":..,"owner":"firn.7609.2130706433",
 //                                     "since_ms":..,"host":..,"pid":..,"build":..,"retired":false}
@@ -35,6 +35,7 @@ struct ClusterMeta {
   static constexpr size_t kReasonBytesMax = 1000;
 
   std::string uuid;
+  Nonce era{};         // of these data: see EraPath
   std::string layout;  // Layout::text()
   int rack_bits = 2;
   WallMs floor;         // no claim begins below it

@@ -32,39 +32,31 @@ class Frontier {
   WallMs highest_;
 };
 
-Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands) {
-  const WriteOutcome set =
-      registry.Multi({Write::Set(kMetaPath, FormatMeta(stands.meta), stands.version)});
-  if (set.status.ok()) stands.version = set.stats.at(0).version;
-  return set.status;
-}
-
-// The root node, frozen; made when it is not there.
+// The root node, frozen, in an era of its own; made when it is not there.
 Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& facts,
                           Entropy& entropy, RestoreReport& report) {
   Result<MetaAsRead> stands = ReadMeta(registry);
   if (stands.code() == Code::kNotFound) {
     FIRN_TRY(registry.PrepareRoot());
-    const ClusterMeta meta{.uuid = facts.uuid.empty() ? DrawUuid(entropy) : facts.uuid,
-                           .layout = facts.layout.text(),
-                           .rack_bits = facts.rack_bits,
-                           .floor = {},
-                           .frozen = true,
-                           .reason = kBeingRestored};
-    FIRN_TRY(
-        registry.Multi({Write::Create(kMetaPath, FormatMeta(meta), Lifetime::kPersistent)}).status);
+    MetaAsRead made{.meta = {.uuid = facts.uuid.empty() ? DrawUuid(entropy) : facts.uuid,
+                             .layout = facts.layout.text(),
+                             .rack_bits = facts.rack_bits,
+                             .floor = {},
+                             .frozen = true,
+                             .reason = kBeingRestored}};
+    FIRN_ASSIGN(made.version, BeginEra(registry, made.meta, std::nullopt, entropy));
     report.root_made = true;
-    return ReadMeta(registry);
+    return made;
   }
   if (!stands.ok()) return stands;
   stands->meta.frozen = true;
   stands->meta.reason = kBeingRestored;
-  FIRN_TRY(SetMeta(registry, *stands));
+  FIRN_ASSIGN(stands->version, BeginEra(registry, stands->meta, stands->version, entropy));
   return stands;
 }
 
 // Takes the slot's bound into account, or the slot out of use.
-Status TakeSlot(BlockingCoordinator& registry, Slot slot, Frontier& frontier,
+Status TakeSlot(BlockingCoordinator& registry, const Nonce& era, Slot slot, Frontier& frontier,
                 RestoreReport& report) {
   FIRN_ASSIGN(const Node node, registry.Read(SlotPath(slot)));
   const Result<SlotRecord> record = ParseSlotRecord(node.data);
@@ -72,7 +64,9 @@ Status TakeSlot(BlockingCoordinator& registry, Slot slot, Frontier& frontier,
   SlotRecord retired = record.ok() ? *record : SlotRecord();
   retired.retired = true;
   report.retired.push_back(slot);
-  return registry.Multi({Write::Set(SlotPath(slot), FormatSlotRecord(retired), node.stat.version)})
+  return registry
+      .Multi(
+          {Write::Set(SlotPath(slot), FormatSlotRecord(retired), node.stat.version), EraCheck(era)})
       .status;
 }
 
@@ -83,8 +77,8 @@ std::optional<uint32_t> NumberIn(const std::string& name) {
   return std::to_string(number) == name ? std::optional(number) : std::nullopt;
 }
 
-Status TakeSlots(BlockingCoordinator& registry, const RackSplit& split, Frontier& frontier,
-                 RestoreReport& report) {
+Status TakeSlots(BlockingCoordinator& registry, const Nonce& era, const RackSplit& split,
+                 Frontier& frontier, RestoreReport& report) {
   for (uint32_t rack = 0; rack < split.racks(); ++rack) {
     const auto names = registry.List(RackPath(rack));
     if (names.code() == Code::kNotFound) continue;  // lost as a whole
@@ -93,7 +87,7 @@ Status TakeSlots(BlockingCoordinator& registry, const RackSplit& split, Frontier
       const auto worker = NumberIn(name);
       if (!worker.has_value() || *worker >= split.workers()) continue;
       report.workers = std::max(report.workers, *worker + 1);
-      FIRN_TRY(TakeSlot(registry, {rack, *worker}, frontier, report));
+      FIRN_TRY(TakeSlot(registry, era, {rack, *worker}, frontier, report));
     }
   }
   return {};
@@ -110,7 +104,7 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   report.uuid = stands.meta.uuid;
   Frontier frontier(std::max(facts.now + facts.skew_max, stands.meta.floor));
   for (const WallMs bound : facts.bounds) static_cast<void>(frontier.Take(bound));
-  FIRN_TRY(TakeSlots(registry, split, frontier, report));
+  FIRN_TRY(TakeSlots(registry, stands.meta.era, split, frontier, report));
   report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
   FIRN_TRY(SetMeta(registry, stands));
   // A cluster smaller than its layout stays so.

@@ -45,7 +45,7 @@ struct RestoreReport {
 // how far the cluster is ahead. Retires slots whose record is poison, makes missing ones, and lets
 // claims begin again, under a new version of the root node.
 //
-//  1. Frozen, in any case by a write: whoever read the root node before can write nothing more.
+//  1. Frozen in an era of its own: whoever read the root node before can write nothing more.
 //  2. What there is goes into the floor, and the floor into the root node.
 //  3. Only then missing records are made, as long as nobody else changes the root node.
 //  4. Unfrozen.

@@ -12,4 +12,9 @@ std::string SlotPath(Slot slot) { return RackPath(slot.rack) + "/" + std::to_str
 
 std::string LivePath(Slot slot) { return SlotPath(slot) + "/live"; }
 
+std::string EraPath(const Nonce& era) { return std::string("/") + kEraPrefix + era.text(); }
+
+// Nobody ever sets it.
+Write EraCheck(const Nonce& era) { return Write::Check(EraPath(era), 0); }
+
 }  // namespace firn

@@ -5,6 +5,9 @@
 #include <ostream>
 #include <string>
 
+#include "registry/coordinator.h"
+#include "registry/nonce.h"
+
 namespace firn {
 
 // The place in the registry that stands for one machine id: worker and rack, which RackSplit joins
@@ -29,5 +32,14 @@ inline constexpr const char* kClockPath = "/clock";  // set to learn the registr
 std::string RackPath(uint32_t rack);
 std::string SlotPath(Slot slot);
 std::string LivePath(Slot slot);
+
+// Versions and creations are small numbers, and a registry that lost its data counts through them
+// again. The era does not come again: a name drawn at random whenever a cluster is made or
+// restored, which the root node tells and one empty node bears. So every multi that builds on what
+// was read asks for that node as well: it takes effect in no other data than it was made for, even
+// when its maker slept meanwhile and has not heard that his connection leads elsewhere now.
+inline constexpr const char* kEraPrefix = "era-";  // of a name below the root node
+std::string EraPath(const Nonce& era);
+Write EraCheck(const Nonce& era);
 
 }  // namespace firn

@@ -89,6 +89,7 @@ SlotChange SlotUpkeep::Change() const {
   return {.session = inspected_session_,
           .slot = terms.slot,
           .meta_version = terms.meta_version,
+          .era = terms.era,
           .uuid = terms.uuid,
           .version = terms.version,
           .created_zxid = terms.created_zxid,
@@ -184,6 +185,7 @@ void SlotUpkeep::FinishInspection() {
     }
     case Finding::Verdict::kOurs:
       tenure_.Renewed(finding.version, finding.bound);
+      tenure_.LearnEra(finding.meta->era);
       if (!same_session) return;
       inspected_session_ = session_;
       live_.present = inspection->live_session() != 0;

@@ -13,7 +13,7 @@ constexpr int64_t kReadBackDelayMs = 100;
 
 std::vector<Write> WritesOf(const SlotChange& change) {
   std::vector<Write> writes;
-  writes.reserve(4);
+  writes.reserve(5);
   writes.push_back(Write::Check(kMetaPath, change.meta_version));
   writes.push_back(
       Write::Set(SlotPath(change.slot), FormatSlotRecord(change.record), change.version));
@@ -26,6 +26,7 @@ std::vector<Write> WritesOf(const SlotChange& change) {
                                    FormatLiveMark({change.endpoint, change.record.nonce}),
                                    Lifetime::kEphemeral));
   }
+  writes.push_back(EraCheck(change.era));
   return writes;
 }
 
@@ -49,7 +50,9 @@ void SlotWrite::Send() {
     return End(unknown_ ? Outcome::kUnknown : Outcome::kNotApplied, "the session has changed");
   }
   ++sends_;
-  coordinator_.Multi(WritesOf(change_), mailbox_.Expect<WriteOutcome>(
+  std::vector<Write> writes = WritesOf(change_);
+  era_index_ = static_cast<int>(writes.size()) - 1;
+  coordinator_.Multi(std::move(writes), mailbox_.Expect<WriteOutcome>(
                                             [this](WriteOutcome answer) { OnAnswer(answer); }));
 }
 
@@ -71,14 +74,16 @@ void SlotWrite::OnAnswer(const WriteOutcome& answer) {
   // This send did nothing. An earlier one may have done it all, and be why this one was refused.
   if (unknown_) return ReadBack();
   if (answer.failed < 0) return End(Outcome::kNotApplied, answer.status.message());
-  if (answer.failed > kRecordIndex) {
+  const bool era = answer.failed == era_index_;
+  if (answer.failed > kRecordIndex && !era) {
     return End(
         answer.status.code() == Code::kNotFound ? Outcome::kLiveMissing : Outcome::kLiveExists,
         answer.status.message());
   }
-  End(Outcome::kOther, (answer.failed == kMetaIndex ? "the cluster's root node has changed: "
-                                                    : "the slot's record has changed: ") +
-                           answer.status.message());
+  const char* const what = era                           ? "the cluster was made anew or restored: "
+                           : answer.failed == kMetaIndex ? "the cluster's root node has changed: "
+                                                         : "the slot's record has changed: ";
+  End(Outcome::kOther, what + answer.status.message());
 }
 
 void SlotWrite::ReadBack() {
@@ -111,8 +116,8 @@ void SlotWrite::OnReadBack(Result<Nodes> nodes) {
 bool SlotWrite::SameCluster(const std::optional<Node>& meta) const {
   if (!meta.has_value() || meta->stat.version != change_.meta_version) return false;
   const Result<ClusterMeta> cluster = ParseMeta(meta->data);
-  return cluster.ok() && cluster->uuid == change_.uuid && !cluster->frozen &&
-         cluster->floor <= change_.record.since;
+  return cluster.ok() && cluster->uuid == change_.uuid && cluster->era == change_.era &&
+         !cluster->frozen && cluster->floor <= change_.record.since;
 }
 
 void SlotWrite::SendAgain(const SlotRecord& stands) {

@@ -13,13 +13,15 @@
 
 namespace firn {
 
-// A guarded change of one slot: check(meta at M) + set(record at V) and what becomes of `live`.
+// A guarded change of one slot: check(meta at M) + set(record at V), what becomes of `live`, and
+// check(era).
 struct SlotChange {
   enum class Live { kLeave, kCreate, kReplace, kErase };
 
   int64_t session = 0;  // in which its maker read what it builds on
   Slot slot;
   int64_t meta_version = 0;  // M
+  Nonce era;                 // of the data in which its maker read it all
   std::string uuid;          // of the cluster
   int64_t version = 0;       // V: of the record as its maker knows it
   int64_t created_zxid = 0;  // Z
@@ -42,7 +44,8 @@ struct SlotChange {
 //     a registry that was wiped and made anew, where the same numbers stand for something else.
 //     Reading back is safe in any: the nonce is random.
 //  4. Never read the new version and set again: that would write over whoever made it.
-//  5. M, V and Z alone prove nothing: in a tree that was wiped and made anew they come again.
+//  5. M, V and Z alone prove nothing: in a tree that was wiped and made anew they come again. The
+//     era does not, so it is part of what is asked.
 //
 // Owned by the control thread; destroyed, its late answers are dropped (and the change may still be
 // applied: a version above V that nobody uses).
@@ -100,6 +103,7 @@ class SlotWrite {
   BootMs now_;
   BootMs wake_;
   int sends_ = 0;
+  int era_index_ = 0;  // of its check among the writes
   int read_backs_ = 0;
   bool unknown_ = false;  // some send may have been applied, or may yet be
 };

@@ -4,12 +4,15 @@
 
 #include "common/tag_diff.h"
 #include "common/tag_name.h"
-#include "registry/cluster_setup.h"
 #include "registry/records.h"
 #include "registry/slot.h"
 
 namespace firn {
 namespace {
+
+// Of the checks in a multi: {check(meta), what is changed, check(era)}.
+constexpr int kRootIndex = 0;
+constexpr int kEraIndex = 2;
 
 std::string Quoted(std::string_view name) { return "tag '" + std::string(name) + "'"; }
 
@@ -41,7 +44,7 @@ Result<TagListing> TagStore::ReadAll() {
       listing.faults.push_back(name.status().WithContext(component).message());
       continue;
     }
-    Result<StoredTag> stored = ReadNode(*name, meta.version);
+    Result<StoredTag> stored = ReadNode(*name, meta);
     if (stored.ok()) {
       listing.tags.push_back(*std::move(stored));
     } else if (stored.code() == Code::kCorrupt) {
@@ -56,16 +59,16 @@ Result<TagListing> TagStore::ReadAll() {
 Result<StoredTag> TagStore::Read(std::string_view name) {
   FIRN_TRY(CheckTagName(name));
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
-  return ReadNode(name, meta.version);
+  return ReadNode(name, meta);
 }
 
-Result<StoredTag> TagStore::ReadNode(std::string_view name, int64_t meta_version) {
+Result<StoredTag> TagStore::ReadNode(std::string_view name, const MetaAsRead& meta) {
   const Result<Node> node = registry_.Read(TagPath(name));
   if (node.code() == Code::kNotFound) return NotFound("there is no " + Quoted(name));
   if (!node.ok()) return node.status().WithContext("reading " + Quoted(name));
   Result<TagNode> tag = ReadTagNode(name, node->data);
   if (!tag.ok()) return tag.status().WithContext(Quoted(name));
-  return StoredTag{*std::move(tag), node->stat, meta_version};
+  return StoredTag{*std::move(tag), node->stat, meta.version, meta.meta.era};
 }
 
 Status TagStore::Create(const TagDefinition& tag) {
@@ -83,9 +86,10 @@ Status TagStore::Create(const TagDefinition& tag) {
   FIRN_ASSIGN(const std::string data, WriteTagNode({std::move(made)}));
   FIRN_TRY(EnsureFolder());
   const std::string path = TagPath(tag.name);
-  const Status sent = Send(
-      {Write::Check(kMetaPath, meta.version), Write::Create(path, data, Lifetime::kPersistent)},
-      path, data);
+  const Status sent =
+      Send({Write::Check(kMetaPath, meta.version), Write::Create(path, data, Lifetime::kPersistent),
+            EraCheck(meta.meta.era)},
+           path, data);
   return sent.WithContext("creating " + Quoted(tag.name));
 }
 
@@ -101,7 +105,7 @@ Status TagStore::Edit(const StoredTag& read, const TagDefinition& after) {
   for (int tries = 1; done.code() == Code::kConflict && tries < kEditTriesMax; ++tries) {
     FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
     FIRN_TRY(MayWrite(meta.meta));
-    FIRN_ASSIGN(const StoredTag now, ReadNode(after.name, meta.version));
+    FIRN_ASSIGN(const StoredTag now, ReadNode(after.name, meta));
     if (!OnlyLedgerMoved(read, now)) return done;
     done = Put(now, after);
   }
@@ -114,9 +118,9 @@ Status TagStore::Put(const StoredTag& read, TagDefinition after) {
   FIRN_TRY(CheckEdit(read.tag(), after));
   FIRN_ASSIGN(const std::string data, WriteTagNode({after, read.node.others, read.node.returned}));
   const std::string path = TagPath(after.name);
-  const Status sent =
-      Send({Write::Check(kMetaPath, read.meta_version), Write::Set(path, data, read.stat.version)},
-           path, data);
+  const Status sent = Send({Write::Check(kMetaPath, read.meta_version),
+                            Write::Set(path, data, read.stat.version), EraCheck(read.era)},
+                           path, data);
   if (!sent.ok()) return sent.WithContext("changing " + Quoted(after.name));
 
   const Result<Node> now = registry_.Read(path);
@@ -149,7 +153,9 @@ Status TagStore::EnsureFolder() {
 
 Status TagStore::Send(std::vector<Write> writes, const std::string& path, const std::string& data) {
   const WriteOutcome outcome = registry_.Multi(std::move(writes));
-  if (outcome.failed == 0) return Conflict("the cluster's root has changed meanwhile; look again");
+  if (outcome.failed == kRootIndex || outcome.failed == kEraIndex) {
+    return Conflict("the cluster's root has changed meanwhile; look again");
+  }
   if (outcome.status.code() == Code::kConflict) {
     return Conflict("somebody else has just written it; look again");
   }

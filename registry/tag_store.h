@@ -7,6 +7,7 @@
 #include "common/status.h"
 #include "common/tag_definition.h"
 #include "registry/blocking_coordinator.h"
+#include "registry/cluster_setup.h"
 #include "registry/tag_node.h"
 
 namespace firn {
@@ -19,6 +20,7 @@ struct StoredTag {
   TagNode node;
   NodeStat stat;
   int64_t meta_version = 0;
+  Nonce era{};
 
   const TagDefinition& tag() const { return node.tag; }
 };
@@ -30,8 +32,8 @@ struct TagListing {
 };
 
 // The cluster's tags for commands: read, create, edit. Every write is one multi that also checks
-// meta at the version under which the tag was read, so that nothing written for one state of the
-// cluster takes effect in another.
+// meta at the version, and the era, under which the tag was read, so that nothing written for one
+// state of the cluster takes effect in another.
 //
 // Owned by one thread. Create and Replace refuse while the cluster is frozen.
 class TagStore {
@@ -61,16 +63,18 @@ class TagStore {
 
   // Moves the tag's ledger up to `high`, after a loss of data or because somebody else has given
   // numbers of the tag; lower changes nothing. For `firn restore` and `firn tags import` only; a
-  // frozen cluster permits it. kConflict as with Replace.
+  // frozen cluster permits it, and one whose era's node is missing: restoring mends both. kConflict
+  // as with Replace.
   Status Lift(const StoredTag& read, int64_t high);
 
  private:
-  Result<StoredTag> ReadNode(std::string_view name, int64_t meta_version);
+  Result<StoredTag> ReadNode(std::string_view name, const MetaAsRead& meta);
   Status Put(const StoredTag& read, TagDefinition after);
   Status EnsureFolder();
 
-  // Sends the multi whose last write gives `path` the data. An unknown outcome is read back: ok
-  // when the node then holds just these data in a version that the write could have made.
+  // Sends the multi {check(meta), what gives `path` the data, check(era) or nothing}. An unknown
+  // outcome is read back: ok when the node then holds just these data in a version that the write
+  // could have made.
   Status Send(std::vector<Write> writes, const std::string& path, const std::string& data);
 
   BlockingCoordinator& registry_;

@@ -26,6 +26,7 @@ class Tenure {
     int64_t version = 0;       // V of the slot's record
     int64_t created_zxid = 0;  // Z, which creation of it
     int64_t meta_version = 0;  // M, under which the claim was made
+    Nonce era{};               // of the data it lies in; zero until the registry was looked at
     std::string uuid;          // of the cluster
     WallMs base;               // nothing below it
     WallMs bound;              // R, nothing at or above it
@@ -44,6 +45,9 @@ class Tenure {
 
   // The registry says version and bound are these now. Neither ever falls.
   void Renewed(int64_t version, WallMs bound);
+
+  // The data that show our claim under our root version are of this era.
+  void LearnEra(const Nonce& era) { terms_.era = era; }
 
   // The grant as it stands in the file once L is `limit`.
   Grant GrantUpTo(WallMs limit) const;

@@ -46,6 +46,7 @@ struct Ledger::Known {
   int64_t version = 0;       // V
   int64_t created_zxid = 0;  // Z
   int64_t root_version = 0;  // M
+  Nonce era{};               // of the data that were read
   int64_t session = 0;
 };
 
@@ -207,6 +208,7 @@ Status Ledger::Judge(Page& page, const Nodes& nodes) {
   }
   page.cluster = std::move(meta->uuid);
   page.known->root_version = root->stat.version;
+  page.known->era = meta->era;
   return {};
 }
 
@@ -266,7 +268,7 @@ void Ledger::Set(Page& page, TagNode node, Range range) {
   Known sent = *page.known;
   sent.node = std::move(node);
   coordinator_.Multi({firn::Write::Check(kMetaPath, sent.root_version),
-                      firn::Write::Set(TagPath(page.tag), *data, sent.version)},
+                      firn::Write::Set(TagPath(page.tag), *data, sent.version), EraCheck(sent.era)},
                      mailbox_.Expect<WriteOutcome>([this, &page, sent, range](WriteOutcome told) {
                        OnSet(page, sent, range, told);
                        GoOn(page);

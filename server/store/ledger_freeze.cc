@@ -51,8 +51,9 @@ void LedgerFreeze::OnRoot(const Result<Nodes>& nodes) {
   meta->frozen = true;
   meta->reason = why_->substr(0, ClusterMeta::kReasonBytesMax);
   asked_ = true;
-  coordinator_.Multi({Write::Set(kMetaPath, FormatMeta(*meta), root->stat.version)},
-                     mailbox_.Expect<WriteOutcome>([this](WriteOutcome answer) { OnSet(answer); }));
+  coordinator_.Multi(
+      {Write::Set(kMetaPath, FormatMeta(*meta), root->stat.version), EraCheck(meta->era)},
+      mailbox_.Expect<WriteOutcome>([this](WriteOutcome answer) { OnSet(answer); }));
 }
 
 void LedgerFreeze::OnSet(const WriteOutcome& answer) {

@@ -8,7 +8,7 @@
  * A configuration is chosen by -D: HOSTS, SLOTS, WINDOW (ticks that a claim reserves), TICKS (the
  * horizon), VERSIONS (the highest record version, when data may be lost), LOSSES, and the kinds of
  * trouble: WITH_LATE, WITH_RELEASE, WITH_COPY, WITH_REBOOT, WITH_DISK, WITH_GAPS, WITH_ROLLBACK,
- * WITH_WIPE, WITH_DELETE. A mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE leaves invariant 1 as
+ * WITH_WIPE, WITH_STAY, WITH_DELETE. A mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE leaves invariant 1 as
  * the only assertion. README.md says what each stands for, and what is left out.
  */
 

@@ -20,6 +20,7 @@ typedef Host {
   byte ver;      /* V: of the slot, as remembered */
   byte czxid;    /* Z */
   byte meta_ver; /* M */
+  byte era;      /* of the data that it read; 0: it has not yet */
   byte base;
   byte bound;    /* R: asked for while ASKING and WAITING, acknowledged while SERVING */
   byte last;     /* highest tick issued under this claim */
@@ -68,6 +69,7 @@ inline ForgetClaim(h) {
   host[h].ver = 0;
   host[h].czxid = 0;
   host[h].meta_ver = 0;
+  host[h].era = 0;
   host[h].base = 0;
   host[h].bound = 0;
   host[h].last = 0;

@@ -1,8 +1,9 @@
 /* The registry: one record a slot, the meta node, and the one write that may still be on its way.
  *
- * 1. A slot changes only by a versioned set that also checks the meta node's version, in one step.
+ * 1. A slot changes only by a versioned set that also checks the meta node's version and the era of
+ *    the data, in one step. Numbers come again in other data, eras never do.
  * 2. A set on its way survives the host that sent it, not the data it was sent to: a lost data set
- *    ends every session.
+ *    ends every session. WITH_STAY: neither ends, and nobody hears of the loss before he writes.
  * 3. Between a loss and the freeze (or the restore) nothing is set. That is the page's own limit of
  *    what is promised, and this is the only place that assumes it.
  */
@@ -17,6 +18,7 @@ typedef Record {
 typedef Meta {
   byte ver;
   byte floor;
+  byte era;  /* of the data: drawn anew by each restore */
   bit frozen;
   bit missing;
 };
@@ -28,6 +30,7 @@ typedef Write {
   byte bound;
   byte ver;
   byte meta_ver;
+  byte era;
   bit on_its_way;
 };
 
@@ -41,6 +44,7 @@ Meta old_meta;
 bit has_backup;
 bit lost;          /* data went back, and is not yet frozen or restored */
 byte losses;       /* so far; at most LOSSES */
+byte eras = 1;     /* so far */
 #define LOST lost
 #define DATA_WAS_LOST (losses > 0)
 #else
@@ -60,9 +64,15 @@ byte losses;       /* so far; at most LOSSES */
 #define META_IS(m) (meta.ver == (m))
 #endif
 
+#ifdef MUTANT_NO_ERA_CHECK
+#define ERA_IS(e) (true)
+#else
+#define ERA_IS(e) (meta.era == (e))
+#endif
+
 /* Whether the registry takes a set now: rule 1, rule 3. */
 #define REACHABLE (!LOST && !meta.missing)
-#define WOULD_TAKE(s, v, m) (VERSION_IS(s, v) && META_IS(m))
+#define WOULD_TAKE(s, v, m, e) (VERSION_IS(s, v) && META_IS(m) && ERA_IS(e))
 
 /* Without a loss of data, versions are only ever compared with the slot's present one. So it stays
  * 1 for ever and what others remember becomes 0: the same runs, and no limit on the number of sets.
@@ -109,12 +119,13 @@ inline TakeSet(s_, nonce_, bound_) {
 }
 
 /* A second write without an answer means that the first was lost: one is enough to hurt. */
-inline SendLate(s_, nonce_, bound_, v_, m_) {
+inline SendLate(s_, nonce_, bound_, v_, m_, e_) {
   late.slot = s_;
   late.nonce = nonce_;
   late.bound = bound_;
   late.ver = v_;
   late.meta_ver = m_;
+  late.era = e_;
   late.on_its_way = 1;
 }
 
@@ -124,6 +135,7 @@ inline ForgetLate() {
   late.bound = 0;
   late.ver = 0;
   late.meta_ver = 0;
+  late.era = 0;
   late.on_its_way = 0;
 }
 
@@ -140,7 +152,7 @@ inline TakeLate() {
 /* A write without an answer may arrive at any time, or never; the version decides, as ever. */
 inline LateWriteArrives() {
   d_step {
-    late.on_its_way && REACHABLE && WOULD_TAKE(late.slot, late.ver, late.meta_ver) &&
+    late.on_its_way && REACHABLE && WOULD_TAKE(late.slot, late.ver, late.meta_ver, late.era) &&
         MORE_VERSIONS(late.slot) ->
     printf("registry: the late write arrives: slot %d, nonce %d, bound %d\n", late.slot, late.nonce,
            late.bound);
@@ -153,6 +165,7 @@ inline LateWriteArrives() {
 inline Founds() {
   d_step {
     meta.ver = 1;
+    meta.era = 1;
     i = 0;
     do
     :: i < SLOTS -> slot[i].czxid = 1; slot[i].ver = 1; i++

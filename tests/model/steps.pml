@@ -15,6 +15,7 @@ inline BeginAttempt(h, s_) {
   host[h].ver = slot[s_].ver;
   host[h].czxid = slot[s_].czxid;
   host[h].meta_ver = meta.ver;
+  host[h].era = meta.era;
 #ifdef MUTANT_NONCE_PER_PROCESS
   if
   :: host[h].own_nonce == 0 -> DrawNonce(); host[h].own_nonce = n
@@ -102,7 +103,7 @@ inline SetIsAnswered(h) {
   d_step {
     host[h].phase == ASKING && REACHABLE && MORE_VERSIONS(host[h].slot) ->
     if
-    :: WOULD_TAKE(host[h].slot, host[h].ver, host[h].meta_ver) ->
+    :: WOULD_TAKE(host[h].slot, host[h].ver, host[h].meta_ver, host[h].era) ->
        TakeSet(host[h].slot, host[h].nonce, host[h].bound);
        host[h].ver = slot[host[h].slot].ver;
        if
@@ -114,7 +115,8 @@ inline SetIsAnswered(h) {
        printf("host %d: is refused\n", h);
 #ifdef MUTANT_SETS_AGAIN
        host[h].ver = slot[host[h].slot].ver;
-       host[h].meta_ver = meta.ver
+       host[h].meta_ver = meta.ver;
+       host[h].era = meta.era
 #else
        ForgetClaim(h)
 #endif
@@ -127,7 +129,8 @@ inline SetIsNotAnswered(h) {
   d_step {
     host[h].phase == ASKING && !meta.missing ->
     printf("host %d: no answer\n", h);
-    SendLate(host[h].slot, host[h].nonce, host[h].bound, host[h].ver, host[h].meta_ver);
+    SendLate(host[h].slot, host[h].nonce, host[h].bound, host[h].ver, host[h].meta_ver,
+             host[h].era);
 #ifdef MUTANT_TIMEOUT_IS_OK
     host[h].ver = host[h].ver + 1;
     BeginClaim(h)
@@ -200,9 +203,10 @@ inline Issues(h) {
 inline RenewalIsAnswered(h) {
   d_step {
     MAY_RENEW(h) && REACHABLE &&
-        (WOULD_TAKE(host[h].slot, host[h].ver, host[h].meta_ver) || RENEWS_OVER_ANY(h)) ->
+        (WOULD_TAKE(host[h].slot, host[h].ver, host[h].meta_ver, host[h].era) ||
+         RENEWS_OVER_ANY(h)) ->
     if
-    :: WOULD_TAKE(host[h].slot, host[h].ver, host[h].meta_ver) ->
+    :: WOULD_TAKE(host[h].slot, host[h].ver, host[h].meta_ver, host[h].era) ->
        HOLDS(meta.ver == host[h].meta_ver); /* 7 */
        host[h].bound = host[h].bound + WINDOW;
        TakeSet(host[h].slot, host[h].nonce, host[h].bound);
@@ -223,7 +227,8 @@ inline RenewalIsNotAnswered(h) {
   d_step {
     MAY_RENEW(h) && !meta.missing ->
     printf("host %d: no answer to its renewal to %d\n", h, host[h].bound + WINDOW);
-    SendLate(host[h].slot, host[h].nonce, host[h].bound + WINDOW, host[h].ver, host[h].meta_ver);
+    SendLate(host[h].slot, host[h].nonce, host[h].bound + WINDOW, host[h].ver, host[h].meta_ver,
+             host[h].era);
 #ifdef MUTANT_TIMEOUT_IS_OK
     host[h].bound = host[h].bound + WINDOW;
     host[h].ver = host[h].ver + 1;
@@ -254,6 +259,7 @@ inline ReadsBackItsClaim(h) {
     fi;
     host[h].ver = slot[host[h].slot].ver;
     host[h].bound = slot[host[h].slot].bound;
+    host[h].era = meta.era;
     host[h].has_read = 1;
     printf("host %d: reads back its claim: version %d, bound %d\n", h, host[h].ver, host[h].bound);
     RewriteGrant(h);
@@ -292,7 +298,7 @@ inline Leaves(h) {
 inline ReleaseIsAnswered(h) {
   d_step {
     host[h].phase == CLOSED && REACHABLE && MORE_VERSIONS(host[h].slot) &&
-        WOULD_TAKE(host[h].slot, host[h].ver, host[h].meta_ver) ->
+        WOULD_TAKE(host[h].slot, host[h].ver, host[h].meta_ver, host[h].era) ->
     n = RELEASE_BOUND(h);
     printf("host %d: releases slot %d down to %d\n", h, host[h].slot, n);
     TakeSet(host[h].slot, 0, n);
@@ -307,7 +313,7 @@ inline ReleaseIsNotAnswered(h) {
     host[h].phase == CLOSED && !meta.missing ->
     n = RELEASE_BOUND(h);
     printf("host %d: no answer to its release down to %d\n", h, n);
-    SendLate(host[h].slot, 0, n, host[h].ver, host[h].meta_ver);
+    SendLate(host[h].slot, 0, n, host[h].ver, host[h].meta_ver, host[h].era);
     n = 0;
     Leaves(h);
     Settle();

@@ -76,6 +76,7 @@ inline CopyIsPutBack(source, target) {
 
 #ifdef WITH_LOSS
 inline EndSessions() {
+#ifndef WITH_STAY
   ForgetLate();
   i = 0;
   do
@@ -89,6 +90,9 @@ inline EndSessions() {
   :: else -> break
   od;
   i = 0;
+#else
+  skip
+#endif
 }
 
 inline BackupIsTaken() {
@@ -108,6 +112,7 @@ inline BackupIsTaken() {
     i = 0;
     old_meta.ver = meta.ver;
     old_meta.floor = meta.floor;
+    old_meta.era = meta.era;
     has_backup = 1;
     Settle();
   }
@@ -134,6 +139,8 @@ inline RollsBack() {
     i = 0;
     meta.ver = old_meta.ver;
     meta.floor = old_meta.floor;
+    meta.era = old_meta.era;
+    old_meta.era = 0;
     old_meta.ver = 0;
     old_meta.floor = 0;
     EndSessions();
@@ -164,6 +171,7 @@ inline IsWiped() {
     meta.missing = 1;
     meta.ver = 0;
     meta.floor = 0;
+    meta.era = 0;
     meta.frozen = 0;
     EndSessions();
     losses++;
@@ -235,6 +243,8 @@ inline OperatorRestores() {
     printf("registry: restored, floor %d, meta %d\n", n, meta.ver + 1);
     meta.floor = n;
     n = 0;
+    eras++;
+    meta.era = eras;
     meta.ver = meta.ver + 1;
     meta.frozen = 0;
     meta.missing = 0;

@@ -152,6 +152,9 @@ TEST_F(AuditTest, FindsEveryInconsistencyInTheTree) {
   ExpectFault("among the racks");
   ASSERT_TRUE(registry_.Multi({Write::Erase(kClockPath, Write::kAnyVersion)}).status.ok());
   ExpectFault("clock node");
+  const Nonce era = ParseMeta(tree_.Peek(kMetaPath)->data)->era;
+  ASSERT_TRUE(registry_.Multi({Write::Erase(EraPath(era), Write::kAnyVersion)}).status.ok());
+  ExpectFault("era is missing");
   Put(kMetaPath, "rubbish");
   ExpectFault("root node");
   tree_.Wipe();

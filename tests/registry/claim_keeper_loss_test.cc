@@ -214,6 +214,73 @@ TEST_F(ClaimKeeperLossTest, ARestoreUnderARecordThatIsStillOursIsServedToTheBoun
   EXPECT_GE(FirstMoment(*host), floor);
 }
 
+// A registry that was wiped and made anew, above all that was known, and used until its numbers
+// have come again; it keeps the session of a host that is stopped between reading and acting.
+class RepeatedNumbersTest : public ClaimKeeperLossTest {
+ protected:
+  // A stranger holds the only slot under the very versions of root node and record.
+  void MakeAnewUnder(ClaimHost& stopped) {
+    const ClusterMeta before = Meta();
+    const int64_t version = tree_.Peek(SlotPath({0, 0}))->stat.version;
+    tree_.Load({}, MemoryTree::Sessions::kStay);
+    floor_ = clock_.Wall() + Milliseconds(1'800'000);
+    AsOperator([&](BlockingCoordinator& registry) {
+      const ClusterPlan plan{.rack_bits = 0, .workers = 1, .uuid = before.uuid, .floor = floor_};
+      ASSERT_TRUE(MakeCluster(registry, plan, entropy_).ok());
+    });
+    for (int64_t i = 1; i < version; ++i) Write1(SlotPath({0, 0}), FormatSlotRecord(RecordOf(0)));
+    if (version > 0) {
+      SlotRecord theirs = RecordOf(0);
+      theirs.nonce = Nonce(6, 6);
+      theirs.bound = floor_ + Milliseconds(600'000);
+      Write1(SlotPath({0, 0}), FormatSlotRecord(theirs));
+    }
+    ASSERT_EQ(tree_.Peek(SlotPath({0, 0}))->stat.version, version);
+    stands_ = RecordOf(0);
+    static_cast<void>(stopped);
+  }
+  // The host has heard what had arrived, and has read its clocks; then it sleeps.
+  void StopsInTheMidst(ClaimHost& host) {
+    clock_.Advance(Milliseconds(5));
+    host.link().Dispatch(Milliseconds(0));
+  }
+  void WakesUp(ClaimHost& host) { host.keeper().Tick(host.Time()); }
+
+  WallMs floor_;
+  SlotRecord stands_;
+};
+
+TEST_F(RepeatedNumbersTest, AClaimantThatSleptOverThemClaimsNothingBelowTheFloor) {
+  for (int rounds = 1; rounds <= 12; ++rounds) {
+    MakeClusterWith(1);
+    MemoryDisk disk;
+    auto host = ClaimKeeperTest::Start(disk, Options());
+    for (int i = 0; i < rounds; ++i) {
+      clock_.Advance(Milliseconds(5));
+      host->Step();
+    }
+    StopsInTheMidst(*host);
+    MakeAnewUnder(*host);
+    WakesUp(*host);
+    const SlotRecord after = RecordOf(0);
+    EXPECT_TRUE(after == stands_ || after.since >= floor_) << "asleep after " << rounds;
+  }
+}
+
+TEST_F(RepeatedNumbersTest, AHolderThatSleptOverThemRenewsNothing) {
+  for (int ms = 700; ms <= 800; ms += 5) {
+    MakeClusterWith(1);
+    MemoryDisk disk;
+    auto host = ClaimKeeperTest::Start(disk, Options());
+    Run(Milliseconds(ms), *host);
+    ASSERT_TRUE(Serves(*host));
+    StopsInTheMidst(*host);
+    MakeAnewUnder(*host);
+    WakesUp(*host);
+    EXPECT_EQ(RecordOf(0), stands_) << "asleep after " << ms << " ms";
+  }
+}
+
 // Forgets at its end what it had told before.
 class ForgetfulUser final : public SequencedUser {
  public:

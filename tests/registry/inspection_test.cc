@@ -25,6 +25,7 @@ class JudgeTest : public testing::Test {
     held_.base = WallMs(50);
     held_.bound = WallMs(100);
     meta_.uuid = kUuid;
+    meta_.era = Nonce(7, 7);
     meta_.layout = "firn";
     record_.nonce = ours_;
     record_.bound = WallMs(100);

@@ -38,8 +38,11 @@ class MetaWatchTest : public testing::Test {
     Pass(Milliseconds(200));
   }
 
-  const ClusterMeta meta_{
-      .uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab", .layout = "firn", .floor = {}, .reason = {}};
+  const ClusterMeta meta_{.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
+                          .era = Nonce(3, 4),
+                          .layout = "firn",
+                          .floor = {},
+                          .reason = {}};
   VirtualClock clock_{WallMs(1'700'000'000'000)};
   SeededEntropy entropy_{3};
   MemoryTree tree_{clock_};

@@ -12,6 +12,7 @@ constexpr char kUuid[] = "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
 
 ClusterMeta SomeMeta() {
   return {.uuid = kUuid,
+          .era = Nonce(3, 4),
           .layout = "firn",
           .rack_bits = 2,
           .floor = WallMs(1'700'000'000'001),

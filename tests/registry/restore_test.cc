@@ -99,6 +99,24 @@ TEST_F(RestoreTest, ManyInARowDoNotRunAwayFromTheClocks) {
   }
 }
 
+TEST_F(RestoreTest, EndsTheEraThatWasAndAnyOtherThatIsThere) {
+  const Nonce before = Meta().meta.era;
+  const Nonce stray(8, 8);
+  Write1(Write::Create(EraPath(stray), "", Lifetime::kPersistent));
+  ASSERT_TRUE(tree_.Peek(EraPath(before)).has_value());
+  ASSERT_TRUE(Restore().ok());
+  EXPECT_NE(Meta().meta.era, before);
+  EXPECT_TRUE(tree_.Peek(EraPath(Meta().meta.era)).has_value());
+  EXPECT_FALSE(tree_.Peek(EraPath(before)).has_value());
+  EXPECT_FALSE(tree_.Peek(EraPath(stray)).has_value());
+}
+
+TEST_F(RestoreTest, MendsAClusterWhoseErasNodeIsMissing) {
+  Write1(Write::Erase(EraPath(Meta().meta.era), Write::kAnyVersion));
+  ASSERT_TRUE(Restore().ok());
+  EXPECT_TRUE(tree_.Peek(EraPath(Meta().meta.era)).has_value());
+}
+
 TEST_F(RestoreTest, ABoundOfAWrongClockIsNoMeasure) {
   const WallMs absurd = kNow + 30 * 24 * kHour;
   PutBound(absurd);

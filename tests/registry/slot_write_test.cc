@@ -61,6 +61,7 @@ class SlotWriteTest : public testing::Test {
     return {.session = link_.session(),
             .slot = kSlot,
             .meta_version = meta.stat.version,
+            .era = ParseMeta(meta.data)->era,
             .uuid = ParseMeta(meta.data)->uuid,
             .version = node.stat.version,
             .created_zxid = node.stat.created_zxid,
@@ -115,6 +116,18 @@ TEST_F(SlotWriteTest, NothingIsSentAgainUnderARootNodeThatWouldHaveRefusedTheCla
     EXPECT_EQ(Finish(write), SlotWrite::Outcome::kOther);
     EXPECT_EQ(Stands(), Nonce());
   }
+}
+
+TEST_F(SlotWriteTest, TheSameNumbersInAnotherEraAreRefused) {
+  const SlotChange change = Change();
+  tree_.Load({}, MemoryTree::Sessions::kStay);
+  Make();
+  ASSERT_EQ(tree_.Peek(kMetaPath)->stat.version, change.meta_version);
+  ASSERT_EQ(tree_.Peek(SlotPath(kSlot))->stat.created_zxid, change.created_zxid);
+  SlotWrite write(link_, entropy_, change);
+  EXPECT_EQ(Finish(write), SlotWrite::Outcome::kOther);
+  EXPECT_EQ(write.reason().find("the cluster was made anew"), 0u) << write.reason();
+  EXPECT_EQ(Stands(), Nonce());
 }
 
 TEST_F(SlotWriteTest, TheSameNumbersUnderAnotherRecordAreAnothers) {

@@ -18,7 +18,8 @@ class TagStoreTest : public testing::Test {
  protected:
   TagStoreTest() {
     EXPECT_TRUE(registry_.Connect(Milliseconds(1000)).ok());
-    Do({Write::Create(kMetaPath, FormatMeta(meta_), Lifetime::kPersistent)});
+    Do({Write::Create(kMetaPath, FormatMeta(meta_), Lifetime::kPersistent),
+        Write::Create(EraPath(meta_.era), "", Lifetime::kPersistent)});
   }
 
   void Do(std::vector<Write> writes) {
@@ -50,6 +51,7 @@ class TagStoreTest : public testing::Test {
   static ClusterMeta WholeMeta() {
     ClusterMeta meta;
     meta.uuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
+    meta.era = Nonce(7, 7);
     meta.layout = "firn";
     return meta;
   }

@@ -38,6 +38,7 @@ enum class Mutant {
   kBlindRenewal,           // registry: a session that goes on is not told of a new connection
   kFreezesAgain,           // registry: a holder sees no floor
   kQuietRecord,            // operator: a deleted record is made anew without a restore
+  kNoEraCheck,             // registry: drops the check of the era from every multi
 };
 
 struct MutantName {
@@ -45,7 +46,7 @@ struct MutantName {
   std::string_view name;
 };
 
-inline constexpr std::array<MutantName, 17> kMutants = {{
+inline constexpr std::array<MutantName, 18> kMutants = {{
     {Mutant::kNoVersionCheck, "no-version-check"},
     {Mutant::kTimeoutIsSuccess, "timeout-is-success"},
     {Mutant::kSetAgainOverForeign, "set-again-over-foreign"},
@@ -63,12 +64,20 @@ inline constexpr std::array<MutantName, 17> kMutants = {{
     {Mutant::kBlindRenewal, "blind-renewal"},
     {Mutant::kFreezesAgain, "freezes-again"},
     {Mutant::kQuietRecord, "quiet-record"},
+    {Mutant::kNoEraCheck, "no-era-check"},
 }};
 
 std::optional<Mutant> ParseMutant(std::string_view name);
 
+// The numbers that a write to a slot checks.
+struct SlotNumbers {
+  std::string path;
+  int64_t meta_version = 0;
+  int64_t version = 0;
+};
+
 // Stands between the keeper and whatever breaks requests: where the registry's liars live, and
-// where a process can die just before or just after it has sent a write.
+// where a process can die just before or just after it has sent a write, or be stopped before it.
 class SeamCoordinator final : public Coordinator {
  public:
   // References must outlive the object.
@@ -84,6 +93,10 @@ class SeamCoordinator final : public Coordinator {
     dies_at_claim_ = true;
     dies_before_ = before_it_is_sent;
   }
+
+  // Before the next claim or renewal is sent, all this happens.
+  using Meanwhile = std::function<void(const SlotNumbers&)>;
+  void StopBeforeNextClaimOrRenewal(Meanwhile meanwhile) { meanwhile_ = std::move(meanwhile); }
 
   // Whether the process holds a claim just now.
   void HoldsWhen(std::function<bool()> holds) { holds_ = std::move(holds); }
@@ -110,7 +123,8 @@ class SeamCoordinator final : public Coordinator {
   const Mutant mutant_;
   std::function<bool()> holds_ = [] { return false; };
   std::map<std::string, Node> remembered_;  // slots' records, as last read or set
-  int dies_in_ = 0;                         // 0: not
+  Meanwhile meanwhile_;
+  int dies_in_ = 0;  // 0: not
   bool dies_at_claim_ = false;
   bool dies_before_ = false;
 };

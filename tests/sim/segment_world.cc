@@ -65,9 +65,12 @@ void SegmentWorld::MakeCluster() {
   BlockingCoordinator registry(memory, clock_);
   ClusterMeta meta;
   meta.uuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
+  meta.era = Nonce::Draw(dice_);
   meta.layout = "firn";
   Require(registry.Connect(Milliseconds(1'000)).ok(), "no session");
-  Require(registry.Multi({Write::Create(kMetaPath, FormatMeta(meta), Lifetime::kPersistent)})
+  Require(registry
+              .Multi({Write::Create(kMetaPath, FormatMeta(meta), Lifetime::kPersistent),
+                      Write::Create(EraPath(meta.era), "", Lifetime::kPersistent)})
               .status.ok(),
           "no root");
   for (const TagDefinition& tag : tags_) {
@@ -157,11 +160,10 @@ void SegmentWorld::Restore() {
     const int64_t known = std::max(stored.value().tag().high, highs_[tag.name]);
     Require(store.Lift(stored.value(), known + kTagGap).ok(), "not lifted");
   }
-  const Result<Node> root = registry.Read(kMetaPath);
-  ClusterMeta meta = *ParseMeta(root.value().data);
-  meta.frozen = false;
-  Require(registry.Multi({Write::Set(kMetaPath, FormatMeta(meta), Write::kAnyVersion)}).status.ok(),
-          "not restored");
+  Result<MetaAsRead> root = ReadMeta(registry);
+  Require(root.ok(), "no root");
+  root->meta.frozen = false;
+  Require(BeginEra(registry, root->meta, root->version, dice_).ok(), "not restored");
   shared_.gap = false;
 }
 

@@ -170,6 +170,10 @@ void SimHost::DieSoon() {
   }
 }
 
+void SimHost::StopBeforeNextClaimOrRenewal(SeamCoordinator::Meanwhile meanwhile) {
+  if (running()) process_->seam.StopBeforeNextClaimOrRenewal(std::move(meanwhile));
+}
+
 void SimHost::TickKeeper(const KeeperTime& now) {
   skew_ = std::max(skew_, now.id_time - shared_.clock.Wall());
   const ClaimState before = process_->keeper.state();

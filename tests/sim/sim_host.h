@@ -111,6 +111,8 @@ class SimHost {
   // Goes on later, in the middle: with clocks read and a tick computed before the pause.
   void PauseInStep();
   void DieSoon();
+  // Before its process sends the next one, all this happens, and it hears of it later.
+  void StopBeforeNextClaimOrRenewal(SeamCoordinator::Meanwhile meanwhile);
   void RunGhost();
 
   bool running() const { return process_ != nullptr; }

@@ -73,21 +73,31 @@ void SimOperator::DeleteRecord() {
   if (!registry.Multi(std::move(writes)).status.ok()) Die("a slot's record cannot be deleted");
 }
 
-void SimOperator::RepeatNumbers(const SimHost& holder) {
-  if (holder.tenure() == nullptr) return;
-  const Tenure::Terms known = holder.tenure()->terms();
+void SimOperator::RepeatNumbers(SimHost& host) {
+  if (OneIn(2)) {
+    host.StopBeforeNextClaimOrRenewal([this](const SlotNumbers& known) {
+      if (IsWhole()) MakeAnewUpTo(known, 0, nullptr);
+    });
+  } else if (const Tenure* const tenure = host.tenure()) {
+    const Tenure::Terms& terms = tenure->terms();
+    const auto sets_left = static_cast<int64_t>(shared_.dice.Below(3)) + 1;
+    MakeAnewUpTo({SlotPath(terms.slot), terms.meta_version, terms.version}, sets_left, &host);
+  }
+}
+
+void SimOperator::MakeAnewUpTo(const SlotNumbers& known, int64_t sets_left,
+                               const SimHost* cut_off) {
   const RestoreFacts facts = Facts();
   WallMs floor = facts.now + facts.skew_max;
   for (const WallMs bound : facts.bounds) floor = std::max(floor, bound);
-  shared_.Trace("the registry is made anew, up to the numbers of " + SlotText(known.slot));
+  shared_.Trace("the registry is made anew, up to the numbers of " + known.path);
   for (const auto& host : hosts_) host->LoseConnection();
   shared_.tree.Load({}, MemoryTree::Sessions::kStay);
   MakeClusterUnder(floor + 3 * facts.window);
   TouchUpTo(kMetaPath, known.meta_version);
-  const auto sets_left = static_cast<int64_t>(shared_.dice.Below(3)) + 1;
-  TouchUpTo(SlotPath(known.slot), known.version - sets_left);
+  TouchUpTo(known.path, known.version - sets_left);
   for (const auto& host : hosts_) {
-    if (&*host != &holder) host->Reconnect();
+    if (&*host != cut_off) host->Reconnect();
   }
 }
 

@@ -35,9 +35,11 @@ class SimOperator {
   // One slot's record goes, whoever holds it.
   void DeleteRecord();
 
-  // Wiped, made anew above all that is known, and used until root node and record have come to the
-  // very versions that a holder remembers of them; its session stays.
-  void RepeatNumbers(const SimHost& holder);
+  // Wiped, made anew above all that is known, and used until root node and a record have come to
+  // the very versions that a host remembers of them; sessions stay. The host is a holder that is
+  // cut off, or one that is stopped between reading and writing and hears of nothing before it
+  // writes.
+  void RepeatNumbers(SimHost& host);
 
   // To the end, undisturbed.
   void Restore();
@@ -55,6 +57,7 @@ class SimOperator {
   std::string RegistryText() const;
 
  private:
+  void MakeAnewUpTo(const SlotNumbers& known, int64_t sets_left, const SimHost* cut_off);
   void MakeClusterUnder(WallMs floor);
   void TouchUpTo(const std::string& path, int64_t version);
   RestoreFacts Facts() const;

@@ -12,6 +12,7 @@ constexpr WallMs kStart{1'750'000'000'000};
 constexpr Milliseconds kServiceWithin{30 * 60'000};
 constexpr Milliseconds kWaitMax{24 * 3'600'000};
 constexpr Milliseconds kFineUntil{60'000};
+constexpr Milliseconds kLookEvery{60'000};
 
 }  // namespace
 
@@ -224,14 +225,18 @@ void SimWorld::DemandService() {
   const size_t wanted = std::min(hosts_.size(), static_cast<size_t>(sizes_.slots));
   // A host that comes back may freeze the cluster once more, with a bound that nobody knew of.
   int restores = sizes_.hosts;
+  BootMs look_at = begin;
   while (clock_.Boot() < limit) {
     clock_.Advance(Milliseconds(clock_.Boot() < begin + kFineUntil ? 50 : 1'000));
     ExpireSessions();
     if (HostsServing() >= wanted) return;
     if (!operator_.IsWhole() && restores-- > 0) operator_.Restore();
-    if (clock_.Boot() < limit) continue;
+    if (clock_.Boot() < look_at || !operator_.IsWhole()) continue;
+    // Whoever waited for it may just have claimed it when the time is over, so not only then.
+    look_at = clock_.Boot() + kLookEvery;
     const Milliseconds wait = operator_.LongestWait();
-    if (wait > Milliseconds(0)) limit = std::min(begin + kWaitMax, limit + wait + kServiceWithin);
+    if (wait <= Milliseconds(0)) continue;
+    limit = std::min(begin + kWaitMax, std::max(limit, clock_.Boot() + wait + kServiceWithin));
   }
   std::string states;
   for (const auto& host : hosts_) states += "\n  " + host->Status();

@@ -23,8 +23,10 @@ class LedgerCluster {
   LedgerCluster() {
     EXPECT_TRUE(operator_.Connect(Milliseconds(1000)).ok());
     meta_.uuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
+    meta_.era = Nonce(7, 7);
     meta_.layout = "firn";
-    Do({Write::Create(kMetaPath, FormatMeta(meta_), Lifetime::kPersistent)});
+    Do({Write::Create(kMetaPath, FormatMeta(meta_), Lifetime::kPersistent),
+        Write::Create(EraPath(meta_.era), "", Lifetime::kPersistent)});
     Create("order");
   }
 
