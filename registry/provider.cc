@@ -1,6 +1,8 @@
 #include "registry/provider.h"
 
+#include <algorithm>
 #include <charconv>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -107,7 +109,34 @@ Status TakeHigh(const Json& object, std::map<std::string, int64_t>& high) {
   return {};
 }
 
+// As many tags as there is room for, the highest first; `others` is raised to the first left out.
+Json HighestOf(const std::map<std::string, int64_t>& high, int64_t& others) {
+  std::vector<std::pair<int64_t, std::string_view>> order;
+  for (const auto& [tag, value] : high) {
+    if (value > 0) order.emplace_back(value, tag);
+  }
+  std::sort(order.begin(), order.end(), std::greater<>());
+  Json object = Json::object();
+  size_t room = kHighBytesMax;
+  for (const auto& [value, tag] : order) {
+    const std::string written = Json(tag).dump(-1, ' ', false, Json::error_handler_t::replace);
+    const size_t bytes = written.size() + std::to_string(value).size() + 2;  // a colon, a comma
+    if (bytes > room) {
+      others = std::max(others, value);
+      break;
+    }
+    room -= bytes;
+    object[std::string(tag)] = value;
+  }
+  return object;
+}
+
 }  // namespace
+
+int64_t ProviderReport::HighOf(const std::string& tag) const {
+  const auto named = high.find(tag);
+  return named == high.end() ? high_others : named->second;
+}
 
 std::string_view PhaseName(ProviderPhase phase) {
   for (const auto& [known, name] : kPhases) {
@@ -154,7 +183,9 @@ std::string FormatReport(const ProviderReport& report) {
               {"bound_ms", report.bound.ms()},
               {"clock_skew_ms", report.clock_skew_ms}};
   if (report.machine) object["machine"] = report.machine->value();
-  if (!report.high.empty()) object["high"] = report.high;
+  int64_t others = report.high_others;
+  if (Json high = HighestOf(report.high, others); !high.empty()) object["high"] = std::move(high);
+  if (others > 0) object["high_others"] = others;
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -168,6 +199,7 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   FIRN_TRY(TakeInteger(object, "bound_ms", 0, INT64_MAX, bound_ms));
   FIRN_TRY(TakeInteger(object, "clock_skew_ms", INT64_MIN, INT64_MAX, report.clock_skew_ms));
   FIRN_TRY(TakeHigh(object, report.high));
+  FIRN_TRY(TakeInteger(object, "high_others", 0, INT64_MAX, report.high_others));
   if (machine >= 0) report.machine = MachineId(static_cast<uint32_t>(machine));
   report.bound = WallMs(bound_ms);
   return report;

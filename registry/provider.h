@@ -39,12 +39,21 @@ enum class ProviderPhase { kNotReady, kServing, kDraining };
 
 // What the server says of itself while it lives. `firn restore` lifts the floor and the ledgers
 // above every bound and `high` that stands in one of these, after the tree itself was lost.
+//
+// A node has room for some thousands of tags. Those with the highest ledgers are named one by one,
+// and `high_others` lies at or above the ledgers of all others, so that a restore knows of each tag
+// how far it may have come; where tags are left out it knows that less exactly.
 struct ProviderReport {
   ProviderPhase phase = ProviderPhase::kNotReady;
   std::optional<MachineId> machine{};
   WallMs bound{};
   int64_t clock_skew_ms = 0;
-  std::map<std::string, int64_t> high{};  // per tag, the highest that this server has seen
+  std::map<std::string, int64_t> high{};  // per tag, the highest that this server has seen; 0 or
+                                          // absent: nothing that a restore would have to know
+  int64_t high_others = 0;                // of tags that `high` does not name
+
+  // How far the ledger of `tag` may have come.
+  int64_t HighOf(const std::string& tag) const;
 
   friend bool operator==(const ProviderReport&, const ProviderReport&) = default;
 };
@@ -64,8 +73,11 @@ std::string_view PhaseName(ProviderPhase phase);
 std::string ProviderNodeName(const Provider& provider);
 Result<Provider> ParseProviderNodeName(std::string_view name);
 
-// JSON, one object. At most kReportBytesMax come in: a node is data of strangers.
+// JSON, one object. At most kReportBytesMax come in: a node is data of strangers. Far less goes
+// out, since every client reads it after every change: tags beyond kHighBytesMax become part of
+// `high_others`, tags without numbers are left out.
 inline constexpr size_t kReportBytesMax = 256 * 1024;
+inline constexpr size_t kHighBytesMax = 64 * 1024;
 std::string FormatReport(const ProviderReport& report);
 Result<ProviderReport> ParseReport(std::string_view json);
 

@@ -9,11 +9,12 @@ ProviderPublisher::ProviderPublisher(Coordinator& coordinator, Entropy& entropy,
     : coordinator_(coordinator),
       entropy_(entropy),
       path_(std::string(kProvidersPath) + "/" + ProviderNodeName(provider)),
-      wanted_(FormatReport({})) {}
+      wanted_(FormatReport(report_)) {}
 
 void ProviderPublisher::Report(const ProviderReport& report) {
-  wanted_ = FormatReport(report);
-  wanted_phase_ = report.phase;
+  if (report == report_) return;
+  report_ = report;
+  wanted_ = FormatReport(report_);
 }
 
 void ProviderPublisher::Withdraw(std::function<void(Status)> done) {
@@ -43,7 +44,7 @@ void ProviderPublisher::Tick(BootMs now) {
 
 bool ProviderPublisher::WriteIsDue() const {
   if (wanted_ == held_) return false;
-  return wanted_phase_ != held_phase_ || now_ - last_write_ >= kReportInterval;
+  return report_.phase != held_phase_ || now_ - last_write_ >= kReportInterval;
 }
 
 void ProviderPublisher::Look() {
@@ -62,13 +63,16 @@ void ProviderPublisher::OnLooked(const Result<Node>& node) {
     held_ = node->data;
     held_version_ = node->stat.version;
     published_ = true;
+    make_ = false;
     return;
   }
   published_ = false;
+  const bool absent = node.code() == Code::kNotFound;
+  if ((node.ok() || absent) && !std::exchange(make_, true)) return LookAgainSoon();
   if (node.ok()) {
     Send({Write::Erase(path_, node->stat.version),
           Write::Create(path_, wanted_, Lifetime::kEphemeral)});
-  } else if (node.code() == Code::kNotFound) {
+  } else if (absent) {
     Send({Write::Create(path_, wanted_, Lifetime::kEphemeral)});
   } else {
     LookAgainSoon();
@@ -79,7 +83,7 @@ void ProviderPublisher::Send(std::vector<Write> writes) {
   busy_ = true;
   last_write_ = now_;
   held_ = wanted_;
-  held_phase_ = wanted_phase_;
+  held_phase_ = report_.phase;
   coordinator_.Multi(std::move(writes),
                      guard_.Bind([this](const WriteOutcome& outcome) { OnWritten(outcome); }));
 }
@@ -87,7 +91,10 @@ void ProviderPublisher::Send(std::vector<Write> writes) {
 void ProviderPublisher::OnWritten(const WriteOutcome& outcome) {
   busy_ = false;
   published_ = outcome.status.ok();
-  if (published_) held_version_ = outcome.stats.back().version;
+  if (published_) {
+    held_version_ = outcome.stats.back().version;
+    make_ = false;
+  }
   if (withdrawn_) return Erase();
   if (published_) return;
   // A creation below a missing parent says not found; so does a set of a node that has gone, which

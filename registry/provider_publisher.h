@@ -18,8 +18,9 @@ namespace firn {
 //  2. The node is read first, with a watch, and again every recheck interval. Absent: created.
 //     Ours but stale: set. A dead session's: replaced in one multi, so that clients see no gap.
 //  3. A change of phase is written at once, any other change at most once a report interval.
-//  4. Deleted by hand, or a write that failed: tried again after a random part of a second, so
-//     that the servers of a cluster do not come back all in one moment.
+//  4. The first node is made at once. One that has gone (deleted by hand, with its session), or
+//     whose write failed, is made again after a random part of a second, so that the servers of a
+//     cluster do not come back all in one moment.
 //  5. After Withdraw the node is deleted and never made again.
 //
 // A provider node is an announcement, never a permission: nothing here can cause a duplicate.
@@ -32,7 +33,7 @@ class ProviderPublisher {
 
   ProviderPublisher(Coordinator& coordinator, Entropy& entropy, const Provider& provider);
 
-  // What the node shall say from now on.
+  // What the node shall say from now on. Cheap when that is what it was told last.
   void Report(const ProviderReport& report);
 
   // Takes the server out of the list. `done` is called once: ok when the node is gone, otherwise
@@ -60,8 +61,8 @@ class ProviderPublisher {
   const std::string path_;
 
   // What shall stand in the node, and what does.
-  std::string wanted_;
-  ProviderPhase wanted_phase_ = ProviderPhase::kNotReady;
+  ProviderReport report_;
+  std::string wanted_;  // report_ as it is written
   std::string held_;
   ProviderPhase held_phase_ = ProviderPhase::kNotReady;
   int64_t held_version_ = 0;
@@ -69,6 +70,7 @@ class ProviderPublisher {
 
   int64_t session_ = 0;
   bool look_ = true;   // the node has to be read before anything is written
+  bool make_ = true;   // the pause before the node is made is over
   bool busy_ = false;  // one request at a time
   BootMs now_;
   BootMs not_before_;

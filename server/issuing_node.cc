@@ -98,7 +98,8 @@ Status IssuingNode::WaitUntilServing(Milliseconds patience) const {
     const IssuingNodeStatus now = status();
     const ClaimStatus& claim = now.claim;
     const bool serving = claim.state == ClaimState::kHolding;
-    if (serving && (now.tags_read || options_.given)) return {};
+    // While the registry is away no tags can be read: what is held is the default tag's.
+    if (serving && (now.tags_read || options_.given || !claim.connected)) return {};
     if (clock_.Boot() >= give_up) {
       if (serving) return Unavailable("the tags have not been read yet");
       return Unavailable(claim.reason.empty() ? "no machine id yet" : claim.reason);

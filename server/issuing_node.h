@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -51,7 +50,8 @@ struct IssuingNodeStatus {
   std::optional<Milliseconds> ahead_of_registry{};  // our wall clock, when the registry last told
   Milliseconds session_age{0};                      // 0 while there is none
   bool tags_read = false;
-  std::map<std::string, int64_t> highest{};  // ledger of each tag, as far as this node has seen
+  // Ledger of each tag, as far as this node has seen; never null.
+  std::shared_ptr<const TagFollower::Ledgers> highest = std::make_shared<TagFollower::Ledgers>();
 };
 
 // Everything that issues ids in one process, joined: a claim kept in the registry, the id clock,
@@ -93,8 +93,8 @@ class IssuingNode {
   // kInvalid for options that make no sense. From then on it looks for a machine id, for ever.
   Status Start();
 
-  // Waits until a machine id is held and the registry's tags have been read, at most `patience`;
-  // otherwise says why it is not so yet.
+  // Waits until a machine id is held and the registry's tags have been read, unless the registry is
+  // away, at most `patience`; otherwise says why it is not so yet.
   Status WaitUntilServing(Milliseconds patience) const;
 
   // Refuses new calls with DRAINING, closes what issues, gives the machine id and unused

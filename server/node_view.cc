@@ -49,7 +49,8 @@ NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, Operat
 front::ServerState NodeView::state() const {
   if (draining_) return front::ServerState::kDraining;
   const ClaimStatus claim = node_.status().claim;
-  const bool issues = claim.state == ClaimState::kHolding || claim.state == ClaimState::kLapsing;
+  const bool holds = claim.state == ClaimState::kHolding || claim.state == ClaimState::kLapsing;
+  const bool issues = holds && claim.left > Milliseconds(0);  // else the bound is reached
   if (!issues) return front::ServerState::kNotReady;
   if (operators_.offline()) return front::ServerState::kOffline;
   // Whoever was offline before a restart shall not be ready for a moment after it.
@@ -84,8 +85,8 @@ front::ServerReport NodeView::Report() const {
     shown.tag = name;
     shown.strategy = tag.strategy;
     shown.as_issued = tag.as_issued;
-    const auto high = status.highest.find(name);
-    if (high != status.highest.end() && high->second > 0) shown.high = high->second;
+    const auto high = status.highest->find(name);
+    if (high != status.highest->end() && high->second > 0) shown.high = high->second;
     const auto segment = segments.find(name);
     if (segment == segments.end()) continue;
     shown.supply = segment->second.supply;
@@ -121,25 +122,27 @@ void NodeView::OnTag(const TagDefinition& tag) {
   tags_.insert_or_assign(tag.name, std::move(made));
 }
 
+ProviderPhase NodeView::phase() const {
+  switch (state()) {
+    case front::ServerState::kReady:
+      return ProviderPhase::kServing;
+    case front::ServerState::kOffline:
+    case front::ServerState::kDraining:
+      return ProviderPhase::kDraining;
+    case front::ServerState::kNotReady:
+      break;
+  }
+  return ProviderPhase::kNotReady;
+}
+
 ProviderReport NodeView::ForProviders() const {
   const IssuingNodeStatus status = node_.status();
   ProviderReport report;
-  switch (state()) {
-    case front::ServerState::kNotReady:
-      report.phase = ProviderPhase::kNotReady;
-      break;
-    case front::ServerState::kReady:
-      report.phase = ProviderPhase::kServing;
-      break;
-    case front::ServerState::kOffline:
-    case front::ServerState::kDraining:
-      report.phase = ProviderPhase::kDraining;
-      break;
-  }
+  report.phase = phase();
   report.machine = status.claim.machine;
   report.bound = status.claim.bound;
   report.clock_skew_ms = status.id_clock.skew.count();
-  report.high = status.highest;
+  report.high = *status.highest;
   return report;
 }
 

@@ -47,7 +47,8 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   // The tag is served like this from now on.
   void OnTag(const TagDefinition& tag);
 
-  // What the provider node shall say.
+  // What the provider node shall say; all of it costs as much as there are tags.
+  ProviderPhase phase() const;
   ProviderReport ForProviders() const;
 
   // What the tags that it serves have to say.

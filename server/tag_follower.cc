@@ -22,6 +22,7 @@ TagFollower::TagFollower(Coordinator& coordinator, Entropy& entropy, const Catal
 
 void TagFollower::Follow() {
   std::set<std::string> there;
+  auto highest = std::make_shared<Ledgers>(*highest_);
   for (const auto& [component, node] : watch_.nodes()) {
     const Result<std::string> name = DecodeTagName(component);
     if (!name.ok()) {
@@ -34,8 +35,8 @@ void TagFollower::Follow() {
       Refuse(*name, Reason::kInternal, tag.status().message());
       continue;
     }
-    int64_t& highest = highest_[*name];
-    highest = std::max(highest, tag->tag.high);
+    int64_t& seen = (*highest)[*name];
+    seen = std::max(seen, tag->tag.high);
     if (on_seen_) on_seen_(*name, *tag);
     if (tag->tag.disabled) {
       Refuse(*name, Reason::kRejected, "the tag is disabled");
@@ -43,6 +44,7 @@ void TagFollower::Follow() {
       Serve(tag->tag);
     }
   }
+  if (*highest != *highest_) highest_ = std::move(highest);
   std::set<std::string> gone;
   for (const auto& [name, tag] : served_) {
     if (!there.contains(name)) gone.insert(name);

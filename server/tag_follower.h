@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,6 +32,8 @@ namespace firn {
 // Owned by the control thread.
 class TagFollower {
  public:
+  using Ledgers = std::map<std::string, int64_t>;
+
   // All references must outlive it.
   TagFollower(Coordinator& coordinator, Entropy& entropy, const Catalogue& catalogue,
               Issuer& issuer);
@@ -48,8 +51,9 @@ class TagFollower {
   // Does what is due. Call every 50 ms or so.
   void Tick(BootMs now) { watch_.Tick(now); }
 
-  // The highest ledger seen of each tag: what `firn restore` lifts ledgers above.
-  const std::map<std::string, int64_t>& highest() const { return highest_; }
+  // The highest ledger seen of each tag: what `firn restore` lifts ledgers above. Another object
+  // after each reading that changed it, so that whoever holds one may look at it in any thread.
+  std::shared_ptr<const Ledgers> highest() const { return highest_; }
 
   // True once the registry's tags have been read for the first time.
   bool whole() const { return watch_.whole(); }
@@ -65,7 +69,7 @@ class TagFollower {
   Saw on_seen_;
   std::map<std::string, TagDefinition> served_;  // as bound, ledgers left out
   std::map<std::string, std::string> refused_;   // and why
-  std::map<std::string, int64_t> highest_;
+  std::shared_ptr<const Ledgers> highest_ = std::make_shared<Ledgers>();
   FolderWatch watch_;
 };
 

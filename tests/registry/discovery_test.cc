@@ -1,4 +1,8 @@
+#include <algorithm>
+#include <deque>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -93,6 +97,50 @@ TEST_F(DiscoveryTest, AnExpiredSessionsNodeIsMadeAgainByTheNewSession) {
   Pass(Milliseconds(5000));
   EXPECT_EQ(tree_.Peek(NodePath())->stat.ephemeral_owner, server_.session());
   EXPECT_EQ(seen_.entries.size(), 1u);
+}
+
+TEST_F(DiscoveryTest, AServerIsAnnouncedAtOnceAndAClusterComesBackSpreadOverASecond) {
+  std::deque<MemoryCoordinator> sessions;
+  std::deque<ProviderPublisher> servers;
+  std::vector<std::string> paths;
+  Pass(Milliseconds(5000));  // the folders are there
+  for (int i = 0; i < 40; ++i) {
+    const Provider provider{.address = "10.0.0.1:" + std::to_string(1000 + i)};
+    paths.push_back(std::string(kProvidersPath) + "/" + ProviderNodeName(provider));
+    sessions.emplace_back(tree_).OnSession([](SessionEvent) {});
+    servers.emplace_back(sessions.back(), entropy_, provider);
+  }
+  const auto step = [&] {
+    Pass(Milliseconds(10));
+    for (auto& session : sessions) session.Dispatch(Milliseconds(0));
+    for (auto& server : servers) server.Tick(clock_.Boot());
+    for (auto& session : sessions) session.Dispatch(Milliseconds(0));
+  };
+  const auto count = [&] {
+    return std::count_if(paths.begin(), paths.end(),
+                         [&](const std::string& path) { return tree_.Peek(path).has_value(); });
+  };
+  const auto steps_with_news = [&] {
+    int news = 0;
+    for (int i = 0; i < 60; ++i) {
+      const auto before = count();
+      step();
+      news += count() > before ? 1 : 0;
+    }
+    EXPECT_EQ(count(), 40);
+    return news;
+  };
+  EXPECT_LE(steps_with_news(), 1);  // the first announcement
+
+  for (const std::string& path : paths) {
+    client_.Multi({Write::Erase(path, Write::kAnyVersion)}, [](const WriteOutcome&) {});
+  }
+  EXPECT_EQ(count(), 0);
+  EXPECT_GE(steps_with_news(), 5);
+
+  for (auto& session : sessions) tree_.Expire(session.session());
+  EXPECT_EQ(count(), 0);
+  EXPECT_GE(steps_with_news(), 5);
 }
 
 TEST_F(DiscoveryTest, ANodeDeletedByHandIsMadeAgain) {

@@ -64,6 +64,33 @@ TEST(ProviderReportTest, JsonGivesTheReportBack) {
   EXPECT_EQ(*ParseReport(FormatReport({})), ProviderReport{});
 }
 
+TEST(ProviderReportTest, TagsWithoutNumbersAreLeftOut) {
+  ProviderReport report = SomeReport();
+  const std::string without = FormatReport(report);
+  report.high["idle"] = 0;
+  EXPECT_EQ(FormatReport(report), without);
+}
+
+TEST(ProviderReportTest, TenThousandTagsFitAndNoneIsForgotten) {
+  ProviderReport report = SomeReport();
+  for (int i = 0; i < 10'000; ++i) {
+    report.high["some.department/tag-" + std::to_string(i)] = int64_t{1} << (i % 50);
+  }
+  const std::string text = FormatReport(report);
+  EXPECT_LT(text.size(), kHighBytesMax + 1024);
+  const auto back = ParseReport(text);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_GT(back->high.size(), 1000u);
+  for (const auto& [tag, high] : report.high) {
+    // Named exactly, or known to be no higher than the lowest of those that are named.
+    if (back->high.contains(tag)) {
+      EXPECT_EQ(back->high.at(tag), high) << tag;
+    }
+    EXPECT_GE(back->HighOf(tag), high) << tag;
+  }
+  for (const auto& [tag, high] : back->high) EXPECT_GE(high, back->high_others) << tag;
+}
+
 TEST(ProviderReportTest, EveryTornPrefixIsRefused) {
   const std::string whole = FormatReport(SomeReport());
   for (size_t length = 0; length < whole.size(); ++length) {
@@ -78,7 +105,7 @@ TEST(ProviderReportTest, AbsurdDataIsRefusedWithAReason) {
         R"({"state":"serving","bound_ms":"1"})", R"({"state":"serving","bound_ms":1.5})",
         R"({"state":"serving","bound_ms":18446744073709551615})",
         R"({"state":"serving","high":[]})", R"({"state":"serving","high":{"a":-1}})",
-        R"({"state":"serving","high":{"a":"1"}})"}) {
+        R"({"state":"serving","high":{"a":"1"}})", R"({"state":"serving","high_others":-1})"}) {
     EXPECT_EQ(ParseReport(json).code(), Code::kCorrupt) << json;
   }
   EXPECT_FALSE(ParseReport(std::string(1 << 20, ' ')).ok());

@@ -139,7 +139,7 @@ TEST_F(TagFollowerTest, AMovedLedgerIsNoticedAndChangesNothing) {
           .status.ok());
   Pass(Milliseconds(200));
   EXPECT_EQ(made_, made);
-  EXPECT_EQ(follower_->highest().at("order"), 5001);
+  EXPECT_EQ(follower_->highest()->at("order"), 5001);
 }
 
 TEST_F(TagFollowerTest, AVanishedOrTornNodeStopsTheTag) {

@@ -5,6 +5,7 @@
 
 #include "registry/blocking_coordinator.h"
 #include "registry/open_coordinator.h"
+#include "registry/provider.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
@@ -39,11 +40,14 @@ class FirnClusterTest : public testing::Test {
 
   // What somebody else does to the tree behind everybody's back.
   void Break(const std::string& path, const std::string& data) {
+    Put(Write::Set(path, data, Write::kAnyVersion));
+  }
+  void Put(const Write& write) {
     auto coordinator = OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy());
     ASSERT_TRUE(coordinator.ok()) << coordinator.status();
     BlockingCoordinator registry(**coordinator, SystemClock());
     ASSERT_TRUE(registry.Connect(Milliseconds(30'000)).ok());
-    const WriteOutcome outcome = registry.Multi({Write::Set(path, data, Write::kAnyVersion)});
+    const WriteOutcome outcome = registry.Multi({write});
     EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   }
 
@@ -203,6 +207,23 @@ TEST_F(FirnClusterTest, RestoreRefusesNumbersThatWouldLowerWhatItLifts) {
     EXPECT_EQ(Firn({"restore", "--workers=4", flag}).exit_code, 2) << flag;
   }
   EXPECT_FALSE(FirnJson({"audit"}).at("cluster").at("frozen").get<bool>());
+}
+
+TEST_F(FirnClusterTest, RestoreLiftsLedgersThatAServerHadNoRoomToName) {
+  Init();
+  for (const char* tag : {"big", "small"}) {
+    EXPECT_EQ(Firn({"tags", "create", tag, "step=50", "step_max=400"}).exit_code, 0);
+  }
+  EXPECT_EQ(Firn({"tags", "create", "other", "strategy=snowflake"}).exit_code, 0);
+  for (const auto path : {kServicePath, kProvidersPath}) {
+    Put(Write::Create(std::string(path), "", Lifetime::kPersistent));
+  }
+  Put(Write::Create(std::string(kProvidersPath) + "/" + ProviderNodeName({.address = "h:1"}),
+                    R"({"state":"serving","high":{"big":9000},"high_others":70})",
+                    Lifetime::kPersistent));
+  FirnJson({"restore", "--workers=4", "--tag_gap=1000"});
+  EXPECT_EQ(FirnJson({"tags", "show", "big"}).at(0).at("high"), "10000");
+  EXPECT_EQ(FirnJson({"tags", "show", "small"}).at(0).at("high"), "1070");
 }
 
 TEST_F(FirnClusterTest, ARegistryThatIsNoneIsAMistakeOfTheCall) {

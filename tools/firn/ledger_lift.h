@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,13 @@ namespace firn {
 // Sharp edge: where nobody has told anything of a tag, any number of ranges may have been taken
 // since the tree's own state, and no gap is proven; such a tag is named.
 
-// The highest ledger of each tag in any of the reports.
+// The highest ledger of each tag that any of the reports names.
 std::map<std::string, int64_t> HighestIn(const std::vector<ProviderReport>& reports);
+
+// How far the tag's ledger may have come, by those reports that say so: one that has no room to
+// name every tag says of the others how far the highest of them is. Empty: none says anything.
+std::optional<int64_t> ReportedOf(const std::string& tag,
+                                  const std::vector<ProviderReport>& reports);
 
 // How far the tag's ledger goes beyond all that is known of it, when the operator wants `wanted`.
 int64_t GapOf(const TagDefinition& tag, int64_t wanted);
@@ -31,7 +37,7 @@ int64_t GapOf(const TagDefinition& tag, int64_t wanted);
 // the gap, and adds to the output what became of each: those of which nobody reported, and those
 // whose node is lost, are named. Before the cluster is restored. Fails on the first tag that cannot
 // be written; the call may be repeated.
-Status LiftLedgers(BlockingCoordinator& registry, std::map<std::string, int64_t> reported,
+Status LiftLedgers(BlockingCoordinator& registry, const std::vector<ProviderReport>& reports,
                    int64_t wanted_gap, Output& output);
 
 }  // namespace firn

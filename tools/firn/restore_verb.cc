@@ -90,7 +90,7 @@ Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry) {
   FIRN_ASSIGN(const RestoreFacts facts, GatherFacts(audit));
   Output output;
   if (audit.meta) {
-    FIRN_TRY(LiftLedgers(registry, HighestIn(ReportsIn(audit)), FLAGS_tag_gap, output));
+    FIRN_TRY(LiftLedgers(registry, ReportsIn(audit), FLAGS_tag_gap, output));
   }
   FIRN_ASSIGN(const RestoreReport report, RestoreCluster(registry, facts, SystemEntropy()));
   output.json["uuid"] = report.uuid;
