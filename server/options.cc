@@ -10,8 +10,10 @@
 #include <gflags/gflags.h>
 #include <unistd.h>
 
-#include "common/rack_split.h"
+#include "common/properties.h"
+#include "common/secret_file.h"
 #include "registry/open_coordinator.h"
+#include "server/front/tls.h"
 #include "server/open_node.h"
 
 DEFINE_string(registry, "",
@@ -21,6 +23,10 @@ DEFINE_bool(static_first_start, false,
             "of static: the machine id was never used before, so no grant file is missing");
 DEFINE_string(registry_auth_file, "", "file with user:password for ZooKeeper");
 DEFINE_int32(session_timeout_ms, 10'000, "of the session with the registry");
+DEFINE_int32(claim_window_ms, 600'000, "how far a machine id is claimed ahead, at most");
+DEFINE_int32(probation_ms, 0, "from the claim of a machine id to its first id");
+DEFINE_bool(offline_start, true, "go on inside the last claim while the registry is away");
+DEFINE_int32(zk_skew_max_ms, 10'000, "between the wall clock and ZooKeeper's, at a claim");
 
 DEFINE_string(listen, "127.0.0.1:7609", "public address, for Thrift and HTTP");
 DEFINE_string(advertise, "", "address at which clients reach this server; empty: --listen");
@@ -39,8 +45,11 @@ DEFINE_string(layout, "", "layout of ids, when the cluster is made; empty: the c
 DEFINE_string(sequencer, "atomic", "atomic, mutex or spin");
 DEFINE_string(sequence_start, "random", "zero, random or carry");
 DEFINE_string(clock_policy, "run", "while the wall clock is behind: run or strict");
+DEFINE_int32(clock_jump_max_ms, 5'000, "the wall clock is followed at once up to this far ahead");
+DEFINE_int32(clock_alarm_ms, 1'000, "how far the wall clock may be off without an alarm");
 DEFINE_string(default_tag, "default", "snowflake tag that is there whatever the registry says");
-DEFINE_string(default_strategy, "", "strategy of tags that nobody has defined; empty: refused");
+DEFINE_string(default_strategy, "",
+              "snowflake: tags that nobody has defined are served; empty: refused");
 DEFINE_string(key_dir, "", "folder with the keys of obfuscated tags");
 DEFINE_string(stores_file, "", "INI file of the stores of segment tags beside `registry`");
 DEFINE_string(tinyid_token_file, "", "tokens of Tinyid's paths: `<token>=<tag>,<tag>` a line");
@@ -57,6 +66,8 @@ DEFINE_int32(drain_patience_ms, 5000, "for what is in flight after that");
 DEFINE_int32(frame_bytes_max, 64 * 1024, "of a Thrift frame");
 DEFINE_int32(string_bytes_max, 1024, "of a string in a Thrift frame");
 DEFINE_int32(container_items_max, 16, "of a container in a Thrift frame");
+DEFINE_int32(list_ids_max, 100'000, "of one call for a list of ids");
+DEFINE_int64(runs_ids_max, 10'000'000, "of one call for runs of ids; a strategy may permit fewer");
 DEFINE_int32(http_header_bytes_max, 8 * 1024, "of an HTTP header");
 DEFINE_int32(http_body_bytes_max, 64 * 1024, "of an HTTP body");
 DEFINE_int32(requests_per_turn_max, 1024, "of one connection, before others get their turn");
@@ -112,7 +123,7 @@ Result<std::string> ReadFile(const std::string& path) {
 
 Result<std::string> ReadAuth() {
   if (FLAGS_registry_auth_file.empty()) return std::string();
-  FIRN_ASSIGN(const std::string content, ReadFile(FLAGS_registry_auth_file));
+  FIRN_ASSIGN(const std::string content, ReadSecretFile(FLAGS_registry_auth_file));
   return ParseCredentials(content);
 }
 
@@ -122,6 +133,46 @@ Result<StoresIni> ReadStores() {
   StoresIni ini = ParseStoresIni(content);
   FIRN_TRY(ini.status().WithContext(FLAGS_stores_file));
   return ini;
+}
+
+// "<token>=<tag>,<tag>" a line.
+Result<std::optional<TinyidTokens>> ReadTokens() {
+  if (FLAGS_tinyid_token_file.empty()) return std::optional<TinyidTokens>();
+  FIRN_ASSIGN(const std::string content, ReadSecretFile(FLAGS_tinyid_token_file));
+  auto properties = Properties::Parse(content);
+  if (!properties.ok()) return properties.status().WithContext(FLAGS_tinyid_token_file);
+  TinyidTokens tokens;
+  for (const auto& entry : properties->entries()) {
+    std::istringstream tags(entry.value);
+    for (std::string tag; std::getline(tags, tag, ',');) tokens[entry.key].insert(tag);
+  }
+  return std::optional(std::move(tokens));
+}
+
+// A folder in which files can be read, or made as well.
+void CheckFolder(FlagFaults& faults, const char* flag, std::string folder, int mode) {
+  if (folder.empty()) folder = ".";
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) {
+    faults.Add(flag, "wants the folder " + folder + ", which is not there");
+  } else if (access(folder.c_str(), mode) != 0) {
+    faults.Add(flag, "wants the folder " + folder + ", which this user may not use");
+  }
+}
+
+HistoryFile::Options ReadHistory(FlagFaults& faults) {
+  HistoryFile::Options history{
+      .path = FLAGS_history_file,
+      .bytes_max = faults.Range("history_file_bytes_max", FLAGS_history_file_bytes_max, 4096,
+                                int64_t{1} << 40),
+      .files_max =
+          static_cast<int>(faults.Range("history_files_max", FLAGS_history_files_max, 1, 10'000))};
+  if (!history.path.empty()) {
+    // It is made, and turned over, in there.
+    CheckFolder(faults, "history_file", std::filesystem::path(history.path).parent_path(),
+                W_OK | X_OK);
+  }
+  return history;
 }
 
 front::Limits ReadLimits(FlagFaults& faults) {
@@ -135,6 +186,8 @@ front::Limits ReadLimits(FlagFaults& faults) {
       static_cast<int32_t>(bytes("string_bytes_max", FLAGS_string_bytes_max, 64));
   limits.container_items_max = static_cast<int32_t>(
       faults.Range("container_items_max", FLAGS_container_items_max, 1, 1'000'000));
+  limits.list_ids_max = faults.Range("list_ids_max", FLAGS_list_ids_max, 1, 1'000'000);
+  limits.runs_ids_max = faults.Range("runs_ids_max", FLAGS_runs_ids_max, 1, int64_t{1} << 40);
   limits.http_header_bytes_max = bytes("http_header_bytes_max", FLAGS_http_header_bytes_max, 1024);
   limits.http_body_bytes_max = bytes("http_body_bytes_max", FLAGS_http_body_bytes_max, 1024);
   limits.requests_per_turn_max = static_cast<size_t>(
@@ -159,7 +212,11 @@ std::optional<front::TlsFiles> ReadTls(FlagFaults& faults) {
     faults.Add("tls_client_ca", "needs --tls_cert and --tls_key");
   }
   if (FLAGS_tls_cert.empty()) return std::nullopt;
-  return front::TlsFiles{FLAGS_tls_cert, FLAGS_tls_key, FLAGS_tls_client_ca};
+  front::TlsFiles files{FLAGS_tls_cert, FLAGS_tls_key, FLAGS_tls_client_ca};
+  if (files.key.empty()) return files;
+  const Status loaded = front::Tls(files).Load();
+  if (!loaded.ok()) faults.Add("tls_cert", "and the files beside it: " + loaded.message());
+  return files;
 }
 
 void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
@@ -209,25 +266,48 @@ void ReadPlace(FlagFaults& faults, NodePlace& place) {
   }
 }
 
+void ReadClaim(FlagFaults& faults, ClaimOptions& claim) {
+  const auto span = [&faults](const char* flag, int64_t value, int64_t least, int64_t most) {
+    return Milliseconds(faults.Range(flag, value, least, most));
+  };
+  // How a machine id is split is the cluster's affair, which is asked later.
+  constexpr int64_t kPartMax = (1 << Layout::kMachineBitsMax) - 1;
+  claim.rack = static_cast<uint32_t>(faults.Range("rack", FLAGS_rack, 0, kPartMax));
+  const int64_t worker = faults.Range("worker", FLAGS_worker, -1, kPartMax);
+  if (worker >= 0) claim.worker = static_cast<uint32_t>(worker);
+  claim.window = span("claim_window_ms", FLAGS_claim_window_ms, 1'000, kPoisonAhead.count() / 4);
+  claim.probation = span("probation_ms", FLAGS_probation_ms, 0, 600'000);
+  claim.skew_max = span("zk_skew_max_ms", FLAGS_zk_skew_max_ms, 1, 600'000);
+  claim.offline_start = FLAGS_offline_start;
+}
+
+void ReadIdClock(FlagFaults& faults, IdClockOptions& id_clock) {
+  if (FLAGS_clock_policy == "strict") {
+    id_clock.policy = ClockPolicy::kStrict;
+  } else if (FLAGS_clock_policy != "run") {
+    faults.Add("clock_policy", "must be one of run, strict");
+  }
+  id_clock.jump_max =
+      Milliseconds(faults.Range("clock_jump_max_ms", FLAGS_clock_jump_max_ms, 0, 3'600'000));
+  id_clock.alarm =
+      Milliseconds(faults.Range("clock_alarm_ms", FLAGS_clock_alarm_ms, 1, 86'400'000));
+}
+
 void ReadNode(FlagFaults& faults, ServerOptions& options) {
   IssuingNodeOptions& node = options.node;
-  const RackSplit split = RackSplit::Default(options.place.layout.value_or(Layout::Firn()));
-  node.claim.rack =
-      static_cast<uint32_t>(faults.Range("rack", FLAGS_rack, 0, int64_t{split.racks()} - 1));
-  const int64_t worker = faults.Range("worker", FLAGS_worker, -1, int64_t{split.workers()} - 1);
-  if (worker >= 0) node.claim.worker = static_cast<uint32_t>(worker);
+  ReadClaim(faults, node.claim);
+  ReadIdClock(faults, node.id_clock);
   node.snowflake.sequencer.kind = faults.Choose("sequencer", ParseSequencerKind(FLAGS_sequencer),
                                                 "atomic, mutex, spin", SequencerKind::kAtomic);
   node.snowflake.sequencer.start =
       faults.Choose("sequence_start", ParseSequenceStart(FLAGS_sequence_start),
                     "zero, random, carry", SequenceStart::kRandom);
-  if (FLAGS_clock_policy == "strict") {
-    node.id_clock.policy = ClockPolicy::kStrict;
-  } else if (FLAGS_clock_policy != "run") {
-    faults.Add("clock_policy", "must be one of run, strict");
-  }
   node.default_tag = FLAGS_default_tag;
   node.default_strategy = FLAGS_default_strategy;
+  // Segment tags have ledgers in the registry, so somebody has to define each.
+  if (!node.default_strategy.empty() && node.default_strategy != "snowflake") {
+    faults.Add("default_strategy", "must be snowflake or empty");
+  }
 }
 
 std::string HostName() {
@@ -246,18 +326,15 @@ Result<ServerOptions> ReadServerOptions() {
                         .advertise = {},
                         .owner = nobody.value_or(*nobody),
                         .application = FLAGS_application,
-                        .key_dir = FLAGS_key_dir,
-                        .tinyid_tokens = FLAGS_tinyid_token_file};
+                        .key_dir = FLAGS_key_dir};
+  if (!FLAGS_key_dir.empty()) CheckFolder(faults, "key_dir", FLAGS_key_dir, R_OK | X_OK);
+  options.tinyid_tokens =
+      faults.Take("tinyid_token_file", ReadTokens(), std::optional<TinyidTokens>());
   options.stores = faults.Take("stores_file", ReadStores(), StoresIni());
   ReadPlace(faults, options.place);
   ReadNode(faults, options);
   ReadAddresses(faults, options);
-  options.history = {
-      .path = FLAGS_history_file,
-      .bytes_max = faults.Range("history_file_bytes_max", FLAGS_history_file_bytes_max, 4096,
-                                int64_t{1} << 40),
-      .files_max =
-          static_cast<int>(faults.Range("history_files_max", FLAGS_history_files_max, 1, 10'000))};
+  options.history = ReadHistory(faults);
   options.drain_notice =
       Milliseconds(faults.Range("drain_notice_ms", FLAGS_drain_notice_ms, 0, 600'000));
   options.drain_refuse =

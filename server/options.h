@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "common/endpoint.h"
@@ -16,6 +19,9 @@
 
 namespace firn {
 
+// The tags that each token of Tinyid's paths opens.
+using TinyidTokens = std::map<std::string, std::set<std::string, std::less<>>, std::less<>>;
+
 // Everything that firn-server is told, read and checked.
 struct ServerOptions {
   NodePlace place;
@@ -25,10 +31,10 @@ struct ServerOptions {
   OwnerName owner;
   std::string application;
 
-  std::string key_dir;             // of the keys of obfuscated tags; empty: there are none
-  std::string tinyid_tokens;       // a file; empty: no token is asked for
-  HistoryFile::Options history{};  // an empty path: none is kept
-  StoresIni stores{};              // of segment tags, beside `registry`
+  std::string key_dir;  // of the keys of obfuscated tags; empty: there are none
+  std::optional<TinyidTokens> tinyid_tokens{};  // empty: no token is asked for
+  HistoryFile::Options history{};               // an empty path: none is kept
+  StoresIni stores{};                           // of segment tags, beside `registry`
   IssuingNodeOptions node{};
   Milliseconds drain_notice{1500};
   Milliseconds drain_refuse{250};

@@ -1,16 +1,11 @@
 #include "server/server.h"
 
 #include <algorithm>
-#include <fstream>
-#include <map>
-#include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 
 #include <glog/logging.h>
 
-#include "common/properties.h"
 #include "server/configured_stores.h"
 #include "server/open_node.h"
 #include "server/plugins/built_in.h"
@@ -21,25 +16,9 @@ namespace {
 constexpr Milliseconds kWithdrawPatience{1000};
 constexpr Milliseconds kPoll{10};
 
-using Tokens = std::map<std::string, std::set<std::string, std::less<>>, std::less<>>;
-
-// "<token>=<tag>,<tag>" a line.
-Result<Tokens> ReadTokens(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  if (!file || !(content << file.rdbuf())) return NotFound("cannot read " + path);
-  auto properties = Properties::Parse(content.str());
-  if (!properties.ok()) return properties.status().WithContext(path);
-  Tokens tokens;
-  for (const auto& entry : properties->entries()) {
-    std::istringstream tags(entry.value);
-    for (std::string tag; std::getline(tags, tag, ',');) tokens[entry.key].insert(tag);
-  }
-  return tokens;
-}
-
-front::TokenCheck CheckOf(Tokens tokens) {
-  return [tokens = std::move(tokens)](std::string_view token, std::string_view tag) {
+front::TokenCheck CheckOf(const std::optional<TinyidTokens>& allowed) {
+  if (!allowed) return nullptr;
+  return [tokens = *allowed](std::string_view token, std::string_view tag) {
     const auto found = tokens.find(token);
     return found != tokens.end() && found->second.contains(tag);
   };
@@ -58,28 +37,22 @@ Provider ProviderOf(const ServerOptions& options, const Clock& clock) {
 
 Result<std::unique_ptr<Server>> Server::Open(ServerOptions options, const Clock& clock,
                                              Entropy& entropy) {
-  front::TokenCheck tokens;
-  if (!options.tinyid_tokens.empty()) {
-    FIRN_ASSIGN(Tokens read, ReadTokens(options.tinyid_tokens));
-    tokens = CheckOf(std::move(read));
-  }
   FIRN_ASSIGN(auto node, OpenNode(options.place, options.owner, options.node, clock, entropy));
-  std::unique_ptr<Server> server(
-      new Server(std::move(options), clock, entropy, std::move(node), std::move(tokens)));
+  std::unique_ptr<Server> server(new Server(std::move(options), clock, entropy, std::move(node)));
   FIRN_TRY(server->AddPlugins());
   FIRN_TRY(AddStores(server->options_.stores, server->segments(), clock, entropy));
   return server;
 }
 
 Server::Server(ServerOptions options, const Clock& clock, Entropy& entropy,
-               std::unique_ptr<IssuingNode> node, front::TokenCheck tokens)
+               std::unique_ptr<IssuingNode> node)
     : options_(std::move(options)),
       clock_(clock),
       node_(std::move(node)),
       operators_(node_->loop().coordinator(), entropy, options_.advertise.ToString()),
       view_(options_, *node_, operators_, clock),
       publisher_(node_->loop().coordinator(), entropy, ProviderOf(options_, clock)),
-      front_(FrontOptions(std::move(tokens)), node_->issuer(), view_, view_, clock) {
+      front_(FrontOptions(), node_->issuer(), view_, view_, clock) {
   node_->AddTick([this](Now now) { Publish(now); });
   node_->segments().OnNews([this] { front_.WakeParked(); });
   node_->OnTagServed([this](const TagDefinition& tag) { view_.OnTag(tag); });
@@ -90,11 +63,11 @@ Server::~Server() {
   node_->Stop();
 }
 
-front::ServerFrontOptions Server::FrontOptions(front::TokenCheck tokens) {
+front::ServerFrontOptions Server::FrontOptions() {
   return {.listen = options_.listen,
           .admin = options_.admin,
           .default_tag = options_.node.default_tag,
-          .tinyid_tokens = std::move(tokens),
+          .tinyid_tokens = CheckOf(options_.tinyid_tokens),
           .more_metrics = [this](front::MetricsPage& page) { AddMetrics(page); }};
 }
 
@@ -140,7 +113,13 @@ Status Server::Start() {
 
 void Server::Publish(Now now) {
   operators_.Tick(now.boot);
-  publisher_.Report(view_.ForProviders());
+  // A phase is news at once; the rest is written once in such an interval anyhow.
+  const ProviderPhase phase = view_.phase();
+  if (phase != told_phase_ || now.boot - told_at_ >= ProviderPublisher::kReportInterval) {
+    publisher_.Report(view_.ForProviders());
+    told_phase_ = phase;
+    told_at_ = now.boot;
+  }
   publisher_.Tick(now.boot);
 }
 

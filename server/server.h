@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "common/clock.h"
 #include "common/entropy.h"
@@ -26,8 +27,8 @@ namespace firn {
 //           the machine id back
 class Server {
  public:
-  // Fails with a sentence when the node cannot be opened (see open_node.h) or a file of tokens or
-  // keys is bad. `clock` and `entropy` must outlive it.
+  // Fails with a sentence when the node cannot be opened (see open_node.h) or the history cannot
+  // be kept. `clock` and `entropy` must outlive it.
   static Result<std::unique_ptr<Server>> Open(ServerOptions options, const Clock& clock,
                                               Entropy& entropy);
   ~Server();
@@ -48,7 +49,7 @@ class Server {
 
  private:
   Server(ServerOptions options, const Clock& clock, Entropy& entropy,
-         std::unique_ptr<IssuingNode> node, front::TokenCheck tokens);
+         std::unique_ptr<IssuingNode> node);
 
   Status AddPlugins();
   void AddMetrics(front::MetricsPage& page) const;
@@ -56,7 +57,7 @@ class Server {
   // Waits a moment for the registry to say that the provider node is gone.
   void Withdraw();
   void LetClientsLeave() const;
-  front::ServerFrontOptions FrontOptions(front::TokenCheck tokens);
+  front::ServerFrontOptions FrontOptions();
 
   const ServerOptions options_;
   const Clock& clock_;
@@ -65,7 +66,9 @@ class Server {
   const std::unique_ptr<IssuingNode> node_;
   OperatorWord operators_;  // on the node's control thread
   NodeView view_;
-  ProviderPublisher publisher_;  // on the node's control thread
+  ProviderPublisher publisher_;  // on the node's control thread, and what it was told last
+  std::optional<ProviderPhase> told_phase_;
+  BootMs told_at_;
   front::ServerFront front_;
 };
 

@@ -31,7 +31,4 @@ struct Backend {
   }
 };
 
-// The ids of one list are in memory and on the wire one by one; more is asked for as runs.
-inline constexpr int64_t kListMax = 100'000;
-
 }  // namespace firn::front

@@ -123,7 +123,7 @@ class NativeHandler final : public HttpAsker {
     int64_t count = 1;
     Form form = Form::kNumbers;
   };
-  static Result<Wish> ReadWish(const HttpRequest& request, std::string_view tag);
+  Result<Wish> ReadWish(const HttpRequest& request, std::string_view tag) const;
   Outcome Ids(const HttpRequest& request, std::string_view tag, Attempt& attempt,
               HttpAnswer& answer);
   void Write(const Wish& wish, const Runs& runs, std::string& out) const;
@@ -138,7 +138,7 @@ class NativeHandler final : public HttpAsker {
 };
 
 Result<NativeHandler::Wish> NativeHandler::ReadWish(const HttpRequest& request,
-                                                    std::string_view tag) {
+                                                    std::string_view tag) const {
   Wish wish;
   FIRN_ASSIGN(wish.tag, DecodePathPart(tag));
   if (request.query.empty() && request.body.empty()) return wish;
@@ -153,9 +153,14 @@ Result<NativeHandler::Wish> NativeHandler::ReadWish(const HttpRequest& request,
   } else if (name != "number") {
     return Invalid("form is '" + name + "', it may be number, text or runs");
   }
-  if (wish.form != Form::kRuns && wish.count > kListMax) {
+  const Limits& limits = backend_.limits;
+  if (wish.form != Form::kRuns && wish.count > limits.list_ids_max) {
     return Invalid("count is " + std::to_string(wish.count) + ", a list has at most " +
-                   std::to_string(kListMax) + ": ask for form=runs");
+                   std::to_string(limits.list_ids_max) + ": ask for form=runs");
+  }
+  if (wish.count > limits.runs_ids_max) {
+    return Invalid("count is " + std::to_string(wish.count) + ", a call has at most " +
+                   std::to_string(limits.runs_ids_max));
   }
   return wish;
 }

@@ -73,14 +73,13 @@ class TinyidHandler final : public HttpAsker {
     int64_t count = 1;
   };
 
-  static Result<Wish> ReadWish(const HttpRequest& request, bool segment) {
+  Result<Wish> ReadWish(const HttpRequest& request, bool segment) const {
     FIRN_ASSIGN(const auto tag, request.Parameter("bizType"));
     FIRN_ASSIGN(const auto token, request.Parameter("token"));
     FIRN_ASSIGN(const auto count, request.Number("batchSize"));
     if (!tag || tag->empty()) return Invalid("bizType is missing");
-    if (count.value_or(1) > kListMax) {
-      return Invalid("batchSize is at most " + std::to_string(kListMax));
-    }
+    const int64_t most = backend_.limits.list_ids_max;
+    if (count.value_or(1) > most) return Invalid("batchSize is at most " + std::to_string(most));
     return Wish{*tag, token.value_or(""), segment ? kSegmentIds : count.value_or(1)};
   }
 

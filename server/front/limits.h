@@ -13,6 +13,8 @@ struct Limits {
   size_t frame_bytes_max = 64 * 1024;  // Thrift, the four length bytes not counted
   int32_t string_bytes_max = 1024;     // Thrift
   int32_t container_items_max = 16;    // Thrift
+  int64_t list_ids_max = 100'000;      // ids that are in memory and on the wire one by one
+  int64_t runs_ids_max = 10'000'000;   // ids of one call for runs; a strategy may permit fewer
   size_t http_header_bytes_max = 8 * 1024;
   size_t http_body_bytes_max = 64 * 1024;
 

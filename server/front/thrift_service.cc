@@ -54,9 +54,10 @@ class ThriftService final : public ThriftHandler, public wire::IdServiceIf {
   }
 
   void getIds(std::vector<int64_t>& out, const std::string& tag, const int32_t count) override {
-    if (count > kListMax) {
+    const int64_t most = backend_.limits.list_ids_max;
+    if (count > most) {
       Refuse({Reason::kBadRequest, "count is " + std::to_string(count) + ", a list has at most " +
-                                       std::to_string(kListMax) + ": ask for runs"});
+                                       std::to_string(most) + ": ask for runs"});
     }
     Ask(tag, count, Form::kNumbers);
     out.reserve(static_cast<size_t>(count));
@@ -65,6 +66,11 @@ class ThriftService final : public ThriftHandler, public wire::IdServiceIf {
 
   void getRuns(std::vector<wire::IdRun>& out, const std::string& tag,
                const int64_t count) override {
+    const int64_t most = backend_.limits.runs_ids_max;
+    if (count > most) {
+      Refuse({Reason::kBadRequest, "count is " + std::to_string(count) + ", a call has at most " +
+                                       std::to_string(most)});
+    }
     Ask(tag, count, Form::kRuns);
     ToWire(desk_.runs(), out);
   }

@@ -47,6 +47,7 @@ class RestTest(unittest.TestCase):
         path = lambda name: os.path.join(cls.folder, name)
         with open(path("tokens"), "w") as tokens:
             tokens.write(f"{TOKEN}=default,order\n")
+        os.chmod(path("tokens"), 0o600)
         cls.registry = "--registry=dir://" + path("registry")
         cls.history = path("history")
         cls.server = interop.Server(

@@ -107,7 +107,7 @@ TEST_F(FirnServerTest, SharesItsStateFolderWithNobody) {
 TEST_F(FirnServerTest, NamesEveryFaultOfItsConfigurationAtOnce) {
   const Finished finished = RunToEnd(
       {BuiltProgram("firn-server"), "--state_dir=" + (dir_ / "state"), "--listen=nowhere",
-       "--rack=9", "--sequencer=abacus", "--idle_ms=1", "--layout=nothing", "--tls_key=k"});
+       "--rack=1024", "--sequencer=abacus", "--idle_ms=1", "--layout=nothing", "--tls_key=k"});
   EXPECT_EQ(finished.exit_code, 2);
   for (const char* flag :
        {"--listen", "--rack", "--sequencer", "--idle_ms", "--layout", "--tls_cert"}) {

@@ -1,0 +1,138 @@
+#include "server/options.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gflags/gflags.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+using Flags = std::initializer_list<std::pair<const char*, std::string>>;
+
+// The flags of a command line, read by themselves.
+class ServerOptionsTest : public testing::Test {
+ protected:
+  Result<ServerOptions> Read(Flags flags) {
+    const gflags::FlagSaver saver;
+    gflags::SetCommandLineOption("state_dir", (dir_ / "state").c_str());
+    for (const auto& [name, value] : flags) {
+      EXPECT_FALSE(gflags::SetCommandLineOption(name, value.c_str()).empty()) << name;
+    }
+    return ReadServerOptions();
+  }
+  ServerOptions Good(Flags flags) {
+    auto read = Read(flags);
+    EXPECT_TRUE(read.ok()) << read.status();
+    return *std::move(read);
+  }
+  std::string Faults(Flags flags) { return Read(flags).status().message(); }
+
+  std::string Write(const std::string& name, const std::string& text, int mode) {
+    const std::string path = dir_ / name;
+    std::ofstream(path) << text;
+    std::filesystem::permissions(path, static_cast<std::filesystem::perms>(mode));
+    return path;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(ServerOptionsTest, WhatConcernsTheMachineIdReachesItsClaim) {
+  const ServerOptions read = Good({{"claim_window_ms", "120000"},
+                                   {"probation_ms", "700"},
+                                   {"offline_start", "false"},
+                                   {"zk_skew_max_ms", "2500"},
+                                   {"session_timeout_ms", "4000"},
+                                   {"rack", "7"},
+                                   {"worker", "900"}});
+  const ClaimOptions& claim = read.node.claim;
+  EXPECT_EQ(claim.window, Milliseconds(120'000));
+  EXPECT_EQ(claim.probation, Milliseconds(700));
+  EXPECT_FALSE(claim.offline_start);
+  EXPECT_EQ(claim.skew_max, Milliseconds(2'500));
+  EXPECT_EQ(read.place.session_timeout, Milliseconds(4'000));
+  EXPECT_EQ(claim.rack, 7u);
+  EXPECT_EQ(claim.worker, 900u);
+  EXPECT_TRUE(claim.Check().ok()) << claim.Check();
+}
+
+TEST_F(ServerOptionsTest, WhatConcernsTheClockReachesTheIdClock) {
+  const IdClockOptions clock =
+      Good({{"clock_policy", "strict"}, {"clock_jump_max_ms", "0"}, {"clock_alarm_ms", "50"}})
+          .node.id_clock;
+  EXPECT_EQ(clock.policy, ClockPolicy::kStrict);
+  EXPECT_EQ(clock.jump_max, Milliseconds(0));
+  EXPECT_EQ(clock.alarm, Milliseconds(50));
+}
+
+TEST_F(ServerOptionsTest, TheDefaultsAreThoseOfTheClaimAndTheClock) {
+  const ServerOptions read = Good({});
+  EXPECT_EQ(read.node.claim.window, ClaimOptions{}.window);
+  EXPECT_EQ(read.node.claim.probation, ClaimOptions{}.probation);
+  EXPECT_EQ(read.node.claim.offline_start, ClaimOptions{}.offline_start);
+  EXPECT_EQ(read.node.claim.skew_max, ClaimOptions{}.skew_max);
+  EXPECT_EQ(read.node.id_clock.jump_max, IdClockOptions{}.jump_max);
+  EXPECT_EQ(read.node.id_clock.alarm, IdClockOptions{}.alarm);
+  EXPECT_EQ(read.listen.limits.list_ids_max, front::Limits{}.list_ids_max);
+  EXPECT_EQ(read.listen.limits.runs_ids_max, front::Limits{}.runs_ids_max);
+}
+
+TEST_F(ServerOptionsTest, EveryNumberHasARange) {
+  for (const auto& [name, value] : Flags{{"claim_window_ms", "999"},
+                                         {"claim_window_ms", "21600001"},
+                                         {"probation_ms", "-1"},
+                                         {"zk_skew_max_ms", "0"},
+                                         {"clock_jump_max_ms", "-1"},
+                                         {"clock_alarm_ms", "0"},
+                                         {"rack", "1024"},
+                                         {"worker", "1024"},
+                                         {"list_ids_max", "0"},
+                                         {"runs_ids_max", "0"}}) {
+    EXPECT_NE(Faults({{name, value}}).find("--" + std::string(name)), std::string::npos)
+        << name << "=" << value;
+  }
+}
+
+TEST_F(ServerOptionsTest, ReadsTokensThatNobodyElseCanRead) {
+  const std::string tokens = "secret=order,user\nother=order\n";
+  const auto read = Good({{"tinyid_token_file", Write("tokens", tokens, 0600)}}).tinyid_tokens;
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->at("secret").size(), 2u);
+  EXPECT_NE(
+      Faults({{"tinyid_token_file", Write("open", tokens, 0644)}}).find("--tinyid_token_file"),
+      std::string::npos);
+  // A file without tokens opens nothing; only no file at all asks for none.
+  EXPECT_TRUE(Good({{"tinyid_token_file", Write("none", "", 0600)}}).tinyid_tokens.has_value());
+  EXPECT_FALSE(Good({}).tinyid_tokens.has_value());
+}
+
+TEST_F(ServerOptionsTest, ReadsCredentialsThatNobodyElseCanRead) {
+  EXPECT_EQ(Good({{"registry_auth_file", Write("auth", "me:word\n", 0600)}}).place.credentials,
+            "me:word");
+  const std::string faults = Faults({{"registry_auth_file", Write("open", "me:word\n", 0640)}});
+  EXPECT_NE(faults.find("--registry_auth_file"), std::string::npos) << faults;
+  EXPECT_EQ(faults.find("word"), std::string::npos) << faults;
+}
+
+TEST_F(ServerOptionsTest, NamesEveryFileThatIsAmissAtOnce) {
+  const std::string faults = Faults({{"tls_cert", dir_ / "no.crt"},
+                                     {"tls_key", dir_ / "no.key"},
+                                     {"history_file", dir_ / "no/history"},
+                                     {"key_dir", dir_ / "keys"},
+                                     {"tinyid_token_file", dir_ / "tokens"},
+                                     {"registry_auth_file", dir_ / "auth"},
+                                     {"stores_file", dir_ / "stores"},
+                                     {"default_strategy", "snowfake"}});
+  for (const char* flag : {"--tls_cert", "--history_file", "--key_dir", "--tinyid_token_file",
+                           "--registry_auth_file", "--stores_file", "--default_strategy"}) {
+    EXPECT_NE(faults.find(flag), std::string::npos) << flag << ": " << faults;
+  }
+}
+
+}  // namespace
+}  // namespace firn

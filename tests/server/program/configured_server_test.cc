@@ -1,0 +1,121 @@
+// What firn-server is told by flags whose effect shows from outside only.
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "common/layout.h"
+#include "tests/server/program/running_server.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kPatience{60'000};
+
+class ConfiguredServerTest : public testing::Test {
+ protected:
+  std::string Write(const std::string& name, const std::string& text) {
+    std::ofstream(dir_ / name, std::ios::trunc) << text;
+    std::filesystem::permissions(dir_ / name, static_cast<std::filesystem::perms>(0600));
+    return dir_ / name;
+  }
+
+  // A new key and certificate, signed by itself, where the server looks for them.
+  void MakeCertificate(const std::string& name) {
+    const Finished made =
+        RunToEnd({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                  "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=" + name,
+                  "-keyout", dir_ / "server.key", "-out", dir_ / "server.crt"});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+  }
+  std::string Certificate() const {
+    std::ifstream file(dir_ / "server.crt");
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+  // What it shows to somebody who connects, and an id over that connection.
+  static std::string ServedCertificate(const RunningServer& server) {
+    const Finished shown = RunToEnd({"/usr/bin/python3", "-c", R"(
+import socket, ssl, sys
+context = ssl._create_unverified_context()
+with socket.create_connection(("127.0.0.1", int(sys.argv[1])), 20) as plain:
+    with context.wrap_socket(plain) as wire:
+        wire.sendall(b"GET /genid HTTP/1.0\r\n\r\n")
+        if not wire.recv(1000).startswith(b"HTTP/1.1 200"):
+            sys.exit(1)
+        print(ssl.DER_cert_to_PEM_cert(wire.getpeercert(True)), end="")
+)",
+                                     std::to_string(server.port())});
+    return shown.exit_code == 0 ? shown.out : std::string();
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(ConfiguredServerTest, ServesTheCertificateThatIsThereWhenItIsToldToLook) {
+  ASSERT_NO_FATAL_FAILURE(MakeCertificate("first"));
+  const std::string first = Certificate();
+  RunningServer server(dir_ / "state", {"--tls_cert=" + (dir_ / "server.crt"),
+                                        "--tls_key=" + (dir_ / "server.key")});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_EQ(ServedCertificate(server), first);
+
+  ASSERT_NO_FATAL_FAILURE(MakeCertificate("second"));
+  const std::string second = Certificate();
+  ASSERT_NE(second, first);
+  EXPECT_EQ(ServedCertificate(server), first) << "nobody has told it";
+  server.process().Signal(SIGHUP);
+  EXPECT_TRUE(Eventually(kPatience, [&] { return ServedCertificate(server) == second; }))
+      << server.log();
+
+  Write("server.crt", "not a certificate");
+  server.process().Signal(SIGHUP);
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    return server.log().find("certificates stay as they were") != std::string::npos;
+  })) << server.log();
+  EXPECT_EQ(ServedCertificate(server), second);
+}
+
+TEST_F(ConfiguredServerTest, ServesAnyTagWhereThatIsTheDefault) {
+  RunningServer strict(dir_ / "strict", {});
+  RunningServer open(dir_ / "open", {"--default_strategy=snowflake"});
+  ASSERT_TRUE(strict.BecomesReady() && open.BecomesReady()) << strict.log() << open.log();
+  EXPECT_EQ(strict.Get("/v1/ids/nobody-has-defined-it").status, 404);
+  EXPECT_EQ(open.Get("/v1/ids/nobody-has-defined-it").status, 200);
+}
+
+TEST_F(ConfiguredServerTest, BeginsEachTickAsItIsTold) {
+  RunningServer server(dir_ / "state", {"--sequence_start=zero"});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  // Two calls may fall into one tick, but not all ten.
+  uint64_t least = UINT64_MAX;
+  for (int i = 0; i < 10; ++i) {
+    const auto answer = server.Get("/genid");
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    least = std::min(least, Layout::Firn().Unpack(std::stoll(answer.body))->sequence);
+  }
+  EXPECT_EQ(least, 0u);
+}
+
+TEST_F(ConfiguredServerTest, NamesEveryFileThatIsAmissAtOnce) {
+  const Finished finished = RunToEnd(
+      {BuiltProgram("firn-server"), "--state_dir=" + (dir_ / "state"), "--tls_cert=" + (dir_ / "c"),
+       "--tls_key=" + (dir_ / "k"), "--history_file=" + (dir_ / "no/history"),
+       "--tinyid_token_file=" + (dir_ / "t"), "--default_strategy=typo"});
+  EXPECT_EQ(finished.exit_code, 2);
+  for (const char* flag :
+       {"--tls_cert", "--history_file", "--tinyid_token_file", "--default_strategy"}) {
+    EXPECT_NE(finished.err.find(flag), std::string::npos) << flag << ": " << finished.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "state"));
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,166 @@
+// Every limit of the front door, given to the real program by its flag and met over a socket. Each
+// has a value of its own, so that a flag which reaches another's place shows.
+
+#include <deque>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/server/front/raw_peer.h"
+#include "tests/server/front/thrift_calls.h"
+#include "tests/server/program/running_server.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn::front {
+namespace {
+
+using std::string_literals::operator""s;
+
+constexpr Milliseconds kPatience{60'000};
+
+class ServerLimitsTest : public testing::Test {
+ protected:
+  void Start(std::vector<std::string> flags) {
+    flags.push_back("--io_threads=1");
+    server_ = std::make_unique<RunningServer>(dir_ / "state", std::move(flags));
+    ASSERT_TRUE(server_->BecomesReady()) << server_->log();
+  }
+
+  uint16_t Port() const { return static_cast<uint16_t>(server_->port()); }
+
+  int64_t Metric(const std::string& series) const {
+    const std::string text = server_->Admin("/metrics").body;
+    const size_t at = text.find("\n" + series + " ");
+    return at == std::string::npos ? -1 : std::stoll(text.substr(at + series.size() + 2));
+  }
+  int64_t Closed(const std::string& cause) const {
+    return Metric("firn_connections_closed_total{door=\"public\",cause=\"" + cause + "\"}");
+  }
+  bool BecomesClosed(const std::string& cause, int64_t before) const {
+    return Eventually(kPatience, [&] { return Closed(cause) > before; });
+  }
+
+  // The server closes without a word, and counts why.
+  void ExpectClosed(const std::string& bytes, const std::string& cause) const {
+    const int64_t before = Closed(cause);
+    RawPeer peer(Port());
+    peer.Send(bytes);
+    EXPECT_TRUE(peer.SeesClose()) << cause;
+    EXPECT_TRUE(BecomesClosed(cause, before)) << cause << ": " << server_->log();
+  }
+  void ExpectThriftAnswer(const std::string& frame) const {
+    RawPeer peer(Port());
+    peer.Send(frame);
+    EXPECT_EQ(peer.Receive(4).size(), 4u);
+  }
+  // The answer's status, of a connection that ends with it.
+  int Status(const std::string& request) const {
+    RawPeer peer(Port());
+    peer.Send(request);
+    const std::string answer = peer.ReceiveAll();
+    return answer.starts_with("HTTP/1.1 ") ? std::stoi(answer.substr(9)) : 0;
+  }
+  int StatusOfCount(int64_t count, const std::string& form) const {
+    return server_->Get("/v1/ids/default?count=" + std::to_string(count) + "&form=" + form).status;
+  }
+
+  static std::string CallWithList(uint8_t items) {
+    std::string body = "\x80\1\0\1\0\0\0\4ping\0\0\0\1\x0f\0\x63\x03\0\0\0"s;
+    body.push_back(static_cast<char>(items));
+    return ThriftCalls::WithLength(body + std::string(items, 'x') + "\0"s);
+  }
+  static std::string Get(size_t header_bytes) {
+    std::string request = "GET /genid HTTP/1.1\r\nConnection: close\r\nX: ";
+    request.append(header_bytes - request.size() - 4, 'x');
+    return request + "\r\n\r\n";
+  }
+  static std::string Post(size_t body_bytes) {
+    return "POST /genid HTTP/1.1\r\nConnection: close\r\nContent-Length: " +
+           std::to_string(body_bytes) + "\r\n\r\n" + std::string(body_bytes, 'x');
+  }
+
+  TempDir dir_;
+  std::unique_ptr<RunningServer> server_;
+};
+
+TEST_F(ServerLimitsTest, OfOneRequest) {
+  ASSERT_NO_FATAL_FAILURE(
+      Start({"--frame_bytes_max=2048", "--string_bytes_max=100", "--container_items_max=5",
+             "--http_header_bytes_max=1536", "--http_body_bytes_max=3000", "--list_ids_max=1000",
+             "--runs_ids_max=2000"}));
+  ThriftCalls calls;
+  ExpectThriftAnswer(CallWithList(5));
+  ExpectClosed(CallWithList(6), "bad_frame");
+  ExpectThriftAnswer(calls.GetId(std::string(100, 't')));
+  ExpectClosed(calls.GetId(std::string(101, 't')), "bad_frame");
+  const std::string full = calls.GetId("default");
+  ExpectThriftAnswer(
+      ThriftCalls::WithLength(full.substr(4) + std::string(2048 - full.size() + 4, 0)));
+  ExpectClosed(ThriftCalls::WithLength(std::string(1, '\x80') + std::string(2048, 0)),
+               "frame_too_large");
+
+  const int64_t before = Closed("http_too_large");
+  EXPECT_EQ(Status(Get(1536)), 200);
+  EXPECT_EQ(Status(Get(1600)), 431);
+  EXPECT_TRUE(BecomesClosed("http_too_large", before));
+  EXPECT_EQ(Status(Post(3000)), 200);
+  EXPECT_EQ(Status(Post(3001)), 413);
+  EXPECT_TRUE(BecomesClosed("http_too_large", before + 1));
+
+  EXPECT_EQ(StatusOfCount(1000, "number"), 200);
+  EXPECT_EQ(StatusOfCount(1001, "number"), 400);
+  EXPECT_EQ(StatusOfCount(2000, "runs"), 200);
+  EXPECT_EQ(StatusOfCount(2001, "runs"), 400);
+  const auto refused = [&](auto send, auto receive) {
+    RawPeer peer(Port());
+    peer.Send(calls.Frame(send));
+    const std::string length = peer.Receive(4);
+    const std::string body = peer.Receive(length.size() == 4 ? static_cast<uint8_t>(length[3]) : 0);
+    EXPECT_THROW(receive(calls.Answer(length + body)), wire::Refusal);
+  };
+  std::vector<int64_t> ids;
+  refused([](wire::IdServiceClient& c) { c.send_getIds("default", 1001); },
+          [&](wire::IdServiceClient& c) { c.recv_getIds(ids); });
+  std::vector<wire::IdRun> runs;
+  refused([](wire::IdServiceClient& c) { c.send_getRuns("default", 2001); },
+          [&](wire::IdServiceClient& c) { c.recv_getRuns(runs); });
+}
+
+TEST_F(ServerLimitsTest, OfOneConnectionAndOfAll) {
+  ASSERT_NO_FATAL_FAILURE(
+      Start({"--requests_per_turn_max=3", "--output_waiting_bytes_max=20000", "--connections_max=4",
+             "--half_request_ms=700", "--idle_ms=4000"}));
+  {
+    std::string ten;
+    for (int i = 0; i < 9; ++i) ten += "GET /genid HTTP/1.1\r\nHost: x\r\n\r\n";
+    EXPECT_EQ(Status(ten + "GET /genid HTTP/1.0\r\n\r\n"), 200);
+    EXPECT_GT(Metric("firn_turns_yielded_total{door=\"public\"}"), 0);
+  }
+  {
+    std::string many;
+    for (int i = 0; i < 400; ++i) {
+      many += "GET /v1/ids/default?count=1000 HTTP/1.1\r\nHost: x\r\n\r\n";
+    }
+    RawPeer peer(Port());
+    peer.ReadSlowly();
+    peer.Send(many);
+    EXPECT_TRUE(BecomesClosed("unread", 0));
+    EXPECT_GT(Metric("firn_output_paused_total{door=\"public\"}"), 0);
+  }
+  {
+    RawPeer peer(Port());
+    peer.Send("GET /ge");
+    EXPECT_TRUE(BecomesClosed("half_request", 0));
+    EXPECT_EQ(Closed("idle"), 0);
+  }
+  std::deque<RawPeer> peers;
+  for (int i = 0; i < 4; ++i) peers.emplace_back(Port());
+  RawPeer fifth(Port());
+  EXPECT_TRUE(fifth.SeesClose());
+  EXPECT_TRUE(BecomesClosed("too_many", 0));
+  EXPECT_TRUE(BecomesClosed("idle", 0));
+}
+
+}  // namespace
+}  // namespace firn::front
