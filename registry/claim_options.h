@@ -14,7 +14,7 @@ namespace firn {
 
 // What a server says of itself in its slot's record.
 struct ClaimantIdentity {
-  std::string owner;     // OwnerName::text()
+  std::string owner;     // OwnerName::TextIn()
   std::string endpoint;  // host:port
   std::string host{};
   int64_t pid = 0;

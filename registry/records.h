@@ -49,7 +49,7 @@ struct ClusterMeta {
 struct SlotRecord {
   Nonce nonce{};  // zero: nobody; what lies before `bound` is used up all the same
   WallMs bound{};
-  std::string owner{};  // OwnerName::text()
+  std::string owner{};  // OwnerName::TextIn()
   WallMs since{};       // the claim's base
   std::string host{};
   int64_t pid = 0;

@@ -91,13 +91,16 @@ Result<std::unique_ptr<Embedded>> Embedded::Open(const EmbeddedOptions& options)
     FIRN_ASSIGN(layout, Layout::Parse(options.layout));
   }
   IssuingNodeOptions node_options;
-  node_options.claim.identity.endpoint =
-      std::string(kAddress) + ":" + std::to_string(options.instance);
-  node_options.claim.identity.host = HostName();
+  const std::string host = HostName();
+  node_options.claim.identity.endpoint = host + ":" + std::to_string(options.instance);
+  node_options.claim.identity.host = host;
   node_options.claim.identity.pid = getpid();
   node_options.claim.identity.build = FIRN_VERSION;
+  node_options.claim.window = options.claim_window;
+  node_options.claim.offline_start = options.offline_start;
   const NodePlace place{.registry = options.registry,
                         .credentials = options.registry_credentials,
+                        .session_timeout = options.session_timeout,
                         .state_dir = options.state_dir,
                         .layout = layout,
                         .static_first_start = options.static_first_start};

@@ -27,6 +27,9 @@ struct EmbeddedOptions {
   uint16_t instance = 1;
   std::string layout{};                // empty: the cluster's, or `firn` where one is made
   std::string registry_credentials{};  // user:password, for ZooKeeper
+  Milliseconds session_timeout{10'000};
+  Milliseconds claim_window{600'000};  // how long it may go on without its registry, at most
+  bool offline_start = true;           // go on inside the last claim while the registry is away
   Milliseconds ready_within{10'000};   // how long Open waits for a machine id
   Milliseconds issue_wait{50};         // how long a call waits for the next tick or range
   // Makes the stores of segment tags that this program has beside `registry`, each under its name:

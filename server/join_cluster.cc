@@ -89,12 +89,29 @@ Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta, JoinedCluste
   FIRN_ASSIGN(joined.layout, Layout::Parse(meta.layout));
   FIRN_ASSIGN(joined.split, RackSplit::Make(joined.layout, meta.rack_bits));
   joined.uuid = meta.uuid;
+  joined.known = true;
   return {};
 }
 
 Layout BestGuess(const ClusterPlace& place, const std::optional<Hint>& remembered) {
   if (place.layout) return *place.layout;
   return remembered ? Layout::Parse(remembered->layout).value_or(Layout::Firn()) : Layout::Firn();
+}
+
+// How the machine id was split that the folder remembers; the layout's own way when that is open.
+RackSplit SplitGuess(const Layout& layout, const std::optional<Hint>& remembered) {
+  const RackSplit usual = RackSplit::Default(layout);
+  if (!remembered) return usual;
+  const auto fits = [&remembered](const RackSplit& split) {
+    const auto machine = split.Join(remembered->slot.worker, remembered->slot.rack);
+    return machine.ok() && machine->value() == remembered->machine;
+  };
+  if (fits(usual)) return usual;
+  for (int bits = 0; bits <= layout.machine().width; ++bits) {
+    const auto split = RackSplit::Make(layout, bits);
+    if (split.ok() && fits(*split)) return *split;
+  }
+  return usual;
 }
 
 }  // namespace
@@ -113,7 +130,7 @@ Result<JoinedCluster> JoinCluster(const ClusterPlace& place, StateFolder& folder
     }
   }
   const Layout guess = BestGuess(place, remembered);
-  JoinedCluster joined{std::move(coordinator), guess, RackSplit::Default(guess),
+  JoinedCluster joined{std::move(coordinator), guess, SplitGuess(guess, remembered),
                        remembered ? remembered->uuid : std::string()};
   if (meta.ok()) {
     FIRN_TRY(TakeOver(place, *meta, joined));

@@ -30,6 +30,7 @@ struct JoinedCluster {
   Layout layout;
   RackSplit split;
   std::string uuid{};  // empty: not known yet
+  bool known = false;  // all this was read from the registry, nothing is guessed or remembered
 };
 
 // Opens the registry and reads what its cluster is made of. Blocks, for seconds when it has to.

@@ -40,9 +40,13 @@ Result<MachineId> ParseStaticRegistry(std::string_view registry, const Layout& l
 Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const OwnerName& owner,
                                               IssuingNodeOptions options, const Clock& clock,
                                               Entropy& entropy) {
-  options.claim.identity.owner = owner.text();
   options.claim.session_timeout = place.session_timeout;
   FIRN_ASSIGN(auto folder, PosixStateFolder::Open(place.state_dir, owner.file_stem()));
+  ClaimantIdentity& self = options.claim.identity;
+  self.owner = owner.TextIn(folder->grant_identity(), self.host);
+  // A directory's times are those of this very host, and agree with whatever its clock says.
+  options.id_clock.registry_has_clock = place.registry.starts_with("zk:");
+  options.id_clock.registry_skew_max = options.claim.skew_max;
   if (place.registry.starts_with(kStaticRegistry)) {
     return OpenStatic(place, std::move(options), clock, entropy, std::move(folder));
   }
@@ -53,7 +57,8 @@ Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const Owne
                                                   .layout = place.layout,
                                                   .workers_min = worker ? *worker + 1 : 0},
                                                  *folder, clock, entropy));
-  FIRN_TRY(cluster.split.Join(worker.value_or(0), options.claim.rack).status());
+  // A guess must not refuse what the cluster has: then its keeper finds out.
+  if (cluster.known) FIRN_TRY(cluster.split.Join(worker.value_or(0), options.claim.rack).status());
   options.claim.layout = cluster.layout;
   options.split = cluster.split;
   options.cluster_uuid = cluster.uuid;

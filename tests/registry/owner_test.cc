@@ -16,6 +16,21 @@ TEST(OwnerTest, NamesApplicationPortAndAddressAsANumber) {
   EXPECT_EQ(owner->file_stem(), "sequence-client:8112:3232235876");
 }
 
+TEST(OwnerTest, TellsStateFoldersAndHostsApartThatShareAnAddress) {
+  const auto owner = OwnerName::Make("firn", 7609, "127.0.0.1");
+  FileIdentity file{.boot_id = "b1", .device = 8, .inode = 4711, .born_ns = 170};
+  const std::string name = owner->TextIn(file, "h1");
+  EXPECT_TRUE(name.starts_with("firn.7609.2130706433.")) << name;
+  EXPECT_NE(owner->TextIn(file, "h2"), name);
+  file.boot_id = "b2";
+  EXPECT_EQ(owner->TextIn(file, "h1"), name) << "it outlives a reboot";
+  for (uint64_t* part : {&file.device, &file.inode, &file.born_ns}) {
+    ++*part;
+    EXPECT_NE(owner->TextIn(file, "h1"), name);
+    --*part;
+  }
+}
+
 TEST(OwnerTest, WritesAnIpv6AddressInFull) {
   EXPECT_EQ(*IpAsNumber("::1"), "00000000000000000000000000000001");
   EXPECT_EQ(*IpAsNumber("fe80::2"), "fe800000000000000000000000000002");

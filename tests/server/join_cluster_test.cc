@@ -138,6 +138,15 @@ TEST_F(JoinClusterTest, WithTheRegistryAwayTheRememberedLayoutCounts) {
   EXPECT_EQ(joined->uuid, kUuid);
 }
 
+TEST_F(JoinClusterTest, WithTheRegistryAwayTheRememberedSplitCounts) {
+  disk_.hint = FormatHint(
+      {.machine = 23, .slot = {.rack = 7, .worker = 1}, .uuid = kUuid, .layout = "firn"});
+  const auto joined = Join(ZooKeeperThatIsAway());
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  EXPECT_EQ(joined->split.rack_bits(), 4);
+  EXPECT_FALSE(joined->known);
+}
+
 TEST_F(JoinClusterTest, ARegistryThatIsNoneIsRefused) {
   EXPECT_EQ(Join({.registry = "paper"}).code(), Code::kInvalid);
 }

@@ -1,5 +1,8 @@
 // firn-server on a real ZooKeeper, seen from outside: by HTTP, and by the operator's own command.
 
+#include <filesystem>
+#include <fstream>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -151,6 +154,25 @@ TEST_F(ZooKeeperServerTest, OfflineOutlivesARestart) {
   EXPECT_EQ(server.PostAdmin("/v1/online").status, 200);
   EXPECT_TRUE(Announces(server, ProviderPhase::kServing));
   EXPECT_TRUE(Says(server, "READY"));
+}
+
+TEST_F(ZooKeeperServerTest, ShowsTheCredentialsThatItIsGiven) {
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(dir_ / name) << text;
+    std::filesystem::permissions(dir_ / name, static_cast<std::filesystem::perms>(0600));
+    return "--registry_auth_file=" + (dir_ / name);
+  };
+  const std::string right = write("right", "firn:secret"), wrong = write("wrong", "firn:guess");
+  const std::string guarded = "--registry=" + registry("-guarded");
+  const Finished made =
+      RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--workers=4", guarded, right});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  RunningServer stranger(dir_ / "stranger", {guarded, wrong});
+  RunningServer server(dir_ / "ours", {guarded, right});
+  EXPECT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_EQ(server.Get("/genid").status, 200);
+  EXPECT_TRUE(Says(stranger, "NOT_READY")) << stranger.log();
+  EXPECT_EQ(stranger.Get("/genid").status, 503);
 }
 
 TEST_F(ZooKeeperServerTest, WaitsForAClusterThatIsMadeLater) {
