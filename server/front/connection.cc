@@ -9,6 +9,11 @@ namespace {
 // How long a finished connection's input is thrown away before it is ended with a reset.
 constexpr int64_t kLingerMs = 1000;
 
+// How many times a request's greatest size may be parsed before it is whole. Chunks that end in
+// what looks like the end of all of them cost that; whoever just sends slowly costs next to
+// nothing.
+constexpr size_t kLooksInVainMax = 32;
+
 }  // namespace
 
 Connection::Connection(ConnectionHost& host, const Limits& limits, const ProtocolSet& protocols,
@@ -26,13 +31,20 @@ void Connection::Start() { ReadMore(); }
 
 void Connection::ReadMore() {
   if (reading_ || phase_ == Phase::kClosed) return;
-  const size_t bytes_max =
-      4 + std::max(limits_.frame_bytes_max,
-                   limits_.http_header_bytes_max + 2 * limits_.http_body_bytes_max);
-  const InBuffer::Room room = in_.MakeRoom(whole_, bytes_max);
-  if (room.size == 0) return Finish(CloseCause::kHttpTooLarge);
+  const InBuffer::Room room = in_.MakeRoom(whole_, RequestBytesMax());
+  if (room.size == 0) {
+    OutBuffer& out = host_.output();
+    const CloseCause cause = protocol_->TooLong(out);
+    Send(out);
+    return Finish(cause);
+  }
   reading_ = true;
   wire_->Read(room.data, room.size);
+}
+
+size_t Connection::RequestBytesMax() const {
+  return 4 + std::max(limits_.frame_bytes_max,
+                      limits_.http_header_bytes_max + 2 * limits_.http_body_bytes_max);
 }
 
 void Connection::OnRead(size_t n) {
@@ -110,6 +122,7 @@ ServeStep Connection::ServeAll(OutBuffer& out, size_t* count) {
     if (step.kind == ServeStep::Kind::kClose && step.cause == CloseCause::kPeer) ++served;
     if (step.kind != ServeStep::Kind::kServed) break;
     in_.Consume(step.bytes);
+    whole_ = looked_at_ = looked_in_vain_ = 0;
     park_until_ms_ = 0;
     ++served;
     step = ServeStep::NeedMore();
@@ -141,8 +154,20 @@ ServeStep Connection::ServeOne(OutBuffer& out) {
     protocol_ = protocols_.For(speech);
     if (protocol_ == nullptr) return ServeStep::Close(CloseCause::kUnknownProtocol);
   }
+  const std::string_view in = in_.view();
+  if (in.size() < whole_) return ServeStep::NeedMore(whole_);
+  const bool guess = whole_ == 0 && looked_at_ != 0;
+  if (guess && !protocol_->MayBeWhole(in, looked_at_)) return ServeStep::NeedMore();
   const bool overdue = park_until_ms_ != 0 && host_.exact_ms() >= park_until_ms_;
-  return protocol_->Serve(in_.view(), {parked_call_, overdue, peer_}, out);
+  const ServeStep step = protocol_->Serve(in, {parked_call_, overdue, peer_}, out);
+  return step.kind == ServeStep::Kind::kNeedMore ? NotWhole(step) : step;
+}
+
+ServeStep Connection::NotWhole(ServeStep step) {
+  looked_at_ = in_.view().size();
+  looked_in_vain_ += looked_at_;
+  const bool too_often = looked_in_vain_ > kLooksInVainMax * RequestBytesMax();
+  return too_often ? ServeStep::Close(CloseCause::kHalfRequest) : step;
 }
 
 void Connection::Send(OutBuffer& out) {
@@ -166,7 +191,6 @@ void Connection::WriteWaiting() {
 }
 
 void Connection::GoOn(ServeStep last) {
-  whole_ = 0;
   switch (last.kind) {
     case ServeStep::Kind::kClose:
       return Finish(last.cause);

@@ -51,7 +51,10 @@ class ConnectionHost {
 //     input buffer, and no answer overtakes another.
 //  4. After a step that closes: what was answered is sent, then the sending side is shut, then
 //     input is thrown away until the peer closes, so that it gets to read why.
-//  5. It is removed once it is closed and no read or write is under way.
+//  5. A request that is not whole is looked at again when its length, where that is known, is
+//  there,
+//     or when its protocol sees a chance; a peer that makes it look in vain all the time is closed.
+//  6. It is removed once it is closed and no read or write is under way.
 class Connection final : private WireUser {
  public:
   // `peer` is who is at the other end, as histories show it.
@@ -102,7 +105,9 @@ class Connection final : private WireUser {
   // limit).
   ServeStep ServeAll(OutBuffer& out, size_t* served);
   ServeStep ServeOne(OutBuffer& out);
+  ServeStep NotWhole(ServeStep step);
   void TellToGoOn(OutBuffer& out);
+  size_t RequestBytesMax() const;
   void Send(OutBuffer& out);
   void CountLatency(int64_t since_us, size_t served);
   void WriteWaiting();
@@ -120,8 +125,10 @@ class Connection final : private WireUser {
   const std::string peer_;
   Protocol* protocol_ = nullptr;  // once recognised
   InBuffer in_;
-  OutBuffer waiting_;  // answers that the socket did not take
-  size_t whole_ = 0;   // the length of the request at the front, where known
+  OutBuffer waiting_;          // answers that the socket did not take
+  size_t whole_ = 0;           // the length of the request at the front, where known
+  size_t looked_at_ = 0;       // of that request, when it was not whole last; 0: it is new
+  size_t looked_in_vain_ = 0;  // bytes of that request, all such looks together
   Phase phase_ = Phase::kOpen;
   CloseCause cause_ = CloseCause::kPeer;
   bool reading_ = false, writing_ = false;

@@ -1,5 +1,6 @@
 #include "server/front/http_protocol.h"
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <utility>
@@ -30,6 +31,19 @@ class HttpProtocol final : public Protocol {
         return Refuse(413, CloseCause::kHttpTooLarge, out);
     }
     return ServeStep::Close(CloseCause::kBadHttp);
+  }
+
+  // A header ends in an empty line, and so does the last of chunks with what may stand behind it.
+  // Whatever is wrong, or too long, is found out when there is twice as much of it.
+  bool MayBeWhole(std::string_view in, size_t looked_at) const override {
+    constexpr std::string_view kEnd = "\r\n\r\n";
+    if (in.size() >= 2 * looked_at) return true;
+    return in.find(kEnd, looked_at - std::min(looked_at, kEnd.size() - 1)) !=
+           std::string_view::npos;
+  }
+
+  CloseCause TooLong(OutBuffer& out) override {
+    return Refuse(413, CloseCause::kHttpTooLarge, out).cause;
   }
 
   std::string_view go_on() const override { return "HTTP/1.1 100 Continue\r\n\r\n"; }

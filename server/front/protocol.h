@@ -21,8 +21,8 @@ Speech Recognise(std::string_view first);
 // What became of the request at the front of a connection's input.
 struct ServeStep {
   enum class Kind : uint8_t {
-    kServed,    // it was answered: `consumed` bytes of it are done with
-    kNeedMore,  // it is not whole; `whole` is its length where that is known, or 0
+    kServed,    // it was answered: `bytes` of the input are done with
+    kNeedMore,  // it is not whole; `bytes` is its whole length where that is known, or 0
     kPark,      // no ids yet: ask again in `again_us`, with the same bytes; nothing was answered
     kClose,     // the connection is of no more use; what was answered is sent before it ends
   };
@@ -70,6 +70,14 @@ class Protocol {
   // Serves the one request at the front of `in`, which is not empty, and appends its answer to
   // `out`. Never blocks, never throws. With kPark and kNeedMore, `out` is as it was.
   virtual ServeStep Serve(std::string_view in, Attempt attempt, OutBuffer& out) = 0;
+
+  // A request whose length is not known was not whole when its first `looked_at` bytes were all
+  // that there was. False: nor is it now, so that looking at all of `in` again would be in vain.
+  virtual bool MayBeWhole(std::string_view /*in*/, size_t /*looked_at*/) const { return true; }
+
+  // The request at the front of the input is not whole, and there is no room for more of it:
+  // appends what the peer is told.
+  virtual CloseCause TooLong(OutBuffer& /*out*/) { return CloseCause::kFrameTooLarge; }
 
   // What tells a waiting peer to go on; sent once for each request that says so.
   virtual std::string_view go_on() const { return {}; }

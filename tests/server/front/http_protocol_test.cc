@@ -68,6 +68,33 @@ TEST_F(HttpProtocolTest, ReadsABodyInChunks) {
   EXPECT_EQ(answer.json()["ids"].size(), 3u);
 }
 
+TEST_F(HttpProtocolTest, SeesTheEndOfWhateverIsWholeHoweverItComes) {
+  const std::string head = "POST /v1/ids/slow HTTP/1.1\r\nHost: x\r\n";
+  for (const std::string& request :
+       {head + "\r\n", head + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        head +
+            "Transfer-Encoding: chunked\r\n\r\n8;a=b\r\n\r\n\r\n\r\n\r\n\r\n0\r\nA: b\r\n\r\n"}) {
+    ASSERT_EQ(http_.Raw(request).step.kind, Kind::kServed) << request;
+    for (size_t n = 1; n < request.size(); ++n) {
+      ASSERT_EQ(http_.Raw(request.substr(0, n)).step.kind, Kind::kNeedMore) << request;
+      EXPECT_TRUE(http_.protocol().MayBeWhole(request, n)) << n << " of " << request;
+      EXPECT_TRUE(http_.protocol().MayBeWhole(request + "GET", n)) << n << " of " << request;
+    }
+  }
+}
+
+TEST_F(HttpProtocolTest, DoesNotLookAgainAtABodyThatJustGrows) {
+  std::string request =
+      "POST /v1/ids/slow HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const size_t looked_at = request.size();
+  int looks = 0;
+  for (int i = 0; i < 10; ++i) {
+    request += "1\r\nx\r\n";
+    looks += http_.protocol().MayBeWhole(request, looked_at) ? 1 : 0;
+  }
+  EXPECT_EQ(looks, 0);
+}
+
 TEST_F(HttpProtocolTest, KeepsOrClosesTheConnectionAsAsked) {
   const struct {
     const char* request;

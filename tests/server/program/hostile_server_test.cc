@@ -118,22 +118,71 @@ class HostileServerTest : public testing::Test {
     }
   }
 
-  // Every torn prefix of every kind of request, from as many peers at once.
-  void HalfRequests(size_t count) const {
-    const std::string kinds[] = {
-        ThriftCalls().GetId("default"), ThriftCalls(ThriftCoding::kCompact).GetId("default"),
-        "GET /v1/ids/default?count=3 HTTP/1.1\r\nHost: x\r\n\r\n",
+  static std::vector<std::string> KindsOfRequests() {
+    wire::ComposeRequest fields;
+    fields.__set_time_ms(1'700'000'000'000);
+    fields.__set_layout("firn");
+    const std::string post =
         "POST /v1/ids/default HTTP/1.1\r\nHost: x\r\nContent-Type: "
-        "application/x-www-form-urlencoded\r\nContent-Length: 7\r\n\r\ncount=2"};
+        "application/x-www-form-urlencoded\r\n";
+    std::vector<std::string> kinds = {
+        "GET /v1/ids/default?count=3 HTTP/1.1\r\nHost: x\r\n\r\n",
+        post + "Content-Length: 7\r\n\r\ncount=2",
+        post + "Transfer-Encoding: chunked\r\n\r\n3\r\ncou\r\n4;x=y\r\nnt=2\r\n0\r\nT: v\r\n\r\n"};
+    for (const ThriftCoding coding : {ThriftCoding::kBinary, ThriftCoding::kCompact}) {
+      ThriftCalls calls(coding);
+      using Client = wire::IdServiceClient;
+      kinds.push_back(calls.GetId("default"));
+      kinds.push_back(calls.Frame([](Client& c) { c.send_getRuns("default", 1000); }));
+      kinds.push_back(calls.Frame([](Client& c) { c.send_status(); }));
+      kinds.push_back(calls.Frame([&](Client& c) { c.send_compose(fields); }));
+    }
+    return kinds;
+  }
+
+  // Torn prefixes of every kind of request, from as many peers at once.
+  void HalfRequests(size_t count) const {
+    const std::vector<std::string> kinds = KindsOfRequests();
     Peers peers;
     for (size_t i = 0; i < count; ++i) {
-      const std::string& request = kinds[i % 4];
-      ASSERT_TRUE(Join(peers).Send(request.substr(0, 1 + i / 4 % (request.size() - 1))));
+      const std::string& request = kinds[i % kinds.size()];
+      const size_t torn = 1 + i / kinds.size() % (request.size() - 1);
+      ASSERT_TRUE(Join(peers).Send(request.substr(0, torn)));
     }
     EXPECT_TRUE(GoodClientIsServed());
     EXPECT_TRUE(Eventually(kPatience, [&] {
       return Metric("firn_connections_closed_total{door=\"public\",cause=\"half_request\"}") > 0;
     }));
+  }
+
+  // A body that comes byte by byte, each in a chunk that looks like the end of all: whoever parses
+  // everything again at each of them is kept busy by one peer.
+  void Dribble() const {
+    const std::string head =
+        "POST /genid HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+    const int64_t before =
+        Metric("firn_connections_closed_total{door=\"public\",cause=\"half_request\"}");
+    RawPeer peer(Port());
+    std::string body = head;
+    for (int i = 0; i < 7'000; ++i) body += "4\r\n\r\n\r\n\r\n";
+    peer.Send(body);
+    for (int i = 0; i < 5'000 && peer.Send("4\r\n\r\n\r\n\r\n"); ++i) {
+    }
+    EXPECT_TRUE(GoodClientIsServed());
+    EXPECT_TRUE(peer.SeesClose());
+    EXPECT_TRUE(Eventually(kPatience, [&] {
+      return Metric("firn_connections_closed_total{door=\"public\",cause=\"half_request\"}") >
+             before;
+    }));
+  }
+
+  // A small body in chunks so small that their frames fill the input.
+  void ChunksThatAreMostlyFrames() const {
+    std::string request = "POST /genid HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (int i = 0; i < 60'000; ++i) request += "1\r\nx\r\n";
+    RawPeer peer(Port());
+    peer.Send(request);
+    EXPECT_TRUE(peer.ReceiveAll().starts_with("HTTP/1.1 413 "));
   }
 
   // Answers of megabytes are asked for and never read.
@@ -173,8 +222,9 @@ class HostileServerTest : public testing::Test {
 
   void All(uint64_t seed) {
     const std::function<void()> attacks[] = {
-        [&] { RandomBytes(seed); }, [&] { ClaimedLengths(); },       [&] { DeepNesting(); },
-        [&] { HalfRequests(400); }, [&] { ReadersThatNeverRead(); }, [&] { Smuggling(); }};
+        [&] { RandomBytes(seed); }, [&] { ClaimedLengths(); },           [&] { DeepNesting(); },
+        [&] { HalfRequests(400); }, [&] { ReadersThatNeverRead(); },     [&] { Smuggling(); },
+        [&] { Dribble(); },         [&] { ChunksThatAreMostlyFrames(); }};
     for (const auto& attack : attacks) {
       attack();
       ASSERT_TRUE(GoodClientIsServed());

@@ -1,0 +1,50 @@
+// When a connection looks again at a request that was not whole.
+
+#include "tests/server/front/connection_rig.h"
+
+namespace firn::front {
+namespace {
+
+TEST_F(ConnectionTest, LooksAgainWhenTheKnownLengthIsThere) {
+  Open();
+  lines_->whole = 50;
+  lines_->asks = true;
+  for (int i = 0; i < 49; ++i) Say("A");
+  EXPECT_EQ(lines_->looks, 1);
+  Say("\nB\n");
+  EXPECT_EQ(wire_->sent.size(), 52u);
+  Say("C\n");
+  EXPECT_TRUE(wire_->sent.ends_with("\nB\nC\n")) << "what was known of one is not said of the next";
+}
+
+TEST_F(ConnectionTest, LooksAgainWhenTheProtocolSeesAChance) {
+  Open();
+  lines_->asks = true;
+  for (int i = 0; i < 50; ++i) Say("A");
+  EXPECT_EQ(lines_->looks, 1);
+  Say("\n");
+  EXPECT_EQ(wire_->sent.size(), 51u);
+}
+
+TEST_F(ConnectionTest, ClosesAPeerThatMakesItLookInVainAllTheTime) {
+  limits_.frame_bytes_max = limits_.http_header_bytes_max = limits_.http_body_bytes_max = 100;
+  Open();
+  for (int i = 0; i < 250 && !wire_->finished; ++i) Say("A");
+  EXPECT_TRUE(wire_->finished);
+  EXPECT_LT(lines_->looks, 250);
+  wire_->PeerCloses();
+  EXPECT_EQ(Closed(CloseCause::kHalfRequest), 1u);
+}
+
+TEST_F(ConnectionTest, TellsAPeerWhoseRequestFillsTheInput) {
+  limits_.frame_bytes_max = limits_.http_header_bytes_max = limits_.http_body_bytes_max = 100;
+  Open();
+  Say(std::string(304, 'A'));
+  EXPECT_EQ(wire_->sent, "TOO LONG\n");
+  EXPECT_TRUE(wire_->finished);
+  wire_->PeerCloses();
+  EXPECT_EQ(Closed(CloseCause::kHttpTooLarge), 1u);
+}
+
+}  // namespace
+}  // namespace firn::front

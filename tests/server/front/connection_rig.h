@@ -1,0 +1,182 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "server/front/connection.h"
+
+namespace firn::front {
+
+// Requests are lines. "x" closes, "wait" parks, "twice" is answered with two lines; everything
+// else is answered by itself in upper case.
+class LineProtocol final : public Protocol {
+ public:
+  ServeStep Serve(std::string_view in, Attempt attempt, OutBuffer& out) override {
+    const size_t end = in.find('\n');
+    if (in.substr(0, end).starts_with("HOW") && end == std::string_view::npos) {
+      return ServeStep::NeedMoreOfOneWhoWaits(0);
+    }
+    if (end == std::string_view::npos) {
+      ++looks;
+      return ServeStep::NeedMore(whole);
+    }
+    client = attempt.client;
+    const std::string_view line = in.substr(0, end);
+    if (line.ends_with("X")) return ServeStep::Close(CloseCause::kBadHttp);
+    if (line.ends_with("WAIT") && waits) {
+      ++attempts;
+      if (!attempt.last) return ServeStep::Park(500);
+      out.Append("LATE\n");
+      return ServeStep::Served(end + 1);
+    }
+    for (int i = 0; i < answer_times; ++i) out.Append(in.substr(0, end + 1));
+    return ServeStep::Served(end + 1);
+  }
+
+  bool MayBeWhole(std::string_view in, size_t) const override {
+    return !asks || in.ends_with("\n");
+  }
+  CloseCause TooLong(OutBuffer& out) override {
+    out.Append("TOO LONG\n");
+    return CloseCause::kHttpTooLarge;
+  }
+
+  std::string_view go_on() const override { return "GO ON\n"; }
+
+  bool waits = true;
+  bool asks = false;   // sees by the last byte whether a line can be whole
+  size_t whole = 0;    // what it says of lines that are not
+  int looks = 0;       // in vain
+  std::string client;  // who asked last
+  int attempts = 0;
+  int answer_times = 1;
+};
+
+// A wire whose other end is the test.
+class FakeWire final : public Wire {
+ public:
+  void Bind(WireUser& bound) override { user = &bound; }
+  void Read(char* into, size_t size) override {
+    ASSERT_FALSE(reading);
+    reading = true;
+    into_ = into;
+    size_ = size;
+  }
+  size_t WriteNow(std::string_view bytes) override {
+    const size_t n = std::min(takes, bytes.size());
+    takes -= n;
+    sent.append(bytes.substr(0, n));
+    ++writes;
+    return n;
+  }
+  void Write(std::string_view bytes) override {
+    ASSERT_FALSE(writing);
+    writing = true;
+    waiting_ = bytes;
+  }
+  void FinishSending() override { finished = true; }
+  void Close() override { closed = true; }
+
+  void Arrives(std::string_view bytes) {
+    ASSERT_TRUE(reading);
+    ASSERT_LE(bytes.size(), size_);
+    bytes.copy(into_, bytes.size());
+    reading = false;
+    user->OnRead(bytes.size());
+  }
+  void PeerCloses() {
+    ASSERT_TRUE(reading);
+    reading = false;
+    user->OnReadFailed(true);
+  }
+  // The peer reads `n` of the bytes that wait.
+  void Reads(size_t n) {
+    ASSERT_TRUE(writing);
+    writing = false;
+    n = std::min(n, waiting_.size());
+    sent.append(waiting_.substr(0, n));
+    user->OnWritten(n);
+  }
+
+  WireUser* user = nullptr;
+  size_t takes = 1'000'000'000;  // bytes that are sent without waiting
+  std::string sent;
+  int writes = 0;
+  bool reading = false, writing = false, finished = false, closed = false;
+
+ private:
+  char* into_ = nullptr;
+  size_t size_ = 0;
+  std::string_view waiting_;
+};
+
+class ConnectionTest : public testing::Test, protected ConnectionHost {
+ protected:
+  ConnectionTest() {
+    auto protocol = std::make_unique<LineProtocol>();
+    lines_ = protocol.get();
+    protocols_.http = std::move(protocol);
+    limits_.requests_per_turn_max = 3;
+    limits_.output_waiting_bytes_max = 100;
+  }
+
+  void Open() {
+    auto wire = std::make_unique<FakeWire>();
+    wire_ = wire.get();
+    ConnectionHost& host = *this;
+    connection_ =
+        std::make_unique<Connection>(host, limits_, protocols_, std::move(wire), "10.0.0.9:4711");
+    connection_->Start();
+  }
+  void Say(std::string_view bytes) {
+    wire_->Arrives(bytes);
+    EndTurn();
+  }
+  void EndTurn() {
+    while (connection_ && (to_read_ || to_resume_)) {
+      if (std::exchange(to_read_, false)) connection_->ReadMore();
+      if (connection_ && std::exchange(to_resume_, false)) connection_->Resume();
+    }
+  }
+  void TimePasses(int64_t ms) {
+    now_ms_ += ms;
+    connection_->CheckDeadlines();
+  }
+  void TryParkedAgain() {
+    ASSERT_TRUE(std::exchange(parked_, false));
+    connection_->Resume();
+    EndTurn();
+  }
+  uint64_t Closed(CloseCause cause) { return counters_.closed_by(cause).Get(); }
+
+  void ReadLater(Connection&) override { to_read_ = true; }
+  void ResumeLater(Connection&) override {
+    to_resume_ = true;
+    ++turns_;
+  }
+  void Park(Connection&, int64_t) override { parked_ = true; }
+  void Remove(Connection&) override { connection_.reset(); }
+  int64_t coarse_ms() const override { return now_ms_; }
+  int64_t exact_ms() const override { return now_ms_; }
+  int64_t exact_us() const override { return now_ms_ * 1'000; }
+  OutBuffer& output() override { return output_; }
+  LoopCounters& counters() override { return counters_; }
+
+  Limits limits_;
+  ProtocolSet protocols_;
+  LineProtocol* lines_;
+  FakeWire* wire_ = nullptr;
+  LoopCounters counters_;
+  OutBuffer output_;
+  int64_t now_ms_ = 1'000'000;
+  bool to_read_ = false, to_resume_ = false, parked_ = false;
+  int turns_ = 0;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace firn::front
