@@ -132,7 +132,7 @@ int ZkCoordinator::Dispatch(Milliseconds wait) {
 // What has to be done without an event.
 int ZkCoordinator::Tend() {
   const BootMs now = clock_.Boot();
-  if (handle_.zk == nullptr && !invalid_ && now >= open_at_) OpenHandle(handle_);
+  if (handle_.zk == nullptr && now >= open_at_) OpenHandle(handle_);
   LookElsewhere(now);
   int delivered = 0;
   if (looker_session_ != 0 && now >= switch_at_) delivered += Switch();
@@ -148,10 +148,7 @@ void ZkCoordinator::OpenHandle(Handle& handle) {
                        inbox_->Push({number, std::move(event)});
                      });
   open_at_ = now + options_.reopen_after;
-  if (!opened.ok()) {
-    invalid_ = opened.code() == Code::kInvalid;
-    return;
-  }
+  if (!opened.ok()) return;  // tried again, whatever it was: names may be resolved by then
   handle = {std::move(*opened), number};
 }
 
@@ -166,7 +163,7 @@ Milliseconds ZkCoordinator::Patience(Milliseconds wait) const {
   const BootMs now = clock_.Boot();
   const auto until = [&](BootMs due) { wait = std::clamp(due - now, Milliseconds(0), wait); };
   if (const auto due = requests_.NextDue()) until(*due);
-  if (handle_.zk == nullptr && !invalid_) until(open_at_);
+  if (handle_.zk == nullptr) until(open_at_);
   if (looker_session_ != 0) until(switch_at_);
   if (handle_.zk != nullptr && !connected_ && session_ != 0 && looker_.zk == nullptr) {
     until(std::max(open_at_, disconnected_since_ + 2 * handle_.zk->session_time()));

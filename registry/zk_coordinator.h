@@ -120,7 +120,6 @@ class ZkCoordinator final : public Coordinator {
   std::vector<std::pair<Done, Status>> refused_;  // to be told in the next Dispatch
 
   bool connected_ = false;
-  bool invalid_ = false;  // the hosts' text: no use in trying again
   int64_t session_ = 0;
   BootMs disconnected_since_;
   BootMs open_at_;

@@ -211,8 +211,7 @@ Result<std::unique_ptr<ZkHandle>> ZkHandle::Open(const Options& options, Sink si
                                 static_cast<int>(options.session_time.count()), nullptr,
                                 handle.get(), 0, &Callbacks::OnLog);
   if (handle->zh_ == nullptr) {
-    const std::string why = "ZooKeeper at " + options.hosts + ": " + strerror(errno);
-    return errno == EINVAL ? Invalid(why) : Unavailable(why);
+    return Unavailable("ZooKeeper at " + options.hosts + ": " + strerror(errno));
   }
   if (!options.auth.empty()) {
     zoo_add_auth(handle->zh_, "digest", options.auth.data(), static_cast<int>(options.auth.size()),

@@ -51,7 +51,8 @@ class ZkHandle {
   using Event = std::variant<State, Notice, Reply>;
   using Sink = std::function<void(Event)>;
 
-  // kInvalid: the text of the hosts is wrong. kUnavailable: a name cannot be resolved now.
+  // kUnavailable: a name cannot be resolved now. A text that is wrong is told apart by nobody here:
+  // the library says the same of a name service that is away.
   static Result<std::unique_ptr<ZkHandle>> Open(const Options& options, Sink sink);
   ~ZkHandle();
   ZkHandle(const ZkHandle&) = delete;
