@@ -32,7 +32,21 @@ for component in "$@"; do
       dpkg-deb --field "$work"/libfirn-dev_*.deb Depends | grep -q libthrift-dev ||
         fault "libfirn-dev does not depend on what its libraries need"
       ;;
-    server) holds firn-server '^\./usr/bin/firn-server$' ;;
+    server)
+      holds firn-server '^\./usr/bin/firn-server$'
+      # The unit's user is there, and can be given the secrets that the example of flags speaks of.
+      dpkg-deb --extract "$work"/firn-server_*.deb "$work/server"
+      dpkg-deb --control "$work"/firn-server_*.deb "$work/control"
+      unit=$work/server/usr/lib/systemd/system/firn-server.service
+      user=$(sed -n 's/^User=//p' "$unit")
+      [ -n "$user" ] || fault "the unit names no user: secrets could belong to nobody"
+      ! grep -q '^DynamicUser=yes' "$unit" || fault "a dynamic user owns no files of secrets"
+      grep -q "useradd.*" "$work/control/postinst" && grep -q "\b$user$" "$work/control/postinst" ||
+        fault "installing does not make the user $user"
+      [ -x "$work/control/postinst" ] || fault "postinst cannot be run"
+      grep -q -- "-o $user .*-m 0600" "$work/server/usr/share/firn/firn-server.flags" ||
+        fault "the example of flags does not say whose the files of secrets are"
+      ;;
     tools) holds firn-tools '^\./usr/bin/firn$' ;;
     *) fault "nobody has said what the component $component must hold" ;;
   esac

@@ -70,6 +70,10 @@ foreach(component IN LISTS components)
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${FIRN_PACKAGE_${component}})
 endforeach()
 
+# Makes the user of the server's unit.
+set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/server/package/postinst)
+set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS passwd)
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_COMPONENTS_ALL ${components})
 set(CPACK_DEB_COMPONENT_INSTALL ON)
