@@ -60,12 +60,7 @@ class HostileServerTest : public testing::Test {
     return testing::AssertionFailure() << answer.status << " " << answer.body << server_->log();
   }
 
-  // A counter's value as /metrics has it.
-  int64_t Metric(const std::string& series) const {
-    const std::string text = server_->Admin("/metrics").body;
-    const size_t at = text.find("\n" + series + " ");
-    return at == std::string::npos ? -1 : std::stoll(text.substr(at + series.size() + 2));
-  }
+  int64_t Metric(const std::string& series) const { return server_->Metric(series); }
   bool OnlyAFewAreLeft() const {
     return Eventually(kPatience, [&] { return Metric("firn_connections{door=\"public\"}") <= 1; });
   }

@@ -65,6 +65,12 @@ RunningServer::Answer RunningServer::Ask(int port, const std::string& verb,
   return {std::stoi(all.substr(9, 3)), all.substr(head + 4)};
 }
 
+int64_t RunningServer::Metric(const std::string& series) const {
+  const std::string text = Admin("/metrics").body;
+  const size_t at = text.find("\n" + series + " ");
+  return at == std::string::npos ? -1 : std::stoll(text.substr(at + series.size() + 2));
+}
+
 std::string RunningServer::log() const {
   std::ifstream file(log_file_);
   std::ostringstream text;

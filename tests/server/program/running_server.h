@@ -11,9 +11,8 @@ namespace firn {
 // A real firn-server on free loopback ports, and an HTTP client for both of them.
 class RunningServer {
  public:
-  // Starts it with `flags` besides its addresses and its state folder; `wrapper` is what runs it,
-  // as
-  // {"prlimit", "--nofile=64"}.
+  // Starts it with `flags` besides its addresses and its state folder. `wrapper` is a command that
+  // runs it, such as {"prlimit", "--nofile=64"}.
   RunningServer(const std::string& state_dir, std::vector<std::string> flags,
                 std::vector<std::string> wrapper = {});
 
@@ -31,6 +30,9 @@ class RunningServer {
   Answer Get(const std::string& target) const { return Ask(port_, "GET", target); }
   Answer Admin(const std::string& target) const { return Ask(admin_port_, "GET", target); }
   Answer PostAdmin(const std::string& target) const { return Ask(admin_port_, "POST", target); }
+
+  // What /metrics says of a series, labels included; -1 when it does not have it.
+  int64_t Metric(const std::string& series) const;
 
   // host:port of its public side, as clients know it.
   std::string address() const;

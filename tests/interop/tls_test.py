@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+"""TLS and mutual TLS of the public port, and new certificates by SIGHUP, with Python's own client.
+
+    tls_test.py FIRN_SERVER
+
+Exit 77 when the command openssl is not installed.
+"""
+
+import http.client
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import interop
+
+
+def openssl(*arguments):
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+
+
+class Authority:
+    def __init__(self, folder, name):
+        self.path = lambda file: os.path.join(folder, f"{name}-{file}")
+        self.request("ca", "ca.crt", "-x509", "-days", "2")
+
+    def request(self, who, out, *more):
+        openssl("req", *more, "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                "-subj", f"/CN={who}", "-keyout", self.path(who + ".key"), "-out", self.path(out))
+
+    def sign(self, who):
+        """The files of a new certificate and its key."""
+        self.request(who, who + ".csr")
+        openssl("x509", "-req", "-in", self.path(who + ".csr"), "-CA", self.path("ca.crt"), "-CAkey",
+                self.path("ca.key"), "-CAcreateserial", "-days", "2", "-out",
+                self.path(who + ".crt"))
+        return self.path(who + ".crt"), self.path(who + ".key")
+
+
+class TlsTest(unittest.TestCase):
+    program = folder = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.ours, cls.theirs = (Authority(cls.folder, name) for name in ("ours", "theirs"))
+        cls.client, cls.stranger = cls.ours.sign("client"), cls.theirs.sign("client")
+        cls.files = [os.path.join(cls.folder, name) for name in ("server.crt", "server.key")]
+        cls.use("first")
+        cls.server = interop.Server(cls.program, os.path.join(cls.folder, "server"),
+                                    f"--tls_cert={cls.files[0]}", f"--tls_key={cls.files[1]}",
+                                    "--tls_client_ca=" + cls.ours.path("ca.crt"))
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.stop() == 0, cls.server.log()
+
+    @classmethod
+    def use(cls, name):
+        """Puts a new certificate where the server looks for it."""
+        for source, target in zip(cls.ours.sign(name), cls.files):
+            shutil.copy(source, target)
+
+    def ask(self, certificate):
+        """Asks for an id; the name of the server that gave it. None: it wants no such client."""
+        context = ssl.create_default_context(cafile=self.ours.path("ca.crt"))
+        context.check_hostname = False
+        if certificate:
+            context.load_cert_chain(*certificate)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.server.port, context=context,
+                                                 timeout=interop.PATIENCE_S)
+        try:
+            connection.request("GET", "/genid")
+            answer = connection.getresponse()
+            subject = connection.sock and connection.sock.getpeercert()["subject"]
+            self.assertEqual(answer.status, 200)
+            self.assertGreater(int(answer.read()), 0)
+            return dict(pair for part in subject for pair in part)["commonName"]
+        except (ssl.SSLError, ConnectionError, http.client.RemoteDisconnected):
+            return None
+        finally:
+            connection.close()
+
+    def reload(self, says):
+        """Sends SIGHUP, and waits until the log says once more what came of it."""
+        before = self.server.log().count(says)
+        self.server.process.send_signal(signal.SIGHUP)
+        deadline = time.time() + interop.PATIENCE_S
+        while self.server.log().count(says) == before:
+            self.assertLess(time.time(), deadline, self.server.log())
+            time.sleep(0.05)
+
+    def test_serves_only_clients_of_the_authority(self):
+        self.assertTrue(self.ask(self.client))
+        self.assertIsNone(self.ask(self.stranger))
+        self.assertIsNone(self.ask(None))
+        with socket.create_connection(("127.0.0.1", self.server.port)) as plain:
+            plain.sendall(b"GET /genid HTTP/1.0\r\n\r\n")
+            self.assertNotIn(b" 200 ", plain.recv(4096))
+        self.assertTrue(self.ask(self.client))
+
+    def test_takes_new_certificates_and_keeps_the_old_ones_when_they_are_bad(self):
+        self.use("second")
+        self.reload("certificates read again")
+        self.assertEqual(self.ask(self.client), "second")
+        with open(self.files[1], "w") as key:
+            key.write("no key\n")
+        self.reload("certificates stay as they were")
+        self.assertEqual(self.ask(self.client), "second")
+        self.use("third")
+        self.reload("certificates read again")
+        self.assertEqual(self.ask(self.client), "third")
+
+
+if __name__ == "__main__":
+    TlsTest.program = os.path.abspath(sys.argv.pop(1))
+    if not shutil.which("openssl"):
+        interop.skip("openssl is not installed")
+    TlsTest.folder = tempfile.mkdtemp(prefix="firn-tls-")
+    try:
+        passed = unittest.main(exit=False, verbosity=2).result.wasSuccessful()
+    finally:
+        shutil.rmtree(TlsTest.folder, ignore_errors=True)
+    sys.exit(0 if passed else 1)
