@@ -5,6 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "common/civil_time.h"
+#include "server/front/console_page.h"
+#include "server/front/http_asker.h"
+#include "server/front/http_fields.h"
 #include "server/front/http_refusal.h"
 
 namespace firn::front {
@@ -60,7 +63,8 @@ Json StatusJson(const Backend& backend) {
             {"address", report.address},
             {"layout", std::string(layout.text())},
             {"layout_ends", FormatRfc3339(layout.end())},
-            {"rack_bits", split.rack_bits()}};
+            {"rack_bits", split.rack_bits()},
+            {"machine_bits", layout.machine().width}};
   if (report.machine) {
     json["machine"] = report.machine->value();
     json["worker"] = split.WorkerOf(*report.machine);
@@ -92,9 +96,12 @@ class AdminHandler final : public HttpHandler {
     if (request.path == "/v1/offline" || request.path == "/v1/online") {
       return Steer(request, answer);
     }
+    std::string_view id;
+    const bool explains = TakePrefix(request.path, "/v1/explain/", &id);
     const auto write = WriterOf(request.path);
-    if (write == nullptr) return Outcome::kNotMine;
+    if (write == nullptr && !explains) return Outcome::kNotMine;
     if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
+    if (explains) return ExplainIt(request, id, answer);
     answer.no_store = true;
     (this->*write)(answer);
     return Outcome::kAnswered;
@@ -104,11 +111,17 @@ class AdminHandler final : public HttpHandler {
   using Writer = void (AdminHandler::*)(HttpAnswer&) const;
 
   static Writer WriterOf(std::string_view path) {
+    if (path == "/") return &AdminHandler::Console;
     if (path == "/healthz") return &AdminHandler::Health;
     if (path == "/readyz") return &AdminHandler::Ready;
     if (path == "/v1/status") return &AdminHandler::Tell;
     if (path == "/metrics") return &AdminHandler::Metrics;
     return nullptr;
+  }
+
+  void Console(HttpAnswer& answer) const {
+    answer.content_type = "text/html; charset=utf-8";
+    answer.body = ConsolePage();
   }
 
   void Health(HttpAnswer& answer) const { answer.SetText(200, "ok\n"); }
@@ -127,6 +140,17 @@ class AdminHandler final : public HttpHandler {
   void Metrics(HttpAnswer& answer) const {
     answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
     answer.body = metrics_();
+  }
+
+  Outcome ExplainIt(const HttpRequest& request, std::string_view id, HttpAnswer& answer) const {
+    Result<std::string> json = ExplainAsJson(backend_, request, id);
+    if (json.ok()) {
+      answer.content_type = HttpAnswer::kJson;
+      answer.body = *std::move(json);
+    } else {
+      AnswerRefusal({Reason::kBadRequest, json.status().message(), 0, false}, answer);
+    }
+    return Outcome::kAnswered;
   }
 
   Outcome Steer(const HttpRequest& request, HttpAnswer& answer) {

@@ -1,20 +1,12 @@
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
-#include "common/civil_time.h"
-#include "common/explain.h"
-#include "common/text_form.h"
 #include "server/front/http_asker.h"
+#include "server/front/http_fields.h"
 #include "server/front/http_handlers.h"
 #include "server/front/http_refusal.h"
 
 namespace firn::front {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr int64_t kExactInJavaScript = int64_t{1} << 53;
 
 bool IsExactInJavaScript(const Run& run) {
   return run.first >= 0 && run.last() < kExactInJavaScript;
@@ -61,34 +53,6 @@ void AppendRuns(const Runs& runs, std::string& out) {
   out += ']';
 }
 
-Json IdJson(int64_t id) {
-  Json json{{"id", std::to_string(id)}};
-  if (id >= 0 && id < kExactInJavaScript) json["number"] = id;
-  return json;
-}
-
-Json ExplanationJson(const Explanation& explained) {
-  const IdFields& fields = explained.fields;
-  Json json = IdJson(explained.id);
-  json["layout"] = explained.layout;
-  json["time"] = explained.utc;
-  json["time_ms"] = explained.time.ms();
-  json["ticks"] = fields.tick.count();
-  json["machine"] = fields.machine.value();
-  json["worker"] = explained.worker;
-  json["rack"] = explained.rack;
-  json["sequence"] = fields.sequence;
-  if (fields.version) json["version"] = *fields.version;
-  if (fields.type) json["type"] = *fields.type;
-  if (fields.method) json["method"] = *fields.method;
-  return json;
-}
-
-Result<int64_t> NumberInPath(std::string_view part) {
-  FIRN_ASSIGN(const std::string text, DecodePathPart(part));
-  return ParseId(Base::kDecimal, text);
-}
-
 class NativeHandler final : public HttpAsker {
  public:
   using HttpAsker::HttpAsker;
@@ -98,11 +62,13 @@ class NativeHandler final : public HttpAsker {
     if (!request.path.starts_with("/v1/")) return Outcome::kNotMine;
     if (TakePrefix(request.path, "/v1/ids/", &rest)) return Ids(request, rest, attempt, answer);
     if (TakePrefix(request.path, "/v1/explain/", &rest)) {
-      return Say(ExplainIt(request, rest), request, answer);
+      return Say(ExplainAsJson(backend_, request, rest), request, answer);
     }
-    if (request.path == "/v1/compose") return Say(ComposeIt(request), request, answer);
+    if (request.path == "/v1/compose") {
+      return Say(ComposeAsJson(backend_, request), request, answer);
+    }
     if (TakePrefix(request.path, "/v1/time/", &rest)) {
-      return Say(TimeOf(request, rest), request, answer);
+      return Say(TimeAsJson(backend_, request, rest), request, answer);
     }
     return Outcome::kNotMine;
   }
@@ -110,11 +76,11 @@ class NativeHandler final : public HttpAsker {
  private:
   void No(const Refusal& refusal, HttpAnswer& answer) override { AnswerRefusal(refusal, answer); }
 
-  Outcome Say(const Result<Json>& json, const HttpRequest& request, HttpAnswer& answer) {
+  Outcome Say(Result<std::string> json, const HttpRequest& request, HttpAnswer& answer) {
     if (WrongVerb(request, answer)) return Outcome::kAnswered;
     if (!json.ok()) return Bad(json.status(), answer);
     answer.content_type = HttpAnswer::kJson;
-    answer.body = Json(json.value_or({})).dump();
+    answer.body = *std::move(json);
     return Outcome::kAnswered;
   }
 
@@ -127,14 +93,6 @@ class NativeHandler final : public HttpAsker {
   Outcome Ids(const HttpRequest& request, std::string_view tag, Attempt& attempt,
               HttpAnswer& answer);
   void Write(const Wish& wish, const Runs& runs, std::string& out) const;
-
-  Result<Json> ExplainIt(const HttpRequest& request, std::string_view id) const;
-  Result<Json> ComposeIt(const HttpRequest& request) const;
-  Result<Json> TimeOf(const HttpRequest& request, std::string_view ticks) const;
-  Result<Layout> LayoutOf(const HttpRequest& request) const {
-    FIRN_ASSIGN(const auto text, request.Parameter("layout"));
-    return backend_.LayoutOf(text.value_or(""));
-  }
 };
 
 Result<NativeHandler::Wish> NativeHandler::ReadWish(const HttpRequest& request,
@@ -195,31 +153,6 @@ void NativeHandler::Write(const Wish& wish, const Runs& runs, std::string& out) 
     before = ',';
   });
   out += ']';
-}
-
-Result<Json> NativeHandler::ExplainIt(const HttpRequest& request, std::string_view part) const {
-  FIRN_ASSIGN(const int64_t id, NumberInPath(part));
-  FIRN_ASSIGN(const Layout layout, LayoutOf(request));
-  FIRN_ASSIGN(const Explanation explained, Explain(id, layout, backend_.SplitOf(layout)));
-  return ExplanationJson(explained);
-}
-
-Result<Json> NativeHandler::ComposeIt(const HttpRequest& request) const {
-  FIRN_ASSIGN(const Layout layout, LayoutOf(request));
-  FIRN_ASSIGN(const ComposeRequest fields, ReadComposeRequest(request));
-  if (!fields.tick && !fields.time) return Invalid("neither time_ms nor ticks is given");
-  FIRN_ASSIGN(const int64_t id, Compose(fields, layout, backend_.SplitOf(layout), IdFields{}));
-  return IdJson(id);
-}
-
-Result<Json> NativeHandler::TimeOf(const HttpRequest& request, std::string_view part) const {
-  FIRN_ASSIGN(const int64_t ticks, NumberInPath(part));
-  FIRN_ASSIGN(const Layout layout, LayoutOf(request));
-  FIRN_ASSIGN(const WallMs time, TimeOfTick(layout, ticks));
-  return Json{{"ticks", ticks},
-              {"layout", std::string(layout.text())},
-              {"time", FormatRfc3339(time)},
-              {"time_ms", time.ms()}};
 }
 
 }  // namespace

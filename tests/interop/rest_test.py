@@ -219,7 +219,9 @@ class RestTest(unittest.TestCase):
         self.assertEqual(self.admin("/readyz").body, "OFFLINE\n")
         self.assertEqual(self.admin("/v1/online", "-X", "POST").status, 200)
         self.assertEqual(self.admin("/readyz").body, "READY\n")
-        for target in "/healthz", "/readyz", "/v1/status", "/metrics":
+        self.assertIn("<title>Firn</title>", self.admin("/").body)
+        self.assertEqual(self.admin("/v1/explain/4194304").json()["ticks"], 1)
+        for target in "/", "/healthz", "/readyz", "/v1/status", "/metrics":
             self.assertEqual(self.ask(target).status, 404)
         self.assertEqual(self.ask("/v1/offline", "-X", "POST").status, 404)
 

@@ -56,6 +56,23 @@ TEST_F(HttpAdminTest, IsReadyOnlyWhenClientsShouldCome) {
   }
 }
 
+TEST_F(HttpAdminTest, ShowsAPageThatAsksNobodyElse) {
+  const HttpAnswer page = Ask("/");
+  EXPECT_EQ(page.content_type, "text/html; charset=utf-8");
+  EXPECT_TRUE(page.body.starts_with("<!DOCTYPE html>"));
+  EXPECT_TRUE(page.body.ends_with("</html>\n"));
+  for (const char* elsewhere : {"http:", "https:", "src=\"", "@import", "innerHTML"}) {
+    EXPECT_EQ(page.body.find(elsewhere), std::string::npos) << elsewhere;
+  }
+}
+
+TEST_F(HttpAdminTest, ExplainsIdsForThePage) {
+  const auto explained = nlohmann::json::parse(Ask("/v1/explain/4194304").body);
+  EXPECT_EQ(explained["ticks"], 1);
+  EXPECT_EQ(Ask("/v1/explain/nothing").status, 400);
+  EXPECT_EQ(Ask("/v1/explain/1", HttpVerb::kPost).status, 405);
+}
+
 TEST_F(HttpAdminTest, TellsEverythingThatAnOperatorAsksFirst) {
   issuing_.counters.CountIssued(*issuing_.issuer.Resolve("order"), 7);
   issuing_.counters.CountRefused(Reason::kClock);
