@@ -129,15 +129,5 @@ TEST_F(LimitsTest, OfAllConnections) {
   EXPECT_EQ(peers[0].Receive(33).size(), 33u) << "whoever is in stays";
 }
 
-TEST_F(LimitsTest, OfWaitingForIds) {
-  // Two ids a second, and more patience than five of them take.
-  Start({"--layout=time:31s machine:10 sequence:1", "--issue_wait_ms=60000"});
-  RawPeer peer(Port());
-  ASSERT_TRUE(peer.Send(Many(5, calls_.GetId("default"))));
-  EXPECT_EQ(peer.Receive(5 * 33).size(), 5u * 33);
-  EXPECT_GT(Metric("requests_parked_total"), 0);
-  EXPECT_EQ(server_->Metric("firn_refusals_total{reason=\"OVERLOADED\"}"), 0);
-}
-
 }  // namespace
 }  // namespace firn::front
