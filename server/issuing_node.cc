@@ -144,6 +144,7 @@ void IssuingNode::Show(const KeeperTime& time) {
                          .ahead_of_registry = ahead_of_registry_,
                          .tags_read = follower_.whole(),
                          .highest = follower_.highest()};
+  segments_.ledger().AddHighest(seen.highest);
   if (seen.claim.uuid.empty()) seen.claim.uuid = options_.cluster_uuid;
   const int64_t session = seen.claim.connected ? seen.claim.session : 0;
   const BootMs now = time.clocks.boot;

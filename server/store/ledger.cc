@@ -141,6 +141,14 @@ void Ledger::Saw(const std::string& tag, const std::optional<TagNode>& node) {
   if (!looks) Queue(tag, {.kind = Errand::Kind::kLook, .done = [](const Status&, Range) {}});
 }
 
+void Ledger::AddHighest(std::map<std::string, int64_t>& highest) const {
+  for (const auto& [tag, page] : pages_) {
+    if (!page->seen) continue;
+    int64_t& known = highest[tag];
+    known = std::max(known, page->seen->high);
+  }
+}
+
 Ledger::Page& Ledger::PageOf(const std::string& tag) {
   auto& page = pages_[tag];
   if (page == nullptr) page = std::make_unique<Page>(Page{.tag = tag});

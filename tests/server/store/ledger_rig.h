@@ -116,6 +116,12 @@ class LedgerHost {
     return Until([&] { return told.has_value(); }) ? *told : Internal("no answer");
   }
 
+  std::map<std::string, int64_t> Highest() const {
+    std::map<std::string, int64_t> highest;
+    ledger_->AddHighest(highest);
+    return highest;
+  }
+
   Ledger& ledger() { return *ledger_; }
   FaultyCoordinator& registry() { return *registry_; }
 

@@ -11,6 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using Kind = Fate::Kind;
 
 class LedgerTest : public testing::Test {
@@ -260,6 +261,18 @@ TEST_F(LedgerTest, WhatOthersReadCountsAsSeen) {
   host_.ledger().Saw("order", cluster_.NodeOf("order"));
   EXPECT_TRUE(host_.Until([&] { return cluster_.frozen(); }));
   EXPECT_THAT(host_.stopped, testing::Not(IsEmpty()));
+}
+
+TEST_F(LedgerTest, TellsItsOwnMovesBeforeAnybodyReadsThemAgain) {
+  cluster_.Create("user", 5'000);
+  EXPECT_THAT(host_.Highest(), IsEmpty());
+  ASSERT_TRUE(host_.Extend(10).ok());
+  ASSERT_TRUE(host_.Extend(10, "user").ok());
+  EXPECT_THAT(host_.Highest(), ElementsAre(Pair("order", 11), Pair("user", 5'010)));
+  ASSERT_TRUE(other_.Extend(10).ok());
+  cluster_.Move("order", 5);
+  static_cast<void>(other_.Extend(10));
+  EXPECT_EQ(other_.Highest().at("order"), 21) << "a loss makes nobody forget";
 }
 
 TEST_F(LedgerTest, VerbsOfOneTagAreDoneInOrder) {
