@@ -55,6 +55,19 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
   return stands;
 }
 
+// The root node has just been set, so its time is the registry's own.
+Result<WallMs> LaterClock(BlockingCoordinator& registry, const RestoreFacts& facts) {
+  FIRN_ASSIGN(const Node root, registry.Read(kMetaPath));
+  const WallMs there = root.stat.modified;
+  if (there == WallMs() || std::chrono::abs(facts.now - there) <= facts.clock_skew_max) {
+    return std::max(facts.now, there);
+  }
+  return Invalid("it is " + std::to_string(facts.now.ms()) + " ms here and " +
+                 std::to_string(there.ms()) +
+                 " ms at the registry: set the clock and repeat; the cluster stays frozen until "
+                 "then");
+}
+
 // Takes the slot's bound into account, or the slot out of use.
 Status TakeSlot(BlockingCoordinator& registry, const Nonce& era, Slot slot, Frontier& frontier,
                 RestoreReport& report) {
@@ -102,8 +115,11 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   FIRN_ASSIGN(const Layout layout, Layout::Parse(stands.meta.layout));
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, stands.meta.rack_bits));
   report.uuid = stands.meta.uuid;
-  Frontier frontier(std::max(facts.now + facts.skew_max, stands.meta.floor));
-  for (const WallMs bound : facts.bounds) static_cast<void>(frontier.Take(bound));
+  FIRN_ASSIGN(const WallMs now, LaterClock(registry, facts));
+  Frontier frontier(std::max(now + facts.skew_max, stands.meta.floor));
+  for (const WallMs bound : facts.bounds) {
+    if (!frontier.Take(bound)) report.ignored.push_back(bound);
+  }
   FIRN_TRY(TakeSlots(registry, stands.meta.era, split, frontier, report));
   report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
   FIRN_TRY(SetMeta(registry, stands));

@@ -20,10 +20,11 @@ struct RestoreFacts {
   // wall clock by as much as the floor did. A holder may still learn of a bound that nobody has
   // reported; it lies at most a window ahead of that holder's id clock.
   Milliseconds skew_max{10'000};
-  std::vector<WallMs> bounds{};    // that running servers report
-  std::string uuid{};              // of the cluster, for a tree that has no root node any more
-  Layout layout = Layout::Firn();  // likewise
-  int rack_bits = 2;               // likewise
+  Milliseconds clock_skew_max{10'000};  // by which `now` may differ from the registry's clock
+  std::vector<WallMs> bounds{};         // that running servers report
+  std::string uuid{};                   // of the cluster, for a tree that has no root node any more
+  Layout layout = Layout::Firn();       // likewise
+  int rack_bits = 2;                    // likewise
   // Of each rack; unless given as many as the tree still has, or all where it has none.
   std::optional<uint32_t> workers{};
 };
@@ -33,8 +34,9 @@ struct RestoreReport {
   std::string uuid;
   WallMs floor;
   bool root_made = false;
-  uint32_t workers = 0;         // slots that each rack has now, up to the highest
-  std::vector<Slot> retired{};  // their bounds were absurd or their records unreadable
+  uint32_t workers = 0;           // slots that each rack has now, up to the highest
+  std::vector<Slot> retired{};    // their bounds were absurd or their records unreadable
+  std::vector<WallMs> ignored{};  // reported bounds that were absurd: more than a day ahead
 };
 
 // Lifts the cluster's floor above everything that anybody may have used or may still hold: 3
@@ -50,8 +52,11 @@ struct RestoreReport {
 //  3. Only then missing records are made, as long as nobody else changes the root node.
 //  4. Unfrozen.
 //
-// Interrupted, it leaves the cluster frozen and may be called again (each call lifts the floor once
-// more). Blocks. Tags are not its business: lift their ledgers before.
+// kInvalid when `now` and the registry's own clock are too far apart: the floor stands on them. It
+// stands on the later one.
+//
+// Interrupted or refused, it leaves the cluster frozen and may be called again (each call lifts the
+// floor once more). Blocks. Tags are not its business: lift their ledgers before.
 Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const RestoreFacts& facts,
                                      Entropy& entropy);
 

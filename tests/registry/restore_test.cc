@@ -126,6 +126,32 @@ TEST_F(RestoreTest, ABoundOfAWrongClockIsNoMeasure) {
   EXPECT_EQ(report->retired.size(), 1u);
 }
 
+TEST_F(RestoreTest, AnOperatorWhoseClockIsOffIsRefused) {
+  for (const Milliseconds off : {kSkew + kHour, -kSkew - kHour}) {
+    Make({});
+    clock_.StepWall(off);  // the registry's
+    const auto report = Restore();
+    EXPECT_EQ(report.code(), Code::kInvalid);
+    EXPECT_NE(report.status().message().find(std::to_string(kNow.ms())), std::string::npos);
+    EXPECT_NE(report.status().message().find(std::to_string((kNow + off).ms())), std::string::npos)
+        << report.status();
+    EXPECT_EQ(Meta().meta.floor, WallMs());
+    EXPECT_TRUE(Meta().meta.frozen);
+    clock_.StepWall(-off);
+    EXPECT_TRUE(Restore().ok());
+  }
+}
+
+TEST_F(RestoreTest, TheLaterOfBothClocksCounts) {
+  clock_.StepWall(kSkew / 2);
+  EXPECT_EQ(Restore()->floor, kNow + kSkew / 2 + 3 * kWindow + kSkew);
+}
+
+TEST_F(RestoreTest, BoundsThatAreNoMeasureAreNamed) {
+  const WallMs absurd = kNow + 30 * 24 * kHour;
+  EXPECT_EQ(Restore({absurd, kNow})->ignored, std::vector{absurd});
+}
+
 TEST_F(RestoreTest, NoRecordIsMadeAnewBeforeTheFloorAndAHigherVersionAreThere) {
   PutBound(kNow + kHour);
   Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
