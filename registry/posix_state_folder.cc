@@ -161,13 +161,24 @@ Status PosixStateFolder::OpenGrant() {
     identity_.device = locked.st_dev;
     identity_.inode = locked.st_ino;
     identity_.born_ns = BornNs(grant_);
-    return locked.st_size == off_t{kGrantBytes} ? Status() : Preallocate();
+    return CheckSize(locked.st_size);
   }
   return Conflict(grant_path_ + " is being replaced all the time");
 }
 
-// Real blocks, so that a full disk cannot get in the way of an overwrite. A file of another size is
-// new, or nothing that could be trusted.
+// Empty, or blank as far as it goes: new. Anything else of another size says that there was a
+// claim, and must not look like a first start; whoever writes a grant of his own makes it whole.
+Status PosixStateFolder::CheckSize(off_t size) {
+  if (size == off_t{kGrantBytes}) return {};
+  wrong_size_ = size > off_t{kGrantBytes};
+  if (!wrong_size_) {
+    FIRN_ASSIGN(const std::string bytes, ReadAll(grant_, kGrantBytes, grant_path_));
+    wrong_size_ = bytes.find_first_not_of(' ') != std::string::npos;
+  }
+  return wrong_size_ ? Status() : Preallocate();
+}
+
+// Real blocks, so that a full disk cannot get in the way of an overwrite.
 Status PosixStateFolder::Preallocate() {
   if (ftruncate(grant_, 0) != 0) return Failed("truncate", grant_path_);
   FIRN_TRY(WriteAt(grant_, 0, std::string(kGrantBytes, ' '), grant_path_));
@@ -182,12 +193,15 @@ Status PosixStateFolder::CheckOwner() const {
 
 Result<std::string> PosixStateFolder::ReadGrant() {
   FIRN_TRY(CheckOwner());
+  if (wrong_size_) return Corrupt("the grant file " + grant_path_ + " has a wrong size");
   return ReadAll(grant_, kGrantBytes, grant_path_);
 }
 
 Status PosixStateFolder::WriteGrant(size_t offset, std::string_view bytes, Durability durability) {
   FIRN_TRY(CheckOwner());
   if (offset + bytes.size() > kGrantBytes) Die("a write beyond the end of the grant file");
+  if (wrong_size_) FIRN_TRY(Preallocate());
+  wrong_size_ = false;
   FIRN_TRY(WriteAt(grant_, offset, bytes, grant_path_));
   if (durability == Durability::kDisk && fdatasync(grant_) != 0) return Failed("sync", grant_path_);
   return {};

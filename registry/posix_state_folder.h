@@ -39,6 +39,7 @@ class PosixStateFolder final : public StateFolder {
   PosixStateFolder(const std::string& folder, const std::string& stem);
 
   Status OpenGrant();
+  Status CheckSize(off_t size);
   Status Preallocate();
   Status CheckOwner() const;
 
@@ -47,6 +48,7 @@ class PosixStateFolder final : public StateFolder {
   const std::string hint_path_;
   ForkSentinel sentinel_;
   int grant_ = -1;
+  bool wrong_size_ = false;
   FileIdentity identity_;
 };
 

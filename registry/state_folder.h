@@ -19,9 +19,10 @@ struct FileIdentity {
   uint64_t inode = 0;
   uint64_t born_ns = 0;  // kUntold: the file system does not say, so nobody knows which file it is
 
-  // Whatever happened to the machine in between.
+  // Whatever happened to the machine in between. Never of a file whose birth is not told.
   bool SameFile(const FileIdentity& other) const {
-    return device == other.device && inode == other.inode && born_ns == other.born_ns;
+    return device == other.device && inode == other.inode && born_ns == other.born_ns &&
+           born_ns != kUntold;
   }
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
@@ -49,7 +50,8 @@ class StateFolder {
 
   virtual FileIdentity grant_identity() const = 0;
 
-  // All kGrantBytes of the open grant file; a new one is all blanks.
+  // All kGrantBytes of the open grant file; a new one is all blanks. kCorrupt: it was found with
+  // another size, so it is not new, and nobody has written it since.
   virtual Result<std::string> ReadGrant() = 0;
 
   // Overwrites in place. A failure may have written part of it.

@@ -42,7 +42,8 @@ void StaticKeeper::Begin(const KeeperTime& now) {
                  .bound = end},
                 options_.layout);
   const WallMs limit = std::min(std::max(now.id_time, *base) + kAhead, end);
-  const Status written = grant_file_.Write(tenure.GrantUpTo(limit), kDurable);
+  Status written = Write(tenure, limit);
+  if (written.ok()) written = Write(tenure, limit);
   if (!written.ok()) {
     reason_ = "the grant file cannot be written: " + written.message();
     retry_at_ = now.clocks.boot + kRetry;
@@ -55,7 +56,16 @@ void StaticKeeper::Begin(const KeeperTime& now) {
   user_.Adopt(tenure_->claim());
 }
 
+Status StaticKeeper::Write(const Tenure& tenure, WallMs limit) {
+  return grant_file_.Write(tenure.GrantUpTo(limit), kDurable);
+}
+
 Result<WallMs> StaticKeeper::FirstMoment(const KeeperTime& now) {
+  if (grant_file_.identity().born_ns == FileIdentity::kUntold) {
+    return Invalid(
+        "the file system of the state folder does not tell when a file was made, so a copy of the "
+        "grant file could not be told from the original: use another one, such as ext4 or xfs");
+  }
   const Result<GrantFile::Found> found = grant_file_.Read();
   if (found.code() == Code::kNotFound) {
     if (options_.first_start) return std::max(now.id_time, options_.layout.epoch());
@@ -83,7 +93,9 @@ void StaticKeeper::Push(const KeeperTime& now, firn::Tick last) {
   if (now.clocks.boot < retry_at_ || tenure_->limit() - used > kAhead / 2) return;
   const WallMs limit = std::min(used + kAhead, tenure_->bound());
   if (limit <= tenure_->limit()) return;
-  const Status written = grant_file_.Write(tenure_->GrantUpTo(limit), kDurable);
+  const bool wide = limit - tenure_->limit() > kAhead;
+  Status written = Write(*tenure_, limit);
+  if (written.ok() && wide) written = Write(*tenure_, limit);
   if (written.ok()) {
     reason_.clear();
     return tenure_->RaiseLimit(limit);

@@ -24,10 +24,13 @@ struct StaticKeeperOptions {
 // registry; that nobody else has the number is the operator's promise. Against this server's own
 // past the grant file guards alone, so here it is durable and outlives a reboot:
 //
-//  1. L is written with fsync 3 s ahead, and moved on when half of that is left.
+//  1. L is written with fsync 3 s ahead, and moved on when half of that is left. Moved by more than
+//     3 s, as at a start or after a pause, it is written to both records.
 //  2. A start goes on at L, whatever the clock says. A missing grant file is refused, unless
 //     `first_start` says that there never was one; so is one of another machine id, and a copy.
 //  3. A file with one damaged record: the good one may be the older, so 3 s more are left out.
+//     Where the file system does not tell when a file was made, nothing is issued: a copy could not
+//     be told from the original.
 //  4. The file is never removed or voided. While it cannot be written, issuing stops at L.
 //  5. A clean stop writes the exact end, so that the next start loses nothing.
 //
@@ -56,7 +59,7 @@ class StaticKeeper final : public Keeper {
   // Where to go on, or why not.
   Result<WallMs> FirstMoment(const KeeperTime& now);
   void Push(const KeeperTime& now, firn::Tick last);
-  Status Write(WallMs limit);
+  Status Write(const Tenure& tenure, WallMs limit);
   void Refuse(std::string reason);
 
   const StaticKeeperOptions options_;

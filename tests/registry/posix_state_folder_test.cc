@@ -68,6 +68,25 @@ TEST_F(PosixStateFolderTest, WhatWasWrittenIsThereAfterARestart) {
   EXPECT_EQ(*(*folder)->ReadHint(), "two");
 }
 
+TEST_F(PosixStateFolderTest, AGrantFileOfAWrongSizeIsNoNewOne) {
+  { ASSERT_TRUE(Open().ok()); }
+  for (const off_t size : {off_t{100}, off_t{5000}}) {
+    std::ofstream(GrantPath(), std::ios::trunc) << "what was used before";
+    ASSERT_EQ(truncate(GrantPath().c_str(), size), 0);
+    auto folder = Open();
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    EXPECT_EQ((*folder)->ReadGrant().code(), Code::kCorrupt) << size;
+    // Whoever needs nothing of it makes it whole by writing.
+    ASSERT_TRUE((*folder)->WriteGrant(512, "abc", kVolatile).ok());
+    EXPECT_EQ((*folder)->ReadGrant()->substr(510, 5), "  abc");
+  }
+  // Its making was interrupted.
+  for (const size_t blanks : {0, 100}) {
+    std::ofstream(GrantPath(), std::ios::trunc) << std::string(blanks, ' ');
+    EXPECT_EQ(*(*Open())->ReadGrant(), std::string(StateFolder::kGrantBytes, ' ')) << blanks;
+  }
+}
+
 TEST_F(PosixStateFolderTest, ASecondProcessIsRefusedWithASentence) {
   auto folder = Open();
   const auto second = Open();  // flock tells descriptors apart, not processes

@@ -109,6 +109,36 @@ TEST_F(StaticKeeperTest, ADamagedRecordCostsThreeSecondsAndNoId) {
   }
 }
 
+TEST_F(StaticKeeperTest, ADamagedRecordCostsNoIdEitherRightAfterAStartOrAPause) {
+  Start(true).reset();
+  clock_.Advance(Milliseconds(5 * 3'600'000));
+  auto host = Start();  // hours later
+  ASSERT_TRUE(host->Serves());
+  const auto check = [&](const char* when) {
+    const std::string good = disk_.grant;
+    for (const size_t at : {size_t{20}, GrantFile::kRecordBytes + 20}) {
+      disk_.grant = good;
+      disk_.grant[at] ^= 1;
+      EXPECT_GT(Start()->user.claim().first_tick(), host->user.Last()) << when << at;
+    }
+    disk_.grant = good;
+  };
+  check("a start ");
+  host = Start();
+  clock_.Advance(Milliseconds(5 * 3'600'000));
+  host->keeper.Tick(host->Time());
+  ASSERT_TRUE(host->Serves());
+  check("a pause ");
+}
+
+TEST_F(StaticKeeperTest, AFileSystemThatTellsNoTimeOfBirthIsRefused) {
+  disk_.identity.born_ns = FileIdentity::kUntold;
+  EXPECT_FALSE(Start(true)->user.has_claim());
+  FileIdentity untold;
+  untold.born_ns = FileIdentity::kUntold;
+  EXPECT_FALSE(untold.SameFile(untold));
+}
+
 TEST_F(StaticKeeperTest, ACopyAndAnotherNumberAreRefused) {
   Start(true).reset();
   EXPECT_FALSE(Start(true, 8)->user.has_claim());
