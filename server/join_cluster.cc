@@ -81,7 +81,14 @@ Status RefuseLost(const ClusterPlace& place, const Hint& remembered) {
 }
 
 // Takes over the layout that is known, or refuses to be of another.
-Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta, JoinedCluster& joined) {
+Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta,
+                const std::optional<Hint>& remembered, JoinedCluster& joined) {
+  if (remembered && remembered->uuid == meta.uuid && remembered->layout != meta.layout) {
+    return Invalid("cluster " + meta.uuid + " has come back with the layout " + meta.layout +
+                   ", but had " + remembered->layout +
+                   ": its new ids could be old ones; make it anew with firn restore --layout=" +
+                   remembered->layout);
+  }
   if (place.layout && place.layout->text() != meta.layout) {
     return Invalid("the cluster's layout is " + meta.layout + ", not " +
                    std::string(place.layout->text()));
@@ -133,7 +140,7 @@ Result<JoinedCluster> JoinCluster(const ClusterPlace& place, StateFolder& folder
   JoinedCluster joined{std::move(coordinator), guess, SplitGuess(guess, remembered),
                        remembered ? remembered->uuid : std::string()};
   if (meta.ok()) {
-    FIRN_TRY(TakeOver(place, *meta, joined));
+    FIRN_TRY(TakeOver(place, *meta, remembered, joined));
   } else if (meta.code() == Code::kDenied) {
     return meta.status().WithContext(place.registry);
   } else {

@@ -96,6 +96,16 @@ TEST_F(JoinClusterTest, AClusterOfAnotherLayoutIsRefused) {
   EXPECT_NE(refused.status().message().find("twitter"), std::string::npos) << refused.status();
 }
 
+TEST_F(JoinClusterTest, AClusterThatCameBackWithAnotherLayoutIsRefused) {
+  Make({.layout = Layout::Twitter(), .workers = 4u, .uuid = kUuid});
+  Remember(Layout::Firn());
+  const auto joined = Join(Directory());
+  EXPECT_EQ(joined.code(), Code::kInvalid);
+  EXPECT_NE(joined.status().message().find("twitter"), std::string::npos) << joined.status();
+  Remember(Layout::Twitter());
+  EXPECT_TRUE(Join(Directory()).ok());
+}
+
 TEST_F(JoinClusterTest, ALostDirectoryIsNotMadeAnewBehindARememberedCluster) {
   Remember(Layout::Firn());
   const auto refused = Join(Directory());

@@ -78,8 +78,10 @@ TEST_F(FirnClusterTest, WithoutBrandNewTheFloorIsLifted) {
 
 TEST_F(FirnClusterTest, ALostClusterIsMadeAnewUnderItsOwnUuid) {
   const std::string uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
-  EXPECT_EQ(Firn({"restore", "--workers=4", "--uuid=nonsense"}).exit_code, 2);
-  EXPECT_EQ(FirnJson({"restore", "--workers=4", "--uuid=" + uuid}).at("uuid"), uuid);
+  EXPECT_EQ(Firn({"restore", "--workers=4", "--layout=firn", "--uuid=nonsense"}).exit_code, 2);
+  EXPECT_EQ(Firn({"restore", "--workers=4", "--uuid=" + uuid}).exit_code, 2) << "of which layout?";
+  EXPECT_EQ(FirnJson({"restore", "--workers=4", "--layout=firn", "--uuid=" + uuid}).at("uuid"),
+            uuid);
   EXPECT_EQ(FirnJson({"restore", "--workers=4", "--uuid=" + uuid}).at("uuid"), uuid);
   const std::string other = "7f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
   EXPECT_EQ(Firn({"restore", "--workers=4", "--uuid=" + other}).exit_code, 4);

@@ -43,6 +43,11 @@ Status CheckNumbers() {
   return {};
 }
 
+bool IsSaid(const char* flag) {
+  gflags::CommandLineFlagInfo info;
+  return gflags::GetCommandLineFlagInfo(flag, &info) && !info.is_default;
+}
+
 // What the tree, and the servers that have announced themselves in it, know of a lost past.
 Result<RestoreFacts> GatherFacts(const Audit& audit) {
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
@@ -50,9 +55,13 @@ Result<RestoreFacts> GatherFacts(const Audit& audit) {
   if (!FLAGS_uuid.empty() && audit.meta && audit.meta->uuid != FLAGS_uuid) {
     return Conflict("the cluster that is here is " + audit.meta->uuid);
   }
+  if (!FLAGS_uuid.empty() && !audit.meta && !IsSaid("layout")) {
+    return Invalid("the cluster's root node is gone: say with --layout which layout it had");
+  }
   RestoreFacts facts{.now = SystemClock().Wall(),
                      .window = Milliseconds(FLAGS_claim_window_ms),
                      .skew_max = Milliseconds(FLAGS_skew_max_ms),
+                     .clock_skew_max = Milliseconds(FLAGS_skew_max_ms),
                      .uuid = FLAGS_uuid,
                      .layout = choice.layout,
                      .rack_bits = choice.split.rack_bits(),
