@@ -67,7 +67,12 @@ void Acquisition::ReadGranted() {
 void Acquisition::OnGranted(const Result<Nodes>& nodes) {
   if (!nodes.ok()) return Refuse("the registry does not answer", kRetrySoon);
   const Finding finding = Judge(Tenure::TermsOf(*wish_.grant), (*nodes)[0], (*nodes)[1]);
-  if (finding.verdict == Finding::Verdict::kLost) {
+  const std::string& of = wish_.grant->uuid;
+  if (finding.meta.has_value() && finding.meta->uuid != of && wish_.uuid != of) {
+    // What a dead process used in one cluster is no matter to another.
+    alarms_.push_back("the grant file is of cluster " + of + ", and here is " + finding.meta->uuid +
+                      ": claiming anew");
+  } else if (finding.verdict == Finding::Verdict::kLost) {
     alarms_.push_back("a claim of " + SlotText(wish_.grant->slot) + " was lost: " + finding.reason);
     wish_.floor = std::max(wish_.floor, wish_.grant->bound);
   }

@@ -60,6 +60,7 @@ class Acquisition {
 
   // There was a connection anew, perhaps of the same session. Only what was sent is followed up.
   void LoseConnection() { connection_lost_ = true; }
+  bool connection_lost() const { return connection_lost_; }
 
   Outcome outcome() const { return outcome_; }
   // When won.

@@ -81,6 +81,8 @@ void ClaimKeeper::LoadGrant() {
                 : "the grant file is a copy, or was put back from a backup";
   } else if (found->identity.born_ns == FileIdentity::kUntold) {
     fault = "the file system does not tell when the grant file was made";
+  } else if (grant.uuid.empty()) {
+    fault = "the grant file is of a machine id that was given by hand, in no cluster";
   } else if (grant.limit > grant.bound) {
     fault = "the grant file contradicts itself";
   } else if (grant.slot.rack != options_.rack ||
@@ -143,6 +145,7 @@ void ClaimKeeper::FinishAcquisition() {
     return;
   }
   Begin(ended->terms(), {.session = ended->live_session(), .present = true});
+  if (ended->connection_lost()) upkeep_->LookAgain();
   Tell(ended->inherited() ? ClaimEvent::Kind::kInherited : ClaimEvent::Kind::kClaimed,
        SlotText(tenure_->terms().slot));
 }
@@ -256,6 +259,8 @@ void ClaimKeeper::Release(const KeeperTime& now) {
   reason_ = "it was stopped";
   if (!tenure_.has_value()) return;
   const auto last = CloseUser();
+  // Its cluster has moved on, perhaps without it: no later start goes on inside it.
+  if (!held) static_cast<void>(VoidGrant());
   // Nothing can be given back: the file stays, for the next start to go on.
   if (!held || session_ == 0) return;
   // What is still permitted here must not be given to others.

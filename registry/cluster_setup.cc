@@ -10,7 +10,6 @@
 namespace firn {
 namespace {
 
-constexpr char kBeingMade[] = "the cluster is being made";
 // Of one multi: ZooKeeper takes a megabyte of requests at once.
 constexpr size_t kCreatesMax = 256;
 // More than interrupted deletions by hand can leave; the rest stands where nobody asks for it.

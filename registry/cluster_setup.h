@@ -21,6 +21,9 @@ struct ClusterPlan {
   WallMs floor{};                     // no claim below it
 };
 
+// Why the root node of a cluster that is not whole yet is frozen.
+inline constexpr char kBeingMade[] = "the cluster is being made";
+
 // Makes a cluster where there is none: its root node, the clock node, and a record for each slot.
 // The root node is frozen until everything is there, so a second call completes what a first one
 // left half done. kConflict: there is a whole one already. Blocks.

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "registry/cluster_setup.h"
+
 namespace firn {
 
 Freeze::Freeze(Coordinator& coordinator, const Tenure::Terms& held, std::string why)
@@ -21,7 +23,9 @@ void Freeze::OnMeta(const Result<Nodes>& nodes) {
   if (!node.has_value()) return Look();
   Result<ClusterMeta> meta = ParseMeta(node->data);
   if (!meta.ok()) return End(Outcome::kFailed, meta.status().message());
-  if (meta->frozen || meta->floor >= held_.bound) return Look();
+  // Whoever makes a cluster unfreezes it without a look at anybody.
+  const bool frozen = meta->frozen && meta->reason != kBeingMade;
+  if (frozen || meta->floor >= held_.bound) return Look();
   if (coordinator_.session() != session_) return Ask();
   meta->frozen = true;
   meta->reason = why_.substr(0, ClusterMeta::kReasonBytesMax);

@@ -2,6 +2,7 @@
 // did not get to the end of what it had begun.
 
 #include "registry/restore.h"
+#include "registry/static_keeper.h"
 #include "tests/registry/claim_keeper_fixture.h"
 
 namespace firn {
@@ -100,6 +101,68 @@ TEST_F(ClaimKeeperLossTest, AHolderStoppedByALossOfDataLeavesNoPermission) {
   ASSERT_TRUE(host->Told(ClaimEvent::Kind::kLost));
   host.reset();
   EXPECT_FALSE(StartsOffline());
+}
+
+TEST_F(ClaimKeeperLossTest, AStopWhileAClaimLapsesLeavesNoPermission) {
+  const auto before = tree_.Save();
+  auto host = Start();
+  Run(kAMoment, *host);
+  tree_.Load(before);
+  Run(Milliseconds(60'000), *host);
+  ASSERT_EQ(host->status().state, ClaimState::kLapsing) << host->status().reason;
+  host->keeper().Release(host->Time());
+  host.reset();
+  EXPECT_FALSE(StartsOffline());
+}
+
+TEST_F(ClaimKeeperLossTest, AGrantOfAStaticMachineIdIsNoneOfTheClusters) {
+  {
+    MemoryStateFolder folder(disk_);
+    SequencedUser user(clock_, {}, 1);
+    StaticKeeper given({.machine = MachineId(2), .first_start = true}, folder, user);
+    given.Tick({clock_.Read(), user.Time()});
+    ASSERT_TRUE(user.has_claim());
+  }
+  EXPECT_FALSE(StartsOffline());
+  auto host = Start();
+  Run(kAMoment, *host);
+  EXPECT_TRUE(Serves(*host)) << host->status().reason;
+  EXPECT_FALSE(Meta().frozen) << Meta().reason;
+}
+
+TEST_F(ClaimKeeperLossTest, AGrantOfAnotherClusterDoesNotFreezeThisOne) {
+  auto host = Start();
+  Run(kAMoment, *host);
+  host.reset();
+  MakeClusterWith(4);
+  disk_.hint.reset();
+  host = Start();
+  Run(kAMoment, *host);
+  EXPECT_TRUE(Serves(*host)) << host->status().reason;
+  EXPECT_FALSE(Meta().frozen) << Meta().reason;
+}
+
+TEST_F(ClaimKeeperLossTest, AConnectionLostBetweenTheAnswerAndTheNextTickIsLookedThrough) {
+  auto host = Start();
+  const auto in_claim = [&] { return host->keeper().state() == ClaimState::kClaiming; };
+  while (!in_claim()) Run(Milliseconds(5), *host);
+  // Answers come in, until one has won; nobody ticks in between.
+  while (RecordOf(0).nonce.zero() && RecordOf(1).nonce.zero() && RecordOf(2).nonce.zero() &&
+         RecordOf(3).nonce.zero()) {
+    Run(Milliseconds(5), *host);
+  }
+  ASSERT_TRUE(in_claim());
+  host->link().Dispatch(Milliseconds(0));
+  uint32_t worker = 0;
+  while (RecordOf(worker).nonce.zero()) ++worker;
+  host->link().Disconnect();
+  host->link().Dispatch(Milliseconds(0));
+  SlotRecord foreign = RecordOf(worker);
+  foreign.nonce = Nonce(6, 6);
+  Write1(SlotPath({0, worker}), FormatSlotRecord(foreign));
+  host->link().Reconnect();
+  Run(Milliseconds(200), *host);
+  EXPECT_TRUE(host->Told(ClaimEvent::Kind::kLost)) << host->status().reason;
 }
 
 TEST_F(ClaimKeeperLossTest, AGrantThatTheRegistryContradictsIsOfNoUseToALaterStartEither) {
