@@ -72,6 +72,7 @@ Json StatusJson(const Backend& backend) {
   }
   if (report.bound) {
     json["bound"] = FormatRfc3339(*report.bound);
+    json["bound_ms"] = report.bound->ms();  // as `firn restore --bound_ms` takes it
     if (report.bound_left) json["bound_in_ms"] = report.bound_left->count();
   }
   if (!report.registry.trouble.empty()) json["trouble"] = report.registry.trouble;

@@ -202,6 +202,17 @@ TEST_F(FirnClusterTest, RestoreNamesTheTagsOfWhichNoServerReports) {
   EXPECT_NE(restored.out.find("9000"), std::string::npos) << restored.out;
 }
 
+TEST_F(FirnClusterTest, RestoreTakesTheOperatorsWordForBounds) {
+  const int64_t hour_ahead = SystemClock().Wall().ms() + 3'600'000;
+  const int64_t year_ahead = hour_ahead + int64_t{365} * 86'400'000;
+  const std::string both =
+      "--bound_ms=" + std::to_string(year_ahead) + ",7," + std::to_string(hour_ahead);
+  EXPECT_EQ(Firn({"restore", "--workers=4", "--layout=firn", "--bound_ms=7,x"}).exit_code, 2);
+  const Json restored = FirnJson({"restore", "--workers=4", "--layout=firn", both}, 1);
+  EXPECT_EQ(restored.at("floor_ms"), hour_ahead + 3 * 600'000);
+  EXPECT_EQ(restored.at("ignored_bounds_ms"), Json({year_ahead}));
+}
+
 TEST_F(FirnClusterTest, RestoreRefusesNumbersThatWouldLowerWhatItLifts) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order"}).exit_code, 0);

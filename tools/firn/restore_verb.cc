@@ -24,6 +24,9 @@ DEFINE_int32(workers, 0,
              "layout");
 DEFINE_int64(claim_window_ms, 600'000, "the largest --claim_window of any server, in ms");
 DEFINE_int64(skew_max_ms, 10'000, "the largest clock skew of any server that is known");
+DEFINE_string(bound_ms, "",
+              "further bounds to lift the floor above, in ms since 1970 and with commas between "
+              "them: of /v1/status of servers that the registry does not show");
 DEFINE_int64(tag_gap, 1'000'000,
              "how far segment tags jump beyond all that is known; of each tag at least twice its "
              "step_max");
@@ -43,6 +46,36 @@ Status CheckNumbers() {
   return {};
 }
 
+Result<std::vector<WallMs>> SaidBounds() {
+  std::vector<WallMs> bounds;
+  std::string_view rest = FLAGS_bound_ms;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    int64_t ms = 0;
+    const auto [end, error] = std::from_chars(word.begin(), word.end(), ms);
+    if (error != std::errc() || end != word.end() || ms < 0) {
+      return Invalid("--bound_ms: '" + std::string(word) + "' is no moment in ms");
+    }
+    bounds.emplace_back(ms);
+  }
+  return bounds;
+}
+
+// What was known, so that an operator sees what was not.
+void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Output& output) {
+  output.text += "known besides the tree: " + std::to_string(audit.providers.size()) +
+                 " servers in it, " + std::to_string(said) + " bounds of --bound_ms\n";
+  output.json["servers"] = audit.providers.size();
+  auto& ignored = output.json["ignored_bounds_ms"] = nlohmann::ordered_json::array();
+  for (const WallMs bound : report.ignored) {
+    output.wrong = true;
+    ignored.push_back(bound.ms());
+    output.text += "WRONG: a bound of " + std::to_string(bound.ms()) +
+                   " ms lies more than a day ahead, and the floor does not count it\n";
+  }
+}
+
 bool IsSaid(const char* flag) {
   gflags::CommandLineFlagInfo info;
   return gflags::GetCommandLineFlagInfo(flag, &info) && !info.is_default;
@@ -58,10 +91,12 @@ Result<RestoreFacts> GatherFacts(const Audit& audit) {
   if (!FLAGS_uuid.empty() && !audit.meta && !IsSaid("layout")) {
     return Invalid("the cluster's root node is gone: say with --layout which layout it had");
   }
+  FIRN_ASSIGN(const std::vector<WallMs> said, SaidBounds());
   RestoreFacts facts{.now = SystemClock().Wall(),
                      .window = Milliseconds(FLAGS_claim_window_ms),
                      .skew_max = Milliseconds(FLAGS_skew_max_ms),
                      .clock_skew_max = Milliseconds(FLAGS_skew_max_ms),
+                     .bounds = said,
                      .uuid = FLAGS_uuid,
                      .layout = choice.layout,
                      .rack_bits = choice.split.rack_bits(),
@@ -110,6 +145,7 @@ Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry) {
     retired.push_back(SlotText(slot));
     output.text += "retired " + SlotText(slot) + "\n";
   }
+  TellKnown(audit, facts.bounds.size() - audit.providers.size(), report, output);
   output.text += "cluster " + report.uuid + (report.root_made ? " made anew" : " restored") +
                  "; machine ids begin at " + FormatRfc3339(report.floor) + " at the earliest\n";
   return output;
@@ -124,11 +160,13 @@ Verb RestoreVerb() {
               "and lets claims begin again.\nMay be repeated. Where "
               "everything is gone, give --uuid: servers refuse a cluster that is not "
               "theirs.\n"
+              "Servers' own nodes go with a wiped registry: name what /v1/status of those still "
+              "running shows\nby --bound_ms.\n"
               "Programs that embed Firn report nothing: only the gap, and what servers saw of "
               "their ranges,\ncovers them. A tag of which somebody knows more is given that as its "
               "`start` first.\n",
           .flags = {FIRN_REGISTRY_FLAGS, "uuid", "layout", "rack_bits", "workers",
-                    "claim_window_ms", "skew_max_ms", "tag_gap"},
+                    "claim_window_ms", "skew_max_ms", "bound_ms", "tag_gap"},
           .run = RunRestore};
 }
 
