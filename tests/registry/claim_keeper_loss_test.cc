@@ -108,7 +108,7 @@ TEST_F(ClaimKeeperLossTest, AStopWhileAClaimLapsesLeavesNoPermission) {
   auto host = Start();
   Run(kAMoment, *host);
   tree_.Load(before);
-  Run(Milliseconds(60'000), *host);
+  Run(Milliseconds(2'000), *host);
   ASSERT_EQ(host->status().state, ClaimState::kLapsing) << host->status().reason;
   host->keeper().Release(host->Time());
   host.reset();

@@ -81,7 +81,7 @@ TEST_F(PosixStateFolderTest, AGrantFileOfAWrongSizeIsNoNewOne) {
     EXPECT_EQ((*folder)->ReadGrant()->substr(510, 5), "  abc");
   }
   // Its making was interrupted.
-  for (const size_t blanks : {0, 100}) {
+  for (const size_t blanks : {size_t{0}, size_t{100}}) {
     std::ofstream(GrantPath(), std::ios::trunc) << std::string(blanks, ' ');
     EXPECT_EQ(*(*Open())->ReadGrant(), std::string(StateFolder::kGrantBytes, ' ')) << blanks;
   }
