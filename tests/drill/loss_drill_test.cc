@@ -104,7 +104,7 @@ TEST_F(LossDrill, AWipedEnsembleIsFoundAndRestored) {
   EXPECT_TRUE(Refuses(stranger, "firn restore"));
   EXPECT_EQ(stranger.runs(), 0u);
 
-  Restore(8, {"--uuid=" + uuid});
+  Restore(8, {"--layout=firn", "--uuid=" + uuid});
   EXPECT_EQ(Meta().uuid, uuid);
   for (Claimant* claimant : {&holder, &stranger}) {
     EXPECT_TRUE(Serves(*claimant));

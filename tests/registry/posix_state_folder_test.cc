@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "registry/grant_file.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
@@ -142,16 +141,6 @@ TEST_F(PosixStateFolderTest, AFolderPutBackFromABackupHasAnotherIdentity) {
   ASSERT_TRUE(restored.ok()) << restored.status();
   // The inode number may well be the old one.
   EXPECT_NE((*restored)->grant_identity(), original);
-}
-
-TEST_F(PosixStateFolderTest, AGrantFileOfAnotherSizeIsBlankedAndDoneWith) {
-  { ASSERT_TRUE(Open().value()->WriteGrant(0, "x", kVolatile).ok()); }
-  for (const off_t size : {0, 1, 700, 1 << 20}) {
-    ASSERT_EQ(truncate(GrantPath().c_str(), size), 0);
-    auto folder = Open();
-    ASSERT_TRUE(folder.ok());
-    EXPECT_EQ(GrantFile(**folder).Read().code(), Code::kNotFound) << size;
-  }
 }
 
 TEST_F(PosixStateFolderTest, AFolderThatCannotBeMadeIsRefused) {
