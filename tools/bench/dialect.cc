@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "tools/bench/database_dialect.h"
+
 namespace firn {
 namespace {
 
@@ -116,6 +118,8 @@ Result<std::unique_ptr<Dialect>> MakeDialect(std::string_view name, std::string_
   if (name == "resp") made = std::make_unique<RespDialect>(subject);
   if (name == "http") made = std::make_unique<HttpDialect>(subject);
   if (name == "echo") made = std::make_unique<EchoDialect>(subject);
+  if (name == "postgresql") made = MakePostgresqlDialect(subject);
+  if (name == "mysql") made = MakeMysqlDialect(subject);
   if (!made) return Invalid("no dialect is called " + std::string(name));
   return made;
 }

@@ -22,6 +22,12 @@ class Dialect {
 
   virtual ~Dialect() = default;
 
+  // What a connection begins with, before any request; empty: nothing.
+  const std::string& hello() const { return hello_; }
+
+  // The answer to it in `bytes`, which hold nothing else.
+  virtual Answer ReadHello(std::string_view) const { return {.broken = true}; }
+
   // One request. Every request of a run is the same.
   const std::string& request() const { return request_; }
 
@@ -29,15 +35,17 @@ class Dialect {
   virtual Answer Read(std::string_view bytes) const = 0;
 
  protected:
-  explicit Dialect(std::string request) : request_(std::move(request)) {}
+  explicit Dialect(std::string request, std::string hello = {})
+      : hello_(std::move(hello)), request_(std::move(request)) {}
 
  private:
+  const std::string hello_;
   const std::string request_;
 };
 
 // By name: "thrift" (framed binary getId(subject)), "resp" (INCR subject), "http" (GET subject,
-// which is the path), "echo" (the bytes of the thrift request, expected back). An unknown name is
-// refused.
+// which is the path), "echo" (the bytes of the thrift request, expected back), and those of
+// database_dialect.h. An unknown name is refused.
 Result<std::unique_ptr<Dialect>> MakeDialect(std::string_view name, std::string_view subject);
 
 }  // namespace firn

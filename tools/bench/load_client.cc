@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -62,6 +63,7 @@ class Load {
 
  private:
   Result<Descriptor> Dial() const;
+  Status Greet(int fd) const;
   Status Send(Lane& lane, size_t count, int64_t now);
   Status Receive(Lane& lane);
   // Takes the whole answers off the front of `bytes`; returns how many there were.
@@ -97,9 +99,34 @@ Result<Descriptor> Load::Dial() const {
   return fd;
 }
 
+// Says hello, and waits for the answer: nothing else is under way on a new connection.
+Status Load::Greet(int fd) const {
+  const std::string& hello = dialect_.hello();
+  if (hello.empty()) return {};
+  if (send(fd, hello.data(), hello.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(hello.size())) {
+    return Failed("send");
+  }
+  std::string heard;
+  while (heard.size() < kReadBytes) {
+    pollfd readable{fd, POLLIN, 0};
+    if (poll(&readable, 1, static_cast<int>(plan_.patience_ms)) <= 0) {
+      return Unavailable("no answer to the greeting");
+    }
+    char bytes[4096];
+    const ssize_t got = recv(fd, bytes, sizeof bytes, 0);
+    if (got <= 0) return Unavailable("the server closed the connection at the greeting");
+    heard.append(bytes, static_cast<size_t>(got));
+    const Dialect::Answer answer = dialect_.ReadHello(heard);
+    if (answer.refused || answer.broken) return Unavailable("the server refused the greeting");
+    if (answer.length == heard.size()) return {};
+  }
+  return Corrupt("the answer to the greeting has no end");
+}
+
 Status Load::Connect() {
   for (int i = 0; i < plan_.connections; ++i) {
     FIRN_ASSIGN(auto fd, Dial());
+    FIRN_TRY(Greet(fd.get()));
     auto lane = std::make_unique<Lane>(std::move(fd), static_cast<size_t>(plan_.depth));
     epoll_event event{};
     event.events = EPOLLIN;

@@ -8,8 +8,8 @@
 
 #include "tools/bench/load_client.h"
 
-DEFINE_string(dialect, "thrift", "thrift, resp, http or echo");
-DEFINE_string(subject, "default", "the tag, the key, or the path of the request");
+DEFINE_string(dialect, "thrift", "thrift, resp, http, postgresql, mysql or echo");
+DEFINE_string(subject, "default", "the tag, the key, the path, the sequence or the table");
 DEFINE_string(host, "127.0.0.1", "IPv4 address of the server");
 DEFINE_int32(port, 7609, "port of the server");
 DEFINE_int32(connections, 1, "connections");

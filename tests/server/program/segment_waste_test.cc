@@ -1,0 +1,69 @@
+// What segment tags waste, as whoever watches a server sees it.
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "tests/server/program/running_server.h"
+#include "tests/support/redis.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kPatience{60'000};
+
+class SegmentWasteTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto started = Redis::Start();
+    ASSERT_TRUE(started.ok()) << started.status();
+    redis_ = *std::move(started);
+    std::ofstream(stores_file()) << "[cache]\nkind = redis\naddress = " << redis_->address()
+                                 << "\n[fast]\nkind = tiered\nfront = cache\n";
+  }
+
+  RunningServer Server() const {
+    return RunningServer(
+        dir_ / "state",
+        {"--registry=" + registry(), "--stores_file=" + stores_file(), "--issue_wait_ms=1000"});
+  }
+  // A tag whose every number comes out of Redis, to which segments of 20 go.
+  void CreateTag() const {
+    const Finished made =
+        RunToEnd({BuiltProgram("firn"), "tags", "create", "order", "strategy=segment", "store=fast",
+                  "buffer=none", "step=20", "--registry=" + registry()});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+  }
+  static bool Gives(const RunningServer& server) {
+    return Eventually(kPatience, [&] { return server.Get("/v1/ids/order").status == 200; });
+  }
+  // What /metrics says; -1: nothing.
+  static int64_t Wasted(const RunningServer& server) {
+    const std::string line = "\nfirn_segment_wasted_total{tag=\"order\"} ";
+    const std::string page = server.Admin("/metrics").body;
+    const size_t at = page.find(line);
+    return at == std::string::npos ? -1 : std::stoll(page.substr(at + line.size()));
+  }
+
+  std::string registry() const { return "dir://" + (dir_ / "registry"); }
+  std::string stores_file() const { return dir_ / "stores.ini"; }
+
+  TempDir dir_;
+  std::unique_ptr<Redis> redis_;
+};
+
+TEST_F(SegmentWasteTest, NumbersThatRedisMayNotGiveAnyMoreAreOnTheMetrics) {
+  RunningServer server = Server();
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  CreateTag();
+  ASSERT_TRUE(Gives(server)) << server.log();
+  EXPECT_EQ(Wasted(server), 0);
+  // As after a fail-over: another server holds the segment than the one that was given it.
+  ASSERT_TRUE(redis_->Run({"HSET", "firn:order", "ids", "another"}).ok());
+  ASSERT_TRUE(Gives(server)) << server.log();
+  EXPECT_TRUE(Eventually(kPatience, [&] { return Wasted(server) > 0; })) << server.log();
+}
+
+}  // namespace
+}  // namespace firn
