@@ -32,6 +32,8 @@ class TcpProxy {
   void DropAnswers(bool drop) { drop_answers_ = drop; }
   // Keeps every byte back for so long, in either direction.
   void Delay(Milliseconds delay) { delay_ms_ = delay.count(); }
+  // New connections go to another server.
+  void Redirect(int server_port) { server_port_ = server_port; }
   // Closes every connection. New ones are taken.
   void Cut();
   // Closes every connection, and each new one as soon as it comes.
@@ -65,7 +67,7 @@ class TcpProxy {
   void CloseBroken();
   int PollTimeout() const;
 
-  const int server_port_;
+  std::atomic<int> server_port_;
   int port_ = 0;
   const int listener_;
   const int wake_;

@@ -1,0 +1,114 @@
+// Whole servers over a MariaDB that fails over to a replica which has lost writes, and back.
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/drill/segment_cluster.h"
+#include "tests/support/tcp_proxy.h"
+
+namespace firn {
+namespace {
+
+const std::vector<std::string> kTags{"table", "leaf"};
+constexpr const char* kTagsIni =
+    "[table]\nstrategy = segment\nstep = 20\nstep_max = 20\nstore = main\n"
+    "[leaf]\nstrategy = segment\nstep = 20\nstep_max = 20\nstore = alloc\n";
+constexpr const char* kAlarm = "the database has gone back in time";
+
+// Two groups of servers, each with an address of the database of its own, as after a fail-over of
+// which not everybody has heard.
+class FailoverDrill : public SegmentCluster {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(StartStores());
+    auto replica = MariaDb::Start();
+    ASSERT_TRUE(replica.ok()) << replica.status();
+    replica_ = *std::move(replica);
+    ASSERT_EQ(replica_->Follow(mariadb()), Status());
+    ASSERT_NO_FATAL_FAILURE(ApplyTags(kTagsIni));
+    for (int group = 0; group < 2; ++group) {
+      addresses_.push_back(std::make_unique<TcpProxy>(mariadb().port()));
+      const std::string lines = MysqlLines(addresses_.back()->port());
+      const std::string file = folder("stores" + std::to_string(group) + ".ini");
+      std::ofstream(file) << "[main]\n"
+                          << lines << "[alloc]\n"
+                          << lines << "form = leaf\ntable = leaf_alloc\n";
+      for (int i = 0; i < 2; ++i) StartServer(file, {"--issue_wait_ms=1000"});
+    }
+    for (const auto& server : servers()) ASSERT_TRUE(server->BecomesReady()) << server->log();
+  }
+
+  void Move(size_t group, MariaDb& to) {
+    addresses_[group]->Redirect(to.port());
+    addresses_[group]->Cut();
+  }
+
+  // So many allocations more of each tag, by whichever server.
+  testing::AssertionResult Allocate(int count) {
+    for (const std::string& tag : kTags) {
+      const int64_t before = Ranges(tag);
+      if (!Eventually(kPatience, [&] { return Ranges(tag) >= before + count; })) {
+        return testing::AssertionFailure() << tag << " gets no more ranges" << servers()[0]->log();
+      }
+    }
+    return testing::AssertionSuccess();
+  }
+  int64_t Ranges(const std::string& tag) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < servers().size(); ++i) {
+      sum += static_cast<int64_t>(Metric(i, "firn_segment_ranges_total", tag));
+    }
+    return sum;
+  }
+
+  // Lines of alarm in the logs of a group's servers, over both tags.
+  int Alarms(size_t group) {
+    int count = 0;
+    for (size_t i = 2 * group; i < 2 * group + 2; ++i) {
+      const std::string log = servers()[i]->log();
+      for (size_t at = log.find(kAlarm); at != log.npos; at = log.find(kAlarm, at + 1)) ++count;
+    }
+    return count;
+  }
+  bool Alarmed(size_t group, int before) {
+    return Eventually(kPatience, [&] { return Alarms(group) > before; });
+  }
+
+  std::unique_ptr<MariaDb> replica_;
+  std::vector<std::unique_ptr<TcpProxy>> addresses_;
+};
+
+TEST_F(FailoverDrill, APromotedReplicaAndTheOldPrimaryRepeatNoNumber) {
+  StartLoad({.tags = kTags, .count = 7, .pause = Milliseconds(1)});
+  ASSERT_TRUE(Allocate(4));
+  ASSERT_EQ(replica_->AwaitCaughtUp(mariadb()), Status());
+  ASSERT_EQ(replica_->StopFollowing(), Status());
+  ASSERT_TRUE(Allocate(6)) << "that the replica never hears of";
+
+  // Half of the servers go to the replica while the other half is still with the old primary.
+  ASSERT_EQ(replica_->Promote(), Status());
+  Move(1, *replica_);
+  EXPECT_TRUE(Alarmed(1, 0)) << "the replica is behind";
+  EXPECT_TRUE(Allocate(8)) << "from two primaries at once";
+
+  mariadb().Kill();
+  Move(0, *replica_);
+  EXPECT_TRUE(Allocate(8));
+
+  // Everybody goes back to the old primary, which knows nothing of what came after it.
+  const int before[] = {Alarms(0), Alarms(1)};
+  ASSERT_EQ(mariadb().Restart(), Status());
+  for (const size_t group : {0u, 1u}) Move(group, mariadb());
+  EXPECT_TRUE(Eventually(kPatience, [&] { return Alarms(0) + Alarms(1) > before[0] + before[1]; }))
+      << "the old primary is behind";
+  EXPECT_TRUE(Allocate(8));
+  StopLoad();
+  for (const std::string& tag : kTags) JudgeTag(tag);
+  std::printf("drill of fail-over: alarms %d\n", Alarms(0) + Alarms(1));
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace firn {
+
+// What all callers of a drill have got of one segment tag, and the judge of it. Thread-safe.
+class Takings {
+ public:
+  struct Numbers {
+    int64_t first;
+    int64_t count;
+  };
+
+  // The highest number that anybody has got; 0 before the first.
+  int64_t highest() const { return highest_; }
+  int64_t answers() const { return answers_; }
+
+  // `before` is what highest() was before the call that got the numbers began.
+  void Add(Numbers numbers, int64_t before);
+
+  struct Findings {
+    int64_t ids = 0;
+    int64_t duplicates = 0;
+    // Calls whose numbers were not above all those of calls answered before they began. Only tags
+    // that rise over the whole cluster have none.
+    int64_t fallen = 0;
+  };
+  Findings Judge() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<Numbers> all_;  // under mutex_
+  int64_t fallen_ = 0;        // under mutex_
+  std::atomic<int64_t> highest_{0};
+  std::atomic<int64_t> answers_{0};
+};
+
+}  // namespace firn
