@@ -133,6 +133,7 @@ void IssuingNode::Tick(Now now) {
   keeper_->Tick(time);
   segments_.Tick(now.boot);
   follower_.Tick(now.boot);
+  follower_.RaiseHighest(segments_.ledger().Above(*follower_.highest()));
   if (const auto warning = layout_end_.Check(now)) LOG(WARNING) << *warning;
   for (const auto& tick : ticks_) tick(now);
   Show(time);
@@ -144,7 +145,6 @@ void IssuingNode::Show(const KeeperTime& time) {
                          .ahead_of_registry = ahead_of_registry_,
                          .tags_read = follower_.whole(),
                          .highest = follower_.highest()};
-  segments_.ledger().AddHighest(seen.highest);
   if (seen.claim.uuid.empty()) seen.claim.uuid = options_.cluster_uuid;
   const int64_t session = seen.claim.connected ? seen.claim.session : 0;
   const BootMs now = time.clocks.boot;

@@ -55,6 +55,16 @@ void TagFollower::Follow() {
   }
 }
 
+void TagFollower::RaiseHighest(const Ledgers& higher) {
+  if (higher.empty()) return;
+  auto highest = std::make_shared<Ledgers>(*highest_);
+  for (const auto& [tag, high] : higher) {
+    int64_t& seen = (*highest)[tag];
+    seen = std::max(seen, high);
+  }
+  highest_ = std::move(highest);
+}
+
 void TagFollower::Serve(const TagDefinition& tag) {
   TagDefinition bound = tag;
   bound.high = 0;  // moves all the time, and is none of the binding's business

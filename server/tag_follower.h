@@ -55,6 +55,9 @@ class TagFollower {
   // after each reading that changed it, so that whoever holds one may look at it in any thread.
   std::shared_ptr<const Ledgers> highest() const { return highest_; }
 
+  // Ledgers that this server has moved itself, before the registry has told of it.
+  void RaiseHighest(const Ledgers& higher);
+
   // True once the registry's tags have been read for the first time.
   bool whole() const { return watch_.whole(); }
 

@@ -141,12 +141,14 @@ void Ledger::Saw(const std::string& tag, const std::optional<TagNode>& node) {
   if (!looks) Queue(tag, {.kind = Errand::Kind::kLook, .done = [](const Status&, Range) {}});
 }
 
-void Ledger::AddHighest(std::map<std::string, int64_t>& highest) const {
+std::map<std::string, int64_t> Ledger::Above(const std::map<std::string, int64_t>& known) const {
+  std::map<std::string, int64_t> above;
   for (const auto& [tag, page] : pages_) {
     if (!page->seen) continue;
-    int64_t& known = highest[tag];
-    known = std::max(known, page->seen->high);
+    const auto at = known.find(tag);
+    if (at == known.end() || page->seen->high > at->second) above[tag] = page->seen->high;
   }
+  return above;
 }
 
 Ledger::Page& Ledger::PageOf(const std::string& tag) {

@@ -96,9 +96,9 @@ class Ledger {
   // there. What looks like rule 6 is looked at again after a sync before anything is done about it.
   void Saw(const std::string& tag, const std::optional<TagNode>& node);
 
-  // Raises each tag's entry to the highest ledger that was set or seen here: all ranges that this
-  // server has used lie below it, from the very moment at which they may be used.
-  void AddHighest(std::map<std::string, int64_t>& highest) const;
+  // The ledgers that were set or seen here and lie above those of `known`, mostly none: all ranges
+  // that this server has used lie below them, from the very moment at which they may be used.
+  std::map<std::string, int64_t> Above(const std::map<std::string, int64_t>& known) const;
 
  private:
   struct Errand;

@@ -36,6 +36,9 @@ typedef Write {
 
 Record slot[SLOTS];
 Meta meta;
+#ifdef WITH_STAY
+byte eras; /* so far */
+#endif
 Write late;
 
 #ifdef WITH_LOSS
@@ -44,7 +47,6 @@ Meta old_meta;
 bit has_backup;
 bit lost;          /* data went back, and is not yet frozen or restored */
 byte losses;       /* so far; at most LOSSES */
-byte eras = 1;     /* so far */
 #define LOST lost
 #define DATA_WAS_LOST (losses > 0)
 #else
@@ -162,10 +164,20 @@ inline LateWriteArrives() {
   }
 }
 
+/* Where sessions end with the data nobody can tell one era from another: all are 0 there. */
+inline BeginEra() {
+#ifdef WITH_STAY
+  eras++;
+  meta.era = eras;
+#else
+  skip
+#endif
+}
+
 inline Founds() {
   d_step {
     meta.ver = 1;
-    meta.era = 1;
+    BeginEra();
     i = 0;
     do
     :: i < SLOTS -> slot[i].czxid = 1; slot[i].ver = 1; i++

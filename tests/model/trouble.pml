@@ -243,8 +243,7 @@ inline OperatorRestores() {
     printf("registry: restored, floor %d, meta %d\n", n, meta.ver + 1);
     meta.floor = n;
     n = 0;
-    eras++;
-    meta.era = eras;
+    BeginEra();
     meta.ver = meta.ver + 1;
     meta.frozen = 0;
     meta.missing = 0;

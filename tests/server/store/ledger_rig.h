@@ -116,11 +116,7 @@ class LedgerHost {
     return Until([&] { return told.has_value(); }) ? *told : Internal("no answer");
   }
 
-  std::map<std::string, int64_t> Highest() const {
-    std::map<std::string, int64_t> highest;
-    ledger_->AddHighest(highest);
-    return highest;
-  }
+  std::map<std::string, int64_t> Highest() const { return ledger_->Above({}); }
 
   Ledger& ledger() { return *ledger_; }
   FaultyCoordinator& registry() { return *registry_; }
