@@ -60,7 +60,7 @@ TEST_F(SegmentWasteTest, NumbersThatRedisMayNotGiveAnyMoreAreOnTheMetrics) {
   ASSERT_TRUE(Gives(server)) << server.log();
   EXPECT_EQ(Wasted(server), 0);
   // As after a fail-over: another server holds the segment than the one that was given it.
-  ASSERT_TRUE(redis_->Run({"HSET", "firn:order", "ids", "another"}).ok());
+  ASSERT_TRUE(redis_->Run({"HSET", "firn:order:tiered", "ids", "another"}).ok());
   ASSERT_TRUE(Gives(server)) << server.log();
   EXPECT_TRUE(Eventually(kPatience, [&] { return Wasted(server) > 0; })) << server.log();
 }
