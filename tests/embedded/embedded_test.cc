@@ -1,5 +1,6 @@
 #include "server/embedded.h"
 
+#include <csignal>
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -7,12 +8,14 @@
 #include <utility>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "server/store/memory_store.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/zookeeper.h"
 
 namespace firn {
 namespace {
@@ -40,6 +43,38 @@ class EmbeddedTest : public testing::Test {
     arguments.insert(arguments.begin(), BuiltProgram("firn"));
     arguments.push_back("--registry=" + Options().registry);
     return RunToEnd(arguments, kPatience).exit_code;
+  }
+
+  // Who holds or held a machine id, as an audit sees it.
+  std::set<std::string> Owners() {
+    const Finished audit =
+        RunToEnd({BuiltProgram("firn"), "audit", "--json", "--registry=" + Options().registry});
+    const auto json = nlohmann::json::parse(audit.out, nullptr, false);
+    EXPECT_TRUE(json.is_object()) << audit.err;
+    std::set<std::string> owners;
+    for (const auto& machine : json.value("machines", nlohmann::json::array())) {
+      owners.insert(machine.at("owner"));
+    }
+    return owners;
+  }
+
+  // Another process takes one id, and gives nothing back.
+  static int64_t IdOfAProgramThatDies(const EmbeddedOptions& options) {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      const auto ids = Embedded::Open(options);
+      const int64_t id = ids.ok() ? (*ids)->Next().value_or(0) : 0;
+      static_cast<void>(write(ends[1], &id, sizeof id) == sizeof id);
+      raise(SIGKILL);
+    }
+    close(ends[1]);
+    int64_t id = 0;
+    EXPECT_EQ(read(ends[0], &id, sizeof id), static_cast<ssize_t>(sizeof id));
+    close(ends[0]);
+    EXPECT_EQ(waitpid(child, nullptr, 0), child);
+    return id;
   }
 
   TempDir folder_;
@@ -171,6 +206,43 @@ TEST_F(EmbeddedTest, AfterCloseNothingIsIssuedAndTheMachineIdIsFree) {
   ids = Open();
   EXPECT_EQ(*ids->machine(), machine);
   EXPECT_GT(*ids->Next(), before);
+}
+
+TEST_F(EmbeddedTest, ProgramsThatAreCalledAlikeAreToldApart) {
+  const auto one = Open();
+  EmbeddedOptions options = Options();
+  options.state_dir = folder_ / "state2";
+  const auto two = Embedded::Open(options);
+  ASSERT_TRUE(two.ok()) << two.status();
+  const std::set<std::string> owners = Owners();
+  EXPECT_EQ(owners.size(), 2u);
+  (*two)->Close();
+  EXPECT_TRUE(Embedded::Open(options).ok());
+  EXPECT_EQ(Owners(), owners) << "the same folder, the same owner";
+}
+
+TEST_F(EmbeddedTest, StartsAgainWhileItsZooKeeperIsAway) {
+  auto zookeeper = ZooKeeper::Start();
+  ASSERT_TRUE(zookeeper.ok()) << zookeeper.status();
+  EmbeddedOptions options = Options();
+  options.registry = "zk://" + (*zookeeper)->hosts() + "/firn/embedded";
+  ASSERT_EQ(RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--workers=4",
+                      "--registry=" + options.registry},
+                     kPatience)
+                .exit_code,
+            0);
+  const int64_t before = IdOfAProgramThatDies(options);
+  ASSERT_GT(before, 0);
+  (*zookeeper)->KillAll();
+  auto again = Embedded::Open(options);
+  ASSERT_TRUE(again.ok()) << again.status();
+  const int64_t after = (*again)->Next().value_or(0);
+  EXPECT_GT(after, before);
+  EXPECT_EQ((*again)->layout().Unpack(after)->machine, (*again)->layout().Unpack(before)->machine);
+  again->reset();
+  options.offline_start = false;
+  options.ready_within = Milliseconds(1000);
+  EXPECT_EQ(Embedded::Open(options).code(), Code::kUnavailable);
 }
 
 TEST_F(EmbeddedTest, OneStateFolderServesOneProgram) {
