@@ -100,9 +100,9 @@ void OperatorWord::OnWritten(const WriteOutcome& outcome) {
   }
   if (outcome.status.code() != Code::kNotFound) return TryAgainSoon();
   busy_ = true;
-  EnsureParents(coordinator_, path_, guard_.Bind([this](const Status&) {
+  EnsureParents(coordinator_, path_, guard_.Bind([this](const Status& status) {
     busy_ = false;
-    TryAgainSoon();
+    if (!status.ok()) TryAgainSoon();
   }));
 }
 

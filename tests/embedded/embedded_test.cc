@@ -212,11 +212,11 @@ TEST_F(EmbeddedTest, ProgramsThatAreCalledAlikeAreToldApart) {
   const auto one = Open();
   EmbeddedOptions options = Options();
   options.state_dir = folder_ / "state2";
-  const auto two = Embedded::Open(options);
+  auto two = Embedded::Open(options);
   ASSERT_TRUE(two.ok()) << two.status();
   const std::set<std::string> owners = Owners();
   EXPECT_EQ(owners.size(), 2u);
-  (*two)->Close();
+  two->reset();
   EXPECT_TRUE(Embedded::Open(options).ok());
   EXPECT_EQ(Owners(), owners) << "the same folder, the same owner";
 }

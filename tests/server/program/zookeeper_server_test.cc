@@ -1,5 +1,6 @@
 // firn-server on a real ZooKeeper, seen from outside: by HTTP, and by the operator's own command.
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -63,6 +64,16 @@ class ZooKeeperServerTest : public testing::Test {
   }
   bool Announces(const RunningServer& server, ProviderPhase phase) const {
     return Eventually(kPatience, [&] { return Announced(server) == PhaseName(phase); });
+  }
+
+  // Whether the registry has the operators' word, which an answer to them does not wait for.
+  bool IsOfflineToClients(const RunningServer& server) const {
+    const Json seen = Json::parse(Firn({"servers", "--json"}).out, nullptr, false);
+    if (!seen.is_object() || !seen.contains("servers")) return false;
+    const Json& servers = seen.at("servers");
+    return std::any_of(servers.begin(), servers.end(), [&](const Json& shown) {
+      return shown.at("address") == server.address() && shown.at("offline") == true;
+    });
   }
 
   static Json StatusOf(const RunningServer& server) {
@@ -147,6 +158,7 @@ TEST_F(ZooKeeperServerTest, OfflineOutlivesARestart) {
   EXPECT_EQ(server.PostAdmin("/v1/offline").status, 200);
   EXPECT_TRUE(Announces(server, ProviderPhase::kDraining));
   EXPECT_EQ(StatusOf(server).at("state"), "OFFLINE");
+  EXPECT_TRUE(Eventually(kPatience, [&] { return IsOfflineToClients(server); }));
   server.Kill();
   server.StartAgain();
   EXPECT_TRUE(Says(server, "OFFLINE")) << server.log();
