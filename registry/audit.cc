@@ -275,7 +275,10 @@ Status Auditor::CompareProviders() {
     if (!report.machine.has_value()) continue;
     const std::string machine = "machine id " + std::to_string(report.machine->value());
     const auto [first, added] = seen.emplace(*report.machine, provider.address);
-    if (!added) Fault(provider.address + " and " + first->second + " both report " + machine);
+    // Of one address, the other is what a killed process left behind until its session ends.
+    if (!added && first->second != provider.address) {
+      Fault(provider.address + " and " + first->second + " both report " + machine);
+    }
     AuditedSlot* const slot = SlotOf(*report.machine);
     if (slot == nullptr) {
       Fault(provider.address + " reports " + machine + ", of which there is no slot");

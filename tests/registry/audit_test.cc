@@ -72,10 +72,11 @@ class AuditTest : public testing::Test {
   void Live(Slot slot, Nonce nonce) {
     Put(LivePath(slot), FormatLiveMark({"a:1", nonce}), Lifetime::kEphemeral);
   }
-  void Announce(const std::string& address, uint32_t machine, WallMs bound, int64_t skew = 0) {
+  void Announce(const std::string& address, uint32_t machine, WallMs bound, int64_t skew = 0,
+                const std::string& application = "a") {
     Provider provider;
     provider.address = address;
-    provider.application = "a";
+    provider.application = application;
     const ProviderReport report{.phase = ProviderPhase::kServing,
                                 .machine = MachineId(machine),
                                 .bound = bound,
@@ -176,6 +177,16 @@ TEST_F(AuditTest, ComparesWhatServersReportWithTheTree) {
   ExpectFault("no slot");
   Put(std::string(kProvidersPath) + "/rubbish", "");
   ExpectFault("provider's name");
+}
+
+TEST_F(AuditTest, WhatAKilledServerLeftBehindIsNoFault) {
+  MakeProvidersFolder();
+  Hold({0, 0}, Nonce(1, 1), kNow + Milliseconds(9));
+  Announce("h:1", 0, kNow + Milliseconds(5));
+  Announce("h:1", 0, kNow + Milliseconds(9), 0, "another node of the same address");
+  const Audit audit = Read();
+  EXPECT_EQ(audit.providers.size(), 2u);
+  EXPECT_TRUE(audit.faults.empty()) << audit.faults.front();
 }
 
 TEST_F(AuditTest, ARenewalBetweenItsReadsIsNoFault) {
