@@ -197,7 +197,7 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   int64_t bound_ms = 0;
   FIRN_TRY(TakeInteger(object, "machine", 0, 1023, machine));
   FIRN_TRY(TakeInteger(object, "bound_ms", 0, INT64_MAX, bound_ms));
-  FIRN_TRY(TakeInteger(object, "clock_skew_ms", INT64_MIN, INT64_MAX, report.clock_skew_ms));
+  FIRN_TRY(TakeInteger(object, "clock_skew_ms", -INT64_MAX, INT64_MAX, report.clock_skew_ms));
   FIRN_TRY(TakeHigh(object, report.high));
   FIRN_TRY(TakeInteger(object, "high_others", 0, INT64_MAX, report.high_others));
   if (machine >= 0) report.machine = MachineId(static_cast<uint32_t>(machine));

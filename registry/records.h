@@ -15,8 +15,8 @@ namespace firn {
 //
 //   /                                {"format":1,"uuid":..,"era":"<32 hex>","layout":"firn",
 //                                     "rack_bits":2,"floor_ms":..,"frozen":false,"reason":""}
-//   /machines/<rack>/<worker>        {"nonce":"<32
-//   hex>","bound_ms":..,"owner":"firn.7609.2130706433",
+//   /machines/<rack>/<worker>        {"nonce":"<32 hex>","bound_ms":..,
+//                                     "owner":"firn.7609.2130706433.9e107d9d372bb682",
 //                                     "since_ms":..,"host":..,"pid":..,"build":..,"retired":false}
 //   /machines/<rack>/<worker>/live   {"endpoint":"10.1.2.3:7609","nonce":"<32 hex>"}    ephemeral
 //

@@ -133,7 +133,7 @@ void IssuingNode::Tick(Now now) {
   keeper_->Tick(time);
   segments_.Tick(now.boot);
   follower_.Tick(now.boot);
-  follower_.RaiseHighest(segments_.ledger().Above(*follower_.highest()));
+  follower_.RaiseHighest(segments_.ledger().TakeNews());
   if (const auto warning = layout_end_.Check(now)) LOG(WARNING) << *warning;
   for (const auto& tick : ticks_) tick(now);
   Show(time);

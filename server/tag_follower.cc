@@ -56,13 +56,14 @@ void TagFollower::Follow() {
 }
 
 void TagFollower::RaiseHighest(const Ledgers& higher) {
-  if (higher.empty()) return;
-  auto highest = std::make_shared<Ledgers>(*highest_);
+  std::shared_ptr<Ledgers> highest;
   for (const auto& [tag, high] : higher) {
-    int64_t& seen = (*highest)[tag];
-    seen = std::max(seen, high);
+    const auto known = highest_->find(tag);
+    if (known != highest_->end() && known->second >= high) continue;
+    if (highest == nullptr) highest = std::make_shared<Ledgers>(*highest_);
+    (*highest)[tag] = high;
   }
-  highest_ = std::move(highest);
+  if (highest != nullptr) highest_ = std::move(highest);
 }
 
 void TagFollower::Serve(const TagDefinition& tag) {

@@ -51,9 +51,9 @@ class ConnectionHost {
 //     input buffer, and no answer overtakes another.
 //  4. After a step that closes: what was answered is sent, then the sending side is shut, then
 //     input is thrown away until the peer closes, so that it gets to read why.
-//  5. A request that is not whole is looked at again when its length, where that is known, is
-//  there,
-//     or when its protocol sees a chance; a peer that makes it look in vain all the time is closed.
+//  5. A request that is not whole is looked at again when it is as long as it has to be, where that
+//     is known, or else when its protocol sees a chance; a peer that makes it look in vain all the
+//     time is closed.
 //  6. It is removed once it is closed and no read or write is under way.
 class Connection final : private WireUser {
  public:

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/entropy.h"
 #include "common/tag_definition.h"
+#include "server/issue/fetch_gate.h"
 #include "server/issue/range_source.h"
 #include "server/issue/strategy.h"
 
@@ -58,6 +59,16 @@ class RangedStrategy : public Strategy {
   virtual bool settled() const = 0;
 
   virtual SegmentStatus status() const = 0;
+
+ protected:
+  // Answers to calls that came too late.
+  static Refusal ClosedHere() {
+    return {Reason::kDraining, "this tag is closed on this server", 1, true};
+  }
+  static Refusal Dropped() {
+    return {Reason::kStoreDown, "the numbers that this call had got were dropped",
+            static_cast<int32_t>(FetchGate::kNear.count()), true};
+  }
 };
 
 }  // namespace firn

@@ -14,8 +14,6 @@ int64_t MarkOf(const Range& range, int64_t prefetch_at) {
   return std::max<int64_t>(1, range.size() - used);
 }
 
-Refusal ClosedHere() { return {Reason::kDraining, "this tag is closed on this server", 1, true}; }
-
 }  // namespace
 
 Result<std::shared_ptr<Segment>> Segment::Make(const TagDefinition& tag, RangedParts parts) {
@@ -75,8 +73,7 @@ bool Segment::IsStale(const Demand& demand) const {
 Verdict Segment::RefuseStale(Demand& demand) {
   const Lock lock(mutex_);
   counts_.wasted += demand.runs.count();
-  return demand.Refuse({Reason::kStoreDown, "the numbers that this call had got were dropped",
-                        static_cast<int32_t>(FetchGate::kNear.count()), true});
+  return demand.Refuse(Dropped());
 }
 
 void Segment::OnLow() noexcept {

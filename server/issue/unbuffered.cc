@@ -4,11 +4,6 @@
 #include <utility>
 
 namespace firn {
-namespace {
-
-Refusal ClosedHere() { return {Reason::kDraining, "this tag is closed on this server", 1, true}; }
-
-}  // namespace
 
 Result<std::shared_ptr<Unbuffered>> Unbuffered::Make(const TagDefinition& tag, RangedParts parts) {
   if (!parts.source.permits_no_buffer()) {
@@ -30,8 +25,7 @@ Verdict Unbuffered::Issue(Demand& demand) {
   if (demand.runs.empty()) demand.drops = drops_;
   if (demand.drops != drops_) {
     counts_.wasted += demand.runs.count();
-    return demand.Refuse({Reason::kStoreDown, "the numbers that this call had got were dropped",
-                          static_cast<int32_t>(FetchGate::kNear.count()), true});
+    return demand.Refuse(Dropped());
   }
   if (const auto portion = portions_.find(demand.ticket); portion != portions_.end()) {
     const Range range = portion->second.range;

@@ -134,21 +134,16 @@ void Ledger::Saw(const std::string& tag, const std::optional<TagNode>& node) {
   const bool known = found != pages_.end() && found->second->seen;
   if (!node && !known) return;
   Page& page = PageOf(tag);
-  if (node && page.Fits(*node)) return page.See(*node);
+  if (node && page.Fits(*node)) return See(page, *node);
   page.known.reset();
   const bool looks = std::any_of(page.errands.begin(), page.errands.end(),
                                  [](const Errand& one) { return one.kind == Errand::Kind::kLook; });
   if (!looks) Queue(tag, {.kind = Errand::Kind::kLook, .done = [](const Status&, Range) {}});
 }
 
-std::map<std::string, int64_t> Ledger::Above(const std::map<std::string, int64_t>& known) const {
-  std::map<std::string, int64_t> above;
-  for (const auto& [tag, page] : pages_) {
-    if (!page->seen) continue;
-    const auto at = known.find(tag);
-    if (at == known.end() || page->seen->high > at->second) above[tag] = page->seen->high;
-  }
-  return above;
+void Ledger::See(Page& page, const TagNode& node) {
+  page.See(node);
+  news_[page.tag] = page.seen->high;
 }
 
 Ledger::Page& Ledger::PageOf(const std::string& tag) {
@@ -228,7 +223,7 @@ Status Ledger::JudgeNode(Page& page, const Node& node) {
     return Lost(page, "it is at " + std::to_string(read.tag.high) + " and was at " +
                           std::to_string(page.seen->high));
   }
-  page.See(read);
+  See(page, read);
   page.known = Known{.node = std::move(read),
                      .version = node.stat.version,
                      .created_zxid = node.stat.created_zxid,
@@ -295,7 +290,7 @@ void Ledger::OnSet(Page& page, const Known& sent, Range range, const WriteOutcom
     if (stat.version != sent.version + 1 || stat.created_zxid != sent.created_zxid) {
       return Answer(page, Lost(page, "the node that was set is another creation"));
     }
-    page.See(sent.node);
+    See(page, sent.node);
     if (!doubted) {
       page.known = sent;
       page.known->version = stat.version;

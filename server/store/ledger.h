@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/status.h"
@@ -96,9 +97,9 @@ class Ledger {
   // there. What looks like rule 6 is looked at again after a sync before anything is done about it.
   void Saw(const std::string& tag, const std::optional<TagNode>& node);
 
-  // The ledgers that were set or seen here and lie above those of `known`, mostly none: all ranges
-  // that this server has used lie below them, from the very moment at which they may be used.
-  std::map<std::string, int64_t> Above(const std::map<std::string, int64_t>& known) const;
+  // The ledgers that were set or seen here since this was asked last: all ranges that this server
+  // has used lie below them, from the very moment at which they may be used.
+  std::map<std::string, int64_t> TakeNews() { return std::exchange(news_, {}); }
 
  private:
   struct Errand;
@@ -106,6 +107,7 @@ class Ledger {
   struct Page;
 
   Page& PageOf(const std::string& tag);
+  void See(Page& page, const TagNode& node);
   void Queue(const std::string& tag, Errand errand);
   void GoOn(Page& page);
   void Read(Page& page);
@@ -123,6 +125,7 @@ class Ledger {
   Mailbox mailbox_;
   std::map<std::string, std::unique_ptr<Page>> pages_;  // by tag
   std::vector<Page*> waiting_;                          // for their time to go on
+  std::map<std::string, int64_t> news_;                 // as TakeNews tells them
   BootMs now_;
   LedgerFreeze freeze_;
 };

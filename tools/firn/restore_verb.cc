@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/entropy.h"
 #include "registry/audit.h"
+#include "registry/claim_options.h"
 #include "registry/restore.h"
 #include "tools/firn/id_words.h"
 #include "tools/firn/ledger_lift.h"
@@ -22,7 +23,7 @@ DEFINE_string(uuid, "", "of the lost cluster that is made anew; servers' state f
 DEFINE_int32(workers, 0,
              "machine ids of each rack to make records for; 0: as many as there are, or all of the "
              "layout");
-DEFINE_int64(claim_window_ms, 600'000, "the largest --claim_window of any server, in ms");
+DEFINE_int64(claim_window_ms, 600'000, "the largest --claim_window_ms of any server");
 DEFINE_int64(skew_max_ms, 10'000, "the largest clock skew of any server that is known");
 DEFINE_string(bound_ms, "",
               "further bounds to lift the floor above, in ms since 1970 and with commas between "
@@ -67,6 +68,12 @@ void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Out
   output.text += "known besides the tree: " + std::to_string(audit.providers.size()) +
                  " servers in it, " + std::to_string(said) + " bounds of --bound_ms\n";
   output.json["servers"] = audit.providers.size();
+  for (const auto& [provider, told] : audit.providers) {
+    if (std::chrono::abs(Milliseconds(told.clock_skew_ms)) <= kPoisonAhead) continue;
+    output.wrong = true;
+    output.text += "WRONG: " + provider.address + " says that its clock is off by " +
+                   std::to_string(told.clock_skew_ms) + " ms, and the floor does not count it\n";
+  }
   auto& ignored = output.json["ignored_bounds_ms"] = nlohmann::ordered_json::array();
   for (const WallMs bound : report.ignored) {
     output.wrong = true;
@@ -103,8 +110,9 @@ Result<RestoreFacts> GatherFacts(const Audit& audit) {
                      .workers = ChosenWorkers()};
   for (const AuditedProvider& provider : audit.providers) {
     facts.bounds.push_back(provider.report.bound);
-    facts.skew_max =
-        std::max(facts.skew_max, std::chrono::abs(Milliseconds(provider.report.clock_skew_ms)));
+    // A node is data of strangers: what is absurd as a bound is absurd as a skew, too.
+    const Milliseconds skew = std::chrono::abs(Milliseconds(provider.report.clock_skew_ms));
+    if (skew <= kPoisonAhead) facts.skew_max = std::max(facts.skew_max, skew);
   }
   return facts;
 }

@@ -116,7 +116,11 @@ class LedgerHost {
     return Until([&] { return told.has_value(); }) ? *told : Internal("no answer");
   }
 
-  std::map<std::string, int64_t> Highest() const { return ledger_->Above({}); }
+  // Of all that the ledger has told of.
+  std::map<std::string, int64_t> Highest() {
+    for (const auto& [tag, high] : ledger_->TakeNews()) highest_[tag] = high;
+    return highest_;
+  }
 
   Ledger& ledger() { return *ledger_; }
   FaultyCoordinator& registry() { return *registry_; }
@@ -127,6 +131,7 @@ class LedgerHost {
   VirtualClock& clock_;
   std::unique_ptr<FaultyCoordinator> registry_;
   std::unique_ptr<Ledger> ledger_;
+  std::map<std::string, int64_t> highest_;
 };
 
 }  // namespace firn
