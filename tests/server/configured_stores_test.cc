@@ -41,6 +41,13 @@ class ConfiguredStoresTest : public SegmentTagsRig {
     return id;
   }
 
+  // Who gives the numbers of the tag at this node; null: nobody yet.
+  static const Strategy* Server(IssuingNode& node) {
+    const Tag* const tag = node.issuer().Resolve("order");
+    const Binding* const binding = tag != nullptr ? tag->binding() : nullptr;
+    return binding != nullptr ? binding->strategy.get() : nullptr;
+  }
+
   std::unique_ptr<Redis> redis_;
 };
 
@@ -104,8 +111,14 @@ TEST_F(ConfiguredStoresTest, FromRedisToTieredAndBackUnderLoadNoNumberComesTwice
       }
     });
   }
+  EXPECT_TRUE(Eventually(kTagPatience, [&] { return Server(*one) && Server(*two); }));
   for (const char* store : {"fast", "cache", "fast", "cache"}) {
+    const Strategy* const old_one = Server(*one);
+    const Strategy* const old_two = Server(*two);
     Edit("order", [&](TagDefinition& tag) { tag.store = store; });
+    EXPECT_TRUE(Eventually(kTagPatience, [&] {  // an edit not yet seen changes nothing
+      return Server(*one) != old_one && Server(*two) != old_two;
+    })) << store;
     const size_t before = taken();
     EXPECT_TRUE(Eventually(kTagPatience, [&] { return taken() >= before + 100; })) << store;
   }

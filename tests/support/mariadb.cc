@@ -50,18 +50,30 @@ Status WriteFile(const fs::path& path, const std::string& text, mode_t mode) {
   return chmod(path.c_str(), mode) == 0 ? Status() : Internal("cannot write " + path.string());
 }
 
-// The files of a server that has never run, made once a program.
-const fs::path* FreshFiles() {
+// A server that starts removes what others have in the folder for temporary tables, so each has
+// its own: tests run beside each other.
+Status WriteConfig(const TempDir& folder) {
+  return WriteFile(folder / "my.cnf", kConfig + ("tmpdir=" + folder.path().string()) + "\n", 0600);
+}
+
+// The files of a server that has never run.
+Result<fs::path> InstallFiles(const TempDir& folder) {
+  FIRN_TRY(WriteConfig(folder));
+  const fs::path data = folder / "data";
+  const Finished install = RunToEnd(
+      {"mariadb-install-db", "--defaults-file=" + (folder / "my.cnf"), "--datadir=" + data.string(),
+       UserFlag(), "--auth-root-authentication-method=normal", "--skip-test-db",
+       "--force"});  // also where the machine's name cannot be looked up
+  if (install.exit_code == 0) return data;
+  return Unavailable("mariadb-install-db (package mariadb-server) failed: " + install.out +
+                     install.err);
+}
+
+// They take a second: made once a program.
+const Result<fs::path>& FreshFiles() {
   static const TempDir folder;
-  static const fs::path data = folder / "data";
-  static const Finished made = [] {
-    std::ofstream(folder / "my.cnf") << kConfig;
-    return RunToEnd({"mariadb-install-db", "--defaults-file=" + (folder / "my.cnf"),
-                     "--datadir=" + data.string(), UserFlag(),
-                     "--auth-root-authentication-method=normal", "--skip-test-db",
-                     "--force"});  // also where the machine's name cannot be looked up
-  }();
-  return made.exit_code == 0 ? &data : nullptr;
+  static const Result<fs::path> files = InstallFiles(folder);
+  return files;
 }
 
 // A connection as root through the socket, for one statement.
@@ -106,15 +118,14 @@ class Root {
 
 Result<std::unique_ptr<MariaDb>> MariaDb::Start() {
   constexpr int kTriesMax = 3;  // a free port may be taken before the server listens on it
-  const fs::path* fresh = FreshFiles();
-  if (fresh == nullptr) return Unavailable("mariadb-install-db failed (package mariadb-server)");
+  FIRN_ASSIGN(const fs::path fresh, FreshFiles());
   Status failure;
   for (int i = 0; i < kTriesMax; ++i) {
     std::unique_ptr<MariaDb> server(new MariaDb());
     std::error_code error;
-    fs::copy(*fresh, server->folder_ / "data", fs::copy_options::recursive, error);
-    if (error) return Internal("cannot copy " + fresh->string() + ": " + error.message());
-    FIRN_TRY(WriteFile(server->folder_ / "my.cnf", kConfig, 0600));
+    fs::copy(fresh, server->folder_ / "data", fs::copy_options::recursive, error);
+    if (error) return Internal("cannot copy " + fresh.string() + ": " + error.message());
+    FIRN_TRY(WriteConfig(server->folder_));
     FIRN_TRY(WriteFile(server->folder_ / "setup.sql", kSetUp, 0600));
     FIRN_TRY(
         WriteFile(server->credentials_file(), std::string(kUser) + ":" + kPassword + "\n", 0600));
