@@ -57,7 +57,9 @@ void Tenure::RaiseLimit(WallMs limit) {
 
 WallMs Tenure::LimitFor(WallMs id_time, Tick last) const {
   const Layout& layout = claim_->layout();
-  const WallMs used = std::max({id_time, terms_.base, layout.StartOf(last)});
+  // The first tick may begin some time after the base.
+  const WallMs used =
+      std::max({id_time, layout.StartOf(claim_->first_tick()), layout.StartOf(last)});
   const WallMs ahead = layout.StartOf(layout.FirstTickFrom(used + kGrantAhead) + 1);
   return std::max(limit_, std::min(ahead, terms_.bound));
 }

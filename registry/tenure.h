@@ -56,8 +56,8 @@ class Tenure {
   // user issue. Never falls, never beyond R.
   void RaiseLimit(WallMs limit);
 
-  // The L that is wanted at `id_time` when `last` was the last tick used: a whole tick or more
-  // ahead, never beyond R.
+  // The L that is wanted at `id_time` when `last` was the last tick used: the tick after the one in
+  // use is granted too, so whoever has used that up waits and is not refused. Never beyond R.
   WallMs LimitFor(WallMs id_time, Tick last) const;
 
   // The bound that a release sets: the start of the first tick that was never used.

@@ -29,11 +29,7 @@ class ServerLimitsTest : public testing::Test {
 
   uint16_t Port() const { return static_cast<uint16_t>(server_->port()); }
 
-  int64_t Metric(const std::string& series) const {
-    const std::string text = server_->Admin("/metrics").body;
-    const size_t at = text.find("\n" + series + " ");
-    return at == std::string::npos ? -1 : std::stoll(text.substr(at + series.size() + 2));
-  }
+  int64_t Metric(const std::string& series) const { return server_->Metric(series); }
   int64_t Closed(const std::string& cause) const {
     return Metric("firn_connections_closed_total{door=\"public\",cause=\"" + cause + "\"}");
   }
@@ -160,6 +156,24 @@ TEST_F(ServerLimitsTest, OfOneConnectionAndOfAll) {
   EXPECT_TRUE(fifth.SeesClose());
   EXPECT_TRUE(BecomesClosed("too_many", 0));
   EXPECT_TRUE(BecomesClosed("idle", 0));
+}
+
+TEST_F(ServerLimitsTest, OfWaitingForIds) {
+  // Two ids a second, and more patience than five of them take: also while the first second of a
+  // new claim is used up.
+  ASSERT_NO_FATAL_FAILURE(
+      Start({"--layout=time:31s machine:10 sequence:1", "--issue_wait_ms=60000"}));
+  ThriftCalls calls;
+  std::string five;
+  for (int i = 0; i < 5; ++i) five += calls.GetId("default");
+  const size_t answers = size_t{5} * 33;  // refusals are counted below
+  RawPeer peer(Port());
+  ASSERT_TRUE(peer.Send(five));
+  EXPECT_EQ(peer.Receive(answers).size(), answers);
+  EXPECT_GT(Metric("firn_requests_parked_total{door=\"public\"}"), 0);
+  for (const char* reason : {"NOT_READY", "OVERLOADED"}) {
+    EXPECT_LE(Metric("firn_refusals_total{reason=\"" + std::string(reason) + "\"}"), 0) << reason;
+  }
 }
 
 }  // namespace
