@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "registry/dir_coordinator.h"
+#include "registry/dir/dir_coordinator.h"
 #include "registry/requests.h"
 
 namespace firn {

@@ -8,8 +8,8 @@
 #include "common/entropy.h"
 #include "common/status.h"
 #include "registry/coordinator.h"
-#include "registry/dir_tree.h"
-#include "registry/zk_coordinator.h"
+#include "registry/dir/dir_tree.h"
+#include "registry/zk/zk_coordinator.h"
 
 namespace firn {
 

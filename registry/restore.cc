@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/rack_split.h"
-#include "registry/claim_options.h"
+#include "registry/claim/claim_options.h"
 #include "registry/cluster_setup.h"
 #include "registry/records.h"
 

@@ -4,7 +4,7 @@
 
 #include "common/clock.h"
 #include "common/id_clock.h"
-#include "registry/claim_user.h"
+#include "registry/claim/claim_user.h"
 #include "server/issue/snowflake.h"
 #include "server/issue/tick_source.h"
 

@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "common/entropy.h"
-#include "registry/owner.h"
+#include "registry/claim/owner.h"
 #include "server/issuing_node.h"
 #include "server/open_node.h"
 #include "server/plugins/built_in.h"

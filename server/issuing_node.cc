@@ -4,7 +4,7 @@
 
 #include <glog/logging.h>
 
-#include "registry/claim_keeper.h"
+#include "registry/claim/claim_keeper.h"
 
 namespace firn {
 namespace {

@@ -6,9 +6,9 @@
 #include <glog/logging.h>
 
 #include "registry/blocking_coordinator.h"
-#include "registry/claim_options.h"
+#include "registry/claim/claim_options.h"
+#include "registry/claim/hint.h"
 #include "registry/cluster_setup.h"
-#include "registry/hint.h"
 #include "registry/open_coordinator.h"
 
 namespace firn {

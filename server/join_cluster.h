@@ -10,8 +10,8 @@
 #include "common/rack_split.h"
 #include "common/status.h"
 #include "common/units.h"
+#include "registry/claim/state_folder.h"
 #include "registry/coordinator.h"
-#include "registry/state_folder.h"
 
 namespace firn {
 

@@ -5,7 +5,7 @@
 
 #include "common/rack_split.h"
 #include "registry/absent_coordinator.h"
-#include "registry/posix_state_folder.h"
+#include "registry/claim/posix_state_folder.h"
 #include "server/join_cluster.h"
 
 namespace firn {

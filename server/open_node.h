@@ -10,7 +10,7 @@
 #include "common/layout.h"
 #include "common/status.h"
 #include "common/units.h"
-#include "registry/owner.h"
+#include "registry/claim/owner.h"
 #include "server/issuing_node.h"
 
 namespace firn {

@@ -10,7 +10,7 @@
 #include "common/endpoint.h"
 #include "common/layout.h"
 #include "common/status.h"
-#include "registry/owner.h"
+#include "registry/claim/owner.h"
 #include "server/front/front_door.h"
 #include "server/issuing_node.h"
 #include "server/open_node.h"

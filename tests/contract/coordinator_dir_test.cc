@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "common/entropy.h"
-#include "registry/dir_coordinator.h"
+#include "registry/dir/dir_coordinator.h"
 #include "tests/contract/coordinator_contract.h"
 #include "tests/support/temp_dir.h"
 

@@ -2,7 +2,7 @@
 #include <memory>
 #include <string>
 
-#include "registry/zk_coordinator.h"
+#include "registry/zk/zk_coordinator.h"
 #include "tests/contract/coordinator_contract.h"
 #include "tests/support/zookeeper.h"
 

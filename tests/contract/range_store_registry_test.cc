@@ -12,7 +12,7 @@
 #include "registry/cluster_setup.h"
 #include "registry/control_loop.h"
 #include "registry/tag_store.h"
-#include "registry/zk_coordinator.h"
+#include "registry/zk/zk_coordinator.h"
 #include "server/store/ledger.h"
 #include "tests/contract/range_store_contract.h"
 #include "tests/support/zookeeper.h"

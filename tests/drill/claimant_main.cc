@@ -20,9 +20,9 @@
 
 #include "common/clock.h"
 #include "common/entropy.h"
+#include "registry/claim/owner.h"
+#include "registry/claim/posix_state_folder.h"
 #include "registry/open_coordinator.h"
-#include "registry/owner.h"
-#include "registry/posix_state_folder.h"
 #include "server/issuing_node.h"
 #include "tests/drill/journal.h"
 

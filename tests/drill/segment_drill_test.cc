@@ -17,7 +17,7 @@
 #include "registry/blocking_coordinator.h"
 #include "registry/cluster_setup.h"
 #include "registry/tag_store.h"
-#include "registry/zk_coordinator.h"
+#include "registry/zk/zk_coordinator.h"
 #include "tests/drill/segment_journal.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"

@@ -6,9 +6,9 @@
 
 #include "common/rack_split.h"
 #include "registry/blocking_coordinator.h"
+#include "registry/claim/posix_state_folder.h"
 #include "registry/cluster_setup.h"
 #include "registry/memory_coordinator.h"
-#include "registry/posix_state_folder.h"
 #include "registry/records.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"

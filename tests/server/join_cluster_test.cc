@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "registry/blocking_coordinator.h"
+#include "registry/claim/hint.h"
 #include "registry/cluster_setup.h"
-#include "registry/hint.h"
 #include "registry/open_coordinator.h"
 #include "registry/records.h"
 #include "registry/slot.h"

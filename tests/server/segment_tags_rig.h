@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "registry/blocking_coordinator.h"
+#include "registry/claim/posix_state_folder.h"
 #include "registry/cluster_setup.h"
 #include "registry/memory_coordinator.h"
-#include "registry/posix_state_folder.h"
 #include "registry/tag_store.h"
 #include "server/issue/patient_caller.h"
 #include "server/issuing_node.h"

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "registry/grant_file.h"
+#include "registry/claim/grant_file.h"
+#include "registry/claim/state_folder.h"
 #include "registry/memory_coordinator.h"
-#include "registry/state_folder.h"
 #include "tests/sim/mutants.h"
 
 namespace firn {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/entropy.h"
-#include "registry/claim_keeper.h"
+#include "registry/claim/claim_keeper.h"
 #include "registry/faulty_coordinator.h"
 #include "tests/sim/mutants.h"
 #include "tests/sim/oracle.h"

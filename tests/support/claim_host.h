@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/entropy.h"
-#include "registry/claim_keeper.h"
+#include "registry/claim/claim_keeper.h"
 #include "registry/faulty_coordinator.h"
 #include "registry/memory_coordinator.h"
 #include "tests/support/memory_state_folder.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "registry/state_folder.h"
+#include "registry/claim/state_folder.h"
 
 namespace firn {
 

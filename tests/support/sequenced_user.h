@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 #include "common/id_clock.h"
-#include "registry/claim_user.h"
+#include "registry/claim/claim_user.h"
 #include "server/issue/sequencer.h"
 
 namespace firn {

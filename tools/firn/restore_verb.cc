@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "common/entropy.h"
 #include "registry/audit.h"
-#include "registry/claim_options.h"
+#include "registry/claim/claim_options.h"
 #include "registry/restore.h"
 #include "tools/firn/id_words.h"
 #include "tools/firn/ledger_lift.h"

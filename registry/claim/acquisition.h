@@ -1,0 +1,151 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/entropy.h"
+#include "registry/claim/claim_options.h"
+#include "registry/claim/freeze.h"
+#include "registry/claim/hint.h"
+#include "registry/claim/inspection.h"
+#include "registry/claim/keeper_time.h"
+#include "registry/claim/slot_write.h"
+#include "registry/claim/survey.h"
+#include "registry/claim/tenure.h"
+#include "registry/coordinator.h"
+#include "registry/mailbox.h"
+
+namespace firn {
+
+// One try to get a claim, from the first question to the last answer.
+//
+//  1. With a grant of our own: read meta and the record. Still the grant's nonce, creation, meta:
+//     inherit, that is, set it under a fresh nonce, with base L. Otherwise the grant is of no use.
+//  2. Set the clock node: its mtime and our wall clock must agree.
+//  3. Read meta after a sync: there, readable, ours, not frozen, floor not below what we once held.
+//  4. Survey the rack, then try the candidates one by one, each with a nonce of its own:
+//     base = max(id clock, the record's bound, floor); bound = base + probation + the first
+//     window.
+//  5. Wait out the probation and look again.
+//
+// All of it within one connection: the next one may lead to a registry that was wiped and made
+// anew.
+//
+// An error found on the way is final for this try: nothing turns a refusal into a start. Owned by
+// the control thread.
+class Acquisition {
+ public:
+  static constexpr int kInheritsMax = 3;  // a dead predecessor's late write may come in between
+  static constexpr int kLiveTriesMax = 3;
+  static constexpr int kSurveysMax = 4;  // when others were faster at all that the last one found
+
+  struct Wish {
+    std::optional<Grant> grant{};  // ours: checked against file, boot and inode
+    std::optional<Hint> hint{};
+    std::string uuid{};  // the cluster's, where it is known
+    WallMs floor{};      // no claim under a meta whose floor is lower
+  };
+
+  enum class Outcome { kPending, kWon, kRefused };
+
+  // `options` must outlive the object.
+  Acquisition(const ClaimOptions& options, Coordinator& coordinator, Entropy& entropy, Wish wish,
+              const KeeperTime& now);
+
+  // Goes on with what has arrived and is due.
+  void Tick(const KeeperTime& now);
+
+  // There was a connection anew, perhaps of the same session. Only what was sent is followed up.
+  void LoseConnection() { connection_lost_ = true; }
+  bool connection_lost() const { return connection_lost_; }
+
+  Outcome outcome() const { return outcome_; }
+  // When won.
+  const Tenure::Terms& terms() const { return terms_; }
+  int64_t live_session() const { return live_session_; }
+  bool inherited() const { return inheriting_; }
+  // False: the registry has shown that the wish's grant, if there was one, is of no use any more.
+  bool keeps_grant() const { return wish_.grant.has_value(); }
+  // When refused: why, and when to try again.
+  const std::string& reason() const { return reason_; }
+  Milliseconds retry_after() const { return retry_after_; }
+
+  // What an operator should know, in sentences.
+  const std::vector<std::string>& alarms() const { return alarms_; }
+  // What the registry's own clock showed; 0: not told. And what this try learned of the past: the
+  // cluster lost a claim of ours up to here.
+  WallMs registry_clock() const { return registry_clock_; }
+  WallMs lost_up_to() const { return wish_.floor; }
+  BootMs wake() const;
+
+ private:
+  // 1
+  void ReadGranted();
+  void OnGranted(const Result<Nodes>& nodes);
+  void TryInherit(const Finding& finding, bool live);
+  void GiveUpGrant();
+  // 2
+  void AskClock();
+  void OnClock(const WriteOutcome& answer);
+  bool ClockIsSane(WallMs registry);
+  // 3
+  void ReadMeta();
+  void OnMeta(const Result<Nodes>& nodes);
+  void StartSurvey(std::optional<Slot> hinted);
+  WallMs ClusterTime() const;
+  std::string HowToMake() const;
+  bool MetaIsGood(const std::optional<Node>& node);
+  void FreezeIt();
+  // 4
+  void OnSurvey();
+  void TryCandidate();
+  void Attempt(SlotChange change, WallMs base);
+  void OnAttempt();
+  void OnLiveDiffers();
+  void OnLostAttempt();
+  // 5
+  void OnWon();
+  void CheckProbation();
+
+  Milliseconds FirstWindow() const;
+  SlotRecord RecordWith(WallMs base, WallMs bound);
+  void Refuse(std::string reason, Milliseconds retry_after);
+
+  const ClaimOptions& options_;
+  Coordinator& coordinator_;
+  Entropy& entropy_;
+  Wish wish_;
+  Mailbox mailbox_;
+  KeeperTime now_;
+
+  Outcome outcome_ = Outcome::kPending;
+  std::string reason_;
+  Milliseconds retry_after_{0};
+  std::vector<std::string> alarms_;
+  WallMs registry_clock_;
+  Tenure::Terms terms_;
+  int64_t live_session_ = 0;
+
+  bool inheriting_ = false;
+  int inherits_ = 0;
+  int64_t session_ = 0;  // in which the root node was read
+  bool connection_lost_ = false;
+  WallMs asked_clock_at_;
+  ClusterMeta meta_;
+  int64_t meta_version_ = 0;
+  WallMs meta_set_at_;  // by the registry's clock
+  std::unique_ptr<Freeze> freeze_;
+  std::unique_ptr<Survey> survey_;
+  int surveys_ = 0;
+  size_t candidate_ = 0;
+  int live_tries_ = 0;
+  WallMs base_;
+  std::unique_ptr<SlotWrite> write_;
+  std::optional<BootMs> probation_end_;
+  std::unique_ptr<Inspection> probation_;
+};
+
+}  // namespace firn

@@ -1,0 +1,340 @@
+#include "registry/claim/claim_keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kPushInterval{50};
+constexpr auto kVolatile = StateFolder::Durability::kPageCache;
+
+}  // namespace
+
+ClaimKeeper::ClaimKeeper(ClaimOptions options, Coordinator& coordinator, StateFolder& folder,
+                         ClaimUser& user, Entropy& entropy, ClaimHooks hooks)
+    : options_(std::move(options)),
+      coordinator_(coordinator),
+      folder_(folder),
+      user_(user),
+      entropy_(entropy),
+      hooks_(std::move(hooks)),
+      grant_file_(folder),
+      reason_("it has just started") {}
+
+void ClaimKeeper::OnSession(const SessionEvent& event) {
+  if (session_ != 0) unreached_since_ = now_.clocks.boot;
+  session_ = event.kind == SessionEvent::Kind::kConnected ? event.session : 0;
+  if (upkeep_ != nullptr) upkeep_->LookAgain();
+  if (acquisition_ != nullptr) acquisition_->LoseConnection();
+}
+
+void ClaimKeeper::Tick(const KeeperTime& now) {
+  if (sentinel_.InChild()) return;
+  now_ = now;
+  if (!started_.has_value()) LoadFiles();
+  switch (state_) {
+    case ClaimState::kSeeking:
+      return Seek();
+    case ClaimState::kClaiming:
+      return FinishAcquisition();
+    case ClaimState::kHolding:
+    case ClaimState::kLapsing:
+      return Hold();
+    case ClaimState::kReleasing:
+      return FinishRelease();
+    case ClaimState::kReleased:
+      return;
+  }
+}
+
+// --- 1 seeking -----------------------------------------------------------------------------------
+
+void ClaimKeeper::LoadFiles() {
+  started_ = unreached_since_ = now_.clocks.boot;
+  LoadGrant();
+  const Result<std::string> text = folder_.ReadHint();
+  if (!text.ok()) {
+    if (text.code() != Code::kNotFound) Tell(ClaimEvent::Kind::kAlarm, text.status().message());
+    return;
+  }
+  const Result<Hint> hint = ParseHint(*text);
+  if (!hint.ok()) return Tell(ClaimEvent::Kind::kAlarm, hint.status().message());
+  hint_ = *hint;
+  uuid_ = hint->uuid;
+}
+
+void ClaimKeeper::LoadGrant() {
+  const Result<GrantFile::Found> found = grant_file_.Read();
+  if (!found.ok()) {
+    if (found.code() != Code::kNotFound) Tell(ClaimEvent::Kind::kAlarm, found.status().message());
+    return;
+  }
+  const Grant& grant = found->grant;
+  std::string fault;
+  if (found->damaged) {
+    // The good record may be the older one, and its L too low.
+    fault = "the grant file is damaged";
+  } else if (found->identity != grant_file_.identity()) {
+    fault = found->identity.boot_id != grant_file_.identity().boot_id
+                ? "the grant file is from before the last boot"
+                : "the grant file is a copy, or was put back from a backup";
+  } else if (found->identity.born_ns == FileIdentity::kUntold) {
+    fault = "the file system does not tell when the grant file was made";
+  } else if (grant.uuid.empty()) {
+    fault = "the grant file is of a machine id that was given by hand, in no cluster";
+  } else if (grant.limit > grant.bound) {
+    fault = "the grant file contradicts itself";
+  } else if (grant.slot.rack != options_.rack ||
+             options_.worker.value_or(grant.slot.worker) != grant.slot.worker) {
+    fault = "the grant file is of another slot than the wanted one";
+  }
+  if (fault.empty()) {
+    grant_ = grant;
+    highest_bound_ = grant.bound;
+  } else {
+    Tell(ClaimEvent::Kind::kRefused, fault + ": claiming anew");
+  }
+}
+
+void ClaimKeeper::Seek() {
+  if (StartOffline()) return;
+  if (session_ == 0 || now_.clocks.boot < retry_at_) return;
+  acquisition_ = std::make_unique<Acquisition>(
+      options_, coordinator_, entropy_,
+      Acquisition::Wish{.grant = grant_, .hint = hint_, .uuid = uuid_, .floor = lost_up_to_}, now_);
+  state_ = ClaimState::kClaiming;
+}
+
+// Also after an attempt to inherit whose outcome is unknown: what lies in [L, R) is ours whoever
+// holds the slot now. Not once the registry has told that the grant is of no use.
+bool ClaimKeeper::StartOffline() {
+  if (session_ != 0 || !grant_.has_value() || !options_.offline_start) return false;
+  if (now_.clocks.boot < unreached_since_ + options_.offline_start_after) return false;
+  // Ids of another layout would not fit those of before.
+  const bool known =
+      hint_.has_value() && hint_->uuid == grant_->uuid && hint_->layout == options_.layout.text();
+  if (!known || grant_->limit >= grant_->bound) return false;
+  Begin(Tenure::TermsOf(*grant_), {});
+  Tell(ClaimEvent::Kind::kOffline,
+       "the registry is away: going on inside the old claim of " + SlotText(tenure_->terms().slot));
+  return true;
+}
+
+// --- 2 claiming ----------------------------------------------------------------------------------
+
+void ClaimKeeper::FinishAcquisition() {
+  acquisition_->Tick(now_);
+  if (acquisition_->outcome() == Acquisition::Outcome::kPending) return;
+  const auto ended = std::move(acquisition_);
+  for (const std::string& alarm : ended->alarms()) Tell(ClaimEvent::Kind::kAlarm, alarm);
+  if (hooks_.registry_clock && ended->registry_clock() != WallMs()) {
+    hooks_.registry_clock(ended->registry_clock(), now_.clocks);
+  }
+  lost_up_to_ = std::max(lost_up_to_, ended->lost_up_to());
+  highest_bound_ = std::max(highest_bound_, lost_up_to_);
+  if (grant_.has_value() && !ended->keeps_grant()) {
+    grant_.reset();
+    VoidGrant();
+  }
+  if (ended->outcome() == Acquisition::Outcome::kRefused) {
+    state_ = ClaimState::kSeeking;
+    retry_at_ = now_.clocks.boot + ended->retry_after();
+    if (reason_ != ended->reason()) Tell(ClaimEvent::Kind::kRefused, ended->reason());
+    reason_ = ended->reason();
+    return;
+  }
+  Begin(ended->terms(), {.session = ended->live_session(), .present = true});
+  if (ended->connection_lost()) upkeep_->LookAgain();
+  Tell(ended->inherited() ? ClaimEvent::Kind::kInherited : ClaimEvent::Kind::kClaimed,
+       SlotText(tenure_->terms().slot));
+}
+
+void ClaimKeeper::Begin(Tenure::Terms terms, SlotUpkeep::Live live) {
+  grant_.reset();
+  reason_.clear();
+  uuid_ = terms.uuid;
+  tenure_.emplace(std::move(terms), options_.layout);
+  upkeep_ = std::make_unique<SlotUpkeep>(options_, coordinator_, entropy_, hooks_, *tenure_, live,
+                                         now_.clocks.boot);
+  state_ = ClaimState::kHolding;
+  // On file before the first id; a file that cannot be written leaves L at the base.
+  RaiseLimit(tenure_->LimitFor(now_.id_time, tenure_->claim()->first_tick() - 1));
+  KeepHint();
+  user_.Adopt(tenure_->claim());
+  seen_ = tenure_->claim()->first_tick() - 1;
+  push_at_ = now_.clocks.boot + kPushInterval;
+}
+
+void ClaimKeeper::KeepHint() {
+  const Tenure::Terms& terms = tenure_->terms();
+  const Hint hint{terms.machine.value(), terms.slot, terms.uuid, options_.layout.text()};
+  if (hint_ == hint) return;
+  const Status kept = folder_.ReplaceHint(FormatHint(hint));
+  if (!kept.ok()) return Tell(ClaimEvent::Kind::kAlarm, kept.message());
+  hint_ = hint;
+}
+
+// --- 3 holding, 4 lapsing ------------------------------------------------------------------------
+
+void ClaimKeeper::Hold() {
+  const Layout& layout = options_.layout;
+  const auto last = seen_ = std::max(seen_, user_.Last());
+  if (now_.clocks.boot >= push_at_) {
+    push_at_ = now_.clocks.boot + kPushInterval;
+    RaiseLimit(tenure_->LimitFor(now_.id_time, last));
+  }
+  upkeep_->Tick(now_, session_, layout.StartOf(last));
+  highest_bound_ = std::max(highest_bound_, tenure_->bound());
+  if (upkeep_->lost()) lost_up_to_ = std::max(lost_up_to_, tenure_->bound());
+  if (upkeep_->fate() == SlotUpkeep::Fate::kGone) return Close(upkeep_->reason());
+  if (upkeep_->fate() != SlotUpkeep::Fate::kLapsing) return;
+  state_ = ClaimState::kLapsing;
+  if (now_.id_time >= tenure_->bound()) Close(upkeep_->reason());
+}
+
+void ClaimKeeper::RaiseLimit(WallMs limit) {
+  if (!has_file_) return tenure_->RaiseLimit(tenure_->bound());
+  const bool begun = tenure_->limit() == tenure_->terms().base;
+  if (limit <= tenure_->limit() && !begun) return;
+  const Status written = grant_file_.Write(tenure_->GrantUpTo(limit), kVolatile);
+  if (written.ok()) {
+    file_alarmed_ = false;
+    return tenure_->RaiseLimit(limit);
+  }
+  if (!file_alarmed_) {
+    Tell(ClaimEvent::Kind::kAlarm, "the grant file cannot be written: " + written.message());
+  }
+  file_alarmed_ = true;
+  // An older permission must not outlive what is issued without it.
+  if (!grant_file_.Remove().ok()) return;
+  has_file_ = false;
+  tenure_->RaiseLimit(tenure_->bound());
+}
+
+void ClaimKeeper::Close(std::string why) {
+  const auto last = CloseUser();
+  VoidGrant();
+  Tell(ClaimEvent::Kind::kLost, SlotText(tenure_->terms().slot) + ": " + why + "; last " +
+                                    std::to_string(options_.layout.StartOf(last).ms()) +
+                                    " ms, bound " + std::to_string(tenure_->bound().ms()) + " ms");
+  renewals_ += upkeep_->renewals();
+  upkeep_.reset();
+  tenure_.reset();
+  reason_ = std::move(why);
+  retry_at_ = now_.clocks.boot;
+  state_ = ClaimState::kSeeking;
+}
+
+// The bound of a release stands on what this returns.
+firn::Tick ClaimKeeper::CloseUser() {
+  const auto last = user_.Close();
+  if (last < seen_) Die("the last tick of a closed claim lies below what it had told before");
+  return last;
+}
+
+// False: a permission stays on file that nobody may use, and an operator is told.
+bool ClaimKeeper::VoidGrant() {
+  if (!has_file_) return true;
+  const Status voided = grant_file_.Void(kVolatile);
+  if (voided.ok()) return true;
+  if (grant_file_.Remove().ok()) {
+    has_file_ = false;
+    return true;
+  }
+  Tell(ClaimEvent::Kind::kAlarm,
+       "the grant file can be neither voided nor removed: " + voided.message());
+  return false;
+}
+
+// --- 5 releasing ---------------------------------------------------------------------------------
+
+void ClaimKeeper::Release(const KeeperTime& now) {
+  if (sentinel_.InChild()) return;
+  now_ = now;
+  if (state_ == ClaimState::kReleasing || state_ == ClaimState::kReleased) return;
+  acquisition_.reset();
+  const bool held = state_ == ClaimState::kHolding;
+  state_ = ClaimState::kReleased;
+  reason_ = "it was stopped";
+  if (!tenure_.has_value()) return;
+  const auto last = CloseUser();
+  // Its cluster has moved on, perhaps without it: no later start goes on inside it.
+  if (!held) static_cast<void>(VoidGrant());
+  // Nothing can be given back: the file stays, for the next start to go on.
+  if (!held || session_ == 0) return;
+  // What is still permitted here must not be given to others.
+  if (!VoidGrant()) return;
+  state_ = ClaimState::kReleasing;
+  upkeep_->Release(tenure_->BoundAfter(last), now.clocks.boot + options_.release_wait);
+}
+
+void ClaimKeeper::FinishRelease() {
+  upkeep_->Tick(now_, session_, tenure_->terms().base);
+  if (!upkeep_->release_ended()) return;
+  state_ = ClaimState::kReleased;
+  Tell(ClaimEvent::Kind::kReleased,
+       SlotText(tenure_->terms().slot) +
+           (upkeep_->reason().empty() ? std::string() : ": " + upkeep_->reason()));
+}
+
+// --- what others see -----------------------------------------------------------------------------
+
+void ClaimKeeper::Tell(ClaimEvent::Kind kind, std::string text) const {
+  if (hooks_.event) hooks_.event({kind, std::move(text)});
+}
+
+const Tenure* ClaimKeeper::tenure() const {
+  const bool holds = state_ == ClaimState::kHolding || state_ == ClaimState::kLapsing;
+  return holds ? &*tenure_ : nullptr;
+}
+
+ClaimStatus ClaimKeeper::status(const KeeperTime& now) const {
+  ClaimStatus shown;
+  shown.state = state_;
+  shown.bound = highest_bound_;
+  shown.connected = session_ != 0;
+  shown.session = session_;
+  shown.uuid = uuid_;
+  shown.renewals = renewals_;
+  if (upkeep_ != nullptr) shown.renewals += upkeep_->renewals();
+  shown.reason = reason_;
+  if (!tenure_.has_value() || state_ == ClaimState::kReleased) {
+    shown.retry_after = std::max(retry_at_ - now.clocks.boot, Milliseconds(0));
+    if (session_ == 0) shown.reason += "; the registry is not reached";
+    return shown;
+  }
+  shown.slot = tenure_->terms().slot;
+  shown.machine = tenure_->terms().machine;
+  shown.nonce = tenure_->terms().nonce;
+  shown.bound = tenure_->bound();
+  shown.limit = tenure_->limit();
+  shown.left = std::max(tenure_->bound() - now.id_time, Milliseconds(0));
+  if (!upkeep_->reason().empty()) shown.reason = upkeep_->reason();
+  if (session_ == 0) shown.reason = "the registry is not reached";
+  if (shown.left == Milliseconds(0)) shown.reason += "; the bound is reached";
+  return shown;
+}
+
+BootMs ClaimKeeper::NextWake() const {
+  const auto earlier = [](BootMs a, BootMs b) { return b == BootMs() ? a : std::min(a, b); };
+  const BootMs now = now_.clocks.boot;
+  switch (state_) {
+    case ClaimState::kSeeking:
+      if (session_ == 0 && grant_.has_value()) return now + kPushInterval;
+      return session_ == 0 ? now + Milliseconds(1'000) : retry_at_;
+    case ClaimState::kClaiming:
+      return acquisition_ == nullptr ? now
+                                     : earlier(now + Milliseconds(1'000), acquisition_->wake());
+    case ClaimState::kHolding:
+    case ClaimState::kLapsing:
+      return earlier(push_at_, upkeep_->wake());
+    case ClaimState::kReleasing:
+      return earlier(now + kPushInterval, upkeep_->wake());
+    case ClaimState::kReleased:
+      break;
+  }
+  return now + Milliseconds(1'000);
+}
+
+}  // namespace firn

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/layout.h"
+#include "common/status.h"
+#include "common/units.h"
+#include "registry/claim/owner.h"
+#include "registry/slot.h"
+
+namespace firn {
+
+// What a server says of itself in its slot's record.
+struct ClaimantIdentity {
+  std::string owner;     // OwnerName::TextIn()
+  std::string endpoint;  // host:port
+  std::string host{};
+  int64_t pid = 0;
+  std::string build{};
+};
+
+struct ClaimOptions {
+  ClaimantIdentity identity{};
+  Layout layout = Layout::Firn();
+  uint32_t rack = 0;
+  std::optional<uint32_t> worker{};  // this slot or none
+
+  Milliseconds window{600'000};  // how far a bound is moved ahead, once a claim has proved itself
+  Milliseconds session_timeout{10'000};
+  Milliseconds skew_max{10'000};          // between our wall clock and the registry's, at a claim
+  Milliseconds probation{0};              // from the claim to the first id
+  Milliseconds release_wait{3'000};       // for the answer to a release
+  bool offline_start = true;              // go on inside an old claim while the registry is away
+  Milliseconds offline_start_after{300};  // how long a start waits for the registry first
+
+  // Faults of the options, all at once.
+  Status Check() const;
+};
+
+// Fixed by the protocol.
+inline constexpr Milliseconds kClaimWindowFirst{15'000};  // so that a crash loop burns no slots
+inline constexpr Milliseconds kClaimWindowSecond{60'000};
+inline constexpr Milliseconds kGrantAhead{200};  // L runs ahead of the id clock by this
+// How long after its bound a slot is left to whoever's `live` is in it: a holder that cannot renew
+// comes back by itself; what is older was left behind, by an attempt that nobody believed in or by
+// a session that a rolled back registry brought back.
+inline constexpr Milliseconds kLiveGrace{60'000};
+inline constexpr Milliseconds kPoisonAhead{86'400'000};  // a bound farther ahead is someone's error
+
+}  // namespace firn

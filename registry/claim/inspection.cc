@@ -1,0 +1,93 @@
+#include "registry/claim/inspection.h"
+
+#include <utility>
+
+namespace firn {
+namespace {
+
+using Verdict = Finding::Verdict;
+
+void End(Finding& finding, Verdict verdict, std::string reason) {
+  finding.verdict = verdict;
+  finding.reason = std::move(reason);
+}
+
+// Fills what the record says; false when the verdict is settled by it alone.
+bool JudgeRecord(Finding& finding, const Tenure::Terms& held, const std::optional<Node>& node) {
+  if (!node.has_value()) return End(finding, Verdict::kLost, "the slot's record is gone"), false;
+  finding.version = node->stat.version;
+  if (node->stat.created_zxid != held.created_zxid) {
+    finding.foreign_nonce = true;
+    return End(finding, Verdict::kForeign, "the slot's record was deleted and made anew"), false;
+  }
+  const Result<SlotRecord> record = ParseSlotRecord(node->data);
+  finding.foreign_nonce = !record.ok() || (record->nonce != held.nonce && !record->nonce.zero());
+  if (record.ok()) finding.bound = record->bound;
+  if (node->stat.version < held.version) {
+    return End(finding, Verdict::kLost, "the slot's record is older than what was acknowledged"),
+           false;
+  }
+  if (!record.ok()) {
+    return End(finding, Verdict::kForeign, record.status().message()), false;
+  }
+  if (record->nonce != held.nonce) {
+    return End(finding, Verdict::kForeign,
+               record->nonce.zero() ? std::string("the slot was released by somebody else")
+                                    : "the slot is now claimed by " + record->owner),
+           false;
+  }
+  if (record->bound < held.bound) {
+    return End(finding, Verdict::kLost, "the slot's bound is lower than what was acknowledged"),
+           false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
+              const std::optional<Node>& record) {
+  Finding finding;
+  const bool ours = JudgeRecord(finding, held, record);
+  if (!meta.has_value()) {
+    End(finding, Verdict::kLost, "the cluster's root node is gone");
+    return finding;
+  }
+  Result<ClusterMeta> cluster = ParseMeta(meta->data);
+  if (!cluster.ok()) {
+    // Nobody can claim under it and nobody can freeze it: not a holder's business to go on.
+    End(finding, Verdict::kForeign, cluster.status().message());
+    return finding;
+  }
+  finding.meta = std::move(cluster).value();
+  if (finding.meta->uuid != held.uuid) {
+    End(finding, Verdict::kLost, "another cluster has taken this one's place");
+  } else if (meta->stat.version < held.meta_version) {
+    End(finding, Verdict::kLost, "the cluster's root node is older than what was acknowledged");
+  } else if (ours && meta->stat.version > held.meta_version) {
+    End(finding, Verdict::kMetaMoved,
+        finding.meta->frozen ? "the cluster is frozen: " + finding.meta->reason
+                             : std::string("the cluster was restored or changed"));
+  } else if (ours) {
+    End(finding, Verdict::kOurs, {});
+  }
+  return finding;
+}
+
+Inspection::Inspection(Coordinator& coordinator, const Tenure::Terms& held) : held_(held) {
+  ReadSynced(coordinator, mailbox_, {kMetaPath, SlotPath(held_.slot), LivePath(held_.slot)},
+             [this](Result<Nodes> nodes) { OnNodes(nodes); });
+}
+
+void Inspection::OnNodes(const Result<Nodes>& nodes) {
+  done_ = true;
+  if (!nodes.ok()) {
+    finding_.reason = nodes.status().message();
+    return;
+  }
+  finding_ = Judge(held_, (*nodes)[0], (*nodes)[1]);
+  const std::optional<Node>& live = (*nodes)[2];
+  if (live.has_value()) live_session_ = live->stat.ephemeral_owner;
+}
+
+}  // namespace firn

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/entropy.h"
+#include "registry/claim/claim_options.h"
+#include "registry/claim/claim_status.h"
+#include "registry/claim/freeze.h"
+#include "registry/claim/inspection.h"
+#include "registry/claim/keeper_time.h"
+#include "registry/claim/slot_write.h"
+#include "registry/claim/tenure.h"
+#include "registry/coordinator.h"
+
+namespace firn {
+
+// What the holder of a slot does about it in the registry: moves the bound ahead, keeps `live`
+// there, looks whether all is as it should be, and gives the slot back. One conversation at a time.
+//
+//  1. Nothing is written after a connection before everything was looked at: it may lead to a
+//     registry that forgot us, and whose numbers have come to be the remembered ones again.
+//  2. Renewed every twentieth of the window, from the remembered version; the window grows with the
+//     first renewals: 15 s at the claim, then 60 s, then the whole.
+//  3. A renewal that failed on meta or version, or whose outcome stays unknown: look, then decide.
+//  4. Looked at after every connection and every 30 to 60 s.
+//  5. Lost or rolled back: freeze, then say whether the holder may go on.
+//  6. A claim whose bound has passed, after a look, is not renewed but gone: since then others may
+//     have come, and have been forgotten by a registry that was rolled back. Whoever wants the slot
+//     again goes through all that is asked of a claim, the probation included.
+//  7. A release is a renewal with nonce zero and a lower bound; sent by Release only.
+//
+// Owned by the control thread.
+class SlotUpkeep {
+ public:
+  // What has become of the claim.
+  enum class Fate {
+    kHeld,     // renewals go on
+    kLapsing,  // ours up to the bound, and not to be renewed
+    kGone,     // stop at once; reason() says why
+  };
+
+  // What the upkeep knows about `live` from the claim itself.
+  struct Live {
+    int64_t session = 0;   // ours belongs to it; 0: we have none
+    bool present = false;  // somebody's is there
+  };
+
+  // The references, `tenure` included, must outlive the object.
+  SlotUpkeep(const ClaimOptions& options, Coordinator& coordinator, Entropy& entropy,
+             const ClaimHooks& hooks, Tenure& tenure, Live live, BootMs now);
+
+  // `session` 0: not connected. `used` is the highest moment issued or about to be.
+  void Tick(const KeeperTime& now, int64_t session, WallMs used);
+
+  // There was a connection anew, perhaps of the same session: registries that are put back from a
+  // backup may know sessions again, too.
+  void LookAgain() { inspected_session_ = inspecting_session_ = 0; }
+
+  Fate fate() const { return fate_; }
+  const std::string& reason() const { return reason_; }
+  RenewalCounts renewals() const { return counts_; }
+  // The cluster forgot this claim.
+  bool lost() const { return lost_; }
+  bool inspected() const { return inspected_session_ != 0; }
+
+  // Gives the slot back with `bound`, which must lie above everything issued. Tick until released.
+  void Release(WallMs bound, BootMs until);
+  // Acknowledged, not ours any more, or waited long enough.
+  bool release_ended() const { return release_ended_; }
+
+  BootMs wake() const;
+
+ private:
+  void GoOn();
+  void StartNext();
+  void StartWrite();
+  SlotChange Change() const;
+  void FinishWrite();
+  void FinishInspection();
+  void FinishFreeze();
+  void Retry();
+  void EndRelease(std::string reason);
+  void Alarm(std::string text) const;
+  Milliseconds NextWindow() const;
+  bool releasing() const { return release_until_ != BootMs(); }
+
+  const ClaimOptions& options_;
+  Coordinator& coordinator_;
+  Entropy& entropy_;
+  const ClaimHooks& hooks_;
+  Tenure& tenure_;
+  Live live_;
+
+  Fate fate_ = Fate::kHeld;
+  std::string reason_;
+  bool lost_ = false;
+  KeeperTime now_;
+  WallMs used_;
+  int64_t session_ = 0;
+  int64_t inspected_session_ = 0;  // everything was as it should be in this session
+  int64_t inspecting_session_ = 0;
+  BootMs inspect_at_;
+  BootMs write_at_;
+  int renewals_ = 0;
+  RenewalCounts counts_;
+  int failures_ = 0;  // in a row
+
+  WallMs release_bound_;
+  BootMs release_until_;
+  bool release_ended_ = false;
+
+  std::unique_ptr<SlotWrite> write_;
+  std::unique_ptr<Inspection> inspection_;
+  std::unique_ptr<Freeze> freeze_;
+};
+
+}  // namespace firn

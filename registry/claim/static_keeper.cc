@@ -1,0 +1,143 @@
+#include "registry/claim/static_keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "registry/records.h"
+
+namespace firn {
+namespace {
+
+constexpr auto kDurable = StateFolder::Durability::kDisk;
+constexpr Milliseconds kRetry{1'000};
+// One for all: there is one claim for ever.
+constexpr Nonce kStaticNonce(0, 1);
+
+}  // namespace
+
+StaticKeeper::StaticKeeper(StaticKeeperOptions options, StateFolder& folder, ClaimUser& user,
+                           ClaimHooks hooks)
+    : options_(std::move(options)), user_(user), hooks_(std::move(hooks)), grant_file_(folder) {}
+
+void StaticKeeper::Tick(const KeeperTime& now) {
+  if (sentinel_.InChild() || refused_) return;
+  if (state_ == ClaimState::kSeeking) return Begin(now);
+  if (state_ == ClaimState::kHolding) Push(now, user_.Last());
+}
+
+void StaticKeeper::Begin(const KeeperTime& now) {
+  if (now.clocks.boot < retry_at_) return;
+  const Result<WallMs> base = FirstMoment(now);
+  if (!base.ok()) return Refuse(base.status().message());
+  const WallMs end = std::min(options_.layout.end(), kRecordTimeMax);
+  if (*base >= end) return Refuse("the layout's time has run out");
+  Tenure tenure({.slot = {},
+                 .machine = options_.machine,
+                 .nonce = kStaticNonce,
+                 .version = 0,
+                 .created_zxid = 0,
+                 .meta_version = 0,
+                 .uuid = {},
+                 .base = *base,
+                 .bound = end},
+                options_.layout);
+  const WallMs limit = std::min(std::max(now.id_time, *base) + kAhead, end);
+  Status written = Write(tenure, limit);
+  if (written.ok()) written = Write(tenure, limit);
+  if (!written.ok()) {
+    reason_ = "the grant file cannot be written: " + written.message();
+    retry_at_ = now.clocks.boot + kRetry;
+    return;
+  }
+  tenure_.emplace(std::move(tenure));
+  tenure_->RaiseLimit(limit);
+  state_ = ClaimState::kHolding;
+  reason_.clear();
+  user_.Adopt(tenure_->claim());
+}
+
+Status StaticKeeper::Write(const Tenure& tenure, WallMs limit) {
+  return grant_file_.Write(tenure.GrantUpTo(limit), kDurable);
+}
+
+Result<WallMs> StaticKeeper::FirstMoment(const KeeperTime& now) {
+  if (grant_file_.identity().born_ns == FileIdentity::kUntold) {
+    return Invalid(
+        "the file system of the state folder does not tell when a file was made, so a copy of the "
+        "grant file could not be told from the original: use another one, such as ext4 or xfs");
+  }
+  const Result<GrantFile::Found> found = grant_file_.Read();
+  if (found.code() == Code::kNotFound) {
+    if (options_.first_start) return std::max(now.id_time, options_.layout.epoch());
+    return NotFound(
+        "there is no grant file that says what was used before: if this machine id was "
+        "never used, say --static_first_start");
+  }
+  if (!found.ok()) return found.status();
+  if (!found->identity.SameFile(grant_file_.identity())) {
+    return Conflict(
+        "the grant file is a copy, or was put back from a backup: if the original is not in use "
+        "any more, remove it and say --static_first_start when the clock is right");
+  }
+  if (found->grant.machine != options_.machine || found->grant.nonce != kStaticNonce) {
+    return Conflict("the grant file is of machine id " +
+                    std::to_string(found->grant.machine.value()) + ", not " +
+                    std::to_string(options_.machine.value()));
+  }
+  // The id clock is carried to the first tick, so a base below it loses nothing.
+  return found->grant.limit + (found->damaged ? kAhead : Milliseconds(0));
+}
+
+void StaticKeeper::Push(const KeeperTime& now, firn::Tick last) {
+  const WallMs used = std::max(now.id_time, options_.layout.StartOf(last));
+  if (now.clocks.boot < retry_at_ || tenure_->limit() - used > kAhead / 2) return;
+  const WallMs limit = std::min(used + kAhead, tenure_->bound());
+  if (limit <= tenure_->limit()) return;
+  const bool wide = limit - tenure_->limit() > kAhead;
+  Status written = Write(*tenure_, limit);
+  if (written.ok() && wide) written = Write(*tenure_, limit);
+  if (written.ok()) {
+    reason_.clear();
+    return tenure_->RaiseLimit(limit);
+  }
+  retry_at_ = now.clocks.boot + kRetry;
+  if (reason_.empty() && hooks_.event) {
+    hooks_.event({ClaimEvent::Kind::kAlarm, "the grant file cannot be written, issuing stops at " +
+                                                std::to_string(tenure_->limit().ms()) +
+                                                " ms: " + written.message()});
+  }
+  reason_ = "the grant file cannot be written: " + written.message();
+}
+
+void StaticKeeper::Release(const KeeperTime&) {
+  if (sentinel_.InChild() || state_ == ClaimState::kReleased) return;
+  const bool held = state_ == ClaimState::kHolding;
+  state_ = ClaimState::kReleased;
+  if (!held) return;
+  const WallMs end = tenure_->BoundAfter(user_.Close());
+  // Nobody issues any more, so here L may fall: to just above what was used.
+  Grant grant = tenure_->GrantUpTo(tenure_->limit());
+  grant.limit = std::min(end, tenure_->limit());
+  const Status written = grant_file_.Write(grant, kDurable);
+  if (!written.ok() && hooks_.event) hooks_.event({ClaimEvent::Kind::kAlarm, written.message()});
+}
+
+void StaticKeeper::Refuse(std::string reason) {
+  refused_ = true;
+  reason_ = std::move(reason);
+  if (hooks_.event) hooks_.event({ClaimEvent::Kind::kRefused, reason_});
+}
+
+ClaimStatus StaticKeeper::status(const KeeperTime& now) const {
+  ClaimStatus shown;
+  shown.state = state_;
+  shown.reason = reason_;
+  if (state_ != ClaimState::kHolding) return shown;
+  shown.machine = options_.machine;
+  shown.bound = tenure_->bound();
+  shown.limit = tenure_->limit();
+  shown.left = std::max(tenure_->limit() - now.id_time, Milliseconds(0));
+  return shown;
+}
+
+}  // namespace firn

@@ -1,0 +1,72 @@
+#include "registry/claim/tenure.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/status.h"
+#include "registry/claim/claim_options.h"
+
+namespace firn {
+
+Tenure::Tenure(Terms terms, const Layout& layout)
+    : terms_(std::move(terms)),
+      limit_(terms_.base),
+      claim_(std::make_shared<Claim>(layout, terms_.machine, terms_.base)) {
+  if (terms_.nonce.zero()) Die("a claim without a nonce");
+  if (terms_.bound < terms_.base) Die("a claim whose bound lies below its base");
+}
+
+Tenure::Terms Tenure::TermsOf(const Grant& grant) {
+  return {.slot = grant.slot,
+          .machine = grant.machine,
+          .nonce = grant.nonce,
+          .version = grant.version,
+          .created_zxid = grant.created_zxid,
+          .meta_version = grant.meta_version,
+          .uuid = grant.uuid,
+          .base = grant.limit,
+          .bound = grant.bound};
+}
+
+void Tenure::Renewed(int64_t version, WallMs bound) {
+  if (version < terms_.version) Die("the version of a held claim's record went back");
+  if (bound < terms_.bound) Die("the bound of a held claim went back");
+  terms_.version = version;
+  terms_.bound = bound;
+}
+
+Grant Tenure::GrantUpTo(WallMs limit) const {
+  if (limit < limit_) Die("L would fall under a claim");
+  return {.nonce = terms_.nonce,
+          .slot = terms_.slot,
+          .machine = terms_.machine,
+          .bound = terms_.bound,
+          .limit = limit,
+          .version = terms_.version,
+          .created_zxid = terms_.created_zxid,
+          .meta_version = terms_.meta_version,
+          .uuid = terms_.uuid};
+}
+
+void Tenure::RaiseLimit(WallMs limit) {
+  if (limit < limit_) Die("L fell under a claim");
+  if (limit > terms_.bound) Die("L beyond the bound");
+  limit_ = limit;
+  claim_->ExtendTo(limit);
+}
+
+WallMs Tenure::LimitFor(WallMs id_time, Tick last) const {
+  const Layout& layout = claim_->layout();
+  // The first tick may begin some time after the base.
+  const WallMs used =
+      std::max({id_time, layout.StartOf(claim_->first_tick()), layout.StartOf(last)});
+  const WallMs ahead = layout.StartOf(layout.FirstTickFrom(used + kGrantAhead) + 1);
+  return std::max(limit_, std::min(ahead, terms_.bound));
+}
+
+WallMs Tenure::BoundAfter(Tick last) const {
+  const Tick next = std::max(claim_->first_tick(), last + 1);
+  return claim_->layout().StartOf(next);
+}
+
+}  // namespace firn

@@ -1,0 +1,157 @@
+#include "registry/dir/dir_coordinator.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include <unistd.h>
+
+#include "registry/dir/dir_worker.h"
+#include "registry/requests.h"
+
+namespace firn {
+
+using Verb = DirWorker::Request::Verb;
+
+Result<std::unique_ptr<DirCoordinator>> DirCoordinator::Open(DirOptions options, const Clock& clock,
+                                                             Entropy& entropy) {
+  while (options.path.size() > 1 && options.path.back() == '/') options.path.pop_back();
+  if (!options.path.starts_with('/') || options.path.size() == 1) {
+    return Invalid("a directory registry wants an absolute path, as in dir:///var/lib/firn");
+  }
+  FIRN_ASSIGN(std::unique_ptr<DirTree> tree, DirTree::Open(options, clock, entropy));
+  return std::unique_ptr<DirCoordinator>(
+      new DirCoordinator(std::move(tree), options.time_limit, clock));
+}
+
+DirCoordinator::DirCoordinator(std::unique_ptr<DirTree> tree, Milliseconds time_limit,
+                               const Clock& clock)
+    : clock_(clock),
+      time_limit_(time_limit),
+      pid_(getpid()),
+      session_(tree->session()),
+      worker_(std::make_unique<DirWorker>(std::move(tree), kPollInterval)) {}
+
+DirCoordinator::~DirCoordinator() {
+  // In a forked child there is no such thread to join.
+  if (pid_ != getpid()) static_cast<void>(worker_.release());
+}
+
+// --- requests -----------------------------------------------------------------------------------
+
+bool DirCoordinator::RefuseUnready(Status checked, Done done) {
+  if (checked.ok() && pid_ != getpid()) checked = Unavailable("a forked child has no session");
+  if (checked.ok() && requests_.size() >= kPendingMax) {
+    checked = Unavailable("too many requests at once");
+  }
+  if (checked.ok()) return false;
+  refused_.emplace_back(std::move(done), std::move(checked));
+  return true;
+}
+
+DirCoordinator::Token DirCoordinator::Expect(Done done) {
+  return requests_.Add(std::move(done), clock_.Boot() + time_limit_);
+}
+
+void DirCoordinator::Read(const std::string& path, ReadDone done, Changed changed) {
+  if (RefuseUnready(CheckPath(path), done)) return;
+  DirWorker::Request request{.token = Expect(std::move(done)), .verb = Verb::kRead, .path = path};
+  if (changed) {
+    request.node_watch = watches_.IdOf(WatchKind::kNode, path);
+    watching_.emplace(request.token, Watching{request.node_watch, 0, path, std::move(changed)});
+  }
+  worker_->Ask(std::move(request));
+}
+
+void DirCoordinator::List(const std::string& path, ListDone done, Changed changed) {
+  if (RefuseUnready(CheckPath(path), done)) return;
+  DirWorker::Request request{.token = Expect(std::move(done)), .verb = Verb::kList, .path = path};
+  if (changed) {
+    request.node_watch = watches_.IdOf(WatchKind::kNode, path);
+    request.children_watch = watches_.IdOf(WatchKind::kChildren, path);
+    watching_.emplace(request.token, Watching{request.node_watch, request.children_watch, path,
+                                              std::move(changed)});
+  }
+  worker_->Ask(std::move(request));
+}
+
+void DirCoordinator::Sync(const std::string& path, SyncDone done) {
+  if (RefuseUnready(CheckPath(path), done)) return;
+  worker_->Ask({.token = Expect(std::move(done)), .verb = Verb::kSync});
+}
+
+void DirCoordinator::Multi(std::vector<Write> writes, WriteDone done) {
+  if (RefuseUnready(CheckWrites(writes), done)) return;
+  worker_->Ask(
+      {.token = Expect(std::move(done)), .verb = Verb::kMulti, .writes = std::move(writes)});
+}
+
+void DirCoordinator::OnSession(std::function<void(SessionEvent)> handler) {
+  on_session_ = std::move(handler);
+}
+
+// --- Dispatch -----------------------------------------------------------------------------------
+
+int DirCoordinator::Dispatch(Milliseconds wait) {
+  int delivered = TellOwn();
+  if (pid_ != getpid()) return delivered;
+  if (const auto due = requests_.NextDue()) {
+    wait = std::clamp(*due - clock_.Boot(), Milliseconds(0), wait);
+  }
+  for (DirWorker::Event& event : worker_->inbox.Take(delivered > 0 ? Milliseconds(0) : wait)) {
+    if (auto* reply = std::get_if<DirWorker::Reply>(&event)) {
+      KeepWatching(reply->token, reply->answer);
+      const std::optional<Done> done = requests_.Take(reply->token);
+      if (!done.has_value()) continue;  // answered when its time was up
+      Tell(*done, std::move(reply->answer));
+      ++delivered;
+    } else {
+      const WatchTable::Fired fired = watches_.Fire(std::get<DirWorker::Notice>(event).watch);
+      for (const Changed& changed : fired) changed();
+      delivered += static_cast<int>(fired.size());
+    }
+  }
+  return delivered + TellOverdue();
+}
+
+// The session at first, and what was refused here.
+int DirCoordinator::TellOwn() {
+  int delivered = 0;
+  if (!std::exchange(told_session_, true)) {
+    if (on_session_) on_session_({SessionEvent::Kind::kConnected, session_});
+    ++delivered;
+  }
+  auto refused = std::exchange(refused_, {});
+  for (auto& [done, status] : refused) AnswerFailure(done, std::move(status));
+  return delivered + static_cast<int>(refused.size());
+}
+
+int DirCoordinator::TellOverdue() {
+  const auto overdue = requests_.TakeDue(clock_.Boot());
+  for (const auto& [token, done] : overdue) {
+    watching_.erase(token);
+    AnswerLost(done, "the directory registry has not answered in time");
+  }
+  return static_cast<int>(overdue.size());
+}
+
+void DirCoordinator::KeepWatching(Token token, const Answer& answer) {
+  auto entry = watching_.extract(token);
+  if (entry.empty()) return;
+  Watching& watching = entry.mapped();
+  const auto* node = std::get_if<Result<Node>>(&answer);
+  const Code code =
+      node != nullptr ? node->code() : std::get<Result<std::vector<std::string>>>(answer).code();
+  if (code == Code::kOk && watching.children_id != 0) {
+    watches_.Add(watching.children_id, WatchKind::kChildren, watching.path,
+                 std::move(watching.changed));
+  } else if (code == Code::kOk || code == Code::kNotFound) {
+    watches_.Add(watching.node_id, WatchKind::kNode, watching.path, std::move(watching.changed));
+  }
+}
+
+void DirCoordinator::Wake() {
+  if (pid_ == getpid()) worker_->inbox.Wake();
+}
+
+}  // namespace firn

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "registry/answers.h"
+#include "registry/coordinator.h"
+#include "registry/dir/dir_tree.h"
+#include "registry/watch_table.h"
+
+namespace firn {
+
+class DirWorker;
+
+// A registry in a directory, for several processes of one host: what DirTree does, behind the
+// coordinator's contract. A thread of its own waits for lock and disk.
+//
+// The session lasts as long as the process and this object: there is no expiry and no
+// disconnection, and an ephemeral node is gone as soon as anybody else looks after its owner's
+// death. Watches are polled: a notice may come kPollInterval late. A request that the disk or
+// somebody else's lock keeps beyond the time limit is answered as lost, and may still be done.
+//
+// In a forked child nothing works any more; session and locks stay the parent's. A child that
+// neither exits nor execs keeps the session's lock when the parent dies, and with it the parent's
+// ephemeral nodes.
+class DirCoordinator final : public Coordinator {
+ public:
+  static constexpr Milliseconds kPollInterval{50};
+  static constexpr size_t kPendingMax = 4096;  // more requests at once are refused: kUnavailable
+
+  // What DirTree::Open says; waits for the lock. `clock` and `entropy` must outlive this and be
+  // thread-safe.
+  static Result<std::unique_ptr<DirCoordinator>> Open(DirOptions options, const Clock& clock,
+                                                      Entropy& entropy);
+  ~DirCoordinator() override;
+
+  void Read(const std::string& path, ReadDone done, Changed changed = {}) override;
+  void List(const std::string& path, ListDone done, Changed changed = {}) override;
+  void Sync(const std::string& path, SyncDone done) override;
+  void Multi(std::vector<Write> writes, WriteDone done) override;
+  void PrepareRoot(SyncDone done) override { Sync("/", std::move(done)); }
+  void OnSession(std::function<void(SessionEvent)> handler) override;
+  int64_t session() const override { return session_; }
+  int Dispatch(Milliseconds wait) override;
+  void Wake() override;
+
+ private:
+  using Token = RequestTable::Token;
+  struct Watching {
+    WatchTable::Id node_id;      // for when the node is not there
+    WatchTable::Id children_id;  // 0: of a read
+    std::string path;
+    Changed changed;
+  };
+
+  DirCoordinator(std::unique_ptr<DirTree> tree, Milliseconds time_limit, const Clock& clock);
+
+  bool RefuseUnready(Status checked, Done done);
+  Token Expect(Done done);
+  int TellOwn();
+  int TellOverdue();
+  void KeepWatching(Token token, const Answer& answer);
+
+  const Clock& clock_;
+  const Milliseconds time_limit_;
+  const int pid_;
+  const int64_t session_;
+  std::function<void(SessionEvent)> on_session_;
+  bool told_session_ = false;
+
+  RequestTable requests_;
+  std::unordered_map<Token, Watching> watching_;
+  WatchTable watches_;
+  std::vector<std::pair<Done, Status>> refused_;  // to be told in the next Dispatch
+
+  std::unique_ptr<DirWorker> worker_;
+};
+
+}  // namespace firn

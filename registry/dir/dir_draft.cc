@@ -1,0 +1,96 @@
+#include "registry/dir/dir_draft.h"
+
+#include <utility>
+
+#include "registry/requests.h"
+
+namespace firn {
+
+WriteOutcome DirDraft::Apply(const std::vector<Write>& writes) {
+  WriteOutcome outcome;
+  outcome.stats.resize(writes.size());
+  for (size_t i = 0; i < writes.size(); ++i) {
+    Status status = ApplyOne(writes[i], outcome.stats[i]);
+    if (status.ok()) continue;
+    const int failed = status.code() == Code::kUnavailable ? -1 : static_cast<int>(i);
+    return {std::move(status), failed, {}};
+  }
+  return outcome;
+}
+
+Status DirDraft::ApplyOne(const Write& write, NodeStat& stat) {
+  if (write.kind == Write::Kind::kCreate) return Create(write, stat);
+  FIRN_ASSIGN(Node node, Guarded(write));
+  if (write.kind == Write::Kind::kCheck) return {};
+  if (write.kind == Write::Kind::kErase) {
+    FIRN_ASSIGN(const bool children, HasChildren(write.path));
+    if (children) return Conflict("there are children of " + write.path);
+    over_[write.path] = std::nullopt;
+    return {};
+  }
+  node.data = write.data;
+  ++node.stat.version;
+  node.stat.modified = stamp_.now;
+  stat = node.stat;
+  over_[write.path] = std::move(node);
+  return {};
+}
+
+Status DirDraft::Create(const Write& write, NodeStat& stat) {
+  const std::string parent_path(ParentOf(write.path));
+  if (!parent_path.empty()) {
+    FIRN_ASSIGN(const std::optional<Node> parent, Find(parent_path));
+    if (!parent.has_value()) return NotFound("no parent of " + write.path);
+    if (parent->stat.ephemeral_owner != 0) {
+      return Invalid("the parent of " + write.path + " is ephemeral");
+    }
+  }
+  FIRN_ASSIGN(const std::optional<Node> there, Find(write.path));
+  if (there.has_value()) return Conflict("there is a node " + write.path);
+  stat.created_zxid = stamp_.created_zxid;
+  stat.modified = stamp_.now;
+  stat.ephemeral_owner = write.lifetime == Lifetime::kEphemeral ? stamp_.session : 0;
+  over_[write.path] = Node{write.data, stat};
+  return {};
+}
+
+Result<Node> DirDraft::Guarded(const Write& write) {
+  FIRN_ASSIGN(std::optional<Node> node, Find(write.path));
+  if (!node.has_value()) return NotFound("no node " + write.path);
+  if (write.version != Write::kAnyVersion && write.version != node->stat.version) {
+    return Conflict("another version of " + write.path);
+  }
+  return std::move(*node);
+}
+
+Result<std::optional<Node>> DirDraft::Find(const std::string& path) {
+  const auto drafted = over_.find(path);
+  return drafted != over_.end() ? Result<std::optional<Node>>(drafted->second) : load_(path);
+}
+
+Result<bool> DirDraft::HasChildren(const std::string& path) {
+  for (const auto& [drafted, node] : over_) {
+    if (node.has_value() && drafted.size() > 1 && ParentOf(drafted) == path) return true;
+  }
+  const Result<std::vector<std::string>> names = names_(path);
+  if (names.code() == Code::kNotFound) return false;  // created by this very multi
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    const auto drafted = over_.find(ChildPath(path, name));
+    if (drafted == over_.end() || drafted->second.has_value()) return true;
+  }
+  return false;
+}
+
+std::vector<NodeChange> DirDraft::Changes() const {
+  std::vector<NodeChange> changes;
+  for (const auto& [path, node] : over_) {
+    if (node.has_value()) changes.push_back({path, RenderNode(NameOf(path), *node)});
+  }
+  for (auto drafted = over_.rbegin(); drafted != over_.rend(); ++drafted) {
+    if (!drafted->second.has_value()) changes.push_back({drafted->first, std::nullopt});
+  }
+  return changes;
+}
+
+}  // namespace firn

@@ -1,0 +1,71 @@
+#include "registry/dir/dir_files.h"
+
+#include <cerrno>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace firn {
+
+Result<std::string> ReadFile(const std::string& path, size_t limit) {
+  FIRN_ASSIGN(const FileHandle file, FileHandle::Open(path, O_RDONLY | O_NONBLOCK));
+  std::string bytes;
+  char buffer[16 << 10];
+  while (true) {
+    const ssize_t got = read(file.fd(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FileFailure("read", path, errno);
+    if (got == 0) return bytes;
+    bytes.append(buffer, static_cast<size_t>(got));
+    if (bytes.size() > limit) return Corrupt(path + " is larger than it can be");
+  }
+}
+
+Status ReplaceFile(const std::string& folder, const std::string& name, std::string_view bytes,
+                   Replaced* replaced) {
+  const Draft draft{.path = folder + "/." + name + ".new", .mode = 0644};
+  return ReplaceFile(folder + "/" + name, draft, bytes, replaced);
+}
+
+Status MakeFolder(const std::string& path) {
+  if (mkdir(path.c_str(), 0755) != 0) {
+    if (errno == EEXIST) return {};
+    return FileFailure("mkdir", path, errno);
+  }
+  const size_t slash = path.rfind('/');
+  return SyncFolder(slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash));
+}
+
+Status RemoveFile(const std::string& folder, const std::string& name) {
+  const std::string path = folder + "/" + name;
+  if (unlink(path.c_str()) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return {};
+    return FileFailure("unlink", path, errno);
+  }
+  return SyncFolder(folder);
+}
+
+Status RemoveFolder(const std::string& parent, const std::string& name) {
+  const std::string path = parent + "/" + name;
+  if (rmdir(path.c_str()) != 0) {
+    if (errno == ENOENT) return {};
+    return FileFailure("rmdir", path, errno);
+  }
+  return SyncFolder(parent);
+}
+
+Result<std::vector<std::string>> ListFolder(const std::string& path) {
+  DIR* folder = opendir(path.c_str());
+  if (folder == nullptr) return FileFailure("list", path, errno);
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(folder)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  closedir(folder);
+  return names;
+}
+
+}  // namespace firn

@@ -1,0 +1,353 @@
+#include "registry/dir/dir_tree.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "registry/dir/dir_draft.h"
+#include "registry/requests.h"
+
+namespace firn {
+namespace {
+
+constexpr size_t kFileBytesMax = Coordinator::kRequestBytesMax + 8192;
+constexpr size_t kJournalBytesMax = 16 << 20;
+constexpr int kLockPollMs = 2;
+constexpr Milliseconds kLastPatience{250};  // of a session that ends
+
+bool TryLock(const FileHandle& file) {
+  int result = 0;
+  do {
+    result = flock(file.fd(), LOCK_EX | LOCK_NB);
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
+std::string Below(std::string folder, std::string_view name) {
+  folder += '/';
+  folder += name;
+  return folder;
+}
+
+// A link to a folder is none: it might lead round in a circle.
+bool IsFolder(const std::string& path) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+}  // namespace
+
+// Held while it lives. Ended by closing nothing: a forked child that inherited it must not unlock
+// what its parent holds, so only the process that took it lets it go.
+class DirTree::Lock {
+ public:
+  explicit Lock(DirTree& tree) : tree_(tree) {}
+  ~Lock() {
+    if (tree_.pid_ == getpid()) flock(tree_.lock_.fd(), LOCK_UN);
+  }
+
+ private:
+  DirTree& tree_;
+};
+
+// --- opening ------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<DirTree>> DirTree::Open(const DirOptions& options, const Clock& clock,
+                                               Entropy& entropy) {
+  std::unique_ptr<DirTree> tree(new DirTree(options, clock, entropy));
+  FIRN_TRY(tree->Prepare());
+  return tree;
+}
+
+DirTree::DirTree(const DirOptions& options, const Clock& clock, Entropy& entropy)
+    : options_(options),
+      clock_(clock),
+      entropy_(entropy),
+      own_(options.path + "/.firn"),
+      pid_(getpid()) {}
+
+Status DirTree::Prepare() {
+  std::error_code failure;
+  std::filesystem::create_directories(options_.path, failure);
+  if (failure) return FileFailure("mkdir", options_.path, failure.value());
+  FIRN_TRY(CheckFileSystem(options_.path));
+  FIRN_TRY(MakeFolder(own_));
+  FIRN_TRY(MakeFolder(own_ + "/sessions"));
+  FIRN_ASSIGN(lock_, FileHandle::Open(own_ + "/lock", O_RDWR | O_CREAT));
+  FIRN_ASSIGN(change_, FileHandle::Open(own_ + "/change", O_RDWR | O_CREAT));
+  FIRN_TRY(AwaitLock(Patience()));
+  const Lock lock(*this);
+  FIRN_TRY(CheckPlace());
+  // Held open, the folder's inode number is not given to another folder while this process lives.
+  FIRN_ASSIGN(folder_, FileHandle::Open(options_.path, O_RDONLY | O_DIRECTORY));
+  FIRN_ASSIGN(witness_, DirWitness::Stand(options_.path, identity_.inode));
+  FIRN_TRY(OpenSession());
+  FIRN_TRY(Recover());
+  return EndDeadSessions();
+}
+
+Status DirTree::CheckPlace() {
+  FIRN_ASSIGN(identity_, Identify(options_.path, options_.machine_id_file));
+  const Result<std::string> text = ReadFile(own_ + "/identity", kFileBytesMax);
+  if (text.ok()) {
+    const Result<DirIdentity> recorded = ParseIdentity(*text);
+    Status same = recorded.ok() ? CheckIdentity(*recorded, identity_, options_.path)
+                                : recorded.status().WithContext(options_.path);
+    if (same.ok() || !options_.adopt) return same;
+  } else if (text.code() != Code::kNotFound) {
+    return text.status();
+  } else if (!options_.adopt) {
+    FIRN_ASSIGN(const std::vector<std::string> names, ListFolder(options_.path));
+    if (names.size() > 1) {
+      return Corrupt(options_.path + " is not empty and has no .firn/identity: not a registry");
+    }
+    if (const auto pid = DirWitness::StaleUser(options_.path, identity_.inode)) {
+      return Conflict("process " + std::to_string(*pid) +
+                      " still works on the registry that was at " + options_.path +
+                      " before; end it first");
+    }
+  }
+  Replaced replaced;
+  return ReplaceFile(own_, "identity", RenderIdentity(identity_), &replaced);
+}
+
+Status DirTree::OpenSession() {
+  session_ = static_cast<int64_t>(entropy_.Next() >> 2) + 1;
+  const std::string path = own_ + "/sessions/" + std::to_string(session_);
+  FIRN_ASSIGN(session_file_, FileHandle::Open(path, O_RDWR | O_CREAT | O_EXCL));
+  if (!TryLock(session_file_)) return FileFailure("lock", path, errno);
+  return {};
+}
+
+DirTree::~DirTree() {
+  if (session_ == 0 || pid_ != getpid()) return;
+  aborted_ = false;
+  if (!Enter(kLastPatience).ok()) return;
+  const Lock lock(*this);
+  static_cast<void>(EraseNodesOf(session_));
+  static_cast<void>(RemoveFile(own_ + "/sessions", std::to_string(session_)));
+}
+
+// --- the lock -----------------------------------------------------------------------------------
+
+Status DirTree::AwaitLock(Milliseconds patience) {
+  const int64_t tries = std::max<int64_t>(1, patience.count() / kLockPollMs);
+  for (int64_t i = 0; i < tries && !aborted_; ++i) {
+    if (TryLock(lock_)) return {};
+    if (errno != EWOULDBLOCK) return FileFailure("lock", own_ + "/lock", errno);
+    poll(nullptr, 0, kLockPollMs);
+  }
+  return Unavailable("another process holds " + own_ + "/lock");
+}
+
+// Takes the lock and brings the tree into the state that everybody may see. Ok: the lock is held.
+// Never kNotFound, which would be taken for a node's absence.
+Status DirTree::Enter(Milliseconds patience) {
+  FIRN_TRY(AwaitLock(patience));
+  Status status = CheckReplaced();
+  if (status.ok()) status = Recover();
+  if (status.ok()) status = EndDeadSessions();
+  if (!status.ok()) flock(lock_.fd(), LOCK_UN);
+  if (status.code() == Code::kNotFound) return Unavailable(status.message());
+  return status;
+}
+
+Status DirTree::CheckReplaced() const {
+  struct stat on_path {
+  }, held{};
+  if (stat((own_ + "/lock").c_str(), &on_path) != 0) return FileFailure("stat", own_, errno);
+  if (fstat(lock_.fd(), &held) != 0) return FileFailure("stat", own_, errno);
+  if (on_path.st_ino == held.st_ino && on_path.st_dev == held.st_dev) return {};
+  return Corrupt(options_.path + " has been replaced");
+}
+
+Status DirTree::Recover() {
+  const Result<std::string> bytes = ReadFile(own_ + "/journal", kJournalBytesMax);
+  if (bytes.code() == Code::kNotFound) return {};
+  if (!bytes.ok()) return bytes.status();
+  FIRN_ASSIGN(const std::vector<NodeChange> changes, ParseJournal(*bytes));
+  CountChange();
+  Replaced replaced;
+  for (const NodeChange& change : changes) FIRN_TRY(ApplyChange(change, &replaced));
+  return RemoveFile(own_, "journal");
+}
+
+Status DirTree::EndDeadSessions() {
+  const std::string folder = own_ + "/sessions";
+  FIRN_ASSIGN(const std::vector<std::string> names, ListFolder(folder));
+  for (const std::string& name : names) {
+    int64_t session = 0;
+    const auto end = std::from_chars(name.data(), name.data() + name.size(), session);
+    if (end.ptr != name.data() + name.size() || session == session_) continue;
+    const Result<FileHandle> file = FileHandle::Open(Below(folder, name), O_RDWR);
+    if (!file.ok() || !TryLock(*file)) continue;
+    FIRN_TRY(EraseNodesOf(session));
+    FIRN_TRY(RemoveFile(folder, name));
+  }
+  return {};
+}
+
+Status DirTree::EraseNodesOf(int64_t session) {
+  std::vector<std::string> found;
+  FIRN_TRY(FindNodesOf(session, "/", found));
+  if (!found.empty()) CountChange();
+  Replaced replaced;
+  for (const std::string& path : found) {
+    FIRN_TRY(ApplyChange({path, std::nullopt}, &replaced));
+  }
+  return {};
+}
+
+Status DirTree::FindNodesOf(int64_t session, const std::string& path,
+                            std::vector<std::string>& found) {
+  const Result<std::optional<Node>> node = Load(path);
+  if (node.ok() && node->has_value() && (*node)->stat.ephemeral_owner == session) {
+    found.push_back(path);
+    return {};  // it has no children
+  }
+  const Result<std::vector<std::string>> names = Names(path);
+  if (!names.ok()) return names.code() == Code::kNotFound ? Status() : names.status();
+  for (const std::string& name : *names) {
+    FIRN_TRY(FindNodesOf(session, ChildPath(path, name), found));
+  }
+  return {};
+}
+
+// --- reading ------------------------------------------------------------------------------------
+
+// The node, or nothing; needs the lock.
+Result<std::optional<Node>> DirTree::Load(const std::string& path) const {
+  const std::string folder = Folder(path);
+  Result<std::string> bytes = ReadFile(Below(folder, kNodeFile), kFileBytesMax);
+  if (bytes.code() == Code::kNotFound) return std::optional<Node>();
+  if (!bytes.ok()) return bytes.status();
+  Result<NodeFile> file = ParseNode(*bytes);
+  if (!file.ok()) return file.status().WithContext(folder);
+  if (file->name != NameOf(path)) return Corrupt(folder + " holds another node");
+  return std::optional<Node>(std::move(file->node));
+}
+
+// The children of a node, unsorted; needs the lock. What lies there and is no node is passed over.
+Result<std::vector<std::string>> DirTree::Names(const std::string& path) const {
+  const std::string folder = Folder(path);
+  FIRN_ASSIGN(const std::vector<std::string> entries, ListFolder(folder));
+  std::vector<std::string> names;
+  for (const std::string& entry : entries) {
+    const std::string place = Below(folder, entry);
+    const std::string file = Below(place, kNodeFile);
+    if (entry.starts_with('.') || !IsFolder(place)) continue;
+    if (access(file.c_str(), F_OK) != 0) continue;
+    std::string name = NameOfFolder(entry);
+    if (name.empty() && entry.starts_with('~')) {
+      const Result<std::string> bytes = ReadFile(file, kFileBytesMax);
+      Result<NodeFile> node = bytes.ok() ? ParseNode(*bytes) : Result<NodeFile>(bytes.status());
+      if (node.ok()) name = std::move(node->name);
+    }
+    if (!name.empty()) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+Result<Node> DirTree::Read(const std::string& path) {
+  FIRN_TRY(Enter(Patience()));
+  const Lock lock(*this);
+  FIRN_ASSIGN(std::optional<Node> node, Load(path));
+  if (!node.has_value()) return NotFound("no node " + path);
+  return std::move(*node);
+}
+
+Result<std::vector<std::string>> DirTree::List(const std::string& path) {
+  FIRN_TRY(Enter(Patience()));
+  const Lock lock(*this);
+  FIRN_ASSIGN(const std::optional<Node> node, Load(path));
+  if (!node.has_value()) return NotFound("no node " + path);
+  FIRN_ASSIGN(std::vector<std::string> names, Names(path));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Status DirTree::Sync() {
+  FIRN_TRY(Enter(Patience()));
+  const Lock lock(*this);
+  return {};
+}
+
+Result<uint64_t> DirTree::Changes() {
+  FIRN_TRY(Enter(Patience()));
+  const Lock lock(*this);
+  uint64_t count = 0;
+  static_cast<void>(pread(change_.fd(), &count, sizeof count, 0));
+  return count;
+}
+
+// A hint for watchers only, so it need not survive the machine.
+void DirTree::CountChange() {
+  uint64_t count = 0;
+  static_cast<void>(pread(change_.fd(), &count, sizeof count, 0));
+  ++count;
+  static_cast<void>(pwrite(change_.fd(), &count, sizeof count, 0));
+}
+
+// --- writing ------------------------------------------------------------------------------------
+
+WriteOutcome DirTree::Multi(const std::vector<Write>& writes) {
+  Status entered = Enter(Patience());
+  if (!entered.ok()) return {std::move(entered), -1, {}};
+  const Lock lock(*this);
+  DirDraft draft([this](const std::string& path) { return Load(path); },
+                 [this](const std::string& path) { return Names(path); },
+                 {clock_.Wall(), static_cast<int64_t>(entropy_.Next() >> 2) + 1, session_});
+  WriteOutcome outcome = draft.Apply(writes);
+  if (!outcome.status.ok()) return outcome;
+  return Commit(draft.Changes(), std::move(outcome.stats));
+}
+
+WriteOutcome DirTree::Commit(const std::vector<NodeChange>& changes, std::vector<NodeStat> stats) {
+  if (changes.empty()) return {{}, -1, std::move(stats)};
+  CountChange();
+  Replaced replaced = Replaced::kNo;
+  Status status = changes.size() == 1 ? ApplyChange(changes.front(), &replaced)
+                                      : CommitByJournal(changes, &replaced);
+  if (status.ok()) return {{}, -1, std::move(stats)};
+  if (replaced == Replaced::kPerhaps) status = Unknown(status.message());
+  if (status.code() == Code::kNotFound) status = Unavailable(status.message());
+  return {std::move(status), -1, {}};
+}
+
+Status DirTree::CommitByJournal(const std::vector<NodeChange>& changes, Replaced* replaced) {
+  FIRN_TRY(ReplaceFile(own_, "journal", RenderJournal(changes), replaced));
+  *replaced = Replaced::kPerhaps;
+  Replaced ignored;
+  for (const NodeChange& change : changes) FIRN_TRY(ApplyChange(change, &ignored));
+  return RemoveFile(own_, "journal");
+}
+
+// Repeatable: the same file again, or gone again.
+Status DirTree::ApplyChange(const NodeChange& change, Replaced* replaced) {
+  const std::string folder = Folder(change.path);
+  if (change.bytes.has_value()) {
+    if (access(Below(folder, kNodeFile).c_str(), F_OK) != 0) {
+      FIRN_TRY(MakeFolder(folder));
+      if (change.path.size() > 1) FIRN_TRY(SyncFolder(Folder(std::string(ParentOf(change.path)))));
+    }
+    return ReplaceFile(folder, kNodeFile, *change.bytes, replaced);
+  }
+  *replaced = Replaced::kPerhaps;
+  FIRN_TRY(RemoveFile(folder, kNodeFile));
+  FIRN_TRY(RemoveFile(folder, std::string(".") + kNodeFile + ".new"));
+  if (change.path.size() == 1) return {};
+  // A folder that somebody put something else into stays, and is no node.
+  static_cast<void>(
+      RemoveFolder(Folder(std::string(ParentOf(change.path))), FolderOfName(NameOf(change.path))));
+  return {};
+}
+
+}  // namespace firn

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "registry/coordinator.h"
+#include "registry/dir/dir_files.h"
+#include "registry/dir/dir_format.h"
+#include "registry/dir/dir_place.h"
+#include "registry/dir/dir_witness.h"
+
+namespace firn {
+
+struct DirOptions {
+  std::string path;                // absolute
+  Milliseconds time_limit{5'000};  // of every request
+  bool adopt = false;              // the directory was moved on purpose: record it anew
+  std::string machine_id_file = "/etc/machine-id";
+};
+
+// The nodes of a directory registry, with verbs that wait: for the directory's lock, for the disk.
+//
+//     <path>/node, <path>/machines/0/7/node   the nodes, see dir_format.h
+//     <path>/.firn/lock         flock(2): who holds it is alone with the tree
+//     <path>/.firn/identity     which directory this is, see dir_place.h
+//     <path>/.firn/journal      a multi that is committed and not wholly done
+//     <path>/.firn/change       a counter that each write moves, for those who watch
+//     <path>/.firn/sessions/N   locked by the process that session N belongs to
+//
+// Why a crash at any moment leaves each multi done or not done:
+//
+//  1. Everything happens under the lock, which the kernel drops when its holder dies.
+//  2. A multi that leaves one file another: one rename decides. It is synced before, its folder
+//     after, and only then is it answered.
+//  3. Any other: the journal, which holds the whole outcome, is put in place by one rename, synced
+//     before and after. From then on the multi is done: whoever takes the lock and finds a journal
+//     repeats it before anything else, and repeating it gives the same files. It is removed, and
+//     its removal synced, before the lock is let go; so no journal ever comes back over later
+//     writes.
+//  4. A failure before the deciding rename: nothing was done. From the rename on: kUnknown.
+//  5. A session lives as long as the lock on its file. Whoever takes the tree's lock and can lock
+//     another session's file erases that session's nodes before anything else.
+//
+// Owned by one thread, except Abort.
+class DirTree {
+ public:
+  // Makes the directory, and a registry of it when it is empty. Refused: a network file system, a
+  // copy, a directory with something else in it, a new one where a process still works on another
+  // that was at the path before.
+  static Result<std::unique_ptr<DirTree>> Open(const DirOptions& options, const Clock& clock,
+                                               Entropy& entropy);
+  ~DirTree();  // ends the session; left to others when the lock is not to be had
+  DirTree(const DirTree&) = delete;
+  DirTree& operator=(const DirTree&) = delete;
+
+  int64_t session() const { return session_; }
+
+  // kUnavailable: the lock was not to be had in time, or the disk fails. kCorrupt: the file cannot
+  // be trusted, or the directory is not the one that was opened.
+  Result<Node> Read(const std::string& path);
+  Result<std::vector<std::string>> List(const std::string& path);
+  Status Sync();
+  WriteOutcome Multi(const std::vector<Write>& writes);
+
+  // A number that differs when something may have changed; ends dead sessions first.
+  Result<uint64_t> Changes();
+
+  // Makes a wait for the lock end with kUnavailable, now and for ever. Any thread.
+  void Abort() { aborted_ = true; }
+
+ private:
+  class Lock;
+
+  DirTree(const DirOptions& options, const Clock& clock, Entropy& entropy);
+
+  Status Prepare();
+  Status CheckPlace();
+  Status OpenSession();
+  // What is left of a request's time once the lock has been waited for is the disk's.
+  Milliseconds Patience() const { return options_.time_limit * 3 / 4; }
+  Status AwaitLock(Milliseconds patience);
+  Status Enter(Milliseconds patience);
+  Status CheckReplaced() const;
+  Status Recover();
+  Status EndDeadSessions();
+  Status EraseNodesOf(int64_t session);
+  Status FindNodesOf(int64_t session, const std::string& path, std::vector<std::string>& found);
+
+  Result<std::optional<Node>> Load(const std::string& path) const;
+  Result<std::vector<std::string>> Names(const std::string& path) const;
+  WriteOutcome Commit(const std::vector<NodeChange>& changes, std::vector<NodeStat> stats);
+  Status CommitByJournal(const std::vector<NodeChange>& changes, Replaced* replaced);
+  Status ApplyChange(const NodeChange& change, Replaced* replaced);
+  void CountChange();
+  std::string Folder(const std::string& path) const { return options_.path + FolderOfPath(path); }
+
+  const DirOptions options_;
+  const Clock& clock_;
+  Entropy& entropy_;
+  const std::string own_;  // <path>/.firn
+  const int pid_;
+  std::atomic<bool> aborted_ = false;
+
+  FileHandle lock_;
+  FileHandle change_;
+  FileHandle session_file_;
+  FileHandle folder_;
+  DirIdentity identity_;
+  std::optional<DirWitness> witness_;
+  int64_t session_ = 0;
+};
+
+}  // namespace firn

@@ -1,0 +1,124 @@
+#include "registry/dir/dir_worker.h"
+
+#include <utility>
+
+namespace firn {
+namespace {
+
+// What a watch compares: two looks that differ mean that something has changed.
+std::string Look(const Result<Node>& node) {
+  if (!node.ok()) return {};
+  return std::to_string(node->stat.created_zxid) + "." + std::to_string(node->stat.version);
+}
+
+std::string Look(const Result<std::vector<std::string>>& names) {
+  if (!names.ok()) return {};
+  std::string look = "/";
+  for (const std::string& name : *names) look += name + "/";
+  return look;
+}
+
+}  // namespace
+
+DirWorker::DirWorker(std::unique_ptr<DirTree> tree, Milliseconds poll_interval)
+    : poll_interval_(poll_interval), tree_(std::move(tree)), thread_([this] { Run(); }) {}
+
+DirWorker::~DirWorker() {
+  tree_->Abort();
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    arrived_.notify_one();
+  }
+  thread_.join();
+}
+
+void DirWorker::Ask(Request request) {
+  const std::lock_guard lock(mutex_);
+  requests_.push_back(std::move(request));
+  arrived_.notify_one();
+}
+
+void DirWorker::Run() {
+  while (true) {
+    std::optional<Request> request = Next();
+    if (request.has_value()) {
+      inbox.Push(Reply{request->token, Do(*request)});
+      continue;
+    }
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;
+  }
+}
+
+// The next request; nothing when it is time to stop. Looks after the watches while it waits.
+std::optional<DirWorker::Request> DirWorker::Next() {
+  std::unique_lock lock(mutex_);
+  const auto something = [this] { return stopping_ || !requests_.empty(); };
+  while (!something()) {
+    if (watches_.empty()) {
+      arrived_.wait(lock, something);
+    } else if (!arrived_.wait_for(lock, poll_interval_, something)) {
+      lock.unlock();
+      LookAfterWatches();
+      lock.lock();
+    }
+  }
+  if (stopping_) return std::nullopt;
+  Request request = std::move(requests_.front());
+  requests_.pop_front();
+  return request;
+}
+
+Answer DirWorker::Do(Request& request) {
+  switch (request.verb) {
+    case Request::Verb::kRead: {
+      Result<Node> node = tree_->Read(request.path);
+      if (node.ok() || node.code() == Code::kNotFound) {
+        LeaveWatch(request.node_watch, WatchKind::kNode, request.path, Look(node));
+      }
+      return node;
+    }
+    case Request::Verb::kList: {
+      Result<std::vector<std::string>> names = tree_->List(request.path);
+      if (names.ok()) {
+        LeaveWatch(request.children_watch, WatchKind::kChildren, request.path, Look(names));
+      } else if (names.code() == Code::kNotFound) {
+        LeaveWatch(request.node_watch, WatchKind::kNode, request.path, {});
+      }
+      return names;
+    }
+    case Request::Verb::kSync:
+      return tree_->Sync();
+    case Request::Verb::kMulti:
+      return tree_->Multi(request.writes);
+  }
+  return Internal("no such verb");
+}
+
+// An earlier watch of the same number keeps what it has seen: it fires at least as early.
+void DirWorker::LeaveWatch(WatchTable::Id id, WatchKind kind, const std::string& path,
+                           std::string seen) {
+  if (id == 0) return;
+  if (watches_.empty()) changes_seen_ = 0;
+  watches_.emplace(id, Watch{kind, path, std::move(seen)});
+}
+
+void DirWorker::LookAfterWatches() {
+  const Result<uint64_t> changes = tree_->Changes();
+  if (!changes.ok() || *changes == changes_seen_) return;
+  changes_seen_ = *changes;
+  for (auto watch = watches_.begin(); watch != watches_.end();) {
+    const auto& [kind, path, seen] = watch->second;
+    const std::string look =
+        kind == WatchKind::kNode ? Look(tree_->Read(path)) : Look(tree_->List(path));
+    if (look == seen) {
+      ++watch;
+      continue;
+    }
+    inbox.Push(Notice{watch->first});
+    watch = watches_.erase(watch);
+  }
+}
+
+}  // namespace firn

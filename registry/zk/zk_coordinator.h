@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "registry/answers.h"
+#include "registry/coordinator.h"
+#include "registry/inbox.h"
+#include "registry/watch_table.h"
+#include "registry/zk/zk_handle.h"
+
+namespace firn {
+
+struct ZkOptions {
+  std::string hosts;                  // "host:port,host:port"
+  std::string root;                   // where "/" lies: "/firn/<cluster>"
+  Milliseconds session_time{10'000};  // as asked for; the servers may change it
+  Milliseconds time_limit{5'000};     // of every request
+  Milliseconds reopen_after{1'000};   // until a handle that could not be opened is tried again
+  std::string auth{};                 // "user:password"; empty: nodes are open to everybody
+};
+
+// A registry in ZooKeeper.
+//
+//  1. All that the client library tells is put into one inbox, with the number of the handle it
+//     comes from, and looked at in Dispatch. What an older handle tells is dropped: everything
+//     asked through it was answered when it was given up.
+//  2. A request that is not answered within the time limit is answered here: kUnknown or
+//     kUnavailable. Its late answer is dropped, but its effect may come.
+//  3. After an expiry the handle is closed and another one opened at once.
+//  4. Not connected for twice the session time, a second handle is opened to look. When it
+//     connects, and the first one does not within half a session time, the first is given up and
+//     its session reported as expired: servers whose data were wiped or put back refuse a client
+//     that has seen more than they have, for ever and without an EXPIRED.
+//  5. Handles are opened and closed in Dispatch and in the destructor, never in a callback.
+//
+// With credentials, nodes are made so that their maker may do everything and everybody may read:
+// an audit needs no password, and data here are no secrets. Debian's client library has no TLS.
+//
+// In a forked child nothing works any more and the destructor closes nothing: session and
+// connection are the parent's.
+class ZkCoordinator final : public Coordinator {
+ public:
+  static constexpr size_t kPendingMax = 4096;  // more requests at once are refused: kUnavailable
+
+  // Opens nothing yet: the first Dispatch does. `clock` must outlive this.
+  ZkCoordinator(ZkOptions options, const Clock& clock);
+  ~ZkCoordinator() override;
+
+  void Read(const std::string& path, ReadDone done, Changed changed = {}) override;
+  void List(const std::string& path, ListDone done, Changed changed = {}) override;
+  void Sync(const std::string& path, SyncDone done) override;
+  void Multi(std::vector<Write> writes, WriteDone done) override;
+  void PrepareRoot(SyncDone done) override;
+  void OnSession(std::function<void(SessionEvent)> handler) override;
+  int64_t session() const override { return session_; }
+  int Dispatch(Milliseconds wait) override;
+  void Wake() override { inbox_->Wake(); }
+
+ private:
+  using Token = RequestTable::Token;
+  struct Tagged {
+    uint64_t handle;
+    ZkHandle::Event event;
+  };
+  struct Handle {
+    std::unique_ptr<ZkHandle> zk{};
+    uint64_t number = 0;
+  };
+  // A reading verb that wants a watch: ZooKeeper leaves one with a node that is not there only when
+  // asked for its existence.
+  struct Watching {
+    WatchKind kind;
+    std::string path;
+    Changed changed;
+    WatchTable::Id id = 0;  // of the watch asked for last
+    int rounds = 0;
+  };
+
+  Status Ready(Status checked) const;
+  void Refuse(Done done, Status status);
+  void SentOrRefused(Token token, Status sent);
+  Status Ask(Token token, Watching& watching);
+  Status AskExistence(Token token, Watching& watching);
+  void MultiAt(std::vector<Write> writes, WriteDone done);
+  void PrepareFrom(size_t end, SyncDone done);
+  std::string Absolute(const std::string& path) const;
+
+  int Tend();
+  void OpenHandle(Handle& handle);
+  void LookElsewhere(BootMs now);
+  Milliseconds Patience(Milliseconds wait) const;
+  int TellRefused();
+  int TellOverdue();
+
+  int OnEvent(Tagged& tagged);
+  int OnState(const ZkHandle::State& state);
+  int OnLookerState(const ZkHandle::State& state);
+  int OnReply(ZkHandle::Reply& reply);
+  bool KeepWatching(Token token, Answer& answer);
+  int LoseSession(const char* why, SessionEvent::Kind kind);
+  int Switch();
+  int TellState(SessionEvent event);
+  static int TellAll(const WatchTable::Fired& fired);
+
+  const ZkOptions options_;
+  const Clock& clock_;
+  const int pid_;
+  std::function<void(SessionEvent)> on_session_;
+
+  RequestTable requests_;
+  std::unordered_map<Token, Watching> watching_;
+  WatchTable watches_;
+  std::vector<std::pair<Done, Status>> refused_;  // to be told in the next Dispatch
+
+  bool connected_ = false;
+  int64_t session_ = 0;
+  BootMs disconnected_since_;
+  BootMs open_at_;
+  BootMs switch_at_;  // when looker_ is connected
+  int64_t looker_session_ = 0;
+  uint64_t last_handle_ = 0;
+
+  // Outlives the handles, which write to it until they are closed.
+  std::unique_ptr<Inbox<Tagged>> inbox_ = std::make_unique<Inbox<Tagged>>();
+  Handle handle_;
+  Handle looker_;
+};
+
+}  // namespace firn

@@ -1,0 +1,95 @@
+#include <list>
+#include <memory>
+#include <string>
+
+#include "tests/registry/claim/claim_keeper_fixture.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kHour{3'600'000};
+
+// Which slot a claimant takes, and by whose clock it is free.
+class ClaimChoiceTest : public ClaimKeeperTest {
+ protected:
+  std::unique_ptr<ClaimHost> Start(const std::string& name) {
+    return ClaimKeeperTest::Start(disks_.emplace_back(), Options(name));
+  }
+  void KillForGood(std::unique_ptr<ClaimHost>& host) {
+    const int64_t session = host->session();
+    host.reset();
+    tree_.Expire(session);
+  }
+  void LiftFloor(WallMs floor) {
+    ClusterMeta meta = Meta();
+    meta.floor = floor;
+    Write1(kMetaPath, FormatMeta(meta));
+  }
+
+  std::list<MemoryDisk> disks_;
+};
+
+TEST_F(ClaimChoiceTest, AfterARestoreADeadHoldersSlotIsFreeOnceIdsThereHavePassedItsBound) {
+  MakeClusterWith(1);
+  LiftFloor(clock_.Wall() + kHour);
+  auto holder = Start("a");
+  Run(Milliseconds(100), *holder);
+  const WallMs bound = holder->status().bound;
+  KillForGood(holder);
+  auto heir = Start("b");
+  Run(Milliseconds(10'000), *heir);
+  EXPECT_FALSE(heir->user().has_claim());
+  Run(Milliseconds(15'000), *heir);
+  ASSERT_TRUE(heir->user().has_claim()) << heir->status().reason;
+  EXPECT_GE(heir->user().claim().first_tick(), Layout::Firn().FirstTickFrom(bound));
+}
+
+TEST_F(ClaimChoiceTest, SlotsOfOthersAreNotFreeToAnIdClockThatIsAhead) {
+  MakeClusterWith(1);
+  auto holder = Start("a");
+  Run(Milliseconds(100), *holder);
+  auto ahead = Start("b");
+  ahead->user().id_clock().RaiseTo(clock_.Wall() + kHour, clock_.Read());
+  Run(Milliseconds(120'000), {holder.get(), ahead.get()});
+  EXPECT_FALSE(ahead->user().has_claim());
+  EXPECT_FALSE(holder->Told(ClaimEvent::Kind::kLost));
+}
+
+TEST_F(ClaimChoiceTest, ItsOwnSlotIsFreeAsSoonAsItsOwnIdClockHasPassedTheBound) {
+  MakeClusterWith(1);
+  SlotRecord record = RecordOf(0);
+  record.nonce = Nonce(1, 1);
+  record.owner = "a";
+  record.bound = clock_.Wall() + kHour;
+  Write1(SlotPath({0, 0}), FormatSlotRecord(record));
+  auto host = Start("a");
+  Run(Milliseconds(100), *host);
+  EXPECT_FALSE(host->user().has_claim());
+  host->user().id_clock().RaiseTo(record.bound, clock_.Read());
+  Run(Milliseconds(8'000), *host);
+  EXPECT_TRUE(host->user().has_claim()) << host->status().reason;
+}
+
+TEST_F(ClaimChoiceTest, WhenTheHintedSlotIsTakenMeanwhileTheOthersAreLookedAt) {
+  auto host = Start("a");
+  Run(Milliseconds(100), *host);
+  const Slot hinted = *host->status().slot;
+  host->keeper().Release(host->Time());
+  Run(Milliseconds(100), *host);
+  host = ClaimKeeperTest::Start(disks_.back(), Options("a"));
+  host->link().Script(Verb::kMulti, {});  // of the clock node
+  host->link().Script(Verb::kMulti, {Fate::Kind::kDone, Milliseconds(50), {}});
+  Run(Milliseconds(50), *host);
+  ASSERT_EQ(host->keeper().state(), ClaimState::kClaiming);
+  SlotRecord others = RecordOf(hinted.worker);
+  others.nonce = Nonce(1, 1);
+  others.bound = clock_.Wall() + kHour;
+  Write1(SlotPath(hinted), FormatSlotRecord(others));
+  Run(Milliseconds(200), *host);
+  ASSERT_TRUE(host->user().has_claim()) << host->status().reason;
+  EXPECT_NE(host->status().slot, hinted);
+  EXPECT_FALSE(host->Told(ClaimEvent::Kind::kRefused));
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,104 @@
+#include "registry/claim/grant_file.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/memory_state_folder.h"
+
+namespace firn {
+namespace {
+
+constexpr auto kVolatile = StateFolder::Durability::kPageCache;
+
+Grant GrantUpTo(int64_t limit_ms) {
+  return {.nonce = Nonce(1, 2),
+          .slot = {1, 7},
+          .machine = MachineId(29),
+          .bound = WallMs(900),
+          .limit = WallMs(limit_ms),
+          .version = 3,
+          .created_zxid = 4,
+          .meta_version = 5,
+          .uuid = "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1"};
+}
+
+class GrantFileTest : public testing::Test {
+ protected:
+  Result<GrantFile::Found> Restarted() { return GrantFile(folder_).Read(); }
+
+  MemoryDisk disk_;
+  MemoryStateFolder folder_{disk_};
+  GrantFile file_{folder_};
+};
+
+TEST_F(GrantFileTest, ANewFileHoldsNothing) { EXPECT_EQ(file_.Read().code(), Code::kNotFound); }
+
+TEST_F(GrantFileTest, TheLastOfManyWritesIsRead) {
+  for (int64_t limit = 100; limit < 107; ++limit) {
+    ASSERT_TRUE(file_.Write(GrantUpTo(limit), kVolatile).ok());
+    const auto found = Restarted();
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->grant, GrantUpTo(limit));
+    EXPECT_EQ(found->identity, disk_.identity);
+    EXPECT_FALSE(found->damaged);
+  }
+  EXPECT_EQ(disk_.grant.size(), StateFolder::kGrantBytes);
+}
+
+TEST_F(GrantFileTest, ARestartGoesOnFromTheNewerRecord) {
+  ASSERT_TRUE(file_.Write(GrantUpTo(100), kVolatile).ok());
+  ASSERT_TRUE(file_.Write(GrantUpTo(101), kVolatile).ok());
+  GrantFile restarted(folder_);
+  ASSERT_TRUE(restarted.Read().ok());
+  ASSERT_TRUE(restarted.Write(GrantUpTo(102), kVolatile).ok());
+  EXPECT_EQ(Restarted()->grant.limit, WallMs(102));
+}
+
+TEST_F(GrantFileTest, DamageToOneRecordIsTold) {
+  ASSERT_TRUE(file_.Write(GrantUpTo(100), kVolatile).ok());
+  ASSERT_TRUE(file_.Write(GrantUpTo(101), kVolatile).ok());
+  for (size_t at = 0; at < GrantFile::kRecordBytes; at += 13) {
+    const std::string whole = disk_.grant;
+    disk_.grant[at] ^= 1;
+    const auto found = Restarted();
+    ASSERT_TRUE(found.ok());
+    EXPECT_TRUE(found->damaged) << at;
+    EXPECT_EQ(found->grant.limit, WallMs(101));
+    disk_.grant = whole;
+  }
+}
+
+TEST_F(GrantFileTest, DamageToBothIsCorrupt) {
+  disk_.grant.assign(StateFolder::kGrantBytes, 'x');
+  EXPECT_EQ(file_.Read().code(), Code::kCorrupt);
+  disk_.grant.resize(17);
+  EXPECT_EQ(file_.Read().code(), Code::kCorrupt);
+}
+
+TEST_F(GrantFileTest, VoidHoldsEvenIfOneRecordIsDamagedLater) {
+  ASSERT_TRUE(file_.Write(GrantUpTo(100), kVolatile).ok());
+  ASSERT_TRUE(file_.Write(GrantUpTo(101), kVolatile).ok());
+  ASSERT_TRUE(file_.Void(kVolatile).ok());
+  EXPECT_EQ(Restarted().code(), Code::kNotFound);
+  disk_.grant[3] = '!';
+  EXPECT_EQ(Restarted().code(), Code::kNotFound);
+}
+
+TEST_F(GrantFileTest, AFailedWriteChangesNothing) {
+  ASSERT_TRUE(file_.Write(GrantUpTo(100), kVolatile).ok());
+  disk_.grant_writes_fail = true;
+  EXPECT_FALSE(file_.Write(GrantUpTo(101), kVolatile).ok());
+  disk_.grant_writes_fail = false;
+  EXPECT_EQ(Restarted()->grant.limit, WallMs(100));
+  ASSERT_TRUE(file_.Write(GrantUpTo(102), kVolatile).ok());
+  EXPECT_EQ(Restarted()->grant.limit, WallMs(102));
+}
+
+TEST_F(GrantFileTest, EveryFieldGivesItselfBack) {
+  const GrantRecord record{77, GrantUpTo(5), {"b00t", 8, 9, 10}};
+  EXPECT_EQ(*ParseGrantRecord(FormatGrantRecord(record)), record);
+}
+
+}  // namespace
+}  // namespace firn

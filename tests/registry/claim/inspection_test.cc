@@ -1,0 +1,126 @@
+#include "registry/claim/inspection.h"
+
+#include <optional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace firn {
+namespace {
+
+using Verdict = Finding::Verdict;
+constexpr char kUuid[] = "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
+constexpr char kOtherUuid[] = "1f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
+
+// What a holder at version 5 of creation 3, under root version 2, may find; each case changes one
+// thing.
+class JudgeTest : public testing::Test {
+ protected:
+  JudgeTest() {
+    held_.nonce = ours_;
+    held_.version = 5;
+    held_.created_zxid = 3;
+    held_.meta_version = 2;
+    held_.uuid = kUuid;
+    held_.base = WallMs(50);
+    held_.bound = WallMs(100);
+    meta_.uuid = kUuid;
+    meta_.era = Nonce(7, 7);
+    meta_.layout = "firn";
+    record_.nonce = ours_;
+    record_.bound = WallMs(100);
+    record_.owner = "somebody";
+  }
+
+  Finding Judged() const {
+    Node root{root_data_.value_or(FormatMeta(meta_)), {}};
+    root.stat.version = meta_version_;
+    Node slot{slot_data_.value_or(FormatSlotRecord(record_)), {}};
+    slot.stat.version = version_;
+    slot.stat.created_zxid = created_;
+    return Judge(held_, root_there_ ? std::optional(root) : std::nullopt,
+                 slot_there_ ? std::optional(slot) : std::nullopt);
+  }
+
+  const Nonce ours_{1, 2};
+  Tenure::Terms held_;
+  ClusterMeta meta_;
+  SlotRecord record_;
+  int64_t meta_version_ = 2;
+  int64_t version_ = 5;
+  int64_t created_ = 3;
+  bool root_there_ = true;
+  bool slot_there_ = true;
+  std::optional<std::string> root_data_;
+  std::optional<std::string> slot_data_;
+};
+
+TEST_F(JudgeTest, AsRememberedIsOurs) { EXPECT_EQ(Judged().verdict, Verdict::kOurs); }
+
+TEST_F(JudgeTest, OurOwnLateWriteIsOursWithItsVersionAndBound) {
+  version_ = 7;
+  record_.bound = WallMs(120);
+  EXPECT_EQ(Judged().verdict, Verdict::kOurs);
+  EXPECT_EQ(Judged().version, 7);
+  EXPECT_EQ(Judged().bound, WallMs(120));
+}
+
+TEST_F(JudgeTest, AnothersNonceIsForeign) {
+  version_ = 6;
+  record_.nonce = Nonce(9, 9);
+  EXPECT_EQ(Judged().verdict, Verdict::kForeign);
+  EXPECT_NE(Judged().reason.find("somebody"), std::string::npos);
+}
+
+TEST_F(JudgeTest, AnotherCreationIsForeign) {
+  created_ = 4;
+  EXPECT_EQ(Judged().verdict, Verdict::kForeign);
+}
+
+TEST_F(JudgeTest, AnUnreadableRecordIsForeign) {
+  slot_data_ = "rubbish";
+  EXPECT_EQ(Judged().verdict, Verdict::kForeign);
+}
+
+TEST_F(JudgeTest, AnUnreadableRootIsForeign) {
+  root_data_ = "rubbish";
+  EXPECT_EQ(Judged().verdict, Verdict::kForeign);
+}
+
+TEST_F(JudgeTest, ALaterRootVersionIsMetaMoved) {
+  meta_version_ = 3;
+  EXPECT_EQ(Judged().verdict, Verdict::kMetaMoved);
+  record_.nonce = Nonce(9, 9);
+  version_ = 6;
+  EXPECT_EQ(Judged().verdict, Verdict::kForeign) << "somebody else counts more";
+}
+
+TEST_F(JudgeTest, WhatIsGoneOrOlderThanRememberedIsLost) {
+  root_there_ = false;
+  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  root_there_ = true;
+  slot_there_ = false;
+  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  slot_there_ = true;
+  version_ = 4;
+  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  version_ = 5;
+  record_.bound = WallMs(99);
+  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  record_.bound = WallMs(100);
+  meta_version_ = 1;
+  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  meta_version_ = 2;
+  meta_.uuid = kOtherUuid;
+  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+}
+
+TEST_F(JudgeTest, AnOlderRecordWithAnothersNonceIsLostAndForeign) {
+  version_ = 4;
+  record_.nonce = Nonce(9, 9);
+  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  EXPECT_TRUE(Judged().foreign_nonce);
+}
+
+}  // namespace
+}  // namespace firn

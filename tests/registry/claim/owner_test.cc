@@ -1,0 +1,49 @@
+#include "registry/claim/owner.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "common/endpoint.h"
+
+namespace firn {
+namespace {
+
+TEST(OwnerTest, NamesApplicationPortAndAddressAsANumber) {
+  const auto owner = OwnerName::Make("sequence-client", 8112, "192.168.1.100");
+  ASSERT_TRUE(owner.ok());
+  EXPECT_EQ(owner->text(), "sequence-client.8112.3232235876");
+  EXPECT_EQ(owner->file_stem(), "sequence-client:8112:3232235876");
+}
+
+TEST(OwnerTest, TellsStateFoldersAndHostsApartThatShareAnAddress) {
+  const auto owner = OwnerName::Make("firn", 7609, "127.0.0.1");
+  FileIdentity file{.boot_id = "b1", .device = 8, .inode = 4711, .born_ns = 170};
+  const std::string name = owner->TextIn(file, "h1");
+  EXPECT_TRUE(name.starts_with("firn.7609.2130706433.")) << name;
+  EXPECT_NE(owner->TextIn(file, "h2"), name);
+  file.boot_id = "b2";
+  EXPECT_EQ(owner->TextIn(file, "h1"), name) << "it outlives a reboot";
+  for (uint64_t* part : {&file.device, &file.inode, &file.born_ns}) {
+    ++*part;
+    EXPECT_NE(owner->TextIn(file, "h1"), name);
+    --*part;
+  }
+}
+
+TEST(OwnerTest, WritesAnIpv6AddressInFull) {
+  EXPECT_EQ(*IpAsNumber("::1"), "00000000000000000000000000000001");
+  EXPECT_EQ(*IpAsNumber("fe80::2"), "fe800000000000000000000000000002");
+}
+
+TEST(OwnerTest, RefusesWhatWouldNotBeAFileName) {
+  for (const std::string application : {"", "a/b", "a b", "a:b", "..\n"}) {
+    EXPECT_EQ(OwnerName::Make(application, 1, "127.0.0.1").code(), Code::kInvalid) << application;
+  }
+  EXPECT_FALSE(OwnerName::Make(std::string(101, 'a'), 1, "127.0.0.1").ok());
+  EXPECT_FALSE(OwnerName::Make("firn", 1, "localhost").ok());
+  EXPECT_FALSE(OwnerName::Make("firn", 1, "1.2.3").ok());
+}
+
+}  // namespace
+}  // namespace firn

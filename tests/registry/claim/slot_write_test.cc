@@ -1,0 +1,197 @@
+#include "registry/claim/slot_write.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "registry/blocking_coordinator.h"
+#include "registry/cluster_setup.h"
+#include "registry/faulty_coordinator.h"
+#include "registry/memory_coordinator.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+constexpr Slot kSlot{0, 0};
+constexpr WallMs kBound{1'750'000'010'000};
+
+// A maker of changes whose writes can be lost, and a registry whose numbers can be made to come
+// again.
+class SlotWriteTest : public testing::Test {
+ protected:
+  SlotWriteTest() : link_(std::make_unique<MemoryCoordinator>(tree_), clock_) {
+    Make();
+    link_.Dispatch(Milliseconds(0));
+  }
+
+  void AsOperator(const std::function<Status(BlockingCoordinator&)>& verb) {
+    MemoryCoordinator coordinator(tree_);
+    BlockingCoordinator registry(coordinator, clock_);
+    ASSERT_TRUE(registry.Connect(Milliseconds(0)).ok());
+    const Status done = verb(registry);
+    ASSERT_TRUE(done.ok()) << done;
+  }
+  void Make() {
+    AsOperator([&](BlockingCoordinator& registry) {
+      return MakeCluster(registry, {.rack_bits = 0, .workers = 1}, entropy_);
+    });
+  }
+  void Put(const SlotRecord& record) {
+    AsOperator([&](BlockingCoordinator& registry) {
+      return registry.Multi({Write::Set(SlotPath(kSlot), FormatSlotRecord(record), 0)}).status;
+    });
+  }
+  void PutMeta(const ClusterMeta& meta) {
+    AsOperator([&](BlockingCoordinator& registry) {
+      return registry.Multi({Write::Set(kMetaPath, FormatMeta(meta), Write::kAnyVersion)}).status;
+    });
+  }
+  static SlotRecord RecordOf(uint64_t nonce, WallMs bound) {
+    return {.nonce = Nonce(nonce, nonce), .bound = bound};
+  }
+
+  // A change to a record of nonce 9, by a maker who has read what stands there now.
+  SlotChange Change() {
+    const Node meta = *tree_.Peek(kMetaPath);
+    const Node node = *tree_.Peek(SlotPath(kSlot));
+    const SlotRecord record = *ParseSlotRecord(node.data);
+    return {.session = link_.session(),
+            .slot = kSlot,
+            .meta_version = meta.stat.version,
+            .era = ParseMeta(meta.data)->era,
+            .uuid = ParseMeta(meta.data)->uuid,
+            .version = node.stat.version,
+            .created_zxid = node.stat.created_zxid,
+            .over_nonce = record.nonce,
+            .over_bound = record.bound,
+            .record = RecordOf(9, record.bound + Milliseconds(10'000)),
+            .endpoint = {}};
+  }
+  SlotWrite::Outcome Finish(SlotWrite& write) {
+    for (int i = 0; i < 1'000 && write.outcome() == SlotWrite::Outcome::kPending; ++i) {
+      clock_.Advance(Milliseconds(5));
+      link_.Dispatch(Milliseconds(0));
+      write.Tick(clock_.Boot());
+    }
+    return write.outcome();
+  }
+  Nonce Stands() { return ParseSlotRecord(tree_.Peek(SlotPath(kSlot))->data)->nonce; }
+
+  VirtualClock clock_{WallMs(1'750'000'000'000)};
+  MemoryTree tree_{clock_};
+  SeededEntropy entropy_{3};
+  FaultyCoordinator link_;
+};
+
+constexpr Fate kLost{Fate::Kind::kRequestLost, {}, Milliseconds(100)};
+
+TEST_F(SlotWriteTest, ALostWriteIsSentAgainOverTheRecordThatItsMakerRead) {
+  Put(RecordOf(1, kBound));
+  link_.Script(Verb::kMulti, kLost);
+  SlotWrite write(link_, entropy_, Change());
+  EXPECT_EQ(Finish(write), SlotWrite::Outcome::kApplied);
+  EXPECT_EQ(Stands(), Nonce(9, 9));
+}
+
+TEST_F(SlotWriteTest, NothingIsSentAgainUnderARootNodeThatWouldHaveRefusedTheClaim) {
+  const auto before = tree_.Save();
+  const ClusterMeta meta = *ParseMeta(tree_.Peek(kMetaPath)->data);
+  ClusterMeta frozen = meta;
+  frozen.frozen = true;
+  ClusterMeta lifted = meta;
+  lifted.floor = kBound;
+  for (const ClusterMeta& others : {frozen, lifted}) {
+    tree_.Load(before);
+    link_.Dispatch(Milliseconds(0));
+    PutMeta(meta);
+    link_.Script(Verb::kMulti, kLost);
+    const SlotChange change = Change();
+    SlotWrite write(link_, entropy_, change);
+    tree_.Load(before);
+    PutMeta(others);
+    ASSERT_EQ(tree_.Peek(kMetaPath)->stat.version, change.meta_version);
+    EXPECT_EQ(Finish(write), SlotWrite::Outcome::kOther);
+    EXPECT_EQ(Stands(), Nonce());
+  }
+}
+
+TEST_F(SlotWriteTest, TheSameNumbersInAnotherEraAreRefused) {
+  const SlotChange change = Change();
+  tree_.Load({}, MemoryTree::Sessions::kStay);
+  Make();
+  ASSERT_EQ(tree_.Peek(kMetaPath)->stat.version, change.meta_version);
+  ASSERT_EQ(tree_.Peek(SlotPath(kSlot))->stat.created_zxid, change.created_zxid);
+  SlotWrite write(link_, entropy_, change);
+  EXPECT_EQ(Finish(write), SlotWrite::Outcome::kOther);
+  EXPECT_EQ(write.reason().find("the cluster was made anew"), 0u) << write.reason();
+  EXPECT_EQ(Stands(), Nonce());
+}
+
+TEST_F(SlotWriteTest, TheSameNumbersUnderAnotherRecordAreAnothers) {
+  const auto before = tree_.Save();
+  for (const SlotRecord& others :
+       {RecordOf(2, kBound), RecordOf(1, kBound + Milliseconds(1)), RecordOf(0, kBound)}) {
+    tree_.Load(before);
+    link_.Dispatch(Milliseconds(0));
+    Put(RecordOf(1, kBound));
+    link_.Script(Verb::kMulti, kLost);
+    const SlotChange change = Change();
+    SlotWrite write(link_, entropy_, change);
+    tree_.Load(before);
+    Put(others);
+    ASSERT_EQ(tree_.Peek(SlotPath(kSlot))->stat.version, change.version);
+    ASSERT_EQ(tree_.Peek(SlotPath(kSlot))->stat.created_zxid, change.created_zxid);
+    EXPECT_EQ(Finish(write), SlotWrite::Outcome::kOther);
+    EXPECT_EQ(Stands(), others.nonce);
+  }
+}
+
+TEST_F(SlotWriteTest, TheSameNumbersInAnotherClusterAreAnothers) {
+  Put(RecordOf(1, kBound));
+  link_.Script(Verb::kMulti, kLost);
+  const SlotChange change = Change();
+  SlotWrite write(link_, entropy_, change);
+  tree_.Wipe();
+  Make();
+  Put(RecordOf(1, kBound));
+  ASSERT_EQ(Change().version, change.version);
+  ASSERT_EQ(Change().created_zxid, change.created_zxid);
+  ASSERT_EQ(Change().meta_version, change.meta_version);
+  EXPECT_EQ(Finish(write), SlotWrite::Outcome::kOther);
+  EXPECT_EQ(Stands(), Nonce(1, 1));
+}
+
+TEST_F(SlotWriteTest, NothingIsSentAgainInANewSession) {
+  Put(RecordOf(1, kBound));
+  link_.Script(Verb::kMulti, kLost);
+  SlotWrite write(link_, entropy_, Change());
+  tree_.Expire(link_.session());
+  EXPECT_EQ(Finish(write), SlotWrite::Outcome::kUnknown);
+  EXPECT_EQ(Stands(), Nonce(1, 1));
+}
+
+TEST_F(SlotWriteTest, WhatWasAppliedIsRecognisedInANewSession) {
+  Put(RecordOf(1, kBound));
+  link_.Script(Verb::kMulti, {Fate::Kind::kAnswerLost, {}, Milliseconds(100)});
+  SlotWrite write(link_, entropy_, Change());
+  tree_.Expire(link_.session());
+  EXPECT_EQ(Finish(write), SlotWrite::Outcome::kApplied);
+}
+
+TEST_F(SlotWriteTest, WhatWasReadInAnEndedSessionIsNoReading) {
+  MemoryCoordinator coordinator(tree_);
+  coordinator.Dispatch(Milliseconds(0));
+  Mailbox mailbox;
+  Code code = Code::kOk;
+  ReadSynced(coordinator, mailbox, {kMetaPath}, [&](Result<Nodes> nodes) { code = nodes.code(); });
+  tree_.Expire(coordinator.session());
+  coordinator.Dispatch(Milliseconds(0));
+  mailbox.Open();
+  EXPECT_EQ(code, Code::kUnavailable);
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,157 @@
+#include "registry/claim/survey.h"
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "registry/blocking_coordinator.h"
+#include "registry/claim/claim_options.h"
+#include "registry/cluster_setup.h"
+#include "registry/memory_coordinator.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+constexpr WallMs kNow{1'750'000'000'000};
+
+SlotRecord Used(WallMs bound, Nonce nonce = Nonce(1, 1)) {
+  SlotRecord record;
+  record.nonce = nonce;
+  record.bound = bound;
+  record.owner = "them";
+  return record;
+}
+
+TEST(FitnessTest, DependsOnBoundNonceAndRetirement) {
+  SlotWish wish;
+  wish.now = kNow;
+  wish.released_ahead = Milliseconds(1'000);
+  EXPECT_EQ(FitnessOf({}, wish), Fitness::kNeverUsed);
+  EXPECT_EQ(FitnessOf(Used(kNow), wish), Fitness::kPassed);
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(1)), wish), Fitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(1'000), Nonce()), wish), Fitness::kPassed);
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(1'001), Nonce()), wish), Fitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kNow + kPoisonAhead), wish), Fitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kNow + kPoisonAhead + Milliseconds(1)), wish), Fitness::kPoison);
+  SlotRecord retired;
+  retired.retired = true;
+  EXPECT_EQ(FitnessOf(retired, wish), Fitness::kRetired);
+}
+
+TEST(FitnessTest, OnesOwnSlotIsComparedWithOnesOwnIdClock) {
+  SlotWish wish;
+  wish.owner = "us";
+  wish.now = kNow;
+  wish.id_time = kNow + Milliseconds(5'000);
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'000)), wish), Fitness::kAhead);
+  wish.owner = "them";
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'000)), wish), Fitness::kPassed);
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'001)), wish), Fitness::kAhead);
+}
+
+class SurveyTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(registry_.Connect(Milliseconds(0)).ok());
+    ASSERT_TRUE(MakeCluster(registry_, {.rack_bits = 0, .workers = 100}, entropy_).ok());
+    wish_.workers = 1'024;
+    wish_.owner = "us";
+    wish_.now = kNow;
+  }
+
+  void Put(uint32_t worker, const SlotRecord& record, bool live = false) {
+    const std::string path = SlotPath({0, worker});
+    ASSERT_TRUE(registry_.Multi({Write::Set(path, FormatSlotRecord(record), Write::kAnyVersion)})
+                    .status.ok());
+    if (!live) return;
+    ASSERT_TRUE(registry_
+                    .Multi({Write::Create(path + "/live", FormatLiveMark({"h", record.nonce}),
+                                          Lifetime::kEphemeral)})
+                    .status.ok());
+  }
+  void PutAll(WallMs bound, bool live = false) {
+    for (uint32_t worker = 0; worker < 100; ++worker) Put(worker, Used(bound), live);
+  }
+
+  const Survey& Run() {
+    survey_ = std::make_unique<Survey>(coordinator_, entropy_, wish_);
+    for (int i = 0; i < 100 && !survey_->done(); ++i) {
+      coordinator_.Dispatch(Milliseconds(0));
+      survey_->Tick();
+    }
+    EXPECT_TRUE(survey_->done());
+    return *survey_;
+  }
+
+  VirtualClock clock_{kNow};
+  MemoryTree tree_{clock_};
+  MemoryCoordinator coordinator_{tree_};
+  BlockingCoordinator registry_{coordinator_, clock_};
+  SeededEntropy entropy_{5};
+  SlotWish wish_;
+  std::unique_ptr<Survey> survey_;
+};
+
+TEST_F(SurveyTest, SlotsNeverUsedComeAtRandom) {
+  std::set<uint32_t> first;
+  for (int i = 0; i < 20; ++i) first.insert(Run().candidates().at(0).slot.worker);
+  EXPECT_GT(first.size(), 10u);
+}
+
+TEST_F(SurveyTest, TheHintedSlotComesFirst) {
+  wish_.hinted = Slot{0, 42};
+  EXPECT_EQ(Run().candidates().at(0).slot.worker, 42u);
+  Put(42, Used(kNow + Milliseconds(1)));
+  EXPECT_NE(Run().candidates().at(0).slot.worker, 42u);
+}
+
+TEST_F(SurveyTest, UsedSlotsComeAtRandomFromTheOlderHalf) {
+  for (uint32_t worker = 0; worker < 100; ++worker) {
+    Put(worker, Used(kNow - Milliseconds(100 - worker)));
+  }
+  std::set<uint32_t> first;
+  for (int i = 0; i < 20; ++i) {
+    for (const SurveyedSlot& found : Run().candidates()) {
+      EXPECT_LT(found.slot.worker, 50u);
+    }
+    first.insert(survey_->candidates().at(0).slot.worker);
+  }
+  EXPECT_GT(first.size(), 10u);
+}
+
+TEST_F(SurveyTest, ALiveSlotIsLeftAloneForAMinuteBeyondItsBound) {
+  PutAll(kNow - kLiveGrace + Milliseconds(1), true);
+  EXPECT_TRUE(Run().candidates().empty());
+  EXPECT_NE(Run().reason().find("100 live beyond their bound"), std::string::npos)
+      << Run().reason();
+  wish_.now = kNow + Milliseconds(1);
+  EXPECT_FALSE(Run().candidates().empty());
+}
+
+TEST_F(SurveyTest, OnesOwnDeadSessionIsNoHindrance) {
+  PutAll(kNow - Milliseconds(1), true);
+  wish_.owner = "them";
+  EXPECT_FALSE(Run().candidates().empty());
+}
+
+TEST_F(SurveyTest, AllInUseTellsWhenTheEarliestBoundPasses) {
+  PutAll(kNow + Milliseconds(500));
+  Put(3, Used(kNow + Milliseconds(400)));
+  EXPECT_TRUE(Run().candidates().empty());
+  EXPECT_EQ(Run().earliest(), kNow + Milliseconds(400));
+  EXPECT_NE(Run().reason().find("100 in use"), std::string::npos);
+}
+
+TEST_F(SurveyTest, AWantedWorkerIsTheOnlyCandidate) {
+  wish_.worker = 9;
+  EXPECT_EQ(Run().candidates().size(), 1u);
+  EXPECT_EQ(Run().candidates().at(0).slot.worker, 9u);
+  Put(9, Used(kNow + Milliseconds(1)));
+  EXPECT_TRUE(Run().candidates().empty());
+}
+
+}  // namespace
+}  // namespace firn

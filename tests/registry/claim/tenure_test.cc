@@ -1,0 +1,106 @@
+#include "registry/claim/tenure.h"
+
+#include <gtest/gtest.h>
+
+#include "registry/claim/claim_options.h"
+
+namespace firn {
+namespace {
+
+constexpr WallMs kBase{1'750'000'000'400};
+
+Tenure::Terms TermsUpTo(WallMs bound) {
+  return {.slot = {0, 3},
+          .machine = MachineId(3),
+          .nonce = Nonce(1, 2),
+          .version = 7,
+          .uuid = "cluster",
+          .base = kBase,
+          .bound = bound};
+}
+
+// Ticks of a millisecond, and of a second.
+Layout Fine() { return Layout::Firn(); }
+Layout Coarse() { return *Layout::Parse("time:31s machine:10 sequence:1"); }
+
+Tenure Make(const Layout& layout, Milliseconds window = kClaimWindowFirst) {
+  return Tenure(TermsUpTo(kBase + window), layout);
+}
+
+TEST(TenureTest, PermitsNothingUntilItsLimitWasRaised) {
+  for (const Layout& layout : {Fine(), Coarse()}) {
+    Tenure tenure = Make(layout);
+    EXPECT_EQ(tenure.limit(), kBase);
+    EXPECT_EQ(tenure.claim()->end_tick(), tenure.claim()->first_tick());
+  }
+}
+
+// Whoever has used a tick up waits for the next one, and is not sent away.
+TEST(TenureTest, TheTickAfterTheOneInUseIsGrantedToo) {
+  for (const Layout& layout : {Fine(), Coarse()}) {
+    for (Milliseconds since_base{0}; since_base < Milliseconds(3'000);
+         since_base += Milliseconds(7)) {
+      Tenure tenure = Make(layout);
+      const Tick first = tenure.claim()->first_tick();
+      const WallMs now = kBase + since_base;
+      tenure.RaiseLimit(tenure.LimitFor(now, first - 1));
+      const Tick in_use = std::max(first, layout.TickAt(now));
+      ASSERT_GT(tenure.claim()->end_tick(), in_use + 1) << layout.text() << " " << now;
+      tenure.RaiseLimit(tenure.LimitFor(now, in_use + 1));
+      ASSERT_GT(tenure.claim()->end_tick(), in_use + 2) << layout.text() << " " << now;
+    }
+  }
+}
+
+TEST(TenureTest, NoLimitIsBeyondTheBoundAndNoneFalls) {
+  for (const Layout& layout : {Fine(), Coarse()}) {
+    Tenure tenure = Make(layout, Milliseconds(1'000));
+    EXPECT_EQ(tenure.LimitFor(kBase + Milliseconds(5'000), Tick(0)), tenure.bound());
+    tenure.RaiseLimit(tenure.bound());
+    EXPECT_EQ(tenure.LimitFor(kBase - Milliseconds(5'000), Tick(0)), tenure.bound());
+    EXPECT_LE(layout.StartOf(tenure.claim()->end_tick()), tenure.bound());
+  }
+}
+
+TEST(TenureTest, ARenewalMovesTheBoundAndNotTheLimit) {
+  Tenure tenure = Make(Fine());
+  tenure.RaiseLimit(kBase + Milliseconds(10));
+  tenure.Renewed(8, kBase + kClaimWindowSecond);
+  EXPECT_EQ(tenure.bound(), kBase + kClaimWindowSecond);
+  EXPECT_EQ(tenure.limit(), kBase + Milliseconds(10));
+  EXPECT_EQ(tenure.terms().version, 8);
+}
+
+TEST(TenureTest, AGrantTellsWhatThePermittedLimitWillBe) {
+  const Tenure tenure = Make(Fine());
+  const Grant grant = tenure.GrantUpTo(kBase + Milliseconds(300));
+  EXPECT_EQ(grant.limit, kBase + Milliseconds(300));
+  EXPECT_EQ(grant.bound, tenure.bound());
+  EXPECT_EQ(grant.nonce, tenure.terms().nonce);
+  const Tenure::Terms inherited = Tenure::TermsOf(grant);
+  EXPECT_EQ(inherited.base, grant.limit) << "nothing that the process before may have used";
+  EXPECT_EQ(inherited.bound, grant.bound);
+}
+
+TEST(TenureTest, AReleaseGivesBackWhatWasNeverUsed) {
+  for (const Layout& layout : {Fine(), Coarse()}) {
+    const Tenure tenure = Make(layout);
+    const Tick first = tenure.claim()->first_tick();
+    EXPECT_EQ(tenure.BoundAfter(first - 1), layout.StartOf(first));
+    EXPECT_EQ(tenure.BoundAfter(first + 5), layout.StartOf(first + 6));
+  }
+}
+
+TEST(TenureDeathTest, WhatMayNotHappenEndsTheProcess) {
+  Tenure tenure = Make(Fine());
+  tenure.RaiseLimit(kBase + Milliseconds(10));
+  EXPECT_DEATH(tenure.RaiseLimit(kBase + Milliseconds(9)), "L fell");
+  EXPECT_DEATH(tenure.RaiseLimit(tenure.bound() + Milliseconds(1)), "beyond the bound");
+  EXPECT_DEATH(tenure.GrantUpTo(kBase), "would fall");
+  EXPECT_DEATH(tenure.Renewed(6, tenure.bound()), "version of a held claim's record went back");
+  EXPECT_DEATH(tenure.Renewed(8, tenure.bound() - Milliseconds(1)),
+               "bound of a held claim went back");
+}
+
+}  // namespace
+}  // namespace firn
