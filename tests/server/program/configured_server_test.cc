@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "common/layout.h"
+#include "tests/server/front/raw_peer.h"
+#include "tests/server/front/thrift_calls.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/temp_dir.h"
 
@@ -89,6 +91,31 @@ TEST_F(ConfiguredServerTest, ServesAnyTagWhereThatIsTheDefault) {
   ASSERT_TRUE(strict.BecomesReady() && open.BecomesReady()) << strict.log() << open.log();
   EXPECT_EQ(strict.Get("/v1/ids/nobody-has-defined-it").status, 404);
   EXPECT_EQ(open.Get("/v1/ids/nobody-has-defined-it").status, 200);
+}
+
+TEST_F(ConfiguredServerTest, ServesTheDefaultTagUnderTheNameThatItIsTold) {
+  RunningServer server(dir_ / "state", {"--default_tag=order"});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_EQ(server.Get("/genid").status, 200);
+  EXPECT_EQ(server.Get("/v1/ids/order").status, 200);
+  EXPECT_EQ(server.Get("/v1/ids/default").status, 404);
+}
+
+TEST_F(ConfiguredServerTest, WaitsForCallsInFlightNoLongerThanItIsTold) {
+  // At two ids a second a thousand calls would be in flight until their own wait ends.
+  RunningServer server(dir_ / "state",
+                       {"--layout=time:31s machine:10 sequence:1", "--issue_wait_ms=60000",
+                        "--drain_notice_ms=0", "--drain_patience_ms=500"});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  front::ThriftCalls calls;
+  std::string thousand;
+  for (int i = 0; i < 1000; ++i) thousand += calls.GetId("default");
+  front::RawPeer peer(static_cast<uint16_t>(server.port()));
+  ASSERT_TRUE(peer.Send(thousand));
+  ASSERT_EQ(peer.Receive(33).size(), 33u);
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(server.process().Wait(kPatience / 2), 0) << server.log();
+  EXPECT_NE(server.log().find("released: "), std::string::npos) << server.log();
 }
 
 TEST_F(ConfiguredServerTest, BeginsEachTickAsItIsTold) {
