@@ -68,7 +68,6 @@ CallPlan::Step CallPlan::EndOf(std::string_view why) {
 bool CallPlan::MustStop(Micros now) {
   if (final_) return why_ = "", true;
   if (now >= deadline_) return why_ = "the deadline has passed", true;
-  if (sent_ >= limits_.attempts_max) return why_ = "as many servers as allowed were asked", true;
   if (connects_failed_ >= kConnectsMax) return why_ = "too many servers are out of reach", true;
   return false;
 }
@@ -79,6 +78,9 @@ CallPlan::Step CallPlan::Next(Micros now) {
     return TryOf(std::exchange(again_, nullptr), true, now);
   }
   if (MustStop(now)) return {};
+  if (sent_ >= limits_.attempts_max) {
+    return RoundOver("as many servers as allowed were asked", now);
+  }
   ServerPtr server = fleet_.Pick(tag_, tried_, now);
   if (server == nullptr && waited_for_news_) {
     BeginRound();
@@ -112,16 +114,23 @@ CallPlan::Step CallPlan::NobodyLeft(Micros now) {
     waited_for_news_ = true;
     return {.kind = Kind::kWait, .for_news = true, .until = deadline_};
   }
-  if (overloaded_ < tried_.size()) return EndOf("nobody else is left to ask");
+  return RoundOver("nobody else is left to ask", now);
+}
+
+CallPlan::Step CallPlan::RoundOver(std::string_view why, Micros now) {
+  const bool all_overloaded = overloaded_ > 0 && overloaded_ + unreached_ == tried_.size();
+  if (!all_overloaded) return EndOf(why);
   const Micros until = now + std::max(shortest_advice_, kOverloadPause);
-  if (until >= deadline_) return EndOf("all servers are overloaded");
+  if (until >= deadline_ || rounds_ == kRoundsMax) return EndOf("all servers are overloaded");
+  ++rounds_;
+  sent_ = 0;
   BeginRound();
   return {.kind = Kind::kWait, .until = until};
 }
 
 void CallPlan::BeginRound() {
   tried_.clear();
-  overloaded_ = lost_ = 0;
+  overloaded_ = unreached_ = lost_ = 0;
   shortest_advice_ = Micros(0);
   waited_for_news_ = false;
 }
@@ -146,6 +155,7 @@ bool CallPlan::Ended(const Step& step, Outcome outcome, Micros began, Micros now
   }
   last_ = outcome;
   ++(outcome.unsent() ? connects_failed_ : sent_);
+  unreached_ += outcome.unsent() ? 1U : 0U;
   free_next_ = outcome.unsent();
   final_ = limits_.on_failure == FailureMode::kFailfast ||
            (outcome.end == AttemptEnd::kRefused && !AnotherMayMend(outcome));

@@ -19,13 +19,14 @@ namespace firn::client {
 //
 //  1. Each server is asked once. Only where a connection that had been idle turns out closed is the
 //     same server asked once more, on a fresh one.
-//  2. At most attempts_max requests are sent, in all rounds. Connections that cannot be opened are
-//     not counted; of those there are kConnectsMax at most.
+//  2. At most attempts_max requests are sent, and as many again in each round of rule 5.
+//     Connections that cannot be opened are not counted; of those there are kConnectsMax at most.
 //  3. Every request but the first is paid for from the fleet's retry budget, except the one more of
 //     rule 1 and those that follow a connection that could not be opened.
 //  4. A refusal that no other server would mend ends the call, and so does any failure in failfast.
-//  5. When every server has been asked and all say OVERLOADED, the call waits as long as the
-//     shortest advice, if the deadline allows, and begins a new round.
+//  5. When no more may be asked, and all that could be reached say OVERLOADED, the call waits as
+//     long as the shortest advice, if the deadline allows, and begins a new round; there are
+//     kRoundsMax at most.
 //  6. When there is nobody to ask, the call waits for news of servers. So it does when all that it
 //     could ask were out of reach, silent or on their way out, and lists may change: those that a
 //     newer one has brought are asked first, then all of them once more.
@@ -35,6 +36,7 @@ namespace firn::client {
 class CallPlan {
  public:
   static constexpr int kConnectsMax = 16;
+  static constexpr int kRoundsMax = 100;
 
   struct Limits {
     FailureMode on_failure = FailureMode::kFailover;
@@ -84,6 +86,8 @@ class CallPlan {
   Step TryOf(ServerPtr server, bool fresh, Micros now) const;
   Step EndOf(std::string_view why);
   Step NobodyLeft(Micros now);
+  // All of this round is over: waits for another one, or ends for the reason `why`.
+  Step RoundOver(std::string_view why, Micros now);
   void BeginRound();
   bool MustStop(Micros now);
 
@@ -95,12 +99,15 @@ class CallPlan {
 
   std::vector<CallAttempt> attempts_;
   std::vector<ServerPtr> tried_;  // in this round
-  int sent_ = 0, connects_failed_ = 0;
+  int sent_ = 0;  // since the last round of rule 5 began
+  int connects_failed_ = 0;
+  int rounds_ = 1;
   bool free_next_ = true;         // the next request costs no budget
   bool final_ = false;            // the last outcome settles the call
   bool repeated_ = false;         // rule 1 has been used for the server at hand
   ServerPtr again_;               // rule 1: to be asked once more
   size_t overloaded_ = 0;         // of this round's servers
+  size_t unreached_ = 0;          // of them
   size_t lost_ = 0;               // of them, those that only a newer list makes up for
   bool waited_for_news_ = false;  // when this round had nobody left
   Micros shortest_advice_{0};

@@ -142,6 +142,66 @@ TEST_F(CallPlanTest, BeginsANewRoundAfterAllWereOverloaded) {
   EXPECT_EQ(plan.Next(Now()).kind, Kind::kTry);
 }
 
+TEST_F(CallPlanTest, WaitsForOverloadedServersAlsoWhenItMayAskNoMoreOfThem) {
+  Of({At(1), At(2), At(3), At(4), At(5)});
+  CallPlan plan = Plan({.attempts_max = 3});
+  for (int round = 0; round < 3; ++round) {
+    std::set<std::string> asked;
+    for (int i = 0; i < 3; ++i) {
+      const CallPlan::Step step = plan.Next(Now());
+      ASSERT_EQ(step.kind, Kind::kTry) << "round " << round << ", " << i;
+      asked.insert(step.server->name);
+      plan.Ended(step, Refusal(RefusalReason::kOverloaded, Milliseconds(50)), Now(), Now());
+    }
+    EXPECT_EQ(asked.size(), 3u);
+    const CallPlan::Step wait = plan.Next(Now());
+    ASSERT_EQ(wait.kind, Kind::kWait);
+    EXPECT_EQ(wait.until, Now() + Micros(50'000));
+    clock_.Advance(Milliseconds(50));
+  }
+}
+
+TEST_F(CallPlanTest, WaitsForThoseThatCouldBeReachedWhenTheyAreOverloaded) {
+  Of({At(1), At(2), At(3)});
+  CallPlan plan = Plan();
+  for (const Outcome& outcome :
+       {kUnreachable, Refusal(RefusalReason::kOverloaded), Refusal(RefusalReason::kOverloaded)}) {
+    plan.Ended(plan.Next(Now()), outcome, Now(), Now());
+  }
+  const CallPlan::Step wait = plan.Next(Now());
+  EXPECT_EQ(wait.kind, Kind::kWait);
+  EXPECT_FALSE(wait.for_news);
+}
+
+TEST_F(CallPlanTest, DoesNotWaitWhereOnlySomeAreOverloaded) {
+  Of({At(1), At(2), At(3)});
+  CallPlan plan = Plan();
+  for (const Outcome& outcome : {kTimeout, Refusal(RefusalReason::kOverloaded),
+                                 Refusal(RefusalReason::kOverloaded)}) {
+    plan.Ended(plan.Next(Now()), outcome, Now(), Now());
+  }
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);
+}
+
+TEST_F(CallPlanTest, EndsWhenOverloadLastsBeyondTheDeadlineOrTooManyRounds) {
+  Of({At(1)});
+  CallPlan late = Plan();
+  late.Ended(late.Next(Now()), Refusal(RefusalReason::kOverloaded, Milliseconds(200)), Now(),
+             Now());
+  EXPECT_EQ(late.Next(Now()).kind, Kind::kEnd);
+
+  CallPlan patient(*fleet_, {}, "order", Now() + Micros(3'600'000'000), nullptr);
+  int asked = 0;
+  for (CallPlan::Step step; (step = patient.Next(Now())).kind != Kind::kEnd;) {
+    if (step.kind == Kind::kTry) {
+      patient.Ended(step, Refusal(RefusalReason::kOverloaded, Milliseconds(500)), Now(), Now());
+      ++asked;
+    }
+    clock_.Advance(Milliseconds(500));
+  }
+  EXPECT_EQ(asked, CallPlan::kRoundsMax);
+}
+
 TEST_F(CallPlanTest, DoesNotBlameAServerThatWasGivenHardlyAnyTime) {
   Of({At(1), At(2), At(3)});
   for (int i = 0; i < 30; ++i) {

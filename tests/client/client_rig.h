@@ -54,6 +54,12 @@ class ClientRig {
     for (const auto& server : servers_) all.push_back(server.get());
     return all;
   }
+  // Requests for ids that all servers together have had.
+  int64_t Requests() const {
+    int64_t all = 0;
+    for (const auto& server : servers_) all += server->requests();
+    return all;
+  }
   // The one that a sticky client has settled on, and the others.
   FakeServer& favourite() {
     for (const auto& server : servers_) {
