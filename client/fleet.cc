@@ -8,6 +8,12 @@ namespace {
 
 constexpr Micros kResolveAgain{5'000'000};
 
+bool IsOut(const Server::TagTimes& until, std::string_view tag, Micros now) {
+  if (until.empty()) return false;
+  const auto found = until.find(tag);
+  return found != until.end() && now < found->second;
+}
+
 bool Contains(std::span<const ServerPtr> servers, const Server* server) {
   return std::any_of(servers.begin(), servers.end(),
                      [server](const ServerPtr& one) { return one.get() == server; });
@@ -59,7 +65,8 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
     server->address = NumericAddress(*endpoint);
   }
   server->known = known;
-  server->quarantined = server->draining = false;
+  server->quarantined = server->draining = server->drain_doubted = false;
+  server->closed_until.clear();
   servers_[known.address] = std::move(server);
 }
 
@@ -68,14 +75,13 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
 Fleet::Group Fleet::GroupOf(const Server& server, std::string_view tag, Micros now) const {
   if (server.quarantined || !server.address.known()) return Group::kNever;
   if (server.draining || server.known.phase == ServerPhase::kDraining) return Group::kDraining;
+  if (IsOut(server.closed_until, tag, now)) return Group::kDraining;
   if (server.known.disabled || server.known.weight <= 0) return Group::kDisabled;
   if (server.health.resting()) return Group::kUnable;
   const bool not_ready =
       server.known.phase == ServerPhase::kNotReady || now < server.not_ready_until;
   if (not_ready && !own_numbers_.contains(tag)) return Group::kUnable;
-  if (server.store_down_until.empty()) return Group::kFit;
-  const auto down = server.store_down_until.find(tag);
-  return down != server.store_down_until.end() && now < down->second ? Group::kUnable : Group::kFit;
+  return IsOut(server.store_down_until, tag, now) ? Group::kUnable : Group::kFit;
 }
 
 double Fleet::WeightOf(const Server& server, Micros now) const {

@@ -39,8 +39,10 @@ namespace firn::client {
 //  2. Within a group the client's own rack goes first, when it has one.
 //  3. A new list forgives quarantine and draining. A list that never changes cannot, so there the
 //     servers are looked at again every kRecheck.
-//  4. Never more than half of the enabled servers rest.
-//  5. A server's weight grows from a tenth to all of it in its first kWarmUp.
+//  4. A server that refuses a call with DRAINING counts as draining, and its status is asked at
+//     once: where that says otherwise, it is only the call's tag that it gives no more.
+//  5. Never more than half of the enabled servers rest.
+//  6. A server's weight grows from a tenth to all of it in its first kWarmUp.
 class Fleet {
  public:
   static constexpr Micros kWarmUp{10'000'000};
@@ -119,7 +121,7 @@ class Fleet {
                    Events& told);
   void Failed(Server& server, int times, const Outcome& outcome, Micros now, Events& told);
   void Quarantine(Server& server, const Outcome& outcome, Micros now, Events& told);
-  void Drain(Server& server, Micros now, Events& told);
+  void Drain(Server& server, std::string_view tag, Micros now, Events& told);
   void Revive(Server& server, Events& told);
   bool MayRest() const;
   std::string Lack() const;

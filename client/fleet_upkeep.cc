@@ -1,6 +1,7 @@
 // What a Fleet makes of answers and failures.
 
 #include <algorithm>
+#include <utility>
 
 #include "client/fleet.h"
 
@@ -20,6 +21,11 @@ std::string SecondsText(Micros time) {
 bool IsFinal(RefusalReason reason) {
   return reason == RefusalReason::kBadRequest || reason == RefusalReason::kUnknownTag ||
          reason == RefusalReason::kRejected || reason == RefusalReason::kExhausted;
+}
+
+void Remember(Server::TagTimes& times, std::string_view tag, Micros until) {
+  if (times.size() >= kTagsRememberedMax) times.clear();
+  times[std::string(tag)] = until;
 }
 
 }  // namespace
@@ -81,11 +87,9 @@ void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& out
       server.not_ready_until = now + advice;
       return;
     case RefusalReason::kStoreDown:
-      if (server.store_down_until.size() >= kTagsRememberedMax) server.store_down_until.clear();
-      server.store_down_until[std::string(tag)] = now + advice;
-      return;
+      return Remember(server.store_down_until, tag, now + advice);
     case RefusalReason::kDraining:
-      return Drain(server, now, told);
+      return Drain(server, tag, now, told);
     case RefusalReason::kInternal:
       return Failed(server, 1, outcome, now, told);
     case RefusalReason::kOverloaded:
@@ -123,10 +127,11 @@ void Fleet::Quarantine(Server& server, const Outcome& outcome, Micros now, Event
   told.push_back({Kind::kQuarantined, server.name, outcome.detail});
 }
 
-void Fleet::Drain(Server& server, Micros now, Events& told) {
+void Fleet::Drain(Server& server, std::string_view tag, Micros now, Events& told) {
+  Remember(server.closed_until, tag, now + kRecheck);
   server.recheck_at = now + kRecheck;
   if (server.draining) return;
-  server.draining = true;
+  server.draining = server.drain_doubted = true;
   told.push_back({Kind::kDraining, server.name, server.why});
 }
 
@@ -146,7 +151,8 @@ std::vector<ServerPtr> Fleet::TakeProbes(Micros now) {
     const bool recheck =
         fixed_ && (server->quarantined || server->draining) && now >= server->recheck_at;
     if (recheck) server->recheck_at = now + kRecheck;
-    if (recheck || server->health.TakeProbe(now)) probes.push_back(server);
+    const bool doubted = std::exchange(server->drain_doubted, false);
+    if (recheck || doubted || server->health.TakeProbe(now)) probes.push_back(server);
   }
   return probes;
 }
@@ -157,6 +163,9 @@ void Fleet::Probed(Server& server, const Outcome& outcome, const ServerFacts& fa
     const std::lock_guard lock(mutex_);
     if (outcome.answered()) {
       server.quarantined = false;
+      if (server.draining && !facts.draining) {
+        told.push_back({Kind::kServerBack, server.name, "is not on its way out"});
+      }
       server.draining = facts.draining;
       server.latency.Forget();
       Revive(server, told);

@@ -20,6 +20,8 @@ namespace firn::client {
 // One server as a client knows it. Made and changed by the Fleet; kept alive by whoever has a call
 // at it, also after it has left the list.
 struct Server {
+  using TagTimes = std::map<std::string, Micros, std::less<>>;
+
   Server(uint64_t its_number, std::string its_name, Endpoint its_endpoint,
          const SocketPool::Options& pool)
       : number(its_number),
@@ -45,9 +47,11 @@ struct Server {
   Micros first_seen{0};
   Health health{};
   bool quarantined = false, draining = false;
-  Micros recheck_at{0};  // of one that is quarantined or draining in a list that never changes
+  bool drain_doubted = false;  // only a refusal says so: its status is to be asked
+  Micros recheck_at{0};        // of one that is quarantined or draining in a list that never changes
   Micros not_ready_until{0};
-  std::map<std::string, Micros, std::less<>> store_down_until{};
+  TagTimes store_down_until{};
+  TagTimes closed_until{};  // tags for which it has said DRAINING
   std::string why{};  // it is not fit, in a sentence
 };
 

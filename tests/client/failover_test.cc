@@ -227,6 +227,25 @@ TEST_P(FailoverTest, LeavesAServerThatIsOnItsWayOut) {
   EXPECT_EQ(rig->View(favourite).fitness, ServerFitness::kDraining);
 }
 
+TEST_P(FailoverTest, LeavesAServerThatHasClosedOneTagForThatTagOnly) {
+  ClientRig rig(2, GetParam());
+  rig.options.balancing = Balancing::kRoundRobin;
+  Behaviour closed = Refusing(RefusalReason::kDraining);
+  closed.only_tag = "order";
+  rig.server(0).Behave(closed);
+  // The tag goes to the other server, and this one is not asked for it again.
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(rig.GetId().ok());
+  EXPECT_EQ(rig.server(1).given(), 2);
+  EXPECT_TRUE(
+      Eventually(kPatience, [&] { return rig.View(rig.server(0)).fitness == ServerFitness::kFit; }))
+      << "its status says that it does not drain";
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(rig.client().GetId("invoice").ok());
+  EXPECT_GT(rig.server(0).given(), 0) << "another tag";
+  const int64_t asked = rig.server(0).requests();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(rig.GetId().ok());
+  EXPECT_EQ(rig.server(0).requests(), asked);
+}
+
 TEST_P(FailoverTest, TellsRefusalsThatNobodyElseWouldMend) {
   const std::pair<RefusalReason, Code> kFinal[] = {{RefusalReason::kBadRequest, Code::kInvalid},
                                                    {RefusalReason::kUnknownTag, Code::kNotFound},

@@ -54,20 +54,22 @@ class FakeServer::Service final : public wire::IdServiceNull {
   Service(FakeServer& server, const Behaviour& behaviour)
       : server_(server), behaviour_(behaviour) {}
 
-  int64_t getId(const std::string&) override { return Give(); }
-  void getIds(std::vector<int64_t>& out, const std::string&, const int32_t count) override {
-    Give();
-    for (int32_t i = 0; i < Count(count); ++i) out.push_back(Give());
+  int64_t getId(const std::string& tag) override { return Give(tag); }
+  void getIds(std::vector<int64_t>& out, const std::string& tag, const int32_t count) override {
+    Give(tag);
+    for (int32_t i = 0; i < Count(count); ++i) out.push_back(Give(tag));
   }
-  void getRuns(std::vector<wire::IdRun>& out, const std::string&, const int64_t count) override {
+  void getRuns(std::vector<wire::IdRun>& out, const std::string& tag, const int64_t count) override {
     wire::IdRun run;
-    run.first = Give();
+    run.first = Give(tag);
     run.count = Count(static_cast<int32_t>(count));
     run.stride = 1;
     server_.given_ += run.count - 1;
     out.push_back(run);
   }
-  void getText(std::string& out, const std::string&) override { out = std::to_string(Give()); }
+  void getText(std::string& out, const std::string& tag) override {
+    out = std::to_string(Give(tag));
+  }
   void explain(wire::IdFields& out, const int64_t id, const std::string&) override {
     out.id = id;
     out.machine = 5;
@@ -77,7 +79,9 @@ class FakeServer::Service final : public wire::IdServiceNull {
     out.cluster_uuid = behaviour_.kind == Kind::kForeign ? "another cluster" : kUuid;
     out.cluster_name = "fake";
     out.layout = "firn";
-    out.state = wire::ServerState::READY;
+    const bool drains = behaviour_.reason == RefusalReason::kDraining;
+    out.state = drains && behaviour_.only_tag.empty() ? wire::ServerState::DRAINING
+                                                      : wire::ServerState::READY;
     // Its ids are read as times of its own first id, or near.
     const IdFields first = Layout::Firn().Unpack(server_.first_id_).value();
     out.wall_ms = Layout::Firn().StartOf(first.tick).ms();
@@ -89,8 +93,12 @@ class FakeServer::Service final : public wire::IdServiceNull {
   }
 
  private:
-  int64_t Give() {
-    if (behaviour_.kind == Kind::kRefuse) {
+  bool Refuses(const std::string& tag) const {
+    return behaviour_.kind == Kind::kRefuse &&
+           (behaviour_.only_tag.empty() || behaviour_.only_tag == tag);
+  }
+  int64_t Give(const std::string& tag) {
+    if (Refuses(tag)) {
       wire::Refusal refusal;
       refusal.reason = static_cast<wire::Reason::type>(behaviour_.reason);
       refusal.message = "as the test says";

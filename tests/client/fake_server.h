@@ -37,6 +37,8 @@ struct Behaviour {
   Milliseconds delay{0};  // before it answers
   RefusalReason reason = RefusalReason::kNone;
   Milliseconds retry_after{0};
+  std::string only_tag{};  // that is refused; empty: all are. Whoever refuses all with DRAINING
+                           // says in its status that it drains
 };
 
 // A server that speaks the wire contract and misbehaves as a test says. On 127.0.0.1; a thread for

@@ -70,6 +70,16 @@ class FleetTest : public testing::Test {
       left -= it ? 1 : 0;
     }
   }
+  // A server that said DRAINING is asked for its status, and says the same.
+  void ConfirmDraining(int number) {
+    ServerFacts facts;
+    facts.draining = true;
+    for (const ServerPtr& server : fleet_->TakeProbes(Now())) {
+      EXPECT_EQ(server->name, At(number).address);
+      fleet_->Probed(*server, {}, facts, Now());
+    }
+    EXPECT_EQ(Fitness(number), ServerFitness::kDraining);
+  }
   ServerFitness Fitness(int number) {
     for (const ServerView& view : fleet_->View().servers) {
       if (view.known.address == At(number).address) return view.fitness;

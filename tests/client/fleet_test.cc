@@ -118,6 +118,7 @@ TEST_F(FleetTest, ForgivesQuarantineAndDrainingWithANewList) {
   Happen(2, Refusal(RefusalReason::kDraining));
   EXPECT_EQ(Fitness(1), ServerFitness::kQuarantined);
   EXPECT_EQ(Fitness(2), ServerFitness::kDraining);
+  ConfirmDraining(2);
   clock_.Advance(Milliseconds(3'600'000));
   EXPECT_TRUE(fleet.TakeProbes(Now()).empty());
   EXPECT_EQ(Asked().size(), 1u);
@@ -130,6 +131,7 @@ TEST_F(FleetTest, LooksAgainAtThoseOfAListThatNeverChanges) {
   Fleet& fleet = Of({At(1), At(2), At(3)}, true);
   Happen(1, kBroken);
   Happen(2, Refusal(RefusalReason::kDraining));
+  ConfirmDraining(2);
   EXPECT_TRUE(fleet.TakeProbes(Now()).empty());
   clock_.Advance(Milliseconds(30'000));
   const auto probes = fleet.TakeProbes(Now());
@@ -139,6 +141,33 @@ TEST_F(FleetTest, LooksAgainAtThoseOfAListThatNeverChanges) {
   fleet.Probed(*probes[1], {}, facts, Now());
   EXPECT_EQ(Fitness(1), ServerFitness::kQuarantined);
   EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+}
+
+TEST_F(FleetTest, LeavesAServerForOneTagWhenItIsNotOnItsWayOut) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(2, Refusal(RefusalReason::kDraining), 1, "invoice");
+  EXPECT_FALSE(Names(Asked(60, "order"), 2)) << "until its status is known";
+  const auto probes = fleet.TakeProbes(Now());
+  ASSERT_EQ(probes.size(), 1u);
+  EXPECT_EQ(probes[0]->name, At(2).address);
+  fleet.Probed(*probes[0], {}, ServerFacts(), Now());
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  EXPECT_TRUE(Names(Asked(60, "order"), 2));
+  EXPECT_FALSE(Names(Asked(60, "invoice"), 2));
+  EXPECT_TRUE(fleet.TakeProbes(Now()).empty()) << "it was asked once";
+  list_.servers.push_back(At(4));
+  fleet.Apply(list_);
+  EXPECT_TRUE(Names(Asked(60, "invoice"), 2)) << "the list has changed";
+}
+
+TEST_F(FleetTest, AsksForAClosedTagAgainAfterAWhile) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(2, Refusal(RefusalReason::kDraining), 1, "invoice");
+  fleet.Probed(*fleet.TakeProbes(Now()).at(0), {}, ServerFacts(), Now());
+  clock_.Advance(Milliseconds(29'999));
+  EXPECT_FALSE(Names(Asked(60, "invoice"), 2));
+  clock_.Advance(Milliseconds(1));
+  EXPECT_TRUE(Names(Asked(60, "invoice"), 2));
 }
 
 TEST_F(FleetTest, NeverAsksOneInQuarantine) {
