@@ -64,10 +64,21 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
     server->first_seen = now;
     server->address = NumericAddress(*endpoint);
   }
+  const bool told_apart = !known.incarnation.empty() && !server->known.incarnation.empty();
+  if (told_apart && known.incarnation != server->known.incarnation) BeginAnew(*server, now);
   server->known = known;
-  server->quarantined = server->draining = server->drain_doubted = false;
+  server->quarantined = server->may_forgive = server->draining = server->drain_doubted = false;
   server->closed_until.clear();
   servers_[known.address] = std::move(server);
+}
+
+void Fleet::BeginAnew(Server& server, Micros now) {
+  server.health = Health();
+  server.well.store(false, std::memory_order_relaxed);
+  server.latency.Forget();
+  server.first_seen = now;
+  server.not_ready_until = Micros(0);
+  server.store_down_until.clear();
 }
 
 // --- picking ------------------------------------------------------------------------------------

@@ -38,7 +38,8 @@ namespace firn::client {
 //     for this tag for now; disabled; draining. So a call is refused only when all was tried.
 //  2. Within a group the client's own rack goes first, when it has one.
 //  3. A new list forgives quarantine and draining. A list that never changes cannot, so there the
-//     servers are looked at again every kRecheck.
+//     servers are looked at again every kRecheck. No other look ends a quarantine. A server that
+//     was started anew, as a list tells, is known no more: it rests no longer, and warms up.
 //  4. A server that refuses a call with DRAINING counts as draining, and its status is asked at
 //     once: where that says otherwise, it is only the call's tag that it gives no more.
 //  5. Never more than half of the enabled servers rest.
@@ -115,6 +116,8 @@ class Fleet {
   void Offer(std::span<const ServerPtr> tried, std::string_view tag, Micros now);
   void KeepOwnRack();
   double WeightOf(const Server& server, Micros now) const;
+  // Another process answers at its address.
+  static void BeginAnew(Server& server, Micros now);
   void Merge(const KnownServer& known, std::map<std::string, ServerPtr>& before, Micros now);
   void Heed(Server& server, std::string_view tag, const Outcome& outcome, Micros now, Events& told);
   void HeedRefusal(Server& server, std::string_view tag, const Outcome& outcome, Micros now,

@@ -122,6 +122,7 @@ void Fleet::Failed(Server& server, int times, const Outcome& outcome, Micros now
 void Fleet::Quarantine(Server& server, const Outcome& outcome, Micros now, Events& told) {
   server.why = outcome.detail;
   server.recheck_at = now + kRecheck;
+  server.may_forgive = false;
   if (server.quarantined) return;
   server.quarantined = true;
   told.push_back({Kind::kQuarantined, server.name, outcome.detail});
@@ -151,6 +152,7 @@ std::vector<ServerPtr> Fleet::TakeProbes(Micros now) {
     const bool recheck =
         fixed_ && (server->quarantined || server->draining) && now >= server->recheck_at;
     if (recheck) server->recheck_at = now + kRecheck;
+    server->may_forgive |= recheck && server->quarantined;
     const bool doubted = std::exchange(server->drain_doubted, false);
     if (recheck || doubted || server->health.TakeProbe(now)) probes.push_back(server);
   }
@@ -162,7 +164,7 @@ void Fleet::Probed(Server& server, const Outcome& outcome, const ServerFacts& fa
   {
     const std::lock_guard lock(mutex_);
     if (outcome.answered()) {
-      server.quarantined = false;
+      if (std::exchange(server.may_forgive, false)) server.quarantined = false;
       if (server.draining && !facts.draining) {
         told.push_back({Kind::kServerBack, server.name, "is not on its way out"});
       }

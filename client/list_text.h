@@ -27,7 +27,7 @@ struct KeptList {
 
 inline constexpr size_t kListTextBytesMax = size_t{1} << 20;
 
-// The cluster's name, `from_cache` and `fixed` are not kept.
+// The cluster's name, servers' incarnations, `from_cache` and `fixed` are not kept.
 std::string FormatList(const KeptList& kept);
 
 // What FormatList wrote, byte for byte, with `from_cache` set; anything else is kCorrupt with a

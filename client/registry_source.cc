@@ -46,27 +46,43 @@ ServerPhase PhaseOf(ProviderPhase phase) {
   return ServerPhase::kNotReady;
 }
 
+// When the process began, and its number; nothing when the node does not say.
+std::string IncarnationOf(const Provider& provider) {
+  if (provider.since == WallMs{} && provider.pid == 0) return {};
+  return std::to_string(provider.since.ms()) + "-" + std::to_string(provider.pid);
+}
+
 KnownServer ServerOf(const DirectoryEntry& entry) {
   return {.address = entry.provider.address,
           .rack = entry.provider.rack,
           .weight = entry.configurator.weight,
           .disabled = entry.configurator.disabled,
-          .phase = PhaseOf(entry.report.phase)};
+          .phase = PhaseOf(entry.report.phase),
+          .incarnation = IncarnationOf(entry.provider)};
 }
 
 // Entries come in the order of their addresses. A server that was started anew may stand there
-// twice for a moment, until its dead session's node is gone; the one that serves counts.
+// twice for a moment, until its dead session's node is gone; one that serves counts, and of two the
+// later one.
+bool CountsMore(const DirectoryEntry& a, const DirectoryEntry& b) {
+  const auto rank = [](const DirectoryEntry& entry) {
+    return std::pair(entry.report.phase == ProviderPhase::kServing, entry.provider.since);
+  };
+  return rank(a) > rank(b);
+}
+
 std::vector<KnownServer> ServersOf(const DirectorySnapshot& snapshot) {
-  std::vector<KnownServer> servers;
+  std::vector<const DirectoryEntry*> counting;
   for (const DirectoryEntry& entry : snapshot.entries) {
-    const KnownServer server = ServerOf(entry);
-    if (servers.empty() || servers.back().address != server.address) {
-      if (servers.size() == ServerList::kServersMax) break;
-      servers.push_back(server);
-    } else if (server.phase == ServerPhase::kServing) {
-      servers.back() = server;
+    if (counting.empty() || counting.back()->provider.address != entry.provider.address) {
+      if (counting.size() == ServerList::kServersMax) break;
+      counting.push_back(&entry);
+    } else if (CountsMore(entry, *counting.back())) {
+      counting.back() = &entry;
     }
   }
+  std::vector<KnownServer> servers;
+  for (const DirectoryEntry* entry : counting) servers.push_back(ServerOf(*entry));
   return servers;
 }
 

@@ -48,6 +48,7 @@ struct Server {
   Health health{};
   bool quarantined = false, draining = false;
   bool drain_doubted = false;  // only a refusal says so: its status is to be asked
+  bool may_forgive = false;    // quarantined, and looked at since
   Micros recheck_at{0};        // of one that is quarantined or draining in a list that never changes
   Micros not_ready_until{0};
   TagTimes store_down_until{};

@@ -41,6 +41,16 @@ class Announcer {
   void Add(const std::string& address, ProviderPhase phase = ProviderPhase::kServing) {
     Make(PathOf(address), FormatReport({.phase = phase}), Lifetime::kEphemeral);
   }
+  // It ends, and another process begins at its address, before anybody looks.
+  void StartAnew(const std::string& address, int64_t pid) {
+    const Provider anew{.address = address, .pid = pid};
+    Must(registry_
+             ->Multi({Write::Erase(PathOf(address), Write::kAnyVersion),
+                      Write::Create(std::string(kProvidersPath) + "/" + ProviderNodeName(anew),
+                                    FormatReport({.phase = ProviderPhase::kServing}),
+                                    Lifetime::kEphemeral)})
+             .status);
+  }
   void Change(const std::string& address, ProviderPhase phase) {
     Do(Write::Set(PathOf(address), FormatReport({.phase = phase}), Write::kAnyVersion));
   }

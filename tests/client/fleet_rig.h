@@ -46,6 +46,15 @@ class FleetTest : public testing::Test {
   ServerPtr Pick(std::string_view tag = "order", std::vector<ServerPtr> tried = {}) {
     return fleet_->Pick(tag, tried, Now());
   }
+  // One server as a call would get it, also when it rests.
+  ServerPtr PickNumber(int number) {
+    std::vector<ServerPtr> tried;
+    for (ServerPtr server; (server = Pick("order", tried)) != nullptr; tried.push_back(server)) {
+      if (server->name == At(number).address) return server;
+    }
+    ADD_FAILURE() << "it is not asked";
+    return nullptr;
+  }
   void End(const ServerPtr& server, const Outcome& outcome, std::string_view tag = "order") {
     fleet_->Done(*server, tag, outcome, Micros(100), Now());
   }

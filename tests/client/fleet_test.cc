@@ -227,6 +227,52 @@ TEST_F(FleetTest, KeepsWhatItKnowsOfAServerThatStaysInTheList) {
   EXPECT_EQ(fleet.View().servers.size(), 2u);
 }
 
+TEST_F(FleetTest, KnowsNothingOfAServerThatWasStartedAnew) {
+  KnownServer again = At(2);
+  again.incarnation = "first";
+  Fleet& fleet = Of({At(1), again});
+  Happen(2, kTimeout, 3);
+  fleet.Apply(list_);
+  EXPECT_EQ(Fitness(2), ServerFitness::kResting) << "the same process";
+  list_.servers[1].incarnation = "second";
+  fleet.Apply(list_);
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  EXPECT_EQ(fleet.View().servers[1].latency, Micros(0));
+  EXPECT_NEAR(Asked(110)[At(2).address], 10, 1) << "it warms up";
+}
+
+TEST_F(FleetTest, TakesAServerWhoseIncarnationIsNotKnownForTheSame) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(2, kTimeout, 3);
+  list_.servers[1].incarnation = "first";
+  fleet.Apply(list_);
+  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+}
+
+TEST_F(FleetTest, LetsNoLookForHealthEndAQuarantine) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(2, kTimeout, 3);
+  End(PickNumber(2), kBroken);
+  EXPECT_EQ(Fitness(2), ServerFitness::kQuarantined);
+  clock_.Advance(Milliseconds(1'000));
+  const auto probes = fleet.TakeProbes(Now());
+  ASSERT_EQ(probes.size(), 1u);
+  fleet.Probed(*probes[0], {}, ServerFacts(), Now());
+  EXPECT_EQ(Fitness(2), ServerFitness::kQuarantined);
+}
+
+TEST_F(FleetTest, LetsNoLookThatBeganBeforeEndAQuarantine) {
+  Fleet& fleet = Of({At(1), At(2), At(3)}, /*fixed=*/true);
+  Happen(2, kBroken);
+  clock_.Advance(Milliseconds(30'000));
+  const ServerPtr late = fleet.TakeProbes(Now()).at(0);
+  list_.fixed = true;
+  fleet.Apply(list_);
+  End(PickNumber(2), kBroken);
+  fleet.Probed(*late, {}, ServerFacts(), Now());
+  EXPECT_EQ(Fitness(2), ServerFitness::kQuarantined);
+}
+
 TEST_F(FleetTest, SaysWhyNobodyCanBeAsked) {
   Fleet& fleet = Of({});
   EXPECT_EQ(fleet.TellNobodyToAsk(), "no provider: no server is known");

@@ -70,6 +70,18 @@ TEST_F(DirSourceTest, PassesOnPhasesAndOperatorsWords) {
   }));
 }
 
+TEST_F(DirSourceTest, TellsAServerThatWasStartedAnewFromTheOneBefore) {
+  operator_.Add("10.0.0.7:7609");
+  Open(registry_);
+  ASSERT_TRUE(recorder_.Shows({"10.0.0.7:7609"})) << recorder_.notes();
+  const KnownServer before = recorder_.last().servers[0];
+  operator_.StartAnew("10.0.0.7:7609", 4711);
+  EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] {
+    return recorder_.last().servers[0].incarnation != before.incarnation;
+  })) << recorder_.notes();
+  EXPECT_EQ(recorder_.addresses(), Addresses{"10.0.0.7:7609"});
+}
+
 TEST_F(DirSourceTest, AllServersGoneLeaveTheLastListUntilOneIsBack) {
   operator_.Add("10.0.0.7:7609");
   Open(registry_, cache_);
