@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <cstring>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -17,6 +17,10 @@ struct Address {
   bool known() const { return length > 0; }
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
   int family() const { return storage.ss_family; }
+
+  friend bool operator==(const Address& a, const Address& b) {
+    return a.length == b.length && std::memcmp(&a.storage, &b.storage, a.length) == 0;
+  }
 };
 
 // The address of an endpoint whose host is a number; unknown when it is a name.

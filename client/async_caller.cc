@@ -258,7 +258,7 @@ std::shared_ptr<Pipeline> AsyncCaller::OpenPipeline(const ServerPtr& server,
   PipelineUser& user = *this;
   auto pipeline = std::make_shared<Pipeline>(io_, fleet_, fds_, user, server);
   pipelines_[server->number].push_back(pipeline);
-  pipeline->Open(fleet_.AddressOf(*server), options_.limits.attempt_limit, std::move(checked));
+  pipeline->Open(fleet_.AddressesOf(*server), options_.limits.attempt_limit, std::move(checked));
   return pipeline;
 }
 

@@ -1,6 +1,7 @@
 #include "client/blocking_caller.h"
 
 #include <utility>
+#include <vector>
 
 namespace firn::client {
 
@@ -52,10 +53,26 @@ Outcome BlockingCaller::Try(const Ask& ask, const CallPlan::Step& step, Reply& r
   return outcome;
 }
 
+Outcome BlockingCaller::Connect(Server& server, Micros until,
+                                std::unique_ptr<BlockingSocket>& socket) {
+  const std::vector<Address> addresses = fleet_.AddressesOf(server);
+  Outcome outcome = Outcome::Of(AttemptEnd::kUnreachable, "its name is not resolved");
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    // One that says nothing leaves the others their share of the time.
+    const Micros now = setting_.clock.BootMicros();
+    const Micros share = (until - now) / static_cast<int64_t>(addresses.size() - i);
+    outcome = BlockingSocket::Connect(addresses[i], now + share, setting_, socket);
+    if (!outcome.answered()) continue;
+    fleet_.Reached(server, addresses[i]);
+    break;
+  }
+  return outcome;
+}
+
 Outcome BlockingCaller::Open(Server& server, Micros until,
                              std::unique_ptr<BlockingConnection>& connection) {
   std::unique_ptr<BlockingSocket> socket;
-  Outcome outcome = BlockingSocket::Connect(fleet_.AddressOf(server), until, setting_, socket);
+  Outcome outcome = Connect(server, until, socket);
   fleet_.Count(outcome.answered() ? &ClientCounters::connects : &ClientCounters::connects_failed);
   if (!outcome.answered()) return outcome;
   connection = std::make_unique<BlockingConnection>(std::move(socket));

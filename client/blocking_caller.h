@@ -27,6 +27,8 @@ class BlockingCaller {
  private:
   // Asks one server, on one connection; then it is `now`.
   Outcome Try(const Ask& ask, const CallPlan::Step& step, Reply& reply, Micros& now);
+  // The first of the server's addresses that takes a connection.
+  Outcome Connect(Server& server, Micros until, std::unique_ptr<BlockingSocket>& socket);
   // A connection that has been found to lead to this cluster.
   Outcome Open(Server& server, Micros until, std::unique_ptr<BlockingConnection>& connection);
 

@@ -99,7 +99,7 @@ class CallPlan {
 
   std::vector<CallAttempt> attempts_;
   std::vector<ServerPtr> tried_;  // in this round
-  int sent_ = 0;  // since the last round of rule 5 began
+  int sent_ = 0;                  // since the last round of rule 5 began
   int connects_failed_ = 0;
   int rounds_ = 1;
   bool free_next_ = true;         // the next request costs no budget

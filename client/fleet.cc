@@ -6,7 +6,12 @@
 namespace firn::client {
 namespace {
 
-constexpr Micros kResolveAgain{5'000'000};
+constexpr Micros kResolveAgain{2'000'000};
+
+void PutFirst(const Address& address, std::vector<Address>& addresses) {
+  const auto found = std::find(addresses.begin(), addresses.end(), address);
+  if (found != addresses.end()) std::rotate(addresses.begin(), found, found + 1);
+}
 
 bool IsOut(const Server::TagTimes& until, std::string_view tag, Micros now) {
   if (until.empty()) return false;
@@ -62,7 +67,8 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
   if (server == nullptr) {
     server = std::make_shared<Server>(next_number_++, known.address, *endpoint, pool_);
     server->first_seen = now;
-    server->address = NumericAddress(*endpoint);
+    const Address number = NumericAddress(*endpoint);
+    if (number.known()) server->addresses = {number};
   }
   const bool told_apart = !known.incarnation.empty() && !server->known.incarnation.empty();
   if (told_apart && known.incarnation != server->known.incarnation) BeginAnew(*server, now);
@@ -84,7 +90,7 @@ void Fleet::BeginAnew(Server& server, Micros now) {
 // --- picking ------------------------------------------------------------------------------------
 
 Fleet::Group Fleet::GroupOf(const Server& server, std::string_view tag, Micros now) const {
-  if (server.quarantined || !server.address.known()) return Group::kNever;
+  if (server.quarantined || server.addresses.empty()) return Group::kNever;
   if (server.draining || server.known.phase == ServerPhase::kDraining) return Group::kDraining;
   if (IsOut(server.closed_until, tag, now)) return Group::kDraining;
   if (server.known.disabled || server.known.weight <= 0) return Group::kDisabled;
@@ -156,25 +162,38 @@ std::vector<ServerPtr> Fleet::TakeUnresolved(Micros now) {
   for (const auto& [address, server] : servers_) {
     const bool named = !NumericAddress(server->endpoint).known();
     // A name may have moved to another address when its server does not answer any more.
-    const bool wanted = named && (!server->address.known() || server->health.resting());
-    if (!wanted || now < server->resolve_at) continue;
+    const bool wanted = server->addresses.empty() || !server->reached || server->health.resting();
+    if (!named || !wanted || now < server->resolve_at) continue;
     server->resolve_at = now + kResolveAgain;
     unresolved.push_back(server);
   }
   return unresolved;
 }
 
-void Fleet::Resolved(Server& server, const Address& address) {
+void Fleet::Resolved(const std::string& address, const std::vector<Address>& found) {
   {
     const std::lock_guard lock(mutex_);
-    server.address = address;
+    const auto server = servers_.find(address);
+    if (server == servers_.end() || found.empty()) return;
+    std::vector<Address>& known = server->second->addresses;
+    std::vector<Address> fresh = found;
+    if (!known.empty()) PutFirst(known.front(), fresh);
+    if (fresh == known) return;
+    known = std::move(fresh);
+    server->second->reached = true;  // as far as anybody knows
   }
   TellNews();
 }
 
-Address Fleet::AddressOf(const Server& server) {
+std::vector<Address> Fleet::AddressesOf(const Server& server) {
   const std::lock_guard lock(mutex_);
-  return server.address;
+  return server.addresses;
+}
+
+void Fleet::Reached(Server& server, const Address& address) {
+  const std::lock_guard lock(mutex_);
+  server.reached = true;
+  PutFirst(address, server.addresses);
 }
 
 void Fleet::CloseOldSockets(Micros now) {
@@ -217,7 +236,7 @@ void Fleet::Stop() {
 
 ServerFitness Fleet::FitnessOf(const Server& server, Micros now) const {
   if (server.quarantined) return ServerFitness::kQuarantined;
-  if (!server.address.known()) return ServerFitness::kResting;
+  if (server.addresses.empty()) return ServerFitness::kResting;
   switch (GroupOf(server, {}, now)) {
     case Group::kFit:
       return ServerFitness::kFit;
@@ -264,7 +283,7 @@ std::string Fleet::Lack() const {
   std::string text = "of " + std::to_string(servers_.size()) + " known servers none may be asked";
   for (const auto& [address, server] : servers_) {
     if (server->quarantined) return text + "; " + address + ": " + server->why;
-    if (!server->address.known()) return text + "; " + address + ": its name is not resolved";
+    if (server->addresses.empty()) return text + "; " + address + ": its name is not resolved";
   }
   return text;
 }

@@ -81,11 +81,17 @@ class Fleet {
   std::vector<ServerPtr> TakeProbes(Micros now);
   void Probed(Server& server, const Outcome& outcome, const ServerFacts& facts, Micros now);
 
-  // Servers whose names have to be looked up; each is told once every few seconds until Resolved.
+  // Servers whose names have to be looked up: each is told once every few seconds, while it has no
+  // address, or while none of those that it has leads anywhere.
   std::vector<ServerPtr> TakeUnresolved(Micros now);
-  void Resolved(Server& server, const Address& address);
+  // What the name of the server at `address`, as the list has it, stands for now. Nothing: what
+  // was known of it stays.
+  void Resolved(const std::string& address, const std::vector<Address>& found);
 
-  Address AddressOf(const Server& server);
+  // Where to connect, the likeliest first.
+  std::vector<Address> AddressesOf(const Server& server);
+  // This one led to it.
+  void Reached(Server& server, const Address& address);
 
   // Closes blocking connections that were idle for long.
   void CloseOldSockets(Micros now);

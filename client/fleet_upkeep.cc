@@ -52,6 +52,7 @@ void Fleet::Done(Server& server, std::string_view tag, const Outcome& outcome, M
 
 void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, Micros now,
                  Events& told) {
+  if (outcome.unsent()) server.reached = false;
   switch (outcome.end) {
     case AttemptEnd::kAnswered:
       return Revive(server, told);
@@ -148,7 +149,7 @@ std::vector<ServerPtr> Fleet::TakeProbes(Micros now) {
   const std::lock_guard lock(mutex_);
   std::vector<ServerPtr> probes;
   for (const auto& [address, server] : servers_) {
-    if (!server->address.known()) continue;
+    if (server->addresses.empty()) continue;
     const bool recheck =
         fixed_ && (server->quarantined || server->draining) && now >= server->recheck_at;
     if (recheck) server->recheck_at = now + kRecheck;

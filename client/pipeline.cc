@@ -32,6 +32,7 @@ Pipeline::Pipeline(asio::io_context& io, Fleet& fleet, FdSet& fds, PipelineUser&
       server_(std::move(server)),
       socket_(io.get_executor()),
       open_timer_(io.get_executor()),
+      connect_timer_(io.get_executor()),
       in_(kReadBytes, '\0') {}
 
 Pipeline::~Pipeline() {
@@ -40,18 +41,30 @@ Pipeline::~Pipeline() {
 
 // --- opening ------------------------------------------------------------------------------------
 
-void Pipeline::Open(const Address& address, Micros within, Checked checked) {
+void Pipeline::Open(std::vector<Address> addresses, Micros within, Checked checked) {
   checked_ = std::move(checked);
-  const auto self = shared_from_this();
+  addresses_ = std::move(addresses);
+  share_ = within / static_cast<int64_t>(std::max<size_t>(addresses_.size(), 1));
+  AwaitEndOfOpening(within);
+  Connect();
+}
+
+void Pipeline::AwaitEndOfOpening(Micros within) {
   open_timer_.expires_after(within);
-  open_timer_.async_wait([self](const error_code& error) {
+  open_timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (error || !self->opening()) return;
     self->user_.BeginTurn();
     self->Close(
         Outcome::Of(self->connected() ? AttemptEnd::kTimeout : AttemptEnd::kConnectTimeout, {}));
     self->user_.EndTurn();
   });
-  const asio::ip::tcp::endpoint endpoint = EndpointOf(address);
+}
+
+void Pipeline::Connect() {
+  // Without an address the connection fails in there, in its own time, like one to a bad address.
+  const asio::ip::tcp::endpoint endpoint =
+      next_ < addresses_.size() ? EndpointOf(addresses_[next_]) : asio::ip::tcp::endpoint();
+  const size_t mine = ++next_;
   error_code error;
   socket_.open(endpoint.protocol(), error);
   if (!error) {
@@ -59,18 +72,35 @@ void Pipeline::Open(const Address& address, Micros within, Checked checked) {
     socket_.set_option(asio::ip::tcp::no_delay(true), error);
     socket_.non_blocking(true, error);
   }
-  // An endpoint that cannot be opened fails in there, in its own time.
-  socket_.async_connect(endpoint, [self](const error_code& failed) { self->OnConnected(failed); });
+  const auto still_mine = [self = shared_from_this(), mine] {
+    return self->phase_ == Phase::kConnecting && self->next_ == mine;
+  };
+  socket_.async_connect(endpoint, [this, still_mine](const error_code& failed) {
+    if (still_mine()) OnConnected(failed);
+  });
+  if (mine >= addresses_.size()) return;
+  connect_timer_.expires_after(share_);
+  connect_timer_.async_wait([this, still_mine](const error_code& cancelled) {
+    if (!cancelled && still_mine()) Disconnect(), Connect();
+  });
+}
+
+void Pipeline::Disconnect() {
+  if (socket_.is_open()) fds_.Remove(socket_.native_handle());
+  error_code ignored;
+  socket_.close(ignored);
 }
 
 void Pipeline::OnConnected(const error_code& error) {
-  if (phase_ != Phase::kConnecting) return;
+  connect_timer_.cancel();
+  if (error && next_ < addresses_.size()) return Disconnect(), Connect();
   user_.BeginTurn();
   fleet_.Count(error ? &ClientCounters::connects_failed : &ClientCounters::connects);
   if (error) {
     Close(Outcome::Of(AttemptEnd::kUnreachable, "connect: " + error.message()));
   } else {
     phase_ = Phase::kChecking;
+    fleet_.Reached(*server_, addresses_[next_ - 1]);
     status_sequence_ = NextSequence();
     std::string bytes;
     codec_.AppendCall({.method = Ask::Method::kStatus}, status_sequence_, bytes);
@@ -213,9 +243,8 @@ void Pipeline::Close(Outcome why) {
   const auto self = shared_from_this();
   const bool was_opening = opening();
   phase_ = Phase::kClosed;
-  if (socket_.is_open()) fds_.Remove(socket_.native_handle());
-  error_code ignored;
-  socket_.close(ignored);
+  Disconnect();
+  connect_timer_.cancel();
   user_.OnClosed(*this);
   if (was_opening) EndChecking(why, {});
   std::deque<Waiting> ended;

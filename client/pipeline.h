@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
@@ -46,8 +47,9 @@ class PipelineUser {
 
 // A connection with many calls in flight, which the server answers in the order of their coming.
 //
-//  1. It connects, then asks for the server's status; calls wait until that shows that the server
-//     is of this cluster. Both must be done within the time that Open was given.
+//  1. It connects, to one address after the other until one takes it, then asks for the server's
+//     status; calls wait until that shows that the server is of this cluster. All must be done
+//     within the time that Open was given.
 //  2. Each answer must carry the sequence id of the oldest call in flight.
 //  3. When anything goes wrong, one call's time-out included, the connection is closed and every
 //     call on it ends. So a late answer meets nobody. The first to end bears the blame, the others
@@ -63,7 +65,7 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   ~Pipeline();
 
   // Call once, first. `checked` is told once whether the server is fit; may be null.
-  void Open(const Address& address, Micros within, Checked checked);
+  void Open(std::vector<Address> addresses, Micros within, Checked checked);
 
   // Puts a call at the end. Not after it was closed.
   void Send(const AsyncCallPtr& call, uint32_t number);
@@ -90,6 +92,10 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   using Timer = boost::asio::basic_waitable_timer<
       std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
+  void AwaitEndOfOpening(Micros within);
+  // Tries the next address, which has its share of the time.
+  void Connect();
+  void Disconnect();
   void OnConnected(const boost::system::error_code& error);
   void Read();
   void OnRead(const boost::system::error_code& error, size_t n);
@@ -107,6 +113,10 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   const ServerPtr server_;
   Socket socket_;
   Timer open_timer_;
+  Timer connect_timer_;  // of one address, while there are others
+  std::vector<Address> addresses_;
+  size_t next_ = 0;  // of addresses_, when the one before it has failed
+  Micros share_{0};  // of the time to open, for each address
   Checked checked_;
   Phase phase_ = Phase::kConnecting;
   WireCodec codec_;

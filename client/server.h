@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "client/address.h"
 #include "client/client_view.h"
@@ -42,18 +43,20 @@ struct Server {
 
   // The rest is under the fleet's mutex.
   KnownServer known{};
-  Address address{};     // unknown: its name was not looked up yet
+  // The one that was reached last is the first. None: its name was not looked up yet.
+  std::vector<Address> addresses{};
+  bool reached = true;   // false: the last connection could not be opened
   Micros resolve_at{0};  // when its name is looked up next
   Micros first_seen{0};
   Health health{};
   bool quarantined = false, draining = false;
   bool drain_doubted = false;  // only a refusal says so: its status is to be asked
   bool may_forgive = false;    // quarantined, and looked at since
-  Micros recheck_at{0};        // of one that is quarantined or draining in a list that never changes
+  Micros recheck_at{0};  // of one that is quarantined or draining in a list that never changes
   Micros not_ready_until{0};
   TagTimes store_down_until{};
   TagTimes closed_until{};  // tags for which it has said DRAINING
-  std::string why{};  // it is not fit, in a sentence
+  std::string why{};        // it is not fit, in a sentence
 };
 
 using ServerPtr = std::shared_ptr<Server>;

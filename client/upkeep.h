@@ -2,9 +2,9 @@
 
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 
 #include "client/fleet.h"
+#include "client/name_lookup.h"
 #include "client/pipeline.h"
 #include "common/clock.h"
 
@@ -28,7 +28,13 @@ class Upkeep {
   static constexpr Micros kInterval{100'000};
 
   Upkeep(boost::asio::io_context& io, Fleet& fleet, const Clock& clock, UpkeepUser& user)
-      : fleet_(fleet), clock_(clock), user_(user), timer_(io.get_executor()), resolver_(io) {}
+      : fleet_(fleet),
+        clock_(clock),
+        user_(user),
+        timer_(io.get_executor()),
+        names_([&fleet](const std::string& name, const std::vector<Address>& found) {
+          fleet.Resolved(name, found);
+        }) {}
 
   // Does what is due, and goes on doing so.
   void Run();
@@ -40,13 +46,11 @@ class Upkeep {
                                         boost::asio::wait_traits<std::chrono::steady_clock>,
                                         boost::asio::io_context::executor_type>;
 
-  void Resolve(const ServerPtr& server);
-
   Fleet& fleet_;
   const Clock& clock_;
   UpkeepUser& user_;
   Timer timer_;
-  boost::asio::ip::tcp::resolver resolver_;
+  NameLookup names_;
   bool stopped_ = false;
 };
 

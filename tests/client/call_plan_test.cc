@@ -176,8 +176,8 @@ TEST_F(CallPlanTest, WaitsForThoseThatCouldBeReachedWhenTheyAreOverloaded) {
 TEST_F(CallPlanTest, DoesNotWaitWhereOnlySomeAreOverloaded) {
   Of({At(1), At(2), At(3)});
   CallPlan plan = Plan();
-  for (const Outcome& outcome : {kTimeout, Refusal(RefusalReason::kOverloaded),
-                                 Refusal(RefusalReason::kOverloaded)}) {
+  for (const Outcome& outcome :
+       {kTimeout, Refusal(RefusalReason::kOverloaded), Refusal(RefusalReason::kOverloaded)}) {
     plan.Ended(plan.Next(Now()), outcome, Now(), Now());
   }
   EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);

@@ -236,9 +236,9 @@ TEST_P(FailoverTest, LeavesAServerThatHasClosedOneTagForThatTagOnly) {
   // The tag goes to the other server, and this one is not asked for it again.
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(rig.GetId().ok());
   EXPECT_EQ(rig.server(1).given(), 2);
-  EXPECT_TRUE(
-      Eventually(kPatience, [&] { return rig.View(rig.server(0)).fitness == ServerFitness::kFit; }))
-      << "its status says that it does not drain";
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    return rig.View(rig.server(0)).fitness == ServerFitness::kFit;
+  })) << "its status says that it does not drain";
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(rig.client().GetId("invoice").ok());
   EXPECT_GT(rig.server(0).given(), 0) << "another tag";
   const int64_t asked = rig.server(0).requests();

@@ -59,7 +59,8 @@ class FakeServer::Service final : public wire::IdServiceNull {
     Give(tag);
     for (int32_t i = 0; i < Count(count); ++i) out.push_back(Give(tag));
   }
-  void getRuns(std::vector<wire::IdRun>& out, const std::string& tag, const int64_t count) override {
+  void getRuns(std::vector<wire::IdRun>& out, const std::string& tag,
+               const int64_t count) override {
     wire::IdRun run;
     run.first = Give(tag);
     run.count = Count(static_cast<int32_t>(count));
