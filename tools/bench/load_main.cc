@@ -16,6 +16,7 @@ DEFINE_int32(connections, 1, "connections");
 DEFINE_int32(depth, 1, "requests in flight on each connection");
 DEFINE_int32(warmup_ms, 200, "time that is not measured");
 DEFINE_int32(measure_ms, 1000, "time that is measured");
+DEFINE_int32(patience_ms, 5000, "no answer at all for so long is a failure");
 DEFINE_bool(check, false, "keep every id and fail when one comes twice");
 DEFINE_bool(json, false, "print JSON");
 
@@ -61,6 +62,7 @@ int main(int argc, char** argv) {
                             .depth = FLAGS_depth,
                             .warmup_ms = FLAGS_warmup_ms,
                             .measure_ms = FLAGS_measure_ms,
+                            .patience_ms = FLAGS_patience_ms,
                             .keep_ids = FLAGS_check};
   auto report = firn::RunLoad(plan, **dialect, NowNs);
   if (!report.ok()) return std::fprintf(stderr, "%s\n", report.status().ToString().c_str()), 1;

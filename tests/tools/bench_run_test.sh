@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# tools/bench/run starts firn-server, the databases and the load, measures every row, and leaves
+# nothing behind.
+#
+#   bench_run_test.sh ROOT BIN
+set -euo pipefail
+root=$1 bin=$2
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TMPDIR=$work # what it makes is in here
+chmod 755 "$work"   # a database's own user has to get through
+# ZooKeeper's client library leaks a little at the end of a process.
+export ASAN_OPTIONS=detect_leaks=0
+
+faults=0
+expect() {  # expect WHAT WANTED GOT
+  [[ $2 == "$3" ]] && return
+  printf '%s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3"
+  faults=$((faults + 1))
+}
+run() { "$root/tools/bench/run" --bin "$bin" "$@" >"$work/out" 2>"$work/err"; }
+
+code=0
+run --only=counters --rounds=1 --measure-ms=20 --check || code=$?
+expect "it measures: $(tail -n 3 "$work/err")" 0 "$code"
+for row in "epoll echo" "firn, no store" "firn, step 10 million" "firn, step adapts" \
+  "firn, step 10,000" "redis INCR" "mariadb" "postgresql"; do
+  expect "both shapes have a row of $row" 2 "$(grep -c "^  $row  " "$work/out")"
+done
+expect "nothing is left behind" "err out" "$(cd "$work" && echo *)"
+
+# Whatever the script needs before it looks for databases, and no database.
+mkdir "$work/few"
+ln -s "$(python3 -c 'import sys; print(sys.executable)')" "$work/few/python3"
+ln -s "$(command -v env)" "$(command -v taskset)" "$work/few/"
+code=0
+PATH=$work/few run --only=door || code=$?
+expect "a missing program ends it" 1 "$code"
+expect "with the package's name" 1 "$(grep -c 'comes with the package' "$work/err")"
+
+code=0
+run --only=dors || code=$?
+expect "an unknown group is refused" 2 "$code"
+
+if ((faults > 0)); then
+  echo "$faults expectations failed"
+  exit 1
+fi
