@@ -155,6 +155,7 @@ Result<TieredHash::Answer> TieredHash::Run(const std::string& script, const TagD
 
 Result<TieredHash::Taken> TieredHash::Take(const TagDefinition& tag, const std::string& cluster,
                                            int64_t size) {
+  if (size < 1) return Invalid("a range has at least one number");
   const int64_t start = std::min(tag.start.value_or(1), kNumbersEnd);
   FIRN_ASSIGN(const Answer answer,
               Run(TakeScript(), tag,

@@ -58,7 +58,7 @@ class TieredHash {
   // `cluster` is the caller's, by uuid. kCorrupt of all: somebody has edited the hash, or it knows
   // more than the ledger does; kInvalid: it is another cluster's.
 
-  // At most `size` numbers. A failure has given none; kUnknown: they are lost.
+  // At most `size` numbers, which is at least 1. A failure has given none; kUnknown: they are lost.
   Result<Taken> Take(const TagDefinition& tag, const std::string& cluster, int64_t size);
 
   // Puts a segment in; how many numbers of older ones were thrown away for it. kConflict: another

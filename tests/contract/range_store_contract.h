@@ -25,6 +25,11 @@ class RangeStoreWorld {
   virtual bool Permits(const std::string&) const { return true; }
   // The end of the numbers that it can count.
   virtual int64_t end() const { return kRangeEnd; }
+  // Whether it can be told where a range has to begin; otherwise somebody behind it knows.
+  virtual bool begins_where_told() const { return true; }
+  // Whether nothing is lost as long as nobody dies. A tiered store throws a segment away when two
+  // servers have brought one at the same time.
+  virtual bool gives_all() const { return true; }
   // Whether stores in other processes see the same counters.
   virtual bool is_shared() const { return true; }
 };

@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <future>
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+
+#include <sys/mman.h>
+
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "server/store/tiered_source.h"
+#include "tests/contract/range_store_contract.h"
+#include "tests/support/process.h"
+#include "tests/support/redis.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kPatience{60'000};
+
+// The ledgers of a few tags, in memory that processes share.
+class SharedLedgers {
+ public:
+  static constexpr size_t kTagsMax = 32;
+
+  SharedLedgers()
+      : highs_(static_cast<Highs*>(mmap(nullptr, sizeof(Highs), PROT_READ | PROT_WRITE,
+                                        MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    new (highs_) Highs{};
+  }
+  ~SharedLedgers() { munmap(highs_, sizeof(Highs)); }
+  SharedLedgers(const SharedLedgers&) = delete;
+  SharedLedgers& operator=(const SharedLedgers&) = delete;
+
+  // Before processes are made.
+  void Add(const TagDefinition& tag) {
+    ASSERT_LT(places_.size(), kTagsMax);
+    const size_t place = places_.emplace(tag.name, places_.size()).first->second;
+    highs_->at(place) = tag.start.value_or(1);
+  }
+
+  Result<LedgerPlace> Where(const std::string& tag) const {
+    return LedgerPlace{.cluster = "a cluster", .begin = highs_->at(places_.at(tag))};
+  }
+  Result<Range> Extend(const std::string& tag, int64_t size) {
+    const int64_t begin = highs_->at(places_.at(tag)).fetch_add(size);
+    return Range{begin, begin + size};
+  }
+
+ private:
+  using Highs = std::array<std::atomic<int64_t>, kTagsMax>;
+
+  Highs* const highs_;
+  std::map<std::string, size_t> places_;
+};
+
+class DurableSource final : public RangeSource {
+ public:
+  DurableSource(SharedLedgers& ledgers, PostToControl control)
+      : ledgers_(ledgers), control_(std::move(control)) {}
+
+  void Take(const TagDefinition& tag, int64_t size, TakeDone done) override {
+    control_([this, name = tag.name, size, done = std::move(done)] {
+      done(ledgers_.Extend(name, size));
+    });
+  }
+  void GiveBack(const TagDefinition&, Range, GiveBackDone done) override {
+    done(Invalid("not here"));
+  }
+  bool permits_no_buffer() const override { return true; }
+
+ private:
+  SharedLedgers& ledgers_;
+  const PostToControl control_;
+};
+
+// A server's control thread and its tiered source.
+class TieredHost {
+ public:
+  TieredHost(int redis_port, SharedLedgers& ledgers) {
+    const PostToControl control = [this](std::function<void()> task) {
+      static_cast<void>(control_.Post(std::move(task)));
+    };
+    TieredHash::Options options{
+        .place = {.address = {"127.0.0.1", static_cast<uint16_t>(redis_port)},
+                  .time_limit = kPatience},
+        .backoff = {Milliseconds(1), Milliseconds(10)}};
+    source_ = std::make_unique<TieredSource>(
+        "fast", std::make_unique<TieredHash>(std::move(options), SystemClock(), SystemEntropy()),
+        std::make_unique<DurableSource>(ledgers, control),
+        [&ledgers](const std::string& tag, const Ledger::PlaceDone& done) {
+          done(ledgers.Where(tag));
+        },
+        control, [](const std::string& sentence) { ADD_FAILURE() << sentence; });
+  }
+  ~TieredHost() {
+    source_->Stop();
+    control_.Stop();
+  }
+
+  Result<Range> Take(const TagDefinition& tag, int64_t size) {
+    std::promise<Result<Range>> told;
+    source_->Take(tag, size, [&](Result<Range> range) { told.set_value(std::move(range)); });
+    return told.get_future().get();
+  }
+
+ private:
+  StoreThread control_;
+  std::unique_ptr<TieredSource> source_;
+};
+
+// The same, asked like a store. Where its numbers begin is the ledger's business. Its threads begin
+// with the first call: the suite forks, and has to have none by then.
+class TieredStore final : public RangeStore {
+ public:
+  TieredStore(int redis_port, SharedLedgers& ledgers)
+      : redis_port_(redis_port), ledgers_(ledgers) {}
+
+  std::string_view name() const override { return "fast"; }
+  Status Check(const TagDefinition&) override { return {}; }
+
+  // Again while others have just taken what was there, or are bringing more.
+  Result<Range> Advance(const TagDefinition& tag, int64_t, int64_t size) override {
+    if (!host_) host_.emplace(redis_port_, ledgers_);
+    TagDefinition with_steps = tag;
+    with_steps.step = std::max<int64_t>(size, 500);
+    with_steps.step_max = with_steps.step * 2;
+    Result<Range> range = Unavailable("");
+    static_cast<void>(Eventually(kPatience, [&] {
+      range = host_->Take(with_steps, size);
+      return range.code() != Code::kUnavailable;
+    }));
+    return range;
+  }
+
+ private:
+  const int redis_port_;
+  SharedLedgers& ledgers_;
+  std::optional<TieredHost> host_;
+};
+
+class TieredWorld final : public RangeStoreWorld {
+ public:
+  TieredWorld() {
+    auto started = Redis::Start({.append_only = false});
+    EXPECT_TRUE(started.ok()) << started.status();
+    server_ = *std::move(started);
+  }
+
+  std::unique_ptr<RangeStore> Open() override {
+    return std::make_unique<TieredStore>(server_->port(), ledgers_);
+  }
+  void Prepare(const TagDefinition& tag) override { ledgers_.Add(tag); }
+  int64_t end() const override { return TieredHash::kNumbersEnd; }
+  bool begins_where_told() const override { return false; }
+  bool gives_all() const override { return false; }
+
+ private:
+  std::unique_ptr<Redis> server_;
+  SharedLedgers ledgers_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Tiered, RangeStoreContract,
+                         testing::Values(RangeWorldMaker{
+                             "source", [] { return std::make_unique<TieredWorld>(); }}),
+                         [](const auto& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace firn
