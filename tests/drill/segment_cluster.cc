@@ -49,7 +49,11 @@ void SegmentCluster::StartStores() {
                                       << redis_lines << "prefix = hash:\n"
                                       << "[front]\n"
                                       << redis_lines << "prefix = tier:\n"
-                                      << "[tier]\nkind = tiered\nfront = front\ndurable = main\n";
+                                      << "[tier]\nkind = tiered\nfront = front\ndurable = main\n"
+                                      << "[before]\n"
+                                      << redis_lines << "prefix = near:\n"
+                                      << "[near]\nkind = tiered\nfront = before\n"
+                                      << "durable = registry\n";
 }
 
 std::string SegmentCluster::MysqlLines(int port) const {

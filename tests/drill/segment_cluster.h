@@ -30,7 +30,7 @@ class SegmentCluster : public Drill {
   //
   //     main, alloc   Firn's table and Leaf's
   //     cache         Redis
-  //     tier          Redis in front of `main`
+  //     tier, near    Redis in front of `main`, and of the registry
   void StartStores();
   // The lines of a store of kind mysql at a port of loopback.
   std::string MysqlLines(int port) const;

@@ -18,14 +18,15 @@ namespace {
 
 constexpr int kServers = 4;
 
-// One tag for each store; the last two are taken number by number, and rise over all servers.
-const std::vector<std::string> kTags{"plain", "table", "leaf", "hash", "fast", "rising"};
+// One tag for each store; the last three are taken number by number, and rise over all servers.
+const std::vector<std::string> kTags{"plain", "table", "leaf", "hash", "fast", "near", "rising"};
 constexpr const char* kTagsIni =
     "[plain]\nstrategy = segment\nstep = 50\nstore = registry\n"
     "[table]\nstrategy = segment\nstep = 50\nstore = main\n"
     "[leaf]\nstrategy = segment\nstep = 50\nstore = alloc\n"
     "[hash]\nstrategy = segment\nstep = 50\nstore = cache\n"
     "[fast]\nstrategy = segment\nstep = 50\nstore = tier\nbuffer = none\n"
+    "[near]\nstrategy = segment\nstep = 50\nstore = near\nbuffer = none\n"
     "[rising]\nstrategy = segment\nstep = 50\nstore = registry\nbuffer = none\n";
 
 class StoreDrill : public SegmentCluster {
@@ -79,7 +80,7 @@ TEST_F(StoreDrill, KilledStoresAndServersRepeatNoNumber) {
     broken += counts.broken;
   }
   for (const char* const tag : {"plain", "table", "leaf", "hash"}) JudgeTag(tag);
-  for (const char* const tag : {"fast", "rising"}) JudgeRisingTag(tag);
+  for (const char* const tag : {"fast", "near", "rising"}) JudgeRisingTag(tag);
   std::printf("drill of stores: %lld kills, %lld calls refused, %lld connections ended\n",
               static_cast<long long>(kills_), static_cast<long long>(refused),
               static_cast<long long>(broken));

@@ -245,6 +245,39 @@ TEST_F(EmbeddedTest, StartsAgainWhileItsZooKeeperIsAway) {
   EXPECT_EQ(Embedded::Open(options).code(), Code::kUnavailable);
 }
 
+TEST_F(EmbeddedTest, ProgramsShareSegmentTagsOnARealZooKeeper) {
+  auto zookeeper = ZooKeeper::Start();
+  ASSERT_TRUE(zookeeper.ok()) << zookeeper.status();
+  EmbeddedOptions options = Options();
+  options.registry = "zk://" + (*zookeeper)->hosts() + "/firn/embedded";
+  const auto firn = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), BuiltProgram("firn"));
+    words.push_back("--registry=" + options.registry);
+    return RunToEnd(words, kPatience).exit_code;
+  };
+  ASSERT_EQ(firn({"init", "--brand-new", "--workers=4"}), 0);
+  ASSERT_EQ(firn({"tags", "create", "order", "strategy=segment", "step=10", "step_max=10"}), 0);
+  ASSERT_EQ(firn({"tags", "create", "rising", "strategy=segment", "buffer=none"}), 0);
+  std::set<int64_t> orders;
+  int64_t last = 0;
+  for (int round = 0; round < 2; ++round) {  // the second one after a clean end
+    auto one = Embedded::Open(options);
+    ASSERT_TRUE(one.ok()) << one.status();
+    EmbeddedOptions beside = options;
+    beside.instance = 2;
+    auto two = Embedded::Open(beside);
+    ASSERT_TRUE(two.ok()) << two.status();
+    for (int i = 0; i < 30; ++i) {
+      for (Embedded* const ids : {one->get(), two->get()}) {
+        EXPECT_TRUE(orders.insert(ids->Next("order").value_or(0)).second);
+        const int64_t rising = ids->Next("rising").value_or(0);
+        EXPECT_GT(rising, std::exchange(last, rising));
+      }
+    }
+  }
+  EXPECT_FALSE(orders.contains(0));
+}
+
 TEST_F(EmbeddedTest, OneStateFolderServesOneProgram) {
   const auto ids = Open();
   const auto refused = Embedded::Open(Options());

@@ -1,0 +1,155 @@
+// Whole servers whose segment tag is edited in every way that there is while numbers are taken from
+// it: by callers of each server, and by a program that fetches ranges ahead.
+
+#include <atomic>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/client.h"
+#include "client/local_ranges.h"
+#include "tests/drill/segment_cluster.h"
+#include "tests/support/mysql_tables.h"
+
+namespace firn {
+namespace {
+
+// Leaf's table has a row for it.
+constexpr const char* kTag = "leaf";
+
+// Threads of one program whose client keeps ranges of the tag in memory.
+class LocalCallers {
+ public:
+  LocalCallers(const std::string& servers, Takings& takings)
+      : client_({.servers = servers,
+                 .deadline = Milliseconds(5'000),
+                 .attempt_limit = Milliseconds(2'000),
+                 .local_ranges = LocalRanges({LocalTag::Segment(kTag)})}) {
+    for (int i = 0; i < kThreads; ++i) {
+      threads_.emplace_back([this, &takings](const std::stop_token& stop) { Run(stop, takings); });
+    }
+  }
+
+  int64_t taken() const { return taken_; }
+  // Of those, the ones that came from memory.
+  uint64_t from_memory() const { return client_.local()->counts().taken; }
+
+ private:
+  static constexpr int kThreads = 2;
+
+  void Run(const std::stop_token& stop, Takings& takings) {
+    while (!stop.stop_requested()) {
+      for (int i = 0; i < 20; ++i) {
+        const Result<int64_t> id = client_.GetId(kTag);
+        if (!id.ok()) break;
+        takings.Add({*id, 1}, 0);
+        ++taken_;
+      }
+      SleepFor(Milliseconds(2));
+    }
+  }
+
+  Client client_;
+  std::atomic<int64_t> taken_{0};
+  std::vector<std::jthread> threads_;
+};
+
+class ChangeDrill : public SegmentCluster {
+ protected:
+  static constexpr int kServers = 2;
+
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(StartStores());
+    // Rows are made for tags that are new, which this one is not any more when it gets there.
+    ASSERT_EQ(mariadb().Run(InsertRowSql(MysqlForm::kFirn, "firn_tag", kTag, 1)), Status());
+    ASSERT_NO_FATAL_FAILURE(
+        ApplyTags(std::string("[") + kTag + "]\nstrategy = segment\nstep = 20\nstep_max = 200\n"));
+    ASSERT_NO_FATAL_FAILURE(StartServers(kServers, {"--issue_wait_ms=1000"}));
+  }
+
+  std::string List() { return "list://" + servers()[0]->address() + "," + servers()[1]->address(); }
+
+  // How often the server has said so of the tag.
+  size_t Said(size_t server, const std::string& what) {
+    const std::string log = servers()[server]->log(), line = what + " tag " + kTag;
+    size_t count = 0;
+    for (size_t at = log.find(line); at != std::string::npos; at = log.find(line, at + 1)) ++count;
+    return count;
+  }
+
+  // Done, and seen by every server, which says `what` of it.
+  void Edit(const std::vector<std::string>& lines, const std::string& what = "serving") {
+    std::vector<size_t> before;
+    for (size_t i = 0; i < kServers; ++i) before.push_back(Said(i, what));
+    std::vector<std::string> command{"tags", "set", kTag};
+    command.insert(command.end(), lines.begin(), lines.end());
+    const Finished edited = Firn(command);
+    ASSERT_EQ(edited.exit_code, 0) << edited.err;
+    for (size_t i = 0; i < kServers; ++i) {
+      ASSERT_TRUE(Eventually(kPatience, [&] { return Said(i, what) > before[i]; }))
+          << lines[0] << ": " << servers()[i]->log();
+    }
+  }
+
+  // Everybody gets more, the program that fetches ahead included.
+  testing::AssertionResult AllGoOn(const LocalCallers& local) {
+    const int64_t before = local.taken();
+    if (auto others = GoOn({kTag}); !others) return others;
+    if (Eventually(kPatience, [&] { return local.taken() >= before + 20; })) {
+      return testing::AssertionSuccess();
+    }
+    return testing::AssertionFailure() << "the program stands still";
+  }
+};
+
+TEST_F(ChangeDrill, EditsUnderLoadRepeatNoNumber) {
+  StartLoad({.tags = {kTag}, .threads = 3, .count = 3});
+  {
+    const LocalCallers local(List(), takings(kTag));
+    ASSERT_TRUE(AllGoOn(local));
+    const std::vector<std::vector<std::string>> kEdits{
+        {"store=main", "step=7", "step_max=30"},
+        {"store=alloc", "prefetch_at=90"},
+        {"store=cache"},
+        {"step=100", "step_max=1000", "hold_minutes=1", "plugins=rate"},
+        {"store=tier"},
+        {"buffer=none"},
+        {"store=near"},
+        {"store=registry"},
+        {"store=near", "buffer=double"},
+        {"store=registry", "plugins="},
+    };
+    for (const auto& edit : kEdits) {
+      ASSERT_NO_FATAL_FAILURE(Edit(edit));
+      ASSERT_TRUE(AllGoOn(local)) << edit[0];
+    }
+
+    ASSERT_NO_FATAL_FAILURE(Edit({"disabled=true"}, "refusing"));
+    for (const auto& server : servers()) {
+      EXPECT_NE(server->Get(std::string("/v1/ids/") + kTag).status, 200);
+    }
+    ASSERT_NO_FATAL_FAILURE(Edit({"disabled=false"}));
+    ASSERT_TRUE(AllGoOn(local)) << "enabled again";
+
+    // Nobody gets a number below it whose call began after the servers had seen it.
+    const int64_t start = LedgerOf(kTag) + 1'000'000;
+    ASSERT_NO_FATAL_FAILURE(Edit({"start=" + std::to_string(start)}));
+    for (const auto& server : servers()) {
+      const auto answer = server->Get(std::string("/api/segment/get/") + kTag);
+      EXPECT_EQ(answer.status, 200) << answer.body;
+      EXPECT_GE(std::atoll(answer.body.c_str()), start);
+    }
+    ASSERT_TRUE(AllGoOn(local)) << "above its start";
+    EXPECT_GT(local.from_memory(), 0u);
+    std::printf(
+        "drill of changes: %lld numbers through ranges in a program, %llu from its memory\n",
+        static_cast<long long>(local.taken()),
+        static_cast<unsigned long long>(local.from_memory()));
+  }
+  for (const auto& [tag, counts] : StopLoad()) EXPECT_EQ(counts.broken, 0) << counts.last_trouble;
+  JudgeTag(kTag);
+}
+
+}  // namespace
+}  // namespace firn

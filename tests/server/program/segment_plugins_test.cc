@@ -1,0 +1,178 @@
+// Segment tags with plugins and text forms, as callers of Thrift and of HTTP see them.
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+#include <thrift/protocol/TBinaryProtocol.h>
+#include <thrift/transport/TBufferTransports.h>
+#include <thrift/transport/TSocket.h>
+
+#include "server/plugins/key_file.h"
+#include "server/plugins/obfuscate.h"
+#include "tests/server/program/running_server.h"
+#include "tests/support/temp_dir.h"
+#include "thrift/gen/IdService.h"
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::json;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+constexpr Milliseconds kPatience{60'000};
+
+class SegmentPluginsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(dir_ / "keys");
+    std::ofstream(KeyFile()) << "000102030405060708090a0b0c0d0e0f\n";
+    std::filesystem::permissions(KeyFile(), std::filesystem::perms::owner_read);
+    server_ = std::make_unique<RunningServer>(
+        dir_ / "state",
+        std::vector<std::string>{"--registry=" + registry(), "--key_dir=" + (dir_ / "keys"),
+                                 "--history_file=" + (dir_ / "history"), "--issue_wait_ms=30000"});
+    ASSERT_TRUE(server_->BecomesReady()) << server_->log();
+  }
+
+  // Known to the server when this returns; nothing of it has been issued.
+  void Create(const std::string& tag, std::vector<std::string> lines) {
+    std::vector<std::string> command{BuiltProgram("firn"), "tags",   "create", tag,
+                                     "strategy=segment",   "step=20"};
+    command.insert(command.end(), lines.begin(), lines.end());
+    command.push_back("--registry=" + registry());
+    const Finished made = RunToEnd(command);
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+    // A call that is refused whoever asks shows that the tag is there.
+    const auto known = [&] { return server_->Get("/v1/ids/" + tag + "?count=0").status == 400; };
+    ASSERT_TRUE(Eventually(kPatience, known)) << server_->log();
+  }
+
+  Json Rest(const std::string& target) const {
+    const auto answer = server_->Get("/v1/ids/" + target);
+    EXPECT_EQ(answer.status, 200) << target << ": " << answer.body;
+    return Json::parse(answer.body, nullptr, false);
+  }
+  // Who says no, and why.
+  std::string RestRefusal(const std::string& target) const {
+    const Json json = Json::parse(server_->Get("/v1/ids/" + target).body, nullptr, false);
+    return json.is_object() && json.contains("error") ? json["error"]["reason"] : "none";
+  }
+  template <typename Call>
+  wire::Reason::type ThriftRefusal(Call call) {
+    try {
+      call();
+    } catch (const wire::Refusal& refusal) {
+      return refusal.reason;
+    }
+    return {};
+  }
+
+  wire::IdServiceClient& Thrift() {
+    using namespace apache::thrift;  // NOLINT(build/namespaces): three classes of three namespaces
+    if (!thrift_) {
+      const auto socket = std::make_shared<transport::TSocket>("127.0.0.1", server_->port());
+      socket->setRecvTimeout(static_cast<int>(kPatience.count()));
+      socket->open();
+      thrift_ = std::make_unique<wire::IdServiceClient>(std::make_shared<protocol::TBinaryProtocol>(
+          std::make_shared<transport::TFramedTransport>(socket)));
+    }
+    return *thrift_;
+  }
+
+  std::string History() const {
+    std::ifstream file(dir_ / "history");
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  bool IsRecorded(const std::string& line_part) const {
+    return Eventually(kPatience, [&] { return History().find(line_part) != std::string::npos; });
+  }
+
+  std::string registry() const { return "dir://" + (dir_ / "registry"); }
+  std::string KeyFile() const { return dir_ / "keys/k1.key"; }
+
+  TempDir dir_;
+  std::unique_ptr<RunningServer> server_;
+  std::unique_ptr<wire::IdServiceClient> thrift_;
+};
+
+TEST_F(SegmentPluginsTest, ATextFormShowsTheNumber) {
+  ASSERT_NO_FATAL_FAILURE(Create("order", {"text=INV{date:%y%m%d}{id:09}"}));
+  std::string text;
+  Thrift().getText(text, "order");
+  EXPECT_THAT(text, MatchesRegex("INV[0-9]{6}000000001"));
+  const Json texts = Rest("order?count=25&form=text").at("texts");
+  ASSERT_EQ(texts.size(), 25u);
+  for (int i = 0; i < 25; ++i) {  // over the end of a range
+    const std::string number = std::to_string(i + 2);
+    EXPECT_TRUE(texts[static_cast<size_t>(i)].get<std::string>().ends_with(
+        std::string(9 - number.size(), '0') + number))
+        << texts;
+  }
+  EXPECT_EQ(Thrift().getId("order"), 27) << "the same numbers, as numbers";
+}
+
+TEST_F(SegmentPluginsTest, AnObfuscatedTagShowsEachNumberOnceAndNeverAsItIs) {
+  ASSERT_NO_FATAL_FAILURE(Create("hidden", {"plugins=obfuscate,history", "obfuscate.width=9",
+                                            "obfuscate.key=k1", "text=#{id:09}"}));
+  std::vector<int64_t> shown;
+  Thrift().getIds(shown, "hidden", 50);
+  shown.push_back(Thrift().getId("hidden"));
+  const Json answer = Rest("hidden?count=50");
+  for (const Json& id : answer.at("ids")) {
+    shown.push_back(std::stoll(id.get<std::string>()));
+  }
+  std::string text;
+  Thrift().getText(text, "hidden");
+  ASSERT_THAT(text, MatchesRegex("#[0-9]{9}"));
+  shown.push_back(std::stoll(text.substr(1)));
+
+  const auto key = ReadKeyFile(KeyFile());
+  ASSERT_TRUE(key.ok()) << key.status();
+  const auto plugin = ObfuscatePlugin::Make(*MakeAes(*key), "hidden", 9);
+  for (size_t i = 0; i < shown.size(); ++i) {
+    EXPECT_EQ((*plugin)->Reveal(shown[i]).value_or(-1), static_cast<int64_t>(i) + 1);
+  }
+  EXPECT_TRUE(IsRecorded(" hidden 51 1 1 thrift ")) << "as it was issued: " << History();
+}
+
+TEST_F(SegmentPluginsTest, RunsOfAnObfuscatedTagAreRefusedBeforeANumberIsSpent) {
+  ASSERT_NO_FATAL_FAILURE(
+      Create("hidden", {"plugins=obfuscate,history", "obfuscate.width=9", "obfuscate.key=k1"}));
+  std::vector<wire::IdRun> runs;
+  EXPECT_EQ(ThriftRefusal([&] { Thrift().getRuns(runs, "hidden", 5); }), wire::Reason::REJECTED);
+  EXPECT_EQ(RestRefusal("hidden?count=5&form=runs"), "REJECTED");
+  Thrift().getId("hidden");
+  EXPECT_TRUE(IsRecorded(" hidden 1 1 1 thrift ")) << History();
+}
+
+TEST_F(SegmentPluginsTest, WhatALimitRefusesSpendsNothing) {
+  ASSERT_NO_FATAL_FAILURE(
+      Create("limited", {"plugins=limit,history", "limit.per_second=1000000", "limit.burst=30"}));
+  std::vector<wire::IdRun> runs;
+  EXPECT_EQ(ThriftRefusal([&] { Thrift().getRuns(runs, "limited", 31); }), wire::Reason::REJECTED);
+  EXPECT_EQ(server_->Get("/v1/ids/limited?count=31").status, 429);
+  Thrift().getRuns(runs, "limited", 30);
+  ASSERT_EQ(runs.size(), 1u) << "over the end of a range";
+  EXPECT_EQ(runs[0].first, 1);
+  EXPECT_EQ(runs[0].count, 30);
+  EXPECT_TRUE(IsRecorded(" limited 1 30 1 thrift ")) << History();
+}
+
+TEST_F(SegmentPluginsTest, PluginsStandAroundATagWithoutABufferToo) {
+  ASSERT_NO_FATAL_FAILURE(Create("rising", {"buffer=none", "plugins=history", "text=R{id:06}"}));
+  std::string text;
+  Thrift().getText(text, "rising");
+  EXPECT_EQ(text, "R000001");
+  EXPECT_EQ(Rest("rising?form=text").at("texts"), Json({"R000002"}));
+  EXPECT_TRUE(IsRecorded(" rising 2 1 1 http ")) << History();
+}
+
+}  // namespace
+}  // namespace firn
