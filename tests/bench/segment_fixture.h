@@ -1,28 +1,14 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 
 #include "common/clock.h"
 #include "common/entropy.h"
 #include "server/issue/segment.h"
 #include "tests/bench/issue_fixture.h"
+#include "tests/support/endless_source.h"
 
 namespace firn {
-
-// Always has numbers, at once: what is measured is the strategy.
-class EndlessSource final : public RangeSource {
- public:
-  void Take(const TagDefinition&, int64_t size, TakeDone done) override {
-    const int64_t begin = next_.fetch_add(size);
-    done(Range{begin, begin + size});
-  }
-  void GiveBack(const TagDefinition&, Range, GiveBackDone done) override { done({}); }
-  bool permits_no_buffer() const override { return true; }
-
- private:
-  std::atomic<int64_t> next_{1};
-};
 
 struct SegmentFixture {
   explicit SegmentFixture(int64_t step) {

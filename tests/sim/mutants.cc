@@ -53,14 +53,6 @@ std::string WithFloor(const std::string& meta, WallMs floor) {
 
 }  // namespace
 
-std::optional<Mutant> ParseMutant(std::string_view name) {
-  if (name == "none") return Mutant::kNone;
-  for (const auto& [mutant, known] : kMutants) {
-    if (known == name) return mutant;
-  }
-  return std::nullopt;
-}
-
 void SeamCoordinator::Read(const std::string& path, ReadDone done, Changed changed) {
   if (mutant_ == Mutant::kNumbersAreEnough && path != kMetaPath) {
     done = [this, path, done = std::move(done)](Result<Node> node) {
@@ -73,7 +65,7 @@ void SeamCoordinator::Read(const std::string& path, ReadDone done, Changed chang
       done(std::move(node));
     };
   }
-  inner_.Read(path, std::move(done), std::move(changed));
+  inner().Read(path, std::move(done), std::move(changed));
 }
 
 void SeamCoordinator::AsRemembered(const std::string& path, Result<Node>& node) {
@@ -86,8 +78,8 @@ void SeamCoordinator::AsRemembered(const std::string& path, Result<Node>& node) 
 }
 
 void SeamCoordinator::OnSession(std::function<void(SessionEvent)> handler) {
-  if (mutant_ != Mutant::kBlindRenewal) return inner_.OnSession(std::move(handler));
-  inner_.OnSession([handler = std::move(handler), told = int64_t{0}](SessionEvent event) mutable {
+  if (mutant_ != Mutant::kBlindRenewal) return inner().OnSession(std::move(handler));
+  inner().OnSession([handler = std::move(handler), told = int64_t{0}](SessionEvent event) mutable {
     const bool connected = event.kind == SessionEvent::Kind::kConnected;
     if (event.kind == SessionEvent::Kind::kDisconnected && told != 0) return;
     if (connected && event.session == told) return;
@@ -111,7 +103,7 @@ void SeamCoordinator::Multi(std::vector<Write> writes, WriteDone done) {
 void SeamCoordinator::SendAndRemember(std::vector<Write> writes, WriteDone done) {
   const std::string path = writes[kRecord].path;
   const std::string data = writes[kRecord].data;
-  inner_.Multi(std::move(writes), [this, path, data, done](WriteOutcome outcome) {
+  inner().Multi(std::move(writes), [this, path, data, done](WriteOutcome outcome) {
     if (outcome.status.ok()) remembered_[path] = {data, outcome.stats.at(kRecord)};
     done(std::move(outcome));
   });
@@ -126,20 +118,20 @@ void SeamCoordinator::Send(std::vector<Write> writes, WriteDone done) {
     }
   }
   if (mutant_ == Mutant::kNone || !SetsASlot(writes)) {
-    return inner_.Multi(std::move(writes), std::move(done));
+    return inner().Multi(std::move(writes), std::move(done));
   }
   const int64_t version = writes[kRecord].version;
   switch (mutant_) {
     case Mutant::kNoVersionCheck:
       writes[kRecord].version = Write::kAnyVersion;
-      return inner_.Multi(std::move(writes), [done, version](WriteOutcome outcome) {
+      return inner().Multi(std::move(writes), [done, version](WriteOutcome outcome) {
         PretendVersion(outcome, version);
         done(std::move(outcome));
       });
     case Mutant::kTimeoutIsSuccess: {
       const auto node = tree_.Peek(writes[kRecord].path);
       const NodeStat pretended{version + 1, node.has_value() ? node->stat.created_zxid : 0, {}, 0};
-      return inner_.Multi(std::move(writes), [done, pretended](WriteOutcome outcome) {
+      return inner().Multi(std::move(writes), [done, pretended](WriteOutcome outcome) {
         if (outcome.status.code() == Code::kUnknown) {
           outcome = {Status(), -1, {NodeStat(), pretended, NodeStat(), NodeStat()}};
         }
@@ -148,14 +140,14 @@ void SeamCoordinator::Send(std::vector<Write> writes, WriteDone done) {
     }
     case Mutant::kSetAgainOverForeign: {
       std::vector<Write> again = writes;
-      return inner_.Multi(std::move(writes), [this, again, done, version](WriteOutcome outcome) {
+      return inner().Multi(std::move(writes), [this, again, done, version](WriteOutcome outcome) {
         const auto node = tree_.Peek(again[kRecord].path);
         if (outcome.failed != static_cast<int>(kRecord) || !node.has_value()) {
           return done(std::move(outcome));
         }
         std::vector<Write> newer = again;
         newer[kRecord].version = node->stat.version;
-        inner_.Multi(std::move(newer), [done, version](WriteOutcome second) {
+        inner().Multi(std::move(newer), [done, version](WriteOutcome second) {
           PretendVersion(second, version);
           done(std::move(second));
         });
@@ -164,14 +156,14 @@ void SeamCoordinator::Send(std::vector<Write> writes, WriteDone done) {
     case Mutant::kFloorWithoutMetaCheck:
       // A check of the slot itself keeps the indices as they are.
       writes[0] = Write::Check(writes[kRecord].path, version);
-      return inner_.Multi(std::move(writes), [done](WriteOutcome outcome) {
+      return inner().Multi(std::move(writes), [done](WriteOutcome outcome) {
         if (outcome.failed == 0) outcome.failed = static_cast<int>(kRecord);
         done(std::move(outcome));
       });
     case Mutant::kNumbersAreEnough:
       return SendAndRemember(std::move(writes), std::move(done));
     default:
-      return inner_.Multi(std::move(writes), std::move(done));
+      return inner().Multi(std::move(writes), std::move(done));
   }
 }
 

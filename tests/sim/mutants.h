@@ -4,15 +4,14 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common/entropy.h"
-#include "registry/coordinator.h"
 #include "registry/memory_coordinator.h"
+#include "tests/support/forwarding_coordinator.h"
 
 namespace firn {
 
@@ -67,8 +66,6 @@ inline constexpr std::array<MutantName, 18> kMutants = {{
     {Mutant::kNoEraCheck, "no-era-check"},
 }};
 
-std::optional<Mutant> ParseMutant(std::string_view name);
-
 // The numbers that a write to a slot checks.
 struct SlotNumbers {
   std::string path;
@@ -78,11 +75,11 @@ struct SlotNumbers {
 
 // Stands between the keeper and whatever breaks requests: where the registry's liars live, and
 // where a process can die just before or just after it has sent a write, or be stopped before it.
-class SeamCoordinator final : public Coordinator {
+class SeamCoordinator final : public ForwardingCoordinator {
  public:
   // References must outlive the object.
   SeamCoordinator(Coordinator& inner, const MemoryTree& tree, Mutant mutant)
-      : inner_(inner), tree_(tree), mutant_(mutant) {}
+      : ForwardingCoordinator(inner), tree_(tree), mutant_(mutant) {}
 
   // The process dies at the `multis`-th write from now on; or at its next claim.
   void DieIn(int multis, bool before_it_is_sent) {
@@ -102,24 +99,15 @@ class SeamCoordinator final : public Coordinator {
   void HoldsWhen(std::function<bool()> holds) { holds_ = std::move(holds); }
 
   void Read(const std::string& path, ReadDone done, Changed changed = {}) override;
-  void List(const std::string& path, ListDone done, Changed changed = {}) override {
-    inner_.List(path, std::move(done), std::move(changed));
-  }
-  void Sync(const std::string& path, SyncDone done) override { inner_.Sync(path, std::move(done)); }
   void Multi(std::vector<Write> writes, WriteDone done) override;
-  void PrepareRoot(SyncDone done) override { inner_.PrepareRoot(std::move(done)); }
   void OnSession(std::function<void(SessionEvent)> handler) override;
-  int64_t session() const override { return inner_.session(); }
-  int Dispatch(Milliseconds wait) override { return inner_.Dispatch(wait); }
-  void Wake() override { inner_.Wake(); }
 
  private:
-  Coordinator& inner_;
-  const MemoryTree& tree_;
   void Send(std::vector<Write> writes, WriteDone done);
   void SendAndRemember(std::vector<Write> writes, WriteDone done);
   void AsRemembered(const std::string& path, Result<Node>& node);
 
+  const MemoryTree& tree_;
   const Mutant mutant_;
   std::function<bool()> holds_ = [] { return false; };
   std::map<std::string, Node> remembered_;  // slots' records, as last read or set

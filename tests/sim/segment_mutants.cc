@@ -40,22 +40,15 @@ bool LowersTheLedger(const MemoryTree& tree, const Write& set) {
 
 }  // namespace
 
-std::optional<SegmentMutant> ParseSegmentMutant(std::string_view name) {
-  for (const SegmentMutantName& known : kSegmentMutants) {
-    if (known.name == name) return known.mutant;
-  }
-  return std::nullopt;
-}
-
 void LedgerSeam::Multi(std::vector<Write> writes, WriteDone done) {
   Write* const set = TagSet(writes);
-  if (set == nullptr) return inner_.Multi(std::move(writes), std::move(done));
-  if (closed_()) return inner_.Multi({}, std::move(done));  // refused before it is sent
+  if (set == nullptr) return inner().Multi(std::move(writes), std::move(done));
+  if (closed_()) return inner().Multi({}, std::move(done));  // refused before it is sent
   const auto asked = std::make_shared<std::vector<Write>>(writes);
   const bool blind = mutant_ == SegmentMutant::kSetOverForeign ||
                      (mutant_ == SegmentMutant::kTornGiveBack && LowersTheLedger(tree_, *set));
   if (blind) set->version = Write::kAnyVersion;
-  inner_.Multi(std::move(writes), [this, asked, blind, done = std::move(done)](WriteOutcome told) {
+  inner().Multi(std::move(writes), [this, asked, blind, done = std::move(done)](WriteOutcome told) {
     const bool unknown = told.status.code() == Code::kUnknown;
     const bool lie =
         (blind && told.status.ok()) || (unknown && mutant_ == SegmentMutant::kUnknownKept);

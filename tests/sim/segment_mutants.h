@@ -2,16 +2,14 @@
 
 #include <array>
 #include <functional>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "registry/coordinator.h"
 #include "registry/memory_coordinator.h"
 #include "server/issue/range_source.h"
 #include "server/issue/range_store.h"
+#include "tests/support/forwarding_coordinator.h"
 
 namespace firn {
 
@@ -37,35 +35,18 @@ inline constexpr std::array<SegmentMutantName, 4> kSegmentMutants = {{
     {SegmentMutant::kTornGiveBack, "torn-give-back"},
 }};
 
-std::optional<SegmentMutant> ParseSegmentMutant(std::string_view name);
-
 // Between a ledger and whatever breaks requests: where the registry's liars live. It also turns
 // tags' writes away while `closed` says so.
-class LedgerSeam final : public Coordinator {
+class LedgerSeam final : public ForwardingCoordinator {
  public:
   // References must outlive it.
   LedgerSeam(Coordinator& inner, const MemoryTree& tree, SegmentMutant mutant,
              std::function<bool()> closed)
-      : inner_(inner), tree_(tree), mutant_(mutant), closed_(std::move(closed)) {}
+      : ForwardingCoordinator(inner), tree_(tree), mutant_(mutant), closed_(std::move(closed)) {}
 
-  void Read(const std::string& path, ReadDone done, Changed changed = {}) override {
-    inner_.Read(path, std::move(done), std::move(changed));
-  }
-  void List(const std::string& path, ListDone done, Changed changed = {}) override {
-    inner_.List(path, std::move(done), std::move(changed));
-  }
-  void Sync(const std::string& path, SyncDone done) override { inner_.Sync(path, std::move(done)); }
   void Multi(std::vector<Write> writes, WriteDone done) override;
-  void PrepareRoot(SyncDone done) override { inner_.PrepareRoot(std::move(done)); }
-  void OnSession(std::function<void(SessionEvent)> handler) override {
-    inner_.OnSession(std::move(handler));
-  }
-  int64_t session() const override { return inner_.session(); }
-  int Dispatch(Milliseconds wait) override { return inner_.Dispatch(wait); }
-  void Wake() override { inner_.Wake(); }
 
  private:
-  Coordinator& inner_;
   const MemoryTree& tree_;
   const SegmentMutant mutant_;
   const std::function<bool()> closed_;

@@ -11,22 +11,10 @@
 #include "common/clock.h"
 #include "common/entropy.h"
 #include "server/issue/segment.h"
+#include "tests/support/endless_source.h"
 
 namespace firn {
 namespace {
-
-class CountingSource final : public RangeSource {
- public:
-  void Take(const TagDefinition&, int64_t size, TakeDone done) override {
-    const int64_t begin = next_.fetch_add(size);
-    done(Range{begin, begin + size});
-  }
-  void GiveBack(const TagDefinition&, Range, GiveBackDone done) override { done({}); }
-  bool permits_no_buffer() const override { return true; }
-
- private:
-  std::atomic<int64_t> next_{1};
-};
 
 // 0 when it is refused every time.
 int ChildGetsNothing(Segment& segment) {
@@ -47,7 +35,7 @@ int ChildGetsNothing(Segment& segment) {
 // sanitizer's heap may be locked at a fork.
 TEST(SegmentForkTest, AChildGetsNothingAndTheParentGoesOn) {
   constexpr int64_t kStep = 1'000'000'000'000;
-  CountingSource source;
+  EndlessSource source;
   const auto segment = *Segment::Make(
       {.name = "order", .strategy = "segment", .step = kStep, .step_max = kStep, .prefetch_at = 99},
       {source, SystemClock(), SystemEntropy(), {}});
