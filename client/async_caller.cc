@@ -1,6 +1,7 @@
 #include "client/async_caller.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -76,28 +77,27 @@ void AsyncCaller::Start(Ask ask, Micros deadline, CallReport* report, AsyncCall:
   }
   auto call = std::make_shared<AsyncCall>(fleet_, options_.limits, std::move(ask), deadline, report,
                                           std::move(done));
-  bool first = false;
+  // A callback's call begins when the turn ends: callbacks must not nest.
+  if (InTurn()) return begun_.push_back(std::move(call));
   {
     const std::lock_guard lock(mutex_);
-    first = inbox_.empty();
     inbox_.push_back(std::move(call));
+    if (has_mail_.exchange(true)) return;
   }
-  // In a turn of the IO thread itself the inbox is looked at before the turn ends.
-  if (first && !(InIoThread() && turns_ > 0)) Post([] {});
+  Post([] {});
 }
 
 void AsyncCaller::TakeInbox() {
-  std::vector<AsyncCallPtr> taken;
-  {
+  if (has_mail_) {
     const std::lock_guard lock(mutex_);
-    taken.swap(inbox_);
+    begun_.insert(begun_.end(), std::make_move_iterator(inbox_.begin()),
+                  std::make_move_iterator(inbox_.end()));
+    inbox_.clear();
+    has_mail_ = false;
   }
-  for (const AsyncCallPtr& call : taken) Advance(call);
-}
-
-bool AsyncCaller::InboxEmpty() {
-  const std::lock_guard lock(mutex_);
-  return inbox_.empty();
+  beginning_.swap(begun_);
+  for (const AsyncCallPtr& call : beginning_) Advance(call);
+  beginning_.clear();
 }
 
 void AsyncCaller::OnNews() {
@@ -123,7 +123,7 @@ void AsyncCaller::EndTurn() {
   }
   TakeInbox();
   // A callback in there may have begun a call.
-  if (!InboxEmpty()) asio::post(io_, [this] { BeginTurn(), EndTurn(); });
+  if (!begun_.empty()) asio::post(io_, [this] { BeginTurn(), EndTurn(); });
   flushing_.swap(to_flush_);
   for (const auto& pipeline : flushing_) pipeline->Flush();
   flushing_.clear();
@@ -242,15 +242,14 @@ void AsyncCaller::Hedge(const AsyncCallPtr& call, uint32_t number) {
 
 std::shared_ptr<Pipeline> AsyncCaller::PipelineTo(const ServerPtr& server, bool fresh) {
   const Pipelines& open = pipelines_[server->number];
-  std::shared_ptr<Pipeline> least;
+  const std::shared_ptr<Pipeline>* least = nullptr;
   for (const auto& pipeline : open) {
     if (fresh && !pipeline->opening()) continue;
-    if (least == nullptr || pipeline->in_flight() < least->in_flight()) least = pipeline;
+    if (pipeline->in_flight() == 0) return pipeline;
+    if (least == nullptr || pipeline->in_flight() < (*least)->in_flight()) least = &pipeline;
   }
   const bool room = open.size() < options_.connections;
-  if (least != nullptr && (!room || least->in_flight() == 0)) return least;
-  if (least == nullptr || room) return OpenPipeline(server, nullptr);
-  return least;
+  return least == nullptr || room ? OpenPipeline(server, nullptr) : *least;
 }
 
 std::shared_ptr<Pipeline> AsyncCaller::OpenPipeline(const ServerPtr& server,

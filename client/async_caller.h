@@ -63,6 +63,9 @@ class AsyncCaller final : private PipelineUser, private UpkeepUser {
                                         boost::asio::io_context::executor_type>;
   using Pipelines = std::vector<std::shared_ptr<Pipeline>>;
 
+  // Tasks are posted by any thread; sockets and timers are touched by the IO thread alone.
+  static constexpr int kOneThreadForIo = BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO;
+
   void OnEnded(const AsyncCallPtr& call, uint32_t number, Outcome outcome, Reply& reply) override;
   void FlushLater(Pipeline& pipeline) override;
   void OnClosed(Pipeline& pipeline) override;
@@ -71,8 +74,8 @@ class AsyncCaller final : private PipelineUser, private UpkeepUser {
   Micros now() const override { return now_; }
   void Probe(const ServerPtr& server, Pipeline::Checked checked) override;
 
+  bool InTurn() const { return InIoThread() && turns_ > 0; }
   void TakeInbox();
-  bool InboxEmpty();
   // Takes the call's next step, when nothing of it is under way.
   void Advance(const AsyncCallPtr& call);
   void Try(const AsyncCallPtr& call, const CallPlan::Step& step);
@@ -93,20 +96,22 @@ class AsyncCaller final : private PipelineUser, private UpkeepUser {
   FdSet& fds_;
 
   std::mutex mutex_;
-  std::vector<AsyncCallPtr> inbox_;  // under mutex_
-  std::atomic<size_t> calls_ = 0;    // under way
+  std::vector<AsyncCallPtr> inbox_;     // of other threads, under mutex_
+  std::atomic<bool> has_mail_ = false;  // inbox_ is not empty; set under mutex_
+  std::atomic<size_t> calls_ = 0;       // under way
   std::atomic<bool> stopping_ = false;
 
   // The rest is the IO thread's.
   Micros now_{0};  // when the turn began
   int turns_ = 0;  // nested ones end with the outermost
-  boost::asio::io_context io_{1};
+  boost::asio::io_context io_{kOneThreadForIo};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   Timer timer_;
   Micros armed_for_ = Micros::max();
   DueQueue due_;
   std::unordered_map<uint64_t, Pipelines> pipelines_;  // by the server's number
   std::vector<std::shared_ptr<Pipeline>> to_flush_, flushing_;
+  std::vector<AsyncCallPtr> begun_, beginning_;  // by callbacks of this turn
   std::vector<AsyncCallPtr> for_news_;
   Upkeep upkeep_;
   std::thread thread_;  // last: everything it uses stands
