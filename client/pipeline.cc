@@ -220,15 +220,14 @@ void Pipeline::TakeAnswer(std::string_view frame) {
   }
   const Waiting first = std::move(waiting_.front());
   waiting_.pop_front();
-  Reply reply;
-  Outcome outcome = codec_.ReadAnswer(frame, first.call->ask, first.sequence, reply);
+  Outcome outcome = codec_.ReadAnswer(frame, first.call->ask, first.sequence, reply_);
   if (outcome.answered()) {
-    auto fault = ids_.FaultOf(first.call->ask, reply, user_.now());
+    auto fault = ids_.FaultOf(first.call->ask, reply_, user_.now());
     if (fault) outcome = Outcome::Of(AttemptEnd::kBroken, *std::move(fault));
   }
   const bool nonsense = !outcome.spoke();
   Outcome closing = nonsense ? outcome : Outcome();
-  user_.OnEnded(first.call, first.number, std::move(outcome), reply);
+  user_.OnEnded(first.call, first.number, std::move(outcome), reply_);
   if (!nonsense || phase_ == Phase::kClosed) return;
   // The others are not to blame the server for the same thing again: it is in quarantine by now.
   closing.end = AttemptEnd::kClosed;

@@ -128,6 +128,7 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   std::string writing_;          // given to the socket, which has not taken all of it
   std::string in_;
   size_t held_ = 0;  // bytes of in_ that have come
+  Reply reply_;      // the answer at hand; kept, as it is costly to make
   bool flush_asked_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <thrift/transport/TTransportException.h>
 #include <thrift/transport/TVirtualTransport.h>
 
+#include "client/single_id.h"
 #include "client/wire_values.h"
 #include "thrift/gen/IdService.h"
 
@@ -172,7 +173,12 @@ void WireCodec::AppendCall(const Ask& ask, int32_t sequence, std::string& out) {
   const auto count = static_cast<int32_t>(ask.number);
   switch (ask.method) {
     case Method::kGetId:
-      return coding_->Write(name, sequence, OfTag<wire::IdService_getId_pargs>(ask), out);
+      if (single_call_.empty() || ask.tag != single_tag_) {
+        single_call_.clear();
+        coding_->Write(name, 0, OfTag<wire::IdService_getId_pargs>(ask), single_call_);
+        single_tag_ = ask.tag;
+      }
+      return SingleId::AppendCall(single_call_, sequence, out);
     case Method::kGetText:
       return coding_->Write(name, sequence, OfTag<wire::IdService_getText_pargs>(ask), out);
     case Method::kGetIds:
@@ -224,6 +230,7 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
   using Fault = std::optional<std::string>;
   switch (ask.method) {
     case Method::kGetId: {
+      if (SingleId::ReadAnswer(frame, sequence, &reply.id)) return {};
       wire::IdService_getId_presult answer;
       answer.success = &reply.id;
       return settle(answer, [] { return Fault(); });

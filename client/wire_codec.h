@@ -40,6 +40,7 @@ class WireCodec {
   class Memory;
   class Coding;
   const std::unique_ptr<Coding> coding_;
+  std::string single_tag_, single_call_;  // the last call for one id: mostly the next is the same
 };
 
 }  // namespace firn::client
