@@ -8,10 +8,7 @@ Exit 77 when chromium is not installed.
 
 import os
 import re
-import shutil
 import subprocess
-import sys
-import tempfile
 import unittest
 
 import interop
@@ -57,12 +54,4 @@ class ConsoleTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    ConsoleTest.program = os.path.abspath(sys.argv.pop(1))
-    if not shutil.which("chromium"):
-        interop.skip("chromium is not installed")
-    ConsoleTest.folder = tempfile.mkdtemp(prefix="firn-console-")
-    try:
-        passed = unittest.main(exit=False, verbosity=2).result.wasSuccessful()
-    finally:
-        shutil.rmtree(ConsoleTest.folder, ignore_errors=True)
-    sys.exit(0 if passed else 1)
+    interop.main(ConsoleTest, "chromium")

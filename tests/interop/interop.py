@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 import urllib.error
 import urllib.request
 
@@ -21,6 +22,21 @@ def skip(sentence):
     """Ends the test as one that cannot run here."""
     print("skipped: " + sentence)
     sys.exit(77)
+
+
+def main(case, needs, *programs):
+    """Runs the cases of one class: the paths of firn-server and then of `programs` are taken off the
+    command line and become attributes of it, beside a `folder` of its own. `needs` is a command."""
+    for name in ("program", *programs):
+        setattr(case, name, os.path.abspath(sys.argv.pop(1)))
+    if not shutil.which(needs):
+        skip(f"{needs} is not installed")
+    case.folder = tempfile.mkdtemp(prefix="firn-interop-")
+    try:
+        passed = unittest.main(exit=False, verbosity=2).result.wasSuccessful()
+    finally:
+        shutil.rmtree(case.folder, ignore_errors=True)
+    sys.exit(0 if passed else 1)
 
 
 def free_port():

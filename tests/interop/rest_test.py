@@ -9,10 +9,7 @@ FIRN_SERVER and FIRN are the programs. Exit 77 when curl is not installed.
 import itertools
 import json
 import os
-import shutil
 import subprocess
-import sys
-import tempfile
 import unittest
 
 import interop
@@ -257,12 +254,4 @@ class RestTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    RestTest.program, RestTest.firn = os.path.abspath(sys.argv.pop(1)), sys.argv.pop(1)
-    if not shutil.which("curl"):
-        interop.skip("curl is not installed")
-    RestTest.folder = tempfile.mkdtemp(prefix="firn-rest-")
-    try:
-        passed = unittest.main(exit=False, verbosity=2).result.wasSuccessful()
-    finally:
-        shutil.rmtree(RestTest.folder, ignore_errors=True)
-    sys.exit(0 if passed else 1)
+    interop.main(RestTest, "curl", "firn")

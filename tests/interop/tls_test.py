@@ -13,8 +13,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 
@@ -118,12 +116,4 @@ class TlsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    TlsTest.program = os.path.abspath(sys.argv.pop(1))
-    if not shutil.which("openssl"):
-        interop.skip("openssl is not installed")
-    TlsTest.folder = tempfile.mkdtemp(prefix="firn-tls-")
-    try:
-        passed = unittest.main(exit=False, verbosity=2).result.wasSuccessful()
-    finally:
-        shutil.rmtree(TlsTest.folder, ignore_errors=True)
-    sys.exit(0 if passed else 1)
+    interop.main(TlsTest, "openssl")
