@@ -112,6 +112,17 @@ TEST(ProviderReportTest, AbsurdDataIsRefusedWithAReason) {
   EXPECT_FALSE(ParseReport(std::string(100'000, '[')).ok());
 }
 
+// Whoever counts with skews takes their absolute value, and the least of all numbers has none.
+TEST(ProviderReportTest, EverySkewThatIsReadHasAnAbsoluteValue) {
+  const auto parsed = [](const std::string& skew) {
+    return ParseReport(R"({"state":"serving","clock_skew_ms":)" + skew + "}");
+  };
+  EXPECT_EQ(parsed("-9223372036854775807")->clock_skew_ms, -INT64_MAX);
+  EXPECT_EQ(parsed("9223372036854775807")->clock_skew_ms, INT64_MAX);
+  EXPECT_EQ(parsed("-9223372036854775808").code(), Code::kCorrupt);
+  EXPECT_EQ(parsed("9223372036854775808").code(), Code::kCorrupt);
+}
+
 TEST(ConfiguratorTest, JsonGivesItBackAndAbsentMembersMeanTheDefault) {
   const Configurator odd{.weight = 7, .disabled = true};
   EXPECT_EQ(*ParseConfigurator(FormatConfigurator(odd)), odd);

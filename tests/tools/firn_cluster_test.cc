@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -51,8 +52,17 @@ class FirnClusterTest : public testing::Test {
     EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   }
 
+  // What a server that runs says of itself.
+  void Announce(const ProviderReport& report) {
+    for (const auto path : {kServicePath, kProvidersPath}) {
+      Put(Write::Create(std::string(path), "", Lifetime::kPersistent));
+    }
+    Put(Write::Create(std::string(kProvidersPath) + "/" + ProviderNodeName({.address = "h:1"}),
+                      FormatReport(report), Lifetime::kPersistent));
+  }
+
   TempDir folder_;
-  const std::string registry_ = "dir://" + (folder_ / "registry");
+  std::string registry_ = "dir://" + (folder_ / "registry");
 };
 
 TEST_F(FirnClusterTest, ABrandNewClusterIsSound) {
@@ -213,6 +223,30 @@ TEST_F(FirnClusterTest, RestoreTakesTheOperatorsWordForBounds) {
   EXPECT_EQ(restored.at("ignored_bounds_ms"), Json({year_ahead}));
 }
 
+struct ReportedSkew {
+  int64_t ms;
+  bool counts;
+};
+
+// More than a day is somebody's error, and would put all ids that far ahead.
+TEST_F(FirnClusterTest, RestoreCountsASkewThatAServerReportsOnlyWhenItIsSane) {
+  constexpr int64_t kDayMs = 86'400'000;
+  constexpr ReportedSkew kSkews[] = {
+      {3'600'000, true}, {-kDayMs, true}, {kDayMs + 1, false}, {-INT64_MAX, false}};
+  int servers = 0;
+  for (const ReportedSkew& skew : kSkews) {
+    SCOPED_TRACE(skew.ms);
+    registry_ = "dir://" + (folder_ / ("registry" + std::to_string(++servers)));
+    Init();
+    Announce({.clock_skew_ms = skew.ms});
+    const int64_t before = SystemClock().Wall().ms();
+    const int64_t floor = FirnJson({"restore", "--workers=4"}, skew.counts ? 0 : 1).at("floor_ms");
+    const int64_t counted = (skew.counts ? std::abs(skew.ms) : 10'000) + 3 * 600'000;
+    EXPECT_GE(floor, before + counted);
+    EXPECT_LE(floor, SystemClock().Wall().ms() + counted);
+  }
+}
+
 TEST_F(FirnClusterTest, RestoreRefusesNumbersThatWouldLowerWhatItLifts) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order"}).exit_code, 0);
@@ -228,12 +262,7 @@ TEST_F(FirnClusterTest, RestoreLiftsLedgersThatAServerHadNoRoomToName) {
     EXPECT_EQ(Firn({"tags", "create", tag, "step=50", "step_max=400"}).exit_code, 0);
   }
   EXPECT_EQ(Firn({"tags", "create", "other", "strategy=snowflake"}).exit_code, 0);
-  for (const auto path : {kServicePath, kProvidersPath}) {
-    Put(Write::Create(std::string(path), "", Lifetime::kPersistent));
-  }
-  Put(Write::Create(std::string(kProvidersPath) + "/" + ProviderNodeName({.address = "h:1"}),
-                    R"({"state":"serving","high":{"big":9000},"high_others":70})",
-                    Lifetime::kPersistent));
+  Announce({.high = {{"big", 9000}}, .high_others = 70});
   FirnJson({"restore", "--workers=4", "--tag_gap=1000"});
   EXPECT_EQ(FirnJson({"tags", "show", "big"}).at(0).at("high"), "10000");
   EXPECT_EQ(FirnJson({"tags", "show", "small"}).at(0).at("high"), "1070");
