@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/quote.h"
 #include "registry/dir/dir_coordinator.h"
 #include "registry/requests.h"
 
@@ -13,6 +14,10 @@ constexpr std::string_view kZk = "zk://";
 constexpr std::string_view kDir = "dir://";
 constexpr std::string_view kForms =
     "a registry is zk://host:port,host:port/firn/<cluster> or dir:///path";
+
+bool IsControl(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }
+
+bool HasControls(std::string_view text) { return std::any_of(text.begin(), text.end(), IsControl); }
 
 bool IsPort(std::string_view text) {
   const bool digits =
@@ -32,12 +37,12 @@ Result<std::string> ParseHost(std::string_view text) {
   const std::string_view host = text.substr(0, has_port ? colon : text.size());
   if (host.empty()) return Invalid("a host of the registry is empty");
   for (const char c : host) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '@') {
+    if (IsControl(c) || c == ' ' || c == '@') {
       return Invalid("a host of the registry has a character that hosts do not have");
     }
   }
   if (!has_port) return std::string(host) + ":2181";
-  if (!IsPort(text.substr(colon + 1))) return Invalid("not a port: " + std::string(text));
+  if (!IsPort(text.substr(colon + 1))) return Invalid("not a port: " + Quoted(text));
   return std::string(text);
 }
 
@@ -66,7 +71,9 @@ Result<DirOptions> ParseDirPlace(std::string_view place) {
   DirOptions options;
   options.adopt = place.ends_with(kAdopt);
   if (options.adopt) place.remove_suffix(kAdopt.size());
-  if (place.size() < 2 || place.front() != '/' || place.find_first_of("?\n") != place.npos) {
+  const bool good = place.size() > 1 && place.front() == '/' && !HasControls(place) &&
+                    place.find('?') == std::string_view::npos;
+  if (!good) {
     return Invalid("a directory registry wants an absolute path, as in dir:///var/lib/firn");
   }
   options.path = place;
@@ -76,7 +83,7 @@ Result<DirOptions> ParseDirPlace(std::string_view place) {
 Result<std::string> ParseCredentials(std::string_view content) {
   std::string line(content.substr(0, content.find_first_of("\r\n")));
   const size_t colon = line.find(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == line.size()) {
+  if (colon == std::string::npos || colon == 0 || colon + 1 == line.size() || HasControls(line)) {
     return Invalid("the registry's credentials must be one line user:password");
   }
   return line;

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/quote.h"
 #include "common/url_encoding.h"
 
 namespace firn {
@@ -35,7 +36,7 @@ Result<int64_t> ParseInteger(std::string_view text, int64_t min, int64_t max) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
   if (error != std::errc() || end != text.end() || value < min || value > max) {
-    return Invalid("'" + std::string(text) + "' is not a number that makes sense here");
+    return Invalid(Quoted(text) + " is not a number that makes sense here");
   }
   return value;
 }

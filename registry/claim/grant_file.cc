@@ -13,6 +13,7 @@ constexpr std::string_view kMagic = "firn-grant";
 constexpr std::string_view kNothing = "-";  // stands for an empty word
 constexpr uint64_t kFormat = 1;
 constexpr size_t kWords = 18;
+constexpr uint64_t kCounterMax = INT64_MAX;  // never reached: after it the older record would count
 constexpr size_t kBootIdBytesMax = 64;
 
 // FNV-1a: tells torn and damaged records, not forgeries.
@@ -109,12 +110,13 @@ Result<GrantRecord> ParseGrantRecord(std::string_view bytes) {
   if (words[13] != kNothing) record.identity.boot_id = words[13];
   uint32_t machine = 0;
   const bool good =
-      ReadNumber(words[2], record.counter) && ReadNumber(words[4], grant.slot.rack) &&
-      ReadNumber(words[5], grant.slot.worker) && ReadNumber(words[6], machine) &&
-      ReadTime(words[7], grant.bound) && ReadTime(words[8], grant.limit) &&
-      ReadNumber(words[9], grant.version) && ReadNumber(words[10], grant.created_zxid) &&
-      ReadNumber(words[11], grant.meta_version) && (grant.uuid.empty() || IsUuid(grant.uuid)) &&
-      IsBootId(words[13]) && ReadNumber(words[14], record.identity.device) &&
+      ReadNumber(words[2], record.counter) && record.counter < kCounterMax &&
+      ReadNumber(words[4], grant.slot.rack) && ReadNumber(words[5], grant.slot.worker) &&
+      ReadNumber(words[6], machine) && ReadTime(words[7], grant.bound) &&
+      ReadTime(words[8], grant.limit) && ReadNumber(words[9], grant.version) &&
+      ReadNumber(words[10], grant.created_zxid) && ReadNumber(words[11], grant.meta_version) &&
+      (grant.uuid.empty() || IsUuid(grant.uuid)) && IsBootId(words[13]) &&
+      ReadNumber(words[14], record.identity.device) &&
       ReadNumber(words[15], record.identity.inode) &&
       ReadNumber(words[16], record.identity.born_ns);
   grant.machine = MachineId(machine);
@@ -125,9 +127,9 @@ Result<GrantRecord> ParseGrantRecord(std::string_view bytes) {
 Result<GrantFile::Found> GrantFile::Read() {
   FIRN_ASSIGN(const std::string bytes, folder_.ReadGrant());
   if (bytes.size() != StateFolder::kGrantBytes) return Corrupt("the grant file has a wrong size");
-  const Result<GrantRecord> records[] = {
-      ParseGrantRecord(std::string_view(bytes).substr(0, kRecordBytes)),
-      ParseGrantRecord(std::string_view(bytes).substr(kRecordBytes))};
+  const std::string_view both = bytes;
+  const Result<GrantRecord> records[] = {ParseGrantRecord(both.substr(0, kRecordBytes)),
+                                         ParseGrantRecord(both.substr(kRecordBytes))};
   const bool second =
       records[1].ok() && (!records[0].ok() || (*records[1]).counter > (*records[0]).counter);
   const Result<GrantRecord>& newest = records[second];

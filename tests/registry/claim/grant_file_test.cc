@@ -55,6 +55,16 @@ TEST_F(GrantFileTest, ARestartGoesOnFromTheNewerRecord) {
   EXPECT_EQ(Restarted()->grant.limit, WallMs(102));
 }
 
+// Counted on from there, the next record would be taken for the older one.
+TEST_F(GrantFileTest, ACounterAtItsEndIsAbsurd) {
+  const GrantRecord last{
+      .counter = UINT64_MAX, .grant = GrantUpTo(100), .identity = disk_.identity};
+  disk_.grant.replace(0, GrantFile::kRecordBytes, FormatGrantRecord(last));
+  EXPECT_EQ(file_.Read().code(), Code::kCorrupt);
+  ASSERT_TRUE(file_.Write(GrantUpTo(101), kVolatile).ok());
+  EXPECT_EQ(Restarted()->grant.limit, WallMs(101));
+}
+
 TEST_F(GrantFileTest, DamageToOneRecordIsTold) {
   ASSERT_TRUE(file_.Write(GrantUpTo(100), kVolatile).ok());
   ASSERT_TRUE(file_.Write(GrantUpTo(101), kVolatile).ok());
