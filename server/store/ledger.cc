@@ -196,17 +196,21 @@ void Ledger::OnRead(Page& page, const Result<Nodes>& nodes) {
 Status Ledger::Judge(Page& page, const Nodes& nodes) {
   const std::optional<Node>& root = nodes[kRootIndex];
   const std::optional<Node>& node = nodes[kNodeIndex];
-  if (!root || !node) {
-    const std::string what = !root ? "the cluster's root node" : "its node";
-    if (page.seen) return Lost(page, what + " has gone");
-    return NotFound(Named(page.tag) + ": there is not " + what);
+  if (!root) {
+    if (page.seen) return Lost(page, {}, "the cluster's root node has gone");
+    return NotFound(Named(page.tag) + ": there is not the cluster's root node");
   }
   Result<ClusterMeta> meta = ParseMeta(root->data);
   if (!meta.ok()) return meta.status().WithContext("the cluster's root node");
-  if (page.cluster.value_or(meta->uuid) != meta->uuid) {
-    return Lost(page, "the registry holds cluster " + meta->uuid + " instead of " + *page.cluster);
+  if (!node) {
+    if (page.seen) return Lost(page, meta->era, "its node has gone");
+    return NotFound(Named(page.tag) + ": there is not its node");
   }
-  FIRN_TRY(JudgeNode(page, *node));
+  if (page.cluster.value_or(meta->uuid) != meta->uuid) {
+    return Lost(page, meta->era,
+                "the registry holds cluster " + meta->uuid + " instead of " + *page.cluster);
+  }
+  FIRN_TRY(JudgeNode(page, meta->era, *node));
   if (meta->frozen) {
     page.known.reset();
     return Unavailable("the cluster is frozen: " + meta->reason);
@@ -217,11 +221,12 @@ Status Ledger::Judge(Page& page, const Nodes& nodes) {
   return {};
 }
 
-Status Ledger::JudgeNode(Page& page, const Node& node) {
+Status Ledger::JudgeNode(Page& page, const Nonce& era, const Node& node) {
   FIRN_ASSIGN(TagNode read, ReadTagNode(page.tag, node.data));
   if (!page.Fits(read)) {
-    return Lost(page, "it is at " + std::to_string(read.tag.high) + " and was at " +
-                          std::to_string(page.seen->high));
+    return Lost(page, era,
+                "it is at " + std::to_string(read.tag.high) + " and was at " +
+                    std::to_string(page.seen->high));
   }
   See(page, read);
   page.known = Known{.node = std::move(read),
@@ -288,7 +293,7 @@ void Ledger::OnSet(Page& page, const Known& sent, Range range, const WriteOutcom
   if (status.ok()) {
     const NodeStat& stat = outcome.stats.at(kNodeIndex);
     if (stat.version != sent.version + 1 || stat.created_zxid != sent.created_zxid) {
-      return Answer(page, Lost(page, "the node that was set is another creation"));
+      return Answer(page, Lost(page, sent.era, "the node that was set is another creation"));
     }
     See(page, sent.node);
     if (!doubted) {
@@ -308,11 +313,12 @@ void Ledger::OnSet(Page& page, const Known& sent, Range range, const WriteOutcom
   page.go_on_at = now_ + PauseAfter(errand.tries, sent.session);
 }
 
-Status Ledger::Lost(Page& page, const std::string& why) {
+// `era`: of the data that show it; without a root node there is nobody to be kept out.
+Status Ledger::Lost(Page& page, const std::optional<Nonce>& era, const std::string& why) {
   const std::string sentence = Named(page.tag) + " was lost or went back: " + why;
   LOG(ERROR) << sentence;
   page.known.reset();
-  freeze_.Begin(sentence);
+  if (era) freeze_.Begin(*era, sentence);
   if (hooks_.stop) hooks_.stop(page.tag, sentence);
   return Corrupt(sentence);
 }

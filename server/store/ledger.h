@@ -13,6 +13,7 @@
 #include "common/units.h"
 #include "registry/coordinator.h"
 #include "registry/mailbox.h"
+#include "registry/nonce.h"
 #include "registry/synced_read.h"
 #include "registry/tag_node.h"
 #include "server/issue/range.h"
@@ -50,7 +51,7 @@ struct LedgerPlace {
 //  6. `high` falls only when its last taker gives an unused tail back, which counts it in
 //     `returned`: high + returned never falls. A reading in which it has fallen, unless
 //     it goes on above everything seen before, or without the node, or of another cluster, stops
-//     the tag and freezes the cluster.
+//     the tag and freezes the cluster, in the era of that reading only.
 //  7. Nothing is written while the cluster is frozen or the tag disabled.
 //
 // Owned by the control thread: every verb is called there, and every answer is given there, in Tick
@@ -113,11 +114,11 @@ class Ledger {
   void Read(Page& page);
   void OnRead(Page& page, const Result<Nodes>& nodes);
   Status Judge(Page& page, const Nodes& nodes);
-  Status JudgeNode(Page& page, const Node& node);
+  Status JudgeNode(Page& page, const Nonce& era, const Node& node);
   void Decide(Page& page);
   void Set(Page& page, TagNode node, Range range);
   void OnSet(Page& page, const Known& sent, Range range, const WriteOutcome& outcome);
-  Status Lost(Page& page, const std::string& why);
+  Status Lost(Page& page, const std::optional<Nonce>& era, const std::string& why);
   void Answer(Page& page, const Status& status, Range range = {});
 
   Coordinator& coordinator_;

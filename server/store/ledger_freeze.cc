@@ -9,17 +9,16 @@
 
 namespace firn {
 
-void LedgerFreeze::Begin(std::string why) {
-  if (why_) return;
-  why_ = std::move(why);
+void LedgerFreeze::Begin(const Nonce& era, std::string why) {
+  if (order_ && order_->era == era) return;
+  order_ = Order{era, std::move(why)};
   try_at_ = now_;
-  asked_ = false;
 }
 
 void LedgerFreeze::Tick(BootMs now) {
   now_ = now;
   mailbox_.Open();
-  if (!why_ || asked_ || now < try_at_) return;
+  if (!order_ || asked_ || now < try_at_) return;
   Ask();
 }
 
@@ -27,15 +26,17 @@ void LedgerFreeze::Ask() {
   asked_ = true;
   try_at_ = now_ + kRetry;
   session_ = coordinator_.session();
-  ReadSynced(coordinator_, mailbox_, {kMetaPath}, [this](Result<Nodes> nodes) { OnRoot(nodes); });
+  ReadSynced(coordinator_, mailbox_, {kMetaPath},
+             [this, era = order_->era](Result<Nodes> nodes) { OnRoot(era, nodes); });
 }
 
-void LedgerFreeze::OnRoot(const Result<Nodes>& nodes) {
+// `era`: of the order for which it was read, which another may have replaced.
+void LedgerFreeze::OnRoot(const Nonce& era, const Result<Nodes>& nodes) {
   asked_ = false;
-  if (!nodes.ok()) return;
+  if (!nodes.ok() || order_->era != era) return;
   const std::optional<Node>& root = nodes->front();
   if (!root) {
-    why_.reset();  // nobody can claim or take anything without it
+    order_.reset();  // nobody can claim or take anything without it
     return;
   }
   Result<ClusterMeta> meta = ParseMeta(root->data);
@@ -43,24 +44,24 @@ void LedgerFreeze::OnRoot(const Result<Nodes>& nodes) {
     LOG(ERROR) << "the cluster cannot be frozen: its root node does not read: " << meta.status();
     return;
   }
-  if (meta->frozen) {
-    why_.reset();
+  if (meta->frozen || meta->era != era) {
+    order_.reset();
     return;
   }
   if (coordinator_.session() != session_) return;  // the numbers may stand for another tree
   meta->frozen = true;
-  meta->reason = why_->substr(0, ClusterMeta::kReasonBytesMax);
+  meta->reason = order_->why.substr(0, ClusterMeta::kReasonBytesMax);
   asked_ = true;
   coordinator_.Multi(
-      {Write::Set(kMetaPath, FormatMeta(*meta), root->stat.version), EraCheck(meta->era)},
-      mailbox_.Expect<WriteOutcome>([this](WriteOutcome answer) { OnSet(answer); }));
+      {Write::Set(kMetaPath, FormatMeta(*meta), root->stat.version), EraCheck(era)},
+      mailbox_.Expect<WriteOutcome>([this, era](WriteOutcome answer) { OnSet(era, answer); }));
 }
 
-void LedgerFreeze::OnSet(const WriteOutcome& answer) {
+void LedgerFreeze::OnSet(const Nonce& era, const WriteOutcome& answer) {
   asked_ = false;
-  if (!answer.status.ok()) return;  // read again when it is time
-  LOG(ERROR) << "the cluster is frozen: " << *why_;
-  why_.reset();
+  if (!answer.status.ok() || order_->era != era) return;  // read again when it is time
+  LOG(ERROR) << "the cluster is frozen: " << order_->why;
+  order_.reset();
 }
 
 }  // namespace firn

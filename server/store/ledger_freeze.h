@@ -6,13 +6,15 @@
 #include "common/units.h"
 #include "registry/coordinator.h"
 #include "registry/mailbox.h"
+#include "registry/nonce.h"
 #include "registry/synced_read.h"
 
 namespace firn {
 
 // Freezes a cluster whose ledgers went back in time: from the moment it is acknowledged nobody
 // claims a machine id or takes a range until an operator has restored it. It tries until somebody,
-// itself or another, has frozen it; a cluster that is not there cannot be frozen and need not be.
+// itself or another, has frozen it, or until the data that it is about are gone: restoring begins
+// another era, and so does whoever makes a cluster where there is none.
 //
 // Owned by the control thread.
 class LedgerFreeze {
@@ -21,21 +23,27 @@ class LedgerFreeze {
 
   explicit LedgerFreeze(Coordinator& coordinator) : coordinator_(coordinator) {}
 
-  // `why` stands in the cluster's root node for the operator. Nothing when one is on its way.
-  void Begin(std::string why);
+  // `era` is that of the data in which the loss was seen; `why` stands in the cluster's root node
+  // for the operator. Nothing when the same era's is on its way; in the place of any other.
+  void Begin(const Nonce& era, std::string why);
 
   void Tick(BootMs now);
 
-  bool on_its_way() const { return why_.has_value(); }
+  bool on_its_way() const { return order_.has_value(); }
 
  private:
+  struct Order {
+    Nonce era;
+    std::string why;
+  };
+
   void Ask();
-  void OnRoot(const Result<Nodes>& nodes);
-  void OnSet(const WriteOutcome& answer);
+  void OnRoot(const Nonce& era, const Result<Nodes>& nodes);
+  void OnSet(const Nonce& era, const WriteOutcome& answer);
 
   Coordinator& coordinator_;
   Mailbox mailbox_;
-  std::optional<std::string> why_;
+  std::optional<Order> order_;
   bool asked_ = false;  // an answer is awaited
   int64_t session_ = 0;
   BootMs now_;

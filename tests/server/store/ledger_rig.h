@@ -48,11 +48,20 @@ class LedgerCluster {
   }
   void Erase(const std::string& name) { Do({Write::Erase(TagPath(name), Write::kAnyVersion)}); }
 
-  // `firn restore` in short: whatever it was, the root is another version, and thawed.
+  // Whatever it was, the root is another version, and thawed.
   void Thaw() { Do({Write::Set(kMetaPath, FormatMeta(meta_), Write::kAnyVersion)}); }
+  // `firn restore` in short: its data begin another era.
+  void Restore() {
+    const std::string ended = EraPath(meta_.era);
+    meta_.era = Nonce(7, ++restores_);
+    Do({Write::Set(kMetaPath, FormatMeta(meta_), Write::kAnyVersion),
+        Write::Erase(ended, Write::kAnyVersion),
+        Write::Create(EraPath(meta_.era), "", Lifetime::kPersistent)});
+  }
 
   TagNode NodeOf(const std::string& name) { return store_.Read(name)->node; }
   int64_t High(const std::string& name) { return NodeOf(name).tag.high; }
+  Nonce era() const { return meta_.era; }
   bool frozen() { return ParseMeta(tree_.Peek(kMetaPath)->data)->frozen; }
 
   void Do(std::vector<Write> writes) {
@@ -70,6 +79,7 @@ class LedgerCluster {
   MemoryCoordinator memory_{tree_};
   BlockingCoordinator operator_{memory_, clock_};
   ClusterMeta meta_;
+  uint64_t restores_ = 100;
   TagStore store_{operator_};
 };
 

@@ -148,6 +148,36 @@ TEST_F(LedgerTest, GoesOnByItselfOnceTheClusterIsRestored) {
   EXPECT_EQ(*host_.Extend(10), (Range{1'101, 1'111}));
 }
 
+// The freeze is about data that an operator has put right meanwhile.
+TEST_F(LedgerTest, ALossThatWasSeenBeforeARestoreDoesNotFreezeTheRestoredCluster) {
+  ASSERT_TRUE(host_.Extend(100).ok());
+  cluster_.Move("order", 5);
+  ASSERT_EQ(host_.Extend(10).code(), Code::kCorrupt);
+  cluster_.Move("order", 1'101);
+  cluster_.Restore();
+  EXPECT_FALSE(host_.Until([&] { return cluster_.frozen(); }));
+  EXPECT_EQ(*host_.Extend(10), (Range{1'101, 1'111}));
+}
+
+TEST_F(LedgerTest, ALossThatARestoreHasNotMendedIsFrozenOnceMore) {
+  ASSERT_TRUE(host_.Extend(100).ok());
+  cluster_.Move("order", 5);
+  ASSERT_EQ(host_.Extend(10).code(), Code::kCorrupt);
+  cluster_.Restore();
+  EXPECT_EQ(host_.Extend(10).code(), Code::kCorrupt);
+  EXPECT_TRUE(host_.Until([&] { return cluster_.frozen(); }));
+}
+
+TEST_F(LedgerTest, AClusterMadeWhereTheRootNodeHadGoneIsNotFrozenForThat) {
+  ASSERT_TRUE(host_.Extend(10).ok());
+  const MemoryTree::Image whole = cluster_.tree().Save();
+  cluster_.tree().Load({}, MemoryTree::Sessions::kStay);
+  ASSERT_EQ(host_.Extend(10).code(), Code::kCorrupt);
+  cluster_.tree().Load(whole, MemoryTree::Sessions::kStay);
+  cluster_.Restore();
+  EXPECT_FALSE(host_.Until([&] { return cluster_.frozen(); }));
+}
+
 TEST_F(LedgerTest, ATagWhoseNodeHasGoneIsStopped) {
   ASSERT_TRUE(host_.Extend(10).ok());
   cluster_.Erase("order");

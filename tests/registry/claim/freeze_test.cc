@@ -1,0 +1,272 @@
+#include "registry/claim/freeze.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "registry/blocking_coordinator.h"
+#include "registry/cluster_setup.h"
+#include "registry/faulty_coordinator.h"
+#include "registry/memory_coordinator.h"
+#include "tests/support/busy_coordinator.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+using Outcome = Freeze::Outcome;
+
+constexpr Slot kSlot{0, 1};
+constexpr WallMs kBound{1'750'000'600'000};
+constexpr Milliseconds kMs{1};
+constexpr char kWhy[] = "the slot's bound is lower than what was acknowledged";
+
+// A holder of a slot up to kBound who has found that the registry went back in time, and what the
+// registry holds by then.
+class FreezeTest : public testing::Test {
+ protected:
+  FreezeTest() : link_(std::make_unique<MemoryCoordinator>(tree_), clock_), registry_(link_) {
+    AsOperator([&](BlockingCoordinator& registry) {
+      return MakeCluster(registry, {.rack_bits = 0, .workers = 2}, entropy_);
+    });
+    held_.slot = kSlot;
+    held_.nonce = Nonce(1, 2);
+    held_.bound = kBound;
+    held_.uuid = Meta().uuid;
+    Dispatch();
+  }
+
+  void AsOperator(const std::function<Status(BlockingCoordinator&)>& verb) {
+    MemoryCoordinator coordinator(tree_);
+    BlockingCoordinator registry(coordinator, clock_);
+    ASSERT_TRUE(registry.Connect(Milliseconds(0)).ok());
+    const Status done = verb(registry);
+    ASSERT_TRUE(done.ok()) << done;
+  }
+  void Do(std::vector<Write> writes) {
+    AsOperator([&](BlockingCoordinator& registry) { return registry.Multi(writes).status; });
+  }
+  void SetMeta(const std::function<void(ClusterMeta&)>& change) {
+    ClusterMeta meta = Meta();
+    change(meta);
+    Do({Write::Set(kMetaPath, FormatMeta(meta), Write::kAnyVersion)});
+  }
+  void Lift(WallMs floor) {
+    SetMeta([&](ClusterMeta& meta) { meta.floor = floor; });
+  }
+  void PutRecord(const std::string& data) {
+    Do({Write::Set(SlotPath(kSlot), data, Write::kAnyVersion)});
+  }
+  void PutNonce(Nonce nonce) { PutRecord(FormatSlotRecord({.nonce = nonce, .bound = kBound})); }
+
+  // What comes of it in half a minute.
+  Outcome Run(std::string why = kWhy) {
+    freeze_.emplace(registry_, held_, std::move(why));
+    for (int i = 0; i < 600 && freeze_->outcome() == Outcome::kPending; ++i) {
+      clock_.Advance(Milliseconds(50));
+      Dispatch();
+      freeze_->Tick();
+    }
+    return freeze_->outcome();
+  }
+  void Dispatch() { registry_.Dispatch(Milliseconds(0)); }
+
+  ClusterMeta Meta() { return *ParseMeta(tree_.Peek(kMetaPath)->data); }
+  int64_t MetaVersion() { return tree_.Peek(kMetaPath)->stat.version; }
+
+  VirtualClock clock_{WallMs(1'750'000'000'000)};
+  MemoryTree tree_{clock_};
+  SeededEntropy entropy_{11};
+  FaultyCoordinator link_;
+  BusyCoordinator registry_;
+  Tenure::Terms held_;
+  std::optional<Freeze> freeze_;
+};
+
+// --- what is frozen ------------------------------------------------------------------------------
+
+TEST_F(FreezeTest, FreezesInTheSameEraAndSaysWhy) {
+  const ClusterMeta before = Meta();
+  EXPECT_EQ(Run(), Outcome::kSafe);
+  ClusterMeta frozen = before;
+  frozen.frozen = true;
+  frozen.reason = kWhy;
+  EXPECT_EQ(Meta(), frozen) << "nothing else changes";
+}
+
+TEST_F(FreezeTest, AReasonWithoutEndIsCut) {
+  EXPECT_EQ(Run(std::string(5'000, 'x')), Outcome::kSafe);
+  EXPECT_EQ(Meta().reason, std::string(ClusterMeta::kReasonBytesMax, 'x'));
+}
+
+// Whoever took this cluster's place gives out what the holder holds.
+TEST_F(FreezeTest, AClusterOfAnotherUuidIsFrozenToo) {
+  held_.uuid = "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
+  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_TRUE(Meta().frozen);
+}
+
+TEST_F(FreezeTest, AFloorJustBelowTheHoldersBoundIsFrozen) {
+  Lift(kBound - kMs);
+  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_TRUE(Meta().frozen);
+}
+
+// Whoever makes it unfreezes it without a look at anybody.
+TEST_F(FreezeTest, AClusterThatIsBeingMadeIsFrozenForGood) {
+  SetMeta([](ClusterMeta& meta) {
+    meta.frozen = true;
+    meta.reason = kBeingMade;
+  });
+  const int64_t version = MetaVersion();
+  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_EQ(Meta().reason, kWhy);
+  EXPECT_EQ(MetaVersion(), version + 1) << "its maker's next write is refused";
+}
+
+// --- what is not ---------------------------------------------------------------------------------
+
+TEST_F(FreezeTest, ARestoredClusterIsLeftAlone) {
+  for (const WallMs floor : {kBound, kBound + kMs}) {
+    Lift(floor);
+    const int64_t version = MetaVersion();
+    EXPECT_EQ(Run(), Outcome::kSafe);
+    EXPECT_EQ(MetaVersion(), version);
+  }
+}
+
+TEST_F(FreezeTest, WhatSomebodyElseHasFrozenKeepsItsReason) {
+  SetMeta([](ClusterMeta& meta) {
+    meta.frozen = true;
+    meta.reason = "another's";
+  });
+  const int64_t version = MetaVersion();
+  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_EQ(Meta().reason, "another's");
+  EXPECT_EQ(MetaVersion(), version);
+}
+
+TEST_F(FreezeTest, WhereThereIsNoRootNodeNoneIsMade) {
+  tree_.Wipe();
+  Dispatch();
+  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_FALSE(tree_.Peek(kMetaPath).has_value());
+}
+
+TEST_F(FreezeTest, ARootNodeThatCannotBeReadIsNotWrittenOver) {
+  Do({Write::Set(kMetaPath, "rubbish", Write::kAnyVersion)});
+  EXPECT_EQ(Run(), Outcome::kFailed);
+  EXPECT_FALSE(freeze_->reason().empty());
+  EXPECT_EQ(tree_.Peek(kMetaPath)->data, "rubbish");
+}
+
+// --- what happens between its look and its write -------------------------------------------------
+
+TEST_F(FreezeTest, ARestoreThatCameFirstIsLeftAlone) {
+  registry_.OnceAfterReading(kMetaPath, [&] { Lift(kBound); });
+  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_FALSE(Meta().frozen);
+}
+
+TEST_F(FreezeTest, AnyOtherChangeOfTheRootNodeIsKept) {
+  registry_.OnceAfterReading(kMetaPath, [&] { Lift(kBound - kMs); });
+  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_TRUE(Meta().frozen);
+  EXPECT_EQ(Meta().floor, kBound - kMs);
+}
+
+// The root node's version comes again in data that were made anew; the era does not.
+TEST_F(FreezeTest, AClusterMadeAnewUnderTheSameNumbersAndSessionIsLeftAlone) {
+  const int64_t version = MetaVersion();
+  registry_.OnceAfterReading(kMetaPath, [&] {
+    tree_.Load({}, MemoryTree::Sessions::kStay);
+    AsOperator([&](BlockingCoordinator& registry) {
+      return MakeCluster(registry, {.rack_bits = 0, .workers = 2, .floor = kBound}, entropy_);
+    });
+    ASSERT_EQ(MetaVersion(), version);
+  });
+  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_FALSE(Meta().frozen);
+  EXPECT_EQ(Meta().floor, kBound);
+}
+
+TEST_F(FreezeTest, WhatWasReadInAnotherSessionIsNotWritten) {
+  const MemoryTree::Image whole = tree_.Save();
+  registry_.OnceAfterReading(kMetaPath, [&] {
+    tree_.Load(whole);
+    Lift(kBound);
+  });
+  EXPECT_NE(Run(), Outcome::kPending);
+  EXPECT_FALSE(Meta().frozen);
+}
+
+// --- a registry that does not answer -------------------------------------------------------------
+
+TEST_F(FreezeTest, ALostWriteOrAnswerIsFoundOut) {
+  for (const Fate::Kind kind : {Fate::Kind::kRequestLost, Fate::Kind::kAnswerLost}) {
+    SetMeta([](ClusterMeta& meta) { meta.frozen = false; });
+    link_.Script(Verb::kMulti, {kind, {}, Milliseconds(100)});
+    EXPECT_EQ(Run(), Outcome::kSafe);
+    EXPECT_TRUE(Meta().frozen);
+  }
+}
+
+TEST_F(FreezeTest, GivesUpAfterAFewTries) {
+  link_.SetPlan([](Verb verb) {
+    return Fate{
+        verb == Verb::kMulti ? Fate::Kind::kRequestLost : Fate::Kind::kDone, {}, Milliseconds(100)};
+  });
+  EXPECT_EQ(Run(), Outcome::kFailed);
+  EXPECT_FALSE(freeze_->reason().empty());
+  EXPECT_FALSE(Meta().frozen);
+}
+
+TEST_F(FreezeTest, WithoutAReadingNothingIsAcknowledged) {
+  link_.Script(Verb::kRead, {Fate::Kind::kRefused, {}, {}});
+  EXPECT_EQ(Run(), Outcome::kFailed);
+  EXPECT_FALSE(Meta().frozen);
+}
+
+// --- the holder's slot, looked at afterwards -----------------------------------------------------
+
+TEST_F(FreezeTest, TellsWhetherSomebodyElseIsInTheSlot) {
+  struct Row {
+    const char* what;
+    std::string record;
+    Outcome outcome;
+  };
+  const Row rows[] = {
+      {"our own claim", FormatSlotRecord({.nonce = held_.nonce, .bound = kBound}), Outcome::kSafe},
+      {"never used, or released", FormatSlotRecord({}), Outcome::kSafe},
+      {"another's", FormatSlotRecord({.nonce = Nonce(3, 4)}), Outcome::kForeign},
+      {"perhaps another's", "rubbish", Outcome::kForeign},
+  };
+  for (const Row& row : rows) {
+    SetMeta([](ClusterMeta& meta) { meta.frozen = false; });
+    PutRecord(row.record);
+    EXPECT_EQ(Run(), row.outcome) << row.what;
+    EXPECT_TRUE(Meta().frozen) << row.what;
+  }
+  Do({Write::Erase(SlotPath(kSlot), Write::kAnyVersion)});
+  EXPECT_EQ(Run(), Outcome::kSafe) << "no record: nobody";
+}
+
+// What matters is who is there once nobody can come in any more.
+TEST_F(FreezeTest, WhoCameInBeforeTheFreezeIsSeen) {
+  registry_.OnceAfterReading(kMetaPath, [&] { PutNonce(Nonce(3, 4)); });
+  EXPECT_EQ(Run(), Outcome::kForeign);
+  EXPECT_TRUE(Meta().frozen);
+}
+
+TEST_F(FreezeTest, ALookThatFailsIsNoWordThatTheSlotIsSafe) {
+  link_.Script(Verb::kRead, {});
+  link_.Script(Verb::kRead, {Fate::Kind::kRefused, {}, {}});
+  EXPECT_EQ(Run(), Outcome::kFailed);
+  EXPECT_TRUE(Meta().frozen);
+}
+
+}  // namespace
+}  // namespace firn
