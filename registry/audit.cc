@@ -4,9 +4,14 @@
 #include <charconv>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <utility>
 
+#include "common/quote.h"
 #include "common/rack_split.h"
+#include "common/url_encoding.h"
+#include "registry/audit_slot.h"
+#include "registry/audit_tags.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster_setup.h"
 
@@ -15,52 +20,11 @@ namespace {
 
 constexpr int64_t kSkewAlarmMs = 1'000;
 
-SlotUse UseOf(const SlotRecord& record, bool live, WallMs now) {
-  if (record.retired) return SlotUse::kRetired;
-  if (record.never_used()) return SlotUse::kNeverUsed;
-  if (record.bound - now > kPoisonAhead) return SlotUse::kPoisoned;
-  if (record.nonce.zero()) return SlotUse::kReleased;
-  if (record.bound <= now) return SlotUse::kPassed;
-  return live ? SlotUse::kHeld : SlotUse::kUnattended;
-}
-
 std::optional<uint32_t> NumberIn(const std::string& name) {
   uint32_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
   return std::to_string(number) == name ? std::optional(number) : std::nullopt;
-}
-
-// What one look at a slot showed.
-struct SlotLook {
-  AuditedSlot slot;
-  std::vector<std::string> faults{};
-};
-
-void ReadLive(const Node& node, SlotLook& look) {
-  const Result<LiveMark> live = ParseLiveMark(node.data);
-  if (live.ok()) {
-    look.slot.live = *live;
-  } else {
-    look.faults.push_back(live.status().message());
-  }
-  if (node.stat.ephemeral_owner == 0) {
-    look.faults.push_back("its live node is not ephemeral and will never go");
-  }
-}
-
-void JudgeSlot(SlotLook& look) {
-  const AuditedSlot& slot = look.slot;
-  if (slot.use == SlotUse::kPoisoned) {
-    look.faults.push_back("its bound lies more than a day ahead");
-  }
-  if (!slot.live.has_value()) return;
-  if (slot.live->nonce != slot.record.nonce) {
-    look.faults.push_back("its live node belongs to another claim than its record");
-  }
-  if (slot.use == SlotUse::kPassed) {
-    look.faults.push_back(slot.record.owner + " is live but its bound has passed: it cannot renew");
-  }
 }
 
 // Reads a tree into an Audit, part by part. A failure means that the registry does not answer.
@@ -75,9 +39,12 @@ class Auditor {
   Result<Audit> Run() {
     FIRN_TRY(ReadRoot());
     FIRN_TRY(ReadProviders());
+    FIRN_TRY(ReadConfigurators());
     FIRN_TRY(ReadRacks());
+    CompareRacks();
     CompareNonces();
     FIRN_TRY(CompareProviders());
+    if (audit_.meta) FIRN_TRY(AuditTags(registry_, audit_.providers, audit_.faults));
     return std::move(audit_);
   }
 
@@ -93,6 +60,7 @@ class Auditor {
   }
 
   Status ReadRoot();
+  Status ReadEras(const Nonce& current);
   Status ReadRacks();
   Status ReadRack(uint32_t rack);
   void Keep(SlotLook look);
@@ -103,6 +71,8 @@ class Auditor {
   Status ReadProviders();
   // Nothing when it is not there; kCorrupt when it cannot be read.
   Result<std::optional<ProviderReport>> ReportOf(const std::string& node_name);
+  Status ReadConfigurators();
+  void CompareRacks();
   void CompareNonces();
   Status CompareProviders();
   Status CompareBounds(const AuditedProvider& provider, const AuditedSlot& slot);
@@ -132,8 +102,7 @@ Status Auditor::ReadRoot() {
   } else {
     Fault(split.status().message());
   }
-  FIRN_ASSIGN(const auto era, Find(EraPath(meta.era)));
-  if (!era.has_value()) Fault("the node of the root node's era is missing: run firn restore");
+  FIRN_TRY(ReadEras(meta.era));
   audit_.meta = meta;
   audit_.meta_version = root->version;
   FIRN_ASSIGN(const auto clock, Find(kClockPath));
@@ -141,10 +110,24 @@ Status Auditor::ReadRoot() {
   return {};
 }
 
+// What was sent for data that are lost takes effect where the node of their era is.
+Status Auditor::ReadEras(const Nonce& current) {
+  FIRN_ASSIGN(const auto names, registry_.List(kMetaPath));
+  bool there = false;
+  for (const std::string& name : names) {
+    if (name.rfind(kEraPrefix, 0) != 0) continue;
+    const bool is_current = "/" + name == EraPath(current);
+    there |= is_current;
+    if (!is_current) Fault("the node of an era that is over is there still: run firn restore");
+  }
+  if (!there) Fault("the node of the root node's era is missing: run firn restore");
+  return {};
+}
+
 Status Auditor::ReadRacks() {
   if (!split_.has_value()) return {};
   const auto racks = registry_.List(kMachinesPath);
-  if (racks.code() == Code::kNotFound) return Fault("there are no slots"), Status();
+  if (racks.code() == Code::kNotFound) return {};
   if (!racks.ok()) return racks.status();
   for (const std::string& name : *racks) {
     const auto rack = NumberIn(name);
@@ -154,7 +137,6 @@ Status Auditor::ReadRacks() {
       Fault("a foreign node stands among the racks");
     }
   }
-  if (racks->size() < split_->racks()) Fault("some racks are missing");
   std::sort(audit_.slots.begin(), audit_.slots.end(),
             [](const auto& a, const auto& b) { return a.slot < b.slot; });
   return {};
@@ -199,23 +181,15 @@ Result<std::optional<SlotLook>> Auditor::LookAt(Slot slot, const Result<Node>& r
                                                 const Result<Node>& live_node) {
   if (record_node.code() == Code::kNotFound) return std::optional<SlotLook>();
   FIRN_TRY(record_node.status());
-  SlotLook look;
-  look.slot.slot = slot;
-  look.slot.machine = *split_->Join(slot.worker, slot.rack);
-  look.slot.version = record_node->stat.version;
+  AuditedSlot audited;
+  audited.slot = slot;
+  audited.machine = *split_->Join(slot.worker, slot.rack);
+  std::optional<Node> live;
   if (live_node.code() != Code::kNotFound) {
     FIRN_TRY(live_node.status());
-    ReadLive(*live_node, look);
+    live = *live_node;
   }
-  const Result<SlotRecord> record = ParseSlotRecord(record_node->data);
-  if (record.ok()) {
-    look.slot.record = *record;
-    look.slot.use = UseOf(*record, look.slot.live.has_value(), now_);
-    JudgeSlot(look);
-  } else {
-    look.faults.push_back(record.status().message());
-  }
-  return std::optional(std::move(look));
+  return std::optional(LookAtSlot(audited, *record_node, live, audit_.meta->floor, now_));
 }
 
 Status Auditor::ReadProviders() {
@@ -228,14 +202,16 @@ Status Auditor::ReadProviders() {
       Fault("a provider's name cannot be read: " + provider.status().message());
       continue;
     }
-    const auto report = ReportOf(name);
-    if (report.code() == Code::kUnavailable || report.code() == Code::kUnknown) {
-      return report.status();
+    FIRN_ASSIGN(const auto node, Find(std::string(kProvidersPath) + "/" + name));
+    if (!node.has_value()) continue;
+    if (node->stat.ephemeral_owner == 0) {
+      Fault(provider->address + ": its node is not ephemeral and will never go");
     }
-    if (!report.ok()) {
+    Result<ProviderReport> report = ParseReport(node->data);
+    if (report.ok()) {
+      audit_.providers.push_back({*provider, *std::move(report)});
+    } else {
       Fault(provider->address + ": " + report.status().message());
-    } else if (report->has_value()) {
-      audit_.providers.push_back({*provider, **report});
     }
   }
   return {};
@@ -246,6 +222,44 @@ Result<std::optional<ProviderReport>> Auditor::ReportOf(const std::string& node_
   if (!node.has_value()) return std::optional<ProviderReport>();
   FIRN_ASSIGN(ProviderReport report, ParseReport(node->data));
   return std::optional(std::move(report));
+}
+
+Status Auditor::ReadConfigurators() {
+  const std::string folder(kConfiguratorsPath);
+  const auto names = registry_.List(folder);
+  if (names.code() == Code::kNotFound) return {};
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    FIRN_ASSIGN(const auto node, Find(folder + "/" + name));
+    if (!node.has_value()) continue;
+    const auto address = UrlDecode(name);
+    const Status word = address.ok() ? ParseConfigurator(node->data).status() : address.status();
+    if (word.ok()) continue;
+    Fault("the operator's word on " + Quoted(address.value_or(name)) +
+          " does not count: " + word.message());
+  }
+  return {};
+}
+
+// Whoever makes or restores a cluster gives each rack the same workers, from 0 on.
+void Auditor::CompareRacks() {
+  std::map<uint32_t, std::set<uint32_t>> racks;
+  uint32_t workers = 0;
+  for (const AuditedSlot& slot : audit_.slots) {
+    racks[slot.slot.rack].insert(slot.slot.worker);
+    workers = std::max(workers, slot.slot.worker + 1);
+  }
+  if (!split_.has_value()) return;
+  if (workers == 0) return Fault("there are no slots: run firn restore");
+  for (uint32_t rack = 0; rack < split_->racks(); ++rack) {
+    const std::set<uint32_t>& there = racks[rack];
+    if (there.size() == workers) continue;
+    uint32_t first = 0;
+    while (there.count(first) != 0) ++first;
+    Fault("rack " + std::to_string(rack) + ": " + std::to_string(workers - there.size()) + " of " +
+          std::to_string(workers) + " records are missing, the first is worker " +
+          std::to_string(first) + "'s: run firn restore");
+  }
 }
 
 void Auditor::CompareNonces() {
@@ -303,28 +317,6 @@ Status Auditor::CompareBounds(const AuditedProvider& audited, const AuditedSlot&
 }
 
 }  // namespace
-
-std::string_view SlotUseName(SlotUse use) {
-  switch (use) {
-    case SlotUse::kNeverUsed:
-      return "never used";
-    case SlotUse::kHeld:
-      return "held";
-    case SlotUse::kUnattended:
-      return "unattended";
-    case SlotUse::kPassed:
-      return "passed";
-    case SlotUse::kReleased:
-      return "released";
-    case SlotUse::kRetired:
-      return "retired";
-    case SlotUse::kPoisoned:
-      return "poisoned";
-    case SlotUse::kUnreadable:
-      return "unreadable";
-  }
-  return "unknown";
-}
 
 Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now) {
   FIRN_TRY(registry.Sync(kMetaPath));

@@ -1,0 +1,40 @@
+#include "registry/audit_tags.h"
+
+#include <map>
+
+#include "common/quote.h"
+#include "registry/tag_store.h"
+
+namespace firn {
+namespace {
+
+using TagsByName = std::map<std::string, const TagNode*>;
+
+// Nothing when the tag's ledger can be what the server saw, or has gone on above it.
+std::string FaultOf(const TagsByName& tags, const std::string& tag, int64_t seen) {
+  const auto found = tags.find(tag);
+  if (found == tags.end()) return "reports numbers of tag " + Quoted(tag) + ", which is not there";
+  const TagNode& node = *found->second;
+  if (node.ledger_sum() >= static_cast<uint64_t>(seen) || node.tag.NextBegin() >= seen) return {};
+  return "has seen the ledger of tag " + Quoted(tag) + " at " + std::to_string(seen) +
+         ", but it is at " + std::to_string(node.tag.high) + ": the registry went back in time";
+}
+
+}  // namespace
+
+Status AuditTags(BlockingCoordinator& registry, const std::vector<AuditedProvider>& providers,
+                 std::vector<std::string>& faults) {
+  FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
+  faults.insert(faults.end(), listing.faults.begin(), listing.faults.end());
+  TagsByName tags;
+  for (const StoredTag& stored : listing.tags) tags.emplace(stored.tag().name, &stored.node);
+  for (const auto& [provider, report] : providers) {
+    for (const auto& [tag, seen] : report.high) {
+      const std::string fault = FaultOf(tags, tag, seen);
+      if (!fault.empty()) faults.push_back(provider.address + " " + fault);
+    }
+  }
+  return {};
+}
+
+}  // namespace firn
