@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/files.h"
+#include "registry/file_birth.h"
 
 namespace firn {
 namespace {
@@ -89,15 +90,6 @@ Result<std::string> ReadAll(int fd, size_t bytes_max, const std::string& path) {
   return bytes;
 }
 
-// When the file was made, which no call can change.
-uint64_t BornNs(int fd) {
-  struct statx seen {};
-  const bool told = statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &seen) == 0 &&
-                    (seen.stx_mask & STATX_BTIME) != 0 && seen.stx_btime.tv_sec > 0;
-  if (!told) return FileIdentity::kUntold;
-  return static_cast<uint64_t>(seen.stx_btime.tv_sec) * 1'000'000'000 + seen.stx_btime.tv_nsec;
-}
-
 Status MakeFolder(const std::string& folder) {
   for (size_t at = 1; at != std::string::npos;) {
     at = folder.find('/', at + 1);
@@ -160,7 +152,7 @@ Status PosixStateFolder::OpenGrant() {
     grant_ = file.Release();
     identity_.device = locked.st_dev;
     identity_.inode = locked.st_ino;
-    identity_.born_ns = BornNs(grant_);
+    identity_.born_ns = BirthOf(grant_);
     return CheckSize(locked.st_size);
   }
   return Conflict(grant_path_ + " is being replaced all the time");

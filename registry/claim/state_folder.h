@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "common/status.h"
+#include "registry/file_birth.h"
 
 namespace firn {
 
@@ -12,7 +13,7 @@ namespace firn {
 // last writes came through. A copy has another inode number, or, where a deleted file's number was
 // given out again, another time of birth: no program can choose that one.
 struct FileIdentity {
-  static constexpr uint64_t kUntold = UINT64_MAX;
+  static constexpr uint64_t kUntold = kBirthUntold;
 
   std::string boot_id;
   uint64_t device = 0;

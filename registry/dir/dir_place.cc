@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
@@ -13,7 +14,7 @@
 namespace firn {
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 struct FileSystem {
   uint32_t magic;
@@ -46,7 +47,10 @@ constexpr FileSystem kRefused[] = {
 Status CheckFileSystem(const std::string& path) {
   struct statfs info {};
   if (statfs(path.c_str(), &info) != 0) return FileFailure("statfs", path, errno);
-  const auto magic = static_cast<uint32_t>(info.f_type);
+  return CheckFileSystemType(static_cast<uint32_t>(info.f_type), path);
+}
+
+Status CheckFileSystemType(uint32_t magic, const std::string& path) {
   for (const FileSystem& refused : kRefused) {
     if (refused.magic != magic) continue;
     return Invalid(path + " lies on " + refused.name +
@@ -56,9 +60,10 @@ Status CheckFileSystem(const std::string& path) {
 }
 
 Result<DirIdentity> Identify(const std::string& path, const std::string& machine_id_file) {
+  FIRN_ASSIGN(const FileHandle folder, FileHandle::Open(path, O_RDONLY | O_DIRECTORY));
   struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return FileFailure("stat", path, errno);
-  DirIdentity identity{info.st_dev, info.st_ino, {}};
+  if (fstat(folder.fd(), &info) != 0) return FileFailure("stat", path, errno);
+  DirIdentity identity{info.st_dev, info.st_ino, BirthOf(folder.fd()), {}};
   Result<std::string> machine = ReadFile(machine_id_file, 256);
   if (machine.ok()) identity.machine = machine->substr(0, machine->find('\n'));
   return identity;
@@ -68,6 +73,7 @@ std::string RenderIdentity(const DirIdentity& identity) {
   return nlohmann::json{{"format", kFormat},
                         {"device", identity.device},
                         {"inode", identity.inode},
+                        {"born_ns", identity.born_ns},
                         {"machine", identity.machine}}
              .dump() +
          "\n";
@@ -79,17 +85,20 @@ Result<DirIdentity> ParseIdentity(const std::string& text) {
     return json.contains(key) && json[key].is_number_unsigned();
   };
   if (!json.is_object() || !number("format") || json["format"] != kFormat || !number("device") ||
-      !number("inode") || !json.contains("machine") || !json["machine"].is_string()) {
+      !number("inode") || !number("born_ns") || !json.contains("machine") ||
+      !json["machine"].is_string()) {
     return Corrupt("its identity cannot be read");
   }
-  return DirIdentity{json["device"], json["inode"], json["machine"]};
+  return DirIdentity{json["device"], json["inode"], json["born_ns"], json["machine"]};
 }
 
 Status CheckIdentity(const DirIdentity& recorded, const DirIdentity& now, const std::string& path) {
   if (recorded == now) return {};
   const char* differs = recorded.machine != now.machine ? "it was made on another machine"
                         : recorded.inode != now.inode   ? "it is a copy: its inode differs"
-                                                        : "its device differs";
+                        : recorded.born_ns != now.born_ns
+                            ? "it is a copy in the original's place: it was made later"
+                            : "its device differs";
   return Corrupt(path + " is not the directory that became a registry: " + differs +
                  ". Two copies in use give the same ids twice. When this is certainly the only one "
                  "in use, now and later, open it once as dir://" +

@@ -4,16 +4,19 @@
 #include <string>
 
 #include "common/status.h"
+#include "registry/file_birth.h"
 
 namespace firn {
 
-// Whether a directory is the one that it was when it became a registry: the same device, the same
-// inode, the same machine. A copy is not, wherever it was made to.
+// Whether a directory is the one that it was when it became a registry: the same device, inode and
+// time of birth, the same machine. A copy is not, wherever it was made to: one that takes a deleted
+// directory's place may get its inode number, but was born later.
 
 struct DirIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
-  std::string machine;  // content of the machine-id file; empty where there is none
+  uint64_t born_ns = kBirthUntold;  // where the file system does not tell, the others decide
+  std::string machine;              // content of the machine-id file; empty where there is none
 
   friend bool operator==(const DirIdentity&, const DirIdentity&) = default;
 };
@@ -21,6 +24,8 @@ struct DirIdentity {
 // kInvalid on a file system whose locks or renames cannot be trusted between processes or machines:
 // NFS, SMB, FUSE, 9p, cluster file systems.
 Status CheckFileSystem(const std::string& path);
+// The same of a file system's number, as statfs(2) tells it.
+Status CheckFileSystemType(uint32_t magic, const std::string& path);
 
 // As the directory is now.
 Result<DirIdentity> Identify(const std::string& path, const std::string& machine_id_file);

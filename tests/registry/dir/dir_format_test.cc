@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "common/entropy.h"
-#include "registry/dir/dir_place.h"
 #include "tests/support/seed.h"
 
 namespace firn {
@@ -73,18 +72,6 @@ TEST(DirFormatTest, JournalsComeBackAndEveryChangedByteIsFound) {
     bad[i] = static_cast<char>(bad[i] ^ 1);
     EXPECT_EQ(ParseJournal(bad).code(), Code::kCorrupt) << i;
     EXPECT_EQ(ParseJournal(good.substr(0, i)).code(), Code::kCorrupt) << i;
-  }
-}
-
-TEST(DirFormatTest, AnIdentityComesBackAndNothingElseIsOne) {
-  const DirIdentity identity{2049, 1ULL << 63, "abc \"def\""};
-  EXPECT_EQ(*ParseIdentity(RenderIdentity(identity)), identity);
-  for (const char* bad :
-       {"", "{}", "[]", "{\"format\":1}", R"({"format":2,"device":1,"inode":2,"machine":""})",
-        R"({"format":1,"device":-1,"inode":2,"machine":""})",
-        R"({"format":1,"device":1,"inode":"2","machine":""})",
-        R"({"format":1,"device":1,"inode":2,"machine":null})"}) {
-    EXPECT_EQ(ParseIdentity(bad).code(), Code::kCorrupt) << bad;
   }
 }
 

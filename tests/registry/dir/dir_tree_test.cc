@@ -87,6 +87,26 @@ TEST_F(DirTreeTest, ACopyIsRefusedUntilItIsAdopted) {
   EXPECT_TRUE(Refusal(Options(copy)).ok());
 }
 
+// Its inode number may be the old one: on ext4 a deleted folder's is the next to be given out.
+TEST_F(DirTreeTest, ACopyThatTakesTheOriginalsPlaceIsRefused) {
+  Made();
+  const Result<DirIdentity> original = Identify(place, "/nowhere");
+  if (original->born_ns == kBirthUntold) GTEST_SKIP() << "the file system does not tell births";
+  const std::string copy = folder / "copy";
+  fs::copy(place, copy, fs::copy_options::recursive);
+  fs::remove_all(place);
+  fs::copy(copy, place, fs::copy_options::recursive);
+  EXPECT_EQ(Refusal(Options(place)).code(), Code::kCorrupt);
+
+  // The same where the number is the old one for certain.
+  fs::remove_all(place);
+  Made();
+  DirIdentity earlier = *Identify(place, Machine("this"));
+  --earlier.born_ns;
+  WriteFile(".firn/identity", RenderIdentity(earlier));
+  EXPECT_NE(Refusal(Options(place)).message().find("made later"), std::string::npos);
+}
+
 TEST_F(DirTreeTest, AMovedDirectoryIsTheSame) {
   Made();
   fs::rename(place, folder / "elsewhere");
