@@ -139,8 +139,8 @@ void FaultList::CheckOptions() {
   for (const auto& [key, value] : tag_.options) {
     if (!IsOptionKey(key) || FindTagField(key) != nullptr) {
       Add(key, "no such setting");
-    } else if (!tag_.HasPlugin(std::string_view(key).substr(0, key.find('.')))) {
-      Add(key, "without the plugin " + key.substr(0, key.find('.')));
+    } else if (const std::string plugin = key.substr(0, key.find('.')); !tag_.HasPlugin(plugin)) {
+      Add(key, "without the plugin " + plugin);
     }
     CheckPrintable(key, value);
   }

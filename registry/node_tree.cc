@@ -53,7 +53,7 @@ Status NodeTree::ApplyOne(Write& write, WallMs now, int64_t session, NodeStat& s
 }
 
 Result<NodeTree::Entries::iterator> NodeTree::Guarded(const Write& write) {
-  const auto entry = entries_.find(std::string_view(write.path));
+  const auto entry = entries_.find(write.path);
   if (entry == entries_.end()) return NotFound("no node " + write.path);
   if (write.version != Write::kAnyVersion && write.version != entry->second.node.stat.version) {
     return Conflict("another version of " + write.path);

@@ -71,7 +71,8 @@ std::optional<pid_t> DirWitness::StaleUser(const std::string& path, uint64_t ino
   for (std::string line; std::getline(sockets, line);) {
     const size_t at = line.find(prefix);
     if (at == std::string::npos) continue;
-    const std::string_view rest = std::string_view(line).substr(at + prefix.size());
+    std::string_view rest = line;
+    rest.remove_prefix(at + prefix.size());
     uint64_t of_inode = 0;
     pid_t pid = 0;
     const char* const end = rest.data() + rest.size();
