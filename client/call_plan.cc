@@ -136,6 +136,7 @@ void CallPlan::BeginRound() {
 }
 
 bool CallPlan::Ended(const Step& step, Outcome outcome, Micros began, Micros now) {
+  const bool moved = outcome.shared_blame && !outcome.unsent();
   // A call that left it hardly any time says nothing about the server.
   const bool late =
       outcome.end == AttemptEnd::kTimeout || outcome.end == AttemptEnd::kConnectTimeout;
@@ -156,7 +157,7 @@ bool CallPlan::Ended(const Step& step, Outcome outcome, Micros began, Micros now
   last_ = outcome;
   ++(outcome.unsent() ? connects_failed_ : sent_);
   unreached_ += outcome.unsent() ? 1U : 0U;
-  free_next_ = outcome.unsent();
+  free_next_ = outcome.unsent() || (moved && fleet_.MayMove(*step.server, began, now));
   final_ = limits_.on_failure == FailureMode::kFailfast ||
            (outcome.end == AttemptEnd::kRefused && !AnotherMayMend(outcome));
   if (outcome.refusal == RefusalReason::kOverloaded) {

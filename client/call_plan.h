@@ -22,7 +22,8 @@ namespace firn::client {
 //  2. At most attempts_max requests are sent, and as many again in each round of rule 5.
 //     Connections that cannot be opened are not counted; of those there are kConnectsMax at most.
 //  3. Every request but the first is paid for from the fleet's retry budget, except the one more of
-//     rule 1 and those that follow a connection that could not be opened.
+//     rule 1, those that follow a connection that could not be opened, and those of calls that
+//     lost their connection to another call's time-out, where Fleet::MayMove allows it.
 //  4. A refusal that no other server would mend ends the call, and so does any failure in failfast.
 //  5. When no more may be asked, and all that could be reached say OVERLOADED, the call waits as
 //     long as the shortest advice, if the deadline allows, and begins a new round; there are

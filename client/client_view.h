@@ -17,6 +17,8 @@ struct ClientCounters {
   uint64_t attempts = 0;        // requests that were sent to servers
   uint64_t retries = 0;         // of those, the second and later ones of a call
   uint64_t retries_denied = 0;  // failed calls for which the retry budget had nothing left
+  uint64_t moves = 0;           // of the attempts, those that another call's time-out on the same
+                                // connection had made necessary: free of the retry budget
   uint64_t hedges = 0;          // of the attempts, those sent because the first one was slow
   uint64_t connects = 0;        // connections that were opened
   uint64_t connects_failed = 0;

@@ -156,6 +156,22 @@ bool Fleet::TakeRetry(Micros now) {
   return taken;
 }
 
+bool Fleet::MayMove(Server& from, Micros began, Micros now) {
+  const std::lock_guard lock(mutex_);
+  const bool others_answer = std::any_of(servers_.begin(), servers_.end(), [&](const auto& one) {
+    return one.second.get() != &from &&
+           one.second->last_answer.load(std::memory_order_relaxed) > began;
+  });
+  if (!others_answer) return false;
+  if (now >= from.moves_again_at) {
+    from.moves_until = now + attempt_limit_;
+    from.moves_again_at = now + kMovesEvery * attempt_limit_;
+  }
+  const bool may = now < from.moves_until;
+  counters_.moves += may ? 1U : 0U;
+  return may;
+}
+
 std::vector<ServerPtr> Fleet::TakeUnresolved(Micros now) {
   const std::lock_guard lock(mutex_);
   std::vector<ServerPtr> unresolved;

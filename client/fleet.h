@@ -76,6 +76,13 @@ class Fleet {
   void CountCall() { calls_.fetch_add(1, std::memory_order_relaxed); }
   bool TakeRetry(Micros now);
 
+  // Whether a call, whose attempt at `from` began at `began` and ended with the time-out of another
+  // one on the same connection, may go on free of the retry budget: while another server answers,
+  // and within one attempt limit in kMovesEvery. So one paused server does not spend the budget for
+  // all calls that it held, and where all are slow next to nothing is added to their load.
+  static constexpr int kMovesEvery = 10;
+  bool MayMove(Server& from, Micros began, Micros now);
+
   // Servers that the maintainer should look at now: connect, ask for their status, and report with
   // Probed. Each is told once until then.
   std::vector<ServerPtr> TakeProbes(Micros now);

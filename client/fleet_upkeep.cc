@@ -36,6 +36,7 @@ void Fleet::Done(Server& server, std::string_view tag, const Outcome& outcome, M
   if (!outcome.unsent()) attempts_.fetch_add(1, std::memory_order_relaxed);
   if (outcome.end == AttemptEnd::kAbandoned) return;
   (outcome.spoke() ? server.answered : server.failed).fetch_add(1, std::memory_order_relaxed);
+  if (outcome.answered()) server.last_answer.store(now, std::memory_order_relaxed);
   const bool helped = outcome.answered() || IsFinal(outcome.refusal);
   // Whatever sends a call elsewhere counts as slow, however soon it came.
   server.latency.Observe(helped ? took : std::max(took, attempt_limit_), now);

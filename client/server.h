@@ -39,6 +39,7 @@ struct Server {
   PeakEwma latency{};
   std::atomic<int> in_flight = 0;
   std::atomic<uint64_t> answered = 0, failed = 0;
+  std::atomic<Micros> last_answer{Micros(0)};  // with what was asked for
   std::atomic<bool> well = false;  // `health` is spotless; written under the fleet's mutex
 
   // The rest is under the fleet's mutex.
@@ -49,6 +50,7 @@ struct Server {
   Micros resolve_at{0};  // when its name is looked up next
   Micros first_seen{0};
   Health health{};
+  Micros moves_until{0}, moves_again_at{0};  // of calls that are moved off it, see Fleet::MayMove
   bool quarantined = false, draining = false;
   bool drain_doubted = false;  // only a refusal says so: its status is to be asked
   bool may_forgive = false;    // quarantined, and looked at since

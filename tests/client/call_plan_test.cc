@@ -126,6 +126,65 @@ TEST_F(CallPlanTest, StopsRetryingWhenTheBudgetIsUsedUp) {
   EXPECT_GT(fleet.counters().retries_denied, 0u);
 }
 
+// Calls that were all under way on one connection when the first of them timed out.
+class MovedCallsTest : public CallPlanTest {
+ protected:
+  // Ends `calls` calls at server 1 in this way; server 2 answers meanwhile, or not.
+  int Moved(int calls, bool another_answers) {
+    std::vector<std::pair<CallPlan, CallPlan::Step>> held;
+    const Micros began = Now();
+    for (int i = 0; i < calls; ++i) {
+      CallPlan plan = Plan();
+      const CallPlan::Step step = plan.Next(Now());
+      held.emplace_back(std::move(plan), step);
+    }
+    clock_.Advance(Milliseconds(80));
+    if (another_answers) End(PickNumber(2), {});
+    Outcome shared = kTimeout;
+    shared.shared_blame = true;
+    int went_on = 0;
+    for (auto& [plan, step] : held) {
+      plan.Ended(step, shared, began, Now());
+      went_on += plan.Next(Now()).kind == Kind::kTry ? 1 : 0;
+    }
+    return went_on;
+  }
+
+  // Server 2 is asked only when server 1 has been.
+  Fleet& OneAndASpare() {
+    KnownServer spare = At(2);
+    spare.disabled = true;
+    return Of({At(1), spare});
+  }
+
+  static constexpr int kCalls = 1'000;
+};
+
+TEST_F(MovedCallsTest, GoOnFreeOfTheBudgetWhileAnotherServerAnswers) {
+  Fleet& fleet = OneAndASpare();
+  EXPECT_EQ(Moved(kCalls, true), kCalls);
+  EXPECT_EQ(fleet.counters().moves, static_cast<uint64_t>(kCalls));
+  EXPECT_EQ(fleet.counters().retries, 0u);
+}
+
+TEST_F(MovedCallsTest, ArePaidForWhereNobodyAnswers) {
+  Fleet& fleet = OneAndASpare();
+  EXPECT_LE(Moved(kCalls, false), RetryBudget::kMost);
+  EXPECT_EQ(fleet.counters().moves, 0u);
+  EXPECT_GT(fleet.counters().retries_denied, 0u);
+}
+
+TEST_F(MovedCallsTest, ArePaidForWhenItHappensAgainSoon) {
+  options_.attempt_limit = Milliseconds(80);
+  Fleet& fleet = OneAndASpare();
+  EXPECT_EQ(Moved(kCalls, true), kCalls);
+  clock_.Advance(Milliseconds(100));
+  EXPECT_LE(Moved(kCalls, true), RetryBudget::kMost);
+  EXPECT_EQ(fleet.counters().moves, static_cast<uint64_t>(kCalls));
+  clock_.Advance(Milliseconds(800));
+  EXPECT_EQ(Moved(kCalls, true), kCalls);
+}
+
 TEST_F(CallPlanTest, BeginsANewRoundAfterAllWereOverloaded) {
   Of({At(1), At(2)});
   CallPlan plan = Plan();

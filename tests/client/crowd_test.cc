@@ -160,6 +160,23 @@ TEST(RetryStormTest, StaysInsideTheBudget) {
   EXPECT_GT(rig.client().counters().retries_denied, 0u);
 }
 
+TEST(RetryStormTest, StaysInsideTheBudgetAlsoWithAllCallsOnFewConnections) {
+  ClientRig rig(3, Form::kAsync);
+  rig.options.attempt_limit = Milliseconds(300);
+  for (FakeServer* server : rig.servers()) server->Behave(Kind::kSilent);
+  rig.client();
+  constexpr size_t kCalls = 1'500;
+  const BootMs began = TestNow();
+  std::vector<std::future<Result<int64_t>>> later;
+  for (size_t i = 0; i < kCalls; ++i) later.push_back(rig.client().GetIdLater("order"));
+  for (auto& id : later) EXPECT_FALSE(id.get().ok());
+  const double seconds = static_cast<double>((TestNow() - began).count() + 1) / 1000;
+  const double allowed = kCalls * (1 + client::RetryBudget::kPerCall) +
+                         client::RetryBudget::kMost + client::RetryBudget::kPerSecond * seconds;
+  EXPECT_LE(static_cast<double>(rig.client().counters().attempts), allowed);
+  EXPECT_LE(static_cast<double>(rig.Requests()), allowed);
+}
+
 // --- asynchronous calls -------------------------------------------------------------------------
 
 TEST(AsyncTest, AnswersThousandsOfCallsAtOnce) {
@@ -171,6 +188,24 @@ TEST(AsyncTest, AnswersThousandsOfCallsAtOnce) {
   }
   EXPECT_TRUE(Eventually(kPatience, [&] { return bag.size() == kCalls; }));
   bag.ExpectAllAnsweredOnce();
+}
+
+TEST(AsyncTest, LosesNoneOfHundredsOfCallsThatAPausedServerHolds) {
+  ClientRig rig(3);
+  rig.options.balancing = Balancing::kRoundRobin;
+  rig.options.attempt_limit = Milliseconds(3'000);
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(rig.client().GetIdLater("order").get().ok());
+  rig.server(0).Behave(Kind::kSilent);
+  IdBag bag;
+  constexpr size_t kCalls = 1'200;
+  for (size_t i = 0; i < kCalls; ++i) {
+    rig.client().GetId("order", [&bag](const Result<int64_t>& id) { bag.Add(id); });
+  }
+  EXPECT_TRUE(Eventually(kPatience, [&] { return bag.size() == kCalls; }));
+  bag.ExpectAllAnsweredOnce();
+  EXPECT_GE(rig.server(0).requests(), 300) << "more than the budget holds";
+  EXPECT_GT(rig.client().counters().moves, 0u);
+  rig.DropClient();
 }
 
 TEST(AsyncTest, GoesOnFromCallbacks) {
