@@ -35,7 +35,7 @@ Outcome BlockingCaller::Try(const Ask& ask, const CallPlan::Step& step, Reply& r
   std::unique_ptr<BlockingConnection> connection;
   if (!server.sockets.Take(step.until, setting_.clock, connection)) {
     now = setting_.clock.BootMicros();
-    return Outcome::Of(AttemptEnd::kTimeout, "all connections to it were in use");
+    return Outcome::Of(AttemptEnd::kNoRoom, {});
   }
   Outcome outcome;
   const bool pooled = connection != nullptr;

@@ -42,6 +42,7 @@ Code CodeOf(const Outcome& outcome) {
 
 // Whether a server that ends so is one for which there will be another.
 bool IsLost(const Outcome& outcome) {
+  if (outcome.blameless()) return false;
   return !outcome.spoke() || outcome.refusal == RefusalReason::kDraining;
 }
 

@@ -34,7 +34,7 @@ void Fleet::Done(Server& server, std::string_view tag, const Outcome& outcome, M
                  Micros now) {
   GiveBack(server);
   if (!outcome.unsent()) attempts_.fetch_add(1, std::memory_order_relaxed);
-  if (outcome.end == AttemptEnd::kAbandoned) return;
+  if (outcome.blameless()) return;
   (outcome.spoke() ? server.answered : server.failed).fetch_add(1, std::memory_order_relaxed);
   if (outcome.answered()) server.last_answer.store(now, std::memory_order_relaxed);
   const bool helped = outcome.answered() || IsFinal(outcome.refusal);
@@ -75,6 +75,7 @@ void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, M
       ++counters_.broken;
       return Quarantine(server, outcome, now, told);
     case AttemptEnd::kAbandoned:
+    case AttemptEnd::kNoRoom:
       return;
   }
 }

@@ -24,8 +24,11 @@ struct Outcome {
   bool stale() const { return end == AttemptEnd::kClosed && was_pooled && !mid_answer; }
   // No request has left.
   bool unsent() const {
-    return end == AttemptEnd::kUnreachable || end == AttemptEnd::kConnectTimeout;
+    return end == AttemptEnd::kUnreachable || end == AttemptEnd::kConnectTimeout ||
+           end == AttemptEnd::kNoRoom;
   }
+  // It says nothing of the server.
+  bool blameless() const { return end == AttemptEnd::kAbandoned || end == AttemptEnd::kNoRoom; }
   // The server spoke, and made sense.
   bool spoke() const { return answered() || end == AttemptEnd::kRefused; }
 
