@@ -75,14 +75,24 @@ ServerFacts FromWire(const wire::ServerStatus& status) {
 
 std::optional<std::string> FaultOf(const std::vector<int64_t>& ids, int64_t count) {
   const auto got = static_cast<int64_t>(ids.size());
-  // Nothing about their order: those of an obfuscated tag have none.
-  return got == count ? std::nullopt : std::optional(WrongCount(got, count));
+  if (got != count) return WrongCount(got, count);
+  const auto not_ascending = [](int64_t a, int64_t b) { return a >= b; };
+  if (std::adjacent_find(ids.begin(), ids.end(), not_ascending) == ids.end()) return std::nullopt;
+  std::vector<int64_t> sorted = ids;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice == sorted.end()) return std::nullopt;
+  return "one answer has the id " + std::to_string(*twice) + " twice";
 }
 
 std::optional<std::string> FaultOf(const std::vector<IdRun>& runs, int64_t count) {
-  int64_t got = 0, span = 0, last = 0;
+  int64_t got = 0, span = 0, last = INT64_MIN;
   for (const IdRun& run : runs) {
     if (run.count < 1 || run.stride < 1) return "a run is empty or does not ascend";
+    if (&run != &runs.front() && run.first <= last) {
+      return "a run begins at " + std::to_string(run.first) + ", the one before it ends at " +
+             std::to_string(last);
+    }
     if (__builtin_mul_overflow(run.count - 1, run.stride, &span) ||
         __builtin_add_overflow(run.first, span, &last) ||
         __builtin_add_overflow(got, run.count, &got)) {

@@ -22,7 +22,8 @@ std::vector<IdRun> FromWire(const std::vector<wire::IdRun>& runs);
 Explanation FromWire(const wire::IdFields& fields);
 ServerFacts FromWire(const wire::ServerStatus& status);
 
-// What is wrong with the ids of one answer, if anything is: they must be `count`.
+// What is wrong with the ids of one answer, if anything is: they must be `count`, and no two the
+// same. Runs must ascend from each one to the next; ids need not, for obfuscated ones do not.
 std::optional<std::string> FaultOf(const std::vector<int64_t>& ids, int64_t count);
 std::optional<std::string> FaultOf(const std::vector<IdRun>& runs, int64_t count);
 

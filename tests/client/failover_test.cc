@@ -143,6 +143,17 @@ TEST_P(FailoverTest, QuarantinesWhoeverGivesTooFewIds) {
   EXPECT_EQ(rig->View(favourite).fitness, ServerFitness::kQuarantined);
 }
 
+TEST_P(FailoverTest, QuarantinesWhoeverGivesAnIdTwiceInOneAnswer) {
+  auto rig = Settled();
+  FakeServer& favourite = rig->favourite();
+  favourite.Behave(Kind::kTwice);
+  const auto ids = rig->GetIds(10);
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_EQ(std::set<int64_t>(ids->begin(), ids->end()).size(), 10u);
+  EXPECT_EQ(rig->report.attempts[0].end, AttemptEnd::kBroken);
+  EXPECT_EQ(rig->View(favourite).fitness, ServerFitness::kQuarantined);
+}
+
 TEST_P(FailoverTest, TakesNoIdFromAnotherCluster) {
   ClientRig rig(3, GetParam());
   rig.options.cluster_uuid = FakeServer::kUuid;

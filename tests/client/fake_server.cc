@@ -58,6 +58,7 @@ class FakeServer::Service final : public wire::IdServiceNull {
   void getIds(std::vector<int64_t>& out, const std::string& tag, const int32_t count) override {
     Give(tag);
     for (int32_t i = 0; i < Count(count); ++i) out.push_back(Give(tag));
+    if (behaviour_.kind == Kind::kTwice) out.back() = out.front();
   }
   void getRuns(std::vector<wire::IdRun>& out, const std::string& tag,
                const int64_t count) override {
@@ -66,6 +67,10 @@ class FakeServer::Service final : public wire::IdServiceNull {
     run.count = Count(static_cast<int32_t>(count));
     run.stride = 1;
     server_.given_ += run.count - 1;
+    out.push_back(run);
+    if (behaviour_.kind != Kind::kTwice || run.count < 2) return;
+    out.front().count = 1;
+    --run.count;
     out.push_back(run);
   }
   void getText(std::string& out, const std::string& tag) override {

@@ -29,6 +29,7 @@ struct Behaviour {
     kZeroIds,        // gives the id 0
     kFarTime,        // gives ids whose time is decades away from its clock
     kWrongCount,     // gives one id too few
+    kTwice,          // gives one id twice in an answer of several
     kOtherSequence,  // answers under another call's sequence id
     kEmpty,          // answers with neither ids nor a refusal
     kRefuse          // with `reason` and `retry_after`

@@ -8,6 +8,7 @@
 #include "client/id_check.h"
 #include "client/peak_ewma.h"
 #include "client/retry_budget.h"
+#include "client/wire_values.h"
 
 namespace firn::client {
 namespace {
@@ -242,6 +243,39 @@ TEST_F(IdCheckTest, LooksAtEveryIdAndAtBothEndsOfARun) {
   EXPECT_TRUE(check.FaultOf({.method = Ask::Method::kGetRuns, .tag = "order"}, reply, kStart));
   reply.runs.pop_back();
   EXPECT_FALSE(check.FaultOf({.method = Ask::Method::kGetRuns, .tag = "order"}, reply, kStart));
+}
+
+// --- the ids of one answer ----------------------------------------------------------------------
+
+TEST(AnswerTest, TakesRunsThatAscendFromOneToTheNext) {
+  using Runs = std::vector<IdRun>;
+  const Runs kGood[] = {{{1, 10, 1}}, {{1, 4, 1}, {5, 6, 1}}, {{1, 5, 3}, {14, 5, 2}}};
+  for (const Runs& runs : kGood) EXPECT_EQ(FaultOf(runs, 10), std::nullopt);
+  const Runs kBad[] = {{{1, 5, 1}, {1, 5, 1}},    // the same twice
+                       {{1, 5, 1}, {5, 5, 1}},    // one id in both
+                       {{6, 5, 1}, {1, 5, 1}},    // descending
+                       {{1, 5, 2}, {2, 5, 2}},    // one within the other
+                       {{INT64_MAX, 1, 1}, {1, 9, 1}}};
+  for (const Runs& runs : kBad) EXPECT_NE(FaultOf(runs, 10), std::nullopt) << runs[1].first;
+}
+
+TEST(AnswerTest, RefusesRunsThatAreNone) {
+  using Runs = std::vector<IdRun>;
+  for (const Runs& runs : {Runs{}, Runs{{1, 9, 1}}, Runs{{1, 0, 1}, {1, 10, 1}},
+                           Runs{{1, 10, 0}}, Runs{{1, -10, 1}}, Runs{{INT64_MAX - 8, 10, 1}},
+                           Runs{{1, 10, INT64_MAX}}}) {
+    EXPECT_NE(FaultOf(runs, 10), std::nullopt);
+  }
+}
+
+TEST(AnswerTest, TakesIdsInAnyOrderButNoneTwice) {
+  using Ids = std::vector<int64_t>;
+  for (const Ids& ids : {Ids{1, 2, 3}, Ids{3, 1, 2}, Ids{-1, INT64_MIN, INT64_MAX}}) {
+    EXPECT_EQ(FaultOf(ids, 3), std::nullopt);
+  }
+  for (const Ids& ids : {Ids{1, 2}, Ids{1, 2, 2}, Ids{2, 1, 2}}) {
+    EXPECT_NE(FaultOf(ids, 3), std::nullopt);
+  }
 }
 
 }  // namespace
