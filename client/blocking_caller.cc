@@ -81,8 +81,8 @@ Outcome BlockingCaller::Open(Server& server, Micros until,
   if (outcome.end == AttemptEnd::kRefused || outcome.end == AttemptEnd::kBroken) {
     outcome.end = AttemptEnd::kWrongService;
   } else if (outcome.answered()) {
-    auto fault = fleet_.FaultOf(reply.facts);
-    if (fault) outcome = Outcome::Of(AttemptEnd::kWrongService, *std::move(fault));
+    outcome = fleet_.Admit(reply.facts);
+    if (!outcome.answered()) return connection.reset(), outcome;
     connection->ids = IdCheck(reply.facts, setting_.clock.BootMicros());
   }
   return outcome;

@@ -25,11 +25,16 @@ std::string_view RefusalName(RefusalReason reason) {
 }
 
 std::string_view AttemptEndName(AttemptEnd end) {
-  static constexpr std::array<std::string_view, 10> kNames = {
-      "answered",      "unreachable",    "took no connection in time",
-      "closed",        "did not answer", "broke the protocol",
-      "wrong service", "refused",        "abandoned",
-      "had no connection free"};
+  static constexpr std::array<std::string_view, 10> kNames = {"answered",
+                                                              "unreachable",
+                                                              "took no connection in time",
+                                                              "closed",
+                                                              "did not answer",
+                                                              "broke the protocol",
+                                                              "wrong service",
+                                                              "refused",
+                                                              "abandoned",
+                                                              "had no connection free"};
   return NameOf(kNames, end);
 }
 

@@ -58,6 +58,7 @@ struct ClientOptions {
 
 // What one call may ask for. A field that is absent is as in ClientOptions.
 struct CallOptions {
+  // More than an hour counts as one, less than nothing as nothing.
   std::optional<Milliseconds> deadline{};
   // Filled before the call returns, or before its callback runs; must live until then.
   struct CallReport* report = nullptr;

@@ -13,7 +13,9 @@ namespace firn::client {
 //
 //  1. A field that is known must be matched by every server; one that is not is settled by the
 //     first server that answers.
-//  2. What the options or the source say replaces what a server has settled.
+//  2. A server that does not know its own cluster yet is not of another one; where the cluster is
+//     known it must not be asked all the same.
+//  3. What the options or the source say replaces what a server has settled.
 //
 // A value, thread-compatible.
 class ClusterCheck {
@@ -23,6 +25,11 @@ class ClusterCheck {
 
   // What a source says; empty fields say nothing.
   void Learn(const ClusterIdentity& identity);
+
+  // Rule 2: such a server is to be left for a while.
+  bool KnowsTooLittle(const ServerFacts& facts) const {
+    return facts.cluster_uuid.empty() && !known_.uuid.empty();
+  }
 
   // A sentence when the server that says `facts` is not of this cluster.
   std::optional<std::string> FaultOf(const ServerFacts& facts);

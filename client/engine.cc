@@ -1,7 +1,9 @@
 #include "client/engine.h"
 
 #include <algorithm>
-#include <future>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include <unistd.h>
@@ -67,8 +69,8 @@ void Engine::LeaveBehind() {
   fds_.TakeAll([](int fd) { close(fd); });
 }
 
-Micros Engine::DeadlineOf(const CallOptions& call, Micros now) const {
-  return now + call.deadline.value_or(deadline_);
+Milliseconds Engine::TimeOf(const CallOptions& call) const {
+  return std::clamp(call.deadline.value_or(deadline_), Milliseconds(0), kDeadlineMax);
 }
 
 bool Engine::TakeLocal(std::string_view tag, int64_t* id) {
@@ -78,30 +80,55 @@ bool Engine::TakeLocal(std::string_view tag, int64_t* id) {
 bool Engine::AwaitLocal(std::string_view tag, const CallOptions& call, int64_t* id) {
   // Answers to fetches come on the IO thread, which would wait for itself.
   if (local_ == nullptr || async_.InIoThread()) return false;
-  return local_->AwaitAndTake(tag, call.deadline.value_or(deadline_) / kPatienceShare, id);
+  return local_->AwaitAndTake(tag, TimeOf(call) / kPatienceShare, id);
 }
 
 Status Engine::Call(const Ask& ask, const CallOptions& call, Reply& reply) {
   if (!status_.ok()) return status_;
   if (hedges_ && !async_.InIoThread()) return CallThroughIoThread(ask, call, reply);
   const Micros now = clock_.BootMicros();
-  return blocking_.Call(ask, now, DeadlineOf(call, now), call.report, reply);
+  return blocking_.Call(ask, now, now + TimeOf(call), call.report, reply);
 }
 
-// Two servers at a time are more than one thread can wait for in the kernel.
+namespace {
+
+// Where the IO thread leaves what came of a call: its caller may have gone.
+struct Slot {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ended = false;  // under mutex, as all below
+  Status status;
+  Reply reply;
+  CallReport report;
+};
+
+}  // namespace
+
+// Two servers at a time are more than one thread can wait for in the kernel. The IO thread keeps
+// the deadline, unless a callback keeps the IO thread.
 Status Engine::CallThroughIoThread(const Ask& ask, const CallOptions& call, Reply& reply) {
-  std::promise<Status> ended;
-  async_.Start(ask, DeadlineOf(call, clock_.BootMicros()), call.report,
-               [&](Status status, Reply& its_reply) {
-                 reply = std::move(its_reply);
-                 ended.set_value(std::move(status));
+  const auto slot = std::make_shared<Slot>();
+  const Milliseconds time = TimeOf(call);
+  async_.Start(ask, clock_.BootMicros() + time, call.report == nullptr ? nullptr : &slot->report,
+               [slot](Status status, Reply& its_reply) {
+                 const std::lock_guard lock(slot->mutex);
+                 slot->status = std::move(status);
+                 slot->reply = std::move(its_reply);
+                 slot->ended = true;
+                 slot->changed.notify_all();
                });
-  return ended.get_future().get();
+  std::unique_lock lock(slot->mutex);
+  if (!slot->changed.wait_for(lock, time + kIoThreadGrace, [&] { return slot->ended; })) {
+    return Unavailable("the deadline has passed; a callback keeps the client's IO thread busy");
+  }
+  if (call.report != nullptr) *call.report = std::move(slot->report);
+  reply = std::move(slot->reply);
+  return std::move(slot->status);
 }
 
 void Engine::Start(Ask ask, const CallOptions& call, AsyncCall::Done done) {
   if (status_.ok()) {
-    const Micros deadline = DeadlineOf(call, clock_.BootMicros());
+    const Micros deadline = clock_.BootMicros() + TimeOf(call);
     return async_.Start(std::move(ask), deadline, call.report, std::move(done));
   }
   async_.Post([status = status_, done = std::move(done)] {

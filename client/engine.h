@@ -56,7 +56,11 @@ class Engine final : public RangeFetcher {
  private:
   static constexpr int kPatienceShare = 4;  // what is left is enough to ask a server after all
 
-  Micros DeadlineOf(const CallOptions& call, Micros now) const;
+  // How long beyond its deadline a blocking call waits for an IO thread that others keep busy.
+  static constexpr Milliseconds kIoThreadGrace{1'000};
+
+  // How long the call may take.
+  Milliseconds TimeOf(const CallOptions& call) const;
   Status CallThroughIoThread(const Ask& ask, const CallOptions& call, Reply& reply);
 
   ForkSentinel sentinel_;

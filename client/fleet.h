@@ -69,8 +69,10 @@ class Fleet {
   // What became of asking `server`; `took` since it was picked.
   void Done(Server& server, std::string_view tag, const Outcome& outcome, Micros took, Micros now);
 
-  // Whether what a server said of itself lets it be asked for ids. A sentence when not.
-  std::optional<std::string> FaultOf(const ServerFacts& facts);
+  // Whether what a server said of itself lets it be asked for ids: kAnswered if so. kRefused, as
+  // NOT_READY, while it does not know its cluster; kWrongService, with a sentence, when it is not
+  // of this one.
+  Outcome Admit(const ServerFacts& facts);
 
   // A call begins; a retry wants to be sent.
   void CountCall() { calls_.fetch_add(1, std::memory_order_relaxed); }

@@ -184,13 +184,20 @@ void Fleet::Probed(Server& server, const Outcome& outcome, const ServerFacts& fa
   if (outcome.answered()) TellNews();
 }
 
-std::optional<std::string> Fleet::FaultOf(const ServerFacts& facts) {
+Outcome Fleet::Admit(const ServerFacts& facts) {
   const std::lock_guard lock(mutex_);
-  std::optional<std::string> fault = check_.FaultOf(facts);
-  if (!fault && own_numbers_.size() < kTagsRememberedMax) {
+  if (check_.KnowsTooLittle(facts)) {
+    Outcome unready = Outcome::Of(AttemptEnd::kRefused, "it does not know its cluster yet");
+    unready.refusal = RefusalReason::kNotReady;
+    return unready;
+  }
+  if (auto fault = check_.FaultOf(facts)) {
+    return Outcome::Of(AttemptEnd::kWrongService, *std::move(fault));
+  }
+  if (own_numbers_.size() < kTagsRememberedMax) {
     own_numbers_.insert(facts.own_numbers.begin(), facts.own_numbers.end());
   }
-  return fault;
+  return {};
 }
 
 }  // namespace firn::client

@@ -1,7 +1,9 @@
 #include "client/list_cache.h"
 
+#include <atomic>
 #include <cerrno>
 #include <string>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -40,7 +42,15 @@ Result<std::string> ReadAll(int fd, const std::string& path) {
   return bytes;
 }
 
+uint64_t NextNumber() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
 }  // namespace
+
+ListCache::ListCache(std::string path, std::string registry)
+    : path_(std::move(path)), registry_(std::move(registry)), number_(NextNumber()) {}
 
 Result<ServerList> ListCache::Read() const {
   FIRN_ASSIGN(const FileHandle file, FileHandle::Open(path_, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
@@ -52,10 +62,12 @@ Result<ServerList> ListCache::Read() const {
   return std::move(kept->list);
 }
 
+std::string ListCache::draft() const {
+  return path_ + "." + std::to_string(getpid()) + "-" + std::to_string(number_) + ".new";
+}
+
 Status ListCache::Write(const ServerList& list) const {
-  // One draft a process: two that share the file do not write into each other's.
-  const Draft draft{.path = path_ + "." + std::to_string(getpid()) + ".new"};
-  return ReplaceFile(path_, draft, FormatList({registry_, list}));
+  return ReplaceFile(path_, {.path = draft()}, FormatList({registry_, list}));
 }
 
 }  // namespace firn

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <utility>
 
 #include "client/server_source.h"
 #include "common/status.h"
@@ -16,16 +16,19 @@ namespace firn {
 //     decides whom a program asks for ids.
 //  3. A list of another registry is refused.
 //
-// Programs may share a file: the last list wins. One thread at a time.
+// Programs may share a file, and so may clients of one program: the last list wins. One thread at a
+// time.
 class ListCache {
  public:
   // The file at `path`, for lists of `registry`; its folder must exist. Nothing is touched yet.
-  ListCache(std::string path, std::string registry)
-      : path_(std::move(path)), registry_(std::move(registry)) {}
+  ListCache(std::string path, std::string registry);
 
   // The list, with `from_cache` set. kNotFound: there is no file. kCorrupt, kDenied, kConflict:
   // there is one that is not to be used, and why.
   Result<ServerList> Read() const;
+
+  // The file beside it that Write fills first; no other cache of any process has the same.
+  std::string draft() const;
 
   // Replaces the file. On failure it is as it was.
   Status Write(const ServerList& list) const;
@@ -33,6 +36,7 @@ class ListCache {
  private:
   const std::string path_;
   const std::string registry_;
+  const uint64_t number_;  // no other cache of this process has it
 };
 
 }  // namespace firn

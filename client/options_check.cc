@@ -8,7 +8,7 @@
 namespace firn::client {
 namespace {
 
-constexpr int64_t kHourMs = 3'600'000;
+constexpr int64_t kHourMs = kDeadlineMax.count();
 
 void CheckRange(const char* field, int64_t value, int64_t least, int64_t most, Faults& faults) {
   if (value >= least && value <= most) return;

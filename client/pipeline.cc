@@ -114,16 +114,14 @@ void Pipeline::TakeStatus(std::string_view frame) {
   Reply reply;
   Outcome outcome =
       codec_.ReadAnswer(frame, {.method = Ask::Method::kStatus}, status_sequence_, reply);
-  if (outcome.answered()) {
-    auto fault = fleet_.FaultOf(reply.facts);
-    if (!fault) {
-      ids_ = IdCheck(reply.facts, user_.now());
-      return EndChecking(outcome, reply.facts);
-    }
-    outcome.detail = *std::move(fault);
+  if (!outcome.answered()) {
+    outcome.end = AttemptEnd::kWrongService;
+    return Close(std::move(outcome));
   }
-  outcome.end = AttemptEnd::kWrongService;
-  Close(std::move(outcome));
+  outcome = fleet_.Admit(reply.facts);
+  if (!outcome.answered()) return Close(std::move(outcome));
+  ids_ = IdCheck(reply.facts, user_.now());
+  EndChecking(outcome, reply.facts);
 }
 
 void Pipeline::EndChecking(const Outcome& outcome, const ServerFacts& facts) {
@@ -241,6 +239,7 @@ void Pipeline::Close(Outcome why) {
   if (phase_ == Phase::kClosed) return;
   const auto self = shared_from_this();
   const bool was_opening = opening();
+  if (why.end == AttemptEnd::kConnectTimeout) fleet_.Count(&ClientCounters::connects_failed);
   phase_ = Phase::kClosed;
   Disconnect();
   connect_timer_.cancel();

@@ -171,8 +171,8 @@ TEST(RetryStormTest, StaysInsideTheBudgetAlsoWithAllCallsOnFewConnections) {
   for (size_t i = 0; i < kCalls; ++i) later.push_back(rig.client().GetIdLater("order"));
   for (auto& id : later) EXPECT_FALSE(id.get().ok());
   const double seconds = static_cast<double>((TestNow() - began).count() + 1) / 1000;
-  const double allowed = kCalls * (1 + client::RetryBudget::kPerCall) +
-                         client::RetryBudget::kMost + client::RetryBudget::kPerSecond * seconds;
+  const double allowed = kCalls * (1 + client::RetryBudget::kPerCall) + client::RetryBudget::kMost +
+                         client::RetryBudget::kPerSecond * seconds;
   EXPECT_LE(static_cast<double>(rig.client().counters().attempts), allowed);
   EXPECT_LE(static_cast<double>(rig.Requests()), allowed);
 }
@@ -230,6 +230,24 @@ TEST(AsyncTest, MayWaitInACallbackForABlockingCall) {
   rig.client().GetId("order",
                      [&](const Result<int64_t>&) { inner.set_value(rig.client().GetId("order")); });
   EXPECT_TRUE(inner.get_future().get().ok());
+}
+
+TEST(AsyncTest, ABlockingCallThatIsHedgedWaitsForNoCallback) {
+  ClientRig rig(2, Form::kHedged);
+  std::promise<void> leave;
+  std::promise<void> entered;
+  rig.client().GetId("order", [&](const Result<int64_t>&) {
+    entered.set_value();
+    leave.get_future().wait();
+  });
+  entered.get_future().wait();
+  auto call = std::async(std::launch::async, [&rig] {
+    return rig.client().GetId("order", {.deadline = Milliseconds(100)});
+  });
+  const bool ended = call.wait_for(kPatience) == std::future_status::ready;
+  leave.set_value();
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(call.get().code(), Code::kUnavailable);
 }
 
 TEST(AsyncTest, EndsCallsThatAreUnderWayWhenTheClientGoes) {
@@ -345,6 +363,17 @@ TEST(OptionsTest, NameEveryFaultInEveryCall) {
   EXPECT_NE(status.message().find("async_connections"), std::string::npos);
   EXPECT_EQ(client.GetId("order").status(), status);
   EXPECT_EQ(client.GetIdLater("order").get().status(), status);
+}
+
+TEST(OptionsTest, TakeDeadlinesOfAnyLength) {
+  for (const Form form : {Form::kBlocking, Form::kAsync, Form::kHedged}) {
+    ClientRig rig(1, form);
+    for (const Milliseconds deadline : {Milliseconds::max(), Milliseconds(INT64_MAX / 1000)}) {
+      const Result<int64_t> id = rig.GetId({.deadline = deadline});
+      EXPECT_TRUE(id.ok()) << id.status();
+    }
+    static_cast<void>(rig.GetId({.deadline = Milliseconds::min()}));  // it ends
+  }
 }
 
 TEST(OptionsTest, RefuseSourcesThatNobodyOpens) {

@@ -167,6 +167,21 @@ TEST_P(FailoverTest, TakesNoIdFromAnotherCluster) {
   EXPECT_EQ(rig.server(2).requests(), 5);
 }
 
+TEST_P(FailoverTest, LeavesAServerThatDoesNotKnowItsClusterYetForAWhileOnly) {
+  ClientRig rig(2, GetParam());
+  rig.options.cluster_uuid = FakeServer::kUuid;
+  rig.options.balancing = Balancing::kRoundRobin;
+  rig.server(0).Behave(Kind::kUnaware);
+  for (int i = 0; i < 3; ++i) {
+    const Result<int64_t> id = rig.GetId();
+    ASSERT_TRUE(id.ok()) << id.status();
+  }
+  EXPECT_EQ(rig.server(0).requests(), 0);
+  EXPECT_FALSE(rig.SawEvent(ClientEvent::Kind::kQuarantined));
+  rig.server(0).Behave(Kind::kServe);
+  EXPECT_TRUE(Eventually(kPatience, [&] { return rig.GetId().ok() && rig.server(0).given() > 0; }));
+}
+
 TEST_P(FailoverTest, GoesOnWhenAServerIsOverloadedWithoutBlamingIt) {
   auto rig = Settled();
   FakeServer& favourite = rig->favourite();

@@ -82,7 +82,9 @@ class FakeServer::Service final : public wire::IdServiceNull {
     out.layout = "firn";
   }
   void status(wire::ServerStatus& out) override {
-    out.cluster_uuid = behaviour_.kind == Kind::kForeign ? "another cluster" : kUuid;
+    out.cluster_uuid = kUuid;
+    if (behaviour_.kind == Kind::kForeign) out.cluster_uuid = "another cluster";
+    if (behaviour_.kind == Kind::kUnaware) out.cluster_uuid = "";
     out.cluster_name = "fake";
     out.layout = "firn";
     const bool drains = behaviour_.reason == RefusalReason::kDraining;

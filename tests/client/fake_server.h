@@ -25,6 +25,7 @@ struct Behaviour {
     kDrip,           // says an answer byte by byte, with `delay` before each
     kGarbage,        // says something that is no answer
     kForeign,        // its status is another cluster's
+    kUnaware,        // its status does not say which cluster it is of
     kHttp,           // speaks HTTP, whatever it is asked
     kZeroIds,        // gives the id 0
     kFarTime,        // gives ids whose time is decades away from its clock

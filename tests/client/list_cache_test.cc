@@ -3,10 +3,11 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/support/temp_dir.h"
 
@@ -82,17 +83,38 @@ TEST_F(ListCacheTest, AListOfAnotherRegistryIsNotTaken) {
 TEST_F(ListCacheTest, AWriteThatFailsLeavesTheFileAsItWas) {
   ASSERT_TRUE(cache_.Write(ListOf("10.0.0.7:7609")).ok());
   const std::string before = Bytes();
-  fs::create_directory(path_ + "." + std::to_string(getpid()) + ".new");  // in the way
+  fs::create_directory(cache_.draft());  // in the way
   EXPECT_FALSE(cache_.Write(ListOf("10.0.0.8:7609")).ok());
   EXPECT_EQ(Bytes(), before);
   EXPECT_EQ(ListCache(folder_ / "nowhere/servers", "r").Write({}).code(), Code::kNotFound);
 }
 
 TEST_F(ListCacheTest, WhatADeadProcessLeftIsNotInTheWay) {
-  std::ofstream(path_ + "." + std::to_string(getpid()) + ".new") << "half a";
+  std::ofstream(cache_.draft()) << "half a";
   ASSERT_TRUE(cache_.Write(ListOf("10.0.0.7:7609")).ok());
   EXPECT_TRUE(cache_.Read().ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1);
+}
+
+TEST_F(ListCacheTest, CachesOfOneProgramThatShareAFileTearNothing) {
+  {
+    std::vector<std::jthread> clients;
+    for (int i = 0; i < 4; ++i) {
+      clients.emplace_back([this, i] {
+        const ListCache cache(path_, "zk://zk/firn/shop");
+        ServerList list;
+        for (int n = 0; n < 20 * (i + 1); ++n) {
+          list.servers.push_back({.address = "10.0.0.7:" + std::to_string(1000 + n)});
+        }
+        for (int n = 0; n < 15; ++n) {
+          const Status written = cache.Write(list);
+          EXPECT_TRUE(written.ok()) << written;
+          const Result<ServerList> read = cache.Read();
+          EXPECT_TRUE(read.ok()) << read.status();
+        }
+      });
+    }
+  }
 }
 
 }  // namespace

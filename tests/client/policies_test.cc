@@ -166,6 +166,14 @@ TEST(ClusterCheckTest, BelievesTheSourceAndTheOptionsMoreThanServers) {
   EXPECT_EQ(by_options.FaultOf(Facts("c")), std::nullopt);
 }
 
+TEST(ClusterCheckTest, TakesAServerThatDoesNotKnowItsClusterForNoOther) {
+  ClusterCheck check("a");
+  EXPECT_TRUE(check.KnowsTooLittle(Facts("")));
+  EXPECT_FALSE(check.KnowsTooLittle(Facts("a")));
+  EXPECT_FALSE(check.KnowsTooLittle(Facts("b")));
+  EXPECT_FALSE(ClusterCheck("").KnowsTooLittle(Facts(""))) << "nobody has said which it must be";
+}
+
 TEST(ClusterCheckTest, RefusesWhoeverSaysNothingOfItself) {
   EXPECT_NE(ClusterCheck("").FaultOf(ServerFacts{}), std::nullopt);
 }
@@ -251,19 +259,19 @@ TEST(AnswerTest, TakesRunsThatAscendFromOneToTheNext) {
   using Runs = std::vector<IdRun>;
   const Runs kGood[] = {{{1, 10, 1}}, {{1, 4, 1}, {5, 6, 1}}, {{1, 5, 3}, {14, 5, 2}}};
   for (const Runs& runs : kGood) EXPECT_EQ(FaultOf(runs, 10), std::nullopt);
-  const Runs kBad[] = {{{1, 5, 1}, {1, 5, 1}},    // the same twice
-                       {{1, 5, 1}, {5, 5, 1}},    // one id in both
-                       {{6, 5, 1}, {1, 5, 1}},    // descending
-                       {{1, 5, 2}, {2, 5, 2}},    // one within the other
+  const Runs kBad[] = {{{1, 5, 1}, {1, 5, 1}},  // the same twice
+                       {{1, 5, 1}, {5, 5, 1}},  // one id in both
+                       {{6, 5, 1}, {1, 5, 1}},  // descending
+                       {{1, 5, 2}, {2, 5, 2}},  // one within the other
                        {{INT64_MAX, 1, 1}, {1, 9, 1}}};
   for (const Runs& runs : kBad) EXPECT_NE(FaultOf(runs, 10), std::nullopt) << runs[1].first;
 }
 
 TEST(AnswerTest, RefusesRunsThatAreNone) {
   using Runs = std::vector<IdRun>;
-  for (const Runs& runs : {Runs{}, Runs{{1, 9, 1}}, Runs{{1, 0, 1}, {1, 10, 1}},
-                           Runs{{1, 10, 0}}, Runs{{1, -10, 1}}, Runs{{INT64_MAX - 8, 10, 1}},
-                           Runs{{1, 10, INT64_MAX}}}) {
+  for (const Runs& runs :
+       {Runs{}, Runs{{1, 9, 1}}, Runs{{1, 0, 1}, {1, 10, 1}}, Runs{{1, 10, 0}}, Runs{{1, -10, 1}},
+        Runs{{INT64_MAX - 8, 10, 1}}, Runs{{1, 10, INT64_MAX}}}) {
     EXPECT_NE(FaultOf(runs, 10), std::nullopt);
   }
 }
