@@ -125,6 +125,7 @@ TEST_F(FirnClientTest, WatchingShowsRateAndLatency) {
     const std::string text = shown();
     return text.find("ids/s") != std::string::npos && text.find("p99") != std::string::npos;
   })) << shown();
+  EXPECT_EQ(Firn({"next", "--watch", "--text"}).exit_code, 2) << "it shows no ids";
   watch.Signal(SIGTERM);
   EXPECT_EQ(watch.Wait(kPatience), 128 + SIGTERM);
 }
@@ -144,6 +145,19 @@ TEST_F(FirnClientTest, AServerIsTakenOutAndComesBack) {
   ASSERT_TRUE(Serve(2));
   EXPECT_EQ(Firn({"servers", "weight", address(0), "many"}).exit_code, 2);
   EXPECT_EQ(Firn({"servers", "offline", "nonsense"}).exit_code, 2);
+}
+
+TEST_F(FirnClientTest, AServerWithoutWeightIsShownAsOneThatIsNotAsked) {
+  FirnJson({"servers", "weight", address(0), "0"});
+  ASSERT_TRUE(Serve(1));
+  const Json shown = FirnJson({"servers"});
+  for (const Json& server : shown.at("servers")) {
+    EXPECT_EQ(server.at("asked"), server.at("address") != address(0));
+    EXPECT_EQ(server.at("weight") == 0, server.at("address") == address(0));
+  }
+  EXPECT_EQ(Machines().size(), 1u);
+  FirnJson({"servers", "weight", address(0), "100"});
+  ASSERT_TRUE(Serve(2));
 }
 
 TEST_F(FirnClientTest, ASilentServerIsWrong) {

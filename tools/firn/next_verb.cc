@@ -78,6 +78,7 @@ Status Watch(Client& client, const std::string& tag) {
 Result<Output> RunNext(const Words& words) {
   FIRN_ASSIGN(const std::string tag, TagOf(words));
   if (FLAGS_n < 1 || FLAGS_n > kIdsMax) return Invalid("-n is 1 to " + std::to_string(kIdsMax));
+  if (FLAGS_watch && FLAGS_text) return Invalid("--watch shows no ids, so --text says nothing");
   FIRN_ASSIGN(const auto client, OpenClient());
   if (FLAGS_watch) return Watch(*client, tag);
 
@@ -98,7 +99,8 @@ Verb NextVerb() {
           .summary = "ids, through the client that programs use",
           .details =
               "Without a tag: of the servers' default one. With --watch a line a second, until\n"
-              "interrupted: ids and latency of 10 calls a second, or --rate, of N ids each.\n",
+              "interrupted: ids and latency of 10 calls a second, or --rate, of N ids each;\n"
+              "not with --text.\n",
           .flags = {"n", "text", "watch", "rate", FIRN_CLIENT_FLAGS},
           .run = RunNext};
 }

@@ -78,7 +78,9 @@ std::string_view PhaseWord(ServerPhase phase) {
 }
 
 void AddServer(const KnownServer& server, const Probe& probe, Table& table, Output& output) {
-  const bool wanted = !server.disabled && server.phase == ServerPhase::kServing;
+  // As clients see it: a weight of 0 takes a server out like an operator's word.
+  const bool out = server.disabled || server.weight <= 0;
+  const bool wanted = !out && server.phase == ServerPhase::kServing;
   output.wrong |= !probe.answers || server.phase == ServerPhase::kNotReady;
   char ms[32] = "-";
   if (probe.answers) std::snprintf(ms, sizeof ms, "%.2f ms", probe.ms);
