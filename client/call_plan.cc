@@ -113,7 +113,8 @@ CallPlan::Step CallPlan::Hedge(const ServerPtr& busy, Micros now) {
 CallPlan::Step CallPlan::NobodyLeft(Micros now) {
   if (tried_.empty() || (lost_ == tried_.size() && fleet_.lists_change())) {
     waited_for_news_ = true;
-    return {.kind = Kind::kWait, .for_news = true, .until = deadline_};
+    const Micros again = silent_ > 0 ? now + limits_.attempt_limit : deadline_;
+    return {.kind = Kind::kWait, .for_news = true, .until = std::min(again, deadline_)};
   }
   return RoundOver("nobody else is left to ask", now);
 }
@@ -131,7 +132,7 @@ CallPlan::Step CallPlan::RoundOver(std::string_view why, Micros now) {
 
 void CallPlan::BeginRound() {
   tried_.clear();
-  overloaded_ = unreached_ = lost_ = 0;
+  overloaded_ = unreached_ = silent_ = lost_ = 0;
   shortest_advice_ = Micros(0);
   waited_for_news_ = false;
 }
@@ -158,6 +159,7 @@ bool CallPlan::Ended(const Step& step, Outcome outcome, Micros began, Micros now
   last_ = outcome;
   ++(outcome.unsent() ? connects_failed_ : sent_);
   unreached_ += outcome.unsent() ? 1U : 0U;
+  silent_ += outcome.unsent() || outcome.spoke() ? 0U : 1U;
   free_next_ = outcome.unsent() || (moved && fleet_.MayMove(*step.server, began, now));
   final_ = limits_.on_failure == FailureMode::kFailfast ||
            (outcome.end == AttemptEnd::kRefused && !AnotherMayMend(outcome));

@@ -30,7 +30,8 @@ namespace firn::client {
 //     kRoundsMax at most.
 //  6. When there is nobody to ask, the call waits for news of servers. So it does when all that it
 //     could ask were out of reach, silent or on their way out, and lists may change: those that a
-//     newer one has brought are asked first, then all of them once more.
+//     newer one has brought are asked first, then all of them once more. Where one was reached and
+//     silent it looks again after the time of an attempt, for that one may speak without any news.
 //  7. Nothing begins at or after the deadline.
 //
 // Used by one thread at a time.
@@ -109,6 +110,7 @@ class CallPlan {
   ServerPtr again_;               // rule 1: to be asked once more
   size_t overloaded_ = 0;         // of this round's servers
   size_t unreached_ = 0;          // of them
+  size_t silent_ = 0;             // of them: reached, and without an answer
   size_t lost_ = 0;               // of them, those that only a newer list makes up for
   bool waited_for_news_ = false;  // when this round had nobody left
   Micros shortest_advice_{0};
