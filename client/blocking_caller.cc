@@ -79,7 +79,7 @@ Outcome BlockingCaller::Open(Server& server, Micros until,
   Reply reply;
   outcome = connection->Exchange({.method = Ask::Method::kStatus}, until, reply);
   if (outcome.end == AttemptEnd::kRefused || outcome.end == AttemptEnd::kBroken) {
-    outcome.end = AttemptEnd::kWrongService;
+    outcome = Outcome::Of(AttemptEnd::kWrongService, std::move(outcome.detail));
   } else if (outcome.answered()) {
     outcome = fleet_.Admit(reply.facts);
     if (!outcome.answered()) return connection.reset(), outcome;

@@ -33,8 +33,7 @@ Outcome BlockingConnection::ReceiveFrame(Micros until, size_t& length) {
     size_t got = 0;
     Outcome outcome = socket_->Receive(in_.data() + held, in_.size() - held, until, got);
     if (!outcome.answered()) {
-      if (held > 0) outcome.detail += "after " + std::to_string(held) + " bytes of an answer";
-      outcome.mid_answer = held > 0;
+      outcome.HadHeld(held);
       return outcome;
     }
     held += got;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -31,6 +32,14 @@ struct Outcome {
   bool blameless() const { return end == AttemptEnd::kAbandoned || end == AttemptEnd::kNoRoom; }
   // The server spoke, and made sense.
   bool spoke() const { return answered() || end == AttemptEnd::kRefused; }
+
+  // The connection ended, or the time did, when so many bytes of an answer had come.
+  void HadHeld(size_t bytes) {
+    mid_answer = bytes > 0;
+    if (bytes == 0) return;
+    if (!detail.empty()) detail += ", ";
+    detail += "after " + std::to_string(bytes) + " bytes of an answer";
+  }
 
   static Outcome Of(AttemptEnd end, std::string detail) {
     Outcome outcome;

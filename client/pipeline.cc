@@ -115,8 +115,7 @@ void Pipeline::TakeStatus(std::string_view frame) {
   Outcome outcome =
       codec_.ReadAnswer(frame, {.method = Ask::Method::kStatus}, status_sequence_, reply);
   if (!outcome.answered()) {
-    outcome.end = AttemptEnd::kWrongService;
-    return Close(std::move(outcome));
+    return Close(Outcome::Of(AttemptEnd::kWrongService, std::move(outcome.detail)));
   }
   outcome = fleet_.Admit(reply.facts);
   if (!outcome.answered()) return Close(std::move(outcome));
@@ -178,7 +177,7 @@ void Pipeline::OnRead(const error_code& error, size_t n) {
   if (error) {
     Outcome closed = Outcome::Of(AttemptEnd::kClosed,
                                  error == asio::error::eof ? std::string() : error.message());
-    closed.mid_answer = held_ > 0;
+    closed.HadHeld(held_);
     Close(std::move(closed));
   } else {
     held_ += n;

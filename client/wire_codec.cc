@@ -119,7 +119,7 @@ class WireCodec::Coding {
   Outcome ReadDefect() {
     thrift::TApplicationException defect;
     defect.read(&*protocol_);
-    return Outcome::Of(AttemptEnd::kWrongService, defect.what());
+    return Outcome::Of(AttemptEnd::kWrongService, std::string("it says: ") + defect.what());
   }
 
   Memory memory_;

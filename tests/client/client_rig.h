@@ -81,13 +81,25 @@ class ClientRig {
     return client().GetIdLater("order", call).get();
   }
   Result<std::vector<int64_t>> GetIds(int32_t count) {
-    report = {};
-    const CallOptions call{.report = &report};
-    if (form_ == Form::kBlocking) return client().GetIds("order", count, call);
-    std::promise<Result<std::vector<int64_t>>> promise;
-    client().GetIds(
-        "order", count, [&](auto ids) { promise.set_value(std::move(ids)); }, call);
-    return promise.get_future().get();
+    return Ask<std::vector<int64_t>>(
+        [&](const CallOptions& call) { return client().GetIds("order", count, call); },
+        [&](auto done, const CallOptions& call) {
+          client().GetIds("order", count, std::move(done), call);
+        });
+  }
+  Result<std::vector<IdRun>> GetRuns(int64_t count) {
+    return Ask<std::vector<IdRun>>(
+        [&](const CallOptions& call) { return client().GetRuns("order", count, call); },
+        [&](auto done, const CallOptions& call) {
+          client().GetRuns("order", count, std::move(done), call);
+        });
+  }
+  Result<std::string> GetText() {
+    return Ask<std::string>(
+        [&](const CallOptions& call) { return client().GetText("order", call); },
+        [&](auto done, const CallOptions& call) {
+          client().GetText("order", std::move(done), call);
+        });
   }
 
   bool SawEvent(ClientEvent::Kind kind) {
@@ -107,6 +119,17 @@ class ClientRig {
   CallReport report;  // of the last call
 
  private:
+  // A call in the rig's form, with its report.
+  template <typename T, typename Blocking, typename Later>
+  Result<T> Ask(Blocking blocking, Later later) {
+    report = {};
+    const CallOptions call{.report = &report};
+    if (form_ == Form::kBlocking) return blocking(call);
+    std::promise<Result<T>> promise;
+    later([&promise](Result<T> got) { promise.set_value(std::move(got)); }, call);
+    return promise.get_future().get();
+  }
+
   const Form form_;
   std::vector<std::unique_ptr<FakeServer>> servers_;
   std::mutex mutex_;
@@ -114,8 +137,8 @@ class ClientRig {
   std::unique_ptr<Client> client_;
 };
 
-inline std::string FormName(const testing::TestParamInfo<Form>& info) {
-  switch (info.param) {
+inline std::string NameOf(Form form) {
+  switch (form) {
     case Form::kBlocking:
       return "Blocking";
     case Form::kAsync:
@@ -125,5 +148,6 @@ inline std::string FormName(const testing::TestParamInfo<Form>& info) {
   }
   return "Hedged";
 }
+inline std::string FormName(const testing::TestParamInfo<Form>& info) { return NameOf(info.param); }
 
 }  // namespace firn

@@ -1,6 +1,9 @@
 // Each row of what a client does when something happens, by scripted servers, in every form.
 
+#include <functional>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -133,14 +136,33 @@ TEST_P(FailoverTest, QuarantinesWhoeverBreaksTheProtocol) {
 }
 
 TEST_P(FailoverTest, QuarantinesWhoeverGivesTooFewIds) {
-  auto rig = Settled();
-  FakeServer& favourite = rig->favourite();
-  favourite.Behave(Kind::kWrongCount);
-  const auto ids = rig->GetIds(10);
+  const auto ids = [](ClientRig& rig) { return rig.GetIds(10).code(); };
+  const auto runs = [](ClientRig& rig) { return rig.GetRuns(10).code(); };
+  const auto text = [](ClientRig& rig) { return rig.GetText().code(); };
+  for (const auto& ask : std::vector<std::function<Code(ClientRig&)>>{ids, runs, text}) {
+    auto rig = Settled();
+    FakeServer& favourite = rig->favourite();
+    favourite.Behave(Kind::kWrongCount);
+    ASSERT_EQ(ask(*rig), Code::kOk);
+    ASSERT_EQ(rig->report.attempts.size(), 2u);
+    EXPECT_EQ(rig->report.attempts[0].end, AttemptEnd::kBroken);
+    EXPECT_EQ(rig->View(favourite).fitness, ServerFitness::kQuarantined);
+  }
+}
+
+TEST_P(FailoverTest, GivesAsManyIdsAsWereAskedForInEveryShape) {
+  ClientRig rig(1, GetParam());
+  const auto ids = rig.GetIds(10);
   ASSERT_TRUE(ids.ok()) << ids.status();
-  EXPECT_EQ(ids->size(), 10u);
-  EXPECT_EQ(rig->report.attempts[0].end, AttemptEnd::kBroken);
-  EXPECT_EQ(rig->View(favourite).fitness, ServerFitness::kQuarantined);
+  EXPECT_EQ(std::set<int64_t>(ids->begin(), ids->end()).size(), 10u);
+  const auto runs = rig.GetRuns(25);
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  int64_t count = 0;
+  for (const IdRun& run : *runs) count += run.count;
+  EXPECT_EQ(count, 25);
+  const Result<std::string> text = rig.GetText();
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(*text, std::to_string(rig.GetId().value() - 1)) << "the id before the next one";
 }
 
 TEST_P(FailoverTest, QuarantinesWhoeverGivesAnIdTwiceInOneAnswer) {

@@ -41,6 +41,13 @@ std::string Framed(const std::string& body) {
   return std::string(reinterpret_cast<const char*>(&length), kLengthBytes) + body;
 }
 
+// Where a message's sequence id is, which follows the name of its method.
+size_t SequenceAt(const std::string& framed) {
+  uint32_t name_length;
+  std::memcpy(&name_length, framed.data() + kLengthBytes + 4, sizeof name_length);
+  return kLengthBytes + 8 + ntohl(name_length);
+}
+
 int64_t NextFirstId() {
   static std::atomic<int64_t> server{0};
   return (++server << 40) + 1;
@@ -74,7 +81,8 @@ class FakeServer::Service final : public wire::IdServiceNull {
     out.push_back(run);
   }
   void getText(std::string& out, const std::string& tag) override {
-    out = std::to_string(Give(tag));
+    const std::string text = std::to_string(Give(tag));
+    if (Count(1) == 1) out = text;
   }
   void explain(wire::IdFields& out, const int64_t id, const std::string&) override {
     out.id = id;
@@ -82,11 +90,12 @@ class FakeServer::Service final : public wire::IdServiceNull {
     out.layout = "firn";
   }
   void status(wire::ServerStatus& out) override {
-    out.cluster_uuid = kUuid;
+    if (behaviour_.in_status) RefuseWhenAsked({});
+    out.cluster_uuid = server_.uuid_;
     if (behaviour_.kind == Kind::kForeign) out.cluster_uuid = "another cluster";
     if (behaviour_.kind == Kind::kUnaware) out.cluster_uuid = "";
     out.cluster_name = "fake";
-    out.layout = "firn";
+    out.layout = behaviour_.kind == Kind::kOtherLayout ? "twitter" : "firn";
     const bool drains = behaviour_.reason == RefusalReason::kDraining;
     out.state = drains && behaviour_.only_tag.empty() ? wire::ServerState::DRAINING
                                                       : wire::ServerState::READY;
@@ -101,18 +110,18 @@ class FakeServer::Service final : public wire::IdServiceNull {
   }
 
  private:
-  bool Refuses(const std::string& tag) const {
-    return behaviour_.kind == Kind::kRefuse &&
-           (behaviour_.only_tag.empty() || behaviour_.only_tag == tag);
+  void RefuseWhenAsked(const std::string& tag) const {
+    if (behaviour_.kind != Kind::kRefuse) return;
+    if (!behaviour_.only_tag.empty() && behaviour_.only_tag != tag) return;
+    wire::Refusal refusal;
+    refusal.reason = static_cast<wire::Reason::type>(behaviour_.reason);
+    refusal.message = "as the test says";
+    refusal.retry_after_ms = static_cast<int32_t>(behaviour_.retry_after.count());
+    refusal.another_server_may_help = behaviour_.another_may_help;
+    throw refusal;
   }
   int64_t Give(const std::string& tag) {
-    if (Refuses(tag)) {
-      wire::Refusal refusal;
-      refusal.reason = static_cast<wire::Reason::type>(behaviour_.reason);
-      refusal.message = "as the test says";
-      refusal.retry_after_ms = static_cast<int32_t>(behaviour_.retry_after.count());
-      throw refusal;
-    }
+    RefuseWhenAsked(tag);
     const int64_t id = server_.first_id_ + server_.given_++;
     if (behaviour_.kind == Kind::kFarTime) return id + (int64_t{1} << 62);
     return behaviour_.kind == Kind::kZeroIds ? 0 : id;
@@ -213,11 +222,12 @@ bool FakeServer::Wait(Milliseconds time) {
 
 // --- answers ------------------------------------------------------------------------------------
 
-bool FakeServer::AnswerFrame(int fd, const std::string& frame) {
+bool FakeServer::AnswerFrame(int fd, std::string frame) {
   const Behaviour how = behaviour();
   const bool asks_ids = frame.find("status") == std::string::npos;
   if (how.kind == Kind::kHttp) return SendAll(fd, "HTTP/1.1 400 Bad Request\r\n\r\n"), false;
   if (asks_ids) ++requests_;
+  if (how.kind == Kind::kNoMethod) frame[8] = '?';  // the first letter of what it is asked
   auto in =
       std::make_shared<TMemoryBuffer>(reinterpret_cast<uint8_t*>(const_cast<char*>(frame.data())),
                                       static_cast<uint32_t>(frame.size()));
@@ -226,7 +236,7 @@ bool FakeServer::AnswerFrame(int fd, const std::string& frame) {
   processor.process(std::make_shared<TBinaryProtocol>(in), std::make_shared<TBinaryProtocol>(out),
                     nullptr);
   const std::string answer = Framed(out->getBufferAsString());
-  return asks_ids ? Say(fd, answer, how) : SendAll(fd, answer);
+  return asks_ids || how.in_status ? Say(fd, answer, how) : SendAll(fd, answer);
 }
 
 bool FakeServer::Say(int fd, const std::string& bytes, const Behaviour& how) {
@@ -255,14 +265,13 @@ bool FakeServer::Say(int fd, const std::string& bytes, const Behaviour& how) {
       return SendAll(fd, Framed("this is not Thrift")), true;
     case Kind::kOtherSequence: {
       std::string other = bytes;
-      const size_t at = kLengthBytes + 8 + std::strlen("getId") + 3;
+      const size_t at = SequenceAt(other) + 3;
       other[at] = static_cast<char>(other[at] + 1);
       return SendAll(fd, other);
     }
     case Kind::kEmpty: {
       // A reply header as it was, and a struct without fields.
-      return SendAll(fd, Framed(bytes.substr(kLengthBytes, 8 + std::strlen("getId") + 4) +
-                                std::string(1, '\0')));
+      return SendAll(fd, Framed(bytes.substr(kLengthBytes, SequenceAt(bytes)) + '\0'));
     }
     default:
       return SendAll(fd, bytes);

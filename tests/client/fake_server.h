@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "client/call_report.h"
@@ -14,7 +15,7 @@
 
 namespace firn {
 
-// What a fake server does with a request for ids; `status` is answered well unless it says so.
+// What a fake server does with a request for ids, and with one for its status when it says so.
 struct Behaviour {
   enum class Kind : uint8_t {
     kServe,
@@ -26,10 +27,12 @@ struct Behaviour {
     kGarbage,        // says something that is no answer
     kForeign,        // its status is another cluster's
     kUnaware,        // its status does not say which cluster it is of
+    kOtherLayout,    // its status names another layout
+    kNoMethod,       // is some other service: it knows nothing that it is asked
     kHttp,           // speaks HTTP, whatever it is asked
     kZeroIds,        // gives the id 0
     kFarTime,        // gives ids whose time is decades away from its clock
-    kWrongCount,     // gives one id too few
+    kWrongCount,     // gives one id too few; of texts, an empty one
     kTwice,          // gives one id twice in an answer of several
     kOtherSequence,  // answers under another call's sequence id
     kEmpty,          // answers with neither ids nor a refusal
@@ -41,6 +44,8 @@ struct Behaviour {
   Milliseconds retry_after{0};
   std::string only_tag{};  // that is refused; empty: all are. Whoever refuses all with DRAINING
                            // says in its status that it drains
+  bool another_may_help = false;  // of a refusal
+  bool in_status = false;         // does the same when it is asked for its status
 };
 
 // A server that speaks the wire contract and misbehaves as a test says. On 127.0.0.1; a thread for
@@ -59,6 +64,9 @@ class FakeServer {
   // From the next request on.
   void Behave(Behaviour behaviour);
   void Behave(Behaviour::Kind kind) { Behave(Behaviour{.kind = kind}); }
+
+  // The cluster that its status names; kUuid unless said. Before it is asked.
+  void BelongTo(std::string uuid) { uuid_ = std::move(uuid); }
 
   // Closes every connection and refuses new ones; takes them again on the same port.
   void Down();
@@ -82,13 +90,14 @@ class FakeServer {
   void Accept(int listener);
   void Serve(int fd);
   // False: the connection is to end.
-  bool AnswerFrame(int fd, const std::string& frame);
+  bool AnswerFrame(int fd, std::string frame);
   bool Say(int fd, const std::string& bytes, const Behaviour& behaviour);
   // False: the server goes down meanwhile.
   bool Wait(Milliseconds time);
   Behaviour behaviour();
 
   int port_ = 0;
+  std::string uuid_ = kUuid;
   const int64_t first_id_;
   std::atomic<int64_t> requests_ = 0, given_ = 0;
   std::atomic<int> accepted_ = 0;

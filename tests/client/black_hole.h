@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/support/process.h"
+
+namespace firn {
+
+// An address on 127.0.0.1 that neither takes nor refuses connections: a listener whose queue is
+// full and that nobody empties, so that the kernel drops whatever asks to be let in.
+class BlackHole {
+ public:
+  BlackHole() {
+    address_.sin_family = AF_INET;
+    address_.sin_port = htons(static_cast<uint16_t>(FreePort()));
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int listener = Socket();
+    if (bind(listener, Generic(), sizeof address_) != 0 || listen(listener, 0) != 0) Give("bind");
+    // More than fit: those left over try again and again, and would take any room that came up.
+    for (int i = 0; i < kFillers; ++i) connect(Socket(), Generic(), sizeof address_);
+    if (!Eventually(Milliseconds(60'000), [&] { return IsFull(listener); })) Give("fill");
+  }
+  ~BlackHole() {
+    for (const int fd : sockets_) close(fd);
+  }
+  BlackHole(const BlackHole&) = delete;
+  BlackHole& operator=(const BlackHole&) = delete;
+
+  std::string address() const { return "127.0.0.1:" + std::to_string(ntohs(address_.sin_port)); }
+
+ private:
+  static constexpr int kFillers = 4;
+
+  [[noreturn]] static void Give(const char* what) {
+    std::perror(what);
+    std::abort();
+  }
+  int Socket() {
+    return sockets_.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  }
+  const sockaddr* Generic() const { return reinterpret_cast<const sockaddr*>(&address_); }
+
+  // Of a listener the kernel tells here how many wait to be accepted, and how many may.
+  static bool IsFull(int listener) {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if (getsockopt(listener, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) Give("TCP_INFO");
+    return info.tcpi_unacked > info.tcpi_sacked;
+  }
+
+  sockaddr_in address_{};
+  std::vector<int> sockets_;
+};
+
+}  // namespace firn
