@@ -1,11 +1,15 @@
 #include "client/id_check.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/civil_time.h"
 
 namespace firn::client {
 namespace {
+
+// Beyond the last moment of every layout, and far enough from the end of its type to add to it.
+constexpr WallMs kWallMax{int64_t{1} << 60};
 
 bool IsSigned(const Layout& layout) {
   const Field* version = layout.Find(FieldKind::kVersion);
@@ -15,7 +19,7 @@ bool IsSigned(const Layout& layout) {
 }  // namespace
 
 IdCheck::IdCheck(const ServerFacts& facts, Micros said)
-    : timed_(facts.timed), wall_(facts.wall), said_(said) {
+    : timed_(facts.timed), wall_(std::clamp(facts.wall, WallMs(0), kWallMax)), said_(said) {
   Result<Layout> layout = Layout::Parse(facts.layout);
   if (!layout.ok()) return;
   layout_ = *std::move(layout);

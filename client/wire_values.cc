@@ -1,15 +1,25 @@
 #include "client/wire_values.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "thrift/gen/IdService.h"
 
 namespace firn::client {
 namespace {
 
-RefusalReason ReasonOf(wire::Reason::type reason) {
+// Whatever number a peer sent for an enumeration. To load it as one is undefined where none of the
+// values has that number.
+template <typename Enum>
+int NumberOf(const Enum& sent) {
+  static_assert(sizeof sent == sizeof(int));
+  int number;
+  std::memcpy(&number, &sent, sizeof number);
+  return number;
+}
+
+RefusalReason ReasonOf(int number) {
   // The two lists have one order; what a later server may add is none of ours.
-  const auto number = static_cast<int>(reason);
   const bool known = number >= 1 && number <= static_cast<int>(RefusalReason::kInternal);
   return known ? static_cast<RefusalReason>(number) : RefusalReason::kInternal;
 }
@@ -27,7 +37,7 @@ std::optional<uint64_t> Optional(bool given, int32_t value) {
 Outcome FromWire(const wire::Refusal& refusal) {
   constexpr int32_t kAdviceMsMax = 60'000;
   Outcome outcome = Outcome::Of(AttemptEnd::kRefused, refusal.message);
-  outcome.refusal = ReasonOf(refusal.reason);
+  outcome.refusal = ReasonOf(NumberOf(refusal.reason));
   outcome.retry_after = Milliseconds(std::clamp(refusal.retry_after_ms, 0, kAdviceMsMax));
   outcome.another_may_help = refusal.another_server_may_help;
   return outcome;
@@ -59,7 +69,7 @@ ServerFacts FromWire(const wire::ServerStatus& status) {
   ServerFacts facts{.cluster_uuid = status.cluster_uuid,
                     .cluster_name = status.cluster_name,
                     .layout = status.layout,
-                    .draining = status.state == wire::ServerState::DRAINING,
+                    .draining = NumberOf(status.state) == wire::ServerState::DRAINING,
                     .wall = WallMs(status.wall_ms),
                     .own_numbers = {},
                     .timed = {}};
