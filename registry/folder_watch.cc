@@ -26,7 +26,7 @@ void FolderWatch::Tick(BootMs now) {
     }),
                       guard_.Bind([this] {
                         list_stale_ = true;
-                        refresh_at_ = std::max(refresh_at_, now_ + kMerge);
+                        Noticed();
                       }));
     return;  // the nodes follow the list
   }
@@ -75,7 +75,7 @@ void FolderWatch::ReadNode(const std::string& name) {
                       const auto known = stale_.find(name);
                       if (known == stale_.end()) return;
                       known->second = true;
-                      refresh_at_ = std::max(refresh_at_, now_ + kMerge);
+                      Noticed();
                     }));
 }
 
@@ -100,6 +100,11 @@ void FolderWatch::Keep(const std::string& name, const Node& node) {
 }
 
 void FolderWatch::Forget(const std::string& name) { differs_ |= nodes_.erase(name) > 0; }
+
+// The first notice of a burst says when all of it is read, so that no burst is too long to be seen.
+void FolderWatch::Noticed() {
+  if (refresh_at_ <= now_) refresh_at_ = now_ + kMerge;
+}
 
 void FolderWatch::Failed() { refresh_at_ = now_ + kRetry; }
 

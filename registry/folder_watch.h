@@ -16,7 +16,7 @@ namespace firn {
 //
 //  1. A notice makes only what it names be read again; all is read again every 30 to 60 s and in
 //     each new session, since a watch may be lost without a word.
-//  2. Notices are merged for 100 ms, so that a rolling restart is not a storm.
+//  2. Notices are merged for 100 ms from the first one, so that a rolling restart is not a storm.
 //  3. `changed` is called when everything asked for has been answered and something differs since
 //     its last call; the first time also when the folder turns out to be empty or absent.
 //  4. A read that fails leaves the last good copy in place and is tried again after a second.
@@ -47,6 +47,7 @@ class FolderWatch {
   void OnRead(const std::string& name, const Result<Node>& node);
   void Keep(const std::string& name, const Node& node);
   void Forget(const std::string& name);
+  void Noticed();
   void Failed();
   void TellWhenWhole();
 

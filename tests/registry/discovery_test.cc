@@ -48,6 +48,21 @@ class DiscoveryTest : public testing::Test {
     Pass(Milliseconds(0));
   }
 
+  // Nodes beside the publisher's own, and what may happen to one.
+  void PutProviders(int count) {
+    for (int i = 0; i < count; ++i) Put(PathOf(i), FormatReport({}));
+    Pass(Milliseconds(1000));
+  }
+  void ChangePhase(int i) {
+    client_.Multi({Write::Set(PathOf(i), FormatReport({.phase = ProviderPhase::kDraining}),
+                              Write::kAnyVersion)},
+                  [](const WriteOutcome& outcome) { EXPECT_TRUE(outcome.status.ok()); });
+  }
+  static std::string PathOf(int i) {
+    return std::string(kProvidersPath) + "/" +
+           ProviderNodeName({.address = "10.0.0.1:" + std::to_string(1000 + i)});
+  }
+
   std::string NodePath() const {
     return std::string(kProvidersPath) + "/" + ProviderNodeName(provider_);
   }
@@ -89,6 +104,28 @@ TEST_F(DiscoveryTest, AChangeOfPhaseIsSeenAndNothingIsToldWithoutAChange) {
   EXPECT_EQ(told_, told_before + 1);
   Pass(Milliseconds(200'000));
   EXPECT_EQ(told_, told_before + 1);
+}
+
+TEST_F(DiscoveryTest, ABurstOfChangesIsToldOnce) {
+  Pass(Milliseconds(5000));
+  PutProviders(30);
+  const int told_before = told_;
+  for (int i = 0; i < 30; ++i) ChangePhase(i);
+  Pass(Milliseconds(1000));
+  EXPECT_EQ(told_, told_before + 1);
+}
+
+TEST_F(DiscoveryTest, AnEndlessBurstIsToldAllTheSame) {
+  Pass(Milliseconds(5000));
+  PutProviders(30);
+  const int told_before = told_;
+  // A notice every 50 ms, which is oftener than they are merged for.
+  for (int i = 0; i < 30; ++i) {
+    ChangePhase(i);
+    Pass(Milliseconds(0));
+  }
+  EXPECT_GE(told_, told_before + 30 * 50 / 200) << "by the time the burst ends";
+  EXPECT_LE(told_, told_before + 30 * 50 / 100 + 1);
 }
 
 TEST_F(DiscoveryTest, AnExpiredSessionsNodeIsMadeAgainByTheNewSession) {
