@@ -113,24 +113,6 @@ TEST_F(CrowdTest, LosesNoCallWhileServersSayThatTheyDrain) {
   });
 }
 
-TEST(BalanceTest, SpreadsTheCallsOfManyThreadsEvenly) {
-  ClientRig rig(3);
-  rig.options.balancing = Balancing::kRoundRobin;
-  rig.client();
-  constexpr int kCalls = 400;
-  {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < 8; ++i) {
-      threads.emplace_back([&rig] {
-        for (int n = 0; n < kCalls; ++n) EXPECT_TRUE(rig.client().GetId("order").ok());
-      });
-    }
-  }
-  for (const FakeServer* server : rig.servers()) {
-    EXPECT_NEAR(static_cast<double>(server->requests()), 8 * kCalls / 3.0, 0.1 * 8 * kCalls / 3.0);
-  }
-}
-
 TEST(RetryStormTest, StaysInsideTheBudget) {
   ClientRig rig(3);
   for (FakeServer* server : rig.servers()) {
