@@ -17,7 +17,7 @@ Status Ending() { return Unavailable("the client is being destroyed"); }
 
 }  // namespace
 
-AsyncCaller::AsyncCaller(Fleet& fleet, const Options& options, const Clock& clock, FdSet& fds)
+AsyncCaller::AsyncCaller(Fleet& fleet, const Options& options, const Clock& clock, CloseOnFork& fds)
     : fleet_(fleet),
       options_(options),
       clock_(clock),

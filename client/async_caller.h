@@ -14,8 +14,8 @@
 #include <boost/asio/io_context.hpp>
 
 #include "client/async_call.h"
+#include "client/close_on_fork.h"
 #include "client/due_queue.h"
-#include "client/fd_set.h"
 #include "client/fleet.h"
 #include "client/pipeline.h"
 #include "client/upkeep.h"
@@ -38,7 +38,7 @@ class AsyncCaller final : private PipelineUser, private UpkeepUser {
   };
 
   // Starts the IO thread.
-  AsyncCaller(Fleet& fleet, const Options& options, const Clock& clock, FdSet& fds);
+  AsyncCaller(Fleet& fleet, const Options& options, const Clock& clock, CloseOnFork& fds);
   ~AsyncCaller();
 
   // Ends every call that is under way with kUnavailable, then the thread. Calls that are started
@@ -93,7 +93,7 @@ class AsyncCaller final : private PipelineUser, private UpkeepUser {
   Fleet& fleet_;
   const Options options_;
   const Clock& clock_;
-  FdSet& fds_;
+  CloseOnFork& fds_;
 
   std::mutex mutex_;
   std::vector<AsyncCallPtr> inbox_;     // of other threads, under mutex_

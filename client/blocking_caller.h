@@ -6,7 +6,7 @@
 #include "client/ask.h"
 #include "client/blocking_connection.h"
 #include "client/call_plan.h"
-#include "client/fd_set.h"
+#include "client/close_on_fork.h"
 #include "client/fleet.h"
 #include "common/clock.h"
 #include "common/status.h"
@@ -18,7 +18,7 @@ namespace firn::client {
 // Thread-safe.
 class BlockingCaller {
  public:
-  BlockingCaller(Fleet& fleet, const CallPlan::Limits& limits, const Clock& clock, FdSet& fds)
+  BlockingCaller(Fleet& fleet, const CallPlan::Limits& limits, const Clock& clock, CloseOnFork& fds)
       : fleet_(fleet), limits_(limits), setting_{clock, fds} {}
 
   // Fills `reply`, or tells why there is no answer. It is `now`.

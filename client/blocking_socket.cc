@@ -48,18 +48,15 @@ Outcome Failed(const char* what, int error) {
 
 }  // namespace
 
-BlockingSocket::BlockingSocket(int fd, const Setting& setting) : fd_(fd), setting_(setting) {
-  setting_.fds.Add(fd_);
-}
-
 BlockingSocket::~BlockingSocket() {
-  setting_.fds.Remove(fd_);
-  close(fd_);
+  setting_.fds.Close(fd_, [this] { close(fd_); });
 }
 
 Outcome BlockingSocket::Connect(const Address& address, Micros until, const Setting& setting,
                                 std::unique_ptr<BlockingSocket>& socket) {
-  const int fd = ::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int fd = setting.fds.Open([&address] {
+    return ::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  });
   if (fd < 0) return Unreachable("socket", errno);
   std::unique_ptr<BlockingSocket> made(new BlockingSocket(fd, setting));
   int error = connect(fd, address.get(), address.length) == 0 ? 0 : errno;

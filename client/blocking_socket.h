@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "client/address.h"
-#include "client/fd_set.h"
+#include "client/close_on_fork.h"
 #include "client/micros.h"
 #include "client/outcome.h"
 #include "common/clock.h"
@@ -20,7 +20,7 @@ class BlockingSocket {
  public:
   struct Setting {
     const Clock& clock;
-    FdSet& fds;
+    CloseOnFork& fds;
   };
 
   // kAnswered means connected.
@@ -37,12 +37,12 @@ class BlockingSocket {
   Outcome Receive(char* into, size_t size, Micros until, size_t& got);
 
  private:
-  BlockingSocket(int fd, const Setting& setting);
+  BlockingSocket(int fd, const Setting& setting) : fd_(fd), setting_(setting) {}
 
   // Lets the kernel wake the next send (or receive) at `until`. False when that has passed.
   bool Limit(int option, Micros until, int64_t& set_ms);
 
-  const int fd_;
+  const int fd_;  // held by setting_.fds
   const Setting setting_;
   int64_t send_limit_ms_ = 0, receive_limit_ms_ = 0;  // as the kernel has them; 0: none
 };

@@ -45,7 +45,7 @@ class Client::Impl {
 
   ~Impl() {
     Engine* engine = engine_.load(std::memory_order_acquire);
-    engine->InChild() ? engine->LeaveBehind() : delete engine;
+    if (!engine->InChild()) delete engine;
   }
 
   Engine& engine() {
@@ -60,7 +60,6 @@ class Client::Impl {
     if (!engine_.compare_exchange_strong(inherited, own.get(), std::memory_order_acq_rel)) {
       return *inherited;  // by now another thread's
     }
-    inherited->LeaveBehind();
     if (options_.on_event) {
       options_.on_event({ClientEvent::Kind::kForked, "", "begins anew in a forked child"});
     }

@@ -6,8 +6,6 @@
 #include <mutex>
 #include <utility>
 
-#include <unistd.h>
-
 #include "client/list_source.h"
 #include "client/options_check.h"
 #include "common/entropy.h"
@@ -63,10 +61,6 @@ Engine::~Engine() {
   fleet_.Stop();
   async_.Stop();
   local_.reset();
-}
-
-void Engine::LeaveBehind() {
-  fds_.TakeAll([](int fd) { close(fd); });
 }
 
 Milliseconds Engine::TimeOf(const CallOptions& call) const {

@@ -8,7 +8,7 @@
 #include "client/async_caller.h"
 #include "client/blocking_caller.h"
 #include "client/client_options.h"
-#include "client/fd_set.h"
+#include "client/close_on_fork.h"
 #include "client/fleet.h"
 #include "client/local_supply.h"
 #include "common/clock.h"
@@ -21,7 +21,8 @@ namespace firn::client {
 // local ranges come from. Thread-safe.
 //
 // Sharp edge: a forked child must neither use nor destroy the engine that it inherits: its threads
-// do not exist there, and its locks may be held for ever. It calls LeaveBehind and makes another.
+// do not exist there, its locks may be held for ever, and its connections were closed by the fork
+// (close_on_fork.h). The child makes another, and leaves this one's memory as it is.
 class Engine final : public RangeFetcher {
  public:
   // Starts the threads and the source. Options that cannot be used are told by status().
@@ -31,8 +32,6 @@ class Engine final : public RangeFetcher {
   Engine& operator=(const Engine&) = delete;
 
   bool InChild() const { return sentinel_.InChild(); }
-  // In a forked child: closes its copies of the connections. Nothing else is touched.
-  void LeaveBehind();
 
   const Status& status() const { return status_; }
 
@@ -68,7 +67,7 @@ class Engine final : public RangeFetcher {
   const bool hedges_;
   const Clock& clock_;
   Status status_;
-  FdSet fds_;
+  CloseOnFork fds_;
   Fleet fleet_;
   BlockingCaller blocking_;
   AsyncCaller async_;

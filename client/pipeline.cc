@@ -6,6 +6,8 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/write.hpp>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace firn::client {
 namespace {
@@ -24,7 +26,7 @@ asio::ip::tcp::endpoint EndpointOf(const Address& address) {
 
 }  // namespace
 
-Pipeline::Pipeline(asio::io_context& io, Fleet& fleet, FdSet& fds, PipelineUser& user,
+Pipeline::Pipeline(asio::io_context& io, Fleet& fleet, CloseOnFork& fds, PipelineUser& user,
                    ServerPtr server)
     : fleet_(fleet),
       fds_(fds),
@@ -35,9 +37,7 @@ Pipeline::Pipeline(asio::io_context& io, Fleet& fleet, FdSet& fds, PipelineUser&
       connect_timer_(io.get_executor()),
       in_(kReadBytes, '\0') {}
 
-Pipeline::~Pipeline() {
-  if (socket_.is_open()) fds_.Remove(socket_.native_handle());
-}
+Pipeline::~Pipeline() { Disconnect(); }
 
 // --- opening ------------------------------------------------------------------------------------
 
@@ -65,13 +65,7 @@ void Pipeline::Connect() {
   const asio::ip::tcp::endpoint endpoint =
       next_ < addresses_.size() ? EndpointOf(addresses_[next_]) : asio::ip::tcp::endpoint();
   const size_t mine = ++next_;
-  error_code error;
-  socket_.open(endpoint.protocol(), error);
-  if (!error) {
-    fds_.Add(socket_.native_handle());
-    socket_.set_option(asio::ip::tcp::no_delay(true), error);
-    socket_.non_blocking(true, error);
-  }
+  OpenSocket(endpoint.protocol());
   const auto still_mine = [self = shared_from_this(), mine] {
     return self->phase_ == Phase::kConnecting && self->next_ == mine;
   };
@@ -85,10 +79,22 @@ void Pipeline::Connect() {
   });
 }
 
+// Asio would open one that programs inherit which this process starts.
+void Pipeline::OpenSocket(const asio::ip::tcp& protocol) {
+  const int fd = fds_.Open([&] {
+    return ::socket(protocol.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  });
+  error_code error;
+  if (fd >= 0) socket_.assign(protocol, fd, error);
+  if (error) return fds_.Close(fd, [fd] { ::close(fd); });
+  socket_.set_option(asio::ip::tcp::no_delay(true), error);
+  socket_.non_blocking(true, error);
+}
+
 void Pipeline::Disconnect() {
-  if (socket_.is_open()) fds_.Remove(socket_.native_handle());
+  if (!socket_.is_open()) return;
   error_code ignored;
-  socket_.close(ignored);
+  fds_.Close(socket_.native_handle(), [&] { socket_.close(ignored); });
 }
 
 void Pipeline::OnConnected(const error_code& error) {

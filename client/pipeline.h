@@ -14,7 +14,7 @@
 
 #include "client/ask.h"
 #include "client/async_call.h"
-#include "client/fd_set.h"
+#include "client/close_on_fork.h"
 #include "client/fleet.h"
 #include "client/id_check.h"
 #include "client/outcome.h"
@@ -60,7 +60,7 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
  public:
   using Checked = std::function<void(const Outcome&, const ServerFacts&)>;
 
-  Pipeline(boost::asio::io_context& io, Fleet& fleet, FdSet& fds, PipelineUser& user,
+  Pipeline(boost::asio::io_context& io, Fleet& fleet, CloseOnFork& fds, PipelineUser& user,
            ServerPtr server);
   ~Pipeline();
 
@@ -95,6 +95,7 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   void AwaitEndOfOpening(Micros within);
   // Tries the next address, which has its share of the time.
   void Connect();
+  void OpenSocket(const boost::asio::ip::tcp& protocol);
   void Disconnect();
   void OnConnected(const boost::system::error_code& error);
   void Read();
@@ -108,7 +109,7 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   int32_t NextSequence() { return sequence_ = sequence_ == INT32_MAX ? 1 : sequence_ + 1; }
 
   Fleet& fleet_;
-  FdSet& fds_;
+  CloseOnFork& fds_;
   PipelineUser& user_;
   const ServerPtr server_;
   Socket socket_;

@@ -1,14 +1,22 @@
 // A process forks in the midst of its calls: parent and child never get one id both.
 
+#include <array>
 #include <set>
 #include <thread>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "client/local_ranges.h"
+#include "client/registry_source.h"
+#include "tests/client/announcer.h"
 #include "tests/client/client_rig.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/zookeeper.h"
 
 namespace firn {
 namespace {
@@ -46,6 +54,33 @@ class Pipe {
  private:
   int ends_[2];
 };
+
+// Runs `child` in a child of this process, which ends as it returns. Its exit code; -1: it hung, or
+// died.
+template <typename Child>
+int InChild(Child child) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    alarm(60);
+    _exit(child());
+  }
+  int status = 0;
+  return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// How many descriptors are connections that lead to this port.
+int ConnectionsTo(int port) {
+  int count = 0;
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_in peer{};
+    socklen_t size = sizeof peer;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) continue;
+    count += peer.sin_family == AF_INET && ntohs(peer.sin_port) == port ? 1 : 0;
+  }
+  return count;
+}
+
+int PortOf(const std::string& address) { return std::stoi(address.substr(address.find(':') + 1)); }
 
 class ForkTest : public testing::Test {
  protected:
@@ -95,16 +130,84 @@ TEST_F(ForkTest, AChildLeavesItsParentsLocalRangesAlone) {
 
 TEST_F(ForkTest, AChildThatNeverAsksMayEndLikeAnyOther) {
   ASSERT_TRUE(rig_.GetId().ok());
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
-    rig_.DropClient();
-    _exit(0);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "wait status " << status;
+  EXPECT_EQ(InChild([this] { return rig_.DropClient(), 0; }), 0);
   EXPECT_TRUE(rig_.GetId().ok()) << "the parent's connections are its own";
+}
+
+TEST_F(ForkTest, AChildHasNoneOfItsParentsConnectionsFromTheBeginning) {
+  rig_.options.balancing = Balancing::kSticky;
+  ASSERT_TRUE(rig_.GetId().ok());
+  ASSERT_TRUE(rig_.client().GetIdLater("order").get().ok());
+  const int port = PortOf(rig_.favourite().address());
+  ASSERT_EQ(ConnectionsTo(port), 2) << "a blocking one and an asynchronous one";
+  EXPECT_EQ(InChild([&] { return ConnectionsTo(port); }), 0);
+  EXPECT_EQ(ConnectionsTo(port), 2);
+}
+
+// As programs do that become daemons: what they open then has the numbers that connections had.
+TEST_F(ForkTest, AChildKeepsWhatItOpensItself) {
+  ASSERT_TRUE(rig_.GetId().ok());
+  ASSERT_TRUE(rig_.client().GetIdLater("order").get().ok());
+  const int lost = InChild([this] {
+    close_range(3, ~0U, 0);
+    std::array<int, 64> own{};
+    for (int& fd : own) fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (!rig_.client().GetId("order").ok()) return 100;
+    if (!rig_.client().GetIdLater("order").get().ok()) return 101;
+    int gone = 0;
+    for (const int fd : own) gone += write(fd, "x", 1) == 1 ? 0 : 1;
+    return gone;
+  });
+  EXPECT_EQ(lost, 0);
+}
+
+// A child of a child is like its parent.
+TEST_F(ForkTest, AGrandchildBeginsAnewToo) {
+  ASSERT_TRUE(rig_.GetId().ok());
+  EXPECT_EQ(InChild([this] {
+              if (!rig_.client().GetId("order").ok()) return 1;
+              return InChild([this] { return rig_.client().GetId("order").ok() ? 0 : 2; });
+            }),
+            0);
+}
+
+// --- servers from a registry
+// ----------------------------------------------------------------------
+
+class RegistryForkTest : public ForkTest {
+ protected:
+  void TearDown() override {
+    rig_.DropClient();
+    operator_.reset();
+  }
+  void FindServersIn(const std::string& registry) {
+    operator_ = std::make_unique<Announcer>(registry);
+    const std::string uuid = operator_->MakeCluster();
+    for (FakeServer* server : rig_.servers()) {
+      server->BelongTo(uuid);
+      operator_->Add(server->address());
+    }
+    rig_.options.servers = registry;
+    rig_.options.open_source = RegistrySources({.cache_file = folder_ / "servers"});
+    ASSERT_TRUE(Eventually(kPatience, [this] { return rig_.GetId().ok(); }));
+  }
+
+  TempDir folder_;
+  std::unique_ptr<ZooKeeper> zk_;
+  std::unique_ptr<Announcer> operator_;
+};
+
+TEST_F(RegistryForkTest, AChildFindsTheServersOfADirectoryItself) {
+  ASSERT_NO_FATAL_FAILURE(FindServersIn("dir://" + (folder_ / "registry")));
+  ForkUnderLoad();
+}
+
+TEST_F(RegistryForkTest, AChildFindsTheServersOfZooKeeperItself) {
+  auto started = ZooKeeper::Start();
+  ASSERT_TRUE(started.ok()) << started.status();
+  zk_ = *std::move(started);
+  ASSERT_NO_FATAL_FAILURE(FindServersIn("zk://" + zk_->hosts() + "/firn/shop"));
+  ForkUnderLoad();
 }
 
 }  // namespace
