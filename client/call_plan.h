@@ -14,8 +14,16 @@
 
 namespace firn::client {
 
-// How one call goes from server to server. It sends nothing and waits for nothing: whoever does
-// asks for the next step, takes it, and says what came of it.
+// How one call goes from server to server: whom to ask next, when to wait, when to give up, and
+// what its caller is told. It sends nothing and waits for nothing; those that do, BlockingCaller
+// with the calling thread and AsyncCaller with the IO thread, both go by it:
+//
+//     while (true) {
+//       step = plan.Next(now);
+//       kTry:   ask step.server;  if (plan.Ended(step, outcome, began, now)) the reply is there
+//       kWait:  until step.until, or news of servers
+//       kEnd:   return plan.Failure();
+//     }
 //
 //  1. Each server is asked once. Only where a connection that had been idle turns out closed is the
 //     same server asked once more, on a fresh one.
@@ -35,6 +43,9 @@ namespace firn::client {
 //  7. Nothing begins at or after the deadline.
 //
 // Used by one thread at a time.
+//
+// Sharp edge: a server that a kTry names counts this call as under way until it is told what came
+// of it, once: by Ended, or, when the call has ended meanwhile, by whoever asked, with Fleet::Done.
 class CallPlan {
  public:
   static constexpr int kConnectsMax = 16;
@@ -63,7 +74,7 @@ class CallPlan {
   CallPlan(Fleet& fleet, const Limits& limits, std::string_view tag, Micros deadline,
            CallReport* report);
 
-  // How to go on when nothing is under way.
+  // How to go on when nothing is under way: the first step, and the next after each.
   Step Next(Micros now);
   // While `busy` alone is being asked: another server to ask as well, or an end without one.
   Step Hedge(const ServerPtr& busy, Micros now);
@@ -71,7 +82,8 @@ class CallPlan {
   // What came of a kTry that began at `began`. True when the call has its answer.
   bool Ended(const Step& step, Outcome outcome, Micros began, Micros now);
 
-  // A kTry whose server has not answered when another one had. What comes of it is the fleet's.
+  // A kTry whose server has not answered when another one had, for the report. What comes of it is
+  // the fleet's.
   void Abandoned(const Step& step, Micros began, Micros now);
 
   // After kEnd: code and sentence, all attempts in it. Fills the report.

@@ -48,7 +48,7 @@ struct CallAttempt {
   std::chrono::microseconds took{0};
   std::string detail{};  // a sentence, or empty
 
-  // "10.0.0.7:7609 refused (OVERLOADED: ...) after 0.3 ms"
+  // "10.0.0.7:7609 refused (OVERLOADED) after 0.3 ms: too much is asked of this server"
   std::string ToString() const;
 };
 

@@ -33,7 +33,8 @@ namespace firn {
 // A failed call may have used up ids; nobody else ever gets those.
 //
 // After fork() the child may go on using the object: it begins anew, with connections and local
-// ranges of its own, and asynchronous calls of the parent are answered in the parent only.
+// ranges of its own, and asynchronous calls of the parent are answered in the parent only. A child
+// that was forked in a callback or hook may only exec or _exit.
 //
 // Sharp edge: callbacks run on the client's IO thread. They may call the asynchronous methods; one
 // that waits keeps every other callback waiting.

@@ -15,11 +15,12 @@ struct ClientCounters {
   uint64_t calls = 0;           // that were begun, without those that a local range answered
   uint64_t failed = 0;          // of those, answered with an error
   uint64_t attempts = 0;        // requests that were sent to servers
-  uint64_t retries = 0;         // of those, the second and later ones of a call
-  uint64_t retries_denied = 0;  // failed calls for which the retry budget had nothing left
+  uint64_t retries = 0;         // servers that a call asked beside its first one, hedges included;
+                                // not those it went on to free of the retry budget
+  uint64_t retries_denied = 0;  // times that the retry budget had nothing left for one more
   uint64_t moves = 0;           // of the attempts, those that another call's time-out on the same
                                 // connection had made necessary: free of the retry budget
-  uint64_t hedges = 0;          // of the attempts, those sent because the first one was slow
+  uint64_t hedges = 0;          // of the retries, those begun because the first server was slow
   uint64_t connects = 0;        // connections that were opened
   uint64_t connects_failed = 0;
   uint64_t timeouts = 0;     // attempts without an answer in time

@@ -27,11 +27,17 @@
 
 namespace firn::client {
 
-// The servers of one client: which there are, which are fit to be asked, and what all calls
-// together may spend on retries. Knows no sockets and sends nothing.
+// The servers of one client: which there are, which one a call should ask now, and what all calls
+// together may spend on retries. The source tells it lists (Apply). Whoever asks a server is given
+// it here (Pick) and says afterwards what came of it (Done), from which it learns who is fit. The
+// upkeep is told whom to look at in the background (TakeProbes, TakeUnresolved). It sends nothing
+// itself: all of it can be played through with a virtual clock.
 //
 // Thread-safe. A call that goes well takes the mutex once, to be picked a server: that it began,
-// and that it was answered, is counted without one.
+// and that it was answered, is counted without one. Hooks are called without locks.
+//
+// Sharp edge: a server that was picked, or borrowed, is reported exactly once, with Done, or with
+// GiveBack when nobody asked it after all. One that is forgotten looks busy for ever.
 //
 //  1. Quarantined servers are never picked, nor those whose name is not looked up yet. Of the
 //     others the first of these groups that is not empty is picked from: fit; resting, or unable

@@ -81,9 +81,8 @@ void Pipeline::Connect() {
 
 // Asio would open one that programs inherit which this process starts.
 void Pipeline::OpenSocket(const asio::ip::tcp& protocol) {
-  const int fd = fds_.Open([&] {
-    return ::socket(protocol.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  });
+  const int fd = fds_.Open(
+      [&] { return ::socket(protocol.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
   error_code error;
   if (fd >= 0) socket_.assign(protocol, fd, error);
   if (error) return fds_.Close(fd, [fd] { ::close(fd); });

@@ -25,7 +25,7 @@ namespace firn::client {
 
 class Pipeline;
 
-// Who is told what becomes of the calls on a pipeline.
+// Who is told what becomes of the calls on a pipeline. On the IO thread.
 class PipelineUser {
  public:
   // The answer to a call, or why there is none. May send more on the pipeline, and close it.
@@ -45,7 +45,10 @@ class PipelineUser {
   ~PipelineUser() = default;
 };
 
-// A connection with many calls in flight, which the server answers in the order of their coming.
+// One connection to one server for asynchronous calls, many of them in flight at a time: the server
+// answers them in the order of their coming. It owns the socket and the bytes in both directions,
+// and knows of calls only which of them waits for the next answer; what an end means for a call,
+// its user decides.
 //
 //  1. It connects, to one address after the other until one takes it, then asks for the server's
 //     status; calls wait until that shows that the server is of this cluster. All must be done
@@ -56,6 +59,9 @@ class PipelineUser {
 //     share it.
 //
 // Used by one IO thread; kept alive by its own operations until they have ended.
+//
+// Sharp edge: Close, and any answer, call the user, who may send on this pipeline, close it, or let
+// go of it before the call returns. Whoever goes on after either looks at the phase again.
 class Pipeline final : public std::enable_shared_from_this<Pipeline> {
  public:
   using Checked = std::function<void(const Outcome&, const ServerFacts&)>;
@@ -64,14 +70,17 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
            ServerPtr server);
   ~Pipeline();
 
-  // Call once, first. `checked` is told once whether the server is fit; may be null.
+  // Call once, first: begins to connect, to each of the addresses in turn. `checked` is told once,
+  // when this has led to a server of the cluster or to nothing; may be null.
   void Open(std::vector<Address> addresses, Micros within, Checked checked);
 
-  // Puts a call at the end. Not after it was closed.
+  // Puts a call at the end; the user hears of asking `number` once, with OnEnded. It leaves with
+  // the next Flush, or as soon as the server was found good. Not after Close.
   void Send(const AsyncCallPtr& call, uint32_t number);
+  // Gives the socket what was sent since the last time.
   void Flush();
 
-  // Ends it and every call on it.
+  // Ends it and every call on it, inside this call. `why` is what became of the oldest one.
   void Close(Outcome why);
 
   const ServerPtr& server() const { return server_; }

@@ -14,7 +14,8 @@ namespace firn::client {
 
 // Writes calls of the wire contract and reads their answers, through the generated code. The
 // generated client is not used: it ignores sequence ids and would take an old answer for a new one.
-// Used by one thread at a time.
+// Used by one thread at a time; nothing but memory that is kept for the next call ties it to one
+// connection.
 class WireCodec {
  public:
   static constexpr size_t kLengthBytes = 4;
@@ -32,8 +33,11 @@ class WireCodec {
   // not known. Empty when no answer is that long.
   static std::optional<size_t> FrameLength(std::string_view bytes);
 
-  // Reads the answer to `ask` from a whole frame: kAnswered fills `reply`, kRefused tells the
-  // server's "no", kBroken anything else, ids among it that were not asked for in number or order.
+  // Reads the answer to `ask` from a whole frame, as FrameLength measured it. kAnswered fills what
+  // the ask's method is about in `reply`; kRefused is the server's typed "no"; kWrongService says
+  // that the other end knows no such method; kBroken is anything else: another call's answer, no
+  // answer at all, more or fewer ids than were asked for. Which ids they are is not looked at (see
+  // IdCheck). Whatever came, the next frame is read as if nothing had been.
   Outcome ReadAnswer(std::string_view frame, const Ask& ask, int32_t sequence, Reply& reply);
 
  private:

@@ -31,8 +31,9 @@ Cause Refused(const char* name, RefusalReason reason, const char* said,
   return {name, {.kind = Kind::kRefuse, .reason = reason}, said, code};
 }
 
-const std::vector<Cause>& Causes() {
-  static const std::vector<Cause> causes = {
+// Of a request for ids.
+std::vector<Cause> InAnswers() {
+  return {
       {"Silent", {.kind = Kind::kSilent}, " did not answer after [0-9]+"},
       {"Drip", {.kind = Kind::kDrip, .delay = Milliseconds(100)}, " did not answer after [0-9]+"},
       {"Closed", {.kind = Kind::kClose}, " closed after [0-9.]+ ms$"},
@@ -50,6 +51,12 @@ const std::vector<Cause>& Causes() {
       {"NoSuchMethod",
        {.kind = Kind::kNoMethod},
        " wrong service after .* ms: it says: Invalid method name: '[?]etId'$"},
+  };
+}
+
+// Of a first connection.
+std::vector<Cause> InIntroductions() {
+  return {
       {"Foreign",
        {.kind = Kind::kForeign},
        " wrong service after .* ms: it is of the cluster .another cluster., this is .1111",
@@ -95,8 +102,16 @@ const std::vector<Cause>& Causes() {
        " wrong service after [0-9.]+ ms: as the test says$",
        Code::kUnavailable,
        Before::kNothing},
-      Refused("Overloaded", RefusalReason::kOverloaded,
-              " refused \\(OVERLOADED\\) after .* ms: as the test says$"),
+  };
+}
+
+std::vector<Cause> InRefusals() {
+  return {
+      {"Overloaded",  // for longer than the call has time
+       {.kind = Kind::kRefuse,
+        .reason = RefusalReason::kOverloaded,
+        .retry_after = Milliseconds(60'000)},
+       " refused \\(OVERLOADED\\) after .* ms: as the test says$"},
       Refused("NotReady", RefusalReason::kNotReady,
               " refused \\(NOT_READY\\) after .* ms: as the test says$"),
       Refused("Clock", RefusalReason::kClock,
@@ -110,6 +125,15 @@ const std::vector<Cause>& Causes() {
        " refused \\(INTERNAL\\) after .* ms: as the test says$",
        Code::kInternal},
   };
+}
+
+const std::vector<Cause>& Causes() {
+  static const std::vector<Cause> causes = [] {
+    std::vector<Cause> all = InAnswers();
+    for (const Cause& cause : InIntroductions()) all.push_back(cause);
+    for (const Cause& cause : InRefusals()) all.push_back(cause);
+    return all;
+  }();
   return causes;
 }
 
