@@ -108,6 +108,12 @@ Status TakeSlots(BlockingCoordinator& registry, const Nonce& era, const RackSpli
 
 }  // namespace
 
+void AddReport(const ProviderReport& report, RestoreFacts& facts) {
+  facts.bounds.push_back(report.bound);
+  const Milliseconds skew = std::chrono::abs(Milliseconds(report.clock_skew_ms));
+  if (skew <= kPoisonAhead) facts.skew_max = std::max(facts.skew_max, skew);
+}
+
 Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const RestoreFacts& facts,
                                      Entropy& entropy) {
   RestoreReport report;

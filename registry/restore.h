@@ -8,6 +8,7 @@
 #include "common/layout.h"
 #include "common/units.h"
 #include "registry/blocking_coordinator.h"
+#include "registry/provider.h"
 #include "registry/slot.h"
 
 namespace firn {
@@ -28,6 +29,10 @@ struct RestoreFacts {
   // Of each rack; unless given as many as the tree still has, or all where it has none.
   std::optional<uint32_t> workers{};
 };
+
+// Adds what a server says of itself, in its node or asked by hand: its bound, and its skew unless
+// that is absurd, for a node is data of strangers.
+void AddReport(const ProviderReport& report, RestoreFacts& facts);
 
 // What was done.
 struct RestoreReport {

@@ -79,6 +79,7 @@ struct SegmentHost::Process {
   std::deque<std::function<void()>> to_control, to_store;
   std::map<std::string, std::unique_ptr<RangeSource>> sources;
   std::map<std::string, std::shared_ptr<RangedStrategy>> strategies;
+  std::map<std::string, int64_t> highest;  // ledgers, as a server's report names them
   bool stopping = false;
 };
 
@@ -174,6 +175,16 @@ void SegmentHost::EndFaults() {
   if (!up()) return;
   process_->registry->SetPlan({});
   process_->registry->Reconnect();
+}
+
+// As the node of a server or its /v1/status, both made of what the ledger has told.
+std::optional<ProviderReport> SegmentHost::Report() {
+  if (!up()) return std::nullopt;
+  for (const auto& [tag, high] : process_->ledger.TakeNews()) {
+    int64_t& highest = process_->highest[tag];
+    highest = std::max(highest, high);
+  }
+  return ProviderReport{.phase = ProviderPhase::kServing, .high = process_->highest};
 }
 
 size_t SegmentHost::TagsServed() { return std::exchange(served_, {}).size(); }

@@ -5,12 +5,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/entropy.h"
 #include "registry/faulty_coordinator.h"
 #include "registry/memory_coordinator.h"
+#include "registry/provider.h"
 #include "server/issue/ranged_strategy.h"
 #include "server/store/ledger.h"
 #include "tests/sim/segment_mutants.h"
@@ -62,6 +64,9 @@ class SegmentHost {
   void Disconnect();
   void Reconnect();
   void EndFaults();
+
+  // What its process tells an operator; nothing when there is none.
+  std::optional<ProviderReport> Report();
 
   // How many tags have served a call since this was last asked.
   size_t TagsServed();

@@ -5,14 +5,15 @@
 
 #include "registry/blocking_coordinator.h"
 #include "registry/records.h"
+#include "registry/restore.h"
 #include "registry/slot.h"
 #include "tests/sim/segment_violation.h"
+#include "tools/firn/ledger_lift.h"
 
 namespace firn {
 namespace {
 
 constexpr int kSteps = 3'000;
-constexpr int64_t kTagGap = 1'000;
 
 TagDefinition TagOf(const std::string& name, const std::string& store, int64_t step,
                     TagBuffer buffer) {
@@ -137,33 +138,31 @@ void SegmentWorld::Strike() {
 // Between the loss and the freeze nobody takes ranges: that much is not promised.
 void SegmentWorld::RollBackRegistry() {
   Trace("the registry goes back");
-  for (const TagDefinition& tag : tags_) {
-    const auto node = tree_.Peek(TagPath(tag.name));
-    highs_[tag.name] = ReadTagNode(tag.name, node->data)->tag.high;
-  }
   tree_.Load(*backup_);
   backup_.reset();
   shared_.gap = true;
   restore_in_ = 1 + static_cast<int>(dice_.Below(600));
 }
 
-// What `firn restore` does to tags: ledgers above everything known, and a new root version.
+// As `firn restore` does it, by what an operator can know: what is in the tree, what servers that
+// run report, and the highest number of each tag that its users have (--tag_high). The gap is the
+// least that there is.
 void SegmentWorld::Restore() {
   Trace("the registry is restored");
   MemoryCoordinator memory(tree_);
   BlockingCoordinator registry(memory, clock_);
   Require(registry.Connect(Milliseconds(1'000)).ok(), "no session");
-  TagStore store(registry);
+  std::vector<ProviderReport> reports(1);
   for (const TagDefinition& tag : tags_) {
-    const Result<StoredTag> stored = store.Read(tag.name);
-    Require(stored.ok(), "no tag");
-    const int64_t known = std::max(stored.value().tag().high, highs_[tag.name]);
-    Require(store.Lift(stored.value(), known + kTagGap).ok(), "not lifted");
+    reports[0].high[tag.name] = oracle_.Highest(tag.name) + 1;
   }
-  Result<MetaAsRead> root = ReadMeta(registry);
-  Require(root.ok(), "no root");
-  root->meta.frozen = false;
-  Require(BeginEra(registry, root->meta, root->version, dice_).ok(), "not restored");
+  for (const auto& host : hosts_) {
+    if (const auto report = host->Report()) reports.push_back(*report);
+  }
+  Output told;
+  Require(LiftLedgers(registry, reports, 0, told).ok() && !told.wrong, "not lifted");
+  const RestoreFacts facts{.now = clock_.Wall(), .workers = 1};
+  Require(RestoreCluster(registry, facts, dice_).ok(), "not restored");
   shared_.gap = false;
 }
 

@@ -56,8 +56,7 @@ class SegmentWorld {
   std::vector<std::unique_ptr<SegmentHost>> hosts_;
   std::optional<MemoryTree::Image> backup_;
   std::optional<SimDatabase> old_database_;
-  std::map<std::string, int64_t> highs_;  // of each tag, when the registry went back
-  int restore_in_ = 0;                    // steps; 0: nothing to restore
+  int restore_in_ = 0;  // steps; 0: nothing to restore
   uint64_t steps_ = 0;
 };
 

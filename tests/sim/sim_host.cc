@@ -252,10 +252,11 @@ void SimHost::Reconnect() {
   if (running()) process_->link->Reconnect();
 }
 
-WallMs SimHost::ReportedBound() {
-  if (!running()) return highest_bound_;
+std::optional<ProviderReport> SimHost::Report() const {
+  if (!running()) return std::nullopt;
   const KeeperTime now{clock_.Read(), process_->user.Time()};
-  return highest_bound_ = std::max(highest_bound_, process_->keeper.status(now).bound);
+  return ProviderReport{.bound = process_->keeper.status(now).bound,
+                        .clock_skew_ms = (now.id_time - now.clocks.wall).count()};
 }
 
 void SimHost::EndFaults() {

@@ -10,6 +10,7 @@
 #include "common/entropy.h"
 #include "registry/claim/claim_keeper.h"
 #include "registry/faulty_coordinator.h"
+#include "registry/provider.h"
 #include "tests/sim/mutants.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim_disk.h"
@@ -131,9 +132,9 @@ class SimHost {
   SimDisk& disk() { return disk_; }
   HostClock& clock() { return clock_; }
   int index() const { return index_; }
-  // The highest bound that any process here ever reported.
-  WallMs ReportedBound();
-  // How far ahead of the truth any id clock here ever was.
+  // What its process tells an operator; nothing when there is none.
+  std::optional<ProviderReport> Report() const;
+  // How far ahead of the truth any id clock here ever was: alarms told of it.
   Milliseconds skew() const { return skew_; }
   BootMs paused_until{};
 
@@ -167,7 +168,7 @@ class SimHost {
   const SequencerOptions sequencer_;
   SimDisk disk_;
   HostClock clock_;
-  WallMs highest_bound_;
+  WallMs highest_bound_;  // of any process here, for the witness
   Milliseconds skew_{0};
   std::unique_ptr<Process> process_;
   std::unique_ptr<FaultyCoordinator> ghost_;  // of the last process: what it sent may yet arrive

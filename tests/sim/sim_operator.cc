@@ -94,6 +94,7 @@ void SimOperator::MakeAnewUpTo(const SlotNumbers& known, int64_t sets_left,
   for (const auto& host : hosts_) host->LoseConnection();
   shared_.tree.Load({}, MemoryTree::Sessions::kStay);
   MakeClusterUnder(floor + 3 * facts.window);
+  lifted_ = {floor + 3 * facts.window, facts.now};
   TouchUpTo(kMetaPath, known.meta_version);
   TouchUpTo(known.path, known.version - sets_left);
   for (const auto& host : hosts_) {
@@ -155,9 +156,11 @@ RestoreFacts SimOperator::Facts() const {
   facts.rack_bits = 0;
   facts.workers = sizes_.slots;
   for (const auto& host : hosts_) {
-    facts.bounds.push_back(host->ReportedBound());
+    if (const auto report = host->Report()) AddReport(*report, facts);
     facts.skew_max = std::max(facts.skew_max, host->skew());
   }
+  // Ids have run ahead of all clocks since then, and whoever used them may be silent.
+  if (lifted_.has_value()) facts.bounds.push_back(lifted_->floor + (facts.now - lifted_->at));
   return facts;
 }
 
@@ -173,6 +176,7 @@ bool SimOperator::RunRestore(FaultPlan plan) {
     return false;
   }
   shared_.gap = false;
+  lifted_ = {restored->floor, shared_.clock.Wall()};
   shared_.Trace("restored, floor " + std::to_string(restored->floor.ms()));
   return true;
 }

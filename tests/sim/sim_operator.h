@@ -15,8 +15,10 @@
 namespace firn {
 
 // Whoever looks after a simulated cluster's registry: makes it, saves it, loses it, deletes what
-// should have stayed, and restores it. He knows every bound and every skew that any server ever
-// reported, but is not always left to finish, nor always alone.
+// should have stayed, and restores it. He knows what is in the tree, what servers that run say of
+// themselves, how wrong clocks have been (--skew_max_ms), and where ids began after his last
+// restore
+// (--bound_ms), nothing more; he is not always left to finish, nor always alone.
 class SimOperator {
  public:
   using Hosts = std::vector<std::unique_ptr<SimHost>>;
@@ -69,7 +71,14 @@ class SimOperator {
   SimShared& shared_;
   const SimSizes& sizes_;
   const Hosts& hosts_;
+  // Where ids begin at the earliest since he last made or restored the cluster.
+  struct Lifted {
+    WallMs floor;
+    WallMs at;
+  };
+
   std::string uuid_;
+  std::optional<Lifted> lifted_;
   std::optional<MemoryTree::Image> backup_;
 };
 

@@ -247,6 +247,22 @@ TEST_F(FirnClusterTest, RestoreCountsASkewThatAServerReportsOnlyWhenItIsSane) {
   }
 }
 
+TEST_F(FirnClusterTest, RestoreTakesTheOperatorsWordForNumbers) {
+  Init();
+  for (const char* tag : {"order", "a b"}) {
+    EXPECT_EQ(Firn({"tags", "create", tag, "step=50", "step_max=400"}).exit_code, 0);
+  }
+  for (const char* said : {"order", "order=", "order=x", "order=0", "order=-1", "=5", "a b=5",
+                           "order=9223372036854775807", "order=1,,"}) {
+    EXPECT_EQ(Firn({"restore", "--workers=4", std::string("--tag_high=") + said}).exit_code, 2)
+        << said;
+  }
+  EXPECT_FALSE(FirnJson({"audit"}).at("cluster").at("frozen").get<bool>());
+  FirnJson({"restore", "--workers=4", "--tag_gap=1000", "--tag_high=order=7,a+b=70,order=5000"});
+  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("high"), "6001");
+  EXPECT_EQ(FirnJson({"tags", "show", "a b"}).at(0).at("high"), "1071");
+}
+
 TEST_F(FirnClusterTest, RestoreRefusesNumbersThatWouldLowerWhatItLifts) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order"}).exit_code, 0);

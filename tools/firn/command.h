@@ -5,18 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "common/status.h"
+#include "tools/firn/output.h"
 
 namespace firn {
-
-// What a verb has to say: for programs, and for people. `text` ends with a line feed unless empty.
-struct Output {
-  nlohmann::ordered_json json;
-  std::string text;
-  bool wrong = false;  // the verb did its work and found something wrong
-};
 
 // One verb of the firn command, or a group of verbs. A tree of them is the whole command; main
 // builds it, so reading main tells what the command can do.

@@ -10,7 +10,7 @@
 #include "common/tag_definition.h"
 #include "registry/blocking_coordinator.h"
 #include "registry/provider.h"
-#include "tools/firn/command.h"
+#include "tools/firn/output.h"
 
 namespace firn {
 

@@ -10,6 +10,7 @@
 #include "common/civil_time.h"
 #include "common/clock.h"
 #include "common/entropy.h"
+#include "common/tag_name.h"
 #include "registry/audit.h"
 #include "registry/claim/claim_options.h"
 #include "registry/restore.h"
@@ -28,6 +29,9 @@ DEFINE_int64(skew_max_ms, 10'000, "the largest clock skew of any server that is 
 DEFINE_string(bound_ms, "",
               "further bounds to lift the floor above, in ms since 1970 and with commas between "
               "them: of /v1/status of servers that the registry does not show");
+DEFINE_string(tag_high, "",
+              "the highest numbers that are known to have been given, by users' records, as "
+              "tag=number with commas between them; tags as in paths");
 DEFINE_int64(tag_gap, 1'000'000,
              "how far segment tags jump beyond all that is known; of each tag at least twice its "
              "step_max");
@@ -61,6 +65,28 @@ Result<std::vector<WallMs>> SaidBounds() {
     bounds.emplace_back(ms);
   }
   return bounds;
+}
+
+// What --tag_high says, as if a server had said it.
+Result<ProviderReport> SaidHighs() {
+  ProviderReport said;
+  std::string_view rest = FLAGS_tag_high;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    const size_t equals = std::min(word.rfind('='), word.size());
+    const Result<std::string> tag = DecodeTagName(word.substr(0, equals));
+    const std::string_view digits = word.substr(std::min(equals + 1, word.size()));
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
+    if (!tag.ok() || error != std::errc() || end != digits.end() || number < 1 ||
+        number == INT64_MAX) {
+      return Invalid("--tag_high: '" + std::string(word) + "' is no tag=number");
+    }
+    int64_t& high = said.high[*tag];
+    high = std::max(high, number + 1);
+  }
+  return said;
 }
 
 // What was known, so that an operator sees what was not.
@@ -108,12 +134,7 @@ Result<RestoreFacts> GatherFacts(const Audit& audit) {
                      .layout = choice.layout,
                      .rack_bits = choice.split.rack_bits(),
                      .workers = ChosenWorkers()};
-  for (const AuditedProvider& provider : audit.providers) {
-    facts.bounds.push_back(provider.report.bound);
-    // A node is data of strangers: what is absurd as a bound is absurd as a skew, too.
-    const Milliseconds skew = std::chrono::abs(Milliseconds(provider.report.clock_skew_ms));
-    if (skew <= kPoisonAhead) facts.skew_max = std::max(facts.skew_max, skew);
-  }
+  for (const AuditedProvider& provider : audit.providers) AddReport(provider.report, facts);
   return facts;
 }
 
@@ -140,9 +161,12 @@ Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry) {
   FIRN_TRY(CheckNumbers());
   FIRN_ASSIGN(const Audit audit, ReadAudit(registry, SystemClock().Wall()));
   FIRN_ASSIGN(const RestoreFacts facts, GatherFacts(audit));
+  FIRN_ASSIGN(const ProviderReport said, SaidHighs());
   Output output;
   if (audit.meta) {
-    FIRN_TRY(LiftLedgers(registry, ReportsIn(audit), FLAGS_tag_gap, output));
+    std::vector<ProviderReport> reports = ReportsIn(audit);
+    reports.push_back(said);
+    FIRN_TRY(LiftLedgers(registry, reports, FLAGS_tag_gap, output));
   }
   FIRN_ASSIGN(const RestoreReport report, RestoreCluster(registry, facts, SystemEntropy()));
   output.json["uuid"] = report.uuid;
@@ -160,22 +184,25 @@ Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry) {
 }
 
 Verb RestoreVerb() {
-  return {.name = "restore",
-          .summary = "lifts a cluster that lost data above everything that may have been issued",
-          .details =
-              "For a registry that was wiped, rolled back or restored from a backup. Lifts "
-              "every tag's\nledger, sets the floor of machine ids, retires poisoned slots, "
-              "and lets claims begin again.\nMay be repeated. Where "
-              "everything is gone, give --uuid: servers refuse a cluster that is not "
-              "theirs.\n"
-              "Servers' own nodes go with a wiped registry: name what /v1/status of those still "
-              "running shows\nby --bound_ms.\n"
-              "Programs that embed Firn report nothing: only the gap, and what servers saw of "
-              "their ranges,\ncovers them. A tag of which somebody knows more is given that as its "
-              "`start` first.\n",
-          .flags = {FIRN_REGISTRY_FLAGS, "uuid", "layout", "rack_bits", "workers",
-                    "claim_window_ms", "skew_max_ms", "bound_ms", "tag_gap"},
-          .run = RunRestore};
+  return {
+      .name = "restore",
+      .summary = "lifts a cluster that lost data above everything that may have been issued",
+      .details =
+          "For a registry that was wiped, rolled back or restored from a backup. Lifts "
+          "every tag's\nledger, sets the floor of machine ids, retires poisoned slots, "
+          "and lets claims begin again.\nMay be repeated. Where "
+          "everything is gone, give --uuid: servers refuse a cluster that is not "
+          "theirs.\n"
+          "Servers' own nodes go with a wiped registry: name what /v1/status of those still "
+          "running shows\nby --bound_ms. Ids of a cluster that was restored before run ahead of "
+          "all clocks: name the floor of\nthat restore plus the time since, too, and by "
+          "--skew_max_ms the worst clock that alarms told of.\n"
+          "Programs that embed Firn report nothing: only the gap, and what servers saw of "
+          "their ranges,\ncovers them. What users' records show of a tag is said by "
+          "--tag_high.\n",
+      .flags = {FIRN_REGISTRY_FLAGS, "uuid", "layout", "rack_bits", "workers", "claim_window_ms",
+                "skew_max_ms", "bound_ms", "tag_high", "tag_gap"},
+      .run = RunRestore};
 }
 
 }  // namespace firn

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace firn {
+
+// What a verb has to say: for programs, and for people. `text` ends with a line feed unless empty.
+struct Output {
+  nlohmann::ordered_json json;
+  std::string text;
+  bool wrong = false;  // the verb did its work and found something wrong
+};
+
+}  // namespace firn
