@@ -113,6 +113,7 @@ Status Engine::CallThroughIoThread(const Ask& ask, const CallOptions& call, Repl
                });
   std::unique_lock lock(slot->mutex);
   if (!slot->changed.wait_for(lock, time + kIoThreadGrace, [&] { return slot->ended; })) {
+    if (call.report != nullptr) *call.report = {};
     return Unavailable("the deadline has passed; a callback keeps the client's IO thread busy");
   }
   if (call.report != nullptr) *call.report = std::move(slot->report);

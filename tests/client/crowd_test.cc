@@ -223,13 +223,15 @@ TEST(AsyncTest, ABlockingCallThatIsHedgedWaitsForNoCallback) {
     leave.get_future().wait();
   });
   entered.get_future().wait();
-  auto call = std::async(std::launch::async, [&rig] {
-    return rig.client().GetId("order", {.deadline = Milliseconds(100)});
+  CallReport report{.attempts = {{.server = "of another call"}}};
+  auto call = std::async(std::launch::async, [&rig, &report] {
+    return rig.client().GetId("order", {.deadline = Milliseconds(100), .report = &report});
   });
   const bool ended = call.wait_for(kPatience) == std::future_status::ready;
   leave.set_value();
   EXPECT_TRUE(ended);
   EXPECT_EQ(call.get().code(), Code::kUnavailable);
+  EXPECT_TRUE(report.attempts.empty()) << "it was never begun";
 }
 
 TEST(AsyncTest, EndsCallsThatAreUnderWayWhenTheClientGoes) {
