@@ -76,8 +76,8 @@ Result<Provider> ParseProviderNodeName(std::string_view name);
 // JSON, one object. At most kReportBytesMax come in: a node is data of strangers. Far less goes
 // out, since every client reads it after every change: tags beyond kHighBytesMax become part of
 // `high_others`, tags without numbers are left out.
-inline constexpr size_t kReportBytesMax = 256 * 1024;
-inline constexpr size_t kHighBytesMax = 64 * 1024;
+inline constexpr size_t kReportBytesMax = 256 << 10;
+inline constexpr size_t kHighBytesMax = 64 << 10;
 std::string FormatReport(const ProviderReport& report);
 Result<ProviderReport> ParseReport(std::string_view json);
 

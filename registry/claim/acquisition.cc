@@ -61,7 +61,7 @@ void Acquisition::ReadGranted() {
   session_ = coordinator_.session();
   const Slot slot = wish_.grant->slot;
   ReadSynced(coordinator_, mailbox_, {kMetaPath, SlotPath(slot), LivePath(slot)},
-             [this](Result<Nodes> nodes) { OnGranted(nodes); });
+             [this](const Result<Nodes>& nodes) { OnGranted(nodes); });
 }
 
 void Acquisition::OnGranted(const Result<Nodes>& nodes) {
@@ -111,12 +111,16 @@ void Acquisition::AskClock() {
   asked_clock_at_ = now_.clocks.wall;
   coordinator_.Multi(
       {Write::Set(kClockPath, options_.identity.owner, Write::kAnyVersion)},
-      mailbox_.Expect<WriteOutcome>([this](WriteOutcome answer) { OnClock(answer); }));
+      mailbox_.Expect<WriteOutcome>([this](const WriteOutcome& answer) { OnClock(answer); }));
 }
 
 void Acquisition::OnClock(const WriteOutcome& answer) {
   if (answer.status.code() == Code::kNotFound) {
     return Refuse("there is no cluster here, or it is not whole: " + HowToMake(), kRetryLater);
+  }
+  if (answer.status.code() == Code::kDenied) {
+    return Refuse(answer.status.message() + ": start again with the right --registry_auth_file",
+                  kRetryLater);
   }
   if (!answer.status.ok()) {
     return Refuse("the registry does not answer: " + answer.status.message(), kRetrySoon);
@@ -147,7 +151,8 @@ bool Acquisition::ClockIsSane(WallMs registry) {
 
 void Acquisition::ReadMeta() {
   session_ = coordinator_.session();
-  ReadSynced(coordinator_, mailbox_, {kMetaPath}, [this](Result<Nodes> nodes) { OnMeta(nodes); });
+  ReadSynced(coordinator_, mailbox_, {kMetaPath},
+             [this](const Result<Nodes>& nodes) { OnMeta(nodes); });
 }
 
 void Acquisition::OnMeta(const Result<Nodes>& nodes) {

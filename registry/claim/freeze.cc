@@ -14,7 +14,8 @@ Freeze::Freeze(Coordinator& coordinator, const Tenure::Terms& held, std::string 
 void Freeze::Ask() {
   session_ = coordinator_.session();
   if (++tries_ > kTriesMax) return End(Outcome::kFailed, "the freeze was not acknowledged");
-  ReadSynced(coordinator_, mailbox_, {kMetaPath}, [this](Result<Nodes> nodes) { OnMeta(nodes); });
+  ReadSynced(coordinator_, mailbox_, {kMetaPath},
+             [this](const Result<Nodes>& nodes) { OnMeta(nodes); });
 }
 
 void Freeze::OnMeta(const Result<Nodes>& nodes) {
@@ -31,7 +32,7 @@ void Freeze::OnMeta(const Result<Nodes>& nodes) {
   meta->reason = why_.substr(0, ClusterMeta::kReasonBytesMax);
   coordinator_.Multi(
       {Write::Set(kMetaPath, FormatMeta(*meta), node->stat.version), EraCheck(meta->era)},
-      mailbox_.Expect<WriteOutcome>([this](WriteOutcome answer) { OnSet(answer); }));
+      mailbox_.Expect<WriteOutcome>([this](const WriteOutcome& answer) { OnSet(answer); }));
 }
 
 void Freeze::OnSet(const WriteOutcome& answer) {
@@ -42,7 +43,7 @@ void Freeze::OnSet(const WriteOutcome& answer) {
 
 void Freeze::Look() {
   ReadSynced(coordinator_, mailbox_, {SlotPath(held_.slot)},
-             [this](Result<Nodes> nodes) { OnSlot(nodes); });
+             [this](const Result<Nodes>& nodes) { OnSlot(nodes); });
 }
 
 void Freeze::OnSlot(const Result<Nodes>& nodes) {

@@ -76,7 +76,7 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
 
 Inspection::Inspection(Coordinator& coordinator, const Tenure::Terms& held) : held_(held) {
   ReadSynced(coordinator, mailbox_, {kMetaPath, SlotPath(held_.slot), LivePath(held_.slot)},
-             [this](Result<Nodes> nodes) { OnNodes(nodes); });
+             [this](const Result<Nodes>& nodes) { OnNodes(nodes); });
 }
 
 void Inspection::OnNodes(const Result<Nodes>& nodes) {

@@ -302,7 +302,7 @@ void Ledger::OnSet(Page& page, const Known& sent, Range range, const WriteOutcom
     }
     return Answer(page, {}, range);
   }
-  if (status.code() == Code::kUnknown || outcome.failed < 0) {
+  if (status.code() == Code::kUnknown || status.code() == Code::kDenied || outcome.failed < 0) {
     return Answer(page, status.WithContext(Named(page.tag)));
   }
   // Refused by the tree: nothing was done, and somebody else has changed the root or the node.

@@ -27,7 +27,7 @@ void LedgerFreeze::Ask() {
   try_at_ = now_ + kRetry;
   session_ = coordinator_.session();
   ReadSynced(coordinator_, mailbox_, {kMetaPath},
-             [this, era = order_->era](Result<Nodes> nodes) { OnRoot(era, nodes); });
+             [this, era = order_->era](const Result<Nodes>& nodes) { OnRoot(era, nodes); });
 }
 
 // `era`: of the order for which it was read, which another may have replaced.
@@ -52,9 +52,9 @@ void LedgerFreeze::OnRoot(const Nonce& era, const Result<Nodes>& nodes) {
   meta->frozen = true;
   meta->reason = order_->why.substr(0, ClusterMeta::kReasonBytesMax);
   asked_ = true;
-  coordinator_.Multi(
-      {Write::Set(kMetaPath, FormatMeta(*meta), root->stat.version), EraCheck(era)},
-      mailbox_.Expect<WriteOutcome>([this, era](WriteOutcome answer) { OnSet(era, answer); }));
+  coordinator_.Multi({Write::Set(kMetaPath, FormatMeta(*meta), root->stat.version), EraCheck(era)},
+                     mailbox_.Expect<WriteOutcome>(
+                         [this, era](const WriteOutcome& answer) { OnSet(era, answer); }));
 }
 
 void LedgerFreeze::OnSet(const Nonce& era, const WriteOutcome& answer) {

@@ -1,8 +1,6 @@
 #include "tools/firn/registry_session.h"
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/entropy.h"
+#include "common/secret_file.h"
 #include "registry/open_coordinator.h"
 
 DEFINE_string(registry, "dir://./firn-state/registry",
@@ -32,10 +31,8 @@ std::string ChosenRegistry() {
 Result<std::string> ChosenCredentials() {
   const std::string& path = FLAGS_registry_auth_file;
   if (path.empty()) return std::string();
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  if (!file || !(content << file.rdbuf())) return NotFound("cannot read the file " + path);
-  Result<std::string> credentials = ParseCredentials(content.str());
+  FIRN_ASSIGN(const std::string content, ReadSecretFile(path));
+  Result<std::string> credentials = ParseCredentials(content);
   if (!credentials.ok()) return credentials.status().WithContext(path);
   return credentials;
 }

@@ -168,23 +168,106 @@ TEST_F(ZooKeeperServerTest, OfflineOutlivesARestart) {
   EXPECT_TRUE(Says(server, "READY"));
 }
 
-TEST_F(ZooKeeperServerTest, ShowsTheCredentialsThatItIsGiven) {
-  const auto write = [&](const std::string& name, const std::string& text) {
+// A cluster whose nodes only the bearer of the right credentials may write.
+class GuardedZooKeeperServerTest : public ZooKeeperServerTest {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(zookeeper_, nullptr);
+    Write("right", "firn:secret\n");
+    Write("wrong", "firn:guess\n");
+    const Finished made = FirnAs("right", {"init", "--brand-new", "--workers=4"});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+    const Finished tag = FirnAs("right", {"tags", "create", "order", "strategy=segment"});
+    ASSERT_EQ(tag.exit_code, 0) << tag.err;
+  }
+
+  void Write(const std::string& name, const std::string& text) const {
     std::ofstream(dir_ / name) << text;
     std::filesystem::permissions(dir_ / name, static_cast<std::filesystem::perms>(0600));
+  }
+  std::string AuthFlag(const std::string& name) const {
     return "--registry_auth_file=" + (dir_ / name);
+  }
+  // Without a name: nobody.
+  Finished FirnAs(const std::string& name, std::vector<std::string> arguments) const {
+    if (!name.empty()) arguments.push_back(AuthFlag(name));
+    return Firn(std::move(arguments));
+  }
+  RunningServer ServerAs(const std::string& name, const std::string& state) {
+    std::vector<std::string> flags{"--registry=" + registry(), "--session_timeout_ms=2000"};
+    if (!name.empty()) flags.push_back(AuthFlag(name));
+    return RunningServer(dir_ / state, std::move(flags));
+  }
+  static bool SaysThatItIsDenied(const RunningServer& server) {
+    return Eventually(kPatience, [&] {
+      return server.Admin("/v1/status").body.find("--registry_auth_file") != std::string::npos;
+    });
+  }
+};
+
+TEST_F(GuardedZooKeeperServerTest, WhoeverHasOtherCredentialsIsToldAndMayMendThem) {
+  for (const std::string& name : {std::string("wrong"), std::string()}) {
+    SCOPED_TRACE("credentials: '" + name + "'");
+    RunningServer stranger = ServerAs(name, "state-of-" + name);
+    EXPECT_TRUE(SaysThatItIsDenied(stranger)) << stranger.log();
+    EXPECT_EQ(stranger.Admin("/readyz").body, "NOT_READY\n");
+    EXPECT_EQ(stranger.Get("/genid").status, 503);
+    RunningServer::Answer segment;
+    EXPECT_TRUE(Eventually(kPatience, [&] {
+      segment = stranger.Get("/v1/ids/order");
+      return segment.body.find("does not permit") != std::string::npos;
+    })) << segment.body;
+    EXPECT_EQ(segment.status, 503) << segment.body;
+  }
+  RunningServer mended = ServerAs("mended", "mended-state");
+  EXPECT_FALSE(mended.BecomesReady()) << "without the file it does not run";
+  Write("mended", "firn:guess");
+  mended.StartAgain();
+  EXPECT_TRUE(SaysThatItIsDenied(mended)) << mended.log();
+  Write("mended", "firn:secret");
+  mended.Kill();
+  mended.StartAgain();
+  ASSERT_TRUE(mended.BecomesReady()) << mended.log();
+  EXPECT_EQ(mended.Get("/genid").status, 200);
+  EXPECT_EQ(mended.Get("/v1/ids/order").status, 200);
+}
+
+struct AuthRow {
+  const char* name;
+  const char* text;
+  int exit_code;
+  const char* words;
+};
+
+TEST_F(GuardedZooKeeperServerTest, OperatorsNeedTheRightCredentialsToWriteAndNoneToRead) {
+  constexpr AuthRow kRows[] = {
+      {"other_word", "firn:guess", 4, "does not permit"},
+      {"other_user", "norn:secret", 4, "does not permit"},
+      {"empty", "", 2, "user:password"},
+      {"no_word", "firn:", 2, "user:password"},
+      {"no_user", ":secret", 2, "user:password"},
+      {"no_colon", "firn secret", 2, "user:password"},
   };
-  const std::string right = write("right", "firn:secret"), wrong = write("wrong", "firn:guess");
-  const std::string guarded = "--registry=" + registry("-guarded");
-  const Finished made =
-      RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--workers=4", guarded, right});
-  ASSERT_EQ(made.exit_code, 0) << made.err;
-  RunningServer stranger(dir_ / "stranger", {guarded, wrong});
-  RunningServer server(dir_ / "ours", {guarded, right});
-  EXPECT_TRUE(server.BecomesReady()) << server.log();
-  EXPECT_EQ(server.Get("/genid").status, 200);
-  EXPECT_TRUE(Says(stranger, "NOT_READY")) << stranger.log();
-  EXPECT_EQ(stranger.Get("/genid").status, 503);
+  for (const AuthRow& row : kRows) {
+    Write(row.name, row.text);
+    const Finished refused = FirnAs(row.name, {"tags", "set", "order", "step=50"});
+    EXPECT_EQ(refused.exit_code, row.exit_code) << row.name << ": " << refused.err;
+    EXPECT_NE(refused.err.find(row.words), std::string::npos) << row.name << ": " << refused.err;
+  }
+  EXPECT_EQ(FirnAs("", {"tags", "set", "order", "step=50"}).exit_code, 4);
+  EXPECT_EQ(FirnAs("nowhere", {"tags", "set", "order", "step=50"}).exit_code, 4) << "no such file";
+  EXPECT_EQ(FirnAs("", {"restore", "--workers=4"}).exit_code, 4);
+  EXPECT_EQ(FirnAs("", {"audit"}).exit_code, 0) << "nothing was written";
+  EXPECT_EQ(FirnAs("right", {"tags", "set", "order", "step=50"}).exit_code, 0);
+}
+
+// Discovery reads only, so clients need no credentials.
+TEST_F(GuardedZooKeeperServerTest, ClientsFindServersWithoutCredentials) {
+  RunningServer server = ServerAs("right", "state");
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  ASSERT_TRUE(Announces(server, ProviderPhase::kServing));
+  const Finished next = RunToEnd({BuiltProgram("firn"), "next", "--registry=" + registry()});
+  EXPECT_EQ(next.exit_code, 0) << next.err;
 }
 
 TEST_F(ZooKeeperServerTest, WaitsForAClusterThatIsMadeLater) {
