@@ -18,9 +18,8 @@ namespace firn {
 // with the object.
 class Announcer {
  public:
-  explicit Announcer(const std::string& registry) {
-    const OpenOptions options{.session_time = Milliseconds(2000),
-                              .time_limit = Milliseconds(30'000)};
+  explicit Announcer(const std::string& registry, Milliseconds session = Milliseconds(2000)) {
+    const OpenOptions options{.session_time = session, .time_limit = Milliseconds(30'000)};
     auto opened = OpenCoordinator(registry, options, SystemClock(), SystemEntropy());
     if (!opened.ok()) Die(opened.status().ToString());
     coordinator_ = *std::move(opened);
