@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Every preset can be configured, and the client library can be built without server and tools.
+# Every preset can be configured; the client library can be built without server and tools, and
+# installed, and is all that a project of its users needs.
 #
 #   presets_test.sh ROOT
 set -euo pipefail
+here=$(dirname "$(readlink -f "$0")")
+source "$here/headers.sh"
 cd "$1"
 
 work=$(mktemp -d)
@@ -24,5 +27,26 @@ cmake --preset client-only >"$work/log" 2>&1 &&
 programs=$(ls build/client-only/bin 2>/dev/null || true)
 if [[ -n $programs ]]; then
   echo "the client library brings programs along: $programs"
+  exit 1
+fi
+
+cmake --install build/client-only --prefix "$work/prefix" >"$work/log" ||
+  { cat "$work/log"; echo "the client library cannot be installed"; exit 1; }
+expect_headers "$work/prefix" "$here/headers_client.txt"
+cmake -S "$here/client_consumer" -B "$work/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" \
+  >"$work/log" 2>&1 && cmake --build "$work/consumer" >>"$work/log" 2>&1 ||
+  { cat "$work/log"; echo "another project cannot use the client alone"; exit 1; }
+said=$("$work/consumer/list_client")
+if [[ $said != *"127.0.0.1:1 unreachable"* ]]; then
+  echo "a client of nobody said: $said"
+  exit 1
+fi
+said=$("$work/consumer/registry_client")
+if [[ $said != *"there is no directory /nowhere/firn"* ]]; then
+  echo "a client of a directory that is not there said: $said"
+  exit 1
+fi
+if ldd "$work/consumer/list_client" | grep -i zookeeper; then
+  echo "a client with a list should not link ZooKeeper"
   exit 1
 fi

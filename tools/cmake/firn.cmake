@@ -58,12 +58,20 @@ macro(firn_folder name)
   endif()
 endmacro()
 
-# firn_library(NAME HEADERS ... [SOURCES ...] [PUBLIC ...] [PRIVATE ...] [COMPONENT name])
-# Makes firn_NAME with the alias firn::NAME. Headers are compiled alone. It is installed with its
-# headers and exported in the component, `dev` unless given; COMPONENT none leaves it out, which is
-# for what only a program of ours links.
+# firn_library(NAME HEADERS ... [INSTALL ...] [SOURCES ...] [PUBLIC ...] [PRIVATE ...]
+#              [COMPONENT name])
+# Makes firn_NAME with the alias firn::NAME. Headers are compiled alone. It is installed and exported
+# in the component, `dev` unless given; COMPONENT none leaves it out, which is for what only a
+# program of ours links. INSTALL names those of the headers that are installed with it: what users
+# include, and what that includes; `none` where they include nothing of it; all unless given.
 function(firn_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "COMPONENT" "HEADERS;SOURCES;PUBLIC;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "COMPONENT" "HEADERS;INSTALL;SOURCES;PUBLIC;PRIVATE")
+  if(NOT arg_INSTALL)
+    set(arg_INSTALL ${arg_HEADERS})
+  endif()
+  set(inner_headers ${arg_HEADERS})
+  list(REMOVE_ITEM inner_headers ${arg_INSTALL})
+  list(REMOVE_ITEM arg_INSTALL none)
   set(target firn_${name})
   if(arg_SOURCES)
     add_library(${target} STATIC ${arg_SOURCES})
@@ -79,7 +87,14 @@ function(firn_library name)
   add_library(firn::${name} ALIAS ${target})
   target_compile_features(${target} ${scope} cxx_std_20)
   target_sources(${target} ${scope}
-    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_HEADERS})
+    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_INSTALL})
+  if(inner_headers)
+    # Compiled alone as well, by whoever links the library.
+    add_library(${target}_inner INTERFACE)
+    target_link_libraries(${target}_inner INTERFACE ${target})
+    target_sources(${target}_inner INTERFACE
+      FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${inner_headers})
+  endif()
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY FIRN_LIBRARIES ${target})
   firn_install_library(${target} "${arg_COMPONENT}")

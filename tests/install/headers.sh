@@ -1,0 +1,16 @@
+# What is installed to be included, for the scripts beside. Sourced, never run.
+
+# expect_headers PREFIX LIST: the headers there are those of the list, and include no others of ours.
+expect_headers() {
+  local root=$1/include/firn header included
+  if ! diff "$2" <(cd "$root" && find . -name '*.h' -printf '%P\n' | LC_ALL=C sort); then
+    echo "< was to be installed, > was installed: $2 says what users may include"
+    return 1
+  fi
+  while IFS=: read -r header included; do
+    [[ ! -e $root/$included && ! -e $root/${header%/*}/$included ]] || continue
+    echo "$header is installed and includes $included, which is not"
+    return 1
+  done < <(cd "$root" && grep -roH --include='*.h' '^#include "[^"]*"' . |
+    sed -E 's/^\.\/([^:]*):#include "([^"]*)"$/\1:\2/')
+}
