@@ -2,13 +2,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "common/units.h"
 #include "tests/drill/journal.h"
+#include "tests/drill/stub_caller.h"
 
 namespace firn {
 
@@ -46,8 +46,6 @@ class ReconnectingClient {
   const std::vector<std::string>& failures() const { return failures_; }
 
  private:
-  class Connection;
-
   void Run();
   bool AskAny(BootMs give_up);
 
@@ -56,10 +54,9 @@ class ReconnectingClient {
   Counts counts_;
   std::vector<IssuedRun> runs_;
   std::vector<std::string> failures_;
-  std::string last_trouble_;
   std::atomic<int64_t> calls_{0};
   std::atomic<bool> stop_{false};
-  std::unique_ptr<Connection> connection_;
+  StubCaller stub_;  // the thread's own
   std::thread thread_;
 };
 

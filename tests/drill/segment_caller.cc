@@ -1,27 +1,15 @@
 #include "tests/drill/segment_caller.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
-
-#include <thrift/protocol/TBinaryProtocol.h>
-#include <thrift/transport/TBufferTransports.h>
-#include <thrift/transport/TSocket.h>
 
 #include "common/clock.h"
 #include "tests/support/process.h"
-#include "thrift/gen/IdService.h"
 
 namespace firn {
 namespace {
 
-using apache::thrift::TException;
-using apache::thrift::protocol::TBinaryProtocol;
-using apache::thrift::transport::TFramedTransport;
-using apache::thrift::transport::TSocket;
-
-constexpr int kConnectMs = 5'000;
-constexpr int kAnswerMs = 60'000;
+constexpr Milliseconds kAnswerLimit{60'000};
 constexpr Milliseconds kAfterTrouble{5};
 
 }  // namespace
@@ -35,28 +23,11 @@ CallCounts& CallCounts::operator+=(const CallCounts& more) {
   return *this;
 }
 
-class SegmentCaller::Connection {
- public:
-  explicit Connection(int port) : socket_(std::make_shared<TSocket>("127.0.0.1", port)) {
-    socket_->setConnTimeout(kConnectMs);
-    socket_->setRecvTimeout(kAnswerMs);
-    socket_->open();
-    client_.emplace(std::make_shared<TBinaryProtocol>(std::make_shared<TFramedTransport>(socket_)));
-  }
-
-  std::vector<wire::IdRun> Take(const std::string& tag, int64_t count) {
-    std::vector<wire::IdRun> runs;
-    client_->getRuns(runs, tag, count);
-    return runs;
-  }
-
- private:
-  std::shared_ptr<TSocket> socket_;
-  std::optional<wire::IdServiceClient> client_;
-};
-
 SegmentCaller::SegmentCaller(Options options, TakingsByTag takings)
-    : options_(options), takings_(std::move(takings)), thread_([this] { Run(); }) {}
+    : options_(options),
+      takings_(std::move(takings)),
+      stub_(options.port, kAnswerLimit),
+      thread_([this] { Run(); }) {}
 
 SegmentCaller::~SegmentCaller() { Stop(); }
 
@@ -83,27 +54,21 @@ void SegmentCaller::Run() {
 void SegmentCaller::Call(const std::string& tag, Takings& takings) {
   const int64_t before = takings.highest();
   const BootMs begin = TestNow();
-  try {
-    if (!connection_) connection_ = std::make_unique<Connection>(options_.port);
-    const std::vector<wire::IdRun> runs = connection_->Take(tag, options_.count);
+  std::vector<wire::IdRun> runs;
+  const StubCaller::End end =
+      stub_.Call([&](wire::IdServiceClient& server) { server.getRuns(runs, tag, options_.count); });
+  if (end == StubCaller::End::kAnswered) {
     const Milliseconds lasted = TestNow() - begin;
     for (const wire::IdRun& run : runs) takings.Add({run.first, run.count}, before);
     return Note(tag, [&](CallCounts& counts) {
       ++counts.answered;
       counts.longest = std::max(counts.longest, lasted);
     });
-  } catch (const wire::Refusal& refusal) {
-    Note(tag, [&](CallCounts& counts) {
-      ++counts.refused;
-      counts.last_trouble = refusal.message;
-    });
-  } catch (const TException& e) {
-    connection_.reset();
-    Note(tag, [&](CallCounts& counts) {
-      ++counts.broken;
-      counts.last_trouble = e.what();
-    });
   }
+  Note(tag, [&](CallCounts& counts) {
+    ++(end == StubCaller::End::kRefused ? counts.refused : counts.broken);
+    counts.last_trouble = stub_.trouble();
+  });
   SleepFor(kAfterTrouble);
 }
 

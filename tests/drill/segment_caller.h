@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "common/units.h"
+#include "tests/drill/stub_caller.h"
 #include "tests/drill/takings.h"
 
 namespace firn {
@@ -51,8 +51,6 @@ class SegmentCaller {
   std::map<std::string, CallCounts> TakeCounts();
 
  private:
-  class Connection;
-
   void Run();
   void Call(const std::string& tag, Takings& takings);
   void Note(const std::string& tag, const std::function<void(CallCounts&)>& change);
@@ -62,7 +60,7 @@ class SegmentCaller {
   std::mutex mutex_;
   std::map<std::string, CallCounts> counts_;  // under mutex_
   std::atomic<bool> stop_{false};
-  std::unique_ptr<Connection> connection_;  // the thread's own
+  StubCaller stub_;  // the thread's own
   std::thread thread_;
 };
 
