@@ -1,6 +1,7 @@
 #include "registry/zk/zk_coordinator.h"
 
 #include <algorithm>
+#include <optional>
 #include <variant>
 
 #include <unistd.h>
@@ -12,11 +13,18 @@ namespace firn {
 using StateKind = ZkHandle::State::Kind;
 
 ZkCoordinator::ZkCoordinator(ZkOptions options, const Clock& clock)
-    : options_(std::move(options)), clock_(clock), pid_(getpid()) {}
+    : options_(std::move(options)),
+      clock_(clock),
+      pid_(getpid()),
+      names_(
+          std::make_unique<NameProbe>(options_.hosts, [inbox = inbox_.get()] { inbox->Wake(); })) {}
 
 ZkCoordinator::~ZkCoordinator() {
-  // In a forked child somebody may seem to wait for it for ever: whoever did so in the parent.
-  if (pid_ != getpid()) static_cast<void>(inbox_.release());
+  if (pid_ == getpid()) return;
+  // In a forked child somebody may seem to wait for the inbox for ever, or to hold the lock of the
+  // names: whoever did so in the parent.
+  static_cast<void>(inbox_.release());
+  static_cast<void>(names_.release());
 }
 
 // --- requests -----------------------------------------------------------------------------------
@@ -140,15 +148,17 @@ int ZkCoordinator::Tend() {
 }
 
 void ZkCoordinator::OpenHandle(Handle& handle) {
-  const BootMs now = clock_.Boot();
+  const std::optional<bool> named = names_->Ask();
+  if (!named) return;
+  open_at_ = clock_.Boot() + options_.reopen_after;
+  if (!*named) return;
   const uint64_t number = ++last_handle_;
   Result<std::unique_ptr<ZkHandle>> opened =
       ZkHandle::Open({options_.hosts, options_.session_time, options_.auth},
                      [this, number](ZkHandle::Event event) {
                        inbox_->Push({number, std::move(event)});
                      });
-  open_at_ = now + options_.reopen_after;
-  if (!opened.ok()) return;  // tried again, whatever it was: names may be resolved by then
+  if (!opened.ok()) return;  // tried again, whatever it was
   handle = {std::move(*opened), number};
 }
 
@@ -163,9 +173,11 @@ Milliseconds ZkCoordinator::Patience(Milliseconds wait) const {
   const BootMs now = clock_.Boot();
   const auto until = [&](BootMs due) { wait = std::clamp(due - now, Milliseconds(0), wait); };
   if (const auto due = requests_.NextDue()) until(*due);
-  if (handle_.zk == nullptr) until(open_at_);
+  const bool may_open = !names_->under_way();
+  if (handle_.zk == nullptr && may_open) until(open_at_);
   if (looker_session_ != 0) until(switch_at_);
-  if (handle_.zk != nullptr && !connected_ && session_ != 0 && looker_.zk == nullptr) {
+  const bool lost = handle_.zk != nullptr && !connected_ && session_ != 0;
+  if (lost && looker_.zk == nullptr && may_open) {
     until(std::max(open_at_, disconnected_since_ + 2 * handle_.zk->session_time()));
   }
   return wait;

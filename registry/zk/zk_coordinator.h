@@ -13,6 +13,7 @@
 #include "registry/coordinator.h"
 #include "registry/inbox.h"
 #include "registry/watch_table.h"
+#include "registry/zk/name_probe.h"
 #include "registry/zk/zk_handle.h"
 
 namespace firn {
@@ -38,7 +39,9 @@ struct ZkOptions {
 //     connects, and the first one does not within half a session time, the first is given up and
 //     its session reported as expired: servers whose data were wiped or put back refuse a client
 //     that has seen more than they have, for ever and without an EXPIRED.
-//  5. Handles are opened and closed in Dispatch and in the destructor, never in a callback.
+//  5. Handles are opened and closed in Dispatch and in the destructor, never in a callback; and
+//     opened only when their servers' names have just been found, as Dispatch must not wait for a
+//     name service that is away.
 //
 // With credentials, nodes are made so that their maker may do everything and everybody may read:
 // an audit needs no password, and data here are no secrets. Debian's client library has no TLS.
@@ -129,6 +132,7 @@ class ZkCoordinator final : public Coordinator {
 
   // Outlives the handles, which write to it until they are closed.
   std::unique_ptr<Inbox<Tagged>> inbox_ = std::make_unique<Inbox<Tagged>>();
+  std::unique_ptr<NameProbe> names_;
   Handle handle_;
   Handle looker_;
 };

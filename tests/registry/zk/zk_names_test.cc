@@ -18,6 +18,13 @@ constexpr const char* kName = "zk.firn.test";
 
 std::atomic<int> failure{0};  // what is said of kName; 0: it is this very host
 std::atomic<int> asked{0};
+std::atomic<bool> silent{false};  // no answer for as long as a resolver may take
+
+// Until it speaks again, or gives up.
+void AwaitNameService() {
+  constexpr firn::Milliseconds kResolverPatience{15'000};
+  if (!firn::Eventually(kResolverPatience, [] { return !silent; })) silent = false;
+}
 
 }  // namespace
 
@@ -25,8 +32,12 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
                            addrinfo** found) {
   using Function = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
   static const auto real = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "getaddrinfo"));
-  if (node == nullptr || std::string(node) != kName) return real(node, service, hints, found);
+  const bool only_addresses = hints != nullptr && (hints->ai_flags & AI_NUMERICHOST) != 0;
+  if (node == nullptr || std::string(node) != kName || only_addresses) {
+    return real(node, service, hints, found);
+  }
   ++asked;
+  AwaitNameService();
   if (failure != 0) return failure;
   return real("127.0.0.1", service, hints, found);
 }
@@ -34,7 +45,7 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
 namespace firn {
 namespace {
 
-class ZkNamesTest : public testing::TestWithParam<int> {
+class ZkNameServiceTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     auto started = ZooKeeper::Start();
@@ -43,22 +54,52 @@ class ZkNamesTest : public testing::TestWithParam<int> {
   }
   static void TearDownTestSuite() { zookeeper_.reset(); }
 
-  static std::unique_ptr<ZooKeeper> zookeeper_;
+  void SetUp() override {
+    failure = 0;
+    asked = 0;
+  }
+
+  static CoordinatorClient Make() {
+    return CoordinatorClient(std::make_unique<ZkCoordinator>(
+        ZkOptions{.hosts = std::string(kName) + ":" + std::to_string(zookeeper_->port(0)),
+                  .root = "/firn/test",
+                  .reopen_after = Milliseconds(50)},
+        SystemClock()));
+  }
+
+  static inline std::unique_ptr<ZooKeeper> zookeeper_;
 };
 
-std::unique_ptr<ZooKeeper> ZkNamesTest::zookeeper_;
+class ZkNamesTest : public ZkNameServiceTest, public testing::WithParamInterface<int> {};
 
 TEST_P(ZkNamesTest, ANameThatIsNotResolvedIsAskedForAgain) {
   failure = GetParam();
-  asked = 0;
-  CoordinatorClient client(std::make_unique<ZkCoordinator>(
-      ZkOptions{.hosts = std::string(kName) + ":" + std::to_string(zookeeper_->port(0)),
-                .root = "/firn/test",
-                .reopen_after = Milliseconds(50)},
-      SystemClock()));
+  CoordinatorClient client = Make();
   EXPECT_TRUE(client.Await([] { return asked >= 3; })) << gai_strerror(GetParam());
   failure = 0;
   EXPECT_TRUE(client.AwaitSession());
+}
+
+// Who dispatches also moves the limit of a held claim ahead.
+TEST_F(ZkNameServiceTest, NobodyWaitsInDispatchForANameServiceThatIsSilent) {
+  silent = true;
+  CoordinatorClient client = Make();
+  int rounds = 0;
+  EXPECT_TRUE(client.Await([&] { return asked > 0 && ++rounds > 20; }));
+  EXPECT_TRUE(silent) << "it was waited for";
+  EXPECT_EQ(asked, 1) << "nobody asks again before there is an answer";
+  silent = false;
+  EXPECT_TRUE(client.AwaitSession());
+}
+
+TEST_F(ZkNameServiceTest, ACoordinatorEndsWhileANameIsBeingLookedUp) {
+  silent = true;
+  {
+    CoordinatorClient client = Make();
+    EXPECT_TRUE(client.Await([&] { return asked > 0; }));
+  }
+  EXPECT_TRUE(silent) << "it was waited for";
+  silent = false;
 }
 
 INSTANTIATE_TEST_SUITE_P(Failures, ZkNamesTest, testing::Values(EAI_AGAIN, EAI_NONAME),
