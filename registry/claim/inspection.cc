@@ -17,11 +17,9 @@ bool JudgeRecord(Finding& finding, const Tenure::Terms& held, const std::optiona
   if (!node.has_value()) return End(finding, Verdict::kLost, "the slot's record is gone"), false;
   finding.version = node->stat.version;
   if (node->stat.created_zxid != held.created_zxid) {
-    finding.foreign_nonce = true;
     return End(finding, Verdict::kForeign, "the slot's record was deleted and made anew"), false;
   }
   const Result<SlotRecord> record = ParseSlotRecord(node->data);
-  finding.foreign_nonce = !record.ok() || (record->nonce != held.nonce && !record->nonce.zero());
   if (record.ok()) finding.bound = record->bound;
   if (node->stat.version < held.version) {
     return End(finding, Verdict::kLost, "the slot's record is older than what was acknowledged"),

@@ -27,7 +27,6 @@ struct Finding {
   std::string reason;                 // in words; empty for kOurs
   int64_t version = 0;                // of the record
   WallMs bound;                       // in the record
-  bool foreign_nonce = false;         // the record, readable or not, is certainly not ours
   std::optional<ClusterMeta> meta{};  // when it could be read
 };
 
