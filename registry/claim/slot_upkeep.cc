@@ -22,20 +22,20 @@ SlotUpkeep::SlotUpkeep(const ClaimOptions& options, Coordinator& coordinator, En
       hooks_(hooks),
       tenure_(tenure),
       live_(live),
-      inspected_session_(live.session),
+      looked_in_(live.session),
       inspect_at_(now + Milliseconds(kInspectMinMs)),
       write_at_(now + kClaimWindowFirst / kRenewalsPerWindow) {}
 
 void SlotUpkeep::Tick(const KeeperTime& now, int64_t session, WallMs used) {
   now_ = now;
-  session_ = session;
+  connected_in_ = session;
   used_ = used;
   GoOn();
   const bool busy = write_ != nullptr || inspection_ != nullptr || freeze_ != nullptr;
   if (releasing() && !release_ended_ && now_.clocks.boot >= release_until_) {
     EndRelease("the release was not acknowledged in time");
   }
-  if (!busy && session_ != 0 && fate_ != Fate::kGone && !release_ended_) StartNext();
+  if (!busy && connected_in_ != 0 && fate_ != Fate::kGone && !release_ended_) StartNext();
 }
 
 void SlotUpkeep::GoOn() {
@@ -53,9 +53,9 @@ void SlotUpkeep::GoOn() {
 
 void SlotUpkeep::StartNext() {
   const BootMs now = now_.clocks.boot;
-  const bool new_session = inspected_session_ != session_;
-  if (now >= inspect_at_ || (new_session && (inspecting_session_ != session_))) {
-    inspecting_session_ = session_;
+  const bool new_session = looked_in_ != connected_in_;
+  if (now >= inspect_at_ || (new_session && (look_began_in_ != connected_in_))) {
+    look_began_in_ = connected_in_;
     inspect_at_ = now + Milliseconds(kInspectMinMs + entropy_.Below(kInspectMinMs));
     inspection_ = std::make_unique<Inspection>(coordinator_, tenure_.terms());
     return;
@@ -66,7 +66,7 @@ void SlotUpkeep::StartNext() {
     reason_ = "its bound has passed before it could be renewed";
     return;
   }
-  if (now >= write_at_ || (live_.session != session_ && failures_ == 0)) StartWrite();
+  if (now >= write_at_ || (live_.session != connected_in_ && failures_ == 0)) StartWrite();
 }
 
 // --- renewal and release -------------------------------------------------------------------------
@@ -83,10 +83,10 @@ SlotChange SlotUpkeep::Change() const {
   Wanted live = Wanted::kLeave;
   if (releasing()) {
     live = live_.session != 0 ? Wanted::kErase : Wanted::kLeave;
-  } else if (live_.session != session_) {
+  } else if (live_.session != connected_in_) {
     live = live_.present ? Wanted::kReplace : Wanted::kCreate;
   }
-  return {.session = inspected_session_,
+  return {.session = looked_in_,
           .slot = terms.slot,
           .meta_version = terms.meta_version,
           .era = terms.era,
@@ -137,7 +137,7 @@ void SlotUpkeep::FinishWrite() {
       return Retry();
     case SlotWrite::Outcome::kOther:
     case SlotWrite::Outcome::kUnknown:
-      inspected_session_ = 0;
+      looked_in_ = 0;
       inspect_at_ = now_.clocks.boot;
       [[fallthrough]];
     default:
@@ -176,7 +176,7 @@ void SlotUpkeep::EndRelease(std::string reason) {
 void SlotUpkeep::FinishInspection() {
   const auto inspection = std::move(inspection_);
   const Finding& finding = inspection->finding();
-  const bool same_session = inspecting_session_ == session_;
+  const bool same_session = look_began_in_ == connected_in_;
   switch (finding.verdict) {
     case Finding::Verdict::kNoAnswer: {
       const uint64_t ms = kRetryFirstMs << std::min(failures_++, kRetryDoublingsMax);
@@ -187,9 +187,9 @@ void SlotUpkeep::FinishInspection() {
       tenure_.Renewed(finding.version, finding.bound);
       tenure_.LearnEra(finding.meta->era);
       if (!same_session) return;
-      inspected_session_ = session_;
+      looked_in_ = connected_in_;
       live_.present = inspection->live_session() != 0;
-      live_.session = inspection->live_session() == session_ ? session_ : 0;
+      live_.session = inspection->live_session() == connected_in_ ? connected_in_ : 0;
       return;
     case Finding::Verdict::kForeign:
       fate_ = Fate::kGone;
@@ -219,7 +219,7 @@ void SlotUpkeep::FinishFreeze() {
   const bool safe = freeze->outcome() == Freeze::Outcome::kSafe;
   fate_ = safe ? Fate::kLapsing : Fate::kGone;
   reason_ += safe ? "; run firn restore" : "; " + freeze->reason() + "; run firn restore";
-  inspected_session_ = safe ? session_ : 0;
+  looked_in_ = safe ? connected_in_ : 0;
 }
 
 void SlotUpkeep::Alarm(std::string text) const {
@@ -228,7 +228,7 @@ void SlotUpkeep::Alarm(std::string text) const {
 
 BootMs SlotUpkeep::wake() const {
   if (write_ != nullptr) return write_->wake();
-  if (session_ == 0 || inspection_ != nullptr || freeze_ != nullptr) return BootMs();
+  if (connected_in_ == 0 || inspection_ != nullptr || freeze_ != nullptr) return BootMs();
   return fate_ == Fate::kHeld ? std::min(inspect_at_, write_at_) : inspect_at_;
 }
 

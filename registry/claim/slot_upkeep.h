@@ -56,14 +56,14 @@ class SlotUpkeep {
 
   // There was a connection anew, perhaps of the same session: registries that are put back from a
   // backup may know sessions again, too.
-  void LookAgain() { inspected_session_ = inspecting_session_ = 0; }
+  void LookAgain() { looked_in_ = look_began_in_ = 0; }
 
   Fate fate() const { return fate_; }
   const std::string& reason() const { return reason_; }
   RenewalCounts renewals() const { return counts_; }
   // The cluster forgot this claim.
   bool lost() const { return lost_; }
-  bool inspected() const { return inspected_session_ != 0; }
+  bool inspected() const { return looked_in_ != 0; }
 
   // Gives the slot back with `bound`, which must lie above everything issued. Tick until released.
   void Release(WallMs bound, BootMs until);
@@ -98,9 +98,10 @@ class SlotUpkeep {
   bool lost_ = false;
   KeeperTime now_;
   WallMs used_;
-  int64_t session_ = 0;
-  int64_t inspected_session_ = 0;  // everything was as it should be in this session
-  int64_t inspecting_session_ = 0;
+  // Sessions; 0: none.
+  int64_t connected_in_ = 0;
+  int64_t look_began_in_ = 0;
+  int64_t looked_in_ = 0;  // everything was as it should be
   BootMs inspect_at_;
   BootMs write_at_;
   int renewals_ = 0;
