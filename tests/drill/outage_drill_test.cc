@@ -33,10 +33,14 @@ class OutageDrill : public SegmentCluster {
     return {.tags = std::move(tags), .threads = 2, .pause = Milliseconds(5)};
   }
 
-  // Callers take as fast as they can until steps have grown, as they do over hours otherwise.
+  // Callers take as fast as they can until steps have grown, as they do over hours otherwise; then
+  // some call now and then, as calls bring the next range, until there is one in memory.
   void GrowSupply(int64_t step) {
     StartLoad({.tags = kSupplied, .threads = 2, .count = 200});
     for (const std::string& tag : kSupplied) EXPECT_TRUE(Reaches(tag, "firn_segment_step", step));
+    StopLoad();
+    StartLoad(Steady(kSupplied));
+    for (const std::string& tag : kSupplied) EXPECT_TRUE(Reaches(tag, "firn_segment_supply", step));
     StopLoad();
   }
 
@@ -134,15 +138,18 @@ TEST_F(OutageDrill, StoresAndRegistryThatAreAwayGoUnnoticedWhileNumbersAreInMemo
                 TagLines("late plain", "registry", late) + TagLines("late table", "main", late) +
                 TagLines("late hash", "cache", late)));
   ASSERT_NO_FATAL_FAILURE(StartServers(kServers));
-  // Two callers that pause for 5 ms take at most 400 a second, of all tags together; and a fetch
-  // comes when a tenth of a range is used.
-  GrowSupply(400 * (lasts.count() / 1000 + 5));
+  // Two callers that pause for 5 ms take at most 400 a second, of all tags together. A tiered tag
+  // lives on after one outage and must have time to recover before the next.
+  const int64_t supply = 400 * (lasts.count() / 1000 + 5);
+  GrowSupply(supply);
   Outage(
       "MariaDB", "table", lasts, [&] { mariadb().Kill(); },
       [&] { EXPECT_EQ(mariadb().Restart(), Status()); });
+  GrowSupply(supply);
   Outage(
       "Redis", "hash", lasts, [&] { redis().Kill(); },
       [&] { EXPECT_EQ(redis().Restart(), Status()); });
+  GrowSupply(supply);
   Outage(
       "ZooKeeper", "plain", lasts, [&] { ensemble().Kill(0); },
       [&] {
