@@ -14,12 +14,12 @@
 #include <boost/asio/io_context.hpp>
 
 #include "client/async_call.h"
-#include "client/close_on_fork.h"
 #include "client/due_queue.h"
 #include "client/fleet.h"
 #include "client/pipeline.h"
 #include "client/upkeep.h"
 #include "common/clock.h"
+#include "common/close_on_fork.h"
 
 namespace firn::client {
 

@@ -6,9 +6,9 @@
 #include "client/ask.h"
 #include "client/blocking_connection.h"
 #include "client/call_plan.h"
-#include "client/close_on_fork.h"
 #include "client/fleet.h"
 #include "common/clock.h"
+#include "common/close_on_fork.h"
 #include "common/status.h"
 
 namespace firn::client {

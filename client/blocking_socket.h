@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "client/address.h"
-#include "client/close_on_fork.h"
 #include "client/micros.h"
 #include "client/outcome.h"
 #include "common/clock.h"
+#include "common/close_on_fork.h"
 
 namespace firn::client {
 

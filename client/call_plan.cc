@@ -17,6 +17,7 @@ bool AnotherMayMend(const Outcome& outcome) {
     case RefusalReason::kStoreDown:
       return true;
     case RefusalReason::kInternal:
+    case RefusalReason::kExhausted:  // a snowflake's time field: one wrong clock can be the reason
       return outcome.another_may_help;
     default:
       return false;

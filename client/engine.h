@@ -8,10 +8,10 @@
 #include "client/async_caller.h"
 #include "client/blocking_caller.h"
 #include "client/client_options.h"
-#include "client/close_on_fork.h"
 #include "client/fleet.h"
 #include "client/local_supply.h"
 #include "common/clock.h"
+#include "common/close_on_fork.h"
 #include "common/fork_cells.h"
 #include "common/status.h"
 
@@ -22,7 +22,7 @@ namespace firn::client {
 //
 // Sharp edge: a forked child must neither use nor destroy the engine that it inherits: its threads
 // do not exist there, its locks may be held for ever, and its connections were closed by the fork
-// (close_on_fork.h). The child makes another, and leaves this one's memory as it is.
+// (common/close_on_fork.h). The child makes another, and leaves this one's memory as it is.
 class Engine final : public RangeFetcher {
  public:
   // Starts the threads and the source. Options that cannot be used are told by status().

@@ -14,12 +14,12 @@
 
 #include "client/ask.h"
 #include "client/async_call.h"
-#include "client/close_on_fork.h"
 #include "client/fleet.h"
 #include "client/id_check.h"
 #include "client/outcome.h"
 #include "client/server.h"
 #include "client/wire_codec.h"
+#include "common/close_on_fork.h"
 
 namespace firn::client {
 

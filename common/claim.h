@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "common/atomic.h"
 #include "common/layout.h"
 #include "common/units.h"
 
@@ -20,11 +21,17 @@ class Claim {
       : layout_(layout),
         machine_(machine),
         first_tick_(layout.FirstTickFrom(base)),
-        end_tick_(first_tick_.count()) {}
+        end_tick_(first_tick_.count()),
+        why_("nothing is granted yet") {}
 
   const Layout& layout() const { return layout_; }
   MachineId machine() const { return machine_; }
   Tick first_tick() const { return first_tick_; }
+
+  // Why the grant ends where it does, for those who are refused because of it.
+  const char* why_it_ends() const { return why_.load(std::memory_order_relaxed); }
+  // Keeper only; `why` is a literal.
+  void Explain(const char* why) { why_.store(why, std::memory_order_relaxed); }
 
   // The first tick that is not, or not wholly, granted.
   Tick end_tick() const { return Tick(end_tick_.load(std::memory_order_acquire)); }
@@ -36,7 +43,8 @@ class Claim {
   const Layout layout_;
   const MachineId machine_;
   const Tick first_tick_;
-  std::atomic<int64_t> end_tick_;
+  Atomic<int64_t> end_tick_;
+  std::atomic<const char*> why_;
 };
 
 }  // namespace firn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 #include "common/units.h"
 
@@ -46,6 +47,10 @@ class Clock {
 
 // Lets the calling thread sleep. For programs that have nothing else to do; a server parks.
 void SleepFor(std::chrono::microseconds duration);
+
+// Which zero Boot() counts from: the number of the time namespace of this process. 1 where the
+// kernel has but one, 0 when nobody can tell.
+uint64_t TimeNamespace();
 
 // The machine's clocks. Lives as long as the program.
 const Clock& SystemClock();

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <vector>
 
+#include "common/atomic.h"
 #include "common/status.h"
 
 namespace firn {
@@ -18,7 +18,7 @@ namespace firn {
 // twice. Thread-safe.
 class ForkCells {
  public:
-  using Cell = std::atomic<uint64_t>;
+  using Cell = Atomic<uint64_t>;
 
   static constexpr size_t kPagesMax = 1 << 14;
 

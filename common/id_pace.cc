@@ -78,6 +78,16 @@ bool IdPace::RegistryAgrees(Now now) const {
 
 void IdPace::RaiseTo(WallMs base) { tenths_ = std::max(tenths_, Tenths(base)); }
 
+void IdPace::Restart(WallMs time, Now now) {
+  // Others may have read the clocks since: from there on it is carried.
+  const Milliseconds since =
+      seen_ ? std::max(seen_->boot - now.boot, Milliseconds(0)) : Milliseconds(0);
+  if (!seen_ || since == Milliseconds(0)) seen_ = now;
+  tenths_ = Tenths(time + since);
+  jump_.reset();
+  stopped_ = options_.policy == ClockPolicy::kStrict && skew() > Milliseconds(1);
+}
+
 void IdPace::CountSteps(Now now) {
   const int64_t passed_ms = (now.boot - seen_->boot).count();
   const int64_t step_ms = (now.wall - seen_->wall).count() - passed_ms;

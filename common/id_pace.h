@@ -36,7 +36,8 @@ struct IdClockReport {
 // The arithmetic of the id clock: one reading of both clocks in, the id clock's time out. Pure, and
 // owned by one thread; IdClock makes it shareable.
 //
-// 1. It never goes back, and it starts at the first wall time seen or at a base, the later one.
+// 1. It starts at the first wall time seen or at a base, the later one, and never goes back, except
+//    by Restart: before any id was given out it is set to a time that has been checked.
 // 2. Its pace is the boot clock's since the last reading; call where that leads the expected time.
 // 3. Wall clock ahead of the expected time by at most jump_max: follow it.
 // 4. Ahead by more: stay on pace until the wall clock has been that far ahead, by about the same
@@ -52,6 +53,8 @@ class IdPace {
   // Readings older than one already seen change nothing.
   WallMs Advance(Now now);
   void RaiseTo(WallMs base);
+  // Shows `time` at `now`, as if nothing had been read before.
+  void Restart(WallMs time, Now now);
   void NoteRegistryClock(WallMs registry, Now now) { registry_ = Now{registry, now.boot}; }
 
   WallMs time() const { return WallMs(tenths_ / 10); }

@@ -116,9 +116,9 @@ void FaultList::CheckPlugins() {
     Add("obfuscate.key", "must be 1 to 64 letters, digits, - or _");
   }
   const std::string_view check = tag_.obfuscate_check;
-  if (!check.empty() &&
-      (check.size() != 6 || check.find_first_not_of("0123456789abcdef") != check.npos)) {
-    Add("obfuscate.check", "must be 6 hexadecimal digits in small letters");
+  if (check.size() != 6 || check.find_first_not_of("0123456789abcdef") != check.npos) {
+    Add("obfuscate.check",
+        "must be the 6 hexadecimal digits, in small letters, by which servers know the key");
   }
 }
 
@@ -167,7 +167,6 @@ void FindMovedFixedFields(const TagDefinition& before, const TagDefinition& afte
   };
   for (const TagField& field : TagFields()) {
     const std::string from = FieldText(field, before), to = FieldText(field, after);
-    if (field.may_be_added && from.empty()) continue;
     if (field.fixed && from != to) add(field.key, from, to);
   }
   if (before.HasPlugin("obfuscate") != after.HasPlugin("obfuscate")) {
@@ -177,6 +176,14 @@ void FindMovedFixedFields(const TagDefinition& before, const TagDefinition& afte
 }
 
 }  // namespace
+
+std::string FormOf(const TagDefinition& tag) {
+  std::string form;
+  for (const TagField& field : TagFields()) {
+    if (field.fixed) form += std::string(field.key) + "=" + FieldText(field, tag) + "\n";
+  }
+  return form + (tag.HasPlugin("obfuscate") ? "obfuscated" : "plain");
+}
 
 std::vector<TagFault> FaultsOf(const TagDefinition& tag) {
   FaultList faults(tag);

@@ -38,12 +38,12 @@ struct TagDefinition {
   std::string text{};        // template such as "{date:%y%m%d}{id:09}"; empty: decimal
   std::string zone = "UTC";  // of the template's date
 
-  std::vector<std::string> plugins{};  // by name
-  int64_t limit_per_second = 0;        // of the plugin `limit`: ids a second
-  int64_t limit_burst = 0;             // ids at once; 0: a second's worth
-  int64_t obfuscate_width = 0;         // of the plugin `obfuscate`: decimal digits
-  std::string obfuscate_key{};         // the id of its key; the key itself is never here
-  std::string obfuscate_check{};       // what that key must show of itself; empty: not checked
+  std::vector<std::string> plugins{};            // by name
+  int64_t limit_per_second = 0;                  // of the plugin `limit`: ids a second
+  int64_t limit_burst = 0;                       // ids at once; 0: a second's worth
+  int64_t obfuscate_width = 0;                   // of the plugin `obfuscate`: decimal digits
+  std::string obfuscate_key{};                   // the id of its key; the key itself is never here
+  std::string obfuscate_check{};                 // what that key must show of itself
   std::map<std::string, std::string> options{};  // "<plugin>.<key>", for plugins of a user's own
 
   // The tag's ledger, moved by ledger writes only: numbers below it may have been used. 0: none.
@@ -70,6 +70,10 @@ struct TagFault {
 
   friend bool operator==(const TagFault&, const TagFault&) = default;
 };
+
+// How the tag's ids are made and what they look like: the values of all fields that are fixed once
+// an id may be out, a line each. An id that was made for one form never goes out in another.
+std::string FormOf(const TagDefinition& tag);
 
 // Everything that is wrong with `tag` by itself; empty when it may be used. Whether its strategy,
 // store, zone, plugins and keys exist is known only where they live, and is checked there.

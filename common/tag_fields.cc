@@ -69,7 +69,6 @@ constexpr std::array kFields = {
     TagField{.key = "obfuscate.check",
              .member = &Tag::obfuscate_check,
              .fixed = true,
-             .may_be_added = true,
              .plugin = "obfuscate"},
 };
 
@@ -161,6 +160,14 @@ std::string FieldText(const TagField& field, const TagDefinition& tag) {
 
 Status SetField(const TagField& field, std::string_view text, TagDefinition& tag) {
   return std::visit([&](auto member) { return FromText(text, field, tag.*member); }, field.member);
+}
+
+Status SetByKey(std::string_view key, std::string_view text, TagDefinition& tag) {
+  if (const TagField* field = FindTagField(key))
+    return SetField(*field, text, tag).WithContext(key);
+  if (!IsOptionKey(key)) return Invalid("a tag has no field " + Quoted(key));
+  tag.options[std::string(key)] = text;
+  return {};
 }
 
 bool IsDefault(const TagField& field, const TagDefinition& tag) {

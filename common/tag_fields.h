@@ -25,7 +25,6 @@ struct TagField {
   std::string_view key;
   Member member;
   bool fixed = false;              // once the first id is out
-  bool may_be_added = false;       // also then, where there was none
   std::string_view strategy = {};  // the only strategy that has it, or any
   std::string_view plugin = {};    // the only plugin that reads it, or none
   int64_t least = 0;               // of numbers
@@ -43,6 +42,9 @@ std::string FieldText(const TagField& field, const TagDefinition& tag);
 
 // Sets the field from text. A refusal names what was expected and leaves `tag` as it was.
 Status SetField(const TagField& field, std::string_view text, TagDefinition& tag);
+
+// Sets the field, or the option of a plugin, that is called `key`.
+Status SetByKey(std::string_view key, std::string_view text, TagDefinition& tag);
 
 // Whether the field has the value that a fresh definition has.
 bool IsDefault(const TagField& field, const TagDefinition& tag);

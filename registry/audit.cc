@@ -10,15 +10,15 @@
 #include "common/quote.h"
 #include "common/rack_split.h"
 #include "common/url_encoding.h"
+#include "registry/audit_server.h"
 #include "registry/audit_slot.h"
 #include "registry/audit_tags.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster_setup.h"
+#include "registry/tag_store.h"
 
 namespace firn {
 namespace {
-
-constexpr int64_t kSkewAlarmMs = 1'000;
 
 std::optional<uint32_t> NumberIn(const std::string& name) {
   uint32_t number = 0;
@@ -44,23 +44,32 @@ class Auditor {
     CompareRacks();
     CompareNonces();
     FIRN_TRY(CompareProviders());
-    if (audit_.meta) FIRN_TRY(AuditTags(registry_, audit_.providers, audit_.faults));
+    FIRN_TRY(ReadFolders());
+    if (audit_.meta) FIRN_TRY(AuditTags(registry_, audit_));
     return std::move(audit_);
   }
 
  private:
   void Fault(std::string sentence) { audit_.faults.push_back(std::move(sentence)); }
+  // One that restoring puts right.
+  void Loss(std::string sentence) {
+    Fault(std::move(sentence));
+    ++audit_.losses;
+  }
 
-  // A node; nothing when it is not there.
+  // A node; nothing when it is not there, or damaged, which is a loss.
   Result<std::optional<Node>> Find(const std::string& path) {
     Result<Node> node = registry_.Read(path);
     if (node.ok()) return std::optional<Node>(std::move(node).value());
     if (node.code() == Code::kNotFound) return std::optional<Node>();
-    return node.status();
+    if (node.code() != Code::kCorrupt) return node.status();
+    Loss(node.status().message());
+    return std::optional<Node>();
   }
 
   Status ReadRoot();
   Status ReadEras(const Nonce& current);
+  Status ReadFolders();
   Status ReadRacks();
   Status ReadRack(uint32_t rack);
   void Keep(SlotLook look);
@@ -77,6 +86,8 @@ class Auditor {
   Status CompareProviders();
   Status CompareBounds(const AuditedProvider& provider, const AuditedSlot& slot);
   AuditedSlot* SlotOf(MachineId machine);
+  bool ClaimedByAnother(const AuditedProvider& audited, const AuditedSlot& slot) const;
+  Status CompareHolders(const AuditedProvider& audited, const AuditedSlot& slot);
 
   BlockingCoordinator& registry_;
   const WallMs now_;
@@ -88,11 +99,11 @@ Status Auditor::ReadRoot() {
   Result<MetaAsRead> root = ReadMeta(registry_);
   if (root.code() == Code::kUnavailable || root.code() == Code::kUnknown) return root.status();
   if (!root.ok()) {
-    Fault(root.code() == Code::kNotFound ? "there is no cluster here" : root.status().message());
+    Loss(root.code() == Code::kNotFound ? "there is no cluster here" : root.status().message());
     return {};
   }
   const ClusterMeta& meta = root->meta;
-  if (meta.frozen) Fault("the cluster is frozen: " + meta.reason);
+  if (meta.frozen) Loss("the cluster is frozen: " + meta.reason);
   if (meta.floor - now_ > kPoisonAhead) Fault("the floor lies more than a day ahead");
   const Result<Layout> layout = Layout::Parse(meta.layout);
   if (!layout.ok()) {
@@ -105,8 +116,11 @@ Status Auditor::ReadRoot() {
   FIRN_TRY(ReadEras(meta.era));
   audit_.meta = meta;
   audit_.meta_version = root->version;
+  audit_.meta_set_at = root->modified;
+  const size_t before = audit_.losses;
   FIRN_ASSIGN(const auto clock, Find(kClockPath));
-  if (!clock.has_value()) Fault("the clock node is missing: nobody can claim");
+  const bool damaged = audit_.losses > before;
+  if (!clock.has_value() && !damaged) Loss("the clock node is missing: nobody can claim");
   return {};
 }
 
@@ -118,9 +132,18 @@ Status Auditor::ReadEras(const Nonce& current) {
     if (name.rfind(kEraPrefix, 0) != 0) continue;
     const bool is_current = "/" + name == EraPath(current);
     there |= is_current;
-    if (!is_current) Fault("the node of an era that is over is there still: run firn restore");
+    if (!is_current) Loss("the node of an era that is over is there still: run firn restore");
   }
-  if (!there) Fault("the node of the root node's era is missing: run firn restore");
+  if (!there) Loss("the node of the root node's era is missing: run firn restore");
+  return {};
+}
+
+// They hold nothing; but nothing can be made below one that is damaged.
+Status Auditor::ReadFolders() {
+  for (const std::string_view folder :
+       {std::string_view(kMachinesPath), kTagsPath, kServicePath, kProvidersPath}) {
+    FIRN_TRY(Find(std::string(folder)).status());
+  }
   return {};
 }
 
@@ -143,6 +166,7 @@ Status Auditor::ReadRacks() {
 }
 
 Status Auditor::ReadRack(uint32_t rack) {
+  FIRN_TRY(Find(RackPath(rack)).status());
   FIRN_ASSIGN(const auto workers, registry_.List(RackPath(rack)));
   std::vector<Slot> slots;
   std::vector<std::string> paths;
@@ -169,6 +193,8 @@ Status Auditor::ReadRack(uint32_t rack) {
 
 void Auditor::Keep(SlotLook look) {
   for (const std::string& fault : look.faults) Fault(SlotText(look.slot.slot) + ": " + fault);
+  const SlotUse use = look.slot.use;
+  if (use == SlotUse::kUnreadable || use == SlotUse::kPoisoned) ++audit_.losses;
   audit_.slots.push_back(std::move(look.slot));
 }
 
@@ -180,10 +206,15 @@ Result<std::optional<SlotLook>> Auditor::LookAgain(Slot slot) {
 Result<std::optional<SlotLook>> Auditor::LookAt(Slot slot, const Result<Node>& record_node,
                                                 const Result<Node>& live_node) {
   if (record_node.code() == Code::kNotFound) return std::optional<SlotLook>();
-  FIRN_TRY(record_node.status());
   AuditedSlot audited;
   audited.slot = slot;
   audited.machine = *split_->Join(slot.worker, slot.rack);
+  for (const Result<Node>* node : {&record_node, &live_node}) {
+    if (node->code() == Code::kCorrupt) {
+      return std::optional(SlotLook{std::move(audited), {node->status().message()}});
+    }
+  }
+  FIRN_TRY(record_node.status());
   std::optional<Node> live;
   if (live_node.code() != Code::kNotFound) {
     FIRN_TRY(live_node.status());
@@ -250,15 +281,15 @@ void Auditor::CompareRacks() {
     workers = std::max(workers, slot.slot.worker + 1);
   }
   if (!split_.has_value()) return;
-  if (workers == 0) return Fault("there are no slots: run firn restore");
+  if (workers == 0) return Loss("there are no slots: run firn restore");
   for (uint32_t rack = 0; rack < split_->racks(); ++rack) {
     const std::set<uint32_t>& there = racks[rack];
     if (there.size() == workers) continue;
     uint32_t first = 0;
     while (there.count(first) != 0) ++first;
-    Fault("rack " + std::to_string(rack) + ": " + std::to_string(workers - there.size()) + " of " +
-          std::to_string(workers) + " records are missing, the first is worker " +
-          std::to_string(first) + "'s: run firn restore");
+    Loss("rack " + std::to_string(rack) + ": " + std::to_string(workers - there.size()) + " of " +
+         std::to_string(workers) + " records are missing, the first is worker " +
+         std::to_string(first) + "'s: run firn restore");
   }
 }
 
@@ -282,10 +313,7 @@ Status Auditor::CompareProviders() {
   std::map<MachineId, std::string> seen;
   for (const AuditedProvider& audited : audit_.providers) {
     const auto& [provider, report] = audited;
-    if (std::abs(report.clock_skew_ms) > kSkewAlarmMs) {
-      Fault(provider.address + ": its clock is off by " + std::to_string(report.clock_skew_ms) +
-            " ms");
-    }
+    JudgeServer(audited, now_, audit_);
     if (!report.machine.has_value()) continue;
     const std::string machine = "machine id " + std::to_string(report.machine->value());
     const auto [first, added] = seen.emplace(*report.machine, provider.address);
@@ -300,7 +328,29 @@ Status Auditor::CompareProviders() {
     }
     slot->clock_skew_ms = report.clock_skew_ms;
     if (report.bound > slot->record.bound) FIRN_TRY(CompareBounds(audited, *slot));
+    if (ClaimedByAnother(audited, *slot)) FIRN_TRY(CompareHolders(audited, *slot));
   }
+  return {};
+}
+
+bool Auditor::ClaimedByAnother(const AuditedProvider& audited, const AuditedSlot& slot) const {
+  // Whoever claims from its bound on takes nothing from it.
+  const bool crosses = audited.report.bound > std::max(now_, slot.record.since);
+  return crosses && slot.live.has_value() && slot.live->endpoint != audited.provider.address;
+}
+
+// A server that believes to hold a machine id up to a bound that lies ahead, and whose slot another
+// has claimed: both may issue the same ids until it finds out.
+Status Auditor::CompareHolders(const AuditedProvider& audited, const AuditedSlot& slot) {
+  FIRN_ASSIGN(const auto report, ReportOf(ProviderNodeName(audited.provider)));
+  if (!report.has_value() || report->machine != slot.machine) return {};
+  FIRN_ASSIGN(const auto look, LookAgain(slot.slot));
+  if (!look.has_value() || !ClaimedByAnother({audited.provider, *report}, look->slot)) return {};
+  Fault(audited.provider.address + " holds machine id " + std::to_string(slot.machine.value()) +
+        " up to " + std::to_string(report->bound.ms()) + " ms, and " + look->slot.live->endpoint +
+        " (" + look->slot.record.owner + ") has claimed it meanwhile, from " +
+        std::to_string(look->slot.record.since.ms()) +
+        " ms on: ids of the time between may have been given twice");
   return {};
 }
 
@@ -310,13 +360,19 @@ Status Auditor::CompareBounds(const AuditedProvider& audited, const AuditedSlot&
   if (!report.has_value() || report->machine != slot.machine) return {};
   FIRN_ASSIGN(const auto look, LookAgain(slot.slot));
   if (!look.has_value() || report->bound <= look->slot.record.bound) return {};
-  Fault(audited.provider.address + " holds machine id " + std::to_string(slot.machine.value()) +
-        " up to " + std::to_string(report->bound.ms()) + " ms, but its record says " +
-        std::to_string(look->slot.record.bound.ms()) + " ms: the registry went back in time");
+  if (report->bound <= audit_.meta->floor) return {};  // restored since, above all that it may use
+  Loss(audited.provider.address + " holds machine id " + std::to_string(slot.machine.value()) +
+       " up to " + std::to_string(report->bound.ms()) + " ms, but its record says " +
+       std::to_string(look->slot.record.bound.ms()) + " ms: the registry went back in time");
   return {};
 }
 
 }  // namespace
+
+bool Audit::NeverUsed() const {
+  return std::all_of(slots.begin(), slots.end(),
+                     [](const AuditedSlot& slot) { return slot.use == SlotUse::kNeverUsed; });
+}
 
 Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now) {
   FIRN_TRY(registry.Sync(kMetaPath));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,9 +51,18 @@ struct AuditedSlot {
 struct Audit {
   std::optional<ClusterMeta> meta{};
   int64_t meta_version = 0;
+  WallMs meta_set_at{};              // by the registry's clock
   std::vector<AuditedSlot> slots{};  // by rack and worker; only what the tree holds
   std::vector<AuditedProvider> providers{};
   std::vector<std::string> faults{};  // a sentence each; empty: nothing is wrong
+  std::vector<std::string> notes{};   // what one should know and nobody need mend
+  size_t losses = 0;                  // of the faults: those that `firn restore` puts right
+  // Tags that servers report and that have no node, or none that can be read, and how far servers
+  // have seen each; 0: nobody says.
+  std::map<std::string, int64_t> lost_tags{};
+
+  // Whether no claim of these data was ever made.
+  bool NeverUsed() const;
 };
 
 // Reads the whole tree as it is after a sync. Nodes that cannot be read are faults, not failures;

@@ -1,5 +1,6 @@
 #include "registry/audit_tags.h"
 
+#include <algorithm>
 #include <map>
 
 #include "common/quote.h"
@@ -22,16 +23,22 @@ std::string FaultOf(const TagsByName& tags, const std::string& tag, int64_t seen
 
 }  // namespace
 
-Status AuditTags(BlockingCoordinator& registry, const std::vector<AuditedProvider>& providers,
-                 std::vector<std::string>& faults) {
+Status AuditTags(BlockingCoordinator& registry, Audit& audit) {
   FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
-  faults.insert(faults.end(), listing.faults.begin(), listing.faults.end());
+  audit.faults.insert(audit.faults.end(), listing.faults.begin(), listing.faults.end());
+  audit.losses += listing.faults.size();
+  for (const std::string& tag : listing.unreadable) audit.lost_tags.emplace(tag, 0);
   TagsByName tags;
   for (const StoredTag& stored : listing.tags) tags.emplace(stored.tag().name, &stored.node);
-  for (const auto& [provider, report] : providers) {
+  for (const auto& [provider, report] : audit.providers) {
     for (const auto& [tag, seen] : report.high) {
       const std::string fault = FaultOf(tags, tag, seen);
-      if (!fault.empty()) faults.push_back(provider.address + " " + fault);
+      if (fault.empty()) continue;
+      audit.faults.push_back(provider.address + " " + fault);
+      ++audit.losses;
+      if (tags.contains(tag)) continue;
+      int64_t& known = audit.lost_tags[tag];
+      known = std::max(known, seen);
     }
   }
   return {};

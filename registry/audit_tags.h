@@ -8,12 +8,11 @@
 
 namespace firn {
 
-// Reads the cluster's tags and adds to `faults` what is wrong with them, in words: nodes that are
-// no tags, and ledgers that lie below what a server reports to have seen. Fails when the registry
-// does not answer. Blocks.
+// Reads the cluster's tags and adds to the audit what is wrong with them: nodes that are no tags,
+// and ledgers that lie below what a server reports to have seen. Fails when the registry does not
+// answer. Blocks.
 //
-// The reports must be the older reading: servers go on meanwhile, and a ledger only rises.
-Status AuditTags(BlockingCoordinator& registry, const std::vector<AuditedProvider>& providers,
-                 std::vector<std::string>& faults);
+// The providers must be the older reading: servers go on meanwhile, and a ledger only rises.
+Status AuditTags(BlockingCoordinator& registry, Audit& audit);
 
 }  // namespace firn

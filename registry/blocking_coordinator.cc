@@ -14,15 +14,16 @@ constexpr size_t kReadsInFlight = 128;
 BlockingCoordinator::BlockingCoordinator(Coordinator& coordinator, const Clock& clock,
                                          Milliseconds limit)
     : coordinator_(coordinator), clock_(clock), limit_(limit) {
-  coordinator_.OnSession([this](SessionEvent event) {
-    if (event.kind == SessionEvent::Kind::kDenied) denied_ = true;
+  coordinator_.OnSession([news = news_](SessionEvent event) {
+    if (event.kind == SessionEvent::Kind::kDenied) news->denied = true;
+    news->connected_in = event.kind == SessionEvent::Kind::kConnected ? event.session : 0;
   });
 }
 
 Status BlockingCoordinator::Connect(Milliseconds patience) {
   const BootMs give_up = clock_.Boot() + patience;
   while (coordinator_.session() == 0) {
-    if (denied_) return Denied("the registry refuses the credentials");
+    if (news_->denied) return Denied("the registry refuses the credentials");
     if (clock_.Boot() >= give_up) {
       return Unavailable("no connection to the registry within " +
                          std::to_string(patience.count()) + " ms");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,8 @@ namespace firn {
 // A coordinator's verbs for those who have nothing else to do meanwhile: commands, audits, tests.
 // Each call dispatches until its own answer has come; what else arrives is delivered on the way.
 //
-// Sharp edge: takes over the coordinator's session handler, and must not be used inside an answer.
+// Sharp edge: takes over the coordinator's session handler, leaves it without one at its end, and
+// must not be used inside an answer.
 // Owned by one thread.
 class BlockingCoordinator {
  public:
@@ -19,10 +21,16 @@ class BlockingCoordinator {
   // silence is a defect and ends the process.
   BlockingCoordinator(Coordinator& coordinator, const Clock& clock,
                       Milliseconds limit = Milliseconds(60'000));
+  BlockingCoordinator(const BlockingCoordinator&) = delete;
+  BlockingCoordinator& operator=(const BlockingCoordinator&) = delete;
 
   // Waits for a session; kUnavailable when none has come within `patience`, kDenied when the
   // registry refuses the credentials.
   Status Connect(Milliseconds patience);
+
+  // The session that the last news were of a connection in; 0 when they were of its loss, which may
+  // come right behind an answer, or when there were none. For whoever takes the coordinator over.
+  int64_t connected_in() const { return news_->connected_in; }
 
   Result<Node> Read(const std::string& path);
   // Many nodes in the time of a few: asked one behind another without waiting, each with an answer
@@ -34,13 +42,19 @@ class BlockingCoordinator {
   Status PrepareRoot();
 
  private:
+  // What the session handler writes to; it may outlive this, and this the coordinator.
+  struct News {
+    bool denied = false;
+    int64_t connected_in = 0;
+  };
+
   template <typename Answer, typename Ask>
   Answer Await(Ask ask);
 
   Coordinator& coordinator_;
   const Clock& clock_;
   const Milliseconds limit_;
-  bool denied_ = false;
+  const std::shared_ptr<News> news_ = std::make_shared<News>();
 };
 
 }  // namespace firn

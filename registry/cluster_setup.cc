@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "common/rack_split.h"
+#include "registry/node_version.h"
 #include "registry/slot.h"
+#include "registry/tag_node.h"
 
 namespace firn {
 namespace {
@@ -79,7 +81,7 @@ Result<MetaAsRead> ReadMeta(BlockingCoordinator& registry) {
   FIRN_TRY(registry.Sync(kMetaPath));
   FIRN_ASSIGN(const Node node, registry.Read(kMetaPath));
   FIRN_ASSIGN(ClusterMeta meta, ParseMeta(node.data));
-  return MetaAsRead{std::move(meta), node.stat.version};
+  return MetaAsRead{std::move(meta), node.stat.version, node.stat.modified};
 }
 
 Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
@@ -87,21 +89,26 @@ Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
   FIRN_ASSIGN(const std::vector<Write> ends, EndOfEras(registry));
   meta.era = Nonce::Draw(entropy);
   std::vector<Write> writes;
-  writes.push_back(version.has_value()
-                       ? Write::Set(kMetaPath, FormatMeta(meta), *version)
-                       : Write::Create(kMetaPath, FormatMeta(meta), Lifetime::kPersistent));
+  size_t set = 0;
+  if (version.has_value()) {
+    set = AddSet(writes, kMetaPath, FormatMeta(meta), *version);
+  } else {
+    writes.push_back(Write::Create(kMetaPath, FormatMeta(meta), Lifetime::kPersistent));
+  }
   writes.insert(writes.end(), ends.begin(), ends.end());
   writes.push_back(Write::Create(EraPath(meta.era), "", Lifetime::kPersistent));
   const WriteOutcome begun = registry.Multi(std::move(writes));
   if (!begun.status.ok()) return begun.status;
-  return version.has_value() ? begun.stats.at(0).version : 0;
+  return version.has_value() ? begun.stats.at(set).version : 0;
 }
 
 Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands) {
-  const WriteOutcome set = registry.Multi(
-      {Write::Set(kMetaPath, FormatMeta(stands.meta), stands.version), EraCheck(stands.meta.era)});
-  if (set.status.ok()) stands.version = set.stats.at(0).version;
-  return set.status;
+  std::vector<Write> writes;
+  const size_t set = AddSet(writes, kMetaPath, FormatMeta(stands.meta), stands.version);
+  writes.push_back(EraCheck(stands.meta.era));
+  const WriteOutcome done = registry.Multi(std::move(writes));
+  if (done.status.ok()) stands.version = done.stats.at(set).version;
+  return done.status;
 }
 
 Status MakeMissingNodes(BlockingCoordinator& registry, const MetaAsRead& frozen,
@@ -126,13 +133,27 @@ Status MakeMissingNodes(BlockingCoordinator& registry, const MetaAsRead& frozen,
   return creation.Send();
 }
 
+Status MakeFirstTag(BlockingCoordinator& registry, const MetaAsRead& root) {
+  const TagDefinition tag{.name = std::string(kFirstTag), .strategy = "snowflake"};
+  FIRN_ASSIGN(const std::string data, WriteTagNode({.tag = tag}));
+  Creation creation(registry, root);
+  FIRN_TRY(creation.Add(std::string(kTagsPath), ""));
+  FIRN_TRY(creation.Send());
+  FIRN_TRY(creation.Add(TagPath(kFirstTag), data));
+  return creation.Send();
+}
+
 Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entropy& entropy) {
+  if (!IsDefaultStrategy(plan.default_strategy)) {
+    return Invalid("the default strategy must be snowflake or empty");
+  }
   if (!plan.uuid.empty() && !IsUuid(plan.uuid)) return Invalid("\"" + plan.uuid + "\" is no uuid");
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(plan.layout, plan.rack_bits));
   FIRN_TRY(registry.PrepareRoot());
   ClusterMeta meta{.uuid = plan.uuid.empty() ? DrawUuid(entropy) : plan.uuid,
                    .layout = plan.layout.text(),
                    .rack_bits = split.rack_bits(),
+                   .default_strategy = plan.default_strategy,
                    .floor = plan.floor,
                    .frozen = true,
                    .reason = kBeingMade};
@@ -143,6 +164,8 @@ Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entro
     return Conflict("there is a cluster here already: " + stands.meta.uuid);
   }
   FIRN_TRY(MakeMissingNodes(registry, stands, plan.workers));
+  if (plan.last_look) FIRN_TRY(plan.last_look());
+  FIRN_TRY(MakeFirstTag(registry, stands));
   stands.meta.frozen = false;
   stands.meta.reason.clear();
   stands.meta.floor = std::max(stands.meta.floor, plan.floor);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -19,14 +20,21 @@ struct ClusterPlan {
   std::optional<uint32_t> workers{};  // of each rack; all that the layout has, unless given
   std::string uuid{};                 // of the lost cluster that this one continues; drawn if empty
   WallMs floor{};                     // no claim below it
+  std::string default_strategy{};     // as ClusterMeta has it
+  // Asked when all nodes are there and before anybody can claim: a refusal leaves the cluster half
+  // made, as MakeCluster's own failures do.
+  std::function<Status()> last_look{};
 };
 
 // Why the root node of a cluster that is not whole yet is frozen.
 inline constexpr char kBeingMade[] = "the cluster is being made";
 
-// Makes a cluster where there is none: its root node, the clock node, and a record for each slot.
-// The root node is frozen until everything is there, so a second call completes what a first one
-// left half done. kConflict: there is a whole one already. Blocks.
+// The tag that a cluster is made with, a plain snowflake tag like any other.
+inline constexpr std::string_view kFirstTag = "default";
+
+// Makes a cluster where there is none: its root node, the clock node, a record for each slot, and
+// the tag `default`. The root node is frozen until everything is there, so a second call completes
+// what a first one left half done. kConflict: there is a whole one already. Blocks.
 //
 // Sharp edge: whether there really was no cluster before is the caller's to know; after a loss of
 // data the floor must lie above every bound that anybody may still hold (see restore.h).
@@ -36,8 +44,13 @@ Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entro
 struct MetaAsRead {
   ClusterMeta meta;
   int64_t version = 0;
+  WallMs modified{};  // by the registry's clock, as it was read
 };
 Result<MetaAsRead> ReadMeta(BlockingCoordinator& registry);
+
+// Makes the tag `default`, unless there is one: for whoever makes a cluster, never for one who
+// restores it, since nobody knows how the lost one was defined. kConflict: the root has changed.
+Status MakeFirstTag(BlockingCoordinator& registry, const MetaAsRead& root);
 
 // Gives the root node new contents and an era of its own, which `meta` then tells; eras before it
 // end, so that nothing sent for them takes effect any more. `version` is the root node's as it was

@@ -32,7 +32,7 @@ namespace firn {
 // except a write that was answered kUnknown, which may be applied later than its successors.
 
 struct NodeStat {
-  int64_t version = 0;          // counts sets since the creation
+  int64_t version = 0;          // counts sets since the creation, wraps: see node_version.h
   int64_t created_zxid = 0;     // names this very creation: another node of the name has another
   WallMs modified;              // the registry's own clock, where there is one
   int64_t ephemeral_owner = 0;  // session that the node dies with; 0: persistent
@@ -50,7 +50,7 @@ enum class Lifetime { kPersistent, kEphemeral };
 // One step of a multi.
 struct Write {
   enum class Kind { kCheck, kCreate, kSet, kErase };
-  static constexpr int64_t kAnyVersion = -1;
+  static constexpr int64_t kAnyVersion = -1;  // guards nothing
 
   static Write Check(std::string path, int64_t version) {
     return {Kind::kCheck, std::move(path), {}, version, Lifetime::kPersistent};
@@ -120,7 +120,9 @@ class Coordinator {
   virtual ~Coordinator() = default;
 
   // A node's data and stat. kNotFound: it is not there (the watch then waits for its creation).
-  // Any other failure leaves no watch.
+  // kCorrupt: it is there and damaged, where the registry can tell that (files); the rest of the
+  // tree is as good as ever. Writes that ask for its version are refused with kCorrupt; a set of
+  // any version puts another creation in its place. Any other failure leaves no watch.
   virtual void Read(const std::string& path, ReadDone done, Changed changed = {}) = 0;
 
   // Names of the children, sorted. kNotFound and watches as with Read; the watch is for children

@@ -9,9 +9,9 @@
 
 namespace firn {
 
-// The one shape of JSON that the registry's nodes have: an object of strings, whole numbers and
-// booleans, nothing nested. Pure functions; text of strangers is refused with a reason, never
-// half read.
+// The one shape of JSON that most of the registry's nodes have: an object of strings, whole numbers
+// and booleans, nothing nested that this version knows. Pure functions; text of strangers is
+// refused with a reason, never half read.
 
 // One member that a reader wants: where its value goes and what it may be.
 struct JsonField {
@@ -35,11 +35,14 @@ struct JsonField {
   int64_t max;  // of a text: bytes
 };
 
-// Fills every field from `json`, which must hold each of them once and nothing else, in any order.
+// Fills every field from `json`, which must hold each of them once, in any order. Members that were
+// not asked for, whatever their shape, are a later version's: they go into `others`, to be written
+// again (see json_object.h), or are passed over without it.
 // Refused with kCorrupt, some fields perhaps already filled: longer than `bytes_max`, not JSON,
-// another shape, a member missing, twice or not asked for, a number that is not whole or out of
-// range, a text that is too long or has a control character. At most 16 fields.
-Status ReadFlatJson(std::string_view json, size_t bytes_max, std::span<const JsonField> fields);
+// another shape, a member missing or twice, a number that is not whole or out of range, a text that
+// is too long or has a control character, more of others than kOthersBytesMax. At most 16 fields.
+Status ReadFlatJson(std::string_view json, size_t bytes_max, std::span<const JsonField> fields,
+                    std::string* others = nullptr);
 
 // Writes such an object, members in the order of the calls. Bytes that are not UTF-8 become
 // replacement characters, control characters become '?': what is written reads back.
@@ -50,6 +53,8 @@ class FlatJsonWriter {
   FlatJsonWriter& Text(std::string_view name, std::string_view value);
   FlatJsonWriter& Number(std::string_view name, int64_t value);
   FlatJsonWriter& Flag(std::string_view name, bool value);
+  // What ReadFlatJson has put aside of the same node; its own members are written by their names.
+  FlatJsonWriter& Others(std::string_view others);
 
   // The object; the writer is done with.
   std::string Done();

@@ -86,6 +86,8 @@ void FolderWatch::OnRead(const std::string& name, const Result<Node>& node) {
   } else if (node.code() == Code::kNotFound) {
     stale_.erase(name);  // gone since the list was read
     Forget(name);
+  } else if (node.code() == Code::kCorrupt) {
+    Keep(name, {});  // one that nobody can read hides itself and nothing else
   } else {
     stale_[name] = true;
     Failed();
@@ -100,6 +102,12 @@ void FolderWatch::Keep(const std::string& name, const Node& node) {
 }
 
 void FolderWatch::Forget(const std::string& name) { differs_ |= nodes_.erase(name) > 0; }
+
+void FolderWatch::Look(const std::string& name) {
+  stale_[name] = true;
+  differs_ = true;
+  refresh_at_ = now_;
+}
 
 // The first notice of a burst says when all of it is read, so that no burst is too long to be seen.
 void FolderWatch::Noticed() {

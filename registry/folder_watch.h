@@ -35,6 +35,9 @@ class FolderWatch {
   // Does what is due. Call every 50 ms or so.
   void Tick(BootMs now);
 
+  // Reads one node again, which may be a new one, and calls `changed` even when nothing differs.
+  void Look(const std::string& name);
+
   // The copy, by node name. Whole only once `changed` has been called.
   const std::map<std::string, Node>& nodes() const { return nodes_; }
   bool whole() const { return told_; }

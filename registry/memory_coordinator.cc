@@ -29,6 +29,16 @@ void MemoryTree::Load(Image image, Sessions sessions) {
   for (MemoryCoordinator* coordinator : attached_) coordinator->LoseSession();
 }
 
+void MemoryTree::SetVersion(std::string_view path, int64_t version) {
+  const std::lock_guard lock(mutex_);
+  nodes_.SetVersion(path, version);
+}
+
+void MemoryTree::SkipUnguarded() {
+  const std::lock_guard lock(mutex_);
+  nodes_.SkipUnguarded();
+}
+
 std::optional<Node> MemoryTree::Peek(std::string_view path) const {
   const std::lock_guard lock(mutex_);
   const Node* node = nodes_.Find(path);

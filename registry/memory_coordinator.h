@@ -46,6 +46,10 @@ class MemoryTree {
   // Load with an empty image: the data were lost.
   void Wipe() { Load({}); }
 
+  // As if an existing node had been set as often as that; from -2 on to 0, as newer servers count.
+  void SetVersion(std::string_view path, int64_t version);
+  void SkipUnguarded();
+
   // A look past every session, for oracles.
   std::optional<Node> Peek(std::string_view path) const;
 

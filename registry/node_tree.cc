@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "registry/node_version.h"
 #include "registry/requests.h"
 
 namespace firn {
@@ -83,7 +84,8 @@ Status NodeTree::Set(Write& write, WallMs now, NodeStat& stat, Undo& undo) {
   Node& node = entry->second.node;
   undo.before.stat = node.stat;
   undo.before.data = std::exchange(node.data, std::move(write.data));
-  ++node.stat.version;
+  node.stat.version = NextVersion(node.stat.version);
+  if (skips_unguarded_ && node.stat.version == kUnguardedVersion) node.stat.version = 0;
   node.stat.modified = now;
   stat = node.stat;
   return {};
@@ -129,6 +131,12 @@ void NodeTree::Remove(Entries::iterator entry) {
     names.erase(std::lower_bound(names.begin(), names.end(), name));
   }
   entries_.erase(entry);
+}
+
+void NodeTree::SetVersion(std::string_view path, int64_t version) {
+  const auto entry = entries_.find(path);
+  if (entry == entries_.end()) Die("a version for a node that is not there");
+  entry->second.node.stat.version = version;
 }
 
 const Node* NodeTree::Find(std::string_view path) const {

@@ -31,6 +31,11 @@ class NodeTree {
   WriteOutcome Apply(std::vector<Write>&& writes, WallMs now, int64_t session,
                      std::vector<Change>* changes);
 
+  // As if an existing node had been set as often as that, and as newer ZooKeeper servers count:
+  // from -2 to 0. For tests.
+  void SetVersion(std::string_view path, int64_t version);
+  void SkipUnguarded() { skips_unguarded_ = true; }
+
   // Null when there is no such node. Valid until the next Apply.
   const Node* Find(std::string_view path) const;
 
@@ -77,6 +82,7 @@ class NodeTree {
 
   Entries entries_;
   int64_t zxid_ = 0;
+  bool skips_unguarded_ = false;
 };
 
 }  // namespace firn

@@ -4,15 +4,15 @@
 #include <charconv>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "common/quote.h"
 #include "common/url_encoding.h"
+#include "registry/flat_json.h"
+#include "registry/json_object.h"
 
 namespace firn {
 namespace {
 
-using Json = nlohmann::json;
+using Json = JsonObject;
 
 constexpr std::string_view kScheme = "thrift://";
 constexpr std::string_view kInterface = "firn.IdService";
@@ -67,13 +67,6 @@ Status SetParameter(std::string_view key, const std::string& value, Provider& pr
   return {};  // Dubbo's own parameters, and those of later versions, are none of ours.
 }
 
-Result<Json> ParseObject(std::string_view json, size_t bytes_max) {
-  if (json.size() > bytes_max) return Corrupt(std::to_string(json.size()) + " bytes are too many");
-  Json object = Json::parse(json, nullptr, false);
-  if (!object.is_object()) return Corrupt("not a JSON object");
-  return object;
-}
-
 // An absent member leaves `value` as it is.
 Status TakeInteger(const Json& object, const char* name, int64_t min, int64_t max, int64_t& value) {
   const auto member = object.find(name);
@@ -106,6 +99,17 @@ Status TakeHigh(const Json& object, std::map<std::string, int64_t>& high) {
     int64_t number = 0;
     FIRN_TRY(TakeInteger(*member, tag.c_str(), 0, INT64_MAX, number));
     high.emplace(tag, number);
+  }
+  return {};
+}
+
+Status TakeStores(const Json& object, std::map<std::string, bool>& stores) {
+  const auto member = object.find("stores");
+  if (member == object.end()) return {};
+  if (!member->is_object()) return Corrupt("stores is not an object");
+  for (const auto& [store, unbuffered] : member->items()) {
+    if (!unbuffered.is_boolean()) return Corrupt("a store is neither true nor false");
+    stores.emplace(store, unbuffered.get<bool>());
   }
   return {};
 }
@@ -181,38 +185,62 @@ Result<Provider> ParseProviderNodeName(std::string_view name) {
 
 std::string FormatReport(const ProviderReport& report) {
   Json object{{"state", PhaseName(report.phase)},
+              {"format", report.format},
               {"bound_ms", report.bound.ms()},
               {"clock_skew_ms", report.clock_skew_ms}};
+  if (!report.reason.empty()) object["reason"] = report.reason.substr(0, kReasonBytesMax);
   if (report.machine) object["machine"] = report.machine->value();
+  if (report.wall_skew_ms) object["wall_skew_ms"] = *report.wall_skew_ms;
+  if (!report.cluster.empty()) object["cluster"] = report.cluster;
   int64_t others = report.high_others;
   if (Json high = HighestOf(report.high, others); !high.empty()) object["high"] = std::move(high);
   if (others > 0) object["high_others"] = others;
+  if (!report.stores.empty()) object["stores"] = report.stores;
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Result<ProviderReport> ParseReport(std::string_view json) {
-  FIRN_ASSIGN(const Json object, ParseObject(json, kReportBytesMax));
+  FIRN_ASSIGN(const Json object, ParseJsonObject(json, kReportBytesMax));
   ProviderReport report;
   FIRN_ASSIGN(report.phase, ParsePhase(object));
+  if (const auto reason = object.find("reason"); reason != object.end() && reason->is_string()) {
+    report.reason = reason->get<std::string>();
+  }
+  report.format = ClusterMeta::kFormatOldest - 1;  // before servers said it
   int64_t machine = -1;
   int64_t bound_ms = 0;
+  FIRN_TRY(TakeInteger(object, "format", 1, INT32_MAX, report.format));
   FIRN_TRY(TakeInteger(object, "machine", 0, 1023, machine));
   FIRN_TRY(TakeInteger(object, "bound_ms", 0, INT64_MAX, bound_ms));
   FIRN_TRY(TakeInteger(object, "clock_skew_ms", -INT64_MAX, INT64_MAX, report.clock_skew_ms));
+  if (object.contains("wall_skew_ms")) {
+    FIRN_TRY(
+        TakeInteger(object, "wall_skew_ms", -INT64_MAX, INT64_MAX, report.wall_skew_ms.emplace()));
+  }
+  if (const auto cluster = object.find("cluster"); cluster != object.end()) {
+    if (!cluster->is_string()) return Corrupt("cluster is not a text");
+    report.cluster = cluster->get<std::string>();
+    if (!IsUuid(report.cluster)) return Corrupt("cluster is no uuid");
+  }
   FIRN_TRY(TakeHigh(object, report.high));
   FIRN_TRY(TakeInteger(object, "high_others", 0, INT64_MAX, report.high_others));
+  FIRN_TRY(TakeStores(object, report.stores));
   if (machine >= 0) report.machine = MachineId(static_cast<uint32_t>(machine));
   report.bound = WallMs(bound_ms);
   return report;
 }
 
 std::string FormatConfigurator(const Configurator& configurator) {
-  return Json{{"weight", configurator.weight}, {"disabled", configurator.disabled}}.dump();
+  return FlatJsonWriter()
+      .Number("weight", configurator.weight)
+      .Flag("disabled", configurator.disabled)
+      .Others(configurator.others)
+      .Done();
 }
 
 Result<Configurator> ParseConfigurator(std::string_view json) {
   constexpr size_t kBytesMax = 4096;
-  FIRN_ASSIGN(const Json object, ParseObject(json, kBytesMax));
+  FIRN_ASSIGN(const Json object, ParseJsonObject(json, kBytesMax));
   Configurator configurator;
   int64_t weight = configurator.weight;
   FIRN_TRY(TakeInteger(object, "weight", 0, Configurator::kWeightMax, weight));
@@ -221,6 +249,8 @@ Result<Configurator> ParseConfigurator(std::string_view json) {
     configurator.disabled = disabled->get<bool>();
   }
   configurator.weight = static_cast<int>(weight);
+  configurator.others = OthersOf(
+      object, [](std::string_view name) { return name == "weight" || name == "disabled"; });
   return configurator;
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/status.h"
 #include "common/units.h"
+#include "registry/records.h"
 
 namespace firn {
 
@@ -45,12 +46,19 @@ enum class ProviderPhase { kNotReady, kServing, kDraining };
 // how far it may have come; where tags are left out it knows that less exactly.
 struct ProviderReport {
   ProviderPhase phase = ProviderPhase::kNotReady;
+  int64_t format = ClusterMeta::kFormat;  // the newest that the server speaks
+  std::string reason{};                   // why it is not ready, in words; empty: it is
   std::optional<MachineId> machine{};
   WallMs bound{};
-  int64_t clock_skew_ms = 0;
+  int64_t clock_skew_ms = 0;  // of the id clock, which may lead: see restore.h
+  std::optional<int64_t>
+      wall_skew_ms{};     // of the wall clock, against the registry's, if that tells
+  std::string cluster{};  // uuid of the one that it belongs to; empty: not known yet
   std::map<std::string, int64_t> high{};  // per tag, the highest that this server has seen; 0 or
                                           // absent: nothing that a restore would have to know
   int64_t high_others = 0;                // of tags that `high` does not name
+  // The stores of segment tags that it has, and whether each permits `buffer = none`.
+  std::map<std::string, bool> stores{};
 
   // How far the ledger of `tag` may have come.
   int64_t HighOf(const std::string& tag) const;
@@ -63,6 +71,7 @@ struct Configurator {
   static constexpr int kWeightMax = 10'000;
   int weight = 100;
   bool disabled = false;
+  std::string others{};  // a later version's members, kept by whoever writes it again
 
   friend bool operator==(const Configurator&, const Configurator&) = default;
 };
@@ -78,9 +87,11 @@ Result<Provider> ParseProviderNodeName(std::string_view name);
 // `high_others`, tags without numbers are left out.
 inline constexpr size_t kReportBytesMax = 256 << 10;
 inline constexpr size_t kHighBytesMax = 64 << 10;
+inline constexpr size_t kReasonBytesMax = 1000;
 std::string FormatReport(const ProviderReport& report);
 Result<ProviderReport> ParseReport(std::string_view json);
 
+// A configurator is written again by others than its maker; a report never is.
 std::string FormatConfigurator(const Configurator& configurator);
 Result<Configurator> ParseConfigurator(std::string_view json);
 

@@ -68,9 +68,10 @@ void ProviderPublisher::OnLooked(const Result<Node>& node) {
   }
   published_ = false;
   const bool absent = node.code() == Code::kNotFound;
-  if ((node.ok() || absent) && !std::exchange(make_, true)) return LookAgainSoon();
-  if (node.ok()) {
-    Send({Write::Erase(path_, node->stat.version),
+  const bool damaged = node.code() == Code::kCorrupt;
+  if ((node.ok() || absent || damaged) && !std::exchange(make_, true)) return LookAgainSoon();
+  if (node.ok() || damaged) {
+    Send({Write::Erase(path_, damaged ? Write::kAnyVersion : node->stat.version),
           Write::Create(path_, wanted_, Lifetime::kEphemeral)});
   } else if (absent) {
     Send({Write::Create(path_, wanted_, Lifetime::kEphemeral)});

@@ -6,7 +6,8 @@
 
 #include "common/rack_split.h"
 #include "registry/claim/claim_options.h"
-#include "registry/cluster_setup.h"
+#include "registry/mend_nodes.h"
+#include "registry/node_version.h"
 #include "registry/records.h"
 
 namespace firn {
@@ -32,21 +33,35 @@ class Frontier {
   WallMs highest_;
 };
 
+// A root node where there is none, or in the place of one that says nothing.
+Result<MetaAsRead> RootAnew(BlockingCoordinator& registry, const RestoreFacts& facts,
+                            std::optional<int64_t> version, Entropy& entropy) {
+  FIRN_TRY(registry.PrepareRoot());
+  MetaAsRead made{.meta = {.uuid = facts.uuid.empty() ? DrawUuid(entropy) : facts.uuid,
+                           .layout = facts.layout.text(),
+                           .rack_bits = facts.rack_bits,
+                           .default_strategy = facts.default_strategy,
+                           .floor = {},
+                           .frozen = true,
+                           .reason = kBeingRestored}};
+  FIRN_ASSIGN(made.version, BeginEra(registry, made.meta, version, entropy));
+  return made;
+}
+
 // The root node, frozen, in an era of its own; made when it is not there.
 Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& facts,
                           Entropy& entropy, RestoreReport& report) {
   Result<MetaAsRead> stands = ReadMeta(registry);
-  if (stands.code() == Code::kNotFound) {
-    FIRN_TRY(registry.PrepareRoot());
-    MetaAsRead made{.meta = {.uuid = facts.uuid.empty() ? DrawUuid(entropy) : facts.uuid,
-                             .layout = facts.layout.text(),
-                             .rack_bits = facts.rack_bits,
-                             .floor = {},
-                             .frozen = true,
-                             .reason = kBeingRestored}};
-    FIRN_ASSIGN(made.version, BeginEra(registry, made.meta, std::nullopt, entropy));
-    report.root_made = true;
-    return made;
+  const bool others = stands.ok() && facts.replaces_unused && stands->meta.uuid != facts.uuid &&
+                      !facts.uuid.empty();
+  report.root_made = others || stands.code() == Code::kNotFound || stands.code() == Code::kCorrupt;
+  if (stands.code() == Code::kCorrupt && facts.uuid.empty()) {
+    return stands.status().WithContext("say whose data these are (--uuid, --layout)");
+  }
+  if (report.root_made) {
+    const bool absent = stands.code() == Code::kNotFound;
+    const auto over = absent ? std::nullopt : std::optional(Write::kAnyVersion);
+    return RootAnew(registry, facts, others ? std::optional(stands->version) : over, entropy);
   }
   if (!stands.ok()) return stands;
   stands->meta.frozen = true;
@@ -68,19 +83,58 @@ Result<WallMs> LaterClock(BlockingCoordinator& registry, const RestoreFacts& fac
                  "then");
 }
 
-// Takes the slot's bound into account, or the slot out of use.
+// Writes a slot's record over the version that was read. Its word stays: its holder may serve on,
+// and must know his own record.
+Status Put(BlockingCoordinator& registry, const Nonce& era, Slot slot, const SlotRecord& record,
+           int64_t version) {
+  std::vector<Write> writes;
+  AddSet(writes, SlotPath(slot), FormatSlotRecord(record), version);
+  writes.push_back(EraCheck(era));
+  return registry.Multi(std::move(writes)).status;
+}
+
+// Takes the slot's bound into account, or the slot out of use; a record that rests where nothing
+// can be guarded is moved on.
 Status TakeSlot(BlockingCoordinator& registry, const Nonce& era, Slot slot, Frontier& frontier,
                 RestoreReport& report) {
-  FIRN_ASSIGN(const Node node, registry.Read(SlotPath(slot)));
-  const Result<SlotRecord> record = ParseSlotRecord(node.data);
-  if (record.ok() && (record->retired || frontier.Take(record->bound))) return {};
-  SlotRecord retired = record.ok() ? *record : SlotRecord();
-  retired.retired = true;
-  report.retired.push_back(slot);
-  return registry
-      .Multi(
-          {Write::Set(SlotPath(slot), FormatSlotRecord(retired), node.stat.version), EraCheck(era)})
-      .status;
+  const Result<Node> node = registry.Read(SlotPath(slot));
+  if (!node.ok() && node.code() != Code::kCorrupt) return node.status();
+  const Result<SlotRecord> record = node.ok() ? ParseSlotRecord(node->data) : node.status();
+  const int64_t version = node.ok() ? node->stat.version : Write::kAnyVersion;
+  const bool sane = record.ok() && (record->retired || frontier.Take(record->bound));
+  if (sane && version != kUnguardedVersion) return {};
+  SlotRecord left = record.ok() ? *record : SlotRecord();
+  if (!sane) {
+    left.retired = true;
+    report.retired.push_back(slot);
+  }
+  return Put(registry, era, slot, left, version);
+}
+
+// Takes machine ids out of use, however good their records look; those without one are in no use.
+Status RetireNamed(BlockingCoordinator& registry, const Nonce& era, const RackSplit& split,
+                   const std::vector<MachineId>& machines, RestoreReport& report) {
+  for (const MachineId machine : machines) {
+    const Slot slot{split.RackOf(machine), split.WorkerOf(machine)};
+    const Result<Node> node = registry.Read(SlotPath(slot));
+    if (node.code() == Code::kNotFound) continue;
+    if (!node.ok()) return node.status();
+    FIRN_ASSIGN(SlotRecord record, ParseSlotRecord(node->data));
+    if (record.retired) continue;
+    record.retired = true;
+    report.retired.push_back(slot);
+    FIRN_TRY(Put(registry, era, slot, record, node->stat.version));
+  }
+  return {};
+}
+
+// The slots of bounds that are no measure, besides those that the operator names.
+std::vector<MachineId> ToBeRetired(const RestoreFacts& facts, const RestoreReport& report) {
+  std::vector<MachineId> machines = facts.retired;
+  for (const ReportedBound& bound : report.ignored) {
+    if (bound.machine) machines.push_back(*bound.machine);
+  }
+  return machines;
 }
 
 std::optional<uint32_t> NumberIn(const std::string& name) {
@@ -109,7 +163,7 @@ Status TakeSlots(BlockingCoordinator& registry, const Nonce& era, const RackSpli
 }  // namespace
 
 void AddReport(const ProviderReport& report, RestoreFacts& facts) {
-  facts.bounds.push_back(report.bound);
+  facts.bounds.push_back({report.bound, report.machine});
   const Milliseconds skew = std::chrono::abs(Milliseconds(report.clock_skew_ms));
   if (skew <= kPoisonAhead) facts.skew_max = std::max(facts.skew_max, skew);
 }
@@ -123,9 +177,10 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   report.uuid = stands.meta.uuid;
   FIRN_ASSIGN(const WallMs now, LaterClock(registry, facts));
   Frontier frontier(std::max(now + facts.skew_max, stands.meta.floor));
-  for (const WallMs bound : facts.bounds) {
-    if (!frontier.Take(bound)) report.ignored.push_back(bound);
+  for (const ReportedBound& reported : facts.bounds) {
+    if (!frontier.Take(reported.bound)) report.ignored.push_back(reported);
   }
+  FIRN_ASSIGN(report.mended, MendNodes(registry, stands.meta.era));
   FIRN_TRY(TakeSlots(registry, stands.meta.era, split, frontier, report));
   report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
   FIRN_TRY(SetMeta(registry, stands));
@@ -134,6 +189,8 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
     report.workers = std::min(facts.workers.value_or(split.workers()), split.workers());
   }
   FIRN_TRY(MakeMissingNodes(registry, stands, report.workers));
+  FIRN_TRY(RetireNamed(registry, stands.meta.era, split, ToBeRetired(facts, report), report));
+  if (facts.tags) FIRN_TRY(facts.tags(stands));
   stands.meta.frozen = false;
   stands.meta.reason.clear();
   FIRN_TRY(SetMeta(registry, stands));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,10 +9,19 @@
 #include "common/layout.h"
 #include "common/units.h"
 #include "registry/blocking_coordinator.h"
+#include "registry/cluster_setup.h"
 #include "registry/provider.h"
 #include "registry/slot.h"
 
 namespace firn {
+
+// A bound that a server reports, and whose it is, where it says so.
+struct ReportedBound {
+  WallMs bound;
+  std::optional<MachineId> machine{};
+
+  friend bool operator==(const ReportedBound&, const ReportedBound&) = default;
+};
 
 // What is known besides the tree itself when a registry lost data, or went back in time.
 struct RestoreFacts {
@@ -22,12 +32,19 @@ struct RestoreFacts {
   // reported; it lies at most a window ahead of that holder's id clock.
   Milliseconds skew_max{10'000};
   Milliseconds clock_skew_max{10'000};  // by which `now` may differ from the registry's clock
-  std::vector<WallMs> bounds{};         // that running servers report
+  std::vector<ReportedBound> bounds{};  // that running servers report
+  std::vector<MachineId> retired{};     // to be taken out of use, by the operator's word
   std::string uuid{};                   // of the cluster, for a tree that has no root node any more
   Layout layout = Layout::Firn();       // likewise
   int rack_bits = 2;                    // likewise
+  std::string default_strategy{};       // likewise
   // Of each rack; unless given as many as the tree still has, or all where it has none.
   std::optional<uint32_t> workers{};
+  // The cluster that is here instead of that of `uuid` was never used, and may go.
+  bool replaces_unused = false;
+  // Puts the tags right while nobody can take anything: called under the frozen root node, once all
+  // else is done. What it refuses ends the restoring, and the cluster stays frozen.
+  std::function<Status(const MetaAsRead& frozen)> tags{};
 };
 
 // Adds what a server says of itself, in its node or asked by hand: its bound, and its skew unless
@@ -39,9 +56,11 @@ struct RestoreReport {
   std::string uuid;
   WallMs floor;
   bool root_made = false;
-  uint32_t workers = 0;           // slots that each rack has now, up to the highest
-  std::vector<Slot> retired{};    // their bounds were absurd or their records unreadable
-  std::vector<WallMs> ignored{};  // reported bounds that were absurd: more than a day ahead
+  uint32_t workers = 0;  // slots that each rack has now, up to the highest
+  // Their bounds were absurd, or reported so, or their records unreadable.
+  std::vector<Slot> retired{};
+  std::vector<ReportedBound> ignored{};  // that were absurd: more than a day ahead
+  std::vector<std::string> mended{};     // paths of damaged nodes that were made anew or taken away
 };
 
 // Lifts the cluster's floor above everything that anybody may have used or may still hold: 3
@@ -53,15 +72,23 @@ struct RestoreReport {
 // claims begin again, under a new version of the root node.
 //
 //  1. Frozen in an era of its own: whoever read the root node before can write nothing more.
-//  2. What there is goes into the floor, and the floor into the root node.
+//  2. Damaged nodes are mended. What there is goes into the floor, and the floor into the root
+//  node.
 //  3. Only then missing records are made, as long as nobody else changes the root node.
-//  4. Unfrozen.
+//  4. The tags, as `facts.tags` says.
+//  5. Unfrozen.
+//
+// A root node that cannot be read is made anew like a lost one, by the uuid and layout of the
+// facts; so is that of another cluster, if the facts say that it was never used.
+//
+// A bound that is reported to lie more than a day ahead is no measure for the floor, but whoever
+// reports it may have issued up to there: its slot is retired, too.
 //
 // kInvalid when `now` and the registry's own clock are too far apart: the floor stands on them. It
 // stands on the later one.
 //
 // Interrupted or refused, it leaves the cluster frozen and may be called again (each call lifts the
-// floor once more). Blocks. Tags are not its business: lift their ledgers before.
+// floor once more). Blocks.
 Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const RestoreFacts& facts,
                                      Entropy& entropy);
 

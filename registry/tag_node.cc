@@ -1,27 +1,23 @@
 #include "registry/tag_node.h"
 
 #include <cstdint>
-#include <exception>
 #include <limits>
 #include <optional>
-#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "common/faults.h"
 #include "common/tag_fields.h"
 #include "common/tag_name.h"
 #include "common/utf8.h"
+#include "registry/json_object.h"
 
 namespace firn {
 namespace {
 
-using Json = nlohmann::ordered_json;  // members stay in the order in which people read them
+using Json = JsonObject;
 
-constexpr int kDepthMax = 8;
 constexpr std::string_view kHigh = "high";
 constexpr std::string_view kReturned = "returned";
 
@@ -87,33 +83,6 @@ void Put(std::string_view key, const TagBuffer& value, Json& json) {
 // --- reading
 // --------------------------------------------------------------------------------------
 
-// An object without repeated members and without depth that a rewrite could not bear.
-Result<Json> ParseObject(std::string_view data) {
-  if (data.size() > kTagNodeBytesMax) {
-    return Corrupt("has " + std::to_string(data.size()) + " bytes");
-  }
-  bool repeated = false, deep = false;
-  std::set<std::string> keys;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    deep |= depth > kDepthMax;
-    if (event == Json::parse_event_t::key && depth == 1) {
-      repeated |= !keys.insert(parsed.get<std::string>()).second;
-    }
-    return depth <= kDepthMax;
-  };
-  try {
-    Json json = Json::parse(data, watch);
-    if (deep) return Corrupt("is nested deeper than " + std::to_string(kDepthMax));
-    if (repeated) return Corrupt("has a member twice");
-    if (!json.is_object()) return Corrupt("is not a JSON object");
-    return json;
-  } catch (const Json::parse_error& error) {
-    return Corrupt("is not JSON, from byte " + std::to_string(error.byte));
-  } catch (const std::exception&) {
-    return Corrupt("is JSON with a number out of range");
-  }
-}
-
 // The fields of one object, and the faults on the way.
 class Reader {
  public:
@@ -169,25 +138,19 @@ bool Concerns(const TagField& field, const TagDefinition& tag) {
          (field.strategy.empty() || tag.strategy != "snowflake");
 }
 
-Status CopyOthers(const std::string& others, Json& json) {
-  if (others.empty()) return {};
-  Result<Json> parsed = ParseObject(others);
-  if (!parsed.ok()) return Invalid("the members to keep: " + parsed.status().message());
-  for (const auto& [key, value] : parsed->items()) {
-    if (!json.contains(key)) json[key] = value;
-  }
-  return {};
-}
-
 }  // namespace
 
+std::string TagPath(std::string_view name) {
+  return std::string(kTagsPath) + "/" + EncodeTagName(name);
+}
+
 Result<TagNode> ReadTagNode(std::string_view name, std::string_view data) {
-  Result<Json> json = ParseObject(data);
-  if (!json.ok()) return json.status().WithContext("the node of " + Shown(name));
+  Result<Json> json = ParseJsonObject(data, kTagNodeBytesMax);
+  if (!json.ok()) return json.status().WithContext("its node");
   Reader reader(name);
   for (const auto& [key, value] : json->items()) reader.Member(key, value);
   Result<TagNode> node = reader.Finish();
-  if (!node.ok()) return node.status().WithContext("the node of " + Shown(name));
+  if (!node.ok()) return node.status().WithContext("its node");
   return node;
 }
 
@@ -202,7 +165,7 @@ Result<std::string> WriteTagNode(const TagNode& node) {
   for (const auto& [key, value] : node.tag.options) json[key] = value;
   json[kHigh] = node.tag.high;
   if (node.returned > 0) json[kReturned] = node.returned;
-  FIRN_TRY(CopyOthers(node.others, json));
+  FIRN_TRY(PutOthers(node.others, json));
   std::string data = json.dump();
   if (data.size() > kTagNodeBytesMax) return Invalid(Shown(node.tag.name) + " is too large");
   return data;

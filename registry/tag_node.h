@@ -24,6 +24,9 @@ namespace firn {
 //
 // What a later version added is kept: a node is rewritten with its unknown members as they were.
 
+inline constexpr std::string_view kTagsPath = "/tags";
+std::string TagPath(std::string_view name);
+
 inline constexpr size_t kTagNodeBytesMax = 64 << 10;
 
 struct TagNode {
@@ -40,7 +43,8 @@ struct TagNode {
 };
 
 // The tag called `name` from its node's data. Whatever is not a tag that CheckTag accepts is
-// refused with kCorrupt and every fault at once; nothing is guessed.
+// refused with kCorrupt and every fault at once; nothing is guessed. Whoever asks knows which tag
+// it is, so the message does not name it.
 Result<TagNode> ReadTagNode(std::string_view name, std::string_view data);
 
 // The data of a tag's node. Refuses with kInvalid a tag that ReadTagNode would refuse.

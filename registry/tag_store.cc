@@ -1,23 +1,30 @@
 #include "registry/tag_store.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/tag_diff.h"
 #include "common/tag_name.h"
+#include "registry/node_version.h"
 #include "registry/records.h"
 #include "registry/slot.h"
 
 namespace firn {
 namespace {
 
-// Of the checks in a multi: {check(meta), what is changed, check(era)}.
+// In each multi the check of the root node comes first.
 constexpr int kRootIndex = 0;
-constexpr int kEraIndex = 2;
 
 std::string Quoted(std::string_view name) { return "tag '" + std::string(name) + "'"; }
 
-Status MayWrite(const ClusterMeta& meta) {
-  return meta.frozen ? Conflict("the cluster is frozen: " + meta.reason) : Status();
+Status MayWrite(const MetaAsRead& meta, const TagDefinition& tag) {
+  if (meta.meta.frozen) return Conflict("the cluster is frozen: " + meta.meta.reason);
+  if (meta.version == kUnguardedVersion) return Conflict(RestsUnguarded("the cluster's root node"));
+  if (meta.meta.default_strategy.empty() || !tag.HasPlugin("obfuscate")) return {};
+  return Invalid(
+      Quoted(tag.name) +
+      " cannot be obfuscated: this cluster serves tags that nobody has defined, so plain "
+      "ids may be out under its name");
 }
 
 bool OnlyLedgerMoved(const StoredTag& before, const StoredTag& now) {
@@ -27,10 +34,6 @@ bool OnlyLedgerMoved(const StoredTag& before, const StoredTag& now) {
 }
 
 }  // namespace
-
-std::string TagPath(std::string_view name) {
-  return std::string(kTagsPath) + "/" + EncodeTagName(name);
-}
 
 Result<TagListing> TagStore::ReadAll() {
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
@@ -49,6 +52,7 @@ Result<TagListing> TagStore::ReadAll() {
       listing.tags.push_back(*std::move(stored));
     } else if (stored.code() == Code::kCorrupt) {
       listing.faults.push_back(stored.status().message());
+      listing.unreadable.push_back(*name);
     } else if (stored.code() != Code::kNotFound) {  // that one went since it was listed
       return stored.status();
     }
@@ -74,7 +78,7 @@ Result<StoredTag> TagStore::ReadNode(std::string_view name, const MetaAsRead& me
 Status TagStore::Create(const TagDefinition& tag) {
   FIRN_TRY(CheckTag(tag));
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
-  FIRN_TRY(MayWrite(meta.meta));
+  FIRN_TRY(MayWrite(meta, tag));
   const bool restored = meta.meta.floor > WallMs();
   if (restored && tag.strategy == "segment" && !tag.start) {
     return Invalid(Quoted(tag.name) +
@@ -96,7 +100,7 @@ Status TagStore::Create(const TagDefinition& tag) {
 Status TagStore::Replace(const StoredTag& read, TagDefinition after) {
   FIRN_TRY(CheckEdit(read.tag(), WithLedgerOf(read.tag(), after)));
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
-  FIRN_TRY(MayWrite(meta.meta));
+  FIRN_TRY(MayWrite(meta, after));
   return Put(read, std::move(after));
 }
 
@@ -104,7 +108,7 @@ Status TagStore::Edit(const StoredTag& read, const TagDefinition& after) {
   Status done = Replace(read, after);
   for (int tries = 1; done.code() == Code::kConflict && tries < kEditTriesMax; ++tries) {
     FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
-    FIRN_TRY(MayWrite(meta.meta));
+    FIRN_TRY(MayWrite(meta, after));
     FIRN_ASSIGN(const StoredTag now, ReadNode(after.name, meta));
     if (!OnlyLedgerMoved(read, now)) return done;
     done = Put(now, after);
@@ -114,13 +118,17 @@ Status TagStore::Edit(const StoredTag& read, const TagDefinition& after) {
 
 // `read` was read with a root that is not frozen, or the write does not come through.
 Status TagStore::Put(const StoredTag& read, TagDefinition after) {
+  if (read.stat.version == kUnguardedVersion) {
+    return Conflict(RestsUnguarded("the node of " + Quoted(after.name)));
+  }
   after = WithLedgerOf(read.tag(), std::move(after));
   FIRN_TRY(CheckEdit(read.tag(), after));
   FIRN_ASSIGN(const std::string data, WriteTagNode({after, read.node.others, read.node.returned}));
   const std::string path = TagPath(after.name);
-  const Status sent = Send({Write::Check(kMetaPath, read.meta_version),
-                            Write::Set(path, data, read.stat.version), EraCheck(read.era)},
-                           path, data);
+  std::vector<Write> writes{Write::Check(kMetaPath, read.meta_version)};
+  AddSet(writes, path, data, read.stat.version);
+  writes.push_back(EraCheck(read.era));
+  const Status sent = Send(std::move(writes), path, data);
   if (!sent.ok()) return sent.WithContext("changing " + Quoted(after.name));
 
   const Result<Node> now = registry_.Read(path);
@@ -130,15 +138,37 @@ Status TagStore::Put(const StoredTag& read, TagDefinition after) {
   return {};
 }
 
+Status TagStore::Remake(const TagDefinition& tag, const MetaAsRead& frozen) {
+  FIRN_TRY(CheckTag(tag));
+  const std::string path = TagPath(tag.name);
+  const Result<Node> node = registry_.Read(path);
+  const bool absent = node.code() == Code::kNotFound;
+  if (!node.ok() && !absent && node.code() != Code::kCorrupt) return node.status();
+  const auto there = node.ok() ? ReadTagNode(tag.name, node->data) : node.status();
+  if (there.ok()) {
+    return Lift({*there, node->stat, frozen.version, frozen.meta.era}, tag.start.value_or(0));
+  }
+  TagDefinition made = tag;
+  made.high = 0;
+  FIRN_ASSIGN(const std::string data, WriteTagNode({std::move(made)}));
+  FIRN_TRY(EnsureFolder());
+  const Write write = absent ? Write::Create(path, data, Lifetime::kPersistent)
+                             : Write::Set(path, data, Write::kAnyVersion);
+  return Send({Write::Check(kMetaPath, frozen.version), write, EraCheck(frozen.meta.era)}, path,
+              data)
+      .WithContext("making " + Quoted(tag.name) + " anew");
+}
+
 Status TagStore::Lift(const StoredTag& read, int64_t high) {
-  if (high <= read.tag().high) return {};
+  const bool rests = read.stat.version == kUnguardedVersion;  // it is moved on, too
+  if (high <= read.tag().high && !rests) return {};
   TagNode lifted = read.node;
-  lifted.tag.high = high;
+  lifted.tag.high = std::max(high, lifted.tag.high);
   FIRN_ASSIGN(const std::string data, WriteTagNode(lifted));
   const std::string path = TagPath(read.tag().name);
-  const Status sent =
-      Send({Write::Check(kMetaPath, read.meta_version), Write::Set(path, data, read.stat.version)},
-           path, data);
+  std::vector<Write> writes{Write::Check(kMetaPath, read.meta_version)};
+  AddSet(writes, path, data, read.stat.version);
+  const Status sent = Send(std::move(writes), path, data);
   return sent.WithContext("lifting the ledger of " + Quoted(read.tag().name));
 }
 
@@ -152,8 +182,10 @@ Status TagStore::EnsureFolder() {
 }
 
 Status TagStore::Send(std::vector<Write> writes, const std::string& path, const std::string& data) {
+  const bool with_era = writes.back().kind == Write::Kind::kCheck;
+  const int last = static_cast<int>(writes.size()) - 1;
   const WriteOutcome outcome = registry_.Multi(std::move(writes));
-  if (outcome.failed == kRootIndex || outcome.failed == kEraIndex) {
+  if (outcome.failed == kRootIndex || (with_era && outcome.failed == last)) {
     return Conflict("the cluster's root has changed meanwhile; look again");
   }
   if (outcome.status.code() == Code::kConflict) {

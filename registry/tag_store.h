@@ -12,9 +12,6 @@
 
 namespace firn {
 
-inline constexpr std::string_view kTagsPath = "/tags";
-std::string TagPath(std::string_view name);
-
 // A tag's node as it was read, with everything that a write of it has to match.
 struct StoredTag {
   TagNode node;
@@ -29,6 +26,7 @@ struct StoredTag {
 struct TagListing {
   std::vector<StoredTag> tags;  // by node name
   std::vector<std::string> faults;
+  std::vector<std::string> unreadable{};  // tags among them, by name
 };
 
 // The cluster's tags for commands: read, create, edit. Every write is one multi that also checks
@@ -60,6 +58,11 @@ class TagStore {
   // written all the time. While only the ledger has moved it reads again and tries again, at most
   // kEditTriesMax times.
   Status Edit(const StoredTag& read, const TagDefinition& after);
+
+  // For `firn restore`, while the cluster is frozen under the root node that was read: makes a tag
+  // whose node is lost or does not read, as `tag` says it; one that is there goes on from `start`
+  // at least, and stays what it is otherwise.
+  Status Remake(const TagDefinition& tag, const MetaAsRead& frozen);
 
   // Moves the tag's ledger up to `high`, after a loss of data or because somebody else has given
   // numbers of the tag; lower changes nothing. For `firn restore` and `firn tags import` only; a

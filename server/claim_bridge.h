@@ -14,19 +14,18 @@ namespace firn {
 // Called on the control thread. All references must outlive it.
 class ClaimBridge final : public ClaimUser {
  public:
-  ClaimBridge(Snowflake& snowflake, IdClock& id_clock, const Clock& clock)
-      : snowflake_(snowflake), id_clock_(id_clock), clock_(clock) {}
+  ClaimBridge(Snowflake& snowflake, TickSource& ticks) : snowflake_(snowflake), ticks_(ticks) {}
 
   // A claim that the strategy refuses is a defect or the end of its memory: it is never issued
   // under, so the keeper holds it in vain, safely; the log says why.
   void Adopt(std::shared_ptr<Claim> claim) override;
+  WallMs SetIdClock(WallMs time, Now now) override;
   Tick Last() const override;
   Tick Close() override;
 
  private:
   Snowflake& snowflake_;
-  IdClock& id_clock_;
-  const Clock& clock_;
+  TickSource& ticks_;
   Tick before_first_;  // what Last says while nothing has been used
 };
 

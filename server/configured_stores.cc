@@ -53,7 +53,7 @@ class StoreMaker {
     const auto& redis = std::get<RedisDefinition>(ini_.Find(tiered.front)->what);
     auto hash = std::make_unique<TieredHash>(
         TieredHash::Options{.place = redis.place, .prefix = redis.prefix}, clock_, entropy_);
-    const auto ledger = [&ledger = segments_.ledger()](const std::string& tag,
+    const auto ledger = [&ledger = segments_.ledger()](const TagDefinition& tag,
                                                        Ledger::PlaceDone done) {
       ledger.Where(tag, std::move(done));
     };

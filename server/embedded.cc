@@ -60,8 +60,8 @@ class EmbeddedNode final : public Embedded {
  private:
   Result<IssueCall> Issue(const Tag* tag, const Request& request) {
     Issuer& issuer = node_->issuer();
-    if (tag == nullptr) return StatusOf(issuer.RefuseUnknown(request));
-    IssueCall call(*tag, request);
+    IssueCall call;
+    tag != nullptr ? call.Begin(*tag, request) : call.Begin(request);
     const BootMs give_up = SystemClock().Boot() + issue_wait_;
     for (;;) {
       switch (issuer.Issue(call)) {
@@ -102,8 +102,12 @@ Result<std::unique_ptr<Embedded>> Embedded::Open(const EmbeddedOptions& options)
                         .credentials = options.registry_credentials,
                         .session_timeout = options.session_timeout,
                         .state_dir = options.state_dir,
+                        .grant_dir = options.grant_dir,
                         .layout = layout,
-                        .static_first_start = options.static_first_start};
+                        .static_first_start = options.static_first_start,
+                        .static_clock_ok = options.static_clock_ok,
+                        .static_adopt = options.static_adopt,
+                        .default_strategy = options.default_strategy};
   FIRN_ASSIGN(auto node, OpenNode(place, owner, node_options, SystemClock(), SystemEntropy()));
   const PluginParts parts{.clock = SystemClock(), .rates = std::make_shared<RateBoard>()};
   FIRN_TRY(AddBuiltInPlugins(parts, node->catalogue()));

@@ -20,12 +20,17 @@ struct EmbeddedOptions {
   // static:<id> for a machine id that nobody else has, which is then the caller's promise.
   std::string registry;
   bool static_first_start = false;  // of static: the machine id was never used before
+  bool static_clock_ok = false;  // of static: the wall clock is right, however far from the last id
+  bool static_adopt = false;  // of static: the state folder was moved, and no copy of it is in use
   // The program's own folder, where it remembers its machine id. Never shared, never copied.
   std::string state_dir;
+  // Memory, a tmpfs, in which the permission to go on after a crash is kept.
+  std::string grant_dir = "/dev/shm";
   // Tells this program from others in audits; `instance` tells its copies on one host apart.
   std::string application = "embedded";
   uint16_t instance = 1;
   std::string layout{};                // empty: the cluster's, or `firn` where one is made
+  std::string default_strategy{};      // of undefined tags, where a cluster is made: `snowflake`
   std::string registry_credentials{};  // user:password, for ZooKeeper
   Milliseconds session_timeout{10'000};
   Milliseconds claim_window{600'000};  // how long it may go on without its registry, at most
@@ -44,8 +49,8 @@ struct EmbeddedOptions {
 //     if (!ids.ok()) return Fail(ids.status());
 //     firn::Result<int64_t> id = (*ids)->Next("order");
 //
-// A directory that holds no cluster yet becomes one; a ZooKeeper needs `firn init` first. The tag
-// `default` is always there; others are made with `firn tags create`.
+// A directory that holds no cluster yet becomes one; a ZooKeeper needs `firn init` first. A cluster
+// is made with the tag `default`; others are made with `firn tags create`.
 //
 // Thread-safe. After fork() the child gets no ids: what it inherits is closed; open another one.
 class Embedded {

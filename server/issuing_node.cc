@@ -14,6 +14,9 @@ constexpr Milliseconds kPoll{5};
 void LogEvent(const ClaimEvent& event) {
   if (event.kind == ClaimEvent::Kind::kAlarm) {
     LOG(ERROR) << event.text;
+  } else if (event.kind == ClaimEvent::Kind::kRefused) {
+    // The server cannot claim a machine id: nobody who looks for warnings may miss it.
+    LOG(WARNING) << ClaimEventName(event.kind) << ": " << event.text;
   } else {
     LOG(INFO) << ClaimEventName(event.kind) << ": " << event.text;
   }
@@ -28,7 +31,7 @@ void LogSkew(const IdClockReport& report) {
 
 IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, Entropy& entropy,
                          std::unique_ptr<Coordinator> coordinator,
-                         std::unique_ptr<StateFolder> folder)
+                         std::unique_ptr<StateFolder> folder, std::unique_ptr<KeptTags> kept)
     : options_(options),
       clock_(clock),
       entropy_(entropy),
@@ -38,25 +41,41 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
       snowflake_(std::make_shared<Snowflake>(tick_source_, entropy, options.snowflake)),
       rejections_(clock, [](const std::string& line) { LOG(WARNING) << line; }),
       issuer_(rejections_),
-      bridge_(*snowflake_, id_clock_, clock),
+      bridge_(*snowflake_, tick_source_),
       loop_(clock, std::move(coordinator)),
       keeper_(MakeKeeper()),
-      segments_(loop_, clock, entropy),
-      follower_(loop_.coordinator(), entropy, catalogue_, issuer_),
+      kept_(std::move(kept)),
+      segments_(loop_.coordinator(), ToControl(), clock, entropy),
+      follower_(loop_.coordinator(), entropy, catalogue_, issuer_, options.cluster_uuid,
+                kept_.get()),
       layout_end_(options.claim.layout) {
   follower_.OnSeen([this](const std::string& tag, const std::optional<TagNode>& node) {
     segments_.Saw(tag, node);
   });
+  segments_.OnRedefined([this](const std::string& tag) { follower_.Redefined(tag); });
+  if (kept_ != nullptr) kept_->SetControl(ToControl());
+  if (!options.given) issuer_.SetSeeker(follower_);
   Coordinator& registry = loop_.coordinator();
+  if (options.guessed) {
+    guess_watch_.emplace(registry, entropy, [this](const Result<ClusterMeta>& meta) {
+      misguessed_ =
+          meta.ok() && (meta->layout != layout().text() || meta->rack_bits != split().rack_bits());
+    });
+  }
   registry.OnSession([this](const SessionEvent& event) { keeper_->OnSession(event); });
   status_.claim.uuid = options.cluster_uuid;
-  // Whoever made the cluster on this coordinator has been told of its session already.
-  if (const int64_t session = registry.session(); session != 0) {
-    keeper_->OnSession({.kind = SessionEvent::Kind::kConnected, .session = session});
+  // Whoever joined the cluster on this coordinator has been told already. Its session() alone would
+  // not say whether the connection was lost right behind the last answer.
+  if (options.session != 0) {
+    keeper_->OnSession({.kind = SessionEvent::Kind::kConnected, .session = options.session});
   }
 }
 
 IssuingNode::~IssuingNode() { Stop(); }
+
+PostToControl IssuingNode::ToControl() {
+  return [this](std::function<void()> task) { loop_.Post(std::move(task)); };
+}
 
 std::unique_ptr<Keeper> IssuingNode::MakeKeeper() {
   const ClaimHooks hooks{.event = LogEvent, .registry_clock = [this](WallMs registry, Now now) {
@@ -79,17 +98,21 @@ Status IssuingNode::Start() {
   FIRN_TRY(catalogue_.AddStrategy(
       "segment", [this](const TagDefinition& tag) { return segments_.Make(tag); }));
   FIRN_TRY(snowflake_->Start());
-  if (!options_.default_strategy.empty()) {
-    TagDefinition any;
-    any.strategy = options_.default_strategy;
-    FIRN_ASSIGN(TagBinding binding, catalogue_.Bind(any));
-    issuer_.SetDefault(std::move(binding));
-  }
-  if (!options_.default_tag.empty()) {
-    FIRN_TRY(issuer_.Set({.name = options_.default_tag, .strategy = snowflake_, .plugins = {}}));
-  }
+  if (options_.given) FIRN_TRY(ServeWithoutRegistry());
   loop_.Start([this](Now now) { Tick(now); });
   return {};
+}
+
+Status IssuingNode::ServeWithoutRegistry() {
+  std::optional<TagBinding> any;
+  if (!options_.default_strategy.empty()) {
+    TagDefinition tag;
+    tag.strategy = options_.default_strategy;
+    FIRN_ASSIGN(any, catalogue_.Bind(tag));
+  }
+  issuer_.SetDefault(std::move(any));
+  if (options_.default_tag.empty()) return {};
+  return issuer_.Set({.name = options_.default_tag, .strategy = snowflake_, .plugins = {}});
 }
 
 Status IssuingNode::WaitUntilServing(Milliseconds patience) const {
@@ -98,10 +121,9 @@ Status IssuingNode::WaitUntilServing(Milliseconds patience) const {
     const IssuingNodeStatus now = status();
     const ClaimStatus& claim = now.claim;
     const bool serving = claim.state == ClaimState::kHolding;
-    // While the registry is away no tags can be read: what is held is the default tag's.
-    if (serving && (now.tags_read || options_.given || !claim.connected)) return {};
+    if (serving && now.tags_known) return {};
     if (clock_.Boot() >= give_up) {
-      if (serving) return Unavailable("the tags have not been read yet");
+      if (serving) return Unavailable("the tags' definitions have not been read yet");
       return Unavailable(claim.reason.empty() ? "no machine id yet" : claim.reason);
     }
     SleepFor(kPoll);
@@ -137,14 +159,36 @@ void IssuingNode::Tick(Now now) {
   if (const auto warning = layout_end_.Check(now)) LOG(WARNING) << *warning;
   for (const auto& tick : ticks_) tick(now);
   Show(time);
+  CheckGuess(now.boot);
+}
+
+// What was guessed and claimed under is no guess any more.
+void IssuingNode::CheckGuess(BootMs now) {
+  if (!guess_watch_) return;
+  if (!misguessed_ && keeper_->state() == ClaimState::kHolding) return guess_watch_.reset();
+  guess_watch_->Tick(now);
+}
+
+std::optional<Refusal> IssuingNode::WhyNot(const IssuingNodeStatus& seen) const {
+  if (!seen.tags_known) {
+    return Refusal{Reason::kNotReady, "the tags' definitions have not been read yet", 0, true};
+  }
+  std::optional<Refusal> why = snowflake_->WhyNot();
+  if (why && why->reason == Reason::kNotReady && !seen.claim.reason.empty()) {
+    why->message += ": " + seen.claim.reason;
+  }
+  return why;
 }
 
 void IssuingNode::Show(const KeeperTime& time) {
   IssuingNodeStatus seen{.claim = keeper_->status(time),
                          .id_clock = id_clock_.Report(),
                          .ahead_of_registry = ahead_of_registry_,
-                         .tags_read = follower_.whole(),
+                         .misguessed = misguessed_,
+                         .tags_known = options_.given.has_value() || follower_.whole(),
                          .highest = follower_.highest()};
+  readiness_.Note(WhyNot(seen), time.clocks.boot);
+  seen.why_not_ready = readiness_.why_not();
   if (seen.claim.uuid.empty()) seen.claim.uuid = options_.cluster_uuid;
   const int64_t session = seen.claim.connected ? seen.claim.session : 0;
   const BootMs now = time.clocks.boot;

@@ -17,12 +17,15 @@
 #include "registry/claim/static_keeper.h"
 #include "registry/control_loop.h"
 #include "registry/coordinator.h"
+#include "registry/meta_watch.h"
 #include "server/claim_bridge.h"
 #include "server/issue/catalogue.h"
 #include "server/issue/issuer.h"
 #include "server/issue/layout_end.h"
 #include "server/issue/snowflake.h"
 #include "server/issue/tick_source.h"
+#include "server/kept_tags.h"
+#include "server/readiness.h"
 #include "server/segment_tags.h"
 #include "server/tag_follower.h"
 
@@ -31,15 +34,17 @@ namespace firn {
 struct IssuingNodeOptions {
   ClaimOptions claim{};
   std::optional<RackSplit> split{};  // of the cluster; empty: the layout's own
-  std::string cluster_uuid{};        // what the node calls its cluster until it has asked it
+  bool guessed = false;              // layout and split: the registry was away and has to be asked
+  int64_t session = 0;  // that the coordinator, used before, told its connection in; 0: it lost it
+  std::string cluster_uuid{};  // what the node calls its cluster until it has asked it
   // A machine id that the operator has given by hand: then there is no registry, and of the claim's
   // options only the layout counts.
   std::optional<StaticKeeperOptions> given{};
   IdClockOptions id_clock{};
   SnowflakeOptions snowflake{};
-  // A snowflake tag that exists whatever the registry says; empty: none.
+  // Of a node without a registry: a snowflake tag that is there, and the strategy of all others;
+  // empty: there are none. Elsewhere the registry defines tags.
   std::string default_tag = "default";
-  // The strategy of tags that nobody has defined; empty: they are unknown.
   std::string default_strategy{};
 };
 
@@ -49,7 +54,12 @@ struct IssuingNodeStatus {
   IdClockReport id_clock;
   std::optional<Milliseconds> ahead_of_registry{};  // our wall clock, when the registry last told
   Milliseconds session_age{0};                      // 0 while there is none
-  bool tags_read = false;
+  // The guess was wrong, and no machine id was ever held: another node has to take this one's
+  // place, made of what the registry says by now.
+  bool misguessed = false;
+  bool tags_known = false;  // read from the registry, or gone by as they were kept
+  // Why clients should not come: it could not issue a snowflake id now. See Readiness.
+  std::optional<std::string> why_not_ready = "it has just started";
   // Ledger of each tag, as far as this node has seen; never null.
   std::shared_ptr<const TagFollower::Ledgers> highest = std::make_shared<TagFollower::Ledgers>();
 };
@@ -60,16 +70,18 @@ struct IssuingNodeStatus {
 //
 //     coordinator, state folder                            made by the caller
 //        control loop: keeper --- bridge --> snowflake --+
-//                      tag follower --- catalogue -------+--> issuer --> ids
+//        kept tags --- tag follower --- catalogue -------+--> issuer --> ids
 //                      ledger --- ranges --> segments ---+
 //
 // Order of life: construct, fill catalogue(), AddTick, Start; Stop, destroy. One thread does that;
 // issuer() and status() are for any thread in between.
 class IssuingNode {
  public:
-  // `clock` and `entropy` must outlive it. The folder is locked already.
+  // `clock` and `entropy` must outlive it. The folder is locked already. Without `kept` a start
+  // that does not reach its registry serves no tags.
   IssuingNode(const IssuingNodeOptions& options, const Clock& clock, Entropy& entropy,
-              std::unique_ptr<Coordinator> coordinator, std::unique_ptr<StateFolder> folder);
+              std::unique_ptr<Coordinator> coordinator, std::unique_ptr<StateFolder> folder,
+              std::unique_ptr<KeptTags> kept = nullptr);
   ~IssuingNode();  // stops
   IssuingNode(const IssuingNode&) = delete;
   IssuingNode& operator=(const IssuingNode&) = delete;
@@ -93,8 +105,8 @@ class IssuingNode {
   // kInvalid for options that make no sense. From then on it looks for a machine id, for ever.
   Status Start();
 
-  // Waits until a machine id is held and the registry's tags have been read, unless the registry is
-  // away, at most `patience`; otherwise says why it is not so yet.
+  // Waits until a machine id is held and the tags are known, at most `patience`; otherwise says why
+  // it is not so yet.
   Status WaitUntilServing(Milliseconds patience) const;
 
   // Refuses new calls with DRAINING, closes what issues, gives the machine id and unused
@@ -103,6 +115,7 @@ class IssuingNode {
   void Stop();
 
   Issuer& issuer() { return issuer_; }
+  const Issuer& issuer() const { return issuer_; }
   const Layout& layout() const { return options_.claim.layout; }
   RackSplit split() const { return options_.split.value_or(RackSplit::Default(layout())); }
   ControlLoop& loop() { return loop_; }
@@ -110,9 +123,13 @@ class IssuingNode {
 
  private:
   std::unique_ptr<Keeper> MakeKeeper();
+  PostToControl ToControl();
+  Status ServeWithoutRegistry();
   void Tick(Now now);
+  void CheckGuess(BootMs now);
   KeeperTime ReadTime();
   void Show(const KeeperTime& time);
+  std::optional<Refusal> WhyNot(const IssuingNodeStatus& seen) const;
 
   const IssuingNodeOptions options_;
   const Clock& clock_;
@@ -129,6 +146,7 @@ class IssuingNode {
 
   ControlLoop loop_;
   const std::unique_ptr<Keeper> keeper_;  // on the loop's thread, as all below but status_
+  const std::unique_ptr<KeptTags> kept_;  // or null
   SegmentTags segments_;
   TagFollower follower_;
   LayoutEndWatch layout_end_;
@@ -136,6 +154,9 @@ class IssuingNode {
   std::optional<Milliseconds> ahead_of_registry_;
   int64_t session_ = 0;  // as of the last tick, and since when
   BootMs session_since_;
+  Readiness readiness_;
+  std::optional<MetaWatch> guess_watch_;  // until a machine id is held
+  bool misguessed_ = false;
 
   mutable std::mutex status_mutex_;
   IssuingNodeStatus status_;  // under status_mutex_; as of the last tick

@@ -10,6 +10,7 @@
 #include "registry/claim/hint.h"
 #include "registry/cluster_setup.h"
 #include "registry/open_coordinator.h"
+#include "registry/restore_command.h"
 
 namespace firn {
 namespace {
@@ -38,13 +39,14 @@ Result<std::unique_ptr<Coordinator>> Open(const ClusterPlace& place, Millisecond
   return opened;
 }
 
-// What the folder's last claim was of. A spoilt hint means nothing, as in a claim.
-std::optional<Hint> Remembered(StateFolder& folder) {
+// What the folder's last claim was of. A spoilt hint means nothing, as in a claim; one of another
+// format says whose folder this is.
+Result<std::optional<Hint>> Remembered(StateFolder& folder) {
   const Result<std::string> text = folder.ReadHint();
-  if (!text.ok()) return std::nullopt;
+  if (!text.ok()) return std::optional<Hint>();
   Result<Hint> hint = ParseHint(*text);
-  if (!hint.ok()) return std::nullopt;
-  return *std::move(hint);
+  if (hint.code() == Code::kInvalid) return hint.status();
+  return hint.ok() ? std::optional(*std::move(hint)) : std::nullopt;
 }
 
 // Through a coordinator of its own, which is as patient as the work is long.
@@ -58,16 +60,15 @@ Status MakeLocalCluster(const ClusterPlace& place, const Clock& clock, Entropy& 
   const ClusterPlan plan{
       .layout = layout,
       .rack_bits = split.rack_bits(),
-      .workers = std::min(std::max(kLocalWorkers, place.workers_min), split.workers())};
+      .workers = std::min(std::max(kLocalWorkers, place.workers_min), split.workers()),
+      .default_strategy = place.default_strategy};
   const Status made = MakeCluster(registry, plan, entropy);
   // Another program may have been first.
   return made.code() == Code::kConflict ? Status() : made;
 }
 
 // The root node of the cluster; kNotFound when there is none, kUnavailable when nobody answers.
-Result<ClusterMeta> LookForCluster(Coordinator& coordinator, Milliseconds patience,
-                                   const Clock& clock) {
-  BlockingCoordinator registry(coordinator, clock);
+Result<ClusterMeta> LookForCluster(BlockingCoordinator& registry, Milliseconds patience) {
   FIRN_TRY(registry.Connect(patience));
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry));
   return meta.meta;
@@ -76,8 +77,11 @@ Result<ClusterMeta> LookForCluster(Coordinator& coordinator, Milliseconds patien
 bool IsHalfMade(const Result<ClusterMeta>& meta) { return meta.ok() && meta->frozen; }
 
 Status RefuseLost(const ClusterPlace& place, const Hint& remembered) {
-  return Conflict("there is no cluster at " + place.registry + ", but the state folder remembers " +
-                  "cluster " + remembered.uuid + ": if its data are lost, run firn restore");
+  return Conflict(
+      "there is no cluster at " + place.registry + ", but the state folder remembers " +
+      "cluster " + remembered.uuid + ": if its data are lost, run\n  " +
+      RestoreCommand(
+          {.registry = place.registry, .uuid = remembered.uuid, .layout = remembered.layout}));
 }
 
 // Takes over the layout that is known, or refuses to be of another.
@@ -93,6 +97,10 @@ Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta,
     return Invalid("the cluster's layout is " + meta.layout + ", not " +
                    std::string(place.layout->text()));
   }
+  LOG_IF(WARNING,
+         !place.default_strategy.empty() && place.default_strategy != meta.default_strategy)
+      << "undefined tags are not served as " << place.default_strategy
+      << ": how they are is fixed when a cluster is made";
   FIRN_ASSIGN(joined.layout, Layout::Parse(meta.layout));
   FIRN_ASSIGN(joined.split, RackSplit::Make(joined.layout, meta.rack_bits));
   joined.uuid = meta.uuid;
@@ -125,23 +133,25 @@ RackSplit SplitGuess(const Layout& layout, const std::optional<Hint>& remembered
 
 Result<JoinedCluster> JoinCluster(const ClusterPlace& place, StateFolder& folder,
                                   const Clock& clock, Entropy& entropy) {
-  const std::optional<Hint> remembered = Remembered(folder);
+  FIRN_ASSIGN(const std::optional<Hint> remembered, Remembered(folder));
   const Milliseconds patience = remembered ? kConnectPatienceRemembered : kConnectPatience;
   FIRN_ASSIGN(auto coordinator, Open(place, kAnswerPatience, clock, entropy));
-  auto meta = LookForCluster(*coordinator, patience, clock);
+  BlockingCoordinator registry(*coordinator, clock);
+  auto meta = LookForCluster(registry, patience);
   if (IsDirectory(place) && (meta.code() == Code::kNotFound || IsHalfMade(meta))) {
     if (remembered && !meta.ok()) return RefuseLost(place, *remembered);
     if (!remembered) {
       FIRN_TRY(MakeLocalCluster(place, clock, entropy));
-      meta = LookForCluster(*coordinator, patience, clock);
+      meta = LookForCluster(registry, patience);
     }
   }
   const Layout guess = BestGuess(place, remembered);
   JoinedCluster joined{std::move(coordinator), guess, SplitGuess(guess, remembered),
                        remembered ? remembered->uuid : std::string()};
+  joined.session = registry.connected_in();
   if (meta.ok()) {
     FIRN_TRY(TakeOver(place, *meta, remembered, joined));
-  } else if (meta.code() == Code::kDenied) {
+  } else if (meta.code() == Code::kDenied || meta.code() == Code::kInvalid) {
     return meta.status().WithContext(place.registry);
   } else {
     LOG(WARNING) << place.registry << ": " << meta.status().message() << "; going on without it";

@@ -1,52 +1,26 @@
 // firn-server: issues 64-bit ids that are never issued twice.
 //
-//   exit 0   drained after SIGTERM or SIGINT
+//   exit 0   drained after SIGTERM or SIGINT, or asked to end while it started
 //   exit 1   it could not start, or a second signal came
-//   exit 2   the configuration is wrong; every fault is named at once
+//   exit 2   the configuration is wrong, or the host's limits; every fault is named at once
 
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <optional>
 #include <string>
-#include <thread>
 
 #include <gflags/gflags.h>
 #include <glog/logging.h>
-#include <pthread.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/entropy.h"
+#include "server/command_line.h"
+#include "server/end_signals.h"
+#include "server/host_limits.h"
 #include "server/options.h"
 #include "server/server.h"
 
 namespace {
-
-// The signals that are waited for, blocked in every thread.
-sigset_t BlockSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  return signals;
-}
-
-// As many descriptors as the connections need that are to be let in, where the host allows it.
-void AllowDescriptors(const firn::front::Limits& limits) {
-  constexpr rlim_t kOwn = 128;
-  rlimit allowed{};
-  getrlimit(RLIMIT_NOFILE, &allowed);
-  const rlim_t wanted =
-      limits.connections_max + static_cast<rlim_t>(limits.spare_descriptors) + kOwn;
-  if (allowed.rlim_cur >= wanted) return;
-  allowed.rlim_cur = std::min(allowed.rlim_max, wanted);
-  setrlimit(RLIMIT_NOFILE, &allowed);
-  LOG_IF(WARNING, allowed.rlim_cur < wanted)
-      << "this process may have " << allowed.rlim_cur << " descriptors, too few for "
-      << "--connections_max=" << limits.connections_max;
-}
 
 void Reload(firn::Server& server) {
   const firn::Status reloaded = server.Reload();
@@ -57,24 +31,18 @@ void Reload(firn::Server& server) {
   }
 }
 
-// Returns when the server is to end.
-void ServeUntilAsked(firn::Server& server, const sigset_t& signals) {
-  for (;;) {
-    int signal = 0;
-    sigwait(&signals, &signal);
-    if (signal != SIGHUP) return;
-    Reload(server);
+// True when it is asked to end; false when it has to be opened again.
+bool ServeUntilAsked(firn::Server& server, firn::EndSignals& signals) {
+  constexpr firn::Milliseconds kLook{200};
+  while (!server.misguessed()) {
+    const std::optional<int> signal = signals.Next(kLook);
+    if (signal == SIGHUP) {
+      Reload(server);
+    } else if (signal) {
+      return true;
+    }
   }
-}
-
-// A second request to end is obeyed at once. That is safe: it is what kill -9 does.
-void EndAtTheNextSignal(sigset_t signals) {
-  sigdelset(&signals, SIGHUP);
-  std::thread([signals] {
-    int signal = 0;
-    sigwait(&signals, &signal);
-    _exit(1);
-  }).detach();
+  return false;
 }
 
 int Fail(const firn::Status& status, int code) {
@@ -85,23 +53,34 @@ int Fail(const firn::Status& status, int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  firn::ExplainLimitsAtTheEnd();
   gflags::SetUsageMessage("issues 64-bit ids that are never issued twice");
   gflags::SetVersionString(firn::ServerVersion());
+  const firn::Status words = firn::CheckCommandLine(argc, argv);
+  if (!words.ok()) return Fail(words, 2);
   gflags::ParseCommandLineFlags(&argc, &argv, true);
   FLAGS_logtostderr = true;
   google::InitGoogleLogging(argv[0]);
-  if (argc > 1) return Fail(firn::Invalid("no arguments but flags are taken"), 2);
 
   const auto options = firn::ReadServerOptions();
   if (!options.ok()) return Fail(options.status(), 2);
-  const sigset_t signals = BlockSignals();
-  AllowDescriptors(options->listen.limits);
-  auto server = firn::Server::Open(*options, firn::SystemClock(), firn::SystemEntropy());
-  if (!server.ok()) return Fail(server.status(), server.code() == firn::Code::kInvalid ? 2 : 1);
-  if (firn::Status started = (*server)->Start(); !started.ok()) return Fail(started, 1);
+  // A write beyond a limit is an error, and a peer that has gone as well: none ends the process.
+  for (const int ignored : {SIGPIPE, SIGXFSZ}) signal(ignored, SIG_IGN);
+  static firn::EndSignals& signals = *new firn::EndSignals;
+  if (firn::Status some = firn::AllowDescriptors(options->listen.limits); !some.ok()) {
+    return Fail(some, 2);
+  }
+  for (;;) {
+    auto server = firn::Server::Open(*options, firn::SystemClock(), firn::SystemEntropy());
+    if (!server.ok()) return Fail(server.status(), server.code() == firn::Code::kInvalid ? 2 : 1);
+    if (firn::Status started = (*server)->Start(); !started.ok()) return Fail(started, 1);
 
-  ServeUntilAsked(**server, signals);
-  EndAtTheNextSignal(signals);
-  (*server)->Drain();
-  return 0;
+    signals.Serve();
+    if (ServeUntilAsked(**server, signals)) {
+      (*server)->Drain();
+      return 0;
+    }
+    LOG(WARNING) << "the cluster is another than was guessed while the registry was away: starting "
+                    "again";
+  }
 }

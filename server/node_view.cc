@@ -1,25 +1,27 @@
 #include "server/node_view.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <glog/logging.h>
 
-#include "common/time_zone.h"
+#include "registry/claim/claim_options.h"
+#include "registry/restore_command.h"
 #include "server/plugins/built_in.h"
 
 namespace firn {
 namespace {
 
-Result<std::optional<TextTemplate>> TextOf(const TagDefinition& tag) {
-  if (tag.text.empty()) return std::optional<TextTemplate>();
-  FIRN_ASSIGN(TimeZone zone, TimeZone::Load(tag.zone));
-  FIRN_ASSIGN(TextTemplate text, TextTemplate::Parse(tag.text, std::move(zone)));
-  return std::optional<TextTemplate>(std::move(text));
+// A claim that holds may be of no use: a clock that is behind, a layout that has ended.
+std::string TroubleOf(const IssuingNodeStatus& status) {
+  const ClaimStatus& claim = status.claim;
+  if (!claim.reason.empty()) return claim.reason;
+  return claim.grant_trouble.empty() ? status.why_not_ready.value_or("") : claim.grant_trouble;
 }
 
 front::RegistryReport RegistryOf(const IssuingNodeStatus& status) {
   return {.claim = std::string(ClaimStateName(status.claim.state)),
-          .trouble = status.claim.reason,
+          .trouble = TroubleOf(status),
           .connected = status.claim.connected,
           .session_age = status.session_age,
           .renewals = status.claim.renewals.done,
@@ -38,24 +40,25 @@ NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, Operat
       operators_(operators),
       clock_(clock),
       split_(node.split()),
-      started_(clock.Wall()) {
-  if (!options.node.default_tag.empty()) {
-    // A definition that is not read yet may say that its ids are changed.
-    constexpr bool kAsIssued = false;
-    tags_[options.node.default_tag] = {"snowflake", kAsIssued, std::nullopt};
-  }
-}
+      started_(clock.Wall()) {}
 
 front::ServerState NodeView::state() const {
   if (draining_) return front::ServerState::kDraining;
-  const ClaimStatus claim = node_.status().claim;
-  const bool holds = claim.state == ClaimState::kHolding || claim.state == ClaimState::kLapsing;
-  const bool issues = holds && claim.left > Milliseconds(0);  // else the bound is reached
-  if (!issues) return front::ServerState::kNotReady;
+  const IssuingNodeStatus status = node_.status();
+  if (status.why_not_ready) return front::ServerState::kNotReady;
   if (operators_.offline()) return front::ServerState::kOffline;
-  // Whoever was offline before a restart shall not be ready for a moment after it.
-  const bool asking = claim.connected && !operators_.known();
-  return asking ? front::ServerState::kNotReady : front::ServerState::kReady;
+  return IsAsking(status) ? front::ServerState::kNotReady : front::ServerState::kReady;
+}
+
+// Whoever was offline before a restart shall not be ready for a moment after it.
+bool NodeView::IsAsking(const IssuingNodeStatus& status) const {
+  return status.claim.connected && !operators_.known();
+}
+
+std::string NodeView::why_not_ready() const {
+  const IssuingNodeStatus status = node_.status();
+  if (status.why_not_ready) return *status.why_not_ready;
+  return IsAsking(status) ? "the registry has not said yet whether it is offline" : "";
 }
 
 front::ServerReport NodeView::Report() const {
@@ -73,6 +76,9 @@ front::ServerReport NodeView::Report() const {
   }
   report.clock_skew = status.ahead_of_registry;
   report.registry = RegistryOf(status);
+  if (const std::string command = WayOut(status); !command.empty()) {
+    report.registry.trouble += ": " + command;
+  }
   report.wall = clock_.Wall();
   report.started = started_;
   report.version = ServerVersion();
@@ -97,16 +103,6 @@ front::ServerReport NodeView::Report() const {
   return report;
 }
 
-void NodeView::AppendText(std::string_view tag, int64_t id, std::string& out) const {
-  const std::shared_lock lock(mutex_);
-  const auto found = tags_.find(tag);
-  if (found == tags_.end() || !found->second.text) {
-    out += std::to_string(id);
-  } else {
-    found->second.text->AppendTo(out, id, clock_.Wall());
-  }
-}
-
 Status NodeView::Say(bool offline) {
   if (draining_) return Unavailable("the server is on its way out");
   operators_.Say(offline);
@@ -115,11 +111,34 @@ Status NodeView::Say(bool offline) {
 }
 
 void NodeView::OnTag(const TagDefinition& tag) {
-  auto text = TextOf(tag);
-  LOG_IF(ERROR, !text.ok()) << "tag " << tag.name << ": its texts are decimal: " << text.status();
-  TagShown made{tag.strategy, ShowsIdsAsIssued(tag), text.ok() ? *std::move(text) : std::nullopt};
   const std::unique_lock lock(mutex_);
-  tags_.insert_or_assign(tag.name, std::move(made));
+  tags_.insert_or_assign(tag.name, TagShown{tag.strategy, ShowsIdsAsIssued(tag), tag});
+}
+
+std::string NodeView::WayOut() const { return WayOut(node_.status()); }
+
+std::string NodeView::WayOut(const IssuingNodeStatus& status) const {
+  const ClaimStatus& claim = status.claim;
+  if (!AsksForRestore(claim) || claim.uuid.empty()) return {};
+  RestoreWords words{.registry = options_.place.registry,
+                     .auth_file = options_.credentials_file,
+                     .uuid = claim.uuid,
+                     .layout = std::string(layout().text()),
+                     .rack_bits = split_.rack_bits()};
+  const bool absurd = claim.bound - clock_.Wall() > kPoisonAhead;
+  if (absurd) {
+    words.retired = claim.machine;
+  } else if (claim.bound > WallMs()) {
+    words.bound = claim.bound;
+  }
+  const std::shared_lock lock(mutex_);
+  for (const auto& [name, tag] : tags_) {
+    if (tag.definition.name.empty()) continue;
+    TagDefinition& lost = words.tags.emplace_back(tag.definition);
+    const auto high = status.highest->find(name);
+    if (high != status.highest->end()) lost.high = std::max(lost.high, high->second);
+  }
+  return RestoreCommand(words);
 }
 
 ProviderPhase NodeView::phase() const {
@@ -139,10 +158,14 @@ ProviderReport NodeView::ForProviders() const {
   const IssuingNodeStatus status = node_.status();
   ProviderReport report;
   report.phase = phase();
+  if (report.phase == ProviderPhase::kNotReady) report.reason = why_not_ready();
   report.machine = status.claim.machine;
   report.bound = status.claim.bound;
   report.clock_skew_ms = status.id_clock.skew.count();
+  if (status.ahead_of_registry) report.wall_skew_ms = status.ahead_of_registry->count();
+  if (IsUuid(status.claim.uuid)) report.cluster = status.claim.uuid;
   report.high = *status.highest;
+  report.stores = node_.segments().stores();
   return report;
 }
 

@@ -8,7 +8,6 @@
 
 #include "common/clock.h"
 #include "common/tag_definition.h"
-#include "common/text_template.h"
 #include "registry/provider.h"
 #include "server/front/metrics.h"
 #include "server/front/server_view.h"
@@ -31,11 +30,11 @@ class NodeView final : public front::ServerView, public front::ServerControl {
 
   front::ServerReport Report() const override;
   front::ServerState state() const override;
+  std::string why_not_ready() const override;
   std::optional<MachineId> machine() const override { return node_.status().claim.machine; }
   const Layout& layout() const override { return node_.layout(); }
   RackSplit rack_split() const override { return split_; }
   WallMs wall() const override { return clock_.Wall(); }
-  void AppendText(std::string_view tag, int64_t id, std::string& out) const override;
 
   // Counts at once; the registry is told as soon as it is there.
   Status GoOffline() override { return Say(true); }
@@ -46,6 +45,10 @@ class NodeView final : public front::ServerView, public front::ServerControl {
 
   // The tag is served like this from now on.
   void OnTag(const TagDefinition& tag);
+
+  // The command that puts the cluster's data right, whole, for an operator to paste; empty while
+  // nothing of the kind is wanted.
+  std::string WayOut() const;
 
   // What the provider node shall say; all of it costs as much as there are tags.
   ProviderPhase phase() const;
@@ -61,10 +64,12 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   struct TagShown {
     std::string strategy;
     bool as_issued;
-    std::optional<TextTemplate> text;  // empty: decimal
+    TagDefinition definition{};  // without a name: the registry has none
   };
 
+  bool IsAsking(const IssuingNodeStatus& status) const;
   Status Say(bool offline);
+  std::string WayOut(const IssuingNodeStatus& status) const;
 
   const ServerOptions& options_;
   const IssuingNode& node_;

@@ -11,6 +11,7 @@
 #include "common/status.h"
 #include "common/units.h"
 #include "registry/claim/owner.h"
+#include "registry/claim/posix_state_folder.h"
 #include "server/issuing_node.h"
 
 namespace firn {
@@ -29,9 +30,20 @@ struct NodePlace {
   std::string credentials;  // user:password, for ZooKeeper
   Milliseconds session_timeout{10'000};
   std::string state_dir;
+  std::string grant_dir = StatePlace::kGrantDir;  // memory; see posix_state_folder.h
   std::optional<Layout> layout{};   // empty: the cluster's, or `firn` where it has to be chosen
   bool static_first_start = false;  // of static: the number was never used before
+  bool static_clock_ok = false;  // of static: the wall clock is right, far from the last id or not
+  bool static_adopt = false;     // of static: a grant file that was moved here is the only one
+  // Of tags that nobody has defined, where a cluster is made: `snowflake`; empty: there are none.
+  std::string default_strategy{};
 };
+
+// Whether a state folder may lie on the file system of that name, as ForeignFileSystem tells it;
+// the log warns of any. Elsewhere a disk may stand still for as long as somebody else likes, and
+// locks may mean little: a machine id that a registry grants can bear that, one that hangs on its
+// file alone cannot, kInvalid.
+Status CheckStateFileSystem(const NodePlace& place, std::string_view foreign);
 
 // Locks the state folder, joins the cluster (see join_cluster.h), and makes a node of it that is
 // not yet started. Of `options` it sets what `place` and `owner` say. kConflict: another process

@@ -6,6 +6,7 @@
 #include <glog/logging.h>
 
 #include "common/url_encoding.h"
+#include "registry/node_version.h"
 #include "registry/requests.h"
 
 namespace firn {
@@ -42,7 +43,8 @@ const Node* OperatorWord::Stands() const {
 
 void OperatorWord::OnFolder() {
   const Node* node = Stands();
-  const bool seen = written_version_ && node != nullptr && node->stat.version >= *written_version_;
+  const bool seen =
+      written_version_ && node != nullptr && !IsOlder(node->stat.version, *written_version_);
   if (seen) written_version_.reset();
   Configurator stands;
   if (node != nullptr) {

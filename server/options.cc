@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -10,21 +9,34 @@
 #include <gflags/gflags.h>
 #include <unistd.h>
 
+#include "common/files.h"
 #include "common/properties.h"
 #include "common/secret_file.h"
 #include "registry/open_coordinator.h"
+#include "registry/records.h"
 #include "server/front/tls.h"
+#include "server/loopback.h"
 #include "server/open_node.h"
 
 DEFINE_string(registry, "",
               "zk://h:p,h:p/firn/<cluster>, dir:///path, or static:<machine id>; empty: the "
-              "directory `registry` in the state folder");
+              "directory `registry` in the state folder, for a server on loopback alone");
+DEFINE_bool(embedded, false,
+            "the registry is that directory, although other hosts can reach this server");
 DEFINE_bool(static_first_start, false,
             "of static: the machine id was never used before, so no grant file is missing");
+DEFINE_bool(static_clock_ok, false,
+            "of static: the wall clock is right, although it is more than a day from the last id");
+DEFINE_bool(static_adopt, false,
+            "of static: the grant file was moved here on purpose, and no other server uses it or "
+            "its original; for one start");
 DEFINE_string(registry_auth_file, "", "file with user:password for ZooKeeper");
 DEFINE_int32(session_timeout_ms, 10'000, "of the session with the registry");
 DEFINE_int32(claim_window_ms, 600'000, "how far a machine id is claimed ahead, at most");
 DEFINE_int32(probation_ms, 0, "from the claim of a machine id to its first id");
+DEFINE_int32(
+    restore_probation_ms, 10'000,
+    "how long after firn restore no new claim issues, so that whoever it forgot can object");
 DEFINE_bool(offline_start, true, "go on inside the last claim while the registry is away");
 DEFINE_int32(zk_skew_max_ms, 10'000, "between the wall clock and ZooKeeper's, at a claim");
 
@@ -41,15 +53,19 @@ DEFINE_string(application, "firn", "name under which the servers of a service st
 DEFINE_int32(rack, 0, "rack part of the machine id");
 DEFINE_int32(worker, -1, "worker part of the machine id; -1: any");
 DEFINE_string(state_dir, "./firn-state", "folder of what this server remembers");
+DEFINE_string(grant_dir, "/dev/shm",
+              "memory, a tmpfs, in which the permission to go on after a crash is kept");
 DEFINE_string(layout, "", "layout of ids, when the cluster is made; empty: the cluster's, or firn");
 DEFINE_string(sequencer, "atomic", "atomic, mutex or spin");
 DEFINE_string(sequence_start, "random", "zero, random or carry");
 DEFINE_string(clock_policy, "run", "while the wall clock is behind: run or strict");
 DEFINE_int32(clock_jump_max_ms, 5'000, "the wall clock is followed at once up to this far ahead");
 DEFINE_int32(clock_alarm_ms, 1'000, "how far the wall clock may be off without an alarm");
-DEFINE_string(default_tag, "default", "snowflake tag that is there whatever the registry says");
-DEFINE_string(default_strategy, "",
-              "snowflake: tags that nobody has defined are served; empty: refused");
+DEFINE_string(default_tag, "default", "the tag of calls that name none");
+DEFINE_string(
+    default_strategy, "",
+    "when the cluster is made, snowflake: tags that nobody has defined are served; empty: "
+    "refused");
 DEFINE_string(key_dir, "", "folder with the keys of obfuscated tags");
 DEFINE_string(stores_file, "", "INI file of the stores of segment tags beside `registry`");
 DEFINE_string(tinyid_token_file, "", "tokens of Tinyid's paths: `<token>=<tag>,<tag>` a line");
@@ -83,6 +99,7 @@ namespace firn {
 namespace {
 
 constexpr int kIoThreadsMax = 4;
+constexpr size_t kStoresBytesMax = 1 << 20;
 
 // Takes values out of results, and remembers what was wrong with the others.
 class FlagFaults {
@@ -114,13 +131,6 @@ class FlagFaults {
   std::string all_;
 };
 
-Result<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  if (!file || !(content << file.rdbuf())) return NotFound("cannot read " + path);
-  return content.str();
-}
-
 Result<std::string> ReadAuth() {
   if (FLAGS_registry_auth_file.empty()) return std::string();
   FIRN_ASSIGN(const std::string content, ReadSecretFile(FLAGS_registry_auth_file));
@@ -129,7 +139,7 @@ Result<std::string> ReadAuth() {
 
 Result<StoresIni> ReadStores() {
   if (FLAGS_stores_file.empty()) return StoresIni();
-  FIRN_ASSIGN(const std::string content, ReadFile(FLAGS_stores_file));
+  FIRN_ASSIGN(const std::string content, ReadRegularFile(FLAGS_stores_file, kStoresBytesMax));
   StoresIni ini = ParseStoresIni(content);
   FIRN_TRY(ini.status().WithContext(FLAGS_stores_file));
   return ini;
@@ -248,6 +258,25 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   }
 }
 
+// A registry of one's own is a cluster of one's own: several hosts that each made one, because a
+// flag was forgotten, would give the same ids.
+void WantRegistry(FlagFaults& faults, const ServerOptions& options) {
+  if (!FLAGS_registry.empty()) {
+    if (FLAGS_embedded) faults.Add("embedded", "and --registry exclude each other");
+    return;
+  }
+  if (FLAGS_embedded) return;
+  const auto want = [&faults](const char* flag, const std::string& host) {
+    if (host.empty() || IsLoopback(host)) return false;
+    faults.Add("registry", std::string("is not given, and by --") + flag + " others reach this " +
+                               "server: name the cluster's, or say --embedded, and this host is " +
+                               "a cluster of its own");
+    return true;
+  };
+  if (want("listen", options.listen.host) || want("advertise", options.advertise.host)) return;
+  if (options.admin) want("admin_listen", options.admin->host);
+}
+
 void ReadPlace(FlagFaults& faults, NodePlace& place) {
   // The registry's directory lies in it by default, and is named by its whole path.
   place.state_dir = std::filesystem::absolute(FLAGS_state_dir).lexically_normal();
@@ -260,6 +289,9 @@ void ReadPlace(FlagFaults& faults, NodePlace& place) {
     place.layout = faults.Take("layout", Layout::Parse(FLAGS_layout), Layout::Firn());
   }
   place.static_first_start = FLAGS_static_first_start;
+  place.static_clock_ok = FLAGS_static_clock_ok;
+  place.static_adopt = FLAGS_static_adopt;
+  place.grant_dir = FLAGS_grant_dir;
   if (place.registry.starts_with(kStaticRegistry)) {
     const Layout layout = place.layout.value_or(Layout::Firn());
     faults.Take("registry", ParseStaticRegistry(place.registry, layout), MachineId());
@@ -277,6 +309,7 @@ void ReadClaim(FlagFaults& faults, ClaimOptions& claim) {
   if (worker >= 0) claim.worker = static_cast<uint32_t>(worker);
   claim.window = span("claim_window_ms", FLAGS_claim_window_ms, 1'000, kPoisonAhead.count() / 4);
   claim.probation = span("probation_ms", FLAGS_probation_ms, 0, 600'000);
+  claim.restore_probation = span("restore_probation_ms", FLAGS_restore_probation_ms, 0, 600'000);
   claim.skew_max = span("zk_skew_max_ms", FLAGS_zk_skew_max_ms, 1, 600'000);
   claim.offline_start = FLAGS_offline_start;
 }
@@ -303,9 +336,8 @@ void ReadNode(FlagFaults& faults, ServerOptions& options) {
       faults.Choose("sequence_start", ParseSequenceStart(FLAGS_sequence_start),
                     "zero, random, carry", SequenceStart::kRandom);
   node.default_tag = FLAGS_default_tag;
-  node.default_strategy = FLAGS_default_strategy;
-  // Segment tags have ledgers in the registry, so somebody has to define each.
-  if (!node.default_strategy.empty() && node.default_strategy != "snowflake") {
+  options.place.default_strategy = FLAGS_default_strategy;
+  if (!IsDefaultStrategy(FLAGS_default_strategy)) {
     faults.Add("default_strategy", "must be snowflake or empty");
   }
 }
@@ -332,8 +364,10 @@ Result<ServerOptions> ReadServerOptions() {
       faults.Take("tinyid_token_file", ReadTokens(), std::optional<TinyidTokens>());
   options.stores = faults.Take("stores_file", ReadStores(), StoresIni());
   ReadPlace(faults, options.place);
+  options.credentials_file = FLAGS_registry_auth_file;
   ReadNode(faults, options);
   ReadAddresses(faults, options);
+  WantRegistry(faults, options);
   options.history = ReadHistory(faults);
   options.drain_notice =
       Milliseconds(faults.Range("drain_notice_ms", FLAGS_drain_notice_ms, 0, 600'000));

@@ -25,6 +25,7 @@ using TinyidTokens = std::map<std::string, std::set<std::string, std::less<>>, s
 // Everything that firn-server is told, read and checked.
 struct ServerOptions {
   NodePlace place;
+  std::string credentials_file{};  // where the registry's stand, for operators to be told
   front::FrontDoorOptions listen;
   std::optional<front::FrontDoorOptions> admin{};  // empty: the same address
   Endpoint advertise;                              // where clients reach it

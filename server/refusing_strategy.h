@@ -16,6 +16,7 @@ class RefusingStrategy final : public Strategy {
   Status Start() override { return {}; }
   bool TryOne(Method, int64_t*) override { return false; }
   Verdict Issue(Demand& demand) override { return demand.Refuse(why_); }
+  std::optional<Refusal> WhyNot() const override { return why_; }
   int64_t count_max() const override { return INT64_MAX; }
   void Close() override {}
   void Stop() override {}

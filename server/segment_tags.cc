@@ -18,18 +18,19 @@ constexpr Milliseconds kTellEvery{10'000};  // of a tag
 
 }  // namespace
 
-SegmentTags::SegmentTags(ControlLoop& loop, const Clock& clock, Entropy& entropy)
-    : loop_(loop),
+SegmentTags::SegmentTags(Coordinator& registry, PostToControl control, const Clock& clock,
+                         Entropy& entropy)
+    : control_(std::move(control)),
       clock_(clock),
       entropy_(entropy),
-      ledger_(loop.coordinator(), {.stop = [this](const std::string& tag, const std::string& why) {
-                const std::lock_guard lock(mutex_);
-                const auto served = served_.find(tag);
-                if (served == served_.end() || !served->second.strategy) return;
-                sources_.at(served->second.store)->Distrust(tag);
-                served->second.strategy->Drop(why);
-              }}) {
-  sources_["registry"] = std::make_unique<RegistrySource>(ledger_, control());
+      ledger_(registry,
+              {.stop = [this](const std::string& tag, const std::string& why) { Drop(tag, why); },
+               .redefined =
+                   [this](const std::string& tag) {
+                     Abandon(tag);
+                     if (redefined_) redefined_(tag);
+                   }}) {
+  sources_["registry"] = std::make_unique<RegistrySource>(ledger_, control_);
 }
 
 SegmentTags::~SegmentTags() = default;
@@ -37,7 +38,7 @@ SegmentTags::~SegmentTags() = default;
 Status SegmentTags::AddStore(std::unique_ptr<RangeStore> store) {
   std::string name(store->name());
   return AddSource(std::move(name),
-                   std::make_unique<LedgeredSource>(std::move(store), ledger_, control()));
+                   std::make_unique<LedgeredSource>(std::move(store), ledger_, control_));
 }
 
 Status SegmentTags::AddSource(std::string name, std::unique_ptr<RangeSource> source) {
@@ -45,24 +46,27 @@ Status SegmentTags::AddSource(std::string name, std::unique_ptr<RangeSource> sou
   return added ? Status() : Conflict("there are two stores called " + place->first);
 }
 
-PostToControl SegmentTags::control() {
-  return [this](std::function<void()> task) { loop_.Post(std::move(task)); };
-}
-
 Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
   if (tag.name.empty()) return Invalid("a segment tag has to be defined in the registry");
   const std::lock_guard lock(mutex_);
   Served& served = served_[tag.name];
-  if (served.strategy && served.store == tag.store && served.buffer == tag.buffer) {
+  if (served.Fits(tag)) {
     served.strategy->Adjust(tag);
     return std::shared_ptr<Strategy>(served.strategy);
   }
   FIRN_ASSIGN(std::shared_ptr<RangedStrategy> made, MakeStrategy(tag));
+  int64_t wasted = served.wasted;
   if (served.strategy) {
-    served.strategy->Stop();
+    const bool redefined = served.form != FormOf(tag);
+    redefined ? served.strategy->Abandon() : served.strategy->Stop();
+    wasted += served.strategy->status().wasted;
     sources_.at(tag.store)->Distrust(tag.name);  // what it has from earlier may lie far below
   }
-  served = {tag.store, tag.buffer, std::move(made)};
+  served = {.form = FormOf(tag),
+            .store = tag.store,
+            .buffer = tag.buffer,
+            .strategy = std::move(made),
+            .wasted = wasted};
   return std::shared_ptr<Strategy>(served.strategy);
 }
 
@@ -78,8 +82,32 @@ Result<std::shared_ptr<RangedStrategy>> SegmentTags::MakeStrategy(const TagDefin
   return std::shared_ptr<RangedStrategy>(std::move(made));
 }
 
+void SegmentTags::Drop(const std::string& tag, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  const auto served = served_.find(tag);
+  if (served == served_.end() || !served->second.strategy) return;
+  sources_.at(served->second.store)->Distrust(tag);
+  served->second.strategy->Drop(why);
+}
+
+void SegmentTags::Abandon(const std::string& tag) {
+  const std::lock_guard lock(mutex_);
+  const auto served = served_.find(tag);
+  if (served == served_.end() || !served->second.strategy) return;
+  if (std::exchange(served->second.abandoned, true)) return;
+  LOG(INFO) << "tag " << tag << " is defined in another way: its numbers in memory are wasted";
+  served->second.strategy->Abandon();
+}
+
 void SegmentTags::Saw(const std::string& tag, const std::optional<TagNode>& node) {
-  if (node && node->tag.strategy != "segment") return;
+  if (node) {
+    std::unique_lock lock(mutex_);
+    const auto served = served_.find(tag);
+    const bool redefined = served != served_.end() && served->second.form != FormOf(node->tag);
+    lock.unlock();
+    if (redefined) Abandon(tag);
+    if (node->tag.strategy != "segment") return;
+  }
   ledger_.Saw(tag, node);
 }
 
@@ -107,22 +135,24 @@ void SegmentTags::TellTroublesLocked(BootMs now) {
   }
 }
 
-void SegmentTags::StopAll(Milliseconds patience) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [tag, served] : served_) {
-      if (served.strategy) served.strategy->Stop();
-    }
+void SegmentTags::Stop() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [tag, served] : served_) {
+    if (served.strategy) served.strategy->Stop();
   }
+}
+
+void SegmentTags::StopAll(Milliseconds patience) {
+  Stop();
   const BootMs give_up = clock_.Boot() + patience;
-  while (!Settled() && clock_.Boot() < give_up) SleepFor(kPoll);
+  while (!settled() && clock_.Boot() < give_up) SleepFor(kPoll);
   for (const auto& [tag, status] : this->status()) {
     LOG_IF(INFO, status.wasted > 0)
         << "tag " << tag << ": " << status.wasted << " numbers were taken and not used";
   }
 }
 
-bool SegmentTags::Settled() const {
+bool SegmentTags::settled() const {
   const std::lock_guard lock(mutex_);
   for (const auto& [tag, served] : served_) {
     if (served.strategy && !served.strategy->settled()) return false;
@@ -136,10 +166,16 @@ std::map<std::string, SegmentStatus> SegmentTags::status() const {
   for (const auto& [tag, served] : served_) {
     if (!served.strategy) continue;
     SegmentStatus status = served.strategy->status();
-    status.wasted += sources_.at(served.store)->wasted(tag);
+    status.wasted += served.wasted + sources_.at(served.store)->wasted(tag);
     all.emplace(tag, std::move(status));
   }
   return all;
+}
+
+std::map<std::string, bool> SegmentTags::stores() const {
+  std::map<std::string, bool> stores;
+  for (const auto& [name, source] : sources_) stores[name] = source->permits_no_buffer();
+  return stores;
 }
 
 }  // namespace firn

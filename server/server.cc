@@ -15,6 +15,7 @@ namespace {
 
 constexpr Milliseconds kWithdrawPatience{1000};
 constexpr Milliseconds kPoll{10};
+constexpr Milliseconds kTellWayOutEvery{60'000};
 
 front::TokenCheck CheckOf(const std::optional<TinyidTokens>& allowed) {
   if (!allowed) return nullptr;
@@ -121,6 +122,16 @@ void Server::Publish(Now now) {
     told_at_ = now.boot;
   }
   publisher_.Tick(now.boot);
+  TellWayOut(now.boot);
+}
+
+// Once a minute: its numbers move all the time.
+void Server::TellWayOut(BootMs now) {
+  if (now < tell_way_out_at_) return;
+  const std::string command = view_.WayOut();
+  if (command.empty()) return;
+  LOG(ERROR) << "the cluster's data have to be put right by\n  " << command;
+  tell_way_out_at_ = now + kTellWayOutEvery;
 }
 
 void Server::Withdraw() {

@@ -44,6 +44,10 @@ class Server {
   // Reads certificates again. A failure leaves those in use.
   Status Reload() { return front_.ReloadTls(); }
 
+  // The registry was away at the start, and the cluster is another than was guessed: this server
+  // will never issue, and one that is opened now may.
+  bool misguessed() const { return node_->status().misguessed; }
+
   // The clean end; blocks until it is done. Once.
   void Drain();
 
@@ -54,6 +58,7 @@ class Server {
   Status AddPlugins();
   void AddMetrics(front::MetricsPage& page) const;
   void Publish(Now now);
+  void TellWayOut(BootMs now);
   // Waits a moment for the registry to say that the provider node is gone.
   void Withdraw();
   void LetClientsLeave() const;
@@ -69,6 +74,7 @@ class Server {
   ProviderPublisher publisher_;  // on the node's control thread, and what it was told last
   std::optional<ProviderPhase> told_phase_;
   BootMs told_at_;
+  BootMs tell_way_out_at_;
   front::ServerFront front_;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/rack_split.h"
+#include "registry/claim/claim_checks.h"
 
 namespace firn {
 namespace {
@@ -11,7 +12,6 @@ namespace {
 constexpr Milliseconds kRetrySoon{200};
 constexpr Milliseconds kRetryLater{2'000};
 constexpr Milliseconds kRetryMax{5'000};
-constexpr Milliseconds kLayoutReserve{86'400'000};
 
 }  // namespace
 
@@ -22,7 +22,7 @@ Acquisition::Acquisition(const ClaimOptions& options, Coordinator& coordinator, 
       entropy_(entropy),
       wish_(std::move(wish)),
       now_(now) {
-  if (wish_.grant.has_value()) {
+  if (wish_.grant.has_value() && wish_.grant_tells_time) {
     ReadGranted();
   } else {
     AskClock();
@@ -65,6 +65,12 @@ void Acquisition::ReadGranted() {
 }
 
 void Acquisition::OnGranted(const Result<Nodes>& nodes) {
+  if (nodes.code() == Code::kCorrupt) {
+    // Nobody can claim over a damaged record, and restoring retires it.
+    alarms_.push_back("the claim of " + SlotText(wish_.grant->slot) +
+                      " cannot be gone on with: " + nodes.status().message());
+    return GiveUpGrant();
+  }
   if (!nodes.ok()) return Refuse("the registry does not answer", kRetrySoon);
   const Finding finding = Judge(Tenure::TermsOf(*wish_.grant), (*nodes)[0], (*nodes)[1]);
   const std::string& of = wish_.grant->uuid;
@@ -76,6 +82,9 @@ void Acquisition::OnGranted(const Result<Nodes>& nodes) {
     alarms_.push_back("a claim of " + SlotText(wish_.grant->slot) + " was lost: " + finding.reason);
     wish_.floor = std::max(wish_.floor, wish_.grant->bound);
   }
+  if (finding.verdict == Finding::Verdict::kTwin) {
+    alarms_.push_back(SlotText(wish_.grant->slot) + " is not gone on with: " + finding.reason);
+  }
   if (finding.verdict != Finding::Verdict::kOurs) return GiveUpGrant();
   if (!MetaIsGood((*nodes)[0])) return;
   TryInherit(finding, (*nodes)[2].has_value());
@@ -84,6 +93,10 @@ void Acquisition::OnGranted(const Result<Nodes>& nodes) {
 void Acquisition::TryInherit(const Finding& finding, bool live) {
   const Grant& grant = *wish_.grant;
   const WallMs ahead = std::max(now_.id_time, grant.limit) + FirstWindow();
+  if (IsTooFarAhead(ahead)) {
+    alarms_.push_back("the grant's ids are more than a day ahead of the registry's clock");
+    return GiveUpGrant();
+  }
   Attempt({.session = session_,
            .slot = grant.slot,
            .meta_version = meta_version_,
@@ -92,23 +105,26 @@ void Acquisition::TryInherit(const Finding& finding, bool live) {
            .version = finding.version,
            .created_zxid = grant.created_zxid,
            .over_nonce = grant.nonce,
+           .over_word = finding.word,
            .over_bound = finding.bound,
-           .record = RecordWith(grant.limit, std::max(finding.bound, ahead)),
+           .record = RecordWith(grant.limit, std::max(finding.bound, ahead), finding.others),
            .live = live ? SlotChange::Live::kReplace : SlotChange::Live::kCreate,
-           .endpoint = options_.identity.endpoint},
+           .endpoint = options_.identity.endpoint,
+           .ended = finding.holder.Until(grant.limit)},
           grant.limit);
 }
 
 void Acquisition::GiveUpGrant() {
   inheriting_ = false;
   wish_.grant.reset();
+  if (registry_clock_ != WallMs()) return ReadMeta();
   AskClock();
 }
 
 // --- 2: the clock --------------------------------------------------------------------------------
 
 void Acquisition::AskClock() {
-  asked_clock_at_ = now_.clocks.wall;
+  asked_clock_at_ = now_.clocks;
   coordinator_.Multi(
       {Write::Set(kClockPath, options_.identity.owner, Write::kAnyVersion)},
       mailbox_.Expect<WriteOutcome>([this](const WriteOutcome& answer) { OnClock(answer); }));
@@ -125,26 +141,12 @@ void Acquisition::OnClock(const WriteOutcome& answer) {
   if (!answer.status.ok()) {
     return Refuse("the registry does not answer: " + answer.status.message(), kRetrySoon);
   }
-  registry_clock_ = answer.stats.at(0).modified;
-  if (ClockIsSane(registry_clock_)) ReadMeta();
-}
-
-bool Acquisition::ClockIsSane(WallMs registry) {
-  const WallMs wall = now_.clocks.wall;
-  const Layout& layout = options_.layout;
-  if (wall < layout.epoch() || wall + kLayoutReserve > layout.end()) {
-    Refuse("the wall clock, " + std::to_string(wall.ms()) + " ms, lies outside the layout's time",
-           kRetryLater);
-    return false;
-  }
-  // Written between the two readings, if the clocks agree.
-  const bool agrees = registry.ms() == 0 || (registry + options_.skew_max >= asked_clock_at_ &&
-                                             registry - options_.skew_max <= wall);
-  if (agrees) return true;
-  Refuse("the wall clock shows " + std::to_string(wall.ms()) + " ms and the registry's " +
-             std::to_string(registry.ms()) + " ms: set the clock",
-         kRetryLater);
-  return false;
+  NoteRegistryClock(answer.stats.at(0).modified);
+  std::string fault = ClockFault(options_, asked_clock_at_, registry_clock_, now_.clocks);
+  if (!fault.empty()) return Refuse(std::move(fault), kRetryLater);
+  if (wish_.on_clock_checked) now_.id_time = wish_.on_clock_checked(now_.clocks.wall);
+  if (wish_.grant.has_value()) return ReadGranted();
+  ReadMeta();
 }
 
 // --- 3: meta -------------------------------------------------------------------------------------
@@ -156,6 +158,9 @@ void Acquisition::ReadMeta() {
 }
 
 void Acquisition::OnMeta(const Result<Nodes>& nodes) {
+  if (nodes.code() == Code::kCorrupt) {
+    return Refuse(nodes.status().message() + "; " + HowToMake(), kRetryLater);
+  }
   if (!nodes.ok()) return Refuse("the registry does not answer", kRetrySoon);
   if (!MetaIsGood(nodes->front())) return;
   const bool may_hint = wish_.hint.has_value() && wish_.hint->slot.rack == options_.rack;
@@ -177,13 +182,18 @@ void Acquisition::StartSurvey(std::optional<Slot> hinted) {
                .released_ahead = options_.window});
 }
 
-// By the wall clock, which agrees with the registry's: our id clock may be far ahead of
-// everybody's, and slots that others hold would look free. Above the floor time passes, too:
-// whoever claimed right after a restore began at the floor and has gone on since, so compared with
-// the floor itself the slot of one who died then would be in use until the wall clock gets there.
+// By the registry's clock: our id clock may be far ahead of everybody's, and so may our wall clock
+// if it was set since the two were compared; slots that others hold would look free.
 WallMs Acquisition::ClusterTime() const {
-  const Milliseconds since = std::max(registry_clock_ - meta_set_at_, Milliseconds(0));
-  return std::max(now_.clocks.wall, meta_.floor + since);
+  const WallMs registry = registry_clock_ + (now_.clocks.boot - registry_clock_at_);
+  return Root().ClusterTimeAt(registry_clock_ == WallMs() ? now_.clocks.wall : registry);
+}
+
+Tenure::Terms Acquisition::Root() const {
+  Tenure::Terms under;
+  under.floor = meta_.floor;
+  under.floor_set_at = meta_set_at_;
+  return under;
 }
 
 // Made without the uuid that this process knows, a cluster would be a strange one to it.
@@ -198,21 +208,7 @@ bool Acquisition::MetaIsGood(const std::optional<Node>& node) {
     return false;
   }
   const Result<ClusterMeta> meta = ParseMeta(node->data);
-  std::string fault;
-  if (!meta.ok()) {
-    fault = meta.status().message();
-  } else if (!wish_.uuid.empty() && meta->uuid != wish_.uuid) {
-    fault =
-        "this state folder belongs to the cluster " + wish_.uuid + ", but here is " + meta->uuid;
-  } else if (meta->layout != options_.layout.text()) {
-    fault = "the cluster's layout is " + meta->layout + ", not " + options_.layout.text();
-  } else if (const auto split = RackSplit::Make(options_.layout, meta->rack_bits); !split.ok()) {
-    fault = split.status().message();
-  } else if (options_.rack >= split->racks() || options_.worker.value_or(0) >= split->workers()) {
-    fault = "the cluster has no such slot: rack " + std::to_string(options_.rack);
-  } else if (meta->frozen) {
-    fault = "the cluster is frozen: " + meta->reason + "; run firn restore";
-  }
+  std::string fault = MetaFault(options_, meta, node->stat.version, wish_.uuid);
   if (!fault.empty()) {
     Refuse(std::move(fault), kRetryLater);
     return false;
@@ -248,6 +244,16 @@ void Acquisition::OnSurvey() {
 void Acquisition::TryCandidate() {
   const SurveyedSlot& found = survey_->candidates()[candidate_];
   const WallMs base = std::max({now_.id_time, found.record.bound, meta_.floor});
+  // Its probation must not use it up, nor may others find it passed, who count by the cluster's
+  // time: an id clock that stands still (policy strict) lies behind it.
+  const WallMs bound = std::max(base, ClusterTime()) + Probation() + FirstWindow();
+  if (IsTooFarAhead(bound)) {
+    return Refuse("the ids of this server have come to " + std::to_string(base.ms()) +
+                      " ms, more than a day ahead of the registry's clock, " +
+                      std::to_string(registry_clock_.ms()) +
+                      " ms: set the clock, and start the server again",
+                  kRetryLater);
+  }
   Attempt({.session = session_,
            .slot = found.slot,
            .meta_version = meta_version_,
@@ -256,11 +262,12 @@ void Acquisition::TryCandidate() {
            .version = found.version,
            .created_zxid = found.created_zxid,
            .over_nonce = found.record.nonce,
+           .over_word = found.record.word,
            .over_bound = found.record.bound,
-           // Its probation must not use it up.
-           .record = RecordWith(base, base + options_.probation + FirstWindow()),
+           .record = RecordWith(base, bound, found.record.others),
            .live = found.live ? SlotChange::Live::kReplace : SlotChange::Live::kCreate,
-           .endpoint = options_.identity.endpoint},
+           .endpoint = options_.identity.endpoint,
+           .ended = HolderIn(found.record).Until(base)},
           base);
 }
 
@@ -310,24 +317,45 @@ void Acquisition::OnLostAttempt() {
 
 void Acquisition::OnWon() {
   const SlotChange& change = write_->change();
-  if (write_->registry_clock().ms() != 0) registry_clock_ = write_->registry_clock();
+  NoteRegistryClock(write_->registry_clock());
   terms_ = {.slot = change.slot,
             .machine = *RackSplit::Make(options_.layout, meta_.rack_bits)
                             ->Join(change.slot.worker, change.slot.rack),
             .nonce = change.record.nonce,
+            .word = change.record.word,
             .version = write_->version(),
             .created_zxid = change.created_zxid,
             .meta_version = meta_version_,
             .era = meta_.era,
             .uuid = meta_.uuid,
             .base = base_,
-            .bound = write_->bound()};
+            .bound = write_->bound(),
+            .others = write_->others(),
+            .floor = meta_.floor,
+            .floor_set_at = meta_set_at_};
   live_session_ = change.session;
-  if (options_.probation == Milliseconds(0) || inheriting_) {
+  const Milliseconds probation = Probation();
+  if (probation == Milliseconds(0) || inheriting_) {
     outcome_ = Outcome::kWon;
     return;
   }
-  probation_end_ = now_.clocks.boot + options_.probation;
+  probation_end_ = now_.clocks.boot + probation;
+}
+
+Milliseconds Acquisition::Probation() const {
+  if (meta_.floor == WallMs()) return options_.probation;  // never restored
+  const Milliseconds age = std::max(registry_clock_ - meta_set_at_, Milliseconds(0));
+  return std::max(options_.probation, options_.restore_probation - age);
+}
+
+void Acquisition::NoteRegistryClock(WallMs clock) {
+  if (clock == WallMs()) return;
+  registry_clock_ = clock;
+  registry_clock_at_ = now_.clocks.boot;
+}
+
+bool Acquisition::IsTooFarAhead(WallMs bound) const {
+  return registry_clock_ != WallMs() && bound > Root().CeilingAt(registry_clock_);
 }
 
 void Acquisition::CheckProbation() {
@@ -349,15 +377,17 @@ Milliseconds Acquisition::FirstWindow() const {
   return std::min(kClaimWindowFirst, options_.window);
 }
 
-SlotRecord Acquisition::RecordWith(WallMs base, WallMs bound) {
+SlotRecord Acquisition::RecordWith(WallMs base, WallMs bound, const std::string& others) {
   const ClaimantIdentity& self = options_.identity;
   return {.nonce = Nonce::Draw(entropy_),
+          .word = Nonce::Draw(entropy_),
           .bound = bound,
           .owner = self.owner,
           .since = base,
           .host = self.host,
           .pid = self.pid,
-          .build = self.build};
+          .build = self.build,
+          .others = others};
 }
 
 void Acquisition::Refuse(std::string reason, Milliseconds retry_after) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,14 +23,18 @@ namespace firn {
 
 // One try to get a claim, from the first question to the last answer.
 //
-//  1. With a grant of our own: read meta and the record. Still the grant's nonce, creation, meta:
-//     inherit, that is, set it under a fresh nonce, with base L. Otherwise the grant is of no use.
-//  2. Set the clock node: its mtime and our wall clock must agree.
+//  1. With a grant of our own: read meta and the record. Still the grant's nonce, word, creation
+//  and
+//     meta: inherit, that is, set it under a fresh nonce, with base L. Otherwise the grant is of no
+//     use. Where it does not tell the time, 2 comes first.
+//  2. Set the clock node: its mtime and our wall clock must agree. An id clock under which nothing
+//     was given out is set to that reading.
 //  3. Read meta after a sync: there, readable, ours, not frozen, floor not below what we once held.
 //  4. Survey the rack, then try the candidates one by one, each with a nonce of its own:
 //     base = max(id clock, the record's bound, floor); bound = base + probation + the first
-//     window.
-//  5. Wait out the probation and look again.
+//     window, at most a day ahead of the registry's clock (Tenure::Terms::CeilingAt).
+//  5. Wait out the probation and look again. There is one without being asked for while a restored
+//     root node is younger than ClaimOptions::restore_probation.
 //
 // All of it within one connection: the next one may lead to a registry that was wiped and made
 // anew.
@@ -43,10 +48,13 @@ class Acquisition {
   static constexpr int kSurveysMax = 4;  // when others were faster at all that the last one found
 
   struct Wish {
-    std::optional<Grant> grant{};  // ours: checked against file, boot and inode
+    std::optional<Grant> grant{};   // ours: checked against file, boot and inode
+    bool grant_tells_time = false;  // and the id clock goes by it
     std::optional<Hint> hint{};
     std::string uuid{};  // the cluster's, where it is known
     WallMs floor{};      // no claim under a meta whose floor is lower
+    // Told the wall time that has just been found right; what the id clock shows from now on.
+    std::function<WallMs(WallMs checked)> on_clock_checked{};
   };
 
   enum class Outcome { kPending, kWon, kRefused };
@@ -78,6 +86,7 @@ class Acquisition {
   // What the registry's own clock showed; 0: not told. And what this try learned of the past: the
   // cluster lost a claim of ours up to here.
   WallMs registry_clock() const { return registry_clock_; }
+  BootMs registry_clock_at() const { return registry_clock_at_; }
   WallMs lost_up_to() const { return wish_.floor; }
   BootMs wake() const;
 
@@ -90,12 +99,12 @@ class Acquisition {
   // 2
   void AskClock();
   void OnClock(const WriteOutcome& answer);
-  bool ClockIsSane(WallMs registry);
   // 3
   void ReadMeta();
   void OnMeta(const Result<Nodes>& nodes);
   void StartSurvey(std::optional<Slot> hinted);
   WallMs ClusterTime() const;
+  Tenure::Terms Root() const;  // as far as the root node goes
   std::string HowToMake() const;
   bool MetaIsGood(const std::optional<Node>& node);
   void FreezeIt();
@@ -111,7 +120,11 @@ class Acquisition {
   void CheckProbation();
 
   Milliseconds FirstWindow() const;
-  SlotRecord RecordWith(WallMs base, WallMs bound);
+  Milliseconds Probation() const;
+  void NoteRegistryClock(WallMs clock);
+  bool IsTooFarAhead(WallMs bound) const;
+  // Of this process, beside what later versions have in it.
+  SlotRecord RecordWith(WallMs base, WallMs bound, const std::string& others);
   void Refuse(std::string reason, Milliseconds retry_after);
 
   const ClaimOptions& options_;
@@ -126,6 +139,7 @@ class Acquisition {
   Milliseconds retry_after_{0};
   std::vector<std::string> alarms_;
   WallMs registry_clock_;
+  BootMs registry_clock_at_;  // our boot clock when it was told
   Tenure::Terms terms_;
   int64_t live_session_ = 0;
 
@@ -133,7 +147,7 @@ class Acquisition {
   int inherits_ = 0;
   int64_t session_ = 0;  // in which the root node was read
   bool connection_lost_ = false;
-  WallMs asked_clock_at_;
+  Now asked_clock_at_{};
   ClusterMeta meta_;
   int64_t meta_version_ = 0;
   WallMs meta_set_at_;  // by the registry's clock

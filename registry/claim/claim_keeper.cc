@@ -8,6 +8,7 @@ namespace {
 
 constexpr Milliseconds kPushInterval{50};
 constexpr auto kVolatile = StateFolder::Durability::kPageCache;
+constexpr char kStuckFile[] = "the grant file in memory can be neither written nor removed";
 
 }  // namespace
 
@@ -20,7 +21,8 @@ ClaimKeeper::ClaimKeeper(ClaimOptions options, Coordinator& coordinator, StateFo
       entropy_(entropy),
       hooks_(std::move(hooks)),
       grant_file_(folder),
-      reason_("it has just started") {}
+      reason_("it has just started"),
+      has_file_(folder.has_grant().ok()) {}
 
 void ClaimKeeper::OnSession(const SessionEvent& event) {
   if (session_ != 0) unreached_since_ = now_.clocks.boot;
@@ -65,6 +67,11 @@ void ClaimKeeper::LoadFiles() {
 }
 
 void ClaimKeeper::LoadGrant() {
+  if (!has_file_) {
+    grant_trouble_ =
+        "no grant is kept, a killed server claims anew: " + folder_.has_grant().message();
+    return Tell(ClaimEvent::Kind::kRefused, grant_trouble_);
+  }
   const Result<GrantFile::Found> found = grant_file_.Read();
   if (!found.ok()) {
     if (found.code() != Code::kNotFound) Tell(ClaimEvent::Kind::kAlarm, found.status().message());
@@ -75,12 +82,10 @@ void ClaimKeeper::LoadGrant() {
   if (found->damaged) {
     // The good record may be the older one, and its L too low.
     fault = "the grant file is damaged";
+  } else if (found->identity.boot_id != grant_file_.identity().boot_id) {
+    fault = "the grant file is from before the last boot";
   } else if (found->identity != grant_file_.identity()) {
-    fault = found->identity.boot_id != grant_file_.identity().boot_id
-                ? "the grant file is from before the last boot"
-                : "the grant file is a copy, or was put back from a backup";
-  } else if (found->identity.born_ns == FileIdentity::kUntold) {
-    fault = "the file system does not tell when the grant file was made";
+    fault = "the grant file is a copy, or was put back from a backup";
   } else if (grant.uuid.empty()) {
     fault = "the grant file is of a machine id that was given by hand, in no cluster";
   } else if (grant.limit > grant.bound) {
@@ -89,12 +94,23 @@ void ClaimKeeper::LoadGrant() {
              options_.worker.value_or(grant.slot.worker) != grant.slot.worker) {
     fault = "the grant file is of another slot than the wanted one";
   }
-  if (fault.empty()) {
-    grant_ = grant;
-    highest_bound_ = grant.bound;
+  if (!fault.empty()) return Tell(ClaimEvent::Kind::kRefused, fault + ": claiming anew");
+  grant_ = grant;
+  highest_bound_ = grant.bound;
+  grant_tells_time_ = grant.clocks.Tells(now_.clocks.boot, options_.time_namespace);
+  if (grant_tells_time_) {
+    SetIdClock(grant.clocks.TimeAt(now_.clocks.boot));
   } else {
-    Tell(ClaimEvent::Kind::kRefused, fault + ": claiming anew");
+    Tell(ClaimEvent::Kind::kRefused,
+         "the grant was written in another time namespace, so it does not tell the time here: "
+         "it is gone on with only once the registry's clock has been asked");
   }
+}
+
+// Only while nothing was given out under it: afterwards it never goes back.
+WallMs ClaimKeeper::SetIdClock(WallMs time) {
+  if (!issued_) now_.id_time = user_.SetIdClock(time, now_.clocks);
+  return now_.id_time;
 }
 
 void ClaimKeeper::Seek() {
@@ -102,7 +118,13 @@ void ClaimKeeper::Seek() {
   if (session_ == 0 || now_.clocks.boot < retry_at_) return;
   acquisition_ = std::make_unique<Acquisition>(
       options_, coordinator_, entropy_,
-      Acquisition::Wish{.grant = grant_, .hint = hint_, .uuid = uuid_, .floor = lost_up_to_}, now_);
+      Acquisition::Wish{.grant = grant_,
+                        .grant_tells_time = grant_tells_time_,
+                        .hint = hint_,
+                        .uuid = uuid_,
+                        .floor = lost_up_to_,
+                        .on_clock_checked = [this](WallMs wall) { return SetIdClock(wall); }},
+      now_);
   state_ = ClaimState::kClaiming;
 }
 
@@ -114,7 +136,8 @@ bool ClaimKeeper::StartOffline() {
   // Ids of another layout would not fit those of before.
   const bool known =
       hint_.has_value() && hint_->uuid == grant_->uuid && hint_->layout == options_.layout.text();
-  if (!known || grant_->limit >= grant_->bound) return false;
+  // Without the registry nobody would notice that the wall clock is wrong.
+  if (!known || !grant_tells_time_ || grant_->limit >= grant_->bound) return false;
   Begin(Tenure::TermsOf(*grant_), {});
   Tell(ClaimEvent::Kind::kOffline,
        "the registry is away: going on inside the old claim of " + SlotText(tenure_->terms().slot));
@@ -129,7 +152,9 @@ void ClaimKeeper::FinishAcquisition() {
   const auto ended = std::move(acquisition_);
   for (const std::string& alarm : ended->alarms()) Tell(ClaimEvent::Kind::kAlarm, alarm);
   if (hooks_.registry_clock && ended->registry_clock() != WallMs()) {
-    hooks_.registry_clock(ended->registry_clock(), now_.clocks);
+    // A probation lies between its answer and now.
+    const Milliseconds since = now_.clocks.boot - ended->registry_clock_at();
+    hooks_.registry_clock(ended->registry_clock() + since, now_.clocks);
   }
   lost_up_to_ = std::max(lost_up_to_, ended->lost_up_to());
   highest_bound_ = std::max(highest_bound_, lost_up_to_);
@@ -145,6 +170,7 @@ void ClaimKeeper::FinishAcquisition() {
     return;
   }
   Begin(ended->terms(), {.session = ended->live_session(), .present = true});
+  upkeep_->NoteRegistryClock({ended->registry_clock(), ended->registry_clock_at()});
   if (ended->connection_lost()) upkeep_->LookAgain();
   Tell(ended->inherited() ? ClaimEvent::Kind::kInherited : ClaimEvent::Kind::kClaimed,
        SlotText(tenure_->terms().slot));
@@ -155,8 +181,9 @@ void ClaimKeeper::Begin(Tenure::Terms terms, SlotUpkeep::Live live) {
   reason_.clear();
   uuid_ = terms.uuid;
   tenure_.emplace(std::move(terms), options_.layout);
-  upkeep_ = std::make_unique<SlotUpkeep>(options_, coordinator_, entropy_, hooks_, *tenure_, live,
-                                         now_.clocks.boot);
+  upkeep_ = std::make_unique<SlotUpkeep>(
+      options_, coordinator_, entropy_, hooks_, *tenure_, live,
+      [this] { return KeepGrant(tenure_->limit()); }, now_.clocks.boot);
   state_ = ClaimState::kHolding;
   // On file before the first id; a file that cannot be written leaves L at the base.
   RaiseLimit(tenure_->LimitFor(now_.id_time, tenure_->claim()->first_tick() - 1));
@@ -170,14 +197,16 @@ void ClaimKeeper::KeepHint() {
   const Tenure::Terms& terms = tenure_->terms();
   const Hint hint{terms.machine.value(), terms.slot, terms.uuid, options_.layout.text()};
   if (hint_ == hint) return;
-  const Status kept = folder_.ReplaceHint(FormatHint(hint));
-  if (!kept.ok()) return Tell(ClaimEvent::Kind::kAlarm, kept.message());
+  folder_.KeepHint(FormatHint(hint));
   hint_ = hint;
 }
 
 // --- 3 holding, 4 lapsing ------------------------------------------------------------------------
 
 void ClaimKeeper::Hold() {
+  if (const Status hint = folder_.TakeHintFailure(); !hint.ok()) {
+    Tell(ClaimEvent::Kind::kAlarm, hint.message());
+  }
   const Layout& layout = options_.layout;
   const auto last = seen_ = std::max(seen_, user_.Last());
   if (now_.clocks.boot >= push_at_) {
@@ -197,19 +226,31 @@ void ClaimKeeper::RaiseLimit(WallMs limit) {
   if (!has_file_) return tenure_->RaiseLimit(tenure_->bound());
   const bool begun = tenure_->limit() == tenure_->terms().base;
   if (limit <= tenure_->limit() && !begun) return;
-  const Status written = grant_file_.Write(tenure_->GrantUpTo(limit), kVolatile);
+  if (KeepGrant(limit)) tenure_->RaiseLimit(has_file_ ? limit : tenure_->bound());
+}
+
+// False: an older permission stands there and cannot be taken away.
+bool ClaimKeeper::KeepGrant(WallMs limit) {
+  if (!has_file_) return true;
+  const ClockPair clocks{now_.id_time, now_.clocks.boot, options_.time_namespace};
+  const Status written = grant_file_.Write(tenure_->GrantUpTo(limit, clocks), kVolatile);
   if (written.ok()) {
-    file_alarmed_ = false;
-    return tenure_->RaiseLimit(limit);
+    stuck_ = false;
+    grant_trouble_.clear();
+    return true;
   }
-  if (!file_alarmed_) {
-    Tell(ClaimEvent::Kind::kAlarm, "the grant file cannot be written: " + written.message());
-  }
-  file_alarmed_ = true;
   // An older permission must not outlive what is issued without it.
-  if (!grant_file_.Remove().ok()) return;
-  has_file_ = false;
-  tenure_->RaiseLimit(tenure_->bound());
+  const Status removed = grant_file_.Remove();
+  has_file_ = !removed.ok();
+  const bool known = std::exchange(stuck_, has_file_);
+  grant_trouble_ = "the grant file cannot be written: " + written.message();
+  if (stuck_) {
+    grant_trouble_ +=
+        "; nor be removed, so nothing is issued beyond what it permits: " + removed.message();
+    tenure_->claim()->Explain(kStuckFile);
+  }
+  if (!known) Tell(ClaimEvent::Kind::kAlarm, grant_trouble_);
+  return !stuck_;
 }
 
 void ClaimKeeper::Close(std::string why) {
@@ -229,6 +270,7 @@ void ClaimKeeper::Close(std::string why) {
 // The bound of a release stands on what this returns.
 firn::Tick ClaimKeeper::CloseUser() {
   const auto last = user_.Close();
+  issued_ = issued_ || last >= tenure_->claim()->first_tick();
   if (last < seen_) Die("the last tick of a closed claim lies below what it had told before");
   return last;
 }
@@ -299,6 +341,7 @@ ClaimStatus ClaimKeeper::status(const KeeperTime& now) const {
   shown.renewals = renewals_;
   if (upkeep_ != nullptr) shown.renewals += upkeep_->renewals();
   shown.reason = reason_;
+  shown.grant_trouble = grant_trouble_;
   if (!tenure_.has_value() || state_ == ClaimState::kReleased) {
     shown.retry_after = std::max(retry_at_ - now.clocks.boot, Milliseconds(0));
     if (session_ == 0) shown.reason += "; the registry is not reached";
@@ -313,6 +356,10 @@ ClaimStatus ClaimKeeper::status(const KeeperTime& now) const {
   if (!upkeep_->reason().empty()) shown.reason = upkeep_->reason();
   if (session_ == 0) shown.reason = "the registry is not reached";
   if (shown.left == Milliseconds(0)) shown.reason += "; the bound is reached";
+  if (stuck_) {
+    shown.reason = grant_trouble_;
+    shown.left = std::max(tenure_->limit() - now.id_time, Milliseconds(0));
+  }
   return shown;
 }
 

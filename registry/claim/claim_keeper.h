@@ -90,6 +90,9 @@ class ClaimKeeper final : public Keeper {
   void KeepHint();
   void Hold();
   void RaiseLimit(WallMs limit);
+  bool KeepGrant(WallMs limit);
+  bool GrantTellsTime() const;
+  WallMs SetIdClock(WallMs time);
   void Close(std::string why);
   firn::Tick CloseUser();
   bool VoidGrant();
@@ -114,7 +117,9 @@ class ClaimKeeper final : public Keeper {
   std::string reason_;
   BootMs unreached_since_;  // while there is no session
 
-  std::optional<Grant> grant_;  // from a dead process, while it may be of use
+  std::optional<Grant> grant_;     // from a dead process, while it may be of use
+  bool grant_tells_time_ = false;  // the id clock goes by its pair
+  bool issued_ = false;            // some id was given out, so the id clock may not be set any more
   std::optional<Hint> hint_;
   std::string uuid_;   // of the cluster, once known
   WallMs lost_up_to_;  // the cluster forgot a claim of ours that went up to here
@@ -126,8 +131,9 @@ class ClaimKeeper final : public Keeper {
   RenewalCounts renewals_;  // of claims that have ended
   firn::Tick seen_;         // the highest Last() of the present claim's user
   BootMs push_at_;
-  bool has_file_ = true;  // there is a grant file that must be written before L rises
-  bool file_alarmed_ = false;
+  bool has_file_;       // there is a grant file that must be written before L rises
+  bool stuck_ = false;  // it can be neither written nor removed, so L stays where it is
+  std::string grant_trouble_;
 };
 
 }  // namespace firn

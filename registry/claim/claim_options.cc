@@ -17,6 +17,9 @@ Status ClaimOptions::Check() const {
   positive(release_wait, "the wait for a release");
   if (window > kPoisonAhead / 4) faults.Add("the claim's window must be at most 6 hours");
   if (probation < Milliseconds(0)) faults.Add("the probation must not be negative");
+  if (restore_probation < Milliseconds(0)) {
+    faults.Add("the probation after a restore must not be negative");
+  }
   if (identity.owner.empty()) faults.Add("the owner's name is missing");
   if (identity.pid < 0) faults.Add("the process id must not be negative");
   return std::move(faults).ToStatus();

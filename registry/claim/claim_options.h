@@ -21,6 +21,9 @@ struct ClaimantIdentity {
   std::string build{};
 };
 
+// Stands for the time namespace where a kernel has but one.
+inline constexpr uint64_t kOnlyTimeNamespace = 1;
+
 struct ClaimOptions {
   ClaimantIdentity identity{};
   Layout layout = Layout::Firn();
@@ -29,11 +32,17 @@ struct ClaimOptions {
 
   Milliseconds window{600'000};  // how far a bound is moved ahead, once a claim has proved itself
   Milliseconds session_timeout{10'000};
-  Milliseconds skew_max{10'000};          // between our wall clock and the registry's, at a claim
-  Milliseconds probation{0};              // from the claim to the first id
+  Milliseconds skew_max{10'000};  // between our wall clock and the registry's, at a claim
+  Milliseconds probation{0};      // from the claim to the first id
+  // How old a root node with a floor must be before a new claim issues under it: whoever still
+  // serves under what was there before the restore shall have had the time to come and freeze it
+  // again.
+  Milliseconds restore_probation{10'000};
   Milliseconds release_wait{3'000};       // for the answer to a release
   bool offline_start = true;              // go on inside an old claim while the registry is away
   Milliseconds offline_start_after{300};  // how long a start waits for the registry first
+  // In which the boot clock is read, see ClockPair. 0: not known, so that no grant tells the time.
+  uint64_t time_namespace = kOnlyTimeNamespace;
 
   // Faults of the options, all at once.
   Status Check() const;

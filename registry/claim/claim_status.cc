@@ -24,6 +24,11 @@ std::ostream& operator<<(std::ostream& out, ClaimState state) {
   return out << ClaimStateName(state);
 }
 
+// Every reason that wants it says so in these words.
+bool AsksForRestore(const ClaimStatus& status) {
+  return status.reason.find("run firn restore") != std::string::npos;
+}
+
 std::string_view ClaimEventName(ClaimEvent::Kind kind) {
   switch (kind) {
     case ClaimEvent::Kind::kClaimed:

@@ -46,16 +46,21 @@ struct ClaimStatus {
   std::optional<Slot> slot{};          // while holding or lapsing
   std::optional<MachineId> machine{};  // the same as a number
   Nonce nonce;
-  WallMs bound;                 // R; the highest ever held, while no claim is
-  WallMs limit;                 // L; R where there is no grant file
-  Milliseconds left{0};         // from the id clock to R; 0 when reached
-  RenewalCounts renewals;       // of all claims since the process began
-  bool connected = false;       // to the registry
-  int64_t session = 0;          // last one
-  std::string uuid;             // of the cluster; empty until known
-  std::string reason;           // why it does not serve, or not for long; empty when all is well
+  WallMs bound;  // R; the highest ever held, while no claim is
+  WallMs limit;  // L; R where there is no grant file
+  // From the id clock to R, or to L when that can rise no more; 0 when reached.
+  Milliseconds left{0};
+  RenewalCounts renewals;     // of all claims since the process began
+  bool connected = false;     // to the registry
+  int64_t session = 0;        // last one
+  std::string uuid;           // of the cluster; empty until known
+  std::string reason;         // why it does not serve, or not for long; empty when all is well
+  std::string grant_trouble;  // why its grant is not on file as it should be, with the file's name
   Milliseconds retry_after{0};  // when it does not serve: when to ask again
 };
+
+// Whether an operator has to put the cluster's data right before it can go on.
+bool AsksForRestore(const ClaimStatus& status);
 
 // Something that an operator may want to know. An alarm is a promise in danger or broken from
 // outside; the others are a claim's ordinary life.

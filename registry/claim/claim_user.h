@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "common/claim.h"
+#include "common/clock.h"
 #include "common/units.h"
 
 namespace firn {
@@ -17,6 +18,11 @@ class ClaimUser {
   // A new claim: from now on issue under it, with a *new* sequencer, and carry the id clock to at
   // least its first tick. Never called while another claim is adopted and not closed.
   virtual void Adopt(std::shared_ptr<Claim> claim) = 0;
+
+  // The id clock, and whatever reads it, is to show `time` at the moment `now`, earlier or later
+  // than it has shown. Never called while a claim is adopted, nor once an id was given out. Returns
+  // what the id clock shows.
+  virtual WallMs SetIdClock(WallMs time, Now now) = 0;
 
   // The highest tick used under the adopted claim; first_tick() - 1 when none was.
   virtual Tick Last() const = 0;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "registry/cluster_setup.h"
+#include "registry/node_version.h"
 
 namespace firn {
 
@@ -30,9 +31,11 @@ void Freeze::OnMeta(const Result<Nodes>& nodes) {
   if (coordinator_.session() != session_) return Ask();
   meta->frozen = true;
   meta->reason = why_.substr(0, ClusterMeta::kReasonBytesMax);
-  coordinator_.Multi(
-      {Write::Set(kMetaPath, FormatMeta(*meta), node->stat.version), EraCheck(meta->era)},
-      mailbox_.Expect<WriteOutcome>([this](const WriteOutcome& answer) { OnSet(answer); }));
+  std::vector<Write> writes;
+  AddSet(writes, kMetaPath, FormatMeta(*meta), node->stat.version);
+  writes.push_back(EraCheck(meta->era));
+  coordinator_.Multi(std::move(writes), mailbox_.Expect<WriteOutcome>(
+                                            [this](const WriteOutcome& answer) { OnSet(answer); }));
 }
 
 void Freeze::OnSet(const WriteOutcome& answer) {
@@ -51,7 +54,10 @@ void Freeze::OnSlot(const Result<Nodes>& nodes) {
   const std::optional<Node>& node = nodes->front();
   if (!node.has_value()) return End(Outcome::kSafe, {});
   const Result<SlotRecord> record = ParseSlotRecord(node->data);
-  const bool ours = record.ok() && (record->nonce == held_.nonce || record->nonce.zero());
+  // Of a record that went back the word did, too; of any other a foreign word is a twin's.
+  const bool known = record.ok() && record->nonce == held_.nonce &&
+                     (IsOlder(node->stat.version, held_.version) || held_.Knows(record->word));
+  const bool ours = known || (record.ok() && record->nonce.zero());
   if (ours) return End(Outcome::kSafe, {});
   End(Outcome::kForeign, "somebody else's claim is in the slot");
 }

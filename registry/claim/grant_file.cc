@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view kMagic = "firn-grant";
 constexpr std::string_view kNothing = "-";  // stands for an empty word
-constexpr uint64_t kFormat = 1;
-constexpr size_t kWords = 18;
+constexpr uint64_t kFormat = 2;
+constexpr size_t kWords = 26;
 constexpr uint64_t kCounterMax = INT64_MAX;  // never reached: after it the older record would count
 constexpr size_t kBootIdBytesMax = 64;
 
@@ -30,9 +30,22 @@ void AppendNumber(std::string& line, Number value) {
 }
 
 template <typename Number>
-bool ReadNumber(std::string_view word, Number& value) {
+bool ReadSigned(std::string_view word, Number& value) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc() && end == word.data() + word.size() && value >= 0;
+  return error == std::errc() && end == word.data() + word.size();
+}
+
+template <typename Number>
+bool ReadNumber(std::string_view word, Number& value) {
+  return ReadSigned(word, value) && value >= 0;
+}
+
+// A node's version: 32 bits, which wrap, so it may be negative.
+bool ReadVersion(std::string_view word, int64_t& version) {
+  int32_t value = 0;
+  if (!ReadSigned(word, value)) return false;
+  version = value;
+  return true;
 }
 
 // Exactly kWords words with one blank between them, then only blanks up to the newline.
@@ -62,25 +75,31 @@ bool IsBootId(std::string_view word) {
 
 std::string FormatGrantRecord(const GrantRecord& record) {
   const Grant& grant = record.grant;
+  const auto& [boot_id, file, lock] = record.identity;
   std::string line;
   line.reserve(GrantFile::kRecordBytes);
   line.append(kMagic);
   AppendNumber(line, kFormat);
   AppendNumber(line, record.counter);
-  line.append(1, ' ').append(grant.nonce.text());
-  AppendNumber(line, grant.slot.rack);
-  AppendNumber(line, grant.slot.worker);
-  AppendNumber(line, grant.machine.value());
-  AppendNumber(line, grant.bound.ms());
-  AppendNumber(line, grant.limit.ms());
-  AppendNumber(line, grant.version);
-  AppendNumber(line, grant.created_zxid);
-  AppendNumber(line, grant.meta_version);
+  for (const Nonce& random : {grant.nonce, grant.word, grant.pending_word}) {
+    line.append(1, ' ').append(random.text());
+  }
+  for (const uint32_t number : {grant.slot.rack, grant.slot.worker, grant.machine.value()}) {
+    AppendNumber(line, number);
+  }
+  for (const int64_t number : {grant.bound.ms(), grant.limit.ms(), grant.version,
+                               grant.created_zxid, grant.meta_version}) {
+    AppendNumber(line, number);
+  }
   line.append(1, ' ').append(grant.uuid.empty() ? kNothing : grant.uuid);
-  line.append(1, ' ').append(record.identity.boot_id.empty() ? kNothing : record.identity.boot_id);
-  AppendNumber(line, record.identity.device);
-  AppendNumber(line, record.identity.inode);
-  AppendNumber(line, record.identity.born_ns);
+  AppendNumber(line, grant.clocks.id_time.ms());
+  AppendNumber(line, grant.clocks.boot.ms());
+  AppendNumber(line, grant.clocks.time_namespace);
+  line.append(1, ' ').append(boot_id.empty() ? kNothing : boot_id);
+  for (const uint64_t number :
+       {file.device, file.inode, file.born_ns, lock.device, lock.inode, lock.born_ns}) {
+    AppendNumber(line, number);
+  }
   AppendNumber(line, CheckOf(line));
   line.append(1, ' ');
   if (line.size() >= GrantFile::kRecordBytes) Die("a grant record does not fit");
@@ -90,7 +109,7 @@ std::string FormatGrantRecord(const GrantRecord& record) {
 }
 
 Result<GrantRecord> ParseGrantRecord(std::string_view bytes) {
-  if (bytes.size() != GrantFile::kRecordBytes) return Corrupt("a grant record has 512 bytes");
+  if (bytes.size() != GrantFile::kRecordBytes) return Corrupt("a grant record has 1024 bytes");
   if (bytes.find_first_not_of(' ') == std::string_view::npos) return NotFound("no grant record");
   std::array<std::string_view, kWords> words;
   if (!Split(bytes, words)) return Corrupt("the grant record is torn or of another format");
@@ -105,21 +124,28 @@ Result<GrantRecord> ParseGrantRecord(std::string_view bytes) {
   }
   GrantRecord record;
   Grant& grant = record.grant;
+  auto& [boot_id, file, lock] = record.identity;
   FIRN_ASSIGN(grant.nonce, Nonce::Parse(words[3]));
-  if (words[12] != kNothing) grant.uuid = words[12];
-  if (words[13] != kNothing) record.identity.boot_id = words[13];
+  FIRN_ASSIGN(grant.word, Nonce::Parse(words[4]));
+  FIRN_ASSIGN(grant.pending_word, Nonce::Parse(words[5]));
+  if (words[14] != kNothing) grant.uuid = words[14];
+  if (words[18] != kNothing) boot_id = words[18];
   uint32_t machine = 0;
+  int64_t boot_ms = 0;
   const bool good =
       ReadNumber(words[2], record.counter) && record.counter < kCounterMax &&
-      ReadNumber(words[4], grant.slot.rack) && ReadNumber(words[5], grant.slot.worker) &&
-      ReadNumber(words[6], machine) && ReadTime(words[7], grant.bound) &&
-      ReadTime(words[8], grant.limit) && ReadNumber(words[9], grant.version) &&
-      ReadNumber(words[10], grant.created_zxid) && ReadNumber(words[11], grant.meta_version) &&
-      (grant.uuid.empty() || IsUuid(grant.uuid)) && IsBootId(words[13]) &&
-      ReadNumber(words[14], record.identity.device) &&
-      ReadNumber(words[15], record.identity.inode) &&
-      ReadNumber(words[16], record.identity.born_ns);
+      ReadNumber(words[6], grant.slot.rack) && ReadNumber(words[7], grant.slot.worker) &&
+      ReadNumber(words[8], machine) && ReadTime(words[9], grant.bound) &&
+      ReadTime(words[10], grant.limit) && ReadVersion(words[11], grant.version) &&
+      ReadNumber(words[12], grant.created_zxid) && ReadVersion(words[13], grant.meta_version) &&
+      (grant.uuid.empty() || IsUuid(grant.uuid)) && ReadTime(words[15], grant.clocks.id_time) &&
+      ReadNumber(words[16], boot_ms) && ReadNumber(words[17], grant.clocks.time_namespace) &&
+      IsBootId(words[18]) && ReadNumber(words[19], file.device) &&
+      ReadNumber(words[20], file.inode) && ReadNumber(words[21], file.born_ns) &&
+      ReadNumber(words[22], lock.device) && ReadNumber(words[23], lock.inode) &&
+      ReadNumber(words[24], lock.born_ns);
   grant.machine = MachineId(machine);
+  grant.clocks.boot = BootMs(boot_ms);
   if (!good) return Corrupt("the grant record holds something absurd");
   return record;
 }

@@ -9,12 +9,12 @@
 namespace firn {
 namespace {
 
+constexpr char kFormat[] = "format";
 constexpr char kMachine[] = "machineId";
 constexpr char kWorker[] = "worker";
 constexpr char kRack[] = "rack";
 constexpr char kCluster[] = "cluster";
 constexpr char kLayout[] = "layout";
-constexpr size_t kKeys = 5;
 constexpr size_t kLayoutBytesMax = 255;
 constexpr uint32_t kNumberMax = 65535;
 
@@ -25,6 +25,20 @@ bool ReadNumber(const std::string* text, uint32_t& value) {
   return error == std::errc() && stop == end && value <= kNumberMax;
 }
 
+Status CheckFormat(const Properties& read) {
+  uint32_t format = 0;
+  const bool told = ReadNumber(read.Find(kFormat), format);
+  if (told && format == kHintFormat) return {};
+  if (told && format > kHintFormat) {
+    return Invalid(
+        "a newer Firn has used this state folder: install it again, or give this one a "
+        "folder of its own");
+  }
+  return Invalid(
+      "this state folder is one of Firn 0.1, whose state nobody reads any more: give "
+      "this one a folder of its own");
+}
+
 }  // namespace
 
 std::string FormatHint(const Hint& hint) {
@@ -32,6 +46,7 @@ std::string FormatHint(const Hint& hint) {
   const auto set = [&properties](const char* key, std::string value) {
     if (!properties.Set(key, std::move(value)).ok()) Die("a hint that is not text");
   };
+  set(kFormat, std::to_string(kHintFormat));
   set(kMachine, std::to_string(hint.machine));
   set(kWorker, std::to_string(hint.slot.worker));
   set(kRack, std::to_string(hint.slot.rack));
@@ -45,9 +60,12 @@ Result<Hint> ParseHint(std::string_view text) {
   if (text.size() > StateFolder::kHintBytesMax) return Corrupt("the hint file is too long");
   const Result<Properties> read = Properties::Parse(text);
   if (!read.ok()) return Corrupt("the hint file: " + read.status().message());
-  if (read->entries().size() != kKeys || !read->duplicates().empty()) {
-    return Corrupt("the hint file does not hold its five keys, each once");
+  if (!read->duplicates().empty()) return Corrupt("the hint file has a key twice");
+  // Only what is a hint for sure can be one of another format.
+  if (read->Find(kMachine) == nullptr || read->Find(kCluster) == nullptr) {
+    return Corrupt("the hint file lacks a key");
   }
+  FIRN_TRY(CheckFormat(*read));
   Hint hint;
   const std::string* const uuid = read->Find(kCluster);
   const std::string* const layout = read->Find(kLayout);

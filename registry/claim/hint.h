@@ -24,14 +24,17 @@ struct Hint {
 // The file's text, Java properties that any editor shows:
 //
 //   # Firn: which machine id to try first. Holds no permission; safe to copy or delete.
+//   format=2
 //   machineId=5
 //   worker=1
 //   rack=1
 //   cluster=6f1b...
 //   layout=firn
+inline constexpr uint32_t kHintFormat = 2;
 std::string FormatHint(const Hint& hint);
 
-// kCorrupt with a reason when something is missing, twice, unknown or absurd.
+// Keys that it does not know are a later version's, and passed over. kInvalid with a sentence: of
+// another format. kCorrupt with a reason when something is missing, twice or absurd.
 Result<Hint> ParseHint(std::string_view text);
 
 }  // namespace firn

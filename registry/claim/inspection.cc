@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "registry/node_version.h"
+
 namespace firn {
 namespace {
 
@@ -20,8 +22,13 @@ bool JudgeRecord(Finding& finding, const Tenure::Terms& held, const std::optiona
     return End(finding, Verdict::kForeign, "the slot's record was deleted and made anew"), false;
   }
   const Result<SlotRecord> record = ParseSlotRecord(node->data);
-  if (record.ok()) finding.bound = record->bound;
-  if (node->stat.version < held.version) {
+  if (record.ok()) {
+    finding.word = record->word;
+    finding.bound = record->bound;
+    finding.holder = HolderIn(*record);
+    finding.others = record->others;
+  }
+  if (IsOlder(node->stat.version, held.version)) {
     return End(finding, Verdict::kLost, "the slot's record is older than what was acknowledged"),
            false;
   }
@@ -32,6 +39,12 @@ bool JudgeRecord(Finding& finding, const Tenure::Terms& held, const std::optiona
     return End(finding, Verdict::kForeign,
                record->nonce.zero() ? std::string("the slot was released by somebody else")
                                     : "the slot is now claimed by " + record->owner),
+           false;
+  }
+  if (!held.Knows(record->word)) {
+    return End(finding, Verdict::kTwin,
+               "a copy of this process runs elsewhere and has moved the same claim: its memory or "
+               "its machine was copied, or put back to an earlier state"),
            false;
   }
   if (record->bound < held.bound) {
@@ -58,14 +71,18 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
     return finding;
   }
   finding.meta = std::move(cluster).value();
+  finding.meta_set_at = meta->stat.modified;
   if (finding.meta->uuid != held.uuid) {
     End(finding, Verdict::kLost, "another cluster has taken this one's place");
-  } else if (meta->stat.version < held.meta_version) {
+  } else if (IsOlder(meta->stat.version, held.meta_version)) {
     End(finding, Verdict::kLost, "the cluster's root node is older than what was acknowledged");
-  } else if (ours && meta->stat.version > held.meta_version) {
+  } else if (ours && meta->stat.version != held.meta_version) {
     End(finding, Verdict::kMetaMoved,
-        finding.meta->frozen ? "the cluster is frozen: " + finding.meta->reason
-                             : std::string("the cluster was restored or changed"));
+        finding.meta->frozen
+            ? "the cluster is frozen: " + finding.meta->reason + "; run firn restore"
+            : std::string("the cluster was restored or changed"));
+  } else if (ours && finding.version == kUnguardedVersion) {
+    End(finding, Verdict::kMetaMoved, RestsUnguarded("the slot's record"));
   } else if (ours) {
     End(finding, Verdict::kOurs, {});
   }

@@ -8,6 +8,7 @@
 #include "registry/claim/tenure.h"
 #include "registry/coordinator.h"
 #include "registry/mailbox.h"
+#include "registry/past_holders.h"
 #include "registry/records.h"
 #include "registry/synced_read.h"
 
@@ -19,15 +20,21 @@ struct Finding {
     kNoAnswer,   // nothing is known; ask again
     kOurs,       // as we remember it, or moved on by our own late write: version() and bound count
     kForeign,    // another's nonce or creation, or unreadable: stop
-    kMetaMoved,  // ours, but the root node has changed since: serve to R, never renew
+    kTwin,       // our nonce, but a copy of this process has gone on with it: stop
+    kMetaMoved,  // ours, but the root node has changed since, or no write of the record can be
+                 // guarded: serve to R, never renew
     kLost,       // root node or record gone, another cluster's, or older than we remember
   };
 
   Verdict verdict = Verdict::kNoAnswer;
   std::string reason;                 // in words; empty for kOurs
   int64_t version = 0;                // of the record
+  Nonce word{};                       // in the record
   WallMs bound;                       // in the record
+  PastHolder holder{};                // likewise: whose claim it is, and where it began
+  std::string others{};               // likewise: what later versions have in it
   std::optional<ClusterMeta> meta{};  // when it could be read
+  WallMs meta_set_at;                 // by the registry's clock
 };
 
 // Pure. `held` is what the holder was last acknowledged; the reads came after a sync.

@@ -1,6 +1,7 @@
 #include "registry/claim/owner.h"
 
 #include "common/endpoint.h"
+#include "registry/claim/digest.h"
 
 namespace firn {
 namespace {
@@ -8,27 +9,6 @@ namespace {
 constexpr size_t kApplicationBytesMax = 100;
 constexpr std::string_view kApplicationBytes =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
-
-// Fowler, Noll and Vo's hash: names that differ shall look different, nobody is kept from forging.
-class Digest {
- public:
-  void Add(std::string_view bytes) {
-    for (const char c : bytes) {
-      value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    }
-  }
-  void Add(uint64_t number) { Add(std::to_string(number) + "/"); }
-  std::string text() const {
-    std::string hex(16, '0');
-    for (size_t i = 0; i < hex.size(); ++i) {
-      hex[i] = "0123456789abcdef"[value_ >> (60 - 4 * i) & 15];
-    }
-    return hex;
-  }
-
- private:
-  uint64_t value_ = 0xcbf29ce484222325;
-};
 
 }  // namespace
 
@@ -44,11 +24,13 @@ Result<OwnerName> OwnerName::Make(std::string_view application, uint16_t port,
   return OwnerName(name + "." + port_text + "." + number, name + ":" + port_text + ":" + number);
 }
 
-std::string OwnerName::TextIn(const FileIdentity& grant_file, std::string_view host) const {
-  Digest digest;  // not the boot: the name outlives it
-  digest.Add(grant_file.device);
-  digest.Add(grant_file.inode);
-  digest.Add(grant_file.born_ns);
+// Not the boot: the name outlives it. Nor the device, which gets another number with each mount of
+// an overlay, btrfs or ZFS, unless nothing but the inode would be left.
+std::string OwnerName::TextIn(const FileIdentity& lock_file, std::string_view host) const {
+  Digest digest;
+  digest.Add(lock_file.inode);
+  const bool untold = lock_file.born_ns == FileIdentity::kUntold;
+  digest.Add(untold ? lock_file.device : lock_file.born_ns);
   digest.Add(host);
   return text_ + "." + digest.text();
 }

@@ -21,8 +21,8 @@ class OwnerName {
   // "firn.7609.2130706433.9e107d9d372bb682": the name of whoever has this state folder on this
   // host, as it stands in slot records. The address alone does not tell programs apart: 127.0.0.1,
   // 0.0.0.0 and the addresses behind a translation are on every host. It stays as long as the
-  // folder's grant file, and a copy of the folder has another one.
-  std::string TextIn(const FileIdentity& grant_file, std::string_view host) const;
+  // folder's lock file, and a copy of the folder has another one.
+  std::string TextIn(const FileIdentity& lock_file, std::string_view host) const;
   // "firn:7609:2130706433": what the files of a state folder begin with.
   const std::string& file_stem() const { return file_stem_; }
 

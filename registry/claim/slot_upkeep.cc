@@ -9,19 +9,22 @@ namespace {
 
 constexpr int64_t kRenewalsPerWindow = 20;
 constexpr uint64_t kInspectMinMs = 30'000;
+constexpr Milliseconds kThawLook{2'000};
 constexpr uint64_t kRetryFirstMs = 100;
 constexpr int kRetryDoublingsMax = 5;
 
 }  // namespace
 
 SlotUpkeep::SlotUpkeep(const ClaimOptions& options, Coordinator& coordinator, Entropy& entropy,
-                       const ClaimHooks& hooks, Tenure& tenure, Live live, BootMs now)
+                       const ClaimHooks& hooks, Tenure& tenure, Live live, KeepGrant keep_grant,
+                       BootMs now)
     : options_(options),
       coordinator_(coordinator),
       entropy_(entropy),
       hooks_(hooks),
       tenure_(tenure),
       live_(live),
+      keep_grant_(std::move(keep_grant)),
       looked_in_(live.session),
       inspect_at_(now + Milliseconds(kInspectMinMs)),
       write_at_(now + kClaimWindowFirst / kRenewalsPerWindow) {}
@@ -72,13 +75,29 @@ void SlotUpkeep::StartNext() {
 // --- renewal and release -------------------------------------------------------------------------
 
 void SlotUpkeep::StartWrite() {
-  write_ = std::make_unique<SlotWrite>(coordinator_, entropy_, Change());
+  const Nonce& word = tenure_.WordToSend(entropy_);
+  // A release comes after the grant was made void.
+  if (!releasing() && !keep_grant_()) {
+    reason_ = "the grant cannot be written, so nothing is renewed";
+    return Retry();
+  }
+  write_ = std::make_unique<SlotWrite>(coordinator_, entropy_, Change(word));
 }
 
-SlotChange SlotUpkeep::Change() const {
+// The registry's clock tells how far a bound may go; without it only a little.
+WallMs SlotUpkeep::WantedBound() const {
+  const WallMs from = std::max(now_.id_time, used_);
+  if (registry_clock_.shown == WallMs()) return from + kClaimWindowFirst;
+  const WallMs registry = registry_clock_.shown + (now_.clocks.boot - registry_clock_.at);
+  const Tenure::Terms& terms = tenure_.terms();
+  // An id clock that stands still (policy strict) would fall behind, and the slot look free.
+  const WallMs ahead = std::max(from, terms.ClusterTimeAt(registry)) + NextWindow();
+  return std::min(ahead, terms.CeilingAt(registry));
+}
+
+SlotChange SlotUpkeep::Change(const Nonce& word) const {
   const Tenure::Terms& terms = tenure_.terms();
   const ClaimantIdentity& self = options_.identity;
-  const WallMs ahead = std::max(now_.id_time, used_) + NextWindow();
   using Wanted = SlotChange::Live;
   Wanted live = Wanted::kLeave;
   if (releasing()) {
@@ -94,16 +113,26 @@ SlotChange SlotUpkeep::Change() const {
           .version = terms.version,
           .created_zxid = terms.created_zxid,
           .over_nonce = terms.nonce,
+          .over_word = terms.word,
           .over_bound = terms.bound,
           .record = {.nonce = releasing() ? Nonce() : terms.nonce,
-                     .bound = releasing() ? release_bound_ : std::max(terms.bound, ahead),
+                     .word = word,
+                     .bound = releasing() ? release_bound_ : std::max(terms.bound, WantedBound()),
                      .owner = self.owner,
                      .since = terms.base,
                      .host = self.host,
                      .pid = self.pid,
-                     .build = self.build},
+                     .build = self.build,
+                     .others = terms.others},
           .live = live,
-          .endpoint = self.endpoint};
+          .endpoint = self.endpoint,
+          .ended = Ended()};
+}
+
+// A dead process's claim that was gone on with while the registry was away shows his name still.
+std::optional<PastHolder> SlotUpkeep::Ended() const {
+  if (!predecessor_.has_value() || predecessor_->first == tenure_.terms().base) return std::nullopt;
+  return predecessor_->Until(tenure_.terms().base);
 }
 
 Milliseconds SlotUpkeep::NextWindow() const {
@@ -115,11 +144,14 @@ void SlotUpkeep::FinishWrite() {
   switch (write->outcome()) {
     case SlotWrite::Outcome::kApplied: {
       if (releasing()) return EndRelease({});
+      predecessor_.reset();
       const Milliseconds window = NextWindow();
-      tenure_.Renewed(write->version(), write->bound());
+      tenure_.Renewed(write->version(), write->change().record.word, write->bound(),
+                      write->others());
       if (write->change().live != SlotChange::Live::kLeave) live_ = {write->change().session, true};
-      if (hooks_.registry_clock && write->registry_clock().ms() != 0) {
-        hooks_.registry_clock(write->registry_clock(), now_.clocks);
+      if (write->registry_clock() != WallMs()) {
+        registry_clock_ = {write->registry_clock(), now_.clocks.boot};
+        if (hooks_.registry_clock) hooks_.registry_clock(write->registry_clock(), now_.clocks);
       }
       ++renewals_;
       ++counts_.done;
@@ -184,14 +216,17 @@ void SlotUpkeep::FinishInspection() {
       return;
     }
     case Finding::Verdict::kOurs:
-      tenure_.Renewed(finding.version, finding.bound);
-      tenure_.LearnEra(finding.meta->era);
+      tenure_.Renewed(finding.version, finding.word, finding.bound, finding.others);
+      predecessor_ = finding.holder;
+      tenure_.LearnRoot(finding.meta->era, finding.meta->floor, finding.meta_set_at);
       if (!same_session) return;
       looked_in_ = connected_in_;
       live_.present = inspection->live_session() != 0;
       live_.session = inspection->live_session() == connected_in_ ? connected_in_ : 0;
       return;
     case Finding::Verdict::kForeign:
+    case Finding::Verdict::kTwin:
+      AlarmOf(finding);
       fate_ = Fate::kGone;
       reason_ = finding.reason;
       break;
@@ -199,6 +234,8 @@ void SlotUpkeep::FinishInspection() {
       if (fate_ == Fate::kHeld) Alarm(finding.reason);
       fate_ = Fate::kLapsing;
       reason_ = finding.reason;
+      // That it goes on shall be told soon, too.
+      if (finding.meta->frozen) inspect_at_ = now_.clocks.boot + kThawLook;
       break;
     case Finding::Verdict::kLost:
       lost_ = true;
@@ -220,6 +257,23 @@ void SlotUpkeep::FinishFreeze() {
   fate_ = safe ? Fate::kLapsing : Fate::kGone;
   reason_ += safe ? "; run firn restore" : "; " + freeze->reason() + "; run firn restore";
   looked_in_ = safe ? connected_in_ : 0;
+  if (safe) inspect_at_ = now_.clocks.boot + kThawLook;
+}
+
+// Somebody else has the slot. Once our bound has passed he may claim it; before, and if he is a
+// copy of us, what both have used is out twice.
+void SlotUpkeep::AlarmOf(const Finding& finding) const {
+  const WallMs until = std::max(now_.id_time, used_);
+  const bool twin = finding.verdict == Finding::Verdict::kTwin;
+  if (until >= tenure_.bound() && !twin) return;
+  const WallMs from = std::max(tenure_.terms().base, twin ? WallMs() : finding.holder.first);
+  std::string text = SlotText(tenure_.terms().slot) + ", held here up to " +
+                     std::to_string(tenure_.bound().ms()) + " ms: " + finding.reason;
+  if (used_ >= from) {
+    text += "; its ids of " + std::to_string(from.ms()) + " to " + std::to_string(used_.ms()) +
+            " ms may be out twice";
+  }
+  Alarm(std::move(text));
 }
 
 void SlotUpkeep::Alarm(std::string text) const {

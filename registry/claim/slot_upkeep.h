@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/entropy.h"
@@ -30,6 +32,10 @@ namespace firn {
 //     have come, and have been forgotten by a registry that was rolled back. Whoever wants the slot
 //     again goes through all that is asked of a claim, the probation included.
 //  7. A release is a renewal with nonce zero and a lower bound; sent by Release only.
+//  8. What is sent from one version bears one word (SlotRecord::word), which is in the grant before
+//     it is sent. Our nonce with a word that is not ours is a copy of this process: stop.
+//  9. No bound is set more than a day ahead of the registry's clock (Tenure::Terms::CeilingAt); as
+//     long as that was not heard, by a short step only.
 //
 // Owned by the control thread.
 class SlotUpkeep {
@@ -47,9 +53,21 @@ class SlotUpkeep {
     bool present = false;  // somebody's is there
   };
 
+  // What the registry's own clock showed, and our boot clock then; 0: not told yet.
+  struct RegistryClock {
+    WallMs shown;
+    BootMs at;
+  };
+
+  // Puts the tenure's grant on file, with the word that is about to be sent. False: it is not
+  // there, so nothing may be sent.
+  using KeepGrant = std::function<bool()>;
+
   // The references, `tenure` included, must outlive the object.
   SlotUpkeep(const ClaimOptions& options, Coordinator& coordinator, Entropy& entropy,
-             const ClaimHooks& hooks, Tenure& tenure, Live live, BootMs now);
+             const ClaimHooks& hooks, Tenure& tenure, Live live, KeepGrant keep_grant, BootMs now);
+
+  void NoteRegistryClock(RegistryClock clock) { registry_clock_ = clock; }
 
   // `session` 0: not connected. `used` is the highest moment issued or about to be.
   void Tick(const KeeperTime& now, int64_t session, WallMs used);
@@ -76,13 +94,16 @@ class SlotUpkeep {
   void GoOn();
   void StartNext();
   void StartWrite();
-  SlotChange Change() const;
+  SlotChange Change(const Nonce& word) const;
+  WallMs WantedBound() const;
+  void AlarmOf(const Finding& finding) const;
   void FinishWrite();
   void FinishInspection();
   void FinishFreeze();
   void Retry();
   void EndRelease(std::string reason);
   void Alarm(std::string text) const;
+  std::optional<PastHolder> Ended() const;
   Milliseconds NextWindow() const;
   bool releasing() const { return release_until_ != BootMs(); }
 
@@ -92,10 +113,13 @@ class SlotUpkeep {
   const ClaimHooks& hooks_;
   Tenure& tenure_;
   Live live_;
+  const KeepGrant keep_grant_;
+  RegistryClock registry_clock_{};
 
   Fate fate_ = Fate::kHeld;
   std::string reason_;
   bool lost_ = false;
+  std::optional<PastHolder> predecessor_;  // whom the record named when it was looked at last
   KeeperTime now_;
   WallMs used_;
   // Sessions; 0: none.

@@ -4,37 +4,23 @@
 #include <utility>
 #include <vector>
 
+#include "registry/node_version.h"
+
 namespace firn {
 namespace {
 
 constexpr int kMetaIndex = 0;
-constexpr int kRecordIndex = 1;
 constexpr int64_t kReadBackDelayMs = 100;
-
-std::vector<Write> WritesOf(const SlotChange& change) {
-  std::vector<Write> writes;
-  writes.reserve(5);
-  writes.push_back(Write::Check(kMetaPath, change.meta_version));
-  writes.push_back(
-      Write::Set(SlotPath(change.slot), FormatSlotRecord(change.record), change.version));
-  using Live = SlotChange::Live;
-  if (change.live == Live::kReplace || change.live == Live::kErase) {
-    writes.push_back(Write::Erase(LivePath(change.slot), Write::kAnyVersion));
-  }
-  if (change.live == Live::kReplace || change.live == Live::kCreate) {
-    writes.push_back(Write::Create(LivePath(change.slot),
-                                   FormatLiveMark({change.endpoint, change.record.nonce}),
-                                   Lifetime::kEphemeral));
-  }
-  writes.push_back(EraCheck(change.era));
-  return writes;
-}
 
 }  // namespace
 
 SlotWrite::SlotWrite(Coordinator& coordinator, Entropy& entropy, SlotChange change)
     : coordinator_(coordinator), entropy_(entropy), change_(std::move(change)) {
-  Send();
+  if (change_.ended.has_value() && change_.ended->first < change_.ended->end) {
+    ReadPast();
+  } else {
+    Send();
+  }
 }
 
 void SlotWrite::Tick(BootMs now) {
@@ -45,25 +31,69 @@ void SlotWrite::Tick(BootMs now) {
   ReadBack();
 }
 
+void SlotWrite::ReadPast() {
+  coordinator_.Read(
+      PastPath(change_.slot),
+      mailbox_.Expect<Result<Node>>([this](const Result<Node>& past) { OnPast(past); }));
+}
+
+void SlotWrite::OnPast(const Result<Node>& past) {
+  PastHolders holders;
+  if (past.ok()) {
+    if (Result<PastHolders> read = PastHolders::Parse(past->data); read.ok()) {
+      holders = std::move(read).value();
+    }
+  }
+  holders.Add(*change_.ended);
+  const std::string path = PastPath(change_.slot);
+  if (past.ok()) {
+    past_write_ = Write::Set(path, holders.Text(), Write::kAnyVersion);
+  } else if (past.code() == Code::kNotFound) {
+    past_write_ = Write::Create(path, holders.Text(), Lifetime::kPersistent);
+  }
+  Send();
+}
+
 void SlotWrite::Send() {
   if (coordinator_.session() != change_.session) {
     return End(unknown_ ? Outcome::kUnknown : Outcome::kNotApplied, "the session has changed");
   }
   ++sends_;
-  std::vector<Write> writes = WritesOf(change_);
-  era_index_ = static_cast<int>(writes.size()) - 1;
-  coordinator_.Multi(std::move(writes), mailbox_.Expect<WriteOutcome>(
-                                            [this](WriteOutcome answer) { OnAnswer(answer); }));
+  coordinator_.Multi(
+      Writes(), mailbox_.Expect<WriteOutcome>([this](WriteOutcome answer) { OnAnswer(answer); }));
+}
+
+std::vector<Write> SlotWrite::Writes() {
+  std::vector<Write> writes;
+  writes.reserve(7);
+  writes.push_back(Write::Check(kMetaPath, change_.meta_version));
+  set_index_ =
+      AddSet(writes, SlotPath(change_.slot), FormatSlotRecord(change_.record), change_.version);
+  past_index_ = past_write_.has_value() ? static_cast<int>(writes.size()) : -1;
+  if (past_write_.has_value()) writes.push_back(*past_write_);
+  using Live = SlotChange::Live;
+  if (change_.live == Live::kReplace || change_.live == Live::kErase) {
+    writes.push_back(Write::Erase(LivePath(change_.slot), Write::kAnyVersion));
+  }
+  if (change_.live == Live::kReplace || change_.live == Live::kCreate) {
+    const LiveMark mark{.endpoint = change_.endpoint, .nonce = change_.record.nonce};
+    writes.push_back(
+        Write::Create(LivePath(change_.slot), FormatLiveMark(mark), Lifetime::kEphemeral));
+  }
+  era_index_ = static_cast<int>(writes.size());
+  writes.push_back(EraCheck(change_.era));
+  return writes;
 }
 
 void SlotWrite::OnAnswer(const WriteOutcome& answer) {
   if (answer.status.ok()) {
-    const NodeStat& stat = answer.stats.at(kRecordIndex);
-    if (stat.version != change_.version + 1 || stat.created_zxid != change_.created_zxid) {
+    const NodeStat& stat = answer.stats.at(set_index_);
+    if (!Follows(change_.version, stat.version) || stat.created_zxid != change_.created_zxid) {
       return End(Outcome::kOther, "the record that was set is another creation");
     }
     version_ = stat.version;
     bound_ = change_.record.bound;
+    others_ = change_.record.others;
     registry_clock_ = stat.modified;
     return End(Outcome::kApplied, {});
   }
@@ -74,8 +104,12 @@ void SlotWrite::OnAnswer(const WriteOutcome& answer) {
   // This send did nothing. An earlier one may have done it all, and be why this one was refused.
   if (unknown_) return ReadBack();
   if (answer.failed < 0) return End(Outcome::kNotApplied, answer.status.message());
+  if (answer.failed == past_index_) {
+    past_write_.reset();
+    return Send();
+  }
   const bool era = answer.failed == era_index_;
-  if (answer.failed > kRecordIndex && !era) {
+  if (answer.failed > static_cast<int>(set_index_) && !era) {
     return End(
         answer.status.code() == Code::kNotFound ? Outcome::kLiveMissing : Outcome::kLiveExists,
         answer.status.message());
@@ -98,17 +132,19 @@ void SlotWrite::OnReadBack(Result<Nodes> nodes) {
   const std::optional<Node>& record = (*nodes)[1];
   if (!SameCluster(meta)) return End(Outcome::kOther, "the cluster's root node has changed");
   if (!record.has_value() || record->stat.created_zxid != change_.created_zxid ||
-      record->stat.version < change_.version) {
+      IsOlder(record->stat.version, change_.version)) {
     return End(Outcome::kOther, "the slot's record is gone or another creation");
   }
   const Result<SlotRecord> stands = ParseSlotRecord(record->data);
   if (!stands.ok()) return End(Outcome::kOther, stands.status().message());
   if (record->stat.version == change_.version) return SendAgain(*stands);
-  if (stands->nonce != change_.record.nonce || stands->bound < change_.record.bound) {
+  const bool ours = stands->nonce == change_.record.nonce && stands->word == change_.record.word;
+  if (!ours || stands->bound < change_.record.bound) {
     return End(Outcome::kOther, "the slot's record is another's");
   }
   version_ = record->stat.version;
   bound_ = stands->bound;
+  others_ = stands->others;
   registry_clock_ = record->stat.modified;
   End(Outcome::kApplied, {});
 }
@@ -121,7 +157,8 @@ bool SlotWrite::SameCluster(const std::optional<Node>& meta) const {
 }
 
 void SlotWrite::SendAgain(const SlotRecord& stands) {
-  if (stands.nonce != change_.over_nonce || stands.bound != change_.over_bound) {
+  if (stands.nonce != change_.over_nonce || stands.word != change_.over_word ||
+      stands.bound != change_.over_bound) {
     return End(Outcome::kOther, "the slot's record is another's under the same version");
   }
   if (sends_ < kSendsMax) return Send();

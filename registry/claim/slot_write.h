@@ -1,20 +1,23 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "common/entropy.h"
 #include "common/units.h"
 #include "registry/coordinator.h"
 #include "registry/mailbox.h"
+#include "registry/past_holders.h"
 #include "registry/records.h"
 #include "registry/slot.h"
 #include "registry/synced_read.h"
 
 namespace firn {
 
-// A guarded change of one slot: check(meta at M) + set(record at V), what becomes of `live`, and
-// check(era).
+// A guarded change of one slot: check(meta at M) + set(record at V), whose holding ends with it,
+// what becomes of `live`, and check(era).
 struct SlotChange {
   enum class Live { kLeave, kCreate, kReplace, kErase };
 
@@ -26,26 +29,34 @@ struct SlotChange {
   int64_t version = 0;       // V: of the record as its maker knows it
   int64_t created_zxid = 0;  // Z
   Nonce over_nonce;          // what the maker knows to stand in the record at V
+  Nonce over_word{};
   WallMs over_bound;
   SlotRecord record;  // what it becomes
   Live live = Live::kLeave;
   std::string endpoint;  // for the new `live`
+  // Whose name goes out of the record. It is added to the slot's past, which nothing hangs on: one
+  // that cannot be read or written is left as it is.
+  std::optional<PastHolder> ended{};
 };
 
 // Sends one change and finds out what became of it. The conversation of claim, renewal and release.
 //
-//  1. Ok, and the answer shows version V + 1 and creation Z: applied.
-//  2. Unknown: read meta and record back, after a sync. Our nonce, a bound at least ours, creation
-//     Z, meta at M and a version above V: applied, and what was read is what counts. Still version
-//     V with the nonce and bound that the maker read there, in the same cluster, not frozen, with a
-//     floor that is not above the claim's base: the same bytes are sent again from V; whichever of
-//     the two arrives first wins, and both say the same. Anything else is somebody else's.
+//  1. Ok, and the answer shows V's successor (node_version.h: versions wrap) and creation Z:
+//  applied.
+//  2. Unknown: read meta and record back, after a sync. Our nonce and word, a bound at least ours,
+//     creation Z, meta at M and a version above V: applied, and what was read is what counts. Still
+//     version V with the nonce, word and bound that the maker read there, in the same cluster, not
+//     frozen, with a floor that is not above the claim's base: the same bytes are sent again from
+//     V; whichever of the two arrives first wins, and both say the same. Anything else is somebody
+//     else's, and our own nonce with another word is a copy of this process.
 //  3. Sent only in the session in which its maker read meta and record. Another session may lead to
 //     a registry that was wiped and made anew, where the same numbers stand for something else.
 //     Reading back is safe in any: the nonce is random.
 //  4. Never read the new version and set again: that would write over whoever made it.
 //  5. M, V and Z alone prove nothing: in a tree that was wiped and made anew they come again. The
 //     era does not, so it is part of what is asked.
+//  6. Where a holding ends, the slot's past is read first. Whoever else added to it meanwhile has
+//     moved the record, too, so that V guards both.
 //
 // Owned by the control thread; destroyed, its late answers are dropped (and the change may still be
 // applied: a version above V that nobody uses).
@@ -73,6 +84,8 @@ class SlotWrite {
   const SlotChange& change() const { return change_; }
   int64_t version() const { return version_; }
   WallMs bound() const { return bound_; }
+  // What later versions have in the record as it stands now.
+  const std::string& others() const { return others_; }
   WallMs registry_clock() const { return registry_clock_; }  // 0: not told
   // Why it is not applied, in words.
   const std::string& reason() const { return reason_; }
@@ -80,7 +93,10 @@ class SlotWrite {
   BootMs wake() const { return wake_; }
 
  private:
+  void ReadPast();
+  void OnPast(const Result<Node>& past);
   void Send();
+  std::vector<Write> Writes();
   void OnAnswer(const WriteOutcome& answer);
   void ReadBack();
   void OnReadBack(Result<Nodes> nodes);
@@ -98,12 +114,16 @@ class SlotWrite {
   std::string reason_;
   int64_t version_ = 0;
   WallMs bound_;
+  std::string others_;
   WallMs registry_clock_;
 
   BootMs now_;
   BootMs wake_;
   int sends_ = 0;
-  int era_index_ = 0;  // of its check among the writes
+  std::optional<Write> past_write_;  // the slot's past with the holding that ends
+  int past_index_ = -1;              // of it among the writes; -1: not among them
+  size_t set_index_ = 0;             // of the record's last set
+  int era_index_ = 0;                // of the era's check
   int read_backs_ = 0;
   bool unknown_ = false;  // some send may have been applied, or may yet be
 };

@@ -25,7 +25,7 @@ void StaticKeeper::Tick(const KeeperTime& now) {
   if (state_ == ClaimState::kHolding) Push(now, user_.Last());
 }
 
-void StaticKeeper::Begin(const KeeperTime& now) {
+void StaticKeeper::Begin(KeeperTime now) {
   if (now.clocks.boot < retry_at_) return;
   const Result<WallMs> base = FirstMoment(now);
   if (!base.ok()) return Refuse(base.status().message());
@@ -42,13 +42,16 @@ void StaticKeeper::Begin(const KeeperTime& now) {
                  .bound = end},
                 options_.layout);
   const WallMs limit = std::min(std::max(now.id_time, *base) + kAhead, end);
-  Status written = Write(tenure, limit);
-  if (written.ok()) written = Write(tenure, limit);
+  Status written = Write(tenure, limit, now);
+  if (written.ok()) written = Write(tenure, limit, now);
   if (!written.ok()) {
-    reason_ = "the grant file cannot be written: " + written.message();
+    const bool first = grant_trouble_.empty();
+    reason_ = grant_trouble_ = "the grant file cannot be written: " + written.message();
     retry_at_ = now.clocks.boot + kRetry;
+    if (first && hooks_.event) hooks_.event({ClaimEvent::Kind::kAlarm, reason_});
     return;
   }
+  grant_trouble_.clear();
   tenure_.emplace(std::move(tenure));
   tenure_->RaiseLimit(limit);
   state_ = ClaimState::kHolding;
@@ -56,36 +59,72 @@ void StaticKeeper::Begin(const KeeperTime& now) {
   user_.Adopt(tenure_->claim());
 }
 
-Status StaticKeeper::Write(const Tenure& tenure, WallMs limit) {
-  return grant_file_.Write(tenure.GrantUpTo(limit), kDurable);
+Status StaticKeeper::Write(const Tenure& tenure, WallMs limit, const KeeperTime& now) {
+  return grant_file_.Write(tenure.GrantUpTo(limit, PairAt(now)), kDurable);
 }
 
-Result<WallMs> StaticKeeper::FirstMoment(const KeeperTime& now) {
-  if (grant_file_.identity().born_ns == FileIdentity::kUntold) {
+Result<WallMs> StaticKeeper::FirstMoment(KeeperTime& now) {
+  if (grant_file_.identity().file.born_ns == FileIdentity::kUntold) {
     return Invalid(
         "the file system of the state folder does not tell when a file was made, so a copy of the "
         "grant file could not be told from the original: use another one, such as ext4 or xfs");
   }
   const Result<GrantFile::Found> found = grant_file_.Read();
   if (found.code() == Code::kNotFound) {
-    if (options_.first_start) return std::max(now.id_time, options_.layout.epoch());
+    if (options_.first_start) {
+      now.id_time = user_.SetIdClock(now.clocks.wall, now.clocks);
+      return std::max(now.id_time, options_.layout.epoch());
+    }
     return NotFound(
         "there is no grant file that says what was used before: if this machine id was "
         "never used, say --static_first_start");
   }
   if (!found.ok()) return found.status();
-  if (!found->identity.SameFile(grant_file_.identity())) {
-    return Conflict(
-        "the grant file is a copy, or was put back from a backup: if the original is not in use "
-        "any more, remove it and say --static_first_start when the clock is right");
-  }
+  FIRN_TRY(CheckIdentity(found->identity));
   if (found->grant.machine != options_.machine || found->grant.nonce != kStaticNonce) {
     return Conflict("the grant file is of machine id " +
                     std::to_string(found->grant.machine.value()) + ", not " +
                     std::to_string(options_.machine.value()));
   }
+  FIRN_TRY(FollowClock(*found, now));
   // The id clock is carried to the first tick, so a base below it loses nothing.
   return found->grant.limit + (found->damaged ? kAhead : Milliseconds(0));
+}
+
+// Nothing was given out yet, so the id clock may be set.
+Status StaticKeeper::FollowClock(const GrantFile::Found& found, KeeperTime& now) {
+  const ClockPair& pair = found.grant.clocks;
+  const bool same_boot = found.identity.boot_id == grant_file_.identity().boot_id;
+  if (same_boot && pair.Tells(now.clocks.boot, options_.time_namespace)) {
+    now.id_time = user_.SetIdClock(pair.TimeAt(now.clocks.boot), now.clocks);
+    return {};
+  }
+  const WallMs wall = now.clocks.wall;
+  const WallMs used = found.grant.limit;
+  if (!options_.clock_ok && std::chrono::abs(wall - used) > kPoisonAhead) {
+    return Conflict("the wall clock shows " + std::to_string(wall.ms()) +
+                    " ms, more than a day from where this machine id's ids have come to, " +
+                    std::to_string(used.ms()) +
+                    " ms: set the clock, or say --static_clock_ok if it is right");
+  }
+  now.id_time = user_.SetIdClock(wall, now.clocks);
+  return {};
+}
+
+Status StaticKeeper::CheckIdentity(const GrantIdentity& recorded) const {
+  if (recorded.file.SameWhereverMounted(grant_file_.identity().file)) return {};
+  if (options_.adopt) {
+    if (hooks_.event) {
+      hooks_.event({ClaimEvent::Kind::kInherited,
+                    "the grant file was moved here, by the operator's word: --static_adopt is for "
+                    "this one start"});
+    }
+    return {};
+  }
+  return Conflict(
+      "the grant file is a copy, or was put back from a backup: if it was moved here on purpose, "
+      "and no other server uses it or its original, say --static_adopt once; if it is older than "
+      "the original at its last use, ids would come twice");
 }
 
 void StaticKeeper::Push(const KeeperTime& now, firn::Tick last) {
@@ -94,29 +133,30 @@ void StaticKeeper::Push(const KeeperTime& now, firn::Tick last) {
   const WallMs limit = std::min(used + kAhead, tenure_->bound());
   if (limit <= tenure_->limit()) return;
   const bool wide = limit - tenure_->limit() > kAhead;
-  Status written = Write(*tenure_, limit);
-  if (written.ok() && wide) written = Write(*tenure_, limit);
+  Status written = Write(*tenure_, limit, now);
+  if (written.ok() && wide) written = Write(*tenure_, limit, now);
   if (written.ok()) {
     reason_.clear();
+    grant_trouble_.clear();
     return tenure_->RaiseLimit(limit);
   }
   retry_at_ = now.clocks.boot + kRetry;
-  if (reason_.empty() && hooks_.event) {
-    hooks_.event({ClaimEvent::Kind::kAlarm, "the grant file cannot be written, issuing stops at " +
-                                                std::to_string(tenure_->limit().ms()) +
-                                                " ms: " + written.message()});
-  }
-  reason_ = "the grant file cannot be written: " + written.message();
+  tenure_->claim()->Explain("the grant file on disk cannot be written");
+  const bool known = !grant_trouble_.empty();
+  reason_ = grant_trouble_ =
+      "the grant file cannot be written, nothing is issued beyond what it permits: " +
+      written.message();
+  if (!known && hooks_.event) hooks_.event({ClaimEvent::Kind::kAlarm, grant_trouble_});
 }
 
-void StaticKeeper::Release(const KeeperTime&) {
+void StaticKeeper::Release(const KeeperTime& now) {
   if (sentinel_.InChild() || state_ == ClaimState::kReleased) return;
   const bool held = state_ == ClaimState::kHolding;
   state_ = ClaimState::kReleased;
   if (!held) return;
   const WallMs end = tenure_->BoundAfter(user_.Close());
   // Nobody issues any more, so here L may fall: to just above what was used.
-  Grant grant = tenure_->GrantUpTo(tenure_->limit());
+  Grant grant = tenure_->GrantUpTo(tenure_->limit(), PairAt(now));
   grant.limit = std::min(end, tenure_->limit());
   const Status written = grant_file_.Write(grant, kDurable);
   if (!written.ok() && hooks_.event) hooks_.event({ClaimEvent::Kind::kAlarm, written.message()});
@@ -132,6 +172,7 @@ ClaimStatus StaticKeeper::status(const KeeperTime& now) const {
   ClaimStatus shown;
   shown.state = state_;
   shown.reason = reason_;
+  shown.grant_trouble = grant_trouble_;
   if (state_ != ClaimState::kHolding) return shown;
   shown.machine = options_.machine;
   shown.bound = tenure_->bound();

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <utility>
 
+#include "common/civil_time.h"
 #include "registry/claim/claim_options.h"
+#include "registry/node_version.h"
 
 namespace firn {
 namespace {
@@ -16,6 +18,29 @@ std::optional<uint32_t> WorkerNamed(const std::string& name, uint32_t workers) {
   if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
   if (worker >= workers || std::to_string(worker) != name) return std::nullopt;
   return worker;
+}
+
+// Whether a failure says how one node is, and not how the registry is.
+bool TellsOfNode(Code code) { return code == Code::kNotFound || code == Code::kCorrupt; }
+
+std::string HowItStands(const SlotRecord& record, const SlotWish& wish) {
+  const std::string until = FormatRfc3339(record.bound);
+  const std::string holder =
+      record.owner + " (" + record.host + ", process " + std::to_string(record.pid) + ")";
+  switch (FitnessOf(record, wish)) {
+    case Fitness::kAhead:
+      if (record.nonce.zero()) return "was given back by " + holder + " and is free at " + until;
+      return "is held by " + holder + " until " + until + ", longer if that lives";
+    case Fitness::kPassed:
+      return "is still live under " + holder + ", whose bound passed at " + until;
+    case Fitness::kPoison:
+      return "has a bound more than a day ahead, " + until + ": firn restore takes it out of use";
+    case Fitness::kRetired:
+      return "was taken out of use by firn restore for ever";
+    case Fitness::kNeverUsed:
+      break;
+  }
+  return "is free";
 }
 
 // The first `count` in an order of our own.
@@ -38,6 +63,21 @@ Fitness FitnessOf(const SlotRecord& record, const SlotWish& wish) {
   return released ? Fitness::kPassed : Fitness::kAhead;
 }
 
+std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotWish& wish) {
+  const std::string name = "the wanted slot, " + SlotText(slot) + ", ";
+  if (node.code() == Code::kNotFound) {
+    return name +
+           "has no record: the cluster was made with fewer workers, take a lower one, or make more "
+           "with "
+           "firn restore --workers=" +
+           std::to_string(slot.worker + 1);
+  }
+  if (!node.ok()) return name + "cannot be read: " + node.status().message();
+  const Result<SlotRecord> record = ParseSlotRecord(node->data);
+  if (!record.ok()) return name + "cannot be read: " + record.status().message();
+  return name + HowItStands(*record, wish);
+}
+
 Survey::Survey(Coordinator& coordinator, Entropy& entropy, SlotWish wish)
     : coordinator_(coordinator), entropy_(entropy), wish_(std::move(wish)) {
   if (wish_.worker.has_value()) {
@@ -52,8 +92,9 @@ Survey::Survey(Coordinator& coordinator, Entropy& entropy, SlotWish wish)
 void Survey::ReadFirst(Slot slot) {
   coordinator_.Read(SlotPath(slot), mailbox_.Expect<Result<Node>>([this, slot](Result<Node> node) {
     Keep(slot, node);
+    if (wish_.worker.has_value()) wanted_ = WhyNotFree(slot, node, wish_);
     if (passed_.empty() && candidates_.empty()) {
-      return wish_.worker.has_value() ? End("the wanted slot is not free") : ListRack();
+      return wish_.worker.has_value() ? End(wanted_) : ListRack();
     }
     CheckLives();
   }));
@@ -95,14 +136,19 @@ void Survey::ReadBatch() {
 
 void Survey::Keep(Slot slot, const Result<Node>& node) {
   if (!node.ok()) {
-    unanswered_ |= node.code() != Code::kNotFound;
+    unanswered_ |= !TellsOfNode(node.code());
     ++unreadable_;
+    if (node.code() == Code::kCorrupt) Skip(slot, node.status());
     return;
   }
   Result<SlotRecord> record = ParseSlotRecord(node->data);
   if (!record.ok()) {
     ++unreadable_;
-    alarms_.push_back(SlotText(slot) + " is skipped: " + record.status().message());
+    return Skip(slot, record.status());
+  }
+  if (node->stat.version == kUnguardedVersion) {
+    ++unreadable_;
+    alarms_.push_back("a slot is skipped: " + RestsUnguarded("the record of " + SlotText(slot)));
     return;
   }
   const SurveyedSlot surveyed{slot, node->stat.version, node->stat.created_zxid, *record, false};
@@ -125,6 +171,10 @@ void Survey::Keep(Slot slot, const Result<Node>& node) {
   }
 }
 
+void Survey::Skip(Slot slot, const Status& why) {
+  alarms_.push_back(SlotText(slot) + " is skipped: " + why.message());
+}
+
 void Survey::OnBatch() {
   if (!candidates_.empty()) return End({});
   if (next_ < slots_.size()) return ReadBatch();
@@ -140,10 +190,12 @@ void Survey::CheckLives() {
   const size_t end = std::min(passed_.size(), looked_at_ + kCandidatesMax);
   awaited_ = end - looked_at_;
   if (awaited_ == 0) {
-    if (wish_.worker.has_value()) return End("the wanted slot is live under another owner");
+    if (wish_.worker.has_value()) return End(wanted_);
     return End(std::to_string(slots_.size()) + " slots of rack " + std::to_string(wish_.rack) +
-               ": " + std::to_string(ahead_) + " in use, " + std::to_string(live_) +
-               " live beyond their bound, " + std::to_string(unreadable_) + " unreadable");
+               ": " + std::to_string(ahead_) +
+               " held, or left by dead processes, up to a bound that lies ahead, " +
+               std::to_string(live_) + " live beyond their bound, " + std::to_string(unreadable_) +
+               " unreadable");
   }
   for (; looked_at_ < end; ++looked_at_) AskLive(passed_[looked_at_]);
 }
@@ -151,8 +203,8 @@ void Survey::CheckLives() {
 void Survey::AskLive(SurveyedSlot& slot) {
   coordinator_.Read(LivePath(slot.slot),
                     mailbox_.Expect<Result<Node>>([this, &slot](Result<Node> node) {
-                      slot.live = node.ok();
-                      unanswered_ |= !node.ok() && node.code() != Code::kNotFound;
+                      slot.live = node.ok() || node.code() == Code::kCorrupt;
+                      unanswered_ |= !node.ok() && !TellsOfNode(node.code());
                       if (--awaited_ == 0) OnLives();
                     }));
 }

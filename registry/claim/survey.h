@@ -46,6 +46,10 @@ enum class Fitness {
 // Pure: whether a slot may be claimed as far as its record says.
 Fitness FitnessOf(const SlotRecord& record, const SlotWish& wish);
 
+// Pure: why the one slot that was wanted is not to be had, by whom it is held and until when, from
+// what was read of it.
+std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotWish& wish);
+
 // Finds slots to claim: the hinted one when it is free; some never used, at random; else those
 // whose bound has passed, at random from the older half, and that are not live or have been beyond
 // their bound for long.
@@ -82,6 +86,7 @@ class Survey {
   void CheckLives();
   void OnLives();
   void Keep(Slot slot, const Result<Node>& node);
+  void Skip(Slot slot, const Status& why);
   void AskLive(SurveyedSlot& slot);
   bool Hindered(const SurveyedSlot& slot) const;
   void End(std::string reason);
@@ -93,6 +98,7 @@ class Survey {
 
   bool done_ = false;
   std::string reason_;
+  std::string wanted_;  // why the wanted slot is not to be had
   std::vector<SurveyedSlot> candidates_;
   std::vector<std::string> alarms_;
   std::optional<WallMs> earliest_;

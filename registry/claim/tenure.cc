@@ -5,6 +5,7 @@
 
 #include "common/status.h"
 #include "registry/claim/claim_options.h"
+#include "registry/node_version.h"
 
 namespace firn {
 
@@ -20,6 +21,8 @@ Tenure::Terms Tenure::TermsOf(const Grant& grant) {
   return {.slot = grant.slot,
           .machine = grant.machine,
           .nonce = grant.nonce,
+          .word = grant.word,
+          .pending_word = grant.pending_word,
           .version = grant.version,
           .created_zxid = grant.created_zxid,
           .meta_version = grant.meta_version,
@@ -28,16 +31,41 @@ Tenure::Terms Tenure::TermsOf(const Grant& grant) {
           .bound = grant.bound};
 }
 
-void Tenure::Renewed(int64_t version, WallMs bound) {
-  if (version < terms_.version) Die("the version of a held claim's record went back");
-  if (bound < terms_.bound) Die("the bound of a held claim went back");
-  terms_.version = version;
-  terms_.bound = bound;
+WallMs Tenure::Terms::ClusterTimeAt(WallMs registry) const {
+  const Milliseconds since = std::max(registry - floor_set_at, Milliseconds(0));
+  return std::max(registry, floor + since);
 }
 
-Grant Tenure::GrantUpTo(WallMs limit) const {
+WallMs Tenure::Terms::CeilingAt(WallMs registry) const {
+  return ClusterTimeAt(registry) + kPoisonAhead;
+}
+
+void Tenure::Renewed(int64_t version, const Nonce& word, WallMs bound, std::string others) {
+  if (IsOlder(version, terms_.version)) Die("the version of a held claim's record went back");
+  if (bound < terms_.bound) Die("the bound of a held claim went back");
+  if (version != terms_.version) terms_.pending_word = {};
+  terms_.version = version;
+  terms_.word = word;
+  terms_.bound = bound;
+  terms_.others = std::move(others);
+}
+
+const Nonce& Tenure::WordToSend(Entropy& entropy) {
+  if (terms_.pending_word.zero()) terms_.pending_word = Nonce::Draw(entropy);
+  return terms_.pending_word;
+}
+
+void Tenure::LearnRoot(const Nonce& era, WallMs floor, WallMs set_at) {
+  terms_.era = era;
+  terms_.floor = floor;
+  terms_.floor_set_at = set_at;
+}
+
+Grant Tenure::GrantUpTo(WallMs limit, const ClockPair& clocks) const {
   if (limit < limit_) Die("L would fall under a claim");
   return {.nonce = terms_.nonce,
+          .word = terms_.word,
+          .pending_word = terms_.pending_word,
           .slot = terms_.slot,
           .machine = terms_.machine,
           .bound = terms_.bound,
@@ -45,7 +73,8 @@ Grant Tenure::GrantUpTo(WallMs limit) const {
           .version = terms_.version,
           .created_zxid = terms_.created_zxid,
           .meta_version = terms_.meta_version,
-          .uuid = terms_.uuid};
+          .uuid = terms_.uuid,
+          .clocks = clocks};
 }
 
 void Tenure::RaiseLimit(WallMs limit) {
@@ -53,6 +82,8 @@ void Tenure::RaiseLimit(WallMs limit) {
   if (limit > terms_.bound) Die("L beyond the bound");
   limit_ = limit;
   claim_->ExtendTo(limit);
+  claim_->Explain(limit == terms_.bound ? "the registry has not granted more"
+                                        : "the grant file has not been moved ahead in time");
 }
 
 WallMs Tenure::LimitFor(WallMs id_time, Tick last) const {

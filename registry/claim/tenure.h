@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/claim.h"
+#include "common/entropy.h"
 #include "common/layout.h"
 #include "registry/claim/grant_file.h"
 #include "registry/nonce.h"
@@ -23,6 +24,8 @@ class Tenure {
     Slot slot;
     MachineId machine;
     Nonce nonce;
+    Nonce word{};              // that the record at V bears
+    Nonce pending_word{};      // of what is, or was, sent from V; zero: nothing was
     int64_t version = 0;       // V of the slot's record
     int64_t created_zxid = 0;  // Z, which creation of it
     int64_t meta_version = 0;  // M, under which the claim was made
@@ -30,6 +33,24 @@ class Tenure {
     std::string uuid;          // of the cluster
     WallMs base;               // nothing below it
     WallMs bound;              // R, nothing at or above it
+    std::string others{};      // what later versions have in the record, to be kept there
+    WallMs floor{};            // of the root node, which was set when the registry's clock showed
+    WallMs floor_set_at{};     // this
+
+    // Where the cluster's ids are when the registry's clock shows `registry`: there, or where they
+    // have come since an operator lifted the floor ahead of it. By this others count a slot as
+    // free.
+    WallMs ClusterTimeAt(WallMs registry) const;
+
+    // No bound goes beyond it when the registry's clock shows `registry`: a day ahead of
+    // where the cluster's ids are.
+    WallMs CeilingAt(WallMs registry) const;
+
+    // Whether a record under our nonce is this very process's (or its dead predecessor's), and not
+    // that of a copy which went on by itself.
+    bool Knows(const Nonce& of_record) const {
+      return of_record == word || (!pending_word.zero() && of_record == pending_word);
+    }
   };
 
   Tenure(Terms terms, const Layout& layout);
@@ -43,14 +64,19 @@ class Tenure {
   WallMs limit() const { return limit_; }
   const std::shared_ptr<Claim>& claim() const { return claim_; }
 
-  // The registry says version and bound are these now. Neither ever falls.
-  void Renewed(int64_t version, WallMs bound);
+  // The registry says version, word and bound are these now, beside what `others` have in the
+  // record. Neither version nor bound ever falls.
+  void Renewed(int64_t version, const Nonce& word, WallMs bound, std::string others);
 
-  // The data that show our claim under our root version are of this era.
-  void LearnEra(const Nonce& era) { terms_.era = era; }
+  // The word for what is sent from the present version: drawn when it is asked for first, the same
+  // until the version moves. It must be on file before it is sent.
+  const Nonce& WordToSend(Entropy& entropy);
+
+  // The data that show our claim under our root version are of this era and have this floor.
+  void LearnRoot(const Nonce& era, WallMs floor, WallMs set_at);
 
   // The grant as it stands in the file once L is `limit`.
-  Grant GrantUpTo(WallMs limit) const;
+  Grant GrantUpTo(WallMs limit, const ClockPair& clocks) const;
 
   // The grant file permits stamps below `limit` (or there is no file, and `limit` is R): so may the
   // user issue. Never falls, never beyond R.

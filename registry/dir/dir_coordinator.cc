@@ -145,7 +145,7 @@ void DirCoordinator::KeepWatching(Token token, const Answer& answer) {
   if (code == Code::kOk && watching.children_id != 0) {
     watches_.Add(watching.children_id, WatchKind::kChildren, watching.path,
                  std::move(watching.changed));
-  } else if (code == Code::kOk || code == Code::kNotFound) {
+  } else if (code == Code::kOk || code == Code::kNotFound || code == Code::kCorrupt) {
     watches_.Add(watching.node_id, WatchKind::kNode, watching.path, std::move(watching.changed));
   }
 }

@@ -27,9 +27,7 @@ class DirWorker;
 // death. Watches are polled: a notice may come kPollInterval late. A request that the disk or
 // somebody else's lock keeps beyond the time limit is answered as lost, and may still be done.
 //
-// In a forked child nothing works any more; session and locks stay the parent's. A child that
-// neither exits nor execs keeps the session's lock when the parent dies, and with it the parent's
-// ephemeral nodes.
+// In a forked child nothing works any more; session and locks stay the parent's, and end with it.
 class DirCoordinator final : public Coordinator {
  public:
   static constexpr Milliseconds kPollInterval{50};

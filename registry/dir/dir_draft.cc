@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "registry/node_version.h"
 #include "registry/requests.h"
 
 namespace firn {
@@ -29,7 +30,7 @@ Status DirDraft::ApplyOne(const Write& write, NodeStat& stat) {
     return {};
   }
   node.data = write.data;
-  ++node.stat.version;
+  node.stat.version = NextVersion(node.stat.version);
   node.stat.modified = stamp_.now;
   stat = node.stat;
   over_[write.path] = std::move(node);
@@ -54,8 +55,18 @@ Status DirDraft::Create(const Write& write, NodeStat& stat) {
   return {};
 }
 
+Node DirDraft::Anew() const {
+  Node node;
+  node.stat.created_zxid = stamp_.created_zxid;
+  node.stat.modified = stamp_.now;
+  return node;
+}
+
 Result<Node> DirDraft::Guarded(const Write& write) {
-  FIRN_ASSIGN(std::optional<Node> node, Find(write.path));
+  Result<std::optional<Node>> found = Find(write.path);
+  const bool replaces = write.kind != Write::Kind::kCheck && write.version == Write::kAnyVersion;
+  if (found.code() == Code::kCorrupt && replaces) return Anew();
+  FIRN_ASSIGN(std::optional<Node> node, std::move(found));
   if (!node.has_value()) return NotFound("no node " + write.path);
   if (write.version != Write::kAnyVersion && write.version != node->stat.version) {
     return Conflict("another version of " + write.path);

@@ -14,7 +14,9 @@ namespace firn {
 
 // What a multi makes of a directory's nodes, worked out before a file is touched: each write sees
 // the files and, over them, what the writes before it did. Thread-compatible; used under the
-// directory's lock and thrown away.
+// directory's lock and thrown away. A node that `load` calls damaged (kCorrupt) is replaced by a
+// set of no version, as another creation, and erased by an erase of none; nothing else is done to
+// it.
 class DirDraft {
  public:
   using Load = std::function<Result<std::optional<Node>>(const std::string& path)>;
@@ -38,6 +40,7 @@ class DirDraft {
   Status ApplyOne(const Write& write, NodeStat& stat);
   Status Create(const Write& write, NodeStat& stat);
   Result<Node> Guarded(const Write& write);
+  Node Anew() const;
   Result<std::optional<Node>> Find(const std::string& path);
   Result<bool> HasChildren(const std::string& path);
 

@@ -1,6 +1,7 @@
 #include "registry/dir/dir_files.h"
 
 #include <cerrno>
+#include <cstdio>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -8,6 +9,15 @@
 #include <unistd.h>
 
 namespace firn {
+namespace {
+
+Status MakeDraftFolder(const std::string& path, const DirOwner& owner) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return FileFailure("mkdir", path, errno);
+  FIRN_ASSIGN(const FileHandle made, FileHandle::Open(path, O_RDONLY | O_DIRECTORY));
+  return GiveFile(made.fd(), owner.who, owner.folder_mode(), path);
+}
+
+}  // namespace
 
 Result<std::string> ReadFile(const std::string& path, size_t limit) {
   FIRN_ASSIGN(const FileHandle file, FileHandle::Open(path, O_RDONLY | O_NONBLOCK));
@@ -16,6 +26,9 @@ Result<std::string> ReadFile(const std::string& path, size_t limit) {
   while (true) {
     const ssize_t got = read(file.fd(), buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EIO || errno == EISDIR)) {
+      return Corrupt(FileFailure("read", path, errno).message());
+    }
     if (got < 0) return FileFailure("read", path, errno);
     if (got == 0) return bytes;
     bytes.append(buffer, static_cast<size_t>(got));
@@ -24,18 +37,25 @@ Result<std::string> ReadFile(const std::string& path, size_t limit) {
 }
 
 Status ReplaceFile(const std::string& folder, const std::string& name, std::string_view bytes,
-                   Replaced* replaced) {
-  const Draft draft{.path = folder + "/." + name + ".new", .mode = 0644};
+                   const DirOwner& owner, Replaced* replaced) {
+  const Draft draft{
+      .path = folder + "/." + name + ".new", .mode = owner.file_mode(), .owner = owner.who};
   return ReplaceFile(folder + "/" + name, draft, bytes, replaced);
 }
 
-Status MakeFolder(const std::string& path) {
-  if (mkdir(path.c_str(), 0755) != 0) {
-    if (errno == EEXIST) return {};
-    return FileFailure("mkdir", path, errno);
-  }
+Status MakeFolder(const std::string& path, const DirOwner& owner) {
+  struct stat there {};
+  if (lstat(path.c_str(), &there) == 0) return {};
   const size_t slash = path.rfind('/');
-  return SyncFolder(slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash));
+  const std::string parent = slash == 0 ? "/" : path.substr(0, slash);
+  const std::string draft = parent + "/." + path.substr(slash + 1) + ".new";
+  Status made = MakeDraftFolder(draft, owner);
+  if (made.ok() && rename(draft.c_str(), path.c_str()) != 0) {
+    made = FileFailure("rename", draft, errno);
+  }
+  // Another process, which made it first, may have taken the draft away.
+  if (!made.ok() && lstat(path.c_str(), &there) != 0) return made;
+  return SyncFolder(parent);
 }
 
 Status RemoveFile(const std::string& folder, const std::string& name) {

@@ -7,21 +7,23 @@
 
 #include "common/files.h"
 #include "common/status.h"
+#include "registry/dir/dir_owner.h"
 
 namespace firn {
 
 // The few things that the directory registry does with files, beside those of common/files.h.
 
-// At most `limit` bytes; a longer file is kCorrupt.
+// At most `limit` bytes. kCorrupt: the file is longer, or is there and does not read.
 Result<std::string> ReadFile(const std::string& path, size_t limit);
 
 // Makes `bytes` the file `name` in `folder`, as common/files.h does, by a draft that no listing of
-// nodes takes for one.
+// nodes takes for one. It is `owner`'s.
 Status ReplaceFile(const std::string& folder, const std::string& name, std::string_view bytes,
-                   Replaced* replaced);
+                   const DirOwner& owner, Replaced* replaced);
 
-// Makes a folder whose parent exists, and makes it last. Ok when it is there.
-Status MakeFolder(const std::string& path);
+// Makes a folder whose parent exists, `owner`'s from the moment it is seen, and makes it last. Ok
+// when it is there.
+Status MakeFolder(const std::string& path, const DirOwner& owner);
 
 // Removes a file, or an empty folder, and makes that last. Ok when it is not there.
 Status RemoveFile(const std::string& folder, const std::string& name);

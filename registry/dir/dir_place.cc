@@ -4,59 +4,24 @@
 #include <cerrno>
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "registry/dir/dir_files.h"
+#include "registry/file_system.h"
 
 namespace firn {
 namespace {
 
-constexpr int kFormat = 2;
-
-struct FileSystem {
-  uint32_t magic;
-  const char* name;
-};
-
-// Those that linux/magic.h does not name are given by number.
-constexpr FileSystem kRefused[] = {
-    {NFS_SUPER_MAGIC, "NFS"},
-    {SMB_SUPER_MAGIC, "SMB"},
-    {0xff534d42, "CIFS"},
-    {0xfe534d42, "SMB 2"},
-    {AFS_SUPER_MAGIC, "AFS"},
-    {0x6b414653, "AFS"},
-    {CODA_SUPER_MAGIC, "Coda"},
-    {V9FS_MAGIC, "9p"},
-    {0x65735546, "FUSE"},
-    {0x00c36400, "Ceph"},
-    {0x0bd00bd0, "Lustre"},
-    {0x01161970, "GFS 2"},
-    {OCFS2_SUPER_MAGIC, "OCFS 2"},
-    {0x19830326, "BeeGFS"},
-    {0x47504653, "GPFS"},
-    {0x7461636f, "OCFS 2"},
-    {0x786f4256, "a virtual machine's shared folder"},
-};
+constexpr uint64_t kFormat = 3;  // 2 was Firn 0.1's
 
 }  // namespace
 
 Status CheckFileSystem(const std::string& path) {
-  struct statfs info {};
-  if (statfs(path.c_str(), &info) != 0) return FileFailure("statfs", path, errno);
-  return CheckFileSystemType(static_cast<uint32_t>(info.f_type), path);
-}
-
-Status CheckFileSystemType(uint32_t magic, const std::string& path) {
-  for (const FileSystem& refused : kRefused) {
-    if (refused.magic != magic) continue;
-    return Invalid(path + " lies on " + refused.name +
-                   ": a directory registry wants a file system of this host's own");
-  }
-  return {};
+  FIRN_ASSIGN(const std::string_view foreign, ForeignFileSystemAt(path));
+  if (foreign.empty()) return {};
+  return Invalid(path + " lies on " + std::string(foreign) +
+                 ": a directory registry wants a file system of this host's own");
 }
 
 Result<DirIdentity> Identify(const std::string& path, const std::string& machine_id_file) {
@@ -84,8 +49,12 @@ Result<DirIdentity> ParseIdentity(const std::string& text) {
   const auto number = [&](const char* key) {
     return json.contains(key) && json[key].is_number_unsigned();
   };
-  if (!json.is_object() || !number("format") || json["format"] != kFormat || !number("device") ||
-      !number("inode") || !number("born_ns") || !json.contains("machine") ||
+  if (!json.is_object() || !number("format")) return Corrupt("its identity cannot be read");
+  if (json["format"] < kFormat) {
+    return Invalid("it is a registry of Firn 0.1, whose data nobody reads any more: make another");
+  }
+  if (json["format"] > kFormat) return Invalid("it is a newer Firn's registry: install that");
+  if (!number("device") || !number("inode") || !number("born_ns") || !json.contains("machine") ||
       !json["machine"].is_string()) {
     return Corrupt("its identity cannot be read");
   }
@@ -93,12 +62,15 @@ Result<DirIdentity> ParseIdentity(const std::string& text) {
 }
 
 Status CheckIdentity(const DirIdentity& recorded, const DirIdentity& now, const std::string& path) {
-  if (recorded == now) return {};
-  const char* differs = recorded.machine != now.machine ? "it was made on another machine"
-                        : recorded.inode != now.inode   ? "it is a copy: its inode differs"
-                        : recorded.born_ns != now.born_ns
-                            ? "it is a copy in the original's place: it was made later"
-                            : "its device differs";
+  const bool untold = recorded.born_ns == kBirthUntold && now.born_ns == kBirthUntold;
+  const char* const differs =
+      recorded.machine != now.machine   ? "it was made on another machine"
+      : recorded.inode != now.inode     ? "it is a copy: its inode differs"
+      : recorded.born_ns != now.born_ns ? "it is a copy in the original's place: it was made later"
+      : untold && recorded.device != now.device
+          ? "its device differs, and its file system does not tell when it was made"
+          : nullptr;
+  if (differs == nullptr) return {};
   return Corrupt(path + " is not the directory that became a registry: " + differs +
                  ". Two copies in use give the same ids twice. When this is certainly the only one "
                  "in use, now and later, open it once as dir://" +

@@ -8,9 +8,10 @@
 
 namespace firn {
 
-// Whether a directory is the one that it was when it became a registry: the same device, inode and
-// time of birth, the same machine. A copy is not, wherever it was made to: one that takes a deleted
-// directory's place may get its inode number, but was born later.
+// Whether a directory is the one that it was when it became a registry: the same inode and time of
+// birth, the same machine. A copy is not, wherever it was made to: one that takes a deleted
+// directory's place may get its inode number, but was born later. An overlay, btrfs or ZFS has
+// another device number after each mount, so that counts only where no time of birth is told.
 
 struct DirIdentity {
   uint64_t device = 0;
@@ -24,13 +25,13 @@ struct DirIdentity {
 // kInvalid on a file system whose locks or renames cannot be trusted between processes or machines:
 // NFS, SMB, FUSE, 9p, cluster file systems.
 Status CheckFileSystem(const std::string& path);
-// The same of a file system's number, as statfs(2) tells it.
-Status CheckFileSystemType(uint32_t magic, const std::string& path);
 
 // As the directory is now.
 Result<DirIdentity> Identify(const std::string& path, const std::string& machine_id_file);
 
 std::string RenderIdentity(const DirIdentity& identity);
+// kInvalid with a sentence: of another format; kCorrupt: not an identity. Members that it does not
+// know are a later version's.
 Result<DirIdentity> ParseIdentity(const std::string& text);
 
 // Ok when they are the same; otherwise kCorrupt with a sentence that says what differs.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <filesystem>
 #include <utility>
 
 #include <fcntl.h>
@@ -23,10 +22,10 @@ constexpr size_t kJournalBytesMax = 16 << 20;
 constexpr int kLockPollMs = 2;
 constexpr Milliseconds kLastPatience{250};  // of a session that ends
 
-bool TryLock(const FileHandle& file) {
+bool TryLock(int fd) {
   int result = 0;
   do {
-    result = flock(file.fd(), LOCK_EX | LOCK_NB);
+    result = flock(fd, LOCK_EX | LOCK_NB);
   } while (result != 0 && errno == EINTR);
   return result == 0;
 }
@@ -45,8 +44,8 @@ bool IsFolder(const std::string& path) {
 
 }  // namespace
 
-// Held while it lives. Ended by closing nothing: a forked child that inherited it must not unlock
-// what its parent holds, so only the process that took it lets it go.
+// Held while it lives. Only the process that took it lets it go: in a forked child the descriptor
+// is closed, and its number may be another file's.
 class DirTree::Lock {
  public:
   explicit Lock(DirTree& tree) : tree_(tree) {}
@@ -75,14 +74,13 @@ DirTree::DirTree(const DirOptions& options, const Clock& clock, Entropy& entropy
       pid_(getpid()) {}
 
 Status DirTree::Prepare() {
-  std::error_code failure;
-  std::filesystem::create_directories(options_.path, failure);
-  if (failure) return FileFailure("mkdir", options_.path, failure.value());
+  FIRN_TRY(MakeFolders(options_.path));
   FIRN_TRY(CheckFileSystem(options_.path));
-  FIRN_TRY(MakeFolder(own_));
-  FIRN_TRY(MakeFolder(own_ + "/sessions"));
-  FIRN_ASSIGN(lock_, FileHandle::Open(own_ + "/lock", O_RDWR | O_CREAT));
-  FIRN_ASSIGN(change_, FileHandle::Open(own_ + "/change", O_RDWR | O_CREAT));
+  FIRN_ASSIGN(owner_, OwnerIn(options_.path));
+  FIRN_TRY(MakeFolder(own_, owner_));
+  FIRN_TRY(MakeFolder(own_ + "/sessions", owner_));
+  FIRN_ASSIGN(lock_, OpenOwn(own_ + "/lock", O_RDWR | O_CREAT));
+  FIRN_ASSIGN(change_, OpenOwn(own_ + "/change", O_RDWR | O_CREAT));
   FIRN_TRY(AwaitLock(Patience()));
   const Lock lock(*this);
   FIRN_TRY(CheckPlace());
@@ -94,6 +92,17 @@ Status DirTree::Prepare() {
   return EndDeadSessions();
 }
 
+// A file that whoever comes first makes, the registry's owner's from then on.
+Result<UnsharedFile> DirTree::OpenOwn(const std::string& path, int flags) const {
+  FIRN_ASSIGN(UnsharedFile file, UnsharedFile::Open(path, flags));
+  struct stat info {};
+  if (fstat(file.fd(), &info) != 0) return FileFailure("look at", path, errno);
+  if (info.st_uid == geteuid()) {
+    FIRN_TRY(GiveFile(file.fd(), owner_.who, owner_.file_mode(), path));
+  }
+  return file;
+}
+
 Status DirTree::CheckPlace() {
   FIRN_ASSIGN(identity_, Identify(options_.path, options_.machine_id_file));
   const Result<std::string> text = ReadFile(own_ + "/identity", kFileBytesMax);
@@ -101,7 +110,8 @@ Status DirTree::CheckPlace() {
     const Result<DirIdentity> recorded = ParseIdentity(*text);
     Status same = recorded.ok() ? CheckIdentity(*recorded, identity_, options_.path)
                                 : recorded.status().WithContext(options_.path);
-    if (same.ok() || !options_.adopt) return same;
+    // Adopting one asks for its format all the same.
+    if (same.ok() || !options_.adopt || recorded.code() == Code::kInvalid) return same;
   } else if (text.code() != Code::kNotFound) {
     return text.status();
   } else if (!options_.adopt) {
@@ -116,14 +126,14 @@ Status DirTree::CheckPlace() {
     }
   }
   Replaced replaced;
-  return ReplaceFile(own_, "identity", RenderIdentity(identity_), &replaced);
+  return ReplaceFile(own_, "identity", RenderIdentity(identity_), owner_, &replaced);
 }
 
 Status DirTree::OpenSession() {
   session_ = static_cast<int64_t>(entropy_.Next() >> 2) + 1;
   const std::string path = own_ + "/sessions/" + std::to_string(session_);
-  FIRN_ASSIGN(session_file_, FileHandle::Open(path, O_RDWR | O_CREAT | O_EXCL));
-  if (!TryLock(session_file_)) return FileFailure("lock", path, errno);
+  FIRN_ASSIGN(session_file_, OpenOwn(path, O_RDWR | O_CREAT | O_EXCL));
+  if (!TryLock(session_file_.fd())) return FileFailure("lock", path, errno);
   return {};
 }
 
@@ -139,9 +149,10 @@ DirTree::~DirTree() {
 // --- the lock -----------------------------------------------------------------------------------
 
 Status DirTree::AwaitLock(Milliseconds patience) {
+  if (pid_ != getpid()) return Unavailable("a forked child has no part in " + options_.path);
   const int64_t tries = std::max<int64_t>(1, patience.count() / kLockPollMs);
   for (int64_t i = 0; i < tries && !aborted_; ++i) {
-    if (TryLock(lock_)) return {};
+    if (TryLock(lock_.fd())) return {};
     if (errno != EWOULDBLOCK) return FileFailure("lock", own_ + "/lock", errno);
     poll(nullptr, 0, kLockPollMs);
   }
@@ -173,7 +184,12 @@ Status DirTree::Recover() {
   const Result<std::string> bytes = ReadFile(own_ + "/journal", kJournalBytesMax);
   if (bytes.code() == Code::kNotFound) return {};
   if (!bytes.ok()) return bytes.status();
-  FIRN_ASSIGN(const std::vector<NodeChange> changes, ParseJournal(*bytes));
+  const auto parsed = ParseJournal(*bytes);
+  if (!parsed.ok()) {
+    return Corrupt(own_ + "/journal: " + parsed.status().message() +
+                   ": a write was cut off; remove that file, then run firn restore");
+  }
+  const std::vector<NodeChange>& changes = *parsed;
   CountChange();
   Replaced replaced;
   for (const NodeChange& change : changes) FIRN_TRY(ApplyChange(change, &replaced));
@@ -187,8 +203,8 @@ Status DirTree::EndDeadSessions() {
     int64_t session = 0;
     const auto end = std::from_chars(name.data(), name.data() + name.size(), session);
     if (end.ptr != name.data() + name.size() || session == session_) continue;
-    const Result<FileHandle> file = FileHandle::Open(Below(folder, name), O_RDWR);
-    if (!file.ok() || !TryLock(*file)) continue;
+    const Result<UnsharedFile> file = UnsharedFile::Open(Below(folder, name), O_RDWR);
+    if (!file.ok() || !TryLock(file->fd())) continue;
     FIRN_TRY(EraseNodesOf(session));
     FIRN_TRY(RemoveFile(folder, name));
   }
@@ -223,6 +239,11 @@ Status DirTree::FindNodesOf(int64_t session, const std::string& path,
 
 // --- reading ------------------------------------------------------------------------------------
 
+bool DirTree::IsThere(const std::string& path) const {
+  struct stat info {};
+  return lstat(Below(Folder(path), kNodeFile).c_str(), &info) == 0;
+}
+
 // The node, or nothing; needs the lock.
 Result<std::optional<Node>> DirTree::Load(const std::string& path) const {
   const std::string folder = Folder(path);
@@ -230,8 +251,8 @@ Result<std::optional<Node>> DirTree::Load(const std::string& path) const {
   if (bytes.code() == Code::kNotFound) return std::optional<Node>();
   if (!bytes.ok()) return bytes.status();
   Result<NodeFile> file = ParseNode(*bytes);
-  if (!file.ok()) return file.status().WithContext(folder);
-  if (file->name != NameOf(path)) return Corrupt(folder + " holds another node");
+  if (!file.ok()) return file.status().WithContext(Below(folder, kNodeFile));
+  if (file->name != NameOf(path)) return Corrupt(Below(folder, kNodeFile) + " is another node's");
   return std::optional<Node>(std::move(file->node));
 }
 
@@ -267,8 +288,7 @@ Result<Node> DirTree::Read(const std::string& path) {
 Result<std::vector<std::string>> DirTree::List(const std::string& path) {
   FIRN_TRY(Enter(Patience()));
   const Lock lock(*this);
-  FIRN_ASSIGN(const std::optional<Node> node, Load(path));
-  if (!node.has_value()) return NotFound("no node " + path);
+  if (!IsThere(path)) return NotFound("no node " + path);
   FIRN_ASSIGN(std::vector<std::string> names, Names(path));
   std::sort(names.begin(), names.end());
   return names;
@@ -323,7 +343,7 @@ WriteOutcome DirTree::Commit(const std::vector<NodeChange>& changes, std::vector
 }
 
 Status DirTree::CommitByJournal(const std::vector<NodeChange>& changes, Replaced* replaced) {
-  FIRN_TRY(ReplaceFile(own_, "journal", RenderJournal(changes), replaced));
+  FIRN_TRY(ReplaceFile(own_, "journal", RenderJournal(changes), owner_, replaced));
   *replaced = Replaced::kPerhaps;
   Replaced ignored;
   for (const NodeChange& change : changes) FIRN_TRY(ApplyChange(change, &ignored));
@@ -335,10 +355,10 @@ Status DirTree::ApplyChange(const NodeChange& change, Replaced* replaced) {
   const std::string folder = Folder(change.path);
   if (change.bytes.has_value()) {
     if (access(Below(folder, kNodeFile).c_str(), F_OK) != 0) {
-      FIRN_TRY(MakeFolder(folder));
+      FIRN_TRY(MakeFolder(folder, owner_));
       if (change.path.size() > 1) FIRN_TRY(SyncFolder(Folder(std::string(ParentOf(change.path)))));
     }
-    return ReplaceFile(folder, kNodeFile, *change.bytes, replaced);
+    return ReplaceFile(folder, kNodeFile, *change.bytes, owner_, replaced);
   }
   *replaced = Replaced::kPerhaps;
   FIRN_TRY(RemoveFile(folder, kNodeFile));

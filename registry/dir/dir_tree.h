@@ -10,9 +10,11 @@
 
 #include "common/clock.h"
 #include "common/entropy.h"
+#include "common/unshared_file.h"
 #include "registry/coordinator.h"
 #include "registry/dir/dir_files.h"
 #include "registry/dir/dir_format.h"
+#include "registry/dir/dir_owner.h"
 #include "registry/dir/dir_place.h"
 #include "registry/dir/dir_witness.h"
 
@@ -47,6 +49,7 @@ struct DirOptions {
 //  4. A failure before the deciding rename: nothing was done. From the rename on: kUnknown.
 //  5. A session lives as long as the lock on its file. Whoever takes the tree's lock and can lock
 //     another session's file erases that session's nodes before anything else.
+//  6. Both locks go with the process that took them: its forked children have no copy of the files.
 //
 // Owned by one thread, except Abort.
 class DirTree {
@@ -62,8 +65,10 @@ class DirTree {
 
   int64_t session() const { return session_; }
 
-  // kUnavailable: the lock was not to be had in time, or the disk fails. kCorrupt: the file cannot
-  // be trusted, or the directory is not the one that was opened.
+  // kUnavailable: the lock was not to be had in time, or the disk fails. kCorrupt: the node's file,
+  // which is named, is damaged, or the directory is not the one that was opened. A damaged node can
+  // be listed below, and set or erased where no version is asked for: what is set is another
+  // creation.
   Result<Node> Read(const std::string& path);
   Result<std::vector<std::string>> List(const std::string& path);
   Status Sync();
@@ -81,6 +86,7 @@ class DirTree {
   DirTree(const DirOptions& options, const Clock& clock, Entropy& entropy);
 
   Status Prepare();
+  Result<UnsharedFile> OpenOwn(const std::string& path, int flags) const;
   Status CheckPlace();
   Status OpenSession();
   // What is left of a request's time once the lock has been waited for is the disk's.
@@ -93,6 +99,7 @@ class DirTree {
   Status EraseNodesOf(int64_t session);
   Status FindNodesOf(int64_t session, const std::string& path, std::vector<std::string>& found);
 
+  bool IsThere(const std::string& path) const;
   Result<std::optional<Node>> Load(const std::string& path) const;
   Result<std::vector<std::string>> Names(const std::string& path) const;
   WriteOutcome Commit(const std::vector<NodeChange>& changes, std::vector<NodeStat> stats);
@@ -108,9 +115,10 @@ class DirTree {
   const int pid_;
   std::atomic<bool> aborted_ = false;
 
-  FileHandle lock_;
-  FileHandle change_;
-  FileHandle session_file_;
+  DirOwner owner_;
+  UnsharedFile lock_;
+  UnsharedFile session_file_;
+  UnsharedFile change_;
   FileHandle folder_;
   DirIdentity identity_;
   std::optional<DirWitness> witness_;

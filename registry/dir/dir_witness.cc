@@ -1,16 +1,13 @@
 #include "registry/dir/dir_witness.h"
 
-#include <cerrno>
 #include <charconv>
-#include <cstddef>
-#include <cstring>
 #include <fstream>
 #include <string_view>
 #include <utility>
 
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
+
+#include "registry/abstract_socket.h"
 
 namespace firn {
 namespace {
@@ -28,41 +25,16 @@ std::string PrefixOf(const std::string& path) {
   return "firn-dir:" + std::to_string(HashOf(path)) + ":";
 }
 
-Result<int> Bind(const std::string& name) {
-  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return Unavailable(std::string("no socket: ") + std::strerror(errno));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, name.data(), name.size());  // a zero first: abstract
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0) return fd;
-  const int error = errno;
-  close(fd);
-  if (error == EADDRINUSE) return Conflict("the name is taken");
-  return Unavailable(std::string("no name for a socket: ") + std::strerror(error));
-}
-
 }  // namespace
 
 Result<DirWitness> DirWitness::Stand(const std::string& path, uint64_t inode) {
   const std::string stem = PrefixOf(path) + std::to_string(inode) + ":" + std::to_string(getpid());
   for (int i = 0; i < kNamesMax; ++i) {
-    const Result<int> bound = Bind(stem + ":" + std::to_string(i));
-    if (bound.ok()) return DirWitness(*bound);
+    Result<UnsharedFile> bound = TakeAbstractName(stem + ":" + std::to_string(i));
+    if (bound.ok()) return DirWitness(*std::move(bound));
     if (bound.code() != Code::kConflict) return bound.status();
   }
   return Unavailable("too many users of " + path + " in one process");
-}
-
-DirWitness::~DirWitness() {
-  if (socket_ >= 0) close(socket_);
-}
-
-DirWitness::DirWitness(DirWitness&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
-
-DirWitness& DirWitness::operator=(DirWitness&& other) noexcept {
-  std::swap(socket_, other.socket_);
-  return *this;
 }
 
 std::optional<pid_t> DirWitness::StaleUser(const std::string& path, uint64_t inode) {

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <sys/types.h>
 
 #include "common/status.h"
+#include "common/unshared_file.h"
 
 namespace firn {
 
@@ -24,17 +26,14 @@ class DirWitness {
   // Stands for this process, as long as the object lives, for the directory now at `path`.
   // kUnavailable when the kernel gives no socket.
   static Result<DirWitness> Stand(const std::string& path, uint64_t inode);
-  ~DirWitness();
-  DirWitness(DirWitness&& other) noexcept;
-  DirWitness& operator=(DirWitness&& other) noexcept;
 
   // A process that stands for another directory that was at `path` before.
   static std::optional<pid_t> StaleUser(const std::string& path, uint64_t inode);
 
  private:
-  explicit DirWitness(int socket) : socket_(socket) {}
+  explicit DirWitness(UnsharedFile socket) : socket_(std::move(socket)) {}
 
-  int socket_;
+  UnsharedFile socket_;
 };
 
 }  // namespace firn

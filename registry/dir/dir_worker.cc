@@ -7,7 +7,7 @@ namespace {
 
 // What a watch compares: two looks that differ mean that something has changed.
 std::string Look(const Result<Node>& node) {
-  if (!node.ok()) return {};
+  if (!node.ok()) return node.code() == Code::kCorrupt ? "damaged" : "";
   return std::to_string(node->stat.created_zxid) + "." + std::to_string(node->stat.version);
 }
 
@@ -74,7 +74,7 @@ Answer DirWorker::Do(Request& request) {
   switch (request.verb) {
     case Request::Verb::kRead: {
       Result<Node> node = tree_->Read(request.path);
-      if (node.ok() || node.code() == Code::kNotFound) {
+      if (node.ok() || node.code() == Code::kNotFound || node.code() == Code::kCorrupt) {
         LeaveWatch(request.node_watch, WatchKind::kNode, request.path, Look(node));
       }
       return node;

@@ -27,7 +27,7 @@ void InBuffer::Resize(size_t capacity) {
   small_reads_ = 0;
 }
 
-InBuffer::Room InBuffer::MakeRoom(size_t whole, size_t bytes_max) {
+std::span<char> InBuffer::MakeRoom(size_t whole, size_t bytes_max) {
   const bool was_full = capacity_ != 0 && end_ == capacity_;
   size_t wanted = std::max({whole, capacity_, kFirst});
   if (was_full) wanted = std::max(wanted, capacity_ * 4);
@@ -41,7 +41,7 @@ InBuffer::Room InBuffer::MakeRoom(size_t whole, size_t bytes_max) {
     end_ -= begin_;
     begin_ = 0;
   }
-  return {data_.get() + end_, capacity_ - end_};
+  return room();
 }
 
 }  // namespace firn::front

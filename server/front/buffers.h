@@ -3,14 +3,27 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string_view>
+#include <utility>
 
 namespace firn::front {
 
 // Bytes on their way out: grows at its end, is taken from its front. Thread-compatible.
-// Sharp edge: views of it end with the next Append.
+// Sharp edge: views of it end with the next Append. Whoever sends from it after it returns takes
+// the buffer itself (Wire::Write): its bytes stay where they are when it is moved or swapped.
 class OutBuffer {
  public:
+  OutBuffer() = default;
+  OutBuffer(OutBuffer&& other) noexcept { *this = std::move(other); }
+  OutBuffer& operator=(OutBuffer&& other) noexcept {
+    data_ = std::move(other.data_);
+    begin_ = std::exchange(other.begin_, 0);
+    end_ = std::exchange(other.end_, 0);
+    capacity_ = std::exchange(other.capacity_, 0);
+    return *this;
+  }
+
   std::string_view view() const { return {data_.get() + begin_, end_ - begin_}; }
   size_t size() const { return end_ - begin_; }
   bool empty() const { return begin_ == end_; }
@@ -40,7 +53,7 @@ class OutBuffer {
 
  private:
   static constexpr size_t kFirst = 4 * 1024;
-  static constexpr size_t kKeepMax = 256 * 1024;
+  static constexpr size_t kKeepMax = 128 * 1024;
 
   void Reset() {
     begin_ = end_ = 0;
@@ -55,8 +68,21 @@ class OutBuffer {
 };
 
 // Bytes that have arrived and are not served yet. Thread-compatible.
+// Sharp edge: whoever reads into its room after it returns takes the buffer itself (Wire::Read);
+// what was moved from is empty and without memory.
 class InBuffer {
  public:
+  InBuffer() = default;
+  InBuffer(InBuffer&& other) noexcept { *this = std::move(other); }
+  InBuffer& operator=(InBuffer&& other) noexcept {
+    data_ = std::move(other.data_);
+    begin_ = std::exchange(other.begin_, 0);
+    end_ = std::exchange(other.end_, 0);
+    capacity_ = std::exchange(other.capacity_, 0);
+    small_reads_ = std::exchange(other.small_reads_, 0);
+    return *this;
+  }
+
   std::string_view view() const { return {data_.get() + begin_, end_ - begin_}; }
   bool empty() const { return begin_ == end_; }
 
@@ -64,11 +90,9 @@ class InBuffer {
   // known to be (0: unknown). Moves what is there to the start. Grows by demand, when the last
   // read filled all there was, never beyond `bytes_max`; shrinks after a number of small reads.
   // Empty when `bytes_max` are waiting.
-  struct Room {
-    char* data;
-    size_t size;
-  };
-  Room MakeRoom(size_t whole, size_t bytes_max);
+  std::span<char> MakeRoom(size_t whole, size_t bytes_max);
+  // The room that was made last, or what is left of it.
+  std::span<char> room() { return {data_.get() + end_, capacity_ - end_}; }
 
   void Filled(size_t n) {
     end_ += n;

@@ -31,15 +31,14 @@ void Connection::Start() { ReadMore(); }
 
 void Connection::ReadMore() {
   if (reading_ || phase_ == Phase::kClosed) return;
-  const InBuffer::Room room = in_.MakeRoom(whole_, RequestBytesMax());
-  if (room.size == 0) {
+  if (in_.MakeRoom(whole_, RequestBytesMax()).empty()) {
     OutBuffer& out = host_.output();
     const CloseCause cause = protocol_->TooLong(out);
     Send(out);
     return Finish(cause);
   }
   reading_ = true;
-  wire_->Read(room.data, room.size);
+  wire_->Read(std::move(in_));
 }
 
 size_t Connection::RequestBytesMax() const {
@@ -47,15 +46,15 @@ size_t Connection::RequestBytesMax() const {
                       limits_.http_header_bytes_max + 2 * limits_.http_body_bytes_max);
 }
 
-void Connection::OnRead(size_t n) {
+void Connection::OnRead(size_t n, InBuffer&& input) {
   reading_ = false;
+  in_ = std::move(input);
   host_.counters().bytes_in.Add(n);
   if (phase_ != Phase::kOpen) {
     in_.Clear();
     if (phase_ == Phase::kClosed) return RemoveIfDone();
     return ReadMore();
   }
-  in_.Filled(n);
   if (park_until_ms_ == 0) Pump();
 }
 
@@ -64,26 +63,25 @@ void Connection::OnReadFailed(bool peer_closed) {
   if (phase_ != Phase::kOpen) return Close(cause_);
   if (!peer_closed) return Close(CloseCause::kPeerBroke);
   // It may have shut its side only, and still wait for answers.
-  if (!waiting_.empty()) return Finish(CloseCause::kPeer);
+  if (unsent() != 0) return Finish(CloseCause::kPeer);
   Close(CloseCause::kPeer);
 }
 
 void Connection::OnWritten(size_t n) {
-  writing_ = false;
+  const bool was_paused = OutputPaused();
+  with_wire_ -= n;
   if (phase_ == Phase::kClosed) return RemoveIfDone();
   host_.counters().bytes_out.Add(n);
-  const bool was_paused = OutputPaused();
-  waiting_.Consume(n);
-  unread_since_ms_ = waiting_.empty() ? 0 : host_.coarse_ms();
-  if (!waiting_.empty()) WriteWaiting();
-  if (phase_ == Phase::kFinishing && waiting_.empty()) return Linger();
+  if (with_wire_ == 0 && !waiting_.empty()) WriteWaiting();
+  unread_since_ms_ = unsent() == 0 ? 0 : host_.coarse_ms();
+  if (phase_ == Phase::kFinishing && unsent() == 0) return Linger();
   if (phase_ != Phase::kOpen) return;
-  if (was_paused && !OutputPaused()) return Pump();
+  if (was_paused && !OutputPaused() && MayServe()) return Pump();
   if (close_when_idle_) CloseWhenIdle();
 }
 
 void Connection::OnWriteFailed() {
-  writing_ = false;
+  with_wire_ = 0;
   Close(phase_ == Phase::kOpen ? CloseCause::kPeerBroke : cause_);
 }
 
@@ -93,7 +91,7 @@ void Connection::OnHandshakeFailed() {
 }
 
 void Connection::Resume() {
-  if (phase_ == Phase::kOpen) Pump();
+  if (MayServe()) Pump();
 }
 
 void Connection::Pump() {
@@ -116,7 +114,7 @@ ServeStep Connection::ServeAll(OutBuffer& out, size_t* count) {
   while (!in_.empty()) {
     step = ServeStep::Served(0);
     if (served == limits_.requests_per_turn_max) break;
-    if (waiting_.size() + out.size() > limits_.output_waiting_bytes_max) break;
+    if (unsent() + out.size() > limits_.output_waiting_bytes_max) break;
     step = ServeOne(out);
     // The last answer of a connection, as the peer asked, is one as well.
     if (step.kind == ServeStep::Kind::kClose && step.cause == CloseCause::kPeer) ++served;
@@ -172,7 +170,7 @@ ServeStep Connection::NotWhole(ServeStep step) {
 
 void Connection::Send(OutBuffer& out) {
   if (out.empty()) return;
-  if (!writing_) {
+  if (with_wire_ == 0) {
     const size_t gone = wire_->WriteNow(out.view());
     host_.counters().bytes_out.Add(gone);
     out.Consume(gone);
@@ -180,14 +178,14 @@ void Connection::Send(OutBuffer& out) {
   if (out.empty()) return;
   waiting_.Append(out.view());
   out.Clear();
-  if (writing_) return;
+  if (with_wire_ != 0) return;
   unread_since_ms_ = host_.coarse_ms();
   WriteWaiting();
 }
 
 void Connection::WriteWaiting() {
-  writing_ = true;
-  wire_->Write(waiting_.view());
+  with_wire_ = waiting_.size();
+  wire_->Write(waiting_);
 }
 
 void Connection::GoOn(ServeStep last) {
@@ -227,20 +225,20 @@ void Connection::CheckDeadlines() {
   if (wire_->Opening() && now - served_ms_ >= limits_.half_request_ms) {
     return Close(CloseCause::kTls);
   }
-  if (waiting_.empty() && now - served_ms_ >= limits_.idle_ms) Close(CloseCause::kIdle);
+  if (unsent() == 0 && now - served_ms_ >= limits_.idle_ms) Close(CloseCause::kIdle);
 }
 
 void Connection::CloseWhenIdle() {
   if (phase_ != Phase::kOpen) return;
   close_when_idle_ = true;
-  if (in_.empty() && waiting_.empty()) Finish(CloseCause::kShutdown);
+  if (!HasHalfRequest() && unsent() == 0) Finish(CloseCause::kShutdown);
 }
 
 void Connection::Finish(CloseCause cause) {
   phase_ = Phase::kFinishing;
   cause_ = cause;
   in_.Clear();
-  if (waiting_.empty()) Linger();
+  if (unsent() == 0) Linger();
 }
 
 void Connection::Linger() {
@@ -260,7 +258,7 @@ void Connection::Close(CloseCause cause) {
 }
 
 void Connection::RemoveIfDone() {
-  if (!reading_ && !writing_) host_.Remove(*this);
+  if (!reading_ && with_wire_ == 0) host_.Remove(*this);
 }
 
 }  // namespace firn::front

@@ -70,8 +70,7 @@ class Connection final : private WireUser {
   void ReadMore();
   void Resume();
 
-  // Ends the connection if it has overstayed; gives memory back if it is idle. Several times a
-  // second.
+  // Ends the connection if it has overstayed. Several times a second.
   void CheckDeadlines();
 
   // Ends it now, with whatever is under way.
@@ -93,7 +92,7 @@ class Connection final : private WireUser {
     kClosed      // waits for the wire's last answers
   };
 
-  void OnRead(size_t n) override;
+  void OnRead(size_t n, InBuffer&& input) override;
   void OnReadFailed(bool peer_closed) override;
   void OnWritten(size_t n) override;
   void OnWriteFailed() override;
@@ -116,7 +115,11 @@ class Connection final : private WireUser {
   void Linger();
   // The last thing to be called: it may destroy this.
   void RemoveIfDone();
-  bool OutputPaused() const { return waiting_.size() > limits_.output_waiting_bytes_max; }
+  // While a read is under way, all the input is with the wire, and no request in it is whole.
+  bool MayServe() const { return phase_ == Phase::kOpen && !reading_; }
+  bool HasHalfRequest() const { return !in_.empty() || half_since_ms_ != 0; }
+  size_t unsent() const { return with_wire_ + waiting_.size(); }
+  bool OutputPaused() const { return unsent() > limits_.output_waiting_bytes_max; }
 
   ConnectionHost& host_;
   const Limits& limits_;
@@ -124,14 +127,15 @@ class Connection final : private WireUser {
   const std::unique_ptr<Wire> wire_;
   const std::string peer_;
   Protocol* protocol_ = nullptr;  // once recognised
-  InBuffer in_;
-  OutBuffer waiting_;          // answers that the socket did not take
-  size_t whole_ = 0;           // the length of the request at the front, where known
-  size_t looked_at_ = 0;       // of that request, when it was not whole last; 0: it is new
-  size_t looked_in_vain_ = 0;  // bytes of that request, all such looks together
+  InBuffer in_;                   // empty while a read is under way: the wire has it
+  OutBuffer waiting_;             // answers behind those that the wire has
+  size_t with_wire_ = 0;          // bytes of answers that the wire has; 0: no write is under way
+  size_t whole_ = 0;              // the length of the request at the front, where known
+  size_t looked_at_ = 0;          // of that request, when it was not whole last; 0: it is new
+  size_t looked_in_vain_ = 0;     // bytes of that request, all such looks together
   Phase phase_ = Phase::kOpen;
   CloseCause cause_ = CloseCause::kPeer;
-  bool reading_ = false, writing_ = false;
+  bool reading_ = false;
   bool close_when_idle_ = false;
   bool told_to_go_on_ = false;   // the peer of the request at the front
   int64_t served_ms_ = 0;        // when the last request was served

@@ -97,6 +97,7 @@ class AdminHandler final : public HttpHandler {
     if (request.path == "/v1/offline" || request.path == "/v1/online") {
       return Steer(request, answer);
     }
+    if (request.path == "/readyz") return IsReady(request, answer);
     std::string_view id;
     const bool explains = TakePrefix(request.path, "/v1/explain/", &id);
     const auto write = WriterOf(request.path);
@@ -114,7 +115,6 @@ class AdminHandler final : public HttpHandler {
   static Writer WriterOf(std::string_view path) {
     if (path == "/") return &AdminHandler::Console;
     if (path == "/healthz") return &AdminHandler::Health;
-    if (path == "/readyz") return &AdminHandler::Ready;
     if (path == "/v1/status") return &AdminHandler::Tell;
     if (path == "/metrics") return &AdminHandler::Metrics;
     return nullptr;
@@ -127,10 +127,26 @@ class AdminHandler final : public HttpHandler {
 
   void Health(HttpAnswer& answer) const { answer.SetText(200, "ok\n"); }
 
-  void Ready(HttpAnswer& answer) const {
-    const ServerState state = backend_.view.state();
+  // The first line is the state; why it is not READY follows where nobody has asked for it.
+  Outcome IsReady(const HttpRequest& request, HttpAnswer& answer) const {
+    if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
+    const Result<std::optional<std::string>> tag = request.Parameter("tag");
+    if (!tag.ok()) {
+      AnswerRefusal({Reason::kBadRequest, tag.status().message(), 0, false}, answer);
+      return Outcome::kAnswered;
+    }
+    ServerState state = backend_.view.state();
+    std::string why = backend_.view.why_not_ready();
+    if (*tag && (state == ServerState::kReady || state == ServerState::kNotReady)) {
+      const std::optional<Refusal> refusal = backend_.issuer.WhyNot(**tag);
+      state = refusal ? ServerState::kNotReady : ServerState::kReady;
+      why = refusal ? refusal->message : "";
+    }
     answer.SetText(state == ServerState::kReady ? 200 : 503, ServerStateName(state));
     answer.body += '\n';
+    if (state == ServerState::kNotReady && !why.empty()) answer.body += why + '\n';
+    answer.no_store = true;
+    return Outcome::kAnswered;
   }
 
   void Tell(HttpAnswer& answer) const {

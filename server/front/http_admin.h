@@ -13,7 +13,8 @@ namespace firn::front {
 //
 //   GET  /            the console: a page for a browser, made of the paths below
 //   GET  /healthz     200 while the process lives
-//   GET  /readyz      200 when it can issue and clients should come; else 503, with its state
+//   GET  /readyz      200 when it could issue now and clients should come; else 503, with its state
+//                     and why; ?tag=T asks for one tag
 //   GET  /v1/status   everything that an operator asks first, as JSON
 //   GET  /metrics     for Prometheus
 //   GET  /v1/explain/{id}?layout=  what an id says, as on the public side

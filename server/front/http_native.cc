@@ -112,13 +112,12 @@ Result<NativeHandler::Wish> NativeHandler::ReadWish(const HttpRequest& request,
     return Invalid("form is '" + name + "', it may be number, text or runs");
   }
   const Limits& limits = backend_.limits;
-  if (wish.form != Form::kRuns && wish.count > limits.list_ids_max) {
-    return Invalid("count is " + std::to_string(wish.count) + ", a list has at most " +
-                   std::to_string(limits.list_ids_max) + ": ask for form=runs");
-  }
-  if (wish.count > limits.runs_ids_max) {
-    return Invalid("count is " + std::to_string(wish.count) + ", a call has at most " +
-                   std::to_string(limits.runs_ids_max));
+  const bool list = wish.form != Form::kRuns;
+  const int64_t most = list ? limits.list_ids_max : limits.runs_ids_max;
+  if (wish.count < 1 || wish.count > most) {
+    return Invalid("count is " + std::to_string(wish.count) + (list ? ", a list" : ", a call") +
+                   " has 1 to " + std::to_string(most) + " ids" +
+                   (list ? "; more come with form=runs" : ""));
   }
   return wish;
 }
@@ -144,10 +143,11 @@ void NativeHandler::Write(const Wish& wish, const Runs& runs, std::string& out) 
   if (wish.form == Form::kRuns) return AppendRuns(runs, out);
   char before = '[';
   std::string text;
+  const WallMs now = backend_.view.wall();
   out += "\"texts\":";
   runs.ForEach([&](int64_t id) {
     text.clear();
-    backend_.view.AppendText(desk_.NameOf(wish.tag), id, text);
+    desk_.AppendText(id, now, text);
     out += before;
     AppendJsonText(out, text);
     before = ',';

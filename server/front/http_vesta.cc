@@ -5,6 +5,7 @@
 #include "common/explain.h"
 #include "server/front/http_asker.h"
 #include "server/front/http_handlers.h"
+#include "server/front/http_refusal.h"
 
 namespace firn::front {
 namespace {
@@ -43,7 +44,9 @@ class VestaHandler final : public HttpAsker {
 
  private:
   void No(const Refusal& refusal, HttpAnswer& answer) override {
-    answer.SetText(refusal.reason == Reason::kBadRequest ? 400 : 503, refusal.message);
+    const bool asks_wrong =
+        refusal.reason == Reason::kBadRequest || refusal.reason == Reason::kUnknownTag;
+    answer.SetText(asks_wrong ? HttpStatusOf(refusal.reason) : 503, refusal.message);
     answer.retry_after_ms = refusal.retry_after_ms;
   }
 

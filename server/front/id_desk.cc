@@ -12,11 +12,11 @@ class IdDesk::Call final : public ParkedCall {
     if (waits_) issuer_.GiveUp(issue_);
   }
 
-  void Begin(const Tag& tag, Request request) {
-    tag_ = &tag;
+  // `tag`: null when the name is not known yet.
+  void Begin(const Tag* tag, Request request) {
     name_ = request.tag;
     request.tag = name_;
-    issue_.Begin(tag, request);
+    tag != nullptr ? issue_.Begin(*tag, request) : issue_.Begin(request);
   }
 
   Verdict Go() {
@@ -30,12 +30,10 @@ class IdDesk::Call final : public ParkedCall {
     return issuer_.GiveUp(issue_);
   }
 
-  const Tag& tag() const { return *tag_; }
   const IssueCall& issue() const { return issue_; }
 
  private:
   Issuer& issuer_;
-  const Tag* tag_ = nullptr;
   std::string name_;
   IssueCall issue_;
   bool waits_ = false;
@@ -48,27 +46,29 @@ IdDesk::~IdDesk() = default;
 
 const Runs& IdDesk::runs() const { return call_->issue().runs(); }
 
+void IdDesk::AppendText(int64_t id, WallMs now, std::string& out) const {
+  call_->issue().AppendText(id, now, out);
+}
+
 Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, Attempt& attempt) {
   if (attempt.parked) {
     call_.reset(static_cast<Call*>(attempt.parked.release()));
-  } else if (Begin({NameOf(tag), count, form, method_, attempt.client}) == Verdict::kRefused) {
-    return Verdict::kRefused;
+  } else {
+    Begin({NameOf(tag), count, form, method_, attempt.client});
   }
   return Answer(call_->Go(), attempt);
 }
 
-Verdict IdDesk::Begin(const Request& request) {
-  const Tag* tag = issuer_.Resolve(request.tag);
-  if (tag == nullptr) return Refuse(issuer_.RefuseUnknown(request));
+void IdDesk::Begin(const Request& request) {
   if (!call_) call_ = std::make_unique<Call>(issuer_);
-  call_->Begin(*tag, request);
-  return Verdict::kIssued;
+  call_->Begin(issuer_.Resolve(request.tag), request);
 }
 
 Verdict IdDesk::Answer(Verdict verdict, Attempt& attempt) {
   switch (verdict) {
     case Verdict::kIssued:
-      counters_.CountIssued(call_->tag(), static_cast<uint64_t>(call_->issue().request().count));
+      counters_.CountIssued(*call_->issue().tag(),
+                            static_cast<uint64_t>(call_->issue().request().count));
       return verdict;
     case Verdict::kRefused:
       refusal_ = &call_->issue().refusal();

@@ -37,6 +37,8 @@ class IdDesk {
   Verdict Refuse(Refusal refusal);
 
   const Runs& runs() const;
+  void AppendText(int64_t id, WallMs now,
+                  std::string& out) const;  // one of runs(), as its tag has it
   const Refusal& refusal() const { return *refusal_; }
   int64_t again_us() const { return again_us_; }
 
@@ -45,7 +47,7 @@ class IdDesk {
  private:
   class Call;
 
-  Verdict Begin(const Request& request);
+  void Begin(const Request& request);
   Verdict Answer(Verdict verdict, Attempt& attempt);
 
   Issuer& issuer_;

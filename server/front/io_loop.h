@@ -94,12 +94,13 @@ class IoLoop final : private ConnectionHost {
   LoopCounters counters_;
   OutBuffer output_;
   int64_t coarse_ms_;
+  // Before what keeps its operations in them.
+  HandlerSlot accept_slot_, turn_slot_, park_slot_, sweep_slot_;
   boost::asio::io_context io_;
   Acceptor acceptor_;
   TcpSocket accepted_;
   boost::asio::ip::tcp::endpoint accepted_from_;
   Timer accept_timer_, park_timer_, sweep_timer_;
-  HandlerSlot accept_slot_, turn_slot_, park_slot_, sweep_slot_;
   bool turn_ends_ = false;
   int64_t park_wake_us_ = 0;    // what the park timer is set to, from when it was set; 0: not set
   int64_t drain_until_ms_ = 0;  // 0: not draining

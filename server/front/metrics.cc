@@ -81,8 +81,9 @@ void Describe(const Totals& totals, const std::string& door, MetricsPage& page) 
   page.Gauge("firn_connections", "Open connections.", static_cast<double>(totals.open()), labels);
   page.Counter("firn_connections_accepted_total", "Connections that came in.", totals.accepted,
                labels);
-  page.Counter("firn_accept_failures_total", "Times without a descriptor to spare for a connection.",
-               totals.accept_failed, labels);
+  page.Counter("firn_accept_failures_total",
+               "Times without a descriptor to spare for a connection.", totals.accept_failed,
+               labels);
   page.Counter("firn_requests_total", "Requests that were answered.", totals.requests, labels);
   page.Counter("firn_requests_parked_total", "Requests that had to wait for ids.", totals.parked,
                labels);

@@ -14,7 +14,7 @@
 namespace firn::front {
 
 enum class ServerState : uint8_t {
-  kNotReady,  // no machine id: snowflake tags are refused, segment tags are served
+  kNotReady,  // it could not issue a snowflake id now; segment tags may be served all the same
   kReady,
   kOffline,   // taken out by an operator: still serves, clients are told to go elsewhere
   kDraining,  // on its way out
@@ -72,6 +72,8 @@ class ServerView {
 
   virtual ServerReport Report() const = 0;
   virtual ServerState state() const = 0;
+  // Why clients should not come, in words; empty when they should, and when an operator says why.
+  virtual std::string why_not_ready() const { return {}; }
   virtual std::optional<MachineId> machine() const = 0;
 
   // Of the cluster; the same for the server's whole life.
@@ -79,9 +81,6 @@ class ServerView {
   virtual RackSplit rack_split() const = 0;
 
   virtual WallMs wall() const = 0;
-
-  // Appends `id` as the tag's own text form has it: decimal, unless the tag says otherwise.
-  virtual void AppendText(std::string_view tag, int64_t id, std::string& out) const = 0;
 };
 
 // What an operator may do to a server through its admin door. Thread-safe; must not block.

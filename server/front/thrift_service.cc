@@ -55,9 +55,9 @@ class ThriftService final : public ThriftHandler, public wire::IdServiceIf {
 
   void getIds(std::vector<int64_t>& out, const std::string& tag, const int32_t count) override {
     const int64_t most = backend_.limits.list_ids_max;
-    if (count > most) {
-      Refuse({Reason::kBadRequest, "count is " + std::to_string(count) + ", a list has at most " +
-                                       std::to_string(most) + ": ask for runs"});
+    if (count < 1 || count > most) {
+      Refuse({Reason::kBadRequest, "count is " + std::to_string(count) + ", a list has 1 to " +
+                                       std::to_string(most) + " ids; more come as runs"});
     }
     Ask(tag, count, Form::kNumbers);
     out.reserve(static_cast<size_t>(count));
@@ -67,9 +67,9 @@ class ThriftService final : public ThriftHandler, public wire::IdServiceIf {
   void getRuns(std::vector<wire::IdRun>& out, const std::string& tag,
                const int64_t count) override {
     const int64_t most = backend_.limits.runs_ids_max;
-    if (count > most) {
-      Refuse({Reason::kBadRequest, "count is " + std::to_string(count) + ", a call has at most " +
-                                       std::to_string(most)});
+    if (count < 1 || count > most) {
+      Refuse({Reason::kBadRequest, "count is " + std::to_string(count) + ", a call has 1 to " +
+                                       std::to_string(most) + " ids"});
     }
     Ask(tag, count, Form::kRuns);
     ToWire(desk_.runs(), out);
@@ -77,7 +77,7 @@ class ThriftService final : public ThriftHandler, public wire::IdServiceIf {
 
   void getText(std::string& out, const std::string& tag) override {
     Ask(tag, 1, Form::kText);
-    backend_.view.AppendText(desk_.NameOf(tag), desk_.runs()[0].first, out);
+    desk_.AppendText(desk_.runs()[0].first, backend_.view.wall(), out);
   }
 
   void explain(wire::IdFields& out, const int64_t id, const std::string& layout) override {

@@ -2,12 +2,13 @@
 
 #include <utility>
 
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
+#include <fcntl.h>
 
-#include "server/front/handler_slot.h"
+#include "common/files.h"
+#include "server/front/asio_wire.h"
 
 namespace firn::front {
 namespace {
@@ -16,66 +17,71 @@ namespace asio = boost::asio;
 namespace ssl = boost::asio::ssl;
 using boost::system::error_code;
 
+// How long a client may resume without showing its certificate again.
+constexpr long kResumableSeconds = 3'600;
+
 Status Named(const std::string& file, const error_code& error) {
   if (!error) return {};
   return Invalid(file + ": " + error.message());
 }
 
-class TlsWire final : public Wire {
- public:
-  TlsWire(TcpSocket socket, std::shared_ptr<ssl::context> context)
-      : context_(std::move(context)), stream_(std::move(socket), *context_) {
-    error_code ignored;  // without it, it is slower and not wrong
-    stream_.next_layer().set_option(asio::ip::tcp::no_delay(true), ignored);
+// A session is resumed by the ticket that the client keeps, its certificate in it, as it was found
+// good. What may have changed since is the time: a client whose certificate has ended meanwhile
+// shows it again, and is told.
+SSL_TICKET_RETURN OnTicket(SSL*, SSL_SESSION* session, const unsigned char*, size_t,
+                           SSL_TICKET_STATUS status, void*) {
+  if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) {
+    return SSL_TICKET_RETURN_IGNORE_RENEW;
   }
+  const X509* certificate = SSL_SESSION_get0_peer(session);
+  if (certificate != nullptr && X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) {
+    return SSL_TICKET_RETURN_IGNORE_RENEW;
+  }
+  return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
 
-  void Bind(WireUser& user) override { user_ = &user; }
+// Every context draws keys of its own for its tickets, so that none is good beyond a reload: what
+// was found good by other files is looked at again.
+void PermitResuming(SSL_CTX* context) {
+  constexpr std::string_view kName = "firn";  // without one, OpenSSL ends whoever resumes
+  SSL_CTX_set_session_id_context(context, reinterpret_cast<const unsigned char*>(kName.data()),
+                                 kName.size());
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // the tickets are with the clients
+  SSL_CTX_set_timeout(context, kResumableSeconds);
+  SSL_CTX_set_session_ticket_cb(context, nullptr, OnTicket, nullptr);
+}
 
-  void Read(char* into, size_t size) override {
-    if (agreed_) return ReadSome(into, size);
-    stream_.async_handshake(ssl::stream_base::server, [this, into, size](const error_code& error) {
-      if (error) return user_->OnHandshakeFailed();
+// A base, so that it outlives the stream.
+struct SharedContext {
+  const std::shared_ptr<ssl::context> context;
+};
+
+class TlsWire final : private SharedContext, public AsioWire<ssl::stream<TcpSocket>> {
+ public:
+  TlsWire(TcpSocket accepted, std::shared_ptr<ssl::context> shared)
+      : SharedContext{std::move(shared)}, AsioWire(std::move(accepted), *context) {}
+
+  void Read(InBuffer&& input) override {
+    if (agreed_) return AsioWire::Read(std::move(input));
+    held_ = std::move(input);
+    stream().async_handshake(ssl::stream_base::server, [this](const error_code& error) {
+      if (error) return user().OnHandshakeFailed();
       agreed_ = true;
-      ReadSome(into, size);
+      AsioWire::Read(std::move(held_));
     });
   }
 
   // What fits into the socket cannot be known before it is encrypted.
   size_t WriteNow(std::string_view) override { return 0; }
 
-  void Write(std::string_view bytes) override {
-    stream_.async_write_some(asio::buffer(bytes.data(), bytes.size()),
-                             InSlot(write_slot_, [this](const error_code& error, size_t n) {
-                               if (error) return user_->OnWriteFailed();
-                               user_->OnWritten(n);
-                             }));
-  }
-
-  void FinishSending() override {
-    error_code ignored;
-    stream_.next_layer().shutdown(asio::socket_base::shutdown_send, ignored);
-  }
-
-  void Close() override {
-    error_code ignored;
-    stream_.next_layer().close(ignored);
-  }
-
   bool Opening() const override { return !agreed_; }
 
  private:
-  void ReadSome(char* into, size_t size) {
-    stream_.async_read_some(
-        asio::buffer(into, size), InSlot(read_slot_, [this](const error_code& error, size_t n) {
-          if (!error) return user_->OnRead(n);
-          user_->OnReadFailed(error == asio::error::eof || error == ssl::error::stream_truncated);
-        }));
+  bool IsEnd(const error_code& error) const override {
+    return error == asio::error::eof || error == ssl::error::stream_truncated;
   }
 
-  const std::shared_ptr<ssl::context> context_;
-  ssl::stream<TcpSocket> stream_;
-  WireUser* user_ = nullptr;
-  HandlerSlot read_slot_, write_slot_;
+  InBuffer held_;  // for the first read, until encryption has been agreed upon
   bool agreed_ = false;
 };
 
@@ -84,6 +90,10 @@ class TlsWire final : public Wire {
 Tls::~Tls() = default;
 
 Status Tls::Load() {
+  for (const std::string& path : {files_.cert, files_.key, files_.client_ca}) {
+    // OpenSSL would wait for whoever holds a FIFO's other end.
+    if (!path.empty()) FIRN_TRY(OpenRegular(path, O_RDONLY).status());
+  }
   auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
   context->set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
                        ssl::context::no_tlsv1_1);
@@ -97,6 +107,7 @@ Status Tls::Load() {
     FIRN_TRY(Named(files_.client_ca, error));
     context->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert);
   }
+  PermitResuming(context->native_handle());
   std::lock_guard lock(mutex_);
   context_ = std::move(context);
   return {};

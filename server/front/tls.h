@@ -16,6 +16,9 @@ class context;
 namespace firn::front {
 
 // The TLS side of a listener: TLS 1.2 and 1.3. Thread-safe.
+//
+// Clients may resume a session for an hour, but neither beyond the next Load, nor beyond the
+// certificate that they have shown: then they show it again.
 class Tls {
  public:
   explicit Tls(TlsFiles files) : files_(std::move(files)) {}

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "common/text_template.h"
+#include "common/time_zone.h"
+
 namespace firn {
 namespace {
 
@@ -24,6 +27,13 @@ auto Make(const Makers& makers, const std::string& name, std::string_view kind,
   return maker->second(tag);
 }
 
+Result<std::shared_ptr<const TextTemplate>> TextOf(const TagDefinition& tag) {
+  if (tag.text.empty()) return std::shared_ptr<const TextTemplate>();
+  FIRN_ASSIGN(TimeZone zone, TimeZone::Load(tag.zone));
+  FIRN_ASSIGN(TextTemplate text, TextTemplate::Parse(tag.text, std::move(zone)));
+  return std::make_shared<const TextTemplate>(std::move(text));
+}
+
 }  // namespace
 
 Status Catalogue::AddStrategy(std::string name, StrategyMaker maker) {
@@ -35,15 +45,15 @@ Status Catalogue::AddPlugin(std::string name, PluginMaker maker) {
 }
 
 Result<TagBinding> Catalogue::Bind(const TagDefinition& tag) const {
-  const std::string context = "tag " + tag.name;
   TagBinding binding{tag.name, nullptr, {}};
   for (const std::string& name : tag.plugins) {
     auto plugin = Make(plugins_, name, "plugin", tag);
-    if (!plugin.ok()) return plugin.status().WithContext(context);
+    if (!plugin.ok()) return plugin.status();
     binding.plugins.push_back(*std::move(plugin));
   }
+  FIRN_ASSIGN(binding.text, TextOf(tag));
   auto strategy = Make(strategies_, tag.strategy, "strategy", tag);
-  if (!strategy.ok()) return strategy.status().WithContext(context);
+  if (!strategy.ok()) return strategy.status();
   binding.strategy = *std::move(strategy);
   return binding;
 }

@@ -28,7 +28,7 @@ class Catalogue {
   Status AddPlugin(std::string name, PluginMaker maker);
 
   // How the tag is to be served here, with its strategy and plugins made but not started. kNotFound
-  // for a strategy or plugin that this program lacks: the tag must then not be served at all.
+  // for a strategy, plugin or zone that this program lacks: the tag must then not be served at all.
   Result<TagBinding> Bind(const TagDefinition& tag) const;
 
  private:

@@ -37,6 +37,11 @@ Verdict FetchGate::Answer(Demand& demand, BootMs now) const {
   return demand.Wait(kAskAgain, std::move(refusal));
 }
 
+std::optional<Refusal> FetchGate::WhyNot(BootMs now) const {
+  const bool unanswered = in_flight_ && now - began_ >= kSlow;
+  return trouble_.ok() && !unanswered ? std::nullopt : std::optional(WhyNone(now));
+}
+
 Refusal FetchGate::WhyNone(BootMs now) const {
   if (trouble_.code() == Code::kExhausted) {
     return {Reason::kExhausted, trouble_.message(), 0, false};

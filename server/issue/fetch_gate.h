@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "common/backoff.h"
 #include "common/entropy.h"
 #include "common/status.h"
@@ -34,6 +36,9 @@ class FetchGate {
   // For a call that finds no number: to wait, or why not. At the end of all numbers EXHAUSTED;
   // STORE_DOWN while the source is away; a call whose patience ends though it answers: OVERLOADED.
   Verdict Answer(Demand& demand, BootMs now) const;
+
+  // The refusal of a call that finds no number and goes on finding none; empty while they come.
+  std::optional<Refusal> WhyNot(BootMs now) const;
 
  private:
   Refusal WhyNone(BootMs now) const;

@@ -1,7 +1,9 @@
 #include "server/issue/issuer.h"
 
+#include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/quote.h"
 
@@ -10,13 +12,18 @@ namespace {
 
 constexpr size_t kNearMax = 3;
 constexpr int32_t kDrainingRetryMs = 1;  // at another server, at once
+constexpr int32_t kUnansweredRetryMs = 100;
+constexpr std::chrono::milliseconds kSeekAgain{2};
 
-Refusal Unknown(std::string_view tag, const std::vector<std::string>& near) {
-  std::string message = "no tag " + Quoted(tag);
-  for (size_t i = 0; i < near.size(); ++i) {
-    message += (i == 0 ? "; there is '" : ", '") + near[i] + "'";
-  }
-  return {Reason::kUnknownTag, std::move(message), 0, false};
+Refusal Draining() {
+  return {Reason::kDraining, "this server is going away", kDrainingRetryMs, true};
+}
+
+// Of this tag alone: others may be served well.
+Refusal NobodyCanTell(std::string_view tag) {
+  return {Reason::kStoreDown,
+          "whether there is a tag " + Quoted(tag) + " is not known: the registry does not answer",
+          kUnansweredRetryMs, true};
 }
 
 }  // namespace
@@ -25,19 +32,27 @@ Status Issuer::Set(TagBinding binding) { return table_.Set(std::move(binding)); 
 
 void Issuer::Remove(std::string_view name) { table_.Remove(name); }
 
-Refusal Issuer::RefuseUnknown(const Request& request) {
-  Refusal refusal = Unknown(request.tag, table_.Near(request.tag, kNearMax));
-  rejections_.OnRefusal(request, refusal);
-  return refusal;
+Refusal Issuer::Unknown(std::string_view tag) const {
+  std::string message = "no tag " + Quoted(tag);
+  const std::vector<std::string> near = table_.Near(tag, kNearMax);
+  for (size_t i = 0; i < near.size(); ++i) {
+    message += (i == 0 ? "; there is '" : ", '") + near[i] + "'";
+  }
+  return {Reason::kUnknownTag, std::move(message), 0, false};
+}
+
+std::optional<Refusal> Issuer::WhyNot(std::string_view name) const {
+  if (draining_.load(std::memory_order_acquire)) return Draining();
+  const Tag* const tag = Resolve(name);
+  const Binding* const binding = tag == nullptr ? nullptr : tag->binding();
+  return binding == nullptr ? std::optional(Unknown(name)) : binding->strategy->WhyNot();
 }
 
 Verdict Issuer::Issue(IssueCall& call) {
-  if (draining_.load(std::memory_order_acquire)) {
-    return Refuse(call, {Reason::kDraining, "this server is going away", kDrainingRetryMs, true});
-  }
+  if (draining_.load(std::memory_order_acquire)) return Refuse(call, Draining());
   if (call.binding_ == nullptr) {
     const Verdict begun = Begin(call);
-    if (begun == Verdict::kRefused) return begun;
+    if (begun != Verdict::kIssued) return begun;
   }
   Verdict verdict = Verdict::kRefused;
   try {
@@ -55,8 +70,9 @@ Verdict Issuer::Issue(IssueCall& call) {
 // Everything that is checked once per call. The call has a binding when it may go on.
 Verdict Issuer::Begin(IssueCall& call) {
   const Request& request = call.request_;
-  const Binding* binding = call.tag_->binding();
-  if (binding == nullptr) return Refuse(call, Unknown(request.tag, {}));
+  if (call.tag_ == nullptr) call.tag_ = Resolve(request.tag);
+  const Binding* binding = call.tag_ != nullptr ? call.tag_->binding() : nullptr;
+  if (binding == nullptr) return Seek(call);
   const int64_t count_max = binding->strategy->count_max();
   if (request.count < 1 || request.count > count_max) {
     return Refuse(call, {Reason::kBadRequest, "count is " + std::to_string(request.count) +
@@ -65,6 +81,22 @@ Verdict Issuer::Begin(IssueCall& call) {
   if (auto refusal = binding->plugins.Before(request)) return Refuse(call, *std::move(refusal));
   call.binding_ = binding;
   return Verdict::kIssued;
+}
+
+// No tag is called unknown before its definition has been looked for since the call came.
+Verdict Issuer::Seek(IssueCall& call) {
+  using Found = TagSeeker::Found;
+  const std::string_view name = call.request_.tag;
+  call.tag_ = nullptr;
+  switch (seeker_ != nullptr ? seeker_->Seek(name, call.sought_) : Found::kNothing) {
+    case Found::kLooking:
+      return call.demand_.Wait(kSeekAgain, NobodyCanTell(name));
+    case Found::kUnanswered:
+      return Refuse(call, NobodyCanTell(name));
+    case Found::kNothing:
+      break;
+  }
+  return Refuse(call, Unknown(name));
 }
 
 Verdict Issuer::Finish(IssueCall& call) {

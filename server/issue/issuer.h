@@ -2,12 +2,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "server/issue/issue_call.h"
 #include "server/issue/plugin.h"
 #include "server/issue/rejection_handler.h"
 #include "server/issue/strategy.h"
+#include "server/issue/tag_seeker.h"
 #include "server/issue/tag_table.h"
 
 namespace firn {
@@ -16,9 +18,8 @@ namespace firn {
 // goes wrong into a refusal. It does no I/O, makes no threads and never blocks.
 //
 //   const Tag* tag = issuer.Resolve("order");
-//   if (tag == nullptr) answer(issuer.RefuseUnknown(request));
-//   else if (int64_t id; issuer.TryOne(*tag, Method::kThrift, &id)) answer(id);
-//   else { call.Begin(*tag, request);
+//   if (int64_t id; tag != nullptr && issuer.TryOne(*tag, Method::kThrift, &id)) answer(id);
+//   else { tag != nullptr ? call.Begin(*tag, request) : call.Begin(request);
 //          switch (issuer.Issue(call)) { ... kWait: park, come back with Issue(call) ... } }
 //
 // Thread-safe. Set, Remove and SetDefault take a lock; everything else reads.
@@ -37,17 +38,17 @@ class Issuer {
   // The tag is refused as unknown from now on. Nothing happens when it is.
   void Remove(std::string_view name);
 
-  // What serves tags that nobody has set. Once, before serving.
-  void SetDefault(TagBinding binding) { table_.SetDefault(std::move(binding)); }
+  // What serves tags that nobody has set; nothing: they are unknown.
+  void SetDefault(std::optional<TagBinding> binding) { table_.SetDefault(std::move(binding)); }
+
+  // Who is asked before a tag is refused as unknown; outlives this. Before serving.
+  void SetSeeker(TagSeeker& seeker) { seeker_ = &seeker; }
 
   // --- calls ------------------------------------------------------------------------------------
 
   // The tag's handle, good as long as the issuer, also when the tag is changed or removed. Null
-  // when nothing serves it. Lock-free.
+  // when nothing serves it: Issue then looks for it, and says so. Lock-free.
   const Tag* Resolve(std::string_view name) const { return table_.Find(name); }
-
-  // The answer for a tag that Resolve does not know; it names known ones that come near.
-  Refusal RefuseUnknown(const Request& request);
 
   // The short way: one id of a tag without plugins. False, with no trace, whenever there is
   // anything to explain, to wait for, or to run around it: then Issue.
@@ -57,6 +58,11 @@ class Issuer {
     if (binding->cursor != nullptr) return binding->cursor->TakeOne(id);
     return binding->plain && binding->strategy->TryOne(method, id);
   }
+
+  // What a call for one id of this tag would be refused with at this moment, its plugins left out;
+  // empty when it would be served, perhaps after a wait. For those who ask whether to ask: nobody
+  // is told of a refusal, and nothing is taken.
+  std::optional<Refusal> WhyNot(std::string_view tag) const;
 
   // Begins the call, or goes on with it after a wait. kIssued: call.runs() are exactly the ids
   // asked for. kWait: come back with the same call in call.ask_again_in(), or GiveUp. kRefused:
@@ -70,11 +76,14 @@ class Issuer {
   void Drain() { draining_.store(true); }
 
  private:
+  Refusal Unknown(std::string_view tag) const;
   Verdict Begin(IssueCall& call);
+  Verdict Seek(IssueCall& call);
   Verdict Finish(IssueCall& call);
   Verdict Refuse(IssueCall& call, Refusal refusal);
 
   RejectionHandler& rejections_;
+  TagSeeker* seeker_ = nullptr;
   std::atomic<bool> draining_{false};
   TagTable table_;
 };

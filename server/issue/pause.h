@@ -1,18 +1,8 @@
 #pragma once
 
-#include <atomic>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "common/atomic.h"
 
 namespace firn {
-
-inline void PauseOnce() {
-#if defined(__x86_64__)
-  _mm_pause();
-#endif
-}
 
 // About a microsecond: long enough for the other side to take several turns in its own cache,
 // and far below any tick.
@@ -30,7 +20,7 @@ class SpinLock {
   void unlock() { held_.store(false, std::memory_order_release); }
 
  private:
-  std::atomic<bool> held_{false};
+  Atomic<bool> held_{false};
 };
 
 }  // namespace firn

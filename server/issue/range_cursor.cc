@@ -9,7 +9,7 @@ namespace firn {
 Range RangeCursor::TakeUpTo(int64_t count) {
   const uint64_t epoch = epoch_.load(std::memory_order_acquire);
   if (epoch == 0 || left() == 0) return {};
-  const uint64_t word = cell_.fetch_sub(static_cast<uint64_t>(count), std::memory_order_acq_rel);
+  const uint64_t word = cell_.fetch_sub(static_cast<uint64_t>(count), std::memory_order_acquire);
   const int64_t left = LeftIn(word);
   if (left <= 0) return {};
   return RangeOf(word, epoch, std::min(left, count));
@@ -48,16 +48,16 @@ void RangeCursor::Load(Range range, int64_t mark) {
   slot.epoch.store(0, std::memory_order_relaxed);
   slot.end.store(range.end, std::memory_order_release);
   slot.mark.store(mark, std::memory_order_release);
-  slot.epoch.store(epoch, std::memory_order_release);
-  end_.store(range.end, std::memory_order_release);
-  mark_.store(mark, std::memory_order_release);
+  slot.epoch.store(epoch, std::memory_order_relaxed);
+  end_.store(range.end, std::memory_order_relaxed);
+  mark_.store(mark, std::memory_order_relaxed);
   cell_.exchange((epoch % kSlots) << kLeftBits | static_cast<uint64_t>(range.size()),
-                 std::memory_order_acq_rel);
+                 std::memory_order_release);
   epoch_.store(epoch, std::memory_order_release);
 }
 
 Range RangeCursor::Unload() {
-  const int64_t left = LeftIn(cell_.exchange(0, std::memory_order_acq_rel));
+  const int64_t left = LeftIn(cell_.exchange(0, std::memory_order_relaxed));
   Shut();
   if (left <= 0) return {};
   const int64_t end = end_.load(std::memory_order_relaxed);

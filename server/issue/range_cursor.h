@@ -1,10 +1,10 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "common/atomic.h"
 #include "common/fork_cells.h"
 #include "server/issue/range.h"
 
@@ -47,6 +47,15 @@ class LowWater {
 //  5. While nothing is loaded the epoch is 0, which callers see before they touch the word, so it
 //     cannot be counted down without end: each thread does so once, then looks for the next range.
 //
+// Orders. Each acquire and release here is missed by interleavings_test when it is taken away:
+// * The exchange that puts a range in place releases what was stored for it, and whoever takes from
+//   it acquires that: so the epoch that is read afterwards is not the one of before.
+// * An end that is of a range still being loaded does no harm, since the word then holds nothing.
+//   That it is never of one that is loaded after the taking (as a load may see on some processors)
+//   is why taking releases, and left(), which every load begins with, acquires.
+// * A slot's end and mark release that its epoch was taken away before.
+// The rest is relaxed: an epoch of 0 and an unloaded word tell nobody of anything else.
+//
 // Threads that take share one line that they write, the cell's. What they read lies on lines that
 // are written once a range.
 //
@@ -84,7 +93,7 @@ class RangeCursor {
   Range Unload();
 
   // Says that the range is used up, which it is; saves callers the attempt.
-  void Shut() { epoch_.store(0, std::memory_order_release); }
+  void Shut() { epoch_.store(0, std::memory_order_relaxed); }
 
   // Numbers lost by rule 3, ever.
   int64_t lost() const { return lost_.load(std::memory_order_relaxed); }
@@ -97,9 +106,9 @@ class RangeCursor {
   static constexpr size_t kLine = 64;
 
   struct alignas(kLine / 2) Slot {
-    std::atomic<uint64_t> epoch{0};
-    std::atomic<int64_t> end{0};
-    std::atomic<int64_t> mark{0};
+    Atomic<uint64_t> epoch{0};
+    Atomic<int64_t> end{0};
+    Atomic<int64_t> mark{0};
   };
 
   // What a caller knows before it takes.
@@ -111,7 +120,7 @@ class RangeCursor {
 
   Sight Look() const {
     const uint64_t epoch = epoch_.load(std::memory_order_acquire);
-    return {epoch, end_.load(std::memory_order_acquire), mark_.load(std::memory_order_acquire)};
+    return {epoch, end_.load(std::memory_order_relaxed), mark_.load(std::memory_order_relaxed)};
   }
 
   // Rules 1 and 2: the number that was taken from `word`.
@@ -142,13 +151,13 @@ class RangeCursor {
   // Read by every call, written once a range.
   alignas(kLine) ForkCells::Cell& cell_;
   LowWater& low_water_;
-  std::atomic<uint64_t> epoch_{0};  // of the range that is loaded; 0: none
-  std::atomic<int64_t> end_{0};     // of that range
-  std::atomic<int64_t> mark_{0};
+  Atomic<uint64_t> epoch_{0};  // of the range that is loaded; 0: none
+  Atomic<int64_t> end_{0};     // of that range
+  Atomic<int64_t> mark_{0};
 
   alignas(kLine) std::array<Slot, kSlots> slots_;  // for callers that come late
   uint64_t loaded_ = 0;                            // ranges, ever; the owner's
-  std::atomic<int64_t> lost_{0};
+  Atomic<int64_t> lost_{0};
 };
 
 }  // namespace firn

@@ -44,12 +44,16 @@ class RangedStrategy : public Strategy {
   Status Start() final { return {}; }
   int64_t count_max() const final { return kCountMax; }
 
-  // The tag is defined like this from now on; same name, store and buffer as before. Numbers below
-  // its start are not given out after it has returned.
+  // The tag is defined like this from now on; same name, form, store and buffer as before. Numbers
+  // below its start are not given out after it has returned.
   virtual void Adjust(const TagDefinition& tag) = 0;
 
   // Does what is due. Call every 10 ms or so.
   virtual void Tick(BootMs now) = 0;
+
+  // The tag has another form now (FormOf): nothing is given out after it has returned, what is in
+  // memory is wasted, and calls that wait are told to come again. Never undone.
+  virtual void Abandon() = 0;
 
   // Numbers in memory may belong to others: none of them is given out after it has returned. It
   // goes on with the next range that the source gives.
@@ -64,6 +68,9 @@ class RangedStrategy : public Strategy {
   // Answers to calls that came too late.
   static Refusal ClosedHere() {
     return {Reason::kDraining, "this tag is closed on this server", 1, true};
+  }
+  static Refusal Redefined() {
+    return {Reason::kNotReady, "the tag has just been defined in another way: ask again", 1, true};
   }
   static Refusal Dropped() {
     return {Reason::kStoreDown, "the numbers that this call had got were dropped",

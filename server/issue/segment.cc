@@ -50,7 +50,7 @@ Verdict Segment::Issue(Demand& demand) {
     }
     const BootMs now = parts_.clock.Boot();
     Lock lock(mutex_);
-    if (closed_) return demand.Refuse(ClosedHere());
+    if (closed_) return demand.Refuse(ClosedLocked());
     if (switches < kSwitchesMax && SwitchLocked(now)) continue;
     asked_ = true;
     if (gate_.open(now)) {
@@ -63,6 +63,14 @@ Verdict Segment::Issue(Demand& demand) {
     if (verdict == Verdict::kWait) NoteShortageLocked(demand);
     return verdict;
   }
+}
+
+std::optional<Refusal> Segment::WhyNot() const {
+  if (InChild()) return ClosedHere();
+  const Lock lock(mutex_);
+  if (closed_) return ClosedHere();
+  if (SupplyLocked() > 0) return std::nullopt;
+  return gate_.WhyNot(parts_.clock.Boot());
 }
 
 // Rule 6, for what a call has got.
@@ -187,7 +195,8 @@ void Segment::Drop(const std::string& why) {
   const Lock lock(mutex_);
   const Range current = cursor_.Unload();
   const Range next = std::exchange(next_, std::nullopt).value_or(Range{});
-  counts_.wasted += current.size() + next.size();
+  const Range rest = std::exchange(rest_, Range{});
+  counts_.wasted += current.size() + next.size() + rest.size();
   loaded_at_.reset();
   drops_.fetch_add(1, std::memory_order_release);
   if (!gate_.in_flight()) gate_.Failed(Corrupt(why), now);
@@ -208,10 +217,21 @@ void Segment::Stop() {
   GiveBack(std::move(lock));
 }
 
-// Rule 5. Once, when nothing is in flight any more.
+void Segment::Abandon() {
+  if (InChild()) return;
+  {
+    const Lock lock(mutex_);
+    abandoned_ = true;
+  }
+  Stop();
+}
+
+// Rules 5 and 7. Once, when nothing is in flight any more.
 void Segment::GiveBack(Lock lock) {
-  Range tail = next_.value_or(rest_);
-  if (next_ && !rest_.empty() && rest_.end == next_->begin) tail.begin = rest_.begin;
+  Range tail = abandoned_ ? Range{} : next_.value_or(rest_);
+  if (!tail.empty() && next_ && !rest_.empty() && rest_.end == next_->begin) {
+    tail.begin = rest_.begin;
+  }
   counts_.wasted += SupplyLocked() - tail.size();
   next_.reset();
   rest_ = {};

@@ -32,7 +32,8 @@ namespace firn {
 //     afterwards goes the same way.
 //  6. What was in memory before a Drop, or lies below a `start` that was raised, is not given out
 //     after it, also not by a batch that had got it and waits for more: that one is refused.
-//  7. In a forked child it is closed.
+//  7. Abandoned, it is closed and gives nothing back: what it has is of another form than the tag.
+//  8. In a forked child it is closed.
 class Segment final : public RangedStrategy,
                       private LowWater,
                       public std::enable_shared_from_this<Segment> {
@@ -44,9 +45,11 @@ class Segment final : public RangedStrategy,
   bool TryOne(Method, int64_t* id) override { return cursor_.TakeOne(id); }
   RangeCursor* cursor() override { return &cursor_; }
   Verdict Issue(Demand& demand) override;
+  std::optional<Refusal> WhyNot() const override;
   void Close() override;
   void Stop() override;
 
+  void Abandon() override;
   void Adjust(const TagDefinition& tag) override;
   void Tick(BootMs now) override;
   void Drop(const std::string& why) override;
@@ -64,6 +67,7 @@ class Segment final : public RangedStrategy,
   bool SwitchLocked(BootMs now);
   bool WantsNextLocked() const;
   int64_t SupplyLocked() const;
+  Refusal ClosedLocked() const { return abandoned_ ? Redefined() : ClosedHere(); }
   bool IsStale(const Demand& demand) const;
   Verdict RefuseStale(Demand& demand);
   void NoteShortageLocked(Demand& demand);
@@ -98,6 +102,7 @@ class Segment final : public RangedStrategy,
   uint64_t asked_drops_ = 0;  // drops_ when the fetch in flight began
   bool closed_ = false;
   bool stopped_ = false;
+  bool abandoned_ = false;
   bool giving_back_ = false;
   SegmentStatus counts_;  // ranges, failures, wasted
   Pace pace_;

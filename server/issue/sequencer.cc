@@ -28,8 +28,7 @@ std::unique_ptr<Sequencer> MakeSequencer(const SequencerOptions& options,
     case SequencerKind::kAtomic:
       return std::make_unique<AtomicSequencer<SequenceRules>>(std::move(claim), shape, cell);
     case SequencerKind::kMutex:
-      return std::make_unique<LockedSequencer<SequenceRules, std::mutex>>(std::move(claim), shape,
-                                                                          cell);
+      return std::make_unique<LockedSequencer<SequenceRules, Mutex>>(std::move(claim), shape, cell);
     case SequencerKind::kSpin:
       return std::make_unique<LockedSequencer<SequenceRules, SpinLock>>(std::move(claim), shape,
                                                                         cell);

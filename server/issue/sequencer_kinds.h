@@ -1,10 +1,10 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <utility>
 
+#include "common/atomic.h"
 #include "common/fork_cells.h"
 #include "server/issue/pause.h"
 #include "server/issue/sequence_rules.h"
@@ -13,17 +13,22 @@
 namespace firn {
 
 // What the three kinds have in common: the word in its cell, and how it ends.
+//
+// The word says all there is, so taking from it needs no memory order. Two things do: the one who
+// closes it tells of what it did before (it put the next sequencer in place), and the one who finds
+// it closed looks for that. Whoever hands a sequencer to other threads tells them of the first
+// word, too. interleavings_test misses each order that is taken away.
 template <typename Rules>
 class CellSequencer : public Sequencer {
  public:
   CellSequencer(std::shared_ptr<const Claim> claim, const SequenceShape& shape,
                 ForkCells::Cell& cell)
       : cell_(cell), claim_(std::move(claim)), shape_(shape) {
-    cell_.store(kOpen | shape_.Position(claim_->first_tick(), 0), std::memory_order_release);
+    cell_.store(kOpen | shape_.Position(claim_->first_tick(), 0), std::memory_order_relaxed);
   }
 
   Tick Last() const final {
-    const uint64_t word = cell_.load(std::memory_order_acquire);
+    const uint64_t word = cell_.load(std::memory_order_relaxed);
     return word == kClosed ? last_ : Rules::Last(shape_, word & ~kOpen);
   }
 
@@ -47,7 +52,7 @@ class CellSequencer : public Sequencer {
   }
 
   Tick SwapInClosed() {
-    const uint64_t word = cell_.exchange(kClosed, std::memory_order_acq_rel);
+    const uint64_t word = cell_.exchange(kClosed, std::memory_order_release);
     if (word != kClosed) last_ = Rules::Last(shape_, word & ~kOpen);
     return last_;
   }
@@ -57,7 +62,7 @@ class CellSequencer : public Sequencer {
  private:
   const std::shared_ptr<const Claim> claim_;
   const SequenceShape shape_;
-  Tick last_;  // once closed; the closing thread's
+  Tick last_;  // once closed; the closing thread's, so that Last needs no order either
 };
 
 // Lock-free: some thread always gets on. A thread that finds itself beaten pauses for a moment,
@@ -70,16 +75,15 @@ class AtomicSequencer final : public CellSequencer<Rules> {
   using Base::Base;
 
   Step Take(Tick now, uint64_t want) override {
-    uint64_t word = this->cell_.load(std::memory_order_acquire);
-    while (word != Base::kClosed) {
+    for (;;) {
+      uint64_t word = this->cell_.load(std::memory_order_acquire);
+      if (word == Base::kClosed) return {};
       uint64_t after = 0;
       const Step step = this->Attempt(word, now, want, &after);
       if (after == word) return step;
-      if (this->cell_.compare_exchange_weak(word, after, std::memory_order_acq_rel)) return step;
+      if (this->cell_.compare_exchange_weak(word, after, std::memory_order_relaxed)) return step;
       PauseBriefly();
-      word = this->cell_.load(std::memory_order_acquire);
     }
-    return {};
   }
 
   uint64_t TakeOne(Tick now) override { return this->PositionOf(Take(now, 1)); }
@@ -102,7 +106,7 @@ class LockedSequencer final : public CellSequencer<Rules> {
     if (word == Base::kClosed) return {};
     uint64_t after = 0;
     const Step step = this->Attempt(word, now, want, &after);
-    this->cell_.store(after, std::memory_order_release);
+    this->cell_.store(after, std::memory_order_relaxed);
     return step;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,17 @@ int64_t IdsIn(Milliseconds length, const Layout& layout) {
   const auto per_tick = static_cast<int64_t>(layout.ids_per_tick());
   const int64_t ticks = std::max<int64_t>(1, length.count() / layout.tick_ms());
   return per_tick * std::min(ticks, INT64_MAX / per_tick);
+}
+
+Refusal NoClaim() {
+  return {Reason::kNotReady, "this server holds no machine id", kNotReadyRetryMs, true};
+}
+
+Refusal ClaimHasEnded(const Claim& claim) {
+  return {Reason::kNotReady,
+          "machine id " + std::to_string(claim.machine().value()) +
+              " is granted no further: " + claim.why_it_ends(),
+          kNotReadyRetryMs, true};
 }
 
 }  // namespace
@@ -77,7 +89,7 @@ Status Snowflake::Adopt(std::shared_ptr<const Claim> claim) {
   tenure->sequencer = MakeSequencer(sequencer_options_, claim, *cell, entropy_.Next());
   tenure->claim = std::move(claim);
   tenures_.push_back(std::move(tenure));
-  Tenure* before = current_.exchange(tenures_.back().get(), std::memory_order_acq_rel);
+  Tenure* before = current_.exchange(tenures_.back().get(), std::memory_order_release);
   if (before != nullptr) before->sequencer->Close();
   return {};
 }
@@ -85,7 +97,7 @@ Status Snowflake::Adopt(std::shared_ptr<const Claim> claim) {
 std::optional<Tick> Snowflake::CloseClaim() {
   if (sentinel_.InChild()) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  current_.store(nullptr, std::memory_order_release);
+  current_.store(nullptr, std::memory_order_relaxed);  // closing tells of it
   if (tenures_.empty()) return std::nullopt;
   return tenures_.back()->sequencer->Close();
 }
@@ -122,8 +134,8 @@ Verdict Snowflake::Issue(Demand& demand) {
   Tick now = ticks_.Current();
   while (demand.missing > 0) {
     Tenure* tenure = current_.load(std::memory_order_acquire);
-    if (tenure == nullptr) return RefuseNoClaim(demand);
-    if (now == TickSource::kStopped) return RefuseClock(demand);
+    if (tenure == nullptr) return demand.Refuse(NoClaim());
+    if (now == TickSource::kStopped) return demand.Refuse(ClockIsBehind());
     if (demand.runs.empty() && !FitsInto(*tenure->claim, now, demand.missing)) {
       return Answer(*tenure, {Step::Kind::kClaimEnds, now}, demand);
     }
@@ -174,31 +186,39 @@ Verdict Snowflake::Answer(const Tenure& tenure, const Step& step, Demand& demand
                          {Reason::kOverloaded, "the sequence is used up until the next tick",
                           static_cast<int32_t>(layout_.tick_ms()), true});
     case Step::Kind::kLayoutEnds:
-      return demand.Refuse(
-          {Reason::kExhausted,
-           "the time field of layout " + layout_.text() + " has run out; it takes another layout",
-           0, false});
+      return demand.Refuse(LayoutHasEnded());
     case Step::Kind::kClaimEnds:
-      return demand.Refuse({Reason::kNotReady,
-                            "machine id " + std::to_string(tenure.claim->machine().value()) +
-                                " is not granted for long enough",
-                            kNotReadyRetryMs, true});
+      return demand.Refuse(ClaimHasEnded(*tenure.claim));
     case Step::Kind::kTaken:
     case Step::Kind::kClosed:
       break;
   }
-  return RefuseNoClaim(demand);
+  return demand.Refuse(NoClaim());
 }
 
-Verdict Snowflake::RefuseNoClaim(Demand& demand) {
-  return demand.Refuse(
-      {Reason::kNotReady, "this server holds no machine id", kNotReadyRetryMs, true});
+std::optional<Refusal> Snowflake::WhyNot() const {
+  if (sentinel_.InChild()) return NoClaim();
+  const std::lock_guard lock(mutex_);
+  const Tenure* tenure = current_.load(std::memory_order_relaxed);  // set under the mutex
+  if (tenure == nullptr) return NoClaim();
+  const Tick now = ticks_.Refresh();
+  if (now == TickSource::kStopped) return ClockIsBehind();
+  const Tick next = std::max({now, tenure->claim->first_tick(), tenure->sequencer->Last()});
+  if (!layout_.time().Holds(static_cast<uint64_t>(next.count()))) return LayoutHasEnded();
+  if (next >= tenure->claim->end_tick()) return ClaimHasEnded(*tenure->claim);
+  return std::nullopt;
 }
 
-Verdict Snowflake::RefuseClock(Demand& demand) const {
+Refusal Snowflake::ClockIsBehind() const {
   const auto behind = std::to_string(ticks_.id_clock().Skew().count());
-  return demand.Refuse(
-      {Reason::kClock, "the wall clock is " + behind + " ms behind", kClockRetryMs, true});
+  return {Reason::kClock, "the wall clock is " + behind + " ms behind", kClockRetryMs, true};
+}
+
+Refusal Snowflake::LayoutHasEnded() const {
+  return {Reason::kExhausted,
+          "by this server's clock the time field of layout " + layout_.text() +
+              " has run out: it takes another layout, or the clock is wrong",
+          0, true};
 }
 
 }  // namespace firn

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "common/atomic.h"
 #include "common/claim.h"
 #include "common/entropy.h"
 #include "common/fork_cells.h"
@@ -64,6 +63,7 @@ class Snowflake final : public Strategy {
   Status Start() override { return CheckLayout(); }
   bool TryOne(Method method, int64_t* id) override;
   Verdict Issue(Demand& demand) override;
+  std::optional<Refusal> WhyNot() const override;
   int64_t count_max() const override { return count_max_; }
   void Close() override;
   void Stop() override { Close(); }
@@ -74,8 +74,8 @@ class Snowflake final : public Strategy {
   Step TakeFor(const Demand& demand, const Tenure& tenure, Tick now) const;
   void Add(const Tenure& tenure, const Step& step, Demand& demand) const;
   Verdict Answer(const Tenure& tenure, const Step& step, Demand& demand) const;
-  Verdict RefuseClock(Demand& demand) const;
-  static Verdict RefuseNoClaim(Demand& demand);
+  Refusal ClockIsBehind() const;
+  Refusal LayoutHasEnded() const;
   bool FitsInto(const Claim& claim, Tick now, int64_t count) const;
   Status CheckLayout() const;
   Status CheckClaim(const Claim& claim) const;
@@ -86,10 +86,10 @@ class Snowflake final : public Strategy {
   const SequencerOptions sequencer_options_;
   const int64_t count_max_;
 
-  std::atomic<Tenure*> current_{nullptr};  // null: no claim. Written under mutex_
+  Atomic<Tenure*> current_{nullptr};  // null: no claim. Written under mutex_
   const ForkSentinel
       sentinel_;  // looked at before locking: a child's mutex_ may be locked for ever
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   ForkCells cells_;
   bool closed_ = false;                           // under mutex_
   std::vector<std::unique_ptr<Tenure>> tenures_;  // under mutex_

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -74,6 +75,10 @@ class Strategy {
 
   // Adds runs to `demand` until nothing is missing. Exact: never more than was asked for.
   virtual Verdict Issue(Demand& demand) = 0;
+
+  // What a call for one id would be refused with at this moment; empty when it would be served,
+  // perhaps after a wait. Takes nothing and asks nobody. Any thread.
+  virtual std::optional<Refusal> WhyNot() const { return std::nullopt; }
 
   // The most ids that one call may ask for as runs; more is refused, never cut.
   virtual int64_t count_max() const = 0;

@@ -27,7 +27,8 @@ Binding::Binding(TagBinding binding)
     : strategy(std::move(binding.strategy)),
       plugins(std::move(binding.plugins)),
       plain(plugins.empty()),
-      cursor(plain ? strategy->cursor() : nullptr) {}
+      cursor(plain ? strategy->cursor() : nullptr),
+      text(std::move(binding.text)) {}
 
 TagTable::TagTable() {
   all_slots_.push_back(std::make_unique<Slots>(kFirstSlots));
@@ -40,7 +41,7 @@ const Tag* TagTable::Find(std::string_view name) const {
   const Slots& slots = *slots_.load(std::memory_order_acquire);
   for (size_t i = Slots::Hash(name);; ++i) {  // ends: half of the places are empty
     const Tag* tag = slots.places[i & slots.mask].load(std::memory_order_acquire);
-    if (tag == nullptr) return default_.get();
+    if (tag == nullptr) return default_.binding() != nullptr ? &default_ : nullptr;
     if (tag->name() == name) return tag;
   }
 }
@@ -51,7 +52,7 @@ Status TagTable::Set(TagBinding binding) {
   const std::lock_guard lock(mutex_);
   if (bindings_.size() >= kEditsMax) return Exhausted("too many changes of tags for one process");
   const Tag* known = Find(binding.name);
-  if (known == nullptr || known == default_.get()) {
+  if (known == nullptr || known == &default_) {
     if (tags_.size() == kTagsMax) return Exhausted("too many tags");
     auto tag = std::make_unique<Tag>(binding.name);
     tag->binding_.store(Keep(std::move(binding)), std::memory_order_release);
@@ -73,10 +74,9 @@ void TagTable::Remove(std::string_view name) {
   }
 }
 
-void TagTable::SetDefault(TagBinding binding) {
+void TagTable::SetDefault(std::optional<TagBinding> binding) {
   const std::lock_guard lock(mutex_);
-  default_ = std::make_unique<Tag>(binding.name);
-  default_->binding_.store(Keep(std::move(binding)), std::memory_order_release);
+  default_.binding_.store(binding ? Keep(*std::move(binding)) : nullptr, std::memory_order_release);
 }
 
 std::vector<std::string> TagTable::Near(std::string_view name, size_t count_max) const {

@@ -3,12 +3,14 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common/status.h"
+#include "common/text_template.h"
 #include "server/issue/plugin.h"
 #include "server/issue/range_cursor.h"
 #include "server/issue/strategy.h"
@@ -20,6 +22,7 @@ struct TagBinding {
   std::string name;
   std::shared_ptr<Strategy> strategy;
   std::vector<std::shared_ptr<Plugin>> plugins;  // any order; the chain sorts them
+  std::shared_ptr<const TextTemplate> text{};    // null: decimal
 };
 
 // The same, ready for use. Immutable, and on cache lines of its own: every call reads it.
@@ -30,6 +33,7 @@ struct alignas(64) Binding {
   PluginChain plugins;
   bool plain;           // no plugins: nothing to run around the strategy
   RangeCursor* cursor;  // of a plain tag: where single ids come from; null: ask the strategy
+  std::shared_ptr<const TextTemplate> text;
 };
 
 // A tag's place in the table.
@@ -66,8 +70,8 @@ class TagTable {
   Status Set(TagBinding binding);
   void Remove(std::string_view name);
 
-  // Serves every name that is not in the table. Before the first Find.
-  void SetDefault(TagBinding binding);
+  // Serves every name that is not in the table from now on; nothing: such names are unknown.
+  void SetDefault(std::optional<TagBinding> binding);
 
   // Null when the name is not known and there is no default. A removed tag is still found.
   const Tag* Find(std::string_view name) const;
@@ -83,7 +87,7 @@ class TagTable {
   void Grow();
 
   std::atomic<Slots*> slots_;
-  std::unique_ptr<Tag> default_;
+  Tag default_{""};
   alignas(64) mutable std::mutex mutex_;  // all below; apart from what every call reads
   std::vector<std::unique_ptr<Slots>> all_slots_;
   std::vector<std::unique_ptr<Tag>> tags_;

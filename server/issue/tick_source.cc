@@ -14,20 +14,21 @@ TickSource::TickSource(const Layout& layout, IdClock& id_clock, const Clock& clo
 
 Tick TickSource::Refresh() {
   const uint64_t before = CycleCount();
-  const bool steered = id_clock_.TryAdvance(clock_.Read());
+  const auto show = [this](WallMs time) { Show(time); };
+  const bool steered = id_clock_.TryAdvance(clock_.Read(), show);
   if (id_clock_.Stopped()) return kStopped;
-  const int64_t tick = layout_.TickAt(id_clock_.Last()).count();
-  int64_t seen = tick_.load(std::memory_order_relaxed);
-  while (seen < tick && !tick_.compare_exchange_weak(seen, tick, std::memory_order_relaxed)) {
-  }
   // In this order: whoever sees the stamp sees a tick at least as new.
   if (steered) read_at_.store(before, std::memory_order_release);
-  return Tick(std::max(seen, tick));
+  return std::max(layout_.TickAt(id_clock_.Last()), Tick(tick_.load(std::memory_order_relaxed)));
 }
 
 void TickSource::RaiseTo(Tick first) {
-  id_clock_.RaiseTo(layout_.StartOf(first), clock_.Read());
-  Refresh();
+  id_clock_.RaiseTo(layout_.StartOf(first), clock_.Read(), [this](WallMs time) { Show(time); });
+}
+
+void TickSource::Restart(WallMs time, Now now) {
+  id_clock_.Restart(time, now, [this](WallMs shown) { Show(shown); });
+  read_at_.store(0, std::memory_order_relaxed);  // nobody takes it for fresh
 }
 
 std::chrono::microseconds TickSource::Until(Tick tick) const {

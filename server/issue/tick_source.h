@@ -1,9 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 
+#include "common/atomic.h"
 #include "common/clock.h"
 #include "common/cycles.h"
 #include "common/id_clock.h"
@@ -16,7 +16,7 @@ namespace firn {
 // A reading of the machine's clocks is used again until the processor's cycle counter says that a
 // fraction of a millisecond may have passed; where there is no steady counter, every call reads the
 // clocks. So the tick lags the id clock by less than a millisecond plus one interruption of the
-// thread, and never goes back. Thread-safe, lock-free.
+// thread, and never goes back, except by Restart. Thread-safe, lock-free.
 class TickSource {
  public:
   // `id_clock` and `clock` must outlive this.
@@ -37,6 +37,11 @@ class TickSource {
   // From now on the current tick is at least `first`.
   void RaiseTo(Tick first);
 
+  // The id clock is to show `time` at `now`, and this with it. Only while nothing was given out: a
+  // thread that had asked just before may still have a tick from before it, which is good for
+  // nothing, since what is given out is held against a claim's end.
+  void Restart(WallMs time, Now now);
+
   // About how long until the id clock reaches `tick`, as a hint when to look again. Never zero.
   std::chrono::microseconds Until(Tick tick) const;
 
@@ -44,14 +49,17 @@ class TickSource {
   const Layout& layout() const { return layout_; }
 
  private:
+  void Show(WallMs time) { tick_.store(layout_.TickAt(time).count(), std::memory_order_relaxed); }
+
   const Layout layout_;
   IdClock& id_clock_;
   const Clock& clock_;
   const uint64_t fresh_cycles_;
 
-  // Written together a few thousand times a second at most, read by every call.
-  alignas(64) std::atomic<uint64_t> read_at_{0};  // cycles, from before the clocks were read
-  std::atomic<int64_t> tick_{INT64_MIN};
+  // Written together a few thousand times a second at most, read by every call. The tick under the
+  // id clock's lock only, so that no thread brings an older one back.
+  alignas(64) Atomic<uint64_t> read_at_{0};  // cycles, from before the clocks were read
+  Atomic<int64_t> tick_{INT64_MIN};
 };
 
 }  // namespace firn

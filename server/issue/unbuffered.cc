@@ -7,7 +7,7 @@ namespace firn {
 
 Result<std::shared_ptr<Unbuffered>> Unbuffered::Make(const TagDefinition& tag, RangedParts parts) {
   if (!parts.source.permits_no_buffer()) {
-    return Invalid("tag " + tag.name + ": store " + tag.store + " does not permit buffer = none");
+    return Invalid("store '" + tag.store + "' does not permit buffer = none");
   }
   return std::shared_ptr<Unbuffered>(new Unbuffered(tag, std::move(parts)));
 }
@@ -21,7 +21,7 @@ Verdict Unbuffered::Issue(Demand& demand) {
   if (sentinel_.InChild()) return demand.Refuse(ClosedHere());
   const BootMs now = parts_.clock.Boot();
   Lock lock(mutex_);
-  if (closed_) return demand.Refuse(ClosedHere());
+  if (closed_) return demand.Refuse(abandoned_ ? Redefined() : ClosedHere());
   if (demand.runs.empty()) demand.drops = drops_;
   if (demand.drops != drops_) {
     counts_.wasted += demand.runs.count();
@@ -36,6 +36,12 @@ Verdict Unbuffered::Issue(Demand& demand) {
     if (demand.missing == 0) return Verdict::kIssued;
   }
   return Queue(demand, now, std::move(lock));
+}
+
+std::optional<Refusal> Unbuffered::WhyNot() const {
+  if (sentinel_.InChild()) return ClosedHere();
+  const Lock lock(mutex_);
+  return closed_ ? std::optional(ClosedHere()) : gate_.WhyNot(parts_.clock.Boot());
 }
 
 // A call without a ticket that is still good gets one; then it waits.
@@ -176,6 +182,15 @@ void Unbuffered::Close() {
   portions_.clear();
   waiting_.clear();
   asked_ = 0;
+}
+
+void Unbuffered::Abandon() {
+  if (sentinel_.InChild()) return;
+  {
+    const Lock lock(mutex_);
+    abandoned_ = true;
+  }
+  Close();
 }
 
 bool Unbuffered::settled() const {

@@ -24,7 +24,7 @@ namespace firn {
 //     What a caller who has given up does not fetch is thrown away after kKeep. Those for whom
 //     nothing came ask again.
 //  3. When a range is too small for its tickets, the last ones stay and are asked for again.
-//  4. Closed, it gives nothing; nothing is kept, so nothing is given back.
+//  4. Closed or abandoned, it gives nothing; nothing is kept, so nothing is given back.
 //  5. What was taken before a Drop, or before the tag's `start` was raised, is not given out after
 //     it, also not by a call that had got a part of it: that one is refused.
 //  6. In a forked child it is closed.
@@ -38,9 +38,11 @@ class Unbuffered final : public RangedStrategy, public std::enable_shared_from_t
 
   bool TryOne(Method, int64_t*) override { return false; }
   Verdict Issue(Demand& demand) override;
+  std::optional<Refusal> WhyNot() const override;
   void Close() override;
   void Stop() override { Close(); }
 
+  void Abandon() override;
   void Adjust(const TagDefinition& tag) override;
   void Tick(BootMs now) override;
   void Drop(const std::string& why) override;
@@ -85,6 +87,7 @@ class Unbuffered final : public RangedStrategy, public std::enable_shared_from_t
   int64_t given_ = 0;                     // numbers, ever
   uint64_t drops_ = 0, asked_drops_ = 0;
   bool closed_ = false;
+  bool abandoned_ = false;
   SegmentStatus counts_;
   Pace pace_;
 };

@@ -17,7 +17,7 @@ using MadePlugin = Result<std::shared_ptr<Plugin>>;
 Status CheckKey(const TagDefinition& tag, const BlockCipher& cipher) {
   const std::string check = KeyCheck(cipher);
   if (check.empty()) return Internal("the cipher of the plugin obfuscate failed");
-  if (tag.obfuscate_check.empty() || tag.obfuscate_check == check) return {};
+  if (tag.obfuscate_check == check) return {};
   return Denied("the key " + tag.obfuscate_key + " of this server is another one: its check is " +
                 check + ", the tag's " + tag.obfuscate_check);
 }

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/files.h"
+
 namespace firn {
 namespace {
 
@@ -19,8 +21,8 @@ Status Failure(const char* verb, const std::string& path) {
 
 Status HistoryFile::Open() {
   if (descriptor_ >= 0) return {};
-  const int opened = open(options_.path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
-  if (opened < 0) return Failure("open", options_.path);
+  FIRN_ASSIGN(FileHandle file, OpenRegular(options_.path, O_RDWR | O_CREAT | O_APPEND, 0640));
+  const int opened = file.Release();
   struct stat info {};
   if (fstat(opened, &info) != 0) {
     close(opened);

@@ -8,6 +8,7 @@
 #include <glog/logging.h>
 
 #include "common/entropy.h"
+#include "registry/node_version.h"
 #include "registry/records.h"
 #include "registry/slot.h"
 #include "registry/tag_store.h"
@@ -15,7 +16,7 @@
 namespace firn {
 namespace {
 
-constexpr int kRootIndex = 0;
+constexpr int kRootIndex = 0;  // of what is read
 constexpr int kNodeIndex = 1;
 constexpr int kPauseBits = 4;  // 15 ms at most
 
@@ -34,6 +35,7 @@ struct Ledger::Errand {
   enum class Kind { kBegin, kCover, kExtend, kGiveBack, kLook };
 
   Kind kind = Kind::kLook;
+  std::string form{};  // of the tag, for whoever takes
   Range range{};
   int64_t size = 0;
   std::function<void(const Status&, Range)> done{};
@@ -95,32 +97,36 @@ void Ledger::Tick(BootMs now) {
   freeze_.Tick(now);
 }
 
-void Ledger::Begin(const std::string& tag, BeginDone done) {
-  Queue(tag, {.kind = Errand::Kind::kBegin,
-              .done = [done = std::move(done)](const Status& status, Range range) {
-                done(status.ok() ? Result<int64_t>(range.begin) : Result<int64_t>(status));
-              }});
+void Ledger::Begin(const TagDefinition& tag, BeginDone done) {
+  Queue(tag.name, {.kind = Errand::Kind::kBegin,
+                   .form = FormOf(tag),
+                   .done = [done = std::move(done)](const Status& status, Range range) {
+                     done(status.ok() ? Result<int64_t>(range.begin) : Result<int64_t>(status));
+                   }});
 }
 
-void Ledger::Where(const std::string& tag, PlaceDone done) {
-  Begin(tag, [done = std::move(done), &page = PageOf(tag)](const Result<int64_t>& begin) {
+void Ledger::Where(const TagDefinition& tag, PlaceDone done) {
+  Begin(tag, [done = std::move(done), &page = PageOf(tag.name)](const Result<int64_t>& begin) {
     if (!begin.ok()) return done(begin.status());
     done(LedgerPlace{.cluster = page.cluster.value_or(""), .begin = *begin});
   });
 }
 
-void Ledger::Cover(const std::string& tag, Range range, StatusDone done) {
-  Queue(tag, {.kind = Errand::Kind::kCover,
-              .range = range,
-              .done = [done = std::move(done)](const Status& status, Range) { done(status); }});
+void Ledger::Cover(const TagDefinition& tag, Range range, StatusDone done) {
+  Queue(tag.name,
+        {.kind = Errand::Kind::kCover,
+         .form = FormOf(tag),
+         .range = range,
+         .done = [done = std::move(done)](const Status& status, Range) { done(status); }});
 }
 
-void Ledger::Extend(const std::string& tag, int64_t size, RangeDone done) {
-  Queue(tag, {.kind = Errand::Kind::kExtend,
-              .size = size,
-              .done = [done = std::move(done)](const Status& status, Range range) {
-                done(status.ok() ? Result<Range>(range) : Result<Range>(status));
-              }});
+void Ledger::Extend(const TagDefinition& tag, int64_t size, RangeDone done) {
+  Queue(tag.name, {.kind = Errand::Kind::kExtend,
+                   .form = FormOf(tag),
+                   .size = size,
+                   .done = [done = std::move(done)](const Status& status, Range range) {
+                     done(status.ok() ? Result<Range>(range) : Result<Range>(status));
+                   }});
 }
 
 void Ledger::GiveBack(const std::string& tag, Range tail, StatusDone done) {
@@ -202,6 +208,9 @@ Status Ledger::Judge(Page& page, const Nodes& nodes) {
   }
   Result<ClusterMeta> meta = ParseMeta(root->data);
   if (!meta.ok()) return meta.status().WithContext("the cluster's root node");
+  if (root->stat.version == kUnguardedVersion) {
+    return Unavailable(RestsUnguarded("the cluster's root node"));
+  }
   if (!node) {
     if (page.seen) return Lost(page, meta->era, "its node has gone");
     return NotFound(Named(page.tag) + ": there is not its node");
@@ -222,14 +231,18 @@ Status Ledger::Judge(Page& page, const Nodes& nodes) {
 }
 
 Status Ledger::JudgeNode(Page& page, const Nonce& era, const Node& node) {
-  FIRN_ASSIGN(TagNode read, ReadTagNode(page.tag, node.data));
-  if (!page.Fits(read)) {
+  if (node.stat.version == kUnguardedVersion) {
+    return Unavailable(RestsUnguarded("the node of tag '" + page.tag + "'"));
+  }
+  auto read = ReadTagNode(page.tag, node.data);
+  if (!read.ok()) return read.status().WithContext(Named(page.tag));
+  if (!page.Fits(*read)) {
     return Lost(page, era,
-                "it is at " + std::to_string(read.tag.high) + " and was at " +
+                "it is at " + std::to_string(read->tag.high) + " and was at " +
                     std::to_string(page.seen->high));
   }
-  See(page, read);
-  page.known = Known{.node = std::move(read),
+  See(page, *read);
+  page.known = Known{.node = *std::move(read),
                      .version = node.stat.version,
                      .created_zxid = node.stat.created_zxid,
                      .session = coordinator_.session()};
@@ -243,9 +256,6 @@ void Ledger::Decide(Page& page) {
   const int64_t begin = node.tag.NextBegin();
   using Kind = Errand::Kind;
   if (errand.kind == Kind::kLook) return Answer(page, {});
-  if (node.tag.strategy != "segment") {
-    return Answer(page, Invalid("tag '" + page.tag + "' is no segment tag"));
-  }
   if (errand.kind == Kind::kGiveBack) {
     const Range tail = errand.range;
     if (tail.empty() || node.tag.high != tail.end || node.returned > kRangeEnd - tail.size()) {
@@ -255,7 +265,7 @@ void Ledger::Decide(Page& page) {
     node.returned += tail.size();
     return Set(page, std::move(node), tail);
   }
-  if (node.tag.disabled) return Answer(page, Denied("tag '" + page.tag + "' is disabled"));
+  if (IsRefused(page, node.tag)) return;
   if (errand.kind == Kind::kBegin) return Answer(page, {}, {begin, begin});
   Range range = errand.range;
   if (errand.kind == Kind::kExtend) {
@@ -270,6 +280,21 @@ void Ledger::Decide(Page& page) {
   Set(page, std::move(node), range);
 }
 
+// Rules 7 and 8 for a node as it is: answers the first errand when it may take nothing.
+bool Ledger::IsRefused(Page& page, const TagDefinition& tag) {
+  if (page.errands.front().form != FormOf(tag)) {
+    if (hooks_.redefined) hooks_.redefined(page.tag);
+    Answer(page, Invalid("tag '" + page.tag + "' has just been defined in another way"));
+    return true;
+  }
+  if (tag.strategy != "segment") {
+    Answer(page, Invalid("tag '" + page.tag + "' is no segment tag"));
+    return true;
+  }
+  if (tag.disabled) Answer(page, Denied("tag '" + page.tag + "' is disabled"));
+  return tag.disabled;
+}
+
 void Ledger::Set(Page& page, TagNode node, Range range) {
   const Result<std::string> data = WriteTagNode(node);
   if (!data.ok()) return Answer(page, data.status());
@@ -277,22 +302,25 @@ void Ledger::Set(Page& page, TagNode node, Range range) {
   // Not left in the page: Saw may forget what is known while the answer is awaited.
   Known sent = *page.known;
   sent.node = std::move(node);
-  coordinator_.Multi({firn::Write::Check(kMetaPath, sent.root_version),
-                      firn::Write::Set(TagPath(page.tag), *data, sent.version), EraCheck(sent.era)},
-                     mailbox_.Expect<WriteOutcome>([this, &page, sent, range](WriteOutcome told) {
-                       OnSet(page, sent, range, told);
-                       GoOn(page);
-                     }));
+  std::vector<firn::Write> writes{firn::Write::Check(kMetaPath, sent.root_version)};
+  const size_t set = AddSet(writes, TagPath(page.tag), *data, sent.version);
+  writes.push_back(EraCheck(sent.era));
+  coordinator_.Multi(std::move(writes), mailbox_.Expect<WriteOutcome>(
+                                            [this, &page, sent, range, set](WriteOutcome told) {
+                                              OnSet(page, sent, range, told, set);
+                                              GoOn(page);
+                                            }));
 }
 
 // `sent` is the page as it was when the set was sent, with the node that was to be written.
-void Ledger::OnSet(Page& page, const Known& sent, Range range, const WriteOutcome& outcome) {
+void Ledger::OnSet(Page& page, const Known& sent, Range range, const WriteOutcome& outcome,
+                   size_t set) {
   page.asked = false;
   const bool doubted = !std::exchange(page.known, std::nullopt).has_value();
   const Status& status = outcome.status;
   if (status.ok()) {
-    const NodeStat& stat = outcome.stats.at(kNodeIndex);
-    if (stat.version != sent.version + 1 || stat.created_zxid != sent.created_zxid) {
+    const NodeStat& stat = outcome.stats.at(set);
+    if (!Follows(sent.version, stat.version) || stat.created_zxid != sent.created_zxid) {
       return Answer(page, Lost(page, sent.era, "the node that was set is another creation"));
     }
     See(page, sent.node);

@@ -26,6 +26,9 @@ struct LedgerHooks {
   // The registry's data went back in time as far as this tag is concerned, or its node has gone:
   // ranges in memory may be given to others from now on. Stop issuing them before this returns.
   std::function<void(const std::string& tag, const std::string& why)> stop{};
+  // The tag has another form than whoever asks for a range was made for (rule 8): it is to be read
+  // anew. What issues it here must have been closed when this returns.
+  std::function<void(const std::string& tag)> redefined{};
 };
 
 // Where a tag's ledger is, and whose it is.
@@ -41,7 +44,9 @@ struct LedgerPlace {
 //     end. The set is one multi: check(root at M) + set(node at V), where M and V belong to one
 //     reading after a sync, or V to the set before. So used ranges begin at or above everything
 //     that was used before, whatever a store does.
-//  2. It counts only when it is answered ok with version V + 1 and the creation that was read.
+//  2. It counts only when it is answered ok with V's successor (node_version.h: versions wrap,
+//  which
+//     is no other creation) and the creation that was read.
 //  3. Unknown outcome: the range is thrown away. It is never looked up whether the set came through
 //     after all: `high` may then have been moved for nothing, which is a waste.
 //  4. Somebody else was first: read again; `high` still at or below the begin: set again; above it:
@@ -53,6 +58,10 @@ struct LedgerPlace {
 //     it goes on above everything seen before, or without the node, or of another cluster, stops
 //     the tag and freezes the cluster, in the era of that reading only.
 //  7. Nothing is written while the cluster is frozen or the tag disabled.
+//  8. Who takes a range says for which form of the tag (FormOf). The node must have it, in the very
+//     version that is set; otherwise nothing is taken. Since no edit changes the form of a tag
+//     whose ledger has moved, all numbers of a tag go out in one form. Giving back compares
+//     nothing.
 //
 // Owned by the control thread: every verb is called there, and every answer is given there, in Tick
 // or in the verb itself when nothing has to be asked. Each is given exactly once; destroyed, it
@@ -69,7 +78,8 @@ class Ledger {
 
   // Codes of all: kUnavailable: nothing was written, try later; kUnknown: a range that was asked
   // for is lost; kConflict: somebody else's numbers lie above the range's begin, or the tail is not
-  // the last; kNotFound, kCorrupt, kDenied, kInvalid: the tag cannot go on here.
+  // the last; kNotFound, kCorrupt, kDenied, kInvalid: the tag cannot go on here. `tag` is what the
+  // asker was made for: of it name and form count.
   Ledger(Coordinator& coordinator, LedgerHooks hooks);
   ~Ledger();
 
@@ -78,17 +88,17 @@ class Ledger {
 
   // The number at or above which the tag's next range must begin, as last seen: what a store is
   // asked to go on from. Stale at worst, which Cover finds out.
-  void Begin(const std::string& tag, BeginDone done);
+  void Begin(const TagDefinition& tag, BeginDone done);
 
   // The same, with the cluster that it was read in: for numbers that are kept outside of it.
-  void Where(const std::string& tag, PlaceDone done);
+  void Where(const TagDefinition& tag, PlaceDone done);
 
   // Rule 1 for a range that a store has picked. Ok: it may be used.
-  void Cover(const std::string& tag, Range range, StatusDone done);
+  void Cover(const TagDefinition& tag, Range range, StatusDone done);
 
   // Lets the ledger itself pick: the range that follows `high`, of `size` numbers, fewer at the end
   // of 63 bits; kExhausted beyond. Covered when it is answered.
-  void Extend(const std::string& tag, int64_t size, RangeDone done);
+  void Extend(const TagDefinition& tag, int64_t size, RangeDone done);
 
   // Moves `high` from the tail's end back to its begin. Whoever calls it must have taken the tail
   // from this ledger and closed what issued from it.
@@ -116,8 +126,9 @@ class Ledger {
   Status Judge(Page& page, const Nodes& nodes);
   Status JudgeNode(Page& page, const Nonce& era, const Node& node);
   void Decide(Page& page);
+  bool IsRefused(Page& page, const TagDefinition& tag);
   void Set(Page& page, TagNode node, Range range);
-  void OnSet(Page& page, const Known& sent, Range range, const WriteOutcome& outcome);
+  void OnSet(Page& page, const Known& sent, Range range, const WriteOutcome& outcome, size_t set);
   Status Lost(Page& page, const std::optional<Nonce>& era, const std::string& why);
   void Answer(Page& page, const Status& status, Range range = {});
 

@@ -4,6 +4,7 @@
 
 #include <glog/logging.h>
 
+#include "registry/node_version.h"
 #include "registry/records.h"
 #include "registry/slot.h"
 
@@ -52,7 +53,10 @@ void LedgerFreeze::OnRoot(const Nonce& era, const Result<Nodes>& nodes) {
   meta->frozen = true;
   meta->reason = order_->why.substr(0, ClusterMeta::kReasonBytesMax);
   asked_ = true;
-  coordinator_.Multi({Write::Set(kMetaPath, FormatMeta(*meta), root->stat.version), EraCheck(era)},
+  std::vector<Write> writes;
+  AddSet(writes, kMetaPath, FormatMeta(*meta), root->stat.version);
+  writes.push_back(EraCheck(era));
+  coordinator_.Multi(std::move(writes),
                      mailbox_.Expect<WriteOutcome>(
                          [this, era](const WriteOutcome& answer) { OnSet(era, answer); }));
 }

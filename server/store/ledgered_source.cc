@@ -50,7 +50,7 @@ void LedgeredSource::GiveBack(const TagDefinition&, Range, GiveBackDone done) {
 }
 
 void LedgeredSource::AskLedger(const std::shared_ptr<Errand>& errand) {
-  ledger_.Begin(errand->tag.name, [this, errand](Result<int64_t> begin) {
+  ledger_.Begin(errand->tag, [this, errand](Result<int64_t> begin) {
     if (!begin.ok()) return errand->done(begin.status());
     AskStore(errand, *begin);
   });
@@ -84,7 +84,7 @@ Result<Range> LedgeredSource::CallStore(const Errand& errand, int64_t at_least) 
 }
 
 void LedgeredSource::Cover(const std::shared_ptr<Errand>& errand, Range range) {
-  ledger_.Cover(errand->tag.name, range, [this, errand, range](const Status& covered) {
+  ledger_.Cover(errand->tag, range, [this, errand, range](const Status& covered) {
     if (covered.ok()) return errand->done(range);
     waste_.Add(errand->tag.name, range.size());
     const bool overtaken = covered.code() == Code::kConflict && ++errand->tries < kTriesMax;

@@ -3,8 +3,7 @@
 namespace firn {
 
 void RegistrySource::Take(const TagDefinition& tag, int64_t size, TakeDone done) {
-  control_(
-      [this, name = tag.name, size, done = std::move(done)] { ledger_.Extend(name, size, done); });
+  control_([this, tag, size, done = std::move(done)] { ledger_.Extend(tag, size, done); });
 }
 
 void RegistrySource::GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) {

@@ -4,45 +4,49 @@
 
 namespace firn {
 
-StoreThread::StoreThread() : thread_([this] { Loop(); }) {}
+StoreThread::StoreThread()
+    : shared_(std::make_unique<Shared>()), thread_([this] { Loop(*shared_); }) {}
 
 StoreThread::~StoreThread() { Stop(); }
 
 bool StoreThread::Post(std::function<void()> task) {
   if (sentinel_.InChild()) return false;
   {
-    const std::lock_guard lock(mutex_);
-    if (!going_on_ || queue_.size() == kQueueMax) return false;
-    queue_.push_back(std::move(task));
+    const std::lock_guard lock(shared_->mutex);
+    if (!shared_->going_on || shared_->queue.size() == kQueueMax) return false;
+    shared_->queue.push_back(std::move(task));
   }
-  posted_.notify_one();
+  shared_->posted.notify_one();
   return true;
 }
 
 void StoreThread::Stop() {
   if (sentinel_.InChild()) {
-    // The thread is the parent's, and whoever held the mutex at the fork is not here to let it go.
+    // The thread is the parent's. Whoever held the mutex at the fork is not here to let it go, and
+    // the end of a condition that a thread waits on waits for that thread: both are left as they
+    // are.
     if (thread_.joinable()) thread_.detach();
+    if (shared_ != nullptr) static_cast<void>(new std::unique_ptr<Shared>(std::move(shared_)));
     return;
   }
   {
-    const std::lock_guard lock(mutex_);
-    going_on_ = false;
-    queue_.clear();
+    const std::lock_guard lock(shared_->mutex);
+    shared_->going_on = false;
+    shared_->queue.clear();
   }
-  posted_.notify_one();
+  shared_->posted.notify_one();
   if (thread_.joinable()) thread_.join();
 }
 
-void StoreThread::Loop() {
+void StoreThread::Loop(Shared& shared) {
   for (;;) {
     std::function<void()> task;
     {
-      std::unique_lock lock(mutex_);
-      posted_.wait(lock, [this] { return !going_on_ || !queue_.empty(); });
-      if (!going_on_) return;
-      task = std::move(queue_.front());
-      queue_.pop_front();
+      std::unique_lock lock(shared.mutex);
+      shared.posted.wait(lock, [&] { return !shared.going_on || !shared.queue.empty(); });
+      if (!shared.going_on) return;
+      task = std::move(shared.queue.front());
+      shared.queue.pop_front();
     }
     task();
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -33,13 +34,17 @@ class StoreThread {
   void Stop();
 
  private:
-  void Loop();
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable posted;
+    std::deque<std::function<void()>> queue;  // under mutex, as below
+    bool going_on = true;
+  };
+
+  static void Loop(Shared& shared);
 
   const ForkSentinel sentinel_;
-  std::mutex mutex_;  // guards queue_ and going_on_
-  std::condition_variable posted_;
-  std::deque<std::function<void()>> queue_;
-  bool going_on_ = true;
+  std::unique_ptr<Shared> shared_;  // with the thread
   std::thread thread_;
 };
 

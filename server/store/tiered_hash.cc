@@ -9,7 +9,8 @@
 namespace firn {
 namespace {
 
-// Begins every script: numbers as texts, who the server is, the hash. ARGV[1]: the cluster.
+// Begins every script: numbers as texts, who the server is, the hash. ARGV[1]: the cluster;
+// ARGV[2]: the tag's form.
 constexpr const char* kPrelude = R"(
 local function number(text)
   if not text or #text > 16 or not string.find(text, '^%d+$') then return nil end
@@ -22,13 +23,13 @@ local ids = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') .. ' ' ..
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local row = redis.call('HMGET', key, 'ids', 'cur', 'max', 'left', 'next', 'next_max', 'step',
-                       'filled', 'asked', 'asked_by', 'cluster')
+                       'filled', 'asked', 'asked_by', 'cluster', 'form')
 local cur, max, left = number(row[2]), number(row[3]), number(row[4])
 local next, next_max = number(row[5]), number(row[6])
 local step, filled = number(row[7]) or 0, number(row[8]) or now
 if row[11] and row[11] ~= ARGV[1] then return {'foreign', row[11]} end
 if row[3] and not row[11] then return {'wrong', 'it says of no cluster whose it is'} end
-local ours = row[1] == ids
+local ours = row[1] == ids and row[12] == ARGV[2]
 if ours and not (cur and max and left and cur + left == max) then
   return {'wrong', 'cur, max and left do not agree'}
 end
@@ -37,11 +38,11 @@ if ours and row[5] and not (next and next_max and next >= max and next_max > nex
 end
 )";
 
-// ARGV: cluster, size, prefetch_at, patience in ms, start. Answers {"ok", begin, end, bring, step,
-// lasts}.
+// ARGV: cluster, form, size, prefetch_at, patience in ms, start. Answers {"ok", begin, end, bring,
+// step, lasts}.
 constexpr const char* kTake = R"(
-local size, prefetch_at, patience = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local start = tonumber(ARGV[5])
+local size, prefetch_at, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local start = tonumber(ARGV[6])
 local function bring()
   local asked = number(row[9]) or 0
   if row[10] == ids and asked <= now and asked > now - patience then return '0' end
@@ -76,10 +77,11 @@ return {'ok', text(cur - take), text(cur), low and bring() or '0', text(step),
         text(math.floor(math.min(lasted * step / used, 1e15)))}
 )";
 
-// ARGV: cluster, begin, end. Answers {"ok", numbers thrown away}, {"full", ""}, {"below", max}, or
+// ARGV: cluster, form, begin, end. Answers {"ok", numbers thrown away}, {"full", ""}, {"below",
+// max}, or
 // {"above", max}: numbers of another server's time lie below the ledger, and so below the segment.
 constexpr const char* kFill = R"(
-local begin, ends = tonumber(ARGV[2]), tonumber(ARGV[3])
+local begin, ends = tonumber(ARGV[3]), tonumber(ARGV[4])
 if row[3] and not max then return {'wrong', 'max is no number'} end
 local top = math.max(max or 0, next_max or 0)
 if begin < top then return {ours and 'below' or 'above', text(top)} end
@@ -92,12 +94,12 @@ end
 local lost = 0
 if not ours then lost = (left or 0) + ((next and next_max) and next_max - next or 0) end
 redis.call('HDEL', key, 'next', 'next_max')
-redis.call('HSET', key, 'cluster', ARGV[1], 'ids', ids, 'cur', text(begin), 'max', text(ends),
+redis.call('HSET', key, 'cluster', ARGV[1], 'form', ARGV[2], 'ids', ids, 'cur', text(begin), 'max', text(ends),
            'left', text(ends - begin), 'step', text(ends - begin), 'filled', text(now))
 return {'ok', text(lost)}
 )";
 
-// ARGV: cluster. A segment without `ids` is nobody's.
+// ARGV: cluster, form. A segment without `ids` is nobody's.
 constexpr const char* kClear = R"(
 redis.call('HDEL', key, 'ids', 'asked', 'asked_by')
 return {'ok', ''}
@@ -159,7 +161,7 @@ Result<TieredHash::Taken> TieredHash::Take(const TagDefinition& tag, const std::
   const int64_t start = std::min(tag.start.value_or(1), kNumbersEnd);
   FIRN_ASSIGN(const Answer answer,
               Run(TakeScript(), tag,
-                  {cluster, std::to_string(size), std::to_string(tag.prefetch_at),
+                  {cluster, FormOf(tag), std::to_string(size), std::to_string(tag.prefetch_at),
                    std::to_string(kBringPatience.count()), std::to_string(start)}));
   if (answer.size() != 6 || answer[0] != "ok") return Refusal(answer);
   Taken taken{.range = {}, .bring = answer[3] == "1"};
@@ -177,9 +179,9 @@ Result<TieredHash::Taken> TieredHash::Take(const TagDefinition& tag, const std::
 Result<int64_t> TieredHash::Fill(const TagDefinition& tag, const std::string& cluster,
                                  Range segment) {
   if (segment.empty() || segment.end > kNumbersEnd) return Exhausted("Redis counts to 2^53 only");
-  FIRN_ASSIGN(const Answer answer,
-              Run(FillScript(), tag,
-                  {cluster, std::to_string(segment.begin), std::to_string(segment.end)}));
+  FIRN_ASSIGN(const Answer answer, Run(FillScript(), tag,
+                                       {cluster, FormOf(tag), std::to_string(segment.begin),
+                                        std::to_string(segment.end)}));
   if (answer.size() != 2) return Refusal(answer);
   if (answer[0] == "ok") return RedisNumber(answer[1]);
   if (answer[0] == "full") return Conflict("somebody else has brought numbers");
@@ -188,7 +190,7 @@ Result<int64_t> TieredHash::Fill(const TagDefinition& tag, const std::string& cl
 }
 
 Status TieredHash::Clear(const TagDefinition& tag, const std::string& cluster) {
-  FIRN_ASSIGN(const Answer answer, Run(ClearScript(), tag, {cluster}));
+  FIRN_ASSIGN(const Answer answer, Run(ClearScript(), tag, {cluster, FormOf(tag)}));
   return answer.size() == 2 && answer[0] == "ok" ? Status() : Refusal(answer);
 }
 

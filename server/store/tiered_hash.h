@@ -21,6 +21,7 @@ namespace firn {
 //     next, next_max      the one after it, once somebody has brought it
 //     step, filled        how large the segment is, and when it became the current one
 //     ids                 run_id and master_replid of the server that was given the segment
+//     form                of the tag (FormOf), when the segment was brought
 //     asked, asked_by     when somebody was told to bring the next one, and by which server
 //
 // 1. Every segment is covered by the tag's ledger before it gets here.
@@ -31,9 +32,12 @@ namespace firn {
 // 3. A segment is put in by one script, sent once, and only at or above every segment before.
 // 4. Every script first compares `cluster` with the caller's: the ledger of another cluster says
 //    nothing of these numbers, so a hash of another cluster is neither taken from nor written to.
-// 5. Of all who find that a segment runs low, one is told to bring the next; when it does not
+// 5. Numbers that were brought for another form of the tag are given to nobody: the ledger knew
+// that
+//    form when it covered them, so whoever has another one is to read the tag anew.
+// 6. Of all who find that a segment runs low, one is told to bring the next; when it does not
 //    within kBringPatience, another one.
-// 6. Numbers below the tag's `start` are left out.
+// 7. Numbers below the tag's `start` are left out.
 //
 // Owned by one thread, which waits for the server up to a few times the place's time limit.
 class TieredHash {

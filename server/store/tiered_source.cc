@@ -61,7 +61,7 @@ void TieredSource::Begin(const std::shared_ptr<Errand>& errand) {
   errand->distrusts = known.distrusts;
   errand->cluster = known.cluster;
   if (!known.cluster.empty()) return AskHash(errand);
-  ledger_(errand->tag.name, [this, errand](const Result<LedgerPlace>& place) {
+  ledger_(errand->tag, [this, errand](const Result<LedgerPlace>& place) {
     if (!place.ok()) return errand->done(place.status());
     OnPlace(errand, *place);
   });
@@ -143,8 +143,7 @@ Status TieredSource::CheckRises(const TagDefinition& tag, Range range) {
 
 // The ledger is asked first, because what is taken beyond the end of Redis's numbers is lost.
 void TieredSource::Bring(const std::shared_ptr<Errand>& errand, int64_t size, StatusDone done) {
-  ledger_(errand->tag.name, [this, errand, size,
-                             done = std::move(done)](Result<LedgerPlace> place) {
+  ledger_(errand->tag, [this, errand, size, done = std::move(done)](Result<LedgerPlace> place) {
     if (!place.ok()) return done(place.status());
     const int64_t left = TieredHash::kNumbersEnd - place->begin;
     if (left <= 0) return done(Exhausted("Redis counts to 2^53 only"));

@@ -41,7 +41,7 @@ class TieredSource final : public RangeSource {
   using Alarm = std::function<void(const std::string&)>;
 
   // Tells where a tag's ledger is: Ledger::Where. Called, and answers, on the control thread.
-  using AskLedger = std::function<void(const std::string& tag, Ledger::PlaceDone done)>;
+  using AskLedger = std::function<void(const TagDefinition& tag, Ledger::PlaceDone done)>;
 
   // `durable` answers on the thread that `control` posts to, which outlives this.
   TieredSource(std::string name, std::unique_ptr<TieredHash> hash,

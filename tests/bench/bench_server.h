@@ -35,9 +35,6 @@ class BenchServer final : public ServerView, public ServerControl, public Reject
   const Layout& layout() const override { return layout_; }
   RackSplit rack_split() const override { return RackSplit::Default(layout_); }
   WallMs wall() const override { return SystemClock().Wall(); }
-  void AppendText(std::string_view, int64_t id, std::string& out) const override {
-    out += std::to_string(id);
-  }
   Status GoOffline() override { return Unavailable("not here"); }
   Status GoOnline() override { return Unavailable("not here"); }
   void OnRefusal(const Request&, const Refusal&) override {}

@@ -12,6 +12,8 @@
 DEFINE_int32(port, 0, "loopback port; 0 takes a free one; printed when listening");
 DEFINE_int32(io_threads, 1, "IO threads");
 DEFINE_string(layout, "firn", "layout of the ids");
+DEFINE_string(tls_cert, "", "certificate chain, PEM; empty: no TLS");
+DEFINE_string(tls_key, "", "its private key, PEM");
 
 int main(int argc, char** argv) {
   gflags::ParseCommandLineFlags(&argc, &argv, true);
@@ -25,6 +27,7 @@ int main(int argc, char** argv) {
   firn::front::ServerFrontOptions options;
   options.listen.port = static_cast<uint16_t>(FLAGS_port);
   options.listen.io_threads = FLAGS_io_threads;
+  if (!FLAGS_tls_cert.empty()) options.listen.tls.emplace(FLAGS_tls_cert, FLAGS_tls_key);
   firn::front::ServerFront front(options, issuing.issuer(), issuing, issuing, firn::SystemClock());
   if (firn::Status started = front.Start(); !started.ok()) {
     return std::fprintf(stderr, "%s\n", started.message().c_str()), 1;

@@ -211,6 +211,17 @@ TEST_P(OneServerTest, TellsARefusalThatNobodyWouldMendInTheServersWordsAlone) {
   EXPECT_EQ(rig.report.attempts.size(), 1u);
 }
 
+TEST_P(OneServerTest, WhoseClockMayBeWrongIsNotTheEndOfAllIds) {
+  const auto ended = Behaviour{
+      .kind = Kind::kRefuse, .reason = RefusalReason::kExhausted, .another_may_help = true};
+  ClientRig rig(2, GetParam());
+  ASSERT_TRUE(rig.GetId().ok());
+  rig.favourite().Behave(ended);
+  EXPECT_TRUE(rig.GetId().ok());
+  for (FakeServer* server : rig.servers()) server->Behave(ended);
+  EXPECT_EQ(rig.GetId().code(), Code::kExhausted) << "when all say so";
+}
+
 INSTANTIATE_TEST_SUITE_P(AllForms, OneServerTest,
                          testing::Values(Form::kBlocking, Form::kAsync, Form::kHedged), FormName);
 

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -79,6 +80,37 @@ TEST_F(ReplaceFileTest, LeavesNoDraftWhenItCannotBeRenamed) {
   EXPECT_FALSE(ReplaceFile(path_, draft_, "text", &replaced_).ok());
   EXPECT_EQ(replaced_, Replaced::kPerhaps);
   EXPECT_EQ(Files(), 1u);
+}
+
+class ReadRegularFileTest : public ReplaceFileTest {};
+
+TEST_F(ReadRegularFileTest, ReadsAllOfAFileAndNoMoreThanItMayHave) {
+  Write(path_, "12345");
+  EXPECT_EQ(*ReadRegularFile(path_, 5), "12345");
+  EXPECT_EQ(ReadRegularFile(path_, 4).code(), Code::kCorrupt);
+  EXPECT_EQ(ReadRegularFile(folder_ / "none", 4).code(), Code::kNotFound);
+}
+
+TEST_F(ReadRegularFileTest, WhatIsNoFileIsNamedAndNobodyWaitsForIt) {
+  struct Row {
+    std::string path;
+    const char* kind;
+  };
+  ASSERT_EQ(mkfifo((folder_ / "fifo").c_str(), 0600), 0);
+  for (const Row& row : {Row{folder_ / "fifo", "a FIFO"}, Row{"/dev/zero", "a device"},
+                         Row{folder_ / ".", "a folder"}}) {
+    const auto read = ReadRegularFile(row.path, 10);
+    EXPECT_EQ(read.code(), Code::kInvalid) << row.path;
+    EXPECT_EQ(read.status().message(), row.path + " is " + row.kind + ", not a file");
+    EXPECT_EQ(OpenRegular(row.path, O_RDWR | O_CREAT).code(), Code::kInvalid) << row.path;
+  }
+}
+
+TEST_F(ReadRegularFileTest, FollowsALinkUnlessTold) {
+  Write(folder_ / "real", "x");
+  std::filesystem::create_symlink(folder_ / "real", path_);
+  EXPECT_EQ(*ReadRegularFile(path_, 10), "x");
+  EXPECT_EQ(ReadRegularFile(path_, 10, O_NOFOLLOW).code(), Code::kDenied);
 }
 
 }  // namespace

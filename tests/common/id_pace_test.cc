@@ -114,6 +114,33 @@ TEST_F(IdPaceTest, AJumpThatKeepsMovingIsNotBelieved) {
   EXPECT_EQ(Read(), kStart + seconds(60));
 }
 
+TEST_F(IdPaceTest, ARestartShowsTheTimeThatItIsGiven) {
+  StepWall(seconds(3600));
+  pace_->Restart(kStart, clock_.Read());
+  EXPECT_EQ(pace_->time(), kStart);
+  EXPECT_EQ(Skew(), -seconds(3600));
+  clock_.Advance(seconds(2));
+  EXPECT_EQ(Read(), kStart + seconds(2)) << "the wall clock is believed later, if at all";
+  StepWall(-seconds(3600));
+  EXPECT_EQ(Read(), kStart + seconds(2));
+}
+
+TEST_F(IdPaceTest, ARestartByAReadingThatOthersHaveOvertakenIsCarriedOn) {
+  const Now then = clock_.Read();
+  Pass(seconds(1));
+  pace_->Restart(kStart - seconds(60), then);
+  EXPECT_EQ(pace_->time(), kStart - seconds(59));
+}
+
+TEST_F(IdPaceTest, ARestartAheadOfTheWallClockStopsAStrictOne) {
+  Use({.policy = ClockPolicy::kStrict});
+  Read();
+  pace_->Restart(kStart + seconds(9), clock_.Read());
+  EXPECT_TRUE(pace_->stopped());
+  pace_->Restart(kStart, clock_.Read());
+  EXPECT_FALSE(pace_->stopped());
+}
+
 TEST_F(IdPaceTest, AFarJumpNeedsTheRegistrysClockWhereThereIsOne) {
   Use({.registry_has_clock = true});
   Read();

@@ -115,7 +115,7 @@ TEST(TagIniTest, ReportsEveryFaultWithItsLine) {
 
 TEST(TagIniTest, AFaultyValueIsNotReportedTwice) {
   EXPECT_THAT(Faults("[a]\nstrategy = segment\nplugins = obfuscate\nobfuscate.width = x\n"
-                     "obfuscate.key = \"\n"),
+                     "obfuscate.key = \"\nobfuscate.check = c6a13b\n"),
               SizeIs(2));
 }
 

@@ -1,11 +1,13 @@
 #include "tests/contract/coordinator_contract.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "registry/node_version.h"
 #include "registry/requests.h"
 
 namespace firn {
@@ -106,6 +108,43 @@ TEST_P(CoordinatorContract, TimeStampsAreNearAndRise) {
   EXPECT_LT(first, SystemClock().Wall() + Milliseconds(60'000));
   EXPECT_GT(first, SystemClock().Wall() - Milliseconds(60'000));
   EXPECT_GE(a->Set("/x", "", 0).stats.at(0).modified, first);
+}
+
+// --- versions that wrap -------------------------------------------------------------------------
+
+TEST_P(CoordinatorContract, AVersionIsThirtyTwoBitsAndWraps) {
+  ASSERT_TRUE(a->Create("/x", "0").status.ok());
+  const NodeStat created = a->Read("/x")->stat;
+  if (!world->SetVersion("/x", INT32_MAX)) GTEST_SKIP() << "2^31 sets would take too long here";
+  a = Connect();  // its server may have been restarted for it
+  b = Connect();
+  EXPECT_EQ(b->Set("/x", "1", INT32_MAX - 1).status.code(), Code::kConflict);
+  const WriteOutcome set = a->Set("/x", "1", INT32_MAX);
+  ASSERT_TRUE(set.status.ok()) << set.status;
+  EXPECT_EQ(set.stats.at(0).version, INT32_MIN);
+  EXPECT_EQ(set.stats.at(0).created_zxid, created.created_zxid);
+  EXPECT_EQ(a->Read("/x")->stat.version, INT32_MIN);
+  EXPECT_EQ(b->Set("/x", "2", INT32_MAX).status.code(), Code::kConflict);
+  ASSERT_TRUE(b->Set("/x", "2", INT32_MIN).status.ok());
+  EXPECT_EQ(a->Multi({Write::Check("/x", INT32_MIN)}).status.code(), Code::kConflict);
+  EXPECT_TRUE(a->Multi({Write::Check("/x", INT32_MIN + 1)}).status.ok());
+}
+
+TEST_P(CoordinatorContract, ASetPassesOverTheVersionAtWhichNothingCanBeGuarded) {
+  ASSERT_TRUE(a->Create("/x", "0").status.ok());
+  if (!world->SetVersion("/x", -2)) GTEST_SKIP() << "2^32 sets would take too long here";
+  a = Connect();
+  b = Connect();
+  std::vector<Write> writes{Write::Check("/", 0)};
+  const size_t last = AddSet(writes, "/x", "1", -2);
+  const WriteOutcome set = a->Multi(writes);
+  ASSERT_TRUE(set.status.ok()) << set.status;
+  EXPECT_TRUE(Follows(-2, set.stats.at(last).version)) << set.stats.at(last).version;
+  EXPECT_EQ(b->Read("/x")->stat.version, set.stats.at(last).version);
+  EXPECT_EQ(b->Read("/x")->data, "1");
+  const WriteOutcome late = b->Multi(writes);
+  EXPECT_EQ(late.status.code(), Code::kConflict) << "whoever read -2, too, is too late";
+  EXPECT_EQ(late.failed, 1);
 }
 
 // --- writes -------------------------------------------------------------------------------------

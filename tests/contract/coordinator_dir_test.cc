@@ -1,7 +1,11 @@
+#include <fstream>
 #include <memory>
+#include <string>
 
 #include "common/entropy.h"
+#include "common/files.h"
 #include "registry/dir/dir_coordinator.h"
+#include "registry/dir/dir_format.h"
 #include "tests/contract/coordinator_contract.h"
 #include "tests/support/temp_dir.h"
 
@@ -16,6 +20,12 @@ class DirWorld final : public CoordinatorWorld {
                              SystemClock(), SystemEntropy());
     if (!opened.ok()) Die(opened.status().ToString());
     return std::move(*opened);
+  }
+  bool SetVersion(const std::string& path, int64_t version) override {
+    const std::string place = folder_ / ("registry" + FolderOfPath(path) + "/" + kNodeFile);
+    NodeFile file = *ParseNode(*ReadFile(place, 1 << 20));
+    file.node.stat.version = version;
+    return (std::ofstream(place) << RenderNode(file.name, file.node)).good();
   }
 
  private:

@@ -12,9 +12,19 @@ class MemoryWorld : public CoordinatorWorld {
   std::unique_ptr<Coordinator> Connect() override {
     return std::make_unique<MemoryCoordinator>(tree_);
   }
+  bool SetVersion(const std::string& path, int64_t version) override {
+    tree_.SetVersion(path, version);
+    return true;
+  }
 
- private:
+ protected:
   MemoryTree tree_{SystemClock()};
+};
+
+// As servers that pass over the version at which nothing can be guarded.
+class SkippingWorld final : public MemoryWorld {
+ public:
+  SkippingWorld() { tree_.SkipUnguarded(); }
 };
 
 // The wrapper breaks nothing unless it is told to.
@@ -45,6 +55,7 @@ WorldMaker Maker(const char* name) {
 
 INSTANTIATE_TEST_SUITE_P(Memory, CoordinatorContract,
                          testing::Values(Maker<MemoryWorld>("tree"),
+                                         Maker<SkippingWorld>("skipping"),
                                          Maker<UnbrokenWorld>("unbroken"),
                                          Maker<SlowWorld>("slow")),
                          [](const auto& tested) { return tested.param.name; });

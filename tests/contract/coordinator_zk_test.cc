@@ -42,7 +42,7 @@ Shared& shared() {
 
 class ZkWorld final : public CoordinatorWorld {
  public:
-  ZkWorld(const ZooKeeper& zk, std::string auth) : zk_(zk), auth_(std::move(auth)) {
+  ZkWorld(ZooKeeper& zk, std::string auth) : zk_(zk), auth_(std::move(auth)) {
     static std::atomic<int> count = 0;
     root_ = "/firn/contract/" + std::to_string(++count);
   }
@@ -55,16 +55,23 @@ class ZkWorld final : public CoordinatorWorld {
                                                      .auth = auth_},
                                            SystemClock());
   }
+  // Of an ensemble some member may not have heard of the node when all are killed.
+  bool SetVersion(const std::string& path, int64_t version) override {
+    if (zk_.size() > 1) return false;
+    const Status set = zk_.SetVersion(root_ + path, version);
+    EXPECT_TRUE(set.ok()) << set;
+    return set.ok();
+  }
 
  private:
-  const ZooKeeper& zk_;
+  ZooKeeper& zk_;
   const std::string auth_;
   std::string root_;
 };
 
 WorldMaker Maker(const char* name, int members, const char* auth) {
   return {name, [=]() -> std::unique_ptr<CoordinatorWorld> {
-            const ZooKeeper* zk = shared().Get(members);
+            ZooKeeper* zk = shared().Get(members);
             return zk == nullptr ? nullptr : std::make_unique<ZkWorld>(*zk, auth);
           }};
 }

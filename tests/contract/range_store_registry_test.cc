@@ -72,7 +72,7 @@ class LedgerStore final : public RangeStore {
     Connect();
     const BootMs give_up = SystemClock().Boot() + kPatience;
     for (;;) {
-      const Result<Range> range = Try(tag.name, at_least, size);
+      const Result<Range> range = Try(tag, at_least, size);
       // Before the session is there, or when others were always quicker.
       const bool again = range.code() == Code::kUnavailable || range.code() == Code::kConflict;
       if (!again || SystemClock().Boot() >= give_up) return range;
@@ -88,7 +88,7 @@ class LedgerStore final : public RangeStore {
     loop_->Start([this](Now now) { ledger_->Tick(now.boot); });
   }
 
-  Result<Range> Try(const std::string& tag, int64_t at_least, int64_t size) {
+  Result<Range> Try(const TagDefinition& tag, int64_t at_least, int64_t size) {
     const Result<int64_t> begin = Wait<int64_t>([&](auto done) { ledger_->Begin(tag, done); });
     if (!begin.ok()) return begin.status();
     if (begin.value() >= at_least) {

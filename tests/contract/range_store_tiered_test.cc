@@ -92,8 +92,8 @@ class TieredHost {
     source_ = std::make_unique<TieredSource>(
         "fast", std::make_unique<TieredHash>(std::move(options), SystemClock(), SystemEntropy()),
         std::make_unique<DurableSource>(ledgers, control),
-        [&ledgers](const std::string& tag, const Ledger::PlaceDone& done) {
-          done(ledgers.Where(tag));
+        [&ledgers](const TagDefinition& tag, const Ledger::PlaceDone& done) {
+          done(ledgers.Where(tag.name));
         },
         control, [](const std::string& sentence) { ADD_FAILURE() << sentence; });
   }

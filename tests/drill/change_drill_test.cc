@@ -3,6 +3,11 @@
 
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -149,6 +154,75 @@ TEST_F(ChangeDrill, EditsUnderLoadRepeatNoNumber) {
   }
   for (const auto& [tag, counts] : StopLoad()) EXPECT_EQ(counts.broken, 0) << counts.last_trouble;
   JudgeTag(kTag);
+}
+
+// Callers of one fresh tag at every server, over HTTP. What they got, and nothing else, is kept.
+class FreshCallers {
+ public:
+  FreshCallers(const std::vector<std::unique_ptr<RunningServer>>& servers, std::string tag) {
+    for (const auto& server : servers) {
+      threads_.emplace_back([this, &server, tag](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+          const auto answer = server->Get("/api/segment/get/" + tag);
+          if (answer.status != 200) continue;
+          const std::lock_guard lock(mutex_);
+          ids_.push_back(std::atoll(answer.body.c_str()));
+        }
+      });
+    }
+  }
+  size_t count() {
+    const std::lock_guard lock(mutex_);
+    return ids_.size();
+  }
+  std::vector<int64_t> Stop() {
+    threads_.clear();
+    return ids_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<int64_t> ids_;
+  std::vector<std::jthread> threads_;
+};
+
+class FormDrill : public SegmentCluster {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(StartStores());
+    std::filesystem::create_directory(folder("keys"));
+    std::ofstream(folder("keys/k1.key")) << "000102030405060708090a0b0c0d0e0f\n";
+    std::filesystem::permissions(folder("keys/k1.key"), std::filesystem::perms::owner_read);
+    ASSERT_NO_FATAL_FAILURE(
+        StartServers(2, {"--issue_wait_ms=1000", "--key_dir=" + folder("keys")}));
+  }
+};
+
+// The edit comes at any moment between the tag's creation and its first numbers: either it is
+// refused, because plain ones are out, or no plain one ever comes out.
+TEST_F(FormDrill, FreshTagsThatAreRedefinedUnderLoadHaveOneForm) {
+  constexpr int64_t kPlainMost = 100'000;  // far more than anybody takes
+  int hidden = 0;
+  for (int i = 0; i < 24; ++i) {
+    const std::string tag = "fresh" + std::to_string(i);
+    ASSERT_EQ(Firn({"tags", "create", tag}).exit_code, 0);
+    std::unique_ptr<FreshCallers> callers;
+    if (i % 2 == 0) callers = std::make_unique<FreshCallers>(servers(), tag);
+    const Finished edit = Firn({"tags", "set", tag, "plugins=obfuscate", "obfuscate.width=18",
+                                "obfuscate.key=k1", "obfuscate.check=c6a13b"});
+    // The servers hear of it 100 ms later.
+    if (!callers) callers = std::make_unique<FreshCallers>(servers(), tag);
+    ASSERT_TRUE(Eventually(kPatience, [&] { return callers->count() >= 100; }))
+        << servers()[0]->log();
+    const std::vector<int64_t> ids = callers->Stop();
+    EXPECT_EQ(std::set<int64_t>(ids.begin(), ids.end()).size(), ids.size());
+    ASSERT_TRUE(edit.exit_code == 0 || edit.exit_code == 2) << edit.err;
+    hidden += edit.exit_code == 0;
+    for (const int64_t id : ids) {
+      ASSERT_EQ(id > kPlainMost, edit.exit_code == 0) << tag << " gave " << id;
+    }
+  }
+  EXPECT_GE(hidden, 12) << "who is not called before the edit can always be redefined";
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ std::vector<std::string> Claimant::Command(const ClaimantOptions& options, int p
   return {BuiltProgram("drill_claimant"),
           "--registry=" + options.registry,
           "--state_dir=" + options.state_dir,
+          "--grant_dir=" + options.grant_dir,
           "--journal=" + journal,
           "--port=" + std::to_string(port),
           "--members=" + std::to_string(options.members),

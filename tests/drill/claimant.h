@@ -14,6 +14,7 @@ namespace firn {
 struct ClaimantOptions {
   std::string registry{};
   std::string state_dir{};
+  std::string grant_dir{};
   std::string as{};  // whose name in the registry it has; its own unless given
   int members = 1;
   Milliseconds session{2'000};

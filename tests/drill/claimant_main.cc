@@ -20,6 +20,7 @@
 
 #include "common/clock.h"
 #include "common/entropy.h"
+#include "registry/claim/hint.h"
 #include "registry/claim/owner.h"
 #include "registry/claim/posix_state_folder.h"
 #include "registry/open_coordinator.h"
@@ -27,7 +28,8 @@
 #include "tests/drill/journal.h"
 
 DEFINE_string(registry, "", "zk://... or dir://...");
-DEFINE_string(state_dir, "", "folder of hint and grant");
+DEFINE_string(state_dir, "", "folder of the hint");
+DEFINE_string(grant_dir, "/dev/shm", "memory, in which the grant is kept");
 DEFINE_string(journal, "", "where the files of members begin");
 DEFINE_int32(members, 1, "how many claims are held; on ports from --port on");
 DEFINE_int32(port, 7609, "part of the name in the registry; nothing listens");
@@ -69,13 +71,17 @@ class AppendFile {
 class Member {
  public:
   Member(const std::string& journal, std::unique_ptr<IssuingNode> node)
-      : runs_(journal + ".runs"),
-        status_(journal + ".status"),
-        node_(std::move(node)),
-        call_(*node_->issuer().Resolve("default"), request()) {}
+      : runs_(journal + ".runs"), status_(journal + ".status"), node_(std::move(node)) {}
 
-  // One call, never waiting.
+  // One call, or a part of it, never waiting.
   void Round() {
+    if (!begun_) {
+      const auto tag = node_->issuer().Resolve("default");
+      answer_ = tag == nullptr ? "UNKNOWN_TAG" : answer_;
+      if (tag == nullptr) return;
+      call_.Begin(*tag, request());
+      begun_ = true;
+    }
     const Verdict verdict = node_->issuer().Issue(call_);
     if (verdict == Verdict::kWait) return;
     if (verdict == Verdict::kIssued) {
@@ -86,7 +92,7 @@ class Member {
     } else {
       answer_ = std::string(ReasonName(call_.refusal().reason)) + ": " + call_.refusal().message;
     }
-    call_.Begin(*node_->issuer().Resolve("default"), request());
+    begun_ = false;
   }
 
   // Writes how the claim stands, if that has changed in kind.
@@ -119,6 +125,7 @@ class Member {
   AppendFile status_;
   const std::unique_ptr<IssuingNode> node_;
   IssueCall call_;
+  bool begun_ = false;
   std::string answer_ = "none";
   std::string shown_;
 };
@@ -126,7 +133,9 @@ class Member {
 Result<std::unique_ptr<Member>> MakeMember(int number) {
   const auto port = static_cast<uint16_t>(FLAGS_port + number);
   FIRN_ASSIGN(const OwnerName owner, OwnerName::Make("drill", port, "127.0.0.1"));
-  FIRN_ASSIGN(auto folder, PosixStateFolder::Open(FLAGS_state_dir, owner.file_stem()));
+  FIRN_ASSIGN(auto folder, PosixStateFolder::Open({.folder = FLAGS_state_dir,
+                                                   .stem = owner.file_stem(),
+                                                   .grant_dir = FLAGS_grant_dir}));
   FIRN_ASSIGN(auto coordinator,
               OpenCoordinator(FLAGS_registry, {.session_time = Milliseconds(FLAGS_session_ms)},
                               SystemClock(), SystemEntropy()));
@@ -140,8 +149,13 @@ Result<std::unique_ptr<Member>> MakeMember(int number) {
   options.claim.window = Milliseconds(FLAGS_window_ms);
   options.claim.probation = Milliseconds(FLAGS_probation_ms);
   options.claim.skew_max = Milliseconds(FLAGS_skew_max_ms);
-  auto node = std::make_unique<IssuingNode>(options, SystemClock(), SystemEntropy(),
-                                            std::move(coordinator), std::move(folder));
+  if (const auto text = folder->ReadHint(); text.ok()) {
+    if (const auto hint = ParseHint(*text); hint.ok()) options.cluster_uuid = hint->uuid;
+  }
+  auto kept = std::make_unique<KeptTags>(FLAGS_state_dir + "/" + owner.file_stem());
+  auto node =
+      std::make_unique<IssuingNode>(options, SystemClock(), SystemEntropy(), std::move(coordinator),
+                                    std::move(folder), std::move(kept));
   FIRN_TRY(node->Start());
   return std::make_unique<Member>(FLAGS_journal + "-" + std::to_string(number), std::move(node));
 }

@@ -12,6 +12,7 @@
 
 #include "client/client.h"
 #include "client/registry_source.h"
+#include "tests/drill/awkward_readers.h"
 #include "tests/drill/drill.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/tcp_proxy.h"
@@ -73,6 +74,9 @@ class ClientDrill : public Drill {
       got_.push_back(std::make_unique<Got>());
       threads_.emplace_back([this, i](const std::stop_token& stop) { Ask(stop, *got_[i]); });
     }
+    std::vector<int> ports;
+    for (const auto& server : servers_) ports.push_back(server->port());
+    awkward_ = std::make_unique<AwkwardReaders>(ports);
     ASSERT_TRUE(AllGetMore());
   }
 
@@ -97,7 +101,9 @@ class ClientDrill : public Drill {
   bool AllGetMore(int64_t calls = 50) {
     std::vector<int64_t> before;
     for (const auto& got : got_) before.push_back(got->calls);
+    const int64_t read_before = awkward_->answered();
     return Eventually(kPatience, [&] {
+      if (awkward_->answered() <= read_before) return false;
       for (size_t i = 0; i < got_.size(); ++i) {
         if (got_[i]->calls < before[i] + calls) return false;
       }
@@ -126,7 +132,9 @@ class ClientDrill : public Drill {
 
   void JudgeClient() {
     threads_.clear();
-    std::vector<int64_t> ids;
+    awkward_->Stop();
+    std::vector<int64_t> ids = awkward_->ids();
+    EXPECT_FALSE(ids.empty());
     const Got* longest = got_.front().get();
     for (const auto& got : got_) {
       EXPECT_EQ(got->failed, 0) << got->first_failure;
@@ -155,6 +163,7 @@ class ClientDrill : public Drill {
   std::unique_ptr<Client> client_;
   std::vector<std::unique_ptr<Got>> got_;
   std::vector<std::jthread> threads_;
+  std::unique_ptr<AwkwardReaders> awkward_;
 };
 
 TEST_F(ClientDrill, AKilledServerFailsNoCall) {

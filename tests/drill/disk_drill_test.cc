@@ -1,13 +1,19 @@
-// The disk of a state folder is full, or cannot be written.
+// The disk of a state folder is full, cannot be written, or stands still.
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
+#include <fcntl.h>
+#include <linux/fs.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "common/files.h"
 #include "tests/drill/drill.h"
 
 namespace firn {
@@ -91,14 +97,21 @@ TEST_F(DiskDrill, AHolderGoesOnWhenItsDiskIsFullAndSoDoesItsSuccessor) {
   StopCleanly(second);
 }
 
-TEST_F(DiskDrill, OnAFullDiskNobodyBegins) {
+// What it is permitted lies in memory. Only the hint is lost, and it says so.
+TEST_F(DiskDrill, OnAFullDiskItBeginsWithAnAlarm) {
   StartEnsemble(1);
   FillDisk();
   Claimant& first = Launch("a", OnDisk());
-  RefusesToBegin(first, "No space left on device");
+  ASSERT_TRUE(Serves(first));
+  EXPECT_TRUE(IssuesMore(first));
+  EXPECT_TRUE(Waits(first, "said so", [&] {
+    return first.Log().find("No space left on device") != std::string::npos;
+  }));
+  KillHard(first);
   FreeDisk();
   Claimant& second = Launch("a", OnDisk());
   ASSERT_TRUE(Serves(second));
+  EXPECT_EQ(second.machine(), first.machine());
   EXPECT_TRUE(IssuesMore(second));
 }
 
@@ -117,6 +130,70 @@ TEST_F(DiskDrill, OnAReadOnlyDiskNobodyBeginsAndNothingIsForgotten) {
   ASSERT_TRUE(Serves(third));
   EXPECT_EQ(third.machine(), machine);
   EXPECT_TRUE(IssuesMore(third));
+}
+
+// A disk that takes writes and does not end them until it is thawed.
+class FrozenDiskDrill : public DiskDrill {
+ protected:
+  void SetUp() override {
+    DiskDrill::SetUp();
+    if (IsSkipped()) return;
+    frozen_ = folder("frozen");
+    ASSERT_EQ(mkdir(frozen_.c_str(), 0755), 0);
+    const std::string image = folder("image");
+    std::ofstream(image).close();
+    ASSERT_EQ(truncate(image.c_str(), 8 << 20), 0);
+    const Finished made = RunToEnd({"mkfs.ext4", "-q", "-F", image});
+    const Finished mounted = RunToEnd({"mount", "-o", "loop", image, frozen_});
+    if (made.exit_code != 0 || mounted.exit_code != 0) {
+      GTEST_SKIP() << "no file system in a file here: " << made.err << mounted.err;
+    }
+  }
+  void TearDown() override {
+    Thaw();
+    DiskDrill::TearDown();
+    if (!frozen_.empty()) umount2(frozen_.c_str(), MNT_DETACH);
+  }
+
+  std::string state_dir() const { return frozen_ + "/state"; }
+  bool Freeze() { return Control(FIFREEZE); }
+  bool Thaw() { return Control(FITHAW); }
+
+ private:
+  bool Control(unsigned long request) const {
+    const auto root = FileHandle::Open(frozen_, O_RDONLY | O_DIRECTORY);
+    return root.ok() && ioctl(root->fd(), request, 0) == 0;
+  }
+
+  std::string frozen_;
+};
+
+TEST_F(FrozenDiskDrill, WhoeverClaimsWhileTheDiskStandsStillIssuesAndRenews) {
+  StartEnsemble(1);
+  const std::string hint = state_dir() + "/drill:10000:2130706433.properties";
+  // Tags are served once their definitions are on the disk: a first run sees to that.
+  Claimant& first = Launch("a", {.state_dir = state_dir()});
+  ASSERT_TRUE(Serves(first));
+  ASSERT_TRUE(Waits(first, "remembered", [&] { return std::filesystem::exists(hint); }));
+  StopCleanly(first);
+  std::filesystem::remove(hint);
+  ensemble().KillAll();
+  Claimant& holder = Launch("a", {.state_dir = state_dir()});
+  ASSERT_TRUE(
+      Waits(holder, "opened its folder", [&] { return holder.status().state == "seeking"; }));
+  ASSERT_TRUE(Freeze());
+  ASSERT_TRUE(ensemble().RestartAll().ok());
+  ASSERT_TRUE(Serves(holder));
+  const WallMs bound = holder.status().bound;
+  ASSERT_TRUE(IssuesMore(holder, 1'000));
+  EXPECT_TRUE(Waits(holder, "renewed", [&] { return holder.status().bound > bound; }));
+  // The hint never came to the disk, and nobody has waited for it.
+  EXPECT_FALSE(std::filesystem::exists(hint));
+  ASSERT_TRUE(Thaw());
+  KillHard(holder);
+  Claimant& second = Launch("a", {.state_dir = state_dir()});
+  ASSERT_TRUE(Serves(second));
+  EXPECT_EQ(second.machine(), holder.machine());
 }
 
 }  // namespace

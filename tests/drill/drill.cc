@@ -40,6 +40,7 @@ Claimant& Drill::Launch(const std::string& name, ClaimantOptions options) {
       ports_.emplace(owner, 10'000 + 300 * static_cast<int>(ports_.size())).first->second;
   if (options.registry.empty()) options.registry = registry_;
   if (options.state_dir.empty()) options.state_dir = folder(name + ".state");
+  if (options.grant_dir.empty()) options.grant_dir = memory_.path();
   int run = 1;
   for (const auto& earlier : claimants_) {
     if (earlier->name().starts_with(name + ".")) ++run;

@@ -79,6 +79,7 @@ class Drill : public testing::Test {
   void Judge();
 
   TempDir folder_;
+  TempDir memory_{kMemoryDir};
   std::unique_ptr<ZooKeeper> zookeeper_;
   std::vector<std::unique_ptr<Claimant>> claimants_;
   std::map<std::string, int> ports_;

@@ -51,8 +51,10 @@ TEST_F(HolderDrill, ACopiedStateFolderIsHarmlessWithZooKeeper) {
   StartEnsemble(1);
   Claimant& owner = Launch("a");
   ASSERT_TRUE(Serves(owner));
+  const std::string hint = "/drill:10000:2130706433.properties";
+  ASSERT_TRUE(Waits(owner, "remembered", [&] { return fs::exists(folder("a.state") + hint); }));
   fs::copy(folder("a.state"), folder("copy.state"));
-  ASSERT_TRUE(fs::exists(folder("copy.state") + "/drill:10000:2130706433.grant"));
+  ASSERT_TRUE(fs::exists(folder("copy.state") + hint));
 
   Claimant& copy = Launch("copy", {.as = "a"});
   ASSERT_TRUE(Serves(copy));

@@ -99,12 +99,12 @@ TEST_F(LossDrill, AWipedEnsembleIsFoundAndRestored) {
 
   ASSERT_TRUE(ensemble().Wipe().ok());
   EXPECT_EQ(ReadNode(kMetaPath).code(), Code::kNotFound);
-  RunsDry(holder);
+  EXPECT_TRUE(Refuses(holder, "firn restore"));
   Claimant& stranger = Launch("b", Options());
   EXPECT_TRUE(Refuses(stranger, "firn restore"));
   EXPECT_EQ(stranger.runs(), 0u);
 
-  Restore(8, {"--layout=firn", "--uuid=" + uuid});
+  Restore(8, {"--layout=firn", "--uuid=" + uuid, "default=0,strategy=snowflake"});
   EXPECT_EQ(Meta().uuid, uuid);
   for (Claimant* claimant : {&holder, &stranger}) {
     EXPECT_TRUE(Serves(*claimant));

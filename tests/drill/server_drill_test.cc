@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "tests/drill/awkward_readers.h"
 #include "tests/drill/drill.h"
 #include "tests/drill/oracle.h"
 #include "tests/drill/reconnecting_client.h"
@@ -30,6 +31,7 @@ class ServerDrill : public Drill {
     for (size_t i = 0; i < count; ++i) {
       clients_.push_back(std::make_unique<ReconnectingClient>(ports, i));
     }
+    awkward_ = std::make_unique<AwkwardReaders>(ports);
     ASSERT_TRUE(AllGetMore());
   }
 
@@ -37,7 +39,9 @@ class ServerDrill : public Drill {
   bool AllGetMore(int64_t calls = 50) {
     std::vector<int64_t> before;
     for (const auto& client : clients_) before.push_back(client->calls());
+    const int64_t read_before = awkward_->answered();
     return Eventually(kPatience, [&] {
+      if (awkward_->answered() <= read_before) return false;
       for (size_t i = 0; i < clients_.size(); ++i) {
         if (clients_[i]->calls() < before[i] + calls) return false;
       }
@@ -57,6 +61,9 @@ class ServerDrill : public Drill {
   void JudgeClients() {
     ReconnectingClient::Counts sum;
     DuplicateOracle oracle(Layout::Firn());
+    awkward_->Stop();
+    const int64_t read_awkwardly = awkward_->Confess(oracle);
+    EXPECT_GT(read_awkwardly, 0);
     for (size_t i = 0; i < clients_.size(); ++i) {
       ReconnectingClient& client = *clients_[i];
       client.Stop();
@@ -72,22 +79,25 @@ class ServerDrill : public Drill {
       sum.longest_call = std::max(sum.longest_call, client.counts().longest_call);
     }
     const DuplicateOracle::Findings found = oracle.Judge();
-    EXPECT_EQ(found.ids, sum.calls);
+    EXPECT_EQ(found.ids, sum.calls + read_awkwardly);
     EXPECT_EQ(found.duplicates, 0) << found.first_duplicate;
     EXPECT_EQ(sum.failed, 0);
     std::printf(
-        "drill %s: calls %lld, failed %lld, duplicates %lld; told to go elsewhere %lld, "
+        "drill %s: calls %lld, failed %lld, ids of awkward readers %lld, duplicates %lld; told to "
+        "go elsewhere %lld, "
         "connections "
         "closed before an answer %lld, not reached %lld, longest call %lld ms%s\n",
         testing::UnitTest::GetInstance()->current_test_info()->name(),
         static_cast<long long>(sum.calls), static_cast<long long>(sum.failed),
-        static_cast<long long>(found.duplicates), static_cast<long long>(sum.refused),
-        static_cast<long long>(sum.lost), static_cast<long long>(sum.unreachable),
-        static_cast<long long>(sum.longest_call.count()), figures().c_str());
+        static_cast<long long>(read_awkwardly), static_cast<long long>(found.duplicates),
+        static_cast<long long>(sum.refused), static_cast<long long>(sum.lost),
+        static_cast<long long>(sum.unreachable), static_cast<long long>(sum.longest_call.count()),
+        figures().c_str());
   }
 
   std::vector<std::unique_ptr<RunningServer>> servers_;
   std::vector<std::unique_ptr<ReconnectingClient>> clients_;
+  std::unique_ptr<AwkwardReaders> awkward_;
 };
 
 TEST_F(ServerDrill, RollingRestartFailsNoCall) {

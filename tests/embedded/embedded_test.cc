@@ -309,8 +309,8 @@ TEST_F(EmbeddedTest, AForkedChildGetsNoIdsAndMayEnd) {
 
 TEST_F(EmbeddedTest, AMachineIdGivenByHandNeedsNoRegistry) {
   EmbeddedOptions options = Options();
-  options.registry = "static:13";
-  EXPECT_FALSE(Embedded::Open({.registry = "static:13",
+  options.registry = "static:29";
+  EXPECT_FALSE(Embedded::Open({.registry = "static:29",
                                .state_dir = folder_ / "state",
                                .ready_within = Milliseconds(0)})
                    .ok());
@@ -320,7 +320,7 @@ TEST_F(EmbeddedTest, AMachineIdGivenByHandNeedsNoRegistry) {
     const auto ids = Embedded::Open(options);
     ASSERT_TRUE(ids.ok()) << ids.status();
     before = *(*ids)->Next();
-    EXPECT_EQ((*ids)->layout().Unpack(before)->machine, MachineId(13));
+    EXPECT_EQ((*ids)->layout().Unpack(before)->machine, MachineId(29));
   }
   options.static_first_start = false;
   {

@@ -70,11 +70,16 @@ class Server:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}/readyz",
                                         timeout=5) as answer:
-                return answer.read().decode().strip()
+                return self.first_line(answer)
         except urllib.error.HTTPError as answer:
-            return answer.read().decode().strip()
+            return self.first_line(answer)
         except (urllib.error.URLError, OSError):
             return ""
+
+    @staticmethod
+    def first_line(answer):
+        """The state; why it is not READY stands below it."""
+        return answer.read().decode().split("\n")[0]
 
     def log(self):
         with open(self.log_path) as log:
@@ -125,7 +130,8 @@ class Servers:
 
     def __enter__(self):
         self.ready = self.start("ready", "--worker=3", "--rack=1")
-        self.waiting = self.start("waiting", "--registry=static:7", state="NOT_READY")
+        self.waiting = self.start("waiting", f"--registry=static:{os.getpid() % 1024}",
+                                  state="NOT_READY")
         self.troubles["NOT_READY"] = (self.waiting, "default")
         self.trouble_tags()
         self.turn_the_clock_back()

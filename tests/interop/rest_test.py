@@ -52,7 +52,7 @@ class RestTest(unittest.TestCase):
             f"--tinyid_token_file={path('tokens')}", f"--history_file={cls.history}")
         cls.vesta = interop.Server(cls.program, path("vesta"), "--layout=vesta-max-peak",
                                    "--worker=5")
-        cls.waiting = interop.Server(cls.program, path("waiting"), "--registry=static:7",
+        cls.waiting = interop.Server(cls.program, path("waiting"), "--registry=static:8",
                                      state="NOT_READY")
         cls.servers = [cls.server, cls.vesta, cls.waiting]
 

@@ -8,7 +8,8 @@
  * A configuration is chosen by -D: HOSTS, SLOTS, WINDOW (ticks that a claim reserves), TICKS (the
  * horizon), VERSIONS (the highest record version, when data may be lost), LOSSES, and the kinds of
  * trouble: WITH_LATE, WITH_RELEASE, WITH_COPY, WITH_REBOOT, WITH_DISK, WITH_GAPS, WITH_ROLLBACK,
- * WITH_WIPE, WITH_STAY, WITH_DELETE. A mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE leaves invariant 1 as
+ * WITH_WIPE, WITH_STAY, WITH_DELETE, WITH_DEVICE, WITH_TWINS. With -DLIVENESS all trouble ends at some
+ * moment, and service has to return. A mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE leaves invariant 1 as
  * the only assertion. README.md says what each stands for, and what is left out.
  */
 
@@ -35,7 +36,7 @@
 #define WITH_LOSS
 #endif
 
-#if defined(WITH_REBOOT) || defined(MUTANT_LOWERS_L)
+#if defined(WITH_REBOOT) || defined(WITH_DEVICE) || defined(MUTANT_LOWERS_L)
 #define REMEMBERS_FIRST_L
 #endif
 
@@ -53,6 +54,11 @@
 #define IF_REBOOT(x) x
 #else
 #define IF_REBOOT(x)
+#endif
+#ifdef WITH_DEVICE
+#define IF_DEVICE(x) x
+#else
+#define IF_DEVICE(x)
 #endif
 #ifdef WITH_DISK
 #define IF_DISK(x) x
@@ -86,6 +92,7 @@
 #include "grant.pml"
 #include "steps.pml"
 #include "trouble.pml"
+#include "calm.pml"
 
 #define EVERY_SLOT(EVENT, h) \
   :: EVENT(h, 0)             \
@@ -114,6 +121,7 @@
   IF_LATE(IF_RELEASE(:: ReleaseIsNotAnswered(h)))            \
   IF_REBOOT(:: Reboots(h))     \
   IF_DISK(:: LosesItsFile(h))  \
+  IF_DEVICE(:: DeviceIsLost(h)) \
   IF_LOSS(:: FindsTheLoss(h))  \
   IF_GIVES_UP(:: GivesUp(h))   \
   IF_VOIDS_LATE(:: VoidsItsFileLate(h))
@@ -133,6 +141,10 @@ end:
   :: CopyIsPutBack(0, 1)
   :: CopyIsPutBack(1, 0)
 #endif
+#ifdef WITH_TWINS
+  :: IsTwinned(0, 1)
+  :: IsTwinned(1, 0)
+#endif
 #ifdef WITH_LATE
   :: LateWriteArrives()
 #endif
@@ -149,5 +161,11 @@ end:
 #ifdef WITH_LOSS
   :: OperatorRestores()
 #endif
-  od
+#ifdef LIVENESS
+  :: calm = 1; break
+#endif
+  od;
+#ifdef LIVENESS
+  AllGoesWell()
+#endif
 }

@@ -40,6 +40,19 @@ inline VoidGrant(h) {
 #endif
   file[h].copied = 0;
   file[h].older_boot = 0;
+#ifdef WITH_TWINS
+  file[h].word = 0;
+  file[h].pending = 0;
+#endif
+}
+
+inline KeepWords(h) {
+#ifdef WITH_TWINS
+  file[h].word = host[h].word;
+  file[h].pending = host[h].pending;
+#else
+  skip
+#endif
 }
 
 /* A claim begins: rule 2. */
@@ -56,6 +69,7 @@ inline WriteGrant(h) {
 #endif
   file[h].copied = 0;
   file[h].older_boot = 0;
+  KeepWords(h);
 }
 
 /* The claim's bound or version moved; L stays where it is: rule 3. */
@@ -64,6 +78,7 @@ inline RewriteGrant(h) {
   :: FILE_NAMES_CLAIM(h) ->
      file[h].bound = host[h].bound;
      file[h].ver = host[h].ver;
+     KeepWords(h);
 #ifdef MUTANT_LOWERS_L
      file[h].L = file[h].first_L;
 #endif

@@ -27,6 +27,10 @@ typedef Host {
   bit issued;    /* whether there is one */
   bit inherits;  /* ASKING, WAITING: on top of the grant file's claim */
   bit has_read;  /* this session has read the record since it began */
+#ifdef WITH_TWINS
+  byte word;    /* the last that was acknowledged; while ASKING and WAITING none */
+  byte pending; /* of what it sends from this version; 0: nothing yet */
+#endif
 #ifdef MUTANT_NONCE_PER_PROCESS
   byte own_nonce; /* of the process */
 #endif
@@ -41,6 +45,10 @@ typedef Grant {
   byte czxid;
   byte meta_ver;
   byte L;
+#ifdef WITH_TWINS
+  byte word;
+  byte pending;
+#endif
 #ifdef REMEMBERS_FIRST_L
   byte first_L;   /* what the disk may still hold after a reboot: nothing is synced */
 #endif
@@ -56,7 +64,11 @@ byte ask_from, ask_upto; /* scratch: the stamps that an attempt asks for */
 byte taken; /* scratch */
 
 /* More nonces than there are places to remember one. */
+#ifdef WITH_TWINS
+#define NONCES (4 * SLOTS + 7 * HOSTS + 4)
+#else
 #define NONCES (2 * SLOTS + 3 * HOSTS + 3)
+#endif
 
 #define NEXT_TICK(h) (host[h].issued -> host[h].last + 1 : host[h].base)
 /* A grant file is void for others' writes, but still names the claim for this process. */
@@ -76,6 +88,10 @@ inline ForgetClaim(h) {
   host[h].issued = 0;
   host[h].inherits = 0;
   host[h].has_read = 0;
+#ifdef WITH_TWINS
+  host[h].word = 0;
+  host[h].pending = 0;
+#endif
 }
 
 inline ProcessEnds(h) {
@@ -96,6 +112,9 @@ inline DrawNonce() {
      do
      :: i < SLOTS ->
         taken = taken || slot[i].nonce == n;
+#ifdef WITH_TWINS
+        taken = taken || slot[i].word == n;
+#endif
 #ifdef WITH_LOSS
         taken = taken || old_slot[i].nonce == n;
 #endif
@@ -106,6 +125,10 @@ inline DrawNonce() {
      do
      :: i < HOSTS ->
         taken = taken || host[i].nonce == n || file[i].nonce == n;
+#ifdef WITH_TWINS
+        taken = taken || host[i].word == n || host[i].pending == n || file[i].word == n ||
+            file[i].pending == n;
+#endif
 #ifdef MUTANT_NONCE_PER_PROCESS
         taken = taken || host[i].own_nonce == n;
 #endif
@@ -113,7 +136,7 @@ inline DrawNonce() {
      :: else -> break
      od;
      i = 0;
-     taken = taken || (late.on_its_way && late.nonce == n);
+     taken = taken || (late.on_its_way && (late.nonce == n || LATE_WORD == n));
      if
      :: !taken -> break
      :: else
@@ -141,6 +164,9 @@ inline Settle() {
   do
   :: i < SLOTS ->
      Renumber(slot[i].nonce);
+#ifdef WITH_TWINS
+     Renumber(slot[i].word);
+#endif
 #ifdef WITH_LOSS
      Renumber(old_slot[i].nonce);
 #endif
@@ -152,6 +178,12 @@ inline Settle() {
   :: i < HOSTS ->
      Renumber(host[i].nonce);
      Renumber(file[i].nonce);
+#ifdef WITH_TWINS
+     Renumber(host[i].word);
+     Renumber(host[i].pending);
+     Renumber(file[i].word);
+     Renumber(file[i].pending);
+#endif
 #ifdef MUTANT_NONCE_PER_PROCESS
      Renumber(host[i].own_nonce);
 #endif
@@ -159,6 +191,9 @@ inline Settle() {
   :: else -> break
   od;
   Renumber(late.nonce);
+#ifdef WITH_TWINS
+  Renumber(late.word);
+#endif
   n = 0;
   i = 0;
   do

@@ -13,6 +13,9 @@ typedef Record {
   byte bound; /* stamps below it are given away */
   byte ver;   /* of the node: +1 at each set */
   byte czxid; /* of the node: another one when it is made anew */
+#ifdef WITH_TWINS
+  byte word; /* of its last writer's: tells copies of one holder apart */
+#endif
 };
 
 typedef Meta {
@@ -31,6 +34,9 @@ typedef Write {
   byte ver;
   byte meta_ver;
   byte era;
+#ifdef WITH_TWINS
+  byte word;
+#endif
   bit on_its_way;
 };
 
@@ -113,21 +119,34 @@ inline MoveVersion(s_) {
 #endif
 }
 
-inline TakeSet(s_, nonce_, bound_) {
+inline TakeSet(s_, nonce_, bound_, word_) {
   CheckBoundRises(s_, nonce_, bound_);
   slot[s_].nonce = nonce_;
   slot[s_].bound = bound_;
+#ifdef WITH_TWINS
+  slot[s_].word = word_;
+#endif
   MoveVersion(s_);
 }
 
+#ifdef WITH_TWINS
+#define LATE_WORD late.word
+#else
+#define LATE_WORD 0
+#endif
+byte word; /* scratch */
+
 /* A second write without an answer means that the first was lost: one is enough to hurt. */
-inline SendLate(s_, nonce_, bound_, v_, m_, e_) {
+inline SendLate(s_, nonce_, bound_, v_, m_, e_, word_) {
   late.slot = s_;
   late.nonce = nonce_;
   late.bound = bound_;
   late.ver = v_;
   late.meta_ver = m_;
   late.era = e_;
+#ifdef WITH_TWINS
+  late.word = word_;
+#endif
   late.on_its_way = 1;
 }
 
@@ -138,6 +157,9 @@ inline ForgetLate() {
   late.ver = 0;
   late.meta_ver = 0;
   late.era = 0;
+#ifdef WITH_TWINS
+  late.word = 0;
+#endif
   late.on_its_way = 0;
 }
 
@@ -145,7 +167,9 @@ inline TakeLate() {
   ask_from = late.slot; /* TakeSet forgets the late write before it is done */
   n = late.nonce;
   ask_upto = late.bound;
-  TakeSet(ask_from, n, ask_upto);
+  word = LATE_WORD;
+  TakeSet(ask_from, n, ask_upto, word);
+  word = 0;
   ask_from = 0;
   n = 0;
   ask_upto = 0;

@@ -7,6 +7,60 @@ inline AtLeast(variable, value) {
   fi
 }
 
+#ifdef WITH_TWINS
+#define PENDING(h) host[h].pending
+#if defined(MUTANT_NO_WORDS)
+#define WORD_IS_MINE(place, h) (true)
+#define FILE_KNOWS_WORD(h) (true)
+#elif defined(MUTANT_INHERITS_FROM_A_TWIN)
+#define FILE_KNOWS_WORD(h) (true)
+#else
+#define FILE_KNOWS_WORD(h) WORD_IS_MINE(file, h)
+#endif
+#ifndef WORD_IS_MINE
+#define WORD_IS_MINE(place, h)                           \
+  (slot[place[h].slot].word == place[h].word ||          \
+   (place[h].pending != 0 && slot[place[h].slot].word == place[h].pending))
+#endif
+#else
+#define PENDING(h) 0
+#define WORD_IS_MINE(place, h) (true)
+#define FILE_KNOWS_WORD(h) (true)
+#endif
+
+/* One for each version that is written from: kept, and on file, before it is sent. */
+inline DrawsWord(h) {
+#ifdef WITH_TWINS
+  if
+  :: host[h].pending == 0 ->
+     DrawNonce();
+     host[h].pending = n;
+     n = 0;
+     if
+     :: FILE_NAMES_CLAIM(h) -> file[h].pending = host[h].pending
+     :: else
+     fi
+  :: else
+  fi
+#else
+  skip
+#endif
+}
+
+/* The record shows what this host wrote last. */
+inline TakesWordFromSlot(h) {
+#ifdef WITH_TWINS
+  if
+  :: slot[host[h].slot].word != host[h].word ->
+     host[h].word = slot[host[h].slot].word;
+     host[h].pending = 0
+  :: else
+  fi
+#else
+  skip
+#endif
+}
+
 inline BeginAttempt(h, s_) {
   host[h].phase = ASKING;
   host[h].slot = s_;
@@ -27,6 +81,7 @@ inline BeginAttempt(h, s_) {
   host[h].nonce = n;
 #endif
   n = 0;
+  DrawsWord(h);
   ask_from = 0;
   ask_upto = 0;
 }
@@ -58,7 +113,7 @@ inline ReadsSlotLater(h, s_) { ReadsSlotSkipping(h, s_, 1) }
 inline InheritsFromFile(h) {
   d_step {
     host[h].phase == IDLE && FILE_IS_OURS(h) && !meta.missing && !meta.frozen &&
-        slot[file[h].slot].nonce == file[h].nonce && FILE_META_IS(h, meta.ver) &&
+        slot[file[h].slot].nonce == file[h].nonce && FILE_KNOWS_WORD(h) && FILE_META_IS(h, meta.ver) &&
         MORE_VERSIONS(file[h].slot) && file[h].L + WINDOW <= TICKS ->
     ask_from = file[h].L;
     ask_upto = ask_from + WINDOW;
@@ -82,6 +137,10 @@ inline StartsOffline(h) {
     host[h].ver = file[h].ver;
     host[h].czxid = file[h].czxid;
     host[h].meta_ver = FILE_META(h);
+#ifdef WITH_TWINS
+    host[h].word = file[h].word;
+    host[h].pending = file[h].pending;
+#endif
     printf("host %d: starts offline in slot %d inside [%d, %d) as nonce %d\n", h, host[h].slot,
            host[h].base, host[h].bound, host[h].nonce);
     CheckNonceIsAlone(h);
@@ -93,6 +152,7 @@ inline BeginClaim(h) {
   host[h].phase = SERVING;
   host[h].inherits = 0;
   host[h].has_read = 1;
+  TakesWordFromSlot(h);
   WriteGrant(h);
   CheckNonceIsAlone(h);
   printf("host %d: holds [%d, %d) of slot %d as nonce %d\n", h, host[h].base, host[h].bound,
@@ -104,7 +164,7 @@ inline SetIsAnswered(h) {
     host[h].phase == ASKING && REACHABLE && MORE_VERSIONS(host[h].slot) ->
     if
     :: WOULD_TAKE(host[h].slot, host[h].ver, host[h].meta_ver, host[h].era) ->
-       TakeSet(host[h].slot, host[h].nonce, host[h].bound);
+       TakeSet(host[h].slot, host[h].nonce, host[h].bound, PENDING(h));
        host[h].ver = slot[host[h].slot].ver;
        if
        :: host[h].inherits -> REACHES(1)
@@ -113,12 +173,16 @@ inline SetIsAnswered(h) {
        BeginClaim(h)
     :: else ->
        printf("host %d: is refused\n", h);
+#ifndef MUTANT_KEEPS_ITS_ATTEMPT
 #ifdef MUTANT_SETS_AGAIN
        host[h].ver = slot[host[h].slot].ver;
        host[h].meta_ver = meta.ver;
        host[h].era = meta.era
 #else
        ForgetClaim(h)
+#endif
+#else
+       skip
 #endif
     fi;
     Settle();
@@ -130,7 +194,7 @@ inline SetIsNotAnswered(h) {
     host[h].phase == ASKING && !meta.missing ->
     printf("host %d: no answer\n", h);
     SendLate(host[h].slot, host[h].nonce, host[h].bound, host[h].ver, host[h].meta_ver,
-             host[h].era);
+             host[h].era, PENDING(h));
 #ifdef MUTANT_TIMEOUT_IS_OK
     host[h].ver = host[h].ver + 1;
     BeginClaim(h)
@@ -147,7 +211,8 @@ inline ReadsBackItsAttempt(h) {
     host[h].phase == WAITING && !meta.missing ->
     if
     :: slot[host[h].slot].nonce == host[h].nonce && slot[host[h].slot].bound >= host[h].bound &&
-       slot[host[h].slot].czxid == host[h].czxid && meta.ver == host[h].meta_ver ->
+       WORD_IS_MINE(host, h) && slot[host[h].slot].czxid == host[h].czxid &&
+       meta.ver == host[h].meta_ver ->
        printf("host %d: finds its own write\n", h);
        REACHES(2);
        host[h].bound = slot[host[h].slot].bound;
@@ -209,7 +274,9 @@ inline RenewalIsAnswered(h) {
     :: WOULD_TAKE(host[h].slot, host[h].ver, host[h].meta_ver, host[h].era) ->
        HOLDS(meta.ver == host[h].meta_ver); /* 7 */
        host[h].bound = host[h].bound + WINDOW;
-       TakeSet(host[h].slot, host[h].nonce, host[h].bound);
+       DrawsWord(h);
+       TakeSet(host[h].slot, host[h].nonce, host[h].bound, PENDING(h));
+       TakesWordFromSlot(h);
        host[h].ver = slot[host[h].slot].ver;
        printf("host %d: renews slot %d to %d, version %d\n", h, host[h].slot, host[h].bound,
               host[h].ver);
@@ -227,8 +294,9 @@ inline RenewalIsNotAnswered(h) {
   d_step {
     MAY_RENEW(h) && !meta.missing ->
     printf("host %d: no answer to its renewal to %d\n", h, host[h].bound + WINDOW);
+    DrawsWord(h);
     SendLate(host[h].slot, host[h].nonce, host[h].bound + WINDOW, host[h].ver, host[h].meta_ver,
-             host[h].era);
+             host[h].era, PENDING(h));
 #ifdef MUTANT_TIMEOUT_IS_OK
     host[h].bound = host[h].bound + WINDOW;
     host[h].ver = host[h].ver + 1;
@@ -245,7 +313,7 @@ inline RenewalIsNotAnswered(h) {
 #endif
 
 #define RECORD_IS_MINE(h)                                                  \
-  (NONCE_IS_MINE(h) && slot[host[h].slot].czxid == host[h].czxid &&        \
+  (NONCE_IS_MINE(h) && WORD_IS_MINE(host, h) && slot[host[h].slot].czxid == host[h].czxid &&        \
    slot[host[h].slot].ver >= host[h].ver && meta.ver == host[h].meta_ver)
 
 /* Finding a stranger's nonce ends the claim: that is no other state than after Crashes. */
@@ -261,6 +329,7 @@ inline ReadsBackItsClaim(h) {
     host[h].bound = slot[host[h].slot].bound;
     host[h].era = meta.era;
     host[h].has_read = 1;
+    TakesWordFromSlot(h);
     printf("host %d: reads back its claim: version %d, bound %d\n", h, host[h].ver, host[h].bound);
     RewriteGrant(h);
     Settle();
@@ -301,7 +370,7 @@ inline ReleaseIsAnswered(h) {
         WOULD_TAKE(host[h].slot, host[h].ver, host[h].meta_ver, host[h].era) ->
     n = RELEASE_BOUND(h);
     printf("host %d: releases slot %d down to %d\n", h, host[h].slot, n);
-    TakeSet(host[h].slot, 0, n);
+    TakeSet(host[h].slot, 0, n, 0);
     n = 0;
     Leaves(h);
     Settle();
@@ -313,7 +382,7 @@ inline ReleaseIsNotAnswered(h) {
     host[h].phase == CLOSED && !meta.missing ->
     n = RELEASE_BOUND(h);
     printf("host %d: no answer to its release down to %d\n", h, n);
-    SendLate(host[h].slot, 0, n, host[h].ver, host[h].meta_ver, host[h].era);
+    SendLate(host[h].slot, 0, n, host[h].ver, host[h].meta_ver, host[h].era, 0);
     n = 0;
     Leaves(h);
     Settle();

@@ -24,6 +24,63 @@ inline Reboots(h) {
 }
 #endif
 
+#ifdef WITH_DEVICE
+/* The file system is lost and mounted again within one boot, and what was written last is gone: the
+ * grant is of this boot and lies where it lay. One that lives in memory knows nothing of it; there
+ * the process's end is all. */
+inline DeviceIsLost(h) {
+  d_step {
+    host[h].phase != IDLE ->
+    printf("host %d: loses its device, which comes back older\n", h);
+    ProcessEnds(h);
+#ifdef MUTANT_GRANT_ON_DISK
+    file[h].L = file[h].first_L;
+#endif
+    Settle();
+  }
+}
+#endif
+
+#ifdef WITH_TWINS
+/* A machine is copied with all its memory, grant and lock, and both run on. */
+inline IsTwinned(source, target) {
+  d_step {
+    !twinned && (host[source].phase != IDLE || file[source].nonce != 0) &&
+        host[target].phase == IDLE ->
+    printf("host %d: becomes a copy of host %d\n", target, source);
+    twinned = 1;
+    twins_upto = host[source].bound;
+    AtLeast(twins_upto, file[source].bound);
+    if
+    :: host[source].phase == SERVING && host[source].pending != 0 || file[source].pending != 0 ->
+       twins_upto = twins_upto + WINDOW /* both may find the write that is under way, as their own */
+    :: else
+    fi;
+    CopyFile(source, target);
+    CopyHost(source, target);
+    Settle();
+  }
+}
+
+inline CopyHost(source, target) {
+  host[target].phase = host[source].phase;
+  host[target].slot = host[source].slot;
+  host[target].nonce = host[source].nonce;
+  host[target].ver = host[source].ver;
+  host[target].czxid = host[source].czxid;
+  host[target].meta_ver = host[source].meta_ver;
+  host[target].era = host[source].era;
+  host[target].base = host[source].base;
+  host[target].bound = host[source].bound;
+  host[target].last = host[source].last;
+  host[target].issued = host[source].issued;
+  host[target].inherits = host[source].inherits;
+  host[target].has_read = host[source].has_read;
+  host[target].word = host[source].word;
+  host[target].pending = host[source].pending;
+}
+#endif
+
 /* Full or broken disk: the holder removes the file and goes on without. */
 inline LosesItsFile(h) {
   d_step {
@@ -46,6 +103,11 @@ inline CopyFile(source, target) {
   file[target].first_L = file[source].first_L;
 #endif
   file[target].older_boot = file[source].older_boot;
+#ifdef WITH_TWINS
+  file[target].word = file[source].word;
+  file[target].pending = file[source].pending;
+  file[target].copied = file[source].copied;
+#endif
 }
 
 /* Taken at any time; used, if ever, when the original has moved on. */

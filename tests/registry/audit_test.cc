@@ -1,143 +1,15 @@
-#include "registry/audit.h"
-
-#include <functional>
-#include <memory>
-#include <string>
-#include <utility>
-
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "registry/cluster_setup.h"
-#include "registry/memory_coordinator.h"
-#include "registry/tag_store.h"
-#include "tests/support/busy_coordinator.h"
-#include "tests/support/virtual_clock.h"
+#include "tests/registry/audit_fixture.h"
 
 namespace firn {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr WallMs kNow{1'750'000'000'000};
-constexpr Milliseconds kMs{1};
-
-class AuditTest : public testing::Test {
- public:
-  void SetUp() override {
-    ASSERT_TRUE(registry_.Connect(Milliseconds(0)).ok());
-    ASSERT_TRUE(MakeCluster(registry_, {.workers = 3}, entropy_).ok());
-  }
-
-  void Put(const std::string& path, const std::string& data,
-           Lifetime lifetime = Lifetime::kPersistent) {
-    if (registry_.Read(path).ok()) {
-      ASSERT_TRUE(registry_.Multi({Write::Set(path, data, Write::kAnyVersion)}).status.ok());
-    } else {
-      ASSERT_TRUE(registry_.Multi({Write::Create(path, data, lifetime)}).status.ok()) << path;
-    }
-  }
-  void Erase(const std::string& path) {
-    const auto erased = registry_.Multi({Write::Erase(path, Write::kAnyVersion)});
-    ASSERT_TRUE(erased.status.ok()) << erased.status;
-  }
-  void EraseSlots(uint32_t rack) {
-    for (uint32_t worker = 0; worker < 3; ++worker) Erase(SlotPath({rack, worker}));
-  }
-  void EraseSlotsOfWorker(uint32_t worker) {
-    for (uint32_t rack = 0; rack < 4; ++rack) Erase(SlotPath({rack, worker}));
-  }
-  void EraseRack(uint32_t rack) {
-    EraseSlots(rack);
-    Erase(RackPath(rack));
-  }
-  void EraseAllRacks() {
-    for (uint32_t rack = 0; rack < 4; ++rack) EraseRack(rack);
-    Erase(kMachinesPath);
-  }
-  void LengthenThreeRacks() {
-    for (uint32_t rack = 0; rack < 3; ++rack) PutRecord({rack, 3}, {});
-  }
-  void LoseData() {
-    tree_.Wipe();
-    coordinator_.Dispatch(Milliseconds(0));
-  }
-
-  ClusterMeta Meta() { return *ParseMeta(tree_.Peek(kMetaPath)->data); }
-  void SetMeta(const std::function<void(ClusterMeta&)>& change) {
-    ClusterMeta meta = Meta();
-    change(meta);
-    Put(kMetaPath, FormatMeta(meta));
-  }
-  void LiftFloor(WallMs floor) {
-    SetMeta([&](ClusterMeta& meta) { meta.floor = floor; });
-  }
-  void PutRecord(Slot slot, const SlotRecord& record) {
-    Put(SlotPath(slot), FormatSlotRecord(record));
-  }
-  void Hold(Slot slot, Nonce nonce, WallMs bound) {
-    PutRecord(slot, {.nonce = nonce, .bound = bound, .owner = "a"});
-  }
-  void Live(Slot slot, Nonce nonce) {
-    Put(LivePath(slot), FormatLiveMark({"a:1", nonce}), Lifetime::kEphemeral);
-  }
-  void Announce(const std::string& address, uint32_t machine, WallMs bound, int64_t skew = 0,
-                const std::string& application = "a") {
-    Provider provider;
-    provider.address = address;
-    provider.application = application;
-    const ProviderReport report{.phase = ProviderPhase::kServing,
-                                .machine = MachineId(machine),
-                                .bound = bound,
-                                .clock_skew_ms = skew};
-    Put(ProviderPath(provider), FormatReport(report), Lifetime::kEphemeral);
-  }
-  void AnnounceAs(const std::string& address, const std::string& report,
-                  Lifetime lifetime = Lifetime::kEphemeral) {
-    Provider provider;
-    provider.address = address;
-    Put(ProviderPath(provider), report, lifetime);
-  }
-  void AnnounceHigh(const std::string& tag, int64_t high) {
-    AnnounceAs("h:1", FormatReport({.high = {{tag, high}}}));
-  }
-  void Configure(const std::string& name, const std::string& data) {
-    Put(std::string(kConfiguratorsPath), "");
-    Put(std::string(kConfiguratorsPath) + "/" + name, data);
-  }
-  void MakeTag(const std::string& name, int64_t high, int64_t returned = 0) {
-    TagNode node;
-    node.tag.name = name;
-    node.tag.strategy = "segment";
-    node.tag.high = high;
-    node.returned = returned;
-    Put(std::string(kTagsPath), "");
-    Put(TagPath(name), *WriteTagNode(node));
-  }
-  static std::string ProviderPath(const Provider& provider) {
-    return std::string(kProvidersPath) + "/" + ProviderNodeName(provider);
-  }
-  void MakeProvidersFolder() {
-    Put(std::string(kServicePath), "");
-    Put(std::string(kProvidersPath), "");
-  }
-  Audit Read() { return *ReadAudit(registry_, kNow); }
-  // An audit, while something happens right after the node was read.
-  Audit ReadWhile(const std::string& path, std::function<void()> happens) {
-    BusyCoordinator busy(coordinator_);
-    busy.OnceAfterReading(path, std::move(happens));
-    BlockingCoordinator registry(busy, clock_);
-    EXPECT_TRUE(registry.Connect(Milliseconds(0)).ok());
-    return *ReadAudit(registry, kNow);
-  }
-  VirtualClock clock_{kNow};
-  MemoryTree tree_{clock_};
-  MemoryCoordinator coordinator_{tree_};
-  BlockingCoordinator registry_{coordinator_, clock_};
-  SeededEntropy entropy_{1};
-};
+using ::testing::Pair;
 
 TEST_F(AuditTest, ANewClusterHasNoFaults) {
   const Audit audit = Read();
@@ -269,11 +141,16 @@ const Damage kDamages[] = {
     // What servers say.
     {"ProviderNameUnreadable",
      [](AuditTest& c) { c.Put(std::string(kProvidersPath) + "/rubbish", ""); }, "provider's name"},
-    {"ReportUnreadable", [](AuditTest& c) { c.AnnounceAs("h:1", "rubbish"); }, "h:1: not a JSON"},
+    {"ReportUnreadable", [](AuditTest& c) { c.AnnounceAs("h:1", "rubbish"); }, "h:1: is not JSON"},
     {"ProviderForEver",
      [](AuditTest& c) { c.AnnounceAs("h:1", R"({"state":"serving"})", Lifetime::kPersistent); },
      "will never go"},
     {"ClockOff", [](AuditTest& c) { c.Announce("h:1", 0, kNow + kMs, 1'001); }, "clock is off"},
+    {"CannotClaim",
+     [](AuditTest& c) {
+       c.AnnounceAs("h:1", FormatReport({.reason = "this state folder is another's"}));
+     },
+     "h:1 cannot issue: this state folder is another's"},
     {"NoSuchMachine", [](AuditTest& c) { c.Announce("h:1", 1000, kNow); }, "there is no slot"},
     {"TwoOfOneMachine",
      [](AuditTest& c) {
@@ -283,6 +160,23 @@ const Damage kDamages[] = {
      "both report machine id 0"},
     {"BoundBelowTheReported", [](AuditTest& c) { c.Announce("h:1", 0, kNow + 2 * kMs); },
      "went back in time"},
+    {"ClaimedByAnother",
+     [](AuditTest& c) {
+       c.Live({0, 0}, Nonce(1, 1));
+       c.Announce("h:1", 0, kNow + kMs);
+     },
+     "h:1 holds machine id 0 up to 1750000000001 ms, and a:1 (a) has claimed it meanwhile"},
+    {"OfAnotherCluster",
+     [](AuditTest& c) {
+       c.AnnounceAs("h:1", R"({"state":"not_ready",)"
+                           R"("cluster":"6f1b0c7e-1f3a-4c55-9d0e-0123456789ab"})");
+     },
+     "h:1 cannot claim: its state folder belongs to cluster 6f1b0c7e"},
+    {"WallClockOff",
+     [](AuditTest& c) {
+       c.AnnounceAs("h:1", R"({"state":"serving","clock_skew_ms":0,"wall_skew_ms":-1001})");
+     },
+     "its clock is off by -1001 ms: set it"},
     {"OperatorsWordUnreadable", [](AuditTest& c) { c.Configure("h%3A1", R"({"weight":-1})"); },
      "the operator's word on 'h:1' does not count"},
     {"OperatorsWordOnNobody", [](AuditTest& c) { c.Configure("%", "{}"); }, "does not count"},
@@ -296,6 +190,31 @@ const Damage kDamages[] = {
 
 INSTANTIATE_TEST_SUITE_P(Damages, AuditFindsTest, testing::ValuesIn(kDamages),
                          [](const auto& of) { return std::string(of.param.name); });
+
+TEST_F(AuditTest, ClocksThatAreRightAreNotBlamedForIdsThatLead) {
+  MakeProvidersFolder();
+  LiftFloor(kNow + kDay / 2);
+  AnnounceAs("h:1", R"({"state":"serving","clock_skew_ms":277314,"wall_skew_ms":3})");
+  const Audit audit = Read();
+  EXPECT_THAT(audit.faults, IsEmpty());
+  EXPECT_THAT(audit.notes, ElementsAre(AllOf(HasSubstr("h:1: its clock is right"),
+                                             HasSubstr("277314 ms ahead"), HasSubstr("floor"))));
+}
+
+TEST_F(AuditTest, KnowsWhatOnlyARestorePutsRight) {
+  MakeProvidersFolder();
+  MakeTag("order", 5'000);
+  EXPECT_TRUE(Read().NeverUsed());
+  AnnounceAs("h:1", R"({"state":"serving","wall_skew_ms":-5000})");
+  EXPECT_EQ(Read().losses, 0u);
+  AnnounceAs("h:2", FormatReport({.high = {{"order", 4'000}, {"user", 70}}}));
+  Put(TagPath("broken"), "rubbish");
+  Hold({0, 0}, Nonce(1, 1), kNow);
+  const Audit audit = Read();
+  EXPECT_EQ(audit.losses, 2u);
+  EXPECT_THAT(audit.lost_tags, ElementsAre(Pair("broken", 0), Pair("user", 70)));
+  EXPECT_FALSE(audit.NeverUsed());
+}
 
 // --- what only looks wrong -----------------------------------------------------------------------
 

@@ -1,11 +1,15 @@
 #include "registry/blocking_coordinator.h"
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "registry/memory_coordinator.h"
+#include "tests/support/forwarding_coordinator.h"
 #include "tests/support/virtual_clock.h"
 
 namespace firn {
@@ -56,6 +60,25 @@ TEST(BlockingCoordinatorTest, ManyNodesAreReadInTheOrderOfTheirPaths) {
     }
   }
   EXPECT_TRUE(registry.ReadAll({}).empty());
+}
+
+// Tells sessions' news to whoever was set last, later than its owner may expect.
+class LateNews final : public ForwardingCoordinator {
+ public:
+  using ForwardingCoordinator::ForwardingCoordinator;
+  void OnSession(std::function<void(SessionEvent)> handler) override { told = std::move(handler); }
+  std::function<void(SessionEvent)> told;
+};
+
+TEST(BlockingCoordinatorTest, IsToldNothingAfterItsEnd) {
+  VirtualClock clock{WallMs(1'700'000'000'000)};
+  MemoryTree tree(clock);
+  MemoryCoordinator memory(tree);
+  LateNews late(memory);
+  auto registry = std::make_unique<BlockingCoordinator>(late, clock);
+  ASSERT_TRUE(late.told);
+  registry.reset();
+  if (late.told) late.told({SessionEvent::Kind::kDenied});
 }
 
 }  // namespace

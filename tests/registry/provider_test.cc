@@ -19,7 +19,8 @@ ProviderReport SomeReport() {
           .machine = MachineId(5),
           .bound = WallMs(1700000600000),
           .clock_skew_ms = -17,
-          .high = {{"order", 1000}, {"a \"tag\"/\xc3\xbc", 9007199254740993}}};
+          .high = {{"order", 1000}, {"a \"tag\"/\xc3\xbc", 9007199254740993}},
+          .stores = {{"registry", true}, {"cache", false}}};
 }
 
 TEST(ProviderTest, NodeNameGivesTheProviderBack) {
@@ -127,6 +128,8 @@ TEST(ConfiguratorTest, JsonGivesItBackAndAbsentMembersMeanTheDefault) {
   const Configurator odd{.weight = 7, .disabled = true};
   EXPECT_EQ(*ParseConfigurator(FormatConfigurator(odd)), odd);
   EXPECT_EQ(*ParseConfigurator("{}"), Configurator{});
+  const std::string later = R"({"weight":7,"disabled":true,"note":["of a later version"]})";
+  EXPECT_EQ(FormatConfigurator(*ParseConfigurator(later)), later);
 }
 
 TEST(ConfiguratorTest, AbsurdDataIsRefused) {

@@ -46,7 +46,7 @@ TEST(RecordsTest, EveryRecordGivesItselfBack) {
 
 TEST(RecordsTest, IsReadableByEye) {
   EXPECT_EQ(FormatLiveMark({"h:1", Nonce(1, 2)}),
-            R"({"endpoint":"h:1","nonce":"00000000000000010000000000000002"})");
+            R"({"endpoint":"h:1","nonce":"00000000000000010000000000000002","format":2})");
 }
 
 TEST(RecordsTest, NeverUsedIsZeroNonceAndZeroBound) {
@@ -107,11 +107,54 @@ TEST(RecordsTest, ForeignAndDamagedRecordsAreRefusedWithAReason) {
   }
 }
 
-TEST(RecordsTest, MetaOfAnotherFormatIsRefused) {
+TEST(RecordsTest, MembersOfALaterVersionAreKept) {
+  const std::string later = R"("reserved":{"until":7,"by":["a",null,1.5]},"x":[[]],"y":false})";
+  const auto with = [&later](std::string json) {
+    return json.replace(json.size() - 1, 1, "," + later);
+  };
+  const std::string record = with(FormatSlotRecord(SomeRecord()));
+  ASSERT_TRUE(ParseSlotRecord(record).ok()) << ParseSlotRecord(record).status();
+  EXPECT_EQ(FormatSlotRecord(*ParseSlotRecord(record)), record);
+  EXPECT_EQ(ParseSlotRecord(record)->owner, SomeRecord().owner);
+  const std::string meta = with(FormatMeta(SomeMeta()));
+  ASSERT_TRUE(ParseMeta(meta).ok()) << ParseMeta(meta).status();
+  EXPECT_EQ(FormatMeta(*ParseMeta(meta)), meta);
+  const LiveMark mark{"h:1", Nonce(7, 8)};
+  EXPECT_EQ(*ParseLiveMark(with(FormatLiveMark(mark))), mark);
+}
+
+TEST(RecordsTest, MembersThatCannotBeWrittenAgainAreRefused) {
+  const std::string good = FormatSlotRecord(SomeRecord());
+  for (const std::string& member :
+       {std::string(R"("x":1,"x":2)"), "\"x\":" + std::string(9, '[') + std::string(9, ']'),
+        "\"x\":\"" + std::string(5000, 'x') + "\"", std::string("\"x\":1e999"),
+        std::string("\"x\":[1"), std::string("\"x\":\"\xff\"")}) {
+    const std::string json = With(good, "\"pid\":4711", "\"pid\":4711," + member);
+    EXPECT_EQ(ParseSlotRecord(json).code(), Code::kCorrupt) << member.substr(0, 100);
+  }
+}
+
+// Whatever else a format may have: it is looked at first.
+TEST(RecordsTest, MetaOfAnotherFormatIsRefusedByItsName) {
+  for (const std::string& json : {With(FormatMeta(SomeMeta()), "\"format\":2", "\"format\":1"),
+                                  std::string(R"({"format":1})")}) {
+    const auto old = ParseMeta(json);
+    EXPECT_EQ(old.code(), Code::kInvalid);
+    EXPECT_NE(old.status().message().find("Firn 0.1"), std::string::npos) << old.status();
+  }
+  const auto newer = ParseMeta(R"({"format":3,"uuid":[1]})");
+  EXPECT_EQ(newer.code(), Code::kInvalid);
+  EXPECT_NE(newer.status().message().find("format 3"), std::string::npos) << newer.status();
+}
+
+TEST(RecordsTest, AnAbsurdMetaIsRefused) {
   const std::string good = FormatMeta(SomeMeta());
-  EXPECT_FALSE(ParseMeta(With(good, "\"format\":1", "\"format\":2")).ok());
+  EXPECT_FALSE(ParseMeta(With(good, "\"format\":2", "\"format\":0")).ok());
+  EXPECT_FALSE(ParseMeta(With(good, "\"format\":2", "\"format\":\"2\"")).ok());
   EXPECT_FALSE(ParseMeta(With(good, kUuid, "x")).ok());
   EXPECT_FALSE(ParseMeta(With(good, "\"rack_bits\":2", "\"rack_bits\":17")).ok());
+  EXPECT_FALSE(
+      ParseMeta(With(good, "\"default_strategy\":\"\"", "\"default_strategy\":\"segment\"")).ok());
   EXPECT_FALSE(ParseMeta(FormatSlotRecord(SomeRecord())).ok());
 }
 

@@ -50,15 +50,27 @@ class RestoreTest : public testing::Test {
     Write1(Write::Set(SlotPath({0, 1}), FormatSlotRecord({.nonce = Nonce(1, 1), .bound = bound}),
                       Write::kAnyVersion));
   }
-  Result<RestoreReport> Restore(std::vector<WallMs> reported = {}, Milliseconds skew = kSkew) {
+  Result<RestoreReport> Restore(const std::vector<WallMs>& reported = {},
+                                Milliseconds skew = kSkew) {
+    RestoreFacts facts = Facts();
+    facts.skew_max = skew;
+    for (const WallMs bound : reported) facts.bounds.push_back({bound});
+    return RestoreBy(facts);
+  }
+  static RestoreFacts Facts() {
+    RestoreFacts facts{.now = kNow, .window = kWindow, .skew_max = kSkew};
+    facts.rack_bits = 0;
+    facts.workers = 4;
+    return facts;
+  }
+  Result<RestoreReport> RestoreBy(const RestoreFacts& facts) {
     Result<RestoreReport> report = Invalid("not run");
-    AsOperator([&](BlockingCoordinator& registry) {
-      report = RestoreCluster(
-          registry,
-          {.now = kNow, .window = kWindow, .skew_max = skew, .bounds = reported, .workers = 4},
-          entropy_);
-    });
+    AsOperator(
+        [&](BlockingCoordinator& registry) { report = RestoreCluster(registry, facts, entropy_); });
     return report;
+  }
+  SlotRecord RecordOf(uint32_t worker) {
+    return *ParseSlotRecord(tree_.Peek(SlotPath({0, worker}))->data);
   }
   MetaAsRead Meta() {
     const Node node = *tree_.Peek(kMetaPath);
@@ -149,7 +161,65 @@ TEST_F(RestoreTest, TheLaterOfBothClocksCounts) {
 
 TEST_F(RestoreTest, BoundsThatAreNoMeasureAreNamed) {
   const WallMs absurd = kNow + 30 * 24 * kHour;
-  EXPECT_EQ(Restore({absurd, kNow})->ignored, std::vector{absurd});
+  EXPECT_EQ(Restore({absurd, kNow})->ignored, std::vector{ReportedBound{absurd}});
+}
+
+// Its holder may have issued up to there, whatever the tree has forgotten of it.
+TEST_F(RestoreTest, WhoeverReportsABoundThatIsNoMeasureLosesItsSlot) {
+  RestoreFacts facts = Facts();
+  facts.bounds = {{kNow + 30 * 24 * kHour, MachineId(2)}, {kNow, MachineId(3)}};
+  Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));  // lost, and made anew
+  EXPECT_EQ(RestoreBy(facts)->retired, std::vector{(Slot{0, 2})});
+  EXPECT_TRUE(RecordOf(2).retired);
+  EXPECT_FALSE(RecordOf(3).retired);
+  EXPECT_TRUE(RestoreBy(facts)->retired.empty()) << "once is enough";
+}
+
+TEST_F(RestoreTest, TheOperatorTakesSlotsOutOfUse) {
+  RestoreFacts facts = Facts();
+  facts.retired = {MachineId(1), MachineId(900)};
+  EXPECT_EQ(RestoreBy(facts)->retired, std::vector{(Slot{0, 1})});
+  EXPECT_TRUE(RecordOf(1).retired);
+}
+
+TEST_F(RestoreTest, TagsArePutRightWhileNobodyCanTakeAnything) {
+  RestoreFacts facts = Facts();
+  facts.tags = [&](const MetaAsRead& frozen) -> Status {
+    EXPECT_TRUE(Meta().meta.frozen);
+    EXPECT_EQ(Meta().version, frozen.version);
+    EXPECT_GT(frozen.meta.floor, kNow);
+    return Invalid("no such store");
+  };
+  EXPECT_EQ(RestoreBy(facts).code(), Code::kInvalid);
+  EXPECT_TRUE(Meta().meta.frozen);
+  facts.tags = [](const MetaAsRead&) { return Status(); };
+  EXPECT_TRUE(RestoreBy(facts).ok());
+  EXPECT_FALSE(Meta().meta.frozen);
+}
+
+TEST_F(RestoreTest, ARootNodeThatCannotBeReadIsMadeAnewByTheOperatorsWord) {
+  const std::string uuid = Meta().meta.uuid;
+  PutBound(kNow + kHour);
+  Write1(Write::Set(kMetaPath, "rubbish", Write::kAnyVersion));
+  RestoreFacts facts = Facts();
+  const auto refused = RestoreBy(facts);
+  EXPECT_EQ(refused.code(), Code::kCorrupt);
+  EXPECT_NE(refused.status().message().find("--uuid"), std::string::npos) << refused.status();
+  facts.uuid = uuid;
+  const auto report = RestoreBy(facts);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->root_made);
+  EXPECT_EQ(Meta().meta.uuid, uuid);
+  EXPECT_EQ(Meta().meta.floor, kNow + kHour + 3 * kWindow) << "the records are there still";
+}
+
+TEST_F(RestoreTest, ALostClusterTakesThePlaceOfAnUnusedOneOnlyWhenItIsSaid) {
+  RestoreFacts facts = Facts();
+  facts.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
+  facts.replaces_unused = true;
+  EXPECT_TRUE(RestoreBy(facts)->root_made);
+  EXPECT_EQ(Meta().meta.uuid, facts.uuid);
+  EXPECT_FALSE(RestoreBy(facts)->root_made) << "it is there now";
 }
 
 TEST_F(RestoreTest, NoRecordIsMadeAnewBeforeTheFloorAndAHigherVersionAreThere) {
@@ -196,7 +266,9 @@ TEST_F(RestoreTest, AClusterSmallerThanItsLayoutStaysSoUnlessMoreAreAskedFor) {
   Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
   for (const std::optional<uint32_t> asked : {std::optional<uint32_t>(), std::optional(6u)}) {
     AsOperator([&](BlockingCoordinator& registry) {
-      const auto report = RestoreCluster(registry, {.now = kNow, .workers = asked}, entropy_);
+      RestoreFacts facts{.now = kNow};
+      facts.workers = asked;
+      const auto report = RestoreCluster(registry, facts, entropy_);
       ASSERT_TRUE(report.ok()) << report.status();
       EXPECT_EQ(report->workers, asked.value_or(4u));
     });

@@ -191,5 +191,21 @@ TEST_F(TagStoreTest, ForeignNodesAreNamedAndSkipped) {
   EXPECT_EQ(listing.faults.size(), 2u);
 }
 
+TEST_F(TagStoreTest, AFreshTagCannotBecomeObfuscatedWherePlainIdsMayBeOutUnderItsName) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  TagDefinition hidden = Segment("order");
+  hidden.plugins = {"obfuscate"};
+  hidden.obfuscate_width = 9;
+  hidden.obfuscate_key = "k1";
+  hidden.obfuscate_check = "c6a13b";
+  meta_.default_strategy = "snowflake";
+  ChangeMeta(false, WallMs());
+  const StoredTag order = *store_.Read("order");
+  EXPECT_EQ(store_.Replace(order, hidden).code(), Code::kInvalid);
+  EXPECT_EQ(store_.Edit(order, hidden).code(), Code::kInvalid);
+  hidden.name = "user";
+  EXPECT_EQ(store_.Create(hidden).code(), Code::kInvalid);
+}
+
 }  // namespace
 }  // namespace firn

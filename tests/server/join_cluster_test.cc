@@ -64,7 +64,10 @@ TEST_F(JoinClusterTest, AnEmptyDirectoryBecomesACluster) {
 }
 
 TEST_F(JoinClusterTest, ACoordinatorComesConnected) {
-  EXPECT_NE(Join(Directory())->coordinator->session(), 0);
+  const auto joined = Join(Directory());
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  EXPECT_NE(joined->session, 0);
+  EXPECT_EQ(joined->session, joined->coordinator->session());
 }
 
 TEST_F(JoinClusterTest, ANewClusterHasTheLayoutAndTheWorkersThatAreAskedFor) {
@@ -112,6 +115,32 @@ TEST_F(JoinClusterTest, ALostDirectoryIsNotMadeAnewBehindARememberedCluster) {
   EXPECT_EQ(refused.code(), Code::kConflict) << refused.status();
   for (const char* word : {kUuid, "firn restore"}) {
     EXPECT_NE(refused.status().message().find(word), std::string::npos) << refused.status();
+  }
+}
+
+TEST_F(JoinClusterTest, AStateFolderOfAnotherFormatIsRefused) {
+  Remember(Layout::Firn());
+  disk_.hint->replace(disk_.hint->find("format=2\n"), 9, "");
+  const auto refused = Join(ZooKeeperThatIsAway());
+  EXPECT_EQ(refused.code(), Code::kInvalid);
+  EXPECT_NE(refused.status().message().find("Firn 0.1"), std::string::npos) << refused.status();
+}
+
+TEST_F(JoinClusterTest, AClusterOfAnotherFormatIsRefused) {
+  ASSERT_NO_FATAL_FAILURE(Make({.workers = 1}));
+  for (const int64_t format : {1, 3}) {
+    {
+      auto coordinator = OpenCoordinator(Directory().registry, {}, SystemClock(), SystemEntropy());
+      BlockingCoordinator registry(**coordinator, SystemClock());
+      ASSERT_TRUE(registry.Connect(kPatience).ok());
+      const std::string root = "{\"format\":" + std::to_string(format) + "}";
+      ASSERT_TRUE(registry.Multi({Write::Set("/", root, Write::kAnyVersion)}).status.ok());
+    }
+    const auto refused = Join(Directory());
+    EXPECT_EQ(refused.code(), Code::kInvalid) << refused.status();
+    EXPECT_NE(refused.status().message().find("format " + std::to_string(format)),
+              std::string::npos)
+        << refused.status();
   }
 }
 

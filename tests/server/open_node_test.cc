@@ -133,10 +133,23 @@ TEST_F(OpenNodeTest, ANodeThatHasReachedItsBoundIsNotReady) {
   const WallMs bound = node->status().claim.bound;
   clock_.Advance(node->status().claim.left + Milliseconds(1'000));
   ASSERT_TRUE(Eventually(kPatience, [&] { return node->status().claim.left == Milliseconds(0); }));
-  EXPECT_EQ(view.state(), front::ServerState::kNotReady);
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    clock_.Advance(Milliseconds(100));  // until it has stood for a while
+    return view.state() == front::ServerState::kNotReady;
+  }));
   EXPECT_EQ(view.ForProviders().phase, ProviderPhase::kNotReady);
   EXPECT_EQ(node->status().claim.bound, bound);
   ASSERT_TRUE(zookeeper_->RestartAll().ok());
+}
+
+TEST(CheckStateFileSystemTest, AMachineIdGivenByHandWantsADiskOfThisHostsOwn) {
+  NodePlace place{.registry = "static:3", .credentials = {}, .state_dir = "/net/state"};
+  EXPECT_TRUE(CheckStateFileSystem(place, "").ok());
+  const Status refused = CheckStateFileSystem(place, "NFS");
+  EXPECT_EQ(refused.code(), Code::kInvalid);
+  EXPECT_NE(refused.message().find("/net/state lies on NFS"), std::string::npos) << refused;
+  place.registry = "zk://h:2181/firn/shop";
+  EXPECT_TRUE(CheckStateFileSystem(place, "NFS").ok());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <gflags/gflags.h>
 #include <gtest/gtest.h>
 
+#include "server/command_line.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
@@ -45,6 +46,8 @@ class ServerOptionsTest : public testing::Test {
 TEST_F(ServerOptionsTest, WhatConcernsTheMachineIdReachesItsClaim) {
   const ServerOptions read = Good({{"claim_window_ms", "120000"},
                                    {"probation_ms", "700"},
+                                   {"restore_probation_ms", "7100"},
+                                   {"static_clock_ok", "true"},
                                    {"offline_start", "false"},
                                    {"zk_skew_max_ms", "2500"},
                                    {"session_timeout_ms", "4000"},
@@ -53,12 +56,28 @@ TEST_F(ServerOptionsTest, WhatConcernsTheMachineIdReachesItsClaim) {
   const ClaimOptions& claim = read.node.claim;
   EXPECT_EQ(claim.window, Milliseconds(120'000));
   EXPECT_EQ(claim.probation, Milliseconds(700));
+  EXPECT_EQ(claim.restore_probation, Milliseconds(7'100));
+  EXPECT_TRUE(read.place.static_clock_ok);
   EXPECT_FALSE(claim.offline_start);
   EXPECT_EQ(claim.skew_max, Milliseconds(2'500));
   EXPECT_EQ(read.place.session_timeout, Milliseconds(4'000));
   EXPECT_EQ(claim.rack, 7u);
   EXPECT_EQ(claim.worker, 900u);
   EXPECT_TRUE(claim.Check().ok()) << claim.Check();
+}
+
+TEST_F(ServerOptionsTest, WhereOthersReachItARegistryHasToBeNamed) {
+  for (const Flags& elsewhere :
+       {Flags{{"listen", "10.0.0.7:7609"}}, Flags{{"advertise", "10.0.0.7:7609"}},
+        Flags{{"listen", "[::]:7609"}, {"advertise", "[::1]:7609"}},
+        Flags{{"admin_listen", "0.0.0.0:7610"}}}) {
+    EXPECT_NE(Faults(elsewhere).find("--registry is not given"), std::string::npos);
+  }
+  EXPECT_EQ(Faults({{"listen", "10.0.0.7:7609"}, {"embedded", "true"}}), "");
+  EXPECT_EQ(Faults({{"listen", "10.0.0.7:7609"}, {"registry", "zk://h:2181/firn/x"}}), "");
+  EXPECT_EQ(Faults({{"listen", "127.0.0.9:7609"}}), "");
+  EXPECT_EQ(Faults({{"listen", "[::1]:7609"}, {"admin_listen", "[::1]:7610"}}), "");
+  EXPECT_NE(Faults({{"registry", "zk://h:2181/firn/x"}, {"embedded", "true"}}), "");
 }
 
 TEST_F(ServerOptionsTest, WhatConcernsTheClockReachesTheIdClock) {
@@ -86,6 +105,7 @@ TEST_F(ServerOptionsTest, EveryNumberHasARange) {
   for (const auto& [name, value] : Flags{{"claim_window_ms", "999"},
                                          {"claim_window_ms", "21600001"},
                                          {"probation_ms", "-1"},
+                                         {"restore_probation_ms", "-1"},
                                          {"zk_skew_max_ms", "0"},
                                          {"clock_jump_max_ms", "-1"},
                                          {"clock_alarm_ms", "0"},
@@ -132,6 +152,59 @@ TEST_F(ServerOptionsTest, NamesEveryFileThatIsAmissAtOnce) {
                            "--registry_auth_file", "--stores_file", "--default_strategy"}) {
     EXPECT_NE(faults.find(flag), std::string::npos) << flag << ": " << faults;
   }
+}
+
+class CommandLineTest : public ServerOptionsTest {
+ protected:
+  Status Check(const std::string& text) {
+    const std::string flag = "--flagfile=" + Write("flags", text, 0644);
+    const char* const words[] = {"firn-server", flag.c_str()};
+    return CheckCommandLine(2, words);
+  }
+};
+
+TEST_F(CommandLineTest, FlagsSwitchesAndCommentsAreFine) {
+  EXPECT_EQ(Check("# a comment\n\n  --rack=3\n-worker=4\r\n--offline_start\n--nooffline_start\n"
+                  "--registry=zk://a:1,b:2/firn/x"),
+            Status());
+}
+
+TEST_F(CommandLineTest, WhateverIsNoFlagIsNamedWithItsPlace) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"--registy=zk://h:1/firn/x", "--registy"},
+      {"registry=zk://h:1/firn/x", "registry=zk"},
+      {"--registry zk://h:1/firn/x", "--registry zk"},
+      {"--registry", "no value"},
+      {"--norack", "--norack"},
+      {"firn-server", "firn-server"},
+      {"--", "'--'"}};
+  for (const auto& [line, word] : rows) {
+    const Status refused = Check(std::string("--rack=3\n") + line + "\n");
+    EXPECT_EQ(refused.code(), Code::kInvalid) << line;
+    EXPECT_NE(refused.message().find("flags:2: "), std::string::npos) << refused;
+    EXPECT_NE(refused.message().find(word), std::string::npos) << refused;
+  }
+}
+
+TEST_F(CommandLineTest, OnTheCommandLineAValueMayBeTheNextWord) {
+  const auto check = [](std::vector<const char*> words) {
+    words.insert(words.begin(), "firn-server");
+    return CheckCommandLine(static_cast<int>(words.size()), words.data());
+  };
+  EXPECT_EQ(check({"--rack", "3", "--offline_start", "--worker=4"}), Status());
+  EXPECT_NE(check({"--offline_start", "false"}).message().find("'false'"), std::string::npos);
+  EXPECT_NE(check({"--registy", "x"}).message().find("--registy"), std::string::npos);
+  EXPECT_NE(check({"--rack"}).message().find("no value"), std::string::npos);
+  EXPECT_FALSE(check({"--", "x"}).ok());
+}
+
+TEST_F(CommandLineTest, FilesThatFilesNameAreReadAsWell) {
+  const std::string inner = Write("inner", "--rack=1\n--colour=blue\n", 0644);
+  const Status refused = Check("--flagfile=" + inner + "\n");
+  EXPECT_NE(refused.message().find("inner:2: "), std::string::npos) << refused;
+  EXPECT_NE(Check("--flagfile=" + (dir_ / "flags")).message().find("without end"),
+            std::string::npos);
+  EXPECT_NE(Check("--flagfile=/nowhere").message().find("/nowhere"), std::string::npos);
 }
 
 }  // namespace

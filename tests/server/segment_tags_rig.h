@@ -38,7 +38,8 @@ class SegmentTagsRig : public testing::Test {
                               .host = "localhost",
                               .pid = 1,
                               .build = "test"};
-    auto folder = PosixStateFolder::Open(folder_.path(), name);
+    auto folder =
+        PosixStateFolder::Open({.folder = folder_.path(), .stem = name, .grant_dir = ram_.path()});
     EXPECT_TRUE(folder.ok()) << folder.status();
     return std::make_unique<IssuingNode>(options, SystemClock(), SystemEntropy(),
                                          std::make_unique<MemoryCoordinator>(tree_),
@@ -81,7 +82,11 @@ class SegmentTagsRig : public testing::Test {
                       Milliseconds patience = kTagPatience) {
     PatientCaller caller(node.issuer(), SystemClock(), patience);
     const Tag* tag = nullptr;
-    if (!Eventually(kTagPatience, [&] { return (tag = node.issuer().Resolve(name)) != nullptr; })) {
+    const auto known = [&] {
+      tag = node.issuer().Resolve(name);
+      return tag != nullptr && tag->name() == name;  // else it says that nothing has been read yet
+    };
+    if (!Eventually(kTagPatience, known)) {
       ADD_FAILURE() << "tag " << name << " never came";
       return -1;
     }
@@ -102,6 +107,7 @@ class SegmentTagsRig : public testing::Test {
   static inline Refusal refused_;
   SeededEntropy entropy_{3};
   TempDir folder_;
+  TempDir ram_{kMemoryDir};
   MemoryTree tree_{SystemClock()};
   MemoryCoordinator memory_{tree_};
   BlockingCoordinator operator_{memory_, SystemClock()};

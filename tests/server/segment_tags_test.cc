@@ -160,5 +160,95 @@ TEST_F(SegmentTagsTest, ABurstOfAHundredTimesTheUsualRateIsNeverRefused) {
   EXPECT_EQ(got, 3'200);
 }
 
+// Shows n as 1,000,000 - n.
+class Mirror final : public Plugin {
+ public:
+  std::string_view name() const override { return "obfuscate"; }
+  int order() const override { return 900; }
+  std::optional<Refusal> After(const Request&, Runs& runs) override {
+    Runs mirrored;
+    runs.ForEach([&](int64_t id) { mirrored.Add({1'000'000 - id, 1, 1}); });
+    runs = std::move(mirrored);
+    return std::nullopt;
+  }
+};
+
+class RedefinedTagTest : public SegmentTagsRig {
+ protected:
+  std::unique_ptr<IssuingNode> StartWithMirror() {
+    auto node = Make();
+    EXPECT_TRUE(node->catalogue()
+                    .AddPlugin("obfuscate",
+                               [](const TagDefinition&) -> Result<std::shared_ptr<Plugin>> {
+                                 return std::shared_ptr<Plugin>(std::make_shared<Mirror>());
+                               })
+                    .ok());
+    EXPECT_TRUE(node->Start().ok());
+    EXPECT_TRUE(node->WaitUntilServing(kTagPatience).ok());
+    EXPECT_TRUE(
+        Eventually(kTagPatience, [&] { return node->issuer().Resolve("order") != nullptr; }));
+    return node;
+  }
+  void Obfuscate() {
+    Edit("order", [](TagDefinition& tag) {
+      tag.plugins = {"obfuscate"};
+      tag.obfuscate_width = 6;
+      tag.obfuscate_key = "k1";
+      tag.obfuscate_check = "c6a13b";
+    });
+  }
+  // Goes on with a call until it has its number; callers come again when they are told to.
+  static int64_t Next(IssuingNode& node) {
+    int64_t id = -1;
+    EXPECT_TRUE(Eventually(kTagPatience, [&] { return (id = Take(node)) > 0; }));
+    return id;
+  }
+};
+
+TEST_F(RedefinedTagTest, NoNumberGoesOutAsItWasBeforeAnEdit) {
+  Create({.name = "order", .strategy = {}});
+  const auto node = StartWithMirror();
+  Obfuscate();  // and the node has not heard of it
+  for (int i = 1; i <= 7; ++i) EXPECT_EQ(Next(*node), 1'000'000 - i);
+}
+
+TEST_F(RedefinedTagTest, WithoutABufferNeither) {
+  Create({.name = "order", .strategy = {}, .buffer = TagBuffer::kNone});
+  const auto node = StartWithMirror();
+  Obfuscate();
+  for (int i = 1; i <= 7; ++i) EXPECT_GT(Next(*node), 900'000);
+}
+
+TEST_F(RedefinedTagTest, ACallThatWaitsIsToldToComeAgain) {
+  Create({.name = "order", .strategy = {}});
+  const auto node = StartWithMirror();
+  IssueCall call(*node->issuer().Resolve("order"), {.tag = "order"});
+  Obfuscate();
+  Verdict verdict = Verdict::kWait;
+  ASSERT_TRUE(Eventually(kTagPatience, [&] {
+    verdict = node->issuer().Issue(call);
+    return verdict != Verdict::kWait;
+  }));
+  ASSERT_EQ(verdict, Verdict::kRefused);
+  EXPECT_EQ(call.refusal().reason, Reason::kNotReady);
+  EXPECT_TRUE(call.refusal().another_server_may_help);
+  EXPECT_GT(Next(*node), 900'000);
+}
+
+TEST_F(RedefinedTagTest, AnEditThatIsTakenBackAtOnceKeepsTheTagServed) {
+  Create({.name = "order", .strategy = {}});
+  const auto node = StartWithMirror();
+  for (int i = 0; i < 20; ++i) {
+    Edit("order", [](TagDefinition& tag) { tag.text = "{id:09}"; });
+    PatientCaller caller(node->issuer(), SystemClock(), Milliseconds(1));
+    IssueCall call;
+    int64_t id = 0;
+    caller.IssueOne(call, *node->issuer().Resolve("order"), {.tag = "order"}, &id);
+    if (High("order") > 0) break;  // from now on the form is fixed
+    Edit("order", [](TagDefinition& tag) { tag.text = ""; });
+  }
+  EXPECT_GT(Next(*node), 0);
+}
+
 }  // namespace
 }  // namespace firn

@@ -1,104 +1,13 @@
 #include "server/tag_follower.h"
 
-#include <memory>
-#include <vector>
-
 #include <gtest/gtest.h>
 
-#include "registry/blocking_coordinator.h"
-#include "registry/cluster_setup.h"
-#include "registry/memory_coordinator.h"
-#include "registry/tag_store.h"
-#include "tests/support/virtual_clock.h"
+#include "tests/server/tag_follower_rig.h"
 
 namespace firn {
 namespace {
 
-// Gives 1, 2, 3, ...
-class Counting final : public Strategy {
- public:
-  std::string_view name() const override { return "counting"; }
-  Status Start() override { return {}; }
-  bool TryOne(Method, int64_t* id) override { return *id = ++last_, true; }
-  Verdict Issue(Demand& demand) override {
-    demand.runs.Add({last_ + 1, demand.missing, 1});
-    last_ += std::exchange(demand.missing, 0);
-    return Verdict::kIssued;
-  }
-  int64_t count_max() const override { return 1000; }
-  void Close() override {}
-  void Stop() override {}
-
- private:
-  int64_t last_ = 0;
-};
-
-class Deaf final : public RejectionHandler {
-  void OnRefusal(const Request&, const Refusal&) override {}
-};
-
-// An operator who edits tags, and a server that follows.
-class TagFollowerTest : public testing::Test {
- protected:
-  TagFollowerTest() {
-    EXPECT_TRUE(operator_.Connect(Milliseconds(1000)).ok());
-    EXPECT_TRUE(MakeCluster(operator_, {}, entropy_).ok());
-    const auto make = [this](const TagDefinition&) -> Result<std::shared_ptr<Strategy>> {
-      ++made_;
-      return std::shared_ptr<Strategy>(std::make_shared<Counting>());
-    };
-    EXPECT_TRUE(catalogue_.AddStrategy("snowflake", make).ok());
-    EXPECT_TRUE(catalogue_.AddStrategy("segment", make).ok());
-    server_.OnSession([](SessionEvent) {});
-    follower_ = std::make_unique<TagFollower>(server_, entropy_, catalogue_, issuer_);
-  }
-
-  void Pass(Milliseconds d) {
-    for (Milliseconds passed{0}; passed <= d; passed += Milliseconds(50)) {
-      clock_.Advance(Milliseconds(50));
-      while (server_.Dispatch(Milliseconds(0)) > 0) {
-      }
-      follower_->Tick(clock_.Boot());
-      while (server_.Dispatch(Milliseconds(0)) > 0) {
-      }
-    }
-  }
-
-  static TagDefinition Tag(const std::string& name, const std::string& strategy) {
-    TagDefinition tag;
-    tag.name = name;
-    tag.strategy = strategy;
-    return tag;
-  }
-
-  void Edit(const std::string& name, const std::function<void(TagDefinition&)>& edit) {
-    const StoredTag stored = *store_.Read(name);
-    TagDefinition after = stored.tag();
-    edit(after);
-    EXPECT_TRUE(store_.Replace(stored, after).ok());
-  }
-
-  // "issued", or the refusal's sentence.
-  std::string Ask(const std::string& name) {
-    const firn::Tag* tag = issuer_.Resolve(name);
-    if (tag == nullptr) return "unknown";
-    IssueCall call(*tag, {.tag = name});
-    return issuer_.Issue(call) == Verdict::kIssued ? "issued" : call.refusal().message;
-  }
-
-  VirtualClock clock_{WallMs(1'700'000'000'000)};
-  SeededEntropy entropy_{5};
-  MemoryTree tree_{clock_};
-  MemoryCoordinator operators_{tree_};
-  MemoryCoordinator server_{tree_};
-  BlockingCoordinator operator_{operators_, clock_};
-  TagStore store_{operator_};
-  Deaf deaf_;
-  Issuer issuer_{deaf_};
-  Catalogue catalogue_;
-  int made_ = 0;
-  std::unique_ptr<TagFollower> follower_;
-};
+class TagFollowerTest : public TagFollowerRig {};
 
 TEST_F(TagFollowerTest, ServesATagAsSoonAsItIsDefined) {
   Pass(Milliseconds(200));
@@ -153,6 +62,93 @@ TEST_F(TagFollowerTest, AVanishedOrTornNodeStopsTheTag) {
   Pass(Milliseconds(200));
   EXPECT_NE(Ask("order").find("gone"), std::string::npos);
   EXPECT_NE(Ask("user"), "issued");
+}
+
+TEST_F(TagFollowerTest, NothingIsServedOrUnknownBeforeTheDefinitionsHaveBeenRead) {
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  for (const char* name : {"default", "order", "never heard of"}) {
+    EXPECT_NE(Ask(name).find("has not read"), std::string::npos);
+  }
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("default"), "issued");
+  EXPECT_EQ(Ask("order"), "issued");
+  EXPECT_EQ(Ask("never heard of"), "unknown");
+  EXPECT_TRUE(follower_->whole());
+}
+
+TEST_F(TagFollowerTest, TheDefaultTagIsADefinitionLikeAnyOther) {
+  Edit("default", [](TagDefinition& tag) { tag.disabled = true; });
+  Pass(Milliseconds(200));
+  EXPECT_NE(Ask("default").find("disabled"), std::string::npos);
+  Edit("default", [](TagDefinition& tag) { tag.disabled = false; });
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("default"), "issued");
+}
+
+TEST_F(TagFollowerTest, ATagThatHasJustBeenMadeIsFoundByTheFirstCall) {
+  Pass(Milliseconds(200));
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  IssueCall call;
+  Begin(call, "order");
+  EXPECT_EQ(Go(call), "waits");
+  std::string answer = "waits";
+  for (int rounds = 0; rounds < 4 && answer == "waits"; ++rounds) {
+    follower_->Tick(clock_.Boot());  // no time passes, so no notice is acted upon
+    while (server_.Dispatch(Milliseconds(0)) > 0) {
+    }
+    memory_.Work();
+    answer = Go(call);
+  }
+  EXPECT_EQ(answer, "issued");
+}
+
+TEST_F(TagFollowerTest, ALookThatWasSentBeforeTheCallAnswersOthersOnly) {
+  Pass(Milliseconds(200));
+  IssueCall early, late;
+  Begin(early, "order");
+  EXPECT_EQ(Go(early), "waits");
+  follower_->Tick(clock_.Boot());
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  Begin(late, "order");
+  EXPECT_EQ(Go(late), "waits");
+  for (int rounds = 0; rounds < 5; ++rounds) Pass(Milliseconds(0));
+  EXPECT_EQ(Go(late), "issued");
+}
+
+TEST_F(TagFollowerTest, StrangersWhoAskForNonsenseCostTheRegistryLittle) {
+  Pass(Milliseconds(200));
+  int waits = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    const std::string name = "nonsense " + std::to_string(i);
+    IssueCall call;
+    Begin(call, name);
+    const std::string answer = Go(call);
+    waits += answer == "waits";
+    EXPECT_TRUE(answer == "waits" || answer == "unknown") << answer;
+    issuer_->GiveUp(call);
+  }
+  EXPECT_EQ(waits, TagFollower::kLooksPerSecond);
+}
+
+TEST_F(TagFollowerTest, WithoutARegistryNobodyKnowsWhatThereIs) {
+  Pass(Milliseconds(200));
+  Start(true);
+  Pass(Milliseconds(1'000));
+  EXPECT_EQ(Ask("default"), "issued");
+  EXPECT_NE(Ask("order").find("is not known"), std::string::npos);
+}
+
+TEST_F(TagFollowerTest, UndefinedTagsAreServedWhereTheClusterIsMadeSo) {
+  MetaAsRead meta = *ReadMeta(operator_);
+  meta.meta.default_strategy = "snowflake";
+  ASSERT_TRUE(SetMeta(operator_, meta).ok());
+  EXPECT_NE(Ask("order"), "issued") << "before the definitions are read nothing is";
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("order"), "issued");
+  Start(true);
+  EXPECT_NE(Ask("order"), "issued");
+  Pass(Milliseconds(1'000));
+  EXPECT_EQ(Ask("order"), "issued") << "by what was kept";
 }
 
 }  // namespace

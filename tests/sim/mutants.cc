@@ -1,20 +1,18 @@
 #include "tests/sim/mutants.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "registry/records.h"
 #include "registry/slot.h"
 #include "tests/sim/violation.h"
+#include "tests/sim/witness.h"
 
 namespace firn {
 namespace {
 
 // The one place of a multi that sets a slot's record: check(meta), set(record), ...
 constexpr size_t kRecord = 1;
-
-bool SetsASlot(const std::vector<Write>& writes) {
-  return writes.size() > kRecord && writes[kRecord].kind == Write::Kind::kSet;
-}
 
 bool ClaimsOrRenews(const std::vector<Write>& writes) {
   return SetsASlot(writes) && !ParseSlotRecord(writes[kRecord].data)->nonce.zero();
@@ -53,8 +51,50 @@ std::string WithFloor(const std::string& meta, WallMs floor) {
 
 }  // namespace
 
+void Favour(Mutant mutant, SimSizes& sizes) {
+  switch (mutant) {
+    case Mutant::kCopiedGrantTrusted:
+    case Mutant::kInodeNumberOnly:
+    case Mutant::kGrantOnDisk:
+      sizes.Favour(Fault::kKill);
+      return sizes.Favour(Fault::kDisk);
+    case Mutant::kGrantWithoutMeta:
+      sizes.registry_weights[static_cast<size_t>(RegistryFault::kRestore)] += 10;
+      sizes.Favour(Fault::kKill);
+      return sizes.Favour(Fault::kRegistry);
+    case Mutant::kInheritAtWallsWord:
+      // Long enough down for somebody to set the clock wrong.
+      sizes.start_every = 100;
+      sizes.off_one_in = 1;
+      sizes.Favour(Fault::kKill);
+      return sizes.Favour(Fault::kClock);
+    case Mutant::kEarlyClockKept:
+    case Mutant::kOwnClockAsked:
+      sizes.off_one_in = 2;
+      return sizes.Favour(Fault::kClock);
+    case Mutant::kTwinUnnoticed:
+    case Mutant::kCopiesDrawAlike:
+      sizes.copies = true;
+      return sizes.Favour(Fault::kCopy);
+    case Mutant::kPlainVersions:
+      sizes.wraps = true;
+      return;
+    case Mutant::kReadyByClaim:
+      sizes.probes = true;
+      return;
+    default:
+      return;
+  }
+}
+
 void SeamCoordinator::Read(const std::string& path, ReadDone done, Changed changed) {
-  if (mutant_ == Mutant::kNumbersAreEnough && path != kMetaPath) {
+  if (mutant_ == Mutant::kTwinUnnoticed || mutant_ == Mutant::kPlainVersions) {
+    done = [this, path, done = std::move(done)](Result<Node> node) {
+      if (node.ok() && mutant_ == Mutant::kTwinUnnoticed) WithOwnWord(*node);
+      if (node.ok() && mutant_ == Mutant::kPlainVersions) WithPlainVersion(path, *node);
+      done(std::move(node));
+    };
+  } else if (mutant_ == Mutant::kNumbersAreEnough && path != kMetaPath) {
     done = [this, path, done = std::move(done)](Result<Node> node) {
       AsRemembered(path, node);
       done(std::move(node));
@@ -66,6 +106,20 @@ void SeamCoordinator::Read(const std::string& path, ReadDone done, Changed chang
     };
   }
   inner().Read(path, std::move(done), std::move(changed));
+}
+
+void SeamCoordinator::WithOwnWord(Node& node) const {
+  Result<SlotRecord> record = ParseSlotRecord(node.data);
+  if (!record.ok() || record->nonce.zero() || record->nonce != own_.nonce) return;
+  record->word = own_.word;
+  node.data = FormatSlotRecord(*record);
+}
+
+// Whoever compares numbers that wrap finds the record older than it was.
+void SeamCoordinator::WithPlainVersion(const std::string& path, Node& node) {
+  int64_t& highest = highest_.emplace(path, node.stat.version).first->second;
+  if (node.stat.version < highest) node.stat.version = highest - 1;
+  highest = std::max(highest, node.stat.version);
 }
 
 void SeamCoordinator::AsRemembered(const std::string& path, Result<Node>& node) {
@@ -96,6 +150,15 @@ void SeamCoordinator::Multi(std::vector<Write> writes, WriteDone done) {
                   {})({writes[kRecord].path, writes[0].version, writes[kRecord].version});
   }
   if (IsFromBeforeEras(mutant_)) DropEraCheck(writes);
+  if (mutant_ == Mutant::kTwinUnnoticed && ClaimsOrRenews(writes)) {
+    own_ = *ParseSlotRecord(writes[kRecord].data);
+  }
+  if (mutant_ == Mutant::kOwnClockAsked) {
+    done = [this, done = std::move(done)](WriteOutcome outcome) {
+      for (NodeStat& stat : outcome.stats) stat.modified = clock_.Wall();
+      done(std::move(outcome));
+    };
+  }
   Send(std::move(writes), std::move(done));
   if (dies) throw ProcessDies();
 }

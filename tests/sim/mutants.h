@@ -9,8 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/entropy.h"
 #include "registry/memory_coordinator.h"
+#include "registry/records.h"
+#include "tests/sim/sim_sizes.h"
 #include "tests/support/forwarding_coordinator.h"
 
 namespace firn {
@@ -30,7 +33,8 @@ enum class Mutant {
   kLimitLowered,           // files: what is written has a lower L
   kReleaseBeforeVoid,      // files: voiding does nothing
   kReleaseToLast,          // user: says that one tick less was used
-  kGrantSurvivesReboot,    // files: whatever boot the grant names is this one
+  kGrantSurvivesReboot,    // files: a grant on the disk, and whatever boot the grant names is this
+                           // one
   kInodeNumberOnly,        // files: whenever the grant's file was made, it is this one
   kLossNotVoided,          // files: voiding does nothing, but before a release
   kNumbersAreEnough,       // registry: V and Z as remembered, so the record is as remembered
@@ -38,6 +42,14 @@ enum class Mutant {
   kFreezesAgain,           // registry: a holder sees no floor
   kQuietRecord,            // operator: a deleted record is made anew without a restore
   kNoEraCheck,             // registry: drops the check of the era from every multi
+  kGrantOnDisk,            // files: the grant is on the disk, which goes back within a boot
+  kEarlyClockKept,         // user: the id clock stays at its first reading
+  kInheritAtWallsWord,     // user: the id clock goes by the wall clock, whatever the grant says
+  kOwnClockAsked,          // registry: its clock shows what the asker's shows
+  kTwinUnnoticed,          // registry: under one's own nonce stands one's own word
+  kCopiesDrawAlike,        // random numbers: of a copied process those of the first
+  kReadyByClaim,           // user: whoever holds a claim says that it is ready
+  kPlainVersions,          // registry: a version that has wrapped reads as an older one
 };
 
 struct MutantName {
@@ -45,7 +57,7 @@ struct MutantName {
   std::string_view name;
 };
 
-inline constexpr std::array<MutantName, 18> kMutants = {{
+inline constexpr std::array<MutantName, 26> kMutants = {{
     {Mutant::kNoVersionCheck, "no-version-check"},
     {Mutant::kTimeoutIsSuccess, "timeout-is-success"},
     {Mutant::kSetAgainOverForeign, "set-again-over-foreign"},
@@ -64,7 +76,18 @@ inline constexpr std::array<MutantName, 18> kMutants = {{
     {Mutant::kFreezesAgain, "freezes-again"},
     {Mutant::kQuietRecord, "quiet-record"},
     {Mutant::kNoEraCheck, "no-era-check"},
+    {Mutant::kGrantOnDisk, "grant-on-disk"},
+    {Mutant::kEarlyClockKept, "early-clock-kept"},
+    {Mutant::kInheritAtWallsWord, "inherit-at-walls-word"},
+    {Mutant::kOwnClockAsked, "own-clock-asked"},
+    {Mutant::kTwinUnnoticed, "twin-unnoticed"},
+    {Mutant::kCopiesDrawAlike, "copies-draw-alike"},
+    {Mutant::kReadyByClaim, "ready-by-claim"},
+    {Mutant::kPlainVersions, "plain-versions"},
 }};
+
+// Makes a world one in which the error can show before long.
+void Favour(Mutant mutant, SimSizes& sizes);
 
 // The numbers that a write to a slot checks.
 struct SlotNumbers {
@@ -78,8 +101,8 @@ struct SlotNumbers {
 class SeamCoordinator final : public ForwardingCoordinator {
  public:
   // References must outlive the object.
-  SeamCoordinator(Coordinator& inner, const MemoryTree& tree, Mutant mutant)
-      : ForwardingCoordinator(inner), tree_(tree), mutant_(mutant) {}
+  SeamCoordinator(Coordinator& inner, const MemoryTree& tree, const Clock& clock, Mutant mutant)
+      : ForwardingCoordinator(inner), tree_(tree), clock_(clock), mutant_(mutant) {}
 
   // The process dies at the `multis`-th write from now on; or at its next claim.
   void DieIn(int multis, bool before_it_is_sent) {
@@ -106,11 +129,16 @@ class SeamCoordinator final : public ForwardingCoordinator {
   void Send(std::vector<Write> writes, WriteDone done);
   void SendAndRemember(std::vector<Write> writes, WriteDone done);
   void AsRemembered(const std::string& path, Result<Node>& node);
+  void WithOwnWord(Node& node) const;
+  void WithPlainVersion(const std::string& path, Node& node);
 
   const MemoryTree& tree_;
+  const Clock& clock_;  // of the process
   const Mutant mutant_;
   std::function<bool()> holds_ = [] { return false; };
   std::map<std::string, Node> remembered_;  // slots' records, as last read or set
+  std::map<std::string, int64_t> highest_;  // versions, as plain numbers
+  SlotRecord own_;                          // as sent last
   Meanwhile meanwhile_;
   int dies_in_ = 0;  // 0: not
   bool dies_at_claim_ = false;

@@ -20,8 +20,8 @@ void IssueOracle::Record(MachineId machine, int64_t claim, const Step& step) {
   Span& span = current->second.span->second;
   const bool rises =
       step.tick > span.last || (step.tick == span.last && step.first >= span.next_sequence);
-  Demand(rises, 1, "a position of a claim was given out twice, or out of order");
-  Demand(step.tick.count() < current->second.end, 1, "a tick was given out under two claims");
+  Require(rises, 1, "a position of a claim was given out twice, or out of order");
+  Require(step.tick.count() < current->second.end, 1, "a tick was given out under two claims");
   span.last = step.tick;
   span.next_sequence = step.first + step.count;
 }
@@ -35,12 +35,13 @@ void IssueOracle::Begin(MachineId machine, int64_t claim, const Step& step) {
   const auto above = spans.upper_bound(step.tick.count());
   if (own == spans.end()) {
     if (above != spans.begin()) {
-      Demand(std::prev(above)->second.last < step.tick, 1, "a tick was given out under two claims");
+      Require(std::prev(above)->second.last < step.tick, 1,
+              "a tick was given out under two claims");
     }
     own = spans.emplace(step.tick.count(), Span{claim, step.tick, step.first}).first;
   } else {
     // Every span that begins between our first tick and this one would lie inside ours.
-    Demand(std::next(own) == above, 1, "a tick was given out under two claims");
+    Require(std::next(own) == above, 1, "a tick was given out under two claims");
   }
   const auto next = std::next(own);
   current_[machine.value()] = {claim, own, next == spans.end() ? kFarAway : next->first};

@@ -3,15 +3,28 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/issue/segment.h"
-#include "server/issue/unbuffered.h"
+#include "server/issue/catalogue.h"
+#include "server/issue/rejection_handler.h"
+#include "server/kept_tags.h"
+#include "server/segment_tags.h"
 #include "server/store/ledgered_source.h"
-#include "server/store/registry_source.h"
+#include "server/tag_follower.h"
+#include "tests/sim/segment_operator.h"
 
 namespace firn {
 namespace {
 
 constexpr size_t kDeadMax = 4;
+
+using Tasks = std::deque<std::function<void()>>;
+
+void RunTasks(Tasks& tasks) {
+  for (size_t count = tasks.size(); count > 0; --count) {
+    const std::function<void()> task = std::move(tasks.front());
+    tasks.pop_front();
+    task();
+  }
+}
 
 // One host's connection to the database.
 class SimStore final : public RangeStore {
@@ -36,116 +49,228 @@ class SimStore final : public RangeStore {
   SegmentShared& shared_;
 };
 
+// Ids of a clock: what matters here is under which definition they go out.
+class SimSnowflake final : public Strategy {
+ public:
+  explicit SimSnowflake(SegmentShared& shared) : shared_(shared) {}
+
+  std::string_view name() const override { return "snowflake"; }
+  Status Start() override { return {}; }
+  bool TryOne(Method, int64_t* id) override { return *id = shared_.snowflakes += 2, true; }
+  Verdict Issue(Demand& demand) override {
+    while (demand.missing > 0) {
+      demand.runs.Add({shared_.snowflakes += 2, 1, 1});
+      --demand.missing;
+    }
+    return Verdict::kIssued;
+  }
+  int64_t count_max() const override { return 1'000; }
+  void Close() override {}
+  void Stop() override {}
+
+ private:
+  SegmentShared& shared_;
+};
+
+// In the place of the real one, a permutation whose collisions show soon: 1 and 2, 3 and 4, ...
+class SimObfuscate final : public Plugin {
+ public:
+  std::string_view name() const override { return "obfuscate"; }
+  int order() const override { return 900; }
+  std::optional<Refusal> After(const Request&, Runs& runs) override {
+    Runs shown;
+    runs.ForEach([&](int64_t id) { shown.Add({((id - 1) ^ 1) + 1, 1, 1}); });
+    runs = std::move(shown);
+    return std::nullopt;
+  }
+};
+
+class Deaf final : public RejectionHandler {
+  void OnRefusal(const Request&, const Refusal&) override {}
+};
+
 }  // namespace
 
+// What a state folder keeps, written by a thread that a kill may overtake.
+class SegmentHost::Disk final : public TagMemory {
+ public:
+  Result<KnownTags> Read(const std::string& uuid) override {
+    const auto text = files_.find(uuid);
+    return text == files_.end() ? Result<KnownTags>(NotFound("nothing kept"))
+                                : ParseKnownTags(uuid, text->second);
+  }
+  void Keep(const std::string& uuid, const KnownTags& tags, std::function<void()> done) override {
+    writes.push_back([this, uuid, text = FormatKnownTags(uuid, tags), done = std::move(done)] {
+      files_[uuid] = text;
+      answers.push_back(done);
+    });
+  }
+  void Lose() {
+    writes.clear();
+    answers.clear();
+  }
+
+  Tasks writes, answers;  // to be done, and to be told
+
+ private:
+  std::map<std::string, std::string> files_;
+};
+
 struct SegmentHost::Process {
-  Process(SegmentShared& shared, const FaultPlan& plan)
+  Process(SegmentShared& shared, Disk& disk, const FaultPlan& plan)
       : registry(std::make_unique<FaultyCoordinator>(
             std::make_unique<MemoryCoordinator>(shared.tree), shared.clock, plan)),
         seam(*registry, shared.tree, shared.mutant, [&shared] { return shared.gap; }),
         store(shared),
-        ledger(seam, {.stop = [this, &shared](const std::string& tag, const std::string& why) {
-                 ++shared.stopped;
-                 const auto strategy = strategies.find(tag);
-                 if (strategy != strategies.end()) strategy->second->Drop(why);
-               }}) {
-    const PostToControl control = [this](std::function<void()> task) {
-      to_control.push_back(std::move(task));
-    };
-    sources["registry"] = std::make_unique<RegistrySource>(ledger, control);
-    if (shared.mutant == SegmentMutant::kUsedBeforeLedger) {
-      sources["database"] = std::make_unique<HastySource>(store, control);
-      return;
-    }
-    sources["database"] = std::make_unique<LedgeredSource>(
-        std::make_unique<SimStore>(shared), ledger, control, [this](std::function<void()> task) {
-          to_store.push_back(std::move(task));
-          return true;
-        });
+        issuer(rejections),
+        segments(seam, Control(), shared.clock, shared.dice),
+        follower(seam, shared.dice, catalogue, issuer, std::string(kSimUuid), &disk) {
+    follower.OnSeen([this](const std::string& tag, const std::optional<TagNode>& node) {
+      segments.Saw(tag, node);
+    });
+    segments.OnRedefined([this](const std::string& tag) { follower.Redefined(tag); });
+    FillCatalogue(shared);
+    AddDatabase(shared);
+    Mutate(shared);
   }
 
-  void RunTasks(std::deque<std::function<void()>>& tasks) {
-    for (size_t count = tasks.size(); count > 0; --count) {
-      const std::function<void()> task = std::move(tasks.front());
-      tasks.pop_front();
-      task();
+  PostToControl Control() {
+    return [this](std::function<void()> task) { to_control.push_back(std::move(task)); };
+  }
+
+  void FillCatalogue(SegmentShared& shared) {
+    snowflake = std::make_shared<SimSnowflake>(shared);
+    const auto made = [](Status status) { Require(status.ok(), "a name in the catalogue twice"); };
+    made(catalogue.AddStrategy("snowflake", [this](const TagDefinition&) {
+      return Result<std::shared_ptr<Strategy>>(snowflake);
+    }));
+    made(catalogue.AddStrategy("segment",
+                               [this](const TagDefinition& tag) { return segments.Make(tag); }));
+    made(catalogue.AddPlugin("obfuscate", [](const TagDefinition&) {
+      return Result<std::shared_ptr<Plugin>>(std::make_shared<SimObfuscate>());
+    }));
+  }
+
+  void AddDatabase(SegmentShared& shared) {
+    std::unique_ptr<RangeSource> source;
+    if (shared.mutant == SegmentMutant::kUsedBeforeLedger) {
+      source = std::make_unique<HastySource>(store, Control());
+    } else {
+      source =
+          std::make_unique<LedgeredSource>(std::make_unique<SimStore>(shared), segments.ledger(),
+                                           Control(), [this](std::function<void()> task) {
+                                             to_store.push_back(std::move(task));
+                                             return true;
+                                           });
+    }
+    Require(segments.AddSource("database", std::move(source)).ok(), "two databases");
+  }
+
+  // Errors in how the parts are joined.
+  void Mutate(SegmentShared& shared) {
+    const SegmentMutant mutant = shared.mutant;
+    if (mutant == SegmentMutant::kUnknownBeforeRead) issuer.SetDefault(std::nullopt);
+    const bool seeks =
+        mutant != SegmentMutant::kUnknownBeforeRead && mutant != SegmentMutant::kUnknownAtOnce;
+    if (seeks) issuer.SetSeeker(follower);
+    if (mutant == SegmentMutant::kDefaultBeforeRead) {
+      Require(issuer.Set({"default", snowflake, {}}).ok(), "no default");
     }
   }
 
   std::unique_ptr<FaultyCoordinator> registry;
   LedgerSeam seam;
   SimStore store;
-  Ledger ledger;
-  std::deque<std::function<void()>> to_control, to_store;
-  std::map<std::string, std::unique_ptr<RangeSource>> sources;
-  std::map<std::string, std::shared_ptr<RangedStrategy>> strategies;
-  std::map<std::string, int64_t> highest;  // ledgers, as a server's report names them
+  Tasks to_control, to_store;
+  Deaf rejections;
+  Catalogue catalogue;
+  Issuer issuer;
+  std::shared_ptr<Strategy> snowflake;
+  SegmentTags segments;
+  TagFollower follower;
   bool stopping = false;
 };
 
-SegmentHost::SegmentHost(SegmentShared& shared, std::vector<TagDefinition> tags)
-    : shared_(shared), tags_(std::move(tags)) {}
+SegmentHost::SegmentHost(SegmentShared& shared)
+    : shared_(shared), disk_(std::make_unique<Disk>()) {}
 
 SegmentHost::~SegmentHost() = default;
 
 void SegmentHost::Start(const FaultPlan& plan) {
-  process_ = std::make_unique<Process>(shared_, plan);
-  for (const TagDefinition& tag : tags_) {
-    RangedParts parts{.source = *process_->sources.at(tag.store),
-                      .clock = shared_.clock,
-                      .entropy = shared_.dice};
-    if (tag.buffer == TagBuffer::kNone) {
-      process_->strategies[tag.name] = *Unbuffered::Make(tag, std::move(parts));
-    } else {
-      process_->strategies[tag.name] = *Segment::Make(tag, std::move(parts));
-    }
-  }
+  process_ = std::make_unique<Process>(shared_, *disk_, plan);
 }
 
 void SegmentHost::Round() {
   for (const auto& dead : dead_) dead->Dispatch(Milliseconds(0));
   if (!up()) return;
   process_->registry->Dispatch(Milliseconds(0));
-  process_->RunTasks(process_->to_control);
-  process_->ledger.Tick(shared_.clock.Boot());
-  for (const auto& [tag, strategy] : process_->strategies) strategy->Tick(shared_.clock.Boot());
-  if (shared_.dice.Below(2) == 0) process_->RunTasks(process_->to_store);
+  RunTasks(disk_->answers);
+  RunTasks(process_->to_control);
+  process_->segments.Tick(shared_.clock.Boot());
+  process_->follower.Tick(shared_.clock.Boot());
+  process_->follower.RaiseHighest(process_->segments.ledger().TakeNews());
+  if (shared_.dice.Below(2) == 0) RunTasks(process_->to_store);
+  if (shared_.dice.Below(2) == 0) RunTasks(disk_->writes);
+}
+
+std::unique_ptr<SegmentHost::Call> SegmentHost::NewCall() {
+  auto call = std::make_unique<Call>();
+  call->tag = shared_.names[shared_.dice.Below(shared_.names.size())];
+  call->beyond = rises(call->tag) ? shared_.oracle.Highest(call->tag) : 0;
+  call->defined = shared_.tree.Peek(TagPath(call->tag)).has_value();
+  const Tag* const tag = process_->issuer.Resolve(call->tag);
+  const Request request{.tag = call->tag,
+                        .count = 1 + static_cast<int64_t>(shared_.dice.Below(12))};
+  tag != nullptr ? call->issue.Begin(*tag, request) : call->issue.Begin(request);
+  return call;
 }
 
 void SegmentHost::Serve() {
   if (!up() || process_->stopping) return;
-  if (calls_.size() < kCallsMax) {
-    Call& call = calls_.emplace_back();
-    call.tag = tags_[shared_.dice.Below(tags_.size())].name;
-    call.beyond = rises(call.tag) ? shared_.oracle.Highest(call.tag) : 0;
-    call.demand.missing = 1 + static_cast<int64_t>(shared_.dice.Below(12));
-  }
+  if (calls_.size() < kCallsMax) calls_.push_back(NewCall());
   for (size_t count = calls_.size(); count > 0; --count) {
-    Call call = std::move(calls_.front());
+    std::unique_ptr<Call> call = std::move(calls_.front());
     calls_.pop_front();
+    const Tag* const tag = process_->issuer.Resolve(call->tag);
     int64_t id = 0;
-    RangedStrategy& strategy = *process_->strategies.at(call.tag);
-    if (strategy.TryOne(Method::kEmbedded, &id)) shared_.oracle.Record(call.tag, id, 0);
-    const Verdict verdict = strategy.Issue(call.demand);
-    if (verdict == Verdict::kIssued) Issue(call.tag, call.demand, call.beyond);
-    const bool gives_up = shared_.dice.Below(50) == 0;
-    if (verdict == Verdict::kWait && !gives_up) calls_.push_back(std::move(call));
+    if (tag != nullptr && process_->issuer.TryOne(*tag, Method::kEmbedded, &id)) {
+      shared_.oracle.Record(call->tag, id, 0);
+    }
+    const Verdict verdict = process_->issuer.Issue(call->issue);
+    Answer(*call, verdict);
+    if (verdict != Verdict::kWait) continue;
+    if (shared_.dice.Below(50) == 0) {
+      process_->issuer.GiveUp(call->issue);
+    } else {
+      calls_.push_back(std::move(call));
+    }
   }
 }
 
-void SegmentHost::Issue(const std::string& tag, const Demand& demand, int64_t beyond) {
-  demand.runs.ForEach([&](int64_t id) { shared_.oracle.Record(tag, id, beyond); });
-  ++served_[tag];
+void SegmentHost::Answer(const Call& call, Verdict verdict) {
+  if (verdict == Verdict::kRefused) {
+    const bool unknown = call.issue.refusal().reason == Reason::kUnknownTag;
+    const bool defined = call.defined && shared_.tree.Peek(TagPath(call.tag)).has_value();
+    Require(!unknown || !defined, "a tag that is defined was called unknown");
+  }
+  if (verdict != Verdict::kIssued) return;
+  Require(shared_.oracle.IsDefined(call.tag), "a tag that nobody has ever defined was served");
+  call.issue.runs().ForEach([&](int64_t id) { shared_.oracle.Record(call.tag, id, call.beyond); });
+  std::string text;
+  call.issue.AppendText(0, shared_.clock.Wall(), text);
+  shared_.oracle.RecordText(call.tag, text);
+  ++served_[call.tag];
 }
 
 void SegmentHost::Kill() {
   if (!up()) return;
-  for (const auto& [tag, strategy] : process_->strategies) {
-    shared_.wasted += strategy->status().wasted + strategy->status().supply;
+  for (const auto& [tag, status] : process_->segments.status()) {
+    shared_.wasted += status.wasted + status.supply;
   }
   process_->registry->Orphan();
   std::unique_ptr<FaultyCoordinator> registry = std::move(process_->registry);
   calls_.clear();
+  disk_->Lose();
   process_.reset();
   dead_.push_back(std::move(registry));
   if (dead_.size() > kDeadMax) dead_.erase(dead_.begin());
@@ -153,12 +278,9 @@ void SegmentHost::Kill() {
 
 bool SegmentHost::Stop() {
   if (!up()) return true;
-  bool settled = true;
-  for (const auto& [tag, strategy] : process_->strategies) {
-    strategy->Stop();
-    settled &= strategy->settled();
-  }
+  process_->segments.Stop();
   process_->stopping = true;
+  const bool settled = process_->segments.settled();
   if (settled) Kill();
   return settled;
 }
@@ -180,11 +302,8 @@ void SegmentHost::EndFaults() {
 // As the node of a server or its /v1/status, both made of what the ledger has told.
 std::optional<ProviderReport> SegmentHost::Report() {
   if (!up()) return std::nullopt;
-  for (const auto& [tag, high] : process_->ledger.TakeNews()) {
-    int64_t& highest = process_->highest[tag];
-    highest = std::max(highest, high);
-  }
-  return ProviderReport{.phase = ProviderPhase::kServing, .high = process_->highest};
+  process_->follower.RaiseHighest(process_->segments.ledger().TakeNews());
+  return ProviderReport{.phase = ProviderPhase::kServing, .high = *process_->follower.highest()};
 }
 
 size_t SegmentHost::TagsServed() { return std::exchange(served_, {}).size(); }

@@ -13,8 +13,7 @@
 #include "registry/faulty_coordinator.h"
 #include "registry/memory_coordinator.h"
 #include "registry/provider.h"
-#include "server/issue/ranged_strategy.h"
-#include "server/store/ledger.h"
+#include "server/issue/issuer.h"
 #include "tests/sim/segment_mutants.h"
 #include "tests/sim/segment_oracle.h"
 #include "tests/support/virtual_clock.h"
@@ -37,20 +36,23 @@ struct SegmentShared {
   SegmentMutant mutant = SegmentMutant::kNone;
   bool gap = false;  // the registry lost data, and nobody has frozen or restored it yet
   int64_t wasted = 0;
-  int64_t stopped = 0;  // tags that a ledger that went back has stopped
+  // A clock's ids, as the plain tags of a whole cluster would give them.
+  int64_t snowflakes = NumberOracle::kClockIds;
+  std::vector<std::string> names{};  // that callers ask for
 };
 
-// A machine on which a process may run that serves segment tags: the product's ledger, sources and
-// strategies on one thread, and the calls that wait.
+// A machine on which a process may run that serves tags: the product's follower, issuer, ledger,
+// sources and strategies on one thread, and the calls that wait. Its disk keeps what the follower
+// keeps.
 class SegmentHost {
  public:
-  SegmentHost(SegmentShared& shared, std::vector<TagDefinition> tags);
+  explicit SegmentHost(SegmentShared& shared);
   ~SegmentHost();
 
   bool up() const { return process_ != nullptr; }
   void Start(const FaultPlan& plan);
 
-  // One round of the control loop, and some of what the store's thread has to do.
+  // One round of the control loop, and some of what the store's thread and the disk have to do.
   void Round();
 
   // Callers come, or come again.
@@ -75,20 +77,23 @@ class SegmentHost {
   struct Call {
     std::string tag;
     int64_t beyond = 0;
-    Demand demand;
+    bool defined = false;  // when it came
+    IssueCall issue{};
   };
   struct Process;
+  class Disk;
 
-  void Issue(const std::string& tag, const Demand& demand, int64_t beyond);
+  std::unique_ptr<Call> NewCall();
+  void Answer(const Call& call, Verdict verdict);
   bool rises(const std::string& tag) const { return tag == "raw"; }
 
   static constexpr size_t kCallsMax = 20;
 
   SegmentShared& shared_;
-  const std::vector<TagDefinition> tags_;
+  const std::unique_ptr<Disk> disk_;
   std::unique_ptr<Process> process_;
   std::vector<std::unique_ptr<FaultyCoordinator>> dead_;  // with late writes, perhaps
-  std::deque<Call> calls_;
+  std::deque<std::unique_ptr<Call>> calls_;
   std::map<std::string, int64_t> served_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,10 +19,14 @@ namespace firn {
 // no switch for any of them.
 enum class SegmentMutant {
   kNone,
-  kUsedBeforeLedger,  // source: gives what the store picked, without the ledger
-  kSetOverForeign,    // registry: sets a tag's node whatever version is there
-  kUnknownKept,       // registry: an unknown outcome is told as ok
-  kTornGiveBack,      // registry: a tail goes back whatever has been taken since
+  kUsedBeforeLedger,   // source: gives what the store picked, without the ledger
+  kSetOverForeign,     // registry: sets a tag's node whatever version is there
+  kUnknownKept,        // registry: an unknown outcome is told as ok
+  kTornGiveBack,       // registry: a tail goes back whatever has been taken since
+  kOldFormServed,      // registry: a ledger is told the definition that the process serves
+  kDefaultBeforeRead,  // process: the tag `default` is there whatever the registry says
+  kUnknownBeforeRead,  // process: what has not been read is unknown
+  kUnknownAtOnce,      // process: nobody looks for a tag that has just been made
 };
 
 struct SegmentMutantName {
@@ -28,11 +34,15 @@ struct SegmentMutantName {
   std::string_view name;
 };
 
-inline constexpr std::array<SegmentMutantName, 4> kSegmentMutants = {{
+inline constexpr std::array<SegmentMutantName, 8> kSegmentMutants = {{
     {SegmentMutant::kUsedBeforeLedger, "used-before-ledger"},
     {SegmentMutant::kSetOverForeign, "set-over-foreign"},
     {SegmentMutant::kUnknownKept, "unknown-kept"},
     {SegmentMutant::kTornGiveBack, "torn-give-back"},
+    {SegmentMutant::kOldFormServed, "old-form-served"},
+    {SegmentMutant::kDefaultBeforeRead, "default-before-read"},
+    {SegmentMutant::kUnknownBeforeRead, "unknown-before-read"},
+    {SegmentMutant::kUnknownAtOnce, "unknown-at-once"},
 }};
 
 // Between a ledger and whatever breaks requests: where the registry's liars live. It also turns
@@ -44,9 +54,11 @@ class LedgerSeam final : public ForwardingCoordinator {
              std::function<bool()> closed)
       : ForwardingCoordinator(inner), tree_(tree), mutant_(mutant), closed_(std::move(closed)) {}
 
+  void Read(const std::string& path, ReadDone done, Changed changed = {}) override;
   void Multi(std::vector<Write> writes, WriteDone done) override;
 
  private:
+  std::map<std::string, std::string> served_;  // by path: what who watches has read
   const MemoryTree& tree_;
   const SegmentMutant mutant_;
   const std::function<bool()> closed_;

@@ -16,8 +16,23 @@ void NumberOracle::Record(const std::string& tag, int64_t number, int64_t beyond
                            " went to a call that began after " + std::to_string(beyond) +
                            " had been given out");
   }
-  known.highest = std::max(known.highest, number);
+  if (number < kClockIds) {
+    known.highest = std::max(known.highest, number);
+  } else if (known.odd.value_or(number % 2 != 0) != (number % 2 != 0)) {
+    throw SegmentViolation("tag " + tag + " was served both plain and obfuscated");
+  } else {
+    known.odd = number % 2 != 0;
+  }
   ++given_;
+}
+
+void NumberOracle::RecordText(const std::string& tag, const std::string& text) {
+  Tag& known = tags_[tag];
+  if (known.text.value_or(text) != text) {
+    throw SegmentViolation("texts of tag " + tag + " went out like " + *known.text + " and like " +
+                           text);
+  }
+  known.text = text;
 }
 
 }  // namespace firn

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <unordered_set>
 
@@ -9,6 +11,9 @@ namespace firn {
 
 // Knows every number of every tag that was ever given out, in any process's life, and throws a
 // Violation when one comes twice.
+//
+// It knows in which form a tag's ids have gone out, too: no tag has two. Ids of a clock are even
+// before they are obfuscated, and odd afterwards.
 //
 // Of tags without a buffer it also knows the highest number of a call that has been answered: a
 // call that begins afterwards must get larger ones.
@@ -19,15 +24,29 @@ class NumberOracle {
 
   void Record(const std::string& tag, int64_t number, int64_t beyond);
 
+  // `text`: that of 0 in the tag's form, as a call that was served has it.
+  void RecordText(const std::string& tag, const std::string& text);
+
+  // The operator has defined the tag, or, without a name, says that all may be served.
+  void Define(const std::string& tag = "") { defined_.insert(tag); }
+  bool IsDefined(const std::string& tag) const {
+    return defined_.contains(tag) || defined_.contains("");
+  }
+
+  static constexpr int64_t kClockIds = int64_t{1} << 40;
+
   uint64_t given() const { return given_; }
 
  private:
   struct Tag {
     std::unordered_set<int64_t> numbers;
     int64_t highest = 0;
+    std::optional<bool> odd{};
+    std::optional<std::string> text{};
   };
 
   std::map<std::string, Tag> tags_;
+  std::set<std::string> defined_;
   uint64_t given_ = 0;
 };
 

@@ -18,7 +18,7 @@ void RunWorld(uint64_t seed, int mutant, const SimArguments& arguments, SimCount
     counts = {{"steps", static_cast<int64_t>(world.steps())},
               {"numbers", static_cast<int64_t>(world.numbers())},
               {"wasted", world.wasted()},
-              {"tags stopped", world.stopped()}};
+              {"losses", world.lost()}};
   };
   try {
     world.Run();

@@ -3,27 +3,14 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "registry/blocking_coordinator.h"
 #include "registry/records.h"
-#include "registry/restore.h"
 #include "registry/slot.h"
 #include "tests/sim/segment_violation.h"
-#include "tools/firn/ledger_lift.h"
 
 namespace firn {
 namespace {
 
 constexpr int kSteps = 3'000;
-
-TagDefinition TagOf(const std::string& name, const std::string& store, int64_t step,
-                    TagBuffer buffer) {
-  TagDefinition tag{.name = name, .strategy = "segment"};
-  tag.store = store;
-  tag.step = step;
-  tag.step_max = step * 8;
-  tag.buffer = buffer;
-  return tag;
-}
 
 }  // namespace
 
@@ -48,36 +35,14 @@ SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, bool trace)
             .delay_max = Milliseconds(60),
             .late_max = Milliseconds(3'000),
             .time_limit = Milliseconds(200)};
-  const auto step = static_cast<int64_t>(1 + dice_.Below(40));
-  tags_ = {TagOf("reg", "registry", step, TagBuffer::kDouble),
-           TagOf("data", "database", step, TagBuffer::kDouble),
-           TagOf("raw", "registry", step, TagBuffer::kNone)};
-  MakeCluster();
+  operator_ = std::make_unique<SegmentOperator>(shared_);
+  operator_->MakeCluster();
   const uint64_t count = 1 + dice_.Below(4);
-  for (uint64_t i = 0; i < count; ++i) {
-    hosts_.push_back(std::make_unique<SegmentHost>(shared_, tags_));
-  }
+  for (uint64_t i = 0; i < count; ++i) hosts_.push_back(std::make_unique<SegmentHost>(shared_));
+  edits_ = mutant != SegmentMutant::kNone;
 }
 
 SegmentWorld::~SegmentWorld() = default;
-
-void SegmentWorld::MakeCluster() {
-  MemoryCoordinator memory(tree_);
-  BlockingCoordinator registry(memory, clock_);
-  ClusterMeta meta;
-  meta.uuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
-  meta.era = Nonce::Draw(dice_);
-  meta.layout = "firn";
-  Require(registry.Connect(Milliseconds(1'000)).ok(), "no session");
-  Require(registry
-              .Multi({Write::Create(kMetaPath, FormatMeta(meta), Lifetime::kPersistent),
-                      Write::Create(EraPath(meta.era), "", Lifetime::kPersistent)})
-              .status.ok(),
-          "no root");
-  for (const TagDefinition& tag : tags_) {
-    Require(TagStore(registry).Create(tag).ok(), "no tag");
-  }
-}
 
 void SegmentWorld::Run() {
   for (int i = 0; i < kSteps; ++i) Step();
@@ -88,13 +53,18 @@ void SegmentWorld::Step() {
   ++steps_;
   clock_.Advance(Milliseconds(static_cast<int64_t>(dice_.Below(20))));
   SegmentHost& host = AnyHost();
-  if (!host.up() && OneIn(20)) host.Start(SeededFaults(*fault_dice_, rates_));
+  if (!host.up() && OneIn(20)) {
+    host.Start(SeededFaults(*fault_dice_, rates_));
+    if (OneIn(4)) host.Disconnect();  // a start without the registry
+  }
   host.Round();
   host.Serve();
   const auto root = tree_.Peek(kMetaPath);
   if (shared_.gap && root && ParseMeta(root->data)->frozen) shared_.gap = false;
   if (restore_in_ > 0 && --restore_in_ == 0) Restore();
   if (OneIn(40)) Strike();
+  // Who edits a form before he has restored what was lost is told to make another tag.
+  if (edits_ && restore_in_ == 0 && OneIn(60) && !operator_->Edit()) Lose();
 }
 
 void SegmentWorld::Strike() {
@@ -131,38 +101,32 @@ void SegmentWorld::Strike() {
         if (restore_in_ == 0) backup_ = tree_.Save();
         return;
       }
-      if (restore_in_ == 0 && OneIn(3)) RollBackRegistry();
+      if (!edits_ && restore_in_ == 0 && OneIn(3)) RollBackRegistry();
   }
 }
 
-// Between the loss and the freeze nobody takes ranges: that much is not promised.
 void SegmentWorld::RollBackRegistry() {
   Trace("the registry goes back");
   tree_.Load(*backup_);
   backup_.reset();
-  shared_.gap = true;
-  restore_in_ = 1 + static_cast<int>(dice_.Below(600));
+  Lose();
 }
 
-// As `firn restore` does it, by what an operator can know: what is in the tree, what servers that
-// run report, and the highest number of each tag that its users have (--tag_high). The gap is the
-// least that there is.
+// Between the loss and the freeze nobody takes ranges: that much is not promised.
+void SegmentWorld::Lose() {
+  Trace("data are lost");
+  ++lost_;
+  shared_.gap = true;
+  if (restore_in_ == 0) restore_in_ = 1 + static_cast<int>(dice_.Below(600));
+}
+
 void SegmentWorld::Restore() {
   Trace("the registry is restored");
-  MemoryCoordinator memory(tree_);
-  BlockingCoordinator registry(memory, clock_);
-  Require(registry.Connect(Milliseconds(1'000)).ok(), "no session");
-  std::vector<ProviderReport> reports(1);
-  for (const TagDefinition& tag : tags_) {
-    reports[0].high[tag.name] = oracle_.Highest(tag.name) + 1;
-  }
+  std::vector<ProviderReport> reports;
   for (const auto& host : hosts_) {
     if (const auto report = host->Report()) reports.push_back(*report);
   }
-  Output told;
-  Require(LiftLedgers(registry, reports, 0, told).ok() && !told.wrong, "not lifted");
-  const RestoreFacts facts{.now = clock_.Wall(), .workers = 1};
-  Require(RestoreCluster(registry, facts, dice_).ok(), "not restored");
+  operator_->Restore(std::move(reports));
   shared_.gap = false;
 }
 
@@ -175,19 +139,22 @@ void SegmentWorld::DemandService() {
     if (!host->up()) host->Start({});
     host->EndFaults();
   }
+  operator_->EnableAll();
   const auto is_frozen = [&] { return ParseMeta(tree_.Peek(kMetaPath)->data)->frozen; };
   for (const auto& host : hosts_) host->TagsServed();
   std::vector<size_t> served(hosts_.size());
   for (int i = 0; i < 60'000; ++i) {
     clock_.Advance(Milliseconds(10));
     if (is_frozen() && i % 1'000 == 0) Restore();  // a late look found the loss again
+    if (i % 1'000 == 0) operator_->EnableAll();
     for (const auto& host : hosts_) {
       host->Round();
       host->Serve();
     }
     if (i % 500 != 499) continue;
+    // With those that are served undefined, it may be one more.
     bool all = true;
-    for (const auto& host : hosts_) all &= host->TagsServed() == tags_.size();
+    for (const auto& host : hosts_) all &= host->TagsServed() >= operator_->tags();
     if (all) return;
   }
   throw SegmentViolation("no service after the end of all faults");

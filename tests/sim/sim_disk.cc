@@ -1,6 +1,7 @@
 #include "tests/sim/sim_disk.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "registry/records.h"
 #include "registry/slot.h"
@@ -40,9 +41,30 @@ void SimDisk::PutBackup(size_t which, bool same_inode) {
   MakeAnotherFile(same_inode);
 }
 
+void SimDisk::Reboot(std::string boot_id, size_t which) {
+  identity.boot_id = std::move(boot_id);
+  if (grant_on_disk) return BringBack(which);
+  grant.assign(StateFolder::kGrantBytes, ' ');
+  older.fill({});
+  MakeAnotherFile(true);
+}
+
+void SimDisk::GoBack(size_t which) {
+  hint = older_hint;
+  // Perhaps the lock file was not there yet.
+  if (which % 4 == 0) ++identity.lock.born_ns;
+  if (grant_on_disk) BringBack(which);
+}
+
+void SimDisk::BringBack(size_t which) {
+  if (which >= older.size() || older[which].empty()) return;
+  grant = older[which];
+  Changed();
+}
+
 void SimDisk::MakeAnotherFile(bool same_inode) {
-  ++identity.born_ns;
-  if (!same_inode) ++identity.inode;
+  ++identity.file.born_ns;
+  if (!same_inode) ++identity.file.inode;
   Changed();
 }
 
@@ -71,16 +93,18 @@ SimStateFolder::SimStateFolder(SimDisk& disk, const MemoryTree& tree, Mutant mut
   static_cast<void>(Rewritten(disk_.grant, [&](const GrantRecord& record) {
     if (record.grant.nonce.zero()) return;
     if (mutant_ == Mutant::kCopiedGrantTrusted) {
-      identity_.device = record.identity.device;
-      identity_.inode = record.identity.inode;
-      identity_.born_ns = record.identity.born_ns;
+      identity_.file = record.identity.file;
+      identity_.lock = record.identity.lock;
     }
-    if (mutant_ == Mutant::kInodeNumberOnly) identity_.born_ns = record.identity.born_ns;
+    if (mutant_ == Mutant::kInodeNumberOnly) {
+      identity_.file.born_ns = record.identity.file.born_ns;
+    }
     if (mutant_ == Mutant::kGrantSurvivesReboot) identity_.boot_id = record.identity.boot_id;
   }));
 }
 
 Result<std::string> SimStateFolder::ReadGrant() {
+  Require(!disk_.no_grant, 4, "a grant is read where there is none");
   if (mutant_ != Mutant::kGrantWithoutMeta) return disk_.grant;
   const auto meta = tree_.Peek(kMetaPath);
   return Rewritten(disk_.grant, [&](GrantRecord& record) {
@@ -89,6 +113,7 @@ Result<std::string> SimStateFolder::ReadGrant() {
 }
 
 Status SimStateFolder::WriteGrant(size_t offset, std::string_view bytes, Durability) {
+  Require(!disk_.no_grant, 4, "a grant is written where there is none");
   if (disk_.writes_fail) return Unavailable("no space on the disk");
   const bool dies = dies_in_ > 0 && --dies_in_ == 0;
   if (dies && death_ == Death::kBefore) throw ProcessDies();
@@ -102,7 +127,7 @@ Status SimStateFolder::WriteGrant(size_t offset, std::string_view bytes, Durabil
   const auto& before = disk_.Permits();
   if (!voids && before.has_value() && before->nonce == record->grant.nonce &&
       mutant_ == Mutant::kNone) {
-    Demand(record->grant.limit >= before->limit, 4, "L fell under a claim");
+    Require(record->grant.limit >= before->limit, 4, "L fell under a claim");
   }
   if (voids && mutant_ == Mutant::kReleaseBeforeVoid) return {};
   if (voids && mutant_ == Mutant::kLossNotVoided && !releasing_) return {};
@@ -127,7 +152,7 @@ Status SimStateFolder::RemoveGrant() {
   if (disk_.removal_fails) return Denied("the disk is read-only");
   disk_.grant.assign(kGrantBytes, ' ');
   disk_.older.fill({});
-  ++disk_.identity.inode;
+  ++disk_.identity.file.inode;
   disk_.Changed();
   return {};
 }
@@ -137,10 +162,9 @@ Result<std::string> SimStateFolder::ReadHint() {
   return *disk_.hint;
 }
 
-Status SimStateFolder::ReplaceHint(std::string_view text) {
-  if (disk_.writes_fail) return Unavailable("no space on the disk");
-  disk_.hint = text;
-  return {};
+void SimStateFolder::KeepHint(std::string text) {
+  if (disk_.writes_fail) return;
+  disk_.older_hint = std::exchange(disk_.hint, std::move(text));
 }
 
 }  // namespace firn

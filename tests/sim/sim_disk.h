@@ -12,17 +12,26 @@
 
 namespace firn {
 
-// A machine's disk: what outlives a process, and what a reboot may bring back.
+// What of a machine outlives a process: the grant, in memory that dies with the boot, and the hint
+// on a disk that may bring back old contents at any time.
 struct SimDisk {
-  FileIdentity identity;
+  GrantIdentity identity;
   std::string grant = std::string(StateFolder::kGrantBytes, ' ');
-  // Earlier states of the grant file, any of which a reboot may bring back.
+  // Earlier states of the grant, which a disk would bring back.
   std::array<std::string, 8> older{};
   size_t writes = 0;
-  std::string backup{};  // of the grant file; empty: none was made
+  std::string backup{};  // of the grant; empty: none was made
   std::optional<std::string> hint{};
+  std::optional<std::string> older_hint{};
   bool writes_fail = false;
   bool removal_fails = false;
+  bool grant_on_disk = false;  // a mutant's error
+  bool no_grant = false;       // there is no memory that dies with the boot
+
+  // The machine begins anew, under another name of its boot.
+  void Reboot(std::string boot_id, size_t which);
+  // The disk was lost and is there again, within one boot: what was written last never was.
+  void GoBack(size_t which);
 
   // Somebody copies another's files here, or puts in place a backup or one of the last states. That
   // is another file, even where it gets the old one's inode number.
@@ -39,10 +48,11 @@ struct SimDisk {
 
  private:
   void MakeAnotherFile(bool same_inode);
+  void BringBack(size_t which);
 
   bool known_ = false;
   std::optional<Grant> permits_;
-  FileIdentity permitted_as_;
+  GrantIdentity permitted_as_;
 };
 
 // One process's view of a disk: breaks when told, dies when told, lies as its mutant does, and
@@ -61,12 +71,16 @@ class SimStateFolder final : public StateFolder {
   // A clean stop has begun.
   void Releasing() { releasing_ = true; }
 
-  FileIdentity grant_identity() const override { return identity_; }
+  Status has_grant() const override {
+    return disk_.no_grant ? Unavailable("there is no tmpfs") : Status();
+  }
+  GrantIdentity grant_identity() const override { return identity_; }
   Result<std::string> ReadGrant() override;
   Status WriteGrant(size_t offset, std::string_view bytes, Durability durability) override;
   Status RemoveGrant() override;
   Result<std::string> ReadHint() override;
-  Status ReplaceHint(std::string_view text) override;
+  void KeepHint(std::string text) override;
+  Status TakeHintFailure() override { return {}; }
 
  private:
   void Put(size_t offset, std::string_view bytes);
@@ -74,7 +88,7 @@ class SimStateFolder final : public StateFolder {
   SimDisk& disk_;
   const MemoryTree& tree_;
   const Mutant mutant_;
-  FileIdentity identity_;
+  GrantIdentity identity_;
   int dies_in_ = 0;  // 0: not
   Death death_ = Death::kBefore;
   bool releasing_ = false;

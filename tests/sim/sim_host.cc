@@ -1,5 +1,6 @@
 #include "tests/sim/sim_host.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -8,7 +9,8 @@
 namespace firn {
 namespace {
 
-constexpr int64_t kMillion = 1'000'000;
+// Of one call, at most.
+constexpr uint64_t kTicksMax = 20;
 
 MemoryCoordinator& InnerOf(FaultyCoordinator& link) {
   return dynamic_cast<Witness&>(link.inner()).inner();
@@ -21,24 +23,6 @@ void SimShared::Trace(const std::string& what) const {
   std::printf("%12lld %s\n", static_cast<long long>(clock.Boot().ms()), what.c_str());
 }
 
-// --- clocks --------------------------------------------------------------------------------------
-
-WallMs HostClock::Wall() const {
-  const int64_t drift = (truth_.Boot() - paced_).count() * parts_per_million_ / kMillion;
-  return truth_.Wall() + Milliseconds(offset_ms_ + drift);
-}
-
-void HostClock::SetPace(int64_t parts_per_million) {
-  offset_ms_ = (Wall() - truth_.Wall()).count();
-  paced_ = truth_.Boot();
-  parts_per_million_ = parts_per_million;
-}
-
-void HostClock::SetRight() {
-  offset_ms_ = 0;
-  parts_per_million_ = 0;
-}
-
 // --- a process -----------------------------------------------------------------------------------
 
 SimHost::SimHost(SimShared& shared, int index, ClaimOptions options, SequencerOptions sequencer)
@@ -47,38 +31,60 @@ SimHost::SimHost(SimShared& shared, int index, ClaimOptions options, SequencerOp
       options_(std::move(options)),
       sequencer_(sequencer),
       clock_(shared.clock) {
-  disk_.identity = {"boot-0", 1, 1'000u * static_cast<uint64_t>(index + 1), 1};
+  const uint64_t inode = 1'000u * static_cast<uint64_t>(index + 1);
+  disk_.identity = {"boot-0", {1, inode, 1}, {2, inode, 1}};
+  disk_.grant_on_disk =
+      shared.mutant == Mutant::kGrantOnDisk || shared.mutant == Mutant::kGrantSurvivesReboot;
 }
 
-SimHost::~SimHost() { Kill(); }
+SimHost::~SimHost() {
+  if (running() && process_->link == nullptr) process_.reset();  // it follows another one
+  Kill();
+}
 
 std::unique_ptr<FaultyCoordinator> SimHost::NewLink(SimHost& host) {
   SimShared& shared = host.shared_;
-  auto witness =
-      std::make_unique<Witness>(std::make_unique<MemoryCoordinator>(shared.tree), shared.tree,
-                                shared.book, host.disk_, host.highest_bound_, shared.gap);
+  auto witness = std::make_unique<Witness>(std::make_unique<MemoryCoordinator>(shared.tree),
+                                           shared.tree, shared.book, host.disk_, host.index_,
+                                           host.highest_bound_, shared.gap);
   return std::make_unique<FaultyCoordinator>(std::move(witness), shared.clock,
                                              SeededFaults(shared.dice, shared.rates));
 }
 
-SimHost::Process::Process(SimHost& host, uint64_t seed)
+SimHost::Process::Process(SimHost& host, uint64_t seed,
+                          std::unique_ptr<FaultyCoordinator> connection)
     : folder(host.disk_, host.shared_.tree, host.shared_.mutant),
       honest(seed),
       stuck(seed),
-      user(host.shared_, host.clock_, host.sequencer_, seed),
-      link(NewLink(host)),
-      seam(*link, host.shared_.tree, host.shared_.mutant),
+      user(host.shared_, host.clock_, host.options_.layout, host.sequencer_, seed),
+      link(std::move(connection)),
+      mirror(link.get()),
+      seam(mirror, host.shared_.tree, host.clock_, host.shared_.mutant),
       keeper(
           host.options_, seam, folder, user,
-          host.shared_.mutant == Mutant::kNoncePerProcess ? static_cast<Entropy&>(stuck) : honest),
+          host.shared_.mutant == Mutant::kNoncePerProcess ? static_cast<Entropy&>(stuck) : honest,
+          host.Hooks(*this)),
       start_permit(host.disk_.Permits()) {
   seam.OnSession([this](SessionEvent event) { keeper.OnSession(event); });
   seam.HoldsWhen([this] { return keeper.tenure() != nullptr; });
 }
 
+ClaimHooks SimHost::Hooks(Process& process) {
+  return {.event =
+              [&process](const ClaimEvent& event) {
+                if (event.kind == ClaimEvent::Kind::kAlarm) ++process.alarms;
+              },
+          .registry_clock =
+              [&process](WallMs registry, Now now) {
+                process.user.id_clock().NoteRegistryClock(registry, now);
+              }};
+}
+
 void SimHost::Start(bool is_connected) {
   if (running()) return;
-  process_ = std::make_unique<Process>(*this, shared_.dice.Next());
+  const uint64_t seed = shared_.dice.Next();
+  process_ = std::make_unique<Process>(*this, seed, NewLink(*this));
+  if (copy_ != nullptr) copy_->Follow(*this, seed);
   if (!is_connected) process_->link->Disconnect();
   const auto& permit = process_->start_permit;
   if (permit.has_value()) highest_bound_ = std::max(highest_bound_, permit->bound);
@@ -89,6 +95,7 @@ void SimHost::Start(bool is_connected) {
 void SimHost::Kill() {
   if (!running()) return;
   Trace("dies");
+  ForgetCopy();
   shared_.ExpireLater(session());
   InnerOf(*process_->link).Abandon();
   process_->link->Orphan();
@@ -96,24 +103,28 @@ void SimHost::Kill() {
   process_.reset();
 }
 
-void SimHost::Reboot(bool stale_file) {
+void SimHost::Reboot() {
   Kill();
   Trace("reboots");
   clock_.Reboot();
-  disk_.identity.boot_id = "boot-" + std::to_string(shared_.dice.Next());
-  if (!stale_file) return;
-  const std::string& older = disk_.older[shared_.dice.Below(disk_.older.size())];
-  if (older.empty()) return;
-  disk_.grant = older;
-  disk_.Changed();
+  led_ = {};
+  disk_.Reboot("boot-" + std::to_string(shared_.dice.Next()),
+               shared_.dice.Below(2 * disk_.older.size()));
+}
+
+void SimHost::LoseDisk() {
+  Kill();
+  Trace("loses its disk for a moment");
+  disk_.GoBack(shared_.dice.Below(disk_.older.size()));
 }
 
 void SimHost::Stop() {
   if (!running() || process_->stale_time.has_value()) return;
   Trace("stops");
+  ForgetCopy();
   process_->folder.Releasing();
   try {
-    process_->keeper.Release({clock_.Read(), process_->user.Time()});
+    process_->keeper.Release(Read());
   } catch (const ProcessDies&) {
     Kill();
   }
@@ -132,10 +143,13 @@ void SimHost::Step() {
   try {
     if (process_->stale_time.has_value()) {
       const KeeperTime then = *std::exchange(process_->stale_time, std::nullopt);
+      process_->refused_since.reset();
       TickKeeper(then);
     } else {
       process_->link->Dispatch(Milliseconds(0));
-      TickKeeper({clock_.Read(), process_->user.Time()});
+      const KeeperTime now = Read();
+      TickKeeper(now);
+      JudgeReadiness(now);
     }
   } catch (const ProcessDies&) {
     return Kill();
@@ -151,9 +165,9 @@ void SimHost::Step() {
 void SimHost::PauseInStep() {
   if (!running() || process_->stale_time.has_value()) return;
   process_->link->Dispatch(Milliseconds(0));
-  process_->stale_time = KeeperTime{clock_.Read(), process_->user.Time()};
+  process_->stale_time = Read();
   if (process_->user.has_claim()) {
-    process_->stale_tick = options_.layout.TickAt(process_->stale_time->id_time);
+    process_->stale_read = process_->stale_time->clocks;
   }
 }
 
@@ -171,70 +185,79 @@ void SimHost::DieSoon() {
 }
 
 void SimHost::StopBeforeNextClaimOrRenewal(SeamCoordinator::Meanwhile meanwhile) {
+  ForgetCopy();
   if (running()) process_->seam.StopBeforeNextClaimOrRenewal(std::move(meanwhile));
 }
 
 void SimHost::TickKeeper(const KeeperTime& now) {
-  skew_ = std::max(skew_, now.id_time - shared_.clock.Wall());
   const ClaimState before = process_->keeper.state();
-  const bool held = process_->keeper.tenure() != nullptr;
+  const Tenure* const held = process_->keeper.tenure();
+  const WallMs bound = held != nullptr ? held->bound() : WallMs();
   process_->keeper.Tick(now);
+  if (SimHost* const follower = Follower()) follower->process_->keeper.Tick(now);
+  const bool claims = process_->keeper.state() == ClaimState::kClaiming;
+  if (claims && before != ClaimState::kClaiming) process_->claims_since = shared_.clock.Boot();
   if (shared_.trace && before != process_->keeper.state()) Trace(Status());
-  if (process_->keeper.tenure() != nullptr) return LookAtClaim();
-  if (!held || !shared_.judging || disk_.removal_fails) return;
-  Demand(disk_.PermitsAStart() == nullptr, 4, "a claim that has ended is still permitted on file");
+  if (process_->keeper.tenure() != nullptr) {
+    skew_ = std::max(skew_, now.id_time - shared_.clock.Wall());
+    LookAtClaim();
+    return JudgeIdClock(now.id_time);
+  }
+  if (held != nullptr) JudgeEnd(now, bound);
 }
 
-// Invariants 2 to 4 of the claim as it stands after a round.
-void SimHost::LookAtClaim() {
-  const Tenure* const tenure = process_->keeper.tenure();
-  highest_bound_ = std::max(highest_bound_, tenure->bound());
-  process_->limit = tenure->limit();
-  if (!shared_.judging) return;
-  const Nonce& nonce = tenure->terms().nonce;
-  const ClaimBook::Entry* const entry = shared_.book.Find(nonce);
-  Demand(entry != nullptr && tenure->bound() <= entry->bound, 2,
-         "a claim or bound that the registry never had");
-  Demand(tenure->limit() <= tenure->bound(), 2, "L lies beyond R");
-  if (process_->keeper.has_file()) {
-    const auto& permit = disk_.Permits();
-    const bool on_file =
-        permit.has_value() && permit->nonce == nonce && permit->limit >= tenure->limit();
-    const bool nothing_yet = tenure->limit() == tenure->terms().base;
-    Demand(on_file || nothing_yet, 2, "L is not on file");
-  }
-  if (process_->checked_claim == process_->user.number()) return;
-  process_->checked_claim = process_->user.number();
-  const bool offline = process_->start_permit.has_value() && process_->start_permit->nonce == nonce;
-  const WallMs base_min = offline ? process_->start_permit->limit : entry->base_min;
-  Demand(tenure->terms().base >= base_min, 3, "a claim begins below what was others'");
-  Demand(shared_.oracle.IsFree(tenure->terms().machine, tenure->claim()->first_tick(),
-                               options_.layout.TickAt(tenure->bound())),
-         3, "a claim was given ticks that had been given out");
+KeeperTime SimHost::Read() {
+  SimHost* const follower = Follower();
+  if (follower != nullptr) follower->process_->user.Time();
+  return {clock_.Read(), process_->user.Time()};
+}
+
+Milliseconds SimHost::Lead() {
+  return running() ? process_->user.time() - clock_.Wall() : Milliseconds(0);
 }
 
 void SimHost::Issue(uint64_t want) {
   if (!running() || !process_->user.has_claim()) return;
-  if (process_->stale_tick.has_value()) {
-    const Tick then = *std::exchange(process_->stale_tick, std::nullopt);
-    Record(process_->user.TakeAt(then, want));
+  // A call for more than L allows is refused as a whole.
+  want = std::min(want, kTicksMax * options_.layout.ids_per_tick());
+  if (process_->stale_read.has_value()) {
+    TakeAt(*std::exchange(process_->stale_read, std::nullopt), want);
   }
-  Record(process_->user.Take(want));
+  Take(want);
 }
 
 bool SimHost::Serves() {
-  if (!running() || !process_->user.has_claim()) return false;
-  const firn::Step step = process_->user.Take(1);
-  Record(step);
-  return step.kind == firn::Step::Kind::kTaken;
+  return running() && process_->user.has_claim() && Take(1) == Verdict::kIssued;
 }
 
-void SimHost::Record(const firn::Step& step) {
-  if (step.kind != firn::Step::Kind::kTaken) return;
-  const Claim& claim = process_->user.claim();
-  const bool below = claim.layout().StartOf(step.tick + 1) <= process_->limit;
-  Demand(below || !shared_.judging, 2, "a tick was given out beyond L or R");
-  shared_.oracle.Record(claim.machine(), process_->user.number(), step);
+Verdict SimHost::Take(uint64_t want) {
+  if (SimHost* const follower = Follower()) follower->process_->user.Take(want);
+  const Verdict verdict = process_->user.Take(want);
+  Record();
+  return verdict;
+}
+
+void SimHost::TakeAt(const Now& then, uint64_t want) {
+  if (SimHost* const follower = Follower()) follower->process_->user.TakeAt(then, want);
+  process_->user.TakeAt(then, want);
+  Record();
+}
+
+void SimHost::Record() {
+  if (process_->user.runs().empty()) return;
+  const Layout& layout = options_.layout;
+  const MachineId machine = process_->user.claim().machine();
+  for (const Run& run : process_->user.runs().runs()) {
+    const auto id = static_cast<uint64_t>(run.first);
+    const Tick tick(static_cast<int64_t>(layout.time().In(id)));
+    const bool below = layout.StartOf(tick + 1) <= process_->limit;
+    Require(below || !shared_.judging, 2, "a tick was given out beyond L or R");
+    // Whichever of two copies gives it out: nothing is promised until one of them was found.
+    if (doubt_.has_value()) continue;
+    shared_.oracle.Record(machine, process_->user.number(),
+                          {firn::Step::Kind::kTaken, tick, layout.sequence().In(id),
+                           static_cast<uint64_t>(run.count)});
+  }
 }
 
 // --- its connection ------------------------------------------------------------------------------
@@ -254,7 +277,8 @@ void SimHost::Reconnect() {
 
 std::optional<ProviderReport> SimHost::Report() const {
   if (!running()) return std::nullopt;
-  const KeeperTime now{clock_.Read(), process_->user.Time()};
+  const Now clocks = clock_.Read();
+  const KeeperTime now{clocks, process_->user.time()};
   return ProviderReport{.bound = process_->keeper.status(now).bound,
                         .clock_skew_ms = (now.id_time - now.clocks.wall).count()};
 }
@@ -272,7 +296,7 @@ void SimHost::LoseConnection() {
 
 std::string SimHost::Status() {
   if (!running()) return "down";
-  const ClaimStatus status = process_->keeper.status({clock_.Read(), process_->user.Time()});
+  const ClaimStatus status = process_->keeper.status({clock_.Read(), process_->user.time()});
   return std::string(ClaimStateName(status.state)) +
          (status.slot.has_value() ? " " + SlotText(*status.slot) : std::string()) + " bound " +
          std::to_string(status.bound.ms()) + " " + status.reason;

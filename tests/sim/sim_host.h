@@ -13,9 +13,11 @@
 #include "registry/provider.h"
 #include "tests/sim/mutants.h"
 #include "tests/sim/oracle.h"
+#include "tests/sim/sim_clock.h"
 #include "tests/sim/sim_disk.h"
+#include "tests/sim/sim_mirror.h"
+#include "tests/sim/sim_user.h"
 #include "tests/sim/witness.h"
-#include "tests/support/sequenced_user.h"
 #include "tests/support/virtual_clock.h"
 
 namespace firn {
@@ -31,8 +33,10 @@ struct SimShared {
   Mutant mutant = Mutant::kNone;
   bool judging = true;  // every invariant counts, not only the oracle's
   bool trace = false;
-  bool gap = false;    // the registry lost data, and no operator has restored it yet
-  int64_t claims = 0;  // adopted so far
+  bool strict = false;  // clock policy of all
+  bool probes = false;  // an id is taken in each round, to see whether readiness is the truth
+  bool gap = false;     // the registry lost data, and no operator has restored it yet
+  int64_t claims = 0;   // adopted so far
   // Sessions and when they end, unless their host was only cut off and is heard of again.
   std::vector<std::pair<int64_t, BootMs>> expiring{};
 
@@ -45,54 +49,6 @@ struct SimShared {
   }
 };
 
-// A machine's clocks, derived from the truth: a wall clock that is off, runs at its own pace and
-// may be set, and a boot clock that begins anew with each boot.
-class HostClock final : public Clock {
- public:
-  explicit HostClock(const Clock& truth) : truth_(truth) {}
-
-  WallMs Wall() const override;
-  BootMs Boot() const override { return BootMs((truth_.Boot() - booted_).count() + kFirstMs); }
-
-  void StepWall(Milliseconds by) { offset_ms_ += by.count(); }
-  void SetPace(int64_t parts_per_million);
-  void SetRight();
-  void Reboot() { booted_ = truth_.Boot(); }
-
- private:
-  static constexpr int64_t kFirstMs = 10'000;
-
-  const Clock& truth_;
-  BootMs booted_;
-  BootMs paced_;
-  int64_t offset_ms_ = 0;
-  int64_t parts_per_million_ = 0;
-};
-
-// The issuing side of a process, with the oracle at its elbow.
-class SimUser final : public SequencedUser {
- public:
-  SimUser(SimShared& shared, const Clock& clock, SequencerOptions options, uint64_t seed)
-      : SequencedUser(clock, options, seed), shared_(shared) {}
-
-  void Adopt(std::shared_ptr<Claim> claim) override {
-    SequencedUser::Adopt(std::move(claim));
-    number_ = ++shared_.claims;
-  }
-  Tick Last() const override { return Told(SequencedUser::Last()); }
-  Tick Close() override { return Told(SequencedUser::Close()); }
-  int64_t number() const { return number_; }
-
- private:
-  Tick Told(Tick last) const {
-    const bool lies = shared_.mutant == Mutant::kReleaseToLast && last >= claim().first_tick();
-    return lies ? last - 1 : last;
-  }
-
-  SimShared& shared_;
-  int64_t number_ = 0;
-};
-
 // One machine and the process that may run on it.
 class SimHost {
  public:
@@ -103,7 +59,9 @@ class SimHost {
   void Start(bool connected);
   // The process is gone at once; its session stays, its late writes too, in ghost().
   void Kill();
-  void Reboot(bool stale_file);
+  void Reboot();
+  // Its disk is lost, with whatever runs on it, and comes back older.
+  void LoseDisk();
   void Stop();  // cleanly: takes its time
   // A round of its control loop; dies in it when told to.
   void Step();
@@ -116,10 +74,23 @@ class SimHost {
   void StopBeforeNextClaimOrRenewal(SeamCoordinator::Meanwhile meanwhile);
   void RunGhost();
 
+  // --- copies of it (sim_twin.cc) ---------------------------------------------------------------
+  // `copy` is kept in the state of each process that starts here, until it is told to differ.
+  void KeepCopyIn(SimHost& copy) { copy_ = &copy; }
+  // There is one of the running process, and it holds a claim.
+  bool has_copy() const;
+  // The copy stays as it is now, asleep.
+  SimHost& TakeSnapshot();
+  // A snapshot goes on, as a machine that does not know for how long it slept.
+  void Resume(Milliseconds slept, BootMs clock_right_at);
+  // Of its claim there is a copy that may go on with it.
+  bool in_doubt() const { return doubt_.has_value(); }
+
   bool running() const { return process_ != nullptr; }
   // Null while it holds no claim.
   const Tenure* tenure() const { return running() ? process_->keeper.tenure() : nullptr; }
   bool Serves();  // takes one id
+  bool renews() const { return running() && process_->keeper.state() == ClaimState::kHolding; }
   int64_t session() const;
   void Disconnect();
   void Reconnect();
@@ -132,34 +103,68 @@ class SimHost {
   SimDisk& disk() { return disk_; }
   HostClock& clock() { return clock_; }
   int index() const { return index_; }
+  uint32_t rack() const { return options_.rack; }
   // What its process tells an operator; nothing when there is none.
   std::optional<ProviderReport> Report() const;
   // How far ahead of the truth any id clock here ever was: alarms told of it.
   Milliseconds skew() const { return skew_; }
+  // How far its id clock is ahead of its wall clock now.
+  Milliseconds Lead();
   BootMs paused_until{};
 
  private:
   struct Process {
-    Process(SimHost& host, uint64_t seed);
+    // Without a link it follows another one.
+    Process(SimHost& host, uint64_t seed, std::unique_ptr<FaultyCoordinator> connection);
 
     SimStateFolder folder;
     SeededEntropy honest;
     StuckEntropy stuck;
     SimUser user;
     std::unique_ptr<FaultyCoordinator> link;
+    SimMirror mirror;
     SeamCoordinator seam;
     ClaimKeeper keeper;
     std::optional<Grant> start_permit;
     int64_t checked_claim = 0;  // whose base was looked at
+    BootMs claims_since{};      // the truth's, of its present or last attempt
     std::optional<KeeperTime> stale_time{};
-    std::optional<Tick> stale_tick{};
-    WallMs limit{};  // of the keeper, as of its last Tick
+    std::optional<Now> stale_read{};        // a thread's that was on its way to an id
+    std::optional<BootMs> refused_since{};  // at each look since then
+    WallMs limit{};                         // of the keeper, as of its last Tick
+    int64_t alarms = 0;  // that it has raised, and of those before its present claim
+    int64_t old_alarms = 0;
+  };
+
+  // A claim that two copies of a machine know: the words that both of them had.
+  struct Doubt {
+    Nonce nonce;
+    Nonce word;
+    Nonce pending_word;
+
+    bool BothKnow(const Nonce& of_record) const {
+      return of_record == word || (!pending_word.zero() && of_record == pending_word);
+    }
   };
 
   static std::unique_ptr<FaultyCoordinator> NewLink(SimHost& host);
+  KeeperTime Read();
   void TickKeeper(const KeeperTime& now);
+  void JudgeEnd(const KeeperTime& now, WallMs bound);
+  Verdict Take(uint64_t want);
+  void TakeAt(const Now& then, uint64_t want);
+  void JudgeReadiness(const KeeperTime& now);
+
+  void Follow(const SimHost& first, uint64_t seed);
+  SimHost* Follower();
+  void ForgetCopy();
+  void LookForTwin(const Tenure& tenure);
+
   void LookAtClaim();
-  void Record(const firn::Step& step);
+  void JudgeIdClock(WallMs id_time) const;
+  void JudgeNewClaim(const Tenure& tenure, const ClaimBook::Entry& entry);
+  ClaimHooks Hooks(Process& process);
+  void Record();
   void Trace(const std::string& what) const;
 
   SimShared& shared_;
@@ -170,7 +175,11 @@ class SimHost {
   HostClock clock_;
   WallMs highest_bound_;  // of any process here, for the witness
   Milliseconds skew_{0};
+  // Ahead of the truth, by claims of this boot that had to begin there, or were long under way.
+  Milliseconds led_{0};
   std::unique_ptr<Process> process_;
+  SimHost* copy_ = nullptr;
+  std::optional<Doubt> doubt_;
   std::unique_ptr<FaultyCoordinator> ghost_;  // of the last process: what it sent may yet arrive
 };
 

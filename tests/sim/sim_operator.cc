@@ -7,6 +7,8 @@
 #include "registry/blocking_coordinator.h"
 #include "registry/cluster_setup.h"
 #include "registry/faulty_coordinator.h"
+#include "registry/node_version.h"
+#include "registry/past_holders.h"
 #include "registry/records.h"
 #include "tests/sim/violation.h"
 
@@ -16,19 +18,40 @@ namespace {
 // Of one restore of a small cluster, whole or not.
 constexpr uint64_t kRestoreMultis = 10;
 
+// Nobody's node rests at -1.
+int64_t SetsBefore(int64_t version, int64_t sets) {
+  const auto before = static_cast<int32_t>(static_cast<uint32_t>(version - sets));
+  return before == kUnguardedVersion ? kUnguardedVersion - 1 : before;
+}
+
 }  // namespace
 
-void SimOperator::MakeCluster() { MakeClusterUnder(WallMs()); }
+void SimOperator::MakeCluster() {
+  MakeClusterUnder(WallMs());
+  if (!sizes_.wraps) return;
+  if (OneIn(2)) shared_.tree.SkipUnguarded();
+  shared_.tree.SetVersion(kMetaPath, NearTheWrap());
+  for (const Slot slot : Slots()) shared_.tree.SetVersion(SlotPath(slot), NearTheWrap());
+}
+
+// As after so many sets that the next ones come to where versions wrap, or to -1.
+int64_t SimOperator::NearTheWrap() {
+  const auto left = static_cast<int64_t>(shared_.dice.Below(30));
+  return OneIn(2) ? INT32_MAX - left : kUnguardedVersion - 1 - left;
+}
 
 void SimOperator::MakeClusterUnder(WallMs floor) {
   MemoryCoordinator coordinator(shared_.tree);
   BlockingCoordinator registry(coordinator, shared_.clock);
   const Layout layout = *Layout::Parse(sizes_.layout);
   const Status connected = registry.Connect(Milliseconds(0));
-  const Status made = firn::MakeCluster(
-      registry,
-      {.layout = layout, .rack_bits = 0, .workers = sizes_.slots, .uuid = uuid_, .floor = floor},
-      shared_.dice);
+  const Status made = firn::MakeCluster(registry,
+                                        {.layout = layout,
+                                         .rack_bits = sizes_.rack_bits,
+                                         .workers = sizes_.slots,
+                                         .uuid = uuid_,
+                                         .floor = floor},
+                                        shared_.dice);
   if (!connected.ok() || !made.ok()) Die("no cluster to simulate");
   uuid_ = ReadMeta(registry)->meta.uuid;
 }
@@ -46,8 +69,8 @@ void SimOperator::LoseData() {
   shared_.tree.Load(wipe ? MemoryTree::Image() : *backup_, sessions);
   if (!sessions_stay) shared_.expiring.clear();
   // Sessions that came back with the data are heard of by nobody.
-  for (uint32_t worker = 0; worker < sizes_.slots; ++worker) {
-    const auto live = shared_.tree.Peek(LivePath({0, worker}));
+  for (const Slot slot : Slots()) {
+    const auto live = shared_.tree.Peek(LivePath(slot));
     if (!live.has_value()) continue;
     const int64_t session = live->stat.ephemeral_owner;
     const bool heard_of = std::any_of(hosts_.begin(), hosts_.end(), [session](const auto& host) {
@@ -56,16 +79,20 @@ void SimOperator::LoseData() {
     if (!heard_of) shared_.ExpireLater(session);
   }
   shared_.gap = true;
+  shared_.book.NoteLoss();
 }
 
 void SimOperator::DeleteRecord() {
-  const Slot slot{0, static_cast<uint32_t>(shared_.dice.Below(sizes_.slots))};
+  const std::vector<Slot> slots = Slots();
+  const Slot slot = slots[shared_.dice.Below(slots.size())];
   if (!shared_.tree.Peek(SlotPath(slot)).has_value()) return;
   shared_.Trace(SlotText(slot) + " is deleted");
+  shared_.book.NoteLoss();
   MemoryCoordinator coordinator(shared_.tree);
   BlockingCoordinator registry(coordinator, shared_.clock);
   static_cast<void>(registry.Connect(Milliseconds(0)));
   static_cast<void>(registry.Multi({Write::Erase(LivePath(slot), Write::kAnyVersion)}));
+  static_cast<void>(registry.Multi({Write::Erase(PastPath(slot), Write::kAnyVersion)}));
   std::vector<Write> writes{Write::Erase(SlotPath(slot), Write::kAnyVersion)};
   if (shared_.mutant == Mutant::kQuietRecord) {
     writes.push_back(Write::Create(SlotPath(slot), FormatSlotRecord({}), Lifetime::kPersistent));
@@ -89,25 +116,17 @@ void SimOperator::MakeAnewUpTo(const SlotNumbers& known, int64_t sets_left,
                                const SimHost* cut_off) {
   const RestoreFacts facts = Facts();
   WallMs floor = facts.now + facts.skew_max;
-  for (const WallMs bound : facts.bounds) floor = std::max(floor, bound);
+  for (const ReportedBound& reported : facts.bounds) floor = std::max(floor, reported.bound);
   shared_.Trace("the registry is made anew, up to the numbers of " + known.path);
   for (const auto& host : hosts_) host->LoseConnection();
   shared_.tree.Load({}, MemoryTree::Sessions::kStay);
+  shared_.book.NoteLoss();
   MakeClusterUnder(floor + 3 * facts.window);
   lifted_ = {floor + 3 * facts.window, facts.now};
-  TouchUpTo(kMetaPath, known.meta_version);
-  TouchUpTo(known.path, known.version - sets_left);
+  shared_.tree.SetVersion(kMetaPath, known.meta_version);
+  shared_.tree.SetVersion(known.path, SetsBefore(known.version, sets_left));
   for (const auto& host : hosts_) {
     if (&*host != cut_off) host->Reconnect();
-  }
-}
-
-void SimOperator::TouchUpTo(const std::string& path, int64_t version) {
-  MemoryCoordinator coordinator(shared_.tree);
-  BlockingCoordinator registry(coordinator, shared_.clock);
-  static_cast<void>(registry.Connect(Milliseconds(0)));
-  for (Node node = *shared_.tree.Peek(path); node.stat.version < version; ++node.stat.version) {
-    static_cast<void>(registry.Multi({Write::Set(path, node.data, node.stat.version)}));
   }
 }
 
@@ -153,14 +172,14 @@ RestoreFacts SimOperator::Facts() const {
   RestoreFacts facts{.now = shared_.clock.Wall(), .window = sizes_.window};
   facts.uuid = uuid_;
   facts.layout = *Layout::Parse(sizes_.layout);
-  facts.rack_bits = 0;
+  facts.rack_bits = sizes_.rack_bits;
   facts.workers = sizes_.slots;
   for (const auto& host : hosts_) {
     if (const auto report = host->Report()) AddReport(*report, facts);
     facts.skew_max = std::max(facts.skew_max, host->skew());
   }
   // Ids have run ahead of all clocks since then, and whoever used them may be silent.
-  if (lifted_.has_value()) facts.bounds.push_back(lifted_->floor + (facts.now - lifted_->at));
+  if (lifted_.has_value()) facts.bounds.push_back({lifted_->floor + (facts.now - lifted_->at)});
   return facts;
 }
 
@@ -183,11 +202,19 @@ bool SimOperator::RunRestore(FaultPlan plan) {
 
 // --- looking -------------------------------------------------------------------------------------
 
+std::vector<Slot> SimOperator::Slots() const {
+  std::vector<Slot> slots;
+  for (uint32_t rack = 0; rack < sizes_.racks(); ++rack) {
+    for (uint32_t worker = 0; worker < sizes_.slots; ++worker) slots.push_back({rack, worker});
+  }
+  return slots;
+}
+
 bool SimOperator::IsWhole() const {
   const auto meta = shared_.tree.Peek(kMetaPath);
   if (shared_.gap || !meta.has_value() || ParseMeta(meta->data)->frozen) return false;
-  for (uint32_t worker = 0; worker < sizes_.slots; ++worker) {
-    if (!shared_.tree.Peek(SlotPath({0, worker})).has_value()) return false;
+  for (const Slot slot : Slots()) {
+    if (!shared_.tree.Peek(SlotPath(slot)).has_value()) return false;
   }
   return true;
 }
@@ -197,9 +224,9 @@ Milliseconds SimOperator::LongestWait() const {
   const WallMs now = shared_.clock.Wall();
   const WallMs here = std::max(now, ParseMeta(root.data)->floor + (now - root.stat.modified));
   Milliseconds longest{0};
-  for (uint32_t worker = 0; worker < sizes_.slots; ++worker) {
-    if (shared_.tree.Peek(LivePath({0, worker})).has_value()) continue;
-    const Node record = *shared_.tree.Peek(SlotPath({0, worker}));
+  for (const Slot slot : Slots()) {
+    if (shared_.tree.Peek(LivePath(slot)).has_value()) continue;
+    const Node record = *shared_.tree.Peek(SlotPath(slot));
     longest = std::max(longest, ParseSlotRecord(record.data)->bound - here);
   }
   return longest;
@@ -208,8 +235,7 @@ Milliseconds SimOperator::LongestWait() const {
 std::string SimOperator::RegistryText() const {
   std::string text = "\n  it is " + std::to_string(shared_.clock.Wall().ms());
   if (const auto meta = shared_.tree.Peek(kMetaPath)) text += "\n  " + meta->data;
-  for (uint32_t worker = 0; worker < sizes_.slots; ++worker) {
-    const Slot slot{0, worker};
+  for (const Slot slot : Slots()) {
     const auto record = shared_.tree.Peek(SlotPath(slot));
     const bool live = shared_.tree.Peek(LivePath(slot)).has_value();
     text += "\n  " + SlotText(slot) + (live ? " live " : " ") +

@@ -17,8 +17,7 @@ namespace firn {
 // Whoever looks after a simulated cluster's registry: makes it, saves it, loses it, deletes what
 // should have stayed, and restores it. He knows what is in the tree, what servers that run say of
 // themselves, how wrong clocks have been (--skew_max_ms), and where ids began after his last
-// restore
-// (--bound_ms), nothing more; he is not always left to finish, nor always alone.
+// restore (--bound_ms), nothing more; he is not always left to finish, nor always alone.
 class SimOperator {
  public:
   using Hosts = std::vector<std::unique_ptr<SimHost>>;
@@ -59,9 +58,10 @@ class SimOperator {
   std::string RegistryText() const;
 
  private:
+  std::vector<Slot> Slots() const;
   void MakeAnewUpTo(const SlotNumbers& known, int64_t sets_left, const SimHost* cut_off);
   void MakeClusterUnder(WallMs floor);
-  void TouchUpTo(const std::string& path, int64_t version);
+  int64_t NearTheWrap();
   RestoreFacts Facts() const;
   bool RunRestore(FaultPlan plan);
   FaultPlan Interruption();

@@ -45,11 +45,18 @@ void Add(const SimCounts& more, SimCounts& sum) {
   }
 }
 
+int64_t CountOf(std::string_view wanted, const SimCounts& counts) {
+  for (const auto& [name, count] : counts) {
+    if (name == wanted) return count;
+  }
+  return 0;
+}
+
 Tally RunSeeds(const SimProgram& program, const SimArguments& arguments, int mutant) {
   Tally tally;
   const double begin = SecondsNow();
   while (tally.seeds < arguments.seeds && tally.seconds < arguments.seconds &&
-         !tally.failed_seed.has_value()) {
+         CountOf("steps", tally.counts) < arguments.steps && !tally.failed_seed.has_value()) {
     const uint64_t seed = arguments.seed + tally.seeds++;
     SimCounts counts;
     try {
@@ -98,6 +105,7 @@ bool ReadValue(std::string_view name, const char* text, SimArguments& arguments)
   if (name == "--seconds") return ReadNumber(text, arguments.seconds);
   if (name == "--mutant") return arguments.mutant = text, true;
   arguments.seconds = 1e9;
+  if (name == "--steps") return ReadNumber(text, arguments.steps);
   return name == "--seeds" && ReadNumber(text, arguments.seeds);
 }
 

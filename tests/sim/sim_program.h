@@ -10,13 +10,17 @@ namespace firn {
 
 // What a simulation is told by its command line:
 //
-//   [--seed N] [--seeds N] [--seconds N] [--mutant NAME] [--mutants] [--duplicates] [--trace]
+//   [--seed N] [--seeds N] [--steps N] [--seconds N] [--mutant NAME] [--mutants] [--duplicates]
+//   [--trace]
 //
-// The --seconds are for all seeds together, or for each mutant; --seeds ends their limit.
+// The --seconds are for all seeds together, or for each mutant; --seeds and --steps end their
+// limit.
+// --steps: no other seed once so many steps have been counted.
 // --duplicates: nothing counts but an id that is given out twice.
 struct SimArguments {
   uint64_t seed = 1;
   uint64_t seeds = UINT64_MAX;
+  int64_t steps = INT64_MAX;
   double seconds = 10;
   std::string_view mutant{};
   bool all_mutants = false;

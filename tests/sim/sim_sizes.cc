@@ -1,5 +1,7 @@
 #include "tests/sim/sim_sizes.h"
 
+#include <algorithm>
+
 namespace firn {
 namespace {
 
@@ -22,7 +24,26 @@ size_t PickByWeight(const Weights& weights, SeededEntropy& dice) {
   return picked;
 }
 
+constexpr int64_t kHourMs = 3'600'000;
+constexpr int64_t kDayMs = 24 * kHourMs;
+constexpr int64_t kYearMs = 365 * kDayMs;
+
+// A layout that ends in the seed's time: claims are made up to a day before.
+std::string EndingLayout(SeededEntropy& dice) {
+  const int64_t left_ms = kDayMs + static_cast<int64_t>(dice.Below(10 * kHourMs));
+  const int64_t epoch_ms = kSimStart.ms() + left_ms - (int64_t{1} << 30);
+  return "time:30 machine:10 sequence:12 epoch:" + std::to_string(epoch_ms);
+}
+
 }  // namespace
+
+Milliseconds DrawOff(SeededEntropy& dice) {
+  static constexpr int64_t kFarthest[] = {10 * kHourMs, 10 * kHourMs, 5 * kDayMs, 90 * kYearMs};
+  const int64_t farthest = kFarthest[dice.Below(4)];
+  const auto off = static_cast<int64_t>(dice.Below(static_cast<uint64_t>(farthest)));
+  // Not before 1970, where clocks without a battery begin.
+  return Milliseconds(dice.Below(2) == 0 ? off : -std::min(off, kSimStart.ms()));
+}
 
 SimSizes SimSizes::Draw(SeededEntropy& dice) {
   static constexpr int64_t kWindowsMs[] = {20'000, 20'000, 60'000, 600'000};
@@ -35,7 +56,7 @@ SimSizes SimSizes::Draw(SeededEntropy& dice) {
   sizes.slots = dice.Below(3) == 0 ? 1 : static_cast<uint32_t>(dice.Below(kSlotsMax)) + 1;
   // Some seeds have everything; others have faults that strike often and some that never do: all of
   // them at once hide what two of them do together.
-  sizes.weights = {4, 6, 4, 5, 3, 5, 6, 5, 4, 8};
+  sizes.weights = {4, 6, 4, 5, 3, 5, 6, 5, 4, 8, 2};
   if (dice.Below(2) == 0) Vary(sizes.weights, dice);
   sizes.registry_weights = {4, 6, 4, 2, 2, 2, 1};
   if (dice.Below(2) == 0) Vary(sizes.registry_weights, dice);
@@ -46,6 +67,17 @@ SimSizes SimSizes::Draw(SeededEntropy& dice) {
   sizes.window = Milliseconds(kWindowsMs[dice.Below(4)]);
   sizes.probation = Milliseconds(dice.Below(4) != 0 ? 0 : dice.Below(2) == 0 ? 2'000 : 30'000);
   sizes.layout = kLayouts[dice.Below(3)];
+  sizes.rack_bits = dice.Below(2) == 0 ? 0 : below(3);
+  sizes.off_one_in = dice.Below(2) == 0 ? 0 : 1 + dice.Below(6);
+  sizes.wraps = dice.Below(4) == 0;
+  sizes.copies = dice.Below(6) == 0;
+  sizes.strict = dice.Below(10) == 0;
+  sizes.probes = sizes.steps % 2 == 0;
+  sizes.strides = dice.Below(12) == 0;
+  if (sizes.strides) {
+    sizes.window = Milliseconds(600'000);
+    if (dice.Below(2) == 0) sizes.layout = EndingLayout(dice);
+  }
   sizes.rates = {.refused = below(30),
                  .request_lost = below(60),
                  .answer_lost = below(120),
@@ -68,9 +100,10 @@ RegistryFault SimSizes::PickForRegistry(SeededEntropy& dice) const {
 }
 
 std::string SimSizes::text() const {
-  return std::to_string(hosts) + " hosts, " + std::to_string(slots) + " slots, window " +
-         std::to_string(window.count()) + " ms, a fault in " + std::to_string(fault_every) +
-         " steps, layout " + layout;
+  return std::to_string(hosts) + " hosts, " + std::to_string(racks()) + " racks of " +
+         std::to_string(slots) + " slots, window " + std::to_string(window.count()) +
+         " ms, a fault in " + std::to_string(fault_every) + " steps" + (strict ? ", strict" : "") +
+         (wraps ? ", versions wrap" : "") + (copies ? ", copies" : "") + ", layout " + layout;
 }
 
 }  // namespace firn

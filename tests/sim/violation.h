@@ -12,7 +12,7 @@ class Violation : public std::runtime_error {
       : std::runtime_error("invariant " + std::to_string(invariant) + ": " + what) {}
 };
 
-inline void Demand(bool holds, int invariant, const char* what) {
+inline void Require(bool holds, int invariant, const char* what) {
   if (!holds) throw Violation(invariant, what);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/layout.h"
+#include "common/rack_split.h"
 #include "registry/memory_coordinator.h"
 #include "registry/records.h"
 #include "tests/sim/oracle.h"
@@ -20,16 +21,27 @@ namespace firn {
 class ClaimBook {
  public:
   // `judging` false: keeps the book of last claims only.
-  ClaimBook(const MemoryTree& tree, const IssueOracle& oracle, const Layout& layout, bool judging)
-      : tree_(tree), oracle_(oracle), layout_(layout), judging_(judging) {}
+  ClaimBook(const Clock& truth, const MemoryTree& tree, const IssueOracle& oracle,
+            const Layout& layout, int rack_bits, bool judging)
+      : truth_(truth),
+        tree_(tree),
+        oracle_(oracle),
+        layout_(layout),
+        split_(*RackSplit::Make(layout, rack_bits)),
+        judging_(judging) {}
 
   struct Entry {
     int64_t meta_version = 0;  // under which it was made
     WallMs bound;              // the highest ever applied
     WallMs base_min;           // no tick below it
+    WallMs base_reason;        // up to which it may begin whatever its maker's clocks show
   };
 
   bool judging() const { return judging_; }
+  // The registry has lost something, so that holders may freeze the cluster.
+  void NoteLoss() { lost_ = true; }
+  bool lost() const { return lost_; }
+  MachineId MachineAt(const std::string& slot_path) const;
 
   // Null: no claim of this nonce was ever applied.
   const Entry* Find(const Nonce& nonce) const {
@@ -40,13 +52,29 @@ class ClaimBook {
   // The machine id was last claimed under this nonce, whatever the registry says now.
   bool IsLast(MachineId machine, const Nonce& nonce) const {
     const auto last = last_.find(machine.value());
-    return last != last_.end() && last->second == nonce;
+    return last != last_.end() && last->second.nonce == nonce;
   }
 
-  // A slot's record was `before` and is `after` now; by a process on `disk`.
-  void Applied(MachineId machine, const SlotRecord& before, const SlotRecord& after, SimDisk& disk);
+  // The last write to a slot that was applied.
+  struct Last {
+    Nonce nonce;  // of the last claim, whatever became of it
+    Nonce word;
+    int64_t version = 0;
+    int host = 0;
+  };
+
+  // Null: there was none.
+  const Last* LastOf(MachineId machine) const {
+    const auto last = last_.find(machine.value());
+    return last == last_.end() ? nullptr : &last->second;
+  }
+
+  // A slot's record was `before` and is `after` now, at this version; by a process on that host.
+  void Applied(MachineId machine, const SlotRecord& before, const SlotRecord& after,
+               int64_t version, int host, SimDisk& disk);
 
  private:
+  void JudgeBound(const SlotRecord& before, const SlotRecord& after) const;
   void JudgeClaim(const SlotRecord& before, const SlotRecord& after, SimDisk& disk);
   void JudgeRenewal(const SlotRecord& before, const SlotRecord& after);
   void JudgeRelease(MachineId machine, const SlotRecord& before, const SlotRecord& after,
@@ -56,13 +84,19 @@ class ClaimBook {
     size_t operator()(const Nonce& nonce) const { return std::hash<std::string>()(nonce.text()); }
   };
 
+  const Clock& truth_;
   const MemoryTree& tree_;
   const IssueOracle& oracle_;
   const Layout layout_;
+  const RackSplit split_;
   const bool judging_;
+  bool lost_ = false;
   std::unordered_map<Nonce, Entry, HashNonce> entries_;
-  std::unordered_map<uint32_t, Nonce> last_;  // by machine id
+  std::unordered_map<uint32_t, Last> last_;  // by machine id
 };
+
+// Whether a server's multi sets a slot's record, the second of its writes.
+bool SetsASlot(const std::vector<Write>& writes);
 
 // Sees what reaches the registry from one process, and tells the book. While `gap` is set it turns
 // away, until the cluster is frozen, what nothing is promised of: claims, and renewals by a holder
@@ -70,11 +104,12 @@ class ClaimBook {
 class Witness final : public Coordinator {
  public:
   Witness(std::unique_ptr<MemoryCoordinator> inner, const MemoryTree& tree, ClaimBook& book,
-          SimDisk& disk, const WallMs& highest_bound, const bool& gap)
+          SimDisk& disk, int host, const WallMs& highest_bound, const bool& gap)
       : inner_(std::move(inner)),
         tree_(tree),
         book_(book),
         disk_(disk),
+        host_(host),
         highest_bound_(highest_bound),
         gap_(gap) {}
 
@@ -106,6 +141,7 @@ class Witness final : public Coordinator {
   const MemoryTree& tree_;
   ClaimBook& book_;
   SimDisk& disk_;
+  const int host_;
   const WallMs& highest_bound_;  // that anybody on this host ever had
   const bool& gap_;
 };

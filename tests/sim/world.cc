@@ -1,43 +1,78 @@
 #include "tests/sim/world.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "tests/sim/violation.h"
 
 namespace firn {
 namespace {
 
-constexpr WallMs kStart{1'750'000'000'000};
 // From the end of all faults, or from the last bound that had to be waited for.
 constexpr Milliseconds kServiceWithin{30 * 60'000};
 constexpr Milliseconds kWaitMax{24 * 3'600'000};
 constexpr Milliseconds kFineUntil{60'000};
 constexpr Milliseconds kLookEvery{60'000};
+// A look by everybody, and what it takes to be answered.
+constexpr Milliseconds kTwinsFoundWithin{120'000};
+
+SimSizes SizesFor(Mutant mutant, SeededEntropy& dice) {
+  SimSizes sizes = SimSizes::Draw(dice);
+  Favour(mutant, sizes);
+  return sizes;
+}
+
+// A liar at a seam would lie to a copy in another way than to the first.
+bool CopiesAreTold(Mutant mutant) {
+  return mutant == Mutant::kNone || mutant == Mutant::kTwinUnnoticed ||
+         mutant == Mutant::kCopiesDrawAlike;
+}
 
 }  // namespace
 
 SimWorld::SimWorld(uint64_t seed, Mutant mutant, bool judging, bool trace)
     : dice_(seed),
-      sizes_(SimSizes::Draw(dice_)),
-      clock_(kStart, BootMs(1)),
+      sizes_(SizesFor(mutant, dice_)),
+      clock_(kSimStart, BootMs(1)),
       tree_(clock_),
-      book_(tree_, oracle_, *Layout::Parse(sizes_.layout), judging),
-      shared_{clock_, tree_, oracle_, book_, dice_, sizes_.rates, mutant, judging, trace},
+      book_(clock_, tree_, oracle_, *Layout::Parse(sizes_.layout), sizes_.rack_bits, judging),
+      shared_{clock_, tree_,   oracle_, book_,         dice_,        sizes_.rates,
+              mutant, judging, trace,   sizes_.strict, sizes_.probes},
       operator_(shared_, sizes_, hosts_) {
   operator_.MakeCluster();
+  const bool copies = sizes_.copies && CopiesAreTold(mutant);
   for (int i = 0; i < sizes_.hosts; ++i) {
-    const std::string name = "h" + std::to_string(i);
-    ClaimOptions options{
-        .identity = {.owner = name, .endpoint = name, .host = name, .build = "sim"},
-        .layout = *Layout::Parse(sizes_.layout)};
-    options.window = sizes_.window;
-    options.probation = sizes_.probation;
-    options.offline_start = dice_.Below(8) != 0;
+    const ClaimOptions options = NewOptions(i);
     const SequencerOptions sequencer{SequencerKind::kAtomic,
                                      static_cast<SequenceStart>(dice_.Below(3))};
-    hosts_.push_back(std::make_unique<SimHost>(shared_, i, std::move(options), sequencer));
+    hosts_.push_back(std::make_unique<SimHost>(shared_, i, options, sequencer));
+    if (copies) {
+      copies_.push_back(std::make_unique<SimHost>(shared_, i + sizes_.hosts, options, sequencer));
+      hosts_.back()->KeepCopyIn(*copies_.back());
+    }
+    hosts_.back()->disk().no_grant = OneIn(10);
+    StartClock(*hosts_.back());
     hosts_.back()->Start(true);
   }
+}
+
+ClaimOptions SimWorld::NewOptions(int index) {
+  const std::string name = "h" + std::to_string(index);
+  ClaimOptions options{.identity = {.owner = name, .endpoint = name, .host = name, .build = "sim"},
+                       .layout = *Layout::Parse(sizes_.layout)};
+  options.window = sizes_.window;
+  options.probation = sizes_.probation;
+  options.offline_start = dice_.Below(8) != 0;
+  options.rack = static_cast<uint32_t>(dice_.Below(sizes_.racks()));
+  return options;
+}
+
+// A machine's clock may be off until NTP has set it: for some seconds, or for good.
+void SimWorld::StartClock(SimHost& host) {
+  if (sizes_.off_one_in == 0 || !OneIn(sizes_.off_one_in)) return;
+  const BootMs right_at = OneIn(4) ? BootMs(INT64_MAX) : clock_.Boot() + UpTo(20'000);
+  host.clock().SetOff(DrawOff(dice_), right_at);
 }
 
 SimWorld::~SimWorld() = default;
@@ -53,6 +88,7 @@ void SimWorld::Run() {
 void SimWorld::Step() {
   ++steps_;
   PassTime();
+  if (!asleep_.empty()) WakeCopies();
   if (OneIn(sizes_.fault_every)) return Strike();
   Act(AnyHost());
 }
@@ -60,7 +96,7 @@ void SimWorld::Step() {
 void SimWorld::PassTime() {
   const uint64_t dice = dice_.Below(1'000);
   if (dice < 300) return;
-  if (dice < 900) return clock_.Advance(UpTo(20));
+  if (dice < 900) return clock_.Advance(UpTo(sizes_.strides ? 20'000 : 20));
   if (dice < 985) return clock_.Advance(UpTo(300));
   clock_.Advance(dice < 998 ? UpTo(3'000) : UpTo(40'000));
   ExpireSessions();
@@ -89,11 +125,10 @@ void SimWorld::Act(SimHost& host) {
     return;
   }
   if (!host.connected() && !outage_ && OneIn(200)) host.Reconnect();
-  if (dice_.Below(10) < 6) {
-    host.Issue(1 + dice_.Below(OneIn(8) ? 5'000 : 3));
-  } else {
-    host.Step();
-  }
+  // Between two rounds that are far apart L passes by.
+  const bool round = sizes_.strides || dice_.Below(10) >= 6;
+  if (round) host.Step();
+  if (!round || sizes_.strides) host.Issue(1 + dice_.Below(OneIn(8) ? 5'000 : 3));
 }
 
 // --- faults --------------------------------------------------------------------------------------
@@ -108,7 +143,8 @@ void SimWorld::Strike() {
     case Fault::kDieSoon:
       return host.DieSoon();
     case Fault::kReboot:
-      host.Reboot(OneIn(2));
+      host.Reboot();
+      StartClock(host);
       break;
     case Fault::kStop:
       return host.Stop();
@@ -127,13 +163,51 @@ void SimWorld::Strike() {
       return StrikeDisk(host);
     case Fault::kRegistry:
       return StrikeRegistry();
+    case Fault::kCopy:
+      return StrikeWithCopy(host);
     case Fault::kCount:
       break;
   }
   if (OneIn(2)) shared_.ExpireLater(session);
 }
 
+// The copy goes on beside the first, at once or after a while; or it is what became of the first,
+// which was put back to an earlier state.
+void SimWorld::StrikeWithCopy(SimHost& host) {
+  if (!host.has_copy()) return;
+  const BootMs now = clock_.Boot();
+  SimHost& copy = host.TakeSnapshot();
+  asleep_.push_back({&copy, OneIn(3) ? &host : nullptr, now, now + UpTo(OneIn(2) ? 0 : 120'000)});
+}
+
+void SimWorld::WakeCopies() {
+  const BootMs now = clock_.Boot();
+  for (size_t i = 0; i < asleep_.size();) {
+    const Asleep sleeper = asleep_[i];
+    if (sleeper.until > now) {
+      ++i;
+      continue;
+    }
+    asleep_.erase(asleep_.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto is = [](const SimHost* which) {
+      return [which](const auto& host) { return host.get() == which; };
+    };
+    const auto copy = std::find_if(copies_.begin(), copies_.end(), is(sleeper.copy));
+    (*copy)->Resume(now - sleeper.since, now + UpTo(OneIn(2) ? 0 : 60'000));
+    hosts_.push_back(std::move(*copy));
+    copies_.erase(copy);
+    if (outage_) hosts_.back()->Disconnect();
+    if (sleeper.original == nullptr) continue;
+    sleeper.original->Kill();
+    const auto original = std::find_if(hosts_.begin(), hosts_.end(), is(sleeper.original));
+    copies_.push_back(std::move(*original));
+    hosts_.erase(original);
+  }
+}
+
 void SimWorld::StrikeClock(SimHost& host) {
+  // Set wrong by somebody while nothing runs there.
+  if (!host.running() && OneIn(2)) return StartClock(host);
   switch (dice_.Below(5)) {
     case 0:
       return host.clock().StepWall(UpTo(5'000));
@@ -150,7 +224,7 @@ void SimWorld::StrikeClock(SimHost& host) {
 
 void SimWorld::StrikeDisk(SimHost& host) {
   SimDisk& disk = host.disk();
-  switch (dice_.Below(6)) {
+  switch (dice_.Below(7)) {
     case 0:
       disk.writes_fail = !disk.writes_fail;
       disk.removal_fails = disk.writes_fail && OneIn(2);
@@ -167,6 +241,8 @@ void SimWorld::StrikeDisk(SimHost& host) {
     case 4:
       if (!host.running()) disk.PutBackup(dice_.Below(2 * disk.older.size()), OneIn(2));
       return;
+    case 5:
+      return host.LoseDisk();
     default:
       if (!host.running()) disk.hint.reset();
   }
@@ -220,27 +296,63 @@ void SimWorld::EndFaults() {
 
 // As many hosts as there are slots have to serve at one moment, sooner or later.
 void SimWorld::DemandService() {
+  // Claims are made up to a day before the layout's end.
+  if (clock_.Wall() + kWaitMax > Layout::Parse(sizes_.layout)->end()) return;
   const BootMs begin = clock_.Boot();
   BootMs limit = begin + kServiceWithin;
-  const size_t wanted = std::min(hosts_.size(), static_cast<size_t>(sizes_.slots));
+  const size_t wanted = HostsWanted();
   // A host that comes back may freeze the cluster once more, with a bound that nobody knew of.
   int restores = sizes_.hosts;
   BootMs look_at = begin;
   while (clock_.Boot() < limit) {
     clock_.Advance(Milliseconds(clock_.Boot() < begin + kFineUntil ? 50 : 1'000));
     ExpireSessions();
-    if (HostsServing() >= wanted) return;
+    if (HostsServing() >= wanted) return DemandNoTwins();
     if (!operator_.IsWhole() && restores-- > 0) operator_.Restore();
     if (clock_.Boot() < look_at || !operator_.IsWhole()) continue;
     // Whoever waited for it may just have claimed it when the time is over, so not only then.
     look_at = clock_.Boot() + kLookEvery;
-    const Milliseconds wait = operator_.LongestWait();
+    const Milliseconds lead = sizes_.strict ? LongestLead() : Milliseconds(0);
+    // One restore after the other may have lifted ids farther than anybody waits for his clock.
+    if (lead + kServiceWithin > kWaitMax) return;
+    const Milliseconds wait = std::max(operator_.LongestWait(), lead);
     if (wait <= Milliseconds(0)) continue;
     limit = std::min(begin + kWaitMax, std::max(limit, clock_.Boot() + wait + kServiceWithin));
   }
   std::string states;
   for (const auto& host : hosts_) states += "\n  " + host->Status();
   throw Violation(8, "no service after the end of all faults" + states + operator_.RegistryText());
+}
+
+Milliseconds SimWorld::LongestLead() const {
+  Milliseconds longest{0};
+  for (const auto& host : hosts_) longest = std::max(longest, host->Lead());
+  return longest;
+}
+
+// All are connected, so whoever shares a claim has been found.
+void SimWorld::DemandNoTwins() {
+  const auto in_doubt = [](const auto& host) { return host->in_doubt(); };
+  if (std::none_of(hosts_.begin(), hosts_.end(), in_doubt)) return;
+  for (const BootMs limit = clock_.Boot() + kTwinsFoundWithin; clock_.Boot() < limit;) {
+    clock_.Advance(Milliseconds(500));
+    HostsServing();
+  }
+  // Who does not renew any more is not found either: he stops at his bound.
+  std::set<std::string> nonces;
+  for (const auto& host : hosts_) {
+    if (!host->renews()) continue;
+    Require(nonces.insert(host->tenure()->terms().nonce.text()).second, 11,
+            "two copies share a claim, and are not found");
+  }
+}
+
+size_t SimWorld::HostsWanted() const {
+  std::vector<size_t> in_rack(sizes_.racks());
+  for (const auto& host : hosts_) ++in_rack[host->rack()];
+  size_t wanted = 0;
+  for (const size_t hosts : in_rack) wanted += std::min<size_t>(hosts, sizes_.slots);
+  return wanted;
 }
 
 size_t SimWorld::HostsServing() {

@@ -35,26 +35,39 @@ class SimWorld {
   const SimSizes& sizes() const { return sizes_; }
 
  private:
-  // --- time and ordinary life
-  // ---------------------------------------------------------------------
+  // --- time and ordinary life -------------------------------------------------------------------
   void Step();
   void PassTime();
   void ExpireSessions();
   void Act(SimHost& host);
 
-  // --- faults
-  // -------------------------------------------------------------------------------------
+  // --- faults -----------------------------------------------------------------------------------
   void Strike();
   void StrikeClock(SimHost& host);
   void StrikeDisk(SimHost& host);
   void StrikeRegistry();
+  void StrikeWithCopy(SimHost& host);
+  void WakeCopies();
+  void StartClock(SimHost& host);
   void SetOutage(bool outage);
 
-  // --- the end of all faults
-  // ----------------------------------------------------------------------
+  // --- the end of all faults --------------------------------------------------------------------
   void EndFaults();
   void DemandService();
+  size_t HostsWanted() const;
   size_t HostsServing();
+  Milliseconds LongestLead() const;  // of ids ahead of their machine's wall clock
+
+  // A machine's state as it was, until it goes on.
+  struct Asleep {
+    SimHost* copy;
+    SimHost* original;
+    BootMs since;
+    BootMs until;
+  };
+
+  ClaimOptions NewOptions(int index);
+  void DemandNoTwins();
 
   SimHost& AnyHost() { return *hosts_[dice_.Below(hosts_.size())]; }
   Milliseconds UpTo(int64_t ms) {
@@ -69,7 +82,9 @@ class SimWorld {
   IssueOracle oracle_;
   ClaimBook book_;
   SimShared shared_;
+  std::vector<std::unique_ptr<SimHost>> copies_;  // none of them runs by itself
   std::vector<std::unique_ptr<SimHost>> hosts_;
+  std::vector<Asleep> asleep_;
   SimOperator operator_;
   bool outage_ = false;
   uint64_t steps_ = 0;

@@ -20,13 +20,14 @@ namespace firn {
 class ClaimHost {
  public:
   ClaimHost(MemoryTree& tree, const VirtualClock& clock, MemoryDisk& disk, ClaimOptions options,
-            uint64_t seed)
-      : clock_(clock), folder_(disk), entropy_(seed), user_(clock, {}, seed) {
+            uint64_t seed, IdClockOptions id_clock = {})
+      : clock_(clock), folder_(disk), entropy_(seed), user_(clock, {}, seed, id_clock) {
     auto inner = std::make_unique<MemoryCoordinator>(tree);
     inner_ = inner.get();
     link_ = std::make_unique<FaultyCoordinator>(std::move(inner), clock);
     ClaimHooks hooks;
     hooks.event = [this](const ClaimEvent& event) { events_.push_back(event); };
+    hooks.registry_clock = [this](WallMs registry, Now now) { clock_lead_ = now.wall - registry; };
     keeper_ = std::make_unique<ClaimKeeper>(std::move(options), *link_, folder_, user_, entropy_,
                                             std::move(hooks));
     link_->OnSession([this](SessionEvent event) { keeper_->OnSession(event); });
@@ -46,6 +47,8 @@ class ClaimHost {
   FaultyCoordinator& link() { return *link_; }
   SequencedUser& user() { return user_; }
   int64_t session() const { return inner_->session(); }
+  // How far the wall clock was ahead of the registry's when that was told last.
+  Milliseconds clock_lead() const { return clock_lead_; }
   const std::vector<ClaimEvent>& events() const { return events_; }
   bool Told(ClaimEvent::Kind kind) const {
     for (const ClaimEvent& event : events_) {
@@ -63,6 +66,7 @@ class ClaimHost {
   std::unique_ptr<FaultyCoordinator> link_;
   std::unique_ptr<ClaimKeeper> keeper_;
   std::vector<ClaimEvent> events_;
+  Milliseconds clock_lead_{0};
 };
 
 }  // namespace firn

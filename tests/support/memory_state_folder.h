@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "registry/claim/state_folder.h"
 
@@ -11,11 +12,13 @@ namespace firn {
 // A state folder in memory that outlives "processes": what a simulated disk holds. A test breaks it
 // by its public members. Thread-compatible.
 struct MemoryDisk {
-  FileIdentity identity{"boot-1", 1, 1};
+  GrantIdentity identity{"boot-1", {1, 1, 1}, {2, 2, 2}};
   std::string grant = std::string(StateFolder::kGrantBytes, ' ');
   std::optional<std::string> hint{};
   bool grant_writes_fail = false;
   bool grant_removal_fails = false;
+  bool has_grant = true;
+  bool hint_writes_fail = false;
   int grant_writes = 0;
 };
 
@@ -24,7 +27,11 @@ class MemoryStateFolder final : public StateFolder {
  public:
   explicit MemoryStateFolder(MemoryDisk& disk) : disk_(disk), identity_(disk.identity) {}
 
-  FileIdentity grant_identity() const override { return identity_; }
+  Status has_grant() const override {
+    return disk_.has_grant ? Status() : Unavailable("/here is no tmpfs");
+  }
+
+  GrantIdentity grant_identity() const override { return identity_; }
 
   Result<std::string> ReadGrant() override { return disk_.grant; }
 
@@ -38,7 +45,7 @@ class MemoryStateFolder final : public StateFolder {
   Status RemoveGrant() override {
     if (disk_.grant_removal_fails) return Denied("the disk is read-only");
     disk_.grant.assign(kGrantBytes, ' ');
-    ++disk_.identity.inode;  // whoever opens it next makes a new file
+    ++disk_.identity.file.inode;  // whoever opens it next makes a new file
     return {};
   }
 
@@ -47,14 +54,20 @@ class MemoryStateFolder final : public StateFolder {
     return *disk_.hint;
   }
 
-  Status ReplaceHint(std::string_view text) override {
-    disk_.hint = text;
-    return {};
+  void KeepHint(std::string text) override {
+    if (disk_.hint_writes_fail) {
+      hint_failure_ = Unavailable("no space for the hint");
+    } else {
+      disk_.hint = std::move(text);
+    }
   }
+
+  Status TakeHintFailure() override { return std::exchange(hint_failure_, Status()); }
 
  private:
   MemoryDisk& disk_;
-  const FileIdentity identity_;
+  const GrantIdentity identity_;
+  Status hint_failure_;
 };
 
 }  // namespace firn

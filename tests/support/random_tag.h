@@ -50,7 +50,7 @@ inline TagDefinition RandomTag(Entropy& entropy) {
     tag.plugins.push_back("obfuscate");
     tag.obfuscate_width = 6 + static_cast<int64_t>(entropy.Below(13));
     tag.obfuscate_key = "k2026";
-    if (coin()) tag.obfuscate_check = "c6a13b";
+    tag.obfuscate_check = "c6a13b";
   }
   if (coin()) {
     tag.plugins.push_back("geo");

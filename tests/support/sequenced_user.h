@@ -17,8 +17,9 @@ namespace firn {
 class SequencedUser : public ClaimUser {
  public:
   // `clock` must outlive the object. `seed` varies where sequences start.
-  SequencedUser(const Clock& clock, SequencerOptions options, uint64_t seed)
-      : clock_(clock), options_(options), seed_(seed) {}
+  SequencedUser(const Clock& clock, SequencerOptions options, uint64_t seed,
+                IdClockOptions id_clock = {})
+      : clock_(clock), options_(options), seed_(seed), id_clock_(id_clock) {}
 
   void Adopt(std::shared_ptr<Claim> claim) override {
     if (sequencer_ != nullptr && !sequencer_->closed()) Die("adopted twice without a close");
@@ -26,6 +27,10 @@ class SequencedUser : public ClaimUser {
     id_clock_.RaiseTo(claim_->layout().StartOf(claim_->first_tick()), clock_.Read());
     cell_ = std::make_unique<std::atomic<uint64_t>>(0);
     sequencer_ = MakeSequencer(options_, claim_, *cell_, ++seed_);
+  }
+  WallMs SetIdClock(WallMs time, Now now) override {
+    id_clock_.Restart(time, now, [](WallMs) {});
+    return id_clock_.Last();
   }
   Tick Last() const override { return sequencer_->Last(); }
   Tick Close() override { return sequencer_->Close(); }
@@ -36,7 +41,9 @@ class SequencedUser : public ClaimUser {
   // Up to `want` ids' positions now; kClosed while there is no claim.
   Step Take(uint64_t want) {
     if (sequencer_ == nullptr) return {};
-    return sequencer_->Take(claim_->layout().TickAt(Time()), want);
+    const Tick now = claim_->layout().TickAt(Time());
+    if (id_clock_.Stopped()) return {Step::Kind::kLater, now};
+    return sequencer_->Take(now, want);
   }
 
   // The same for a tick that was computed earlier, as a thread does that was paused in between.

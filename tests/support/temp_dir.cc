@@ -7,8 +7,8 @@
 
 namespace firn {
 
-TempDir::TempDir() {
-  std::string name = std::filesystem::temp_directory_path() / "firn-test-XXXXXX";
+TempDir::TempDir(const std::filesystem::path& below) {
+  std::string name = below / "firn-test-XXXXXX";
   if (mkdtemp(name.data()) == nullptr) Die("cannot make a temporary directory " + name);
   path_ = name;
 }

@@ -5,10 +5,13 @@
 
 namespace firn {
 
+// Below it lies what dies with the boot, on every Linux.
+inline constexpr char kMemoryDir[] = "/dev/shm";
+
 // A directory of a test's own, deleted with all it holds.
 class TempDir {
  public:
-  TempDir();
+  explicit TempDir(const std::filesystem::path& below = std::filesystem::temp_directory_path());
   ~TempDir();
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;

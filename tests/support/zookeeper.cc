@@ -178,6 +178,20 @@ Status ZooKeeper::RestoreData() {
   return AwaitReady();
 }
 
+Status ZooKeeper::SetVersion(const std::string& path, int64_t version) {
+  KillAll();
+  for (const Member& member : members_) {
+    const Finished java =
+        RunToEnd({"java", "-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar",
+                  std::string(FIRN_SOURCE_DIR) + "/tests/support/NodeVersion.java",
+                  (member.folder / "data").string(), path, std::to_string(version)},
+                 kPatience);
+    if (java.exit_code != 0) return Internal("NodeVersion.java: " + java.err);
+  }
+  FIRN_TRY(RestartAll());
+  return AwaitReady();
+}
+
 // --- state --------------------------------------------------------------------------------------
 
 std::string ZooKeeper::Ask(int member, const std::string& word) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -65,6 +66,9 @@ class ZooKeeper {
   // until they serve. One backup at a time; the second replaces the first.
   Status SaveData();
   Status RestoreData();
+
+  // As if a node had been set as often as that; kills all, starts all and waits until they serve.
+  Status SetVersion(const std::string& path, int64_t version);
 
   // --- state ------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ drill "a scenario is wanted" 1
 drill "one that there is" 1 burn-server
 expect "and is told so" 1 "$(grep -c "there is no scenario 'burn-server'" "$work/out")"
 
-drill "a restart under load keeps every promise" 0 restart-server --away 1 --rate 100 \
+drill "a restart under load keeps every promise" 0 restart-server --polite --away 1 --rate 100 \
   "--bin=$bin" "--logs=$work/logs"
 expect "no id came twice" 0 "$(said duplicates)"
 expect "there were ids" yes "$([[ $(said ids) -gt 100 ]] && echo yes)"
@@ -43,7 +43,7 @@ expect "logs are kept" yes "$([[ -s $work/logs/restart-server/server-1.log ]] &&
 
 # The same, with clients that tell of an id that came twice.
 mkdir "$work/bin"
-ln -s "$bin/firn-server" "$work/bin"
+ln -s "$bin/firn-server" "$bin/drill_awkward_clients" "$work/bin"
 cat >"$work/bin/firn" <<FIRN
 #!/usr/bin/env bash
 "$bin/firn" "\$@" | sed 's/^  "duplicates": 0,/  "duplicates": 1,/'
@@ -52,6 +52,8 @@ FIRN
 chmod +x "$work/bin/firn"
 drill "an id that came twice is a broken promise" 1 restart-server --away 1 --rate 100 \
   "--bin=$work/bin"
+expect "awkward clients got ids, too" yes \
+  "$([[ $(said 'awkward clients' | cut -d ' ' -f 1) -gt 100 ]] && echo yes)"
 expect "and is named" 1 "$(grep -c 'ids that came twice: 1' "$work/out")"
 
 if ((faults > 0)); then

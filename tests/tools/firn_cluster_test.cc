@@ -1,69 +1,7 @@
-#include <cstdlib>
-#include <fstream>
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
-#include "registry/blocking_coordinator.h"
-#include "registry/open_coordinator.h"
-#include "registry/provider.h"
-#include "tests/support/process.h"
-#include "tests/support/temp_dir.h"
+#include "tests/tools/firn_cluster_fixture.h"
 
 namespace firn {
 namespace {
-
-using Json = nlohmann::json;
-
-// The program on a directory registry of its own.
-class FirnClusterTest : public testing::Test {
- protected:
-  Finished Firn(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), BuiltProgram("firn"));
-    arguments.push_back("--registry=" + registry_);
-    return RunToEnd(arguments);
-  }
-
-  Json FirnJson(std::vector<std::string> arguments, int exit_code = 0) {
-    arguments.push_back("--json");
-    const Finished finished = Firn(std::move(arguments));
-    EXPECT_EQ(finished.exit_code, exit_code) << finished.err << finished.out;
-    return Json::parse(finished.out, nullptr, false);
-  }
-
-  void Init() { FirnJson({"init", "--brand-new", "--workers=4"}); }
-
-  std::string WriteFile(const std::string& text) {
-    const std::string path = folder_ / "tags.ini";
-    std::ofstream(path) << text;
-    return path;
-  }
-
-  // What somebody else does to the tree behind everybody's back.
-  void Break(const std::string& path, const std::string& data) {
-    Put(Write::Set(path, data, Write::kAnyVersion));
-  }
-  void Put(const Write& write) {
-    auto coordinator = OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy());
-    ASSERT_TRUE(coordinator.ok()) << coordinator.status();
-    BlockingCoordinator registry(**coordinator, SystemClock());
-    ASSERT_TRUE(registry.Connect(Milliseconds(30'000)).ok());
-    const WriteOutcome outcome = registry.Multi({write});
-    EXPECT_TRUE(outcome.status.ok()) << outcome.status;
-  }
-
-  // What a server that runs says of itself.
-  void Announce(const ProviderReport& report) {
-    for (const auto path : {kServicePath, kProvidersPath}) {
-      Put(Write::Create(std::string(path), "", Lifetime::kPersistent));
-    }
-    Put(Write::Create(std::string(kProvidersPath) + "/" + ProviderNodeName({.address = "h:1"}),
-                      FormatReport(report), Lifetime::kPersistent));
-  }
-
-  TempDir folder_;
-  std::string registry_ = "dir://" + (folder_ / "registry");
-};
 
 TEST_F(FirnClusterTest, ABrandNewClusterIsSound) {
   Init();
@@ -78,8 +16,24 @@ TEST_F(FirnClusterTest, AClusterIsMadeOnce) {
   EXPECT_EQ(Firn({"init", "--brand-new", "--workers=4"}).exit_code, 4);
 }
 
-TEST_F(FirnClusterTest, WithoutBrandNewTheFloorIsLifted) {
-  const Json made = FirnJson({"init", "--workers=4"});
+TEST_F(FirnClusterTest, ANewClusterNeedsNoUpgrade) {
+  Init();
+  const Json report = FirnJson({"upgrade"});
+  EXPECT_EQ(report.at("from"), report.at("to"));
+  EXPECT_EQ(Firn({"upgrade", "now"}).exit_code, 2);
+}
+
+TEST_F(FirnClusterTest, InitAsksWhetherTheClusterIsBrandNew) {
+  const Finished asked = Firn({"init", "--workers=4"});
+  EXPECT_EQ(asked.exit_code, 2);
+  for (const char* choice : {"--brand-new", "--nobrand_new", "30 minutes ahead"}) {
+    EXPECT_NE(asked.err.find(choice), std::string::npos) << asked.err;
+  }
+  EXPECT_EQ(Firn({"audit"}).exit_code, 1) << "something was made";
+}
+
+TEST_F(FirnClusterTest, OneThatIsNotBrandNewBeginsAhead) {
+  const Json made = FirnJson({"init", "--nobrand_new", "--workers=4"});
   EXPECT_TRUE(made.at("root_made"));
   const Json audit = FirnJson({"audit"});
   EXPECT_EQ(audit.at("cluster").at("floor_ms"), made.at("floor_ms"));
@@ -118,14 +72,57 @@ TEST_F(FirnClusterTest, TagsAreAppliedShownAndKept) {
   const std::string file = WriteFile(
       "[order]\nstrategy = segment\nstart = 100\nstep = 50\n[\"a/b c\"]\nstrategy = snowflake\n");
   EXPECT_EQ(FirnJson({"tags", "apply", file, "--dry_run"}).at("done"), false);
-  EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 0u);
+  EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 1u);
   EXPECT_EQ(FirnJson({"tags", "apply", file}).at("done"), true);
-  EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 2u);
+  EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 3u);
   EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("step"), "50");
   EXPECT_EQ(FirnJson({"tags", "apply", file}).at("changes").size(), 0u);
 
   const Finished shown = Firn({"tags", "show", "order", "a/b c"});
   EXPECT_EQ(Firn({"tags", "apply", WriteFile(shown.out)}).exit_code, 0) << shown.out;
+}
+
+TEST_F(FirnClusterTest, AClusterIsMadeWithATagLikeAnyOther) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "disable", "default"}).exit_code, 0);
+  const Finished fixed = Firn({"tags", "set", "default", "text={id:base32}"});
+  EXPECT_EQ(fixed.exit_code, 2);
+  EXPECT_NE(fixed.err.find("make another tag"), std::string::npos) << fixed.err;
+}
+
+TEST_F(FirnClusterTest, WhereUndefinedTagsAreServedNoneCanBeObfuscated) {
+  EXPECT_EQ(Firn({"init", "--brand_new", "--workers=4", "--default_strategy=segment"}).exit_code,
+            2);
+  FirnJson({"init", "--brand_new", "--workers=4", "--default_strategy=snowflake"});
+  for (const char* strategy : {"strategy=snowflake", "strategy=segment"}) {
+    const Finished refused =
+        Firn({"tags", "create", "order", strategy, "plugins=obfuscate", "obfuscate.width=9",
+              "obfuscate.key=k1", "obfuscate.check=c6a13b"});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.err.find("plain ids may be out"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(Firn({"tags", "create", "order"}).exit_code, 0);
+}
+
+TEST_F(FirnClusterTest, WhatNoServerCouldServeIsAFault) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "create", "early", "store=later"}).exit_code, 0) << "nobody runs yet";
+  Announce({.phase = ProviderPhase::kServing,
+            .stores = {{"registry", true}, {"cache", false}, {"tier", true}}});
+  EXPECT_EQ(Firn({"tags", "create", "order", "store=cache"}).exit_code, 0);
+  for (const std::vector<std::string>& call :
+       {std::vector<std::string>{"tags", "set", "order", "buffer=none"},
+        std::vector<std::string>{"tags", "create", "user", "store=cache", "buffer=none"},
+        std::vector<std::string>{
+            "tags", "apply",
+            WriteFile("[order]\nstrategy = segment\nstore = cache\nbuffer = none\n")}}) {
+    const Finished refused = Firn(call);
+    EXPECT_EQ(refused.exit_code, 2) << refused.out;
+    EXPECT_NE(refused.err.find("does not permit buffer = none"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(Firn({"tags", "create", "user", "store=cash"}).exit_code, 2) << "nobody has it";
+  EXPECT_EQ(Firn({"tags", "set", "early", "step=7"}).exit_code, 0) << "its store stays as it was";
+  EXPECT_EQ(Firn({"tags", "set", "order", "store=tier", "buffer=none"}).exit_code, 0);
 }
 
 TEST_F(FirnClusterTest, AFileIsCheckedWholeBeforeAnythingIsDone) {
@@ -136,11 +133,12 @@ TEST_F(FirnClusterTest, AFileIsCheckedWholeBeforeAnythingIsDone) {
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_NE(refused.err.find("line 4"), std::string::npos) << refused.err;
   EXPECT_NE(refused.err.find("line 5"), std::string::npos) << refused.err;
-  EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 0u);
+  EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 1u);
 }
 
 TEST_F(FirnClusterTest, AFileThatFailsOnTheWaySaysHowFarItGot) {
-  FirnJson({"init", "--workers=4"});  // perhaps it was lost: tags want an explicit start
+  FirnJson({"init", "--nobrand_new",
+            "--workers=4"});  // perhaps it was lost: tags want an explicit start
   const Finished stopped = Firn({"tags", "apply",
                                  WriteFile("[first]\nstrategy = segment\nstart = 1\n"
                                            "[second]\nstrategy = segment\n"
@@ -149,7 +147,7 @@ TEST_F(FirnClusterTest, AFileThatFailsOnTheWaySaysHowFarItGot) {
   for (const char* said : {"+ third: new", "done: first\n", "not done: second", "explicit start"}) {
     EXPECT_NE(stopped.err.find(said), std::string::npos) << said << " is not in " << stopped.err;
   }
-  EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 1u);
+  EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 2u);
 }
 
 TEST_F(FirnClusterTest, ATagIsMadeChangedAndDisabled) {
@@ -164,124 +162,6 @@ TEST_F(FirnClusterTest, ATagIsMadeChangedAndDisabled) {
   EXPECT_EQ(tag.at("step"), "60");
   EXPECT_EQ(tag.at("disabled"), "true");
   EXPECT_EQ(Firn({"tags", "show", "user"}).exit_code, 4);
-}
-
-// What `restore --tag_gap=1000` makes of the ledger of a segment tag whose node holds `node`.
-struct Lifting {
-  const char* tag;
-  const char* node;
-  const char* high;
-};
-
-TEST_F(FirnClusterTest, RestoreLiftsEveryLedgerAboveWhatMayBeInUse) {
-  Init();
-  constexpr Lifting kLiftings[] = {
-      {"short", R"({"strategy":"segment","high":5001,"step":50,"step_max":400})", "6001"},
-      // A range of which nobody knows is at most step_max long, so the gap is twice that.
-      {"long", R"({"strategy":"segment","high":5001,"step":50,"step_max":4000})", "13001"},
-      {"usual", R"({"strategy":"segment","high":5001})", "200005001"},
-      // As it was before the first range was taken.
-      {"new", R"({"strategy":"segment","high":0,"step":50,"step_max":400})", "1001"},
-      // Its start had been raised.
-      {"raised", R"({"strategy":"segment","high":100,"start":7000,"step":50,"step_max":400})",
-       "8000"},
-      {"last", R"({"strategy":"segment","high":9223372036854775000,"step":50,"step_max":400})",
-       "9223372036854775807"},
-  };
-  std::string file = "[clock]\nstrategy = snowflake\n";
-  for (const Lifting& lifting : kLiftings)
-    file += std::string("[") + lifting.tag + "]\nstrategy = segment\n";
-  EXPECT_EQ(Firn({"tags", "apply", WriteFile(file)}).exit_code, 0);
-  for (const Lifting& one : kLiftings) Break(std::string("/tags/") + one.tag, one.node);
-
-  const Json restored = FirnJson({"restore", "--workers=4", "--tag_gap=1000"}).at("tags");
-  EXPECT_EQ(restored.size(), std::size(kLiftings));  // snowflake tags have no ledger
-  for (const Lifting& lifting : kLiftings) {
-    const Json shown = FirnJson({"tags", "show", lifting.tag}).at(0);
-    EXPECT_EQ(shown.at("high"), lifting.high) << lifting.node;
-  }
-}
-
-TEST_F(FirnClusterTest, RestoreNamesTheTagsOfWhichNoServerReports) {
-  Init();
-  EXPECT_EQ(Firn({"tags", "create", "order", "step_max=4000"}).exit_code, 0);
-  const Finished restored = Firn({"restore", "--workers=4", "--tag_gap=9000"});
-  EXPECT_NE(restored.out.find("WARNING: no server reports the ledger of tag order"),
-            std::string::npos)
-      << restored.out;
-  EXPECT_NE(restored.out.find("9000"), std::string::npos) << restored.out;
-}
-
-TEST_F(FirnClusterTest, RestoreTakesTheOperatorsWordForBounds) {
-  const int64_t hour_ahead = SystemClock().Wall().ms() + 3'600'000;
-  const int64_t year_ahead = hour_ahead + int64_t{365} * 86'400'000;
-  const std::string both =
-      "--bound_ms=" + std::to_string(year_ahead) + ",7," + std::to_string(hour_ahead);
-  EXPECT_EQ(Firn({"restore", "--workers=4", "--layout=firn", "--bound_ms=7,x"}).exit_code, 2);
-  const Json restored = FirnJson({"restore", "--workers=4", "--layout=firn", both}, 1);
-  EXPECT_EQ(restored.at("floor_ms"), hour_ahead + 3 * 600'000);
-  EXPECT_EQ(restored.at("ignored_bounds_ms"), Json({year_ahead}));
-}
-
-struct ReportedSkew {
-  int64_t ms;
-  bool counts;
-};
-
-// More than a day is somebody's error, and would put all ids that far ahead.
-TEST_F(FirnClusterTest, RestoreCountsASkewThatAServerReportsOnlyWhenItIsSane) {
-  constexpr int64_t kDayMs = 86'400'000;
-  constexpr ReportedSkew kSkews[] = {
-      {3'600'000, true}, {-kDayMs, true}, {kDayMs + 1, false}, {-INT64_MAX, false}};
-  int servers = 0;
-  for (const ReportedSkew& skew : kSkews) {
-    SCOPED_TRACE(skew.ms);
-    registry_ = "dir://" + (folder_ / ("registry" + std::to_string(++servers)));
-    Init();
-    Announce({.clock_skew_ms = skew.ms});
-    const int64_t before = SystemClock().Wall().ms();
-    const int64_t floor = FirnJson({"restore", "--workers=4"}, skew.counts ? 0 : 1).at("floor_ms");
-    const int64_t counted = (skew.counts ? std::abs(skew.ms) : 10'000) + 3 * 600'000;
-    EXPECT_GE(floor, before + counted);
-    EXPECT_LE(floor, SystemClock().Wall().ms() + counted);
-  }
-}
-
-TEST_F(FirnClusterTest, RestoreTakesTheOperatorsWordForNumbers) {
-  Init();
-  for (const char* tag : {"order", "a b"}) {
-    EXPECT_EQ(Firn({"tags", "create", tag, "step=50", "step_max=400"}).exit_code, 0);
-  }
-  for (const char* said : {"order", "order=", "order=x", "order=0", "order=-1", "=5", "a b=5",
-                           "order=9223372036854775807", "order=1,,"}) {
-    EXPECT_EQ(Firn({"restore", "--workers=4", std::string("--tag_high=") + said}).exit_code, 2)
-        << said;
-  }
-  EXPECT_FALSE(FirnJson({"audit"}).at("cluster").at("frozen").get<bool>());
-  FirnJson({"restore", "--workers=4", "--tag_gap=1000", "--tag_high=order=7,a+b=70,order=5000"});
-  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("high"), "6001");
-  EXPECT_EQ(FirnJson({"tags", "show", "a b"}).at(0).at("high"), "1071");
-}
-
-TEST_F(FirnClusterTest, RestoreRefusesNumbersThatWouldLowerWhatItLifts) {
-  Init();
-  EXPECT_EQ(Firn({"tags", "create", "order"}).exit_code, 0);
-  for (const char* flag : {"--tag_gap=-1", "--claim_window_ms=-1", "--skew_max_ms=-1"}) {
-    EXPECT_EQ(Firn({"restore", "--workers=4", flag}).exit_code, 2) << flag;
-  }
-  EXPECT_FALSE(FirnJson({"audit"}).at("cluster").at("frozen").get<bool>());
-}
-
-TEST_F(FirnClusterTest, RestoreLiftsLedgersThatAServerHadNoRoomToName) {
-  Init();
-  for (const char* tag : {"big", "small"}) {
-    EXPECT_EQ(Firn({"tags", "create", tag, "step=50", "step_max=400"}).exit_code, 0);
-  }
-  EXPECT_EQ(Firn({"tags", "create", "other", "strategy=snowflake"}).exit_code, 0);
-  Announce({.high = {{"big", 9000}}, .high_others = 70});
-  FirnJson({"restore", "--workers=4", "--tag_gap=1000"});
-  EXPECT_EQ(FirnJson({"tags", "show", "big"}).at(0).at("high"), "10000");
-  EXPECT_EQ(FirnJson({"tags", "show", "small"}).at(0).at("high"), "1070");
 }
 
 TEST_F(FirnClusterTest, ARegistryThatIsNoneIsAMistakeOfTheCall) {

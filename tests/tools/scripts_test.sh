@@ -17,7 +17,7 @@ expect() {  # expect WHAT WANTED GOT
 # call SCRIPT ARGUMENT...: from another folder and by a relative name, as people do.
 call() { (cd "$root/tests" && "../tools/$1" "${@:2}"); }
 
-for script in setup build test run cluster format check; do
+for script in setup build test run cluster format check versions; do
   said=$(call "$script" --help)
   expect "$script --help names its script" yes "$([[ $said == *"tools/$script"* ]] && echo yes)"
   code=0

@@ -32,6 +32,7 @@ class LoadRecord {
   const std::string& first_failure() const { return first_failure_; }
 
   size_t kept() const { return kept_.size(); }
+  const std::vector<int64_t>& kept_ids() const { return kept_; }
   // Whether the ids of every answer were kept.
   bool kept_all() const { return kept_all_; }
   // How many of the kept ids stand there once more. Sorts them.

@@ -1,6 +1,7 @@
 #include <iostream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gflags/gflags.h>
 
@@ -8,6 +9,7 @@
 #include "common/clock.h"
 #include "registry/audit.h"
 #include "tools/firn/registry_session.h"
+#include "tools/firn/restore_steps.h"
 #include "tools/firn/table.h"
 #include "tools/firn/verbs.h"
 
@@ -49,6 +51,35 @@ Json SlotJson(const AuditedSlot& slot) {
   return json;
 }
 
+// The command that puts right what was lost; empty: nothing was, or only servers know the uuid.
+std::string WayOut(const Audit& audit) {
+  if (audit.losses == 0 || !audit.meta) return {};
+  std::vector<TagDefinition> tags;
+  for (const auto& [name, seen] : audit.lost_tags) {
+    TagDefinition& tag = tags.emplace_back();
+    tag.name = name;
+    tag.strategy = "segment";
+    tag.high = seen;
+  }
+  return RestoreCommandFor(audit, std::move(tags));
+}
+
+std::string WayOutText(const Audit& audit) {
+  if (audit.losses == 0) return {};
+  const std::string command = WayOut(audit);
+  if (command.empty()) {
+    return "A server that runs tells the whole firn restore in its log, and as `trouble` in "
+           "/v1/status.\n";
+  }
+  std::string text = "Put it right with:\n  " + command + "\n";
+  if (!audit.lost_tags.empty()) {
+    text +=
+        "with the other fields of the tags as they were: servers' logs and /v1/status tell "
+        "them; raise a START where more numbers may have been given\n";
+  }
+  return text;
+}
+
 Json AuditJson(const Audit& audit) {
   Json json;
   if (audit.meta) {
@@ -69,6 +100,8 @@ Json AuditJson(const Audit& audit) {
                                  {"clock_skew_ms", report.clock_skew_ms}});
   }
   json["faults"] = audit.faults;
+  json["notes"] = audit.notes;
+  if (const std::string command = WayOut(audit); !command.empty()) json["restore"] = command;
   return json;
 }
 
@@ -98,6 +131,8 @@ std::string AuditText(const Audit& audit, WallMs now) {
   text += table.Text();
   if (unused > 0) text += std::to_string(unused) + " machine ids were never used\n";
   for (const std::string& fault : audit.faults) text += "WRONG: " + fault + "\n";
+  text += WayOutText(audit);
+  for (const std::string& note : audit.notes) text += "NOTE: " + note + "\n";
   if (audit.faults.empty()) text += "nothing is wrong\n";
   return text;
 }

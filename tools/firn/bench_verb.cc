@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@ DEFINE_double(seconds, 2, "time that is measured");
 DEFINE_int32(warmup_ms, 200, "time before it that is not");
 DEFINE_string(local, "", "fetch ids ahead, as for tags of this kind: snowflake or segment");
 DEFINE_int32(ids_max, 5'000'000, "how many ids are looked at for duplicates; 0: none");
+DEFINE_string(ids_file, "", "where those ids are written, one a line; empty: nowhere");
 
 DECLARE_double(rate);
 
@@ -90,6 +92,14 @@ Json ReportJson(const ClientLoadReport& report, uint64_t duplicates) {
           {"max_us", Us(report, 1)}};
 }
 
+// For whoever wants to look for duplicates among more than these.
+Status WriteIds(const std::vector<int64_t>& ids, const std::string& path) {
+  std::ofstream file(path);
+  for (const int64_t id : ids) file << id << '\n';
+  file.close();
+  return file ? Status() : Unavailable(path + " cannot be written");
+}
+
 Result<Output> RunBench(const std::vector<std::string>& words) {
   if (words.size() > 1) return Invalid("one tag at a time; an absent one is the servers' default");
   const std::string tag = words.empty() ? "" : words.front();
@@ -108,6 +118,9 @@ Result<Output> RunBench(const std::vector<std::string>& words) {
                             .ids_max = static_cast<size_t>(FLAGS_ids_max)};
   FIRN_ASSIGN(ClientLoadReport report, RunClientLoad(*client, plan, SteadyNs));
   const uint64_t duplicates = report.record.CountDuplicates();
+  if (!FLAGS_ids_file.empty()) {
+    FIRN_TRY(WriteIds(report.record.kept_ids(), FLAGS_ids_file));
+  }
   Output output{.json = ReportJson(report, duplicates),
                 .text = ReportText(report, duplicates),
                 .wrong = duplicates > 0 || report.record.failed() > 0};
@@ -126,7 +139,7 @@ Verb BenchVerb() {
               "second; then a call's time counts from when it was due. Exit code 1 when a call\n"
               "failed or an id came twice.\n",
           .flags = {"threads", "depth", "connections", "batch", "rate", "seconds", "warmup_ms",
-                    "local", "ids_max", FIRN_CLIENT_FLAGS},
+                    "local", "ids_max", "ids_file", FIRN_CLIENT_FLAGS},
           .run = RunBench};
 }
 

@@ -52,15 +52,12 @@ Result<Base> FormOf(const std::string& name) {
 }
 
 Result<Output> RunExplain(const std::vector<std::string>& words) {
-  if (words.empty()) return Invalid("which id?");
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
-  FIRN_ASSIGN(const Base base, FormOf(FLAGS_form));
+  FIRN_ASSIGN(const std::vector<int64_t> ids, IdsIn(words));
   Output output{.json = nlohmann::ordered_json::array(), .text = {}};
-  for (const std::string& word : words) {
-    const Result<int64_t> id = ParseId(base, word);
-    if (!id.ok()) return id.status().WithContext("'" + word + "'");
-    const Result<Explanation> explanation = Explain(*id, choice.layout, choice.split);
-    if (!explanation.ok()) return explanation.status().WithContext(word);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const Result<Explanation> explanation = Explain(ids[i], choice.layout, choice.split);
+    if (!explanation.ok()) return explanation.status().WithContext(words[i]);
     Add(output, *explanation);
   }
   return output;
@@ -73,6 +70,18 @@ Result<LayoutChoice> ChosenLayout() {
   if (FLAGS_rack_bits < 0) return LayoutChoice{layout, RackSplit::Default(layout)};
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, FLAGS_rack_bits));
   return LayoutChoice{layout, split};
+}
+
+Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words) {
+  if (words.empty()) return Invalid("which id?");
+  FIRN_ASSIGN(const Base base, FormOf(FLAGS_form));
+  std::vector<int64_t> ids;
+  for (const std::string& word : words) {
+    const Result<int64_t> id = ParseId(base, word);
+    if (!id.ok()) return id.status().WithContext("'" + word + "'");
+    ids.push_back(*id);
+  }
+  return ids;
 }
 
 Verb ExplainVerb() {

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "common/layout.h"
 #include "common/rack_split.h"
 #include "common/status.h"
@@ -12,5 +16,8 @@ struct LayoutChoice {
   RackSplit split;
 };
 Result<LayoutChoice> ChosenLayout();
+
+// The ids that a verb's words are, written as --form says; kInvalid names the word that is none.
+Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words);
 
 }  // namespace firn

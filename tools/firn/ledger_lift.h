@@ -30,12 +30,9 @@ std::map<std::string, int64_t> HighestIn(const std::vector<ProviderReport>& repo
 std::optional<int64_t> ReportedOf(const std::string& tag,
                                   const std::vector<ProviderReport>& reports);
 
-// How far the tag's ledger goes beyond all that is known of it, when the operator wants `wanted`.
-int64_t GapOf(const TagDefinition& tag, int64_t wanted);
-
 // Lifts every segment tag's ledger to the highest of the tree's, its start and the reported, plus
-// the gap, and adds to the output what became of each: those of which nobody reported, and those
-// whose node is lost, are named. Before the cluster is restored. Fails on the first tag that cannot
+// the gap, and adds to the output what became of each: those of which nobody reported are named.
+// While the cluster is frozen, or nobody takes anything. Fails on the first tag that cannot
 // be written; the call may be repeated.
 Status LiftLedgers(BlockingCoordinator& registry, const std::vector<ProviderReport>& reports,
                    int64_t wanted_gap, Output& output);

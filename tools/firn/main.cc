@@ -2,10 +2,11 @@
 #include "tools/firn/verbs.h"
 
 int main(int argc, char** argv) {
-  const firn::Verb root{.name = "firn",
-                        .summary = "64-bit ids that are never issued twice: the operator's command",
-                        .below = {firn::NextVerb(), firn::ServersVerb(), firn::BenchVerb(),
-                                  firn::ExplainVerb(), firn::ComposeVerb(), firn::InitVerb(),
-                                  firn::RestoreVerb(), firn::AuditVerb(), firn::TagsVerb()}};
+  const firn::Verb root{
+      .name = "firn",
+      .summary = "64-bit ids that are never issued twice: the operator's command",
+      .below = {firn::NextVerb(), firn::ServersVerb(), firn::BenchVerb(), firn::ExplainVerb(),
+                firn::ComposeVerb(), firn::InitVerb(), firn::RestoreVerb(), firn::UpgradeVerb(),
+                firn::AuditVerb(), firn::WhoVerb(), firn::TagsVerb()}};
   return firn::RunCommand(root, argc, argv);
 }

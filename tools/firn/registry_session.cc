@@ -28,6 +28,11 @@ std::string ChosenRegistry() {
   return std::string(kDir) + path.lexically_normal().string();
 }
 
+std::string ChosenCredentialsFile() {
+  const std::string& path = FLAGS_registry_auth_file;
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
 Result<std::string> ChosenCredentials() {
   const std::string& path = FLAGS_registry_auth_file;
   if (path.empty()) return std::string();

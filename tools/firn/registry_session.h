@@ -27,6 +27,9 @@ class RegistrySession {
 // What --registry says; dir://./ is a folder of the current one, and comes by its whole path.
 std::string ChosenRegistry();
 
+// What --registry_auth_file says, by its whole path; empty without one.
+std::string ChosenCredentialsFile();
+
 // The content of --registry_auth_file, user:password; empty without one.
 Result<std::string> ChosenCredentials();
 

@@ -1,8 +1,12 @@
 #include "tools/firn/tag_changes.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
+
+#include "common/quote.h"
+#include "registry/provider.h"
 
 namespace firn {
 namespace {
@@ -41,6 +45,36 @@ Status Stopped(const Status& why, const std::string& diff, const std::vector<std
   return why.WithContext(diff + so_far + "\nnot done: " + at + " and what follows it");
 }
 
+// Of the servers that run and say which stores they have.
+Result<std::vector<ProviderReport>> ReadReports(BlockingCoordinator& registry) {
+  std::vector<ProviderReport> reports;
+  const auto names = registry.List(std::string(kProvidersPath));
+  if (names.code() == Code::kNotFound) return reports;
+  if (!names.ok()) return names.status().WithContext("listing the servers");
+  for (const std::string& name : *names) {
+    const auto node = registry.Read(std::string(kProvidersPath) + "/" + name);
+    if (!node.ok()) continue;  // one that has just gone
+    auto report = ParseReport(node->data);
+    if (report.ok() && !report->stores.empty()) reports.push_back(*std::move(report));
+  }
+  return reports;
+}
+
+Status CheckStore(const std::vector<ProviderReport>& reports, const TagDefinition& tag) {
+  if (tag.strategy != "segment" || tag.disabled) return {};
+  bool has = false;
+  for (const ProviderReport& report : reports) {
+    const auto store = report.stores.find(tag.store);
+    if (store == report.stores.end()) continue;
+    has = true;
+    if (store->second || tag.buffer == TagBuffer::kDouble) return {};
+  }
+  if (reports.empty()) return {};
+  const std::string context = "tag " + Quoted(tag.name) + ": store " + Quoted(tag.store);
+  if (has) return Invalid(context + " does not permit buffer = none, as the servers say");
+  return Invalid(context + " is none that a running server has");
+}
+
 }  // namespace
 
 Output ShowChanges(const std::vector<TagChange>& changes) {
@@ -59,6 +93,21 @@ Output ShowChanges(const std::vector<TagChange>& changes) {
 Result<Output> Done(Output output) {
   output.json["done"] = true;
   return output;
+}
+
+Status CheckStores(BlockingCoordinator& registry, const std::vector<StoredTag>& present,
+                   const std::vector<TagDefinition>& tags) {
+  FIRN_ASSIGN(const std::vector<ProviderReport> reports, ReadReports(registry));
+  for (const TagDefinition& tag : tags) {
+    const bool as_before =
+        std::any_of(present.begin(), present.end(), [&tag](const StoredTag& stored) {
+          const TagDefinition& before = stored.tag();
+          return before.name == tag.name && before.store == tag.store &&
+                 before.buffer == tag.buffer;
+        });
+    if (!as_before) FIRN_TRY(CheckStore(reports, tag));
+  }
+  return {};
 }
 
 Result<Output> PutTags(TagStore& store, const TagListing& present,

@@ -14,6 +14,12 @@ namespace firn {
 Output ShowChanges(const std::vector<TagChange>& changes);
 Result<Output> Done(Output output);
 
+// kInvalid, in words, for a tag that no server could serve: none of those that run has its store,
+// or the store permits no `buffer = none`. What `present` has already in the same way is not looked
+// at. While no server runs nobody knows. Blocks.
+Status CheckStores(BlockingCoordinator& registry, const std::vector<StoredTag>& present,
+                   const std::vector<TagDefinition>& tags);
+
 // Puts `tags` into the cluster over what it has: shown whole, and refused whole when one of them is
 // not permitted, before the first is written; only shown with `dry_run`. Tags that are not named
 // stay as they are. A failure on the way says the difference, what was done and what was not. A tag

@@ -72,15 +72,7 @@ Status SetFields(const Words& words, TagDefinition& tag) {
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
     if (equals == std::string::npos) return Invalid("'" + word + "' is not key=value");
-    const std::string key = word.substr(0, equals);
-    const std::string value = word.substr(equals + 1);
-    if (const TagField* field = FindTagField(key)) {
-      FIRN_TRY(SetField(*field, value, tag).WithContext(key));
-    } else if (IsOptionKey(key)) {
-      tag.options[key] = value;
-    } else {
-      return Invalid("a tag has no field '" + key + "'");
-    }
+    FIRN_TRY(SetByKey(word.substr(0, equals), word.substr(equals + 1), tag));
   }
   return {};
 }
@@ -95,6 +87,7 @@ Result<Output> RunCreate(const Words& words) {
   Output output = ShowChanges(DiffTags({}, {tag}));
   if (FLAGS_dry_run) return output;
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  FIRN_TRY(CheckStores(session.registry(), {}, {tag}));
   FIRN_TRY(TagStore(session.registry()).Create(tag));
   return Done(std::move(output));
 }
@@ -107,6 +100,7 @@ Result<Output> Edit(const std::string& name, const Words& settings) {
   FIRN_TRY(SetFields(settings, after));
   Output output = ShowChanges(DiffTags({stored.tag()}, {after}));
   FIRN_TRY(CheckEdit(stored.tag(), after));
+  FIRN_TRY(CheckStores(session.registry(), {stored}, {after}));
   if (FLAGS_dry_run || after == stored.tag()) return output;
   FIRN_TRY(store.Edit(stored, after));
   return Done(std::move(output));
@@ -137,6 +131,7 @@ Result<Output> RunApply(const Words& words) {
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   TagStore store(session.registry());
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
+  FIRN_TRY(CheckStores(session.registry(), listing.tags, ini.tags));
   return PutTags(store, listing, ini.tags, FLAGS_dry_run);
 }
 

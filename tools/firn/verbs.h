@@ -10,6 +10,8 @@ Verb ComposeVerb();
 Verb InitVerb();
 Verb RestoreVerb();
 Verb AuditVerb();
+Verb UpgradeVerb();
+Verb WhoVerb();
 Verb TagsVerb();
 Verb TagsImportVerb();  // below `tags`
 Verb NextVerb();

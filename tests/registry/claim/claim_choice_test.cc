@@ -57,15 +57,14 @@ TEST_F(ClaimChoiceTest, SlotsOfOthersAreNotFreeToAnIdClockThatIsAhead) {
 
 TEST_F(ClaimChoiceTest, ItsOwnSlotIsFreeAsSoonAsItsOwnIdClockHasPassedTheBound) {
   MakeClusterWith(1);
-  SlotRecord record = RecordOf(0);
-  record.nonce = Nonce(1, 1);
-  record.owner = "a";
-  record.bound = clock_.Wall() + kHour;
-  Write1(SlotPath({0, 0}), FormatSlotRecord(record));
   auto host = Start("a");
   Run(Milliseconds(100), *host);
-  EXPECT_FALSE(host->user().has_claim());
-  host->user().id_clock().RaiseTo(record.bound, clock_.Read());
+  ASSERT_EQ(host->user().Take(1).kind, Step::Kind::kTaken);
+  host->link().Disconnect();
+  clock_.StepWall(-kHour);
+  Run(host->status().left + Milliseconds(100), *host);
+  ASSERT_GT(RecordOf(0).bound, clock_.Wall() + kHour / 2);
+  host->link().Reconnect();
   Run(Milliseconds(8'000), *host);
   EXPECT_TRUE(host->user().has_claim()) << host->status().reason;
 }

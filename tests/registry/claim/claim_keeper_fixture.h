@@ -31,7 +31,10 @@ class ClaimKeeperTest : public testing::Test {
   }
 
   ClaimOptions Options(const std::string& name = "a") {
-    return {.identity = {.owner = name, .endpoint = name + ":1", .host = name, .build = "test"}};
+    ClaimOptions options;
+    options.identity = {.owner = name, .endpoint = name + ":1", .host = name, .build = "test"};
+    options.restore_probation = {};  // a case of its own
+    return options;
   }
 
   std::unique_ptr<ClaimHost> Start(MemoryDisk& disk, ClaimOptions options) {

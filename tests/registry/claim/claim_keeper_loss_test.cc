@@ -16,7 +16,7 @@ class ClaimKeeperLossTest : public ClaimKeeperTest {
     WallMs floor;
     AsOperator([&](BlockingCoordinator& registry) {
       const auto restored =
-          RestoreCluster(registry, {.now = clock_.Wall(), .bounds = {reported}}, entropy_);
+          RestoreCluster(registry, {.now = clock_.Wall(), .bounds = {{reported}}}, entropy_);
       ASSERT_TRUE(restored.ok()) << restored.status();
       floor = restored->floor;
     });
@@ -186,13 +186,13 @@ TEST_F(ClaimKeeperLossTest, AnInheritWithoutAnAnswerIsForeignToTheOfflineStartAf
   const Nonce held = RecordOf(slot.worker).nonce;
   host = Start();
   // Its base is a limit that the offline start will have moved when it takes effect.
-  host->link().Script(Verb::kMulti, {Fate::Kind::kLate, Milliseconds(3'000), {}});
+  host->link().Script(Verb::kMulti, {Fate::Kind::kLate, Milliseconds(6'000), {}});
   Run(Milliseconds(20), *host);
   host->link().Disconnect();
-  Run(Milliseconds(1'000), *host);
+  Run(Milliseconds(3'000), *host);
   ASSERT_TRUE(host->Told(ClaimEvent::Kind::kOffline));
   EXPECT_TRUE(Serves(*host));
-  Run(Milliseconds(3'000), *host);
+  Run(Milliseconds(4'000), *host);
   const SlotRecord late = RecordOf(slot.worker);
   ASSERT_NE(late.nonce, held);
   host->link().Reconnect();

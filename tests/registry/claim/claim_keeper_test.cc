@@ -101,7 +101,7 @@ TEST_F(ClaimKeeperTest, ACopiedGrantFileIsNotTrusted) {
   auto host = Start();
   Run(Milliseconds(500), *host);
   MemoryDisk copy = disk_;
-  copy.identity.inode = 99;
+  copy.identity.file.inode = 99;
   auto thief = Start(copy, Options("b"));
   Run(Milliseconds(500), {host.get(), thief.get()});
   ASSERT_EQ(thief->keeper().state(), ClaimState::kHolding) << thief->status().reason;
@@ -118,7 +118,7 @@ TEST_F(ClaimKeeperTest, ABackupOfTheGrantFilePutBackUnderItsInodeNumberIsNotTrus
   for (const bool registry_away : {false, true}) {
     host.reset();
     disk_.grant = backup;
-    disk_.identity.born_ns += 1'000'000;
+    disk_.identity.file.born_ns += 1'000'000;
     host = Start();
     if (registry_away) host->link().Disconnect();
     Run(Milliseconds(500), *host);
@@ -129,17 +129,39 @@ TEST_F(ClaimKeeperTest, ABackupOfTheGrantFilePutBackUnderItsInodeNumberIsNotTrus
   }
 }
 
-TEST_F(ClaimKeeperTest, AGrantFileWithoutABirthTimeIsNotTrusted) {
-  disk_.identity.born_ns = FileIdentity::kUntold;
+TEST_F(ClaimKeeperTest, AGrantOfAnotherStateFolderIsNotTrusted) {
   auto host = Start();
   Run(Milliseconds(500), *host);
-  EXPECT_TRUE(Serves(*host)) << host->status().reason;
   host.reset();
+  ++disk_.identity.lock.inode;
   host = Start();
   Run(Milliseconds(500), *host);
   EXPECT_FALSE(host->Told(ClaimEvent::Kind::kInherited));
   EXPECT_TRUE(host->Told(ClaimEvent::Kind::kRefused));
+}
+
+TEST_F(ClaimKeeperTest, WithoutAPlaceForGrantsAKilledServerClaimsAnewAndSaysSo) {
+  disk_.has_grant = false;
+  auto host = Start();
+  Run(Milliseconds(500), *host);
   EXPECT_TRUE(Serves(*host)) << host->status().reason;
+  EXPECT_EQ(host->status().limit, host->status().bound);
+  EXPECT_NE(host->status().grant_trouble.find("no tmpfs"), std::string::npos);
+  EXPECT_TRUE(host->Told(ClaimEvent::Kind::kRefused));
+  host.reset();
+  host = Start();
+  Run(Milliseconds(500), *host);
+  EXPECT_FALSE(host->Told(ClaimEvent::Kind::kInherited));
+  EXPECT_TRUE(Serves(*host)) << host->status().reason;
+  EXPECT_EQ(disk_.grant_writes, 0);
+}
+
+TEST_F(ClaimKeeperTest, AHintThatCannotBeKeptIsAnAlarmAndNoMore) {
+  disk_.hint_writes_fail = true;
+  auto host = Start();
+  Run(Milliseconds(500), *host);
+  EXPECT_TRUE(Serves(*host)) << host->status().reason;
+  EXPECT_TRUE(host->Told(ClaimEvent::Kind::kAlarm));
 }
 
 TEST_F(ClaimKeeperTest, AGrantFileFromBeforeARebootIsNotTrusted) {

@@ -40,7 +40,7 @@ TEST_F(ClaimKeeperTest, ARolledBackRegistryIsFrozenUntilItIsRestored) {
   EXPECT_FALSE(Serves(*other));
   AsOperator([&](BlockingCoordinator& registry) {
     const auto restored =
-        RestoreCluster(registry, {.now = clock_.Wall(), .bounds = {bound}}, entropy_);
+        RestoreCluster(registry, {.now = clock_.Wall(), .bounds = {{bound}}}, entropy_);
     ASSERT_TRUE(restored.ok()) << restored.status();
     EXPECT_GE(restored->floor, bound);
   });
@@ -111,6 +111,8 @@ TEST_F(ClaimKeeperTest, AnUnwritableGrantFileIsRemovedAndDoneWithout) {
   EXPECT_TRUE(Serves(*host));
   EXPECT_TRUE(host->Told(ClaimEvent::Kind::kAlarm));
   EXPECT_EQ(host->status().limit, host->status().bound);
+  EXPECT_NE(host->status().grant_trouble.find("no space on the disk"), std::string::npos);
+  EXPECT_EQ(host->status().reason, "");
   host.reset();
   disk_.grant_writes_fail = false;
   host = Start();
@@ -124,9 +126,18 @@ TEST_F(ClaimKeeperTest, AGrantFileThatCannotEvenBeRemovedStopsItAtL) {
   disk_.grant_writes_fail = disk_.grant_removal_fails = true;
   Run(Milliseconds(500), *host);
   EXPECT_FALSE(Serves(*host));
+  const ClaimStatus stuck = host->status();
+  EXPECT_EQ(stuck.left, Milliseconds(0));
+  EXPECT_EQ(stuck.reason, stuck.grant_trouble);
+  EXPECT_NE(stuck.reason.find("no space on the disk"), std::string::npos) << stuck.reason;
+  EXPECT_NE(stuck.reason.find("the disk is read-only"), std::string::npos) << stuck.reason;
+  const std::string why = host->user().claim().why_it_ends();
+  EXPECT_NE(why.find("neither written nor removed"), std::string::npos) << why;
   disk_.grant_writes_fail = false;
   Run(Milliseconds(100), *host);
   EXPECT_TRUE(Serves(*host));
+  EXPECT_GT(host->status().left, Milliseconds(0));
+  EXPECT_EQ(host->status().grant_trouble, "");
 }
 
 TEST_F(ClaimKeeperTest, SkipsAPoisonedSlotWithAnAlarm) {
@@ -183,7 +194,7 @@ TEST_F(ClaimKeeperTest, ASeventeenthClaimantForSixteenSlotsWaitsForOneToBeFree) 
   }
   EXPECT_EQ(machines.size(), 16u);
   ASSERT_NE(waiting, nullptr);
-  EXPECT_NE(waiting->status().reason.find("16 in use"), std::string::npos)
+  EXPECT_NE(waiting->status().reason.find("16 held, or left"), std::string::npos)
       << waiting->status().reason;
   ClaimHost* leaving = all[0] == waiting ? all[1] : all[0];
   leaving->keeper().Release(leaving->Time());

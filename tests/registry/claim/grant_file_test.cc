@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "registry/records.h"
 #include "tests/support/memory_state_folder.h"
 
 namespace firn {
@@ -13,6 +14,8 @@ constexpr auto kVolatile = StateFolder::Durability::kPageCache;
 
 Grant GrantUpTo(int64_t limit_ms) {
   return {.nonce = Nonce(1, 2),
+          .word = Nonce(3, 4),
+          .pending_word = Nonce(5, 6),
           .slot = {1, 7},
           .machine = MachineId(29),
           .bound = WallMs(900),
@@ -20,7 +23,8 @@ Grant GrantUpTo(int64_t limit_ms) {
           .version = 3,
           .created_zxid = 4,
           .meta_version = 5,
-          .uuid = "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1"};
+          .uuid = "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1",
+          .clocks = {.id_time = WallMs(95), .boot = BootMs(7), .time_namespace = 4026531834}};
 }
 
 class GrantFileTest : public testing::Test {
@@ -106,7 +110,33 @@ TEST_F(GrantFileTest, AFailedWriteChangesNothing) {
 }
 
 TEST_F(GrantFileTest, EveryFieldGivesItselfBack) {
-  const GrantRecord record{77, GrantUpTo(5), {"b00t", 8, 9, 10}};
+  const GrantRecord record{77, GrantUpTo(5), {"b00t", {8, 9, 10}, {11, 12, 13}}};
+  EXPECT_EQ(*ParseGrantRecord(FormatGrantRecord(record)), record);
+}
+
+// The registry counts versions in 32 bits, which wrap.
+TEST_F(GrantFileTest, VersionsMayBeNegative) {
+  GrantRecord record{77, GrantUpTo(5), {"b00t", {8, 9, 10}, {11, 12, 13}}};
+  for (const int64_t version : {int64_t{INT32_MIN}, int64_t{-2}, int64_t{INT32_MAX}}) {
+    record.grant.version = version;
+    record.grant.meta_version = version;
+    EXPECT_EQ(*ParseGrantRecord(FormatGrantRecord(record)), record) << version;
+  }
+  record.grant.version = int64_t{INT32_MAX} + 1;
+  EXPECT_EQ(ParseGrantRecord(FormatGrantRecord(record)).code(), Code::kCorrupt);
+}
+
+// The longest that every field can be fits into a record.
+TEST_F(GrantFileTest, TheLongestRecordFits) {
+  GrantRecord record{
+      INT64_MAX - 1, GrantUpTo(5), {std::string(64, 'b'), {~0UL, ~0UL, ~0UL}, {~0UL, ~0UL, ~0UL}}};
+  record.grant.slot = {UINT32_MAX, UINT32_MAX};
+  record.grant.machine = MachineId(UINT32_MAX);
+  record.grant.bound = record.grant.limit = record.grant.clocks.id_time = kRecordTimeMax;
+  record.grant.version = record.grant.meta_version = INT32_MIN;
+  record.grant.created_zxid = INT64_MAX;
+  record.grant.clocks.boot = BootMs(INT64_MAX);
+  record.grant.clocks.time_namespace = UINT64_MAX;
   EXPECT_EQ(*ParseGrantRecord(FormatGrantRecord(record)), record);
 }
 

@@ -18,11 +18,24 @@ TEST(HintTest, GivesItselfBackAndIsReadableByEye) {
 TEST(HintTest, WhatIsNotWholeIsRefused) {
   const std::string good = FormatHint(kHint);
   for (const std::string& text :
-       {std::string(), std::string("\n\n"), good + "rack=2\n", good + "colour=blue\n",
-        good + "nonsense\n", good.substr(0, good.size() / 2), std::string(1 << 20, 'x'),
-        std::string("machineId=-1\nworker=1\nrack=1\ncluster=x\nlayout=firn\n")}) {
+       {std::string(), std::string("\n\n"), good + "rack=2\n", good.substr(0, good.size() / 2),
+        std::string(1 << 20, 'x'),
+        std::string("format=2\nmachineId=-1\nworker=1\nrack=1\ncluster=x\nlayout=firn\n")}) {
     EXPECT_EQ(ParseHint(text).code(), Code::kCorrupt) << text.substr(0, 100);
   }
+}
+
+TEST(HintTest, KeysOfALaterVersionArePassedOver) {
+  EXPECT_EQ(*ParseHint(FormatHint(kHint) + "colour=blue\n"), kHint);
+}
+
+TEST(HintTest, AnotherFormatIsRefusedByItsName) {
+  std::string text = FormatHint(kHint);
+  text.replace(text.find("format=2\n"), 9, "");
+  const auto old = ParseHint(text);
+  EXPECT_EQ(old.code(), Code::kInvalid);
+  EXPECT_NE(old.status().message().find("Firn 0.1"), std::string::npos) << old.status();
+  EXPECT_EQ(ParseHint("format=3\n" + text).code(), Code::kInvalid);
 }
 
 }  // namespace

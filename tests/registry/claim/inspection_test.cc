@@ -1,5 +1,6 @@
 #include "registry/claim/inspection.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -18,6 +19,8 @@ class JudgeTest : public testing::Test {
  protected:
   JudgeTest() {
     held_.nonce = ours_;
+    held_.word = Nonce(5, 5);
+    held_.pending_word = Nonce(6, 6);
     held_.version = 5;
     held_.created_zxid = 3;
     held_.meta_version = 2;
@@ -28,6 +31,7 @@ class JudgeTest : public testing::Test {
     meta_.era = Nonce(7, 7);
     meta_.layout = "firn";
     record_.nonce = ours_;
+    record_.word = Nonce(5, 5);
     record_.bound = WallMs(100);
     record_.owner = "somebody";
   }
@@ -63,6 +67,43 @@ TEST_F(JudgeTest, OurOwnLateWriteIsOursWithItsVersionAndBound) {
   EXPECT_EQ(Judged().verdict, Verdict::kOurs);
   EXPECT_EQ(Judged().version, 7);
   EXPECT_EQ(Judged().bound, WallMs(120));
+}
+
+TEST_F(JudgeTest, OurNonceWithAWordOfNeitherVersionIsATwin) {
+  version_ = 6;
+  record_.word = Nonce(6, 6);
+  EXPECT_EQ(Judged().verdict, Verdict::kOurs) << "what was on its way has arrived";
+  EXPECT_EQ(Judged().word, Nonce(6, 6));
+  record_.word = Nonce(7, 7);
+  EXPECT_EQ(Judged().verdict, Verdict::kTwin);
+  held_.pending_word = record_.word = {};
+  EXPECT_EQ(Judged().verdict, Verdict::kTwin);
+  record_.word = Nonce(5, 5);
+  EXPECT_EQ(Judged().verdict, Verdict::kOurs) << "a tool that rewrites a record keeps its word";
+}
+
+TEST_F(JudgeTest, AnOlderRecordIsLostWhateverItsWord) {
+  version_ = 4;
+  record_.word = Nonce(4, 4);
+  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+}
+
+TEST_F(JudgeTest, VersionsThatWrappedAreNewer) {
+  held_.version = held_.meta_version = INT32_MAX;
+  version_ = INT32_MIN;
+  meta_version_ = INT32_MAX;
+  EXPECT_EQ(Judged().verdict, Verdict::kOurs);
+  meta_version_ = INT32_MIN;
+  EXPECT_EQ(Judged().verdict, Verdict::kMetaMoved);
+  version_ = INT32_MAX - 1;
+  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+}
+
+TEST_F(JudgeTest, ARecordWhereNothingCanBeGuardedIsNotRenewed) {
+  held_.version = -3;
+  version_ = -1;
+  EXPECT_EQ(Judged().verdict, Verdict::kMetaMoved);
+  EXPECT_NE(Judged().reason.find("firn restore"), std::string::npos);
 }
 
 TEST_F(JudgeTest, AnothersNonceIsForeign) {

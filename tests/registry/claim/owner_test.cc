@@ -18,17 +18,21 @@ TEST(OwnerTest, NamesApplicationPortAndAddressAsANumber) {
 
 TEST(OwnerTest, TellsStateFoldersAndHostsApartThatShareAnAddress) {
   const auto owner = OwnerName::Make("firn", 7609, "127.0.0.1");
-  FileIdentity file{.boot_id = "b1", .device = 8, .inode = 4711, .born_ns = 170};
+  FileIdentity file{.device = 8, .inode = 4711, .born_ns = 170};
   const std::string name = owner->TextIn(file, "h1");
   EXPECT_TRUE(name.starts_with("firn.7609.2130706433.")) << name;
   EXPECT_NE(owner->TextIn(file, "h2"), name);
-  file.boot_id = "b2";
-  EXPECT_EQ(owner->TextIn(file, "h1"), name) << "it outlives a reboot";
-  for (uint64_t* part : {&file.device, &file.inode, &file.born_ns}) {
+  for (uint64_t* part : {&file.inode, &file.born_ns}) {
     ++*part;
     EXPECT_NE(owner->TextIn(file, "h1"), name);
     --*part;
   }
+  ++file.device;
+  EXPECT_EQ(owner->TextIn(file, "h1"), name) << "it was mounted anew";
+  file.born_ns = FileIdentity::kUntold;
+  const std::string untold = owner->TextIn(file, "h1");
+  ++file.device;
+  EXPECT_NE(owner->TextIn(file, "h1"), untold) << "an inode number alone is on every disk";
 }
 
 TEST(OwnerTest, WritesAnIpv6AddressInFull) {

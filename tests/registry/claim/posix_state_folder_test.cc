@@ -1,9 +1,13 @@
 #include "registry/claim/posix_state_folder.h"
 
+#include <algorithm>
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -22,10 +26,22 @@ constexpr auto kDisk = StateFolder::Durability::kDisk;
 
 class PosixStateFolderTest : public testing::Test {
  protected:
-  Result<std::unique_ptr<PosixStateFolder>> Open() {
-    return PosixStateFolder::Open(folder_, "firn:1:2");
+  // With the grant in memory or, of a machine id given by hand, on disk.
+  Result<std::unique_ptr<PosixStateFolder>> Open(bool on_disk = false) {
+    return PosixStateFolder::Open({.folder = folder_,
+                                   .stem = "firn:1:2",
+                                   .grant_dir = memory_.path(),
+                                   .grant_on_disk = on_disk});
   }
-  std::string GrantPath() const { return folder_ + "/firn:1:2.grant"; }
+  Result<std::unique_ptr<PosixStateFolder>> OpenOnDisk() { return Open(true); }
+  // The grant file of a folder that nobody has open.
+  std::string GrantPath(bool on_disk = false) { return (*Open(on_disk))->grant_path(); }
+  std::string GrantFolder() const { return memory_ / "firn-" + std::to_string(geteuid()); }
+  std::string LockPath() const { return folder_ + "/firn:1:2.lock"; }
+  std::string HintPath() const { return folder_ + "/firn:1:2.properties"; }
+  static void Copy(const std::string& from, const std::string& to) {
+    std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing);
+  }
 
   // What `verb` returns in a forked child.
   template <typename Verb>
@@ -38,40 +54,118 @@ class PosixStateFolderTest : public testing::Test {
   }
 
   TempDir temp_;
+  TempDir memory_{kMemoryDir};
   std::string folder_ = temp_ / "deep/er";
 };
 
-TEST_F(PosixStateFolderTest, ANewGrantFileIsBlankAndOfItsFullSize) {
-  auto folder = Open();
-  ASSERT_TRUE(folder.ok()) << folder.status();
-  EXPECT_EQ(*(*folder)->ReadGrant(), std::string(StateFolder::kGrantBytes, ' '));
-  struct stat stat {};
-  ASSERT_EQ(::stat(GrantPath().c_str(), &stat), 0);
-  EXPECT_EQ(stat.st_size, 1024);
-  EXPECT_EQ((*folder)->grant_identity().inode, stat.st_ino);
-  EXPECT_FALSE((*folder)->grant_identity().boot_id.empty());
+TEST_F(PosixStateFolderTest, ANewGrantFileIsBlankOfItsFullSizeAndOurs) {
+  for (const bool on_disk : {false, true}) {
+    auto folder = Open(on_disk);
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    EXPECT_TRUE((*folder)->has_grant().ok());
+    EXPECT_EQ(*(*folder)->ReadGrant(), std::string(StateFolder::kGrantBytes, ' '));
+    struct stat stat {};
+    ASSERT_EQ(::stat((*folder)->grant_path().c_str(), &stat), 0);
+    EXPECT_EQ(stat.st_size, off_t{StateFolder::kGrantBytes});
+    EXPECT_EQ(stat.st_mode & 0777, 0600u);
+    const GrantIdentity identity = (*folder)->grant_identity();
+    EXPECT_EQ(identity.file.inode, stat.st_ino);
+    EXPECT_EQ(identity.lock, (*folder)->lock_identity());
+    EXPECT_FALSE(identity.boot_id.empty());
+  }
 }
 
 TEST_F(PosixStateFolderTest, WhatWasWrittenIsThereAfterARestart) {
-  {
-    auto folder = Open();
-    ASSERT_TRUE((*folder)->WriteGrant(512, "abc", kVolatile).ok());
-    ASSERT_TRUE((*folder)->WriteGrant(0, "def", kDisk).ok());
-    ASSERT_TRUE((*folder)->ReplaceHint("one").ok());
-    ASSERT_TRUE((*folder)->ReplaceHint("two").ok());
+  for (const bool on_disk : {false, true}) {
+    {
+      auto folder = Open(on_disk);
+      ASSERT_TRUE((*folder)->WriteGrant(512, "abc", kVolatile).ok());
+      ASSERT_TRUE((*folder)->WriteGrant(0, "def", kDisk).ok());
+      (*folder)->KeepHint("one");
+      (*folder)->KeepHint("two");
+    }
+    auto folder = Open(on_disk);
+    ASSERT_TRUE(folder.ok());
+    EXPECT_EQ((*folder)->ReadGrant()->substr(512, 3), "abc");
+    EXPECT_EQ((*folder)->ReadGrant()->substr(0, 3), "def");
+    EXPECT_EQ(*(*folder)->ReadHint(), "two");
   }
-  auto folder = Open();
-  ASSERT_TRUE(folder.ok());
-  EXPECT_EQ((*folder)->ReadGrant()->substr(512, 3), "abc");
-  EXPECT_EQ((*folder)->ReadGrant()->substr(0, 3), "def");
-  EXPECT_EQ(*(*folder)->ReadHint(), "two");
+}
+
+// Of a disk that is mounted anew the last writes may be lost, and with them how much was used.
+TEST_F(PosixStateFolderTest, NothingOfAGrantLiesOnDisk) {
+  const std::string grant = GrantPath();
+  EXPECT_TRUE(grant.starts_with(GrantFolder() + "/")) << grant;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    EXPECT_TRUE(entry.path() == LockPath() || entry.path() == HintPath()) << entry.path();
+  }
+}
+
+TEST_F(PosixStateFolderTest, ADirectoryThatOutlivesTheBootHoldsNoGrant) {
+  auto folder =
+      PosixStateFolder::Open({.folder = folder_, .stem = "firn:1:2", .grant_dir = temp_.path()});
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  const Status told = (*folder)->has_grant();
+  EXPECT_NE(told.message().find(temp_.path().string() + " is no tmpfs"), std::string::npos) << told;
+  EXPECT_FALSE((*folder)->WriteGrant(0, "x", kVolatile).ok());
+  EXPECT_FALSE(std::filesystem::exists(temp_ / "firn-" + std::to_string(geteuid())));
+}
+
+TEST_F(PosixStateFolderTest, AFolderThatOthersMayUseHoldsNoGrant) {
+  ASSERT_TRUE(Open().ok());
+  ASSERT_EQ(chmod(GrantFolder().c_str(), 0755), 0);
+  EXPECT_NE((*Open())->has_grant().message().find("chmod 700"), std::string::npos);
+  std::filesystem::remove_all(GrantFolder());
+  std::filesystem::create_directory_symlink(temp_.path(), GrantFolder());
+  EXPECT_FALSE((*Open())->has_grant().ok());
+  std::filesystem::remove(GrantFolder());
+  EXPECT_TRUE((*Open())->has_grant().ok());
+}
+
+TEST_F(PosixStateFolderTest, WhatIsNoFileOfOursInAGrantsPlaceIsRefusedByName) {
+  const std::string grant = GrantPath();
+  std::filesystem::create_hard_link(grant, grant + ".2");
+  const auto linked = Open();
+  EXPECT_EQ(linked.code(), Code::kInvalid);
+  EXPECT_NE(linked.status().message().find(grant + " has a second name"), std::string::npos);
+  std::filesystem::remove(grant + ".2");
+  ASSERT_TRUE(Open().ok());
+  if (geteuid() != 0) return;
+  ASSERT_EQ(chown(grant.c_str(), 12345, 12345), 0);
+  EXPECT_NE(Open().status().message().find(grant + " belongs to another user"), std::string::npos);
+}
+
+TEST_F(PosixStateFolderTest, AFifoInAFilesPlaceIsRefusedByNameAtOnce) {
+  const std::string grant = GrantPath();
+  for (const std::string& path : {HintPath(), grant, GrantPath(true), LockPath()}) {
+    std::filesystem::remove(path);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    const auto refused = Open(path.ends_with(".grant"));
+    EXPECT_EQ(refused.code(), Code::kInvalid) << path;
+    EXPECT_NE(refused.status().message().find(path + " is a FIFO"), std::string::npos)
+        << refused.status();
+    std::filesystem::remove(path);
+    if (path != LockPath()) continue;
+    EXPECT_NE(GrantPath(), grant) << "a lock file made anew is another state folder";
+    std::filesystem::remove(grant);
+  }
+}
+
+TEST_F(PosixStateFolderTest, AnotherFoldersGrantIsAnotherFile) {
+  const auto first = Open();
+  const std::string one = (*first)->grant_path();
+  const auto sibling =
+      PosixStateFolder::Open({.folder = folder_, .stem = "firn:1:3", .grant_dir = memory_.path()});
+  ASSERT_TRUE(sibling.ok()) << sibling.status();
+  EXPECT_NE((*sibling)->grant_path(), one);
+  EXPECT_NE((*sibling)->lock_identity(), (*first)->lock_identity());
 }
 
 TEST_F(PosixStateFolderTest, AGrantFileOfAWrongSizeIsNoNewOne) {
-  { ASSERT_TRUE(Open().ok()); }
+  const std::string grant = GrantPath();
   for (const off_t size : {off_t{100}, off_t{5000}}) {
-    std::ofstream(GrantPath(), std::ios::trunc) << "what was used before";
-    ASSERT_EQ(truncate(GrantPath().c_str(), size), 0);
+    std::ofstream(grant, std::ios::trunc) << "what was used before";
+    ASSERT_EQ(truncate(grant.c_str(), size), 0);
     auto folder = Open();
     ASSERT_TRUE(folder.ok()) << folder.status();
     EXPECT_EQ((*folder)->ReadGrant().code(), Code::kCorrupt) << size;
@@ -81,7 +175,7 @@ TEST_F(PosixStateFolderTest, AGrantFileOfAWrongSizeIsNoNewOne) {
   }
   // Its making was interrupted.
   for (const size_t blanks : {size_t{0}, size_t{100}}) {
-    std::ofstream(GrantPath(), std::ios::trunc) << std::string(blanks, ' ');
+    std::ofstream(grant, std::ios::trunc) << std::string(blanks, ' ');
     EXPECT_EQ(*(*Open())->ReadGrant(), std::string(StateFolder::kGrantBytes, ' ')) << blanks;
   }
 }
@@ -93,6 +187,30 @@ TEST_F(PosixStateFolderTest, ASecondProcessIsRefusedWithASentence) {
   EXPECT_NE(second.status().message().find("another process"), std::string::npos);
 }
 
+// Whoever deletes the lock file under a running process has not got its grant.
+TEST_F(PosixStateFolderTest, AGrantThatAnotherProcessHasIsRefused) {
+  auto folder = Open();
+  const std::string grant = (*folder)->grant_path();
+  folder->reset();
+  auto holder = LockedFile::Open(grant);
+  ASSERT_TRUE(holder.ok()) << holder.status();
+  const auto second = Open();
+  EXPECT_EQ(second.code(), Code::kConflict);
+  EXPECT_NE(second.status().message().find(grant), std::string::npos) << second.status();
+}
+
+TEST_F(PosixStateFolderTest, ANameThatOneProcessOfAHostMayHaveIsTakenOnce) {
+  const StatePlace place{.folder = folder_,
+                         .stem = "a",
+                         .grant_dir = memory_.path(),
+                         .only_on_host = "firn-test:" + temp_.path().string()};
+  const auto first = PosixStateFolder::Open(place);
+  ASSERT_TRUE(first.ok()) << first.status();
+  StatePlace other = place;
+  other.folder = temp_ / "other";
+  EXPECT_EQ(PosixStateFolder::Open(other).code(), Code::kConflict);
+}
+
 TEST_F(PosixStateFolderTest, TheLockIsFreeAfterTheEnd) {
   ASSERT_TRUE(Open().ok());
   EXPECT_TRUE(Open().ok());
@@ -102,58 +220,87 @@ TEST_F(PosixStateFolderTest, ARemovedGrantFileIsNotFoundAgain) {
   auto folder = Open();
   ASSERT_TRUE((*folder)->WriteGrant(0, "abc", kVolatile).ok());
   ASSERT_TRUE((*folder)->RemoveGrant().ok());
-  const uint64_t inode = (*folder)->grant_identity().inode;
+  const FileIdentity before = (*folder)->grant_identity().file;
+  EXPECT_EQ(Open().code(), Code::kConflict);
+  folder->reset();
   auto next = Open();
   ASSERT_TRUE(next.ok()) << next.status();
-  EXPECT_NE((*next)->grant_identity().inode, inode);
+  EXPECT_NE((*next)->grant_identity().file, before);
   EXPECT_EQ(*(*next)->ReadGrant(), std::string(StateFolder::kGrantBytes, ' '));
 }
 
 TEST_F(PosixStateFolderTest, ACopyHasAnotherIdentity) {
-  FileIdentity original;
-  {
-    auto folder = Open();
-    original = (*folder)->grant_identity();
+  for (const bool on_disk : {false, true}) {
+    const std::string path = GrantPath(on_disk);
+    const GrantIdentity original = (*Open(on_disk))->grant_identity();
+    Copy(path, path + ".copy");
+    ASSERT_EQ(rename((path + ".copy").c_str(), path.c_str()), 0);
+    EXPECT_NE((*Open(on_disk))->grant_identity(), original);
+    EXPECT_FALSE((*Open(on_disk))->grant_identity().file.SameWhereverMounted(original.file));
   }
-  {
-    std::ifstream from(GrantPath(), std::ios::binary);
-    std::ofstream to(GrantPath() + ".copy", std::ios::binary);
-    to << from.rdbuf();
-  }
-  ASSERT_EQ(rename((GrantPath() + ".copy").c_str(), GrantPath().c_str()), 0);
-  EXPECT_NE((*Open())->grant_identity().inode, original.inode);
 }
 
 TEST_F(PosixStateFolderTest, AFolderPutBackFromABackupHasAnotherIdentity) {
-  { ASSERT_TRUE(Open().ok()); }
-  const FileIdentity original = (*Open())->grant_identity();
+  const FileIdentity original = (*OpenOnDisk())->grant_identity().file;
+  const FileIdentity lock = (*OpenOnDisk())->lock_identity();
   if (original.born_ns == FileIdentity::kUntold) GTEST_SKIP() << "no birth times here";
   // Birth times move in steps of some milliseconds.
   ASSERT_TRUE(Eventually(Milliseconds(10'000), [&, tries = 0]() mutable {
-    const auto probe = PosixStateFolder::Open(temp_ / "probe" + std::to_string(++tries), "p");
-    return probe.ok() && (*probe)->grant_identity().born_ns > original.born_ns;
+    const auto probe = LockedFile::Open(temp_ / "probe" + std::to_string(++tries));
+    return probe.ok() && probe->identity().born_ns > std::max(original.born_ns, lock.born_ns);
   }));
   const std::string backup = temp_ / "backup";
   std::filesystem::copy(folder_, backup, std::filesystem::copy_options::recursive);
   std::filesystem::remove_all(folder_);
   std::filesystem::copy(backup, folder_, std::filesystem::copy_options::recursive);
-  auto restored = Open();
+  auto restored = OpenOnDisk();
   ASSERT_TRUE(restored.ok()) << restored.status();
-  // The inode number may well be the old one.
-  EXPECT_NE((*restored)->grant_identity(), original);
+  // The inode numbers may well be the old ones.
+  EXPECT_NE((*restored)->grant_identity().file, original);
+  EXPECT_NE((*restored)->lock_identity(), lock);
+}
+
+// A disk can stand still for minutes; whoever issues must not.
+TEST_F(PosixStateFolderTest, NobodyWaitsForAHint) {
+  struct Disk {
+    std::mutex mutex{};
+    std::condition_variable thawed{};
+    bool frozen = true;
+  };
+  const auto disk = std::make_shared<Disk>();
+  auto folder =
+      PosixStateFolder::Open({.folder = folder_, .stem = "firn:1:2", .grant_dir = memory_.path()},
+                             [disk](const std::string&, std::string_view) {
+                               std::unique_lock lock(disk->mutex);
+                               disk->thawed.wait(lock, [&] { return !disk->frozen; });
+                               return Unavailable("thawed");
+                             });
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  (*folder)->KeepHint("one");
+  (*folder)->KeepHint("two");
+  EXPECT_TRUE((*folder)->TakeHintFailure().ok());
+  EXPECT_TRUE((*folder)->WriteGrant(0, "x", kVolatile).ok());
+  {
+    const std::scoped_lock lock(disk->mutex);
+    disk->frozen = false;
+    disk->thawed.notify_all();
+  }
+  EXPECT_TRUE(Eventually(Milliseconds(30'000),
+                         [&] { return (*folder)->TakeHintFailure().message() == "thawed"; }));
 }
 
 TEST_F(PosixStateFolderTest, AFolderThatCannotBeMadeIsRefused) {
-  EXPECT_FALSE(PosixStateFolder::Open("/proc/firn", "a").ok());
-  EXPECT_EQ(PosixStateFolder::Open("", "a").code(), Code::kInvalid);
+  EXPECT_FALSE(PosixStateFolder::Open({.folder = "/proc/firn", .stem = "a"}).ok());
+  EXPECT_EQ(PosixStateFolder::Open({.folder = "", .stem = "a"}).code(), Code::kInvalid);
 }
 
 TEST_F(PosixStateFolderTest, AForkedChildMayDoNothing) {
   auto folder = Open();
   PosixStateFolder& state = **folder;
   EXPECT_EQ(InChild([&] {
+              state.KeepHint("x");  // nothing, and nothing hangs
               const bool refused = state.WriteGrant(0, "x", kVolatile).code() == Code::kDenied &&
-                                   state.ReplaceHint("x").code() == Code::kDenied &&
+                                   state.ReadHint().code() == Code::kDenied &&
                                    state.RemoveGrant().code() == Code::kDenied;
               return refused ? 7 : 1;
             }),

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -66,6 +67,7 @@ class SlotWriteTest : public testing::Test {
             .version = node.stat.version,
             .created_zxid = node.stat.created_zxid,
             .over_nonce = record.nonce,
+            .over_word = record.word,
             .over_bound = record.bound,
             .record = RecordOf(9, record.bound + Milliseconds(10'000)),
             .endpoint = {}};
@@ -77,6 +79,15 @@ class SlotWriteTest : public testing::Test {
       write.Tick(clock_.Boot());
     }
     return write.outcome();
+  }
+  void PutPast(const std::string& data) {
+    AsOperator([&](BlockingCoordinator& registry) {
+      return registry.Multi({Write::Create(PastPath(kSlot), data, Lifetime::kPersistent)}).status;
+    });
+  }
+  std::vector<PastHolder> Past() {
+    const auto node = tree_.Peek(PastPath(kSlot));
+    return node.has_value() ? PastHolders::Parse(node->data)->holders() : std::vector<PastHolder>();
   }
   Nonce Stands() { return ParseSlotRecord(tree_.Peek(SlotPath(kSlot))->data)->nonce; }
 
@@ -116,6 +127,21 @@ TEST_F(SlotWriteTest, NothingIsSentAgainUnderARootNodeThatWouldHaveRefusedTheCla
     EXPECT_EQ(Finish(write), SlotWrite::Outcome::kOther);
     EXPECT_EQ(Stands(), Nonce());
   }
+}
+
+TEST_F(SlotWriteTest, OurNonceWithAnotherWordIsACopysAndNotOurs) {
+  Put(RecordOf(1, kBound));
+  link_.Script(Verb::kMulti, kLost);
+  SlotChange change = Change();
+  change.record.word = Nonce(4, 4);
+  SlotWrite write(link_, entropy_, change);
+  SlotRecord copys = change.record;
+  copys.word = Nonce(5, 5);
+  AsOperator([&](BlockingCoordinator& registry) {
+    return registry.Multi({Write::Set(SlotPath(kSlot), FormatSlotRecord(copys), change.version)})
+        .status;
+  });
+  EXPECT_EQ(Finish(write), SlotWrite::Outcome::kOther);
 }
 
 TEST_F(SlotWriteTest, TheSameNumbersInAnotherEraAreRefused) {
@@ -191,6 +217,75 @@ TEST_F(SlotWriteTest, WhatWasReadInAnEndedSessionIsNoReading) {
   coordinator.Dispatch(Milliseconds(0));
   mailbox.Open();
   EXPECT_EQ(code, Code::kUnavailable);
+}
+
+PastHolder Holding(const std::string& owner, int64_t seconds) {
+  return {owner, "host", 7, kBound + Milliseconds(seconds * 1'000),
+          kBound + Milliseconds((seconds + 1) * 1'000)};
+}
+
+TEST_F(SlotWriteTest, AHoldingThatEndsIsAddedToThePastByTheSameWrite) {
+  for (const char* owner : {"a", "b"}) {
+    SlotChange change = Change();
+    change.ended = Holding(owner, owner[0] - 'a');
+    SlotWrite write(link_, entropy_, change);
+    ASSERT_EQ(Finish(write), SlotWrite::Outcome::kApplied) << write.reason();
+  }
+  EXPECT_EQ(Past(), (std::vector{Holding("a", 0), Holding("b", 1)}));
+}
+
+TEST_F(SlotWriteTest, AWriteThatIsRefusedAddsNothingToThePast) {
+  SlotChange change = Change();
+  change.ended = Holding("a", 0);
+  Put(RecordOf(1, kBound));
+  SlotWrite write(link_, entropy_, change);
+  EXPECT_EQ(Finish(write), SlotWrite::Outcome::kOther);
+  EXPECT_FALSE(tree_.Peek(PastPath(kSlot)).has_value());
+}
+
+TEST_F(SlotWriteTest, AWriteThatIsSentAgainAddsToThePastOnce) {
+  for (const Fate::Kind fate : {Fate::Kind::kRequestLost, Fate::Kind::kAnswerLost}) {
+    tree_.Wipe();
+    Make();
+    link_.Dispatch(Milliseconds(0));
+    link_.Script(Verb::kMulti, {fate, {}, Milliseconds(100)});
+    SlotChange change = Change();
+    change.ended = Holding("a", 0);
+    SlotWrite write(link_, entropy_, change);
+    ASSERT_EQ(Finish(write), SlotWrite::Outcome::kApplied) << write.reason();
+    EXPECT_EQ(Past(), std::vector{Holding("a", 0)});
+  }
+}
+
+TEST_F(SlotWriteTest, APastThatCannotBeReadIsBegunAnew) {
+  PutPast("scribble");
+  SlotChange change = Change();
+  change.ended = Holding("a", 0);
+  SlotWrite write(link_, entropy_, change);
+  ASSERT_EQ(Finish(write), SlotWrite::Outcome::kApplied) << write.reason();
+  EXPECT_EQ(Past(), std::vector{Holding("a", 0)});
+}
+
+TEST_F(SlotWriteTest, APastThatGoesOrComesMeanwhileHindersNothing) {
+  for (const bool there : {true, false}) {
+    tree_.Wipe();
+    Make();
+    link_.Dispatch(Milliseconds(0));
+    if (there) PutPast(PastHolders().Text());
+    SlotChange change = Change();
+    change.ended = Holding("a", 0);
+    SlotWrite write(link_, entropy_, change);
+    link_.Dispatch(Milliseconds(0));  // it has read the past, and has not sent yet
+    if (there) {
+      AsOperator([&](BlockingCoordinator& registry) {
+        return registry.Multi({Write::Erase(PastPath(kSlot), Write::kAnyVersion)}).status;
+      });
+    } else {
+      PutPast(PastHolders().Text());
+    }
+    EXPECT_EQ(Finish(write), SlotWrite::Outcome::kApplied) << write.reason();
+    EXPECT_EQ(Stands(), Nonce(9, 9));
+  }
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ void TryRecord(std::string_view text) {
 }
 
 // A grant whose every number the input chooses, within what may be written.
-GrantRecord RecordFrom(std::string_view bytes, firn::FileIdentity identity) {
+GrantRecord RecordFrom(std::string_view bytes, firn::GrantIdentity identity) {
   const auto number = [&bytes]() {
     uint64_t value = 0;
     for (size_t i = 0; i < 8 && !bytes.empty(); ++i, bytes.remove_prefix(1)) {
@@ -54,17 +54,21 @@ GrantRecord RecordFrom(std::string_view bytes, firn::FileIdentity identity) {
     return value;
   };
   const auto count = [&number]() { return static_cast<int64_t>(number() >> 1); };
+  const auto version = [&number]() { return int64_t{static_cast<int32_t>(number())}; };
   const auto time = [&count]() { return firn::WallMs(count() % firn::kRecordTimeMax.ms()); };
   GrantRecord record{.counter = number(), .grant = {}, .identity = std::move(identity)};
   record.grant = {.nonce = firn::Nonce(number(), number()),
+                  .word = firn::Nonce(number(), number()),
+                  .pending_word = firn::Nonce(number(), number()),
                   .slot = {static_cast<uint32_t>(number()), static_cast<uint32_t>(number())},
                   .machine = firn::MachineId(static_cast<uint32_t>(number())),
                   .bound = time(),
                   .limit = time(),
-                  .version = count(),
+                  .version = version(),
                   .created_zxid = count(),
-                  .meta_version = count(),
-                  .uuid = {}};
+                  .meta_version = version(),
+                  .uuid = {},
+                  .clocks = {time(), firn::BootMs(count()), number()}};
   return record;
 }
 

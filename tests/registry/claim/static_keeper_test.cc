@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -19,13 +20,18 @@ class StaticKeeperTest : public testing::Test {
   // One process.
   struct Host {
     Host(MemoryDisk& disk, const VirtualClock& with, StaticKeeperOptions options)
-        : clock(with), folder(disk), user(with, {}, 1), keeper(std::move(options), folder, user) {}
+        : clock(with),
+          folder(disk),
+          user(with, {}, 1),
+          keeper(std::move(options), folder, user,
+                 {.event = [this](const ClaimEvent& event) { told.push_back(event.text); }}) {}
     KeeperTime Time() { return {clock.Read(), user.Time()}; }
     bool Serves() { return user.Take(1).kind == Step::Kind::kTaken; }
 
     const VirtualClock& clock;
     MemoryStateFolder folder;
     SequencedUser user;
+    std::vector<std::string> told;
     StaticKeeper keeper;
   };
 
@@ -33,6 +39,10 @@ class StaticKeeperTest : public testing::Test {
     StaticKeeperOptions options;
     options.machine = MachineId(machine);
     options.first_start = first;
+    options.adopt = adopt_;
+    return StartWith(options);
+  }
+  std::unique_ptr<Host> StartWith(StaticKeeperOptions options) {
     auto host = std::make_unique<Host>(disk_, clock_, options);
     host->keeper.Tick(host->Time());
     return host;
@@ -46,6 +56,7 @@ class StaticKeeperTest : public testing::Test {
 
   VirtualClock clock_{kStart};
   MemoryDisk disk_;
+  bool adopt_ = false;
 };
 
 TEST_F(StaticKeeperTest, AFirstStartHasToBeSaid) {
@@ -71,6 +82,19 @@ TEST_F(StaticKeeperTest, ServesAsLongAsTheFileCanBeWritten) {
   EXPECT_TRUE(host->Serves());
 }
 
+// As on a disk that takes no sync: nobody would find out from the log why nothing is issued.
+TEST_F(StaticKeeperTest, AStartThatCannotWriteSaysSoOnceAndBeginsWhenItCan) {
+  disk_.grant_writes_fail = true;
+  auto host = Start(true);
+  Run(Milliseconds(5'000), *host);
+  EXPECT_FALSE(host->user.has_claim());
+  ASSERT_EQ(host->told.size(), 1u);
+  EXPECT_NE(host->told[0].find("the grant file cannot be written"), std::string::npos);
+  disk_.grant_writes_fail = false;
+  Run(Milliseconds(2'000), *host);
+  EXPECT_TRUE(host->Serves());
+}
+
 TEST_F(StaticKeeperTest, ACrashAndARebootGoOnAboveWhatWasUsed) {
   auto host = Start(true);
   Run(Milliseconds(5'000), *host);
@@ -83,6 +107,40 @@ TEST_F(StaticKeeperTest, ACrashAndARebootGoOnAboveWhatWasUsed) {
   ASSERT_TRUE(host->user.has_claim()) << host->keeper.status(host->Time()).reason;
   EXPECT_TRUE(host->Serves());
   EXPECT_GT(host->user.Last(), last);
+}
+
+TEST_F(StaticKeeperTest, WithinOneBootTheGrantTellsTheTimeAndNotTheWallClock) {
+  for (const Milliseconds off : {Milliseconds(48 * 3'600'000), Milliseconds(-48 * 3'600'000)}) {
+    disk_ = {};
+    auto host = Start(true);
+    Run(Milliseconds(5'000), *host);
+    host.reset();
+    const WallMs before = clock_.Wall();
+    clock_.StepWall(off);
+    host = Start();
+    ASSERT_TRUE(host->Serves()) << host->keeper.status(host->Time()).reason;
+    EXPECT_LT(Layout::Firn().StartOf(host->user.Last()), before + Milliseconds(10'000));
+  }
+}
+
+TEST_F(StaticKeeperTest, AfterARebootAClockFarFromTheLastIdWantsTheOperatorsWord) {
+  for (const Milliseconds off : {Milliseconds(25 * 3'600'000), Milliseconds(-25 * 3'600'000)}) {
+    disk_ = {};
+    auto host = Start(true);
+    Run(Milliseconds(5'000), *host);
+    ASSERT_TRUE(host->Serves());
+    const auto last = host->user.Last();
+    host.reset();
+    disk_.identity.boot_id += "+";
+    clock_.StepWall(off);
+    host = Start();
+    EXPECT_FALSE(host->user.has_claim());
+    EXPECT_NE(host->keeper.status(host->Time()).reason.find("--static_clock_ok"),
+              std::string::npos);
+    host = StartWith({.machine = MachineId(7), .clock_ok = true});
+    ASSERT_TRUE(host->Serves());
+    EXPECT_GT(host->user.Last(), last);
+  }
 }
 
 TEST_F(StaticKeeperTest, ACleanStopLosesNothing) {
@@ -132,23 +190,48 @@ TEST_F(StaticKeeperTest, ADamagedRecordCostsNoIdEitherRightAfterAStartOrAPause) 
 }
 
 TEST_F(StaticKeeperTest, AFileSystemThatTellsNoTimeOfBirthIsRefused) {
-  disk_.identity.born_ns = FileIdentity::kUntold;
+  disk_.identity.file.born_ns = FileIdentity::kUntold;
   EXPECT_FALSE(Start(true)->user.has_claim());
   FileIdentity untold;
   untold.born_ns = FileIdentity::kUntold;
-  EXPECT_FALSE(untold.SameFile(untold));
+  EXPECT_FALSE(untold.SameWhereverMounted(untold));
 }
 
 TEST_F(StaticKeeperTest, ACopyAndAnotherNumberAreRefused) {
   Start(true).reset();
   EXPECT_FALSE(Start(true, 8)->user.has_claim());
-  FileIdentity& self = disk_.identity;
-  for (uint64_t* part : {&self.device, &self.inode, &self.born_ns}) {
+  FileIdentity& self = disk_.identity.file;
+  for (uint64_t* part : {&self.inode, &self.born_ns}) {
     ++*part;
     EXPECT_FALSE(Start(true)->user.has_claim());
     --*part;
   }
   EXPECT_TRUE(Start()->user.has_claim());
+}
+
+TEST_F(StaticKeeperTest, AnotherDeviceNumberIsTheSameFile) {
+  Start(true).reset();
+  ++disk_.identity.file.device;
+  disk_.identity.lock = {9, 9, 9};
+  EXPECT_TRUE(Start()->user.has_claim());
+}
+
+TEST_F(StaticKeeperTest, AMovedFileIsTakenOverWithAllThatItSays) {
+  auto host = Start(true);
+  Run(Milliseconds(5'000), *host);
+  ASSERT_TRUE(host->Serves());
+  const auto last = host->user.Last();
+  host.reset();
+  ++disk_.identity.file.inode;
+  clock_.StepWall(Milliseconds(-3'600'000));
+  EXPECT_FALSE(Start()->user.has_claim());
+  adopt_ = true;
+  host = Start();
+  ASSERT_TRUE(host->Serves()) << host->keeper.status(host->Time()).reason;
+  EXPECT_GT(host->user.Last(), last);
+  adopt_ = false;
+  host.reset();
+  EXPECT_TRUE(Start()->user.has_claim()) << "once is enough";
 }
 
 TEST_F(StaticKeeperTest, RubbishIsRefusedEvenAsAFirstStart) {

@@ -142,7 +142,21 @@ TEST_F(SurveyTest, AllInUseTellsWhenTheEarliestBoundPasses) {
   Put(3, Used(kNow + Milliseconds(400)));
   EXPECT_TRUE(Run().candidates().empty());
   EXPECT_EQ(Run().earliest(), kNow + Milliseconds(400));
-  EXPECT_NE(Run().reason().find("100 in use"), std::string::npos);
+  EXPECT_NE(Run().reason().find("100 held, or left by dead"), std::string::npos);
+}
+
+TEST_F(SurveyTest, ASlotWhereNothingCanBeGuardedIsSkippedAndAnAlarm) {
+  tree_.SetVersion(SlotPath({0, 7}), -1);
+  wish_.hinted = Slot{0, 7};
+  const Survey& survey = Run();
+  ASSERT_FALSE(survey.candidates().empty());
+  for (const SurveyedSlot& found : survey.candidates()) EXPECT_NE(found.slot.worker, 7u);
+  wish_.hinted.reset();
+  wish_.worker = 7;
+  Run();
+  EXPECT_TRUE(survey_->candidates().empty());
+  ASSERT_EQ(survey_->alarms().size(), 1u);
+  EXPECT_NE(survey_->alarms()[0].find("firn restore"), std::string::npos);
 }
 
 TEST_F(SurveyTest, AWantedWorkerIsTheOnlyCandidate) {
@@ -151,6 +165,32 @@ TEST_F(SurveyTest, AWantedWorkerIsTheOnlyCandidate) {
   EXPECT_EQ(Run().candidates().at(0).slot.worker, 9u);
   Put(9, Used(kNow + Milliseconds(1)));
   EXPECT_TRUE(Run().candidates().empty());
+}
+
+// By whom, and until when; or what to do.
+TEST_F(SurveyTest, AWantedWorkerThatIsNotToBeHadIsExplained) {
+  SlotRecord held = Used(kNow + Milliseconds(1));
+  held.host = "far";
+  held.pid = 4711;
+  SlotRecord released = held, poison = held, retired;
+  released.nonce = Nonce();
+  poison.bound = kNow + 2 * kPoisonAhead;
+  retired.retired = true;
+  wish_.worker = 9;
+  const std::pair<SlotRecord, const char*> rows[] = {
+      {held, "rack 0 worker 9, is held by them (far, process 4711) until 2025-06-15T15:06:40.001"},
+      {released,
+       "was given back by them (far, process 4711) and is free at 2025-06-15T15:06:40.001"},
+      {poison, "more than a day ahead"},
+      {retired, "taken out of use"}};
+  for (const auto& [record, words] : rows) {
+    Put(9, record);
+    EXPECT_NE(Run().reason().find(words), std::string::npos) << Run().reason();
+  }
+  Put(9, Used(kNow - Milliseconds(1)), true);
+  EXPECT_NE(Run().reason().find("still live under them"), std::string::npos) << Run().reason();
+  wish_.worker = 100;
+  EXPECT_NE(Run().reason().find("firn restore --workers=101"), std::string::npos) << Run().reason();
 }
 
 }  // namespace

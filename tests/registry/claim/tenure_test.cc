@@ -65,7 +65,7 @@ TEST(TenureTest, NoLimitIsBeyondTheBoundAndNoneFalls) {
 TEST(TenureTest, ARenewalMovesTheBoundAndNotTheLimit) {
   Tenure tenure = Make(Fine());
   tenure.RaiseLimit(kBase + Milliseconds(10));
-  tenure.Renewed(8, kBase + kClaimWindowSecond);
+  tenure.Renewed(8, Nonce(8, 8), kBase + kClaimWindowSecond, {});
   EXPECT_EQ(tenure.bound(), kBase + kClaimWindowSecond);
   EXPECT_EQ(tenure.limit(), kBase + Milliseconds(10));
   EXPECT_EQ(tenure.terms().version, 8);
@@ -73,13 +73,46 @@ TEST(TenureTest, ARenewalMovesTheBoundAndNotTheLimit) {
 
 TEST(TenureTest, AGrantTellsWhatThePermittedLimitWillBe) {
   const Tenure tenure = Make(Fine());
-  const Grant grant = tenure.GrantUpTo(kBase + Milliseconds(300));
+  const Grant grant = tenure.GrantUpTo(kBase + Milliseconds(300), {kBase, BootMs(9), 4});
   EXPECT_EQ(grant.limit, kBase + Milliseconds(300));
   EXPECT_EQ(grant.bound, tenure.bound());
   EXPECT_EQ(grant.nonce, tenure.terms().nonce);
   const Tenure::Terms inherited = Tenure::TermsOf(grant);
   EXPECT_EQ(inherited.base, grant.limit) << "nothing that the process before may have used";
   EXPECT_EQ(inherited.bound, grant.bound);
+  EXPECT_EQ(grant.clocks, (ClockPair{kBase, BootMs(9), 4}));
+}
+
+TEST(TenureTest, AWordIsDrawnOncePerVersion) {
+  Tenure tenure = Make(Fine());
+  SeededEntropy entropy(1);
+  const Nonce word = tenure.WordToSend(entropy);
+  EXPECT_FALSE(word.zero());
+  EXPECT_EQ(tenure.WordToSend(entropy), word) << "for all that is sent from that version";
+  EXPECT_EQ(tenure.GrantUpTo(tenure.limit(), {}).pending_word, word);
+  EXPECT_TRUE(tenure.terms().Knows(word));
+  tenure.Renewed(tenure.terms().version, tenure.terms().word, tenure.bound(), {});
+  EXPECT_EQ(tenure.WordToSend(entropy), word) << "looked at, not moved";
+  tenure.Renewed(tenure.terms().version + 1, word, tenure.bound(), {});
+  EXPECT_EQ(tenure.terms().word, word);
+  EXPECT_FALSE(tenure.terms().Knows(Nonce())) << "none is on its way";
+  EXPECT_NE(tenure.WordToSend(entropy), word);
+}
+
+TEST(TenureTest, AVersionThatWrapsHasNotGoneBack) {
+  Tenure::Terms terms = TermsUpTo(kBase + kClaimWindowFirst);
+  terms.version = INT32_MAX;
+  Tenure tenure(terms, Fine());
+  tenure.Renewed(INT32_MIN, {}, tenure.bound(), {});
+  EXPECT_EQ(tenure.terms().version, INT32_MIN);
+}
+
+TEST(TenureTest, ABoundsCeilingFollowsTheRegistryOrAFloorThatLeads) {
+  Tenure::Terms terms;
+  EXPECT_EQ(terms.CeilingAt(kBase), kBase + kPoisonAhead);
+  terms.floor_set_at = kBase;
+  terms.floor = kBase + Milliseconds(50);
+  EXPECT_EQ(terms.CeilingAt(kBase + Milliseconds(7)), kBase + Milliseconds(57) + kPoisonAhead);
 }
 
 TEST(TenureTest, AReleaseGivesBackWhatWasNeverUsed) {
@@ -96,9 +129,10 @@ TEST(TenureDeathTest, WhatMayNotHappenEndsTheProcess) {
   tenure.RaiseLimit(kBase + Milliseconds(10));
   EXPECT_DEATH(tenure.RaiseLimit(kBase + Milliseconds(9)), "L fell");
   EXPECT_DEATH(tenure.RaiseLimit(tenure.bound() + Milliseconds(1)), "beyond the bound");
-  EXPECT_DEATH(tenure.GrantUpTo(kBase), "would fall");
-  EXPECT_DEATH(tenure.Renewed(6, tenure.bound()), "version of a held claim's record went back");
-  EXPECT_DEATH(tenure.Renewed(8, tenure.bound() - Milliseconds(1)),
+  EXPECT_DEATH(tenure.GrantUpTo(kBase, {}), "would fall");
+  EXPECT_DEATH(tenure.Renewed(6, {}, tenure.bound(), {}),
+               "version of a held claim's record went back");
+  EXPECT_DEATH(tenure.Renewed(8, {}, tenure.bound() - Milliseconds(1), {}),
                "bound of a held claim went back");
 }
 

@@ -206,17 +206,13 @@ TEST_F(DirTreeTest, ASpoiltJournalStopsEverything) {
 }
 
 // The child keeps "/a" and "/b" equal and counts in "/c", and says what has been acknowledged.
-[[noreturn]] void WriteForEver(const DirOptions& options, int acknowledged) {
-  auto tree = DirTree::Open(options, SystemClock(), SystemEntropy());
-  if (!tree.ok()) _exit(1);
-  for (int64_t n = (*tree)->Read("/a")->stat.version;; ++n) {
+[[noreturn]] void WriteForEver(DirTree& tree, int acknowledged) {
+  for (int64_t n = tree.Read("/a")->stat.version;; ++n) {
     const std::string data = std::to_string(n);
-    const bool both = (*tree)
-                          ->Multi({Write::Set("/a", data, n), Write::Set("/b", data, n),
-                                   Write::Create("/live" + data, "", Lifetime::kEphemeral)})
+    const bool both = tree.Multi({Write::Set("/a", data, n), Write::Set("/b", data, n),
+                                  Write::Create("/live" + data, "", Lifetime::kEphemeral)})
                           .status.ok();
-    const bool one =
-        (*tree)->Multi({Write::Check("/a", n + 1), Write::Set("/c", data, n)}).status.ok();
+    const bool one = tree.Multi({Write::Check("/a", n + 1), Write::Set("/c", data, n)}).status.ok();
     if (!both || !one || write(acknowledged, &n, sizeof n) != sizeof n) _exit(2);
   }
 }
@@ -229,7 +225,7 @@ TEST_F(DirTreeTest, KilledAtAnyMomentAWriterLeavesAReadableTreeAndNoPartOfAMulti
     int pipe_ends[2];
     ASSERT_EQ(pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK), 0);
     const pid_t writer = fork();
-    if (writer == 0) WriteForEver(Options(place), pipe_ends[1]);
+    if (writer == 0) WriteForEver(*Open(), pipe_ends[1]);
     close(pipe_ends[1]);
     poll(nullptr, 0, static_cast<int>(2 + entropy.Below(20)));
     kill(writer, SIGKILL);
@@ -253,6 +249,42 @@ TEST_F(DirTreeTest, KilledAtAnyMomentAWriterLeavesAReadableTreeAndNoPartOfAMulti
     if (a->stat.version > c->stat.version) {
       ASSERT_TRUE(tree->Multi({Write::Set("/c", a->data, c->stat.version)}).status.ok());
     }
+  }
+}
+
+// A writer that has forked a child, as servers do that fork before they serve; the child lives
+// until the writing ends of `stay` are closed.
+[[noreturn]] void WriteWithAChild(DirTree& tree, int acknowledged, const int (&stay)[2]) {
+  if (fork() == 0) {
+    close(stay[1]);
+    char none = 0;
+    _exit(read(stay[0], &none, 1) == 0 ? 0 : 1);
+  }
+  WriteForEver(tree, acknowledged);
+}
+
+TEST_F(DirTreeTest, KilledWhileItsChildrenLiveAProcessLeavesNoLockSessionOrName) {
+  Made()->Multi({Create("/b", ""), Create("/c", "")});
+  constexpr int kRounds = 8;  // a writer is within the lock nearly always
+  for (int round = 0; round < kRounds; ++round) {
+    int stay[2], pipe_ends[2];
+    ASSERT_EQ(pipe2(stay, O_CLOEXEC) + pipe2(pipe_ends, O_CLOEXEC), 0);
+    const pid_t writer = fork();
+    if (writer == 0) WriteWithAChild(*Open(), pipe_ends[1], stay);
+    int64_t acknowledged = 0;
+    ASSERT_EQ(read(pipe_ends[0], &acknowledged, sizeof acknowledged), 8);
+    kill(writer, SIGKILL);
+    ASSERT_EQ(waitpid(writer, nullptr, 0), writer);
+
+    const auto tree = DirTree::Open(Options(place), SystemClock(), SystemEntropy());
+    ASSERT_TRUE(tree.ok()) << tree.status();
+    EXPECT_EQ((*tree)->List("/")->size(), 3u) << "its ephemeral nodes are there still";
+    EXPECT_EQ(DirWitness::StaleUser(place, 0), getpid()) << "its name is in use still";
+    const int64_t a = (*tree)->Read("/a")->stat.version, c = (*tree)->Read("/c")->stat.version;
+    if (a > c) {
+      ASSERT_TRUE((*tree)->Multi({Write::Set("/c", "", c)}).status.ok());
+    }
+    for (const int end : {stay[0], stay[1], pipe_ends[0], pipe_ends[1]}) close(end);
   }
 }
 

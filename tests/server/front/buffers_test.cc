@@ -8,9 +8,9 @@ namespace firn::front {
 namespace {
 
 void Fill(InBuffer& buffer, std::string_view bytes, size_t whole = 0) {
-  const InBuffer::Room room = buffer.MakeRoom(whole, 100'000);
-  ASSERT_GE(room.size, bytes.size());
-  std::memcpy(room.data, bytes.data(), bytes.size());
+  const std::span<char> room = buffer.MakeRoom(whole, 100'000);
+  ASSERT_GE(room.size(), bytes.size());
+  std::memcpy(room.data(), bytes.data(), bytes.size());
   buffer.Filled(bytes.size());
 }
 
@@ -38,6 +38,27 @@ TEST(OutBufferTest, PatchesAndTakesBackAfterItsFrontHasGone) {
   EXPECT_EQ(buffer.view(), "aXYd");
 }
 
+TEST(OutBufferTest, KeepsItsBytesWhereTheyAreWhenItChangesHands) {
+  OutBuffer waiting, sending;
+  waiting.Append("answer");
+  const char* const at = waiting.view().data();
+  std::swap(waiting, sending);
+  EXPECT_TRUE(waiting.empty());
+  waiting.Append(std::string(100'000, 'x'));
+  EXPECT_EQ(sending.view().data(), at);
+  EXPECT_EQ(sending.view(), "answer");
+}
+
+TEST(InBufferTest, LeavesNothingBehindWhenItIsHandedOver) {
+  InBuffer buffer;
+  Fill(buffer, "half");
+  InBuffer handed = std::move(buffer);
+  EXPECT_TRUE(buffer.empty());
+  EXPECT_TRUE(buffer.room().empty());
+  Fill(buffer, "new");
+  EXPECT_EQ(handed.view(), "half");
+}
+
 TEST(InBufferTest, MovesAHalfRequestToTheFront) {
   InBuffer buffer;
   Fill(buffer, "one,tw");
@@ -49,7 +70,7 @@ TEST(InBufferTest, MovesAHalfRequestToTheFront) {
 TEST(InBufferTest, MakesRoomForAWholeRequestAtOnce) {
   InBuffer buffer;
   Fill(buffer, "begin");
-  EXPECT_GE(buffer.MakeRoom(60'000, 100'000).size, 60'000u - 5);
+  EXPECT_GE(buffer.MakeRoom(60'000, 100'000).size(), 60'000u - 5);
   EXPECT_EQ(buffer.view(), "begin");
 }
 
@@ -57,10 +78,10 @@ TEST(InBufferTest, GrowsWhenAReadFilledItAndStopsAtItsLimit) {
   InBuffer buffer;
   size_t all = 0;
   while (true) {
-    const InBuffer::Room room = buffer.MakeRoom(0, 50'000);
-    if (room.size == 0) break;
-    buffer.Filled(room.size);
-    all += room.size;
+    const size_t room = buffer.MakeRoom(0, 50'000).size();
+    if (room == 0) break;
+    buffer.Filled(room);
+    all += room;
     ASSERT_LE(all, 50'000u);
   }
   EXPECT_EQ(all, 50'000u);
@@ -75,7 +96,7 @@ TEST(InBufferTest, GivesMemoryBackAfterManySmallReads) {
     Fill(buffer, "small");
     buffer.Consume(5);
   }
-  EXPECT_LE(buffer.MakeRoom(0, 100'000).size, 4096u);
+  EXPECT_LE(buffer.MakeRoom(0, 100'000).size(), 4096u);
 }
 
 }  // namespace

@@ -57,15 +57,14 @@ class LineProtocol final : public Protocol {
   int answer_times = 1;
 };
 
-// A wire whose other end is the test.
+// A wire whose other end is the test. Owns what is read into and written from, as real ones do.
 class FakeWire final : public Wire {
  public:
   void Bind(WireUser& bound) override { user = &bound; }
-  void Read(char* into, size_t size) override {
+  void Read(InBuffer&& input) override {
     ASSERT_FALSE(reading);
     reading = true;
-    into_ = into;
-    size_ = size;
+    input_ = std::move(input);
   }
   size_t WriteNow(std::string_view bytes) override {
     const size_t n = std::min(takes, bytes.size());
@@ -74,20 +73,23 @@ class FakeWire final : public Wire {
     ++writes;
     return n;
   }
-  void Write(std::string_view bytes) override {
+  void Write(OutBuffer& bytes) override {
     ASSERT_FALSE(writing);
+    ASSERT_FALSE(bytes.empty());
     writing = true;
-    waiting_ = bytes;
+    std::swap(output_, bytes);
+    bytes_at = output_.view().data();
   }
   void FinishSending() override { finished = true; }
   void Close() override { closed = true; }
 
   void Arrives(std::string_view bytes) {
     ASSERT_TRUE(reading);
-    ASSERT_LE(bytes.size(), size_);
-    bytes.copy(into_, bytes.size());
+    ASSERT_LE(bytes.size(), input_.room().size());
+    bytes.copy(input_.room().data(), bytes.size());
+    input_.Filled(bytes.size());
     reading = false;
-    user->OnRead(bytes.size());
+    user->OnRead(bytes.size(), std::move(input_));
   }
   void PeerCloses() {
     ASSERT_TRUE(reading);
@@ -97,9 +99,10 @@ class FakeWire final : public Wire {
   // The peer reads `n` of the bytes that wait.
   void Reads(size_t n) {
     ASSERT_TRUE(writing);
-    writing = false;
-    n = std::min(n, waiting_.size());
-    sent.append(waiting_.substr(0, n));
+    n = std::min(n, output_.size());
+    sent.append(output_.view().substr(0, n));
+    output_.Consume(n);
+    writing = !output_.empty();
     user->OnWritten(n);
   }
 
@@ -108,11 +111,11 @@ class FakeWire final : public Wire {
   std::string sent;
   int writes = 0;
   bool reading = false, writing = false, finished = false, closed = false;
+  const void* bytes_at = nullptr;  // of the last write
 
  private:
-  char* into_ = nullptr;
-  size_t size_ = 0;
-  std::string_view waiting_;
+  InBuffer input_;
+  OutBuffer output_;
 };
 
 class ConnectionTest : public testing::Test, protected ConnectionHost {

@@ -1,5 +1,7 @@
 #include "server/front/connection.h"
 
+#include <set>
+
 #include "tests/server/front/connection_rig.h"
 
 namespace firn::front {
@@ -96,6 +98,74 @@ TEST_F(ConnectionTest, StopsReadingWhileAnswersAreNotRead) {
   EndTurn();
   EXPECT_EQ(wire_->sent.size(), 3u * 400);
   EXPECT_TRUE(wire_->reading);
+}
+
+TEST_F(ConnectionTest, LeavesAloneWhatIsBeingSentWhileItServesOn) {
+  Open();
+  limits_.output_waiting_bytes_max = 1'000'000;
+  wire_->takes = 0;
+  lines_->answer_times = 1'000;
+  std::string expected;
+  for (const std::string line : {"A\n", "B\n", "C\n", "D\n", "E\n"}) {
+    Say(line);
+    for (int i = 0; i < lines_->answer_times; ++i) expected += line;
+  }
+  EXPECT_TRUE(wire_->writing);
+  while (wire_->writing) wire_->Reads(1'500);
+  EXPECT_TRUE(wire_->sent == expected);
+}
+
+TEST_F(ConnectionTest, LetsTwoBuffersTakeTurns) {
+  Open();
+  limits_.output_waiting_bytes_max = 1'000'000;
+  wire_->takes = 0;
+  std::set<const void*> used;
+  for (int i = 0; i < 20; ++i) {
+    Say("A\n");
+    Say("B\n");
+    while (wire_->writing) {
+      used.insert(wire_->bytes_at);
+      wire_->Reads(1);
+    }
+  }
+  EXPECT_LE(used.size(), 2u);
+}
+
+TEST_F(ConnectionTest, CountsWhatIsBeingSentAmongWhatWaits) {
+  Open();
+  wire_->takes = 0;
+  lines_->answer_times = 40;
+  Say("A\n");
+  EXPECT_TRUE(wire_->reading) << "80 bytes of 100 wait";
+  Say("B\nC\n");
+  EXPECT_FALSE(wire_->reading) << "160 of 100";
+  wire_->Reads(80);
+  EXPECT_EQ(counters_.output_paused.Get(), 1u);
+  EXPECT_FALSE(wire_->reading);
+  EndTurn();
+  while (wire_->writing) wire_->Reads(10);
+  EndTurn();
+  EXPECT_TRUE(wire_->reading);
+  EXPECT_EQ(wire_->sent.size(), 240u);
+}
+
+TEST_F(ConnectionTest, RemembersTheLengthOfARequestThatIsBeingRead) {
+  Open();
+  lines_->whole = 50;
+  Say("AAAA");
+  connection_->Resume();
+  Say(std::string(40, 'A'));
+  EXPECT_EQ(lines_->looks, 1);
+}
+
+TEST_F(ConnectionTest, DoesNotCloseAsIdleWithHalfARequest) {
+  Open();
+  Say("A");
+  connection_->CloseWhenIdle();
+  EXPECT_FALSE(wire_->finished);
+  Say("\n");
+  EXPECT_EQ(wire_->sent, "A\n");
+  EXPECT_TRUE(wire_->finished);
 }
 
 TEST_F(ConnectionTest, EndsAPeerThatDoesNotReadItsAnswers) {

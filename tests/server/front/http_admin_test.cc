@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "common/url_encoding.h"
 #include "server/front/metrics.h"
 #include "tests/server/front/issuing_fixture.h"
 
@@ -20,10 +21,16 @@ class RecordingControl final : public ServerControl {
 
 class HttpAdminTest : public testing::Test {
  protected:
-  HttpAnswer Ask(std::string_view path, HttpVerb verb = HttpVerb::kGet) {
+  HttpAnswer Readyz(const std::string& tag) {
+    const std::string query = "tag=" + UrlEncode(tag);
+    return Ask("/readyz", HttpVerb::kGet, query);
+  }
+  HttpAnswer Ask(std::string_view path, HttpVerb verb = HttpVerb::kGet,
+                 std::string_view query = {}) {
     HttpRequest request;
     request.verb = verb;
     request.path = path;
+    request.query = query;
     std::unique_ptr<ParkedCall> parked;
     Attempt attempt{parked};
     HttpAnswer answer;
@@ -54,6 +61,24 @@ TEST_F(HttpAdminTest, IsReadyOnlyWhenClientsShouldCome) {
     EXPECT_EQ(answer.body, std::string(ServerStateName(state)) + "\n");
     EXPECT_EQ(Ask("/healthz").status, 200);
   }
+}
+
+TEST_F(HttpAdminTest, SaysWhyItIsNotReady) {
+  issuing_.view.state_ = ServerState::kNotReady;
+  issuing_.view.why_not_ = "this server holds no machine id";
+  EXPECT_EQ(Ask("/readyz").body, "NOT_READY\nthis server holds no machine id\n");
+}
+
+TEST_F(HttpAdminTest, OneTagsReadinessIsWhatItsCallsWouldBeAnswered) {
+  EXPECT_EQ(Readyz("order").body, "READY\n");
+  EXPECT_EQ(Readyz("nobody's").status, 503);
+  EXPECT_NE(Readyz("nobody's").body.find("no tag"), std::string::npos);
+  issuing_.view.state_ = ServerState::kNotReady;
+  issuing_.snowflake->CloseClaim();
+  EXPECT_EQ(Readyz("slow").status, 200) << "it needs no machine id";
+  EXPECT_EQ(Readyz("order").body, "NOT_READY\nthis server holds no machine id\n");
+  issuing_.view.state_ = ServerState::kDraining;
+  EXPECT_EQ(Readyz("slow").body, "DRAINING\n");
 }
 
 TEST_F(HttpAdminTest, ShowsAPageThatAsksNobodyElse) {

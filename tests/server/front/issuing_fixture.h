@@ -38,18 +38,21 @@ class FixedView final : public ServerView {
     return report;
   }
   ServerState state() const override { return state_; }
+  std::string why_not_ready() const override { return why_not_; }
   std::optional<MachineId> machine() const override { return machine_; }
   const Layout& layout() const override { return layout_; }
   RackSplit rack_split() const override { return RackSplit::Default(layout_); }
   WallMs wall() const override { return WallMs(1'735'689'600'000); }
-  void AppendText(std::string_view tag, int64_t id, std::string& out) const override {
-    out.append(tag).append("-").append(std::to_string(id));
-  }
 
   std::optional<MachineId> machine_ = MachineId(5);  // worker 1 in rack 1
   ServerState state_ = ServerState::kReady;
+  std::string why_not_{};
   Layout layout_ = Layout::Firn();
 };
+
+inline std::shared_ptr<const TextTemplate> TextOf(std::string_view text) {
+  return std::make_shared<const TextTemplate>(*TextTemplate::Parse(text));
+}
 
 // A strategy that does as it is told: gives numbers from 1, or lets callers wait.
 class ScriptedStrategy final : public Strategy {
@@ -88,7 +91,7 @@ class Issuing {
     claim->ExtendTo(clock.Wall() + Milliseconds(1'000'000));
     if (!snowflake->Adopt(claim).ok()) Die("the test's claim was not adopted");
     if (!issuer.Set({"order", snowflake, {}}).ok()) Die("no tag order");
-    if (!issuer.Set({"slow", slow, {}}).ok()) Die("no tag slow");
+    if (!issuer.Set({"slow", slow, {}, TextOf("slow-{id}")}).ok()) Die("no tag slow");
   }
 
   DeskCounters::Sums Sums() const {

@@ -1,29 +1,11 @@
 #include "server/front/thrift_protocol.h"
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include <gtest/gtest.h>
 #include <thrift/TApplicationException.h>
 
 #include "tests/server/front/issuing_fixture.h"
 #include "tests/server/front/thrift_calls.h"
-
-namespace {
-
-// Allocations of this program's C++ code.
-std::atomic<uint64_t> allocations{0};
-
-}  // namespace
-
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#include "tests/support/allocations.h"
 
 namespace firn::front {
 namespace {
@@ -170,9 +152,9 @@ TEST_P(ThriftProtocolTest, AllocatesNothingForACallInTheSteadyState) {
     for (int i = 0; i < 64; ++i) ASSERT_EQ(Serve(frame).kind, Kind::kServed);
   };
   serve();
-  const uint64_t before = allocations;
+  const int64_t before = Allocations();
   for (int i = 0; i < 100; ++i) serve();
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(Allocations(), before);
 }
 
 class BinaryFrameTest : public ThriftProtocolTest {};
@@ -184,7 +166,7 @@ std::string CallWith(std::string_view fields) {
 }
 
 TEST_P(BinaryFrameTest, ClosesAtClaimedSizesWithoutBelievingThem) {
-  const uint64_t before = allocations;
+  const int64_t before = Allocations();
   // Strings, lists and maps that claim up to 2^31 - 1 items, in the tag and in unknown fields.
   for (const char* size : {"\x05\xa9\x80\x40", "\x7f\xff\xff\xff", "\xff\xff\xff\xff"}) {
     const std::string claimed(size, 4);
@@ -193,7 +175,7 @@ TEST_P(BinaryFrameTest, ClosesAtClaimedSizesWithoutBelievingThem) {
     ExpectClosed(CallWith("\x0f\0\x63\x0a"s + claimed), CloseCause::kBadFrame);
     ExpectClosed(CallWith("\x0d\0\x63\x0b\x0b"s + claimed), CloseCause::kBadFrame);
   }
-  EXPECT_LT(allocations - before, 2000u);
+  EXPECT_LT(Allocations() - before, 2000);
 }
 
 TEST_P(BinaryFrameTest, ClosesAtContainersBeyondTheLimit) {

@@ -15,6 +15,7 @@
 #include "tests/server/front/thrift_calls.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tls_authority.h"
 
 namespace firn::front {
 namespace {
@@ -26,40 +27,11 @@ using std::string_literals::operator""s;
 
 constexpr Milliseconds kPatience{20'000};
 
-// An authority with certificates that it has signed, made by the openssl command.
-class Authority {
- public:
-  explicit Authority(std::string name) : dir_(), name_(std::move(name)) {
-    Openssl({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-             "-days", "2", "-subj", "/CN=" + name_, "-keyout", File("ca.key"), "-out",
-             File("ca.crt")});
-  }
-
-  // Signs a new certificate; its files are `who`.key and `who`.crt.
-  void Sign(const std::string& who) {
-    Openssl({"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
-             "/CN=" + who, "-keyout", File(who + ".key"), "-out", File(who + ".csr")});
-    Openssl({"x509", "-req", "-in", File(who + ".csr"), "-CA", File("ca.crt"), "-CAkey",
-             File("ca.key"), "-CAcreateserial", "-days", "2", "-out", File(who + ".crt")});
-  }
-  std::string File(const std::string& name) const { return dir_ / name; }
-
- private:
-  static void Openssl(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "openssl");
-    const Finished finished = RunToEnd(arguments);
-    if (finished.exit_code != 0) Die("openssl: " + finished.err);
-  }
-
-  TempDir dir_;
-  std::string name_;
-};
-
 class TlsTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    ours_ = new Authority("ours");
-    theirs_ = new Authority("theirs");
+    ours_ = new TlsAuthority("ours");
+    theirs_ = new TlsAuthority("theirs");
     for (const char* who : {"server", "client"}) ours_->Sign(who);
     theirs_->Sign("client");
   }
@@ -84,10 +56,18 @@ class TlsTest : public testing::Test {
     ASSERT_TRUE(door_->Start().ok());
   }
 
+  // What a client has kept of a connection, to resume it by.
+  struct Kept {
+    std::shared_ptr<SSL_SESSION> session;
+    bool resumed = false;  // whether the last connection was
+  };
+
   // One call over TLS, by a client that shows the certificate, if any, of `authority`. The id, or
-  // nothing when the server does not want it.
-  std::optional<int64_t> Ask(const Authority* authority) {
+  // nothing when the server does not want it. With `kept`, it resumes what is there, and keeps it.
+  std::optional<int64_t> Ask(const TlsAuthority* authority, int version = TLS1_3_VERSION,
+                             Kept* kept = nullptr) {
     ssl::context context(ssl::context::tls_client);
+    SSL_CTX_set_max_proto_version(context.native_handle(), version);
     context.load_verify_file(ours_->File("ca.crt"));
     context.set_verify_mode(ssl::verify_peer);
     if (authority != nullptr) {
@@ -98,6 +78,9 @@ class TlsTest : public testing::Test {
     ssl::stream<asio::ip::tcp::socket> stream(io, context);
     stream.next_layer().connect({asio::ip::address_v4::loopback(), door_->port()});
     error_code error;
+    if (kept != nullptr && kept->session) {
+      SSL_set_session(stream.native_handle(), kept->session.get());
+    }
     stream.handshake(ssl::stream_base::client, error);
     if (error) return std::nullopt;
     ThriftCalls calls;
@@ -109,18 +92,24 @@ class TlsTest : public testing::Test {
     frame.resize(4 + static_cast<uint8_t>(frame[3]));
     asio::read(stream, asio::buffer(frame.data() + 4, frame.size() - 4), error);
     if (error) return std::nullopt;
+    if (kept != nullptr) {
+      kept->resumed = SSL_session_reused(stream.native_handle()) == 1;
+      kept->session.reset(SSL_get1_session(stream.native_handle()), SSL_SESSION_free);
+      // As programs do that close in an orderly way; otherwise a session is not to be resumed.
+      SSL_shutdown(stream.native_handle());
+    }
     return calls.Answer(frame).recv_getId();
   }
 
-  static Authority* ours_;
-  static Authority* theirs_;
+  static TlsAuthority* ours_;
+  static TlsAuthority* theirs_;
   Issuing issuing_;
   std::unique_ptr<ThriftHandler> service_ = MakeThriftService(issuing_.backend, issuing_.counters);
   std::optional<FrontDoor> door_;
 };
 
-Authority* TlsTest::ours_ = nullptr;
-Authority* TlsTest::theirs_ = nullptr;
+TlsAuthority* TlsTest::ours_ = nullptr;
+TlsAuthority* TlsTest::theirs_ = nullptr;
 
 TEST_F(TlsTest, ServesAnyClientWithoutAnAuthorityForThem) {
   Open(ServerFiles());
@@ -176,11 +165,69 @@ TEST_F(TlsTest, TakesNewFilesWhenToldAndKeepsTheOldOnesWhenTheyAreBad) {
   EXPECT_EQ(Ask(ours_), 2);
 }
 
+TEST_F(TlsTest, ServesClientsThatResumeTheirSession) {
+  TlsFiles files = ServerFiles();
+  files.client_ca = ours_->File("ca.crt");
+  Open(files);
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    Kept kept;
+    EXPECT_NE(Ask(ours_, version, &kept), std::nullopt);
+    EXPECT_FALSE(kept.resumed);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_NE(Ask(ours_, version, &kept), std::nullopt) << version;
+      EXPECT_TRUE(kept.resumed) << version;
+    }
+  }
+  EXPECT_EQ(door_->totals().closed_by(CloseCause::kTls), 0u);
+}
+
+TEST_F(TlsTest, ResumesNothingThatAnotherAuthorityHasLetIn) {
+  TempDir dir;
+  TlsFiles files = ServerFiles();
+  files.client_ca = dir / "ca";
+  const auto use = [&](const TlsAuthority& authority) {
+    ASSERT_EQ(RunToEnd({"cp", authority.File("ca.crt"), files.client_ca}).exit_code, 0);
+  };
+  use(*ours_);
+  Open(files);
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    use(*ours_);
+    ASSERT_TRUE(door_->ReloadTls().ok());
+    Kept kept;
+    ASSERT_NE(Ask(ours_, version, &kept), std::nullopt);
+    ASSERT_TRUE(door_->ReloadTls().ok());
+    EXPECT_NE(Ask(ours_, version, &kept), std::nullopt) << "it has shown its certificate again";
+    EXPECT_FALSE(kept.resumed);
+
+    use(*theirs_);
+    ASSERT_TRUE(door_->ReloadTls().ok());
+    EXPECT_EQ(Ask(ours_, version, &kept), std::nullopt) << version;
+  }
+}
+
+TEST_F(TlsTest, ResumesNothingBeyondTheCertificate) {
+  TlsAuthority brief("brief");
+  if (!brief.SignForSeconds("client", 5)) GTEST_SKIP() << "wants libfaketime";
+  TlsFiles files = ServerFiles();
+  files.client_ca = brief.File("ca.crt");
+  Open(files);
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    ASSERT_TRUE(brief.SignForSeconds("client", 5));
+    Kept kept;
+    ASSERT_NE(Ask(&brief, version, &kept), std::nullopt);
+    const Kept first = kept;
+    EXPECT_TRUE(Eventually(kPatience, [&] {
+      Kept again = first;
+      return Ask(&brief, version, &again) == std::nullopt;
+    })) << version;
+  }
+}
+
 TEST_F(TlsTest, DoesNotStartWithoutItsFiles) {
   FrontDoorOptions options;
   options.tls = TlsFiles{"/nowhere/crt", "/nowhere/key"};
   FrontDoor door(options, SystemClock(), [] { return ProtocolSet(); });
-  EXPECT_EQ(door.Start().code(), Code::kInvalid);
+  EXPECT_EQ(door.Start().code(), Code::kNotFound);
 }
 
 }  // namespace

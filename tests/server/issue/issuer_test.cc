@@ -26,6 +26,13 @@ class IssuerTest : public testing::Test {
     ASSERT_EQ(issuer_.Set({std::move(name), std::move(strategy), {}}), Status());
   }
 
+  // The refusal of a tag that nobody knows.
+  Refusal AskUnknown(std::string_view tag) {
+    call_.Begin({.tag = tag});
+    EXPECT_EQ(issuer_.Issue(call_), Verdict::kRefused);
+    return call_.refusal();
+  }
+
   RecordingRejections rejections_;
   Issuer issuer_{rejections_};
   IssueCall call_;
@@ -54,7 +61,7 @@ TEST_F(IssuerTest, RefusesACountOutOfBoundsAndNeverCutsIt) {
 TEST_F(IssuerTest, NamesTheTagsThatAnUnknownOneComesNear) {
   for (const char* name : {"order", "orders-eu", "user", "invoice"}) Serve(name, counting_);
   EXPECT_EQ(issuer_.Resolve("oder"), nullptr);
-  const Refusal refusal = issuer_.RefuseUnknown({.tag = "oder"});
+  const Refusal refusal = AskUnknown("oder");
   EXPECT_EQ(refusal.reason, Reason::kUnknownTag);
   EXPECT_THAT(refusal.message, HasSubstr("there is 'order'"));
   EXPECT_THAT(refusal.message, Not(HasSubstr("invoice")));
@@ -63,17 +70,27 @@ TEST_F(IssuerTest, NamesTheTagsThatAnUnknownOneComesNear) {
 
 TEST_F(IssuerTest, ShowsAStrangersTagAsPrintableText) {
   const std::string tag = "order\n" + std::string(1'000, 'x');
-  EXPECT_EQ(issuer_.RefuseUnknown({.tag = tag}).message,
-            "no tag 'order\\x0a" + std::string(58, 'x') + "'...");
+  EXPECT_EQ(AskUnknown(tag).message, "no tag 'order\\x0a" + std::string(58, 'x') + "'...");
 }
 
 TEST_F(IssuerTest, TheDefaultServesAnyTag) {
-  issuer_.SetDefault({"any", counting_, {}});
+  issuer_.SetDefault(TagBinding{"any", counting_, {}});
   EXPECT_EQ(Ask("never heard of"), Verdict::kIssued);
   EXPECT_EQ(Ask("nor of this"), Verdict::kIssued);
   Serve("order", std::make_shared<CountingStrategy>());
   EXPECT_EQ(Ask("order"), Verdict::kIssued);
   EXPECT_EQ(call_.runs()[0].first, 1) << "a tag that was set has its own";
+}
+
+TEST_F(IssuerTest, WithoutADefaultAnyMoreTagsAreUnknownAgain) {
+  issuer_.SetDefault(TagBinding{"any", counting_, {}});
+  const Tag* any = issuer_.Resolve("never heard of");
+  ASSERT_NE(any, nullptr);
+  issuer_.SetDefault(std::nullopt);
+  EXPECT_EQ(issuer_.Resolve("never heard of"), nullptr);
+  call_.Begin(*any, {.tag = "never heard of"});
+  EXPECT_EQ(issuer_.Issue(call_), Verdict::kRefused);
+  EXPECT_EQ(call_.refusal().reason, Reason::kUnknownTag);
 }
 
 TEST_F(IssuerTest, AHandleStaysGoodWhenTheTagIsChangedOrRemoved) {
@@ -237,6 +254,65 @@ TEST_F(IssuerTest, RefusesATagWithoutNameOrStrategy) {
   EXPECT_EQ(issuer_.Set({"", counting_, {}}).code(), Code::kInvalid);
   EXPECT_EQ(issuer_.Set({"order", nullptr, {}}).code(), Code::kInvalid);
   EXPECT_EQ(issuer_.Resolve("order"), nullptr);
+}
+
+// Says what it is told to say, and counts.
+class ScriptedSeeker final : public TagSeeker {
+ public:
+  Found Seek(std::string_view, uint64_t& ticket) override {
+    tickets.push_back(ticket);
+    if (ticket == 0) ticket = 7;
+    return found;
+  }
+  Found found = Found::kLooking;
+  std::vector<uint64_t> tickets;
+};
+
+class IssuerSeekTest : public IssuerTest {
+ protected:
+  IssuerSeekTest() {
+    issuer_.SetSeeker(seeker_);
+    call_.Begin({.tag = "order"});
+  }
+  ScriptedSeeker seeker_;
+};
+
+TEST_F(IssuerSeekTest, ATagThatIsMadeWhileItsCallWaitsServesIt) {
+  EXPECT_EQ(issuer_.Issue(call_), Verdict::kWait);
+  Serve("order", counting_);
+  EXPECT_EQ(issuer_.Issue(call_), Verdict::kIssued);
+  EXPECT_EQ(call_.runs()[0].first, 1);
+}
+
+TEST_F(IssuerSeekTest, OnlyWhatHasBeenLookedForIsUnknown) {
+  EXPECT_EQ(issuer_.Issue(call_), Verdict::kWait);
+  seeker_.found = TagSeeker::Found::kNothing;
+  EXPECT_EQ(issuer_.Issue(call_), Verdict::kRefused);
+  EXPECT_EQ(call_.refusal().reason, Reason::kUnknownTag);
+  EXPECT_THAT(seeker_.tickets, ElementsAre(0, 7));
+}
+
+TEST_F(IssuerSeekTest, WhatNobodyCanTellIsAnotherServersBusiness) {
+  EXPECT_EQ(issuer_.Issue(call_), Verdict::kWait);
+  issuer_.GiveUp(call_);
+  EXPECT_TRUE(call_.refusal().another_server_may_help);
+  EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown) << "of this tag only";
+  seeker_.found = TagSeeker::Found::kUnanswered;
+  call_.Begin({.tag = "order"});
+  EXPECT_EQ(issuer_.Issue(call_), Verdict::kRefused);
+  EXPECT_TRUE(call_.refusal().another_server_may_help);
+}
+
+TEST_F(IssuerSeekTest, ACallsTextIsThatOfItsBeginning) {
+  const auto text = [](std::string_view form) {
+    return std::make_shared<const TextTemplate>(*TextTemplate::Parse(form));
+  };
+  ASSERT_TRUE(issuer_.Set({"order", counting_, {}, text("old-{id}")}).ok());
+  ASSERT_EQ(Ask("order"), Verdict::kIssued);
+  ASSERT_TRUE(issuer_.Set({"order", counting_, {}, text("new-{id}")}).ok());
+  std::string shown;
+  call_.AppendText(call_.runs()[0].first, WallMs(), shown);
+  EXPECT_EQ(shown, "old-1");
 }
 
 }  // namespace

@@ -1,34 +1,11 @@
 // Counts what the short way and a call object that is used again take from the heap: nothing.
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include <gtest/gtest.h>
 
 #include "server/issue/issuer.h"
 #include "tests/server/issue/plugin_rig.h"
 #include "tests/server/issue/snowflake_rig.h"
-
-namespace {
-
-std::atomic<int64_t> allocations{0};
-
-void* Allocate(std::size_t size) {
-  ++allocations;
-  void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) { return Allocate(size); }
-void* operator new[](std::size_t size) { return Allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+#include "tests/support/allocations.h"
 
 namespace firn {
 namespace {
@@ -42,9 +19,9 @@ class NoAllocation : public testing::Test {
 
   template <typename F>
   int64_t AllocationsOf(F&& f) {
-    const int64_t before = allocations;
+    const int64_t before = Allocations();
     for (int i = 0; i < 100; ++i) f();
-    return allocations - before;
+    return Allocations() - before;
   }
 
   SnowflakeRig rig_;
@@ -53,7 +30,8 @@ class NoAllocation : public testing::Test {
 };
 
 TEST_F(NoAllocation, ForOneIdByName) {
-  EXPECT_GT(AllocationsOf([] { delete new int; }), 0) << "the count does not work";
+  EXPECT_GT(AllocationsOf([] { ::operator delete(::operator new(1)); }), 0)
+      << "the count does not work";
   const auto one = [&] {
     int64_t id = 0;
     issuer_.TryOne(*issuer_.Resolve("order"), Method::kThrift, &id);

@@ -34,6 +34,18 @@ TEST_F(SegmentDropTest, ABatchThatWaitsIsRefusedWhenWhatItHasGotIsDropped) {
   EXPECT_EQ(Ask(50), Verdict::kIssued) << "the next call is as good as any";
 }
 
+// Closed, it keeps the rest for giving it back when it is stopped. What is dropped between is
+// somebody else's by then, perhaps: a ledger that stands at its end once more says nothing.
+TEST_F(SegmentDropTest, WhatIsDroppedAfterClosingIsNotGivenBack) {
+  Fill();
+  strategy_->Close();
+  strategy_->Drop("the ledger went back");
+  strategy_->Stop();
+  EXPECT_TRUE(source_.given_back.empty());
+  EXPECT_EQ(strategy_->status().wasted, 99);
+  EXPECT_EQ(strategy_->status().supply, 0);
+}
+
 TEST_F(SegmentDropTest, ARaisedStartLeavesOutWhatLiesBelowIt) {
   const auto raise = [this](int64_t start) {
     definition_.start = start;

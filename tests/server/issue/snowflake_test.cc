@@ -24,6 +24,37 @@ TEST(Snowflake, RefusesWithoutAClaim) {
   EXPECT_EQ(rig.snowflake().CloseClaim(), std::nullopt);
 }
 
+// Whoever asks whether to ask is told what a call would be told.
+void ExpectWhyNotIsTheRefusal(SnowflakeRig& rig, Reason reason) {
+  const std::optional<Refusal> why = rig.snowflake().WhyNot();
+  ASSERT_TRUE(why.has_value());
+  EXPECT_EQ(why->reason, reason) << why->message;
+  ASSERT_EQ(rig.Ask(1), Verdict::kRefused);
+  EXPECT_EQ(why->message, rig.refusal().message);
+}
+
+TEST(Snowflake, SaysBeforehandWhyItWouldRefuse) {
+  SnowflakeRig rig(Layout::Firn(), {.policy = ClockPolicy::kStrict});
+  ExpectWhyNotIsTheRefusal(rig, Reason::kNotReady);
+  rig.Hold();
+  EXPECT_FALSE(rig.snowflake().WhyNot().has_value());
+  rig.One();
+  EXPECT_FALSE(rig.snowflake().WhyNot().has_value());
+  rig.clock().StepWall(Milliseconds(-5'000));
+  ExpectWhyNotIsTheRefusal(rig, Reason::kClock);
+  rig.clock().StepWall(Milliseconds(5'000));
+  EXPECT_FALSE(rig.snowflake().WhyNot().has_value());
+  rig.clock().Advance(Milliseconds(600'000));
+  ExpectWhyNotIsTheRefusal(rig, Reason::kNotReady);
+}
+
+TEST(Snowflake, SaysBeforehandThatTheLayoutHasRunOut) {
+  SnowflakeRig rig;
+  rig.clock().Advance(Layout::Firn().end() - rig.clock().Wall());
+  rig.Hold();
+  ExpectWhyNotIsTheRefusal(rig, Reason::kExhausted);
+}
+
 TEST(Snowflake, PutsTimeAndMachineIntoTheId) {
   SnowflakeRig rig;
   rig.Hold(1023);
@@ -163,7 +194,7 @@ TEST(Snowflake, IsExhaustedWhenTheLayoutHasRunOut) {
   rig.clock().Advance(Milliseconds(1));
   EXPECT_EQ(rig.Ask(1), Verdict::kRefused);
   EXPECT_EQ(rig.refusal().reason, Reason::kExhausted);
-  EXPECT_FALSE(rig.refusal().another_server_may_help);
+  EXPECT_TRUE(rig.refusal().another_server_may_help) << "one wrong clock can cause it";
   EXPECT_EQ(rig.snowflake().Last(), Layout::Firn().last_tick());
 }
 

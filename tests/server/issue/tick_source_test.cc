@@ -65,6 +65,27 @@ TEST(TickSource, SaysThatTheClockIsStopped) {
   EXPECT_EQ(ticks.Current(), Tick(5));
 }
 
+TEST(TickSource, ARestartBringsItBackForEveryThread) {
+  IdClock id_clock;
+  VirtualClock clock(Layout::Firn().epoch() + Milliseconds(9'000'000));
+  TickSource ticks(Layout::Firn(), id_clock, clock, false);
+  std::atomic<bool> over{false};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!over) ticks.Refresh();
+    });
+  }
+  for (int n = 0; n < 2'000; ++n) {
+    ticks.RaiseTo(Tick(9'000'000));
+    clock.Advance(Milliseconds(1));
+    ticks.Restart(Layout::Firn().epoch() + Milliseconds(5), clock.Read());
+    ASSERT_EQ(id_clock.Last(), Layout::Firn().epoch() + Milliseconds(5));
+    ASSERT_EQ(ticks.Refresh(), Tick(5)) << "no thread brings an older reading back";
+  }
+  over = true;
+}
+
 TEST(TickSource, NeverGoesBackForManyThreads) {
   IdClock id_clock;
   TickSource ticks(Layout::Firn(), id_clock, SystemClock());

@@ -63,7 +63,8 @@ class BuiltInTest : public testing::Test {
             .plugins = {"obfuscate", "history", "limit", "rate"},
             .limit_per_second = 10,
             .obfuscate_width = 9,
-            .obfuscate_key = "k1"};
+            .obfuscate_key = "k1",
+            .obfuscate_check = "c6a13b"};
   }
 
   void Serve(const TagDefinition& tag) {

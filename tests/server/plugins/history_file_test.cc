@@ -107,12 +107,12 @@ TEST_F(HistoryFileTest, AFullDiskLeavesWholeLinesAndIsLeftBehind) {
 TEST_F(HistoryFileTest, AFolderThatComesBackIsUsedAgain) {
   const std::string folder = dir_ / "logs";
   HistoryFile file({.path = folder + "/history", .bytes_max = 4, .files_max = 2});
-  EXPECT_EQ(file.Append("a\n").code(), Code::kUnavailable);
+  EXPECT_EQ(file.Append("a\n").code(), Code::kNotFound);
   EXPECT_EQ(file.Sync().code(), Code::kUnavailable);
   std::filesystem::create_directory(folder);
   EXPECT_EQ(file.Append("b\n"), Status());
   std::filesystem::remove_all(folder);
-  EXPECT_EQ(file.Append("ccc\n").code(), Code::kUnavailable) << "it had to be turned over";
+  EXPECT_EQ(file.Append("ccc\n").code(), Code::kNotFound) << "it had to be turned over";
   std::filesystem::create_directory(folder);
   EXPECT_EQ(file.Append("d\n"), Status());
   EXPECT_EQ(Text(folder + "/history"), "d\n");

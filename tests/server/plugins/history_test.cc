@@ -128,7 +128,7 @@ TEST_F(HistoryTest, WhatComesAfterStopIsCountedAsDropped) {
 
 TEST_F(HistoryTest, AFileThatCannotBeOpenedIsAFaultAtTheStart) {
   Open({.file = {.path = dir_ / "no/such/folder"}});
-  EXPECT_EQ(started_.code(), Code::kUnavailable);
+  EXPECT_EQ(started_.code(), Code::kNotFound);
   Record("order", {{1, 1, 1}});
   EXPECT_EQ(history_->counts().dropped, 1);
 }

@@ -93,12 +93,13 @@ TEST_F(ConfiguredServerTest, ServesAnyTagWhereThatIsTheDefault) {
   EXPECT_EQ(open.Get("/v1/ids/nobody-has-defined-it").status, 200);
 }
 
-TEST_F(ConfiguredServerTest, ServesTheDefaultTagUnderTheNameThatItIsTold) {
-  RunningServer server(dir_ / "state", {"--default_tag=order"});
-  ASSERT_TRUE(server.BecomesReady()) << server.log();
-  EXPECT_EQ(server.Get("/genid").status, 200);
-  EXPECT_EQ(server.Get("/v1/ids/order").status, 200);
-  EXPECT_EQ(server.Get("/v1/ids/default").status, 404);
+TEST_F(ConfiguredServerTest, TheDefaultTagIsOnlyAName) {
+  RunningServer named(dir_ / "named", {"--default_tag=order", "--default_strategy=snowflake"});
+  RunningServer undefined(dir_ / "undefined", {"--default_tag=order"});
+  ASSERT_TRUE(named.BecomesReady() && undefined.BecomesReady()) << named.log() << undefined.log();
+  EXPECT_EQ(named.Get("/genid").status, 200);
+  EXPECT_EQ(undefined.Get("/genid").status, 404) << "nobody has defined it";
+  EXPECT_EQ(undefined.Get("/v1/ids/default").status, 200);
 }
 
 TEST_F(ConfiguredServerTest, WaitsForCallsInFlightNoLongerThanItIsTold) {

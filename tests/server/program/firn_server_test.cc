@@ -1,3 +1,5 @@
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -56,6 +58,26 @@ TEST_F(FirnServerTest, ServesUnderTheMachineIdThatItIsTold) {
   EXPECT_EQ(status["state"], "READY");
 }
 
+TEST_F(FirnServerTest, EachIdLeadsToTheProcessThatIssuedIt) {
+  std::vector<std::pair<int64_t, int>> issued;  // and by which process
+  RunningServer server(dir_ / "state", {});
+  for (int i = 0; i < 3; ++i) {
+    if (i != 0) server.StartAgain();
+    ASSERT_TRUE(server.BecomesReady()) << server.log();
+    issued.emplace_back(IdFrom(server), server.process().pid());
+    server.Kill();
+  }
+  const std::string registry = "--registry=dir://" + (dir_ / "state") + "/registry";
+  for (const auto& [id, pid] : issued) {
+    const Finished who =
+        RunToEnd({BuiltProgram("firn"), "who", std::to_string(id), registry, "--json"});
+    ASSERT_EQ(who.exit_code, 0) << who.err;
+    const auto holders = nlohmann::json::parse(who.out).at(0).at("holders");
+    ASSERT_EQ(holders.size(), 1u) << who.out;
+    EXPECT_EQ(holders[0]["pid"], pid);
+  }
+}
+
 TEST_F(FirnServerTest, KeepsTheAdminSideOffThePublicPort) {
   RunningServer server(dir_ / "state", {});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
@@ -112,6 +134,21 @@ TEST_F(FirnServerTest, NamesEveryFaultOfItsConfigurationAtOnce) {
   for (const char* flag :
        {"--listen", "--rack", "--sequencer", "--idle_ms", "--layout", "--tls_cert"}) {
     EXPECT_NE(finished.err.find(flag), std::string::npos) << flag << ": " << finished.err;
+  }
+}
+
+TEST_F(FirnServerTest, RefusesAWordThatIsNoFlagWhereverItStands) {
+  const std::string file = dir_ / "flags";
+  std::ofstream(file) << "--rack=0\n--registy=zk://127.0.0.1:1/firn/x\n";
+  for (const auto& [word, shown] :
+       {std::pair<std::string, std::string>{"--flagfile=" + file, file + ":2: "},
+        {"registry=dir:///x", "registry=dir"},
+        {"--registy=x", "registy"}}) {
+    const Finished finished =
+        RunToEnd({BuiltProgram("firn-server"), "--state_dir=" + (dir_ / "state"), word});
+    EXPECT_EQ(finished.exit_code, 2) << word;
+    EXPECT_NE(finished.err.find(shown), std::string::npos) << finished.err;
+    EXPECT_FALSE(std::filesystem::exists(dir_ / "state")) << word;
   }
 }
 

@@ -24,7 +24,8 @@ RunningServer::RunningServer(const std::string& state_dir, std::vector<std::stri
   command_ = std::move(wrapper);
   for (const std::string& word :
        {BuiltProgram("firn-server"), "--listen=" + At(port_), "--admin_listen=" + At(admin_port_),
-        "--state_dir=" + state_dir, std::string("--drain_notice_ms=200")}) {
+        "--state_dir=" + state_dir, "--grant_dir=" + memory_.path().string(),
+        std::string("--drain_notice_ms=200")}) {
     command_.push_back(word);
   }
   for (auto& flag : flags) command_.push_back(std::move(flag));
@@ -36,9 +37,11 @@ RunningServer::RunningServer(const std::string& state_dir, std::vector<std::stri
 void RunningServer::StartAgain() {
   // Freed memory is given back soon, so that a test may look at how much there is.
   const std::string asan = "quarantine_size_mb=4", lsan = "suppressions=" + suppressions_file_;
-  process_.emplace(command_,
-                   Process::Options{.environment = {{"ASAN_OPTIONS", asan}, {"LSAN_OPTIONS", lsan}},
-                                    .output_file = log_file_});
+  // Where no sanitizer watches, freed memory is overwritten, so that what goes out of it shows.
+  process_.emplace(command_, Process::Options{.environment = {{"ASAN_OPTIONS", asan},
+                                                              {"LSAN_OPTIONS", lsan},
+                                                              {"MALLOC_PERTURB_", "165"}},
+                                              .output_file = log_file_});
 }
 
 void RunningServer::Kill() {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
 
 namespace firn {
 
@@ -15,6 +16,9 @@ class RunningServer {
   // runs it, such as {"prlimit", "--nofile=64"}.
   RunningServer(const std::string& state_dir, std::vector<std::string> flags,
                 std::vector<std::string> wrapper = {});
+
+  // Memory in which its grant lies.
+  std::string grant_dir() const { return memory_.path(); }
 
   // Kills it the hard way, and starts it again as it was.
   void Kill();
@@ -43,6 +47,7 @@ class RunningServer {
  private:
   static Answer Ask(int port, const std::string& verb, const std::string& target);
 
+  TempDir memory_{kMemoryDir};
   int port_, admin_port_;
   std::string log_file_, suppressions_file_;
   std::vector<std::string> command_;

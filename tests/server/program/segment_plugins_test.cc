@@ -119,8 +119,9 @@ TEST_F(SegmentPluginsTest, ATextFormShowsTheNumber) {
 }
 
 TEST_F(SegmentPluginsTest, AnObfuscatedTagShowsEachNumberOnceAndNeverAsItIs) {
-  ASSERT_NO_FATAL_FAILURE(Create("hidden", {"plugins=obfuscate,history", "obfuscate.width=9",
-                                            "obfuscate.key=k1", "text=#{id:09}"}));
+  ASSERT_NO_FATAL_FAILURE(
+      Create("hidden", {"plugins=obfuscate,history", "obfuscate.width=9", "obfuscate.key=k1",
+                        "obfuscate.check=c6a13b", "text=#{id:09}"}));
   std::vector<int64_t> shown;
   Thrift().getIds(shown, "hidden", 50);
   shown.push_back(Thrift().getId("hidden"));
@@ -143,8 +144,8 @@ TEST_F(SegmentPluginsTest, AnObfuscatedTagShowsEachNumberOnceAndNeverAsItIs) {
 }
 
 TEST_F(SegmentPluginsTest, RunsOfAnObfuscatedTagAreRefusedBeforeANumberIsSpent) {
-  ASSERT_NO_FATAL_FAILURE(
-      Create("hidden", {"plugins=obfuscate,history", "obfuscate.width=9", "obfuscate.key=k1"}));
+  ASSERT_NO_FATAL_FAILURE(Create("hidden", {"plugins=obfuscate,history", "obfuscate.width=9",
+                                            "obfuscate.key=k1", "obfuscate.check=c6a13b"}));
   std::vector<wire::IdRun> runs;
   EXPECT_EQ(ThriftRefusal([&] { Thrift().getRuns(runs, "hidden", 5); }), wire::Reason::REJECTED);
   EXPECT_EQ(RestRefusal("hidden?count=5&form=runs"), "REJECTED");

@@ -17,6 +17,10 @@
 
 namespace firn {
 
+inline TagDefinition LedgerTag(const std::string& name = "order") {
+  return {.name = name, .strategy = "segment"};
+}
+
 // A cluster in memory whose tags have ledgers, and what an operator sees and does.
 class LedgerCluster {
  public:
@@ -90,9 +94,10 @@ class LedgerHost {
     auto inner = std::make_unique<MemoryCoordinator>(cluster.tree());
     registry_ = std::make_unique<FaultyCoordinator>(std::move(inner), clock_);
     ledger_ = std::make_unique<Ledger>(
-        *registry_, LedgerHooks{.stop = [this](const std::string& tag, const std::string&) {
-          stopped.push_back(tag);
-        }});
+        *registry_,
+        LedgerHooks{
+            .stop = [this](const std::string& tag, const std::string&) { stopped.push_back(tag); },
+            .redefined = [this](const std::string& tag) { redefined.push_back(tag); }});
     Round();
   }
 
@@ -110,12 +115,24 @@ class LedgerHost {
   }
 
   Result<Range> Extend(int64_t size, const std::string& tag = "order") {
+    return Extend(size, LedgerTag(tag));
+  }
+  Result<Range> Extend(int64_t size, const TagDefinition& tag) {
     std::optional<Result<Range>> told;
     ledger_->Extend(tag, size, [&](Result<Range> range) { told = std::move(range); });
     if (!Until([&] { return told.has_value(); })) return Internal("no answer");
     return *told;
   }
+  Result<int64_t> Begin(const TagDefinition& tag) {
+    std::optional<Result<int64_t>> told;
+    ledger_->Begin(tag, [&](Result<int64_t> begin) { told = std::move(begin); });
+    if (!Until([&] { return told.has_value(); })) return Internal("no answer");
+    return *told;
+  }
   Status Cover(Range range, const std::string& tag = "order") {
+    return Cover(range, LedgerTag(tag));
+  }
+  Status Cover(Range range, const TagDefinition& tag) {
     std::optional<Status> told;
     ledger_->Cover(tag, range, [&](Status status) { told = std::move(status); });
     return Until([&] { return told.has_value(); }) ? *told : Internal("no answer");
@@ -136,6 +153,7 @@ class LedgerHost {
   FaultyCoordinator& registry() { return *registry_; }
 
   std::vector<std::string> stopped;
+  std::vector<std::string> redefined;
 
  private:
   VirtualClock& clock_;

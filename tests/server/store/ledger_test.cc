@@ -1,5 +1,8 @@
 #include "server/store/ledger.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,6 +29,36 @@ TEST_F(LedgerTest, RangesFollowEachOther) {
   EXPECT_EQ(*other_.Extend(3), (Range{18, 21}));
   EXPECT_EQ(*host_.Extend(10), (Range{21, 31}));
   EXPECT_EQ(cluster_.High("order"), 31);
+}
+
+TEST_F(LedgerTest, AVersionThatWrapsIsNoOtherCreation) {
+  for (const bool skips : {false, true}) {
+    if (skips) cluster_.tree().SkipUnguarded();
+    for (const int64_t from : {int64_t{INT32_MAX} - 1, int64_t{-3}, int64_t{-2}}) {
+      cluster_.tree().SetVersion(TagPath("order"), from);
+      LedgerHost fresh(cluster_);
+      int64_t high = cluster_.High("order");
+      for (int i = 0; i < 5; ++i) {
+        const int64_t begin = std::max<int64_t>(high, 1);
+        ASSERT_EQ(*fresh.Extend(10), (Range{begin, begin + 10})) << from;
+        high = begin + 10;
+      }
+      EXPECT_FALSE(cluster_.frozen());
+      EXPECT_TRUE(fresh.stopped.empty());
+    }
+  }
+}
+
+TEST_F(LedgerTest, ANodeWhereNothingCanBeGuardedIsForARestoreToMoveOn) {
+  ASSERT_TRUE(host_.Extend(10).ok());
+  cluster_.tree().SetVersion(TagPath("order"), -1);
+  LedgerHost fresh(cluster_);
+  const Result<Range> refused = fresh.Extend(10);
+  EXPECT_EQ(refused.code(), Code::kUnavailable);
+  EXPECT_NE(refused.status().message().find("firn restore"), std::string::npos);
+  EXPECT_FALSE(cluster_.store().Replace(*cluster_.store().Read("order"), {}).ok());
+  ASSERT_TRUE(cluster_.store().Lift(*cluster_.store().Read("order"), 0).ok());
+  EXPECT_EQ(*fresh.Extend(10), (Range{11, 21}));
 }
 
 TEST_F(LedgerTest, TheStartIsTheFirstNumber) {
@@ -260,7 +293,7 @@ TEST_F(LedgerTest, AnOldReadingWhileASetIsOnItsWayHarmsNobody) {
   for (const bool overtaken : {false, true}) {
     if (overtaken) cluster_.Move("order", 500);
     std::optional<Result<Range>> told;
-    host_.ledger().Extend("order", 10, [&](Result<Range> range) { told = std::move(range); });
+    host_.ledger().Extend(LedgerTag(), 10, [&](Result<Range> range) { told = std::move(range); });
     host_.ledger().Saw("order", old);
     ASSERT_TRUE(host_.Until([&] { return told.has_value(); }));
     ASSERT_TRUE(told->ok()) << told->status();
@@ -273,7 +306,7 @@ TEST_F(LedgerTest, AnOldReadingWhileASetIsOnItsWayHarmsNobody) {
 
 TEST_F(LedgerTest, AReadingThatALaterOneHasOvertakenIsMadeAgain) {
   std::optional<Result<Range>> told;
-  host_.ledger().Extend("order", 10, [&](Result<Range> range) { told = std::move(range); });
+  host_.ledger().Extend(LedgerTag(), 10, [&](Result<Range> range) { told = std::move(range); });
   host_.registry().Dispatch(Milliseconds(0));  // answered, and not looked at yet
   cluster_.Move("order", 500);
   host_.ledger().Saw("order", cluster_.NodeOf("order"));
@@ -308,7 +341,7 @@ TEST_F(LedgerTest, TellsItsOwnMovesBeforeAnybodyReadsThemAgain) {
 TEST_F(LedgerTest, VerbsOfOneTagAreDoneInOrder) {
   std::vector<int64_t> begins;
   for (int i = 0; i < 5; ++i) {
-    host_.ledger().Extend("order", 10,
+    host_.ledger().Extend(LedgerTag(), 10,
                           [&](Result<Range> range) { begins.push_back(range->begin); });
   }
   ASSERT_TRUE(host_.Until([&] { return begins.size() == 5; }));
@@ -318,7 +351,7 @@ TEST_F(LedgerTest, VerbsOfOneTagAreDoneInOrder) {
 TEST_F(LedgerTest, RefusesMoreVerbsThanItsLimit) {
   size_t refused = 0;
   for (size_t i = 0; i < Ledger::kQueueMax + 3; ++i) {
-    host_.ledger().Extend("order", 1, [&](const Result<Range>& range) {
+    host_.ledger().Extend(LedgerTag(), 1, [&](const Result<Range>& range) {
       if (range.code() == Code::kUnavailable) ++refused;
     });
   }

@@ -230,5 +230,17 @@ TEST_F(TieredHashTest, ASegmentBeyondWhatScriptsCountIsRefused) {
   EXPECT_EQ(Numbers(*hash_), (Range{end - 5, end}));
 }
 
+TEST_F(TieredHashTest, ASegmentOfAnotherFormIsGivenToNobody) {
+  ASSERT_EQ(Fill(1, 101), Status());
+  TagDefinition other = Tag();
+  other.text = "{id:09}";
+  const auto taken = hash_->Take(other, kOurs, 10);
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_TRUE(taken.value_or({}).range.empty());
+  EXPECT_EQ(Numbers(*hash_), (Range{1, 11})) << "whoever has its form goes on";
+  EXPECT_EQ(hash_->Fill(other, kOurs, {101, 201}).value_or(-1), 90) << "the rest is lost";
+  EXPECT_TRUE(Numbers(*hash_).empty());
+}
+
 }  // namespace
 }  // namespace firn

@@ -93,7 +93,7 @@ class Host {
     source_ = std::make_unique<TieredSource>(
         "fast", std::make_unique<TieredHash>(std::move(options), SystemClock(), SystemEntropy()),
         std::make_unique<DurableSource>(ledgers, control),
-        [&ledgers](const std::string&, const Ledger::PlaceDone& done) { done(ledgers.Where()); },
+        [&ledgers](const TagDefinition&, const Ledger::PlaceDone& done) { done(ledgers.Where()); },
         control, [this](const std::string& sentence) { alarms.push_back(sentence); });
   }
   ~Host() {

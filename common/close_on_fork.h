@@ -3,7 +3,7 @@
 #include <mutex>
 #include <vector>
 
-namespace firn::client {
+namespace firn {
 
 // Descriptors that a child of fork() must not keep: it closes its copies of them before fork()
 // returns there, while their numbers still mean what they meant in the parent. (The kernel has such
@@ -36,12 +36,11 @@ class CloseOnFork {
     return fd;
   }
 
-  // Lets go of `fd` and runs `close`, which closes it.
+  // Lets go of `fd` and runs `close`, which closes it; nothing when it is not held, as in a child.
   template <typename Closer>
   void Close(int fd, Closer close) {
     const std::lock_guard lock(Mutex());
-    std::erase(held_, fd);
-    close();
+    if (std::erase(held_, fd) > 0) close();
   }
 
  private:
@@ -53,4 +52,4 @@ class CloseOnFork {
   CloseOnFork* next_;
 };
 
-}  // namespace firn::client
+}  // namespace firn

@@ -1,11 +1,11 @@
-#include "client/close_on_fork.h"
+#include "common/close_on_fork.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
 #include "common/status.h"
 
-namespace firn::client {
+namespace firn {
 namespace {
 
 constinit std::mutex process_mutex;
@@ -42,4 +42,4 @@ CloseOnFork::~CloseOnFork() {
   *at = next_;
 }
 
-}  // namespace firn::client
+}  // namespace firn

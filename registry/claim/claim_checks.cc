@@ -1,0 +1,52 @@
+#include "registry/claim/claim_checks.h"
+
+#include "common/rack_split.h"
+#include "registry/node_version.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kLayoutReserve{86'400'000};
+
+}  // namespace
+
+std::string ClockFault(const ClaimOptions& options, Now asked, WallMs registry, Now told) {
+  const Layout& layout = options.layout;
+  const WallMs wall = told.wall;
+  if (wall < layout.epoch() || wall + kLayoutReserve > layout.end()) {
+    return "the wall clock, " + std::to_string(wall.ms()) + " ms, lies outside the layout's time";
+  }
+  // Written between the two readings, if the clocks agree; how long ago tells the boot clock.
+  const WallMs earliest = registry - options.skew_max;
+  const WallMs latest = registry + options.skew_max;
+  const bool agrees = registry == WallMs() || (asked.wall <= latest && wall >= earliest &&
+                                               wall <= latest + (told.boot - asked.boot));
+  if (agrees) return {};
+  return "the wall clock shows " + std::to_string(wall.ms()) + " ms and the registry's " +
+         std::to_string(registry.ms()) + " ms: set the clock";
+}
+
+std::string MetaFault(const ClaimOptions& options, const Result<ClusterMeta>& meta, int64_t version,
+                      const std::string& uuid) {
+  if (!meta.ok()) return meta.status().message();
+  if (!uuid.empty() && meta->uuid != uuid) {
+    return "this state folder belongs to the cluster " + uuid + ", but here is " + meta->uuid +
+           ": start with the --registry of that one, or with another --state_dir";
+  }
+  if (meta->layout != options.layout.text()) {
+    return "the cluster's layout is " + meta->layout + ", not " + options.layout.text();
+  }
+  const auto split = RackSplit::Make(options.layout, meta->rack_bits);
+  if (!split.ok()) return split.status().message();
+  if (options.rack >= split->racks() || options.worker.value_or(0) >= split->workers()) {
+    return "the cluster has no rack " + std::to_string(options.rack) +
+           (options.worker ? " with a worker " + std::to_string(*options.worker) : "") +
+           ": it has " + std::to_string(split->racks()) + " racks of " +
+           std::to_string(split->workers());
+  }
+  if (meta->frozen) return "the cluster is frozen: " + meta->reason + "; run firn restore";
+  if (version == kUnguardedVersion) return RestsUnguarded("the cluster's root node");
+  return {};
+}
+
+}  // namespace firn

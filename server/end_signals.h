@@ -1,0 +1,46 @@
+#pragma once
+
+#include <condition_variable>
+#include <csignal>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+#include "common/units.h"
+
+namespace firn {
+
+// The signals that ask a server to end, or to read its certificates again: SIGTERM, SIGINT, SIGHUP.
+// Made before any other thread, so that they are blocked in all of them; lives as long as the
+// process, which makes one of it.
+//
+//  1. Starting: a request to end is obeyed at once, exit 0, whatever the start waits for.
+//  2. Serving: Next returns what has come.
+//  3. Ending, once Next has returned a request to end: another one is obeyed at once, exit 1.
+//
+// Ending at once is always safe: it is what kill -9 does.
+class EndSignals {
+ public:
+  EndSignals();
+  EndSignals(const EndSignals&) = delete;
+  EndSignals& operator=(const EndSignals&) = delete;
+
+  // The start is over: from now on signals are for Next.
+  void Serve();
+
+  // The next signal; empty when none has come within `patience`.
+  std::optional<int> Next(Milliseconds patience);
+
+ private:
+  enum class Phase { kStarting, kServing, kEnding };
+
+  void Watch();
+
+  sigset_t signals_{};
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  Phase phase_ = Phase::kStarting;  // under mutex_
+  std::deque<int> waiting_;         // under mutex_
+};
+
+}  // namespace firn

@@ -1,0 +1,100 @@
+#include "server/host_limits.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <system_error>
+
+#include <boost/system/system_error.hpp>
+#include <glog/logging.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace firn {
+namespace {
+
+constexpr rlim_t kOwnDescriptors = 128;
+// Those of a server that nobody talks to: files, sockets and the event queues of its threads.
+constexpr rlim_t kLeastDescriptors = 48;
+
+std::terminate_handler usual_end = nullptr;
+
+bool IsOfLimits(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
+  int code = 0;
+  if (const auto* own = dynamic_cast<const std::system_error*>(&error)) code = own->code().value();
+  if (const auto* other = dynamic_cast<const boost::system::system_error*>(&error)) {
+    code = other->code().value();
+  }
+  return code == EMFILE || code == ENFILE || code == ENOMEM || code == EAGAIN;
+}
+
+// Nothing here may want much of what there is no more of.
+[[noreturn]] void End() {
+  if (const std::exception_ptr current = std::current_exception()) {
+    try {
+      std::rethrow_exception(current);
+    } catch (const std::exception& error) {
+      if (IsOfLimits(error)) {
+        std::fprintf(stderr, "firn-server: the host gives this process no more: %s; %s\n",
+                     error.what(), LimitsInForce().c_str());
+        _exit(2);
+      }
+    } catch (...) {
+    }
+  }
+  usual_end();
+  std::abort();
+}
+
+}  // namespace
+
+Status AllowDescriptors(const front::Limits& limits) {
+  rlimit allowed{};
+  getrlimit(RLIMIT_NOFILE, &allowed);
+  const rlim_t wanted =
+      limits.connections_max + static_cast<rlim_t>(limits.spare_descriptors) + kOwnDescriptors;
+  if (allowed.rlim_cur >= wanted) return {};
+  allowed.rlim_cur = std::min(allowed.rlim_max, wanted);
+  setrlimit(RLIMIT_NOFILE, &allowed);
+  if (allowed.rlim_cur < kLeastDescriptors) {
+    return Invalid("this process may have " + std::to_string(allowed.rlim_cur) +
+                   " open files (ulimit -n), it needs " + std::to_string(kLeastDescriptors) +
+                   " and one for each connection");
+  }
+  LOG_IF(WARNING, allowed.rlim_cur < wanted)
+      << "this process may have " << allowed.rlim_cur << " descriptors, too few for "
+      << "--connections_max=" << limits.connections_max;
+  return {};
+}
+
+std::string LimitsInForce() {
+  struct Limit {
+    decltype(RLIMIT_AS) which;
+    const char* name;
+    const char* option;
+  };
+  constexpr Limit kLimits[] = {{RLIMIT_AS, "address space", "-v"},
+                               {RLIMIT_NOFILE, "open files", "-n"},
+                               {RLIMIT_NPROC, "processes and threads", "-u"},
+                               {RLIMIT_STACK, "stack of a thread", "-s"}};
+  std::string text;
+  for (const Limit& limit : kLimits) {
+    rlimit now{};
+    getrlimit(limit.which, &now);
+    if (now.rlim_cur == RLIM_INFINITY) continue;
+    const bool in_kib = limit.which == RLIMIT_AS || limit.which == RLIMIT_STACK;
+    text += std::string(text.empty() ? "" : ", ") + limit.name + " " +
+            std::to_string(in_kib ? now.rlim_cur / 1024 : now.rlim_cur) + (in_kib ? " KiB" : "") +
+            " (ulimit " + limit.option + ")";
+  }
+  return text.empty()
+             ? "no limit of its own is set: the host or its cgroup has no more"
+             : "its limits: " + text + "; its cgroup may allow less (pids.max, memory.max)";
+}
+
+void ExplainLimitsAtTheEnd() { usual_end = std::set_terminate(End); }
+
+}  // namespace firn

@@ -1,0 +1,129 @@
+#include "server/kept_tags.h"
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <glog/logging.h>
+#include <unistd.h>
+
+#include "common/files.h"
+#include "common/tag_name.h"
+#include "registry/records.h"
+
+namespace firn {
+namespace {
+
+constexpr std::string_view kFirstWords = "firn tags 2 ";
+constexpr std::string_view kNoStrategy = "-";
+constexpr std::array<std::string_view, 3> kStates = {"fine", "unreadable", "lost"};
+constexpr size_t kBytesMax = 256 << 20;
+constexpr size_t kReadAtOnce = 64 << 10;
+
+// Takes what stands before the next `end` off `text`; false when there is none.
+bool TakeUpTo(char end, std::string_view& text, std::string_view& taken) {
+  const size_t at = text.find(end);
+  if (at == text.npos) return false;
+  taken = text.substr(0, at);
+  text.remove_prefix(at + 1);
+  return true;
+}
+
+std::string DataOf(const KnownTag& tag) {
+  if (tag.node.tag.strategy.empty()) return "";  // never read
+  return WriteTagNode(tag.node).value_or("");
+}
+
+Status ParseLine(std::string_view line, KnownTags& tags) {
+  std::string_view name, state;
+  if (!TakeUpTo(' ', line, name) || !TakeUpTo(' ', line, state)) return Corrupt("half a line");
+  FIRN_ASSIGN(const std::string tag, DecodeTagName(name));
+  KnownTag known;
+  for (size_t i = 0; i <= kStates.size(); ++i) {
+    if (i == kStates.size()) return Corrupt("a tag in a state that there is not");
+    if (kStates[i] != state) continue;
+    known.state = static_cast<KnownTag::State>(i);
+    break;
+  }
+  if (!line.empty()) {
+    FIRN_ASSIGN(known.node, ReadTagNode(tag, line));
+  } else if (known.state == KnownTag::State::kFine) {
+    return Corrupt("a tag without its definition");
+  }
+  return tags.tags.emplace(tag, std::move(known)).second ? Status() : Corrupt("a tag twice");
+}
+
+Result<std::string> ReadFile(const std::string& path) {
+  FIRN_ASSIGN(const FileHandle file, FileHandle::Open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  std::string text;
+  for (;;) {
+    const size_t size = text.size();
+    if (size > kBytesMax) return Corrupt(path + " is too large");
+    text.resize(size + kReadAtOnce);
+    const ssize_t got = read(file.fd(), text.data() + size, kReadAtOnce);
+    if (got < 0 && errno != EINTR) return FileFailure("reading", path, errno);
+    text.resize(size + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    if (got == 0) return text;
+  }
+}
+
+void Replace(const std::string& path, const std::string& text) {
+  const Status kept = ReplaceFile(path, {.path = path + ".new"}, text);
+  if (kept.ok()) return;
+  LOG(ERROR) << "the tags' definitions cannot be kept, so a start without the registry will serve "
+                "nothing: "
+             << kept;
+  const bool gone = unlink(path.c_str()) == 0 || errno == ENOENT;
+  LOG_IF(ERROR, !gone) << FileFailure("removing", path, errno) << "; remove it by hand";
+}
+
+}  // namespace
+
+std::string FormatKnownTags(const std::string& uuid, const KnownTags& tags) {
+  std::string text(kFirstWords);
+  text += uuid + " ";
+  text += tags.default_strategy.empty() ? std::string(kNoStrategy) : tags.default_strategy;
+  text += "\n";
+  for (const auto& [name, tag] : tags.tags) {
+    text += EncodeTagName(name) + " ";
+    text += kStates[static_cast<size_t>(tag.state)];
+    text += " " + DataOf(tag) + "\n";
+  }
+  return text + "end " + std::to_string(tags.tags.size()) + "\n";
+}
+
+Result<KnownTags> ParseKnownTags(const std::string& uuid, std::string_view text) {
+  KnownTags tags;
+  std::string_view line;
+  if (!TakeUpTo('\n', text, line) || !line.starts_with(kFirstWords))
+    return Corrupt("no first line");
+  line.remove_prefix(kFirstWords.size());
+  std::string_view whose;
+  if (!TakeUpTo(' ', line, whose) || whose != uuid) return Corrupt("it is another cluster's");
+  if (line != kNoStrategy) tags.default_strategy = line;
+  if (!IsDefaultStrategy(tags.default_strategy)) return Corrupt("no such default strategy");
+  while (TakeUpTo('\n', text, line)) {
+    if (line == "end " + std::to_string(tags.tags.size()) && text.empty()) return tags;
+    FIRN_TRY(ParseLine(line, tags));
+  }
+  return Corrupt("it has no end");
+}
+
+Result<KnownTags> KeptTags::Read(const std::string& uuid) {
+  const std::string path = PathOf(uuid);
+  FIRN_ASSIGN(const std::string text, ReadFile(path));
+  auto tags = ParseKnownTags(uuid, text);
+  return tags.ok() ? tags : tags.status().WithContext(path);
+}
+
+void KeptTags::Keep(const std::string& uuid, const KnownTags& tags, std::function<void()> done) {
+  const bool posted =
+      thread_.Post([this, path = PathOf(uuid), text = FormatKnownTags(uuid, tags), done] {
+        Replace(path, text);
+        control_(done);
+      });
+  if (!posted) control_(std::move(done));
+}
+
+}  // namespace firn

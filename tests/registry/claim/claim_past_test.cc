@@ -1,0 +1,71 @@
+#include <string>
+#include <vector>
+
+#include "registry/past_holders.h"
+#include "registry/who.h"
+#include "tests/registry/claim/claim_keeper_fixture.h"
+
+namespace firn {
+namespace {
+
+// One slot, and processes that hold it one after another, each with a number of its own.
+class ClaimPastTest : public ClaimKeeperTest {
+ protected:
+  void SetUp() override { MakeClusterWith(1); }
+
+  std::unique_ptr<ClaimHost> StartAs(int64_t pid) {
+    ClaimOptions options = Options();
+    options.identity.pid = pid;
+    return Start(disk_, options);
+  }
+  int64_t Tick1(ClaimHost& host) {
+    const Step step = host.user().Take(1);
+    EXPECT_EQ(step.kind, Step::Kind::kTaken);
+    return step.tick.count();
+  }
+  // The processes that may have used a tick, as `firn who` says.
+  std::vector<int64_t> Who(int64_t tick) {
+    const auto id = Layout::Firn().Pack({.tick = Tick(tick), .machine = MachineId(0)});
+    std::vector<int64_t> pids;
+    AsOperator([&](BlockingCoordinator& registry) {
+      const auto found = FindIssuers(registry, {*id});
+      ASSERT_TRUE(found.ok()) << found.status();
+      for (const PastHolder& holder : found->front().holders) pids.push_back(holder.pid);
+    });
+    return pids;
+  }
+};
+
+TEST_F(ClaimPastTest, EachTickLeadsToTheProcessThatUsedIt) {
+  std::vector<int64_t> ticks(6);
+  // 1 stops cleanly; 2 claims after it and is killed; 3 inherits and is killed; 4 starts while the
+  // registry is away, is killed before it comes back, and 5 inherits.
+  auto host = StartAs(1);
+  Run(Milliseconds(300), *host);
+  ticks[1] = Tick1(*host);
+  host->keeper().Release(host->Time());
+  Run(Milliseconds(200), *host);
+  ASSERT_EQ(host->keeper().state(), ClaimState::kReleased);
+  EXPECT_EQ(Who(ticks[1]), std::vector<int64_t>{1}) << "a released record names its last holder";
+  for (const int64_t pid : {2, 3}) {
+    host = StartAs(pid);
+    Run(Milliseconds(300), *host);
+    ticks[static_cast<size_t>(pid)] = Tick1(*host);
+  }
+  host = StartAs(4);
+  host->link().Disconnect();
+  Run(Milliseconds(600), *host);
+  ASSERT_TRUE(host->Told(ClaimEvent::Kind::kOffline));
+  ticks[4] = Tick1(*host);
+  host->link().Reconnect();
+  Run(Milliseconds(2'000), *host);
+  host = StartAs(5);
+  Run(Milliseconds(300), *host);
+  ticks[5] = Tick1(*host);
+  for (int64_t pid = 1; pid <= 5; ++pid) {
+    EXPECT_EQ(Who(ticks[static_cast<size_t>(pid)]), std::vector<int64_t>{pid});
+  }
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# A server on a file system that turns read-only, as ext4 does after an error: with a machine id of
+# its operator's it stops at what its grant file permits, says so, and cannot be started there anew.
+# Wants a loop device in a mount namespace of its own; without the right to one it is skipped.
+set -euo pipefail
+server=$1
+if [[ ${2:-} != inside ]]; then
+  unshare -m true 2>/dev/null || { echo 'no mount namespace may be made here'; exit 77; }
+  exec unshare -m "${BASH_SOURCE[0]}" "$server" inside
+fi
+
+dir=$(mktemp -d)
+pid=''
+clean() {
+  [[ -z $pid ]] || kill -KILL "$pid" 2>/dev/null || true
+  umount -l "$dir/state" 2>/dev/null || true
+  rm -rf "$dir"
+}
+trap clean EXIT
+truncate -s 64M "$dir/image" && mkdir "$dir/state"
+command -v mkfs.ext4 >/dev/null || { echo 'mkfs.ext4 is not installed'; exit 77; }
+mkfs.ext4 -q "$dir/image"
+mount -o loop,errors=remount-ro "$dir/image" "$dir/state" 2>/dev/null ||
+  { echo 'no loop device may be mounted here'; exit 77; }
+device=$(basename "$(findmnt -no SOURCE "$dir/state")")
+[[ -w /sys/fs/ext4/$device/trigger_fs_error ]] || { echo 'no error can be made here'; exit 77; }
+
+fail() {
+  echo "$1" >&2
+  cat "$dir"/log* >&2
+  exit 1
+}
+# In a shell of its own, whose place it takes.
+serve() {
+  exec "$server" --registry=static:$((768 + $$ % 256)) --static_first_start --state_dir="$dir/state" --application=test \
+    --listen=127.0.0.1:"$port" --admin_listen=127.0.0.1:"$admin" --logtostderr
+}
+# Until the log has the words, half a minute at most.
+await() {
+  for ((i = 0; i < 300; ++i)); do
+    ! grep -q "$1" "$dir/log" || return 0
+    read -rt 0.1 <> <(:) || true
+  done
+  fail "the log never said: $1"
+}
+readiness() (
+  exec 3<>"/dev/tcp/127.0.0.1/$admin"
+  printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3
+  cat <&3
+)
+
+port=$((20000 + $$ % 20000)) admin=$((20001 + $$ % 20000))
+serve >"$dir/log" 2>&1 &
+pid=$!
+await 'listening on'
+for ((i = 0; i < 300; ++i)); do
+  ! readiness 2>/dev/null | grep -q ' 200 ' || break
+  read -rt 0.1 <> <(:) || true
+done
+echo 1 >"/sys/fs/ext4/$device/trigger_fs_error"
+await 'grant file cannot be written.*Read-only file system'
+for ((i = 0; i < 300; ++i)); do
+  ! readiness | grep -q ' 503 ' || break
+  read -rt 0.1 <> <(:) || true
+done
+readiness | grep -q ' 503 ' || fail 'it is still ready'
+kill -TERM "$pid"
+wait "$pid" || fail 'it did not end in order'
+pid=''
+! (serve >"$dir/log2" 2>&1) || fail 'it started on a file system that is read-only'
+grep -q "$dir/state.*Read-only file system" "$dir/log2" || fail 'the refusal does not name the path'
+echo ok

@@ -1,0 +1,57 @@
+// Who takes a range for a form that the tag does not have.
+
+#include <gtest/gtest.h>
+
+#include "tests/server/store/ledger_rig.h"
+
+namespace firn {
+namespace {
+
+class LedgerFormTest : public testing::Test {
+ protected:
+  LedgerCluster cluster_;
+  LedgerHost host_{cluster_};
+  // The form that a host still goes by which has not read the edit.
+  const TagDefinition old_ = LedgerTag();
+  void Redefine() {
+    cluster_.Edit("order", [](TagNode& node) { node.tag.text = "{id:09}"; });
+  }
+};
+
+TEST_F(LedgerFormTest, WhoeverTakesForAnotherFormGetsNothingAndIsTold) {
+  Redefine();
+  EXPECT_EQ(host_.Extend(10, old_).code(), Code::kInvalid);
+  EXPECT_EQ(host_.Cover({1, 11}, old_).code(), Code::kInvalid);
+  EXPECT_EQ(host_.Begin(old_).code(), Code::kInvalid);
+  EXPECT_EQ(cluster_.High("order"), 0);
+  EXPECT_EQ(host_.redefined, std::vector<std::string>(3, "order"));
+  TagDefinition now = old_;
+  now.text = "{id:09}";
+  EXPECT_EQ(*host_.Extend(10, now), (Range{1, 11}));
+}
+
+TEST_F(LedgerFormTest, AnEditBetweenTheReadingAndTheSetIsSeen) {
+  ASSERT_TRUE(host_.Begin(old_).ok());  // the node is remembered as it was
+  Redefine();
+  EXPECT_EQ(host_.Cover({1, 11}, old_).code(), Code::kInvalid);
+  EXPECT_EQ(cluster_.High("order"), 0);
+}
+
+TEST_F(LedgerFormTest, AnEditOfWhateverIsNotFixedChangesNothing) {
+  cluster_.Edit("order", [](TagNode& node) {
+    node.tag.step = 7;
+    node.tag.plugins = {"rate"};
+  });
+  EXPECT_TRUE(host_.Extend(10, old_).ok());
+  EXPECT_TRUE(host_.redefined.empty());
+}
+
+TEST_F(LedgerFormTest, GivingBackComparesNothing) {
+  ASSERT_TRUE(host_.Extend(10, old_).ok());
+  Redefine();  // past every rule
+  EXPECT_TRUE(host_.GiveBack({6, 11}).ok());
+  EXPECT_EQ(cluster_.High("order"), 6);
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+
+#include "common/clock.h"
+
+namespace firn {
+
+// A machine's clocks, derived from the truth: a wall clock that is off, runs at its own pace and
+// may be set, and a boot clock that begins anew with each boot. A value: a copied machine goes on
+// with a copy.
+class HostClock final : public Clock {
+ public:
+  // `truth` must outlive it and its copies.
+  explicit HostClock(const Clock& truth) : truth_(&truth) {}
+
+  WallMs Wall() const override { return truth_->Wall() + OffBy(); }
+  BootMs Boot() const override { return BootMs((truth_->Boot() - booted_).count() + kFirstMs); }
+
+  // Somebody sets the wall clock.
+  void StepWall(Milliseconds by);
+  void SetPace(int64_t parts_per_million);
+  void SetRight();
+  // The wall clock is off by this, until somebody or something (NTP) sets it right: at the latest
+  // when the truth's boot clock shows `right_at`.
+  void SetOff(Milliseconds off, BootMs right_at);
+
+  // As it is, until then.
+  void SetRightAt(BootMs right_at);
+
+  void Reboot() { booted_ = truth_->Boot(); }
+  // The machine did not run for so long, and does not know it.
+  void Sleep(Milliseconds length);
+
+  // How far ahead an id clock may have come in steps and drifts that it follows at once.
+  Milliseconds crept() const { return crept_ + Milliseconds(DriftAhead()); }
+
+ private:
+  static constexpr int64_t kFirstMs = 10'000;
+  static constexpr BootMs kNever{INT64_MAX};
+
+  Milliseconds OffBy() const;
+  int64_t Drift() const;
+  int64_t DriftAhead() const;
+  void Settle();
+
+  const Clock* truth_;
+  BootMs booted_;
+  BootMs paced_;
+  BootMs right_at_ = kNever;
+  int64_t offset_ms_ = 0;
+  int64_t parts_per_million_ = 0;
+  Milliseconds crept_{0};
+};
+
+}  // namespace firn

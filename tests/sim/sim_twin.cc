@@ -1,0 +1,78 @@
+// Copies of a simulated machine: kept in step with it, taken as a snapshot, resumed beside it.
+
+#include "tests/sim/sim_host.h"
+#include "tests/sim/violation.h"
+
+namespace firn {
+
+bool SimHost::has_copy() const {
+  return copy_ != nullptr && copy_->process_ != nullptr && tenure() != nullptr &&
+         !process_->stale_time.has_value();
+}
+
+// The process starts in the state in which the first one starts.
+void SimHost::Follow(const SimHost& first, uint64_t seed) {
+  disk_ = first.disk_;
+  clock_ = first.clock_;
+  process_ = std::make_unique<Process>(*this, seed, nullptr);
+  first.process_->mirror.Lead(process_->mirror);
+}
+
+// The host that has to do as this one does, as far as the world goes for it.
+SimHost* SimHost::Follower() {
+  if (copy_ == nullptr || copy_->process_ == nullptr) return nullptr;
+  copy_->clock_ = clock_;
+  copy_->disk_.writes_fail = disk_.writes_fail;
+  copy_->disk_.removal_fails = disk_.removal_fails;
+  return copy_;
+}
+
+void SimHost::ForgetCopy() {
+  if (copy_ != nullptr) copy_->process_.reset();
+}
+
+SimHost& SimHost::TakeSnapshot() {
+  SimHost& copy = *Follower();
+  const Tenure* const held = copy.process_->keeper.tenure();
+  const Tenure::Terms& terms = tenure()->terms();
+  if (held == nullptr || held->terms().nonce != terms.nonce || held->limit() != tenure()->limit()) {
+    Die("a copy that differs");
+  }
+  Trace("is copied");
+  process_->mirror.Part();
+  copy_ = nullptr;
+  copy.highest_bound_ = highest_bound_;
+  copy.led_ = led_;
+  copy.process_->limit = held->limit();
+  copy.process_->user.CountAs(process_->user.number());
+  copy.process_->checked_claim = process_->checked_claim;
+  // What one of them had written before, both of them know.
+  doubt_ = copy.doubt_ = Doubt{terms.nonce, terms.word, terms.pending_word};
+  return copy;
+}
+
+void SimHost::Resume(Milliseconds slept, BootMs clock_right_at) {
+  clock_.Sleep(slept);
+  clock_.SetRightAt(clock_right_at);
+  if (shared_.mutant != Mutant::kCopiesDrawAlike) {
+    process_->honest = SeededEntropy(shared_.dice.Next());
+  }
+  process_->link = NewLink(*this);
+  process_->mirror.GoOn(*process_->link);
+  Trace("is resumed as a copy");
+}
+
+// Invariant 11: what the other one of two copies has written since is no sign of one's own. Whoever
+// has written himself is the one that goes on, and all that he gives out from then on is his alone.
+void SimHost::LookForTwin(const Tenure& tenure) {
+  if (!doubt_.has_value()) return;
+  const Tenure::Terms& terms = tenure.terms();
+  const ClaimBook::Last* const last = shared_.book.LastOf(terms.machine);
+  const bool others = last != nullptr && last->nonce == terms.nonce &&
+                      last->version == terms.version && last->host != index_ &&
+                      !doubt_->BothKnow(last->word);
+  Require(!others, 11, "a copy goes on with what the other one has written");
+  if (terms.nonce != doubt_->nonce || !doubt_->BothKnow(terms.word)) doubt_.reset();
+}
+
+}  // namespace firn

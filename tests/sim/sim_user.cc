@@ -1,0 +1,73 @@
+#include "tests/sim/sim_user.h"
+
+#include <utility>
+
+#include "tests/sim/sim_host.h"
+
+namespace firn {
+namespace {
+
+// Time passes only when the world says so, so a tick is never kept.
+constexpr bool kUseCycles = false;
+
+}  // namespace
+
+SimUser::SimUser(SimShared& shared, const Clock& clock, const Layout& layout,
+                 SequencerOptions options, uint64_t seed)
+    : shared_(shared),
+      clock_(clock),
+      id_clock_({.policy = shared.strict ? ClockPolicy::kStrict : ClockPolicy::kRun,
+                 .registry_has_clock = true}),
+      ticks_(layout, id_clock_, clock_, kUseCycles),
+      entropy_(seed),
+      snowflake_(ticks_, entropy_, {.sequencer = options, .runs_max = Milliseconds(100)}) {}
+
+void SimUser::Adopt(std::shared_ptr<Claim> claim) {
+  if (!closed_) Die("adopted twice without a close");
+  ticks_.RaiseTo(claim->first_tick());
+  if (!snowflake_.Adopt(claim).ok()) Die("a claim that cannot be issued under");
+  claim_ = std::move(claim);
+  closed_ = false;
+  number_ = ++shared_.claims;
+}
+
+Tick SimUser::Close() {
+  closed_ = true;
+  return Told(*snowflake_.CloseClaim());
+}
+
+Tick SimUser::Told(Tick last) const {
+  const bool lies = shared_.mutant == Mutant::kReleaseToLast && last >= claim_->first_tick();
+  return lies ? last - 1 : last;
+}
+
+WallMs SimUser::SetIdClock(WallMs time, Now now) {
+  if (shared_.mutant == Mutant::kEarlyClockKept) return id_clock_.Last();
+  if (shared_.mutant == Mutant::kInheritAtWallsWord) time = now.wall;
+  ticks_.Restart(time, now);
+  return id_clock_.Last();
+}
+
+Verdict SimUser::Take(uint64_t want) {
+  demand_.runs.Clear();
+  demand_.missing = static_cast<int64_t>(want);
+  return snowflake_.Issue(demand_);
+}
+
+Verdict SimUser::TakeAt(const Now& then, uint64_t want) {
+  clock_.read = then;
+  const Verdict verdict = Take(want);
+  clock_.read.reset();
+  return verdict;
+}
+
+void SimUser::NoteReadiness(const ClaimKeeper& keeper, const KeeperTime& now) {
+  const BootMs boot = now.clocks.boot;
+  if (shared_.mutant != Mutant::kReadyByClaim) return readiness_.Note(snowflake_.WhyNot(), boot);
+  const ClaimStatus claim = keeper.status(now);
+  const bool holds = claim.state == ClaimState::kHolding || claim.state == ClaimState::kLapsing;
+  const bool ready = holds && claim.left > Milliseconds(0);
+  readiness_.Note(ready ? std::nullopt : std::optional(Refusal{.message = claim.reason}), boot);
+}
+
+}  // namespace firn

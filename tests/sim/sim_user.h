@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/clock.h"
+#include "common/entropy.h"
+#include "common/id_clock.h"
+#include "registry/claim/claim_keeper.h"
+#include "registry/claim/claim_user.h"
+#include "server/issue/snowflake.h"
+#include "server/issue/tick_source.h"
+#include "server/readiness.h"
+#include "tests/sim/mutants.h"
+
+namespace firn {
+
+struct SimShared;
+
+// The issuing side of a simulated process: the product's id clock, tick source, snowflake strategy
+// and readiness, joined as IssuingNode joins them, with a liar of a mutant between them and the
+// keeper. Owned by one thread.
+class SimUser final : public ClaimUser {
+ public:
+  // References must outlive the object. `seed` varies where sequences start.
+  SimUser(SimShared& shared, const Clock& clock, const Layout& layout, SequencerOptions options,
+          uint64_t seed);
+
+  void Adopt(std::shared_ptr<Claim> claim) override;
+  WallMs SetIdClock(WallMs time, Now now) override;
+  Tick Last() const override { return Told(*snowflake_.Last()); }
+  Tick Close() override;
+
+  bool has_claim() const { return !closed_; }
+  const Claim& claim() const { return *claim_; }
+  // Of the claim, over all processes.
+  int64_t number() const { return number_; }
+  // A copy's claim is the one that was copied.
+  void CountAs(int64_t number) { number_ = number; }
+
+  // The id clock by a fresh reading of both clocks, and by none.
+  WallMs Time() { return id_clock_.Advance(clock_.Read()); }
+  WallMs time() const { return id_clock_.Last(); }
+  IdClock& id_clock() { return id_clock_; }
+
+  // Asks for ids now, or with a reading of the clocks from before a pause. What runs() tells is out
+  // whatever the verdict.
+  Verdict Take(uint64_t want);
+  Verdict TakeAt(const Now& then, uint64_t want);
+  const Runs& runs() const { return demand_.runs; }
+
+  // What a server would say of itself.
+  void NoteReadiness(const ClaimKeeper& keeper, const KeeperTime& now);
+  const std::optional<std::string>& why_not_ready() const { return readiness_.why_not(); }
+
+ private:
+  // The machine's clocks, unless a thread was paused after it had read them.
+  class ReadClock final : public Clock {
+   public:
+    explicit ReadClock(const Clock& clock) : clock_(clock) {}
+    WallMs Wall() const override { return read ? read->wall : clock_.Wall(); }
+    BootMs Boot() const override { return read ? read->boot : clock_.Boot(); }
+
+    std::optional<Now> read{};
+
+   private:
+    const Clock& clock_;
+  };
+
+  Tick Told(Tick last) const;
+
+  SimShared& shared_;
+  ReadClock clock_;
+  IdClock id_clock_;
+  TickSource ticks_;
+  SeededEntropy entropy_;
+  Snowflake snowflake_;
+  Readiness readiness_;
+  Demand demand_;
+  std::shared_ptr<Claim> claim_;
+  bool closed_ = true;
+  int64_t number_ = 0;
+};
+
+}  // namespace firn

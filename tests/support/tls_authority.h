@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+
+// An authority with certificates that it has signed, made by the openssl command.
+class TlsAuthority {
+ public:
+  explicit TlsAuthority(std::string name);
+
+  // Signs a new certificate; its files are `who`.key and `who`.crt.
+  void Sign(const std::string& who);
+  // One that is good for so long from now on. False where there is no libfaketime.
+  bool SignForSeconds(const std::string& who, int seconds);
+
+  // The authority's own is ca.crt.
+  std::string File(const std::string& name) const { return dir_ / name; }
+
+ private:
+  void Request(const std::string& who);
+  void Grant(const std::string& who, const std::vector<std::string>& wrapper);
+
+  TempDir dir_;
+  std::string name_;
+};
+
+}  // namespace firn

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace firn {
+
+// What a read-modify-write makes of the value that it finds.
+struct Change {
+  enum class Kind : uint8_t { kExchange, kAdd, kCompareExchange };
+  Kind kind;
+  uint64_t operand;
+  uint64_t expected = 0;  // kCompareExchange only
+};
+
+// Atomic objects as the threads of a program may see them, by the rules of C++ (see
+// interleaving.h for what is among them). Of each object all values are kept. A thread's *view*
+// says, for each object, which is the oldest value that it may still see, and for each thread how
+// many of its steps it knows of. Thread-compatible.
+class WeakMemory {
+ public:
+  static constexpr size_t kThreadsMax = 4;
+  static constexpr size_t kObjectsMax = 60;
+
+  void Clear();
+
+  // An object that a thread makes while others run; one that is gone.
+  void Make(size_t thread, const void* place, uint64_t value);
+  void Forget(const void* place);
+
+  // How many values a load may see, 1 or more. An object that is met for the first time holds
+  // `value`.
+  size_t VisibleTo(size_t thread, const void* place, uint64_t value);
+
+  // Sees the value that is `age` before the newest, which is one of those.
+  uint64_t Load(size_t thread, const void* place, size_t age, std::memory_order order);
+  // Whether that is the one that this thread saw last.
+  bool SawLast(size_t thread, const void* place, size_t age) const;
+  void Store(size_t thread, const void* place, uint64_t before, uint64_t value,
+             std::memory_order order);
+  // What it found. A comparison that fails is a load of the newest.
+  uint64_t Modify(size_t thread, const void* place, uint64_t before, const Change& change,
+                  std::memory_order order, std::memory_order otherwise);
+
+  // A load sees a value that is stored later only, as a relaxed one may. The promise is kept when
+  // another thread stores it that does not know of the load.
+  uint64_t Foresee(size_t thread, const void* place, uint64_t value);
+  // What it foresaw and has not come yet.
+  std::optional<uint64_t> Foreseen(size_t thread, const void* place) const;
+  // Whether all promises were kept: otherwise nothing of this can have happened.
+  bool Believable() const;
+
+  // What a mutex hands on.
+  void Acquire(size_t thread, const void* mutex);
+  void Release(size_t thread, const void* mutex);
+
+  // The scenario's thread starts all others, and waits for them.
+  void Fork(size_t threads);
+  void Join(size_t threads);
+
+  uint64_t Newest(const void* place) const;
+
+  // Whether `thread` knows of the store of the value that it read last: false is a race on what a
+  // pointer points to.
+  bool KnowsWriter(size_t thread, const void* place) const;
+  // Whether it knows of the object's making.
+  bool KnowsMaker(size_t thread, const void* place);
+
+ private:
+  // First the threads, then the objects.
+  using View = std::array<uint16_t, kThreadsMax + kObjectsMax>;
+
+  struct Stored {
+    uint64_t value;
+    View released;  // what who acquires it learns
+    size_t writer;
+    uint16_t step;  // the writer's
+  };
+  struct Object {
+    const void* place;
+    std::vector<Stored> values;
+    std::array<size_t, kThreadsMax> seen;  // last, by thread
+  };
+
+  struct Promise {
+    size_t thread;
+    const void* place;
+    uint64_t value;
+    uint16_t step;
+    enum class State : uint8_t { kOpen, kKept, kBroken } state;
+  };
+
+  size_t IndexOf(const void* place, uint64_t value);
+  static void Learn(View& view, const View& other);
+  void KeepPromises(size_t thread, size_t object, uint64_t value);
+  void Append(size_t thread, size_t object, uint64_t value, std::memory_order order,
+              const View* carried_on);
+  uint64_t See(size_t thread, size_t object, size_t index, std::memory_order order);
+
+  std::vector<Object> objects_;
+  size_t used_ = 0;
+  std::array<View, kThreadsMax> views_{};
+  struct MutexView {
+    const void* mutex;
+    View view;
+  };
+  std::vector<MutexView> mutexes_;
+  std::vector<Promise> promises_;
+};
+
+}  // namespace firn

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "registry/blocking_coordinator.h"
+#include "registry/open_coordinator.h"
+#include "registry/provider.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+
+using Json = nlohmann::json;
+
+// The program on a directory registry of its own.
+class FirnClusterTest : public testing::Test {
+ protected:
+  Finished Firn(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), BuiltProgram("firn"));
+    arguments.push_back("--registry=" + registry_);
+    return RunToEnd(arguments);
+  }
+
+  Json FirnJson(std::vector<std::string> arguments, int exit_code = 0) {
+    arguments.push_back("--json");
+    const Finished finished = Firn(std::move(arguments));
+    EXPECT_EQ(finished.exit_code, exit_code) << finished.err << finished.out;
+    return Json::parse(finished.out, nullptr, false);
+  }
+
+  void Init() { FirnJson({"init", "--brand-new", "--workers=4"}); }
+
+  std::string WriteFile(const std::string& text) {
+    const std::string path = folder_ / "tags.ini";
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  // What somebody else does to the tree behind everybody's back.
+  void Break(const std::string& path, const std::string& data) {
+    Put(Write::Set(path, data, Write::kAnyVersion));
+  }
+  void Put(const Write& write) {
+    auto coordinator = OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy());
+    ASSERT_TRUE(coordinator.ok()) << coordinator.status();
+    BlockingCoordinator registry(**coordinator, SystemClock());
+    ASSERT_TRUE(registry.Connect(Milliseconds(30'000)).ok());
+    const WriteOutcome outcome = registry.Multi({write});
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  }
+
+  // What a server that runs says of itself.
+  void Announce(const ProviderReport& report) {
+    for (const auto path : {kServicePath, kProvidersPath}) {
+      Put(Write::Create(std::string(path), "", Lifetime::kPersistent));
+    }
+    Put(Write::Create(std::string(kProvidersPath) + "/" + ProviderNodeName({.address = "h:1"}),
+                      FormatReport(report), Lifetime::kPersistent));
+  }
+
+  TempDir folder_;
+  std::string registry_ = "dir://" + (folder_ / "registry");
+};
+
+}  // namespace firn

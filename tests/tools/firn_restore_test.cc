@@ -1,0 +1,232 @@
+// `firn restore` on a directory registry: what it lifts, mends, makes anew and leaves alone.
+
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/tools/firn_cluster_fixture.h"
+
+namespace firn {
+namespace {
+
+using FirnRestoreTest = FirnClusterTest;
+
+// What `restore --tag_gap=1000` makes of the ledger of a segment tag whose node holds `node`.
+struct Lifting {
+  const char* tag;
+  const char* node;
+  const char* high;
+};
+
+TEST_F(FirnRestoreTest, RestoreLiftsEveryLedgerAboveWhatMayBeInUse) {
+  Init();
+  constexpr Lifting kLiftings[] = {
+      {"short", R"({"strategy":"segment","high":5001,"step":50,"step_max":400})", "6001"},
+      // A range of which nobody knows is at most step_max long, so the gap is twice that.
+      {"long", R"({"strategy":"segment","high":5001,"step":50,"step_max":4000})", "13001"},
+      {"usual", R"({"strategy":"segment","high":5001})", "200005001"},
+      // As it was before the first range was taken.
+      {"new", R"({"strategy":"segment","high":0,"step":50,"step_max":400})", "1001"},
+      // Its start had been raised.
+      {"raised", R"({"strategy":"segment","high":100,"start":7000,"step":50,"step_max":400})",
+       "8000"},
+      {"last", R"({"strategy":"segment","high":9223372036854775000,"step":50,"step_max":400})",
+       "9223372036854775807"},
+  };
+  std::string file = "[clock]\nstrategy = snowflake\n";
+  for (const Lifting& lifting : kLiftings)
+    file += std::string("[") + lifting.tag + "]\nstrategy = segment\n";
+  EXPECT_EQ(Firn({"tags", "apply", WriteFile(file)}).exit_code, 0);
+  for (const Lifting& one : kLiftings) Break(std::string("/tags/") + one.tag, one.node);
+
+  const Json restored = FirnJson({"restore", "--workers=4", "--tag_gap=1000"}).at("tags");
+  EXPECT_EQ(restored.size(), std::size(kLiftings));  // snowflake tags have no ledger
+  for (const Lifting& lifting : kLiftings) {
+    const Json shown = FirnJson({"tags", "show", lifting.tag}).at(0);
+    EXPECT_EQ(shown.at("high"), lifting.high) << lifting.node;
+  }
+}
+
+TEST_F(FirnRestoreTest, RestoreNamesTheTagsOfWhichNoServerReports) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "create", "order", "step_max=4000"}).exit_code, 0);
+  const Finished restored = Firn({"restore", "--workers=4", "--tag_gap=9000"});
+  EXPECT_NE(restored.out.find("WARNING: no server reports the ledger of tag order"),
+            std::string::npos)
+      << restored.out;
+  EXPECT_NE(restored.out.find("9000"), std::string::npos) << restored.out;
+}
+
+// A tag's node is lost: every command that is printed leads out at the first go.
+TEST_F(FirnRestoreTest, ALostTagIsMadeAnewByTheWordsThatAreSaid) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);
+  Announce({.high = {{"order", 7'001}}});
+  Put(Write::Erase("/tags/order", Write::kAnyVersion));
+  const std::string word = "order=200007001";
+  const Finished audit = Firn({"audit"});
+  EXPECT_EQ(audit.exit_code, 1);
+  EXPECT_NE(audit.out.find(" " + word), std::string::npos) << audit.out;
+
+  const Finished refused = Firn({"restore", "--workers=4"});
+  EXPECT_EQ(refused.exit_code, 4) << "servers would freeze the cluster again";
+  EXPECT_NE(refused.err.find("firn restore --registry=" + registry_), std::string::npos)
+      << refused.err;
+  EXPECT_NE(refused.err.find(" " + word), std::string::npos) << refused.err;
+  FirnJson({"restore", "--workers=4", word + ",step=50,step_max=400,plugins=history"});
+  const Json tag = FirnJson({"tags", "show", "order"}).at(0);
+  EXPECT_EQ(tag.at("start"), "200007001");
+  EXPECT_EQ(tag.at("step"), "50");
+  EXPECT_EQ(tag.at("plugins"), "history");
+  EXPECT_EQ(FirnJson({"audit"}, 1).at("faults").size(), 1u) << "the provider that never goes";
+}
+
+TEST_F(FirnRestoreTest, AWordForATagThatIsThereLiftsItOnly) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);
+  FirnJson({"restore", "--workers=4", "--tag_gap=10", "order=5000,step=7"});
+  const Json tag = FirnJson({"tags", "show", "order"}).at(0);
+  EXPECT_EQ(tag.at("high"), "5000");
+  EXPECT_EQ(tag.at("step"), "50");
+  EXPECT_EQ(Firn({"restore", "--workers=4", "order"}).exit_code, 2);
+}
+
+TEST_F(FirnRestoreTest, RestoredTwiceWithNothingNewTheSecondTimeChangesNothing) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);
+  const std::vector<std::string> command{"restore", "--workers=4", "--bound_ms=7", "order=900",
+                                         "--tag_high=order=3"};
+  const Json first = FirnJson(command);
+  const Json audit = FirnJson({"audit"});
+  const Json tag = FirnJson({"tags", "show", "order"});
+  const Json second = FirnJson(command);
+  EXPECT_TRUE(second.at("nothing_new").get<bool>());
+  EXPECT_EQ(second.at("floor_ms"), first.at("floor_ms"));
+  EXPECT_EQ(FirnJson({"audit"}), audit);
+  EXPECT_EQ(FirnJson({"tags", "show", "order"}), tag);
+
+  const std::string far = "--bound_ms=" + std::to_string(first.at("floor_ms").get<int64_t>() + 1);
+  const std::vector<std::string> news[] = {
+      {far},      {"--tag_high=order=5000000"}, {"order=9000000"}, {"user=5"}, {"--retire=5"},
+      {"--again"}};
+  int64_t floor = first.at("floor_ms");
+  for (const auto& more : news) {
+    std::vector<std::string> again{"restore", "--workers=4"};
+    again.insert(again.end(), more.begin(), more.end());
+    const int64_t lifted = FirnJson(again).at("floor_ms");
+    EXPECT_GT(lifted, floor) << more.front();
+    floor = lifted;
+  }
+}
+
+TEST_F(FirnRestoreTest, AnAbsurdBoundIsSaidAndItsMachineIdTakenOutOfUse) {
+  Init();
+  Announce({.machine = MachineId(5),
+            .bound = SystemClock().Wall() + Milliseconds(int64_t{3} * 86'400'000)});
+  const Finished restored = Firn({"restore", "--workers=4"});
+  EXPECT_EQ(restored.exit_code, 1);
+  for (const char* said : {"retired rack 1 worker 1", "machine id 5 is retired"}) {
+    EXPECT_NE(restored.out.find(said), std::string::npos) << restored.out;
+  }
+}
+
+// What the disk did to one file of the registry.
+TEST_F(FirnRestoreTest, DamagedFilesAreShownAndPutRight) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);
+  const std::string place = registry_.substr(6);
+  for (const char* node : {"/machines/0", "/machines/0/1", "/clock", "/tags", "/tags/order"}) {
+    std::ofstream(place + node + "/node") << "firn-node half";
+  }
+  const Finished audit = Firn({"audit"});
+  EXPECT_EQ(audit.exit_code, 1) << audit.err;
+  for (const char* node : {"/machines/0/1/node", "/clock/node", "/tags/order/node"}) {
+    EXPECT_NE(audit.out.find(place + node), std::string::npos) << node << "\n" << audit.out;
+  }
+  const Finished restored = Firn({"restore", "--workers=4", "order=90000,step=50,step_max=400"});
+  EXPECT_EQ(restored.exit_code, 0) << restored.err << restored.out;
+  EXPECT_NE(restored.out.find("retired rack 0 worker 1"), std::string::npos) << restored.out;
+  EXPECT_EQ(Firn({"audit"}).exit_code, 0) << Firn({"audit"}).out;
+  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("start"), "90000");
+
+  const std::string uuid = FirnJson({"audit"}).at("cluster").at("uuid");
+  std::ofstream(place + "/node") << "firn-node half";
+  EXPECT_EQ(Firn({"audit"}).exit_code, 1);
+  EXPECT_EQ(Firn({"restore", "--workers=4"}).exit_code, 6) << "whose data are these?";
+  FirnJson({"restore", "--workers=4", "--layout=firn", "--uuid=" + uuid});
+  EXPECT_EQ(Firn({"audit"}).exit_code, 0) << Firn({"audit"}).out;
+}
+
+TEST_F(FirnRestoreTest, RestoreTakesTheOperatorsWordForBounds) {
+  const int64_t hour_ahead = SystemClock().Wall().ms() + 3'600'000;
+  const int64_t year_ahead = hour_ahead + int64_t{365} * 86'400'000;
+  const std::string both =
+      "--bound_ms=" + std::to_string(year_ahead) + ",7," + std::to_string(hour_ahead);
+  EXPECT_EQ(Firn({"restore", "--workers=4", "--layout=firn", "--bound_ms=7,x"}).exit_code, 2);
+  const Json restored = FirnJson({"restore", "--workers=4", "--layout=firn", both}, 1);
+  EXPECT_EQ(restored.at("floor_ms"), hour_ahead + 3 * 600'000);
+  EXPECT_EQ(restored.at("ignored_bounds_ms"), Json({year_ahead}));
+}
+
+struct ReportedSkew {
+  int64_t ms;
+  bool counts;
+};
+
+// More than a day is somebody's error, and would put all ids that far ahead.
+TEST_F(FirnRestoreTest, RestoreCountsASkewThatAServerReportsOnlyWhenItIsSane) {
+  constexpr int64_t kDayMs = 86'400'000;
+  constexpr ReportedSkew kSkews[] = {
+      {3'600'000, true}, {-kDayMs, true}, {kDayMs + 1, false}, {-INT64_MAX, false}};
+  int servers = 0;
+  for (const ReportedSkew& skew : kSkews) {
+    SCOPED_TRACE(skew.ms);
+    registry_ = "dir://" + (folder_ / ("registry" + std::to_string(++servers)));
+    Init();
+    Announce({.clock_skew_ms = skew.ms});
+    const int64_t before = SystemClock().Wall().ms();
+    const int64_t floor = FirnJson({"restore", "--workers=4"}, skew.counts ? 0 : 1).at("floor_ms");
+    const int64_t counted = (skew.counts ? std::abs(skew.ms) : 10'000) + 3 * 600'000;
+    EXPECT_GE(floor, before + counted);
+    EXPECT_LE(floor, SystemClock().Wall().ms() + counted);
+  }
+}
+
+TEST_F(FirnRestoreTest, RestoreTakesTheOperatorsWordForNumbers) {
+  Init();
+  for (const char* tag : {"order", "a b"}) {
+    EXPECT_EQ(Firn({"tags", "create", tag, "step=50", "step_max=400"}).exit_code, 0);
+  }
+  for (const char* said : {"order", "order=", "order=x", "order=0", "order=-1", "=5", "a b=5",
+                           "order=9223372036854775807", "order=1,,"}) {
+    EXPECT_EQ(Firn({"restore", "--workers=4", std::string("--tag_high=") + said}).exit_code, 2)
+        << said;
+  }
+  EXPECT_FALSE(FirnJson({"audit"}).at("cluster").at("frozen").get<bool>());
+  FirnJson({"restore", "--workers=4", "--tag_gap=1000", "--tag_high=order=7,a+b=70,order=5000"});
+  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("high"), "6001");
+  EXPECT_EQ(FirnJson({"tags", "show", "a b"}).at(0).at("high"), "1071");
+}
+
+TEST_F(FirnRestoreTest, RestoreRefusesNumbersThatWouldLowerWhatItLifts) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "create", "order"}).exit_code, 0);
+  for (const char* flag : {"--tag_gap=-1", "--claim_window_ms=-1", "--skew_max_ms=-1"}) {
+    EXPECT_EQ(Firn({"restore", "--workers=4", flag}).exit_code, 2) << flag;
+  }
+  EXPECT_FALSE(FirnJson({"audit"}).at("cluster").at("frozen").get<bool>());
+}
+
+TEST_F(FirnRestoreTest, RestoreLiftsLedgersThatAServerHadNoRoomToName) {
+  Init();
+  for (const char* tag : {"big", "small"}) {
+    EXPECT_EQ(Firn({"tags", "create", tag, "step=50", "step_max=400"}).exit_code, 0);
+  }
+  EXPECT_EQ(Firn({"tags", "create", "other", "strategy=snowflake"}).exit_code, 0);
+  Announce({.high = {{"big", 9000}}, .high_others = 70});
+  FirnJson({"restore", "--workers=4", "--tag_gap=1000"});
+  EXPECT_EQ(FirnJson({"tags", "show", "big"}).at(0).at("high"), "10000");
+  EXPECT_EQ(FirnJson({"tags", "show", "small"}).at(0).at("high"), "1070");
+}
+
+}  // namespace
+}  // namespace firn
