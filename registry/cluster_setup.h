@@ -48,8 +48,8 @@ struct MetaAsRead {
 };
 Result<MetaAsRead> ReadMeta(BlockingCoordinator& registry);
 
-// Makes the tag `default`, unless there is one: for whoever makes a cluster, never for one who
-// restores it, since nobody knows how the lost one was defined. kConflict: the root has changed.
+// Makes the tag `default`, unless there is one: for whoever makes a cluster, or makes it anew.
+// kConflict: the root has changed.
 Status MakeFirstTag(BlockingCoordinator& registry, const MetaAsRead& root);
 
 // Gives the root node new contents and an era of its own, which `meta` then tells; eras before it

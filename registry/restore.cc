@@ -14,6 +14,12 @@ namespace firn {
 namespace {
 
 constexpr char kBeingRestored[] = "the cluster is being restored";
+// Stays until all is there, so that a later call, too, knows that there was nothing.
+constexpr char kBeingMadeAnew[] = "the cluster is being made anew";
+
+bool IsBeingMade(const ClusterMeta& meta) {
+  return meta.frozen && (meta.reason == kBeingMade || meta.reason == kBeingMadeAnew);
+}
 
 // How far ids may have come, as it is gathered bound by bound.
 class Frontier {
@@ -43,7 +49,7 @@ Result<MetaAsRead> RootAnew(BlockingCoordinator& registry, const RestoreFacts& f
                            .default_strategy = facts.default_strategy,
                            .floor = {},
                            .frozen = true,
-                           .reason = kBeingRestored}};
+                           .reason = kBeingMadeAnew}};
   FIRN_ASSIGN(made.version, BeginEra(registry, made.meta, version, entropy));
   return made;
 }
@@ -64,8 +70,9 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
     return RootAnew(registry, facts, others ? std::optional(stands->version) : over, entropy);
   }
   if (!stands.ok()) return stands;
+  report.root_made = IsBeingMade(stands->meta);
   stands->meta.frozen = true;
-  stands->meta.reason = kBeingRestored;
+  stands->meta.reason = report.root_made ? kBeingMadeAnew : kBeingRestored;
   FIRN_ASSIGN(stands->version, BeginEra(registry, stands->meta, stands->version, entropy));
   return stands;
 }
@@ -191,6 +198,7 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   FIRN_TRY(MakeMissingNodes(registry, stands, report.workers));
   FIRN_TRY(RetireNamed(registry, stands.meta.era, split, ToBeRetired(facts, report), report));
   if (facts.tags) FIRN_TRY(facts.tags(stands));
+  if (report.root_made) FIRN_TRY(MakeFirstTag(registry, stands));
   stands.meta.frozen = false;
   stands.meta.reason.clear();
   FIRN_TRY(SetMeta(registry, stands));

@@ -55,8 +55,8 @@ void AddReport(const ProviderReport& report, RestoreFacts& facts);
 struct RestoreReport {
   std::string uuid;
   WallMs floor;
-  bool root_made = false;
-  uint32_t workers = 0;  // slots that each rack has now, up to the highest
+  bool root_made = false;  // by this call, or by one before it that did not come to its end
+  uint32_t workers = 0;    // slots that each rack has now, up to the highest
   // Their bounds were absurd, or reported so, or their records unreadable.
   std::vector<Slot> retired{};
   std::vector<ReportedBound> ignored{};  // that were absurd: more than a day ahead
@@ -75,7 +75,9 @@ struct RestoreReport {
 //  2. Damaged nodes are mended. What there is goes into the floor, and the floor into the root
 //  node.
 //  3. Only then missing records are made, as long as nobody else changes the root node.
-//  4. The tags, as `facts.tags` says.
+//  4. The tags, as `facts.tags` says; then, in a cluster that is made anew, the tag `default`, as
+//  MakeCluster makes it. One that was defined otherwise is for `facts.tags` to make: servers that
+//  remember it refuse it in this form. Of a cluster that was there it is not guessed.
 //  5. Unfrozen.
 //
 // A root node that cannot be read is made anew like a lost one, by the uuid and layout of the

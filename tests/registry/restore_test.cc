@@ -9,6 +9,7 @@
 #include "registry/cluster_setup.h"
 #include "registry/faulty_coordinator.h"
 #include "registry/memory_coordinator.h"
+#include "registry/tag_store.h"
 #include "tests/support/virtual_clock.h"
 
 namespace firn {
@@ -260,6 +261,36 @@ TEST_F(RestoreTest, AWipedTreeIsMadeAnewUnderAFloor) {
     }
   }
   EXPECT_TRUE(finished);
+}
+
+TEST_F(RestoreTest, AClusterMadeAnewHasTheFirstTagHoweverOftenItWasInterrupted) {
+  bool finished = false;
+  for (int interrupted_after = 0; !finished && interrupted_after < 100; ++interrupted_after) {
+    tree_.Wipe();
+    multis_left_ = interrupted_after;
+    finished = Restore().ok();
+    multis_left_.reset();
+    ASSERT_TRUE(Restore().ok()) << "again, after " << interrupted_after;
+    const auto node = tree_.Peek(TagPath(kFirstTag));
+    ASSERT_TRUE(node.has_value()) << interrupted_after;
+    EXPECT_EQ(ReadTagNode(kFirstTag, node->data)->tag.strategy, "snowflake");
+  }
+  EXPECT_TRUE(finished);
+}
+
+TEST_F(RestoreTest, AFirstTagThatIsDefinedOtherwiseOrLostAloneIsNotGuessed) {
+  tree_.Wipe();
+  RestoreFacts facts = Facts();
+  const TagDefinition tag{.name = std::string(kFirstTag), .strategy = "segment", .start = 7};
+  AsOperator([&](BlockingCoordinator& registry) {
+    facts.tags = [&](const MetaAsRead& frozen) { return TagStore(registry).Remake(tag, frozen); };
+    ASSERT_TRUE(RestoreCluster(registry, facts, entropy_).ok());
+  });
+  EXPECT_EQ(ReadTagNode(kFirstTag, tree_.Peek(TagPath(kFirstTag))->data)->tag.start, 7);
+
+  Write1(Write::Erase(TagPath(kFirstTag), Write::kAnyVersion));
+  ASSERT_TRUE(Restore().ok());
+  EXPECT_FALSE(tree_.Peek(TagPath(kFirstTag)).has_value());
 }
 
 TEST_F(RestoreTest, AClusterSmallerThanItsLayoutStaysSoUnlessMoreAreAskedFor) {

@@ -80,6 +80,19 @@ TEST_F(FirnRestoreTest, ALostTagIsMadeAnewByTheWordsThatAreSaid) {
   EXPECT_EQ(FirnJson({"audit"}, 1).at("faults").size(), 1u) << "the provider that never goes";
 }
 
+TEST_F(FirnRestoreTest, AClusterThatIsMadeAnewHasItsFirstTag) {
+  const std::vector<std::string> restore{"restore", "--workers=4", "--layout=firn"};
+  const Finished restored = Firn(restore);
+  EXPECT_NE(restored.out.find("tag default is there"), std::string::npos) << restored.out;
+  EXPECT_EQ(FirnJson({"tags", "show", "default"}).at(0).at("strategy"), "snowflake");
+
+  registry_ += "2";
+  std::vector<std::string> said = restore;
+  said.push_back("default=0,strategy=snowflake,plugins=history");
+  FirnJson(said);
+  EXPECT_EQ(FirnJson({"tags", "show", "default"}).at(0).at("plugins"), "history");
+}
+
 TEST_F(FirnRestoreTest, AWordForATagThatIsThereLiftsItOnly) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);

@@ -87,10 +87,7 @@ Result<Output> RunInit(const std::vector<std::string>& words) {
   if (!absent && !meta.ok()) return meta.status();
   if (absent && !FLAGS_brand_new) {
     if (!IsSaid("brand_new")) return AskForAChoice();
-    FIRN_ASSIGN(Output output, RestoreAsFlagsSay(registry, {}));
-    FIRN_ASSIGN(const MetaAsRead root, ReadMeta(registry));
-    FIRN_TRY(MakeFirstTag(registry, root).WithContext("making the tag default"));
-    return output;
+    return RestoreAsFlagsSay(registry, {});
   }
   ClusterPlan plan{.layout = choice.layout,
                    .rack_bits = choice.split.rack_bits(),

@@ -288,6 +288,7 @@ void TellDone(const RestoreReport& report, Output& output) {
     retired.push_back(SlotText(slot));
     output.text += "retired " + SlotText(slot) + "\n";
   }
+  if (report.root_made) output.text += "tag " + std::string(kFirstTag) + " is there\n";
   output.json["mended"] = report.mended;
   for (const std::string& path : report.mended) output.text += "mended " + path + "\n";
 }
@@ -360,7 +361,8 @@ Verb RestoreVerb() {
           "in their log and as `trouble` in\n/v1/status: paste it. "
           "May be repeated: with nothing new known it changes nothing. Where "
           "everything is gone, give --uuid: servers refuse a cluster that is not "
-          "theirs.\n"
+          "theirs. It has\nthe tag default then, as firn init makes it, unless a word says how it "
+          "was.\n"
           "Servers' own nodes go with a wiped registry: name what /v1/status of those still "
           "running shows\nby --bound_ms. Ids of a cluster that was restored before run ahead of "
           "all clocks: name the floor of\nthat restore plus the time since, too, and by "
