@@ -104,6 +104,7 @@ Status Auditor::ReadRoot() {
   }
   const ClusterMeta& meta = root->meta;
   if (meta.frozen) Loss("the cluster is frozen: " + meta.reason);
+  if (root->version == kUnguardedVersion) Loss(RestsUnguarded("the cluster's root node"));
   if (meta.floor - now_ > kPoisonAhead) Fault("the floor lies more than a day ahead");
   const Result<Layout> layout = Layout::Parse(meta.layout);
   if (!layout.ok()) {
@@ -194,7 +195,8 @@ Status Auditor::ReadRack(uint32_t rack) {
 void Auditor::Keep(SlotLook look) {
   for (const std::string& fault : look.faults) Fault(SlotText(look.slot.slot) + ": " + fault);
   const SlotUse use = look.slot.use;
-  if (use == SlotUse::kUnreadable || use == SlotUse::kPoisoned) ++audit_.losses;
+  const bool lost = use == SlotUse::kUnreadable || use == SlotUse::kPoisoned;
+  if (lost || look.slot.rests_unguarded()) ++audit_.losses;
   audit_.slots.push_back(std::move(look.slot));
 }
 

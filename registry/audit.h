@@ -9,6 +9,7 @@
 #include "common/layout.h"
 #include "common/units.h"
 #include "registry/blocking_coordinator.h"
+#include "registry/node_version.h"
 #include "registry/provider.h"
 #include "registry/records.h"
 #include "registry/slot.h"
@@ -46,6 +47,8 @@ struct AuditedSlot {
   int64_t version = 0;
   std::optional<LiveMark> live{};
   std::optional<int64_t> clock_skew_ms{};  // as the server that has this machine id reports it
+
+  bool rests_unguarded() const { return version == kUnguardedVersion; }
 };
 
 struct Audit {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "registry/claim/claim_options.h"
+#include "registry/node_version.h"
 
 namespace firn {
 namespace {
@@ -80,6 +81,7 @@ SlotLook LookAtSlot(AuditedSlot slot, const Node& record, const std::optional<No
                     WallMs floor, WallMs now) {
   SlotLook look{.slot = std::move(slot)};
   look.slot.version = record.stat.version;
+  if (look.slot.rests_unguarded()) look.faults.push_back(RestsUnguarded("its record"));
   if (live.has_value()) ReadLive(*live, look);
   const Result<SlotRecord> read = ParseSlotRecord(record.data);
   if (!read.ok()) {

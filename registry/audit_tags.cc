@@ -4,6 +4,7 @@
 #include <map>
 
 #include "common/quote.h"
+#include "registry/node_version.h"
 #include "registry/tag_store.h"
 
 namespace firn {
@@ -29,7 +30,13 @@ Status AuditTags(BlockingCoordinator& registry, Audit& audit) {
   audit.losses += listing.faults.size();
   for (const std::string& tag : listing.unreadable) audit.lost_tags.emplace(tag, 0);
   TagsByName tags;
-  for (const StoredTag& stored : listing.tags) tags.emplace(stored.tag().name, &stored.node);
+  for (const StoredTag& stored : listing.tags) {
+    const std::string& name = stored.tag().name;
+    tags.emplace(name, &stored.node);
+    if (stored.stat.version != kUnguardedVersion) continue;
+    audit.faults.push_back(RestsUnguarded("the node of tag " + Quoted(name)));
+    ++audit.losses;
+  }
   for (const auto& [provider, report] : audit.providers) {
     for (const auto& [tag, seen] : report.high) {
       const std::string fault = FaultOf(tags, tag, seen);

@@ -9,8 +9,8 @@
 namespace firn {
 
 // Reads the cluster's tags and adds to the audit what is wrong with them: nodes that are no tags,
-// and ledgers that lie below what a server reports to have seen. Fails when the registry does not
-// answer. Blocks.
+// or rest where nothing can be guarded, and ledgers that lie below what a server reports to have
+// seen. Fails when the registry does not answer. Blocks.
 //
 // The providers must be the older reading: servers go on meanwhile, and a ledger only rises.
 Status AuditTags(BlockingCoordinator& registry, Audit& audit);

@@ -180,6 +180,16 @@ const Damage kDamages[] = {
     {"OperatorsWordUnreadable", [](AuditTest& c) { c.Configure("h%3A1", R"({"weight":-1})"); },
      "the operator's word on 'h:1' does not count"},
     {"OperatorsWordOnNobody", [](AuditTest& c) { c.Configure("%", "{}"); }, "does not count"},
+    // Versions at which nothing can be guarded.
+    {"RootRestsUnguarded", [](AuditTest& c) { c.tree_.SetVersion(kMetaPath, -1); },
+     "the cluster's root node rests at version -1, where no write can be guarded: run firn"},
+    {"RecordRestsUnguarded",
+     [](AuditTest& c) {
+       c.tree_.SetVersion(SlotPath({2, 1}), -1);
+     },
+     "rack 2 worker 1: its record rests at version -1"},
+    {"TagRestsUnguarded", [](AuditTest& c) { c.tree_.SetVersion(TagPath("order"), -1); },
+     "the node of tag 'order' rests at version -1"},
     // Tags.
     {"TagUnreadable", [](AuditTest& c) { c.Put(TagPath("user"), "rubbish"); }, "tag 'user'"},
     {"LedgerBelowTheReported", [](AuditTest& c) { c.AnnounceHigh("order", 5'001); },
@@ -210,8 +220,11 @@ TEST_F(AuditTest, KnowsWhatOnlyARestorePutsRight) {
   AnnounceAs("h:2", FormatReport({.high = {{"order", 4'000}, {"user", 70}}}));
   Put(TagPath("broken"), "rubbish");
   Hold({0, 0}, Nonce(1, 1), kNow);
+  for (const std::string& path : {std::string(kMetaPath), SlotPath({1, 1}), TagPath("order")}) {
+    tree_.SetVersion(path, -1);
+  }
   const Audit audit = Read();
-  EXPECT_EQ(audit.losses, 2u);
+  EXPECT_EQ(audit.losses, 5u);
   EXPECT_THAT(audit.lost_tags, ElementsAre(Pair("broken", 0), Pair("user", 70)));
   EXPECT_FALSE(audit.NeverUsed());
 }

@@ -56,7 +56,10 @@ Status LiftLedgers(BlockingCoordinator& registry, const std::vector<ProviderRepo
   Json& lifted = output.json["tags"] = Json::array();
   for (const StoredTag& stored : listing.tags) {
     const TagDefinition& tag = stored.tag();
-    if (tag.strategy != "segment") continue;
+    if (tag.strategy != "segment") {
+      FIRN_TRY(store.Lift(stored, 0));  // which moves on a node that rests at -1
+      continue;
+    }
     Status status;
     lifted.push_back(LiftOne(store, stored, ReportedOf(tag.name, reports), GapOf(tag, wanted_gap),
                              status, output.text));

@@ -32,8 +32,9 @@ std::optional<int64_t> ReportedOf(const std::string& tag,
 
 // Lifts every segment tag's ledger to the highest of the tree's, its start and the reported, plus
 // the gap, and adds to the output what became of each: those of which nobody reported are named.
-// While the cluster is frozen, or nobody takes anything. Fails on the first tag that cannot
-// be written; the call may be repeated.
+// Leaves no tag's node at a version that cannot be guarded (node_version.h). While the cluster is
+// frozen, or nobody takes anything. Fails on the first tag that cannot be written; the call may be
+// repeated.
 Status LiftLedgers(BlockingCoordinator& registry, const std::vector<ProviderReport>& reports,
                    int64_t wanted_gap, Output& output);
 

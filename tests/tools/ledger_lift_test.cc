@@ -1,0 +1,45 @@
+#include "tools/firn/ledger_lift.h"
+
+#include <gtest/gtest.h>
+
+#include "common/tag_diff.h"
+#include "registry/cluster_setup.h"
+#include "registry/memory_coordinator.h"
+#include "registry/tag_store.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+// A cluster in memory with its first tag, which has no ledger, and a segment tag.
+class LedgerLiftTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(registry_.Connect(Milliseconds(0)).ok());
+    ASSERT_TRUE(MakeCluster(registry_, {.workers = 1}, entropy_).ok());
+    ASSERT_TRUE(TagStore(registry_).Create({.name = "order", .strategy = "segment"}).ok());
+  }
+
+  StoredTag Tag(std::string_view name) { return *TagStore(registry_).Read(name); }
+
+  VirtualClock clock_{WallMs(1'750'000'000'000)};
+  MemoryTree tree_{clock_};
+  MemoryCoordinator coordinator_{tree_};
+  BlockingCoordinator registry_{coordinator_, clock_};
+  SeededEntropy entropy_{1};
+};
+
+TEST_F(LedgerLiftTest, NoTagIsLeftWhereNothingCanBeGuarded) {
+  for (const std::string_view name : {kFirstTag, std::string_view("order")}) {
+    const TagDefinition before = Tag(name).tag();
+    tree_.SetVersion(TagPath(name), -1);
+    Output output;
+    ASSERT_TRUE(LiftLedgers(registry_, {}, 0, output).ok());
+    EXPECT_EQ(Tag(name).stat.version, 0) << name;
+    EXPECT_EQ(WithLedgerOf(before, Tag(name).tag()), before);
+    EXPECT_EQ(output.json.at("tags").size(), 1u) << "only one of them has a ledger";
+  }
+}
+
+}  // namespace
+}  // namespace firn
