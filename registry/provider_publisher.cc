@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "registry/node_version.h"
+
 namespace firn {
 
 ProviderPublisher::ProviderPublisher(Coordinator& coordinator, Entropy& entropy,
@@ -39,7 +41,10 @@ void ProviderPublisher::Tick(BootMs now) {
   if (withdrawn_) return Erase();
   if (now - last_look_ >= kRecheckInterval) look_ = true;
   if (look_ && now >= not_before_) return Look();
-  if (!look_ && WriteIsDue()) Send({Write::Set(path_, wanted_, held_version_)});
+  if (look_ || !WriteIsDue()) return;
+  std::vector<Write> writes;
+  AddSet(writes, path_, wanted_, held_version_);
+  Send(std::move(writes));
 }
 
 bool ProviderPublisher::WriteIsDue() const {

@@ -88,8 +88,13 @@ void OperatorWord::Send(bool offline) {
   busy_ = true;
   sent_ = offline;
   const std::string data = FormatConfigurator(wanted);
-  coordinator_.Multi({node == nullptr ? Write::Create(path_, data, Lifetime::kPersistent)
-                                      : Write::Set(path_, data, node->stat.version)},
+  std::vector<Write> writes;
+  if (node == nullptr) {
+    writes.push_back(Write::Create(path_, data, Lifetime::kPersistent));
+  } else {
+    AddSet(writes, path_, data, node->stat.version);
+  }
+  coordinator_.Multi(std::move(writes),
                      guard_.Bind([this](const WriteOutcome& outcome) { OnWritten(outcome); }));
 }
 

@@ -128,6 +128,18 @@ TEST_F(DiscoveryTest, AnEndlessBurstIsToldAllTheSame) {
   EXPECT_LE(told_, told_before + 30 * 50 / 100 + 1);
 }
 
+TEST_F(DiscoveryTest, ANodeThatIsSetVeryOftenNeverRestsWhereNothingIsGuarded) {
+  Pass(Milliseconds(5000));
+  tree_.SetVersion(NodePath(), -2);
+  Pass(ProviderPublisher::kRecheckInterval + Milliseconds(5000));
+  for (const ProviderPhase phase : {ProviderPhase::kServing, ProviderPhase::kDraining}) {
+    Report(phase);
+    Pass(Milliseconds(500));
+    EXPECT_EQ(seen_.entries.at(0).report.phase, phase);
+    EXPECT_GE(tree_.Peek(NodePath())->stat.version, 0);
+  }
+}
+
 TEST_F(DiscoveryTest, AnExpiredSessionsNodeIsMadeAgainByTheNewSession) {
   Pass(Milliseconds(5000));
   tree_.Expire(server_.session());

@@ -135,6 +135,18 @@ TEST_F(OperatorWordTest, LeavesTheWeightAlone) {
   EXPECT_EQ(Stands(), (Configurator{.weight = 30, .disabled = true}));
 }
 
+TEST_F(OperatorWordTest, NeverRestsWhereNothingIsGuarded) {
+  PutWord({.weight = 30});
+  tree_.SetVersion(kPath, -2);
+  Pass(Milliseconds(500));
+  for (const bool offline : {true, false}) {
+    word_->Say(offline);
+    Pass(Milliseconds(5000));
+    EXPECT_EQ(Stands(), (Configurator{.weight = 30, .disabled = offline}));
+    EXPECT_GE(tree_.Peek(kPath)->stat.version, 0);
+  }
+}
+
 TEST_F(OperatorWordTest, OthersServersWordsAreNotIts) {
   for (const auto path : {kServicePath, kConfiguratorsPath}) Put(std::string(path), "");
   Put("/firn.IdService/configurators/10.0.0.8:7609", FormatConfigurator({.disabled = true}));

@@ -1,6 +1,10 @@
 #include "tools/firn/server_words.h"
 
+#include <utility>
+#include <vector>
+
 #include "common/url_encoding.h"
+#include "registry/node_version.h"
 
 namespace firn {
 namespace {
@@ -28,7 +32,9 @@ Status ServerWords::Put(const std::string& address, const Standing& standing,
                         const Configurator& word) {
   const std::string data = FormatConfigurator(word);
   if (standing.there) {
-    return registry_.Multi({Write::Set(PathOf(address), data, standing.version)}).status;
+    std::vector<Write> writes;
+    AddSet(writes, PathOf(address), data, standing.version);
+    return registry_.Multi(std::move(writes)).status;
   }
   // Nobody may ever have said anything here, so that even the folders are missing.
   for (const std::string_view folder : {kServicePath, kConfiguratorsPath}) {
