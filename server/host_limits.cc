@@ -77,6 +77,7 @@ std::string LimitsInForce() {
     const char* option;
   };
   constexpr Limit kLimits[] = {{RLIMIT_AS, "address space", "-v"},
+                               {RLIMIT_DATA, "data segment", "-d"},
                                {RLIMIT_NOFILE, "open files", "-n"},
                                {RLIMIT_NPROC, "processes and threads", "-u"},
                                {RLIMIT_STACK, "stack of a thread", "-s"}};
@@ -85,7 +86,7 @@ std::string LimitsInForce() {
     rlimit now{};
     getrlimit(limit.which, &now);
     if (now.rlim_cur == RLIM_INFINITY) continue;
-    const bool in_kib = limit.which == RLIMIT_AS || limit.which == RLIMIT_STACK;
+    const bool in_kib = limit.which != RLIMIT_NOFILE && limit.which != RLIMIT_NPROC;
     text += std::string(text.empty() ? "" : ", ") + limit.name + " " +
             std::to_string(in_kib ? now.rlim_cur / 1024 : now.rlim_cur) + (in_kib ? " KiB" : "") +
             " (ulimit " + limit.option + ")";

@@ -1,0 +1,137 @@
+// The real program where the host gives it little: whatever it is too little for, the server says
+// so with the limit's name and ends, or it serves and ends when it is asked to. Of plain builds:
+// the sanitizers' own needs would hide the server's.
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/server/program/running_server.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Milliseconds kPatience{60'000};
+constexpr int64_t kMiB = 1 << 20;
+
+// A control group with one limit, of either of the kernel's hierarchies.
+class ControlGroup {
+ public:
+  // `name` and `old_name` are the limit's in the two hierarchies.
+  ControlGroup(const std::string& controller, const std::string& name, const std::string& old_name,
+               int64_t limit)
+      : ControlGroup("/sys/fs/cgroup", name, limit) {
+    if (!ok_) MakeIn("/sys/fs/cgroup/" + controller, old_name, limit);
+  }
+  ControlGroup(const ControlGroup&) = delete;
+  ControlGroup& operator=(const ControlGroup&) = delete;
+  ~ControlGroup() { Remove(); }
+
+  bool ok() const { return ok_; }
+
+  // Runs a command in it.
+  std::vector<std::string> wrapper() const {
+    return {"sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", folder_ + "/cgroup.procs"};
+  }
+
+ private:
+  ControlGroup(const std::string& parent, const std::string& name, int64_t limit) {
+    MakeIn(parent, name, limit);
+  }
+  void MakeIn(const std::string& parent, const std::string& name, int64_t limit) {
+    Remove();
+    folder_ = parent + "/firn-test-" + std::to_string(getpid());
+    std::error_code none;
+    if (!fs::create_directory(folder_, none) || !fs::exists(folder_ + "/" + name, none)) return;
+    std::ofstream(folder_ + "/" + name) << limit;
+    int64_t now = 0;
+    ok_ = (std::ifstream(folder_ + "/" + name) >> now) && now == limit;
+  }
+  // A group of which a process has just ended is in use for a moment.
+  void Remove() const {
+    if (folder_.empty()) return;
+    Eventually(kPatience, [&] { return rmdir(folder_.c_str()) == 0 || errno == ENOENT; });
+  }
+
+  std::string folder_;
+  bool ok_ = false;
+};
+
+class HostLimitsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Finished made =
+        RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--workers=2", registry_});
+    ASSERT_EQ(made.exit_code, 0) << made.out << made.err;
+  }
+
+  // Under a limit of this name.
+  void ServesOrNames(const std::string& limit, std::vector<std::string> wrapper) {
+    const std::string state = dir_ / ("state" + std::to_string(++started_));
+    RunningServer server(state, {registry_, "--io_threads=2"}, std::move(wrapper));
+    const bool ready = server.BecomesReady();
+    ++(ready ? served_ : refused_);
+    if (ready) {
+      EXPECT_EQ(server.Get("/v1/ids/default?count=10000").status, 200) << server.log();
+      server.process().Signal(SIGTERM);
+    }
+    EXPECT_EQ(server.process().Wait(kPatience), ready ? 0 : 2) << server.log();
+    if (ready) return;
+    for (const std::string& words : {std::string("the host gives this process no more"), limit}) {
+      EXPECT_NE(server.log().find(words), std::string::npos) << server.log();
+    }
+  }
+  void ExpectBoth() const {
+    EXPECT_GT(served_, 0) << "no limit was wide enough";
+    EXPECT_GT(refused_, 0) << "no limit was met";
+  }
+
+  TempDir dir_;
+  const std::string registry_ = "--registry=dir://" + (dir_ / "registry");
+  int started_ = 0, served_ = 0, refused_ = 0;
+};
+
+TEST_F(HostLimitsTest, TooFewThreadsOfItsControlGroup) {
+  for (const int threads : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 20}) {
+    SCOPED_TRACE(threads);
+    const ControlGroup group("pids", "pids.max", "pids.max", threads);
+    if (!group.ok()) GTEST_SKIP() << "no control group that limits processes can be made here";
+    ServesOrNames("pids.max", group.wrapper());
+  }
+  ExpectBoth();
+}
+
+TEST_F(HostLimitsTest, LittleMemoryOfItsControlGroupIsEnough) {
+  const ControlGroup group("memory", "memory.max", "memory.limit_in_bytes", 32 * kMiB);
+  if (!group.ok()) GTEST_SKIP() << "no control group that limits memory can be made here";
+  ServesOrNames("memory.max", group.wrapper());
+  EXPECT_EQ(served_, 1);
+}
+
+TEST_F(HostLimitsTest, TooLittleMemory) {
+  struct {
+    const char *option, *name;
+    int64_t least;  // with less address space its libraries cannot be loaded
+  } const limits[] = {{"--as=", "(ulimit -v)", 32}, {"--data=", "(ulimit -d)", 8}};
+  for (const auto& [option, name, least] : limits) {
+    for (int64_t mib = least; mib <= 400; mib += mib < 128 ? 12 : 40) {
+      SCOPED_TRACE(option + std::to_string(mib) + " MiB");
+      ServesOrNames(name, {"prlimit", option + std::to_string(mib * kMiB)});
+    }
+    ExpectBoth();
+    served_ = refused_ = 0;
+  }
+}
+
+}  // namespace
+}  // namespace firn
