@@ -1,0 +1,75 @@
+// What /readyz says of a server that holds a machine id and cannot issue under it.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "tests/server/program/running_server.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kPatience{60'000};
+
+class ServerReadinessTest : public testing::Test {
+ protected:
+  void Firn(std::vector<std::string> words) const {
+    words.insert(words.begin(), BuiltProgram("firn"));
+    words.push_back("--registry=" + registry_);
+    const Finished done = RunToEnd(words);
+    ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
+  }
+  void Start(const std::string& registry, std::vector<std::string> flags) {
+    flags.push_back("--registry=" + registry);
+    server_ = std::make_unique<RunningServer>(dir_ / "state", std::move(flags));
+  }
+
+  // Says so with the reason that a call gets, too.
+  void IsNotReady(const std::string& reason) const {
+    EXPECT_TRUE(Eventually(kPatience,
+                           [&] {
+                             const auto said = server_->Admin("/readyz");
+                             return said.status == 503 &&
+                                    said.body.find(reason) != std::string::npos;
+                           }))
+        << server_->Admin("/readyz").body << server_->log();
+    const std::string status = server_->Admin("/v1/status").body;
+    EXPECT_NE(status.find("\"state\": \"NOT_READY\""), std::string::npos) << status;
+    EXPECT_NE(server_->Get("/genid").body.find(reason), std::string::npos);
+  }
+
+  TempDir dir_;
+  const std::string registry_ = "dir://" + (dir_ / "registry");
+  std::unique_ptr<RunningServer> server_;
+};
+
+TEST_F(ServerReadinessTest, AfterARestoreOneWhoseClockPolicyIsStrictWaitsForTheWallClock) {
+  Firn({"init", "--brand-new", "--workers=2"});
+  Firn({"tags", "create", "order", "strategy=segment", "start=1"});
+  Firn({"restore"});
+  Start(registry_, {"--clock_policy=strict", "--restore_probation_ms=0"});
+  IsNotReady(" ms behind");
+  EXPECT_EQ(server_->Admin("/readyz?tag=order").status, 200) << "numbers ask no clock";
+  server_->process().Signal(SIGTERM);
+  ASSERT_EQ(server_->process().Wait(kPatience), 0) << server_->log();
+
+  Start(registry_, {"--clock_policy=run", "--restore_probation_ms=0"});
+  EXPECT_TRUE(server_->BecomesReady()) << server_->log();
+}
+
+TEST_F(ServerReadinessTest, AtTheEndOfItsLayoutNobodyIsSentToIt) {
+  // 256 seconds that are over in a moment.
+  const int64_t epoch = SystemClock().Wall().ms() - 248'000;
+  Start("static:" + std::to_string(512 + getpid() % 256),
+        {"--static_first_start",
+         "--layout=time:8s machine:10 sequence:12 epoch:" + std::to_string(epoch)});
+  IsNotReady("has run out");
+}
+
+}  // namespace
+}  // namespace firn
