@@ -19,7 +19,6 @@ constexpr std::string_view kFirstWords = "firn tags 2 ";
 constexpr std::string_view kNoStrategy = "-";
 constexpr std::array<std::string_view, 3> kStates = {"fine", "unreadable", "lost"};
 constexpr size_t kBytesMax = 256 << 20;
-constexpr size_t kReadAtOnce = 64 << 10;
 
 // Takes what stands before the next `end` off `text`; false when there is none.
 bool TakeUpTo(char end, std::string_view& text, std::string_view& taken) {
@@ -54,28 +53,15 @@ Status ParseLine(std::string_view line, KnownTags& tags) {
   return tags.tags.emplace(tag, std::move(known)).second ? Status() : Corrupt("a tag twice");
 }
 
-Result<std::string> ReadFile(const std::string& path) {
-  FIRN_ASSIGN(const FileHandle file, FileHandle::Open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
-  std::string text;
-  for (;;) {
-    const size_t size = text.size();
-    if (size > kBytesMax) return Corrupt(path + " is too large");
-    text.resize(size + kReadAtOnce);
-    const ssize_t got = read(file.fd(), text.data() + size, kReadAtOnce);
-    if (got < 0 && errno != EINTR) return FileFailure("reading", path, errno);
-    text.resize(size + static_cast<size_t>(std::max<ssize_t>(got, 0)));
-    if (got == 0) return text;
-  }
-}
-
-void Replace(const std::string& path, const std::string& text) {
-  const Status kept = ReplaceFile(path, {.path = path + ".new"}, text);
-  if (kept.ok()) return;
+Status Replace(const std::string& path, const std::string& text) {
+  Status kept = ReplaceFile(path, {.path = path + ".new"}, text);
+  if (kept.ok()) return kept;
   LOG(ERROR) << "the tags' definitions cannot be kept, so a start without the registry will serve "
                 "nothing: "
              << kept;
   const bool gone = unlink(path.c_str()) == 0 || errno == ENOENT;
   LOG_IF(ERROR, !gone) << FileFailure("removing", path, errno) << "; remove it by hand";
+  return kept;
 }
 
 }  // namespace
@@ -112,18 +98,17 @@ Result<KnownTags> ParseKnownTags(const std::string& uuid, std::string_view text)
 
 Result<KnownTags> KeptTags::Read(const std::string& uuid) {
   const std::string path = PathOf(uuid);
-  FIRN_ASSIGN(const std::string text, ReadFile(path));
+  FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kBytesMax, O_NOFOLLOW));
   auto tags = ParseKnownTags(uuid, text);
   return tags.ok() ? tags : tags.status().WithContext(path);
 }
 
-void KeptTags::Keep(const std::string& uuid, const KnownTags& tags, std::function<void()> done) {
+void KeptTags::Keep(const std::string& uuid, const KnownTags& tags, Kept done) {
   const bool posted =
       thread_.Post([this, path = PathOf(uuid), text = FormatKnownTags(uuid, tags), done] {
-        Replace(path, text);
-        control_(done);
+        control_([done, kept = Replace(path, text)] { done(kept); });
       });
-  if (!posted) control_(std::move(done));
+  if (!posted) control_([done] { done(Unavailable("there is no thread to write the tags")); });
 }
 
 }  // namespace firn

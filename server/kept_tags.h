@@ -52,9 +52,10 @@ class TagMemory {
   // What was kept last of the cluster; kNotFound, or why it cannot be gone by.
   virtual Result<KnownTags> Read(const std::string& uuid) = 0;
 
-  // `done` is called on the control thread, later, once the tags are durable, or once nothing is
-  // kept at all because that is not possible. One at a time.
-  virtual void Keep(const std::string& uuid, const KnownTags& tags, std::function<void()> done) = 0;
+  // `done` is called on the control thread, later: ok once the tags are durable; otherwise they
+  // cannot be, and nothing is kept at all. One at a time.
+  using Kept = std::function<void(const Status& kept)>;
+  virtual void Keep(const std::string& uuid, const KnownTags& tags, Kept done) = 0;
 };
 
 // In a state folder, one file for each cluster: <stem>.<uuid>.tags. Written on a thread of its own,
@@ -71,7 +72,7 @@ class KeptTags final : public TagMemory {
   void SetControl(PostToControl control) { control_ = std::move(control); }
 
   Result<KnownTags> Read(const std::string& uuid) override;
-  void Keep(const std::string& uuid, const KnownTags& tags, std::function<void()> done) override;
+  void Keep(const std::string& uuid, const KnownTags& tags, Kept done) override;
 
  private:
   std::string PathOf(const std::string& uuid) const { return stem_ + "." + uuid + ".tags"; }

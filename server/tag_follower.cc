@@ -71,6 +71,7 @@ void TagFollower::Tick(BootMs now) {
   mailbox_.Open();
   SendLooks();
   if (!whole_) GoByKept();
+  if (unkept_ && !keeping_ && now - *unkept_ >= kKeepAgain) Keep();
 }
 
 void TagFollower::Redefined(const std::string& tag) {
@@ -183,13 +184,22 @@ void TagFollower::KeepThenServe() {
     ServeDefault(known_.default_strategy);
     return;
   }
-  if (std::exchange(keeping_, true)) return;  // which comes back here
-  memory_->Keep(uuid_, known_, [this, keeping = known_]() mutable {
-    keeping_ = false;
-    kept_ = std::move(keeping);
-    if (kept_ != known_) ServeAll();  // or a tag that changes all the time keeps others waiting
-    KeepThenServe();
-  });
+  Keep();
+}
+
+// Comes back to what waits for it.
+void TagFollower::Keep() {
+  if (std::exchange(keeping_, true)) return;
+  memory_->Keep(uuid_, known_, [this, tags = known_](const Status& kept) { OnKept(tags, kept); });
+}
+
+void TagFollower::OnKept(const KnownTags& tags, const Status& kept) {
+  LOG_IF(INFO, kept.ok() && unkept_) << "the tags' definitions are kept again";
+  unkept_ = kept.ok() ? std::nullopt : std::optional(now_);
+  keeping_ = false;
+  kept_ = tags;
+  if (kept_ != known_) ServeAll();  // or a tag that changes all the time keeps others waiting
+  KeepThenServe();
 }
 
 // --- what is served -----------------------------------------------------------------------------

@@ -31,6 +31,7 @@ namespace firn {
 //  1. Until the definitions have been read every tag is refused with NOT_READY. A start that does
 //     not reach the registry goes by those that were kept when they were read last.
 //  2. What is served is kept first, where there is a memory; what is to be refused is so at once.
+//     What cannot be kept is served all the same, and kept once that is possible again.
 //  3. A tag that this program cannot serve (a strategy, plugin or key that it lacks, a node that
 //     does not read) is refused with the reason, never served in part. A disabled one likewise.
 //  4. What cannot be read any more, because the registry is away, goes on as it was.
@@ -52,6 +53,8 @@ class TagFollower final : public TagSeeker {
   // How long a start waits for the registry before it goes by what was kept.
   static constexpr Milliseconds kPatience{300};
   static constexpr Milliseconds kPatienceWithSession{5'000};
+  // After this a memory that could not keep the tags is asked again.
+  static constexpr Milliseconds kKeepAgain{60'000};
 
   // All references must outlive it. `uuid`: of the cluster, when it is known already; `memory`:
   // null when nothing is kept.
@@ -104,6 +107,8 @@ class TagFollower final : public TagSeeker {
   void LoadKept();
   void GoByKept();
   void KeepThenServe();
+  void Keep();
+  void OnKept(const KnownTags& tags, const Status& kept);
   void ServeAll();
   void ServeDefault(const std::string& strategy);
   void Serve(TagDefinition tag);
@@ -121,7 +126,8 @@ class TagFollower final : public TagSeeker {
   std::string uuid_;
   std::optional<std::string> default_strategy_{};  // of the cluster, once it was read
   KnownTags known_;                                // as read last, lost ones included
-  std::optional<KnownTags> kept_{};                // as in the memory
+  std::optional<KnownTags> kept_{};                // as in the memory, or as it could not keep them
+  std::optional<BootMs> unkept_{};                 // since when it could not
   bool loaded_ = false;                            // from there, once
   bool keeping_ = false;
   bool whole_ = false;

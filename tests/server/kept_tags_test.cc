@@ -55,6 +55,31 @@ TEST_F(KeptTagsTest, WhatCannotBeKeptIsServedAndForgotten) {
   EXPECT_TRUE(memory_.files.empty());
 }
 
+TEST_F(KeptTagsTest, WhatCouldNotBeKeptIsKeptOnceTheDiskIsWell) {
+  memory_.broken = true;
+  Pass(Milliseconds(200));
+  memory_.broken = false;
+  Pass(Milliseconds(200));
+  EXPECT_TRUE(memory_.files.empty()) << "a disk is not asked all the time";
+  Pass(TagFollower::kKeepAgain);
+  EXPECT_EQ(Ask("default"), "issued");
+  Start(true);
+  Pass(Milliseconds(1'000));
+  EXPECT_EQ(Ask("default"), "issued") << "without its registry";
+}
+
+TEST_F(KeptTagsTest, WhatCanStillNotBeKeptIsServedAllTheWhile) {
+  memory_.broken = true;
+  Pass(Milliseconds(200));
+  memory_.stalls = true;
+  Pass(2 * TagFollower::kKeepAgain);
+  EXPECT_EQ(Ask("default"), "issued");
+  memory_.stalls = false;
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("order"), "issued");
+}
+
 TEST_F(KeptTagsTest, ATagThatTheRegistryLacksIsLostAndNotUnknown) {
   ASSERT_TRUE(store_.Create(Tag("order", "snowflake")).ok());
   Pass(Milliseconds(200));
@@ -105,24 +130,28 @@ TEST(KeptTagsFile, OutlivesTheProcessAndIsRemovedWhenItCannotBeWritten) {
   const std::string uuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
   KnownTags tags{.default_strategy = "snowflake"};
   tags.tags["order"].node.tag = {.name = "order", .strategy = "segment"};
-  std::atomic<int> kept = 0;
   const auto keep = [&](KeptTags& file) {
     file.SetControl([](const std::function<void()>& task) { task(); });
-    const int before = kept;
-    file.Keep(uuid, tags, [&kept] { ++kept; });
-    EXPECT_TRUE(Eventually(Milliseconds(30'000), [&] { return kept > before; }));
+    std::atomic<bool> done = false;
+    Status kept;
+    file.Keep(uuid, tags, [&](const Status& outcome) {
+      kept = outcome;
+      done = true;
+    });
+    EXPECT_TRUE(Eventually(Milliseconds(30'000), [&] { return done.load(); }));
+    return kept;
   };
   {
     KeptTags file(dir / "server");
     EXPECT_EQ(file.Read(uuid).code(), Code::kNotFound);
-    keep(file);
+    EXPECT_TRUE(keep(file).ok());
   }
   KeptTags file(dir / "server");
   EXPECT_EQ(*file.Read(uuid), tags);
   // A folder where the draft has to be: no program can write it, root neither.
   std::filesystem::create_directory(dir / ("server." + uuid + ".tags.new"));
   std::ofstream(dir / ("server." + uuid + ".tags.new/x")) << "x";
-  keep(file);
+  EXPECT_FALSE(keep(file).ok());
   EXPECT_EQ(file.Read(uuid).code(), Code::kNotFound);
 }
 

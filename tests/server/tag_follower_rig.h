@@ -50,10 +50,10 @@ class Disk final : public TagMemory {
     if (text == files.end()) return NotFound("nothing kept");
     return ParseKnownTags(uuid, text->second);
   }
-  void Keep(const std::string& uuid, const KnownTags& tags, std::function<void()> done) override {
+  void Keep(const std::string& uuid, const KnownTags& tags, Kept done) override {
     todo_.push_back([this, uuid, text = FormatKnownTags(uuid, tags), done] {
       broken ? static_cast<void>(files.erase(uuid)) : static_cast<void>(files[uuid] = text);
-      done();
+      done(broken ? Unavailable("the disk is broken") : Status());
     });
   }
   void Work() {

@@ -99,10 +99,10 @@ class SegmentHost::Disk final : public TagMemory {
     return text == files_.end() ? Result<KnownTags>(NotFound("nothing kept"))
                                 : ParseKnownTags(uuid, text->second);
   }
-  void Keep(const std::string& uuid, const KnownTags& tags, std::function<void()> done) override {
+  void Keep(const std::string& uuid, const KnownTags& tags, Kept done) override {
     writes.push_back([this, uuid, text = FormatKnownTags(uuid, tags), done = std::move(done)] {
       files_[uuid] = text;
-      answers.push_back(done);
+      answers.push_back([done] { done(Status()); });
     });
   }
   void Lose() {
