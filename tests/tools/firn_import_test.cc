@@ -87,6 +87,22 @@ TEST_F(FirnImportTest, LeafsTagsComeInAfterADryRun) {
   EXPECT_EQ(Show("order", "high"), "9001");
 }
 
+TEST_F(FirnImportTest, AStoreThatNoServerHasIsRefusedBeforeAnythingIsDone) {
+  Run("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('order', 2001, 1000)");
+  RunningServer server(folder_ / "state", {"--registry=dir://" + (folder_ / "registry")});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  Finished refused;
+  EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] {  // once it has announced itself
+    return (refused = Import({"--store=main", "--dry_run"})).exit_code == 2;
+  })) << refused.out;
+  EXPECT_NE(refused.err.find("store 'main' is none that a running server has"), std::string::npos)
+      << refused.err;
+  EXPECT_EQ(Import({"--store=main"}).exit_code, 2);
+  EXPECT_EQ(Firn({"tags", "show", "order"}).exit_code, 4);
+  EXPECT_EQ(Import({}).exit_code, 0);
+  EXPECT_EQ(Show("order", "store"), "registry");
+}
+
 TEST_F(FirnImportTest, ATinyidTagOfTwoDatabasesGoesOnAboveBoth) {
   Run("INSERT INTO tiny_id_info (biz_type, max_id, step, delta, remainder)"
       " VALUES ('order', 3000, 1000, 2, 0)");

@@ -69,8 +69,9 @@ Result<Output> RunImport(const std::vector<std::string>& words) {
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
   std::vector<TagDefinition> present;
   for (const StoredTag& stored : listing.tags) present.push_back(stored.tag());
-  FIRN_ASSIGN(Output output,
-              PutTags(store, listing, RaiseTags(present, import.tags), FLAGS_dry_run));
+  const std::vector<TagDefinition> raised = RaiseTags(present, import.tags);
+  FIRN_TRY(CheckStores(session.registry(), listing.tags, raised));
+  FIRN_ASSIGN(Output output, PutTags(store, listing, raised, FLAGS_dry_run));
   output.json["faults"] = import.faults;
   output.wrong = !import.faults.empty();
   if (!faults.empty()) output.text += "left out:\n" + faults;
