@@ -16,6 +16,16 @@ class HolderDrill : public Drill {
   bool LiveIsGone(MachineId machine) {
     return ReadNode(LivePath(SlotOf(machine))).code() == Code::kNotFound;
   }
+  // Copies a folder in use. Files that are written beside and renamed come and go meanwhile, so
+  // that a copy may find one gone and is begun anew.
+  void CopyInUse(const std::string& from, const std::string& to) {
+    std::error_code failed;
+    ASSERT_TRUE(Eventually(kPatience, [&] {
+      fs::remove_all(folder(to));
+      fs::copy(folder(from), folder(to), fs::copy_options::recursive, failed);
+      return !failed;
+    })) << failed.message();
+  }
 };
 
 // There is one machine id, so that the other can only get the paused one's.
@@ -53,7 +63,7 @@ TEST_F(HolderDrill, ACopiedStateFolderIsHarmlessWithZooKeeper) {
   ASSERT_TRUE(Serves(owner));
   const std::string hint = "/drill:10000:2130706433.properties";
   ASSERT_TRUE(Waits(owner, "remembered", [&] { return fs::exists(folder("a.state") + hint); }));
-  fs::copy(folder("a.state"), folder("copy.state"));
+  ASSERT_NO_FATAL_FAILURE(CopyInUse("a.state", "copy.state"));
   ASSERT_TRUE(fs::exists(folder("copy.state") + hint));
 
   Claimant& copy = Launch("copy", {.as = "a"});
@@ -76,8 +86,8 @@ TEST_F(HolderDrill, ACopiedDirectoryRegistryIsRefused) {
   MakeDirectoryCluster();
   Claimant& owner = Launch("a");
   ASSERT_TRUE(Serves(owner));
-  fs::copy(folder("a.state"), folder("copy.state"));
-  fs::copy(folder("registry"), folder("copy"), fs::copy_options::recursive);
+  ASSERT_NO_FATAL_FAILURE(CopyInUse("a.state", "copy.state"));
+  ASSERT_NO_FATAL_FAILURE(CopyInUse("registry", "copy"));
 
   Claimant& copy = Launch("copy", {.registry = "dir://" + folder("copy"), .as = "a"});
   EXPECT_EQ(copy.process().Wait(kPatience), 1) << copy.Log();
