@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/units.h"
+#include "common/base/units.h"
 
 namespace firn {
 

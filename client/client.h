@@ -12,8 +12,8 @@
 #include "client/client_options.h"
 #include "client/client_view.h"
 #include "client/id_run.h"
-#include "common/explain.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/id/explain.h"
 
 namespace firn {
 

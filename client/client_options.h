@@ -8,7 +8,7 @@
 #include "client/client_events.h"
 #include "client/local_supply.h"
 #include "client/server_source.h"
-#include "common/units.h"
+#include "common/base/units.h"
 
 namespace firn {
 

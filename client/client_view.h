@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "client/server_source.h"
-#include "common/units.h"
+#include "common/base/units.h"
 
 namespace firn {
 

@@ -6,9 +6,9 @@
 #include <mutex>
 #include <utility>
 
-#include "client/list_source.h"
 #include "client/options_check.h"
-#include "common/entropy.h"
+#include "client/source/list_source.h"
+#include "common/time/entropy.h"
 
 namespace firn::client {
 namespace {

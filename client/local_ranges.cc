@@ -3,8 +3,8 @@
 #include <string_view>
 #include <utility>
 
-#include "client/tag_supply.h"
-#include "common/fork_cells.h"
+#include "client/ranges/tag_supply.h"
+#include "common/base/fork_cells.h"
 
 namespace firn {
 namespace {

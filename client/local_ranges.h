@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "client/local_supply.h"
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "common/units.h"
+#include "common/base/units.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
 
 namespace firn {
 

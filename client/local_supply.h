@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "client/id_run.h"
-#include "common/status.h"
-#include "common/units.h"
+#include "common/base/status.h"
+#include "common/base/units.h"
 
 namespace firn {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "common/faults.h"
+#include "common/base/faults.h"
 
 namespace firn::client {
 namespace {

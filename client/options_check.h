@@ -1,7 +1,7 @@
 #pragma once
 
 #include "client/client_options.h"
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace firn::client {
 

@@ -9,8 +9,8 @@
 #include <fcntl.h>
 #include <gflags/gflags.h>
 
-#include "common/files.h"
-#include "common/quote.h"
+#include "common/base/files.h"
+#include "common/base/quote.h"
 
 namespace firn {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace firn {
 

@@ -7,10 +7,10 @@
 #include <glog/logging.h>
 
 #include "server/store/ledgered_source.h"
-#include "server/store/mysql_store.h"
-#include "server/store/redis_store.h"
+#include "server/store/mysql/mysql_store.h"
+#include "server/store/redis/redis_store.h"
+#include "server/store/redis/tiered_source.h"
 #include "server/store/registry_source.h"
-#include "server/store/tiered_source.h"
 
 namespace firn {
 namespace {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "common/status.h"
-#include "server/segment_tags.h"
-#include "server/store/stores_ini.h"
+#include "common/base/status.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "server/node/segment_tags.h"
+#include "server/stores_ini.h"
 
 namespace firn {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "common/units.h"
+#include "common/base/units.h"
 
 namespace firn {
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "common/status.h"
-#include "server/front/limits.h"
+#include "common/base/status.h"
+#include "server/front/net/limits.h"
 
 namespace firn {
 

@@ -12,8 +12,8 @@
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 
-#include "common/clock.h"
-#include "common/entropy.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
 #include "server/command_line.h"
 #include "server/end_signals.h"
 #include "server/host_limits.h"

@@ -6,7 +6,7 @@
 #include <glog/logging.h>
 
 #include "registry/claim/claim_options.h"
-#include "registry/restore_command.h"
+#include "registry/operate/restore_command.h"
 #include "server/plugins/built_in.h"
 
 namespace firn {

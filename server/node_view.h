@@ -6,12 +6,12 @@
 #include <shared_mutex>
 #include <string>
 
-#include "common/clock.h"
-#include "common/tag_definition.h"
-#include "registry/provider.h"
-#include "server/front/metrics.h"
-#include "server/front/server_view.h"
-#include "server/issuing_node.h"
+#include "common/tag/tag_definition.h"
+#include "common/time/clock.h"
+#include "registry/servers/provider.h"
+#include "server/front/desk/metrics.h"
+#include "server/front/desk/server_view.h"
+#include "server/node/issuing_node.h"
 #include "server/operator_word.h"
 #include "server/options.h"
 

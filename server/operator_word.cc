@@ -5,9 +5,9 @@
 
 #include <glog/logging.h>
 
-#include "common/url_encoding.h"
-#include "registry/node_version.h"
-#include "registry/requests.h"
+#include "common/base/url_encoding.h"
+#include "registry/seam/node_version.h"
+#include "registry/seam/requests.h"
 
 namespace firn {
 

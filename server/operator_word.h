@@ -5,12 +5,12 @@
 #include <string>
 #include <string_view>
 
-#include "common/entropy.h"
-#include "common/units.h"
-#include "registry/callback_guard.h"
-#include "registry/coordinator.h"
-#include "registry/folder_watch.h"
-#include "registry/provider.h"
+#include "common/base/units.h"
+#include "common/time/entropy.h"
+#include "registry/dir/folder_watch.h"
+#include "registry/seam/callback_guard.h"
+#include "registry/seam/coordinator.h"
+#include "registry/servers/provider.h"
 
 namespace firn {
 

@@ -9,14 +9,14 @@
 #include <gflags/gflags.h>
 #include <unistd.h>
 
-#include "common/files.h"
-#include "common/properties.h"
-#include "common/secret_file.h"
-#include "registry/open_coordinator.h"
-#include "registry/records.h"
-#include "server/front/tls.h"
+#include "common/base/files.h"
+#include "common/base/properties.h"
+#include "common/base/secret_file.h"
+#include "registry/cluster/records.h"
+#include "registry/open/open_coordinator.h"
+#include "server/front/net/tls.h"
 #include "server/loopback.h"
-#include "server/open_node.h"
+#include "server/node/open_node.h"
 
 DEFINE_string(registry, "",
               "zk://h:p,h:p/firn/<cluster>, dir:///path, or static:<machine id>; empty: the "

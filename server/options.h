@@ -7,15 +7,15 @@
 #include <set>
 #include <string>
 
-#include "common/endpoint.h"
-#include "common/layout.h"
-#include "common/status.h"
-#include "registry/claim/owner.h"
-#include "server/front/front_door.h"
-#include "server/issuing_node.h"
-#include "server/open_node.h"
+#include "common/base/endpoint.h"
+#include "common/base/status.h"
+#include "common/id/layout.h"
+#include "registry/state/owner.h"
+#include "server/front/net/front_door.h"
+#include "server/node/issuing_node.h"
+#include "server/node/open_node.h"
 #include "server/plugins/history_file.h"
-#include "server/store/stores_ini.h"
+#include "server/stores_ini.h"
 
 namespace firn {
 

@@ -7,7 +7,7 @@
 #include <glog/logging.h>
 
 #include "server/configured_stores.h"
-#include "server/open_node.h"
+#include "server/node/open_node.h"
 #include "server/plugins/built_in.h"
 
 namespace firn {

@@ -3,12 +3,12 @@
 #include <memory>
 #include <optional>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "common/status.h"
-#include "registry/provider_publisher.h"
+#include "common/base/status.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "registry/servers/provider_publisher.h"
 #include "server/front/server_front.h"
-#include "server/issuing_node.h"
+#include "server/node/issuing_node.h"
 #include "server/node_view.h"
 #include "server/operator_word.h"
 #include "server/options.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/rack_split.h"
+#include "common/id/rack_split.h"
 #include "registry/claim/claim_checks.h"
 
 namespace firn {

@@ -7,17 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "common/entropy.h"
+#include "common/time/entropy.h"
 #include "registry/claim/claim_options.h"
 #include "registry/claim/freeze.h"
-#include "registry/claim/hint.h"
 #include "registry/claim/inspection.h"
 #include "registry/claim/keeper_time.h"
 #include "registry/claim/slot_write.h"
 #include "registry/claim/survey.h"
 #include "registry/claim/tenure.h"
-#include "registry/coordinator.h"
-#include "registry/mailbox.h"
+#include "registry/seam/coordinator.h"
+#include "registry/seam/mailbox.h"
+#include "registry/state/hint.h"
 
 namespace firn {
 

@@ -1,7 +1,7 @@
 #include "registry/claim/claim_checks.h"
 
-#include "common/rack_split.h"
-#include "registry/node_version.h"
+#include "common/id/rack_split.h"
+#include "registry/seam/node_version.h"
 
 namespace firn {
 namespace {

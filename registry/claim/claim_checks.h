@@ -2,11 +2,11 @@
 
 #include <string>
 
-#include "common/clock.h"
-#include "common/layout.h"
-#include "common/units.h"
+#include "common/base/units.h"
+#include "common/id/layout.h"
+#include "common/time/clock.h"
 #include "registry/claim/claim_options.h"
-#include "registry/records.h"
+#include "registry/cluster/records.h"
 
 namespace firn {
 

@@ -4,18 +4,18 @@
 #include <optional>
 #include <string>
 
-#include "common/entropy.h"
-#include "common/fork_cells.h"
+#include "common/base/fork_cells.h"
+#include "common/time/entropy.h"
 #include "registry/claim/acquisition.h"
 #include "registry/claim/claim_options.h"
 #include "registry/claim/claim_status.h"
 #include "registry/claim/claim_user.h"
-#include "registry/claim/grant_file.h"
 #include "registry/claim/keeper.h"
 #include "registry/claim/keeper_time.h"
 #include "registry/claim/slot_upkeep.h"
 #include "registry/claim/tenure.h"
-#include "registry/coordinator.h"
+#include "registry/seam/coordinator.h"
+#include "registry/state/grant_file.h"
 
 namespace firn {
 

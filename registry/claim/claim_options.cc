@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "common/faults.h"
+#include "common/base/faults.h"
 
 namespace firn {
 

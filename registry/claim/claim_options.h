@@ -4,11 +4,11 @@
 #include <optional>
 #include <string>
 
-#include "common/layout.h"
-#include "common/status.h"
-#include "common/units.h"
-#include "registry/claim/owner.h"
-#include "registry/slot.h"
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "common/id/layout.h"
+#include "registry/cluster/slot.h"
+#include "registry/state/owner.h"
 
 namespace firn {
 

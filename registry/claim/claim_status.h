@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "common/clock.h"
-#include "common/units.h"
-#include "registry/nonce.h"
-#include "registry/slot.h"
+#include "common/base/units.h"
+#include "common/time/clock.h"
+#include "registry/cluster/nonce.h"
+#include "registry/cluster/slot.h"
 
 namespace firn {
 

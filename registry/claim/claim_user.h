@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "common/claim.h"
-#include "common/clock.h"
-#include "common/units.h"
+#include "common/base/units.h"
+#include "common/id/claim.h"
+#include "common/time/clock.h"
 
 namespace firn {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "registry/cluster_setup.h"
-#include "registry/node_version.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/seam/node_version.h"
 
 namespace firn {
 

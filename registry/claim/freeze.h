@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <string>
 
-#include "common/units.h"
+#include "common/base/units.h"
 #include "registry/claim/tenure.h"
-#include "registry/coordinator.h"
-#include "registry/mailbox.h"
-#include "registry/records.h"
-#include "registry/synced_read.h"
+#include "registry/cluster/records.h"
+#include "registry/seam/coordinator.h"
+#include "registry/seam/mailbox.h"
+#include "registry/seam/synced_read.h"
 
 namespace firn {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "registry/node_version.h"
+#include "registry/seam/node_version.h"
 
 namespace firn {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "registry/claim/claim_status.h"
 #include "registry/claim/keeper_time.h"
-#include "registry/coordinator.h"
+#include "registry/seam/coordinator.h"
 
 namespace firn {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "common/clock.h"
-#include "common/units.h"
+#include "common/base/units.h"
+#include "common/time/clock.h"
 
 namespace firn {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "common/entropy.h"
+#include "common/time/entropy.h"
 #include "registry/claim/claim_options.h"
 #include "registry/claim/claim_status.h"
 #include "registry/claim/freeze.h"
@@ -14,7 +14,7 @@
 #include "registry/claim/keeper_time.h"
 #include "registry/claim/slot_write.h"
 #include "registry/claim/tenure.h"
-#include "registry/coordinator.h"
+#include "registry/seam/coordinator.h"
 
 namespace firn {
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "registry/node_version.h"
+#include "registry/seam/node_version.h"
 
 namespace firn {
 namespace {

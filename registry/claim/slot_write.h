@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "common/entropy.h"
-#include "common/units.h"
-#include "registry/coordinator.h"
-#include "registry/mailbox.h"
-#include "registry/past_holders.h"
-#include "registry/records.h"
-#include "registry/slot.h"
-#include "registry/synced_read.h"
+#include "common/base/units.h"
+#include "common/time/entropy.h"
+#include "registry/cluster/past_holders.h"
+#include "registry/cluster/records.h"
+#include "registry/cluster/slot.h"
+#include "registry/seam/coordinator.h"
+#include "registry/seam/mailbox.h"
+#include "registry/seam/synced_read.h"
 
 namespace firn {
 

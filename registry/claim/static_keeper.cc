@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "registry/records.h"
+#include "registry/cluster/records.h"
 
 namespace firn {
 namespace {

@@ -3,15 +3,15 @@
 #include <optional>
 #include <string>
 
-#include "common/fork_cells.h"
-#include "common/layout.h"
+#include "common/base/fork_cells.h"
+#include "common/id/layout.h"
 #include "registry/claim/claim_options.h"
 #include "registry/claim/claim_status.h"
 #include "registry/claim/claim_user.h"
-#include "registry/claim/grant_file.h"
 #include "registry/claim/keeper.h"
 #include "registry/claim/keeper_time.h"
 #include "registry/claim/tenure.h"
+#include "registry/state/grant_file.h"
 
 namespace firn {
 

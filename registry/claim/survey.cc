@@ -4,9 +4,9 @@
 #include <charconv>
 #include <utility>
 
-#include "common/civil_time.h"
+#include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
-#include "registry/node_version.h"
+#include "registry/seam/node_version.h"
 
 namespace firn {
 namespace {

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "common/entropy.h"
-#include "common/units.h"
-#include "registry/coordinator.h"
-#include "registry/mailbox.h"
-#include "registry/records.h"
-#include "registry/slot.h"
+#include "common/base/units.h"
+#include "common/time/entropy.h"
+#include "registry/cluster/records.h"
+#include "registry/cluster/slot.h"
+#include "registry/seam/coordinator.h"
+#include "registry/seam/mailbox.h"
 
 namespace firn {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "registry/claim/claim_options.h"
-#include "registry/node_version.h"
+#include "registry/seam/node_version.h"
 
 namespace firn {
 

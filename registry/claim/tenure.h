@@ -5,12 +5,12 @@
 #include <optional>
 #include <string>
 
-#include "common/claim.h"
-#include "common/entropy.h"
-#include "common/layout.h"
-#include "registry/claim/grant_file.h"
-#include "registry/nonce.h"
-#include "registry/slot.h"
+#include "common/id/claim.h"
+#include "common/id/layout.h"
+#include "common/time/entropy.h"
+#include "registry/cluster/nonce.h"
+#include "registry/cluster/slot.h"
+#include "registry/state/grant_file.h"
 
 namespace firn {
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "registry/dir/dir_worker.h"
-#include "registry/requests.h"
+#include "registry/seam/requests.h"
 
 namespace firn {
 

@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "registry/answers.h"
-#include "registry/coordinator.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
 #include "registry/dir/dir_tree.h"
-#include "registry/watch_table.h"
+#include "registry/seam/answers.h"
+#include "registry/seam/coordinator.h"
+#include "registry/seam/watch_table.h"
 
 namespace firn {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "registry/node_version.h"
-#include "registry/requests.h"
+#include "registry/seam/node_version.h"
+#include "registry/seam/requests.h"
 
 namespace firn {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "common/units.h"
-#include "registry/coordinator.h"
+#include "common/base/units.h"
 #include "registry/dir/dir_format.h"
+#include "registry/seam/coordinator.h"
 
 namespace firn {
 

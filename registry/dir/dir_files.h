@@ -5,18 +5,18 @@
 #include <string_view>
 #include <vector>
 
-#include "common/files.h"
-#include "common/status.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
 #include "registry/dir/dir_owner.h"
 
 namespace firn {
 
-// The few things that the directory registry does with files, beside those of common/files.h.
+// The few things that the directory registry does with files, beside those of common/base/files.h.
 
 // At most `limit` bytes. kCorrupt: the file is longer, or is there and does not read.
 Result<std::string> ReadFile(const std::string& path, size_t limit);
 
-// Makes `bytes` the file `name` in `folder`, as common/files.h does, by a draft that no listing of
+// Makes `bytes` the file `name` in `folder`, as common/base/files.h does, by a draft that no listing of
 // nodes takes for one. It is `owner`'s.
 Status ReplaceFile(const std::string& folder, const std::string& name, std::string_view bytes,
                    const DirOwner& owner, Replaced* replaced);

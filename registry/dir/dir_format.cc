@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstdio>
 
-#include "registry/requests.h"
+#include "registry/seam/requests.h"
 
 namespace firn {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/status.h"
-#include "registry/coordinator.h"
+#include "common/base/status.h"
+#include "registry/seam/coordinator.h"
 
 namespace firn {
 

@@ -4,8 +4,8 @@
 
 #include <sys/types.h>
 
-#include "common/files.h"
-#include "common/status.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
 
 namespace firn {
 

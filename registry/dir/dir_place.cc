@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "registry/dir/dir_files.h"
-#include "registry/file_system.h"
+#include "registry/state/file_system.h"
 
 namespace firn {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "common/status.h"
-#include "registry/file_birth.h"
+#include "common/base/file_birth.h"
+#include "common/base/status.h"
 
 namespace firn {
 

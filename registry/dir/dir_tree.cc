@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "registry/dir/dir_draft.h"
-#include "registry/requests.h"
+#include "registry/seam/requests.h"
 
 namespace firn {
 namespace {

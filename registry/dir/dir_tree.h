@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "common/unshared_file.h"
-#include "registry/coordinator.h"
+#include "common/base/unshared_file.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
 #include "registry/dir/dir_files.h"
 #include "registry/dir/dir_format.h"
 #include "registry/dir/dir_owner.h"
 #include "registry/dir/dir_place.h"
 #include "registry/dir/dir_witness.h"
+#include "registry/seam/coordinator.h"
 
 namespace firn {
 

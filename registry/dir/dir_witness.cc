@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "registry/abstract_socket.h"
+#include "registry/state/abstract_socket.h"
 
 namespace firn {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <sys/types.h>
 
-#include "common/status.h"
-#include "common/unshared_file.h"
+#include "common/base/status.h"
+#include "common/base/unshared_file.h"
 
 namespace firn {
 

@@ -12,10 +12,10 @@
 #include <variant>
 #include <vector>
 
-#include "registry/answers.h"
 #include "registry/dir/dir_tree.h"
-#include "registry/inbox.h"
-#include "registry/watch_table.h"
+#include "registry/seam/answers.h"
+#include "registry/seam/inbox.h"
+#include "registry/seam/watch_table.h"
 
 namespace firn {
 

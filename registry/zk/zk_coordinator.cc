@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include "registry/requests.h"
+#include "registry/seam/requests.h"
 
 namespace firn {
 

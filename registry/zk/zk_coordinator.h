@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "common/clock.h"
-#include "registry/answers.h"
-#include "registry/coordinator.h"
-#include "registry/inbox.h"
-#include "registry/watch_table.h"
+#include "common/time/clock.h"
+#include "registry/seam/answers.h"
+#include "registry/seam/coordinator.h"
+#include "registry/seam/inbox.h"
+#include "registry/seam/watch_table.h"
 #include "registry/zk/name_probe.h"
 #include "registry/zk/zk_handle.h"
 

@@ -9,10 +9,10 @@
 #include <variant>
 #include <vector>
 
-#include "common/status.h"
-#include "common/units.h"
-#include "registry/answers.h"
-#include "registry/coordinator.h"
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "registry/seam/answers.h"
+#include "registry/seam/coordinator.h"
 
 struct _zhandle;  // NOLINT(bugprone-reserved-identifier): the vendor's
 

@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "server/front/backend.h"
-#include "server/front/http_admin.h"
-#include "server/front/http_protocol.h"
-#include "server/front/id_desk.h"
-#include "server/front/thrift_protocol.h"
-#include "server/front/thrift_service.h"
+#include "server/front/desk/backend.h"
+#include "server/front/desk/id_desk.h"
+#include "server/front/http/http_admin.h"
+#include "server/front/http/http_protocol.h"
+#include "server/front/thrift/thrift_protocol.h"
+#include "server/front/thrift/thrift_service.h"
 
 namespace firn::front {
 namespace {

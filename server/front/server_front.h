@@ -6,13 +6,13 @@
 #include <optional>
 #include <string>
 
-#include "common/clock.h"
-#include "common/status.h"
-#include "server/front/desk_counters.h"
-#include "server/front/front_door.h"
-#include "server/front/http_handlers.h"
-#include "server/front/metrics.h"
-#include "server/front/server_view.h"
+#include "common/base/status.h"
+#include "common/time/clock.h"
+#include "server/front/desk/desk_counters.h"
+#include "server/front/desk/metrics.h"
+#include "server/front/desk/server_view.h"
+#include "server/front/http/http_handlers.h"
+#include "server/front/net/front_door.h"
 #include "server/issue/issuer.h"
 
 namespace firn::front {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "common/text_template.h"
-#include "common/time_zone.h"
+#include "common/text/text_template.h"
+#include "common/text/time_zone.h"
 
 namespace firn {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "common/status.h"
-#include "common/tag_definition.h"
+#include "common/base/status.h"
+#include "common/tag/tag_definition.h"
 #include "server/issue/plugin.h"
 #include "server/issue/strategy.h"
 #include "server/issue/tag_table.h"

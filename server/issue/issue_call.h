@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "common/units.h"
+#include "common/base/units.h"
 #include "server/issue/request.h"
 #include "server/issue/strategy.h"
 #include "server/issue/tag_table.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/quote.h"
+#include "common/base/quote.h"
 
 namespace firn {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "common/units.h"
+#include "common/base/units.h"
 
 namespace firn {
 

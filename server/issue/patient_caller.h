@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "common/clock.h"
+#include "common/time/clock.h"
 #include "server/issue/issuer.h"
 
 namespace firn {

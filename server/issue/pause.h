@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 
 namespace firn {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace firn {
 

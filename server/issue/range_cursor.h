@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/atomic.h"
-#include "common/fork_cells.h"
+#include "common/base/atomic.h"
+#include "common/base/fork_cells.h"
 #include "server/issue/range.h"
 
 namespace firn {

@@ -3,7 +3,7 @@
 #include <sstream>
 #include <utility>
 
-#include "common/quote.h"
+#include "common/base/quote.h"
 
 namespace firn {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "common/clock.h"
+#include "common/time/clock.h"
 #include "server/issue/refusal.h"
 #include "server/issue/request.h"
 

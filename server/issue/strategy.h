@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "server/issue/refusal.h"
 #include "server/issue/request.h"
 #include "server/issue/runs.h"

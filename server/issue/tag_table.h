@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/status.h"
-#include "common/text_template.h"
+#include "common/base/status.h"
+#include "common/text/text_template.h"
 #include "server/issue/plugin.h"
 #include "server/issue/range_cursor.h"
 #include "server/issue/strategy.h"

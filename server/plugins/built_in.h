@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "common/clock.h"
-#include "common/status.h"
-#include "common/tag_definition.h"
+#include "common/base/status.h"
+#include "common/tag/tag_definition.h"
+#include "common/time/clock.h"
 #include "server/issue/catalogue.h"
 #include "server/plugins/history.h"
 #include "server/plugins/key_ring.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace firn {
 

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-#include "common/tag_name.h"
+#include "common/tag/tag_name.h"
 
 namespace firn {
 namespace {

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <thread>
 
-#include "common/clock.h"
-#include "common/fork_cells.h"
-#include "common/status.h"
-#include "common/tag_definition.h"
+#include "common/base/fork_cells.h"
+#include "common/base/status.h"
+#include "common/tag/tag_definition.h"
+#include "common/time/clock.h"
 #include "server/issue/plugin.h"
 #include "server/plugins/history_file.h"
 

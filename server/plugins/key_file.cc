@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "common/secret_file.h"
+#include "common/base/secret_file.h"
 
 namespace firn {
 namespace {

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "server/plugins/ff1.h"
 
 namespace firn {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "common/clock.h"
-#include "common/tag_definition.h"
+#include "common/tag/tag_definition.h"
+#include "common/time/clock.h"
 #include "server/issue/plugin.h"
 
 namespace firn {

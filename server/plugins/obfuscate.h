@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "server/issue/plugin.h"
 #include "server/plugins/ff1.h"
 #include "server/plugins/key_file.h"

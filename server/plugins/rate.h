@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/units.h"
+#include "common/base/units.h"
 #include "server/issue/plugin.h"
 
 namespace firn {

@@ -7,11 +7,11 @@
 
 #include <glog/logging.h>
 
-#include "common/entropy.h"
-#include "registry/node_version.h"
-#include "registry/records.h"
-#include "registry/slot.h"
-#include "registry/tag_store.h"
+#include "common/time/entropy.h"
+#include "registry/cluster/records.h"
+#include "registry/cluster/slot.h"
+#include "registry/cluster/tag_store.h"
+#include "registry/seam/node_version.h"
 
 namespace firn {
 namespace {

@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "common/status.h"
-#include "common/units.h"
-#include "registry/coordinator.h"
-#include "registry/mailbox.h"
-#include "registry/nonce.h"
-#include "registry/synced_read.h"
-#include "registry/tag_node.h"
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "registry/cluster/nonce.h"
+#include "registry/cluster/tag_node.h"
+#include "registry/seam/coordinator.h"
+#include "registry/seam/mailbox.h"
+#include "registry/seam/synced_read.h"
 #include "server/issue/range.h"
 #include "server/store/ledger_freeze.h"
 

@@ -4,9 +4,9 @@
 
 #include <glog/logging.h>
 
-#include "registry/node_version.h"
-#include "registry/records.h"
-#include "registry/slot.h"
+#include "registry/cluster/records.h"
+#include "registry/cluster/slot.h"
+#include "registry/seam/node_version.h"
 
 namespace firn {
 

@@ -3,11 +3,11 @@
 #include <optional>
 #include <string>
 
-#include "common/units.h"
-#include "registry/coordinator.h"
-#include "registry/mailbox.h"
-#include "registry/nonce.h"
-#include "registry/synced_read.h"
+#include "common/base/units.h"
+#include "registry/cluster/nonce.h"
+#include "registry/seam/coordinator.h"
+#include "registry/seam/mailbox.h"
+#include "registry/seam/synced_read.h"
 
 namespace firn {
 

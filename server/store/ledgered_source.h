@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "server/issue/range_source.h"
-#include "server/issue/range_store.h"
+#include "server/issue/segment/range_source.h"
+#include "server/issue/segment/range_store.h"
 #include "server/store/control_thread.h"
 #include "server/store/ledger.h"
 #include "server/store/store_thread.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/tag_name.h"
+#include "common/tag/tag_name.h"
 
 namespace firn {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/issue/range_store.h"
+#include "server/issue/segment/range_store.h"
 
 namespace firn {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/issue/range_source.h"
+#include "server/issue/segment/range_source.h"
 #include "server/store/control_thread.h"
 #include "server/store/ledger.h"
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "common/backoff.h"
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/time/backoff.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
 
 namespace firn {
 

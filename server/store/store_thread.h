@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "common/fork_cells.h"
+#include "common/base/fork_cells.h"
 
 namespace firn {
 

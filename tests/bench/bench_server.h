@@ -4,13 +4,13 @@
 #include <string>
 #include <string_view>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "common/id_clock.h"
-#include "server/front/backend.h"
-#include "server/front/server_view.h"
+#include "common/id/id_clock.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "server/front/desk/backend.h"
+#include "server/front/desk/server_view.h"
 #include "server/issue/issuer.h"
-#include "server/issue/snowflake.h"
+#include "server/issue/snowflake/snowflake.h"
 
 namespace firn::front {
 

@@ -2,12 +2,12 @@
 
 #include <memory>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "common/id_clock.h"
-#include "common/layout.h"
+#include "common/id/id_clock.h"
+#include "common/id/layout.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
 #include "server/issue/issuer.h"
-#include "server/issue/snowflake.h"
+#include "server/issue/snowflake/snowflake.h"
 
 namespace firn {
 

@@ -20,7 +20,7 @@
 
 #include "client/client.h"
 #include "client/local_ranges.h"
-#include "common/layout.h"
+#include "common/id/layout.h"
 
 DEFINE_int32(port, 7609, "loopback port of the server");
 DEFINE_int32(threads, 8, "callers");

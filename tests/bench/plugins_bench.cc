@@ -12,7 +12,7 @@
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
-#include "common/clock.h"
+#include "common/time/clock.h"
 #include "server/issue/issuer.h"
 #include "server/plugins/history.h"
 #include "server/plugins/limit.h"

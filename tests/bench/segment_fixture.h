@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "server/issue/segment.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "server/issue/segment/segment.h"
 #include "tests/bench/issue_fixture.h"
 #include "tests/support/endless_source.h"
 

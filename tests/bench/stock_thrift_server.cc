@@ -13,7 +13,7 @@
 #include <thrift/transport/TNonblockingServerSocket.h>
 #include <thrift/transport/TServerSocket.h>
 
-#include "server/front/thrift_service.h"
+#include "server/front/thrift/thrift_service.h"
 #include "tests/bench/bench_server.h"
 #include "thrift/gen/IdService.h"
 

@@ -9,14 +9,14 @@
 #include <benchmark/benchmark.h>
 #include <hiredis/hiredis.h>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "server/store/mysql_store.h"
-#include "server/store/redis_store.h"
-#include "server/store/tiered_hash.h"
-#include "tests/support/mariadb.h"
-#include "tests/support/mysql_tables.h"
-#include "tests/support/redis.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "server/store/mysql/mysql_store.h"
+#include "server/store/redis/redis_store.h"
+#include "server/store/redis/tiered_hash.h"
+#include "tests/support/database/mariadb.h"
+#include "tests/support/database/mysql_tables.h"
+#include "tests/support/database/redis.h"
 
 namespace firn {
 namespace {

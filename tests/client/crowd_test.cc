@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "client/retry_budget.h"
+#include "client/fleet/retry_budget.h"
 #include "tests/client/client_rig.h"
 
 namespace firn {

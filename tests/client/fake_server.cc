@@ -10,7 +10,7 @@
 #include <thrift/transport/TBufferTransports.h>
 #include <unistd.h>
 
-#include "common/layout.h"
+#include "common/id/layout.h"
 #include "tests/support/process.h"
 #include "thrift/gen/IdService.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "client/call_report.h"
-#include "common/units.h"
+#include "common/base/units.h"
 
 namespace firn {
 

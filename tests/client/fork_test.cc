@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "client/local_ranges.h"
-#include "client/registry_source.h"
-#include "tests/client/announcer.h"
+#include "client/source/registry_source.h"
 #include "tests/client/client_rig.h"
+#include "tests/client/source/announcer.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
 

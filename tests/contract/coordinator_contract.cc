@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "registry/node_version.h"
-#include "registry/requests.h"
+#include "registry/seam/node_version.h"
+#include "registry/seam/requests.h"
 
 namespace firn {
 

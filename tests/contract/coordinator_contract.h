@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "registry/coordinator.h"
+#include "registry/seam/coordinator.h"
 #include "tests/support/coordinator_client.h"
 
 namespace firn {

@@ -2,8 +2,8 @@
 #include <memory>
 #include <string>
 
-#include "common/entropy.h"
-#include "common/files.h"
+#include "common/base/files.h"
+#include "common/time/entropy.h"
 #include "registry/dir/dir_coordinator.h"
 #include "registry/dir/dir_format.h"
 #include "tests/contract/coordinator_contract.h"

@@ -1,8 +1,8 @@
 #include <memory>
 
-#include "registry/faulty_coordinator.h"
-#include "registry/memory_coordinator.h"
 #include "tests/contract/coordinator_contract.h"
+#include "tests/support/registry/faulty_coordinator.h"
+#include "tests/support/registry/memory_coordinator.h"
 
 namespace firn {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "common/tag_definition.h"
-#include "server/issue/range_store.h"
+#include "common/tag/tag_definition.h"
+#include "server/issue/segment/range_store.h"
 
 namespace firn {
 

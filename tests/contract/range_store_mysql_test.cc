@@ -2,12 +2,12 @@
 #include <memory>
 #include <string>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "server/store/mysql_store.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "server/store/mysql/mysql_store.h"
 #include "tests/contract/range_store_contract.h"
-#include "tests/support/mariadb.h"
-#include "tests/support/mysql_tables.h"
+#include "tests/support/database/mariadb.h"
+#include "tests/support/database/mysql_tables.h"
 
 namespace firn {
 namespace {

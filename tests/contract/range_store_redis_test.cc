@@ -1,11 +1,11 @@
 #include <memory>
 #include <string>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "server/store/redis_store.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "server/store/redis/redis_store.h"
 #include "tests/contract/range_store_contract.h"
-#include "tests/support/redis.h"
+#include "tests/support/database/redis.h"
 
 namespace firn {
 namespace {

@@ -6,12 +6,12 @@
 #include <optional>
 #include <string>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "registry/blocking_coordinator.h"
-#include "registry/cluster_setup.h"
-#include "registry/control_loop.h"
-#include "registry/tag_store.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/tag_store.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "registry/seam/control_loop.h"
 #include "registry/zk/zk_coordinator.h"
 #include "server/store/ledger.h"
 #include "tests/contract/range_store_contract.h"

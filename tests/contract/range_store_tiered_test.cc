@@ -10,12 +10,12 @@
 
 #include <sys/mman.h>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "server/store/tiered_source.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "server/store/redis/tiered_source.h"
 #include "tests/contract/range_store_contract.h"
+#include "tests/support/database/redis.h"
 #include "tests/support/process.h"
-#include "tests/support/redis.h"
 
 namespace firn {
 namespace {

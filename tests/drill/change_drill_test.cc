@@ -15,7 +15,7 @@
 #include "client/client.h"
 #include "client/local_ranges.h"
 #include "tests/drill/segment_cluster.h"
-#include "tests/support/mysql_tables.h"
+#include "tests/support/database/mysql_tables.h"
 
 namespace firn {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "client/client.h"
-#include "client/registry_source.h"
-#include "tests/drill/awkward_readers.h"
+#include "client/source/registry_source.h"
+#include "tests/drill/callers/awkward_readers.h"
 #include "tests/drill/drill.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/tcp_proxy.h"

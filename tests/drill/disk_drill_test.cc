@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/files.h"
+#include "common/base/files.h"
 #include "tests/drill/drill.h"
 
 namespace firn {

@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <utility>
 
-#include "common/rack_split.h"
-#include "registry/blocking_coordinator.h"
-#include "registry/open_coordinator.h"
-#include "tests/drill/oracle.h"
+#include "common/id/rack_split.h"
+#include "registry/open/open_coordinator.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "tests/drill/claimant/oracle.h"
 
 namespace firn {
 

@@ -7,10 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "registry/coordinator.h"
-#include "registry/records.h"
-#include "registry/slot.h"
-#include "tests/drill/claimant.h"
+#include "registry/cluster/records.h"
+#include "registry/cluster/slot.h"
+#include "registry/seam/coordinator.h"
+#include "tests/drill/claimant/claimant.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"

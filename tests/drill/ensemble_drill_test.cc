@@ -1,6 +1,6 @@
 // The ensemble loses its leader, or stops as a whole.
 
-#include "common/layout.h"
+#include "common/id/layout.h"
 #include "tests/drill/drill.h"
 
 namespace firn {

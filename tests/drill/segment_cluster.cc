@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thrift/TOutput.h>
 
-#include "tests/support/mysql_tables.h"
+#include "tests/support/database/mysql_tables.h"
 
 namespace firn {
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/drill/callers/segment_caller.h"
+#include "tests/drill/callers/takings.h"
 #include "tests/drill/drill.h"
-#include "tests/drill/segment_caller.h"
-#include "tests/drill/takings.h"
 #include "tests/server/program/running_server.h"
-#include "tests/support/mariadb.h"
-#include "tests/support/redis.h"
+#include "tests/support/database/mariadb.h"
+#include "tests/support/database/redis.h"
 
 namespace firn {
 

@@ -12,13 +12,13 @@
 
 #include <gtest/gtest.h>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "registry/blocking_coordinator.h"
-#include "registry/cluster_setup.h"
-#include "registry/tag_store.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/tag_store.h"
+#include "registry/seam/blocking_coordinator.h"
 #include "registry/zk/zk_coordinator.h"
-#include "tests/drill/segment_journal.h"
+#include "tests/drill/callers/segment_journal.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"

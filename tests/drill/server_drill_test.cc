@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "tests/drill/awkward_readers.h"
+#include "tests/drill/callers/awkward_readers.h"
+#include "tests/drill/callers/reconnecting_client.h"
+#include "tests/drill/claimant/oracle.h"
 #include "tests/drill/drill.h"
-#include "tests/drill/oracle.h"
-#include "tests/drill/reconnecting_client.h"
 #include "tests/server/program/running_server.h"
 
 namespace firn {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/entropy.h"
+#include "common/time/entropy.h"
 #include "tests/drill/segment_cluster.h"
 #include "tests/support/seed.h"
 

@@ -18,7 +18,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "common/clock.h"
+#include "common/time/clock.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"

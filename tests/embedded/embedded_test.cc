@@ -1,4 +1,4 @@
-#include "server/embedded.h"
+#include "server/node/embedded.h"
 
 #include <csignal>
 #include <filesystem>

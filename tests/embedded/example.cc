@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "server/embedded.h"
+#include "server/node/embedded.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) {

@@ -8,8 +8,8 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/server/segment_tags_rig.h"
-#include "tests/support/redis.h"
+#include "tests/server/node/segment_tags_rig.h"
+#include "tests/support/database/redis.h"
 
 namespace firn {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "common/entropy.h"
-#include "registry/memory_coordinator.h"
+#include "common/time/entropy.h"
+#include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
 
 namespace firn {

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "registry/memory_coordinator.h"
-#include "registry/records.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "registry/cluster/records.h"
 #include "tests/sim/sim_sizes.h"
-#include "tests/support/forwarding_coordinator.h"
+#include "tests/support/registry/forwarding_coordinator.h"
+#include "tests/support/registry/memory_coordinator.h"
 
 namespace firn {
 

@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "common/units.h"
-#include "server/issue/sequencer.h"
+#include "common/base/units.h"
+#include "server/issue/snowflake/sequencer.h"
 
 namespace firn {
 

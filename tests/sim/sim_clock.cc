@@ -6,7 +6,7 @@ namespace firn {
 namespace {
 
 constexpr int64_t kMillion = 1'000'000;
-// Followed at once: common/id_pace.h, rule 3.
+// Followed at once: common/id/id_pace.h, rule 3.
 constexpr Milliseconds kFollowed{5'000};
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "common/clock.h"
+#include "common/time/clock.h"
 
 namespace firn {
 

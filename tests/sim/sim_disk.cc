@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "registry/records.h"
-#include "registry/slot.h"
+#include "registry/cluster/records.h"
+#include "registry/cluster/slot.h"
 #include "tests/sim/violation.h"
 
 namespace firn {

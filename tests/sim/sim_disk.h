@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "registry/claim/grant_file.h"
-#include "registry/claim/state_folder.h"
-#include "registry/memory_coordinator.h"
+#include "registry/state/grant_file.h"
+#include "registry/state/state_folder.h"
 #include "tests/sim/mutants.h"
+#include "tests/support/registry/memory_coordinator.h"
 
 namespace firn {
 

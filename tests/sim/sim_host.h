@@ -7,10 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/entropy.h"
+#include "common/time/entropy.h"
 #include "registry/claim/claim_keeper.h"
-#include "registry/faulty_coordinator.h"
-#include "registry/provider.h"
+#include "registry/servers/provider.h"
 #include "tests/sim/mutants.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim_clock.h"
@@ -18,6 +17,7 @@
 #include "tests/sim/sim_mirror.h"
 #include "tests/sim/sim_user.h"
 #include "tests/sim/witness.h"
+#include "tests/support/registry/faulty_coordinator.h"
 #include "tests/support/virtual_clock.h"
 
 namespace firn {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "registry/answers.h"
-#include "registry/coordinator.h"
+#include "registry/seam/answers.h"
+#include "registry/seam/coordinator.h"
 
 namespace firn {
 

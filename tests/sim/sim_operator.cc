@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/layout.h"
-#include "registry/blocking_coordinator.h"
-#include "registry/cluster_setup.h"
-#include "registry/faulty_coordinator.h"
-#include "registry/node_version.h"
-#include "registry/past_holders.h"
-#include "registry/records.h"
+#include "common/id/layout.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/past_holders.h"
+#include "registry/cluster/records.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "registry/seam/node_version.h"
 #include "tests/sim/violation.h"
+#include "tests/support/registry/faulty_coordinator.h"
 
 namespace firn {
 namespace {

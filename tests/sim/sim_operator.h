@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "common/units.h"
-#include "registry/faults.h"
-#include "registry/memory_coordinator.h"
-#include "registry/restore.h"
+#include "common/base/units.h"
+#include "registry/operate/restore.h"
 #include "tests/sim/sim_host.h"
 #include "tests/sim/sim_sizes.h"
+#include "tests/support/registry/faults.h"
+#include "tests/support/registry/memory_coordinator.h"
 
 namespace firn {
 

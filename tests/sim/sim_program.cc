@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/clock.h"
+#include "common/time/clock.h"
 
 namespace firn {
 namespace {

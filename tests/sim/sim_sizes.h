@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "common/entropy.h"
-#include "common/units.h"
-#include "registry/faults.h"
+#include "common/base/units.h"
+#include "common/time/entropy.h"
+#include "tests/support/registry/faults.h"
 
 namespace firn {
 

@@ -5,14 +5,14 @@
 #include <optional>
 #include <string>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "common/id_clock.h"
+#include "common/id/id_clock.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
 #include "registry/claim/claim_keeper.h"
 #include "registry/claim/claim_user.h"
-#include "server/issue/snowflake.h"
-#include "server/issue/tick_source.h"
-#include "server/readiness.h"
+#include "server/issue/snowflake/snowflake.h"
+#include "server/issue/snowflake/tick_source.h"
+#include "server/node/readiness.h"
 #include "tests/sim/mutants.h"
 
 namespace firn {

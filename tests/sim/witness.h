@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "common/layout.h"
-#include "common/rack_split.h"
-#include "registry/memory_coordinator.h"
-#include "registry/records.h"
+#include "common/id/layout.h"
+#include "common/id/rack_split.h"
+#include "registry/cluster/records.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim_disk.h"
+#include "tests/support/registry/memory_coordinator.h"
 
 namespace firn {
 

@@ -4,14 +4,14 @@
 #include <memory>
 #include <vector>
 
-#include "common/entropy.h"
-#include "registry/memory_coordinator.h"
+#include "common/time/entropy.h"
 #include "tests/sim/mutants.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim_host.h"
 #include "tests/sim/sim_operator.h"
 #include "tests/sim/sim_sizes.h"
 #include "tests/sim/witness.h"
+#include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
 
 namespace firn {

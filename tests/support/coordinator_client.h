@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "common/clock.h"
-#include "registry/coordinator.h"
+#include "common/time/clock.h"
+#include "registry/seam/coordinator.h"
 
 namespace firn {
 

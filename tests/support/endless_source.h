@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "server/issue/range_source.h"
+#include "server/issue/segment/range_source.h"
 
 namespace firn {
 

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {

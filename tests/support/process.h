@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "common/units.h"
+#include "common/base/units.h"
 
 namespace firn {
 

@@ -5,10 +5,10 @@
 #include <memory>
 #include <utility>
 
-#include "common/clock.h"
-#include "common/id_clock.h"
+#include "common/id/id_clock.h"
+#include "common/time/clock.h"
 #include "registry/claim/claim_user.h"
-#include "server/issue/sequencer.h"
+#include "server/issue/snowflake/sequencer.h"
 
 namespace firn {
 

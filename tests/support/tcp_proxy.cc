@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "tests/support/process.h"
 
 namespace firn {

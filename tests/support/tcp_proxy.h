@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "common/units.h"
+#include "common/base/units.h"
 
 namespace firn {
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace firn {
 

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "common/clock.h"
+#include "common/time/clock.h"
 
 namespace firn {
 

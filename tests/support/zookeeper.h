@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/status.h"
-#include "common/units.h"
+#include "common/base/status.h"
+#include "common/base/units.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 

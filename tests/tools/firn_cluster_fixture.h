@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "registry/blocking_coordinator.h"
-#include "registry/open_coordinator.h"
-#include "registry/provider.h"
+#include "registry/open/open_coordinator.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "registry/servers/provider.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/server/program/running_server.h"
-#include "tests/support/mariadb.h"
-#include "tests/support/mysql_tables.h"
+#include "tests/support/database/mariadb.h"
+#include "tests/support/database/mysql_tables.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 

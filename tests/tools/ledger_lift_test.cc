@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "common/tag_diff.h"
-#include "registry/cluster_setup.h"
-#include "registry/memory_coordinator.h"
-#include "registry/tag_store.h"
+#include "common/tag/tag_diff.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/tag_store.h"
+#include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
 
 namespace firn {

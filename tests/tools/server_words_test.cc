@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "common/url_encoding.h"
-#include "registry/cluster_setup.h"
-#include "registry/memory_coordinator.h"
+#include "common/base/url_encoding.h"
+#include "registry/cluster/cluster_setup.h"
+#include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
 
 namespace firn {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/clock.h"
+#include "common/time/clock.h"
 
 namespace firn {
 namespace {

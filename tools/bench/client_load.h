@@ -4,7 +4,7 @@
 #include <string>
 
 #include "client/client.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "tools/bench/load_record.h"
 
 namespace firn {

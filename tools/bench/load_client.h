@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "tools/bench/dialect.h"
 #include "tools/bench/histogram.h"
 

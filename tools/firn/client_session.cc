@@ -6,7 +6,7 @@
 
 #include <gflags/gflags.h>
 
-#include "client/registry_source.h"
+#include "client/source/registry_source.h"
 #include "tools/firn/registry_session.h"
 
 DEFINE_string(servers, "", "whom to ask: list://host:port,... or as --registry; empty: --registry");

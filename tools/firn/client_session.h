@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "client/client.h"
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace firn {
 

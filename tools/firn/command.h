@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "tools/firn/output.h"
 
 namespace firn {

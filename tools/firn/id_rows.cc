@@ -6,7 +6,7 @@
 #include <mariadb/mysql.h>
 #include <mariadb/mysqld_error.h>
 
-#include "common/quote.h"
+#include "common/base/quote.h"
 
 namespace firn {
 namespace {

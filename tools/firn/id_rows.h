@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/endpoint.h"
-#include "common/status.h"
+#include "common/base/endpoint.h"
+#include "common/base/status.h"
 
 namespace firn {
 

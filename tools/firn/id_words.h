@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "common/layout.h"
-#include "common/rack_split.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/id/layout.h"
+#include "common/id/rack_split.h"
 
 namespace firn {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "registry/restore_command.h"
-#include "registry/tag_store.h"
+#include "registry/cluster/tag_store.h"
+#include "registry/operate/restore_command.h"
 
 namespace firn {
 namespace {

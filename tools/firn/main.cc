@@ -1,5 +1,5 @@
 #include "tools/firn/command.h"
-#include "tools/firn/verbs.h"
+#include "tools/firn/verbs/verbs.h"
 
 int main(int argc, char** argv) {
   const firn::Verb root{

@@ -7,10 +7,10 @@
 
 #include <gflags/gflags.h>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "common/secret_file.h"
-#include "registry/open_coordinator.h"
+#include "common/base/secret_file.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "registry/open/open_coordinator.h"
 
 DEFINE_string(registry, "dir://./firn-state/registry",
               "where the cluster is: zk://host:port,.../firn/<cluster> or dir:///path");

@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 
-#include "common/status.h"
-#include "registry/blocking_coordinator.h"
-#include "registry/coordinator.h"
+#include "common/base/status.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "registry/seam/coordinator.h"
 
 namespace firn {
 

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "common/status.h"
-#include "common/tag_definition.h"
-#include "registry/audit.h"
-#include "registry/blocking_coordinator.h"
+#include "common/base/status.h"
+#include "common/tag/tag_definition.h"
+#include "registry/operate/audit.h"
+#include "registry/seam/blocking_coordinator.h"
 #include "tools/firn/command.h"
 
 namespace firn {
 
 // What `firn restore` does, and `firn init` where nobody says that the cluster is brand new. What
-// it goes by comes from the flags; `words` name lost tags, as registry/restore_command.h has it.
+// it goes by comes from the flags; `words` name lost tags, as registry/operate/restore_command.h has it.
 Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry,
                                  const std::vector<std::string>& words);
 

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/url_encoding.h"
-#include "registry/node_version.h"
+#include "common/base/url_encoding.h"
+#include "registry/seam/node_version.h"
 
 namespace firn {
 namespace {

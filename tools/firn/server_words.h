@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "common/status.h"
-#include "registry/blocking_coordinator.h"
-#include "registry/provider.h"
+#include "common/base/status.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "registry/servers/provider.h"
 
 namespace firn {
 

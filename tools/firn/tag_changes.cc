@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "common/quote.h"
-#include "registry/provider.h"
+#include "common/base/quote.h"
+#include "registry/servers/provider.h"
 
 namespace firn {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "common/status.h"
-#include "common/tag_definition.h"
-#include "common/tag_diff.h"
-#include "registry/tag_store.h"
+#include "common/base/status.h"
+#include "common/tag/tag_definition.h"
+#include "common/tag/tag_diff.h"
+#include "registry/cluster/tag_store.h"
 #include "tools/firn/command.h"
 
 namespace firn {

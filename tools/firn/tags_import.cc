@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "common/quote.h"
-#include "common/tag_name.h"
+#include "common/base/quote.h"
+#include "common/tag/tag_name.h"
 
 namespace firn {
 namespace {

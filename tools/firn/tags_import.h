@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "common/tag_definition.h"
+#include "common/tag/tag_definition.h"
 #include "tools/firn/id_rows.h"
 
 namespace firn {

@@ -2,7 +2,7 @@
 
 #include "client/client.h"
 #include "client/local_ranges.h"
-#include "client/registry_source.h"
+#include "client/source/registry_source.h"
 
 // Looks for servers in a directory that is not there, and shows what it is told.
 int main() {

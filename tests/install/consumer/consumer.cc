@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "common/layout.h"
+#include "common/id/layout.h"
 #include "thrift/gen/IdService.h"
 
 // Takes an id apart and hands the fields over the wire's own type.

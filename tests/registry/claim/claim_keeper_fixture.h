@@ -7,10 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "registry/blocking_coordinator.h"
 #include "registry/claim/claim_keeper.h"
-#include "registry/cluster_setup.h"
-#include "tests/support/claim_host.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "tests/support/registry/claim_host.h"
 
 namespace firn {
 

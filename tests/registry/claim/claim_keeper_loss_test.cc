@@ -2,7 +2,7 @@
 // did not get to the end of what it had begun.
 
 #include "registry/claim/static_keeper.h"
-#include "registry/restore.h"
+#include "registry/operate/restore.h"
 #include "tests/registry/claim/claim_keeper_fixture.h"
 
 namespace firn {

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "registry/restore.h"
+#include "registry/operate/restore.h"
 #include "tests/registry/claim/claim_keeper_fixture.h"
 
 namespace firn {

@@ -1,8 +1,8 @@
 #include <string>
 #include <vector>
 
-#include "registry/past_holders.h"
-#include "registry/who.h"
+#include "registry/cluster/past_holders.h"
+#include "registry/operate/who.h"
 #include "tests/registry/claim/claim_keeper_fixture.h"
 
 namespace firn {

@@ -1,7 +1,7 @@
 #include <cstdint>
 
-#include "registry/node_version.h"
-#include "registry/restore.h"
+#include "registry/operate/restore.h"
+#include "registry/seam/node_version.h"
 #include "tests/registry/claim/claim_keeper_fixture.h"
 
 namespace firn {

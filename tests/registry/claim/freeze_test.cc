@@ -7,11 +7,11 @@
 
 #include <gtest/gtest.h>
 
-#include "registry/blocking_coordinator.h"
-#include "registry/cluster_setup.h"
-#include "registry/faulty_coordinator.h"
-#include "registry/memory_coordinator.h"
-#include "tests/support/busy_coordinator.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "tests/support/registry/busy_coordinator.h"
+#include "tests/support/registry/faulty_coordinator.h"
+#include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
 
 namespace firn {

@@ -1,11 +1,11 @@
-#include "registry/claim/grant_file.h"
+#include "registry/state/grant_file.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "registry/records.h"
-#include "tests/support/memory_state_folder.h"
+#include "registry/cluster/records.h"
+#include "tests/support/registry/memory_state_folder.h"
 
 namespace firn {
 namespace {

@@ -1,4 +1,4 @@
-#include "registry/claim/hint.h"
+#include "registry/state/hint.h"
 
 #include <string>
 

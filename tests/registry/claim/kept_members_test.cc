@@ -1,6 +1,6 @@
 // A later version's members: whoever rewrites a node hands them on as they were.
 
-#include "registry/restore.h"
+#include "registry/operate/restore.h"
 #include "tests/registry/claim/claim_keeper_fixture.h"
 
 namespace firn {

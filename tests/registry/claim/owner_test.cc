@@ -1,10 +1,10 @@
-#include "registry/claim/owner.h"
+#include "registry/state/owner.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "common/endpoint.h"
+#include "common/base/endpoint.h"
 
 namespace firn {
 namespace {

@@ -1,4 +1,4 @@
-#include "registry/claim/posix_state_folder.h"
+#include "registry/state/posix_state_folder.h"
 
 #include <algorithm>
 #include <condition_variable>

@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "common/utf8.h"
-#include "registry/claim/grant_file.h"
-#include "registry/claim/hint.h"
-#include "registry/records.h"
-#include "tests/support/memory_state_folder.h"
+#include "common/base/utf8.h"
+#include "registry/cluster/records.h"
+#include "registry/state/grant_file.h"
+#include "registry/state/hint.h"
+#include "tests/support/registry/memory_state_folder.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/memory_state_folder.h"
+#include "tests/support/registry/memory_state_folder.h"
 #include "tests/support/sequenced_user.h"
 #include "tests/support/virtual_clock.h"
 

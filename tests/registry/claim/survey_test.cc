@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include "registry/blocking_coordinator.h"
 #include "registry/claim/claim_options.h"
-#include "registry/cluster_setup.h"
-#include "registry/memory_coordinator.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
 
 namespace firn {

@@ -9,11 +9,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "registry/blocking_coordinator.h"
 #include "registry/claim/survey.h"
-#include "registry/cluster_setup.h"
+#include "registry/cluster/cluster_setup.h"
 #include "registry/dir/dir_coordinator.h"
-#include "registry/folder_watch.h"
+#include "registry/dir/folder_watch.h"
+#include "registry/seam/blocking_coordinator.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "registry/dir/dir_format.h"
 #include "registry/dir/dir_place.h"
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/entropy.h"
+#include "common/time/entropy.h"
 #include "tests/support/seed.h"
 
 namespace firn {

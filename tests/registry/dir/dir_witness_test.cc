@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/entropy.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
 #include "registry/dir/dir_coordinator.h"
 #include "tests/support/temp_dir.h"
 

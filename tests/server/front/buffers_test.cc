@@ -1,4 +1,4 @@
-#include "server/front/buffers.h"
+#include "server/front/net/buffers.h"
 
 #include <string>
 

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/front/connection.h"
+#include "server/front/net/connection.h"
 
 namespace firn::front {
 

@@ -1,4 +1,4 @@
-#include "server/front/connection.h"
+#include "server/front/net/connection.h"
 
 #include <set>
 

@@ -1,4 +1,4 @@
-#include "server/front/front_door.h"
+#include "server/front/net/front_door.h"
 
 #include <deque>
 #include <functional>

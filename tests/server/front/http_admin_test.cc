@@ -1,10 +1,10 @@
-#include "server/front/http_admin.h"
+#include "server/front/http/http_admin.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "common/url_encoding.h"
-#include "server/front/metrics.h"
+#include "common/base/url_encoding.h"
+#include "server/front/desk/metrics.h"
 #include "tests/server/front/issuing_fixture.h"
 
 namespace firn::front {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "server/front/http_handlers.h"
+#include "server/front/http/http_handlers.h"
 #include "tests/server/front/issuing_fixture.h"
 
 namespace firn::front {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/layout.h"
+#include "common/id/layout.h"
 #include "tests/server/front/http_calls.h"
 
 namespace firn::front {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "common/layout.h"
-#include "server/front/http_refusal.h"
+#include "common/id/layout.h"
+#include "server/front/http/http_refusal.h"
 #include "tests/server/front/http_calls.h"
 
 namespace firn::front {

@@ -1,4 +1,4 @@
-#include "server/front/http_protocol.h"
+#include "server/front/http/http_protocol.h"
 
 #include <gtest/gtest.h>
 

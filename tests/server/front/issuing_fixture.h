@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "common/entropy.h"
-#include "common/id_clock.h"
-#include "server/front/thrift_service.h"
+#include "common/id/id_clock.h"
+#include "common/time/entropy.h"
+#include "server/front/thrift/thrift_service.h"
 #include "server/issue/issuer.h"
-#include "server/issue/snowflake.h"
+#include "server/issue/snowflake/snowflake.h"
 #include "tests/support/virtual_clock.h"
 
 namespace firn::front {

@@ -1,4 +1,4 @@
-#include "server/front/protocol.h"
+#include "server/front/net/protocol.h"
 
 #include <string>
 

@@ -8,7 +8,7 @@
 #include <thrift/protocol/TCompactProtocol.h>
 #include <thrift/transport/TBufferTransports.h>
 
-#include "server/front/thrift_protocol.h"
+#include "server/front/thrift/thrift_protocol.h"
 #include "thrift/gen/IdService.h"
 
 namespace firn::front {

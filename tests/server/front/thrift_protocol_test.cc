@@ -1,4 +1,4 @@
-#include "server/front/thrift_protocol.h"
+#include "server/front/thrift/thrift_protocol.h"
 
 #include <gtest/gtest.h>
 #include <thrift/TApplicationException.h>

@@ -1,4 +1,4 @@
-#include "server/front/tls.h"
+#include "server/front/net/tls.h"
 
 #include <optional>
 #include <string>

@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "server/issue/snowflake.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "server/issue/snowflake/snowflake.h"
 
 namespace firn {
 namespace {

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/server/issue/plugin_rig.h"
-#include "tests/server/issue/snowflake_rig.h"
+#include "tests/server/issue/snowflake/snowflake_rig.h"
 
 namespace firn {
 namespace {

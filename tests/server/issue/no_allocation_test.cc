@@ -4,7 +4,7 @@
 
 #include "server/issue/issuer.h"
 #include "tests/server/issue/plugin_rig.h"
-#include "tests/server/issue/snowflake_rig.h"
+#include "tests/server/issue/snowflake/snowflake_rig.h"
 #include "tests/support/allocations.h"
 
 namespace firn {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/entropy.h"
+#include "common/time/entropy.h"
 
 namespace firn {
 namespace {

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/entropy.h"
+#include "common/time/entropy.h"
 #include "tests/support/seed.h"
 #include "tests/support/virtual_clock.h"
 

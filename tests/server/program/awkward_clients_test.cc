@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "common/clock.h"
-#include "common/layout.h"
+#include "common/id/layout.h"
+#include "common/time/clock.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/fleet/awkward_client.h"
 #include "tests/support/temp_dir.h"

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/layout.h"
+#include "common/id/layout.h"
 #include "tests/server/front/raw_peer.h"
 #include "tests/server/front/thrift_calls.h"
 #include "tests/server/program/running_server.h"

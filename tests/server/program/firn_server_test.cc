@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "common/layout.h"
+#include "common/id/layout.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/temp_dir.h"
 

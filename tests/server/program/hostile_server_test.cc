@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "common/entropy.h"
+#include "common/time/entropy.h"
 #include "tests/server/front/raw_peer.h"
 #include "tests/server/front/thrift_calls.h"
 #include "tests/server/program/running_server.h"

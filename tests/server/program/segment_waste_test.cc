@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/server/program/running_server.h"
-#include "tests/support/redis.h"
+#include "tests/support/database/redis.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "common/clock.h"
+#include "common/time/clock.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/temp_dir.h"
 

@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/files.h"
-#include "common/layout.h"
+#include "common/base/files.h"
+#include "common/id/layout.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/temp_dir.h"
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "registry/provider.h"
+#include "registry/servers/provider.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"

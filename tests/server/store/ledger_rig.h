@@ -7,12 +7,12 @@
 
 #include <gtest/gtest.h>
 
-#include "registry/faulty_coordinator.h"
-#include "registry/memory_coordinator.h"
-#include "registry/records.h"
-#include "registry/slot.h"
-#include "registry/tag_store.h"
+#include "registry/cluster/records.h"
+#include "registry/cluster/slot.h"
+#include "registry/cluster/tag_store.h"
 #include "server/store/ledger.h"
+#include "tests/support/registry/faulty_coordinator.h"
+#include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
 
 namespace firn {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/store/mysql_connection.h"
+#include "server/store/mysql/mysql_connection.h"
 #include "tests/server/store/mysql_store_fixture.h"
 
 namespace firn {

@@ -7,11 +7,11 @@
 
 #include <gtest/gtest.h>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "server/store/mysql_store.h"
-#include "tests/support/mariadb.h"
-#include "tests/support/mysql_tables.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "server/store/mysql/mysql_store.h"
+#include "tests/support/database/mariadb.h"
+#include "tests/support/database/mysql_tables.h"
 
 namespace firn {
 

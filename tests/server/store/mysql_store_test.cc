@@ -1,4 +1,4 @@
-#include "server/store/mysql_store.h"
+#include "server/store/mysql/mysql_store.h"
 
 #include <fstream>
 

@@ -1,4 +1,4 @@
-#include "server/store/redis_store.h"
+#include "server/store/redis/redis_store.h"
 
 #include <memory>
 #include <optional>
@@ -7,9 +7,9 @@
 
 #include <gmock/gmock.h>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "tests/support/redis.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "tests/support/database/redis.h"
 #include "tests/support/tcp_proxy.h"
 
 namespace firn {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "common/utf8.h"
-#include "server/store/stores_ini.h"
+#include "common/base/utf8.h"
+#include "server/stores_ini.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 

@@ -1,4 +1,4 @@
-#include "server/store/stores_ini.h"
+#include "server/stores_ini.h"
 
 #include <fstream>
 #include <sstream>

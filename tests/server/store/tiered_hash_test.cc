@@ -1,13 +1,13 @@
-#include "server/store/tiered_hash.h"
+#include "server/store/redis/tiered_hash.h"
 
 #include <memory>
 #include <string>
 
 #include <gmock/gmock.h>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "tests/support/redis.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "tests/support/database/redis.h"
 
 namespace firn {
 namespace {

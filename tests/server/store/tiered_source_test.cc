@@ -1,4 +1,4 @@
-#include "server/store/tiered_source.h"
+#include "server/store/redis/tiered_source.h"
 
 #include <atomic>
 #include <future>
@@ -9,9 +9,9 @@
 
 #include <gmock/gmock.h>
 
-#include "common/clock.h"
-#include "common/entropy.h"
-#include "tests/support/redis.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "tests/support/database/redis.h"
 #include "tests/support/tcp_proxy.h"
 
 namespace firn {

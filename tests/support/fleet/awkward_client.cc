@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/clock.h"
+#include "common/time/clock.h"
 #include "tests/support/process.h"
 
 namespace firn {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/units.h"
+#include "common/base/units.h"
 #include "tests/support/fleet/channel.h"
 #include "tests/support/fleet/tongue.h"
 

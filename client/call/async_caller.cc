@@ -1,0 +1,275 @@
+#include "client/call/async_caller.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+namespace firn::client {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using What = DueQueue::What;
+
+Status Ending() { return Unavailable("the client is being destroyed"); }
+
+}  // namespace
+
+AsyncCaller::AsyncCaller(Fleet& fleet, const Options& options, const Clock& clock, CloseOnFork& fds)
+    : fleet_(fleet),
+      options_(options),
+      clock_(clock),
+      fds_(fds),
+      work_(io_.get_executor()),
+      timer_(io_.get_executor()),
+      upkeep_(io_, fleet, clock, *this) {
+  Post([this] { upkeep_.Run(); });
+  thread_ = std::thread([this] { io_.run(); });
+}
+
+AsyncCaller::~AsyncCaller() { Stop(); }
+
+void AsyncCaller::Stop() {
+  if (!thread_.joinable()) return;
+  Post([this] { EndAll(); });
+  thread_.join();
+}
+
+void AsyncCaller::EndAll() {
+  stopping_ = true;
+  TakeInbox();
+  upkeep_.Stop();
+  Reply reply;
+  while (!due_.empty()) {
+    DueQueue::Entry entry;
+    due_.Pop(Micros::max(), entry);
+    if (!entry.call->finished) Finish(entry.call, Ending(), reply);
+  }
+  for_news_.clear();
+  Pipelines all;
+  for (auto& [number, pipelines] : pipelines_)
+    all.insert(all.end(), pipelines.begin(), pipelines.end());
+  for (const auto& pipeline : all) pipeline->Close(Outcome::Of(AttemptEnd::kAbandoned, {}));
+  timer_.cancel();
+  work_.reset();
+}
+
+// --- from other threads -------------------------------------------------------------------------
+
+void AsyncCaller::Post(std::function<void()> task) {
+  asio::post(io_, [this, task = std::move(task)] {
+    BeginTurn();
+    task();
+    EndTurn();
+  });
+}
+
+void AsyncCaller::Start(Ask ask, Micros deadline, CallReport* report, AsyncCall::Done done) {
+  if (stopping_) return;
+  if (calls_.fetch_add(1) >= kCallsMax) {
+    --calls_;
+    return Post([done = std::move(done)] {
+      Reply reply;
+      done(Unavailable("too many asynchronous calls are under way"), reply);
+    });
+  }
+  auto call = std::make_shared<AsyncCall>(fleet_, options_.limits, std::move(ask), deadline, report,
+                                          std::move(done));
+  // A callback's call begins when the turn ends: callbacks must not nest.
+  if (InTurn()) return begun_.push_back(std::move(call));
+  {
+    const std::lock_guard lock(mutex_);
+    inbox_.push_back(std::move(call));
+    if (has_mail_.exchange(true)) return;
+  }
+  Post([] {});
+}
+
+void AsyncCaller::TakeInbox() {
+  if (has_mail_) {
+    const std::lock_guard lock(mutex_);
+    begun_.insert(begun_.end(), std::make_move_iterator(inbox_.begin()),
+                  std::make_move_iterator(inbox_.end()));
+    inbox_.clear();
+    has_mail_ = false;
+  }
+  beginning_.swap(begun_);
+  for (const AsyncCallPtr& call : beginning_) Advance(call);
+  beginning_.clear();
+}
+
+void AsyncCaller::OnNews() {
+  Post([this] {
+    std::vector<AsyncCallPtr> waiting;
+    waiting.swap(for_news_);
+    for (const AsyncCallPtr& call : waiting) {
+      if (std::exchange(call->waiting, 0) != 0 && !call->finished) Advance(call);
+    }
+  });
+}
+
+// --- turns --------------------------------------------------------------------------------------
+
+void AsyncCaller::BeginTurn() {
+  if (turns_++ == 0) now_ = clock_.BootMicros();
+}
+
+void AsyncCaller::EndTurn() {
+  if (turns_ > 1) {
+    --turns_;
+    return;
+  }
+  TakeInbox();
+  // A callback in there may have begun a call.
+  if (!begun_.empty()) asio::post(io_, [this] { BeginTurn(), EndTurn(); });
+  flushing_.swap(to_flush_);
+  for (const auto& pipeline : flushing_) pipeline->Flush();
+  flushing_.clear();
+  due_.Trim();
+  ArmTimer();
+  turns_ = 0;
+}
+
+void AsyncCaller::FlushLater(Pipeline& pipeline) {
+  to_flush_.push_back(pipeline.shared_from_this());
+}
+
+void AsyncCaller::ArmTimer() {
+  if (due_.empty() || due_.first() >= armed_for_) return;
+  armed_for_ = due_.first();
+  timer_.expires_after(std::max(armed_for_ - now_, Micros(0)));
+  timer_.async_wait([this](const error_code& error) {
+    if (error) return;
+    armed_for_ = Micros::max();
+    BeginTurn();
+    DoWhatIsDue();
+    EndTurn();
+  });
+}
+
+void AsyncCaller::DoWhatIsDue() {
+  DueQueue::Entry entry;
+  while (due_.Pop(now_, entry)) OnDue(entry);
+}
+
+// --- a call's steps -----------------------------------------------------------------------------
+
+void AsyncCaller::Advance(const AsyncCallPtr& call) {
+  Reply none;
+  if (stopping_) return Finish(call, Ending(), none);
+  const CallPlan::Step step = call->plan.Next(now_);
+  switch (step.kind) {
+    case CallPlan::Step::Kind::kTry:
+      return Try(call, step);
+    case CallPlan::Step::Kind::kWait:
+      return Wait(call, step);
+    case CallPlan::Step::Kind::kEnd:
+      return Finish(call, call->plan.Failure(), none);
+  }
+}
+
+void AsyncCaller::Try(const AsyncCallPtr& call, const CallPlan::Step& step) {
+  const auto pipeline = PipelineTo(step.server, step.fresh);
+  const uint32_t number = ++call->last_number;
+  *call->Find(0) = {number, step, now_, pipeline};
+  due_.Push({step.until, What::kTimeout, number, call});
+  if (options_.hedge_after && !std::exchange(call->hedge_planned, true)) {
+    due_.Push({now_ + *options_.hedge_after, What::kHedge, number, call});
+  }
+  pipeline->Send(call, number);
+}
+
+void AsyncCaller::Wait(const AsyncCallPtr& call, const CallPlan::Step& step) {
+  call->waiting = ++call->last_number;
+  due_.Push({step.until, What::kWake, call->waiting, call});
+  if (step.for_news) for_news_.push_back(call);
+}
+
+void AsyncCaller::OnEnded(const AsyncCallPtr& call, uint32_t number, Outcome outcome,
+                          Reply& reply) {
+  AsyncCall::Asking* found = call->Find(number);
+  if (found == nullptr) return;
+  const AsyncCall::Asking asking = std::exchange(*found, {});
+  if (call->finished) {
+    // Another server was sooner; what came of this one is still worth knowing.
+    return fleet_.Done(*asking.step.server, call->ask.tag, outcome, now_ - asking.began, now_);
+  }
+  if (call->plan.Ended(asking.step, outcome, asking.began, now_)) {
+    return Finish(call, {}, reply);
+  }
+  if (call->AnyUnderWay() == nullptr) Advance(call);
+}
+
+void AsyncCaller::Finish(const AsyncCallPtr& call, Status status, Reply& reply) {
+  call->finished = true;
+  call->waiting = 0;
+  --calls_;
+  for (AsyncCall::Asking& asking : call->under_way) {
+    if (asking.number != 0) call->plan.Abandoned(asking.step, asking.began, now_);
+  }
+  if (status.ok()) call->plan.Succeeded();
+  std::exchange(call->done, nullptr)(std::move(status), reply);
+}
+
+void AsyncCaller::OnDue(const DueQueue::Entry& entry) {
+  const AsyncCallPtr& call = entry.call;
+  if (entry.what == What::kWake) {
+    if (call->waiting != entry.number || call->finished) return;
+    call->waiting = 0;
+    std::erase(for_news_, call);
+    return Advance(call);
+  }
+  AsyncCall::Asking* asking = call->Find(entry.number);
+  if (asking == nullptr) return;
+  entry.what == What::kHedge ? Hedge(call, entry.number) : OnTimeout(*asking);
+}
+
+void AsyncCaller::OnTimeout(AsyncCall::Asking& asking) {
+  const auto pipeline = asking.pipeline;  // closing it ends `asking`
+  const AttemptEnd end = pipeline->connected() ? AttemptEnd::kTimeout : AttemptEnd::kConnectTimeout;
+  pipeline->Close(Outcome::Of(end, {}));
+}
+
+void AsyncCaller::Hedge(const AsyncCallPtr& call, uint32_t number) {
+  if (call->finished) return;
+  const CallPlan::Step step = call->plan.Hedge(call->Find(number)->step.server, now_);
+  if (step.kind == CallPlan::Step::Kind::kTry) Try(call, step);
+}
+
+// --- connections --------------------------------------------------------------------------------
+
+std::shared_ptr<Pipeline> AsyncCaller::PipelineTo(const ServerPtr& server, bool fresh) {
+  const Pipelines& open = pipelines_[server->number];
+  const std::shared_ptr<Pipeline>* least = nullptr;
+  for (const auto& pipeline : open) {
+    if (fresh && !pipeline->opening()) continue;
+    if (pipeline->in_flight() == 0) return pipeline;
+    if (least == nullptr || pipeline->in_flight() < (*least)->in_flight()) least = &pipeline;
+  }
+  const bool room = open.size() < options_.connections;
+  return least == nullptr || room ? OpenPipeline(server, nullptr) : *least;
+}
+
+std::shared_ptr<Pipeline> AsyncCaller::OpenPipeline(const ServerPtr& server,
+                                                    Pipeline::Checked checked) {
+  PipelineUser& user = *this;
+  auto pipeline = std::make_shared<Pipeline>(io_, fleet_, fds_, user, server);
+  pipelines_[server->number].push_back(pipeline);
+  pipeline->Open(fleet_.AddressesOf(*server), options_.limits.attempt_limit, std::move(checked));
+  return pipeline;
+}
+
+void AsyncCaller::Probe(const ServerPtr& server, Pipeline::Checked checked) {
+  OpenPipeline(server, std::move(checked));
+}
+
+void AsyncCaller::OnClosed(Pipeline& pipeline) {
+  const auto found = pipelines_.find(pipeline.server()->number);
+  if (found == pipelines_.end()) return;
+  std::erase_if(found->second, [&](const auto& one) { return one.get() == &pipeline; });
+  if (found->second.empty()) pipelines_.erase(found);
+}
+
+}  // namespace firn::client

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "client/call/call_plan.h"
+#include "client/fleet/fleet.h"
+#include "client/socket/blocking_connection.h"
+#include "client/wire/ask.h"
+#include "common/base/close_on_fork.h"
+#include "common/base/status.h"
+#include "common/time/clock.h"
+
+namespace firn::client {
+
+// Calls that wait: the calling thread itself connects, sends and receives, on a connection that is
+// its own for that time. No other thread is woken, which makes it as fast as a bare socket.
+// Thread-safe.
+class BlockingCaller {
+ public:
+  BlockingCaller(Fleet& fleet, const CallPlan::Limits& limits, const Clock& clock, CloseOnFork& fds)
+      : fleet_(fleet), limits_(limits), setting_{clock, fds} {}
+
+  // Fills `reply`, or tells why there is no answer. It is `now`.
+  Status Call(const Ask& ask, Micros now, Micros deadline, CallReport* report, Reply& reply);
+
+ private:
+  // Asks one server, on one connection; then it is `now`.
+  Outcome Try(const Ask& ask, const CallPlan::Step& step, Reply& reply, Micros& now);
+  // The first of the server's addresses that takes a connection.
+  Outcome Connect(Server& server, Micros until, std::unique_ptr<BlockingSocket>& socket);
+  // A connection that has been found to lead to this cluster.
+  Outcome Open(Server& server, Micros until, std::unique_ptr<BlockingConnection>& connection);
+
+  Fleet& fleet_;
+  const CallPlan::Limits limits_;
+  const BlockingSocket::Setting setting_;
+};
+
+}  // namespace firn::client

@@ -1,0 +1,204 @@
+#include "client/call/call_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace firn::client {
+namespace {
+
+using Kind = CallPlan::Step::Kind;
+
+bool AnotherMayMend(const Outcome& outcome) {
+  switch (outcome.refusal) {
+    case RefusalReason::kNotReady:
+    case RefusalReason::kClock:
+    case RefusalReason::kOverloaded:
+    case RefusalReason::kDraining:
+    case RefusalReason::kStoreDown:
+      return true;
+    case RefusalReason::kInternal:
+    case RefusalReason::kExhausted:  // a snowflake's time field: one wrong clock can be the reason
+      return outcome.another_may_help;
+    default:
+      return false;
+  }
+}
+
+Code CodeOf(const Outcome& outcome) {
+  switch (outcome.refusal) {
+    case RefusalReason::kBadRequest:
+      return Code::kInvalid;
+    case RefusalReason::kUnknownTag:
+      return Code::kNotFound;
+    case RefusalReason::kRejected:
+      return Code::kDenied;
+    case RefusalReason::kExhausted:
+      return Code::kExhausted;
+    case RefusalReason::kInternal:
+      return Code::kInternal;
+    default:
+      return Code::kUnavailable;
+  }
+}
+
+// Whether a server that ends so is one for which there will be another.
+bool IsLost(const Outcome& outcome) {
+  if (outcome.blameless()) return false;
+  return !outcome.spoke() || outcome.refusal == RefusalReason::kDraining;
+}
+
+}  // namespace
+
+CallPlan::CallPlan(Fleet& fleet, const Limits& limits, std::string_view tag, Micros deadline,
+                   CallReport* report)
+    : fleet_(fleet), limits_(limits), tag_(tag), deadline_(deadline), report_(report) {
+  fleet_.CountCall();
+}
+
+CallPlan::Step CallPlan::TryOf(ServerPtr server, bool fresh, Micros now) const {
+  return {.kind = Kind::kTry,
+          .server = std::move(server),
+          .fresh = fresh,
+          .until = std::min(now + limits_.attempt_limit, deadline_)};
+}
+
+CallPlan::Step CallPlan::EndOf(std::string_view why) {
+  why_ = why;
+  return {};
+}
+
+bool CallPlan::MustStop(Micros now) {
+  if (final_) return why_ = "", true;
+  if (now >= deadline_) return why_ = "the deadline has passed", true;
+  if (connects_failed_ >= kConnectsMax) return why_ = "too many servers are out of reach", true;
+  return false;
+}
+
+CallPlan::Step CallPlan::Next(Micros now) {
+  if (again_ != nullptr && now < deadline_) {
+    fleet_.Borrow(*again_);
+    return TryOf(std::exchange(again_, nullptr), true, now);
+  }
+  if (MustStop(now)) return {};
+  if (sent_ >= limits_.attempts_max) {
+    return RoundOver("as many servers as allowed were asked", now);
+  }
+  ServerPtr server = fleet_.Pick(tag_, tried_, now);
+  if (server == nullptr && waited_for_news_) {
+    BeginRound();
+    server = fleet_.Pick(tag_, tried_, now);
+  }
+  if (server == nullptr) return NobodyLeft(now);
+  if (!free_next_ && !fleet_.TakeRetry(now)) {
+    fleet_.GiveBack(*server);
+    return EndOf("the retry budget is used up");
+  }
+  repeated_ = waited_for_news_ = false;
+  return TryOf(std::move(server), false, now);
+}
+
+CallPlan::Step CallPlan::Hedge(const ServerPtr& busy, Micros now) {
+  if (MustStop(now) || sent_ + 1 >= limits_.attempts_max) return {};
+  std::vector<ServerPtr> others = tried_;
+  others.push_back(busy);
+  ServerPtr server = fleet_.Pick(tag_, others, now);
+  if (server == nullptr) return {};
+  if (!fleet_.TakeRetry(now)) {
+    fleet_.GiveBack(*server);
+    return {};
+  }
+  fleet_.Count(&ClientCounters::hedges);
+  return TryOf(std::move(server), false, now);
+}
+
+CallPlan::Step CallPlan::NobodyLeft(Micros now) {
+  if (tried_.empty() || (lost_ == tried_.size() && fleet_.lists_change())) {
+    waited_for_news_ = true;
+    const Micros again = silent_ > 0 ? now + limits_.attempt_limit : deadline_;
+    return {.kind = Kind::kWait, .for_news = true, .until = std::min(again, deadline_)};
+  }
+  return RoundOver("nobody else is left to ask", now);
+}
+
+CallPlan::Step CallPlan::RoundOver(std::string_view why, Micros now) {
+  const bool all_overloaded = overloaded_ > 0 && overloaded_ + unreached_ == tried_.size();
+  if (!all_overloaded) return EndOf(why);
+  const Micros until = now + std::max(shortest_advice_, kOverloadPause);
+  if (until >= deadline_ || rounds_ == kRoundsMax) return EndOf("all servers are overloaded");
+  ++rounds_;
+  sent_ = 0;
+  BeginRound();
+  return {.kind = Kind::kWait, .until = until};
+}
+
+void CallPlan::BeginRound() {
+  tried_.clear();
+  overloaded_ = unreached_ = silent_ = lost_ = 0;
+  shortest_advice_ = Micros(0);
+  waited_for_news_ = false;
+}
+
+bool CallPlan::Ended(const Step& step, Outcome outcome, Micros began, Micros now) {
+  const bool moved = outcome.shared_blame && !outcome.unsent();
+  // A call that left it hardly any time says nothing about the server.
+  const bool late =
+      outcome.end == AttemptEnd::kTimeout || outcome.end == AttemptEnd::kConnectTimeout;
+  if (late && (step.until - began) * 2 < limits_.attempt_limit) outcome.shared_blame = true;
+  fleet_.Done(*step.server, tag_, outcome, now - began, now);
+  if (outcome.answered() && report_ == nullptr) return true;
+  attempts_.push_back({.server = step.server->name,
+                       .end = outcome.end,
+                       .refusal = outcome.refusal,
+                       .took = now - began,
+                       .detail = outcome.detail});
+  if (outcome.answered()) return true;
+  if (outcome.stale() && !repeated_) {
+    repeated_ = true;
+    again_ = step.server;
+    return false;
+  }
+  last_ = outcome;
+  ++(outcome.unsent() ? connects_failed_ : sent_);
+  unreached_ += outcome.unsent() ? 1U : 0U;
+  silent_ += outcome.unsent() || outcome.spoke() ? 0U : 1U;
+  free_next_ = outcome.unsent() || (moved && fleet_.MayMove(*step.server, began, now));
+  final_ = limits_.on_failure == FailureMode::kFailfast ||
+           (outcome.end == AttemptEnd::kRefused && !AnotherMayMend(outcome));
+  if (outcome.refusal == RefusalReason::kOverloaded) {
+    const Micros advice = outcome.retry_after;
+    shortest_advice_ = overloaded_ == 0 ? advice : std::min(shortest_advice_, advice);
+    ++overloaded_;
+  }
+  lost_ += IsLost(outcome) ? 1U : 0U;
+  tried_.push_back(step.server);
+  return false;
+}
+
+void CallPlan::Abandoned(const Step& step, Micros began, Micros now) {
+  if (report_ == nullptr) return;
+  attempts_.push_back(
+      {.server = step.server->name, .end = AttemptEnd::kAbandoned, .took = now - began});
+}
+
+void CallPlan::Succeeded() {
+  if (report_ != nullptr) *report_ = {.attempts = std::move(attempts_)};
+}
+
+Status CallPlan::Failure() {
+  fleet_.Count(&ClientCounters::failed);
+  const bool settled = final_ && last_.end == AttemptEnd::kRefused;
+  std::string text = settled ? last_.detail : std::string(why_);
+  if (attempts_.empty()) text = fleet_.TellNobodyToAsk();
+  for (const CallAttempt& attempt : attempts_) {
+    if (settled && &attempt == &attempts_.back()) break;  // its sentence stands in front
+    text += (text.empty() ? "" : "; ") + attempt.ToString();
+  }
+  if (report_ != nullptr) {
+    *report_ = {.attempts = std::move(attempts_),
+                .refusal = last_.refusal,
+                .retry_after = last_.retry_after};
+  }
+  return {CodeOf(last_), std::move(text)};
+}
+
+}  // namespace firn::client

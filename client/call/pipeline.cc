@@ -1,0 +1,263 @@
+#include "client/call/pipeline.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/write.hpp>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace firn::client {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr size_t kReadBytes = 16 * 1024;
+
+asio::ip::tcp::endpoint EndpointOf(const Address& address) {
+  asio::ip::tcp::endpoint endpoint;
+  endpoint.resize(address.length);
+  std::memcpy(endpoint.data(), address.get(), address.length);
+  return endpoint;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(asio::io_context& io, Fleet& fleet, CloseOnFork& fds, PipelineUser& user,
+                   ServerPtr server)
+    : fleet_(fleet),
+      fds_(fds),
+      user_(user),
+      server_(std::move(server)),
+      socket_(io.get_executor()),
+      open_timer_(io.get_executor()),
+      connect_timer_(io.get_executor()),
+      in_(kReadBytes, '\0') {}
+
+Pipeline::~Pipeline() { Disconnect(); }
+
+// --- opening ------------------------------------------------------------------------------------
+
+void Pipeline::Open(std::vector<Address> addresses, Micros within, Checked checked) {
+  checked_ = std::move(checked);
+  addresses_ = std::move(addresses);
+  share_ = within / static_cast<int64_t>(std::max<size_t>(addresses_.size(), 1));
+  AwaitEndOfOpening(within);
+  Connect();
+}
+
+void Pipeline::AwaitEndOfOpening(Micros within) {
+  open_timer_.expires_after(within);
+  open_timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (error || !self->opening()) return;
+    self->user_.BeginTurn();
+    self->Close(
+        Outcome::Of(self->connected() ? AttemptEnd::kTimeout : AttemptEnd::kConnectTimeout, {}));
+    self->user_.EndTurn();
+  });
+}
+
+void Pipeline::Connect() {
+  // Without an address the connection fails in there, in its own time, like one to a bad address.
+  const asio::ip::tcp::endpoint endpoint =
+      next_ < addresses_.size() ? EndpointOf(addresses_[next_]) : asio::ip::tcp::endpoint();
+  const size_t mine = ++next_;
+  OpenSocket(endpoint.protocol());
+  const auto still_mine = [self = shared_from_this(), mine] {
+    return self->phase_ == Phase::kConnecting && self->next_ == mine;
+  };
+  socket_.async_connect(endpoint, [this, still_mine](const error_code& failed) {
+    if (still_mine()) OnConnected(failed);
+  });
+  if (mine >= addresses_.size()) return;
+  connect_timer_.expires_after(share_);
+  connect_timer_.async_wait([this, still_mine](const error_code& cancelled) {
+    if (!cancelled && still_mine()) Disconnect(), Connect();
+  });
+}
+
+// Asio would open one that programs inherit which this process starts.
+void Pipeline::OpenSocket(const asio::ip::tcp& protocol) {
+  const int fd = fds_.Open(
+      [&] { return ::socket(protocol.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
+  error_code error;
+  if (fd >= 0) socket_.assign(protocol, fd, error);
+  if (error) return fds_.Close(fd, [fd] { ::close(fd); });
+  socket_.set_option(asio::ip::tcp::no_delay(true), error);
+  socket_.non_blocking(true, error);
+}
+
+void Pipeline::Disconnect() {
+  if (!socket_.is_open()) return;
+  error_code ignored;
+  fds_.Close(socket_.native_handle(), [&] { socket_.close(ignored); });
+}
+
+void Pipeline::OnConnected(const error_code& error) {
+  connect_timer_.cancel();
+  if (error && next_ < addresses_.size()) return Disconnect(), Connect();
+  user_.BeginTurn();
+  fleet_.Count(error ? &ClientCounters::connects_failed : &ClientCounters::connects);
+  if (error) {
+    Close(Outcome::Of(AttemptEnd::kUnreachable, "connect: " + error.message()));
+  } else {
+    phase_ = Phase::kChecking;
+    fleet_.Reached(*server_, addresses_[next_ - 1]);
+    status_sequence_ = NextSequence();
+    std::string bytes;
+    codec_.AppendCall({.method = Ask::Method::kStatus}, status_sequence_, bytes);
+    Write(bytes);
+    Read();
+  }
+  user_.EndTurn();
+}
+
+void Pipeline::TakeStatus(std::string_view frame) {
+  Reply reply;
+  Outcome outcome =
+      codec_.ReadAnswer(frame, {.method = Ask::Method::kStatus}, status_sequence_, reply);
+  if (!outcome.answered()) {
+    return Close(Outcome::Of(AttemptEnd::kWrongService, std::move(outcome.detail)));
+  }
+  outcome = fleet_.Admit(reply.facts);
+  if (!outcome.answered()) return Close(std::move(outcome));
+  ids_ = IdCheck(reply.facts, user_.now());
+  EndChecking(outcome, reply.facts);
+}
+
+void Pipeline::EndChecking(const Outcome& outcome, const ServerFacts& facts) {
+  open_timer_.cancel();
+  if (outcome.answered()) {
+    phase_ = Phase::kOpen;
+    user_.FlushLater(*this);
+  }
+  if (const Checked checked = std::exchange(checked_, nullptr)) checked(outcome, facts);
+}
+
+// --- calls --------------------------------------------------------------------------------------
+
+void Pipeline::Send(const AsyncCallPtr& call, uint32_t number) {
+  const int32_t sequence = NextSequence();
+  codec_.AppendCall(call->ask, sequence, out_);
+  waiting_.push_back({sequence, call, number, phase_ == Phase::kOpen});
+  if (!std::exchange(flush_asked_, true)) user_.FlushLater(*this);
+}
+
+void Pipeline::Flush() {
+  flush_asked_ = false;
+  if (phase_ == Phase::kOpen && writing_.empty()) Write(out_);
+}
+
+// Sends what the socket takes at once, and the rest when it has room.
+void Pipeline::Write(std::string& bytes) {
+  if (bytes.empty()) return;
+  error_code error;
+  const size_t sent = socket_.write_some(asio::buffer(bytes), error);
+  if (sent == bytes.size()) return bytes.clear();
+  bytes.erase(0, sent);
+  writing_.swap(bytes);
+  bytes.clear();
+  asio::async_write(socket_, asio::buffer(writing_),
+                    [self = shared_from_this()](const error_code& failed, size_t) {
+                      self->writing_.clear();
+                      // A connection that broke is noticed by its read.
+                      if (!failed && !self->out_.empty()) self->Flush();
+                    });
+}
+
+// --- answers ------------------------------------------------------------------------------------
+
+void Pipeline::Read() {
+  socket_.async_read_some(
+      asio::buffer(in_.data() + held_, in_.size() - held_),
+      [self = shared_from_this()](const error_code& error, size_t n) { self->OnRead(error, n); });
+}
+
+void Pipeline::OnRead(const error_code& error, size_t n) {
+  if (phase_ == Phase::kClosed) return;
+  user_.BeginTurn();
+  if (error) {
+    Outcome closed = Outcome::Of(AttemptEnd::kClosed,
+                                 error == asio::error::eof ? std::string() : error.message());
+    closed.HadHeld(held_);
+    Close(std::move(closed));
+  } else {
+    held_ += n;
+    TakeAnswers();
+  }
+  // What the answers led to is sent before the next answer is looked for.
+  user_.EndTurn();
+  if (phase_ != Phase::kClosed) Read();
+}
+
+void Pipeline::TakeAnswers() {
+  const std::string_view all(in_.data(), held_);
+  size_t at = 0;
+  while (phase_ != Phase::kClosed) {
+    const auto length = WireCodec::FrameLength(all.substr(at));
+    if (!length) {
+      return Close(
+          Outcome::Of(phase_ == Phase::kChecking ? AttemptEnd::kWrongService : AttemptEnd::kBroken,
+                      "what came is too long for an answer"));
+    }
+    if (*length == 0 || all.size() - at < *length) {
+      // The rest goes to the front, and the buffer becomes as long as the answer will be.
+      std::memmove(in_.data(), in_.data() + at, held_ - at);
+      held_ -= at;
+      if (*length > in_.size()) in_.resize(*length);
+      return;
+    }
+    const std::string_view frame = all.substr(at, *length);
+    at += *length;
+    phase_ == Phase::kChecking ? TakeStatus(frame) : TakeAnswer(frame);
+  }
+}
+
+void Pipeline::TakeAnswer(std::string_view frame) {
+  if (waiting_.empty()) {
+    return Close(Outcome::Of(AttemptEnd::kBroken, "an answer came to no call"));
+  }
+  const Waiting first = std::move(waiting_.front());
+  waiting_.pop_front();
+  Outcome outcome = codec_.ReadAnswer(frame, first.call->ask, first.sequence, reply_);
+  if (outcome.answered()) {
+    auto fault = ids_.FaultOf(first.call->ask, reply_, user_.now());
+    if (fault) outcome = Outcome::Of(AttemptEnd::kBroken, *std::move(fault));
+  }
+  const bool nonsense = !outcome.spoke();
+  Outcome closing = nonsense ? outcome : Outcome();
+  user_.OnEnded(first.call, first.number, std::move(outcome), reply_);
+  if (!nonsense || phase_ == Phase::kClosed) return;
+  // The others are not to blame the server for the same thing again: it is in quarantine by now.
+  closing.end = AttemptEnd::kClosed;
+  closing.mid_answer = closing.shared_blame = true;
+  Close(std::move(closing));
+}
+
+// --- the end ------------------------------------------------------------------------------------
+
+void Pipeline::Close(Outcome why) {
+  if (phase_ == Phase::kClosed) return;
+  const auto self = shared_from_this();
+  const bool was_opening = opening();
+  if (why.end == AttemptEnd::kConnectTimeout) fleet_.Count(&ClientCounters::connects_failed);
+  phase_ = Phase::kClosed;
+  Disconnect();
+  connect_timer_.cancel();
+  user_.OnClosed(*this);
+  if (was_opening) EndChecking(why, {});
+  std::deque<Waiting> ended;
+  ended.swap(waiting_);
+  Reply reply;
+  for (const Waiting& one : ended) {
+    Outcome outcome = why;
+    outcome.was_pooled = one.pooled;
+    user_.OnEnded(one.call, one.number, std::move(outcome), reply);
+    why.shared_blame = true;
+  }
+}
+
+}  // namespace firn::client

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "client/call/async_call.h"
+#include "client/fleet/fleet.h"
+#include "client/fleet/server.h"
+#include "client/wire/ask.h"
+#include "client/wire/id_check.h"
+#include "client/wire/outcome.h"
+#include "client/wire/wire_codec.h"
+#include "common/base/close_on_fork.h"
+
+namespace firn::client {
+
+class Pipeline;
+
+// Who is told what becomes of the calls on a pipeline. On the IO thread.
+class PipelineUser {
+ public:
+  // The answer to a call, or why there is none. May send more on the pipeline, and close it.
+  virtual void OnEnded(const AsyncCallPtr& call, uint32_t number, Outcome outcome,
+                       Reply& reply) = 0;
+  // There is something to flush when this turn ends.
+  virtual void FlushLater(Pipeline& pipeline) = 0;
+  // It can be used no more. The last thing that it tells.
+  virtual void OnClosed(Pipeline& pipeline) = 0;
+  // Anything above may be told between these two.
+  virtual void BeginTurn() = 0;
+  virtual void EndTurn() = 0;
+  // When the turn began.
+  virtual Micros now() const = 0;
+
+ protected:
+  ~PipelineUser() = default;
+};
+
+// One connection to one server for asynchronous calls, many of them in flight at a time: the server
+// answers them in the order of their coming. It owns the socket and the bytes in both directions,
+// and knows of calls only which of them waits for the next answer; what an end means for a call,
+// its user decides.
+//
+//  1. It connects, to one address after the other until one takes it, then asks for the server's
+//     status; calls wait until that shows that the server is of this cluster. All must be done
+//     within the time that Open was given.
+//  2. Each answer must carry the sequence id of the oldest call in flight.
+//  3. When anything goes wrong, one call's time-out included, the connection is closed and every
+//     call on it ends. So a late answer meets nobody. The first to end bears the blame, the others
+//     share it.
+//
+// Used by one IO thread; kept alive by its own operations until they have ended.
+//
+// Sharp edge: Close, and any answer, call the user, who may send on this pipeline, close it, or let
+// go of it before the call returns. Whoever goes on after either looks at the phase again.
+class Pipeline final : public std::enable_shared_from_this<Pipeline> {
+ public:
+  using Checked = std::function<void(const Outcome&, const ServerFacts&)>;
+
+  Pipeline(boost::asio::io_context& io, Fleet& fleet, CloseOnFork& fds, PipelineUser& user,
+           ServerPtr server);
+  ~Pipeline();
+
+  // Call once, first: begins to connect, to each of the addresses in turn. `checked` is told once,
+  // when this has led to a server of the cluster or to nothing; may be null.
+  void Open(std::vector<Address> addresses, Micros within, Checked checked);
+
+  // Puts a call at the end; the user hears of asking `number` once, with OnEnded. It leaves with
+  // the next Flush, or as soon as the server was found good. Not after Close.
+  void Send(const AsyncCallPtr& call, uint32_t number);
+  // Gives the socket what was sent since the last time.
+  void Flush();
+
+  // Ends it and every call on it, inside this call. `why` is what became of the oldest one.
+  void Close(Outcome why);
+
+  const ServerPtr& server() const { return server_; }
+  bool opening() const { return phase_ == Phase::kConnecting || phase_ == Phase::kChecking; }
+  bool connected() const { return phase_ != Phase::kConnecting; }
+  size_t in_flight() const { return waiting_.size(); }
+
+ private:
+  enum class Phase : uint8_t { kConnecting, kChecking, kOpen, kClosed };
+  struct Waiting {
+    int32_t sequence;
+    AsyncCallPtr call;
+    uint32_t number;
+    bool pooled;  // the connection was open before the call came
+  };
+  using Executor = boost::asio::io_context::executor_type;
+  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
+  using Timer = boost::asio::basic_waitable_timer<
+      std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
+
+  void AwaitEndOfOpening(Micros within);
+  // Tries the next address, which has its share of the time.
+  void Connect();
+  void OpenSocket(const boost::asio::ip::tcp& protocol);
+  void Disconnect();
+  void OnConnected(const boost::system::error_code& error);
+  void Read();
+  void OnRead(const boost::system::error_code& error, size_t n);
+  // Takes the whole answers off the front of what has come.
+  void TakeAnswers();
+  void TakeStatus(std::string_view frame);
+  void TakeAnswer(std::string_view frame);
+  void Write(std::string& bytes);
+  void EndChecking(const Outcome& outcome, const ServerFacts& facts);
+  int32_t NextSequence() { return sequence_ = sequence_ == INT32_MAX ? 1 : sequence_ + 1; }
+
+  Fleet& fleet_;
+  CloseOnFork& fds_;
+  PipelineUser& user_;
+  const ServerPtr server_;
+  Socket socket_;
+  Timer open_timer_;
+  Timer connect_timer_;  // of one address, while there are others
+  std::vector<Address> addresses_;
+  size_t next_ = 0;  // of addresses_, when the one before it has failed
+  Micros share_{0};  // of the time to open, for each address
+  Checked checked_;
+  Phase phase_ = Phase::kConnecting;
+  WireCodec codec_;
+  IdCheck ids_;
+  int32_t sequence_ = 0;
+  int32_t status_sequence_ = 0;
+  std::deque<Waiting> waiting_;  // in the order of sending
+  std::string out_;              // not yet given to the socket
+  std::string writing_;          // given to the socket, which has not taken all of it
+  std::string in_;
+  size_t held_ = 0;  // bytes of in_ that have come
+  Reply reply_;      // the answer at hand; kept, as it is costly to make
+  bool flush_asked_ = false;
+};
+
+}  // namespace firn::client

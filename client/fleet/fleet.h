@@ -1,0 +1,184 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/client_options.h"
+#include "client/client_view.h"
+#include "client/fleet/balancer.h"
+#include "client/fleet/cluster_check.h"
+#include "client/fleet/retry_budget.h"
+#include "client/fleet/server.h"
+#include "client/wire/outcome.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "common/time/micros.h"
+
+namespace firn::client {
+
+// The servers of one client: which there are, which one a call should ask now, and what all calls
+// together may spend on retries. The source tells it lists (Apply). Whoever asks a server is given
+// it here (Pick) and says afterwards what came of it (Done), from which it learns who is fit. The
+// upkeep is told whom to look at in the background (TakeProbes, TakeUnresolved). It sends nothing
+// itself: all of it can be played through with a virtual clock.
+//
+// Thread-safe. A call that goes well takes the mutex once, to be picked a server: that it began,
+// and that it was answered, is counted without one. Hooks are called without locks.
+//
+// Sharp edge: a server that was picked, or borrowed, is reported exactly once, with Done, or with
+// GiveBack when nobody asked it after all. One that is forgotten looks busy for ever.
+//
+//  1. Quarantined servers are never picked, nor those whose name is not looked up yet. Of the
+//     others the first of these groups that is not empty is picked from: fit; resting, or unable
+//     for this tag for now; disabled; draining. So a call is refused only when all was tried.
+//  2. Within a group the client's own rack goes first, when it has one.
+//  3. A new list forgives quarantine and draining. A list that never changes cannot, so there the
+//     servers are looked at again every kRecheck. No other look ends a quarantine. A server that
+//     was started anew, as a list tells, is known no more: it rests no longer, and warms up.
+//  4. A server that refuses a call with DRAINING counts as draining, and its status is asked at
+//     once: where that says otherwise, it is only the call's tag that it gives no more.
+//  5. Never more than half of the enabled servers rest.
+//  6. A server's weight grows from a tenth to all of it in its first kWarmUp.
+class Fleet {
+ public:
+  static constexpr Micros kWarmUp{10'000'000};
+  static constexpr Micros kRecheck{30'000'000};
+  static constexpr Micros kNoAdvice{100'000};  // out for so long, when the server does not say
+
+  Fleet(const ClientOptions& options, const SocketPool::Options& pool, const Clock& clock,
+        uint64_t seed);
+
+  // Before the first list: `news` is called, without locks, when servers have come or come back.
+  void OnNews(std::function<void()> news) { news_ = std::move(news); }
+
+  // A list from the source.
+  void Apply(const ServerList& list);
+
+  // A server for `tag` that is not among `tried`, or null. Whoever gets one reports with Done.
+  ServerPtr Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now);
+
+  // A picked server that is asked once more, and one that is not asked after all.
+  void Borrow(Server& server) { server.in_flight.fetch_add(1, std::memory_order_relaxed); }
+  void GiveBack(Server& server) { server.in_flight.fetch_sub(1, std::memory_order_relaxed); }
+
+  // What became of asking `server`; `took` since it was picked.
+  void Done(Server& server, std::string_view tag, const Outcome& outcome, Micros took, Micros now);
+
+  // Whether what a server said of itself lets it be asked for ids: kAnswered if so. kRefused, as
+  // NOT_READY, while it does not know its cluster; kWrongService, with a sentence, when it is not
+  // of this one.
+  Outcome Admit(const ServerFacts& facts);
+
+  // A call begins; a retry wants to be sent.
+  void CountCall() { calls_.fetch_add(1, std::memory_order_relaxed); }
+  bool TakeRetry(Micros now);
+
+  // Whether a call, whose attempt at `from` began at `began` and ended with the time-out of another
+  // one on the same connection, may go on free of the retry budget: while another server answers,
+  // and within one attempt limit in kMovesEvery. So one paused server does not spend the budget for
+  // all calls that it held, and where all are slow next to nothing is added to their load.
+  static constexpr int kMovesEvery = 10;
+  bool MayMove(Server& from, Micros began, Micros now);
+
+  // Servers that the maintainer should look at now: connect, ask for their status, and report with
+  // Probed. Each is told once until then.
+  std::vector<ServerPtr> TakeProbes(Micros now);
+  void Probed(Server& server, const Outcome& outcome, const ServerFacts& facts, Micros now);
+
+  // Servers whose names have to be looked up: each is told once every few seconds, while it has no
+  // address, or while none of those that it has leads anywhere.
+  std::vector<ServerPtr> TakeUnresolved(Micros now);
+  // What the name of the server at `address`, as the list has it, stands for now. Nothing: what
+  // was known of it stays.
+  void Resolved(const std::string& address, const std::vector<Address>& found);
+
+  // Where to connect, the likeliest first.
+  std::vector<Address> AddressesOf(const Server& server);
+  // This one led to it.
+  void Reached(Server& server, const Address& address);
+
+  // Closes blocking connections that were idle for long.
+  void CloseOldSockets(Micros now);
+
+  // Waits until there is news since `seen`, or the moment has come; returns the present count.
+  // kNoNews waits for the moment only.
+  static constexpr uint64_t kNoNews = UINT64_MAX;
+  // Whether the source may ever tell another list.
+  bool lists_change() const { return !fixed_.load(std::memory_order_relaxed); }
+  uint64_t news() const { return news_count_.load(std::memory_order_acquire); }
+  uint64_t WaitForNews(uint64_t seen, Micros until);
+  // Wakes all who wait, for good.
+  void Stop();
+
+  ClusterView View() const;
+  // Why there is nobody to ask, in a sentence, which the event hook is told as well.
+  std::string TellNobodyToAsk() const;
+  ClientCounters counters() const;
+  // Adds to one of the counters that only those who do the asking know.
+  void Count(uint64_t ClientCounters::*counter, uint64_t n = 1);
+
+ private:
+  enum class Group : uint8_t { kFit, kUnable, kDisabled, kDraining, kNever };
+  using Events = std::vector<ClientEvent>;
+
+  Group GroupOf(const Server& server, std::string_view tag, Micros now) const;
+  ServerFitness FitnessOf(const Server& server, Micros now) const;
+  void Offer(std::span<const ServerPtr> tried, std::string_view tag, Micros now);
+  void KeepOwnRack();
+  double WeightOf(const Server& server, Micros now) const;
+  // Another process answers at its address.
+  static void BeginAnew(Server& server, Micros now);
+  void Merge(const KnownServer& known, std::map<std::string, ServerPtr>& before, Micros now);
+  void Heed(Server& server, std::string_view tag, const Outcome& outcome, Micros now, Events& told);
+  void HeedRefusal(Server& server, std::string_view tag, const Outcome& outcome, Micros now,
+                   Events& told);
+  void Failed(Server& server, int times, const Outcome& outcome, Micros now, Events& told);
+  void Quarantine(Server& server, const Outcome& outcome, Micros now, Events& told);
+  void Drain(Server& server, std::string_view tag, Micros now, Events& told);
+  void Revive(Server& server, Events& told);
+  bool MayRest() const;
+  std::string Lack() const;
+  void TellNews();
+  void Tell(const Events& told) const;
+
+  const std::optional<uint32_t> rack_;
+  const Micros attempt_limit_;
+  const SocketPool::Options pool_;
+  const EventHook on_event_;
+  const Clock& clock_;
+  std::function<void()> news_;
+  std::atomic<uint64_t> calls_ = 0, attempts_ = 0;  // ClientCounters' of the same name
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<uint64_t> news_count_ = 0;  // grows under mutex_
+  bool stopped_ = false;
+  std::atomic<bool> fixed_ = false;  // written under mutex_
+  bool from_cache_ = false;
+  Micros close_old_at_{0};
+  uint64_t next_number_ = 1;
+  std::map<std::string, ServerPtr> servers_;        // by address
+  std::set<std::string, std::less<>> own_numbers_;  // tags that need no machine id
+  ClusterCheck check_;
+  RetryBudget budget_;
+  uint64_t calls_earned_for_ = 0;  // of calls_, those that budget_ was told of
+  std::unique_ptr<Balancer> balancer_;
+  ClientCounters counters_;  // all but those above
+  SeededEntropy entropy_;
+  // Of one Pick; kept for their memory.
+  std::vector<const ServerPtr*> offered_;
+  std::vector<Load> loads_;
+};
+
+}  // namespace firn::client

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/client_view.h"
+#include "client/fleet/health.h"
+#include "client/fleet/peak_ewma.h"
+#include "client/server_source.h"
+#include "client/socket/address.h"
+#include "client/socket/socket_pool.h"
+#include "common/base/endpoint.h"
+#include "common/time/micros.h"
+
+namespace firn::client {
+
+// One server as a client knows it. Made and changed by the Fleet; kept alive by whoever has a call
+// at it, also after it has left the list.
+struct Server {
+  using TagTimes = std::map<std::string, Micros, std::less<>>;
+
+  Server(uint64_t its_number, std::string its_name, Endpoint its_endpoint,
+         const SocketPool::Options& pool)
+      : number(its_number),
+        name(std::move(its_name)),
+        endpoint(std::move(its_endpoint)),
+        sockets(pool) {}
+
+  const uint64_t number;   // never used again for another one
+  const std::string name;  // its address as the list has it
+  const Endpoint endpoint;
+  SocketPool sockets;
+
+  // What every call changes, without a lock.
+  PeakEwma latency{};
+  std::atomic<int> in_flight = 0;
+  std::atomic<uint64_t> answered = 0, failed = 0;
+  std::atomic<Micros> last_answer{Micros(0)};  // with what was asked for
+  std::atomic<bool> well = false;  // `health` is spotless; written under the fleet's mutex
+
+  // The rest is under the fleet's mutex.
+  KnownServer known{};
+  // The one that was reached last is the first. None: its name was not looked up yet.
+  std::vector<Address> addresses{};
+  bool reached = true;   // false: the last connection could not be opened
+  Micros resolve_at{0};  // when its name is looked up next
+  Micros first_seen{0};
+  Health health{};
+  Micros moves_until{0}, moves_again_at{0};  // of calls that are moved off it, see Fleet::MayMove
+  bool quarantined = false, draining = false;
+  bool drain_doubted = false;  // only a refusal says so: its status is to be asked
+  bool may_forgive = false;    // quarantined, and looked at since
+  Micros recheck_at{0};  // of one that is quarantined or draining in a list that never changes
+  Micros not_ready_until{0};
+  TagTimes store_down_until{};
+  TagTimes closed_until{};  // tags for which it has said DRAINING
+  std::string why{};        // it is not fit, in a sentence
+};
+
+using ServerPtr = std::shared_ptr<Server>;
+
+}  // namespace firn::client

@@ -1,0 +1,156 @@
+#include "client/ranges/tag_supply.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace firn {
+namespace {
+
+// Of a buffer, the part that one thread cuts off at once: small enough that a buffer serves many
+// threads, large enough that the lock is rare.
+constexpr int64_t kPieces = 64;
+constexpr int64_t kPieceMax = 16'384;
+
+bool PassesByItself(Code code) { return code == Code::kUnavailable || code == Code::kUnknown; }
+
+}  // namespace
+
+TagSupply::TagSupply(const LocalTag& options, RangeFetcher& fetcher, const Clock& clock,
+                     Entropy& entropy)
+    : tag_(options.tag),
+      max_age_(options.max_age),
+      fetcher_(fetcher),
+      clock_(clock),
+      size_(std::max<int64_t>(1, options.fetch_max), std::max(Milliseconds(1), options.lasts)),
+      soon_({.first = Milliseconds(10), .cap = Milliseconds(1000)}, entropy),
+      late_({.first = Milliseconds(1000), .cap = Milliseconds(30'000)}, entropy) {}
+
+bool TagSupply::Fill(Lane& lane) {
+  const BootMs now = clock_.Boot();
+  int64_t to_fetch = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    dropped_ += static_cast<uint64_t>(std::exchange(lane.left, 0));
+    if (Prepare(now)) {
+      const IdRun piece = CutPiece(std::clamp<int64_t>(in_use_.size() / kPieces, 1, kPieceMax));
+      lane.left = piece.count;
+      lane.next = piece.first;
+      lane.stride = piece.stride;
+      lane.asked_at = in_use_.asked_at();
+    }
+    to_fetch = ToFetch(now);
+  }
+  if (to_fetch > 0) Fetch(to_fetch, now);
+  return lane.left > 0;
+}
+
+bool TagSupply::TakeFromBuffer(int64_t* id) {
+  const BootMs now = clock_.Boot();
+  int64_t to_fetch = 0;
+  bool there = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    there = Prepare(now);
+    if (there) {
+      *id = CutPiece(1).first;
+      ++taken_without_lane_;
+    }
+    to_fetch = ToFetch(now);
+  }
+  if (to_fetch > 0) Fetch(to_fetch, now);
+  return there;
+}
+
+bool TagSupply::AwaitAndTake(Milliseconds patience, int64_t* id) {
+  const BootMs until = clock_.Boot() + patience;
+  for (Milliseconds left = patience; left > Milliseconds(0); left = until - clock_.Boot()) {
+    if (!AwaitFetch(left)) return false;
+    if (!Take(id)) continue;  // others were sooner
+    awaited_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+  return false;
+}
+
+bool TagSupply::AwaitFetch(Milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  if (!fetching_) return in_use_.left() > 0 || next_.left() > 0;
+  return fetched_.wait_for(lock, patience,
+                           [this, seen = fetches_ended_] { return fetches_ended_ != seen; });
+}
+
+// Whether the buffer in use has ids that may be given.
+bool TagSupply::Prepare(BootMs now) {
+  Drop(in_use_, now);
+  Drop(next_, now);
+  if (in_use_.left() == 0) Advance(now);
+  if (in_use_.left() > 0) return true;
+  starved_ = true;
+  return false;
+}
+
+void TagSupply::Drop(RunBuffer& buffer, BootMs now) {
+  if (buffer.left() == 0 || !max_age_ || now - buffer.asked_at() <= *max_age_) return;
+  dropped_ += static_cast<uint64_t>(buffer.left());
+  buffer = RunBuffer();
+}
+
+void TagSupply::Advance(BootMs now) {
+  if (next_.left() == 0) return;
+  if (in_use_since_) {
+    last_use_ = now - *in_use_since_;
+    size_.Used(last_use_, starved_);
+  }
+  in_use_since_ = now;
+  starved_ = false;
+  in_use_ = std::exchange(next_, RunBuffer());
+}
+
+IdRun TagSupply::CutPiece(int64_t count) { return in_use_.Cut(count); }
+
+bool TagSupply::RunsLow() const {
+  const bool half_lasts = last_use_ / 2 >= last_fetch_;
+  return in_use_.left() <= (half_lasts ? in_use_.size() / 2 : in_use_.size());
+}
+
+// How many ids to ask for now; 0: none.
+int64_t TagSupply::ToFetch(BootMs now) {
+  const bool wanted = next_.left() == 0 && RunsLow();
+  if (!wanted || fetching_ || now < not_before_) return 0;
+  fetching_ = true;
+  return size_.Next(now);
+}
+
+// Not under the mutex: the fetcher has locks of its own.
+void TagSupply::Fetch(int64_t count, BootMs now) {
+  fetcher_.Fetch(tag_, count, [this, count, now](Result<std::vector<IdRun>> runs) {
+    const std::scoped_lock lock(mutex_);
+    fetching_ = false;
+    ++fetches_ended_;
+    fetched_.notify_all();
+    const BootMs answered_at = clock_.Boot();
+    if (!runs.ok()) return OnFailure(runs.status(), count, answered_at);
+    last_fetch_ = answered_at - now;
+    next_ = RunBuffer(*std::move(runs), now);
+    soon_.Reset();
+    late_.Reset();
+  });
+}
+
+void TagSupply::OnFailure(const Status& why, int64_t count, BootMs now) {
+  const bool too_many = why.code() == Code::kInvalid && size_.Refused(count, now);
+  const bool soon = too_many || PassesByItself(why.code());
+  not_before_ = now + (soon ? soon_ : late_).Next();
+}
+
+LocalSupply::Counts TagSupply::counts() const {
+  const std::scoped_lock lock(mutex_);
+  LocalSupply::Counts counts{.taken = taken_without_lane_,
+                             .missed = missed_.load(std::memory_order_relaxed),
+                             .awaited = awaited_.load(std::memory_order_relaxed),
+                             .dropped = dropped_};
+  for (const Lane& lane : lanes_) counts.taken += lane.taken.load(std::memory_order_relaxed);
+  return counts;
+}
+
+}  // namespace firn

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "client/local_ranges.h"
+#include "client/local_supply.h"
+#include "client/ranges/fetch_size.h"
+#include "client/ranges/run_buffer.h"
+#include "common/base/thread_index.h"
+#include "common/time/backoff.h"
+#include "common/time/clock.h"
+
+namespace firn {
+
+// One tag's ids in memory; the rules are those of local_ranges.h. Thread-safe. Must outlive every
+// fetch that it asked for.
+//
+//     fetch -> next buffer -> buffer in use -> a lane for each thread -> id
+//              '-------- under the mutex --------'   its thread's alone
+class TagSupply {
+ public:
+  TagSupply(const LocalTag& options, RangeFetcher& fetcher, const Clock& clock, Entropy& entropy);
+
+  const std::string& tag() const { return tag_; }
+
+  // As LocalSupply's, both.
+  bool TryTake(int64_t* id) {
+    if (Take(id)) [[likely]]
+      return true;
+    missed_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  bool AwaitAndTake(Milliseconds patience, int64_t* id);
+
+  // Ids that wait in a lane or buffer count as neither.
+  LocalSupply::Counts counts() const;
+
+ private:
+  // The piece that a thread takes its ids from.
+  struct alignas(64) Lane {
+    int64_t left = 0;
+    int64_t next = 0;
+    int64_t stride = 1;
+    BootMs asked_at;
+    std::atomic<uint64_t> taken = 0;
+  };
+
+  bool Take(int64_t* id) {
+    const int index = ThreadIndex();
+    if (index < 0) [[unlikely]]
+      return TakeFromBuffer(id);
+    Lane& lane = lanes_[static_cast<size_t>(index)];
+    if (lane.left == 0 || Aged(lane.asked_at)) [[unlikely]] {
+      if (!Fill(lane)) return false;
+    }
+    *id = lane.next;
+    lane.next += lane.stride;
+    --lane.left;
+    // Its thread alone writes it, so no locked instruction is needed.
+    lane.taken.store(lane.taken.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return true;
+  }
+
+  bool Aged(BootMs asked_at) const { return max_age_ && clock_.Boot() - asked_at > *max_age_; }
+
+  bool Fill(Lane& lane);
+  bool TakeFromBuffer(int64_t* id);
+  // Until the fetch that is under way has ended, `patience` at most. False when there is nothing to
+  // wait for, or that was too short.
+  bool AwaitFetch(Milliseconds patience);
+
+  // Under the mutex.
+  bool Prepare(BootMs now);
+  void Drop(RunBuffer& buffer, BootMs now);
+  void Advance(BootMs now);
+  IdRun CutPiece(int64_t count);
+  int64_t ToFetch(BootMs now);
+  // Whether what is left of the buffer in use asks for the next one.
+  bool RunsLow() const;
+  void OnFailure(const Status& why, int64_t count, BootMs now);
+
+  void Fetch(int64_t count, BootMs now);
+
+  const std::string tag_;
+  const std::optional<Milliseconds> max_age_;
+  RangeFetcher& fetcher_;
+  const Clock& clock_;
+
+  std::atomic<uint64_t> missed_ = 0, awaited_ = 0;
+
+  mutable std::mutex mutex_;  // guards all but the above and the lanes
+  std::condition_variable fetched_;
+  uint64_t fetches_ended_ = 0;
+  RunBuffer in_use_;
+  RunBuffer next_;
+  FetchSize size_;
+  bool fetching_ = false;
+  bool starved_ = false;                         // since in_use_ became it
+  std::optional<BootMs> in_use_since_{};         // empty until the first fetch
+  Milliseconds last_use_ = Milliseconds::max();  // how long the buffer before it lasted
+  Milliseconds last_fetch_{0};                   // how long the last answer took
+  BootMs not_before_;                            // no fetch, after a failure
+  Backoff soon_;
+  Backoff late_;
+  uint64_t taken_without_lane_ = 0;
+  uint64_t dropped_ = 0;
+
+  std::array<Lane, kThreadIndexMax> lanes_;
+};
+
+}  // namespace firn

@@ -1,0 +1,73 @@
+#include "client/source/list_cache.h"
+
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client/source/list_text.h"
+#include "common/base/files.h"
+
+namespace firn {
+namespace {
+
+Status Failed(const std::string& what, const std::string& path) {
+  return FileFailure(what, path, errno);
+}
+
+Status CheckOwner(int fd, const std::string& path) {
+  struct stat seen {};
+  if (fstat(fd, &seen) != 0) return Failed("look at", path);
+  if (!S_ISREG(seen.st_mode)) return Denied(path + " is not a file");
+  if (seen.st_uid != geteuid()) return Denied(path + " belongs to somebody else");
+  if ((seen.st_mode & (S_IWGRP | S_IWOTH)) != 0) return Denied("others may write " + path);
+  return {};
+}
+
+Result<std::string> ReadAll(int fd, const std::string& path) {
+  std::string bytes(kListTextBytesMax + 1, '\0');
+  size_t size = 0;
+  while (size < bytes.size()) {
+    const ssize_t got = read(fd, bytes.data() + size, bytes.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Failed("read", path);
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+uint64_t NextNumber() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+}  // namespace
+
+ListCache::ListCache(std::string path, std::string registry)
+    : path_(std::move(path)), registry_(std::move(registry)), number_(NextNumber()) {}
+
+Result<ServerList> ListCache::Read() const {
+  FIRN_ASSIGN(const FileHandle file, FileHandle::Open(path_, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  FIRN_TRY(CheckOwner(file.fd(), path_));
+  FIRN_ASSIGN(const std::string text, ReadAll(file.fd(), path_));
+  Result<KeptList> kept = ParseList(text);
+  if (!kept.ok()) return kept.status().WithContext(path_);
+  if (kept->registry != registry_) return Conflict(path_ + " is of " + kept->registry);
+  return std::move(kept->list);
+}
+
+std::string ListCache::draft() const {
+  return path_ + "." + std::to_string(getpid()) + "-" + std::to_string(number_) + ".new";
+}
+
+Status ListCache::Write(const ServerList& list) const {
+  return ReplaceFile(path_, {.path = draft()}, FormatList({registry_, list}));
+}
+
+}  // namespace firn

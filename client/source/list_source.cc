@@ -1,0 +1,68 @@
+#include "client/source/list_source.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "common/base/endpoint.h"
+#include "common/base/faults.h"
+#include "common/base/quote.h"
+
+namespace firn {
+namespace {
+
+constexpr std::string_view kScheme = "list://";
+
+class ListSource final : public ServerSource {
+ public:
+  explicit ListSource(ServerList list) : list_(std::move(list)) {}
+
+  Status Start(Listener on_list) override {
+    on_list(list_);
+    return {};
+  }
+  void Stop() override {}
+
+ private:
+  const ServerList list_;
+};
+
+void AddServer(std::string_view text, ServerList& list, Faults& faults) {
+  const Result<Endpoint> endpoint = Endpoint::Parse(text);
+  if (!endpoint.ok()) return faults.Add(endpoint.status().message());
+  if (endpoint->port == 0) return faults.Add(Quoted(text) + " has no port to connect to");
+  KnownServer server{.address = endpoint->ToString()};
+  if (std::find(list.servers.begin(), list.servers.end(), server) != list.servers.end()) {
+    return faults.Add(Quoted(text) + " is given twice");
+  }
+  list.servers.push_back(std::move(server));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ServerSource>> OpenListSource(const std::string& servers) {
+  if (servers.starts_with("zk://") || servers.starts_with("dir://")) {
+    return Invalid(Quoted(servers) +
+                   " is a registry: link firn::client_registry, include client/source/registry_source.h, "
+                   "and set ClientOptions::open_source to firn::RegistrySources()");
+  }
+  if (!servers.starts_with(kScheme)) {
+    return Invalid(Quoted(servers) + " does not begin with list://; other sources need an opener");
+  }
+  ServerList list{.servers = {}, .fixed = true};
+  Faults faults;
+  std::string_view rest = std::string_view(servers).substr(kScheme.size());
+  while (list.servers.size() <= ServerList::kServersMax) {
+    const size_t comma = rest.find(',');
+    AddServer(rest.substr(0, comma), list, faults);
+    if (comma == rest.npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  if (list.servers.size() > ServerList::kServersMax) {
+    faults.Add("a list has at most " + std::to_string(ServerList::kServersMax) + " servers");
+  }
+  if (!faults.empty()) return std::move(faults).ToStatus().WithContext("servers");
+  return std::unique_ptr<ServerSource>(std::make_unique<ListSource>(std::move(list)));
+}
+
+}  // namespace firn

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "client/server_source.h"
+#include "common/base/status.h"
+
+namespace firn {
+
+// A list of servers as a file keeps it, with what tells whose it is.
+//
+//     firn-servers 1
+//     registry zk%3A%2F%2Fzk1%3A2181%2Ffirn%2Fshop          where it was read
+//     cluster 6f1b0c7e-1f3a-4c55-9d0e-0123456789ab          uuid, may be empty
+//     layout firn                                           may be empty
+//     server 10.0.0.7%3A7609 0 100 enabled serving          address, rack, weight, ...
+//     check 1c291ca3                                        CRC-32 of all lines before
+//
+// A value and its text form; thread-compatible.
+struct KeptList {
+  std::string registry;
+  ServerList list;
+
+  friend bool operator==(const KeptList&, const KeptList&) = default;
+};
+
+inline constexpr size_t kListTextBytesMax = size_t{1} << 20;
+
+// The cluster's name, servers' incarnations, `from_cache` and `fixed` are not kept.
+std::string FormatList(const KeptList& kept);
+
+// What FormatList wrote, byte for byte, with `from_cache` set; anything else is kCorrupt with a
+// reason: half a file, one changed bit, a line too many, more than kServersMax servers.
+Result<KeptList> ParseList(std::string_view text);
+
+}  // namespace firn

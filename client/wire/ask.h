@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "client/id_run.h"
+#include "common/base/units.h"
+#include "common/id/explain.h"
+
+namespace firn::client {
+
+// What is asked of a server.
+struct Ask {
+  enum class Method : uint8_t { kGetId, kGetIds, kGetRuns, kGetText, kExplain, kStatus };
+  Method method = Method::kGetId;
+  std::string tag{};
+  int64_t number = 0;    // how many ids; of kExplain: the id
+  std::string layout{};  // of kExplain
+};
+
+// What a server says of itself, as far as a client cares.
+struct ServerFacts {
+  std::string cluster_uuid;
+  std::string cluster_name;
+  std::string layout;
+  bool draining = false;
+  WallMs wall{};                      // its clock when it said so
+  std::set<std::string> own_numbers;  // tags whose ids need no machine id, such as segments'
+  // Tags whose ids are made of time and shown as they were issued.
+  std::set<std::string, std::less<>> timed;
+};
+
+// The answer to an Ask: only what its method is about is set.
+struct Reply {
+  int64_t id = 0;
+  std::vector<int64_t> ids;
+  std::vector<IdRun> runs;
+  std::string text;
+  Explanation explanation;
+  ServerFacts facts;
+};
+
+}  // namespace firn::client

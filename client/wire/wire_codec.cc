@@ -1,0 +1,273 @@
+#include "client/wire/wire_codec.h"
+
+#include <cstring>
+
+#include <thrift/TApplicationException.h>
+#include <thrift/protocol/TBinaryProtocol.h>
+#include <thrift/transport/TTransportException.h>
+#include <thrift/transport/TVirtualTransport.h>
+
+#include "client/wire/single_id.h"
+#include "client/wire/wire_values.h"
+#include "thrift/gen/IdService.h"
+
+namespace firn::client {
+
+namespace thrift = apache::thrift;
+
+// Thrift's view of memory: reads end with the frame, writes go to a string.
+class WireCodec::Memory final : public thrift::transport::TVirtualTransport<Memory> {
+ public:
+  void ReadFrom(std::string_view frame) {
+    at_ = reinterpret_cast<const uint8_t*>(frame.data());
+    end_ = at_ + frame.size();
+    // Containers claim a size before they are read: no more than the frame holds.
+    knownMessageSize_ = remainingMessageSize_ = static_cast<long>(frame.size());
+  }
+  void WriteTo(std::string& out) { out_ = &out; }
+
+  uint32_t read(uint8_t* into, uint32_t size) { return readAll(into, size); }
+  uint32_t readAll(uint8_t* into, uint32_t size) {
+    if (Left() < size) ThrowShort();
+    std::memcpy(into, at_, size);
+    at_ += size;
+    return size;
+  }
+  const uint8_t* borrow(uint8_t*, uint32_t* size) {
+    if (Left() < *size) return nullptr;
+    *size = Left();
+    return at_;
+  }
+  void consume(uint32_t size) {
+    if (Left() < size) ThrowShort();
+    at_ += size;
+  }
+  void write(const uint8_t* bytes, uint32_t size) {
+    out_->append(reinterpret_cast<const char*>(bytes), size);
+  }
+  bool isOpen() const override { return true; }
+  bool AtEnd() const { return at_ == end_; }
+
+ private:
+  uint32_t Left() const { return static_cast<uint32_t>(end_ - at_); }
+  [[noreturn]] static void ThrowShort() {
+    using thrift::transport::TTransportException;
+    throw TTransportException(TTransportException::END_OF_FILE, "the frame ends too early");
+  }
+
+  const uint8_t* at_ = nullptr;
+  const uint8_t* end_ = nullptr;
+  std::string* out_ = nullptr;
+};
+
+class WireCodec::Coding {
+ public:
+  using Protocol = thrift::protocol::TBinaryProtocolT<Memory>;
+
+  Coding() { Renew(); }
+
+  // A coding keeps track of where in a message it is; after an exception that is lost.
+  void Renew() {
+    constexpr int32_t kStringMax = 1 << 20, kItemsMax = 1'000'000;
+    constexpr bool kStrict = true;
+    protocol_.emplace(std::shared_ptr<Memory>(std::shared_ptr<void>(), &memory_), kStringMax,
+                      kItemsMax, kStrict, kStrict);
+  }
+
+  template <typename Args>
+  void Write(const char* method, int32_t sequence, const Args& args, std::string& out) {
+    const size_t at = out.size();
+    out.append(kLengthBytes, '\0');
+    memory_.WriteTo(out);
+    protocol_->writeMessageBegin(method, thrift::protocol::T_CALL, sequence);
+    args.write(&*protocol_);
+    protocol_->writeMessageEnd();
+    const uint32_t length =
+        __builtin_bswap32(static_cast<uint32_t>(out.size() - at - kLengthBytes));
+    std::memcpy(out.data() + at, &length, sizeof length);
+  }
+
+  // Reads a generated result struct. Empty: it is there, and the frame ends with it.
+  template <typename Answer>
+  std::optional<Outcome> Read(std::string_view frame, const char* method, int32_t sequence,
+                              Answer& answer) {
+    try {
+      memory_.ReadFrom(frame.substr(kLengthBytes));
+      std::string name;
+      thrift::protocol::TMessageType type;
+      int32_t its_sequence = 0;
+      protocol_->readMessageBegin(name, type, its_sequence);
+      if (its_sequence != sequence) return Broken("it answers another call");
+      if (type == thrift::protocol::T_EXCEPTION) return ReadDefect();
+      if (type != thrift::protocol::T_REPLY || name != method) return Broken("it is no answer");
+      answer.read(&*protocol_);
+      protocol_->readMessageEnd();
+      if (!memory_.AtEnd()) return Broken("bytes follow the answer");
+      return std::nullopt;
+    } catch (const std::exception& error) {
+      Renew();
+      return Broken(error.what());
+    }
+  }
+
+  static Outcome Broken(std::string detail) {
+    return Outcome::Of(AttemptEnd::kBroken, std::move(detail));
+  }
+
+ private:
+  // The server knows no such method: it is something else than an IdService.
+  Outcome ReadDefect() {
+    thrift::TApplicationException defect;
+    defect.read(&*protocol_);
+    return Outcome::Of(AttemptEnd::kWrongService, std::string("it says: ") + defect.what());
+  }
+
+  Memory memory_;
+  std::optional<Protocol> protocol_;
+};
+
+namespace {
+
+using Method = Ask::Method;
+
+const char* MethodName(Method method) {
+  switch (method) {
+    case Method::kGetId:
+      return "getId";
+    case Method::kGetIds:
+      return "getIds";
+    case Method::kGetRuns:
+      return "getRuns";
+    case Method::kGetText:
+      return "getText";
+    case Method::kExplain:
+      return "explain";
+    case Method::kStatus:
+      break;
+  }
+  return "status";
+}
+
+// Arguments of the generated kind, which refer to the ask.
+template <typename Args>
+Args OfTag(const Ask& ask) {
+  Args args;
+  args.tag = &ask.tag;
+  return args;
+}
+
+template <typename Args, typename Count>
+Args OfTagAndCount(const Ask& ask, const Count& count) {
+  Args args = OfTag<Args>(ask);
+  args.count = &count;
+  return args;
+}
+
+}  // namespace
+
+WireCodec::WireCodec() : coding_(std::make_unique<Coding>()) {}
+WireCodec::~WireCodec() = default;
+
+void WireCodec::AppendCall(const Ask& ask, int32_t sequence, std::string& out) {
+  const char* name = MethodName(ask.method);
+  const auto count = static_cast<int32_t>(ask.number);
+  switch (ask.method) {
+    case Method::kGetId:
+      if (single_call_.empty() || ask.tag != single_tag_) {
+        single_call_.clear();
+        coding_->Write(name, 0, OfTag<wire::IdService_getId_pargs>(ask), single_call_);
+        single_tag_ = ask.tag;
+      }
+      return SingleId::AppendCall(single_call_, sequence, out);
+    case Method::kGetText:
+      return coding_->Write(name, sequence, OfTag<wire::IdService_getText_pargs>(ask), out);
+    case Method::kGetIds:
+      return coding_->Write(name, sequence, OfTagAndCount<wire::IdService_getIds_pargs>(ask, count),
+                            out);
+    case Method::kGetRuns:
+      return coding_->Write(name, sequence,
+                            OfTagAndCount<wire::IdService_getRuns_pargs>(ask, ask.number), out);
+    case Method::kExplain: {
+      wire::IdService_explain_pargs args;
+      args.id = &ask.number;
+      args.layout = &ask.layout;
+      return coding_->Write(name, sequence, args, out);
+    }
+    case Method::kStatus:
+      return coding_->Write(name, sequence, wire::IdService_status_pargs(), out);
+  }
+}
+
+std::optional<size_t> WireCodec::FrameLength(std::string_view bytes) {
+  if (bytes.size() < kLengthBytes) return 0;
+  uint32_t length;
+  std::memcpy(&length, bytes.data(), sizeof length);
+  length = __builtin_bswap32(length);
+  if (length > kFrameBytesMax) return std::nullopt;
+  return kLengthBytes + length;
+}
+
+namespace {
+
+// Takes the refusal or the success out of a generated result struct.
+template <typename Answer, typename Take>
+Outcome Settle(std::optional<Outcome> broken, const Answer& answer, Take take) {
+  if (broken) return *std::move(broken);
+  if (answer.__isset.refusal) return FromWire(answer.refusal);
+  if (!answer.__isset.success) return Outcome::Of(AttemptEnd::kBroken, "the answer is empty");
+  std::optional<std::string> fault = take();
+  return fault ? Outcome::Of(AttemptEnd::kBroken, *std::move(fault)) : Outcome();
+}
+
+}  // namespace
+
+Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t sequence,
+                              Reply& reply) {
+  const char* name = MethodName(ask.method);
+  const auto settle = [&](auto& answer, auto take) {
+    return Settle(coding_->Read(frame, name, sequence, answer), answer, take);
+  };
+  using Fault = std::optional<std::string>;
+  switch (ask.method) {
+    case Method::kGetId: {
+      if (SingleId::ReadAnswer(frame, sequence, &reply.id)) return {};
+      wire::IdService_getId_presult answer;
+      answer.success = &reply.id;
+      return settle(answer, [] { return Fault(); });
+    }
+    case Method::kGetIds: {
+      wire::IdService_getIds_presult answer;
+      answer.success = &reply.ids;
+      return settle(answer, [&] { return FaultOf(reply.ids, ask.number); });
+    }
+    case Method::kGetRuns: {
+      std::vector<wire::IdRun> runs;
+      wire::IdService_getRuns_presult answer;
+      answer.success = &runs;
+      return settle(answer, [&] {
+        reply.runs = FromWire(runs);
+        return FaultOf(reply.runs, ask.number);
+      });
+    }
+    case Method::kGetText: {
+      wire::IdService_getText_presult answer;
+      answer.success = &reply.text;
+      return settle(answer,
+                    [&] { return reply.text.empty() ? Fault("the text is empty") : Fault(); });
+    }
+    case Method::kExplain: {
+      wire::IdFields fields;
+      wire::IdService_explain_presult answer;
+      answer.success = &fields;
+      return settle(answer, [&] { return reply.explanation = FromWire(fields), Fault(); });
+    }
+    case Method::kStatus:
+      break;
+  }
+  wire::ServerStatus status;
+  wire::IdService_status_presult answer;
+  answer.success = &status;
+  return settle(answer, [&] { return reply.facts = FromWire(status), Fault(); });
+}
+
+}  // namespace firn::client

@@ -1,0 +1,116 @@
+#include "client/wire/wire_values.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "thrift/gen/IdService.h"
+
+namespace firn::client {
+namespace {
+
+// Whatever number a peer sent for an enumeration. To load it as one is undefined where none of the
+// values has that number.
+template <typename Enum>
+int NumberOf(const Enum& sent) {
+  static_assert(sizeof sent == sizeof(int));
+  int number;
+  std::memcpy(&number, &sent, sizeof number);
+  return number;
+}
+
+RefusalReason ReasonOf(int number) {
+  // The two lists have one order; what a later server may add is none of ours.
+  const bool known = number >= 1 && number <= static_cast<int>(RefusalReason::kInternal);
+  return known ? static_cast<RefusalReason>(number) : RefusalReason::kInternal;
+}
+
+std::string WrongCount(int64_t got, int64_t asked) {
+  return std::to_string(got) + " ids came, " + std::to_string(asked) + " were asked for";
+}
+
+std::optional<uint64_t> Optional(bool given, int32_t value) {
+  return given ? std::optional(static_cast<uint64_t>(value)) : std::nullopt;
+}
+
+}  // namespace
+
+Outcome FromWire(const wire::Refusal& refusal) {
+  constexpr int32_t kAdviceMsMax = 60'000;
+  Outcome outcome = Outcome::Of(AttemptEnd::kRefused, refusal.message);
+  outcome.refusal = ReasonOf(NumberOf(refusal.reason));
+  outcome.retry_after = Milliseconds(std::clamp(refusal.retry_after_ms, 0, kAdviceMsMax));
+  outcome.another_may_help = refusal.another_server_may_help;
+  return outcome;
+}
+
+std::vector<IdRun> FromWire(const std::vector<wire::IdRun>& runs) {
+  std::vector<IdRun> made;
+  made.reserve(runs.size());
+  for (const wire::IdRun& run : runs) made.push_back({run.first, run.count, run.stride});
+  return made;
+}
+
+Explanation FromWire(const wire::IdFields& fields) {
+  return {.id = fields.id,
+          .layout = fields.layout,
+          .fields = {.tick = Tick(fields.ticks),
+                     .machine = MachineId(static_cast<uint32_t>(fields.machine)),
+                     .sequence = static_cast<uint64_t>(fields.sequence),
+                     .version = Optional(fields.__isset.version, fields.version),
+                     .type = Optional(fields.__isset.type, fields.type),
+                     .method = Optional(fields.__isset.method, fields.method)},
+          .time = WallMs(fields.time_ms),
+          .utc = fields.time_text,
+          .worker = static_cast<uint32_t>(fields.worker),
+          .rack = static_cast<uint32_t>(fields.rack)};
+}
+
+ServerFacts FromWire(const wire::ServerStatus& status) {
+  ServerFacts facts{.cluster_uuid = status.cluster_uuid,
+                    .cluster_name = status.cluster_name,
+                    .layout = status.layout,
+                    .draining = NumberOf(status.state) == wire::ServerState::DRAINING,
+                    .wall = WallMs(status.wall_ms),
+                    .own_numbers = {},
+                    .timed = {}};
+  for (const wire::TagStatus& tag : status.tags) {
+    if (tag.strategy != "snowflake") {
+      facts.own_numbers.insert(tag.tag);
+    } else if (tag.as_issued) {
+      facts.timed.insert(tag.tag);
+    }
+  }
+  return facts;
+}
+
+std::optional<std::string> FaultOf(const std::vector<int64_t>& ids, int64_t count) {
+  const auto got = static_cast<int64_t>(ids.size());
+  if (got != count) return WrongCount(got, count);
+  const auto not_ascending = [](int64_t a, int64_t b) { return a >= b; };
+  if (std::adjacent_find(ids.begin(), ids.end(), not_ascending) == ids.end()) return std::nullopt;
+  std::vector<int64_t> sorted = ids;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice == sorted.end()) return std::nullopt;
+  return "one answer has the id " + std::to_string(*twice) + " twice";
+}
+
+std::optional<std::string> FaultOf(const std::vector<IdRun>& runs, int64_t count) {
+  int64_t got = 0, span = 0, last = INT64_MIN;
+  for (const IdRun& run : runs) {
+    if (run.count < 1 || run.stride < 1) return "a run is empty or does not ascend";
+    if (&run != &runs.front() && run.first <= last) {
+      return "a run begins at " + std::to_string(run.first) + ", the one before it ends at " +
+             std::to_string(last);
+    }
+    if (__builtin_mul_overflow(run.count - 1, run.stride, &span) ||
+        __builtin_add_overflow(run.first, span, &last) ||
+        __builtin_add_overflow(got, run.count, &got)) {
+      return "a run goes beyond what an id can be";
+    }
+  }
+  if (got != count) return WrongCount(got, count);
+  return std::nullopt;
+}
+
+}  // namespace firn::client

@@ -1,0 +1,26 @@
+#include "common/base/unshared_file.h"
+
+#include <utility>
+
+#include <unistd.h>
+
+#include "common/base/files.h"
+
+namespace firn {
+
+Result<UnsharedFile> UnsharedFile::Open(const std::string& path, int flags, mode_t mode) {
+  Status failure;
+  UnsharedFile opened = Of([&] {
+    Result<FileHandle> file = FileHandle::Open(path, flags, mode);
+    if (!file.ok()) failure = file.status();
+    return file.ok() ? file->Release() : -1;
+  });
+  FIRN_TRY(failure);
+  return opened;
+}
+
+UnsharedFile::Held::~Held() {
+  set.Close(fd, [this] { close(fd); });
+}
+
+}  // namespace firn

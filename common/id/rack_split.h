@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "common/id/layout.h"
+
+namespace firn {
+
+// How a machine id is split: machine = worker << rack_bits | rack. A literal value.
+//
+//     9                 2 1   0
+//     +------------------+-----+
+//     |    worker (8)    |rack |     10 machine bits, the default: worker 1 in rack 1 is 0000000101
+//     +------------------+-----+
+class RackSplit {
+ public:
+  // Two rack bits where the layout has all ten machine bits, none where it has fewer.
+  static constexpr RackSplit Default(const Layout& layout) {
+    const int machine_bits = layout.machine().width;
+    return RackSplit(machine_bits, machine_bits == Layout::kMachineBitsMax ? 2 : 0);
+  }
+
+  // kInvalid when `rack_bits` is negative or more than the layout's machine bits.
+  static Result<RackSplit> Make(const Layout& layout, int rack_bits);
+
+  constexpr int rack_bits() const { return rack_bits_; }
+  constexpr uint32_t racks() const { return uint32_t{1} << rack_bits_; }
+  constexpr uint32_t workers() const { return uint32_t{1} << (machine_bits_ - rack_bits_); }
+
+  constexpr uint32_t WorkerOf(MachineId machine) const { return machine.value() >> rack_bits_; }
+  constexpr uint32_t RackOf(MachineId machine) const { return machine.value() & (racks() - 1); }
+
+  // kInvalid, naming each of the two that is out of its range.
+  Result<MachineId> Join(uint64_t worker, uint64_t rack) const;
+
+  friend constexpr bool operator==(const RackSplit&, const RackSplit&) = default;
+
+ private:
+  constexpr RackSplit(int machine_bits, int rack_bits)
+      : machine_bits_(machine_bits), rack_bits_(rack_bits) {}
+
+  int machine_bits_;
+  int rack_bits_;
+};
+
+}  // namespace firn

@@ -1,0 +1,224 @@
+#include "common/tag/tag_definition.h"
+
+#include <set>
+#include <variant>
+
+#include "common/base/utf8.h"
+#include "common/tag/tag_fields.h"
+#include "common/tag/tag_name.h"
+#include "common/text/text_template.h"
+
+namespace firn {
+namespace {
+
+constexpr size_t kTextMax = TextTemplate::kTextMax;  // of a zone and an option, too
+constexpr size_t kPluginsMax = 16;
+constexpr size_t kOptionsMax = 32;
+
+// The faults of one tag as they are found.
+class FaultList {
+ public:
+  explicit FaultList(const TagDefinition& tag) : tag_(tag) {}
+
+  void CheckName() {
+    if (const Status status = CheckTagName(tag_.name); !status.ok()) Add("name", status.message());
+  }
+  void CheckNumbers();
+  void CheckWords();
+  void CheckText();
+  void CheckPlugins();
+  void CheckBelonging();
+  void CheckOptions();
+  void CheckLedger();
+
+  std::vector<TagFault> Take() { return std::move(faults_); }
+
+ private:
+  void Add(std::string_view field, std::string what) {
+    faults_.push_back({std::string(field), std::move(what)});
+  }
+  void CheckRange(const TagField& field, int64_t value);
+  bool CheckPrintable(std::string_view field, const std::string& value);
+  bool Concerns(const TagField& field) const {
+    return (field.plugin.empty() || tag_.HasPlugin(field.plugin)) &&
+           (field.strategy.empty() || tag_.strategy != "snowflake");
+  }
+
+  const TagDefinition& tag_;
+  std::vector<TagFault> faults_;
+};
+
+void FaultList::CheckRange(const TagField& field, int64_t value) {
+  if (value >= field.least && value <= field.most) return;
+  Add(field.key, std::to_string(value) + " is not within " + std::to_string(field.least) + " and " +
+                     std::to_string(field.most));
+}
+
+void FaultList::CheckNumbers() {
+  for (const TagField& field : TagFields()) {
+    if (!Concerns(field)) continue;
+    if (const auto* number = std::get_if<int64_t TagDefinition::*>(&field.member)) {
+      CheckRange(field, tag_.**number);
+    } else if (const auto* maybe =
+                   std::get_if<std::optional<int64_t> TagDefinition::*>(&field.member)) {
+      if (tag_.**maybe) CheckRange(field, *(tag_.**maybe));
+    }
+  }
+  if (tag_.step > tag_.step_max) {
+    Add("step_max",
+        std::to_string(tag_.step_max) + " is below the step of " + std::to_string(tag_.step));
+  }
+}
+
+void FaultList::CheckWords() {
+  if (tag_.strategy.empty()) {
+    Add("strategy", "missing; say snowflake or segment");
+  } else if (!IsTagWord(tag_.strategy)) {
+    Add("strategy", "not the name of a strategy");
+  }
+  if (!IsTagWord(tag_.store)) Add("store", "not the name of a store");
+}
+
+bool FaultList::CheckPrintable(std::string_view field, const std::string& value) {
+  const bool fits = value.size() <= kTextMax, printable = IsPrintableUtf8(value);
+  if (!fits) Add(field, "longer than " + std::to_string(kTextMax) + " bytes");
+  if (!printable) Add(field, "not UTF-8, or has a control character");
+  return fits && printable;
+}
+
+void FaultList::CheckText() {
+  if (CheckPrintable("text", tag_.text)) {
+    const Status status = TextTemplate::Parse(tag_.text).status();
+    if (!status.ok()) Add("text", status.message());
+  }
+  if (CheckPrintable("zone", tag_.zone) && tag_.zone.empty()) Add("zone", "empty; say UTC");
+}
+
+void FaultList::CheckPlugins() {
+  if (tag_.plugins.size() > kPluginsMax) {
+    Add("plugins", "more than " + std::to_string(kPluginsMax));
+    return;
+  }
+  std::set<std::string_view> seen;
+  for (const std::string& plugin : tag_.plugins) {
+    if (!IsTagWord(plugin)) {
+      Add("plugins", "one is not the name of a plugin");
+    } else if (!seen.insert(plugin).second) {
+      Add("plugins", "named twice: " + plugin);
+    }
+  }
+  if (!tag_.HasPlugin("obfuscate")) return;
+  const std::string_view key = tag_.obfuscate_key;
+  const bool plain = key.find_first_not_of(
+                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "0123456789_-") == key.npos;
+  if (key.empty() || key.size() > 64 || !plain) {
+    Add("obfuscate.key", "must be 1 to 64 letters, digits, - or _");
+  }
+  const std::string_view check = tag_.obfuscate_check;
+  if (check.size() != 6 || check.find_first_not_of("0123456789abcdef") != check.npos) {
+    Add("obfuscate.check",
+        "must be the 6 hexadecimal digits, in small letters, by which servers know the key");
+  }
+}
+
+// A setting that nothing reads is a mistake: it was meant to do something.
+void FaultList::CheckBelonging() {
+  for (const TagField& field : TagFields()) {
+    if (Concerns(field) || IsDefault(field, tag_)) continue;
+    Add(field.key, field.plugin.empty() ? "of " + std::string(field.strategy) + " tags only"
+                                        : "without the plugin " + std::string(field.plugin));
+  }
+}
+
+void FaultList::CheckOptions() {
+  if (tag_.options.size() > kOptionsMax) {
+    Add("plugins", "more than " + std::to_string(kOptionsMax) + " options");
+    return;
+  }
+  for (const auto& [key, value] : tag_.options) {
+    if (!IsOptionKey(key) || FindTagField(key) != nullptr) {
+      Add(key, "no such setting");
+    } else if (const std::string plugin = key.substr(0, key.find('.')); !tag_.HasPlugin(plugin)) {
+      Add(key, "without the plugin " + plugin);
+    }
+    CheckPrintable(key, value);
+  }
+}
+
+void FaultList::CheckLedger() {
+  if (tag_.high < 0) Add("high", std::to_string(tag_.high) + " is negative");
+}
+
+std::string Join(const std::string& name, const std::vector<TagFault>& faults) {
+  std::string out = "tag \"" + (IsPrintableUtf8(name) ? name : EncodeTagName(name)) + "\": ";
+  for (size_t i = 0; i < faults.size(); ++i) {
+    out += (i == 0 ? "" : "; ") + faults[i].field + ": " + faults[i].what;
+  }
+  return out;
+}
+
+void FindMovedFixedFields(const TagDefinition& before, const TagDefinition& after,
+                          std::vector<TagFault>& faults) {
+  if (!before.MayHaveIssued()) return;
+  const auto add = [&](std::string_view field, const std::string& from, const std::string& to) {
+    faults.push_back({std::string(field), "fixed once an id may be out (\"" + from + "\", not \"" +
+                                              to + "\"); make another tag"});
+  };
+  for (const TagField& field : TagFields()) {
+    const std::string from = FieldText(field, before), to = FieldText(field, after);
+    if (field.fixed && from != to) add(field.key, from, to);
+  }
+  if (before.HasPlugin("obfuscate") != after.HasPlugin("obfuscate")) {
+    const auto text = [](bool on) { return on ? "obfuscate" : "no obfuscate"; };
+    add("plugins", text(before.HasPlugin("obfuscate")), text(after.HasPlugin("obfuscate")));
+  }
+}
+
+}  // namespace
+
+std::string FormOf(const TagDefinition& tag) {
+  std::string form;
+  for (const TagField& field : TagFields()) {
+    if (field.fixed) form += std::string(field.key) + "=" + FieldText(field, tag) + "\n";
+  }
+  return form + (tag.HasPlugin("obfuscate") ? "obfuscated" : "plain");
+}
+
+std::vector<TagFault> FaultsOf(const TagDefinition& tag) {
+  FaultList faults(tag);
+  faults.CheckName();
+  faults.CheckWords();
+  faults.CheckNumbers();
+  faults.CheckText();
+  faults.CheckPlugins();
+  faults.CheckBelonging();
+  faults.CheckOptions();
+  faults.CheckLedger();
+  return faults.Take();
+}
+
+Status CheckTag(const TagDefinition& tag) {
+  const std::vector<TagFault> faults = FaultsOf(tag);
+  return faults.empty() ? Status() : Invalid(Join(tag.name, faults));
+}
+
+Status CheckEdit(const TagDefinition& before, const TagDefinition& after) {
+  std::vector<TagFault> faults = FaultsOf(after);
+  if (after.name != before.name) {
+    faults.push_back({"name", "cannot change, it was \"" + before.name + "\""});
+  }
+  if (after.high != before.high) {
+    faults.push_back(
+        {"high", "moved by ledger writes only, it was " + std::to_string(before.high)});
+  }
+  if (after.start != before.start && after.start && *after.start < before.high) {
+    faults.push_back({"start", std::to_string(*after.start) +
+                                   " would change nothing: numbers below " +
+                                   std::to_string(before.high) + " may have been used"});
+  }
+  FindMovedFixedFields(before, after, faults);
+  return faults.empty() ? Status() : Invalid(Join(after.name, faults));
+}
+
+}  // namespace firn

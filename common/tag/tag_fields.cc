@@ -1,0 +1,188 @@
+#include "common/tag/tag_fields.h"
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "common/base/quote.h"
+
+namespace firn {
+namespace {
+
+constexpr int64_t kStepMost = 1'000'000'000'000;  // a ten-millionth of all numbers
+constexpr int64_t kNumberMost = std::numeric_limits<int64_t>::max();
+constexpr size_t kWordMax = 64;
+
+using Tag = TagDefinition;
+
+constexpr std::array kFields = {
+    TagField{.key = "strategy", .member = &Tag::strategy, .fixed = true},
+    TagField{.key = "disabled", .member = &Tag::disabled},
+    TagField{.key = "store", .member = &Tag::store, .strategy = "segment"},
+    TagField{.key = "start",
+             .member = &Tag::start,
+             .strategy = "segment",
+             .least = 1,
+             .most = kNumberMost},
+    TagField{
+        .key = "step", .member = &Tag::step, .strategy = "segment", .least = 1, .most = kStepMost},
+    TagField{.key = "step_max",
+             .member = &Tag::step_max,
+             .strategy = "segment",
+             .least = 1,
+             .most = kStepMost},
+    TagField{.key = "hold_minutes",
+             .member = &Tag::hold_minutes,
+             .strategy = "segment",
+             .least = 1,
+             .most = 1440},
+    TagField{.key = "prefetch_at",
+             .member = &Tag::prefetch_at,
+             .strategy = "segment",
+             .least = 1,
+             .most = 99},
+    TagField{.key = "buffer", .member = &Tag::buffer, .strategy = "segment"},
+    TagField{.key = "text", .member = &Tag::text, .fixed = true},
+    TagField{.key = "zone", .member = &Tag::zone, .fixed = true},
+    TagField{.key = "plugins", .member = &Tag::plugins},
+    TagField{.key = "limit.per_second",
+             .member = &Tag::limit_per_second,
+             .plugin = "limit",
+             .least = 1,
+             .most = 100'000'000},
+    TagField{.key = "limit.burst",
+             .member = &Tag::limit_burst,
+             .plugin = "limit",
+             .least = 0,
+             .most = 1'000'000'000},
+    TagField{.key = "obfuscate.width",
+             .member = &Tag::obfuscate_width,
+             .fixed = true,
+             .plugin = "obfuscate",
+             .least = 6,
+             .most = 18},
+    TagField{.key = "obfuscate.key",
+             .member = &Tag::obfuscate_key,
+             .fixed = true,
+             .plugin = "obfuscate"},
+    TagField{.key = "obfuscate.check",
+             .member = &Tag::obfuscate_check,
+             .fixed = true,
+             .plugin = "obfuscate"},
+};
+
+std::string_view Trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t");
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+// --- one pair of functions for each type of value -----------------------------------------------
+
+std::string ToText(const std::string& value) { return value; }
+std::string ToText(int64_t value) { return std::to_string(value); }
+std::string ToText(const std::optional<int64_t>& value) { return value ? ToText(*value) : ""; }
+std::string ToText(bool value) { return value ? "true" : "false"; }
+std::string ToText(TagBuffer value) { return value == TagBuffer::kNone ? "none" : "double"; }
+std::string ToText(const std::vector<std::string>& value) {
+  std::string out;
+  for (const std::string& item : value) out += (out.empty() ? "" : ", ") + item;
+  return out;
+}
+
+Status FromText(std::string_view text, const TagField&, std::string& value) {
+  value = text;
+  return {};
+}
+
+Status FromText(std::string_view text, const TagField&, int64_t& value) {
+  int64_t parsed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return Invalid(Quoted(text) + " is not a whole number of 63 bits");
+  }
+  value = parsed;
+  return {};
+}
+
+Status FromText(std::string_view text, const TagField& field, std::optional<int64_t>& value) {
+  int64_t parsed = 0;
+  FIRN_TRY(FromText(text, field, parsed));
+  value = parsed;
+  return {};
+}
+
+Status FromText(std::string_view text, const TagField&, bool& value) {
+  if (text != "true" && text != "false") {
+    return Invalid(Quoted(text) + " is neither true nor false");
+  }
+  value = text == "true";
+  return {};
+}
+
+Status FromText(std::string_view text, const TagField&, TagBuffer& value) {
+  if (text != "double" && text != "none") {
+    return Invalid(Quoted(text) + " is neither double nor none");
+  }
+  value = text == "none" ? TagBuffer::kNone : TagBuffer::kDouble;
+  return {};
+}
+
+Status FromText(std::string_view text, const TagField&, std::vector<std::string>& value) {
+  std::vector<std::string> items;
+  while (!Trim(text).empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    items.emplace_back(Trim(text.substr(0, comma)));
+    if (items.back().empty()) return Invalid("the list has an empty place");
+    const bool last = comma == text.size();
+    text.remove_prefix(last ? comma : comma + 1);
+    if (!last && Trim(text).empty()) return Invalid("the list ends with a comma");
+  }
+  value = std::move(items);
+  return {};
+}
+
+}  // namespace
+
+std::span<const TagField> TagFields() { return kFields; }
+
+const TagField* FindTagField(std::string_view key) {
+  for (const TagField& field : kFields) {
+    if (field.key == key) return &field;
+  }
+  return nullptr;
+}
+
+std::string FieldText(const TagField& field, const TagDefinition& tag) {
+  return std::visit([&](auto member) { return ToText(tag.*member); }, field.member);
+}
+
+Status SetField(const TagField& field, std::string_view text, TagDefinition& tag) {
+  return std::visit([&](auto member) { return FromText(text, field, tag.*member); }, field.member);
+}
+
+Status SetByKey(std::string_view key, std::string_view text, TagDefinition& tag) {
+  if (const TagField* field = FindTagField(key))
+    return SetField(*field, text, tag).WithContext(key);
+  if (!IsOptionKey(key)) return Invalid("a tag has no field " + Quoted(key));
+  tag.options[std::string(key)] = text;
+  return {};
+}
+
+bool IsDefault(const TagField& field, const TagDefinition& tag) {
+  static const TagDefinition kFresh;
+  return std::visit([&](auto member) { return tag.*member == kFresh.*member; }, field.member);
+}
+
+bool IsTagWord(std::string_view word) {
+  if (word.empty() || word.size() > kWordMax || word[0] < 'a' || word[0] > 'z') return false;
+  return word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == word.npos;
+}
+
+bool IsOptionKey(std::string_view key) {
+  const size_t dot = key.find('.');
+  return dot != key.npos && IsTagWord(key.substr(0, dot)) && IsTagWord(key.substr(dot + 1));
+}
+
+}  // namespace firn

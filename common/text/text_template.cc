@@ -1,0 +1,113 @@
+#include "common/text/text_template.h"
+
+#include <algorithm>
+
+#include "common/base/quote.h"
+
+namespace firn {
+namespace {
+
+// Far enough inside the calendar that no zone leads out of it.
+constexpr WallMs kDatesBegin = kCalendarBegin + std::chrono::days(2);
+constexpr WallMs kDatesEnd = kCalendarEnd - std::chrono::days(2);
+
+void AppendDigits(std::string& out, size_t width, int number) {
+  const size_t begin = out.size();
+  out.append(width, '0');
+  for (size_t i = out.size(); i > begin && number > 0; number /= 10) {
+    out[--i] = static_cast<char>('0' + number % 10);
+  }
+}
+
+bool AllDigits(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+Status DoesNotFit(std::string_view text, size_t at) {
+  return Invalid("position " + std::to_string(at + 1) + " of " + Quoted(text) +
+                 " is not what the tag's template writes there");
+}
+
+}  // namespace
+
+size_t TextTemplate::DateField::width() const {
+  return conversion == 'Y' ? 4 : conversion == 'j' || conversion == 'L' ? 3 : 2;
+}
+
+void TextTemplate::DateField::AppendTo(std::string& out, const CivilTime& time) const {
+  const auto& date = time.date;
+  const auto number = [&]() -> int {
+    switch (conversion) {
+      case 'Y':
+        return int{date.year()};
+      case 'y':
+        return int{date.year()} % 100;
+      case 'm':
+        return static_cast<int>(unsigned{date.month()});
+      case 'd':
+        return static_cast<int>(unsigned{date.day()});
+      case 'j': {
+        using std::chrono::sys_days;
+        return static_cast<int>(
+            (sys_days{date} - sys_days{date.year() / std::chrono::January / 1}).count() + 1);
+      }
+      case 'H':
+        return time.hour;
+      case 'M':
+        return time.minute;
+      case 'S':
+        return time.second;
+      default:
+        return time.millisecond;
+    }
+  };
+  AppendDigits(out, width(), number());
+}
+
+void TextTemplate::AppendTo(std::string& out, int64_t id, WallMs issued) const {
+  CivilTime time;
+  if (has_date_) time = zone_.CivilAt(std::clamp(issued, kDatesBegin, kDatesEnd));
+  for (const Part& part : parts_) {
+    if (const auto* literal = std::get_if<std::string>(&part)) {
+      out += *literal;
+    } else if (const auto* date = std::get_if<DateField>(&part)) {
+      date->AppendTo(out, time);
+    } else {
+      id_.AppendTo(out, id);
+    }
+  }
+}
+
+std::string TextTemplate::Format(int64_t id, WallMs issued) const {
+  std::string text;
+  AppendTo(text, id, issued);
+  return text;
+}
+
+Result<int64_t> TextTemplate::ParseId(std::string_view text) const {
+  if (text.size() > length_max() + TextForm::kPadMax) return DoesNotFit(text, length_max());
+  const size_t fixed = width_before_ + width_after_;
+  if (text.size() <= fixed) return DoesNotFit(text, text.size());
+  std::string_view id_text;
+  size_t at = 0;
+  for (const Part& part : parts_) {
+    if (std::holds_alternative<TextForm>(part)) {
+      id_text = text.substr(at, text.size() - fixed);
+      at += id_text.size();
+    } else if (const auto* date = std::get_if<DateField>(&part)) {
+      if (!AllDigits(text.substr(at, date->width()))) return DoesNotFit(text, at);
+      at += date->width();
+    } else {
+      const std::string& literal = std::get<std::string>(part);
+      if (!text.substr(at).starts_with(literal)) return DoesNotFit(text, at);
+      at += literal.size();
+    }
+  }
+  return firn::ParseId(id_.base, id_text);
+}
+
+size_t TextTemplate::length_max() const {
+  return width_before_ + width_after_ + static_cast<size_t>(id_.length_max());
+}
+
+}  // namespace firn

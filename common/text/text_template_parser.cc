@@ -1,0 +1,170 @@
+#include <charconv>
+#include <optional>
+
+#include "common/base/faults.h"
+#include "common/base/quote.h"
+#include "common/base/utf8.h"
+#include "common/text/text_template.h"
+
+namespace firn {
+namespace {
+
+constexpr std::string_view kDateConversions = "YymdjHMSL";
+
+// "09" is 9: a padding is written with a zero in front, as in printf.
+std::optional<int> Padding(std::string_view option) {
+  int width = 0;
+  if (option.size() < 2 || option.size() > 3 || option[0] != '0') return std::nullopt;
+  const auto [end, error] = std::from_chars(option.data(), option.data() + option.size(), width);
+  if (error != std::errc() || end != option.data() + option.size() || width < 1 ||
+      width > TextForm::kPadMax) {
+    return std::nullopt;
+  }
+  return width;
+}
+
+}  // namespace
+
+// Reads one template, gathering every fault. Used once.
+class TextTemplateParser {
+ public:
+  explicit TextTemplateParser(TimeZone zone) : template_(std::move(zone)) {}
+
+  Result<TextTemplate> Parse(std::string_view text) {
+    for (rest_ = text; !rest_.empty();) {
+      if (TakeText("{{")) {
+        AddLiteral('{');
+      } else if (TakeText("}}")) {
+        AddLiteral('}');
+      } else if (TakeText("{")) {
+        ReadItem();
+      } else if (rest_[0] == '}') {
+        faults_.Add("a '}' without its '{': a brace as such is written twice");
+        rest_.remove_prefix(1);
+      } else {
+        AddLiteral(rest_[0]);
+        rest_.remove_prefix(1);
+      }
+    }
+    if (ids_ == 0) faults_.Add("no {id}: the text would repeat");
+    if (ids_ > 1) faults_.Add("{id} more than once");
+    if (dates_ > TextTemplate::kDatesMax) faults_.Add("too many date conversions");
+    if (!faults_.empty()) return std::move(faults_).ToStatus();
+    return std::move(template_);
+  }
+
+ private:
+  bool TakeText(std::string_view head) {
+    if (!rest_.starts_with(head)) return false;
+    rest_.remove_prefix(head.size());
+    return true;
+  }
+
+  void ReadItem() {
+    const size_t end = rest_.find('}');
+    if (end == rest_.npos) {
+      faults_.Add(Quoted("{" + std::string(rest_)) + " has no '}'");
+      rest_ = {};
+      return;
+    }
+    const std::string_view item = rest_.substr(0, end);
+    rest_.remove_prefix(end + 1);
+    if (item == "id") {
+      AddId({});
+    } else if (item.starts_with("id:")) {
+      ReadId(item.substr(3));
+    } else if (item.starts_with("date:")) {
+      ReadDate(item.substr(5));
+    } else {
+      faults_.Add(Quoted("{" + std::string(item) + "}") + " is neither {id...} nor {date:...}");
+    }
+  }
+
+  void ReadId(std::string_view options) {
+    TextForm form;
+    bool base_seen = false;
+    for (bool last = false; !last;) {
+      const size_t comma = options.find(',');
+      const std::string_view option = options.substr(0, comma);
+      last = comma == options.npos;
+      if (!last) options.remove_prefix(comma + 1);
+      const std::optional<int> padding = Padding(option);
+      if (padding && form.pad_to == 0) {
+        form.pad_to = *padding;
+      } else if ((option == "base62" || option == "base32") && !base_seen) {
+        form.base = option == "base62" ? Base::kBase62 : Base::kCrockford32;
+        base_seen = true;
+      } else {
+        faults_.Add(Quoted(option) + " in {id:...} is not one base62 or base32, or a padding of " +
+                    "01 to 0" + std::to_string(TextForm::kPadMax));
+      }
+    }
+    AddId(form);
+  }
+
+  void ReadDate(std::string_view format) {
+    bool conversions = false;
+    for (size_t i = 0; i < format.size(); ++i) {
+      if (format[i] != '%') {
+        AddLiteral(format[i]);
+        continue;
+      }
+      const std::string_view conversion = format.substr(++i, 1);
+      if (conversion == "%") {
+        AddLiteral('%');
+      } else if (!conversion.empty() && kDateConversions.find(conversion) != format.npos) {
+        AddDate(conversion[0]);
+        conversions = true;
+      } else {
+        faults_.Add(Quoted("%" + std::string(conversion)) + " is not one of %Y %y %m %d %j %H " +
+                    "%M %S %L, whose width never changes");
+        conversions = true;
+      }
+    }
+    if (!conversions)
+      faults_.Add(Quoted("{date:" + std::string(format) + "}") + " has nothing of a date");
+  }
+
+  void AddWidth(size_t width) {
+    (ids_ == 0 ? template_.width_before_ : template_.width_after_) += width;
+  }
+
+  void AddLiteral(char c) {
+    AddWidth(1);
+    auto& parts = template_.parts_;
+    if (parts.empty() || !std::holds_alternative<std::string>(parts.back())) {
+      parts.emplace_back(std::string());
+    }
+    std::get<std::string>(parts.back()) += c;
+  }
+
+  void AddDate(char conversion) {
+    const TextTemplate::DateField field{conversion};
+    AddWidth(field.width());
+    template_.parts_.emplace_back(field);
+    template_.has_date_ = true;
+    ++dates_;
+  }
+
+  void AddId(TextForm form) {
+    template_.parts_.emplace_back(form);
+    template_.id_ = form;
+    ++ids_;
+  }
+
+  TextTemplate template_;
+  std::string_view rest_;
+  int ids_ = 0;
+  int dates_ = 0;
+  Faults faults_;
+};
+
+Result<TextTemplate> TextTemplate::Parse(std::string_view text, TimeZone zone) {
+  if (text.size() > kTextMax) {
+    return Invalid("a template has at most " + std::to_string(kTextMax) + " bytes");
+  }
+  if (!IsPrintableUtf8(text)) return Invalid("a template is printable UTF-8");
+  return TextTemplateParser(std::move(zone)).Parse(text.empty() ? "{id}" : text);
+}
+
+}  // namespace firn

@@ -1,0 +1,175 @@
+#include "registry/cluster/cluster_setup.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "common/id/rack_split.h"
+#include "registry/cluster/slot.h"
+#include "registry/cluster/tag_node.h"
+#include "registry/seam/node_version.h"
+
+namespace firn {
+namespace {
+
+// Of one multi: ZooKeeper takes a megabyte of requests at once.
+constexpr size_t kCreatesMax = 256;
+// More than interrupted deletions by hand can leave; the rest stands where nobody asks for it.
+constexpr size_t kErasEndedMax = 64;
+
+// Nodes to be made below one version of the root node, sent in portions; those already there are
+// left alone.
+class Creation {
+ public:
+  Creation(BlockingCoordinator& registry, const MetaAsRead& root)
+      : registry_(registry),
+        guards_{Write::Check(kMetaPath, root.version), EraCheck(root.meta.era)} {}
+
+  Status Add(std::string path, std::string data) {
+    creates_.push_back(Write::Create(std::move(path), std::move(data), Lifetime::kPersistent));
+    return creates_.size() < kCreatesMax ? Status() : Send();
+  }
+
+  // All at once where none is there; else those that are missing, one by one. Each write of a
+  // portion is tried once more at most, so the loop is bounded.
+  Status Send() {
+    const std::vector<Write> creates = std::exchange(creates_, {});
+    const WriteOutcome all = registry_.Multi(Guarded(creates));
+    if (all.status.ok()) return {};
+    if (!IsThere(all)) return all.status;
+    for (const Write& create : creates) {
+      const WriteOutcome one = registry_.Multi(Guarded({create}));
+      if (!one.status.ok() && !IsThere(one)) return one.status;
+    }
+    return {};
+  }
+
+ private:
+  std::vector<Write> Guarded(const std::vector<Write>& creates) const {
+    std::vector<Write> writes = guards_;
+    writes.insert(writes.end(), creates.begin(), creates.end());
+    return writes;
+  }
+
+  // Refused because of a node, not because of a guard.
+  bool IsThere(const WriteOutcome& outcome) const {
+    return outcome.status.code() == Code::kConflict &&
+           outcome.failed >= static_cast<int>(guards_.size());
+  }
+
+  BlockingCoordinator& registry_;
+  const std::vector<Write> guards_;
+  std::vector<Write> creates_;
+};
+
+// What ends all eras that there are.
+Result<std::vector<Write>> EndOfEras(BlockingCoordinator& registry) {
+  std::vector<Write> ends;
+  const auto names = registry.List(kMetaPath);
+  if (names.code() == Code::kNotFound) return ends;
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    if (name.rfind(kEraPrefix, 0) != 0 || ends.size() == kErasEndedMax) continue;
+    ends.push_back(Write::Erase("/" + name, Write::kAnyVersion));
+  }
+  return ends;
+}
+
+}  // namespace
+
+Result<MetaAsRead> ReadMeta(BlockingCoordinator& registry) {
+  FIRN_TRY(registry.Sync(kMetaPath));
+  FIRN_ASSIGN(const Node node, registry.Read(kMetaPath));
+  FIRN_ASSIGN(ClusterMeta meta, ParseMeta(node.data));
+  return MetaAsRead{std::move(meta), node.stat.version, node.stat.modified};
+}
+
+Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
+                         std::optional<int64_t> version, Entropy& entropy) {
+  FIRN_ASSIGN(const std::vector<Write> ends, EndOfEras(registry));
+  meta.era = Nonce::Draw(entropy);
+  std::vector<Write> writes;
+  size_t set = 0;
+  if (version.has_value()) {
+    set = AddSet(writes, kMetaPath, FormatMeta(meta), *version);
+  } else {
+    writes.push_back(Write::Create(kMetaPath, FormatMeta(meta), Lifetime::kPersistent));
+  }
+  writes.insert(writes.end(), ends.begin(), ends.end());
+  writes.push_back(Write::Create(EraPath(meta.era), "", Lifetime::kPersistent));
+  const WriteOutcome begun = registry.Multi(std::move(writes));
+  if (!begun.status.ok()) return begun.status;
+  return version.has_value() ? begun.stats.at(set).version : 0;
+}
+
+Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands) {
+  std::vector<Write> writes;
+  const size_t set = AddSet(writes, kMetaPath, FormatMeta(stands.meta), stands.version);
+  writes.push_back(EraCheck(stands.meta.era));
+  const WriteOutcome done = registry.Multi(std::move(writes));
+  if (done.status.ok()) stands.version = done.stats.at(set).version;
+  return done.status;
+}
+
+Status MakeMissingNodes(BlockingCoordinator& registry, const MetaAsRead& frozen,
+                        std::optional<uint32_t> workers) {
+  if (!frozen.meta.frozen) return Invalid("records are made under a frozen root node only");
+  FIRN_ASSIGN(const Layout layout, Layout::Parse(frozen.meta.layout));
+  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, frozen.meta.rack_bits));
+  const uint32_t per_rack = std::min(workers.value_or(split.workers()), split.workers());
+  Creation creation(registry, frozen);
+  FIRN_TRY(creation.Add(kClockPath, ""));
+  FIRN_TRY(creation.Add(kMachinesPath, ""));
+  for (uint32_t rack = 0; rack < split.racks(); ++rack) {
+    FIRN_TRY(creation.Add(RackPath(rack), ""));
+  }
+  FIRN_TRY(creation.Send());
+  const std::string unused = FormatSlotRecord({});
+  for (uint32_t rack = 0; rack < split.racks(); ++rack) {
+    for (uint32_t worker = 0; worker < per_rack; ++worker) {
+      FIRN_TRY(creation.Add(SlotPath({rack, worker}), unused));
+    }
+  }
+  return creation.Send();
+}
+
+Status MakeFirstTag(BlockingCoordinator& registry, const MetaAsRead& root) {
+  const TagDefinition tag{.name = std::string(kFirstTag), .strategy = "snowflake"};
+  FIRN_ASSIGN(const std::string data, WriteTagNode({.tag = tag}));
+  Creation creation(registry, root);
+  FIRN_TRY(creation.Add(std::string(kTagsPath), ""));
+  FIRN_TRY(creation.Send());
+  FIRN_TRY(creation.Add(TagPath(kFirstTag), data));
+  return creation.Send();
+}
+
+Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entropy& entropy) {
+  if (!IsDefaultStrategy(plan.default_strategy)) {
+    return Invalid("the default strategy must be snowflake or empty");
+  }
+  if (!plan.uuid.empty() && !IsUuid(plan.uuid)) return Invalid("\"" + plan.uuid + "\" is no uuid");
+  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(plan.layout, plan.rack_bits));
+  FIRN_TRY(registry.PrepareRoot());
+  ClusterMeta meta{.uuid = plan.uuid.empty() ? DrawUuid(entropy) : plan.uuid,
+                   .layout = plan.layout.text(),
+                   .rack_bits = split.rack_bits(),
+                   .default_strategy = plan.default_strategy,
+                   .floor = plan.floor,
+                   .frozen = true,
+                   .reason = kBeingMade};
+  const Result<int64_t> made = BeginEra(registry, meta, std::nullopt, entropy);
+  if (!made.ok() && made.code() != Code::kConflict) return made.status();
+  FIRN_ASSIGN(MetaAsRead stands, ReadMeta(registry));
+  if (stands.meta.reason != kBeingMade) {
+    return Conflict("there is a cluster here already: " + stands.meta.uuid);
+  }
+  FIRN_TRY(MakeMissingNodes(registry, stands, plan.workers));
+  if (plan.last_look) FIRN_TRY(plan.last_look());
+  FIRN_TRY(MakeFirstTag(registry, stands));
+  stands.meta.frozen = false;
+  stands.meta.reason.clear();
+  stands.meta.floor = std::max(stands.meta.floor, plan.floor);
+  return SetMeta(registry, stands);
+}
+
+}  // namespace firn

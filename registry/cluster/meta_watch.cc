@@ -1,0 +1,47 @@
+#include "registry/cluster/meta_watch.h"
+
+#include <utility>
+
+#include "registry/cluster/slot.h"
+
+namespace firn {
+namespace {
+
+bool Same(const Result<ClusterMeta>& a, const Result<ClusterMeta>& b) {
+  return a.ok() && b.ok() ? *a == *b : a.status() == b.status();
+}
+
+}  // namespace
+
+MetaWatch::MetaWatch(Coordinator& coordinator, Entropy& entropy, Told told)
+    : coordinator_(coordinator), entropy_(entropy), told_(std::move(told)) {}
+
+void MetaWatch::Tick(BootMs now) {
+  now_ = now;
+  const bool new_session = coordinator_.session() != session_;
+  session_ = coordinator_.session();
+  if (session_ == 0 || reading_) return;
+  stale_ |= new_session || now >= reread_at_;
+  if (!stale_ || (!new_session && now < not_before_)) return;
+  stale_ = false;
+  reading_ = true;
+  const auto spread = static_cast<uint64_t>(kRereadMin.count());
+  reread_at_ = now + kRereadMin + Milliseconds(static_cast<int64_t>(entropy_.Below(spread)));
+  coordinator_.Read(kMetaPath, guard_.Bind([this](const Result<Node>& node) { OnRead(node); }),
+                    guard_.Bind([this] { stale_ = true; }));
+}
+
+void MetaWatch::OnRead(const Result<Node>& node) {
+  reading_ = false;
+  if (node.code() == Code::kUnavailable) {
+    stale_ = true;
+    not_before_ = now_ + kRetry;
+    return;
+  }
+  const Result<ClusterMeta> meta = node.ok() ? ParseMeta(node->data) : node.status();
+  if (last_told_ && Same(*last_told_, meta)) return;
+  last_told_ = meta;
+  told_(meta);
+}
+
+}  // namespace firn

@@ -1,0 +1,157 @@
+#include "registry/cluster/records.h"
+
+#include "registry/cluster/flat_json.h"
+
+namespace firn {
+namespace {
+
+constexpr int64_t kTimeMax = kRecordTimeMax.ms();
+constexpr size_t kUuidBytes = 36;
+
+// Looked at before anything else: another format may have other members.
+Status CheckFormat(std::string_view json, int64_t& format) {
+  const JsonField fields[] = {JsonField::Number("format", &format, 1, INT32_MAX)};
+  FIRN_TRY(ReadFlatJson(json, kRecordBytesMax, fields));
+  if (format > ClusterMeta::kFormat) {
+    return Invalid("the cluster has gone on to format " + std::to_string(format) +
+                   ", and this program speaks " + std::to_string(ClusterMeta::kFormat) +
+                   ": install a newer Firn");
+  }
+  if (format >= ClusterMeta::kFormatOldest) return {};
+  return Invalid("the cluster is one of Firn 0.1 (format " + std::to_string(format) +
+                 "), whose data nobody reads any more: make another, elsewhere, with firn init");
+}
+
+bool IsUuidDash(size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
+
+}  // namespace
+
+std::string FormatMeta(const ClusterMeta& meta) {
+  return FlatJsonWriter()
+      .Number("format", meta.format)
+      .Text("uuid", meta.uuid)
+      .Text("era", meta.era.text())
+      .Text("layout", meta.layout)
+      .Number("rack_bits", meta.rack_bits)
+      .Text("default_strategy", meta.default_strategy)
+      .Number("floor_ms", meta.floor.ms())
+      .Flag("frozen", meta.frozen)
+      .Text("reason", meta.reason)
+      .Others(meta.others)
+      .Done();
+}
+
+Result<ClusterMeta> ParseMeta(std::string_view json) {
+  ClusterMeta meta;
+  std::string era;
+  int64_t rack_bits = 0;
+  int64_t floor = 0;
+  const JsonField fields[] = {
+      JsonField::Number("format", &meta.format, 0, INT32_MAX),
+      JsonField::Text("uuid", &meta.uuid),
+      JsonField::Text("era", &era),
+      JsonField::Text("layout", &meta.layout),
+      JsonField::Number("rack_bits", &rack_bits, 0, 16),
+      JsonField::Text("default_strategy", &meta.default_strategy),
+      JsonField::Number("floor_ms", &floor, 0, kTimeMax),
+      JsonField::Flag("frozen", &meta.frozen),
+      JsonField::Text("reason", &meta.reason, ClusterMeta::kReasonBytesMax),
+  };
+  FIRN_TRY(CheckFormat(json, meta.format).WithContext("the cluster's root node"));
+  FIRN_TRY(ReadFlatJson(json, kRecordBytesMax, fields, &meta.others)
+               .WithContext("the cluster's root node"));
+  if (!IsUuid(meta.uuid)) return Corrupt("the cluster's root node: \"uuid\" is none");
+  FIRN_ASSIGN(meta.era, Nonce::Parse(era));
+  if (!IsDefaultStrategy(meta.default_strategy)) {
+    return Corrupt("the cluster's root node: \"default_strategy\" is none");
+  }
+  if (meta.era.zero()) return Corrupt("the cluster's root node: \"era\" is none");
+  meta.rack_bits = static_cast<int>(rack_bits);
+  meta.floor = WallMs(floor);
+  return meta;
+}
+
+// Segment tags have ledgers, so somebody has to define each.
+bool IsDefaultStrategy(std::string_view text) { return text.empty() || text == "snowflake"; }
+
+std::string FormatSlotRecord(const SlotRecord& record) {
+  return FlatJsonWriter()
+      .Text("nonce", record.nonce.text())
+      .Text("word", record.word.text())
+      .Number("bound_ms", record.bound.ms())
+      .Text("owner", record.owner)
+      .Number("since_ms", record.since.ms())
+      .Text("host", record.host)
+      .Number("pid", record.pid)
+      .Text("build", record.build)
+      .Flag("retired", record.retired)
+      .Others(record.others)
+      .Done();
+}
+
+Result<SlotRecord> ParseSlotRecord(std::string_view json) {
+  SlotRecord record;
+  std::string nonce;
+  std::string word;
+  int64_t bound = 0;
+  int64_t since = 0;
+  const JsonField fields[] = {
+      JsonField::Text("nonce", &nonce),
+      JsonField::Text("word", &word),
+      JsonField::Number("bound_ms", &bound, 0, kTimeMax),
+      JsonField::Text("owner", &record.owner),
+      JsonField::Number("since_ms", &since, 0, kTimeMax),
+      JsonField::Text("host", &record.host),
+      JsonField::Number("pid", &record.pid, 0, INT64_MAX),
+      JsonField::Text("build", &record.build),
+      JsonField::Flag("retired", &record.retired),
+  };
+  FIRN_TRY(
+      ReadFlatJson(json, kRecordBytesMax, fields, &record.others).WithContext("the slot's record"));
+  FIRN_ASSIGN(record.nonce, Nonce::Parse(nonce));
+  FIRN_ASSIGN(record.word, Nonce::Parse(word));
+  record.bound = WallMs(bound);
+  record.since = WallMs(since);
+  return record;
+}
+
+std::string FormatLiveMark(const LiveMark& mark) {
+  return FlatJsonWriter()
+      .Text("endpoint", mark.endpoint)
+      .Text("nonce", mark.nonce.text())
+      .Number("format", mark.format)
+      .Done();
+}
+
+Result<LiveMark> ParseLiveMark(std::string_view json) {
+  LiveMark mark;
+  std::string nonce;
+  const JsonField fields[] = {
+      JsonField::Text("endpoint", &mark.endpoint),
+      JsonField::Text("nonce", &nonce),
+      JsonField::Number("format", &mark.format, 1, INT32_MAX),
+  };
+  FIRN_TRY(ReadFlatJson(json, kRecordBytesMax, fields).WithContext("the live node"));
+  FIRN_ASSIGN(mark.nonce, Nonce::Parse(nonce));
+  return mark;
+}
+
+std::string DrawUuid(Entropy& entropy) {
+  const std::string digits = Nonce::Draw(entropy).text();
+  std::string uuid;
+  for (size_t i = 0, digit = 0; i < kUuidBytes; ++i) uuid += IsUuidDash(i) ? '-' : digits[digit++];
+  uuid[14] = '4';
+  uuid[19] = "89ab"[entropy.Below(4)];
+  return uuid;
+}
+
+bool IsUuid(std::string_view text) {
+  if (text.size() != kUuidBytes) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool hex = (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
+    if (IsUuidDash(i) ? text[i] != '-' : !hex) return false;
+  }
+  return true;
+}
+
+}  // namespace firn

@@ -1,0 +1,174 @@
+#include "registry/cluster/tag_node.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/base/faults.h"
+#include "common/base/utf8.h"
+#include "common/tag/tag_fields.h"
+#include "common/tag/tag_name.h"
+#include "registry/cluster/json_object.h"
+
+namespace firn {
+namespace {
+
+using Json = JsonObject;
+
+constexpr std::string_view kHigh = "high";
+constexpr std::string_view kReturned = "returned";
+
+// --- values
+// ---------------------------------------------------------------------------------------
+
+Status Take(const Json& json, std::string& value) {
+  if (!json.is_string()) return Invalid("is not a text");
+  value = json.get<std::string>();
+  return {};
+}
+
+Status Take(const Json& json, int64_t& value) {
+  const bool fits = json.is_number_integer() &&
+                    (!json.is_number_unsigned() ||
+                     json.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()});
+  if (!fits) return Invalid("is not a whole number of 63 bits");
+  value = json.get<int64_t>();
+  return {};
+}
+
+Status Take(const Json& json, std::optional<int64_t>& value) {
+  int64_t number = 0;
+  FIRN_TRY(Take(json, number));
+  value = number;
+  return {};
+}
+
+Status Take(const Json& json, bool& value) {
+  if (!json.is_boolean()) return Invalid("is neither true nor false");
+  value = json.get<bool>();
+  return {};
+}
+
+Status Take(const Json& json, TagBuffer& value) {
+  if (json != "double" && json != "none") return Invalid("is neither double nor none");
+  value = json == "none" ? TagBuffer::kNone : TagBuffer::kDouble;
+  return {};
+}
+
+Status Take(const Json& json, std::vector<std::string>& value) {
+  if (!json.is_array()) return Invalid("is not a list");
+  std::vector<std::string> items;
+  for (const Json& item : json) FIRN_TRY(Take(item, items.emplace_back()));
+  value = std::move(items);
+  return {};
+}
+
+template <typename T>
+void Put(std::string_view key, const T& value, Json& json) {
+  json[std::string(key)] = value;
+}
+void Put(std::string_view key, const std::string& value, Json& json) {
+  if (!value.empty()) json[std::string(key)] = value;
+}
+void Put(std::string_view key, const std::optional<int64_t>& value, Json& json) {
+  if (value) json[std::string(key)] = *value;
+}
+void Put(std::string_view key, const TagBuffer& value, Json& json) {
+  json[std::string(key)] = value == TagBuffer::kNone ? "none" : "double";
+}
+
+// --- reading
+// --------------------------------------------------------------------------------------
+
+// The fields of one object, and the faults on the way.
+class Reader {
+ public:
+  explicit Reader(std::string_view name) { node_.tag.name = name; }
+
+  void Member(const std::string& key, const Json& value);
+  Result<TagNode> Finish();
+
+ private:
+  void Check(std::string_view key, const Status& status) {
+    if (!status.ok()) faults_.Add(std::string(key) + ": " + status.message());
+  }
+
+  TagNode node_;
+  Json others_ = Json::object();
+  bool has_high_ = false;
+  Faults faults_;
+};
+
+void Reader::Member(const std::string& key, const Json& value) {
+  TagDefinition& tag = node_.tag;
+  if (const TagField* field = FindTagField(key)) {
+    Check(key, std::visit([&](auto member) { return Take(value, tag.*member); }, field->member));
+  } else if (key == kHigh) {
+    has_high_ = true;
+    Check(key, Take(value, tag.high));
+  } else if (key == kReturned) {
+    Check(key, Take(value, node_.returned));
+  } else if (IsOptionKey(key) && value.is_string()) {
+    tag.options[key] = value.get<std::string>();
+  } else {
+    others_[key] = value;
+  }
+}
+
+Result<TagNode> Reader::Finish() {
+  if (!has_high_) faults_.Add("high: missing");
+  if (node_.returned < 0) faults_.Add("returned: negative");
+  for (const TagFault& fault : FaultsOf(node_.tag)) faults_.Add(fault.field + ": " + fault.what);
+  if (const Status status = std::move(faults_).ToStatus(); !status.ok()) {
+    return Corrupt(status.message());
+  }
+  if (!others_.empty()) node_.others = others_.dump();
+  return std::move(node_);
+}
+
+std::string Shown(std::string_view name) {
+  return "tag \"" + (IsPrintableUtf8(name) ? std::string(name) : EncodeTagName(name)) + "\"";
+}
+
+bool Concerns(const TagField& field, const TagDefinition& tag) {
+  return (field.plugin.empty() || tag.HasPlugin(field.plugin)) &&
+         (field.strategy.empty() || tag.strategy != "snowflake");
+}
+
+}  // namespace
+
+std::string TagPath(std::string_view name) {
+  return std::string(kTagsPath) + "/" + EncodeTagName(name);
+}
+
+Result<TagNode> ReadTagNode(std::string_view name, std::string_view data) {
+  Result<Json> json = ParseJsonObject(data, kTagNodeBytesMax);
+  if (!json.ok()) return json.status().WithContext("its node");
+  Reader reader(name);
+  for (const auto& [key, value] : json->items()) reader.Member(key, value);
+  Result<TagNode> node = reader.Finish();
+  if (!node.ok()) return node.status().WithContext("its node");
+  return node;
+}
+
+Result<std::string> WriteTagNode(const TagNode& node) {
+  FIRN_TRY(CheckTag(node.tag));
+  if (node.returned < 0) return Invalid(Shown(node.tag.name) + " has given back less than nothing");
+  Json json = Json::object();
+  for (const TagField& field : TagFields()) {
+    if (!Concerns(field, node.tag)) continue;
+    std::visit([&](auto member) { Put(field.key, node.tag.*member, json); }, field.member);
+  }
+  for (const auto& [key, value] : node.tag.options) json[key] = value;
+  json[kHigh] = node.tag.high;
+  if (node.returned > 0) json[kReturned] = node.returned;
+  FIRN_TRY(PutOthers(node.others, json));
+  std::string data = json.dump();
+  if (data.size() > kTagNodeBytesMax) return Invalid(Shown(node.tag.name) + " is too large");
+  return data;
+}
+
+}  // namespace firn

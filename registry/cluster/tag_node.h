@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "common/tag/tag_definition.h"
+
+namespace firn {
+
+// A tag as the registry keeps it: one JSON object in the node <cluster>/tags/<encoded name>, so
+// that zkCli.sh shows it as readable text:
+//
+//     {"strategy":"segment","disabled":false,"store":"registry","step":1000,...,"high":2001}
+//
+// Keys are those of common/tag/tag_fields.h; numbers are integers, `plugins` is a list, options of
+// plugins are texts under "<plugin>.<key>". `high` is always there: a ledger that is missing is not
+// a ledger of 0.
+//
+// `returned` counts the numbers that were given back unused by moving `high` down, so that
+// high + returned never falls: a reading in which it has fallen is one of data that went back.
+//
+// What a later version added is kept: a node is rewritten with its unknown members as they were.
+
+inline constexpr std::string_view kTagsPath = "/tags";
+std::string TagPath(std::string_view name);
+
+inline constexpr size_t kTagNodeBytesMax = 64 << 10;
+
+struct TagNode {
+  TagDefinition tag;
+  std::string others{};  // the members that this version does not know, a JSON object; empty: none
+  int64_t returned = 0;  // numbers given back; of ledger writes only
+
+  // What never falls in a registry that loses nothing.
+  uint64_t ledger_sum() const {
+    return static_cast<uint64_t>(tag.high) + static_cast<uint64_t>(returned);
+  }
+
+  friend bool operator==(const TagNode&, const TagNode&) = default;
+};
+
+// The tag called `name` from its node's data. Whatever is not a tag that CheckTag accepts is
+// refused with kCorrupt and every fault at once; nothing is guessed. Whoever asks knows which tag
+// it is, so the message does not name it.
+Result<TagNode> ReadTagNode(std::string_view name, std::string_view data);
+
+// The data of a tag's node. Refuses with kInvalid a tag that ReadTagNode would refuse.
+Result<std::string> WriteTagNode(const TagNode& node);
+
+}  // namespace firn

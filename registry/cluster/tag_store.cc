@@ -1,0 +1,202 @@
+#include "registry/cluster/tag_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/tag/tag_diff.h"
+#include "common/tag/tag_name.h"
+#include "registry/cluster/records.h"
+#include "registry/cluster/slot.h"
+#include "registry/seam/node_version.h"
+
+namespace firn {
+namespace {
+
+// In each multi the check of the root node comes first.
+constexpr int kRootIndex = 0;
+
+std::string Quoted(std::string_view name) { return "tag '" + std::string(name) + "'"; }
+
+Status MayWrite(const MetaAsRead& meta, const TagDefinition& tag) {
+  if (meta.meta.frozen) return Conflict("the cluster is frozen: " + meta.meta.reason);
+  if (meta.version == kUnguardedVersion) return Conflict(RestsUnguarded("the cluster's root node"));
+  if (meta.meta.default_strategy.empty() || !tag.HasPlugin("obfuscate")) return {};
+  return Invalid(
+      Quoted(tag.name) +
+      " cannot be obfuscated: this cluster serves tags that nobody has defined, so plain "
+      "ids may be out under its name");
+}
+
+bool OnlyLedgerMoved(const StoredTag& before, const StoredTag& now) {
+  return before.stat.created_zxid == now.stat.created_zxid &&
+         before.meta_version == now.meta_version && before.node.others == now.node.others &&
+         WithLedgerOf(now.tag(), before.tag()) == now.tag();
+}
+
+}  // namespace
+
+Result<TagListing> TagStore::ReadAll() {
+  FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
+  const auto names = registry_.List(std::string(kTagsPath));
+  if (names.code() == Code::kNotFound) return TagListing{};
+  if (!names.ok()) return names.status().WithContext("listing the tags");
+  TagListing listing;
+  for (const std::string& component : *names) {
+    const Result<std::string> name = DecodeTagName(component);
+    if (!name.ok()) {
+      listing.faults.push_back(name.status().WithContext(component).message());
+      continue;
+    }
+    Result<StoredTag> stored = ReadNode(*name, meta);
+    if (stored.ok()) {
+      listing.tags.push_back(*std::move(stored));
+    } else if (stored.code() == Code::kCorrupt) {
+      listing.faults.push_back(stored.status().message());
+      listing.unreadable.push_back(*name);
+    } else if (stored.code() != Code::kNotFound) {  // that one went since it was listed
+      return stored.status();
+    }
+  }
+  return listing;
+}
+
+Result<StoredTag> TagStore::Read(std::string_view name) {
+  FIRN_TRY(CheckTagName(name));
+  FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
+  return ReadNode(name, meta);
+}
+
+Result<StoredTag> TagStore::ReadNode(std::string_view name, const MetaAsRead& meta) {
+  const Result<Node> node = registry_.Read(TagPath(name));
+  if (node.code() == Code::kNotFound) return NotFound("there is no " + Quoted(name));
+  if (!node.ok()) return node.status().WithContext("reading " + Quoted(name));
+  Result<TagNode> tag = ReadTagNode(name, node->data);
+  if (!tag.ok()) return tag.status().WithContext(Quoted(name));
+  return StoredTag{*std::move(tag), node->stat, meta.version, meta.meta.era};
+}
+
+Status TagStore::Create(const TagDefinition& tag) {
+  FIRN_TRY(CheckTag(tag));
+  FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
+  FIRN_TRY(MayWrite(meta, tag));
+  const bool restored = meta.meta.floor > WallMs();
+  if (restored && tag.strategy == "segment" && !tag.start) {
+    return Invalid(Quoted(tag.name) +
+                   " needs an explicit start: this cluster has lost data once, and a tag of this "
+                   "name may have given numbers before");
+  }
+  TagDefinition made = tag;
+  made.high = 0;
+  FIRN_ASSIGN(const std::string data, WriteTagNode({std::move(made)}));
+  FIRN_TRY(EnsureFolder());
+  const std::string path = TagPath(tag.name);
+  const Status sent =
+      Send({Write::Check(kMetaPath, meta.version), Write::Create(path, data, Lifetime::kPersistent),
+            EraCheck(meta.meta.era)},
+           path, data);
+  return sent.WithContext("creating " + Quoted(tag.name));
+}
+
+Status TagStore::Replace(const StoredTag& read, TagDefinition after) {
+  FIRN_TRY(CheckEdit(read.tag(), WithLedgerOf(read.tag(), after)));
+  FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
+  FIRN_TRY(MayWrite(meta, after));
+  return Put(read, std::move(after));
+}
+
+Status TagStore::Edit(const StoredTag& read, const TagDefinition& after) {
+  Status done = Replace(read, after);
+  for (int tries = 1; done.code() == Code::kConflict && tries < kEditTriesMax; ++tries) {
+    FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
+    FIRN_TRY(MayWrite(meta, after));
+    FIRN_ASSIGN(const StoredTag now, ReadNode(after.name, meta));
+    if (!OnlyLedgerMoved(read, now)) return done;
+    done = Put(now, after);
+  }
+  return done;
+}
+
+// `read` was read with a root that is not frozen, or the write does not come through.
+Status TagStore::Put(const StoredTag& read, TagDefinition after) {
+  if (read.stat.version == kUnguardedVersion) {
+    return Conflict(RestsUnguarded("the node of " + Quoted(after.name)));
+  }
+  after = WithLedgerOf(read.tag(), std::move(after));
+  FIRN_TRY(CheckEdit(read.tag(), after));
+  FIRN_ASSIGN(const std::string data, WriteTagNode({after, read.node.others, read.node.returned}));
+  const std::string path = TagPath(after.name);
+  std::vector<Write> writes{Write::Check(kMetaPath, read.meta_version)};
+  AddSet(writes, path, data, read.stat.version);
+  writes.push_back(EraCheck(read.era));
+  const Status sent = Send(std::move(writes), path, data);
+  if (!sent.ok()) return sent.WithContext("changing " + Quoted(after.name));
+
+  const Result<Node> now = registry_.Read(path);
+  if (now.ok() && now->stat.created_zxid != read.stat.created_zxid) {
+    return Corrupt(Quoted(after.name) + " was deleted and made anew while it was being changed");
+  }
+  return {};
+}
+
+Status TagStore::Remake(const TagDefinition& tag, const MetaAsRead& frozen) {
+  FIRN_TRY(CheckTag(tag));
+  const std::string path = TagPath(tag.name);
+  const Result<Node> node = registry_.Read(path);
+  const bool absent = node.code() == Code::kNotFound;
+  if (!node.ok() && !absent && node.code() != Code::kCorrupt) return node.status();
+  const auto there = node.ok() ? ReadTagNode(tag.name, node->data) : node.status();
+  if (there.ok()) {
+    return Lift({*there, node->stat, frozen.version, frozen.meta.era}, tag.start.value_or(0));
+  }
+  TagDefinition made = tag;
+  made.high = 0;
+  FIRN_ASSIGN(const std::string data, WriteTagNode({std::move(made)}));
+  FIRN_TRY(EnsureFolder());
+  const Write write = absent ? Write::Create(path, data, Lifetime::kPersistent)
+                             : Write::Set(path, data, Write::kAnyVersion);
+  return Send({Write::Check(kMetaPath, frozen.version), write, EraCheck(frozen.meta.era)}, path,
+              data)
+      .WithContext("making " + Quoted(tag.name) + " anew");
+}
+
+Status TagStore::Lift(const StoredTag& read, int64_t high) {
+  const bool rests = read.stat.version == kUnguardedVersion;  // it is moved on, too
+  if (high <= read.tag().high && !rests) return {};
+  TagNode lifted = read.node;
+  lifted.tag.high = std::max(high, lifted.tag.high);
+  FIRN_ASSIGN(const std::string data, WriteTagNode(lifted));
+  const std::string path = TagPath(read.tag().name);
+  std::vector<Write> writes{Write::Check(kMetaPath, read.meta_version)};
+  AddSet(writes, path, data, read.stat.version);
+  const Status sent = Send(std::move(writes), path, data);
+  return sent.WithContext("lifting the ledger of " + Quoted(read.tag().name));
+}
+
+Status TagStore::EnsureFolder() {
+  const WriteOutcome made =
+      registry_.Multi({Write::Create(std::string(kTagsPath), "", Lifetime::kPersistent)});
+  // Whether an unknown outcome made it shows at the next write.
+  const bool there = made.status.ok() || made.status.code() == Code::kConflict ||
+                     made.status.code() == Code::kUnknown;
+  return there ? Status() : made.status.WithContext("making the folder of tags");
+}
+
+Status TagStore::Send(std::vector<Write> writes, const std::string& path, const std::string& data) {
+  const bool with_era = writes.back().kind == Write::Kind::kCheck;
+  const int last = static_cast<int>(writes.size()) - 1;
+  const WriteOutcome outcome = registry_.Multi(std::move(writes));
+  if (outcome.failed == kRootIndex || (with_era && outcome.failed == last)) {
+    return Conflict("the cluster's root has changed meanwhile; look again");
+  }
+  if (outcome.status.code() == Code::kConflict) {
+    return Conflict("somebody else has just written it; look again");
+  }
+  if (outcome.status.code() != Code::kUnknown) return outcome.status;
+
+  FIRN_TRY(registry_.Sync(path));
+  const Result<Node> now = registry_.Read(path);
+  if (now.ok() && now->data == data) return {};
+  return Unknown("no answer came, and the node does not show the change; look again");
+}
+
+}  // namespace firn

@@ -1,0 +1,384 @@
+#include "registry/operate/audit.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "common/base/quote.h"
+#include "common/base/url_encoding.h"
+#include "common/id/rack_split.h"
+#include "registry/claim/claim_options.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/tag_store.h"
+#include "registry/operate/audit_server.h"
+#include "registry/operate/audit_slot.h"
+#include "registry/operate/audit_tags.h"
+
+namespace firn {
+namespace {
+
+std::optional<uint32_t> NumberIn(const std::string& name) {
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return std::to_string(number) == name ? std::optional(number) : std::nullopt;
+}
+
+// Reads a tree into an Audit, part by part. A failure means that the registry does not answer.
+//
+// Servers go on while it reads: a claim that is renewed between two reads looks as if the registry
+// had gone back. So servers' reports are read before the records that run ahead of them, and what
+// looks wrong is read once more before it counts.
+class Auditor {
+ public:
+  Auditor(BlockingCoordinator& registry, WallMs now) : registry_(registry), now_(now) {}
+
+  Result<Audit> Run() {
+    FIRN_TRY(ReadRoot());
+    FIRN_TRY(ReadProviders());
+    FIRN_TRY(ReadConfigurators());
+    FIRN_TRY(ReadRacks());
+    CompareRacks();
+    CompareNonces();
+    FIRN_TRY(CompareProviders());
+    FIRN_TRY(ReadFolders());
+    if (audit_.meta) FIRN_TRY(AuditTags(registry_, audit_));
+    return std::move(audit_);
+  }
+
+ private:
+  void Fault(std::string sentence) { audit_.faults.push_back(std::move(sentence)); }
+  // One that restoring puts right.
+  void Loss(std::string sentence) {
+    Fault(std::move(sentence));
+    ++audit_.losses;
+  }
+
+  // A node; nothing when it is not there, or damaged, which is a loss.
+  Result<std::optional<Node>> Find(const std::string& path) {
+    Result<Node> node = registry_.Read(path);
+    if (node.ok()) return std::optional<Node>(std::move(node).value());
+    if (node.code() == Code::kNotFound) return std::optional<Node>();
+    if (node.code() != Code::kCorrupt) return node.status();
+    Loss(node.status().message());
+    return std::optional<Node>();
+  }
+
+  Status ReadRoot();
+  Status ReadEras(const Nonce& current);
+  Status ReadFolders();
+  Status ReadRacks();
+  Status ReadRack(uint32_t rack);
+  void Keep(SlotLook look);
+  // Nothing when there is no record.
+  Result<std::optional<SlotLook>> LookAgain(Slot slot);
+  Result<std::optional<SlotLook>> LookAt(Slot slot, const Result<Node>& record_node,
+                                         const Result<Node>& live_node);
+  Status ReadProviders();
+  // Nothing when it is not there; kCorrupt when it cannot be read.
+  Result<std::optional<ProviderReport>> ReportOf(const std::string& node_name);
+  Status ReadConfigurators();
+  void CompareRacks();
+  void CompareNonces();
+  Status CompareProviders();
+  Status CompareBounds(const AuditedProvider& provider, const AuditedSlot& slot);
+  AuditedSlot* SlotOf(MachineId machine);
+  bool ClaimedByAnother(const AuditedProvider& audited, const AuditedSlot& slot) const;
+  Status CompareHolders(const AuditedProvider& audited, const AuditedSlot& slot);
+
+  BlockingCoordinator& registry_;
+  const WallMs now_;
+  Audit audit_;
+  std::optional<RackSplit> split_;
+};
+
+Status Auditor::ReadRoot() {
+  Result<MetaAsRead> root = ReadMeta(registry_);
+  if (root.code() == Code::kUnavailable || root.code() == Code::kUnknown) return root.status();
+  if (!root.ok()) {
+    Loss(root.code() == Code::kNotFound ? "there is no cluster here" : root.status().message());
+    return {};
+  }
+  const ClusterMeta& meta = root->meta;
+  if (meta.frozen) Loss("the cluster is frozen: " + meta.reason);
+  if (root->version == kUnguardedVersion) Loss(RestsUnguarded("the cluster's root node"));
+  if (meta.floor - now_ > kPoisonAhead) Fault("the floor lies more than a day ahead");
+  const Result<Layout> layout = Layout::Parse(meta.layout);
+  if (!layout.ok()) {
+    Fault("the layout cannot be read: " + layout.status().message());
+  } else if (const auto split = RackSplit::Make(*layout, meta.rack_bits); split.ok()) {
+    split_ = *split;
+  } else {
+    Fault(split.status().message());
+  }
+  FIRN_TRY(ReadEras(meta.era));
+  audit_.meta = meta;
+  audit_.meta_version = root->version;
+  audit_.meta_set_at = root->modified;
+  const size_t before = audit_.losses;
+  FIRN_ASSIGN(const auto clock, Find(kClockPath));
+  const bool damaged = audit_.losses > before;
+  if (!clock.has_value() && !damaged) Loss("the clock node is missing: nobody can claim");
+  return {};
+}
+
+// What was sent for data that are lost takes effect where the node of their era is.
+Status Auditor::ReadEras(const Nonce& current) {
+  FIRN_ASSIGN(const auto names, registry_.List(kMetaPath));
+  bool there = false;
+  for (const std::string& name : names) {
+    if (name.rfind(kEraPrefix, 0) != 0) continue;
+    const bool is_current = "/" + name == EraPath(current);
+    there |= is_current;
+    if (!is_current) Loss("the node of an era that is over is there still: run firn restore");
+  }
+  if (!there) Loss("the node of the root node's era is missing: run firn restore");
+  return {};
+}
+
+// They hold nothing; but nothing can be made below one that is damaged.
+Status Auditor::ReadFolders() {
+  for (const std::string_view folder :
+       {std::string_view(kMachinesPath), kTagsPath, kServicePath, kProvidersPath}) {
+    FIRN_TRY(Find(std::string(folder)).status());
+  }
+  return {};
+}
+
+Status Auditor::ReadRacks() {
+  if (!split_.has_value()) return {};
+  const auto racks = registry_.List(kMachinesPath);
+  if (racks.code() == Code::kNotFound) return {};
+  if (!racks.ok()) return racks.status();
+  for (const std::string& name : *racks) {
+    const auto rack = NumberIn(name);
+    if (rack.has_value() && *rack < split_->racks()) {
+      FIRN_TRY(ReadRack(*rack));
+    } else {
+      Fault("a foreign node stands among the racks");
+    }
+  }
+  std::sort(audit_.slots.begin(), audit_.slots.end(),
+            [](const auto& a, const auto& b) { return a.slot < b.slot; });
+  return {};
+}
+
+Status Auditor::ReadRack(uint32_t rack) {
+  FIRN_TRY(Find(RackPath(rack)).status());
+  FIRN_ASSIGN(const auto workers, registry_.List(RackPath(rack)));
+  std::vector<Slot> slots;
+  std::vector<std::string> paths;
+  for (const std::string& name : workers) {
+    const auto worker = NumberIn(name);
+    if (!worker.has_value() || *worker >= split_->workers()) {
+      Fault("a foreign node stands among the slots of rack " + std::to_string(rack));
+      continue;
+    }
+    slots.push_back({rack, *worker});
+    paths.push_back(SlotPath(slots.back()));
+    paths.push_back(LivePath(slots.back()));
+  }
+  const std::vector<Result<Node>> nodes = registry_.ReadAll(paths);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    FIRN_ASSIGN(auto look, LookAt(slots[i], nodes[2 * i], nodes[2 * i + 1]));
+    if (look.has_value() && !look->faults.empty()) {
+      FIRN_ASSIGN(look, LookAgain(slots[i]));
+    }
+    if (look.has_value()) Keep(std::move(*look));
+  }
+  return {};
+}
+
+void Auditor::Keep(SlotLook look) {
+  for (const std::string& fault : look.faults) Fault(SlotText(look.slot.slot) + ": " + fault);
+  const SlotUse use = look.slot.use;
+  const bool lost = use == SlotUse::kUnreadable || use == SlotUse::kPoisoned;
+  if (lost || look.slot.rests_unguarded()) ++audit_.losses;
+  audit_.slots.push_back(std::move(look.slot));
+}
+
+Result<std::optional<SlotLook>> Auditor::LookAgain(Slot slot) {
+  const std::vector<Result<Node>> nodes = registry_.ReadAll({SlotPath(slot), LivePath(slot)});
+  return LookAt(slot, nodes[0], nodes[1]);
+}
+
+Result<std::optional<SlotLook>> Auditor::LookAt(Slot slot, const Result<Node>& record_node,
+                                                const Result<Node>& live_node) {
+  if (record_node.code() == Code::kNotFound) return std::optional<SlotLook>();
+  AuditedSlot audited;
+  audited.slot = slot;
+  audited.machine = *split_->Join(slot.worker, slot.rack);
+  for (const Result<Node>* node : {&record_node, &live_node}) {
+    if (node->code() == Code::kCorrupt) {
+      return std::optional(SlotLook{std::move(audited), {node->status().message()}});
+    }
+  }
+  FIRN_TRY(record_node.status());
+  std::optional<Node> live;
+  if (live_node.code() != Code::kNotFound) {
+    FIRN_TRY(live_node.status());
+    live = *live_node;
+  }
+  return std::optional(LookAtSlot(audited, *record_node, live, audit_.meta->floor, now_));
+}
+
+Status Auditor::ReadProviders() {
+  const auto names = registry_.List(std::string(kProvidersPath));
+  if (names.code() == Code::kNotFound) return {};
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    const Result<Provider> provider = ParseProviderNodeName(name);
+    if (!provider.ok()) {
+      Fault("a provider's name cannot be read: " + provider.status().message());
+      continue;
+    }
+    FIRN_ASSIGN(const auto node, Find(std::string(kProvidersPath) + "/" + name));
+    if (!node.has_value()) continue;
+    if (node->stat.ephemeral_owner == 0) {
+      Fault(provider->address + ": its node is not ephemeral and will never go");
+    }
+    Result<ProviderReport> report = ParseReport(node->data);
+    if (report.ok()) {
+      audit_.providers.push_back({*provider, *std::move(report)});
+    } else {
+      Fault(provider->address + ": " + report.status().message());
+    }
+  }
+  return {};
+}
+
+Result<std::optional<ProviderReport>> Auditor::ReportOf(const std::string& node_name) {
+  FIRN_ASSIGN(const auto node, Find(std::string(kProvidersPath) + "/" + node_name));
+  if (!node.has_value()) return std::optional<ProviderReport>();
+  FIRN_ASSIGN(ProviderReport report, ParseReport(node->data));
+  return std::optional(std::move(report));
+}
+
+Status Auditor::ReadConfigurators() {
+  const std::string folder(kConfiguratorsPath);
+  const auto names = registry_.List(folder);
+  if (names.code() == Code::kNotFound) return {};
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    FIRN_ASSIGN(const auto node, Find(folder + "/" + name));
+    if (!node.has_value()) continue;
+    const auto address = UrlDecode(name);
+    const Status word = address.ok() ? ParseConfigurator(node->data).status() : address.status();
+    if (word.ok()) continue;
+    Fault("the operator's word on " + Quoted(address.value_or(name)) +
+          " does not count: " + word.message());
+  }
+  return {};
+}
+
+// Whoever makes or restores a cluster gives each rack the same workers, from 0 on.
+void Auditor::CompareRacks() {
+  std::map<uint32_t, std::set<uint32_t>> racks;
+  uint32_t workers = 0;
+  for (const AuditedSlot& slot : audit_.slots) {
+    racks[slot.slot.rack].insert(slot.slot.worker);
+    workers = std::max(workers, slot.slot.worker + 1);
+  }
+  if (!split_.has_value()) return;
+  if (workers == 0) return Loss("there are no slots: run firn restore");
+  for (uint32_t rack = 0; rack < split_->racks(); ++rack) {
+    const std::set<uint32_t>& there = racks[rack];
+    if (there.size() == workers) continue;
+    uint32_t first = 0;
+    while (there.count(first) != 0) ++first;
+    Loss("rack " + std::to_string(rack) + ": " + std::to_string(workers - there.size()) + " of " +
+         std::to_string(workers) + " records are missing, the first is worker " +
+         std::to_string(first) + "'s: run firn restore");
+  }
+}
+
+void Auditor::CompareNonces() {
+  std::map<Nonce, Slot> seen;
+  for (const AuditedSlot& slot : audit_.slots) {
+    if (slot.record.nonce.zero()) continue;
+    const auto [first, added] = seen.emplace(slot.record.nonce, slot.slot);
+    if (!added) Fault(SlotText(slot.slot) + " has the same nonce as " + SlotText(first->second));
+  }
+}
+
+AuditedSlot* Auditor::SlotOf(MachineId machine) {
+  for (AuditedSlot& slot : audit_.slots) {
+    if (slot.machine == machine) return &slot;
+  }
+  return nullptr;
+}
+
+Status Auditor::CompareProviders() {
+  std::map<MachineId, std::string> seen;
+  for (const AuditedProvider& audited : audit_.providers) {
+    const auto& [provider, report] = audited;
+    JudgeServer(audited, now_, audit_);
+    if (!report.machine.has_value()) continue;
+    const std::string machine = "machine id " + std::to_string(report.machine->value());
+    const auto [first, added] = seen.emplace(*report.machine, provider.address);
+    // Of one address, the other is what a killed process left behind until its session ends.
+    if (!added && first->second != provider.address) {
+      Fault(provider.address + " and " + first->second + " both report " + machine);
+    }
+    AuditedSlot* const slot = SlotOf(*report.machine);
+    if (slot == nullptr) {
+      Fault(provider.address + " reports " + machine + ", of which there is no slot");
+      continue;
+    }
+    slot->clock_skew_ms = report.clock_skew_ms;
+    if (report.bound > slot->record.bound) FIRN_TRY(CompareBounds(audited, *slot));
+    if (ClaimedByAnother(audited, *slot)) FIRN_TRY(CompareHolders(audited, *slot));
+  }
+  return {};
+}
+
+bool Auditor::ClaimedByAnother(const AuditedProvider& audited, const AuditedSlot& slot) const {
+  // Whoever claims from its bound on takes nothing from it.
+  const bool crosses = audited.report.bound > std::max(now_, slot.record.since);
+  return crosses && slot.live.has_value() && slot.live->endpoint != audited.provider.address;
+}
+
+// A server that believes to hold a machine id up to a bound that lies ahead, and whose slot another
+// has claimed: both may issue the same ids until it finds out.
+Status Auditor::CompareHolders(const AuditedProvider& audited, const AuditedSlot& slot) {
+  FIRN_ASSIGN(const auto report, ReportOf(ProviderNodeName(audited.provider)));
+  if (!report.has_value() || report->machine != slot.machine) return {};
+  FIRN_ASSIGN(const auto look, LookAgain(slot.slot));
+  if (!look.has_value() || !ClaimedByAnother({audited.provider, *report}, look->slot)) return {};
+  Fault(audited.provider.address + " holds machine id " + std::to_string(slot.machine.value()) +
+        " up to " + std::to_string(report->bound.ms()) + " ms, and " + look->slot.live->endpoint +
+        " (" + look->slot.record.owner + ") has claimed it meanwhile, from " +
+        std::to_string(look->slot.record.since.ms()) +
+        " ms on: ids of the time between may have been given twice");
+  return {};
+}
+
+// A server that gave its machine id back in the meantime reports nothing any more.
+Status Auditor::CompareBounds(const AuditedProvider& audited, const AuditedSlot& slot) {
+  FIRN_ASSIGN(const auto report, ReportOf(ProviderNodeName(audited.provider)));
+  if (!report.has_value() || report->machine != slot.machine) return {};
+  FIRN_ASSIGN(const auto look, LookAgain(slot.slot));
+  if (!look.has_value() || report->bound <= look->slot.record.bound) return {};
+  if (report->bound <= audit_.meta->floor) return {};  // restored since, above all that it may use
+  Loss(audited.provider.address + " holds machine id " + std::to_string(slot.machine.value()) +
+       " up to " + std::to_string(report->bound.ms()) + " ms, but its record says " +
+       std::to_string(look->slot.record.bound.ms()) + " ms: the registry went back in time");
+  return {};
+}
+
+}  // namespace
+
+bool Audit::NeverUsed() const {
+  return std::all_of(slots.begin(), slots.end(),
+                     [](const AuditedSlot& slot) { return slot.use == SlotUse::kNeverUsed; });
+}
+
+Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now) {
+  FIRN_TRY(registry.Sync(kMetaPath));
+  return Auditor(registry, now).Run();
+}
+
+}  // namespace firn

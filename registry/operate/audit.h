@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/units.h"
+#include "common/id/layout.h"
+#include "registry/cluster/records.h"
+#include "registry/cluster/slot.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "registry/seam/node_version.h"
+#include "registry/servers/provider.h"
+
+namespace firn {
+
+// A cluster as its registry shows it, and everything that is wrong with it, in words. A value, so
+// that a command can print it and a test can compare it.
+
+// How a slot stands.
+enum class SlotUse {
+  kNeverUsed,
+  kHeld,        // live, and its bound lies ahead
+  kUnattended,  // not live, its bound lies ahead: its holder is gone, or cut off and still issuing
+  kPassed,      // its bound has passed
+  kReleased,
+  kRetired,
+  kPoisoned,  // its bound lies more than a day ahead
+  kUnreadable,
+};
+
+std::string_view SlotUseName(SlotUse use);
+
+// A server that has announced itself.
+struct AuditedProvider {
+  Provider provider;
+  ProviderReport report;
+};
+
+struct AuditedSlot {
+  Slot slot;
+  MachineId machine;
+  SlotUse use = SlotUse::kUnreadable;
+  SlotRecord record;  // empty when unreadable
+  int64_t version = 0;
+  std::optional<LiveMark> live{};
+  std::optional<int64_t> clock_skew_ms{};  // as the server that has this machine id reports it
+
+  bool rests_unguarded() const { return version == kUnguardedVersion; }
+};
+
+struct Audit {
+  std::optional<ClusterMeta> meta{};
+  int64_t meta_version = 0;
+  WallMs meta_set_at{};              // by the registry's clock
+  std::vector<AuditedSlot> slots{};  // by rack and worker; only what the tree holds
+  std::vector<AuditedProvider> providers{};
+  std::vector<std::string> faults{};  // a sentence each; empty: nothing is wrong
+  std::vector<std::string> notes{};   // what one should know and nobody need mend
+  size_t losses = 0;                  // of the faults: those that `firn restore` puts right
+  // Tags that servers report and that have no node, or none that can be read, and how far servers
+  // have seen each; 0: nobody says.
+  std::map<std::string, int64_t> lost_tags{};
+
+  // Whether no claim of these data was ever made.
+  bool NeverUsed() const;
+};
+
+// Reads the whole tree as it is after a sync. Nodes that cannot be read are faults, not failures;
+// fails only when the registry does not answer. `now` decides what lies ahead. Blocks.
+//
+// Reads node after node while servers go on; what looks wrong is read once more before it counts.
+Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now);
+
+}  // namespace firn

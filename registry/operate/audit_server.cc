@@ -1,0 +1,56 @@
+#include "registry/operate/audit_server.h"
+
+#include <cstdlib>
+
+namespace firn {
+namespace {
+
+constexpr int64_t kSkewAlarmMs = 1'000;
+// For a server that has just started it is no fault that it cannot issue yet.
+constexpr Milliseconds kStartPatience{5'000};
+
+// Only the wall clock can be wrong. Ids that lead it were put ahead: by a restore's floor, or by a
+// step of the clock that they did not follow.
+void JudgeClock(const AuditedProvider& server, Audit& audit) {
+  const auto& [provider, report] = server;
+  const int64_t wall = report.wall_skew_ms.value_or(report.clock_skew_ms);
+  if (std::abs(wall) > kSkewAlarmMs) {
+    audit.faults.push_back(provider.address + ": its clock is off by " + std::to_string(wall) +
+                           " ms: set it");
+  } else if (std::abs(report.clock_skew_ms) > kSkewAlarmMs) {
+    const bool restored = audit.meta && audit.meta->floor > WallMs();
+    audit.notes.push_back(provider.address + ": its clock is right; its ids run " +
+                          std::to_string(report.clock_skew_ms) + " ms ahead of it, " +
+                          (restored ? "as the floor of the last firn restore or init demands"
+                                    : "since the clock was set back") +
+                          "; nothing is to be done");
+  }
+}
+
+// Whoever has announced itself and cannot have a machine id.
+void JudgeIdle(const AuditedProvider& server, WallMs now, Audit& audit) {
+  const auto& [provider, report] = server;
+  const bool starts = now - provider.since < kStartPatience;
+  const bool ours = !audit.meta || report.cluster.empty() || report.cluster == audit.meta->uuid;
+  if (ours) {
+    const bool waits = report.phase == ProviderPhase::kNotReady && !report.reason.empty();
+    if (waits && !starts) {
+      audit.faults.push_back(provider.address + " cannot issue: " + report.reason);
+    }
+    return;
+  }
+  audit.faults.push_back(provider.address + " cannot claim: its state folder belongs to cluster " +
+                         report.cluster + ", and here is " + audit.meta->uuid +
+                         ": give it an empty --state_dir, or, if this cluster was made by "
+                         "mistake in the place of a lost one, firn restore --uuid=" +
+                         report.cluster);
+}
+
+}  // namespace
+
+void JudgeServer(const AuditedProvider& server, WallMs now, Audit& audit) {
+  JudgeClock(server, audit);
+  if (!server.report.machine) JudgeIdle(server, now, audit);
+}
+
+}  // namespace firn

@@ -1,0 +1,54 @@
+#include "registry/operate/audit_tags.h"
+
+#include <algorithm>
+#include <map>
+
+#include "common/base/quote.h"
+#include "registry/cluster/tag_store.h"
+#include "registry/seam/node_version.h"
+
+namespace firn {
+namespace {
+
+using TagsByName = std::map<std::string, const TagNode*>;
+
+// Nothing when the tag's ledger can be what the server saw, or has gone on above it.
+std::string FaultOf(const TagsByName& tags, const std::string& tag, int64_t seen) {
+  const auto found = tags.find(tag);
+  if (found == tags.end()) return "reports numbers of tag " + Quoted(tag) + ", which is not there";
+  const TagNode& node = *found->second;
+  if (node.ledger_sum() >= static_cast<uint64_t>(seen) || node.tag.NextBegin() >= seen) return {};
+  return "has seen the ledger of tag " + Quoted(tag) + " at " + std::to_string(seen) +
+         ", but it is at " + std::to_string(node.tag.high) + ": the registry went back in time";
+}
+
+}  // namespace
+
+Status AuditTags(BlockingCoordinator& registry, Audit& audit) {
+  FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
+  audit.faults.insert(audit.faults.end(), listing.faults.begin(), listing.faults.end());
+  audit.losses += listing.faults.size();
+  for (const std::string& tag : listing.unreadable) audit.lost_tags.emplace(tag, 0);
+  TagsByName tags;
+  for (const StoredTag& stored : listing.tags) {
+    const std::string& name = stored.tag().name;
+    tags.emplace(name, &stored.node);
+    if (stored.stat.version != kUnguardedVersion) continue;
+    audit.faults.push_back(RestsUnguarded("the node of tag " + Quoted(name)));
+    ++audit.losses;
+  }
+  for (const auto& [provider, report] : audit.providers) {
+    for (const auto& [tag, seen] : report.high) {
+      const std::string fault = FaultOf(tags, tag, seen);
+      if (fault.empty()) continue;
+      audit.faults.push_back(provider.address + " " + fault);
+      ++audit.losses;
+      if (tags.contains(tag)) continue;
+      int64_t& known = audit.lost_tags[tag];
+      known = std::max(known, seen);
+    }
+  }
+  return {};
+}
+
+}  // namespace firn

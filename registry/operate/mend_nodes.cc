@@ -1,0 +1,67 @@
+#include "registry/operate/mend_nodes.h"
+
+#include <string_view>
+
+#include "registry/cluster/slot.h"
+#include "registry/seam/requests.h"
+#include "registry/servers/provider.h"
+
+namespace firn {
+namespace {
+
+using Paths = std::vector<std::string>;
+
+// Nothing where there is no such folder.
+Result<Paths> ChildrenOf(BlockingCoordinator& registry, const std::string& folder) {
+  const auto names = registry.List(folder);
+  if (names.code() == Code::kNotFound) return Paths();
+  if (!names.ok()) return names.status();
+  Paths children;
+  for (const std::string& name : *names) children.push_back(ChildPath(folder, name));
+  return children;
+}
+
+// Folders, and nodes that hold nothing; what is among them and is none of ours becomes empty.
+Write Anew(const std::string& path) { return Write::Set(path, "", Write::kAnyVersion); }
+
+// What its maker makes again, and what is missed by nobody.
+Write Away(const std::string& path) { return Write::Erase(path, Write::kAnyVersion); }
+
+Status Mend(BlockingCoordinator& registry, const Nonce& era, const Paths& paths,
+            Write (*mending)(const std::string&), Paths& mended) {
+  const std::vector<Result<Node>> nodes = registry.ReadAll(paths);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (nodes[i].code() != Code::kCorrupt) continue;
+    FIRN_TRY(registry.Multi({mending(paths[i]), EraCheck(era)})
+                 .status.WithContext("mending " + paths[i]));
+    mended.push_back(paths[i]);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Paths> MendNodes(BlockingCoordinator& registry, const Nonce& era) {
+  Paths mended;
+  for (const std::string& folder : {std::string(kMetaPath), std::string(kServicePath)}) {
+    FIRN_ASSIGN(const Paths children, ChildrenOf(registry, folder));
+    FIRN_TRY(Mend(registry, era, children, Anew, mended));
+  }
+  for (const std::string_view folder : {kProvidersPath, kConfiguratorsPath}) {
+    FIRN_ASSIGN(const Paths children, ChildrenOf(registry, std::string(folder)));
+    FIRN_TRY(Mend(registry, era, children, Away, mended));
+  }
+  FIRN_ASSIGN(const Paths racks, ChildrenOf(registry, kMachinesPath));
+  FIRN_TRY(Mend(registry, era, racks, Anew, mended));
+  for (const std::string& rack : racks) {
+    FIRN_ASSIGN(const Paths records, ChildrenOf(registry, rack));
+    Paths beside;
+    for (const std::string& record : records) {
+      for (const char* name : {"live", "past"}) beside.push_back(ChildPath(record, name));
+    }
+    FIRN_TRY(Mend(registry, era, beside, Away, mended));
+  }
+  return mended;
+}
+
+}  // namespace firn

@@ -1,0 +1,208 @@
+#include "registry/operate/restore.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "common/id/rack_split.h"
+#include "registry/claim/claim_options.h"
+#include "registry/cluster/records.h"
+#include "registry/operate/mend_nodes.h"
+#include "registry/seam/node_version.h"
+
+namespace firn {
+namespace {
+
+constexpr char kBeingRestored[] = "the cluster is being restored";
+// Stays until all is there, so that a later call, too, knows that there was nothing.
+constexpr char kBeingMadeAnew[] = "the cluster is being made anew";
+
+bool IsBeingMade(const ClusterMeta& meta) {
+  return meta.frozen && (meta.reason == kBeingMade || meta.reason == kBeingMadeAnew);
+}
+
+// How far ids may have come, as it is gathered bound by bound.
+class Frontier {
+ public:
+  explicit Frontier(WallMs start) : start_(start), highest_(start) {}
+
+  // False: so far ahead of all that is known for sure that somebody's clock was wrong.
+  bool Take(WallMs bound) {
+    if (bound - start_ > kPoisonAhead) return false;
+    highest_ = std::max(highest_, bound);
+    return true;
+  }
+  WallMs highest() const { return highest_; }
+
+ private:
+  const WallMs start_;
+  WallMs highest_;
+};
+
+// A root node where there is none, or in the place of one that says nothing.
+Result<MetaAsRead> RootAnew(BlockingCoordinator& registry, const RestoreFacts& facts,
+                            std::optional<int64_t> version, Entropy& entropy) {
+  FIRN_TRY(registry.PrepareRoot());
+  MetaAsRead made{.meta = {.uuid = facts.uuid.empty() ? DrawUuid(entropy) : facts.uuid,
+                           .layout = facts.layout.text(),
+                           .rack_bits = facts.rack_bits,
+                           .default_strategy = facts.default_strategy,
+                           .floor = {},
+                           .frozen = true,
+                           .reason = kBeingMadeAnew}};
+  FIRN_ASSIGN(made.version, BeginEra(registry, made.meta, version, entropy));
+  return made;
+}
+
+// The root node, frozen, in an era of its own; made when it is not there.
+Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& facts,
+                          Entropy& entropy, RestoreReport& report) {
+  Result<MetaAsRead> stands = ReadMeta(registry);
+  const bool others = stands.ok() && facts.replaces_unused && stands->meta.uuid != facts.uuid &&
+                      !facts.uuid.empty();
+  report.root_made = others || stands.code() == Code::kNotFound || stands.code() == Code::kCorrupt;
+  if (stands.code() == Code::kCorrupt && facts.uuid.empty()) {
+    return stands.status().WithContext("say whose data these are (--uuid, --layout)");
+  }
+  if (report.root_made) {
+    const bool absent = stands.code() == Code::kNotFound;
+    const auto over = absent ? std::nullopt : std::optional(Write::kAnyVersion);
+    return RootAnew(registry, facts, others ? std::optional(stands->version) : over, entropy);
+  }
+  if (!stands.ok()) return stands;
+  report.root_made = IsBeingMade(stands->meta);
+  stands->meta.frozen = true;
+  stands->meta.reason = report.root_made ? kBeingMadeAnew : kBeingRestored;
+  FIRN_ASSIGN(stands->version, BeginEra(registry, stands->meta, stands->version, entropy));
+  return stands;
+}
+
+// The root node has just been set, so its time is the registry's own.
+Result<WallMs> LaterClock(BlockingCoordinator& registry, const RestoreFacts& facts) {
+  FIRN_ASSIGN(const Node root, registry.Read(kMetaPath));
+  const WallMs there = root.stat.modified;
+  if (there == WallMs() || std::chrono::abs(facts.now - there) <= facts.clock_skew_max) {
+    return std::max(facts.now, there);
+  }
+  return Invalid("it is " + std::to_string(facts.now.ms()) + " ms here and " +
+                 std::to_string(there.ms()) +
+                 " ms at the registry: set the clock and repeat; the cluster stays frozen until "
+                 "then");
+}
+
+// Writes a slot's record over the version that was read. Its word stays: its holder may serve on,
+// and must know his own record.
+Status Put(BlockingCoordinator& registry, const Nonce& era, Slot slot, const SlotRecord& record,
+           int64_t version) {
+  std::vector<Write> writes;
+  AddSet(writes, SlotPath(slot), FormatSlotRecord(record), version);
+  writes.push_back(EraCheck(era));
+  return registry.Multi(std::move(writes)).status;
+}
+
+// Takes the slot's bound into account, or the slot out of use; a record that rests where nothing
+// can be guarded is moved on.
+Status TakeSlot(BlockingCoordinator& registry, const Nonce& era, Slot slot, Frontier& frontier,
+                RestoreReport& report) {
+  const Result<Node> node = registry.Read(SlotPath(slot));
+  if (!node.ok() && node.code() != Code::kCorrupt) return node.status();
+  const Result<SlotRecord> record = node.ok() ? ParseSlotRecord(node->data) : node.status();
+  const int64_t version = node.ok() ? node->stat.version : Write::kAnyVersion;
+  const bool sane = record.ok() && (record->retired || frontier.Take(record->bound));
+  if (sane && version != kUnguardedVersion) return {};
+  SlotRecord left = record.ok() ? *record : SlotRecord();
+  if (!sane) {
+    left.retired = true;
+    report.retired.push_back(slot);
+  }
+  return Put(registry, era, slot, left, version);
+}
+
+// Takes machine ids out of use, however good their records look; those without one are in no use.
+Status RetireNamed(BlockingCoordinator& registry, const Nonce& era, const RackSplit& split,
+                   const std::vector<MachineId>& machines, RestoreReport& report) {
+  for (const MachineId machine : machines) {
+    const Slot slot{split.RackOf(machine), split.WorkerOf(machine)};
+    const Result<Node> node = registry.Read(SlotPath(slot));
+    if (node.code() == Code::kNotFound) continue;
+    if (!node.ok()) return node.status();
+    FIRN_ASSIGN(SlotRecord record, ParseSlotRecord(node->data));
+    if (record.retired) continue;
+    record.retired = true;
+    report.retired.push_back(slot);
+    FIRN_TRY(Put(registry, era, slot, record, node->stat.version));
+  }
+  return {};
+}
+
+// The slots of bounds that are no measure, besides those that the operator names.
+std::vector<MachineId> ToBeRetired(const RestoreFacts& facts, const RestoreReport& report) {
+  std::vector<MachineId> machines = facts.retired;
+  for (const ReportedBound& bound : report.ignored) {
+    if (bound.machine) machines.push_back(*bound.machine);
+  }
+  return machines;
+}
+
+std::optional<uint32_t> NumberIn(const std::string& name) {
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return std::to_string(number) == name ? std::optional(number) : std::nullopt;
+}
+
+Status TakeSlots(BlockingCoordinator& registry, const Nonce& era, const RackSplit& split,
+                 Frontier& frontier, RestoreReport& report) {
+  for (uint32_t rack = 0; rack < split.racks(); ++rack) {
+    const auto names = registry.List(RackPath(rack));
+    if (names.code() == Code::kNotFound) continue;  // lost as a whole
+    if (!names.ok()) return names.status();
+    for (const std::string& name : *names) {
+      const auto worker = NumberIn(name);
+      if (!worker.has_value() || *worker >= split.workers()) continue;
+      report.workers = std::max(report.workers, *worker + 1);
+      FIRN_TRY(TakeSlot(registry, era, {rack, *worker}, frontier, report));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void AddReport(const ProviderReport& report, RestoreFacts& facts) {
+  facts.bounds.push_back({report.bound, report.machine});
+  const Milliseconds skew = std::chrono::abs(Milliseconds(report.clock_skew_ms));
+  if (skew <= kPoisonAhead) facts.skew_max = std::max(facts.skew_max, skew);
+}
+
+Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const RestoreFacts& facts,
+                                     Entropy& entropy) {
+  RestoreReport report;
+  FIRN_ASSIGN(MetaAsRead stands, Frozen(registry, facts, entropy, report));
+  FIRN_ASSIGN(const Layout layout, Layout::Parse(stands.meta.layout));
+  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, stands.meta.rack_bits));
+  report.uuid = stands.meta.uuid;
+  FIRN_ASSIGN(const WallMs now, LaterClock(registry, facts));
+  Frontier frontier(std::max(now + facts.skew_max, stands.meta.floor));
+  for (const ReportedBound& reported : facts.bounds) {
+    if (!frontier.Take(reported.bound)) report.ignored.push_back(reported);
+  }
+  FIRN_ASSIGN(report.mended, MendNodes(registry, stands.meta.era));
+  FIRN_TRY(TakeSlots(registry, stands.meta.era, split, frontier, report));
+  report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
+  FIRN_TRY(SetMeta(registry, stands));
+  // A cluster smaller than its layout stays so.
+  if (facts.workers.has_value() || report.workers == 0) {
+    report.workers = std::min(facts.workers.value_or(split.workers()), split.workers());
+  }
+  FIRN_TRY(MakeMissingNodes(registry, stands, report.workers));
+  FIRN_TRY(RetireNamed(registry, stands.meta.era, split, ToBeRetired(facts, report), report));
+  if (facts.tags) FIRN_TRY(facts.tags(stands));
+  if (report.root_made) FIRN_TRY(MakeFirstTag(registry, stands));
+  stands.meta.frozen = false;
+  stands.meta.reason.clear();
+  FIRN_TRY(SetMeta(registry, stands));
+  return report;
+}
+
+}  // namespace firn

@@ -1,0 +1,111 @@
+#include "registry/operate/restore_command.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "common/base/quote.h"
+#include "common/base/url_encoding.h"
+#include "common/tag/tag_fields.h"
+#include "common/tag/tag_name.h"
+
+namespace firn {
+namespace {
+
+bool IsPlain(char c) {
+  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  return letter || std::string_view("%+,-./:=@_").find(c) != std::string_view::npos;
+}
+
+// As a shell reads it as one word.
+std::string ShellWord(const std::string& word) {
+  if (!word.empty() && std::all_of(word.begin(), word.end(), IsPlain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+void AddFlag(const char* name, const std::string& value, std::string& command) {
+  if (!value.empty()) command += " " + ShellWord(std::string("--") + name + "=" + value);
+}
+
+void AddField(std::string_view key, std::string_view value, std::string& word) {
+  word.append(",").append(key).append("=").append(UrlEncode(value));
+}
+
+Result<int64_t> ParseStart(std::string_view digits) {
+  int64_t start = 0;
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), start);
+  if (error == std::errc() && end == digits.end() && start >= 0) return start;
+  return Invalid("the number that it goes on from is wanted, as in order=5001");
+}
+
+Result<TagDefinition> ParseWord(std::string_view word) {
+  TagDefinition tag;
+  tag.strategy = "segment";
+  const size_t equals = std::min(word.find('='), word.size());
+  FIRN_ASSIGN(tag.name, DecodeTagName(word.substr(0, equals)));
+  word.remove_prefix(std::min(equals + 1, word.size()));
+  FIRN_ASSIGN(const int64_t start, ParseStart(word.substr(0, word.find(','))));
+  for (size_t comma = word.find(','); comma != std::string_view::npos;) {
+    word.remove_prefix(comma + 1);
+    comma = word.find(',');
+    const std::string_view field = word.substr(0, comma);
+    const size_t at = field.find('=');
+    if (at == std::string_view::npos) return Invalid(Quoted(field) + " is not key=value");
+    FIRN_ASSIGN(const std::string value, UrlDecode(field.substr(at + 1)));
+    FIRN_TRY(SetByKey(field.substr(0, at), value, tag));
+  }
+  if (tag.strategy == "segment" && start == 0) return Invalid("a segment tag starts from 1 on");
+  if (start > 0) tag.start = start;
+  FIRN_TRY(CheckTag(tag));
+  return tag;
+}
+
+}  // namespace
+
+int64_t SumOrMax(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
+
+int64_t GapOf(const TagDefinition& tag, int64_t wanted) {
+  const int64_t range = std::max(tag.step, tag.step_max);
+  return std::max(wanted, SumOrMax(range, range));
+}
+
+std::string TagWord(const TagDefinition& tag) {
+  const bool segment = tag.strategy == "segment";
+  const int64_t start = segment ? SumOrMax(tag.NextBegin(), GapOf(tag, kTagGap)) : 0;
+  std::string word = EncodeTagName(tag.name) + "=" + std::to_string(start);
+  for (const TagField& field : TagFields()) {
+    if (field.key == "start" || IsDefault(field, tag)) continue;
+    if (field.key == "strategy" && segment) continue;
+    AddField(field.key, FieldText(field, tag), word);
+  }
+  for (const auto& [key, value] : tag.options) AddField(key, value, word);
+  return word;
+}
+
+Result<TagDefinition> ParseTagWord(std::string_view word) {
+  Result<TagDefinition> tag = ParseWord(word);
+  if (tag.ok()) return tag;
+  return Invalid(tag.status().message()).WithContext(Quoted(word));
+}
+
+std::string RestoreCommand(const RestoreWords& words) {
+  std::string command = "firn restore";
+  AddFlag("registry", words.registry, command);
+  AddFlag("registry_auth_file", words.auth_file, command);
+  AddFlag("uuid", words.uuid, command);
+  AddFlag("layout", words.layout, command);
+  if (words.rack_bits) AddFlag("rack_bits", std::to_string(*words.rack_bits), command);
+  if (words.bound) AddFlag("bound_ms", std::to_string(words.bound->ms()), command);
+  if (words.retired) AddFlag("retire", std::to_string(words.retired->value()), command);
+  bool flags_ended = false;
+  for (const TagDefinition& tag : words.tags) {
+    const std::string word = TagWord(tag);
+    if (word.starts_with('-') && !std::exchange(flags_ended, true)) command += " --";
+    command += " " + ShellWord(word);
+  }
+  return command;
+}
+
+}  // namespace firn

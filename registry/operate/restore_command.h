@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "common/tag/tag_definition.h"
+
+namespace firn {
+
+// The words of the command that puts a cluster right after its registry has lost data. Who knows
+// the cluster, a server that runs say, prints it whole; an operator pastes it, however slow he is.
+//
+//     firn restore --registry=zk://h:2181/firn/shop --uuid=... --layout=firn --rack_bits=2
+//         --bound_ms=1750000000000 order=5001001,step=50,plugins=history
+//
+// A tag is one word, TAG=START and the fields that are not as in a fresh definition, names and
+// values encoded as in paths and URLs. START is the next number that it may give; 0: a tag without
+// numbers.
+struct RestoreWords {
+  std::string registry;
+  std::string auth_file{};  // empty: none is needed
+  std::string uuid{};
+  std::string layout{};
+  std::optional<int> rack_bits{};
+  std::optional<WallMs> bound{};       // the highest that may have been used
+  std::optional<MachineId> retired{};  // whose bound was absurd
+  std::vector<TagDefinition> tags{};   // lost ones; `high` is how far each may have come
+};
+
+// The whole command, quoted for a shell. Every tag starts GapOf beyond its `high`.
+std::string RestoreCommand(const RestoreWords& words);
+
+// One tag's word, and the definition that such a word says; kInvalid names the word. Its `start` is
+// START.
+std::string TagWord(const TagDefinition& tag);
+Result<TagDefinition> ParseTagWord(std::string_view word);
+
+// The least that a tag's ledger goes beyond all that is known of it, or `wanted` if that is more:
+// two of its largest ranges.
+int64_t GapOf(const TagDefinition& tag, int64_t wanted);
+inline constexpr int64_t kTagGap = 1'000'000;
+
+// `a` + `b`, or the last number there is.
+int64_t SumOrMax(int64_t a, int64_t b);
+
+}  // namespace firn

@@ -1,0 +1,95 @@
+#include "registry/operate/who.h"
+
+#include <utility>
+
+#include "common/id/layout.h"
+#include "common/id/rack_split.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/records.h"
+
+namespace firn {
+namespace {
+
+// A slot as it stands, and as it stood.
+struct SlotStory {
+  std::optional<SlotRecord> record;
+  PastHolders past;
+  std::string trouble;  // what of it could not be read
+};
+
+Result<SlotStory> ReadStory(BlockingCoordinator& registry, Slot slot) {
+  SlotStory story;
+  const std::vector<Result<Node>> nodes = registry.ReadAll({SlotPath(slot), PastPath(slot)});
+  for (const Result<Node>& node : nodes) {
+    if (!node.ok() && node.code() != Code::kNotFound) return node.status();
+  }
+  if (nodes[0].ok()) {
+    Result<SlotRecord> record = ParseSlotRecord(nodes[0]->data);
+    if (record.ok()) {
+      story.record = std::move(*record);
+    } else {
+      story.trouble = record.status().message();
+    }
+  } else {
+    story.trouble = "the slot has no record";
+  }
+  if (!nodes[1].ok()) return story;
+  Result<PastHolders> past = PastHolders::Parse(nodes[1]->data);
+  if (past.ok()) {
+    story.past = std::move(*past);
+  } else {
+    story.trouble = past.status().message();
+  }
+  return story;
+}
+
+// Whole ticks only are given out, so the id's tick lies in the holding from its begin to its end.
+bool Covers(const PastHolder& holder, WallMs tick, Milliseconds length) {
+  return holder.first <= tick && tick + length <= holder.end;
+}
+
+std::string WhyUnknown(const SlotStory& story, WallMs tick) {
+  if (!story.trouble.empty()) return "not known: " + story.trouble;
+  if (!story.record.has_value() || story.record->never_used()) {
+    return "not known: this cluster never gave that machine id to anybody";
+  }
+  if (tick >= story.record->bound) return "nobody yet: that time has not been granted";
+  const std::vector<PastHolder>& holders = story.past.holders();
+  const WallMs from = holders.empty() ? story.record->since : holders.front().first;
+  if (tick < from) return "not known: what is remembered of that machine id begins later";
+  return "nobody: no process held that machine id at that time";
+}
+
+Issuers Judge(Explanation id, Slot slot, const SlotStory& story, Milliseconds tick_length) {
+  Issuers found{.id = std::move(id), .slot = slot, .holders = {}, .unknown = {}};
+  const WallMs tick = found.id.time;
+  for (const PastHolder& holder : story.past.holders()) {
+    if (Covers(holder, tick, tick_length)) found.holders.push_back(holder);
+  }
+  if (story.record.has_value() && Covers(HolderIn(*story.record), tick, tick_length)) {
+    found.holders.push_back(HolderIn(*story.record));
+    found.present = !story.record->nonce.zero();
+  }
+  if (found.holders.empty()) found.unknown = WhyUnknown(story, tick);
+  return found;
+}
+
+}  // namespace
+
+Result<std::vector<Issuers>> FindIssuers(BlockingCoordinator& registry,
+                                         const std::vector<int64_t>& ids) {
+  FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry));
+  FIRN_ASSIGN(const Layout layout, Layout::Parse(meta.meta.layout));
+  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, meta.meta.rack_bits));
+  std::vector<Issuers> found;
+  for (const int64_t id : ids) {
+    Result<Explanation> explained = Explain(id, layout, split);
+    if (!explained.ok()) return explained.status().WithContext(std::to_string(id));
+    const Slot slot{.rack = explained->rack, .worker = explained->worker};
+    FIRN_ASSIGN(const SlotStory story, ReadStory(registry, slot));
+    found.push_back(Judge(std::move(*explained), slot, story, Milliseconds(layout.tick_ms())));
+  }
+  return found;
+}
+
+}  // namespace firn

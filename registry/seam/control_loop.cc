@@ -1,0 +1,85 @@
+#include "registry/seam/control_loop.h"
+
+#include <future>
+#include <utility>
+
+namespace firn {
+
+ControlLoop::ControlLoop(const Clock& clock, std::unique_ptr<Coordinator> coordinator)
+    : clock_(clock), coordinator_(std::move(coordinator)) {}
+
+ControlLoop::~ControlLoop() { Stop(); }
+
+void ControlLoop::Start(std::function<void(Now)> tick) {
+  const std::scoped_lock lock(mutex_);
+  if (running_) Die("a control loop was started twice");
+  running_ = true;
+  thread_ = std::thread([this, tick = std::move(tick)] { Loop(tick); });
+}
+
+void ControlLoop::Post(std::function<void()> task) {
+  if (sentinel_.InChild()) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!running_) return;
+    posted_.push_back(std::move(task));
+  }
+  coordinator_->Wake();
+}
+
+bool ControlLoop::Run(const std::function<void()>& task) {
+  if (sentinel_.InChild()) return false;
+  std::promise<void> done;
+  {
+    std::unique_lock lock(mutex_);
+    if (!running_) {
+      lock.unlock();
+      task();
+      return true;
+    }
+    posted_.push_back([&] {
+      task();
+      done.set_value();
+    });
+  }
+  coordinator_->Wake();
+  done.get_future().wait();
+  return true;
+}
+
+void ControlLoop::Stop() {
+  if (sentinel_.InChild()) {
+    // The thread is the parent's, and whoever held the mutex at the fork is not here to let it go.
+    if (thread_.joinable()) thread_.detach();
+    return;
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    running_ = false;
+  }
+  coordinator_->Wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ControlLoop::Loop(const std::function<void(Now)>& tick) {
+  for (bool going_on = true; going_on;) {
+    coordinator_->Dispatch(kTickInterval);
+    {
+      const std::scoped_lock lock(mutex_);
+      going_on = running_;
+    }
+    RunPosted();  // also after the last round: what was posted before Stop is still done
+    tick(clock_.Read());
+  }
+}
+
+void ControlLoop::RunPosted() {
+  std::vector<std::function<void()>> tasks;
+  {
+    const std::scoped_lock lock(mutex_);
+    tasks.swap(posted_);
+  }
+  for (const auto& task : tasks) task();
+}
+
+}  // namespace firn

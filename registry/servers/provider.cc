@@ -1,0 +1,257 @@
+#include "registry/servers/provider.h"
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "common/base/quote.h"
+#include "common/base/url_encoding.h"
+#include "registry/cluster/flat_json.h"
+#include "registry/cluster/json_object.h"
+
+namespace firn {
+namespace {
+
+using Json = JsonObject;
+
+constexpr std::string_view kScheme = "thrift://";
+constexpr std::string_view kInterface = "firn.IdService";
+constexpr size_t kNodeNameBytesMax = 4096;
+constexpr size_t kAddressBytesMax = 300;
+
+constexpr std::pair<ProviderPhase, std::string_view> kPhases[] = {
+    {ProviderPhase::kNotReady, "not_ready"},
+    {ProviderPhase::kServing, "serving"},
+    {ProviderPhase::kDraining, "draining"},
+};
+
+bool IsPrintableAscii(std::string_view text) {
+  for (const char c : text) {
+    if (c <= ' ' || c > '~') return false;
+  }
+  return true;
+}
+
+Result<int64_t> ParseInteger(std::string_view text, int64_t min, int64_t max) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
+  if (error != std::errc() || end != text.end() || value < min || value > max) {
+    return Invalid(Quoted(text) + " is not a number that makes sense here");
+  }
+  return value;
+}
+
+// The part of `text` before `separator`, which is removed with it; all of it when there is none.
+std::string_view CutOff(std::string_view& text, char separator) {
+  const size_t at = text.find(separator);
+  const std::string_view head = text.substr(0, at);
+  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
+  return head;
+}
+
+Status SetParameter(std::string_view key, const std::string& value, Provider& provider) {
+  constexpr int64_t kMax = INT64_MAX;
+  if (key == "application") {
+    provider.application = value;
+  } else if (key == "build") {
+    provider.build = value;
+  } else if (key == "rack") {
+    FIRN_ASSIGN(const int64_t rack, ParseInteger(value, 0, 1023));
+    provider.rack = static_cast<uint32_t>(rack);
+  } else if (key == "timestamp") {
+    FIRN_ASSIGN(const int64_t since_ms, ParseInteger(value, 0, kMax));
+    provider.since = WallMs(since_ms);
+  } else if (key == "pid") {
+    FIRN_ASSIGN(provider.pid, ParseInteger(value, 0, kMax));
+  }
+  return {};  // Dubbo's own parameters, and those of later versions, are none of ours.
+}
+
+// An absent member leaves `value` as it is.
+Status TakeInteger(const Json& object, const char* name, int64_t min, int64_t max, int64_t& value) {
+  const auto member = object.find(name);
+  if (member == object.end()) return {};
+  if (!member->is_number_integer()) return Corrupt(std::string(name) + " is not a whole number");
+  // Above 2^63 the library would hand out a negative number.
+  const bool fits = !member->is_number_unsigned() || member->get<uint64_t>() <= INT64_MAX;
+  const int64_t taken = fits ? member->get<int64_t>() : -1;
+  if (!fits || taken < min || taken > max) return Corrupt(std::string(name) + " is out of range");
+  value = taken;
+  return {};
+}
+
+Result<ProviderPhase> ParsePhase(const Json& object) {
+  const auto member = object.find("state");
+  if (member != object.end() && member->is_string()) {
+    for (const auto& [phase, name] : kPhases) {
+      if (member->get_ref<const std::string&>() == name) return phase;
+    }
+  }
+  return Corrupt("state is not one of not_ready, serving, draining");
+}
+
+Status TakeHigh(const Json& object, std::map<std::string, int64_t>& high) {
+  const auto member = object.find("high");
+  if (member == object.end()) return {};
+  if (!member->is_object()) return Corrupt("high is not an object");
+  for (const auto& [tag, value] : member->items()) {
+    if (!value.is_number_integer()) return Corrupt("high of a tag is not a whole number");
+    int64_t number = 0;
+    FIRN_TRY(TakeInteger(*member, tag.c_str(), 0, INT64_MAX, number));
+    high.emplace(tag, number);
+  }
+  return {};
+}
+
+Status TakeStores(const Json& object, std::map<std::string, bool>& stores) {
+  const auto member = object.find("stores");
+  if (member == object.end()) return {};
+  if (!member->is_object()) return Corrupt("stores is not an object");
+  for (const auto& [store, unbuffered] : member->items()) {
+    if (!unbuffered.is_boolean()) return Corrupt("a store is neither true nor false");
+    stores.emplace(store, unbuffered.get<bool>());
+  }
+  return {};
+}
+
+// As many tags as there is room for, the highest first; `others` is raised to the first left out.
+Json HighestOf(const std::map<std::string, int64_t>& high, int64_t& others) {
+  std::vector<std::pair<int64_t, std::string_view>> order;
+  for (const auto& [tag, value] : high) {
+    if (value > 0) order.emplace_back(value, tag);
+  }
+  std::sort(order.begin(), order.end(), std::greater<>());
+  Json object = Json::object();
+  size_t room = kHighBytesMax;
+  for (const auto& [value, tag] : order) {
+    const std::string written = Json(tag).dump(-1, ' ', false, Json::error_handler_t::replace);
+    const size_t bytes = written.size() + std::to_string(value).size() + 2;  // a colon, a comma
+    if (bytes > room) {
+      others = std::max(others, value);
+      break;
+    }
+    room -= bytes;
+    object[std::string(tag)] = value;
+  }
+  return object;
+}
+
+}  // namespace
+
+int64_t ProviderReport::HighOf(const std::string& tag) const {
+  const auto named = high.find(tag);
+  return named == high.end() ? high_others : named->second;
+}
+
+std::string_view PhaseName(ProviderPhase phase) {
+  for (const auto& [known, name] : kPhases) {
+    if (known == phase) return name;
+  }
+  return "no such phase";
+}
+
+std::string ProviderNodeName(const Provider& provider) {
+  std::string url;
+  url.append(kScheme).append(provider.address).append("/").append(kInterface);
+  url += "?application=" + UrlEncode(provider.application) + "&build=" + UrlEncode(provider.build);
+  url.append("&category=providers&interface=").append(kInterface);
+  url += "&pid=" + std::to_string(provider.pid) + "&rack=" + std::to_string(provider.rack);
+  url += "&side=provider&timestamp=" + std::to_string(provider.since.ms());
+  return UrlEncode(url);
+}
+
+Result<Provider> ParseProviderNodeName(std::string_view name) {
+  if (name.size() > kNodeNameBytesMax) return Corrupt("the name is too long for a provider");
+  FIRN_ASSIGN(const std::string url, UrlDecode(name));
+  std::string_view rest = url;
+  if (!rest.starts_with(kScheme)) return Corrupt("not a thrift:// URL");
+  rest.remove_prefix(kScheme.size());
+
+  Provider provider;
+  provider.address = CutOff(rest, '/');
+  const bool address_ok = provider.address.size() <= kAddressBytesMax &&
+                          IsPrintableAscii(provider.address) &&
+                          provider.address.find(':') != std::string::npos;
+  if (!address_ok) return Corrupt("not a host and port");
+  if (CutOff(rest, '?') != kInterface) return Corrupt("another service's provider");
+  while (!rest.empty()) {
+    std::string_view pair = CutOff(rest, '&');
+    const std::string_view key = CutOff(pair, '=');
+    FIRN_ASSIGN(const std::string value, UrlDecode(pair));
+    FIRN_TRY(SetParameter(key, value, provider).WithContext(key));
+  }
+  return provider;
+}
+
+std::string FormatReport(const ProviderReport& report) {
+  Json object{{"state", PhaseName(report.phase)},
+              {"format", report.format},
+              {"bound_ms", report.bound.ms()},
+              {"clock_skew_ms", report.clock_skew_ms}};
+  if (!report.reason.empty()) object["reason"] = report.reason.substr(0, kReasonBytesMax);
+  if (report.machine) object["machine"] = report.machine->value();
+  if (report.wall_skew_ms) object["wall_skew_ms"] = *report.wall_skew_ms;
+  if (!report.cluster.empty()) object["cluster"] = report.cluster;
+  int64_t others = report.high_others;
+  if (Json high = HighestOf(report.high, others); !high.empty()) object["high"] = std::move(high);
+  if (others > 0) object["high_others"] = others;
+  if (!report.stores.empty()) object["stores"] = report.stores;
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<ProviderReport> ParseReport(std::string_view json) {
+  FIRN_ASSIGN(const Json object, ParseJsonObject(json, kReportBytesMax));
+  ProviderReport report;
+  FIRN_ASSIGN(report.phase, ParsePhase(object));
+  if (const auto reason = object.find("reason"); reason != object.end() && reason->is_string()) {
+    report.reason = reason->get<std::string>();
+  }
+  report.format = ClusterMeta::kFormatOldest - 1;  // before servers said it
+  int64_t machine = -1;
+  int64_t bound_ms = 0;
+  FIRN_TRY(TakeInteger(object, "format", 1, INT32_MAX, report.format));
+  FIRN_TRY(TakeInteger(object, "machine", 0, 1023, machine));
+  FIRN_TRY(TakeInteger(object, "bound_ms", 0, INT64_MAX, bound_ms));
+  FIRN_TRY(TakeInteger(object, "clock_skew_ms", -INT64_MAX, INT64_MAX, report.clock_skew_ms));
+  if (object.contains("wall_skew_ms")) {
+    FIRN_TRY(
+        TakeInteger(object, "wall_skew_ms", -INT64_MAX, INT64_MAX, report.wall_skew_ms.emplace()));
+  }
+  if (const auto cluster = object.find("cluster"); cluster != object.end()) {
+    if (!cluster->is_string()) return Corrupt("cluster is not a text");
+    report.cluster = cluster->get<std::string>();
+    if (!IsUuid(report.cluster)) return Corrupt("cluster is no uuid");
+  }
+  FIRN_TRY(TakeHigh(object, report.high));
+  FIRN_TRY(TakeInteger(object, "high_others", 0, INT64_MAX, report.high_others));
+  FIRN_TRY(TakeStores(object, report.stores));
+  if (machine >= 0) report.machine = MachineId(static_cast<uint32_t>(machine));
+  report.bound = WallMs(bound_ms);
+  return report;
+}
+
+std::string FormatConfigurator(const Configurator& configurator) {
+  return FlatJsonWriter()
+      .Number("weight", configurator.weight)
+      .Flag("disabled", configurator.disabled)
+      .Others(configurator.others)
+      .Done();
+}
+
+Result<Configurator> ParseConfigurator(std::string_view json) {
+  constexpr size_t kBytesMax = 4096;
+  FIRN_ASSIGN(const Json object, ParseJsonObject(json, kBytesMax));
+  Configurator configurator;
+  int64_t weight = configurator.weight;
+  FIRN_TRY(TakeInteger(object, "weight", 0, Configurator::kWeightMax, weight));
+  if (const auto disabled = object.find("disabled"); disabled != object.end()) {
+    if (!disabled->is_boolean()) return Corrupt("disabled is neither true nor false");
+    configurator.disabled = disabled->get<bool>();
+  }
+  configurator.weight = static_cast<int>(weight);
+  configurator.others = OthersOf(
+      object, [](std::string_view name) { return name == "weight" || name == "disabled"; });
+  return configurator;
+}
+
+}  // namespace firn

@@ -1,0 +1,53 @@
+#include "registry/state/locked_file.h"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "common/base/file_birth.h"
+#include "common/base/files.h"
+
+namespace firn {
+namespace {
+
+constexpr int kReopensMax = 8;
+
+// Nobody else's business, and no way to somewhere else.
+Result<UnsharedFile> OpenOwn(const std::string& path) {
+  Status failure;
+  UnsharedFile opened = UnsharedFile::Of([&] {
+    Result<FileHandle> file = OpenRegular(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+    if (!file.ok()) failure = file.status();
+    return file.ok() ? file->Release() : -1;
+  });
+  FIRN_TRY(failure);
+  return opened;
+}
+
+}  // namespace
+
+// The lock is on an inode, not on a name: a file that was removed or replaced between open and
+// lock is let go, and the name tried again.
+Result<LockedFile> LockedFile::Open(const std::string& path) {
+  for (int i = 0; i < kReopensMax; ++i) {
+    FIRN_ASSIGN(UnsharedFile file, OpenOwn(path));
+    if (flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EINTR) continue;
+      if (errno == EWOULDBLOCK) return Conflict(path + " is locked by another process");
+      return FileFailure("lock", path, errno);
+    }
+    struct stat locked {};
+    struct stat named {};
+    if (fstat(file.fd(), &locked) != 0) return FileFailure("look at", path, errno);
+    const bool same = lstat(path.c_str(), &named) == 0 && named.st_ino == locked.st_ino &&
+                      named.st_dev == locked.st_dev;
+    if (!same) continue;
+    const FileIdentity identity{locked.st_dev, locked.st_ino, BirthOf(file.fd())};
+    return LockedFile(path, std::move(file), identity);
+  }
+  return Conflict(path + " is being replaced all the time");
+}
+
+}  // namespace firn

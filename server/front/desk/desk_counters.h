@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "server/front/net/counters.h"
+#include "server/issue/refusal.h"
+#include "server/issue/request.h"
+#include "server/issue/tag_table.h"
+
+namespace firn::front {
+
+// What one IO thread has issued and refused. Written by that thread, read by any.
+class DeskCounters {
+ public:
+  static constexpr size_t kTagsMax = 1000;  // those beyond are counted under "" together
+
+  DeskCounters() = default;
+  DeskCounters(const DeskCounters&) = delete;
+  DeskCounters& operator=(const DeskCounters&) = delete;
+
+  void CountIssued(const Tag& tag, uint64_t ids) {
+    calls_.Add(1);
+    if (&tag != last_tag_) Find(tag);
+    last_issued_->Add(ids);
+  }
+  void CountRefused(Reason reason) {
+    calls_.Add(1);
+    refused_[static_cast<size_t>(reason)].Add(1);
+  }
+
+  // Adds to the sums. Any thread.
+  struct Sums {
+    uint64_t calls = 0;  // for ids, answered either way
+    std::array<uint64_t, kReasons> refused{};
+    std::map<std::string, uint64_t> issued;  // ids by tag
+  };
+  void AddTo(Sums& sums) const;
+
+ private:
+  void Find(const Tag& tag);
+
+  Count calls_;
+  std::array<Count, kReasons> refused_;
+  const Tag* last_tag_ = nullptr;
+  Count* last_issued_ = nullptr;
+  mutable std::mutex mutex_;  // the writer changes the map under it; readers read under it
+  std::map<const Tag*, std::unique_ptr<Count>> issued_;
+};
+
+}  // namespace firn::front

@@ -1,0 +1,169 @@
+#include "server/front/desk/metrics.h"
+
+#include <limits>
+#include <map>
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+namespace firn::front {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricType;
+
+constexpr double kMsPerDay = 24.0 * 3600 * 1000;
+
+ClientMetric WithLabels(MetricsPage::Labels labels) {
+  ClientMetric metric;
+  for (auto& [name, value] : labels) metric.label.push_back({name, std::move(value)});
+  return metric;
+}
+
+}  // namespace
+
+struct MetricsPage::Families {
+  std::map<std::string, prometheus::MetricFamily> by_name;
+
+  prometheus::MetricFamily& Of(const std::string& name, const std::string& help, MetricType type) {
+    prometheus::MetricFamily& family = by_name[name];
+    if (family.name.empty()) {
+      family.name = name;
+      family.help = help;
+      family.type = type;
+    }
+    return family;
+  }
+};
+
+MetricsPage::MetricsPage() : families_(std::make_unique<Families>()) {}
+MetricsPage::~MetricsPage() = default;
+
+void MetricsPage::Counter(const std::string& name, const std::string& help, uint64_t value,
+                          Labels labels) {
+  ClientMetric metric = WithLabels(std::move(labels));
+  metric.counter.value = static_cast<double>(value);
+  families_->Of(name, help, MetricType::Counter).metric.push_back(std::move(metric));
+}
+
+void MetricsPage::Gauge(const std::string& name, const std::string& help, double value,
+                        Labels labels) {
+  ClientMetric metric = WithLabels(std::move(labels));
+  metric.gauge.value = value;
+  families_->Of(name, help, MetricType::Gauge).metric.push_back(std::move(metric));
+}
+
+void MetricsPage::Histogram(const std::string& name, const std::string& help,
+                            const LatencyCounts::Sums& sums, Labels labels) {
+  ClientMetric metric = WithLabels(std::move(labels));
+  constexpr double kUsPerSecond = 1e6;
+  uint64_t below = 0;
+  for (size_t i = 0; i < sums.buckets.size(); ++i) {
+    below += sums.buckets[i];
+    const bool last = i + 1 == sums.buckets.size();
+    const double bound = last ? std::numeric_limits<double>::infinity()
+                              : static_cast<double>(uint64_t{1} << i) / kUsPerSecond;
+    metric.histogram.bucket.push_back({below, bound});
+  }
+  metric.histogram.sample_count = below;
+  metric.histogram.sample_sum = static_cast<double>(sums.total_us) / kUsPerSecond;
+  families_->Of(name, help, MetricType::Histogram).metric.push_back(std::move(metric));
+}
+
+std::string MetricsPage::Text() const {
+  std::vector<prometheus::MetricFamily> all;
+  for (const auto& [name, family] : families_->by_name) all.push_back(family);
+  return prometheus::TextSerializer().Serialize(all);
+}
+
+void Describe(const Totals& totals, const std::string& door, MetricsPage& page) {
+  const MetricsPage::Labels labels{{"door", door}};
+  page.Gauge("firn_connections", "Open connections.", static_cast<double>(totals.open()), labels);
+  page.Counter("firn_connections_accepted_total", "Connections that came in.", totals.accepted,
+               labels);
+  page.Counter("firn_accept_failures_total",
+               "Times without a descriptor to spare for a connection.", totals.accept_failed,
+               labels);
+  page.Counter("firn_requests_total", "Requests that were answered.", totals.requests, labels);
+  page.Counter("firn_requests_parked_total", "Requests that had to wait for ids.", totals.parked,
+               labels);
+  page.Counter("firn_output_paused_total", "Times that reading stopped at unread answers.",
+               totals.output_paused, labels);
+  page.Counter("firn_turns_yielded_total", "Turns that ended at their limit of requests.",
+               totals.yielded, labels);
+  page.Counter("firn_received_bytes_total", "Bytes in.", totals.bytes_in, labels);
+  page.Counter("firn_sent_bytes_total", "Bytes out.", totals.bytes_out, labels);
+  const char* const latency = "firn_request_seconds";
+  const char* const help = "From the read that brought a request to the write of its answer.";
+  const auto with = [&](const char* protocol) {
+    return MetricsPage::Labels{{"door", door}, {"protocol", protocol}};
+  };
+  page.Histogram(latency, help, totals.thrift_latency, with("thrift"));
+  page.Histogram(latency, help, totals.http_latency, with("http"));
+  for (size_t i = 0; i < kCloseCauses; ++i) {
+    const std::string cause(CloseCauseName(static_cast<CloseCause>(i)));
+    page.Counter("firn_connections_closed_total", "Connections that ended, by cause.",
+                 totals.closed[i], {{"door", door}, {"cause", cause}});
+  }
+}
+
+void Describe(const DeskCounters::Sums& sums, MetricsPage& page) {
+  page.Counter("firn_calls_total", "Calls for ids, answered either way.", sums.calls);
+  for (int i = 0; i < kReasons; ++i) {
+    const std::string reason(ReasonName(static_cast<Reason>(i)));
+    page.Counter("firn_refusals_total", "Calls that were refused, by reason.",
+                 sums.refused[static_cast<size_t>(i)], {{"reason", reason}});
+  }
+  for (const auto& [tag, ids] : sums.issued) {
+    page.Counter("firn_ids_total", "Ids that were issued, by tag.", ids, {{"tag", tag}});
+  }
+}
+
+namespace {
+
+void Describe(const RegistryReport& report, MetricsPage& page) {
+  page.Gauge("firn_wall_clock_behind_milliseconds", "The wall clock behind the id clock.",
+             static_cast<double>(report.clock_behind.count()));
+  const char* const steps = "Steps of the wall clock.";
+  page.Counter("firn_clock_steps_total", steps, report.clock_steps_forward,
+               {{"direction", "forward"}});
+  page.Counter("firn_clock_steps_total", steps, report.clock_steps_back, {{"direction", "back"}});
+  page.Gauge("firn_registry_connected", "1 while there is a session with the registry.",
+             report.connected ? 1 : 0);
+  page.Gauge("firn_registry_session_seconds", "Age of the session; 0 while there is none.",
+             static_cast<double>(report.session_age.count()) / 1000);
+  page.Gauge("firn_claim_state", "1 for the state of the machine id.", 1,
+             {{"state", report.claim}});
+  const char* const renewals = "Attempts to move the bound ahead.";
+  page.Counter("firn_renewals_total", renewals, report.renewals, {{"outcome", "done"}});
+  page.Counter("firn_renewals_total", renewals, report.renewals_failed, {{"outcome", "failed"}});
+}
+
+}  // namespace
+
+void Describe(const ServerView& view, MetricsPage& page) {
+  const ServerReport report = view.Report();
+  page.Gauge("firn_ready", "1 when clients should come.",
+             report.state == ServerState::kReady ? 1 : 0);
+  for (const auto state : {ServerState::kNotReady, ServerState::kReady, ServerState::kOffline,
+                           ServerState::kDraining}) {
+    page.Gauge("firn_state", "1 for the state that the server is in.",
+               report.state == state ? 1 : 0, {{"state", std::string(ServerStateName(state))}});
+  }
+  if (report.machine) {
+    page.Gauge("firn_machine_id", "The machine id that is held.", report.machine->value());
+  }
+  if (report.bound_left) {
+    page.Gauge("firn_bound_milliseconds", "Until the bound, unless it is renewed.",
+               static_cast<double>(report.bound_left->count()));
+  }
+  if (report.clock_skew) {
+    page.Gauge("firn_clock_skew_milliseconds", "Ahead of the registry's clock.",
+               static_cast<double>(report.clock_skew->count()));
+  }
+  Describe(report.registry, page);
+  page.Gauge("firn_layout_days_left", "Until the layout's time field has run out.",
+             static_cast<double>((view.layout().end() - report.wall).count()) / kMsPerDay);
+}
+
+}  // namespace firn::front

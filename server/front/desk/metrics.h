@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/front/desk/desk_counters.h"
+#include "server/front/desk/server_view.h"
+#include "server/front/net/counters.h"
+
+namespace firn::front {
+
+// One answer of /metrics, put together when it is asked for. Thread-compatible.
+class MetricsPage {
+ public:
+  using Labels = std::vector<std::pair<std::string, std::string>>;
+
+  MetricsPage();
+  ~MetricsPage();
+
+  // Values of one name stand together, under the help of the first. Names are firn_*; those of
+  // counters end in _total.
+  void Counter(const std::string& name, const std::string& help, uint64_t value,
+               Labels labels = {});
+  void Gauge(const std::string& name, const std::string& help, double value, Labels labels = {});
+  void Histogram(const std::string& name, const std::string& help, const LatencyCounts::Sums& sums,
+                 Labels labels = {});
+
+  // In Prometheus' text format.
+  std::string Text() const;
+
+ private:
+  struct Families;
+
+  std::unique_ptr<Families> families_;
+};
+
+// What a listener has done; `door` names it ("public", "admin").
+void Describe(const Totals& totals, const std::string& door, MetricsPage& page);
+
+// Calls, ids by tag, and refusals by reason, of the whole server.
+void Describe(const DeskCounters::Sums& sums, MetricsPage& page);
+
+// State, machine id, milliseconds to the bound, clocks, session and renewals, and the layout's end.
+void Describe(const ServerView& view, MetricsPage& page);
+
+}  // namespace firn::front

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "common/id/layout.h"
+#include "common/id/rack_split.h"
+
+namespace firn::front {
+
+enum class ServerState : uint8_t {
+  kNotReady,  // it could not issue a snowflake id now; segment tags may be served all the same
+  kReady,
+  kOffline,   // taken out by an operator: still serves, clients are told to go elsewhere
+  kDraining,  // on its way out
+};
+// "NOT_READY" and so on, as the wire contract spells it.
+std::string_view ServerStateName(ServerState state);
+
+struct TagReport {
+  std::string tag;
+  std::string strategy;
+  std::optional<int64_t> high{};            // segment: all below it has been given to servers
+  std::optional<int64_t> supply{};          // segment: numbers that this server holds in memory
+  std::optional<int64_t> supply_seconds{};  // ... and how long they last; empty: nobody asks
+  std::optional<int64_t> step{};            // segment: how many are asked for next
+  std::string trouble{};                    // segment: why no more come; empty: they do
+  bool as_issued = false;                   // nothing that is done around its ids changes them
+};
+
+// How the server stands with its registry; nothing of it is for clients.
+struct RegistryReport {
+  std::string claim;    // state of the machine id, one word
+  std::string trouble;  // why it does not issue, or not for long; empty when all is well
+  bool connected = false;
+  Milliseconds session_age{0};
+  uint64_t renewals = 0, renewals_failed = 0;
+  Milliseconds clock_behind{0};  // the wall clock, behind the time that ids are issued under
+  uint64_t clock_steps_forward = 0, clock_steps_back = 0;
+};
+
+// Everything that an operator or a client asks first.
+struct ServerReport {
+  std::string cluster_uuid;
+  std::string cluster_name;
+  std::string application;
+  std::string address;  // at which clients reach this server
+  ServerState state = ServerState::kNotReady;
+  std::optional<MachineId> machine{};
+  std::optional<WallMs> bound{};             // it issues nothing at or after, unless renewed
+  std::optional<Milliseconds> bound_left{};  // until then, by the clock of ids
+  std::optional<Milliseconds> clock_skew{};  // its clock ahead of the registry's
+  WallMs wall;                               // its clock now
+  WallMs started;
+  RegistryReport registry{};
+  std::vector<TagReport> tags{};  // at most kTagsMax
+  std::string version;
+  std::string build;
+
+  static constexpr size_t kTagsMax = 1000;
+};
+
+// What the front door may say of the server that it belongs to. Thread-safe; never blocks.
+class ServerView {
+ public:
+  virtual ~ServerView() = default;
+
+  virtual ServerReport Report() const = 0;
+  virtual ServerState state() const = 0;
+  // Why clients should not come, in words; empty when they should, and when an operator says why.
+  virtual std::string why_not_ready() const { return {}; }
+  virtual std::optional<MachineId> machine() const = 0;
+
+  // Of the cluster; the same for the server's whole life.
+  virtual const Layout& layout() const = 0;
+  virtual RackSplit rack_split() const = 0;
+
+  virtual WallMs wall() const = 0;
+};
+
+// What an operator may do to a server through its admin door. Thread-safe; must not block.
+class ServerControl {
+ public:
+  virtual ~ServerControl() = default;
+
+  // Tells clients to go elsewhere, and to come back. kUnavailable while the server is on its way
+  // out or the registry cannot be told.
+  virtual Status GoOffline() = 0;
+  virtual Status GoOnline() = 0;
+};
+
+}  // namespace firn::front

@@ -1,0 +1,202 @@
+#include "server/front/http/http_admin.h"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "common/time/civil_time.h"
+#include "server/front/http/console_page.h"
+#include "server/front/http/http_asker.h"
+#include "server/front/http/http_fields.h"
+#include "server/front/http/http_refusal.h"
+
+namespace firn::front {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json TagsJson(const ServerReport& report, const DeskCounters::Sums& sums) {
+  Json tags = Json::array();
+  for (const TagReport& tag : report.tags) {
+    Json json{{"tag", tag.tag}, {"strategy", tag.strategy}};
+    if (tag.high) json["high"] = std::to_string(*tag.high);
+    if (tag.supply) json["supply"] = *tag.supply;
+    if (tag.supply_seconds) json["supply_seconds"] = *tag.supply_seconds;
+    if (tag.step) json["step"] = *tag.step;
+    if (!tag.trouble.empty()) json["trouble"] = tag.trouble;
+    const auto issued = sums.issued.find(tag.tag);
+    json["issued"] = issued == sums.issued.end() ? 0 : issued->second;
+    tags.push_back(std::move(json));
+  }
+  return tags;
+}
+
+Json RefusedJson(const DeskCounters::Sums& sums) {
+  Json refused = Json::object();
+  for (int i = 0; i < kReasons; ++i) {
+    const auto reason = static_cast<Reason>(i);
+    refused[std::string(ReasonName(reason))] = sums.refused[static_cast<size_t>(i)];
+  }
+  return refused;
+}
+
+Json RegistryJson(const RegistryReport& registry) {
+  return {{"claim", registry.claim},
+          {"connected", registry.connected},
+          {"session_age_ms", registry.session_age.count()},
+          {"renewals", registry.renewals},
+          {"renewals_failed", registry.renewals_failed},
+          {"clock_behind_ms", registry.clock_behind.count()},
+          {"clock_steps_forward", registry.clock_steps_forward},
+          {"clock_steps_back", registry.clock_steps_back}};
+}
+
+Json StatusJson(const Backend& backend) {
+  const ServerReport report = backend.view.Report();
+  const Layout& layout = backend.view.layout();
+  const RackSplit split = backend.view.rack_split();
+  const DeskCounters::Sums sums = backend.sums();
+  Json json{{"state", ServerStateName(report.state)},
+            {"cluster_uuid", report.cluster_uuid},
+            {"cluster_name", report.cluster_name},
+            {"application", report.application},
+            {"address", report.address},
+            {"layout", std::string(layout.text())},
+            {"layout_ends", FormatRfc3339(layout.end())},
+            {"rack_bits", split.rack_bits()},
+            {"machine_bits", layout.machine().width}};
+  if (report.machine) {
+    json["machine"] = report.machine->value();
+    json["worker"] = split.WorkerOf(*report.machine);
+    json["rack"] = split.RackOf(*report.machine);
+  }
+  if (report.bound) {
+    json["bound"] = FormatRfc3339(*report.bound);
+    json["bound_ms"] = report.bound->ms();  // as `firn restore --bound_ms` takes it
+    if (report.bound_left) json["bound_in_ms"] = report.bound_left->count();
+  }
+  if (!report.registry.trouble.empty()) json["trouble"] = report.registry.trouble;
+  json["registry"] = RegistryJson(report.registry);
+  json["time"] = FormatRfc3339(report.wall);
+  json["started"] = FormatRfc3339(report.started);
+  if (report.clock_skew) json["clock_skew_ms"] = report.clock_skew->count();
+  json["calls"] = sums.calls;
+  json["refused"] = RefusedJson(sums);
+  json["tags"] = TagsJson(report, sums);
+  json["version"] = report.version;
+  json["build"] = report.build;
+  return json;
+}
+
+class AdminHandler final : public HttpHandler {
+ public:
+  AdminHandler(const Backend& backend, ServerControl& control, std::function<std::string()> metrics)
+      : backend_(backend), control_(control), metrics_(std::move(metrics)) {}
+
+  Outcome Handle(const HttpRequest& request, Attempt&, HttpAnswer& answer) override {
+    if (request.path == "/v1/offline" || request.path == "/v1/online") {
+      return Steer(request, answer);
+    }
+    if (request.path == "/readyz") return IsReady(request, answer);
+    std::string_view id;
+    const bool explains = TakePrefix(request.path, "/v1/explain/", &id);
+    const auto write = WriterOf(request.path);
+    if (write == nullptr && !explains) return Outcome::kNotMine;
+    if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
+    if (explains) return ExplainIt(request, id, answer);
+    answer.no_store = true;
+    (this->*write)(answer);
+    return Outcome::kAnswered;
+  }
+
+ private:
+  using Writer = void (AdminHandler::*)(HttpAnswer&) const;
+
+  static Writer WriterOf(std::string_view path) {
+    if (path == "/") return &AdminHandler::Console;
+    if (path == "/healthz") return &AdminHandler::Health;
+    if (path == "/v1/status") return &AdminHandler::Tell;
+    if (path == "/metrics") return &AdminHandler::Metrics;
+    return nullptr;
+  }
+
+  void Console(HttpAnswer& answer) const {
+    answer.content_type = "text/html; charset=utf-8";
+    answer.body = ConsolePage();
+  }
+
+  void Health(HttpAnswer& answer) const { answer.SetText(200, "ok\n"); }
+
+  // The first line is the state; why it is not READY follows where nobody has asked for it.
+  Outcome IsReady(const HttpRequest& request, HttpAnswer& answer) const {
+    if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
+    const Result<std::optional<std::string>> tag = request.Parameter("tag");
+    if (!tag.ok()) {
+      AnswerRefusal({Reason::kBadRequest, tag.status().message(), 0, false}, answer);
+      return Outcome::kAnswered;
+    }
+    ServerState state = backend_.view.state();
+    std::string why = backend_.view.why_not_ready();
+    if (*tag && (state == ServerState::kReady || state == ServerState::kNotReady)) {
+      const std::optional<Refusal> refusal = backend_.issuer.WhyNot(**tag);
+      state = refusal ? ServerState::kNotReady : ServerState::kReady;
+      why = refusal ? refusal->message : "";
+    }
+    answer.SetText(state == ServerState::kReady ? 200 : 503, ServerStateName(state));
+    answer.body += '\n';
+    if (state == ServerState::kNotReady && !why.empty()) answer.body += why + '\n';
+    answer.no_store = true;
+    return Outcome::kAnswered;
+  }
+
+  void Tell(HttpAnswer& answer) const {
+    answer.content_type = HttpAnswer::kJson;
+    answer.body = StatusJson(backend_).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+
+  void Metrics(HttpAnswer& answer) const {
+    answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    answer.body = metrics_();
+  }
+
+  Outcome ExplainIt(const HttpRequest& request, std::string_view id, HttpAnswer& answer) const {
+    Result<std::string> json = ExplainAsJson(backend_, request, id);
+    if (json.ok()) {
+      answer.content_type = HttpAnswer::kJson;
+      answer.body = *std::move(json);
+    } else {
+      AnswerRefusal({Reason::kBadRequest, json.status().message(), 0, false}, answer);
+    }
+    return Outcome::kAnswered;
+  }
+
+  Outcome Steer(const HttpRequest& request, HttpAnswer& answer) {
+    if (request.verb != HttpVerb::kPost) return NotAllowed("POST", answer);
+    const Status done = request.path == "/v1/offline" ? control_.GoOffline() : control_.GoOnline();
+    if (done.ok()) {
+      answer.SetText(200, "ok\n");
+    } else {
+      AnswerRefusal({Reason::kNotReady, done.message(), 0, false}, answer);
+    }
+    return Outcome::kAnswered;
+  }
+
+  static Outcome NotAllowed(std::string_view allowed, HttpAnswer& answer) {
+    answer.SetText(405, allowed);
+    answer.allow = allowed;
+    return Outcome::kAnswered;
+  }
+
+  const Backend& backend_;
+  ServerControl& control_;
+  const std::function<std::string()> metrics_;
+};
+
+}  // namespace
+
+std::unique_ptr<HttpHandler> MakeAdminHandler(const Backend& backend, ServerControl& control,
+                                              std::function<std::string()> metrics) {
+  return std::make_unique<AdminHandler>(backend, control, std::move(metrics));
+}
+
+}  // namespace firn::front

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/front/desk/backend.h"
+#include "server/front/desk/id_desk.h"
+#include "server/front/http/http_protocol.h"
+
+namespace firn::front {
+
+// What the handlers that ask for ids have in common: they differ in how they take a question and
+// in how they say yes and no.
+class HttpAsker : public HttpHandler {
+ public:
+  HttpAsker(const Backend& backend, IdDesk& desk) : backend_(backend), desk_(desk) {}
+
+  int64_t again_us() const final { return desk_.again_us(); }
+
+ protected:
+  // Asks, and calls `yes(runs)` or No(refusal).
+  template <typename Yes>
+  Outcome Ask(std::string_view tag, int64_t count, Form form, Attempt& attempt, HttpAnswer& answer,
+              Yes&& yes) {
+    switch (desk_.Ask(tag, count, form, attempt)) {
+      case Verdict::kWait:
+        return Outcome::kPark;
+      case Verdict::kRefused:
+        No(desk_.refusal(), answer);
+        break;
+      case Verdict::kIssued:
+        answer.no_store = true;
+        yes(desk_.runs());
+        break;
+    }
+    return Outcome::kAnswered;
+  }
+
+  // One id: as text and nothing else in the body.
+  Outcome AskPlain(std::string_view tag, Attempt& attempt, HttpAnswer& answer) {
+    if (int64_t id; !attempt.parked && desk_.One(tag, &id)) {
+      answer.no_store = true;
+      AppendNumber(answer.body, id);
+      return Outcome::kAnswered;
+    }
+    return Ask(tag, 1, Form::kNumbers, attempt, answer,
+               [&answer](const Runs& runs) { AppendNumber(answer.body, runs[0].first); });
+  }
+
+  // The answer to a refusal, in this handler's own way.
+  virtual void No(const Refusal& refusal, HttpAnswer& answer) = 0;
+
+  // The request itself is at fault.
+  Outcome Bad(const Status& status, HttpAnswer& answer) {
+    desk_.Refuse({Reason::kBadRequest, status.message(), 0, false});
+    No(desk_.refusal(), answer);
+    return Outcome::kAnswered;
+  }
+
+  // Ids are issued: a GET or a POST only. True when that has been answered.
+  static bool WrongVerb(const HttpRequest& request, HttpAnswer& answer) {
+    if (request.verb != HttpVerb::kOther) return false;
+    answer.SetText(405, "GET or POST\n");
+    answer.allow = "GET, POST";
+    return true;
+  }
+
+  const Backend& backend_;
+  IdDesk& desk_;
+};
+
+// The rest of a path behind `prefix`: one part, or more. False when the path is another.
+inline bool TakePrefix(std::string_view path, std::string_view prefix, std::string_view* rest) {
+  if (!path.starts_with(prefix)) return false;
+  *rest = path.substr(prefix.size());
+  return true;
+}
+
+}  // namespace firn::front

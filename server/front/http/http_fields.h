@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "server/front/desk/backend.h"
+#include "server/front/http/http_message.h"
+
+namespace firn::front {
+
+// Numbers below it are exact in JavaScript.
+inline constexpr int64_t kExactInJavaScript = int64_t{1} << 53;
+
+// What ids, fields and ticks say, as JSON, for the parameters of a request. Nobody is asked for an
+// id. kInvalid: the request is at fault. Pure functions, but for the view of the backend.
+
+// /v1/explain/{id}?layout=
+Result<std::string> ExplainAsJson(const Backend& backend, const HttpRequest& request,
+                                  std::string_view id);
+// /v1/compose?...
+Result<std::string> ComposeAsJson(const Backend& backend, const HttpRequest& request);
+// /v1/time/{ticks}?layout=
+Result<std::string> TimeAsJson(const Backend& backend, const HttpRequest& request,
+                               std::string_view ticks);
+
+}  // namespace firn::front

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "server/front/desk/backend.h"
+#include "server/front/desk/id_desk.h"
+#include "server/front/http/http_protocol.h"
+
+namespace firn::front {
+
+// The paths of the public side. `backend` and `desk` (of the same IO thread, for Method::kHttp)
+// must outlive what is made.
+
+// /v1/ids/{tag}, /v1/explain/{id}, /v1/compose, /v1/time/{ticks}: JSON, with refusals as
+// {"error":{...}} and the status that goes with their reason.
+std::unique_ptr<HttpHandler> MakeNativeHandler(const Backend& backend, IdDesk& desk);
+
+// Leaf: /api/segment/get/{key}, /api/snowflake/get/{key}, /decodeSnowflakeId. Both get the tag's
+// ids, whatever its strategy; trouble is 500 with a sentence.
+std::unique_ptr<HttpHandler> MakeLeafHandler(const Backend& backend, IdDesk& desk);
+
+// Vesta: /genid, /expid, /transtime, /makeid. Ids of the default tag; times in UTC.
+std::unique_ptr<HttpHandler> MakeVestaHandler(const Backend& backend, IdDesk& desk);
+
+// May a token ask for ids of a tag? Any thread.
+using TokenCheck = std::function<bool(std::string_view token, std::string_view tag)>;
+
+// Tinyid: /id/nextId, nextIdSimple, nextSegmentId, nextSegmentIdSimple, also below /tinyid.
+// Without `tokens`, every token is as good as none.
+std::unique_ptr<HttpHandler> MakeTinyidHandler(const Backend& backend, IdDesk& desk,
+                                               TokenCheck tokens);
+
+}  // namespace firn::front

@@ -1,0 +1,160 @@
+#include "server/front/http/http_message.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <nlohmann/json.hpp>
+
+#include "common/base/url_encoding.h"
+
+namespace firn::front {
+namespace {
+
+constexpr std::string_view kForm = "application/x-www-form-urlencoded";
+
+std::string_view ReasonPhrase(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 409:
+      return "Conflict";
+    case 413:
+      return "Payload Too Large";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return "Answer";
+  }
+}
+
+// The encoded value of `name` in "a=1&b=2", or null.
+std::optional<std::string_view> FindPair(std::string_view pairs, std::string_view name) {
+  while (!pairs.empty()) {
+    const std::string_view pair = pairs.substr(0, pairs.find('&'));
+    pairs.remove_prefix(std::min(pairs.size(), pair.size() + 1));
+    if (pair == name) return std::string_view();
+    if (pair.size() > name.size() && pair.starts_with(name) && pair[name.size()] == '=') {
+      return pair.substr(name.size() + 1);
+    }
+  }
+  return std::nullopt;
+}
+
+// Digits need no escaping and no allocation.
+void AppendField(OutBuffer& out, std::string_view name, int64_t value) {
+  char digits[24];
+  const char* end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  out.Append(name);
+  out.Append(digits, static_cast<size_t>(end - digits));
+  out.Append("\r\n");
+}
+
+bool NeedsNoEscape(char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; }
+
+}  // namespace
+
+Result<std::optional<std::string>> HttpRequest::Parameter(std::string_view name) const {
+  auto found = FindPair(query, name);
+  if (!found && verb == HttpVerb::kPost && content_type.starts_with(kForm)) {
+    found = FindPair(body, name);
+  }
+  if (!found) return std::optional<std::string>();
+  auto decoded = UrlDecode(*found);
+  if (!decoded.ok()) return decoded.status().WithContext(name);
+  return std::optional<std::string>(std::move(decoded).value());
+}
+
+Result<std::optional<int64_t>> HttpRequest::Number(std::string_view name) const {
+  FIRN_ASSIGN(const auto text, Parameter(name));
+  if (!text) return std::optional<int64_t>();
+  int64_t value = 0;
+  const char* end = text->data() + text->size();
+  const auto [ptr, error] = std::from_chars(text->data(), end, value);
+  if (error != std::errc() || ptr != end) return Invalid(std::string(name) + " is not a number");
+  return std::optional<int64_t>(value);
+}
+
+void HttpAnswer::Clear() {
+  status = 200;
+  content_type = kText;
+  body.clear();
+  no_store = false;
+  retry_after_ms = 0;
+  allow = {};
+}
+
+void HttpAnswer::SetText(int code, std::string_view text) {
+  status = code;
+  content_type = kText;
+  body = text;
+}
+
+void AppendHttp(const HttpAnswer& answer, bool keep_alive, bool http_1_0, OutBuffer& out) {
+  if (answer.status == 200) {
+    out.Append("HTTP/1.1 200 OK\r\nContent-Type: ");
+  } else {
+    char code[8];
+    const char* end = std::to_chars(code, code + sizeof code, answer.status).ptr;
+    out.Append("HTTP/1.1 ");
+    out.Append(code, static_cast<size_t>(end - code));
+    out.Append(" ");
+    out.Append(ReasonPhrase(answer.status));
+    out.Append("\r\nContent-Type: ");
+  }
+  out.Append(answer.content_type);
+  out.Append("\r\n");
+  AppendField(out, "Content-Length: ", static_cast<int64_t>(answer.body.size()));
+  if (answer.no_store) out.Append("Cache-Control: no-store\r\n");
+  if (answer.retry_after_ms > 0) {
+    AppendField(out, "Retry-After: ", (answer.retry_after_ms + 999) / 1000);
+  }
+  if (!answer.allow.empty()) {
+    out.Append("Allow: ");
+    out.Append(answer.allow);
+    out.Append("\r\n");
+  }
+  if (!keep_alive) out.Append("Connection: close\r\n");
+  if (keep_alive && http_1_0) out.Append("Connection: keep-alive\r\n");
+  out.Append("\r\n");
+  out.Append(answer.body);
+}
+
+Result<std::string> DecodePathPart(std::string_view part) {
+  if (part.find('%') == std::string_view::npos) return std::string(part);
+  // In a path, unlike in a query, a plus is a plus.
+  std::string exact;
+  for (const char c : part) c == '+' ? exact += "%2B" : exact += c;
+  return UrlDecode(exact);
+}
+
+void AppendNumber(std::string& out, int64_t value) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+
+void AppendJsonText(std::string& out, std::string_view text) {
+  if (std::all_of(text.begin(), text.end(), NeedsNoEscape)) {
+    out += '"';
+    out += text;
+    out += '"';
+    return;
+  }
+  using Json = nlohmann::json;
+  out += Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace firn::front

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "server/front/net/buffers.h"
+
+namespace firn::front {
+
+enum class HttpVerb : uint8_t { kGet, kPost, kOther };
+
+// One request, as far as Firn looks at it. Views into the connection's input: good for one call.
+struct HttpRequest {
+  HttpVerb verb = HttpVerb::kOther;
+  std::string_view path;   // of the target, not decoded
+  std::string_view query;  // behind the question mark
+  std::string_view content_type;
+  std::string_view body;
+  bool keep_alive = true;
+  bool http_1_0 = false;
+  bool expects_continue = false;  // its body comes when the client has been told to go on
+
+  // The decoded value of a parameter, from the query or, in a POST, from a form's body. Empty when
+  // it is absent; kInvalid when it cannot be decoded.
+  Result<std::optional<std::string>> Parameter(std::string_view name) const;
+
+  // The same as a number: kInvalid unless it is one.
+  Result<std::optional<int64_t>> Number(std::string_view name) const;
+};
+
+// What is answered. Kept and used again, so that its body need not allocate.
+struct HttpAnswer {
+  int status = 200;
+  std::string_view content_type = kText;
+  std::string body;
+  bool no_store = false;       // it carries ids: no cache may repeat it
+  int32_t retry_after_ms = 0;  // 0: no advice
+  std::string_view allow;      // with status 405
+
+  static constexpr std::string_view kText = "text/plain; charset=utf-8";
+  static constexpr std::string_view kJson = "application/json";
+
+  void Clear();
+  // Makes it one line of text.
+  void SetText(int code, std::string_view text);
+};
+
+// Writes `answer`, and what becomes of the connection after it.
+void AppendHttp(const HttpAnswer& answer, bool keep_alive, bool http_1_0, OutBuffer& out);
+
+// A piece of a path, with its %XX decoded.
+Result<std::string> DecodePathPart(std::string_view part);
+
+// Appends a number, or text in quotes with whatever JSON asks for.
+void AppendNumber(std::string& out, int64_t value);
+void AppendJsonText(std::string& out, std::string_view text);
+
+}  // namespace firn::front

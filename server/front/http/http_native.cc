@@ -1,0 +1,164 @@
+#include <algorithm>
+
+#include "server/front/http/http_asker.h"
+#include "server/front/http/http_fields.h"
+#include "server/front/http/http_handlers.h"
+#include "server/front/http/http_refusal.h"
+
+namespace firn::front {
+namespace {
+
+bool IsExactInJavaScript(const Run& run) {
+  return run.first >= 0 && run.last() < kExactInJavaScript;
+}
+
+// {"ids":["7","8"],"numbers":[7,8]}; numbers only where JavaScript reads them exactly.
+void AppendIds(const Runs& runs, std::string& out) {
+  char before = '[';
+  out += "\"ids\":";
+  runs.ForEach([&](int64_t id) {
+    out += before;
+    out += '"';
+    AppendNumber(out, id);
+    out += '"';
+    before = ',';
+  });
+  out += ']';
+  const auto all = runs.runs();
+  if (!std::all_of(all.begin(), all.end(), IsExactInJavaScript)) return;
+  before = '[';
+  out += ",\"numbers\":";
+  runs.ForEach([&](int64_t id) {
+    out += before;
+    AppendNumber(out, id);
+    before = ',';
+  });
+  out += ']';
+}
+
+void AppendRuns(const Runs& runs, std::string& out) {
+  char before = '[';
+  out += "\"runs\":";
+  for (const Run& run : runs.runs()) {
+    out += before;
+    out += "{\"first\":\"";
+    AppendNumber(out, run.first);
+    out += "\",\"count\":";
+    AppendNumber(out, run.count);
+    out += ",\"stride\":";
+    AppendNumber(out, run.stride);
+    out += '}';
+    before = ',';
+  }
+  out += ']';
+}
+
+class NativeHandler final : public HttpAsker {
+ public:
+  using HttpAsker::HttpAsker;
+
+  Outcome Handle(const HttpRequest& request, Attempt& attempt, HttpAnswer& answer) override {
+    std::string_view rest;
+    if (!request.path.starts_with("/v1/")) return Outcome::kNotMine;
+    if (TakePrefix(request.path, "/v1/ids/", &rest)) return Ids(request, rest, attempt, answer);
+    if (TakePrefix(request.path, "/v1/explain/", &rest)) {
+      return Say(ExplainAsJson(backend_, request, rest), request, answer);
+    }
+    if (request.path == "/v1/compose") {
+      return Say(ComposeAsJson(backend_, request), request, answer);
+    }
+    if (TakePrefix(request.path, "/v1/time/", &rest)) {
+      return Say(TimeAsJson(backend_, request, rest), request, answer);
+    }
+    return Outcome::kNotMine;
+  }
+
+ private:
+  void No(const Refusal& refusal, HttpAnswer& answer) override { AnswerRefusal(refusal, answer); }
+
+  Outcome Say(Result<std::string> json, const HttpRequest& request, HttpAnswer& answer) {
+    if (WrongVerb(request, answer)) return Outcome::kAnswered;
+    if (!json.ok()) return Bad(json.status(), answer);
+    answer.content_type = HttpAnswer::kJson;
+    answer.body = *std::move(json);
+    return Outcome::kAnswered;
+  }
+
+  struct Wish {
+    std::string tag;
+    int64_t count = 1;
+    Form form = Form::kNumbers;
+  };
+  Result<Wish> ReadWish(const HttpRequest& request, std::string_view tag) const;
+  Outcome Ids(const HttpRequest& request, std::string_view tag, Attempt& attempt,
+              HttpAnswer& answer);
+  void Write(const Wish& wish, const Runs& runs, std::string& out) const;
+};
+
+Result<NativeHandler::Wish> NativeHandler::ReadWish(const HttpRequest& request,
+                                                    std::string_view tag) const {
+  Wish wish;
+  FIRN_ASSIGN(wish.tag, DecodePathPart(tag));
+  if (request.query.empty() && request.body.empty()) return wish;
+  FIRN_ASSIGN(const auto count, request.Number("count"));
+  FIRN_ASSIGN(const auto form, request.Parameter("form"));
+  wish.count = count.value_or(1);
+  const std::string name = form.value_or("number");
+  if (name == "text") {
+    wish.form = Form::kText;
+  } else if (name == "runs") {
+    wish.form = Form::kRuns;
+  } else if (name != "number") {
+    return Invalid("form is '" + name + "', it may be number, text or runs");
+  }
+  const Limits& limits = backend_.limits;
+  const bool list = wish.form != Form::kRuns;
+  const int64_t most = list ? limits.list_ids_max : limits.runs_ids_max;
+  if (wish.count < 1 || wish.count > most) {
+    return Invalid("count is " + std::to_string(wish.count) + (list ? ", a list" : ", a call") +
+                   " has 1 to " + std::to_string(most) + " ids" +
+                   (list ? "; more come with form=runs" : ""));
+  }
+  return wish;
+}
+
+NativeHandler::Outcome NativeHandler::Ids(const HttpRequest& request, std::string_view tag,
+                                          Attempt& attempt, HttpAnswer& answer) {
+  if (WrongVerb(request, answer)) return Outcome::kAnswered;
+  const auto wish = ReadWish(request, tag);
+  if (!wish.ok()) return Bad(wish.status(), answer);
+  const Wish& asked = *wish;
+  return Ask(asked.tag, asked.count, asked.form, attempt, answer, [&](const Runs& runs) {
+    answer.content_type = HttpAnswer::kJson;
+    answer.body += "{\"tag\":";
+    AppendJsonText(answer.body, desk_.NameOf(asked.tag));
+    answer.body += ',';
+    Write(asked, runs, answer.body);
+    answer.body += '}';
+  });
+}
+
+void NativeHandler::Write(const Wish& wish, const Runs& runs, std::string& out) const {
+  if (wish.form == Form::kNumbers) return AppendIds(runs, out);
+  if (wish.form == Form::kRuns) return AppendRuns(runs, out);
+  char before = '[';
+  std::string text;
+  const WallMs now = backend_.view.wall();
+  out += "\"texts\":";
+  runs.ForEach([&](int64_t id) {
+    text.clear();
+    desk_.AppendText(id, now, text);
+    out += before;
+    AppendJsonText(out, text);
+    before = ',';
+  });
+  out += ']';
+}
+
+}  // namespace
+
+std::unique_ptr<HttpHandler> MakeNativeHandler(const Backend& backend, IdDesk& desk) {
+  return std::make_unique<NativeHandler>(backend, desk);
+}
+
+}  // namespace firn::front

@@ -1,0 +1,97 @@
+#include "server/front/http/http_parser.h"
+
+#include <boost/beast/http/basic_parser.hpp>
+#include <boost/beast/http/error.hpp>
+
+namespace firn::front {
+namespace {
+
+namespace http = boost::beast::http;
+using boost::beast::error_code;
+using BeastView = boost::beast::string_view;
+
+std::string_view ToStd(BeastView text) { return {text.data(), text.size()}; }
+
+// Takes what Firn looks at from Beast's events, without copying any of it.
+class RequestParser final : public http::basic_parser<true> {
+ public:
+  RequestParser(std::string& chunks, HttpRequest& request) : chunks_(chunks), request_(request) {}
+
+ private:
+  void on_request_impl(http::verb verb, BeastView, BeastView target, int version,
+                       error_code&) override {
+    request_.verb = verb == http::verb::get    ? HttpVerb::kGet
+                    : verb == http::verb::post ? HttpVerb::kPost
+                                               : HttpVerb::kOther;
+    const std::string_view whole = ToStd(target);
+    const size_t mark = whole.find('?');
+    request_.path = whole.substr(0, mark);
+    if (mark != std::string_view::npos) request_.query = whole.substr(mark + 1);
+    request_.http_1_0 = version == 10;
+  }
+  void on_response_impl(int, BeastView, int, error_code&) override {}
+  void on_field_impl(http::field field, BeastView, BeastView value, error_code&) override {
+    if (field == http::field::content_type) request_.content_type = ToStd(value);
+    if (field == http::field::expect) {
+      request_.expects_continue = boost::beast::iequals(value, "100-continue");
+    }
+  }
+  void on_header_impl(error_code&) override {}
+  void on_body_init_impl(const boost::optional<uint64_t>&, error_code&) override {}
+  size_t on_body_impl(BeastView body, error_code&) override {
+    request_.body = ToStd(body);
+    return body.size();
+  }
+  void on_chunk_header_impl(uint64_t, BeastView, error_code&) override {}
+  size_t on_chunk_body_impl(uint64_t, BeastView body, error_code&) override {
+    chunks_.append(body.data(), body.size());
+    request_.body = chunks_;
+    return body.size();
+  }
+  void on_finish_impl(error_code&) override {}
+
+  std::string& chunks_;
+  HttpRequest& request_;
+};
+
+HttpParsed::Kind KindOf(const error_code& error) {
+  if (error == http::error::header_limit) return HttpParsed::Kind::kHeaderTooLarge;
+  if (error == http::error::body_limit) return HttpParsed::Kind::kBodyTooLarge;
+  if (error == http::error::buffer_overflow) return HttpParsed::Kind::kHeaderTooLarge;
+  return HttpParsed::Kind::kBad;
+}
+
+// How long the request is, as soon as its header says so.
+size_t LengthToCome(const RequestParser& parser, size_t used) {
+  if (!parser.is_header_done()) return 0;
+  const auto left = parser.content_length_remaining();
+  return left ? used + static_cast<size_t>(*left) : 0;
+}
+
+}  // namespace
+
+HttpParsed ParseHttp(std::string_view in, const Limits& limits, std::string& chunks,
+                     HttpRequest& out) {
+  using Kind = HttpParsed::Kind;
+  out = {};
+  chunks.clear();
+  RequestParser parser(chunks, out);
+  parser.eager(true);
+  parser.header_limit(static_cast<uint32_t>(limits.http_header_bytes_max));
+  parser.body_limit(limits.http_body_bytes_max);
+  size_t used = 0;
+  while (!parser.is_done()) {
+    error_code error;
+    const size_t n = parser.put({in.data() + used, in.size() - used}, error);
+    used += n;
+    if (error == http::error::need_more || (!error && n == 0)) {
+      out.expects_continue &= parser.is_header_done() && !out.http_1_0;
+      return {Kind::kNeedMore, LengthToCome(parser, used)};
+    }
+    if (error) return {KindOf(error), 0};
+  }
+  out.keep_alive = parser.keep_alive();
+  return {Kind::kWhole, used};
+}
+
+}  // namespace firn::front

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "server/front/http/http_message.h"
+#include "server/front/net/limits.h"
+
+namespace firn::front {
+
+// What the parser made of the bytes at the front of a connection.
+struct HttpParsed {
+  enum class Kind : uint8_t { kWhole, kNeedMore, kBad, kHeaderTooLarge, kBodyTooLarge };
+  Kind kind = Kind::kNeedMore;
+  size_t bytes = 0;  // of kWhole: its length; of kNeedMore: the length to come, or 0
+};
+
+// Parses the one request at the front of `in` by Beast's rules, which refuse what a proxy could
+// read in another way: lengths that contradict each other, a length beside chunks, folded or
+// malformed fields. `chunks` holds the body when it came in chunks; `out` refers to it and to `in`.
+// Keeps nothing: a request that is not whole is parsed again when there is more of it, which the
+// limits keep cheap.
+HttpParsed ParseHttp(std::string_view in, const Limits& limits, std::string& chunks,
+                     HttpRequest& out);
+
+}  // namespace firn::front

@@ -1,0 +1,100 @@
+#include "server/front/http/http_protocol.h"
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "server/front/http/http_parser.h"
+
+namespace firn::front {
+namespace {
+
+class HttpProtocol final : public Protocol {
+ public:
+  HttpProtocol(const Limits& limits, std::vector<std::unique_ptr<HttpHandler>> handlers)
+      : limits_(limits), handlers_(std::move(handlers)) {}
+
+  ServeStep Serve(std::string_view in, Attempt attempt, OutBuffer& out) override {
+    const HttpParsed parsed = ParseHttp(in, limits_, chunks_, request_);
+    switch (parsed.kind) {
+      case HttpParsed::Kind::kNeedMore:
+        if (request_.expects_continue) return ServeStep::NeedMoreOfOneWhoWaits(parsed.bytes);
+        return ServeStep::NeedMore(parsed.bytes);
+      case HttpParsed::Kind::kWhole:
+        return ServeWhole(parsed.bytes, attempt, out);
+      case HttpParsed::Kind::kBad:
+        return Refuse(400, CloseCause::kBadHttp, out);
+      case HttpParsed::Kind::kHeaderTooLarge:
+        return Refuse(431, CloseCause::kHttpTooLarge, out);
+      case HttpParsed::Kind::kBodyTooLarge:
+        return Refuse(413, CloseCause::kHttpTooLarge, out);
+    }
+    return ServeStep::Close(CloseCause::kBadHttp);
+  }
+
+  // A header ends in an empty line, and so does the last of chunks with what may stand behind it.
+  // Whatever is wrong, or too long, is found out when there is twice as much of it.
+  bool MayBeWhole(std::string_view in, size_t looked_at) const override {
+    constexpr std::string_view kEnd = "\r\n\r\n";
+    if (in.size() >= 2 * looked_at) return true;
+    return in.find(kEnd, looked_at - std::min(looked_at, kEnd.size() - 1)) !=
+           std::string_view::npos;
+  }
+
+  CloseCause TooLong(OutBuffer& out) override {
+    return Refuse(413, CloseCause::kHttpTooLarge, out).cause;
+  }
+
+  std::string_view go_on() const override { return "HTTP/1.1 100 Continue\r\n\r\n"; }
+
+ private:
+  ServeStep ServeWhole(size_t length, Attempt& attempt, OutBuffer& out) {
+    answer_.Clear();
+    int64_t again_us = 0;
+    if (!Find(attempt, &again_us)) return ServeStep::Park(again_us);
+    AppendHttp(answer_, request_.keep_alive, request_.http_1_0, out);
+    return request_.keep_alive ? ServeStep::Served(length) : ServeStep::Close(CloseCause::kPeer);
+  }
+
+  // False: the call is parked.
+  bool Find(Attempt& attempt, int64_t* again_us) {
+    try {
+      for (const auto& handler : handlers_) {
+        const auto outcome = handler->Handle(request_, attempt, answer_);
+        if (outcome == HttpHandler::Outcome::kAnswered) return true;
+        if (outcome == HttpHandler::Outcome::kPark) {
+          *again_us = handler->again_us();
+          return false;
+        }
+      }
+      answer_.SetText(404, "no such path\n");
+    } catch (const std::exception& e) {
+      answer_.Clear();
+      answer_.SetText(500, std::string("a defect: ") + e.what() + "\n");
+    }
+    return true;
+  }
+
+  ServeStep Refuse(int status, CloseCause cause, OutBuffer& out) {
+    answer_.Clear();
+    answer_.SetText(status, status == 400 ? "not a request that can be read\n" : "too large\n");
+    AppendHttp(answer_, false, false, out);
+    return ServeStep::Close(cause);
+  }
+
+  const Limits& limits_;
+  const std::vector<std::unique_ptr<HttpHandler>> handlers_;
+  std::string chunks_;
+  HttpRequest request_;
+  HttpAnswer answer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Protocol> MakeHttpProtocol(const Limits& limits,
+                                           std::vector<std::unique_ptr<HttpHandler>> handlers) {
+  return std::make_unique<HttpProtocol>(limits, std::move(handlers));
+}
+
+}  // namespace firn::front

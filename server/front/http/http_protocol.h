@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "server/front/http/http_message.h"
+#include "server/front/net/limits.h"
+#include "server/front/net/protocol.h"
+
+namespace firn::front {
+
+// Some paths of the HTTP side. One object for each IO thread, used by that thread.
+class HttpHandler {
+ public:
+  enum class Outcome : uint8_t {
+    kNotMine,  // no path of this handler; nothing was done
+    kAnswered,
+    kPark,  // no ids yet: the call is in the attempt, and may be asked again in again_us()
+  };
+
+  virtual ~HttpHandler() = default;
+
+  // `answer` is clear when it comes in. Never blocks.
+  virtual Outcome Handle(const HttpRequest& request, Attempt& attempt, HttpAnswer& answer) = 0;
+
+  virtual int64_t again_us() const { return 0; }
+};
+
+// HTTP/1.1 with requests in a row, and 1.0: finds the handler that knows the path. Malformed and
+// oversized requests are answered and end the connection; unknown paths are answered with 404.
+// `limits` must outlive it.
+std::unique_ptr<Protocol> MakeHttpProtocol(const Limits& limits,
+                                           std::vector<std::unique_ptr<HttpHandler>> handlers);
+
+}  // namespace firn::front

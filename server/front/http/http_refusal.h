@@ -1,0 +1,21 @@
+#pragma once
+
+#include "common/base/status.h"
+#include "common/id/explain.h"
+#include "server/front/http/http_message.h"
+#include "server/issue/refusal.h"
+
+namespace firn::front {
+
+// The status that goes with a reason: 400 mend it, 404 no such tag, 409 used up, 429 too much,
+// 500 a defect, 503 not here or not now.
+int HttpStatusOf(Reason reason);
+
+// The refusal as {"error":{"reason","message","retry_after_ms","another_server_may_help"}}, with
+// its status and Retry-After.
+void AnswerRefusal(const Refusal& refusal, HttpAnswer& answer);
+
+// The fields of an id from parameters named as in the wire contract.
+Result<ComposeRequest> ReadComposeRequest(const HttpRequest& request);
+
+}  // namespace firn::front

@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <utility>
+
+#include "server/front/http/http_asker.h"
+#include "server/front/http/http_handlers.h"
+
+namespace firn::front {
+namespace {
+
+constexpr int kOk = 200;
+constexpr int kTokenError = 5;
+constexpr int kSystemError = 6;
+constexpr std::string_view kTokenMessage = "token is error";
+
+// A range goes to a client's memory whole: large enough to spare requests, small enough to lose.
+constexpr int64_t kSegmentIds = 1000;
+// A client fetches the next range when this part of one is used.
+constexpr int64_t kLoadAtPercent = 20;
+
+// A range as Tinyid hands it out: its client's ids are those above `current`, up to `max`, that
+// leave `remainder` when divided by `delta`.
+struct Segment {
+  int64_t current, loading, max, delta, remainder;
+};
+
+Segment ToSegment(const Run& run) {
+  const int64_t before = run.first - run.stride;
+  return {before, before + (run.last() - before) * kLoadAtPercent / 100, run.last(), run.stride,
+          run.first % run.stride};
+}
+
+// The longest run; the ids of the others are lost, which is better than a range with holes.
+const Run& Longest(const Runs& runs) {
+  const auto all = runs.runs();
+  return *std::max_element(all.begin(), all.end(),
+                           [](const Run& a, const Run& b) { return a.count < b.count; });
+}
+
+void AppendFailure(int code, std::string_view message, std::string& out) {
+  out = "{\"data\":null,\"code\":" + std::to_string(code) + ",\"message\":";
+  AppendJsonText(out, message);
+  out += '}';
+}
+
+class TinyidHandler final : public HttpAsker {
+ public:
+  TinyidHandler(const Backend& backend, IdDesk& desk, TokenCheck tokens)
+      : HttpAsker(backend, desk), tokens_(std::move(tokens)) {}
+
+  Outcome Handle(const HttpRequest& request, Attempt& attempt, HttpAnswer& answer) override {
+    std::string_view path = request.path;
+    if (path.starts_with("/tinyid/")) path.remove_prefix(std::string_view("/tinyid").size());
+    std::string_view verb;
+    if (!TakePrefix(path, "/id/", &verb)) return Outcome::kNotMine;
+    simple_ = verb.ends_with("Simple");
+    if (simple_) verb.remove_suffix(std::string_view("Simple").size());
+    const bool segment = verb == "nextSegmentId";
+    if (!segment && verb != "nextId") return Outcome::kNotMine;
+    if (WrongVerb(request, answer)) return Outcome::kAnswered;
+    answer.content_type = simple_ ? HttpAnswer::kText : HttpAnswer::kJson;
+
+    const auto wish = ReadWish(request, segment);
+    if (!wish.ok()) return Bad(wish.status(), answer);
+    if (!Allowed(*wish)) return Fail(kTokenError, kTokenMessage, answer);
+    return Ask(wish.value_or({}).tag, wish.value_or({}).count,
+               segment ? Form::kRuns : Form::kNumbers, attempt, answer,
+               [&](const Runs& runs) { Write(runs, segment, answer.body); });
+  }
+
+ private:
+  struct Wish {
+    std::string tag, token;
+    int64_t count = 1;
+  };
+
+  Result<Wish> ReadWish(const HttpRequest& request, bool segment) const {
+    FIRN_ASSIGN(const auto tag, request.Parameter("bizType"));
+    FIRN_ASSIGN(const auto token, request.Parameter("token"));
+    FIRN_ASSIGN(const auto count, request.Number("batchSize"));
+    if (!tag || tag->empty()) return Invalid("bizType is missing");
+    const int64_t most = backend_.limits.list_ids_max;
+    if (count.value_or(1) > most) return Invalid("batchSize is at most " + std::to_string(most));
+    return Wish{*tag, token.value_or(""), segment ? kSegmentIds : count.value_or(1)};
+  }
+
+  bool Allowed(const Wish& wish) const { return !tokens_ || tokens_(wish.token, wish.tag); }
+
+  // Tinyid answers trouble with status 200: a code in the JSON form, nothing in the simple one.
+  void No(const Refusal& refusal, HttpAnswer& answer) override {
+    Fail(kSystemError, refusal.message, answer);
+  }
+  Outcome Fail(int code, std::string_view message, HttpAnswer& answer) const {
+    answer.body.clear();
+    if (!simple_) AppendFailure(code, message, answer.body);
+    return Outcome::kAnswered;
+  }
+
+  void Write(const Runs& runs, bool segment, std::string& out) const {
+    if (!simple_) out += "{\"data\":";
+    segment ? WriteSegment(ToSegment(Longest(runs)), out) : WriteIds(runs, out);
+    if (!simple_) out += ",\"code\":" + std::to_string(kOk) + ",\"message\":\"\"}";
+  }
+
+  void WriteIds(const Runs& runs, std::string& out) const {
+    bool first = true;
+    if (!simple_) out += '[';
+    runs.ForEach([&](int64_t id) {
+      if (!std::exchange(first, false)) out += ',';
+      AppendNumber(out, id);
+    });
+    if (!simple_) out += ']';
+  }
+
+  void WriteSegment(const Segment& segment, std::string& out) const {
+    const struct {
+      const char* name;
+      int64_t value;
+    } kFields[] = {{"currentId", segment.current},
+                   {"loadingId", segment.loading},
+                   {"maxId", segment.max},
+                   {"delta", segment.delta},
+                   {"remainder", segment.remainder}};
+    char before = '{';
+    for (const auto& field : kFields) {
+      if (simple_) {
+        if (before != '{') out += ',';
+      } else {
+        out += before;
+        out += '"';
+        out += field.name;
+        out += "\":";
+      }
+      before = ',';
+      AppendNumber(out, field.value);
+    }
+    if (!simple_) out += '}';
+  }
+
+  const TokenCheck tokens_;
+  bool simple_ = false;  // of the request at hand
+};
+
+}  // namespace
+
+std::unique_ptr<HttpHandler> MakeTinyidHandler(const Backend& backend, IdDesk& desk,
+                                               TokenCheck tokens) {
+  return std::make_unique<TinyidHandler>(backend, desk, std::move(tokens));
+}
+
+}  // namespace firn::front

@@ -1,0 +1,128 @@
+#include <cstdio>
+#include <string>
+
+#include "common/id/explain.h"
+#include "common/time/civil_time.h"
+#include "server/front/http/http_asker.h"
+#include "server/front/http/http_handlers.h"
+#include "server/front/http/http_refusal.h"
+
+namespace firn::front {
+namespace {
+
+constexpr uint64_t kMethodRest = static_cast<uint64_t>(Method::kHttp);
+
+// "Fri May 22 14:41:04 UTC 2015", as a Java Date writes itself.
+std::string JavaDate(WallMs time) {
+  static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                            "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const CivilTime at = CivilAt(time);
+  const std::chrono::weekday day{std::chrono::sys_days(at.date)};
+  char text[48];
+  std::snprintf(text, sizeof text, "%s %s %02u %02d:%02d:%02d UTC %04d", kDays[day.c_encoding()],
+                kMonths[static_cast<unsigned>(at.date.month()) - 1],
+                static_cast<unsigned>(at.date.day()), at.hour, at.minute, at.second,
+                static_cast<int>(at.date.year()));
+  return text;
+}
+
+class VestaHandler final : public HttpAsker {
+ public:
+  using HttpAsker::HttpAsker;
+
+  Outcome Handle(const HttpRequest& request, Attempt& attempt, HttpAnswer& answer) override {
+    if (request.path == "/genid") {
+      if (WrongVerb(request, answer)) return Outcome::kAnswered;
+      return AskPlain({}, attempt, answer);
+    }
+    if (request.path == "/expid") return Say(ExplainIt(request), HttpAnswer::kJson, answer);
+    if (request.path == "/transtime") return Say(TransTime(request), HttpAnswer::kText, answer);
+    if (request.path == "/makeid") return Say(MakeIt(request), HttpAnswer::kText, answer);
+    return Outcome::kNotMine;
+  }
+
+ private:
+  void No(const Refusal& refusal, HttpAnswer& answer) override {
+    const bool asks_wrong =
+        refusal.reason == Reason::kBadRequest || refusal.reason == Reason::kUnknownTag;
+    answer.SetText(asks_wrong ? HttpStatusOf(refusal.reason) : 503, refusal.message);
+    answer.retry_after_ms = refusal.retry_after_ms;
+  }
+
+  Outcome Say(const Result<std::string>& text, std::string_view type, HttpAnswer& answer) {
+    if (!text.ok()) return Bad(text.status(), answer);
+    answer.content_type = type;
+    answer.body = text.value_or({});
+    return Outcome::kAnswered;
+  }
+
+  static Result<int64_t> Need(const HttpRequest& request, std::string_view name) {
+    FIRN_ASSIGN(const auto number, request.Number(name));
+    if (!number) return Invalid(std::string(name) + " is missing");
+    return *number;
+  }
+
+  Result<std::string> ExplainIt(const HttpRequest& request) const {
+    FIRN_ASSIGN(const int64_t id, Need(request, "id"));
+    FIRN_ASSIGN(const IdFields fields, backend_.view.layout().Unpack(id));
+    return "{\"genMethod\":" + std::to_string(fields.method.value_or(0)) +
+           ",\"machine\":" + std::to_string(fields.machine.value()) +
+           ",\"seq\":" + std::to_string(fields.sequence) +
+           ",\"time\":" + std::to_string(fields.tick.count()) +
+           ",\"type\":" + std::to_string(fields.type.value_or(0)) +
+           ",\"version\":" + std::to_string(fields.version.value_or(0)) + "}";
+  }
+
+  Result<std::string> TransTime(const HttpRequest& request) const {
+    FIRN_ASSIGN(const int64_t ticks, Need(request, "time"));
+    FIRN_ASSIGN(const WallMs time, TimeOfTick(backend_.view.layout(), ticks));
+    return JavaDate(time);
+  }
+
+  Result<std::string> MakeIt(const HttpRequest& request) const;
+
+  // What an id of this server would have in the fields that are not given.
+  Result<IdFields> Own(const ComposeRequest& given) const {
+    IdFields own;
+    const Layout& layout = backend_.view.layout();
+    if (layout.Find(FieldKind::kMethod) != nullptr) own.method = kMethodRest;
+    const auto machine = backend_.view.machine();
+    if (!machine && !given.machine) return Invalid("machine is missing, and this server has none");
+    own.machine = machine.value_or(MachineId());
+    return own;
+  }
+};
+
+Result<std::string> VestaHandler::MakeIt(const HttpRequest& request) const {
+  ComposeRequest fields;
+  FIRN_ASSIGN(fields.tick, Need(request, "time"));
+  FIRN_ASSIGN(const int64_t sequence, Need(request, "seq"));
+  if (sequence < 0) return Invalid("seq is negative");
+  fields.sequence = static_cast<uint64_t>(sequence);
+  const struct {
+    const char* name;
+    std::optional<uint64_t>& field;
+  } kOptional[] = {{"machine", fields.machine},
+                   {"genMethod", fields.method},
+                   {"type", fields.type},
+                   {"version", fields.version}};
+  for (const auto& wanted : kOptional) {
+    FIRN_ASSIGN(const auto number, request.Number(wanted.name));
+    if (!number) continue;
+    if (*number < 0) return Invalid(std::string(wanted.name) + " is negative");
+    wanted.field = static_cast<uint64_t>(*number);
+  }
+  FIRN_ASSIGN(const IdFields own, Own(fields));
+  FIRN_ASSIGN(const int64_t id,
+              Compose(fields, backend_.view.layout(), backend_.view.rack_split(), own));
+  return std::to_string(id);
+}
+
+}  // namespace
+
+std::unique_ptr<HttpHandler> MakeVestaHandler(const Backend& backend, IdDesk& desk) {
+  return std::make_unique<VestaHandler>(backend, desk);
+}
+
+}  // namespace firn::front

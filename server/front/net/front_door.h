@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/time/clock.h"
+#include "server/front/net/counters.h"
+#include "server/front/net/limits.h"
+#include "server/front/net/protocol.h"
+
+namespace firn::front {
+
+// Files in PEM form.
+struct TlsFiles {
+  std::string cert;         // the server's certificate, with those that lead to its authority
+  std::string key;          // its private key
+  std::string client_ca{};  // not empty: only clients with a certificate of this authority get in
+};
+
+struct FrontDoorOptions {
+  std::string host = "127.0.0.1";  // an address of this machine, or 0.0.0.0 or ::
+  uint16_t port = 0;               // 0: a free one
+  int io_threads = 1;
+  Limits limits{};
+  std::optional<TlsFiles> tls{};
+};
+
+// The listener: one port for Thrift and HTTP, a number of IO threads with their own sockets on it,
+// and every connection that comes in. What is spoken is up to the protocols that it is given.
+//
+// Sharp edge: with more than one IO thread the port is opened for sharing, so the kernel would let
+// a second server of the same user in as well. Start looks for one first, but two servers that
+// start at the same moment can miss each other: hold a lock of your own.
+//
+// Thread-safe but for Start and Shutdown, which belong to whoever owns it.
+class FrontDoor {
+ public:
+  // Makes the protocols of one IO thread; called once for each, in Start.
+  using MakeProtocols = std::function<ProtocolSet()>;
+
+  // `clock` must outlive it.
+  FrontDoor(FrontDoorOptions options, const Clock& clock, MakeProtocols make_protocols);
+  // Ends at once what Shutdown has not ended.
+  ~FrontDoor();
+  FrontDoor(const FrontDoor&) = delete;
+  FrontDoor& operator=(const FrontDoor&) = delete;
+
+  // Listens and serves. Fails, with nothing left behind, when the address is taken or not ours.
+  Status Start();
+
+  // Reads the files of TLS again, for connections from now on. kInvalid names the one at fault and
+  // leaves what is in use. Ok without TLS.
+  Status ReloadTls();
+
+  // The port it listens on, after Start.
+  uint16_t port() const;
+
+  // Accepts no more, answers what has come, ends every connection that owes nothing, and the rest
+  // after `patience`. Returns when all threads have ended; may be called again.
+  void Shutdown(Milliseconds patience);
+
+  // There may be ids for calls that wait: tries them again. Cheap enough to be called whenever a
+  // range has arrived.
+  void WakeParked();
+
+  Totals totals() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace firn::front

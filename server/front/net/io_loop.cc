@@ -1,0 +1,268 @@
+#include "server/front/net/io_loop.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <boost/asio/post.hpp>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/endpoint.h"
+
+namespace firn::front {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kSweepEvery{100};
+constexpr milliseconds kAcceptAgain{100};
+constexpr int64_t kParkUsMin = 20;
+constexpr int64_t kParkUsMax = 5'000;
+
+// The scheduler may be called from other threads; sockets and timers are not.
+constexpr int kOneThreadForIo = BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO;
+
+Status Failed(const char* what, const error_code& error) {
+  return Unavailable(std::string(what) + ": " + error.message());
+}
+
+std::string TextOf(const asio::ip::tcp::endpoint& peer) {
+  return Endpoint{peer.address().to_string(), peer.port()}.ToString();
+}
+
+// Whether a process in which `descriptor` was the lowest free one has at least `spare` left.
+bool LeavesSpare(int descriptor, int spare) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return descriptor >= 0 &&
+         static_cast<rlim_t>(descriptor) + static_cast<rlim_t>(spare) < limit.rlim_cur;
+}
+
+// The lowest free descriptor; negative: there is none.
+int LowestFree(int any_open) {
+  const int free = fcntl(any_open, F_DUPFD_CLOEXEC, 0);
+  if (free >= 0) close(free);
+  return free;
+}
+
+void Forget(std::vector<Connection*>& list, const Connection& connection) {
+  std::replace(list.begin(), list.end(), const_cast<Connection*>(&connection),
+               static_cast<Connection*>(nullptr));
+}
+
+}  // namespace
+
+IoLoop::IoLoop(const LoopSetting& setting, ProtocolSet protocols)
+    : setting_(setting),
+      protocols_(std::move(protocols)),
+      coarse_ms_(setting.clock.Boot().ms()),
+      io_(kOneThreadForIo),
+      acceptor_(io_.get_executor()),
+      accepted_(io_.get_executor()),
+      accept_timer_(io_.get_executor()),
+      park_timer_(io_.get_executor()),
+      sweep_timer_(io_.get_executor()) {}
+
+IoLoop::~IoLoop() = default;
+
+Status IoLoop::Listen(asio::ip::tcp::endpoint& at, bool share) {
+  return Open(acceptor_, at, share);
+}
+
+Status IoLoop::Probe(asio::ip::tcp::endpoint& at) {
+  asio::io_context io(1);
+  Acceptor acceptor(io.get_executor());
+  return Open(acceptor, at, false);
+}
+
+Status IoLoop::Open(Acceptor& acceptor, asio::ip::tcp::endpoint& at, bool share) {
+  error_code error;
+  acceptor.open(at.protocol(), error);
+  if (error) return Failed("socket", error);
+  acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  const int on = 1;
+  if (share) setsockopt(acceptor.native_handle(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+  acceptor.bind(at, error);
+  if (error) return Failed("bind", error);
+  acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) return Failed("listen", error);
+  at = acceptor.local_endpoint(error);
+  return error ? Failed("getsockname", error) : Status();
+}
+
+void IoLoop::Run() {
+  coarse_ms_ = exact_ms();
+  Accept();
+  SweepSoon();
+  io_.run();
+  connections_.clear();
+}
+
+void IoLoop::Drain(int64_t patience_ms) {
+  asio::post(io_, [this, patience_ms] {
+    error_code ignored;
+    acceptor_.close(ignored);
+    accept_timer_.cancel();
+    drain_until_ms_ = exact_ms() + patience_ms;
+    for (auto& connection : connections_) connection->CloseWhenIdle();
+    StopIfDrained();
+  });
+}
+
+void IoLoop::WakeParked() {
+  asio::post(io_, [this] { ResumeParked(); });
+}
+
+void IoLoop::Accept() {
+  acceptor_.async_accept(
+      accepted_, accepted_from_,
+      InSlot(accept_slot_, [this](const error_code& error) { OnAccepted(error); }));
+}
+
+void IoLoop::OnAccepted(const error_code& error) {
+  if (!acceptor_.is_open()) return;
+  if (error == asio::error::connection_aborted) return Accept();
+  bool go_on = !error;
+  if (!error) {
+    go_on = LeavesSpare(accepted_.native_handle(), setting_.limits.spare_descriptors);
+    Adopt(std::move(accepted_));
+  }
+  return go_on ? Accept() : AcceptLater();
+}
+
+// Out of descriptors or memory: those who wait in the backlog are served when there are some.
+void IoLoop::AcceptLater() {
+  counters_.accept_failed.Add(1);
+  accept_timer_.expires_after(kAcceptAgain);
+  accept_timer_.async_wait([this](const error_code& stopped) {
+    if (stopped || !acceptor_.is_open()) return;
+    const int free = LowestFree(acceptor_.native_handle());
+    return LeavesSpare(free, setting_.limits.spare_descriptors) ? Accept() : AcceptLater();
+  });
+}
+
+void IoLoop::Adopt(TcpSocket socket) {
+  counters_.accepted.Add(1);
+  if (setting_.connections.fetch_add(1) >= setting_.limits.connections_max) {
+    setting_.connections.fetch_sub(1);
+    counters_.closed_by(CloseCause::kTooMany).Add(1);
+    return;
+  }
+  ConnectionHost& host = *this;
+  connections_.push_back(std::make_unique<Connection>(
+      host, setting_.limits, protocols_, setting_.wrap(std::move(socket)), TextOf(accepted_from_)));
+  Connection& connection = *connections_.back();
+  connection.listed.index = connections_.size() - 1;
+  connection.Start();
+}
+
+void IoLoop::Remove(Connection& connection) {
+  if (connection.listed.to_read) Forget(to_read_, connection), Forget(scratch_, connection);
+  if (connection.listed.to_resume) Forget(to_resume_, connection), Forget(scratch_, connection);
+  if (connection.listed.parked) Forget(parked_, connection), Forget(scratch_, connection);
+  const size_t index = connection.listed.index;
+  std::swap(connections_[index], connections_.back());
+  connections_[index]->listed.index = index;
+  connections_.pop_back();
+  setting_.connections.fetch_sub(1);
+  StopIfDrained();
+}
+
+void IoLoop::ReadLater(Connection& connection) {
+  if (connection.listed.to_read) return;
+  connection.listed.to_read = true;
+  to_read_.push_back(&connection);
+  EndTurnSoon();
+}
+
+void IoLoop::ResumeLater(Connection& connection) {
+  if (connection.listed.to_resume) return;
+  connection.listed.to_resume = true;
+  to_resume_.push_back(&connection);
+  EndTurnSoon();
+}
+
+void IoLoop::EndTurnSoon() {
+  if (turn_ends_) return;
+  turn_ends_ = true;
+  asio::post(io_.get_executor(), InSlot(turn_slot_, [this] { EndTurn(); }));
+}
+
+void IoLoop::EndTurn() {
+  turn_ends_ = false;
+  // Both lists may grow, and connections go, while they are worked through.
+  scratch_.swap(to_read_);
+  for (size_t i = 0; i < scratch_.size(); ++i) {
+    if (Connection* connection = scratch_[i]) {
+      connection->listed.to_read = false;
+      connection->ReadMore();
+    }
+  }
+  scratch_.clear();
+  scratch_.swap(to_resume_);
+  for (size_t i = 0; i < scratch_.size(); ++i) {
+    if (Connection* connection = scratch_[i]) {
+      connection->listed.to_resume = false;
+      connection->Resume();
+    }
+  }
+  scratch_.clear();
+}
+
+void IoLoop::Park(Connection& connection, int64_t again_us) {
+  if (!connection.listed.parked) {
+    connection.listed.parked = true;
+    parked_.push_back(&connection);
+  }
+  again_us = std::clamp(again_us, kParkUsMin, kParkUsMax);
+  if (park_wake_us_ != 0 && park_wake_us_ <= again_us) return;
+  park_wake_us_ = again_us;
+  park_timer_.expires_after(microseconds(again_us));
+  park_timer_.async_wait(InSlot(park_slot_, [this](const error_code& replaced) {
+    if (!replaced) ResumeParked();
+  }));
+}
+
+void IoLoop::ResumeParked() {
+  park_wake_us_ = 0;
+  scratch_.swap(parked_);
+  for (size_t i = 0; i < scratch_.size(); ++i) {
+    if (Connection* connection = scratch_[i]) {
+      connection->listed.parked = false;
+      connection->Resume();
+    }
+  }
+  scratch_.clear();
+}
+
+void IoLoop::SweepSoon() {
+  sweep_timer_.expires_after(kSweepEvery);
+  sweep_timer_.async_wait(InSlot(sweep_slot_, [this](const error_code& error) {
+    if (!error) Sweep();
+  }));
+}
+
+void IoLoop::Sweep() {
+  coarse_ms_ = exact_ms();
+  const bool overdue = drain_until_ms_ != 0 && coarse_ms_ >= drain_until_ms_;
+  // From the back: one that goes is replaced by one that has been looked at.
+  for (size_t i = connections_.size(); i-- > 0;) {
+    if (overdue) {
+      connections_[i]->Close(CloseCause::kShutdown);
+    } else {
+      connections_[i]->CheckDeadlines();
+    }
+  }
+  SweepSoon();
+}
+
+void IoLoop::StopIfDrained() {
+  if (drain_until_ms_ != 0 && connections_.empty()) io_.stop();
+}
+
+}  // namespace firn::front

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "common/base/status.h"
+#include "common/time/clock.h"
+#include "server/front/net/connection.h"
+#include "server/front/net/handler_slot.h"
+#include "server/front/net/plain_wire.h"
+
+namespace firn::front {
+
+// Wraps an accepted socket: plain, or with encryption. Any thread.
+using WrapSocket = std::function<std::unique_ptr<Wire>(TcpSocket)>;
+
+// What the IO threads of one front door share.
+struct LoopSetting {
+  const Limits& limits;
+  const Clock& clock;
+  const WrapSocket& wrap;
+  std::atomic<size_t>& connections;  // open ones, of all threads
+};
+
+// One IO thread's world: its own listening socket on the common port, its connections, and its
+// protocols. Everything runs in Run(), but for the verbs that say otherwise.
+//
+// A turn is what happens between two waits for the kernel: the connections with news are served
+// one after another, then those that were served are read again, then those that had more than a
+// turn's worth go on.
+class IoLoop final : private ConnectionHost {
+ public:
+  IoLoop(const LoopSetting& setting, ProtocolSet protocols);
+  ~IoLoop();
+
+  // Before Run: opens the socket. `share`: other loops listen on the same port. Fails when the
+  // address is taken, or not one of this machine. A port 0 in `at` becomes the real one.
+  Status Listen(boost::asio::ip::tcp::endpoint& at, bool share);
+
+  // Ok when nobody listens at `at`, who may or may not share it. A port 0 becomes a free one.
+  static Status Probe(boost::asio::ip::tcp::endpoint& at);
+
+  // Serves until Drain has come to its end. To be called once, by the loop's own thread.
+  void Run();
+
+  // Any thread. Accepts no more, ends each connection as soon as nothing is owed to it, and all of
+  // them after `patience_ms`. Then Run returns.
+  void Drain(int64_t patience_ms);
+
+  // Any thread: there may be ids for parked calls.
+  void WakeParked();
+
+  // Any thread.
+  const LoopCounters& counted() const { return counters_; }
+
+ private:
+  using Executor = boost::asio::io_context::executor_type;
+  using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::ip::tcp, Executor>;
+  using Timer = boost::asio::basic_waitable_timer<
+      std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
+
+  void ReadLater(Connection& connection) override;
+  void ResumeLater(Connection& connection) override;
+  void Park(Connection& connection, int64_t again_us) override;
+  void Remove(Connection& connection) override;
+  int64_t coarse_ms() const override { return coarse_ms_; }
+  int64_t exact_ms() const override { return setting_.clock.Boot().ms(); }
+  int64_t exact_us() const override { return setting_.clock.BootMicros().count(); }
+  OutBuffer& output() override { return output_; }
+  LoopCounters& counters() override { return counters_; }
+
+  static Status Open(Acceptor& acceptor, boost::asio::ip::tcp::endpoint& at, bool share);
+  void Accept();
+  void OnAccepted(const boost::system::error_code& error);
+  void AcceptLater();
+  void Adopt(TcpSocket socket);
+  void EndTurnSoon();
+  void EndTurn();
+  void ResumeParked();
+  void SweepSoon();
+  void Sweep();
+  void StopIfDrained();
+
+  const LoopSetting setting_;
+  const ProtocolSet protocols_;
+  LoopCounters counters_;
+  OutBuffer output_;
+  int64_t coarse_ms_;
+  // Before what keeps its operations in them.
+  HandlerSlot accept_slot_, turn_slot_, park_slot_, sweep_slot_;
+  boost::asio::io_context io_;
+  Acceptor acceptor_;
+  TcpSocket accepted_;
+  boost::asio::ip::tcp::endpoint accepted_from_;
+  Timer accept_timer_, park_timer_, sweep_timer_;
+  bool turn_ends_ = false;
+  int64_t park_wake_us_ = 0;    // what the park timer is set to, from when it was set; 0: not set
+  int64_t drain_until_ms_ = 0;  // 0: not draining
+  std::vector<Connection*> to_read_, to_resume_, parked_, scratch_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+};
+
+}  // namespace firn::front

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "server/front/net/buffers.h"
+#include "server/front/net/counters.h"
+
+namespace firn::front {
+
+// What a connection's first bytes say that it speaks.
+enum class Speech : uint8_t { kUndecided, kThriftBinary, kThriftCompact, kHttp, kUnknown };
+
+// Decides by at most 5 bytes: an upper-case letter begins an HTTP method; a zero byte begins the
+// length of a Thrift frame, whose first byte tells binary (0x80) from compact (0x82).
+// kUndecided: more bytes are needed.
+Speech Recognise(std::string_view first);
+
+// What became of the request at the front of a connection's input.
+struct ServeStep {
+  enum class Kind : uint8_t {
+    kServed,    // it was answered: `bytes` of the input are done with
+    kNeedMore,  // it is not whole; `bytes` is its whole length where that is known, or 0
+    kPark,      // no ids yet: ask again in `again_us`, with the same bytes; nothing was answered
+    kClose,     // the connection is of no more use; what was answered is sent before it ends
+  };
+
+  static ServeStep Served(size_t consumed) { return {.kind = Kind::kServed, .bytes = consumed}; }
+  static ServeStep NeedMore(size_t whole = 0) { return {.kind = Kind::kNeedMore, .bytes = whole}; }
+  // As NeedMore, of a peer that sends the rest when it is told to go on, or tired of waiting.
+  static ServeStep NeedMoreOfOneWhoWaits(size_t whole) {
+    return {.kind = Kind::kNeedMore, .peer_waits = true, .bytes = whole};
+  }
+  static ServeStep Park(int64_t again_us) { return {.kind = Kind::kPark, .again_us = again_us}; }
+  static ServeStep Close(CloseCause cause) { return {.kind = Kind::kClose, .cause = cause}; }
+
+  Kind kind;
+  CloseCause cause = CloseCause::kPeer;
+  bool peer_waits = false;
+  size_t bytes = 0;  // of kServed: consumed; of kNeedMore: the whole request's length, or 0
+  int64_t again_us = 0;
+};
+
+// A call that was parked: what has been done of it so far. Kept by the connection between two
+// tries, in a form that only the protocol knows; destroyed with the connection, if it ends first.
+class ParkedCall {
+ public:
+  virtual ~ParkedCall() = default;
+};
+
+// How a request is to be served.
+struct Attempt {
+  // Empty at the first try. A protocol that answers kPark leaves here what it needs to go on with,
+  // and finds it at the next try; any other answer leaves it empty.
+  std::unique_ptr<ParkedCall>& parked;
+  // The request has waited long enough: answer it now, kPark is no answer.
+  bool last = false;
+  // Who asks: an address with a port. Good for as long as the connection.
+  std::string_view client{};
+};
+
+// One protocol's way from bytes to bytes. Holds nothing of a connection between two calls, so one
+// object serves all connections of an IO thread; that thread owns it.
+class Protocol {
+ public:
+  virtual ~Protocol() = default;
+
+  // Serves the one request at the front of `in`, which is not empty, and appends its answer to
+  // `out`. Never blocks, never throws. With kPark and kNeedMore, `out` is as it was.
+  virtual ServeStep Serve(std::string_view in, Attempt attempt, OutBuffer& out) = 0;
+
+  // A request whose length is not known was not whole when its first `looked_at` bytes were all
+  // that there was. False: nor is it now, so that looking at all of `in` again would be in vain.
+  virtual bool MayBeWhole(std::string_view /*in*/, size_t /*looked_at*/) const { return true; }
+
+  // The request at the front of the input is not whole, and there is no room for more of it:
+  // appends what the peer is told.
+  virtual CloseCause TooLong(OutBuffer& /*out*/) { return CloseCause::kFrameTooLarge; }
+
+  // What tells a waiting peer to go on; sent once for each request that says so.
+  virtual std::string_view go_on() const { return {}; }
+};
+
+// The protocols of one IO thread. Null: the listener does not speak it.
+struct ProtocolSet {
+  std::unique_ptr<Protocol> thrift_binary;
+  std::unique_ptr<Protocol> thrift_compact;
+  std::unique_ptr<Protocol> http;
+
+  Protocol* For(Speech speech) const;
+};
+
+}  // namespace firn::front

@@ -1,0 +1,121 @@
+#include "server/front/net/tls.h"
+
+#include <utility>
+
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/error.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <fcntl.h>
+
+#include "common/base/files.h"
+#include "server/front/net/asio_wire.h"
+
+namespace firn::front {
+namespace {
+
+namespace asio = boost::asio;
+namespace ssl = boost::asio::ssl;
+using boost::system::error_code;
+
+// How long a client may resume without showing its certificate again.
+constexpr long kResumableSeconds = 3'600;
+
+Status Named(const std::string& file, const error_code& error) {
+  if (!error) return {};
+  return Invalid(file + ": " + error.message());
+}
+
+// A session is resumed by the ticket that the client keeps, its certificate in it, as it was found
+// good. What may have changed since is the time: a client whose certificate has ended meanwhile
+// shows it again, and is told.
+SSL_TICKET_RETURN OnTicket(SSL*, SSL_SESSION* session, const unsigned char*, size_t,
+                           SSL_TICKET_STATUS status, void*) {
+  if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) {
+    return SSL_TICKET_RETURN_IGNORE_RENEW;
+  }
+  const X509* certificate = SSL_SESSION_get0_peer(session);
+  if (certificate != nullptr && X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) {
+    return SSL_TICKET_RETURN_IGNORE_RENEW;
+  }
+  return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+
+// Every context draws keys of its own for its tickets, so that none is good beyond a reload: what
+// was found good by other files is looked at again.
+void PermitResuming(SSL_CTX* context) {
+  constexpr std::string_view kName = "firn";  // without one, OpenSSL ends whoever resumes
+  SSL_CTX_set_session_id_context(context, reinterpret_cast<const unsigned char*>(kName.data()),
+                                 kName.size());
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // the tickets are with the clients
+  SSL_CTX_set_timeout(context, kResumableSeconds);
+  SSL_CTX_set_session_ticket_cb(context, nullptr, OnTicket, nullptr);
+}
+
+// A base, so that it outlives the stream.
+struct SharedContext {
+  const std::shared_ptr<ssl::context> context;
+};
+
+class TlsWire final : private SharedContext, public AsioWire<ssl::stream<TcpSocket>> {
+ public:
+  TlsWire(TcpSocket accepted, std::shared_ptr<ssl::context> shared)
+      : SharedContext{std::move(shared)}, AsioWire(std::move(accepted), *context) {}
+
+  void Read(InBuffer&& input) override {
+    if (agreed_) return AsioWire::Read(std::move(input));
+    held_ = std::move(input);
+    stream().async_handshake(ssl::stream_base::server, [this](const error_code& error) {
+      if (error) return user().OnHandshakeFailed();
+      agreed_ = true;
+      AsioWire::Read(std::move(held_));
+    });
+  }
+
+  // What fits into the socket cannot be known before it is encrypted.
+  size_t WriteNow(std::string_view) override { return 0; }
+
+  bool Opening() const override { return !agreed_; }
+
+ private:
+  bool IsEnd(const error_code& error) const override {
+    return error == asio::error::eof || error == ssl::error::stream_truncated;
+  }
+
+  InBuffer held_;  // for the first read, until encryption has been agreed upon
+  bool agreed_ = false;
+};
+
+}  // namespace
+
+Tls::~Tls() = default;
+
+Status Tls::Load() {
+  for (const std::string& path : {files_.cert, files_.key, files_.client_ca}) {
+    // OpenSSL would wait for whoever holds a FIFO's other end.
+    if (!path.empty()) FIRN_TRY(OpenRegular(path, O_RDONLY).status());
+  }
+  auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
+  context->set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
+                       ssl::context::no_tlsv1_1);
+  error_code error;
+  context->use_certificate_chain_file(files_.cert, error);
+  FIRN_TRY(Named(files_.cert, error));
+  context->use_private_key_file(files_.key, ssl::context::pem, error);
+  FIRN_TRY(Named(files_.key, error));
+  if (!files_.client_ca.empty()) {
+    context->load_verify_file(files_.client_ca, error);
+    FIRN_TRY(Named(files_.client_ca, error));
+    context->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert);
+  }
+  PermitResuming(context->native_handle());
+  std::lock_guard lock(mutex_);
+  context_ = std::move(context);
+  return {};
+}
+
+std::unique_ptr<Wire> Tls::Wrap(TcpSocket socket) const {
+  std::lock_guard lock(mutex_);
+  return std::make_unique<TlsWire>(std::move(socket), context_);
+}
+
+}  // namespace firn::front

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "common/base/status.h"
+#include "server/front/net/front_door.h"
+#include "server/front/net/plain_wire.h"
+#include "server/front/net/wire.h"
+
+namespace boost::asio::ssl {
+class context;
+}
+
+namespace firn::front {
+
+// The TLS side of a listener: TLS 1.2 and 1.3. Thread-safe.
+//
+// Clients may resume a session for an hour, but neither beyond the next Load, nor beyond the
+// certificate that they have shown: then they show it again.
+class Tls {
+ public:
+  explicit Tls(TlsFiles files) : files_(std::move(files)) {}
+  ~Tls();
+
+  // Reads the files, for connections from now on. kInvalid names the file at fault and leaves what
+  // was in use. To be called once before Wrap.
+  Status Load();
+
+  // A wire that agrees upon encryption before its first read. Takes the socket, which is open.
+  std::unique_ptr<Wire> Wrap(TcpSocket socket) const;
+
+ private:
+  using Context = boost::asio::ssl::context;
+
+  const TlsFiles files_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<Context> context_;  // under mutex_
+};
+
+}  // namespace firn::front

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "server/front/net/buffers.h"
+
+namespace firn::front {
+
+// Who is told what becomes of reads and writes. Called on the wire's own IO thread, never inside
+// the call that began the operation.
+class WireUser {
+ public:
+  // `n` > 0 bytes were read. `input` is what was handed over, and those bytes behind it.
+  virtual void OnRead(size_t n, InBuffer&& input) = 0;
+  // The read ended without bytes. `peer_closed`: in an orderly way; otherwise the connection broke
+  // or was closed from here.
+  virtual void OnReadFailed(bool peer_closed) = 0;
+  // `n` > 0 more bytes of the write have gone. It ends when all of them have.
+  virtual void OnWritten(size_t n) = 0;
+  // The write has ended, and what is left of it is lost.
+  virtual void OnWriteFailed() = 0;
+  // The encryption could not be agreed upon. Instead of an answer to the first read.
+  virtual void OnHandshakeFailed() = 0;
+
+ protected:
+  ~WireUser() = default;
+};
+
+// A connection's bytes: plain TCP, or TLS over it. At most one read and one write are under way at
+// a time. Owned by the connection, which ends it only when both have been answered; used by one IO
+// thread.
+//
+// A buffer that is being read into or written from belongs to the wire: Read and Write take it, so
+// nobody else can touch, move or free its bytes before the answer.
+class Wire {
+ public:
+  virtual ~Wire() = default;
+
+  // Before anything else, once.
+  virtual void Bind(WireUser& user) = 0;
+
+  // Takes `input` and reads what there is, or comes, into its room, which is not empty. OnRead
+  // gives it back.
+  virtual void Read(InBuffer&& input) = 0;
+
+  // Sends at once what can be sent without waiting, while no Write is under way. Returns how many
+  // bytes went; 0 also when the wire cannot know, or is broken: then Write says so.
+  virtual size_t WriteNow(std::string_view bytes) = 0;
+
+  // Takes what is in `bytes`, which is not empty, and sends all of it. Leaves `bytes` empty, with
+  // the memory of a write before, so that two buffers take turns and none is made anew.
+  virtual void Write(OutBuffer& bytes) = 0;
+
+  // Tells the peer that nothing more will come, after what was written.
+  virtual void FinishSending() = 0;
+
+  // Ends reads and writes that are under way; each is still answered, with a failure.
+  virtual void Close() = 0;
+
+  // True until encryption has been agreed upon, where there is any.
+  virtual bool Opening() const { return false; }
+};
+
+}  // namespace firn::front

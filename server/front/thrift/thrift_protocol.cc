@@ -1,0 +1,130 @@
+#include "server/front/thrift/thrift_protocol.h"
+
+#include <optional>
+
+#include <thrift/TOutput.h>
+#include <thrift/protocol/TBinaryProtocol.h>
+#include <thrift/protocol/TCompactProtocol.h>
+#include <thrift/transport/TTransportException.h>
+
+#include "server/front/thrift/frame_transport.h"
+#include "thrift/gen/IdService.h"
+
+namespace firn::front {
+namespace {
+
+using BinaryCoding = apache::thrift::protocol::TBinaryProtocolT<FrameTransport>;
+using CompactCoding = apache::thrift::protocol::TCompactProtocolT<FrameTransport>;
+
+constexpr size_t kLengthBytes = 4;
+
+// A shared pointer that owns nothing: Thrift copies it several times in each call, and a copy of
+// this one touches no counter.
+template <typename T>
+std::shared_ptr<T> Borrowed(T& object) {
+  return std::shared_ptr<T>(std::shared_ptr<void>(), &object);
+}
+
+uint32_t ReadLength(std::string_view in) {
+  uint32_t wire;
+  std::memcpy(&wire, in.data(), sizeof wire);
+  return __builtin_bswap32(wire);
+}
+
+void PatchLength(OutBuffer& out, size_t at) {
+  const uint32_t wire = __builtin_bswap32(static_cast<uint32_t>(out.size() - at - kLengthBytes));
+  out.Patch(at, &wire, sizeof wire);
+}
+
+// The generated processor, without the casts by which it finds out its own coding.
+template <typename Coding>
+class Processor final : public wire::IdServiceProcessorT<Coding> {
+ public:
+  using wire::IdServiceProcessorT<Coding>::IdServiceProcessorT;
+
+  // False: the message is not a call.
+  bool Process(Coding& coding) { return this->processFast(&coding, &coding, nullptr); }
+};
+
+template <typename Coding>
+class ThriftProtocol final : public Protocol {
+ public:
+  ThriftProtocol(const Limits& limits, ThriftHandler& handler)
+      : limits_(limits), handler_(handler), processor_(Borrowed(handler.service())) {
+    Renew();
+  }
+
+  ServeStep Serve(std::string_view in, Attempt attempt, OutBuffer& out) override {
+    if (in.size() < kLengthBytes) return ServeStep::NeedMore(kLengthBytes);
+    const size_t length = ReadLength(in);
+    if (length > limits_.frame_bytes_max) return ServeStep::Close(CloseCause::kFrameTooLarge);
+    const size_t whole = kLengthBytes + length;
+    if (in.size() < whole) return ServeStep::NeedMore(whole);
+
+    const size_t before = out.size();
+    const ServeStep step = Process(in.substr(kLengthBytes, length), attempt, out);
+    if (step.kind != ServeStep::Kind::kServed) {
+      out.Truncate(before);
+      return step;
+    }
+    return ServeStep::Served(whole);
+  }
+
+ private:
+  ServeStep Process(std::string_view frame, Attempt& attempt, OutBuffer& out) {
+    const size_t at = out.size();
+    out.Append("\0\0\0\0", kLengthBytes);
+    transport_.Begin(frame, out);
+    handler_.Begin(attempt);
+    try {
+      if (!processor_.Process(*coding_)) return ServeStep::Close(CloseCause::kBadFrame);
+    } catch (const NoIdsYet& wait) {
+      return ServeStep::Park(wait.again_us);
+    } catch (const std::exception&) {
+      // A coding keeps track of where in a message it is, and has now lost it.
+      Renew();
+      return ServeStep::Close(CloseCause::kBadFrame);
+    }
+    PatchLength(out, at);
+    return ServeStep::Served(0);
+  }
+
+  void Renew();
+
+  const Limits& limits_;
+  ThriftHandler& handler_;
+  FrameTransport transport_;
+  std::optional<Coding> coding_;
+  Processor<Coding> processor_;
+};
+
+template <>
+void ThriftProtocol<BinaryCoding>::Renew() {
+  constexpr bool kStrict = true;
+  coding_.emplace(Borrowed(transport_), limits_.string_bytes_max, limits_.container_items_max,
+                  kStrict, kStrict);
+}
+
+template <>
+void ThriftProtocol<CompactCoding>::Renew() {
+  coding_.emplace(Borrowed(transport_), limits_.string_bytes_max, limits_.container_items_max);
+}
+
+}  // namespace
+
+void FrameTransport::ThrowShort() {
+  using apache::thrift::transport::TTransportException;
+  throw TTransportException(TTransportException::END_OF_FILE, "the frame ends too early");
+}
+
+std::unique_ptr<Protocol> MakeThriftProtocol(ThriftCoding coding, const Limits& limits,
+                                             ThriftHandler& handler) {
+  // The generated code would print a line for each malformed message; they are counted instead.
+  apache::thrift::GlobalOutput.setOutputFunction([](const char*) {});
+  if (coding == ThriftCoding::kCompact) {
+    return std::make_unique<ThriftProtocol<CompactCoding>>(limits, handler);
+  }
+  return std::make_unique<ThriftProtocol<BinaryCoding>>(limits, handler);
+}
+
+}  // namespace firn::front

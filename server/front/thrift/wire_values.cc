@@ -1,0 +1,130 @@
+#include "server/front/thrift/wire_values.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+
+namespace firn::front {
+namespace {
+
+void SetConstFields(const IdFields& fields, wire::IdFields& out) {
+  if (fields.version) out.__set_version(static_cast<int32_t>(*fields.version));
+  if (fields.type) out.__set_type(static_cast<int32_t>(*fields.type));
+  if (fields.method) out.__set_method(static_cast<int32_t>(*fields.method));
+}
+
+wire::TagStatus ToWire(const TagReport& report, const std::map<std::string, uint64_t>& issued) {
+  wire::TagStatus out;
+  out.__set_tag(report.tag);
+  out.__set_strategy(report.strategy);
+  if (report.high) out.__set_high(*report.high);
+  if (report.supply) out.__set_supply(*report.supply);
+  out.__set_as_issued(report.as_issued);
+  const auto count = issued.find(report.tag);
+  out.__set_issued(count == issued.end() ? 0 : static_cast<int64_t>(count->second));
+  return out;
+}
+
+// The wire has signed numbers, the house unsigned ones.
+class Numbers {
+ public:
+  std::optional<uint64_t> Take(const char* name, bool is_set, int64_t value) {
+    if (!is_set) return std::nullopt;
+    if (value < 0) faults_ += std::string(faults_.empty() ? "" : ", ") + name + " is negative";
+    return static_cast<uint64_t>(value);
+  }
+  Status status() const { return faults_.empty() ? Status() : Invalid(faults_); }
+
+ private:
+  std::string faults_;
+};
+
+}  // namespace
+
+wire::Refusal ToWire(const Refusal& refusal) {
+  wire::Refusal out;
+  // The two enumerations have one order; the wire's begins with 1.
+  static_assert(static_cast<int>(Reason::kInternal) + 1 == wire::Reason::INTERNAL);
+  out.__set_reason(static_cast<wire::Reason::type>(static_cast<int>(refusal.reason) + 1));
+  out.__set_message(refusal.message);
+  out.__set_retry_after_ms(refusal.retry_after_ms);
+  out.__set_another_server_may_help(refusal.another_server_may_help);
+  return out;
+}
+
+wire::IdFields ToWire(const Explanation& explanation) {
+  wire::IdFields out;
+  out.__set_id(explanation.id);
+  out.__set_time_ms(explanation.time.ms());
+  out.__set_time_text(explanation.utc);
+  out.__set_ticks(explanation.fields.tick.count());
+  out.__set_machine(static_cast<int32_t>(explanation.fields.machine.value()));
+  out.__set_worker(static_cast<int32_t>(explanation.worker));
+  out.__set_rack(static_cast<int32_t>(explanation.rack));
+  out.__set_sequence(static_cast<int64_t>(explanation.fields.sequence));
+  out.__set_layout(explanation.layout);
+  SetConstFields(explanation.fields, out);
+  return out;
+}
+
+void ToWire(const Runs& runs, std::vector<wire::IdRun>& out) {
+  constexpr int64_t kCountMax = std::numeric_limits<int32_t>::max();
+  for (Run run : runs.runs()) {
+    while (run.count > 0) {
+      wire::IdRun part;
+      part.__set_first(run.first);
+      part.__set_count(static_cast<int32_t>(std::min(run.count, kCountMax)));
+      part.__set_stride(run.stride);
+      run = {run.At(part.count), run.count - part.count, run.stride};
+      out.push_back(part);
+    }
+  }
+}
+
+wire::ServerStatus ToWire(const ServerReport& report, const Layout& layout, RackSplit split,
+                          const std::map<std::string, uint64_t>& issued) {
+  wire::ServerStatus out;
+  out.__set_cluster_uuid(report.cluster_uuid);
+  out.__set_cluster_name(report.cluster_name);
+  out.__set_application(report.application);
+  out.__set_address(report.address);
+  out.__set_layout(std::string(layout.text()));
+  out.__set_rack_bits(split.rack_bits());
+  out.__set_state(static_cast<wire::ServerState::type>(static_cast<int>(report.state) + 1));
+  if (report.machine) out.__set_machine(static_cast<int32_t>(report.machine->value()));
+  if (report.bound) out.__set_bound_ms(report.bound->ms());
+  out.__set_wall_ms(report.wall.ms());
+  if (report.clock_skew) out.__set_clock_skew_ms(report.clock_skew->count());
+  out.__set_layout_ends_ms(layout.end().ms());
+  out.__set_started_ms(report.started.ms());
+  std::vector<wire::TagStatus> tags;
+  for (const TagReport& tag : report.tags) tags.push_back(ToWire(tag, issued));
+  out.__set_tags(tags);
+  out.__set_version(report.version);
+  out.__set_build(report.build);
+  return out;
+}
+
+Result<ComposeRequest> FromWire(const wire::ComposeRequest& request) {
+  const auto& set = request.__isset;
+  Numbers numbers;
+  ComposeRequest out;
+  if (set.ticks) out.tick = request.ticks;
+  if (set.time_ms) out.time = WallMs(request.time_ms);
+  out.machine = numbers.Take("machine", set.machine, request.machine);
+  out.worker = numbers.Take("worker", set.worker, request.worker);
+  out.rack = numbers.Take("rack", set.rack, request.rack);
+  out.sequence = numbers.Take("sequence", set.sequence, request.sequence);
+  out.version = numbers.Take("version", set.version, request.version);
+  out.type = numbers.Take("type", set.type, request.type);
+  out.method = numbers.Take("method", set.method, request.method);
+  FIRN_TRY(numbers.status());
+  return out;
+}
+
+Refusal BadRequest(const Status& status) {
+  return {Reason::kBadRequest, status.message(), 0, false};
+}
+
+}  // namespace firn::front

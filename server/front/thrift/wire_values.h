@@ -1,0 +1,31 @@
+#pragma once
+
+#include "common/base/status.h"
+#include "common/id/explain.h"
+#include "server/front/desk/desk_counters.h"
+#include "server/front/desk/server_view.h"
+#include "server/issue/refusal.h"
+#include "server/issue/runs.h"
+#include "thrift/gen/firn_types.h"
+
+namespace firn::front {
+
+// Values of the house as the wire contract has them, and back. Pure functions.
+
+wire::Refusal ToWire(const Refusal& refusal);
+wire::IdFields ToWire(const Explanation& explanation);
+
+// Runs of more than 2^31 - 1 ids become several.
+void ToWire(const Runs& runs, std::vector<wire::IdRun>& out);
+
+// `issued`: ids by tag, as counted at the desks.
+wire::ServerStatus ToWire(const ServerReport& report, const Layout& layout, RackSplit split,
+                          const std::map<std::string, uint64_t>& issued);
+
+// A negative number is kInvalid: no field of an id is.
+Result<ComposeRequest> FromWire(const wire::ComposeRequest& request);
+
+// A failure of explaining or composing: the request is at fault.
+Refusal BadRequest(const Status& status);
+
+}  // namespace firn::front

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "common/tag/tag_definition.h"
+#include "server/issue/range.h"
+
+namespace firn {
+
+// Who picks a tag's next range: a database, memory, a class of a user's own. It decides where
+// numbers come from, never whether they may be used: that is the tag's ledger's business, so a
+// store that goes back in time wastes numbers and repeats none.
+//
+// Every call comes from one thread, the store's own, and may block it for as long as the store's
+// own time-outs say; it must end. Connections are made when they are needed and made again after a
+// failure; nothing is sent twice.
+class RangeStore {
+ public:
+  virtual ~RangeStore() = default;
+
+  // As it stands in tag definitions.
+  virtual std::string_view name() const = 0;
+
+  // Whether the store can serve the tag: it knows it, or can take it in, and its numbers fit.
+  // kInvalid, kNotFound or kDenied say what an operator has to mend; kUnavailable: nobody can tell.
+  virtual Status Check(const TagDefinition& tag) = 0;
+
+  // The next range: begin >= at_least, at most `size` numbers and at least one, and nothing of it
+  // was given out before by a store that did not lose data. Durable when it returns.
+  //
+  // `at_least` is the tag's ledger (or its start): a store whose own counter lies below has gone
+  // back in time or has never heard of the tag, and must jump over the difference.
+  //
+  // An error gives no range. The counter may have moved all the same; such a range is lost and is
+  // never asked for again. kUnavailable, kUnknown: the store is away, or nobody knows what it did.
+  // kExhausted: at the end of 63 bits, or of what the store can count. kInvalid, kNotFound,
+  // kCorrupt, kDenied: an operator has to look.
+  virtual Result<Range> Advance(const TagDefinition& tag, int64_t at_least, int64_t size) = 0;
+};
+
+}  // namespace firn

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "common/base/atomic.h"
+#include "common/base/fork_cells.h"
+#include "server/issue/pause.h"
+#include "server/issue/snowflake/sequence_rules.h"
+#include "server/issue/snowflake/sequencer.h"
+
+namespace firn {
+
+// What the three kinds have in common: the word in its cell, and how it ends.
+//
+// The word says all there is, so taking from it needs no memory order. Two things do: the one who
+// closes it tells of what it did before (it put the next sequencer in place), and the one who finds
+// it closed looks for that. Whoever hands a sequencer to other threads tells them of the first
+// word, too. interleavings_test misses each order that is taken away.
+template <typename Rules>
+class CellSequencer : public Sequencer {
+ public:
+  CellSequencer(std::shared_ptr<const Claim> claim, const SequenceShape& shape,
+                ForkCells::Cell& cell)
+      : cell_(cell), claim_(std::move(claim)), shape_(shape) {
+    cell_.store(kOpen | shape_.Position(claim_->first_tick(), 0), std::memory_order_relaxed);
+  }
+
+  Tick Last() const final {
+    const uint64_t word = cell_.load(std::memory_order_relaxed);
+    return word == kClosed ? last_ : Rules::Last(shape_, word & ~kOpen);
+  }
+
+  bool closed() const final { return cell_.load(std::memory_order_acquire) == kClosed; }
+
+ protected:
+  static constexpr uint64_t kClosed = 0;
+  static constexpr uint64_t kOpen = uint64_t{1} << 63;  // an open word is never 0
+
+  // One attempt on the word as read; `*after` is the word to be written, `word` itself if none.
+  Step Attempt(uint64_t word, Tick now, uint64_t want, uint64_t* after) const {
+    const uint64_t next = word & ~kOpen;
+    *after = next;
+    const Step step = Rules::Take(shape_, *claim_, next, now, want, after);
+    *after |= kOpen;
+    return step;
+  }
+
+  uint64_t PositionOf(const Step& step) const {
+    return step.kind == Step::Kind::kTaken ? shape_.Position(step.tick, step.first) : kNone;
+  }
+
+  Tick SwapInClosed() {
+    const uint64_t word = cell_.exchange(kClosed, std::memory_order_release);
+    if (word != kClosed) last_ = Rules::Last(shape_, word & ~kOpen);
+    return last_;
+  }
+
+  ForkCells::Cell& cell_;
+
+ private:
+  const std::shared_ptr<const Claim> claim_;
+  const SequenceShape shape_;
+  Tick last_;  // once closed; the closing thread's, so that Last needs no order either
+};
+
+// Lock-free: some thread always gets on. A thread that finds itself beaten pauses for a moment,
+// which lets the winner take several numbers while the cache line is on its side.
+template <typename Rules>
+class AtomicSequencer final : public CellSequencer<Rules> {
+  using Base = CellSequencer<Rules>;
+
+ public:
+  using Base::Base;
+
+  Step Take(Tick now, uint64_t want) override {
+    for (;;) {
+      uint64_t word = this->cell_.load(std::memory_order_acquire);
+      if (word == Base::kClosed) return {};
+      uint64_t after = 0;
+      const Step step = this->Attempt(word, now, want, &after);
+      if (after == word) return step;
+      if (this->cell_.compare_exchange_weak(word, after, std::memory_order_relaxed)) return step;
+      PauseBriefly();
+    }
+  }
+
+  uint64_t TakeOne(Tick now) override { return this->PositionOf(Take(now, 1)); }
+  Tick Close() override { return this->SwapInClosed(); }
+};
+
+// Under a lock. `closed` is looked at before locking, too: in a forked child nobody would ever
+// unlock what another thread of the parent had locked.
+template <typename Rules, typename Lock>
+class LockedSequencer final : public CellSequencer<Rules> {
+  using Base = CellSequencer<Rules>;
+
+ public:
+  using Base::Base;
+
+  Step Take(Tick now, uint64_t want) override {
+    if (this->closed()) return {};
+    const std::lock_guard hold(lock_);
+    const uint64_t word = this->cell_.load(std::memory_order_relaxed);
+    if (word == Base::kClosed) return {};
+    uint64_t after = 0;
+    const Step step = this->Attempt(word, now, want, &after);
+    this->cell_.store(after, std::memory_order_relaxed);
+    return step;
+  }
+
+  uint64_t TakeOne(Tick now) override { return this->PositionOf(Take(now, 1)); }
+
+  Tick Close() override {
+    if (this->closed()) return this->Last();
+    const std::lock_guard hold(lock_);
+    return this->SwapInClosed();
+  }
+
+ private:
+  Lock lock_;
+};
+
+}  // namespace firn

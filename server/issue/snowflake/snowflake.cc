@@ -1,0 +1,224 @@
+#include "server/issue/snowflake/snowflake.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace firn {
+namespace {
+
+constexpr int kMethods = 3;
+// A claim comes and goes in seconds; a call that met more closed ones than this has no luck.
+constexpr int kClosedMax = 8;
+constexpr int32_t kNotReadyRetryMs = 1'000;
+constexpr int32_t kClockRetryMs = 100;
+
+// The ids of as many ticks as lie in `length`, of one at least; never more than fit into a count.
+int64_t IdsIn(Milliseconds length, const Layout& layout) {
+  const auto per_tick = static_cast<int64_t>(layout.ids_per_tick());
+  const int64_t ticks = std::max<int64_t>(1, length.count() / layout.tick_ms());
+  return per_tick * std::min(ticks, INT64_MAX / per_tick);
+}
+
+Refusal NoClaim() {
+  return {Reason::kNotReady, "this server holds no machine id", kNotReadyRetryMs, true};
+}
+
+Refusal ClaimHasEnded(const Claim& claim) {
+  return {Reason::kNotReady,
+          "machine id " + std::to_string(claim.machine().value()) +
+              " is granted no further: " + claim.why_it_ends(),
+          kNotReadyRetryMs, true};
+}
+
+}  // namespace
+
+struct Snowflake::Tenure {
+  std::shared_ptr<const Claim> claim;
+  std::unique_ptr<Sequencer> sequencer;
+  std::array<uint64_t, kMethods> base_bits;
+
+  uint64_t BitsFor(Method method) const { return base_bits[static_cast<size_t>(method)]; }
+};
+
+Snowflake::Snowflake(TickSource& ticks, Entropy& entropy, SnowflakeOptions options)
+    : ticks_(ticks),
+      entropy_(entropy),
+      layout_(ticks.layout()),
+      sequencer_options_(options.sequencer),
+      count_max_(IdsIn(options.runs_max, layout_)) {}
+
+Snowflake::~Snowflake() { Close(); }
+
+Status Snowflake::CheckLayout() const {
+  const Field* method = layout_.Find(FieldKind::kMethod);
+  if (method != nullptr && !method->Holds(kMethods - 1)) {
+    return Invalid("the method field of layout " + layout_.text() + " does not hold 0 to " +
+                   std::to_string(kMethods - 1));
+  }
+  return {};
+}
+
+Status Snowflake::CheckClaim(const Claim& claim) const {
+  if (!(claim.layout() == layout_)) {
+    return Invalid("the claim is of layout " + claim.layout().text() + ", ids are made in " +
+                   layout_.text());
+  }
+  if (claim.machine().value() >= layout_.machines()) {
+    return Invalid("machine id " + std::to_string(claim.machine().value()) +
+                   " does not fit into layout " + layout_.text());
+  }
+  return CheckLayout();
+}
+
+Status Snowflake::Adopt(std::shared_ptr<const Claim> claim) {
+  FIRN_TRY(CheckClaim(*claim));
+  if (sentinel_.InChild()) return Unavailable("this process is a forked child");
+  const std::lock_guard lock(mutex_);
+  if (closed_) return Unavailable("the strategy is closed");
+  if (tenures_.size() == kClaimsMax) return Exhausted("too many claims for one process");
+  FIRN_ASSIGN(ForkCells::Cell * cell, cells_.Take());
+
+  auto tenure = std::make_unique<Tenure>();
+  for (uint64_t method = 0; method < kMethods; ++method) {
+    tenure->base_bits[method] = layout_.BaseBits(claim->machine(), method);
+  }
+  ticks_.RaiseTo(claim->first_tick());
+  tenure->sequencer = MakeSequencer(sequencer_options_, claim, *cell, entropy_.Next());
+  tenure->claim = std::move(claim);
+  tenures_.push_back(std::move(tenure));
+  Tenure* before = current_.exchange(tenures_.back().get(), std::memory_order_release);
+  if (before != nullptr) before->sequencer->Close();
+  return {};
+}
+
+std::optional<Tick> Snowflake::CloseClaim() {
+  if (sentinel_.InChild()) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  current_.store(nullptr, std::memory_order_relaxed);  // closing tells of it
+  if (tenures_.empty()) return std::nullopt;
+  return tenures_.back()->sequencer->Close();
+}
+
+std::optional<Tick> Snowflake::Last() const {
+  if (sentinel_.InChild()) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  if (tenures_.empty()) return std::nullopt;
+  return tenures_.back()->sequencer->Last();
+}
+
+void Snowflake::Close() {
+  if (sentinel_.InChild()) return;
+  CloseClaim();
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+}
+
+bool Snowflake::TryOne(Method method, int64_t* id) {
+  Tenure* tenure = current_.load(std::memory_order_acquire);
+  if (tenure == nullptr) return false;
+  const Tick now = ticks_.Current();
+  if (now == TickSource::kStopped) return false;
+  const uint64_t position = tenure->sequencer->TakeOne(now);
+  if (position == Sequencer::kNone) return false;
+  const int bits = layout_.sequence().width;
+  const Tick tick(static_cast<int64_t>(position >> bits));
+  *id = layout_.PackUnchecked(tenure->BitsFor(method), tick, position & layout_.sequence().max());
+  return true;
+}
+
+Verdict Snowflake::Issue(Demand& demand) {
+  int closed = 0;
+  Tick now = ticks_.Current();
+  while (demand.missing > 0) {
+    Tenure* tenure = current_.load(std::memory_order_acquire);
+    if (tenure == nullptr) return demand.Refuse(NoClaim());
+    if (now == TickSource::kStopped) return demand.Refuse(ClockIsBehind());
+    if (demand.runs.empty() && !FitsInto(*tenure->claim, now, demand.missing)) {
+      return Answer(*tenure, {Step::Kind::kClaimEnds, now}, demand);
+    }
+    const Step step = TakeFor(demand, *tenure, now);
+    if (step.kind == Step::Kind::kTaken) {
+      Add(*tenure, step, demand);
+    } else if (step.kind == Step::Kind::kLater) {
+      const Tick fresh = ticks_.Refresh();
+      if (fresh == now) return Answer(*tenure, step, demand);
+      now = fresh;
+    } else if (step.kind != Step::Kind::kClosed || ++closed == kClosedMax) {
+      return Answer(*tenure, step, demand);
+    }
+  }
+  return Verdict::kIssued;
+}
+
+// A batch that goes on under another machine's claim does so in a later tick, so that the ids of a
+// call rise.
+Step Snowflake::TakeFor(const Demand& demand, const Tenure& tenure, Tick now) const {
+  if (!demand.runs.empty()) {
+    const auto before = static_cast<uint64_t>(demand.runs.runs().back().first);
+    const Tick used(static_cast<int64_t>(layout_.time().In(before)));
+    const bool moved = layout_.machine().In(before) != tenure.claim->machine().value();
+    if (moved && now <= used) return {Step::Kind::kLater, used + 1};
+  }
+  return tenure.sequencer->Take(now, static_cast<uint64_t>(demand.missing));
+}
+
+void Snowflake::Add(const Tenure& tenure, const Step& step, Demand& demand) const {
+  const auto count = static_cast<int64_t>(step.count);
+  const uint64_t bits = tenure.BitsFor(demand.method);
+  demand.runs.Add({layout_.PackUnchecked(bits, step.tick, step.first), count, layout_.stride()});
+  demand.missing -= count;
+}
+
+// Whether a call for `count` ids could be served before the claim's end at best. Looked at before
+// anything is taken, so that such a call leaves no trace.
+bool Snowflake::FitsInto(const Claim& claim, Tick now, int64_t count) const {
+  const int64_t ticks = (count - 1) / static_cast<int64_t>(layout_.ids_per_tick());
+  return ticks == 0 || std::max(now, claim.first_tick()) + ticks < claim.end_tick();
+}
+
+Verdict Snowflake::Answer(const Tenure& tenure, const Step& step, Demand& demand) const {
+  switch (step.kind) {
+    case Step::Kind::kLater:
+      return demand.Wait(ticks_.Until(step.tick),
+                         {Reason::kOverloaded, "the sequence is used up until the next tick",
+                          static_cast<int32_t>(layout_.tick_ms()), true});
+    case Step::Kind::kLayoutEnds:
+      return demand.Refuse(LayoutHasEnded());
+    case Step::Kind::kClaimEnds:
+      return demand.Refuse(ClaimHasEnded(*tenure.claim));
+    case Step::Kind::kTaken:
+    case Step::Kind::kClosed:
+      break;
+  }
+  return demand.Refuse(NoClaim());
+}
+
+std::optional<Refusal> Snowflake::WhyNot() const {
+  if (sentinel_.InChild()) return NoClaim();
+  const std::lock_guard lock(mutex_);
+  const Tenure* tenure = current_.load(std::memory_order_relaxed);  // set under the mutex
+  if (tenure == nullptr) return NoClaim();
+  const Tick now = ticks_.Refresh();
+  if (now == TickSource::kStopped) return ClockIsBehind();
+  const Tick next = std::max({now, tenure->claim->first_tick(), tenure->sequencer->Last()});
+  if (!layout_.time().Holds(static_cast<uint64_t>(next.count()))) return LayoutHasEnded();
+  if (next >= tenure->claim->end_tick()) return ClaimHasEnded(*tenure->claim);
+  return std::nullopt;
+}
+
+Refusal Snowflake::ClockIsBehind() const {
+  const auto behind = std::to_string(ticks_.id_clock().Skew().count());
+  return {Reason::kClock, "the wall clock is " + behind + " ms behind", kClockRetryMs, true};
+}
+
+Refusal Snowflake::LayoutHasEnded() const {
+  return {Reason::kExhausted,
+          "by this server's clock the time field of layout " + layout_.text() +
+              " has run out: it takes another layout, or the clock is wrong",
+          0, true};
+}
+
+}  // namespace firn

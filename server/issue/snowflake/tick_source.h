@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "common/base/atomic.h"
+#include "common/id/id_clock.h"
+#include "common/id/layout.h"
+#include "common/time/clock.h"
+#include "common/time/cycles.h"
+
+namespace firn {
+
+// The id clock as issuing threads read it: the current tick of one layout, for a few nanoseconds.
+//
+// A reading of the machine's clocks is used again until the processor's cycle counter says that a
+// fraction of a millisecond may have passed; where there is no steady counter, every call reads the
+// clocks. So the tick lags the id clock by less than a millisecond plus one interruption of the
+// thread, and never goes back, except by Restart. Thread-safe, lock-free.
+class TickSource {
+ public:
+  // `id_clock` and `clock` must outlive this.
+  TickSource(const Layout& layout, IdClock& id_clock, const Clock& clock,
+             bool use_cycles = CyclesAreSteady());
+
+  // The tick that the id clock is in, or kStopped while it is stopped (policy strict).
+  Tick Current() {
+    const uint64_t age = CycleCount() - read_at_.load(std::memory_order_acquire);
+    if (age < fresh_cycles_) return Tick(tick_.load(std::memory_order_relaxed));
+    return Refresh();
+  }
+  static constexpr Tick kStopped{INT64_MIN};
+
+  // The same from a new reading of the clocks. For whoever would wait otherwise.
+  Tick Refresh();
+
+  // From now on the current tick is at least `first`.
+  void RaiseTo(Tick first);
+
+  // The id clock is to show `time` at `now`, and this with it. Only while nothing was given out: a
+  // thread that had asked just before may still have a tick from before it, which is good for
+  // nothing, since what is given out is held against a claim's end.
+  void Restart(WallMs time, Now now);
+
+  // About how long until the id clock reaches `tick`, as a hint when to look again. Never zero.
+  std::chrono::microseconds Until(Tick tick) const;
+
+  const IdClock& id_clock() const { return id_clock_; }
+  const Layout& layout() const { return layout_; }
+
+ private:
+  void Show(WallMs time) { tick_.store(layout_.TickAt(time).count(), std::memory_order_relaxed); }
+
+  const Layout layout_;
+  IdClock& id_clock_;
+  const Clock& clock_;
+  const uint64_t fresh_cycles_;
+
+  // Written together a few thousand times a second at most, read by every call. The tick under the
+  // id clock's lock only, so that no thread brings an older one back.
+  alignas(64) Atomic<uint64_t> read_at_{0};  // cycles, from before the clocks were read
+  Atomic<int64_t> tick_{INT64_MIN};
+};
+
+}  // namespace firn

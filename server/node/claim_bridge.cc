@@ -1,0 +1,27 @@
+#include "server/node/claim_bridge.h"
+
+#include <utility>
+
+#include <glog/logging.h>
+
+namespace firn {
+
+void ClaimBridge::Adopt(std::shared_ptr<Claim> claim) {
+  const Tick first = claim->first_tick();
+  before_first_ = first - 1;
+  // The clock first: a claim inherited after the wall clock was set back begins ahead of it.
+  ticks_.RaiseTo(first);
+  const Status adopted = snowflake_.Adopt(std::move(claim));
+  LOG_IF(ERROR, !adopted.ok()) << "the claim cannot be issued under: " << adopted;
+}
+
+WallMs ClaimBridge::SetIdClock(WallMs time, Now now) {
+  ticks_.Restart(time, now);
+  return ticks_.id_clock().Last();
+}
+
+Tick ClaimBridge::Last() const { return snowflake_.Last().value_or(before_first_); }
+
+Tick ClaimBridge::Close() { return snowflake_.CloseClaim().value_or(before_first_); }
+
+}  // namespace firn

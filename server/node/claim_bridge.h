@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+
+#include "common/id/id_clock.h"
+#include "common/time/clock.h"
+#include "registry/claim/claim_user.h"
+#include "server/issue/snowflake/snowflake.h"
+#include "server/issue/snowflake/tick_source.h"
+
+namespace firn {
+
+// Hands the keeper's claims to the snowflake strategy, and the strategy's last tick to the keeper.
+// Called on the control thread. All references must outlive it.
+class ClaimBridge final : public ClaimUser {
+ public:
+  ClaimBridge(Snowflake& snowflake, TickSource& ticks) : snowflake_(snowflake), ticks_(ticks) {}
+
+  // A claim that the strategy refuses is a defect or the end of its memory: it is never issued
+  // under, so the keeper holds it in vain, safely; the log says why.
+  void Adopt(std::shared_ptr<Claim> claim) override;
+  WallMs SetIdClock(WallMs time, Now now) override;
+  Tick Last() const override;
+  Tick Close() override;
+
+ private:
+  Snowflake& snowflake_;
+  TickSource& ticks_;
+  Tick before_first_;  // what Last says while nothing has been used
+};
+
+}  // namespace firn

@@ -1,0 +1,123 @@
+#include "server/node/embedded.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include <glog/logging.h>
+#include <unistd.h>
+
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "registry/state/owner.h"
+#include "server/node/issuing_node.h"
+#include "server/node/open_node.h"
+#include "server/node/refusal_status.h"
+#include "server/plugins/built_in.h"
+
+namespace firn {
+namespace {
+
+constexpr std::string_view kAddress = "127.0.0.1";  // nobody connects to it; it completes a name
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+class EmbeddedNode final : public Embedded {
+ public:
+  EmbeddedNode(std::unique_ptr<IssuingNode> node, Milliseconds issue_wait)
+      : node_(std::move(node)), issue_wait_(issue_wait) {}
+  ~EmbeddedNode() override { node_->Stop(); }
+
+  Result<int64_t> Next(std::string_view tag) override {
+    const Tag* handle = node_->issuer().Resolve(tag);
+    int64_t id = 0;
+    if (handle != nullptr && node_->issuer().TryOne(*handle, Method::kEmbedded, &id)) return id;
+    FIRN_ASSIGN(const IssueCall call, Issue(handle, {.tag = tag, .count = 1}));
+    return call.runs()[0].first;
+  }
+
+  Result<std::vector<Run>> NextRuns(std::string_view tag, int64_t count) override {
+    FIRN_ASSIGN(const IssueCall call, Issue(node_->issuer().Resolve(tag),
+                                            {.tag = tag, .count = count, .form = Form::kRuns}));
+    const auto runs = call.runs().runs();
+    return std::vector<Run>(runs.begin(), runs.end());
+  }
+
+  Result<MachineId> machine() const override {
+    const ClaimStatus claim = node_->status().claim;
+    if (claim.machine) return *claim.machine;
+    return Unavailable(claim.reason.empty() ? "no machine id" : claim.reason);
+  }
+
+  const Layout& layout() const override { return node_->layout(); }
+
+  void Close() override { node_->Stop(); }
+
+ private:
+  Result<IssueCall> Issue(const Tag* tag, const Request& request) {
+    Issuer& issuer = node_->issuer();
+    IssueCall call;
+    tag != nullptr ? call.Begin(*tag, request) : call.Begin(request);
+    const BootMs give_up = SystemClock().Boot() + issue_wait_;
+    for (;;) {
+      switch (issuer.Issue(call)) {
+        case Verdict::kIssued:
+          return call;
+        case Verdict::kRefused:
+          return StatusOf(call.refusal());
+        case Verdict::kWait:
+          break;
+      }
+      if (SystemClock().Boot() >= give_up) return StatusOf(issuer.GiveUp(call));
+      SleepFor(call.ask_again_in());
+    }
+  }
+
+  const std::unique_ptr<IssuingNode> node_;
+  const Milliseconds issue_wait_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Embedded>> Embedded::Open(const EmbeddedOptions& options) {
+  FIRN_ASSIGN(const OwnerName owner,
+              OwnerName::Make(options.application, options.instance, kAddress));
+  std::optional<Layout> layout;
+  if (!options.layout.empty()) {
+    FIRN_ASSIGN(layout, Layout::Parse(options.layout));
+  }
+  IssuingNodeOptions node_options;
+  const std::string host = HostName();
+  node_options.claim.identity.endpoint = host + ":" + std::to_string(options.instance);
+  node_options.claim.identity.host = host;
+  node_options.claim.identity.pid = getpid();
+  node_options.claim.identity.build = FIRN_VERSION;
+  node_options.claim.window = options.claim_window;
+  node_options.claim.offline_start = options.offline_start;
+  const NodePlace place{.registry = options.registry,
+                        .credentials = options.registry_credentials,
+                        .session_timeout = options.session_timeout,
+                        .state_dir = options.state_dir,
+                        .grant_dir = options.grant_dir,
+                        .layout = layout,
+                        .static_first_start = options.static_first_start,
+                        .static_clock_ok = options.static_clock_ok,
+                        .static_adopt = options.static_adopt,
+                        .default_strategy = options.default_strategy};
+  FIRN_ASSIGN(auto node, OpenNode(place, owner, node_options, SystemClock(), SystemEntropy()));
+  const PluginParts parts{.clock = SystemClock(), .rates = std::make_shared<RateBoard>()};
+  FIRN_TRY(AddBuiltInPlugins(parts, node->catalogue()));
+  if (options.stores) {
+    for (auto& store : options.stores()) FIRN_TRY(node->segments().AddStore(std::move(store)));
+  }
+  FIRN_TRY(node->Start());
+  FIRN_TRY(node->WaitUntilServing(options.ready_within));
+  return std::unique_ptr<Embedded>(
+      std::make_unique<EmbeddedNode>(std::move(node), options.issue_wait));
+}
+
+}  // namespace firn

@@ -1,0 +1,201 @@
+#include "server/node/issuing_node.h"
+
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "registry/claim/claim_keeper.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kPoll{5};
+
+void LogEvent(const ClaimEvent& event) {
+  if (event.kind == ClaimEvent::Kind::kAlarm) {
+    LOG(ERROR) << event.text;
+  } else if (event.kind == ClaimEvent::Kind::kRefused) {
+    // The server cannot claim a machine id: nobody who looks for warnings may miss it.
+    LOG(WARNING) << ClaimEventName(event.kind) << ": " << event.text;
+  } else {
+    LOG(INFO) << ClaimEventName(event.kind) << ": " << event.text;
+  }
+}
+
+void LogSkew(const IdClockReport& report) {
+  LOG(ERROR) << "the wall clock is off by " << report.skew.count()
+             << " ms from the time that ids are issued under";
+}
+
+}  // namespace
+
+IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, Entropy& entropy,
+                         std::unique_ptr<Coordinator> coordinator,
+                         std::unique_ptr<StateFolder> folder, std::unique_ptr<KeptTags> kept)
+    : options_(options),
+      clock_(clock),
+      entropy_(entropy),
+      folder_(std::move(folder)),
+      id_clock_(options.id_clock, LogSkew),
+      tick_source_(options.claim.layout, id_clock_, clock),
+      snowflake_(std::make_shared<Snowflake>(tick_source_, entropy, options.snowflake)),
+      rejections_(clock, [](const std::string& line) { LOG(WARNING) << line; }),
+      issuer_(rejections_),
+      bridge_(*snowflake_, tick_source_),
+      loop_(clock, std::move(coordinator)),
+      keeper_(MakeKeeper()),
+      kept_(std::move(kept)),
+      segments_(loop_.coordinator(), ToControl(), clock, entropy),
+      follower_(loop_.coordinator(), entropy, catalogue_, issuer_, options.cluster_uuid,
+                kept_.get()),
+      layout_end_(options.claim.layout) {
+  follower_.OnSeen([this](const std::string& tag, const std::optional<TagNode>& node) {
+    segments_.Saw(tag, node);
+  });
+  segments_.OnRedefined([this](const std::string& tag) { follower_.Redefined(tag); });
+  if (kept_ != nullptr) kept_->SetControl(ToControl());
+  if (!options.given) issuer_.SetSeeker(follower_);
+  Coordinator& registry = loop_.coordinator();
+  if (options.guessed) {
+    guess_watch_.emplace(registry, entropy, [this](const Result<ClusterMeta>& meta) {
+      misguessed_ =
+          meta.ok() && (meta->layout != layout().text() || meta->rack_bits != split().rack_bits());
+    });
+  }
+  registry.OnSession([this](const SessionEvent& event) { keeper_->OnSession(event); });
+  status_.claim.uuid = options.cluster_uuid;
+  // Whoever joined the cluster on this coordinator has been told already. Its session() alone would
+  // not say whether the connection was lost right behind the last answer.
+  if (options.session != 0) {
+    keeper_->OnSession({.kind = SessionEvent::Kind::kConnected, .session = options.session});
+  }
+}
+
+IssuingNode::~IssuingNode() { Stop(); }
+
+PostToControl IssuingNode::ToControl() {
+  return [this](std::function<void()> task) { loop_.Post(std::move(task)); };
+}
+
+std::unique_ptr<Keeper> IssuingNode::MakeKeeper() {
+  const ClaimHooks hooks{.event = LogEvent, .registry_clock = [this](WallMs registry, Now now) {
+                           id_clock_.NoteRegistryClock(registry, now);
+                           ahead_of_registry_ = now.wall - registry;
+                         }};
+  if (options_.given) {
+    return std::make_unique<StaticKeeper>(*options_.given, *folder_, bridge_, hooks);
+  }
+  return std::make_unique<ClaimKeeper>(options_.claim, loop_.coordinator(), *folder_, bridge_,
+                                       entropy_, hooks);
+}
+
+Status IssuingNode::Start() {
+  FIRN_TRY(options_.claim.Check());
+  const auto give_snowflake = [this](const TagDefinition&) -> Result<std::shared_ptr<Strategy>> {
+    return std::shared_ptr<Strategy>(snowflake_);
+  };
+  FIRN_TRY(catalogue_.AddStrategy("snowflake", give_snowflake));
+  FIRN_TRY(catalogue_.AddStrategy(
+      "segment", [this](const TagDefinition& tag) { return segments_.Make(tag); }));
+  FIRN_TRY(snowflake_->Start());
+  if (options_.given) FIRN_TRY(ServeWithoutRegistry());
+  loop_.Start([this](Now now) { Tick(now); });
+  return {};
+}
+
+Status IssuingNode::ServeWithoutRegistry() {
+  std::optional<TagBinding> any;
+  if (!options_.default_strategy.empty()) {
+    TagDefinition tag;
+    tag.strategy = options_.default_strategy;
+    FIRN_ASSIGN(any, catalogue_.Bind(tag));
+  }
+  issuer_.SetDefault(std::move(any));
+  if (options_.default_tag.empty()) return {};
+  return issuer_.Set({.name = options_.default_tag, .strategy = snowflake_, .plugins = {}});
+}
+
+Status IssuingNode::WaitUntilServing(Milliseconds patience) const {
+  const BootMs give_up = clock_.Boot() + patience;
+  for (;;) {
+    const IssuingNodeStatus now = status();
+    const ClaimStatus& claim = now.claim;
+    const bool serving = claim.state == ClaimState::kHolding;
+    if (serving && now.tags_known) return {};
+    if (clock_.Boot() >= give_up) {
+      if (serving) return Unavailable("the tags' definitions have not been read yet");
+      return Unavailable(claim.reason.empty() ? "no machine id yet" : claim.reason);
+    }
+    SleepFor(kPoll);
+  }
+}
+
+void IssuingNode::Stop() {
+  if (std::exchange(stopped_, true)) return;
+  issuer_.Drain();
+  if (!loop_.Run([this] { keeper_->Release(ReadTime()); })) return;  // a forked child
+  const BootMs give_up = clock_.Boot() + options_.claim.release_wait;
+  segments_.StopAll(options_.claim.release_wait);
+  while (status().claim.state != ClaimState::kReleased && clock_.Boot() < give_up) SleepFor(kPoll);
+  loop_.Stop();
+}
+
+IssuingNodeStatus IssuingNode::status() const {
+  const std::scoped_lock lock(status_mutex_);
+  return status_;
+}
+
+KeeperTime IssuingNode::ReadTime() {
+  const Now now = clock_.Read();
+  return {now, id_clock_.Advance(now)};
+}
+
+void IssuingNode::Tick(Now now) {
+  const KeeperTime time{now, id_clock_.Advance(now)};
+  keeper_->Tick(time);
+  segments_.Tick(now.boot);
+  follower_.Tick(now.boot);
+  follower_.RaiseHighest(segments_.ledger().TakeNews());
+  if (const auto warning = layout_end_.Check(now)) LOG(WARNING) << *warning;
+  for (const auto& tick : ticks_) tick(now);
+  Show(time);
+  CheckGuess(now.boot);
+}
+
+// What was guessed and claimed under is no guess any more.
+void IssuingNode::CheckGuess(BootMs now) {
+  if (!guess_watch_) return;
+  if (!misguessed_ && keeper_->state() == ClaimState::kHolding) return guess_watch_.reset();
+  guess_watch_->Tick(now);
+}
+
+std::optional<Refusal> IssuingNode::WhyNot(const IssuingNodeStatus& seen) const {
+  if (!seen.tags_known) {
+    return Refusal{Reason::kNotReady, "the tags' definitions have not been read yet", 0, true};
+  }
+  std::optional<Refusal> why = snowflake_->WhyNot();
+  if (why && why->reason == Reason::kNotReady && !seen.claim.reason.empty()) {
+    why->message += ": " + seen.claim.reason;
+  }
+  return why;
+}
+
+void IssuingNode::Show(const KeeperTime& time) {
+  IssuingNodeStatus seen{.claim = keeper_->status(time),
+                         .id_clock = id_clock_.Report(),
+                         .ahead_of_registry = ahead_of_registry_,
+                         .misguessed = misguessed_,
+                         .tags_known = options_.given.has_value() || follower_.whole(),
+                         .highest = follower_.highest()};
+  readiness_.Note(WhyNot(seen), time.clocks.boot);
+  seen.why_not_ready = readiness_.why_not();
+  if (seen.claim.uuid.empty()) seen.claim.uuid = options_.cluster_uuid;
+  const int64_t session = seen.claim.connected ? seen.claim.session : 0;
+  const BootMs now = time.clocks.boot;
+  if (std::exchange(session_, session) != session) session_since_ = now;
+  if (session != 0) seen.session_age = now - session_since_;
+  const std::scoped_lock lock(status_mutex_);
+  std::swap(status_, seen);
+}
+
+}  // namespace firn

@@ -1,0 +1,166 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/id/id_clock.h"
+#include "common/id/rack_split.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "registry/claim/claim_options.h"
+#include "registry/claim/keeper.h"
+#include "registry/claim/static_keeper.h"
+#include "registry/cluster/meta_watch.h"
+#include "registry/seam/control_loop.h"
+#include "registry/seam/coordinator.h"
+#include "registry/state/state_folder.h"
+#include "server/issue/catalogue.h"
+#include "server/issue/issuer.h"
+#include "server/issue/snowflake/layout_end.h"
+#include "server/issue/snowflake/snowflake.h"
+#include "server/issue/snowflake/tick_source.h"
+#include "server/node/claim_bridge.h"
+#include "server/node/kept_tags.h"
+#include "server/node/readiness.h"
+#include "server/node/segment_tags.h"
+#include "server/node/tag_follower.h"
+
+namespace firn {
+
+struct IssuingNodeOptions {
+  ClaimOptions claim{};
+  std::optional<RackSplit> split{};  // of the cluster; empty: the layout's own
+  bool guessed = false;              // layout and split: the registry was away and has to be asked
+  int64_t session = 0;  // that the coordinator, used before, told its connection in; 0: it lost it
+  std::string cluster_uuid{};  // what the node calls its cluster until it has asked it
+  // A machine id that the operator has given by hand: then there is no registry, and of the claim's
+  // options only the layout counts.
+  std::optional<StaticKeeperOptions> given{};
+  IdClockOptions id_clock{};
+  SnowflakeOptions snowflake{};
+  // Of a node without a registry: a snowflake tag that is there, and the strategy of all others;
+  // empty: there are none. Elsewhere the registry defines tags.
+  std::string default_tag = "default";
+  std::string default_strategy{};
+};
+
+// How a node is, at one moment.
+struct IssuingNodeStatus {
+  ClaimStatus claim;
+  IdClockReport id_clock;
+  std::optional<Milliseconds> ahead_of_registry{};  // our wall clock, when the registry last told
+  Milliseconds session_age{0};                      // 0 while there is none
+  // The guess was wrong, and no machine id was ever held: another node has to take this one's
+  // place, made of what the registry says by now.
+  bool misguessed = false;
+  bool tags_known = false;  // read from the registry, or gone by as they were kept
+  // Why clients should not come: it could not issue a snowflake id now. See Readiness.
+  std::optional<std::string> why_not_ready = "it has just started";
+  // Ledger of each tag, as far as this node has seen; never null.
+  std::shared_ptr<const TagFollower::Ledgers> highest = std::make_shared<TagFollower::Ledgers>();
+};
+
+// Everything that issues ids in one process, joined: a claim kept in the registry, the id clock,
+// the snowflake sequence under them, the tags that the registry defines, and the issuer that
+// callers ask. What firn-server and firn::embedded have in common; it knows no front door.
+//
+//     coordinator, state folder                            made by the caller
+//        control loop: keeper --- bridge --> snowflake --+
+//        kept tags --- tag follower --- catalogue -------+--> issuer --> ids
+//                      ledger --- ranges --> segments ---+
+//
+// Order of life: construct, fill catalogue(), AddTick, Start; Stop, destroy. One thread does that;
+// issuer() and status() are for any thread in between.
+class IssuingNode {
+ public:
+  // `clock` and `entropy` must outlive it. The folder is locked already. Without `kept` a start
+  // that does not reach its registry serves no tags.
+  IssuingNode(const IssuingNodeOptions& options, const Clock& clock, Entropy& entropy,
+              std::unique_ptr<Coordinator> coordinator, std::unique_ptr<StateFolder> folder,
+              std::unique_ptr<KeptTags> kept = nullptr);
+  ~IssuingNode();  // stops
+  IssuingNode(const IssuingNode&) = delete;
+  IssuingNode& operator=(const IssuingNode&) = delete;
+
+  // Plugins and strategies beside `snowflake` and `segment` go in here, before Start.
+  Catalogue& catalogue() { return catalogue_; }
+
+  // Stores beside `registry` go in here, before Start.
+  SegmentTags& segments() { return segments_; }
+  const SegmentTags& segments() const { return segments_; }
+
+  // `tick` is called on the control thread after the node's own; before Start.
+  void AddTick(std::function<void(Now)> tick) { ticks_.push_back(std::move(tick)); }
+
+  // `served` is told, on the control thread, of each tag of the registry that is served from then
+  // on; before Start.
+  void OnTagServed(std::function<void(const TagDefinition&)> served) {
+    follower_.OnServed(std::move(served));
+  }
+
+  // kInvalid for options that make no sense. From then on it looks for a machine id, for ever.
+  Status Start();
+
+  // Waits until a machine id is held and the tags are known, at most `patience`; otherwise says why
+  // it is not so yet.
+  Status WaitUntilServing(Milliseconds patience) const;
+
+  // Refuses new calls with DRAINING, closes what issues, gives the machine id and unused
+  // ranges back. Waits for the registry's answer at most as long as the claim's options say.
+  // Idempotent.
+  void Stop();
+
+  Issuer& issuer() { return issuer_; }
+  const Issuer& issuer() const { return issuer_; }
+  const Layout& layout() const { return options_.claim.layout; }
+  RackSplit split() const { return options_.split.value_or(RackSplit::Default(layout())); }
+  ControlLoop& loop() { return loop_; }
+  IssuingNodeStatus status() const;  // its claim's `uuid` is never empty once the cluster is known
+
+ private:
+  std::unique_ptr<Keeper> MakeKeeper();
+  PostToControl ToControl();
+  Status ServeWithoutRegistry();
+  void Tick(Now now);
+  void CheckGuess(BootMs now);
+  KeeperTime ReadTime();
+  void Show(const KeeperTime& time);
+  std::optional<Refusal> WhyNot(const IssuingNodeStatus& seen) const;
+
+  const IssuingNodeOptions options_;
+  const Clock& clock_;
+  Entropy& entropy_;
+  const std::unique_ptr<StateFolder> folder_;
+
+  IdClock id_clock_;
+  TickSource tick_source_;
+  const std::shared_ptr<Snowflake> snowflake_;
+  LoggingRejectionHandler rejections_;
+  Catalogue catalogue_;
+  Issuer issuer_;
+  ClaimBridge bridge_;
+
+  ControlLoop loop_;
+  const std::unique_ptr<Keeper> keeper_;  // on the loop's thread, as all below but status_
+  const std::unique_ptr<KeptTags> kept_;  // or null
+  SegmentTags segments_;
+  TagFollower follower_;
+  LayoutEndWatch layout_end_;
+  std::vector<std::function<void(Now)>> ticks_;
+  std::optional<Milliseconds> ahead_of_registry_;
+  int64_t session_ = 0;  // as of the last tick, and since when
+  BootMs session_since_;
+  Readiness readiness_;
+  std::optional<MetaWatch> guess_watch_;  // until a machine id is held
+  bool misguessed_ = false;
+
+  mutable std::mutex status_mutex_;
+  IssuingNodeStatus status_;  // under status_mutex_; as of the last tick
+  bool stopped_ = false;
+};
+
+}  // namespace firn

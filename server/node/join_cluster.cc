@@ -1,0 +1,162 @@
+#include "server/node/join_cluster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "registry/claim/claim_options.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/open/open_coordinator.h"
+#include "registry/operate/restore_command.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "registry/state/hint.h"
+
+namespace firn {
+namespace {
+
+// How long a start waits for a session. Whoever remembers a cluster may go on without one.
+constexpr Milliseconds kConnectPatience{2'000};
+constexpr Milliseconds kConnectPatienceRemembered = ClaimOptions{}.offline_start_after;
+
+constexpr Milliseconds kAnswerPatience{5'000};
+// A new directory is a file for each slot, on a disk that may be busy.
+constexpr Milliseconds kMakePatience{60'000};
+
+// How many machine ids of each rack a directory gets: all of them would be a thousand files, each
+// synced, for the few programs of one host. `firn init` makes as many as one likes.
+constexpr uint32_t kLocalWorkers = 16;
+
+bool IsDirectory(const ClusterPlace& place) { return place.registry.starts_with("dir:"); }
+
+Result<std::unique_ptr<Coordinator>> Open(const ClusterPlace& place, Milliseconds time_limit,
+                                          const Clock& clock, Entropy& entropy) {
+  auto opened = OpenCoordinator(
+      place.registry,
+      {.auth = place.credentials, .session_time = place.session_timeout, .time_limit = time_limit},
+      clock, entropy);
+  if (!opened.ok()) return opened.status().WithContext(place.registry);
+  return opened;
+}
+
+// What the folder's last claim was of. A spoilt hint means nothing, as in a claim; one of another
+// format says whose folder this is.
+Result<std::optional<Hint>> Remembered(StateFolder& folder) {
+  const Result<std::string> text = folder.ReadHint();
+  if (!text.ok()) return std::optional<Hint>();
+  Result<Hint> hint = ParseHint(*text);
+  if (hint.code() == Code::kInvalid) return hint.status();
+  return hint.ok() ? std::optional(*std::move(hint)) : std::nullopt;
+}
+
+// Through a coordinator of its own, which is as patient as the work is long.
+Status MakeLocalCluster(const ClusterPlace& place, const Clock& clock, Entropy& entropy) {
+  FIRN_ASSIGN(const auto coordinator, Open(place, kMakePatience, clock, entropy));
+  BlockingCoordinator registry(*coordinator, clock);
+  FIRN_TRY(registry.Connect(kConnectPatience));
+  FIRN_TRY(registry.PrepareRoot());
+  const Layout layout = place.layout.value_or(Layout::Firn());
+  const RackSplit split = RackSplit::Default(layout);
+  const ClusterPlan plan{
+      .layout = layout,
+      .rack_bits = split.rack_bits(),
+      .workers = std::min(std::max(kLocalWorkers, place.workers_min), split.workers()),
+      .default_strategy = place.default_strategy};
+  const Status made = MakeCluster(registry, plan, entropy);
+  // Another program may have been first.
+  return made.code() == Code::kConflict ? Status() : made;
+}
+
+// The root node of the cluster; kNotFound when there is none, kUnavailable when nobody answers.
+Result<ClusterMeta> LookForCluster(BlockingCoordinator& registry, Milliseconds patience) {
+  FIRN_TRY(registry.Connect(patience));
+  FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry));
+  return meta.meta;
+}
+
+bool IsHalfMade(const Result<ClusterMeta>& meta) { return meta.ok() && meta->frozen; }
+
+Status RefuseLost(const ClusterPlace& place, const Hint& remembered) {
+  return Conflict(
+      "there is no cluster at " + place.registry + ", but the state folder remembers " +
+      "cluster " + remembered.uuid + ": if its data are lost, run\n  " +
+      RestoreCommand(
+          {.registry = place.registry, .uuid = remembered.uuid, .layout = remembered.layout}));
+}
+
+// Takes over the layout that is known, or refuses to be of another.
+Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta,
+                const std::optional<Hint>& remembered, JoinedCluster& joined) {
+  if (remembered && remembered->uuid == meta.uuid && remembered->layout != meta.layout) {
+    return Invalid("cluster " + meta.uuid + " has come back with the layout " + meta.layout +
+                   ", but had " + remembered->layout +
+                   ": its new ids could be old ones; make it anew with firn restore --layout=" +
+                   remembered->layout);
+  }
+  if (place.layout && place.layout->text() != meta.layout) {
+    return Invalid("the cluster's layout is " + meta.layout + ", not " +
+                   std::string(place.layout->text()));
+  }
+  LOG_IF(WARNING,
+         !place.default_strategy.empty() && place.default_strategy != meta.default_strategy)
+      << "undefined tags are not served as " << place.default_strategy
+      << ": how they are is fixed when a cluster is made";
+  FIRN_ASSIGN(joined.layout, Layout::Parse(meta.layout));
+  FIRN_ASSIGN(joined.split, RackSplit::Make(joined.layout, meta.rack_bits));
+  joined.uuid = meta.uuid;
+  joined.known = true;
+  return {};
+}
+
+Layout BestGuess(const ClusterPlace& place, const std::optional<Hint>& remembered) {
+  if (place.layout) return *place.layout;
+  return remembered ? Layout::Parse(remembered->layout).value_or(Layout::Firn()) : Layout::Firn();
+}
+
+// How the machine id was split that the folder remembers; the layout's own way when that is open.
+RackSplit SplitGuess(const Layout& layout, const std::optional<Hint>& remembered) {
+  const RackSplit usual = RackSplit::Default(layout);
+  if (!remembered) return usual;
+  const auto fits = [&remembered](const RackSplit& split) {
+    const auto machine = split.Join(remembered->slot.worker, remembered->slot.rack);
+    return machine.ok() && machine->value() == remembered->machine;
+  };
+  if (fits(usual)) return usual;
+  for (int bits = 0; bits <= layout.machine().width; ++bits) {
+    const auto split = RackSplit::Make(layout, bits);
+    if (split.ok() && fits(*split)) return *split;
+  }
+  return usual;
+}
+
+}  // namespace
+
+Result<JoinedCluster> JoinCluster(const ClusterPlace& place, StateFolder& folder,
+                                  const Clock& clock, Entropy& entropy) {
+  FIRN_ASSIGN(const std::optional<Hint> remembered, Remembered(folder));
+  const Milliseconds patience = remembered ? kConnectPatienceRemembered : kConnectPatience;
+  FIRN_ASSIGN(auto coordinator, Open(place, kAnswerPatience, clock, entropy));
+  BlockingCoordinator registry(*coordinator, clock);
+  auto meta = LookForCluster(registry, patience);
+  if (IsDirectory(place) && (meta.code() == Code::kNotFound || IsHalfMade(meta))) {
+    if (remembered && !meta.ok()) return RefuseLost(place, *remembered);
+    if (!remembered) {
+      FIRN_TRY(MakeLocalCluster(place, clock, entropy));
+      meta = LookForCluster(registry, patience);
+    }
+  }
+  const Layout guess = BestGuess(place, remembered);
+  JoinedCluster joined{std::move(coordinator), guess, SplitGuess(guess, remembered),
+                       remembered ? remembered->uuid : std::string()};
+  joined.session = registry.connected_in();
+  if (meta.ok()) {
+    FIRN_TRY(TakeOver(place, *meta, remembered, joined));
+  } else if (meta.code() == Code::kDenied || meta.code() == Code::kInvalid) {
+    return meta.status().WithContext(place.registry);
+  } else {
+    LOG(WARNING) << place.registry << ": " << meta.status().message() << "; going on without it";
+  }
+  return joined;
+}
+
+}  // namespace firn

@@ -1,0 +1,114 @@
+#include "server/node/kept_tags.h"
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <glog/logging.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+#include "common/tag/tag_name.h"
+#include "registry/cluster/records.h"
+
+namespace firn {
+namespace {
+
+constexpr std::string_view kFirstWords = "firn tags 2 ";
+constexpr std::string_view kNoStrategy = "-";
+constexpr std::array<std::string_view, 3> kStates = {"fine", "unreadable", "lost"};
+constexpr size_t kBytesMax = 256 << 20;
+
+// Takes what stands before the next `end` off `text`; false when there is none.
+bool TakeUpTo(char end, std::string_view& text, std::string_view& taken) {
+  const size_t at = text.find(end);
+  if (at == text.npos) return false;
+  taken = text.substr(0, at);
+  text.remove_prefix(at + 1);
+  return true;
+}
+
+std::string DataOf(const KnownTag& tag) {
+  if (tag.node.tag.strategy.empty()) return "";  // never read
+  return WriteTagNode(tag.node).value_or("");
+}
+
+Status ParseLine(std::string_view line, KnownTags& tags) {
+  std::string_view name, state;
+  if (!TakeUpTo(' ', line, name) || !TakeUpTo(' ', line, state)) return Corrupt("half a line");
+  FIRN_ASSIGN(const std::string tag, DecodeTagName(name));
+  KnownTag known;
+  for (size_t i = 0; i <= kStates.size(); ++i) {
+    if (i == kStates.size()) return Corrupt("a tag in a state that there is not");
+    if (kStates[i] != state) continue;
+    known.state = static_cast<KnownTag::State>(i);
+    break;
+  }
+  if (!line.empty()) {
+    FIRN_ASSIGN(known.node, ReadTagNode(tag, line));
+  } else if (known.state == KnownTag::State::kFine) {
+    return Corrupt("a tag without its definition");
+  }
+  return tags.tags.emplace(tag, std::move(known)).second ? Status() : Corrupt("a tag twice");
+}
+
+Status Replace(const std::string& path, const std::string& text) {
+  Status kept = ReplaceFile(path, {.path = path + ".new"}, text);
+  if (kept.ok()) return kept;
+  LOG(ERROR) << "the tags' definitions cannot be kept, so a start without the registry will serve "
+                "nothing: "
+             << kept;
+  const bool gone = unlink(path.c_str()) == 0 || errno == ENOENT;
+  LOG_IF(ERROR, !gone) << FileFailure("removing", path, errno) << "; remove it by hand";
+  return kept;
+}
+
+}  // namespace
+
+std::string FormatKnownTags(const std::string& uuid, const KnownTags& tags) {
+  std::string text(kFirstWords);
+  text += uuid + " ";
+  text += tags.default_strategy.empty() ? std::string(kNoStrategy) : tags.default_strategy;
+  text += "\n";
+  for (const auto& [name, tag] : tags.tags) {
+    text += EncodeTagName(name) + " ";
+    text += kStates[static_cast<size_t>(tag.state)];
+    text += " " + DataOf(tag) + "\n";
+  }
+  return text + "end " + std::to_string(tags.tags.size()) + "\n";
+}
+
+Result<KnownTags> ParseKnownTags(const std::string& uuid, std::string_view text) {
+  KnownTags tags;
+  std::string_view line;
+  if (!TakeUpTo('\n', text, line) || !line.starts_with(kFirstWords))
+    return Corrupt("no first line");
+  line.remove_prefix(kFirstWords.size());
+  std::string_view whose;
+  if (!TakeUpTo(' ', line, whose) || whose != uuid) return Corrupt("it is another cluster's");
+  if (line != kNoStrategy) tags.default_strategy = line;
+  if (!IsDefaultStrategy(tags.default_strategy)) return Corrupt("no such default strategy");
+  while (TakeUpTo('\n', text, line)) {
+    if (line == "end " + std::to_string(tags.tags.size()) && text.empty()) return tags;
+    FIRN_TRY(ParseLine(line, tags));
+  }
+  return Corrupt("it has no end");
+}
+
+Result<KnownTags> KeptTags::Read(const std::string& uuid) {
+  const std::string path = PathOf(uuid);
+  FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kBytesMax, O_NOFOLLOW));
+  auto tags = ParseKnownTags(uuid, text);
+  return tags.ok() ? tags : tags.status().WithContext(path);
+}
+
+void KeptTags::Keep(const std::string& uuid, const KnownTags& tags, Kept done) {
+  const bool posted =
+      thread_.Post([this, path = PathOf(uuid), text = FormatKnownTags(uuid, tags), done] {
+        control_([done, kept = Replace(path, text)] { done(kept); });
+      });
+  if (!posted) control_([done] { done(Unavailable("there is no thread to write the tags")); });
+}
+
+}  // namespace firn

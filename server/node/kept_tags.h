@@ -1,0 +1,85 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "registry/cluster/tag_node.h"
+#include "server/store/control_thread.h"
+#include "server/store/store_thread.h"
+
+namespace firn {
+
+// A tag as it was read last. Of its ledger only whether it has moved: `high` is 0 or 1.
+struct KnownTag {
+  enum class State {
+    kFine,
+    kUnreadable,  // there is a node of that name, which nobody can make sense of
+    kLost,        // the registry had it once and has it no more
+  };
+
+  State state = State::kFine;
+  TagNode node{};  // the last that could be read
+
+  friend bool operator==(const KnownTag&, const KnownTag&) = default;
+};
+
+// All that a server knows of how a cluster's tags are to be served.
+struct KnownTags {
+  std::string default_strategy{};          // as ClusterMeta has it
+  std::map<std::string, KnownTag> tags{};  // by name
+
+  friend bool operator==(const KnownTags&, const KnownTags&) = default;
+};
+
+// The text that is kept of cluster `uuid`, and back. kCorrupt: it is another cluster's, or not
+// whole.
+//
+//     firn tags 2 <uuid> <default strategy, or ->
+//     <encoded name> fine|unreadable|lost <the node's data>
+//     end <number of tags>
+std::string FormatKnownTags(const std::string& uuid, const KnownTags& tags);
+Result<KnownTags> ParseKnownTags(const std::string& uuid, std::string_view text);
+
+// Remembers tags beyond the life of the process, so that a start without the registry serves what
+// it is to serve, and nothing under a name whose definition it has never read.
+class TagMemory {
+ public:
+  virtual ~TagMemory() = default;
+
+  // What was kept last of the cluster; kNotFound, or why it cannot be gone by.
+  virtual Result<KnownTags> Read(const std::string& uuid) = 0;
+
+  // `done` is called on the control thread, later: ok once the tags are durable; otherwise they
+  // cannot be, and nothing is kept at all. One at a time.
+  using Kept = std::function<void(const Status& kept)>;
+  virtual void Keep(const std::string& uuid, const KnownTags& tags, Kept done) = 0;
+};
+
+// In a state folder, one file for each cluster: <stem>.<uuid>.tags. Written on a thread of its own,
+// since a disk may stall. What cannot be written is removed: an old definition is no better than
+// none.
+//
+// Read, Keep: one thread. Stop before the control thread ends.
+class KeptTags final : public TagMemory {
+ public:
+  // `stem`: the folder and the first part of the file's name.
+  explicit KeptTags(std::string stem) : stem_(std::move(stem)) {}
+
+  // Before the first Keep.
+  void SetControl(PostToControl control) { control_ = std::move(control); }
+
+  Result<KnownTags> Read(const std::string& uuid) override;
+  void Keep(const std::string& uuid, const KnownTags& tags, Kept done) override;
+
+ private:
+  std::string PathOf(const std::string& uuid) const { return stem_ + "." + uuid + ".tags"; }
+
+  const std::string stem_;
+  PostToControl control_;
+  StoreThread thread_;  // ends before what it works with
+};
+
+}  // namespace firn

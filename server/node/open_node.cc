@@ -1,0 +1,115 @@
+#include "server/node/open_node.h"
+
+#include <charconv>
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "common/id/rack_split.h"
+#include "registry/seam/absent_coordinator.h"
+#include "registry/state/file_system.h"
+#include "registry/state/posix_state_folder.h"
+#include "server/node/join_cluster.h"
+
+namespace firn {
+namespace {
+
+bool IsStatic(const NodePlace& place) { return place.registry.starts_with(kStaticRegistry); }
+
+Layout StaticLayout(const NodePlace& place) { return place.layout.value_or(Layout::Firn()); }
+
+// Of a machine id given by hand the grant is on disk, and one process of a host has it.
+Result<std::unique_ptr<PosixStateFolder>> OpenState(const NodePlace& place,
+                                                    const OwnerName& owner) {
+  StatePlace state{.folder = place.state_dir,
+                   .stem = owner.file_stem(),
+                   .grant_dir = place.grant_dir,
+                   .grant_on_disk = IsStatic(place)};
+  if (IsStatic(place)) {
+    FIRN_ASSIGN(const MachineId id, ParseStaticRegistry(place.registry, StaticLayout(place)));
+    state.only_on_host = "firn-static:" + std::to_string(id.value());
+  }
+  FIRN_ASSIGN(auto folder, PosixStateFolder::Open(state));
+  FIRN_ASSIGN(const std::string_view foreign, ForeignFileSystemAt(place.state_dir));
+  FIRN_TRY(CheckStateFileSystem(place, foreign));
+  return folder;
+}
+
+// A machine id that is the operator's promise: there is no registry to ask.
+Result<std::unique_ptr<IssuingNode>> OpenStatic(const NodePlace& place, IssuingNodeOptions options,
+                                                const Clock& clock, Entropy& entropy,
+                                                std::unique_ptr<StateFolder> folder) {
+  const Layout layout = StaticLayout(place);
+  FIRN_ASSIGN(const MachineId machine, ParseStaticRegistry(place.registry, layout));
+  options.claim.layout = layout;
+  options.cluster_uuid = kStaticClusterUuid;
+  options.default_strategy = place.default_strategy;
+  options.given = StaticKeeperOptions{.layout = layout,
+                                      .machine = machine,
+                                      .first_start = place.static_first_start,
+                                      .clock_ok = place.static_clock_ok,
+                                      .adopt = place.static_adopt,
+                                      .time_namespace = TimeNamespace()};
+  return std::make_unique<IssuingNode>(options, clock, entropy,
+                                       std::make_unique<AbsentCoordinator>(), std::move(folder));
+}
+
+}  // namespace
+
+Result<MachineId> ParseStaticRegistry(std::string_view registry, const Layout& layout) {
+  const std::string_view digits = registry.substr(kStaticRegistry.size());
+  uint32_t id = 0;
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), id);
+  if (error != std::errc() || end != digits.end() || id >= layout.machines()) {
+    return Invalid("static: needs a machine id from 0 to " + std::to_string(layout.machines() - 1));
+  }
+  return MachineId(id);
+}
+
+Status CheckStateFileSystem(const NodePlace& place, std::string_view foreign) {
+  if (foreign.empty()) return {};
+  const std::string told =
+      "the state folder " + place.state_dir + " lies on " + std::string(foreign);
+  if (IsStatic(place)) {
+    return Invalid(told + ": a machine id given by hand wants a file system of this host's own");
+  }
+  LOG(WARNING) << told << ": while that is away a start waits for it, and the machine id may be "
+               << "another one after it";
+  return {};
+}
+
+Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const OwnerName& owner,
+                                              IssuingNodeOptions options, const Clock& clock,
+                                              Entropy& entropy) {
+  options.claim.session_timeout = place.session_timeout;
+  options.claim.time_namespace = TimeNamespace();
+  FIRN_ASSIGN(auto folder, OpenState(place, owner));
+  ClaimantIdentity& self = options.claim.identity;
+  self.owner = owner.TextIn(folder->lock_identity(), self.host);
+  // A directory's times are those of this very host, and agree with whatever its clock says.
+  options.id_clock.registry_has_clock = place.registry.starts_with("zk:");
+  options.id_clock.registry_skew_max = options.claim.skew_max;
+  if (IsStatic(place)) {
+    return OpenStatic(place, std::move(options), clock, entropy, std::move(folder));
+  }
+  const std::optional<uint32_t> worker = options.claim.worker;
+  FIRN_ASSIGN(JoinedCluster cluster, JoinCluster({.registry = place.registry,
+                                                  .credentials = place.credentials,
+                                                  .session_timeout = place.session_timeout,
+                                                  .layout = place.layout,
+                                                  .default_strategy = place.default_strategy,
+                                                  .workers_min = worker ? *worker + 1 : 0},
+                                                 *folder, clock, entropy));
+  // A guess must not refuse what the cluster has: then its keeper finds out.
+  if (cluster.known) FIRN_TRY(cluster.split.Join(worker.value_or(0), options.claim.rack).status());
+  options.claim.layout = cluster.layout;
+  options.split = cluster.split;
+  options.guessed = !cluster.known;
+  options.cluster_uuid = cluster.uuid;
+  options.session = cluster.session;
+  auto kept = std::make_unique<KeptTags>(place.state_dir + "/" + owner.file_stem());
+  return std::make_unique<IssuingNode>(options, clock, entropy, std::move(cluster.coordinator),
+                                       std::move(folder), std::move(kept));
+}
+
+}  // namespace firn

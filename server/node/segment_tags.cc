@@ -1,0 +1,181 @@
+#include "server/node/segment_tags.h"
+
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "server/issue/segment/segment.h"
+#include "server/issue/segment/unbuffered.h"
+#include "server/store/ledgered_source.h"
+#include "server/store/registry_source.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kPoll{5};
+constexpr Milliseconds kLookEvery{1'000};
+constexpr Milliseconds kTellEvery{10'000};  // of a tag
+
+}  // namespace
+
+SegmentTags::SegmentTags(Coordinator& registry, PostToControl control, const Clock& clock,
+                         Entropy& entropy)
+    : control_(std::move(control)),
+      clock_(clock),
+      entropy_(entropy),
+      ledger_(registry,
+              {.stop = [this](const std::string& tag, const std::string& why) { Drop(tag, why); },
+               .redefined =
+                   [this](const std::string& tag) {
+                     Abandon(tag);
+                     if (redefined_) redefined_(tag);
+                   }}) {
+  sources_["registry"] = std::make_unique<RegistrySource>(ledger_, control_);
+}
+
+SegmentTags::~SegmentTags() = default;
+
+Status SegmentTags::AddStore(std::unique_ptr<RangeStore> store) {
+  std::string name(store->name());
+  return AddSource(std::move(name),
+                   std::make_unique<LedgeredSource>(std::move(store), ledger_, control_));
+}
+
+Status SegmentTags::AddSource(std::string name, std::unique_ptr<RangeSource> source) {
+  const auto [place, added] = sources_.try_emplace(std::move(name), std::move(source));
+  return added ? Status() : Conflict("there are two stores called " + place->first);
+}
+
+Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
+  if (tag.name.empty()) return Invalid("a segment tag has to be defined in the registry");
+  const std::lock_guard lock(mutex_);
+  Served& served = served_[tag.name];
+  if (served.Fits(tag)) {
+    served.strategy->Adjust(tag);
+    return std::shared_ptr<Strategy>(served.strategy);
+  }
+  FIRN_ASSIGN(std::shared_ptr<RangedStrategy> made, MakeStrategy(tag));
+  int64_t wasted = served.wasted;
+  if (served.strategy) {
+    const bool redefined = served.form != FormOf(tag);
+    redefined ? served.strategy->Abandon() : served.strategy->Stop();
+    wasted += served.strategy->status().wasted;
+    sources_.at(tag.store)->Distrust(tag.name);  // what it has from earlier may lie far below
+  }
+  served = {.form = FormOf(tag),
+            .store = tag.store,
+            .buffer = tag.buffer,
+            .strategy = std::move(made),
+            .wasted = wasted};
+  return std::shared_ptr<Strategy>(served.strategy);
+}
+
+Result<std::shared_ptr<RangedStrategy>> SegmentTags::MakeStrategy(const TagDefinition& tag) {
+  const auto source = sources_.find(tag.store);
+  if (source == sources_.end()) return NotFound("there is no store '" + tag.store + "' here");
+  RangedParts parts{.source = *source->second, .clock = clock_, .entropy = entropy_, .news = news_};
+  if (tag.buffer == TagBuffer::kNone) {
+    FIRN_ASSIGN(auto made, Unbuffered::Make(tag, std::move(parts)));
+    return std::shared_ptr<RangedStrategy>(std::move(made));
+  }
+  FIRN_ASSIGN(auto made, Segment::Make(tag, std::move(parts)));
+  return std::shared_ptr<RangedStrategy>(std::move(made));
+}
+
+void SegmentTags::Drop(const std::string& tag, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  const auto served = served_.find(tag);
+  if (served == served_.end() || !served->second.strategy) return;
+  sources_.at(served->second.store)->Distrust(tag);
+  served->second.strategy->Drop(why);
+}
+
+void SegmentTags::Abandon(const std::string& tag) {
+  const std::lock_guard lock(mutex_);
+  const auto served = served_.find(tag);
+  if (served == served_.end() || !served->second.strategy) return;
+  if (std::exchange(served->second.abandoned, true)) return;
+  LOG(INFO) << "tag " << tag << " is defined in another way: its numbers in memory are wasted";
+  served->second.strategy->Abandon();
+}
+
+void SegmentTags::Saw(const std::string& tag, const std::optional<TagNode>& node) {
+  if (node) {
+    std::unique_lock lock(mutex_);
+    const auto served = served_.find(tag);
+    const bool redefined = served != served_.end() && served->second.form != FormOf(node->tag);
+    lock.unlock();
+    if (redefined) Abandon(tag);
+    if (node->tag.strategy != "segment") return;
+  }
+  ledger_.Saw(tag, node);
+}
+
+void SegmentTags::Tick(BootMs now) {
+  ledger_.Tick(now);
+  const std::lock_guard lock(mutex_);
+  for (const auto& [tag, served] : served_) {
+    if (served.strategy) served.strategy->Tick(now);
+  }
+  TellTroublesLocked(now);
+}
+
+// A line in the log for each change of what keeps a tag's numbers from coming.
+void SegmentTags::TellTroublesLocked(BootMs now) {
+  if (now < look_at_) return;
+  look_at_ = now + kLookEvery;
+  for (auto& [tag, served] : served_) {
+    if (!served.strategy || (served.told_at && now - *served.told_at < kTellEvery)) continue;
+    std::string trouble = served.strategy->status().trouble;
+    if (trouble == served.trouble) continue;
+    LOG_IF(WARNING, !trouble.empty()) << "tag " << tag << ": no more numbers come: " << trouble;
+    LOG_IF(INFO, trouble.empty()) << "tag " << tag << ": numbers come again";
+    served.trouble = std::move(trouble);
+    served.told_at = now;
+  }
+}
+
+void SegmentTags::Stop() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [tag, served] : served_) {
+    if (served.strategy) served.strategy->Stop();
+  }
+}
+
+void SegmentTags::StopAll(Milliseconds patience) {
+  Stop();
+  const BootMs give_up = clock_.Boot() + patience;
+  while (!settled() && clock_.Boot() < give_up) SleepFor(kPoll);
+  for (const auto& [tag, status] : this->status()) {
+    LOG_IF(INFO, status.wasted > 0)
+        << "tag " << tag << ": " << status.wasted << " numbers were taken and not used";
+  }
+}
+
+bool SegmentTags::settled() const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [tag, served] : served_) {
+    if (served.strategy && !served.strategy->settled()) return false;
+  }
+  return true;
+}
+
+std::map<std::string, SegmentStatus> SegmentTags::status() const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, SegmentStatus> all;
+  for (const auto& [tag, served] : served_) {
+    if (!served.strategy) continue;
+    SegmentStatus status = served.strategy->status();
+    status.wasted += served.wasted + sources_.at(served.store)->wasted(tag);
+    all.emplace(tag, std::move(status));
+  }
+  return all;
+}
+
+std::map<std::string, bool> SegmentTags::stores() const {
+  std::map<std::string, bool> stores;
+  for (const auto& [name, source] : sources_) stores[name] = source->permits_no_buffer();
+  return stores;
+}
+
+}  // namespace firn

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "common/tag/tag_definition.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "registry/cluster/tag_node.h"
+#include "registry/seam/coordinator.h"
+#include "server/issue/segment/range_source.h"
+#include "server/issue/segment/range_store.h"
+#include "server/issue/segment/ranged_strategy.h"
+#include "server/store/control_thread.h"
+#include "server/store/ledger.h"
+
+namespace firn {
+
+// The segment tags of one node: where each one's ranges come from, and the strategy that gives
+// their numbers. One strategy for each tag name, for as long as its form (FormOf), store and buffer
+// stay the same: a definition that changes otherwise keeps the numbers that are in memory. A
+// strategy serves one form for life: as soon as anybody here, the ledger included, reads a node of
+// another one, it is abandoned.
+//
+// Add*, On*: before the control loop starts. Make, Saw, Tick: on the control thread. status():
+// any thread. StopAll: the thread that owns the node.
+class SegmentTags {
+ public:
+  // All must outlive it; `control` runs tasks on the control thread. The store `registry` is there
+  // from the start.
+  SegmentTags(Coordinator& registry, PostToControl control, const Clock& clock, Entropy& entropy);
+  ~SegmentTags();
+
+  // Tags whose `store` is the store's name get their ranges from it, under their ledgers.
+  // kConflict when the name is taken.
+  Status AddStore(std::unique_ptr<RangeStore> store);
+
+  // The same for a source that sees to the ledger itself.
+  Status AddSource(std::string name, std::unique_ptr<RangeSource> source);
+
+  // For such sources.
+  Ledger& ledger() { return ledger_; }
+  const PostToControl& control() const { return control_; }
+
+  // `news` is told, on any thread, when calls that wait may have more luck.
+  void OnNews(std::function<void()> news) { news_ = std::move(news); }
+
+  // `redefined` is told, on the control thread, of a tag whose definition has to be read again: the
+  // ledger has seen it in another form.
+  void OnRedefined(std::function<void(const std::string& tag)> redefined) {
+    redefined_ = std::move(redefined);
+  }
+
+  // The tag's strategy. kNotFound: there is no store of that name here; kInvalid: the store cannot
+  // serve such a tag.
+  Result<std::shared_ptr<Strategy>> Make(const TagDefinition& tag);
+
+  // A reading of a tag's node; nothing: it has gone.
+  void Saw(const std::string& tag, const std::optional<TagNode>& node);
+
+  void Tick(BootMs now);
+
+  // Closes all strategies, and begins to give back what can be given back.
+  void Stop();
+  // After Stop: nothing is on its way any more.
+  bool settled() const;
+  // Stops and waits for that, at most `patience`. While the control loop runs.
+  void StopAll(Milliseconds patience);
+
+  std::map<std::string, SegmentStatus> status() const;
+
+  // The stores there are, and whether each permits tags without a buffer. Once all are added.
+  std::map<std::string, bool> stores() const;
+
+ private:
+  struct Served {
+    bool Fits(const TagDefinition& tag) const {
+      return strategy && !abandoned && store == tag.store && buffer == tag.buffer &&
+             form == FormOf(tag);
+    }
+
+    std::string form;
+    std::string store;
+    TagBuffer buffer = TagBuffer::kDouble;
+    std::shared_ptr<RangedStrategy> strategy;
+    bool abandoned = false;
+    int64_t wasted = 0;               // by strategies before this one
+    std::string trouble{};            // as logged last
+    std::optional<BootMs> told_at{};  // when that was
+  };
+
+  Result<std::shared_ptr<RangedStrategy>> MakeStrategy(const TagDefinition& tag);
+  void Drop(const std::string& tag, const std::string& why);
+  void Abandon(const std::string& tag);
+  void TellTroublesLocked(BootMs now);
+
+  const PostToControl control_;
+  const Clock& clock_;
+  Entropy& entropy_;
+  std::function<void()> news_;
+  std::function<void(const std::string& tag)> redefined_;
+  Ledger ledger_;                                                // on the control thread
+  std::map<std::string, std::unique_ptr<RangeSource>> sources_;  // by name; go before the ledger
+
+  mutable std::mutex mutex_;              // guards all below
+  std::map<std::string, Served> served_;  // by tag
+  BootMs look_at_;                        // for troubles to log
+};
+
+}  // namespace firn

@@ -1,0 +1,151 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "common/base/units.h"
+#include "common/tag/tag_definition.h"
+#include "common/time/entropy.h"
+#include "registry/cluster/meta_watch.h"
+#include "registry/cluster/tag_node.h"
+#include "registry/dir/folder_watch.h"
+#include "registry/seam/coordinator.h"
+#include "registry/seam/mailbox.h"
+#include "registry/seam/synced_read.h"
+#include "server/issue/catalogue.h"
+#include "server/issue/issuer.h"
+#include "server/issue/tag_seeker.h"
+#include "server/node/kept_tags.h"
+
+namespace firn {
+
+// Makes an issuer serve the tags that the registry defines, and follow their changes.
+//
+//  1. Until the definitions have been read every tag is refused with NOT_READY. A start that does
+//     not reach the registry goes by those that were kept when they were read last.
+//  2. What is served is kept first, where there is a memory; what is to be refused is so at once.
+//     What cannot be kept is served all the same, and kept once that is possible again.
+//  3. A tag that this program cannot serve (a strategy, plugin or key that it lacks, a node that
+//     does not read) is refused with the reason, never served in part. A disabled one likewise.
+//  4. What cannot be read any more, because the registry is away, goes on as it was.
+//  5. A tag whose node has gone, or was kept and is not there, is lost: it is refused, with an
+//     alarm. Only a defect or a loss of data takes nodes away, and its numbers may be given out by
+//     somebody else from now on. So is one that has come back in another form (FormOf) although ids
+//     of the old form may be out, which no edit can do.
+//  6. Names that nobody has defined are served by the cluster's default strategy, or are unknown;
+//     before one is called unknown its node is looked for once, after the call has come.
+//
+// Owned by the control thread, but for Seek.
+class TagFollower final : public TagSeeker {
+ public:
+  using Ledgers = std::map<std::string, int64_t>;
+
+  // So many names may be looked for in a second; beyond that, and without a registry that answers,
+  // a server says what it knows.
+  static constexpr int kLooksPerSecond = 100;
+  // How long a start waits for the registry before it goes by what was kept.
+  static constexpr Milliseconds kPatience{300};
+  static constexpr Milliseconds kPatienceWithSession{5'000};
+  // After this a memory that could not keep the tags is asked again.
+  static constexpr Milliseconds kKeepAgain{60'000};
+
+  // All references must outlive it. `uuid`: of the cluster, when it is known already; `memory`:
+  // null when nothing is kept.
+  TagFollower(Coordinator& coordinator, Entropy& entropy, const Catalogue& catalogue,
+              Issuer& issuer, std::string uuid = {}, TagMemory* memory = nullptr);
+
+  // `served` is told of each definition that is served from then on. Before the first Tick.
+  void OnServed(std::function<void(const TagDefinition&)> served) {
+    on_served_ = std::move(served);
+  }
+
+  // `saw` is told of each reading of a tag's node, also of those that are not served, and of nodes
+  // that have gone. Before the first Tick.
+  using Saw = std::function<void(const std::string& tag, const std::optional<TagNode>& node)>;
+  void OnSeen(Saw saw) { on_seen_ = std::move(saw); }
+
+  // Does what is due. Call every 50 ms or so.
+  void Tick(BootMs now);
+
+  // What serves the tag here is closed for good: its node is read again, and another one made.
+  void Redefined(const std::string& tag);
+
+  Found Seek(std::string_view name, uint64_t& ticket) override;  // any thread
+
+  // The highest ledger seen of each tag: what `firn restore` lifts ledgers above. Another object
+  // after each reading that changed it, so that whoever holds one may look at it in any thread.
+  std::shared_ptr<const Ledgers> highest() const { return highest_; }
+
+  // Ledgers that this server has moved itself, before the registry has told of it.
+  void RaiseHighest(const Ledgers& higher);
+
+  // True once it is known what to serve: read, or kept.
+  bool whole() const { return whole_; }
+
+ private:
+  // Names that calls wait for. Each call waits for a look that is sent after it has come.
+  struct Looks {
+    uint64_t sent = 0;      // the look on its way, or the last one
+    uint64_t answered = 0;  // the last look that has ended
+    uint64_t wanted = 0;
+    Found found = Found::kUnanswered;  // by the last look
+    BootMs idle_since;
+  };
+
+  void OnMeta(const Result<ClusterMeta>& meta);
+  void Follow();
+  KnownTags ReadAll();
+  KnownTag ReadOne(const std::string& name, const Node& node, Ledgers& highest);
+  void NoteLost(KnownTags& read);
+  void LoadKept();
+  void GoByKept();
+  void KeepThenServe();
+  void Keep();
+  void OnKept(const KnownTags& tags, const Status& kept);
+  void ServeAll();
+  void ServeDefault(const std::string& strategy);
+  void Serve(TagDefinition tag);
+  void Refuse(const std::string& name, Reason reason, std::string why);
+  void SendLooks();
+  void OnLooked(const std::string& name, const Result<Nodes>& nodes);
+
+  Coordinator& coordinator_;
+  const Catalogue& catalogue_;
+  Issuer& issuer_;
+  TagMemory* const memory_;
+  std::function<void(const TagDefinition&)> on_served_;
+  Saw on_seen_;
+
+  std::string uuid_;
+  std::optional<std::string> default_strategy_{};  // of the cluster, once it was read
+  KnownTags known_;                                // as read last, lost ones included
+  std::optional<KnownTags> kept_{};                // as in the memory, or as it could not keep them
+  std::optional<BootMs> unkept_{};                 // since when it could not
+  bool loaded_ = false;                            // from there, once
+  bool keeping_ = false;
+  bool whole_ = false;
+  std::map<std::string, TagDefinition> served_;  // as bound, ledgers left out
+  std::map<std::string, std::string> refused_;   // and why
+  std::optional<std::string> default_served_{};
+  std::shared_ptr<const Ledgers> highest_ = std::make_shared<Ledgers>();
+  std::optional<BootMs> began_{};
+  BootMs now_;
+  MetaWatch meta_;
+  FolderWatch watch_;
+  Mailbox mailbox_;
+
+  std::mutex mutex_;                                 // guards all below
+  std::map<std::string, Looks, std::less<>> looks_;  // by tag
+  int looks_left_ = kLooksPerSecond;
+  BootMs looks_since_;
+  bool reachable_ = false;
+};
+
+}  // namespace firn

@@ -1,0 +1,237 @@
+#include "server/store/mysql/mysql_connection.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include <mariadb/errmsg.h>
+#include <mariadb/mysql.h>
+#include <mariadb/mysqld_error.h>
+
+#include "common/base/secret_file.h"
+
+namespace firn {
+namespace {
+
+// Sent with each new connection: what the server's defaults say must not matter. Without strict
+// mode a number that is too large for its column is cut without an error.
+constexpr const char* kSession = "SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES'";
+
+// The library's own set-up is not thread-safe.
+void InitializeLibrary() {
+  static std::once_flag once;
+  std::call_once(once, [] { mysql_library_init(0, nullptr, nullptr); });
+}
+
+unsigned int Seconds(Milliseconds time) {
+  return static_cast<unsigned int>(std::max<int64_t>(1, (time.count() + 999) / 1000));
+}
+
+struct Credentials {
+  std::string user;
+  std::string password;
+};
+
+Result<Credentials> ReadCredentials(const std::string& path) {
+  FIRN_ASSIGN(const std::string text, ReadSecretFile(path));
+  const std::string line = text.substr(0, text.find_first_of("\r\n"));
+  const size_t colon = line.find(':');
+  if (colon == std::string::npos || colon == 0) {
+    return Invalid(path + ": must hold one line user:password");
+  }
+  return Credentials{line.substr(0, colon), line.substr(colon + 1)};
+}
+
+Code CodeOf(unsigned int number) {
+  switch (number) {
+    case ER_ACCESS_DENIED_ERROR:
+    case ER_DBACCESS_DENIED_ERROR:
+    case ER_TABLEACCESS_DENIED_ERROR:
+    case ER_COLUMNACCESS_DENIED_ERROR:
+      return Code::kDenied;
+    case ER_BAD_DB_ERROR:
+    case ER_NO_SUCH_TABLE:
+      return Code::kNotFound;
+    case ER_BAD_FIELD_ERROR:
+    case ER_PARSE_ERROR:
+      return Code::kInvalid;
+    case ER_WARN_DATA_OUT_OF_RANGE:
+    case ER_DATA_OUT_OF_RANGE:
+      return Code::kExhausted;
+    // The server gave up in the midst of it.
+    case ER_SERVER_SHUTDOWN:
+    case ER_QUERY_INTERRUPTED:
+    case ER_CONNECTION_KILLED:
+    case ER_ERROR_DURING_COMMIT:
+      return Code::kUnknown;
+    default:
+      return Code::kUnavailable;
+  }
+}
+
+bool IsOfTheClient(unsigned int number) {
+  return (number >= CR_MIN_ERROR && number <= CR_MAX_ERROR) || number >= 5000;
+}
+
+}  // namespace
+
+struct MysqlConnection::Client {
+  Client() { mysql_init(&handle); }
+  ~Client() { mysql_close(&handle); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  MYSQL handle{};
+};
+
+struct MysqlConnection::Statement {
+  explicit Statement(MYSQL& client) : handle(mysql_stmt_init(&client)) {}
+  ~Statement() {
+    if (handle != nullptr) mysql_stmt_close(handle);
+  }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Status Bind(const std::vector<Parameter>& parameters, std::vector<MYSQL_BIND>& binds);
+  // False when the library reports a failure.
+  bool FetchRows(std::vector<Row>& rows);
+  unsigned int error() const { return mysql_stmt_errno(handle); }
+
+  MYSQL_STMT* const handle;
+};
+
+Status MysqlConnection::Statement::Bind(const std::vector<Parameter>& parameters,
+                                        std::vector<MYSQL_BIND>& binds) {
+  if (mysql_stmt_param_count(handle) != parameters.size()) {
+    return Internal("a statement with the wrong number of parameters");
+  }
+  for (const Parameter& parameter : parameters) {
+    MYSQL_BIND& bind = binds.emplace_back();
+    bind = {};
+    // The library takes pointers to what it only reads.
+    if (const auto* number = std::get_if<int64_t>(&parameter)) {
+      bind.buffer_type = MYSQL_TYPE_LONGLONG;
+      bind.buffer = const_cast<int64_t*>(number);
+    } else {
+      const std::string& text = std::get<std::string>(parameter);
+      bind.buffer_type = MYSQL_TYPE_STRING;
+      bind.buffer = const_cast<char*>(text.data());
+      bind.buffer_length = text.size();
+    }
+  }
+  return mysql_stmt_bind_param(handle, binds.data()) == 0 ? Status()
+                                                          : Internal(mysql_stmt_error(handle));
+}
+
+bool MysqlConnection::Statement::FetchRows(std::vector<Row>& rows) {
+  struct Field {
+    std::array<char, kFieldBytesMax> text;
+    unsigned long size = 0;
+    my_bool is_null = 0;
+  };
+  std::deque<Field> fields(mysql_stmt_field_count(handle));
+  std::vector<MYSQL_BIND> binds;
+  for (Field& field : fields) {
+    MYSQL_BIND& bind = binds.emplace_back();
+    bind = {};
+    bind.buffer_type = MYSQL_TYPE_STRING;
+    bind.buffer = field.text.data();
+    bind.buffer_length = field.text.size();
+    bind.length = &field.size;
+    bind.is_null = &field.is_null;
+  }
+  if (mysql_stmt_bind_result(handle, binds.data()) != 0) return false;
+  while (rows.size() < kRowsMax) {
+    const int fetched = mysql_stmt_fetch(handle);
+    if (fetched == MYSQL_NO_DATA) return true;
+    if (fetched != 0) return false;
+    Row& row = rows.emplace_back();
+    for (const Field& field : fields) {
+      row.emplace_back(field.text.data(), field.is_null ? 0 : field.size);
+    }
+  }
+  return false;
+}
+
+MysqlConnection::MysqlConnection(MysqlPlace place) : place_(std::move(place)) {}
+
+MysqlConnection::~MysqlConnection() { Close(); }
+
+void MysqlConnection::Close() {
+  statements_.clear();
+  client_.reset();
+}
+
+Status MysqlConnection::Open() {
+  Close();
+  FIRN_ASSIGN(const Credentials credentials, ReadCredentials(place_.credentials_file));
+  InitializeLibrary();
+  client_ = std::make_unique<Client>();
+  MYSQL* const client = &client_->handle;
+  const unsigned int seconds = Seconds(place_.time_limit);
+  const my_bool off = 0;
+  mysql_options(client, MYSQL_OPT_CONNECT_TIMEOUT, &seconds);
+  mysql_options(client, MYSQL_OPT_READ_TIMEOUT, &seconds);
+  mysql_options(client, MYSQL_OPT_WRITE_TIMEOUT, &seconds);
+  mysql_options(client, MYSQL_OPT_RECONNECT, &off);
+  mysql_options(client, MYSQL_OPT_LOCAL_INFILE, &off);
+  mysql_options(client, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+  mysql_options(client, MYSQL_INIT_COMMAND, kSession);
+  if (mysql_real_connect(client, place_.address.host.c_str(), credentials.user.c_str(),
+                         credentials.password.c_str(), place_.database.c_str(), place_.address.port,
+                         nullptr, 0) != nullptr) {
+    return {};
+  }
+  const Code code = CodeOf(mysql_errno(client));
+  Status failure(code == Code::kUnknown ? Code::kUnavailable : code, mysql_error(client));
+  Close();
+  return failure;
+}
+
+Status MysqlConnection::Fail(unsigned int number, const std::string& text) {
+  const Code code = IsOfTheClient(number) ? Code::kUnknown : CodeOf(number);
+  Close();  // whatever state it is in, a new one is in a known one
+  return {code, text};
+}
+
+Result<MysqlConnection::Statement*> MysqlConnection::Prepare(const std::string& sql) {
+  std::unique_ptr<Statement>& known = statements_[sql];
+  if (known != nullptr) return known.get();
+  auto made = std::make_unique<Statement>(client_->handle);
+  if (made->handle == nullptr) return Internal("out of memory");
+  if (mysql_stmt_prepare(made->handle, sql.data(), sql.size()) != 0) {
+    const unsigned int number = made->error();
+    const std::string text = mysql_stmt_error(made->handle);
+    made.reset();
+    return Fail(number, text);
+  }
+  known = std::move(made);
+  return known.get();
+}
+
+Result<MysqlConnection::Answer> MysqlConnection::Execute(const std::string& sql,
+                                                         const std::vector<Parameter>& parameters) {
+  if (!is_open()) return Unavailable("not connected");
+  FIRN_ASSIGN(Statement* const statement, Prepare(sql));
+  std::vector<MYSQL_BIND> binds;
+  FIRN_TRY(statement->Bind(parameters, binds));
+  Answer answer;
+  MYSQL_STMT* const handle = statement->handle;
+  bool done = mysql_stmt_execute(handle) == 0;
+  if (done && mysql_stmt_field_count(handle) != 0) {
+    done = statement->FetchRows(answer.rows);
+  } else if (done) {
+    answer.affected = mysql_stmt_affected_rows(handle);
+    answer.insert_id = mysql_stmt_insert_id(handle);
+  }
+  const unsigned int number = statement->error();
+  if (!done)
+    return Fail(number, number != 0 ? mysql_stmt_error(handle) : "more than was asked for");
+  mysql_stmt_free_result(handle);
+  return answer;
+}
+
+}  // namespace firn

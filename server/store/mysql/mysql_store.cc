@@ -1,0 +1,107 @@
+#include "server/store/mysql/mysql_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/store/jump_limit.h"
+
+namespace firn {
+
+// What a range is to be, and between which numbers the row may be for it.
+struct MysqlStore::Wanted {
+  int64_t at_least;
+  int64_t size;
+  int64_t row_least;  // the row is lifted to it
+  int64_t ceiling;    // a row above it stays as it is
+
+  // The ceiling leaves room for the range, so that the row never passes the end of 63 bits.
+  Wanted(const MysqlTable& table, int64_t least, int64_t numbers)
+      : at_least(least), size(numbers), row_least(table.RowBefore(least)) {
+    const int64_t most = table.RowBefore(kRangeEnd) - size;
+    ceiling = row_least > most - kJumpMax ? most : row_least + kJumpMax;
+  }
+};
+
+MysqlStore::MysqlStore(Options options, MysqlTable table, const Clock& clock, Entropy& entropy,
+                       Alarm alarm)
+    : options_(std::move(options)),
+      table_(std::move(table)),
+      alarm_(std::move(alarm)),
+      connection_(options_.place),
+      link_(options_.backoff, clock, entropy) {}
+
+Status MysqlStore::Connect() {
+  if (connection_.is_open()) return {};
+  FIRN_TRY(link_.MayConnect());
+  return link_.Connected(connection_.Open());
+}
+
+Status MysqlStore::Check(const TagDefinition& tag) {
+  constexpr size_t kTinyidNameMax = 63;  // of biz_type
+  if (table_.form() == MysqlForm::kTinyid && tag.name.size() > kTinyidNameMax) {
+    return Invalid("a name of more than 63 bytes does not fit Tinyid's table");
+  }
+  FIRN_TRY(Connect());
+  FIRN_ASSIGN(const auto row, ReadRow(tag));
+  const bool to_be_made = table_.form() == MysqlForm::kFirn && tag.high == 0;
+  return row || to_be_made ? Status() : NoRow();
+}
+
+Status MysqlStore::NoRow() const {
+  return NotFound("there is no row of this tag in " + table_.name());
+}
+
+Result<std::optional<int64_t>> MysqlStore::ReadRow(const TagDefinition& tag) {
+  FIRN_ASSIGN(const auto answer, connection_.Execute(table_.read(), {tag.name}));
+  if (answer.rows.empty()) return std::optional<int64_t>();
+  if (answer.rows.size() > 1) return Corrupt("there are several rows of this tag");
+  const Result<int64_t> number = table_.NumberOf(answer.rows.front());
+  if (!number.ok()) return number.status().WithContext("its row in " + table_.name());
+  return std::optional<int64_t>(number.value_or(0));
+}
+
+Result<int64_t> MysqlStore::ReadOrMakeRow(const TagDefinition& tag, const Wanted& wanted) {
+  FIRN_ASSIGN(std::optional<int64_t> row, ReadRow(tag));
+  const bool has_ledger = wanted.at_least > tag.start.value_or(1);
+  if (!row && table_.form() == MysqlForm::kFirn && !has_ledger) {
+    FIRN_TRY(
+        connection_.Execute(table_.insert(), {tag.name, wanted.row_least, wanted.size}).status());
+    FIRN_ASSIGN(row, ReadRow(tag));
+  }
+  return row ? Result<int64_t>(*row) : NoRow();
+}
+
+Result<Range> MysqlStore::MoveRow(const TagDefinition& tag, const Wanted& wanted) {
+  FIRN_ASSIGN(const auto answer,
+              connection_.Execute(table_.advance(),
+                                  {wanted.row_least, wanted.size, tag.name, wanted.ceiling}));
+  if (answer.affected == 0) return Unavailable("the row was changed while it was looked at");
+  if (answer.affected > 1) return Corrupt("there are several rows of this tag");
+  return table_.RangeAt(answer.insert_id, wanted.size, wanted.at_least);
+}
+
+Result<Range> MysqlStore::Advance(const TagDefinition& tag, int64_t at_least, int64_t size) {
+  if (at_least < 0 || size < 1) return Invalid("a range of " + std::to_string(size) + " numbers");
+  FIRN_TRY(Connect());
+  const int64_t room = kRangeEnd - at_least;
+  if (room == 0) return Exhausted("63 bits are used up");
+  const Wanted most(table_, at_least, std::min(size, room));
+  FIRN_ASSIGN(const int64_t row, ReadOrMakeRow(tag, most));
+
+  const int64_t left = kRangeEnd - table_.BeginAfter(std::max(row, most.row_least));
+  if (left <= 0) return Exhausted("63 bits are used up");
+  const Wanted wanted(table_, at_least, std::min(size, left));
+  if (row > wanted.ceiling) {
+    return Corrupt("max_id is " + std::to_string(row) + ", far beyond the " +
+                   std::to_string(at_least) +
+                   " that the ledger knows; if that is meant, raise the tag's start to it");
+  }
+  const bool is_ledger = at_least > tag.start.value_or(1);
+  if (is_ledger && row < wanted.row_least) {
+    alarm_("tag " + tag.name + ": the database has gone back in time, to " + std::to_string(row) +
+           " from " + std::to_string(wanted.row_least) + "; jumped over");
+  }
+  return MoveRow(tag, wanted);
+}
+
+}  // namespace firn

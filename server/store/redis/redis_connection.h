@@ -1,0 +1,59 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/endpoint.h"
+#include "common/base/status.h"
+#include "common/base/units.h"
+
+namespace firn {
+
+// How to reach a Redis server.
+struct RedisPlace {
+  Endpoint address{"127.0.0.1", 6379};
+  int database = 0;
+  std::string credentials_file{};  // one line, password or user:password; empty: none are asked for
+  Milliseconds time_limit{1000};   // of connecting, and of each command
+};
+
+// A connection to a Redis server that runs scripts. It never comes back by itself: after any
+// failure it is closed, and the next Open makes a new one, so that an answer always belongs to the
+// script that was just sent.
+//
+// Owned by one thread. The only code that knows the vendor's library.
+class RedisConnection {
+ public:
+  explicit RedisConnection(RedisPlace place);
+  ~RedisConnection();
+
+  bool is_open() const { return client_ != nullptr; }
+
+  // Connects and shows the credentials, read anew. kUnavailable when the server is away, kDenied
+  // when it does not let us in.
+  Status Open();
+  void Close();
+
+  // Runs `script`, which must outlive this object, on one key; sent once. Its answer is a list of
+  // texts and integers, here all as text; nil is empty. kUnknown when no answer came; any other
+  // failure is the server's word that the script has failed.
+  Result<std::vector<std::string>> Eval(std::string_view script, const std::string& key,
+                                        const std::vector<std::string>& arguments);
+
+ private:
+  struct Client;  // the library's handle
+  struct Reply;
+
+  Result<Reply> Command(const std::vector<std::string_view>& words);
+  Status Authenticate();
+  Result<std::string> Load(std::string_view script);
+
+  const RedisPlace place_;
+  std::unique_ptr<Client> client_;
+  std::map<std::string_view, std::string> digests_;  // of scripts that the server has been given
+};
+
+}  // namespace firn

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "common/base/status.h"
+
+namespace firn {
+
+// A number in a script's answer: decimal digits, nothing else. kCorrupt otherwise.
+Result<int64_t> RedisNumber(std::string_view text);
+
+}  // namespace firn

@@ -1,0 +1,97 @@
+#include "server/store/redis/redis_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/quote.h"
+#include "server/store/jump_limit.h"
+#include "server/store/redis/redis_number.h"
+
+namespace firn {
+namespace {
+
+// KEYS: the tag's hash. ARGV: at_least, size, the end of numbers, the highest max that is believed.
+// Answers {"ok", begin, end, max before} or {a word, what is wrong}; then nothing has changed.
+constexpr std::string_view kAdvance = R"(
+local function number(text)
+  if #text > 16 or not string.find(text, '^%d+$') then return nil end
+  return tonumber(text)
+end
+local function text(n) return string.format('%.0f', n) end
+
+local least, size = tonumber(ARGV[1]), tonumber(ARGV[2])
+local most, ceiling = tonumber(ARGV[3]), tonumber(ARGV[4])
+local row = redis.call('HMGET', KEYS[1], 'max', 'step', 'cluster')
+if row[3] then return {'tiered', ''} end
+local max = number(row[1] or '0')
+if not max then return {'max', row[1]} end
+local step = number(row[2] or '1')
+if not step or step < 1 then return {'step', row[2]} end
+if max > ceiling then return {'far', row[1]} end
+
+local begin = math.max(max, least)
+local take = math.min(size, most - begin)
+if take < 1 then return {'end', text(begin)} end
+redis.call('HINCRBY', KEYS[1], 'max', text(begin + take - max))
+redis.call('HSET', KEYS[1], 'cur', text(begin), 'step', text(take))
+return {'ok', text(begin), text(begin + take), row[1] or ''}
+)";
+
+Status Refusal(const std::vector<std::string>& answer, int64_t at_least) {
+  if (answer.size() < 2) return Internal("the script's answer makes no sense");
+  const std::string& word = answer[0];
+  if (word == "end") return Exhausted("Redis counts to 2^53 only");
+  if (word == "tiered")
+    return Corrupt("the hash is a tiered store's; give this one another prefix");
+  if (word == "far") {
+    return Corrupt("max is " + answer[1] + ", far beyond the " + std::to_string(at_least) +
+                   " that the ledger knows; if that is meant, raise the tag's start to it");
+  }
+  return Corrupt(word + " is " + Quoted(answer[1]) + ": it was set by hand; mend it");
+}
+
+}  // namespace
+
+RedisStore::RedisStore(Options options, const Clock& clock, Entropy& entropy, Alarm alarm)
+    : options_(std::move(options)),
+      alarm_(std::move(alarm)),
+      connection_(options_.place),
+      link_(options_.backoff, clock, entropy) {}
+
+Status RedisStore::Connect() {
+  if (connection_.is_open()) return {};
+  FIRN_TRY(link_.MayConnect());
+  return link_.Connected(connection_.Open());
+}
+
+Status RedisStore::Check(const TagDefinition& tag) {
+  if (tag.NextBegin() >= kNumbersEnd) return Invalid("Redis counts to 2^53 only");
+  return Connect();
+}
+
+Result<Range> RedisStore::Advance(const TagDefinition& tag, int64_t at_least, int64_t size) {
+  if (at_least < 0 || size < 1) return Invalid("a range of " + std::to_string(size) + " numbers");
+  if (at_least >= kNumbersEnd) return Exhausted("Redis counts to 2^53 only");
+  FIRN_TRY(Connect());
+  const int64_t ceiling = std::min(at_least + kJumpMax, kNumbersEnd);
+  FIRN_ASSIGN(
+      const auto answer,
+      connection_.Eval(kAdvance, options_.prefix + tag.name,
+                       {std::to_string(at_least), std::to_string(std::min(size, kNumbersEnd)),
+                        std::to_string(kNumbersEnd), std::to_string(ceiling)}));
+  if (answer.size() != 4 || answer[0] != "ok") return Refusal(answer, at_least);
+  FIRN_ASSIGN(const int64_t begin, RedisNumber(answer[1]));
+  FIRN_ASSIGN(const int64_t end, RedisNumber(answer[2]));
+  if (begin < at_least || end <= begin || end - begin > size) {
+    return Corrupt("the answer [" + answer[1] + ", " + answer[2] + ") is not what was asked for");
+  }
+  // Above its start a tag has a ledger, and this store has given what the ledger says.
+  if (at_least > tag.start.value_or(1) && RedisNumber(answer[3]).value_or(0) < at_least) {
+    alarm_("tag " + tag.name + ": Redis has lost data, it is at " +
+           (answer[3].empty() ? "nothing" : answer[3]) + " after " + std::to_string(at_least) +
+           "; jumped over");
+  }
+  return Range{.begin = begin, .end = end};
+}
+
+}  // namespace firn

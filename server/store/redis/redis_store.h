@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "common/time/backoff.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "server/issue/segment/range_store.h"
+#include "server/store/redis/redis_connection.h"
+#include "server/store/store_link.h"
+
+namespace firn {
+
+// Ranges out of Redis: a hash for each tag, under <prefix><tag>, moved by one script:
+//
+//     cur   where the latest range began
+//     max   where it ended; the counter
+//     step  how large it was
+//
+// 1. A script's numbers are exact up to 2^53 only; that is where numbers end here (kExhausted).
+// 2. A range begins at `at_least` or above. A hash that is gone or lower has lost data, as Redis
+//    does by nature: it is jumped over, with an alarm.
+// 3. A hash that somebody has edited into nonsense, or far beyond what has been used, stays as it
+//    is until somebody mends it, and the refusal says what is wrong with it.
+// 4. A connection that failed is made anew by a later call, with growing waits between attempts.
+//
+// What Redis has answered need not be on its disk, or on a replica: a range that it gives a second
+// time is stopped by the ledger.
+//
+// Owned by one thread, which waits for the server up to a few times the place's time limit.
+class RedisStore final : public RangeStore {
+ public:
+  struct Options {
+    std::string name;  // as tags name it
+    RedisPlace place;
+    std::string prefix = "firn:";  // of keys
+    Backoff::Options backoff{};    // between attempts to connect
+  };
+  // Told, in a sentence, of each time that the server turns out to have lost data.
+  using Alarm = std::function<void(const std::string&)>;
+
+  static constexpr int64_t kNumbersEnd = int64_t{1} << 53;
+
+  RedisStore(Options options, const Clock& clock, Entropy& entropy, Alarm alarm);
+
+  std::string_view name() const override { return options_.name; }
+  Status Check(const TagDefinition& tag) override;
+  Result<Range> Advance(const TagDefinition& tag, int64_t at_least, int64_t size) override;
+
+ private:
+  Status Connect();
+
+  const Options options_;
+  const Alarm alarm_;
+  RedisConnection connection_;
+  StoreLink link_;
+};
+
+}  // namespace firn

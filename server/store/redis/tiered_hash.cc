@@ -1,0 +1,197 @@
+#include "server/store/redis/tiered_hash.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/quote.h"
+#include "server/store/redis/redis_number.h"
+
+namespace firn {
+namespace {
+
+// Begins every script: numbers as texts, who the server is, the hash. ARGV[1]: the cluster;
+// ARGV[2]: the tag's form.
+constexpr const char* kPrelude = R"(
+local function number(text)
+  if not text or #text > 16 or not string.find(text, '^%d+$') then return nil end
+  return tonumber(text)
+end
+local function text(n) return string.format('%.0f', n) end
+local key = KEYS[1]
+local ids = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') .. ' ' ..
+            string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local row = redis.call('HMGET', key, 'ids', 'cur', 'max', 'left', 'next', 'next_max', 'step',
+                       'filled', 'asked', 'asked_by', 'cluster', 'form')
+local cur, max, left = number(row[2]), number(row[3]), number(row[4])
+local next, next_max = number(row[5]), number(row[6])
+local step, filled = number(row[7]) or 0, number(row[8]) or now
+if row[11] and row[11] ~= ARGV[1] then return {'foreign', row[11]} end
+if row[3] and not row[11] then return {'wrong', 'it says of no cluster whose it is'} end
+local ours = row[1] == ids and row[12] == ARGV[2]
+if ours and not (cur and max and left and cur + left == max) then
+  return {'wrong', 'cur, max and left do not agree'}
+end
+if ours and row[5] and not (next and next_max and next >= max and next_max > next) then
+  return {'wrong', 'next and next_max do not fit'}
+end
+)";
+
+// ARGV: cluster, form, size, prefetch_at, patience in ms, start. Answers {"ok", begin, end, bring,
+// step, lasts}.
+constexpr const char* kTake = R"(
+local size, prefetch_at, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local start = tonumber(ARGV[6])
+local function bring()
+  local asked = number(row[9]) or 0
+  if row[10] == ids and asked <= now and asked > now - patience then return '0' end
+  redis.call('HSET', key, 'asked', text(now), 'asked_by', ids)
+  return '1'
+end
+local function take_out(count)
+  redis.call('HINCRBY', key, 'cur', text(count))
+  redis.call('HINCRBY', key, 'left', text(-count))
+  cur, left = cur + count, left - count
+end
+local function leave_out()
+  if ours and cur < start and left > 0 then take_out(math.min(left, start - cur)) end
+end
+local lasted = math.max(now - filled, 0)
+leave_out()
+if ours and left == 0 and next then
+  cur, max, left, step = next, next_max, next_max - next, next_max - next
+  redis.call('HSET', key, 'cur', text(cur), 'max', text(max), 'left', text(left),
+             'step', text(step), 'filled', text(now))
+  redis.call('HDEL', key, 'next', 'next_max')
+  next, lasted = nil, 0
+  leave_out()
+end
+if not ours or left == 0 then return {'ok', '0', '0', bring(), text(step), text(lasted)} end
+
+local take = math.min(size, left)
+take_out(take)
+local low = not next and left * 100 <= step * (100 - prefetch_at)
+local used = math.max(step - left, 1)
+return {'ok', text(cur - take), text(cur), low and bring() or '0', text(step),
+        text(math.floor(math.min(lasted * step / used, 1e15)))}
+)";
+
+// ARGV: cluster, form, begin, end. Answers {"ok", numbers thrown away}, {"full", ""}, {"below",
+// max}, or
+// {"above", max}: numbers of another server's time lie below the ledger, and so below the segment.
+constexpr const char* kFill = R"(
+local begin, ends = tonumber(ARGV[3]), tonumber(ARGV[4])
+if row[3] and not max then return {'wrong', 'max is no number'} end
+local top = math.max(max or 0, next_max or 0)
+if begin < top then return {ours and 'below' or 'above', text(top)} end
+if ours and next then return {'full', ''} end
+redis.call('HDEL', key, 'asked', 'asked_by')
+if ours and left > 0 then
+  redis.call('HSET', key, 'next', text(begin), 'next_max', text(ends))
+  return {'ok', '0'}
+end
+local lost = 0
+if not ours then lost = (left or 0) + ((next and next_max) and next_max - next or 0) end
+redis.call('HDEL', key, 'next', 'next_max')
+redis.call('HSET', key, 'cluster', ARGV[1], 'form', ARGV[2], 'ids', ids, 'cur', text(begin), 'max', text(ends),
+           'left', text(ends - begin), 'step', text(ends - begin), 'filled', text(now))
+return {'ok', text(lost)}
+)";
+
+// ARGV: cluster, form. A segment without `ids` is nobody's.
+constexpr const char* kClear = R"(
+redis.call('HDEL', key, 'ids', 'asked', 'asked_by')
+return {'ok', ''}
+)";
+
+const std::string& TakeScript() {
+  static const std::string script = std::string(kPrelude) + kTake;
+  return script;
+}
+
+const std::string& FillScript() {
+  static const std::string script = std::string(kPrelude) + kFill;
+  return script;
+}
+
+const std::string& ClearScript() {
+  static const std::string script = std::string(kPrelude) + kClear;
+  return script;
+}
+
+Status Refusal(const std::vector<std::string>& answer) {
+  if (answer.size() < 2) return Internal("the script's answer makes no sense");
+  if (answer[0] == "foreign") {
+    return Invalid("its hash is of the cluster " + Quoted(answer[1]) +
+                   ": give each cluster a prefix of its own, or delete the hash if that cluster "
+                   "has gone for good");
+  }
+  if (answer[0] == "above") {
+    return Corrupt("its hash has had numbers up to " + answer[1] +
+                   ", which the ledger does not cover: raise the tag's start to that, or delete "
+                   "the hash if somebody has edited it");
+  }
+  return Corrupt("its hash was edited: " + answer[1] +
+                 "; delete it, and numbers go on above everything that was used");
+}
+
+}  // namespace
+
+TieredHash::TieredHash(Options options, const Clock& clock, Entropy& entropy)
+    : options_(std::move(options)),
+      connection_(options_.place),
+      link_(options_.backoff, clock, entropy) {}
+
+Status TieredHash::Connect() {
+  if (connection_.is_open()) return {};
+  FIRN_TRY(link_.MayConnect());
+  return link_.Connected(connection_.Open());
+}
+
+Result<TieredHash::Answer> TieredHash::Run(const std::string& script, const TagDefinition& tag,
+                                           Answer arguments) {
+  FIRN_TRY(Connect());
+  return connection_.Eval(script, options_.prefix + tag.name + ":tiered", arguments);
+}
+
+Result<TieredHash::Taken> TieredHash::Take(const TagDefinition& tag, const std::string& cluster,
+                                           int64_t size) {
+  if (size < 1) return Invalid("a range has at least one number");
+  const int64_t start = std::min(tag.start.value_or(1), kNumbersEnd);
+  FIRN_ASSIGN(const Answer answer,
+              Run(TakeScript(), tag,
+                  {cluster, FormOf(tag), std::to_string(size), std::to_string(tag.prefetch_at),
+                   std::to_string(kBringPatience.count()), std::to_string(start)}));
+  if (answer.size() != 6 || answer[0] != "ok") return Refusal(answer);
+  Taken taken{.range = {}, .bring = answer[3] == "1"};
+  FIRN_ASSIGN(taken.range.begin, RedisNumber(answer[1]));
+  FIRN_ASSIGN(taken.range.end, RedisNumber(answer[2]));
+  FIRN_ASSIGN(taken.step, RedisNumber(answer[4]));
+  FIRN_ASSIGN(const int64_t lasts_ms, RedisNumber(answer[5]));
+  taken.lasts = Milliseconds(lasts_ms);
+  if (taken.range.size() < 0 || taken.range.size() > size) {
+    return Corrupt("the answer [" + answer[1] + ", " + answer[2] + ") is not what was asked for");
+  }
+  return taken;
+}
+
+Result<int64_t> TieredHash::Fill(const TagDefinition& tag, const std::string& cluster,
+                                 Range segment) {
+  if (segment.empty() || segment.end > kNumbersEnd) return Exhausted("Redis counts to 2^53 only");
+  FIRN_ASSIGN(const Answer answer, Run(FillScript(), tag,
+                                       {cluster, FormOf(tag), std::to_string(segment.begin),
+                                        std::to_string(segment.end)}));
+  if (answer.size() != 2) return Refusal(answer);
+  if (answer[0] == "ok") return RedisNumber(answer[1]);
+  if (answer[0] == "full") return Conflict("somebody else has brought numbers");
+  if (answer[0] != "below") return Refusal(answer);
+  return Conflict("a segment up to " + answer[1] + " is there already");
+}
+
+Status TieredHash::Clear(const TagDefinition& tag, const std::string& cluster) {
+  FIRN_ASSIGN(const Answer answer, Run(ClearScript(), tag, {cluster, FormOf(tag)}));
+  return answer.size() == 2 && answer[0] == "ok" ? Status() : Refusal(answer);
+}
+
+}  // namespace firn

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "server/issue/segment/range_source.h"
+#include "server/store/control_thread.h"
+#include "server/store/ledger.h"
+#include "server/store/redis/tiered_hash.h"
+#include "server/store/store_thread.h"
+#include "server/store/waste.h"
+
+namespace firn {
+
+// Numbers from Redis, to which segments come from a durable source: they rise across all servers,
+// at Redis's speed. What Redis forgets is lost; what it repeats it does not get to give out, as
+// TieredHash explains.
+//
+//   control thread    whose ledger it is, once a tag, and again after Distrust
+//   store's thread    a few numbers out of the hash; when it runs low, one of all servers is told
+//   durable source    ... takes a segment, below 2^53 and covered by the ledger when it is answered
+//   store's thread    ... and puts it into the hash
+//
+// A segment's size follows the tag's step as that of a range does: doubled when it lasts less than
+// the hold time, halved when it lasts more than twice that.
+//
+// After Distrust the hash is cleared, and nothing taken from it until the tag's ledger has been
+// read. So a tag that was stopped waits for `firn restore` here, too.
+//
+// Thread-safe; answers come on the control thread.
+//
+// Sharp edge: Stop before the control thread ends, like LedgeredSource.
+class TieredSource final : public RangeSource {
+ public:
+  static constexpr int kTriesMax = 4;  // at finding numbers in the hash, for one Take
+
+  // Told, in a sentence, when Redis gave numbers that were given before.
+  using Alarm = std::function<void(const std::string&)>;
+
+  // Tells where a tag's ledger is: Ledger::Where. Called, and answers, on the control thread.
+  using AskLedger = std::function<void(const TagDefinition& tag, Ledger::PlaceDone done)>;
+
+  // `durable` answers on the thread that `control` posts to, which outlives this.
+  TieredSource(std::string name, std::unique_ptr<TieredHash> hash,
+               std::unique_ptr<RangeSource> durable, AskLedger ledger, PostToControl control,
+               Alarm alarm);
+  ~TieredSource() override;  // stops
+
+  void Take(const TagDefinition& tag, int64_t size, TakeDone done) override;
+
+  // Refused: numbers of others may follow.
+  void GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) override;
+  void Distrust(const std::string& tag) override;
+  bool permits_no_buffer() const override { return true; }
+
+  // Waits for the call at hand; what is asked for afterwards is refused with kUnavailable.
+  void Stop() { thread_.Stop(); }
+
+  // Numbers that the ledger covers and nobody will be given, as far as this server knows, and what
+  // the durable source has lost.
+  int64_t wasted(const std::string& tag) const override {
+    return waste_.Of(tag) + durable_->wasted(tag);
+  }
+
+ private:
+  using StatusDone = std::function<void(Status)>;
+
+  struct Errand;  // one Take on its way
+
+  // A tag, as this server has seen it.
+  struct Known {
+    std::string cluster{};   // whose ledger covers it; empty: to be asked
+    bool clear = false;      // what the hash holds is to be thrown away first
+    uint64_t distrusts = 0;  // what was begun before one is not gone on with after it
+    int64_t end = 0;         // of what was taken last
+  };
+
+  void Begin(const std::shared_ptr<Errand>& errand);
+  void OnPlace(const std::shared_ptr<Errand>& errand, const LedgerPlace& place);
+  void Trust(const std::shared_ptr<Errand>& errand);
+  void AskHash(const std::shared_ptr<Errand>& errand);
+  void OnTaken(const std::shared_ptr<Errand>& errand, const TieredHash::Taken& taken);
+  Status CheckRises(const TagDefinition& tag, Range range);
+  // Takes a segment and puts it into the hash; `done` is told how that ended.
+  void Bring(const std::shared_ptr<Errand>& errand, int64_t size, StatusDone done);
+  void Fill(const std::shared_ptr<Errand>& errand, Range segment, const StatusDone& done);
+  bool Distrusted(const Errand& errand);
+  Status Busy() const;
+  Status Stopped() const;
+
+  const std::string name_;
+  const std::unique_ptr<TieredHash> hash_;  // on the store's thread
+  const std::unique_ptr<RangeSource> durable_;
+  const AskLedger ledger_;
+  const PostToControl control_;
+  const Alarm alarm_;
+  std::map<std::string, Known> known_;  // on the control thread, by tag
+  Waste waste_;
+  StoreThread thread_;  // ends before what it works with
+};
+
+// How many numbers the segment after one of `step` numbers is to have that lasts so long.
+int64_t NextSegmentSize(const TagDefinition& tag, int64_t step, Milliseconds lasts);
+
+}  // namespace firn

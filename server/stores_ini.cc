@@ -1,0 +1,293 @@
+#include "server/stores_ini.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "common/base/quote.h"
+#include "common/base/utf8.h"
+#include "common/tag/tag_fields.h"
+
+namespace firn {
+namespace {
+
+// Names that tags use for what is no store of a file: every server has `registry`, and programs
+// that embed Firn may add `memory`.
+const std::set<std::string, std::less<>>& ReservedNames() {
+  static const std::set<std::string, std::less<>> names{"registry", "memory"};
+  return names;
+}
+
+class FaultList {
+ public:
+  void Add(int line, std::string what) {
+    if (faults_.size() < kStoreFaultsMax) faults_.push_back({line, std::move(what)});
+  }
+  std::vector<LineFault> Take() {
+    std::stable_sort(faults_.begin(), faults_.end(),
+                     [](const LineFault& a, const LineFault& b) { return a.line < b.line; });
+    return std::move(faults_);
+  }
+
+ private:
+  std::vector<LineFault> faults_;
+};
+
+struct Setting {
+  std::string value;
+  int line = 0;
+};
+
+// One section as it was read, and what its settings mean. Settings are taken out; those that are
+// left over are none.
+class Section {
+ public:
+  Section(std::string name, int line, FaultList& faults)
+      : name_(std::move(name)), line_(line), faults_(faults) {}
+
+  const std::string& name() const { return name_; }
+  int line() const { return line_; }
+
+  void Add(std::string key, std::string value, int line) {
+    const auto [first, fresh] = settings_.emplace(std::move(key), Setting{std::move(value), line});
+    if (!fresh) {
+      faults_.Add(line, Where(first->first) + "set twice, first at line " +
+                            std::to_string(first->second.line));
+    }
+  }
+  void Fault(int line, const std::string& key, const std::string& what) {
+    faults_.Add(line, Where(key) + what);
+  }
+
+  // Without `otherwise` the setting has to be there.
+  std::string Text(const std::string& key, std::optional<std::string> otherwise);
+  int64_t Number(const std::string& key, int64_t otherwise, int64_t least, int64_t most);
+  Endpoint Address(const std::string& key);
+  // The line of a setting that was taken or not, or the section's.
+  int LineOf(const std::string& key) const {
+    const auto found = lines_.find(key);
+    return found != lines_.end() ? found->second : line_;
+  }
+  void RefuseTheRest();
+
+ private:
+  std::string Where(const std::string& key) const { return "[" + name_ + "] " + key + ": "; }
+  std::optional<Setting> TakeOut(const std::string& key);
+
+  const std::string name_;
+  const int line_;
+  FaultList& faults_;
+  std::map<std::string, Setting> settings_;
+  std::map<std::string, int> lines_;  // of those taken out
+};
+
+std::optional<Setting> Section::TakeOut(const std::string& key) {
+  const auto found = settings_.find(key);
+  if (found == settings_.end()) return std::nullopt;
+  Setting setting = std::move(found->second);
+  settings_.erase(found);
+  lines_[key] = setting.line;
+  if (setting.value.empty()) Fault(setting.line, key, "has no value");
+  return setting;
+}
+
+std::string Section::Text(const std::string& key, std::optional<std::string> otherwise) {
+  if (auto setting = TakeOut(key)) return std::move(setting->value);
+  if (!otherwise) Fault(line_, key, "missing");
+  return otherwise.value_or("");
+}
+
+int64_t Section::Number(const std::string& key, int64_t otherwise, int64_t least, int64_t most) {
+  const auto setting = TakeOut(key);
+  if (!setting || setting->value.empty()) return otherwise;
+  int64_t number = 0;
+  const char* const end = setting->value.data() + setting->value.size();
+  const auto [stop, error] = std::from_chars(setting->value.data(), end, number);
+  if (error == std::errc() && stop == end && number >= least && number <= most) return number;
+  Fault(setting->line, key,
+        Quoted(setting->value) + " is no number within " + std::to_string(least) + " and " +
+            std::to_string(most));
+  return otherwise;
+}
+
+Endpoint Section::Address(const std::string& key) {
+  const std::string text = Text(key, std::nullopt);
+  if (text.empty()) return {};
+  Result<Endpoint> address = Endpoint::Parse(text);
+  if (address.ok() && address->port == 0) address = Invalid("needs a port");
+  if (!address.ok()) Fault(LineOf(key), key, address.status().message());
+  return address.value_or({});
+}
+
+void Section::RefuseTheRest() {
+  for (const auto& [key, setting] : settings_) {
+    Fault(setting.line, key, "no such setting of this kind of store");
+  }
+}
+
+// --- the kinds of stores ------------------------------------------------------------------------
+
+Milliseconds Timeout(Section& section, Milliseconds otherwise) {
+  return Milliseconds(section.Number("timeout_ms", otherwise.count(), 100, 60'000));
+}
+
+MysqlDefinition ReadMysql(Section& section) {
+  MysqlPlace place;
+  place.address = section.Address("address");
+  place.database = section.Text("database", std::nullopt);
+  place.credentials_file = section.Text("credentials_file", std::nullopt);
+  place.time_limit = Timeout(section, place.time_limit);
+  const std::string word = section.Text("form", "firn");
+  const std::optional<MysqlForm> form = ParseMysqlForm(word);
+  if (!form) section.Fault(section.LineOf("form"), "form", "must be firn, leaf or tinyid");
+  const std::string name = section.Text("table", "firn_tag");
+  const auto table = MysqlTable::Make(form.value_or(MysqlForm::kFirn), name);
+  if (!table.ok()) section.Fault(section.LineOf("table"), "table", table.status().message());
+  return {std::move(place), table.value_or(*MysqlTable::Make(MysqlForm::kFirn, "firn_tag"))};
+}
+
+RedisDefinition ReadRedis(Section& section) {
+  RedisPlace place;
+  place.address = section.Address("address");
+  place.database = static_cast<int>(section.Number("database", 0, 0, 1'000'000));
+  place.credentials_file = section.Text("credentials_file", "");
+  place.time_limit = Timeout(section, place.time_limit);
+  return {std::move(place), section.Text("prefix", "firn:")};
+}
+
+TieredDefinition ReadTiered(Section& section) {
+  std::string front = section.Text("front", std::nullopt);
+  return {std::move(front), section.Text("durable", "registry")};
+}
+
+class Parser {
+ public:
+  void Line(std::string_view text);
+  void Fault(std::string what) { faults_.Add(line_, std::move(what)); }
+  StoresIni Take();
+
+ private:
+  void Open(const Result<std::string>& name);
+  void Set(const IniLine& line);
+  void Close();
+  void CheckTiers(const StoreDefinition& store);
+
+  int line_ = 0;
+  bool any_section_ = false;
+  FaultList faults_;
+  std::optional<Section> section_;
+  std::map<std::string, int> lines_;  // of sections, by name
+  StoresIni ini_;
+};
+
+void Parser::Line(std::string_view text) {
+  ++line_;
+  const IniLine line = ReadIniLine(text);
+  switch (line.kind) {
+    case IniLine::Kind::kNothing:
+      return;
+    case IniLine::Kind::kNeither:
+      return Fault("neither [store], nor key = value, nor a comment");
+    case IniLine::Kind::kSection:
+      Close();
+      return Open(line.text);
+    case IniLine::Kind::kSetting:
+      return Set(line);
+  }
+}
+
+void Parser::Open(const Result<std::string>& name) {
+  any_section_ = true;
+  if (lines_.size() == kStoresMax)
+    return Fault("more than " + std::to_string(kStoresMax) + " stores");
+  if (!name.ok()) return Fault(name.status().message());
+  const std::string& word = name.value();
+  if (!IsTagWord(word)) {
+    return Fault(Quoted(word) +
+                 " is no name of a store: a small letter, then small letters, "
+                 "digits, - or _");
+  }
+  if (ReservedNames().contains(word)) return Fault("[" + word + "] is a name of Firn's own");
+  const auto [first, fresh] = lines_.emplace(word, line_);
+  if (!fresh) {
+    Fault("[" + word + "] is defined twice, first at line " + std::to_string(first->second));
+  }
+  section_.emplace(word, line_, faults_);
+}
+
+void Parser::Set(const IniLine& line) {
+  if (!section_) {
+    if (!any_section_) Fault("a setting before the first [store]");
+    return;  // of a section whose name is a fault already
+  }
+  if (!IsPrintableUtf8(line.key)) return Fault("a key that is not printable UTF-8");
+  if (!line.text.ok()) return section_->Fault(line_, line.key, line.text.status().message());
+  const std::string& value = line.text.value();
+  if (!IsPrintableUtf8(value)) return section_->Fault(line_, line.key, "is not printable UTF-8");
+  section_->Add(line.key, value, line_);
+}
+
+void Parser::Close() {
+  if (!section_) return;
+  const std::string kind = section_->Text("kind", std::nullopt);
+  const std::string& name = section_->name();
+  if (kind == "mysql") {
+    ini_.stores.push_back({name, ReadMysql(*section_)});
+  } else if (kind == "redis") {
+    ini_.stores.push_back({name, ReadRedis(*section_)});
+  } else if (kind == "tiered") {
+    ini_.stores.push_back({name, ReadTiered(*section_)});
+  } else if (!kind.empty()) {
+    section_->Fault(section_->LineOf("kind"), "kind", "must be mysql, redis or tiered");
+  }
+  if (!kind.empty()) section_->RefuseTheRest();
+  section_.reset();
+}
+
+void Parser::CheckTiers(const StoreDefinition& store) {
+  const auto* const tiered = std::get_if<TieredDefinition>(&store.what);
+  if (tiered == nullptr) return;
+  const auto fault = [&](const std::string& what) {
+    faults_.Add(lines_[store.name], "[" + store.name + "] " + what);
+  };
+  const StoreDefinition* const front = ini_.Find(tiered->front);
+  if (!tiered->front.empty() &&
+      (front == nullptr || !std::holds_alternative<RedisDefinition>(front->what))) {
+    fault("front: there is no store " + Quoted(tiered->front) + " of kind redis");
+  }
+  const StoreDefinition* const durable = ini_.Find(tiered->durable);
+  if (tiered->durable != "registry" &&
+      (durable == nullptr || !std::holds_alternative<MysqlDefinition>(durable->what))) {
+    fault("durable: there is no store " + Quoted(tiered->durable) + " of kind mysql");
+  }
+}
+
+StoresIni Parser::Take() {
+  Close();
+  for (const StoreDefinition& store : ini_.stores) CheckTiers(store);
+  ini_.faults = faults_.Take();
+  return std::move(ini_);
+}
+
+}  // namespace
+
+const StoreDefinition* StoresIni::Find(std::string_view name) const {
+  const auto found = std::find_if(stores.begin(), stores.end(),
+                                  [&](const StoreDefinition& store) { return store.name == name; });
+  return found == stores.end() ? nullptr : &*found;
+}
+
+StoresIni ParseStoresIni(std::string_view text) {
+  if (text.size() > kStoresIniBytesMax) {
+    return {{}, {{1, "the file is larger than " + std::to_string(kStoresIniBytesMax) + " bytes"}}};
+  }
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  Parser parser;
+  while (!text.empty()) parser.Line(TakeIniLine(text));
+  return parser.Take();
+}
+
+}  // namespace firn

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/tag/ini_line.h"
+#include "server/store/mysql/mysql_connection.h"
+#include "server/store/mysql/mysql_table.h"
+#include "server/store/redis/redis_connection.h"
+
+namespace firn {
+
+// The stores that a server has beside `registry`, as a file that people write:
+//
+//     [main]                          ; what tags say: store = main
+//     kind             = mysql
+//     address          = db.example:3306
+//     database         = ids
+//     credentials_file = /etc/firn/main.cred
+//
+//     [fast]
+//     kind             = tiered
+//     front            = cache        ; a store of kind redis
+//     durable          = main
+//
+// server/package/stores.ini, which is installed with the server, shows all kinds and keys.
+//
+// A grammar of common/tag/ini_line.h; each key at most once.
+
+struct MysqlDefinition {
+  MysqlPlace place;
+  MysqlTable table;
+};
+struct RedisDefinition {
+  RedisPlace place;
+  std::string prefix;
+};
+struct TieredDefinition {
+  std::string front;
+  std::string durable;
+};
+
+struct StoreDefinition {
+  std::string name;
+  std::variant<MysqlDefinition, RedisDefinition, TieredDefinition> what;
+};
+
+struct StoresIni {
+  std::vector<StoreDefinition> stores;  // in the file's order; to be used only without faults
+  std::vector<LineFault> faults;        // by line; at most kStoreFaultsMax
+
+  // Null when there is none of that name.
+  const StoreDefinition* Find(std::string_view name) const;
+
+  // Ok, or kInvalid with a line of text for each fault.
+  Status status() const { return StatusOf(faults); }
+};
+
+inline constexpr size_t kStoresIniBytesMax = 1 << 20;
+inline constexpr size_t kStoresMax = 100;
+inline constexpr size_t kStoreFaultsMax = 100;
+
+// Never fails as a whole: whatever is wrong becomes a fault of its line.
+StoresIni ParseStoresIni(std::string_view text);
+
+}  // namespace firn

@@ -1,0 +1,119 @@
+// Servers that misbehave before they have been asked for an id: when they are connected to, and
+// when they are asked who they are. In every form.
+
+#include <gtest/gtest.h>
+
+#include "tests/client/client_rig.h"
+#include "tests/client/socket/black_hole.h"
+
+namespace firn {
+namespace {
+
+using Kind = Behaviour::Kind;
+
+// A healthy server may need longer on a busy machine; then it is asked again.
+constexpr Milliseconds kShortAttempt{500};
+constexpr int kCallsMax = 50;
+
+// Two servers in turn, the first of them a bad one.
+class PairRig : public ClientRig {
+ public:
+  explicit PairRig(Form form) : ClientRig(2, form) {
+    options.balancing = Balancing::kRoundRobin;
+    options.attempt_limit = kShortAttempt;
+  }
+
+  // Calls until one was answered that had asked the bad server first; what came of that.
+  CallAttempt AskBad(const std::string& bad) {
+    for (int i = 0; i < kCallsMax; ++i) {
+      const bool ok = GetId().ok();
+      if (ok && report.attempts.size() == 2 && report.attempts[0].server == bad) {
+        return report.attempts[0];
+      }
+    }
+    ADD_FAILURE() << "the bad server was never asked first";
+    return {};
+  }
+
+  // What the client knows of it.
+  ServerView ViewOf(const std::string& address) {
+    for (const ServerView& view : client().cluster().servers) {
+      if (view.known.address == address) return view;
+    }
+    return {};
+  }
+};
+
+class ConnectingTest : public testing::TestWithParam<Form> {
+ protected:
+  ConnectingTest() {
+    rig_.options.servers = "list://" + hole_.address() + "," + rig_.server(1).address();
+  }
+
+  BlackHole hole_;
+  PairRig rig_{GetParam()};
+};
+
+TEST_P(ConnectingTest, GoesOnWhenNobodyTakesTheConnection) {
+  const CallAttempt attempt = rig_.AskBad(hole_.address());
+  EXPECT_EQ(attempt.end, AttemptEnd::kConnectTimeout) << attempt.ToString();
+  EXPECT_GE(attempt.took, kShortAttempt - Milliseconds(1));
+}
+
+TEST_P(ConnectingTest, AConnectionThatNobodyTakesCountsTwice) {
+  const auto rests = [&] {
+    return rig_.ViewOf(hole_.address()).fitness == ServerFitness::kResting;
+  };
+  for (int i = 0; i < kCallsMax && !rests(); ++i) static_cast<void>(rig_.GetId());
+  EXPECT_TRUE(rests());
+  EXPECT_EQ(rig_.ViewOf(hole_.address()).failed, 2u)
+      << "three failures in a row send it to rest, so do two of these";
+}
+
+// What a server makes of the question who it is, and what comes of it.
+struct Introduction {
+  const char* name;
+  Behaviour::Kind kind;
+  AttemptEnd end;
+  bool quarantined;
+};
+
+constexpr Introduction kIntroductions[] = {
+    {"Silent", Kind::kSilent, AttemptEnd::kTimeout, false},
+    {"Dripping", Kind::kDrip, AttemptEnd::kTimeout, false},
+    {"Half", Kind::kHalf, AttemptEnd::kClosed, false},
+    {"Closed", Kind::kClose, AttemptEnd::kClosed, false},
+    {"Reset", Kind::kReset, AttemptEnd::kClosed, false},
+    {"Garbage", Kind::kGarbage, AttemptEnd::kWrongService, true},
+    {"AnotherCalls", Kind::kOtherSequence, AttemptEnd::kWrongService, true},
+    {"Empty", Kind::kEmpty, AttemptEnd::kWrongService, true},
+    {"AnotherService", Kind::kNoMethod, AttemptEnd::kWrongService, true},
+    {"Http", Kind::kHttp, AttemptEnd::kWrongService, true},
+    {"Refused", Kind::kRefuse, AttemptEnd::kWrongService, true}};
+
+class IntroductionTest : public testing::TestWithParam<std::tuple<Form, Introduction>> {};
+
+TEST_P(IntroductionTest, SendsTheCallElsewhereWhenItIsNoGoodOne) {
+  const auto& [form, introduction] = GetParam();
+  PairRig pair(form);
+  FakeServer& bad = pair.server(0);
+  bad.Behave({.kind = introduction.kind,
+              .delay = Milliseconds(introduction.kind == Kind::kDrip ? 100 : 0),
+              .reason = RefusalReason::kNotReady,
+              .in_status = true});
+  const CallAttempt attempt = pair.AskBad(bad.address());
+  EXPECT_EQ(attempt.end, introduction.end) << attempt.ToString();
+  EXPECT_EQ(bad.requests(), 0) << "nobody asks for ids before the status is known";
+  EXPECT_EQ(pair.View(bad).fitness == ServerFitness::kQuarantined, introduction.quarantined);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    AllForms, IntroductionTest,
+    testing::Combine(testing::Values(Form::kBlocking, Form::kAsync, Form::kHedged),
+                     testing::ValuesIn(kIntroductions)),
+    [](const auto& of) { return NameOf(std::get<0>(of.param)) + std::get<1>(of.param).name; });
+INSTANTIATE_TEST_SUITE_P(AllForms, ConnectingTest,
+                         testing::Values(Form::kBlocking, Form::kAsync, Form::kHedged), FormName);
+
+}  // namespace
+}  // namespace firn

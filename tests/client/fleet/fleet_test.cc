@@ -1,0 +1,286 @@
+#include "client/fleet/fleet.h"
+
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "tests/client/fleet/fleet_rig.h"
+
+namespace firn::client {
+namespace {
+
+TEST_F(FleetTest, LeavesAServerAloneThatFailedThreeTimes) {
+  Of({At(1), At(2), At(3)});
+  Happen(2, kTimeout, 3);
+  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+  EXPECT_FALSE(Names(Asked(), 2));
+}
+
+TEST_F(FleetTest, CountsAConnectionThatNobodyTookTwice) {
+  Of({At(1), At(2), At(3)});
+  Happen(2, Outcome::Of(AttemptEnd::kConnectTimeout, {}), 2);
+  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+}
+
+TEST_F(FleetTest, NeverLetsMoreThanHalfRest) {
+  Of({At(1), At(2), At(3), At(4), At(5)});
+  for (int i = 0; i < 200; ++i) End(Pick(), kUnreachable);
+  int resting = 0;
+  for (int i = 1; i <= 5; ++i) resting += Fitness(i) == ServerFitness::kResting ? 1 : 0;
+  EXPECT_EQ(resting, 2);
+}
+
+TEST_F(FleetTest, NeverLetsTheOnlyServerRest) {
+  Of({At(1)});
+  for (int i = 0; i < 50; ++i) End(Pick(), kTimeout);
+  EXPECT_EQ(Fitness(1), ServerFitness::kFit);
+}
+
+TEST_F(FleetTest, ProbesAServerThatHasRestedAndTakesItBack) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(2, kTimeout, 3);
+  EXPECT_TRUE(fleet.TakeProbes(Now()).empty());
+  clock_.Advance(Milliseconds(1'000));
+  const auto probes = fleet.TakeProbes(Now());
+  ASSERT_EQ(probes.size(), 1u);
+  EXPECT_EQ(probes[0]->name, At(2).address);
+  EXPECT_TRUE(fleet.TakeProbes(Now()).empty());
+  fleet.Probed(*probes[0], kUnreachable, {}, Now());
+  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+  clock_.Advance(Milliseconds(2'000));
+  ASSERT_EQ(fleet.TakeProbes(Now()).size(), 1u);
+  fleet.Probed(*probes[0], {}, {}, Now());
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  EXPECT_TRUE(Names(Asked(), 2));
+}
+
+TEST_F(FleetTest, AsksThoseThatRestWhenNoOtherIsLeft) {
+  Of({At(1), At(2)});
+  Happen(2, kTimeout, 3);
+  const ServerPtr first = Pick();
+  const ServerPtr second = Pick("order", {first});
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->name, At(2).address);
+  EXPECT_EQ(Pick("order", {first, second}), nullptr);
+}
+
+TEST_F(FleetTest, CountsAnAnswerOfAServerThatRestsAsItsReturn) {
+  Of({At(1), At(2)});
+  Happen(2, kTimeout, 3);
+  End(Pick("order", {Pick()}), {});
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+}
+
+TEST_F(FleetTest, DoesNotBlameAServerForAnIdleConnectionThatWasClosed) {
+  Of({At(1), At(2), At(3)});
+  Outcome stale = Outcome::Of(AttemptEnd::kClosed, {});
+  stale.was_pooled = true;
+  Happen(2, stale, 10);
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  stale.was_pooled = false;
+  Happen(2, stale, 3);
+  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+}
+
+TEST_F(FleetTest, LeavesAServerOutForAsLongAsItSays) {
+  Of({At(1), At(2), At(3)});
+  Happen(2, Refusal(RefusalReason::kNotReady, Milliseconds(500)));
+  EXPECT_FALSE(Names(Asked(), 2));
+  clock_.Advance(Milliseconds(499));
+  EXPECT_FALSE(Names(Asked(), 2));
+  clock_.Advance(Milliseconds(1));
+  EXPECT_TRUE(Names(Asked(), 2));
+}
+
+TEST_F(FleetTest, AsksServersWithoutAMachineIdForTagsThatNeedNone) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  ServerFacts facts;
+  facts.layout = "firn";
+  facts.own_numbers = {"invoice"};
+  EXPECT_TRUE(fleet.Admit(facts).answered());
+  Happen(2, Refusal(RefusalReason::kClock, Milliseconds(500)));
+  EXPECT_FALSE(Names(Asked(60, "order"), 2));
+  EXPECT_TRUE(Names(Asked(60, "invoice"), 2));
+}
+
+TEST_F(FleetTest, LeavesAServerWithoutItsStoreForThatTagOnly) {
+  Of({At(1), At(2), At(3)});
+  Happen(2, Refusal(RefusalReason::kStoreDown, Milliseconds(500)), 1, "invoice");
+  EXPECT_FALSE(Names(Asked(60, "invoice"), 2));
+  EXPECT_TRUE(Names(Asked(60, "order"), 2));
+  clock_.Advance(Milliseconds(500));
+  EXPECT_TRUE(Names(Asked(60, "invoice"), 2));
+}
+
+TEST_F(FleetTest, ForgivesQuarantineAndDrainingWithANewList) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(1, kBroken);
+  Happen(2, Refusal(RefusalReason::kDraining));
+  EXPECT_EQ(Fitness(1), ServerFitness::kQuarantined);
+  EXPECT_EQ(Fitness(2), ServerFitness::kDraining);
+  ConfirmDraining(2);
+  clock_.Advance(Milliseconds(3'600'000));
+  EXPECT_TRUE(fleet.TakeProbes(Now()).empty());
+  EXPECT_EQ(Asked().size(), 1u);
+  list_.servers.push_back(At(4));
+  fleet.Apply(list_);
+  EXPECT_EQ(Asked().size(), 4u);
+}
+
+TEST_F(FleetTest, LooksAgainAtThoseOfAListThatNeverChanges) {
+  Fleet& fleet = Of({At(1), At(2), At(3)}, true);
+  Happen(1, kBroken);
+  Happen(2, Refusal(RefusalReason::kDraining));
+  ConfirmDraining(2);
+  EXPECT_TRUE(fleet.TakeProbes(Now()).empty());
+  clock_.Advance(Milliseconds(30'000));
+  const auto probes = fleet.TakeProbes(Now());
+  ASSERT_EQ(probes.size(), 2u);
+  fleet.Probed(*probes[0], kBroken, {}, Now());
+  ServerFacts facts;
+  fleet.Probed(*probes[1], {}, facts, Now());
+  EXPECT_EQ(Fitness(1), ServerFitness::kQuarantined);
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+}
+
+TEST_F(FleetTest, LeavesAServerForOneTagWhenItIsNotOnItsWayOut) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(2, Refusal(RefusalReason::kDraining), 1, "invoice");
+  EXPECT_FALSE(Names(Asked(60, "order"), 2)) << "until its status is known";
+  const auto probes = fleet.TakeProbes(Now());
+  ASSERT_EQ(probes.size(), 1u);
+  EXPECT_EQ(probes[0]->name, At(2).address);
+  fleet.Probed(*probes[0], {}, ServerFacts(), Now());
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  EXPECT_TRUE(Names(Asked(60, "order"), 2));
+  EXPECT_FALSE(Names(Asked(60, "invoice"), 2));
+  EXPECT_TRUE(fleet.TakeProbes(Now()).empty()) << "it was asked once";
+  list_.servers.push_back(At(4));
+  fleet.Apply(list_);
+  EXPECT_TRUE(Names(Asked(60, "invoice"), 2)) << "the list has changed";
+}
+
+TEST_F(FleetTest, AsksForAClosedTagAgainAfterAWhile) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(2, Refusal(RefusalReason::kDraining), 1, "invoice");
+  fleet.Probed(*fleet.TakeProbes(Now()).at(0), {}, ServerFacts(), Now());
+  clock_.Advance(Milliseconds(29'999));
+  EXPECT_FALSE(Names(Asked(60, "invoice"), 2));
+  clock_.Advance(Milliseconds(1));
+  EXPECT_TRUE(Names(Asked(60, "invoice"), 2));
+}
+
+TEST_F(FleetTest, NeverAsksOneInQuarantine) {
+  Of({At(1)});
+  Happen(1, kBroken);
+  EXPECT_EQ(Pick(), nullptr);
+}
+
+TEST_F(FleetTest, AsksThoseThatOperatorsTookOutAndThoseThatDrainLast) {
+  KnownServer disabled = At(1), weightless = At(2), draining = At(3), unready = At(4);
+  disabled.disabled = true;
+  weightless.weight = 0;
+  draining.phase = ServerPhase::kDraining;
+  unready.phase = ServerPhase::kNotReady;
+  Of({disabled, weightless, draining, unready, At(5)});
+  std::vector<ServerPtr> tried;
+  std::vector<std::string> order;
+  for (ServerPtr server; (server = Pick("order", tried)) != nullptr;) {
+    tried.push_back(server);
+    order.push_back(server->name);
+  }
+  ASSERT_EQ(order.size(), 5u);
+  EXPECT_EQ(order[0], At(5).address);
+  EXPECT_EQ(order[1], At(4).address);
+  EXPECT_EQ(order[4], At(3).address);
+}
+
+TEST_F(FleetTest, PrefersItsOwnRackWhileOneOfItIsFit) {
+  options_.rack = 1;
+  Of({At(1, 0), At(2, 1), At(3, 1)});
+  EXPECT_FALSE(Names(Asked(), 1));
+  Happen(2, Refusal(RefusalReason::kNotReady, Milliseconds(5'000)));
+  Happen(3, Refusal(RefusalReason::kNotReady, Milliseconds(5'000)));
+  EXPECT_EQ(Asked(), (std::map<std::string, int>{{At(1).address, 60}}));
+}
+
+TEST_F(FleetTest, WarmsAServerUpFromWhenItFirstSawIt) {
+  Fleet& fleet = Of({At(1)});
+  list_.servers.push_back(At(2));
+  fleet.Apply(list_);
+  EXPECT_NEAR(Asked(110)[At(2).address], 10, 1);
+  clock_.Advance(Milliseconds(5'000));
+  fleet.Apply(list_);
+  EXPECT_NEAR(Asked(150)[At(2).address], 50, 3);
+  clock_.Advance(Milliseconds(5'000));
+  EXPECT_NEAR(Asked(100)[At(2).address], 50, 3);
+}
+
+TEST_F(FleetTest, KeepsWhatItKnowsOfAServerThatStaysInTheList) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(2, kTimeout, 3);
+  list_.servers[0].weight = 50;
+  fleet.Apply(list_);
+  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+  list_.servers.erase(list_.servers.begin() + 1);
+  fleet.Apply(list_);
+  EXPECT_EQ(fleet.View().servers.size(), 2u);
+}
+
+TEST_F(FleetTest, KnowsNothingOfAServerThatWasStartedAnew) {
+  KnownServer again = At(2);
+  again.incarnation = "first";
+  Fleet& fleet = Of({At(1), again});
+  Happen(2, kTimeout, 3);
+  fleet.Apply(list_);
+  EXPECT_EQ(Fitness(2), ServerFitness::kResting) << "the same process";
+  list_.servers[1].incarnation = "second";
+  fleet.Apply(list_);
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  EXPECT_EQ(fleet.View().servers[1].latency, Micros(0));
+  EXPECT_NEAR(Asked(110)[At(2).address], 10, 1) << "it warms up";
+}
+
+TEST_F(FleetTest, TakesAServerWhoseIncarnationIsNotKnownForTheSame) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(2, kTimeout, 3);
+  list_.servers[1].incarnation = "first";
+  fleet.Apply(list_);
+  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+}
+
+TEST_F(FleetTest, LetsNoLookForHealthEndAQuarantine) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(2, kTimeout, 3);
+  End(PickNumber(2), kBroken);
+  EXPECT_EQ(Fitness(2), ServerFitness::kQuarantined);
+  clock_.Advance(Milliseconds(1'000));
+  const auto probes = fleet.TakeProbes(Now());
+  ASSERT_EQ(probes.size(), 1u);
+  fleet.Probed(*probes[0], {}, ServerFacts(), Now());
+  EXPECT_EQ(Fitness(2), ServerFitness::kQuarantined);
+}
+
+TEST_F(FleetTest, LetsNoLookThatBeganBeforeEndAQuarantine) {
+  Fleet& fleet = Of({At(1), At(2), At(3)}, /*fixed=*/true);
+  Happen(2, kBroken);
+  clock_.Advance(Milliseconds(30'000));
+  const ServerPtr late = fleet.TakeProbes(Now()).at(0);
+  list_.fixed = true;
+  fleet.Apply(list_);
+  End(PickNumber(2), kBroken);
+  fleet.Probed(*late, {}, ServerFacts(), Now());
+  EXPECT_EQ(Fitness(2), ServerFitness::kQuarantined);
+}
+
+TEST_F(FleetTest, SaysWhyNobodyCanBeAsked) {
+  Fleet& fleet = Of({});
+  EXPECT_EQ(fleet.TellNobodyToAsk(), "no provider: no server is known");
+  list_.servers = {At(1)};
+  fleet.Apply(list_);
+  Happen(1, kBroken);
+  EXPECT_NE(fleet.TellNobodyToAsk().find("nonsense"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace firn::client

@@ -1,0 +1,299 @@
+#include "client/local_ranges.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/ranges/fetch_size.h"
+#include "common/base/thread_index.h"
+#include "tests/client/ranges/fake_fetcher.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+class LocalRangesTest : public testing::Test {
+ protected:
+  void Make(std::vector<LocalTag> tags) {
+    supply_ = LocalRanges(std::move(tags), clock_, entropy_)(fetcher_);
+  }
+
+  // One id, or 0.
+  int64_t Take(std::string_view tag = "order") {
+    int64_t id = 0;
+    return supply_->TryTake(tag, &id) ? id : 0;
+  }
+  // How many ids there are without a new answer; they must ascend.
+  int64_t TakeAll() {
+    int64_t count = 0;
+    bool ascend = true;
+    for (int64_t id = Take(), before = 0; id != 0; before = id, id = Take(), ++count) {
+      ascend &= id > before;
+    }
+    EXPECT_TRUE(ascend);
+    return count;
+  }
+
+  VirtualClock clock_{WallMs(1'700'000'000'000)};
+  SeededEntropy entropy_{5};
+  FakeFetcher fetcher_;
+  std::unique_ptr<LocalSupply> supply_;
+};
+
+TEST_F(LocalRangesTest, NothingIsFetchedBeforeTheFirstCall) {
+  Make({LocalTag::Segment("order")});
+  EXPECT_EQ(fetcher_.fetches(), 0);
+  EXPECT_EQ(Take(), 0);
+  EXPECT_EQ(fetcher_.fetches(), 1);
+}
+
+TEST_F(LocalRangesTest, WhileAFetchIsOutCallsGoElsewhereAndNoSecondOneBegins) {
+  Make({LocalTag::Segment("order")});
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Take(), 0);
+  EXPECT_EQ(fetcher_.fetches(), 1);
+  EXPECT_EQ(supply_->counts().missed, 5u);
+}
+
+TEST_F(LocalRangesTest, GivesEachFetchedIdOnceInOrder) {
+  Make({LocalTag::Segment("order")});
+  Take();
+  fetcher_.Answer(/*run=*/10, /*stride=*/3);
+  for (int64_t i = 0; i < FetchSize::kFirst; ++i) EXPECT_EQ(Take(), 1 + 3 * i);
+  EXPECT_EQ(Take(), 0);
+  EXPECT_EQ(supply_->counts().taken, static_cast<uint64_t>(FetchSize::kFirst));
+}
+
+TEST_F(LocalRangesTest, TheNextFetchBeginsWhenHalfIsGone) {
+  Make({LocalTag::Segment("order")});
+  Take();
+  fetcher_.Answer();
+  for (int64_t i = 0; i < FetchSize::kFirst / 2 - 2; ++i) Take();
+  EXPECT_EQ(fetcher_.fetches(), 1);
+  for (int i = 0; i < 4; ++i) Take();
+  EXPECT_EQ(fetcher_.fetches(), 2);
+  fetcher_.Answer();
+  EXPECT_EQ(TakeAll(), 2 * FetchSize::kFirst - (FetchSize::kFirst / 2 + 2));
+}
+
+TEST_F(LocalRangesTest, TheNextFetchBeginsAtOnceWhereHalfABufferDoesNotLastAsLong) {
+  Make({LocalTag::Segment("order")});
+  for (int i = 0; i < 2; ++i) {
+    Take();
+    clock_.Advance(Milliseconds(30));  // an answer takes so long
+    fetcher_.Answer();
+    TakeAll();  // and this no time at all
+  }
+  clock_.Advance(Milliseconds(30));
+  fetcher_.Answer();
+  const int before = fetcher_.fetches();
+  EXPECT_GT(Take(), 0);
+  EXPECT_EQ(fetcher_.fetches(), before + 1);
+}
+
+TEST_F(LocalRangesTest, OtherTagsHaveNoSupply) {
+  Make({LocalTag::Segment("order"), LocalTag::Segment("order"), LocalTag::Snowflake("")});
+  EXPECT_EQ(Take("orde"), 0);
+  EXPECT_EQ(fetcher_.fetches(), 0);
+  EXPECT_EQ(supply_->counts().missed, 0u);
+  Take("");
+  EXPECT_EQ(fetcher_.fetches(), 1);
+  Take("order");
+  EXPECT_EQ(fetcher_.fetches(), 2);
+}
+
+TEST_F(LocalRangesTest, OldIdsAreDroppedAndCounted) {
+  Make({LocalTag::Snowflake("order")});
+  Take();
+  clock_.Advance(Milliseconds(300));  // the answer takes so long, and the ids are as old
+  fetcher_.Answer();
+  EXPECT_GT(Take(), 0);
+  clock_.Advance(Milliseconds(700));
+  EXPECT_GT(Take(), 0);
+  clock_.Advance(Milliseconds(1));
+  EXPECT_EQ(Take(), 0);
+  EXPECT_EQ(supply_->counts().dropped, static_cast<uint64_t>(FetchSize::kFirst - 2));
+}
+
+TEST_F(LocalRangesTest, BothBuffersAndAThreadsPieceGrowOld) {
+  Make({{.tag = "order",
+         .max_age = Milliseconds(1000),
+         .lasts = Milliseconds(10),
+         .fetch_max = 10'000}});
+  // Large enough for pieces of many ids.
+  for (int i = 0; i < 20; ++i) {
+    TakeAll();
+    fetcher_.Answer();
+    clock_.Advance(Milliseconds(1));
+  }
+  int64_t taken = TakeAll();
+  fetcher_.Answer();
+  const auto before = supply_->counts();
+  while (fetcher_.waiting() == 0) taken += Take() > 0 ? 1 : 0;
+  fetcher_.Answer();
+  clock_.Advance(Milliseconds(1001));
+  EXPECT_EQ(Take(), 0);
+  const auto after = supply_->counts();
+  EXPECT_EQ(static_cast<int64_t>(after.taken + after.dropped), fetcher_.given());
+  EXPECT_GT(after.dropped, before.dropped + 1000);
+}
+
+TEST_F(LocalRangesTest, SegmentsKeep) {
+  Make({LocalTag::Segment("order")});
+  Take();
+  fetcher_.Answer();
+  clock_.Advance(std::chrono::hours(1000));
+  EXPECT_EQ(TakeAll(), FetchSize::kFirst);
+  EXPECT_EQ(supply_->counts().dropped, 0u);
+}
+
+TEST_F(LocalRangesTest, TheSizeFollowsTheRate) {
+  Make({{.tag = "order", .fetch_max = 50'000}});
+  // As fast as answers come: it grows to the most that may be asked for.
+  for (int i = 0; i < 20; ++i) {
+    TakeAll();
+    fetcher_.Answer();
+    clock_.Advance(Milliseconds(10));
+  }
+  Take();
+  EXPECT_EQ(TakeAll() + 1, 50'000);
+  // One id a second: it shrinks again.
+  for (int i = 0; i < 200; ++i) {
+    fetcher_.Answer();
+    clock_.Advance(Milliseconds(10'000));
+    TakeAll();
+  }
+  EXPECT_LT(fetcher_.waiting(), 10);
+}
+
+TEST_F(LocalRangesTest, AFailureIsWaitedOut) {
+  Make({LocalTag::Segment("order")});
+  Take();
+  fetcher_.Fail(Unavailable("nobody there"));
+  Take();
+  EXPECT_EQ(fetcher_.fetches(), 1);
+  clock_.Advance(Milliseconds(10));
+  Take();
+  EXPECT_EQ(fetcher_.fetches(), 2);
+  fetcher_.Fail(NotFound("no such tag"));
+  clock_.Advance(Milliseconds(400));
+  Take();
+  EXPECT_EQ(fetcher_.fetches(), 2);
+  clock_.Advance(Milliseconds(1000));
+  Take();
+  EXPECT_EQ(fetcher_.fetches(), 3);
+  EXPECT_TRUE(fetcher_.Answer());
+  EXPECT_GT(Take(), 0);
+}
+
+TEST_F(LocalRangesTest, ARefusalOfSoManyIsFollowedByFewer) {
+  Make({LocalTag::Segment("order")});
+  Take();
+  int64_t asked = fetcher_.waiting();
+  for (int tries = 0; asked > 50 && tries < 10; ++tries) {
+    fetcher_.Fail(Invalid("at most 50"));
+    clock_.Advance(Milliseconds(5000));
+    Take();
+    EXPECT_LE(fetcher_.waiting(), asked / 2);
+    asked = fetcher_.waiting();
+  }
+  EXPECT_TRUE(fetcher_.Answer());
+  EXPECT_EQ(TakeAll(), asked);
+}
+
+// --- waiting for a fetch ------------------------------------------------------------------------
+
+TEST_F(LocalRangesTest, ThreadsThatFindNothingAreServedByTheFetchThatIsUnderWay) {
+  Make({LocalTag::Segment("order")});
+  Take();
+  constexpr int kThreads = 8;
+  std::atomic<int> served = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      int64_t id = 0;
+      served += supply_->AwaitAndTake("order", Milliseconds(60'000), &id) ? 1 : 0;
+    });
+  }
+  fetcher_.Answer();
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(served, kThreads);
+  EXPECT_EQ(supply_->counts().awaited, static_cast<uint64_t>(kThreads));
+  EXPECT_EQ(supply_->counts().missed, 1u);
+}
+
+TEST_F(LocalRangesTest, NobodyWaitsWhenNothingIsUnderWay) {
+  Make({LocalTag::Segment("order")});
+  int64_t id = 0;
+  EXPECT_FALSE(supply_->AwaitAndTake("invoice", Milliseconds(60'000), &id));
+  EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(60'000), &id));
+  Take();
+  std::thread waiting(
+      [&] { EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(60'000), &id)); });
+  fetcher_.Fail(Unavailable("nobody there"));
+  waiting.join();
+}
+
+TEST_F(LocalRangesTest, WaitingEndsWithPatience) {
+  Make({LocalTag::Segment("order")});
+  Take();
+  int64_t id = 0;
+  EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(1), &id));
+  EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(0), &id));
+}
+
+// --- threads and processes ----------------------------------------------------------------------
+
+TEST_F(LocalRangesTest, WhatAThreadLeavesAtItsEndIsGivenToAnother) {
+  Make({LocalTag::Segment("order")});
+  Take();
+  fetcher_.Answer();
+  TakeAll();
+  fetcher_.Answer();
+  int64_t taken = 0;
+  for (int i = 0; i < 50; ++i) {
+    std::thread([&] { taken += Take() > 0 ? 1 : 0; }).join();
+  }
+  taken += TakeAll();
+  const auto counts = supply_->counts();
+  EXPECT_EQ(counts.dropped, 0u);
+  EXPECT_EQ(counts.taken, static_cast<uint64_t>(FetchSize::kFirst + taken));
+  EXPECT_EQ(static_cast<int64_t>(counts.taken), fetcher_.given());
+}
+
+TEST_F(LocalRangesTest, AForkedChildGetsNothingOfItsParents) {
+  Make({LocalTag::Segment("order")});
+  Take();
+  fetcher_.Answer();
+  const int64_t before = Take();
+  ASSERT_GT(before, 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    int64_t id = 0;
+    bool given = supply_->TryTake("order", &id);
+    std::thread([&] { given |= supply_->TryTake("order", &id); }).join();
+    _exit(given ? 1 : 0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "the child was given an id";
+  EXPECT_EQ(Take(), before + 1);
+}
+
+TEST(ThreadIndex, IsAThreadsOwnAndGivenBack) {
+  const int own = ThreadIndex();
+  EXPECT_EQ(ThreadIndex(), own);
+  for (int i = 0; i < 2 * kThreadIndexMax; ++i) {
+    std::thread([own] {
+      EXPECT_GE(ThreadIndex(), 0);
+      EXPECT_NE(ThreadIndex(), own);
+    }).join();
+  }
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,150 @@
+// A whole client whose servers are announced in a real ZooKeeper.
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "client/source/list_cache.h"
+#include "client/source/registry_source.h"
+#include "tests/client/client_rig.h"
+#include "tests/client/source/announcer.h"
+#include "tests/support/tcp_proxy.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/zookeeper.h"
+
+namespace firn {
+namespace {
+
+using Kind = Behaviour::Kind;
+
+constexpr Milliseconds kPatience{60'000};
+constexpr Milliseconds kOperatorsSession{60'000};
+
+class RegistryClientTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto started = ZooKeeper::Start();
+    ASSERT_TRUE(started.ok()) << started.status();
+    zk_ = *std::move(started);
+    operator_ = std::make_unique<Announcer>(Registry(zk_->port(0)), kOperatorsSession);
+    uuid_ = operator_->MakeCluster();
+    for (FakeServer* server : rig_.servers()) server->BelongTo(uuid_);
+    rig_.options.balancing = Balancing::kRoundRobin;
+  }
+  void TearDown() override {
+    rig_.DropClient();
+    operator_.reset();
+    if (HasFailure() && zk_ != nullptr) zk_->KeepFiles();
+  }
+
+  static std::string Registry(int port) {
+    return "zk://127.0.0.1:" + std::to_string(port) + "/firn/shop";
+  }
+  void FindServersIn(const std::string& registry) {
+    rig_.options.servers = registry;
+    rig_.options.open_source =
+        RegistrySources({.cache_file = cache_, .session_time = Milliseconds(2000)});
+  }
+  bool Knows(size_t servers) {
+    return Eventually(kPatience, [&] { return rig_.client().cluster().servers.size() == servers; });
+  }
+
+  TempDir folder_;
+  const std::string cache_ = folder_ / "servers";
+  std::unique_ptr<ZooKeeper> zk_;
+  std::unique_ptr<Announcer> operator_;
+  std::string uuid_;
+  ClientRig rig_{2};
+};
+
+TEST_F(RegistryClientTest, CallsAreAnsweredFromTheFileAloneWhileZooKeeperIsDead) {
+  const std::string registry = Registry(zk_->port(0));
+  FindServersIn(registry);
+  for (FakeServer* server : rig_.servers()) operator_->Add(server->address());
+  ASSERT_TRUE(Knows(2));
+  ASSERT_TRUE(Eventually(kPatience, [&] {
+    const auto kept = ListCache(cache_, registry).Read();
+    return kept.ok() && kept->servers.size() == 2;
+  }));
+  rig_.DropClient();
+  operator_.reset();
+  zk_->Kill(0);
+
+  // By now the second server's address is another cluster's.
+  rig_.server(1).Behave(Kind::kForeign);
+  for (int i = 0; i < 4; ++i) {
+    const Result<int64_t> id = rig_.GetId();
+    ASSERT_TRUE(id.ok()) << id.status();
+  }
+  EXPECT_TRUE(rig_.client().cluster().from_cache);
+  EXPECT_EQ(rig_.client().cluster().cluster.uuid, uuid_);
+  EXPECT_EQ(rig_.server(0).requests(), 4);
+  EXPECT_EQ(rig_.server(1).requests(), 0);
+  EXPECT_EQ(rig_.View(rig_.server(1)).fitness, ServerFitness::kQuarantined);
+
+  ASSERT_TRUE(zk_->Restart(0).ok());
+  ASSERT_TRUE(zk_->AwaitReady().ok());
+  operator_ = std::make_unique<Announcer>(registry, kOperatorsSession);
+  operator_->Add("127.0.0.1:1");
+  EXPECT_TRUE(Eventually(kPatience, [this] { return !rig_.client().cluster().from_cache; }));
+}
+
+// --- the session expires
+// --------------------------------------------------------------------------
+
+class ExpiryTest : public RegistryClientTest {
+ protected:
+  // Sessions that ZooKeeper holds for alive.
+  int Sessions() const {
+    const std::string said = zk_->Ask(0, "mntr");
+    const std::string key = "zk_global_sessions\t";
+    const size_t at = said.find(key);
+    return at == std::string::npos ? -1 : std::atoi(said.c_str() + at + key.size());
+  }
+  bool Holds(int sessions) {
+    return Eventually(kPatience, [&] { return Sessions() == sessions; });
+  }
+
+  // Threads that ask all the time; how many calls failed until `happen` was over.
+  template <typename Happen>
+  int64_t FailedMeanwhile(Happen happen) {
+    std::atomic<int64_t> calls{0}, failed{0};
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 2; ++i) {
+      threads.emplace_back([&](const std::stop_token& stop) {
+        for (; !stop.stop_requested(); ++calls) {
+          failed += rig_.client().GetId("order").ok() ? 0 : 1;
+          SleepBriefly();
+        }
+      });
+    }
+    happen();
+    const int64_t before = calls;
+    EXPECT_TRUE(Eventually(kPatience, [&] { return calls > before + 10; }));
+    return failed;
+  }
+};
+
+TEST_F(ExpiryTest, AnExpiredSessionFailsNoCallAndTheNextOneFollowsTheServers) {
+  TcpProxy proxy(zk_->port(0));
+  ASSERT_TRUE(Holds(1)) << "the operator's";
+  operator_->Add(rig_.server(0).address());
+  FindServersIn(Registry(proxy.port()));
+  ASSERT_TRUE(Knows(1));
+  ASSERT_TRUE(Holds(2));
+  const int64_t failed = FailedMeanwhile([&] {
+    proxy.Refuse(true);
+    ASSERT_TRUE(Holds(1)) << "the client's session has expired";
+    operator_->Add(rig_.server(1).address());
+    proxy.Refuse(false);
+    EXPECT_TRUE(Knows(2));
+  });
+  EXPECT_EQ(failed, 0);
+  EXPECT_TRUE(Holds(2)) << "a session of its own again";
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,125 @@
+// Any bytes as a server's answer: an answer to what was asked, a refusal, or a reason why it is
+// neither; and whatever it was, the next good answer is read as if nothing had been.
+//
+// An input's first byte chooses what was asked. The rest is taken for a whole frame, and once more
+// for the body of an answer whose header is right, since few random changes leave one so.
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "client/wire/id_check.h"
+#include "client/wire/wire_codec.h"
+
+namespace {
+
+using firn::client::Ask;
+using firn::client::Micros;
+using firn::client::Outcome;
+using firn::client::Reply;
+using firn::client::WireCodec;
+
+constexpr int32_t kSequence = 0x01020304;
+constexpr int64_t kAsked = 3;
+
+struct Method {
+  Ask::Method method;
+  const char* name;
+};
+constexpr Method kMethods[] = {
+    {Ask::Method::kGetId, "getId"},     {Ask::Method::kGetIds, "getIds"},
+    {Ask::Method::kGetRuns, "getRuns"}, {Ask::Method::kGetText, "getText"},
+    {Ask::Method::kExplain, "explain"}, {Ask::Method::kStatus, "status"}};
+
+void Check(bool holds, std::string_view what) {
+  if (!holds) firn::Die(what);
+}
+
+std::string BigEndian(uint32_t number) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(number >> shift & 0xff);
+  return bytes;
+}
+
+std::string Framed(std::string_view body) {
+  return BigEndian(static_cast<uint32_t>(body.size())) + std::string(body);
+}
+
+std::string Answer(std::string_view name, std::string_view body) {
+  return Framed(BigEndian(0x80010002) + BigEndian(static_cast<uint32_t>(name.size())) +
+                std::string(name) + BigEndian(kSequence) + std::string(body));
+}
+
+void CheckIds(const Ask& ask, const Reply& reply) {
+  if (ask.method == Ask::Method::kGetIds) {
+    Check(reply.ids.size() == kAsked, "not as many ids as were asked for");
+  }
+  if (ask.method == Ask::Method::kGetRuns) {
+    int64_t count = 0;
+    for (const firn::IdRun& run : reply.runs) {
+      Check(run.At(run.count - 1) >= run.first, "a run that does not ascend");
+      count += run.count;
+    }
+    Check(count == kAsked, "not as many ids in runs as were asked for");
+  }
+  if (ask.method == Ask::Method::kGetText) Check(!reply.text.empty(), "an empty text");
+}
+
+// What a server says of itself decides how its ids are read: whatever that is, none of it may be
+// more than the reading can bear.
+void ReadIdsBy(const Reply& status) {
+  const firn::client::IdCheck ids(status.facts, Micros(0));
+  Reply reply;
+  for (const int64_t id : {std::numeric_limits<int64_t>::min(), int64_t{-1}, int64_t{0}, int64_t{1},
+                           std::numeric_limits<int64_t>::max()}) {
+    reply.id = id;
+    for (const auto& tag : status.facts.timed) {
+      const auto fault = ids.FaultOf({.tag = tag}, reply, Micros(1'000'000));
+      Check(!fault || !fault->empty(), "a fault without a reason");
+    }
+  }
+}
+
+void Try(WireCodec& codec, const Ask& ask, const std::string& frame) {
+  Reply reply;
+  const Outcome outcome = codec.ReadAnswer(frame, ask, kSequence, reply);
+  if (outcome.answered()) {
+    CheckIds(ask, reply);
+    if (ask.method == Ask::Method::kStatus) ReadIdsBy(reply);
+  } else if (outcome.end == firn::AttemptEnd::kRefused) {
+    Check(outcome.refusal != firn::RefusalReason::kNone, "a refusal without a reason");
+    Check(outcome.retry_after >= firn::Milliseconds(0), "advice to come back before now");
+  } else {
+    Check(!outcome.spoke() && !outcome.detail.empty(), "no answer, and no reason why");
+  }
+  // An answer of 8 bytes, field 0 of type 10, which is what an id is.
+  static const std::string good =
+      Answer("getId", std::string("\x0a\0\0", 3) + std::string(7, '\0') + '\7' + '\0');
+  Reply next;
+  const Outcome after =
+      codec.ReadAnswer(good, {.method = Ask::Method::kGetId, .tag = "order"}, kSequence, next);
+  Check(after.answered() && next.id == 7, "an answer was spoilt by the one before");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static WireCodec codec;
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  if (input.empty()) return 0;
+  const Method& method = kMethods[data[0] % std::size(kMethods)];
+  const Ask ask{.method = method.method, .tag = "order", .number = kAsked};
+  const std::string_view rest = input.substr(1);
+  Try(codec, ask, Framed(rest));
+  Try(codec, ask, Answer(method.name, rest));
+  const auto length = WireCodec::FrameLength(rest);
+  Check(!length || *length == 0 || *length >= WireCodec::kLengthBytes, "a frame of no length");
+  std::string call;
+  codec.AppendCall(ask, kSequence, call);
+  Check(WireCodec::FrameLength(call) == call.size(), "a call whose length is not what it says");
+  return 0;
+}

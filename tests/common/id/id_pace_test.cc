@@ -1,0 +1,295 @@
+#include "common/id/id_pace.h"
+
+#include <gtest/gtest.h>
+
+#include "common/time/entropy.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+constexpr WallMs kStart{1'800'000'000'000};
+
+// An id clock on a clock that the test moves: time passes in steps of one millisecond unless told.
+class IdPaceTest : public testing::Test {
+ protected:
+  void Use(IdClockOptions options) { pace_.emplace(options); }
+
+  WallMs Read() { return pace_->Advance(clock_.Read()); }
+  void Pass(Milliseconds time, Milliseconds step = Milliseconds(1)) {
+    for (Milliseconds passed(0); passed < time; passed += step) {
+      clock_.Advance(step);
+      const WallMs now = Read();
+      ASSERT_GE(now, newest_) << "the id clock went back";
+      newest_ = now;
+    }
+  }
+  void StepWall(Milliseconds step) {
+    clock_.StepWall(step);
+    newest_ = Read();
+  }
+  Milliseconds Skew() { return pace_->report().skew; }
+
+  VirtualClock clock_{kStart};
+  std::optional<IdPace> pace_{IdClockOptions{}};
+  WallMs newest_{0};
+};
+
+using std::chrono::seconds;
+
+TEST_F(IdPaceTest, StartsAtTheWallClock) { EXPECT_EQ(Read(), kStart); }
+
+TEST_F(IdPaceTest, StartsAtABaseThatIsLater) {
+  pace_->RaiseTo(kStart + seconds(9));
+  EXPECT_EQ(Read(), kStart + seconds(9));
+}
+
+TEST_F(IdPaceTest, IsNotLoweredByABase) {
+  Read();
+  pace_->RaiseTo(kStart - seconds(9));
+  EXPECT_EQ(Read(), kStart);
+}
+
+TEST_F(IdPaceTest, FollowsTheWallClockThatIsSlewed) {
+  Read();
+  for (int i = 0; i < 100; ++i) {
+    Pass(Milliseconds(1'000), Milliseconds(100));
+    StepWall(Milliseconds(i % 2 == 0 ? 1 : 0));
+  }
+  EXPECT_EQ(Read(), clock_.Wall());
+  EXPECT_EQ(pace_->report().steps_forward, 0u);
+}
+
+TEST_F(IdPaceTest, FollowsAStepForwardAtOnce) {
+  Read();
+  StepWall(seconds(5));
+  EXPECT_EQ(Read(), kStart + seconds(5));
+  EXPECT_EQ(pace_->report().steps_forward, 1u);
+}
+
+TEST_F(IdPaceTest, DoesNotFollowAFarJumpAtOnce) {
+  Read();
+  StepWall(Milliseconds(5'001));
+  EXPECT_EQ(Read(), kStart);
+  Pass(seconds(29), Milliseconds(500));
+  EXPECT_EQ(Read(), kStart + seconds(29));
+  EXPECT_TRUE(pace_->report().jump_held);
+}
+
+TEST_F(IdPaceTest, FollowsAFarJumpThatHasStood) {
+  Read();
+  StepWall(seconds(3600));
+  Pass(seconds(30), Milliseconds(500));
+  EXPECT_EQ(Read(), clock_.Wall());
+  EXPECT_FALSE(pace_->report().jump_held);
+}
+
+TEST_F(IdPaceTest, AFarJumpThatIsTakenBackLeavesNothing) {
+  Read();
+  StepWall(seconds(3600));
+  Pass(seconds(20), Milliseconds(500));
+  StepWall(-seconds(3600));
+  EXPECT_EQ(Read(), clock_.Wall());
+  EXPECT_EQ(Skew(), Milliseconds(0));
+}
+
+// Behind for a moment, and ahead again: it has to stand anew.
+TEST_F(IdPaceTest, AFarJumpThatWasTakenBackIsAnotherOneWhenItComesAgain) {
+  Read();
+  StepWall(seconds(3600));
+  Pass(seconds(20), Milliseconds(500));
+  StepWall(-seconds(3602));
+  Pass(seconds(1), Milliseconds(500));
+  StepWall(seconds(3602));
+  Pass(seconds(15), Milliseconds(500));
+  EXPECT_LT(Read(), clock_.Wall() - seconds(3500));
+}
+
+TEST_F(IdPaceTest, AJumpThatKeepsMovingIsNotBelieved) {
+  Read();
+  for (int i = 0; i < 60; ++i) {
+    StepWall(seconds(6));
+    Pass(seconds(1), Milliseconds(500));
+  }
+  EXPECT_EQ(Read(), kStart + seconds(60));
+}
+
+TEST_F(IdPaceTest, ARestartShowsTheTimeThatItIsGiven) {
+  StepWall(seconds(3600));
+  pace_->Restart(kStart, clock_.Read());
+  EXPECT_EQ(pace_->time(), kStart);
+  EXPECT_EQ(Skew(), -seconds(3600));
+  clock_.Advance(seconds(2));
+  EXPECT_EQ(Read(), kStart + seconds(2)) << "the wall clock is believed later, if at all";
+  StepWall(-seconds(3600));
+  EXPECT_EQ(Read(), kStart + seconds(2));
+}
+
+TEST_F(IdPaceTest, ARestartByAReadingThatOthersHaveOvertakenIsCarriedOn) {
+  const Now then = clock_.Read();
+  Pass(seconds(1));
+  pace_->Restart(kStart - seconds(60), then);
+  EXPECT_EQ(pace_->time(), kStart - seconds(59));
+}
+
+TEST_F(IdPaceTest, ARestartAheadOfTheWallClockStopsAStrictOne) {
+  Use({.policy = ClockPolicy::kStrict});
+  Read();
+  pace_->Restart(kStart + seconds(9), clock_.Read());
+  EXPECT_TRUE(pace_->stopped());
+  pace_->Restart(kStart, clock_.Read());
+  EXPECT_FALSE(pace_->stopped());
+}
+
+TEST_F(IdPaceTest, AFarJumpNeedsTheRegistrysClockWhereThereIsOne) {
+  Use({.registry_has_clock = true});
+  Read();
+  StepWall(seconds(3600));
+  Pass(seconds(40), Milliseconds(500));
+  EXPECT_EQ(Read(), kStart + seconds(40)) << "it has not been heard";
+  pace_->NoteRegistryClock(kStart + seconds(40), clock_.Read());
+  Pass(seconds(40), Milliseconds(500));
+  EXPECT_EQ(Read(), kStart + seconds(80)) << "it disagrees";
+  pace_->NoteRegistryClock(clock_.Wall() - seconds(9), clock_.Read());
+  EXPECT_EQ(Read(), clock_.Wall());
+}
+
+TEST_F(IdPaceTest, WhatTheRegistrysClockShowedIsCarriedOnByTheBootClock) {
+  Use({.registry_has_clock = true});
+  Read();
+  StepWall(seconds(3600));
+  pace_->NoteRegistryClock(clock_.Wall(), clock_.Read());
+  Pass(seconds(31), Milliseconds(500));
+  EXPECT_EQ(Read(), clock_.Wall());
+}
+
+TEST_F(IdPaceTest, GoesOnAtNineTenthsWhenTheWallClockIsBehind) {
+  Read();
+  StepWall(-seconds(2));
+  EXPECT_EQ(Read(), kStart);
+  Pass(seconds(10), Milliseconds(7));
+  EXPECT_NEAR(static_cast<double>((Read() - kStart).count()), 9'000, 10);
+  EXPECT_EQ(pace_->report().steps_back, 1u);
+}
+
+TEST_F(IdPaceTest, HealsASmallDifference) {
+  Read();
+  StepWall(-seconds(2));
+  Pass(seconds(19));
+  EXPECT_GT(Skew(), Milliseconds(0));
+  Pass(seconds(2));
+  EXPECT_LE(Skew(), Milliseconds(1));
+  Pass(seconds(2));
+  EXPECT_LE(Skew(), Milliseconds(1));
+}
+
+TEST_F(IdPaceTest, KeepsPaceAndDistanceWhenTheWallClockIsFarBehind) {
+  Read();
+  StepWall(-seconds(3600));
+  Pass(seconds(100), Milliseconds(10));
+  EXPECT_EQ(Read(), kStart + seconds(100));
+  EXPECT_EQ(Skew(), seconds(3600));
+}
+
+TEST_F(IdPaceTest, ABaseAheadOfTheWallClockIsCarriedByTheBootClock) {
+  Read();
+  pace_->RaiseTo(kStart + seconds(600));
+  Pass(seconds(10));
+  EXPECT_EQ(Read(), kStart + seconds(610));
+}
+
+TEST_F(IdPaceTest, AMillisecondBehindIsNoDifference) {
+  Read();
+  StepWall(-Milliseconds(1));
+  EXPECT_EQ(Read(), kStart);
+  Pass(Milliseconds(1));
+  EXPECT_EQ(Read(), kStart);
+  Pass(Milliseconds(1));
+  EXPECT_EQ(Read(), clock_.Wall());
+  EXPECT_EQ(pace_->report().steps_back, 0u);
+}
+
+TEST_F(IdPaceTest, StrictHoldsAndSaysSoWhileTheWallClockIsBehind) {
+  Use({.policy = ClockPolicy::kStrict});
+  Read();
+  StepWall(-seconds(2));
+  EXPECT_TRUE(pace_->stopped());
+  Pass(Milliseconds(1'990));
+  EXPECT_EQ(Read(), kStart);
+  EXPECT_TRUE(pace_->stopped());
+  Pass(Milliseconds(20));
+  EXPECT_FALSE(pace_->stopped());
+  EXPECT_EQ(Read(), clock_.Wall());
+}
+
+TEST_F(IdPaceTest, StrictGoesOnWhenTheWallClockIsAheadAgain) {
+  Use({.policy = ClockPolicy::kStrict});
+  Read();
+  StepWall(-seconds(2));
+  StepWall(seconds(3));
+  EXPECT_FALSE(pace_->stopped());
+  EXPECT_EQ(Read(), clock_.Wall());
+}
+
+TEST_F(IdPaceTest, StrictDoesNotStopForAMillisecond) {
+  Use({.policy = ClockPolicy::kStrict});
+  Read();
+  StepWall(-Milliseconds(1));
+  EXPECT_FALSE(pace_->stopped());
+}
+
+TEST_F(IdPaceTest, AReadingThatIsOlderChangesNothing) {
+  Read();
+  const Now old = clock_.Read();
+  Pass(Milliseconds(50));
+  EXPECT_EQ(pace_->Advance(old), kStart + Milliseconds(50));
+  EXPECT_EQ(Read(), kStart + Milliseconds(50));
+  EXPECT_EQ(pace_->report().steps_back, 0u);
+}
+
+TEST_F(IdPaceTest, AlarmsOnceAMinuteWhileTheSkewIsLarge) {
+  Read();
+  EXPECT_FALSE(pace_->AlarmIsDue());
+  StepWall(-seconds(3600));
+  int alarms = 0;
+  for (int i = 0; i < 150; ++i) {
+    Pass(seconds(1), seconds(1));
+    alarms += pace_->AlarmIsDue() ? 1 : 0;
+  }
+  EXPECT_EQ(alarms, 3);
+}
+
+TEST_F(IdPaceTest, AlarmsOfAWallClockFarAheadToo) {
+  Read();
+  StepWall(seconds(3600));
+  EXPECT_TRUE(pace_->AlarmIsDue());
+}
+
+// Whatever the wall clock does, and however time passes: never back, and never further ahead of the
+// start than the boot clock or the wall clock has ever been.
+TEST_F(IdPaceTest, NeverGoesBackWhateverTheWallClockDoes) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    SeededEntropy random(seed);
+    for (const ClockPolicy policy : {ClockPolicy::kRun, ClockPolicy::kStrict}) {
+      Use({.policy = policy});
+      newest_ = Read();
+      WallMs highest = newest_;
+      for (int i = 0; i < 20'000; ++i) {
+        const Milliseconds passed(static_cast<int64_t>(random.Below(20)));
+        clock_.Advance(passed);
+        if (random.Below(50) == 0) {
+          clock_.StepWall(Milliseconds(static_cast<int64_t>(random.Below(20'000)) - 10'000));
+        }
+        highest = std::max(highest + passed, clock_.Wall());
+        const WallMs now = Read();
+        ASSERT_GE(now, newest_);
+        ASSERT_LE(now, highest);
+        newest_ = now;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,234 @@
+#include "common/tag/tag_definition.h"
+
+#include <functional>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/fuzz/random_tag.h"
+
+namespace firn {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TagDefinition Segment() { return {.name = "order", .strategy = "segment"}; }
+TagDefinition Snowflake() { return {.name = "event", .strategy = "snowflake"}; }
+TagDefinition Obfuscated() {
+  TagDefinition tag = Segment();
+  tag.plugins = {"obfuscate"};
+  tag.obfuscate_width = 9;
+  tag.obfuscate_key = "k1";
+  tag.obfuscate_check = "c6a13b";
+  return tag;
+}
+
+std::vector<std::string> FaultyFields(const TagDefinition& tag) {
+  std::vector<std::string> fields;
+  for (const TagFault& fault : FaultsOf(tag)) fields.push_back(fault.field);
+  return fields;
+}
+
+TEST(TagDefinitionTest, AcceptsTheDefaults) {
+  EXPECT_THAT(FaultsOf(Segment()), IsEmpty());
+  EXPECT_THAT(FaultsOf(Snowflake()), IsEmpty());
+  EXPECT_THAT(FaultsOf(Obfuscated()), IsEmpty());
+}
+
+TEST(TagDefinitionTest, AcceptsEveryRandomSample) {
+  SeededEntropy entropy(1);
+  for (int i = 0; i < 2000; ++i) {
+    const TagDefinition tag = RandomTag(entropy);
+    ASSERT_EQ(CheckTag(tag), Status());
+  }
+}
+
+TEST(TagDefinitionTest, NamesTheFieldOfEachFault) {
+  struct Case {
+    const char* field;
+    std::function<void(TagDefinition&)> spoil;
+  };
+  const Case cases[] = {
+      {"name", [](auto& t) { t.name = "a\n"; }},
+      {"strategy", [](auto& t) { t.strategy = ""; }},
+      {"strategy", [](auto& t) { t.strategy = "Segment"; }},
+      {"store", [](auto& t) { t.store = "my store"; }},
+      {"start", [](auto& t) { t.start = 0; }},
+      {"step", [](auto& t) { t.step = 0; }},
+      {"step_max", [](auto& t) { t.step_max = t.step - 1; }},
+      {"step_max", [](auto& t) { t.step_max = 1'000'000'000'001; }},
+      {"hold_minutes", [](auto& t) { t.hold_minutes = 1441; }},
+      {"prefetch_at", [](auto& t) { t.prefetch_at = 100; }},
+      {"text", [](auto& t) { t.text = std::string(257, 'x'); }},
+      {"text", [](auto& t) { t.text = "a\tb"; }},
+      {"text", [](auto& t) { t.text = "{date:%d}"; }},
+      {"zone", [](auto& t) { t.zone = ""; }},
+      {"plugins",
+       [](auto& t) {
+         t.plugins = {"history", "history"};
+       }},
+      {"plugins", [](auto& t) { t.plugins = {"no good"}; }},
+      {"plugins", [](auto& t) { t.plugins.assign(17, "history"); }},
+      {"limit.per_second", [](auto& t) { t.plugins = {"limit"}; }},
+      {"limit.per_second", [](auto& t) { t.limit_per_second = 5; }},
+      {"limit.burst", [](auto& t) { t.limit_burst = 5; }},
+      {"obfuscate.width", [](auto& t) { t = Obfuscated(), t.obfuscate_width = 5; }},
+      {"obfuscate.width", [](auto& t) { t = Obfuscated(), t.obfuscate_width = 19; }},
+      {"obfuscate.key", [](auto& t) { t = Obfuscated(), t.obfuscate_key = ""; }},
+      {"obfuscate.key", [](auto& t) { t = Obfuscated(), t.obfuscate_key = "../k"; }},
+      {"obfuscate.key", [](auto& t) { t.obfuscate_key = "k1"; }},
+      {"obfuscate.check", [](auto& t) { t = Obfuscated(), t.obfuscate_check = ""; }},
+      {"obfuscate.check", [](auto& t) { t = Obfuscated(), t.obfuscate_check = "12345"; }},
+      {"obfuscate.check", [](auto& t) { t = Obfuscated(), t.obfuscate_check = "12345G"; }},
+      {"geo.region", [](auto& t) { t.options["geo.region"] = "eu"; }},
+      {"step.up", [](auto& t) { t.plugins = {"geo"}, t.options["step.up"] = "1"; }},
+      {"Geo", [](auto& t) { t.options["Geo"] = "eu"; }},
+      {"high", [](auto& t) { t.high = -1; }},
+  };
+  for (const Case& c : cases) {
+    TagDefinition tag = Segment();
+    c.spoil(tag);
+    EXPECT_THAT(FaultyFields(tag), ElementsAre(c.field));
+  }
+}
+
+TEST(TagDefinitionTest, ASnowflakeTagHasNoSegmentSettings) {
+  TagDefinition tag = Snowflake();
+  tag.step = 10;
+  tag.start = 7;
+  tag.buffer = TagBuffer::kNone;
+  EXPECT_THAT(FaultyFields(tag), ElementsAre("start", "step", "buffer"));
+}
+
+TEST(TagDefinitionTest, AStrategyOfAUsersOwnMayHaveAnySetting) {
+  TagDefinition tag{.name = "t", .strategy = "uuid7"};
+  tag.step = 10;
+  EXPECT_EQ(CheckTag(tag), Status());
+}
+
+TEST(TagDefinitionTest, AllFaultsComeInOneMessage) {
+  TagDefinition tag = Segment();
+  tag.step = 0;
+  tag.prefetch_at = 0;
+  tag.plugins = {"limit"};
+  const Status status = CheckTag(tag);
+  EXPECT_EQ(status.code(), Code::kInvalid);
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("tag \"order\": "), HasSubstr("step: 0 is not within 1 and"),
+                    HasSubstr("prefetch_at: 0 is not"), HasSubstr("limit.per_second: 0 is not")));
+}
+
+TEST(TagDefinitionTest, NumbersBeginAboveLedgerAndStart) {
+  TagDefinition tag = Segment();
+  EXPECT_EQ(tag.NextBegin(), 1);
+  tag.start = 100;
+  EXPECT_EQ(tag.NextBegin(), 100);
+  tag.high = 5000;
+  EXPECT_EQ(tag.NextBegin(), 5000);
+  tag.start = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(tag.NextBegin(), std::numeric_limits<int64_t>::max());
+}
+
+// --- edits --------------------------------------------------------------------------------------
+
+class TagEditTest : public testing::Test {
+ protected:
+  // What is said about an edit of a tag whose ledger stands at `high`.
+  std::string Said(int64_t high, TagDefinition tag, std::function<void(TagDefinition&)> edit) {
+    tag.high = high;
+    TagDefinition after = tag;
+    edit(after);
+    const Status status = CheckEdit(tag, after);
+    return status.ok() ? "" : status.message();
+  }
+};
+
+TEST_F(TagEditTest, WhatDecidesIdsAndTextIsFixedOnceOneIsOut) {
+  const std::pair<const char*, std::function<void(TagDefinition&)>> edits[] = {
+      {"strategy: fixed", [](auto& t) { t.strategy = "other"; }},
+      {"text: fixed", [](auto& t) { t.text = "X{id}"; }},
+      {"zone: fixed", [](auto& t) { t.zone = "Asia/Tokyo"; }},
+      {"obfuscate.width: fixed", [](auto& t) { t.obfuscate_width = 10; }},
+      {"obfuscate.key: fixed", [](auto& t) { t.obfuscate_key = "k2"; }},
+      {"obfuscate.check: fixed", [](auto& t) { t.obfuscate_check = "000000"; }},
+      {"plugins: fixed",
+       [](auto& t) {
+         t.plugins.clear(), t.obfuscate_width = 0, t.obfuscate_key = t.obfuscate_check = "";
+       }},
+  };
+  for (const auto& [said, edit] : edits) {
+    EXPECT_THAT(Said(1, Obfuscated(), edit), HasSubstr(said));
+    EXPECT_EQ(Said(0, Obfuscated(), edit), "") << said;
+  }
+}
+
+TEST_F(TagEditTest, TheFormDiffersWhereverAnEditIsRefusedOnceAnIdIsOut) {
+  const std::function<void(TagDefinition&)> edits[] = {
+      [](auto& t) { t.strategy = "other"; },
+      [](auto& t) { t.text = "X{id}"; },
+      [](auto& t) { t.zone = "Asia/Tokyo"; },
+      [](auto& t) { t.obfuscate_width = 10; },
+      [](auto& t) { t.obfuscate_key = "k2"; },
+      [](auto& t) { t.obfuscate_check = "000000"; },
+      [](auto& t) { t.plugins = {}; },
+      [](auto& t) { t.step = 5; },
+      [](auto& t) { t.plugins.push_back("rate"); },
+      [](auto& t) { t.disabled = true; },
+  };
+  for (const auto& edit : edits) {
+    TagDefinition after = Obfuscated();
+    edit(after);
+    const bool fixed = Said(1, Obfuscated(), edit).find(": fixed") != std::string::npos;
+    EXPECT_EQ(FormOf(after) != FormOf(Obfuscated()), fixed) << FormOf(after);
+  }
+}
+
+TEST_F(TagEditTest, ASnowflakeTagCountsAsUsedFromItsFirstMoment) {
+  EXPECT_THAT(Said(0, Snowflake(), [](auto& t) { t.strategy = "segment"; }),
+              HasSubstr("make another tag"));
+}
+
+TEST_F(TagEditTest, TheRestMayChangeAtAnyTime) {
+  EXPECT_EQ(Said(5000, Segment(),
+                 [](auto& t) {
+                   t.store = "mysql";
+                   t.step = 7;
+                   t.start = 6000;
+                   t.buffer = TagBuffer::kNone;
+                   t.plugins = {"limit", "history"};
+                   t.limit_per_second = 10;
+                   t.disabled = true;
+                 }),
+            "");
+}
+
+TEST_F(TagEditTest, StartOnlyRaises) {
+  TagDefinition tag = Segment();
+  tag.start = 100;
+  EXPECT_THAT(Said(5000, tag, [](auto& t) { t.start = 4999; }), HasSubstr("start: 4999"));
+  EXPECT_EQ(Said(5000, tag, [](auto& t) { t.start = 5000; }), "");
+  EXPECT_EQ(Said(5000, tag, [](auto& t) { t.step = 10; }), "") << "an old start is no fault";
+}
+
+TEST_F(TagEditTest, NobodyMovesTheLedgerByAnEdit) {
+  EXPECT_THAT(Said(5000, Segment(), [](auto& t) { t.high = 4999; }), HasSubstr("high: moved by"));
+  EXPECT_THAT(Said(5000, Segment(), [](auto& t) { t.high = 5001; }), HasSubstr("high: moved by"));
+}
+
+TEST_F(TagEditTest, EveryFaultIsNamedAtOnce) {
+  EXPECT_THAT(Said(1, Segment(),
+                   [](auto& t) {
+                     t.name = "other";
+                     t.text = "{id}";
+                     t.step = 0;
+                   }),
+              AllOf(HasSubstr("name: cannot change"), HasSubstr("text: fixed"),
+                    HasSubstr("step: 0 is not within")));
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/drill/claimant/journal.h"
+#include "tests/support/process.h"
+
+namespace firn {
+
+// How a claimant is started. Whatever is empty the drill fills in.
+struct ClaimantOptions {
+  std::string registry{};
+  std::string state_dir{};
+  std::string grant_dir{};
+  std::string as{};  // whose name in the registry it has; its own unless given
+  int members = 1;
+  Milliseconds session{2'000};
+  Milliseconds window{600'000};
+  Milliseconds probation{0};
+  Milliseconds pause{2};
+  std::optional<std::string> wall_clock_offset{};  // such as "-1h"
+};
+
+// One run of drill_claimant: the process, and what it has written so far. One thread.
+class Claimant {
+ public:
+  // What one claim of the process has written.
+  class Member {
+   public:
+    explicit Member(const std::string& journal)
+        : run_lines_(journal + ".runs"), status_lines_(journal + ".status") {}
+
+    void Refresh();
+
+    const std::vector<IssuedRun>& runs() const { return runs_; }
+    const std::vector<StatusLine>& statuses() const { return statuses_; }
+    // As written last; a state of "none" before anything was.
+    StatusLine status() const;
+    bool serving() const { return status().state == "holding" && status().answer == "issued"; }
+
+   private:
+    LineReader run_lines_;
+    LineReader status_lines_;
+    std::vector<IssuedRun> runs_;
+    std::vector<StatusLine> statuses_;
+  };
+
+  // `port` is the part of its name that tells it from others; `folder` holds what it writes.
+  Claimant(std::string name, const ClaimantOptions& options, int port, const std::string& folder);
+
+  const std::string& name() const { return name_; }
+  Process& process() { return process_; }
+  BootMs launched() const { return launched_; }
+
+  // Each reads what was written since.
+  Member& member(int i = 0);
+  StatusLine status() { return member().status(); }
+  bool serving() { return member().serving(); }
+  size_t runs() { return member().runs().size(); }
+  std::optional<MachineId> machine() { return status().machine; }
+  int members() const { return static_cast<int>(members_.size()); }
+  // Members that hold a claim and issue.
+  int serving_members();
+
+  // The first run that it got; empty when there is none yet.
+  std::optional<IssuedRun> first_run();
+  // The longest time without ids since `from`, up to the last run.
+  Milliseconds LongestStallSince(BootMs from);
+  // Whether any call for ids was refused since `from`.
+  bool RefusedSince(BootMs from);
+
+  // What it logged: events and alarms.
+  std::string Log() const;
+
+ private:
+  static std::vector<std::string> Command(const ClaimantOptions& options, int port,
+                                          const std::string& journal);
+
+  const std::string name_;
+  const std::string journal_;
+  const BootMs launched_;
+  Process process_;
+  std::vector<Member> members_;
+};
+
+}  // namespace firn

@@ -1,0 +1,179 @@
+#include "registry/cluster/records.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace firn {
+namespace {
+
+constexpr char kUuid[] = "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
+
+ClusterMeta SomeMeta() {
+  return {.uuid = kUuid,
+          .era = Nonce(3, 4),
+          .layout = "firn",
+          .rack_bits = 2,
+          .floor = WallMs(1'700'000'000'001),
+          .frozen = true,
+          .reason = "a \"quoted\" \\ word, \xc3\xa9"};
+}
+
+SlotRecord SomeRecord() {
+  return {.nonce = Nonce(0x0123456789abcdef, 1),
+          .bound = WallMs(1'700'000'000'007),
+          .owner = "firn.7609.2130706433",
+          .since = WallMs(1'700'000'000'000),
+          .host = "here",
+          .pid = 4711,
+          .build = "0.1.0",
+          .retired = false};
+}
+
+std::string With(std::string json, const std::string& what, const std::string& instead) {
+  const size_t at = json.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return json.replace(at, what.size(), instead);
+}
+
+TEST(RecordsTest, EveryRecordGivesItselfBack) {
+  EXPECT_EQ(*ParseMeta(FormatMeta(SomeMeta())), SomeMeta());
+  EXPECT_EQ(*ParseSlotRecord(FormatSlotRecord(SomeRecord())), SomeRecord());
+  const LiveMark mark{"10.1.2.3:7609", Nonce(7, 8)};
+  EXPECT_EQ(*ParseLiveMark(FormatLiveMark(mark)), mark);
+}
+
+TEST(RecordsTest, IsReadableByEye) {
+  EXPECT_EQ(FormatLiveMark({"h:1", Nonce(1, 2)}),
+            R"({"endpoint":"h:1","nonce":"00000000000000010000000000000002","format":2})");
+}
+
+TEST(RecordsTest, NeverUsedIsZeroNonceAndZeroBound) {
+  EXPECT_TRUE(SlotRecord().never_used());
+  EXPECT_FALSE(SomeRecord().never_used());
+  SlotRecord released = SomeRecord();
+  released.nonce = Nonce();
+  EXPECT_FALSE(released.never_used());
+}
+
+TEST(RecordsTest, WhatIsWrittenReadsBackWhateverTheHostIsCalled) {
+  SlotRecord record = SomeRecord();
+  record.host = std::string("a\nb\x7f\xff", 5);
+  const auto read = ParseSlotRecord(FormatSlotRecord(record));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->host, "a?b?\xef\xbf\xbd");
+}
+
+TEST(RecordsTest, ForeignAndDamagedRecordsAreRefusedWithAReason) {
+  const std::string good = FormatSlotRecord(SomeRecord());
+  const std::vector<std::string> bad = {
+      "",
+      "{",
+      "null",
+      "[]",
+      "7",
+      "\"x\"",
+      good.substr(0, good.size() - 1),
+      good + "x",
+      good + good,
+      std::string(1 << 20, ' '),
+      std::string(1 << 20, '['),
+      With(good, "\"pid\":4711,", ""),
+      With(good, "\"pid\":4711", "\"pid\":4711,\"pid\":4711"),
+      With(good, "\"pid\":4711", "\"pid\":-1"),
+      With(good, "\"pid\":4711", "\"pid\":4711.0"),
+      With(good, "\"pid\":4711", "\"pid\":1e3"),
+      With(good, "\"pid\":4711", "\"pid\":99999999999999999999"),
+      With(good, "\"pid\":4711", "\"pid\":{}"),
+      With(good, "\"pid\":4711", "\"pid\":null"),
+      With(good, "\"pid\"", "\"pidx\""),
+      With(good, "1700000000007", "-1"),
+      With(good, "1700000000007", "253402300800001"),
+      With(good, "1700000000007", "9223372036854775808"),
+      With(good, "0123456789abcdef", "0123456789ABCDEF"),
+      With(good, "0123456789abcdef", "0123456789abcde"),
+      With(good, "here", "he\\u0000re"),
+      With(good, "here", "he\nre"),
+      With(good, "here", "\xff"),
+      With(good, "here", std::string(256, 'x')),
+      With(good, "false", "0"),
+      FormatMeta(SomeMeta()),
+  };
+  for (const std::string& json : bad) {
+    const Status refused = ParseSlotRecord(json).status();
+    EXPECT_EQ(refused.code(), Code::kCorrupt) << json.substr(0, 200);
+    EXPECT_FALSE(refused.message().empty());
+  }
+}
+
+TEST(RecordsTest, MembersOfALaterVersionAreKept) {
+  const std::string later = R"("reserved":{"until":7,"by":["a",null,1.5]},"x":[[]],"y":false})";
+  const auto with = [&later](std::string json) {
+    return json.replace(json.size() - 1, 1, "," + later);
+  };
+  const std::string record = with(FormatSlotRecord(SomeRecord()));
+  ASSERT_TRUE(ParseSlotRecord(record).ok()) << ParseSlotRecord(record).status();
+  EXPECT_EQ(FormatSlotRecord(*ParseSlotRecord(record)), record);
+  EXPECT_EQ(ParseSlotRecord(record)->owner, SomeRecord().owner);
+  const std::string meta = with(FormatMeta(SomeMeta()));
+  ASSERT_TRUE(ParseMeta(meta).ok()) << ParseMeta(meta).status();
+  EXPECT_EQ(FormatMeta(*ParseMeta(meta)), meta);
+  const LiveMark mark{"h:1", Nonce(7, 8)};
+  EXPECT_EQ(*ParseLiveMark(with(FormatLiveMark(mark))), mark);
+}
+
+TEST(RecordsTest, MembersThatCannotBeWrittenAgainAreRefused) {
+  const std::string good = FormatSlotRecord(SomeRecord());
+  for (const std::string& member :
+       {std::string(R"("x":1,"x":2)"), "\"x\":" + std::string(9, '[') + std::string(9, ']'),
+        "\"x\":\"" + std::string(5000, 'x') + "\"", std::string("\"x\":1e999"),
+        std::string("\"x\":[1"), std::string("\"x\":\"\xff\"")}) {
+    const std::string json = With(good, "\"pid\":4711", "\"pid\":4711," + member);
+    EXPECT_EQ(ParseSlotRecord(json).code(), Code::kCorrupt) << member.substr(0, 100);
+  }
+}
+
+// Whatever else a format may have: it is looked at first.
+TEST(RecordsTest, MetaOfAnotherFormatIsRefusedByItsName) {
+  for (const std::string& json : {With(FormatMeta(SomeMeta()), "\"format\":2", "\"format\":1"),
+                                  std::string(R"({"format":1})")}) {
+    const auto old = ParseMeta(json);
+    EXPECT_EQ(old.code(), Code::kInvalid);
+    EXPECT_NE(old.status().message().find("Firn 0.1"), std::string::npos) << old.status();
+  }
+  const auto newer = ParseMeta(R"({"format":3,"uuid":[1]})");
+  EXPECT_EQ(newer.code(), Code::kInvalid);
+  EXPECT_NE(newer.status().message().find("format 3"), std::string::npos) << newer.status();
+}
+
+TEST(RecordsTest, AnAbsurdMetaIsRefused) {
+  const std::string good = FormatMeta(SomeMeta());
+  EXPECT_FALSE(ParseMeta(With(good, "\"format\":2", "\"format\":0")).ok());
+  EXPECT_FALSE(ParseMeta(With(good, "\"format\":2", "\"format\":\"2\"")).ok());
+  EXPECT_FALSE(ParseMeta(With(good, kUuid, "x")).ok());
+  EXPECT_FALSE(ParseMeta(With(good, "\"rack_bits\":2", "\"rack_bits\":17")).ok());
+  EXPECT_FALSE(
+      ParseMeta(With(good, "\"default_strategy\":\"\"", "\"default_strategy\":\"segment\"")).ok());
+  EXPECT_FALSE(ParseMeta(FormatSlotRecord(SomeRecord())).ok());
+}
+
+TEST(RecordsTest, UuidsAreOfTheUsualShape) {
+  SeededEntropy entropy(7);
+  const std::string uuid = DrawUuid(entropy);
+  EXPECT_TRUE(IsUuid(uuid)) << uuid;
+  EXPECT_NE(uuid, DrawUuid(entropy));
+  EXPECT_FALSE(IsUuid(""));
+  EXPECT_FALSE(IsUuid("0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0fG"));
+}
+
+TEST(NonceTest, IsNeverZeroAndGivesItselfBack) {
+  SeededEntropy entropy(1);
+  const Nonce nonce = Nonce::Draw(entropy);
+  EXPECT_FALSE(nonce.zero());
+  EXPECT_EQ(*Nonce::Parse(nonce.text()), nonce);
+  EXPECT_NE(nonce, Nonce::Draw(entropy));
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,211 @@
+#include "registry/cluster/tag_store.h"
+
+#include <atomic>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "registry/cluster/records.h"
+#include "registry/cluster/slot.h"
+#include "tests/support/registry/memory_coordinator.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+// A cluster in memory and an operator's view of its tags.
+class TagStoreTest : public testing::Test {
+ protected:
+  TagStoreTest() {
+    EXPECT_TRUE(registry_.Connect(Milliseconds(1000)).ok());
+    Do({Write::Create(kMetaPath, FormatMeta(meta_), Lifetime::kPersistent),
+        Write::Create(EraPath(meta_.era), "", Lifetime::kPersistent)});
+  }
+
+  void Do(std::vector<Write> writes) {
+    const WriteOutcome outcome = registry_.Multi(std::move(writes));
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  }
+
+  void ChangeMeta(bool frozen, WallMs floor) {
+    meta_.frozen = frozen;
+    meta_.floor = floor;
+    meta_.reason = "a test says so";
+    Do({Write::Set(kMetaPath, FormatMeta(meta_), Write::kAnyVersion)});
+  }
+
+  static TagDefinition Segment(const std::string& name) {
+    TagDefinition tag;
+    tag.name = name;
+    tag.strategy = "segment";
+    return tag;
+  }
+
+  // What a server does when it takes a range.
+  void MoveLedger(const std::string& name, int64_t high) {
+    StoredTag stored = *store_.Read(name);
+    stored.node.tag.high = high;
+    Do({Write::Set(TagPath(name), *WriteTagNode(stored.node), stored.stat.version)});
+  }
+
+  static ClusterMeta WholeMeta() {
+    ClusterMeta meta;
+    meta.uuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
+    meta.era = Nonce(7, 7);
+    meta.layout = "firn";
+    return meta;
+  }
+
+  VirtualClock clock_{WallMs(1'700'000'000'000)};
+  MemoryTree tree_{clock_};
+  MemoryCoordinator memory_{tree_};
+  BlockingCoordinator registry_{memory_, clock_};
+  ClusterMeta meta_ = WholeMeta();
+  TagStore store_{registry_};
+};
+
+TEST_F(TagStoreTest, GivesBackWhatWasCreated) {
+  ASSERT_TRUE(store_.Create(Segment("a/b c")).ok());
+  EXPECT_EQ(store_.Read("a/b c")->tag(), Segment("a/b c"));
+  ASSERT_EQ(store_.ReadAll()->tags.size(), 1u);
+  EXPECT_EQ(store_.Create(Segment("a/b c")).code(), Code::kConflict);
+  EXPECT_EQ(store_.Read("other").code(), Code::kNotFound);
+}
+
+TEST_F(TagStoreTest, AnEditKeepsTheLedger) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  MoveLedger("order", 5001);
+  const StoredTag read = *store_.Read("order");
+  TagDefinition after = read.tag();
+  after.step = 50;
+  after.high = 7;  // nobody's business
+  ASSERT_TRUE(store_.Replace(read, after).ok());
+  EXPECT_EQ(store_.Read("order")->tag().high, 5001);
+  EXPECT_EQ(store_.Read("order")->tag().step, 50);
+}
+
+TEST_F(TagStoreTest, AnEditOverAMovedLedgerIsRefused) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  const StoredTag read = *store_.Read("order");
+  MoveLedger("order", 5001);
+  EXPECT_EQ(store_.Replace(read, read.tag()).code(), Code::kConflict);
+  EXPECT_EQ(store_.Read("order")->tag().high, 5001);
+}
+
+TEST_F(TagStoreTest, AnEditOfPeopleGoesOnOverAMovedLedgerAndNothingElse) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  const StoredTag read = *store_.Read("order");
+  TagDefinition after = read.tag();
+  after.disabled = true;
+  MoveLedger("order", 5001);
+  ASSERT_TRUE(store_.Edit(read, after).ok());
+  EXPECT_TRUE(store_.Read("order")->tag().disabled);
+  EXPECT_EQ(store_.Read("order")->tag().high, 5001);
+
+  TagDefinition other = after;
+  other.step = 7;
+  EXPECT_EQ(store_.Edit(read, other).code(), Code::kConflict) << "somebody else has disabled it";
+  const StoredTag now = *store_.Read("order");
+  ChangeMeta(false, WallMs());
+  EXPECT_EQ(store_.Edit(now, other).code(), Code::kConflict);
+  EXPECT_EQ(store_.Read("order")->tag().step, after.step);
+}
+
+TEST_F(TagStoreTest, WhatTheFirstIdsFixIsFixedForAnEditThatTheyOvertake) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  const StoredTag read = *store_.Read("order");
+  TagDefinition after = read.tag();
+  after.text = "{id:09}";
+  MoveLedger("order", 5001);
+  EXPECT_EQ(store_.Edit(read, after).code(), Code::kInvalid);
+  EXPECT_EQ(store_.Read("order")->tag().text, "");
+}
+
+TEST_F(TagStoreTest, ATagWhoseLedgerMovesAllTheTimeCanBeDisabled) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  std::atomic<bool> going_on{true};
+  std::thread server([&] {
+    MemoryCoordinator memory(tree_);
+    BlockingCoordinator registry(memory, clock_);
+    EXPECT_TRUE(registry.Connect(Milliseconds(1000)).ok());
+    TagStore store(registry);
+    while (going_on) {
+      const StoredTag stored = *store.Read("order");
+      static_cast<void>(store.Lift(stored, stored.tag().high + 1));
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    const StoredTag read = *store_.Read("order");
+    TagDefinition after = read.tag();
+    after.disabled = !after.disabled;
+    const Status edited = store_.Edit(read, after);
+    EXPECT_TRUE(edited.ok()) << edited;
+  }
+  going_on = false;
+  server.join();
+}
+
+TEST_F(TagStoreTest, NothingWrittenForOneStateOfTheClusterTakesEffectInAnother) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  const StoredTag read = *store_.Read("order");
+  ChangeMeta(false, WallMs());
+  EXPECT_EQ(store_.Replace(read, read.tag()).code(), Code::kConflict);
+}
+
+TEST_F(TagStoreTest, AFrozenClusterIsLeftAlone) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  ChangeMeta(true, WallMs());
+  const Status refused = store_.Replace(*store_.Read("order"), Segment("order"));
+  EXPECT_EQ(refused.code(), Code::kConflict);
+  EXPECT_NE(refused.message().find("a test says so"), std::string::npos);
+  EXPECT_EQ(store_.Create(Segment("user")).code(), Code::kConflict);
+}
+
+TEST_F(TagStoreTest, ARestoredClusterWantsAnExplicitStart) {
+  ChangeMeta(false, WallMs(1'700'000'000'000));
+  EXPECT_EQ(store_.Create(Segment("order")).code(), Code::kInvalid);
+  TagDefinition with_start = Segment("order");
+  with_start.start = 1;
+  EXPECT_TRUE(store_.Create(with_start).ok());
+  TagDefinition snowflake;
+  snowflake.name = "user";
+  snowflake.strategy = "snowflake";
+  EXPECT_TRUE(store_.Create(snowflake).ok());
+}
+
+TEST_F(TagStoreTest, ALedgerIsLiftedEvenInAFrozenClusterAndNeverLowered) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  MoveLedger("order", 5001);
+  ChangeMeta(true, WallMs());
+  ASSERT_TRUE(store_.Lift(*store_.Read("order"), 9000).ok());
+  ASSERT_TRUE(store_.Lift(*store_.Read("order"), 8000).ok());
+  EXPECT_EQ(store_.Read("order")->tag().high, 9000);
+}
+
+TEST_F(TagStoreTest, ForeignNodesAreNamedAndSkipped) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  Do({Write::Create("/tags/torn", "{\"strategy\":", Lifetime::kPersistent),
+      Write::Create("/tags/%zz", "", Lifetime::kPersistent)});
+  const TagListing listing = *store_.ReadAll();
+  EXPECT_EQ(listing.tags.size(), 1u);
+  EXPECT_EQ(listing.faults.size(), 2u);
+}
+
+TEST_F(TagStoreTest, AFreshTagCannotBecomeObfuscatedWherePlainIdsMayBeOutUnderItsName) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  TagDefinition hidden = Segment("order");
+  hidden.plugins = {"obfuscate"};
+  hidden.obfuscate_width = 9;
+  hidden.obfuscate_key = "k1";
+  hidden.obfuscate_check = "c6a13b";
+  meta_.default_strategy = "snowflake";
+  ChangeMeta(false, WallMs());
+  const StoredTag order = *store_.Read("order");
+  EXPECT_EQ(store_.Replace(order, hidden).code(), Code::kInvalid);
+  EXPECT_EQ(store_.Edit(order, hidden).code(), Code::kInvalid);
+  hidden.name = "user";
+  EXPECT_EQ(store_.Create(hidden).code(), Code::kInvalid);
+}
+
+}  // namespace
+}  // namespace firn

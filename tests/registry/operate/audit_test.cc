@@ -1,0 +1,310 @@
+#include <gmock/gmock.h>
+
+#include "tests/registry/operate/audit_fixture.h"
+
+namespace firn {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+TEST_F(AuditTest, ANewClusterHasNoFaults) {
+  const Audit audit = Read();
+  EXPECT_THAT(audit.faults, IsEmpty());
+  EXPECT_EQ(audit.slots.size(), 12u);
+  EXPECT_EQ(audit.slots[5].machine, MachineId(9));
+  EXPECT_EQ(audit.slots[5].use, SlotUse::kNeverUsed);
+}
+
+TEST_F(AuditTest, ShowsHowEachSlotStands) {
+  Hold({0, 0}, Nonce(1, 1), kNow + Milliseconds(1));
+  Live({0, 0}, Nonce(1, 1));
+  Hold({0, 1}, Nonce(1, 2), kNow + Milliseconds(1));
+  Hold({0, 2}, Nonce(1, 3), kNow);
+  Hold({1, 0}, Nonce(), kNow);
+  const Audit audit = Read();
+  EXPECT_EQ(audit.slots[0].use, SlotUse::kHeld);
+  EXPECT_EQ(audit.slots[1].use, SlotUse::kUnattended);
+  EXPECT_EQ(audit.slots[2].use, SlotUse::kPassed);
+  EXPECT_EQ(audit.slots[3].use, SlotUse::kReleased);
+  EXPECT_THAT(audit.faults, IsEmpty());
+}
+
+// One thing that is wrong in a cluster where all else is right, and the words that say so.
+struct Damage {
+  const char* name;
+  void (*inflict)(AuditTest& cluster);
+  const char* words;
+};
+
+std::ostream& operator<<(std::ostream& out, const Damage& damage) { return out << damage.name; }
+
+class AuditFindsTest : public AuditTest, public testing::WithParamInterface<Damage> {};
+
+TEST_P(AuditFindsTest, ItAndNothingElse) {
+  MakeProvidersFolder();
+  MakeTag("order", 5'000);
+  Hold({0, 0}, Nonce(1, 1), kNow + kMs);
+  ASSERT_THAT(Read().faults, IsEmpty());
+  GetParam().inflict(*this);
+  EXPECT_THAT(Read().faults, ElementsAre(HasSubstr(GetParam().words)));
+}
+
+constexpr Milliseconds kDay{86'400'000};
+
+const Damage kDamages[] = {
+    // The root node and what stands beside it.
+    {"NoCluster", [](AuditTest& c) { c.LoseData(); }, "there is no cluster here"},
+    {"RootUnreadable", [](AuditTest& c) { c.Put(kMetaPath, "rubbish"); }, "not JSON"},
+    {"Frozen", [](AuditTest& c) { c.SetMeta([](ClusterMeta& m) { m.frozen = true; }); }, "frozen"},
+    {"FloorFarAhead", [](AuditTest& c) { c.LiftFloor(kNow + kDay + kMs); }, "the floor lies more"},
+    {"LayoutUnreadable", [](AuditTest& c) { c.SetMeta([](ClusterMeta& m) { m.layout = "x"; }); },
+     "the layout cannot be read"},
+    {"EraMissing", [](AuditTest& c) { c.Erase(EraPath(c.Meta().era)); }, "era is missing"},
+    {"EraThatIsOver", [](AuditTest& c) { c.Put(EraPath(Nonce(9, 9)), ""); }, "era that is over"},
+    {"ClockMissing", [](AuditTest& c) { c.Erase(kClockPath); }, "clock node"},
+    // The shape of the racks.
+    {"HoleAmongWorkers",
+     [](AuditTest& c) {
+       c.Erase(SlotPath({1, 0}));
+     },
+     "rack 1: 1 of 3 records are missing, the first is worker 0's"},
+    {"RackShorterThanOthers",
+     [](AuditTest& c) {
+       c.Erase(SlotPath({2, 2}));
+     },
+     "rack 2: 1 of 3 records are missing, the first is worker 2's"},
+    {"RackLongerThanOthers", [](AuditTest& c) { c.LengthenThreeRacks(); },
+     "rack 3: 1 of 4 records are missing, the first is worker 3's"},
+    {"RackEmpty", [](AuditTest& c) { c.EraseSlots(3); },
+     "rack 3: 3 of 3 records are missing, the first is worker 0's"},
+    {"RackMissing", [](AuditTest& c) { c.EraseRack(3); }, "rack 3: 3 of 3 records are missing"},
+    {"NoSlots", [](AuditTest& c) { c.EraseAllRacks(); }, "there are no slots"},
+    {"ForeignRack", [](AuditTest& c) { c.Put(std::string(kMachinesPath) + "/9", ""); },
+     "among the racks"},
+    {"ForeignSlot", [](AuditTest& c) { c.Put(RackPath(0) + "/x", ""); }, "among the slots"},
+    {"SlotBeyondTheLayout", [](AuditTest& c) { c.Put(RackPath(0) + "/256", ""); },
+     "among the slots"},
+    // Records.
+    {"RecordUnreadable",
+     [](AuditTest& c) {
+       c.Put(SlotPath({0, 2}), "rubbish");
+     },
+     "not JSON"},
+    {"Poison",
+     [](AuditTest& c) {
+       c.Hold({0, 1}, Nonce(1, 2), kNow + kDay + kMs);
+     },
+     "more than a day ahead"},
+    {"SameNonce",
+     [](AuditTest& c) {
+       c.Hold({0, 1}, Nonce(1, 1), kNow);
+     },
+     "same nonce"},
+    {"BeginsBeyondItsBound",
+     [](AuditTest& c) {
+       c.PutRecord({0, 1}, {.nonce = Nonce(1, 2), .bound = kNow, .since = kNow + kMs});
+     },
+     "begins beyond its bound"},
+    {"RenewedPastARestore", [](AuditTest& c) { c.LiftFloor(kNow); }, "reaches above it"},
+    // What is live.
+    {"LiveOfAnotherClaim",
+     [](AuditTest& c) {
+       c.Live({0, 0}, Nonce(1, 2));
+     },
+     "another claim"},
+    {"LiveUnreadable",
+     [](AuditTest& c) {
+       c.Put(LivePath({0, 0}), "rubbish", Lifetime::kEphemeral);
+     },
+     "not JSON"},
+    {"LiveForEver",
+     [](AuditTest& c) {
+       c.Put(LivePath({0, 0}), FormatLiveMark({"a:1", Nonce(1, 1)}));
+     },
+     "will never go"},
+    {"LiveBeyondItsBound",
+     [](AuditTest& c) {
+       c.Hold({0, 1}, Nonce(1, 2), kNow - kMs);
+       c.Live({0, 1}, Nonce(1, 2));
+     },
+     "cannot renew"},
+    {"LiveAndRetired",
+     [](AuditTest& c) {
+       c.PutRecord({0, 1}, {.nonce = Nonce(1, 2), .bound = kNow, .retired = true});
+       c.Live({0, 1}, Nonce(1, 2));
+     },
+     "was retired and is live"},
+    // What servers say.
+    {"ProviderNameUnreadable",
+     [](AuditTest& c) { c.Put(std::string(kProvidersPath) + "/rubbish", ""); }, "provider's name"},
+    {"ReportUnreadable", [](AuditTest& c) { c.AnnounceAs("h:1", "rubbish"); }, "h:1: is not JSON"},
+    {"ProviderForEver",
+     [](AuditTest& c) { c.AnnounceAs("h:1", R"({"state":"serving"})", Lifetime::kPersistent); },
+     "will never go"},
+    {"ClockOff", [](AuditTest& c) { c.Announce("h:1", 0, kNow + kMs, 1'001); }, "clock is off"},
+    {"CannotClaim",
+     [](AuditTest& c) {
+       c.AnnounceAs("h:1", FormatReport({.reason = "this state folder is another's"}));
+     },
+     "h:1 cannot issue: this state folder is another's"},
+    {"NoSuchMachine", [](AuditTest& c) { c.Announce("h:1", 1000, kNow); }, "there is no slot"},
+    {"TwoOfOneMachine",
+     [](AuditTest& c) {
+       c.Announce("h:1", 0, kNow);
+       c.Announce("h:2", 0, kNow);
+     },
+     "both report machine id 0"},
+    {"BoundBelowTheReported", [](AuditTest& c) { c.Announce("h:1", 0, kNow + 2 * kMs); },
+     "went back in time"},
+    {"ClaimedByAnother",
+     [](AuditTest& c) {
+       c.Live({0, 0}, Nonce(1, 1));
+       c.Announce("h:1", 0, kNow + kMs);
+     },
+     "h:1 holds machine id 0 up to 1750000000001 ms, and a:1 (a) has claimed it meanwhile"},
+    {"OfAnotherCluster",
+     [](AuditTest& c) {
+       c.AnnounceAs("h:1", R"({"state":"not_ready",)"
+                           R"("cluster":"6f1b0c7e-1f3a-4c55-9d0e-0123456789ab"})");
+     },
+     "h:1 cannot claim: its state folder belongs to cluster 6f1b0c7e"},
+    {"WallClockOff",
+     [](AuditTest& c) {
+       c.AnnounceAs("h:1", R"({"state":"serving","clock_skew_ms":0,"wall_skew_ms":-1001})");
+     },
+     "its clock is off by -1001 ms: set it"},
+    {"OperatorsWordUnreadable", [](AuditTest& c) { c.Configure("h%3A1", R"({"weight":-1})"); },
+     "the operator's word on 'h:1' does not count"},
+    {"OperatorsWordOnNobody", [](AuditTest& c) { c.Configure("%", "{}"); }, "does not count"},
+    // Versions at which nothing can be guarded.
+    {"RootRestsUnguarded", [](AuditTest& c) { c.tree_.SetVersion(kMetaPath, -1); },
+     "the cluster's root node rests at version -1, where no write can be guarded: run firn"},
+    {"RecordRestsUnguarded",
+     [](AuditTest& c) {
+       c.tree_.SetVersion(SlotPath({2, 1}), -1);
+     },
+     "rack 2 worker 1: its record rests at version -1"},
+    {"TagRestsUnguarded", [](AuditTest& c) { c.tree_.SetVersion(TagPath("order"), -1); },
+     "the node of tag 'order' rests at version -1"},
+    // Tags.
+    {"TagUnreadable", [](AuditTest& c) { c.Put(TagPath("user"), "rubbish"); }, "tag 'user'"},
+    {"LedgerBelowTheReported", [](AuditTest& c) { c.AnnounceHigh("order", 5'001); },
+     "has seen the ledger of tag 'order' at 5001, but it is at 5000"},
+    {"TagReportedAndGone", [](AuditTest& c) { c.AnnounceHigh("user", 1); },
+     "numbers of tag 'user', which is not there"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Damages, AuditFindsTest, testing::ValuesIn(kDamages),
+                         [](const auto& of) { return std::string(of.param.name); });
+
+TEST_F(AuditTest, ClocksThatAreRightAreNotBlamedForIdsThatLead) {
+  MakeProvidersFolder();
+  LiftFloor(kNow + kDay / 2);
+  AnnounceAs("h:1", R"({"state":"serving","clock_skew_ms":277314,"wall_skew_ms":3})");
+  const Audit audit = Read();
+  EXPECT_THAT(audit.faults, IsEmpty());
+  EXPECT_THAT(audit.notes, ElementsAre(AllOf(HasSubstr("h:1: its clock is right"),
+                                             HasSubstr("277314 ms ahead"), HasSubstr("floor"))));
+}
+
+TEST_F(AuditTest, KnowsWhatOnlyARestorePutsRight) {
+  MakeProvidersFolder();
+  MakeTag("order", 5'000);
+  EXPECT_TRUE(Read().NeverUsed());
+  AnnounceAs("h:1", R"({"state":"serving","wall_skew_ms":-5000})");
+  EXPECT_EQ(Read().losses, 0u);
+  AnnounceAs("h:2", FormatReport({.high = {{"order", 4'000}, {"user", 70}}}));
+  Put(TagPath("broken"), "rubbish");
+  Hold({0, 0}, Nonce(1, 1), kNow);
+  for (const std::string& path : {std::string(kMetaPath), SlotPath({1, 1}), TagPath("order")}) {
+    tree_.SetVersion(path, -1);
+  }
+  const Audit audit = Read();
+  EXPECT_EQ(audit.losses, 5u);
+  EXPECT_THAT(audit.lost_tags, ElementsAre(Pair("broken", 0), Pair("user", 70)));
+  EXPECT_FALSE(audit.NeverUsed());
+}
+
+// --- what only looks wrong -----------------------------------------------------------------------
+
+TEST_F(AuditTest, ShowsTheSkewThatAServerReports) {
+  MakeProvidersFolder();
+  Hold({0, 0}, Nonce(1, 1), kNow + kMs);
+  Announce("h:1", 0, kNow + kMs, 17);
+  EXPECT_EQ(Read().slots[0].clock_skew_ms, 17);
+  EXPECT_THAT(Read().faults, IsEmpty());
+}
+
+TEST_F(AuditTest, AClusterSmallerThanItsLayoutIsWhole) {
+  EraseSlotsOfWorker(2);
+  EXPECT_THAT(Read().faults, IsEmpty());
+}
+
+// Its holder was cut off during the restore and goes on up to its bound.
+TEST_F(AuditTest, AClaimFromBeforeARestoreIsNoFault) {
+  Hold({0, 0}, Nonce(1, 1), kNow + kMs);
+  LiftFloor(kNow + kMs);
+  EXPECT_THAT(Read().faults, IsEmpty());
+}
+
+TEST_F(AuditTest, ATailThatWasGivenBackIsNoFault) {
+  MakeProvidersFolder();
+  MakeTag("order", 5'000, 100);
+  AnnounceHigh("order", 5'100);
+  EXPECT_THAT(Read().faults, IsEmpty());
+}
+
+TEST_F(AuditTest, WhatAKilledServerLeftBehindIsNoFault) {
+  MakeProvidersFolder();
+  Hold({0, 0}, Nonce(1, 1), kNow + Milliseconds(9));
+  Announce("h:1", 0, kNow + Milliseconds(5));
+  Announce("h:1", 0, kNow + Milliseconds(9), 0, "another node of the same address");
+  const Audit audit = Read();
+  EXPECT_EQ(audit.providers.size(), 2u);
+  EXPECT_THAT(audit.faults, IsEmpty());
+}
+
+TEST_F(AuditTest, ARenewalBetweenItsReadsIsNoFault) {
+  MakeProvidersFolder();
+  const Slot slot{0, 0};
+  Hold(slot, Nonce(1, 1), kNow + Milliseconds(5));
+  Announce("h:1", 0, kNow + Milliseconds(5));
+  const Audit audit = ReadWhile(SlotPath(slot), [&] {
+    Hold(slot, Nonce(1, 1), kNow + Milliseconds(9));
+    Announce("h:1", 0, kNow + Milliseconds(9));
+  });
+  EXPECT_THAT(audit.faults, IsEmpty());
+}
+
+TEST_F(AuditTest, AReleaseBetweenItsReadsIsNoFault) {
+  MakeProvidersFolder();
+  const Slot slot{0, 0};
+  Hold(slot, Nonce(1, 1), kNow + Milliseconds(9));
+  Announce("h:1", 0, kNow + Milliseconds(9));
+  Provider provider;
+  provider.address = "h:1";
+  provider.application = "a";
+  const Audit audit = ReadWhile(ProviderPath(provider), [&] {
+    registry_.Multi({Write::Erase(ProviderPath(provider), Write::kAnyVersion)});
+    Hold(slot, Nonce(), kNow + Milliseconds(5));
+  });
+  EXPECT_THAT(audit.faults, IsEmpty());
+}
+
+TEST_F(AuditTest, AnotherClaimBetweenItsReadsIsNoFault) {
+  const Slot slot{0, 0};
+  Hold(slot, Nonce(1, 1), kNow + Milliseconds(5));
+  Live(slot, Nonce(1, 1));
+  const Audit audit = ReadWhile(SlotPath(slot), [&] {
+    Hold(slot, Nonce(2, 2), kNow + Milliseconds(9));
+    Live(slot, Nonce(2, 2));
+  });
+  EXPECT_THAT(audit.faults, IsEmpty());
+}
+
+}  // namespace
+}  // namespace firn

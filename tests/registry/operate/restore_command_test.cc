@@ -1,0 +1,78 @@
+#include "registry/operate/restore_command.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace firn {
+namespace {
+
+TagDefinition Segment(const std::string& name, int64_t high) {
+  TagDefinition tag;
+  tag.name = name;
+  tag.strategy = "segment";
+  tag.step = 50;
+  tag.step_max = 400;
+  tag.high = high;
+  return tag;
+}
+
+// As it comes back from its word, with `start` for the number that it goes on from.
+void ExpectReadBack(TagDefinition tag, int64_t start) {
+  const std::string word = TagWord(tag);
+  const Result<TagDefinition> read = ParseTagWord(word);
+  ASSERT_TRUE(read.ok()) << word << ": " << read.status();
+  tag.high = 0;
+  tag.start = start > 0 ? std::optional(start) : std::nullopt;
+  EXPECT_EQ(*read, tag) << word;
+}
+
+TEST(RestoreCommandTest, ATagIsOneWordThatReadsBack) {
+  EXPECT_EQ(TagWord(Segment("order", 5'001)), "order=1005001,step=50,step_max=400");
+  TagDefinition tag = Segment("a/b, c = 'd'", 7);
+  tag.plugins = {"history", "mine"};
+  tag.text = "{date:%y%m%d}{id:09}";
+  tag.options = {{"mine.word", "x,y=z%"}};
+  tag.disabled = true;
+  ExpectReadBack(tag, 1'000'007);
+  tag.start = 9'000;  // had been raised
+  ExpectReadBack(tag, 1'009'000);
+  TagDefinition clock;
+  clock.name = "clock";
+  clock.strategy = "snowflake";
+  ExpectReadBack(clock, 0);
+}
+
+TEST(RestoreCommandTest, ATagGoesOnTwoOfItsLargestRangesAboveAllThatIsKnown) {
+  TagDefinition wide = Segment("wide", 1);
+  wide.step_max = 1'000'000;
+  EXPECT_EQ(*ParseTagWord(TagWord(wide))->start, 2'000'001);
+  EXPECT_EQ(*ParseTagWord(TagWord(Segment("last", INT64_MAX - 5)))->start, INT64_MAX);
+}
+
+TEST(RestoreCommandTest, AWordThatIsNoTagIsNamed) {
+  for (const char* word :
+       {"", "order", "order=", "order=x", "order=-1", "order=0", "=5", "a b=5", "order=5,",
+        "order=5,x", "order=5,colour=blue", "order=5,step=0", "order=5,step=%"}) {
+    const auto refused = ParseTagWord(word);
+    EXPECT_EQ(refused.code(), Code::kInvalid) << word;
+    EXPECT_NE(refused.status().message().find("'"), std::string::npos) << refused.status();
+  }
+}
+
+TEST(RestoreCommandTest, AShellReadsTheCommandAsItWasMeant) {
+  const RestoreWords words{.registry = "zk://h:2181/firn/shop",
+                           .uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
+                           .layout = "time:31s machine:10 sequence:22",
+                           .rack_bits = 2,
+                           .bound = WallMs(1'750'000'000'000),
+                           .tags = {Segment("order", 5'001), Segment("-x", 1)}};
+  EXPECT_EQ(RestoreCommand(words),
+            "firn restore --registry=zk://h:2181/firn/shop "
+            "--uuid=6f1b0c7e-1f3a-4c55-9d0e-0123456789ab "
+            "'--layout=time:31s machine:10 sequence:22' --rack_bits=2 --bound_ms=1750000000000 "
+            "order=1005001,step=50,step_max=400 -- -x=1000001,step=50,step_max=400");
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,326 @@
+#include "registry/operate/restore.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/tag_store.h"
+#include "tests/support/registry/faulty_coordinator.h"
+#include "tests/support/registry/memory_coordinator.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+constexpr WallMs kNow{1'750'000'000'000};
+constexpr Milliseconds kWindow{600'000};
+constexpr Milliseconds kSkew{10'000};
+constexpr Milliseconds kHour{3'600'000};
+
+class RestoreTest : public testing::Test {
+ protected:
+  RestoreTest() { Make({}); }
+
+  void AsOperator(const std::function<void(BlockingCoordinator&)>& verb) {
+    FaultyCoordinator coordinator(std::make_unique<MemoryCoordinator>(tree_), clock_,
+                                  [this](Verb verb_asked) { return Draw(verb_asked); });
+    BlockingCoordinator registry(coordinator, clock_);
+    ASSERT_TRUE(registry.Connect(Milliseconds(0)).ok());
+    verb(registry);
+  }
+  Fate Draw(Verb verb) {
+    if (verb != Verb::kMulti || !multis_left_.has_value() || (*multis_left_)-- > 0) return {};
+    return {Fate::Kind::kRefused, {}, {}};
+  }
+  void Make(WallMs floor) {
+    tree_.Wipe();
+    AsOperator([&](BlockingCoordinator& registry) {
+      ASSERT_TRUE(
+          MakeCluster(registry, {.rack_bits = 0, .workers = 4, .floor = floor}, entropy_).ok());
+    });
+  }
+  void Write1(Write write) {
+    AsOperator([&](BlockingCoordinator& registry) {
+      ASSERT_TRUE(registry.Multi({std::move(write)}).status.ok());
+    });
+  }
+  void PutBound(WallMs bound) {
+    Write1(Write::Set(SlotPath({0, 1}), FormatSlotRecord({.nonce = Nonce(1, 1), .bound = bound}),
+                      Write::kAnyVersion));
+  }
+  Result<RestoreReport> Restore(const std::vector<WallMs>& reported = {},
+                                Milliseconds skew = kSkew) {
+    RestoreFacts facts = Facts();
+    facts.skew_max = skew;
+    for (const WallMs bound : reported) facts.bounds.push_back({bound});
+    return RestoreBy(facts);
+  }
+  static RestoreFacts Facts() {
+    RestoreFacts facts{.now = kNow, .window = kWindow, .skew_max = kSkew};
+    facts.rack_bits = 0;
+    facts.workers = 4;
+    return facts;
+  }
+  Result<RestoreReport> RestoreBy(const RestoreFacts& facts) {
+    Result<RestoreReport> report = Invalid("not run");
+    AsOperator(
+        [&](BlockingCoordinator& registry) { report = RestoreCluster(registry, facts, entropy_); });
+    return report;
+  }
+  SlotRecord RecordOf(uint32_t worker) {
+    return *ParseSlotRecord(tree_.Peek(SlotPath({0, worker}))->data);
+  }
+  MetaAsRead Meta() {
+    const Node node = *tree_.Peek(kMetaPath);
+    return {*ParseMeta(node.data), node.stat.version};
+  }
+
+  VirtualClock clock_{kNow};
+  MemoryTree tree_{clock_};
+  SeededEntropy entropy_{5};
+  std::optional<int> multis_left_{};
+};
+
+// Whoever is not reached may have renewed since his bound was seen, and after an earlier restore
+// runs ahead of every clock.
+TEST_F(RestoreTest, TheFloorLiesThreeWindowsAboveAllThatIsKnown) {
+  const WallMs ahead = kNow + kHour;
+  const WallMs want = ahead + 3 * kWindow;
+  EXPECT_EQ(Restore()->floor, kNow + 3 * kWindow + kSkew);
+  EXPECT_EQ(Meta().meta.floor, kNow + 3 * kWindow + kSkew);
+  Make({});
+  EXPECT_EQ(Restore({kNow, ahead})->floor, want);
+  Make({});
+  PutBound(ahead);
+  EXPECT_EQ(Restore()->floor, want);
+  Make(ahead);
+  EXPECT_EQ(Restore()->floor, want);
+}
+
+// Its own lead over the clocks is a skew that the next one is told of.
+TEST_F(RestoreTest, ManyInARowDoNotRunAwayFromTheClocks) {
+  for (int times = 1; times <= 20; ++times) {
+    const Milliseconds lead = std::max(Meta().meta.floor - kNow, kSkew);
+    const auto report = Restore({}, lead);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->floor, kNow + kSkew + times * 3 * kWindow);
+    EXPECT_TRUE(report->retired.empty());
+    PutBound(report->floor);
+  }
+}
+
+TEST_F(RestoreTest, EndsTheEraThatWasAndAnyOtherThatIsThere) {
+  const Nonce before = Meta().meta.era;
+  const Nonce stray(8, 8);
+  Write1(Write::Create(EraPath(stray), "", Lifetime::kPersistent));
+  ASSERT_TRUE(tree_.Peek(EraPath(before)).has_value());
+  ASSERT_TRUE(Restore().ok());
+  EXPECT_NE(Meta().meta.era, before);
+  EXPECT_TRUE(tree_.Peek(EraPath(Meta().meta.era)).has_value());
+  EXPECT_FALSE(tree_.Peek(EraPath(before)).has_value());
+  EXPECT_FALSE(tree_.Peek(EraPath(stray)).has_value());
+}
+
+TEST_F(RestoreTest, MendsAClusterWhoseErasNodeIsMissing) {
+  Write1(Write::Erase(EraPath(Meta().meta.era), Write::kAnyVersion));
+  ASSERT_TRUE(Restore().ok());
+  EXPECT_TRUE(tree_.Peek(EraPath(Meta().meta.era)).has_value());
+}
+
+TEST_F(RestoreTest, ABoundOfAWrongClockIsNoMeasure) {
+  const WallMs absurd = kNow + 30 * 24 * kHour;
+  PutBound(absurd);
+  const auto report = Restore({absurd});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->floor, kNow + 3 * kWindow + kSkew);
+  EXPECT_EQ(report->retired.size(), 1u);
+}
+
+TEST_F(RestoreTest, AnOperatorWhoseClockIsOffIsRefused) {
+  for (const Milliseconds off : {kSkew + kHour, -kSkew - kHour}) {
+    Make({});
+    clock_.StepWall(off);  // the registry's
+    const auto report = Restore();
+    EXPECT_EQ(report.code(), Code::kInvalid);
+    EXPECT_NE(report.status().message().find(std::to_string(kNow.ms())), std::string::npos);
+    EXPECT_NE(report.status().message().find(std::to_string((kNow + off).ms())), std::string::npos)
+        << report.status();
+    EXPECT_EQ(Meta().meta.floor, WallMs());
+    EXPECT_TRUE(Meta().meta.frozen);
+    clock_.StepWall(-off);
+    EXPECT_TRUE(Restore().ok());
+  }
+}
+
+TEST_F(RestoreTest, TheLaterOfBothClocksCounts) {
+  clock_.StepWall(kSkew / 2);
+  EXPECT_EQ(Restore()->floor, kNow + kSkew / 2 + 3 * kWindow + kSkew);
+}
+
+TEST_F(RestoreTest, BoundsThatAreNoMeasureAreNamed) {
+  const WallMs absurd = kNow + 30 * 24 * kHour;
+  EXPECT_EQ(Restore({absurd, kNow})->ignored, std::vector{ReportedBound{absurd}});
+}
+
+// Its holder may have issued up to there, whatever the tree has forgotten of it.
+TEST_F(RestoreTest, WhoeverReportsABoundThatIsNoMeasureLosesItsSlot) {
+  RestoreFacts facts = Facts();
+  facts.bounds = {{kNow + 30 * 24 * kHour, MachineId(2)}, {kNow, MachineId(3)}};
+  Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));  // lost, and made anew
+  EXPECT_EQ(RestoreBy(facts)->retired, std::vector{(Slot{0, 2})});
+  EXPECT_TRUE(RecordOf(2).retired);
+  EXPECT_FALSE(RecordOf(3).retired);
+  EXPECT_TRUE(RestoreBy(facts)->retired.empty()) << "once is enough";
+}
+
+TEST_F(RestoreTest, TheOperatorTakesSlotsOutOfUse) {
+  RestoreFacts facts = Facts();
+  facts.retired = {MachineId(1), MachineId(900)};
+  EXPECT_EQ(RestoreBy(facts)->retired, std::vector{(Slot{0, 1})});
+  EXPECT_TRUE(RecordOf(1).retired);
+}
+
+TEST_F(RestoreTest, TagsArePutRightWhileNobodyCanTakeAnything) {
+  RestoreFacts facts = Facts();
+  facts.tags = [&](const MetaAsRead& frozen) -> Status {
+    EXPECT_TRUE(Meta().meta.frozen);
+    EXPECT_EQ(Meta().version, frozen.version);
+    EXPECT_GT(frozen.meta.floor, kNow);
+    return Invalid("no such store");
+  };
+  EXPECT_EQ(RestoreBy(facts).code(), Code::kInvalid);
+  EXPECT_TRUE(Meta().meta.frozen);
+  facts.tags = [](const MetaAsRead&) { return Status(); };
+  EXPECT_TRUE(RestoreBy(facts).ok());
+  EXPECT_FALSE(Meta().meta.frozen);
+}
+
+TEST_F(RestoreTest, ARootNodeThatCannotBeReadIsMadeAnewByTheOperatorsWord) {
+  const std::string uuid = Meta().meta.uuid;
+  PutBound(kNow + kHour);
+  Write1(Write::Set(kMetaPath, "rubbish", Write::kAnyVersion));
+  RestoreFacts facts = Facts();
+  const auto refused = RestoreBy(facts);
+  EXPECT_EQ(refused.code(), Code::kCorrupt);
+  EXPECT_NE(refused.status().message().find("--uuid"), std::string::npos) << refused.status();
+  facts.uuid = uuid;
+  const auto report = RestoreBy(facts);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->root_made);
+  EXPECT_EQ(Meta().meta.uuid, uuid);
+  EXPECT_EQ(Meta().meta.floor, kNow + kHour + 3 * kWindow) << "the records are there still";
+}
+
+TEST_F(RestoreTest, ALostClusterTakesThePlaceOfAnUnusedOneOnlyWhenItIsSaid) {
+  RestoreFacts facts = Facts();
+  facts.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
+  facts.replaces_unused = true;
+  EXPECT_TRUE(RestoreBy(facts)->root_made);
+  EXPECT_EQ(Meta().meta.uuid, facts.uuid);
+  EXPECT_FALSE(RestoreBy(facts)->root_made) << "it is there now";
+}
+
+TEST_F(RestoreTest, NoRecordIsMadeAnewBeforeTheFloorAndAHigherVersionAreThere) {
+  PutBound(kNow + kHour);
+  Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
+  const auto damaged = tree_.Save();
+  const int64_t version = Meta().version;
+  bool finished = false;
+  for (int interrupted_after = 0; !finished && interrupted_after < 100; ++interrupted_after) {
+    tree_.Load(damaged);
+    multis_left_ = interrupted_after;
+    finished = Restore().ok();
+    multis_left_.reset();
+    if (tree_.Peek(SlotPath({0, 2})).has_value()) {
+      EXPECT_GT(Meta().version, version) << interrupted_after;
+      EXPECT_GE(Meta().meta.floor, kNow + kHour + 3 * kWindow) << interrupted_after;
+    }
+    EXPECT_EQ(Meta().meta.frozen, !finished && interrupted_after > 0) << interrupted_after;
+    ASSERT_TRUE(Restore().ok()) << "again, after " << interrupted_after;
+    EXPECT_FALSE(Meta().meta.frozen);
+    EXPECT_TRUE(tree_.Peek(SlotPath({0, 2})).has_value());
+  }
+  EXPECT_TRUE(finished);
+}
+
+TEST_F(RestoreTest, AWipedTreeIsMadeAnewUnderAFloor) {
+  tree_.Wipe();
+  bool finished = false;
+  for (int interrupted_after = 0; !finished && interrupted_after < 100; ++interrupted_after) {
+    tree_.Wipe();
+    multis_left_ = interrupted_after;
+    const auto report = Restore();
+    multis_left_.reset();
+    finished = report.ok();
+    EXPECT_TRUE(!finished || report->root_made);
+    if (tree_.Peek(SlotPath({0, 0})).has_value()) {
+      EXPECT_GE(Meta().meta.floor, kNow + 3 * kWindow);
+    }
+  }
+  EXPECT_TRUE(finished);
+}
+
+TEST_F(RestoreTest, AClusterMadeAnewHasTheFirstTagHoweverOftenItWasInterrupted) {
+  bool finished = false;
+  for (int interrupted_after = 0; !finished && interrupted_after < 100; ++interrupted_after) {
+    tree_.Wipe();
+    multis_left_ = interrupted_after;
+    finished = Restore().ok();
+    multis_left_.reset();
+    ASSERT_TRUE(Restore().ok()) << "again, after " << interrupted_after;
+    const auto node = tree_.Peek(TagPath(kFirstTag));
+    ASSERT_TRUE(node.has_value()) << interrupted_after;
+    EXPECT_EQ(ReadTagNode(kFirstTag, node->data)->tag.strategy, "snowflake");
+  }
+  EXPECT_TRUE(finished);
+}
+
+TEST_F(RestoreTest, AFirstTagThatIsDefinedOtherwiseOrLostAloneIsNotGuessed) {
+  tree_.Wipe();
+  RestoreFacts facts = Facts();
+  const TagDefinition tag{.name = std::string(kFirstTag), .strategy = "segment", .start = 7};
+  AsOperator([&](BlockingCoordinator& registry) {
+    facts.tags = [&](const MetaAsRead& frozen) { return TagStore(registry).Remake(tag, frozen); };
+    ASSERT_TRUE(RestoreCluster(registry, facts, entropy_).ok());
+  });
+  EXPECT_EQ(ReadTagNode(kFirstTag, tree_.Peek(TagPath(kFirstTag))->data)->tag.start, 7);
+
+  Write1(Write::Erase(TagPath(kFirstTag), Write::kAnyVersion));
+  ASSERT_TRUE(Restore().ok());
+  EXPECT_FALSE(tree_.Peek(TagPath(kFirstTag)).has_value());
+}
+
+TEST_F(RestoreTest, AClusterSmallerThanItsLayoutStaysSoUnlessMoreAreAskedFor) {
+  Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
+  for (const std::optional<uint32_t> asked : {std::optional<uint32_t>(), std::optional(6u)}) {
+    AsOperator([&](BlockingCoordinator& registry) {
+      RestoreFacts facts{.now = kNow};
+      facts.workers = asked;
+      const auto report = RestoreCluster(registry, facts, entropy_);
+      ASSERT_TRUE(report.ok()) << report.status();
+      EXPECT_EQ(report->workers, asked.value_or(4u));
+    });
+    EXPECT_TRUE(tree_.Peek(SlotPath({0, 2})).has_value());
+    EXPECT_EQ(tree_.Peek(SlotPath({0, 5})).has_value(), asked.has_value());
+    EXPECT_FALSE(tree_.Peek(SlotPath({0, 6})).has_value());
+  }
+}
+
+TEST_F(RestoreTest, MissingNodesAreMadeOnlyUnderAFrozenRootNode) {
+  Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
+  MetaAsRead stands = Meta();
+  AsOperator([&](BlockingCoordinator& registry) {
+    EXPECT_EQ(MakeMissingNodes(registry, stands, 4u).code(), Code::kInvalid);
+    // A root node that has changed since it was read is another's business.
+    stands.meta.frozen = true;
+    --stands.version;
+    EXPECT_EQ(MakeMissingNodes(registry, stands, 4u).code(), Code::kConflict);
+  });
+  EXPECT_FALSE(tree_.Peek(SlotPath({0, 2})).has_value());
+}
+
+}  // namespace
+}  // namespace firn

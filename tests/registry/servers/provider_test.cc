@@ -1,0 +1,143 @@
+#include "registry/servers/provider.h"
+
+#include <gtest/gtest.h>
+
+namespace firn {
+namespace {
+
+Provider SomeProvider() {
+  return {.address = "10.0.0.1:7609",
+          .application = "orders & more/x",
+          .rack = 3,
+          .since = WallMs(1700000000123),
+          .pid = 4711,
+          .build = "0.1.0+abc"};
+}
+
+ProviderReport SomeReport() {
+  return {.phase = ProviderPhase::kServing,
+          .machine = MachineId(5),
+          .bound = WallMs(1700000600000),
+          .clock_skew_ms = -17,
+          .high = {{"order", 1000}, {"a \"tag\"/\xc3\xbc", 9007199254740993}},
+          .stores = {{"registry", true}, {"cache", false}}};
+}
+
+TEST(ProviderTest, NodeNameGivesTheProviderBack) {
+  const std::string name = ProviderNodeName(SomeProvider());
+  EXPECT_EQ(name.find('/'), std::string::npos);
+  EXPECT_EQ(*ParseProviderNodeName(name), SomeProvider());
+}
+
+TEST(ProviderTest, NodeNameIsADubboProviderUrl) {
+  EXPECT_TRUE(ProviderNodeName(SomeProvider())
+                  .starts_with("thrift%3A%2F%2F10.0.0.1%3A7609%2Ffirn.IdService%3Fapplication%3D"));
+}
+
+TEST(ProviderTest, UnknownParametersAreLeftToOthers) {
+  const auto provider = ParseProviderNodeName(
+      "thrift%3A%2F%2Fh%3A1%2Ffirn.IdService%3Fdubbo%3D2.0.2%26rack%3D2%26methods%3Da%2Cb");
+  ASSERT_TRUE(provider.ok()) << provider.status();
+  EXPECT_EQ(provider->address, "h:1");
+  EXPECT_EQ(provider->rack, 2u);
+}
+
+TEST(ProviderTest, ForeignNamesAreRefusedWithAReason) {
+  const std::string long_name =
+      "thrift%3A%2F%2Fh%3A1%2Ffirn.IdService%3Fa%3D" + std::string(5000, 'x');
+  for (const std::string& name :
+       {std::string(), std::string("x"), std::string("%"), std::string("dubbo%3A%2F%2Fh%3A1"),
+        std::string("thrift%3A%2F%2F%2Ffirn.IdService"),
+        std::string("thrift%3A%2F%2Fh%2Ffirn.IdService"),
+        std::string("thrift%3A%2F%2Fh%0A%3A1%2Ffirn.IdService"),
+        std::string("thrift%3A%2F%2Fh%3A1%2Fother.Service"),
+        std::string("thrift%3A%2F%2Fh%3A1%2Ffirn.IdService%3Frack%3D1024"),
+        std::string("thrift%3A%2F%2Fh%3A1%2Ffirn.IdService%3Fpid%3D-1"),
+        std::string("thrift%3A%2F%2Fh%3A1%2Ffirn.IdService%3Ftimestamp%3D1e9"), long_name}) {
+    const Status refused = ParseProviderNodeName(name).status();
+    EXPECT_FALSE(refused.ok()) << name;
+    EXPECT_FALSE(refused.message().empty());
+  }
+}
+
+TEST(ProviderReportTest, JsonGivesTheReportBack) {
+  EXPECT_EQ(*ParseReport(FormatReport(SomeReport())), SomeReport());
+  EXPECT_EQ(*ParseReport(FormatReport({})), ProviderReport{});
+}
+
+TEST(ProviderReportTest, TagsWithoutNumbersAreLeftOut) {
+  ProviderReport report = SomeReport();
+  const std::string without = FormatReport(report);
+  report.high["idle"] = 0;
+  EXPECT_EQ(FormatReport(report), without);
+}
+
+TEST(ProviderReportTest, TenThousandTagsFitAndNoneIsForgotten) {
+  ProviderReport report = SomeReport();
+  for (int i = 0; i < 10'000; ++i) {
+    report.high["some.department/tag-" + std::to_string(i)] = int64_t{1} << (i % 50);
+  }
+  const std::string text = FormatReport(report);
+  EXPECT_LT(text.size(), kHighBytesMax + 1024);
+  const auto back = ParseReport(text);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_GT(back->high.size(), 1000u);
+  for (const auto& [tag, high] : report.high) {
+    // Named exactly, or known to be no higher than the lowest of those that are named.
+    if (back->high.contains(tag)) {
+      EXPECT_EQ(back->high.at(tag), high) << tag;
+    }
+    EXPECT_GE(back->HighOf(tag), high) << tag;
+  }
+  for (const auto& [tag, high] : back->high) EXPECT_GE(high, back->high_others) << tag;
+}
+
+TEST(ProviderReportTest, EveryTornPrefixIsRefused) {
+  const std::string whole = FormatReport(SomeReport());
+  for (size_t length = 0; length < whole.size(); ++length) {
+    EXPECT_FALSE(ParseReport(whole.substr(0, length)).ok()) << length;
+  }
+}
+
+TEST(ProviderReportTest, AbsurdDataIsRefusedWithAReason) {
+  for (const char* json :
+       {"[]", "7", "null", "{}", R"({"state":"fine"})", R"({"state":7})",
+        R"({"state":"serving","machine":1024})", R"({"state":"serving","machine":-1})",
+        R"({"state":"serving","bound_ms":"1"})", R"({"state":"serving","bound_ms":1.5})",
+        R"({"state":"serving","bound_ms":18446744073709551615})",
+        R"({"state":"serving","high":[]})", R"({"state":"serving","high":{"a":-1}})",
+        R"({"state":"serving","high":{"a":"1"}})", R"({"state":"serving","high_others":-1})"}) {
+    EXPECT_EQ(ParseReport(json).code(), Code::kCorrupt) << json;
+  }
+  EXPECT_FALSE(ParseReport(std::string(1 << 20, ' ')).ok());
+  EXPECT_FALSE(ParseReport(std::string(100'000, '[')).ok());
+}
+
+// Whoever counts with skews takes their absolute value, and the least of all numbers has none.
+TEST(ProviderReportTest, EverySkewThatIsReadHasAnAbsoluteValue) {
+  const auto parsed = [](const std::string& skew) {
+    return ParseReport(R"({"state":"serving","clock_skew_ms":)" + skew + "}");
+  };
+  EXPECT_EQ(parsed("-9223372036854775807")->clock_skew_ms, -INT64_MAX);
+  EXPECT_EQ(parsed("9223372036854775807")->clock_skew_ms, INT64_MAX);
+  EXPECT_EQ(parsed("-9223372036854775808").code(), Code::kCorrupt);
+  EXPECT_EQ(parsed("9223372036854775808").code(), Code::kCorrupt);
+}
+
+TEST(ConfiguratorTest, JsonGivesItBackAndAbsentMembersMeanTheDefault) {
+  const Configurator odd{.weight = 7, .disabled = true};
+  EXPECT_EQ(*ParseConfigurator(FormatConfigurator(odd)), odd);
+  EXPECT_EQ(*ParseConfigurator("{}"), Configurator{});
+  const std::string later = R"({"weight":7,"disabled":true,"note":["of a later version"]})";
+  EXPECT_EQ(FormatConfigurator(*ParseConfigurator(later)), later);
+}
+
+TEST(ConfiguratorTest, AbsurdDataIsRefused) {
+  for (const char* json : {"", "{", R"({"weight":-1})", R"({"weight":10001})", R"({"weight":"5"})",
+                           R"({"disabled":1})"}) {
+    EXPECT_FALSE(ParseConfigurator(json).ok()) << json;
+  }
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,131 @@
+// A hundred times the usual rate on a small step: how long calls wait is a matter of the source's
+// answers, and of nothing else.
+
+#include <algorithm>
+#include <list>
+#include <optional>
+
+#include "server/issue/segment/segment.h"
+#include "tests/server/issue/segment/segment_rig.h"
+#include "tests/support/seed.h"
+
+namespace firn {
+namespace {
+
+// Callers that come at a steady rate and are asked for again, whoever came first, when there is
+// news; and a source that takes its time. In steps of a millisecond.
+class SegmentBurstTest : public RangedRig<Segment> {
+ protected:
+  static constexpr int64_t kUsualPerSecond = 100;  // numbers
+  static constexpr int64_t kBurst = 100;           // times that
+
+  // A hold time of 0 keeps the step at ten, so that only what calls wait for makes fetches larger.
+  void MakeWithStepOfTen(int64_t hold_minutes) {
+    source_.questions.clear();
+    asked_.reset();
+    TagDefinition tag;
+    tag.step = 10;
+    tag.hold_minutes = hold_minutes;
+    Make(std::move(tag));
+  }
+
+  // So many numbers a second, `count` in each call, for as long as `lasts`. The longest wait.
+  Milliseconds Load(int64_t per_second, int64_t count, Milliseconds lasts) {
+    longest_ = Milliseconds(0);
+    int64_t due = 0;  // thousandths of a number
+    for (Milliseconds passed{0}; passed < lasts; ++passed) {
+      PassAMillisecond();
+      for (due += per_second; due >= count * 1000; due -= count * 1000) Arrive(count);
+    }
+    return longest_;
+  }
+  void AwaitAll() {
+    for (int i = 0; i < 10'000 && !parked_.empty(); ++i) PassAMillisecond();
+    EXPECT_TRUE(parked_.empty());
+  }
+
+  Milliseconds answer_takes_{1};
+
+ private:
+  struct Caller {
+    Demand demand;
+    BootMs came;
+  };
+
+  void PassAMillisecond() {
+    Pass(Milliseconds(1));
+    NoteQuestion();
+    if (!asked_ || clock_.Boot() < *asked_ + answer_takes_) return;
+    asked_.reset();
+    source_.Answer();
+    for (auto caller = parked_.begin(); caller != parked_.end();) {
+      caller = Waits(*caller) ? std::next(caller) : parked_.erase(caller);
+    }
+  }
+  void Arrive(int64_t count) {
+    Caller caller;
+    caller.came = clock_.Boot();
+    caller.demand.missing = count;
+    if (!Waits(caller)) return;
+    // Several IO threads ask for their callers in no order.
+    auto before = parked_.begin();
+    std::advance(before, shuffled_ ? dice_.Below(parked_.size() + 1) : parked_.size());
+    parked_.insert(before, std::move(caller));
+  }
+  bool Waits(Caller& caller) {
+    const Verdict verdict = strategy_->Issue(caller.demand);
+    NoteQuestion();
+    EXPECT_NE(verdict, Verdict::kRefused) << caller.demand.refusal;
+    longest_ = std::max<Milliseconds>(longest_, clock_.Boot() - caller.came);
+    return verdict == Verdict::kWait;
+  }
+  void NoteQuestion() {
+    if (!asked_ && !source_.questions.empty()) asked_ = clock_.Boot();
+  }
+
+ protected:
+  SeededEntropy dice_{TestSeed()};
+  bool shuffled_ = false;
+
+ private:
+  std::list<Caller> parked_;
+  std::optional<BootMs> asked_;
+  Milliseconds longest_{0};
+};
+
+// For the rest of the fetch that is under way, and for the one after it, which is as large as all
+// that wait. So nobody is refused whose patience (--issue_wait_ms) is twice what an answer takes.
+TEST_F(SegmentBurstTest, ACallWaitsForTwoAnswersAtMost) {
+  Milliseconds any{0};
+  for (const int64_t hold_minutes : {0, 15}) {
+    for (const int64_t takes : {1, 3, 10, 24}) {
+      for (const int64_t count : {1, 7, 10, 250}) {
+        MakeWithStepOfTen(hold_minutes);
+        answer_takes_ = Milliseconds(takes);
+        Load(kUsualPerSecond, 1, Milliseconds(500));
+        const Milliseconds longest = Load(kUsualPerSecond * kBurst, count, Milliseconds(200));
+        EXPECT_LE(longest, 2 * answer_takes_ + Milliseconds(1))
+            << takes << " ms, " << count << ", hold time " << hold_minutes;
+        any = std::max(any, longest);
+        AwaitAll();
+      }
+    }
+  }
+  EXPECT_GT(any, Milliseconds(10)) << "there was something to wait for";
+}
+
+TEST_F(SegmentBurstTest, AStoreThatAnswersRefusesNobodyInWhicheverOrderTheyAreAskedFor) {
+  SCOPED_TRACE(SeedText(TestSeed()));
+  shuffled_ = true;
+  for (const int64_t takes : {1, 10, 24}) {
+    MakeWithStepOfTen(15);
+    answer_takes_ = Milliseconds(takes);
+    Load(kUsualPerSecond, 1, Milliseconds(500));
+    const Milliseconds longest = Load(kUsualPerSecond * kBurst, 7, Milliseconds(500));
+    EXPECT_LE(longest, 2 * answer_takes_ + Milliseconds(1)) << takes << " ms";
+    AwaitAll();
+  }
+}
+
+}  // namespace
+}  // namespace firn

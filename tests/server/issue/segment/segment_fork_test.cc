@@ -1,0 +1,73 @@
+// A process forks in the middle of use: the child must not give a single number.
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "server/issue/segment/segment.h"
+#include "tests/support/endless_source.h"
+
+namespace firn {
+namespace {
+
+// 0 when it is refused every time.
+int ChildGetsNothing(Segment& segment) {
+  alarm(20);  // a child that hangs on a lock of its parent's is a failure
+  for (int i = 0; i < 1'000; ++i) {
+    int64_t id = 0;
+    if (segment.TryOne(Method::kEmbedded, &id)) return 1;
+    Demand demand;
+    demand.missing = 5;
+    if (segment.Issue(demand) != Verdict::kRefused) return 2;
+    segment.Tick(SystemClock().Boot());
+  }
+  segment.Stop();
+  return 0;
+}
+
+// The parent's threads take numbers and hold the lock as often as they can, and allocate nothing: a
+// sanitizer's heap may be locked at a fork.
+TEST(SegmentForkTest, AChildGetsNothingAndTheParentGoesOn) {
+  constexpr int64_t kStep = 1'000'000'000'000;
+  EndlessSource source;
+  const auto segment = *Segment::Make(
+      {.name = "order", .strategy = "segment", .step = kStep, .step_max = kStep, .prefetch_at = 99},
+      {source, SystemClock(), SystemEntropy(), {}});
+  Demand first;
+  first.missing = 1;
+  while (segment->Issue(first) != Verdict::kIssued) {
+  }
+  std::atomic<bool> done{false};
+  std::atomic<int64_t> taken{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      int64_t id = 0;
+      while (!done) taken += segment->TryOne(Method::kEmbedded, &id) ? 1 : 0;
+    });
+  }
+  threads.emplace_back([&] {
+    while (!done) segment->Tick(SystemClock().Boot());
+  });
+  for (int forks = 0; forks < 20; ++forks) {
+    const pid_t child = fork();
+    if (child == 0) _exit(ChildGetsNothing(*segment));
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "wait status " << status;
+  }
+  const int64_t before = taken;
+  const BootMs deadline = SystemClock().Boot() + Milliseconds(30'000);
+  while (taken == before && SystemClock().Boot() < deadline) std::this_thread::yield();
+  EXPECT_GT(taken, before) << "the parent has stopped";
+  done = true;
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,353 @@
+#include "server/issue/segment/segment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/issue/segment/segment_rig.h"
+
+namespace firn {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TagDefinition Steps(int64_t step, int64_t step_max, int64_t prefetch_at = 10,
+                    int64_t hold_minutes = 15) {
+  TagDefinition tag;
+  tag.step = step;
+  tag.step_max = step_max;
+  tag.prefetch_at = prefetch_at;
+  tag.hold_minutes = hold_minutes;
+  return tag;
+}
+
+class SegmentTest : public RangedRig<Segment> {
+ protected:
+  // Steps of 100, the first range there and asked for nothing else.
+  void Fill(TagDefinition tag = Steps(100, 100)) {
+    Make(std::move(tag));
+    ASSERT_EQ(Ask(), Verdict::kWait);
+    source_.Answer();
+    ASSERT_EQ(AskAgain(), Verdict::kIssued);
+  }
+};
+
+TEST_F(SegmentTest, TakesNothingBeforeSomebodyAsks) {
+  Make({});
+  Pass(Milliseconds(60'000));
+  EXPECT_THAT(source_.questions, IsEmpty());
+  int64_t id = 0;
+  EXPECT_FALSE(strategy_->TryOne(Method::kEmbedded, &id));
+}
+
+TEST_F(SegmentTest, TheFirstCallWaitsForTheFirstRange) {
+  Make({});
+  EXPECT_EQ(Ask(), Verdict::kWait);
+  EXPECT_GT(demand_.ask_again_in.count(), 0);
+  ASSERT_THAT(source_.questions, SizeIs(1));
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
+  source_.Answer();
+  EXPECT_EQ(news_, 1);
+  EXPECT_EQ(AskAgain(), Verdict::kIssued);
+  EXPECT_EQ(demand_.runs[0], (firn::Run{1, 1, 1}));
+}
+
+TEST_F(SegmentTest, NumbersFollowEachOtherAcrossRanges) {
+  Fill();
+  for (int64_t i = 2; i <= 1'000; ++i) {
+    ASSERT_EQ(One(), i);
+    if (!source_.questions.empty()) source_.Answer();
+  }
+}
+
+TEST_F(SegmentTest, FetchesTheNextRangeOnceASetPartIsUsed) {
+  Fill(Steps(100, 100, 30));
+  Use(29);
+  EXPECT_THAT(source_.questions, IsEmpty());
+  Use(1);
+  EXPECT_THAT(source_.questions, SizeIs(1));
+}
+
+TEST_F(SegmentTest, ABatchThatPassesTheMarkFetchesToo) {
+  Fill();
+  EXPECT_EQ(Ask(50), Verdict::kIssued);
+  EXPECT_THAT(source_.questions, SizeIs(1));
+}
+
+TEST_F(SegmentTest, OneFetchAtATime) {
+  Fill();
+  Use(99);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Ask(), Verdict::kWait);
+  Pass(Milliseconds(1'000));
+  EXPECT_THAT(source_.questions, SizeIs(1));
+}
+
+TEST_F(SegmentTest, ABatchGoesOverTwoRanges) {
+  Fill();
+  Use(49);
+  source_.Answer();
+  EXPECT_EQ(Ask(100), Verdict::kIssued);
+  EXPECT_EQ(demand_.runs.size(), 1u);
+  EXPECT_EQ(demand_.runs[0], (firn::Run{51, 100, 1}));
+}
+
+TEST_F(SegmentTest, ABatchKeepsWhatItHasWhileItWaits) {
+  Fill();
+  EXPECT_EQ(Ask(150), Verdict::kWait);
+  EXPECT_EQ(demand_.missing, 51);
+  source_.Answer();
+  EXPECT_EQ(AskAgain(), Verdict::kIssued);
+  EXPECT_EQ(demand_.runs.count(), 150);
+}
+
+TEST_F(SegmentTest, AsksForWhatCallersWaitForWhenItIsMoreThanAStep) {
+  Make(Steps(10, 1'000));
+  EXPECT_EQ(Ask(5), Verdict::kWait);
+  ASSERT_EQ(source_.asked(), 10);
+  std::vector<Demand> crowd(50);
+  for (Demand& demand : crowd) {
+    demand.missing = 3;
+    EXPECT_EQ(strategy_->Issue(demand), Verdict::kWait);
+    EXPECT_EQ(strategy_->Issue(demand), Verdict::kWait) << "counted once";
+  }
+  source_.Answer();
+  ASSERT_EQ(AskAgain(), Verdict::kIssued);
+  for (Demand& demand : crowd) {
+    if (strategy_->Issue(demand) == Verdict::kWait) break;
+  }
+  ASSERT_THAT(source_.questions, SizeIs(1));
+  EXPECT_EQ(source_.asked(), 150);
+  source_.Answer();
+  for (Demand& demand : crowd) {
+    if (demand.missing == 0) continue;
+    EXPECT_EQ(strategy_->Issue(demand), Verdict::kIssued);
+  }
+}
+
+TEST_F(SegmentTest, NeverAsksForMoreThanTheLargestStep) {
+  Make(Steps(10, 1'000));
+  EXPECT_EQ(Ask(5'000'000), Verdict::kWait);
+  source_.Answer();
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
+  EXPECT_LE(source_.asked(), 1'000);
+}
+
+TEST_F(SegmentTest, RangesThatAreUsedUpSoonGrow) {
+  Make(Steps(10, 100, 10, 15));
+  std::vector<int64_t> sizes;
+  while (sizes.size() < 6) {
+    while (Ask() == Verdict::kIssued && source_.questions.empty()) {
+    }
+    sizes.push_back(source_.asked());
+    source_.Answer();
+  }
+  EXPECT_THAT(sizes, ElementsAre(10, 10, 20, 40, 80, 100));
+}
+
+TEST_F(SegmentTest, RangesThatLastTooLongShrink) {
+  Make(Steps(10, 1'000, 10, 1));
+  for (int i = 0; i < 10; ++i) {
+    while (Ask() == Verdict::kIssued && source_.questions.empty()) {
+    }
+    source_.Answer();
+  }
+  ASSERT_EQ(strategy_->status().step, 1'000);
+  int64_t before = 1'000;
+  for (int i = 0; i < 10; ++i) {
+    clock_.Advance(std::chrono::minutes(3));
+    const int64_t ranges = strategy_->status().ranges;
+    while (strategy_->status().ranges < ranges + 1) {
+      Ask();
+      if (!source_.questions.empty()) source_.Answer();
+    }
+    EXPECT_LE(strategy_->status().step, before);
+    before = strategy_->status().step;
+  }
+  EXPECT_EQ(before, 10) << "never below the tag's own step";
+}
+
+TEST_F(SegmentTest, GoesOnFromMemoryWhileTheStoreIsAway) {
+  Fill();
+  Use(10);
+  source_.Fail(Unavailable("gone"));
+  Use(89);
+  EXPECT_EQ(Ask(), Verdict::kWait) << "the next attempt is near";
+}
+
+TEST_F(SegmentTest, RefusesWhenBothAreEmptyAndTheStoreIsAway) {
+  Fill();
+  Use(99);
+  for (int i = 0; i < 12; ++i) {
+    source_.Fail(Unavailable("gone"));
+    if (i < 11) {
+      while (source_.questions.empty()) Pass(Milliseconds(10));
+    }
+  }
+  ASSERT_EQ(Ask(), Verdict::kRefused);
+  EXPECT_EQ(demand_.refusal.reason, Reason::kStoreDown);
+  EXPECT_GT(demand_.refusal.retry_after_ms, 0);
+  EXPECT_TRUE(demand_.refusal.another_server_may_help);
+  EXPECT_TRUE(demand_.runs.empty());
+}
+
+TEST_F(SegmentTest, ASilentStoreIsAwayAfterAWhile) {
+  Fill();
+  Use(99);
+  EXPECT_EQ(Ask(), Verdict::kWait);
+  EXPECT_EQ(demand_.refusal.reason, Reason::kOverloaded) << "if patience ends now";
+  Pass(FetchGate::kSlow);
+  EXPECT_EQ(Ask(), Verdict::kRefused);
+  EXPECT_EQ(demand_.refusal.reason, Reason::kStoreDown);
+}
+
+TEST_F(SegmentTest, TriesAgainByItselfAndServesOnceTheStoreIsBack) {
+  Fill();
+  Use(99);
+  source_.Fail(Unknown("no answer"));
+  while (source_.questions.empty()) Pass(Milliseconds(10));
+  source_.next += 100;  // what was lost
+  source_.Answer();
+  EXPECT_EQ(One(), 201);
+  EXPECT_EQ(strategy_->status().failures, 1);
+}
+
+TEST_F(SegmentTest, SaysSoAtTheEndOfAllNumbers) {
+  Fill();
+  Use(99);
+  source_.Fail(Exhausted("no more"));
+  ASSERT_EQ(Ask(), Verdict::kRefused);
+  EXPECT_EQ(demand_.refusal.reason, Reason::kExhausted);
+  EXPECT_FALSE(demand_.refusal.another_server_may_help);
+}
+
+TEST_F(SegmentTest, ServesTheLastNumbersOf63Bits) {
+  source_.next = kRangeEnd - 3;
+  Make(Steps(10, 10));
+  ASSERT_EQ(Ask(), Verdict::kWait);
+  source_.AnswerWith(Range{kRangeEnd - 3, kRangeEnd});
+  EXPECT_EQ(One(), kRangeEnd - 3);
+  EXPECT_EQ(One(), kRangeEnd - 2);
+  EXPECT_EQ(One(), kRangeEnd - 1);
+}
+
+TEST_F(SegmentTest, ThrowsAwayARangeThatLiesBelowTheLastOne) {
+  Fill();
+  Use(99);
+  source_.AnswerWith(Range{50, 150});
+  EXPECT_EQ(Ask(), Verdict::kWait);
+  EXPECT_EQ(strategy_->status().failures, 1);
+  EXPECT_EQ(strategy_->status().supply, 0);
+}
+
+TEST_F(SegmentTest, ThrowsAwayAnEmptyRange) {
+  Fill();
+  Use(99);
+  source_.AnswerWith(Range{200, 200});
+  EXPECT_EQ(strategy_->status().failures, 1);
+}
+
+TEST_F(SegmentTest, ClosedItGivesNothing) {
+  Fill();
+  strategy_->Close();
+  int64_t id = 0;
+  EXPECT_FALSE(strategy_->TryOne(Method::kEmbedded, &id));
+  EXPECT_EQ(Ask(), Verdict::kRefused);
+  EXPECT_EQ(demand_.refusal.reason, Reason::kDraining);
+  strategy_->Close();
+}
+
+TEST_F(SegmentTest, StoppedItGivesBackTheRestOfTheCurrentRangeAndTheNext) {
+  Fill();
+  Use(29);
+  source_.Answer();
+  strategy_->Stop();
+  EXPECT_THAT(source_.given_back, ElementsAre(Range{31, 201}));
+  EXPECT_EQ(strategy_->status().wasted, 0);
+  EXPECT_TRUE(strategy_->settled());
+}
+
+TEST_F(SegmentTest, GivesBackOnlyTheNextRangeWhenSomebodyElseTookWhatLiesBetween) {
+  Fill();
+  Use(29);
+  source_.next = 301;
+  source_.Answer();
+  strategy_->Stop();
+  EXPECT_THAT(source_.given_back, ElementsAre(Range{301, 401}));
+  EXPECT_EQ(strategy_->status().wasted, 70);
+}
+
+TEST_F(SegmentTest, CountsATailThatCannotGoBackAsWaste) {
+  Fill();
+  source_.next = 500;
+  strategy_->Stop();
+  EXPECT_THAT(source_.given_back, ElementsAre(Range{2, 101}));
+  EXPECT_EQ(strategy_->status().wasted, 99);
+}
+
+TEST_F(SegmentTest, NothingUnusedIsGivenBackTwice) {
+  Fill();
+  strategy_->Stop();
+  strategy_->Stop();
+  EXPECT_THAT(source_.given_back, SizeIs(1));
+}
+
+TEST_F(SegmentTest, ARangeThatArrivesAfterStopGoesBackToo) {
+  Fill();
+  Use(29);
+  strategy_->Stop();
+  EXPECT_FALSE(strategy_->settled());
+  EXPECT_THAT(source_.given_back, IsEmpty()) << "it would not be the last any more";
+  source_.Answer();
+  EXPECT_THAT(source_.given_back, ElementsAre(Range{31, 201}));
+  EXPECT_TRUE(strategy_->settled());
+}
+
+TEST_F(SegmentTest, DroppedItGivesNothingUntilTheNextRange) {
+  Fill();
+  Use(29);
+  source_.Answer();
+  strategy_->Drop("the ledger went back");
+  int64_t id = 0;
+  EXPECT_FALSE(strategy_->TryOne(Method::kEmbedded, &id));
+  EXPECT_EQ(strategy_->status().wasted, 170);
+  while (source_.questions.empty()) Pass(Milliseconds(10));
+  source_.Answer();
+  EXPECT_EQ(One(), 201);
+}
+
+TEST_F(SegmentTest, ARangeAskedForBeforeADropIsThrownAway) {
+  Fill();
+  Use(29);
+  strategy_->Drop("the ledger went back");
+  source_.Answer();
+  int64_t id = 0;
+  EXPECT_FALSE(strategy_->TryOne(Method::kEmbedded, &id));
+  EXPECT_EQ(strategy_->status().supply, 0);
+}
+
+TEST_F(SegmentTest, AChangedDefinitionKeepsTheNumbersInMemory) {
+  Fill();
+  TagDefinition changed = definition_;
+  changed.step = 500;
+  changed.step_max = 500;
+  strategy_->Adjust(changed);
+  EXPECT_EQ(One(), 2);
+  Use(30);
+  EXPECT_EQ(source_.asked(), 500);
+}
+
+TEST_F(SegmentTest, TellsHowLongItsSupplyLasts) {
+  Fill(Steps(10'000, 10'000));
+  EXPECT_FALSE(strategy_->status().supply_seconds);
+  for (int i = 0; i < 60; ++i) {
+    Use(10);
+    Pass(Milliseconds(1'000));
+  }
+  const SegmentStatus status = strategy_->status();
+  EXPECT_NEAR(status.per_second, 10, 0.5);
+  EXPECT_NEAR(static_cast<double>(*status.supply_seconds), 940, 60);
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,178 @@
+#include "server/issue/segment/unbuffered.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/issue/segment/segment_rig.h"
+
+namespace firn {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class UnbufferedTest : public RangedRig<Unbuffered> {
+ protected:
+  UnbufferedTest() { Make({}); }
+};
+
+TEST_F(UnbufferedTest, RefusesASourceThatDoesNotPermitIt) {
+  source_.permits = false;
+  EXPECT_EQ(
+      Unbuffered::Make({.name = "order", .strategy = "segment"}, {source_, clock_, entropy_, {}})
+          .code(),
+      Code::kInvalid);
+}
+
+TEST_F(UnbufferedTest, TakesWhatIsAskedForAndKeepsNothing) {
+  EXPECT_EQ(Ask(3), Verdict::kWait);
+  EXPECT_EQ(source_.asked(), 3);
+  source_.Answer();
+  EXPECT_EQ(AskAgain(), Verdict::kIssued);
+  EXPECT_EQ(demand_.runs[0], (firn::Run{1, 3, 1}));
+  EXPECT_THAT(source_.questions, IsEmpty());
+  EXPECT_EQ(strategy_->status().supply, 0);
+}
+
+TEST_F(UnbufferedTest, ACallNeverGetsNumbersThatWereTakenBeforeItCame) {
+  EXPECT_EQ(Ask(5), Verdict::kWait);
+  source_.Answer();  // and the caller has given up
+  EXPECT_EQ(Ask(), Verdict::kWait);
+  source_.next = 100;
+  source_.Answer();
+  EXPECT_EQ(AskAgain(), Verdict::kIssued);
+  EXPECT_EQ(demand_.runs[0].first, 100);
+}
+
+TEST_F(UnbufferedTest, CallsThatCameMeanwhileAreAskedForTogether) {
+  std::vector<Demand> crowd(4);
+  for (Demand& demand : crowd) {
+    demand.missing = 2;
+    EXPECT_EQ(strategy_->Issue(demand), Verdict::kWait);
+  }
+  EXPECT_EQ(source_.asked(), 2) << "the first went alone";
+  source_.Answer();
+  ASSERT_EQ(source_.asked(), 6);
+  source_.Answer();
+  int64_t last = 0;
+  for (Demand& demand : crowd) {
+    EXPECT_EQ(strategy_->Issue(demand), Verdict::kIssued);
+    EXPECT_GT(demand.runs[0].first, last);
+    last = demand.runs[0].last();
+  }
+}
+
+TEST_F(UnbufferedTest, ARangeThatIsTooSmallServesWhomItCan) {
+  std::vector<Demand> crowd(3);
+  for (Demand& demand : crowd) {
+    demand.missing = 2;
+    EXPECT_EQ(strategy_->Issue(demand), Verdict::kWait);
+  }
+  source_.Answer();
+  source_.AnswerWith(Range{10, 13});
+  EXPECT_EQ(strategy_->Issue(crowd[0]), Verdict::kIssued);
+  EXPECT_EQ(strategy_->Issue(crowd[1]), Verdict::kIssued);
+  EXPECT_EQ(strategy_->Issue(crowd[2]), Verdict::kWait);
+  EXPECT_EQ(crowd[2].missing, 1);
+  source_.next = 13;
+  while (!source_.questions.empty()) source_.Answer();
+  EXPECT_EQ(strategy_->Issue(crowd[2]), Verdict::kIssued);
+  EXPECT_EQ(crowd[2].runs.count(), 2);
+}
+
+TEST_F(UnbufferedTest, AFailureMakesWaitingCallsAskAgain) {
+  EXPECT_EQ(Ask(), Verdict::kWait);
+  source_.Fail(Unavailable("gone"));
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
+  while (source_.questions.empty()) Pass(Milliseconds(10));
+  source_.Answer();
+  EXPECT_EQ(AskAgain(), Verdict::kIssued);
+}
+
+TEST_F(UnbufferedTest, RefusesWhileTheStoreIsAwayAndLeavesNoTrace) {
+  for (int i = 0; i < 12; ++i) {
+    while (source_.questions.empty()) {
+      Ask();
+      Pass(Milliseconds(10));
+    }
+    source_.Fail(Unavailable("gone"));
+  }
+  ASSERT_EQ(Ask(), Verdict::kRefused);
+  EXPECT_EQ(demand_.refusal.reason, Reason::kStoreDown);
+  for (int i = 0; i < 500; ++i) Pass(Milliseconds(10));
+  EXPECT_THAT(source_.questions, IsEmpty()) << "nobody waits any more";
+}
+
+TEST_F(UnbufferedTest, ACallThatIsRefusedWhileTheStoreIsSilentLeavesNoTrace) {
+  EXPECT_EQ(Ask(), Verdict::kWait);
+  Pass(FetchGate::kSlow);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Ask(), Verdict::kRefused);
+  source_.Answer();
+  EXPECT_THAT(source_.questions, IsEmpty());
+  EXPECT_EQ(source_.next, 2);
+}
+
+TEST_F(UnbufferedTest, WhatNobodyFetchesIsCountedAsWaste) {
+  EXPECT_EQ(Ask(7), Verdict::kWait);
+  source_.Answer();
+  Pass(Unbuffered::kKeep + Milliseconds(1));
+  EXPECT_EQ(strategy_->status().wasted, 7);
+}
+
+TEST_F(UnbufferedTest, ThrowsAwayWhatLiesBelowTheLastRange) {
+  EXPECT_EQ(Ask(), Verdict::kWait);
+  source_.AnswerWith(Range{10, 11});
+  EXPECT_EQ(AskAgain(), Verdict::kIssued);
+  EXPECT_EQ(Ask(), Verdict::kWait);
+  source_.AnswerWith(Range{5, 6});
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
+}
+
+TEST_F(UnbufferedTest, DroppedOrClosedItGivesNothingThatItHas) {
+  EXPECT_EQ(Ask(), Verdict::kWait);
+  source_.Answer();
+  strategy_->Drop("the ledger went back");
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
+  strategy_->Stop();
+  EXPECT_EQ(AskAgain(), Verdict::kRefused);
+  EXPECT_EQ(demand_.refusal.reason, Reason::kDraining);
+}
+
+TEST_F(UnbufferedTest, APartThatWasDroppedIsNotAnsweredWithTheRest) {
+  ASSERT_EQ(Ask(10), Verdict::kWait);
+  source_.next = 5;
+  source_.AnswerWith(Range{1, 5});
+  ASSERT_EQ(AskAgain(), Verdict::kWait);
+  ASSERT_EQ(demand_.missing, 6);
+  strategy_->Drop("the ledger went back");
+  EXPECT_EQ(AskAgain(), Verdict::kRefused);
+  EXPECT_EQ(demand_.refusal.reason, Reason::kStoreDown);
+}
+
+TEST_F(UnbufferedTest, ARaisedStartIsAboveWhatWasTakenBefore) {
+  ASSERT_EQ(Ask(), Verdict::kWait);
+  source_.Answer();
+  ASSERT_EQ(Ask(), Verdict::kWait);
+  definition_.start = 100;
+  strategy_->Adjust(definition_);
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
+  source_.Answer();  // asked for before
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
+  while (source_.questions.empty()) Pass(Milliseconds(10));
+  source_.next = 100;
+  source_.Answer();
+  EXPECT_EQ(AskAgain(), Verdict::kIssued);
+  EXPECT_EQ(demand_.runs[0].first, 100);
+}
+
+TEST_F(UnbufferedTest, HasALimitOnCallsThatWait) {
+  std::vector<Demand> crowd(Unbuffered::kTicketsMax + 1);
+  for (Demand& demand : crowd) {
+    demand.missing = 1;
+    strategy_->Issue(demand);
+  }
+  EXPECT_EQ(crowd.back().refusal.reason, Reason::kOverloaded);
+}
+
+}  // namespace
+}  // namespace firn

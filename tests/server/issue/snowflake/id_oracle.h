@@ -1,0 +1,96 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "common/id/claim.h"
+
+namespace firn {
+
+// Sees every id that any thread got, and what each claim had granted and said when it was closed.
+// Filled by many threads' own lists; judged by one.
+class IdOracle {
+ public:
+  struct Tenure {
+    Tick first;
+    Tick end;   // granted when it was closed
+    Tick last;  // what closing gave
+  };
+
+  void Closed(const Claim& claim, Tick last) {
+    tenures_[claim.machine()].push_back({claim.first_tick(), claim.end_tick(), last});
+  }
+
+  // The ids of one thread, in the order in which it got them.
+  void Saw(std::vector<int64_t> ids) {
+    if (!fault_) CheckRising(ids);
+    all_.insert(all_.end(), ids.begin(), ids.end());
+  }
+
+  size_t size() const { return all_.size(); }
+  size_t claims_used() const { return claims_used_; }
+
+  // The first thing that is wrong with all that was seen, once everything is in.
+  std::optional<std::string> Judge() {
+    std::sort(all_.begin(), all_.end());
+    const auto twice = std::adjacent_find(all_.begin(), all_.end());
+    if (twice != all_.end()) Fault("given twice", *twice);
+    std::map<const Tenure*, Tick> newest;
+    for (const int64_t id : all_) {
+      const Tenure* tenure = TenureOf(id);
+      if (tenure == nullptr) {
+        Fault("of no claim", id);
+        continue;
+      }
+      Tick& last = newest[tenure];
+      last = std::max(last, Layout::Firn().Unpack(id)->tick);
+    }
+    claims_used_ = newest.size();
+    for (const auto& [tenure, last] : newest) {
+      if (last != tenure->last) Fault("`last` is not the last of it", last.count());
+    }
+    return fault_;
+  }
+
+ private:
+  // A thread goes from claim to claim; under each, its ids rise.
+  void CheckRising(const std::vector<int64_t>& ids) {
+    std::map<uint32_t, int64_t> newest;
+    for (const int64_t id : ids) {
+      int64_t& before = newest[Layout::Firn().Unpack(id)->machine.value()];
+      if (id <= before) Fault("did not rise", id);
+      before = id;
+    }
+  }
+
+  const Tenure* TenureOf(int64_t id) const {
+    const IdFields fields = Layout::Firn().Unpack(id).value();
+    const auto of_machine = tenures_.find(fields.machine);
+    if (of_machine == tenures_.end()) return nullptr;
+    for (const Tenure& tenure : of_machine->second) {
+      if (tenure.first <= fields.tick && fields.tick < tenure.end && fields.tick <= tenure.last) {
+        return &tenure;
+      }
+    }
+    return nullptr;
+  }
+
+  void Fault(const char* what, int64_t id) {
+    if (fault_) return;
+    std::ostringstream text;
+    text << id << " " << what;
+    fault_ = text.str();
+  }
+
+  std::map<MachineId, std::vector<Tenure>> tenures_;
+  std::vector<int64_t> all_;
+  size_t claims_used_ = 0;
+  std::optional<std::string> fault_;
+};
+
+}  // namespace firn

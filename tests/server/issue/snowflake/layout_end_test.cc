@@ -1,0 +1,38 @@
+#include "server/issue/snowflake/layout_end.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kDay = std::chrono::hours(24);
+
+class LayoutEndTest : public testing::Test {
+ protected:
+  LayoutEndTest() : clock_(Layout::Firn().end() - 370 * kDay) {}
+  std::optional<std::string> Check() { return watch_.Check(clock_.Read()); }
+
+  VirtualClock clock_;
+  LayoutEndWatch watch_{Layout::Firn()};
+};
+
+TEST_F(LayoutEndTest, CountsTheDays) {
+  EXPECT_EQ(DaysLeft(Layout::Firn(), clock_.Wall()), 370);
+  EXPECT_EQ(DaysLeft(Layout::Firn(), Layout::Firn().end()), 0);
+}
+
+TEST_F(LayoutEndTest, SaysNothingWithMoreThanAYearLeft) { EXPECT_EQ(Check(), std::nullopt); }
+
+TEST_F(LayoutEndTest, WarnsOnceADayInTheLastYear) {
+  clock_.Advance(6 * kDay);
+  EXPECT_THAT(Check().value_or(""), testing::HasSubstr("runs out in 364 days"));
+  EXPECT_EQ(Check(), std::nullopt);
+  clock_.Advance(kDay);
+  EXPECT_THAT(Check().value_or(""), testing::HasSubstr("363 days"));
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/id/claim.h"
+#include "server/issue/snowflake/sequencer.h"
+
+namespace firn {
+
+// Makes the sequencer under test. `cell` holds 0 and outlives it.
+using SequencerMaker = std::function<std::unique_ptr<Sequencer>(
+    std::shared_ptr<const Claim> claim, SequenceStart start, ForkCells::Cell& cell)>;
+
+// One sentence about every sequencer, and its proof: empty when the sentence holds, otherwise what
+// was seen. Not a gtest case, because the same sentences must turn red on sequencers that are
+// wrong.
+struct SequenceCheck {
+  const char* name;
+  std::function<std::optional<std::string>(const SequencerMaker&)> run;
+};
+
+// The contract of sequencers (server/issue/snowflake/sequencer.h), driven by one thread.
+const std::vector<SequenceCheck>& SequenceChecks();
+
+// What the checks find, each as "<name>: <what was seen>".
+std::vector<std::string> Violations(const SequencerMaker& maker);
+
+}  // namespace firn

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <memory>
+
+#include <gtest/gtest.h>
+
+#include "common/time/entropy.h"
+#include "server/issue/snowflake/snowflake.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+
+// A snowflake strategy on a clock that the test moves, and claims for it.
+class SnowflakeRig {
+ public:
+  explicit SnowflakeRig(const Layout& layout = Layout::Firn(), IdClockOptions clock_options = {},
+                        SnowflakeOptions options = {})
+      : layout_(layout),
+        clock_(layout.epoch() + Milliseconds(1'000'000'000)),
+        id_clock_(clock_options),
+        ticks_(layout, id_clock_, clock_, /*use_cycles=*/false),
+        snowflake_(std::make_shared<Snowflake>(ticks_, entropy_, options)) {}
+
+  // Holds machine id `machine` from now until `length` later.
+  std::shared_ptr<Claim> Hold(uint32_t machine = 7, Milliseconds length = Milliseconds(600'000)) {
+    auto claim = std::make_shared<Claim>(layout_, MachineId(machine), clock_.Wall());
+    claim->ExtendTo(clock_.Wall() + length);
+    EXPECT_EQ(snowflake_->Adopt(claim), Status());
+    return claim;
+  }
+
+  Verdict Ask(int64_t count) {
+    demand_ = Demand{};
+    demand_.missing = count;
+    return snowflake_->Issue(demand_);
+  }
+  Verdict AskAgain() { return snowflake_->Issue(demand_); }
+
+  // Asks, and lets time pass as the strategy says, until there is an end.
+  Verdict AskPatiently(int64_t count) {
+    Verdict verdict = Ask(count);
+    for (int waits = 0; verdict == Verdict::kWait && waits < 1'000; ++waits) {
+      clock_.Advance(std::chrono::ceil<Milliseconds>(demand_.ask_again_in));
+      verdict = AskAgain();
+    }
+    return verdict;
+  }
+
+  // The only id of a call for one, explained.
+  IdFields One() {
+    int64_t id = 0;
+    EXPECT_TRUE(snowflake_->TryOne(Method::kEmbedded, &id));
+    return layout_.Unpack(id).value();
+  }
+
+  Snowflake& snowflake() { return *snowflake_; }
+  std::shared_ptr<Snowflake> strategy() { return snowflake_; }
+  const Demand& demand() const { return demand_; }
+  const Runs& runs() const { return demand_.runs; }
+  const Refusal& refusal() const { return demand_.refusal; }
+  VirtualClock& clock() { return clock_; }
+  IdClock& id_clock() { return id_clock_; }
+  TickSource& ticks() { return ticks_; }
+  Tick now() const { return layout_.TickAt(clock_.Wall()); }
+
+ private:
+  const Layout layout_;
+  VirtualClock clock_;
+  IdClock id_clock_;
+  TickSource ticks_;
+  SeededEntropy entropy_{11};
+  std::shared_ptr<Snowflake> snowflake_;
+  Demand demand_;
+};
+
+}  // namespace firn

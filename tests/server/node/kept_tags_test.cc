@@ -1,0 +1,159 @@
+#include "server/node/kept_tags.h"
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "tests/server/node/tag_follower_rig.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+class KeptTagsTest : public TagFollowerRig {};
+
+TEST_F(KeptTagsTest, AnOfflineStartGoesByWhatWasReadLast) {
+  ASSERT_TRUE(store_.Create(Tag("order", "snowflake")).ok());
+  Edit("default", [](TagDefinition& tag) { tag.disabled = true; });
+  Pass(Milliseconds(200));
+  Start(true);
+  EXPECT_NE(Ask("order"), "issued");
+  Pass(Milliseconds(1'000));
+  EXPECT_EQ(Ask("order"), "issued");
+  EXPECT_NE(Ask("default").find("disabled"), std::string::npos);
+}
+
+TEST_F(KeptTagsTest, AFirstStartWithoutItsRegistryServesNothing) {
+  Start(true);
+  Pass(Milliseconds(60'000));
+  EXPECT_NE(Ask("default").find("has not read"), std::string::npos);
+  EXPECT_FALSE(follower_->whole());
+}
+
+TEST_F(KeptTagsTest, WhatIsServedIsKeptBefore) {
+  memory_.stalls = true;
+  Pass(Milliseconds(200));
+  EXPECT_NE(Ask("default"), "issued");
+  memory_.stalls = false;
+  Pass(Milliseconds(0));
+  EXPECT_EQ(Ask("default"), "issued");
+  memory_.stalls = true;
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  Edit("default", [](TagDefinition& tag) { tag.disabled = true; });
+  Pass(Milliseconds(200));
+  EXPECT_NE(Ask("order"), "issued");
+  EXPECT_NE(Ask("default"), "issued") << "what is refused does not wait for a disk";
+}
+
+TEST_F(KeptTagsTest, WhatCannotBeKeptIsServedAndForgotten) {
+  memory_.broken = true;
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("default"), "issued");
+  EXPECT_TRUE(memory_.files.empty());
+}
+
+TEST_F(KeptTagsTest, WhatCouldNotBeKeptIsKeptOnceTheDiskIsWell) {
+  memory_.broken = true;
+  Pass(Milliseconds(200));
+  memory_.broken = false;
+  Pass(Milliseconds(200));
+  EXPECT_TRUE(memory_.files.empty()) << "a disk is not asked all the time";
+  Pass(TagFollower::kKeepAgain);
+  EXPECT_EQ(Ask("default"), "issued");
+  Start(true);
+  Pass(Milliseconds(1'000));
+  EXPECT_EQ(Ask("default"), "issued") << "without its registry";
+}
+
+TEST_F(KeptTagsTest, WhatCanStillNotBeKeptIsServedAllTheWhile) {
+  memory_.broken = true;
+  Pass(Milliseconds(200));
+  memory_.stalls = true;
+  Pass(2 * TagFollower::kKeepAgain);
+  EXPECT_EQ(Ask("default"), "issued");
+  memory_.stalls = false;
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("order"), "issued");
+}
+
+TEST_F(KeptTagsTest, ATagThatTheRegistryLacksIsLostAndNotUnknown) {
+  ASSERT_TRUE(store_.Create(Tag("order", "snowflake")).ok());
+  Pass(Milliseconds(200));
+  for (int starts = 0; starts < 2; ++starts) {  // and the next process knows it, too
+    EraseNode(starts == 0 ? "order" : "default");
+    Start();
+    Pass(Milliseconds(200));
+    EXPECT_NE(Ask("order").find("gone"), std::string::npos);
+  }
+  ASSERT_TRUE(store_.Create(Tag("order", "snowflake")).ok());
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("order"), "issued") << "an operator has made it again";
+}
+
+TEST_F(KeptTagsTest, ATagThatComesBackInAnotherFormIsRefused) {
+  Pass(Milliseconds(200));
+  EraseNode("default");
+  TagDefinition other = Tag("default", "snowflake");
+  other.text = "{id:base32}";
+  ASSERT_TRUE(store_.Create(other).ok());
+  Start();
+  Pass(Milliseconds(200));
+  EXPECT_NE(Ask("default").find("another form"), std::string::npos);
+  Start();
+  Pass(Milliseconds(200));
+  EXPECT_NE(Ask("default").find("another form"), std::string::npos);
+}
+
+TEST_F(KeptTagsTest, AnotherClustersTagsAreNotGoneBy) {
+  Pass(Milliseconds(200));
+  const std::string text = memory_.files.begin()->second;
+  EXPECT_TRUE(ParseKnownTags(UuidOf(), text).ok());
+  EXPECT_EQ(ParseKnownTags("6f9619ff-8b86-4d11-b42d-00c04fc964ff", text).code(), Code::kCorrupt);
+}
+
+TEST_F(KeptTagsTest, WhatIsNotWholeIsNotGoneBy) {
+  ASSERT_TRUE(store_.Create(Tag("Müller & Söhne", "segment")).ok());
+  Pass(Milliseconds(200));
+  const std::string text = memory_.files.begin()->second;
+  for (size_t size = 0; size < text.size(); ++size) {
+    EXPECT_FALSE(ParseKnownTags(UuidOf(), text.substr(0, size)).ok()) << size;
+  }
+  EXPECT_EQ(FormatKnownTags(UuidOf(), *ParseKnownTags(UuidOf(), text)), text);
+}
+
+TEST(KeptTagsFile, OutlivesTheProcessAndIsRemovedWhenItCannotBeWritten) {
+  TempDir dir;
+  const std::string uuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
+  KnownTags tags{.default_strategy = "snowflake"};
+  tags.tags["order"].node.tag = {.name = "order", .strategy = "segment"};
+  const auto keep = [&](KeptTags& file) {
+    file.SetControl([](const std::function<void()>& task) { task(); });
+    std::atomic<bool> done = false;
+    Status kept;
+    file.Keep(uuid, tags, [&](const Status& outcome) {
+      kept = outcome;
+      done = true;
+    });
+    EXPECT_TRUE(Eventually(Milliseconds(30'000), [&] { return done.load(); }));
+    return kept;
+  };
+  {
+    KeptTags file(dir / "server");
+    EXPECT_EQ(file.Read(uuid).code(), Code::kNotFound);
+    EXPECT_TRUE(keep(file).ok());
+  }
+  KeptTags file(dir / "server");
+  EXPECT_EQ(*file.Read(uuid), tags);
+  // A folder where the draft has to be: no program can write it, root neither.
+  std::filesystem::create_directory(dir / ("server." + uuid + ".tags.new"));
+  std::ofstream(dir / ("server." + uuid + ".tags.new/x")) << "x";
+  EXPECT_FALSE(keep(file).ok());
+  EXPECT_EQ(file.Read(uuid).code(), Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,156 @@
+// A node on a real ZooKeeper, under clocks that a test moves.
+
+#include "server/node/open_node.h"
+
+#include <atomic>
+
+#include <gtest/gtest.h>
+
+#include "registry/cluster/cluster_setup.h"
+#include "registry/open/open_coordinator.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "server/node_view.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/zookeeper.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kPatience{60'000};
+constexpr Milliseconds kDay{86'400'000};
+
+// The machine's clocks, set ahead.
+class ShiftedClock final : public Clock {
+ public:
+  WallMs Wall() const override { return SystemClock().Wall() + Milliseconds(wall_.load()); }
+  BootMs Boot() const override { return SystemClock().Boot() + Milliseconds(boot_.load()); }
+  // Time passes.
+  void Advance(Milliseconds d) {
+    boot_ += d.count();
+    wall_ += d.count();
+  }
+  void StepWall(Milliseconds d) { wall_ += d.count(); }
+
+ private:
+  std::atomic<int64_t> wall_{0}, boot_{0};
+};
+
+class OpenNodeTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto started = ZooKeeper::Start();
+    ASSERT_TRUE(started.ok()) << started.status();
+    zookeeper_ = *std::move(started);
+  }
+  static void TearDownTestSuite() { zookeeper_.reset(); }
+
+  // The cluster of this case.
+  static std::string Registry() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    return "zk://" + zookeeper_->hosts() + "/firn/" + test->name();
+  }
+  static void Make(const ClusterPlan& plan) {
+    const auto coordinator = OpenCoordinator(Registry(), {}, SystemClock(), SystemEntropy());
+    ASSERT_TRUE(coordinator.ok()) << coordinator.status();
+    BlockingCoordinator registry(**coordinator, SystemClock());
+    ASSERT_TRUE(registry.Connect(kPatience).ok());
+    ASSERT_TRUE(registry.PrepareRoot().ok());
+    const Status made = MakeCluster(registry, plan, SystemEntropy());
+    ASSERT_TRUE(made.ok()) << made;
+  }
+
+  Result<std::unique_ptr<IssuingNode>> Open(IssuingNodeOptions options = {}) {
+    options.claim.identity.endpoint = "127.0.0.1:7609";
+    return OpenNode({.registry = Registry(), .credentials = {}, .state_dir = dir_ / "state"},
+                    *OwnerName::Make("test", 7609, "127.0.0.1"), std::move(options), clock_,
+                    SystemEntropy());
+  }
+  std::unique_ptr<IssuingNode> Serving(IssuingNodeOptions options = {}) {
+    auto node = Open(std::move(options));
+    EXPECT_TRUE(node.ok()) << node.status();
+    EXPECT_TRUE((*node)->Start().ok());
+    const Status serving = (*node)->WaitUntilServing(kPatience);
+    EXPECT_TRUE(serving.ok()) << serving;
+    return *std::move(node);
+  }
+
+  TempDir dir_;
+  ShiftedClock clock_;
+  static std::unique_ptr<ZooKeeper> zookeeper_;
+};
+
+std::unique_ptr<ZooKeeper> OpenNodeTest::zookeeper_;
+
+TEST_F(OpenNodeTest, AWallClockFarAheadOfZooKeepersIsNotFollowed) {
+  ASSERT_NO_FATAL_FAILURE(Make({.workers = 2}));
+  const auto node = Serving();
+  const WallMs begun = node->status().id_clock.time;
+  clock_.StepWall(30 * kDay);
+  ASSERT_TRUE(Eventually(kPatience, [&] { return node->status().id_clock.jump_held; }));
+  // Longer than a jump is held that nobody contradicts.
+  for (int i = 0; i < 10; ++i) {
+    const WallMs before = node->status().id_clock.time;
+    clock_.Advance(Milliseconds(10'000));
+    ASSERT_TRUE(Eventually(
+        kPatience, [&] { return node->status().id_clock.time >= before + Milliseconds(10'000); }));
+  }
+  const IssuingNodeStatus status = node->status();
+  EXPECT_LT(status.id_clock.time, begun + kDay);
+  EXPECT_LT(status.claim.bound, begun + kDay);
+}
+
+TEST_F(OpenNodeTest, ARackThatTheClusterHasIsServed) {
+  ASSERT_NO_FATAL_FAILURE(Make({.rack_bits = 4, .workers = 2}));
+  IssuingNodeOptions options;
+  options.claim.rack = 7;
+  const auto node = Serving(options);
+  EXPECT_EQ(node->split().RackOf(*node->status().claim.machine), 7u);
+}
+
+TEST_F(OpenNodeTest, ARackThatTheClusterHasNotIsAMistakeOfTheCall) {
+  ASSERT_NO_FATAL_FAILURE(Make({.rack_bits = 4, .workers = 2}));
+  IssuingNodeOptions options;
+  options.claim.rack = 16;
+  EXPECT_EQ(Open(options).code(), Code::kInvalid);
+}
+
+TEST_F(OpenNodeTest, ANodeThatHasReachedItsBoundIsNotReady) {
+  ASSERT_NO_FATAL_FAILURE(Make({.workers = 2}));
+  const auto node = Serving();
+  OperatorWord operators(node->loop().coordinator(), SystemEntropy(), "127.0.0.1:7609");
+  ServerOptions options{.place = {},
+                        .listen = {},
+                        .advertise = {},
+                        .owner = *OwnerName::Make("test", 1, "127.0.0.1"),
+                        .application = "test",
+                        .key_dir = {}};
+  const NodeView view(options, *node, operators, clock_);
+  zookeeper_->KillAll();
+  ASSERT_TRUE(Eventually(kPatience, [&] { return !node->status().claim.connected; }));
+  EXPECT_EQ(view.state(), front::ServerState::kReady);
+  EXPECT_EQ(view.ForProviders().phase, ProviderPhase::kServing);
+  const WallMs bound = node->status().claim.bound;
+  clock_.Advance(node->status().claim.left + Milliseconds(1'000));
+  ASSERT_TRUE(Eventually(kPatience, [&] { return node->status().claim.left == Milliseconds(0); }));
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    clock_.Advance(Milliseconds(100));  // until it has stood for a while
+    return view.state() == front::ServerState::kNotReady;
+  }));
+  EXPECT_EQ(view.ForProviders().phase, ProviderPhase::kNotReady);
+  EXPECT_EQ(node->status().claim.bound, bound);
+  ASSERT_TRUE(zookeeper_->RestartAll().ok());
+}
+
+TEST(CheckStateFileSystemTest, AMachineIdGivenByHandWantsADiskOfThisHostsOwn) {
+  NodePlace place{.registry = "static:3", .credentials = {}, .state_dir = "/net/state"};
+  EXPECT_TRUE(CheckStateFileSystem(place, "").ok());
+  const Status refused = CheckStateFileSystem(place, "NFS");
+  EXPECT_EQ(refused.code(), Code::kInvalid);
+  EXPECT_NE(refused.message().find("/net/state lies on NFS"), std::string::npos) << refused;
+  place.registry = "zk://h:2181/firn/shop";
+  EXPECT_TRUE(CheckStateFileSystem(place, "NFS").ok());
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,174 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/tag_store.h"
+#include "registry/seam/absent_coordinator.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "server/node/tag_follower.h"
+#include "tests/support/registry/memory_coordinator.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+
+// Gives 1, 2, 3, ...
+class Counting final : public Strategy {
+ public:
+  std::string_view name() const override { return "counting"; }
+  Status Start() override { return {}; }
+  bool TryOne(Method, int64_t* id) override { return *id = ++last_, true; }
+  Verdict Issue(Demand& demand) override {
+    demand.runs.Add({last_ + 1, demand.missing, 1});
+    last_ += std::exchange(demand.missing, 0);
+    return Verdict::kIssued;
+  }
+  int64_t count_max() const override { return 1000; }
+  void Close() override {}
+  void Stop() override {}
+
+ private:
+  int64_t last_ = 0;
+};
+
+class Deaf final : public RejectionHandler {
+  void OnRefusal(const Request&, const Refusal&) override {}
+};
+
+// A disk with one thread.
+class Disk final : public TagMemory {
+ public:
+  Result<KnownTags> Read(const std::string& uuid) override {
+    const auto text = files.find(uuid);
+    if (text == files.end()) return NotFound("nothing kept");
+    return ParseKnownTags(uuid, text->second);
+  }
+  void Keep(const std::string& uuid, const KnownTags& tags, Kept done) override {
+    todo_.push_back([this, uuid, text = FormatKnownTags(uuid, tags), done] {
+      broken ? static_cast<void>(files.erase(uuid)) : static_cast<void>(files[uuid] = text);
+      done(broken ? Unavailable("the disk is broken") : Status());
+    });
+  }
+  void Work() {
+    if (stalls) return;
+    for (const auto& task : std::exchange(todo_, {})) task();
+  }
+
+  std::map<std::string, std::string> files;
+  bool broken = false;
+  bool stalls = false;
+
+ private:
+  std::vector<std::function<void()>> todo_;
+};
+
+// An operator who edits tags, and a server that follows.
+class TagFollowerRig : public testing::Test {
+ protected:
+  TagFollowerRig() {
+    EXPECT_TRUE(operator_.Connect(Milliseconds(1000)).ok());
+    EXPECT_TRUE(MakeCluster(operator_, {}, entropy_).ok());
+    const auto make = [this](const TagDefinition&) -> Result<std::shared_ptr<Strategy>> {
+      ++made_;
+      return std::shared_ptr<Strategy>(std::make_shared<Counting>());
+    };
+    EXPECT_TRUE(catalogue_.AddStrategy("snowflake", make).ok());
+    EXPECT_TRUE(catalogue_.AddStrategy("segment", make).ok());
+    server_.OnSession([](SessionEvent) {});
+    Start();
+  }
+
+  // A process that comes up; `away`: its registry does not answer.
+  void Start(bool away = false) {
+    follower_.reset();
+    issuer_ = std::make_unique<Issuer>(deaf_);
+    Coordinator& registry = away ? static_cast<Coordinator&>(away_) : server_;
+    follower_ =
+        std::make_unique<TagFollower>(registry, entropy_, catalogue_, *issuer_, UuidOf(), &memory_);
+    issuer_->SetSeeker(*follower_);
+  }
+  std::string UuidOf() { return ReadMeta(operator_)->meta.uuid; }
+
+  void Pass(Milliseconds d) {
+    for (Milliseconds passed{0}; passed <= d; passed += Milliseconds(50)) {
+      clock_.Advance(Milliseconds(50));
+      while (server_.Dispatch(Milliseconds(0)) > 0) {
+      }
+      follower_->Tick(clock_.Boot());
+      memory_.Work();
+      while (server_.Dispatch(Milliseconds(0)) > 0) {
+      }
+    }
+  }
+
+  static TagDefinition Tag(const std::string& name, const std::string& strategy) {
+    TagDefinition tag;
+    tag.name = name;
+    tag.strategy = strategy;
+    return tag;
+  }
+
+  void Edit(const std::string& name, const std::function<void(TagDefinition&)>& edit) {
+    const StoredTag stored = *store_.Read(name);
+    TagDefinition after = stored.tag();
+    edit(after);
+    EXPECT_TRUE(store_.Replace(stored, after).ok());
+  }
+
+  void Begin(IssueCall& call, std::string_view name) {
+    const firn::Tag* tag = issuer_->Resolve(name);
+    tag != nullptr ? call.Begin(*tag, {.tag = name}) : call.Begin({.tag = name});
+  }
+  // "issued", "waits", "unknown", or the refusal's sentence.
+  std::string Go(IssueCall& call) {
+    switch (issuer_->Issue(call)) {
+      case Verdict::kIssued:
+        return "issued";
+      case Verdict::kWait:
+        return "waits";
+      case Verdict::kRefused:
+        break;
+    }
+    const Refusal& why = call.refusal();
+    EXPECT_EQ(why.another_server_may_help,
+              why.reason == Reason::kNotReady || why.reason == Reason::kStoreDown);
+    return why.reason == Reason::kUnknownTag ? "unknown" : why.message;
+  }
+  std::string Ask(const std::string& name) {
+    IssueCall call;
+    Begin(call, name);
+    std::string answer = Go(call);
+    for (int i = 0; i < 4 && answer == "waits"; ++i) {
+      Pass(Milliseconds(0));
+      answer = Go(call);
+    }
+    return answer;
+  }
+  void EraseNode(const std::string& name) {
+    ASSERT_TRUE(operator_.Multi({Write::Erase(TagPath(name), Write::kAnyVersion)}).status.ok());
+  }
+
+  VirtualClock clock_{WallMs(1'700'000'000'000)};
+  SeededEntropy entropy_{5};
+  MemoryTree tree_{clock_};
+  MemoryCoordinator operators_{tree_};
+  MemoryCoordinator server_{tree_};
+  AbsentCoordinator away_;
+  Disk memory_;
+  BlockingCoordinator operator_{operators_, clock_};
+  TagStore store_{operator_};
+  Deaf deaf_;
+  std::unique_ptr<Issuer> issuer_;
+  Catalogue catalogue_;
+  int made_ = 0;
+  std::unique_ptr<TagFollower> follower_;
+};
+
+}  // namespace firn

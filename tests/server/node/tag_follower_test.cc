@@ -1,0 +1,155 @@
+#include "server/node/tag_follower.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/server/node/tag_follower_rig.h"
+
+namespace firn {
+namespace {
+
+class TagFollowerTest : public TagFollowerRig {};
+
+TEST_F(TagFollowerTest, ServesATagAsSoonAsItIsDefined) {
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("order"), "unknown");
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("order"), "issued");
+}
+
+TEST_F(TagFollowerTest, ADisabledTagIsRefusedUntilItIsEnabled) {
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  Pass(Milliseconds(200));
+  Edit("order", [](TagDefinition& tag) { tag.disabled = true; });
+  Pass(Milliseconds(200));
+  EXPECT_NE(Ask("order").find("disabled"), std::string::npos);
+  Edit("order", [](TagDefinition& tag) { tag.disabled = false; });
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("order"), "issued");
+}
+
+TEST_F(TagFollowerTest, ATagWhosePluginIsMissingHereIsRefused) {
+  TagDefinition tag = Tag("order", "snowflake");
+  tag.plugins = {"seal"};
+  ASSERT_TRUE(store_.Create(tag).ok());
+  Pass(Milliseconds(200));
+  EXPECT_NE(Ask("order").find("seal"), std::string::npos);
+}
+
+TEST_F(TagFollowerTest, AMovedLedgerIsNoticedAndChangesNothing) {
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  Pass(Milliseconds(200));
+  const int made = made_;
+  StoredTag stored = *store_.Read("order");
+  stored.node.tag.high = 5001;
+  ASSERT_TRUE(
+      operator_
+          .Multi({Write::Set(TagPath("order"), *WriteTagNode(stored.node), stored.stat.version)})
+          .status.ok());
+  Pass(Milliseconds(200));
+  EXPECT_EQ(made_, made);
+  EXPECT_EQ(follower_->highest()->at("order"), 5001);
+}
+
+TEST_F(TagFollowerTest, AVanishedOrTornNodeStopsTheTag) {
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  ASSERT_TRUE(store_.Create(Tag("user", "segment")).ok());
+  Pass(Milliseconds(200));
+  ASSERT_TRUE(operator_
+                  .Multi({Write::Erase(TagPath("order"), Write::kAnyVersion),
+                          Write::Set(TagPath("user"), "{", Write::kAnyVersion)})
+                  .status.ok());
+  Pass(Milliseconds(200));
+  EXPECT_NE(Ask("order").find("gone"), std::string::npos);
+  EXPECT_NE(Ask("user"), "issued");
+}
+
+TEST_F(TagFollowerTest, NothingIsServedOrUnknownBeforeTheDefinitionsHaveBeenRead) {
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  for (const char* name : {"default", "order", "never heard of"}) {
+    EXPECT_NE(Ask(name).find("has not read"), std::string::npos);
+  }
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("default"), "issued");
+  EXPECT_EQ(Ask("order"), "issued");
+  EXPECT_EQ(Ask("never heard of"), "unknown");
+  EXPECT_TRUE(follower_->whole());
+}
+
+TEST_F(TagFollowerTest, TheDefaultTagIsADefinitionLikeAnyOther) {
+  Edit("default", [](TagDefinition& tag) { tag.disabled = true; });
+  Pass(Milliseconds(200));
+  EXPECT_NE(Ask("default").find("disabled"), std::string::npos);
+  Edit("default", [](TagDefinition& tag) { tag.disabled = false; });
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("default"), "issued");
+}
+
+TEST_F(TagFollowerTest, ATagThatHasJustBeenMadeIsFoundByTheFirstCall) {
+  Pass(Milliseconds(200));
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  IssueCall call;
+  Begin(call, "order");
+  EXPECT_EQ(Go(call), "waits");
+  std::string answer = "waits";
+  for (int rounds = 0; rounds < 4 && answer == "waits"; ++rounds) {
+    follower_->Tick(clock_.Boot());  // no time passes, so no notice is acted upon
+    while (server_.Dispatch(Milliseconds(0)) > 0) {
+    }
+    memory_.Work();
+    answer = Go(call);
+  }
+  EXPECT_EQ(answer, "issued");
+}
+
+TEST_F(TagFollowerTest, ALookThatWasSentBeforeTheCallAnswersOthersOnly) {
+  Pass(Milliseconds(200));
+  IssueCall early, late;
+  Begin(early, "order");
+  EXPECT_EQ(Go(early), "waits");
+  follower_->Tick(clock_.Boot());
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  Begin(late, "order");
+  EXPECT_EQ(Go(late), "waits");
+  for (int rounds = 0; rounds < 5; ++rounds) Pass(Milliseconds(0));
+  EXPECT_EQ(Go(late), "issued");
+}
+
+TEST_F(TagFollowerTest, StrangersWhoAskForNonsenseCostTheRegistryLittle) {
+  Pass(Milliseconds(200));
+  int waits = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    const std::string name = "nonsense " + std::to_string(i);
+    IssueCall call;
+    Begin(call, name);
+    const std::string answer = Go(call);
+    waits += answer == "waits";
+    EXPECT_TRUE(answer == "waits" || answer == "unknown") << answer;
+    issuer_->GiveUp(call);
+  }
+  EXPECT_EQ(waits, TagFollower::kLooksPerSecond);
+}
+
+TEST_F(TagFollowerTest, WithoutARegistryNobodyKnowsWhatThereIs) {
+  Pass(Milliseconds(200));
+  Start(true);
+  Pass(Milliseconds(1'000));
+  EXPECT_EQ(Ask("default"), "issued");
+  EXPECT_NE(Ask("order").find("is not known"), std::string::npos);
+}
+
+TEST_F(TagFollowerTest, UndefinedTagsAreServedWhereTheClusterIsMadeSo) {
+  MetaAsRead meta = *ReadMeta(operator_);
+  meta.meta.default_strategy = "snowflake";
+  ASSERT_TRUE(SetMeta(operator_, meta).ok());
+  EXPECT_NE(Ask("order"), "issued") << "before the definitions are read nothing is";
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("order"), "issued");
+  Start(true);
+  EXPECT_NE(Ask("order"), "issued");
+  Pass(Milliseconds(1'000));
+  EXPECT_EQ(Ask("order"), "issued") << "by what was kept";
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,311 @@
+#include "tests/sim/segment/segment_host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/issue/catalogue.h"
+#include "server/issue/rejection_handler.h"
+#include "server/node/kept_tags.h"
+#include "server/node/segment_tags.h"
+#include "server/node/tag_follower.h"
+#include "server/store/ledgered_source.h"
+#include "tests/sim/segment/segment_operator.h"
+
+namespace firn {
+namespace {
+
+constexpr size_t kDeadMax = 4;
+
+using Tasks = std::deque<std::function<void()>>;
+
+void RunTasks(Tasks& tasks) {
+  for (size_t count = tasks.size(); count > 0; --count) {
+    const std::function<void()> task = std::move(tasks.front());
+    tasks.pop_front();
+    task();
+  }
+}
+
+// One host's connection to the database.
+class SimStore final : public RangeStore {
+ public:
+  explicit SimStore(SegmentShared& shared) : shared_(shared) {}
+
+  std::string_view name() const override { return "database"; }
+  Status Check(const TagDefinition&) override { return {}; }
+
+  Result<Range> Advance(const TagDefinition& tag, int64_t at_least, int64_t size) override {
+    if (shared_.database.away) return Unavailable("the database is away");
+    int64_t& next = shared_.database.next[tag.name];
+    const Range range{std::max(next, at_least), std::max(next, at_least) + size};
+    const uint64_t luck = shared_.dice.Below(20);
+    if (luck == 0) return Unavailable("the request was lost");
+    next = range.end;
+    if (luck == 1) return Unknown("the answer was lost");
+    return range;
+  }
+
+ private:
+  SegmentShared& shared_;
+};
+
+// Ids of a clock: what matters here is under which definition they go out.
+class SimSnowflake final : public Strategy {
+ public:
+  explicit SimSnowflake(SegmentShared& shared) : shared_(shared) {}
+
+  std::string_view name() const override { return "snowflake"; }
+  Status Start() override { return {}; }
+  bool TryOne(Method, int64_t* id) override { return *id = shared_.snowflakes += 2, true; }
+  Verdict Issue(Demand& demand) override {
+    while (demand.missing > 0) {
+      demand.runs.Add({shared_.snowflakes += 2, 1, 1});
+      --demand.missing;
+    }
+    return Verdict::kIssued;
+  }
+  int64_t count_max() const override { return 1'000; }
+  void Close() override {}
+  void Stop() override {}
+
+ private:
+  SegmentShared& shared_;
+};
+
+// In the place of the real one, a permutation whose collisions show soon: 1 and 2, 3 and 4, ...
+class SimObfuscate final : public Plugin {
+ public:
+  std::string_view name() const override { return "obfuscate"; }
+  int order() const override { return 900; }
+  std::optional<Refusal> After(const Request&, Runs& runs) override {
+    Runs shown;
+    runs.ForEach([&](int64_t id) { shown.Add({((id - 1) ^ 1) + 1, 1, 1}); });
+    runs = std::move(shown);
+    return std::nullopt;
+  }
+};
+
+class Deaf final : public RejectionHandler {
+  void OnRefusal(const Request&, const Refusal&) override {}
+};
+
+}  // namespace
+
+// What a state folder keeps, written by a thread that a kill may overtake.
+class SegmentHost::Disk final : public TagMemory {
+ public:
+  Result<KnownTags> Read(const std::string& uuid) override {
+    const auto text = files_.find(uuid);
+    return text == files_.end() ? Result<KnownTags>(NotFound("nothing kept"))
+                                : ParseKnownTags(uuid, text->second);
+  }
+  void Keep(const std::string& uuid, const KnownTags& tags, Kept done) override {
+    writes.push_back([this, uuid, text = FormatKnownTags(uuid, tags), done = std::move(done)] {
+      files_[uuid] = text;
+      answers.push_back([done] { done(Status()); });
+    });
+  }
+  void Lose() {
+    writes.clear();
+    answers.clear();
+  }
+
+  Tasks writes, answers;  // to be done, and to be told
+
+ private:
+  std::map<std::string, std::string> files_;
+};
+
+struct SegmentHost::Process {
+  Process(SegmentShared& shared, Disk& disk, const FaultPlan& plan)
+      : registry(std::make_unique<FaultyCoordinator>(
+            std::make_unique<MemoryCoordinator>(shared.tree), shared.clock, plan)),
+        seam(*registry, shared.tree, shared.mutant, [&shared] { return shared.gap; }),
+        store(shared),
+        issuer(rejections),
+        segments(seam, Control(), shared.clock, shared.dice),
+        follower(seam, shared.dice, catalogue, issuer, std::string(kSimUuid), &disk) {
+    follower.OnSeen([this](const std::string& tag, const std::optional<TagNode>& node) {
+      segments.Saw(tag, node);
+    });
+    segments.OnRedefined([this](const std::string& tag) { follower.Redefined(tag); });
+    FillCatalogue(shared);
+    AddDatabase(shared);
+    Mutate(shared);
+  }
+
+  PostToControl Control() {
+    return [this](std::function<void()> task) { to_control.push_back(std::move(task)); };
+  }
+
+  void FillCatalogue(SegmentShared& shared) {
+    snowflake = std::make_shared<SimSnowflake>(shared);
+    const auto made = [](Status status) { Require(status.ok(), "a name in the catalogue twice"); };
+    made(catalogue.AddStrategy("snowflake", [this](const TagDefinition&) {
+      return Result<std::shared_ptr<Strategy>>(snowflake);
+    }));
+    made(catalogue.AddStrategy("segment",
+                               [this](const TagDefinition& tag) { return segments.Make(tag); }));
+    made(catalogue.AddPlugin("obfuscate", [](const TagDefinition&) {
+      return Result<std::shared_ptr<Plugin>>(std::make_shared<SimObfuscate>());
+    }));
+  }
+
+  void AddDatabase(SegmentShared& shared) {
+    std::unique_ptr<RangeSource> source;
+    if (shared.mutant == SegmentMutant::kUsedBeforeLedger) {
+      source = std::make_unique<HastySource>(store, Control());
+    } else {
+      source =
+          std::make_unique<LedgeredSource>(std::make_unique<SimStore>(shared), segments.ledger(),
+                                           Control(), [this](std::function<void()> task) {
+                                             to_store.push_back(std::move(task));
+                                             return true;
+                                           });
+    }
+    Require(segments.AddSource("database", std::move(source)).ok(), "two databases");
+  }
+
+  // Errors in how the parts are joined.
+  void Mutate(SegmentShared& shared) {
+    const SegmentMutant mutant = shared.mutant;
+    if (mutant == SegmentMutant::kUnknownBeforeRead) issuer.SetDefault(std::nullopt);
+    const bool seeks =
+        mutant != SegmentMutant::kUnknownBeforeRead && mutant != SegmentMutant::kUnknownAtOnce;
+    if (seeks) issuer.SetSeeker(follower);
+    if (mutant == SegmentMutant::kDefaultBeforeRead) {
+      Require(issuer.Set({"default", snowflake, {}}).ok(), "no default");
+    }
+  }
+
+  std::unique_ptr<FaultyCoordinator> registry;
+  LedgerSeam seam;
+  SimStore store;
+  Tasks to_control, to_store;
+  Deaf rejections;
+  Catalogue catalogue;
+  Issuer issuer;
+  std::shared_ptr<Strategy> snowflake;
+  SegmentTags segments;
+  TagFollower follower;
+  bool stopping = false;
+};
+
+SegmentHost::SegmentHost(SegmentShared& shared)
+    : shared_(shared), disk_(std::make_unique<Disk>()) {}
+
+SegmentHost::~SegmentHost() = default;
+
+void SegmentHost::Start(const FaultPlan& plan) {
+  process_ = std::make_unique<Process>(shared_, *disk_, plan);
+}
+
+void SegmentHost::Round() {
+  for (const auto& dead : dead_) dead->Dispatch(Milliseconds(0));
+  if (!up()) return;
+  process_->registry->Dispatch(Milliseconds(0));
+  RunTasks(disk_->answers);
+  RunTasks(process_->to_control);
+  process_->segments.Tick(shared_.clock.Boot());
+  process_->follower.Tick(shared_.clock.Boot());
+  process_->follower.RaiseHighest(process_->segments.ledger().TakeNews());
+  if (shared_.dice.Below(2) == 0) RunTasks(process_->to_store);
+  if (shared_.dice.Below(2) == 0) RunTasks(disk_->writes);
+}
+
+std::unique_ptr<SegmentHost::Call> SegmentHost::NewCall() {
+  auto call = std::make_unique<Call>();
+  call->tag = shared_.names[shared_.dice.Below(shared_.names.size())];
+  call->beyond = rises(call->tag) ? shared_.oracle.Highest(call->tag) : 0;
+  call->defined = shared_.tree.Peek(TagPath(call->tag)).has_value();
+  const Tag* const tag = process_->issuer.Resolve(call->tag);
+  const Request request{.tag = call->tag,
+                        .count = 1 + static_cast<int64_t>(shared_.dice.Below(12))};
+  tag != nullptr ? call->issue.Begin(*tag, request) : call->issue.Begin(request);
+  return call;
+}
+
+void SegmentHost::Serve() {
+  if (!up() || process_->stopping) return;
+  if (calls_.size() < kCallsMax) calls_.push_back(NewCall());
+  for (size_t count = calls_.size(); count > 0; --count) {
+    std::unique_ptr<Call> call = std::move(calls_.front());
+    calls_.pop_front();
+    const Tag* const tag = process_->issuer.Resolve(call->tag);
+    int64_t id = 0;
+    if (tag != nullptr && process_->issuer.TryOne(*tag, Method::kEmbedded, &id)) {
+      shared_.oracle.Record(call->tag, id, 0);
+    }
+    const Verdict verdict = process_->issuer.Issue(call->issue);
+    Answer(*call, verdict);
+    if (verdict != Verdict::kWait) continue;
+    if (shared_.dice.Below(50) == 0) {
+      process_->issuer.GiveUp(call->issue);
+    } else {
+      calls_.push_back(std::move(call));
+    }
+  }
+}
+
+void SegmentHost::Answer(const Call& call, Verdict verdict) {
+  if (verdict == Verdict::kRefused) {
+    const bool unknown = call.issue.refusal().reason == Reason::kUnknownTag;
+    const bool defined = call.defined && shared_.tree.Peek(TagPath(call.tag)).has_value();
+    Require(!unknown || !defined, "a tag that is defined was called unknown");
+  }
+  if (verdict != Verdict::kIssued) return;
+  Require(shared_.oracle.IsDefined(call.tag), "a tag that nobody has ever defined was served");
+  call.issue.runs().ForEach([&](int64_t id) { shared_.oracle.Record(call.tag, id, call.beyond); });
+  std::string text;
+  call.issue.AppendText(0, shared_.clock.Wall(), text);
+  shared_.oracle.RecordText(call.tag, text);
+  ++served_[call.tag];
+}
+
+void SegmentHost::Kill() {
+  if (!up()) return;
+  for (const auto& [tag, status] : process_->segments.status()) {
+    shared_.wasted += status.wasted + status.supply;
+  }
+  process_->registry->Orphan();
+  std::unique_ptr<FaultyCoordinator> registry = std::move(process_->registry);
+  calls_.clear();
+  disk_->Lose();
+  process_.reset();
+  dead_.push_back(std::move(registry));
+  if (dead_.size() > kDeadMax) dead_.erase(dead_.begin());
+}
+
+bool SegmentHost::Stop() {
+  if (!up()) return true;
+  process_->segments.Stop();
+  process_->stopping = true;
+  const bool settled = process_->segments.settled();
+  if (settled) Kill();
+  return settled;
+}
+
+void SegmentHost::Disconnect() {
+  if (up()) process_->registry->Disconnect();
+}
+
+void SegmentHost::Reconnect() {
+  if (up()) process_->registry->Reconnect();
+}
+
+void SegmentHost::EndFaults() {
+  if (!up()) return;
+  process_->registry->SetPlan({});
+  process_->registry->Reconnect();
+}
+
+// As the node of a server or its /v1/status, both made of what the ledger has told.
+std::optional<ProviderReport> SegmentHost::Report() {
+  if (!up()) return std::nullopt;
+  process_->follower.RaiseHighest(process_->segments.ledger().TakeNews());
+  return ProviderReport{.phase = ProviderPhase::kServing, .high = *process_->follower.highest()};
+}
+
+size_t SegmentHost::TagsServed() { return std::exchange(served_, {}).size(); }
+
+}  // namespace firn

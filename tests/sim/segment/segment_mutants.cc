@@ -1,0 +1,92 @@
+#include "tests/sim/segment/segment_mutants.h"
+
+#include <memory>
+
+#include "registry/cluster/tag_node.h"
+#include "registry/cluster/tag_store.h"
+
+namespace firn {
+namespace {
+
+// The write of a tag's node in a multi; null when there is none.
+Write* TagSet(std::vector<Write>& writes) {
+  for (Write& write : writes) {
+    const bool tag = write.path.starts_with(std::string(kTagsPath) + "/");
+    if (tag && write.kind == Write::Kind::kSet) return &write;
+  }
+  return nullptr;
+}
+
+// The multi as its asker will believe that it went: V + 1, of the creation that is there.
+WriteOutcome AsIfDone(const MemoryTree& tree, const std::vector<Write>& writes) {
+  WriteOutcome told;
+  for (const Write& write : writes) {
+    NodeStat& stat = told.stats.emplace_back();
+    const std::optional<Node> node = tree.Peek(write.path);
+    if (write.kind != Write::Kind::kSet || !node) continue;
+    stat = node->stat;
+    stat.version = write.version + 1;
+  }
+  return told;
+}
+
+bool LowersTheLedger(const MemoryTree& tree, const Write& set) {
+  const std::optional<Node> node = tree.Peek(set.path);
+  if (!node) return false;
+  const Result<TagNode> there = ReadTagNode("t", node->data);
+  const Result<TagNode> wanted = ReadTagNode("t", set.data);
+  return there.ok() && wanted.ok() && wanted->returned > there->returned;
+}
+
+// The definition of `form` with the ledger of `ledger`; `ledger` as it is when one is no tag.
+std::string Mixed(const std::string& form, const std::string& ledger) {
+  Result<TagNode> mixed = ReadTagNode("t", form);
+  const Result<TagNode> moved = ReadTagNode("t", ledger);
+  if (!mixed.ok() || !moved.ok()) return ledger;
+  mixed->tag.high = moved->tag.high;
+  mixed->returned = moved->returned;
+  return WriteTagNode(*mixed).value_or(ledger);
+}
+
+}  // namespace
+
+// Ledgers read without a watch, followers with one.
+void LedgerSeam::Read(const std::string& path, ReadDone done, Changed changed) {
+  const bool tag = path.starts_with(std::string(kTagsPath) + "/");
+  if (!tag || mutant_ != SegmentMutant::kOldFormServed) {
+    return inner().Read(path, std::move(done), std::move(changed));
+  }
+  const bool watches = changed != nullptr;
+  inner().Read(
+      path,
+      [this, path, watches, done = std::move(done)](Result<Node> node) {
+        if (node.ok() && watches) served_[path] = node->data;
+        const auto served = served_.find(path);
+        if (node.ok() && !watches && served != served_.end()) {
+          node->data = Mixed(served->second, node->data);
+        }
+        done(std::move(node));
+      },
+      std::move(changed));
+}
+
+void LedgerSeam::Multi(std::vector<Write> writes, WriteDone done) {
+  Write* const set = TagSet(writes);
+  if (set == nullptr) return inner().Multi(std::move(writes), std::move(done));
+  if (const auto there = tree_.Peek(set->path); there && mutant_ == SegmentMutant::kOldFormServed) {
+    set->data = Mixed(there->data, set->data);
+  }
+  if (closed_()) return inner().Multi({}, std::move(done));  // refused before it is sent
+  const auto asked = std::make_shared<std::vector<Write>>(writes);
+  const bool blind = mutant_ == SegmentMutant::kSetOverForeign ||
+                     (mutant_ == SegmentMutant::kTornGiveBack && LowersTheLedger(tree_, *set));
+  if (blind) set->version = Write::kAnyVersion;
+  inner().Multi(std::move(writes), [this, asked, blind, done = std::move(done)](WriteOutcome told) {
+    const bool unknown = told.status.code() == Code::kUnknown;
+    const bool lie =
+        (blind && told.status.ok()) || (unknown && mutant_ == SegmentMutant::kUnknownKept);
+    done(lie ? AsIfDone(tree_, *asked) : std::move(told));
+  });
+}
+
+}  // namespace firn

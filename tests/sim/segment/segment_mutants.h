@@ -1,0 +1,87 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/issue/segment/range_source.h"
+#include "server/issue/segment/range_store.h"
+#include "tests/support/registry/forwarding_coordinator.h"
+#include "tests/support/registry/memory_coordinator.h"
+
+namespace firn {
+
+// Errors that a segment store is tempted to make, each as a liar at a seam, so that the product has
+// no switch for any of them.
+enum class SegmentMutant {
+  kNone,
+  kUsedBeforeLedger,   // source: gives what the store picked, without the ledger
+  kSetOverForeign,     // registry: sets a tag's node whatever version is there
+  kUnknownKept,        // registry: an unknown outcome is told as ok
+  kTornGiveBack,       // registry: a tail goes back whatever has been taken since
+  kOldFormServed,      // registry: a ledger is told the definition that the process serves
+  kDefaultBeforeRead,  // process: the tag `default` is there whatever the registry says
+  kUnknownBeforeRead,  // process: what has not been read is unknown
+  kUnknownAtOnce,      // process: nobody looks for a tag that has just been made
+};
+
+struct SegmentMutantName {
+  SegmentMutant mutant;
+  std::string_view name;
+};
+
+inline constexpr std::array<SegmentMutantName, 8> kSegmentMutants = {{
+    {SegmentMutant::kUsedBeforeLedger, "used-before-ledger"},
+    {SegmentMutant::kSetOverForeign, "set-over-foreign"},
+    {SegmentMutant::kUnknownKept, "unknown-kept"},
+    {SegmentMutant::kTornGiveBack, "torn-give-back"},
+    {SegmentMutant::kOldFormServed, "old-form-served"},
+    {SegmentMutant::kDefaultBeforeRead, "default-before-read"},
+    {SegmentMutant::kUnknownBeforeRead, "unknown-before-read"},
+    {SegmentMutant::kUnknownAtOnce, "unknown-at-once"},
+}};
+
+// Between a ledger and whatever breaks requests: where the registry's liars live. It also turns
+// tags' writes away while `closed` says so.
+class LedgerSeam final : public ForwardingCoordinator {
+ public:
+  // References must outlive it.
+  LedgerSeam(Coordinator& inner, const MemoryTree& tree, SegmentMutant mutant,
+             std::function<bool()> closed)
+      : ForwardingCoordinator(inner), tree_(tree), mutant_(mutant), closed_(std::move(closed)) {}
+
+  void Read(const std::string& path, ReadDone done, Changed changed = {}) override;
+  void Multi(std::vector<Write> writes, WriteDone done) override;
+
+ private:
+  std::map<std::string, std::string> served_;  // by path: what who watches has read
+  const MemoryTree& tree_;
+  const SegmentMutant mutant_;
+  const std::function<bool()> closed_;
+};
+
+// A source that does not wait for the ledger.
+class HastySource final : public RangeSource {
+ public:
+  using Post = std::function<void(std::function<void()>)>;
+
+  HastySource(RangeStore& store, Post post) : store_(store), post_(std::move(post)) {}
+
+  void Take(const TagDefinition& tag, int64_t size, TakeDone done) override {
+    post_([this, tag, size, done = std::move(done)] { done(store_.Advance(tag, 1, size)); });
+  }
+  void GiveBack(const TagDefinition&, Range, GiveBackDone done) override {
+    post_([done = std::move(done)] { done(Invalid("never")); });
+  }
+  bool permits_no_buffer() const override { return false; }
+
+ private:
+  RangeStore& store_;
+  const Post post_;
+};
+
+}  // namespace firn

@@ -1,0 +1,186 @@
+#include "tests/sim/segment/segment_operator.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "registry/cluster/records.h"
+#include "registry/cluster/slot.h"
+#include "registry/operate/restore.h"
+#include "tools/firn/ledger_lift.h"
+
+namespace firn {
+namespace {
+
+TagDefinition TagOf(const std::string& name, const std::string& store, int64_t step,
+                    TagBuffer buffer) {
+  TagDefinition tag{.name = name, .strategy = "segment"};
+  tag.store = store;
+  tag.step = step;
+  tag.step_max = step * 8;
+  tag.buffer = buffer;
+  return tag;
+}
+
+void Obfuscate(TagDefinition& tag) {
+  tag.plugins = {"obfuscate"};
+  tag.obfuscate_width = 18;
+  tag.obfuscate_key = "k1";
+  tag.obfuscate_check = "c6a13b";
+}
+
+}  // namespace
+
+void SegmentOperator::Connect() {
+  store_.reset();
+  registry_.reset();
+  memory_.emplace(shared_.tree);
+  registry_.emplace(*memory_, shared_.clock);
+  store_.emplace(*registry_);
+  Require(registry_->Connect(Milliseconds(1'000)).ok(), "no session");
+}
+
+void SegmentOperator::MakeCluster() {
+  Connect();
+  ClusterMeta meta;
+  meta.uuid = kSimUuid;
+  meta.era = Nonce::Draw(shared_.dice);
+  meta.layout = "firn";
+  serves_undefined_ = OneIn(4);
+  if (serves_undefined_) meta.default_strategy = "snowflake";
+  if (serves_undefined_) shared_.oracle.Define();
+  Require(registry_
+              ->Multi({Write::Create(kMetaPath, FormatMeta(meta), Lifetime::kPersistent),
+                       Write::Create(EraPath(meta.era), "", Lifetime::kPersistent)})
+              .status.ok(),
+          "no root");
+  const auto step = static_cast<int64_t>(1 + shared_.dice.Below(40));
+  Create(TagOf("reg", "registry", step, TagBuffer::kDouble));
+  Create(TagOf("data", "database", step, TagBuffer::kDouble));
+  Create(TagOf("raw", "registry", step, TagBuffer::kNone));
+  TagDefinition first{.name = "default", .strategy = "snowflake"};
+  if (!serves_undefined_ && OneIn(2)) Obfuscate(first);
+  first.disabled = OneIn(4);
+  Create(std::move(first));
+  shared_.names.emplace_back("never");
+}
+
+void SegmentOperator::Create(TagDefinition tag) {
+  // Called before, too: callers may come at the very moment.
+  if (std::find(shared_.names.begin(), shared_.names.end(), tag.name) == shared_.names.end()) {
+    shared_.names.push_back(tag.name);
+  }
+  shared_.oracle.Define(tag.name);
+  const Status made = store_->Create(tag);
+  Require(made.ok() || made.code() == Code::kConflict, "no tag");
+  if (made.ok()) last_[tag.name] = std::move(tag);
+}
+
+void SegmentOperator::CreateFresh() {
+  const std::string name = "fresh" + std::to_string(last_.size());
+  TagDefinition tag = TagOf(name, OneIn(3) ? "database" : "registry",
+                            static_cast<int64_t>(1 + shared_.dice.Below(40)), TagBuffer::kDouble);
+  tag.start = 1;
+  if (OneIn(2)) EditForm(tag);
+  Create(std::move(tag));
+}
+
+TagDefinition& SegmentOperator::AnyTag() {
+  return std::next(last_.begin(), static_cast<ptrdiff_t>(shared_.dice.Below(last_.size())))->second;
+}
+
+void SegmentOperator::EditForm(TagDefinition& tag) {
+  if (serves_undefined_) return;  // whatever its name was served as, it goes on in that form
+  if (OneIn(2) && tag.strategy == "segment") {
+    tag.text = tag.text.empty() ? "n{id:03}" : "";
+  } else if (tag.HasPlugin("obfuscate")) {
+    tag.plugins.clear();
+    tag.obfuscate_width = 0;
+    tag.obfuscate_key = tag.obfuscate_check = "";
+  } else if (tag.buffer != TagBuffer::kNone) {
+    Obfuscate(tag);
+  }
+}
+
+void SegmentOperator::EditRest(TagDefinition& tag) {
+  if (OneIn(3)) {
+    tag.disabled = !tag.disabled;
+  } else if (tag.strategy == "segment") {
+    tag.step = static_cast<int64_t>(1 + shared_.dice.Below(40));
+    tag.step_max = tag.step * 8;
+    if (OneIn(4)) tag.start = std::max<int64_t>(1, shared_.oracle.Highest(tag.name) + 1);
+    if (OneIn(4) && tag.name != "raw") tag.store = OneIn(2) ? "database" : "registry";
+  }
+}
+
+bool SegmentOperator::Edit() {
+  Connect();
+  const TagDefinition& tag = AnyTag();
+  const uint64_t what = shared_.dice.Below(20);
+  if (what == 0) {
+    const WriteOutcome gone =
+        registry_->Multi({Write::Erase(TagPath(tag.name), Write::kAnyVersion)});
+    return !gone.status.ok();
+  }
+  if (what < 6 && last_.size() < kTagsMax) return CreateFresh(), true;
+  TagDefinition after = tag;
+  what < 13 ? EditForm(after) : EditRest(after);
+  Change(tag.name, after);
+  return true;
+}
+
+// Refused edits change nothing, and neither do those of a frozen cluster.
+void SegmentOperator::Change(const std::string& name, const TagDefinition& after) {
+  const Result<StoredTag> stored = store_->Read(name);
+  if (stored.ok() && store_->Edit(*stored, after).ok()) last_[name] = after;
+}
+
+void SegmentOperator::BringBackForms() {
+  for (const auto& [name, tag] : last_) {
+    const std::optional<Node> there = shared_.tree.Peek(TagPath(name));
+    if (!there) continue;
+    Result<TagNode> node = ReadTagNode(name, there->data);
+    Require(node.ok(), "not a tag");
+    if (FormOf(node->tag) == FormOf(tag)) continue;
+    const int64_t high = node->tag.high;
+    node->tag = tag;
+    node->tag.high = high;
+    const WriteOutcome set =
+        registry_->Multi({Write::Set(TagPath(name), *WriteTagNode(*node), Write::kAnyVersion)});
+    Require(set.status.ok(), "no form");
+  }
+}
+
+void SegmentOperator::Restore(std::vector<ProviderReport> reports) {
+  Connect();
+  BringBackForms();
+  ProviderReport& said = reports.emplace_back();
+  for (const auto& [name, tag] : last_) said.high[name] = shared_.oracle.Highest(name) + 1;
+  Output told;
+  Require(LiftLedgers(*registry_, reports, 0, told).ok(), "not lifted");
+  const RestoreFacts facts{.now = shared_.clock.Wall(), .workers = 1};
+  Require(RestoreCluster(*registry_, facts, shared_.dice).ok(), "not restored");
+  for (auto [name, tag] : last_) {
+    if (shared_.tree.Peek(TagPath(name))) continue;
+    int64_t high = 1;
+    for (const ProviderReport& report : reports) {
+      const auto known = report.high.find(name);
+      if (known != report.high.end()) high = std::max(high, known->second);
+    }
+    if (tag.strategy == "segment") tag.start = high + 2 * tag.step_max;
+    Create(tag);
+  }
+}
+
+void SegmentOperator::EnableAll() {
+  Connect();
+  for (auto& [name, tag] : last_) {
+    const Result<StoredTag> stored = store_->Read(name);
+    if (!stored.ok() || !stored->tag().disabled) continue;
+    TagDefinition after = stored->tag();
+    after.disabled = false;
+    if (store_->Edit(*stored, after).ok()) tag.disabled = false;
+  }
+}
+
+}  // namespace firn

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "registry/cluster/tag_store.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "registry/servers/provider.h"
+#include "tests/sim/segment/segment_host.h"
+#include "tests/sim/segment/segment_violation.h"
+#include "tests/support/registry/memory_coordinator.h"
+
+namespace firn {
+
+inline constexpr std::string_view kSimUuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
+
+// Who makes the cluster of a simulation and its tags, edits them while they are served, deletes
+// some by hand, and restores what was lost: by the code of the commands, and by what an operator
+// can know.
+class SegmentOperator {
+ public:
+  explicit SegmentOperator(SegmentShared& shared) : shared_(shared) {}
+
+  void MakeCluster();
+
+  // One edit of some tag, or a new one. False: a node was deleted, which loses data.
+  bool Edit();
+
+  // As `firn restore` does it: what is in the tree, what servers that run report, and the highest
+  // number of each tag that its users have (--tag_high). The gap is the least that there is. Tags
+  // that are gone are made again, above all that was given; those that went back to another form
+  // get theirs back, past every rule, since a registry that forgets a form is not to be trusted by
+  // servers that never knew it: that much is not promised.
+  void Restore(std::vector<ProviderReport> reports);
+
+  // Every tag is to be served.
+  void EnableAll();
+
+  // That there have ever been.
+  size_t tags() const { return last_.size(); }
+
+ private:
+  static constexpr size_t kTagsMax = 8;
+
+  void Connect();
+  void BringBackForms();
+  void Create(TagDefinition tag);
+  void CreateFresh();
+  void EditForm(TagDefinition& tag);
+  void EditRest(TagDefinition& tag);
+  void Change(const std::string& name, const TagDefinition& tag);
+  TagDefinition& AnyTag();
+  bool OneIn(uint64_t n) { return shared_.dice.Below(n) == 0; }
+
+  SegmentShared& shared_;
+  // For one verb: what is lost may take sessions with it.
+  std::optional<MemoryCoordinator> memory_{};
+  std::optional<BlockingCoordinator> registry_{};
+  std::optional<TagStore> store_{};
+  bool serves_undefined_ = false;
+  std::map<std::string, TagDefinition> last_;  // as last defined
+};
+
+}  // namespace firn

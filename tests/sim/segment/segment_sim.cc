@@ -1,0 +1,41 @@
+// Simulates segment tags under faults, seed after seed, until the time is over; sim_program.h has
+// the arguments.
+
+#include <glog/logging.h>
+
+#include "tests/sim/segment/segment_world.h"
+#include "tests/sim/sim_program.h"
+
+namespace firn {
+namespace {
+
+void RunWorld(uint64_t seed, int mutant, const SimArguments& arguments, SimCounts& counts) {
+  FLAGS_minloglevel = arguments.trace ? google::GLOG_INFO : google::GLOG_FATAL;
+  const SegmentMutant liar =
+      mutant < 0 ? SegmentMutant::kNone : kSegmentMutants[static_cast<size_t>(mutant)].mutant;
+  SegmentWorld world(seed, liar, arguments.trace);
+  const auto count = [&] {
+    counts = {{"steps", static_cast<int64_t>(world.steps())},
+              {"numbers", static_cast<int64_t>(world.numbers())},
+              {"wasted", world.wasted()},
+              {"losses", world.lost()}};
+  };
+  try {
+    world.Run();
+  } catch (...) {
+    count();
+    throw;
+  }
+  count();
+}
+
+}  // namespace
+}  // namespace firn
+
+int main(int argc, char** argv) {
+  firn::SimProgram program{.name = "segment_sim", .mutants = {}, .run = firn::RunWorld};
+  for (const firn::SegmentMutantName& mutant : firn::kSegmentMutants) {
+    program.mutants.push_back(mutant.name);
+  }
+  return firn::RunSimProgram(program, argc, argv);
+}

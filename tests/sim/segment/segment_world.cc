@@ -1,0 +1,168 @@
+#include "tests/sim/segment/segment_world.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "registry/cluster/records.h"
+#include "registry/cluster/slot.h"
+#include "tests/sim/segment/segment_violation.h"
+
+namespace firn {
+namespace {
+
+constexpr int kSteps = 3'000;
+
+}  // namespace
+
+SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, bool trace)
+    : dice_(seed),
+      trace_(trace),
+      clock_(WallMs(1'700'000'000'000)),
+      tree_(clock_),
+      shared_{.clock = clock_,
+              .tree = tree_,
+              .database = database_,
+              .oracle = oracle_,
+              .dice = dice_,
+              .mutant = mutant},
+      fault_dice_(std::make_unique<SeededEntropy>(seed ^ 0x5eed)) {
+  const int busy = OneIn(3) ? 0 : 20;  // some worlds lose hardly a message
+  rates_ = {.refused = busy,
+            .request_lost = busy,
+            .answer_lost = busy + 5,
+            .late = busy,
+            .delayed = 300,
+            .delay_max = Milliseconds(60),
+            .late_max = Milliseconds(3'000),
+            .time_limit = Milliseconds(200)};
+  operator_ = std::make_unique<SegmentOperator>(shared_);
+  operator_->MakeCluster();
+  const uint64_t count = 1 + dice_.Below(4);
+  for (uint64_t i = 0; i < count; ++i) hosts_.push_back(std::make_unique<SegmentHost>(shared_));
+  edits_ = mutant != SegmentMutant::kNone;
+}
+
+SegmentWorld::~SegmentWorld() = default;
+
+void SegmentWorld::Run() {
+  for (int i = 0; i < kSteps; ++i) Step();
+  DemandService();
+}
+
+void SegmentWorld::Step() {
+  ++steps_;
+  clock_.Advance(Milliseconds(static_cast<int64_t>(dice_.Below(20))));
+  SegmentHost& host = AnyHost();
+  if (!host.up() && OneIn(20)) {
+    host.Start(SeededFaults(*fault_dice_, rates_));
+    if (OneIn(4)) host.Disconnect();  // a start without the registry
+  }
+  host.Round();
+  host.Serve();
+  const auto root = tree_.Peek(kMetaPath);
+  if (shared_.gap && root && ParseMeta(root->data)->frozen) shared_.gap = false;
+  if (restore_in_ > 0 && --restore_in_ == 0) Restore();
+  if (OneIn(40)) Strike();
+  // Who edits a form before he has restored what was lost is told to make another tag.
+  if (edits_ && restore_in_ == 0 && OneIn(60) && !operator_->Edit()) Lose();
+}
+
+void SegmentWorld::Strike() {
+  SegmentHost& host = AnyHost();
+  switch (dice_.Below(9)) {
+    case 0:
+      Trace("kill");
+      return host.Kill();
+    case 1:
+      Trace("clean stop");
+      for (int i = 0; i < 50 && !host.Stop(); ++i) {
+        clock_.Advance(Milliseconds(20));
+        for (const auto& one : hosts_) one->Round();
+      }
+      return host.Kill();
+    case 2:
+      return host.Disconnect();
+    case 3:
+    case 4:
+      return host.Reconnect();
+    case 5:
+      database_.away = !database_.away;
+      return;
+    case 6:
+      old_database_ = database_;
+      return;
+    case 7:
+      if (!old_database_) return;
+      Trace("the database goes back");
+      database_ = *old_database_;
+      return;
+    default:
+      if (!backup_ || OneIn(2)) {
+        if (restore_in_ == 0) backup_ = tree_.Save();
+        return;
+      }
+      if (!edits_ && restore_in_ == 0 && OneIn(3)) RollBackRegistry();
+  }
+}
+
+void SegmentWorld::RollBackRegistry() {
+  Trace("the registry goes back");
+  tree_.Load(*backup_);
+  backup_.reset();
+  Lose();
+}
+
+// Between the loss and the freeze nobody takes ranges: that much is not promised.
+void SegmentWorld::Lose() {
+  Trace("data are lost");
+  ++lost_;
+  shared_.gap = true;
+  if (restore_in_ == 0) restore_in_ = 1 + static_cast<int>(dice_.Below(600));
+}
+
+void SegmentWorld::Restore() {
+  Trace("the registry is restored");
+  std::vector<ProviderReport> reports;
+  for (const auto& host : hosts_) {
+    if (const auto report = host->Report()) reports.push_back(*report);
+  }
+  operator_->Restore(std::move(reports));
+  shared_.gap = false;
+}
+
+// After the end of all faults every host serves every tag within ten minutes.
+void SegmentWorld::DemandService() {
+  if (restore_in_ > 0) Restore();
+  restore_in_ = 0;
+  database_.away = false;
+  for (const auto& host : hosts_) {
+    if (!host->up()) host->Start({});
+    host->EndFaults();
+  }
+  operator_->EnableAll();
+  const auto is_frozen = [&] { return ParseMeta(tree_.Peek(kMetaPath)->data)->frozen; };
+  for (const auto& host : hosts_) host->TagsServed();
+  std::vector<size_t> served(hosts_.size());
+  for (int i = 0; i < 60'000; ++i) {
+    clock_.Advance(Milliseconds(10));
+    if (is_frozen() && i % 1'000 == 0) Restore();  // a late look found the loss again
+    if (i % 1'000 == 0) operator_->EnableAll();
+    for (const auto& host : hosts_) {
+      host->Round();
+      host->Serve();
+    }
+    if (i % 500 != 499) continue;
+    // With those that are served undefined, it may be one more.
+    bool all = true;
+    for (const auto& host : hosts_) all &= host->TagsServed() >= operator_->tags();
+    if (all) return;
+  }
+  throw SegmentViolation("no service after the end of all faults");
+}
+
+void SegmentWorld::Trace(const std::string& what) const {
+  if (!trace_) return;
+  std::printf("%8lld %s\n", static_cast<long long>(clock_.Boot().ms()), what.c_str());
+}
+
+}  // namespace firn

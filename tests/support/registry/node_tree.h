@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "common/base/units.h"
+#include "registry/seam/coordinator.h"
+
+namespace firn {
+
+// The nodes themselves as a value: applies multis, knows no sessions, no watches and no threads.
+// Copyable, so that a test can save a tree and put it back. Thread-compatible.
+//
+// Sharp edge: it trusts its caller that paths and writes have passed CheckPath and CheckWrites.
+class NodeTree {
+ public:
+  // Who or what a committed multi has touched, for those who watch.
+  struct Change {
+    enum class Kind { kCreated, kSet, kErased };
+    Kind kind;
+    std::string path;
+  };
+
+  // All of `writes` or none, in order, each seeing what the ones before it did; ephemeral nodes
+  // belong to `session`. Counts the zxid up by one when it did something. Adds to `changes` when
+  // that is given.
+  WriteOutcome Apply(std::vector<Write>&& writes, WallMs now, int64_t session,
+                     std::vector<Change>* changes);
+
+  // As if an existing node had been set as often as that, and as newer ZooKeeper servers count:
+  // from -2 to 0. For tests.
+  void SetVersion(std::string_view path, int64_t version);
+  void SkipUnguarded() { skips_unguarded_ = true; }
+
+  // Null when there is no such node. Valid until the next Apply.
+  const Node* Find(std::string_view path) const;
+
+  // The names of a node's children, sorted; null when there is no such node. Valid as above.
+  const std::vector<std::string>* Children(std::string_view path) const;
+
+  // Every node that dies with `session`.
+  std::vector<std::string> EphemeralsOf(int64_t session) const;
+
+  // Number of the last multi that did something. Goes back with the tree that is put back, as it
+  // does when a real ensemble's data are put back.
+  int64_t zxid() const { return zxid_; }
+  size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    Node node;
+    std::vector<std::string> children;
+  };
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view path) const { return std::hash<std::string_view>{}(path); }
+  };
+  using Entries = std::unordered_map<std::string, Entry, Hash, std::equal_to<>>;
+
+  // What takes one applied write back.
+  struct Undo {
+    Write::Kind kind;
+    std::string path;
+    Node before;  // of a set or an erase
+  };
+
+  Status ApplyOne(Write& write, WallMs now, int64_t session, NodeStat& stat,
+                  std::vector<Undo>& undo);
+  Status Create(Write& write, WallMs now, int64_t session, NodeStat& stat);
+  Status Set(Write& write, WallMs now, NodeStat& stat, Undo& undo);
+  Status Erase(const Write& write, Undo& undo);
+  void TakeBack(std::vector<Undo>& undo);
+
+  // The entry that a write is about, when it exists at the write's version.
+  Result<Entries::iterator> Guarded(const Write& write);
+  void Insert(const std::string& path, Node node);
+  void Remove(Entries::iterator entry);
+
+  Entries entries_;
+  int64_t zxid_ = 0;
+  bool skips_unguarded_ = false;
+};
+
+}  // namespace firn

@@ -1,0 +1,170 @@
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gflags/gflags.h>
+
+#include "common/time/civil_time.h"
+#include "common/time/clock.h"
+#include "registry/operate/audit.h"
+#include "tools/firn/registry_session.h"
+#include "tools/firn/restore_steps.h"
+#include "tools/firn/table.h"
+#include "tools/firn/verbs/verbs.h"
+
+DEFINE_bool(all, false, "also machine ids that were never used");
+DEFINE_bool(watch, false, "look again every two seconds, until interrupted");
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::chrono::seconds kWatchInterval{2};
+
+// "in 9m 58s" or "12s ago": how a bound lies to now.
+std::string Distance(WallMs t, WallMs now) {
+  const int64_t seconds = std::chrono::abs(t - now).count() / 1000;
+  std::string text = std::to_string(seconds % 60) + "s";
+  if (seconds >= 60) text = std::to_string(seconds / 60 % 60) + "m " + text;
+  if (seconds >= 3600) text = std::to_string(seconds / 3600) + "h " + text;
+  return t > now ? "in " + text : text + " ago";
+}
+
+Json SlotJson(const AuditedSlot& slot) {
+  Json json{{"machine", slot.machine.value()},
+            {"worker", slot.slot.worker},
+            {"rack", slot.slot.rack},
+            {"use", SlotUseName(slot.use)},
+            {"owner", slot.record.owner},
+            {"host", slot.record.host},
+            {"pid", slot.record.pid},
+            {"build", slot.record.build},
+            {"bound_ms", slot.record.bound.ms()},
+            {"since_ms", slot.record.since.ms()},
+            {"nonce", slot.record.nonce.text()},
+            {"version", slot.version},
+            {"live", slot.live.has_value()}};
+  if (slot.live) json["endpoint"] = slot.live->endpoint;
+  if (slot.clock_skew_ms) json["clock_skew_ms"] = *slot.clock_skew_ms;
+  return json;
+}
+
+// The command that puts right what was lost; empty: nothing was, or only servers know the uuid.
+std::string WayOut(const Audit& audit) {
+  if (audit.losses == 0 || !audit.meta) return {};
+  std::vector<TagDefinition> tags;
+  for (const auto& [name, seen] : audit.lost_tags) {
+    TagDefinition& tag = tags.emplace_back();
+    tag.name = name;
+    tag.strategy = "segment";
+    tag.high = seen;
+  }
+  return RestoreCommandFor(audit, std::move(tags));
+}
+
+std::string WayOutText(const Audit& audit) {
+  if (audit.losses == 0) return {};
+  const std::string command = WayOut(audit);
+  if (command.empty()) {
+    return "A server that runs tells the whole firn restore in its log, and as `trouble` in "
+           "/v1/status.\n";
+  }
+  std::string text = "Put it right with:\n  " + command + "\n";
+  if (!audit.lost_tags.empty()) {
+    text +=
+        "with the other fields of the tags as they were: servers' logs and /v1/status tell "
+        "them; raise a START where more numbers may have been given\n";
+  }
+  return text;
+}
+
+Json AuditJson(const Audit& audit) {
+  Json json;
+  if (audit.meta) {
+    json["cluster"] = {{"uuid", audit.meta->uuid},           {"layout", audit.meta->layout},
+                       {"floor_ms", audit.meta->floor.ms()}, {"frozen", audit.meta->frozen},
+                       {"reason", audit.meta->reason},       {"version", audit.meta_version}};
+  }
+  json["machines"] = Json::array();
+  for (const AuditedSlot& slot : audit.slots) {
+    if (FLAGS_all || slot.use != SlotUse::kNeverUsed) json["machines"].push_back(SlotJson(slot));
+  }
+  json["providers"] = Json::array();
+  for (const auto& [provider, report] : audit.providers) {
+    json["providers"].push_back({{"address", provider.address},
+                                 {"application", provider.application},
+                                 {"state", PhaseName(report.phase)},
+                                 {"bound_ms", report.bound.ms()},
+                                 {"clock_skew_ms", report.clock_skew_ms}});
+  }
+  json["faults"] = audit.faults;
+  json["notes"] = audit.notes;
+  if (const std::string command = WayOut(audit); !command.empty()) json["restore"] = command;
+  return json;
+}
+
+std::string AuditText(const Audit& audit, WallMs now) {
+  std::string text;
+  if (audit.meta) {
+    text += "cluster " + audit.meta->uuid + ", layout " + audit.meta->layout;
+    if (audit.meta->floor > WallMs()) text += ", floor " + FormatRfc3339(audit.meta->floor);
+    text += audit.meta->frozen ? ", FROZEN: " + audit.meta->reason + "\n" : "\n";
+  }
+  Table table({"MACHINE", "WORKER", "RACK", "USE", "OWNER", "HOST", "BOUND", "SKEW", "NONCE"});
+  size_t unused = 0;
+  for (const AuditedSlot& slot : audit.slots) {
+    if (slot.use == SlotUse::kNeverUsed && !FLAGS_all) {
+      ++unused;
+      continue;
+    }
+    const bool bounded = slot.record.bound > WallMs();
+    table.Add({std::to_string(slot.machine.value()), std::to_string(slot.slot.worker),
+               std::to_string(slot.slot.rack), std::string(SlotUseName(slot.use)),
+               slot.record.owner.empty() ? "-" : slot.record.owner,
+               slot.record.host.empty() ? "-" : slot.record.host,
+               bounded ? Distance(slot.record.bound, now) : "-",
+               slot.clock_skew_ms ? std::to_string(*slot.clock_skew_ms) + " ms" : "-",
+               slot.record.nonce.text().substr(0, 8)});
+  }
+  text += table.Text();
+  if (unused > 0) text += std::to_string(unused) + " machine ids were never used\n";
+  for (const std::string& fault : audit.faults) text += "WRONG: " + fault + "\n";
+  text += WayOutText(audit);
+  for (const std::string& note : audit.notes) text += "NOTE: " + note + "\n";
+  if (audit.faults.empty()) text += "nothing is wrong\n";
+  return text;
+}
+
+Result<Output> Look(BlockingCoordinator& registry) {
+  const WallMs now = SystemClock().Wall();
+  FIRN_ASSIGN(const Audit audit, ReadAudit(registry, now));
+  return Output{
+      .json = AuditJson(audit), .text = AuditText(audit, now), .wrong = !audit.faults.empty()};
+}
+
+Result<Output> RunAudit(const std::vector<std::string>& words) {
+  if (!words.empty()) return Invalid("audit takes no arguments");
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  while (FLAGS_watch) {
+    FIRN_ASSIGN(const Output output, Look(session.registry()));
+    std::cout << "\n" << FormatRfc3339(SystemClock().Wall()) << "\n" << output.text << std::flush;
+    SleepFor(kWatchInterval);
+  }
+  return Look(session.registry());
+}
+
+}  // namespace
+
+Verb AuditVerb() {
+  return {.name = "audit",
+          .summary = "who owns which machine id, and everything that is wrong",
+          .details =
+              "A bound is the moment up to which a machine id is granted; its owner moves it "
+              "ahead\nwhile it lives. Exit code 1 when anything is wrong.\n",
+          .flags = {FIRN_REGISTRY_FLAGS, "all", "watch"},
+          .run = RunAudit};
+}
+
+}  // namespace firn

@@ -1,0 +1,146 @@
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gflags/gflags.h>
+
+#include "client/local_ranges.h"
+#include "tools/bench/client_load.h"
+#include "tools/firn/client_session.h"
+#include "tools/firn/verbs/verbs.h"
+
+DEFINE_int32(threads, 1, "threads that call and wait");
+DEFINE_int32(depth, 0, "instead of threads: asynchronous calls in flight");
+DEFINE_int32(connections, 2, "of the asynchronous calls, to each server");
+DEFINE_int32(batch, 1, "ids of a call");
+DEFINE_double(seconds, 2, "time that is measured");
+DEFINE_int32(warmup_ms, 200, "time before it that is not");
+DEFINE_string(local, "", "fetch ids ahead, as for tags of this kind: snowflake or segment");
+DEFINE_int32(ids_max, 5'000'000, "how many ids are looked at for duplicates; 0: none");
+DEFINE_string(ids_file, "", "where those ids are written, one a line; empty: nowhere");
+
+DECLARE_double(rate);
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<ClientOptions> OptionsFor(const std::string& tag) {
+  ClientOptions options;
+  options.async_connections = FLAGS_connections;
+  options.blocking_connections = FLAGS_threads;
+  if (FLAGS_local == "snowflake") {
+    options.local_ranges = LocalRanges({LocalTag::Snowflake(tag)});
+  } else if (FLAGS_local == "segment") {
+    options.local_ranges = LocalRanges({LocalTag::Segment(tag)});
+  } else if (!FLAGS_local.empty()) {
+    return Invalid("--local is snowflake or segment");
+  }
+  return options;
+}
+
+Json CountersJson(const ClientCounters& counters) {
+  return {{"attempts", counters.attempts},
+          {"retries", counters.retries},
+          {"retries_denied", counters.retries_denied},
+          {"hedges", counters.hedges},
+          {"timeouts", counters.timeouts},
+          {"refused", counters.refused},
+          {"local_taken", counters.local_taken},
+          {"local_missed", counters.local_missed},
+          {"local_awaited", counters.local_awaited},
+          {"local_dropped", counters.local_dropped}};
+}
+
+double Us(const ClientLoadReport& report, double quantile) {
+  return static_cast<double>(report.record.latency().Quantile(quantile)) / 1000.0;
+}
+
+std::string ReportText(const ClientLoadReport& report, uint64_t duplicates) {
+  const LoadRecord& record = report.record;
+  char text[400];
+  std::snprintf(text, sizeof text,
+                "%.0f calls/s, %.0f ids/s; p50 %.1f us, p99 %.1f us, p99.9 %.1f us, slowest "
+                "%.1f us\n%llu calls, %llu failed; %llu duplicates among %s%zu ids\n",
+                report.calls_rate(), report.ids_rate(), Us(report, 0.5), Us(report, 0.99),
+                Us(report, 0.999), Us(report, 1), static_cast<unsigned long long>(record.calls()),
+                static_cast<unsigned long long>(record.failed()),
+                static_cast<unsigned long long>(duplicates), record.kept_all() ? "" : "the first ",
+                record.kept());
+  std::string all = text;
+  if (record.failed() > 0) all += "WRONG: " + record.first_failure() + "\n";
+  if (duplicates > 0) all += "WRONG: an id came twice\n";
+  return all;
+}
+
+Json ReportJson(const ClientLoadReport& report, uint64_t duplicates) {
+  const LoadRecord& record = report.record;
+  return {{"calls_per_s", report.calls_rate()},
+          {"ids_per_s", report.ids_rate()},
+          {"calls", record.calls()},
+          {"failed", record.failed()},
+          {"failure", record.first_failure()},
+          {"duplicates", duplicates},
+          {"ids_looked_at", record.kept()},
+          {"all_looked_at", record.kept_all()},
+          {"p50_us", Us(report, 0.5)},
+          {"p99_us", Us(report, 0.99)},
+          {"p999_us", Us(report, 0.999)},
+          {"max_us", Us(report, 1)}};
+}
+
+// For whoever wants to look for duplicates among more than these.
+Status WriteIds(const std::vector<int64_t>& ids, const std::string& path) {
+  std::ofstream file(path);
+  for (const int64_t id : ids) file << id << '\n';
+  file.close();
+  return file ? Status() : Unavailable(path + " cannot be written");
+}
+
+Result<Output> RunBench(const std::vector<std::string>& words) {
+  if (words.size() > 1) return Invalid("one tag at a time; an absent one is the servers' default");
+  const std::string tag = words.empty() ? "" : words.front();
+  if (FLAGS_ids_max < 0) return Invalid("--ids_max is 0 or more");
+  FIRN_ASSIGN(ClientOptions options, OptionsFor(tag));
+  FIRN_ASSIGN(const auto client, OpenClient(std::move(options)));
+  // The first call finds the servers and tells whether there is a cluster at all.
+  FIRN_TRY(client->GetId(tag).status().WithContext("the first call"));
+  const ClientLoadPlan plan{.tag = tag,
+                            .threads = FLAGS_threads,
+                            .depth = FLAGS_depth,
+                            .batch = FLAGS_batch,
+                            .rate = FLAGS_rate,
+                            .warmup_ms = FLAGS_warmup_ms,
+                            .measure_ms = static_cast<int64_t>(FLAGS_seconds * 1000),
+                            .ids_max = static_cast<size_t>(FLAGS_ids_max)};
+  FIRN_ASSIGN(ClientLoadReport report, RunClientLoad(*client, plan, SteadyNs));
+  const uint64_t duplicates = report.record.CountDuplicates();
+  if (!FLAGS_ids_file.empty()) {
+    FIRN_TRY(WriteIds(report.record.kept_ids(), FLAGS_ids_file));
+  }
+  Output output{.json = ReportJson(report, duplicates),
+                .text = ReportText(report, duplicates),
+                .wrong = duplicates > 0 || report.record.failed() > 0};
+  output.json["counters"] = CountersJson(client->counters());
+  return output;
+}
+
+}  // namespace
+
+Verb BenchVerb() {
+  return {.name = "bench",
+          .arguments = "[TAG]",
+          .summary = "load through the client that programs use: rate, latency, duplicates",
+          .details =
+              "Each thread calls again as soon as it is answered, or all together --rate times a\n"
+              "second; then a call's time counts from when it was due. Exit code 1 when a call\n"
+              "failed or an id came twice.\n",
+          .flags = {"threads", "depth", "connections", "batch", "rate", "seconds", "warmup_ms",
+                    "local", "ids_max", "ids_file", FIRN_CLIENT_FLAGS},
+          .run = RunBench};
+}
+
+}  // namespace firn

@@ -1,0 +1,81 @@
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "common/id/explain.h"
+#include "common/time/civil_time.h"
+#include "common/time/clock.h"
+#include "tools/firn/id_words.h"
+#include "tools/firn/verbs/verbs.h"
+
+namespace firn {
+namespace {
+
+template <typename Number>
+Result<Number> ParseNumber(const std::string& text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return Invalid("'" + text + "' is not a whole number in range");
+  }
+  return number;
+}
+
+// A date and time, or plain milliseconds since 1970.
+Result<WallMs> ParseTime(const std::string& text) {
+  const Result<int64_t> ms = ParseNumber<int64_t>(text);
+  return ms.ok() ? WallMs(*ms) : ParseRfc3339(text);
+}
+
+Status SetField(const std::string& name, const std::string& value, ComposeRequest& request) {
+  if (name == "time") {
+    FIRN_ASSIGN(request.time, ParseTime(value));
+    return {};
+  }
+  if (name == "tick") {
+    FIRN_ASSIGN(request.tick, ParseNumber<int64_t>(value));
+    return {};
+  }
+  const std::map<std::string, std::optional<uint64_t>*> fields{
+      {"machine", &request.machine},   {"worker", &request.worker},   {"rack", &request.rack},
+      {"sequence", &request.sequence}, {"version", &request.version}, {"type", &request.type},
+      {"method", &request.method}};
+  const auto field = fields.find(name);
+  if (field == fields.end()) return Invalid("there is no such field");
+  FIRN_ASSIGN(*field->second, ParseNumber<uint64_t>(value));
+  return {};
+}
+
+Result<Output> RunCompose(const std::vector<std::string>& words) {
+  FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
+  ComposeRequest request;
+  for (const std::string& word : words) {
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos) return Invalid("'" + word + "' is not field=value");
+    FIRN_TRY(SetField(word.substr(0, equals), word.substr(equals + 1), request)
+                 .WithContext("'" + word + "'"));
+  }
+  IdFields defaults;
+  defaults.tick = choice.layout.TickAt(SystemClock().Wall());
+  FIRN_ASSIGN(const int64_t id, Compose(request, choice.layout, choice.split, defaults));
+  return Output{.json = {{"id", std::to_string(id)}, {"layout", choice.layout.text()}},
+                .text = std::to_string(id) + "\n"};
+}
+
+}  // namespace
+
+Verb ComposeVerb() {
+  return {.name = "compose",
+          .arguments = "FIELD=VALUE...",
+          .summary = "makes an id of its fields, without asking a server; nobody is issued it",
+          .details =
+              "Fields: time (RFC 3339 or milliseconds) or tick; machine, or worker and rack;\n"
+              "sequence; version, type and method where the layout has them. The time is now\n"
+              "unless given, all else 0.\n"
+              "Example: firn compose time=2026-01-01T00:00:00Z worker=1 rack=1 sequence=7\n",
+          .flags = {"layout", "rack_bits"},
+          .run = RunCompose};
+}
+
+}  // namespace firn

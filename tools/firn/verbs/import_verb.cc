@@ -1,0 +1,99 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gflags/gflags.h>
+
+#include "common/base/secret_file.h"
+#include "common/tag/tag_fields.h"
+#include "tools/firn/id_rows.h"
+#include "tools/firn/registry_session.h"
+#include "tools/firn/tag_changes.h"
+#include "tools/firn/tags_import.h"
+#include "tools/firn/verbs/verbs.h"
+
+DECLARE_bool(dry_run);
+DEFINE_string(from, "leaf", "whose tags: leaf or tinyid");
+DEFINE_string(table, "", "the table; empty: leaf_alloc, or tiny_id_info");
+DEFINE_string(store, "registry", "where the tags' ranges come from afterwards");
+DEFINE_string(credentials_file, "",
+              "file with user:password for the databases, for this user only");
+DEFINE_bool(skip_faulty, false, "leave tags out whose rows make no sense");
+
+namespace firn {
+namespace {
+
+Result<IdTable> FormOf(const std::string& word) {
+  if (word == "leaf") return IdTable::kLeaf;
+  if (word == "tinyid") return IdTable::kTinyid;
+  return Invalid("--from must be leaf or tinyid");
+}
+
+Result<std::string> ReadCredentials() {
+  if (FLAGS_credentials_file.empty()) return Invalid("--credentials_file is missing");
+  FIRN_ASSIGN(const std::string text, ReadSecretFile(FLAGS_credentials_file));
+  return text.substr(0, text.find_first_of("\r\n"));
+}
+
+Result<std::vector<IdSource>> ReadSources(IdTable form, const std::vector<std::string>& words) {
+  if (words.empty()) return Invalid("which databases? host:port/database, one or several");
+  const std::string usual = form == IdTable::kLeaf ? "leaf_alloc" : "tiny_id_info";
+  std::vector<IdDatabase> places;
+  for (const std::string& word : words) {
+    FIRN_ASSIGN(IdDatabase place, IdDatabase::Parse(word));
+    places.push_back(std::move(place));
+  }
+  FIRN_ASSIGN(const std::string credentials, ReadCredentials());
+  std::vector<IdSource> sources;
+  for (const IdDatabase& place : places) {
+    auto rows = ReadIdRows(place, credentials, form, FLAGS_table.empty() ? usual : FLAGS_table);
+    if (!rows.ok()) return rows.status().WithContext(place.ToString());
+    sources.push_back({place.ToString(), *std::move(rows)});
+  }
+  return sources;
+}
+
+Result<Output> RunImport(const std::vector<std::string>& words) {
+  FIRN_ASSIGN(const IdTable form, FormOf(FLAGS_from));
+  if (!IsTagWord(FLAGS_store)) return Invalid("--store: '" + FLAGS_store + "' is no store's name");
+  FIRN_ASSIGN(const std::vector<IdSource> sources, ReadSources(form, words));
+  const TagImport import = PlanImport(form, sources, FLAGS_store);
+  std::string faults;
+  for (const std::string& fault : import.faults) faults += fault + "\n";
+  if (!faults.empty() && !FLAGS_skip_faulty) {
+    return Invalid("nothing was done (--skip_faulty leaves these out):\n" + faults);
+  }
+
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  TagStore store(session.registry());
+  FIRN_ASSIGN(const TagListing listing, store.ReadAll());
+  std::vector<TagDefinition> present;
+  for (const StoredTag& stored : listing.tags) present.push_back(stored.tag());
+  const std::vector<TagDefinition> raised = RaiseTags(present, import.tags);
+  FIRN_TRY(CheckStores(session.registry(), listing.tags, raised));
+  FIRN_ASSIGN(Output output, PutTags(store, listing, raised, FLAGS_dry_run));
+  output.json["faults"] = import.faults;
+  output.wrong = !import.faults.empty();
+  if (!faults.empty()) output.text += "left out:\n" + faults;
+  return output;
+}
+
+}  // namespace
+
+Verb TagsImportVerb() {
+  Verb import{
+      .name = "import",
+      .arguments = "HOST:PORT/DATABASE...",
+      .summary = "brings in the tags of Leaf or Tinyid databases",
+      .details =
+          "Each tag goes on above every number that any of the databases has given; a tag that is "
+          "there\nalready keeps its definition and is raised. Name all databases that share a "
+          "Tinyid tag.\nThe databases are only read. With --store=registry, stop the servers of "
+          "Leaf or Tinyid first:\nthey know nothing of the cluster's ledger.\n",
+      .flags = {FIRN_REGISTRY_FLAGS, "dry_run", "from", "table", "store", "credentials_file",
+                "skip_faulty"}};
+  import.run = RunImport;
+  return import;
+}
+
+}  // namespace firn

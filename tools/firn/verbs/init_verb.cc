@@ -1,0 +1,124 @@
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gflags/gflags.h>
+
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/servers/provider.h"
+#include "tools/firn/id_words.h"
+#include "tools/firn/registry_session.h"
+#include "tools/firn/restore_steps.h"
+#include "tools/firn/verbs/verbs.h"
+
+DECLARE_string(default_strategy);
+DEFINE_bool(brand_new, false,
+            "nobody has ever issued ids under this name: begin without a floor; --nobrand_new: "
+            "perhaps somebody has, begin ahead of all that may be in use, as firn restore does");
+DEFINE_bool(force, false, "make it although servers of another cluster run here");
+
+namespace firn {
+namespace {
+
+// Servers that wait for a cluster come back within two seconds of its root node.
+constexpr Milliseconds kLookFor{3'000};
+constexpr Milliseconds kLookEvery{200};
+
+bool IsSaid(const char* flag) {
+  gflags::CommandLineFlagInfo info;
+  return gflags::GetCommandLineFlagInfo(flag, &info) && !info.is_default;
+}
+
+Status AskForAChoice() {
+  return Invalid(
+      "nobody can tell an empty registry from one that has lost everything: say --brand-new if no "
+      "id was ever issued under this name, or --nobrand_new, and ids begin some 30 minutes ahead "
+      "of "
+      "all clocks. Servers that run here know their cluster's uuid: their log tells the firn "
+      "restore that puts it right");
+}
+
+// A server of another cluster that has announced itself; nothing when there is none.
+Result<std::string> StrangerAmong(BlockingCoordinator& registry, const std::string& uuid) {
+  const std::string folder(kProvidersPath);
+  const auto names = registry.List(folder);
+  if (names.code() == Code::kNotFound) return std::string();
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    const Result<Node> node = registry.Read(folder + "/" + name);
+    if (node.code() == Code::kUnavailable) return node.status();
+    const Result<ProviderReport> report =
+        node.ok() ? ParseReport(node->data) : Result<ProviderReport>(node.status());
+    if (!report.ok() || report->cluster.empty() || report->cluster == uuid) continue;
+    const Result<Provider> provider = ParseProviderNodeName(name);
+    return (provider.ok() ? provider->address : name) + " belongs to cluster " + report->cluster;
+  }
+  return std::string();
+}
+
+// Refuses where servers of another cluster run: its data were lost, and they would never serve
+// under a new uuid.
+Status LookForStrangers(BlockingCoordinator& registry) {
+  FIRN_ASSIGN(const MetaAsRead made, ReadMeta(registry));
+  const Clock& clock = SystemClock();
+  const BootMs give_up = clock.Boot() + kLookFor;
+  while (true) {
+    FIRN_ASSIGN(const std::string stranger, StrangerAmong(registry, made.meta.uuid));
+    if (!stranger.empty()) {
+      return Conflict("no cluster was made: " + stranger +
+                      ", whose data were lost here. Its log and /v1/status tell the firn restore "
+                      "--uuid=... that puts it right; --force makes another cluster all the same");
+    }
+    if (clock.Boot() >= give_up) return {};
+    SleepFor(kLookEvery);
+  }
+}
+
+Result<Output> RunInit(const std::vector<std::string>& words) {
+  if (!words.empty()) return Invalid("init takes no arguments");
+  FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  BlockingCoordinator& registry = session.registry();
+  FIRN_TRY(registry.PrepareRoot());
+  const auto meta = ReadMeta(registry);
+  const bool absent = meta.code() == Code::kNotFound;
+  if (!absent && !meta.ok()) return meta.status();
+  if (absent && !FLAGS_brand_new) {
+    if (!IsSaid("brand_new")) return AskForAChoice();
+    return RestoreAsFlagsSay(registry, {});
+  }
+  ClusterPlan plan{.layout = choice.layout,
+                   .rack_bits = choice.split.rack_bits(),
+                   .workers = ChosenWorkers(),
+                   .default_strategy = FLAGS_default_strategy};
+  // In a directory nobody waits: its processes see the folder go.
+  const bool may_be_waited_for = ChosenRegistry().starts_with("zk:") && !FLAGS_force;
+  if (may_be_waited_for) plan.last_look = [&registry] { return LookForStrangers(registry); };
+  const Status done = MakeCluster(registry, plan, SystemEntropy());
+  // Those servers may have frozen what was half made before anybody looked for them.
+  const bool disturbed = may_be_waited_for && absent && done.code() == Code::kConflict;
+  if (disturbed) FIRN_TRY(LookForStrangers(registry));
+  FIRN_TRY(done);
+  FIRN_ASSIGN(const MetaAsRead made, ReadMeta(registry));
+  return Output{.json = {{"uuid", made.meta.uuid}, {"layout", made.meta.layout}},
+                .text = "cluster " + made.meta.uuid + " made, layout " + made.meta.layout + "\n"};
+}
+
+}  // namespace
+
+Verb InitVerb() {
+  return {.name = "init",
+          .summary = "makes a cluster where there is none",
+          .details =
+              "Says --brand-new or --nobrand_new: nobody can tell an empty registry from one\nthat "
+              "has lost everything, and servers may still be issuing under the old one. In "
+              "ZooKeeper\nit looks for three seconds whether servers of a lost cluster show "
+              "themselves.\n",
+          .flags = {FIRN_REGISTRY_FLAGS, "brand_new", "force", "default_strategy", "uuid", "layout",
+                    "rack_bits", "workers", "claim_window_ms", "skew_max_ms"},
+          .run = RunInit};
+}
+
+}  // namespace firn

@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gflags/gflags.h>
+
+#include "tools/bench/client_load.h"
+#include "tools/firn/client_session.h"
+#include "tools/firn/verbs/verbs.h"
+
+DEFINE_int32(n, 1, "how many ids");
+DEFINE_bool(text, false, "in the text form of the tag");
+DEFINE_double(rate, 0, "calls a second; 0: as fast as they are answered");
+
+DECLARE_bool(watch);
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+
+constexpr int32_t kIdsMax = 1'000'000;
+constexpr int32_t kIdsOfACall = 100'000;
+constexpr double kWatchRate = 10;  // unless --rate says otherwise
+
+Result<std::string> TagOf(const Words& words) {
+  if (words.size() > 1) return Invalid("one tag at a time; an absent one is the servers' default");
+  return words.empty() ? std::string() : words.front();
+}
+
+Status Take(Client& client, const std::string& tag, Words& ids) {
+  const auto missing = static_cast<int32_t>(FLAGS_n - static_cast<int32_t>(ids.size()));
+  if (FLAGS_text) {
+    FIRN_ASSIGN(std::string text, client.GetText(tag));
+    ids.push_back(std::move(text));
+  } else if (missing == 1) {
+    FIRN_ASSIGN(const int64_t id, client.GetId(tag));
+    ids.push_back(std::to_string(id));
+  } else {
+    FIRN_ASSIGN(const auto batch, client.GetIds(tag, std::min(missing, kIdsOfACall)));
+    for (const int64_t id : batch) ids.push_back(std::to_string(id));
+  }
+  return {};
+}
+
+std::string WatchLine(const ClientLoadReport& report) {
+  const auto ms = [&](double quantile) {
+    return static_cast<double>(report.record.latency().Quantile(quantile)) / 1e6;
+  };
+  char line[160];
+  std::snprintf(line, sizeof line,
+                "%8.1f ids/s   p50 %.3f ms   p99 %.3f ms   slowest %.3f ms   failed %llu",
+                report.ids_rate(), ms(0.5), ms(0.99), ms(1),
+                static_cast<unsigned long long>(report.record.failed()));
+  return line;
+}
+
+// A line a second, until interrupted.
+Status Watch(Client& client, const std::string& tag) {
+  const ClientLoadPlan plan{.tag = tag,
+                            .batch = FLAGS_n,
+                            .rate = FLAGS_rate > 0 ? FLAGS_rate : kWatchRate,
+                            .warmup_ms = 0,
+                            .measure_ms = 1000,
+                            .ids_max = 1};
+  for (;;) {
+    FIRN_ASSIGN(const ClientLoadReport report, RunClientLoad(client, plan, SteadyNs));
+    std::cout << WatchLine(report) << "\n";
+    if (report.record.failed() > 0) std::cout << "  " << report.record.first_failure() << "\n";
+    std::cout << std::flush;
+  }
+}
+
+Result<Output> RunNext(const Words& words) {
+  FIRN_ASSIGN(const std::string tag, TagOf(words));
+  if (FLAGS_n < 1 || FLAGS_n > kIdsMax) return Invalid("-n is 1 to " + std::to_string(kIdsMax));
+  if (FLAGS_watch && FLAGS_text) return Invalid("--watch shows no ids, so --text says nothing");
+  FIRN_ASSIGN(const auto client, OpenClient());
+  if (FLAGS_watch) return Watch(*client, tag);
+
+  Words ids;
+  while (ids.size() < static_cast<size_t>(FLAGS_n)) {
+    FIRN_TRY(Take(*client, tag, ids).WithContext(tag.empty() ? "the default tag" : tag));
+  }
+  Output output{.json = Json{{"tag", tag}, {"ids", ids}}, .text = {}};
+  for (const std::string& id : ids) output.text += id + "\n";
+  return output;
+}
+
+}  // namespace
+
+Verb NextVerb() {
+  return {.name = "next",
+          .arguments = "[TAG] [-n N]",
+          .summary = "ids, through the client that programs use",
+          .details =
+              "Without a tag: of the servers' default one. With --watch a line a second, until\n"
+              "interrupted: ids and latency of 10 calls a second, or --rate, of N ids each;\n"
+              "not with --text.\n",
+          .flags = {"n", "text", "watch", "rate", FIRN_CLIENT_FLAGS},
+          .run = RunNext};
+}
+
+}  // namespace firn

@@ -1,0 +1,379 @@
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gflags/gflags.h>
+
+#include "common/tag/tag_name.h"
+#include "common/time/civil_time.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "registry/claim/claim_options.h"
+#include "registry/cluster/tag_store.h"
+#include "registry/operate/audit.h"
+#include "registry/operate/restore.h"
+#include "registry/operate/restore_command.h"
+#include "tools/firn/id_words.h"
+#include "tools/firn/ledger_lift.h"
+#include "tools/firn/registry_session.h"
+#include "tools/firn/restore_steps.h"
+#include "tools/firn/verbs/verbs.h"
+
+DEFINE_string(
+    default_strategy, "",
+    "of the cluster that is made: with snowflake, tags that nobody has defined are served, "
+    "and none can be obfuscated; empty: they are refused. Fixed for its life");
+DEFINE_string(uuid, "", "of the lost cluster that is made anew; servers' state folders name it");
+DEFINE_int32(workers, 0,
+             "machine ids of each rack to make records for; 0: as many as there are, or all of the "
+             "layout");
+DEFINE_int64(claim_window_ms, 600'000, "the largest --claim_window_ms of any server");
+DEFINE_int64(skew_max_ms, 10'000, "the largest clock skew of any server that is known");
+DEFINE_string(bound_ms, "",
+              "further bounds to lift the floor above, in ms since 1970 and with commas between "
+              "them: of /v1/status of servers that the registry does not show");
+DEFINE_string(tag_high, "",
+              "the highest numbers that are known to have been given, by users' records, as "
+              "tag=number with commas between them; tags as in paths");
+DEFINE_string(retire, "",
+              "machine ids to take out of use for good, with commas between them: of servers whose "
+              "bound lies more than a day ahead");
+DEFINE_bool(again, false,
+            "lift everything once more although the cluster has just been restored and nothing new "
+            "is known: its data were lost again since");
+DEFINE_int64(tag_gap, 1'000'000,
+             "how far segment tags jump beyond all that is known; of each tag at least twice its "
+             "step_max");
+
+namespace firn {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Status CheckNumbers() {
+  constexpr int64_t kYear = int64_t{366} * 86'400'000;
+  if (!IsDefaultStrategy(FLAGS_default_strategy)) {
+    return Invalid("--default_strategy is snowflake or empty");
+  }
+  if (FLAGS_tag_gap < 0) return Invalid("--tag_gap: a ledger is lifted, never lowered");
+  for (const auto& [name, ms] : {std::pair("--claim_window_ms", FLAGS_claim_window_ms),
+                                 std::pair("--skew_max_ms", FLAGS_skew_max_ms)}) {
+    if (ms < 0 || ms > kYear) return Invalid(std::string(name) + " is 0 ms to a year");
+  }
+  return {};
+}
+
+// Whole numbers with commas between them; `what` each of them is.
+Result<std::vector<int64_t>> NumbersIn(const std::string& flag, const std::string& text,
+                                       int64_t most, const char* what) {
+  std::vector<int64_t> numbers;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(word.begin(), word.end(), number);
+    if (error != std::errc() || end != word.end() || number < 0 || number > most) {
+      return Invalid("--" + flag + ": '" + std::string(word) + "' is no " + what);
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+Result<std::vector<ReportedBound>> SaidBounds() {
+  FIRN_ASSIGN(const auto moments, NumbersIn("bound_ms", FLAGS_bound_ms, INT64_MAX, "moment in ms"));
+  std::vector<ReportedBound> bounds;
+  for (const int64_t ms : moments) bounds.push_back({WallMs(ms)});
+  return bounds;
+}
+
+Result<std::vector<MachineId>> SaidRetired() {
+  FIRN_ASSIGN(const auto numbers, NumbersIn("retire", FLAGS_retire, UINT32_MAX, "machine id"));
+  std::vector<MachineId> machines;
+  for (const int64_t number : numbers) machines.emplace_back(static_cast<uint32_t>(number));
+  return machines;
+}
+
+Result<std::vector<TagDefinition>> SaidTags(const Words& words) {
+  std::vector<TagDefinition> tags;
+  for (const std::string& word : words) {
+    FIRN_ASSIGN(TagDefinition tag, ParseTagWord(word));
+    tags.push_back(std::move(tag));
+  }
+  return tags;
+}
+
+// What --tag_high says, as if a server had said it.
+Result<ProviderReport> SaidHighs() {
+  ProviderReport said;
+  std::string_view rest = FLAGS_tag_high;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    const size_t equals = std::min(word.rfind('='), word.size());
+    const Result<std::string> tag = DecodeTagName(word.substr(0, equals));
+    const std::string_view digits = word.substr(std::min(equals + 1, word.size()));
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
+    if (!tag.ok() || error != std::errc() || end != digits.end() || number < 1 ||
+        number == INT64_MAX) {
+      return Invalid("--tag_high: '" + std::string(word) + "' is no tag=number");
+    }
+    int64_t& high = said.high[*tag];
+    high = std::max(high, number + 1);
+  }
+  return said;
+}
+
+// What was known, so that an operator sees what was not.
+void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Output& output) {
+  output.text += "known besides the tree: " + std::to_string(audit.providers.size()) +
+                 " servers in it, " + std::to_string(said) + " bounds of --bound_ms\n";
+  output.json["servers"] = audit.providers.size();
+  for (const auto& [provider, told] : audit.providers) {
+    if (std::chrono::abs(Milliseconds(told.clock_skew_ms)) <= kPoisonAhead) continue;
+    output.wrong = true;
+    output.text += "WRONG: " + provider.address + " says that its clock is off by " +
+                   std::to_string(told.clock_skew_ms) + " ms, and the floor does not count it\n";
+  }
+  auto& ignored = output.json["ignored_bounds_ms"] = nlohmann::ordered_json::array();
+  for (const auto& [bound, machine] : report.ignored) {
+    output.wrong = true;
+    ignored.push_back(bound.ms());
+    output.text += "WRONG: a bound of " + std::to_string(bound.ms()) +
+                   " ms lies more than a day ahead, and the floor does not count it: " +
+                   (machine ? "machine id " + std::to_string(machine->value()) + " is retired"
+                            : "say by --retire whose machine id it is") +
+                   "\n";
+  }
+}
+
+bool IsSaid(const char* flag) {
+  gflags::CommandLineFlagInfo info;
+  return gflags::GetCommandLineFlagInfo(flag, &info) && !info.is_default;
+}
+
+// What the tree, and the servers that have announced themselves in it, know of a lost past.
+Result<RestoreFacts> GatherFacts(const Audit& audit) {
+  FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
+  if (!FLAGS_uuid.empty() && !IsUuid(FLAGS_uuid)) return Invalid("--uuid: not a uuid");
+  const bool others = !FLAGS_uuid.empty() && audit.meta && audit.meta->uuid != FLAGS_uuid;
+  const bool unused = audit.meta && audit.meta->floor == WallMs() && audit.NeverUsed();
+  if (others && !unused) {
+    return Conflict("the cluster that is here is " + audit.meta->uuid +
+                    ", and it was in use or restored");
+  }
+  if (!FLAGS_uuid.empty() && (!audit.meta || others) && !IsSaid("layout")) {
+    return Invalid("the cluster's root node is gone: say with --layout which layout it had");
+  }
+  FIRN_ASSIGN(std::vector<ReportedBound> said, SaidBounds());
+  FIRN_ASSIGN(std::vector<MachineId> retired, SaidRetired());
+  RestoreFacts facts{.now = SystemClock().Wall(),
+                     .window = Milliseconds(FLAGS_claim_window_ms),
+                     .skew_max = Milliseconds(FLAGS_skew_max_ms),
+                     .clock_skew_max = Milliseconds(FLAGS_skew_max_ms),
+                     .bounds = std::move(said),
+                     .retired = std::move(retired),
+                     .uuid = FLAGS_uuid,
+                     .layout = choice.layout,
+                     .rack_bits = choice.split.rack_bits(),
+                     .default_strategy = FLAGS_default_strategy,
+                     .workers = ChosenWorkers(),
+                     .replaces_unused = others};
+  for (const AuditedProvider& provider : audit.providers) AddReport(provider.report, facts);
+  return facts;
+}
+
+std::vector<ProviderReport> ReportsIn(const Audit& audit) {
+  std::vector<ProviderReport> reports;
+  for (const AuditedProvider& provider : audit.providers) reports.push_back(provider.report);
+  return reports;
+}
+
+// What servers report and nobody has said how to make anew: they would freeze the cluster again.
+Status CheckLostTags(const Audit& audit, const std::vector<TagDefinition>& tags) {
+  std::vector<TagDefinition> unsaid;
+  for (const auto& [name, seen] : audit.lost_tags) {
+    const auto said = std::find_if(tags.begin(), tags.end(),
+                                   [&name](const TagDefinition& tag) { return tag.name == name; });
+    if (seen == 0 || said != tags.end()) continue;
+    TagDefinition lost;
+    lost.name = name;
+    lost.strategy = "segment";
+    lost.high = seen;
+    unsaid.push_back(std::move(lost));
+  }
+  if (unsaid.empty()) return {};
+  const std::string first = unsaid.front().name;
+  return Conflict(
+      "nothing was done: the node of tag " + first +
+      " is lost, and servers would freeze the cluster again. Say where it goes on, with "
+      "its other fields as they were (a server's /v1/status and log tell them), and disabled=true "
+      "if it is not wanted any more:\n" +
+      RestoreCommandFor(audit, std::move(unsaid)));
+}
+
+// Whether the words tell of no number above the ledgers that there are.
+Result<bool> LedgersCover(BlockingCoordinator& registry, const std::vector<TagDefinition>& tags,
+                          const ProviderReport& said) {
+  FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
+  std::map<std::string, int64_t> next;
+  for (const StoredTag& tag : listing.tags) next[tag.tag().name] = tag.tag().NextBegin();
+  const auto covers = [&next](const std::string& tag, int64_t number) {
+    const auto found = next.find(tag);
+    return found != next.end() && found->second >= number;
+  };
+  return std::all_of(tags.begin(), tags.end(),
+                     [&](const auto& tag) { return covers(tag.name, tag.start.value_or(0)); }) &&
+         std::all_of(said.high.begin(), said.high.end(),
+                     [&](const auto& high) { return covers(high.first, high.second); });
+}
+
+// Whether the cluster has just been restored, above all that is known now.
+bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
+  if (!audit.meta || audit.losses > 0 || facts.replaces_unused) return false;
+  const Milliseconds since = facts.now - audit.meta_set_at;
+  const Milliseconds margin = 3 * facts.window;
+  const WallMs floor = audit.meta->floor;
+  if (since > margin || floor < audit.meta_set_at + margin) return false;
+  const auto is_retired = [&audit](MachineId machine) {
+    return std::any_of(audit.slots.begin(), audit.slots.end(), [machine](const auto& slot) {
+      return slot.machine == machine && slot.use == SlotUse::kRetired;
+    });
+  };
+  for (const auto& [bound, machine] : facts.bounds) {
+    // A sane one that a server reports stands in its record, or the audit would have told.
+    const bool absurd = bound - facts.now > kPoisonAhead;
+    if (absurd ? !machine || !is_retired(*machine) : !machine && bound > floor) return false;
+  }
+  return facts.now + facts.skew_max <= floor &&
+         std::all_of(facts.retired.begin(), facts.retired.end(), is_retired);
+}
+
+Output NothingNew(const Audit& audit, const RestoreFacts& facts) {
+  const int64_t seconds = (facts.now - audit.meta_set_at).count() / 1000;
+  return {.json = {{"uuid", audit.meta->uuid},
+                   {"floor_ms", audit.meta->floor.ms()},
+                   {"root_made", false},
+                   {"nothing_new", true}},
+          .text = "the cluster was restored " + std::to_string(seconds) +
+                  " s ago, and nothing new is known: nothing was changed. If its data were lost "
+                  "again since, say --again\n"};
+}
+
+Result<Output> RunRestore(const Words& words) {
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  return RestoreAsFlagsSay(session.registry(), words);
+}
+
+// Tags whose nodes say nothing, and of which nobody has said anything.
+Status TellUnreadable(BlockingCoordinator& registry, Output& output) {
+  FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
+  output.wrong |= !listing.faults.empty();
+  for (const std::string& fault : listing.faults) output.text += "WRONG: " + fault + "\n";
+  return {};
+}
+
+void TellDone(const RestoreReport& report, Output& output) {
+  output.json["uuid"] = report.uuid;
+  output.json["floor_ms"] = report.floor.ms();
+  output.json["root_made"] = report.root_made;
+  auto& retired = output.json["retired"] = nlohmann::ordered_json::array();
+  for (const Slot& slot : report.retired) {
+    retired.push_back(SlotText(slot));
+    output.text += "retired " + SlotText(slot) + "\n";
+  }
+  if (report.root_made) output.text += "tag " + std::string(kFirstTag) + " is there\n";
+  output.json["mended"] = report.mended;
+  for (const std::string& path : report.mended) output.text += "mended " + path + "\n";
+}
+
+}  // namespace
+
+std::optional<uint32_t> ChosenWorkers() {
+  if (FLAGS_workers <= 0) return std::nullopt;
+  return static_cast<uint32_t>(FLAGS_workers);
+}
+
+std::string RestoreCommandFor(const Audit& audit, std::vector<TagDefinition> tags) {
+  RestoreWords words{.registry = ChosenRegistry(), .auth_file = ChosenCredentialsFile()};
+  if (audit.meta) {
+    words.uuid = audit.meta->uuid;
+    words.layout = audit.meta->layout;
+    words.rack_bits = audit.meta->rack_bits;
+  }
+  words.tags = std::move(tags);
+  return RestoreCommand(words);
+}
+
+Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry, const Words& words) {
+  FIRN_TRY(CheckNumbers());
+  FIRN_ASSIGN(const std::vector<TagDefinition> tags, SaidTags(words));
+  FIRN_ASSIGN(const Audit audit, ReadAudit(registry, SystemClock().Wall()));
+  FIRN_ASSIGN(RestoreFacts facts, GatherFacts(audit));
+  FIRN_ASSIGN(const ProviderReport said, SaidHighs());
+  FIRN_TRY(CheckLostTags(audit, tags));
+  if (!FLAGS_again && FloorCovers(audit, facts)) {
+    FIRN_ASSIGN(const bool covered, LedgersCover(registry, tags, said));
+    if (covered) return NothingNew(audit, facts);
+  }
+  Output output;
+  std::vector<ProviderReport> reports = ReportsIn(audit);
+  reports.push_back(said);
+  facts.tags = [&](const MetaAsRead& frozen) -> Status {
+    FIRN_TRY(LiftLedgers(registry, reports, FLAGS_tag_gap, output));
+    for (const TagDefinition& tag : tags) {
+      FIRN_TRY(TagStore(registry).Remake(tag, frozen));
+      output.text += "tag " + tag.name + " is there";
+      output.text +=
+          tag.start ? ", and goes on from " + std::to_string(*tag.start) + " or more\n" : "\n";
+    }
+    return TellUnreadable(registry, output);
+  };
+  FIRN_ASSIGN(const RestoreReport report, RestoreCluster(registry, facts, SystemEntropy()));
+  TellDone(report, output);
+  TellKnown(audit, facts.bounds.size() - audit.providers.size(), report, output);
+  const std::string floor = FormatRfc3339(report.floor);
+  output.text += "cluster " + report.uuid + (report.root_made ? " made anew" : " restored") +
+                 "; machine ids begin at " + floor +
+                 " at the earliest; servers with --clock_policy=strict refuse until then\n";
+  return output;
+}
+
+Verb RestoreVerb() {
+  return {
+      .name = "restore",
+      .arguments = "[TAG=START[,KEY=VALUE...]]...",
+      .summary = "lifts a cluster that lost data above everything that may have been issued",
+      .details =
+          "For a registry that was wiped, rolled back or restored from a backup. Lifts "
+          "every tag's\nledger, sets the floor of machine ids, retires poisoned slots, mends "
+          "damaged "
+          "nodes, and lets claims\nbegin again, all while the cluster is frozen. A tag whose node "
+          "is "
+          "lost is a word: its next number,\nand its fields. Servers that run print the whole "
+          "command "
+          "in their log and as `trouble` in\n/v1/status: paste it. "
+          "May be repeated: with nothing new known it changes nothing. Where "
+          "everything is gone, give --uuid: servers refuse a cluster that is not "
+          "theirs. It has\nthe tag default then, as firn init makes it, unless a word says how it "
+          "was.\n"
+          "Servers' own nodes go with a wiped registry: name what /v1/status of those still "
+          "running shows\nby --bound_ms. Ids of a cluster that was restored before run ahead of "
+          "all clocks: name the floor of\nthat restore plus the time since, too, and by "
+          "--skew_max_ms the worst clock that alarms told of.\n"
+          "Programs that embed Firn report nothing: only the gap, and what servers saw of "
+          "their ranges,\ncovers them. What users' records show of a tag is said by "
+          "--tag_high.\n",
+      .flags = {FIRN_REGISTRY_FLAGS, "uuid", "default_strategy", "layout", "rack_bits", "workers",
+                "claim_window_ms", "skew_max_ms", "bound_ms", "retire", "tag_high", "tag_gap",
+                "again"},
+      .run = RunRestore};
+}
+
+}  // namespace firn

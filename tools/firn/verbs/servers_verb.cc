@@ -1,0 +1,179 @@
+#include <charconv>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gflags/gflags.h>
+
+#include "client/client.h"
+#include "common/base/endpoint.h"
+#include "common/time/clock.h"
+#include "registry/servers/provider.h"
+#include "tools/firn/client_session.h"
+#include "tools/firn/registry_session.h"
+#include "tools/firn/server_words.h"
+#include "tools/firn/table.h"
+#include "tools/firn/verbs/verbs.h"
+
+DECLARE_int32(timeout_ms);
+DECLARE_int32(attempt_ms);
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+
+constexpr Milliseconds kPoll{20};
+constexpr int64_t kHarmlessId = 1;  // explaining it issues nothing
+
+// What a client knows once it has been told; kUnavailable when nothing comes in time.
+Result<ClusterView> AwaitServers(const Client& client) {
+  const BootMs give_up = SystemClock().Boot() + Milliseconds(FLAGS_timeout_ms);
+  for (;;) {
+    ClusterView view = client.cluster();
+    if (!view.servers.empty()) return view;
+    if (SystemClock().Boot() >= give_up) return Unavailable("no server is known");
+    SleepFor(kPoll);
+  }
+}
+
+// One server, asked on its own as a client asks it.
+struct Probe {
+  bool answers = false;
+  double ms = 0;
+  std::string why;
+};
+
+Probe Ask(const KnownServer& server, const ClusterIdentity& cluster) {
+  Client client({.servers = "list://" + server.address,
+                 .cluster_uuid = cluster.uuid,
+                 .deadline = Milliseconds(FLAGS_attempt_ms),
+                 .attempt_limit = Milliseconds(FLAGS_attempt_ms),
+                 .attempts_max = 1});
+  // The first call connects and looks whether it is this cluster; the second one is like any other.
+  Probe probe;
+  for (int i = 0; i < 2; ++i) {
+    CallReport report;
+    const auto explained = client.Explain(kHarmlessId, {}, {.deadline = {}, .report = &report});
+    if (report.attempts.empty()) return {.why = explained.status().message()};
+    const CallAttempt& last = report.attempts.back();
+    probe.answers = last.end == AttemptEnd::kAnswered || last.end == AttemptEnd::kRefused;
+    probe.ms = static_cast<double>(last.took.count()) / 1000;
+    if (!probe.answers) probe.why = last.ToString();
+  }
+  return probe;
+}
+
+std::string_view PhaseWord(ServerPhase phase) {
+  switch (phase) {
+    case ServerPhase::kNotReady:
+      return "not ready";
+    case ServerPhase::kServing:
+      return "serving";
+    case ServerPhase::kDraining:
+      return "draining";
+  }
+  return "unknown";
+}
+
+void AddServer(const KnownServer& server, const Probe& probe, Table& table, Output& output) {
+  // As clients see it: a weight of 0 takes a server out like an operator's word.
+  const bool out = server.disabled || server.weight <= 0;
+  const bool wanted = !out && server.phase == ServerPhase::kServing;
+  output.wrong |= !probe.answers || server.phase == ServerPhase::kNotReady;
+  char ms[32] = "-";
+  if (probe.answers) std::snprintf(ms, sizeof ms, "%.2f ms", probe.ms);
+  table.Add({server.address, std::to_string(server.rack), std::to_string(server.weight),
+             server.disabled ? "offline" : "online", std::string(PhaseWord(server.phase)),
+             probe.answers ? "answers" : "SILENT", ms, wanted && probe.answers ? "yes" : "no"});
+  Json json{{"address", server.address},        {"rack", server.rack},
+            {"weight", server.weight},          {"offline", server.disabled},
+            {"phase", PhaseWord(server.phase)}, {"answers", probe.answers},
+            {"asked", wanted && probe.answers}};
+  if (probe.answers) json["latency_ms"] = probe.ms;
+  if (!probe.answers) json["why"] = probe.why;
+  output.json["servers"].push_back(std::move(json));
+}
+
+Result<Output> RunServers(const Words& words) {
+  if (!words.empty()) return Invalid("there is no verb '" + words.front() + "' here");
+  FIRN_ASSIGN(const auto client, OpenClient());
+  FIRN_ASSIGN(const ClusterView view, AwaitServers(*client));
+  Output output;
+  output.json["cluster"] = view.cluster.uuid;
+  output.json["layout"] = view.cluster.layout;
+  output.json["servers"] = Json::array();
+  Table table({"ADDRESS", "RACK", "WEIGHT", "OPERATOR", "PHASE", "HEALTH", "LATENCY", "ASKED"});
+  std::string faults;
+  for (const ServerView& server : view.servers) {
+    const Probe probe = Ask(server.known, view.cluster);
+    AddServer(server.known, probe, table, output);
+    if (!probe.answers) faults += "WRONG: " + probe.why + "\n";
+  }
+  output.text = table.Text() + faults;
+  return output;
+}
+
+// --- words of the operator
+// ------------------------------------------------------------------------
+
+template <typename Change>
+Result<Output> Say(const std::string& address, Change change) {
+  FIRN_ASSIGN(const Endpoint endpoint, Endpoint::Parse(address));
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  ServerWords words(session.registry());
+  FIRN_ASSIGN(const Configurator word, words.Edit(endpoint.ToString(), change));
+  return Output{.json = Json{{"address", endpoint.ToString()},
+                             {"offline", word.disabled},
+                             {"weight", word.weight}},
+                .text = endpoint.ToString() + " is " + (word.disabled ? "offline" : "online") +
+                        ", weight " + std::to_string(word.weight) + "\n"};
+}
+
+Result<Output> RunSwitch(const Words& words, bool offline) {
+  if (words.size() != 1) return Invalid("which server? One host:port, as `firn servers` shows it");
+  return Say(words.front(), [offline](Configurator& word) { word.disabled = offline; });
+}
+
+Result<Output> RunWeight(const Words& words) {
+  if (words.size() != 2) return Invalid("weight wants a server and a number");
+  int weight = -1;
+  const std::string& text = words[1];
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), weight);
+  const bool number = error == std::errc() && end == text.data() + text.size();
+  if (!number || weight < 0 || weight > Configurator::kWeightMax) {
+    return Invalid("a weight is 0 to " + std::to_string(Configurator::kWeightMax));
+  }
+  return Say(words[0], [weight](Configurator& word) { word.weight = weight; });
+}
+
+}  // namespace
+
+Verb ServersVerb() {
+  Verb offline{.name = "offline",
+               .arguments = "ADDRESS",
+               .summary = "clients stay away from a server",
+               .flags = {FIRN_REGISTRY_FLAGS}};
+  offline.run = [](const Words& words) { return RunSwitch(words, true); };
+  Verb online{.name = "online",
+              .arguments = "ADDRESS",
+              .summary = "clients come back to it",
+              .flags = {FIRN_REGISTRY_FLAGS}};
+  online.run = [](const Words& words) { return RunSwitch(words, false); };
+  Verb weight{.name = "weight",
+              .arguments = "ADDRESS N",
+              .summary = "its share of the calls, beside the others'; 100 unless said, 0: none",
+              .flags = {FIRN_REGISTRY_FLAGS}};
+  weight.run = RunWeight;
+  return {.name = "servers",
+          .summary = "servers as clients see them, each asked for its health",
+          .details =
+              "Exit code 1 when one does not answer or is not ready. The registry may be away as\n"
+              "long as --servers names the servers themselves.\n",
+          .flags = {"servers", "deadline_ms", "attempt_ms", FIRN_REGISTRY_FLAGS},
+          .run = RunServers,
+          .below = {std::move(offline), std::move(online), std::move(weight)}};
+}
+
+}  // namespace firn

@@ -1,0 +1,177 @@
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include <gflags/gflags.h>
+
+#include "common/tag/tag_diff.h"
+#include "common/tag/tag_fields.h"
+#include "common/tag/tag_ini.h"
+#include "registry/cluster/tag_store.h"
+#include "tools/firn/registry_session.h"
+#include "tools/firn/table.h"
+#include "tools/firn/tag_changes.h"
+#include "tools/firn/verbs/verbs.h"
+
+DEFINE_bool(dry_run, false, "show what would be done, and do nothing");
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+
+Json TagJson(const TagDefinition& tag) {
+  Json json{{"tag", tag.name}};
+  for (const TagField& field : TagFields()) json[field.key] = FieldText(field, tag);
+  for (const auto& [key, value] : tag.options) json[key] = value;
+  json["high"] = std::to_string(tag.high);
+  return json;
+}
+
+Result<Output> RunList(const Words& words) {
+  if (!words.empty()) return Invalid("list takes no arguments");
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  FIRN_ASSIGN(const TagListing listing, TagStore(session.registry()).ReadAll());
+  Output output;
+  output.json["tags"] = Json::array();
+  output.json["faults"] = listing.faults;
+  output.wrong = !listing.faults.empty();
+  Table table({"TAG", "STRATEGY", "STORE", "STEP", "HIGH", "PLUGINS", "STATE"});
+  for (const StoredTag& stored : listing.tags) {
+    const TagDefinition& tag = stored.tag();
+    const bool segment = tag.strategy == "segment";
+    output.json["tags"].push_back(TagJson(tag));
+    table.Add({tag.name, tag.strategy, segment ? tag.store : "-",
+               segment ? std::to_string(tag.step) : "-", segment ? std::to_string(tag.high) : "-",
+               FieldText(*FindTagField("plugins"), tag), tag.disabled ? "disabled" : "enabled"});
+  }
+  output.text = table.Text();
+  for (const std::string& fault : listing.faults) output.text += "WRONG: " + fault + "\n";
+  return output;
+}
+
+Result<Output> RunShow(const Words& names) {
+  if (names.empty()) return Invalid("which tag?");
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  TagStore store(session.registry());
+  Output output{.json = Json::array(), .text = {}};
+  for (const std::string& name : names) {
+    FIRN_ASSIGN(const StoredTag stored, store.Read(name));
+    output.json.push_back(TagJson(stored.tag()));
+    output.text += WriteTagIni({stored.tag()});
+    output.text += "# high = " + std::to_string(stored.tag().high) + ", version " +
+                   std::to_string(stored.stat.version) + "\n";
+  }
+  return output;
+}
+
+// "key=value" words put into `tag`.
+Status SetFields(const Words& words, TagDefinition& tag) {
+  for (const std::string& word : words) {
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos) return Invalid("'" + word + "' is not key=value");
+    FIRN_TRY(SetByKey(word.substr(0, equals), word.substr(equals + 1), tag));
+  }
+  return {};
+}
+
+Result<Output> RunCreate(const Words& words) {
+  if (words.empty()) return Invalid("which tag?");
+  TagDefinition tag;
+  tag.name = words.front();
+  tag.strategy = "segment";
+  FIRN_TRY(SetFields({words.begin() + 1, words.end()}, tag));
+  FIRN_TRY(CheckTag(tag));
+  Output output = ShowChanges(DiffTags({}, {tag}));
+  if (FLAGS_dry_run) return output;
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  FIRN_TRY(CheckStores(session.registry(), {}, {tag}));
+  FIRN_TRY(TagStore(session.registry()).Create(tag));
+  return Done(std::move(output));
+}
+
+Result<Output> Edit(const std::string& name, const Words& settings) {
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  TagStore store(session.registry());
+  FIRN_ASSIGN(const StoredTag stored, store.Read(name));
+  TagDefinition after = stored.tag();
+  FIRN_TRY(SetFields(settings, after));
+  Output output = ShowChanges(DiffTags({stored.tag()}, {after}));
+  FIRN_TRY(CheckEdit(stored.tag(), after));
+  FIRN_TRY(CheckStores(session.registry(), {stored}, {after}));
+  if (FLAGS_dry_run || after == stored.tag()) return output;
+  FIRN_TRY(store.Edit(stored, after));
+  return Done(std::move(output));
+}
+
+Result<Output> RunSet(const Words& words) {
+  if (words.size() < 2) return Invalid("set wants a tag and key=value");
+  return Edit(words.front(), {words.begin() + 1, words.end()});
+}
+
+Result<Output> RunDisable(const Words& words) {
+  if (words.size() != 1) return Invalid("disable wants one tag");
+  return Edit(words.front(), {"disabled=true"});
+}
+
+Result<TagIni> ReadIniFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) return NotFound("cannot read the file " + path);
+  TagIni ini = ParseTagIni(text.str());
+  FIRN_TRY(ini.status().WithContext(path));
+  return ini;
+}
+
+Result<Output> RunApply(const Words& words) {
+  if (words.size() != 1) return Invalid("apply wants one file");
+  FIRN_ASSIGN(const TagIni ini, ReadIniFile(words.front()));
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  TagStore store(session.registry());
+  FIRN_ASSIGN(const TagListing listing, store.ReadAll());
+  FIRN_TRY(CheckStores(session.registry(), listing.tags, ini.tags));
+  return PutTags(store, listing, ini.tags, FLAGS_dry_run);
+}
+
+}  // namespace
+
+Verb TagsVerb() {
+  Verb list{.name = "list", .summary = "all tags of the cluster", .flags = {FIRN_REGISTRY_FLAGS}};
+  list.run = RunList;
+  Verb show{.name = "show",
+            .arguments = "TAG...",
+            .summary = "tags as a file that `apply` reads",
+            .flags = {FIRN_REGISTRY_FLAGS}};
+  show.run = RunShow;
+  Verb apply{.name = "apply",
+             .arguments = "FILE",
+             .summary = "makes and changes the tags of an INI file",
+             .details =
+                 "The file is checked as a whole, and shown as a difference, before anything "
+                 "is done.\nTags that it does not name stay as they are.\n",
+             .flags = {FIRN_REGISTRY_FLAGS, "dry_run"}};
+  apply.run = RunApply;
+  Verb create{.name = "create",
+              .arguments = "TAG [KEY=VALUE...]",
+              .summary = "makes a tag; strategy=segment unless said otherwise",
+              .flags = {FIRN_REGISTRY_FLAGS, "dry_run"}};
+  create.run = RunCreate;
+  Verb set{.name = "set",
+           .arguments = "TAG KEY=VALUE...",
+           .summary = "changes fields of a tag",
+           .flags = {FIRN_REGISTRY_FLAGS, "dry_run"}};
+  set.run = RunSet;
+  Verb disable{.name = "disable",
+               .arguments = "TAG",
+               .summary = "stops a tag; its numbers stay used (set TAG disabled=false goes on)",
+               .flags = {FIRN_REGISTRY_FLAGS, "dry_run"}};
+  disable.run = RunDisable;
+  return {.name = "tags",
+          .summary = "the cluster's tags",
+          .below = {std::move(list), std::move(show), std::move(apply), std::move(create),
+                    std::move(set), std::move(disable), TagsImportVerb()}};
+}
+
+}  // namespace firn

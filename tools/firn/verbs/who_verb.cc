@@ -1,0 +1,77 @@
+#include <string>
+#include <vector>
+
+#include "common/time/civil_time.h"
+#include "registry/operate/who.h"
+#include "tools/firn/id_words.h"
+#include "tools/firn/registry_session.h"
+#include "tools/firn/verbs/verbs.h"
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json HolderJson(const PastHolder& holder, bool present) {
+  return {{"owner", holder.owner},
+          {"host", holder.host},
+          {"pid", holder.pid},
+          {"first_ms", holder.first.ms()},
+          {"end_ms", holder.end.ms()},
+          {"since", FormatRfc3339(holder.first)},
+          {"until", FormatRfc3339(holder.end)},
+          {"present", present}};
+}
+
+std::string HolderText(const PastHolder& holder, bool present) {
+  return "    " + holder.owner + " on " + (holder.host.empty() ? "an unnamed host" : holder.host) +
+         ", pid " + std::to_string(holder.pid) + ", which held it from " +
+         FormatRfc3339(holder.first) + (present ? " and is granted it until " : " until ") +
+         FormatRfc3339(holder.end) + "\n";
+}
+
+void Add(Output& output, const Issuers& issuers) {
+  const Explanation& id = issuers.id;
+  Json json{
+      {"id", std::to_string(id.id)},          {"time", id.utc},          {"time_ms", id.time.ms()},
+      {"machine", id.fields.machine.value()}, {"worker", id.worker},     {"rack", id.rack},
+      {"known", !issuers.holders.empty()},    {"holders", Json::array()}};
+  output.text += std::to_string(id.id) + "  " + id.utc + "  machine " +
+                 std::to_string(id.fields.machine.value()) + " (" + SlotText(issuers.slot) + ")\n";
+  for (const PastHolder& holder : issuers.holders) {
+    const bool present = issuers.present && &holder == &issuers.holders.back();
+    json["holders"].push_back(HolderJson(holder, present));
+    output.text += "  may have been issued by\n" + HolderText(holder, present);
+  }
+  if (!issuers.unknown.empty()) {
+    json["unknown"] = issuers.unknown;
+    output.text += "  " + issuers.unknown + "\n";
+  }
+  output.json.push_back(std::move(json));
+}
+
+Result<Output> RunWho(const std::vector<std::string>& words) {
+  FIRN_ASSIGN(const std::vector<int64_t> ids, IdsIn(words));
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  FIRN_ASSIGN(const std::vector<Issuers> found, FindIssuers(session.registry(), ids));
+  Output output{.json = Json::array(), .text = {}};
+  for (const Issuers& issuers : found) Add(output, issuers);
+  return output;
+}
+
+}  // namespace
+
+Verb WhoVerb() {
+  return {
+      .name = "who",
+      .arguments = "ID...",
+      .summary = "which process issued an id, as far as the registry remembers",
+      .details =
+          "Reads the id by the cluster's layout and looks who held its machine id at its tick.\n"
+          "For snowflake ids: numbers of segment tags and obfuscated ids do not tell their "
+          "issuer.\n",
+      .flags = {FIRN_REGISTRY_FLAGS, "form"},
+      .run = RunWho};
+}
+
+}  // namespace firn
