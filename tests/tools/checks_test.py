@@ -260,6 +260,13 @@ class TreeTest(Tree):
         self.assert_one_fault("tests/common/clock_test.cc")
         self.assertEqual(self.exit_code("tree"), 1)
 
+    def test_catches_a_crowded_folder(self):
+        for i in range(tree.FOLDER_FILES_MAX):
+            self.write(f"tests/support/some{i}.h", "")
+        self.assertEqual(tree.faults_of(self.root), [])
+        self.write("tests/support/one_more.h", "")
+        self.assert_one_fault("tests/support/: has 33 files of code, more than 32")
+
     def test_catches_a_script_test_that_is_not_in_the_build(self):
         self.write("tests/tools/setup_test.sh", "")
         self.assert_one_fault("setup_test.sh")

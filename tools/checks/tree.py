@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Checks that every source file is in the build, and that no work is left marked as undone.
+"""Checks that every source file is in the build, that no folder is crowded, and that no work is left
+marked as undone.
 
     tools/checks/tree.py [ROOT]
 """
 
+import collections
 import os
 import re
 
 import cpp
 
+FOLDER_FILES_MAX = 32
 MARK = re.compile(r"\b(TODO|FIXME|XXX)\b")
 
 
@@ -22,6 +25,15 @@ def names(text, name):
         if after and name == before + word + after and re.search(rf"\b{re.escape(word)}\b", text):
             return True
     return False
+
+
+def nearest_list(path, lists):
+    """The text of the first CMakeLists.txt in the file's folder, or above it."""
+    while path:
+        path = os.path.dirname(path)
+        if (own := os.path.join(path, "CMakeLists.txt")) in lists:
+            return lists[own]
+    return "HEADERS"
 
 
 def named_in_build(root, path, lists):
@@ -42,8 +54,7 @@ def belongs_in_build(path, lists):
     if path.endswith(".h"):
         if path.startswith("tests/"):
             return False
-        own_list = os.path.join(os.path.dirname(path), "CMakeLists.txt")
-        return "HEADERS" in lists.get(own_list, "HEADERS")
+        return "HEADERS" in nearest_list(path, lists)
     return path.endswith((".cc", "_test.sh", "_test.py"))
 
 
@@ -52,6 +63,9 @@ def faults_of(root):
     sources = cpp.files_below(root, ".h", ".cc", "_test.sh", "_test.py")
     faults = [f"{path}: no CMakeLists.txt names it" for path in sources
               if belongs_in_build(path, lists) and not named_in_build(root, path, lists)]
+    folders = collections.Counter(map(os.path.dirname, cpp.files_below(root, ".h", ".cc")))
+    faults += [f"{folder}/: has {count} files of code, more than {FOLDER_FILES_MAX}"
+               for folder, count in sorted(folders.items()) if count > FOLDER_FILES_MAX]
     for path in cpp.files_below(root, ".h", ".cc", ".thrift", ".cmake"):
         text = cpp.read(root, path)
         faults += [f"{path}:{cpp.line_of(text, m.start())}: a {m.group()} is left"
