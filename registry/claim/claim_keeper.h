@@ -21,7 +21,7 @@ namespace firn {
 
 // Keeps a machine id for this process: claims a slot, moves its bound ahead, goes on inside an old
 // claim after a crash, gives it back, and stops when it is lost. The protocol and the argument for
-// it stand in registry/claim/README.md; this is who does what.
+// it stand beside this file, in RULES.md and WHY-IT-HOLDS.md; this is who does what.
 //
 // A state machine. Tick does everything: first the answers that have arrived, then what is due. It
 // reads no clock, owns no thread and never sleeps. Owned by the control thread, which calls
