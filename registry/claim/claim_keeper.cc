@@ -289,6 +289,12 @@ bool ClaimKeeper::VoidGrant() {
   return false;
 }
 
+// One that is void, once this process makes no claim any more: nobody has the file but us, and a
+// later start goes by one that is missing as by one that is void.
+void ClaimKeeper::ForgetGrant() {
+  if (has_file_) has_file_ = !grant_file_.Remove().ok();
+}
+
 // --- 5 releasing ---------------------------------------------------------------------------------
 
 void ClaimKeeper::Release(const KeeperTime& now) {
@@ -302,7 +308,7 @@ void ClaimKeeper::Release(const KeeperTime& now) {
   if (!tenure_.has_value()) return;
   const auto last = CloseUser();
   // Its cluster has moved on, perhaps without it: no later start goes on inside it.
-  if (!held) static_cast<void>(VoidGrant());
+  if (!held && VoidGrant()) ForgetGrant();
   // Nothing can be given back: the file stays, for the next start to go on.
   if (!held || session_ == 0) return;
   // What is still permitted here must not be given to others.
@@ -314,6 +320,7 @@ void ClaimKeeper::Release(const KeeperTime& now) {
 void ClaimKeeper::FinishRelease() {
   upkeep_->Tick(now_, session_, tenure_->terms().base);
   if (!upkeep_->release_ended()) return;
+  ForgetGrant();
   state_ = ClaimState::kReleased;
   Tell(ClaimEvent::Kind::kReleased,
        SlotText(tenure_->terms().slot) +

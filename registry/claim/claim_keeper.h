@@ -96,6 +96,7 @@ class ClaimKeeper final : public Keeper {
   void Close(std::string why);
   firn::Tick CloseUser();
   bool VoidGrant();
+  void ForgetGrant();
   void FinishRelease();
 
   void Tell(ClaimEvent::Kind kind, std::string text) const;

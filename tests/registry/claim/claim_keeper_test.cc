@@ -223,6 +223,7 @@ TEST_F(ClaimKeeperTest, AReleasedSlotIsClaimedAgainAtOnceAboveWhatWasUsed) {
   EXPECT_EQ(RecordOf(slot.worker).bound, Layout::Firn().StartOf(last + 1));
   EXPECT_TRUE(RecordOf(slot.worker).nonce.zero());
   EXPECT_FALSE(tree_.Peek(LivePath(slot)).has_value());
+  EXPECT_EQ(disk_.grant.find_first_not_of(' '), std::string::npos) << "the file is gone";
   host.reset();
   host = Start();
   Run(Milliseconds(50), *host);

@@ -127,6 +127,24 @@ TEST_F(StateFilesTest, WithoutATmpfsForItsGrantAKilledServerClaimsAnewAndSaysSo)
   EXPECT_EQ(server.log().find("inherited: "), std::string::npos) << server.log();
 }
 
+// One per state folder that there ever was would fill the memory up to the next boot.
+TEST_F(StateFilesTest, NothingOfAGrantIsLeftOfAServerThatGaveItsClaimBack) {
+  RunningServer server(dir_ / "state", {"--registry=" + LeadingCluster()});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  const int64_t first = IdFrom(server);
+  const std::string folder = server.grant_dir() + "/firn-" + std::to_string(geteuid());
+  server.Kill();
+  EXPECT_EQ(FilesIn(folder).size(), 1u) << "what the next start goes on with";
+  server.StartAgain();
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  server.process().Signal(SIGTERM);
+  ASSERT_EQ(server.process().Wait(kPatience), 0) << server.log();
+  EXPECT_TRUE(FilesIn(folder).empty());
+  server.StartAgain();
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_GT(IdFrom(server), first);
+}
+
 // --- a grant that can be neither written nor removed
 // -----------------------------------------------
 
