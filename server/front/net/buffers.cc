@@ -5,27 +5,17 @@
 
 namespace firn::front {
 
-void OutBuffer::Grow(size_t n) {
-  const size_t capacity = std::bit_ceil(std::max(size() + n, kFirst));
+void Buffer::Resize(size_t capacity) {
   auto data = std::make_unique_for_overwrite<char[]>(capacity);
   const size_t used = size();
-  if (used != 0) std::memcpy(data.get(), data_.get() + begin_, used);
+  if (used != 0) std::memcpy(data.get(), view().data(), used);
   data_ = std::move(data);
   begin_ = 0;
   end_ = used;
   capacity_ = capacity;
 }
 
-void InBuffer::Resize(size_t capacity) {
-  auto data = std::make_unique_for_overwrite<char[]>(capacity);
-  const size_t used = end_ - begin_;
-  if (used != 0) std::memcpy(data.get(), data_.get() + begin_, used);
-  data_ = std::move(data);
-  begin_ = 0;
-  end_ = used;
-  capacity_ = capacity;
-  small_reads_ = 0;
-}
+void OutBuffer::Grow(size_t n) { Resize(std::bit_ceil(std::max(size() + n, kFirst))); }
 
 std::span<char> InBuffer::MakeRoom(size_t whole, size_t bytes_max) {
   const bool was_full = capacity_ != 0 && end_ == capacity_;
@@ -36,6 +26,7 @@ std::span<char> InBuffer::MakeRoom(size_t whole, size_t bytes_max) {
   if (too_large) wanted = std::max(whole, kFirst);
   if (wanted > capacity_ || too_large) {
     Resize(wanted);
+    small_reads_ = 0;
   } else if (begin_ != 0) {
     std::memmove(data_.get(), data_.get() + begin_, end_ - begin_);
     end_ -= begin_;

@@ -9,25 +9,40 @@
 
 namespace firn::front {
 
-// Bytes on their way out: grows at its end, is taken from its front. Thread-compatible.
-// Sharp edge: views of it end with the next Append. Whoever sends from it after it returns takes
-// the buffer itself (Wire::Write): its bytes stay where they are when it is moved or swapped.
-class OutBuffer {
+// Memory, and the part of it that holds bytes: what both buffers are. When it is moved the bytes
+// stay where they are; what it was moved from is empty and without memory. Thread-compatible.
+class Buffer {
  public:
-  OutBuffer() = default;
-  OutBuffer(OutBuffer&& other) noexcept { *this = std::move(other); }
-  OutBuffer& operator=(OutBuffer&& other) noexcept {
+  std::string_view view() const { return {data_.get() + begin_, size()}; }
+  size_t size() const { return end_ - begin_; }
+  bool empty() const { return begin_ == end_; }
+
+ protected:
+  static constexpr size_t kFirst = 4 * 1024;
+
+  Buffer() = default;
+  Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
     data_ = std::move(other.data_);
     begin_ = std::exchange(other.begin_, 0);
     end_ = std::exchange(other.end_, 0);
     capacity_ = std::exchange(other.capacity_, 0);
     return *this;
   }
+  ~Buffer() = default;
 
-  std::string_view view() const { return {data_.get() + begin_, end_ - begin_}; }
-  size_t size() const { return end_ - begin_; }
-  bool empty() const { return begin_ == end_; }
+  // Into other memory of that size, to its start.
+  void Resize(size_t capacity);
 
+  std::unique_ptr<char[]> data_;
+  size_t begin_ = 0, end_ = 0, capacity_ = 0;
+};
+
+// Bytes on their way out: grows at its end, is taken from its front.
+// Sharp edge: views of it end with the next Append. Whoever sends from it after it returns takes
+// the buffer itself (Wire::Write).
+class OutBuffer : public Buffer {
+ public:
   void Append(const void* bytes, size_t n) {
     if (capacity_ - end_ < n) Grow(n);
     std::memcpy(data_.get() + end_, bytes, n);
@@ -52,7 +67,6 @@ class OutBuffer {
   void Clear() { Reset(); }
 
  private:
-  static constexpr size_t kFirst = 4 * 1024;
   static constexpr size_t kKeepMax = 128 * 1024;
 
   void Reset() {
@@ -62,30 +76,12 @@ class OutBuffer {
     capacity_ = 0;
   }
   void Grow(size_t n);
-
-  std::unique_ptr<char[]> data_;
-  size_t begin_ = 0, end_ = 0, capacity_ = 0;
 };
 
-// Bytes that have arrived and are not served yet. Thread-compatible.
-// Sharp edge: whoever reads into its room after it returns takes the buffer itself (Wire::Read);
-// what was moved from is empty and without memory.
-class InBuffer {
+// Bytes that have arrived and are not served yet.
+// Sharp edge: whoever reads into its room after it returns takes the buffer itself (Wire::Read).
+class InBuffer : public Buffer {
  public:
-  InBuffer() = default;
-  InBuffer(InBuffer&& other) noexcept { *this = std::move(other); }
-  InBuffer& operator=(InBuffer&& other) noexcept {
-    data_ = std::move(other.data_);
-    begin_ = std::exchange(other.begin_, 0);
-    end_ = std::exchange(other.end_, 0);
-    capacity_ = std::exchange(other.capacity_, 0);
-    small_reads_ = std::exchange(other.small_reads_, 0);
-    return *this;
-  }
-
-  std::string_view view() const { return {data_.get() + begin_, end_ - begin_}; }
-  bool empty() const { return begin_ == end_; }
-
   // Room for the next read, at least one byte; `whole` is how long the request at the front is
   // known to be (0: unknown). Moves what is there to the start. Grows by demand, when the last
   // read filled all there was, never beyond `bytes_max`; shrinks after a number of small reads.
@@ -105,14 +101,9 @@ class InBuffer {
   void Clear() { begin_ = end_ = 0; }
 
  private:
-  static constexpr size_t kFirst = 4 * 1024;
   static constexpr int kSmallReads = 64;
 
-  void Resize(size_t capacity);
-
-  std::unique_ptr<char[]> data_;
-  size_t begin_ = 0, end_ = 0, capacity_ = 0;
-  int small_reads_ = 0;
+  int small_reads_ = 0;  // in a row
 };
 
 }  // namespace firn::front
