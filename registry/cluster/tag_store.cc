@@ -17,14 +17,25 @@ constexpr int kRootIndex = 0;
 
 std::string Quoted(std::string_view name) { return "tag '" + std::string(name) + "'"; }
 
-Status MayWrite(const MetaAsRead& meta, const TagDefinition& tag) {
-  if (meta.meta.frozen) return Conflict("the cluster is frozen: " + meta.meta.reason);
-  if (meta.version == kUnguardedVersion) return Conflict(RestsUnguarded("the cluster's root node"));
+Status MayBeObfuscated(const MetaAsRead& meta, const TagDefinition& tag) {
   if (meta.meta.default_strategy.empty() || !tag.HasPlugin("obfuscate")) return {};
   return Invalid(
       Quoted(tag.name) +
       " cannot be obfuscated: this cluster serves tags that nobody has defined, so plain "
       "ids may be out under its name");
+}
+
+Status MayWrite(const MetaAsRead& meta, const TagDefinition& tag) {
+  if (meta.meta.frozen) return Conflict("the cluster is frozen: " + meta.meta.reason);
+  if (meta.version == kUnguardedVersion) return Conflict(RestsUnguarded("the cluster's root node"));
+  return MayBeObfuscated(meta, tag);
+}
+
+// A tag that is made where data were lost may have given the numbers below its start: its ledger
+// says so, or an edit could change their form, and lower the start.
+TagDefinition WithLedgerAtStart(TagDefinition tag) {
+  tag.high = tag.start.value_or(0);
+  return tag;
 }
 
 bool OnlyLedgerMoved(const StoredTag& before, const StoredTag& now) {
@@ -83,10 +94,10 @@ Status TagStore::Create(const TagDefinition& tag) {
   if (restored && tag.strategy == "segment" && !tag.start) {
     return Invalid(Quoted(tag.name) +
                    " needs an explicit start: this cluster has lost data once, and a tag of this "
-                   "name may have given numbers before");
+                   "name may have given numbers before; start=1 says that it has not");
   }
-  TagDefinition made = tag;
-  made.high = 0;
+  TagDefinition made = WithLedgerAtStart(tag);
+  if (!restored || made.high == 1) made.high = 0;  // no number was ever given
   FIRN_ASSIGN(const std::string data, WriteTagNode({std::move(made)}));
   FIRN_TRY(EnsureFolder());
   const std::string path = TagPath(tag.name);
@@ -138,6 +149,21 @@ Status TagStore::Put(const StoredTag& read, TagDefinition after) {
   return {};
 }
 
+Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen) {
+  const Result<StoredTag> there = ReadNode(tag.name, frozen);
+  if (there.code() == Code::kNotFound || there.code() == Code::kCorrupt) return {};  // to be made
+  if (!there.ok()) return there.status();
+  if (FormOf(there->tag()) == FormOf(tag)) return {};
+  TagNode reformed = there->node;
+  reformed.tag = WithLedgerOf(there->tag(), tag);
+  reformed.tag.start = there->tag().start;
+  if (tag.strategy != "segment") reformed.tag.start.reset();
+  FIRN_TRY(CheckEdit(there->tag(), reformed.tag));
+  FIRN_TRY(MayBeObfuscated(frozen, tag));
+  return Rewrite(*there, reformed)
+      .WithContext("putting the form of " + Quoted(tag.name) + " right");
+}
+
 Status TagStore::Remake(const TagDefinition& tag, const MetaAsRead& frozen) {
   FIRN_TRY(CheckTag(tag));
   const std::string path = TagPath(tag.name);
@@ -148,9 +174,7 @@ Status TagStore::Remake(const TagDefinition& tag, const MetaAsRead& frozen) {
   if (there.ok()) {
     return Lift({*there, node->stat, frozen.version, frozen.meta.era}, tag.start.value_or(0));
   }
-  TagDefinition made = tag;
-  made.high = 0;
-  FIRN_ASSIGN(const std::string data, WriteTagNode({std::move(made)}));
+  FIRN_ASSIGN(const std::string data, WriteTagNode({WithLedgerAtStart(tag)}));
   FIRN_TRY(EnsureFolder());
   const Write write = absent ? Write::Create(path, data, Lifetime::kPersistent)
                              : Write::Set(path, data, Write::kAnyVersion);
@@ -164,12 +188,16 @@ Status TagStore::Lift(const StoredTag& read, int64_t high) {
   if (high <= read.tag().high && !rests) return {};
   TagNode lifted = read.node;
   lifted.tag.high = std::max(high, lifted.tag.high);
-  FIRN_ASSIGN(const std::string data, WriteTagNode(lifted));
+  return Rewrite(read, lifted).WithContext("lifting the ledger of " + Quoted(read.tag().name));
+}
+
+// While the cluster is restored, whether or not its era's node is there.
+Status TagStore::Rewrite(const StoredTag& read, const TagNode& node) {
+  FIRN_ASSIGN(const std::string data, WriteTagNode(node));
   const std::string path = TagPath(read.tag().name);
   std::vector<Write> writes{Write::Check(kMetaPath, read.meta_version)};
   AddSet(writes, path, data, read.stat.version);
-  const Status sent = Send(std::move(writes), path, data);
-  return sent.WithContext("lifting the ledger of " + Quoted(read.tag().name));
+  return Send(std::move(writes), path, data);
 }
 
 Status TagStore::EnsureFolder() {

@@ -47,7 +47,7 @@ class TagStore {
 
   // kConflict when there is a tag of the name already, disabled ones included. In a cluster that
   // has been restored after a loss a segment tag wants an explicit start: its old numbers may have
-  // been lost with the node.
+  // been lost with the node. Unless that is 1, ids count as out, and their form is fixed.
   Status Create(const TagDefinition& tag);
 
   // Puts `after` in the place of what was read; the ledger and members of later versions stay as
@@ -59,9 +59,13 @@ class TagStore {
   // kEditTriesMax times.
   Status Edit(const StoredTag& read, const TagDefinition& after);
 
-  // For `firn restore`, while the cluster is frozen under the root node that was read: makes a tag
-  // whose node is lost or does not read, as `tag` says it; one that is there goes on from `start`
-  // at least, and stays what it is otherwise.
+  // For `firn restore`, while the cluster is frozen under the root node that was read, before
+  // ledgers are lifted: a tag that is there in another form than `tag` becomes what `tag` says, but
+  // for ledger and start. kInvalid when CheckEdit refuses that, since ids may be out.
+  Status Reform(const TagDefinition& tag, const MetaAsRead& frozen);
+
+  // Likewise: makes a tag whose node is lost or does not read, as `tag` says it; one that is there
+  // goes on from `start` at least, and stays what it is otherwise.
   Status Remake(const TagDefinition& tag, const MetaAsRead& frozen);
 
   // Moves the tag's ledger up to `high`, after a loss of data or because somebody else has given
@@ -73,6 +77,7 @@ class TagStore {
  private:
   Result<StoredTag> ReadNode(std::string_view name, const MetaAsRead& meta);
   Status Put(const StoredTag& read, TagDefinition after);
+  Status Rewrite(const StoredTag& read, const TagNode& node);
   Status EnsureFolder();
 
   // Sends the multi {check(meta), what gives `path` the data, check(era) or nothing}. An unknown

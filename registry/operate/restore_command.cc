@@ -72,7 +72,8 @@ int64_t GapOf(const TagDefinition& tag, int64_t wanted) {
 }
 
 std::string TagWord(const TagDefinition& tag) {
-  const bool segment = tag.strategy == "segment";
+  const bool known = !tag.strategy.empty();
+  const bool segment = !known || tag.strategy == "segment";
   const int64_t start = segment ? SumOrMax(tag.NextBegin(), GapOf(tag, kTagGap)) : 0;
   std::string word = EncodeTagName(tag.name) + "=" + std::to_string(start);
   for (const TagField& field : TagFields()) {
@@ -81,8 +82,11 @@ std::string TagWord(const TagDefinition& tag) {
     AddField(field.key, FieldText(field, tag), word);
   }
   for (const auto& [key, value] : tag.options) AddField(key, value, word);
+  if (known && !SaysFields(word)) AddField("strategy", tag.strategy, word);
   return word;
 }
+
+bool SaysFields(std::string_view word) { return word.find(',') != word.npos; }
 
 Result<TagDefinition> ParseTagWord(std::string_view word) {
   Result<TagDefinition> tag = ParseWord(word);

@@ -20,7 +20,7 @@ namespace firn {
 //
 // A tag is one word, TAG=START and the fields that are not as in a fresh definition, names and
 // values encoded as in paths and URLs. START is the next number that it may give; 0: a tag without
-// numbers.
+// numbers. Without fields a word is a number alone, and says nothing of how the tag was defined.
 struct RestoreWords {
   std::string registry;
   std::string auth_file{};  // empty: none is needed
@@ -35,10 +35,13 @@ struct RestoreWords {
 // The whole command, quoted for a shell. Every tag starts GapOf beyond its `high`.
 std::string RestoreCommand(const RestoreWords& words);
 
-// One tag's word, and the definition that such a word says; kInvalid names the word. Its `start` is
-// START.
+// One tag's word, a number alone for a tag without a strategy, and the definition that such a word
+// says; kInvalid names the word. Its `start` is START.
 std::string TagWord(const TagDefinition& tag);
 Result<TagDefinition> ParseTagWord(std::string_view word);
+
+// Whether the word says how the tag was defined.
+bool SaysFields(std::string_view word);
 
 // The least that a tag's ledger goes beyond all that is known of it, or `wanted` if that is more:
 // two of its largest ranges.

@@ -173,6 +173,52 @@ TEST_F(TagStoreTest, ARestoredClusterWantsAnExplicitStart) {
   EXPECT_TRUE(store_.Create(snowflake).ok());
 }
 
+// Its old ids had a form, and numbers up to its start.
+TEST_F(TagStoreTest, WhatMayBeOutOfATagThatWasMadeAfterALossIsFixed) {
+  ChangeMeta(false, WallMs(1'700'000'000'000));
+  TagDefinition made = Segment("made");
+  made.start = 5'000;
+  ASSERT_TRUE(store_.Create(made).ok());
+  ChangeMeta(true, meta_.floor);
+  TagDefinition remade = made;
+  remade.name = "remade";
+  ASSERT_TRUE(store_.Remake(remade, *ReadMeta(registry_)).ok());
+  ChangeMeta(false, meta_.floor);
+  for (const char* name : {"made", "remade"}) {
+    const StoredTag read = *store_.Read(name);
+    EXPECT_EQ(read.tag().NextBegin(), 5'000);
+    TagDefinition lower = read.tag(), other = read.tag(), longer = read.tag();
+    lower.start = 7;
+    other.text = "n{id:03}";
+    longer.step = 70;
+    EXPECT_EQ(store_.Replace(read, lower).code(), Code::kInvalid) << name;
+    EXPECT_EQ(store_.Replace(read, other).code(), Code::kInvalid) << name;
+    EXPECT_TRUE(store_.Replace(read, longer).ok()) << name;
+  }
+}
+
+// Servers may have taken ranges of it without giving a number.
+TEST_F(TagStoreTest, ALostTagThatGoesOnFromOneHasItsForm) {
+  ChangeMeta(true, WallMs(1'700'000'000'000));
+  TagDefinition lost = Segment("lost");
+  lost.start = 1;
+  ASSERT_TRUE(store_.Remake(lost, *ReadMeta(registry_)).ok());
+  ChangeMeta(false, meta_.floor);
+  lost.text = "n{id:03}";
+  EXPECT_EQ(store_.Edit(*store_.Read("lost"), lost).code(), Code::kInvalid);
+  EXPECT_EQ(store_.Read("lost")->tag().NextBegin(), 1);
+}
+
+// A start of 1 says that the tag never had a number.
+TEST_F(TagStoreTest, AFreshTagOfARestoredClusterMayStillChangeItsForm) {
+  ChangeMeta(false, WallMs(1'700'000'000'000));
+  TagDefinition fresh = Segment("fresh");
+  fresh.start = 1;
+  ASSERT_TRUE(store_.Create(fresh).ok());
+  fresh.text = "n{id:03}";
+  EXPECT_TRUE(store_.Edit(*store_.Read("fresh"), fresh).ok());
+}
+
 TEST_F(TagStoreTest, ALedgerIsLiftedEvenInAFrozenClusterAndNeverLowered) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   MoveLedger("order", 5001);

@@ -43,6 +43,18 @@ TEST(RestoreCommandTest, ATagIsOneWordThatReadsBack) {
   ExpectReadBack(clock, 0);
 }
 
+// A number alone is all that some know of a tag; whoever knows it says more.
+TEST(RestoreCommandTest, AWordTellsWhetherItSaysHowTheTagWasDefined) {
+  TagDefinition tag;
+  tag.name = "order";
+  tag.high = 7;
+  EXPECT_EQ(TagWord(tag), "order=200000007");
+  EXPECT_FALSE(SaysFields(TagWord(tag)));
+  tag.strategy = "segment";
+  EXPECT_EQ(TagWord(tag), "order=200000007,strategy=segment");
+  ExpectReadBack(tag, 200'000'007);
+}
+
 TEST(RestoreCommandTest, ATagGoesOnTwoOfItsLargestRangesAboveAllThatIsKnown) {
   TagDefinition wide = Segment("wide", 1);
   wide.step_max = 1'000'000;
