@@ -103,6 +103,46 @@ TEST_F(FirnRestoreTest, AWordForATagThatIsThereLiftsItOnly) {
   EXPECT_EQ(Firn({"restore", "--workers=4", "order"}).exit_code, 2);
 }
 
+// Whoever pastes the words of one server may know more than it, and so may the other servers.
+TEST_F(FirnRestoreTest, ALostTagGoesOnAboveAllThatIsKnownOfIt) {
+  Init();
+  Announce({.high = {{"order", 7'001}}});
+  FirnJson({"restore", "--workers=4", "--tag_gap=1000", "--tag_high=bill=6000",
+            "order=5000,step=50,step_max=400", "bill=5000,step=50,step_max=400",
+            "user=5000,step=50,step_max=400"});
+  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("high"), "8001");
+  EXPECT_EQ(FirnJson({"tags", "show", "bill"}).at(0).at("high"), "7001");
+  EXPECT_EQ(FirnJson({"tags", "show", "user"}).at(0).at("high"), "5000");
+}
+
+// The tree went back to before an edit, and ids are out as the edit had it.
+TEST_F(FirnRestoreTest, AnUnusedTagIsThereInTheFormOfItsWord) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);
+  EXPECT_EQ(Firn({"tags", "create", "bill", "text=n{id:03}"}).exit_code, 0);
+  FirnJson({"restore", "--workers=4", "--tag_gap=1000",
+            "order=5000,step=7,step_max=9,text=n%7Bid%7D", "bill=5000,strategy=segment"});
+  const Json order = FirnJson({"tags", "show", "order"}).at(0);
+  EXPECT_EQ(order.at("text"), "n{id}");
+  EXPECT_EQ(order.at("high"), "5000");
+  EXPECT_EQ(FirnJson({"tags", "show", "bill"}).at(0).at("text"), "");
+}
+
+// Ids may be out in both forms, so neither is put over the other.
+TEST_F(FirnRestoreTest, AWordOfAnotherFormThanAUsedTagHasIsToldAndNotFollowed) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "create", "order", "text=n{id}"}).exit_code, 0);
+  FirnJson({"restore", "--workers=4", "order=5000"});  // a number alone says nothing of the form
+  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("text"), "n{id}");
+  const Finished told = Firn({"restore", "--workers=4", "order=600000000,step=7"});
+  EXPECT_EQ(told.exit_code, 1);
+  EXPECT_NE(told.out.find("WRONG: tag \"order\": text: fixed"), std::string::npos) << told.out;
+  EXPECT_FALSE(FirnJson({"audit"}).at("cluster").at("frozen").get<bool>());
+  const Json order = FirnJson({"tags", "show", "order"}).at(0);
+  EXPECT_EQ(order.at("text"), "n{id}");
+  EXPECT_EQ(order.at("high"), "600000000");
+}
+
 TEST_F(FirnRestoreTest, RestoredTwiceWithNothingNewTheSecondTimeChangesNothing) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);

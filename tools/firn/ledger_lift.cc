@@ -31,14 +31,6 @@ Json LiftOne(TagStore& store, const StoredTag& stored, std::optional<int64_t> re
 
 }  // namespace
 
-std::map<std::string, int64_t> HighestIn(const std::vector<ProviderReport>& reports) {
-  std::map<std::string, int64_t> highest;
-  for (const ProviderReport& report : reports) {
-    for (const auto& [tag, high] : report.high) highest[tag] = std::max(highest[tag], high);
-  }
-  return highest;
-}
-
 std::optional<int64_t> ReportedOf(const std::string& tag,
                                   const std::vector<ProviderReport>& reports) {
   std::optional<int64_t> highest;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,9 +20,6 @@ namespace firn {
 //
 // Sharp edge: where nobody has told anything of a tag, any number of ranges may have been taken
 // since the tree's own state, and no gap is proven; such a tag is named.
-
-// The highest ledger of each tag that any of the reports names.
-std::map<std::string, int64_t> HighestIn(const std::vector<ProviderReport>& reports);
 
 // How far the tag's ledger may have come, by those reports that say so: one that has no room to
 // name every tag says of the others how far the highest of them is. Empty: none says anything.

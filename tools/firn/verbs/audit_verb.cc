@@ -58,7 +58,6 @@ std::string WayOut(const Audit& audit) {
   for (const auto& [name, seen] : audit.lost_tags) {
     TagDefinition& tag = tags.emplace_back();
     tag.name = name;
-    tag.strategy = "segment";
     tag.high = seen;
   }
   return RestoreCommandFor(audit, std::move(tags));

@@ -18,9 +18,9 @@
 #include "registry/operate/restore.h"
 #include "registry/operate/restore_command.h"
 #include "tools/firn/id_words.h"
-#include "tools/firn/ledger_lift.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore_steps.h"
+#include "tools/firn/restore_tags.h"
 #include "tools/firn/verbs/verbs.h"
 
 DEFINE_string(
@@ -99,11 +99,11 @@ Result<std::vector<MachineId>> SaidRetired() {
   return machines;
 }
 
-Result<std::vector<TagDefinition>> SaidTags(const Words& words) {
-  std::vector<TagDefinition> tags;
+Result<std::vector<SaidTag>> SaidTags(const Words& words) {
+  std::vector<SaidTag> tags;
   for (const std::string& word : words) {
     FIRN_ASSIGN(TagDefinition tag, ParseTagWord(word));
-    tags.push_back(std::move(tag));
+    tags.push_back({std::move(tag), SaysFields(word)});
   }
   return tags;
 }
@@ -196,15 +196,14 @@ std::vector<ProviderReport> ReportsIn(const Audit& audit) {
 }
 
 // What servers report and nobody has said how to make anew: they would freeze the cluster again.
-Status CheckLostTags(const Audit& audit, const std::vector<TagDefinition>& tags) {
+Status CheckLostTags(const Audit& audit, const std::vector<SaidTag>& tags) {
   std::vector<TagDefinition> unsaid;
   for (const auto& [name, seen] : audit.lost_tags) {
     const auto said = std::find_if(tags.begin(), tags.end(),
-                                   [&name](const TagDefinition& tag) { return tag.name == name; });
+                                   [&name](const SaidTag& one) { return one.tag.name == name; });
     if (seen == 0 || said != tags.end()) continue;
     TagDefinition lost;
     lost.name = name;
-    lost.strategy = "segment";
     lost.high = seen;
     unsaid.push_back(std::move(lost));
   }
@@ -218,18 +217,21 @@ Status CheckLostTags(const Audit& audit, const std::vector<TagDefinition>& tags)
       RestoreCommandFor(audit, std::move(unsaid)));
 }
 
-// Whether the words tell of no number above the ledgers that there are.
-Result<bool> LedgersCover(BlockingCoordinator& registry, const std::vector<TagDefinition>& tags,
-                          const ProviderReport& said) {
+// Whether the words tell of no number above the ledgers that there are, and of no other form.
+Result<bool> TagsCover(BlockingCoordinator& registry, const std::vector<SaidTag>& tags,
+                       const ProviderReport& said) {
   FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
-  std::map<std::string, int64_t> next;
-  for (const StoredTag& tag : listing.tags) next[tag.tag().name] = tag.tag().NextBegin();
-  const auto covers = [&next](const std::string& tag, int64_t number) {
-    const auto found = next.find(tag);
-    return found != next.end() && found->second >= number;
+  std::map<std::string, TagDefinition> there;
+  for (const StoredTag& tag : listing.tags) there[tag.tag().name] = tag.tag();
+  const auto covers = [&there](const std::string& tag, int64_t number) {
+    const auto found = there.find(tag);
+    return found != there.end() && found->second.NextBegin() >= number;
   };
   return std::all_of(tags.begin(), tags.end(),
-                     [&](const auto& tag) { return covers(tag.name, tag.start.value_or(0)); }) &&
+                     [&](const SaidTag& one) {
+                       return covers(one.tag.name, one.tag.start.value_or(0)) &&
+                              (!one.defined || FormOf(one.tag) == FormOf(there[one.tag.name]));
+                     }) &&
          std::all_of(said.high.begin(), said.high.end(),
                      [&](const auto& high) { return covers(high.first, high.second); });
 }
@@ -313,26 +315,20 @@ std::string RestoreCommandFor(const Audit& audit, std::vector<TagDefinition> tag
 
 Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry, const Words& words) {
   FIRN_TRY(CheckNumbers());
-  FIRN_ASSIGN(const std::vector<TagDefinition> tags, SaidTags(words));
+  FIRN_ASSIGN(const std::vector<SaidTag> tags, SaidTags(words));
   FIRN_ASSIGN(const Audit audit, ReadAudit(registry, SystemClock().Wall()));
   FIRN_ASSIGN(RestoreFacts facts, GatherFacts(audit));
   FIRN_ASSIGN(const ProviderReport said, SaidHighs());
   FIRN_TRY(CheckLostTags(audit, tags));
   if (!FLAGS_again && FloorCovers(audit, facts)) {
-    FIRN_ASSIGN(const bool covered, LedgersCover(registry, tags, said));
+    FIRN_ASSIGN(const bool covered, TagsCover(registry, tags, said));
     if (covered) return NothingNew(audit, facts);
   }
   Output output;
   std::vector<ProviderReport> reports = ReportsIn(audit);
   reports.push_back(said);
   facts.tags = [&](const MetaAsRead& frozen) -> Status {
-    FIRN_TRY(LiftLedgers(registry, reports, FLAGS_tag_gap, output));
-    for (const TagDefinition& tag : tags) {
-      FIRN_TRY(TagStore(registry).Remake(tag, frozen));
-      output.text += "tag " + tag.name + " is there";
-      output.text +=
-          tag.start ? ", and goes on from " + std::to_string(*tag.start) + " or more\n" : "\n";
-    }
+    FIRN_TRY(RestoreTags(registry, frozen, tags, reports, FLAGS_tag_gap, output));
     return TellUnreadable(registry, output);
   };
   FIRN_ASSIGN(const RestoreReport report, RestoreCluster(registry, facts, SystemEntropy()));
@@ -356,9 +352,9 @@ Verb RestoreVerb() {
           "damaged "
           "nodes, and lets claims\nbegin again, all while the cluster is frozen. A tag whose node "
           "is "
-          "lost is a word: its next number,\nand its fields. Servers that run print the whole "
-          "command "
-          "in their log and as `trouble` in\n/v1/status: paste it. "
+          "lost is a word: its next number,\nand its fields; so is one whose fields were edited "
+          "before the data went back. Servers that run\nprint the whole command "
+          "in their log and as `trouble` in /v1/status: paste it. "
           "May be repeated: with nothing new known it changes nothing. Where "
           "everything is gone, give --uuid: servers refuse a cluster that is not "
           "theirs. It has\nthe tag default then, as firn init makes it, unless a word says how it "
