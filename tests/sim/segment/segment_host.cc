@@ -85,6 +85,23 @@ class SimObfuscate final : public Plugin {
   }
 };
 
+// The registry as a host's requests reach it. Between a loss of its data and the freeze no ledger
+// moves, whenever that was asked for: what is taken then is not promised.
+class HostRegistry final : public ForwardingCoordinator {
+ public:
+  explicit HostRegistry(const SegmentShared& shared)
+      : ForwardingCoordinator(memory_), shared_(shared), memory_(shared.tree) {}
+
+  void Multi(std::vector<Write> writes, WriteDone done) override {
+    if (shared_.gap && TagSet(writes) != nullptr) writes.clear();  // which is refused
+    memory_.Multi(std::move(writes), std::move(done));
+  }
+
+ private:
+  const SegmentShared& shared_;
+  MemoryCoordinator memory_;
+};
+
 class Deaf final : public RejectionHandler {
   void OnRefusal(const Request&, const Refusal&) override {}
 };
@@ -118,9 +135,9 @@ class SegmentHost::Disk final : public TagMemory {
 
 struct SegmentHost::Process {
   Process(SegmentShared& shared, Disk& disk, const FaultPlan& plan)
-      : registry(std::make_unique<FaultyCoordinator>(
-            std::make_unique<MemoryCoordinator>(shared.tree), shared.clock, plan)),
-        seam(*registry, shared.tree, shared.mutant, [&shared] { return shared.gap; }),
+      : registry(std::make_unique<FaultyCoordinator>(std::make_unique<HostRegistry>(shared),
+                                                     shared.clock, plan)),
+        seam(*registry, shared.tree, shared.mutant),
         store(shared),
         issuer(rejections),
         segments(seam, Control(), shared.clock, shared.dice),
@@ -218,6 +235,7 @@ std::unique_ptr<SegmentHost::Call> SegmentHost::NewCall() {
   call->tag = shared_.names[shared_.dice.Below(shared_.names.size())];
   call->beyond = rises(call->tag) ? shared_.oracle.Highest(call->tag) : 0;
   call->defined = shared_.tree.Peek(TagPath(call->tag)).has_value();
+  call->losses = shared_.losses;
   const Tag* const tag = process_->issuer.Resolve(call->tag);
   const Request request{.tag = call->tag,
                         .count = 1 + static_cast<int64_t>(shared_.dice.Below(12))};
@@ -250,8 +268,11 @@ void SegmentHost::Serve() {
 void SegmentHost::Answer(const Call& call, Verdict verdict) {
   if (verdict == Verdict::kRefused) {
     const bool unknown = call.issue.refusal().reason == Reason::kUnknownTag;
-    const bool defined = call.defined && shared_.tree.Peek(TagPath(call.tag)).has_value();
+    // All the time: it may have gone and have been brought back since.
+    const bool defined = call.defined && call.losses == shared_.losses &&
+                         shared_.tree.Peek(TagPath(call.tag)).has_value();
     Require(!unknown || !defined, "a tag that is defined was called unknown");
+    if (defined) refused_[call.tag] = call.issue.refusal().message;
   }
   if (verdict != Verdict::kIssued) return;
   Require(shared_.oracle.IsDefined(call.tag), "a tag that nobody has ever defined was served");
@@ -260,6 +281,7 @@ void SegmentHost::Answer(const Call& call, Verdict verdict) {
   call.issue.AppendText(0, shared_.clock.Wall(), text);
   shared_.oracle.RecordText(call.tag, text);
   ++served_[call.tag];
+  refused_.erase(call.tag);
 }
 
 void SegmentHost::Kill() {
@@ -307,5 +329,11 @@ std::optional<ProviderReport> SegmentHost::Report() {
 }
 
 size_t SegmentHost::TagsServed() { return std::exchange(served_, {}).size(); }
+
+std::string SegmentHost::Refusals() const {
+  std::string text;
+  for (const auto& [tag, why] : refused_) text += "; " + tag + ": " + why;
+  return text;
+}
 
 }  // namespace firn

@@ -34,11 +34,13 @@ struct SegmentShared {
   NumberOracle& oracle;
   SeededEntropy& dice;
   SegmentMutant mutant = SegmentMutant::kNone;
-  bool gap = false;  // the registry lost data, and nobody has frozen or restored it yet
+  bool gap = false;    // the registry lost data, and nobody has frozen or restored it yet
+  int64_t losses = 0;  // times that the registry lost data
   int64_t wasted = 0;
   // A clock's ids, as the plain tags of a whole cluster would give them.
   int64_t snowflakes = NumberOracle::kClockIds;
   std::vector<std::string> names{};  // that callers ask for
+  std::function<void(const std::string& what)> trace{};
 };
 
 // A machine on which a process may run that serves tags: the product's follower, issuer, ledger,
@@ -73,11 +75,16 @@ class SegmentHost {
   // How many tags have served a call since this was last asked.
   size_t TagsServed();
 
+  // What it has refused since it served it last, and why: "; tag: why" of each.
+  std::string Refusals() const;
+
  private:
   struct Call {
     std::string tag;
     int64_t beyond = 0;
-    bool defined = false;  // when it came
+    // When it came: whether there was the tag, and the losses of data so far.
+    bool defined = false;
+    int64_t losses = 0;
     IssueCall issue{};
   };
   struct Process;
@@ -95,6 +102,7 @@ class SegmentHost {
   std::vector<std::unique_ptr<FaultyCoordinator>> dead_;  // with late writes, perhaps
   std::deque<std::unique_ptr<Call>> calls_;
   std::map<std::string, int64_t> served_;
+  std::map<std::string, std::string> refused_;  // by tag, since it was served last: why
 };
 
 }  // namespace firn

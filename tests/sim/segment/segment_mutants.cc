@@ -8,15 +8,6 @@
 namespace firn {
 namespace {
 
-// The write of a tag's node in a multi; null when there is none.
-Write* TagSet(std::vector<Write>& writes) {
-  for (Write& write : writes) {
-    const bool tag = write.path.starts_with(std::string(kTagsPath) + "/");
-    if (tag && write.kind == Write::Kind::kSet) return &write;
-  }
-  return nullptr;
-}
-
 // The multi as its asker will believe that it went: V + 1, of the creation that is there.
 WriteOutcome AsIfDone(const MemoryTree& tree, const std::vector<Write>& writes) {
   WriteOutcome told;
@@ -50,6 +41,14 @@ std::string Mixed(const std::string& form, const std::string& ledger) {
 
 }  // namespace
 
+Write* TagSet(std::vector<Write>& writes) {
+  for (Write& write : writes) {
+    const bool tag = write.path.starts_with(std::string(kTagsPath) + "/");
+    if (tag && write.kind == Write::Kind::kSet) return &write;
+  }
+  return nullptr;
+}
+
 // Ledgers read without a watch, followers with one.
 void LedgerSeam::Read(const std::string& path, ReadDone done, Changed changed) {
   const bool tag = path.starts_with(std::string(kTagsPath) + "/");
@@ -76,7 +75,6 @@ void LedgerSeam::Multi(std::vector<Write> writes, WriteDone done) {
   if (const auto there = tree_.Peek(set->path); there && mutant_ == SegmentMutant::kOldFormServed) {
     set->data = Mixed(there->data, set->data);
   }
-  if (closed_()) return inner().Multi({}, std::move(done));  // refused before it is sent
   const auto asked = std::make_shared<std::vector<Write>>(writes);
   const bool blind = mutant_ == SegmentMutant::kSetOverForeign ||
                      (mutant_ == SegmentMutant::kTornGiveBack && LowersTheLedger(tree_, *set));

@@ -32,27 +32,29 @@ enum class SegmentMutant {
 struct SegmentMutantName {
   SegmentMutant mutant;
   std::string_view name;
+  std::string_view breaks;  // is in what() of the violation that it is caught by
 };
 
 inline constexpr std::array<SegmentMutantName, 8> kSegmentMutants = {{
-    {SegmentMutant::kUsedBeforeLedger, "used-before-ledger"},
-    {SegmentMutant::kSetOverForeign, "set-over-foreign"},
-    {SegmentMutant::kUnknownKept, "unknown-kept"},
-    {SegmentMutant::kTornGiveBack, "torn-give-back"},
-    {SegmentMutant::kOldFormServed, "old-form-served"},
-    {SegmentMutant::kDefaultBeforeRead, "default-before-read"},
-    {SegmentMutant::kUnknownBeforeRead, "unknown-before-read"},
-    {SegmentMutant::kUnknownAtOnce, "unknown-at-once"},
+    {SegmentMutant::kUsedBeforeLedger, "used-before-ledger", "came twice"},
+    {SegmentMutant::kSetOverForeign, "set-over-foreign", "came twice"},
+    {SegmentMutant::kUnknownKept, "unknown-kept", "came twice"},
+    {SegmentMutant::kTornGiveBack, "torn-give-back", "came twice"},
+    {SegmentMutant::kOldFormServed, "old-form-served", "went out like"},
+    {SegmentMutant::kDefaultBeforeRead, "default-before-read", "both plain and obfuscated"},
+    {SegmentMutant::kUnknownBeforeRead, "unknown-before-read", "called unknown"},
+    {SegmentMutant::kUnknownAtOnce, "unknown-at-once", "called unknown"},
 }};
 
-// Between a ledger and whatever breaks requests: where the registry's liars live. It also turns
-// tags' writes away while `closed` says so.
+// The write of a tag's node in a multi; null when there is none.
+Write* TagSet(std::vector<Write>& writes);
+
+// Between a ledger and whatever breaks requests: where the registry's liars live.
 class LedgerSeam final : public ForwardingCoordinator {
  public:
   // References must outlive it.
-  LedgerSeam(Coordinator& inner, const MemoryTree& tree, SegmentMutant mutant,
-             std::function<bool()> closed)
-      : ForwardingCoordinator(inner), tree_(tree), mutant_(mutant), closed_(std::move(closed)) {}
+  LedgerSeam(Coordinator& inner, const MemoryTree& tree, SegmentMutant mutant)
+      : ForwardingCoordinator(inner), tree_(tree), mutant_(mutant) {}
 
   void Read(const std::string& path, ReadDone done, Changed changed = {}) override;
   void Multi(std::vector<Write> writes, WriteDone done) override;
@@ -61,7 +63,6 @@ class LedgerSeam final : public ForwardingCoordinator {
   std::map<std::string, std::string> served_;  // by path: what who watches has read
   const MemoryTree& tree_;
   const SegmentMutant mutant_;
-  const std::function<bool()> closed_;
 };
 
 // A source that does not wait for the ledger.

@@ -7,7 +7,7 @@
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "registry/operate/restore.h"
-#include "tools/firn/ledger_lift.h"
+#include "registry/operate/restore_command.h"
 
 namespace firn {
 namespace {
@@ -73,7 +73,10 @@ void SegmentOperator::Create(TagDefinition tag) {
   shared_.oracle.Define(tag.name);
   const Status made = store_->Create(tag);
   Require(made.ok() || made.code() == Code::kConflict, "no tag");
-  if (made.ok()) last_[tag.name] = std::move(tag);
+  if (!made.ok()) return;
+  shared_.trace("created " + TagWord(tag));
+  newest_ = tag.name;
+  last_[tag.name] = std::move(tag);
 }
 
 void SegmentOperator::CreateFresh() {
@@ -85,7 +88,8 @@ void SegmentOperator::CreateFresh() {
   Create(std::move(tag));
 }
 
-TagDefinition& SegmentOperator::AnyTag() {
+const TagDefinition& SegmentOperator::AnyTag() {
+  if (OneIn(2)) return last_.at(newest_);
   return std::next(last_.begin(), static_cast<ptrdiff_t>(shared_.dice.Below(last_.size())))->second;
 }
 
@@ -113,13 +117,14 @@ void SegmentOperator::EditRest(TagDefinition& tag) {
   }
 }
 
-bool SegmentOperator::Edit() {
+bool SegmentOperator::Edit(bool may_delete) {
   Connect();
   const TagDefinition& tag = AnyTag();
   const uint64_t what = shared_.dice.Below(20);
-  if (what == 0) {
+  if (what == 0 && may_delete) {
     const WriteOutcome gone =
         registry_->Multi({Write::Erase(TagPath(tag.name), Write::kAnyVersion)});
+    shared_.trace("deleted " + tag.name);
     return !gone.status.ok();
   }
   if (what < 6 && last_.size() < kTagsMax) return CreateFresh(), true;
@@ -132,44 +137,42 @@ bool SegmentOperator::Edit() {
 // Refused edits change nothing, and neither do those of a frozen cluster.
 void SegmentOperator::Change(const std::string& name, const TagDefinition& after) {
   const Result<StoredTag> stored = store_->Read(name);
-  if (stored.ok() && store_->Edit(*stored, after).ok()) last_[name] = after;
+  if (!stored.ok() || !store_->Edit(*stored, after).ok()) return;
+  shared_.trace("edited " + TagWord(after));
+  last_[name] = after;
 }
 
-void SegmentOperator::BringBackForms() {
-  for (const auto& [name, tag] : last_) {
-    const std::optional<Node> there = shared_.tree.Peek(TagPath(name));
-    if (!there) continue;
-    Result<TagNode> node = ReadTagNode(name, there->data);
-    Require(node.ok(), "not a tag");
-    if (FormOf(node->tag) == FormOf(tag)) continue;
-    const int64_t high = node->tag.high;
-    node->tag = tag;
-    node->tag.high = high;
-    const WriteOutcome set =
-        registry_->Multi({Write::Set(TagPath(name), *WriteTagNode(*node), Write::kAnyVersion)});
-    Require(set.status.ok(), "no form");
+// START as one of the servers prints it, or as a human says it who knows no better.
+std::vector<SaidTag> SegmentOperator::Words(const std::vector<ProviderReport>& reports) {
+  std::vector<SaidTag> words;
+  for (auto [name, tag] : last_) {
+    if (tag.strategy == "segment") {
+      tag.start = 1;
+      const size_t printer = shared_.dice.Below(reports.size() + 1);
+      if (printer < reports.size()) {
+        tag.start = SumOrMax(std::max<int64_t>(1, reports[printer].HighOf(name)), GapOf(tag, 0));
+      }
+    }
+    words.push_back({std::move(tag)});
   }
+  return words;
 }
 
 void SegmentOperator::Restore(std::vector<ProviderReport> reports) {
   Connect();
-  BringBackForms();
-  ProviderReport& said = reports.emplace_back();
-  for (const auto& [name, tag] : last_) said.high[name] = shared_.oracle.Highest(name) + 1;
-  Output told;
-  Require(LiftLedgers(*registry_, reports, 0, told).ok(), "not lifted");
-  const RestoreFacts facts{.now = shared_.clock.Wall(), .workers = 1};
-  Require(RestoreCluster(*registry_, facts, shared_.dice).ok(), "not restored");
-  for (auto [name, tag] : last_) {
-    if (shared_.tree.Peek(TagPath(name))) continue;
-    int64_t high = 1;
-    for (const ProviderReport& report : reports) {
-      const auto known = report.high.find(name);
-      if (known != report.high.end()) high = std::max(high, known->second);
-    }
-    if (tag.strategy == "segment") tag.start = high + 2 * tag.step_max;
-    Create(tag);
+  const std::vector<SaidTag> words = Words(reports);
+  ProviderReport& users = reports.emplace_back();
+  for (const auto& [name, tag] : last_) {
+    if (shared_.oracle.Highest(name) > 0) users.high[name] = shared_.oracle.Highest(name) + 1;
   }
+  Output told;
+  RestoreFacts facts{.now = shared_.clock.Wall(), .workers = 1};
+  facts.tags = [&](const MetaAsRead& frozen) {
+    return RestoreTags(*registry_, frozen, words, reports, 0, told);
+  };
+  const auto restored = RestoreCluster(*registry_, facts, shared_.dice);
+  shared_.trace(told.text);
+  Require(restored.ok() && !told.wrong, "not restored");
 }
 
 void SegmentOperator::EnableAll() {

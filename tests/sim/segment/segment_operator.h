@@ -13,6 +13,7 @@
 #include "tests/sim/segment/segment_host.h"
 #include "tests/sim/segment/segment_violation.h"
 #include "tests/support/registry/memory_coordinator.h"
+#include "tools/firn/restore_tags.h"
 
 namespace firn {
 
@@ -27,14 +28,13 @@ class SegmentOperator {
 
   void MakeCluster();
 
-  // One edit of some tag, or a new one. False: a node was deleted, which loses data.
-  bool Edit();
+  // One edit of some tag, or a new one. False: a node was deleted, which loses data; only where
+  // that may be.
+  bool Edit(bool may_delete);
 
-  // As `firn restore` does it: what is in the tree, what servers that run report, and the highest
-  // number of each tag that its users have (--tag_high). The gap is the least that there is. Tags
-  // that are gone are made again, above all that was given; those that went back to another form
-  // get theirs back, past every rule, since a registry that forgets a form is not to be trusted by
-  // servers that never knew it: that much is not promised.
+  // As `firn restore` does it: what is in the tree, what servers that run report, the highest
+  // number of each tag that its users have (--tag_high), and a word for each tag, as it was defined
+  // last and as far as one of the servers knows it. The gap is the least that there is.
   void Restore(std::vector<ProviderReport> reports);
 
   // Every tag is to be served.
@@ -44,16 +44,16 @@ class SegmentOperator {
   size_t tags() const { return last_.size(); }
 
  private:
-  static constexpr size_t kTagsMax = 8;
+  static constexpr size_t kTagsMax = 12;
 
   void Connect();
-  void BringBackForms();
+  std::vector<SaidTag> Words(const std::vector<ProviderReport>& reports);
   void Create(TagDefinition tag);
   void CreateFresh();
   void EditForm(TagDefinition& tag);
   void EditRest(TagDefinition& tag);
   void Change(const std::string& name, const TagDefinition& tag);
-  TagDefinition& AnyTag();
+  const TagDefinition& AnyTag();
   bool OneIn(uint64_t n) { return shared_.dice.Below(n) == 0; }
 
   SegmentShared& shared_;
@@ -63,6 +63,7 @@ class SegmentOperator {
   std::optional<TagStore> store_{};
   bool serves_undefined_ = false;
   std::map<std::string, TagDefinition> last_;  // as last defined
+  std::string newest_{};                       // whose form is free the longest
 };
 
 }  // namespace firn

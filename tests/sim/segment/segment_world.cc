@@ -24,7 +24,9 @@ SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, bool trace)
               .database = database_,
               .oracle = oracle_,
               .dice = dice_,
-              .mutant = mutant},
+              .mutant = mutant,
+              .trace = [this](const std::string& what) { Trace(what); }},
+      loses_data_(!OneIn(3)),
       fault_dice_(std::make_unique<SeededEntropy>(seed ^ 0x5eed)) {
   const int busy = OneIn(3) ? 0 : 20;  // some worlds lose hardly a message
   rates_ = {.refused = busy,
@@ -39,7 +41,6 @@ SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, bool trace)
   operator_->MakeCluster();
   const uint64_t count = 1 + dice_.Below(4);
   for (uint64_t i = 0; i < count; ++i) hosts_.push_back(std::make_unique<SegmentHost>(shared_));
-  edits_ = mutant != SegmentMutant::kNone;
 }
 
 SegmentWorld::~SegmentWorld() = default;
@@ -64,7 +65,7 @@ void SegmentWorld::Step() {
   if (restore_in_ > 0 && --restore_in_ == 0) Restore();
   if (OneIn(40)) Strike();
   // Who edits a form before he has restored what was lost is told to make another tag.
-  if (edits_ && restore_in_ == 0 && OneIn(60) && !operator_->Edit()) Lose();
+  if (restore_in_ == 0 && OneIn(60) && !operator_->Edit(loses_data_)) Lose();
 }
 
 void SegmentWorld::Strike() {
@@ -101,7 +102,7 @@ void SegmentWorld::Strike() {
         if (restore_in_ == 0) backup_ = tree_.Save();
         return;
       }
-      if (!edits_ && restore_in_ == 0 && OneIn(3)) RollBackRegistry();
+      if (loses_data_ && restore_in_ == 0 && OneIn(3)) RollBackRegistry();
   }
 }
 
@@ -115,7 +116,7 @@ void SegmentWorld::RollBackRegistry() {
 // Between the loss and the freeze nobody takes ranges: that much is not promised.
 void SegmentWorld::Lose() {
   Trace("data are lost");
-  ++lost_;
+  ++shared_.losses;
   shared_.gap = true;
   if (restore_in_ == 0) restore_in_ = 1 + static_cast<int>(dice_.Below(600));
 }
@@ -157,7 +158,9 @@ void SegmentWorld::DemandService() {
     for (const auto& host : hosts_) all &= host->TagsServed() >= operator_->tags();
     if (all) return;
   }
-  throw SegmentViolation("no service after the end of all faults");
+  std::string why;
+  for (const auto& host : hosts_) why += host->Refusals();
+  throw SegmentViolation("no service after the end of all faults" + why);
 }
 
 void SegmentWorld::Trace(const std::string& what) const {

@@ -32,7 +32,7 @@ class SegmentWorld {
   uint64_t steps() const { return steps_; }
   uint64_t numbers() const { return oracle_.given(); }
   int64_t wasted() const { return shared_.wasted; }
-  int64_t lost() const { return lost_; }
+  int64_t lost() const { return shared_.losses; }
 
  private:
   void Step();
@@ -52,10 +52,9 @@ class SegmentWorld {
   SimDatabase database_;
   NumberOracle oracle_;
   SegmentShared shared_;
+  // A restore ends all edits of forms that tags may have been used in.
+  const bool loses_data_;
   FaultRates rates_;
-  // Whether tags are edited. Not yet in worlds without a mutant: edits together with lost data
-  // lead to violations that are not explained.
-  bool edits_ = false;
   std::unique_ptr<SeededEntropy> fault_dice_;
   std::unique_ptr<SegmentOperator> operator_;
   std::vector<std::unique_ptr<SegmentHost>> hosts_;
@@ -63,7 +62,6 @@ class SegmentWorld {
   std::optional<SimDatabase> old_database_;
   int restore_in_ = 0;  // steps; 0: nothing to restore
   uint64_t steps_ = 0;
-  int64_t lost_ = 0;  // times that the registry lost data
 };
 
 }  // namespace firn
