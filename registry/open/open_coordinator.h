@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ struct OpenOptions {
 Result<std::unique_ptr<Coordinator>> OpenCoordinator(const std::string& text,
                                                      const OpenOptions& options, const Clock& clock,
                                                      Entropy& entropy);
+
+// OpenCoordinator, or what takes its place in a simulation.
+using RegistryOpener = std::function<Result<std::unique_ptr<Coordinator>>(
+    const std::string& text, const OpenOptions& options, const Clock& clock, Entropy& entropy)>;
 
 // The part after "zk://": hosts, each with a port, and root. kInvalid with a sentence.
 Result<ZkOptions> ParseZkPlace(std::string_view place);

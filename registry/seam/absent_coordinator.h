@@ -30,7 +30,7 @@ class AbsentCoordinator final : public Coordinator {
     for (const auto& answer : answers) answer();
     if (answers.empty()) {
       std::unique_lock lock(mutex_);
-      woken_.wait_for(lock, wait, [this] { return wake_; });
+      if (wait.count() > 0) woken_.wait_for(lock, wait, [this] { return wake_; });
       wake_ = false;
     }
     return static_cast<int>(answers.size());

@@ -17,6 +17,15 @@ void ControlLoop::Start(std::function<void(Now)> tick) {
   thread_ = std::thread([this, tick = std::move(tick)] { Loop(tick); });
 }
 
+void ControlLoop::StartByHand(std::function<void(Now)> tick) {
+  const std::scoped_lock lock(mutex_);
+  if (running_) Die("a control loop was started twice");
+  running_ = true;
+  by_hand_ = std::move(tick);
+}
+
+void ControlLoop::Round() { TakeRound(Milliseconds(0), by_hand_); }
+
 void ControlLoop::Post(std::function<void()> task) {
   if (sentinel_.InChild()) return;
   {
@@ -32,7 +41,7 @@ bool ControlLoop::Run(const std::function<void()>& task) {
   std::promise<void> done;
   {
     std::unique_lock lock(mutex_);
-    if (!running_) {
+    if (!running_ || by_hand()) {
       lock.unlock();
       task();
       return true;
@@ -62,15 +71,21 @@ void ControlLoop::Stop() {
 }
 
 void ControlLoop::Loop(const std::function<void(Now)>& tick) {
-  for (bool going_on = true; going_on;) {
-    coordinator_->Dispatch(kTickInterval);
-    {
-      const std::scoped_lock lock(mutex_);
-      going_on = running_;
-    }
-    RunPosted();  // also after the last round: what was posted before Stop is still done
-    tick(clock_.Read());
+  while (TakeRound(kTickInterval, tick)) {
   }
+}
+
+// False: it was the last one.
+bool ControlLoop::TakeRound(Milliseconds wait, const std::function<void(Now)>& tick) {
+  coordinator_->Dispatch(wait);
+  bool going_on = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    going_on = running_;
+  }
+  RunPosted();  // also in the last round: what was posted before Stop is still done
+  tick(clock_.Read());
+  return going_on;
 }
 
 void ControlLoop::RunPosted() {

@@ -39,13 +39,19 @@ class ControlLoop {
   // interval.
   void Start(std::function<void(Now)> tick);
 
+  // The same without a thread, for a simulation: the caller's is the one, and gives it each Round.
+  void StartByHand(std::function<void(Now)> tick);
+  // What the thread does again and again: answers, tasks, the tick. Waits for nothing.
+  void Round();
+  bool by_hand() const { return by_hand_ != nullptr; }
+
   // Runs `task` on the thread before its next tick, and returns at once. Thread-safe. Tasks posted
   // after Stop are dropped.
   void Post(std::function<void()> task);
 
-  // Post, and waits for its end. Thread-safe, but not from the thread itself. After Stop, or before
-  // Start, the task runs here: there is no other thread to disturb. False, with nothing done, in a
-  // forked child.
+  // Post, and waits for its end. Thread-safe, but not from the thread itself. After Stop, before
+  // Start, or by hand, the task runs here: there is no other thread to disturb. False, with nothing
+  // done, in a forked child.
   bool Run(const std::function<void()>& task);
 
   // Ends the thread after the tasks already posted. Idempotent; one thread at a time.
@@ -53,12 +59,14 @@ class ControlLoop {
 
  private:
   void Loop(const std::function<void(Now)>& tick);
+  bool TakeRound(Milliseconds wait, const std::function<void(Now)>& tick);
   void RunPosted();
 
   const Clock& clock_;
   const std::unique_ptr<Coordinator> coordinator_;
   const ForkSentinel sentinel_;
   std::thread thread_;
+  std::function<void(Now)> by_hand_;  // the tick, where there is no thread
 
   std::mutex mutex_;  // guards all below
   std::vector<std::function<void()>> posted_;

@@ -31,13 +31,14 @@ void LogSkew(const IdClockReport& report) {
 
 IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, Entropy& entropy,
                          std::unique_ptr<Coordinator> coordinator,
-                         std::unique_ptr<StateFolder> folder, std::unique_ptr<KeptTags> kept)
+                         std::unique_ptr<StateFolder> folder, std::unique_ptr<TagMemory> kept)
     : options_(options),
       clock_(clock),
       entropy_(entropy),
       folder_(std::move(folder)),
       id_clock_(options.id_clock, LogSkew),
-      tick_source_(options.claim.layout, id_clock_, clock),
+      tick_source_(options.claim.layout, id_clock_, clock,
+                   !options.virtual_time && CyclesAreSteady()),
       snowflake_(std::make_shared<Snowflake>(tick_source_, entropy, options.snowflake)),
       rejections_(clock, [](const std::string& line) { LOG(WARNING) << line; }),
       issuer_(rejections_),
@@ -90,6 +91,18 @@ std::unique_ptr<Keeper> IssuingNode::MakeKeeper() {
 }
 
 Status IssuingNode::Start() {
+  FIRN_TRY(Prepare());
+  loop_.Start([this](Now now) { Tick(now); });
+  return {};
+}
+
+Status IssuingNode::StartByHand() {
+  FIRN_TRY(Prepare());
+  loop_.StartByHand([this](Now now) { Tick(now); });
+  return {};
+}
+
+Status IssuingNode::Prepare() {
   FIRN_TRY(options_.claim.Check());
   const auto give_snowflake = [this](const TagDefinition&) -> Result<std::shared_ptr<Strategy>> {
     return std::shared_ptr<Strategy>(snowflake_);
@@ -98,9 +111,7 @@ Status IssuingNode::Start() {
   FIRN_TRY(catalogue_.AddStrategy(
       "segment", [this](const TagDefinition& tag) { return segments_.Make(tag); }));
   FIRN_TRY(snowflake_->Start());
-  if (options_.given) FIRN_TRY(ServeWithoutRegistry());
-  loop_.Start([this](Now now) { Tick(now); });
-  return {};
+  return options_.given ? ServeWithoutRegistry() : Status();
 }
 
 Status IssuingNode::ServeWithoutRegistry() {
@@ -134,10 +145,15 @@ void IssuingNode::Stop() {
   if (std::exchange(stopped_, true)) return;
   issuer_.Drain();
   if (!loop_.Run([this] { keeper_->Release(ReadTime()); })) return;  // a forked child
+  if (loop_.by_hand()) return segments_.Stop();
   const BootMs give_up = clock_.Boot() + options_.claim.release_wait;
   segments_.StopAll(options_.claim.release_wait);
   while (status().claim.state != ClaimState::kReleased && clock_.Boot() < give_up) SleepFor(kPoll);
   loop_.Stop();
+}
+
+bool IssuingNode::has_stopped() const {
+  return segments_.settled() && status().claim.state == ClaimState::kReleased;
 }
 
 IssuingNodeStatus IssuingNode::status() const {

@@ -42,6 +42,7 @@ struct IssuingNodeOptions {
   std::optional<StaticKeeperOptions> given{};
   IdClockOptions id_clock{};
   SnowflakeOptions snowflake{};
+  bool virtual_time = false;  // the clock is not real: no tick of it is used twice, see TickSource
   // Of a node without a registry: a snowflake tag that is there, and the strategy of all others;
   // empty: there are none. Elsewhere the registry defines tags.
   std::string default_tag = "default";
@@ -81,7 +82,7 @@ class IssuingNode {
   // that does not reach its registry serves no tags.
   IssuingNode(const IssuingNodeOptions& options, const Clock& clock, Entropy& entropy,
               std::unique_ptr<Coordinator> coordinator, std::unique_ptr<StateFolder> folder,
-              std::unique_ptr<KeptTags> kept = nullptr);
+              std::unique_ptr<TagMemory> kept = nullptr);
   ~IssuingNode();  // stops
   IssuingNode(const IssuingNode&) = delete;
   IssuingNode& operator=(const IssuingNode&) = delete;
@@ -105,14 +106,19 @@ class IssuingNode {
   // kInvalid for options that make no sense. From then on it looks for a machine id, for ever.
   Status Start();
 
+  // The same without a control thread: the caller's is it, and calls loop().Round() again and
+  // again. For simulations, whose time passes only when they say so.
+  Status StartByHand();
+
   // Waits until a machine id is held and the tags are known, at most `patience`; otherwise says why
   // it is not so yet.
   Status WaitUntilServing(Milliseconds patience) const;
 
   // Refuses new calls with DRAINING, closes what issues, gives the machine id and unused
-  // ranges back. Waits for the registry's answer at most as long as the claim's options say.
-  // Idempotent.
+  // ranges back. Waits for the registry's answer at most as long as the claim's options say; driven
+  // by hand it does not wait: rounds follow until has_stopped(). Idempotent.
   void Stop();
+  bool has_stopped() const;
 
   Issuer& issuer() { return issuer_; }
   const Issuer& issuer() const { return issuer_; }
@@ -123,6 +129,7 @@ class IssuingNode {
 
  private:
   std::unique_ptr<Keeper> MakeKeeper();
+  Status Prepare();
   PostToControl ToControl();
   Status ServeWithoutRegistry();
   void Tick(Now now);
@@ -145,8 +152,8 @@ class IssuingNode {
   ClaimBridge bridge_;
 
   ControlLoop loop_;
-  const std::unique_ptr<Keeper> keeper_;  // on the loop's thread, as all below but status_
-  const std::unique_ptr<KeptTags> kept_;  // or null
+  const std::unique_ptr<Keeper> keeper_;   // on the loop's thread, as all below but status_
+  const std::unique_ptr<TagMemory> kept_;  // or null
   SegmentTags segments_;
   TagFollower follower_;
   LayoutEndWatch layout_end_;

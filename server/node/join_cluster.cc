@@ -7,9 +7,7 @@
 
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/cluster_setup.h"
-#include "registry/open/open_coordinator.h"
 #include "registry/operate/restore_command.h"
-#include "registry/seam/blocking_coordinator.h"
 #include "registry/state/hint.h"
 
 namespace firn {
@@ -31,7 +29,7 @@ bool IsDirectory(const ClusterPlace& place) { return place.registry.starts_with(
 
 Result<std::unique_ptr<Coordinator>> Open(const ClusterPlace& place, Milliseconds time_limit,
                                           const Clock& clock, Entropy& entropy) {
-  auto opened = OpenCoordinator(
+  auto opened = place.open(
       place.registry,
       {.auth = place.credentials, .session_time = place.session_timeout, .time_limit = time_limit},
       clock, entropy);

@@ -10,6 +10,7 @@
 #include "common/id/rack_split.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
+#include "registry/open/open_coordinator.h"
 #include "registry/seam/coordinator.h"
 #include "registry/state/state_folder.h"
 
@@ -23,6 +24,7 @@ struct ClusterPlace {
   std::optional<Layout> layout{};  // empty: the cluster's, or `firn` where one is made
   std::string default_strategy{};  // of undefined tags, where a cluster is made
   uint32_t workers_min = 0;        // of each rack, where a cluster is made
+  RegistryOpener open = OpenCoordinator;
 };
 
 // A way to the registry, and what is known of the cluster in it.

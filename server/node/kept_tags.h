@@ -56,6 +56,9 @@ class TagMemory {
   // cannot be, and nothing is kept at all. One at a time.
   using Kept = std::function<void(const Status& kept)>;
   virtual void Keep(const std::string& uuid, const KnownTags& tags, Kept done) = 0;
+
+  // How `done` gets to the control thread, for those who leave it. Before the first Keep.
+  virtual void SetControl(const PostToControl&) {}
 };
 
 // In a state folder, one file for each cluster: <stem>.<uuid>.tags. Written on a thread of its own,
@@ -68,11 +71,9 @@ class KeptTags final : public TagMemory {
   // `stem`: the folder and the first part of the file's name.
   explicit KeptTags(std::string stem) : stem_(std::move(stem)) {}
 
-  // Before the first Keep.
-  void SetControl(PostToControl control) { control_ = std::move(control); }
-
   Result<KnownTags> Read(const std::string& uuid) override;
   void Keep(const std::string& uuid, const KnownTags& tags, Kept done) override;
+  void SetControl(const PostToControl& control) override { control_ = control; }
 
  private:
   std::string PathOf(const std::string& uuid) const { return stem_ + "." + uuid + ".tags"; }

@@ -49,7 +49,7 @@ Result<std::unique_ptr<IssuingNode>> OpenStatic(const NodePlace& place, IssuingN
                                       .first_start = place.static_first_start,
                                       .clock_ok = place.static_clock_ok,
                                       .adopt = place.static_adopt,
-                                      .time_namespace = TimeNamespace()};
+                                      .time_namespace = options.claim.time_namespace};
   return std::make_unique<IssuingNode>(options, clock, entropy,
                                        std::make_unique<AbsentCoordinator>(), std::move(folder));
 }
@@ -81,16 +81,26 @@ Status CheckStateFileSystem(const NodePlace& place, std::string_view foreign) {
 Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const OwnerName& owner,
                                               IssuingNodeOptions options, const Clock& clock,
                                               Entropy& entropy) {
-  options.claim.session_timeout = place.session_timeout;
   options.claim.time_namespace = TimeNamespace();
   FIRN_ASSIGN(auto folder, OpenState(place, owner));
+  NodeGround ground{.folder = std::move(folder), .kept = nullptr};
+  if (!IsStatic(place)) {
+    ground.kept = std::make_unique<KeptTags>(place.state_dir + "/" + owner.file_stem());
+  }
+  return OpenNodeOn(std::move(ground), place, owner, std::move(options), clock, entropy);
+}
+
+Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeGround ground, const NodePlace& place,
+                                                const OwnerName& owner, IssuingNodeOptions options,
+                                                const Clock& clock, Entropy& entropy) {
+  options.claim.session_timeout = place.session_timeout;
   ClaimantIdentity& self = options.claim.identity;
-  self.owner = owner.TextIn(folder->lock_identity(), self.host);
+  self.owner = owner.TextIn(ground.folder->grant_identity().lock, self.host);
   // A directory's times are those of this very host, and agree with whatever its clock says.
   options.id_clock.registry_has_clock = place.registry.starts_with("zk:");
   options.id_clock.registry_skew_max = options.claim.skew_max;
   if (IsStatic(place)) {
-    return OpenStatic(place, std::move(options), clock, entropy, std::move(folder));
+    return OpenStatic(place, std::move(options), clock, entropy, std::move(ground.folder));
   }
   const std::optional<uint32_t> worker = options.claim.worker;
   FIRN_ASSIGN(JoinedCluster cluster, JoinCluster({.registry = place.registry,
@@ -98,8 +108,9 @@ Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const Owne
                                                   .session_timeout = place.session_timeout,
                                                   .layout = place.layout,
                                                   .default_strategy = place.default_strategy,
-                                                  .workers_min = worker ? *worker + 1 : 0},
-                                                 *folder, clock, entropy));
+                                                  .workers_min = worker ? *worker + 1 : 0,
+                                                  .open = std::move(ground.open)},
+                                                 *ground.folder, clock, entropy));
   // A guess must not refuse what the cluster has: then its keeper finds out.
   if (cluster.known) FIRN_TRY(cluster.split.Join(worker.value_or(0), options.claim.rack).status());
   options.claim.layout = cluster.layout;
@@ -107,9 +118,8 @@ Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const Owne
   options.guessed = !cluster.known;
   options.cluster_uuid = cluster.uuid;
   options.session = cluster.session;
-  auto kept = std::make_unique<KeptTags>(place.state_dir + "/" + owner.file_stem());
   return std::make_unique<IssuingNode>(options, clock, entropy, std::move(cluster.coordinator),
-                                       std::move(folder), std::move(kept));
+                                       std::move(ground.folder), std::move(ground.kept));
 }
 
 }  // namespace firn

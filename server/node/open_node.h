@@ -10,9 +10,11 @@
 #include "common/id/layout.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
+#include "registry/open/open_coordinator.h"
 #include "registry/state/owner.h"
 #include "registry/state/posix_state_folder.h"
 #include "server/node/issuing_node.h"
+#include "server/node/kept_tags.h"
 
 namespace firn {
 
@@ -39,6 +41,14 @@ struct NodePlace {
   std::string default_strategy{};
 };
 
+// What a node stands on, already there: its locked folder, what is kept of its tags (of `static:`
+// nothing), and the way to registries.
+struct NodeGround {
+  std::unique_ptr<StateFolder> folder;
+  std::unique_ptr<TagMemory> kept;
+  RegistryOpener open = OpenCoordinator;
+};
+
 // Whether a state folder may lie on the file system of that name, as ForeignFileSystem tells it;
 // the log warns of any. Elsewhere a disk may stand still for as long as somebody else likes, and
 // locks may mean little: a machine id that a registry grants can bear that, one that hangs on its
@@ -52,5 +62,11 @@ Status CheckStateFileSystem(const NodePlace& place, std::string_view foreign);
 Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const OwnerName& owner,
                                               IssuingNodeOptions options, const Clock& clock,
                                               Entropy& entropy);
+
+// The same on ground that is there; of the machine it asks nothing. `options` say the time
+// namespace.
+Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeGround ground, const NodePlace& place,
+                                                const OwnerName& owner, IssuingNodeOptions options,
+                                                const Clock& clock, Entropy& entropy);
 
 }  // namespace firn

@@ -46,6 +46,20 @@ TEST_F(ControlLoopTest, AnswersComeOnTheThread) {
   loop_.Stop();
 }
 
+TEST_F(ControlLoopTest, DrivenByHandItDoesNothingBetweenRounds) {
+  int ticks = 0;
+  int posted = 0;
+  int ran = 0;
+  loop_.StartByHand([&](Now) { ++ticks; });
+  loop_.Post([&] { ++posted; });
+  EXPECT_TRUE(loop_.Run([&] { ++ran; }));
+  EXPECT_EQ(ticks + posted, 0);
+  EXPECT_EQ(ran, 1);
+  loop_.Round();
+  EXPECT_EQ(ticks, 1);
+  EXPECT_EQ(posted, 1);
+}
+
 TEST_F(ControlLoopTest, WhatWasPostedBeforeStopIsDone) {
   loop_.Start([](Now) {});
   std::atomic<int> done = 0;
