@@ -67,6 +67,7 @@ Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
             .buffer = tag.buffer,
             .strategy = std::move(made),
             .wasted = wasted};
+  if (stopped_) served.strategy->Stop();
   return std::shared_ptr<Strategy>(served.strategy);
 }
 
@@ -137,6 +138,7 @@ void SegmentTags::TellTroublesLocked(BootMs now) {
 
 void SegmentTags::Stop() {
   const std::lock_guard lock(mutex_);
+  stopped_ = true;
   for (const auto& [tag, served] : served_) {
     if (served.strategy) served.strategy->Stop();
   }

@@ -64,7 +64,7 @@ class SegmentTags {
 
   void Tick(BootMs now);
 
-  // Closes all strategies, and begins to give back what can be given back.
+  // Closes all strategies, those that are made later too, and begins to give back what can be.
   void Stop();
   // After Stop: nothing is on its way any more.
   bool settled() const;
@@ -109,6 +109,7 @@ class SegmentTags {
   mutable std::mutex mutex_;              // guards all below
   std::map<std::string, Served> served_;  // by tag
   BootMs look_at_;                        // for troubles to log
+  bool stopped_ = false;
 };
 
 }  // namespace firn

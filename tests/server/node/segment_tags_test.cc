@@ -49,6 +49,16 @@ TEST_F(SegmentTagsTest, WhatIsLeftGoesBackAtACleanStop) {
   EXPECT_EQ(Take(*node), 3);
 }
 
+TEST_F(SegmentTagsTest, ATagThatIsReadDuringACleanStopDoesNotHoldItUp) {
+  Create({.name = "order", .strategy = {}});
+  const auto node = Make();
+  ASSERT_TRUE(node->StartByHand().ok());
+  node->Stop();
+  for (int i = 0; i < 100; ++i) node->loop().Round();
+  EXPECT_TRUE(node->segments().status().contains("order"));
+  EXPECT_TRUE(node->has_stopped());
+}
+
 TEST_F(SegmentTagsTest, WithoutAMachineIdSegmentTagsAreServed) {
   Create({.name = "order", .strategy = {}});
   const auto holder = Start(1);
