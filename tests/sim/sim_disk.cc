@@ -13,20 +13,19 @@ namespace {
 constexpr size_t kRecord = GrantFile::kRecordBytes;
 constexpr Milliseconds kLowered{150};
 
-// Both records of a file, changed by `change` where they are good.
-template <typename Change>
-std::string Rewritten(const std::string& file, Change change) {
+}  // namespace
+
+std::string RewriteGrant(const std::string& file, const std::function<void(GrantRecord&)>& change) {
+  const std::string_view all = file;
   std::string rewritten;
   for (const size_t at : {size_t{0}, kRecord}) {
-    const std::string_view bytes = std::string_view(file).substr(at, kRecord);
+    const std::string_view bytes = all.substr(at, kRecord);
     Result<GrantRecord> record = ParseGrantRecord(bytes);
     if (record.ok()) change(*record);
     rewritten += record.ok() ? FormatGrantRecord(*record) : std::string(bytes);
   }
   return rewritten;
 }
-
-}  // namespace
 
 void SimDisk::PutInPlace(const SimDisk& source, bool same_inode) {
   grant = source.grant;
@@ -90,7 +89,7 @@ const Grant* SimDisk::PermitsAStart() {
 
 SimStateFolder::SimStateFolder(SimDisk& disk, const MemoryTree& tree, Mutant mutant)
     : disk_(disk), tree_(tree), mutant_(mutant), identity_(disk.identity) {
-  static_cast<void>(Rewritten(disk_.grant, [&](const GrantRecord& record) {
+  static_cast<void>(RewriteGrant(disk_.grant, [&](const GrantRecord& record) {
     if (record.grant.nonce.zero()) return;
     if (mutant_ == Mutant::kCopiedGrantTrusted) {
       identity_.file = record.identity.file;
@@ -107,7 +106,7 @@ Result<std::string> SimStateFolder::ReadGrant() {
   Require(!disk_.no_grant, 4, "a grant is read where there is none");
   if (mutant_ != Mutant::kGrantWithoutMeta) return disk_.grant;
   const auto meta = tree_.Peek(kMetaPath);
-  return Rewritten(disk_.grant, [&](GrantRecord& record) {
+  return RewriteGrant(disk_.grant, [&](GrantRecord& record) {
     if (meta.has_value()) record.grant.meta_version = meta->stat.version;
   });
 }

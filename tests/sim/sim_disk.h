@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,9 @@
 #include "tests/support/registry/memory_coordinator.h"
 
 namespace firn {
+
+// Both records of a grant file, changed by `change` where they are good.
+std::string RewriteGrant(const std::string& file, const std::function<void(GrantRecord&)>& change);
 
 // What of a machine outlives a process: the grant, in memory that dies with the boot, and the hint
 // on a disk that may bring back old contents at any time.

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "registry/restore_command.h"
-#include "registry/tag_store.h"
+#include "registry/cluster/tag_store.h"
+#include "registry/operate/restore_command.h"
 #include "tools/firn/ledger_lift.h"
 
 namespace firn {

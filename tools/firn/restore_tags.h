@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/status.h"
-#include "common/tag_definition.h"
-#include "registry/blocking_coordinator.h"
-#include "registry/cluster_setup.h"
-#include "registry/provider.h"
+#include "common/base/status.h"
+#include "common/tag/tag_definition.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "registry/servers/provider.h"
 #include "tools/firn/output.h"
 
 namespace firn {

@@ -1,0 +1,112 @@
+// Who calls a simulated node, and what it is held to after each of its rounds.
+
+#include <utility>
+
+#include "server/node/readiness.h"
+#include "tests/sim/node/node_host.h"
+#include "tests/sim/violation.h"
+
+namespace firn {
+namespace {
+
+constexpr size_t kCallsMax = 8;
+constexpr uint64_t kIdsMax = 12;  // of one call
+constexpr Milliseconds kGoesOnWithin{5'000};
+
+}  // namespace
+
+std::unique_ptr<NodeHost::Call> NodeHost::NewCall(std::string_view tag, int64_t count) {
+  auto call = std::make_unique<Call>();
+  call->tag = tag;
+  const Request request{.tag = tag, .count = count, .method = Method::kEmbedded};
+  const Tag* const known = process_->node->issuer().Resolve(tag);
+  known != nullptr ? call->issue.Begin(*known, request) : call->issue.Begin(request);
+  return call;
+}
+
+void NodeHost::Serve() {
+  if (!up() || process_->stopping) return;
+  auto& calls = process_->calls;
+  if (calls.size() < kCallsMax) {
+    const std::string& tag = shared_.tags[shared_.dice.Below(shared_.tags.size())];
+    calls.push_back(NewCall(tag, 1 + static_cast<int64_t>(shared_.dice.Below(kIdsMax))));
+  }
+  for (size_t count = calls.size(); count > 0; --count) {
+    std::unique_ptr<Call> call = std::move(calls.front());
+    calls.pop_front();
+    if (Try(*call) != Verdict::kWait) continue;
+    if (shared_.OneIn(50)) {
+      process_->node->issuer().GiveUp(call->issue);
+    } else {
+      calls.push_back(std::move(call));
+    }
+  }
+}
+
+Verdict NodeHost::Try(Call& call) {
+  const Verdict verdict = process_->node->issuer().Issue(call.issue);
+  if (verdict == Verdict::kIssued) Record(call);
+  return verdict;
+}
+
+void NodeHost::Record(const Call& call) {
+  Require(!is_copy_ || !shared_.is_static, 3, "a copy of a grant is issued under");
+  std::string text;
+  call.issue.AppendText(0, shared_.clock.Wall(), text);
+  const std::string tag(call.tag);
+  call.issue.runs().ForEach([&](int64_t id) { shared_.oracle.Record(tag, id, text); });
+  served_.insert(tag);
+  has_issued_ = true;
+  adopts_ = went_back_ = false;
+}
+
+// --- what it is held to after each round ---------------------------------------------------------
+
+void NodeHost::Judge() {
+  const IssuingNodeStatus status = process_->node->status();
+  if (status.misguessed) {  // as main.cc does it, but for the patience
+    Trace("had guessed wrong");
+    return Kill();
+  }
+  Require(reached() || !status.claim.connected, 4, "it says that it is connected, and is not");
+  JudgeOfflineStart(status);
+  JudgeReadiness(status);
+}
+
+// Once the patience of a start is over.
+void NodeHost::JudgeOfflineStart(const IssuingNodeStatus& status) {
+  std::optional<Grant>& goes_on = process_->goes_on;
+  if (reached()) goes_on.reset();
+  const BootMs now = clock_.Boot();
+  if (!process_->first_round) process_->first_round = now;
+  if (!goes_on || now - *process_->first_round < kGoesOnWithin) return;
+  Require(
+      status.claim.state == ClaimState::kHolding || goes_on->clocks.TimeAt(now) >= goes_on->bound,
+      7, "a start that does not reach its registry does not go on inside its grant");
+}
+
+bool NodeHost::SaysReady(const IssuingNodeStatus& status) const {
+  if (shared_.mutant != NodeMutant::kReadyByClaim) return !status.why_not_ready.has_value();
+  return status.claim.state == ClaimState::kHolding;
+}
+
+void NodeHost::JudgeReadiness(const IssuingNodeStatus& status) {
+  const std::unique_ptr<Call> call = NewCall(shared_.probe, 1);
+  const bool ready = SaysReady(status);
+  const BootMs now = shared_.clock.Boot();
+  auto& since = process_->refused_since;
+  switch (Try(*call)) {
+    case Verdict::kRefused:
+      if (!since.has_value()) since = now;
+      return Require(!ready || now - *since < Readiness::kStands, 5,
+                     "it says that it is ready, and gives no id");
+    case Verdict::kIssued:
+      Require(ready || !status.tags_known, 5, "it says that it is not ready, and gives an id");
+      break;
+    case Verdict::kWait:
+      process_->node->issuer().GiveUp(call->issue);
+  }
+  since.reset();
+}
+
+}  // namespace firn

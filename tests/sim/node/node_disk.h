@@ -1,0 +1,83 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "registry/state/grant_file.h"
+#include "registry/state/state_folder.h"
+#include "server/node/kept_tags.h"
+#include "tests/sim/node/node_mutants.h"
+#include "tests/sim/sim_disk.h"
+
+namespace firn {
+
+// What of a machine outlives its processes: the state folder with all that a node keeps in it. Of a
+// static host the grant lies there, too, and outlives the boot.
+struct NodeDisk : SimDisk {
+  std::map<std::string, std::string> tags{};        // kept, by cluster
+  std::vector<std::function<void()>> tag_writes{};  // not yet done
+  int dies_in = 0;                                  // writes of the grant; 0: nobody dies
+  SimStateFolder::Death death = SimStateFolder::Death::kBefore;
+
+  // The grant file is there, and blank.
+  void MakeNew();
+  // What a start at `boot` of its clock that does not reach the registry goes on in; nothing: it
+  // may not, or need not.
+  std::optional<Grant> GoesOnIn(BootMs boot);
+
+  // What the thread has to do that keeps tags.
+  void WriteTags();
+  // The file system is mounted anew, under another number of its device.
+  void Remount() { ++identity.file.device, ++identity.lock.device; }
+  // Of the grant's earlier states the one of so many writes ago is back, in the very same file, if
+  // it was written in this boot.
+  void BringBack(size_t writes_ago);
+};
+
+// One process's view of it. Once `dead` nothing is written any more.
+class NodeFolder final : public StateFolder {
+ public:
+  // All references must outlive it.
+  NodeFolder(NodeDisk& disk, const bool& dead, NodeMutant mutant);
+
+  Status has_grant() const override {
+    return disk_.no_grant ? Unavailable("there is no tmpfs") : Status();
+  }
+  GrantIdentity grant_identity() const override { return identity_; }
+  Result<std::string> ReadGrant() override;
+  Status WriteGrant(size_t offset, std::string_view bytes, Durability durability) override;
+  Status RemoveGrant() override;
+  Result<std::string> ReadHint() override;
+  void KeepHint(std::string text) override;
+  Status TakeHintFailure() override { return {}; }
+
+ private:
+  void Put(size_t offset, std::string_view bytes);
+
+  NodeDisk& disk_;
+  const bool& dead_;
+  const NodeMutant mutant_;
+  GrantIdentity identity_;
+};
+
+class NodeMemory final : public TagMemory {
+ public:
+  // All references must outlive it.
+  NodeMemory(NodeDisk& disk, NodeMutant mutant) : disk_(disk), mutant_(mutant) {}
+
+  Result<KnownTags> Read(const std::string& uuid) override;
+  void Keep(const std::string& uuid, const KnownTags& tags, Kept done) override;
+  void SetControl(const PostToControl& control) override { control_ = control; }
+
+ private:
+  NodeDisk& disk_;
+  const NodeMutant mutant_;
+  PostToControl control_;
+};
+
+}  // namespace firn

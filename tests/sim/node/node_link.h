@@ -1,0 +1,71 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "tests/sim/mutants.h"
+#include "tests/sim/node/node_mutants.h"
+#include "tests/support/registry/faulty_coordinator.h"
+#include "tests/support/registry/forwarding_coordinator.h"
+#include "tests/support/registry/memory_coordinator.h"
+
+namespace firn {
+
+// A process's connection to the registry, which outlives the process: what it sent may yet arrive.
+class NodeWire {
+ public:
+  // References must outlive it.
+  NodeWire(MemoryTree& tree, const Clock& truth, const Clock& own, FaultPlan plan,
+           NodeMutant mutant);
+
+  // The process is dead: nothing of it is sent and nothing told any more. Its session stays.
+  void Die();
+  bool dead() const { return dead_; }
+
+  FaultyCoordinator& faulty() { return faulty_; }
+
+ private:
+  friend class NodeLink;
+
+  MemoryCoordinator* memory_;  // in faulty_
+  FaultyCoordinator faulty_;
+  SeamCoordinator seam_;
+  bool dead_ = false;
+};
+
+// What a process holds of it. Its first handler of news is the joiner's, its second the node's.
+class NodeLink final : public ForwardingCoordinator {
+ public:
+  // `pass` lets time pass for whoever waits. While the cluster is joined `cuts` is asked behind
+  // each answer whether the connection is lost with it, in one batch.
+  struct World {
+    std::function<void(Milliseconds)> pass;
+    std::function<bool()> cuts;
+    NodeMutant mutant;
+  };
+
+  NodeLink(std::shared_ptr<NodeWire> wire, World world)
+      : ForwardingCoordinator(static_cast<Coordinator&>(wire->seam_)),
+        wire_(std::move(wire)),
+        world_(std::move(world)) {}
+
+  void Read(const std::string& path, ReadDone done, Changed changed = {}) override;
+  void List(const std::string& path, ListDone done, Changed changed = {}) override;
+  void Sync(const std::string& path, SyncDone done) override;
+  void Multi(std::vector<Write> writes, WriteDone done) override;
+  void OnSession(std::function<void(SessionEvent)> handler) override;
+  int Dispatch(Milliseconds wait) override;
+
+ private:
+  bool joining() const { return handlers_ < 2; }
+
+  const std::shared_ptr<NodeWire> wire_;
+  const World world_;
+  int handlers_ = 0;
+};
+
+}  // namespace firn

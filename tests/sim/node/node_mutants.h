@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace firn {
+
+// Errors of whole nodes, each as a liar around one: its registry, its disk, whoever joins it or
+// reads of it. The product has no switch for any of them.
+enum class NodeMutant {
+  kNone,
+  kNoVersionCheck,      // registry: sets a slot's record whatever version is there
+  kLostUnheard,         // registry: who joins the cluster does not hear that the connection is lost
+  kBackUnheard,         // registry: nor does the node that it is back
+  kDefaultBeforeRead,   // joiner: the tag `default` is there whatever the registry says
+  kFormNotKept,         // disk: definitions that were kept have lost their texts
+  kFullDiskUntold,      // disk: definitions that could not be kept are told as kept
+  kHintForgotten,       // disk: a start does not hear of the cluster that it was in
+  kReadyByClaim,        // reader: whoever holds a claim is ready
+  kCopyTrusted,         // disk: whatever file a grant names is this one
+  kGrantNotSynced,      // disk of a static host: a reboot loses what was written last
+  kPairUnheard,         // disk of a static host: a grant does not tell the time
+  kMountIsAnotherFile,  // disk of a static host: with another device number it is another file
+};
+
+struct NodeMutantName {
+  NodeMutant mutant;
+  std::string_view name;
+  bool is_static;  // of hosts whose machine ids are given by hand
+};
+
+inline constexpr std::array<NodeMutantName, 12> kNodeMutants = {{
+    {NodeMutant::kNoVersionCheck, "no-version-check", false},
+    {NodeMutant::kLostUnheard, "lost-unheard", false},
+    {NodeMutant::kBackUnheard, "back-unheard", false},
+    {NodeMutant::kDefaultBeforeRead, "default-before-read", false},
+    {NodeMutant::kFormNotKept, "form-not-kept", false},
+    {NodeMutant::kFullDiskUntold, "full-disk-untold", false},
+    {NodeMutant::kHintForgotten, "hint-forgotten", false},
+    {NodeMutant::kReadyByClaim, "ready-by-claim", false},
+    {NodeMutant::kCopyTrusted, "copy-trusted", true},
+    {NodeMutant::kGrantNotSynced, "grant-not-synced", true},
+    {NodeMutant::kPairUnheard, "pair-unheard", true},
+    {NodeMutant::kMountIsAnotherFile, "mount-is-another-file", true},
+}};
+
+}  // namespace firn

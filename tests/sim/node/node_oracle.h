@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_set>
+
+#include "common/tag/tag_definition.h"
+
+namespace firn {
+
+// Knows every id that any node has given out, and how the operator has defined the tags. Throws a
+// Violation when an id comes twice, or comes under a tag that must not be served, or in a form that
+// is not the tag's.
+class NodeOracle {
+ public:
+  void Define(const TagDefinition& tag, std::string text_of_zero);
+
+  // All snowflake tags together are one sequence; each segment tag is one of its own. `text`: that
+  // of 0, as whoever served the call would have written it.
+  void Record(const std::string& tag, int64_t id, const std::string& text);
+
+  uint64_t ids() const { return ids_; }
+
+ private:
+  struct Tag {
+    TagDefinition defined;
+    std::string text_of_zero;
+    std::unordered_set<int64_t> numbers;
+  };
+
+  std::map<std::string, Tag> tags_;
+  std::unordered_set<int64_t> snowflakes_;
+  uint64_t ids_ = 0;
+};
+
+}  // namespace firn

@@ -1,0 +1,43 @@
+// Simulates whole nodes under faults, seed after seed, until the time is over; sim_program.h has
+// the arguments.
+
+#include <stdexcept>
+
+#include <glog/logging.h>
+
+#include "tests/sim/node/node_mutants.h"
+#include "tests/sim/node/node_world.h"
+#include "tests/sim/sim_program.h"
+#include "tests/sim/violation.h"
+
+namespace firn {
+namespace {
+
+void RunWorld(uint64_t seed, int mutant, const SimArguments& arguments, SimCounts& counts) {
+  FLAGS_minloglevel = arguments.trace ? google::GLOG_INFO : google::GLOG_FATAL;
+  const NodeMutant liar =
+      mutant < 0 ? NodeMutant::kNone : kNodeMutants[static_cast<size_t>(mutant)].mutant;
+  NodeWorld world(seed, liar, arguments.trace);
+  const auto count = [&] {
+    counts = {{"steps", static_cast<int64_t>(world.steps())},
+              {"ids", static_cast<int64_t>(world.ids())}};
+  };
+  try {
+    world.Run();
+  } catch (const Violation& violation) {
+    count();
+    throw std::runtime_error(violation.what() + (" [" + world.text() + "]"));
+  }
+  count();
+}
+
+}  // namespace
+}  // namespace firn
+
+int main(int argc, char** argv) {
+  firn::SimProgram program{.name = "node_sim", .mutants = {}, .run = firn::RunWorld};
+  for (const firn::NodeMutantName& mutant : firn::kNodeMutants) {
+    program.mutants.push_back(mutant.name);
+  }
+  return firn::RunSimProgram(program, argc, argv);
+}

@@ -1,0 +1,42 @@
+// What becomes of the disk of a host whose machine id is given by hand.
+
+#include "tests/sim/node/node_host.h"
+
+namespace firn {
+
+void NodeHost::CopyFrom(const NodeHost& other, bool same_inode, bool same_machine) {
+  if (same_inode) disk_.identity = other.disk_.identity;
+  disk_.PutInPlace(other.disk_, same_inode);
+  disk_.identity.boot_id = same_machine ? other.disk_.identity.boot_id : "boot-" + name_;
+  if (same_machine) {
+    clock_ = other.clock_;
+    uneven_ = other.uneven_;
+  }
+  has_issued_ = other.has_issued_;
+  is_copy_ = disk_.Permits().has_value();
+}
+
+void NodeHost::PutBackup(size_t writes_ago, bool same_inode) {
+  disk_.BringBack(writes_ago);
+  disk_.PutInPlace(disk_, same_inode);
+  adopts_ = false;
+  is_copy_ = disk_.Permits().has_value();
+}
+
+void NodeHost::BringBack(size_t writes_ago) {
+  went_back_ = true;
+  disk_.BringBack(writes_ago);
+}
+
+void NodeHost::Adopt() {
+  is_copy_ = false;
+  adopts_ = true;
+}
+
+void NodeHost::Retire() {
+  Kill();
+  Trace("is given up");
+  retired_ = true;
+}
+
+}  // namespace firn

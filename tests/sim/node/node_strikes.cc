@@ -1,0 +1,137 @@
+// What goes wrong in a world of whole nodes.
+
+#include <cstdint>
+#include <memory>
+
+#include "tests/sim/node/node_world.h"
+#include "tests/sim/sim_sizes.h"
+
+namespace firn {
+namespace {
+
+// How long a disk is away that comes back as it was before: longer than ids run ahead.
+constexpr int64_t kDiskAwayMs = 5'000;
+
+}  // namespace
+
+void NodeWorld::Strike() {
+  NodeHost& host = AnyHost();
+  const int64_t session = host.session();
+  switch (dice_.Below(9)) {
+    case 0:
+      host.Kill();
+      break;
+    case 1:
+      host.DieSoon();
+      break;
+    case 2:
+      return host.Stop();
+    case 3:
+      Boot(host);
+      break;
+    case 4:
+      host.paused_until = clock_.Boot() + UpTo(OneIn(3) ? 200'000 : 20'000);
+      break;
+    case 5:
+      return StrikeClock(host);
+    case 6:
+      return StrikeDisk(host);
+    default:
+      return shared_.is_static ? StrikeStatic(host) : StrikeRegistry(host);
+  }
+  if (OneIn(2)) shared_.ExpireLater(session);
+}
+
+// A machine's clock may be off until NTP has set it: for some seconds, or for good.
+void NodeWorld::Boot(NodeHost& host) {
+  if (host.went_back()) return;  // another boot would have only the wall clock to go by
+  host.Reboot();
+  if (OneIn(3) && !shared_.strict) {
+    const BootMs right_at = OneIn(4) ? BootMs(INT64_MAX) : clock_.Boot() + UpTo(20'000);
+    host.clock().SetOff(DrawOff(dice_), right_at);
+    host.NoteUnevenClock();
+  } else {
+    host.clock().SetRight();
+  }
+}
+
+void NodeWorld::StrikeClock(NodeHost& host) {
+  host.NoteUnevenClock();
+  switch (dice_.Below(4)) {
+    case 0:
+      return host.clock().StepWall(UpTo(5'000));
+    case 1:
+      return host.clock().StepWall(-UpTo(5'000));
+    case 2:
+      // Under policy strict whoever has followed it would wait as long.
+      return host.clock().StepWall(OneIn(3) && !shared_.strict ? UpTo(4'000'000)
+                                                               : -UpTo(4'000'000));
+    default:
+      return host.clock().SetPace(static_cast<int64_t>(dice_.Below(2'000)) - 1'000);
+  }
+}
+
+void NodeWorld::StrikeDisk(NodeHost& host) {
+  NodeDisk& disk = host.disk();
+  disk.writes_fail = !disk.writes_fail && OneIn(2);
+  disk.removal_fails = disk.writes_fail && OneIn(2);
+  if (shared_.is_static || host.up()) return;
+  if (OneIn(4)) disk.tags.clear();
+  if (OneIn(2)) disk.hint.reset();
+  if (OneIn(3)) disk.PutInPlace(AnyHost().disk(), OneIn(2));
+}
+
+void NodeWorld::StrikeRegistry(NodeHost& host) {
+  if (outage_ || OneIn(4)) return SetOutage(!outage_);
+  if (OneIn(2)) return tree_.Expire(host.session());
+  host.Disconnect();
+  if (OneIn(2)) shared_.ExpireLater(host.session());
+}
+
+void NodeWorld::SetOutage(bool outage) {
+  outage_ = outage;
+  shared_.Trace(outage ? "the registry goes away" : "the registry is back");
+  for (const auto& host : hosts_) outage ? host->Disconnect() : host->Reconnect();
+}
+
+void NodeWorld::StrikeStatic(NodeHost& host) {
+  if (host.retired()) return;
+  switch (dice_.Below(4)) {
+    case 0:
+      return Copy(host);
+    case 1:
+      // Where nothing but a backup is left, the number is lost.
+      if (!OneIn(4)) return;
+      host.Kill();
+      shared_.Trace("a backup is put back");
+      return host.PutBackup(dice_.Below(8), OneIn(2));
+    case 2:
+      host.Kill();
+      return host.disk().Remount();
+    default:
+      // An id clock that ran evenly is told by the grant's pair, however old; one that has followed
+      // its wall clock is not, and nothing is promised then.
+      if (host.uneven()) return;
+      host.Kill();
+      shared_.Trace("a disk is back as it was");
+      host.BringBack(1 + dice_.Below(7));
+      if (OneIn(2)) host.clock().StepWall(-UpTo(600'000));
+      host.paused_until = clock_.Boot() + Milliseconds(kDiskAwayMs) + UpTo(20'000);
+  }
+}
+
+// Its folder on another machine: beside it, which is refused, or in its place.
+void NodeWorld::Copy(NodeHost& host) {
+  if (host.is_copy() || host.went_back() || hosts_.size() > 8) return;
+  const bool moves = OneIn(2);
+  shared_.Trace(moves ? "a host moves" : "a host is copied");
+  hosts_.push_back(
+      std::make_unique<NodeHost>(shared_, static_cast<int>(hosts_.size()), host.machine()));
+  NodeHost& copy = *hosts_.back();
+  if (moves) host.Retire();
+  copy.CopyFrom(host, OneIn(2), OneIn(2));
+  if (!copy.is_copy()) return moves ? void() : copy.Retire();  // nothing was on its disk
+  if (moves) copy.Adopt();
+}
+
+}  // namespace firn

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/time/entropy.h"
+#include "tests/sim/node/node_host.h"
+#include "tests/sim/node/node_mutants.h"
+#include "tests/sim/node/node_oracle.h"
+#include "tests/support/registry/memory_coordinator.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+
+// Whole nodes on several hosts, in virtual time: of one cluster in a registry in memory, or with
+// machine ids given by hand. One seed is one world, and replays exactly.
+//
+// Throws a Violation at the first broken promise.
+class NodeWorld {
+ public:
+  NodeWorld(uint64_t seed, NodeMutant mutant, bool trace);
+  ~NodeWorld();
+
+  // All the steps of the seed, then the end of all faults and the wait for service.
+  void Run();
+
+  uint64_t steps() const { return steps_; }
+  uint64_t ids() const { return oracle_.ids(); }
+  std::string text() const;
+
+ private:
+  void DrawSizes();
+  void MakeCluster();
+  void MakeTags(class BlockingCoordinator& registry);
+  void MakeStatic();
+
+  void Step();
+  void PassTime();
+  void Pass(Milliseconds wait);
+  void ExpireSessions();
+
+  // --- faults (node_strikes.cc) -----------------------------------------------------------------
+  void Strike();
+  void StrikeClock(NodeHost& host);
+  void StrikeDisk(NodeHost& host);
+  void StrikeRegistry(NodeHost& host);
+  void StrikeStatic(NodeHost& host);
+  void Copy(NodeHost& host);
+  void Boot(NodeHost& host);
+  void SetOutage(bool outage);
+
+  bool AllServe();
+  void DemandService();
+
+  NodeHost& AnyHost() { return *hosts_[dice_.Below(hosts_.size())]; }
+  Milliseconds UpTo(int64_t ms) {
+    return Milliseconds(static_cast<int64_t>(dice_.Below(static_cast<uint64_t>(ms) + 1)));
+  }
+  bool OneIn(uint64_t n) { return dice_.Below(n) == 0; }
+
+  SeededEntropy dice_;
+  VirtualClock clock_;
+  MemoryTree tree_;
+  NodeOracle oracle_;
+  NodeShared shared_;
+  std::string layout_;
+  int rack_bits_ = 0;
+  int first_hosts_ = 1;
+  int wanted_steps_ = 0;
+  uint64_t fault_every_ = 1;
+  size_t served_tags_ = 0;  // tags that each host has to serve in the end
+  std::vector<std::unique_ptr<NodeHost>> hosts_;
+  bool outage_ = false;
+  bool passing_ = false;
+  uint64_t steps_ = 0;
+};
+
+}  // namespace firn
