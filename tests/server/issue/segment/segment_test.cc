@@ -326,6 +326,17 @@ TEST_F(SegmentTest, ARangeAskedForBeforeADropIsThrownAway) {
   EXPECT_EQ(strategy_->status().supply, 0);
 }
 
+// Others may have taken it in the data that are there now.
+TEST_F(SegmentTest, WhatIsDroppedDuringAStopIsNotGivenBack) {
+  Fill();
+  Use(29);
+  strategy_->Stop();
+  strategy_->Drop("the ledger went back");
+  source_.Answer();
+  EXPECT_THAT(source_.given_back, IsEmpty());
+  EXPECT_TRUE(strategy_->settled());
+}
+
 TEST_F(SegmentTest, AChangedDefinitionKeepsTheNumbersInMemory) {
   Fill();
   TagDefinition changed = definition_;
