@@ -26,22 +26,23 @@ enum class NodeMutant {
 struct NodeMutantName {
   NodeMutant mutant;
   std::string_view name;
+  int invariant;   // that it breaks: caught by another one is not caught
   bool is_static;  // of hosts whose machine ids are given by hand
 };
 
 inline constexpr std::array<NodeMutantName, 12> kNodeMutants = {{
-    {NodeMutant::kNoVersionCheck, "no-version-check", false},
-    {NodeMutant::kLostUnheard, "lost-unheard", false},
-    {NodeMutant::kBackUnheard, "back-unheard", false},
-    {NodeMutant::kDefaultBeforeRead, "default-before-read", false},
-    {NodeMutant::kFormNotKept, "form-not-kept", false},
-    {NodeMutant::kFullDiskUntold, "full-disk-untold", false},
-    {NodeMutant::kHintForgotten, "hint-forgotten", false},
-    {NodeMutant::kReadyByClaim, "ready-by-claim", false},
-    {NodeMutant::kCopyTrusted, "copy-trusted", true},
-    {NodeMutant::kGrantNotSynced, "grant-not-synced", true},
-    {NodeMutant::kPairUnheard, "pair-unheard", true},
-    {NodeMutant::kMountIsAnotherFile, "mount-is-another-file", true},
+    {NodeMutant::kNoVersionCheck, "no-version-check", 1, false},
+    {NodeMutant::kLostUnheard, "lost-unheard", 4, false},
+    {NodeMutant::kBackUnheard, "back-unheard", 6, false},
+    {NodeMutant::kDefaultBeforeRead, "default-before-read", 2, false},
+    {NodeMutant::kFormNotKept, "form-not-kept", 2, false},
+    {NodeMutant::kFullDiskUntold, "full-disk-untold", 6, false},
+    {NodeMutant::kHintForgotten, "hint-forgotten", 7, false},
+    {NodeMutant::kReadyByClaim, "ready-by-claim", 5, false},
+    {NodeMutant::kCopyTrusted, "copy-trusted", 3, true},
+    {NodeMutant::kGrantNotSynced, "grant-not-synced", 1, true},
+    {NodeMutant::kPairUnheard, "pair-unheard", 1, true},
+    {NodeMutant::kMountIsAnotherFile, "mount-is-another-file", 6, true},
 }};
 
 }  // namespace firn
