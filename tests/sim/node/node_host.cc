@@ -44,6 +44,7 @@ IssuingNodeOptions NodeHost::Options() {
 
 NodePlace NodeHost::Place() const {
   NodePlace place{.registry = "zk://sim:2181/firn/sim", .credentials = {}, .state_dir = {}};
+  if (shared_.is_directory) place.registry = "dir:///sim";
   if (shared_.is_static) place.registry = "static:" + std::to_string(machine_);
   if (!shared_.given_layout.empty()) place.layout = *Layout::Parse(shared_.given_layout);
   place.static_first_start = !has_issued_ && !is_copy_ && !adopts_;
@@ -53,15 +54,17 @@ NodePlace NodeHost::Place() const {
 }
 
 Result<std::unique_ptr<Coordinator>> NodeHost::Connect(Process& process, bool connected) {
-  process.wire =
+  const auto wire =
       std::make_shared<NodeWire>(shared_.tree, shared_.clock, clock_,
                                  SeededFaults(shared_.dice, shared_.rates), shared_.mutant);
-  if (!connected) process.wire->faulty().Disconnect();
+  if (!connected) wire->faulty().Disconnect();
+  // A second one is there to make the cluster, and goes with its link.
+  if (process.wire == nullptr) process.wire = wire;
   const auto cuts = [this] {
     return shared_.cuts_one_in != 0 && shared_.OneIn(shared_.cuts_one_in);
   };
-  return std::unique_ptr<Coordinator>(std::make_unique<NodeLink>(
-      process.wire, NodeLink::World{shared_.pass, cuts, shared_.mutant}));
+  return std::unique_ptr<Coordinator>(
+      std::make_unique<NodeLink>(wire, NodeLink::World{shared_.pass, cuts, shared_.mutant}));
 }
 
 Result<std::unique_ptr<IssuingNode>> NodeHost::Open(Process& process, bool connected) {

@@ -32,8 +32,9 @@ struct NodeShared {
   SeededEntropy& dice;
   NodeMutant mutant = NodeMutant::kNone;
   bool trace = false;
-  bool is_static = false;  // machine ids are given by hand
-  bool strict = false;     // clock policy of all
+  bool is_static = false;     // machine ids are given by hand
+  bool is_directory = false;  // the registry is one, so whoever comes first makes the cluster
+  bool strict = false;        // clock policy of all
   Milliseconds window{};
   std::string given_layout{};  // as servers are told; empty: the cluster's
   FaultRates rates{};

@@ -46,7 +46,7 @@ void NodeWorld::Strike() {
 void NodeWorld::Boot(NodeHost& host) {
   if (host.went_back()) return;  // another boot would have only the wall clock to go by
   host.Reboot();
-  if (OneIn(3) && !shared_.strict) {
+  if (OneIn(3) && !shared_.strict && !shared_.is_directory) {
     const BootMs right_at = OneIn(4) ? BootMs(INT64_MAX) : clock_.Boot() + UpTo(20'000);
     host.clock().SetOff(DrawOff(dice_), right_at);
     host.NoteUnevenClock();
@@ -63,6 +63,7 @@ void NodeWorld::StrikeClock(NodeHost& host) {
     case 1:
       return host.clock().StepWall(-UpTo(5'000));
     case 2:
+      if (shared_.is_directory) return;  // which has no clock to hold it against
       // Under policy strict whoever has followed it would wait as long.
       return host.clock().StepWall(OneIn(3) && !shared_.strict ? UpTo(4'000'000)
                                                                : -UpTo(4'000'000));

@@ -38,7 +38,7 @@ NodeWorld::NodeWorld(uint64_t seed, NodeMutant mutant, bool trace)
               .is_static = IsStatic(mutant, dice_)} {
   DrawSizes();
   shared_.pass = [this](Milliseconds wait) { Pass(wait); };
-  shared_.is_static ? MakeStatic() : MakeCluster();
+  shared_.is_static || shared_.is_directory ? MakeDefaultOnly() : MakeCluster();
   for (int i = 0; i < first_hosts_; ++i) {
     hosts_.push_back(std::make_unique<NodeHost>(shared_, i, static_cast<uint32_t>(i)));
     hosts_.back()->disk().no_grant = !shared_.is_static && OneIn(10);
@@ -53,7 +53,8 @@ void NodeWorld::DrawSizes() {
   const auto below = [this](uint64_t n) { return static_cast<int>(dice_.Below(n)); };
   layout_ = kLayouts[dice_.Below(3)];
   rack_bits_ = OneIn(2) ? RackSplit::Default(*Layout::Parse(layout_)).rack_bits() : 0;
-  if (shared_.is_static || OneIn(4)) shared_.given_layout = layout_;
+  shared_.is_directory = !shared_.is_static && shared_.mutant == NodeMutant::kNone && OneIn(4);
+  if (shared_.is_static || shared_.is_directory || OneIn(4)) shared_.given_layout = layout_;
   first_hosts_ = 1 + below(4);
   wanted_steps_ = 1'000 + below(6'000);
   fault_every_ = 20 + dice_.Below(300);
@@ -72,7 +73,8 @@ void NodeWorld::DrawSizes() {
                    .time_limit = Milliseconds(200 + below(2'000))};
 }
 
-void NodeWorld::MakeStatic() {
+// The tag that is there without an operator.
+void NodeWorld::MakeDefaultOnly() {
   shared_.probe = "default";
   shared_.tags = {"default", "never"};
   oracle_.Define({.name = "default", .strategy = "snowflake"}, "0");
@@ -120,7 +122,7 @@ void NodeWorld::MakeTags(BlockingCoordinator& registry) {
 std::string NodeWorld::text() const {
   return std::to_string(hosts_.size()) + (shared_.is_static ? " static hosts" : " hosts") +
          ", layout " + layout_ + ", a fault in " + std::to_string(fault_every_) + " steps" +
-         (shared_.strict ? ", strict" : "");
+         (shared_.strict ? ", strict" : "") + (shared_.is_directory ? ", a directory" : "");
 }
 
 // --- time and ordinary life ----------------------------------------------------------------------
@@ -197,8 +199,9 @@ void NodeWorld::DemandService() {
   outage_ = false;
   for (const auto& host : hosts_) {
     host->EndFaults();
-    // Whoever was refused for good is started again, now that all is right.
-    if (shared_.is_static) host->Kill();
+    // Whoever was refused for good is started again, now that all is right; so is whoever has gone
+    // on without a directory that was left half made, since only a start completes it.
+    if (shared_.is_static || shared_.is_directory) host->Kill();
     host->TagsServed();
   }
   const BootMs begin = clock_.Boot();

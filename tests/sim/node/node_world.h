@@ -34,7 +34,7 @@ class NodeWorld {
   void DrawSizes();
   void MakeCluster();
   void MakeTags(class BlockingCoordinator& registry);
-  void MakeStatic();
+  void MakeDefaultOnly();
 
   void Step();
   void PassTime();
