@@ -131,12 +131,17 @@ std::string NodeView::WayOut(const IssuingNodeStatus& status) const {
   } else if (claim.bound > WallMs()) {
     words.bound = claim.bound;
   }
+  // What was kept says how a tag was defined, and not how far it has come.
+  const auto add = [&](TagDefinition tag) {
+    const auto high = status.highest->find(tag.name);
+    const bool read = high != status.highest->end();
+    if (read) tag.high = std::max(tag.high, high->second);
+    (read || tag.strategy != "segment" ? words.tags : words.unread).push_back(std::move(tag));
+  };
+  for (const auto& [name, tag] : *status.lost) add(tag);
   const std::shared_lock lock(mutex_);
   for (const auto& [name, tag] : tags_) {
-    if (tag.definition.name.empty()) continue;
-    TagDefinition& lost = words.tags.emplace_back(tag.definition);
-    const auto high = status.highest->find(name);
-    if (high != status.highest->end()) lost.high = std::max(lost.high, high->second);
+    if (!tag.definition.name.empty() && !status.lost->contains(name)) add(tag.definition);
   }
   return RestoreCommand(words);
 }

@@ -33,6 +33,21 @@ void AddField(std::string_view key, std::string_view value, std::string& word) {
   word.append(",").append(key).append("=").append(UrlEncode(value));
 }
 
+// `start`: empty where nobody knows it.
+std::string WordOf(const TagDefinition& tag, std::optional<int64_t> start) {
+  const bool known = !tag.strategy.empty();
+  const bool segment = !known || tag.strategy == "segment";
+  std::string word = EncodeTagName(tag.name) + "=" + (start ? std::to_string(*start) : "START");
+  for (const TagField& field : TagFields()) {
+    if (field.key == "start" || IsDefault(field, tag)) continue;
+    if (field.key == "strategy" && segment) continue;  // unless it is all that there is to say
+    AddField(field.key, FieldText(field, tag), word);
+  }
+  for (const auto& [key, value] : tag.options) AddField(key, value, word);
+  if (known && !SaysFields(word)) AddField("strategy", tag.strategy, word);
+  return word;
+}
+
 Result<int64_t> ParseStart(std::string_view digits) {
   int64_t start = 0;
   const auto [end, error] = std::from_chars(digits.begin(), digits.end(), start);
@@ -72,18 +87,8 @@ int64_t GapOf(const TagDefinition& tag, int64_t wanted) {
 }
 
 std::string TagWord(const TagDefinition& tag) {
-  const bool known = !tag.strategy.empty();
-  const bool segment = !known || tag.strategy == "segment";
-  const int64_t start = segment ? SumOrMax(tag.NextBegin(), GapOf(tag, kTagGap)) : 0;
-  std::string word = EncodeTagName(tag.name) + "=" + std::to_string(start);
-  for (const TagField& field : TagFields()) {
-    if (field.key == "start" || IsDefault(field, tag)) continue;
-    if (field.key == "strategy" && segment) continue;
-    AddField(field.key, FieldText(field, tag), word);
-  }
-  for (const auto& [key, value] : tag.options) AddField(key, value, word);
-  if (known && !SaysFields(word)) AddField("strategy", tag.strategy, word);
-  return word;
+  const bool segment = tag.strategy.empty() || tag.strategy == "segment";
+  return WordOf(tag, segment ? SumOrMax(tag.NextBegin(), GapOf(tag, kTagGap)) : 0);
 }
 
 bool SaysFields(std::string_view word) { return word.find(',') != word.npos; }
@@ -103,9 +108,11 @@ std::string RestoreCommand(const RestoreWords& words) {
   if (words.rack_bits) AddFlag("rack_bits", std::to_string(*words.rack_bits), command);
   if (words.bound) AddFlag("bound_ms", std::to_string(words.bound->ms()), command);
   if (words.retired) AddFlag("retire", std::to_string(words.retired->value()), command);
+  std::vector<std::string> tags;
+  for (const TagDefinition& tag : words.tags) tags.push_back(TagWord(tag));
+  for (const TagDefinition& tag : words.unread) tags.push_back(WordOf(tag, std::nullopt));
   bool flags_ended = false;
-  for (const TagDefinition& tag : words.tags) {
-    const std::string word = TagWord(tag);
+  for (const std::string& word : tags) {
     if (word.starts_with('-') && !std::exchange(flags_ended, true)) command += " --";
     command += " " + ShellWord(word);
   }

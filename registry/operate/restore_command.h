@@ -27,12 +27,14 @@ struct RestoreWords {
   std::string uuid{};
   std::string layout{};
   std::optional<int> rack_bits{};
-  std::optional<WallMs> bound{};       // the highest that may have been used
-  std::optional<MachineId> retired{};  // whose bound was absurd
-  std::vector<TagDefinition> tags{};   // lost ones; `high` is how far each may have come
+  std::optional<WallMs> bound{};        // the highest that may have been used
+  std::optional<MachineId> retired{};   // whose bound was absurd
+  std::vector<TagDefinition> tags{};    // lost ones; `high` is how far each may have come
+  std::vector<TagDefinition> unread{};  // likewise, but who prints does not know how far
 };
 
-// The whole command, quoted for a shell. Every tag starts GapOf beyond its `high`.
+// The whole command, quoted for a shell. Every tag starts GapOf beyond its `high`. In the place of
+// a number that is not known stands START: whoever pastes it is asked for the number.
 std::string RestoreCommand(const RestoreWords& words);
 
 // One tag's word, a number alone for a tag without a strategy, and the definition that such a word

@@ -202,7 +202,8 @@ void IssuingNode::Show(const KeeperTime& time) {
                          .ahead_of_registry = ahead_of_registry_,
                          .misguessed = misguessed_,
                          .tags_known = options_.given.has_value() || follower_.whole(),
-                         .highest = follower_.highest()};
+                         .highest = follower_.highest(),
+                         .lost = follower_.lost()};
   readiness_.Note(WhyNot(seen), time.clocks.boot);
   seen.why_not_ready = readiness_.why_not();
   if (seen.claim.uuid.empty()) seen.claim.uuid = options_.cluster_uuid;

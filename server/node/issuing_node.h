@@ -63,6 +63,9 @@ struct IssuingNodeStatus {
   std::optional<std::string> why_not_ready = "it has just started";
   // Ledger of each tag, as far as this node has seen; never null.
   std::shared_ptr<const TagFollower::Ledgers> highest = std::make_shared<TagFollower::Ledgers>();
+  // Tags that the registry has lost, as they were known last; never null.
+  std::shared_ptr<const TagFollower::Definitions> lost =
+      std::make_shared<TagFollower::Definitions>();
 };
 
 // Everything that issues ids in one process, joined: a claim kept in the registry, the id clock,

@@ -99,6 +99,7 @@ void TagFollower::Follow() {
   KnownTags read = ReadAll();
   NoteLost(read);
   known_ = std::move(read);
+  TellLost();
   KeepThenServe();
 }
 
@@ -151,6 +152,15 @@ void TagFollower::NoteLost(KnownTags& read) {
     read.tags[name] = {.state = KnownTag::State::kLost, .node = before.node};
     Refuse(name, Reason::kInternal, kGone);
   }
+}
+
+void TagFollower::TellLost() {
+  Definitions lost;
+  for (const auto& [name, known] : known_.tags) {
+    const bool defined = !known.node.tag.strategy.empty();
+    if (known.state == KnownTag::State::kLost && defined) lost.emplace(name, known.node.tag);
+  }
+  if (lost != *lost_) lost_ = std::make_shared<Definitions>(std::move(lost));
 }
 
 // --- what is kept -------------------------------------------------------------------------------

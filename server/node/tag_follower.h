@@ -83,6 +83,10 @@ class TagFollower final : public TagSeeker {
   // after each reading that changed it, so that whoever holds one may look at it in any thread.
   std::shared_ptr<const Ledgers> highest() const { return highest_; }
 
+  // The tags that are lost (rule 5), as they were known last. Another object after each change.
+  using Definitions = std::map<std::string, TagDefinition>;
+  std::shared_ptr<const Definitions> lost() const { return lost_; }
+
   // Ledgers that this server has moved itself, before the registry has told of it.
   void RaiseHighest(const Ledgers& higher);
 
@@ -104,6 +108,7 @@ class TagFollower final : public TagSeeker {
   KnownTags ReadAll();
   KnownTag ReadOne(const std::string& name, const Node& node, Ledgers& highest);
   void NoteLost(KnownTags& read);
+  void TellLost();
   void LoadKept();
   void GoByKept();
   void KeepThenServe();
@@ -135,6 +140,7 @@ class TagFollower final : public TagSeeker {
   std::map<std::string, std::string> refused_;   // and why
   std::optional<std::string> default_served_{};
   std::shared_ptr<const Ledgers> highest_ = std::make_shared<Ledgers>();
+  std::shared_ptr<const Definitions> lost_ = std::make_shared<Definitions>();
   std::optional<BootMs> began_{};
   BootMs now_;
   MetaWatch meta_;

@@ -72,6 +72,16 @@ TEST(RestoreCommandTest, AWordThatIsNoTagIsNamed) {
   }
 }
 
+// A number that is too low would be worse than none.
+TEST(RestoreCommandTest, WhoeverPastesIsAskedForANumberThatIsNotKnown) {
+  const std::string command = RestoreCommand({.registry = "dir:///x", .unread = {Segment("o", 0)}});
+  EXPECT_EQ(command, "firn restore --registry=dir:///x o=START,step=50,step_max=400");
+  const auto refused = ParseTagWord("o=START,step=50,step_max=400");
+  EXPECT_NE(refused.status().message().find("the number that it goes on from is wanted"),
+            std::string::npos)
+      << refused.status();
+}
+
 TEST(RestoreCommandTest, AShellReadsTheCommandAsItWasMeant) {
   const RestoreWords words{.registry = "zk://h:2181/firn/shop",
                            .uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",

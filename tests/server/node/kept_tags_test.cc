@@ -108,6 +108,24 @@ TEST_F(KeptTagsTest, ATagThatComesBackInAnotherFormIsRefused) {
   EXPECT_NE(Ask("default").find("another form"), std::string::npos);
 }
 
+// What a server prints for an operator, also one that has never served the tag.
+TEST_F(KeptTagsTest, WhatIsLostIsToldAsItWasKnown) {
+  TagDefinition order = Tag("order", "segment");
+  order.text = "n{id}";
+  ASSERT_TRUE(store_.Create(order).ok());
+  Pass(Milliseconds(200));
+  EXPECT_TRUE(follower_->lost()->empty());
+  EraseNode("order");
+  Start();
+  Pass(Milliseconds(200));
+  ASSERT_TRUE(follower_->lost()->contains("order"));
+  EXPECT_EQ(follower_->lost()->at("order").text, "n{id}");
+  EXPECT_FALSE(follower_->highest()->contains("order")) << "nobody has kept how far it has come";
+  ASSERT_TRUE(store_.Create(order).ok());
+  Pass(Milliseconds(200));
+  EXPECT_TRUE(follower_->lost()->empty());
+}
+
 TEST_F(KeptTagsTest, AnotherClustersTagsAreNotGoneBy) {
   Pass(Milliseconds(200));
   const std::string text = memory_.files.begin()->second;
