@@ -8,6 +8,7 @@
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/operate/restore_command.h"
+#include "registry/seam/blocking_coordinator.h"
 #include "registry/state/hint.h"
 
 namespace firn {
