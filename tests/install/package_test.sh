@@ -24,9 +24,9 @@ holds() {
 for component in "$@"; do
   case $component in
     dev)
-      holds libfirn-dev '^\./usr/include/firn/common/layout\.h$'
+      holds libfirn-dev '^\./usr/include/firn/common/id/layout\.h$'
       holds libfirn-dev '^\./usr/include/firn/thrift/gen/IdService\.h$'
-      holds libfirn-dev '^\./usr/lib/(.*/)?libfirn_common\.a$'
+      holds libfirn-dev '^\./usr/lib/(.*/)?libfirn_common_id\.a$'
       holds libfirn-dev '^\./usr/lib/(.*/)?cmake/firn/firn-config\.cmake$'
       holds libfirn-dev '^\./usr/share/firn/firn\.thrift$'
       dpkg-deb --field "$work"/libfirn-dev_*.deb Depends | grep -q libthrift-dev ||
