@@ -72,7 +72,9 @@ void SimHost::LookForTwin(const Tenure& tenure) {
                       last->version == terms.version && last->host != index_ &&
                       !doubt_->BothKnow(last->word);
   Require(!others, 11, "a copy goes on with what the other one has written");
-  if (terms.nonce != doubt_->nonce || !doubt_->BothKnow(terms.word)) doubt_.reset();
+  // A file may be a write behind: what was on its way then is what both of them know.
+  const bool wrote = !doubt_->BothKnow(terms.word) && !doubt_->BothKnow(terms.pending_word);
+  if (terms.nonce != doubt_->nonce || wrote) doubt_.reset();
 }
 
 }  // namespace firn
