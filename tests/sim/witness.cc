@@ -93,8 +93,9 @@ void ClaimBook::JudgeRelease(MachineId machine, const SlotRecord& before, const 
 bool Witness::Unpromised(const Node& before, const Write& set) const {
   if (!gap_ || ReadsFrozen(tree_)) return false;
   const Nonce nonce = ParseSlotRecord(set.data)->nonce;
-  const bool claims = nonce != ParseSlotRecord(before.data)->nonce;
-  return !nonce.zero() && (claims || !book_.IsLast(book_.MachineAt(set.path), nonce));
+  const SlotRecord record = *ParseSlotRecord(before.data);
+  const bool claims = nonce != record.nonce;
+  return !nonce.zero() && (claims || !book_.IsLast(book_.MachineAt(set.path), record, host_));
 }
 
 // Servers write the root node only to freeze it.
@@ -119,8 +120,10 @@ void Witness::Multi(std::vector<Write> writes, WriteDone done) {
   inner_->Multi(std::move(writes), std::move(done));
   const auto after = tree_.Peek(path);
   if (!before.has_value() || !after.has_value() || before->stat == after->stat) return;
-  book_.Applied(book_.MachineAt(path), *ParseSlotRecord(before->data),
-                *ParseSlotRecord(after->data), after->stat.version, host_, disk_);
+  const Result<SlotRecord> written = ParseSlotRecord(after->data);
+  Require(written.ok(), 9, "a record was written that nobody can read");
+  book_.Applied(book_.MachineAt(path), *ParseSlotRecord(before->data), *written,
+                after->stat.version, host_, disk_);
 }
 
 }  // namespace firn

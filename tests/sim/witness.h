@@ -49,10 +49,12 @@ class ClaimBook {
     return entry == entries_.end() ? nullptr : &entry->second;
   }
 
-  // The machine id was last claimed under this nonce, whatever the registry says now.
-  bool IsLast(MachineId machine, const Nonce& nonce) const {
+  // The machine id was last claimed under this record's nonce, whatever the registry says now; and
+  // where a copy of this host wrote last, the registry has not forgotten that.
+  bool IsLast(MachineId machine, const SlotRecord& record, int host) const {
     const auto last = last_.find(machine.value());
-    return last != last_.end() && last->second.nonce == nonce;
+    return last != last_.end() && last->second.nonce == record.nonce &&
+           (last->second.host == host || last->second.word == record.word);
   }
 
   // The last write to a slot that was applied.
