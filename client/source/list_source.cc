@@ -42,9 +42,10 @@ void AddServer(std::string_view text, ServerList& list, Faults& faults) {
 
 Result<std::unique_ptr<ServerSource>> OpenListSource(const std::string& servers) {
   if (servers.starts_with("zk://") || servers.starts_with("dir://")) {
-    return Invalid(Quoted(servers) +
-                   " is a registry: link firn::client_registry, include client/source/registry_source.h, "
-                   "and set ClientOptions::open_source to firn::RegistrySources()");
+    return Invalid(
+        Quoted(servers) +
+        " is a registry: link firn::client_registry, include client/source/registry_source.h, "
+        "and set ClientOptions::open_source to firn::RegistrySources()");
   }
   if (!servers.starts_with(kScheme)) {
     return Invalid(Quoted(servers) + " does not begin with list://; other sources need an opener");

@@ -7,8 +7,8 @@
 
 namespace firn {
 
-// The layouts that have names, computed by the compiler. Part of common/id/layout.h, which is what to
-// include; apart from it only because a constant of a type can be made only after the type.
+// The layouts that have names, computed by the compiler. Part of common/id/layout.h, which is what
+// to include; apart from it only because a constant of a type can be made only after the type.
 
 constexpr Layout::Layout(std::span<const Field> high_to_low, int64_t tick_ms, WallMs epoch)
     : tick_ms_(tick_ms), epoch_(epoch) {

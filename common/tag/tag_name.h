@@ -11,7 +11,7 @@ namespace firn {
 // The names of tags, and how a name becomes one component of a registry path.
 //
 // A tag is called what its users call it: "order", "Müller & Söhne", "a/b". So a path carries an
-// encoded form that leaves plain words readable: common/base/url_encoding.h, and two rules of its own.
+// encoded form that leaves plain words readable: common/base/url_encoding.h and two rules beside.
 //
 //     order        order
 //     a/b c        a%2Fb+c

@@ -16,8 +16,8 @@ namespace firn {
 // At most `limit` bytes. kCorrupt: the file is longer, or is there and does not read.
 Result<std::string> ReadFile(const std::string& path, size_t limit);
 
-// Makes `bytes` the file `name` in `folder`, as common/base/files.h does, by a draft that no listing of
-// nodes takes for one. It is `owner`'s.
+// Makes `bytes` the file `name` in `folder`, as common/base/files.h does, by a draft that no
+// listing of nodes takes for one. It is `owner`'s.
 Status ReplaceFile(const std::string& folder, const std::string& name, std::string_view bytes,
                    const DirOwner& owner, Replaced* replaced);
 

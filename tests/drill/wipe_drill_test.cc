@@ -60,11 +60,12 @@ class WipeDrill : public SegmentCluster {
     EXPECT_NE(shown.out.find("hold_minutes = 7"), std::string::npos) << shown.out;
     // Servers claim anew once the restore's probation is over, and announce what they have then.
     Finished audit;
-    EXPECT_TRUE(Eventually(kPatience, [&] {
-      audit = Firn({"audit"});
-      return audit.exit_code == 0;
-    })) << audit.out
-        << audit.err;
+    EXPECT_TRUE(Eventually(kPatience,
+                           [&] {
+                             audit = Firn({"audit"});
+                             return audit.exit_code == 0;
+                           }))
+        << audit.out << audit.err;
     StopLoad();
     JudgeTag("order");
   }

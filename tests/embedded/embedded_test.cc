@@ -58,7 +58,8 @@ class EmbeddedTest : public testing::Test {
     return owners;
   }
 
-  // Whether it is on disk which machine id was held. A thread of its own writes that, after the claim.
+  // Whether it is on disk which machine id was held. A thread of its own writes that, after the
+  // claim.
   static bool HasHint(const std::string& state_dir) {
     for (const auto& file : std::filesystem::directory_iterator(state_dir)) {
       if (file.path().extension() == ".properties") return true;

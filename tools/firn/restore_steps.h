@@ -14,7 +14,8 @@
 namespace firn {
 
 // What `firn restore` does, and `firn init` where nobody says that the cluster is brand new. What
-// it goes by comes from the flags; `words` name lost tags, as registry/operate/restore_command.h has it.
+// it goes by comes from the flags; `words` name lost tags, as registry/operate/restore_command.h
+// has it.
 Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry,
                                  const std::vector<std::string>& words);
 

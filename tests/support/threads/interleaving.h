@@ -96,8 +96,8 @@ class Interleaving {
   // The run that goes on; null outside of one, where atomics are plain values.
   static Interleaving* Current() { return current_; }
 
-  // The steps, for the instrumented types (interleaved/common/base/atomic.h). `place` is the object and
-  // `value` what it holds; values are bits.
+  // The steps, for the instrumented types (interleaved/common/base/atomic.h). `place` is the object
+  // and `value` what it holds; values are bits.
   struct Access {
     const void* place;
     uint64_t value;
