@@ -79,6 +79,12 @@ Result<WallMs> StaticKeeper::FirstMoment(KeeperTime& now) {
         "there is no grant file that says what was used before: if this machine id was "
         "never used, say --static_first_start");
   }
+  if (found.code() == Code::kCorrupt) {
+    return Corrupt(found.status().message() +
+                   ", so nobody knows what was used before: if no id of this machine id was ever "
+                   "given out, remove the grant file and say --static_first_start; otherwise give "
+                   "this server another machine id");
+  }
   if (!found.ok()) return found.status();
   FIRN_TRY(CheckIdentity(found->identity));
   if (found->grant.machine != options_.machine || found->grant.nonce != kStaticNonce) {

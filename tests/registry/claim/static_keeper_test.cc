@@ -236,7 +236,11 @@ TEST_F(StaticKeeperTest, AMovedFileIsTakenOverWithAllThatItSays) {
 
 TEST_F(StaticKeeperTest, RubbishIsRefusedEvenAsAFirstStart) {
   disk_.grant.assign(StateFolder::kGrantBytes, 'x');
-  EXPECT_FALSE(Start(true)->user.has_claim());
+  const auto host = Start(true);
+  EXPECT_FALSE(host->user.has_claim());
+  const std::string reason = host->keeper.status(host->Time()).reason;
+  EXPECT_NE(reason.find("remove the grant file and say --static_first_start"), std::string::npos)
+      << reason;
 }
 
 }  // namespace
