@@ -24,6 +24,7 @@ namespace {
 constexpr Milliseconds kPatience{60'000};
 constexpr Milliseconds kClockMin{3'600'000};  // garbage is centuries away
 constexpr int kCalls = 200;
+constexpr int kRoundsMax = 5;
 constexpr int32_t kCountMaxOfHttp = 400;  // which is longer, and slower to read
 
 class AwkwardClientsTest : public testing::Test {
@@ -53,8 +54,7 @@ class AwkwardClientsTest : public testing::Test {
     }
   }
 
-  std::vector<int64_t> AllIds() {
-    std::vector<int64_t> ids;
+  void AddIds(std::vector<int64_t>& ids) {
     for (const auto& client : clients_) {
       client->Join();
       for (const std::string& fault : client->faults()) ADD_FAILURE() << fault;
@@ -62,8 +62,16 @@ class AwkwardClientsTest : public testing::Test {
       EXPECT_GT(client->answered(), kCalls / 2) << client->name();
       ids.insert(ids.end(), client->ids().begin(), client->ids().end());
     }
-    std::sort(ids.begin(), ids.end());
-    return ids;
+    clients_.clear();
+  }
+
+  // How often a server has stopped reading from somebody who does not read.
+  int64_t Paused() const {
+    int64_t sum = 0;
+    for (const auto& server : servers_) {
+      sum += server->Metric("firn_output_paused_total{door=\"public\"}");
+    }
+    return sum;
   }
 
   // That a server of ours has issued it, by its machine id and its time.
@@ -94,10 +102,14 @@ TEST_F(AwkwardClientsTest, GetWholeAnswersInOrderAndNoIdTwice) {
   ASSERT_NO_FATAL_FAILURE(Start(1, {}));
   ASSERT_NO_FATAL_FAILURE(Start(2, {"--tls_cert=" + authority.File("server.crt"),
                                     "--tls_key=" + authority.File("server.key")}));
-  Join(*servers_[0], "");
-  Join(*servers_[1], authority.File("ca.crt"));
-
-  const std::vector<int64_t> ids = AllIds();
+  std::vector<int64_t> ids;
+  // Whether a server outruns them depends on the machine.
+  for (int round = 0; round < kRoundsMax && Paused() == 0; ++round) {
+    Join(*servers_[0], "");
+    Join(*servers_[1], authority.File("ca.crt"));
+    AddIds(ids);
+  }
+  std::sort(ids.begin(), ids.end());
   int64_t twice = 0, foreign = 0;
   const WallMs now = SystemClock().Wall();
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -106,10 +118,7 @@ TEST_F(AwkwardClientsTest, GetWholeAnswersInOrderAndNoIdTwice) {
   }
   EXPECT_EQ(twice, 0) << "of " << ids.size();
   EXPECT_EQ(foreign, 0) << "of " << ids.size();
-  EXPECT_GT(servers_[0]->Metric("firn_output_paused_total{door=\"public\"}") +
-                servers_[1]->Metric("firn_output_paused_total{door=\"public\"}"),
-            0)
-      << "nobody was awkward enough";
+  EXPECT_GT(Paused(), 0) << "nobody was awkward enough";
   EndServers();
 }
 
