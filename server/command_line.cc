@@ -34,21 +34,19 @@ Word Taken(std::string_view text) {
   return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }
 
-bool IsSwitch(const std::string& name) {
+// "bool", "string" and so on; empty: there is no such flag.
+std::string TypeOf(const std::string& name) {
   gflags::CommandLineFlagInfo info;
-  return gflags::GetCommandLineFlagInfo(name.c_str(), &info) && info.type == "bool";
+  return gflags::GetCommandLineFlagInfo(name.c_str(), &info) ? info.type : "";
 }
 
-bool IsFlag(const std::string& name) {
-  gflags::CommandLineFlagInfo info;
-  return gflags::GetCommandLineFlagInfo(name.c_str(), &info);
-}
+bool IsSwitch(const std::string& name) { return TypeOf(name) == "bool"; }
 
 // The flag that `text` is, which may lack its value.
 Result<Word> FlagIn(std::string_view text) {
   if (!text.starts_with('-')) return Invalid(Quoted(text) + " is no flag: flags begin with --");
   Word word = Taken(text);
-  if (IsFlag(word.name)) {
+  if (!TypeOf(word.name).empty()) {
     if (!word.value && IsSwitch(word.name)) word.value = "true";
     return word;
   }

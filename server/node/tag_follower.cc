@@ -18,8 +18,7 @@ constexpr Milliseconds kLooksKept{2'000};  // longer than calls wait
 
 constexpr char kGone[] =
     "the tag's node has gone from the registry: data were lost. Run firn restore with the words "
-    "that "
-    "this server's log and /v1/status show";
+    "that this server's log and /v1/status show";
 constexpr char kOtherForm[] =
     "the tag has come back in another form, which no edit can do: data were lost. Make another tag";
 
