@@ -1,5 +1,6 @@
 #include "tests/server/program/running_server.h"
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -17,7 +18,8 @@ std::string At(int port) { return "127.0.0.1:" + std::to_string(port); }
 
 RunningServer::RunningServer(const std::string& state_dir, std::vector<std::string> flags,
                              std::vector<std::string> wrapper)
-    : port_(FreePort()),
+    : state_dir_(state_dir),
+      port_(FreePort()),
       admin_port_(FreePort()),
       log_file_(state_dir + ".log"),
       suppressions_file_(state_dir + ".lsan") {
@@ -55,6 +57,17 @@ bool RunningServer::BecomesReady() {
   return Eventually(kPatience,
                     [this] { return Admin("/readyz").status == 200 || !process_->Running(); }) &&
          process_->Running();
+}
+
+bool RunningServer::KeepsItsHint() const {
+  return Eventually(kPatience, [this] {
+    bool kept = false, on_its_way = false;
+    for (const auto& file : std::filesystem::directory_iterator(state_dir_)) {
+      kept |= file.path().extension() == ".properties";
+      on_its_way |= file.path().extension() == ".new";
+    }
+    return kept && !on_its_way;
+  });
 }
 
 RunningServer::Answer RunningServer::Ask(int port, const std::string& verb,

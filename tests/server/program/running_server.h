@@ -26,6 +26,10 @@ class RunningServer {
 
   // Waits until /readyz says so. False when it ended or took too long.
   bool BecomesReady();
+  // Waits until it is on disk which machine id it holds, and nothing is on its way there. A thread
+  // of its own writes that, after the claim: whoever is killed before starts as if for the first
+  // time.
+  bool KeepsItsHint() const;
 
   struct Answer {
     int status = 0;  // 0: no connection, or no answer
@@ -48,6 +52,7 @@ class RunningServer {
   static Answer Ask(int port, const std::string& verb, const std::string& target);
 
   TempDir memory_{kMemoryDir};
+  std::string state_dir_;
   int port_, admin_port_;
   std::string log_file_, suppressions_file_;
   std::vector<std::string> command_;

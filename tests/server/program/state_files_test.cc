@@ -74,18 +74,6 @@ class StateFilesTest : public testing::Test {
     }
   }
 
-  // The hint is on disk, and nothing is on its way there.
-  bool KeepsItsHint() const {
-    return Eventually(kPatience, [&] {
-      bool kept = false, on_its_way = false;
-      for (const auto& [path, text] : FilesIn(dir_ / "state")) {
-        kept |= path.ends_with(".properties");
-        on_its_way |= path.ends_with(".new");
-      }
-      return kept && !on_its_way;
-    });
-  }
-
   // A cluster whose ids run half an hour ahead of the wall clock, as after a restore.
   std::string LeadingCluster() {
     const std::string place = "dir://" + (dir_ / "registry");
@@ -102,7 +90,7 @@ TEST_F(StateFilesTest, AStateFolderWhoseLastWritesWereLostRepeatsNoId) {
   RunningServer server(dir_ / "state", {"--registry=" + LeadingCluster()});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   const int64_t first = IdFrom(server);
-  ASSERT_TRUE(KeepsItsHint());
+  ASSERT_TRUE(server.KeepsItsHint());
   const Contents early = FilesIn(dir_ / "state");
   const int64_t last = IdAfter(server, first, Milliseconds(3'000));
   server.Kill();

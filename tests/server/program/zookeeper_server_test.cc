@@ -127,6 +127,7 @@ TEST_F(ZooKeeperServerTest, KeepsItsMachineIdOverAKill) {
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   const Json machine = StatusOf(server).at("machine");
   const int64_t before = IdFrom(server);
+  ASSERT_TRUE(server.KeepsItsHint());
   server.Kill();
   server.StartAgain();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
@@ -140,6 +141,7 @@ TEST_F(ZooKeeperServerTest, StartsAgainWhileZooKeeperIsAway) {
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   const Json machine = StatusOf(server).at("machine");
   const int64_t before = IdFrom(server);
+  ASSERT_TRUE(server.KeepsItsHint());
   server.Kill();
   zookeeper_->KillAll();
   server.StartAgain();
@@ -172,6 +174,7 @@ TEST_F(ZooKeeperServerTest, OfflineOutlivesARestart) {
   EXPECT_TRUE(Announces(server, ProviderPhase::kDraining));
   EXPECT_EQ(StatusOf(server).at("state"), "OFFLINE");
   EXPECT_TRUE(Eventually(kPatience, [&] { return IsOfflineToClients(server); }));
+  ASSERT_TRUE(server.KeepsItsHint());
   server.Kill();
   server.StartAgain();
   EXPECT_TRUE(Says(server, "OFFLINE")) << server.log();
