@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace firn {
+
+// A piece of a sentence: a text, a character, or a whole number in decimal. A boolean is none: the
+// reader would find a 1. Lives as long as the expression that it stands in.
+class CatPiece {
+ public:
+  CatPiece(const char* text) : text_(text) {}
+  CatPiece(std::string_view text) : text_(text) {}
+  CatPiece(const std::string& text) : text_(text) {}
+  CatPiece(bool) = delete;
+  CatPiece(char c) : digits_{c}, text_(digits_.data(), 1) {}
+  template <std::integral Number>
+  CatPiece(Number number)
+      : text_(digits_.data(),
+              std::to_chars(digits_.data(), digits_.data() + digits_.size(), number).ptr) {}
+  CatPiece(const CatPiece&) = delete;
+  CatPiece& operator=(const CatPiece&) = delete;
+
+  std::string_view text() const { return text_; }
+
+ private:
+  std::array<char, 20> digits_;  // of the longest: -9223372036854775808
+  std::string_view text_;
+};
+
+// The pieces, one after another, in one allocation.
+std::string CatPieces(std::initializer_list<std::string_view> pieces);
+
+//     Cat("--port is 1 to ", kPortMax, ", not ", Quoted(word))
+template <typename... Pieces>
+std::string Cat(const Pieces&... pieces) {
+  return CatPieces({CatPiece(pieces).text()...});
+}
+
+}  // namespace firn

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace firn {
+
+// Hexadecimal digits, in lower case. What is read may be in upper case, too.
+
+// Two for each byte.
+std::string ToHex(std::span<const uint8_t> bytes);
+std::string ToHex(std::string_view bytes);
+// All sixteen.
+std::string ToHex(uint64_t number);
+
+std::optional<uint8_t> HexDigit(char c);
+
+}  // namespace firn

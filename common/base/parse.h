@@ -1,0 +1,37 @@
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+namespace firn {
+
+// The whole of `text` as a number: digits, with a minus before them where Number has negative ones.
+// Nothing for everything else: no digits, a space or a plus anywhere, what does not fit in Number.
+template <std::integral Number>
+std::optional<Number> ParseNumber(std::string_view text, int base = 10) {
+  Number number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, base);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+// The same, from `least` to `most`.
+template <std::integral Number>
+std::optional<Number> ParseNumberWithin(std::string_view text, Number least,
+                                        Number most = std::numeric_limits<Number>::max()) {
+  const std::optional<Number> number = ParseNumber<Number>(text);
+  return number && *number >= least && *number <= most ? number : std::nullopt;
+}
+
+// A number that is a name, and so has one way to be written: no minus, no zeros in front.
+template <std::unsigned_integral Number>
+std::optional<Number> ParseIndex(std::string_view text) {
+  if (text.size() > 1 && text.front() == '0') return std::nullopt;
+  return ParseNumber<Number>(text);
+}
+
+}  // namespace firn
