@@ -109,7 +109,7 @@ class ChangeDrill : public SegmentCluster {
 };
 
 TEST_F(ChangeDrill, EditsUnderLoadRepeatNoNumber) {
-  StartLoad({.tags = {kTag}, .threads = 3, .count = 3});
+  StartLoad({.tags = {kTag}, .threads = 3, .count = 3, .awkward = kTag});
   {
     const LocalCallers local(List(), takings(kTag));
     ASSERT_TRUE(AllGoOn(local));

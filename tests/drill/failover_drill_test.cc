@@ -82,7 +82,7 @@ class FailoverDrill : public SegmentCluster {
 };
 
 TEST_F(FailoverDrill, APromotedReplicaAndTheOldPrimaryRepeatNoNumber) {
-  StartLoad({.tags = kTags, .count = 7, .pause = Milliseconds(1)});
+  StartLoad({.tags = kTags, .count = 7, .pause = Milliseconds(1), .awkward = kTags[0]});
   ASSERT_TRUE(Allocate(4));
   ASSERT_EQ(replica_->AwaitCaughtUp(mariadb()), Status());
   ASSERT_EQ(replica_->StopFollowing(), Status());

@@ -80,7 +80,9 @@ class OutageDrill : public SegmentCluster {
     FetchOnce(late);
     StartLoad({.tags = {poor}, .count = 5, .pause = Milliseconds(5)});
     StartLoad(Steady(kSupplied));
-    StartLoad(Steady({"default"}));  // a snowflake tag: the machine id's bound must reach, too
+    Load snowflakes = Steady({"default"});  // the machine id's bound must reach, too
+    snowflakes.awkward = "default";
+    StartLoad(snowflakes);
     ASSERT_TRUE(GoOn({poor, "plain", "default"})) << "in peace";
     TakeCounts();
     away();

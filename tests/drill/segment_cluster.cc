@@ -100,12 +100,24 @@ void SegmentCluster::StartLoad(const Load& load) {
       callers_.push_back(std::make_unique<SegmentCaller>(options, tags));
     }
   }
+  if (load.awkward.empty()) return;
+  std::vector<int> ports;
+  for (const auto& server : servers_) ports.push_back(server->port());
+  awkward_[load.awkward] = std::make_unique<AwkwardReaders>(ports, load.awkward);
 }
 
 std::map<std::string, CallCounts> SegmentCluster::StopLoad() {
   for (const auto& caller : callers_) caller->Stop();
   std::map<std::string, CallCounts> counts = TakeCounts();
   callers_.clear();
+  for (const auto& [tag, readers] : awkward_) {
+    readers->Stop();
+    const std::vector<int64_t> numbers = readers->ids();
+    EXPECT_FALSE(numbers.empty()) << "awkward readers of " << tag << " got nothing";
+    takings_[tag].AddLate(numbers);
+    EXPECT_EQ(takings_[tag].Judge().duplicates, 0) << tag;
+  }
+  awkward_.clear();
   return counts;
 }
 

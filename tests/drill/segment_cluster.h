@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/drill/callers/awkward_readers.h"
 #include "tests/drill/callers/segment_caller.h"
 #include "tests/drill/callers/takings.h"
 #include "tests/drill/drill.h"
@@ -48,9 +49,11 @@ class SegmentCluster : public Drill {
     int threads = 1;        // for each server
     int64_t count = 1;      // numbers a call
     Milliseconds pause{0};  // of a thread, between calls
+    std::string awkward{};  // a tag of which awkward readers take lists, too; empty: there are none
   };
   void StartLoad(const Load& load);
-  // Ends all calls; what TakeCounts would have said.
+  // Ends all calls; what TakeCounts would have said. Numbers that awkward readers have got count as
+  // takings of their tag from now on.
   std::map<std::string, CallCounts> StopLoad();
 
   // Of all callers, by tag, since the last time.
@@ -82,6 +85,7 @@ class SegmentCluster : public Drill {
   std::vector<std::unique_ptr<RunningServer>> servers_;
   std::map<std::string, Takings> takings_;
   std::vector<std::unique_ptr<SegmentCaller>> callers_;
+  std::map<std::string, std::unique_ptr<AwkwardReaders>> awkward_;  // by tag
 };
 
 }  // namespace firn

@@ -70,7 +70,8 @@ TEST_F(StoreDrill, KilledStoresAndServersRepeatNoNumber) {
   SeededEntropy entropy(TestSeed());
   StartLoad({.tags = kTags,
              .threads = static_cast<int>(FromEnvironment("FIRN_SOAK_THREADS", 2)),
-             .count = 3});
+             .count = 3,
+             .awkward = "table"});
   EXPECT_TRUE(GoOn(kTags)) << "in peace";
   for (const Victim victim : {kZooKeeper, kMariaDb, kRedis, kServer}) Kill(victim);
   while (TestNow() < until && !HasFailure()) Kill(entropy.Below(kServer + kServers));

@@ -20,7 +20,7 @@ class WipeDrill : public SegmentCluster {
     ASSERT_NO_FATAL_FAILURE(
         ApplyTags("[order]\nstrategy = segment\nstep = 20\nstep_max = 200\nhold_minutes = 7\n"));
     ASSERT_NO_FATAL_FAILURE(StartServers(2, {"--issue_wait_ms=1000"}));
-    StartLoad({.tags = {"order"}, .pause = Milliseconds(5)});
+    StartLoad({.tags = {"order"}, .pause = Milliseconds(5), .awkward = "order"});
     ASSERT_TRUE(GoOn({"order"}));
   }
 

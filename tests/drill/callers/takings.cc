@@ -12,6 +12,14 @@ void Takings::Add(Numbers numbers, int64_t before) {
   ++answers_;
 }
 
+void Takings::AddLate(const std::vector<int64_t>& numbers) {
+  const std::scoped_lock lock(mutex_);
+  for (const int64_t number : numbers) {
+    all_.push_back({number, 1});
+    highest_ = std::max(highest_.load(), number);
+  }
+}
+
 Takings::Findings Takings::Judge() const {
   const std::scoped_lock lock(mutex_);
   std::vector<Numbers> sorted = all_;

@@ -22,6 +22,9 @@ class Takings {
   // `before` is what highest() was before the call that got the numbers began.
   void Add(Numbers numbers, int64_t before);
 
+  // Numbers of callers who do not say when they asked: nothing tells whether they rose.
+  void AddLate(const std::vector<int64_t>& numbers);
+
   struct Findings {
     int64_t ids = 0;
     int64_t duplicates = 0;

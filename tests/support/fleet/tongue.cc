@@ -130,9 +130,10 @@ class HttpTongue final : public Tongue {
     answer.bytes = head + 4 + length;
     if (!bytes.starts_with("HTTP/1.1 ")) return Fault(bytes, "no status line");
     const std::string_view status = bytes.substr(9, 3);
-    answer.refused = status == "404" || status == "409" || status == "429" || status == "503";
+    const std::string_view body = bytes.substr(head + 4, length);
+    answer.refused = status != "200" && body.starts_with(R"({"error":{"reason":")");
     if (status != "200" && !answer.refused) return Fault(bytes, "status " + std::string(status));
-    Read(bytes.substr(head + 4, length), answer);
+    Read(body, answer);
     return WithCount(std::move(answer), count);
   }
 
