@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 #include "client/client.h"
-#include "tools/bench/dialect.h"
-#include "tools/bench/load_client.h"
+#include "tests/bench/dialect.h"
+#include "tests/bench/load_client.h"
 
 DEFINE_int32(port, 7609, "loopback port of the server");
 DEFINE_int32(rounds, 5, "rounds; medians are shown");

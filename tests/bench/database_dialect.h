@@ -3,7 +3,7 @@
 #include <memory>
 #include <string_view>
 
-#include "tools/bench/dialect.h"
+#include "tests/bench/dialect.h"
 
 namespace firn {
 

@@ -6,7 +6,7 @@
 
 #include <gflags/gflags.h>
 
-#include "tools/bench/load_client.h"
+#include "tests/bench/load_client.h"
 
 DEFINE_string(dialect, "thrift", "thrift, resp, http, postgresql, mysql or echo");
 DEFINE_string(subject, "default", "the tag, the key, the path, the sequence or the table");

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "tools/bench/dialect.h"
+#include "tests/bench/dialect.h"
 #include "tools/bench/histogram.h"
 
 namespace firn {

@@ -1,4 +1,4 @@
-#include "tools/bench/load_client.h"
+#include "tests/bench/load_client.h"
 
 #include <cerrno>
 #include <cstring>

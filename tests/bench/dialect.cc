@@ -1,9 +1,9 @@
-#include "tools/bench/dialect.h"
+#include "tests/bench/dialect.h"
 
 #include <charconv>
 #include <cstring>
 
-#include "tools/bench/database_dialect.h"
+#include "tests/bench/database_dialect.h"
 
 namespace firn {
 namespace {

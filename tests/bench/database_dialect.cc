@@ -1,4 +1,4 @@
-#include "tools/bench/database_dialect.h"
+#include "tests/bench/database_dialect.h"
 
 #include <string>
 
