@@ -11,9 +11,9 @@
 #include "client/call_report.h"
 #include "client/client_options.h"
 #include "client/client_view.h"
-#include "client/id_run.h"
 #include "common/base/status.h"
 #include "common/id/explain.h"
+#include "common/id/id_run.h"
 
 namespace firn {
 

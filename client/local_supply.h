@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "client/id_run.h"
 #include "common/base/status.h"
 #include "common/base/units.h"
+#include "common/id/id_run.h"
 
 namespace firn {
 

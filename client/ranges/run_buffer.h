@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/id_run.h"
 #include "common/base/units.h"
+#include "common/id/id_run.h"
 
 namespace firn {
 

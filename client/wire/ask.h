@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "client/id_run.h"
 #include "common/base/units.h"
 #include "common/id/explain.h"
+#include "common/id/id_run.h"
 
 namespace firn::client {
 

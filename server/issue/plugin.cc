@@ -30,7 +30,7 @@ std::optional<Refusal> Guarded(const Plugin& plugin, Verb&& verb) {
   }
 }
 
-bool IsSane(const Run& run) {
+bool IsSane(const IdRun& run) {
   int64_t length = 0, last = 0;
   if (run.count < 1 || run.first < 0 || (run.count > 1 && run.stride < 1)) return false;
   return !__builtin_mul_overflow(run.count - 1, run.stride, &length) &&

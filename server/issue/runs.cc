@@ -2,13 +2,9 @@
 
 namespace firn {
 
-std::ostream& operator<<(std::ostream& out, const Run& run) {
-  return out << run.count << " from " << run.first << " by " << run.stride;
-}
-
-void Runs::Add(Run run) {
+void Runs::Add(IdRun run) {
   if (!empty()) {
-    Run& before = runs().back();
+    IdRun& before = runs().back();
     if (before.stride == run.stride && before.At(before.count) == run.first) {
       before.count += run.count;
       return;
@@ -27,17 +23,17 @@ void Runs::Clear() {
   many_.clear();
 }
 
-std::span<const Run> Runs::runs() const {
+std::span<const IdRun> Runs::runs() const {
   return many_.empty() ? std::span(few_).first(few_count_) : std::span(many_);
 }
 
-std::span<Run> Runs::runs() {
+std::span<IdRun> Runs::runs() {
   return many_.empty() ? std::span(few_).first(few_count_) : std::span(many_);
 }
 
 int64_t Runs::count() const {
   int64_t sum = 0;
-  for (const Run& run : runs()) {
+  for (const IdRun& run : runs()) {
     if (__builtin_add_overflow(sum, run.count, &sum)) return INT64_MAX;
   }
   return sum;

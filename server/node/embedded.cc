@@ -40,11 +40,11 @@ class EmbeddedNode final : public Embedded {
     return call.runs()[0].first;
   }
 
-  Result<std::vector<Run>> NextRuns(std::string_view tag, int64_t count) override {
+  Result<std::vector<IdRun>> NextRuns(std::string_view tag, int64_t count) override {
     FIRN_ASSIGN(const IssueCall call, Issue(node_->issuer().Resolve(tag),
                                             {.tag = tag, .count = count, .form = Form::kRuns}));
     const auto runs = call.runs().runs();
-    return std::vector<Run>(runs.begin(), runs.end());
+    return std::vector<IdRun>(runs.begin(), runs.end());
   }
 
   Result<MachineId> machine() const override {

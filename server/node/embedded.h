@@ -66,7 +66,7 @@ class Embedded {
   virtual Result<int64_t> Next(std::string_view tag = "default") = 0;
 
   // Exactly `count` ids, in runs, or none. kInvalid: more than one call may have.
-  virtual Result<std::vector<Run>> NextRuns(std::string_view tag, int64_t count) = 0;
+  virtual Result<std::vector<IdRun>> NextRuns(std::string_view tag, int64_t count) = 0;
 
   // The machine id that ids carry at the moment; kUnavailable while there is none, and why.
   virtual Result<MachineId> machine() const = 0;

@@ -34,7 +34,7 @@ class Lines {
   int64_t runs() const { return runs_; }
   void Clear() { size_ = 0, runs_ = 0; }
 
-  void Add(WallMs now, std::string_view tag, const Request& request, const Run& run) {
+  void Add(WallMs now, std::string_view tag, const Request& request, const IdRun& run) {
     Put(now.ms());
     Put(tag);
     Put(run.first);
@@ -98,7 +98,7 @@ void History::Add(std::string_view tag, const Request& request, const Runs& runs
   if (sentinel_.InChild()) return;
   const WallMs now = clock_.Wall();
   Lines lines;
-  for (const Run& run : runs.runs()) {
+  for (const IdRun& run : runs.runs()) {
     if (!lines.has_room()) {
       Put(lines.text(), lines.runs());
       lines.Clear();

@@ -177,7 +177,7 @@ Result<int64_t> ObfuscatePlugin::Reveal(int64_t shown) const {
 }
 
 bool ObfuscatePlugin::Holds(const Runs& runs) const {
-  for (const Run& run : runs.runs()) {
+  for (const IdRun& run : runs.runs()) {
     if (!CheckRange(run.first).ok() || !CheckRange(run.last()).ok()) return false;
   }
   return true;

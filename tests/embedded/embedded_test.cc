@@ -112,7 +112,7 @@ TEST_F(EmbeddedTest, SegmentTagsAreServedAndGoOnAfterACleanEnd) {
   ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=segment", "start=100"}), 0);
   auto ids = Open();
   for (int64_t i = 100; i < 3'000; ++i) ASSERT_EQ(*ids->Next("order"), i);
-  EXPECT_EQ(ids->NextRuns("order", 5'000)->front(), (firn::Run{3'000, 5'000, 1}));
+  EXPECT_EQ(ids->NextRuns("order", 5'000)->front(), (IdRun{3'000, 5'000, 1}));
   ids.reset();
   EXPECT_EQ(*Open()->Next("order"), 8'000);
 }
@@ -193,7 +193,7 @@ TEST_F(EmbeddedTest, ABatchIsExact) {
   const auto runs = ids->NextRuns("default", 10'000);
   ASSERT_TRUE(runs.ok()) << runs.status();
   int64_t count = 0;
-  for (const firn::Run& run : *runs) count += run.count;
+  for (const IdRun& run : *runs) count += run.count;
   EXPECT_EQ(count, 10'000);
   EXPECT_EQ(ids->NextRuns("default", 0).code(), Code::kInvalid);
   EXPECT_EQ(ids->NextRuns("default", int64_t{1} << 60).code(), Code::kInvalid);

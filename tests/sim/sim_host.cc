@@ -247,7 +247,7 @@ void SimHost::Record() {
   if (process_->user.runs().empty()) return;
   const Layout& layout = options_.layout;
   const MachineId machine = process_->user.claim().machine();
-  for (const Run& run : process_->user.runs().runs()) {
+  for (const IdRun& run : process_->user.runs().runs()) {
     const auto id = static_cast<uint64_t>(run.first);
     const Tick tick(static_cast<int64_t>(layout.time().In(id)));
     const bool below = layout.StartOf(tick + 1) <= process_->limit;

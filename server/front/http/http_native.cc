@@ -8,7 +8,7 @@
 namespace firn::front {
 namespace {
 
-bool IsExactInJavaScript(const Run& run) {
+bool IsExactInJavaScript(const IdRun& run) {
   return run.first >= 0 && run.last() < kExactInJavaScript;
 }
 
@@ -39,7 +39,7 @@ void AppendIds(const Runs& runs, std::string& out) {
 void AppendRuns(const Runs& runs, std::string& out) {
   char before = '[';
   out += "\"runs\":";
-  for (const Run& run : runs.runs()) {
+  for (const IdRun& run : runs.runs()) {
     out += before;
     out += "{\"first\":\"";
     AppendNumber(out, run.first);

@@ -23,17 +23,17 @@ struct Segment {
   int64_t current, loading, max, delta, remainder;
 };
 
-Segment ToSegment(const Run& run) {
+Segment ToSegment(const IdRun& run) {
   const int64_t before = run.first - run.stride;
   return {before, before + (run.last() - before) * kLoadAtPercent / 100, run.last(), run.stride,
           run.first % run.stride};
 }
 
 // The longest run; the ids of the others are lost, which is better than a range with holes.
-const Run& Longest(const Runs& runs) {
+const IdRun& Longest(const Runs& runs) {
   const auto all = runs.runs();
   return *std::max_element(all.begin(), all.end(),
-                           [](const Run& a, const Run& b) { return a.count < b.count; });
+                           [](const IdRun& a, const IdRun& b) { return a.count < b.count; });
 }
 
 void AppendFailure(int code, std::string_view message, std::string& out) {

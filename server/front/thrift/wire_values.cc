@@ -70,7 +70,7 @@ wire::IdFields ToWire(const Explanation& explanation) {
 
 void ToWire(const Runs& runs, std::vector<wire::IdRun>& out) {
   constexpr int64_t kCountMax = std::numeric_limits<int32_t>::max();
-  for (Run run : runs.runs()) {
+  for (IdRun run : runs.runs()) {
     while (run.count > 0) {
       wire::IdRun part;
       part.__set_first(run.first);

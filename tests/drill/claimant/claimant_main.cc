@@ -85,7 +85,7 @@ class Member {
     const Verdict verdict = node_->issuer().Issue(call_);
     if (verdict == Verdict::kWait) return;
     if (verdict == Verdict::kIssued) {
-      for (const Run& run : call_.runs().runs()) {
+      for (const IdRun& run : call_.runs().runs()) {
         runs_.Append(FormatRun({SystemClock().Boot(), run}));
       }
       answer_ = "issued";

@@ -40,7 +40,7 @@ std::string FormatRun(const IssuedRun& run) {
 Result<IssuedRun> ParseRun(std::string_view line) {
   const std::vector<std::string> words = Split(line, ' ');
   int64_t at = 0;
-  Run run;
+  IdRun run;
   if (words.size() != 4 || !ReadNumber(words[0], at) || !ReadNumber(words[1], run.first) ||
       !ReadNumber(words[2], run.count) || !ReadNumber(words[3], run.stride) || run.count < 1 ||
       run.stride < 1) {

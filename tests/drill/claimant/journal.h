@@ -19,7 +19,7 @@ namespace firn {
 // Ids that were got, written before they count as used.
 struct IssuedRun {
   BootMs at;
-  Run run;
+  IdRun run;
 };
 
 // How the claim stands, written when it has changed.

@@ -20,7 +20,7 @@ Status DuplicateOracle::Add(const std::string& process, const IssuedRun& issued)
   return {};
 }
 
-Status DuplicateOracle::AddPieces(uint32_t process, const Run& run) {
+Status DuplicateOracle::AddPieces(uint32_t process, const IdRun& run) {
   FIRN_ASSIGN(const IdFields first, layout_.Unpack(run.first));
   FIRN_ASSIGN(const IdFields last, layout_.Unpack(run.last()));
   const bool whole =

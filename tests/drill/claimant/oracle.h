@@ -44,7 +44,7 @@ class DuplicateOracle {
     uint32_t process;
   };
 
-  Status AddPieces(uint32_t process, const Run& run);
+  Status AddPieces(uint32_t process, const IdRun& run);
   std::string Sentence(const Piece& one, const Piece& other) const;
 
   const Layout layout_;

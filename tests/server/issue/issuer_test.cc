@@ -42,7 +42,7 @@ class IssuerTest : public testing::Test {
 TEST_F(IssuerTest, GivesTheIdsOfTheTagsStrategy) {
   Serve("order", counting_);
   EXPECT_EQ(Ask("order", 5), Verdict::kIssued);
-  EXPECT_EQ(call_.runs()[0], (firn::Run{1, 5, 1}));
+  EXPECT_EQ(call_.runs()[0], (IdRun{1, 5, 1}));
   int64_t id = 0;
   EXPECT_TRUE(issuer_.TryOne(*issuer_.Resolve("order"), Method::kThrift, &id));
   EXPECT_EQ(id, 6);
@@ -137,7 +137,7 @@ TEST_F(IssuerTest, ACallMayBeUsedAgain) {
   for (int64_t i = 1; i <= 3; ++i) {
     EXPECT_EQ(Ask("order"), Verdict::kIssued);
     EXPECT_EQ(call_.runs().size(), 1u);
-    EXPECT_EQ(call_.runs()[0], (firn::Run{i, 1, 1}));
+    EXPECT_EQ(call_.runs()[0], (IdRun{i, 1, 1}));
   }
 }
 

@@ -94,11 +94,11 @@ TEST_F(PluginChainTest, ARefusalAfterKeepsTheIdsBack) {
 
 TEST_F(PluginChainTest, APluginMayReplaceTheIds) {
   a_->after = [](const Request&, Runs& runs) {
-    for (firn::Run& run : runs.runs()) run.first += 1'000'000;
+    for (IdRun& run : runs.runs()) run.first += 1'000'000;
     return std::nullopt;
   };
   EXPECT_EQ(Ask("order", 2), Verdict::kIssued);
-  EXPECT_EQ(call_.runs()[0], (firn::Run{1'000'001, 2, 1}));
+  EXPECT_EQ(call_.runs()[0], (IdRun{1'000'001, 2, 1}));
 }
 
 // --- plugins that misbehave ----------------------------------------------------------------------
@@ -157,7 +157,7 @@ TEST_P(PluginNonsense, HarmsOnlyItsCall) {
   ExpectOnlyThisCallIsHarmed(Reason::kInternal, "plugin b made nonsense of the ids");
 }
 
-Run& First(Runs& runs) { return runs.runs()[0]; }
+IdRun& First(Runs& runs) { return runs.runs()[0]; }
 
 INSTANTIATE_TEST_SUITE_P(
     All, PluginNonsense,

@@ -13,7 +13,7 @@ TEST(Runs, JoinsWhatFollowsAtTheSameDistance) {
   runs.Add({10, 2, 5});
   runs.Add({20, 3, 5});
   runs.Add({35, 1, 1});
-  EXPECT_THAT(runs.runs(), ElementsAre(firn::Run{10, 5, 5}, firn::Run{35, 1, 1}));
+  EXPECT_THAT(runs.runs(), ElementsAre(IdRun{10, 5, 5}, IdRun{35, 1, 1}));
   EXPECT_EQ(runs.count(), 6);
 }
 
@@ -25,7 +25,7 @@ TEST(Runs, KeepTheirOrderWhenTheyAreManyAndAreEmptyWhenCleared) {
   runs.Clear();
   EXPECT_TRUE(runs.empty());
   runs.Add({7, 1, 1});
-  EXPECT_THAT(runs.runs(), ElementsAre(firn::Run{7, 1, 1}));
+  EXPECT_THAT(runs.runs(), ElementsAre(IdRun{7, 1, 1}));
 }
 
 TEST(Runs, GiveTheirIdsInOrder) {

@@ -34,10 +34,10 @@ class HistoryTest : public testing::Test {
     started_ = history_->Start();
   }
 
-  void Record(std::string_view tag, std::vector<firn::Run> list, std::string_view client = "",
+  void Record(std::string_view tag, std::vector<IdRun> list, std::string_view client = "",
               Method method = Method::kThrift) {
     Runs runs;
-    for (const firn::Run& run : list) runs.Add(run);
+    for (const IdRun& run : list) runs.Add(run);
     HistoryPlugin plugin(history_, tag);
     const Request request{.tag = tag, .count = runs.count(), .method = method, .client = client};
     EXPECT_FALSE(plugin.After(request, runs).has_value());
@@ -82,7 +82,7 @@ TEST_F(HistoryTest, AClientsNameCannotForgeALine) {
 
 TEST_F(HistoryTest, ACallOfManyRunsIsWhole) {
   Open();
-  std::vector<firn::Run> runs;
+  std::vector<IdRun> runs;
   for (int64_t i = 0; i < 1000; ++i) runs.push_back({i * 100, 50, 1});
   Record("order", runs);
   history_->Stop();

@@ -35,9 +35,9 @@ Result<std::vector<int64_t>> Shown(ObfuscatePlugin& plugin, Runs runs, Form form
   return ids;
 }
 
-Runs Of(std::initializer_list<Run> list) {
+Runs Of(std::initializer_list<IdRun> list) {
   Runs runs;
-  for (const Run& run : list) runs.Add(run);
+  for (const IdRun& run : list) runs.Add(run);
   return runs;
 }
 

@@ -50,7 +50,7 @@ TEST_F(SegmentTest, TheFirstCallWaitsForTheFirstRange) {
   source_.Answer();
   EXPECT_EQ(news_, 1);
   EXPECT_EQ(AskAgain(), Verdict::kIssued);
-  EXPECT_EQ(demand_.runs[0], (firn::Run{1, 1, 1}));
+  EXPECT_EQ(demand_.runs[0], (IdRun{1, 1, 1}));
 }
 
 TEST_F(SegmentTest, NumbersFollowEachOtherAcrossRanges) {
@@ -89,7 +89,7 @@ TEST_F(SegmentTest, ABatchGoesOverTwoRanges) {
   source_.Answer();
   EXPECT_EQ(Ask(100), Verdict::kIssued);
   EXPECT_EQ(demand_.runs.size(), 1u);
-  EXPECT_EQ(demand_.runs[0], (firn::Run{51, 100, 1}));
+  EXPECT_EQ(demand_.runs[0], (IdRun{51, 100, 1}));
 }
 
 TEST_F(SegmentTest, ABatchKeepsWhatItHasWhileItWaits) {

@@ -29,7 +29,7 @@ TEST_F(UnbufferedTest, TakesWhatIsAskedForAndKeepsNothing) {
   EXPECT_EQ(source_.asked(), 3);
   source_.Answer();
   EXPECT_EQ(AskAgain(), Verdict::kIssued);
-  EXPECT_EQ(demand_.runs[0], (firn::Run{1, 3, 1}));
+  EXPECT_EQ(demand_.runs[0], (IdRun{1, 3, 1}));
   EXPECT_THAT(source_.questions, IsEmpty());
   EXPECT_EQ(strategy_->status().supply, 0);
 }

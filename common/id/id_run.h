@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ostream>
 
 namespace firn {
 
@@ -11,8 +12,12 @@ struct IdRun {
   int64_t stride = 1;  // at least 1
 
   int64_t At(int64_t index) const { return first + index * stride; }
+  int64_t last() const { return At(count - 1); }
 
   friend bool operator==(const IdRun&, const IdRun&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const IdRun& run) {
+    return out << run.count << " from " << run.first << " by " << run.stride;
+  }
 };
 
 }  // namespace firn
