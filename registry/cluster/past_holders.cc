@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
-#include "registry/cluster/flat_json.h"
+#include "common/base/cat.h"
+#include "common/json/json_object.h"
 
 namespace firn {
 namespace {
@@ -13,11 +12,11 @@ namespace {
 constexpr std::string_view kHolders = "holders";
 
 Status BadHolder(size_t i) {
-  return Corrupt("the slot's past: holder " + std::to_string(i) + " cannot be read");
+  return Corrupt(Cat("the slot's past: holder ", i, " cannot be read"));
 }
 
 std::string HolderText(const PastHolder& holder) {
-  return FlatJsonWriter()
+  return JsonWriter()
       .Text("owner", holder.owner)
       .Text("host", holder.host)
       .Number("pid", holder.pid)
@@ -26,31 +25,19 @@ std::string HolderText(const PastHolder& holder) {
       .Done();
 }
 
-bool TakeText(const nlohmann::json& json, const char* name, std::string& to) {
-  const auto member = json.find(name);
-  if (member == json.end() || !member->is_string()) return false;
-  to = member->get<std::string>();
-  return to.size() <= JsonField::kTextBytesMax;
-}
-
-bool TakeNumber(const nlohmann::json& json, const char* name, int64_t& to) {
-  const auto member = json.find(name);
-  if (member == json.end() || !member->is_number_integer()) return false;
-  if (member->is_number_unsigned() && member->get<uint64_t>() > INT64_MAX) return false;
-  to = member->get<int64_t>();
-  return to >= 0;
-}
-
 // Members that are not asked for are somebody's who came later.
-bool TakeHolder(const nlohmann::json& json, PastHolder& holder) {
+bool TakeHolder(const Json& json, PastHolder& holder) {
   int64_t first = 0;
   int64_t end = 0;
-  const bool whole = json.is_object() && TakeText(json, "owner", holder.owner) &&
-                     TakeText(json, "host", holder.host) && TakeNumber(json, "pid", holder.pid) &&
-                     TakeNumber(json, "first_ms", first) && TakeNumber(json, "end_ms", end);
+  JsonReader read(json);
+  read.Text("owner", holder.owner)
+      .Text("host", holder.host)
+      .Number("pid", holder.pid, 0)
+      .Number("first_ms", first, 0)
+      .Number("end_ms", end, 0, kRecordTimeMax.ms());
   holder.first = WallMs(first);
   holder.end = WallMs(end);
-  return whole && holder.end <= kRecordTimeMax;
+  return read.status().ok();
 }
 
 }  // namespace
@@ -66,13 +53,14 @@ PastHolder PastHolder::Until(WallMs successor) const {
 }
 
 Result<PastHolders> PastHolders::Parse(std::string_view json) {
-  if (json.size() > kBytesMax) return Corrupt("the slot's past is too long");
-  const auto object = nlohmann::json::parse(json.begin(), json.end(), nullptr, false);
-  if (!object.is_object() || !object.contains(kHolders) || !object.at(kHolders).is_array()) {
+  const Result<Json> object = ParseJson(json, kBytesMax);
+  if (!object.ok()) return object.status().WithContext("the slot's past");
+  const auto list = object->find(kHolders);
+  if (list == object->end() || !list->is_array()) {
     return Corrupt("the slot's past is not a list of holders");
   }
   PastHolders past;
-  for (const nlohmann::json& member : object.at(kHolders)) {
+  for (const Json& member : *list) {
     PastHolder holder;
     if (!TakeHolder(member, holder)) return BadHolder(past.holders_.size());
     past.Add(std::move(holder));

@@ -1,6 +1,7 @@
 #include "registry/cluster/records.h"
 
-#include "registry/cluster/flat_json.h"
+#include "common/base/cat.h"
+#include "common/json/json_object.h"
 
 namespace firn {
 namespace {
@@ -9,17 +10,15 @@ constexpr int64_t kTimeMax = kRecordTimeMax.ms();
 constexpr size_t kUuidBytes = 36;
 
 // Looked at before anything else: another format may have other members.
-Status CheckFormat(std::string_view json, int64_t& format) {
-  const JsonField fields[] = {JsonField::Number("format", &format, 1, INT32_MAX)};
-  FIRN_TRY(ReadFlatJson(json, kRecordBytesMax, fields));
+Status CheckFormat(int64_t format) {
   if (format > ClusterMeta::kFormat) {
-    return Invalid("the cluster has gone on to format " + std::to_string(format) +
-                   ", and this program speaks " + std::to_string(ClusterMeta::kFormat) +
-                   ": install a newer Firn");
+    return Invalid(Cat("the cluster has gone on to format ", format, ", and this program speaks ",
+                       ClusterMeta::kFormat, ": install a newer Firn"));
   }
   if (format >= ClusterMeta::kFormatOldest) return {};
-  return Invalid("the cluster is one of Firn 0.1 (format " + std::to_string(format) +
-                 "), whose data nobody reads any more: make another, elsewhere, with firn init");
+  return Invalid(Cat("the cluster is one of Firn 0.1 (format ", format,
+                     "), whose data nobody reads any more: make another, elsewhere, with firn "
+                     "init"));
 }
 
 bool IsUuidDash(size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
@@ -27,7 +26,7 @@ bool IsUuidDash(size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
 }  // namespace
 
 std::string FormatMeta(const ClusterMeta& meta) {
-  return FlatJsonWriter()
+  return JsonWriter()
       .Number("format", meta.format)
       .Text("uuid", meta.uuid)
       .Text("era", meta.era.text())
@@ -42,24 +41,25 @@ std::string FormatMeta(const ClusterMeta& meta) {
 }
 
 Result<ClusterMeta> ParseMeta(std::string_view json) {
+  constexpr std::string_view kNode = "the cluster's root node";
+  JsonReader read(json, kRecordBytesMax);
   ClusterMeta meta;
+  read.Number("format", meta.format, 1, INT32_MAX);
+  FIRN_TRY(read.status().WithContext(kNode));
+  FIRN_TRY(CheckFormat(meta.format).WithContext(kNode));
   std::string era;
   int64_t rack_bits = 0;
   int64_t floor = 0;
-  const JsonField fields[] = {
-      JsonField::Number("format", &meta.format, 0, INT32_MAX),
-      JsonField::Text("uuid", &meta.uuid),
-      JsonField::Text("era", &era),
-      JsonField::Text("layout", &meta.layout),
-      JsonField::Number("rack_bits", &rack_bits, 0, 16),
-      JsonField::Text("default_strategy", &meta.default_strategy),
-      JsonField::Number("floor_ms", &floor, 0, kTimeMax),
-      JsonField::Flag("frozen", &meta.frozen),
-      JsonField::Text("reason", &meta.reason, ClusterMeta::kReasonBytesMax),
-  };
-  FIRN_TRY(CheckFormat(json, meta.format).WithContext("the cluster's root node"));
-  FIRN_TRY(ReadFlatJson(json, kRecordBytesMax, fields, &meta.others)
-               .WithContext("the cluster's root node"));
+  read.Text("uuid", meta.uuid)
+      .Text("era", era)
+      .Text("layout", meta.layout)
+      .Number("rack_bits", rack_bits, 0, 16)
+      .Text("default_strategy", meta.default_strategy)
+      .Number("floor_ms", floor, 0, kTimeMax)
+      .Flag("frozen", meta.frozen)
+      .Text("reason", meta.reason, ClusterMeta::kReasonBytesMax)
+      .Others(meta.others);
+  FIRN_TRY(read.status().WithContext(kNode));
   if (!IsUuid(meta.uuid)) return Corrupt("the cluster's root node: \"uuid\" is none");
   FIRN_ASSIGN(meta.era, Nonce::Parse(era));
   if (!IsDefaultStrategy(meta.default_strategy)) {
@@ -75,7 +75,7 @@ Result<ClusterMeta> ParseMeta(std::string_view json) {
 bool IsDefaultStrategy(std::string_view text) { return text.empty() || text == "snowflake"; }
 
 std::string FormatSlotRecord(const SlotRecord& record) {
-  return FlatJsonWriter()
+  return JsonWriter()
       .Text("nonce", record.nonce.text())
       .Text("word", record.word.text())
       .Number("bound_ms", record.bound.ms())
@@ -95,19 +95,18 @@ Result<SlotRecord> ParseSlotRecord(std::string_view json) {
   std::string word;
   int64_t bound = 0;
   int64_t since = 0;
-  const JsonField fields[] = {
-      JsonField::Text("nonce", &nonce),
-      JsonField::Text("word", &word),
-      JsonField::Number("bound_ms", &bound, 0, kTimeMax),
-      JsonField::Text("owner", &record.owner),
-      JsonField::Number("since_ms", &since, 0, kTimeMax),
-      JsonField::Text("host", &record.host),
-      JsonField::Number("pid", &record.pid, 0, INT64_MAX),
-      JsonField::Text("build", &record.build),
-      JsonField::Flag("retired", &record.retired),
-  };
-  FIRN_TRY(
-      ReadFlatJson(json, kRecordBytesMax, fields, &record.others).WithContext("the slot's record"));
+  JsonReader read(json, kRecordBytesMax);
+  read.Text("nonce", nonce)
+      .Text("word", word)
+      .Number("bound_ms", bound, 0, kTimeMax)
+      .Text("owner", record.owner)
+      .Number("since_ms", since, 0, kTimeMax)
+      .Text("host", record.host)
+      .Number("pid", record.pid, 0)
+      .Text("build", record.build)
+      .Flag("retired", record.retired)
+      .Others(record.others);
+  FIRN_TRY(read.status().WithContext("the slot's record"));
   FIRN_ASSIGN(record.nonce, Nonce::Parse(nonce));
   FIRN_ASSIGN(record.word, Nonce::Parse(word));
   record.bound = WallMs(bound);
@@ -116,7 +115,7 @@ Result<SlotRecord> ParseSlotRecord(std::string_view json) {
 }
 
 std::string FormatLiveMark(const LiveMark& mark) {
-  return FlatJsonWriter()
+  return JsonWriter()
       .Text("endpoint", mark.endpoint)
       .Text("nonce", mark.nonce.text())
       .Number("format", mark.format)
@@ -126,12 +125,11 @@ std::string FormatLiveMark(const LiveMark& mark) {
 Result<LiveMark> ParseLiveMark(std::string_view json) {
   LiveMark mark;
   std::string nonce;
-  const JsonField fields[] = {
-      JsonField::Text("endpoint", &mark.endpoint),
-      JsonField::Text("nonce", &nonce),
-      JsonField::Number("format", &mark.format, 1, INT32_MAX),
-  };
-  FIRN_TRY(ReadFlatJson(json, kRecordBytesMax, fields).WithContext("the live node"));
+  JsonReader read(json, kRecordBytesMax);
+  read.Text("endpoint", mark.endpoint)
+      .Text("nonce", nonce)
+      .Number("format", mark.format, 1, INT32_MAX);
+  FIRN_TRY(read.status().WithContext("the live node"));
   FIRN_ASSIGN(mark.nonce, Nonce::Parse(nonce));
   return mark;
 }

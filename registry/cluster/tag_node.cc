@@ -9,20 +9,17 @@
 
 #include "common/base/faults.h"
 #include "common/base/utf8.h"
+#include "common/json/json.h"
 #include "common/tag/tag_fields.h"
 #include "common/tag/tag_name.h"
-#include "registry/cluster/json_object.h"
 
 namespace firn {
 namespace {
 
-using Json = JsonObject;
-
 constexpr std::string_view kHigh = "high";
 constexpr std::string_view kReturned = "returned";
 
-// --- values
-// ---------------------------------------------------------------------------------------
+// --- values --------------------------------------------------------------------------------------
 
 Status Take(const Json& json, std::string& value) {
   if (!json.is_string()) return Invalid("is not a text");
@@ -31,11 +28,9 @@ Status Take(const Json& json, std::string& value) {
 }
 
 Status Take(const Json& json, int64_t& value) {
-  const bool fits = json.is_number_integer() &&
-                    (!json.is_number_unsigned() ||
-                     json.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()});
-  if (!fits) return Invalid("is not a whole number of 63 bits");
-  value = json.get<int64_t>();
+  const std::optional<int64_t> number = WholeNumber(json);
+  if (!number) return Invalid("is not a whole number of 63 bits");
+  value = *number;
   return {};
 }
 
@@ -80,8 +75,7 @@ void Put(std::string_view key, const TagBuffer& value, Json& json) {
   json[std::string(key)] = value == TagBuffer::kNone ? "none" : "double";
 }
 
-// --- reading
-// --------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
 // The fields of one object, and the faults on the way.
 class Reader {
@@ -125,8 +119,19 @@ Result<TagNode> Reader::Finish() {
   if (const Status status = std::move(faults_).ToStatus(); !status.ok()) {
     return Corrupt(status.message());
   }
-  if (!others_.empty()) node_.others = others_.dump();
+  if (!others_.empty()) node_.others = JsonText(others_);
   return std::move(node_);
+}
+
+// Adds what a reader has put aside, but for members that the node has by now.
+Status PutOthers(const std::string& others, Json& json) {
+  if (others.empty()) return {};
+  const Result<Json> kept = ParseJson(others, kTagNodeBytesMax);
+  if (!kept.ok()) return Invalid("the members to keep: " + kept.status().message());
+  for (const auto& [key, value] : kept->items()) {
+    if (!json.contains(key)) json[key] = value;
+  }
+  return {};
 }
 
 std::string Shown(std::string_view name) {
@@ -145,7 +150,7 @@ std::string TagPath(std::string_view name) {
 }
 
 Result<TagNode> ReadTagNode(std::string_view name, std::string_view data) {
-  Result<Json> json = ParseJsonObject(data, kTagNodeBytesMax);
+  Result<Json> json = ParseJson(data, kTagNodeBytesMax);
   if (!json.ok()) return json.status().WithContext("its node");
   Reader reader(name);
   for (const auto& [key, value] : json->items()) reader.Member(key, value);
@@ -166,7 +171,7 @@ Result<std::string> WriteTagNode(const TagNode& node) {
   json[kHigh] = node.tag.high;
   if (node.returned > 0) json[kReturned] = node.returned;
   FIRN_TRY(PutOthers(node.others, json));
-  std::string data = json.dump();
+  std::string data = JsonText(json);
   if (data.size() > kTagNodeBytesMax) return Invalid(Shown(node.tag.name) + " is too large");
   return data;
 }

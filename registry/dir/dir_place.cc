@@ -4,9 +4,9 @@
 #include <cerrno>
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
+#include "common/json/json.h"
 #include "registry/dir/dir_files.h"
 #include "registry/state/file_system.h"
 
@@ -14,6 +14,7 @@ namespace firn {
 namespace {
 
 constexpr uint64_t kFormat = 3;  // 2 was Firn 0.1's
+constexpr size_t kIdentityBytesMax = 4096;
 
 }  // namespace
 
@@ -35,21 +36,21 @@ Result<DirIdentity> Identify(const std::string& path, const std::string& machine
 }
 
 std::string RenderIdentity(const DirIdentity& identity) {
-  return nlohmann::json{{"format", kFormat},
-                        {"device", identity.device},
-                        {"inode", identity.inode},
-                        {"born_ns", identity.born_ns},
-                        {"machine", identity.machine}}
-             .dump() +
+  return JsonText(Json{{"born_ns", identity.born_ns},
+                       {"device", identity.device},
+                       {"format", kFormat},
+                       {"inode", identity.inode},
+                       {"machine", identity.machine}}) +
          "\n";
 }
 
 Result<DirIdentity> ParseIdentity(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  const auto number = [&](const char* key) {
+  const Result<Json> read = ParseJson(text, kIdentityBytesMax);
+  const Json json = read.value_or(Json::object());
+  const auto number = [&json](const char* key) {
     return json.contains(key) && json[key].is_number_unsigned();
   };
-  if (!json.is_object() || !number("format")) return Corrupt("its identity cannot be read");
+  if (!number("format")) return Corrupt("its identity cannot be read");
   if (json["format"] < kFormat) {
     return Invalid("it is a registry of Firn 0.1, whose data nobody reads any more: make another");
   }

@@ -6,13 +6,10 @@
 
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
-#include "registry/cluster/flat_json.h"
-#include "registry/cluster/json_object.h"
+#include "common/json/json_object.h"
 
 namespace firn {
 namespace {
-
-using Json = JsonObject;
 
 constexpr std::string_view kScheme = "thrift://";
 constexpr std::string_view kInterface = "firn.IdService";
@@ -67,45 +64,26 @@ Status SetParameter(std::string_view key, const std::string& value, Provider& pr
   return {};  // Dubbo's own parameters, and those of later versions, are none of ours.
 }
 
-// An absent member leaves `value` as it is.
-Status TakeInteger(const Json& object, const char* name, int64_t min, int64_t max, int64_t& value) {
-  const auto member = object.find(name);
-  if (member == object.end()) return {};
-  if (!member->is_number_integer()) return Corrupt(std::string(name) + " is not a whole number");
-  // Above 2^63 the library would hand out a negative number.
-  const bool fits = !member->is_number_unsigned() || member->get<uint64_t>() <= INT64_MAX;
-  const int64_t taken = fits ? member->get<int64_t>() : -1;
-  if (!fits || taken < min || taken > max) return Corrupt(std::string(name) + " is out of range");
-  value = taken;
-  return {};
-}
-
-Result<ProviderPhase> ParsePhase(const Json& object) {
-  const auto member = object.find("state");
-  if (member != object.end() && member->is_string()) {
-    for (const auto& [phase, name] : kPhases) {
-      if (member->get_ref<const std::string&>() == name) return phase;
-    }
+Result<ProviderPhase> ParsePhase(const Json* state) {
+  for (const auto& [phase, name] : kPhases) {
+    if (state != nullptr && *state == Json(name)) return phase;
   }
   return Corrupt("state is not one of not_ready, serving, draining");
 }
 
-Status TakeHigh(const Json& object, std::map<std::string, int64_t>& high) {
-  const auto member = object.find("high");
-  if (member == object.end()) return {};
+Status TakeHigh(const Json* member, std::map<std::string, int64_t>& high) {
+  if (member == nullptr) return {};
   if (!member->is_object()) return Corrupt("high is not an object");
   for (const auto& [tag, value] : member->items()) {
-    if (!value.is_number_integer()) return Corrupt("high of a tag is not a whole number");
-    int64_t number = 0;
-    FIRN_TRY(TakeInteger(*member, tag.c_str(), 0, INT64_MAX, number));
-    high.emplace(tag, number);
+    const std::optional<int64_t> number = WholeNumber(value);
+    if (!number || *number < 0) return Corrupt("high of a tag is not a whole number of 63 bits");
+    high.emplace(tag, *number);
   }
   return {};
 }
 
-Status TakeStores(const Json& object, std::map<std::string, bool>& stores) {
-  const auto member = object.find("stores");
-  if (member == object.end()) return {};
+Status TakeStores(const Json* member, std::map<std::string, bool>& stores) {
+  if (member == nullptr) return {};
   if (!member->is_object()) return Corrupt("stores is not an object");
   for (const auto& [store, unbuffered] : member->items()) {
     if (!unbuffered.is_boolean()) return Corrupt("a store is neither true nor false");
@@ -124,8 +102,7 @@ Json HighestOf(const std::map<std::string, int64_t>& high, int64_t& others) {
   Json object = Json::object();
   size_t room = kHighBytesMax;
   for (const auto& [value, tag] : order) {
-    const std::string written = Json(tag).dump(-1, ' ', false, Json::error_handler_t::replace);
-    const size_t bytes = written.size() + std::to_string(value).size() + 2;  // a colon, a comma
+    const size_t bytes = JsonText(Json{{tag, value}}).size() - 1;  // a comma instead of the braces
     if (bytes > room) {
       others = std::max(others, value);
       break;
@@ -196,42 +173,43 @@ std::string FormatReport(const ProviderReport& report) {
   if (Json high = HighestOf(report.high, others); !high.empty()) object["high"] = std::move(high);
   if (others > 0) object["high_others"] = others;
   if (!report.stores.empty()) object["stores"] = report.stores;
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return JsonText(object);
 }
 
 Result<ProviderReport> ParseReport(std::string_view json) {
-  FIRN_ASSIGN(const Json object, ParseJsonObject(json, kReportBytesMax));
+  JsonReader read(json, kReportBytesMax);
+  FIRN_TRY(read.status());
   ProviderReport report;
-  FIRN_ASSIGN(report.phase, ParsePhase(object));
-  if (const auto reason = object.find("reason"); reason != object.end() && reason->is_string()) {
+  FIRN_ASSIGN(report.phase, ParsePhase(read.Find("state")));
+  if (const Json* reason = read.Find("reason"); reason != nullptr && reason->is_string()) {
     report.reason = reason->get<std::string>();
   }
   report.format = ClusterMeta::kFormatOldest - 1;  // before servers said it
   int64_t machine = -1;
   int64_t bound_ms = 0;
-  FIRN_TRY(TakeInteger(object, "format", 1, INT32_MAX, report.format));
-  FIRN_TRY(TakeInteger(object, "machine", 0, 1023, machine));
-  FIRN_TRY(TakeInteger(object, "bound_ms", 0, INT64_MAX, bound_ms));
-  FIRN_TRY(TakeInteger(object, "clock_skew_ms", -INT64_MAX, INT64_MAX, report.clock_skew_ms));
-  if (object.contains("wall_skew_ms")) {
-    FIRN_TRY(
-        TakeInteger(object, "wall_skew_ms", -INT64_MAX, INT64_MAX, report.wall_skew_ms.emplace()));
+  read.NumberIfAny("format", report.format, 1, INT32_MAX)
+      .NumberIfAny("machine", machine, 0, 1023)
+      .NumberIfAny("bound_ms", bound_ms, 0, INT64_MAX)
+      .NumberIfAny("clock_skew_ms", report.clock_skew_ms, -INT64_MAX, INT64_MAX)
+      .NumberIfAny("high_others", report.high_others, 0, INT64_MAX);
+  if (read.Find("wall_skew_ms") != nullptr) {
+    read.Number("wall_skew_ms", report.wall_skew_ms.emplace(), -INT64_MAX, INT64_MAX);
   }
-  if (const auto cluster = object.find("cluster"); cluster != object.end()) {
-    if (!cluster->is_string()) return Corrupt("cluster is not a text");
-    report.cluster = cluster->get<std::string>();
+  if (read.Find("cluster") != nullptr) {
+    read.Text("cluster", report.cluster);
+    FIRN_TRY(read.status());
     if (!IsUuid(report.cluster)) return Corrupt("cluster is no uuid");
   }
-  FIRN_TRY(TakeHigh(object, report.high));
-  FIRN_TRY(TakeInteger(object, "high_others", 0, INT64_MAX, report.high_others));
-  FIRN_TRY(TakeStores(object, report.stores));
+  FIRN_TRY(read.status());
+  FIRN_TRY(TakeHigh(read.Find("high"), report.high));
+  FIRN_TRY(TakeStores(read.Find("stores"), report.stores));
   if (machine >= 0) report.machine = MachineId(static_cast<uint32_t>(machine));
   report.bound = WallMs(bound_ms);
   return report;
 }
 
 std::string FormatConfigurator(const Configurator& configurator) {
-  return FlatJsonWriter()
+  return JsonWriter()
       .Number("weight", configurator.weight)
       .Flag("disabled", configurator.disabled)
       .Others(configurator.others)
@@ -240,17 +218,14 @@ std::string FormatConfigurator(const Configurator& configurator) {
 
 Result<Configurator> ParseConfigurator(std::string_view json) {
   constexpr size_t kBytesMax = 4096;
-  FIRN_ASSIGN(const Json object, ParseJsonObject(json, kBytesMax));
+  JsonReader read(json, kBytesMax);
   Configurator configurator;
   int64_t weight = configurator.weight;
-  FIRN_TRY(TakeInteger(object, "weight", 0, Configurator::kWeightMax, weight));
-  if (const auto disabled = object.find("disabled"); disabled != object.end()) {
-    if (!disabled->is_boolean()) return Corrupt("disabled is neither true nor false");
-    configurator.disabled = disabled->get<bool>();
-  }
+  read.NumberIfAny("weight", weight, 0, Configurator::kWeightMax)
+      .FlagIfAny("disabled", configurator.disabled)
+      .Others(configurator.others);
+  FIRN_TRY(read.status());
   configurator.weight = static_cast<int>(weight);
-  configurator.others = OthersOf(
-      object, [](std::string_view name) { return name == "weight" || name == "disabled"; });
   return configurator;
 }
 

@@ -36,9 +36,8 @@ std::string HelpOf(const Verb& verb, const std::string& path) {
 
 int Fail(const Status& status, const std::string& path) {
   if (FLAGS_json) {
-    const nlohmann::ordered_json error{
-        {"error", {{"code", CodeName(status.code())}, {"message", status.message()}}}};
-    std::cout << error.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    const Json error{{"error", {{"code", CodeName(status.code())}, {"message", status.message()}}}};
+    std::cout << JsonText(error, 2) << "\n";
   }
   std::cerr << path << ": " << status.message() << "\n";
   if (status.code() == Code::kInvalid) std::cerr << "See " << path << " --help\n";
@@ -47,7 +46,7 @@ int Fail(const Status& status, const std::string& path) {
 
 int Print(const Output& output) {
   if (FLAGS_json) {
-    std::cout << output.json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    std::cout << JsonText(output.json, 2) << "\n";
   } else {
     std::cout << output.text;
   }

@@ -9,8 +9,6 @@
 namespace firn {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json LiftOne(TagStore& store, const StoredTag& stored, std::optional<int64_t> reported, int64_t gap,
              Status& status, std::string& text) {
   const TagDefinition& tag = stored.tag();

@@ -11,7 +11,6 @@
 namespace firn {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Kind = TagChange::Kind;
 
 // The ledger is no field, so differences of tags do not show it.

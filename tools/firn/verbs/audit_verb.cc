@@ -19,8 +19,6 @@ DEFINE_bool(watch, false, "look again every two seconds, until interrupted");
 namespace firn {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::chrono::seconds kWatchInterval{2};
 
 // "in 9m 58s" or "12s ago": how a bound lies to now.

@@ -26,8 +26,6 @@ DECLARE_double(rate);
 namespace firn {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Result<ClientOptions> OptionsFor(const std::string& tag) {
   ClientOptions options;
   options.async_connections = FLAGS_connections;

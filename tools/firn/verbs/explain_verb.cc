@@ -15,8 +15,7 @@ DEFINE_string(form, "decimal", "how the ids are written: decimal, base62 or base
 namespace firn {
 namespace {
 
-void AddConst(Output& output, nlohmann::ordered_json& json, const char* name,
-              const std::optional<uint64_t>& value) {
+void AddConst(Output& output, Json& json, const char* name, const std::optional<uint64_t>& value) {
   if (!value) return;
   json[name] = *value;
   output.text += "  " + std::string(name) + " " + std::to_string(*value);
@@ -24,15 +23,15 @@ void AddConst(Output& output, nlohmann::ordered_json& json, const char* name,
 
 void Add(Output& output, const Explanation& e) {
   const IdFields& fields = e.fields;
-  nlohmann::ordered_json json{{"id", std::to_string(e.id)},
-                              {"layout", e.layout},
-                              {"time", e.utc},
-                              {"time_ms", e.time.ms()},
-                              {"tick", fields.tick.count()},
-                              {"machine", fields.machine.value()},
-                              {"worker", e.worker},
-                              {"rack", e.rack},
-                              {"sequence", fields.sequence}};
+  Json json{{"id", std::to_string(e.id)},
+            {"layout", e.layout},
+            {"time", e.utc},
+            {"time_ms", e.time.ms()},
+            {"tick", fields.tick.count()},
+            {"machine", fields.machine.value()},
+            {"worker", e.worker},
+            {"rack", e.rack},
+            {"sequence", fields.sequence}};
   output.text += std::to_string(e.id) + "  " + e.utc + "  machine " +
                  std::to_string(fields.machine.value()) + " (worker " + std::to_string(e.worker) +
                  ", rack " + std::to_string(e.rack) + ")  sequence " +
@@ -54,7 +53,7 @@ Result<Base> FormOf(const std::string& name) {
 Result<Output> RunExplain(const std::vector<std::string>& words) {
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
   FIRN_ASSIGN(const std::vector<int64_t> ids, IdsIn(words));
-  Output output{.json = nlohmann::ordered_json::array(), .text = {}};
+  Output output{.json = Json::array(), .text = {}};
   for (size_t i = 0; i < ids.size(); ++i) {
     const Result<Explanation> explanation = Explain(ids[i], choice.layout, choice.split);
     if (!explanation.ok()) return explanation.status().WithContext(words[i]);

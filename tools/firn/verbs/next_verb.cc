@@ -20,7 +20,6 @@ DECLARE_bool(watch);
 namespace firn {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Words = std::vector<std::string>;
 
 constexpr int32_t kIdsMax = 1'000'000;

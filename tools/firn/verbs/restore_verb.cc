@@ -141,7 +141,7 @@ void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Out
     output.text += "WRONG: " + provider.address + " says that its clock is off by " +
                    std::to_string(told.clock_skew_ms) + " ms, and the floor does not count it\n";
   }
-  auto& ignored = output.json["ignored_bounds_ms"] = nlohmann::ordered_json::array();
+  auto& ignored = output.json["ignored_bounds_ms"] = Json::array();
   for (const auto& [bound, machine] : report.ignored) {
     output.wrong = true;
     ignored.push_back(bound.ms());
@@ -285,7 +285,7 @@ void TellDone(const RestoreReport& report, Output& output) {
   output.json["uuid"] = report.uuid;
   output.json["floor_ms"] = report.floor.ms();
   output.json["root_made"] = report.root_made;
-  auto& retired = output.json["retired"] = nlohmann::ordered_json::array();
+  auto& retired = output.json["retired"] = Json::array();
   for (const Slot& slot : report.retired) {
     retired.push_back(SlotText(slot));
     output.text += "retired " + SlotText(slot) + "\n";

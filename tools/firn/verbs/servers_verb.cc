@@ -21,7 +21,6 @@ DECLARE_int32(attempt_ms);
 namespace firn {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Words = std::vector<std::string>;
 
 constexpr Milliseconds kPoll{20};

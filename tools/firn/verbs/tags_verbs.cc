@@ -19,7 +19,6 @@ DEFINE_bool(dry_run, false, "show what would be done, and do nothing");
 namespace firn {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Words = std::vector<std::string>;
 
 Json TagJson(const TagDefinition& tag) {

@@ -10,8 +10,6 @@
 namespace firn {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json HolderJson(const PastHolder& holder, bool present) {
   return {{"owner", holder.owner},
           {"host", holder.host},

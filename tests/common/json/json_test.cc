@@ -1,0 +1,164 @@
+#include "common/json/json.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/json/json_object.h"
+
+namespace firn {
+namespace {
+
+std::string Nested(int lists) {
+  const auto deep = static_cast<size_t>(lists);
+  return "{\"a\":" + std::string(deep, '[') + std::string(deep, ']') + "}";
+}
+
+// --- documents -----------------------------------------------------------------------------------
+
+TEST(JsonTest, OneObjectIsReadAndWrittenInItsOrder) {
+  const std::string text = R"({"b":1,"a":{"d":[true,null,1.5],"c":"\u00e9"}})";
+  EXPECT_EQ(JsonText(ParseJson(text, text.size()).value()),
+            "{\"b\":1,\"a\":{\"d\":[true,null,1.5],\"c\":\"\xc3\xa9\"}}");
+  EXPECT_EQ(JsonText(ParseJson(" {\"a\":1}\n", 100).value(), 2), "{\n  \"a\": 1\n}");
+}
+
+TEST(JsonTest, WhateverIsNotOneObjectIsRefusedWithAReason) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "is not JSON, from byte 1"},
+      {"{", "is not JSON, from byte 2"},
+      {"{\"a\":1} x", "is not JSON, from byte 9"},
+      {"{\"a\":1}{}", "is not JSON, from byte 8"},
+      {"{\"a\":1,}", "is not JSON, from byte 8"},
+      {"{\"a\":\"\n\"}", "is not JSON, from byte 7"},
+      {"{\"a\":\"\xff\"}", "is not JSON, from byte 7"},
+      {"{\"a\":1e999}", "is JSON with a number out of range"},
+      {"[]", "is not a JSON object"},
+      {"7", "is not a JSON object"},
+      {"null", "is not a JSON object"},
+      {std::string(101, ' '), "has 101 bytes, more than 100"},
+  };
+  for (const auto& [text, reason] : cases) {
+    EXPECT_EQ(ParseJson(text, 100).status(), Corrupt(reason)) << text;
+  }
+}
+
+TEST(JsonTest, AMemberThatIsThereTwiceIsRefusedAtAnyDepth) {
+  for (const char* text : {R"({"a":1,"a":1})", R"({"a":1,"b":2,"a":[]})", R"({"a":{"b":1,"b":2}})",
+                           R"({"a":[{},{"b":{"c":1,"d":1,"c":1}}]})"}) {
+    EXPECT_EQ(ParseJson(text, 100).status(), Corrupt("has a member twice")) << text;
+  }
+  EXPECT_TRUE(ParseJson(R"({"a":{"a":[{"a":1},{"a":1}],"b":1},"b":1})", 100).ok());
+}
+
+TEST(JsonTest, WhatIsNestedTooDeepIsRefused) {
+  EXPECT_TRUE(ParseJson(Nested(8), 100).ok());
+  EXPECT_EQ(ParseJson(Nested(9), 100).status(), Corrupt("is nested deeper than 8"));
+  EXPECT_EQ(ParseJson(Nested(50'000), 1 << 20).status(), Corrupt("is nested deeper than 8"));
+}
+
+TEST(JsonTest, WholeNumbersAreOf63BitsAndASign) {
+  EXPECT_EQ(WholeNumber(Json(INT64_MIN)), INT64_MIN);
+  EXPECT_EQ(WholeNumber(Json(uint64_t{INT64_MAX})), INT64_MAX);
+  for (const Json& other : {Json(uint64_t{1} << 63), Json(1.0), Json("1"), Json(true), Json()}) {
+    EXPECT_EQ(WholeNumber(other), std::nullopt) << other;
+  }
+}
+
+TEST(JsonTest, ATextIsWrittenAsADocumentWritesIt) {
+  for (const std::string text : {"", "plain", "a \"b\" \\", "\n\x7f", "\xc3\xa9", "a\xff"}) {
+    std::string out = "x";
+    AppendJsonText(out, text);
+    EXPECT_EQ(out, "x" + JsonText(text));
+  }
+}
+
+// --- members -------------------------------------------------------------------------------------
+
+struct Members {
+  std::string text{};
+  int64_t number = 0;
+  bool flag = false;
+  std::string others{};
+
+  friend bool operator==(const Members&, const Members&) = default;
+};
+
+std::string Write(const Members& members) {
+  return JsonWriter()
+      .Text("text", members.text)
+      .Number("number", members.number)
+      .Flag("flag", members.flag)
+      .Others(members.others)
+      .Done();
+}
+
+Result<Members> Read(std::string_view json) {
+  JsonReader read(json, 8192);
+  Members members;
+  read.Text("text", members.text, 4)
+      .Number("number", members.number, -1, 7)
+      .Flag("flag", members.flag)
+      .Others(members.others);
+  FIRN_TRY(read.status());
+  return members;
+}
+
+TEST(JsonObjectTest, ComesBackWithTheMembersOfALaterVersion) {
+  const Members members{"a\"b", 7, true, R"({"later":{"x":[1,null]},"too":-0.5})"};
+  EXPECT_EQ(Write(members),
+            R"({"text":"a\"b","number":7,"flag":true,"later":{"x":[1,null]},"too":-0.5})");
+  EXPECT_EQ(Read(Write(members)).value(), members);
+  EXPECT_EQ(Write({}), R"({"text":"","number":0,"flag":false})");
+  EXPECT_EQ(Read(Write({})).value(), Members());
+}
+
+TEST(JsonObjectTest, WhatIsWrittenReadsBackWhateverTheBytes) {
+  EXPECT_EQ(Read(Write({.text = "a\n\x7f"})).value().text, "a??");
+  EXPECT_EQ(Read(Write({.text = "a\xff"})).value().text, "a\xef\xbf\xbd");
+}
+
+TEST(JsonObjectTest, TheFirstFaultIsTold) {
+  const std::pair<std::string, std::string> cases[] = {
+      {R"({})", "\"text\" is missing"},
+      {R"({"text":1})", "\"text\" is not a text"},
+      {R"({"text":"abcde"})", "\"text\" is too long"},
+      {R"({"text":"a\u0000"})", "\"text\" has a control character"},
+      {R"({"text":"\u007f"})", "\"text\" has a control character"},
+      {R"({"text":"","number":"1"})", "\"number\" is not a whole number of 63 bits"},
+      {R"({"text":"","number":1e3})", "\"number\" is not a whole number of 63 bits"},
+      {R"({"text":"","number":9223372036854775808})",
+       "\"number\" is not a whole number of 63 bits"},
+      {R"({"text":"","number":8,"flag":1})", "\"number\" is out of range"},
+      {R"({"text":"","number":-2})", "\"number\" is out of range"},
+      {R"({"text":"","number":0,"flag":0})", "\"flag\" is neither true nor false"},
+      {R"({"text":"","number":0,"flag":true,"x":")" + std::string(4096, 'x') + "\"}",
+       "a later version has added too much to it"},
+      {R"({"text":"","number":0)", "is not JSON, from byte 22"},
+  };
+  for (const auto& [json, reason] : cases) EXPECT_EQ(Read(json).status(), Corrupt(reason)) << json;
+}
+
+TEST(JsonObjectTest, WhatNeedNotBeThereLeavesTheValueAlone) {
+  JsonReader read(R"({"there":5})", 100);
+  int64_t there = 1, absent = 2;
+  bool flag = true;
+  read.NumberIfAny("there", there, 0, 9).NumberIfAny("absent", absent, 0, 9).FlagIfAny("f", flag);
+  EXPECT_TRUE(read.status().ok());
+  EXPECT_EQ(std::pair(there, absent), std::pair(int64_t{5}, int64_t{2}));
+  EXPECT_TRUE(flag);
+  EXPECT_EQ(read.NumberIfAny("there", there, 0, 4).status(), Corrupt("\"there\" is out of range"));
+}
+
+TEST(JsonObjectTest, AnObjectWithinAnotherIsReadTheSameWay) {
+  const Json list = ParseJson(R"({"list":[{"a":7},7]})", 100).value().at("list");
+  int64_t a = 0;
+  EXPECT_TRUE(JsonReader(list[0]).Number("a", a, 0).status().ok());
+  EXPECT_EQ(a, 7);
+  EXPECT_EQ(JsonReader(list[1]).Number("a", a, 0).status(), Corrupt("is not a JSON object"));
+}
+
+}  // namespace
+}  // namespace firn
