@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "common/base/hex.h"
 #include "common/time/clock.h"
 
 namespace firn {
@@ -114,6 +115,8 @@ bool ReadArguments(int argc, char** argv, SimArguments& arguments) {
     const std::string_view name = argv[i];
     if (name == "--trace") {
       arguments.trace = true;
+    } else if (name == "--digests") {
+      arguments.digests = true;
     } else if (name == "--duplicates") {
       arguments.duplicates = true;
     } else if (name == "--mutants") {
@@ -126,6 +129,11 @@ bool ReadArguments(int argc, char** argv, SimArguments& arguments) {
 }
 
 }  // namespace
+
+void TellDigest(const SimArguments& arguments, uint64_t seed, uint64_t digest) {
+  if (!arguments.digests) return;
+  std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), ToHex(digest).c_str());
+}
 
 int RunSimProgram(const SimProgram& program, int argc, char** argv) {
   SimArguments arguments;

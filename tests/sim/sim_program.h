@@ -11,12 +11,13 @@ namespace firn {
 // What a simulation is told by its command line:
 //
 //   [--seed N] [--seeds N] [--steps N] [--seconds N] [--mutant NAME] [--mutants] [--duplicates]
-//   [--trace]
+//   [--trace] [--digests]
 //
 // The --seconds are for all seeds together, or for each mutant; --seeds and --steps end their
 // limit.
 // --steps: no other seed once so many steps have been counted.
 // --duplicates: nothing counts but an id that is given out twice.
+// --digests: of each seed's writes to the registry, by which two builds are compared.
 struct SimArguments {
   uint64_t seed = 1;
   uint64_t seeds = UINT64_MAX;
@@ -26,6 +27,7 @@ struct SimArguments {
   bool all_mutants = false;
   bool duplicates = false;
   bool trace = false;
+  bool digests = false;
 };
 
 // What a world counted, by name.
@@ -42,6 +44,9 @@ struct SimProgram {
   std::vector<std::string_view> mutants;
   RunWorld run;
 };
+
+// Prints the digest of a world's writes, if that was asked for.
+void TellDigest(const SimArguments& arguments, uint64_t seed, uint64_t digest);
 
 // Seed after seed from the first one on, until one fails, or the number or the time is reached; or
 // so for each mutant asked for. Says what came of it. The exit code: 0 when no promise was broken,

@@ -32,6 +32,7 @@ class SimWorld {
 
   uint64_t steps() const { return steps_; }
   uint64_t ids() const { return oracle_.ids(); }
+  uint64_t digest() const { return tree_.digest(); }
   const SimSizes& sizes() const { return sizes_; }
 
  private:

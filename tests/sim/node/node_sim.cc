@@ -21,6 +21,7 @@ void RunWorld(uint64_t seed, int mutant, const SimArguments& arguments, SimCount
   const auto count = [&] {
     counts = {{"steps", static_cast<int64_t>(world.steps())},
               {"ids", static_cast<int64_t>(world.ids())}};
+    TellDigest(arguments, seed, world.digest());
   };
   try {
     world.Run();

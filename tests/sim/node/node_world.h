@@ -27,6 +27,7 @@ class NodeWorld {
   void Run();
 
   uint64_t steps() const { return steps_; }
+  uint64_t digest() const { return tree_.digest(); }
   uint64_t ids() const { return oracle_.ids(); }
   std::string text() const;
 

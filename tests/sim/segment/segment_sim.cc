@@ -23,6 +23,7 @@ void RunWorld(uint64_t seed, int mutant, const SimArguments& arguments, SimCount
               {"numbers", static_cast<int64_t>(world.numbers())},
               {"wasted", world.wasted()},
               {"losses", world.lost()}};
+    TellDigest(arguments, seed, world.digest());
   };
   try {
     world.Run();

@@ -30,6 +30,7 @@ class SegmentWorld {
   void Run();
 
   uint64_t steps() const { return steps_; }
+  uint64_t digest() const { return tree_.digest(); }
   uint64_t numbers() const { return oracle_.given(); }
   int64_t wasted() const { return shared_.wasted; }
   int64_t lost() const { return shared_.losses; }

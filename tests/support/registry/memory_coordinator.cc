@@ -45,7 +45,24 @@ std::optional<Node> MemoryTree::Peek(std::string_view path) const {
   return node == nullptr ? std::nullopt : std::optional(*node);
 }
 
+void MemoryTree::Digest(const std::vector<Write>& writes, int64_t session) {
+  const auto add = [this](int64_t number) {
+    for (int shift = 0; shift < 64; shift += 8) {
+      const char byte = static_cast<char>(static_cast<uint64_t>(number) >> shift);
+      digest_ = Fnv1a({&byte, 1}, digest_);
+    }
+  };
+  add(clock_.Boot().ms());
+  add(session);
+  for (const Write& write : writes) {
+    add(static_cast<int64_t>(write.kind));
+    digest_ = Fnv1a(write.data, Fnv1a(write.path, digest_));
+    add(write.version);
+  }
+}
+
 WriteOutcome MemoryTree::Apply(std::vector<Write>&& writes, int64_t session) {
+  Digest(writes, session);
   changes_.clear();
   WriteOutcome outcome = nodes_.Apply(std::move(writes), clock_.Wall(), session, &changes_);
   for (const NodeTree::Change& change : changes_) {

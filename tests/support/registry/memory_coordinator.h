@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/base/fnv.h"
 #include "common/time/clock.h"
 #include "registry/seam/coordinator.h"
 #include "registry/seam/watch_table.h"
@@ -53,12 +54,17 @@ class MemoryTree {
   // A look past every session, for oracles.
   std::optional<Node> Peek(std::string_view path) const;
 
+  // Of every write that has reached the tree, whatever became of it, in order, and of when. Two
+  // runs that have the same one said the same things to the registry.
+  uint64_t digest() const { return digest_; }
+
  private:
   friend class MemoryCoordinator;
 
   // Each wants mutex_ held.
   int64_t NewSession() { return ++last_session_; }
   WriteOutcome Apply(std::vector<Write>&& writes, int64_t session);
+  void Digest(const std::vector<Write>& writes, int64_t session);
   void EraseEphemerals(int64_t session);
 
   const Clock& clock_;
@@ -67,6 +73,7 @@ class MemoryTree {
   std::vector<MemoryCoordinator*> attached_;
   std::vector<NodeTree::Change> changes_;  // Apply's, kept for its capacity
   int64_t last_session_ = 0;
+  uint64_t digest_ = kFnvSeed;
 };
 
 // One client of a MemoryTree. Always connected: faults are FaultyCoordinator's business.
