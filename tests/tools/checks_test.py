@@ -19,6 +19,7 @@ import cpp  # noqa: E402
 import layers  # noqa: E402
 import lengths  # noqa: E402
 import readmes  # noqa: E402
+import tasks  # noqa: E402
 import tree  # noqa: E402
 
 
@@ -306,6 +307,53 @@ class ReadmesTest(Tree):
     def test_folders_of_tests_share_one(self):
         self.write("tests/client/pool_test.cc", "")
         self.assertEqual(readmes.faults_of(self.root), [])
+
+
+class TasksTest(Tree):
+    def faults_in(self, body, head="Task<> F(int a)"):
+        return list(tasks.faults_in("a.cc", f"{head} {{\n  {body}\n}}\n"))
+
+    def test_a_clean_tree_passes(self):
+        self.assertEqual(tasks.faults_of(self.root), [])
+        self.assertEqual(self.exit_code("tasks"), 0)
+
+    def test_a_fault_is_an_exit_code(self):
+        self.write("common/clock.cc", "Task<> F() {\n  if (co_await G()) return;\n}\n")
+        self.assertEqual(self.exit_code("tasks"), 1)
+
+    def test_the_forms_pass(self):
+        for body in ("co_await F();", "co_await talk_.Multi(writes);", "int x = co_await F(a, b);",
+                     "const std::vector<Result<Node>> x = co_await talk->ReadAll(found.paths);",
+                     "co_return co_await F(&talk_, now);", "if (a) co_return co_await F(a);",
+                     "switch (a) {\n case Kind::kOne:\n co_await F();\n}",
+                     "for (int i = 0; i < 3; ++i) {\n T x = co_await F(i);\n}",
+                     "return [a] { return a; }();", "co_return a + 1;", "// co_await what(1)"):
+            self.assertEqual(self.faults_in(body), [], body)
+
+    def test_catches_every_other_form(self):
+        for body in ("if (co_await F()) return;", "while (co_await F()) {\n}", "x = co_await F();",
+                     "for (auto x : co_await F()) {\n}", "auto [a, b] = co_await F();",
+                     "T x = a ? co_await F() : b;", "T x = (co_await F()).value();",
+                     "co_await F(G());", "co_await F(std::string(a));", "co_await F({a, b});",
+                     "co_await F(std::move(a));", "co_await F(1);", "Use(co_await F());",
+                     "co_await F(\"text\");", "T x = co_await y;", "return co_await F();",
+                     "co_yield 1;"):
+            self.assertEqual(len(self.faults_in(body)), 1, body)
+
+    def test_catches_a_lambda_that_is_a_coroutine(self):
+        for body in ("auto f = [a]() -> Task<> { co_return; };", "G([&] { co_await F(); });",
+                     "auto f = [a](int b) mutable {\n if (b) {\n co_await F(b);\n }\n };"):
+            self.assertEqual(len(self.faults_in(body)), 1, body)
+
+    def test_catches_a_parameter_by_reference(self):
+        for head in ("Task<> F(const std::string& a)", "Task<Result<Node>> C::F(int a, T&& b)",
+                     "Task<> F(std::string_view a)", "Task<std::vector<Result<T>>> F(T& a)"):
+            self.assertEqual(len(self.faults_in("co_return;", head)), 1, head)
+        self.assertEqual(self.faults_in("co_return;", "Task<> F(Talk* talk, std::string a)"), [])
+        self.assertEqual(self.faults_in("", "void Start(Task<T>& task, const T& a)"), [])
+
+    def test_catches_an_over_aligned_local(self):
+        self.assertEqual(len(self.faults_in("alignas(64) char a[64];\n  co_await F();")), 1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,96 @@
+#include "registry/seam/talk.h"
+
+namespace firn {
+namespace {
+
+Written Sorted(WriteOutcome outcome) {
+  using Fate = Written::Fate;
+  Fate fate = outcome.failed < 0 ? Fate::kNotSent : Fate::kRefused;
+  if (outcome.status.ok()) fate = Fate::kDone;
+  if (outcome.status.code() == Code::kUnknown) fate = Fate::kUnknown;
+  return {fate, std::move(outcome.status), outcome.failed, std::move(outcome.stats)};
+}
+
+}  // namespace
+
+// What is done with an answer when it comes.
+template <typename Answer>
+auto Talk::Tell(const Asked<Answer>& asked) {
+  return [this, waiting = asked.question()](Answer answer) {
+    const auto question = waiting.lock();
+    if (question == nullptr) return;
+    question->answer.emplace(std::move(answer));
+    MarkReady(question);
+  };
+}
+
+Asked<Result<Node>> Talk::Read(const std::string& path) {
+  Asked<Result<Node>> asked;
+  coordinator_.Read(path, Tell(asked));
+  return asked;
+}
+
+Asked<Result<std::vector<std::string>>> Talk::List(const std::string& path) {
+  Asked<Result<std::vector<std::string>>> asked;
+  coordinator_.List(path, Tell(asked));
+  return asked;
+}
+
+Asked<Status> Talk::Sync(const std::string& path) {
+  Asked<Status> asked;
+  coordinator_.Sync(path, Tell(asked));
+  return asked;
+}
+
+Asked<Written> Talk::Multi(const std::vector<Write>& writes) {
+  Asked<Written> asked;
+  coordinator_.Multi(
+      writes, [tell = Tell(asked)](WriteOutcome outcome) { tell(Sorted(std::move(outcome))); });
+  return asked;
+}
+
+Asked<Readings> Talk::ReadAll(const std::vector<std::string>& paths) {
+  Asked<Readings> asked;
+  const auto all = std::make_shared<Readings>();
+  for (size_t i = 0; i < paths.size(); ++i) {
+    coordinator_.Read(paths[i],
+                      [all, i, wanted = paths.size(), tell = Tell(asked)](Result<Node> node) {
+                        all->push_back({i, std::move(node)});
+                        if (all->size() == wanted) tell(std::move(*all));
+                      });
+  }
+  return asked;
+}
+
+Asked<Result<Nodes>> Talk::SyncAndReadAll(const std::vector<std::string>& paths) {
+  struct Gathering {
+    size_t awaited;
+    Nodes nodes;
+    Status failure{};
+  };
+  Asked<Result<Nodes>> asked;
+  const auto all = std::make_shared<Gathering>(Gathering{paths.size() + 1, Nodes(paths.size())});
+  const auto arrived = [all, tell = Tell(asked)](Status failure) {
+    if (!failure.ok()) all->failure = std::move(failure);
+    if (--all->awaited != 0) return;
+    tell(all->failure.ok() ? Result<Nodes>(std::move(all->nodes)) : all->failure);
+  };
+  coordinator_.Sync("/", arrived);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    coordinator_.Read(paths[i], [all, arrived, i](Result<Node> node) {
+      if (node.ok()) all->nodes[i] = *std::move(node);
+      const bool told = node.ok() || node.code() == Code::kNotFound;
+      arrived(told ? Status() : node.status());
+    });
+  }
+  return asked;
+}
+
+Task<Result<Nodes>> Talk::ReadSynced(std::vector<std::string> paths) {
+  const int64_t session = coordinator_.session();
+  Result<Nodes> nodes = co_await SyncAndReadAll(paths);
+  if (coordinator_.session() != session) co_return Unavailable("the session has ended");
+  co_return nodes;
+}
+
+}  // namespace firn

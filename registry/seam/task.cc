@@ -1,0 +1,66 @@
+#include "registry/seam/task.h"
+
+#include <algorithm>
+
+namespace firn {
+
+void TaskRunner::DieInATask() const {
+  if (running()) Die("a task was resumed inside another");
+}
+
+void TaskRunner::Run(std::coroutine_handle<> task) {
+  DieInATask();
+  if (state_ == State::kFailed) Die("a task was resumed after an exception had ended one");
+  state_ = State::kRunning;
+  try {
+    for (next_ = task; next_;) std::exchange(next_, {}).resume();
+  } catch (...) {
+    state_ = State::kFailed;
+    throw;
+  }
+  state_ = State::kIdle;
+}
+
+void TaskRunner::Tick(BootMs now) {
+  DieInATask();
+  now_ = now;
+  RunReady();
+  const auto due = std::stable_partition(asleep_.begin(), asleep_.end(), [now](const auto& wait) {
+    const auto asleep = wait.lock();
+    return asleep != nullptr && asleep->until > now;
+  });
+  ready_.insert(ready_.end(), due, asleep_.end());
+  asleep_.erase(due, asleep_.end());
+  RunReady();
+}
+
+void TaskRunner::RunReady() {
+  while (!ready_.empty()) {
+    for (const auto& wait : std::exchange(ready_, {})) {
+      // Kept by the frame, not from here: it may end in this very resume.
+      const std::coroutine_handle<> task = wait.expired() ? nullptr : wait.lock()->task;
+      if (task) Run(task);
+    }
+  }
+}
+
+void TaskRunner::LoseConnection() {
+  for (auto& wait : std::exchange(asleep_, {})) MarkReady(std::move(wait));
+}
+
+void TaskRunner::Stop() {
+  stopped_ = true;
+  LoseConnection();
+}
+
+void TaskRunner::Pause::await_suspend(std::coroutine_handle<> task) {
+  wait_->task = task;
+  runner_.asleep_.push_back(wait_);
+}
+
+Waited TaskRunner::Pause::await_resume() const {
+  if (runner_.stopped_) return Waited::kStopped;
+  return runner_.now_ >= wait_->until ? Waited::kOver : Waited::kConnectionLost;
+}
+
+}  // namespace firn

@@ -1,0 +1,334 @@
+#include "registry/seam/task.h"
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "registry/seam/talk.h"
+#include "tests/support/registry/faulty_coordinator.h"
+#include "tests/support/registry/memory_coordinator.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+using Log = std::vector<std::string>;
+
+// A registry that may keep answers back, and tasks that write down what they see. Its sizes are
+// such that no string lies in its object: what is destroyed twice is found by the sanitizer.
+class TaskTest : public testing::Test {
+ protected:
+  TaskTest() : link_(std::make_unique<MemoryCoordinator>(tree_), clock_), talk_(link_) {
+    link_.Dispatch(kNow);
+    Task<> made = Make("/", "the root node, which is long enough to be allocated somewhere");
+    talk_.Start(made);
+    Round();
+    Told();
+  }
+
+  void Round(Milliseconds passed = Milliseconds(1)) {
+    clock_.Advance(passed);
+    link_.Dispatch(kNow);
+    talk_.Tick(clock_.Boot());
+  }
+  void Note(std::string what) { log_.push_back(std::move(what)); }
+  Log Told() { return std::exchange(log_, {}); }
+
+  Task<> Make(std::string path, std::string data) {
+    const std::vector<Write> writes{Write::Create(path, data, Lifetime::kPersistent)};
+    Written written = co_await talk_.Multi(writes);
+    Note(written.fate == Written::Fate::kDone ? "made " + path : written.status.message());
+  }
+  Task<std::string> DataOf(std::string path) {
+    Result<Node> node = co_await talk_.Read(path);
+    co_return node.ok() ? node->data : std::string(CodeName(node.code()));
+  }
+  Task<> Show(std::string name, std::string path) {
+    Note(name + " asks");
+    std::string data = co_await DataOf(path);
+    Note(name + ": " + data.substr(0, 13));
+  }
+  Task<> Sleep(std::string name, BootMs until) {
+    Waited waited = co_await talk_.Until(until);
+    switch (waited) {
+      case Waited::kOver:
+        co_return Note(name + " is over");
+      case Waited::kConnectionLost:
+        co_return Note(name + " is cut short");
+      case Waited::kStopped:
+        co_return Note(name + " is stopped");
+    }
+  }
+  Task<int> Deep(int levels) {
+    if (levels == 0) co_return 0;
+    const int fewer = levels - 1;
+    int below = co_await Deep(fewer);
+    co_return below + 1;
+  }
+  Task<> CountDeep(int* count) {
+    // Enough for any stack, if each lay on top of the other.
+    for (int i = 0; i < 200'000; ++i) {
+      const int levels = 1;
+      int one = co_await Deep(levels);
+      *count += one;
+    }
+  }
+
+  Task<Written> Send(std::vector<Write> writes) {
+    Written written = co_await talk_.Multi(writes);
+    co_return written;
+  }
+  Task<> ReadBy(Talk* talk, std::string path) {
+    Result<Node> node = co_await talk->Read(path);
+    Note(node.ok() ? node->data : "nothing");
+  }
+  Task<> Kill(std::optional<Task<>>* other) {
+    other->reset();
+    co_return;
+  }
+  Task<> Nest() {
+    talk_.Tick(talk_.now());
+    co_return;
+  }
+  Task<std::string> Throw(std::string path) {
+    std::string data = co_await DataOf(path);
+    if (!data.empty()) throw std::runtime_error(data);
+    co_return data;
+  }
+  Task<> AwaitThrow() {
+    const std::string path = "/";
+    const std::string kept = "what the frame keeps is destroyed with it, and only once";
+    std::string data = co_await Throw(path);
+    Note(kept + data);
+  }
+
+  static constexpr Milliseconds kNow{0};
+  VirtualClock clock_{WallMs(1'750'000'000'000)};
+  MemoryTree tree_{clock_};
+  FaultyCoordinator link_;
+  Talk talk_;
+  Log log_;
+};
+
+TEST_F(TaskTest, DoesNothingBeforeItIsStarted) {
+  {
+    const Task<> never = Show("a", "/");
+    Round();
+  }
+  EXPECT_EQ(Told(), (Log{}));
+  Task<> later = Show("a", "/");
+  EXPECT_FALSE(later.busy());
+  talk_.Start(later);
+  EXPECT_TRUE(later.busy());
+  EXPECT_EQ(Told(), Log{"a asks"});
+}
+
+TEST_F(TaskTest, AnAnswerResumesNothingAndTheTickDoes) {
+  Task<> task = Show("a", "/");
+  talk_.Start(task);
+  link_.Dispatch(kNow);
+  EXPECT_EQ(Told(), Log{"a asks"});
+  talk_.Tick(clock_.Boot());
+  EXPECT_EQ(Told(), Log{"a: the root node"});
+  EXPECT_TRUE(task.done());
+}
+
+TEST_F(TaskTest, ResumesInTheOrderOfTheAnswers) {
+  link_.Script(Verb::kRead, {Fate::Kind::kDone, {}, Milliseconds(5)});
+  Task<> slow = Show("slow", "/");
+  Task<> fast = Show("fast", "/");
+  Task<> none = Show("none", "/nothing");
+  for (Task<>* task : {&slow, &fast, &none}) talk_.Start(*task);
+  Told();
+  clock_.Advance(Milliseconds(4));
+  link_.Dispatch(kNow);
+  clock_.Advance(Milliseconds(5));
+  link_.Dispatch(kNow);
+  talk_.Tick(clock_.Boot());
+  EXPECT_EQ(Told(), (Log{"fast: the root node", "none: not found", "slow: the root node"}));
+}
+
+TEST_F(TaskTest, AnswersGoBeforeTimesThatHaveCome) {
+  Task<> sleeper = Sleep("sleep", clock_.Boot() + Milliseconds(1));
+  Task<> asker = Show("a", "/");
+  talk_.Start(sleeper);
+  talk_.Start(asker);
+  Told();
+  Round(Milliseconds(1));
+  EXPECT_EQ(Told(), (Log{"a: the root node", "sleep is over"}));
+}
+
+TEST_F(TaskTest, AWaitEndsAtItsTimeAndNotBefore) {
+  Task<> sleeper = Sleep("sleep", clock_.Boot() + Milliseconds(10));
+  talk_.Start(sleeper);
+  Round(Milliseconds(9));
+  EXPECT_EQ(Told(), Log{});
+  Round(Milliseconds(1));
+  EXPECT_EQ(Told(), Log{"sleep is over"});
+  Task<> past = Sleep("past", clock_.Boot());
+  talk_.Start(past);
+  EXPECT_EQ(Told(), Log{"past is over"});
+}
+
+TEST_F(TaskTest, WhoAwaitsATaskThatNeverWaitsGoesOnAtOnceAndOnTheSameStack) {
+  int count = 0;
+  Task<> task = CountDeep(&count);
+  talk_.Start(task);
+  EXPECT_EQ(count, 200'000);
+  Task<int> deep = Deep(10'000);
+  talk_.Start(deep);
+  EXPECT_EQ(deep.Take(), 10'000);
+}
+
+TEST_F(TaskTest, ADestroyedTaskHearsOfNothing) {
+  for (const bool answered : {false, true}) {
+    std::optional<Task<>> gone(Show("gone", "/"));
+    Task<> stays = Show("stays", "/");
+    talk_.Start(*gone);
+    talk_.Start(stays);
+    Told();
+    if (answered) link_.Dispatch(kNow);
+    gone.reset();
+    Round();
+    EXPECT_EQ(Told(), Log{"stays: the root node"});
+  }
+}
+
+TEST_F(TaskTest, ADestroyedTaskWakesNoMore) {
+  std::optional<Task<>> gone(Sleep("gone", clock_.Boot() + Milliseconds(5)));
+  talk_.Start(*gone);
+  gone.reset();
+  Round(Milliseconds(10));
+  EXPECT_EQ(Told(), Log{});
+}
+
+TEST_F(TaskTest, AnotherTaskInItsPlaceDropsTheAnswersOfTheFirst) {
+  Task<> task = Show("first", "/");
+  talk_.Start(task);
+  task = Show("second", "/");
+  talk_.Start(task);
+  Told();
+  Round();
+  EXPECT_EQ(Told(), Log{"second: the root node"});
+}
+
+TEST_F(TaskTest, AnAnswerAfterTheRunnersEndIsDropped) {
+  auto talk = std::make_unique<Talk>(link_);
+  std::optional<Task<>> task(ReadBy(talk.get(), "/"));
+  talk->Start(*task);
+  task.reset();
+  talk.reset();
+  link_.Dispatch(kNow);
+}
+
+TEST_F(TaskTest, ALostConnectionAnswersWhatIsAsked) {
+  for (const Verb verb : {Verb::kRead, Verb::kMulti}) {
+    link_.Script(verb, {Fate::Kind::kDone, {}, Milliseconds(50)});
+  }
+  Task<std::string> read = DataOf("/");
+  Task<Written> write = Send({Write::Create("/x", "x", Lifetime::kPersistent)});
+  talk_.Start(read);
+  talk_.Start(write);
+  link_.Disconnect();
+  Round();
+  EXPECT_EQ(read.Take(), CodeName(Code::kUnavailable));
+  EXPECT_EQ(write.Take().fate, Written::Fate::kUnknown) << "it had been sent";
+}
+
+TEST_F(TaskTest, TheFateOfAWriteIsToldApart) {
+  using Kind = Written::Fate;
+  const std::vector<Write> writes{Write::Check("/", 0),
+                                  Write::Create("/x", "x", Lifetime::kPersistent)};
+  const auto fate = [&] {
+    Task<Written> sent = Send(writes);
+    talk_.Start(sent);
+    for (int i = 0; i < 10 && sent.busy(); ++i) Round(Milliseconds(100));
+    return sent.Take();
+  };
+  EXPECT_EQ(fate().fate, Kind::kDone);
+  const Written refused = fate();
+  EXPECT_EQ(refused.fate, Kind::kRefused);
+  EXPECT_EQ(refused.failed, 1);
+  link_.Script(Verb::kMulti, {Fate::Kind::kRequestLost, {}, Milliseconds(100)});
+  EXPECT_EQ(fate().fate, Kind::kUnknown);
+  link_.Disconnect();
+  EXPECT_EQ(fate().fate, Kind::kNotSent);
+}
+
+TEST_F(TaskTest, ALostConnectionCutsWaitsShortOnceAndAStopEndsThemForGood) {
+  const BootMs later = clock_.Boot() + Milliseconds(1'000);
+  Task<> first = Sleep("first", later);
+  talk_.Start(first);
+  talk_.LoseConnection();
+  EXPECT_EQ(Told(), Log{}) << "it ends in the next tick";
+  Round();
+  EXPECT_EQ(Told(), Log{"first is cut short"});
+  Task<> second = Sleep("second", later);
+  talk_.Start(second);
+  Round();
+  EXPECT_EQ(Told(), Log{});
+  talk_.Stop();
+  Round();
+  Task<> third = Sleep("third", later);
+  talk_.Start(third);
+  EXPECT_EQ(Told(), (Log{"second is stopped", "third is stopped"}));
+}
+
+TEST_F(TaskTest, WhatWasReadInAnEndedSessionIsNoReading) {
+  Task<Result<Nodes>> reading = talk_.ReadSynced({"/", "/nothing"});
+  talk_.Start(reading);
+  Round();
+  const Result<Nodes> nodes = reading.Take();
+  ASSERT_TRUE(nodes.ok());
+  EXPECT_TRUE(nodes->front().has_value());
+  EXPECT_FALSE(nodes->back().has_value());
+  reading = talk_.ReadSynced({"/"});
+  talk_.Start(reading);
+  tree_.Expire(link_.session());
+  Round();
+  EXPECT_EQ(reading.Take().code(), Code::kUnavailable);
+}
+
+// --- what ends the process -----------------------------------------------------------------------
+
+TEST_F(TaskTest, DestroyingATaskInsideItselfEndsTheProcess) {
+  std::optional<Task<>> task(Show("a", "/"));
+  EXPECT_DEATH(
+      {
+        Task<> killer = Kill(&task);
+        talk_.Start(*task);
+        talk_.Start(killer);
+        Round();
+      },
+      "a task was destroyed while tasks run");
+}
+
+TEST_F(TaskTest, ResumingInsideAResumeEndsTheProcess) {
+  Task<> nested = Nest();
+  EXPECT_DEATH(talk_.Start(nested), "a task was resumed inside another");
+}
+
+TEST_F(TaskTest, AnExceptionLeavesThroughTheTickAndNothingGoesOnAfterIt) {
+  std::optional<Task<>> parent(AwaitThrow());
+  std::optional<Task<>> other(Show("other", "/"));
+  talk_.Start(*other);
+  talk_.Start(*parent);
+  Told();
+  EXPECT_THROW(Round(), std::runtime_error);
+  EXPECT_DEATH(
+      {
+        Task<> next = Show("next", "/");
+        talk_.Start(next);
+      },
+      "after an exception");
+  parent.reset();
+  other.reset();
+}
+
+}  // namespace
+}  // namespace firn
