@@ -5,6 +5,7 @@
 
 #include "client/client_events.h"
 #include "client/client_view.h"
+#include "common/base/cat.h"
 
 namespace firn {
 namespace {
@@ -16,13 +17,6 @@ std::string_view NameOf(const std::array<std::string_view, N>& names, Enum value
 }
 
 }  // namespace
-
-std::string_view RefusalName(RefusalReason reason) {
-  static constexpr std::array<std::string_view, 11> kNames = {
-      "none",      "BAD_REQUEST", "UNKNOWN_TAG", "NOT_READY",  "CLOCK",   "OVERLOADED",
-      "EXHAUSTED", "DRAINING",    "REJECTED",    "STORE_DOWN", "INTERNAL"};
-  return NameOf(kNames, reason);
-}
 
 std::string_view AttemptEndName(AttemptEnd end) {
   static constexpr std::array<std::string_view, 10> kNames = {"answered",
@@ -52,7 +46,7 @@ std::string_view FitnessName(ServerFitness fitness) {
 
 std::string CallAttempt::ToString() const {
   std::string text = server + " " + std::string(AttemptEndName(end));
-  if (refusal != RefusalReason::kNone) text += " (" + std::string(RefusalName(refusal)) + ")";
+  if (refusal) text += Cat(" (", ReasonName(*refusal), ")");
   char after[32];
   std::snprintf(after, sizeof after, " after %.1f ms", static_cast<double>(took.count()) / 1000.0);
   text += after;

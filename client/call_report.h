@@ -2,29 +2,15 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/base/reason.h"
 #include "common/base/units.h"
 
 namespace firn {
-
-// A server's typed "no", as the wire contract has it.
-enum class RefusalReason : uint8_t {
-  kNone,  // it was no refusal
-  kBadRequest,
-  kUnknownTag,
-  kNotReady,
-  kClock,
-  kOverloaded,
-  kExhausted,
-  kDraining,
-  kRejected,
-  kStoreDown,
-  kInternal
-};
-std::string_view RefusalName(RefusalReason reason);
 
 // What became of asking one server.
 enum class AttemptEnd : uint8_t {
@@ -44,7 +30,7 @@ std::string_view AttemptEndName(AttemptEnd end);
 struct CallAttempt {
   std::string server{};
   AttemptEnd end = AttemptEnd::kAnswered;
-  RefusalReason refusal = RefusalReason::kNone;
+  std::optional<Reason> refusal{};
   std::chrono::microseconds took{0};
   std::string detail{};  // a sentence, or empty
 
@@ -56,9 +42,9 @@ struct CallAttempt {
 // sentence of a failed call's Status. A value, thread-compatible.
 struct CallReport {
   std::vector<CallAttempt> attempts{};
-  RefusalReason refusal = RefusalReason::kNone;  // the one that the caller was given
-  Milliseconds retry_after{0};                   // the server's advice with it; 0: none
-  bool from_memory = false;                      // a local range had it; nobody was asked
+  std::optional<Reason> refusal{};  // the one that the caller was given
+  Milliseconds retry_after{0};      // the server's advice with it; 0: none
+  bool from_memory = false;         // a local range had it; nobody was asked
 };
 
 }  // namespace firn

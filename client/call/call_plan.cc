@@ -9,42 +9,29 @@ namespace {
 using Kind = CallPlan::Step::Kind;
 
 bool AnotherMayMend(const Outcome& outcome) {
-  switch (outcome.refusal) {
-    case RefusalReason::kNotReady:
-    case RefusalReason::kClock:
-    case RefusalReason::kOverloaded:
-    case RefusalReason::kDraining:
-    case RefusalReason::kStoreDown:
+  if (!outcome.refusal) return false;
+  switch (*outcome.refusal) {
+    case Reason::kNotReady:
+    case Reason::kClock:
+    case Reason::kOverloaded:
+    case Reason::kDraining:
+    case Reason::kStoreDown:
       return true;
-    case RefusalReason::kInternal:
-    case RefusalReason::kExhausted:  // a snowflake's time field: one wrong clock can be the reason
+    case Reason::kInternal:
+    case Reason::kExhausted:  // a snowflake's time field: one wrong clock can be the reason
       return outcome.another_may_help;
-    default:
-      return false;
+    case Reason::kBadRequest:
+    case Reason::kUnknownTag:
+    case Reason::kRejected:
+      break;
   }
-}
-
-Code CodeOf(const Outcome& outcome) {
-  switch (outcome.refusal) {
-    case RefusalReason::kBadRequest:
-      return Code::kInvalid;
-    case RefusalReason::kUnknownTag:
-      return Code::kNotFound;
-    case RefusalReason::kRejected:
-      return Code::kDenied;
-    case RefusalReason::kExhausted:
-      return Code::kExhausted;
-    case RefusalReason::kInternal:
-      return Code::kInternal;
-    default:
-      return Code::kUnavailable;
-  }
+  return false;
 }
 
 // Whether a server that ends so is one for which there will be another.
 bool IsLost(const Outcome& outcome) {
   if (outcome.blameless()) return false;
-  return !outcome.spoke() || outcome.refusal == RefusalReason::kDraining;
+  return !outcome.spoke() || outcome.refusal == Reason::kDraining;
 }
 
 }  // namespace
@@ -164,7 +151,7 @@ bool CallPlan::Ended(const Step& step, Outcome outcome, Micros began, Micros now
   free_next_ = outcome.unsent() || (moved && fleet_.MayMove(*step.server, began, now));
   final_ = limits_.on_failure == FailureMode::kFailfast ||
            (outcome.end == AttemptEnd::kRefused && !AnotherMayMend(outcome));
-  if (outcome.refusal == RefusalReason::kOverloaded) {
+  if (outcome.refusal == Reason::kOverloaded) {
     const Micros advice = outcome.retry_after;
     shortest_advice_ = overloaded_ == 0 ? advice : std::min(shortest_advice_, advice);
     ++overloaded_;
@@ -198,7 +185,7 @@ Status CallPlan::Failure() {
                 .refusal = last_.refusal,
                 .retry_after = last_.retry_after};
   }
-  return {CodeOf(last_), std::move(text)};
+  return {last_.refusal ? CodeOf(*last_.refusal) : Code::kUnavailable, std::move(text)};
 }
 
 }  // namespace firn::client

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/fleet/fleet.h"
+#include "common/base/cat.h"
 
 namespace firn::client {
 namespace {
@@ -18,9 +19,9 @@ std::string SecondsText(Micros time) {
 }
 
 // The refusals after which it makes no difference which server is asked.
-bool IsFinal(RefusalReason reason) {
-  return reason == RefusalReason::kBadRequest || reason == RefusalReason::kUnknownTag ||
-         reason == RefusalReason::kRejected || reason == RefusalReason::kExhausted;
+bool IsFinal(const std::optional<Reason>& reason) {
+  return reason == Reason::kBadRequest || reason == Reason::kUnknownTag ||
+         reason == Reason::kRejected || reason == Reason::kExhausted;
 }
 
 void Remember(Server::TagTimes& times, std::string_view tag, Micros until) {
@@ -83,21 +84,25 @@ void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, M
 void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& outcome, Micros now,
                         Events& told) {
   const Micros advice = outcome.retry_after.count() > 0 ? Micros(outcome.retry_after) : kNoAdvice;
-  server.why = std::string(RefusalName(outcome.refusal)) + ": " + outcome.detail;
-  switch (outcome.refusal) {
-    case RefusalReason::kNotReady:
-    case RefusalReason::kClock:
+  const Reason reason = outcome.refusal.value_or(Reason::kInternal);
+  server.why = Cat(ReasonName(reason), ": ", outcome.detail);
+  switch (reason) {
+    case Reason::kNotReady:
+    case Reason::kClock:
       server.not_ready_until = now + advice;
       return;
-    case RefusalReason::kStoreDown:
+    case Reason::kStoreDown:
       return Remember(server.store_down_until, tag, now + advice);
-    case RefusalReason::kDraining:
+    case Reason::kDraining:
       return Drain(server, tag, now, told);
-    case RefusalReason::kInternal:
+    case Reason::kInternal:
       return Failed(server, 1, outcome, now, told);
-    case RefusalReason::kOverloaded:
+    case Reason::kOverloaded:
       return;  // it is well, and busy
-    default:
+    case Reason::kBadRequest:
+    case Reason::kUnknownTag:
+    case Reason::kExhausted:
+    case Reason::kRejected:
       return Revive(server, told);
   }
 }
@@ -188,7 +193,7 @@ Outcome Fleet::Admit(const ServerFacts& facts) {
   const std::lock_guard lock(mutex_);
   if (check_.KnowsTooLittle(facts)) {
     Outcome unready = Outcome::Of(AttemptEnd::kRefused, "it does not know its cluster yet");
-    unready.refusal = RefusalReason::kNotReady;
+    unready.refusal = Reason::kNotReady;
     return unready;
   }
   if (auto fault = check_.FaultOf(facts)) {

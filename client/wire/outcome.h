@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,11 +18,11 @@ namespace firn::client {
 // Sharp edge: as it is constructed it is a success; whatever went wrong begins with Of().
 struct Outcome {
   AttemptEnd end = AttemptEnd::kAnswered;
-  RefusalReason refusal = RefusalReason::kNone;
-  Milliseconds retry_after{0};    // the server's advice; 0: none
-  bool another_may_help = false;  // of a refusal: other servers might not refuse
-  bool was_pooled = false;        // the connection was open before this was asked on it
-  bool mid_answer = false;        // a part of the answer had come
+  std::optional<Reason> refusal{};  // of kRefused, and of nothing else
+  Milliseconds retry_after{0};      // the server's advice; 0: none
+  bool another_may_help = false;    // of a refusal: other servers might not refuse
+  bool was_pooled = false;          // the connection was open before this was asked on it
+  bool mid_answer = false;          // a part of the answer had come
   bool shared_blame = false;  // not held against the server: it is not its fault, or this end of
                               // a connection is told of another call on it already
   std::string detail{};       // a sentence or a part of one, for a person; may be empty

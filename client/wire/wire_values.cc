@@ -18,10 +18,30 @@ int NumberOf(const Enum& sent) {
   return number;
 }
 
-RefusalReason ReasonOf(int number) {
-  // The two lists have one order; what a later server may add is none of ours.
-  const bool known = number >= 1 && number <= static_cast<int>(RefusalReason::kInternal);
-  return known ? static_cast<RefusalReason>(number) : RefusalReason::kInternal;
+// What a later server may add is none of ours.
+Reason ReasonOf(int number) {
+  switch (number) {
+    case wire::Reason::BAD_REQUEST:
+      return Reason::kBadRequest;
+    case wire::Reason::UNKNOWN_TAG:
+      return Reason::kUnknownTag;
+    case wire::Reason::NOT_READY:
+      return Reason::kNotReady;
+    case wire::Reason::CLOCK:
+      return Reason::kClock;
+    case wire::Reason::OVERLOADED:
+      return Reason::kOverloaded;
+    case wire::Reason::EXHAUSTED:
+      return Reason::kExhausted;
+    case wire::Reason::DRAINING:
+      return Reason::kDraining;
+    case wire::Reason::REJECTED:
+      return Reason::kRejected;
+    case wire::Reason::STORE_DOWN:
+      return Reason::kStoreDown;
+    default:
+      return Reason::kInternal;
+  }
 }
 
 std::string WrongCount(int64_t got, int64_t asked) {

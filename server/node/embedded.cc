@@ -13,7 +13,6 @@
 #include "registry/state/owner.h"
 #include "server/node/issuing_node.h"
 #include "server/node/open_node.h"
-#include "server/node/refusal_status.h"
 #include "server/plugins/built_in.h"
 
 namespace firn {
@@ -25,6 +24,9 @@ std::string HostName() {
   std::array<char, 256> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
+
+// As a program without a server sees it.
+Status StatusOf(const Refusal& refusal) { return {CodeOf(refusal.reason), refusal.message}; }
 
 class EmbeddedNode final : public Embedded {
  public:

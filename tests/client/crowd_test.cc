@@ -106,9 +106,9 @@ TEST_F(CrowdTest, LosesNoCallWhileConnectionsAreClosed) {
 
 TEST_F(CrowdTest, LosesNoCallWhileServersSayThatTheyDrain) {
   UnderLoad([this] {
-    rig_.server(0).Behave({.kind = Kind::kRefuse, .reason = RefusalReason::kDraining});
+    rig_.server(0).Behave({.kind = Kind::kRefuse, .reason = Reason::kDraining});
     Passes(100);
-    rig_.server(1).Behave({.kind = Kind::kRefuse, .reason = RefusalReason::kNotReady});
+    rig_.server(1).Behave({.kind = Kind::kRefuse, .reason = Reason::kNotReady});
     Passes(100);
   });
 }
@@ -116,7 +116,7 @@ TEST_F(CrowdTest, LosesNoCallWhileServersSayThatTheyDrain) {
 TEST(RetryStormTest, StaysInsideTheBudget) {
   ClientRig rig(3);
   for (FakeServer* server : rig.servers()) {
-    server->Behave({.kind = Kind::kRefuse, .reason = RefusalReason::kNotReady});
+    server->Behave({.kind = Kind::kRefuse, .reason = Reason::kNotReady});
   }
   rig.client();
   const BootMs began = TestNow();

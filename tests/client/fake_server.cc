@@ -96,7 +96,7 @@ class FakeServer::Service final : public wire::IdServiceNull {
     if (behaviour_.kind == Kind::kUnaware) out.cluster_uuid = "";
     out.cluster_name = "fake";
     out.layout = behaviour_.kind == Kind::kOtherLayout ? "twitter" : "firn";
-    const bool drains = behaviour_.reason == RefusalReason::kDraining;
+    const bool drains = behaviour_.reason == Reason::kDraining;
     out.state = drains && behaviour_.only_tag.empty() ? wire::ServerState::DRAINING
                                                       : wire::ServerState::READY;
     // Its ids are read as times of its own first id, or near.
@@ -114,7 +114,7 @@ class FakeServer::Service final : public wire::IdServiceNull {
     if (behaviour_.kind != Kind::kRefuse) return;
     if (!behaviour_.only_tag.empty() && behaviour_.only_tag != tag) return;
     wire::Refusal refusal;
-    refusal.reason = static_cast<wire::Reason::type>(behaviour_.reason);
+    refusal.reason = static_cast<wire::Reason::type>(static_cast<int>(behaviour_.reason) + 1);
     refusal.message = "as the test says";
     refusal.retry_after_ms = static_cast<int32_t>(behaviour_.retry_after.count());
     refusal.another_server_may_help = behaviour_.another_may_help;

@@ -40,7 +40,7 @@ struct Behaviour {
   };
   Kind kind = Kind::kServe;
   Milliseconds delay{0};  // before it answers
-  RefusalReason reason = RefusalReason::kNone;
+  Reason reason = Reason::kInternal;
   Milliseconds retry_after{0};
   std::string only_tag{};  // that is refused; empty: all are. Whoever refuses all with DRAINING
                            // says in its status that it drains

@@ -26,8 +26,7 @@ struct Cause {
   Before before = Before::kAnswers;
 };
 
-Cause Refused(const char* name, RefusalReason reason, const char* said,
-              Code code = Code::kUnavailable) {
+Cause Refused(const char* name, Reason reason, const char* said, Code code = Code::kUnavailable) {
   return {name, {.kind = Kind::kRefuse, .reason = reason}, said, code};
 }
 
@@ -98,7 +97,7 @@ std::vector<Cause> InIntroductions() {
        Code::kUnavailable,
        Before::kNothing},
       {"StatusRefused",
-       {.kind = Kind::kRefuse, .reason = RefusalReason::kRejected, .in_status = true},
+       {.kind = Kind::kRefuse, .reason = Reason::kRejected, .in_status = true},
        " wrong service after [0-9.]+ ms: as the test says$",
        Code::kUnavailable,
        Before::kNothing},
@@ -108,20 +107,17 @@ std::vector<Cause> InIntroductions() {
 std::vector<Cause> InRefusals() {
   return {
       {"Overloaded",  // for longer than the call has time
-       {.kind = Kind::kRefuse,
-        .reason = RefusalReason::kOverloaded,
-        .retry_after = Milliseconds(60'000)},
+       {.kind = Kind::kRefuse, .reason = Reason::kOverloaded, .retry_after = Milliseconds(60'000)},
        " refused \\(OVERLOADED\\) after .* ms: as the test says$"},
-      Refused("NotReady", RefusalReason::kNotReady,
+      Refused("NotReady", Reason::kNotReady,
               " refused \\(NOT_READY\\) after .* ms: as the test says$"),
-      Refused("Clock", RefusalReason::kClock,
-              " refused \\(CLOCK\\) after .* ms: as the test says$"),
-      Refused("StoreDown", RefusalReason::kStoreDown,
+      Refused("Clock", Reason::kClock, " refused \\(CLOCK\\) after .* ms: as the test says$"),
+      Refused("StoreDown", Reason::kStoreDown,
               " refused \\(STORE_DOWN\\) after .* ms: as the test says$"),
-      Refused("Draining", RefusalReason::kDraining,
+      Refused("Draining", Reason::kDraining,
               " refused \\(DRAINING\\) after .* ms: as the test says$"),
       {"InternalElsewhereWell",
-       {.kind = Kind::kRefuse, .reason = RefusalReason::kInternal, .another_may_help = true},
+       {.kind = Kind::kRefuse, .reason = Reason::kInternal, .another_may_help = true},
        " refused \\(INTERNAL\\) after .* ms: as the test says$",
        Code::kInternal},
   };
@@ -205,15 +201,15 @@ TEST_P(OneServerTest, SaysThatItTookNoConnection) {
 TEST_P(OneServerTest, TellsARefusalThatNobodyWouldMendInTheServersWordsAlone) {
   ClientRig rig(2, GetParam());
   for (FakeServer* server : rig.servers()) {
-    server->Behave({.kind = Kind::kRefuse, .reason = RefusalReason::kInternal});
+    server->Behave({.kind = Kind::kRefuse, .reason = Reason::kInternal});
   }
   EXPECT_EQ(rig.GetId().status(), Status(Code::kInternal, "as the test says"));
   EXPECT_EQ(rig.report.attempts.size(), 1u);
 }
 
 TEST_P(OneServerTest, WhoseClockMayBeWrongIsNotTheEndOfAllIds) {
-  const auto ended = Behaviour{
-      .kind = Kind::kRefuse, .reason = RefusalReason::kExhausted, .another_may_help = true};
+  const auto ended =
+      Behaviour{.kind = Kind::kRefuse, .reason = Reason::kExhausted, .another_may_help = true};
   ClientRig rig(2, GetParam());
   ASSERT_TRUE(rig.GetId().ok());
   rig.favourite().Behave(ended);

@@ -78,7 +78,7 @@ TEST_F(CallPlanTest, WaitsForServersUntilTheDeadline) {
 TEST_F(CallPlanTest, WaitsForANewerListWhenAllThatItKnowsAreLost) {
   Fleet& fleet = Of({At(1), At(2)});
   CallPlan plan = Plan();
-  for (const Outcome& outcome : {kUnreachable, Refusal(RefusalReason::kDraining)}) {
+  for (const Outcome& outcome : {kUnreachable, Refusal(Reason::kDraining)}) {
     plan.Ended(plan.Next(Now()), outcome, Now(), Now());
   }
   const CallPlan::Step wait = plan.Next(Now());
@@ -117,7 +117,7 @@ TEST_F(CallPlanTest, WaitsForNoOtherListWhereNoneCanCome) {
 TEST_F(CallPlanTest, WaitsForNoNewerListWhenAServerAnswered) {
   Of({At(1), At(2)});
   CallPlan plan = Plan();
-  for (const Outcome& outcome : {kUnreachable, Refusal(RefusalReason::kNotReady)}) {
+  for (const Outcome& outcome : {kUnreachable, Refusal(Reason::kNotReady)}) {
     plan.Ended(plan.Next(Now()), outcome, Now(), Now());
   }
   EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);
@@ -217,7 +217,7 @@ TEST_F(CallPlanTest, BeginsANewRoundAfterAllWereOverloaded) {
   for (int i = 0; i < 2; ++i) {
     const CallPlan::Step step = plan.Next(Now());
     ASSERT_EQ(step.kind, Kind::kTry);
-    plan.Ended(step, Refusal(RefusalReason::kOverloaded, Milliseconds(30 + 10 * i)), Now(), Now());
+    plan.Ended(step, Refusal(Reason::kOverloaded, Milliseconds(30 + 10 * i)), Now(), Now());
   }
   const CallPlan::Step wait = plan.Next(Now());
   ASSERT_EQ(wait.kind, Kind::kWait);
@@ -236,7 +236,7 @@ TEST_F(CallPlanTest, WaitsForOverloadedServersAlsoWhenItMayAskNoMoreOfThem) {
       const CallPlan::Step step = plan.Next(Now());
       ASSERT_EQ(step.kind, Kind::kTry) << "round " << round << ", " << i;
       asked.insert(step.server->name);
-      plan.Ended(step, Refusal(RefusalReason::kOverloaded, Milliseconds(50)), Now(), Now());
+      plan.Ended(step, Refusal(Reason::kOverloaded, Milliseconds(50)), Now(), Now());
     }
     EXPECT_EQ(asked.size(), 3u);
     const CallPlan::Step wait = plan.Next(Now());
@@ -250,7 +250,7 @@ TEST_F(CallPlanTest, WaitsForThoseThatCouldBeReachedWhenTheyAreOverloaded) {
   Of({At(1), At(2), At(3)});
   CallPlan plan = Plan();
   for (const Outcome& outcome :
-       {kUnreachable, Refusal(RefusalReason::kOverloaded), Refusal(RefusalReason::kOverloaded)}) {
+       {kUnreachable, Refusal(Reason::kOverloaded), Refusal(Reason::kOverloaded)}) {
     plan.Ended(plan.Next(Now()), outcome, Now(), Now());
   }
   const CallPlan::Step wait = plan.Next(Now());
@@ -262,7 +262,7 @@ TEST_F(CallPlanTest, DoesNotWaitWhereOnlySomeAreOverloaded) {
   Of({At(1), At(2), At(3)});
   CallPlan plan = Plan();
   for (const Outcome& outcome :
-       {kTimeout, Refusal(RefusalReason::kOverloaded), Refusal(RefusalReason::kOverloaded)}) {
+       {kTimeout, Refusal(Reason::kOverloaded), Refusal(Reason::kOverloaded)}) {
     plan.Ended(plan.Next(Now()), outcome, Now(), Now());
   }
   EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);
@@ -271,15 +271,14 @@ TEST_F(CallPlanTest, DoesNotWaitWhereOnlySomeAreOverloaded) {
 TEST_F(CallPlanTest, EndsWhenOverloadLastsBeyondTheDeadlineOrTooManyRounds) {
   Of({At(1)});
   CallPlan late = Plan();
-  late.Ended(late.Next(Now()), Refusal(RefusalReason::kOverloaded, Milliseconds(200)), Now(),
-             Now());
+  late.Ended(late.Next(Now()), Refusal(Reason::kOverloaded, Milliseconds(200)), Now(), Now());
   EXPECT_EQ(late.Next(Now()).kind, Kind::kEnd);
 
   CallPlan patient(*fleet_, {}, "order", Now() + Micros(3'600'000'000), nullptr);
   int asked = 0;
   for (CallPlan::Step step; (step = patient.Next(Now())).kind != Kind::kEnd;) {
     if (step.kind == Kind::kTry) {
-      patient.Ended(step, Refusal(RefusalReason::kOverloaded, Milliseconds(500)), Now(), Now());
+      patient.Ended(step, Refusal(Reason::kOverloaded, Milliseconds(500)), Now(), Now());
       ++asked;
     }
     clock_.Advance(Milliseconds(500));

@@ -99,7 +99,7 @@ TEST_P(IntroductionTest, SendsTheCallElsewhereWhenItIsNoGoodOne) {
   FakeServer& bad = pair.server(0);
   bad.Behave({.kind = introduction.kind,
               .delay = Milliseconds(introduction.kind == Kind::kDrip ? 100 : 0),
-              .reason = RefusalReason::kNotReady,
+              .reason = Reason::kNotReady,
               .in_status = true});
   const CallAttempt attempt = pair.AskBad(bad.address());
   EXPECT_EQ(attempt.end, introduction.end) << attempt.ToString();

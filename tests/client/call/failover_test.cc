@@ -43,7 +43,7 @@ class FailoverTest : public testing::TestWithParam<Form> {
     EXPECT_EQ(rig.report.attempts[1].end, AttemptEnd::kAnswered);
   }
 
-  static Behaviour Refusing(RefusalReason reason, Milliseconds retry_after = Milliseconds(0)) {
+  static Behaviour Refusing(Reason reason, Milliseconds retry_after = Milliseconds(0)) {
     return {.kind = Kind::kRefuse, .reason = reason, .retry_after = retry_after};
   }
 };
@@ -207,7 +207,7 @@ TEST_P(FailoverTest, LeavesAServerThatDoesNotKnowItsClusterYetForAWhileOnly) {
 TEST_P(FailoverTest, GoesOnWhenAServerIsOverloadedWithoutBlamingIt) {
   auto rig = Settled();
   FakeServer& favourite = rig->favourite();
-  favourite.Behave(Refusing(RefusalReason::kOverloaded, Milliseconds(5)));
+  favourite.Behave(Refusing(Reason::kOverloaded, Milliseconds(5)));
   ExpectGoesOn(*rig, AttemptEnd::kRefused);
   EXPECT_EQ(rig->View(favourite).fitness, ServerFitness::kFit);
 }
@@ -216,7 +216,7 @@ TEST_P(FailoverTest, WaitsAsLongAsTheyAdviseWhenAllAreOverloaded) {
   for (const size_t servers : {size_t{2}, size_t{3}, size_t{4}}) {
     ClientRig rig(servers, GetParam());
     for (FakeServer* server : rig.servers()) {
-      server->Behave(Refusing(RefusalReason::kOverloaded, Milliseconds(50)));
+      server->Behave(Refusing(Reason::kOverloaded, Milliseconds(50)));
     }
     rig.client();
     std::jthread later([&rig] {
@@ -234,17 +234,17 @@ TEST_P(FailoverTest, WaitsAsLongAsTheyAdviseWhenAllAreOverloaded) {
 TEST_P(FailoverTest, TellsThatAllAreOverloadedWhenTheDeadlineAllowsNoWait) {
   ClientRig rig(3, GetParam());
   for (FakeServer* server : rig.servers()) {
-    server->Behave(Refusing(RefusalReason::kOverloaded, Milliseconds(60'000)));
+    server->Behave(Refusing(Reason::kOverloaded, Milliseconds(60'000)));
   }
   const Result<int64_t> id = rig.GetId();
   EXPECT_EQ(id.code(), Code::kUnavailable);
   EXPECT_EQ(rig.report.attempts.size(), 3u) << id.status();
-  EXPECT_EQ(rig.report.refusal, RefusalReason::kOverloaded);
+  EXPECT_EQ(rig.report.refusal, Reason::kOverloaded);
   EXPECT_EQ(rig.report.retry_after, Milliseconds(60'000));
 }
 
 TEST_P(FailoverTest, AsksServersThatAreNotReadyLast) {
-  for (const RefusalReason reason : {RefusalReason::kNotReady, RefusalReason::kClock}) {
+  for (const Reason reason : {Reason::kNotReady, Reason::kClock}) {
     auto rig = Settled();
     FakeServer& favourite = rig->favourite();
     favourite.Behave(Refusing(reason, Milliseconds(30'000)));
@@ -259,7 +259,7 @@ TEST_P(FailoverTest, AsksServersThatAreNotReadyLast) {
 TEST_P(FailoverTest, LeavesAServerWithoutItsStoreForThatTagOnly) {
   auto rig = Settled();
   FakeServer& favourite = rig->favourite();
-  favourite.Behave(Refusing(RefusalReason::kStoreDown, Milliseconds(30'000)));
+  favourite.Behave(Refusing(Reason::kStoreDown, Milliseconds(30'000)));
   ExpectGoesOn(*rig, AttemptEnd::kRefused);
   EXPECT_EQ(rig->View(favourite).fitness, ServerFitness::kFit) << "for other tags";
   const int64_t asked = favourite.requests();
@@ -270,7 +270,7 @@ TEST_P(FailoverTest, LeavesAServerWithoutItsStoreForThatTagOnly) {
 TEST_P(FailoverTest, LeavesAServerThatIsOnItsWayOut) {
   auto rig = Settled();
   FakeServer& favourite = rig->favourite();
-  favourite.Behave(Refusing(RefusalReason::kDraining));
+  favourite.Behave(Refusing(Reason::kDraining));
   ExpectGoesOn(*rig, AttemptEnd::kRefused);
   EXPECT_EQ(rig->View(favourite).fitness, ServerFitness::kDraining);
 }
@@ -278,7 +278,7 @@ TEST_P(FailoverTest, LeavesAServerThatIsOnItsWayOut) {
 TEST_P(FailoverTest, LeavesAServerThatHasClosedOneTagForThatTagOnly) {
   ClientRig rig(2, GetParam());
   rig.options.balancing = Balancing::kRoundRobin;
-  Behaviour closed = Refusing(RefusalReason::kDraining);
+  Behaviour closed = Refusing(Reason::kDraining);
   closed.only_tag = "order";
   rig.server(0).Behave(closed);
   // The tag goes to the other server, and this one is not asked for it again.
@@ -295,15 +295,15 @@ TEST_P(FailoverTest, LeavesAServerThatHasClosedOneTagForThatTagOnly) {
 }
 
 TEST_P(FailoverTest, TellsRefusalsThatNobodyElseWouldMend) {
-  const std::pair<RefusalReason, Code> kFinal[] = {{RefusalReason::kBadRequest, Code::kInvalid},
-                                                   {RefusalReason::kUnknownTag, Code::kNotFound},
-                                                   {RefusalReason::kRejected, Code::kDenied},
-                                                   {RefusalReason::kExhausted, Code::kExhausted}};
+  const std::pair<Reason, Code> kFinal[] = {{Reason::kBadRequest, Code::kInvalid},
+                                            {Reason::kUnknownTag, Code::kNotFound},
+                                            {Reason::kRejected, Code::kDenied},
+                                            {Reason::kExhausted, Code::kExhausted}};
   auto rig = Settled();
   for (const auto& [reason, code] : kFinal) {
     for (FakeServer* server : rig->servers()) server->Behave(Refusing(reason, Milliseconds(7)));
     const Result<int64_t> id = rig->GetId();
-    EXPECT_EQ(id.status(), Status(code, "as the test says")) << RefusalName(reason);
+    EXPECT_EQ(id.status(), Status(code, "as the test says")) << ReasonName(reason);
     EXPECT_EQ(rig->report.attempts.size(), 1u);
     EXPECT_EQ(rig->report.refusal, reason);
     EXPECT_EQ(rig->report.retry_after, Milliseconds(7));
@@ -313,7 +313,7 @@ TEST_P(FailoverTest, TellsRefusalsThatNobodyElseWouldMend) {
 
 TEST_P(FailoverTest, TellsTheCallerAtOnceInFailfast) {
   auto rig = Settled({.on_failure = FailureMode::kFailfast});
-  rig->favourite().Behave(Refusing(RefusalReason::kOverloaded));
+  rig->favourite().Behave(Refusing(Reason::kOverloaded));
   const Result<int64_t> id = rig->GetId();
   EXPECT_EQ(id.code(), Code::kUnavailable);
   EXPECT_EQ(rig->report.attempts.size(), 1u);
@@ -323,7 +323,7 @@ TEST_P(FailoverTest, ListsEveryAttemptInOneError) {
   ClientRig rig(3, GetParam());
   rig.options.attempt_limit = kShortAttempt;
   rig.server(0).Behave(Kind::kSilent);
-  rig.server(1).Behave(Refusing(RefusalReason::kNotReady));
+  rig.server(1).Behave(Refusing(Reason::kNotReady));
   rig.server(2).Down();
   const Result<int64_t> id = rig.GetId();
   ASSERT_EQ(id.code(), Code::kUnavailable);

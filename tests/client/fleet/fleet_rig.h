@@ -20,7 +20,7 @@ inline KnownServer At(int number, uint32_t rack = 0) {
   return {.address = "10.0.0." + std::to_string(number) + ":7609", .rack = rack};
 }
 
-inline Outcome Refusal(RefusalReason reason, Milliseconds retry_after = Milliseconds(0)) {
+inline Outcome Refusal(Reason reason, Milliseconds retry_after = Milliseconds(0)) {
   Outcome outcome = Outcome::Of(AttemptEnd::kRefused, "no");
   outcome.refusal = reason;
   outcome.retry_after = retry_after;

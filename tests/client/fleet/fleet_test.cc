@@ -84,7 +84,7 @@ TEST_F(FleetTest, DoesNotBlameAServerForAnIdleConnectionThatWasClosed) {
 
 TEST_F(FleetTest, LeavesAServerOutForAsLongAsItSays) {
   Of({At(1), At(2), At(3)});
-  Happen(2, Refusal(RefusalReason::kNotReady, Milliseconds(500)));
+  Happen(2, Refusal(Reason::kNotReady, Milliseconds(500)));
   EXPECT_FALSE(Names(Asked(), 2));
   clock_.Advance(Milliseconds(499));
   EXPECT_FALSE(Names(Asked(), 2));
@@ -98,14 +98,14 @@ TEST_F(FleetTest, AsksServersWithoutAMachineIdForTagsThatNeedNone) {
   facts.layout = "firn";
   facts.own_numbers = {"invoice"};
   EXPECT_TRUE(fleet.Admit(facts).answered());
-  Happen(2, Refusal(RefusalReason::kClock, Milliseconds(500)));
+  Happen(2, Refusal(Reason::kClock, Milliseconds(500)));
   EXPECT_FALSE(Names(Asked(60, "order"), 2));
   EXPECT_TRUE(Names(Asked(60, "invoice"), 2));
 }
 
 TEST_F(FleetTest, LeavesAServerWithoutItsStoreForThatTagOnly) {
   Of({At(1), At(2), At(3)});
-  Happen(2, Refusal(RefusalReason::kStoreDown, Milliseconds(500)), 1, "invoice");
+  Happen(2, Refusal(Reason::kStoreDown, Milliseconds(500)), 1, "invoice");
   EXPECT_FALSE(Names(Asked(60, "invoice"), 2));
   EXPECT_TRUE(Names(Asked(60, "order"), 2));
   clock_.Advance(Milliseconds(500));
@@ -115,7 +115,7 @@ TEST_F(FleetTest, LeavesAServerWithoutItsStoreForThatTagOnly) {
 TEST_F(FleetTest, ForgivesQuarantineAndDrainingWithANewList) {
   Fleet& fleet = Of({At(1), At(2), At(3)});
   Happen(1, kBroken);
-  Happen(2, Refusal(RefusalReason::kDraining));
+  Happen(2, Refusal(Reason::kDraining));
   EXPECT_EQ(Fitness(1), ServerFitness::kQuarantined);
   EXPECT_EQ(Fitness(2), ServerFitness::kDraining);
   ConfirmDraining(2);
@@ -130,7 +130,7 @@ TEST_F(FleetTest, ForgivesQuarantineAndDrainingWithANewList) {
 TEST_F(FleetTest, LooksAgainAtThoseOfAListThatNeverChanges) {
   Fleet& fleet = Of({At(1), At(2), At(3)}, true);
   Happen(1, kBroken);
-  Happen(2, Refusal(RefusalReason::kDraining));
+  Happen(2, Refusal(Reason::kDraining));
   ConfirmDraining(2);
   EXPECT_TRUE(fleet.TakeProbes(Now()).empty());
   clock_.Advance(Milliseconds(30'000));
@@ -145,7 +145,7 @@ TEST_F(FleetTest, LooksAgainAtThoseOfAListThatNeverChanges) {
 
 TEST_F(FleetTest, LeavesAServerForOneTagWhenItIsNotOnItsWayOut) {
   Fleet& fleet = Of({At(1), At(2), At(3)});
-  Happen(2, Refusal(RefusalReason::kDraining), 1, "invoice");
+  Happen(2, Refusal(Reason::kDraining), 1, "invoice");
   EXPECT_FALSE(Names(Asked(60, "order"), 2)) << "until its status is known";
   const auto probes = fleet.TakeProbes(Now());
   ASSERT_EQ(probes.size(), 1u);
@@ -162,7 +162,7 @@ TEST_F(FleetTest, LeavesAServerForOneTagWhenItIsNotOnItsWayOut) {
 
 TEST_F(FleetTest, AsksForAClosedTagAgainAfterAWhile) {
   Fleet& fleet = Of({At(1), At(2), At(3)});
-  Happen(2, Refusal(RefusalReason::kDraining), 1, "invoice");
+  Happen(2, Refusal(Reason::kDraining), 1, "invoice");
   fleet.Probed(*fleet.TakeProbes(Now()).at(0), {}, ServerFacts(), Now());
   clock_.Advance(Milliseconds(29'999));
   EXPECT_FALSE(Names(Asked(60, "invoice"), 2));
@@ -199,8 +199,8 @@ TEST_F(FleetTest, PrefersItsOwnRackWhileOneOfItIsFit) {
   options_.rack = 1;
   Of({At(1, 0), At(2, 1), At(3, 1)});
   EXPECT_FALSE(Names(Asked(), 1));
-  Happen(2, Refusal(RefusalReason::kNotReady, Milliseconds(5'000)));
-  Happen(3, Refusal(RefusalReason::kNotReady, Milliseconds(5'000)));
+  Happen(2, Refusal(Reason::kNotReady, Milliseconds(5'000)));
+  Happen(3, Refusal(Reason::kNotReady, Milliseconds(5'000)));
   EXPECT_EQ(Asked(), (std::map<std::string, int>{{At(1).address, 60}}));
 }
 

@@ -89,7 +89,7 @@ void Try(WireCodec& codec, const Ask& ask, const std::string& frame) {
     CheckIds(ask, reply);
     if (ask.method == Ask::Method::kStatus) ReadIdsBy(reply);
   } else if (outcome.end == firn::AttemptEnd::kRefused) {
-    Check(outcome.refusal != firn::RefusalReason::kNone, "a refusal without a reason");
+    Check(outcome.refusal.has_value(), "a refusal without a reason");
     Check(outcome.retry_after >= firn::Milliseconds(0), "advice to come back before now");
   } else {
     Check(!outcome.spoke() && !outcome.detail.empty(), "no answer, and no reason why");

@@ -1,4 +1,4 @@
-#include "server/issue/refusal.h"
+#include "common/base/reason.h"
 
 namespace firn {
 
@@ -28,8 +28,26 @@ std::string_view ReasonName(Reason reason) {
   return "no such reason";
 }
 
-std::ostream& operator<<(std::ostream& out, const Refusal& refusal) {
-  return out << ReasonName(refusal.reason) << ": " << refusal.message;
+Code CodeOf(Reason reason) {
+  switch (reason) {
+    case Reason::kBadRequest:
+      return Code::kInvalid;
+    case Reason::kUnknownTag:
+      return Code::kNotFound;
+    case Reason::kRejected:
+      return Code::kDenied;
+    case Reason::kExhausted:
+      return Code::kExhausted;
+    case Reason::kInternal:
+      return Code::kInternal;
+    case Reason::kNotReady:
+    case Reason::kClock:
+    case Reason::kOverloaded:
+    case Reason::kDraining:
+    case Reason::kStoreDown:
+      break;
+  }
+  return Code::kUnavailable;
 }
 
 }  // namespace firn
