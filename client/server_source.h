@@ -6,12 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "common/base/server_phase.h"
 #include "common/base/status.h"
 
 namespace firn {
-
-// What a server says of itself in the place where clients find it.
-enum class ServerPhase : uint8_t { kNotReady, kServing, kDraining };
 
 // One server as a source knows it.
 struct KnownServer {
@@ -19,7 +17,7 @@ struct KnownServer {
   uint32_t rack = 0;
   int weight = 100;       // share of the calls, beside the others' weights; 0 counts as disabled
   bool disabled = false;  // an operator has taken it out
-  ServerPhase phase = ServerPhase::kServing;
+  ServerPhase phase = ServerPhase::kReady;  // as it says itself
   // Another one at the same address is another process, of which nothing is known yet. Empty: the
   // source cannot tell.
   std::string incarnation{};

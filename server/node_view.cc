@@ -42,12 +42,12 @@ NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, Operat
       split_(node.split()),
       started_(clock.Wall()) {}
 
-front::ServerState NodeView::state() const {
-  if (draining_) return front::ServerState::kDraining;
+ServerPhase NodeView::phase() const {
+  if (draining_) return ServerPhase::kDraining;
   const IssuingNodeStatus status = node_.status();
-  if (status.why_not_ready) return front::ServerState::kNotReady;
-  if (operators_.offline()) return front::ServerState::kOffline;
-  return IsAsking(status) ? front::ServerState::kNotReady : front::ServerState::kReady;
+  if (status.why_not_ready) return ServerPhase::kNotReady;
+  if (operators_.offline()) return ServerPhase::kOffline;
+  return IsAsking(status) ? ServerPhase::kNotReady : ServerPhase::kReady;
 }
 
 // Whoever was offline before a restart shall not be ready for a moment after it.
@@ -68,7 +68,7 @@ front::ServerReport NodeView::Report() const {
   report.cluster_name = options_.place.registry;
   report.application = options_.application;
   report.address = options_.advertise.ToString();
-  report.state = state();
+  report.phase = phase();
   report.machine = status.claim.machine;
   if (status.claim.machine) {
     report.bound = status.claim.bound;
@@ -146,24 +146,11 @@ std::string NodeView::WayOut(const IssuingNodeStatus& status) const {
   return RestoreCommand(words);
 }
 
-ProviderPhase NodeView::phase() const {
-  switch (state()) {
-    case front::ServerState::kReady:
-      return ProviderPhase::kServing;
-    case front::ServerState::kOffline:
-    case front::ServerState::kDraining:
-      return ProviderPhase::kDraining;
-    case front::ServerState::kNotReady:
-      break;
-  }
-  return ProviderPhase::kNotReady;
-}
-
 ProviderReport NodeView::ForProviders() const {
   const IssuingNodeStatus status = node_.status();
   ProviderReport report;
   report.phase = phase();
-  if (report.phase == ProviderPhase::kNotReady) report.reason = why_not_ready();
+  if (report.phase == ServerPhase::kNotReady) report.reason = why_not_ready();
   report.machine = status.claim.machine;
   report.bound = status.claim.bound;
   report.clock_skew_ms = status.id_clock.skew.count();

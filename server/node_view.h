@@ -29,7 +29,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
            const Clock& clock);
 
   front::ServerReport Report() const override;
-  front::ServerState state() const override;
+  ServerPhase phase() const override;
   std::string why_not_ready() const override;
   std::optional<MachineId> machine() const override { return node_.status().claim.machine; }
   const Layout& layout() const override { return node_.layout(); }
@@ -51,7 +51,6 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   std::string WayOut() const;
 
   // What the provider node shall say; all of it costs as much as there are tags.
-  ProviderPhase phase() const;
   ProviderReport ForProviders() const;
 
   // What the tags that it serves have to say.

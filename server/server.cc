@@ -115,7 +115,7 @@ Status Server::Start() {
 void Server::Publish(Now now) {
   operators_.Tick(now.boot);
   // A phase is news at once; the rest is written once in such an interval anyhow.
-  const ProviderPhase phase = view_.phase();
+  const ServerPhase phase = view_.phase();
   if (phase != told_phase_ || now.boot - told_at_ >= ProviderPublisher::kReportInterval) {
     publisher_.Report(view_.ForProviders());
     told_phase_ = phase;

@@ -72,7 +72,7 @@ class Server {
   OperatorWord operators_;  // on the node's control thread
   NodeView view_;
   ProviderPublisher publisher_;  // on the node's control thread, and what it was told last
-  std::optional<ProviderPhase> told_phase_;
+  std::optional<ServerPhase> told_phase_;
   BootMs told_at_;
   BootMs tell_way_out_at_;
   front::ServerFront front_;

@@ -91,12 +91,13 @@ void Fleet::BeginAnew(Server& server, Micros now) {
 
 Fleet::Group Fleet::GroupOf(const Server& server, std::string_view tag, Micros now) const {
   if (server.quarantined || server.addresses.empty()) return Group::kNever;
-  if (server.draining || server.known.phase == ServerPhase::kDraining) return Group::kDraining;
+  const ServerPhase phase = server.known.phase;
+  const bool leaves = phase == ServerPhase::kDraining || phase == ServerPhase::kOffline;
+  if (server.draining || leaves) return Group::kDraining;
   if (IsOut(server.closed_until, tag, now)) return Group::kDraining;
   if (server.known.disabled || server.known.weight <= 0) return Group::kDisabled;
   if (server.health.resting()) return Group::kUnable;
-  const bool not_ready =
-      server.known.phase == ServerPhase::kNotReady || now < server.not_ready_until;
+  const bool not_ready = phase == ServerPhase::kNotReady || now < server.not_ready_until;
   if (not_ready && !own_numbers_.contains(tag)) return Group::kUnable;
   return IsOut(server.store_down_until, tag, now) ? Group::kUnable : Group::kFit;
 }

@@ -18,8 +18,28 @@ namespace {
 
 constexpr std::string_view kHead = "firn-servers 1";
 constexpr size_t kCheckLineBytes = sizeof("check 01234567\n") - 1;
-constexpr std::array<std::string_view, 3> kPhases{"not-ready", "serving", "draining"};
 constexpr std::array<std::string_view, 2> kSwitch{"enabled", "disabled"};
+
+std::string_view PhaseText(ServerPhase phase) {
+  switch (phase) {
+    case ServerPhase::kNotReady:
+      return "not-ready";
+    case ServerPhase::kReady:
+      return "serving";
+    case ServerPhase::kOffline:
+    case ServerPhase::kDraining:
+      break;
+  }
+  return "draining";
+}
+
+bool ReadPhase(std::string_view text, ServerPhase& phase) {
+  for (const auto one : {ServerPhase::kNotReady, ServerPhase::kReady, ServerPhase::kDraining}) {
+    phase = one;
+    if (text == PhaseText(one)) return true;
+  }
+  return false;
+}
 
 std::string CheckLine(std::string_view body) {
   boost::crc_32_type crc;
@@ -34,7 +54,7 @@ std::string CheckLine(std::string_view body) {
 std::string ServerLine(const KnownServer& server) {
   return "server " + UrlEncode(server.address) + " " + std::to_string(server.rack) + " " +
          std::to_string(server.weight) + " " + std::string(kSwitch[server.disabled ? 1 : 0]) + " " +
-         std::string(kPhases[static_cast<size_t>(server.phase)]) + "\n";
+         std::string(PhaseText(server.phase)) + "\n";
 }
 
 // The next part of `text` up to `end`, which goes, too; all of it when there is no `end`.
@@ -68,16 +88,14 @@ Result<KnownServer> ReadServer(std::string_view line) {
   const std::string_view whole = line;
   KnownServer server;
   size_t disabled = 0;
-  size_t phase = 0;
   const bool is_server = Cut(line, ' ') == "server";
   FIRN_ASSIGN(server.address, UrlDecode(Cut(line, ' ')));
   const bool good = is_server && ReadNumber(Cut(line, ' '), server.rack) &&
                     ReadNumber(Cut(line, ' '), server.weight) && server.weight >= 0 &&
                     ReadChoice(Cut(line, ' '), kSwitch, disabled) &&
-                    ReadChoice(line, kPhases, phase) && Endpoint::Parse(server.address).ok();
+                    ReadPhase(line, server.phase) && Endpoint::Parse(server.address).ok();
   if (!good) return Corrupt(Quoted(whole) + " is no server");
   server.disabled = disabled == 1;
-  server.phase = static_cast<ServerPhase>(phase);
   return server;
 }
 

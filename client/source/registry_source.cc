@@ -34,18 +34,6 @@ Status CheckPlace(std::string_view servers) {
                  "list://host:port,...");
 }
 
-ServerPhase PhaseOf(ProviderPhase phase) {
-  switch (phase) {
-    case ProviderPhase::kServing:
-      return ServerPhase::kServing;
-    case ProviderPhase::kDraining:
-      return ServerPhase::kDraining;
-    case ProviderPhase::kNotReady:
-      return ServerPhase::kNotReady;
-  }
-  return ServerPhase::kNotReady;
-}
-
 // When the process began, and its number; nothing when the node does not say.
 std::string IncarnationOf(const Provider& provider) {
   if (provider.since == WallMs{} && provider.pid == 0) return {};
@@ -57,7 +45,7 @@ KnownServer ServerOf(const DirectoryEntry& entry) {
           .rack = entry.provider.rack,
           .weight = entry.configurator.weight,
           .disabled = entry.configurator.disabled,
-          .phase = PhaseOf(entry.report.phase),
+          .phase = entry.report.phase,
           .incarnation = IncarnationOf(entry.provider)};
 }
 
@@ -66,7 +54,7 @@ KnownServer ServerOf(const DirectoryEntry& entry) {
 // later one.
 bool CountsMore(const DirectoryEntry& a, const DirectoryEntry& b) {
   const auto rank = [](const DirectoryEntry& entry) {
-    return std::pair(entry.report.phase == ProviderPhase::kServing, entry.provider.since);
+    return std::pair(entry.report.phase == ServerPhase::kReady, entry.provider.since);
   };
   return rank(a) > rank(b);
 }

@@ -33,7 +33,7 @@ void JudgeIdle(const AuditedProvider& server, WallMs now, Audit& audit) {
   const bool starts = now - provider.since < kStartPatience;
   const bool ours = !audit.meta || report.cluster.empty() || report.cluster == audit.meta->uuid;
   if (ours) {
-    const bool waits = report.phase == ProviderPhase::kNotReady && !report.reason.empty();
+    const bool waits = report.phase == ServerPhase::kNotReady && !report.reason.empty();
     if (waits && !starts) {
       audit.faults.push_back(provider.address + " cannot issue: " + report.reason);
     }

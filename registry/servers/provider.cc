@@ -16,12 +16,6 @@ constexpr std::string_view kInterface = "firn.IdService";
 constexpr size_t kNodeNameBytesMax = 4096;
 constexpr size_t kAddressBytesMax = 300;
 
-constexpr std::pair<ProviderPhase, std::string_view> kPhases[] = {
-    {ProviderPhase::kNotReady, "not_ready"},
-    {ProviderPhase::kServing, "serving"},
-    {ProviderPhase::kDraining, "draining"},
-};
-
 bool IsPrintableAscii(std::string_view text) {
   for (const char c : text) {
     if (c <= ' ' || c > '~') return false;
@@ -64,9 +58,9 @@ Status SetParameter(std::string_view key, const std::string& value, Provider& pr
   return {};  // Dubbo's own parameters, and those of later versions, are none of ours.
 }
 
-Result<ProviderPhase> ParsePhase(const Json* state) {
-  for (const auto& [phase, name] : kPhases) {
-    if (state != nullptr && *state == Json(name)) return phase;
+Result<ServerPhase> ParsePhase(const Json* state) {
+  for (const auto phase : {ServerPhase::kNotReady, ServerPhase::kReady, ServerPhase::kDraining}) {
+    if (state != nullptr && *state == Json(AnnouncedPhase(phase))) return phase;
   }
   return Corrupt("state is not one of not_ready, serving, draining");
 }
@@ -120,9 +114,15 @@ int64_t ProviderReport::HighOf(const std::string& tag) const {
   return named == high.end() ? high_others : named->second;
 }
 
-std::string_view PhaseName(ProviderPhase phase) {
-  for (const auto& [known, name] : kPhases) {
-    if (known == phase) return name;
+std::string_view AnnouncedPhase(ServerPhase phase) {
+  switch (phase) {
+    case ServerPhase::kNotReady:
+      return "not_ready";
+    case ServerPhase::kReady:
+      return "serving";
+    case ServerPhase::kOffline:
+    case ServerPhase::kDraining:
+      return "draining";
   }
   return "no such phase";
 }
@@ -161,7 +161,7 @@ Result<Provider> ParseProviderNodeName(std::string_view name) {
 }
 
 std::string FormatReport(const ProviderReport& report) {
-  Json object{{"state", PhaseName(report.phase)},
+  Json object{{"state", AnnouncedPhase(report.phase)},
               {"format", report.format},
               {"bound_ms", report.bound.ms()},
               {"clock_skew_ms", report.clock_skew_ms}};

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/server_phase.h"
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "registry/cluster/records.h"
@@ -36,8 +37,6 @@ struct Provider {
   friend bool operator==(const Provider&, const Provider&) = default;
 };
 
-enum class ProviderPhase { kNotReady, kServing, kDraining };
-
 // What the server says of itself while it lives. `firn restore` lifts the floor and the ledgers
 // above every bound and `high` that stands in one of these, after the tree itself was lost.
 //
@@ -45,7 +44,7 @@ enum class ProviderPhase { kNotReady, kServing, kDraining };
 // and `high_others` lies at or above the ledgers of all others, so that a restore knows of each tag
 // how far it may have come; where tags are left out it knows that less exactly.
 struct ProviderReport {
-  ProviderPhase phase = ProviderPhase::kNotReady;
+  ServerPhase phase = ServerPhase::kNotReady;
   int64_t format = ClusterMeta::kFormat;  // the newest that the server speaks
   std::string reason{};                   // why it is not ready, in words; empty: it is
   std::optional<MachineId> machine{};
@@ -76,7 +75,9 @@ struct Configurator {
   friend bool operator==(const Configurator&, const Configurator&) = default;
 };
 
-std::string_view PhaseName(ProviderPhase phase);
+// "not_ready", "serving", "draining": what is offline is announced as draining, since clients are
+// to go elsewhere either way.
+std::string_view AnnouncedPhase(ServerPhase phase);
 
 // "thrift://host:port/firn.IdService?application=...", URL-encoded into one path component.
 std::string ProviderNodeName(const Provider& provider);

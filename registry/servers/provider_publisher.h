@@ -64,7 +64,7 @@ class ProviderPublisher {
   ProviderReport report_;
   std::string wanted_;  // report_ as it is written
   std::string held_;
-  ProviderPhase held_phase_ = ProviderPhase::kNotReady;
+  ServerPhase held_phase_ = ServerPhase::kNotReady;
   int64_t held_version_ = 0;
   bool published_ = false;
 

@@ -30,7 +30,7 @@ class BenchServer final : public ServerView, public ServerControl, public Reject
   const Backend& backend() const { return backend_; }
 
   ServerReport Report() const override { return {}; }
-  ServerState state() const override { return ServerState::kReady; }
+  ServerPhase phase() const override { return ServerPhase::kReady; }
   std::optional<MachineId> machine() const override { return MachineId(1); }
   const Layout& layout() const override { return layout_; }
   RackSplit rack_split() const override { return RackSplit::Default(layout_); }

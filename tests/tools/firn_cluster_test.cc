@@ -107,7 +107,7 @@ TEST_F(FirnClusterTest, WhereUndefinedTagsAreServedNoneCanBeObfuscated) {
 TEST_F(FirnClusterTest, WhatNoServerCouldServeIsAFault) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "early", "store=later"}).exit_code, 0) << "nobody runs yet";
-  Announce({.phase = ProviderPhase::kServing,
+  Announce({.phase = ServerPhase::kReady,
             .stores = {{"registry", true}, {"cache", false}, {"tier", true}}});
   EXPECT_EQ(Firn({"tags", "create", "order", "store=cache"}).exit_code, 0);
   for (const std::vector<std::string>& call :

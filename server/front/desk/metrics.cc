@@ -144,11 +144,11 @@ void Describe(const RegistryReport& report, MetricsPage& page) {
 void Describe(const ServerView& view, MetricsPage& page) {
   const ServerReport report = view.Report();
   page.Gauge("firn_ready", "1 when clients should come.",
-             report.state == ServerState::kReady ? 1 : 0);
-  for (const auto state : {ServerState::kNotReady, ServerState::kReady, ServerState::kOffline,
-                           ServerState::kDraining}) {
+             report.phase == ServerPhase::kReady ? 1 : 0);
+  for (const auto phase : {ServerPhase::kNotReady, ServerPhase::kReady, ServerPhase::kOffline,
+                           ServerPhase::kDraining}) {
     page.Gauge("firn_state", "1 for the state that the server is in.",
-               report.state == state ? 1 : 0, {{"state", std::string(ServerStateName(state))}});
+               report.phase == phase ? 1 : 0, {{"state", std::string(PhaseName(phase))}});
   }
   if (report.machine) {
     page.Gauge("firn_machine_id", "The machine id that is held.", report.machine->value());

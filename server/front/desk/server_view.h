@@ -3,24 +3,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "common/base/server_phase.h"
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "common/id/layout.h"
 #include "common/id/rack_split.h"
 
 namespace firn::front {
-
-enum class ServerState : uint8_t {
-  kNotReady,  // it could not issue a snowflake id now; segment tags may be served all the same
-  kReady,
-  kOffline,   // taken out by an operator: still serves, clients are told to go elsewhere
-  kDraining,  // on its way out
-};
-// "NOT_READY" and so on, as the wire contract spells it.
-std::string_view ServerStateName(ServerState state);
 
 struct TagReport {
   std::string tag;
@@ -50,7 +41,7 @@ struct ServerReport {
   std::string cluster_name;
   std::string application;
   std::string address;  // at which clients reach this server
-  ServerState state = ServerState::kNotReady;
+  ServerPhase phase = ServerPhase::kNotReady;
   std::optional<MachineId> machine{};
   std::optional<WallMs> bound{};             // it issues nothing at or after, unless renewed
   std::optional<Milliseconds> bound_left{};  // until then, by the clock of ids
@@ -71,7 +62,7 @@ class ServerView {
   virtual ~ServerView() = default;
 
   virtual ServerReport Report() const = 0;
-  virtual ServerState state() const = 0;
+  virtual ServerPhase phase() const = 0;
   // Why clients should not come, in words; empty when they should, and when an operator says why.
   virtual std::string why_not_ready() const { return {}; }
   virtual std::optional<MachineId> machine() const = 0;

@@ -56,7 +56,7 @@ Json StatusJson(const Backend& backend) {
   const Layout& layout = backend.view.layout();
   const RackSplit split = backend.view.rack_split();
   const DeskCounters::Sums sums = backend.sums();
-  Json json{{"state", ServerStateName(report.state)},
+  Json json{{"state", PhaseName(report.phase)},
             {"cluster_uuid", report.cluster_uuid},
             {"cluster_name", report.cluster_name},
             {"application", report.application},
@@ -135,16 +135,16 @@ class AdminHandler final : public HttpHandler {
       AnswerRefusal({Reason::kBadRequest, tag.status().message(), 0, false}, answer);
       return Outcome::kAnswered;
     }
-    ServerState state = backend_.view.state();
+    ServerPhase phase = backend_.view.phase();
     std::string why = backend_.view.why_not_ready();
-    if (*tag && (state == ServerState::kReady || state == ServerState::kNotReady)) {
+    if (*tag && (phase == ServerPhase::kReady || phase == ServerPhase::kNotReady)) {
       const std::optional<Refusal> refusal = backend_.issuer.WhyNot(**tag);
-      state = refusal ? ServerState::kNotReady : ServerState::kReady;
+      phase = refusal ? ServerPhase::kNotReady : ServerPhase::kReady;
       why = refusal ? refusal->message : "";
     }
-    answer.SetText(state == ServerState::kReady ? 200 : 503, ServerStateName(state));
+    answer.SetText(phase == ServerPhase::kReady ? 200 : 503, PhaseName(phase));
     answer.body += '\n';
-    if (state == ServerState::kNotReady && !why.empty()) answer.body += why + '\n';
+    if (phase == ServerPhase::kNotReady && !why.empty()) answer.body += why + '\n';
     answer.no_store = true;
     return Outcome::kAnswered;
   }

@@ -91,7 +91,7 @@ wire::ServerStatus ToWire(const ServerReport& report, const Layout& layout, Rack
   out.__set_address(report.address);
   out.__set_layout(std::string(layout.text()));
   out.__set_rack_bits(split.rack_bits());
-  out.__set_state(static_cast<wire::ServerState::type>(static_cast<int>(report.state) + 1));
+  out.__set_state(static_cast<wire::ServerState::type>(static_cast<int>(report.phase) + 1));
   if (report.machine) out.__set_machine(static_cast<int32_t>(report.machine->value()));
   if (report.bound) out.__set_bound_ms(report.bound->ms());
   out.__set_wall_ms(report.wall.ms());

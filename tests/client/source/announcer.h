@@ -37,7 +37,7 @@ class Announcer {
     return ReadMeta(*registry_).value().meta.uuid;
   }
 
-  void Add(const std::string& address, ProviderPhase phase = ProviderPhase::kServing) {
+  void Add(const std::string& address, ServerPhase phase = ServerPhase::kReady) {
     Make(PathOf(address), FormatReport({.phase = phase}), Lifetime::kEphemeral);
   }
   // It ends, and another process begins at its address, before anybody looks.
@@ -46,11 +46,11 @@ class Announcer {
     Must(registry_
              ->Multi({Write::Erase(PathOf(address), Write::kAnyVersion),
                       Write::Create(std::string(kProvidersPath) + "/" + ProviderNodeName(anew),
-                                    FormatReport({.phase = ProviderPhase::kServing}),
+                                    FormatReport({.phase = ServerPhase::kReady}),
                                     Lifetime::kEphemeral)})
              .status);
   }
-  void Change(const std::string& address, ProviderPhase phase) {
+  void Change(const std::string& address, ServerPhase phase) {
     Do(Write::Set(PathOf(address), FormatReport({.phase = phase}), Write::kAnyVersion));
   }
   void Remove(const std::string& address) { Do(Write::Erase(PathOf(address), Write::kAnyVersion)); }

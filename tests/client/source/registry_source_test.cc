@@ -57,14 +57,14 @@ TEST_F(DirSourceTest, TellsServersAndTheirCluster) {
 }
 
 TEST_F(DirSourceTest, PassesOnPhasesAndOperatorsWords) {
-  operator_.Add("10.0.0.7:7609", ProviderPhase::kNotReady);
+  operator_.Add("10.0.0.7:7609", ServerPhase::kNotReady);
   operator_.Say("10.0.0.7:7609", {.weight = 7, .disabled = true});
   Open(registry_);
   ASSERT_TRUE(recorder_.Shows({"10.0.0.7:7609"}));
   const KnownServer wanted{
       .address = "10.0.0.7:7609", .weight = 7, .disabled = true, .phase = ServerPhase::kNotReady};
   EXPECT_EQ(recorder_.last().servers[0], wanted);
-  operator_.Change("10.0.0.7:7609", ProviderPhase::kDraining);
+  operator_.Change("10.0.0.7:7609", ServerPhase::kDraining);
   EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] {
     return recorder_.last().servers[0].phase == ServerPhase::kDraining;
   }));

@@ -84,7 +84,7 @@ class AuditTest : public testing::Test {
     Provider provider;
     provider.address = address;
     provider.application = application;
-    const ProviderReport report{.phase = ProviderPhase::kServing,
+    const ProviderReport report{.phase = ServerPhase::kReady,
                                 .machine = MachineId(machine),
                                 .bound = bound,
                                 .clock_skew_ms = skew};

@@ -37,7 +37,7 @@ class DiscoveryTest : public testing::Test {
     } while (clock_.Boot() < until);
   }
 
-  void Report(ProviderPhase phase) {
+  void Report(ServerPhase phase) {
     report_.phase = phase;
     publisher_->Report(report_);
   }
@@ -54,7 +54,7 @@ class DiscoveryTest : public testing::Test {
     Pass(Milliseconds(1000));
   }
   void ChangePhase(int i) {
-    client_.Multi({Write::Set(PathOf(i), FormatReport({.phase = ProviderPhase::kDraining}),
+    client_.Multi({Write::Set(PathOf(i), FormatReport({.phase = ServerPhase::kDraining}),
                               Write::kAnyVersion)},
                   [](const WriteOutcome& outcome) { EXPECT_TRUE(outcome.status.ok()); });
   }
@@ -86,7 +86,7 @@ class DiscoveryTest : public testing::Test {
 
 TEST_F(DiscoveryTest, AServerAppearsWithItsReport) {
   report_.machine = MachineId(5);
-  Report(ProviderPhase::kServing);
+  Report(ServerPhase::kReady);
   Pass(Milliseconds(5000));
   ASSERT_EQ(seen_.entries.size(), 1u);
   EXPECT_EQ(seen_.entries[0].provider, provider_);
@@ -95,12 +95,12 @@ TEST_F(DiscoveryTest, AServerAppearsWithItsReport) {
 }
 
 TEST_F(DiscoveryTest, AChangeOfPhaseIsSeenAndNothingIsToldWithoutAChange) {
-  Report(ProviderPhase::kServing);
+  Report(ServerPhase::kReady);
   Pass(Milliseconds(5000));
   const int told_before = told_;
-  Report(ProviderPhase::kDraining);
+  Report(ServerPhase::kDraining);
   Pass(Milliseconds(500));
-  EXPECT_EQ(seen_.entries.at(0).report.phase, ProviderPhase::kDraining);
+  EXPECT_EQ(seen_.entries.at(0).report.phase, ServerPhase::kDraining);
   EXPECT_EQ(told_, told_before + 1);
   Pass(Milliseconds(200'000));
   EXPECT_EQ(told_, told_before + 1);
@@ -132,7 +132,7 @@ TEST_F(DiscoveryTest, ANodeThatIsSetVeryOftenNeverRestsWhereNothingIsGuarded) {
   Pass(Milliseconds(5000));
   tree_.SetVersion(NodePath(), -2);
   Pass(ProviderPublisher::kRecheckInterval + Milliseconds(5000));
-  for (const ProviderPhase phase : {ProviderPhase::kServing, ProviderPhase::kDraining}) {
+  for (const ServerPhase phase : {ServerPhase::kReady, ServerPhase::kDraining}) {
     Report(phase);
     Pass(Milliseconds(500));
     EXPECT_EQ(seen_.entries.at(0).report.phase, phase);

@@ -15,7 +15,7 @@ Provider SomeProvider() {
 }
 
 ProviderReport SomeReport() {
-  return {.phase = ProviderPhase::kServing,
+  return {.phase = ServerPhase::kReady,
           .machine = MachineId(5),
           .bound = WallMs(1700000600000),
           .clock_skew_ms = -17,

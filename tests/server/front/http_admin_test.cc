@@ -53,18 +53,18 @@ class HttpAdminTest : public testing::Test {
 };
 
 TEST_F(HttpAdminTest, IsReadyOnlyWhenClientsShouldCome) {
-  for (const auto state : {ServerState::kNotReady, ServerState::kReady, ServerState::kOffline,
-                           ServerState::kDraining}) {
+  for (const auto state : {ServerPhase::kNotReady, ServerPhase::kReady, ServerPhase::kOffline,
+                           ServerPhase::kDraining}) {
     issuing_.view.state_ = state;
     const HttpAnswer answer = Ask("/readyz");
-    EXPECT_EQ(answer.status, state == ServerState::kReady ? 200 : 503);
-    EXPECT_EQ(answer.body, std::string(ServerStateName(state)) + "\n");
+    EXPECT_EQ(answer.status, state == ServerPhase::kReady ? 200 : 503);
+    EXPECT_EQ(answer.body, std::string(PhaseName(state)) + "\n");
     EXPECT_EQ(Ask("/healthz").status, 200);
   }
 }
 
 TEST_F(HttpAdminTest, SaysWhyItIsNotReady) {
-  issuing_.view.state_ = ServerState::kNotReady;
+  issuing_.view.state_ = ServerPhase::kNotReady;
   issuing_.view.why_not_ = "this server holds no machine id";
   EXPECT_EQ(Ask("/readyz").body, "NOT_READY\nthis server holds no machine id\n");
 }
@@ -73,11 +73,11 @@ TEST_F(HttpAdminTest, OneTagsReadinessIsWhatItsCallsWouldBeAnswered) {
   EXPECT_EQ(Readyz("order").body, "READY\n");
   EXPECT_EQ(Readyz("nobody's").status, 503);
   EXPECT_NE(Readyz("nobody's").body.find("no tag"), std::string::npos);
-  issuing_.view.state_ = ServerState::kNotReady;
+  issuing_.view.state_ = ServerPhase::kNotReady;
   issuing_.snowflake->CloseClaim();
   EXPECT_EQ(Readyz("slow").status, 200) << "it needs no machine id";
   EXPECT_EQ(Readyz("order").body, "NOT_READY\nthis server holds no machine id\n");
-  issuing_.view.state_ = ServerState::kDraining;
+  issuing_.view.state_ = ServerPhase::kDraining;
   EXPECT_EQ(Readyz("slow").body, "DRAINING\n");
 }
 

@@ -25,7 +25,7 @@ class FixedView final : public ServerView {
     ServerReport report;
     report.cluster_uuid = "1b4e28ba-2fa1-11d2-883f-0016d3cca427";
     report.cluster_name = "test";
-    report.state = state_;
+    report.phase = state_;
     report.machine = machine_;
     report.wall = wall();
     report.tags.push_back({.tag = "order", .strategy = "snowflake"});
@@ -37,7 +37,7 @@ class FixedView final : public ServerView {
                            .trouble = "the store is away"});
     return report;
   }
-  ServerState state() const override { return state_; }
+  ServerPhase phase() const override { return state_; }
   std::string why_not_ready() const override { return why_not_; }
   std::optional<MachineId> machine() const override { return machine_; }
   const Layout& layout() const override { return layout_; }
@@ -45,7 +45,7 @@ class FixedView final : public ServerView {
   WallMs wall() const override { return WallMs(1'735'689'600'000); }
 
   std::optional<MachineId> machine_ = MachineId(5);  // worker 1 in rack 1
-  ServerState state_ = ServerState::kReady;
+  ServerPhase state_ = ServerPhase::kReady;
   std::string why_not_{};
   Layout layout_ = Layout::Firn();
 };

@@ -128,16 +128,16 @@ TEST_F(OpenNodeTest, ANodeThatHasReachedItsBoundIsNotReady) {
   const NodeView view(options, *node, operators, clock_);
   zookeeper_->KillAll();
   ASSERT_TRUE(Eventually(kPatience, [&] { return !node->status().claim.connected; }));
-  EXPECT_EQ(view.state(), front::ServerState::kReady);
-  EXPECT_EQ(view.ForProviders().phase, ProviderPhase::kServing);
+  EXPECT_EQ(view.phase(), ServerPhase::kReady);
+  EXPECT_EQ(view.ForProviders().phase, ServerPhase::kReady);
   const WallMs bound = node->status().claim.bound;
   clock_.Advance(node->status().claim.left + Milliseconds(1'000));
   ASSERT_TRUE(Eventually(kPatience, [&] { return node->status().claim.left == Milliseconds(0); }));
   EXPECT_TRUE(Eventually(kPatience, [&] {
     clock_.Advance(Milliseconds(100));  // until it has stood for a while
-    return view.state() == front::ServerState::kNotReady;
+    return view.phase() == ServerPhase::kNotReady;
   }));
-  EXPECT_EQ(view.ForProviders().phase, ProviderPhase::kNotReady);
+  EXPECT_EQ(view.ForProviders().phase, ServerPhase::kNotReady);
   EXPECT_EQ(node->status().claim.bound, bound);
   ASSERT_TRUE(zookeeper_->RestartAll().ok());
 }

@@ -62,8 +62,8 @@ class ZooKeeperServerTest : public testing::Test {
     }
     return {};
   }
-  bool Announces(const RunningServer& server, ProviderPhase phase) const {
-    return Eventually(kPatience, [&] { return Announced(server) == PhaseName(phase); });
+  bool Announces(const RunningServer& server, ServerPhase phase) const {
+    return Eventually(kPatience, [&] { return Announced(server) == AnnouncedPhase(phase); });
   }
 
   // Whether the registry has the operators' word, which an answer to them does not wait for.
@@ -110,7 +110,7 @@ std::unique_ptr<ZooKeeper> ZooKeeperServerTest::zookeeper_;
 TEST_F(ZooKeeperServerTest, IsAnnouncedAndAudited) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  EXPECT_TRUE(Announces(server, ProviderPhase::kServing));
+  EXPECT_TRUE(Announces(server, ServerPhase::kReady));
   const Json audit = Audit();
   EXPECT_EQ(audit.at("faults"), Json::array());
   ASSERT_EQ(audit.at("machines").size(), 1u);
@@ -133,7 +133,7 @@ TEST_F(ZooKeeperServerTest, KeepsItsMachineIdOverAKill) {
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_EQ(StatusOf(server).at("machine"), machine);
   EXPECT_GT(IdFrom(server), before);
-  EXPECT_TRUE(Announces(server, ProviderPhase::kServing));
+  EXPECT_TRUE(Announces(server, ServerPhase::kReady));
 }
 
 TEST_F(ZooKeeperServerTest, StartsAgainWhileZooKeeperIsAway) {
@@ -150,14 +150,14 @@ TEST_F(ZooKeeperServerTest, StartsAgainWhileZooKeeperIsAway) {
   EXPECT_EQ(StatusOf(server).at("machine"), machine);
   EXPECT_NE(StatusOf(server).at("cluster_uuid"), "");
   ASSERT_TRUE(zookeeper_->RestartAll().ok());
-  EXPECT_TRUE(Announces(server, ProviderPhase::kServing));
+  EXPECT_TRUE(Announces(server, ServerPhase::kReady));
   EXPECT_EQ(StatusOf(server).at("machine"), machine);
 }
 
 TEST_F(ZooKeeperServerTest, GivesItsMachineIdBack) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  ASSERT_TRUE(Announces(server, ProviderPhase::kServing));
+  ASSERT_TRUE(Announces(server, ServerPhase::kReady));
   server.process().Signal(SIGTERM);
   EXPECT_EQ(server.process().Wait(kPatience), 0) << server.log();
   const Json audit = Audit();
@@ -171,7 +171,7 @@ TEST_F(ZooKeeperServerTest, OfflineOutlivesARestart) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_EQ(server.PostAdmin("/v1/offline").status, 200);
-  EXPECT_TRUE(Announces(server, ProviderPhase::kDraining));
+  EXPECT_TRUE(Announces(server, ServerPhase::kDraining));
   EXPECT_EQ(StatusOf(server).at("state"), "OFFLINE");
   EXPECT_TRUE(Eventually(kPatience, [&] { return IsOfflineToClients(server); }));
   ASSERT_TRUE(server.KeepsItsHint());
@@ -180,7 +180,7 @@ TEST_F(ZooKeeperServerTest, OfflineOutlivesARestart) {
   EXPECT_TRUE(Says(server, "OFFLINE")) << server.log();
   EXPECT_GT(IdFrom(server), 0);
   EXPECT_EQ(server.PostAdmin("/v1/online").status, 200);
-  EXPECT_TRUE(Announces(server, ProviderPhase::kServing));
+  EXPECT_TRUE(Announces(server, ServerPhase::kReady));
   EXPECT_TRUE(Says(server, "READY"));
 }
 
@@ -320,7 +320,7 @@ TEST_F(GuardedZooKeeperServerTest, OperatorsNeedTheRightCredentialsToWriteAndNon
 TEST_F(GuardedZooKeeperServerTest, ClientsFindServersWithoutCredentials) {
   RunningServer server = ServerAs("right", "state");
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  ASSERT_TRUE(Announces(server, ProviderPhase::kServing));
+  ASSERT_TRUE(Announces(server, ServerPhase::kReady));
   const Finished next = RunToEnd({BuiltProgram("firn"), "next", "--registry=" + registry()});
   EXPECT_EQ(next.exit_code, 0) << next.err;
 }

@@ -325,7 +325,7 @@ void SegmentHost::EndFaults() {
 std::optional<ProviderReport> SegmentHost::Report() {
   if (!up()) return std::nullopt;
   process_->follower.RaiseHighest(process_->segments.ledger().TakeNews());
-  return ProviderReport{.phase = ProviderPhase::kServing, .high = *process_->follower.highest()};
+  return ProviderReport{.phase = ServerPhase::kReady, .high = *process_->follower.highest()};
 }
 
 size_t SegmentHost::TagsServed() { return std::exchange(served_, {}).size(); }

@@ -92,7 +92,7 @@ Json AuditJson(const Audit& audit) {
   for (const auto& [provider, report] : audit.providers) {
     json["providers"].push_back({{"address", provider.address},
                                  {"application", provider.application},
-                                 {"state", PhaseName(report.phase)},
+                                 {"state", AnnouncedPhase(report.phase)},
                                  {"bound_ms", report.bound.ms()},
                                  {"clock_skew_ms", report.clock_skew_ms}});
   }

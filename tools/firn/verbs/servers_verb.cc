@@ -68,8 +68,9 @@ std::string_view PhaseWord(ServerPhase phase) {
   switch (phase) {
     case ServerPhase::kNotReady:
       return "not ready";
-    case ServerPhase::kServing:
+    case ServerPhase::kReady:
       return "serving";
+    case ServerPhase::kOffline:
     case ServerPhase::kDraining:
       return "draining";
   }
@@ -79,7 +80,7 @@ std::string_view PhaseWord(ServerPhase phase) {
 void AddServer(const KnownServer& server, const Probe& probe, Table& table, Output& output) {
   // As clients see it: a weight of 0 takes a server out like an operator's word.
   const bool out = server.disabled || server.weight <= 0;
-  const bool wanted = !out && server.phase == ServerPhase::kServing;
+  const bool wanted = !out && server.phase == ServerPhase::kReady;
   output.wrong |= !probe.answers || server.phase == ServerPhase::kNotReady;
   char ms[32] = "-";
   if (probe.answers) std::snprintf(ms, sizeof ms, "%.2f ms", probe.ms);
