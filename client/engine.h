@@ -10,8 +10,7 @@
 #include "client/client_options.h"
 #include "client/fleet/fleet.h"
 #include "client/local_supply.h"
-#include "common/base/close_on_fork.h"
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 #include "common/base/status.h"
 #include "common/time/clock.h"
 
@@ -22,7 +21,7 @@ namespace firn::client {
 //
 // Sharp edge: a forked child must neither use nor destroy the engine that it inherits: its threads
 // do not exist there, its locks may be held for ever, and its connections were closed by the fork
-// (common/base/close_on_fork.h). The child makes another, and leaves this one's memory as it is.
+// (common/base/fork.h). The child makes another, and leaves this one's memory as it is.
 class Engine final : public RangeFetcher {
  public:
   // Starts the threads and the source. Options that cannot be used are told by status().

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "client/ranges/tag_supply.h"
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 
 namespace firn {
 namespace {

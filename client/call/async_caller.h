@@ -18,7 +18,7 @@
 #include "client/call/pipeline.h"
 #include "client/call/upkeep.h"
 #include "client/fleet/fleet.h"
-#include "common/base/close_on_fork.h"
+#include "common/base/fork.h"
 #include "common/time/clock.h"
 
 namespace firn::client {

@@ -7,7 +7,7 @@
 #include "client/fleet/fleet.h"
 #include "client/socket/blocking_connection.h"
 #include "client/wire/ask.h"
-#include "common/base/close_on_fork.h"
+#include "common/base/fork.h"
 #include "common/base/status.h"
 #include "common/time/clock.h"
 

@@ -19,7 +19,7 @@
 #include "client/wire/id_check.h"
 #include "client/wire/outcome.h"
 #include "client/wire/wire_codec.h"
-#include "common/base/close_on_fork.h"
+#include "common/base/fork.h"
 
 namespace firn::client {
 

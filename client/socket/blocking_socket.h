@@ -6,7 +6,7 @@
 
 #include "client/socket/address.h"
 #include "client/wire/outcome.h"
-#include "common/base/close_on_fork.h"
+#include "common/base/fork.h"
 #include "common/time/clock.h"
 #include "common/time/micros.h"
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "common/base/files.h"
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 #include "common/base/status.h"
 #include "common/base/units.h"
 

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "common/base/close_on_fork.h"
+#include "common/base/fork.h"
 #include "common/base/status.h"
 
 namespace firn {

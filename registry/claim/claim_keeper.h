@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 #include "common/time/entropy.h"
 #include "registry/claim/acquisition.h"
 #include "registry/claim/claim_options.h"

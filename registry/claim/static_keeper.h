@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 #include "common/id/layout.h"
 #include "registry/claim/claim_options.h"
 #include "registry/claim/claim_status.h"

@@ -28,19 +28,18 @@ DirCoordinator::DirCoordinator(std::unique_ptr<DirTree> tree, Milliseconds time_
                                const Clock& clock)
     : clock_(clock),
       time_limit_(time_limit),
-      pid_(getpid()),
       session_(tree->session()),
       worker_(std::make_unique<DirWorker>(std::move(tree), kPollInterval)) {}
 
 DirCoordinator::~DirCoordinator() {
   // In a forked child there is no such thread to join.
-  if (pid_ != getpid()) static_cast<void>(worker_.release());
+  if (sentinel_.InChild()) static_cast<void>(worker_.release());
 }
 
 // --- requests -----------------------------------------------------------------------------------
 
 bool DirCoordinator::RefuseUnready(Status checked, Done done) {
-  if (checked.ok() && pid_ != getpid()) checked = Unavailable("a forked child has no session");
+  if (checked.ok() && sentinel_.InChild()) checked = Unavailable("a forked child has no session");
   if (checked.ok() && requests_.size() >= kPendingMax) {
     checked = Unavailable("too many requests at once");
   }
@@ -94,7 +93,7 @@ void DirCoordinator::OnSession(std::function<void(SessionEvent)> handler) {
 
 int DirCoordinator::Dispatch(Milliseconds wait) {
   int delivered = TellOwn();
-  if (pid_ != getpid()) return delivered;
+  if (sentinel_.InChild()) return delivered;
   if (const auto due = requests_.NextDue()) {
     wait = std::clamp(*due - clock_.Boot(), Milliseconds(0), wait);
   }
@@ -151,7 +150,7 @@ void DirCoordinator::KeepWatching(Token token, const Answer& answer) {
 }
 
 void DirCoordinator::Wake() {
-  if (pid_ == getpid()) worker_->inbox.Wake();
+  if (!sentinel_.InChild()) worker_->inbox.Wake();
 }
 
 }  // namespace firn

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/fork.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/dir/dir_tree.h"
@@ -68,7 +69,7 @@ class DirCoordinator final : public Coordinator {
 
   const Clock& clock_;
   const Milliseconds time_limit_;
-  const int pid_;
+  const ForkSentinel sentinel_;
   const int64_t session_;
   std::function<void(SessionEvent)> on_session_;
   bool told_session_ = false;

@@ -50,7 +50,7 @@ class DirTree::Lock {
  public:
   explicit Lock(DirTree& tree) : tree_(tree) {}
   ~Lock() {
-    if (tree_.pid_ == getpid()) flock(tree_.lock_.fd(), LOCK_UN);
+    if (!tree_.sentinel_.InChild()) flock(tree_.lock_.fd(), LOCK_UN);
   }
 
  private:
@@ -67,11 +67,7 @@ Result<std::unique_ptr<DirTree>> DirTree::Open(const DirOptions& options, const 
 }
 
 DirTree::DirTree(const DirOptions& options, const Clock& clock, Entropy& entropy)
-    : options_(options),
-      clock_(clock),
-      entropy_(entropy),
-      own_(options.path + "/.firn"),
-      pid_(getpid()) {}
+    : options_(options), clock_(clock), entropy_(entropy), own_(options.path + "/.firn") {}
 
 Status DirTree::Prepare() {
   FIRN_TRY(MakeFolders(options_.path));
@@ -138,7 +134,7 @@ Status DirTree::OpenSession() {
 }
 
 DirTree::~DirTree() {
-  if (session_ == 0 || pid_ != getpid()) return;
+  if (session_ == 0 || sentinel_.InChild()) return;
   aborted_ = false;
   if (!Enter(kLastPatience).ok()) return;
   const Lock lock(*this);
@@ -149,7 +145,7 @@ DirTree::~DirTree() {
 // --- the lock -----------------------------------------------------------------------------------
 
 Status DirTree::AwaitLock(Milliseconds patience) {
-  if (pid_ != getpid()) return Unavailable("a forked child has no part in " + options_.path);
+  if (sentinel_.InChild()) return Unavailable("a forked child has no part in " + options_.path);
   const int64_t tries = std::max<int64_t>(1, patience.count() / kLockPollMs);
   for (int64_t i = 0; i < tries && !aborted_; ++i) {
     if (TryLock(lock_.fd())) return {};

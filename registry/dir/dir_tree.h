@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/fork.h"
 #include "common/base/unshared_file.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
@@ -112,7 +113,7 @@ class DirTree {
   const Clock& clock_;
   Entropy& entropy_;
   const std::string own_;  // <path>/.firn
-  const int pid_;
+  const ForkSentinel sentinel_;
   std::atomic<bool> aborted_ = false;
 
   DirOwner owner_;

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 #include "common/time/clock.h"
 #include "registry/seam/coordinator.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "common/base/file_writer.h"
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 #include "common/base/status.h"
 #include "registry/state/grant_bytes.h"
 #include "registry/state/locked_file.h"

@@ -15,12 +15,11 @@ using StateKind = ZkHandle::State::Kind;
 ZkCoordinator::ZkCoordinator(ZkOptions options, const Clock& clock)
     : options_(std::move(options)),
       clock_(clock),
-      pid_(getpid()),
       names_(
           std::make_unique<NameProbe>(options_.hosts, [inbox = inbox_.get()] { inbox->Wake(); })) {}
 
 ZkCoordinator::~ZkCoordinator() {
-  if (pid_ == getpid()) return;
+  if (!sentinel_.InChild()) return;
   // In a forked child somebody may seem to wait for the inbox for ever, or to hold the lock of the
   // names: whoever did so in the parent.
   static_cast<void>(inbox_.release());
@@ -36,7 +35,7 @@ std::string ZkCoordinator::Absolute(const std::string& path) const {
 
 Status ZkCoordinator::Ready(Status checked) const {
   if (!checked.ok()) return checked;
-  if (pid_ != getpid()) return Unavailable("a forked child has no session");
+  if (sentinel_.InChild()) return Unavailable("a forked child has no session");
   if (!connected_) return Unavailable("not connected to ZooKeeper");
   if (requests_.size() >= kPendingMax) return Unavailable("too many requests at once");
   return {};
@@ -130,7 +129,7 @@ void ZkCoordinator::OnSession(std::function<void(SessionEvent)> handler) {
 // --- Dispatch -----------------------------------------------------------------------------------
 
 int ZkCoordinator::Dispatch(Milliseconds wait) {
-  if (pid_ != getpid()) return TellRefused();
+  if (sentinel_.InChild()) return TellRefused();
   int delivered = Tend();
   std::vector<Tagged> events = inbox_->Take(delivered > 0 ? Milliseconds(0) : Patience(wait));
   for (Tagged& tagged : events) delivered += OnEvent(tagged);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/fork.h"
 #include "common/time/clock.h"
 #include "registry/seam/answers.h"
 #include "registry/seam/coordinator.h"
@@ -114,7 +115,7 @@ class ZkCoordinator final : public Coordinator {
 
   const ZkOptions options_;
   const Clock& clock_;
-  const int pid_;
+  const ForkSentinel sentinel_;
   std::function<void(SessionEvent)> on_session_;
 
   RequestTable requests_;

@@ -220,11 +220,10 @@ Result<std::unique_ptr<ZkHandle>> ZkHandle::Open(const Options& options, Sink si
   return handle;
 }
 
-ZkHandle::ZkHandle(const Options& options, Sink sink)
-    : options_(options), sink_(std::move(sink)), pid_(getpid()) {}
+ZkHandle::ZkHandle(const Options& options, Sink sink) : options_(options), sink_(std::move(sink)) {}
 
 ZkHandle::~ZkHandle() {
-  if (zh_ != nullptr && pid_ == getpid()) zookeeper_close(zh_);
+  if (zh_ != nullptr && !sentinel_.InChild()) zookeeper_close(zh_);
 }
 
 Milliseconds ZkHandle::session_time() const { return Milliseconds(zoo_recv_timeout(zh_)); }

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/base/fork.h"
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "registry/seam/answers.h"
@@ -81,7 +82,7 @@ class ZkHandle {
 
   const Options options_;
   const Sink sink_;
-  const int pid_;
+  const ForkSentinel sentinel_;
   _zhandle* zh_ = nullptr;
 
   // What the library still holds a pointer to, answered or not.

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "common/base/atomic.h"
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 #include "server/issue/range.h"
 
 namespace firn {

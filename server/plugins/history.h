@@ -11,7 +11,7 @@
 #include <string_view>
 #include <thread>
 
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 #include "common/base/status.h"
 #include "common/tag/tag_definition.h"
 #include "common/time/clock.h"

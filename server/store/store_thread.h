@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 
 namespace firn {
 

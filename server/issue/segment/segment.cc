@@ -18,18 +18,14 @@ int64_t MarkOf(const Range& range, int64_t prefetch_at) {
 
 Result<std::shared_ptr<Segment>> Segment::Make(const TagDefinition& tag, RangedParts parts) {
   auto cells = std::make_unique<ForkCells>();
-  FIRN_ASSIGN(ForkCells::Cell * alive, cells->Take());
   FIRN_ASSIGN(ForkCells::Cell * numbers, cells->Take());
-  alive->store(1, std::memory_order_relaxed);
-  return std::shared_ptr<Segment>(
-      new Segment(tag, std::move(parts), std::move(cells), *alive, *numbers));
+  return std::shared_ptr<Segment>(new Segment(tag, std::move(parts), std::move(cells), *numbers));
 }
 
 Segment::Segment(const TagDefinition& tag, RangedParts parts, std::unique_ptr<ForkCells> cells,
-                 ForkCells::Cell& alive, ForkCells::Cell& numbers)
+                 ForkCells::Cell& numbers)
     : parts_(std::move(parts)),
       cells_(std::move(cells)),
-      alive_(alive),
       cursor_(numbers, *this),
       tag_(std::make_shared<const TagDefinition>(tag)),
       policy_(tag),
@@ -38,7 +34,7 @@ Segment::Segment(const TagDefinition& tag, RangedParts parts, std::unique_ptr<Fo
 Segment::~Segment() = default;
 
 Verdict Segment::Issue(Demand& demand) {
-  if (InChild()) return demand.Refuse(ClosedHere());
+  if (sentinel_.InChild()) return demand.Refuse(ClosedHere());
   if (demand.runs.empty()) demand.drops = drops_.load(std::memory_order_acquire);
   for (int switches = 0;; ++switches) {
     if (IsStale(demand)) return RefuseStale(demand);
@@ -66,7 +62,7 @@ Verdict Segment::Issue(Demand& demand) {
 }
 
 std::optional<Refusal> Segment::WhyNot() const {
-  if (InChild()) return ClosedHere();
+  if (sentinel_.InChild()) return ClosedHere();
   const Lock lock(mutex_);
   if (closed_) return ClosedHere();
   if (SupplyLocked() > 0) return std::nullopt;
@@ -118,7 +114,7 @@ void Segment::Fetch(Lock lock, BootMs now) {
   const std::shared_ptr<const TagDefinition> tag = tag_;
   lock.unlock();
   parts_.source.Take(*tag, size, [weak = weak_from_this()](Result<Range> taken) {
-    if (const auto self = weak.lock(); self && !self->InChild()) self->OnTaken(taken);
+    if (const auto self = weak.lock(); self && !self->sentinel_.InChild()) self->OnTaken(taken);
   });
 }
 
@@ -155,7 +151,7 @@ Status Segment::KeepLocked(const Result<Range>& taken) {
 }
 
 void Segment::Tick(BootMs now) {
-  if (InChild()) return;
+  if (sentinel_.InChild()) return;
   Lock lock(mutex_);
   pace_.Note(taken_ - counts_.wasted - SupplyLocked(), now);
   if (!closed_ && WantsNextLocked() && gate_.open(now)) Fetch(std::move(lock), now);
@@ -203,7 +199,7 @@ void Segment::Drop(const std::string& why) {
 }
 
 void Segment::Close() {
-  if (InChild()) return;
+  if (sentinel_.InChild()) return;
   const Lock lock(mutex_);
   if (std::exchange(closed_, true)) return;
   rest_ = cursor_.Unload();
@@ -211,14 +207,14 @@ void Segment::Close() {
 
 void Segment::Stop() {
   Close();
-  if (InChild()) return;
+  if (sentinel_.InChild()) return;
   Lock lock(mutex_);
   if (std::exchange(stopped_, true) || gate_.in_flight()) return;
   GiveBack(std::move(lock));
 }
 
 void Segment::Abandon() {
-  if (InChild()) return;
+  if (sentinel_.InChild()) return;
   {
     const Lock lock(mutex_);
     abandoned_ = true;
@@ -240,7 +236,8 @@ void Segment::GiveBack(Lock lock) {
   const std::shared_ptr<const TagDefinition> tag = tag_;
   lock.unlock();
   parts_.source.GiveBack(*tag, tail, [weak = weak_from_this(), tail](const Status& status) {
-    if (const auto self = weak.lock(); self && !self->InChild()) self->OnGivenBack(status, tail);
+    if (const auto self = weak.lock(); self && !self->sentinel_.InChild())
+      self->OnGivenBack(status, tail);
   });
 }
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 #include "server/issue/pace.h"
 #include "server/issue/range_cursor.h"
 #include "server/issue/segment/fetch_gate.h"
@@ -60,9 +60,8 @@ class Segment final : public RangedStrategy,
   using Lock = std::unique_lock<std::mutex>;
 
   Segment(const TagDefinition& tag, RangedParts parts, std::unique_ptr<ForkCells> cells,
-          ForkCells::Cell& alive, ForkCells::Cell& numbers);
+          ForkCells::Cell& numbers);
 
-  bool InChild() const { return alive_.load(std::memory_order_relaxed) == 0; }
   void OnLow() noexcept override;
   bool SwitchLocked(BootMs now);
   bool WantsNextLocked() const;
@@ -79,8 +78,8 @@ class Segment final : public RangedStrategy,
   void OnGivenBack(const Status& status, Range tail);
 
   const RangedParts parts_;
+  const ForkSentinel sentinel_;
   const std::unique_ptr<ForkCells> cells_;
-  const ForkCells::Cell& alive_;  // 0 in a forked child
   RangeCursor cursor_;
 
   mutable std::mutex mutex_;  // guards all below, and Load and Unload of the cursor

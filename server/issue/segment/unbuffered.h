@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 #include "server/issue/pace.h"
 #include "server/issue/segment/fetch_gate.h"
 #include "server/issue/segment/ranged_strategy.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 #include "common/base/units.h"
 #include "common/id/claim.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/base/atomic.h"
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 #include "server/issue/pause.h"
 #include "server/issue/snowflake/sequence_rules.h"
 #include "server/issue/snowflake/sequencer.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/base/atomic.h"
-#include "common/base/fork_cells.h"
+#include "common/base/fork.h"
 #include "common/id/claim.h"
 #include "common/time/entropy.h"
 #include "server/issue/snowflake/sequencer.h"

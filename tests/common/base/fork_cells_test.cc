@@ -1,10 +1,13 @@
-#include "common/base/fork_cells.h"
-
+#include <atomic>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "common/base/fork.h"
 
 namespace firn {
 namespace {
@@ -43,6 +46,38 @@ TEST(ForkSentinel, TellsAChildFromItsParent) {
   ForkSentinel sentinel;
   EXPECT_FALSE(sentinel.InChild());
   EXPECT_EQ(InChild([&] { return sentinel.InChild() ? 1 : 0; }), 1);
+}
+
+TEST(ForkSentinel, WhatAChildMakesIsItsOwnAndNotItsChildrens) {
+  const ForkSentinel parents;
+  EXPECT_EQ(InChild([&] {
+              const ForkSentinel own, second;
+              if (own.InChild() || second.InChild() || !parents.InChild()) return 1;
+              return InChild([&] {
+                const ForkSentinel grandchilds;
+                return parents.InChild() && own.InChild() && !grandchilds.InChild() ? 0 : 2;
+              });
+            }),
+            0);
+  EXPECT_FALSE(parents.InChild());
+  EXPECT_FALSE(ForkSentinel().InChild());
+}
+
+TEST(ForkSentinel, ThreadsOfOneProcessAgree) {
+  EXPECT_EQ(InChild([] {
+              std::vector<std::thread> threads;
+              std::atomic<int> strangers = 0;
+              const ForkSentinel own;
+              for (int i = 0; i < 8; ++i) {
+                threads.emplace_back([&] {
+                  const ForkSentinel sentinel;
+                  strangers += sentinel.InChild() || own.InChild() ? 1 : 0;
+                });
+              }
+              for (std::thread& thread : threads) thread.join();
+              return strangers.load();
+            }),
+            0);
 }
 
 }  // namespace
