@@ -12,6 +12,15 @@ set(FIRN_TEST_LABELS
   unit contract property fuzz sim model drill interop hostile bench slow tsan release)
 add_custom_target(firn_tests)
 
+if(FIRN_PRECOMPILED)
+  find_package(GTest REQUIRED)
+  add_executable(firn_tests_precompiled EXCLUDE_FROM_ALL
+    ${CMAKE_CURRENT_LIST_DIR}/precompiled.cc)
+  target_precompile_headers(firn_tests_precompiled PRIVATE
+    ${CMAKE_CURRENT_LIST_DIR}/precompiled.h <gtest/gtest.h>)
+  target_link_libraries(firn_tests_precompiled PRIVATE firn_warnings GTest::gtest_main)
+endif()
+
 # Sets `out` to whether a test with these labels belongs into this build tree.
 function(firn_test_belongs out labels)
   foreach(label IN LISTS labels)
@@ -61,6 +70,7 @@ function(firn_test name)
   firn_only_where_it_belongs("${arg_LABELS}")
   firn_program(${name} SOURCES ${arg_SOURCES}
     LINK ${arg_LINK} firn_test_support GTest::gmock GTest::gtest_main)
+  firn_precompiled(${name} firn_tests_precompiled)
   firn_add_test(${name} PROGRAM ${name} TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABELS}
     COMMAND ${name} ${arg_ARGS})
 endfunction()
