@@ -5,12 +5,15 @@
 #   release   in release builds only: simulations and measurements, which sanitizers make too slow
 #   tsan      under the thread sanitizer too; a tsan build holds no other tests
 #   slow      not with ./tools/test --quick
+#   wide      not with ./tools/test --core: what stands around Firn itself
 # The target `firn_tests` builds what ./tools/test runs in a build tree: in dev all of it, in
-# release what is labelled release, in tsan all of it.
+# release what is labelled release, in tsan all of it. `firn_core_tests` leaves out what is wide.
 
 set(FIRN_TEST_LABELS
-  unit contract property fuzz sim model drill interop hostile bench slow tsan release)
+  unit contract property fuzz sim model drill interop hostile bench slow wide tsan release)
+add_custom_target(firn_core_tests)
 add_custom_target(firn_tests)
+add_dependencies(firn_tests firn_core_tests)
 
 if(FIRN_PRECOMPILED)
   find_package(GTest REQUIRED)
@@ -59,7 +62,11 @@ function(firn_add_test name)
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77)
   if(arg_PROGRAM AND (release IN_LIST arg_LABELS OR NOT CMAKE_BUILD_TYPE STREQUAL Release))
-    add_dependencies(firn_tests ${arg_PROGRAM})
+    if(wide IN_LIST arg_LABELS)
+      add_dependencies(firn_tests ${arg_PROGRAM})
+    else()
+      add_dependencies(firn_core_tests ${arg_PROGRAM})
+    endif()
   endif()
 endfunction()
 
