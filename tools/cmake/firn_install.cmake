@@ -71,7 +71,7 @@ foreach(component IN LISTS components)
 endforeach()
 
 # Makes the user of the server's unit.
-set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/server/package/postinst)
+set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/tools/package/postinst)
 set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS passwd)
 
 set(CPACK_GENERATOR DEB)

@@ -35,7 +35,7 @@ kind = tiered
 
 // A file that is installed with the server.
 std::string Packaged(const std::string& name) {
-  std::ifstream file(std::string(FIRN_SOURCE_DIR "/server/package/") + name);
+  std::ifstream file(std::string(FIRN_SOURCE_DIR "/tools/package/") + name);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
