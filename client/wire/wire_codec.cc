@@ -4,64 +4,19 @@
 
 #include <thrift/TApplicationException.h>
 #include <thrift/protocol/TBinaryProtocol.h>
-#include <thrift/transport/TTransportException.h>
-#include <thrift/transport/TVirtualTransport.h>
 
 #include "client/wire/single_id.h"
 #include "client/wire/wire_values.h"
+#include "thrift/frame_transport.h"
 #include "thrift/gen/IdService.h"
 
 namespace firn::client {
 
 namespace thrift = apache::thrift;
 
-// Thrift's view of memory: reads end with the frame, writes go to a string.
-class WireCodec::Memory final : public thrift::transport::TVirtualTransport<Memory> {
- public:
-  void ReadFrom(std::string_view frame) {
-    at_ = reinterpret_cast<const uint8_t*>(frame.data());
-    end_ = at_ + frame.size();
-    // Containers claim a size before they are read: no more than the frame holds.
-    knownMessageSize_ = remainingMessageSize_ = static_cast<long>(frame.size());
-  }
-  void WriteTo(std::string& out) { out_ = &out; }
-
-  uint32_t read(uint8_t* into, uint32_t size) { return readAll(into, size); }
-  uint32_t readAll(uint8_t* into, uint32_t size) {
-    if (Left() < size) ThrowShort();
-    std::memcpy(into, at_, size);
-    at_ += size;
-    return size;
-  }
-  const uint8_t* borrow(uint8_t*, uint32_t* size) {
-    if (Left() < *size) return nullptr;
-    *size = Left();
-    return at_;
-  }
-  void consume(uint32_t size) {
-    if (Left() < size) ThrowShort();
-    at_ += size;
-  }
-  void write(const uint8_t* bytes, uint32_t size) {
-    out_->append(reinterpret_cast<const char*>(bytes), size);
-  }
-  bool isOpen() const override { return true; }
-  bool AtEnd() const { return at_ == end_; }
-
- private:
-  uint32_t Left() const { return static_cast<uint32_t>(end_ - at_); }
-  [[noreturn]] static void ThrowShort() {
-    using thrift::transport::TTransportException;
-    throw TTransportException(TTransportException::END_OF_FILE, "the frame ends too early");
-  }
-
-  const uint8_t* at_ = nullptr;
-  const uint8_t* end_ = nullptr;
-  std::string* out_ = nullptr;
-};
-
 class WireCodec::Coding {
  public:
+  using Memory = FrameTransport<std::string>;
   using Protocol = thrift::protocol::TBinaryProtocolT<Memory>;
 
   Coding() { Renew(); }
@@ -102,7 +57,7 @@ class WireCodec::Coding {
       if (type != thrift::protocol::T_REPLY || name != method) return Broken("it is no answer");
       answer.read(&*protocol_);
       protocol_->readMessageEnd();
-      if (!memory_.AtEnd()) return Broken("bytes follow the answer");
+      if (!memory_.at_end()) return Broken("bytes follow the answer");
       return std::nullopt;
     } catch (const std::exception& error) {
       Renew();

@@ -41,7 +41,6 @@ class WireCodec {
   Outcome ReadAnswer(std::string_view frame, const Ask& ask, int32_t sequence, Reply& reply);
 
  private:
-  class Memory;
   class Coding;
   const std::unique_ptr<Coding> coding_;
   std::string single_tag_, single_call_;  // the last call for one id: mostly the next is the same

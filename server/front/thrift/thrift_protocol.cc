@@ -5,16 +5,15 @@
 #include <thrift/TOutput.h>
 #include <thrift/protocol/TBinaryProtocol.h>
 #include <thrift/protocol/TCompactProtocol.h>
-#include <thrift/transport/TTransportException.h>
 
-#include "server/front/thrift/frame_transport.h"
+#include "thrift/frame_transport.h"
 #include "thrift/gen/IdService.h"
 
 namespace firn::front {
 namespace {
 
-using BinaryCoding = apache::thrift::protocol::TBinaryProtocolT<FrameTransport>;
-using CompactCoding = apache::thrift::protocol::TCompactProtocolT<FrameTransport>;
+using BinaryCoding = apache::thrift::protocol::TBinaryProtocolT<FrameTransport<OutBuffer>>;
+using CompactCoding = apache::thrift::protocol::TCompactProtocolT<FrameTransport<OutBuffer>>;
 
 constexpr size_t kLengthBytes = 4;
 
@@ -74,7 +73,8 @@ class ThriftProtocol final : public Protocol {
   ServeStep Process(std::string_view frame, Attempt& attempt, OutBuffer& out) {
     const size_t at = out.size();
     out.Append("\0\0\0\0", kLengthBytes);
-    transport_.Begin(frame, out);
+    transport_.ReadFrom(frame);
+    transport_.WriteTo(out);
     handler_.Begin(attempt);
     try {
       if (!processor_.Process(*coding_)) return ServeStep::Close(CloseCause::kBadFrame);
@@ -93,7 +93,7 @@ class ThriftProtocol final : public Protocol {
 
   const Limits& limits_;
   ThriftHandler& handler_;
-  FrameTransport transport_;
+  FrameTransport<OutBuffer> transport_;
   std::optional<Coding> coding_;
   Processor<Coding> processor_;
 };
@@ -111,11 +111,6 @@ void ThriftProtocol<CompactCoding>::Renew() {
 }
 
 }  // namespace
-
-void FrameTransport::ThrowShort() {
-  using apache::thrift::transport::TTransportException;
-  throw TTransportException(TTransportException::END_OF_FILE, "the frame ends too early");
-}
 
 std::unique_ptr<Protocol> MakeThriftProtocol(ThriftCoding coding, const Limits& limits,
                                              ThriftHandler& handler) {
