@@ -41,10 +41,14 @@ Engine::Engine(const ClientOptions& options)
       hedges_(options.hedge_after.has_value()),
       clock_(SystemClock()),
       status_(CheckOptions(options)),
-      fleet_(options, PoolOf(options), clock_, SystemEntropy().Next()),
-      blocking_(fleet_, LimitsOf(options), clock_, fds_),
-      async_(fleet_, AsyncOptionsOf(options), clock_, fds_) {
-  fleet_.OnNews([this] { async_.OnNews(); });
+      fleet_(options, clock_, SystemEntropy().Next()),
+      pools_(PoolOf(options)),
+      blocking_(fleet_, pools_, LimitsOf(options), clock_, fds_),
+      async_(fleet_, pools_, AsyncOptionsOf(options), clock_, fds_) {
+  fleet_.OnNews([this] {
+    pools_.KeepOnly(fleet_.Numbers());
+    async_.OnNews();
+  });
   if (!status_.ok()) return;
   auto source = OpenSource(options);
   if (source.ok()) {

@@ -68,6 +68,7 @@ class Engine final : public RangeFetcher {
   Status status_;
   CloseOnFork fds_;
   Fleet fleet_;
+  SocketPools pools_;
   BlockingCaller blocking_;
   AsyncCaller async_;
   std::unique_ptr<ServerSource> source_;

@@ -17,14 +17,17 @@ Status Ending() { return Unavailable("the client is being destroyed"); }
 
 }  // namespace
 
-AsyncCaller::AsyncCaller(Fleet& fleet, const Options& options, const Clock& clock, CloseOnFork& fds)
+AsyncCaller::AsyncCaller(Fleet& fleet, SocketPools& pools, const Options& options,
+                         const Clock& clock, CloseOnFork& fds)
     : fleet_(fleet),
       options_(options),
       clock_(clock),
       fds_(fds),
       work_(io_.get_executor()),
       timer_(io_.get_executor()),
-      upkeep_(io_, fleet, clock, *this) {
+      upkeep_(io_, fleet, pools, clock, [this](const ServerPtr& server, Pipeline::Checked checked) {
+        OpenPipeline(server, std::move(checked));
+      }) {
   Post([this] { upkeep_.Run(); });
   thread_ = std::thread([this] { io_.run(); });
 }
@@ -254,15 +257,10 @@ std::shared_ptr<Pipeline> AsyncCaller::PipelineTo(const ServerPtr& server, bool 
 
 std::shared_ptr<Pipeline> AsyncCaller::OpenPipeline(const ServerPtr& server,
                                                     Pipeline::Checked checked) {
-  PipelineUser& user = *this;
-  auto pipeline = std::make_shared<Pipeline>(io_, fleet_, fds_, user, server);
+  auto pipeline = std::make_shared<Pipeline>(io_, fleet_, fds_, *this, server);
   pipelines_[server->number].push_back(pipeline);
   pipeline->Open(fleet_.AddressesOf(*server), options_.limits.attempt_limit, std::move(checked));
   return pipeline;
-}
-
-void AsyncCaller::Probe(const ServerPtr& server, Pipeline::Checked checked) {
-  OpenPipeline(server, std::move(checked));
 }
 
 void AsyncCaller::OnClosed(Pipeline& pipeline) {

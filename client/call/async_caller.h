@@ -27,7 +27,7 @@ namespace firn::client {
 //
 // A turn is what happens between two waits for the kernel. Whatever calls a turn has put on a
 // connection leave in one write at its end.
-class AsyncCaller final : private PipelineUser, private UpkeepUser {
+class AsyncCaller final {
  public:
   static constexpr size_t kCallsMax = 1 << 17;  // under way at a time; more are refused
 
@@ -38,7 +38,8 @@ class AsyncCaller final : private PipelineUser, private UpkeepUser {
   };
 
   // Starts the IO thread.
-  AsyncCaller(Fleet& fleet, const Options& options, const Clock& clock, CloseOnFork& fds);
+  AsyncCaller(Fleet& fleet, SocketPools& pools, const Options& options, const Clock& clock,
+              CloseOnFork& fds);
   ~AsyncCaller();
 
   // Ends every call that is under way with kUnavailable, then the thread. Calls that are started
@@ -56,6 +57,19 @@ class AsyncCaller final : private PipelineUser, private UpkeepUser {
 
   bool InIoThread() const { return std::this_thread::get_id() == thread_.get_id(); }
 
+  // --- told by its pipelines, on the IO thread, within a turn --------------------------------
+
+  // The answer to a call, or why there is none. May send more on the pipeline, and close it.
+  void OnEnded(const AsyncCallPtr& call, uint32_t number, Outcome outcome, Reply& reply);
+  // There is something to flush when this turn ends.
+  void FlushLater(Pipeline& pipeline);
+  // It can be used no more. The last thing that it tells.
+  void OnClosed(Pipeline& pipeline);
+  void BeginTurn();
+  void EndTurn();
+  // When the turn began.
+  Micros now() const { return now_; }
+
  private:
   using Timer =
       boost::asio::basic_waitable_timer<std::chrono::steady_clock,
@@ -65,14 +79,6 @@ class AsyncCaller final : private PipelineUser, private UpkeepUser {
 
   // Tasks are posted by any thread; sockets and timers are touched by the IO thread alone.
   static constexpr int kOneThreadForIo = BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO;
-
-  void OnEnded(const AsyncCallPtr& call, uint32_t number, Outcome outcome, Reply& reply) override;
-  void FlushLater(Pipeline& pipeline) override;
-  void OnClosed(Pipeline& pipeline) override;
-  void BeginTurn() override;
-  void EndTurn() override;
-  Micros now() const override { return now_; }
-  void Probe(const ServerPtr& server, Pipeline::Checked checked) override;
 
   bool InTurn() const { return InIoThread() && turns_ > 0; }
   void TakeInbox();

@@ -31,9 +31,10 @@ Status BlockingCaller::Call(const Ask& ask, Micros now, Micros deadline, CallRep
 
 Outcome BlockingCaller::Try(const Ask& ask, const CallPlan::Step& step, Reply& reply, Micros& now) {
   Server& server = *step.server;
-  if (step.fresh) server.sockets.CloseIdle();  // they are as old as the one that was closed
+  const std::shared_ptr<SocketPool> pool = pools_.Of(server.number);
+  if (step.fresh) pool->CloseIdle();  // they are as old as the one that was closed
   std::unique_ptr<BlockingConnection> connection;
-  if (!server.sockets.Take(step.until, setting_.clock, connection)) {
+  if (!pool->Take(step.until, setting_.clock, connection)) {
     now = setting_.clock.BootMicros();
     return Outcome::Of(AttemptEnd::kNoRoom, {});
   }
@@ -49,7 +50,7 @@ Outcome BlockingCaller::Try(const Ask& ask, const CallPlan::Step& step, Reply& r
     auto fault = connection->ids.FaultOf(ask, reply, now);
     if (fault) outcome = Outcome::Of(AttemptEnd::kBroken, *std::move(fault));
   }
-  server.sockets.Give(outcome.spoke() ? std::move(connection) : nullptr, now);
+  pool->Give(outcome.spoke() ? std::move(connection) : nullptr, now);
   return outcome;
 }
 

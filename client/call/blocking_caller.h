@@ -5,7 +5,7 @@
 
 #include "client/call/call_plan.h"
 #include "client/fleet/fleet.h"
-#include "client/socket/blocking_connection.h"
+#include "client/socket/socket_pools.h"
 #include "client/wire/ask.h"
 #include "common/base/fork.h"
 #include "common/base/status.h"
@@ -18,8 +18,9 @@ namespace firn::client {
 // Thread-safe.
 class BlockingCaller {
  public:
-  BlockingCaller(Fleet& fleet, const CallPlan::Limits& limits, const Clock& clock, CloseOnFork& fds)
-      : fleet_(fleet), limits_(limits), setting_{clock, fds} {}
+  BlockingCaller(Fleet& fleet, SocketPools& pools, const CallPlan::Limits& limits,
+                 const Clock& clock, CloseOnFork& fds)
+      : fleet_(fleet), pools_(pools), limits_(limits), setting_{clock, fds} {}
 
   // Fills `reply`, or tells why there is no answer. It is `now`.
   Status Call(const Ask& ask, Micros now, Micros deadline, CallReport* report, Reply& reply);
@@ -33,6 +34,7 @@ class BlockingCaller {
   Outcome Open(Server& server, Micros until, std::unique_ptr<BlockingConnection>& connection);
 
   Fleet& fleet_;
+  SocketPools& pools_;
   const CallPlan::Limits limits_;
   const BlockingSocket::Setting setting_;
 };

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client/call/async_caller.h"
+
 namespace firn::client {
 namespace {
 
@@ -26,11 +28,11 @@ asio::ip::tcp::endpoint EndpointOf(const Address& address) {
 
 }  // namespace
 
-Pipeline::Pipeline(asio::io_context& io, Fleet& fleet, CloseOnFork& fds, PipelineUser& user,
+Pipeline::Pipeline(asio::io_context& io, Fleet& fleet, CloseOnFork& fds, AsyncCaller& caller,
                    ServerPtr server)
     : fleet_(fleet),
       fds_(fds),
-      user_(user),
+      caller_(caller),
       server_(std::move(server)),
       socket_(io.get_executor()),
       open_timer_(io.get_executor()),
@@ -53,10 +55,10 @@ void Pipeline::AwaitEndOfOpening(Micros within) {
   open_timer_.expires_after(within);
   open_timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (error || !self->opening()) return;
-    self->user_.BeginTurn();
+    self->caller_.BeginTurn();
     self->Close(
         Outcome::Of(self->connected() ? AttemptEnd::kTimeout : AttemptEnd::kConnectTimeout, {}));
-    self->user_.EndTurn();
+    self->caller_.EndTurn();
   });
 }
 
@@ -99,7 +101,7 @@ void Pipeline::Disconnect() {
 void Pipeline::OnConnected(const error_code& error) {
   connect_timer_.cancel();
   if (error && next_ < addresses_.size()) return Disconnect(), Connect();
-  user_.BeginTurn();
+  caller_.BeginTurn();
   fleet_.Count(error ? &ClientCounters::connects_failed : &ClientCounters::connects);
   if (error) {
     Close(Outcome::Of(AttemptEnd::kUnreachable, "connect: " + error.message()));
@@ -112,7 +114,7 @@ void Pipeline::OnConnected(const error_code& error) {
     Write(bytes);
     Read();
   }
-  user_.EndTurn();
+  caller_.EndTurn();
 }
 
 void Pipeline::TakeStatus(std::string_view frame) {
@@ -124,7 +126,7 @@ void Pipeline::TakeStatus(std::string_view frame) {
   }
   outcome = fleet_.Admit(reply.facts);
   if (!outcome.answered()) return Close(std::move(outcome));
-  ids_ = IdCheck(reply.facts, user_.now());
+  ids_ = IdCheck(reply.facts, caller_.now());
   EndChecking(outcome, reply.facts);
 }
 
@@ -132,7 +134,7 @@ void Pipeline::EndChecking(const Outcome& outcome, const ServerFacts& facts) {
   open_timer_.cancel();
   if (outcome.answered()) {
     phase_ = Phase::kOpen;
-    user_.FlushLater(*this);
+    caller_.FlushLater(*this);
   }
   if (const Checked checked = std::exchange(checked_, nullptr)) checked(outcome, facts);
 }
@@ -143,7 +145,7 @@ void Pipeline::Send(const AsyncCallPtr& call, uint32_t number) {
   const int32_t sequence = NextSequence();
   codec_.AppendCall(call->ask, sequence, out_);
   waiting_.push_back({sequence, call, number, phase_ == Phase::kOpen});
-  if (!std::exchange(flush_asked_, true)) user_.FlushLater(*this);
+  if (!std::exchange(flush_asked_, true)) caller_.FlushLater(*this);
 }
 
 void Pipeline::Flush() {
@@ -178,7 +180,7 @@ void Pipeline::Read() {
 
 void Pipeline::OnRead(const error_code& error, size_t n) {
   if (phase_ == Phase::kClosed) return;
-  user_.BeginTurn();
+  caller_.BeginTurn();
   if (error) {
     Outcome closed = Outcome::Of(AttemptEnd::kClosed,
                                  error == asio::error::eof ? std::string() : error.message());
@@ -189,7 +191,7 @@ void Pipeline::OnRead(const error_code& error, size_t n) {
     TakeAnswers();
   }
   // What the answers led to is sent before the next answer is looked for.
-  user_.EndTurn();
+  caller_.EndTurn();
   if (phase_ != Phase::kClosed) Read();
 }
 
@@ -224,12 +226,12 @@ void Pipeline::TakeAnswer(std::string_view frame) {
   waiting_.pop_front();
   Outcome outcome = codec_.ReadAnswer(frame, first.call->ask, first.sequence, reply_);
   if (outcome.answered()) {
-    auto fault = ids_.FaultOf(first.call->ask, reply_, user_.now());
+    auto fault = ids_.FaultOf(first.call->ask, reply_, caller_.now());
     if (fault) outcome = Outcome::Of(AttemptEnd::kBroken, *std::move(fault));
   }
   const bool nonsense = !outcome.spoke();
   Outcome closing = nonsense ? outcome : Outcome();
-  user_.OnEnded(first.call, first.number, std::move(outcome), reply_);
+  caller_.OnEnded(first.call, first.number, std::move(outcome), reply_);
   if (!nonsense || phase_ == Phase::kClosed) return;
   // The others are not to blame the server for the same thing again: it is in quarantine by now.
   closing.end = AttemptEnd::kClosed;
@@ -247,7 +249,7 @@ void Pipeline::Close(Outcome why) {
   phase_ = Phase::kClosed;
   Disconnect();
   connect_timer_.cancel();
-  user_.OnClosed(*this);
+  caller_.OnClosed(*this);
   if (was_opening) EndChecking(why, {});
   std::deque<Waiting> ended;
   ended.swap(waiting_);
@@ -255,7 +257,7 @@ void Pipeline::Close(Outcome why) {
   for (const Waiting& one : ended) {
     Outcome outcome = why;
     outcome.was_pooled = one.pooled;
-    user_.OnEnded(one.call, one.number, std::move(outcome), reply);
+    caller_.OnEnded(one.call, one.number, std::move(outcome), reply);
     why.shared_blame = true;
   }
 }

@@ -23,32 +23,12 @@
 
 namespace firn::client {
 
-class Pipeline;
-
-// Who is told what becomes of the calls on a pipeline. On the IO thread.
-class PipelineUser {
- public:
-  // The answer to a call, or why there is none. May send more on the pipeline, and close it.
-  virtual void OnEnded(const AsyncCallPtr& call, uint32_t number, Outcome outcome,
-                       Reply& reply) = 0;
-  // There is something to flush when this turn ends.
-  virtual void FlushLater(Pipeline& pipeline) = 0;
-  // It can be used no more. The last thing that it tells.
-  virtual void OnClosed(Pipeline& pipeline) = 0;
-  // Anything above may be told between these two.
-  virtual void BeginTurn() = 0;
-  virtual void EndTurn() = 0;
-  // When the turn began.
-  virtual Micros now() const = 0;
-
- protected:
-  ~PipelineUser() = default;
-};
+class AsyncCaller;
 
 // One connection to one server for asynchronous calls, many of them in flight at a time: the server
 // answers them in the order of their coming. It owns the socket and the bytes in both directions,
 // and knows of calls only which of them waits for the next answer; what an end means for a call,
-// its user decides.
+// its AsyncCaller decides.
 //
 //  1. It connects, to one address after the other until one takes it, then asks for the server's
 //     status; calls wait until that shows that the server is of this cluster. All must be done
@@ -60,13 +40,13 @@ class PipelineUser {
 //
 // Used by one IO thread; kept alive by its own operations until they have ended.
 //
-// Sharp edge: Close, and any answer, call the user, who may send on this pipeline, close it, or let
-// go of it before the call returns. Whoever goes on after either looks at the phase again.
+// Sharp edge: Close, and any answer, call the caller, which may send on this pipeline, close it, or
+// let go of it before the call returns. Whoever goes on after either looks at the phase again.
 class Pipeline final : public std::enable_shared_from_this<Pipeline> {
  public:
   using Checked = std::function<void(const Outcome&, const ServerFacts&)>;
 
-  Pipeline(boost::asio::io_context& io, Fleet& fleet, CloseOnFork& fds, PipelineUser& user,
+  Pipeline(boost::asio::io_context& io, Fleet& fleet, CloseOnFork& fds, AsyncCaller& caller,
            ServerPtr server);
   ~Pipeline();
 
@@ -74,7 +54,7 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   // when this has led to a server of the cluster or to nothing; may be null.
   void Open(std::vector<Address> addresses, Micros within, Checked checked);
 
-  // Puts a call at the end; the user hears of asking `number` once, with OnEnded. It leaves with
+  // Puts a call at the end; the caller hears of asking `number` once, with OnEnded. It leaves with
   // the next Flush, or as soon as the server was found good. Not after Close.
   void Send(const AsyncCallPtr& call, uint32_t number);
   // Gives the socket what was sent since the last time.
@@ -119,7 +99,7 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
 
   Fleet& fleet_;
   CloseOnFork& fds_;
-  PipelineUser& user_;
+  AsyncCaller& caller_;
   const ServerPtr server_;
   Socket socket_;
   Timer open_timer_;

@@ -10,11 +10,11 @@ void Upkeep::Run() {
     names_.Start(server->name, server->endpoint);
   }
   for (const ServerPtr& server : fleet_.TakeProbes(now)) {
-    user_.Probe(server, [this, server](const Outcome& outcome, const ServerFacts& facts) {
+    probe_(server, [this, server](const Outcome& outcome, const ServerFacts& facts) {
       fleet_.Probed(*server, outcome, facts, clock_.BootMicros());
     });
   }
-  fleet_.CloseOldSockets(now);
+  pools_.CloseOld(now);
   timer_.expires_after(kInterval);
   timer_.async_wait([this](const error_code& error) {
     // A timer that has run out already cannot be cancelled any more.

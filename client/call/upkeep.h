@@ -1,24 +1,17 @@
 #pragma once
 
+#include <functional>
+
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include "client/call/pipeline.h"
 #include "client/fleet/fleet.h"
-#include "client/socket/name_lookup.h"
+#include "client/socket/socket_pools.h"
+#include "common/net/name_lookup.h"
 #include "common/time/clock.h"
 
 namespace firn::client {
-
-// Who connects to a server on the upkeep's behalf.
-class UpkeepUser {
- public:
-  // Connects, checks the server's status, tells `checked`, and keeps the connection if it is good.
-  virtual void Probe(const ServerPtr& server, Pipeline::Checked checked) = 0;
-
- protected:
-  ~UpkeepUser() = default;
-};
 
 // What nobody's call should have to wait for: servers that rest are asked for their status when
 // their time has come, names are looked up, connections that were idle for long are closed.
@@ -27,10 +20,16 @@ class Upkeep {
  public:
   static constexpr Micros kInterval{100'000};
 
-  Upkeep(boost::asio::io_context& io, Fleet& fleet, const Clock& clock, UpkeepUser& user)
+  // `probe` connects to a server, checks its status, tells what came of it, and keeps the
+  // connection if it is good.
+  using Probe = std::function<void(const ServerPtr&, Pipeline::Checked)>;
+
+  Upkeep(boost::asio::io_context& io, Fleet& fleet, SocketPools& pools, const Clock& clock,
+         Probe probe)
       : fleet_(fleet),
+        pools_(pools),
         clock_(clock),
-        user_(user),
+        probe_(std::move(probe)),
         timer_(io.get_executor()),
         names_([&fleet](const std::string& name, const std::vector<Address>& found) {
           fleet.Resolved(name, found);
@@ -47,8 +46,9 @@ class Upkeep {
                                         boost::asio::io_context::executor_type>;
 
   Fleet& fleet_;
+  SocketPools& pools_;
   const Clock& clock_;
-  UpkeepUser& user_;
+  const Probe probe_;
   Timer timer_;
   NameLookup names_;
   bool stopped_ = false;

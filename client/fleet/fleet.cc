@@ -26,11 +26,9 @@ bool Contains(std::span<const ServerPtr> servers, const Server* server) {
 
 }  // namespace
 
-Fleet::Fleet(const ClientOptions& options, const SocketPool::Options& pool, const Clock& clock,
-             uint64_t seed)
+Fleet::Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed)
     : rack_(options.rack),
       attempt_limit_(options.attempt_limit),
-      pool_(pool),
       on_event_(options.on_event),
       clock_(clock),
       check_(options.cluster_uuid),
@@ -65,7 +63,7 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
   if (!endpoint.ok() || endpoint->port == 0) return;
   ServerPtr server = before[known.address];
   if (server == nullptr) {
-    server = std::make_shared<Server>(next_number_++, known.address, *endpoint, pool_);
+    server = std::make_shared<Server>(next_number_++, known.address, *endpoint);
     server->first_seen = now;
     const Address number = NumericAddress(*endpoint);
     if (number.known()) server->addresses = {number};
@@ -213,15 +211,11 @@ void Fleet::Reached(Server& server, const Address& address) {
   PutFirst(address, server.addresses);
 }
 
-void Fleet::CloseOldSockets(Micros now) {
-  std::vector<ServerPtr> all;
-  {
-    const std::lock_guard lock(mutex_);
-    if (now < close_old_at_) return;
-    close_old_at_ = now + SocketPool::kIdleMax / 8;
-    for (const auto& [address, server] : servers_) all.push_back(server);
-  }
-  for (const ServerPtr& server : all) server->sockets.CloseOld(now);
+std::set<uint64_t> Fleet::Numbers() const {
+  const std::lock_guard lock(mutex_);
+  std::set<uint64_t> numbers;
+  for (const auto& [address, server] : servers_) numbers.insert(server->number);
+  return numbers;
 }
 
 void Fleet::TellNews() {

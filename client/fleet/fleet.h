@@ -56,8 +56,7 @@ class Fleet {
   static constexpr Micros kRecheck{30'000'000};
   static constexpr Micros kNoAdvice{100'000};  // out for so long, when the server does not say
 
-  Fleet(const ClientOptions& options, const SocketPool::Options& pool, const Clock& clock,
-        uint64_t seed);
+  Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed);
 
   // Before the first list: `news` is called, without locks, when servers have come or come back.
   void OnNews(std::function<void()> news) { news_ = std::move(news); }
@@ -108,8 +107,8 @@ class Fleet {
   // This one led to it.
   void Reached(Server& server, const Address& address);
 
-  // Closes blocking connections that were idle for long.
-  void CloseOldSockets(Micros now);
+  // Those that the list has now.
+  std::set<uint64_t> Numbers() const;
 
   // Waits until there is news since `seen`, or the moment has come; returns the present count.
   // kNoNews waits for the moment only.
@@ -154,7 +153,6 @@ class Fleet {
 
   const std::optional<uint32_t> rack_;
   const Micros attempt_limit_;
-  const SocketPool::Options pool_;
   const EventHook on_event_;
   const Clock& clock_;
   std::function<void()> news_;
@@ -166,7 +164,6 @@ class Fleet {
   bool stopped_ = false;
   std::atomic<bool> fixed_ = false;  // written under mutex_
   bool from_cache_ = false;
-  Micros close_old_at_{0};
   uint64_t next_number_ = 1;
   std::map<std::string, ServerPtr> servers_;        // by address
   std::set<std::string, std::less<>> own_numbers_;  // tags that need no machine id

@@ -11,9 +11,8 @@
 #include "client/fleet/health.h"
 #include "client/fleet/peak_ewma.h"
 #include "client/server_source.h"
-#include "client/socket/address.h"
-#include "client/socket/socket_pool.h"
 #include "common/base/endpoint.h"
+#include "common/net/address.h"
 #include "common/time/micros.h"
 
 namespace firn::client {
@@ -23,17 +22,12 @@ namespace firn::client {
 struct Server {
   using TagTimes = std::map<std::string, Micros, std::less<>>;
 
-  Server(uint64_t its_number, std::string its_name, Endpoint its_endpoint,
-         const SocketPool::Options& pool)
-      : number(its_number),
-        name(std::move(its_name)),
-        endpoint(std::move(its_endpoint)),
-        sockets(pool) {}
+  Server(uint64_t its_number, std::string its_name, Endpoint its_endpoint)
+      : number(its_number), name(std::move(its_name)), endpoint(std::move(its_endpoint)) {}
 
   const uint64_t number;   // never used again for another one
   const std::string name;  // its address as the list has it
   const Endpoint endpoint;
-  SocketPool sockets;
 
   // What every call changes, without a lock.
   PeakEwma latency{};

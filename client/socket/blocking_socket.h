@@ -4,9 +4,9 @@
 #include <memory>
 #include <string_view>
 
-#include "client/socket/address.h"
 #include "client/wire/outcome.h"
 #include "common/base/fork.h"
+#include "common/net/address.h"
 #include "common/time/clock.h"
 #include "common/time/micros.h"
 

@@ -1,15 +1,18 @@
 #pragma once
 
 #include <functional>
-#include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+
+#include "common/net/name_lookup.h"
 
 namespace firn {
 
 // Whether the names of ZooKeeper's servers can be looked up at this moment. The client library does
 // that whenever a handle is opened, on the thread that opens it, and the system's resolver may take
-// half a minute while name service is away. So they are looked up here first, on a thread that
+// half a minute while name service is away. So they are looked up here first, on threads that
 // nobody waits for.
 //
 // Used by one thread.
@@ -18,9 +21,6 @@ class NameProbe {
   // `hosts` is "host:port,host:port". `wake` is called on a thread of the probe's own whenever an
   // answer is there; never after the destructor.
   NameProbe(const std::string& hosts, std::function<void()> wake);
-  ~NameProbe();
-  NameProbe(const NameProbe&) = delete;
-  NameProbe& operator=(const NameProbe&) = delete;
 
   // Whether all names were found; the next Ask looks again. Empty: that is being looked up, ask
   // again after `wake`. Addresses need no looking up.
@@ -29,10 +29,16 @@ class NameProbe {
   bool under_way() const { return under_way_; }
 
  private:
-  struct Shared;
+  void OnLookedUp(bool found);
 
-  const std::shared_ptr<Shared> shared_;
+  std::set<std::string> names_;
+  const std::function<void()> wake_;
   bool under_way_ = false;
+
+  std::mutex mutex_;
+  size_t awaited_ = 0;  // names, under mutex_ as the next
+  bool all_found_ = true;
+  NameLookup lookup_;  // last: it tells of what it found until it is destroyed
 };
 
 }  // namespace firn

@@ -35,7 +35,7 @@ class FleetTest : public testing::Test {
   // A fleet whose servers are warm.
   Fleet& Of(std::vector<KnownServer> servers, bool fixed = false) {
     list_ = {.servers = std::move(servers), .fixed = fixed};
-    fleet_.emplace(options_, SocketPool::Options(), clock_, 42);
+    fleet_.emplace(options_, clock_, 42);
     fleet_->Apply(list_);
     clock_.Advance(kWarm);
     return *fleet_;

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "client/socket/address.h"
 #include "common/base/endpoint.h"
+#include "common/net/address.h"
 
-namespace firn::client {
+namespace firn {
 
 // Looks names up with the system's resolver, which may take half a minute and cannot be
 // interrupted. So lookups run on threads that nobody waits for: what they find after Stop is
@@ -28,9 +28,9 @@ class NameLookup {
   NameLookup(const NameLookup&) = delete;
   NameLookup& operator=(const NameLookup&) = delete;
 
-  // One answer will be told. Nothing happens when a lookup of this name is under way, or when the
-  // system has no thread left.
-  void Start(const std::string& name, const Endpoint& endpoint);
+  // One answer will be told; of a lookup of this name that is under way, it is that one's. False:
+  // none will, as the system has no thread left.
+  bool Start(const std::string& name, const Endpoint& endpoint);
 
   // Tells nothing more; when it returns, `told` is not being called. Waits for no lookup.
   void Stop();
@@ -45,4 +45,4 @@ class NameLookup {
   const std::shared_ptr<Shared> shared_;
 };
 
-}  // namespace firn::client
+}  // namespace firn

@@ -1,4 +1,4 @@
-#include "client/socket/name_lookup.h"
+#include "common/net/name_lookup.h"
 
 #include <cstring>
 #include <deque>
@@ -10,7 +10,7 @@
 
 #include <netdb.h>
 
-namespace firn::client {
+namespace firn {
 
 // Outlives the object for as long as a lookup is under way.
 struct NameLookup::Shared {
@@ -32,19 +32,22 @@ NameLookup::NameLookup(Told told, Resolve resolve) : shared_(std::make_shared<Sh
   shared_->resolve = std::move(resolve);
 }
 
-void NameLookup::Start(const std::string& name, const Endpoint& endpoint) {
+bool NameLookup::Start(const std::string& name, const Endpoint& endpoint) {
   const std::lock_guard lock(shared_->mutex);
-  if (!shared_->told || !shared_->under_way.insert(name).second) return;
+  if (!shared_->told) return false;
+  if (!shared_->under_way.insert(name).second) return true;
   shared_->waiting.push_back({name, endpoint});
-  if (shared_->threads == kThreadsMax) return;
+  if (shared_->threads == kThreadsMax) return true;
   try {
     std::thread([shared = shared_] { Work(shared); }).detach();
     ++shared_->threads;
   } catch (const std::system_error&) {
-    if (shared_->threads > 0) return;
+    if (shared_->threads > 0) return true;  // those get to it
     shared_->waiting.clear();
     shared_->under_way.clear();
+    return false;
   }
+  return true;
 }
 
 void NameLookup::Work(const std::shared_ptr<Shared>& shared) {
@@ -88,4 +91,4 @@ std::vector<Address> NameLookup::SystemAddresses(const Endpoint& endpoint) {
   return found;
 }
 
-}  // namespace firn::client
+}  // namespace firn

@@ -7,7 +7,7 @@
 
 #include "common/base/endpoint.h"
 
-namespace firn::client {
+namespace firn {
 
 // A socket address of either family. A value.
 struct Address {
@@ -26,4 +26,4 @@ struct Address {
 // The address of an endpoint whose host is a number; unknown when it is a name.
 Address NumericAddress(const Endpoint& endpoint);
 
-}  // namespace firn::client
+}  // namespace firn

@@ -1,4 +1,4 @@
-#include "client/socket/name_lookup.h"
+#include "common/net/name_lookup.h"
 
 #include <condition_variable>
 #include <mutex>
@@ -8,7 +8,7 @@
 
 #include "tests/support/process.h"
 
-namespace firn::client {
+namespace firn {
 namespace {
 
 constexpr Milliseconds kPatience{60'000};
@@ -99,4 +99,4 @@ TEST(SystemAddressesTest, KnowsThisMachineAndNobodyInvalid) {
 }
 
 }  // namespace
-}  // namespace firn::client
+}  // namespace firn

@@ -1,10 +1,10 @@
-#include "client/socket/address.h"
+#include "common/net/address.h"
 
 #include <cstring>
 
 #include <arpa/inet.h>
 
-namespace firn::client {
+namespace firn {
 
 Address NumericAddress(const Endpoint& endpoint) {
   Address address;
@@ -24,4 +24,4 @@ Address NumericAddress(const Endpoint& endpoint) {
   return address;
 }
 
-}  // namespace firn::client
+}  // namespace firn
