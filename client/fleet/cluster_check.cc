@@ -1,5 +1,6 @@
 #include "client/fleet/cluster_check.h"
 
+#include "common/base/cat.h"
 #include "common/base/quote.h"
 
 namespace firn::client {
@@ -14,11 +15,12 @@ void ClusterCheck::Learn(const ClusterIdentity& identity) {
 std::optional<std::string> ClusterCheck::FaultOf(const ServerFacts& facts) {
   if (facts.layout.empty()) return "it does not say how its ids are laid out";
   if (!known_.uuid.empty() && facts.cluster_uuid != known_.uuid) {
-    return "it is of the cluster " + Quoted(facts.cluster_uuid) + ", this is " +
-           Quoted(known_.uuid);
+    return Cat("it is of the cluster ", Quoted(facts.cluster_uuid), ", this is ",
+               Quoted(known_.uuid));
   }
   if (!known_.layout.empty() && facts.layout != known_.layout) {
-    return "its layout is " + Quoted(facts.layout) + ", the cluster's is " + Quoted(known_.layout);
+    return Cat("its layout is ", Quoted(facts.layout), ", the cluster's is ",
+               Quoted(known_.layout));
   }
   known_.uuid = facts.cluster_uuid;
   if (known_.name.empty()) known_.name = facts.cluster_name;

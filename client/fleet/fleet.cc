@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
+
 namespace firn::client {
 namespace {
 
@@ -11,12 +13,6 @@ constexpr Micros kResolveAgain{2'000'000};
 void PutFirst(const Address& address, std::vector<Address>& addresses) {
   const auto found = std::find(addresses.begin(), addresses.end(), address);
   if (found != addresses.end()) std::rotate(addresses.begin(), found, found + 1);
-}
-
-bool IsOut(const Server::TagTimes& until, std::string_view tag, Micros now) {
-  if (until.empty()) return false;
-  const auto found = until.find(tag);
-  return found != until.end() && now < found->second;
 }
 
 bool Contains(std::span<const ServerPtr> servers, const Server* server) {
@@ -54,7 +50,7 @@ void Fleet::Apply(const ServerList& list) {
     known = servers_.size();
   }
   Tell({{ClientEvent::Kind::kList, "",
-         std::to_string(known) + " servers" + (list.from_cache ? ", from a file" : "")}});
+         Cat(known, " servers", list.from_cache ? ", from a file" : "")}});
   TellNews();
 }
 
@@ -71,33 +67,21 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
   const bool told_apart = !known.incarnation.empty() && !server->known.incarnation.empty();
   if (told_apart && known.incarnation != server->known.incarnation) BeginAnew(*server, now);
   server->known = known;
-  server->quarantined = server->may_forgive = server->draining = server->drain_doubted = false;
-  server->closed_until.clear();
+  server->fitness.Hear(Fitness::Event::kListed, now);
   servers_[known.address] = std::move(server);
 }
 
 void Fleet::BeginAnew(Server& server, Micros now) {
-  server.health = Health();
+  server.fitness.BeginAnew();
   server.well.store(false, std::memory_order_relaxed);
   server.latency.Forget();
   server.first_seen = now;
-  server.not_ready_until = Micros(0);
-  server.store_down_until.clear();
 }
 
 // --- picking ------------------------------------------------------------------------------------
 
-Fleet::Group Fleet::GroupOf(const Server& server, std::string_view tag, Micros now) const {
-  if (server.quarantined || server.addresses.empty()) return Group::kNever;
-  const ServerPhase phase = server.known.phase;
-  const bool leaves = phase == ServerPhase::kDraining || phase == ServerPhase::kOffline;
-  if (server.draining || leaves) return Group::kDraining;
-  if (IsOut(server.closed_until, tag, now)) return Group::kDraining;
-  if (server.known.disabled || server.known.weight <= 0) return Group::kDisabled;
-  if (server.health.resting()) return Group::kUnable;
-  const bool not_ready = phase == ServerPhase::kNotReady || now < server.not_ready_until;
-  if (not_ready && !own_numbers_.contains(tag)) return Group::kUnable;
-  return IsOut(server.store_down_until, tag, now) ? Group::kUnable : Group::kFit;
+ServerFitness Fleet::FitnessFor(std::string_view tag, const Server& server, Micros now) const {
+  return server.fitness.For(tag, !own_numbers_.contains(tag), server.known, now);
 }
 
 double Fleet::WeightOf(const Server& server, Micros now) const {
@@ -107,15 +91,16 @@ double Fleet::WeightOf(const Server& server, Micros now) const {
   return std::max(server.known.weight, 1) * std::clamp(age, kColdShare, 1.0);
 }
 
-// Leaves the best group's servers in offered_.
+// Leaves the fittest servers in offered_.
 void Fleet::Offer(std::span<const ServerPtr> tried, std::string_view tag, Micros now) {
-  Group best = Group::kNever;
+  ServerFitness best = ServerFitness::kQuarantined;
   offered_.clear();
   for (auto& [address, server] : servers_) {
-    const Group group = GroupOf(*server, tag, now);
-    if (group > best || group == Group::kNever || Contains(tried, server.get())) continue;
-    if (group < best) offered_.clear();
-    best = group;
+    const ServerFitness fitness = FitnessFor(tag, *server, now);
+    if (fitness == ServerFitness::kQuarantined || server->addresses.empty()) continue;
+    if (fitness > best || Contains(tried, server.get())) continue;
+    if (fitness < best) offered_.clear();
+    best = fitness;
     offered_.push_back(&server);
   }
 }
@@ -177,7 +162,8 @@ std::vector<ServerPtr> Fleet::TakeUnresolved(Micros now) {
   for (const auto& [address, server] : servers_) {
     const bool named = !NumericAddress(server->endpoint).known();
     // A name may have moved to another address when its server does not answer any more.
-    const bool wanted = server->addresses.empty() || !server->reached || server->health.resting();
+    const bool wanted =
+        server->addresses.empty() || !server->reached || server->fitness.health.resting();
     if (!named || !wanted || now < server->resolve_at) continue;
     server->resolve_at = now + kResolveAgain;
     unresolved.push_back(server);
@@ -245,33 +231,18 @@ void Fleet::Stop() {
   changed_.notify_all();
 }
 
-ServerFitness Fleet::FitnessOf(const Server& server, Micros now) const {
-  if (server.quarantined) return ServerFitness::kQuarantined;
-  if (server.addresses.empty()) return ServerFitness::kResting;
-  switch (GroupOf(server, {}, now)) {
-    case Group::kFit:
-      return ServerFitness::kFit;
-    case Group::kDisabled:
-      return ServerFitness::kDisabled;
-    case Group::kDraining:
-      return ServerFitness::kDraining;
-    case Group::kUnable:
-    case Group::kNever:
-      break;
-  }
-  return ServerFitness::kResting;
-}
-
 ClusterView Fleet::View() const {
   const Micros now = clock_.BootMicros();
   const std::lock_guard lock(mutex_);
   ClusterView view{.servers = {}, .cluster = check_.known(), .from_cache = from_cache_};
   for (const auto& [address, server] : servers_) {
-    const ServerFitness fitness = FitnessOf(*server, now);
+    ServerFitness fitness = FitnessFor({}, *server, now);
+    const bool named = !server->addresses.empty();
+    if (!named && !server->fitness.quarantined()) fitness = ServerFitness::kResting;
     const bool fit = fitness == ServerFitness::kFit;
     view.servers.push_back({.known = server->known,
                             .fitness = fitness,
-                            .why = fit ? std::string() : server->why,
+                            .why = fit ? std::string() : server->fitness.why,
                             .latency = Micros(static_cast<int64_t>(server->latency.At(now))),
                             .in_flight = server->in_flight,
                             .answered = server->answered,
@@ -291,10 +262,10 @@ std::string Fleet::Lack() const {
   if (servers_.empty()) {
     return counters_.lists == 0 ? "no list of servers has come yet" : "no server is known";
   }
-  std::string text = "of " + std::to_string(servers_.size()) + " known servers none may be asked";
+  const std::string text = Cat("of ", servers_.size(), " known servers none may be asked");
   for (const auto& [address, server] : servers_) {
-    if (server->quarantined) return text + "; " + address + ": " + server->why;
-    if (server->addresses.empty()) return text + "; " + address + ": its name is not resolved";
+    if (server->fitness.quarantined()) return Cat(text, "; ", address, ": ", server->fitness.why);
+    if (server->addresses.empty()) return Cat(text, "; ", address, ": its name is not resolved");
   }
   return text;
 }

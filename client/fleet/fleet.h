@@ -40,12 +40,12 @@ namespace firn::client {
 // GiveBack when nobody asked it after all. One that is forgotten looks busy for ever.
 //
 //  1. Quarantined servers are never picked, nor those whose name is not looked up yet. Of the
-//     others the first of these groups that is not empty is picked from: fit; resting, or unable
+//     others the fittest are picked from, in the order of ServerFitness: fit; resting, or unable
 //     for this tag for now; disabled; draining. So a call is refused only when all was tried.
-//  2. Within a group the client's own rack goes first, when it has one.
-//  3. A new list forgives quarantine and draining. A list that never changes cannot, so there the
-//     servers are looked at again every kRecheck. No other look ends a quarantine. A server that
-//     was started anew, as a list tells, is known no more: it rests no longer, and warms up.
+//  2. Among those the client's own rack goes first, when it has one.
+//  3. A new list forgives quarantine and draining (Fitness has the table). One that never changes
+//     cannot, so there the servers are looked at again every Fitness::kRecheck. A server that was
+//     started anew, as a list tells, is known no more: it rests no longer, and warms up.
 //  4. A server that refuses a call with DRAINING counts as draining, and its status is asked at
 //     once: where that says otherwise, it is only the call's tag that it gives no more.
 //  5. Never more than half of the enabled servers rest.
@@ -53,7 +53,6 @@ namespace firn::client {
 class Fleet {
  public:
   static constexpr Micros kWarmUp{10'000'000};
-  static constexpr Micros kRecheck{30'000'000};
   static constexpr Micros kNoAdvice{100'000};  // out for so long, when the server does not say
 
   Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed);
@@ -128,11 +127,9 @@ class Fleet {
   void Count(uint64_t ClientCounters::*counter, uint64_t n = 1);
 
  private:
-  enum class Group : uint8_t { kFit, kUnable, kDisabled, kDraining, kNever };
   using Events = std::vector<ClientEvent>;
 
-  Group GroupOf(const Server& server, std::string_view tag, Micros now) const;
-  ServerFitness FitnessOf(const Server& server, Micros now) const;
+  ServerFitness FitnessFor(std::string_view tag, const Server& server, Micros now) const;
   void Offer(std::span<const ServerPtr> tried, std::string_view tag, Micros now);
   void KeepOwnRack();
   double WeightOf(const Server& server, Micros now) const;

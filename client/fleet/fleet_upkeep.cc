@@ -10,23 +10,18 @@ namespace firn::client {
 namespace {
 
 using Kind = ClientEvent::Kind;
+using Event = Fitness::Event;
 
-constexpr size_t kTagsRememberedMax = 1000;
+constexpr size_t kOwnNumbersMax = 1000;
 
 std::string SecondsText(Micros time) {
-  return std::to_string(time.count() / 1'000'000) + "." +
-         std::to_string(time.count() / 100'000 % 10) + " s";
+  return Cat(time.count() / 1'000'000, ".", time.count() / 100'000 % 10, " s");
 }
 
 // The refusals after which it makes no difference which server is asked.
 bool IsFinal(const std::optional<Reason>& reason) {
   return reason == Reason::kBadRequest || reason == Reason::kUnknownTag ||
          reason == Reason::kRejected || reason == Reason::kExhausted;
-}
-
-void Remember(Server::TagTimes& times, std::string_view tag, Micros until) {
-  if (times.size() >= kTagsRememberedMax) times.clear();
-  times[std::string(tag)] = until;
 }
 
 }  // namespace
@@ -47,7 +42,7 @@ void Fleet::Done(Server& server, std::string_view tag, const Outcome& outcome, M
   {
     const std::lock_guard lock(mutex_);
     Heed(server, tag, outcome, now, told);
-    server.well.store(server.health.spotless(), std::memory_order_relaxed);
+    server.well.store(server.fitness.health.spotless(), std::memory_order_relaxed);
   }
   Tell(told);
 }
@@ -85,14 +80,13 @@ void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& out
                         Events& told) {
   const Micros advice = outcome.retry_after.count() > 0 ? Micros(outcome.retry_after) : kNoAdvice;
   const Reason reason = outcome.refusal.value_or(Reason::kInternal);
-  server.why = Cat(ReasonName(reason), ": ", outcome.detail);
+  server.fitness.why = Cat(ReasonName(reason), ": ", outcome.detail);
   switch (reason) {
     case Reason::kNotReady:
     case Reason::kClock:
-      server.not_ready_until = now + advice;
-      return;
+      return server.fitness.NotReady(now + advice);
     case Reason::kStoreDown:
-      return Remember(server.store_down_until, tag, now + advice);
+      return server.fitness.StoreDown(tag, now + advice);
     case Reason::kDraining:
       return Drain(server, tag, now, told);
     case Reason::kInternal:
@@ -112,41 +106,37 @@ bool Fleet::MayRest() const {
   for (const auto& [address, server] : servers_) {
     if (server->known.disabled) continue;
     ++enabled;
-    resting += server->health.resting() ? 1U : 0U;
+    resting += server->fitness.health.resting() ? 1U : 0U;
   }
   return (resting + 1) * 2 <= enabled;
 }
 
 void Fleet::Failed(Server& server, int times, const Outcome& outcome, Micros now, Events& told) {
-  server.health.Failed(times);
-  if (server.health.resting() || !server.health.ill() || !MayRest()) return;
-  server.why = std::string(AttemptEndName(outcome.end)) +
-               (outcome.detail.empty() ? "" : ": " + outcome.detail);
-  const Micros rest = server.health.Rest(now, entropy_);
+  Fitness& fitness = server.fitness;
+  fitness.health.Failed(times);
+  if (fitness.health.resting() || !fitness.health.ill() || !MayRest()) return;
+  const std::string_view colon = outcome.detail.empty() ? "" : ": ";
+  fitness.why = Cat(AttemptEndName(outcome.end), colon, outcome.detail);
+  const Micros rest = fitness.health.Rest(now, entropy_);
   told.push_back(
-      {Kind::kServerOut, server.name, "rests for " + SecondsText(rest) + "; " + server.why});
+      {Kind::kServerOut, server.name, Cat("rests for ", SecondsText(rest), "; ", fitness.why)});
 }
 
 void Fleet::Quarantine(Server& server, const Outcome& outcome, Micros now, Events& told) {
-  server.why = outcome.detail;
-  server.recheck_at = now + kRecheck;
-  server.may_forgive = false;
-  if (server.quarantined) return;
-  server.quarantined = true;
+  server.fitness.why = outcome.detail;
+  if (!server.fitness.Hear(Event::kSpeaksNonsense, now)) return;
   told.push_back({Kind::kQuarantined, server.name, outcome.detail});
 }
 
 void Fleet::Drain(Server& server, std::string_view tag, Micros now, Events& told) {
-  Remember(server.closed_until, tag, now + kRecheck);
-  server.recheck_at = now + kRecheck;
-  if (server.draining) return;
-  server.draining = server.drain_doubted = true;
-  told.push_back({Kind::kDraining, server.name, server.why});
+  server.fitness.Closed(tag, now + Fitness::kRecheck);
+  if (!server.fitness.Hear(Event::kSaysDraining, now)) return;
+  told.push_back({Kind::kDraining, server.name, server.fitness.why});
 }
 
 void Fleet::Revive(Server& server, Events& told) {
-  const bool rested = server.health.resting();
-  server.health.Succeeded();
+  const bool rested = server.fitness.health.resting();
+  server.fitness.health.Succeeded();
   if (rested) told.push_back({Kind::kServerBack, server.name, "answers again"});
 }
 
@@ -157,12 +147,7 @@ std::vector<ServerPtr> Fleet::TakeProbes(Micros now) {
   std::vector<ServerPtr> probes;
   for (const auto& [address, server] : servers_) {
     if (server->addresses.empty()) continue;
-    const bool recheck =
-        fixed_ && (server->quarantined || server->draining) && now >= server->recheck_at;
-    if (recheck) server->recheck_at = now + kRecheck;
-    server->may_forgive |= recheck && server->quarantined;
-    const bool doubted = std::exchange(server->drain_doubted, false);
-    if (recheck || doubted || server->health.TakeProbe(now)) probes.push_back(server);
+    if (server->fitness.TakeLook(lists_change(), now)) probes.push_back(server);
   }
   return probes;
 }
@@ -172,18 +157,18 @@ void Fleet::Probed(Server& server, const Outcome& outcome, const ServerFacts& fa
   {
     const std::lock_guard lock(mutex_);
     if (outcome.answered()) {
-      if (std::exchange(server.may_forgive, false)) server.quarantined = false;
-      if (server.draining && !facts.draining) {
+      const bool drained = server.fitness.draining();
+      server.fitness.Hear(facts.draining ? Event::kSeenDraining : Event::kSeenStaying, now);
+      if (drained && !facts.draining) {
         told.push_back({Kind::kServerBack, server.name, "is not on its way out"});
       }
-      server.draining = facts.draining;
       server.latency.Forget();
       Revive(server, told);
     } else if (outcome.end == AttemptEnd::kBroken || outcome.end == AttemptEnd::kWrongService) {
       Quarantine(server, outcome, now, told);
     }
-    if (server.health.resting()) server.health.Rest(now, entropy_);
-    server.well.store(server.health.spotless(), std::memory_order_relaxed);
+    if (server.fitness.health.resting()) server.fitness.health.Rest(now, entropy_);
+    server.well.store(server.fitness.health.spotless(), std::memory_order_relaxed);
   }
   Tell(told);
   if (outcome.answered()) TellNews();
@@ -199,7 +184,7 @@ Outcome Fleet::Admit(const ServerFacts& facts) {
   if (auto fault = check_.FaultOf(facts)) {
     return Outcome::Of(AttemptEnd::kWrongService, *std::move(fault));
   }
-  if (own_numbers_.size() < kTagsRememberedMax) {
+  if (own_numbers_.size() < kOwnNumbersMax) {
     own_numbers_.insert(facts.own_numbers.begin(), facts.own_numbers.end());
   }
   return {};

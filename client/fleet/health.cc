@@ -6,7 +6,7 @@
 namespace firn::client {
 
 void Health::Succeeded() {
-  if (resting_) *this = Health();
+  if (resting()) *this = Health();
   in_a_row_ = 0;
   rest_ = Micros(0);
   window_ = window_ << 1 & ((1U << kWindow) - 1);
@@ -29,15 +29,14 @@ Micros Health::Rest(Micros now, Entropy& entropy) {
   rest_ = rest_ == Micros(0) ? kFirstRest : std::min(rest_ * 2, kLongestRest);
   const auto half = static_cast<uint64_t>(rest_.count()) / 2;
   const Micros length(static_cast<int64_t>(half + entropy.Below(half + 1)));
-  until_ = now + length;
-  resting_ = true;
-  probing_ = false;
+  state_ = Resting{now + length};
   return length;
 }
 
 bool Health::TakeProbe(Micros now) {
-  if (!resting_ || probing_ || now < until_) return false;
-  probing_ = true;
+  const auto* resting = std::get_if<Resting>(&state_);
+  if (resting == nullptr || now < resting->until) return false;
+  state_ = Probed{};
   return true;
 }
 

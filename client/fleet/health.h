@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <variant>
 
 #include "common/time/entropy.h"
 #include "common/time/micros.h"
@@ -29,8 +30,8 @@ class Health {
 
   bool ill() const;
   // Another success would change nothing.
-  bool spotless() const { return window_ == 0 && in_a_row_ == 0 && seen_ == kWindow && !resting_; }
-  bool resting() const { return resting_; }
+  bool spotless() const { return window_ == 0 && in_a_row_ == 0 && seen_ == kWindow && !resting(); }
+  bool resting() const { return !std::holds_alternative<Awake>(state_); }
 
   // An ill server begins a rest. Returns its length.
   Micros Rest(Micros now, Entropy& entropy);
@@ -40,12 +41,19 @@ class Health {
   bool TakeProbe(Micros now);
 
  private:
+  //   Awake  --Rest-->  Resting  --TakeProbe-->  Probed  --Rest-->  Resting
+  //     ^------------------Succeeded---------------'
+  struct Awake {};
+  struct Resting {
+    Micros until;
+  };
+  struct Probed {};
+
   int in_a_row_ = 0;
   uint32_t window_ = 0;  // the last calls, newest in bit 0; 1: failed
   int seen_ = 0;         // how many of them there are
   Micros rest_{0};       // the last rest before it was spread; 0: none since the last success
-  Micros until_{0};
-  bool resting_ = false, probing_ = false;
+  std::variant<Awake, Resting, Probed> state_{};
 };
 
 }  // namespace firn::client

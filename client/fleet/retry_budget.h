@@ -21,7 +21,15 @@ class RetryBudget {
   void Calls(uint64_t n) { Earn(kPerCall * static_cast<double>(n)); }
 
   // True when a retry may be sent; it is then paid for.
-  bool Take(Micros now);
+  bool Take(Micros now) {
+    if (now > last_) {
+      Earn(kPerSecond * static_cast<double>((now - last_).count()) / 1e6);
+      last_ = now;
+    }
+    if (tokens_ < 1) return false;
+    tokens_ -= 1;
+    return true;
+  }
 
  private:
   void Earn(double tokens) { tokens_ = tokens_ + tokens < kMost ? tokens_ + tokens : kMost; }

@@ -2,13 +2,11 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "client/client_view.h"
-#include "client/fleet/health.h"
+#include "client/fleet/fitness.h"
 #include "client/fleet/peak_ewma.h"
 #include "client/server_source.h"
 #include "common/base/endpoint.h"
@@ -20,8 +18,6 @@ namespace firn::client {
 // One server as a client knows it. Made and changed by the Fleet; kept alive by whoever has a call
 // at it, also after it has left the list.
 struct Server {
-  using TagTimes = std::map<std::string, Micros, std::less<>>;
-
   Server(uint64_t its_number, std::string its_name, Endpoint its_endpoint)
       : number(its_number), name(std::move(its_name)), endpoint(std::move(its_endpoint)) {}
 
@@ -34,7 +30,7 @@ struct Server {
   std::atomic<int> in_flight = 0;
   std::atomic<uint64_t> answered = 0, failed = 0;
   std::atomic<Micros> last_answer{Micros(0)};  // with what was asked for
-  std::atomic<bool> well = false;  // `health` is spotless; written under the fleet's mutex
+  std::atomic<bool> well = false;  // its health is spotless; written under the fleet's mutex
 
   // The rest is under the fleet's mutex.
   KnownServer known{};
@@ -43,16 +39,8 @@ struct Server {
   bool reached = true;   // false: the last connection could not be opened
   Micros resolve_at{0};  // when its name is looked up next
   Micros first_seen{0};
-  Health health{};
+  Fitness fitness{};
   Micros moves_until{0}, moves_again_at{0};  // of calls that are moved off it, see Fleet::MayMove
-  bool quarantined = false, draining = false;
-  bool drain_doubted = false;  // only a refusal says so: its status is to be asked
-  bool may_forgive = false;    // quarantined, and looked at since
-  Micros recheck_at{0};  // of one that is quarantined or draining in a list that never changes
-  Micros not_ready_until{0};
-  TagTimes store_down_until{};
-  TagTimes closed_until{};  // tags for which it has said DRAINING
-  std::string why{};        // it is not fit, in a sentence
 };
 
 using ServerPtr = std::shared_ptr<Server>;
