@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/base/reason.h"
 #include "common/base/units.h"
+#include "common/id/reason.h"
 
 namespace firn {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/base/server_phase.h"
 #include "common/base/status.h"
+#include "common/id/server_phase.h"
 
 namespace firn {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "common/base/server_phase.h"
 #include "common/base/status.h"
 #include "common/base/units.h"
+#include "common/id/server_phase.h"
 #include "registry/cluster/records.h"
 
 namespace firn {

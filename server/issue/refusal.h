@@ -4,7 +4,7 @@
 #include <ostream>
 #include <string>
 
-#include "common/base/reason.h"
+#include "common/id/reason.h"
 
 namespace firn {
 

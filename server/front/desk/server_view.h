@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "common/base/server_phase.h"
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "common/id/layout.h"
 #include "common/id/rack_split.h"
+#include "common/id/server_phase.h"
 
 namespace firn::front {
 

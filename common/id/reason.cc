@@ -1,4 +1,4 @@
-#include "common/base/reason.h"
+#include "common/id/reason.h"
 
 namespace firn {
 

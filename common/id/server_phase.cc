@@ -1,4 +1,4 @@
-#include "common/base/server_phase.h"
+#include "common/id/server_phase.h"
 
 namespace firn {
 
