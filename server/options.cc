@@ -9,9 +9,10 @@
 #include <gflags/gflags.h>
 #include <unistd.h>
 
+#include "common/base/cat.h"
 #include "common/base/files.h"
-#include "common/base/properties.h"
 #include "common/base/secret_file.h"
+#include "common/tag/ini_line.h"
 #include "registry/cluster/records.h"
 #include "registry/open/open_coordinator.h"
 #include "server/front/net/tls.h"
@@ -149,12 +150,17 @@ Result<StoresIni> ReadStores() {
 Result<std::optional<TinyidTokens>> ReadTokens() {
   if (FLAGS_tinyid_token_file.empty()) return std::optional<TinyidTokens>();
   FIRN_ASSIGN(const std::string content, ReadSecretFile(FLAGS_tinyid_token_file));
-  auto properties = Properties::Parse(content);
-  if (!properties.ok()) return properties.status().WithContext(FLAGS_tinyid_token_file);
   TinyidTokens tokens;
-  for (const auto& entry : properties->entries()) {
-    std::istringstream tags(entry.value);
-    for (std::string tag; std::getline(tags, tag, ',');) tokens[entry.key].insert(tag);
+  std::string_view rest = content;
+  for (int number = 1; !rest.empty(); ++number) {
+    const IniLine line = ReadIniLine(TakeIniLine(rest));
+    if (line.kind == IniLine::Kind::kNothing) continue;
+    if (line.kind != IniLine::Kind::kSetting || !line.text.ok()) {
+      return Invalid(
+          Cat(FLAGS_tinyid_token_file, ": line ", number, " is not <token>=<tag>,<tag>"));
+    }
+    std::istringstream tags(*line.text);
+    for (std::string tag; std::getline(tags, tag, ',');) tokens[line.key].insert(tag);
   }
   return std::optional(std::move(tokens));
 }

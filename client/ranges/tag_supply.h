@@ -12,9 +12,9 @@
 #include "client/local_supply.h"
 #include "client/ranges/fetch_size.h"
 #include "client/ranges/run_buffer.h"
-#include "common/base/thread_index.h"
 #include "common/time/backoff.h"
 #include "common/time/clock.h"
+#include "common/time/thread_index.h"
 
 namespace firn {
 

@@ -7,9 +7,9 @@
 #include <mutex>
 
 #include "client/socket/blocking_connection.h"
-#include "common/base/thread_index.h"
 #include "common/time/clock.h"
 #include "common/time/micros.h"
+#include "common/time/thread_index.h"
 
 namespace firn::client {
 

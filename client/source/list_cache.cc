@@ -28,20 +28,6 @@ Status CheckOwner(int fd, const std::string& path) {
   return {};
 }
 
-Result<std::string> ReadAll(int fd, const std::string& path) {
-  std::string bytes(kListTextBytesMax + 1, '\0');
-  size_t size = 0;
-  while (size < bytes.size()) {
-    const ssize_t got = read(fd, bytes.data() + size, bytes.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Failed("read", path);
-    if (got == 0) break;
-    size += static_cast<size_t>(got);
-  }
-  bytes.resize(size);
-  return bytes;
-}
-
 uint64_t NextNumber() {
   static std::atomic<uint64_t> last{0};
   return ++last;
@@ -55,7 +41,7 @@ ListCache::ListCache(std::string path, std::string registry)
 Result<ServerList> ListCache::Read() const {
   FIRN_ASSIGN(const FileHandle file, FileHandle::Open(path_, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
   FIRN_TRY(CheckOwner(file.fd(), path_));
-  FIRN_ASSIGN(const std::string text, ReadAll(file.fd(), path_));
+  FIRN_ASSIGN(const std::string text, ReadAll(file.fd(), kListTextBytesMax, path_));
   Result<KeptList> kept = ParseList(text);
   if (!kept.ok()) return kept.status().WithContext(path_);
   if (kept->registry != registry_) return Conflict(path_ + " is of " + kept->registry);

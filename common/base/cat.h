@@ -33,7 +33,14 @@ class CatPiece {
 };
 
 // The pieces, one after another, in one allocation.
-std::string CatPieces(std::initializer_list<std::string_view> pieces);
+inline std::string CatPieces(std::initializer_list<std::string_view> pieces) {
+  size_t bytes = 0;
+  for (const std::string_view piece : pieces) bytes += piece.size();
+  std::string all;
+  all.reserve(bytes);
+  for (const std::string_view piece : pieces) all += piece;
+  return all;
+}
 
 //     Cat("--port is 1 to ", kPortMax, ", not ", Quoted(word))
 template <typename... Pieces>

@@ -119,6 +119,14 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return {};
 }
 
+uint64_t BirthOf(int fd) {
+  struct statx seen {};
+  const bool told = statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &seen) == 0 &&
+                    (seen.stx_mask & STATX_BTIME) != 0 && seen.stx_btime.tv_sec > 0;
+  if (!told) return kBirthUntold;
+  return static_cast<uint64_t>(seen.stx_btime.tv_sec) * 1'000'000'000 + seen.stx_btime.tv_nsec;
+}
+
 Status SyncFolder(const std::string& path) {
   FIRN_ASSIGN(const FileHandle folder, FileHandle::Open(path, O_RDONLY | O_DIRECTORY));
   return fsync(folder.fd()) == 0 ? Status() : FileFailure("sync", path, errno);

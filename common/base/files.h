@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,6 +52,11 @@ Result<std::string> ReadAll(int fd, size_t bytes_max, const std::string& path);
 
 // All of `bytes`, from where the file stands.
 Status WriteAll(int fd, std::string_view bytes, const std::string& path);
+
+// When an open file or folder was made, in ns since 1970: what no program can choose, so it tells a
+// copy from the original where a deleted file's inode number was given out again.
+inline constexpr uint64_t kBirthUntold = UINT64_MAX;  // by this file system
+uint64_t BirthOf(int fd);
 
 // Makes what was made, renamed or removed in a folder last.
 Status SyncFolder(const std::string& path);

@@ -1,45 +1,35 @@
 #include "common/base/utf8.h"
 
+#include <bit>
+#include <cstdint>
+#include <optional>
+
 namespace firn {
+namespace {
+
+constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // of so many bytes
+constexpr uint32_t kMost = 0x10FFFF;
+
+// Takes one code point off the front of `text`, which must not be empty. Nothing when its first
+// bytes are not one.
 std::optional<uint32_t> TakeCodePoint(std::string_view& text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t head = byte(0);
-  const size_t size = head < 0x80 ? 1 : head < 0xC2 ? 0 : head < 0xE0 ? 2 : head < 0xF0 ? 3 : 4;
-  if (size == 0 || head > 0xF4 || text.size() < size) return std::nullopt;
-  uint32_t point = size == 1 ? head : head & (0xFFu >> (size + 1));
-  for (size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return std::nullopt;
-    point = (point << 6) | (byte(i) & 0x3Fu);
+  const auto head = static_cast<uint8_t>(text[0]);
+  const int ones = std::countl_one(head);
+  const size_t size = ones == 0 ? 1 : static_cast<size_t>(ones);
+  if (ones == 1 || size >= std::size(kLeast) || text.size() < size) return std::nullopt;
+  uint32_t point = head & (0xFFu >> (ones + 1));
+  for (const char c : text.substr(1, size - 1)) {
+    const auto tail = static_cast<uint8_t>(c);
+    if ((tail & 0xC0) != 0x80) return std::nullopt;
+    point = (point << 6) | (tail & 0x3Fu);
   }
-  const bool overlong = (size == 3 && point < 0x800) || (size == 4 && point < 0x10000);
   const bool surrogate = point >= 0xD800 && point <= 0xDFFF;
-  if (overlong || surrogate || point > 0x10FFFF) return std::nullopt;
+  if (point < kLeast[size] || surrogate || point > kMost) return std::nullopt;
   text.remove_prefix(size);
   return point;
 }
 
-void AppendUtf8(std::string& out, uint32_t point) {
-  const auto tail = [&](int shift) { out += static_cast<char>(0x80 | ((point >> shift) & 0x3F)); };
-  if (point < 0x80) {
-    out += static_cast<char>(point);
-  } else if (point < 0x800) {
-    out += static_cast<char>(0xC0 | (point >> 6));
-    tail(0);
-  } else if (point < 0x10000) {
-    out += static_cast<char>(0xE0 | (point >> 12));
-    tail(6), tail(0);
-  } else {
-    out += static_cast<char>(0xF0 | (point >> 18));
-    tail(12), tail(6), tail(0);
-  }
-}
-
-bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
-    if (!TakeCodePoint(text)) return false;
-  }
-  return true;
-}
+}  // namespace
 
 bool IsPrintableUtf8(std::string_view text) {
   while (!text.empty()) {

@@ -21,19 +21,8 @@ Status MakeDraftFolder(const std::string& path, const DirOwner& owner) {
 
 Result<std::string> ReadFile(const std::string& path, size_t limit) {
   FIRN_ASSIGN(const FileHandle file, FileHandle::Open(path, O_RDONLY | O_NONBLOCK));
-  std::string bytes;
-  char buffer[16 << 10];
-  while (true) {
-    const ssize_t got = read(file.fd(), buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && (errno == EIO || errno == EISDIR)) {
-      return Corrupt(FileFailure("read", path, errno).message());
-    }
-    if (got < 0) return FileFailure("read", path, errno);
-    if (got == 0) return bytes;
-    bytes.append(buffer, static_cast<size_t>(got));
-    if (bytes.size() > limit) return Corrupt(path + " is larger than it can be");
-  }
+  Result<std::string> bytes = ReadAll(file.fd(), limit, path);
+  return bytes.ok() ? bytes : Corrupt(bytes.status().message());
 }
 
 Status ReplaceFile(const std::string& folder, const std::string& name, std::string_view bytes,

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "common/base/file_birth.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 
 namespace firn {

@@ -1,9 +1,12 @@
 #include "registry/state/hint.h"
 
-#include <charconv>
+#include <functional>
+#include <map>
 
-#include "common/base/properties.h"
+#include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "common/base/utf8.h"
+#include "common/tag/ini_line.h"
 #include "registry/cluster/records.h"
 
 namespace firn {
@@ -18,16 +21,54 @@ constexpr char kLayout[] = "layout";
 constexpr size_t kLayoutBytesMax = 255;
 constexpr uint32_t kNumberMax = 65535;
 
-bool ReadNumber(const std::string* text, uint32_t& value) {
-  if (text == nullptr) return false;
-  const char* const end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, value);
-  return error == std::errc() && stop == end && value <= kNumberMax;
+using Settings = std::map<std::string, std::string, std::less<>>;
+
+// The characters that Java's properties, which the file is, want escaped in such values as ours.
+std::string Escaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (std::string_view("\\=:#!").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
 }
 
-Status CheckFormat(const Properties& read) {
+std::string Unescaped(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size()) ++i;
+    plain += text[i];
+  }
+  return plain;
+}
+
+Result<Settings> ReadSettings(std::string_view text) {
+  Settings settings;
+  while (!text.empty()) {
+    const std::string_view line = TakeIniLine(text);
+    const size_t equals = line.find('=');
+    if (line.starts_with('#') || equals == line.npos) continue;
+    if (!settings.emplace(line.substr(0, equals), Unescaped(line.substr(equals + 1))).second) {
+      return Corrupt("the hint file has a key twice");
+    }
+  }
+  return settings;
+}
+
+std::string Find(const Settings& settings, std::string_view key) {
+  const auto found = settings.find(key);
+  return found == settings.end() ? std::string() : found->second;
+}
+
+bool ReadNumber(const Settings& settings, std::string_view key, uint32_t& value) {
+  const auto number = ParseNumberWithin<uint32_t>(Find(settings, key), 0, kNumberMax);
+  value = number.value_or(0);
+  return number.has_value();
+}
+
+Status CheckFormat(const Settings& settings) {
   uint32_t format = 0;
-  const bool told = ReadNumber(read.Find(kFormat), format);
+  const bool told = ReadNumber(settings, kFormat, format);
   if (told && format == kHintFormat) return {};
   if (told && format > kHintFormat) {
     return Invalid(
@@ -42,41 +83,33 @@ Status CheckFormat(const Properties& read) {
 }  // namespace
 
 std::string FormatHint(const Hint& hint) {
-  Properties properties;
-  const auto set = [&properties](const char* key, std::string value) {
-    if (!properties.Set(key, std::move(value)).ok()) Die("a hint that is not text");
-  };
-  set(kFormat, std::to_string(kHintFormat));
-  set(kMachine, std::to_string(hint.machine));
-  set(kWorker, std::to_string(hint.slot.worker));
-  set(kRack, std::to_string(hint.slot.rack));
-  set(kCluster, hint.uuid);
-  set(kLayout, hint.layout);
-  return "# Firn: which machine id to try first. Holds no permission; safe to copy or delete.\n" +
-         properties.ToText();
+  return Cat(
+      "# Firn: which machine id to try first. Holds no permission; safe to copy or delete.\n",
+      kFormat, "=", kHintFormat, "\n",          //
+      kMachine, "=", hint.machine, "\n",        //
+      kWorker, "=", hint.slot.worker, "\n",     //
+      kRack, "=", hint.slot.rack, "\n",         //
+      kCluster, "=", Escaped(hint.uuid), "\n",  //
+      kLayout, "=", Escaped(hint.layout), "\n");
 }
 
 Result<Hint> ParseHint(std::string_view text) {
   if (text.size() > StateFolder::kHintBytesMax) return Corrupt("the hint file is too long");
-  const Result<Properties> read = Properties::Parse(text);
-  if (!read.ok()) return Corrupt("the hint file: " + read.status().message());
-  if (!read->duplicates().empty()) return Corrupt("the hint file has a key twice");
+  FIRN_ASSIGN(const Settings settings, ReadSettings(text));
   // Only what is a hint for sure can be one of another format.
-  if (read->Find(kMachine) == nullptr || read->Find(kCluster) == nullptr) {
+  if (!settings.contains(kMachine) || !settings.contains(kCluster)) {
     return Corrupt("the hint file lacks a key");
   }
-  FIRN_TRY(CheckFormat(*read));
+  FIRN_TRY(CheckFormat(settings));
   Hint hint;
-  const std::string* const uuid = read->Find(kCluster);
-  const std::string* const layout = read->Find(kLayout);
-  const bool good = ReadNumber(read->Find(kMachine), hint.machine) &&
-                    ReadNumber(read->Find(kWorker), hint.slot.worker) &&
-                    ReadNumber(read->Find(kRack), hint.slot.rack) && uuid != nullptr &&
-                    IsUuid(*uuid) && layout != nullptr && !layout->empty() &&
-                    layout->size() <= kLayoutBytesMax && IsPrintableUtf8(*layout);
+  hint.uuid = Find(settings, kCluster);
+  hint.layout = Find(settings, kLayout);
+  const bool good = ReadNumber(settings, kMachine, hint.machine) &&
+                    ReadNumber(settings, kWorker, hint.slot.worker) &&
+                    ReadNumber(settings, kRack, hint.slot.rack) && IsUuid(hint.uuid) &&
+                    !hint.layout.empty() && hint.layout.size() <= kLayoutBytesMax &&
+                    IsPrintableUtf8(hint.layout);
   if (!good) return Corrupt("the hint file holds something absurd, or not everything");
-  hint.uuid = *uuid;
-  hint.layout = *layout;
   return hint;
 }
 

@@ -21,7 +21,7 @@ struct Hint {
   friend bool operator==(const Hint&, const Hint&) = default;
 };
 
-// The file's text, Java properties that any editor shows:
+// The file's text, Java properties that any editor shows, with \ before a : or = in a value:
 //
 //   # Firn: which machine id to try first. Holds no permission; safe to copy or delete.
 //   format=2

@@ -6,7 +6,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "common/base/file_birth.h"
 #include "common/base/files.h"
 
 namespace firn {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/base/file_birth.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 
 namespace firn {

@@ -123,6 +123,9 @@ TEST_F(ServerOptionsTest, ReadsTokensThatNobodyElseCanRead) {
   const auto read = Good({{"tinyid_token_file", Write("tokens", tokens, 0600)}}).tinyid_tokens;
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(read->at("secret").size(), 2u);
+  EXPECT_NE(Faults({{"tinyid_token_file", Write("odd", "# mine\n\nsecret\n", 0600)}})
+                .find("line 3 is not <token>=<tag>,<tag>"),
+            std::string::npos);
   EXPECT_NE(
       Faults({{"tinyid_token_file", Write("open", tokens, 0644)}}).find("--tinyid_token_file"),
       std::string::npos);

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "client/local_ranges.h"
-#include "common/base/thread_index.h"
+#include "common/time/thread_index.h"
 #include "tests/client/ranges/fake_fetcher.h"
 #include "tests/support/virtual_clock.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "client/ranges/fetch_size.h"
-#include "common/base/thread_index.h"
+#include "common/time/thread_index.h"
 #include "tests/client/ranges/fake_fetcher.h"
 #include "tests/support/virtual_clock.h"
 

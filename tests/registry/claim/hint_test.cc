@@ -15,6 +15,18 @@ TEST(HintTest, GivesItselfBackAndIsReadableByEye) {
   EXPECT_NE(text.find("\nworker=1\n"), std::string::npos) << text;
 }
 
+// To the byte what 0.1 wrote, and every later version: a server that is replaced finds its slot.
+TEST(HintTest, TheFileStaysAsItIs) {
+  const Hint hint{5, {2, 1}, kHint.uuid, "version:1=0 time:41 machine:10 sequence:12"};
+  const std::string text =
+      "# Firn: which machine id to try first. Holds no permission; safe to copy or delete.\n"
+      "format=2\nmachineId=5\nworker=1\nrack=2\n"
+      "cluster=0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1\n"
+      "layout=version\\:1\\=0 time\\:41 machine\\:10 sequence\\:12\n";
+  EXPECT_EQ(FormatHint(hint), text);
+  EXPECT_EQ(*ParseHint(text), hint);
+}
+
 TEST(HintTest, WhatIsNotWholeIsRefused) {
   const std::string good = FormatHint(kHint);
   for (const std::string& text :

@@ -1,4 +1,4 @@
-#include "common/base/thread_index.h"
+#include "common/time/thread_index.h"
 
 #include <array>
 #include <atomic>
