@@ -17,8 +17,7 @@ add_dependencies(firn_tests firn_core_tests)
 
 if(FIRN_PRECOMPILED)
   find_package(GTest REQUIRED)
-  add_executable(firn_tests_precompiled EXCLUDE_FROM_ALL
-    ${CMAKE_CURRENT_LIST_DIR}/precompiled.cc)
+  add_executable(firn_tests_precompiled EXCLUDE_FROM_ALL ${FIRN_NOTHING})
   target_precompile_headers(firn_tests_precompiled PRIVATE
     ${CMAKE_CURRENT_LIST_DIR}/precompiled.h <gtest/gtest.h>)
   target_link_libraries(firn_tests_precompiled PRIVATE firn_warnings GTest::gtest_main)
