@@ -45,7 +45,7 @@ std::string_view FitnessName(ServerFitness fitness) {
 }
 
 std::string CallAttempt::ToString() const {
-  std::string text = server + " " + std::string(AttemptEndName(end));
+  std::string text = Cat(server, " ", AttemptEndName(end));
   if (refusal) text += Cat(" (", ReasonName(*refusal), ")");
   char after[32];
   std::snprintf(after, sizeof after, " after %.1f ms", static_cast<double>(took.count()) / 1000.0);

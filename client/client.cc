@@ -1,6 +1,7 @@
 #include "client/client.h"
 
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "client/engine.h"
@@ -18,8 +19,7 @@ Ask AskFor(Ask::Method method, std::string_view tag, int64_t number = 1) {
 
 template <typename T>
 Result<T> Get(Engine& engine, const Ask& ask, const CallOptions& call, T Reply::*part) {
-  Reply reply;
-  FIRN_TRY(engine.Call(ask, call, reply));
+  FIRN_ASSIGN(Reply reply, engine.Call(ask, call));
   return std::move(reply.*part);
 }
 
@@ -77,9 +77,11 @@ Status Client::status() const { return impl_->engine().status(); }
 
 Result<int64_t> Client::GetId(std::string_view tag, const CallOptions& call) {
   Engine& engine = impl_->engine();
-  if (int64_t id; engine.TakeLocal(tag, &id) || engine.AwaitLocal(tag, call, &id)) {
+  std::optional<int64_t> local = engine.TakeLocal(tag);
+  if (!local) local = engine.AwaitLocal(tag, call);
+  if (local) {
     ReportFromMemory(call);
-    return id;
+    return *local;
   }
   return Get(engine, AskFor(Ask::Method::kGetId, tag), call, &Reply::id);
 }
@@ -106,9 +108,9 @@ Result<Explanation> Client::Explain(int64_t id, std::string_view layout, const C
 
 void Client::GetId(std::string_view tag, Callback<int64_t> done, const CallOptions& call) {
   Engine& engine = impl_->engine();
-  if (int64_t id; engine.TakeLocal(tag, &id)) {
+  if (const std::optional<int64_t> id = engine.TakeLocal(tag)) {
     ReportFromMemory(call);
-    return engine.Answer([id, done = std::move(done)] { done(id); });
+    return engine.Answer([id = *id, done = std::move(done)] { done(id); });
   }
   Start(engine, AskFor(Ask::Method::kGetId, tag), call, &Reply::id, std::move(done));
 }

@@ -44,7 +44,7 @@ enum class ServerFitness : uint8_t {
 std::string_view FitnessName(ServerFitness fitness);
 
 // One server as this client sees it.
-struct ServerView {
+struct SeenServer {
   KnownServer known{};
   ServerFitness fitness = ServerFitness::kFit;
   std::string why{};                     // a sentence, unless fit
@@ -56,7 +56,7 @@ struct ServerView {
 
 // All that a client knows of its cluster.
 struct ClusterView {
-  std::vector<ServerView> servers{};  // in the order of their addresses
+  std::vector<SeenServer> servers{};  // in the order of their addresses
   ClusterIdentity cluster{};
   bool from_cache = false;
 };

@@ -6,12 +6,36 @@
 #include <mutex>
 #include <utility>
 
-#include "client/options_check.h"
 #include "client/source/list_source.h"
+#include "common/base/cat.h"
+#include "common/base/faults.h"
 #include "common/time/entropy.h"
 
 namespace firn::client {
 namespace {
+
+// No call takes longer.
+constexpr Milliseconds kDeadlineMax{3'600'000};
+
+void CheckRange(const char* field, int64_t value, int64_t least, int64_t most, Faults& faults) {
+  if (value >= least && value <= most) return;
+  faults.Add(Cat(field, " is ", value, ", it may be ", least, " to ", most));
+}
+
+// kInvalid names every field that is out of range. The source is not looked at.
+Status CheckOptions(const ClientOptions& options) {
+  constexpr int64_t kHourMs = kDeadlineMax.count();
+  Faults faults;
+  CheckRange("deadline (ms)", options.deadline.count(), 1, kHourMs, faults);
+  CheckRange("attempt_limit (ms)", options.attempt_limit.count(), 1, kHourMs, faults);
+  CheckRange("attempts_max", options.attempts_max, 1, 16, faults);
+  CheckRange("async_connections", options.async_connections, 1, 64, faults);
+  CheckRange("blocking_connections", options.blocking_connections, 1, 4096, faults);
+  if (options.hedge_after) {
+    CheckRange("hedge_after (ms)", options.hedge_after->count(), 0, kHourMs, faults);
+  }
+  return std::move(faults).ToStatus();
+}
 
 CallPlan::Limits LimitsOf(const ClientOptions& options) {
   return {.on_failure = options.on_failure,
@@ -71,32 +95,30 @@ Milliseconds Engine::TimeOf(const CallOptions& call) const {
   return std::clamp(call.deadline.value_or(deadline_), Milliseconds(0), kDeadlineMax);
 }
 
-bool Engine::TakeLocal(std::string_view tag, int64_t* id) {
-  return local_ != nullptr && local_->TryTake(tag, id);
+std::optional<int64_t> Engine::TakeLocal(std::string_view tag) {
+  return local_ == nullptr ? std::nullopt : local_->TryTake(tag);
 }
 
-bool Engine::AwaitLocal(std::string_view tag, const CallOptions& call, int64_t* id) {
+std::optional<int64_t> Engine::AwaitLocal(std::string_view tag, const CallOptions& call) {
   // Answers to fetches come on the IO thread, which would wait for itself.
-  if (local_ == nullptr || async_.InIoThread()) return false;
-  return local_->AwaitAndTake(tag, TimeOf(call) / kPatienceShare, id);
+  if (local_ == nullptr || async_.InIoThread()) return std::nullopt;
+  return local_->AwaitAndTake(tag, TimeOf(call) / kPatienceShare);
 }
 
-Status Engine::Call(const Ask& ask, const CallOptions& call, Reply& reply) {
+Result<Reply> Engine::Call(const Ask& ask, const CallOptions& call) {
   if (!status_.ok()) return status_;
-  if (hedges_ && !async_.InIoThread()) return CallThroughIoThread(ask, call, reply);
+  if (hedges_ && !async_.InIoThread()) return CallThroughIoThread(ask, call);
   const Micros now = clock_.BootMicros();
-  return blocking_.Call(ask, now, now + TimeOf(call), call.report, reply);
+  return blocking_.Call(ask, now, now + TimeOf(call), call.report);
 }
 
 namespace {
 
 // Where the IO thread leaves what came of a call: its caller may have gone.
-struct Slot {
+struct Handover {
   std::mutex mutex;
   std::condition_variable changed;
-  bool ended = false;  // under mutex, as all below
-  Status status;
-  Reply reply;
+  std::optional<Result<Reply>> result;  // under mutex, as the next
   CallReport report;
 };
 
@@ -104,25 +126,24 @@ struct Slot {
 
 // Two servers at a time are more than one thread can wait for in the kernel. The IO thread keeps
 // the deadline, unless a callback keeps the IO thread.
-Status Engine::CallThroughIoThread(const Ask& ask, const CallOptions& call, Reply& reply) {
-  const auto slot = std::make_shared<Slot>();
+Result<Reply> Engine::CallThroughIoThread(const Ask& ask, const CallOptions& call) {
+  const auto handover = std::make_shared<Handover>();
   const Milliseconds time = TimeOf(call);
-  async_.Start(ask, clock_.BootMicros() + time, call.report == nullptr ? nullptr : &slot->report,
-               [slot](Status status, Reply& its_reply) {
-                 const std::lock_guard lock(slot->mutex);
-                 slot->status = std::move(status);
-                 slot->reply = std::move(its_reply);
-                 slot->ended = true;
-                 slot->changed.notify_all();
+  async_.Start(ask, clock_.BootMicros() + time,
+               call.report == nullptr ? nullptr : &handover->report,
+               [handover](Status status, Reply& reply) {
+                 const std::lock_guard lock(handover->mutex);
+                 handover->result = status.ok() ? Result<Reply>(std::move(reply)) : status;
+                 handover->changed.notify_all();
                });
-  std::unique_lock lock(slot->mutex);
-  if (!slot->changed.wait_for(lock, time + kIoThreadGrace, [&] { return slot->ended; })) {
+  std::unique_lock lock(handover->mutex);
+  const auto ended = [&] { return handover->result.has_value(); };
+  if (!handover->changed.wait_for(lock, time + kIoThreadGrace, ended)) {
     if (call.report != nullptr) *call.report = {};
     return Unavailable("the deadline has passed; a callback keeps the client's IO thread busy");
   }
-  if (call.report != nullptr) *call.report = std::move(slot->report);
-  reply = std::move(slot->reply);
-  return std::move(slot->status);
+  if (call.report != nullptr) *call.report = std::move(handover->report);
+  return *std::move(handover->result);
 }
 
 void Engine::Start(Ask ask, const CallOptions& call, AsyncCall::Done done) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,10 +37,10 @@ class Engine final : public RangeFetcher {
 
   // An id that needs no server: at once, or from a fetch that is under way, within a share of the
   // call's time.
-  bool TakeLocal(std::string_view tag, int64_t* id);
-  bool AwaitLocal(std::string_view tag, const CallOptions& call, int64_t* id);
+  std::optional<int64_t> TakeLocal(std::string_view tag);
+  std::optional<int64_t> AwaitLocal(std::string_view tag, const CallOptions& call);
 
-  Status Call(const Ask& ask, const CallOptions& call, Reply& reply);
+  Result<Reply> Call(const Ask& ask, const CallOptions& call);
   // `done` runs on the IO thread, later.
   void Start(Ask ask, const CallOptions& call, AsyncCall::Done done);
   // Answers `done` on the IO thread without asking anybody.
@@ -59,7 +60,7 @@ class Engine final : public RangeFetcher {
 
   // How long the call may take.
   Milliseconds TimeOf(const CallOptions& call) const;
-  Status CallThroughIoThread(const Ask& ask, const CallOptions& call, Reply& reply);
+  Result<Reply> CallThroughIoThread(const Ask& ask, const CallOptions& call);
 
   ForkSentinel sentinel_;
   const Milliseconds deadline_;

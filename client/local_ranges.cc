@@ -26,18 +26,14 @@ class Ranges final : public LocalSupply {
     }
   }
 
-  bool TryTake(std::string_view tag, int64_t* id) override {
-    // Also in a child that goes on using its parent's object: these ids are the parent's.
-    if (sentinel_.InChild()) [[unlikely]]
-      return false;
+  std::optional<int64_t> TryTake(std::string_view tag) override {
     TagSupply* supply = Find(tag);
-    return supply != nullptr && supply->TryTake(id);
+    return supply == nullptr ? std::nullopt : supply->TryTake();
   }
 
-  bool AwaitAndTake(std::string_view tag, Milliseconds patience, int64_t* id) override {
-    if (sentinel_.InChild()) return false;
+  std::optional<int64_t> AwaitAndTake(std::string_view tag, Milliseconds patience) override {
     TagSupply* supply = Find(tag);
-    return supply != nullptr && supply->AwaitAndTake(patience, id);
+    return supply == nullptr ? std::nullopt : supply->AwaitAndTake(patience);
   }
 
   Counts counts() const override {
@@ -53,8 +49,11 @@ class Ranges final : public LocalSupply {
   }
 
  private:
-  // Tags are few, and mostly of different lengths.
+  // Tags are few, and mostly of different lengths. None in a child that goes on using its parent's
+  // object: these ids are the parent's.
   TagSupply* Find(std::string_view tag) const {
+    if (sentinel_.InChild()) [[unlikely]]
+      return nullptr;
     for (const auto& supply : supplies_) {
       if (supply->tag() == tag) return supply.get();
     }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,13 +40,13 @@ class LocalSupply {
  public:
   virtual ~LocalSupply() = default;
 
-  // One id of `tag`, if there is one at hand. Never waits. False: ask a server.
-  virtual bool TryTake(std::string_view tag, int64_t* id) = 0;
+  // One id of `tag`, if there is one at hand. Never waits. Nothing: ask a server.
+  virtual std::optional<int64_t> TryTake(std::string_view tag) = 0;
 
   // When TryTake found nothing but more has been asked for: waits for that, `patience` at most, and
   // takes one id of it. So many threads that need ids at once do not all ask for single ones as
-  // well. False: ask a server. Not on the thread that answers fetches.
-  virtual bool AwaitAndTake(std::string_view tag, Milliseconds patience, int64_t* id) = 0;
+  // well. Nothing: ask a server. Not on the thread that answers fetches.
+  virtual std::optional<int64_t> AwaitAndTake(std::string_view tag, Milliseconds patience) = 0;
 
   struct Counts {
     uint64_t taken = 0;    // ids given

@@ -45,10 +45,8 @@ void AsyncCaller::EndAll() {
   TakeInbox();
   upkeep_.Stop();
   Reply reply;
-  while (!due_.empty()) {
-    DueQueue::Entry entry;
-    due_.Pop(Micros::max(), entry);
-    if (!entry.call->finished) Finish(entry.call, Ending(), reply);
+  while (const auto entry = due_.Pop(Micros::max())) {
+    if (!entry->call->finished) Finish(entry->call, Ending(), reply);
   }
   for_news_.clear();
   Pipelines all;
@@ -126,7 +124,7 @@ void AsyncCaller::EndTurn() {
   }
   TakeInbox();
   // A callback in there may have begun a call.
-  if (!begun_.empty()) asio::post(io_, [this] { BeginTurn(), EndTurn(); });
+  if (!begun_.empty()) Post([] {});
   flushing_.swap(to_flush_);
   for (const auto& pipeline : flushing_) pipeline->Flush();
   flushing_.clear();
@@ -153,8 +151,7 @@ void AsyncCaller::ArmTimer() {
 }
 
 void AsyncCaller::DoWhatIsDue() {
-  DueQueue::Entry entry;
-  while (due_.Pop(now_, entry)) OnDue(entry);
+  while (const auto entry = due_.Pop(now_)) OnDue(*entry);
 }
 
 // --- a call's steps -----------------------------------------------------------------------------
@@ -226,7 +223,8 @@ void AsyncCaller::OnDue(const DueQueue::Entry& entry) {
   }
   AsyncCall::Asking* asking = call->Find(entry.number);
   if (asking == nullptr) return;
-  entry.what == What::kHedge ? Hedge(call, entry.number) : OnTimeout(*asking);
+  if (entry.what == What::kHedge) return Hedge(call, entry.number);
+  OnTimeout(*asking);
 }
 
 void AsyncCaller::OnTimeout(AsyncCall::Asking& asking) {

@@ -1,16 +1,19 @@
 #include "client/call/blocking_caller.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
 namespace firn::client {
 
-Status BlockingCaller::Call(const Ask& ask, Micros now, Micros deadline, CallReport* report,
-                            Reply& reply) {
+Result<Reply> BlockingCaller::Call(const Ask& ask, Micros now, Micros deadline,
+                                   CallReport* report) {
   CallPlan plan(fleet_, limits_, ask.tag, deadline, report);
+  Reply reply;
   while (true) {
     const uint64_t news = fleet_.news();
     const CallPlan::Step step = plan.Next(now);
+    const Micros began = now;
     switch (step.kind) {
       case CallPlan::Step::Kind::kEnd:
         return plan.Failure();
@@ -18,75 +21,72 @@ Status BlockingCaller::Call(const Ask& ask, Micros now, Micros deadline, CallRep
         fleet_.WaitForNews(step.for_news ? news : Fleet::kNoNews, step.until);
         now = setting_.clock.BootMicros();
         break;
-      case CallPlan::Step::Kind::kTry: {
-        const Micros began = now;
-        const Outcome outcome = Try(ask, step, reply, now);
-        if (!plan.Ended(step, outcome, began, now)) break;
+      case CallPlan::Step::Kind::kTry:
+        Outcome outcome = Try(ask, step, reply);
+        now = setting_.clock.BootMicros();
+        if (!plan.Ended(step, std::move(outcome), began, now)) break;
         plan.Succeeded();
-        return {};
-      }
+        return reply;
     }
   }
 }
 
-Outcome BlockingCaller::Try(const Ask& ask, const CallPlan::Step& step, Reply& reply, Micros& now) {
-  Server& server = *step.server;
-  const std::shared_ptr<SocketPool> pool = pools_.Of(server.number);
+Outcome BlockingCaller::Try(const Ask& ask, const CallPlan::Step& step, Reply& reply) {
+  const std::shared_ptr<SocketPool> pool = pools_.Of(step.server->number);
   if (step.fresh) pool->CloseIdle();  // they are as old as the one that was closed
-  std::unique_ptr<BlockingConnection> connection;
-  if (!pool->Take(step.until, setting_.clock, connection)) {
-    now = setting_.clock.BootMicros();
-    return Outcome::Of(AttemptEnd::kNoRoom, {});
-  }
+  std::optional<SocketPool::Room> room = pool->Take(step.until, setting_.clock);
+  if (!room) return Outcome::Of(AttemptEnd::kNoRoom, {});
+  const bool pooled = *room != nullptr;
   Outcome outcome;
-  const bool pooled = connection != nullptr;
-  if (!pooled) outcome = Open(server, step.until, connection);
+  if (!pooled) {
+    auto opened = Open(*step.server, step.until);
+    if (opened.ok()) {
+      *room = std::move(*opened);
+    } else {
+      outcome = std::move(opened.outcome());
+    }
+  }
   if (outcome.answered()) {
-    outcome = connection->Exchange(ask, step.until, reply);
+    outcome = (*room)->Exchange(ask, step.until, reply);
     outcome.was_pooled = pooled;
   }
-  now = setting_.clock.BootMicros();
+  const Micros now = setting_.clock.BootMicros();
   if (outcome.answered()) {
-    auto fault = connection->ids.FaultOf(ask, reply, now);
+    auto fault = (*room)->ids.FaultOf(ask, reply, now);
     if (fault) outcome = Outcome::Of(AttemptEnd::kBroken, *std::move(fault));
   }
-  pool->Give(outcome.spoke() ? std::move(connection) : nullptr, now);
+  pool->Give(outcome.spoke() ? *std::move(room) : nullptr, now);
   return outcome;
 }
 
-Outcome BlockingCaller::Connect(Server& server, Micros until,
-                                std::unique_ptr<BlockingSocket>& socket) {
+Tried<std::unique_ptr<BlockingSocket>> BlockingCaller::Connect(Server& server, Micros until) {
   const std::vector<Address> addresses = fleet_.AddressesOf(server);
-  Outcome outcome = Outcome::Of(AttemptEnd::kUnreachable, "its name is not resolved");
-  for (size_t i = 0; i < addresses.size(); ++i) {
+  Tried<std::unique_ptr<BlockingSocket>> socket =
+      Outcome::Of(AttemptEnd::kUnreachable, "its name is not resolved");
+  for (size_t i = 0; i < addresses.size() && !socket.ok(); ++i) {
     // One that says nothing leaves the others their share of the time.
     const Micros now = setting_.clock.BootMicros();
     const Micros share = (until - now) / static_cast<int64_t>(addresses.size() - i);
-    outcome = BlockingSocket::Connect(addresses[i], now + share, setting_, socket);
-    if (!outcome.answered()) continue;
-    fleet_.Reached(server, addresses[i]);
-    break;
+    socket = BlockingSocket::Connect(addresses[i], now + share, setting_);
+    if (socket.ok()) fleet_.Reached(server, addresses[i]);
   }
-  return outcome;
+  fleet_.Count(socket.ok() ? &ClientCounters::connects : &ClientCounters::connects_failed);
+  return socket;
 }
 
-Outcome BlockingCaller::Open(Server& server, Micros until,
-                             std::unique_ptr<BlockingConnection>& connection) {
-  std::unique_ptr<BlockingSocket> socket;
-  Outcome outcome = Connect(server, until, socket);
-  fleet_.Count(outcome.answered() ? &ClientCounters::connects : &ClientCounters::connects_failed);
-  if (!outcome.answered()) return outcome;
-  connection = std::make_unique<BlockingConnection>(std::move(socket));
+Tried<std::unique_ptr<BlockingConnection>> BlockingCaller::Open(Server& server, Micros until) {
+  auto socket = Connect(server, until);
+  if (!socket.ok()) return std::move(socket.outcome());
+  auto connection = std::make_unique<BlockingConnection>(std::move(*socket));
   Reply reply;
-  outcome = connection->Exchange({.method = Ask::Method::kStatus}, until, reply);
+  Outcome outcome = connection->Exchange({.method = Ask::Method::kStatus}, until, reply);
   if (outcome.end == AttemptEnd::kRefused || outcome.end == AttemptEnd::kBroken) {
-    outcome = Outcome::Of(AttemptEnd::kWrongService, std::move(outcome.detail));
-  } else if (outcome.answered()) {
-    outcome = fleet_.Admit(reply.facts);
-    if (!outcome.answered()) return connection.reset(), outcome;
-    connection->ids = IdCheck(reply.facts, setting_.clock.BootMicros());
+    return Outcome::Of(AttemptEnd::kWrongService, std::move(outcome.detail));
   }
-  return outcome;
+  if (outcome.answered()) outcome = fleet_.Admit(reply.facts);
+  if (!outcome.answered()) return outcome;
+  connection->ids = IdCheck(reply.facts, setting_.clock.BootMicros());
+  return connection;
 }
 
 }  // namespace firn::client

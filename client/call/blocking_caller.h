@@ -22,16 +22,16 @@ class BlockingCaller {
                  const Clock& clock, CloseOnFork& fds)
       : fleet_(fleet), pools_(pools), limits_(limits), setting_{clock, fds} {}
 
-  // Fills `reply`, or tells why there is no answer. It is `now`.
-  Status Call(const Ask& ask, Micros now, Micros deadline, CallReport* report, Reply& reply);
+  // The answer, or why there is none. It is `now`.
+  Result<Reply> Call(const Ask& ask, Micros now, Micros deadline, CallReport* report);
 
  private:
-  // Asks one server, on one connection; then it is `now`.
-  Outcome Try(const Ask& ask, const CallPlan::Step& step, Reply& reply, Micros& now);
-  // The first of the server's addresses that takes a connection.
-  Outcome Connect(Server& server, Micros until, std::unique_ptr<BlockingSocket>& socket);
+  // Asks one server, on one connection.
+  Outcome Try(const Ask& ask, const CallPlan::Step& step, Reply& reply);
+  // By the first of the server's addresses that takes a connection.
+  Tried<std::unique_ptr<BlockingSocket>> Connect(Server& server, Micros until);
   // A connection that has been found to lead to this cluster.
-  Outcome Open(Server& server, Micros until, std::unique_ptr<BlockingConnection>& connection);
+  Tried<std::unique_ptr<BlockingConnection>> Open(Server& server, Micros until);
 
   Fleet& fleet_;
   SocketPools& pools_;

@@ -55,10 +55,16 @@ CallPlan::Step CallPlan::EndOf(std::string_view why) {
 }
 
 bool CallPlan::MustStop(Micros now) {
-  if (final_) return why_ = "", true;
-  if (now >= deadline_) return why_ = "the deadline has passed", true;
-  if (connects_failed_ >= kConnectsMax) return why_ = "too many servers are out of reach", true;
-  return false;
+  if (final_) {
+    why_ = "";
+  } else if (now >= deadline_) {
+    why_ = "the deadline has passed";
+  } else if (connects_failed_ >= kConnectsMax) {
+    why_ = "too many servers are out of reach";
+  } else {
+    return false;
+  }
+  return true;
 }
 
 CallPlan::Step CallPlan::Next(Micros now) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <queue>
 #include <vector>
 
@@ -23,12 +24,12 @@ class DueQueue {
 
   void Push(Entry entry) { heap_.push(std::move(entry)); }
 
-  // The first entry that is due; false when none is.
-  bool Pop(Micros now, Entry& entry) {
-    if (heap_.empty() || heap_.top().at > now) return false;
-    entry = heap_.top();
+  // The first entry that is due, if one is.
+  std::optional<Entry> Pop(Micros now) {
+    if (heap_.empty() || heap_.top().at > now) return std::nullopt;
+    Entry entry = heap_.top();
     heap_.pop();
-    return true;
+    return entry;
   }
 
   // Takes entries off the front that matter no more, so that the queue stays as short as there are

@@ -77,8 +77,13 @@ void Pipeline::Connect() {
   if (mine >= addresses_.size()) return;
   connect_timer_.expires_after(share_);
   connect_timer_.async_wait([this, still_mine](const error_code& cancelled) {
-    if (!cancelled && still_mine()) Disconnect(), Connect();
+    if (!cancelled && still_mine()) ConnectToNext();
   });
+}
+
+void Pipeline::ConnectToNext() {
+  Disconnect();
+  Connect();
 }
 
 // Asio would open one that programs inherit which this process starts.
@@ -100,7 +105,7 @@ void Pipeline::Disconnect() {
 
 void Pipeline::OnConnected(const error_code& error) {
   connect_timer_.cancel();
-  if (error && next_ < addresses_.size()) return Disconnect(), Connect();
+  if (error && next_ < addresses_.size()) return ConnectToNext();
   caller_.BeginTurn();
   fleet_.Count(error ? &ClientCounters::connects_failed : &ClientCounters::connects);
   if (error) {
@@ -214,7 +219,11 @@ void Pipeline::TakeAnswers() {
     }
     const std::string_view frame = all.substr(at, *length);
     at += *length;
-    phase_ == Phase::kChecking ? TakeStatus(frame) : TakeAnswer(frame);
+    if (phase_ == Phase::kChecking) {
+      TakeStatus(frame);
+    } else {
+      TakeAnswer(frame);
+    }
   }
 }
 

@@ -84,6 +84,7 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   void AwaitEndOfOpening(Micros within);
   // Tries the next address, which has its share of the time.
   void Connect();
+  void ConnectToNext();
   void OpenSocket(const boost::asio::ip::tcp& protocol);
   void Disconnect();
   void OnConnected(const boost::system::error_code& error);

@@ -32,7 +32,7 @@ bool TagSupply::Fill(Lane& lane) {
     const std::scoped_lock lock(mutex_);
     dropped_ += static_cast<uint64_t>(std::exchange(lane.left, 0));
     if (Prepare(now)) {
-      const IdRun piece = CutPiece(std::clamp<int64_t>(in_use_.size() / kPieces, 1, kPieceMax));
+      const IdRun piece = in_use_.Cut(std::clamp<int64_t>(in_use_.size() / kPieces, 1, kPieceMax));
       lane.left = piece.count;
       lane.next = piece.first;
       lane.stride = piece.stride;
@@ -44,32 +44,32 @@ bool TagSupply::Fill(Lane& lane) {
   return lane.left > 0;
 }
 
-bool TagSupply::TakeFromBuffer(int64_t* id) {
+std::optional<int64_t> TagSupply::TakeFromBuffer() {
   const BootMs now = clock_.Boot();
   int64_t to_fetch = 0;
-  bool there = false;
+  std::optional<int64_t> id;
   {
     const std::scoped_lock lock(mutex_);
-    there = Prepare(now);
-    if (there) {
-      *id = CutPiece(1).first;
+    if (Prepare(now)) {
+      id = in_use_.Cut(1).first;
       ++taken_without_lane_;
     }
     to_fetch = ToFetch(now);
   }
   if (to_fetch > 0) Fetch(to_fetch, now);
-  return there;
+  return id;
 }
 
-bool TagSupply::AwaitAndTake(Milliseconds patience, int64_t* id) {
+std::optional<int64_t> TagSupply::AwaitAndTake(Milliseconds patience) {
   const BootMs until = clock_.Boot() + patience;
   for (Milliseconds left = patience; left > Milliseconds(0); left = until - clock_.Boot()) {
-    if (!AwaitFetch(left)) return false;
-    if (!Take(id)) continue;  // others were sooner
+    if (!AwaitFetch(left)) return std::nullopt;
+    const std::optional<int64_t> id = Take();
+    if (!id) continue;  // others were sooner
     awaited_.fetch_add(1, std::memory_order_relaxed);
-    return true;
+    return id;
   }
-  return false;
+  return std::nullopt;
 }
 
 bool TagSupply::AwaitFetch(Milliseconds patience) {
@@ -105,8 +105,6 @@ void TagSupply::Advance(BootMs now) {
   starved_ = false;
   in_use_ = std::exchange(next_, RunBuffer());
 }
-
-IdRun TagSupply::CutPiece(int64_t count) { return in_use_.Cut(count); }
 
 bool TagSupply::RunsLow() const {
   const bool half_lasts = last_use_ / 2 >= last_fetch_;

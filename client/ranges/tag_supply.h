@@ -30,13 +30,13 @@ class TagSupply {
   const std::string& tag() const { return tag_; }
 
   // As LocalSupply's, both.
-  bool TryTake(int64_t* id) {
-    if (Take(id)) [[likely]]
-      return true;
-    missed_.fetch_add(1, std::memory_order_relaxed);
-    return false;
+  std::optional<int64_t> TryTake() {
+    const std::optional<int64_t> id = Take();
+    if (!id) [[unlikely]]
+      missed_.fetch_add(1, std::memory_order_relaxed);
+    return id;
   }
-  bool AwaitAndTake(Milliseconds patience, int64_t* id);
+  std::optional<int64_t> AwaitAndTake(Milliseconds patience);
 
   // Ids that wait in a lane or buffer count as neither.
   LocalSupply::Counts counts() const;
@@ -51,26 +51,26 @@ class TagSupply {
     std::atomic<uint64_t> taken = 0;
   };
 
-  bool Take(int64_t* id) {
+  std::optional<int64_t> Take() {
     const int index = ThreadIndex();
     if (index < 0) [[unlikely]]
-      return TakeFromBuffer(id);
+      return TakeFromBuffer();
     Lane& lane = lanes_[static_cast<size_t>(index)];
     if (lane.left == 0 || Aged(lane.asked_at)) [[unlikely]] {
-      if (!Fill(lane)) return false;
+      if (!Fill(lane)) return std::nullopt;
     }
-    *id = lane.next;
+    const int64_t id = lane.next;
     lane.next += lane.stride;
     --lane.left;
     // Its thread alone writes it, so no locked instruction is needed.
     lane.taken.store(lane.taken.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    return true;
+    return id;
   }
 
   bool Aged(BootMs asked_at) const { return max_age_ && clock_.Boot() - asked_at > *max_age_; }
 
   bool Fill(Lane& lane);
-  bool TakeFromBuffer(int64_t* id);
+  std::optional<int64_t> TakeFromBuffer();
   // Until the fetch that is under way has ended, `patience` at most. False when there is nothing to
   // wait for, or that was too short.
   bool AwaitFetch(Milliseconds patience);
@@ -79,7 +79,6 @@ class TagSupply {
   bool Prepare(BootMs now);
   void Drop(RunBuffer& buffer, BootMs now);
   void Advance(BootMs now);
-  IdRun CutPiece(int64_t count);
   int64_t ToFetch(BootMs now);
   // Whether what is left of the buffer in use asks for the next one.
   bool RunsLow() const;

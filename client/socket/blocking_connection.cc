@@ -11,32 +11,30 @@ Outcome BlockingConnection::Exchange(const Ask& ask, Micros until, Reply& reply)
   codec_.AppendCall(ask, sequence_, out_);
   Outcome outcome = socket_->Send(out_, until);
   if (!outcome.answered()) return outcome;
-  size_t length = 0;
-  outcome = ReceiveFrame(until, length);
-  if (!outcome.answered()) return outcome;
-  outcome = codec_.ReadAnswer(std::string_view(in_).substr(0, length), ask, sequence_, reply);
+  Tried<size_t> length = ReceiveFrame(until);
+  if (!length.ok()) return std::move(length.outcome());
+  outcome = codec_.ReadAnswer(std::string_view(in_).substr(0, *length), ask, sequence_, reply);
   usable_ = outcome.spoke();
   return outcome;
 }
 
-Outcome BlockingConnection::ReceiveFrame(Micros until, size_t& length) {
+Tried<size_t> BlockingConnection::ReceiveFrame(Micros until) {
   if (in_.size() < kReadBytes) in_.resize(kReadBytes);
   for (size_t held = 0;;) {
     const auto whole = WireCodec::FrameLength(std::string_view(in_).substr(0, held));
     if (!whole) return Outcome::Of(AttemptEnd::kBroken, "what came is too long for an answer");
-    length = *whole;
+    const size_t length = *whole;
     if (length > 0 && held > length) {
       return Outcome::Of(AttemptEnd::kBroken, "more came than one answer");
     }
-    if (length > 0 && held == length) return {};
+    if (length > 0 && held == length) return length;
     if (length > in_.size()) in_.resize(length);
-    size_t got = 0;
-    Outcome outcome = socket_->Receive(in_.data() + held, in_.size() - held, until, got);
-    if (!outcome.answered()) {
-      outcome.HadHeld(held);
-      return outcome;
+    Tried<size_t> got = socket_->Receive(in_.data() + held, in_.size() - held, until);
+    if (!got.ok()) {
+      got.outcome().HadHeld(held);
+      return got;
     }
-    held += got;
+    held += *got;
   }
 }
 

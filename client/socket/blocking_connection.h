@@ -32,8 +32,8 @@ class BlockingConnection {
  private:
   static constexpr size_t kReadBytes = 16 * 1024;
 
-  // A whole frame at the beginning of `in_`.
-  Outcome ReceiveFrame(Micros until, size_t& length);
+  // The length of the whole frame that then stands at the beginning of `in_`.
+  Tried<size_t> ReceiveFrame(Micros until);
 
   const std::unique_ptr<BlockingSocket> socket_;
   WireCodec codec_;

@@ -20,7 +20,7 @@ int64_t MsLeft(Micros until, const Clock& clock) {
 }
 
 Outcome Unreachable(const char* call, int error) {
-  return Outcome::Of(AttemptEnd::kUnreachable, std::string(call) + ": " + strerror(error));
+  return Outcome::Of(AttemptEnd::kUnreachable, Cat(call, ": ", strerror(error)));
 }
 
 // Waits for a connection that is on its way. 0, or what went wrong; ETIMEDOUT when it took too
@@ -43,7 +43,7 @@ static_assert(EAGAIN == EWOULDBLOCK);
 
 Outcome Failed(const char* what, int error) {
   if (error == EAGAIN) return Outcome::Of(AttemptEnd::kTimeout, {});
-  return Outcome::Of(AttemptEnd::kClosed, std::string(what) + ": " + strerror(error));
+  return Outcome::Of(AttemptEnd::kClosed, Cat(what, ": ", strerror(error)));
 }
 
 }  // namespace
@@ -52,8 +52,8 @@ BlockingSocket::~BlockingSocket() {
   setting_.fds.Close(fd_, [this] { close(fd_); });
 }
 
-Outcome BlockingSocket::Connect(const Address& address, Micros until, const Setting& setting,
-                                std::unique_ptr<BlockingSocket>& socket) {
+Tried<std::unique_ptr<BlockingSocket>> BlockingSocket::Connect(const Address& address, Micros until,
+                                                               const Setting& setting) {
   const int fd = setting.fds.Open([&address] {
     return ::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   });
@@ -68,8 +68,7 @@ Outcome BlockingSocket::Connect(const Address& address, Micros until, const Sett
   // From here on it is the kernel that waits, which spares a poll for each answer.
   const int flags = fcntl(fd, F_GETFL);
   if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0) return Unreachable("fcntl", errno);
-  socket = std::move(made);
-  return {};
+  return made;
 }
 
 bool BlockingSocket::Limit(int option, Micros until, int64_t& set_ms) {
@@ -94,14 +93,11 @@ Outcome BlockingSocket::Send(std::string_view bytes, Micros until) {
   return {};
 }
 
-Outcome BlockingSocket::Receive(char* into, size_t size, Micros until, size_t& got) {
+Tried<size_t> BlockingSocket::Receive(char* into, size_t size, Micros until) {
   while (Limit(SO_RCVTIMEO, until, receive_limit_ms_)) {
     const ssize_t n = recv(fd_, into, size, 0);
     if (n == 0) return Outcome::Of(AttemptEnd::kClosed, {});
-    if (n > 0) {
-      got = static_cast<size_t>(n);
-      return {};
-    }
+    if (n > 0) return static_cast<size_t>(n);
     if (errno != EINTR) return Failed("receive", errno);
   }
   return Failed("receive", EAGAIN);

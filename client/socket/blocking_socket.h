@@ -23,9 +23,8 @@ class BlockingSocket {
     CloseOnFork& fds;
   };
 
-  // kAnswered means connected.
-  static Outcome Connect(const Address& address, Micros until, const Setting& setting,
-                         std::unique_ptr<BlockingSocket>& socket);
+  static Tried<std::unique_ptr<BlockingSocket>> Connect(const Address& address, Micros until,
+                                                        const Setting& setting);
   ~BlockingSocket();
   BlockingSocket(const BlockingSocket&) = delete;
   BlockingSocket& operator=(const BlockingSocket&) = delete;
@@ -33,8 +32,8 @@ class BlockingSocket {
   // All of `bytes`. Outcomes are kAnswered, kClosed and kTimeout, here and below.
   Outcome Send(std::string_view bytes, Micros until);
 
-  // What there is, at least one byte, into `into`; `got` says how many.
-  Outcome Receive(char* into, size_t size, Micros until, size_t& got);
+  // What there is into `into`; how many bytes, at least one.
+  Tried<size_t> Receive(char* into, size_t size, Micros until);
 
  private:
   BlockingSocket(int fd, const Setting& setting) : fd_(fd), setting_(setting) {}

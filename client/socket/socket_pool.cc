@@ -13,27 +13,26 @@ size_t OwnPlace() { return static_cast<size_t>(std::max(ThreadIndex(), 0)); }
 
 SocketPool::~SocketPool() { CloseIdle(); }
 
-bool SocketPool::TryTake(std::unique_ptr<BlockingConnection>& connection) {
+std::optional<SocketPool::Room> SocketPool::TryTake() {
   for (size_t i = 0, at = OwnPlace(); i < idle_.size(); ++i, at = (at + 1) % idle_.size()) {
     if (idle_[at].load() == nullptr) continue;
-    connection.reset(idle_[at].exchange(nullptr));
-    if (connection != nullptr) return true;
+    Room idle(idle_[at].exchange(nullptr));
+    if (idle != nullptr) return idle;
   }
   size_t rooms = rooms_.load();
   while (rooms < options_.connections_max) {
-    if (rooms_.compare_exchange_weak(rooms, rooms + 1)) return true;
+    if (rooms_.compare_exchange_weak(rooms, rooms + 1)) return Room();
   }
-  return false;
+  return std::nullopt;
 }
 
-bool SocketPool::Take(Micros until, const Clock& clock,
-                      std::unique_ptr<BlockingConnection>& connection) {
-  if (TryTake(connection)) return true;
+std::optional<SocketPool::Room> SocketPool::Take(Micros until, const Clock& clock) {
+  std::optional<Room> taken = TryTake();
+  if (taken) return taken;
   // Told before the places are looked at once more: whoever fills one from now on wakes somebody.
   ++waiting_;
   std::unique_lock lock(mutex_);
-  bool taken = false;
-  while (!(taken = TryTake(connection))) {
+  for (taken = TryTake(); !taken; taken = TryTake()) {
     const Micros left = until - clock.BootMicros();
     if (left <= Micros(0)) break;
     room_.wait_for(lock, left);
@@ -42,7 +41,7 @@ bool SocketPool::Take(Micros until, const Clock& clock,
   return taken;
 }
 
-bool SocketPool::Keep(size_t at, std::unique_ptr<BlockingConnection>& connection) {
+bool SocketPool::Keep(size_t at, Room& connection) {
   for (size_t i = 0; i < idle_.size(); ++i, at = (at + 1) % idle_.size()) {
     BlockingConnection* free = nullptr;
     if (!idle_[at].compare_exchange_strong(free, connection.get())) continue;
@@ -52,7 +51,7 @@ bool SocketPool::Keep(size_t at, std::unique_ptr<BlockingConnection>& connection
   return false;
 }
 
-void SocketPool::Give(std::unique_ptr<BlockingConnection> connection, Micros now) {
+void SocketPool::Give(Room connection, Micros now) {
   if (connection != nullptr) connection->idle_since = now;
   const bool kept = connection != nullptr && connection->usable() && Keep(OwnPlace(), connection);
   if (!kept) --rooms_;
@@ -67,7 +66,7 @@ void SocketPool::WakeOne() {
 
 void SocketPool::CloseIdleSince(Micros latest) {
   for (size_t at = 0; at < idle_.size(); ++at) {
-    std::unique_ptr<BlockingConnection> connection(idle_[at].exchange(nullptr));
+    Room connection(idle_[at].exchange(nullptr));
     if (connection == nullptr) continue;
     const bool kept = connection->idle_since > latest && Keep(at, connection);
     if (!kept) --rooms_;

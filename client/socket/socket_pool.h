@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "client/socket/blocking_connection.h"
 #include "common/time/clock.h"
@@ -30,11 +31,12 @@ class SocketPool {
   SocketPool& operator=(const SocketPool&) = delete;
 
   // Room for one connection, until it is given back with Give: an idle connection, or null when
-  // the caller shall open one. False when there was none by `until`.
-  bool Take(Micros until, const Clock& clock, std::unique_ptr<BlockingConnection>& connection);
+  // the caller shall open one. Nothing when there was none by `until`.
+  using Room = std::unique_ptr<BlockingConnection>;
+  std::optional<Room> Take(Micros until, const Clock& clock);
 
   // Gives the room back; `connection` is kept when it is usable. May be null.
-  void Give(std::unique_ptr<BlockingConnection> connection, Micros now);
+  void Give(Room connection, Micros now);
 
   // Closes idle connections: all of them, or those that were idle for kIdleMax.
   void CloseIdle() { CloseIdleSince(Micros::max()); }
@@ -43,10 +45,10 @@ class SocketPool {
  private:
   using Place = std::atomic<BlockingConnection*>;
 
-  bool TryTake(std::unique_ptr<BlockingConnection>& connection);
+  std::optional<Room> TryTake();
   // Leaves the connection in this place or the next free one. False: there is none, it is still the
   // caller's.
-  bool Keep(size_t at, std::unique_ptr<BlockingConnection>& connection);
+  bool Keep(size_t at, Room& connection);
   void CloseIdleSince(Micros latest);
   void WakeOne();
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "client/source/list_text.h"
+#include "common/base/cat.h"
 #include "common/base/files.h"
 
 namespace firn {
@@ -48,9 +49,7 @@ Result<ServerList> ListCache::Read() const {
   return std::move(kept->list);
 }
 
-std::string ListCache::draft() const {
-  return path_ + "." + std::to_string(getpid()) + "-" + std::to_string(number_) + ".new";
-}
+std::string ListCache::draft() const { return Cat(path_, ".", getpid(), "-", number_, ".new"); }
 
 Status ListCache::Write(const ServerList& list) const {
   return ReplaceFile(path_, {.path = draft()}, FormatList({registry_, list}));

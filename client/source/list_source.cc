@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/base/endpoint.h"
 #include "common/base/faults.h"
 #include "common/base/quote.h"
@@ -60,7 +61,7 @@ Result<std::unique_ptr<ServerSource>> OpenListSource(const std::string& servers)
     rest.remove_prefix(comma + 1);
   }
   if (list.servers.size() > ServerList::kServersMax) {
-    faults.Add("a list has at most " + std::to_string(ServerList::kServersMax) + " servers");
+    faults.Add(Cat("a list has at most ", ServerList::kServersMax, " servers"));
   }
   if (!faults.empty()) return std::move(faults).ToStatus().WithContext("servers");
   return std::unique_ptr<ServerSource>(std::make_unique<ListSource>(std::move(list)));

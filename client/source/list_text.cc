@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <boost/crc.hpp>
 
+#include "common/base/cat.h"
 #include "common/base/endpoint.h"
+#include "common/base/hex.h"
+#include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
 
@@ -33,28 +36,22 @@ std::string_view PhaseText(ServerPhase phase) {
   return "draining";
 }
 
-bool ReadPhase(std::string_view text, ServerPhase& phase) {
-  for (const auto one : {ServerPhase::kNotReady, ServerPhase::kReady, ServerPhase::kDraining}) {
-    phase = one;
-    if (text == PhaseText(one)) return true;
+std::optional<ServerPhase> ReadPhase(std::string_view text) {
+  for (const auto phase : {ServerPhase::kNotReady, ServerPhase::kReady, ServerPhase::kDraining}) {
+    if (text == PhaseText(phase)) return phase;
   }
-  return false;
+  return std::nullopt;
 }
 
 std::string CheckLine(std::string_view body) {
   boost::crc_32_type crc;
   crc.process_bytes(body.data(), body.size());
-  char digits[9] = "00000000";
-  char hex[9];
-  const auto end = std::to_chars(hex, hex + 8, crc.checksum(), 16).ptr;
-  std::copy(hex, end, digits + 8 - (end - hex));
-  return "check " + std::string(digits) + "\n";
+  return Cat("check ", std::string_view(ToHex(uint64_t{crc.checksum()})).substr(8), "\n");
 }
 
 std::string ServerLine(const KnownServer& server) {
-  return "server " + UrlEncode(server.address) + " " + std::to_string(server.rack) + " " +
-         std::to_string(server.weight) + " " + std::string(kSwitch[server.disabled ? 1 : 0]) + " " +
-         std::string(PhaseText(server.phase)) + "\n";
+  return Cat("server ", UrlEncode(server.address), " ", server.rack, " ", server.weight, " ",
+             kSwitch[server.disabled ? 1 : 0], " ", PhaseText(server.phase), "\n");
 }
 
 // The next part of `text` up to `end`, which goes, too; all of it when there is no `end`.
@@ -67,40 +64,31 @@ std::string_view Cut(std::string_view& text, char end) {
 
 Result<std::string> ReadWord(std::string_view& body, std::string_view key) {
   std::string_view line = Cut(body, '\n');
-  if (Cut(line, ' ') != key) return Corrupt("no line " + std::string(key) + " where it belongs");
+  if (Cut(line, ' ') != key) return Corrupt(Cat("no line ", key, " where it belongs"));
   return UrlDecode(line);
-}
-
-template <typename Number>
-bool ReadNumber(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-template <size_t n>
-bool ReadChoice(std::string_view text, const std::array<std::string_view, n>& choices,
-                size_t& choice) {
-  choice = static_cast<size_t>(std::find(choices.begin(), choices.end(), text) - choices.begin());
-  return choice < n;
 }
 
 Result<KnownServer> ReadServer(std::string_view line) {
   const std::string_view whole = line;
-  KnownServer server;
-  size_t disabled = 0;
   const bool is_server = Cut(line, ' ') == "server";
-  FIRN_ASSIGN(server.address, UrlDecode(Cut(line, ' ')));
-  const bool good = is_server && ReadNumber(Cut(line, ' '), server.rack) &&
-                    ReadNumber(Cut(line, ' '), server.weight) && server.weight >= 0 &&
-                    ReadChoice(Cut(line, ' '), kSwitch, disabled) &&
-                    ReadPhase(line, server.phase) && Endpoint::Parse(server.address).ok();
-  if (!good) return Corrupt(Quoted(whole) + " is no server");
-  server.disabled = disabled == 1;
-  return server;
+  FIRN_ASSIGN(std::string address, UrlDecode(Cut(line, ' ')));
+  const auto rack = ParseNumber<uint32_t>(Cut(line, ' '));
+  const auto weight = ParseNumberWithin<int>(Cut(line, ' '), 0);
+  const std::string_view listed = Cut(line, ' ');
+  const auto disabled = std::find(kSwitch.begin(), kSwitch.end(), listed);
+  const std::optional<ServerPhase> phase = ReadPhase(line);
+  const bool good = is_server && Endpoint::Parse(address).ok() && rack && weight && phase &&
+                    disabled != kSwitch.end();
+  if (!good) return Corrupt(Cat(Quoted(whole), " is no server"));
+  return KnownServer{.address = std::move(address),
+                     .rack = *rack,
+                     .weight = *weight,
+                     .disabled = disabled != kSwitch.begin(),
+                     .phase = *phase};
 }
 
 Result<KeptList> ReadBody(std::string_view body) {
-  if (Cut(body, '\n') != kHead) return Corrupt("it does not begin with " + std::string(kHead));
+  if (Cut(body, '\n') != kHead) return Corrupt(Cat("it does not begin with ", kHead));
   KeptList kept;
   kept.list.from_cache = true;
   FIRN_ASSIGN(kept.registry, ReadWord(body, "registry"));
@@ -118,8 +106,8 @@ Result<KeptList> ReadBody(std::string_view body) {
 
 std::string FormatList(const KeptList& kept) {
   const ClusterIdentity& cluster = kept.list.cluster;
-  std::string text = std::string(kHead) + "\nregistry " + UrlEncode(kept.registry) + "\ncluster " +
-                     UrlEncode(cluster.uuid) + "\nlayout " + UrlEncode(cluster.layout) + "\n";
+  std::string text = Cat(kHead, "\nregistry ", UrlEncode(kept.registry), "\ncluster ",
+                         UrlEncode(cluster.uuid), "\nlayout ", UrlEncode(cluster.layout), "\n");
   for (const KnownServer& server : kept.list.servers) text += ServerLine(server);
   return text + CheckLine(text);
 }

@@ -6,6 +6,7 @@
 
 #include "client/source/list_gate.h"
 #include "client/source/list_source.h"
+#include "common/base/cat.h"
 #include "common/base/quote.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
@@ -37,7 +38,7 @@ Status CheckPlace(std::string_view servers) {
 // When the process began, and its number; nothing when the node does not say.
 std::string IncarnationOf(const Provider& provider) {
   if (provider.since == WallMs{} && provider.pid == 0) return {};
-  return std::to_string(provider.since.ms()) + "-" + std::to_string(provider.pid);
+  return Cat(provider.since.ms(), "-", provider.pid);
 }
 
 KnownServer ServerOf(const DirectoryEntry& entry) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/time/civil_time.h"
 
 namespace firn::client {
@@ -41,7 +42,7 @@ std::optional<std::string> IdCheck::FaultOf(const Ask& ask, const Reply& reply, 
 
 std::optional<std::string> IdCheck::FaultOf(int64_t id, bool timed, Micros now) const {
   const auto fault = [id](const std::string& why) {
-    return "no id of the cluster is " + std::to_string(id) + why;
+    return Cat("no id of the cluster is ", id, why);
   };
   if (!CanBe(id)) return fault("");
   if (!timed) return std::nullopt;
@@ -50,8 +51,8 @@ std::optional<std::string> IdCheck::FaultOf(int64_t id, bool timed, Micros now) 
   const WallMs at = layout_->StartOf(fields->tick);
   const WallMs wall = wall_ + std::chrono::duration_cast<Milliseconds>(now - said_);
   if (at > wall + kSlack || wall > at + kSlack) {
-    return fault(": its time is " + FormatRfc3339(at) + ", the server's clock says " +
-                 FormatRfc3339(wall));
+    return fault(Cat(": its time is ", FormatRfc3339(at), ", the server's clock says ",
+                     FormatRfc3339(wall)));
   }
   return std::nullopt;
 }

@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "client/call_report.h"
+#include "common/base/cat.h"
 #include "common/base/units.h"
 
 namespace firn::client {
@@ -45,7 +47,7 @@ struct Outcome {
     mid_answer = bytes > 0;
     if (bytes == 0) return;
     if (!detail.empty()) detail += ", ";
-    detail += "after " + std::to_string(bytes) + " bytes of an answer";
+    detail += Cat("after ", bytes, " bytes of an answer");
   }
 
   static Outcome Of(AttemptEnd end, std::string detail) {
@@ -54,6 +56,21 @@ struct Outcome {
     outcome.detail = std::move(detail);
     return outcome;
   }
+};
+
+// What an attempt has yielded, or the outcome that it ended with instead.
+template <typename T>
+class [[nodiscard]] Tried {
+ public:
+  Tried(T value) : value_(std::move(value)) {}
+  Tried(Outcome outcome) : value_(std::move(outcome)) {}
+
+  bool ok() const { return std::holds_alternative<T>(value_); }
+  T& operator*() { return std::get<T>(value_); }
+  Outcome& outcome() { return std::get<Outcome>(value_); }
+
+ private:
+  std::variant<T, Outcome> value_;
 };
 
 }  // namespace firn::client

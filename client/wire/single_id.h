@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,17 +22,20 @@ class SingleId {
     std::memcpy(out.data() + at, &big, sizeof big);
   }
 
-  // False when the frame is anything but the id that answers this very call.
-  static bool ReadAnswer(std::string_view frame, int32_t sequence, int64_t* id) {
-    if (frame.size() != kAnswerBytes || !frame.starts_with(kAnswerHead)) return false;
-    if (frame.substr(kFieldAt, kField.size()) != kField || frame.back() != kStop) return false;
+  // Nothing when the frame is anything but the id that answers this very call.
+  static std::optional<int64_t> ReadAnswer(std::string_view frame, int32_t sequence) {
+    if (frame.size() != kAnswerBytes || !frame.starts_with(kAnswerHead)) return std::nullopt;
+    if (frame.substr(kFieldAt, kField.size()) != kField || frame.back() != kStop) {
+      return std::nullopt;
+    }
     uint32_t its_sequence;
     std::memcpy(&its_sequence, frame.data() + kSequenceAt, sizeof its_sequence);
-    if (__builtin_bswap32(its_sequence) != static_cast<uint32_t>(sequence)) return false;
+    if (__builtin_bswap32(its_sequence) != static_cast<uint32_t>(sequence)) {
+      return std::nullopt;
+    }
     uint64_t big;
     std::memcpy(&big, frame.data() + kIdAt, sizeof big);
-    *id = static_cast<int64_t>(__builtin_bswap64(big));
-    return true;
+    return static_cast<int64_t>(__builtin_bswap64(big));
   }
 
  private:

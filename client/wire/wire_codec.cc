@@ -185,7 +185,10 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
   using Fault = std::optional<std::string>;
   switch (ask.method) {
     case Method::kGetId: {
-      if (SingleId::ReadAnswer(frame, sequence, &reply.id)) return {};
+      if (const auto id = SingleId::ReadAnswer(frame, sequence)) {
+        reply.id = *id;
+        return {};
+      }
       wire::IdService_getId_presult answer;
       answer.success = &reply.id;
       return settle(answer, [] { return Fault(); });
@@ -214,7 +217,10 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
       wire::IdFields fields;
       wire::IdService_explain_presult answer;
       answer.success = &fields;
-      return settle(answer, [&] { return reply.explanation = FromWire(fields), Fault(); });
+      return settle(answer, [&] {
+        reply.explanation = FromWire(fields);
+        return Fault();
+      });
     }
     case Method::kStatus:
       break;
@@ -222,7 +228,10 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
   wire::ServerStatus status;
   wire::IdService_status_presult answer;
   answer.success = &status;
-  return settle(answer, [&] { return reply.facts = FromWire(status), Fault(); });
+  return settle(answer, [&] {
+    reply.facts = FromWire(status);
+    return Fault();
+  });
 }
 
 }  // namespace firn::client

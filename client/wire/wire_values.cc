@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/base/cat.h"
 #include "thrift/gen/IdService.h"
 
 namespace firn::client {
@@ -45,7 +46,7 @@ Reason ReasonOf(int number) {
 }
 
 std::string WrongCount(int64_t got, int64_t asked) {
-  return std::to_string(got) + " ids came, " + std::to_string(asked) + " were asked for";
+  return Cat(got, " ids came, ", asked, " were asked for");
 }
 
 std::optional<uint64_t> Optional(bool given, int32_t value) {
@@ -112,7 +113,7 @@ std::optional<std::string> FaultOf(const std::vector<int64_t>& ids, int64_t coun
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice == sorted.end()) return std::nullopt;
-  return "one answer has the id " + std::to_string(*twice) + " twice";
+  return Cat("one answer has the id ", *twice, " twice");
 }
 
 std::optional<std::string> FaultOf(const std::vector<IdRun>& runs, int64_t count) {
@@ -120,8 +121,7 @@ std::optional<std::string> FaultOf(const std::vector<IdRun>& runs, int64_t count
   for (const IdRun& run : runs) {
     if (run.count < 1 || run.stride < 1) return "a run is empty or does not ascend";
     if (&run != &runs.front() && run.first <= last) {
-      return "a run begins at " + std::to_string(run.first) + ", the one before it ends at " +
-             std::to_string(last);
+      return Cat("a run begins at ", run.first, ", the one before it ends at ", last);
     }
     if (__builtin_mul_overflow(run.count - 1, run.stride, &span) ||
         __builtin_add_overflow(run.first, span, &last) ||

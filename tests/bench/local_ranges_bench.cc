@@ -39,8 +39,8 @@ void Take(benchmark::State& state, const LocalTag& tag) {
   if (state.thread_index() == 0) supply = LocalRanges({tag})(fetcher);
   int64_t missed = 0;
   for (auto _ : state) {
-    int64_t id = 0;
-    if (!supply->TryTake("order", &id)) ++missed;
+    const std::optional<int64_t> id = supply->TryTake("order");
+    if (!id) ++missed;
     benchmark::DoNotOptimize(id);
   }
   state.SetItemsProcessed(state.iterations() - missed);

@@ -109,8 +109,8 @@ class ClientRig {
     }
     return false;
   }
-  ServerView View(const FakeServer& server) {
-    for (const ServerView& view : client().cluster().servers) {
+  SeenServer View(const FakeServer& server) {
+    for (const SeenServer& view : client().cluster().servers) {
       if (view.known.address == server.address()) return view;
     }
     return {};

@@ -113,7 +113,7 @@ class ClientDrill : public Drill {
 
   // Answers of this server to the client so far.
   uint64_t AnswersOf(const std::string& address) {
-    for (const ServerView& view : client_->cluster().servers) {
+    for (const SeenServer& view : client_->cluster().servers) {
       if (view.known.address == address) return view.answered;
     }
     return 0;

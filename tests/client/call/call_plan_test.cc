@@ -58,7 +58,7 @@ TEST_F(CallPlanTest, NeitherCountsNorPaysForServersToWhichNoConnectionWasFree) {
   EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd) << "a newer list would bring no room";
   EXPECT_EQ(fleet.counters().retries, 0u);
   EXPECT_EQ(fleet.counters().attempts, 0u);
-  for (const ServerView& server : fleet.View().servers) EXPECT_EQ(server.failed, 0u);
+  for (const SeenServer& server : fleet.View().servers) EXPECT_EQ(server.failed, 0u);
 }
 
 TEST_F(CallPlanTest, WaitsForServersUntilTheDeadline) {

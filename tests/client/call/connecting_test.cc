@@ -36,8 +36,8 @@ class PairRig : public ClientRig {
   }
 
   // What the client knows of it.
-  ServerView ViewOf(const std::string& address) {
-    for (const ServerView& view : client().cluster().servers) {
+  SeenServer ViewOf(const std::string& address) {
+    for (const SeenServer& view : client().cluster().servers) {
       if (view.known.address == address) return view;
     }
     return {};

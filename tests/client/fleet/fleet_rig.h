@@ -90,7 +90,7 @@ class FleetTest : public testing::Test {
     EXPECT_EQ(Fitness(number), ServerFitness::kDraining);
   }
   ServerFitness Fitness(int number) {
-    for (const ServerView& view : fleet_->View().servers) {
+    for (const SeenServer& view : fleet_->View().servers) {
       if (view.known.address == At(number).address) return view.fitness;
     }
     ADD_FAILURE() << "no such server";

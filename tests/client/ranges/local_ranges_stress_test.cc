@@ -43,11 +43,11 @@ class AnsweringThread {
 // Takes until it has enough; a thread of its own.
 void TakeInto(LocalSupply& supply, std::vector<int64_t>& ids) {
   while (ids.size() < kIdsMax) {
-    int64_t id = 0;
+    std::optional<int64_t> id = supply.TryTake("order");
     // Every other thread of those that find nothing waits for the fetch that is under way.
-    if (supply.TryTake("order", &id) ||
-        (ThreadIndex() % 2 == 0 && supply.AwaitAndTake("order", Milliseconds(1), &id))) {
-      ids.push_back(id);
+    if (!id && ThreadIndex() % 2 == 0) id = supply.AwaitAndTake("order", Milliseconds(1));
+    if (id) {
+      ids.push_back(*id);
     } else {
       std::this_thread::yield();
     }
@@ -107,7 +107,12 @@ TEST(LocalRangesCrowd, ThreadsBeyondThePlacesAreServedToo) {
   std::vector<std::thread> threads;
   for (int64_t& id : ids) {
     threads.emplace_back([&] {
-      while (!supply->TryTake("order", &id)) std::this_thread::yield();
+      std::optional<int64_t> taken;
+      while (!taken) {
+        taken = supply->TryTake("order");
+        if (!taken) std::this_thread::yield();
+      }
+      id = *taken;
       ++served;
       while (served < kThreads) std::this_thread::yield();  // so that all are there at once
     });

@@ -24,10 +24,7 @@ class LocalRangesTest : public testing::Test {
   }
 
   // One id, or 0.
-  int64_t Take(std::string_view tag = "order") {
-    int64_t id = 0;
-    return supply_->TryTake(tag, &id) ? id : 0;
-  }
+  int64_t Take(std::string_view tag = "order") { return supply_->TryTake(tag).value_or(0); }
   // How many ids there are without a new answer; they must ascend.
   int64_t TakeAll() {
     int64_t count = 0;
@@ -214,10 +211,8 @@ TEST_F(LocalRangesTest, ThreadsThatFindNothingAreServedByTheFetchThatIsUnderWay)
   std::atomic<int> served = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&] {
-      int64_t id = 0;
-      served += supply_->AwaitAndTake("order", Milliseconds(60'000), &id) ? 1 : 0;
-    });
+    threads.emplace_back(
+        [&] { served += supply_->AwaitAndTake("order", Milliseconds(60'000)) ? 1 : 0; });
   }
   fetcher_.Answer();
   for (auto& thread : threads) thread.join();
@@ -228,12 +223,10 @@ TEST_F(LocalRangesTest, ThreadsThatFindNothingAreServedByTheFetchThatIsUnderWay)
 
 TEST_F(LocalRangesTest, NobodyWaitsWhenNothingIsUnderWay) {
   Make({LocalTag::Segment("order")});
-  int64_t id = 0;
-  EXPECT_FALSE(supply_->AwaitAndTake("invoice", Milliseconds(60'000), &id));
-  EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(60'000), &id));
+  EXPECT_FALSE(supply_->AwaitAndTake("invoice", Milliseconds(60'000)));
+  EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(60'000)));
   Take();
-  std::thread waiting(
-      [&] { EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(60'000), &id)); });
+  std::thread waiting([&] { EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(60'000))); });
   fetcher_.Fail(Unavailable("nobody there"));
   waiting.join();
 }
@@ -241,9 +234,8 @@ TEST_F(LocalRangesTest, NobodyWaitsWhenNothingIsUnderWay) {
 TEST_F(LocalRangesTest, WaitingEndsWithPatience) {
   Make({LocalTag::Segment("order")});
   Take();
-  int64_t id = 0;
-  EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(1), &id));
-  EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(0), &id));
+  EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(1)));
+  EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(0)));
 }
 
 // --- threads and processes ----------------------------------------------------------------------
@@ -273,9 +265,8 @@ TEST_F(LocalRangesTest, AForkedChildGetsNothingOfItsParents) {
   ASSERT_GT(before, 0);
   const pid_t child = fork();
   if (child == 0) {
-    int64_t id = 0;
-    bool given = supply_->TryTake("order", &id);
-    std::thread([&] { given |= supply_->TryTake("order", &id); }).join();
+    bool given = supply_->TryTake("order").has_value();
+    std::thread([&] { given |= supply_->TryTake("order").has_value(); }).join();
     _exit(given ? 1 : 0);
   }
   int status = -1;

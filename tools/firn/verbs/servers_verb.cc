@@ -106,7 +106,7 @@ Result<Output> RunServers(const Words& words) {
   output.json["servers"] = Json::array();
   Table table({"ADDRESS", "RACK", "WEIGHT", "OPERATOR", "PHASE", "HEALTH", "LATENCY", "ASKED"});
   std::string faults;
-  for (const ServerView& server : view.servers) {
+  for (const SeenServer& server : view.servers) {
     const Probe probe = Ask(server.known, view.cluster);
     AddServer(server.known, probe, table, output);
     if (!probe.answers) faults += "WRONG: " + probe.why + "\n";
