@@ -10,7 +10,6 @@
 #include "server/front/http/http_admin.h"
 #include "server/front/http/http_protocol.h"
 #include "server/front/thrift/thrift_protocol.h"
-#include "server/front/thrift/thrift_service.h"
 
 namespace firn::front {
 namespace {
@@ -18,11 +17,9 @@ namespace {
 // What one IO thread of the public door works with.
 struct Desk {
   explicit Desk(const Backend& backend)
-      : thrift(MakeThriftService(backend, thrift_counters)),
-        http(backend.issuer, http_counters, Method::kHttp, backend.default_tag) {}
+      : http(backend.issuer, http_counters, Method::kHttp, backend.default_tag) {}
 
   DeskCounters thrift_counters, http_counters;
-  std::unique_ptr<ThriftHandler> thrift;
   IdDesk http;
 };
 
@@ -107,8 +104,8 @@ ProtocolSet ServerFront::Impl::PublicProtocols() {
   handlers.push_back(MakeVestaHandler(backend_, desk.http));
   if (!options_.admin) handlers.push_back(Admin());
   ProtocolSet set;
-  set.thrift_binary = MakeThriftProtocol(ThriftCoding::kBinary, limits, *desk.thrift);
-  set.thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, limits, *desk.thrift);
+  set.thrift_binary = MakeThriftProtocol(ThriftCoding::kBinary, backend_, desk.thrift_counters);
+  set.thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, backend_, desk.thrift_counters);
   set.http = MakeHttpProtocol(limits, std::move(handlers));
   return set;
 }

@@ -2,21 +2,38 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "common/base/units.h"
+#include "server/issue/refusal.h"
 #include "server/issue/request.h"
-#include "server/issue/strategy.h"
-#include "server/issue/tag_table.h"
+#include "server/issue/runs.h"
 
 namespace firn {
 
-// One call for ids, from its first attempt to its end. The caller makes it, keeps it while it is
-// parked, and may use it again for the next call, which then allocates nothing. One thread at a
-// time; what it was begun with must live until its end.
+class Tag;
+struct Binding;
+
+// How an attempt ended.
+enum class Verdict : uint8_t {
+  kIssued,   // all ids are there
+  kWait,     // not yet: park the call, and ask again
+  kRefused,  // no, and asking the same again is pointless for now
+};
+
+// One call for ids, from its first attempt to its end: what was asked for, and how far it has come.
+// Whoever asks makes it, keeps it while it waits, and brings it back unchanged, so a batch that got
+// a part goes on where it was. It may be used again for the next call, which then allocates
+// nothing. One thread at a time.
+//
+// What it is begun with must live until Issuer::Issue has returned; a call that waits keeps the
+// tag's name itself and refers to the tag and to `client` only.
 class IssueCall {
  public:
   IssueCall() = default;
+  explicit IssueCall(const Request& request) { Begin(request); }
   IssueCall(const Tag& tag, const Request& request) { Begin(tag, request); }
 
   void Begin(const Tag& tag, const Request& request) {
@@ -24,41 +41,69 @@ class IssueCall {
     tag_ = &tag;
   }
 
-  // A call for a name that Resolve does not know (yet).
+  // A call for a name that Issuer::Resolve does not know (yet).
   void Begin(const Request& request) {
     tag_ = nullptr;
     sought_ = 0;
     binding_ = nullptr;
+    waits_ = false;
     request_ = request;
-    demand_.missing = request.count;
-    demand_.method = request.method;
-    demand_.runs.Clear();
-    demand_.ticket = 0;
+    missing_ = request.count;
+    runs_.Clear();
+    ticket = 0;
   }
+
+  // --- for whoever asks -------------------------------------------------------------------------
 
   const Request& request() const { return request_; }
-  const Tag* tag() const { return tag_; }                                          // after kIssued
-  const Runs& runs() const { return demand_.runs; }                                // after kIssued
-  const Refusal& refusal() const { return demand_.refusal; }                       // after kRefused
-  std::chrono::microseconds ask_again_in() const { return demand_.ask_again_in; }  // after kWait
+  bool waits() const { return waits_; }
+  const Tag* tag() const { return tag_; }              // after kIssued
+  const Runs& runs() const { return runs_; }           // after kIssued; what is there so far
+  const Refusal& refusal() const { return refusal_; }  // after kRefused
+  std::chrono::microseconds ask_again_in() const { return ask_again_in_; }  // after kWait
 
   // After kIssued: the id in the text form that the tag had when the call began.
-  void AppendText(int64_t id, WallMs now, std::string& out) const {
-    if (binding_->text == nullptr) {
-      out += std::to_string(id);
-    } else {
-      binding_->text->AppendTo(out, id, now);
-    }
+  void AppendText(int64_t id, WallMs now, std::string& out) const;
+
+  // --- for the strategy -------------------------------------------------------------------------
+
+  int64_t missing() const { return missing_; }  // ids still wanted
+  Method method() const { return request_.method; }
+
+  // `run` is of no more than what is missing.
+  void Add(IdRun run) {
+    runs_.Add(run);
+    missing_ -= run.count;
   }
+  // `otherwise` is the answer if the caller's patience ends.
+  Verdict Wait(std::chrono::microseconds delay, Refusal otherwise) {
+    ask_again_in_ = delay;
+    refusal_ = std::move(otherwise);
+    return Verdict::kWait;
+  }
+  Verdict Refuse(Refusal why) {
+    refusal_ = std::move(why);
+    return Verdict::kRefused;
+  }
+
+  // Its own notes on a call that waits. Segment: the latest fetch for which what is missing has
+  // been counted. Unbuffered: its number in the queue. 0: none.
+  uint64_t ticket = 0;
+  uint64_t drops = 0;  // its count of drops when the first run was got
 
  private:
   friend class Issuer;
 
-  const Tag* tag_ = nullptr;
-  uint64_t sought_ = 0;               // the seeker's ticket
-  const Binding* binding_ = nullptr;  // once its plugins have let it pass
   Request request_;
-  Demand demand_;
+  int64_t missing_ = 0;
+  Runs runs_;
+  Refusal refusal_;
+  std::chrono::microseconds ask_again_in_{0};
+  const Tag* tag_ = nullptr;
+  const Binding* binding_ = nullptr;  // once its plugins have let it pass
+  uint64_t sought_ = 0;               // the seeker's ticket
+  bool waits_ = false;
+  std::shared_ptr<const std::string> name_;  // of a tag that is not known, once it has waited
 };
 
 }  // namespace firn

@@ -49,6 +49,21 @@ std::optional<Refusal> Issuer::WhyNot(std::string_view name) const {
 }
 
 Verdict Issuer::Issue(IssueCall& call) {
+  const Verdict verdict = Attempt(call);
+  const bool waited = std::exchange(call.waits_, verdict == Verdict::kWait);
+  if (!call.waits_ || waited) return verdict;
+  // What it was begun with may go before it comes back.
+  std::string_view& name = call.request_.tag;
+  if (call.tag_ != nullptr && call.tag_->name() == name) {
+    name = call.tag_->name();
+  } else {
+    call.name_ = std::make_shared<const std::string>(name);
+    name = *call.name_;
+  }
+  return verdict;
+}
+
+Verdict Issuer::Attempt(IssueCall& call) {
   if (draining_.load(std::memory_order_acquire)) return Refuse(call, Draining());
   if (call.binding_ == nullptr) {
     const Verdict begun = Begin(call);
@@ -56,14 +71,14 @@ Verdict Issuer::Issue(IssueCall& call) {
   }
   Verdict verdict = Verdict::kRefused;
   try {
-    verdict = call.binding_->strategy->Issue(call.demand_);
+    verdict = call.binding_->strategy->Issue(call);
   } catch (const std::exception& e) {
-    call.demand_.refusal = {Reason::kInternal, std::string("the strategy threw: ") + e.what()};
+    call.refusal_ = {Reason::kInternal, std::string("the strategy threw: ") + e.what()};
   } catch (...) {
-    call.demand_.refusal = {Reason::kInternal, "the strategy threw"};
+    call.refusal_ = {Reason::kInternal, "the strategy threw"};
   }
   if (verdict == Verdict::kIssued) return Finish(call);
-  if (verdict == Verdict::kRefused) return Refuse(call, std::move(call.demand_.refusal));
+  if (verdict == Verdict::kRefused) return Refuse(call, std::move(call.refusal_));
   return verdict;
 }
 
@@ -90,7 +105,7 @@ Verdict Issuer::Seek(IssueCall& call) {
   call.tag_ = nullptr;
   switch (seeker_ != nullptr ? seeker_->Seek(name, call.sought_) : Found::kNothing) {
     case Found::kLooking:
-      return call.demand_.Wait(kSeekAgain, NobodyCanTell(name));
+      return call.Wait(kSeekAgain, NobodyCanTell(name));
     case Found::kUnanswered:
       return Refuse(call, NobodyCanTell(name));
     case Found::kNothing:
@@ -102,23 +117,32 @@ Verdict Issuer::Seek(IssueCall& call) {
 Verdict Issuer::Finish(IssueCall& call) {
   const PluginChain& plugins = call.binding_->plugins;
   if (plugins.empty()) return Verdict::kIssued;
-  auto refusal = plugins.After(call.request_, call.demand_.runs);
+  auto refusal = plugins.After(call.request_, call.runs_);
   if (!refusal) return Verdict::kIssued;
   call.binding_ = nullptr;  // the plugins have been told
   return Refuse(call, *std::move(refusal));
 }
 
 const Refusal& Issuer::GiveUp(IssueCall& call) {
-  Refuse(call, std::move(call.demand_.refusal));
+  Refuse(call, std::move(call.refusal_));
   return call.refusal();
 }
 
 Verdict Issuer::Refuse(IssueCall& call, Refusal refusal) {
-  call.demand_.runs.Clear();
+  call.runs_.Clear();
+  call.waits_ = false;
   const Binding* binding = std::exchange(call.binding_, nullptr);
   if (binding != nullptr) binding->plugins.OnRefusal(call.request_, refusal);
   rejections_.OnRefusal(call.request_, refusal);
-  return call.demand_.Refuse(std::move(refusal));
+  return call.Refuse(std::move(refusal));
+}
+
+void IssueCall::AppendText(int64_t id, WallMs now, std::string& out) const {
+  if (binding_->text == nullptr) {
+    out += std::to_string(id);
+  } else {
+    binding_->text->AppendTo(out, id, now);
+  }
 }
 
 }  // namespace firn

@@ -77,6 +77,7 @@ class Issuer {
 
  private:
   Refusal Unknown(std::string_view tag) const;
+  Verdict Attempt(IssueCall& call);
   Verdict Begin(IssueCall& call);
   Verdict Seek(IssueCall& call);
   Verdict Finish(IssueCall& call);

@@ -13,7 +13,7 @@ enum class Form : uint8_t { kNumbers, kText, kRuns };
 
 // What a caller asks for. A view: `tag` must outlive the call.
 struct Request {
-  std::string_view tag;
+  std::string_view tag{};
   int64_t count = 1;
   Form form = Form::kNumbers;
   Method method = Method::kEmbedded;

@@ -1,50 +1,17 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include "common/base/status.h"
+#include "server/issue/issue_call.h"
 #include "server/issue/refusal.h"
 #include "server/issue/request.h"
-#include "server/issue/runs.h"
 
 namespace firn {
 
 class RangeCursor;
-
-// How an attempt ended.
-enum class Verdict : uint8_t {
-  kIssued,   // all ids are there
-  kWait,     // not yet: park the call, and ask again
-  kRefused,  // no, and asking the same again is pointless for now
-};
-
-// One call's business with a strategy. The caller keeps it while the call is parked and brings it
-// back unchanged, so a batch that got a part goes on where it was.
-struct Demand {
-  int64_t missing = 0;  // ids still wanted; the strategy counts it down as it adds runs
-  Method method = Method::kEmbedded;
-  Runs runs;  // what it has got so far
-  // A strategy's own notes on a call that waits. Segment: the latest fetch for which what is
-  // missing has been counted. Unbuffered: its number in the queue. 0: none.
-  uint64_t ticket = 0;
-  uint64_t drops = 0;  // the strategy's count of drops when the first of `runs` was got
-  std::chrono::microseconds ask_again_in{0};  // set with kWait
-  Refusal refusal;  // set with kRefused: the answer. Set with kWait: the answer if patience ends
-
-  Verdict Wait(std::chrono::microseconds delay, Refusal otherwise) {
-    ask_again_in = delay;
-    refusal = std::move(otherwise);
-    return Verdict::kWait;
-  }
-  Verdict Refuse(Refusal why) {
-    refusal = std::move(why);
-    return Verdict::kRefused;
-  }
-};
 
 // How ids are made. One object may serve many tags (snowflake) or one (segment).
 //
@@ -73,8 +40,8 @@ class Strategy {
   // and is spared a virtual call. Null when it is not. Constant; lives as long as the strategy.
   virtual RangeCursor* cursor() { return nullptr; }
 
-  // Adds runs to `demand` until nothing is missing. Exact: never more than was asked for.
-  virtual Verdict Issue(Demand& demand) = 0;
+  // Adds runs to `call` until nothing is missing. Exact: never more than was asked for.
+  virtual Verdict Issue(IssueCall& call) = 0;
 
   // What a call for one id would be refused with at this moment; empty when it would be served,
   // perhaps after a wait. Takes nothing and asks nobody. Any thread.

@@ -11,6 +11,7 @@
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/state/owner.h"
+#include "server/issue/patient_caller.h"
 #include "server/node/issuing_node.h"
 #include "server/node/open_node.h"
 #include "server/plugins/built_in.h"
@@ -31,7 +32,7 @@ Status StatusOf(const Refusal& refusal) { return {CodeOf(refusal.reason), refusa
 class EmbeddedNode final : public Embedded {
  public:
   EmbeddedNode(std::unique_ptr<IssuingNode> node, Milliseconds issue_wait)
-      : node_(std::move(node)), issue_wait_(issue_wait) {}
+      : node_(std::move(node)), caller_(node_->issuer(), SystemClock(), issue_wait) {}
   ~EmbeddedNode() override { node_->Stop(); }
 
   Result<int64_t> Next(std::string_view tag) override {
@@ -61,26 +62,13 @@ class EmbeddedNode final : public Embedded {
 
  private:
   Result<IssueCall> Issue(const Tag* tag, const Request& request) {
-    Issuer& issuer = node_->issuer();
-    IssueCall call;
-    tag != nullptr ? call.Begin(*tag, request) : call.Begin(request);
-    const BootMs give_up = SystemClock().Boot() + issue_wait_;
-    for (;;) {
-      switch (issuer.Issue(call)) {
-        case Verdict::kIssued:
-          return call;
-        case Verdict::kRefused:
-          return StatusOf(call.refusal());
-        case Verdict::kWait:
-          break;
-      }
-      if (SystemClock().Boot() >= give_up) return StatusOf(issuer.GiveUp(call));
-      SleepFor(call.ask_again_in());
-    }
+    IssueCall call = tag != nullptr ? IssueCall(*tag, request) : IssueCall(request);
+    if (!caller_.Issue(call)) return StatusOf(call.refusal());
+    return call;
   }
 
   const std::unique_ptr<IssuingNode> node_;
-  const Milliseconds issue_wait_;
+  PatientCaller caller_;
 };
 
 }  // namespace

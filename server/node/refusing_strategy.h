@@ -15,7 +15,7 @@ class RefusingStrategy final : public Strategy {
   std::string_view name() const override { return "refusing"; }
   Status Start() override { return {}; }
   bool TryOne(Method, int64_t*) override { return false; }
-  Verdict Issue(Demand& demand) override { return demand.Refuse(why_); }
+  Verdict Issue(IssueCall& call) override { return call.Refuse(why_); }
   std::optional<Refusal> WhyNot() const override { return why_; }
   int64_t count_max() const override { return INT64_MAX; }
   void Close() override {}

@@ -36,10 +36,9 @@ class Counter final : public Strategy {
     *id = next_.fetch_add(1, std::memory_order_relaxed) % 900'000;
     return true;
   }
-  Verdict Issue(Demand& demand) override {
-    const int64_t first = next_.fetch_add(demand.missing, std::memory_order_relaxed) % 900'000;
-    demand.runs.Add({first, demand.missing, 1});
-    demand.missing = 0;
+  Verdict Issue(IssueCall& call) override {
+    const int64_t first = next_.fetch_add(call.missing(), std::memory_order_relaxed) % 900'000;
+    call.Add({first, call.missing(), 1});
     return Verdict::kIssued;
   }
   int64_t count_max() const override { return 100'000; }

@@ -15,7 +15,6 @@
 
 #include "server/front/thrift/thrift_service.h"
 #include "tests/bench/bench_server.h"
-#include "thrift/gen/IdService.h"
 
 DEFINE_string(kind, "nonblocking", "nonblocking or threaded");
 DEFINE_int32(port, 0, "loopback port");
@@ -27,14 +26,12 @@ using namespace apache::thrift;  // NOLINT: of the server's many parts
 // Calls are never parked here: a server that waits, waits in its thread.
 class Service final {
  public:
-  explicit Service(firn::front::BenchServer& server)
-      : handler_(firn::front::MakeThriftService(server.backend(), counters_)) {
-    handler_->Begin(attempt_);
+  explicit Service(firn::front::BenchServer& server) : service_(server.backend(), counters_) {
+    service_.Begin(door_);
   }
 
   std::shared_ptr<TProcessor> Processor() {
-    std::shared_ptr<firn::wire::IdServiceIf> borrowed(std::shared_ptr<void>(),
-                                                      &handler_->service());
+    std::shared_ptr<firn::wire::IdServiceIf> borrowed(std::shared_ptr<void>(), &service_);
     return std::make_shared<
         firn::wire::IdServiceProcessorT<protocol::TBinaryProtocolT<transport::TBufferBase>>>(
         borrowed);
@@ -42,9 +39,8 @@ class Service final {
 
  private:
   firn::front::DeskCounters counters_;
-  std::unique_ptr<firn::front::ParkedCall> parked_;
-  firn::front::Attempt attempt_{parked_, true};
-  std::unique_ptr<firn::front::ThriftHandler> handler_;
+  firn::front::DoorCall door_{.last = true};
+  firn::front::ThriftService service_;
 };
 
 }  // namespace

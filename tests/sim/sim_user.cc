@@ -49,9 +49,8 @@ WallMs SimUser::SetIdClock(WallMs time, Now now) {
 }
 
 Verdict SimUser::Take(uint64_t want) {
-  demand_.runs.Clear();
-  demand_.missing = static_cast<int64_t>(want);
-  return snowflake_.Issue(demand_);
+  call_.Begin({.count = static_cast<int64_t>(want)});
+  return snowflake_.Issue(call_);
 }
 
 Verdict SimUser::TakeAt(const Now& then, uint64_t want) {

@@ -49,7 +49,7 @@ class SimUser final : public ClaimUser {
   // whatever the verdict.
   Verdict Take(uint64_t want);
   Verdict TakeAt(const Now& then, uint64_t want);
-  const Runs& runs() const { return demand_.runs; }
+  const Runs& runs() const { return call_.runs(); }
 
   // What a server would say of itself.
   void NoteReadiness(const ClaimKeeper& keeper, const KeeperTime& now);
@@ -78,7 +78,7 @@ class SimUser final : public ClaimUser {
   SeededEntropy entropy_;
   Snowflake snowflake_;
   Readiness readiness_;
-  Demand demand_;
+  IssueCall call_;
   std::shared_ptr<Claim> claim_;
   bool closed_ = true;
   int64_t number_ = 0;

@@ -93,7 +93,7 @@ class AdminHandler final : public HttpHandler {
   AdminHandler(const Backend& backend, ServerControl& control, std::function<std::string()> metrics)
       : backend_(backend), control_(control), metrics_(std::move(metrics)) {}
 
-  Outcome Handle(const HttpRequest& request, Attempt&, HttpAnswer& answer) override {
+  Outcome Handle(const HttpRequest& request, DoorCall&, HttpAnswer& answer) override {
     if (request.path == "/v1/offline" || request.path == "/v1/online") {
       return Steer(request, answer);
     }

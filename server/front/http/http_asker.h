@@ -16,35 +16,33 @@ class HttpAsker : public HttpHandler {
  public:
   HttpAsker(const Backend& backend, IdDesk& desk) : backend_(backend), desk_(desk) {}
 
-  int64_t again_us() const final { return desk_.again_us(); }
-
  protected:
   // Asks, and calls `yes(runs)` or No(refusal).
   template <typename Yes>
-  Outcome Ask(std::string_view tag, int64_t count, Form form, Attempt& attempt, HttpAnswer& answer,
+  Outcome Ask(std::string_view tag, int64_t count, Form form, DoorCall& door, HttpAnswer& answer,
               Yes&& yes) {
-    switch (desk_.Ask(tag, count, form, attempt)) {
+    switch (desk_.Ask(tag, count, form, door)) {
       case Verdict::kWait:
         return Outcome::kPark;
       case Verdict::kRefused:
-        No(desk_.refusal(), answer);
+        No(desk_.call().refusal(), answer);
         break;
       case Verdict::kIssued:
         answer.no_store = true;
-        yes(desk_.runs());
+        yes(desk_.call().runs());
         break;
     }
     return Outcome::kAnswered;
   }
 
   // One id: as text and nothing else in the body.
-  Outcome AskPlain(std::string_view tag, Attempt& attempt, HttpAnswer& answer) {
-    if (int64_t id; !attempt.parked && desk_.One(tag, &id)) {
+  Outcome AskPlain(std::string_view tag, DoorCall& door, HttpAnswer& answer) {
+    if (const auto id = desk_.One(tag, door)) {
       answer.no_store = true;
-      AppendNumber(answer.body, id);
+      AppendNumber(answer.body, *id);
       return Outcome::kAnswered;
     }
-    return Ask(tag, 1, Form::kNumbers, attempt, answer,
+    return Ask(tag, 1, Form::kNumbers, door, answer,
                [&answer](const Runs& runs) { AppendNumber(answer.body, runs[0].first); });
   }
 
@@ -54,7 +52,7 @@ class HttpAsker : public HttpHandler {
   // The request itself is at fault.
   Outcome Bad(const Status& status, HttpAnswer& answer) {
     desk_.Refuse({Reason::kBadRequest, status.message(), 0, false});
-    No(desk_.refusal(), answer);
+    No(desk_.call().refusal(), answer);
     return Outcome::kAnswered;
   }
 

@@ -23,11 +23,11 @@ class LeafHandler final : public HttpAsker {
  public:
   using HttpAsker::HttpAsker;
 
-  Outcome Handle(const HttpRequest& request, Attempt& attempt, HttpAnswer& answer) override {
+  Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) override {
     std::string_view key;
     if (TakePrefix(request.path, "/api/segment/get/", &key) ||
         TakePrefix(request.path, "/api/snowflake/get/", &key)) {
-      return Get(request, key, attempt, answer);
+      return Get(request, key, door, answer);
     }
     if (request.path != "/decodeSnowflakeId") return Outcome::kNotMine;
     Decode(request, answer);
@@ -41,14 +41,14 @@ class LeafHandler final : public HttpAsker {
     answer.retry_after_ms = refusal.retry_after_ms;
   }
 
-  Outcome Get(const HttpRequest& request, std::string_view key, Attempt& attempt,
+  Outcome Get(const HttpRequest& request, std::string_view key, DoorCall& door,
               HttpAnswer& answer) {
     if (WrongVerb(request, answer)) return Outcome::kAnswered;
     const auto tag = DecodePathPart(key);
     if (!tag.ok()) return Bad(tag.status(), answer);
     // An absent key is not the default tag: whoever writes none has made a mistake.
     if (key.empty()) return Bad(Invalid("the key is missing"), answer);
-    return AskPlain(*tag, attempt, answer);
+    return AskPlain(*tag, door, answer);
   }
 
   Result<Explanation> Read(const HttpRequest& request) const {

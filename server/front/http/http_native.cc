@@ -57,10 +57,10 @@ class NativeHandler final : public HttpAsker {
  public:
   using HttpAsker::HttpAsker;
 
-  Outcome Handle(const HttpRequest& request, Attempt& attempt, HttpAnswer& answer) override {
+  Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) override {
     std::string_view rest;
     if (!request.path.starts_with("/v1/")) return Outcome::kNotMine;
-    if (TakePrefix(request.path, "/v1/ids/", &rest)) return Ids(request, rest, attempt, answer);
+    if (TakePrefix(request.path, "/v1/ids/", &rest)) return Ids(request, rest, door, answer);
     if (TakePrefix(request.path, "/v1/explain/", &rest)) {
       return Say(ExplainAsJson(backend_, request, rest), request, answer);
     }
@@ -90,8 +90,7 @@ class NativeHandler final : public HttpAsker {
     Form form = Form::kNumbers;
   };
   Result<Wish> ReadWish(const HttpRequest& request, std::string_view tag) const;
-  Outcome Ids(const HttpRequest& request, std::string_view tag, Attempt& attempt,
-              HttpAnswer& answer);
+  Outcome Ids(const HttpRequest& request, std::string_view tag, DoorCall& door, HttpAnswer& answer);
   void Write(const Wish& wish, const Runs& runs, std::string& out) const;
 };
 
@@ -123,12 +122,12 @@ Result<NativeHandler::Wish> NativeHandler::ReadWish(const HttpRequest& request,
 }
 
 NativeHandler::Outcome NativeHandler::Ids(const HttpRequest& request, std::string_view tag,
-                                          Attempt& attempt, HttpAnswer& answer) {
+                                          DoorCall& door, HttpAnswer& answer) {
   if (WrongVerb(request, answer)) return Outcome::kAnswered;
   const auto wish = ReadWish(request, tag);
   if (!wish.ok()) return Bad(wish.status(), answer);
   const Wish& asked = *wish;
-  return Ask(asked.tag, asked.count, asked.form, attempt, answer, [&](const Runs& runs) {
+  return Ask(asked.tag, asked.count, asked.form, door, answer, [&](const Runs& runs) {
     answer.content_type = HttpAnswer::kJson;
     answer.body += "{\"tag\":";
     AppendJsonText(answer.body, desk_.NameOf(asked.tag));
@@ -147,7 +146,7 @@ void NativeHandler::Write(const Wish& wish, const Runs& runs, std::string& out) 
   out += "\"texts\":";
   runs.ForEach([&](int64_t id) {
     text.clear();
-    desk_.AppendText(id, now, text);
+    desk_.call().AppendText(id, now, text);
     out += before;
     AppendJsonText(out, text);
     before = ',';

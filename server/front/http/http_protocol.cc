@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/front/http/http_parser.h"
+#include "server/issue/issue_call.h"
 
 namespace firn::front {
 namespace {
@@ -15,14 +16,14 @@ class HttpProtocol final : public Protocol {
   HttpProtocol(const Limits& limits, std::vector<std::unique_ptr<HttpHandler>> handlers)
       : limits_(limits), handlers_(std::move(handlers)) {}
 
-  ServeStep Serve(std::string_view in, Attempt attempt, OutBuffer& out) override {
+  ServeStep Serve(std::string_view in, DoorCall& door, OutBuffer& out) override {
     const HttpParsed parsed = ParseHttp(in, limits_, chunks_, request_);
     switch (parsed.kind) {
       case HttpParsed::Kind::kNeedMore:
         if (request_.expects_continue) return ServeStep::NeedMoreOfOneWhoWaits(parsed.bytes);
         return ServeStep::NeedMore(parsed.bytes);
       case HttpParsed::Kind::kWhole:
-        return ServeWhole(parsed.bytes, attempt, out);
+        return ServeWhole(parsed.bytes, door, out);
       case HttpParsed::Kind::kBad:
         return Refuse(400, CloseCause::kBadHttp, out);
       case HttpParsed::Kind::kHeaderTooLarge:
@@ -49,24 +50,20 @@ class HttpProtocol final : public Protocol {
   std::string_view go_on() const override { return "HTTP/1.1 100 Continue\r\n\r\n"; }
 
  private:
-  ServeStep ServeWhole(size_t length, Attempt& attempt, OutBuffer& out) {
+  ServeStep ServeWhole(size_t length, DoorCall& door, OutBuffer& out) {
     answer_.Clear();
-    int64_t again_us = 0;
-    if (!Find(attempt, &again_us)) return ServeStep::Park(again_us);
+    if (!Find(door)) return ServeStep::Park(door.parked->ask_again_in());
     AppendHttp(answer_, request_.keep_alive, request_.http_1_0, out);
     return request_.keep_alive ? ServeStep::Served(length) : ServeStep::Close(CloseCause::kPeer);
   }
 
   // False: the call is parked.
-  bool Find(Attempt& attempt, int64_t* again_us) {
+  bool Find(DoorCall& door) {
     try {
       for (const auto& handler : handlers_) {
-        const auto outcome = handler->Handle(request_, attempt, answer_);
+        const auto outcome = handler->Handle(request_, door, answer_);
         if (outcome == HttpHandler::Outcome::kAnswered) return true;
-        if (outcome == HttpHandler::Outcome::kPark) {
-          *again_us = handler->again_us();
-          return false;
-        }
+        if (outcome == HttpHandler::Outcome::kPark) return false;
       }
       answer_.SetText(404, "no such path\n");
     } catch (const std::exception& e) {

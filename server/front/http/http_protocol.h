@@ -15,15 +15,13 @@ class HttpHandler {
   enum class Outcome : uint8_t {
     kNotMine,  // no path of this handler; nothing was done
     kAnswered,
-    kPark,  // no ids yet: the call is in the attempt, and may be asked again in again_us()
+    kPark,  // no ids yet: the call is parked at the door
   };
 
   virtual ~HttpHandler() = default;
 
   // `answer` is clear when it comes in. Never blocks.
-  virtual Outcome Handle(const HttpRequest& request, Attempt& attempt, HttpAnswer& answer) = 0;
-
-  virtual int64_t again_us() const { return 0; }
+  virtual Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) = 0;
 };
 
 // HTTP/1.1 with requests in a row, and 1.0: finds the handler that knows the path. Malformed and

@@ -47,7 +47,7 @@ class TinyidHandler final : public HttpAsker {
   TinyidHandler(const Backend& backend, IdDesk& desk, TokenCheck tokens)
       : HttpAsker(backend, desk), tokens_(std::move(tokens)) {}
 
-  Outcome Handle(const HttpRequest& request, Attempt& attempt, HttpAnswer& answer) override {
+  Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) override {
     std::string_view path = request.path;
     if (path.starts_with("/tinyid/")) path.remove_prefix(std::string_view("/tinyid").size());
     std::string_view verb;
@@ -63,7 +63,7 @@ class TinyidHandler final : public HttpAsker {
     if (!wish.ok()) return Bad(wish.status(), answer);
     if (!Allowed(*wish)) return Fail(kTokenError, kTokenMessage, answer);
     return Ask(wish.value_or({}).tag, wish.value_or({}).count,
-               segment ? Form::kRuns : Form::kNumbers, attempt, answer,
+               segment ? Form::kRuns : Form::kNumbers, door, answer,
                [&](const Runs& runs) { Write(runs, segment, answer.body); });
   }
 

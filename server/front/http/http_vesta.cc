@@ -31,10 +31,10 @@ class VestaHandler final : public HttpAsker {
  public:
   using HttpAsker::HttpAsker;
 
-  Outcome Handle(const HttpRequest& request, Attempt& attempt, HttpAnswer& answer) override {
+  Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) override {
     if (request.path == "/genid") {
       if (WrongVerb(request, answer)) return Outcome::kAnswered;
-      return AskPlain({}, attempt, answer);
+      return AskPlain({}, door, answer);
     }
     if (request.path == "/expid") return Say(ExplainIt(request), HttpAnswer::kJson, answer);
     if (request.path == "/transtime") return Say(TransTime(request), HttpAnswer::kText, answer);

@@ -22,8 +22,8 @@ Connection::Connection(ConnectionHost& host, const Limits& limits, const Protoco
       limits_(limits),
       protocols_(protocols),
       wire_(std::move(wire)),
-      peer_(std::move(peer)),
-      served_ms_(host.coarse_ms()) {
+      served_ms_(host.coarse_ms()),
+      call_{.client = std::move(peer)} {
   wire_->Bind(*this);
 }
 
@@ -156,8 +156,8 @@ ServeStep Connection::ServeOne(OutBuffer& out) {
   if (in.size() < whole_) return ServeStep::NeedMore(whole_);
   const bool guess = whole_ == 0 && looked_at_ != 0;
   if (guess && !protocol_->MayBeWhole(in, looked_at_)) return ServeStep::NeedMore();
-  const bool overdue = park_until_ms_ != 0 && host_.exact_ms() >= park_until_ms_;
-  const ServeStep step = protocol_->Serve(in, {parked_call_, overdue, peer_}, out);
+  call_.last = park_until_ms_ != 0 && host_.exact_ms() >= park_until_ms_;
+  const ServeStep step = protocol_->Serve(in, call_, out);
   return step.kind == ServeStep::Kind::kNeedMore ? NotWhole(step) : step;
 }
 

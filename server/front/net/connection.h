@@ -125,7 +125,6 @@ class Connection final : private WireUser {
   const Limits& limits_;
   const ProtocolSet& protocols_;
   const std::unique_ptr<Wire> wire_;
-  const std::string peer_;
   Protocol* protocol_ = nullptr;  // once recognised
   InBuffer in_;                   // empty while a read is under way: the wire has it
   OutBuffer waiting_;             // answers behind those that the wire has
@@ -143,7 +142,7 @@ class Connection final : private WireUser {
   int64_t unread_since_ms_ = 0;  // when output last moved while some waited; 0: none waits
   int64_t park_until_ms_ = 0;    // 0: nothing is parked
   int64_t parked_since_us_ = 0;
-  std::unique_ptr<ParkedCall> parked_call_;
+  DoorCall call_;  // of the request at the front
 };
 
 }  // namespace firn::front

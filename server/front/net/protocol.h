@@ -1,12 +1,18 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "server/front/net/buffers.h"
 #include "server/front/net/counters.h"
+
+namespace firn {
+class IssueCall;  // known by name only
+}
 
 namespace firn::front {
 
@@ -33,7 +39,9 @@ struct ServeStep {
   static ServeStep NeedMoreOfOneWhoWaits(size_t whole) {
     return {.kind = Kind::kNeedMore, .peer_waits = true, .bytes = whole};
   }
-  static ServeStep Park(int64_t again_us) { return {.kind = Kind::kPark, .again_us = again_us}; }
+  static ServeStep Park(std::chrono::microseconds again) {
+    return {.kind = Kind::kPark, .again_us = again.count()};
+  }
   static ServeStep Close(CloseCause cause) { return {.kind = Kind::kClose, .cause = cause}; }
 
   Kind kind;
@@ -43,22 +51,16 @@ struct ServeStep {
   int64_t again_us = 0;
 };
 
-// A call that was parked: what has been done of it so far. Kept by the connection between two
-// tries, in a form that only the protocol knows; destroyed with the connection, if it ends first.
-class ParkedCall {
- public:
-  virtual ~ParkedCall() = default;
-};
-
-// How a request is to be served.
-struct Attempt {
-  // Empty at the first try. A protocol that answers kPark leaves here what it needs to go on with,
-  // and finds it at the next try; any other answer leaves it empty.
-  std::unique_ptr<ParkedCall>& parked;
+// What a connection keeps of its calls.
+struct DoorCall {
+  // Who asks: an address with a port.
+  std::string client{};
   // The request has waited long enough: answer it now, kPark is no answer.
   bool last = false;
-  // Who asks: an address with a port. Good for as long as the connection.
-  std::string_view client{};
+  // Empty at the first try. A protocol that answers kPark leaves here what it needs to go on with,
+  // and finds it at the next try; any other answer leaves it empty. Destroyed with the connection,
+  // if it ends first.
+  std::shared_ptr<IssueCall> parked{};
 };
 
 // One protocol's way from bytes to bytes. Holds nothing of a connection between two calls, so one
@@ -69,7 +71,7 @@ class Protocol {
 
   // Serves the one request at the front of `in`, which is not empty, and appends its answer to
   // `out`. Never blocks, never throws. With kPark and kNeedMore, `out` is as it was.
-  virtual ServeStep Serve(std::string_view in, Attempt attempt, OutBuffer& out) = 0;
+  virtual ServeStep Serve(std::string_view in, DoorCall& call, OutBuffer& out) = 0;
 
   // A request whose length is not known was not whole when its first `looked_at` bytes were all
   // that there was. False: nor is it now, so that looking at all of `in` again would be in vain.

@@ -6,6 +6,7 @@
 #include <thrift/protocol/TBinaryProtocol.h>
 #include <thrift/protocol/TCompactProtocol.h>
 
+#include "server/front/thrift/thrift_service.h"
 #include "thrift/frame_transport.h"
 #include "thrift/gen/IdService.h"
 
@@ -48,12 +49,14 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
 template <typename Coding>
 class ThriftProtocol final : public Protocol {
  public:
-  ThriftProtocol(const Limits& limits, ThriftHandler& handler)
-      : limits_(limits), handler_(handler), processor_(Borrowed(handler.service())) {
+  ThriftProtocol(const Backend& backend, DeskCounters& counters)
+      : limits_(backend.limits),
+        service_(backend, counters),
+        processor_(Borrowed<wire::IdServiceIf>(service_)) {
     Renew();
   }
 
-  ServeStep Serve(std::string_view in, Attempt attempt, OutBuffer& out) override {
+  ServeStep Serve(std::string_view in, DoorCall& call, OutBuffer& out) override {
     if (in.size() < kLengthBytes) return ServeStep::NeedMore(kLengthBytes);
     const size_t length = ReadLength(in);
     if (length > limits_.frame_bytes_max) return ServeStep::Close(CloseCause::kFrameTooLarge);
@@ -61,7 +64,7 @@ class ThriftProtocol final : public Protocol {
     if (in.size() < whole) return ServeStep::NeedMore(whole);
 
     const size_t before = out.size();
-    const ServeStep step = Process(in.substr(kLengthBytes, length), attempt, out);
+    const ServeStep step = Process(in.substr(kLengthBytes, length), call, out);
     if (step.kind != ServeStep::Kind::kServed) {
       out.Truncate(before);
       return step;
@@ -70,16 +73,16 @@ class ThriftProtocol final : public Protocol {
   }
 
  private:
-  ServeStep Process(std::string_view frame, Attempt& attempt, OutBuffer& out) {
+  ServeStep Process(std::string_view frame, DoorCall& call, OutBuffer& out) {
     const size_t at = out.size();
     out.Append("\0\0\0\0", kLengthBytes);
     transport_.ReadFrom(frame);
     transport_.WriteTo(out);
-    handler_.Begin(attempt);
+    service_.Begin(call);
     try {
       if (!processor_.Process(*coding_)) return ServeStep::Close(CloseCause::kBadFrame);
-    } catch (const NoIdsYet& wait) {
-      return ServeStep::Park(wait.again_us);
+    } catch (const ServeStep& parked) {
+      return parked;
     } catch (const std::exception&) {
       // A coding keeps track of where in a message it is, and has now lost it.
       Renew();
@@ -92,7 +95,7 @@ class ThriftProtocol final : public Protocol {
   void Renew();
 
   const Limits& limits_;
-  ThriftHandler& handler_;
+  ThriftService service_;
   FrameTransport<OutBuffer> transport_;
   std::optional<Coding> coding_;
   Processor<Coding> processor_;
@@ -112,14 +115,14 @@ void ThriftProtocol<CompactCoding>::Renew() {
 
 }  // namespace
 
-std::unique_ptr<Protocol> MakeThriftProtocol(ThriftCoding coding, const Limits& limits,
-                                             ThriftHandler& handler) {
+std::unique_ptr<Protocol> MakeThriftProtocol(ThriftCoding coding, const Backend& backend,
+                                             DeskCounters& counters) {
   // The generated code would print a line for each malformed message; they are counted instead.
   apache::thrift::GlobalOutput.setOutputFunction([](const char*) {});
   if (coding == ThriftCoding::kCompact) {
-    return std::make_unique<ThriftProtocol<CompactCoding>>(limits, handler);
+    return std::make_unique<ThriftProtocol<CompactCoding>>(backend, counters);
   }
-  return std::make_unique<ThriftProtocol<BinaryCoding>>(limits, handler);
+  return std::make_unique<ThriftProtocol<BinaryCoding>>(backend, counters);
 }
 
 }  // namespace firn::front

@@ -1,15 +1,56 @@
 #pragma once
 
-#include <memory>
+#include <string>
+#include <vector>
 
 #include "server/front/desk/backend.h"
-#include "server/front/thrift/thrift_protocol.h"
+#include "server/front/desk/id_desk.h"
+#include "thrift/gen/IdService.h"
 
 namespace firn::front {
 
 // The wire contract on one IO thread: Twitter's methods and Firn's, over the issuer. Every "no" is
-// a declared refusal. A call that has to wait leaves its state in the attempt and throws NoIdsYet.
-// `backend` and `counters` must outlive it.
-std::unique_ptr<ThriftHandler> MakeThriftService(const Backend& backend, DeskCounters& counters);
+// a declared refusal. A call that has to wait is parked at the door, and its method throws a
+// ServeStep: no std::exception on purpose, so the generated code lets it pass, and the frame is
+// processed again later.
+class ThriftService final : public wire::IdServiceIf {
+ public:
+  // Both must outlive it.
+  ThriftService(const Backend& backend, DeskCounters& counters);
+
+  // Where the next call comes from; valid until that call returns.
+  void Begin(DoorCall& door) { door_ = &door; }
+
+  // --- Twitter's -------------------------------------------------------------------------------
+
+  int64_t get_worker_id() override;
+  int64_t get_datacenter_id() override;
+  int64_t get_timestamp() override;
+  int64_t get_id(const std::string& useragent) override;
+
+  // --- Firn's ----------------------------------------------------------------------------------
+
+  int64_t getId(const std::string& tag) override;
+  void getIds(std::vector<int64_t>& out, const std::string& tag, int32_t count) override;
+  void getRuns(std::vector<wire::IdRun>& out, const std::string& tag, int64_t count) override;
+  void getText(std::string& out, const std::string& tag) override;
+  void explain(wire::IdFields& out, int64_t id, const std::string& layout) override;
+  int64_t compose(const wire::ComposeRequest& request) override;
+  void formatTime(std::string& out, int64_t ticks, const std::string& layout) override;
+  void status(wire::ServerStatus& out) override;
+  void ping() override {}
+
+ private:
+  // Returns with the ids, or not at all.
+  const IssueCall& Ask(std::string_view tag, int64_t count, Form form);
+  [[noreturn]] void Refuse(Refusal refusal);
+  template <typename T>
+  T ValueOf(Result<T> result);
+  MachineId Machine();
+
+  const Backend& backend_;
+  IdDesk desk_;
+  DoorCall* door_ = nullptr;
+};
 
 }  // namespace firn::front

@@ -29,12 +29,12 @@ void FetchGate::Failed(Status why, BootMs now) {
   retry_at_ = now + backoff_.Next();
 }
 
-Verdict FetchGate::Answer(Demand& demand, BootMs now) const {
+Verdict FetchGate::Answer(IssueCall& call, BootMs now) const {
   Refusal refusal = WhyNone(now);
-  if (refusal.reason == Reason::kExhausted) return demand.Refuse(std::move(refusal));
+  if (refusal.reason == Reason::kExhausted) return call.Refuse(std::move(refusal));
   const bool soon = in_flight_ ? now - began_ < kSlow : retry_at_ - now <= kNear;
-  if (!soon) return demand.Refuse(std::move(refusal));
-  return demand.Wait(kAskAgain, std::move(refusal));
+  if (!soon) return call.Refuse(std::move(refusal));
+  return call.Wait(kAskAgain, std::move(refusal));
 }
 
 std::optional<Refusal> FetchGate::WhyNot(BootMs now) const {

@@ -35,7 +35,7 @@ class FetchGate {
 
   // For a call that finds no number: to wait, or why not. At the end of all numbers EXHAUSTED;
   // STORE_DOWN while the source is away; a call whose patience ends though it answers: OVERLOADED.
-  Verdict Answer(Demand& demand, BootMs now) const;
+  Verdict Answer(IssueCall& call, BootMs now) const;
 
   // The refusal of a call that finds no number and goes on finding none; empty while they come.
   std::optional<Refusal> WhyNot(BootMs now) const;

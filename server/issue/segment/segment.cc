@@ -33,30 +33,29 @@ Segment::Segment(const TagDefinition& tag, RangedParts parts, std::unique_ptr<Fo
 
 Segment::~Segment() = default;
 
-Verdict Segment::Issue(Demand& demand) {
-  if (sentinel_.InChild()) return demand.Refuse(ClosedHere());
-  if (demand.runs.empty()) demand.drops = drops_.load(std::memory_order_acquire);
+Verdict Segment::Issue(IssueCall& call) {
+  if (sentinel_.InChild()) return call.Refuse(ClosedHere());
+  if (call.runs().empty()) call.drops = drops_.load(std::memory_order_acquire);
   for (int switches = 0;; ++switches) {
-    if (IsStale(demand)) return RefuseStale(demand);
-    const Range taken = cursor_.TakeUpTo(demand.missing);
+    if (IsStale(call)) return RefuseStale(call);
+    const Range taken = cursor_.TakeUpTo(call.missing());
     if (!taken.empty()) {
-      demand.runs.Add({taken.begin, taken.size(), 1});
-      demand.missing -= taken.size();
-      if (demand.missing == 0) return Verdict::kIssued;
+      call.Add({taken.begin, taken.size(), 1});
+      if (call.missing() == 0) return Verdict::kIssued;
     }
     const BootMs now = parts_.clock.Boot();
     Lock lock(mutex_);
-    if (closed_) return demand.Refuse(ClosedLocked());
+    if (closed_) return call.Refuse(ClosedLocked());
     if (switches < kSwitchesMax && SwitchLocked(now)) continue;
     asked_ = true;
     if (gate_.open(now)) {
-      NoteShortageLocked(demand);
+      NoteShortageLocked(call);
       Fetch(std::move(lock), now);
       lock = Lock(mutex_);
-      return gate_.Answer(demand, now);
+      return gate_.Answer(call, now);
     }
-    const Verdict verdict = gate_.Answer(demand, now);
-    if (verdict == Verdict::kWait) NoteShortageLocked(demand);
+    const Verdict verdict = gate_.Answer(call, now);
+    if (verdict == Verdict::kWait) NoteShortageLocked(call);
     return verdict;
   }
 }
@@ -70,14 +69,14 @@ std::optional<Refusal> Segment::WhyNot() const {
 }
 
 // Rule 6, for what a call has got.
-bool Segment::IsStale(const Demand& demand) const {
-  return !demand.runs.empty() && demand.drops != drops_.load(std::memory_order_acquire);
+bool Segment::IsStale(const IssueCall& call) const {
+  return !call.runs().empty() && call.drops != drops_.load(std::memory_order_acquire);
 }
 
-Verdict Segment::RefuseStale(Demand& demand) {
+Verdict Segment::RefuseStale(IssueCall& call) {
   const Lock lock(mutex_);
-  counts_.wasted += demand.runs.count();
-  return demand.Refuse(Dropped());
+  counts_.wasted += call.runs().count();
+  return call.Refuse(Dropped());
 }
 
 void Segment::OnLow() noexcept {
@@ -99,10 +98,10 @@ bool Segment::SwitchLocked(BootMs now) {
 }
 
 // Counts each call that waits once for each range that could have served it.
-void Segment::NoteShortageLocked(Demand& demand) {
-  if (demand.ticket > fetches_) return;
-  demand.ticket = fetches_ + 1;
-  shortage_ = std::min(shortage_, kRangeEnd - demand.missing) + demand.missing;
+void Segment::NoteShortageLocked(IssueCall& call) {
+  if (call.ticket > fetches_) return;
+  call.ticket = fetches_ + 1;
+  shortage_ = std::min(shortage_, kRangeEnd - call.missing()) + call.missing();
 }
 
 void Segment::Fetch(Lock lock, BootMs now) {

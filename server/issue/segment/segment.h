@@ -44,7 +44,7 @@ class Segment final : public RangedStrategy,
 
   bool TryOne(Method, int64_t* id) override { return cursor_.TakeOne(id); }
   RangeCursor* cursor() override { return &cursor_; }
-  Verdict Issue(Demand& demand) override;
+  Verdict Issue(IssueCall& call) override;
   std::optional<Refusal> WhyNot() const override;
   void Close() override;
   void Stop() override;
@@ -67,9 +67,9 @@ class Segment final : public RangedStrategy,
   bool WantsNextLocked() const;
   int64_t SupplyLocked() const;
   Refusal ClosedLocked() const { return abandoned_ ? Redefined() : ClosedHere(); }
-  bool IsStale(const Demand& demand) const;
-  Verdict RefuseStale(Demand& demand);
-  void NoteShortageLocked(Demand& demand);
+  bool IsStale(const IssueCall& call) const;
+  Verdict RefuseStale(IssueCall& call);
+  void NoteShortageLocked(IssueCall& call);
   void TrimLocked(int64_t start, BootMs now);
   void Fetch(Lock lock, BootMs now);
   void OnTaken(const Result<Range>& taken);

@@ -17,25 +17,24 @@ Unbuffered::Unbuffered(const TagDefinition& tag, RangedParts parts)
       tag_(std::make_shared<const TagDefinition>(tag)),
       gate_(parts_.entropy) {}
 
-Verdict Unbuffered::Issue(Demand& demand) {
-  if (sentinel_.InChild()) return demand.Refuse(ClosedHere());
+Verdict Unbuffered::Issue(IssueCall& call) {
+  if (sentinel_.InChild()) return call.Refuse(ClosedHere());
   const BootMs now = parts_.clock.Boot();
   Lock lock(mutex_);
-  if (closed_) return demand.Refuse(abandoned_ ? Redefined() : ClosedHere());
-  if (demand.runs.empty()) demand.drops = drops_;
-  if (demand.drops != drops_) {
-    counts_.wasted += demand.runs.count();
-    return demand.Refuse(Dropped());
+  if (closed_) return call.Refuse(abandoned_ ? Redefined() : ClosedHere());
+  if (call.runs().empty()) call.drops = drops_;
+  if (call.drops != drops_) {
+    counts_.wasted += call.runs().count();
+    return call.Refuse(Dropped());
   }
-  if (const auto portion = portions_.find(demand.ticket); portion != portions_.end()) {
+  if (const auto portion = portions_.find(call.ticket); portion != portions_.end()) {
     const Range range = portion->second.range;
     portions_.erase(portion);
-    demand.ticket = 0;
-    demand.runs.Add({range.begin, range.size(), 1});
-    demand.missing -= range.size();
-    if (demand.missing == 0) return Verdict::kIssued;
+    call.ticket = 0;
+    call.Add({range.begin, range.size(), 1});
+    if (call.missing() == 0) return Verdict::kIssued;
   }
-  return Queue(demand, now, std::move(lock));
+  return Queue(call, now, std::move(lock));
 }
 
 std::optional<Refusal> Unbuffered::WhyNot() const {
@@ -45,23 +44,23 @@ std::optional<Refusal> Unbuffered::WhyNot() const {
 }
 
 // A call without a ticket that is still good gets one; then it waits.
-Verdict Unbuffered::Queue(Demand& demand, BootMs now, Lock lock) {
+Verdict Unbuffered::Queue(IssueCall& call, BootMs now, Lock lock) {
   const bool waits =
-      demand.ticket != 0 && !waiting_.empty() && demand.ticket >= waiting_.front().number;
+      call.ticket != 0 && !waiting_.empty() && call.ticket >= waiting_.front().number;
   if (!waits) {
     if (waiting_.size() == kTicketsMax) {
-      return demand.Refuse({Reason::kOverloaded, "too many calls wait for this tag", 50, true});
+      return call.Refuse({Reason::kOverloaded, "too many calls wait for this tag", 50, true});
     }
-    demand.ticket = ++tickets_;
-    waiting_.push_back({demand.ticket, demand.missing, now});
+    call.ticket = ++tickets_;
+    waiting_.push_back({call.ticket, call.missing(), now});
   }
   if (gate_.open(now)) {
     Fetch(std::move(lock), now);
     lock = Lock(mutex_);
   }
-  const Verdict verdict = gate_.Answer(demand, now);
+  const Verdict verdict = gate_.Answer(call, now);
   // A call that is refused leaves no trace, unless it has been asked for already.
-  const bool unasked = waiting_.size() > asked_ && waiting_.back().number == demand.ticket;
+  const bool unasked = waiting_.size() > asked_ && waiting_.back().number == call.ticket;
   if (verdict == Verdict::kRefused && unasked) waiting_.pop_back();
   return verdict;
 }

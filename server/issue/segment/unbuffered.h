@@ -37,7 +37,7 @@ class Unbuffered final : public RangedStrategy, public std::enable_shared_from_t
   static Result<std::shared_ptr<Unbuffered>> Make(const TagDefinition& tag, RangedParts parts);
 
   bool TryOne(Method, int64_t*) override { return false; }
-  Verdict Issue(Demand& demand) override;
+  Verdict Issue(IssueCall& call) override;
   std::optional<Refusal> WhyNot() const override;
   void Close() override;
   void Stop() override { Close(); }
@@ -64,7 +64,7 @@ class Unbuffered final : public RangedStrategy, public std::enable_shared_from_t
 
   Unbuffered(const TagDefinition& tag, RangedParts parts);
 
-  Verdict Queue(Demand& demand, BootMs now, Lock lock);
+  Verdict Queue(IssueCall& call, BootMs now, Lock lock);
   void Fetch(Lock lock, BootMs now);
   void OnTaken(const Result<Range>& taken);
   Status KeepLocked(const Result<Range>& taken, BootMs now);

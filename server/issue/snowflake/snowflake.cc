@@ -35,7 +35,7 @@ Refusal ClaimHasEnded(const Claim& claim) {
 
 }  // namespace
 
-struct Snowflake::Tenure {
+struct Snowflake::ClaimSequence {
   std::shared_ptr<const Claim> claim;
   std::unique_ptr<Sequencer> sequencer;
   std::array<uint64_t, kMethods> base_bits;
@@ -78,18 +78,18 @@ Status Snowflake::Adopt(std::shared_ptr<const Claim> claim) {
   if (sentinel_.InChild()) return Unavailable("this process is a forked child");
   const std::lock_guard lock(mutex_);
   if (closed_) return Unavailable("the strategy is closed");
-  if (tenures_.size() == kClaimsMax) return Exhausted("too many claims for one process");
+  if (sequences_.size() == kClaimsMax) return Exhausted("too many claims for one process");
   FIRN_ASSIGN(ForkCells::Cell * cell, cells_.Take());
 
-  auto tenure = std::make_unique<Tenure>();
+  auto held = std::make_unique<ClaimSequence>();
   for (uint64_t method = 0; method < kMethods; ++method) {
-    tenure->base_bits[method] = layout_.BaseBits(claim->machine(), method);
+    held->base_bits[method] = layout_.BaseBits(claim->machine(), method);
   }
   ticks_.RaiseTo(claim->first_tick());
-  tenure->sequencer = MakeSequencer(sequencer_options_, claim, *cell, entropy_.Next());
-  tenure->claim = std::move(claim);
-  tenures_.push_back(std::move(tenure));
-  Tenure* before = current_.exchange(tenures_.back().get(), std::memory_order_release);
+  held->sequencer = MakeSequencer(sequencer_options_, claim, *cell, entropy_.Next());
+  held->claim = std::move(claim);
+  sequences_.push_back(std::move(held));
+  ClaimSequence* before = current_.exchange(sequences_.back().get(), std::memory_order_release);
   if (before != nullptr) before->sequencer->Close();
   return {};
 }
@@ -98,15 +98,15 @@ std::optional<Tick> Snowflake::CloseClaim() {
   if (sentinel_.InChild()) return std::nullopt;
   const std::lock_guard lock(mutex_);
   current_.store(nullptr, std::memory_order_relaxed);  // closing tells of it
-  if (tenures_.empty()) return std::nullopt;
-  return tenures_.back()->sequencer->Close();
+  if (sequences_.empty()) return std::nullopt;
+  return sequences_.back()->sequencer->Close();
 }
 
 std::optional<Tick> Snowflake::Last() const {
   if (sentinel_.InChild()) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  if (tenures_.empty()) return std::nullopt;
-  return tenures_.back()->sequencer->Last();
+  if (sequences_.empty()) return std::nullopt;
+  return sequences_.back()->sequencer->Last();
 }
 
 void Snowflake::Close() {
@@ -117,37 +117,37 @@ void Snowflake::Close() {
 }
 
 bool Snowflake::TryOne(Method method, int64_t* id) {
-  Tenure* tenure = current_.load(std::memory_order_acquire);
-  if (tenure == nullptr) return false;
+  ClaimSequence* held = current_.load(std::memory_order_acquire);
+  if (held == nullptr) return false;
   const Tick now = ticks_.Current();
   if (now == TickSource::kStopped) return false;
-  const uint64_t position = tenure->sequencer->TakeOne(now);
+  const uint64_t position = held->sequencer->TakeOne(now);
   if (position == Sequencer::kNone) return false;
   const int bits = layout_.sequence().width;
   const Tick tick(static_cast<int64_t>(position >> bits));
-  *id = layout_.PackUnchecked(tenure->BitsFor(method), tick, position & layout_.sequence().max());
+  *id = layout_.PackUnchecked(held->BitsFor(method), tick, position & layout_.sequence().max());
   return true;
 }
 
-Verdict Snowflake::Issue(Demand& demand) {
+Verdict Snowflake::Issue(IssueCall& call) {
   int closed = 0;
   Tick now = ticks_.Current();
-  while (demand.missing > 0) {
-    Tenure* tenure = current_.load(std::memory_order_acquire);
-    if (tenure == nullptr) return demand.Refuse(NoClaim());
-    if (now == TickSource::kStopped) return demand.Refuse(ClockIsBehind());
-    if (demand.runs.empty() && !FitsInto(*tenure->claim, now, demand.missing)) {
-      return Answer(*tenure, {Step::Kind::kClaimEnds, now}, demand);
+  while (call.missing() > 0) {
+    ClaimSequence* held = current_.load(std::memory_order_acquire);
+    if (held == nullptr) return call.Refuse(NoClaim());
+    if (now == TickSource::kStopped) return call.Refuse(ClockIsBehind());
+    if (call.runs().empty() && !FitsInto(*held->claim, now, call.missing())) {
+      return Answer(*held, {Step::Kind::kClaimEnds, now}, call);
     }
-    const Step step = TakeFor(demand, *tenure, now);
+    const Step step = TakeFor(call, *held, now);
     if (step.kind == Step::Kind::kTaken) {
-      Add(*tenure, step, demand);
+      Add(*held, step, call);
     } else if (step.kind == Step::Kind::kLater) {
       const Tick fresh = ticks_.Refresh();
-      if (fresh == now) return Answer(*tenure, step, demand);
+      if (fresh == now) return Answer(*held, step, call);
       now = fresh;
     } else if (step.kind != Step::Kind::kClosed || ++closed == kClosedMax) {
-      return Answer(*tenure, step, demand);
+      return Answer(*held, step, call);
     }
   }
   return Verdict::kIssued;
@@ -155,21 +155,20 @@ Verdict Snowflake::Issue(Demand& demand) {
 
 // A batch that goes on under another machine's claim does so in a later tick, so that the ids of a
 // call rise.
-Step Snowflake::TakeFor(const Demand& demand, const Tenure& tenure, Tick now) const {
-  if (!demand.runs.empty()) {
-    const auto before = static_cast<uint64_t>(demand.runs.runs().back().first);
+Step Snowflake::TakeFor(const IssueCall& call, const ClaimSequence& held, Tick now) const {
+  if (!call.runs().empty()) {
+    const auto before = static_cast<uint64_t>(call.runs().runs().back().first);
     const Tick used(static_cast<int64_t>(layout_.time().In(before)));
-    const bool moved = layout_.machine().In(before) != tenure.claim->machine().value();
+    const bool moved = layout_.machine().In(before) != held.claim->machine().value();
     if (moved && now <= used) return {Step::Kind::kLater, used + 1};
   }
-  return tenure.sequencer->Take(now, static_cast<uint64_t>(demand.missing));
+  return held.sequencer->Take(now, static_cast<uint64_t>(call.missing()));
 }
 
-void Snowflake::Add(const Tenure& tenure, const Step& step, Demand& demand) const {
+void Snowflake::Add(const ClaimSequence& held, const Step& step, IssueCall& call) const {
   const auto count = static_cast<int64_t>(step.count);
-  const uint64_t bits = tenure.BitsFor(demand.method);
-  demand.runs.Add({layout_.PackUnchecked(bits, step.tick, step.first), count, layout_.stride()});
-  demand.missing -= count;
+  const uint64_t bits = held.BitsFor(call.method());
+  call.Add({layout_.PackUnchecked(bits, step.tick, step.first), count, layout_.stride()});
 }
 
 // Whether a call for `count` ids could be served before the claim's end at best. Looked at before
@@ -179,33 +178,33 @@ bool Snowflake::FitsInto(const Claim& claim, Tick now, int64_t count) const {
   return ticks == 0 || std::max(now, claim.first_tick()) + ticks < claim.end_tick();
 }
 
-Verdict Snowflake::Answer(const Tenure& tenure, const Step& step, Demand& demand) const {
+Verdict Snowflake::Answer(const ClaimSequence& held, const Step& step, IssueCall& call) const {
   switch (step.kind) {
     case Step::Kind::kLater:
-      return demand.Wait(ticks_.Until(step.tick),
-                         {Reason::kOverloaded, "the sequence is used up until the next tick",
-                          static_cast<int32_t>(layout_.tick_ms()), true});
+      return call.Wait(ticks_.Until(step.tick),
+                       {Reason::kOverloaded, "the sequence is used up until the next tick",
+                        static_cast<int32_t>(layout_.tick_ms()), true});
     case Step::Kind::kLayoutEnds:
-      return demand.Refuse(LayoutHasEnded());
+      return call.Refuse(LayoutHasEnded());
     case Step::Kind::kClaimEnds:
-      return demand.Refuse(ClaimHasEnded(*tenure.claim));
+      return call.Refuse(ClaimHasEnded(*held.claim));
     case Step::Kind::kTaken:
     case Step::Kind::kClosed:
       break;
   }
-  return demand.Refuse(NoClaim());
+  return call.Refuse(NoClaim());
 }
 
 std::optional<Refusal> Snowflake::WhyNot() const {
   if (sentinel_.InChild()) return NoClaim();
   const std::lock_guard lock(mutex_);
-  const Tenure* tenure = current_.load(std::memory_order_relaxed);  // set under the mutex
-  if (tenure == nullptr) return NoClaim();
+  const ClaimSequence* held = current_.load(std::memory_order_relaxed);  // set under the mutex
+  if (held == nullptr) return NoClaim();
   const Tick now = ticks_.Refresh();
   if (now == TickSource::kStopped) return ClockIsBehind();
-  const Tick next = std::max({now, tenure->claim->first_tick(), tenure->sequencer->Last()});
+  const Tick next = std::max({now, held->claim->first_tick(), held->sequencer->Last()});
   if (!layout_.time().Holds(static_cast<uint64_t>(next.count()))) return LayoutHasEnded();
-  if (next >= tenure->claim->end_tick()) return ClaimHasEnded(*tenure->claim);
+  if (next >= held->claim->end_tick()) return ClaimHasEnded(*held->claim);
   return std::nullopt;
 }
 

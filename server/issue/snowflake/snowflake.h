@@ -62,18 +62,18 @@ class Snowflake final : public Strategy {
   // kInvalid for a layout whose method field has no room for every Method.
   Status Start() override { return CheckLayout(); }
   bool TryOne(Method method, int64_t* id) override;
-  Verdict Issue(Demand& demand) override;
+  Verdict Issue(IssueCall& call) override;
   std::optional<Refusal> WhyNot() const override;
   int64_t count_max() const override { return count_max_; }
   void Close() override;
   void Stop() override { Close(); }
 
  private:
-  struct Tenure;  // a claim with its sequencer
+  struct ClaimSequence;  // a claim and the sequence under it
 
-  Step TakeFor(const Demand& demand, const Tenure& tenure, Tick now) const;
-  void Add(const Tenure& tenure, const Step& step, Demand& demand) const;
-  Verdict Answer(const Tenure& tenure, const Step& step, Demand& demand) const;
+  Step TakeFor(const IssueCall& call, const ClaimSequence& held, Tick now) const;
+  void Add(const ClaimSequence& held, const Step& step, IssueCall& call) const;
+  Verdict Answer(const ClaimSequence& held, const Step& step, IssueCall& call) const;
   Refusal ClockIsBehind() const;
   Refusal LayoutHasEnded() const;
   bool FitsInto(const Claim& claim, Tick now, int64_t count) const;
@@ -86,13 +86,13 @@ class Snowflake final : public Strategy {
   const SequencerOptions sequencer_options_;
   const int64_t count_max_;
 
-  Atomic<Tenure*> current_{nullptr};  // null: no claim. Written under mutex_
+  Atomic<ClaimSequence*> current_{nullptr};  // null: no claim. Written under mutex_
   const ForkSentinel
       sentinel_;  // looked at before locking: a child's mutex_ may be locked for ever
   mutable Mutex mutex_;
   ForkCells cells_;
-  bool closed_ = false;                           // under mutex_
-  std::vector<std::unique_ptr<Tenure>> tenures_;  // under mutex_
+  bool closed_ = false;                                    // under mutex_
+  std::vector<std::unique_ptr<ClaimSequence>> sequences_;  // under mutex_
 };
 
 }  // namespace firn

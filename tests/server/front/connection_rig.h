@@ -16,7 +16,7 @@ namespace firn::front {
 // else is answered by itself in upper case.
 class LineProtocol final : public Protocol {
  public:
-  ServeStep Serve(std::string_view in, Attempt attempt, OutBuffer& out) override {
+  ServeStep Serve(std::string_view in, DoorCall& call, OutBuffer& out) override {
     const size_t end = in.find('\n');
     if (in.substr(0, end).starts_with("HOW") && end == std::string_view::npos) {
       return ServeStep::NeedMoreOfOneWhoWaits(0);
@@ -25,12 +25,12 @@ class LineProtocol final : public Protocol {
       ++looks;
       return ServeStep::NeedMore(whole);
     }
-    client = attempt.client;
+    client = call.client;
     const std::string_view line = in.substr(0, end);
     if (line.ends_with("X")) return ServeStep::Close(CloseCause::kBadHttp);
     if (line.ends_with("WAIT") && waits) {
       ++attempts;
-      if (!attempt.last) return ServeStep::Park(500);
+      if (!call.last) return ServeStep::Park(std::chrono::microseconds(500));
       out.Append("LATE\n");
       return ServeStep::Served(end + 1);
     }

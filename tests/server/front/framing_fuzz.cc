@@ -14,17 +14,18 @@ namespace {
 class Door {
  public:
   Door() {
-    set_.thrift_binary = MakeThriftProtocol(ThriftCoding::kBinary, issuing_.limits, *service_);
-    set_.thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, issuing_.limits, *service_);
+    const Backend& backend = issuing_.backend;
+    set_.thrift_binary = MakeThriftProtocol(ThriftCoding::kBinary, backend, issuing_.counters);
+    set_.thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, backend, issuing_.counters);
     set_.http = MakeHttp(issuing_, desk_);
   }
 
   void Feed(std::string_view in) {
     Protocol* protocol = set_.For(Recognise(in));
     while (protocol != nullptr && !in.empty()) {
-      std::unique_ptr<ParkedCall> parked;
+      DoorCall door{.last = true};
       OutBuffer out;
-      const ServeStep step = protocol->Serve(in, {parked, true}, out);
+      const ServeStep step = protocol->Serve(in, door, out);
       if (step.kind != ServeStep::Kind::kServed) {
         const bool says_why = step.kind == ServeStep::Kind::kClose && protocol == set_.http.get();
         if (!out.empty() && !says_why) std::abort();
@@ -38,7 +39,6 @@ class Door {
  private:
   Issuing issuing_;
   IdDesk desk_{issuing_.issuer, issuing_.counters, Method::kHttp, "order"};
-  std::unique_ptr<ThriftHandler> service_ = MakeThriftService(issuing_.backend, issuing_.counters);
   ProtocolSet set_;
 };
 

@@ -31,12 +31,10 @@ class FrontDoorTest : public testing::Test {
     ASSERT_TRUE(door_->Start().ok());
   }
   ProtocolSet MakeProtocols() {
-    services_.push_back(MakeThriftService(issuing_.backend, counters_.emplace_back()));
+    DeskCounters& counters = counters_.emplace_back();
     ProtocolSet set;
-    set.thrift_binary =
-        MakeThriftProtocol(ThriftCoding::kBinary, issuing_.limits, *services_.back());
-    set.thrift_compact =
-        MakeThriftProtocol(ThriftCoding::kCompact, issuing_.limits, *services_.back());
+    set.thrift_binary = MakeThriftProtocol(ThriftCoding::kBinary, issuing_.backend, counters);
+    set.thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, issuing_.backend, counters);
     return set;
   }
 
@@ -62,7 +60,6 @@ class FrontDoorTest : public testing::Test {
 
   Issuing issuing_;
   std::deque<DeskCounters> counters_;
-  std::vector<std::unique_ptr<ThriftHandler>> services_;
   std::optional<FrontDoor> door_;
 };
 

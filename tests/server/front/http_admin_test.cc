@@ -31,10 +31,9 @@ class HttpAdminTest : public testing::Test {
     request.verb = verb;
     request.path = path;
     request.query = query;
-    std::unique_ptr<ParkedCall> parked;
-    Attempt attempt{parked};
+    DoorCall door;
     HttpAnswer answer;
-    EXPECT_EQ(admin_->Handle(request, attempt, answer), HttpHandler::Outcome::kAnswered) << path;
+    EXPECT_EQ(admin_->Handle(request, door, answer), HttpHandler::Outcome::kAnswered) << path;
     return answer;
   }
   std::string Metrics() {

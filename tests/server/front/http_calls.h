@@ -44,7 +44,8 @@ class HttpSide {
   Answer Raw(std::string_view request, bool last = false) {
     OutBuffer out;
     Answer answer;
-    answer.step = protocol_->Serve(request, {parked_, last}, out);
+    door_.last = last;
+    answer.step = protocol_->Serve(request, door_, out);
     const std::string_view all = out.view();
     const size_t end = all.find("\r\n\r\n");
     if (end == std::string_view::npos) return answer;
@@ -65,7 +66,7 @@ class HttpSide {
  private:
   IdDesk desk_;
   std::unique_ptr<Protocol> protocol_;
-  std::unique_ptr<ParkedCall> parked_;
+  DoorCall door_;
 };
 
 }  // namespace firn::front

@@ -6,7 +6,7 @@
 
 #include "common/id/id_clock.h"
 #include "common/time/entropy.h"
-#include "server/front/thrift/thrift_service.h"
+#include "server/front/thrift/thrift_protocol.h"
 #include "server/issue/issuer.h"
 #include "server/issue/snowflake/snowflake.h"
 #include "tests/support/virtual_clock.h"
@@ -64,14 +64,12 @@ class ScriptedStrategy final : public Strategy {
     *id = next++;
     return true;
   }
-  Verdict Issue(Demand& demand) override {
+  Verdict Issue(IssueCall& call) override {
     ++asked;
     if (waits) {
-      return demand.Wait(std::chrono::microseconds(100), {Reason::kOverloaded, "still waiting"});
+      return call.Wait(std::chrono::microseconds(100), {Reason::kOverloaded, "still waiting"});
     }
-    demand.runs.Add({next, demand.missing, 1});
-    next += demand.missing;
-    demand.missing = 0;
+    call.Add({next.fetch_add(call.missing()), call.missing(), 1});
     return Verdict::kIssued;
   }
   int64_t count_max() const override { return 10'000'000; }

@@ -16,7 +16,8 @@ using std::string_literals::operator""s;
 class ThriftProtocolTest : public testing::TestWithParam<ThriftCoding> {
  protected:
   ServeStep Serve(std::string_view in, bool last = false) {
-    return protocol_->Serve(in, {parked_, last}, out_);
+    door_.last = last;
+    return protocol_->Serve(in, door_, out_);
   }
   // Serves one request and hands out the client that is about to receive the answer.
   wire::IdServiceClient& Call(std::string_view frame) {
@@ -36,9 +37,9 @@ class ThriftProtocolTest : public testing::TestWithParam<ThriftCoding> {
   }
 
   Issuing issuing_;
-  std::unique_ptr<ThriftHandler> service_ = MakeThriftService(issuing_.backend, issuing_.counters);
-  std::unique_ptr<Protocol> protocol_ = MakeThriftProtocol(GetParam(), issuing_.limits, *service_);
-  std::unique_ptr<ParkedCall> parked_;
+  std::unique_ptr<Protocol> protocol_ =
+      MakeThriftProtocol(GetParam(), issuing_.backend, issuing_.counters);
+  DoorCall door_;
   OutBuffer out_;
   ThriftCalls calls_{GetParam()};
 };
@@ -122,13 +123,13 @@ TEST_P(ThriftProtocolTest, ParksACallAndGoesOnWithIt) {
   EXPECT_EQ(step.kind, Kind::kPark);
   EXPECT_EQ(step.again_us, 100);
   EXPECT_TRUE(out_.empty());
-  EXPECT_NE(parked_, nullptr);
+  EXPECT_NE(door_.parked, nullptr);
 
   issuing_.slow->waits = false;
   step = Serve(frame);
   EXPECT_EQ(step.kind, Kind::kServed);
   EXPECT_EQ(calls_.Answer(out_.view()).recv_getId(), 1);
-  EXPECT_EQ(parked_, nullptr);
+  EXPECT_EQ(door_.parked, nullptr);
 }
 
 TEST_P(ThriftProtocolTest, RefusesAParkedCallAtItsLastAttempt) {
@@ -142,7 +143,7 @@ TEST_P(ThriftProtocolTest, RefusesAParkedCallAtItsLastAttempt) {
   } catch (const wire::Refusal& refusal) {
     EXPECT_EQ(refusal.reason, wire::Reason::OVERLOADED);
   }
-  EXPECT_EQ(parked_, nullptr);
+  EXPECT_EQ(door_.parked, nullptr);
 }
 
 TEST_P(ThriftProtocolTest, AllocatesNothingForACallInTheSteadyState) {

@@ -50,7 +50,8 @@ class TlsTest : public testing::Test {
     options.tls = std::move(files);
     door_.emplace(options, SystemClock(), [this] {
       ProtocolSet set;
-      set.thrift_binary = MakeThriftProtocol(ThriftCoding::kBinary, issuing_.limits, *service_);
+      set.thrift_binary =
+          MakeThriftProtocol(ThriftCoding::kBinary, issuing_.backend, issuing_.counters);
       return set;
     });
     ASSERT_TRUE(door_->Start().ok());
@@ -104,7 +105,6 @@ class TlsTest : public testing::Test {
   static TlsAuthority* ours_;
   static TlsAuthority* theirs_;
   Issuing issuing_;
-  std::unique_ptr<ThriftHandler> service_ = MakeThriftService(issuing_.backend, issuing_.counters);
   std::optional<FrontDoor> door_;
 };
 

@@ -29,10 +29,9 @@ class ForkTest : public testing::TestWithParam<SequencerKind> {
     for (int i = 0; i < 1'000; ++i) {
       int64_t id = 0;
       if (snowflake_.TryOne(Method::kEmbedded, &id)) return 1;
-      Demand demand;
-      demand.missing = 1;
-      if (snowflake_.Issue(demand) != Verdict::kRefused) return 2;
-      if (demand.refusal.reason != Reason::kNotReady) return 3;
+      IssueCall call({.count = 1});
+      if (snowflake_.Issue(call) != Verdict::kRefused) return 2;
+      if (call.refusal().reason != Reason::kNotReady) return 3;
     }
     return 0;
   }

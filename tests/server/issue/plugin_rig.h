@@ -53,14 +53,13 @@ class CountingStrategy final : public Strategy {
     *id = next++;
     return true;
   }
-  Verdict Issue(Demand& demand) override {
+  Verdict Issue(IssueCall& call) override {
     if (throws) throw std::runtime_error("no luck");
     if (waits > 0) {
       --waits;
-      return demand.Wait(std::chrono::microseconds(500), {Reason::kOverloaded, "it took too long"});
+      return call.Wait(std::chrono::microseconds(500), {Reason::kOverloaded, "it took too long"});
     }
-    demand.runs.Add({next, demand.missing, 1});
-    next += std::exchange(demand.missing, 0);
+    call.Add({std::exchange(next, next + call.missing()), call.missing(), 1});
     return Verdict::kIssued;
   }
   int64_t count_max() const override { return 1'000; }

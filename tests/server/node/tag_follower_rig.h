@@ -25,9 +25,8 @@ class Counting final : public Strategy {
   std::string_view name() const override { return "counting"; }
   Status Start() override { return {}; }
   bool TryOne(Method, int64_t* id) override { return *id = ++last_, true; }
-  Verdict Issue(Demand& demand) override {
-    demand.runs.Add({last_ + 1, demand.missing, 1});
-    last_ += std::exchange(demand.missing, 0);
+  Verdict Issue(IssueCall& call) override {
+    call.Add({std::exchange(last_, last_ + call.missing()) + 1, call.missing(), 1});
     return Verdict::kIssued;
   }
   int64_t count_max() const override { return 1000; }

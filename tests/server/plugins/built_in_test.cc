@@ -22,11 +22,9 @@ class Counter final : public Strategy {
   std::string_view name() const override { return "counter"; }
   Status Start() override { return {}; }
   bool TryOne(Method, int64_t* id) override { return *id = next++, true; }
-  Verdict Issue(Demand& demand) override {
-    if (refuses) return demand.Refuse({Reason::kStoreDown, "told so", 5, false});
-    demand.runs.Add({next, demand.missing, 1});
-    next += demand.missing;
-    demand.missing = 0;
+  Verdict Issue(IssueCall& call) override {
+    if (refuses) return call.Refuse({Reason::kStoreDown, "told so", 5, false});
+    call.Add({std::exchange(next, next + call.missing()), call.missing(), 1});
     return Verdict::kIssued;
   }
   int64_t count_max() const override { return 1'000'000; }

@@ -57,11 +57,8 @@ class SimSnowflake final : public Strategy {
   std::string_view name() const override { return "snowflake"; }
   Status Start() override { return {}; }
   bool TryOne(Method, int64_t* id) override { return *id = shared_.snowflakes += 2, true; }
-  Verdict Issue(Demand& demand) override {
-    while (demand.missing > 0) {
-      demand.runs.Add({shared_.snowflakes += 2, 1, 1});
-      --demand.missing;
-    }
+  Verdict Issue(IssueCall& call) override {
+    while (call.missing() > 0) call.Add({shared_.snowflakes += 2, 1, 1});
     return Verdict::kIssued;
   }
   int64_t count_max() const override { return 1'000; }

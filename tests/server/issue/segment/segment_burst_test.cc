@@ -48,7 +48,7 @@ class SegmentBurstTest : public RangedRig<Segment> {
 
  private:
   struct Caller {
-    Demand demand;
+    IssueCall call;
     BootMs came;
   };
 
@@ -65,7 +65,7 @@ class SegmentBurstTest : public RangedRig<Segment> {
   void Arrive(int64_t count) {
     Caller caller;
     caller.came = clock_.Boot();
-    caller.demand.missing = count;
+    caller.call.Begin({.count = count});
     if (!Waits(caller)) return;
     // Several IO threads ask for their callers in no order.
     auto before = parked_.begin();
@@ -73,9 +73,9 @@ class SegmentBurstTest : public RangedRig<Segment> {
     parked_.insert(before, std::move(caller));
   }
   bool Waits(Caller& caller) {
-    const Verdict verdict = strategy_->Issue(caller.demand);
+    const Verdict verdict = strategy_->Issue(caller.call);
     NoteQuestion();
-    EXPECT_NE(verdict, Verdict::kRefused) << caller.demand.refusal;
+    EXPECT_NE(verdict, Verdict::kRefused) << caller.call.refusal();
     longest_ = std::max<Milliseconds>(longest_, clock_.Boot() - caller.came);
     return verdict == Verdict::kWait;
   }

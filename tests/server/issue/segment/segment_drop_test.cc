@@ -29,7 +29,7 @@ TEST_F(SegmentDropTest, ABatchThatWaitsIsRefusedWhenWhatItHasGotIsDropped) {
   while (source_.questions.empty()) Pass(Milliseconds(10));
   source_.Answer();
   EXPECT_EQ(AskAgain(), Verdict::kRefused);
-  EXPECT_EQ(demand_.refusal.reason, Reason::kStoreDown);
+  EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown);
   EXPECT_EQ(strategy_->status().wasted, 99 + 100);
   EXPECT_EQ(Ask(50), Verdict::kIssued) << "the next call is as good as any";
 }

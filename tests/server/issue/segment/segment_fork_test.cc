@@ -22,9 +22,8 @@ int ChildGetsNothing(Segment& segment) {
   for (int i = 0; i < 1'000; ++i) {
     int64_t id = 0;
     if (segment.TryOne(Method::kEmbedded, &id)) return 1;
-    Demand demand;
-    demand.missing = 5;
-    if (segment.Issue(demand) != Verdict::kRefused) return 2;
+    IssueCall call({.count = 5});
+    if (segment.Issue(call) != Verdict::kRefused) return 2;
     segment.Tick(SystemClock().Boot());
   }
   segment.Stop();
@@ -39,8 +38,7 @@ TEST(SegmentForkTest, AChildGetsNothingAndTheParentGoesOn) {
   const auto segment = *Segment::Make(
       {.name = "order", .strategy = "segment", .step = kStep, .step_max = kStep, .prefetch_at = 99},
       {source, SystemClock(), SystemEntropy(), {}});
-  Demand first;
-  first.missing = 1;
+  IssueCall first({.count = 1});
   while (segment->Issue(first) != Verdict::kIssued) {
   }
   std::atomic<bool> done{false};

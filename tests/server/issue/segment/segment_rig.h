@@ -71,18 +71,17 @@ class RangedRig : public testing::Test {
 
   // One attempt of a call for `count` numbers.
   Verdict Ask(int64_t count = 1) {
-    demand_ = {};
-    demand_.missing = count;
+    call_.Begin({.count = count});
     return AskAgain();
   }
-  Verdict AskAgain() { return strategy_->Issue(demand_); }
+  Verdict AskAgain() { return strategy_->Issue(call_); }
 
   // A number that must be there at once.
   int64_t One() {
     int64_t id = 0;
     if (strategy_->TryOne(Method::kEmbedded, &id)) return id;
-    EXPECT_EQ(Ask(), Verdict::kIssued) << demand_.refusal;
-    return demand_.runs.empty() ? -1 : demand_.runs[0].first;
+    EXPECT_EQ(Ask(), Verdict::kIssued) << call_.refusal();
+    return call_.runs().empty() ? -1 : call_.runs()[0].first;
   }
   void Use(int64_t count) {
     for (int64_t i = 0; i < count; ++i) One();
@@ -99,7 +98,7 @@ class RangedRig : public testing::Test {
   int news_ = 0;
   TagDefinition definition_;
   std::shared_ptr<Kind> strategy_;
-  Demand demand_;
+  IssueCall call_;
 };
 
 }  // namespace firn

@@ -44,13 +44,13 @@ TEST_F(SegmentTest, TakesNothingBeforeSomebodyAsks) {
 TEST_F(SegmentTest, TheFirstCallWaitsForTheFirstRange) {
   Make({});
   EXPECT_EQ(Ask(), Verdict::kWait);
-  EXPECT_GT(demand_.ask_again_in.count(), 0);
+  EXPECT_GT(call_.ask_again_in().count(), 0);
   ASSERT_THAT(source_.questions, SizeIs(1));
   EXPECT_EQ(AskAgain(), Verdict::kWait);
   source_.Answer();
   EXPECT_EQ(news_, 1);
   EXPECT_EQ(AskAgain(), Verdict::kIssued);
-  EXPECT_EQ(demand_.runs[0], (IdRun{1, 1, 1}));
+  EXPECT_EQ(call_.runs()[0], (IdRun{1, 1, 1}));
 }
 
 TEST_F(SegmentTest, NumbersFollowEachOtherAcrossRanges) {
@@ -88,40 +88,40 @@ TEST_F(SegmentTest, ABatchGoesOverTwoRanges) {
   Use(49);
   source_.Answer();
   EXPECT_EQ(Ask(100), Verdict::kIssued);
-  EXPECT_EQ(demand_.runs.size(), 1u);
-  EXPECT_EQ(demand_.runs[0], (IdRun{51, 100, 1}));
+  EXPECT_EQ(call_.runs().size(), 1u);
+  EXPECT_EQ(call_.runs()[0], (IdRun{51, 100, 1}));
 }
 
 TEST_F(SegmentTest, ABatchKeepsWhatItHasWhileItWaits) {
   Fill();
   EXPECT_EQ(Ask(150), Verdict::kWait);
-  EXPECT_EQ(demand_.missing, 51);
+  EXPECT_EQ(call_.missing(), 51);
   source_.Answer();
   EXPECT_EQ(AskAgain(), Verdict::kIssued);
-  EXPECT_EQ(demand_.runs.count(), 150);
+  EXPECT_EQ(call_.runs().count(), 150);
 }
 
 TEST_F(SegmentTest, AsksForWhatCallersWaitForWhenItIsMoreThanAStep) {
   Make(Steps(10, 1'000));
   EXPECT_EQ(Ask(5), Verdict::kWait);
   ASSERT_EQ(source_.asked(), 10);
-  std::vector<Demand> crowd(50);
-  for (Demand& demand : crowd) {
-    demand.missing = 3;
-    EXPECT_EQ(strategy_->Issue(demand), Verdict::kWait);
-    EXPECT_EQ(strategy_->Issue(demand), Verdict::kWait) << "counted once";
+  std::vector<IssueCall> crowd(50);
+  for (IssueCall& call : crowd) {
+    call.Begin({.count = 3});
+    EXPECT_EQ(strategy_->Issue(call), Verdict::kWait);
+    EXPECT_EQ(strategy_->Issue(call), Verdict::kWait) << "counted once";
   }
   source_.Answer();
   ASSERT_EQ(AskAgain(), Verdict::kIssued);
-  for (Demand& demand : crowd) {
-    if (strategy_->Issue(demand) == Verdict::kWait) break;
+  for (IssueCall& call : crowd) {
+    if (strategy_->Issue(call) == Verdict::kWait) break;
   }
   ASSERT_THAT(source_.questions, SizeIs(1));
   EXPECT_EQ(source_.asked(), 150);
   source_.Answer();
-  for (Demand& demand : crowd) {
-    if (demand.missing == 0) continue;
-    EXPECT_EQ(strategy_->Issue(demand), Verdict::kIssued);
+  for (IssueCall& call : crowd) {
+    if (call.missing() == 0) continue;
+    EXPECT_EQ(strategy_->Issue(call), Verdict::kIssued);
   }
 }
 
@@ -185,20 +185,20 @@ TEST_F(SegmentTest, RefusesWhenBothAreEmptyAndTheStoreIsAway) {
     }
   }
   ASSERT_EQ(Ask(), Verdict::kRefused);
-  EXPECT_EQ(demand_.refusal.reason, Reason::kStoreDown);
-  EXPECT_GT(demand_.refusal.retry_after_ms, 0);
-  EXPECT_TRUE(demand_.refusal.another_server_may_help);
-  EXPECT_TRUE(demand_.runs.empty());
+  EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown);
+  EXPECT_GT(call_.refusal().retry_after_ms, 0);
+  EXPECT_TRUE(call_.refusal().another_server_may_help);
+  EXPECT_TRUE(call_.runs().empty());
 }
 
 TEST_F(SegmentTest, ASilentStoreIsAwayAfterAWhile) {
   Fill();
   Use(99);
   EXPECT_EQ(Ask(), Verdict::kWait);
-  EXPECT_EQ(demand_.refusal.reason, Reason::kOverloaded) << "if patience ends now";
+  EXPECT_EQ(call_.refusal().reason, Reason::kOverloaded) << "if patience ends now";
   Pass(FetchGate::kSlow);
   EXPECT_EQ(Ask(), Verdict::kRefused);
-  EXPECT_EQ(demand_.refusal.reason, Reason::kStoreDown);
+  EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown);
 }
 
 TEST_F(SegmentTest, TriesAgainByItselfAndServesOnceTheStoreIsBack) {
@@ -217,8 +217,8 @@ TEST_F(SegmentTest, SaysSoAtTheEndOfAllNumbers) {
   Use(99);
   source_.Fail(Exhausted("no more"));
   ASSERT_EQ(Ask(), Verdict::kRefused);
-  EXPECT_EQ(demand_.refusal.reason, Reason::kExhausted);
-  EXPECT_FALSE(demand_.refusal.another_server_may_help);
+  EXPECT_EQ(call_.refusal().reason, Reason::kExhausted);
+  EXPECT_FALSE(call_.refusal().another_server_may_help);
 }
 
 TEST_F(SegmentTest, ServesTheLastNumbersOf63Bits) {
@@ -253,7 +253,7 @@ TEST_F(SegmentTest, ClosedItGivesNothing) {
   int64_t id = 0;
   EXPECT_FALSE(strategy_->TryOne(Method::kEmbedded, &id));
   EXPECT_EQ(Ask(), Verdict::kRefused);
-  EXPECT_EQ(demand_.refusal.reason, Reason::kDraining);
+  EXPECT_EQ(call_.refusal().reason, Reason::kDraining);
   strategy_->Close();
 }
 

@@ -29,7 +29,7 @@ TEST_F(UnbufferedTest, TakesWhatIsAskedForAndKeepsNothing) {
   EXPECT_EQ(source_.asked(), 3);
   source_.Answer();
   EXPECT_EQ(AskAgain(), Verdict::kIssued);
-  EXPECT_EQ(demand_.runs[0], (IdRun{1, 3, 1}));
+  EXPECT_EQ(call_.runs()[0], (IdRun{1, 3, 1}));
   EXPECT_THAT(source_.questions, IsEmpty());
   EXPECT_EQ(strategy_->status().supply, 0);
 }
@@ -41,43 +41,43 @@ TEST_F(UnbufferedTest, ACallNeverGetsNumbersThatWereTakenBeforeItCame) {
   source_.next = 100;
   source_.Answer();
   EXPECT_EQ(AskAgain(), Verdict::kIssued);
-  EXPECT_EQ(demand_.runs[0].first, 100);
+  EXPECT_EQ(call_.runs()[0].first, 100);
 }
 
 TEST_F(UnbufferedTest, CallsThatCameMeanwhileAreAskedForTogether) {
-  std::vector<Demand> crowd(4);
-  for (Demand& demand : crowd) {
-    demand.missing = 2;
-    EXPECT_EQ(strategy_->Issue(demand), Verdict::kWait);
+  std::vector<IssueCall> crowd(4);
+  for (IssueCall& call : crowd) {
+    call.Begin({.count = 2});
+    EXPECT_EQ(strategy_->Issue(call), Verdict::kWait);
   }
   EXPECT_EQ(source_.asked(), 2) << "the first went alone";
   source_.Answer();
   ASSERT_EQ(source_.asked(), 6);
   source_.Answer();
   int64_t last = 0;
-  for (Demand& demand : crowd) {
-    EXPECT_EQ(strategy_->Issue(demand), Verdict::kIssued);
-    EXPECT_GT(demand.runs[0].first, last);
-    last = demand.runs[0].last();
+  for (IssueCall& call : crowd) {
+    EXPECT_EQ(strategy_->Issue(call), Verdict::kIssued);
+    EXPECT_GT(call.runs()[0].first, last);
+    last = call.runs()[0].last();
   }
 }
 
 TEST_F(UnbufferedTest, ARangeThatIsTooSmallServesWhomItCan) {
-  std::vector<Demand> crowd(3);
-  for (Demand& demand : crowd) {
-    demand.missing = 2;
-    EXPECT_EQ(strategy_->Issue(demand), Verdict::kWait);
+  std::vector<IssueCall> crowd(3);
+  for (IssueCall& call : crowd) {
+    call.Begin({.count = 2});
+    EXPECT_EQ(strategy_->Issue(call), Verdict::kWait);
   }
   source_.Answer();
   source_.AnswerWith(Range{10, 13});
   EXPECT_EQ(strategy_->Issue(crowd[0]), Verdict::kIssued);
   EXPECT_EQ(strategy_->Issue(crowd[1]), Verdict::kIssued);
   EXPECT_EQ(strategy_->Issue(crowd[2]), Verdict::kWait);
-  EXPECT_EQ(crowd[2].missing, 1);
+  EXPECT_EQ(crowd[2].missing(), 1);
   source_.next = 13;
   while (!source_.questions.empty()) source_.Answer();
   EXPECT_EQ(strategy_->Issue(crowd[2]), Verdict::kIssued);
-  EXPECT_EQ(crowd[2].runs.count(), 2);
+  EXPECT_EQ(crowd[2].runs().count(), 2);
 }
 
 TEST_F(UnbufferedTest, AFailureMakesWaitingCallsAskAgain) {
@@ -98,7 +98,7 @@ TEST_F(UnbufferedTest, RefusesWhileTheStoreIsAwayAndLeavesNoTrace) {
     source_.Fail(Unavailable("gone"));
   }
   ASSERT_EQ(Ask(), Verdict::kRefused);
-  EXPECT_EQ(demand_.refusal.reason, Reason::kStoreDown);
+  EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown);
   for (int i = 0; i < 500; ++i) Pass(Milliseconds(10));
   EXPECT_THAT(source_.questions, IsEmpty()) << "nobody waits any more";
 }
@@ -135,7 +135,7 @@ TEST_F(UnbufferedTest, DroppedOrClosedItGivesNothingThatItHas) {
   EXPECT_EQ(AskAgain(), Verdict::kWait);
   strategy_->Stop();
   EXPECT_EQ(AskAgain(), Verdict::kRefused);
-  EXPECT_EQ(demand_.refusal.reason, Reason::kDraining);
+  EXPECT_EQ(call_.refusal().reason, Reason::kDraining);
 }
 
 TEST_F(UnbufferedTest, APartThatWasDroppedIsNotAnsweredWithTheRest) {
@@ -143,10 +143,10 @@ TEST_F(UnbufferedTest, APartThatWasDroppedIsNotAnsweredWithTheRest) {
   source_.next = 5;
   source_.AnswerWith(Range{1, 5});
   ASSERT_EQ(AskAgain(), Verdict::kWait);
-  ASSERT_EQ(demand_.missing, 6);
+  ASSERT_EQ(call_.missing(), 6);
   strategy_->Drop("the ledger went back");
   EXPECT_EQ(AskAgain(), Verdict::kRefused);
-  EXPECT_EQ(demand_.refusal.reason, Reason::kStoreDown);
+  EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown);
 }
 
 TEST_F(UnbufferedTest, ARaisedStartIsAboveWhatWasTakenBefore) {
@@ -162,16 +162,16 @@ TEST_F(UnbufferedTest, ARaisedStartIsAboveWhatWasTakenBefore) {
   source_.next = 100;
   source_.Answer();
   EXPECT_EQ(AskAgain(), Verdict::kIssued);
-  EXPECT_EQ(demand_.runs[0].first, 100);
+  EXPECT_EQ(call_.runs()[0].first, 100);
 }
 
 TEST_F(UnbufferedTest, HasALimitOnCallsThatWait) {
-  std::vector<Demand> crowd(Unbuffered::kTicketsMax + 1);
-  for (Demand& demand : crowd) {
-    demand.missing = 1;
-    strategy_->Issue(demand);
+  std::vector<IssueCall> crowd(Unbuffered::kTicketsMax + 1);
+  for (IssueCall& call : crowd) {
+    call.Begin({.count = 1});
+    strategy_->Issue(call);
   }
-  EXPECT_EQ(crowd.back().refusal.reason, Reason::kOverloaded);
+  EXPECT_EQ(crowd.back().refusal().reason, Reason::kOverloaded);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ class ClaimsChange : public testing::TestWithParam<SequencerKind> {
   void TakeUntilDone(uint64_t seed) {
     SeededEntropy random(seed);
     std::vector<int64_t> ids;
-    Demand demand;
+    IssueCall call;
     while (!done_) {
       if (taken_ > goal_ + kCallsBeyond) {
         std::this_thread::yield();
@@ -41,10 +41,9 @@ class ClaimsChange : public testing::TestWithParam<SequencerKind> {
         if (!snowflake_.TryOne(Method::kThrift, &id)) continue;
         ids.push_back(id);
       } else {
-        demand = Demand{};
-        demand.missing = static_cast<int64_t>(1 + random.Below(40));
-        snowflake_.Issue(demand);
-        demand.runs.ForEach([&](int64_t next) { ids.push_back(next); });
+        call.Begin({.count = static_cast<int64_t>(1 + random.Below(40))});
+        snowflake_.Issue(call);
+        call.runs().ForEach([&](int64_t next) { ids.push_back(next); });
       }
       taken_.fetch_add(1, std::memory_order_relaxed);
     }
@@ -101,9 +100,8 @@ TEST_P(ClaimsChange, AnAdoptionInTheMiddleOfCallsLosesNone) {
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       while (!done_) {
-        Demand demand;
-        demand.missing = 2;
-        if (snowflake_.Issue(demand) == Verdict::kRefused) ++refused;
+        IssueCall call({.count = 2});
+        if (snowflake_.Issue(call) == Verdict::kRefused) ++refused;
       }
     });
   }

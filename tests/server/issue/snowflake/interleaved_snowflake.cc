@@ -67,11 +67,10 @@ class SnowflakeTable {
   // Some by the long way. Whether it was refused.
   bool Take(int64_t count) {
     const bool closed_before = closed_at_.has_value();
-    Demand demand;
-    demand.missing = count;
-    const Verdict verdict = snowflake_->Issue(demand);
+    IssueCall call({.count = count});
+    const Verdict verdict = snowflake_->Issue(call);
     int64_t before = 0;
-    demand.runs.ForEach([&](int64_t id) {
+    call.runs().ForEach([&](int64_t id) {
       run_.Expect(id > before, "the ids of a call do not rise");
       before = id;
       Saw(id, closed_before);

@@ -30,17 +30,16 @@ class SnowflakeRig {
   }
 
   Verdict Ask(int64_t count) {
-    demand_ = Demand{};
-    demand_.missing = count;
-    return snowflake_->Issue(demand_);
+    call_.Begin({.count = count});
+    return snowflake_->Issue(call_);
   }
-  Verdict AskAgain() { return snowflake_->Issue(demand_); }
+  Verdict AskAgain() { return snowflake_->Issue(call_); }
 
   // Asks, and lets time pass as the strategy says, until there is an end.
   Verdict AskPatiently(int64_t count) {
     Verdict verdict = Ask(count);
     for (int waits = 0; verdict == Verdict::kWait && waits < 1'000; ++waits) {
-      clock_.Advance(std::chrono::ceil<Milliseconds>(demand_.ask_again_in));
+      clock_.Advance(std::chrono::ceil<Milliseconds>(call_.ask_again_in()));
       verdict = AskAgain();
     }
     return verdict;
@@ -55,9 +54,9 @@ class SnowflakeRig {
 
   Snowflake& snowflake() { return *snowflake_; }
   std::shared_ptr<Snowflake> strategy() { return snowflake_; }
-  const Demand& demand() const { return demand_; }
-  const Runs& runs() const { return demand_.runs; }
-  const Refusal& refusal() const { return demand_.refusal; }
+  const IssueCall& call() const { return call_; }
+  const Runs& runs() const { return call_.runs(); }
+  const Refusal& refusal() const { return call_.refusal(); }
   VirtualClock& clock() { return clock_; }
   IdClock& id_clock() { return id_clock_; }
   TickSource& ticks() { return ticks_; }
@@ -70,7 +69,7 @@ class SnowflakeRig {
   TickSource ticks_;
   SeededEntropy entropy_{11};
   std::shared_ptr<Snowflake> snowflake_;
-  Demand demand_;
+  IssueCall call_;
 };
 
 }  // namespace firn

@@ -92,7 +92,7 @@ TEST(Snowflake, KeepsWhatAWaitingBatchHasGot) {
   SnowflakeRig rig;
   rig.Hold();
   ASSERT_EQ(rig.Ask(kPerTick + 1), Verdict::kWait);
-  EXPECT_EQ(rig.demand().missing, 1);
+  EXPECT_EQ(rig.call().missing(), 1);
   EXPECT_EQ(rig.AskAgain(), Verdict::kWait) << "the clock stands still";
   EXPECT_EQ(rig.runs().count(), kPerTick);
   rig.clock().Advance(Milliseconds(1));
