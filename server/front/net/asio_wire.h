@@ -5,6 +5,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 
+#include "server/front/net/connection.h"
 #include "server/front/net/handler_slot.h"
 #include "server/front/net/plain_wire.h"
 #include "server/front/net/wire.h"
@@ -16,7 +17,7 @@ namespace firn::front {
 template <typename Stream>
 class AsioWire : public Wire {
  public:
-  void Bind(WireUser& user) final { user_ = &user; }
+  void Bind(Connection& connection) final { connection_ = &connection; }
 
   void Read(InBuffer&& input) override {
     input_ = std::move(input);
@@ -49,7 +50,7 @@ class AsioWire : public Wire {
 
   Stream& stream() { return stream_; }
   TcpSocket& socket() { return SocketOf(stream_); }
-  WireUser& user() { return *user_; }
+  Connection& connection() { return *connection_; }
 
   void ReadSome() {
     const std::span<char> room = input_.room();
@@ -69,9 +70,9 @@ class AsioWire : public Wire {
   virtual bool IsEnd(const Error& error) const { return error == boost::asio::error::eof; }
 
   void OnReadSome(const Error& error, size_t n) {
-    if (error) return user_->OnReadFailed(IsEnd(error));
+    if (error) return connection_->OnReadFailed(IsEnd(error));
     input_.Filled(n);
-    user_->OnRead(n, std::move(input_));
+    connection_->OnRead(n, std::move(input_));
   }
 
   void WriteSome() {
@@ -82,10 +83,10 @@ class AsioWire : public Wire {
   }
 
   void OnWrittenSome(const Error& error, size_t n) {
-    if (error) return user_->OnWriteFailed();
+    if (error) return connection_->OnWriteFailed();
     output_.Consume(n);
     if (!output_.empty()) WriteSome();
-    user_->OnWritten(n);  // the last: it may end this
+    connection_->OnWritten(n);  // the last: it may end this
   }
 
   // Before the stream, whose operations point at them.
@@ -93,7 +94,7 @@ class AsioWire : public Wire {
   InBuffer input_;
   OutBuffer output_;
   Stream stream_;
-  WireUser* user_ = nullptr;
+  Connection* connection_ = nullptr;
 };
 
 }  // namespace firn::front

@@ -16,14 +16,13 @@ constexpr size_t kLooksInVainMax = 32;
 
 }  // namespace
 
-Connection::Connection(ConnectionHost& host, const Limits& limits, const ProtocolSet& protocols,
-                       std::unique_ptr<Wire> wire, std::string peer)
+Connection::Connection(ConnectionHost& host, IoShare& io, std::unique_ptr<Wire> wire,
+                       std::string peer)
     : host_(host),
-      limits_(limits),
-      protocols_(protocols),
+      io_(io),
       wire_(std::move(wire)),
-      served_ms_(host.coarse_ms()),
-      call_{.client = std::move(peer)} {
+      call_{.client = std::move(peer)},
+      quiet_since_ms_(io.coarse_ms) {
   wire_->Bind(*this);
 }
 
@@ -31,8 +30,8 @@ void Connection::Start() { ReadMore(); }
 
 void Connection::ReadMore() {
   if (reading_ || phase_ == Phase::kClosed) return;
-  if (in_.MakeRoom(whole_, RequestBytesMax()).empty()) {
-    OutBuffer& out = host_.output();
+  if (in_.MakeRoom(front_.whole, RequestBytesMax()).empty()) {
+    OutBuffer& out = io_.output;
     const CloseCause cause = protocol_->TooLong(out);
     Send(out);
     return Finish(cause);
@@ -42,38 +41,37 @@ void Connection::ReadMore() {
 }
 
 size_t Connection::RequestBytesMax() const {
-  return 4 + std::max(limits_.frame_bytes_max,
-                      limits_.http_header_bytes_max + 2 * limits_.http_body_bytes_max);
+  return 4 + std::max(io_.limits.frame_bytes_max,
+                      io_.limits.http_header_bytes_max + 2 * io_.limits.http_body_bytes_max);
 }
 
 void Connection::OnRead(size_t n, InBuffer&& input) {
   reading_ = false;
   in_ = std::move(input);
-  host_.counters().bytes_in.Add(n);
+  io_.counters.bytes_in.Add(n);
   if (phase_ != Phase::kOpen) {
     in_.Clear();
     if (phase_ == Phase::kClosed) return RemoveIfDone();
     return ReadMore();
   }
-  if (park_until_ms_ == 0) Pump();
+  if (!parked_) Pump();
 }
 
 void Connection::OnReadFailed(bool peer_closed) {
   reading_ = false;
-  if (phase_ != Phase::kOpen) return Close(cause_);
-  if (!peer_closed) return Close(CloseCause::kPeerBroke);
   // It may have shut its side only, and still wait for answers.
-  if (unsent() != 0) return Finish(CloseCause::kPeer);
-  Close(CloseCause::kPeer);
+  if (phase_ == Phase::kOpen && peer_closed && unsent() != 0) return Finish(CloseCause::kPeer);
+  Break(peer_closed ? CloseCause::kPeer : CloseCause::kPeerBroke);
 }
 
 void Connection::OnWritten(size_t n) {
   const bool was_paused = OutputPaused();
   with_wire_ -= n;
   if (phase_ == Phase::kClosed) return RemoveIfDone();
-  host_.counters().bytes_out.Add(n);
+  io_.counters.bytes_out.Add(n);
   if (with_wire_ == 0 && !waiting_.empty()) WriteWaiting();
-  unread_since_ms_ = unsent() == 0 ? 0 : host_.coarse_ms();
+  unread_since_ms_.reset();
+  if (unsent() != 0) unread_since_ms_ = io_.coarse_ms;
   if (phase_ == Phase::kFinishing && unsent() == 0) return Linger();
   if (phase_ != Phase::kOpen) return;
   if (was_paused && !OutputPaused() && MayServe()) return Pump();
@@ -82,7 +80,7 @@ void Connection::OnWritten(size_t n) {
 
 void Connection::OnWriteFailed() {
   with_wire_ = 0;
-  Close(phase_ == Phase::kOpen ? CloseCause::kPeerBroke : cause_);
+  Break(CloseCause::kPeerBroke);
 }
 
 void Connection::OnHandshakeFailed() {
@@ -95,76 +93,70 @@ void Connection::Resume() {
 }
 
 void Connection::Pump() {
-  OutBuffer& out = host_.output();
-  const bool was_parked = park_until_ms_ != 0;
-  const int64_t begin_us = was_parked ? parked_since_us_ : host_.exact_us();
-  size_t served = 0;
-  const ServeStep last = ServeAll(out, &served);
-  if (last.peer_waits) TellToGoOn(out);
+  OutBuffer& out = io_.output;
+  const int64_t begin_us = parked_ ? parked_->since_us : io_.exact_us();
+  const Turn turn = ServeAll(out);
+  if (turn.last.peer_waits) TellToGoOn(out);
   Send(out);
-  if (served != 0) CountLatency(begin_us, served);
-  const bool newly_parked = !was_parked || served != 0;
-  if (last.kind == ServeStep::Kind::kPark && newly_parked) parked_since_us_ = host_.exact_us();
-  if (phase_ == Phase::kOpen) GoOn(last);
+  if (turn.served != 0) CountLatency(begin_us, turn.served);
+  if (phase_ == Phase::kOpen) GoOn(turn.last);
 }
 
-ServeStep Connection::ServeAll(OutBuffer& out, size_t* count) {
-  size_t& served = *count;
-  ServeStep step = ServeStep::NeedMore();
+Connection::Turn Connection::ServeAll(OutBuffer& out) {
+  Turn turn{ServeStep::NeedMore()};
   while (!in_.empty()) {
-    step = ServeStep::Served(0);
-    if (served == limits_.requests_per_turn_max) break;
-    if (unsent() + out.size() > limits_.output_waiting_bytes_max) break;
-    step = ServeOne(out);
+    turn.last = ServeStep::Served(0);
+    if (turn.served == io_.limits.requests_per_turn_max) break;
+    if (unsent() + out.size() > io_.limits.output_waiting_bytes_max) break;
+    turn.last = ServeOne(out);
+    const ServeStep& step = turn.last;
     // The last answer of a connection, as the peer asked, is one as well.
-    if (step.kind == ServeStep::Kind::kClose && step.cause == CloseCause::kPeer) ++served;
+    if (step.kind == ServeStep::Kind::kClose && step.cause == CloseCause::kPeer) ++turn.served;
     if (step.kind != ServeStep::Kind::kServed) break;
     in_.Consume(step.bytes);
-    whole_ = looked_at_ = looked_in_vain_ = 0;
-    park_until_ms_ = 0;
-    ++served;
-    step = ServeStep::NeedMore();
+    front_ = {};
+    parked_.reset();
+    ++turn.served;
+    turn.last = ServeStep::NeedMore();
   }
-  if (served != 0) {
-    served_ms_ = host_.coarse_ms();
-    half_since_ms_ = 0;
-    told_to_go_on_ = false;
-    host_.counters().requests.Add(served);
+  if (turn.served != 0) {
+    quiet_since_ms_ = io_.coarse_ms;
+    io_.counters.requests.Add(turn.served);
   }
-  return step;
+  return turn;
 }
 
 void Connection::TellToGoOn(OutBuffer& out) {
-  if (!std::exchange(told_to_go_on_, true)) out.Append(protocol_->go_on());
+  if (!std::exchange(front_.told_to_go_on, true)) out.Append(protocol_->go_on());
 }
 
 void Connection::CountLatency(int64_t since_us, size_t served) {
-  LoopCounters& counters = host_.counters();
+  LoopCounters& counters = io_.counters;
   auto& latency =
-      protocol_ == protocols_.http.get() ? counters.http_latency : counters.thrift_latency;
-  latency.Add(host_.exact_us() - since_us, served);
+      protocol_ == io_.protocols.http.get() ? counters.http_latency : counters.thrift_latency;
+  latency.Add(io_.exact_us() - since_us, served);
 }
 
 ServeStep Connection::ServeOne(OutBuffer& out) {
   if (protocol_ == nullptr) {
     const Speech speech = Recognise(in_.view());
     if (speech == Speech::kUndecided) return ServeStep::NeedMore();
-    protocol_ = protocols_.For(speech);
+    protocol_ = io_.protocols.For(speech);
     if (protocol_ == nullptr) return ServeStep::Close(CloseCause::kUnknownProtocol);
   }
   const std::string_view in = in_.view();
-  if (in.size() < whole_) return ServeStep::NeedMore(whole_);
-  const bool guess = whole_ == 0 && looked_at_ != 0;
-  if (guess && !protocol_->MayBeWhole(in, looked_at_)) return ServeStep::NeedMore();
-  call_.last = park_until_ms_ != 0 && host_.exact_ms() >= park_until_ms_;
+  if (in.size() < front_.whole) return ServeStep::NeedMore(front_.whole);
+  const bool guess = front_.whole == 0 && front_.looked_at != 0;
+  if (guess && !protocol_->MayBeWhole(in, front_.looked_at)) return ServeStep::NeedMore();
+  call_.last = parked_ && io_.exact_ms() >= parked_->until_ms;
   const ServeStep step = protocol_->Serve(in, call_, out);
   return step.kind == ServeStep::Kind::kNeedMore ? NotWhole(step) : step;
 }
 
 ServeStep Connection::NotWhole(ServeStep step) {
-  looked_at_ = in_.view().size();
-  looked_in_vain_ += looked_at_;
-  const bool too_often = looked_in_vain_ > kLooksInVainMax * RequestBytesMax();
+  front_.looked_at = in_.size();
+  front_.looked_in_vain += front_.looked_at;
+  const bool too_often = front_.looked_in_vain > kLooksInVainMax * RequestBytesMax();
   return too_often ? ServeStep::Close(CloseCause::kHalfRequest) : step;
 }
 
@@ -172,14 +164,14 @@ void Connection::Send(OutBuffer& out) {
   if (out.empty()) return;
   if (with_wire_ == 0) {
     const size_t gone = wire_->WriteNow(out.view());
-    host_.counters().bytes_out.Add(gone);
+    io_.counters.bytes_out.Add(gone);
     out.Consume(gone);
   }
   if (out.empty()) return;
   waiting_.Append(out.view());
   out.Clear();
   if (with_wire_ != 0) return;
-  unread_since_ms_ = host_.coarse_ms();
+  unread_since_ms_ = io_.coarse_ms;
   WriteWaiting();
 }
 
@@ -193,39 +185,37 @@ void Connection::GoOn(ServeStep last) {
     case ServeStep::Kind::kClose:
       return Finish(last.cause);
     case ServeStep::Kind::kPark:
-      if (park_until_ms_ == 0) {
-        park_until_ms_ = host_.exact_ms() + limits_.issue_wait_ms;
-        host_.counters().parked.Add(1);
+      if (!parked_) {
+        parked_ = {io_.exact_us(), io_.exact_ms() + io_.limits.issue_wait_ms};
+        io_.counters.parked.Add(1);
       }
       return host_.Park(*this, last.again_us);
     case ServeStep::Kind::kServed:
-      if (OutputPaused()) return host_.counters().output_paused.Add(1);
-      host_.counters().yielded.Add(1);
+      if (OutputPaused()) return io_.counters.output_paused.Add(1);
+      io_.counters.yielded.Add(1);
       return host_.ResumeLater(*this);
     case ServeStep::Kind::kNeedMore:
       break;
   }
-  whole_ = last.bytes;
+  front_.whole = last.bytes;
   if (in_.empty() && close_when_idle_) return Finish(CloseCause::kShutdown);
-  if (!in_.empty() && half_since_ms_ == 0) half_since_ms_ = host_.coarse_ms();
+  if (!in_.empty() && !front_.since_ms) front_.since_ms = io_.coarse_ms;
   if (!reading_) host_.ReadLater(*this);
 }
 
 void Connection::CheckDeadlines() {
-  const int64_t now = host_.coarse_ms();
   if (phase_ == Phase::kClosed) return;
-  if (unread_since_ms_ != 0 && now - unread_since_ms_ >= limits_.half_request_ms) {
-    return Close(phase_ == Phase::kOpen ? CloseCause::kUnread : cause_);
-  }
-  if (phase_ == Phase::kLingering && now - served_ms_ >= kLingerMs) return Close(cause_);
-  if (phase_ != Phase::kOpen || park_until_ms_ != 0) return;
-  if (half_since_ms_ != 0 && now - half_since_ms_ >= limits_.half_request_ms) {
-    return Close(CloseCause::kHalfRequest);
-  }
-  if (wire_->Opening() && now - served_ms_ >= limits_.half_request_ms) {
-    return Close(CloseCause::kTls);
-  }
-  if (unsent() == 0 && now - served_ms_ >= limits_.idle_ms) Close(CloseCause::kIdle);
+  const auto is_over = [now = io_.coarse_ms](std::optional<int64_t> since, int64_t lasts) {
+    return since && now - *since >= lasts;
+  };
+  const int64_t patience = io_.limits.half_request_ms;
+  if (is_over(unread_since_ms_, patience)) return Break(CloseCause::kUnread);
+  if (phase_ == Phase::kLingering && is_over(quiet_since_ms_, kLingerMs))
+    return Close(*finished_for_);
+  if (phase_ != Phase::kOpen || parked_) return;
+  if (is_over(front_.since_ms, patience)) return Close(CloseCause::kHalfRequest);
+  if (wire_->Opening() && is_over(quiet_since_ms_, patience)) return Close(CloseCause::kTls);
+  if (unsent() == 0 && is_over(quiet_since_ms_, io_.limits.idle_ms)) Close(CloseCause::kIdle);
 }
 
 void Connection::CloseWhenIdle() {
@@ -236,14 +226,14 @@ void Connection::CloseWhenIdle() {
 
 void Connection::Finish(CloseCause cause) {
   phase_ = Phase::kFinishing;
-  cause_ = cause;
+  finished_for_ = cause;
   in_.Clear();
   if (unsent() == 0) Linger();
 }
 
 void Connection::Linger() {
   phase_ = Phase::kLingering;
-  served_ms_ = host_.coarse_ms();
+  quiet_since_ms_ = io_.coarse_ms;
   wire_->FinishSending();
   if (!reading_) host_.ReadLater(*this);
 }
@@ -251,7 +241,7 @@ void Connection::Linger() {
 void Connection::Close(CloseCause cause) {
   if (phase_ != Phase::kClosed) {
     phase_ = Phase::kClosed;
-    host_.counters().closed_by(cause).Add(1);
+    io_.counters.closed_by(cause).Add(1);
     wire_->Close();
   }
   RemoveIfDone();

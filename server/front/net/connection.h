@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "common/time/clock.h"
 #include "server/front/net/buffers.h"
 #include "server/front/net/limits.h"
 #include "server/front/net/protocol.h"
@@ -13,7 +15,23 @@ namespace firn::front {
 
 class Connection;
 
-// What a connection needs of the IO thread that it lives on.
+// What an IO thread and its connections work with. The counters are read by any thread.
+struct IoShare {
+  const Limits& limits;
+  const Clock& clock;
+  const ProtocolSet protocols;
+  LoopCounters counters{};
+  // Lent for the time of one call: where answers are written. Empty between calls.
+  OutBuffer output = OutBuffer();
+  // A boot clock that is read a few times a second.
+  int64_t coarse_ms = clock.Boot().ms();
+
+  // The boot clock now, for the few who must wait, and for measuring.
+  int64_t exact_ms() const { return clock.Boot().ms(); }
+  int64_t exact_us() const { return clock.BootMicros().count(); }
+};
+
+// What a connection asks of the IO thread that it lives on.
 class ConnectionHost {
  public:
   // Calls ReadMore() of it when this turn's other connections have been served: by then the next
@@ -25,16 +43,6 @@ class ConnectionHost {
   virtual void Park(Connection& connection, int64_t again_us) = 0;
   // Destroys it, and forgets all of the above.
   virtual void Remove(Connection& connection) = 0;
-
-  // A boot clock that is read a few times a second.
-  virtual int64_t coarse_ms() const = 0;
-  // A boot clock that is read now, for the few who must wait, and for measuring.
-  virtual int64_t exact_ms() const = 0;
-  virtual int64_t exact_us() const = 0;
-
-  // Lent for the time of one call: where answers are written. Empty between calls.
-  virtual OutBuffer& output() = 0;
-  virtual LoopCounters& counters() = 0;
 
  protected:
   ~ConnectionHost() = default;
@@ -55,18 +63,33 @@ class ConnectionHost {
 //     is known, or else when its protocol sees a chance; a peer that makes it look in vain all the
 //     time is closed.
 //  6. It is removed once it is closed and no read or write is under way.
-class Connection final : private WireUser {
+class Connection final {
  public:
   // `peer` is who is at the other end, as histories show it.
-  Connection(ConnectionHost& host, const Limits& limits, const ProtocolSet& protocols,
-             std::unique_ptr<Wire> wire, std::string peer = {});
+  Connection(ConnectionHost& host, IoShare& io, std::unique_ptr<Wire> wire, std::string peer = {});
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
+
+  // --- from its wire ----------------------------------------------------------------------------
+
+  // `n` > 0 bytes were read. `input` is what was handed over, and those bytes behind it.
+  void OnRead(size_t n, InBuffer&& input);
+  // The read ended without bytes. `peer_closed`: in an orderly way; otherwise the connection broke
+  // or was closed from here.
+  void OnReadFailed(bool peer_closed);
+  // `n` > 0 more bytes of the write have gone. It ends when all of them have.
+  void OnWritten(size_t n);
+  // The write has ended, and what is left of it is lost.
+  void OnWriteFailed();
+  // The encryption could not be agreed upon. Instead of an answer to the first read.
+  void OnHandshakeFailed();
+
+  // --- from its host ----------------------------------------------------------------------------
 
   // Begins to read. May end in Remove, as all that follow.
   void Start();
 
-  // From the host, as it was asked.
+  // As it was asked.
   void ReadMore();
   void Resume();
 
@@ -85,6 +108,14 @@ class Connection final : private WireUser {
   } listed;
 
  private:
+  //   phase       is over                                            goes on as
+  //   kOpen       with a step that closes, the peer's end, or when   kFinishing
+  //               nothing is owed to the peer on the way out
+  //   kFinishing  when all answers have gone                         kLingering
+  //   kLingering  when the peer has closed, or after a second        kClosed
+  //   kClosed     when no read and no write is under way             removed
+  //
+  // Whatever breaks, is late, or ends by the host's word is kClosed from any of them.
   enum class Phase : uint8_t {
     kOpen,
     kFinishing,  // sends what waits, then shuts its side
@@ -92,17 +123,29 @@ class Connection final : private WireUser {
     kClosed      // waits for the wire's last answers
   };
 
-  void OnRead(size_t n, InBuffer&& input) override;
-  void OnReadFailed(bool peer_closed) override;
-  void OnWritten(size_t n) override;
-  void OnWriteFailed() override;
-  void OnHandshakeFailed() override;
+  // The request at the front of the input, while it is not whole.
+  struct Front {
+    size_t whole = 0;           // its length, where known
+    size_t looked_at = 0;       // of it, when it was not whole last; 0: it is new
+    size_t looked_in_vain = 0;  // bytes of it, all such looks together
+    bool told_to_go_on = false;
+    std::optional<int64_t> since_ms{};  // when it began
+  };
+  // The same, while it is parked.
+  struct Parked {
+    int64_t since_us;
+    int64_t until_ms;
+  };
+
+  // What a turn came to.
+  struct Turn {
+    ServeStep last;  // the step that ended it; kServed: the turn's limit
+    size_t served = 0;
+  };
 
   // Serves what can be served, sends the answers, and arranges how it goes on.
   void Pump();
-  // Serves whole requests, and counts them; returns the step that ended it (kServed: the turn's
-  // limit).
-  ServeStep ServeAll(OutBuffer& out, size_t* served);
+  Turn ServeAll(OutBuffer& out);
   ServeStep ServeOne(OutBuffer& out);
   ServeStep NotWhole(ServeStep step);
   void TellToGoOn(OutBuffer& out);
@@ -112,37 +155,33 @@ class Connection final : private WireUser {
   void WriteWaiting();
   void GoOn(ServeStep last);
   void Finish(CloseCause cause);
+  // Ends it now: for what it was finished, or for `cause` where it was not.
+  void Break(CloseCause cause) { Close(finished_for_.value_or(cause)); }
   void Linger();
   // The last thing to be called: it may destroy this.
   void RemoveIfDone();
   // While a read is under way, all the input is with the wire, and no request in it is whole.
   bool MayServe() const { return phase_ == Phase::kOpen && !reading_; }
-  bool HasHalfRequest() const { return !in_.empty() || half_since_ms_ != 0; }
+  bool HasHalfRequest() const { return !in_.empty() || front_.since_ms; }
   size_t unsent() const { return with_wire_ + waiting_.size(); }
-  bool OutputPaused() const { return unsent() > limits_.output_waiting_bytes_max; }
+  bool OutputPaused() const { return unsent() > io_.limits.output_waiting_bytes_max; }
 
   ConnectionHost& host_;
-  const Limits& limits_;
-  const ProtocolSet& protocols_;
+  IoShare& io_;
   const std::unique_ptr<Wire> wire_;
   Protocol* protocol_ = nullptr;  // once recognised
   InBuffer in_;                   // empty while a read is under way: the wire has it
   OutBuffer waiting_;             // answers behind those that the wire has
   size_t with_wire_ = 0;          // bytes of answers that the wire has; 0: no write is under way
-  size_t whole_ = 0;              // the length of the request at the front, where known
-  size_t looked_at_ = 0;          // of that request, when it was not whole last; 0: it is new
-  size_t looked_in_vain_ = 0;     // bytes of that request, all such looks together
-  Phase phase_ = Phase::kOpen;
-  CloseCause cause_ = CloseCause::kPeer;
   bool reading_ = false;
   bool close_when_idle_ = false;
-  bool told_to_go_on_ = false;   // the peer of the request at the front
-  int64_t served_ms_ = 0;        // when the last request was served
-  int64_t half_since_ms_ = 0;    // when the request at the front began; 0: none has
-  int64_t unread_since_ms_ = 0;  // when output last moved while some waited; 0: none waits
-  int64_t park_until_ms_ = 0;    // 0: nothing is parked
-  int64_t parked_since_us_ = 0;
-  DoorCall call_;  // of the request at the front
+  Phase phase_ = Phase::kOpen;
+  std::optional<CloseCause> finished_for_;  // once it is not open any more, unless it broke
+  Front front_;
+  std::optional<Parked> parked_;
+  DoorCall call_;                           // of the request at the front
+  int64_t quiet_since_ms_;                  // when the last request was served, or it was shut
+  std::optional<int64_t> unread_since_ms_;  // when output last moved while some waited
 };
 
 }  // namespace firn::front

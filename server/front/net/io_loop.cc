@@ -50,17 +50,11 @@ int LowestFree(int any_open) {
   return free;
 }
 
-void Forget(std::vector<Connection*>& list, const Connection& connection) {
-  std::replace(list.begin(), list.end(), const_cast<Connection*>(&connection),
-               static_cast<Connection*>(nullptr));
-}
-
 }  // namespace
 
 IoLoop::IoLoop(const LoopSetting& setting, ProtocolSet protocols)
     : setting_(setting),
-      protocols_(std::move(protocols)),
-      coarse_ms_(setting.clock.Boot().ms()),
+      share_{setting.limits, setting.clock, std::move(protocols)},
       io_(kOneThreadForIo),
       acceptor_(io_.get_executor()),
       accepted_(io_.get_executor()),
@@ -96,7 +90,7 @@ Status IoLoop::Open(Acceptor& acceptor, asio::ip::tcp::endpoint& at, bool share)
 }
 
 void IoLoop::Run() {
-  coarse_ms_ = exact_ms();
+  share_.coarse_ms = share_.exact_ms();
   Accept();
   SweepSoon();
   io_.run();
@@ -108,7 +102,7 @@ void IoLoop::Drain(int64_t patience_ms) {
     error_code ignored;
     acceptor_.close(ignored);
     accept_timer_.cancel();
-    drain_until_ms_ = exact_ms() + patience_ms;
+    drain_until_ms_ = share_.exact_ms() + patience_ms;
     for (auto& connection : connections_) connection->CloseWhenIdle();
     StopIfDrained();
   });
@@ -137,7 +131,7 @@ void IoLoop::OnAccepted(const error_code& error) {
 
 // Out of descriptors or memory: those who wait in the backlog are served when there are some.
 void IoLoop::AcceptLater() {
-  counters_.accept_failed.Add(1);
+  share_.counters.accept_failed.Add(1);
   accept_timer_.expires_after(kAcceptAgain);
   accept_timer_.async_wait([this](const error_code& stopped) {
     if (stopped || !acceptor_.is_open()) return;
@@ -147,24 +141,29 @@ void IoLoop::AcceptLater() {
 }
 
 void IoLoop::Adopt(TcpSocket socket) {
-  counters_.accepted.Add(1);
+  share_.counters.accepted.Add(1);
   if (setting_.connections.fetch_add(1) >= setting_.limits.connections_max) {
     setting_.connections.fetch_sub(1);
-    counters_.closed_by(CloseCause::kTooMany).Add(1);
+    share_.counters.closed_by(CloseCause::kTooMany).Add(1);
     return;
   }
   ConnectionHost& host = *this;
   connections_.push_back(std::make_unique<Connection>(
-      host, setting_.limits, protocols_, setting_.wrap(std::move(socket)), TextOf(accepted_from_)));
+      host, share_, setting_.wrap(std::move(socket)), TextOf(accepted_from_)));
   Connection& connection = *connections_.back();
   connection.listed.index = connections_.size() - 1;
   connection.Start();
 }
 
 void IoLoop::Remove(Connection& connection) {
-  if (connection.listed.to_read) Forget(to_read_, connection), Forget(scratch_, connection);
-  if (connection.listed.to_resume) Forget(to_resume_, connection), Forget(scratch_, connection);
-  if (connection.listed.parked) Forget(parked_, connection), Forget(scratch_, connection);
+  const auto forget = [&](bool listed, std::vector<Connection*>& list) {
+    if (!listed) return;
+    std::replace(list.begin(), list.end(), &connection, static_cast<Connection*>(nullptr));
+    std::replace(scratch_.begin(), scratch_.end(), &connection, static_cast<Connection*>(nullptr));
+  };
+  forget(connection.listed.to_read, to_read_);
+  forget(connection.listed.to_resume, to_resume_);
+  forget(connection.listed.parked, parked_);
   const size_t index = connection.listed.index;
   std::swap(connections_[index], connections_.back());
   connections_[index]->listed.index = index;
@@ -195,20 +194,17 @@ void IoLoop::EndTurnSoon() {
 
 void IoLoop::EndTurn() {
   turn_ends_ = false;
-  // Both lists may grow, and connections go, while they are worked through.
-  scratch_.swap(to_read_);
+  WorkThrough(to_read_, &Connection::Listed::to_read, &Connection::ReadMore);
+  WorkThrough(to_resume_, &Connection::Listed::to_resume, &Connection::Resume);
+}
+
+void IoLoop::WorkThrough(std::vector<Connection*>& list, bool Connection::Listed::*listed,
+                         void (Connection::*verb)()) {
+  scratch_.swap(list);
   for (size_t i = 0; i < scratch_.size(); ++i) {
     if (Connection* connection = scratch_[i]) {
-      connection->listed.to_read = false;
-      connection->ReadMore();
-    }
-  }
-  scratch_.clear();
-  scratch_.swap(to_resume_);
-  for (size_t i = 0; i < scratch_.size(); ++i) {
-    if (Connection* connection = scratch_[i]) {
-      connection->listed.to_resume = false;
-      connection->Resume();
+      connection->listed.*listed = false;
+      (connection->*verb)();
     }
   }
   scratch_.clear();
@@ -220,7 +216,7 @@ void IoLoop::Park(Connection& connection, int64_t again_us) {
     parked_.push_back(&connection);
   }
   again_us = std::clamp(again_us, kParkUsMin, kParkUsMax);
-  if (park_wake_us_ != 0 && park_wake_us_ <= again_us) return;
+  if (park_wake_us_ && *park_wake_us_ <= again_us) return;
   park_wake_us_ = again_us;
   park_timer_.expires_after(microseconds(again_us));
   park_timer_.async_wait(InSlot(park_slot_, [this](const error_code& replaced) {
@@ -229,15 +225,8 @@ void IoLoop::Park(Connection& connection, int64_t again_us) {
 }
 
 void IoLoop::ResumeParked() {
-  park_wake_us_ = 0;
-  scratch_.swap(parked_);
-  for (size_t i = 0; i < scratch_.size(); ++i) {
-    if (Connection* connection = scratch_[i]) {
-      connection->listed.parked = false;
-      connection->Resume();
-    }
-  }
-  scratch_.clear();
+  park_wake_us_.reset();
+  WorkThrough(parked_, &Connection::Listed::parked, &Connection::Resume);
 }
 
 void IoLoop::SweepSoon() {
@@ -248,8 +237,8 @@ void IoLoop::SweepSoon() {
 }
 
 void IoLoop::Sweep() {
-  coarse_ms_ = exact_ms();
-  const bool overdue = drain_until_ms_ != 0 && coarse_ms_ >= drain_until_ms_;
+  share_.coarse_ms = share_.exact_ms();
+  const bool overdue = drain_until_ms_ && share_.coarse_ms >= *drain_until_ms_;
   // From the back: one that goes is replaced by one that has been looked at.
   for (size_t i = connections_.size(); i-- > 0;) {
     if (overdue) {
@@ -262,7 +251,7 @@ void IoLoop::Sweep() {
 }
 
 void IoLoop::StopIfDrained() {
-  if (drain_until_ms_ != 0 && connections_.empty()) io_.stop();
+  if (drain_until_ms_ && connections_.empty()) io_.stop();
 }
 
 }  // namespace firn::front

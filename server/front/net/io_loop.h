@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
@@ -59,7 +60,7 @@ class IoLoop final : private ConnectionHost {
   void WakeParked();
 
   // Any thread.
-  const LoopCounters& counted() const { return counters_; }
+  const LoopCounters& counted() const { return share_.counters; }
 
  private:
   using Executor = boost::asio::io_context::executor_type;
@@ -71,11 +72,6 @@ class IoLoop final : private ConnectionHost {
   void ResumeLater(Connection& connection) override;
   void Park(Connection& connection, int64_t again_us) override;
   void Remove(Connection& connection) override;
-  int64_t coarse_ms() const override { return coarse_ms_; }
-  int64_t exact_ms() const override { return setting_.clock.Boot().ms(); }
-  int64_t exact_us() const override { return setting_.clock.BootMicros().count(); }
-  OutBuffer& output() override { return output_; }
-  LoopCounters& counters() override { return counters_; }
 
   static Status Open(Acceptor& acceptor, boost::asio::ip::tcp::endpoint& at, bool share);
   void Accept();
@@ -84,16 +80,16 @@ class IoLoop final : private ConnectionHost {
   void Adopt(TcpSocket socket);
   void EndTurnSoon();
   void EndTurn();
+  // Calls `verb` of all on the list, which may grow, and lose connections, meanwhile.
+  void WorkThrough(std::vector<Connection*>& list, bool Connection::Listed::*listed,
+                   void (Connection::*verb)());
   void ResumeParked();
   void SweepSoon();
   void Sweep();
   void StopIfDrained();
 
   const LoopSetting setting_;
-  const ProtocolSet protocols_;
-  LoopCounters counters_;
-  OutBuffer output_;
-  int64_t coarse_ms_;
+  IoShare share_;
   // Before what keeps its operations in them.
   HandlerSlot accept_slot_, turn_slot_, park_slot_, sweep_slot_;
   boost::asio::io_context io_;
@@ -102,8 +98,8 @@ class IoLoop final : private ConnectionHost {
   boost::asio::ip::tcp::endpoint accepted_from_;
   Timer accept_timer_, park_timer_, sweep_timer_;
   bool turn_ends_ = false;
-  int64_t park_wake_us_ = 0;    // what the park timer is set to, from when it was set; 0: not set
-  int64_t drain_until_ms_ = 0;  // 0: not draining
+  std::optional<int64_t> park_wake_us_;    // what the park timer is set to, from when it was set
+  std::optional<int64_t> drain_until_ms_;  // once it is draining
   std::vector<Connection*> to_read_, to_resume_, parked_, scratch_;
   std::vector<std::unique_ptr<Connection>> connections_;
 };

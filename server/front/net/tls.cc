@@ -65,7 +65,7 @@ class TlsWire final : private SharedContext, public AsioWire<ssl::stream<TcpSock
     if (agreed_) return AsioWire::Read(std::move(input));
     held_ = std::move(input);
     stream().async_handshake(ssl::stream_base::server, [this](const error_code& error) {
-      if (error) return user().OnHandshakeFailed();
+      if (error) return connection().OnHandshakeFailed();
       agreed_ = true;
       AsioWire::Read(std::move(held_));
     });

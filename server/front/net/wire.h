@@ -7,25 +7,7 @@
 
 namespace firn::front {
 
-// Who is told what becomes of reads and writes. Called on the wire's own IO thread, never inside
-// the call that began the operation.
-class WireUser {
- public:
-  // `n` > 0 bytes were read. `input` is what was handed over, and those bytes behind it.
-  virtual void OnRead(size_t n, InBuffer&& input) = 0;
-  // The read ended without bytes. `peer_closed`: in an orderly way; otherwise the connection broke
-  // or was closed from here.
-  virtual void OnReadFailed(bool peer_closed) = 0;
-  // `n` > 0 more bytes of the write have gone. It ends when all of them have.
-  virtual void OnWritten(size_t n) = 0;
-  // The write has ended, and what is left of it is lost.
-  virtual void OnWriteFailed() = 0;
-  // The encryption could not be agreed upon. Instead of an answer to the first read.
-  virtual void OnHandshakeFailed() = 0;
-
- protected:
-  ~WireUser() = default;
-};
+class Connection;
 
 // A connection's bytes: plain TCP, or TLS over it. At most one read and one write are under way at
 // a time. Owned by the connection, which ends it only when both have been answered; used by one IO
@@ -38,7 +20,7 @@ class Wire {
   virtual ~Wire() = default;
 
   // Before anything else, once.
-  virtual void Bind(WireUser& user) = 0;
+  virtual void Bind(Connection& connection) = 0;
 
   // Takes `input` and reads what there is, or comes, into its room, which is not empty. OnRead
   // gives it back.

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "server/front/net/connection.h"
+#include "tests/support/virtual_clock.h"
 
 namespace firn::front {
 
@@ -60,7 +61,7 @@ class LineProtocol final : public Protocol {
 // A wire whose other end is the test. Owns what is read into and written from, as real ones do.
 class FakeWire final : public Wire {
  public:
-  void Bind(WireUser& bound) override { user = &bound; }
+  void Bind(Connection& bound) override { user = &bound; }
   void Read(InBuffer&& input) override {
     ASSERT_FALSE(reading);
     reading = true;
@@ -106,7 +107,7 @@ class FakeWire final : public Wire {
     user->OnWritten(n);
   }
 
-  WireUser* user = nullptr;
+  Connection* user = nullptr;
   size_t takes = 1'000'000'000;  // bytes that are sent without waiting
   std::string sent;
   int writes = 0;
@@ -121,9 +122,6 @@ class FakeWire final : public Wire {
 class ConnectionTest : public testing::Test, protected ConnectionHost {
  protected:
   ConnectionTest() {
-    auto protocol = std::make_unique<LineProtocol>();
-    lines_ = protocol.get();
-    protocols_.http = std::move(protocol);
     limits_.requests_per_turn_max = 3;
     limits_.output_waiting_bytes_max = 100;
   }
@@ -132,8 +130,7 @@ class ConnectionTest : public testing::Test, protected ConnectionHost {
     auto wire = std::make_unique<FakeWire>();
     wire_ = wire.get();
     ConnectionHost& host = *this;
-    connection_ =
-        std::make_unique<Connection>(host, limits_, protocols_, std::move(wire), "10.0.0.9:4711");
+    connection_ = std::make_unique<Connection>(host, io_, std::move(wire), "10.0.0.9:4711");
     connection_->Start();
   }
   void Say(std::string_view bytes) {
@@ -146,8 +143,12 @@ class ConnectionTest : public testing::Test, protected ConnectionHost {
       if (connection_ && std::exchange(to_resume_, false)) connection_->Resume();
     }
   }
+  void Pass(int64_t ms) {
+    clock_.Advance(Milliseconds(ms));
+    io_.coarse_ms = io_.exact_ms();
+  }
   void TimePasses(int64_t ms) {
-    now_ms_ += ms;
+    Pass(ms);
     connection_->CheckDeadlines();
   }
   void TryParkedAgain() {
@@ -155,7 +156,7 @@ class ConnectionTest : public testing::Test, protected ConnectionHost {
     connection_->Resume();
     EndTurn();
   }
-  uint64_t Closed(CloseCause cause) { return counters_.closed_by(cause).Get(); }
+  uint64_t Closed(CloseCause cause) { return io_.counters.closed_by(cause).Get(); }
 
   void ReadLater(Connection&) override { to_read_ = true; }
   void ResumeLater(Connection&) override {
@@ -164,19 +165,18 @@ class ConnectionTest : public testing::Test, protected ConnectionHost {
   }
   void Park(Connection&, int64_t) override { parked_ = true; }
   void Remove(Connection&) override { connection_.reset(); }
-  int64_t coarse_ms() const override { return now_ms_; }
-  int64_t exact_ms() const override { return now_ms_; }
-  int64_t exact_us() const override { return now_ms_ * 1'000; }
-  OutBuffer& output() override { return output_; }
-  LoopCounters& counters() override { return counters_; }
+
+  static ProtocolSet Only(std::unique_ptr<Protocol> http) {
+    ProtocolSet protocols;
+    protocols.http = std::move(http);
+    return protocols;
+  }
 
   Limits limits_;
-  ProtocolSet protocols_;
-  LineProtocol* lines_;
+  VirtualClock clock_{WallMs(1'735'689'600'000)};
+  LineProtocol* lines_ = new LineProtocol;
+  IoShare io_{limits_, clock_, Only(std::unique_ptr<Protocol>(lines_))};
   FakeWire* wire_ = nullptr;
-  LoopCounters counters_;
-  OutBuffer output_;
-  int64_t now_ms_ = 1'000'000;
   bool to_read_ = false, to_resume_ = false, parked_ = false;
   int turns_ = 0;
   std::unique_ptr<Connection> connection_;

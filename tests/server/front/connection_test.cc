@@ -21,10 +21,10 @@ TEST_F(ConnectionTest, CountsHowLongEachRequestTook) {
   Say("A\nB\n");
   Say("WAIT\n");
   lines_->waits = false;
-  now_ms_ += 3;
+  Pass(3);
   TryParkedAgain();
   LatencyCounts::Sums sums;
-  counters_.http_latency.AddTo(sums);
+  io_.counters.http_latency.AddTo(sums);
   EXPECT_EQ(sums.buckets[0], 2u);
   EXPECT_EQ(sums.buckets[12], 1u) << "3 ms are less than 2^12 us";
   EXPECT_EQ(sums.total_us, 3'000u);
@@ -65,19 +65,19 @@ TEST_F(ConnectionTest, ParksARequestAndThoseBehindItAndKeepsTheOrder) {
   TryParkedAgain();
   EXPECT_EQ(wire_->sent, "A\nWAIT\nB\n");
   EXPECT_TRUE(wire_->reading);
-  EXPECT_EQ(counters_.parked.Get(), 1u);
+  EXPECT_EQ(io_.counters.parked.Get(), 1u);
 }
 
 TEST_F(ConnectionTest, GivesAParkedRequestItsLastAttemptWhenItHasWaitedLongEnough) {
   Open();
   Say("WAIT\nWAIT\n");
-  now_ms_ += limits_.issue_wait_ms - 1;
+  Pass(limits_.issue_wait_ms - 1);
   TryParkedAgain();
   EXPECT_EQ(wire_->sent, "");
-  now_ms_ += 1;
+  Pass(1);
   TryParkedAgain();
   EXPECT_EQ(wire_->sent, "LATE\n") << "the second one has its own patience";
-  now_ms_ += limits_.issue_wait_ms;
+  Pass(limits_.issue_wait_ms);
   TryParkedAgain();
   EXPECT_EQ(wire_->sent, "LATE\nLATE\n");
 }
@@ -89,7 +89,7 @@ TEST_F(ConnectionTest, StopsReadingWhileAnswersAreNotRead) {
   Say("A\nB\nC\n");
   EXPECT_EQ(wire_->sent.size(), 10u);
   EXPECT_FALSE(wire_->reading);
-  EXPECT_EQ(counters_.output_paused.Get(), 1u);
+  EXPECT_EQ(io_.counters.output_paused.Get(), 1u);
   wire_->Reads(1'000'000);
   EndTurn();
   wire_->Reads(1'000'000);
@@ -140,7 +140,7 @@ TEST_F(ConnectionTest, CountsWhatIsBeingSentAmongWhatWaits) {
   Say("B\nC\n");
   EXPECT_FALSE(wire_->reading) << "160 of 100";
   wire_->Reads(80);
-  EXPECT_EQ(counters_.output_paused.Get(), 1u);
+  EXPECT_EQ(io_.counters.output_paused.Get(), 1u);
   EXPECT_FALSE(wire_->reading);
   EndTurn();
   while (wire_->writing) wire_->Reads(10);
