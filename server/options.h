@@ -30,9 +30,9 @@ struct ServerOptions {
   std::optional<front::FrontDoorOptions> admin{};  // empty: the same address
   Endpoint advertise;                              // where clients reach it
   OwnerName owner;
-  std::string application;
+  std::string application = "firn";
 
-  std::string key_dir;  // of the keys of obfuscated tags; empty: there are none
+  std::string key_dir{};  // of the keys of obfuscated tags; empty: there are none
   std::optional<TinyidTokens> tinyid_tokens{};  // empty: no token is asked for
   HistoryFile::Options history{};               // an empty path: none is kept
   StoresIni stores{};                           // of segment tags, beside `registry`
