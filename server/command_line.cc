@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <gflags/gflags.h>
 
+#include "common/base/cat.h"
 #include "common/base/files.h"
 #include "common/base/quote.h"
 
@@ -75,7 +76,7 @@ Status CheckFile(const std::string& path, int depth) {
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
-    FIRN_TRY(CheckLine(line, depth).WithContext(path + ":" + std::to_string(number)));
+    FIRN_TRY(CheckLine(line, depth).WithContext(Cat(path, ":", number)));
   }
   return file.bad() ? Invalid("--flagfile: cannot read " + path) : Status();
 }

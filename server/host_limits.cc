@@ -12,6 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/base/cat.h"
+
 namespace firn {
 namespace {
 
@@ -60,9 +62,9 @@ Status AllowDescriptors(const front::Limits& limits) {
   allowed.rlim_cur = std::min(allowed.rlim_max, wanted);
   setrlimit(RLIMIT_NOFILE, &allowed);
   if (allowed.rlim_cur < kLeastDescriptors) {
-    return Invalid("this process may have " + std::to_string(allowed.rlim_cur) +
-                   " open files (ulimit -n), it needs " + std::to_string(kLeastDescriptors) +
-                   " and one for each connection");
+    return Invalid(Cat("this process may have ", allowed.rlim_cur,
+                       " open files (ulimit -n), it needs ", kLeastDescriptors,
+                       " and one for each connection"));
   }
   LOG_IF(WARNING, allowed.rlim_cur < wanted)
       << "this process may have " << allowed.rlim_cur << " descriptors, too few for "
@@ -87,9 +89,8 @@ std::string LimitsInForce() {
     getrlimit(limit.which, &now);
     if (now.rlim_cur == RLIM_INFINITY) continue;
     const bool in_kib = limit.which != RLIMIT_NOFILE && limit.which != RLIMIT_NPROC;
-    text += std::string(text.empty() ? "" : ", ") + limit.name + " " +
-            std::to_string(in_kib ? now.rlim_cur / 1024 : now.rlim_cur) + (in_kib ? " KiB" : "") +
-            " (ulimit " + limit.option + ")";
+    text += Cat(text.empty() ? "" : ", ", limit.name, " ", now.rlim_cur / (in_kib ? 1024 : 1),
+                in_kib ? " KiB" : "", " (ulimit ", limit.option, ")");
   }
   return text.empty()
              ? "no limit of its own is set: the host or its cgroup has no more"

@@ -1,12 +1,13 @@
 #include "server/stores_ini.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/base/utf8.h"
 #include "common/tag/tag_fields.h"
@@ -54,8 +55,7 @@ class Section {
   void Add(std::string key, std::string value, int line) {
     const auto [first, fresh] = settings_.emplace(std::move(key), Setting{std::move(value), line});
     if (!fresh) {
-      faults_.Add(line, Where(first->first) + "set twice, first at line " +
-                            std::to_string(first->second.line));
+      faults_.Add(line, Cat(Where(first->first), "set twice, first at line ", first->second.line));
     }
   }
   void Fault(int line, const std::string& key, const std::string& what) {
@@ -74,7 +74,7 @@ class Section {
   void RefuseTheRest();
 
  private:
-  std::string Where(const std::string& key) const { return "[" + name_ + "] " + key + ": "; }
+  std::string Where(const std::string& key) const { return Cat("[", name_, "] ", key, ": "); }
   std::optional<Setting> TakeOut(const std::string& key);
 
   const std::string name_;
@@ -103,13 +103,9 @@ std::string Section::Text(const std::string& key, std::optional<std::string> oth
 int64_t Section::Number(const std::string& key, int64_t otherwise, int64_t least, int64_t most) {
   const auto setting = TakeOut(key);
   if (!setting || setting->value.empty()) return otherwise;
-  int64_t number = 0;
-  const char* const end = setting->value.data() + setting->value.size();
-  const auto [stop, error] = std::from_chars(setting->value.data(), end, number);
-  if (error == std::errc() && stop == end && number >= least && number <= most) return number;
+  if (const auto number = ParseNumberWithin(setting->value, least, most)) return *number;
   Fault(setting->line, key,
-        Quoted(setting->value) + " is no number within " + std::to_string(least) + " and " +
-            std::to_string(most));
+        Cat(Quoted(setting->value), " is no number within ", least, " and ", most));
   return otherwise;
 }
 
@@ -201,8 +197,7 @@ void Parser::Line(std::string_view text) {
 
 void Parser::Open(const Result<std::string>& name) {
   any_section_ = true;
-  if (lines_.size() == kStoresMax)
-    return Fault("more than " + std::to_string(kStoresMax) + " stores");
+  if (lines_.size() == kStoresMax) return Fault(Cat("more than ", kStoresMax, " stores"));
   if (!name.ok()) return Fault(name.status().message());
   const std::string& word = name.value();
   if (!IsTagWord(word)) {
@@ -213,7 +208,7 @@ void Parser::Open(const Result<std::string>& name) {
   if (ReservedNames().contains(word)) return Fault("[" + word + "] is a name of Firn's own");
   const auto [first, fresh] = lines_.emplace(word, line_);
   if (!fresh) {
-    Fault("[" + word + "] is defined twice, first at line " + std::to_string(first->second));
+    Fault(Cat("[", word, "] is defined twice, first at line ", first->second));
   }
   section_.emplace(word, line_, faults_);
 }
@@ -282,7 +277,7 @@ const StoreDefinition* StoresIni::Find(std::string_view name) const {
 
 StoresIni ParseStoresIni(std::string_view text) {
   if (text.size() > kStoresIniBytesMax) {
-    return {{}, {{1, "the file is larger than " + std::to_string(kStoresIniBytesMax) + " bytes"}}};
+    return {{}, {{1, Cat("the file is larger than ", kStoresIniBytesMax, " bytes")}}};
   }
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   Parser parser;

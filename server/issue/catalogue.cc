@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/text/text_template.h"
 #include "common/text/time_zone.h"
 
@@ -22,7 +23,7 @@ auto Make(const Makers& makers, const std::string& name, std::string_view kind,
   if (maker == makers.end()) {
     std::string known;
     for (const auto& [other, unused] : makers) known += (known.empty() ? "" : ", ") + other;
-    return NotFound("no " + std::string(kind) + " '" + name + "' here; there is: " + known);
+    return NotFound(Cat("no ", kind, " '", name, "' here; there is: ", known));
   }
   return maker->second(tag);
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/cat.h"
 #include "common/base/quote.h"
 
 namespace firn {
@@ -36,7 +37,7 @@ Refusal Issuer::Unknown(std::string_view tag) const {
   std::string message = "no tag " + Quoted(tag);
   const std::vector<std::string> near = table_.Near(tag, kNearMax);
   for (size_t i = 0; i < near.size(); ++i) {
-    message += (i == 0 ? "; there is '" : ", '") + near[i] + "'";
+    message += Cat(i == 0 ? "; there is '" : ", '", near[i], "'");
   }
   return {Reason::kUnknownTag, std::move(message), 0, false};
 }
@@ -73,7 +74,7 @@ Verdict Issuer::Attempt(IssueCall& call) {
   try {
     verdict = call.binding_->strategy->Issue(call);
   } catch (const std::exception& e) {
-    call.refusal_ = {Reason::kInternal, std::string("the strategy threw: ") + e.what()};
+    call.refusal_ = {Reason::kInternal, Cat("the strategy threw: ", e.what())};
   } catch (...) {
     call.refusal_ = {Reason::kInternal, "the strategy threw"};
   }
@@ -90,8 +91,8 @@ Verdict Issuer::Begin(IssueCall& call) {
   if (binding == nullptr) return Seek(call);
   const int64_t count_max = binding->strategy->count_max();
   if (request.count < 1 || request.count > count_max) {
-    return Refuse(call, {Reason::kBadRequest, "count is " + std::to_string(request.count) +
-                                                  ", it may be 1 to " + std::to_string(count_max)});
+    return Refuse(call, {Reason::kBadRequest,
+                         Cat("count is ", request.count, ", it may be 1 to ", count_max)});
   }
   if (auto refusal = binding->plugins.Before(request)) return Refuse(call, *std::move(refusal));
   call.binding_ = binding;

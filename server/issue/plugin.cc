@@ -5,12 +5,13 @@
 #include <string>
 #include <utility>
 
+#include "common/base/cat.h"
+
 namespace firn {
 namespace {
 
 Refusal Broken(const Plugin& plugin, std::string_view how) {
-  return {Reason::kInternal, "plugin " + std::string(plugin.name()) + " " + std::string(how), 0,
-          false};
+  return {Reason::kInternal, Cat("plugin ", plugin.name(), " ", how), 0, false};
 }
 
 // Calls a verb of a plugin; whatever it throws becomes a refusal.
@@ -24,7 +25,7 @@ std::optional<Refusal> Guarded(const Plugin& plugin, Verb&& verb) {
     }
     return refusal;
   } catch (const std::exception& e) {
-    return Broken(plugin, std::string("threw: ") + e.what());
+    return Broken(plugin, Cat("threw: ", e.what()));
   } catch (...) {
     return Broken(plugin, "threw something that is no exception");
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "common/base/cat.h"
 #include "server/plugins/limit.h"
 #include "server/plugins/obfuscate.h"
 
@@ -18,8 +19,8 @@ Status CheckKey(const TagDefinition& tag, const BlockCipher& cipher) {
   const std::string check = KeyCheck(cipher);
   if (check.empty()) return Internal("the cipher of the plugin obfuscate failed");
   if (tag.obfuscate_check == check) return {};
-  return Denied("the key " + tag.obfuscate_key + " of this server is another one: its check is " +
-                check + ", the tag's " + tag.obfuscate_check);
+  return Denied(Cat("the key ", tag.obfuscate_key, " of this server is another one: its check is ",
+                    check, ", the tag's ", tag.obfuscate_check));
 }
 
 }  // namespace

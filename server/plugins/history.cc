@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/tag/tag_name.h"
 
 namespace firn {
@@ -32,7 +33,10 @@ class Lines {
   bool empty() const { return size_ == 0; }
   std::string_view text() const { return {buffer_.data(), size_}; }
   int64_t runs() const { return runs_; }
-  void Clear() { size_ = 0, runs_ = 0; }
+  void Clear() {
+    size_ = 0;
+    runs_ = 0;
+  }
 
   void Add(WallMs now, std::string_view tag, const Request& request, const IdRun& run) {
     Put(now.ms());
@@ -180,9 +184,8 @@ void History::WriteOut(const std::string& lines, int64_t runs, int64_t dropped) 
 
 Status History::AppendWithNote(const std::string& lines, int64_t missing) {
   if (missing == 0) return file_.Append(lines);
-  const std::string note = "# " + std::to_string(clock_.Wall().ms()) + " " +
-                           std::to_string(missing) + " runs are missing here\n";
-  return file_.Append(note + lines);
+  return file_.Append(
+      Cat("# ", clock_.Wall().ms(), " ", missing, " runs are missing here\n", lines));
 }
 
 void History::Report(int64_t missing, bool at_once) {
@@ -190,9 +193,8 @@ void History::Report(int64_t missing, bool at_once) {
   const BootMs now = clock_.Boot();
   if (!at_once && reported_at_ && now - *reported_at_ < kReportInterval) return;
   if (log_) {
-    log_("history: " + std::to_string(missing) + " runs are not recorded, of them " +
-         std::to_string(lost_.load()) + " because of the file" +
-         (failure_.empty() ? "" : "; " + failure_));
+    log_(Cat("history: ", missing, " runs are not recorded, of them ", lost_.load(),
+             " because of the file", failure_.empty() ? "" : "; ", failure_));
   }
   reported_at_ = now;
   reported_ = missing;

@@ -8,13 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/cat.h"
 #include "common/base/files.h"
 
 namespace firn {
 namespace {
 
 Status Failure(const char* verb, const std::string& path) {
-  return Unavailable(std::string("cannot ") + verb + " " + path + ": " + std::strerror(errno));
+  return Unavailable(Cat("cannot ", verb, " ", path, ": ", std::strerror(errno)));
 }
 
 }  // namespace
@@ -98,7 +99,7 @@ void HistoryFile::Close() {
 }
 
 std::string HistoryFile::Numbered(int number) const {
-  return number == 0 ? options_.path : options_.path + "." + std::to_string(number);
+  return number == 0 ? options_.path : Cat(options_.path, ".", number);
 }
 
 }  // namespace firn

@@ -3,17 +3,11 @@
 #include <cstring>
 #include <string_view>
 
+#include "common/base/hex.h"
 #include "common/base/secret_file.h"
 
 namespace firn {
 namespace {
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 Result<SecretKey> ParseKey(std::string_view text) {
   while (!text.empty() && std::string_view(" \t\r\n").find(text.back()) != text.npos) {
@@ -24,9 +18,9 @@ Result<SecretKey> ParseKey(std::string_view text) {
   std::vector<uint8_t> bytes;
   bytes.reserve(text.size() / 2);
   for (size_t i = 0; i < text.size(); i += 2) {
-    const int high = HexDigit(text[i]), low = HexDigit(text[i + 1]);
-    if (high < 0 || low < 0) return wrong;
-    bytes.push_back(static_cast<uint8_t>(high * 16 + low));
+    const auto high = HexDigit(text[i]), low = HexDigit(text[i + 1]);
+    if (!high || !low) return wrong;
+    bytes.push_back(static_cast<uint8_t>(*high * 16 + *low));
   }
   return SecretKey(std::move(bytes));
 }

@@ -4,6 +4,8 @@
 #include <limits>
 #include <string>
 
+#include "common/base/cat.h"
+
 namespace firn {
 namespace {
 
@@ -23,8 +25,7 @@ LimitPlugin::LimitPlugin(const Clock& clock, Options options)
 std::optional<Refusal> LimitPlugin::Before(const Request& request) {
   if (request.count > burst_) {
     return Refusal{Reason::kRejected,
-                   "the tag's limit lets at most " + std::to_string(burst_) + " ids pass at once",
-                   0, false};
+                   Cat("the tag's limit lets at most ", burst_, " ids pass at once"), 0, false};
   }
   const int64_t cost = std::max<int64_t>(request.count, 0) * parts_per_id_;
   const int64_t now = clock_.Boot().ms() * kPartsPerMs;

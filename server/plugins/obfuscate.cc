@@ -8,6 +8,9 @@
 
 #include <openssl/evp.h>
 
+#include "common/base/cat.h"
+#include "common/base/hex.h"
+
 namespace firn {
 namespace {
 
@@ -121,12 +124,9 @@ Result<std::shared_ptr<const BlockCipher>> MakeAes(const SecretKey& key) {
 }
 
 std::string KeyCheck(const BlockCipher& cipher) {
-  constexpr std::string_view kHex = "0123456789abcdef";
   std::array<uint8_t, BlockCipher::kBlockBytes> block{};
   if (!cipher.Encrypt(block.data(), 1)) return "";
-  std::string check;
-  for (size_t i = 0; i < 3; ++i) check += {kHex[block[i] >> 4], kHex[block[i] & 15]};
-  return check;
+  return ToHex(std::span(block).first<3>());
 }
 
 Result<std::shared_ptr<ObfuscatePlugin>> ObfuscatePlugin::Make(
@@ -185,7 +185,7 @@ bool ObfuscatePlugin::Holds(const Runs& runs) const {
 
 Status ObfuscatePlugin::CheckRange(int64_t id) const {
   if (id >= 0 && id < size_) return {};
-  return Invalid("the id is not below " + std::to_string(size_));
+  return Invalid(Cat("the id is not below ", size_));
 }
 
 Ff1::Halves ObfuscatePlugin::Split(int64_t id) const {

@@ -1,5 +1,6 @@
 #include <cstdio>
 
+#include "common/base/cat.h"
 #include "common/id/explain.h"
 #include "common/time/civil_time.h"
 #include "server/front/http/http_asker.h"
@@ -69,10 +70,9 @@ class LeafHandler final : public HttpAsker {
       return;
     }
     const Explanation& explained = *read;
-    out = "{\"timestamp\":\"" + std::to_string(explained.time.ms()) + "(" +
-          DateText(explained.time) + ")\",\"workerId\":\"" +
-          std::to_string(explained.fields.machine.value()) + "\",\"sequenceId\":\"" +
-          std::to_string(explained.fields.sequence) + "\"}";
+    out = Cat("{\"timestamp\":\"", explained.time.ms(), "(", DateText(explained.time),
+              ")\",\"workerId\":\"", explained.fields.machine.value(), "\",\"sequenceId\":\"",
+              explained.fields.sequence, "\"}");
   }
 };
 

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "common/base/url_encoding.h"
 
 namespace firn::front {
@@ -81,11 +83,9 @@ Result<std::optional<std::string>> HttpRequest::Parameter(std::string_view name)
 Result<std::optional<int64_t>> HttpRequest::Number(std::string_view name) const {
   FIRN_ASSIGN(const auto text, Parameter(name));
   if (!text) return std::optional<int64_t>();
-  int64_t value = 0;
-  const char* end = text->data() + text->size();
-  const auto [ptr, error] = std::from_chars(text->data(), end, value);
-  if (error != std::errc() || ptr != end) return Invalid(std::string(name) + " is not a number");
-  return std::optional<int64_t>(value);
+  const auto value = ParseNumber<int64_t>(*text);
+  if (!value) return Invalid(Cat(name, " is not a number"));
+  return value;
 }
 
 void HttpAnswer::Clear() {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "common/base/cat.h"
 #include "server/front/http/http_asker.h"
 #include "server/front/http/http_fields.h"
 #include "server/front/http/http_handlers.h"
@@ -114,9 +115,8 @@ Result<NativeHandler::Wish> NativeHandler::ReadWish(const HttpRequest& request,
   const bool list = wish.form != Form::kRuns;
   const int64_t most = list ? limits.list_ids_max : limits.runs_ids_max;
   if (wish.count < 1 || wish.count > most) {
-    return Invalid("count is " + std::to_string(wish.count) + (list ? ", a list" : ", a call") +
-                   " has 1 to " + std::to_string(most) + " ids" +
-                   (list ? "; more come with form=runs" : ""));
+    return Invalid(Cat("count is ", wish.count, list ? ", a list" : ", a call", " has 1 to ", most,
+                       " ids", list ? "; more come with form=runs" : ""));
   }
   return wish;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "server/front/http/http_parser.h"
 #include "server/issue/issue_call.h"
 
@@ -68,7 +69,7 @@ class HttpProtocol final : public Protocol {
       answer_.SetText(404, "no such path\n");
     } catch (const std::exception& e) {
       answer_.Clear();
-      answer_.SetText(500, std::string("a defect: ") + e.what() + "\n");
+      answer_.SetText(500, Cat("a defect: ", e.what(), "\n"));
     }
     return true;
   }

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "common/base/cat.h"
+
 namespace firn::front {
 
 int HttpStatusOf(Reason reason) {
@@ -56,7 +58,7 @@ Result<ComposeRequest> ReadComposeRequest(const HttpRequest& request) {
   for (const auto& wanted : kFields) {
     FIRN_ASSIGN(const auto number, request.Number(wanted.name));
     if (!number) continue;
-    if (*number < 0) return Invalid(std::string(wanted.name) + " is negative");
+    if (*number < 0) return Invalid(Cat(wanted.name, " is negative"));
     wanted.field = static_cast<uint64_t>(*number);
   }
   return out;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "server/front/http/http_asker.h"
 #include "server/front/http/http_handlers.h"
 
@@ -37,7 +38,7 @@ const IdRun& Longest(const Runs& runs) {
 }
 
 void AppendFailure(int code, std::string_view message, std::string& out) {
-  out = "{\"data\":null,\"code\":" + std::to_string(code) + ",\"message\":";
+  out = Cat("{\"data\":null,\"code\":", code, ",\"message\":");
   AppendJsonText(out, message);
   out += '}';
 }
@@ -79,7 +80,7 @@ class TinyidHandler final : public HttpAsker {
     FIRN_ASSIGN(const auto count, request.Number("batchSize"));
     if (!tag || tag->empty()) return Invalid("bizType is missing");
     const int64_t most = backend_.limits.list_ids_max;
-    if (count.value_or(1) > most) return Invalid("batchSize is at most " + std::to_string(most));
+    if (count.value_or(1) > most) return Invalid(Cat("batchSize is at most ", most));
     return Wish{*tag, token.value_or(""), segment ? kSegmentIds : count.value_or(1)};
   }
 
@@ -98,7 +99,7 @@ class TinyidHandler final : public HttpAsker {
   void Write(const Runs& runs, bool segment, std::string& out) const {
     if (!simple_) out += "{\"data\":";
     segment ? WriteSegment(ToSegment(Longest(runs)), out) : WriteIds(runs, out);
-    if (!simple_) out += ",\"code\":" + std::to_string(kOk) + ",\"message\":\"\"}";
+    if (!simple_) out += Cat(",\"code\":", kOk, ",\"message\":\"\"}");
   }
 
   void WriteIds(const Runs& runs, std::string& out) const {

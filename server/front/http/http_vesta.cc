@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <string>
 
+#include "common/base/cat.h"
 #include "common/id/explain.h"
 #include "common/time/civil_time.h"
 #include "server/front/http/http_asker.h"
@@ -59,19 +60,17 @@ class VestaHandler final : public HttpAsker {
 
   static Result<int64_t> Need(const HttpRequest& request, std::string_view name) {
     FIRN_ASSIGN(const auto number, request.Number(name));
-    if (!number) return Invalid(std::string(name) + " is missing");
+    if (!number) return Invalid(Cat(name, " is missing"));
     return *number;
   }
 
   Result<std::string> ExplainIt(const HttpRequest& request) const {
     FIRN_ASSIGN(const int64_t id, Need(request, "id"));
     FIRN_ASSIGN(const IdFields fields, backend_.view.layout().Unpack(id));
-    return "{\"genMethod\":" + std::to_string(fields.method.value_or(0)) +
-           ",\"machine\":" + std::to_string(fields.machine.value()) +
-           ",\"seq\":" + std::to_string(fields.sequence) +
-           ",\"time\":" + std::to_string(fields.tick.count()) +
-           ",\"type\":" + std::to_string(fields.type.value_or(0)) +
-           ",\"version\":" + std::to_string(fields.version.value_or(0)) + "}";
+    return Cat("{\"genMethod\":", fields.method.value_or(0),
+               ",\"machine\":", fields.machine.value(), ",\"seq\":", fields.sequence,
+               ",\"time\":", fields.tick.count(), ",\"type\":", fields.type.value_or(0),
+               ",\"version\":", fields.version.value_or(0), "}");
   }
 
   Result<std::string> TransTime(const HttpRequest& request) const {
@@ -110,7 +109,7 @@ Result<std::string> VestaHandler::MakeIt(const HttpRequest& request) const {
   for (const auto& wanted : kOptional) {
     FIRN_ASSIGN(const auto number, request.Number(wanted.name));
     if (!number) continue;
-    if (*number < 0) return Invalid(std::string(wanted.name) + " is negative");
+    if (*number < 0) return Invalid(Cat(wanted.name, " is negative"));
     wanted.field = static_cast<uint64_t>(*number);
   }
   FIRN_ASSIGN(const IdFields own, Own(fields));

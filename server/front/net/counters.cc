@@ -5,13 +5,35 @@
 namespace firn::front {
 
 std::string_view CloseCauseName(CloseCause cause) {
-  static constexpr std::array<std::string_view, kCloseCauses> kNames = {
-      "peer",      "peer_broke",       "shutdown",
-      "too_many",  "unknown_protocol", "frame_too_large",
-      "bad_frame", "bad_http",         "http_too_large",
-      "idle",      "half_request",     "unread",
-      "tls"};
-  return kNames[static_cast<size_t>(cause)];
+  switch (cause) {
+    case CloseCause::kPeer:
+      return "peer";
+    case CloseCause::kPeerBroke:
+      return "peer_broke";
+    case CloseCause::kShutdown:
+      return "shutdown";
+    case CloseCause::kTooMany:
+      return "too_many";
+    case CloseCause::kUnknownProtocol:
+      return "unknown_protocol";
+    case CloseCause::kFrameTooLarge:
+      return "frame_too_large";
+    case CloseCause::kBadFrame:
+      return "bad_frame";
+    case CloseCause::kBadHttp:
+      return "bad_http";
+    case CloseCause::kHttpTooLarge:
+      return "http_too_large";
+    case CloseCause::kIdle:
+      return "idle";
+    case CloseCause::kHalfRequest:
+      return "half_request";
+    case CloseCause::kUnread:
+      return "unread";
+    case CloseCause::kTls:
+      return "tls";
+  }
+  return "no such cause";
 }
 
 void LatencyCounts::AddTo(Sums& sums) const {

@@ -6,6 +6,7 @@
 
 #include <boost/asio/ip/address.hpp>
 
+#include "common/base/cat.h"
 #include "server/front/net/io_loop.h"
 #include "server/front/net/tls.h"
 
@@ -74,7 +75,7 @@ Status FrontDoor::Impl::Start() {
   FIRN_TRY(ReloadTls());
   if (Status opened = Open(); !opened.ok()) {
     loops_.clear();
-    return std::move(opened).WithContext(options_.host + ":" + std::to_string(options_.port));
+    return std::move(opened).WithContext(Cat(options_.host, ":", options_.port));
   }
   for (auto& loop : loops_) threads_.emplace_back([&loop] { loop->Run(); });
   return {};

@@ -5,8 +5,50 @@
 #include <map>
 #include <optional>
 
+#include "common/base/cat.h"
+
 namespace firn::front {
 namespace {
+
+wire::Reason::type ToWire(Reason reason) {
+  switch (reason) {
+    case Reason::kBadRequest:
+      return wire::Reason::BAD_REQUEST;
+    case Reason::kUnknownTag:
+      return wire::Reason::UNKNOWN_TAG;
+    case Reason::kNotReady:
+      return wire::Reason::NOT_READY;
+    case Reason::kClock:
+      return wire::Reason::CLOCK;
+    case Reason::kOverloaded:
+      return wire::Reason::OVERLOADED;
+    case Reason::kExhausted:
+      return wire::Reason::EXHAUSTED;
+    case Reason::kDraining:
+      return wire::Reason::DRAINING;
+    case Reason::kRejected:
+      return wire::Reason::REJECTED;
+    case Reason::kStoreDown:
+      return wire::Reason::STORE_DOWN;
+    case Reason::kInternal:
+      return wire::Reason::INTERNAL;
+  }
+  return wire::Reason::INTERNAL;
+}
+
+wire::ServerState::type ToWire(ServerPhase phase) {
+  switch (phase) {
+    case ServerPhase::kNotReady:
+      return wire::ServerState::NOT_READY;
+    case ServerPhase::kReady:
+      return wire::ServerState::READY;
+    case ServerPhase::kOffline:
+      return wire::ServerState::OFFLINE;
+    case ServerPhase::kDraining:
+      return wire::ServerState::DRAINING;
+  }
+  return wire::ServerState::NOT_READY;
+}
 
 void SetConstFields(const IdFields& fields, wire::IdFields& out) {
   if (fields.version) out.__set_version(static_cast<int32_t>(*fields.version));
@@ -31,7 +73,7 @@ class Numbers {
  public:
   std::optional<uint64_t> Take(const char* name, bool is_set, int64_t value) {
     if (!is_set) return std::nullopt;
-    if (value < 0) faults_ += std::string(faults_.empty() ? "" : ", ") + name + " is negative";
+    if (value < 0) faults_ += Cat(faults_.empty() ? "" : ", ", name, " is negative");
     return static_cast<uint64_t>(value);
   }
   Status status() const { return faults_.empty() ? Status() : Invalid(faults_); }
@@ -44,9 +86,7 @@ class Numbers {
 
 wire::Refusal ToWire(const Refusal& refusal) {
   wire::Refusal out;
-  // The two enumerations have one order; the wire's begins with 1.
-  static_assert(static_cast<int>(Reason::kInternal) + 1 == wire::Reason::INTERNAL);
-  out.__set_reason(static_cast<wire::Reason::type>(static_cast<int>(refusal.reason) + 1));
+  out.__set_reason(ToWire(refusal.reason));
   out.__set_message(refusal.message);
   out.__set_retry_after_ms(refusal.retry_after_ms);
   out.__set_another_server_may_help(refusal.another_server_may_help);
@@ -91,7 +131,7 @@ wire::ServerStatus ToWire(const ServerReport& report, const Layout& layout, Rack
   out.__set_address(report.address);
   out.__set_layout(std::string(layout.text()));
   out.__set_rack_bits(split.rack_bits());
-  out.__set_state(static_cast<wire::ServerState::type>(static_cast<int>(report.phase) + 1));
+  out.__set_state(ToWire(report.phase));
   if (report.machine) out.__set_machine(static_cast<int32_t>(report.machine->value()));
   if (report.bound) out.__set_bound_ms(report.bound->ms());
   out.__set_wall_ms(report.wall.ms());

@@ -1,5 +1,7 @@
 #include "server/issue/snowflake/layout_end.h"
 
+#include "common/base/cat.h"
+
 namespace firn {
 namespace {
 
@@ -14,8 +16,8 @@ std::optional<std::string> LayoutEndWatch::Check(Now now) {
   if (days >= kWarnDays) return std::nullopt;
   if (warned_ && now.boot - *warned_ < kDay) return std::nullopt;
   warned_ = now.boot;
-  return "layout " + layout_.text() + " runs out in " + std::to_string(days) +
-         " days; from then on no id can be made in it";
+  return Cat("layout ", layout_.text(), " runs out in ", days,
+             " days; from then on no id can be made in it");
 }
 
 }  // namespace firn

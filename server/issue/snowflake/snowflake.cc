@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "common/base/cat.h"
+
 namespace firn {
 namespace {
 
@@ -27,10 +29,10 @@ Refusal NoClaim() {
 }
 
 Refusal ClaimHasEnded(const Claim& claim) {
-  return {Reason::kNotReady,
-          "machine id " + std::to_string(claim.machine().value()) +
-              " is granted no further: " + claim.why_it_ends(),
-          kNotReadyRetryMs, true};
+  return {
+      Reason::kNotReady,
+      Cat("machine id ", claim.machine().value(), " is granted no further: ", claim.why_it_ends()),
+      kNotReadyRetryMs, true};
 }
 
 }  // namespace
@@ -55,8 +57,8 @@ Snowflake::~Snowflake() { Close(); }
 Status Snowflake::CheckLayout() const {
   const Field* method = layout_.Find(FieldKind::kMethod);
   if (method != nullptr && !method->Holds(kMethods - 1)) {
-    return Invalid("the method field of layout " + layout_.text() + " does not hold 0 to " +
-                   std::to_string(kMethods - 1));
+    return Invalid(
+        Cat("the method field of layout ", layout_.text(), " does not hold 0 to ", kMethods - 1));
   }
   return {};
 }
@@ -67,8 +69,8 @@ Status Snowflake::CheckClaim(const Claim& claim) const {
                    layout_.text());
   }
   if (claim.machine().value() >= layout_.machines()) {
-    return Invalid("machine id " + std::to_string(claim.machine().value()) +
-                   " does not fit into layout " + layout_.text());
+    return Invalid(
+        Cat("machine id ", claim.machine().value(), " does not fit into layout ", layout_.text()));
   }
   return CheckLayout();
 }
@@ -209,8 +211,8 @@ std::optional<Refusal> Snowflake::WhyNot() const {
 }
 
 Refusal Snowflake::ClockIsBehind() const {
-  const auto behind = std::to_string(ticks_.id_clock().Skew().count());
-  return {Reason::kClock, "the wall clock is " + behind + " ms behind", kClockRetryMs, true};
+  return {Reason::kClock, Cat("the wall clock is ", ticks_.id_clock().Skew().count(), " ms behind"),
+          kClockRetryMs, true};
 }
 
 Refusal Snowflake::LayoutHasEnded() const {
