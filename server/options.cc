@@ -6,7 +6,9 @@
 #include <thread>
 #include <utility>
 
+#include <arpa/inet.h>
 #include <gflags/gflags.h>
+#include <netinet/in.h>
 #include <unistd.h>
 
 #include "common/base/cat.h"
@@ -16,7 +18,6 @@
 #include "registry/cluster/records.h"
 #include "registry/open/open_coordinator.h"
 #include "server/front/net/tls.h"
-#include "server/loopback.h"
 #include "server/node/open_node.h"
 
 // --- flags ---------------------------------------------------------------------------------------
@@ -277,6 +278,16 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   if (listen.port == 0 || options.advertise.port == 0) {
     faults.Add("listen", "needs a port: the server is known by it");
   }
+}
+
+// Whether only this very host can reach what listens at `host`, a number: 127.0.0.0/8, ::1, and the
+// former written as IPv6. Anything else, names among them, may be reached by others.
+bool IsLoopback(const std::string& host) {
+  in_addr v4{};
+  in6_addr v6{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  if (inet_pton(AF_INET6, host.c_str(), &v6) != 1) return false;
+  return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
 }
 
 // A registry of one's own is a cluster of one's own: several hosts that each made one, because a

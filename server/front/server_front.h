@@ -3,11 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/time/clock.h"
+#include "server/front/desk/backend.h"
 #include "server/front/desk/desk_counters.h"
 #include "server/front/desk/metrics.h"
 #include "server/front/desk/server_view.h"
@@ -45,26 +48,38 @@ class ServerFront {
   Status Start();
 
   // After Start. The admin port is the public one where they are the same.
-  uint16_t port() const;
-  uint16_t admin_port() const;
+  uint16_t port() const { return public_.port(); }
+  uint16_t admin_port() const { return admin_ ? admin_->port() : port(); }
 
   // Reads certificates and keys again, for connections from now on. A failure leaves those that
   // are in use. Ok without TLS.
-  Status ReloadTls();
+  Status ReloadTls() { return public_.ReloadTls(); }
 
   // There may be ids for calls that wait.
-  void WakeParked();
+  void WakeParked() { public_.WakeParked(); }
 
   // As FrontDoor::Shutdown, of both; the admin door goes last.
   void Shutdown(Milliseconds patience);
 
-  Totals totals() const;  // of the public door
+  Totals totals() const { return public_.totals(); }  // of the public door
   DeskCounters::Sums sums() const;
   std::string Metrics() const;  // what /metrics answers
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  // What one IO thread of the public door works with.
+  struct Desk;
+
+  std::unique_ptr<HttpHandler> Admin();
+  ProtocolSet PublicProtocols();
+  ProtocolSet AdminProtocols();
+
+  const ServerFrontOptions options_;
+  ServerControl& control_;
+  const Backend backend_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Desk>> desks_;  // under mutex_; but for its counters an IO thread's
+  FrontDoor public_;                          // ends before what it works with
+  std::optional<FrontDoor> admin_;
 };
 
 }  // namespace firn::front

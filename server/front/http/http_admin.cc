@@ -1,19 +1,15 @@
-#include "server/front/http/http_admin.h"
-
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json/json.h"
 #include "common/time/civil_time.h"
 #include "server/front/http/console_page.h"
 #include "server/front/http/http_asker.h"
 #include "server/front/http/http_fields.h"
+#include "server/front/http/http_handlers.h"
 #include "server/front/http/http_refusal.h"
 
 namespace firn::front {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json TagsJson(const ServerReport& report, const DeskCounters::Sums& sums) {
   Json tags = Json::array();
@@ -98,12 +94,11 @@ class AdminHandler final : public HttpHandler {
       return Steer(request, answer);
     }
     if (request.path == "/readyz") return IsReady(request, answer);
-    std::string_view id;
-    const bool explains = TakePrefix(request.path, "/v1/explain/", &id);
+    const auto id = Behind("/v1/explain/", request.path);
     const auto write = WriterOf(request.path);
-    if (write == nullptr && !explains) return Outcome::kNotMine;
+    if (write == nullptr && !id) return Outcome::kNotMine;
     if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
-    if (explains) return ExplainIt(request, id, answer);
+    if (id) return ExplainIt(request, *id, answer);
     answer.no_store = true;
     (this->*write)(answer);
     return Outcome::kAnswered;
@@ -132,7 +127,7 @@ class AdminHandler final : public HttpHandler {
     if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
     const Result<std::optional<std::string>> tag = request.Parameter("tag");
     if (!tag.ok()) {
-      AnswerRefusal({Reason::kBadRequest, tag.status().message(), 0, false}, answer);
+      AnswerBad(tag.status(), answer);
       return Outcome::kAnswered;
     }
     ServerPhase phase = backend_.view.phase();
@@ -151,7 +146,7 @@ class AdminHandler final : public HttpHandler {
 
   void Tell(HttpAnswer& answer) const {
     answer.content_type = HttpAnswer::kJson;
-    answer.body = StatusJson(backend_).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    answer.body = JsonText(StatusJson(backend_), 2) + "\n";
   }
 
   void Metrics(HttpAnswer& answer) const {
@@ -165,7 +160,7 @@ class AdminHandler final : public HttpHandler {
       answer.content_type = HttpAnswer::kJson;
       answer.body = *std::move(json);
     } else {
-      AnswerRefusal({Reason::kBadRequest, json.status().message(), 0, false}, answer);
+      AnswerBad(json.status(), answer);
     }
     return Outcome::kAnswered;
   }

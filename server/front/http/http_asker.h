@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,11 +69,10 @@ class HttpAsker : public HttpHandler {
   IdDesk& desk_;
 };
 
-// The rest of a path behind `prefix`: one part, or more. False when the path is another.
-inline bool TakePrefix(std::string_view path, std::string_view prefix, std::string_view* rest) {
-  if (!path.starts_with(prefix)) return false;
-  *rest = path.substr(prefix.size());
-  return true;
+// The rest of a path behind `prefix`: one part, or more. Nothing when the path is another.
+inline std::optional<std::string_view> Behind(std::string_view prefix, std::string_view path) {
+  if (!path.starts_with(prefix)) return std::nullopt;
+  return path.substr(prefix.size());
 }
 
 }  // namespace firn::front

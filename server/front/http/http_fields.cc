@@ -1,16 +1,12 @@
 #include "server/front/http/http_fields.h"
 
-#include <nlohmann/json.hpp>
-
 #include "common/id/explain.h"
 #include "common/id/text_form.h"
+#include "common/json/json.h"
 #include "common/time/civil_time.h"
-#include "server/front/http/http_refusal.h"
 
 namespace firn::front {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json IdJson(int64_t id) {
   Json json{{"id", std::to_string(id)}};
@@ -45,6 +41,22 @@ Result<Layout> LayoutOf(const Backend& backend, const HttpRequest& request) {
   return backend.LayoutOf(text.value_or(""));
 }
 
+// The fields of an id from parameters named as in the wire contract.
+Result<ComposeRequest> ReadComposeRequest(const HttpRequest& request) {
+  ComposeRequest out;
+  FIRN_ASSIGN(out.tick, request.Number("ticks"));
+  FIRN_ASSIGN(const auto time_ms, request.Number("time_ms"));
+  if (time_ms) out.time = WallMs(*time_ms);
+  FIRN_ASSIGN(out.machine, request.Unsigned("machine"));
+  FIRN_ASSIGN(out.worker, request.Unsigned("worker"));
+  FIRN_ASSIGN(out.rack, request.Unsigned("rack"));
+  FIRN_ASSIGN(out.sequence, request.Unsigned("sequence"));
+  FIRN_ASSIGN(out.version, request.Unsigned("version"));
+  FIRN_ASSIGN(out.type, request.Unsigned("type"));
+  FIRN_ASSIGN(out.method, request.Unsigned("method"));
+  return out;
+}
+
 }  // namespace
 
 Result<std::string> ExplainAsJson(const Backend& backend, const HttpRequest& request,
@@ -52,7 +64,7 @@ Result<std::string> ExplainAsJson(const Backend& backend, const HttpRequest& req
   FIRN_ASSIGN(const int64_t id, NumberInPath(part));
   FIRN_ASSIGN(const Layout layout, LayoutOf(backend, request));
   FIRN_ASSIGN(const Explanation explained, Explain(id, layout, backend.SplitOf(layout)));
-  return ExplanationJson(explained).dump();
+  return JsonText(ExplanationJson(explained));
 }
 
 Result<std::string> ComposeAsJson(const Backend& backend, const HttpRequest& request) {
@@ -60,7 +72,7 @@ Result<std::string> ComposeAsJson(const Backend& backend, const HttpRequest& req
   FIRN_ASSIGN(const ComposeRequest fields, ReadComposeRequest(request));
   if (!fields.tick && !fields.time) return Invalid("neither time_ms nor ticks is given");
   FIRN_ASSIGN(const int64_t id, Compose(fields, layout, backend.SplitOf(layout), IdFields{}));
-  return IdJson(id).dump();
+  return JsonText(IdJson(id));
 }
 
 Result<std::string> TimeAsJson(const Backend& backend, const HttpRequest& request,
@@ -68,11 +80,10 @@ Result<std::string> TimeAsJson(const Backend& backend, const HttpRequest& reques
   FIRN_ASSIGN(const int64_t ticks, NumberInPath(part));
   FIRN_ASSIGN(const Layout layout, LayoutOf(backend, request));
   FIRN_ASSIGN(const WallMs time, TimeOfTick(layout, ticks));
-  return Json{{"ticks", ticks},
-              {"layout", std::string(layout.text())},
-              {"time", FormatRfc3339(time)},
-              {"time_ms", time.ms()}}
-      .dump();
+  return JsonText({{"ticks", ticks},
+                   {"layout", std::string(layout.text())},
+                   {"time", FormatRfc3339(time)},
+                   {"time_ms", time.ms()}});
 }
 
 }  // namespace firn::front

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "server/front/desk/backend.h"
@@ -10,8 +11,8 @@
 
 namespace firn::front {
 
-// The paths of the public side. `backend` and `desk` (of the same IO thread, for Method::kHttp)
-// must outlive what is made.
+// The paths of the public side first. `backend` and `desk` (of the same IO thread, for
+// Method::kHttp) must outlive what is made.
 
 // /v1/ids/{tag}, /v1/explain/{id}, /v1/compose, /v1/time/{ticks}: JSON, with refusals as
 // {"error":{...}} and the status that goes with their reason.
@@ -31,5 +32,20 @@ using TokenCheck = std::function<bool(std::string_view token, std::string_view t
 // Without `tokens`, every token is as good as none.
 std::unique_ptr<HttpHandler> MakeTinyidHandler(const Backend& backend, IdDesk& desk,
                                                TokenCheck tokens);
+
+// The paths of the admin side, for those who run the server:
+//
+//   GET  /            the console: a page for a browser, made of the paths below
+//   GET  /healthz     200 while the process lives
+//   GET  /readyz      200 when it could issue now and clients should come; else 503, with its state
+//                     and why; ?tag=T asks for one tag
+//   GET  /v1/status   everything that an operator asks first, as JSON
+//   GET  /metrics     for Prometheus
+//   GET  /v1/explain/{id}?layout=  what an id says, as on the public side
+//   POST /v1/offline  tells clients to go elsewhere; POST /v1/online tells them to come back
+//
+// All arguments must outlive it; `metrics` writes what /metrics answers, on the IO thread.
+std::unique_ptr<HttpHandler> MakeAdminHandler(const Backend& backend, ServerControl& control,
+                                              std::function<std::string()> metrics);
 
 }  // namespace firn::front

@@ -2,6 +2,7 @@
 
 #include "common/base/cat.h"
 #include "common/id/explain.h"
+#include "common/json/json.h"
 #include "common/time/civil_time.h"
 #include "server/front/http/http_asker.h"
 #include "server/front/http/http_handlers.h"
@@ -25,10 +26,8 @@ class LeafHandler final : public HttpAsker {
   using HttpAsker::HttpAsker;
 
   Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) override {
-    std::string_view key;
-    if (TakePrefix(request.path, "/api/segment/get/", &key) ||
-        TakePrefix(request.path, "/api/snowflake/get/", &key)) {
-      return Get(request, key, door, answer);
+    for (const char* const prefix : {"/api/segment/get/", "/api/snowflake/get/"}) {
+      if (const auto key = Behind(prefix, request.path)) return Get(request, *key, door, answer);
     }
     if (request.path != "/decodeSnowflakeId") return Outcome::kNotMine;
     Decode(request, answer);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include <nlohmann/json.hpp>
-
 #include "common/base/cat.h"
 #include "common/base/parse.h"
 #include "common/base/url_encoding.h"
@@ -65,8 +63,6 @@ void AppendField(OutBuffer& out, std::string_view name, int64_t value) {
   out.Append("\r\n");
 }
 
-bool NeedsNoEscape(char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; }
-
 }  // namespace
 
 Result<std::optional<std::string>> HttpRequest::Parameter(std::string_view name) const {
@@ -86,6 +82,13 @@ Result<std::optional<int64_t>> HttpRequest::Number(std::string_view name) const 
   const auto value = ParseNumber<int64_t>(*text);
   if (!value) return Invalid(Cat(name, " is not a number"));
   return value;
+}
+
+Result<std::optional<uint64_t>> HttpRequest::Unsigned(std::string_view name) const {
+  FIRN_ASSIGN(const auto number, Number(name));
+  if (!number) return std::optional<uint64_t>();
+  if (*number < 0) return Invalid(Cat(name, " is negative"));
+  return std::optional(static_cast<uint64_t>(*number));
 }
 
 void HttpAnswer::Clear() {
@@ -144,17 +147,6 @@ Result<std::string> DecodePathPart(std::string_view part) {
 void AppendNumber(std::string& out, int64_t value) {
   char digits[24];
   out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
-}
-
-void AppendJsonText(std::string& out, std::string_view text) {
-  if (std::all_of(text.begin(), text.end(), NeedsNoEscape)) {
-    out += '"';
-    out += text;
-    out += '"';
-    return;
-  }
-  using Json = nlohmann::json;
-  out += Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace firn::front

@@ -29,6 +29,8 @@ struct HttpRequest {
 
   // The same as a number: kInvalid unless it is one.
   Result<std::optional<int64_t>> Number(std::string_view name) const;
+  // The same as a number that is not negative.
+  Result<std::optional<uint64_t>> Unsigned(std::string_view name) const;
 };
 
 // What is answered. Kept and used again, so that its body need not allocate.
@@ -54,8 +56,6 @@ void AppendHttp(const HttpAnswer& answer, bool keep_alive, bool http_1_0, OutBuf
 // A piece of a path, with its %XX decoded.
 Result<std::string> DecodePathPart(std::string_view part);
 
-// Appends a number, or text in quotes with whatever JSON asks for.
 void AppendNumber(std::string& out, int64_t value);
-void AppendJsonText(std::string& out, std::string_view text);
 
 }  // namespace firn::front

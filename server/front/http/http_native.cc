@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "common/base/cat.h"
+#include "common/json/json.h"
 #include "server/front/http/http_asker.h"
 #include "server/front/http/http_fields.h"
 #include "server/front/http/http_handlers.h"
@@ -59,17 +60,16 @@ class NativeHandler final : public HttpAsker {
   using HttpAsker::HttpAsker;
 
   Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) override {
-    std::string_view rest;
     if (!request.path.starts_with("/v1/")) return Outcome::kNotMine;
-    if (TakePrefix(request.path, "/v1/ids/", &rest)) return Ids(request, rest, door, answer);
-    if (TakePrefix(request.path, "/v1/explain/", &rest)) {
-      return Say(ExplainAsJson(backend_, request, rest), request, answer);
+    if (const auto tag = Behind("/v1/ids/", request.path)) return Ids(request, *tag, door, answer);
+    if (const auto id = Behind("/v1/explain/", request.path)) {
+      return Say(ExplainAsJson(backend_, request, *id), request, answer);
     }
     if (request.path == "/v1/compose") {
       return Say(ComposeAsJson(backend_, request), request, answer);
     }
-    if (TakePrefix(request.path, "/v1/time/", &rest)) {
-      return Say(TimeAsJson(backend_, request, rest), request, answer);
+    if (const auto ticks = Behind("/v1/time/", request.path)) {
+      return Say(TimeAsJson(backend_, request, *ticks), request, answer);
     }
     return Outcome::kNotMine;
   }

@@ -1,9 +1,8 @@
 #include "server/front/http/http_refusal.h"
 
 #include <string>
-#include <vector>
 
-#include "common/base/cat.h"
+#include "common/json/json.h"
 
 namespace firn::front {
 
@@ -42,26 +41,6 @@ void AnswerRefusal(const Refusal& refusal, HttpAnswer& answer) {
   AppendNumber(out, refusal.retry_after_ms);
   out += ",\"another_server_may_help\":";
   out += refusal.another_server_may_help ? "true}}" : "false}}";
-}
-
-Result<ComposeRequest> ReadComposeRequest(const HttpRequest& request) {
-  ComposeRequest out;
-  FIRN_ASSIGN(out.tick, request.Number("ticks"));
-  FIRN_ASSIGN(const auto time_ms, request.Number("time_ms"));
-  if (time_ms) out.time = WallMs(*time_ms);
-  const struct {
-    const char* name;
-    std::optional<uint64_t>& field;
-  } kFields[] = {{"machine", out.machine},   {"worker", out.worker},   {"rack", out.rack},
-                 {"sequence", out.sequence}, {"version", out.version}, {"type", out.type},
-                 {"method", out.method}};
-  for (const auto& wanted : kFields) {
-    FIRN_ASSIGN(const auto number, request.Number(wanted.name));
-    if (!number) continue;
-    if (*number < 0) return Invalid(Cat(wanted.name, " is negative"));
-    wanted.field = static_cast<uint64_t>(*number);
-  }
-  return out;
 }
 
 }  // namespace firn::front

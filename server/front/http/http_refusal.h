@@ -1,7 +1,6 @@
 #pragma once
 
 #include "common/base/status.h"
-#include "common/id/explain.h"
 #include "server/front/http/http_message.h"
 #include "server/issue/refusal.h"
 
@@ -15,7 +14,9 @@ int HttpStatusOf(Reason reason);
 // its status and Retry-After.
 void AnswerRefusal(const Refusal& refusal, HttpAnswer& answer);
 
-// The fields of an id from parameters named as in the wire contract.
-Result<ComposeRequest> ReadComposeRequest(const HttpRequest& request);
+// The request itself is at fault.
+inline void AnswerBad(const Status& status, HttpAnswer& answer) {
+  AnswerRefusal({Reason::kBadRequest, status.message(), 0, false}, answer);
+}
 
 }  // namespace firn::front

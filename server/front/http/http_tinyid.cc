@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/json/json.h"
 #include "server/front/http/http_asker.h"
 #include "server/front/http/http_handlers.h"
 
@@ -51,8 +52,8 @@ class TinyidHandler final : public HttpAsker {
   Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) override {
     std::string_view path = request.path;
     if (path.starts_with("/tinyid/")) path.remove_prefix(std::string_view("/tinyid").size());
-    std::string_view verb;
-    if (!TakePrefix(path, "/id/", &verb)) return Outcome::kNotMine;
+    if (!path.starts_with("/id/")) return Outcome::kNotMine;
+    std::string_view verb = path.substr(std::string_view("/id/").size());
     simple_ = verb.ends_with("Simple");
     if (simple_) verb.remove_suffix(std::string_view("Simple").size());
     const bool segment = verb == "nextSegmentId";

@@ -99,19 +99,10 @@ Result<std::string> VestaHandler::MakeIt(const HttpRequest& request) const {
   FIRN_ASSIGN(const int64_t sequence, Need(request, "seq"));
   if (sequence < 0) return Invalid("seq is negative");
   fields.sequence = static_cast<uint64_t>(sequence);
-  const struct {
-    const char* name;
-    std::optional<uint64_t>& field;
-  } kOptional[] = {{"machine", fields.machine},
-                   {"genMethod", fields.method},
-                   {"type", fields.type},
-                   {"version", fields.version}};
-  for (const auto& wanted : kOptional) {
-    FIRN_ASSIGN(const auto number, request.Number(wanted.name));
-    if (!number) continue;
-    if (*number < 0) return Invalid(Cat(wanted.name, " is negative"));
-    wanted.field = static_cast<uint64_t>(*number);
-  }
+  FIRN_ASSIGN(fields.machine, request.Unsigned("machine"));
+  FIRN_ASSIGN(fields.method, request.Unsigned("genMethod"));
+  FIRN_ASSIGN(fields.type, request.Unsigned("type"));
+  FIRN_ASSIGN(fields.version, request.Unsigned("version"));
   FIRN_ASSIGN(const IdFields own, Own(fields));
   FIRN_ASSIGN(const int64_t id,
               Compose(fields, backend_.view.layout(), backend_.view.rack_split(), own));

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/time/clock.h"
@@ -13,6 +16,9 @@
 #include "server/front/net/protocol.h"
 
 namespace firn::front {
+
+class IoLoop;
+class Tls;
 
 // Files in PEM form.
 struct TlsFiles {
@@ -57,7 +63,7 @@ class FrontDoor {
   Status ReloadTls();
 
   // The port it listens on, after Start.
-  uint16_t port() const;
+  uint16_t port() const { return port_; }
 
   // Accepts no more, answers what has come, ends every connection that owes nothing, and the rest
   // after `patience`. Returns when all threads have ended; may be called again.
@@ -70,8 +76,17 @@ class FrontDoor {
   Totals totals() const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  Status Open();
+  std::unique_ptr<IoLoop> MakeLoop();
+
+  const FrontDoorOptions options_;
+  const Clock& clock_;
+  const MakeProtocols make_protocols_;
+  const std::unique_ptr<Tls> tls_;  // null: none
+  std::atomic<size_t> connections_{0};
+  uint16_t port_ = 0;
+  std::vector<std::unique_ptr<IoLoop>> loops_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace firn::front

@@ -27,7 +27,7 @@ using WrapSocket = std::function<std::unique_ptr<Wire>(TcpSocket)>;
 struct LoopSetting {
   const Limits& limits;
   const Clock& clock;
-  const WrapSocket& wrap;
+  WrapSocket wrap;
   std::atomic<size_t>& connections;  // open ones, of all threads
 };
 

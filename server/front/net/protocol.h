@@ -87,9 +87,9 @@ class Protocol {
 
 // The protocols of one IO thread. Null: the listener does not speak it.
 struct ProtocolSet {
-  std::unique_ptr<Protocol> thrift_binary;
-  std::unique_ptr<Protocol> thrift_compact;
-  std::unique_ptr<Protocol> http;
+  std::unique_ptr<Protocol> thrift_binary{};
+  std::unique_ptr<Protocol> thrift_compact{};
+  std::unique_ptr<Protocol> http{};
 
   Protocol* For(Speech speech) const;
 };

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "common/base/fork.h"
-#include "server/issue/pace.h"
 #include "server/issue/range_cursor.h"
 #include "server/issue/segment/fetch_gate.h"
+#include "server/issue/segment/pace.h"
 #include "server/issue/segment/ranged_strategy.h"
 #include "server/issue/segment/step_policy.h"
 

@@ -7,8 +7,8 @@
 #include <mutex>
 
 #include "common/base/fork.h"
-#include "server/issue/pace.h"
 #include "server/issue/segment/fetch_gate.h"
+#include "server/issue/segment/pace.h"
 #include "server/issue/segment/ranged_strategy.h"
 
 namespace firn {

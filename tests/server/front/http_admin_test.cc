@@ -1,10 +1,9 @@
-#include "server/front/http/http_admin.h"
-
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "common/base/url_encoding.h"
 #include "server/front/desk/metrics.h"
+#include "server/front/http/http_handlers.h"
 #include "tests/server/front/issuing_fixture.h"
 
 namespace firn::front {

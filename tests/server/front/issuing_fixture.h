@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,9 +14,11 @@
 
 namespace firn::front {
 
-class IgnoreRejections final : public RejectionHandler {
+class CountRejections final : public RejectionHandler {
  public:
-  void OnRefusal(const Request&, const Refusal&) override {}
+  void OnRefusal(const Request&, const Refusal&) override { ++refused; }
+
+  std::atomic<int> refused{0};
 };
 
 // A server's answers about itself, as a test wants them.
@@ -104,8 +107,8 @@ class Issuing {
   SeededEntropy entropy{1};
   std::shared_ptr<Snowflake> snowflake = std::make_shared<Snowflake>(ticks, entropy);
   std::shared_ptr<ScriptedStrategy> slow = std::make_shared<ScriptedStrategy>();
-  IgnoreRejections ignore;
-  Issuer issuer{ignore};
+  CountRejections rejections;
+  Issuer issuer{rejections};
   FixedView view;
   Limits limits;
   DeskCounters counters;

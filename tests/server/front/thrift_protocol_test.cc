@@ -146,6 +146,14 @@ TEST_P(ThriftProtocolTest, RefusesAParkedCallAtItsLastAttempt) {
   EXPECT_EQ(door_.parked, nullptr);
 }
 
+TEST_P(ThriftProtocolTest, GivesUpAParkedCallWithItsConnection) {
+  issuing_.slow->waits = true;
+  EXPECT_EQ(Serve(calls_.GetId("slow")).kind, Kind::kPark);
+  EXPECT_EQ(issuing_.rejections.refused, 0);
+  door_ = {};
+  EXPECT_EQ(issuing_.rejections.refused, 1);
+}
+
 TEST_P(ThriftProtocolTest, AllocatesNothingForACallInTheSteadyState) {
   const std::string frame = calls_.GetId("slow");
   const auto serve = [&] {

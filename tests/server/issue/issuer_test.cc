@@ -303,6 +303,22 @@ TEST_F(IssuerSeekTest, WhatNobodyCanTellIsAnotherServersBusiness) {
   EXPECT_TRUE(call_.refusal().another_server_may_help);
 }
 
+TEST_F(IssuerSeekTest, ACallThatWaitsKeepsTheNameItself) {
+  constexpr const char* kName = "a name that is too long for a string to keep in place";
+  const auto begin = [&] {
+    const std::string gone_soon = kName;
+    call_.Begin({.tag = gone_soon});
+    return issuer_.Issue(call_);
+  };
+  EXPECT_EQ(begin(), Verdict::kWait);
+  IssueCall moved = std::move(call_);
+  Serve(kName, counting_);
+  EXPECT_EQ(issuer_.Issue(moved), Verdict::kIssued);
+  counting_->waits = 1;
+  EXPECT_EQ(begin(), Verdict::kWait) << "a tag that is known";
+  EXPECT_EQ(call_.request().tag, kName);
+}
+
 TEST_F(IssuerSeekTest, ACallsTextIsThatOfItsBeginning) {
   const auto text = [](std::string_view form) {
     return std::make_shared<const TextTemplate>(*TextTemplate::Parse(form));

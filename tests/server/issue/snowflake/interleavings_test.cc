@@ -102,7 +102,7 @@ TEST(Interleavings, EachMemoryOrderOfTheIssuingPathIsMet) {
   const std::set<Weakening> orders = OrdersThatAreMet();
   for (const std::string path :
        {"common/id/claim.h", "common/id/claim.cc", "common/id/id_clock.h", "common/id/id_clock.cc",
-        "server/issue/pause.h", "server/issue/range_cursor.h", "server/issue/range_cursor.cc",
+        "server/issue/range_cursor.h", "server/issue/range_cursor.cc",
         "server/issue/snowflake/sequencer_kinds.h", "server/issue/snowflake/snowflake.cc",
         "server/issue/snowflake/tick_source.h", "server/issue/snowflake/tick_source.cc"}) {
     std::set<std::pair<uint32_t, uint32_t>> sites;
