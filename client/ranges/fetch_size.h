@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -24,13 +25,29 @@ class FetchSize {
   // `max` and `lasts` at least 1.
   FetchSize(int64_t max, Milliseconds lasts) : max_(max), lasts_(lasts) {}
 
-  int64_t Next(BootMs now) const;
+  int64_t Next(BootMs now) const {
+    const int64_t size = std::min(size_, max_);
+    return refused_until_ && now < *refused_until_ ? std::min(size, refused_max_) : size;
+  }
 
   // A fetch has been used up in `took`; `starved`: calls found nothing meanwhile.
-  void Used(Milliseconds took, bool starved);
+  void Used(Milliseconds took, bool starved) {
+    if (took > 2 * lasts_) {
+      size_ = std::max<int64_t>(1, size_ / 2);
+    } else if (took < lasts_ / 16) {
+      size_ = std::min(max_, size_ * 8);
+    } else if (starved || took < lasts_ / 2) {
+      size_ = std::min(max_, size_ * 2);
+    }
+  }
 
   // A server would not give `count` at once. False when not even one is too few.
-  bool Refused(int64_t count, BootMs now);
+  bool Refused(int64_t count, BootMs now) {
+    if (count <= 1) return false;
+    refused_max_ = count / 2;
+    refused_until_ = now + kRefusedFor;
+    return true;
+  }
 
  private:
   const int64_t max_;

@@ -16,13 +16,9 @@
 namespace firn {
 namespace {
 
-Status Failed(const std::string& what, const std::string& path) {
-  return FileFailure(what, path, errno);
-}
-
 Status CheckOwner(int fd, const std::string& path) {
   struct stat seen {};
-  if (fstat(fd, &seen) != 0) return Failed("look at", path);
+  if (fstat(fd, &seen) != 0) return FileFailure("look at", path, errno);
   if (!S_ISREG(seen.st_mode)) return Denied(path + " is not a file");
   if (seen.st_uid != geteuid()) return Denied(path + " belongs to somebody else");
   if ((seen.st_mode & (S_IWGRP | S_IWOTH)) != 0) return Denied("others may write " + path);

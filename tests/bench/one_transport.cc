@@ -12,7 +12,11 @@
 //            that a caller in another thread can pay
 //
 // The blocking sockets may go if pipelines keep 0.8 of their rate at 8 threads, and cost a single
-// caller at most 25 us more in the middle.
+// caller at most 25 us more in the middle. Then client/socket and BlockingCaller go, every call is
+// made as Engine::CallThroughIoThread makes it, asleep on an atomic if `hedged` would not do,
+// ClientOptions::blocking_connections means nothing any more, and TLS is built once, in Pipeline.
+// Otherwise both stay, TLS is built twice, and what they do alike lies below both: WireCodec,
+// IdCheck, Fleet::Admit.
 
 #include <algorithm>
 #include <atomic>
