@@ -50,12 +50,7 @@ Outcome BlockingCaller::Try(const Ask& ask, const CallPlan::Step& step, Reply& r
     outcome = (*room)->Exchange(ask, step.until, reply);
     outcome.was_pooled = pooled;
   }
-  const Micros now = setting_.clock.BootMicros();
-  if (outcome.answered()) {
-    auto fault = (*room)->ids.FaultOf(ask, reply, now);
-    if (fault) outcome = Outcome::Of(AttemptEnd::kBroken, *std::move(fault));
-  }
-  pool->Give(outcome.spoke() ? *std::move(room) : nullptr, now);
+  pool->Give(outcome.spoke() ? *std::move(room) : nullptr);
   return outcome;
 }
 
@@ -77,15 +72,12 @@ Tried<std::unique_ptr<BlockingSocket>> BlockingCaller::Connect(Server& server, M
 Tried<std::unique_ptr<BlockingConnection>> BlockingCaller::Open(Server& server, Micros until) {
   auto socket = Connect(server, until);
   if (!socket.ok()) return std::move(socket.outcome());
-  auto connection = std::make_unique<BlockingConnection>(std::move(*socket));
+  auto connection = std::make_unique<BlockingConnection>(std::move(*socket), setting_.clock);
   Reply reply;
-  Outcome outcome = connection->Exchange({.method = Ask::Method::kStatus}, until, reply);
-  if (outcome.end == AttemptEnd::kRefused || outcome.end == AttemptEnd::kBroken) {
-    return Outcome::Of(AttemptEnd::kWrongService, std::move(outcome.detail));
-  }
-  if (outcome.answered()) outcome = fleet_.Admit(reply.facts);
-  if (!outcome.answered()) return outcome;
-  connection->ids = IdCheck(reply.facts, setting_.clock.BootMicros());
+  Outcome asked = connection->Exchange({.method = Ask::Method::kStatus}, until, reply);
+  Outcome admitted = fleet_.Admit(std::move(asked), reply.facts);
+  if (!admitted.answered()) return admitted;
+  connection->Know(reply.facts);
   return connection;
 }
 

@@ -113,9 +113,8 @@ void Pipeline::OnConnected(const error_code& error) {
   } else {
     phase_ = Phase::kChecking;
     fleet_.Reached(*server_, addresses_[next_ - 1]);
-    status_sequence_ = NextSequence();
     std::string bytes;
-    codec_.AppendCall({.method = Ask::Method::kStatus}, status_sequence_, bytes);
+    status_sequence_ = talk_.Append({.method = Ask::Method::kStatus}, bytes);
     Write(bytes);
     Read();
   }
@@ -123,16 +122,13 @@ void Pipeline::OnConnected(const error_code& error) {
 }
 
 void Pipeline::TakeStatus(std::string_view frame) {
+  constexpr auto kStatus = Ask::Method::kStatus;
   Reply reply;
-  Outcome outcome =
-      codec_.ReadAnswer(frame, {.method = Ask::Method::kStatus}, status_sequence_, reply);
-  if (!outcome.answered()) {
-    return Close(Outcome::Of(AttemptEnd::kWrongService, std::move(outcome.detail)));
-  }
-  outcome = fleet_.Admit(reply.facts);
-  if (!outcome.answered()) return Close(std::move(outcome));
-  ids_ = IdCheck(reply.facts, caller_.now());
-  EndChecking(outcome, reply.facts);
+  Outcome asked = talk_.Read(frame, {.method = kStatus}, status_sequence_, caller_.now(), reply);
+  Outcome admitted = fleet_.Admit(std::move(asked), reply.facts);
+  if (!admitted.answered()) return Close(std::move(admitted));
+  talk_.Know(reply.facts, caller_.now());
+  EndChecking(admitted, reply.facts);
 }
 
 void Pipeline::EndChecking(const Outcome& outcome, const ServerFacts& facts) {
@@ -147,8 +143,7 @@ void Pipeline::EndChecking(const Outcome& outcome, const ServerFacts& facts) {
 // --- calls --------------------------------------------------------------------------------------
 
 void Pipeline::Send(const AsyncCallPtr& call, uint32_t number) {
-  const int32_t sequence = NextSequence();
-  codec_.AppendCall(call->ask, sequence, out_);
+  const int32_t sequence = talk_.Append(call->ask, out_);
   waiting_.push_back({sequence, call, number, phase_ == Phase::kOpen});
   if (!std::exchange(flush_asked_, true)) caller_.FlushLater(*this);
 }
@@ -233,11 +228,7 @@ void Pipeline::TakeAnswer(std::string_view frame) {
   }
   const Waiting first = std::move(waiting_.front());
   waiting_.pop_front();
-  Outcome outcome = codec_.ReadAnswer(frame, first.call->ask, first.sequence, reply_);
-  if (outcome.answered()) {
-    auto fault = ids_.FaultOf(first.call->ask, reply_, caller_.now());
-    if (fault) outcome = Outcome::Of(AttemptEnd::kBroken, *std::move(fault));
-  }
+  Outcome outcome = talk_.Read(frame, first.call->ask, first.sequence, caller_.now(), reply_);
   const bool nonsense = !outcome.spoke();
   Outcome closing = nonsense ? outcome : Outcome();
   caller_.OnEnded(first.call, first.number, std::move(outcome), reply_);

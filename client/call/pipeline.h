@@ -16,9 +16,8 @@
 #include "client/fleet/fleet.h"
 #include "client/fleet/server.h"
 #include "client/wire/ask.h"
-#include "client/wire/id_check.h"
+#include "client/wire/conversation.h"
 #include "client/wire/outcome.h"
-#include "client/wire/wire_codec.h"
 #include "common/base/fork.h"
 
 namespace firn::client {
@@ -96,7 +95,6 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   void TakeAnswer(std::string_view frame);
   void Write(std::string& bytes);
   void EndChecking(const Outcome& outcome, const ServerFacts& facts);
-  int32_t NextSequence() { return sequence_ = sequence_ == INT32_MAX ? 1 : sequence_ + 1; }
 
   Fleet& fleet_;
   CloseOnFork& fds_;
@@ -110,9 +108,7 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   Micros share_{0};  // of the time to open, for each address
   Checked checked_;
   Phase phase_ = Phase::kConnecting;
-  WireCodec codec_;
-  IdCheck ids_;
-  int32_t sequence_ = 0;
+  Conversation talk_;
   int32_t status_sequence_ = 0;
   std::deque<Waiting> waiting_;  // in the order of sending
   std::string out_;              // not yet given to the socket

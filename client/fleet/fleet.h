@@ -73,10 +73,11 @@ class Fleet {
   // What became of asking `server`; `took` since it was picked.
   void Done(Server& server, std::string_view tag, const Outcome& outcome, Micros took, Micros now);
 
-  // Whether what a server said of itself lets it be asked for ids: kAnswered if so. kRefused, as
-  // NOT_READY, while it does not know its cluster; kWrongService, with a sentence, when it is not
-  // of this one.
-  Outcome Admit(const ServerFacts& facts);
+  // Whether a server may be asked for ids that was `asked` for its status and said `facts`:
+  // kAnswered if so. kRefused, as NOT_READY, while it does not know its cluster; kWrongService,
+  // with a sentence, when it is not of this one, or has no status; what it was asked came to,
+  // otherwise.
+  Outcome Admit(Outcome asked, const ServerFacts& facts);
 
   // A call begins; a retry wants to be sent.
   void CountCall() { calls_.fetch_add(1, std::memory_order_relaxed); }

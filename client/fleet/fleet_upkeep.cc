@@ -174,7 +174,11 @@ void Fleet::Probed(Server& server, const Outcome& outcome, const ServerFacts& fa
   if (outcome.answered()) TellNews();
 }
 
-Outcome Fleet::Admit(const ServerFacts& facts) {
+Outcome Fleet::Admit(Outcome asked, const ServerFacts& facts) {
+  if (asked.end == AttemptEnd::kRefused || asked.end == AttemptEnd::kBroken) {
+    return Outcome::Of(AttemptEnd::kWrongService, std::move(asked.detail));
+  }
+  if (!asked.answered()) return asked;
   const std::lock_guard lock(mutex_);
   if (check_.KnowsTooLittle(facts)) {
     Outcome unready = Outcome::Of(AttemptEnd::kRefused, "it does not know its cluster yet");

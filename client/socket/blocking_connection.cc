@@ -6,14 +6,15 @@ namespace firn::client {
 
 Outcome BlockingConnection::Exchange(const Ask& ask, Micros until, Reply& reply) {
   usable_ = false;
-  sequence_ = sequence_ == INT32_MAX ? 1 : sequence_ + 1;
   out_.clear();
-  codec_.AppendCall(ask, sequence_, out_);
+  const int32_t sequence = talk_.Append(ask, out_);
   Outcome outcome = socket_->Send(out_, until);
   if (!outcome.answered()) return outcome;
   Tried<size_t> length = ReceiveFrame(until);
   if (!length.ok()) return std::move(length.outcome());
-  outcome = codec_.ReadAnswer(std::string_view(in_).substr(0, *length), ask, sequence_, reply);
+  idle_since_ = clock_.BootMicros();
+  const std::string_view frame = std::string_view(in_).substr(0, *length);
+  outcome = talk_.Read(frame, ask, sequence, idle_since_, reply);
   usable_ = outcome.spoke();
   return outcome;
 }

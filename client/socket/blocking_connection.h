@@ -6,9 +6,8 @@
 
 #include "client/socket/blocking_socket.h"
 #include "client/wire/ask.h"
-#include "client/wire/id_check.h"
+#include "client/wire/conversation.h"
 #include "client/wire/outcome.h"
-#include "client/wire/wire_codec.h"
 
 namespace firn::client {
 
@@ -18,16 +17,18 @@ namespace firn::client {
 // be on its way: the connection must be destroyed (`usable()` is false).
 class BlockingConnection {
  public:
-  explicit BlockingConnection(std::unique_ptr<BlockingSocket> socket)
-      : socket_(std::move(socket)) {}
+  BlockingConnection(std::unique_ptr<BlockingSocket> socket, const Clock& clock)
+      : socket_(std::move(socket)), clock_(clock) {}
 
-  // Asks, and waits for the answer until `until`.
+  // Asks, and waits for the answer until `until`. Its ids are looked at as soon as the server is
+  // known.
   Outcome Exchange(const Ask& ask, Micros until, Reply& reply);
 
-  bool usable() const { return usable_; }
+  // What the server at the other end said of itself in the Exchange that has just ended.
+  void Know(const ServerFacts& facts) { talk_.Know(facts, idle_since_); }
 
-  IdCheck ids{};         // of the server at the other end; its owner's
-  Micros idle_since{0};  // the pool's
+  bool usable() const { return usable_; }
+  Micros idle_since() const { return idle_since_; }
 
  private:
   static constexpr size_t kReadBytes = 16 * 1024;
@@ -36,9 +37,10 @@ class BlockingConnection {
   Tried<size_t> ReceiveFrame(Micros until);
 
   const std::unique_ptr<BlockingSocket> socket_;
-  WireCodec codec_;
+  const Clock& clock_;
+  Conversation talk_;
   std::string out_, in_;
-  int32_t sequence_ = 0;
+  Micros idle_since_{0};  // when the last Exchange ended
   bool usable_ = true;
 };
 

@@ -51,8 +51,7 @@ bool SocketPool::Keep(size_t at, Room& connection) {
   return false;
 }
 
-void SocketPool::Give(Room connection, Micros now) {
-  if (connection != nullptr) connection->idle_since = now;
+void SocketPool::Give(Room connection) {
   const bool kept = connection != nullptr && connection->usable() && Keep(OwnPlace(), connection);
   if (!kept) --rooms_;
   WakeOne();
@@ -68,7 +67,7 @@ void SocketPool::CloseIdleSince(Micros latest) {
   for (size_t at = 0; at < idle_.size(); ++at) {
     Room connection(idle_[at].exchange(nullptr));
     if (connection == nullptr) continue;
-    const bool kept = connection->idle_since > latest && Keep(at, connection);
+    const bool kept = connection->idle_since() > latest && Keep(at, connection);
     if (!kept) --rooms_;
     WakeOne();
   }

@@ -36,7 +36,7 @@ class SocketPool {
   std::optional<Room> Take(Micros until, const Clock& clock);
 
   // Gives the room back; `connection` is kept when it is usable. May be null.
-  void Give(Room connection, Micros now);
+  void Give(Room connection);
 
   // Closes idle connections: all of them, or those that were idle for kIdleMax.
   void CloseIdle() { CloseIdleSince(Micros::max()); }

@@ -97,7 +97,7 @@ TEST_F(FleetTest, AsksServersWithoutAMachineIdForTagsThatNeedNone) {
   ServerFacts facts;
   facts.layout = "firn";
   facts.own_numbers = {"invoice"};
-  EXPECT_TRUE(fleet.Admit(facts).answered());
+  EXPECT_TRUE(fleet.Admit({}, facts).answered());
   Happen(2, Refusal(Reason::kClock, Milliseconds(500)));
   EXPECT_FALSE(Names(Asked(60, "order"), 2));
   EXPECT_TRUE(Names(Asked(60, "invoice"), 2));
