@@ -2,31 +2,28 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/time/entropy.h"
 #include "registry/claim/claim_options.h"
-#include "registry/claim/freeze.h"
 #include "registry/claim/inspection.h"
 #include "registry/claim/keeper_time.h"
 #include "registry/claim/slot_write.h"
 #include "registry/claim/survey.h"
 #include "registry/claim/tenure.h"
-#include "registry/seam/coordinator.h"
-#include "registry/seam/mailbox.h"
+#include "registry/seam/talk.h"
 #include "registry/state/hint.h"
 
 namespace firn {
 
-// One try to get a claim, from the first question to the last answer.
+// One try to get a claim, from the first question to the last answer. Acquire, in acquisition.cc,
+// shows it in order:
 //
 //  1. With a grant of our own: read meta and the record. Still the grant's nonce, word, creation
-//  and
-//     meta: inherit, that is, set it under a fresh nonce, with base L. Otherwise the grant is of no
-//     use. Where it does not tell the time, 2 comes first.
+//     and meta: inherit, that is, set it under a fresh nonce, with base L. Otherwise the grant is
+//     of no use. Where it does not tell the time, 2 comes first.
 //  2. Set the clock node: its mtime and our wall clock must agree. An id clock under which nothing
 //     was given out is set to that reading.
 //  3. Read meta after a sync: there, readable, ours, not frozen, floor not below what we once held.
@@ -57,7 +54,11 @@ class Acquisition {
     std::function<WallMs(WallMs checked)> on_clock_checked{};
   };
 
-  enum class Outcome { kPending, kWon, kRefused };
+  struct Won {
+    Tenure::Terms terms;
+    int64_t live_session = 0;
+    bool inherited = false;
+  };
 
   // `options` must outlive the object.
   Acquisition(const ClaimOptions& options, Coordinator& coordinator, Entropy& entropy, Wish wish,
@@ -70,16 +71,13 @@ class Acquisition {
   void LoseConnection() { connection_lost_ = true; }
   bool connection_lost() const { return connection_lost_; }
 
-  Outcome outcome() const { return outcome_; }
-  // When won.
-  const Tenure::Terms& terms() const { return terms_; }
-  int64_t live_session() const { return live_session_; }
-  bool inherited() const { return inheriting_; }
+  bool ended() const { return acquire_.done(); }
+  // When ended, once: the claim, or why there is none.
+  Result<Won> Take() { return acquire_.Take(); }
+  // When refused: when to try again.
+  Milliseconds retry_after() const { return retry_after_; }
   // False: the registry has shown that the wish's grant, if there was one, is of no use any more.
   bool keeps_grant() const { return wish_.grant.has_value(); }
-  // When refused: why, and when to try again.
-  const std::string& reason() const { return reason_; }
-  Milliseconds retry_after() const { return retry_after_; }
 
   // What an operator should know, in sentences.
   const std::vector<std::string>& alarms() const { return alarms_; }
@@ -88,78 +86,52 @@ class Acquisition {
   WallMs registry_clock() const { return registry_clock_; }
   BootMs registry_clock_at() const { return registry_clock_at_; }
   WallMs lost_up_to() const { return wish_.floor; }
-  BootMs wake() const;
 
  private:
-  // 1
-  void ReadGranted();
-  void OnGranted(const Result<Nodes>& nodes);
-  void TryInherit(const Finding& finding, bool live);
-  void GiveUpGrant();
-  // 2
-  void AskClock();
-  void OnClock(const WriteOutcome& answer);
-  // 3
-  void ReadMeta();
-  void OnMeta(const Result<Nodes>& nodes);
-  void StartSurvey(std::optional<Slot> hinted);
+  Task<Result<Won>> Acquire();
+  Task<Result<Won>> Inherit();
+  Task<Status> CheckClock();
+  Task<Status> ReadRoot();
+  Task<Status> TakeRoot(std::optional<Node> node);
+  Task<Result<Won>> TakeFreeSlot();
+  Task<Result<Won>> Attempt(SlotChange change);
+  Task<Result<Won>> OutlastProbation(Won won);
+
+  bool MayInherit(const Finding& finding);
+  SlotWish WhatToLookFor(std::optional<Slot> hinted) const;
+  SlotChange Inheriting(const Finding& finding, WallMs bound);
+  Result<SlotChange> Claiming(const SurveyedSlot& found);
+  Won WonBy(const SlotChange& change, const SlotWritten& written);
+  Status NoneFree(const Surveyed& surveyed, WallMs now);
+
   WallMs ClusterTime() const;
   Tenure::Terms Root() const;  // as far as the root node goes
   std::string HowToMake() const;
-  bool MetaIsGood(const std::optional<Node>& node);
-  void FreezeIt();
-  // 4
-  void OnSurvey();
-  void TryCandidate();
-  void Attempt(SlotChange change, WallMs base);
-  void OnAttempt();
-  void OnLiveDiffers();
-  void OnLostAttempt();
-  // 5
-  void OnWon();
-  void CheckProbation();
-
   Milliseconds FirstWindow() const;
   Milliseconds Probation() const;
   void NoteRegistryClock(WallMs clock);
   bool IsTooFarAhead(WallMs bound) const;
   // Of this process, beside what later versions have in it.
   SlotRecord RecordWith(WallMs base, WallMs bound, const std::string& others);
-  void Refuse(std::string reason, Milliseconds retry_after);
+  Status Refuse(std::string reason, Milliseconds retry_after);
 
   const ClaimOptions& options_;
-  Coordinator& coordinator_;
   Entropy& entropy_;
   Wish wish_;
-  Mailbox mailbox_;
   KeeperTime now_;
+  Talk talk_;
 
-  Outcome outcome_ = Outcome::kPending;
-  std::string reason_;
   Milliseconds retry_after_{0};
   std::vector<std::string> alarms_;
   WallMs registry_clock_;
   BootMs registry_clock_at_;  // our boot clock when it was told
-  Tenure::Terms terms_;
-  int64_t live_session_ = 0;
 
-  bool inheriting_ = false;
-  int inherits_ = 0;
   int64_t session_ = 0;  // in which the root node was read
   bool connection_lost_ = false;
-  Now asked_clock_at_{};
   ClusterMeta meta_;
   int64_t meta_version_ = 0;
   WallMs meta_set_at_;  // by the registry's clock
-  std::unique_ptr<Freeze> freeze_;
-  std::unique_ptr<Survey> survey_;
-  int surveys_ = 0;
-  size_t candidate_ = 0;
-  int live_tries_ = 0;
-  WallMs base_;
-  std::unique_ptr<SlotWrite> write_;
-  std::optional<BootMs> probation_end_;
-  std::unique_ptr<Inspection> probation_;
+  Task<Result<Won>> acquire_;
 };
 
 }  // namespace firn

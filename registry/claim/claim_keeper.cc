@@ -148,8 +148,9 @@ bool ClaimKeeper::StartOffline() {
 
 void ClaimKeeper::FinishAcquisition() {
   acquisition_->Tick(now_);
-  if (acquisition_->outcome() == Acquisition::Outcome::kPending) return;
+  if (!acquisition_->ended()) return;
   const auto ended = std::move(acquisition_);
+  const Result<Acquisition::Won> won = ended->Take();
   for (const std::string& alarm : ended->alarms()) Tell(ClaimEvent::Kind::kAlarm, alarm);
   if (hooks_.registry_clock && ended->registry_clock() != WallMs()) {
     // A probation lies between its answer and now.
@@ -162,17 +163,18 @@ void ClaimKeeper::FinishAcquisition() {
     grant_.reset();
     VoidGrant();
   }
-  if (ended->outcome() == Acquisition::Outcome::kRefused) {
+  if (!won.ok()) {
     state_ = ClaimState::kSeeking;
     retry_at_ = now_.clocks.boot + ended->retry_after();
-    if (reason_ != ended->reason()) Tell(ClaimEvent::Kind::kRefused, ended->reason());
-    reason_ = ended->reason();
+    const std::string reason = won.status().message();
+    if (reason_ != reason) Tell(ClaimEvent::Kind::kRefused, reason);
+    reason_ = reason;
     return;
   }
-  Begin(ended->terms(), {.session = ended->live_session(), .present = true});
+  Begin(won->terms, {.session = won->live_session, .present = true});
   upkeep_->NoteRegistryClock({ended->registry_clock(), ended->registry_clock_at()});
   if (ended->connection_lost()) upkeep_->LookAgain();
-  Tell(ended->inherited() ? ClaimEvent::Kind::kInherited : ClaimEvent::Kind::kClaimed,
+  Tell(won->inherited ? ClaimEvent::Kind::kInherited : ClaimEvent::Kind::kClaimed,
        SlotText(tenure_->terms().slot));
 }
 
@@ -368,27 +370,6 @@ ClaimStatus ClaimKeeper::status(const KeeperTime& now) const {
     shown.left = std::max(tenure_->limit() - now.id_time, Milliseconds(0));
   }
   return shown;
-}
-
-BootMs ClaimKeeper::NextWake() const {
-  const auto earlier = [](BootMs a, BootMs b) { return b == BootMs() ? a : std::min(a, b); };
-  const BootMs now = now_.clocks.boot;
-  switch (state_) {
-    case ClaimState::kSeeking:
-      if (session_ == 0 && grant_.has_value()) return now + kPushInterval;
-      return session_ == 0 ? now + Milliseconds(1'000) : retry_at_;
-    case ClaimState::kClaiming:
-      return acquisition_ == nullptr ? now
-                                     : earlier(now + Milliseconds(1'000), acquisition_->wake());
-    case ClaimState::kHolding:
-    case ClaimState::kLapsing:
-      return earlier(push_at_, upkeep_->wake());
-    case ClaimState::kReleasing:
-      return earlier(now + kPushInterval, upkeep_->wake());
-    case ClaimState::kReleased:
-      break;
-  }
-  return now + Milliseconds(1'000);
 }
 
 }  // namespace firn

@@ -25,7 +25,7 @@ namespace firn {
 //
 // A state machine. Tick does everything: first the answers that have arrived, then what is due. It
 // reads no clock, owns no thread and never sleeps. Owned by the control thread, which calls
-// coordinator.Dispatch until NextWake and then Tick, for ever.
+// coordinator.Dispatch and then Tick, for ever.
 //
 //  1 seeking    No claim. At the retry time, with a session: -> 2. With a grant file of its own and
 //               no session in time it goes on inside the old claim: -> 3.
@@ -77,8 +77,6 @@ class ClaimKeeper final : public Keeper {
   const Tenure* tenure() const;
   // False once the grant file could not be written and was removed: L is R then.
   bool has_file() const { return has_file_; }
-  // When Tick has something to do even if no answer arrives; may lie in the past.
-  BootMs NextWake() const;
 
  private:
   void LoadFiles();

@@ -1,7 +1,10 @@
 #include "registry/claim/inspection.h"
 
 #include <utility>
+#include <vector>
 
+#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/freeze.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
@@ -89,20 +92,49 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
   return finding;
 }
 
-Inspection::Inspection(Coordinator& coordinator, const Tenure::Terms& held) : held_(held) {
-  ReadSynced(coordinator, mailbox_, {kMetaPath, SlotPath(held_.slot), LivePath(held_.slot)},
-             [this](const Result<Nodes>& nodes) { OnNodes(nodes); });
+Task<Finding> Inspect(Talk* talk, Tenure::Terms held) {
+  const std::vector<std::string> paths{kMetaPath, SlotPath(held.slot), LivePath(held.slot)};
+  Result<Nodes> nodes = co_await talk->ReadSynced(paths);
+  if (!nodes.ok()) co_return Finding{.reason = nodes.status().message()};
+  Finding finding = Judge(held, (*nodes)[0], (*nodes)[1]);
+  const std::optional<Node>& live = (*nodes)[2];
+  if (live.has_value()) finding.live_session = live->stat.ephemeral_owner;
+  co_return finding;
 }
 
-void Inspection::OnNodes(const Result<Nodes>& nodes) {
-  done_ = true;
-  if (!nodes.ok()) {
-    finding_.reason = nodes.status().message();
-    return;
+namespace {
+
+// A slot's record after the freeze: what its holder must not see is somebody else's claim.
+Status JudgeFrozen(const Tenure::Terms& held, const std::optional<Node>& node) {
+  if (!node.has_value()) return {};
+  const Result<SlotRecord> record = ParseSlotRecord(node->data);
+  // Of a record that went back the word did, too; of any other a foreign word is a twin's.
+  const bool known = record.ok() && record->nonce == held.nonce &&
+                     (IsOlder(node->stat.version, held.version) || held.Knows(record->word));
+  if (known || (record.ok() && record->nonce.zero())) return {};
+  return Conflict("somebody else's claim is in the slot");
+}
+
+}  // namespace
+
+Task<Status> FreezeAndLook(Talk* talk, Tenure::Terms held, std::string why) {
+  const std::function<bool(const ClusterMeta&)> settled = [bound = held.bound](const auto& meta) {
+    // Whoever makes a cluster unfreezes it without a look at anybody.
+    return (meta.frozen && meta.reason != kBeingMade) || meta.floor >= bound;
+  };
+  FreezeTried tried{Freezing::kAgain};
+  for (int tries = 0; tried.outcome == Freezing::kAgain; ++tries) {
+    if (tries == kFreezeTriesMax) co_return Unavailable("the freeze was not acknowledged");
+    FreezeTried now = co_await TryToFreeze(talk, settled, why);
+    tried = now;
   }
-  finding_ = Judge(held_, (*nodes)[0], (*nodes)[1]);
-  const std::optional<Node>& live = (*nodes)[2];
-  if (live.has_value()) live_session_ = live->stat.ephemeral_owner;
+  if (tried.outcome == Freezing::kUnanswered || tried.outcome == Freezing::kUnreadable) {
+    co_return Unavailable(tried.reason);
+  }
+  const std::vector<std::string> paths{SlotPath(held.slot)};
+  Result<Nodes> nodes = co_await talk->ReadSynced(paths);
+  if (!nodes.ok()) co_return nodes.status();
+  co_return JudgeFrozen(held, nodes->front());
 }
 
 }  // namespace firn

@@ -9,8 +9,7 @@
 #include "registry/cluster/past_holders.h"
 #include "registry/cluster/records.h"
 #include "registry/seam/coordinator.h"
-#include "registry/seam/mailbox.h"
-#include "registry/seam/synced_read.h"
+#include "registry/seam/talk.h"
 
 namespace firn {
 
@@ -27,42 +26,33 @@ struct Finding {
   };
 
   Verdict verdict = Verdict::kNoAnswer;
-  std::string reason;                 // in words; empty for kOurs
+  std::string reason{};               // in words; empty for kOurs
   int64_t version = 0;                // of the record
   Nonce word{};                       // in the record
-  WallMs bound;                       // in the record
+  WallMs bound{};                     // in the record
   PastHolder holder{};                // likewise: whose claim it is, and where it began
   std::string others{};               // likewise: what later versions have in it
   std::optional<ClusterMeta> meta{};  // when it could be read
-  WallMs meta_set_at;                 // by the registry's clock
+  WallMs meta_set_at{};               // by the registry's clock
+  int64_t live_session = 0;           // whose `live` is there; 0: nobody's
 };
 
 // Pure. `held` is what the holder was last acknowledged; the reads came after a sync.
 Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
               const std::optional<Node>& record);
 
-// Looks after a held slot: a sync, then meta, record and `live`. Owned by the control thread.
-class Inspection {
- public:
-  Inspection(Coordinator& coordinator, const Tenure::Terms& held);
+// Looks after a held slot: a sync, then meta, record and `live`.
+Task<Finding> Inspect(Talk* talk, Tenure::Terms held);
 
-  // Goes on with what has arrived.
-  void Tick() { mailbox_.Open(); }
-
-  bool done() const { return done_; }
-  // When done: what there is.
-  const Finding& finding() const { return finding_; }
-  // When done, and not kNoAnswer: whose session `live` belongs to; 0 when it is not there.
-  int64_t live_session() const { return live_session_; }
-
- private:
-  void OnNodes(const Result<Nodes>& nodes);
-
-  const Tenure::Terms held_;
-  Mailbox mailbox_;
-  bool done_ = false;
-  Finding finding_;
-  int64_t live_session_ = 0;
-};
+// Stops all new claims of a cluster whose data went back in time, then looks at the holder's slot:
+// from then on nobody can come in whom the holder does not see. Ok: frozen, or restored since, or
+// not there, and nobody else's nonce is in the slot. kConflict: somebody else's is. Otherwise it
+// was not acknowledged.
+//
+// A cluster that is not there cannot be frozen and need not be. One whose floor already lies at or
+// above the holder's bound has been restored since: nobody can claim what the holder still uses.
+// `why` stands in the cluster's root node for the operator.
+inline constexpr int kFreezeTriesMax = 4;
+Task<Status> FreezeAndLook(Talk* talk, Tenure::Terms held, std::string why);
 
 }  // namespace firn

@@ -1,8 +1,9 @@
 #include "registry/claim/slot_upkeep.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
+
+#include "common/base/cat.h"
 
 namespace firn {
 namespace {
@@ -19,7 +20,6 @@ SlotUpkeep::SlotUpkeep(const ClaimOptions& options, Coordinator& coordinator, En
                        const ClaimHooks& hooks, Tenure& tenure, Live live, KeepGrant keep_grant,
                        BootMs now)
     : options_(options),
-      coordinator_(coordinator),
       entropy_(entropy),
       hooks_(hooks),
       tenure_(tenure),
@@ -27,61 +27,103 @@ SlotUpkeep::SlotUpkeep(const ClaimOptions& options, Coordinator& coordinator, En
       keep_grant_(std::move(keep_grant)),
       looked_in_(live.session),
       inspect_at_(now + Milliseconds(kInspectMinMs)),
-      write_at_(now + kClaimWindowFirst / kRenewalsPerWindow) {}
+      write_at_(now + kClaimWindowFirst / kRenewalsPerWindow),
+      talk_(coordinator) {}
 
 void SlotUpkeep::Tick(const KeeperTime& now, int64_t session, WallMs used) {
   now_ = now;
   connected_in_ = session;
   used_ = used;
-  GoOn();
-  const bool busy = write_ != nullptr || inspection_ != nullptr || freeze_ != nullptr;
-  if (releasing() && !release_ended_ && now_.clocks.boot >= release_until_) {
+  talk_.Tick(now.clocks.boot);
+  if (!task_.busy()) doing_ = Doing::kNothing;
+  if (releasing() && !release_ended_ && now.clocks.boot >= release_until_) {
     EndRelease("the release was not acknowledged in time");
   }
-  if (!busy && connected_in_ != 0 && fate_ != Fate::kGone && !release_ended_) StartNext();
+  const bool may_begin = doing_ == Doing::kNothing && connected_in_ != 0;
+  if (may_begin && fate_ != Fate::kGone && !release_ended_) Begin(WhatIsDue());
+  TellNews();
 }
 
-void SlotUpkeep::GoOn() {
-  if (write_ != nullptr) {
-    write_->Tick(now_.clocks.boot);
-    if (write_->outcome() != SlotWrite::Outcome::kPending) FinishWrite();
-  } else if (inspection_ != nullptr) {
-    inspection_->Tick();
-    if (inspection_->done()) FinishInspection();
-  } else if (freeze_ != nullptr) {
-    freeze_->Tick();
-    if (freeze_->outcome() != Freeze::Outcome::kPending) FinishFreeze();
-  }
-}
-
-void SlotUpkeep::StartNext() {
+SlotUpkeep::Doing SlotUpkeep::WhatIsDue() {
   const BootMs now = now_.clocks.boot;
   const bool new_session = looked_in_ != connected_in_;
-  if (now >= inspect_at_ || (new_session && (look_began_in_ != connected_in_))) {
-    look_began_in_ = connected_in_;
-    inspect_at_ = now + Milliseconds(kInspectMinMs + entropy_.Below(kInspectMinMs));
-    inspection_ = std::make_unique<Inspection>(coordinator_, tenure_.terms());
-    return;
+  if (now >= inspect_at_ || (new_session && look_began_in_ != connected_in_)) {
+    return Doing::kLooking;
   }
-  if (new_session || fate_ != Fate::kHeld) return;
+  if (new_session || fate_ != Fate::kHeld) return Doing::kNothing;
   if (now_.id_time >= tenure_.bound() && !releasing()) {
     fate_ = Fate::kGone;
     reason_ = "its bound has passed before it could be renewed";
-    return;
+    return Doing::kNothing;
   }
-  if (now >= write_at_ || (live_.session != connected_in_ && failures_ == 0)) StartWrite();
+  const bool due = now >= write_at_ || (live_.session != connected_in_ && failures_ == 0);
+  return due ? Doing::kWriting : Doing::kNothing;
+}
+
+void SlotUpkeep::Begin(Doing what) {
+  doing_ = what;
+  if (what == Doing::kNothing) return;
+  task_ = what == Doing::kWriting ? Write() : Look();
+  talk_.Start(task_);
+}
+
+void SlotUpkeep::TellNews() {
+  for (std::string& alarm : std::exchange(alarms_, {})) {
+    if (hooks_.event) hooks_.event({ClaimEvent::Kind::kAlarm, std::move(alarm)});
+  }
+  if (std::exchange(clock_is_news_, false) && hooks_.registry_clock) {
+    hooks_.registry_clock(registry_clock_.shown, now_.clocks);
+  }
 }
 
 // --- renewal and release -------------------------------------------------------------------------
 
-void SlotUpkeep::StartWrite() {
-  const Nonce& word = tenure_.WordToSend(entropy_);
+Task<> SlotUpkeep::Write() {
+  const Nonce word = tenure_.WordToSend(entropy_);
   // A release comes after the grant was made void.
   if (!releasing() && !keep_grant_()) {
     reason_ = "the grant cannot be written, so nothing is renewed";
-    return Retry();
+    co_return Retry();
   }
-  write_ = std::make_unique<SlotWrite>(coordinator_, entropy_, Change(word));
+  const SlotChange change = Change(word);
+  SlotWritten written = co_await WriteSlot(&talk_, &entropy_, change);
+  switch (written.outcome) {
+    case SlotWritten::Outcome::kApplied:
+      if (releasing()) co_return EndRelease({});
+      co_return NoteRenewed(change, written);
+    case SlotWritten::Outcome::kLiveExists:
+      live_ = {.session = 0, .present = true};
+      co_return Retry();
+    case SlotWritten::Outcome::kLiveMissing:
+      live_ = {};
+      co_return Retry();
+    case SlotWritten::Outcome::kOther:
+    case SlotWritten::Outcome::kUnknown:
+      // Nothing more is written before everything was looked at.
+      looked_in_ = 0;
+      inspect_at_ = now_.clocks.boot;
+      break;
+    case SlotWritten::Outcome::kNotApplied:
+      break;
+  }
+  reason_ = "the last renewal failed: " + written.reason;
+  Retry();
+}
+
+void SlotUpkeep::NoteRenewed(const SlotChange& change, const SlotWritten& written) {
+  predecessor_.reset();
+  const Milliseconds window = NextWindow();
+  tenure_.Renewed(written.version, change.record.word, written.bound, written.others);
+  if (change.live != SlotChange::Live::kLeave) live_ = {change.session, true};
+  if (written.registry_clock != WallMs()) {
+    registry_clock_ = {written.registry_clock, now_.clocks.boot};
+    clock_is_news_ = true;
+  }
+  ++renewals_;
+  ++counts_.done;
+  failures_ = 0;
+  write_at_ = now_.clocks.boot + window / kRenewalsPerWindow;
+  reason_.clear();
 }
 
 // The registry's clock tells how far a bound may go; without it only a little.
@@ -139,53 +181,16 @@ Milliseconds SlotUpkeep::NextWindow() const {
   return renewals_ == 0 ? std::min(kClaimWindowSecond, options_.window) : options_.window;
 }
 
-void SlotUpkeep::FinishWrite() {
-  const auto write = std::move(write_);
-  switch (write->outcome()) {
-    case SlotWrite::Outcome::kApplied: {
-      if (releasing()) return EndRelease({});
-      predecessor_.reset();
-      const Milliseconds window = NextWindow();
-      tenure_.Renewed(write->version(), write->change().record.word, write->bound(),
-                      write->others());
-      if (write->change().live != SlotChange::Live::kLeave) live_ = {write->change().session, true};
-      if (write->registry_clock() != WallMs()) {
-        registry_clock_ = {write->registry_clock(), now_.clocks.boot};
-        if (hooks_.registry_clock) hooks_.registry_clock(write->registry_clock(), now_.clocks);
-      }
-      ++renewals_;
-      ++counts_.done;
-      failures_ = 0;
-      write_at_ = now_.clocks.boot + window / kRenewalsPerWindow;
-      reason_.clear();
-      return;
-    }
-    case SlotWrite::Outcome::kLiveExists:
-      live_.present = true;
-      live_.session = 0;
-      return Retry();
-    case SlotWrite::Outcome::kLiveMissing:
-      live_ = {};
-      return Retry();
-    case SlotWrite::Outcome::kOther:
-    case SlotWrite::Outcome::kUnknown:
-      looked_in_ = 0;
-      inspect_at_ = now_.clocks.boot;
-      [[fallthrough]];
-    default:
-      reason_ = "the last renewal failed: " + write->reason();
-      return Retry();
-  }
-}
-
 void SlotUpkeep::Retry() {
   if (!releasing()) ++counts_.failed;
+  // The first time at once.
+  write_at_ = now_.clocks.boot + (failures_ == 0 ? Milliseconds(0) : Pause());
+  ++failures_;
+}
+
+Milliseconds SlotUpkeep::Pause() {
   const uint64_t ms = kRetryFirstMs << std::min(failures_, kRetryDoublingsMax);
-  if (failures_++ == 0) {
-    write_at_ = now_.clocks.boot;
-    return;
-  }
-  write_at_ = now_.clocks.boot + Milliseconds(ms / 2 + entropy_.Below(ms));
+  return Milliseconds(ms / 2 + entropy_.Below(ms));
 }
 
 void SlotUpkeep::Release(WallMs bound, BootMs until) {
@@ -194,7 +199,7 @@ void SlotUpkeep::Release(WallMs bound, BootMs until) {
   write_at_ = BootMs();
   failures_ = 0;
   // A renewal under way may still be applied; the version tells.
-  write_.reset();
+  if (doing_ == Doing::kWriting) task_ = {};
   if (fate_ != Fate::kHeld) EndRelease("the claim could not be given back");
 }
 
@@ -205,85 +210,75 @@ void SlotUpkeep::EndRelease(std::string reason) {
 
 // --- looking -------------------------------------------------------------------------------------
 
-void SlotUpkeep::FinishInspection() {
-  const auto inspection = std::move(inspection_);
-  const Finding& finding = inspection->finding();
-  const bool same_session = look_began_in_ == connected_in_;
+Task<> SlotUpkeep::Look() {
+  look_began_in_ = connected_in_;
+  inspect_at_ = now_.clocks.boot + Milliseconds(kInspectMinMs + entropy_.Below(kInspectMinMs));
+  const Tenure::Terms held = tenure_.terms();
+  Finding finding = co_await Inspect(&talk_, held);
   switch (finding.verdict) {
-    case Finding::Verdict::kNoAnswer: {
-      const uint64_t ms = kRetryFirstMs << std::min(failures_++, kRetryDoublingsMax);
-      inspect_at_ = now_.clocks.boot + Milliseconds(ms / 2 + entropy_.Below(ms));
-      return;
-    }
+    case Finding::Verdict::kNoAnswer:
+      inspect_at_ = now_.clocks.boot + Pause();
+      ++failures_;
+      co_return;
     case Finding::Verdict::kOurs:
-      tenure_.Renewed(finding.version, finding.word, finding.bound, finding.others);
-      predecessor_ = finding.holder;
-      tenure_.LearnRoot(finding.meta->era, finding.meta->floor, finding.meta_set_at);
-      if (!same_session) return;
-      looked_in_ = connected_in_;
-      live_.present = inspection->live_session() != 0;
-      live_.session = inspection->live_session() == connected_in_ ? connected_in_ : 0;
-      return;
+      co_return NoteOurs(finding);
     case Finding::Verdict::kForeign:
     case Finding::Verdict::kTwin:
       AlarmOf(finding);
       fate_ = Fate::kGone;
-      reason_ = finding.reason;
       break;
     case Finding::Verdict::kMetaMoved:
-      if (fate_ == Fate::kHeld) Alarm(finding.reason);
+      if (fate_ == Fate::kHeld) alarms_.push_back(finding.reason);
       fate_ = Fate::kLapsing;
-      reason_ = finding.reason;
       // That it goes on shall be told soon, too.
       if (finding.meta->frozen) inspect_at_ = now_.clocks.boot + kThawLook;
       break;
     case Finding::Verdict::kLost:
       lost_ = true;
-      reason_ = finding.reason;
-      Alarm(finding.reason);
-      freeze_ = std::make_unique<Freeze>(
-          coordinator_, tenure_.terms(),
-          options_.identity.owner + " holds " + SlotText(tenure_.terms().slot) + " up to " +
-              std::to_string(tenure_.bound().ms()) + " ms and found that " + finding.reason);
+      alarms_.push_back(finding.reason);
       break;
   }
+  reason_ = finding.reason;
   if (releasing()) EndRelease(reason_);
+  if (finding.verdict == Finding::Verdict::kLost) co_await FreezeOut();
 }
 
-void SlotUpkeep::FinishFreeze() {
-  const auto freeze = std::move(freeze_);
-  if (fate_ == Fate::kGone) return;
-  const bool safe = freeze->outcome() == Freeze::Outcome::kSafe;
-  fate_ = safe ? Fate::kLapsing : Fate::kGone;
-  reason_ += safe ? "; run firn restore" : "; " + freeze->reason() + "; run firn restore";
-  looked_in_ = safe ? connected_in_ : 0;
-  if (safe) inspect_at_ = now_.clocks.boot + kThawLook;
+void SlotUpkeep::NoteOurs(const Finding& finding) {
+  tenure_.Renewed(finding.version, finding.word, finding.bound, finding.others);
+  predecessor_ = finding.holder;
+  tenure_.LearnRoot(finding.meta->era, finding.meta->floor, finding.meta_set_at);
+  if (look_began_in_ != connected_in_) return;  // of another connection than the present one
+  looked_in_ = connected_in_;
+  live_.present = finding.live_session != 0;
+  live_.session = finding.live_session == connected_in_ ? connected_in_ : 0;
+}
+
+// The registry forgot the claim: nobody else may come in, or the holder stops.
+Task<> SlotUpkeep::FreezeOut() {
+  const Tenure::Terms held = tenure_.terms();
+  const std::string why = Cat(options_.identity.owner, " holds ", SlotText(held.slot), " up to ",
+                              held.bound.ms(), " ms and found that ", reason_);
+  Status safe = co_await FreezeAndLook(&talk_, held, why);
+  fate_ = safe.ok() ? Fate::kLapsing : Fate::kGone;
+  if (!safe.ok()) reason_ += "; " + safe.message();
+  reason_ += "; run firn restore";
+  looked_in_ = safe.ok() ? connected_in_ : 0;
+  if (safe.ok()) inspect_at_ = now_.clocks.boot + kThawLook;
 }
 
 // Somebody else has the slot. Once our bound has passed he may claim it; before, and if he is a
 // copy of us, what both have used is out twice.
-void SlotUpkeep::AlarmOf(const Finding& finding) const {
+void SlotUpkeep::AlarmOf(const Finding& finding) {
   const WallMs until = std::max(now_.id_time, used_);
   const bool twin = finding.verdict == Finding::Verdict::kTwin;
   if (until >= tenure_.bound() && !twin) return;
   const WallMs from = std::max(tenure_.terms().base, twin ? WallMs() : finding.holder.first);
-  std::string text = SlotText(tenure_.terms().slot) + ", held here up to " +
-                     std::to_string(tenure_.bound().ms()) + " ms: " + finding.reason;
+  std::string text = Cat(SlotText(tenure_.terms().slot), ", held here up to ", tenure_.bound().ms(),
+                         " ms: ", finding.reason);
   if (used_ >= from) {
-    text += "; its ids of " + std::to_string(from.ms()) + " to " + std::to_string(used_.ms()) +
-            " ms may be out twice";
+    text += Cat("; its ids of ", from.ms(), " to ", used_.ms(), " ms may be out twice");
   }
-  Alarm(std::move(text));
-}
-
-void SlotUpkeep::Alarm(std::string text) const {
-  if (hooks_.event) hooks_.event({ClaimEvent::Kind::kAlarm, std::move(text)});
-}
-
-BootMs SlotUpkeep::wake() const {
-  if (write_ != nullptr) return write_->wake();
-  if (connected_in_ == 0 || inspection_ != nullptr || freeze_ != nullptr) return BootMs();
-  return fate_ == Fate::kHeld ? std::min(inspect_at_, write_at_) : inspect_at_;
+  alarms_.push_back(std::move(text));
 }
 
 }  // namespace firn

@@ -2,19 +2,18 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/time/entropy.h"
 #include "registry/claim/claim_options.h"
 #include "registry/claim/claim_status.h"
-#include "registry/claim/freeze.h"
 #include "registry/claim/inspection.h"
 #include "registry/claim/keeper_time.h"
 #include "registry/claim/slot_write.h"
 #include "registry/claim/tenure.h"
-#include "registry/seam/coordinator.h"
+#include "registry/seam/talk.h"
 
 namespace firn {
 
@@ -81,40 +80,43 @@ class SlotUpkeep {
   RenewalCounts renewals() const { return counts_; }
   // The cluster forgot this claim.
   bool lost() const { return lost_; }
-  bool inspected() const { return looked_in_ != 0; }
 
   // Gives the slot back with `bound`, which must lie above everything issued. Tick until released.
   void Release(WallMs bound, BootMs until);
   // Acknowledged, not ours any more, or waited long enough.
   bool release_ended() const { return release_ended_; }
 
-  BootMs wake() const;
-
  private:
-  void GoOn();
-  void StartNext();
-  void StartWrite();
+  enum class Doing { kNothing, kWriting, kLooking };
+
+  Doing WhatIsDue();
+  void Begin(Doing what);
+  Task<> Write();
+  void NoteRenewed(const SlotChange& change, const SlotWritten& written);
+  Task<> Look();
+  void NoteOurs(const Finding& finding);
+  Task<> FreezeOut();
   SlotChange Change(const Nonce& word) const;
   WallMs WantedBound() const;
-  void AlarmOf(const Finding& finding) const;
-  void FinishWrite();
-  void FinishInspection();
-  void FinishFreeze();
+  void AlarmOf(const Finding& finding);
+  void TellNews();
   void Retry();
+  Milliseconds Pause();
   void EndRelease(std::string reason);
-  void Alarm(std::string text) const;
   std::optional<PastHolder> Ended() const;
   Milliseconds NextWindow() const;
   bool releasing() const { return release_until_ != BootMs(); }
 
   const ClaimOptions& options_;
-  Coordinator& coordinator_;
   Entropy& entropy_;
   const ClaimHooks& hooks_;
   Tenure& tenure_;
   Live live_;
   const KeepGrant keep_grant_;
   RegistryClock registry_clock_{};
+  // For the hooks, which are called when no task runs.
+  std::vector<std::string> alarms_;
+  bool clock_is_news_ = false;
 
   Fate fate_ = Fate::kHeld;
   std::string reason_;
@@ -136,9 +138,9 @@ class SlotUpkeep {
   BootMs release_until_;
   bool release_ended_ = false;
 
-  std::unique_ptr<SlotWrite> write_;
-  std::unique_ptr<Inspection> inspection_;
-  std::unique_ptr<Freeze> freeze_;
+  Talk talk_;
+  Doing doing_ = Doing::kNothing;
+  Task<> task_;
 };
 
 }  // namespace firn

@@ -1,179 +1,185 @@
 #include "registry/claim/slot_write.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "common/base/cat.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
 namespace {
 
+using Outcome = SlotWritten::Outcome;
+
 constexpr int kMetaIndex = 0;
 constexpr int64_t kReadBackDelayMs = 100;
 
-}  // namespace
+SlotWritten Ended(Outcome outcome, std::string reason) { return {outcome, std::move(reason)}; }
 
-SlotWrite::SlotWrite(Coordinator& coordinator, Entropy& entropy, SlotChange change)
-    : coordinator_(coordinator), entropy_(entropy), change_(std::move(change)) {
-  if (change_.ended.has_value() && change_.ended->first < change_.ended->end) {
-    ReadPast();
-  } else {
-    Send();
-  }
-}
+// A change as one multi, and where in it stands what.
+struct Bundle {
+  std::vector<Write> writes{};
+  int set = 0;  // the record's last set
+  int past = -1;
+  int era = 0;
+};
 
-void SlotWrite::Tick(BootMs now) {
-  now_ = now;
-  mailbox_.Open();
-  if (outcome_ != Outcome::kPending || wake_ == BootMs() || now < wake_) return;
-  wake_ = BootMs();
-  ReadBack();
-}
-
-void SlotWrite::ReadPast() {
-  coordinator_.Read(
-      PastPath(change_.slot),
-      mailbox_.Expect<Result<Node>>([this](const Result<Node>& past) { OnPast(past); }));
-}
-
-void SlotWrite::OnPast(const Result<Node>& past) {
-  PastHolders holders;
-  if (past.ok()) {
-    if (Result<PastHolders> read = PastHolders::Parse(past->data); read.ok()) {
-      holders = std::move(read).value();
-    }
-  }
-  holders.Add(*change_.ended);
-  const std::string path = PastPath(change_.slot);
-  if (past.ok()) {
-    past_write_ = Write::Set(path, holders.Text(), Write::kAnyVersion);
-  } else if (past.code() == Code::kNotFound) {
-    past_write_ = Write::Create(path, holders.Text(), Lifetime::kPersistent);
-  }
-  Send();
-}
-
-void SlotWrite::Send() {
-  if (coordinator_.session() != change_.session) {
-    return End(unknown_ ? Outcome::kUnknown : Outcome::kNotApplied, "the session has changed");
-  }
-  ++sends_;
-  coordinator_.Multi(
-      Writes(), mailbox_.Expect<WriteOutcome>([this](WriteOutcome answer) { OnAnswer(answer); }));
-}
-
-std::vector<Write> SlotWrite::Writes() {
-  std::vector<Write> writes;
+Bundle BundleOf(const SlotChange& change, const std::optional<Write>& past) {
+  Bundle bundle;
+  std::vector<Write>& writes = bundle.writes;
   writes.reserve(7);
-  writes.push_back(Write::Check(kMetaPath, change_.meta_version));
-  set_index_ =
-      AddSet(writes, SlotPath(change_.slot), FormatSlotRecord(change_.record), change_.version);
-  past_index_ = past_write_.has_value() ? static_cast<int>(writes.size()) : -1;
-  if (past_write_.has_value()) writes.push_back(*past_write_);
+  writes.push_back(Write::Check(kMetaPath, change.meta_version));
+  bundle.set = static_cast<int>(
+      AddSet(writes, SlotPath(change.slot), FormatSlotRecord(change.record), change.version));
+  if (past.has_value()) {
+    bundle.past = static_cast<int>(writes.size());
+    writes.push_back(*past);
+  }
   using Live = SlotChange::Live;
-  if (change_.live == Live::kReplace || change_.live == Live::kErase) {
-    writes.push_back(Write::Erase(LivePath(change_.slot), Write::kAnyVersion));
+  if (change.live == Live::kReplace || change.live == Live::kErase) {
+    writes.push_back(Write::Erase(LivePath(change.slot), Write::kAnyVersion));
   }
-  if (change_.live == Live::kReplace || change_.live == Live::kCreate) {
-    const LiveMark mark{.endpoint = change_.endpoint, .nonce = change_.record.nonce};
+  if (change.live == Live::kReplace || change.live == Live::kCreate) {
+    const LiveMark mark{.endpoint = change.endpoint, .nonce = change.record.nonce};
     writes.push_back(
-        Write::Create(LivePath(change_.slot), FormatLiveMark(mark), Lifetime::kEphemeral));
+        Write::Create(LivePath(change.slot), FormatLiveMark(mark), Lifetime::kEphemeral));
   }
-  era_index_ = static_cast<int>(writes.size());
-  writes.push_back(EraCheck(change_.era));
-  return writes;
+  bundle.era = static_cast<int>(writes.size());
+  writes.push_back(EraCheck(change.era));
+  return bundle;
 }
 
-void SlotWrite::OnAnswer(const WriteOutcome& answer) {
-  if (answer.status.ok()) {
-    const NodeStat& stat = answer.stats.at(set_index_);
-    if (!Follows(change_.version, stat.version) || stat.created_zxid != change_.created_zxid) {
-      return End(Outcome::kOther, "the record that was set is another creation");
-    }
-    version_ = stat.version;
-    bound_ = change_.record.bound;
-    others_ = change_.record.others;
-    registry_clock_ = stat.modified;
-    return End(Outcome::kApplied, {});
+// 6
+std::optional<Write> WriteOfPast(const SlotChange& change, const Result<Node>& past) {
+  const std::string path = PastPath(change.slot);
+  if (past.code() == Code::kNotFound) {
+    PastHolders holders;
+    holders.Add(*change.ended);
+    return Write::Create(path, holders.Text(), Lifetime::kPersistent);
   }
-  if (answer.status.code() == Code::kUnknown) {
-    unknown_ = true;
-    return ReadBack();
-  }
-  // This send did nothing. An earlier one may have done it all, and be why this one was refused.
-  if (unknown_) return ReadBack();
-  if (answer.failed < 0) return End(Outcome::kNotApplied, answer.status.message());
-  if (answer.failed == past_index_) {
-    past_write_.reset();
-    return Send();
-  }
-  const bool era = answer.failed == era_index_;
-  if (answer.failed > static_cast<int>(set_index_) && !era) {
-    return End(
-        answer.status.code() == Code::kNotFound ? Outcome::kLiveMissing : Outcome::kLiveExists,
-        answer.status.message());
-  }
-  const char* const what = era                           ? "the cluster was made anew or restored: "
-                           : answer.failed == kMetaIndex ? "the cluster's root node has changed: "
-                                                         : "the slot's record has changed: ";
-  End(Outcome::kOther, what + answer.status.message());
+  if (!past.ok()) return std::nullopt;
+  PastHolders holders = PastHolders::Parse(past->data).value_or({});
+  holders.Add(*change.ended);
+  return Write::Set(path, holders.Text(), Write::kAnyVersion);
 }
 
-void SlotWrite::ReadBack() {
-  ++read_backs_;
-  ReadSynced(coordinator_, mailbox_, {kMetaPath, SlotPath(change_.slot)},
-             [this](Result<Nodes> nodes) { OnReadBack(std::move(nodes)); });
+// 1
+SlotWritten JudgeDone(const SlotChange& change, const NodeStat& stat) {
+  if (!Follows(change.version, stat.version) || stat.created_zxid != change.created_zxid) {
+    return Ended(Outcome::kOther, "the record that was set is another creation");
+  }
+  return {.outcome = Outcome::kApplied,
+          .version = stat.version,
+          .bound = change.record.bound,
+          .others = change.record.others,
+          .registry_clock = stat.modified};
 }
 
-void SlotWrite::OnReadBack(Result<Nodes> nodes) {
-  if (!nodes.ok()) return ReadBackLater();
-  const std::optional<Node>& meta = (*nodes)[0];
-  const std::optional<Node>& record = (*nodes)[1];
-  if (!SameCluster(meta)) return End(Outcome::kOther, "the cluster's root node has changed");
-  if (!record.has_value() || record->stat.created_zxid != change_.created_zxid ||
-      IsOlder(record->stat.version, change_.version)) {
-    return End(Outcome::kOther, "the slot's record is gone or another creation");
+SlotWritten JudgeRefused(const Bundle& sent, const Written& answer) {
+  const std::string& why = answer.status.message();
+  if (answer.failed == sent.era) {
+    return Ended(Outcome::kOther, Cat("the cluster was made anew or restored: ", why));
+  }
+  if (answer.failed == kMetaIndex) {
+    return Ended(Outcome::kOther, Cat("the cluster's root node has changed: ", why));
+  }
+  if (answer.failed <= sent.set) {
+    return Ended(Outcome::kOther, Cat("the slot's record has changed: ", why));
+  }
+  const bool missing = answer.status.code() == Code::kNotFound;
+  return Ended(missing ? Outcome::kLiveMissing : Outcome::kLiveExists, why);
+}
+
+bool SameCluster(const SlotChange& change, const std::optional<Node>& meta) {
+  if (!meta.has_value() || meta->stat.version != change.meta_version) return false;
+  const Result<ClusterMeta> cluster = ParseMeta(meta->data);
+  return cluster.ok() && cluster->uuid == change.uuid && cluster->era == change.era &&
+         !cluster->frozen && cluster->floor <= change.record.since;
+}
+
+// 2. Nothing: it is not applied, and may be sent again.
+std::optional<SlotWritten> JudgeReadBack(const SlotChange& change, const std::optional<Node>& meta,
+                                         const std::optional<Node>& record) {
+  if (!SameCluster(change, meta)) {
+    return Ended(Outcome::kOther, "the cluster's root node has changed");
+  }
+  if (!record.has_value() || record->stat.created_zxid != change.created_zxid ||
+      IsOlder(record->stat.version, change.version)) {
+    return Ended(Outcome::kOther, "the slot's record is gone or another creation");
   }
   const Result<SlotRecord> stands = ParseSlotRecord(record->data);
-  if (!stands.ok()) return End(Outcome::kOther, stands.status().message());
-  if (record->stat.version == change_.version) return SendAgain(*stands);
-  const bool ours = stands->nonce == change_.record.nonce && stands->word == change_.record.word;
-  if (!ours || stands->bound < change_.record.bound) {
-    return End(Outcome::kOther, "the slot's record is another's");
+  if (!stands.ok()) return Ended(Outcome::kOther, stands.status().message());
+  if (record->stat.version == change.version) {
+    const bool as_read = stands->nonce == change.over_nonce && stands->word == change.over_word &&
+                         stands->bound == change.over_bound;
+    if (as_read) return std::nullopt;
+    return Ended(Outcome::kOther, "the slot's record is another's under the same version");
   }
-  version_ = record->stat.version;
-  bound_ = stands->bound;
-  others_ = stands->others;
-  registry_clock_ = record->stat.modified;
-  End(Outcome::kApplied, {});
-}
-
-bool SlotWrite::SameCluster(const std::optional<Node>& meta) const {
-  if (!meta.has_value() || meta->stat.version != change_.meta_version) return false;
-  const Result<ClusterMeta> cluster = ParseMeta(meta->data);
-  return cluster.ok() && cluster->uuid == change_.uuid && cluster->era == change_.era &&
-         !cluster->frozen && cluster->floor <= change_.record.since;
-}
-
-void SlotWrite::SendAgain(const SlotRecord& stands) {
-  if (stands.nonce != change_.over_nonce || stands.word != change_.over_word ||
-      stands.bound != change_.over_bound) {
-    return End(Outcome::kOther, "the slot's record is another's under the same version");
+  const bool ours = stands->nonce == change.record.nonce && stands->word == change.record.word;
+  if (!ours || stands->bound < change.record.bound) {
+    return Ended(Outcome::kOther, "the slot's record is another's");
   }
-  if (sends_ < kSendsMax) return Send();
-  End(Outcome::kUnknown, "no answer, and not applied yet");
+  return SlotWritten{.outcome = Outcome::kApplied,
+                     .version = record->stat.version,
+                     .bound = stands->bound,
+                     .others = stands->others,
+                     .registry_clock = record->stat.modified};
 }
 
-void SlotWrite::ReadBackLater() {
-  if (read_backs_ >= kReadBacksMax) return End(Outcome::kUnknown, "no answer");
-  const auto delay_ms = static_cast<uint64_t>(kReadBackDelayMs << read_backs_);
-  wake_ = now_ + Milliseconds(delay_ms / 2 + entropy_.Below(delay_ms));
+// Meta and record, however often it takes: `tries` counts for the whole conversation.
+Task<Result<Nodes>> ReadBack(Talk* talk, Entropy* entropy, Slot slot, int* tries) {
+  const std::vector<std::string> paths{kMetaPath, SlotPath(slot)};
+  for (;;) {
+    ++*tries;
+    Result<Nodes> nodes = co_await talk->ReadSynced(paths);
+    if (nodes.ok() || *tries >= kReadBacksMax) co_return nodes;
+    const auto delay_ms = static_cast<uint64_t>(kReadBackDelayMs << *tries);
+    const BootMs later = talk->now() + Milliseconds(delay_ms / 2 + entropy->Below(delay_ms));
+    co_await talk->Until(later);
+  }
 }
 
-void SlotWrite::End(Outcome outcome, std::string reason) {
-  outcome_ = outcome;
-  reason_ = std::move(reason);
+}  // namespace
+
+Task<SlotWritten> WriteSlot(Talk* talk, Entropy* entropy, SlotChange change) {
+  std::optional<Write> past_write;
+  if (change.ended.has_value() && change.ended->first < change.ended->end) {
+    const std::string path = PastPath(change.slot);
+    Result<Node> past = co_await talk->Read(path);
+    past_write = WriteOfPast(change, past);
+  }
+  bool unknown = false;  // some send may have been applied, or may yet be
+  int read_backs = 0;
+  for (int sends = 0; sends < kSendsMax;) {
+    if (talk->session() != change.session) {  // 3
+      co_return Ended(unknown ? Outcome::kUnknown : Outcome::kNotApplied,
+                      "the session has changed");
+    }
+    ++sends;
+    const Bundle bundle = BundleOf(change, past_write);
+    Written answer = co_await talk->Multi(bundle.writes);
+    switch (answer.fate) {
+      case Written::Fate::kDone:
+        co_return JudgeDone(change, answer.stats.at(static_cast<size_t>(bundle.set)));
+      case Written::Fate::kUnknown:
+        unknown = true;
+        break;
+      case Written::Fate::kNotSent:
+        if (!unknown) co_return Ended(Outcome::kNotApplied, answer.status.message());
+        break;
+      case Written::Fate::kRefused:
+        // An earlier send may have done it all, and be why this one was refused.
+        if (unknown) break;
+        if (answer.failed != bundle.past) co_return JudgeRefused(bundle, answer);
+        past_write.reset();
+        continue;
+    }
+    Result<Nodes> nodes = co_await ReadBack(talk, entropy, change.slot, &read_backs);
+    if (!nodes.ok()) co_return Ended(Outcome::kUnknown, "no answer");
+    std::optional<SlotWritten> ended = JudgeReadBack(change, (*nodes)[0], (*nodes)[1]);
+    if (ended.has_value()) co_return *std::move(ended);
+  }
+  co_return Ended(Outcome::kUnknown, "no answer, and not applied yet");
 }
 
 }  // namespace firn

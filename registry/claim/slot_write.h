@@ -3,16 +3,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "common/base/units.h"
 #include "common/time/entropy.h"
 #include "registry/cluster/past_holders.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
-#include "registry/seam/coordinator.h"
-#include "registry/seam/mailbox.h"
-#include "registry/seam/synced_read.h"
+#include "registry/seam/talk.h"
 
 namespace firn {
 
@@ -39,10 +36,30 @@ struct SlotChange {
   std::optional<PastHolder> ended{};
 };
 
+// What became of it.
+struct SlotWritten {
+  enum class Outcome {
+    kApplied,
+    kNotApplied,   // refused before it was sent; a later try may do
+    kLiveExists,   // failed only because `live` is there
+    kLiveMissing,  // failed only because `live` is not there
+    kOther,        // meta, version, creation or nonce are not as the maker believed: look
+    kUnknown,      // nobody answers
+  };
+
+  Outcome outcome = Outcome::kUnknown;
+  std::string reason{};  // why it is not applied, in words
+  // What stands in the record now, when it is applied.
+  int64_t version = 0;
+  WallMs bound{};
+  std::string others{};     // what later versions have in it
+  WallMs registry_clock{};  // 0: not told
+};
+
 // Sends one change and finds out what became of it. The conversation of claim, renewal and release.
 //
 //  1. Ok, and the answer shows V's successor (node_version.h: versions wrap) and creation Z:
-//  applied.
+//     applied.
 //  2. Unknown: read meta and record back, after a sync. Our nonce and word, a bound at least ours,
 //     creation Z, meta at M and a version above V: applied, and what was read is what counts. Still
 //     version V with the nonce, word and bound that the maker read there, in the same cluster, not
@@ -58,74 +75,9 @@ struct SlotChange {
 //  6. Where a holding ends, the slot's past is read first. Whoever else added to it meanwhile has
 //     moved the record, too, so that V guards both.
 //
-// Owned by the control thread; destroyed, its late answers are dropped (and the change may still be
-// applied: a version above V that nobody uses).
-class SlotWrite {
- public:
-  static constexpr int kSendsMax = 3;
-  static constexpr int kReadBacksMax = 4;
-
-  enum class Outcome {
-    kPending,
-    kApplied,      // version() and bound() say what stands there now
-    kNotApplied,   // refused before it was sent; a later try may do
-    kLiveExists,   // failed only because `live` is there
-    kLiveMissing,  // failed only because `live` is not there
-    kOther,        // meta, version, creation or nonce are not as the maker believed: look
-    kUnknown,      // nobody answers
-  };
-
-  SlotWrite(Coordinator& coordinator, Entropy& entropy, SlotChange change);
-
-  // Goes on with what has arrived and is due.
-  void Tick(BootMs now);
-
-  Outcome outcome() const { return outcome_; }
-  const SlotChange& change() const { return change_; }
-  int64_t version() const { return version_; }
-  WallMs bound() const { return bound_; }
-  // What later versions have in the record as it stands now.
-  const std::string& others() const { return others_; }
-  WallMs registry_clock() const { return registry_clock_; }  // 0: not told
-  // Why it is not applied, in words.
-  const std::string& reason() const { return reason_; }
-  // When Tick has something to do without an answer; BootMs() when it has not.
-  BootMs wake() const { return wake_; }
-
- private:
-  void ReadPast();
-  void OnPast(const Result<Node>& past);
-  void Send();
-  std::vector<Write> Writes();
-  void OnAnswer(const WriteOutcome& answer);
-  void ReadBack();
-  void OnReadBack(Result<Nodes> nodes);
-  bool SameCluster(const std::optional<Node>& meta) const;
-  void SendAgain(const SlotRecord& stands);
-  void ReadBackLater();
-  void End(Outcome outcome, std::string reason);
-
-  Coordinator& coordinator_;
-  Entropy& entropy_;
-  const SlotChange change_;
-  Mailbox mailbox_;
-
-  Outcome outcome_ = Outcome::kPending;
-  std::string reason_;
-  int64_t version_ = 0;
-  WallMs bound_;
-  std::string others_;
-  WallMs registry_clock_;
-
-  BootMs now_;
-  BootMs wake_;
-  int sends_ = 0;
-  std::optional<Write> past_write_;  // the slot's past with the holding that ends
-  int past_index_ = -1;              // of it among the writes; -1: not among them
-  size_t set_index_ = 0;             // of the record's last set
-  int era_index_ = 0;                // of the era's check
-  int read_backs_ = 0;
-  bool unknown_ = false;  // some send may have been applied, or may yet be
-};
+// Destroyed before its end, it may still be applied: a version above V that nobody uses.
+inline constexpr int kSendsMax = 3;
+inline constexpr int kReadBacksMax = 4;
+Task<SlotWritten> WriteSlot(Talk* talk, Entropy* entropy, SlotChange change);
 
 }  // namespace firn

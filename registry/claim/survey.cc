@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "registry/seam/node_version.h"
@@ -78,59 +79,104 @@ std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotWish& wish
   return name + HowItStands(*record, wish);
 }
 
-Survey::Survey(Coordinator& coordinator, Entropy& entropy, SlotWish wish)
-    : coordinator_(coordinator), entropy_(entropy), wish_(std::move(wish)) {
-  if (wish_.worker.has_value()) {
-    ReadFirst({wish_.rack, *wish_.worker});
-  } else if (wish_.hinted.has_value()) {
-    ReadFirst(*wish_.hinted);
-  } else {
-    ListRack();
-  }
+namespace {
+
+// One survey; lies in the frame of its task.
+class Survey {
+ public:
+  Survey(Talk& talk, Entropy& entropy, const SlotWish& wish)
+      : talk_(talk), entropy_(entropy), wish_(wish) {}
+
+  Task<> LookAt(Slot slot);
+  Task<> LookAtRack();
+  bool found() const { return !found_.candidates.empty(); }
+  // One that was wanted or hinted was free but for its `live`, which nobody could tell.
+  bool cut_short() const { return unanswered_ && !passed_.empty(); }
+  Surveyed Take();
+
+ private:
+  void Order(const std::vector<std::string>& names);
+  Task<> TakePassed();
+  void Keep(Slot slot, const Result<Node>& node);
+  void Skip(Slot slot, const Status& why);
+  bool Hindered(const SurveyedSlot& slot) const;
+  std::string WhyNone() const;
+
+  Talk& talk_;
+  Entropy& entropy_;
+  const SlotWish& wish_;
+  Surveyed found_;
+  std::vector<Slot> slots_;  // of the rack, in the order of reading
+  std::vector<SurveyedSlot> passed_;
+  size_t ahead_ = 0;
+  size_t live_ = 0;
+  size_t unreadable_ = 0;
+  bool unanswered_ = false;
+};
+
+Task<> Survey::LookAt(Slot slot) {
+  const std::string path = SlotPath(slot);
+  Result<Node> node = co_await talk_.Read(path);
+  Keep(slot, node);
+  if (wish_.worker.has_value()) found_.reason = WhyNotFree(slot, node, wish_);
+  co_await TakePassed();
 }
 
-void Survey::ReadFirst(Slot slot) {
-  coordinator_.Read(SlotPath(slot), mailbox_.Expect<Result<Node>>([this, slot](Result<Node> node) {
-    Keep(slot, node);
-    if (wish_.worker.has_value()) wanted_ = WhyNotFree(slot, node, wish_);
-    if (passed_.empty() && candidates_.empty()) {
-      return wish_.worker.has_value() ? End(wanted_) : ListRack();
-    }
-    CheckLives();
-  }));
-}
-
-void Survey::ListRack() {
+Task<> Survey::LookAtRack() {
   passed_.clear();
-  looked_at_ = ahead_ = live_ = unreadable_ = 0;
-  alarms_.clear();
-  coordinator_.List(
-      RackPath(wish_.rack),
-      mailbox_.Expect<Result<std::vector<std::string>>>(
-          [this](const Result<std::vector<std::string>>& names) { OnListed(names); }));
+  ahead_ = live_ = unreadable_ = 0;
+  found_.alarms.clear();
+  const std::string rack = RackPath(wish_.rack);
+  Result<std::vector<std::string>> names = co_await talk_.List(rack);
+  if (!names.ok()) {
+    found_.reason = Cat("the rack's slots cannot be listed: ", names.status().message());
+    co_return;
+  }
+  Order(*names);
+  for (size_t from = 0; from < slots_.size() && !found(); from += kSurveyBatch) {
+    std::vector<std::string> paths;
+    for (size_t i = from; i < std::min(slots_.size(), from + kSurveyBatch); ++i) {
+      paths.push_back(SlotPath(slots_[i]));
+    }
+    Readings batch = co_await talk_.ReadAll(paths);
+    for (const auto& [which, node] : batch) Keep(slots_[from + which], node);
+  }
+  if (found()) co_return;
+  std::stable_sort(passed_.begin(), passed_.end(),
+                   [](const auto& a, const auto& b) { return a.record.bound < b.record.bound; });
+  // Strictly the oldest first, everybody would try the same few.
+  ShuffleFirst(passed_, std::max(kSurveyBatch, passed_.size() / 2), entropy_);
+  co_await TakePassed();
+  found_.reason = WhyNone();
 }
 
-void Survey::OnListed(const Result<std::vector<std::string>>& names) {
-  if (!names.ok()) return End("the rack's slots cannot be listed: " + names.status().message());
-  for (const std::string& name : *names) {
+void Survey::Order(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
     const auto worker = WorkerNamed(name, wish_.workers);
     if (worker.has_value()) slots_.push_back({wish_.rack, *worker});
   }
-  if (slots_.empty()) return End("rack " + std::to_string(wish_.rack) + " has no slots");
   ShuffleFirst(slots_, slots_.size(), entropy_);
-  ReadBatch();
 }
 
-void Survey::ReadBatch() {
-  const size_t end = std::min(slots_.size(), next_ + kBatch);
-  awaited_ = end - next_;
-  for (; next_ < end; ++next_) {
-    const Slot slot = slots_[next_];
-    coordinator_.Read(SlotPath(slot),
-                      mailbox_.Expect<Result<Node>>([this, slot](Result<Node> node) {
-                        Keep(slot, node);
-                        if (--awaited_ == 0) OnBatch();
-                      }));
+// The first of those whose bound has passed in which nobody else lives.
+Task<> Survey::TakePassed() {
+  for (size_t from = 0; from < passed_.size() && !found(); from += kCandidatesMax) {
+    std::vector<std::string> paths;
+    const size_t end = std::min(passed_.size(), from + kCandidatesMax);
+    for (size_t i = from; i < end; ++i) paths.push_back(LivePath(passed_[i].slot));
+    Readings lives = co_await talk_.ReadAll(paths);
+    for (const auto& [which, node] : lives) {
+      passed_[from + which].live = node.ok() || node.code() == Code::kCorrupt;
+      unanswered_ |= !node.ok() && !TellsOfNode(node.code());
+    }
+    if (unanswered_) co_return;
+    for (size_t i = from; i < end; ++i) {
+      if (Hindered(passed_[i])) {
+        ++live_;
+      } else {
+        found_.candidates.push_back(passed_[i]);
+      }
+    }
   }
 }
 
@@ -148,23 +194,25 @@ void Survey::Keep(Slot slot, const Result<Node>& node) {
   }
   if (node->stat.version == kUnguardedVersion) {
     ++unreadable_;
-    alarms_.push_back("a slot is skipped: " + RestsUnguarded("the record of " + SlotText(slot)));
+    found_.alarms.push_back(
+        Cat("a slot is skipped: ", RestsUnguarded(Cat("the record of ", SlotText(slot)))));
     return;
   }
   const SurveyedSlot surveyed{slot, node->stat.version, node->stat.created_zxid, *record, false};
   switch (FitnessOf(*record, wish_)) {
     case Fitness::kNeverUsed:
-      if (candidates_.size() < kCandidatesMax) candidates_.push_back(surveyed);
+      if (found_.candidates.size() < kCandidatesMax) found_.candidates.push_back(surveyed);
       return;
     case Fitness::kPassed:
       passed_.push_back(surveyed);
       return;
     case Fitness::kAhead:
       ++ahead_;
-      if (!earliest_.has_value() || record->bound < *earliest_) earliest_ = record->bound;
+      found_.earliest = std::min(found_.earliest.value_or(record->bound), record->bound);
       return;
     case Fitness::kPoison:
-      alarms_.push_back(SlotText(slot) + " is skipped: its bound lies more than a day ahead");
+      found_.alarms.push_back(
+          Cat(SlotText(slot), " is skipped: its bound lies more than a day ahead"));
       return;
     case Fitness::kRetired:
       return;
@@ -172,56 +220,7 @@ void Survey::Keep(Slot slot, const Result<Node>& node) {
 }
 
 void Survey::Skip(Slot slot, const Status& why) {
-  alarms_.push_back(SlotText(slot) + " is skipped: " + why.message());
-}
-
-void Survey::OnBatch() {
-  if (!candidates_.empty()) return End({});
-  if (next_ < slots_.size()) return ReadBatch();
-  std::stable_sort(passed_.begin(), passed_.end(),
-                   [](const auto& a, const auto& b) { return a.record.bound < b.record.bound; });
-  // Strictly the oldest first, everybody would try the same few.
-  ShuffleFirst(passed_, std::max(kBatch, passed_.size() / 2), entropy_);
-  CheckLives();
-}
-
-void Survey::CheckLives() {
-  if (!candidates_.empty()) return End({});
-  const size_t end = std::min(passed_.size(), looked_at_ + kCandidatesMax);
-  awaited_ = end - looked_at_;
-  if (awaited_ == 0) {
-    if (wish_.worker.has_value()) return End(wanted_);
-    return End(std::to_string(slots_.size()) + " slots of rack " + std::to_string(wish_.rack) +
-               ": " + std::to_string(ahead_) +
-               " held, or left by dead processes, up to a bound that lies ahead, " +
-               std::to_string(live_) + " live beyond their bound, " + std::to_string(unreadable_) +
-               " unreadable");
-  }
-  for (; looked_at_ < end; ++looked_at_) AskLive(passed_[looked_at_]);
-}
-
-void Survey::AskLive(SurveyedSlot& slot) {
-  coordinator_.Read(LivePath(slot.slot),
-                    mailbox_.Expect<Result<Node>>([this, &slot](Result<Node> node) {
-                      slot.live = node.ok() || node.code() == Code::kCorrupt;
-                      unanswered_ |= !node.ok() && !TellsOfNode(node.code());
-                      if (--awaited_ == 0) OnLives();
-                    }));
-}
-
-void Survey::OnLives() {
-  if (unanswered_) return End("the registry does not answer");
-  live_ = 0;
-  for (size_t i = 0; i < looked_at_ && candidates_.size() < kCandidatesMax; ++i) {
-    if (Hindered(passed_[i])) {
-      ++live_;
-    } else {
-      candidates_.push_back(passed_[i]);
-    }
-  }
-  if (!candidates_.empty()) return End({});
-  if (slots_.empty() && !wish_.worker.has_value()) return ListRack();
-  CheckLives();
+  found_.alarms.push_back(Cat(SlotText(slot), " is skipped: ", why.message()));
 }
 
 bool Survey::Hindered(const SurveyedSlot& slot) const {
@@ -229,10 +228,30 @@ bool Survey::Hindered(const SurveyedSlot& slot) const {
          wish_.now - slot.record.bound < kLiveGrace;
 }
 
-void Survey::End(std::string reason) {
-  done_ = true;
-  reason_ = std::move(reason);
-  if (unanswered_ && candidates_.empty()) reason_ = "the registry does not answer";
+std::string Survey::WhyNone() const {
+  if (slots_.empty()) return Cat("rack ", wish_.rack, " has no slots");
+  return Cat(slots_.size(), " slots of rack ", wish_.rack, ": ", ahead_,
+             " held, or left by dead processes, up to a bound that lies ahead, ", live_,
+             " live beyond their bound, ", unreadable_, " unreadable");
+}
+
+Surveyed Survey::Take() {
+  if (unanswered_ && !found()) found_.reason = "the registry does not answer";
+  return std::move(found_);
+}
+
+}  // namespace
+
+Task<Surveyed> SurveySlots(Talk* talk, Entropy* entropy, SlotWish wish) {
+  Survey survey(*talk, *entropy, wish);
+  const bool only_one = wish.worker.has_value();
+  if (only_one || wish.hinted.has_value()) {
+    const Slot first = only_one ? Slot{wish.rack, *wish.worker} : *wish.hinted;
+    co_await survey.LookAt(first);
+    if (only_one || survey.found() || survey.cut_short()) co_return survey.Take();
+  }
+  co_await survey.LookAtRack();
+  co_return survey.Take();
 }
 
 }  // namespace firn

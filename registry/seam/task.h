@@ -132,6 +132,7 @@ class [[nodiscard]] Task {
   bool done() const { return frame_ && frame_.done(); }
   // When done, once: what it came to.
   T Take() {
+    if (!done()) Die("a task was asked for its result before its end");
     const Task ended = std::move(*this);
     return ended.frame_.promise().Take();
   }

@@ -65,7 +65,10 @@ def faults_in(path, text):
                                              has_form(text, code, match.start())):
             yield f"{path}:{line}: not `T x = co_await F(names);` or one of the other forms"
     for match in TASK.finditer(code):
-        if BORROWED.search(code[match.end():closing(code, match.end() - 1)]):
+        parameters = code[match.end():closing(code, match.end() - 1)]
+        while parameters != (outer := re.sub(r"<[^<>]*>", "", parameters)):
+            parameters = outer
+        if BORROWED.search(parameters):
             line = cpp.line_of(code, match.start())
             yield f"{path}:{line}: a task may outlive what its parameter refers to"
     if "co_await" in code and (match := re.search(r"\balignas\b", code)):

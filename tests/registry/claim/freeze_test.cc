@@ -1,5 +1,3 @@
-#include "registry/claim/freeze.h"
-
 #include <functional>
 #include <memory>
 #include <optional>
@@ -7,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "registry/claim/inspection.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "tests/support/registry/busy_coordinator.h"
@@ -16,8 +15,6 @@
 
 namespace firn {
 namespace {
-
-using Outcome = Freeze::Outcome;
 
 constexpr Slot kSlot{0, 1};
 constexpr WallMs kBound{1'750'000'600'000};
@@ -63,14 +60,16 @@ class FreezeTest : public testing::Test {
   void PutNonce(Nonce nonce) { PutRecord(FormatSlotRecord({.nonce = nonce, .bound = kBound})); }
 
   // What comes of it in half a minute.
-  Outcome Run(std::string why = kWhy) {
-    freeze_.emplace(registry_, held_, std::move(why));
-    for (int i = 0; i < 600 && freeze_->outcome() == Outcome::kPending; ++i) {
+  Code Run(std::string why = kWhy) {
+    task_ = FreezeAndLook(&talk_, held_, std::move(why));
+    talk_.Start(task_);
+    for (int i = 0; i < 600 && task_.busy(); ++i) {
       clock_.Advance(Milliseconds(50));
       Dispatch();
-      freeze_->Tick();
+      talk_.Tick(clock_.Boot());
     }
-    return freeze_->outcome();
+    ended_ = task_.Take();
+    return ended_.code();
   }
   void Dispatch() { registry_.Dispatch(Milliseconds(0)); }
 
@@ -83,14 +82,16 @@ class FreezeTest : public testing::Test {
   FaultyCoordinator link_;
   BusyCoordinator registry_;
   Tenure::Terms held_;
-  std::optional<Freeze> freeze_;
+  Talk talk_{registry_};
+  Task<Status> task_;
+  Status ended_;
 };
 
 // --- what is frozen ------------------------------------------------------------------------------
 
 TEST_F(FreezeTest, FreezesInTheSameEraAndSaysWhy) {
   const ClusterMeta before = Meta();
-  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_EQ(Run(), Code::kOk);
   ClusterMeta frozen = before;
   frozen.frozen = true;
   frozen.reason = kWhy;
@@ -98,20 +99,20 @@ TEST_F(FreezeTest, FreezesInTheSameEraAndSaysWhy) {
 }
 
 TEST_F(FreezeTest, AReasonWithoutEndIsCut) {
-  EXPECT_EQ(Run(std::string(5'000, 'x')), Outcome::kSafe);
+  EXPECT_EQ(Run(std::string(5'000, 'x')), Code::kOk);
   EXPECT_EQ(Meta().reason, std::string(ClusterMeta::kReasonBytesMax, 'x'));
 }
 
 // Whoever took this cluster's place gives out what the holder holds.
 TEST_F(FreezeTest, AClusterOfAnotherUuidIsFrozenToo) {
   held_.uuid = "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
-  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_EQ(Run(), Code::kOk);
   EXPECT_TRUE(Meta().frozen);
 }
 
 TEST_F(FreezeTest, AFloorJustBelowTheHoldersBoundIsFrozen) {
   Lift(kBound - kMs);
-  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_EQ(Run(), Code::kOk);
   EXPECT_TRUE(Meta().frozen);
 }
 
@@ -122,7 +123,7 @@ TEST_F(FreezeTest, AClusterThatIsBeingMadeIsFrozenForGood) {
     meta.reason = kBeingMade;
   });
   const int64_t version = MetaVersion();
-  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_EQ(Run(), Code::kOk);
   EXPECT_EQ(Meta().reason, kWhy);
   EXPECT_EQ(MetaVersion(), version + 1) << "its maker's next write is refused";
 }
@@ -133,7 +134,7 @@ TEST_F(FreezeTest, ARestoredClusterIsLeftAlone) {
   for (const WallMs floor : {kBound, kBound + kMs}) {
     Lift(floor);
     const int64_t version = MetaVersion();
-    EXPECT_EQ(Run(), Outcome::kSafe);
+    EXPECT_EQ(Run(), Code::kOk);
     EXPECT_EQ(MetaVersion(), version);
   }
 }
@@ -144,7 +145,7 @@ TEST_F(FreezeTest, WhatSomebodyElseHasFrozenKeepsItsReason) {
     meta.reason = "another's";
   });
   const int64_t version = MetaVersion();
-  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_EQ(Run(), Code::kOk);
   EXPECT_EQ(Meta().reason, "another's");
   EXPECT_EQ(MetaVersion(), version);
 }
@@ -152,14 +153,14 @@ TEST_F(FreezeTest, WhatSomebodyElseHasFrozenKeepsItsReason) {
 TEST_F(FreezeTest, WhereThereIsNoRootNodeNoneIsMade) {
   tree_.Wipe();
   Dispatch();
-  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_EQ(Run(), Code::kOk);
   EXPECT_FALSE(tree_.Peek(kMetaPath).has_value());
 }
 
 TEST_F(FreezeTest, ARootNodeThatCannotBeReadIsNotWrittenOver) {
   Do({Write::Set(kMetaPath, "rubbish", Write::kAnyVersion)});
-  EXPECT_EQ(Run(), Outcome::kFailed);
-  EXPECT_FALSE(freeze_->reason().empty());
+  EXPECT_EQ(Run(), Code::kUnavailable);
+  EXPECT_FALSE(ended_.message().empty());
   EXPECT_EQ(tree_.Peek(kMetaPath)->data, "rubbish");
 }
 
@@ -167,13 +168,13 @@ TEST_F(FreezeTest, ARootNodeThatCannotBeReadIsNotWrittenOver) {
 
 TEST_F(FreezeTest, ARestoreThatCameFirstIsLeftAlone) {
   registry_.OnceAfterReading(kMetaPath, [&] { Lift(kBound); });
-  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_EQ(Run(), Code::kOk);
   EXPECT_FALSE(Meta().frozen);
 }
 
 TEST_F(FreezeTest, AnyOtherChangeOfTheRootNodeIsKept) {
   registry_.OnceAfterReading(kMetaPath, [&] { Lift(kBound - kMs); });
-  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_EQ(Run(), Code::kOk);
   EXPECT_TRUE(Meta().frozen);
   EXPECT_EQ(Meta().floor, kBound - kMs);
 }
@@ -188,7 +189,7 @@ TEST_F(FreezeTest, AClusterMadeAnewUnderTheSameNumbersAndSessionIsLeftAlone) {
     });
     ASSERT_EQ(MetaVersion(), version);
   });
-  EXPECT_EQ(Run(), Outcome::kSafe);
+  EXPECT_EQ(Run(), Code::kOk);
   EXPECT_FALSE(Meta().frozen);
   EXPECT_EQ(Meta().floor, kBound);
 }
@@ -199,7 +200,7 @@ TEST_F(FreezeTest, WhatWasReadInAnotherSessionIsNotWritten) {
     tree_.Load(whole);
     Lift(kBound);
   });
-  EXPECT_NE(Run(), Outcome::kPending);
+  Run();
   EXPECT_FALSE(Meta().frozen);
 }
 
@@ -209,7 +210,7 @@ TEST_F(FreezeTest, ALostWriteOrAnswerIsFoundOut) {
   for (const Fate::Kind kind : {Fate::Kind::kRequestLost, Fate::Kind::kAnswerLost}) {
     SetMeta([](ClusterMeta& meta) { meta.frozen = false; });
     link_.Script(Verb::kMulti, {kind, {}, Milliseconds(100)});
-    EXPECT_EQ(Run(), Outcome::kSafe);
+    EXPECT_EQ(Run(), Code::kOk);
     EXPECT_TRUE(Meta().frozen);
   }
 }
@@ -219,14 +220,14 @@ TEST_F(FreezeTest, GivesUpAfterAFewTries) {
     return Fate{
         verb == Verb::kMulti ? Fate::Kind::kRequestLost : Fate::Kind::kDone, {}, Milliseconds(100)};
   });
-  EXPECT_EQ(Run(), Outcome::kFailed);
-  EXPECT_FALSE(freeze_->reason().empty());
+  EXPECT_EQ(Run(), Code::kUnavailable);
+  EXPECT_FALSE(ended_.message().empty());
   EXPECT_FALSE(Meta().frozen);
 }
 
 TEST_F(FreezeTest, WithoutAReadingNothingIsAcknowledged) {
   link_.Script(Verb::kRead, {Fate::Kind::kRefused, {}, {}});
-  EXPECT_EQ(Run(), Outcome::kFailed);
+  EXPECT_EQ(Run(), Code::kUnavailable);
   EXPECT_FALSE(Meta().frozen);
 }
 
@@ -236,13 +237,13 @@ TEST_F(FreezeTest, TellsWhetherSomebodyElseIsInTheSlot) {
   struct Row {
     const char* what;
     std::string record;
-    Outcome outcome;
+    Code outcome;
   };
   const Row rows[] = {
-      {"our own claim", FormatSlotRecord({.nonce = held_.nonce, .bound = kBound}), Outcome::kSafe},
-      {"never used, or released", FormatSlotRecord({}), Outcome::kSafe},
-      {"another's", FormatSlotRecord({.nonce = Nonce(3, 4)}), Outcome::kForeign},
-      {"perhaps another's", "rubbish", Outcome::kForeign},
+      {"our own claim", FormatSlotRecord({.nonce = held_.nonce, .bound = kBound}), Code::kOk},
+      {"never used, or released", FormatSlotRecord({}), Code::kOk},
+      {"another's", FormatSlotRecord({.nonce = Nonce(3, 4)}), Code::kConflict},
+      {"perhaps another's", "rubbish", Code::kConflict},
   };
   for (const Row& row : rows) {
     SetMeta([](ClusterMeta& meta) { meta.frozen = false; });
@@ -251,20 +252,20 @@ TEST_F(FreezeTest, TellsWhetherSomebodyElseIsInTheSlot) {
     EXPECT_TRUE(Meta().frozen) << row.what;
   }
   Do({Write::Erase(SlotPath(kSlot), Write::kAnyVersion)});
-  EXPECT_EQ(Run(), Outcome::kSafe) << "no record: nobody";
+  EXPECT_EQ(Run(), Code::kOk) << "no record: nobody";
 }
 
 // What matters is who is there once nobody can come in any more.
 TEST_F(FreezeTest, WhoCameInBeforeTheFreezeIsSeen) {
   registry_.OnceAfterReading(kMetaPath, [&] { PutNonce(Nonce(3, 4)); });
-  EXPECT_EQ(Run(), Outcome::kForeign);
+  EXPECT_EQ(Run(), Code::kConflict);
   EXPECT_TRUE(Meta().frozen);
 }
 
 TEST_F(FreezeTest, ALookThatFailsIsNoWordThatTheSlotIsSafe) {
   link_.Script(Verb::kRead, {});
   link_.Script(Verb::kRead, {Fate::Kind::kRefused, {}, {}});
-  EXPECT_EQ(Run(), Outcome::kFailed);
+  EXPECT_EQ(Run(), Code::kUnavailable);
   EXPECT_TRUE(Meta().frozen);
 }
 

@@ -76,14 +76,16 @@ class SurveyTest : public testing::Test {
     for (uint32_t worker = 0; worker < 100; ++worker) Put(worker, Used(bound), live);
   }
 
-  const Survey& Run() {
-    survey_ = std::make_unique<Survey>(coordinator_, entropy_, wish_);
-    for (int i = 0; i < 100 && !survey_->done(); ++i) {
+  const Surveyed& Run() {
+    Talk talk(coordinator_);
+    Task<Surveyed> task = SurveySlots(&talk, &entropy_, wish_);
+    talk.Start(task);
+    for (int i = 0; i < 100 && task.busy(); ++i) {
       coordinator_.Dispatch(Milliseconds(0));
-      survey_->Tick();
+      talk.Tick(clock_.Boot());
     }
-    EXPECT_TRUE(survey_->done());
-    return *survey_;
+    surveyed_ = task.Take();
+    return surveyed_;
   }
 
   VirtualClock clock_{kNow};
@@ -92,20 +94,20 @@ class SurveyTest : public testing::Test {
   BlockingCoordinator registry_{coordinator_, clock_};
   SeededEntropy entropy_{5};
   SlotWish wish_;
-  std::unique_ptr<Survey> survey_;
+  Surveyed surveyed_;
 };
 
 TEST_F(SurveyTest, SlotsNeverUsedComeAtRandom) {
   std::set<uint32_t> first;
-  for (int i = 0; i < 20; ++i) first.insert(Run().candidates().at(0).slot.worker);
+  for (int i = 0; i < 20; ++i) first.insert(Run().candidates.at(0).slot.worker);
   EXPECT_GT(first.size(), 10u);
 }
 
 TEST_F(SurveyTest, TheHintedSlotComesFirst) {
   wish_.hinted = Slot{0, 42};
-  EXPECT_EQ(Run().candidates().at(0).slot.worker, 42u);
+  EXPECT_EQ(Run().candidates.at(0).slot.worker, 42u);
   Put(42, Used(kNow + Milliseconds(1)));
-  EXPECT_NE(Run().candidates().at(0).slot.worker, 42u);
+  EXPECT_NE(Run().candidates.at(0).slot.worker, 42u);
 }
 
 TEST_F(SurveyTest, UsedSlotsComeAtRandomFromTheOlderHalf) {
@@ -114,57 +116,56 @@ TEST_F(SurveyTest, UsedSlotsComeAtRandomFromTheOlderHalf) {
   }
   std::set<uint32_t> first;
   for (int i = 0; i < 20; ++i) {
-    for (const SurveyedSlot& found : Run().candidates()) {
+    for (const SurveyedSlot& found : Run().candidates) {
       EXPECT_LT(found.slot.worker, 50u);
     }
-    first.insert(survey_->candidates().at(0).slot.worker);
+    first.insert(surveyed_.candidates.at(0).slot.worker);
   }
   EXPECT_GT(first.size(), 10u);
 }
 
 TEST_F(SurveyTest, ALiveSlotIsLeftAloneForAMinuteBeyondItsBound) {
   PutAll(kNow - kLiveGrace + Milliseconds(1), true);
-  EXPECT_TRUE(Run().candidates().empty());
-  EXPECT_NE(Run().reason().find("100 live beyond their bound"), std::string::npos)
-      << Run().reason();
+  EXPECT_TRUE(Run().candidates.empty());
+  EXPECT_NE(Run().reason.find("100 live beyond their bound"), std::string::npos) << Run().reason;
   wish_.now = kNow + Milliseconds(1);
-  EXPECT_FALSE(Run().candidates().empty());
+  EXPECT_FALSE(Run().candidates.empty());
 }
 
 TEST_F(SurveyTest, OnesOwnDeadSessionIsNoHindrance) {
   PutAll(kNow - Milliseconds(1), true);
   wish_.owner = "them";
-  EXPECT_FALSE(Run().candidates().empty());
+  EXPECT_FALSE(Run().candidates.empty());
 }
 
 TEST_F(SurveyTest, AllInUseTellsWhenTheEarliestBoundPasses) {
   PutAll(kNow + Milliseconds(500));
   Put(3, Used(kNow + Milliseconds(400)));
-  EXPECT_TRUE(Run().candidates().empty());
-  EXPECT_EQ(Run().earliest(), kNow + Milliseconds(400));
-  EXPECT_NE(Run().reason().find("100 held, or left by dead"), std::string::npos);
+  EXPECT_TRUE(Run().candidates.empty());
+  EXPECT_EQ(Run().earliest, kNow + Milliseconds(400));
+  EXPECT_NE(Run().reason.find("100 held, or left by dead"), std::string::npos);
 }
 
 TEST_F(SurveyTest, ASlotWhereNothingCanBeGuardedIsSkippedAndAnAlarm) {
   tree_.SetVersion(SlotPath({0, 7}), -1);
   wish_.hinted = Slot{0, 7};
-  const Survey& survey = Run();
-  ASSERT_FALSE(survey.candidates().empty());
-  for (const SurveyedSlot& found : survey.candidates()) EXPECT_NE(found.slot.worker, 7u);
+  const Surveyed& survey = Run();
+  ASSERT_FALSE(survey.candidates.empty());
+  for (const SurveyedSlot& found : survey.candidates) EXPECT_NE(found.slot.worker, 7u);
   wish_.hinted.reset();
   wish_.worker = 7;
   Run();
-  EXPECT_TRUE(survey_->candidates().empty());
-  ASSERT_EQ(survey_->alarms().size(), 1u);
-  EXPECT_NE(survey_->alarms()[0].find("firn restore"), std::string::npos);
+  EXPECT_TRUE(surveyed_.candidates.empty());
+  ASSERT_EQ(surveyed_.alarms.size(), 1u);
+  EXPECT_NE(surveyed_.alarms[0].find("firn restore"), std::string::npos);
 }
 
 TEST_F(SurveyTest, AWantedWorkerIsTheOnlyCandidate) {
   wish_.worker = 9;
-  EXPECT_EQ(Run().candidates().size(), 1u);
-  EXPECT_EQ(Run().candidates().at(0).slot.worker, 9u);
+  EXPECT_EQ(Run().candidates.size(), 1u);
+  EXPECT_EQ(Run().candidates.at(0).slot.worker, 9u);
   Put(9, Used(kNow + Milliseconds(1)));
-  EXPECT_TRUE(Run().candidates().empty());
+  EXPECT_TRUE(Run().candidates.empty());
 }
 
 // By whom, and until when; or what to do.
@@ -185,12 +186,12 @@ TEST_F(SurveyTest, AWantedWorkerThatIsNotToBeHadIsExplained) {
       {retired, "taken out of use"}};
   for (const auto& [record, words] : rows) {
     Put(9, record);
-    EXPECT_NE(Run().reason().find(words), std::string::npos) << Run().reason();
+    EXPECT_NE(Run().reason.find(words), std::string::npos) << Run().reason;
   }
   Put(9, Used(kNow - Milliseconds(1)), true);
-  EXPECT_NE(Run().reason().find("still live under them"), std::string::npos) << Run().reason();
+  EXPECT_NE(Run().reason.find("still live under them"), std::string::npos) << Run().reason;
   wish_.worker = 100;
-  EXPECT_NE(Run().reason().find("firn restore --workers=101"), std::string::npos) << Run().reason();
+  EXPECT_NE(Run().reason.find("firn restore --workers=101"), std::string::npos) << Run().reason;
 }
 
 }  // namespace
