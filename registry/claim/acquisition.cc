@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "common/base/cat.h"
-#include "common/id/rack_split.h"
 #include "registry/claim/claim_checks.h"
 
 namespace firn {
@@ -81,8 +80,10 @@ Task<Result<Acquisition::Won>> Acquisition::Inherit() {
       alarms_.push_back("the grant's ids are more than a day ahead of the registry's clock");
       break;
     }
-    SlotChange change = Inheriting(finding, ahead);
-    if ((*nodes)[2].has_value()) change.live = SlotChange::Live::kReplace;
+    const SurveyedSlot ours{slot, finding.version, wish_.grant->created_zxid, finding.record,
+                            (*nodes)[2].has_value()};
+    const WallMs bound = std::max(finding.record.bound, ahead);
+    const SlotChange change = ChangeOf(ours, wish_.grant->limit, bound);
     Result<Won> tried = co_await Attempt(change);
     if (tried.ok()) tried->inherited = true;
     won = std::move(tried);
@@ -108,24 +109,6 @@ bool Acquisition::MayInherit(const Finding& finding) {
     alarms_.push_back(Cat(slot, " is not gone on with: ", finding.reason));
   }
   return finding.verdict == Finding::Verdict::kOurs;
-}
-
-SlotChange Acquisition::Inheriting(const Finding& finding, WallMs bound) {
-  const Grant& grant = *wish_.grant;
-  return {.session = session_,
-          .slot = grant.slot,
-          .meta_version = meta_version_,
-          .era = meta_.era,
-          .uuid = meta_.uuid,
-          .version = finding.version,
-          .created_zxid = grant.created_zxid,
-          .over_nonce = grant.nonce,
-          .over_word = finding.word,
-          .over_bound = finding.bound,
-          .record = RecordWith(grant.limit, std::max(finding.bound, bound), finding.others),
-          .live = SlotChange::Live::kCreate,
-          .endpoint = options_.identity.endpoint,
-          .ended = finding.holder.Until(grant.limit)};
 }
 
 // --- 2: the clock --------------------------------------------------------------------------------
@@ -175,10 +158,13 @@ Task<Status> Acquisition::TakeRoot(std::optional<Node> node) {
   const Result<ClusterMeta> meta = ParseMeta(node->data);
   std::string fault = MetaFault(options_, meta, node->stat.version, wish_.uuid);
   if (!fault.empty()) co_return Refuse(std::move(fault), kRetryLater);
-  meta_ = *meta;
-  meta_version_ = node->stat.version;
-  meta_set_at_ = node->stat.modified;
-  if (meta_.floor >= wish_.floor) co_return Status();
+  split_ = *RackSplit::Make(options_.layout, meta->rack_bits);
+  root_.meta_version = node->stat.version;
+  root_.era = meta->era;
+  root_.uuid = meta->uuid;
+  root_.floor = meta->floor;
+  root_.floor_set_at = node->stat.modified;
+  if (root_.floor >= wish_.floor) co_return Status();
   // The cluster forgot a claim of this process, and nobody has lifted the floor above it.
   Tenure::Terms held;
   held.bound = wish_.floor;
@@ -215,7 +201,7 @@ Task<Result<Acquisition::Won>> Acquisition::TakeFreeSlot() {
 
 SlotWish Acquisition::WhatToLookFor(std::optional<Slot> hinted) const {
   return {.rack = options_.rack,
-          .workers = RackSplit::Make(options_.layout, meta_.rack_bits)->workers(),
+          .workers = split_->workers(),
           .worker = options_.worker,
           .hinted = hinted,
           .owner = options_.identity.owner,
@@ -232,7 +218,7 @@ Status Acquisition::NoneFree(const Surveyed& surveyed, WallMs now) {
 }
 
 Result<SlotChange> Acquisition::Claiming(const SurveyedSlot& found) {
-  const WallMs base = std::max({now_.id_time, found.record.bound, meta_.floor});
+  const WallMs base = std::max({now_.id_time, found.record.bound, root_.floor});
   // Its probation must not use it up, nor may others find it passed, who count by the cluster's
   // time: an id clock that stands still (policy strict) lies behind it.
   const WallMs bound = std::max(base, ClusterTime()) + Probation() + FirstWindow();
@@ -242,20 +228,33 @@ Result<SlotChange> Acquisition::Claiming(const SurveyedSlot& found) {
                       " ms: set the clock, and start the server again"),
                   kRetryLater);
   }
-  return SlotChange{.session = session_,
-                    .slot = found.slot,
-                    .meta_version = meta_version_,
-                    .era = meta_.era,
-                    .uuid = meta_.uuid,
-                    .version = found.version,
-                    .created_zxid = found.created_zxid,
-                    .over_nonce = found.record.nonce,
-                    .over_word = found.record.word,
-                    .over_bound = found.record.bound,
-                    .record = RecordWith(base, bound, found.record.others),
-                    .live = found.live ? SlotChange::Live::kReplace : SlotChange::Live::kCreate,
-                    .endpoint = options_.identity.endpoint,
-                    .ended = HolderIn(found.record).Until(base)};
+  return ChangeOf(found, base, bound);
+}
+
+SlotChange Acquisition::ChangeOf(const SurveyedSlot& found, WallMs base, WallMs bound) {
+  Tenure::Terms over = root_;
+  over.slot = found.slot;
+  over.machine = *split_->Join(found.slot.worker, found.slot.rack);
+  over.version = found.version;
+  over.created_zxid = found.created_zxid;
+  over.nonce = found.record.nonce;
+  over.word = found.record.word;
+  over.bound = found.record.bound;
+  const ClaimantIdentity& self = options_.identity;
+  return {.session = session_,
+          .over = std::move(over),
+          .record = {.nonce = Nonce::Draw(entropy_),
+                     .word = Nonce::Draw(entropy_),
+                     .bound = bound,
+                     .owner = self.owner,
+                     .since = base,
+                     .host = self.host,
+                     .pid = self.pid,
+                     .build = self.build,
+                     .others = found.record.others},
+          .live = found.live ? SlotChange::Live::kReplace : SlotChange::Live::kCreate,
+          .endpoint = self.endpoint,
+          .ended = HolderIn(found.record).Until(base)};
 }
 
 // kConflict: somebody else was faster. What fails only on `live` is sent again, under another
@@ -288,22 +287,14 @@ Task<Result<Acquisition::Won>> Acquisition::Attempt(SlotChange change) {
 
 Acquisition::Won Acquisition::WonBy(const SlotChange& change, const SlotWritten& written) {
   NoteRegistryClock(written.registry_clock);
-  return {.terms = {.slot = change.slot,
-                    .machine = *RackSplit::Make(options_.layout, meta_.rack_bits)
-                                    ->Join(change.slot.worker, change.slot.rack),
-                    .nonce = change.record.nonce,
-                    .word = change.record.word,
-                    .version = written.version,
-                    .created_zxid = change.created_zxid,
-                    .meta_version = meta_version_,
-                    .era = meta_.era,
-                    .uuid = meta_.uuid,
-                    .base = change.record.since,
-                    .bound = written.bound,
-                    .others = written.others,
-                    .floor = meta_.floor,
-                    .floor_set_at = meta_set_at_},
-          .live_session = change.session};
+  Tenure::Terms terms = change.over;
+  terms.nonce = change.record.nonce;
+  terms.word = change.record.word;
+  terms.version = written.version;
+  terms.base = change.record.since;
+  terms.bound = written.bound;
+  terms.others = written.others;
+  return {.terms = std::move(terms), .live_session = change.session};
 }
 
 Task<Result<Acquisition::Won>> Acquisition::OutlastProbation(Won won) {
@@ -316,8 +307,8 @@ Task<Result<Acquisition::Won>> Acquisition::OutlastProbation(Won won) {
 }
 
 Milliseconds Acquisition::Probation() const {
-  if (meta_.floor == WallMs()) return options_.probation;  // never restored
-  const Milliseconds age = std::max(registry_clock_ - meta_set_at_, Milliseconds(0));
+  if (root_.floor == WallMs()) return options_.probation;  // never restored
+  const Milliseconds age = std::max(registry_clock_ - root_.floor_set_at, Milliseconds(0));
   return std::max(options_.probation, options_.restore_probation - age);
 }
 
@@ -327,14 +318,7 @@ Milliseconds Acquisition::Probation() const {
 // if it was set since the two were compared; slots that others hold would look free.
 WallMs Acquisition::ClusterTime() const {
   const WallMs registry = registry_clock_ + (now_.clocks.boot - registry_clock_at_);
-  return Root().ClusterTimeAt(registry_clock_ == WallMs() ? now_.clocks.wall : registry);
-}
-
-Tenure::Terms Acquisition::Root() const {
-  Tenure::Terms under;
-  under.floor = meta_.floor;
-  under.floor_set_at = meta_set_at_;
-  return under;
+  return root_.ClusterTimeAt(registry_clock_ == WallMs() ? now_.clocks.wall : registry);
 }
 
 // Made without the uuid that this process knows, a cluster would be a strange one to it.
@@ -350,24 +334,11 @@ void Acquisition::NoteRegistryClock(WallMs clock) {
 }
 
 bool Acquisition::IsTooFarAhead(WallMs bound) const {
-  return registry_clock_ != WallMs() && bound > Root().CeilingAt(registry_clock_);
+  return registry_clock_ != WallMs() && bound > root_.CeilingAt(registry_clock_);
 }
 
 Milliseconds Acquisition::FirstWindow() const {
   return std::min(kClaimWindowFirst, options_.window);
-}
-
-SlotRecord Acquisition::RecordWith(WallMs base, WallMs bound, const std::string& others) {
-  const ClaimantIdentity& self = options_.identity;
-  return {.nonce = Nonce::Draw(entropy_),
-          .word = Nonce::Draw(entropy_),
-          .bound = bound,
-          .owner = self.owner,
-          .since = base,
-          .host = self.host,
-          .pid = self.pid,
-          .build = self.build,
-          .others = others};
 }
 
 Status Acquisition::Refuse(std::string reason, Milliseconds retry_after) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/id/rack_split.h"
 #include "common/time/entropy.h"
 #include "registry/claim/claim_options.h"
 #include "registry/claim/inspection.h"
@@ -99,20 +100,17 @@ class Acquisition {
 
   bool MayInherit(const Finding& finding);
   SlotWish WhatToLookFor(std::optional<Slot> hinted) const;
-  SlotChange Inheriting(const Finding& finding, WallMs bound);
   Result<SlotChange> Claiming(const SurveyedSlot& found);
+  SlotChange ChangeOf(const SurveyedSlot& found, WallMs base, WallMs bound);
   Won WonBy(const SlotChange& change, const SlotWritten& written);
   Status NoneFree(const Surveyed& surveyed, WallMs now);
 
   WallMs ClusterTime() const;
-  Tenure::Terms Root() const;  // as far as the root node goes
   std::string HowToMake() const;
   Milliseconds FirstWindow() const;
   Milliseconds Probation() const;
   void NoteRegistryClock(WallMs clock);
   bool IsTooFarAhead(WallMs bound) const;
-  // Of this process, beside what later versions have in it.
-  SlotRecord RecordWith(WallMs base, WallMs bound, const std::string& others);
   Status Refuse(std::string reason, Milliseconds retry_after);
 
   const ClaimOptions& options_;
@@ -128,9 +126,8 @@ class Acquisition {
 
   int64_t session_ = 0;  // in which the root node was read
   bool connection_lost_ = false;
-  ClusterMeta meta_;
-  int64_t meta_version_ = 0;
-  WallMs meta_set_at_;  // by the registry's clock
+  Tenure::Terms root_;  // as far as the root node goes
+  std::optional<RackSplit> split_;
   Task<Result<Won>> acquire_;
 };
 

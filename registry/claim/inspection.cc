@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "registry/cluster/cluster_setup.h"
-#include "registry/cluster/freeze.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
@@ -25,12 +24,7 @@ bool JudgeRecord(Finding& finding, const Tenure::Terms& held, const std::optiona
     return End(finding, Verdict::kForeign, "the slot's record was deleted and made anew"), false;
   }
   const Result<SlotRecord> record = ParseSlotRecord(node->data);
-  if (record.ok()) {
-    finding.word = record->word;
-    finding.bound = record->bound;
-    finding.holder = HolderIn(*record);
-    finding.others = record->others;
-  }
+  if (record.ok()) finding.record = *record;
   if (IsOlder(node->stat.version, held.version)) {
     return End(finding, Verdict::kLost, "the slot's record is older than what was acknowledged"),
            false;
@@ -118,21 +112,30 @@ Status JudgeFrozen(const Tenure::Terms& held, const std::optional<Node>& node) {
 }  // namespace
 
 Task<Status> FreezeAndLook(Talk* talk, Tenure::Terms held, std::string why) {
-  const std::function<bool(const ClusterMeta&)> settled = [bound = held.bound](const auto& meta) {
-    // Whoever makes a cluster unfreezes it without a look at anybody.
-    return (meta.frozen && meta.reason != kBeingMade) || meta.floor >= bound;
-  };
-  FreezeTried tried{Freezing::kAgain};
-  for (int tries = 0; tried.outcome == Freezing::kAgain; ++tries) {
+  const std::vector<std::string> root{kMetaPath};
+  bool settled = false;
+  for (int tries = 0; !settled; ++tries) {
     if (tries == kFreezeTriesMax) co_return Unavailable("the freeze was not acknowledged");
-    FreezeTried now = co_await TryToFreeze(talk, settled, why);
-    tried = now;
+    Result<Nodes> nodes = co_await talk->ReadSynced(root);
+    if (!nodes.ok()) co_return nodes.status();
+    const std::optional<Node>& node = nodes->front();
+    if (!node.has_value()) break;
+    Result<ClusterMeta> meta = ParseMeta(node->data);
+    if (!meta.ok()) co_return Unavailable(meta.status().message());
+    // Whoever makes a cluster unfreezes it without a look at anybody.
+    const bool frozen = meta->frozen && meta->reason != kBeingMade;
+    if (frozen || meta->floor >= held.bound) break;
+    meta->frozen = true;
+    meta->reason = why.substr(0, ClusterMeta::kReasonBytesMax);
+    std::vector<Write> writes;
+    AddSet(writes, kMetaPath, FormatMeta(*meta), node->stat.version);
+    writes.push_back(EraCheck(meta->era));
+    Written set = co_await talk->Multi(writes);
+    // Otherwise somebody else changed it, perhaps by freezing it, or nobody knows: read again.
+    settled = set.fate == Written::Fate::kDone;
   }
-  if (tried.outcome == Freezing::kUnanswered || tried.outcome == Freezing::kUnreadable) {
-    co_return Unavailable(tried.reason);
-  }
-  const std::vector<std::string> paths{SlotPath(held.slot)};
-  Result<Nodes> nodes = co_await talk->ReadSynced(paths);
+  const std::vector<std::string> slot{SlotPath(held.slot)};
+  Result<Nodes> nodes = co_await talk->ReadSynced(slot);
   if (!nodes.ok()) co_return nodes.status();
   co_return JudgeFrozen(held, nodes->front());
 }

@@ -28,10 +28,7 @@ struct Finding {
   Verdict verdict = Verdict::kNoAnswer;
   std::string reason{};               // in words; empty for kOurs
   int64_t version = 0;                // of the record
-  Nonce word{};                       // in the record
-  WallMs bound{};                     // in the record
-  PastHolder holder{};                // likewise: whose claim it is, and where it began
-  std::string others{};               // likewise: what later versions have in it
+  SlotRecord record{};                // when it could be read
   std::optional<ClusterMeta> meta{};  // when it could be read
   WallMs meta_set_at{};               // by the registry's clock
   int64_t live_session = 0;           // whose `live` is there; 0: nobody's

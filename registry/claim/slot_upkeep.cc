@@ -148,15 +148,7 @@ SlotChange SlotUpkeep::Change(const Nonce& word) const {
     live = live_.present ? Wanted::kReplace : Wanted::kCreate;
   }
   return {.session = looked_in_,
-          .slot = terms.slot,
-          .meta_version = terms.meta_version,
-          .era = terms.era,
-          .uuid = terms.uuid,
-          .version = terms.version,
-          .created_zxid = terms.created_zxid,
-          .over_nonce = terms.nonce,
-          .over_word = terms.word,
-          .over_bound = terms.bound,
+          .over = terms,
           .record = {.nonce = releasing() ? Nonce() : terms.nonce,
                      .word = word,
                      .bound = releasing() ? release_bound_ : std::max(terms.bound, WantedBound()),
@@ -244,8 +236,9 @@ Task<> SlotUpkeep::Look() {
 }
 
 void SlotUpkeep::NoteOurs(const Finding& finding) {
-  tenure_.Renewed(finding.version, finding.word, finding.bound, finding.others);
-  predecessor_ = finding.holder;
+  const SlotRecord& record = finding.record;
+  tenure_.Renewed(finding.version, record.word, record.bound, record.others);
+  predecessor_ = HolderIn(record);
   tenure_.LearnRoot(finding.meta->era, finding.meta->floor, finding.meta_set_at);
   if (look_began_in_ != connected_in_) return;  // of another connection than the present one
   looked_in_ = connected_in_;
@@ -272,7 +265,8 @@ void SlotUpkeep::AlarmOf(const Finding& finding) {
   const WallMs until = std::max(now_.id_time, used_);
   const bool twin = finding.verdict == Finding::Verdict::kTwin;
   if (until >= tenure_.bound() && !twin) return;
-  const WallMs from = std::max(tenure_.terms().base, twin ? WallMs() : finding.holder.first);
+  const WallMs from =
+      std::max(tenure_.terms().base, twin ? WallMs() : HolderIn(finding.record).first);
   std::string text = Cat(SlotText(tenure_.terms().slot), ", held here up to ", tenure_.bound().ms(),
                          " ms: ", finding.reason);
   if (used_ >= from) {

@@ -28,30 +28,30 @@ Bundle BundleOf(const SlotChange& change, const std::optional<Write>& past) {
   Bundle bundle;
   std::vector<Write>& writes = bundle.writes;
   writes.reserve(7);
-  writes.push_back(Write::Check(kMetaPath, change.meta_version));
-  bundle.set = static_cast<int>(
-      AddSet(writes, SlotPath(change.slot), FormatSlotRecord(change.record), change.version));
+  writes.push_back(Write::Check(kMetaPath, change.over.meta_version));
+  bundle.set = static_cast<int>(AddSet(writes, SlotPath(change.over.slot),
+                                       FormatSlotRecord(change.record), change.over.version));
   if (past.has_value()) {
     bundle.past = static_cast<int>(writes.size());
     writes.push_back(*past);
   }
   using Live = SlotChange::Live;
   if (change.live == Live::kReplace || change.live == Live::kErase) {
-    writes.push_back(Write::Erase(LivePath(change.slot), Write::kAnyVersion));
+    writes.push_back(Write::Erase(LivePath(change.over.slot), Write::kAnyVersion));
   }
   if (change.live == Live::kReplace || change.live == Live::kCreate) {
     const LiveMark mark{.endpoint = change.endpoint, .nonce = change.record.nonce};
     writes.push_back(
-        Write::Create(LivePath(change.slot), FormatLiveMark(mark), Lifetime::kEphemeral));
+        Write::Create(LivePath(change.over.slot), FormatLiveMark(mark), Lifetime::kEphemeral));
   }
   bundle.era = static_cast<int>(writes.size());
-  writes.push_back(EraCheck(change.era));
+  writes.push_back(EraCheck(change.over.era));
   return bundle;
 }
 
 // 6
 std::optional<Write> WriteOfPast(const SlotChange& change, const Result<Node>& past) {
-  const std::string path = PastPath(change.slot);
+  const std::string path = PastPath(change.over.slot);
   if (past.code() == Code::kNotFound) {
     PastHolders holders;
     holders.Add(*change.ended);
@@ -65,7 +65,8 @@ std::optional<Write> WriteOfPast(const SlotChange& change, const Result<Node>& p
 
 // 1
 SlotWritten JudgeDone(const SlotChange& change, const NodeStat& stat) {
-  if (!Follows(change.version, stat.version) || stat.created_zxid != change.created_zxid) {
+  if (!Follows(change.over.version, stat.version) ||
+      stat.created_zxid != change.over.created_zxid) {
     return Ended(Outcome::kOther, "the record that was set is another creation");
   }
   return {.outcome = Outcome::kApplied,
@@ -91,9 +92,9 @@ SlotWritten JudgeRefused(const Bundle& sent, const Written& answer) {
 }
 
 bool SameCluster(const SlotChange& change, const std::optional<Node>& meta) {
-  if (!meta.has_value() || meta->stat.version != change.meta_version) return false;
+  if (!meta.has_value() || meta->stat.version != change.over.meta_version) return false;
   const Result<ClusterMeta> cluster = ParseMeta(meta->data);
-  return cluster.ok() && cluster->uuid == change.uuid && cluster->era == change.era &&
+  return cluster.ok() && cluster->uuid == change.over.uuid && cluster->era == change.over.era &&
          !cluster->frozen && cluster->floor <= change.record.since;
 }
 
@@ -103,15 +104,15 @@ std::optional<SlotWritten> JudgeReadBack(const SlotChange& change, const std::op
   if (!SameCluster(change, meta)) {
     return Ended(Outcome::kOther, "the cluster's root node has changed");
   }
-  if (!record.has_value() || record->stat.created_zxid != change.created_zxid ||
-      IsOlder(record->stat.version, change.version)) {
+  if (!record.has_value() || record->stat.created_zxid != change.over.created_zxid ||
+      IsOlder(record->stat.version, change.over.version)) {
     return Ended(Outcome::kOther, "the slot's record is gone or another creation");
   }
   const Result<SlotRecord> stands = ParseSlotRecord(record->data);
   if (!stands.ok()) return Ended(Outcome::kOther, stands.status().message());
-  if (record->stat.version == change.version) {
-    const bool as_read = stands->nonce == change.over_nonce && stands->word == change.over_word &&
-                         stands->bound == change.over_bound;
+  if (record->stat.version == change.over.version) {
+    const bool as_read = stands->nonce == change.over.nonce && stands->word == change.over.word &&
+                         stands->bound == change.over.bound;
     if (as_read) return std::nullopt;
     return Ended(Outcome::kOther, "the slot's record is another's under the same version");
   }
@@ -144,7 +145,7 @@ Task<Result<Nodes>> ReadBack(Talk* talk, Entropy* entropy, Slot slot, int* tries
 Task<SlotWritten> WriteSlot(Talk* talk, Entropy* entropy, SlotChange change) {
   std::optional<Write> past_write;
   if (change.ended.has_value() && change.ended->first < change.ended->end) {
-    const std::string path = PastPath(change.slot);
+    const std::string path = PastPath(change.over.slot);
     Result<Node> past = co_await talk->Read(path);
     past_write = WriteOfPast(change, past);
   }
@@ -174,7 +175,7 @@ Task<SlotWritten> WriteSlot(Talk* talk, Entropy* entropy, SlotChange change) {
         past_write.reset();
         continue;
     }
-    Result<Nodes> nodes = co_await ReadBack(talk, entropy, change.slot, &read_backs);
+    Result<Nodes> nodes = co_await ReadBack(talk, entropy, change.over.slot, &read_backs);
     if (!nodes.ok()) co_return Ended(Outcome::kUnknown, "no answer");
     std::optional<SlotWritten> ended = JudgeReadBack(change, (*nodes)[0], (*nodes)[1]);
     if (ended.has_value()) co_return *std::move(ended);

@@ -6,6 +6,7 @@
 
 #include "common/base/units.h"
 #include "common/time/entropy.h"
+#include "registry/claim/tenure.h"
 #include "registry/cluster/past_holders.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
@@ -19,16 +20,8 @@ struct SlotChange {
   enum class Live { kLeave, kCreate, kReplace, kErase };
 
   int64_t session = 0;  // in which its maker read what it builds on
-  Slot slot;
-  int64_t meta_version = 0;  // M
-  Nonce era;                 // of the data in which its maker read it all
-  std::string uuid;          // of the cluster
-  int64_t version = 0;       // V: of the record as its maker knows it
-  int64_t created_zxid = 0;  // Z
-  Nonce over_nonce;          // what the maker knows to stand in the record at V
-  Nonce over_word{};
-  WallMs over_bound;
-  SlotRecord record;  // what it becomes
+  Tenure::Terms over;   // what he read or knows: M and era, V and Z, nonce, word and bound at V
+  SlotRecord record;    // what it becomes
   Live live = Live::kLeave;
   std::string endpoint;  // for the new `live`
   // Whose name goes out of the record. It is added to the slot's past, which nothing hangs on: one

@@ -66,14 +66,14 @@ TEST_F(JudgeTest, OurOwnLateWriteIsOursWithItsVersionAndBound) {
   record_.bound = WallMs(120);
   EXPECT_EQ(Judged().verdict, Verdict::kOurs);
   EXPECT_EQ(Judged().version, 7);
-  EXPECT_EQ(Judged().bound, WallMs(120));
+  EXPECT_EQ(Judged().record.bound, WallMs(120));
 }
 
 TEST_F(JudgeTest, OurNonceWithAWordOfNeitherVersionIsATwin) {
   version_ = 6;
   record_.word = Nonce(6, 6);
   EXPECT_EQ(Judged().verdict, Verdict::kOurs) << "what was on its way has arrived";
-  EXPECT_EQ(Judged().word, Nonce(6, 6));
+  EXPECT_EQ(Judged().record.word, Nonce(6, 6));
   record_.word = Nonce(7, 7);
   EXPECT_EQ(Judged().verdict, Verdict::kTwin);
   held_.pending_word = record_.word = {};

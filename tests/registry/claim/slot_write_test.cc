@@ -72,16 +72,18 @@ class SlotWriteTest : public testing::Test {
     const Node meta = *tree_.Peek(kMetaPath);
     const Node node = *tree_.Peek(SlotPath(kSlot));
     const SlotRecord record = *ParseSlotRecord(node.data);
+    Tenure::Terms over;
+    over.slot = kSlot;
+    over.meta_version = meta.stat.version;
+    over.era = ParseMeta(meta.data)->era;
+    over.uuid = ParseMeta(meta.data)->uuid;
+    over.version = node.stat.version;
+    over.created_zxid = node.stat.created_zxid;
+    over.nonce = record.nonce;
+    over.word = record.word;
+    over.bound = record.bound;
     return {.session = link_.session(),
-            .slot = kSlot,
-            .meta_version = meta.stat.version,
-            .era = ParseMeta(meta.data)->era,
-            .uuid = ParseMeta(meta.data)->uuid,
-            .version = node.stat.version,
-            .created_zxid = node.stat.created_zxid,
-            .over_nonce = record.nonce,
-            .over_word = record.word,
-            .over_bound = record.bound,
+            .over = over,
             .record = RecordOf(9, record.bound + Milliseconds(10'000)),
             .endpoint = {}};
   }
@@ -137,7 +139,7 @@ TEST_F(SlotWriteTest, NothingIsSentAgainUnderARootNodeThatWouldHaveRefusedTheCla
     Writing write(link_, entropy_, change);
     tree_.Load(before);
     PutMeta(others);
-    ASSERT_EQ(tree_.Peek(kMetaPath)->stat.version, change.meta_version);
+    ASSERT_EQ(tree_.Peek(kMetaPath)->stat.version, change.over.meta_version);
     EXPECT_EQ(Finish(write), Outcome::kOther);
     EXPECT_EQ(Stands(), Nonce());
   }
@@ -152,7 +154,8 @@ TEST_F(SlotWriteTest, OurNonceWithAnotherWordIsACopysAndNotOurs) {
   SlotRecord copys = change.record;
   copys.word = Nonce(5, 5);
   AsOperator([&](BlockingCoordinator& registry) {
-    return registry.Multi({Write::Set(SlotPath(kSlot), FormatSlotRecord(copys), change.version)})
+    return registry
+        .Multi({Write::Set(SlotPath(kSlot), FormatSlotRecord(copys), change.over.version)})
         .status;
   });
   EXPECT_EQ(Finish(write), Outcome::kOther);
@@ -162,8 +165,8 @@ TEST_F(SlotWriteTest, TheSameNumbersInAnotherEraAreRefused) {
   const SlotChange change = Change();
   tree_.Load({}, MemoryTree::Sessions::kStay);
   Make();
-  ASSERT_EQ(tree_.Peek(kMetaPath)->stat.version, change.meta_version);
-  ASSERT_EQ(tree_.Peek(SlotPath(kSlot))->stat.created_zxid, change.created_zxid);
+  ASSERT_EQ(tree_.Peek(kMetaPath)->stat.version, change.over.meta_version);
+  ASSERT_EQ(tree_.Peek(SlotPath(kSlot))->stat.created_zxid, change.over.created_zxid);
   Writing write(link_, entropy_, change);
   EXPECT_EQ(Finish(write), Outcome::kOther);
   EXPECT_EQ(write.ended.reason.find("the cluster was made anew"), 0u) << write.ended.reason;
@@ -182,8 +185,8 @@ TEST_F(SlotWriteTest, TheSameNumbersUnderAnotherRecordAreAnothers) {
     Writing write(link_, entropy_, change);
     tree_.Load(before);
     Put(others);
-    ASSERT_EQ(tree_.Peek(SlotPath(kSlot))->stat.version, change.version);
-    ASSERT_EQ(tree_.Peek(SlotPath(kSlot))->stat.created_zxid, change.created_zxid);
+    ASSERT_EQ(tree_.Peek(SlotPath(kSlot))->stat.version, change.over.version);
+    ASSERT_EQ(tree_.Peek(SlotPath(kSlot))->stat.created_zxid, change.over.created_zxid);
     EXPECT_EQ(Finish(write), Outcome::kOther);
     EXPECT_EQ(Stands(), others.nonce);
   }
@@ -197,9 +200,9 @@ TEST_F(SlotWriteTest, TheSameNumbersInAnotherClusterAreAnothers) {
   tree_.Wipe();
   Make();
   Put(RecordOf(1, kBound));
-  ASSERT_EQ(Change().version, change.version);
-  ASSERT_EQ(Change().created_zxid, change.created_zxid);
-  ASSERT_EQ(Change().meta_version, change.meta_version);
+  ASSERT_EQ(Change().over.version, change.over.version);
+  ASSERT_EQ(Change().over.created_zxid, change.over.created_zxid);
+  ASSERT_EQ(Change().over.meta_version, change.over.meta_version);
   EXPECT_EQ(Finish(write), Outcome::kOther);
   EXPECT_EQ(Stands(), Nonce(1, 1));
 }
