@@ -1,5 +1,8 @@
 #include "client/fleet/fitness.h"
 
+#include <ostream>
+#include <string>
+
 #include <gtest/gtest.h>
 
 namespace firn::client {
@@ -24,6 +27,10 @@ struct Cell {
 std::string NameOf(const Standing& standing) {
   constexpr const char* kNames[] = {"Member", "Draining", "Quarantined"};
   return kNames[standing.index()];
+}
+
+void PrintTo(const Cell& cell, std::ostream* out) {
+  *out << NameOf(cell.from) << " hears event " << static_cast<int>(cell.event);
 }
 
 class FitnessTableTest : public testing::TestWithParam<Cell> {};
