@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 
 #include <arpa/inet.h>
 
+#include "common/base/cat.h"
+#include "common/base/hex.h"
+#include "common/base/parse.h"
 #include "common/base/quote.h"
 
 namespace firn {
@@ -59,12 +61,9 @@ bool IsHostName(std::string_view host) {
 }
 
 Result<uint16_t> ParsePort(std::string_view digits) {
-  uint16_t port = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (error != std::errc() || end != digits.data() + digits.size() || digits.size() > 5) {
-    return Invalid("the port is a number from 0 to 65535");
-  }
-  return port;
+  const std::optional<uint16_t> port = ParseNumber<uint16_t>(digits);
+  if (!port || digits.size() > 5) return Invalid("the port is a number from 0 to 65535");
+  return *port;
 }
 
 Result<std::string> ParseHost(std::string_view host) {
@@ -98,7 +97,7 @@ Result<Endpoint> Endpoint::Parse(std::string_view text) {
 
 std::string Endpoint::ToString() const {
   const bool ipv6 = host.find(':') != host.npos;
-  return (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+  return Cat(ipv6 ? "[" + host + "]" : host, ":", port);
 }
 
 Result<std::string> IpAsNumber(const std::string& host) {
@@ -109,10 +108,7 @@ Result<std::string> IpAsNumber(const std::string& host) {
   }
   const std::optional<Ipv6> address = ParseIpv6(host);
   if (!address) return Invalid(Quoted(host) + " is not an IP address");
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string digits;
-  for (const unsigned char byte : *address) digits += {kHex[byte >> 4], kHex[byte & 0xf]};
-  return digits;
+  return ToHex(*address);
 }
 
 }  // namespace firn

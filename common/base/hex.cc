@@ -37,4 +37,6 @@ std::optional<uint8_t> HexDigit(char c) {
   return static_cast<uint8_t>(at);
 }
 
+bool IsLowerHex(std::string_view text) { return text.find_first_not_of(kDigits) == text.npos; }
+
 }  // namespace firn

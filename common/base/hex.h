@@ -18,4 +18,7 @@ std::string ToHex(uint64_t number);
 
 std::optional<uint8_t> HexDigit(char c);
 
+// Whether `text` is such digits alone, in lower case: where one thing has one spelling.
+bool IsLowerHex(std::string_view text);
+
 }  // namespace firn

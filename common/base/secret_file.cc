@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/cat.h"
+
 namespace firn {
 namespace {
 
@@ -53,7 +55,7 @@ Result<std::string> Read(const std::string& path) {
   text.resize(static_cast<size_t>(size));
   if (text.size() <= kSecretFileBytesMax) return text;
   explicit_bzero(text.data(), text.size());
-  return Invalid("is larger than " + std::to_string(kSecretFileBytesMax) + " bytes");
+  return Invalid(Cat("is larger than ", kSecretFileBytesMax, " bytes"));
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "common/base/url_encoding.h"
 
-#include <charconv>
+#include "common/base/cat.h"
+#include "common/base/hex.h"
+#include "common/base/parse.h"
 
 namespace firn {
 namespace {
-
-constexpr std::string_view kHexDigits = "0123456789ABCDEF";
 
 // Not std::isalnum: that one asks the locale.
 constexpr bool StaysAsItIs(char c) {
@@ -14,6 +14,19 @@ constexpr bool StaysAsItIs(char c) {
 }
 
 }  // namespace
+
+void AppendPercent(std::string& out, char byte) {
+  out += '%';
+  for (const char digit : ToHex(std::string_view(&byte, 1))) {
+    out += digit < 'a' ? digit : static_cast<char>(digit - 'a' + 'A');
+  }
+}
+
+std::optional<char> PercentByte(std::string_view digits) {
+  const std::optional<uint8_t> byte = ParseNumber<uint8_t>(digits, 16);
+  if (!byte || digits.size() != 2) return std::nullopt;
+  return static_cast<char>(*byte);
+}
 
 std::string UrlEncode(std::string_view text) {
   std::string encoded;
@@ -24,8 +37,7 @@ std::string UrlEncode(std::string_view text) {
     } else if (c == ' ') {
       encoded += '+';
     } else {
-      const auto byte = static_cast<unsigned char>(c);
-      encoded += {'%', kHexDigits[byte >> 4], kHexDigits[byte & 15]};
+      AppendPercent(encoded, c);
     }
   }
   return encoded;
@@ -39,14 +51,9 @@ Result<std::string> UrlDecode(std::string_view encoded) {
       text += encoded[i] == '+' ? ' ' : encoded[i];
       continue;
     }
-    const std::string_view digits = encoded.substr(i + 1, 2);
-    unsigned byte = 0;
-    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), byte, 16);
-    if (digits.size() != 2 || error != std::errc() || end != digits.end()) {
-      return Invalid("'%' at position " + std::to_string(i + 1) +
-                     " is not followed by two hex digits");
-    }
-    text += static_cast<char>(byte);
+    const std::optional<char> byte = PercentByte(encoded.substr(i + 1, 2));
+    if (!byte) return Invalid(Cat("'%' at position ", i + 1, " is not followed by two hex digits"));
+    text += *byte;
     i += 2;
   }
   return text;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,5 +16,9 @@ std::string UrlEncode(std::string_view text);
 // The inverse. A '%' without two hexadecimal digits after it is refused with its position, from 1;
 // any byte may come out, so the caller judges the text.
 Result<std::string> UrlDecode(std::string_view encoded);
+
+// A byte as % and two digits, in upper case; and the byte of two such digits.
+void AppendPercent(std::string& out, char byte);
+std::optional<char> PercentByte(std::string_view digits);
 
 }  // namespace firn

@@ -1,5 +1,6 @@
 #include "common/id/explain.h"
 
+#include "common/base/cat.h"
 #include "common/base/faults.h"
 #include "common/time/civil_time.h"
 
@@ -30,8 +31,7 @@ Result<MachineId> MachineFrom(const ComposeRequest& request, const Layout& layou
     return Invalid("the machine is given as one number and as worker or rack");
   }
   if (!layout.machine().Holds(*request.machine)) {
-    return Invalid("machine " + std::to_string(*request.machine) + " is not in 0.." +
-                   std::to_string(layout.machine().max()));
+    return Invalid(Cat("machine ", *request.machine, " is not in 0..", layout.machine().max()));
   }
   return MachineId(static_cast<uint32_t>(*request.machine));
 }
@@ -69,8 +69,7 @@ Result<int64_t> Compose(const ComposeRequest& request, const Layout& layout, Rac
 
 Result<WallMs> TimeOfTick(const Layout& layout, int64_t tick) {
   if (tick < 0 || Tick(tick) > layout.last_tick()) {
-    return Invalid("time " + std::to_string(tick) + " is not in 0.." +
-                   std::to_string(layout.time().max()));
+    return Invalid(Cat("time ", tick, " is not in 0..", layout.time().max()));
   }
   return layout.StartOf(Tick(tick));
 }

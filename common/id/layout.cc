@@ -1,5 +1,6 @@
 #include "common/id/layout.h"
 
+#include "common/base/cat.h"
 #include "common/base/faults.h"
 #include "common/time/civil_time.h"
 
@@ -7,7 +8,7 @@ namespace firn {
 namespace {
 
 std::string RangeFault(std::string_view name, const std::string& number, uint64_t max) {
-  return std::string(name) + " " + number + " is not in 0.." + std::to_string(max);
+  return Cat(name, " ", number, " is not in 0..", max);
 }
 
 // What `asked` for a const field comes to; the fault, if any, is added to `faults`.
@@ -23,7 +24,7 @@ uint64_t ConstValue(const Layout& layout, FieldKind kind, std::optional<uint64_t
   if (!field->Holds(value)) {
     faults.Add(RangeFault(name, std::to_string(value), field->max()));
   } else if (field->is_fixed() && value != field->value) {
-    faults.Add(name + " is " + std::to_string(field->value) + " in every id of this layout");
+    faults.Add(Cat(name, " is ", field->value, " in every id of this layout"));
   }
   return field->Place(value);
 }
@@ -52,8 +53,8 @@ Result<int64_t> Layout::Pack(const IdFields& fields) const {
 Result<IdFields> Layout::Unpack(int64_t id) const {
   const auto bits = static_cast<uint64_t>(id);
   if ((bits & fixed_mask_) != (const_bits_ & fixed_mask_)) {
-    return Invalid(std::to_string(id) + " is not an id of this layout: a bit that is the same in " +
-                   "all of its ids differs");
+    return Invalid(Cat(id, " is not an id of this layout: a bit that is the same in ",
+                       "all of its ids differs"));
   }
   IdFields fields{Tick(static_cast<int64_t>(time_.In(bits))),
                   MachineId(static_cast<uint32_t>(machine_.In(bits))), sequence_.In(bits)};

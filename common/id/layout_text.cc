@@ -1,6 +1,6 @@
-#include <charconv>
-
+#include "common/base/cat.h"
 #include "common/base/faults.h"
+#include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/id/layout.h"
 #include "common/time/civil_time.h"
@@ -12,13 +12,8 @@ constexpr std::string_view kBlanks = " \t\r\n";
 
 // Digits only, no sign; nothing when they are not, or when the number is beyond `max`.
 std::optional<int64_t> Number(std::string_view digits, int64_t max) {
-  int64_t number = 0;
-  if (digits.empty() || digits[0] < '0' || digits[0] > '9') return std::nullopt;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size() || number > max) {
-    return std::nullopt;
-  }
-  return number;
+  if (digits.starts_with('-')) return std::nullopt;
+  return ParseNumberWithin<int64_t>(digits, 0, max);
 }
 
 // The text before `mark`; `rest` becomes what follows it, or empty when there is no mark.
@@ -87,7 +82,7 @@ class LayoutParser {
     if (!field.is_const()) {
       faults_.Add(quoted + ": only const fields are given a value");
     } else if (!value || !field.Holds(static_cast<uint64_t>(*value))) {
-      faults_.Add(quoted + ": the value is not in 0.." + std::to_string(field.max()));
+      faults_.Add(Cat(quoted, ": the value is not in 0..", field.max()));
     } else if (field.kind == FieldKind::kZero && *value != 0) {
       faults_.Add(quoted + ": zero holds 0");
     } else {
@@ -104,12 +99,17 @@ class LayoutParser {
     std::string_view width = TakeUntil('@', tick);
     const bool named = width.size() != value.size();
     std::string_view& unit = named ? tick : width;
-    const int64_t unit_ms = TakeSuffix("ms", unit) ? 1 : TakeSuffix("s", unit) ? 1000 : 0;
+    int64_t unit_ms = 0;
+    if (TakeSuffix("ms", unit)) {
+      unit_ms = 1;
+    } else if (TakeSuffix("s", unit)) {
+      unit_ms = 1000;
+    }
     const std::optional<int64_t> count = named ? Number(tick, Layout::kTickMsMax) : 1;
     if (named && unit_ms == 0) {
       faults_.Add(quoted + ": a tick is a number of ms or s");
     } else if (!count || *count == 0 || *count * unit_ms > Layout::kTickMsMax) {
-      faults_.Add(quoted + ": a tick lasts 1 to " + std::to_string(Layout::kTickMsMax) + " ms");
+      faults_.Add(Cat(quoted, ": a tick lasts 1 to ", Layout::kTickMsMax, " ms"));
     } else {
       tick_ms_ = *count * std::max(unit_ms, int64_t{1});
     }
@@ -147,7 +147,7 @@ class LayoutParser {
       if (fields_[i].kind == FieldKind::kTime) CheckEnd(fields_[i]);
     }
     if (bits > 64) {
-      faults_.Add("the fields have " + std::to_string(bits) + " bits in all, an id has 64");
+      faults_.Add(Cat("the fields have ", bits, " bits in all, an id has 64"));
     } else if (bits == 64 && widths_known_ && count_ > 0 && !MayHoldSign(fields_[0].kind)) {
       faults_.Add("the highest of 64 bits is the sign: only version or zero may hold it");
     }
@@ -159,16 +159,16 @@ class LayoutParser {
 
   void CheckMachine(const Field& machine) {
     if (machine.width <= Layout::kMachineBitsMax) return;
-    faults_.Add("machine has " + std::to_string(machine.width) +
-                " bits, the registry has slots for " + std::to_string(Layout::kMachineBitsMax));
+    faults_.Add(Cat("machine has ", machine.width, " bits, the registry has slots for ",
+                    Layout::kMachineBitsMax));
   }
 
   void CheckEnd(const Field& time) {
     // Divides instead of multiplying: the product may not fit.
     const auto ticks_to_end = static_cast<uint64_t>((kCalendarEnd - epoch_).count() / tick_ms_);
     if (time.max() < ticks_to_end) return;
-    faults_.Add("time has " + std::to_string(time.width) +
-                " bits, which go on after the year 9999: there are no dates to show them");
+    faults_.Add(Cat("time has ", time.width,
+                    " bits, which go on after the year 9999: there are no dates to show them"));
   }
 
   std::array<Field, Layout::kFieldsMax> fields_{};
@@ -192,7 +192,7 @@ std::string EpochText(WallMs epoch) {
 std::string TickText(int64_t tick_ms) {
   if (tick_ms == 1) return "ms";
   if (tick_ms == 1000) return "s";
-  return "@" + std::to_string(tick_ms) + "ms";
+  return Cat("@", tick_ms, "ms");
 }
 
 }  // namespace
@@ -202,7 +202,7 @@ Result<Layout> Layout::Parse(std::string_view text) {
     if (text == built_in.name) return built_in.layout;
   }
   if (text.size() > kTextMax) {
-    return Invalid("a layout's text has at most " + std::to_string(kTextMax) + " characters");
+    return Invalid(Cat("a layout's text has at most ", kTextMax, " characters"));
   }
   if (text.find(':') == text.npos) {
     return Invalid(Quoted(text) + " is neither the name of a layout nor fields such " +
@@ -218,10 +218,10 @@ std::string Layout::text() const {
   std::string text;
   for (const Field& field : fields()) {
     text += FieldName(field.kind);
-    text += ":" + std::to_string(field.width);
+    text += Cat(":", field.width);
     if (field.kind == FieldKind::kTime) text += TickText(tick_ms_);
     if (field.is_const() && field.kind != FieldKind::kZero) {
-      text += "=" + std::to_string(field.value);
+      text += Cat("=", field.value);
     }
     text += " ";
   }

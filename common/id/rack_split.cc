@@ -1,5 +1,6 @@
 #include "common/id/rack_split.h"
 
+#include "common/base/cat.h"
 #include "common/base/faults.h"
 
 namespace firn {
@@ -7,8 +8,8 @@ namespace firn {
 Result<RackSplit> RackSplit::Make(const Layout& layout, int rack_bits) {
   const int machine_bits = layout.machine().width;
   if (rack_bits < 0 || rack_bits > machine_bits) {
-    return Invalid("rack_bits " + std::to_string(rack_bits) + " is not in 0.." +
-                   std::to_string(machine_bits) + ", the machine bits of the layout");
+    return Invalid(Cat("rack_bits ", rack_bits, " is not in 0..", machine_bits,
+                       ", the machine bits of the layout"));
   }
   return RackSplit(machine_bits, rack_bits);
 }
@@ -16,11 +17,10 @@ Result<RackSplit> RackSplit::Make(const Layout& layout, int rack_bits) {
 Result<MachineId> RackSplit::Join(uint64_t worker, uint64_t rack) const {
   Faults faults;
   if (worker >= workers()) {
-    faults.Add("worker " + std::to_string(worker) + " is not in 0.." +
-               std::to_string(workers() - 1));
+    faults.Add(Cat("worker ", worker, " is not in 0..", workers() - 1));
   }
   if (rack >= racks()) {
-    faults.Add("rack " + std::to_string(rack) + " is not in 0.." + std::to_string(racks() - 1));
+    faults.Add(Cat("rack ", rack, " is not in 0..", racks() - 1));
   }
   if (!faults.empty()) return std::move(faults).ToStatus();
   return MachineId(static_cast<uint32_t>(worker << rack_bits_ | rack));

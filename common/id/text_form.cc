@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 
+#include "common/base/cat.h"
 #include "common/base/quote.h"
 
 namespace firn {
@@ -78,8 +79,7 @@ char* WriteNumber(Base base, char* end, uint64_t number) {
 }
 
 Status Refuse(const Alphabet& alphabet, std::string_view text, size_t at, const char* why) {
-  return Invalid("position " + std::to_string(at + 1) + " of " + Quoted(text) + " " + why + " " +
-                 std::string(alphabet.name));
+  return Invalid(Cat("position ", at + 1, " of ", Quoted(text), " ", why, " ", alphabet.name));
 }
 
 // The digits of `text` from `begin` on as a number of at most `max`.
@@ -124,9 +124,8 @@ std::string TextForm::Format(int64_t id) const {
 Result<int64_t> ParseId(Base base, std::string_view text) {
   const Alphabet& alphabet = AlphabetOf(base);
   if (text.size() > TextForm::kPadMax) {
-    return Invalid("position " + std::to_string(TextForm::kPadMax + 1) +
-                   ": an id's text has at most " + std::to_string(TextForm::kPadMax) +
-                   " characters");
+    return Invalid(Cat("position ", TextForm::kPadMax + 1, ": an id's text has at most ",
+                       TextForm::kPadMax, " characters"));
   }
   const bool decimal = base == Base::kDecimal;
   const bool minus = decimal && text.starts_with('-');

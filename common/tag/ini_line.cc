@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
+
 namespace firn {
 namespace {
 
@@ -117,7 +119,7 @@ std::string WriteIniSetting(std::string_view key, const std::string& value) {
 Status StatusOf(const std::vector<LineFault>& faults) {
   std::string all;
   for (const LineFault& fault : faults) {
-    all += (all.empty() ? "line " : "\nline ") + std::to_string(fault.line) + ": " + fault.what;
+    all += Cat((all.empty() ? "line " : "\nline "), fault.line, ": ", fault.what);
   }
   return faults.empty() ? Status() : Invalid(std::move(all));
 }

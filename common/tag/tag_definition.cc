@@ -3,6 +3,8 @@
 #include <set>
 #include <variant>
 
+#include "common/base/cat.h"
+#include "common/base/hex.h"
 #include "common/base/utf8.h"
 #include "common/tag/tag_fields.h"
 #include "common/tag/tag_name.h"
@@ -50,8 +52,7 @@ class FaultList {
 
 void FaultList::CheckRange(const TagField& field, int64_t value) {
   if (value >= field.least && value <= field.most) return;
-  Add(field.key, std::to_string(value) + " is not within " + std::to_string(field.least) + " and " +
-                     std::to_string(field.most));
+  Add(field.key, Cat(value, " is not within ", field.least, " and ", field.most));
 }
 
 void FaultList::CheckNumbers() {
@@ -65,8 +66,7 @@ void FaultList::CheckNumbers() {
     }
   }
   if (tag_.step > tag_.step_max) {
-    Add("step_max",
-        std::to_string(tag_.step_max) + " is below the step of " + std::to_string(tag_.step));
+    Add("step_max", Cat(tag_.step_max, " is below the step of ", tag_.step));
   }
 }
 
@@ -81,7 +81,7 @@ void FaultList::CheckWords() {
 
 bool FaultList::CheckPrintable(std::string_view field, const std::string& value) {
   const bool fits = value.size() <= kTextMax, printable = IsPrintableUtf8(value);
-  if (!fits) Add(field, "longer than " + std::to_string(kTextMax) + " bytes");
+  if (!fits) Add(field, Cat("longer than ", kTextMax, " bytes"));
   if (!printable) Add(field, "not UTF-8, or has a control character");
   return fits && printable;
 }
@@ -96,7 +96,7 @@ void FaultList::CheckText() {
 
 void FaultList::CheckPlugins() {
   if (tag_.plugins.size() > kPluginsMax) {
-    Add("plugins", "more than " + std::to_string(kPluginsMax));
+    Add("plugins", Cat("more than ", kPluginsMax));
     return;
   }
   std::set<std::string_view> seen;
@@ -116,7 +116,7 @@ void FaultList::CheckPlugins() {
     Add("obfuscate.key", "must be 1 to 64 letters, digits, - or _");
   }
   const std::string_view check = tag_.obfuscate_check;
-  if (check.size() != 6 || check.find_first_not_of("0123456789abcdef") != check.npos) {
+  if (check.size() != 6 || !IsLowerHex(check)) {
     Add("obfuscate.check",
         "must be the 6 hexadecimal digits, in small letters, by which servers know the key");
   }
@@ -133,7 +133,7 @@ void FaultList::CheckBelonging() {
 
 void FaultList::CheckOptions() {
   if (tag_.options.size() > kOptionsMax) {
-    Add("plugins", "more than " + std::to_string(kOptionsMax) + " options");
+    Add("plugins", Cat("more than ", kOptionsMax, " options"));
     return;
   }
   for (const auto& [key, value] : tag_.options) {
@@ -147,7 +147,7 @@ void FaultList::CheckOptions() {
 }
 
 void FaultList::CheckLedger() {
-  if (tag_.high < 0) Add("high", std::to_string(tag_.high) + " is negative");
+  if (tag_.high < 0) Add("high", Cat(tag_.high, " is negative"));
 }
 
 std::string Join(const std::string& name, const std::vector<TagFault>& faults) {
@@ -209,13 +209,11 @@ Status CheckEdit(const TagDefinition& before, const TagDefinition& after) {
     faults.push_back({"name", "cannot change, it was \"" + before.name + "\""});
   }
   if (after.high != before.high) {
-    faults.push_back(
-        {"high", "moved by ledger writes only, it was " + std::to_string(before.high)});
+    faults.push_back({"high", Cat("moved by ledger writes only, it was ", before.high)});
   }
   if (after.start != before.start && after.start && *after.start < before.high) {
-    faults.push_back({"start", std::to_string(*after.start) +
-                                   " would change nothing: numbers below " +
-                                   std::to_string(before.high) + " may have been used"});
+    faults.push_back({"start", Cat(*after.start, " would change nothing: numbers below ",
+                                   before.high, " may have been used")});
   }
   FindMovedFixedFields(before, after, faults);
   return faults.empty() ? Status() : Invalid(Join(after.name, faults));

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "common/base/cat.h"
 #include "common/tag/tag_fields.h"
 
 namespace firn {
@@ -87,19 +88,17 @@ std::string DiffText(const std::vector<TagChange>& changes) {
     same += change.kind == TagChange::Kind::kSame;
     absent += change.kind == TagChange::Kind::kAbsent;
     if (change.kind == TagChange::Kind::kSame || change.kind == TagChange::Kind::kAbsent) continue;
-    const bool add = change.kind == TagChange::Kind::kAdd;
-    out += (!change.status.ok() ? "! "
-            : add               ? "+ "
-                                : "~ ") +
-           change.name +
-           (!change.status.ok() ? ": refused\n"
-            : add               ? ": new\n"
-                                : "\n");
+    if (!change.status.ok()) {
+      out += "! " + change.name + ": refused\n";
+    } else if (change.kind == TagChange::Kind::kAdd) {
+      out += "+ " + change.name + ": new\n";
+    } else {
+      out += "~ " + change.name + "\n";
+    }
     for (const std::string& line : change.lines) out += "    " + line + "\n";
     if (!change.status.ok()) out += "    " + change.status.message() + "\n";
   }
-  return out + std::to_string(same) + " unchanged, " + std::to_string(absent) +
-         " not mentioned and left as they are\n";
+  return Cat(out, same, " unchanged, ", absent, " not mentioned and left as they are\n");
 }
 
 }  // namespace firn

@@ -1,10 +1,10 @@
 #include "common/tag/tag_fields.h"
 
 #include <array>
-#include <charconv>
 #include <limits>
 #include <utility>
 
+#include "common/base/parse.h"
 #include "common/base/quote.h"
 
 namespace firn {
@@ -97,12 +97,9 @@ Status FromText(std::string_view text, const TagField&, std::string& value) {
 }
 
 Status FromText(std::string_view text, const TagField&, int64_t& value) {
-  int64_t parsed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return Invalid(Quoted(text) + " is not a whole number of 63 bits");
-  }
-  value = parsed;
+  const std::optional<int64_t> parsed = ParseNumber<int64_t>(text);
+  if (!parsed) return Invalid(Quoted(text) + " is not a whole number of 63 bits");
+  value = *parsed;
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/base/utf8.h"
 #include "common/tag/tag_fields.h"
 
@@ -57,7 +58,7 @@ bool Parser::Line(std::string_view text) {
   }
   EndSection();
   if (tags_.size() == kTagIniTagsMax) {
-    Fault("more than " + std::to_string(kTagIniTagsMax) + " tags");
+    Fault(Cat("more than ", kTagIniTagsMax, " tags"));
     return false;
   }
   Header(line.text);
@@ -75,7 +76,7 @@ void Parser::Header(const Result<std::string>& name) {
   }
   tag_->name = name.value();
   const auto [first, fresh] = sections_.emplace(tag_->name, line_);
-  if (!fresh) Fault(Where() + "is defined twice, first at line " + std::to_string(first->second));
+  if (!fresh) Fault(Cat(Where(), "is defined twice, first at line ", first->second));
 }
 
 void Parser::Setting(const std::string& key, Result<std::string> value) {
@@ -83,7 +84,7 @@ void Parser::Setting(const std::string& key, Result<std::string> value) {
   if (!IsPrintableUtf8(key)) return Fault(Where() + "a key that is not printable UTF-8");
   const auto [first, fresh] = keys_.emplace(key, line_);
   if (!fresh && key != "name") {
-    return Fault(Where() + key + ": set twice, first at line " + std::to_string(first->second));
+    return Fault(Cat(Where(), key, ": set twice, first at line ", first->second));
   }
   if (value.ok() && !IsPrintableUtf8(*value)) value = Invalid("is not printable UTF-8");
   if (value.ok()) return Set(key, *value);
@@ -132,7 +133,7 @@ TagIni Parser::Take() {
 
 TagIni ParseTagIni(std::string_view text) {
   if (text.size() > kTagIniBytesMax) {
-    return {{}, {{1, "the file is larger than " + std::to_string(kTagIniBytesMax) + " bytes"}}};
+    return {{}, {{1, Cat("the file is larger than ", kTagIniBytesMax, " bytes")}}};
   }
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   Parser parser;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "common/base/cat.h"
 #include "common/base/url_encoding.h"
 #include "common/base/utf8.h"
 
@@ -50,8 +51,7 @@ Result<std::string> FromBase64Form(std::string_view digits) {
 Status CheckTagName(std::string_view name) {
   if (name.empty()) return Invalid("a tag's name is empty");
   if (name.size() > kTagNameMax) {
-    return Invalid("a tag's name has " + std::to_string(name.size()) + " bytes, more than " +
-                   std::to_string(kTagNameMax));
+    return Invalid(Cat("a tag's name has ", name.size(), " bytes, more than ", kTagNameMax));
   }
   if (!IsPrintableUtf8(name)) {
     return Invalid("a tag's name is not UTF-8, or has a control character");

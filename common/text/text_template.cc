@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/cat.h"
 #include "common/base/quote.h"
 
 namespace firn {
@@ -24,14 +25,15 @@ bool AllDigits(std::string_view text) {
 }
 
 Status DoesNotFit(std::string_view text, size_t at) {
-  return Invalid("position " + std::to_string(at + 1) + " of " + Quoted(text) +
-                 " is not what the tag's template writes there");
+  return Invalid(Cat("position ", at + 1, " of ", Quoted(text),
+                     " is not what the tag's template writes there"));
 }
 
 }  // namespace
 
 size_t TextTemplate::DateField::width() const {
-  return conversion == 'Y' ? 4 : conversion == 'j' || conversion == 'L' ? 3 : 2;
+  if (conversion == 'Y') return 4;
+  return conversion == 'j' || conversion == 'L' ? 3 : 2;
 }
 
 void TextTemplate::DateField::AppendTo(std::string& out, const CivilTime& time) const {

@@ -1,7 +1,8 @@
-#include <charconv>
 #include <optional>
 
+#include "common/base/cat.h"
 #include "common/base/faults.h"
+#include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/base/utf8.h"
 #include "common/text/text_template.h"
@@ -13,14 +14,8 @@ constexpr std::string_view kDateConversions = "YymdjHMSL";
 
 // "09" is 9: a padding is written with a zero in front, as in printf.
 std::optional<int> Padding(std::string_view option) {
-  int width = 0;
   if (option.size() < 2 || option.size() > 3 || option[0] != '0') return std::nullopt;
-  const auto [end, error] = std::from_chars(option.data(), option.data() + option.size(), width);
-  if (error != std::errc() || end != option.data() + option.size() || width < 1 ||
-      width > TextForm::kPadMax) {
-    return std::nullopt;
-  }
-  return width;
+  return ParseNumberWithin<int>(option, 1, TextForm::kPadMax);
 }
 
 }  // namespace
@@ -95,8 +90,9 @@ class TextTemplateParser {
         form.base = option == "base62" ? Base::kBase62 : Base::kCrockford32;
         base_seen = true;
       } else {
-        faults_.Add(Quoted(option) + " in {id:...} is not one base62 or base32, or a padding of " +
-                    "01 to 0" + std::to_string(TextForm::kPadMax));
+        faults_.Add(Cat(Quoted(option),
+                        " in {id:...} is not one base62 or base32, or a padding of ", "01 to 0",
+                        TextForm::kPadMax));
       }
     }
     AddId(form);
@@ -161,7 +157,7 @@ class TextTemplateParser {
 
 Result<TextTemplate> TextTemplate::Parse(std::string_view text, TimeZone zone) {
   if (text.size() > kTextMax) {
-    return Invalid("a template has at most " + std::to_string(kTextMax) + " bytes");
+    return Invalid(Cat("a template has at most ", kTextMax, " bytes"));
   }
   if (!IsPrintableUtf8(text)) return Invalid("a template is printable UTF-8");
   return TextTemplateParser(std::move(zone)).Parse(text.empty() ? "{id}" : text);

@@ -42,7 +42,11 @@ bool IsZoneName(std::string_view name) {
   for (const char c : name) {
     const bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
     const bool inside = letter || IsDigit(c) || c == '_' || c == '-' || c == '+';
-    if (c == '/' ? part_begins : part_begins ? !letter : !inside) return false;
+    if (c == '/') {
+      if (part_begins) return false;
+    } else if (part_begins ? !letter : !inside) {
+      return false;
+    }
     part_begins = c == '/';
   }
   return !part_begins;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "common/base/cat.h"
 #include "common/base/quote.h"
 
 namespace firn {
@@ -106,7 +107,7 @@ WallMs FromCivil(const CivilTime& civil, seconds offset) {
 }
 
 std::string FormatRfc3339(WallMs t) {
-  if (!InCalendar(t)) return std::to_string(t.ms()) + " ms";
+  if (!InCalendar(t)) return Cat(t.ms(), " ms");
   const CivilTime c = CivilAt(t);
   char text[32];
   const int length = std::snprintf(

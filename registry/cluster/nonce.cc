@@ -1,23 +1,12 @@
 #include "registry/cluster/nonce.h"
 
+#include "common/base/hex.h"
+#include "common/base/parse.h"
+
 namespace firn {
 namespace {
 
-constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr size_t kHalf = Nonce::kTextBytes / 2;
-
-void Append(std::string& text, uint64_t value) {
-  for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[(value >> shift) & 15];
-}
-
-bool ReadHalf(std::string_view text, uint64_t& value) {
-  for (const char c : text) {
-    const size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) return false;
-    value = value << 4 | digit;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -31,19 +20,14 @@ Nonce Nonce::Draw(Entropy& entropy) {
 
 Result<Nonce> Nonce::Parse(std::string_view text) {
   Nonce nonce;
-  if (text.size() != kTextBytes || !ReadHalf(text.substr(0, kHalf), nonce.high_) ||
-      !ReadHalf(text.substr(kHalf), nonce.low_)) {
+  if (text.size() != kTextBytes || !IsLowerHex(text)) {
     return Corrupt("a nonce is 32 hexadecimal digits in lower case");
   }
+  nonce.high_ = ParseNumber<uint64_t>(text.substr(0, kHalf), 16).value();
+  nonce.low_ = ParseNumber<uint64_t>(text.substr(kHalf), 16).value();
   return nonce;
 }
 
-std::string Nonce::text() const {
-  std::string text;
-  text.reserve(kTextBytes);
-  Append(text, high_);
-  Append(text, low_);
-  return text;
-}
+std::string Nonce::text() const { return ToHex(high_) + ToHex(low_); }
 
 }  // namespace firn

@@ -1,6 +1,7 @@
 #include "registry/cluster/records.h"
 
 #include "common/base/cat.h"
+#include "common/base/hex.h"
 #include "common/json/json_object.h"
 
 namespace firn {
@@ -146,8 +147,7 @@ std::string DrawUuid(Entropy& entropy) {
 bool IsUuid(std::string_view text) {
   if (text.size() != kUuidBytes) return false;
   for (size_t i = 0; i < text.size(); ++i) {
-    const bool hex = (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
-    if (IsUuidDash(i) ? text[i] != '-' : !hex) return false;
+    if (IsUuidDash(i) ? text[i] != '-' : !IsLowerHex(text.substr(i, 1))) return false;
   }
   return true;
 }

@@ -1,14 +1,14 @@
 #include "registry/cluster/slot.h"
 
+#include "common/base/cat.h"
+
 namespace firn {
 
-std::string SlotText(Slot slot) {
-  return "rack " + std::to_string(slot.rack) + " worker " + std::to_string(slot.worker);
-}
+std::string SlotText(Slot slot) { return Cat("rack ", slot.rack, " worker ", slot.worker); }
 
-std::string RackPath(uint32_t rack) { return "/machines/" + std::to_string(rack); }
+std::string RackPath(uint32_t rack) { return Cat("/machines/", rack); }
 
-std::string SlotPath(Slot slot) { return RackPath(slot.rack) + "/" + std::to_string(slot.worker); }
+std::string SlotPath(Slot slot) { return Cat(RackPath(slot.rack), "/", slot.worker); }
 
 std::string LivePath(Slot slot) { return SlotPath(slot) + "/live"; }
 

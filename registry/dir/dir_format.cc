@@ -1,9 +1,10 @@
 #include "registry/dir/dir_format.h"
 
-#include <array>
-#include <charconv>
-#include <cstdio>
-
+#include "common/base/cat.h"
+#include "common/base/fnv.h"
+#include "common/base/hex.h"
+#include "common/base/parse.h"
+#include "common/base/url_encoding.h"
 #include "registry/seam/requests.h"
 
 namespace firn {
@@ -13,19 +14,7 @@ constexpr size_t kFolderNameMax = 200;  // file systems take 255
 constexpr std::string_view kNodeMagic = "firn-node ";
 constexpr std::string_view kJournalMagic = "firn-journal ";
 
-uint64_t Hash(std::string_view bytes, uint64_t seed) {
-  uint64_t hash = seed;  // FNV-1a
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
-std::string Hex(uint64_t value) {
-  std::array<char, 17> text{};
-  snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(value));
-  return text.data();
-}
-
-std::string Check(std::string_view bytes) { return Hex(Hash(bytes, 0xcbf29ce484222325)); }
+std::string Check(std::string_view bytes) { return ToHex(Fnv1a(bytes)); }
 
 // "key=" and its value off the front of `line`; nothing when another word is there.
 std::optional<std::string_view> TakeWord(std::string_view& line, std::string_view key) {
@@ -37,23 +26,22 @@ std::optional<std::string_view> TakeWord(std::string_view& line, std::string_vie
 }
 
 template <typename Int>
-bool ParseInt(std::string_view text, Int& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
+bool ReadInt(std::string_view text, Int& value) {
+  const std::optional<Int> number = ParseNumber<Int>(text);
+  value = number.value_or(value);
+  return number.has_value();
 }
 
 template <typename Int>
 bool TakeInt(std::string_view& line, std::string_view key, Int& value) {
   const auto word = TakeWord(line, key);
-  return word.has_value() && ParseInt(*word, value);
+  return word.has_value() && ReadInt(*word, value);
 }
 
 std::string NodeHead(std::string_view name, const Node& node) {
-  return "version=" + std::to_string(node.stat.version) +
-         " created=" + std::to_string(node.stat.created_zxid) +
-         " modified=" + std::to_string(node.stat.modified.ms()) +
-         " owner=" + std::to_string(node.stat.ephemeral_owner) +
-         " bytes=" + std::to_string(node.data.size()) + " name=" + std::string(name);
+  return Cat("version=", node.stat.version, " created=", node.stat.created_zxid,
+             " modified=", node.stat.modified.ms(), " owner=", node.stat.ephemeral_owner,
+             " bytes=", node.data.size(), " name=", name);
 }
 
 }  // namespace
@@ -68,27 +56,23 @@ std::string FolderOfName(std::string_view name) {
       folder += name[i];
       continue;
     }
-    std::array<char, 4> code{};
-    snprintf(code.data(), code.size(), "%%%02X", static_cast<unsigned char>(name[i]));
-    folder += code.data();
+    AppendPercent(folder, name[i]);
   }
   if (folder.size() <= kFolderNameMax) return folder;
-  return "~" + Check(name) + Hex(Hash(name, 0x9e3779b97f4a7c15));
+  return "~" + Check(name) + ToHex(Fnv1a(name, 0x9e3779b97f4a7c15));
 }
 
 std::string NameOfFolder(std::string_view folder) {
   if (folder.starts_with('~')) return {};
   std::string name;
   for (size_t i = 0; i < folder.size(); ++i) {
-    unsigned code = 0;
     if (folder[i] != '%') {
       name += folder[i];
       continue;
     }
-    const std::string_view digits = folder.substr(i + 1, 2);
-    const auto end = digits.data() + digits.size();
-    if (digits.size() != 2 || std::from_chars(digits.data(), end, code, 16).ptr != end) return {};
-    name += static_cast<char>(code);
+    const std::optional<char> byte = PercentByte(folder.substr(i + 1, 2));
+    if (!byte) return {};
+    name += *byte;
     i += 2;
   }
   return FolderOfName(name) == folder ? name : std::string();
@@ -146,8 +130,7 @@ std::string RenderJournal(const std::vector<NodeChange>& changes) {
   std::string body;
   for (const NodeChange& change : changes) {
     body += change.bytes.has_value() ? "put " : "erase ";
-    body += std::to_string(change.path.size()) + " " +
-            std::to_string(change.bytes.has_value() ? change.bytes->size() : 0) + "\n";
+    body += Cat(change.path.size(), " ", change.bytes.has_value() ? change.bytes->size() : 0, "\n");
     body += change.path;
     if (change.bytes.has_value()) body += *change.bytes;
   }
@@ -168,8 +151,8 @@ Result<std::vector<NodeChange>> ParseJournal(std::string_view bytes) {
     const size_t second = line.rfind(' ');
     size_t path_size = 0, data_size = 0;
     const bool sizes = second != first &&
-                       ParseInt(line.substr(first + 1, second - first - 1), path_size) &&
-                       ParseInt(line.substr(second + 1), data_size);
+                       ReadInt(line.substr(first + 1, second - first - 1), path_size) &&
+                       ReadInt(line.substr(second + 1), data_size);
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     if (!sizes || path_size > rest.size() || data_size > rest.size() - path_size) {
       return Corrupt("the journal is torn");

@@ -62,16 +62,24 @@ Result<DirIdentity> ParseIdentity(const std::string& text) {
   return DirIdentity{json["device"], json["inode"], json["born_ns"], json["machine"]};
 }
 
+namespace {
+
+// What differs; empty: nothing that counts.
+std::string DifferenceOf(const DirIdentity& recorded, const DirIdentity& now) {
+  if (recorded.machine != now.machine) return "it was made on another machine";
+  if (recorded.inode != now.inode) return "it is a copy: its inode differs";
+  if (recorded.born_ns != now.born_ns) {
+    return "it is a copy in the original's place: it was made later";
+  }
+  if (now.born_ns != kBirthUntold || recorded.device == now.device) return {};
+  return "its device differs, and its file system does not tell when it was made";
+}
+
+}  // namespace
+
 Status CheckIdentity(const DirIdentity& recorded, const DirIdentity& now, const std::string& path) {
-  const bool untold = recorded.born_ns == kBirthUntold && now.born_ns == kBirthUntold;
-  const char* const differs =
-      recorded.machine != now.machine   ? "it was made on another machine"
-      : recorded.inode != now.inode     ? "it is a copy: its inode differs"
-      : recorded.born_ns != now.born_ns ? "it is a copy in the original's place: it was made later"
-      : untold && recorded.device != now.device
-          ? "its device differs, and its file system does not tell when it was made"
-          : nullptr;
-  if (differs == nullptr) return {};
+  const std::string differs = DifferenceOf(recorded, now);
+  if (differs.empty()) return {};
   return Corrupt(path + " is not the directory that became a registry: " + differs +
                  ". Two copies in use give the same ids twice. When this is certainly the only one "
                  "in use, now and later, open it once as dir://" +

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <utility>
 
 #include <fcntl.h>
@@ -11,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "registry/dir/dir_draft.h"
 #include "registry/seam/requests.h"
 
@@ -116,9 +117,8 @@ Status DirTree::CheckPlace() {
       return Corrupt(options_.path + " is not empty and has no .firn/identity: not a registry");
     }
     if (const auto pid = DirWitness::StaleUser(options_.path, identity_.inode)) {
-      return Conflict("process " + std::to_string(*pid) +
-                      " still works on the registry that was at " + options_.path +
-                      " before; end it first");
+      return Conflict(Cat("process ", *pid, " still works on the registry that was at ",
+                          options_.path, " before; end it first"));
     }
   }
   Replaced replaced;
@@ -127,7 +127,7 @@ Status DirTree::CheckPlace() {
 
 Status DirTree::OpenSession() {
   session_ = static_cast<int64_t>(entropy_.Next() >> 2) + 1;
-  const std::string path = own_ + "/sessions/" + std::to_string(session_);
+  const std::string path = Cat(own_, "/sessions/", session_);
   FIRN_ASSIGN(session_file_, OpenOwn(path, O_RDWR | O_CREAT | O_EXCL));
   if (!TryLock(session_file_.fd())) return FileFailure("lock", path, errno);
   return {};
@@ -196,12 +196,11 @@ Status DirTree::EndDeadSessions() {
   const std::string folder = own_ + "/sessions";
   FIRN_ASSIGN(const std::vector<std::string> names, ListFolder(folder));
   for (const std::string& name : names) {
-    int64_t session = 0;
-    const auto end = std::from_chars(name.data(), name.data() + name.size(), session);
-    if (end.ptr != name.data() + name.size() || session == session_) continue;
+    const std::optional<int64_t> session = ParseNumber<int64_t>(name);
+    if (!session || *session == session_) continue;
     const Result<UnsharedFile> file = UnsharedFile::Open(Below(folder, name), O_RDWR);
     if (!file.ok() || !TryLock(file->fd())) continue;
-    FIRN_TRY(EraseNodesOf(session));
+    FIRN_TRY(EraseNodesOf(*session));
     FIRN_TRY(RemoveFile(folder, name));
   }
   return {};

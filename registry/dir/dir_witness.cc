@@ -1,12 +1,15 @@
 #include "registry/dir/dir_witness.h"
 
-#include <charconv>
+#include <algorithm>
 #include <fstream>
 #include <string_view>
 #include <utility>
 
 #include <unistd.h>
 
+#include "common/base/cat.h"
+#include "common/base/fnv.h"
+#include "common/base/parse.h"
 #include "registry/state/abstract_socket.h"
 
 namespace firn {
@@ -14,23 +17,16 @@ namespace {
 
 constexpr int kNamesMax = 1000;  // of one process and directory
 
-uint64_t HashOf(std::string_view path) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: names are short, and paths need not fit in one
-  for (const char c : path) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
-// "firn-dir:<hash of the path>:", which all names of a path begin with.
-std::string PrefixOf(const std::string& path) {
-  return "firn-dir:" + std::to_string(HashOf(path)) + ":";
-}
+// "firn-dir:<hash of the path>:", which all names of a path begin with: names are short, and paths
+// need not fit in one.
+std::string PrefixOf(const std::string& path) { return Cat("firn-dir:", Fnv1a(path), ":"); }
 
 }  // namespace
 
 Result<DirWitness> DirWitness::Stand(const std::string& path, uint64_t inode) {
-  const std::string stem = PrefixOf(path) + std::to_string(inode) + ":" + std::to_string(getpid());
+  const std::string stem = Cat(PrefixOf(path), inode, ":", getpid());
   for (int i = 0; i < kNamesMax; ++i) {
-    Result<UnsharedFile> bound = TakeAbstractName(stem + ":" + std::to_string(i));
+    Result<UnsharedFile> bound = TakeAbstractName(Cat(stem, ":", i));
     if (bound.ok()) return DirWitness(*std::move(bound));
     if (bound.code() != Code::kConflict) return bound.status();
   }
@@ -45,13 +41,11 @@ std::optional<pid_t> DirWitness::StaleUser(const std::string& path, uint64_t ino
     if (at == std::string::npos) continue;
     std::string_view rest = line;
     rest.remove_prefix(at + prefix.size());
-    uint64_t of_inode = 0;
-    pid_t pid = 0;
-    const char* const end = rest.data() + rest.size();
-    const auto parsed = std::from_chars(rest.data(), end, of_inode);
-    if (parsed.ec != std::errc() || parsed.ptr == end) continue;
-    std::from_chars(parsed.ptr + 1, end, pid);
-    if (of_inode != inode) return pid;
+    const size_t colon = std::min(rest.find(':'), rest.size());
+    const std::optional<uint64_t> of_inode = ParseNumber<uint64_t>(rest.substr(0, colon));
+    if (!of_inode || *of_inode == inode || colon == rest.size()) continue;
+    rest.remove_prefix(colon + 1);
+    return ParseNumber<pid_t>(rest.substr(0, rest.find(':'))).value_or(0);
   }
   return std::nullopt;
 }

@@ -2,13 +2,15 @@
 
 #include <utility>
 
+#include "common/base/cat.h"
+
 namespace firn {
 namespace {
 
 // What a watch compares: two looks that differ mean that something has changed.
 std::string Look(const Result<Node>& node) {
   if (!node.ok()) return node.code() == Code::kCorrupt ? "damaged" : "";
-  return std::to_string(node->stat.created_zxid) + "." + std::to_string(node->stat.version);
+  return Cat(node->stat.created_zxid, ".", node->stat.version);
 }
 
 std::string Look(const Result<std::vector<std::string>>& names) {

@@ -1,12 +1,13 @@
 #include "registry/operate/audit.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
 #include "common/id/rack_split.h"
@@ -19,13 +20,6 @@
 
 namespace firn {
 namespace {
-
-std::optional<uint32_t> NumberIn(const std::string& name) {
-  uint32_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return std::to_string(number) == name ? std::optional(number) : std::nullopt;
-}
 
 // Reads a tree into an Audit, part by part. A failure means that the registry does not answer.
 //
@@ -154,7 +148,7 @@ Status Auditor::ReadRacks() {
   if (racks.code() == Code::kNotFound) return {};
   if (!racks.ok()) return racks.status();
   for (const std::string& name : *racks) {
-    const auto rack = NumberIn(name);
+    const auto rack = ParseIndex<uint32_t>(name);
     if (rack.has_value() && *rack < split_->racks()) {
       FIRN_TRY(ReadRack(*rack));
     } else {
@@ -172,9 +166,9 @@ Status Auditor::ReadRack(uint32_t rack) {
   std::vector<Slot> slots;
   std::vector<std::string> paths;
   for (const std::string& name : workers) {
-    const auto worker = NumberIn(name);
+    const auto worker = ParseIndex<uint32_t>(name);
     if (!worker.has_value() || *worker >= split_->workers()) {
-      Fault("a foreign node stands among the slots of rack " + std::to_string(rack));
+      Fault(Cat("a foreign node stands among the slots of rack ", rack));
       continue;
     }
     slots.push_back({rack, *worker});
@@ -289,9 +283,8 @@ void Auditor::CompareRacks() {
     if (there.size() == workers) continue;
     uint32_t first = 0;
     while (there.count(first) != 0) ++first;
-    Loss("rack " + std::to_string(rack) + ": " + std::to_string(workers - there.size()) + " of " +
-         std::to_string(workers) + " records are missing, the first is worker " +
-         std::to_string(first) + "'s: run firn restore");
+    Loss(Cat("rack ", rack, ": ", workers - there.size(), " of ", workers,
+             " records are missing, the first is worker ", first, "'s: run firn restore"));
   }
 }
 
@@ -317,7 +310,7 @@ Status Auditor::CompareProviders() {
     const auto& [provider, report] = audited;
     JudgeServer(audited, now_, audit_);
     if (!report.machine.has_value()) continue;
-    const std::string machine = "machine id " + std::to_string(report.machine->value());
+    const std::string machine = Cat("machine id ", report.machine->value());
     const auto [first, added] = seen.emplace(*report.machine, provider.address);
     // Of one address, the other is what a killed process left behind until its session ends.
     if (!added && first->second != provider.address) {
@@ -348,11 +341,11 @@ Status Auditor::CompareHolders(const AuditedProvider& audited, const AuditedSlot
   if (!report.has_value() || report->machine != slot.machine) return {};
   FIRN_ASSIGN(const auto look, LookAgain(slot.slot));
   if (!look.has_value() || !ClaimedByAnother({audited.provider, *report}, look->slot)) return {};
-  Fault(audited.provider.address + " holds machine id " + std::to_string(slot.machine.value()) +
-        " up to " + std::to_string(report->bound.ms()) + " ms, and " + look->slot.live->endpoint +
-        " (" + look->slot.record.owner + ") has claimed it meanwhile, from " +
-        std::to_string(look->slot.record.since.ms()) +
-        " ms on: ids of the time between may have been given twice");
+  Fault(Cat(audited.provider.address, " holds machine id ", slot.machine.value(), " up to ",
+            report->bound.ms(), " ms, and ", look->slot.live->endpoint, " (",
+            look->slot.record.owner, ") has claimed it meanwhile, from ",
+            look->slot.record.since.ms(),
+            " ms on: ids of the time between may have been given twice"));
   return {};
 }
 
@@ -363,9 +356,9 @@ Status Auditor::CompareBounds(const AuditedProvider& audited, const AuditedSlot&
   FIRN_ASSIGN(const auto look, LookAgain(slot.slot));
   if (!look.has_value() || report->bound <= look->slot.record.bound) return {};
   if (report->bound <= audit_.meta->floor) return {};  // restored since, above all that it may use
-  Loss(audited.provider.address + " holds machine id " + std::to_string(slot.machine.value()) +
-       " up to " + std::to_string(report->bound.ms()) + " ms, but its record says " +
-       std::to_string(look->slot.record.bound.ms()) + " ms: the registry went back in time");
+  Loss(Cat(audited.provider.address, " holds machine id ", slot.machine.value(), " up to ",
+           report->bound.ms(), " ms, but its record says ", look->slot.record.bound.ms(),
+           " ms: the registry went back in time"));
   return {};
 }
 

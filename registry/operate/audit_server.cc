@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "common/base/cat.h"
+
 namespace firn {
 namespace {
 
@@ -15,15 +17,14 @@ void JudgeClock(const AuditedProvider& server, Audit& audit) {
   const auto& [provider, report] = server;
   const int64_t wall = report.wall_skew_ms.value_or(report.clock_skew_ms);
   if (std::abs(wall) > kSkewAlarmMs) {
-    audit.faults.push_back(provider.address + ": its clock is off by " + std::to_string(wall) +
-                           " ms: set it");
+    audit.faults.push_back(Cat(provider.address, ": its clock is off by ", wall, " ms: set it"));
   } else if (std::abs(report.clock_skew_ms) > kSkewAlarmMs) {
     const bool restored = audit.meta && audit.meta->floor > WallMs();
-    audit.notes.push_back(provider.address + ": its clock is right; its ids run " +
-                          std::to_string(report.clock_skew_ms) + " ms ahead of it, " +
-                          (restored ? "as the floor of the last firn restore or init demands"
-                                    : "since the clock was set back") +
-                          "; nothing is to be done");
+    audit.notes.push_back(Cat(provider.address, ": its clock is right; its ids run ",
+                              report.clock_skew_ms, " ms ahead of it, ",
+                              (restored ? "as the floor of the last firn restore or init demands"
+                                        : "since the clock was set back"),
+                              "; nothing is to be done"));
   }
 }
 

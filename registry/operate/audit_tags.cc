@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "common/base/cat.h"
 #include "common/base/quote.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/seam/node_version.h"
@@ -18,8 +19,8 @@ std::string FaultOf(const TagsByName& tags, const std::string& tag, int64_t seen
   if (found == tags.end()) return "reports numbers of tag " + Quoted(tag) + ", which is not there";
   const TagNode& node = *found->second;
   if (node.ledger_sum() >= static_cast<uint64_t>(seen) || node.tag.NextBegin() >= seen) return {};
-  return "has seen the ledger of tag " + Quoted(tag) + " at " + std::to_string(seen) +
-         ", but it is at " + std::to_string(node.tag.high) + ": the registry went back in time";
+  return Cat("has seen the ledger of tag ", Quoted(tag), " at ", seen, ", but it is at ",
+             node.tag.high, ": the registry went back in time");
 }
 
 }  // namespace

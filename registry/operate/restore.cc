@@ -1,9 +1,10 @@
 #include "registry/operate/restore.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "common/id/rack_split.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/records.h"
@@ -84,10 +85,10 @@ Result<WallMs> LaterClock(BlockingCoordinator& registry, const RestoreFacts& fac
   if (there == WallMs() || std::chrono::abs(facts.now - there) <= facts.clock_skew_max) {
     return std::max(facts.now, there);
   }
-  return Invalid("it is " + std::to_string(facts.now.ms()) + " ms here and " +
-                 std::to_string(there.ms()) +
-                 " ms at the registry: set the clock and repeat; the cluster stays frozen until "
-                 "then");
+  return Invalid(
+      Cat("it is ", facts.now.ms(), " ms here and ", there.ms(),
+          " ms at the registry: set the clock and repeat; the cluster stays frozen until "
+          "then"));
 }
 
 // Writes a slot's record over the version that was read. Its word stays: its holder may serve on,
@@ -144,13 +145,6 @@ std::vector<MachineId> ToBeRetired(const RestoreFacts& facts, const RestoreRepor
   return machines;
 }
 
-std::optional<uint32_t> NumberIn(const std::string& name) {
-  uint32_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return std::to_string(number) == name ? std::optional(number) : std::nullopt;
-}
-
 Status TakeSlots(BlockingCoordinator& registry, const Nonce& era, const RackSplit& split,
                  Frontier& frontier, RestoreReport& report) {
   for (uint32_t rack = 0; rack < split.racks(); ++rack) {
@@ -158,7 +152,7 @@ Status TakeSlots(BlockingCoordinator& registry, const Nonce& era, const RackSpli
     if (names.code() == Code::kNotFound) continue;  // lost as a whole
     if (!names.ok()) return names.status();
     for (const std::string& name : *names) {
-      const auto worker = NumberIn(name);
+      const auto worker = ParseIndex<uint32_t>(name);
       if (!worker.has_value() || *worker >= split.workers()) continue;
       report.workers = std::max(report.workers, *worker + 1);
       FIRN_TRY(TakeSlot(registry, era, {rack, *worker}, frontier, report));

@@ -1,9 +1,9 @@
 #include "registry/operate/restore_command.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
 #include "common/tag/tag_fields.h"
@@ -49,9 +49,7 @@ std::string WordOf(const TagDefinition& tag, std::optional<int64_t> start) {
 }
 
 Result<int64_t> ParseStart(std::string_view digits) {
-  int64_t start = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), start);
-  if (error == std::errc() && end == digits.end() && start >= 0) return start;
+  if (const auto start = ParseNumberWithin<int64_t>(digits, 0)) return *start;
   return Invalid("the number that it goes on from is wanted, as in order=5001");
 }
 

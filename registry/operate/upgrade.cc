@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/cat.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/slot.h"
 #include "registry/servers/provider.h"
@@ -42,8 +43,8 @@ class Elders {
 
   Status Verdict() const {
     if (elders_.empty()) return {};
-    return Conflict("these do not speak format " + std::to_string(to_) + ": " + elders_ +
-                    "; replace or stop them, and repeat");
+    return Conflict(Cat("these do not speak format ", to_, ": ", elders_,
+                        "; replace or stop them, and repeat"));
   }
 
  private:

@@ -1,9 +1,10 @@
 #include "registry/servers/provider.h"
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
+#include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
 #include "common/json/json_object.h"
@@ -24,12 +25,8 @@ bool IsPrintableAscii(std::string_view text) {
 }
 
 Result<int64_t> ParseInteger(std::string_view text, int64_t min, int64_t max) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
-  if (error != std::errc() || end != text.end() || value < min || value > max) {
-    return Invalid(Quoted(text) + " is not a number that makes sense here");
-  }
-  return value;
+  if (const auto value = ParseNumberWithin(text, min, max)) return *value;
+  return Invalid(Quoted(text) + " is not a number that makes sense here");
 }
 
 // The part of `text` before `separator`, which is removed with it; all of it when there is none.
@@ -132,8 +129,8 @@ std::string ProviderNodeName(const Provider& provider) {
   url.append(kScheme).append(provider.address).append("/").append(kInterface);
   url += "?application=" + UrlEncode(provider.application) + "&build=" + UrlEncode(provider.build);
   url.append("&category=providers&interface=").append(kInterface);
-  url += "&pid=" + std::to_string(provider.pid) + "&rack=" + std::to_string(provider.rack);
-  url += "&side=provider&timestamp=" + std::to_string(provider.since.ms());
+  url += Cat("&pid=", provider.pid, "&rack=", provider.rack);
+  url += Cat("&side=provider&timestamp=", provider.since.ms());
   return UrlEncode(url);
 }
 

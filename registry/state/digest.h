@@ -4,6 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/cat.h"
+#include "common/base/fnv.h"
+#include "common/base/hex.h"
+
 namespace firn {
 
 // Fowler, Noll and Vo's hash as sixteen hexadecimal digits: names that differ shall look different,
@@ -15,24 +19,14 @@ class Digest {
     Add(uint64_t{bytes.size()});
     Mix(bytes);
   }
-  void Add(uint64_t number) { Mix(std::to_string(number) + "/"); }
+  void Add(uint64_t number) { Mix(Cat(number, "/")); }
 
-  std::string text() const {
-    std::string hex(16, '0');
-    for (size_t i = 0; i < hex.size(); ++i) {
-      hex[i] = "0123456789abcdef"[value_ >> (60 - 4 * i) & 15];
-    }
-    return hex;
-  }
+  std::string text() const { return ToHex(value_); }
 
  private:
-  void Mix(std::string_view bytes) {
-    for (const char c : bytes) {
-      value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    }
-  }
+  void Mix(std::string_view bytes) { value_ = Fnv1a(bytes, value_); }
 
-  uint64_t value_ = 0xcbf29ce484222325;
+  uint64_t value_ = kFnvSeed;
 };
 
 }  // namespace firn

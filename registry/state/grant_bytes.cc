@@ -8,6 +8,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/base/cat.h"
 #include "common/base/files.h"
 
 namespace firn {
@@ -110,7 +111,7 @@ Result<std::string> GrantFolder(const std::string& grant_dir) {
   struct statfs system {};
   if (statfs(grant_dir.c_str(), &system) != 0) return FileFailure("use", grant_dir, errno);
   FIRN_TRY(CheckDiesWithTheBoot(system, grant_dir));
-  const std::string path = grant_dir + "/firn-" + std::to_string(geteuid());
+  const std::string path = Cat(grant_dir, "/firn-", geteuid());
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return FileFailure("make", path, errno);
   FIRN_ASSIGN(const FileHandle folder, FileHandle::Open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   struct stat info {};

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "common/base/cat.h"
+#include "common/base/fnv.h"
+#include "common/base/parse.h"
 #include "registry/cluster/records.h"
 
 namespace firn {
@@ -16,23 +18,16 @@ constexpr size_t kWords = 26;
 constexpr uint64_t kCounterMax = INT64_MAX;  // never reached: after it the older record would count
 constexpr size_t kBootIdBytesMax = 64;
 
-// FNV-1a: tells torn and damaged records, not forgeries.
-uint64_t CheckOf(std::string_view bytes) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
 template <typename Number>
 void AppendNumber(std::string& line, Number value) {
-  char digits[24];
-  line.append(1, ' ').append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+  line += Cat(' ', value);
 }
 
 template <typename Number>
 bool ReadSigned(std::string_view word, Number& value) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc() && end == word.data() + word.size();
+  const std::optional<Number> number = ParseNumber<Number>(word);
+  value = number.value_or(value);
+  return number.has_value();
 }
 
 template <typename Number>
@@ -100,7 +95,7 @@ std::string FormatGrantRecord(const GrantRecord& record) {
        {file.device, file.inode, file.born_ns, lock.device, lock.inode, lock.born_ns}) {
     AppendNumber(line, number);
   }
-  AppendNumber(line, CheckOf(line));
+  AppendNumber(line, Fnv1a(line));
   line.append(1, ' ');
   if (line.size() >= GrantFile::kRecordBytes) Die("a grant record does not fit");
   line.append(GrantFile::kRecordBytes - 1 - line.size(), ' ');
@@ -119,7 +114,7 @@ Result<GrantRecord> ParseGrantRecord(std::string_view bytes) {
     return Corrupt("the grant record is of another format");
   }
   const auto body = bytes.substr(0, static_cast<size_t>(words.back().data() - bytes.data()) - 1);
-  if (!ReadNumber(words.back(), check) || check != CheckOf(body)) {
+  if (!ReadNumber(words.back(), check) || check != Fnv1a(body)) {
     return Corrupt("the grant record's checksum is wrong");
   }
   GrantRecord record;

@@ -12,6 +12,16 @@ namespace firn {
 
 using StateKind = ZkHandle::State::Kind;
 
+namespace {
+
+template <typename Result>
+Code CodeOf(const Result& result) {
+  return result.code();
+}
+Code CodeOf(const WriteOutcome& outcome) { return outcome.status.code(); }
+
+}  // namespace
+
 ZkCoordinator::ZkCoordinator(ZkOptions options, const Clock& clock)
     : options_(std::move(options)),
       clock_(clock),
@@ -300,16 +310,14 @@ bool ZkCoordinator::KeepWatching(Token token, Answer& answer) {
     if (watching.kind == WatchKind::kNode) return Result<Node>(std::move(status));
     return Result<std::vector<std::string>>(std::move(status));
   };
-  const Code code = existence != nullptr ? existence->code()
-                    : watching.kind == WatchKind::kNode
-                        ? std::get<Result<Node>>(answer).code()
-                        : std::get<Result<std::vector<std::string>>>(answer).code();
+  const Code code = std::visit([](const auto& result) { return CodeOf(result); }, answer);
   const bool absent = existence == nullptr && code == Code::kNotFound;
   const bool come = existence != nullptr && code == Code::kOk;
   if (absent || come) {
-    Status sent = ++watching.rounds > kRoundsMax ? Unavailable("the node comes and goes")
-                  : absent                       ? AskExistence(token, watching)
-                                                 : Ask(token, watching);
+    Status sent = Unavailable("the node comes and goes");
+    if (++watching.rounds <= kRoundsMax) {
+      sent = absent ? AskExistence(token, watching) : Ask(token, watching);
+    }
     if (sent.ok()) return true;
     answer = fail(std::move(sent));
   } else {

@@ -6,6 +6,7 @@
 #include <mariadb/mysql.h>
 #include <mariadb/mysqld_error.h>
 
+#include "common/base/cat.h"
 #include "common/base/quote.h"
 
 namespace firn {
@@ -29,11 +30,10 @@ Status Failure(MYSQL* client) {
                       number == ER_TABLEACCESS_DENIED_ERROR;
   const bool missing = number == ER_NO_SUCH_TABLE || number == ER_BAD_DB_ERROR;
   const bool other_table = number == ER_BAD_FIELD_ERROR;
-  const Code code = denied        ? Code::kDenied
-                    : missing     ? Code::kNotFound
-                    : other_table ? Code::kInvalid
-                                  : Code::kUnavailable;
-  return {code, mysql_error(client)};
+  const std::string what = mysql_error(client);
+  if (denied) return Denied(what);
+  if (missing) return NotFound(what);
+  return other_table ? Invalid(what) : Unavailable(what);
 }
 
 Result<Client> Connect(const IdDatabase& place, const std::string& credentials) {
@@ -84,7 +84,7 @@ Result<std::vector<IdRow>> ReadIdRows(const IdDatabase& place, const std::string
   std::vector<IdRow> rows;
   while (const MYSQL_ROW row = mysql_fetch_row(answer.get())) {
     if (rows.size() == kIdRowsMax) {
-      return Invalid("more than " + std::to_string(kIdRowsMax) + " rows");
+      return Invalid(Cat("more than ", kIdRowsMax, " rows"));
     }
     const unsigned long* const sizes = mysql_fetch_lengths(answer.get());
     rows.push_back({FieldOf(row, sizes, 0), FieldOf(row, sizes, 1), FieldOf(row, sizes, 2),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "common/base/cat.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/restore_command.h"
 
@@ -14,12 +15,11 @@ Json LiftOne(TagStore& store, const StoredTag& stored, std::optional<int64_t> re
   const TagDefinition& tag = stored.tag();
   const int64_t high = SumOrMax(std::max(tag.NextBegin(), reported.value_or(0)), gap);
   status = store.Lift(stored, high);
-  text += "tag " + tag.name + " goes on from " + std::to_string(high) + "\n";
+  text += Cat("tag ", tag.name, " goes on from ", high, "\n");
   if (!reported) {
-    text += "WARNING: no server reports the ledger of tag " + tag.name + ": lifted by " +
-            std::to_string(gap) +
-            " beyond the tree; if more may have been taken since, raise its "
-            "start\n";
+    text += Cat("WARNING: no server reports the ledger of tag ", tag.name, ": lifted by ", gap,
+                " beyond the tree; if more may have been taken since, raise its "
+                "start\n");
   }
   return {{"tag", tag.name},
           {"high", std::to_string(high)},

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "common/base/cat.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/restore_command.h"
 #include "tools/firn/ledger_lift.h"
@@ -28,8 +29,7 @@ Status Remake(TagStore& store, TagDefinition tag, const MetaAsRead& frozen,
   }
   FIRN_TRY(store.Remake(tag, frozen));
   output.text += "tag " + tag.name + " is there";
-  output.text +=
-      tag.start ? ", and goes on from " + std::to_string(*tag.start) + " or more\n" : "\n";
+  output.text += tag.start ? Cat(", and goes on from ", *tag.start, " or more\n") : "\n";
   return {};
 }
 

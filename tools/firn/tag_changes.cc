@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/base/quote.h"
 #include "registry/servers/provider.h"
 
@@ -17,7 +18,7 @@ using Kind = TagChange::Kind;
 void ShowLift(int64_t before, const TagDefinition& after, TagChange& change) {
   if (after.high <= before) return;
   if (change.kind == Kind::kSame) change.kind = Kind::kEdit;
-  change.lines.push_back("high: " + std::to_string(before) + " -> " + std::to_string(after.high));
+  change.lines.push_back(Cat("high: ", before, " -> ", after.high));
 }
 
 Status PutTag(TagStore& store, const StoredTag* old, const TagDefinition& tag) {

@@ -1,12 +1,13 @@
 #include "tools/firn/tags_import.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/tag/tag_name.h"
 
@@ -16,10 +17,7 @@ namespace {
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 Result<int64_t> Number(const char* column, const std::string& text, int64_t least) {
-  int64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc() && stop == end && number >= least && number < kMost) return number;
+  if (const auto number = ParseNumberWithin(text, least, kMost - 1)) return *number;
   return Invalid(std::string(column) + " is " + Quoted(text));
 }
 
@@ -39,8 +37,7 @@ Status Add(IdTable form, const IdRow& row, Known& known) {
   FIRN_ASSIGN(const int64_t remainder, Number("remainder", row.remainder, 0));
   FIRN_TRY(CheckTagName(row.tag));
   if (!known.remainders.empty() && delta != known.delta) {
-    return Invalid("delta is " + row.delta + " here and " + std::to_string(known.delta) +
-                   " elsewhere");
+    return Invalid(Cat("delta is ", row.delta, " here and ", known.delta, " elsewhere"));
   }
   known.delta = delta;
   known.remainders.insert(remainder % delta);
@@ -54,8 +51,8 @@ Status Add(IdTable form, const IdRow& row, Known& known) {
 std::string Missing(const Known& known) {
   const int64_t shares = known.delta, found = static_cast<int64_t>(known.remainders.size());
   if (shares == found || !known.fault.empty()) return known.fault;
-  return "delta is " + std::to_string(shares) + ", but only " + std::to_string(found) +
-         " of the databases that share its numbers were named";
+  return Cat("delta is ", shares, ", but only ", found,
+             " of the databases that share its numbers were named");
 }
 
 TagDefinition Definition(const std::string& name, const Known& known, const std::string& store) {

@@ -5,6 +5,7 @@
 
 #include <gflags/gflags.h>
 
+#include "common/base/cat.h"
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
 #include "registry/operate/audit.h"
@@ -24,9 +25,9 @@ constexpr std::chrono::seconds kWatchInterval{2};
 // "in 9m 58s" or "12s ago": how a bound lies to now.
 std::string Distance(WallMs t, WallMs now) {
   const int64_t seconds = std::chrono::abs(t - now).count() / 1000;
-  std::string text = std::to_string(seconds % 60) + "s";
-  if (seconds >= 60) text = std::to_string(seconds / 60 % 60) + "m " + text;
-  if (seconds >= 3600) text = std::to_string(seconds / 3600) + "h " + text;
+  std::string text = Cat(seconds % 60, "s");
+  if (seconds >= 60) text = Cat(seconds / 60 % 60, "m ", text);
+  if (seconds >= 3600) text = Cat(seconds / 3600, "h ", text);
   return t > now ? "in " + text : text + " ago";
 }
 
@@ -122,11 +123,11 @@ std::string AuditText(const Audit& audit, WallMs now) {
                slot.record.owner.empty() ? "-" : slot.record.owner,
                slot.record.host.empty() ? "-" : slot.record.host,
                bounded ? Distance(slot.record.bound, now) : "-",
-               slot.clock_skew_ms ? std::to_string(*slot.clock_skew_ms) + " ms" : "-",
+               slot.clock_skew_ms ? Cat(*slot.clock_skew_ms, " ms") : "-",
                slot.record.nonce.text().substr(0, 8)});
   }
   text += table.Text();
-  if (unused > 0) text += std::to_string(unused) + " machine ids were never used\n";
+  if (unused > 0) text += Cat(unused, " machine ids were never used\n");
   for (const std::string& fault : audit.faults) text += "WRONG: " + fault + "\n";
   text += WayOutText(audit);
   for (const std::string& note : audit.notes) text += "NOTE: " + note + "\n";

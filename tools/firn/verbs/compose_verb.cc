@@ -1,8 +1,9 @@
-#include <charconv>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "common/id/explain.h"
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
@@ -13,18 +14,14 @@ namespace firn {
 namespace {
 
 template <typename Number>
-Result<Number> ParseNumber(const std::string& text) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return Invalid("'" + text + "' is not a whole number in range");
-  }
-  return number;
+Result<Number> NumberIn(const std::string& text) {
+  if (const auto number = ParseNumber<Number>(text)) return *number;
+  return Invalid("'" + text + "' is not a whole number in range");
 }
 
 // A date and time, or plain milliseconds since 1970.
 Result<WallMs> ParseTime(const std::string& text) {
-  const Result<int64_t> ms = ParseNumber<int64_t>(text);
+  const Result<int64_t> ms = NumberIn<int64_t>(text);
   return ms.ok() ? WallMs(*ms) : ParseRfc3339(text);
 }
 
@@ -34,7 +31,7 @@ Status SetField(const std::string& name, const std::string& value, ComposeReques
     return {};
   }
   if (name == "tick") {
-    FIRN_ASSIGN(request.tick, ParseNumber<int64_t>(value));
+    FIRN_ASSIGN(request.tick, NumberIn<int64_t>(value));
     return {};
   }
   const std::map<std::string, std::optional<uint64_t>*> fields{
@@ -43,7 +40,7 @@ Status SetField(const std::string& name, const std::string& value, ComposeReques
       {"method", &request.method}};
   const auto field = fields.find(name);
   if (field == fields.end()) return Invalid("there is no such field");
-  FIRN_ASSIGN(*field->second, ParseNumber<uint64_t>(value));
+  FIRN_ASSIGN(*field->second, NumberIn<uint64_t>(value));
   return {};
 }
 
@@ -60,7 +57,7 @@ Result<Output> RunCompose(const std::vector<std::string>& words) {
   defaults.tick = choice.layout.TickAt(SystemClock().Wall());
   FIRN_ASSIGN(const int64_t id, Compose(request, choice.layout, choice.split, defaults));
   return Output{.json = {{"id", std::to_string(id)}, {"layout", choice.layout.text()}},
-                .text = std::to_string(id) + "\n"};
+                .text = Cat(id, "\n")};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gflags/gflags.h>
 
+#include "common/base/cat.h"
 #include "common/id/explain.h"
 #include "common/id/text_form.h"
 #include "tools/firn/id_words.h"
@@ -18,7 +19,7 @@ namespace {
 void AddConst(Output& output, Json& json, const char* name, const std::optional<uint64_t>& value) {
   if (!value) return;
   json[name] = *value;
-  output.text += "  " + std::string(name) + " " + std::to_string(*value);
+  output.text += Cat("  ", name, " ", *value);
 }
 
 void Add(Output& output, const Explanation& e) {
@@ -32,10 +33,8 @@ void Add(Output& output, const Explanation& e) {
             {"worker", e.worker},
             {"rack", e.rack},
             {"sequence", fields.sequence}};
-  output.text += std::to_string(e.id) + "  " + e.utc + "  machine " +
-                 std::to_string(fields.machine.value()) + " (worker " + std::to_string(e.worker) +
-                 ", rack " + std::to_string(e.rack) + ")  sequence " +
-                 std::to_string(fields.sequence);
+  output.text += Cat(e.id, "  ", e.utc, "  machine ", fields.machine.value(), " (worker ", e.worker,
+                     ", rack ", e.rack, ")  sequence ", fields.sequence);
   AddConst(output, json, "version", fields.version);
   AddConst(output, json, "type", fields.type);
   AddConst(output, json, "method", fields.method);

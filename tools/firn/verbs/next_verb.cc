@@ -7,6 +7,7 @@
 
 #include <gflags/gflags.h>
 
+#include "common/base/cat.h"
 #include "tools/bench/client_load.h"
 #include "tools/firn/client_session.h"
 #include "tools/firn/verbs/verbs.h"
@@ -76,7 +77,7 @@ Status Watch(Client& client, const std::string& tag) {
 
 Result<Output> RunNext(const Words& words) {
   FIRN_ASSIGN(const std::string tag, TagOf(words));
-  if (FLAGS_n < 1 || FLAGS_n > kIdsMax) return Invalid("-n is 1 to " + std::to_string(kIdsMax));
+  if (FLAGS_n < 1 || FLAGS_n > kIdsMax) return Invalid(Cat("-n is 1 to ", kIdsMax));
   if (FLAGS_watch && FLAGS_text) return Invalid("--watch shows no ids, so --text says nothing");
   FIRN_ASSIGN(const auto client, OpenClient());
   if (FLAGS_watch) return Watch(*client, tag);

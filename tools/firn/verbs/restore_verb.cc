@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string>
 #include <string_view>
@@ -8,6 +7,8 @@
 
 #include <gflags/gflags.h>
 
+#include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "common/tag/tag_name.h"
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
@@ -75,12 +76,9 @@ Result<std::vector<int64_t>> NumbersIn(const std::string& flag, const std::strin
   while (!rest.empty()) {
     const std::string_view word = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(word.begin(), word.end(), number);
-    if (error != std::errc() || end != word.end() || number < 0 || number > most) {
-      return Invalid("--" + flag + ": '" + std::string(word) + "' is no " + what);
-    }
-    numbers.push_back(number);
+    const auto number = ParseNumberWithin<int64_t>(word, 0, most);
+    if (!number) return Invalid(Cat("--", flag, ": '", word, "' is no ", what));
+    numbers.push_back(*number);
   }
   return numbers;
 }
@@ -118,38 +116,34 @@ Result<ProviderReport> SaidHighs() {
     const size_t equals = std::min(word.rfind('='), word.size());
     const Result<std::string> tag = DecodeTagName(word.substr(0, equals));
     const std::string_view digits = word.substr(std::min(equals + 1, word.size()));
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
-    if (!tag.ok() || error != std::errc() || end != digits.end() || number < 1 ||
-        number == INT64_MAX) {
-      return Invalid("--tag_high: '" + std::string(word) + "' is no tag=number");
-    }
+    const auto number = ParseNumberWithin<int64_t>(digits, 1, INT64_MAX - 1);
+    if (!tag.ok() || !number) return Invalid(Cat("--tag_high: '", word, "' is no tag=number"));
     int64_t& high = said.high[*tag];
-    high = std::max(high, number + 1);
+    high = std::max(high, *number + 1);
   }
   return said;
 }
 
 // What was known, so that an operator sees what was not.
 void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Output& output) {
-  output.text += "known besides the tree: " + std::to_string(audit.providers.size()) +
-                 " servers in it, " + std::to_string(said) + " bounds of --bound_ms\n";
+  output.text += Cat("known besides the tree: ", audit.providers.size(), " servers in it, ", said,
+                     " bounds of --bound_ms\n");
   output.json["servers"] = audit.providers.size();
   for (const auto& [provider, told] : audit.providers) {
     if (std::chrono::abs(Milliseconds(told.clock_skew_ms)) <= kPoisonAhead) continue;
     output.wrong = true;
-    output.text += "WRONG: " + provider.address + " says that its clock is off by " +
-                   std::to_string(told.clock_skew_ms) + " ms, and the floor does not count it\n";
+    output.text += Cat("WRONG: ", provider.address, " says that its clock is off by ",
+                       told.clock_skew_ms, " ms, and the floor does not count it\n");
   }
   auto& ignored = output.json["ignored_bounds_ms"] = Json::array();
   for (const auto& [bound, machine] : report.ignored) {
     output.wrong = true;
     ignored.push_back(bound.ms());
-    output.text += "WRONG: a bound of " + std::to_string(bound.ms()) +
-                   " ms lies more than a day ahead, and the floor does not count it: " +
-                   (machine ? "machine id " + std::to_string(machine->value()) + " is retired"
-                            : "say by --retire whose machine id it is") +
-                   "\n";
+    output.text += Cat("WRONG: a bound of ", bound.ms(),
+                       " ms lies more than a day ahead, and the floor does not count it: ",
+                       (machine ? Cat("machine id ", machine->value(), " is retired")
+                                : "say by --retire whose machine id it is"),
+                       "\n");
   }
 }
 
@@ -259,13 +253,14 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
 
 Output NothingNew(const Audit& audit, const RestoreFacts& facts) {
   const int64_t seconds = (facts.now - audit.meta_set_at).count() / 1000;
-  return {.json = {{"uuid", audit.meta->uuid},
-                   {"floor_ms", audit.meta->floor.ms()},
-                   {"root_made", false},
-                   {"nothing_new", true}},
-          .text = "the cluster was restored " + std::to_string(seconds) +
+  return {
+      .json = {{"uuid", audit.meta->uuid},
+               {"floor_ms", audit.meta->floor.ms()},
+               {"root_made", false},
+               {"nothing_new", true}},
+      .text = Cat("the cluster was restored ", seconds,
                   " s ago, and nothing new is known: nothing was changed. If its data were lost "
-                  "again since, say --again\n"};
+                  "again since, say --again\n")};
 }
 
 Result<Output> RunRestore(const Words& words) {

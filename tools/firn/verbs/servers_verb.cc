@@ -1,4 +1,3 @@
-#include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
@@ -6,7 +5,9 @@
 #include <gflags/gflags.h>
 
 #include "client/client.h"
+#include "common/base/cat.h"
 #include "common/base/endpoint.h"
+#include "common/base/parse.h"
 #include "common/time/clock.h"
 #include "registry/servers/provider.h"
 #include "tools/firn/client_session.h"
@@ -127,8 +128,8 @@ Result<Output> Say(const std::string& address, Change change) {
   return Output{.json = Json{{"address", endpoint.ToString()},
                              {"offline", word.disabled},
                              {"weight", word.weight}},
-                .text = endpoint.ToString() + " is " + (word.disabled ? "offline" : "online") +
-                        ", weight " + std::to_string(word.weight) + "\n"};
+                .text = Cat(endpoint.ToString(), " is ", (word.disabled ? "offline" : "online"),
+                            ", weight ", word.weight, "\n")};
 }
 
 Result<Output> RunSwitch(const Words& words, bool offline) {
@@ -138,14 +139,9 @@ Result<Output> RunSwitch(const Words& words, bool offline) {
 
 Result<Output> RunWeight(const Words& words) {
   if (words.size() != 2) return Invalid("weight wants a server and a number");
-  int weight = -1;
-  const std::string& text = words[1];
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), weight);
-  const bool number = error == std::errc() && end == text.data() + text.size();
-  if (!number || weight < 0 || weight > Configurator::kWeightMax) {
-    return Invalid("a weight is 0 to " + std::to_string(Configurator::kWeightMax));
-  }
-  return Say(words[0], [weight](Configurator& word) { word.weight = weight; });
+  const auto weight = ParseNumberWithin<int>(words[1], 0, Configurator::kWeightMax);
+  if (!weight) return Invalid(Cat("a weight is 0 to ", Configurator::kWeightMax));
+  return Say(words[0], [weight](Configurator& word) { word.weight = *weight; });
 }
 
 }  // namespace

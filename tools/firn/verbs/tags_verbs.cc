@@ -5,6 +5,7 @@
 
 #include <gflags/gflags.h>
 
+#include "common/base/cat.h"
 #include "common/tag/tag_diff.h"
 #include "common/tag/tag_fields.h"
 #include "common/tag/tag_ini.h"
@@ -60,8 +61,7 @@ Result<Output> RunShow(const Words& names) {
     FIRN_ASSIGN(const StoredTag stored, store.Read(name));
     output.json.push_back(TagJson(stored.tag()));
     output.text += WriteTagIni({stored.tag()});
-    output.text += "# high = " + std::to_string(stored.tag().high) + ", version " +
-                   std::to_string(stored.stat.version) + "\n";
+    output.text += Cat("# high = ", stored.tag().high, ", version ", stored.stat.version, "\n");
   }
   return output;
 }

@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/cat.h"
 #include "common/time/civil_time.h"
 #include "registry/operate/who.h"
 #include "tools/firn/id_words.h"
@@ -22,10 +23,9 @@ Json HolderJson(const PastHolder& holder, bool present) {
 }
 
 std::string HolderText(const PastHolder& holder, bool present) {
-  return "    " + holder.owner + " on " + (holder.host.empty() ? "an unnamed host" : holder.host) +
-         ", pid " + std::to_string(holder.pid) + ", which held it from " +
-         FormatRfc3339(holder.first) + (present ? " and is granted it until " : " until ") +
-         FormatRfc3339(holder.end) + "\n";
+  return Cat("    ", holder.owner, " on ", (holder.host.empty() ? "an unnamed host" : holder.host),
+             ", pid ", holder.pid, ", which held it from ", FormatRfc3339(holder.first),
+             (present ? " and is granted it until " : " until "), FormatRfc3339(holder.end), "\n");
 }
 
 void Add(Output& output, const Issuers& issuers) {
@@ -34,8 +34,8 @@ void Add(Output& output, const Issuers& issuers) {
       {"id", std::to_string(id.id)},          {"time", id.utc},          {"time_ms", id.time.ms()},
       {"machine", id.fields.machine.value()}, {"worker", id.worker},     {"rack", id.rack},
       {"known", !issuers.holders.empty()},    {"holders", Json::array()}};
-  output.text += std::to_string(id.id) + "  " + id.utc + "  machine " +
-                 std::to_string(id.fields.machine.value()) + " (" + SlotText(issuers.slot) + ")\n";
+  output.text += Cat(id.id, "  ", id.utc, "  machine ", id.fields.machine.value(), " (",
+                     SlotText(issuers.slot), ")\n");
   for (const PastHolder& holder : issuers.holders) {
     const bool present = issuers.present && &holder == &issuers.holders.back();
     json["holders"].push_back(HolderJson(holder, present));
