@@ -171,8 +171,7 @@ TEST_F(ForkTest, AGrandchildBeginsAnewToo) {
             0);
 }
 
-// --- servers from a registry
-// ----------------------------------------------------------------------
+// --- servers from a registry ---------------------------------------------------------------------
 
 class RegistryForkTest : public ForkTest {
  protected:

@@ -273,6 +273,11 @@ class HabitsTest(Tree):
         self.assert_clean("switch (c) { case 'a': return 1; default: return 2; }")
         self.assert_clean("switch (error) { case ENOENT: return 1; default: return 2; }")
 
+    def test_catches_a_divider_on_two_lines(self):
+        for path in ("common/bad.cc", "tests/bad_test.cc"):
+            self.assert_caught("// --- values ---\n// ------------", "divider", path)
+        self.assert_clean("// --- values ------------------\n// What they are.")
+
     def test_places_that_are_not_there_yet_are_excused_for_that_alone(self):
         name, places = next(iter(habits.NOT_YET.items()))
         self.assertEqual(name, "sum")

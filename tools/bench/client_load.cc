@@ -30,8 +30,7 @@ struct Times {
   int64_t end;
 };
 
-// --- callers that wait
-// ----------------------------------------------------------------------------
+// --- callers that wait ---------------------------------------------------------------------------
 
 class BlockingCaller {
  public:
@@ -100,8 +99,7 @@ LoadRecord RunBlocking(Client& client, const ClientLoadPlan& plan, const Times& 
   return sum;
 }
 
-// --- calls in flight
-// ------------------------------------------------------------------------------
+// --- calls in flight -----------------------------------------------------------------------------
 
 // Each answer begins the next call. Its state belongs to the client's IO thread once it runs.
 class AsyncLoad {

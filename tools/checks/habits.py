@@ -5,7 +5,8 @@
 
 A statement that is two with a comma between, a ?: within another, a case that falls through, a
 `default:` where the compiler could say which enumerator was forgotten; and what one place does for
-all: numbers out of text, sentences of pieces, hexadecimal digits, hashes, forks.
+all: numbers out of text, sentences of pieces, hexadecimal digits, hashes, forks. In tests too:
+dividers that are split over two lines.
 """
 
 import re
@@ -38,6 +39,7 @@ ONCE = (
     ("fallthrough", r"\bfallthrough\b", "a case of its own", ()),
 )
 
+SPLIT_DIVIDER = re.compile(r"^// --- [^\n]*\n(?=// -{8,}$)", re.MULTILINE)
 OPENING, CLOSING = "([{", ")]}"
 LITERAL = re.compile(r'R"(?P<d>[^()\s\\]{0,16})\(.*?\)(?P=d)"|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -148,9 +150,11 @@ def excused(habit, path):
 def faults_of(root):
     faults = []
     for path in cpp.files_below(root, ".h", ".cc"):
+        text = cpp.read(root, path)
+        faults += [f"{path}:{cpp.line_of(text, m.start())}: a divider on two lines"
+                   for m in SPLIT_DIVIDER.finditer(text)]
         if path.startswith(("tests/", "tools/bench/")):
             continue
-        text = cpp.read(root, path)
         plain = without_comments(text)
         for habit, regex, instead, places in ONCE:
             if path in places or excused(habit, path):

@@ -174,8 +174,7 @@ INSTANTIATE_TEST_SUITE_P(AllForms, AttemptTextTest,
                                   Causes()[std::get<1>(of.param)].name;
                          });
 
-// --- servers that are no fake's behaviour, and refusals without an attempt beside them
-// ------------
+// --- servers that are no fake's behaviour, and refusals without an attempt beside them -----------
 
 class OneServerTest : public testing::TestWithParam<Form> {};
 

@@ -92,8 +92,7 @@ TEST_F(RegistryClientTest, CallsAreAnsweredFromTheFileAloneWhileZooKeeperIsDead)
   EXPECT_TRUE(Eventually(kPatience, [this] { return !rig_.client().cluster().from_cache; }));
 }
 
-// --- the session expires
-// --------------------------------------------------------------------------
+// --- the session expires -------------------------------------------------------------------------
 
 class ExpiryTest : public RegistryClientTest {
  protected:

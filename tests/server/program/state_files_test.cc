@@ -133,8 +133,7 @@ TEST_F(StateFilesTest, NothingOfAGrantIsLeftOfAServerThatGaveItsClaimBack) {
   EXPECT_GT(IdFrom(server), first);
 }
 
-// --- a grant that can be neither written nor removed
-// -----------------------------------------------
+// --- a grant that can be neither written nor removed ---------------------------------------------
 
 // Files of another process may not grow, and no file in a folder may be removed.
 class StuckGrant {
@@ -189,8 +188,7 @@ TEST_F(StateFilesTest, AGrantThatIsStuckIsSaidEverywhereAndHealed) {
   EXPECT_GT(IdFrom(server), 0);
 }
 
-// --- what is no file, and too little of everything
-// --------------------------------------------------
+// --- what is no file, and too little of everything -----------------------------------------------
 
 class ServerStartTest : public StateFilesTest {
  protected:

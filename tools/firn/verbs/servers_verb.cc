@@ -116,8 +116,7 @@ Result<Output> RunServers(const Words& words) {
   return output;
 }
 
-// --- words of the operator
-// ------------------------------------------------------------------------
+// --- words of the operator -----------------------------------------------------------------------
 
 template <typename Change>
 Result<Output> Say(const std::string& address, Change change) {
