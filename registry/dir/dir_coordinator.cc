@@ -11,7 +11,7 @@
 
 namespace firn {
 
-using Verb = DirWorker::Request::Verb;
+using Job = DirWorker::Job;
 
 Result<std::unique_ptr<DirCoordinator>> DirCoordinator::Open(DirOptions options, const Clock& clock,
                                                              Entropy& entropy) {
@@ -54,35 +54,35 @@ DirCoordinator::Token DirCoordinator::Expect(Done done) {
 
 void DirCoordinator::Read(const std::string& path, ReadDone done, Changed changed) {
   if (RefuseUnready(CheckPath(path), done)) return;
-  DirWorker::Request request{.token = Expect(std::move(done)), .verb = Verb::kRead, .path = path};
+  Job job{.token = Expect(std::move(done)), .kind = Job::Kind::kRead, .path = path};
   if (changed) {
-    request.node_watch = watches_.IdOf(WatchKind::kNode, path);
-    watching_.emplace(request.token, Watching{request.node_watch, 0, path, std::move(changed)});
+    job.node_watch = watches_.IdOf(WatchKind::kNode, path);
+    watching_.emplace(job.token, Watching{job.node_watch, 0, path, std::move(changed)});
   }
-  worker_->Ask(std::move(request));
+  worker_->Ask(std::move(job));
 }
 
 void DirCoordinator::List(const std::string& path, ListDone done, Changed changed) {
   if (RefuseUnready(CheckPath(path), done)) return;
-  DirWorker::Request request{.token = Expect(std::move(done)), .verb = Verb::kList, .path = path};
+  Job job{.token = Expect(std::move(done)), .kind = Job::Kind::kList, .path = path};
   if (changed) {
-    request.node_watch = watches_.IdOf(WatchKind::kNode, path);
-    request.children_watch = watches_.IdOf(WatchKind::kChildren, path);
-    watching_.emplace(request.token, Watching{request.node_watch, request.children_watch, path,
-                                              std::move(changed)});
+    job.node_watch = watches_.IdOf(WatchKind::kNode, path);
+    job.children_watch = watches_.IdOf(WatchKind::kChildren, path);
+    watching_.emplace(job.token,
+                      Watching{job.node_watch, job.children_watch, path, std::move(changed)});
   }
-  worker_->Ask(std::move(request));
+  worker_->Ask(std::move(job));
 }
 
 void DirCoordinator::Sync(const std::string& path, SyncDone done) {
   if (RefuseUnready(CheckPath(path), done)) return;
-  worker_->Ask({.token = Expect(std::move(done)), .verb = Verb::kSync});
+  worker_->Ask({.token = Expect(std::move(done)), .kind = Job::Kind::kSync});
 }
 
 void DirCoordinator::Multi(std::vector<Write> writes, WriteDone done) {
   if (RefuseUnready(CheckWrites(writes), done)) return;
   worker_->Ask(
-      {.token = Expect(std::move(done)), .verb = Verb::kMulti, .writes = std::move(writes)});
+      {.token = Expect(std::move(done)), .kind = Job::Kind::kMulti, .writes = std::move(writes)});
 }
 
 void DirCoordinator::OnSession(std::function<void(SessionEvent)> handler) {
@@ -98,14 +98,14 @@ int DirCoordinator::Dispatch(Milliseconds wait) {
     wait = std::clamp(*due - clock_.Boot(), Milliseconds(0), wait);
   }
   for (DirWorker::Event& event : worker_->inbox.Take(delivered > 0 ? Milliseconds(0) : wait)) {
-    if (auto* reply = std::get_if<DirWorker::Reply>(&event)) {
-      KeepWatching(reply->token, reply->answer);
-      const std::optional<Done> done = requests_.Take(reply->token);
+    if (auto* answered = std::get_if<Answered>(&event)) {
+      KeepWatching(answered->token, answered->answer);
+      const std::optional<Done> done = requests_.Take(answered->token);
       if (!done.has_value()) continue;  // answered when its time was up
-      Tell(*done, std::move(reply->answer));
+      Tell(*done, std::move(answered->answer));
       ++delivered;
     } else {
-      const WatchTable::Fired fired = watches_.Fire(std::get<DirWorker::Notice>(event).watch);
+      const WatchTable::Fired fired = watches_.Fire(std::get<Noticed>(event).watch);
       for (const Changed& changed : fired) changed();
       delivered += static_cast<int>(fired.size());
     }

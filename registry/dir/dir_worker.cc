@@ -35,17 +35,17 @@ DirWorker::~DirWorker() {
   thread_.join();
 }
 
-void DirWorker::Ask(Request request) {
+void DirWorker::Ask(Job job) {
   const std::lock_guard lock(mutex_);
-  requests_.push_back(std::move(request));
+  jobs_.push_back(std::move(job));
   arrived_.notify_one();
 }
 
 void DirWorker::Run() {
   while (true) {
-    std::optional<Request> request = Next();
-    if (request.has_value()) {
-      inbox.Push(Reply{request->token, Do(*request)});
+    std::optional<Job> job = Next();
+    if (job.has_value()) {
+      inbox.Push(Answered{job->token, Do(*job)});
       continue;
     }
     const std::lock_guard lock(mutex_);
@@ -53,10 +53,10 @@ void DirWorker::Run() {
   }
 }
 
-// The next request; nothing when it is time to stop. Looks after the watches while it waits.
-std::optional<DirWorker::Request> DirWorker::Next() {
+// The next job; nothing when it is time to stop. Looks after the watches while it waits.
+std::optional<DirWorker::Job> DirWorker::Next() {
   std::unique_lock lock(mutex_);
-  const auto something = [this] { return stopping_ || !requests_.empty(); };
+  const auto something = [this] { return stopping_ || !jobs_.empty(); };
   while (!something()) {
     if (watches_.empty()) {
       arrived_.wait(lock, something);
@@ -67,35 +67,35 @@ std::optional<DirWorker::Request> DirWorker::Next() {
     }
   }
   if (stopping_) return std::nullopt;
-  Request request = std::move(requests_.front());
-  requests_.pop_front();
-  return request;
+  Job job = std::move(jobs_.front());
+  jobs_.pop_front();
+  return job;
 }
 
-Answer DirWorker::Do(Request& request) {
-  switch (request.verb) {
-    case Request::Verb::kRead: {
-      Result<Node> node = tree_->Read(request.path);
+Answer DirWorker::Do(Job& job) {
+  switch (job.kind) {
+    case Job::Kind::kRead: {
+      Result<Node> node = tree_->Read(job.path);
       if (node.ok() || node.code() == Code::kNotFound || node.code() == Code::kCorrupt) {
-        LeaveWatch(request.node_watch, WatchKind::kNode, request.path, Look(node));
+        LeaveWatch(job.node_watch, WatchKind::kNode, job.path, Look(node));
       }
       return node;
     }
-    case Request::Verb::kList: {
-      Result<std::vector<std::string>> names = tree_->List(request.path);
+    case Job::Kind::kList: {
+      Result<std::vector<std::string>> names = tree_->List(job.path);
       if (names.ok()) {
-        LeaveWatch(request.children_watch, WatchKind::kChildren, request.path, Look(names));
+        LeaveWatch(job.children_watch, WatchKind::kChildren, job.path, Look(names));
       } else if (names.code() == Code::kNotFound) {
-        LeaveWatch(request.node_watch, WatchKind::kNode, request.path, {});
+        LeaveWatch(job.node_watch, WatchKind::kNode, job.path, {});
       }
       return names;
     }
-    case Request::Verb::kSync:
+    case Job::Kind::kSync:
       return tree_->Sync();
-    case Request::Verb::kMulti:
-      return tree_->Multi(request.writes);
+    case Job::Kind::kMulti:
+      return tree_->Multi(job.writes);
   }
-  return Internal("no such verb");
+  return Internal("no such job");
 }
 
 // An earlier watch of the same number keeps what it has seen: it fires at least as early.
@@ -118,7 +118,7 @@ void DirWorker::LookAfterWatches() {
       ++watch;
       continue;
     }
-    inbox.Push(Notice{watch->first});
+    inbox.Push(Noticed{watch->first});
     watch = watches_.erase(watch);
   }
 }

@@ -21,12 +21,13 @@ namespace firn {
 
 // The thread on which a directory registry's verbs wait for lock and disk, one after another, and
 // which looks after the watched nodes in between. Ask is the control thread's; the answers are in
-// `inbox`, in the order of the requests, each notice behind the answers that were read before it.
+// `inbox`, in the order of the jobs, each notice behind the answers that were read before it.
 class DirWorker {
  public:
-  struct Request {
+  struct Job {
+    enum class Kind { kRead, kList, kSync, kMulti };
     uint64_t token = 0;
-    enum class Verb { kRead, kList, kSync, kMulti } verb = Verb::kSync;
+    Kind kind = Kind::kSync;
     std::string path{};
     std::vector<Write> writes{};
     // Watches to leave with a read: 0 for none. A list of a node that is not there leaves
@@ -34,21 +35,14 @@ class DirWorker {
     WatchTable::Id node_watch = 0;
     WatchTable::Id children_watch = 0;
   };
-  struct Reply {
-    uint64_t token;
-    Answer answer;
-  };
-  struct Notice {
-    WatchTable::Id watch;
-  };
-  using Event = std::variant<Reply, Notice>;
+  using Event = std::variant<Answered, Noticed>;
 
   DirWorker(std::unique_ptr<DirTree> tree, Milliseconds poll_interval);
   ~DirWorker();  // what has not begun is not done
   DirWorker(const DirWorker&) = delete;
   DirWorker& operator=(const DirWorker&) = delete;
 
-  void Ask(Request request);
+  void Ask(Job job);
 
   Inbox<Event> inbox;
 
@@ -60,8 +54,8 @@ class DirWorker {
   };
 
   void Run();
-  std::optional<Request> Next();
-  Answer Do(Request& request);
+  std::optional<Job> Next();
+  Answer Do(Job& job);
   void LeaveWatch(WatchTable::Id id, WatchKind kind, const std::string& path, std::string seen);
   void LookAfterWatches();
 
@@ -73,7 +67,7 @@ class DirWorker {
   uint64_t changes_seen_ = 0;
 
   std::mutex mutex_;  // guards the two below
-  std::deque<Request> requests_;
+  std::deque<Job> jobs_;
   bool stopping_ = false;
   std::condition_variable arrived_;
 

@@ -22,6 +22,16 @@ using Done = std::variant<Coordinator::ReadDone, Coordinator::ListDone, Coordina
 // What it gets: each verb's own.
 using Answer = std::variant<Result<Node>, Result<std::vector<std::string>>, Status, WriteOutcome>;
 
+// What a coordinator's own thread hands to its control thread: the answer to the request of that
+// token, and that a watch has fired.
+struct Answered {
+  uint64_t token;
+  Answer answer;
+};
+struct Noticed {
+  uint64_t watch;
+};
+
 // Hands over an answer. An answer of another verb ends the process.
 void Tell(const Done& done, Answer answer);
 

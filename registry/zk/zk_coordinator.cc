@@ -10,7 +10,7 @@
 
 namespace firn {
 
-using StateKind = ZkHandle::State::Kind;
+using Kind = SessionEvent::Kind;
 
 namespace {
 
@@ -210,58 +210,58 @@ int ZkCoordinator::TellOverdue() {
 // --- what the handles tell ----------------------------------------------------------------------
 
 int ZkCoordinator::OnEvent(Tagged& tagged) {
-  const auto* state = std::get_if<ZkHandle::State>(&tagged.event);
+  const auto* state = std::get_if<SessionEvent>(&tagged.event);
   if (looker_.zk != nullptr && tagged.handle == looker_.number) {
     return state != nullptr ? OnLookerState(*state) : 0;
   }
   if (handle_.zk == nullptr || tagged.handle != handle_.number) return 0;
   if (state != nullptr) return OnState(*state);
-  if (const auto* notice = std::get_if<ZkHandle::Notice>(&tagged.event)) {
-    return TellAll(watches_.Fire(notice->watch));
+  if (const auto* noticed = std::get_if<Noticed>(&tagged.event)) {
+    return TellAll(watches_.Fire(noticed->watch));
   }
-  return OnReply(std::get<ZkHandle::Reply>(tagged.event));
+  return OnAnswered(std::get<Answered>(tagged.event));
 }
 
-int ZkCoordinator::OnState(const ZkHandle::State& state) {
+int ZkCoordinator::OnState(const SessionEvent& state) {
   switch (state.kind) {
-    case StateKind::kConnected:
+    case Kind::kConnected:
       looker_ = {};
       looker_session_ = 0;
       connected_ = true;
       session_ = state.session;
-      return TellState({SessionEvent::Kind::kConnected, session_});
-    case StateKind::kDisconnected:
+      return TellState({Kind::kConnected, session_});
+    case Kind::kDisconnected:
       if (!connected_) return 0;
       connected_ = false;
       disconnected_since_ = clock_.Boot();
-      return TellState({SessionEvent::Kind::kDisconnected});
-    case StateKind::kExpired:
+      return TellState({Kind::kDisconnected});
+    case Kind::kExpired:
       open_at_ = BootMs();
-      return LoseSession("the session has expired", SessionEvent::Kind::kExpired);
-    case StateKind::kDenied:
+      return LoseSession("the session has expired", Kind::kExpired);
+    case Kind::kDenied:
       open_at_ = clock_.Boot() + options_.reopen_after;
-      return LoseSession("the credentials are refused", SessionEvent::Kind::kDenied);
+      return LoseSession("the credentials are refused", Kind::kDenied);
   }
   return 0;
 }
 
-int ZkCoordinator::OnLookerState(const ZkHandle::State& state) {
-  if (state.kind == StateKind::kConnected) {
+int ZkCoordinator::OnLookerState(const SessionEvent& state) {
+  if (state.kind == Kind::kConnected) {
     if (looker_session_ == 0) switch_at_ = clock_.Boot() + handle_.zk->session_time() / 2;
     looker_session_ = state.session;
     return 0;
   }
   looker_session_ = 0;
-  if (state.kind != StateKind::kDisconnected) looker_ = {};
+  if (state.kind != Kind::kDisconnected) looker_ = {};
   return 0;
 }
 
 int ZkCoordinator::Switch() {
   Handle found = std::exchange(looker_, {});
   const int64_t session = std::exchange(looker_session_, 0);
-  const int told = LoseSession("the session is given up", SessionEvent::Kind::kExpired);
+  const int told = LoseSession("the session is given up", Kind::kExpired);
   handle_ = std::move(found);
-  return told + OnState({StateKind::kConnected, session});
+  return told + OnState({Kind::kConnected, session});
 }
 
 // Ends handle and session: everything asked is answered, and every watch lost.
@@ -289,11 +289,11 @@ int ZkCoordinator::TellAll(const WatchTable::Fired& fired) {
   return static_cast<int>(fired.size());
 }
 
-int ZkCoordinator::OnReply(ZkHandle::Reply& reply) {
-  if (KeepWatching(reply.token, reply.answer)) return 0;
-  const std::optional<Done> done = requests_.Take(reply.token);
+int ZkCoordinator::OnAnswered(Answered& answered) {
+  if (KeepWatching(answered.token, answered.answer)) return 0;
+  const std::optional<Done> done = requests_.Take(answered.token);
   if (!done.has_value()) return 0;  // answered when its time was up
-  Tell(*done, std::move(reply.answer));
+  Tell(*done, std::move(answered.answer));
   return 1;
 }
 

@@ -104,9 +104,9 @@ class ZkCoordinator final : public Coordinator {
   int TellOverdue();
 
   int OnEvent(Tagged& tagged);
-  int OnState(const ZkHandle::State& state);
-  int OnLookerState(const ZkHandle::State& state);
-  int OnReply(ZkHandle::Reply& reply);
+  int OnState(const SessionEvent& state);
+  int OnLookerState(const SessionEvent& state);
+  int OnAnswered(Answered& answered);
   bool KeepWatching(Token token, Answer& answer);
   int LoseSession(const char* why, SessionEvent::Kind kind);
   int Switch();

@@ -147,26 +147,26 @@ struct ZkHandle::Callbacks {
     if (type != ZOO_SESSION_EVENT) return;
     const auto* handle = static_cast<const ZkHandle*>(zoo_get_context(zh));
     if (state == ZOO_CONNECTED_STATE) {
-      handle->sink_(State{State::Kind::kConnected, zoo_client_id(zh)->client_id});
+      handle->sink_(SessionEvent{SessionEvent::Kind::kConnected, zoo_client_id(zh)->client_id});
     } else if (state == ZOO_EXPIRED_SESSION_STATE) {
-      handle->sink_(State{State::Kind::kExpired, 0});
+      handle->sink_(SessionEvent{SessionEvent::Kind::kExpired});
     } else if (state == ZOO_AUTH_FAILED_STATE) {
-      handle->sink_(State{State::Kind::kDenied, 0});
+      handle->sink_(SessionEvent{SessionEvent::Kind::kDenied});
     } else {
-      handle->sink_(State{State::Kind::kDisconnected, 0});
+      handle->sink_(SessionEvent{SessionEvent::Kind::kDisconnected});
     }
   }
 
   static void OnWatch(zhandle_t* zh, int type, int /*state*/, const char* /*path*/, void* watch) {
     if (type == ZOO_SESSION_EVENT) return;  // watches are told of these too, and stay
     const auto* handle = static_cast<const ZkHandle*>(zoo_get_context(zh));
-    handle->sink_(Notice{reinterpret_cast<uintptr_t>(watch)});
+    handle->sink_(Noticed{reinterpret_cast<uintptr_t>(watch)});
   }
 
   static void Tell(const void* context, Answer answer) {
     ZkHandle* handle = static_cast<const Call*>(context)->handle;
     const std::unique_ptr<Call> call = handle->TakeCall(context);
-    if (call != nullptr) handle->sink_(Reply{call->token, std::move(answer)});
+    if (call != nullptr) handle->sink_(Answered{call->token, std::move(answer)});
   }
 
   static void OnData(int rc, const char* value, int size, const Stat* stat, const void* context) {

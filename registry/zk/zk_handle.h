@@ -37,19 +37,7 @@ class ZkHandle {
     std::string auth;           // "user:password"; empty: none
   };
 
-  struct State {
-    enum class Kind { kConnected, kDisconnected, kExpired, kDenied };
-    Kind kind;
-    int64_t session;  // with kConnected
-  };
-  struct Notice {
-    uint64_t watch;
-  };
-  struct Reply {
-    uint64_t token;
-    Answer answer;
-  };
-  using Event = std::variant<State, Notice, Reply>;
+  using Event = std::variant<SessionEvent, Noticed, Answered>;
   using Sink = std::function<void(Event)>;
 
   // kUnavailable: a name cannot be resolved now. A text that is wrong is told apart by nobody here:
@@ -59,8 +47,8 @@ class ZkHandle {
   ZkHandle(const ZkHandle&) = delete;
   ZkHandle& operator=(const ZkHandle&) = delete;
 
-  // Each is answered by a Reply with `token`, unless it fails here: then nothing was sent. A
-  // `watch` other than 0 is left with the node and told in a Notice, once.
+  // Each is answered by an Answered with `token`, unless it fails here: then nothing was sent. A
+  // `watch` other than 0 is left with the node and told in a Noticed, once.
   Status Get(const std::string& path, uint64_t token, uint64_t watch);       // Result<Node>
   Status Children(const std::string& path, uint64_t token, uint64_t watch);  // Result<strings>
   Status Exists(const std::string& path, uint64_t token, uint64_t watch);    // Status

@@ -14,8 +14,8 @@ namespace {
 
 constexpr unsigned int kSeconds = 10;  // of each step
 
-using Client = std::unique_ptr<MYSQL, decltype(&mysql_close)>;
-using Answer = std::unique_ptr<MYSQL_RES, decltype(&mysql_free_result)>;
+using Connection = std::unique_ptr<MYSQL, decltype(&mysql_close)>;
+using Rows = std::unique_ptr<MYSQL_RES, decltype(&mysql_free_result)>;
 
 bool IsTableName(std::string_view name) {
   const auto plain = [](char c) {
@@ -36,10 +36,10 @@ Status Failure(MYSQL* client) {
   return other_table ? Invalid(what) : Unavailable(what);
 }
 
-Result<Client> Connect(const IdDatabase& place, const std::string& credentials) {
+Result<Connection> Connect(const IdDatabase& place, const std::string& credentials) {
   const size_t colon = credentials.find(':');
   if (colon == std::string::npos) return Invalid("the credentials must be user:password");
-  Client client(mysql_init(nullptr), mysql_close);
+  Connection client(mysql_init(nullptr), mysql_close);
   if (client == nullptr) return Internal("out of memory");
   for (const auto option : {MYSQL_OPT_CONNECT_TIMEOUT, MYSQL_OPT_READ_TIMEOUT}) {
     mysql_options(client.get(), option, &kSeconds);
@@ -72,14 +72,14 @@ Result<IdDatabase> IdDatabase::Parse(std::string_view text) {
 Result<std::vector<IdRow>> ReadIdRows(const IdDatabase& place, const std::string& credentials,
                                       IdTable form, const std::string& table) {
   if (!IsTableName(table)) return Invalid(Quoted(table) + " is no name of a table");
-  FIRN_ASSIGN(const Client client, Connect(place, credentials));
+  FIRN_ASSIGN(const Connection client, Connect(place, credentials));
   const bool tinyid = form == IdTable::kTinyid;
   const std::string sql =
       std::string("SELECT ") +
       (tinyid ? "biz_type, max_id, step, delta, remainder" : "biz_tag, max_id, step, 1, 0") +
       " FROM `" + table + "` ORDER BY 1";
   if (mysql_real_query(client.get(), sql.data(), sql.size()) != 0) return Failure(client.get());
-  const Answer answer(mysql_store_result(client.get()), mysql_free_result);
+  const Rows answer(mysql_store_result(client.get()), mysql_free_result);
   if (answer == nullptr) return Failure(client.get());
   std::vector<IdRow> rows;
   while (const MYSQL_ROW row = mysql_fetch_row(answer.get())) {
