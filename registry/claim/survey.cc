@@ -29,16 +29,16 @@ std::string HowItStands(const SlotRecord& record, const SlotWish& wish) {
   const std::string holder =
       record.owner + " (" + record.host + ", process " + std::to_string(record.pid) + ")";
   switch (FitnessOf(record, wish)) {
-    case Fitness::kAhead:
+    case SlotFitness::kAhead:
       if (record.nonce.zero()) return "was given back by " + holder + " and is free at " + until;
       return "is held by " + holder + " until " + until + ", longer if that lives";
-    case Fitness::kPassed:
+    case SlotFitness::kPassed:
       return "is still live under " + holder + ", whose bound passed at " + until;
-    case Fitness::kPoison:
+    case SlotFitness::kPoison:
       return "has a bound more than a day ahead, " + until + ": firn restore takes it out of use";
-    case Fitness::kRetired:
+    case SlotFitness::kRetired:
       return "was taken out of use by firn restore for ever";
-    case Fitness::kNeverUsed:
+    case SlotFitness::kNeverUsed:
       break;
   }
   return "is free";
@@ -54,14 +54,14 @@ void ShuffleFirst(std::vector<Item>& items, size_t count, Entropy& entropy) {
 
 }  // namespace
 
-Fitness FitnessOf(const SlotRecord& record, const SlotWish& wish) {
-  if (record.retired) return Fitness::kRetired;
-  if (record.never_used()) return Fitness::kNeverUsed;
+SlotFitness FitnessOf(const SlotRecord& record, const SlotWish& wish) {
+  if (record.retired) return SlotFitness::kRetired;
+  if (record.never_used()) return SlotFitness::kNeverUsed;
   const WallMs now = record.owner == wish.owner ? std::max(wish.now, wish.id_time) : wish.now;
-  if (record.bound <= now) return Fitness::kPassed;
-  if (record.bound - now > kPoisonAhead) return Fitness::kPoison;
+  if (record.bound <= now) return SlotFitness::kPassed;
+  if (record.bound - now > kPoisonAhead) return SlotFitness::kPoison;
   const bool released = record.nonce.zero() && record.bound - now <= wish.released_ahead;
-  return released ? Fitness::kPassed : Fitness::kAhead;
+  return released ? SlotFitness::kPassed : SlotFitness::kAhead;
 }
 
 std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotWish& wish) {
@@ -200,21 +200,21 @@ void Survey::Keep(Slot slot, const Result<Node>& node) {
   }
   const SurveyedSlot surveyed{slot, node->stat.version, node->stat.created_zxid, *record, false};
   switch (FitnessOf(*record, wish_)) {
-    case Fitness::kNeverUsed:
+    case SlotFitness::kNeverUsed:
       if (found_.candidates.size() < kCandidatesMax) found_.candidates.push_back(surveyed);
       return;
-    case Fitness::kPassed:
+    case SlotFitness::kPassed:
       passed_.push_back(surveyed);
       return;
-    case Fitness::kAhead:
+    case SlotFitness::kAhead:
       ++ahead_;
       found_.earliest = std::min(found_.earliest.value_or(record->bound), record->bound);
       return;
-    case Fitness::kPoison:
+    case SlotFitness::kPoison:
       found_.alarms.push_back(
           Cat(SlotText(slot), " is skipped: its bound lies more than a day ahead"));
       return;
-    case Fitness::kRetired:
+    case SlotFitness::kRetired:
       return;
   }
 }

@@ -35,7 +35,7 @@ struct SurveyedSlot {
   bool live = false;
 };
 
-enum class Fitness {
+enum class SlotFitness {
   kNeverUsed,
   kPassed,   // its bound lies behind us, or it was released to just ahead of us
   kAhead,    // its bound lies ahead: not touched, live or not
@@ -44,7 +44,7 @@ enum class Fitness {
 };
 
 // Pure: whether a slot may be claimed as far as its record says.
-Fitness FitnessOf(const SlotRecord& record, const SlotWish& wish);
+SlotFitness FitnessOf(const SlotRecord& record, const SlotWish& wish);
 
 // Pure: why the one slot that was wanted is not to be had, by whom it is held and until when, from
 // what was read of it.

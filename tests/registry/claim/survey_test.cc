@@ -25,31 +25,31 @@ SlotRecord Used(WallMs bound, Nonce nonce = Nonce(1, 1)) {
   return record;
 }
 
-TEST(FitnessTest, DependsOnBoundNonceAndRetirement) {
+TEST(SlotFitnessTest, DependsOnBoundNonceAndRetirement) {
   SlotWish wish;
   wish.now = kNow;
   wish.released_ahead = Milliseconds(1'000);
-  EXPECT_EQ(FitnessOf({}, wish), Fitness::kNeverUsed);
-  EXPECT_EQ(FitnessOf(Used(kNow), wish), Fitness::kPassed);
-  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(1)), wish), Fitness::kAhead);
-  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(1'000), Nonce()), wish), Fitness::kPassed);
-  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(1'001), Nonce()), wish), Fitness::kAhead);
-  EXPECT_EQ(FitnessOf(Used(kNow + kPoisonAhead), wish), Fitness::kAhead);
-  EXPECT_EQ(FitnessOf(Used(kNow + kPoisonAhead + Milliseconds(1)), wish), Fitness::kPoison);
+  EXPECT_EQ(FitnessOf({}, wish), SlotFitness::kNeverUsed);
+  EXPECT_EQ(FitnessOf(Used(kNow), wish), SlotFitness::kPassed);
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(1)), wish), SlotFitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(1'000), Nonce()), wish), SlotFitness::kPassed);
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(1'001), Nonce()), wish), SlotFitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kNow + kPoisonAhead), wish), SlotFitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kNow + kPoisonAhead + Milliseconds(1)), wish), SlotFitness::kPoison);
   SlotRecord retired;
   retired.retired = true;
-  EXPECT_EQ(FitnessOf(retired, wish), Fitness::kRetired);
+  EXPECT_EQ(FitnessOf(retired, wish), SlotFitness::kRetired);
 }
 
-TEST(FitnessTest, OnesOwnSlotIsComparedWithOnesOwnIdClock) {
+TEST(SlotFitnessTest, OnesOwnSlotIsComparedWithOnesOwnIdClock) {
   SlotWish wish;
   wish.owner = "us";
   wish.now = kNow;
   wish.id_time = kNow + Milliseconds(5'000);
-  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'000)), wish), Fitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'000)), wish), SlotFitness::kAhead);
   wish.owner = "them";
-  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'000)), wish), Fitness::kPassed);
-  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'001)), wish), Fitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'000)), wish), SlotFitness::kPassed);
+  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'001)), wish), SlotFitness::kAhead);
 }
 
 class SurveyTest : public testing::Test {

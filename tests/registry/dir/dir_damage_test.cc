@@ -44,18 +44,20 @@ class DirDamageTest : public testing::Test {
     const SlotRecord used{.nonce = Nonce(), .bound = WallMs(5), .owner = "somebody"};
     ASSERT_TRUE(Do(Write::Set(SlotPath(slot), FormatSlotRecord(used), Write::kAnyVersion)).ok());
   }
-  std::unique_ptr<Survey> LookForSlots() {
+  Surveyed LookForSlots() {
     SlotWish wish;
     wish.workers = 3;
     wish.owner = "me";
     wish.now = WallMs(1'000'000);
-    auto survey = std::make_unique<Survey>(*coordinator_, SystemEntropy(), std::move(wish));
+    Talk talk(*coordinator_);
+    Task<Surveyed> survey = SurveySlots(&talk, &SystemEntropy(), wish);
+    talk.Start(survey);
     EXPECT_TRUE(Eventually(kPatience, [&] {
       coordinator_->Dispatch(Milliseconds(1));
-      survey->Tick();
-      return survey->done();
+      talk.Tick(SystemClock().Boot());
+      return survey.done();
     }));
-    return survey;
+    return survey.Take();
   }
 
   TempDir folder_;
@@ -77,11 +79,11 @@ TEST_F(DirDamageTest, AReadNamesTheFile) {
 
 TEST_F(DirDamageTest, SlotsAroundItAreClaimed) {
   Damage("/machines/0/1");
-  const auto survey = LookForSlots();
-  EXPECT_THAT(survey->candidates(),
+  const Surveyed survey = LookForSlots();
+  EXPECT_THAT(survey.candidates,
               Each(Field(&SurveyedSlot::slot, Not(Slot{.rack = 0, .worker = 1}))));
-  EXPECT_EQ(survey->candidates().size(), 2u) << survey->reason();
-  EXPECT_THAT(survey->alarms(), Contains(HasSubstr(FileOf("/machines/0/1"))));
+  EXPECT_EQ(survey.candidates.size(), 2u) << survey.reason;
+  EXPECT_THAT(survey.alarms, Contains(HasSubstr(FileOf("/machines/0/1"))));
 }
 
 TEST_F(DirDamageTest, ALiveNodeIsNoReasonNotToClaimItsSlot) {
@@ -91,13 +93,13 @@ TEST_F(DirDamageTest, ALiveNodeIsNoReasonNotToClaimItsSlot) {
     ASSERT_TRUE(Do(Write::Create(live, "{}", Lifetime::kPersistent)).ok());
     Damage(live);
   }
-  EXPECT_EQ(LookForSlots()->candidates().size(), 3u);
+  EXPECT_EQ(LookForSlots().candidates.size(), 3u);
 }
 
 TEST_F(DirDamageTest, AFolderIsListedWhateverItsOwnNodeHolds) {
   Damage("/machines/0");
   EXPECT_EQ(registry_.List("/machines/0")->size(), 3u);
-  EXPECT_EQ(LookForSlots()->candidates().size(), 3u);
+  EXPECT_EQ(LookForSlots().candidates.size(), 3u);
 }
 
 TEST_F(DirDamageTest, WhoFollowsAFolderSeesTheOthers) {
