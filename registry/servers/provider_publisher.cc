@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/base/cat.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
@@ -10,7 +11,7 @@ ProviderPublisher::ProviderPublisher(Coordinator& coordinator, Entropy& entropy,
                                      const Provider& provider)
     : coordinator_(coordinator),
       entropy_(entropy),
-      path_(std::string(kProvidersPath) + "/" + ProviderNodeName(provider)),
+      path_(Cat(kProvidersPath, "/", ProviderNodeName(provider))),
       wanted_(FormatReport(report_)) {}
 
 void ProviderPublisher::Report(const ProviderReport& report) {
