@@ -46,7 +46,8 @@ std::optional<ServerPhase> ReadPhase(std::string_view text) {
 std::string CheckLine(std::string_view body) {
   boost::crc_32_type crc;
   crc.process_bytes(body.data(), body.size());
-  return Cat("check ", std::string_view(ToHex(uint64_t{crc.checksum()})).substr(8), "\n");
+  const uint64_t sum = crc.checksum();  // of 32 bits: the last eight digits
+  return Cat("check ", ToHex(sum).substr(8), "\n");
 }
 
 std::string ServerLine(const KnownServer& server) {

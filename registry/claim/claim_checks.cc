@@ -1,5 +1,6 @@
 #include "registry/claim/claim_checks.h"
 
+#include "common/base/cat.h"
 #include "common/id/rack_split.h"
 #include "registry/seam/node_version.h"
 
@@ -14,7 +15,7 @@ std::string ClockFault(const ClaimOptions& options, Now asked, WallMs registry, 
   const Layout& layout = options.layout;
   const WallMs wall = told.wall;
   if (wall < layout.epoch() || wall + kLayoutReserve > layout.end()) {
-    return "the wall clock, " + std::to_string(wall.ms()) + " ms, lies outside the layout's time";
+    return Cat("the wall clock, ", wall.ms(), " ms, lies outside the layout's time");
   }
   // Written between the two readings, if the clocks agree; how long ago tells the boot clock.
   const WallMs earliest = registry - options.skew_max;
@@ -22,8 +23,8 @@ std::string ClockFault(const ClaimOptions& options, Now asked, WallMs registry, 
   const bool agrees = registry == WallMs() || (asked.wall <= latest && wall >= earliest &&
                                                wall <= latest + (told.boot - asked.boot));
   if (agrees) return {};
-  return "the wall clock shows " + std::to_string(wall.ms()) + " ms and the registry's " +
-         std::to_string(registry.ms()) + " ms: set the clock";
+  return Cat("the wall clock shows ", wall.ms(), " ms and the registry's ", registry.ms(),
+             " ms: set the clock");
 }
 
 std::string MetaFault(const ClaimOptions& options, const Result<ClusterMeta>& meta, int64_t version,
@@ -39,10 +40,9 @@ std::string MetaFault(const ClaimOptions& options, const Result<ClusterMeta>& me
   const auto split = RackSplit::Make(options.layout, meta->rack_bits);
   if (!split.ok()) return split.status().message();
   if (options.rack >= split->racks() || options.worker.value_or(0) >= split->workers()) {
-    return "the cluster has no rack " + std::to_string(options.rack) +
-           (options.worker ? " with a worker " + std::to_string(*options.worker) : "") +
-           ": it has " + std::to_string(split->racks()) + " racks of " +
-           std::to_string(split->workers());
+    return Cat("the cluster has no rack ", options.rack,
+               options.worker ? Cat(" with a worker ", *options.worker) : std::string(),
+               ": it has ", split->racks(), " racks of ", split->workers());
   }
   if (meta->frozen) return "the cluster is frozen: " + meta->reason + "; run firn restore";
   if (version == kUnguardedVersion) return RestsUnguarded("the cluster's root node");

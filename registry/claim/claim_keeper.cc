@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
+
 namespace firn {
 namespace {
 
@@ -258,9 +260,9 @@ bool ClaimKeeper::KeepGrant(WallMs limit) {
 void ClaimKeeper::Close(std::string why) {
   const auto last = CloseUser();
   VoidGrant();
-  Tell(ClaimEvent::Kind::kLost, SlotText(tenure_->terms().slot) + ": " + why + "; last " +
-                                    std::to_string(options_.layout.StartOf(last).ms()) +
-                                    " ms, bound " + std::to_string(tenure_->bound().ms()) + " ms");
+  Tell(ClaimEvent::Kind::kLost,
+       Cat(SlotText(tenure_->terms().slot), ": ", why, "; last ",
+           options_.layout.StartOf(last).ms(), " ms, bound ", tenure_->bound().ms(), " ms"));
   renewals_ += upkeep_->renewals();
   upkeep_.reset();
   tenure_.reset();

@@ -11,42 +11,38 @@ namespace {
 
 using Verdict = Finding::Verdict;
 
-void End(Finding& finding, Verdict verdict, std::string reason) {
+// Settles the verdict: there is nothing more to judge.
+bool Is(Finding& finding, Verdict verdict, std::string reason) {
   finding.verdict = verdict;
   finding.reason = std::move(reason);
+  return false;
 }
 
 // Fills what the record says; false when the verdict is settled by it alone.
 bool JudgeRecord(Finding& finding, const Tenure::Terms& held, const std::optional<Node>& node) {
-  if (!node.has_value()) return End(finding, Verdict::kLost, "the slot's record is gone"), false;
+  if (!node.has_value()) return Is(finding, Verdict::kLost, "the slot's record is gone");
   finding.version = node->stat.version;
   if (node->stat.created_zxid != held.created_zxid) {
-    return End(finding, Verdict::kForeign, "the slot's record was deleted and made anew"), false;
+    return Is(finding, Verdict::kForeign, "the slot's record was deleted and made anew");
   }
   const Result<SlotRecord> record = ParseSlotRecord(node->data);
   if (record.ok()) finding.record = *record;
   if (IsOlder(node->stat.version, held.version)) {
-    return End(finding, Verdict::kLost, "the slot's record is older than what was acknowledged"),
-           false;
+    return Is(finding, Verdict::kLost, "the slot's record is older than what was acknowledged");
   }
-  if (!record.ok()) {
-    return End(finding, Verdict::kForeign, record.status().message()), false;
-  }
+  if (!record.ok()) return Is(finding, Verdict::kForeign, record.status().message());
   if (record->nonce != held.nonce) {
-    return End(finding, Verdict::kForeign,
-               record->nonce.zero() ? std::string("the slot was released by somebody else")
-                                    : "the slot is now claimed by " + record->owner),
-           false;
+    return Is(finding, Verdict::kForeign,
+              record->nonce.zero() ? std::string("the slot was released by somebody else")
+                                   : "the slot is now claimed by " + record->owner);
   }
   if (!held.Knows(record->word)) {
-    return End(finding, Verdict::kTwin,
-               "a copy of this process runs elsewhere and has moved the same claim: its memory or "
-               "its machine was copied, or put back to an earlier state"),
-           false;
+    return Is(finding, Verdict::kTwin,
+              "a copy of this process runs elsewhere and has moved the same claim: its memory or "
+              "its machine was copied, or put back to an earlier state");
   }
   if (record->bound < held.bound) {
-    return End(finding, Verdict::kLost, "the slot's bound is lower than what was acknowledged"),
-           false;
+    return Is(finding, Verdict::kLost, "the slot's bound is lower than what was acknowledged");
   }
   return true;
 }
@@ -58,30 +54,30 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
   Finding finding;
   const bool ours = JudgeRecord(finding, held, record);
   if (!meta.has_value()) {
-    End(finding, Verdict::kLost, "the cluster's root node is gone");
+    Is(finding, Verdict::kLost, "the cluster's root node is gone");
     return finding;
   }
   Result<ClusterMeta> cluster = ParseMeta(meta->data);
   if (!cluster.ok()) {
     // Nobody can claim under it and nobody can freeze it: not a holder's business to go on.
-    End(finding, Verdict::kForeign, cluster.status().message());
+    Is(finding, Verdict::kForeign, cluster.status().message());
     return finding;
   }
   finding.meta = std::move(cluster).value();
   finding.meta_set_at = meta->stat.modified;
   if (finding.meta->uuid != held.uuid) {
-    End(finding, Verdict::kLost, "another cluster has taken this one's place");
+    Is(finding, Verdict::kLost, "another cluster has taken this one's place");
   } else if (IsOlder(meta->stat.version, held.meta_version)) {
-    End(finding, Verdict::kLost, "the cluster's root node is older than what was acknowledged");
+    Is(finding, Verdict::kLost, "the cluster's root node is older than what was acknowledged");
   } else if (ours && meta->stat.version != held.meta_version) {
-    End(finding, Verdict::kMetaMoved,
-        finding.meta->frozen
-            ? "the cluster is frozen: " + finding.meta->reason + "; run firn restore"
-            : std::string("the cluster was restored or changed"));
+    Is(finding, Verdict::kMetaMoved,
+       finding.meta->frozen
+           ? "the cluster is frozen: " + finding.meta->reason + "; run firn restore"
+           : std::string("the cluster was restored or changed"));
   } else if (ours && finding.version == kUnguardedVersion) {
-    End(finding, Verdict::kMetaMoved, RestsUnguarded("the slot's record"));
+    Is(finding, Verdict::kMetaMoved, RestsUnguarded("the slot's record"));
   } else if (ours) {
-    End(finding, Verdict::kOurs, {});
+    Is(finding, Verdict::kOurs, {});
   }
   return finding;
 }

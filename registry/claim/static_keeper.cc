@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "registry/cluster/records.h"
 
 namespace firn {
@@ -88,9 +89,8 @@ Result<WallMs> StaticKeeper::FirstMoment(KeeperTime& now) {
   if (!found.ok()) return found.status();
   FIRN_TRY(CheckIdentity(found->identity));
   if (found->grant.machine != options_.machine || found->grant.nonce != kStaticNonce) {
-    return Conflict("the grant file is of machine id " +
-                    std::to_string(found->grant.machine.value()) + ", not " +
-                    std::to_string(options_.machine.value()));
+    return Conflict(Cat("the grant file is of machine id ", found->grant.machine.value(), ", not ",
+                        options_.machine.value()));
   }
   FIRN_TRY(FollowClock(*found, now));
   // The id clock is carried to the first tick, so a base below it loses nothing.
@@ -108,10 +108,9 @@ Status StaticKeeper::FollowClock(const GrantFile::Found& found, KeeperTime& now)
   const WallMs wall = now.clocks.wall;
   const WallMs used = found.grant.limit;
   if (!options_.clock_ok && std::chrono::abs(wall - used) > kPoisonAhead) {
-    return Conflict("the wall clock shows " + std::to_string(wall.ms()) +
-                    " ms, more than a day from where this machine id's ids have come to, " +
-                    std::to_string(used.ms()) +
-                    " ms: set the clock, or say --static_clock_ok if it is right");
+    return Conflict(Cat("the wall clock shows ", wall.ms(),
+                        " ms, more than a day from where this machine id's ids have come to, ",
+                        used.ms(), " ms: set the clock, or say --static_clock_ok if it is right"));
   }
   now.id_time = user_.SetIdClock(wall, now.clocks);
   return {};

@@ -1,10 +1,10 @@
 #include "registry/claim/survey.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "registry/seam/node_version.h"
@@ -14,11 +14,8 @@ namespace {
 
 // A worker's number as a node's name: digits, no leading zero, one of the rack's.
 std::optional<uint32_t> WorkerNamed(const std::string& name, uint32_t workers) {
-  uint32_t worker = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), worker);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  if (worker >= workers || std::to_string(worker) != name) return std::nullopt;
-  return worker;
+  const auto worker = ParseIndex<uint32_t>(name);
+  return worker.has_value() && *worker < workers ? worker : std::nullopt;
 }
 
 // Whether a failure says how one node is, and not how the registry is.
@@ -26,8 +23,7 @@ bool TellsOfNode(Code code) { return code == Code::kNotFound || code == Code::kC
 
 std::string HowItStands(const SlotRecord& record, const SlotWish& wish) {
   const std::string until = FormatRfc3339(record.bound);
-  const std::string holder =
-      record.owner + " (" + record.host + ", process " + std::to_string(record.pid) + ")";
+  const std::string holder = Cat(record.owner, " (", record.host, ", process ", record.pid, ")");
   switch (FitnessOf(record, wish)) {
     case SlotFitness::kAhead:
       if (record.nonce.zero()) return "was given back by " + holder + " and is free at " + until;
@@ -67,11 +63,10 @@ SlotFitness FitnessOf(const SlotRecord& record, const SlotWish& wish) {
 std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotWish& wish) {
   const std::string name = "the wanted slot, " + SlotText(slot) + ", ";
   if (node.code() == Code::kNotFound) {
-    return name +
-           "has no record: the cluster was made with fewer workers, take a lower one, or make more "
-           "with "
-           "firn restore --workers=" +
-           std::to_string(slot.worker + 1);
+    return Cat(name,
+               "has no record: the cluster was made with fewer workers, take a lower one, or make "
+               "more with firn restore --workers=",
+               slot.worker + 1);
   }
   if (!node.ok()) return name + "cannot be read: " + node.status().message();
   const Result<SlotRecord> record = ParseSlotRecord(node->data);

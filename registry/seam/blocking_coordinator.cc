@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/cat.h"
+
 namespace firn {
 namespace {
 
@@ -25,8 +27,7 @@ Status BlockingCoordinator::Connect(Milliseconds patience) {
   while (coordinator_.session() == 0) {
     if (news_->denied) return Denied("the registry refuses the credentials");
     if (clock_.Boot() >= give_up) {
-      return Unavailable("no connection to the registry within " +
-                         std::to_string(patience.count()) + " ms");
+      return Unavailable(Cat("no connection to the registry within ", patience.count(), " ms"));
     }
     coordinator_.Dispatch(kDispatchWait);
   }

@@ -140,7 +140,7 @@ Verdict Issuer::Refuse(IssueCall& call, Refusal refusal) {
 
 void IssueCall::AppendText(int64_t id, WallMs now, std::string& out) const {
   if (binding_->text == nullptr) {
-    out += std::to_string(id);
+    out += Cat(id);
   } else {
     binding_->text->AppendTo(out, id, now);
   }

@@ -8,6 +8,7 @@
 #include <glog/logging.h>
 #include <unistd.h>
 
+#include "common/base/cat.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/state/owner.h"
@@ -82,7 +83,7 @@ Result<std::unique_ptr<Embedded>> Embedded::Open(const EmbeddedOptions& options)
   }
   IssuingNodeOptions node_options;
   const std::string host = HostName();
-  node_options.claim.identity.endpoint = host + ":" + std::to_string(options.instance);
+  node_options.claim.identity.endpoint = Cat(host, ":", options.instance);
   node_options.claim.identity.host = host;
   node_options.claim.identity.pid = getpid();
   node_options.claim.identity.build = FIRN_VERSION;

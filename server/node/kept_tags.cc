@@ -8,6 +8,7 @@
 #include <glog/logging.h>
 #include <unistd.h>
 
+#include "common/base/cat.h"
 #include "common/base/files.h"
 #include "common/tag/tag_name.h"
 #include "registry/cluster/records.h"
@@ -76,7 +77,7 @@ std::string FormatKnownTags(const std::string& uuid, const KnownTags& tags) {
     text += kStates[static_cast<size_t>(tag.state)];
     text += " " + DataOf(tag) + "\n";
   }
-  return text + "end " + std::to_string(tags.tags.size()) + "\n";
+  return Cat(text, "end ", tags.tags.size(), "\n");
 }
 
 Result<KnownTags> ParseKnownTags(const std::string& uuid, std::string_view text) {
@@ -90,7 +91,7 @@ Result<KnownTags> ParseKnownTags(const std::string& uuid, std::string_view text)
   if (line != kNoStrategy) tags.default_strategy = line;
   if (!IsDefaultStrategy(tags.default_strategy)) return Corrupt("no such default strategy");
   while (TakeUpTo('\n', text, line)) {
-    if (line == "end " + std::to_string(tags.tags.size()) && text.empty()) return tags;
+    if (line == Cat("end ", tags.tags.size()) && text.empty()) return tags;
     FIRN_TRY(ParseLine(line, tags));
   }
   return Corrupt("it has no end");

@@ -1,10 +1,11 @@
 #include "server/node/open_node.h"
 
-#include <charconv>
 #include <utility>
 
 #include <glog/logging.h>
 
+#include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "common/id/rack_split.h"
 #include "registry/seam/absent_coordinator.h"
 #include "registry/state/file_system.h"
@@ -27,7 +28,7 @@ Result<std::unique_ptr<PosixStateFolder>> OpenState(const NodePlace& place,
                    .grant_on_disk = IsStatic(place)};
   if (IsStatic(place)) {
     FIRN_ASSIGN(const MachineId id, ParseStaticRegistry(place.registry, StaticLayout(place)));
-    state.only_on_host = "firn-static:" + std::to_string(id.value());
+    state.only_on_host = Cat("firn-static:", id.value());
   }
   FIRN_ASSIGN(auto folder, PosixStateFolder::Open(state));
   FIRN_ASSIGN(const std::string_view foreign, ForeignFileSystemAt(place.state_dir));
@@ -58,12 +59,9 @@ Result<std::unique_ptr<IssuingNode>> OpenStatic(const NodePlace& place, IssuingN
 
 Result<MachineId> ParseStaticRegistry(std::string_view registry, const Layout& layout) {
   const std::string_view digits = registry.substr(kStaticRegistry.size());
-  uint32_t id = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), id);
-  if (error != std::errc() || end != digits.end() || id >= layout.machines()) {
-    return Invalid("static: needs a machine id from 0 to " + std::to_string(layout.machines() - 1));
-  }
-  return MachineId(id);
+  const auto id = ParseNumber<uint32_t>(digits);
+  if (id.has_value() && *id < layout.machines()) return MachineId(*id);
+  return Invalid(Cat("static: needs a machine id from 0 to ", layout.machines() - 1));
 }
 
 Status CheckStateFileSystem(const NodePlace& place, std::string_view foreign) {

@@ -224,11 +224,17 @@ void TagFollower::ServeAll() {
     if (known.state == KnownTag::State::kFine && !tag.disabled) {
       Serve(tag);
     } else if (!refused_.contains(name)) {  // by what was kept
-      const bool disabled = known.state == KnownTag::State::kFine;
-      Refuse(name, disabled ? Reason::kRejected : Reason::kInternal,
-             disabled                                      ? "the tag is disabled"
-             : known.state == KnownTag::State::kUnreadable ? "its definition could not be read"
-                                                           : kGone);
+      switch (known.state) {
+        case KnownTag::State::kFine:
+          Refuse(name, Reason::kRejected, "the tag is disabled");
+          break;
+        case KnownTag::State::kUnreadable:
+          Refuse(name, Reason::kInternal, "its definition could not be read");
+          break;
+        case KnownTag::State::kLost:
+          Refuse(name, Reason::kInternal, kGone);
+          break;
+      }
     }
   }
 }
@@ -338,7 +344,8 @@ void TagFollower::OnLooked(const std::string& name, const Result<Nodes>& nodes) 
   const std::lock_guard lock(mutex_);
   Looks& looks = looks_[name];
   looks.answered = looks.sent;
-  looks.found = !nodes.ok() ? Found::kUnanswered : there ? Found::kLooking : Found::kNothing;
+  looks.found = there ? Found::kLooking : Found::kNothing;
+  if (!nodes.ok()) looks.found = Found::kUnanswered;
   looks.idle_since = now_;
 }
 

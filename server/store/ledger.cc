@@ -7,6 +7,7 @@
 
 #include <glog/logging.h>
 
+#include "common/base/cat.h"
 #include "common/time/entropy.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
@@ -237,9 +238,7 @@ Status Ledger::JudgeNode(Page& page, const Nonce& era, const Node& node) {
   auto read = ReadTagNode(page.tag, node.data);
   if (!read.ok()) return read.status().WithContext(Named(page.tag));
   if (!page.Fits(*read)) {
-    return Lost(page, era,
-                "it is at " + std::to_string(read->tag.high) + " and was at " +
-                    std::to_string(page.seen->high));
+    return Lost(page, era, Cat("it is at ", read->tag.high, " and was at ", page.seen->high));
   }
   See(page, *read);
   page.known = Known{.node = *std::move(read),
@@ -273,8 +272,8 @@ void Ledger::Decide(Page& page) {
     if (begin >= kRangeEnd) return Answer(page, Exhausted("there are no more numbers of 63 bits"));
     range = {begin, begin + std::min(errand.size, kRangeEnd - begin)};
   } else if (range.empty() || range.begin < begin) {
-    return Answer(page, Conflict(Named(page.tag) + " is at " + std::to_string(begin) +
-                                 ", beyond the range from " + std::to_string(range.begin)));
+    return Answer(page, Conflict(Cat(Named(page.tag), " is at ", begin, ", beyond the range from ",
+                                     range.begin)));
   }
   node.tag.high = range.end;
   Set(page, std::move(node), range);

@@ -4,6 +4,8 @@
 
 #include <glog/logging.h>
 
+#include "common/base/cat.h"
+
 namespace firn {
 namespace {
 
@@ -11,9 +13,8 @@ namespace {
 Status CheckGiven(Range range, int64_t at_least, int64_t size) {
   const bool good = range.begin >= at_least && !range.empty() && range.size() <= size;
   if (good) return {};
-  return Corrupt("it gave [" + std::to_string(range.begin) + ", " + std::to_string(range.end) +
-                 ") when asked for " + std::to_string(size) + " numbers from " +
-                 std::to_string(at_least));
+  return Corrupt(Cat("it gave [", range.begin, ", ", range.end, ") when asked for ", size,
+                     " numbers from ", at_least));
 }
 
 }  // namespace

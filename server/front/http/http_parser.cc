@@ -20,9 +20,9 @@ class RequestParser final : public http::basic_parser<true> {
  private:
   void on_request_impl(http::verb verb, BeastView, BeastView target, int version,
                        error_code&) override {
-    request_.verb = verb == http::verb::get    ? HttpVerb::kGet
-                    : verb == http::verb::post ? HttpVerb::kPost
-                                               : HttpVerb::kOther;
+    request_.verb = HttpVerb::kOther;
+    if (verb == http::verb::get) request_.verb = HttpVerb::kGet;
+    if (verb == http::verb::post) request_.verb = HttpVerb::kPost;
     const std::string_view whole = ToStd(target);
     const size_t mark = whole.find('?');
     request_.path = whole.substr(0, mark);

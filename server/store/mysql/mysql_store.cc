@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "server/store/jump_limit.h"
 
 namespace firn {
@@ -81,7 +82,7 @@ Result<Range> MysqlStore::MoveRow(const TagDefinition& tag, const Wanted& wanted
 }
 
 Result<Range> MysqlStore::Advance(const TagDefinition& tag, int64_t at_least, int64_t size) {
-  if (at_least < 0 || size < 1) return Invalid("a range of " + std::to_string(size) + " numbers");
+  if (at_least < 0 || size < 1) return Invalid(Cat("a range of ", size, " numbers"));
   FIRN_TRY(Connect());
   const int64_t room = kRangeEnd - at_least;
   if (room == 0) return Exhausted("63 bits are used up");
@@ -92,14 +93,13 @@ Result<Range> MysqlStore::Advance(const TagDefinition& tag, int64_t at_least, in
   if (left <= 0) return Exhausted("63 bits are used up");
   const Wanted wanted(table_, at_least, std::min(size, left));
   if (row > wanted.ceiling) {
-    return Corrupt("max_id is " + std::to_string(row) + ", far beyond the " +
-                   std::to_string(at_least) +
-                   " that the ledger knows; if that is meant, raise the tag's start to it");
+    return Corrupt(Cat("max_id is ", row, ", far beyond the ", at_least,
+                       " that the ledger knows; if that is meant, raise the tag's start to it"));
   }
   const bool is_ledger = at_least > tag.start.value_or(1);
   if (is_ledger && row < wanted.row_least) {
-    alarm_("tag " + tag.name + ": the database has gone back in time, to " + std::to_string(row) +
-           " from " + std::to_string(wanted.row_least) + "; jumped over");
+    alarm_(Cat("tag ", tag.name, ": the database has gone back in time, to ", row, " from ",
+               wanted.row_least, "; jumped over"));
   }
   return MoveRow(tag, wanted);
 }

@@ -1,9 +1,10 @@
 #include "server/store/mysql/mysql_table.h"
 
-#include <charconv>
 #include <limits>
 #include <utility>
 
+#include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "common/base/quote.h"
 
 namespace firn {
@@ -34,14 +35,9 @@ std::string QuoteName(std::string_view name) {
 }
 
 Result<int64_t> Number(const char* column, const std::string& text) {
-  int64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) {
-    return Corrupt(std::string(column) + " is " + (text.empty() ? "NULL" : Quoted(text)) +
-                   ", not a number that fits");
-  }
-  return number;
+  if (const auto number = ParseNumber<int64_t>(text)) return *number;
+  return Corrupt(
+      Cat(column, " is ", text.empty() ? "NULL" : Quoted(text), ", not a number that fits"));
 }
 
 }  // namespace
@@ -75,11 +71,11 @@ MysqlTable::MysqlTable(MysqlForm form, std::string name)
 
 Result<Range> MysqlTable::RangeAt(uint64_t row, int64_t size, int64_t at_least) const {
   if (row > uint64_t{kMost} || static_cast<int64_t>(row) < size) {
-    return Corrupt("the answer is " + std::to_string(row) + ", no end of a range");
+    return Corrupt(Cat("the answer is ", row, ", no end of a range"));
   }
   const int64_t begin = BeginAfter(static_cast<int64_t>(row) - size);
   if (begin < at_least) {
-    return Corrupt("the answer is " + std::to_string(row) + ", below what has been used");
+    return Corrupt(Cat("the answer is ", row, ", below what has been used"));
   }
   return Range{.begin = begin, .end = begin + size};
 }

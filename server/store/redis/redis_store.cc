@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/base/quote.h"
 #include "server/store/jump_limit.h"
 #include "server/store/redis/redis_number.h"
@@ -44,8 +45,8 @@ Status Refusal(const std::vector<std::string>& answer, int64_t at_least) {
   if (word == "tiered")
     return Corrupt("the hash is a tiered store's; give this one another prefix");
   if (word == "far") {
-    return Corrupt("max is " + answer[1] + ", far beyond the " + std::to_string(at_least) +
-                   " that the ledger knows; if that is meant, raise the tag's start to it");
+    return Corrupt(Cat("max is ", answer[1], ", far beyond the ", at_least,
+                       " that the ledger knows; if that is meant, raise the tag's start to it"));
   }
   return Corrupt(word + " is " + Quoted(answer[1]) + ": it was set by hand; mend it");
 }
@@ -70,7 +71,7 @@ Status RedisStore::Check(const TagDefinition& tag) {
 }
 
 Result<Range> RedisStore::Advance(const TagDefinition& tag, int64_t at_least, int64_t size) {
-  if (at_least < 0 || size < 1) return Invalid("a range of " + std::to_string(size) + " numbers");
+  if (at_least < 0 || size < 1) return Invalid(Cat("a range of ", size, " numbers"));
   if (at_least >= kNumbersEnd) return Exhausted("Redis counts to 2^53 only");
   FIRN_TRY(Connect());
   const int64_t ceiling = std::min(at_least + kJumpMax, kNumbersEnd);
@@ -87,9 +88,8 @@ Result<Range> RedisStore::Advance(const TagDefinition& tag, int64_t at_least, in
   }
   // Above its start a tag has a ledger, and this store has given what the ledger says.
   if (at_least > tag.start.value_or(1) && RedisNumber(answer[3]).value_or(0) < at_least) {
-    alarm_("tag " + tag.name + ": Redis has lost data, it is at " +
-           (answer[3].empty() ? "nothing" : answer[3]) + " after " + std::to_string(at_least) +
-           "; jumped over");
+    alarm_(Cat("tag ", tag.name, ": Redis has lost data, it is at ",
+               answer[3].empty() ? "nothing" : answer[3], " after ", at_least, "; jumped over"));
   }
   return Range{.begin = begin, .end = end};
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
+
 namespace firn {
 
 struct TieredSource::Errand {
@@ -136,8 +138,8 @@ Status TieredSource::CheckRises(const TagDefinition& tag, Range range) {
     end = range.end;
     return {};
   }
-  alarm_("tag " + tag.name + ": Redis gave " + std::to_string(range.begin) + " again, after " +
-         std::to_string(end) + "; its hash was edited or put back from a backup. Delete it");
+  alarm_(Cat("tag ", tag.name, ": Redis gave ", range.begin, " again, after ", end,
+             "; its hash was edited or put back from a backup. Delete it"));
   return Corrupt("store " + name_ + " gave numbers that were given before");
 }
 
