@@ -11,6 +11,7 @@ namespace {
 
 constexpr Milliseconds kWithoutProgressMax{60'000};
 constexpr Milliseconds kBeforeTheNextServer{5};
+constexpr Milliseconds kBetweenLooks{20};
 constexpr size_t kFaultsMax = 10;
 
 }  // namespace
@@ -112,7 +113,7 @@ class AwkwardClient::Conversation {
   }
 
   bool ReceiveSome() {
-    if (TestNow() < paused_until_) return false;
+    if (TestNow() < paused_until_ || !MayRead()) return false;
     const size_t before = received_.size();
     received_.resize(before + manner_.read_bytes);
     const auto n = channel_.Receive(received_.data() + before, manner_.read_bytes);
@@ -122,6 +123,13 @@ class AwkwardClient::Conversation {
     Pause(*n);
     TakeAnswers();
     return true;
+  }
+
+  bool MayRead() {
+    if (reads_ || !options_.may_read) return true;
+    reads_ = options_.may_read();
+    if (!reads_) paused_until_ = TestNow() + kBetweenLooks;
+    return reads_;
   }
 
   void Pause(size_t read) {
@@ -174,6 +182,7 @@ class AwkwardClient::Conversation {
   int asked_ = 0, answered_ = 0;
   size_t since_pause_ = 0;
   BootMs paused_until_{0}, moved_at_;
+  bool reads_ = false;  // once it may
   bool ended_ = false;
 };
 

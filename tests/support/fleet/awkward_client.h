@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -47,6 +48,8 @@ class AwkwardClient {
     std::string tag = "default";
     TongueName tongue = TongueName::kThriftBinary;
     Manner manner{};
+    // Reads nothing before this says true, which it is asked now and then. Empty: it reads at once.
+    std::function<bool()> may_read{};
     int calls = 100;        // of a conversation
     int conversations = 0;  // that are held to their end; 0: until Stop
   };
