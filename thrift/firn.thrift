@@ -118,7 +118,32 @@ struct ServerStatus {
   13: i64 started_ms,
   14: list<TagStatus> tags,           // those that it serves or has served, at most 1000
   15: string version,                 // of the program, such as 1.2.0
-  16: string build                    // how it was built; for people
+  16: string build,                   // how it was built; for people
+  17: list<i32> machines              // every machine id that it holds; `machine` is the first.
+                                      // Empty from a server older than this field: see `machine`
+}
+
+// ---- the list of servers ----------------------------------------------------------------------
+
+// One server of the cluster, as the registry shows it.
+struct ServerEntry {
+  1: string address,                  // host:port
+  2: i32 rack,
+  3: i32 weight,                      // its share of the calls: 100 is usual, 0 asks for none
+  4: bool online,                     // false: an operator has taken it out
+  5: ServerState state,
+  6: bool tls                         // calls to it must use TLS
+}
+
+// Every server of the cluster, from the memory of the one that answers.
+struct ServerList {
+  1: string cluster_uuid,
+  2: string application,
+  3: i64 version,                     // rises with each change, and is the same at every server that
+                                      // shows the same list; 0: nothing has been read yet
+  4: optional list<ServerEntry> servers,  // absent: still those of `known_version`
+  5: i32 age_ms,                      // how long ago the registry last confirmed it
+  6: i32 ask_again_ms                 // when to ask again; sooner where a call met trouble
 }
 
 // ---- Twitter's service ------------------------------------------------------------------------
@@ -187,6 +212,12 @@ service IdService extends Snowflake {
   string formatTime(1: i64 ticks, 2: string layout) throws (1: Refusal refusal),
 
   ServerStatus status() throws (1: Refusal refusal),
+
+  // Which servers there are. Clients that ask for it need not follow the registry: any one server is
+  // enough to find all. `known_version` is the version of the list that the caller has, 0 for none;
+  // where that is still the version, the answer leaves the entries out. NOT_READY: this server has
+  // not read the list yet. An older server knows no such method: keep to the addresses at hand.
+  ServerList servers(1: i64 known_version) throws (1: Refusal refusal),
 
   // Answers while the process lives, ready or not.
   void ping() throws (1: Refusal refusal)

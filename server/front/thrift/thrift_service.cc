@@ -123,4 +123,8 @@ void ThriftService::status(wire::ServerStatus& out) {
                backend_.sums().issued);
 }
 
+void ThriftService::servers(wire::ServerList&, int64_t) {
+  Refuse({Reason::kNotReady, "this server has not read the list of servers yet", 0, true});
+}
+
 }  // namespace firn::front

@@ -38,6 +38,7 @@ class ThriftService final : public wire::IdServiceIf {
   int64_t compose(const wire::ComposeRequest& request) override;
   void formatTime(std::string& out, int64_t ticks, const std::string& layout) override;
   void status(wire::ServerStatus& out) override;
+  void servers(wire::ServerList& out, int64_t known_version) override;
   void ping() override {}
 
  private:

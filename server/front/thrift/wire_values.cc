@@ -132,7 +132,10 @@ wire::ServerStatus ToWire(const ServerReport& report, const Layout& layout, Rack
   out.__set_layout(std::string(layout.text()));
   out.__set_rack_bits(split.rack_bits());
   out.__set_state(ToWire(report.phase));
-  if (report.machine) out.__set_machine(static_cast<int32_t>(report.machine->value()));
+  if (report.machine) {
+    out.__set_machine(static_cast<int32_t>(report.machine->value()));
+    out.machines.push_back(out.machine);
+  }
   if (report.bound) out.__set_bound_ms(report.bound->ms());
   out.__set_wall_ms(report.wall.ms());
   if (report.clock_skew) out.__set_clock_skew_ms(report.clock_skew->count());
