@@ -52,12 +52,16 @@ add_test(NAME hangs COMMAND sleep 60)
 add_test(NAME crashes COMMAND sh -c "kill -SEGV $$")
 set_tests_properties(skips PROPERTIES SKIP_RETURN_CODE 77)
 set_tests_properties(hangs PROPERTIES TIMEOUT 1)
+add_test(NAME unsafe COMMAND sh -c "echo 2 ids came twice; exit 1")
 PROJECT
 cmake -S "$work" -B "$work/build" >/dev/null
 ctest --test-dir "$work/build" --output-junit "$work/junit.xml" >/dev/null 2>&1 || true
 expect "each outcome is counted as what it is" \
-  "passed good|failed bad|failed away|skipped skips|failed hangs|failed crashes" \
+  "passed good|failed bad|failed away|skipped skips|failed hangs|failed crashes|failed unsafe" \
   "$(junit_results "$work/junit.xml" | paste -sd '|')"
+excused() { beyond_excuse "$work/junit.xml" "$1" && echo no || echo yes; }
+expect "a test that fails beside others may be run again" yes "$(excused bad)"
+expect "one that saw an id twice is not run until it passes" no "$(excused unsafe)"
 
 if ((faults > 0)); then
   echo "$faults expectations failed"
