@@ -20,13 +20,14 @@ class IdDesk {
   // All must outlive it. An empty tag in a request means `default_tag`.
   IdDesk(Issuer& issuer, DeskCounters& counters, Method method, std::string default_tag);
 
+  // The handle of a tag, good as long as the issuer; null: nothing serves it.
+  const Tag* Resolve(std::string_view tag) const { return issuer_.Resolve(NameOf(tag)); }
+
   // The short way for one id. Nothing, with no trace, when there is anything to say: then Ask.
-  std::optional<int64_t> One(std::string_view tag, const DoorCall& door) {
-    if (door.parked) return std::nullopt;
-    const Tag* found = issuer_.Resolve(NameOf(tag));
+  std::optional<int64_t> One(const Tag* tag, const DoorCall& door) {
     int64_t id = 0;
-    if (found == nullptr || !issuer_.TryOne(*found, method_, &id)) return std::nullopt;
-    counters_.CountIssued(*found, 1);
+    if (tag == nullptr || door.parked || !issuer_.TryOne(*tag, method_, &id)) return std::nullopt;
+    counters_.CountIssued(*tag, 1);
     return id;
   }
 

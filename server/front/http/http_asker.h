@@ -38,7 +38,7 @@ class HttpAsker : public HttpHandler {
 
   // One id: as text and nothing else in the body.
   Outcome AskPlain(std::string_view tag, DoorCall& door, HttpAnswer& answer) {
-    if (const auto id = desk_.One(tag, door)) {
+    if (const auto id = desk_.One(desk_.Resolve(tag), door)) {
       answer.no_store = true;
       AppendNumber(answer.body, *id);
       return Outcome::kAnswered;

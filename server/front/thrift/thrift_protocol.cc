@@ -6,6 +6,7 @@
 #include <thrift/protocol/TBinaryProtocol.h>
 #include <thrift/protocol/TCompactProtocol.h>
 
+#include "server/front/thrift/known_calls.h"
 #include "server/front/thrift/thrift_service.h"
 #include "thrift/frame_transport.h"
 #include "thrift/gen/IdService.h"
@@ -49,8 +50,9 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
 template <typename Coding>
 class ThriftProtocol final : public Protocol {
  public:
-  ThriftProtocol(const Backend& backend, DeskCounters& counters)
+  ThriftProtocol(ThriftCoding coding, const Backend& backend, DeskCounters& counters)
       : limits_(backend.limits),
+        known_(coding),
         service_(backend, counters),
         processor_(Borrowed<wire::IdServiceIf>(service_)) {
     Renew();
@@ -63,16 +65,31 @@ class ThriftProtocol final : public Protocol {
     const size_t whole = kLengthBytes + length;
     if (in.size() < whole) return ServeStep::NeedMore(whole);
 
+    const std::string_view frame = in.substr(kLengthBytes, length);
+    if (AnswerKnown(frame, call, out)) return ServeStep::Served(whole);
     const size_t before = out.size();
-    const ServeStep step = Process(in.substr(kLengthBytes, length), call, out);
+    const ServeStep step = Process(frame, call, out);
     if (step.kind != ServeStep::Kind::kServed) {
       out.Truncate(before);
       return step;
+    }
+    if (const auto& answered = service_.short_answer()) {
+      known_.Remember(frame, out.view().substr(before + kLengthBytes), answered->id, answered->tag);
     }
     return ServeStep::Served(whole);
   }
 
  private:
+  // The same request again: false, with no trace, where it is not, or has more to be told than an
+  // id.
+  bool AnswerKnown(std::string_view frame, const DoorCall& call, OutBuffer& out) {
+    const KnownCall* const known = known_.Find(frame);
+    if (known == nullptr) return false;
+    const std::optional<int64_t> id = service_.One(known->tag(), call);
+    if (id) known_.Answer(*known, frame, *id, out);
+    return id.has_value();
+  }
+
   ServeStep Process(std::string_view frame, DoorCall& call, OutBuffer& out) {
     const size_t at = out.size();
     out.Append("\0\0\0\0", kLengthBytes);
@@ -95,6 +112,7 @@ class ThriftProtocol final : public Protocol {
   void Renew();
 
   const Limits& limits_;
+  KnownCalls known_;
   ThriftService service_;
   FrameTransport<OutBuffer> transport_;
   std::optional<Coding> coding_;
@@ -120,9 +138,9 @@ std::unique_ptr<Protocol> MakeThriftProtocol(ThriftCoding coding, const Backend&
   // The generated code would print a line for each malformed message; they are counted instead.
   apache::thrift::GlobalOutput.setOutputFunction([](const char*) {});
   if (coding == ThriftCoding::kCompact) {
-    return std::make_unique<ThriftProtocol<CompactCoding>>(backend, counters);
+    return std::make_unique<ThriftProtocol<CompactCoding>>(coding, backend, counters);
   }
-  return std::make_unique<ThriftProtocol<BinaryCoding>>(backend, counters);
+  return std::make_unique<ThriftProtocol<BinaryCoding>>(coding, backend, counters);
 }
 
 }  // namespace firn::front

@@ -72,7 +72,11 @@ int64_t ThriftService::get_id(const std::string& useragent) {
 // --- Firn's --------------------------------------------------------------------------------------
 
 int64_t ThriftService::getId(const std::string& tag) {
-  if (const auto id = desk_.One(tag, *door_)) return *id;
+  const Tag* const known = desk_.Resolve(tag);
+  if (const auto id = desk_.One(known, *door_)) {
+    if (known->name() == desk_.NameOf(tag)) short_.emplace(*known, *id);
+    return *id;
+  }
   return Ask(tag, 1, Form::kNumbers).runs()[0].first;
 }
 

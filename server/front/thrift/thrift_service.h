@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,21 @@ class ThriftService final : public wire::IdServiceIf {
   ThriftService(const Backend& backend, DeskCounters& counters);
 
   // Where the next call comes from; valid until that call returns.
-  void Begin(DoorCall& door) { door_ = &door; }
+  void Begin(DoorCall& door) {
+    door_ = &door;
+    short_.reset();
+  }
+
+  // One id of the tag in the short way; nothing: the call has to be processed.
+  std::optional<int64_t> One(const Tag& tag, const DoorCall& door) { return desk_.One(&tag, door); }
+
+  // What the call was answered with, where that was the short way, and the tag is the one of its
+  // name for ever: a name that is served by default may get a tag of its own.
+  struct ShortAnswer {
+    const Tag& tag;
+    int64_t id;
+  };
+  const std::optional<ShortAnswer>& short_answer() const { return short_; }
 
   // --- Twitter's -------------------------------------------------------------------------------
 
@@ -52,6 +67,7 @@ class ThriftService final : public wire::IdServiceIf {
   const Backend& backend_;
   IdDesk desk_;
   DoorCall* door_ = nullptr;
+  std::optional<ShortAnswer> short_;
 };
 
 }  // namespace firn::front
