@@ -81,13 +81,13 @@ ProtocolSet ServerFront::PublicProtocols() {
   if (!options_.admin) handlers.push_back(Admin());
   return {MakeThriftProtocol(ThriftCoding::kBinary, backend_, desk.thrift_counters),
           MakeThriftProtocol(ThriftCoding::kCompact, backend_, desk.thrift_counters),
-          MakeHttpProtocol(backend_.limits, std::move(handlers))};
+          MakeHttpProtocol(backend_.limits, &desk.http, std::move(handlers))};
 }
 
 ProtocolSet ServerFront::AdminProtocols() {
   std::vector<std::unique_ptr<HttpHandler>> handlers;
   handlers.push_back(Admin());
-  return {.http = MakeHttpProtocol(options_.admin->limits, std::move(handlers))};
+  return {.http = MakeHttpProtocol(options_.admin->limits, nullptr, std::move(handlers))};
 }
 
 }  // namespace firn::front

@@ -38,8 +38,11 @@ class HttpAsker : public HttpHandler {
 
   // One id: as text and nothing else in the body.
   Outcome AskPlain(std::string_view tag, DoorCall& door, HttpAnswer& answer) {
-    if (const auto id = desk_.One(desk_.Resolve(tag), door)) {
+    const Tag* const known = desk_.Resolve(tag);
+    if (const auto id = desk_.One(known, door)) {
       answer.no_store = true;
+      // A name that is served by default may get a tag of its own.
+      if (known->name() == desk_.NameOf(tag)) answer.id_of = known;
       AppendNumber(answer.body, *id);
       return Outcome::kAnswered;
     }

@@ -98,6 +98,7 @@ void HttpAnswer::Clear() {
   no_store = false;
   retry_after_ms = 0;
   allow = {};
+  id_of = nullptr;
 }
 
 void HttpAnswer::SetText(int code, std::string_view text) {

@@ -8,6 +8,10 @@
 #include "common/base/status.h"
 #include "server/front/net/buffers.h"
 
+namespace firn {
+class Tag;  // known by name only
+}
+
 namespace firn::front {
 
 enum class HttpVerb : uint8_t { kGet, kPost, kOther };
@@ -41,6 +45,7 @@ struct HttpAnswer {
   bool no_store = false;       // it carries ids: no cache may repeat it
   int32_t retry_after_ms = 0;  // 0: no advice
   std::string_view allow;      // with status 405
+  const Tag* id_of = nullptr;  // set: the body is one id of this tag, got in the short way
 
   static constexpr std::string_view kText = "text/plain; charset=utf-8";
   static constexpr std::string_view kJson = "application/json";

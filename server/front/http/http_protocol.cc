@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "common/base/cat.h"
 #include "server/front/http/http_parser.h"
+#include "server/front/http/known_requests.h"
 #include "server/issue/issue_call.h"
 
 namespace firn::front {
@@ -14,17 +16,23 @@ namespace {
 
 class HttpProtocol final : public Protocol {
  public:
-  HttpProtocol(const Limits& limits, std::vector<std::unique_ptr<HttpHandler>> handlers)
-      : limits_(limits), handlers_(std::move(handlers)) {}
+  HttpProtocol(const Limits& limits, IdDesk* desk,
+               std::vector<std::unique_ptr<HttpHandler>> handlers)
+      : limits_(limits), handlers_(std::move(handlers)) {
+    if (desk != nullptr) known_.emplace(*desk);
+  }
 
   ServeStep Serve(std::string_view in, DoorCall& door, OutBuffer& out) override {
+    if (known_) {
+      if (const auto served = known_->Serve(in, door, out)) return *served;
+    }
     const HttpParsed parsed = ParseHttp(in, limits_, chunks_, request_);
     switch (parsed.kind) {
       case HttpParsed::Kind::kNeedMore:
         if (request_.expects_continue) return ServeStep::NeedMoreOfOneWhoWaits(parsed.bytes);
         return ServeStep::NeedMore(parsed.bytes);
       case HttpParsed::Kind::kWhole:
-        return ServeWhole(parsed.bytes, door, out);
+        return ServeWhole(in.substr(0, parsed.bytes), door, out);
       case HttpParsed::Kind::kBad:
         return Refuse(400, CloseCause::kBadHttp, out);
       case HttpParsed::Kind::kHeaderTooLarge:
@@ -51,11 +59,16 @@ class HttpProtocol final : public Protocol {
   std::string_view go_on() const override { return "HTTP/1.1 100 Continue\r\n\r\n"; }
 
  private:
-  ServeStep ServeWhole(size_t length, DoorCall& door, OutBuffer& out) {
+  ServeStep ServeWhole(std::string_view request, DoorCall& door, OutBuffer& out) {
     answer_.Clear();
     if (!Find(door)) return ServeStep::Park(door.parked->ask_again_in());
+    const size_t before = out.size();
     AppendHttp(answer_, request_.keep_alive, request_.http_1_0, out);
-    return request_.keep_alive ? ServeStep::Served(length) : ServeStep::Close(CloseCause::kPeer);
+    if (!request_.keep_alive) return ServeStep::Close(CloseCause::kPeer);
+    if (answer_.id_of != nullptr && known_) {
+      known_->Remember(request, out.view().substr(before), *answer_.id_of);
+    }
+    return ServeStep::Served(request.size());
   }
 
   // False: the call is parked.
@@ -86,13 +99,14 @@ class HttpProtocol final : public Protocol {
   std::string chunks_;
   HttpRequest request_;
   HttpAnswer answer_;
+  std::optional<KnownRequests> known_;
 };
 
 }  // namespace
 
-std::unique_ptr<Protocol> MakeHttpProtocol(const Limits& limits,
+std::unique_ptr<Protocol> MakeHttpProtocol(const Limits& limits, IdDesk* desk,
                                            std::vector<std::unique_ptr<HttpHandler>> handlers) {
-  return std::make_unique<HttpProtocol>(limits, std::move(handlers));
+  return std::make_unique<HttpProtocol>(limits, desk, std::move(handlers));
 }
 
 }  // namespace firn::front

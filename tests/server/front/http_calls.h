@@ -18,7 +18,7 @@ inline std::unique_ptr<Protocol> MakeHttp(Issuing& issuing, IdDesk& desk, TokenC
   handlers.push_back(MakeLeafHandler(issuing.backend, desk));
   handlers.push_back(MakeVestaHandler(issuing.backend, desk));
   handlers.push_back(MakeTinyidHandler(issuing.backend, desk, std::move(tokens)));
-  return MakeHttpProtocol(issuing.limits, std::move(handlers));
+  return MakeHttpProtocol(issuing.limits, &desk, std::move(handlers));
 }
 
 // The HTTP side on one IO thread, called without sockets.

@@ -183,5 +183,90 @@ TEST_F(HttpProtocolTest, RefusesAParkedCallAtItsLastAttempt) {
   EXPECT_EQ(answer.json()["error"]["reason"], "OVERLOADED");
 }
 
+// A request that has been answered before is answered by its bytes. It must be told what a side
+// says that has never seen it.
+class SameRequestAgainTest : public HttpProtocolTest {
+ protected:
+  // The id, or the status of what is none.
+  int64_t Ask(const std::string& request) {
+    const auto got = http_.Raw(request + request);
+    HttpSide newcomer{issuing_};
+    const auto other = newcomer.Raw(request);
+    EXPECT_EQ(WithoutLength(got), WithoutLength(other)) << request;
+    EXPECT_EQ(got.step.bytes, other.step.bytes);
+    if (got.status() != 200) return got.status();
+    EXPECT_NE(got.body, other.body) << "the same id twice";
+    return std::stoll(got.body);
+  }
+  static std::string WithoutLength(const HttpSide::Answer& answer) {
+    const std::string field = "\r\nContent-Length: " + std::to_string(answer.body.size()) + "\r\n";
+    std::string head = answer.head;
+    const size_t at = head.find(field);
+    EXPECT_NE(at, std::string::npos) << head;
+    return at == std::string::npos ? head : head.erase(at, field.size());
+  }
+  static std::string Get(std::string_view path) {
+    return "GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n\r\n";
+  }
+};
+
+TEST_F(SameRequestAgainTest, IsAnsweredWithANewIdOfItsTag) {
+  const std::string slow = Get("/api/segment/get/slow"), order = Get("/api/snowflake/get/order");
+  const std::string kept = "GET /api/segment/get/slow HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
+  // Past 9 and 99, where the body gets longer.
+  for (int round = 0; round < 40; ++round) {
+    EXPECT_LT(Ask(slow), 1'000);
+    EXPECT_LT(Ask(kept), 1'000);
+    EXPECT_GT(Ask(order), 1'000'000);
+    EXPECT_GT(Ask(Get("/api/snowflake/get/order?" + std::to_string(round))), 1'000'000);
+  }
+  EXPECT_GT(issuing_.Sums().issued.at("slow"), 100u);
+}
+
+TEST_F(SameRequestAgainTest, IsRefusedOnceTheTagIsGone) {
+  const std::string slow = Get("/api/segment/get/slow");
+  EXPECT_EQ(Ask(slow), 1);
+  EXPECT_EQ(Ask(slow), 3);
+  issuing_.issuer.Remove("slow");
+  EXPECT_EQ(Ask(slow), 500);
+}
+
+TEST_F(SameRequestAgainTest, IsRefusedWhileTheServerGoesAway) {
+  const std::string order = Get("/api/snowflake/get/order");
+  EXPECT_GT(Ask(order), 500);
+  issuing_.issuer.Drain();
+  EXPECT_EQ(Ask(order), 500);
+}
+
+TEST_F(SameRequestAgainTest, BelongsToTheTagThatANameGetsInPlaceOfTheDefault) {
+  issuing_.issuer.SetDefault(TagBinding{"", std::make_shared<ScriptedStrategy>(), {}});
+  EXPECT_EQ(Ask(Get("/api/segment/get/new")), 1);
+  const auto own = std::make_shared<ScriptedStrategy>();
+  own->next = 5'000;
+  ASSERT_TRUE(issuing_.issuer.Set({"new", own, {}}).ok());
+  EXPECT_EQ(Ask(Get("/api/segment/get/new")), 5'000);
+}
+
+TEST_F(SameRequestAgainTest, WaitsWhenThereAreNoIds) {
+  const std::string slow = Get("/api/segment/get/slow");
+  EXPECT_EQ(Ask(slow), 1);
+  issuing_.slow->waits = true;
+  EXPECT_EQ(http_.Raw(slow).step.kind, Kind::kPark);
+  issuing_.slow->waits = false;
+  const int asked = issuing_.slow->asked;
+  EXPECT_EQ(http_.Raw(slow).step.kind, Kind::kServed) << "the parked call, and no other";
+  EXPECT_EQ(issuing_.slow->asked, asked + 1);
+}
+
+TEST_F(SameRequestAgainTest, IsNotTakenForOneThatGoesOnOtherwise) {
+  EXPECT_EQ(Ask(Get("/api/segment/get/slow")), 1);
+  EXPECT_EQ(http_.Raw("GET /api/segment/get/slow HTTP/1.1\r\nHost: x\r\n").step.kind,
+            Kind::kNeedMore);
+  const auto last =
+      http_.Raw("GET /api/segment/get/slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(last.step.kind, Kind::kClose);
+  EXPECT_TRUE(last.HasField("Connection: close"));
+}
+
 }  // namespace
 }  // namespace firn::front
