@@ -11,6 +11,16 @@ namespace {
 
 constexpr size_t kFirstSlots = 64;
 
+std::atomic<uint64_t> tables_made{0};
+
+// The tag that a thread found last. Only the table of that number, which has never been another's,
+// may look at it.
+struct Last {
+  uint64_t table = 0;
+  const Tag* tag = nullptr;
+};
+constinit thread_local Last last;
+
 }  // namespace
 
 // An open-addressing hash table with a power of two of places, at most half of them taken.
@@ -30,7 +40,7 @@ Binding::Binding(TagBinding binding)
       cursor(plain ? strategy->cursor() : nullptr),
       text(std::move(binding.text)) {}
 
-TagTable::TagTable() {
+TagTable::TagTable() : number_(++tables_made) {
   all_slots_.push_back(std::make_unique<Slots>(kFirstSlots));
   slots_.store(all_slots_.back().get(), std::memory_order_release);
 }
@@ -38,11 +48,15 @@ TagTable::TagTable() {
 TagTable::~TagTable() = default;
 
 const Tag* TagTable::Find(std::string_view name) const {
+  if (last.table == number_ && last.tag->name() == name) return last.tag;
   const Slots& slots = *slots_.load(std::memory_order_acquire);
   for (size_t i = Slots::Hash(name);; ++i) {  // ends: half of the places are empty
     const Tag* tag = slots.places[i & slots.mask].load(std::memory_order_acquire);
     if (tag == nullptr) return default_.binding() != nullptr ? &default_ : nullptr;
-    if (tag->name() == name) return tag;
+    if (tag->name() == name) {
+      last = {number_, tag};
+      return tag;
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -57,7 +58,8 @@ class alignas(64) Tag {
 // before the table goes: a tag keeps its place, its earlier bindings stay, and a hash table that
 // has become too small stays behind the larger one. Hence the limits.
 //
-// Thread-safe; Find reads a few words and takes no lock.
+// Thread-safe; Find reads a few words and takes no lock. A thread that asks for the name that it
+// asked for last need not even hash it.
 class TagTable {
  public:
   static constexpr size_t kTagsMax = 100'000;
@@ -86,6 +88,7 @@ class TagTable {
   void Insert(Tag* tag);
   void Grow();
 
+  const uint64_t number_;  // of the table, in this process
   std::atomic<Slots*> slots_;
   Tag default_{""};
   alignas(64) mutable std::mutex mutex_;  // all below; apart from what every call reads

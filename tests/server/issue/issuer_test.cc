@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -105,6 +106,24 @@ TEST_F(IssuerTest, AHandleStaysGoodWhenTheTagIsChangedOrRemoved) {
   EXPECT_FALSE(issuer_.TryOne(*order, Method::kThrift, &id));
   EXPECT_EQ(Ask("order"), Verdict::kRefused);
   EXPECT_EQ(call_.refusal().reason, Reason::kUnknownTag);
+}
+
+TEST_F(IssuerTest, EachIssuerResolvesToItsOwnTags) {
+  // A new issuer stands where the one before stood, as like it as can be.
+  for (int i = 0; i < 3; ++i) {
+    std::optional<Issuer> other(std::in_place, rejections_);
+    EXPECT_EQ(other->Resolve("order"), nullptr);
+    ASSERT_TRUE(other->Set({"order", counting_, {}}).ok());
+    ASSERT_TRUE(other->Set({"user", counting_, {}}).ok());
+    Serve("order", counting_);
+    for (int again = 0; again < 2; ++again) {
+      EXPECT_NE(other->Resolve("order"), issuer_.Resolve("order"));
+      EXPECT_EQ(other->Resolve("order"), other->Resolve("order"));
+      EXPECT_EQ(other->Resolve("user")->name(), "user");
+      EXPECT_EQ(other->Resolve("order")->name(), "order");
+      EXPECT_EQ(other->Resolve("orde"), nullptr);
+    }
+  }
 }
 
 TEST_F(IssuerTest, RefusesEverythingOnceItDrains) {
