@@ -39,8 +39,8 @@ std::string_view EventName(ClientEvent::Kind kind) {
 }
 
 std::string_view FitnessName(ServerFitness fitness) {
-  static constexpr std::array<std::string_view, 5> kNames = {"fit", "resting", "disabled",
-                                                             "draining", "quarantined"};
+  static constexpr std::array<std::string_view, 6> kNames = {"fit",      "failing",  "resting",
+                                                             "disabled", "draining", "quarantined"};
   return NameOf(kNames, fitness);
 }
 

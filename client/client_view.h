@@ -27,6 +27,12 @@ struct ClientCounters {
   uint64_t broken = 0;       // attempts answered with nonsense, or by a wrong service
   uint64_t refused = 0;      // attempts answered with a typed "no"
   uint64_t lists = 0;        // lists that the source has told
+  uint64_t rests = 0;        // times that a server was left to rest, having failed too often
+  uint64_t quarantines = 0;  // times that one was left alone for nonsense, or as another cluster's
+  uint64_t panics = 0;       // times that fewer than half of the servers were left fit
+  uint64_t looks = 0;        // statuses that were asked for in the background
+  uint64_t looks_lost = 0;   // of those, without an answer
+  uint64_t lookups = 0;      // times that a server's name was looked up
   uint64_t local_taken = 0;  // as LocalSupply::Counts
   uint64_t local_missed = 0;
   uint64_t local_awaited = 0;
@@ -36,10 +42,12 @@ struct ClientCounters {
 // Whether, and why not, a server is asked.
 enum class ServerFitness : uint8_t {
   kFit,
+  kFailing,     // failed too often, where half of the servers are out already; asked after fit ones
   kResting,     // failed too often, or said that it cannot for now; asked when no fit one is left
   kDisabled,    // an operator has taken it out
   kDraining,    // on its way out
-  kQuarantined  // not this cluster's IdService; never asked
+  kQuarantined  // speaks nonsense: asked only while fewer than half of the servers are fit; or is
+                // not this cluster's IdService: never asked
 };
 std::string_view FitnessName(ServerFitness fitness);
 

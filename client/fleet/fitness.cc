@@ -4,78 +4,75 @@
 
 namespace firn::client {
 
-Fitness::Standing Fitness::After(const Standing& from, Event event, Micros now) {
-  const auto* quarantined = std::get_if<Quarantined>(&from);
-  const auto* draining = std::get_if<Draining>(&from);
-  const bool held = quarantined != nullptr && !quarantined->looked_at;
+Fitness::Look* Fitness::LookOf(Standing& standing) {
+  if (auto* draining = std::get_if<Draining>(&standing)) return &draining->look;
+  if (auto* quarantined = std::get_if<Quarantined>(&standing)) return &quarantined->look;
+  if (auto* stranger = std::get_if<Stranger>(&standing)) return &stranger->look;
+  return nullptr;
+}
+
+Fitness::Standing Fitness::After(const Standing& from, Event event, Micros look_at) {
+  Standing to = from;
+  Look* const look = LookOf(to);
+  const bool shut =
+      !std::holds_alternative<Member>(from) && !std::holds_alternative<Draining>(from);
+  const bool held = shut && !look->under_way;
   switch (event) {
     case Event::kListed:
       return Member{};
+    case Event::kIsStrange:
+      return Stranger{{.at = look_at}};
     case Event::kSpeaksNonsense:
-      return Quarantined{.look_at = now + kRecheck};
+      if (std::holds_alternative<Stranger>(from)) return Stranger{{.at = look_at}};
+      return Quarantined{{.at = look_at}};
     case Event::kSaysDraining:
-      if (quarantined != nullptr) return from;
-      return Draining{.look_at = now + kRecheck,
-                      .doubted = draining == nullptr || draining->doubted};
+      if (look == nullptr) return Draining{{.at = look_at}};
+      return from;
     case Event::kSeenStaying:
       return held ? from : Member{};
     case Event::kSeenDraining:
-      return held ? from : Draining{.look_at = now + kRecheck};
+      return held ? from : Draining{{.at = look_at}};
+    case Event::kNotSeen:
+      if (look != nullptr && look->under_way) *look = {.at = look_at};
+      return to;
   }
   return from;
 }
 
-bool Fitness::Hear(Event event, Micros now) {
-  if (event == Event::kListed) closed_until_.clear();
+Micros Fitness::NextLook(Event event, Micros now, Entropy& entropy) {
+  switch (event) {
+    case Event::kSaysDraining:
+      return now;
+    case Event::kSpeaksNonsense:
+      return now + quarantine_.Next(now, entropy);
+    case Event::kIsStrange:
+    case Event::kNotSeen:
+      return now + (quarantined() ? quarantine_ : unseen_).Next(now, entropy);
+    case Event::kListed:
+    case Event::kSeenStaying:
+    case Event::kSeenDraining:
+      break;
+  }
+  return now + kRecheck;
+}
+
+bool Fitness::Hear(Event event, Micros now, Entropy& entropy) {
+  const Look* const look = LookOf(standing_);
+  // Other connections may say the same again, which makes it neither worse nor longer.
+  const bool again = (event == Event::kSpeaksNonsense && (quarantined() || strange())) ||
+                     (event == Event::kIsStrange && strange());
+  const bool idle = look == nullptr || !look->under_way;
+  if (idle && (again || event == Event::kNotSeen)) return false;
   const size_t before = standing_.index();
-  standing_ = After(standing_, event, now);
+  standing_ = After(standing_, event, NextLook(event, now, entropy));
   return standing_.index() != before;
 }
 
-void Fitness::BeginAnew() {
-  health = Health();
-  not_ready_until_ = Micros(0);
-  store_down_until_.clear();
-}
-
-bool Fitness::TakeLook(bool lists_change, Micros now) {
-  const auto due = [&](Micros& look_at) {
-    if (lists_change || now < look_at) return false;
-    look_at = now + kRecheck;
-    return true;
-  };
-  if (auto* draining = std::get_if<Draining>(&standing_)) {
-    const bool doubted = std::exchange(draining->doubted, false);
-    if (due(draining->look_at) || doubted) return true;
-  }
-  if (auto* quarantined = std::get_if<Quarantined>(&standing_); quarantined != nullptr) {
-    if (due(quarantined->look_at)) return quarantined->looked_at = true;
-  }
-  return health.TakeProbe(now);
-}
-
-ServerFitness Fitness::For(std::string_view tag, bool needs_machine_id, const KnownServer& listed,
-                           Micros now) const {
-  const bool leaves =
-      listed.phase == ServerPhase::kDraining || listed.phase == ServerPhase::kOffline;
-  const bool not_ready = listed.phase == ServerPhase::kNotReady || now < not_ready_until_;
-  if (quarantined()) return ServerFitness::kQuarantined;
-  if (draining() || leaves || IsBefore(closed_until_, tag, now)) return ServerFitness::kDraining;
-  if (listed.disabled || listed.weight <= 0) return ServerFitness::kDisabled;
-  if (health.resting() || (not_ready && needs_machine_id)) return ServerFitness::kResting;
-  return IsBefore(store_down_until_, tag, now) ? ServerFitness::kResting : ServerFitness::kFit;
-}
-
-void Fitness::Remember(TagTimes& times, std::string_view tag, Micros until) {
-  constexpr size_t kTagsMax = 1000;
-  if (times.size() >= kTagsMax) times.clear();
-  times[std::string(tag)] = until;
-}
-
-bool Fitness::IsBefore(const TagTimes& until, std::string_view tag, Micros now) {
-  if (until.empty()) return false;
-  const auto found = until.find(tag);
-  return found != until.end() && now < found->second;
+bool Fitness::TakeLook(Micros now) {
+  Look* const look = LookOf(standing_);
+  if (look == nullptr) return health.TakeProbe(now);
+  if (look->under_way || now < look->at) return false;
+  return look->under_way = true;
 }
 
 }  // namespace firn::client

@@ -1,93 +1,91 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
-#include <string_view>
 #include <variant>
 
-#include "client/client_view.h"
 #include "client/fleet/health.h"
-#include "client/server_source.h"
+#include "client/fleet/spell.h"
+#include "common/time/entropy.h"
 #include "common/time/micros.h"
 
 namespace firn::client {
 
-// Whether one server is to be asked. How it stands with its cluster is one of three states, and
-// the table says what leads from each to which:
+// How one server stands with its cluster: one of four states. The table says what leads from each
+// to which:
 //
-//               | kListed | kSaysDraining | kSpeaksNonsense | kSeenStaying | kSeenDraining
-//   ------------+---------+---------------+-----------------+--------------+--------------
-//   Member      | Member  | Draining      | Quarantined     | Member       | Draining
-//   Draining    | Member  | Draining      | Quarantined     | Member       | Draining
-//   Quarantined | Member  | Quarantined   | Quarantined     | Member *     | Draining *
+//               | kListed | kSaysDraining | kSpeaksNonsense | kIsStrange | kSeenStaying |
+//               kSeenDraining
+//   ------------+---------+---------------+-----------------+------------+--------------+--------------
+//   Member      | Member  | Draining      | Quarantined     | Stranger   | Member       | Draining
+//   Draining    | Member  | Draining      | Quarantined     | Stranger   | Member       | Draining
+//   Quarantined | Member  | Quarantined   | Quarantined     | Stranger   | Member *     | Draining
+//   * Stranger    | Member  | Stranger      | Stranger        | Stranger   | Member *     |
+//   Draining *
 //
 //   * if the look was meant for that; no other look ends a quarantine
 //
-// Whether it answers is another matter, and Health's: one that rests may be on its way out as well.
-// Beside both stands what it has said that it cannot do for a while. A value, thread-compatible.
+// Whoever is no member is looked at in the background, so that nobody is out for good: at once
+// where only the refusal of a call says that it drains, after kRecheck where its status says so,
+// and after ever longer times otherwise. A look that is lost (kNotSeen) changes nothing but that
+// there is a next one. Whether it answers is another matter, and Health's: one that is out may be
+// draining as well. A value, thread-compatible.
 class Fitness {
  public:
-  // How soon those are looked at again that only a newer list would forgive, where none will come.
   static constexpr Micros kRecheck{30'000'000};
+  static constexpr Micros kQuarantineMax{300'000'000};
 
+  struct Look {
+    Micros at{0};
+    bool under_way = false;
+  };
   struct Member {};
   struct Draining {
-    Micros look_at{0};
-    bool doubted = false;  // only the refusal of a call says so: its status is to be asked at once
+    Look look{};
   };
   struct Quarantined {
-    Micros look_at{0};
-    bool looked_at = false;  // to see whether it may come back
+    Look look{};
   };
-  using Standing = std::variant<Member, Draining, Quarantined>;
+  struct Stranger {
+    Look look{};
+  };
+  using Standing = std::variant<Member, Draining, Quarantined, Stranger>;
 
   enum class Event : uint8_t {
     kListed,          // a new list has it
     kSaysDraining,    // it refused a call so
-    kSpeaksNonsense,  // or is not of this cluster
+    kSpeaksNonsense,  // in answer to a call
+    kIsStrange,       // it is not an IdService of this cluster
     kSeenStaying,     // its status was asked for in the background
-    kSeenDraining
+    kSeenDraining,
+    kNotSeen
   };
 
-  // The table.
-  static Standing After(const Standing& from, Event event, Micros now);
+  // The table. `look_at`: when whoever is no member then is looked at.
+  static Standing After(const Standing& from, Event event, Micros look_at);
 
   // True when it stands otherwise than before.
-  bool Hear(Event event, Micros now);
+  bool Hear(Event event, Micros now, Entropy& entropy);
 
-  // Another process answers at its address.
-  void BeginAnew();
+  // Whether to ask for its status now; true once on each occasion, and whoever is told so reports
+  // what came of it.
+  bool TakeLook(Micros now);
 
-  // What it cannot do until then: anything that needs a machine id; anything for this tag, without
-  // its store; anything for this tag, as it gives that up (until a new list, at the latest).
-  void NotReady(Micros until) { not_ready_until_ = until; }
-  void StoreDown(std::string_view tag, Micros until) { Remember(store_down_until_, tag, until); }
-  void Closed(std::string_view tag, Micros until) { Remember(closed_until_, tag, until); }
-
-  // Whether to ask for its status now; true once on each occasion.
-  bool TakeLook(bool lists_change, Micros now);
-
-  // For a call for `tag`, with what the list says of the server.
-  ServerFitness For(std::string_view tag, bool needs_machine_id, const KnownServer& listed,
-                    Micros now) const;
-
+  bool member() const { return std::holds_alternative<Member>(standing_); }
   bool draining() const { return std::holds_alternative<Draining>(standing_); }
   bool quarantined() const { return std::holds_alternative<Quarantined>(standing_); }
+  bool strange() const { return std::holds_alternative<Stranger>(standing_); }
 
   Health health{};
   std::string why{};  // it is not fit, in a sentence
 
  private:
-  using TagTimes = std::map<std::string, Micros, std::less<>>;
-
-  static void Remember(TagTimes& times, std::string_view tag, Micros until);
-  static bool IsBefore(const TagTimes& until, std::string_view tag, Micros now);
+  static Look* LookOf(Standing& standing);
+  Micros NextLook(Event event, Micros now, Entropy& entropy);
 
   Standing standing_{};
-  Micros not_ready_until_{0};
-  TagTimes store_down_until_{};
-  TagTimes closed_until_{};
+  Spell quarantine_{kRecheck, kQuarantineMax};
+  Spell unseen_{Micros(1'000'000), kRecheck};
 };
 
 }  // namespace firn::client

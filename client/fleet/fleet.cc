@@ -9,10 +9,23 @@ namespace firn::client {
 namespace {
 
 constexpr Micros kResolveAgain{2'000'000};
+constexpr Micros kResolveInTime{40'000'000};
 
 void PutFirst(const Address& address, std::vector<Address>& addresses) {
   const auto found = std::find(addresses.begin(), addresses.end(), address);
   if (found != addresses.end()) std::rotate(addresses.begin(), found, found + 1);
+}
+
+// Of all that a call of any tag would find, the worst.
+ServerFitness StandingOf(const Server& server) {
+  const Fitness& fitness = server.fitness;
+  const KnownServer& known = server.known;
+  const bool leaves = known.phase == ServerPhase::kDraining || known.phase == ServerPhase::kOffline;
+  if (fitness.quarantined() || fitness.strange()) return ServerFitness::kQuarantined;
+  if (fitness.draining() || leaves) return ServerFitness::kDraining;
+  if (known.disabled || known.weight <= 0) return ServerFitness::kDisabled;
+  if (fitness.health.resting()) return ServerFitness::kResting;
+  return fitness.health.failing() ? ServerFitness::kFailing : ServerFitness::kFit;
 }
 
 bool Contains(std::span<const ServerPtr> servers, const Server* server) {
@@ -67,12 +80,14 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
   const bool told_apart = !known.incarnation.empty() && !server->known.incarnation.empty();
   if (told_apart && known.incarnation != server->known.incarnation) BeginAnew(*server, now);
   server->known = known;
-  server->fitness.Hear(Fitness::Event::kListed, now);
+  server->fitness.Hear(Fitness::Event::kListed, now, entropy_);
+  server->limits.Reopen();
   servers_[known.address] = std::move(server);
 }
 
 void Fleet::BeginAnew(Server& server, Micros now) {
-  server.fitness.BeginAnew();
+  server.fitness.health = Health();
+  server.limits.BeginAnew();
   server.well.store(false, std::memory_order_relaxed);
   server.latency.Forget();
   server.first_seen = now;
@@ -81,7 +96,21 @@ void Fleet::BeginAnew(Server& server, Micros now) {
 // --- picking ------------------------------------------------------------------------------------
 
 ServerFitness Fleet::FitnessFor(std::string_view tag, const Server& server, Micros now) const {
-  return server.fitness.For(tag, !own_numbers_.contains(tag), server.known, now);
+  const bool unready = server.known.phase == ServerPhase::kNotReady && !own_numbers_.contains(tag);
+  return std::max({StandingOf(server), server.limits.For(tag, own_numbers_, now),
+                   unready ? ServerFitness::kResting : ServerFitness::kFit});
+}
+
+bool Fleet::Panics() {
+  size_t members = 0, fit = 0;
+  for (const auto& [address, server] : servers_) {
+    if (server->known.disabled || server->fitness.strange()) continue;
+    ++members;
+    fit += StandingOf(*server) == ServerFitness::kFit ? 1U : 0U;
+  }
+  const bool before = std::exchange(panics_, fit * 2 < members);
+  counters_.panics += panics_ && !before ? 1U : 0U;
+  return panics_;
 }
 
 double Fleet::WeightOf(const Server& server, Micros now) const {
@@ -94,9 +123,11 @@ double Fleet::WeightOf(const Server& server, Micros now) const {
 // Leaves the fittest servers in offered_.
 void Fleet::Offer(std::span<const ServerPtr> tried, std::string_view tag, Micros now) {
   ServerFitness best = ServerFitness::kQuarantined;
+  const bool panics = Panics();
   offered_.clear();
   for (auto& [address, server] : servers_) {
-    const ServerFitness fitness = FitnessFor(tag, *server, now);
+    ServerFitness fitness = FitnessFor(tag, *server, now);
+    if (panics && server->fitness.quarantined()) fitness = ServerFitness::kResting;
     if (fitness == ServerFitness::kQuarantined || server->addresses.empty()) continue;
     if (fitness > best || Contains(tried, server.get())) continue;
     if (fitness < best) offered_.clear();
@@ -161,11 +192,15 @@ std::vector<ServerPtr> Fleet::TakeUnresolved(Micros now) {
   std::vector<ServerPtr> unresolved;
   for (const auto& [address, server] : servers_) {
     const bool named = !NumericAddress(server->endpoint).known();
-    // A name may have moved to another address when its server does not answer any more.
-    const bool wanted =
-        server->addresses.empty() || !server->reached || server->fitness.health.resting();
+    // A name may have moved to another address when its server does not answer any more, or is
+    // another one.
+    const bool wanted = server->addresses.empty() || !server->reached ||
+                        server->fitness.health.out() || !server->fitness.member() ||
+                        now >= server->resolve_by;
     if (!named || !wanted || now < server->resolve_at) continue;
     server->resolve_at = now + kResolveAgain;
+    server->resolve_by = now + AtLeast(kResolveInTime);
+    ++counters_.lookups;
     unresolved.push_back(server);
   }
   return unresolved;
@@ -238,7 +273,7 @@ ClusterView Fleet::View() const {
   for (const auto& [address, server] : servers_) {
     ServerFitness fitness = FitnessFor({}, *server, now);
     const bool named = !server->addresses.empty();
-    if (!named && !server->fitness.quarantined()) fitness = ServerFitness::kResting;
+    if (!named) fitness = std::max(fitness, ServerFitness::kResting);
     const bool fit = fitness == ServerFitness::kFit;
     view.servers.push_back({.known = server->known,
                             .fitness = fitness,
@@ -264,7 +299,9 @@ std::string Fleet::Lack() const {
   }
   const std::string text = Cat("of ", servers_.size(), " known servers none may be asked");
   for (const auto& [address, server] : servers_) {
-    if (server->fitness.quarantined()) return Cat(text, "; ", address, ": ", server->fitness.why);
+    if (StandingOf(*server) == ServerFitness::kQuarantined) {
+      return Cat(text, "; ", address, ": ", server->fitness.why);
+    }
     if (server->addresses.empty()) return Cat(text, "; ", address, ": its name is not resolved");
   }
   return text;

@@ -39,17 +39,22 @@ namespace firn::client {
 // Sharp edge: a server that was picked, or borrowed, is reported exactly once, with Done, or with
 // GiveBack when nobody asked it after all. One that is forgotten looks busy for ever.
 //
-//  1. Quarantined servers are never picked, nor those whose name is not looked up yet. Of the
-//     others the fittest are picked from, in the order of ServerFitness: fit; resting, or unable
-//     for this tag for now; disabled; draining. So a call is refused only when all was tried.
+//  1. The fittest are picked from, in the order of ServerFitness: fit; failing; resting, or unable
+//     for this tag for now; disabled; draining. So a call is refused only when all was tried. Those
+//     whose name is not looked up yet are not picked, nor those in quarantine, but for rule 6.
 //  2. Among those the client's own rack goes first, when it has one.
-//  3. A new list forgives quarantine and draining (Fitness has the table). One that never changes
-//     cannot, so there the servers are looked at again every Fitness::kRecheck. A server that was
-//     started anew, as a list tells, is known no more: it rests no longer, and warms up.
+//  3. A new list forgives quarantine and draining, and so does a look in the background (Fitness
+//  has
+//     the table). A server that was started anew, as a list tells, is known no more: it rests no
+//     longer, and warms up.
 //  4. A server that refuses a call with DRAINING counts as draining, and its status is asked at
 //     once: where that says otherwise, it is only the call's tag that it gives no more.
-//  5. Never more than half of the enabled servers rest.
-//  6. A server's weight grows from a tenth to all of it in its first kWarmUp.
+//  5. Never more than half of the enabled servers rest or are in quarantine, strangers aside, which
+//     are not of the cluster. One that would be more is failing.
+//  6. While fewer than half of them are fit, those in quarantine are asked like those that rest.
+//  7. A server's weight grows from a tenth to all of it in its first kWarmUp.
+//  8. What a server advises is kept at least as long, and up to half as long again, so that not all
+//     come back at the same moment.
 class Fleet {
  public:
   static constexpr Micros kWarmUp{10'000'000};
@@ -95,8 +100,8 @@ class Fleet {
   std::vector<ServerPtr> TakeProbes(Micros now);
   void Probed(Server& server, const Outcome& outcome, const ServerFacts& facts, Micros now);
 
-  // Servers whose names have to be looked up: each is told once every few seconds, while it has no
-  // address, or while none of those that it has leads anywhere.
+  // Servers whose names have to be looked up: each is told once every few seconds while it has no
+  // address, or while those that it has lead nowhere good, and once a minute otherwise.
   std::vector<ServerPtr> TakeUnresolved(Micros now);
   // What the name of the server at `address`, as the list has it, stands for now. Nothing: what
   // was known of it stays.
@@ -131,6 +136,8 @@ class Fleet {
   using Events = std::vector<ClientEvent>;
 
   ServerFitness FitnessFor(std::string_view tag, const Server& server, Micros now) const;
+  // Rule 6. Counts the times that it becomes so.
+  bool Panics();
   void Offer(std::span<const ServerPtr> tried, std::string_view tag, Micros now);
   void KeepOwnRack();
   double WeightOf(const Server& server, Micros now) const;
@@ -141,10 +148,17 @@ class Fleet {
   void HeedRefusal(Server& server, std::string_view tag, const Outcome& outcome, Micros now,
                    Events& told);
   void Failed(Server& server, int times, const Outcome& outcome, Micros now, Events& told);
+  // An ill one is asked no more, or last; for how long.
+  Micros TakeOut(Server& server, Micros now);
+  void Seen(Server& server, const ServerFacts& facts, Micros now, Events& told);
+  void NotSeen(Server& server, const Outcome& outcome, Micros now, Events& told);
   void Quarantine(Server& server, const Outcome& outcome, Micros now, Events& told);
   void Drain(Server& server, std::string_view tag, Micros now, Events& told);
   void Revive(Server& server, Events& told);
-  bool MayRest() const;
+  // Rule 5, for one more.
+  bool MayLeave(const Server& server) const;
+  // Rule 8.
+  Micros AtLeast(Micros time);
   std::string Lack() const;
   void TellNews();
   void Tell(const Events& told) const;
@@ -163,8 +177,9 @@ class Fleet {
   std::atomic<bool> fixed_ = false;  // written under mutex_
   bool from_cache_ = false;
   uint64_t next_number_ = 1;
-  std::map<std::string, ServerPtr> servers_;        // by address
-  std::set<std::string, std::less<>> own_numbers_;  // tags that need no machine id
+  std::map<std::string, ServerPtr> servers_;  // by address
+  TagSet own_numbers_;                        // tags that need no machine id
+  bool panics_ = false;
   ClusterCheck check_;
   RetryBudget budget_;
   uint64_t calls_earned_for_ = 0;  // of calls_, those that budget_ was told of

@@ -76,6 +76,11 @@ void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, M
   }
 }
 
+Micros Fleet::AtLeast(Micros time) {
+  return time +
+         Micros(static_cast<int64_t>(entropy_.Below(static_cast<uint64_t>(time.count()) / 2 + 1)));
+}
+
 void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& outcome, Micros now,
                         Events& told) {
   const Micros advice = outcome.retry_after.count() > 0 ? Micros(outcome.retry_after) : kNoAdvice;
@@ -84,13 +89,13 @@ void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& out
   switch (reason) {
     case Reason::kNotReady:
     case Reason::kClock:
-      return server.fitness.NotReady(now + advice);
+      return server.limits.NotReady(now + AtLeast(advice));
     case Reason::kStoreDown:
-      return server.fitness.StoreDown(tag, now + advice);
+      return server.limits.StoreDown(tag, now + AtLeast(advice));
     case Reason::kDraining:
       return Drain(server, tag, now, told);
     case Reason::kInternal:
-      return Failed(server, 1, outcome, now, told);
+      return Failed(server, outcome.shared_blame ? 0 : 1, outcome, now, told);
     case Reason::kOverloaded:
       return;  // it is well, and busy
     case Reason::kBadRequest:
@@ -101,43 +106,56 @@ void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& out
   }
 }
 
-bool Fleet::MayRest() const {
-  size_t enabled = 0, resting = 0;
-  for (const auto& [address, server] : servers_) {
-    if (server->known.disabled) continue;
-    ++enabled;
-    resting += server->fitness.health.resting() ? 1U : 0U;
+bool Fleet::MayLeave(const Server& server) const {
+  size_t members = 0, out = 0;
+  for (const auto& [address, one] : servers_) {
+    if (one->known.disabled || one->fitness.strange()) continue;
+    ++members;
+    const bool left = one->fitness.health.resting() || one->fitness.quarantined();
+    out += left && one.get() != &server ? 1U : 0U;
   }
-  return (resting + 1) * 2 <= enabled;
+  return (out + 1) * 2 <= members;
 }
 
 void Fleet::Failed(Server& server, int times, const Outcome& outcome, Micros now, Events& told) {
   Fitness& fitness = server.fitness;
   fitness.health.Failed(times);
-  if (fitness.health.resting() || !fitness.health.ill() || !MayRest()) return;
+  if (fitness.health.out() || !fitness.health.ill()) return;
   const std::string_view colon = outcome.detail.empty() ? "" : ": ";
   fitness.why = Cat(AttemptEndName(outcome.end), colon, outcome.detail);
-  const Micros rest = fitness.health.Rest(now, entropy_);
-  told.push_back(
-      {Kind::kServerOut, server.name, Cat("rests for ", SecondsText(rest), "; ", fitness.why)});
+  const std::string time = SecondsText(TakeOut(server, now));
+  const std::string_view what = fitness.health.resting() ? "rests for " : "is asked last for ";
+  told.push_back({Kind::kServerOut, server.name, Cat(what, time, "; ", fitness.why)});
+}
+
+Micros Fleet::TakeOut(Server& server, Micros now) {
+  const bool rests = MayLeave(server);
+  counters_.rests += rests ? 1U : 0U;
+  return server.fitness.health.TakeOut(rests, now, entropy_);
 }
 
 void Fleet::Quarantine(Server& server, const Outcome& outcome, Micros now, Events& told) {
+  const bool strange = outcome.end == AttemptEnd::kWrongService;
+  if (!strange && !MayLeave(server)) {
+    return Failed(server, Health::kInARow, outcome, now, told);
+  }
   server.fitness.why = outcome.detail;
-  if (!server.fitness.Hear(Event::kSpeaksNonsense, now)) return;
+  const Event event = strange ? Event::kIsStrange : Event::kSpeaksNonsense;
+  if (!server.fitness.Hear(event, now, entropy_)) return;
+  ++counters_.quarantines;
   told.push_back({Kind::kQuarantined, server.name, outcome.detail});
 }
 
 void Fleet::Drain(Server& server, std::string_view tag, Micros now, Events& told) {
-  server.fitness.Closed(tag, now + Fitness::kRecheck);
-  if (!server.fitness.Hear(Event::kSaysDraining, now)) return;
+  server.limits.Closed(tag, now + AtLeast(Fitness::kRecheck));
+  if (!server.fitness.Hear(Event::kSaysDraining, now, entropy_)) return;
   told.push_back({Kind::kDraining, server.name, server.fitness.why});
 }
 
 void Fleet::Revive(Server& server, Events& told) {
-  const bool rested = server.fitness.health.resting();
+  const bool was_out = server.fitness.health.out();
   server.fitness.health.Succeeded();
-  if (rested) told.push_back({Kind::kServerBack, server.name, "answers again"});
+  if (was_out) told.push_back({Kind::kServerBack, server.name, "answers again"});
 }
 
 // --- looking at servers that are out ------------------------------------------------------------
@@ -147,8 +165,9 @@ std::vector<ServerPtr> Fleet::TakeProbes(Micros now) {
   std::vector<ServerPtr> probes;
   for (const auto& [address, server] : servers_) {
     if (server->addresses.empty()) continue;
-    if (server->fitness.TakeLook(lists_change(), now)) probes.push_back(server);
+    if (server->fitness.TakeLook(now)) probes.push_back(server);
   }
+  counters_.looks += probes.size();
   return probes;
 }
 
@@ -157,21 +176,36 @@ void Fleet::Probed(Server& server, const Outcome& outcome, const ServerFacts& fa
   {
     const std::lock_guard lock(mutex_);
     if (outcome.answered()) {
-      const bool drained = server.fitness.draining();
-      server.fitness.Hear(facts.draining ? Event::kSeenDraining : Event::kSeenStaying, now);
-      if (drained && !facts.draining) {
-        told.push_back({Kind::kServerBack, server.name, "is not on its way out"});
-      }
-      server.latency.Forget();
-      Revive(server, told);
-    } else if (outcome.end == AttemptEnd::kBroken || outcome.end == AttemptEnd::kWrongService) {
-      Quarantine(server, outcome, now, told);
+      Seen(server, facts, now, told);
+    } else {
+      NotSeen(server, outcome, now, told);
     }
-    if (server.fitness.health.resting()) server.fitness.health.Rest(now, entropy_);
     server.well.store(server.fitness.health.spotless(), std::memory_order_relaxed);
   }
   Tell(told);
   if (outcome.answered()) TellNews();
+}
+
+void Fleet::Seen(Server& server, const ServerFacts& facts, Micros now, Events& told) {
+  const bool was_out = server.fitness.health.out();
+  const bool left = !server.fitness.member();
+  server.fitness.Hear(facts.draining ? Event::kSeenDraining : Event::kSeenStaying, now, entropy_);
+  server.fitness.health.Seen();
+  server.latency.Forget();
+  if (left && server.fitness.member()) {
+    told.push_back({Kind::kServerBack, server.name, "its status is good"});
+  } else if (was_out) {
+    told.push_back({Kind::kServerBack, server.name, "answers again"});
+  }
+}
+
+void Fleet::NotSeen(Server& server, const Outcome& outcome, Micros now, Events& told) {
+  ++counters_.looks_lost;
+  if (outcome.end == AttemptEnd::kBroken || outcome.end == AttemptEnd::kWrongService) {
+    Quarantine(server, outcome, now, told);
+  }
+  server.fitness.Hear(Event::kNotSeen, now, entropy_);
+  if (server.fitness.health.out()) TakeOut(server, now);
 }
 
 Outcome Fleet::Admit(Outcome asked, const ServerFacts& facts) {

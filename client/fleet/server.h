@@ -8,6 +8,7 @@
 
 #include "client/fleet/fitness.h"
 #include "client/fleet/peak_ewma.h"
+#include "client/fleet/tag_limits.h"
 #include "client/server_source.h"
 #include "common/base/endpoint.h"
 #include "common/net/address.h"
@@ -25,7 +26,8 @@ struct Server {
   const std::string name;  // its address as the list has it
   const Endpoint endpoint;
 
-  // What every call changes, without a lock.
+  // What every call looks at or changes, without a lock.
+  TagLimits limits{};
   PeakEwma latency{};
   std::atomic<int> in_flight = 0;
   std::atomic<uint64_t> answered = 0, failed = 0;
@@ -36,8 +38,9 @@ struct Server {
   KnownServer known{};
   // The one that was reached last is the first. None: its name was not looked up yet.
   std::vector<Address> addresses{};
-  bool reached = true;   // false: the last connection could not be opened
-  Micros resolve_at{0};  // when its name is looked up next
+  bool reached = true;  // false: the last connection could not be opened
+  // Its name is looked up: not before, and at the latest.
+  Micros resolve_at{0}, resolve_by{0};
   Micros first_seen{0};
   Fitness fitness{};
   Micros moves_until{0}, moves_again_at{0};  // of calls that are moved off it, see Fleet::MayMove

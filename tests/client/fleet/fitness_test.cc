@@ -1,9 +1,12 @@
 #include "client/fleet/fitness.h"
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "client/fleet/tag_limits.h"
 
 namespace firn::client {
 namespace {
@@ -12,6 +15,7 @@ using Event = Fitness::Event;
 using Member = Fitness::Member;
 using Draining = Fitness::Draining;
 using Quarantined = Fitness::Quarantined;
+using Stranger = Fitness::Stranger;
 using Standing = Fitness::Standing;
 
 constexpr Micros kNow{1'000'000};
@@ -25,7 +29,7 @@ struct Cell {
 };
 
 std::string NameOf(const Standing& standing) {
-  constexpr const char* kNames[] = {"Member", "Draining", "Quarantined"};
+  constexpr const char* kNames[] = {"Member", "Draining", "Quarantined", "Stranger"};
   return kNames[standing.index()];
 }
 
@@ -40,82 +44,121 @@ TEST_P(FitnessTableTest, HoldsTheTable) {
   EXPECT_EQ(NameOf(Fitness::After(cell.from, cell.event, kNow)), NameOf(cell.to));
 }
 
+const Fitness::Look kUnderWay{.under_way = true};
+
 INSTANTIATE_TEST_SUITE_P(
     Table, FitnessTableTest,
     testing::Values(Cell{Member{}, Event::kListed, Member{}},
                     Cell{Member{}, Event::kSaysDraining, Draining{}},
                     Cell{Member{}, Event::kSpeaksNonsense, Quarantined{}},
+                    Cell{Member{}, Event::kIsStrange, Stranger{}},
                     Cell{Member{}, Event::kSeenStaying, Member{}},
                     Cell{Member{}, Event::kSeenDraining, Draining{}},
+                    Cell{Member{}, Event::kNotSeen, Member{}},
                     Cell{Draining{}, Event::kListed, Member{}},
                     Cell{Draining{}, Event::kSaysDraining, Draining{}},
                     Cell{Draining{}, Event::kSpeaksNonsense, Quarantined{}},
+                    Cell{Draining{}, Event::kIsStrange, Stranger{}},
                     Cell{Draining{}, Event::kSeenStaying, Member{}},
                     Cell{Draining{}, Event::kSeenDraining, Draining{}},
+                    Cell{Draining{kUnderWay}, Event::kNotSeen, Draining{}},
                     Cell{Quarantined{}, Event::kListed, Member{}},
                     Cell{Quarantined{}, Event::kSaysDraining, Quarantined{}},
                     Cell{Quarantined{}, Event::kSpeaksNonsense, Quarantined{}},
+                    Cell{Quarantined{}, Event::kIsStrange, Stranger{}},
                     Cell{Quarantined{}, Event::kSeenStaying, Quarantined{}},
                     Cell{Quarantined{}, Event::kSeenDraining, Quarantined{}},
-                    Cell{Quarantined{.looked_at = true}, Event::kSeenStaying, Member{}},
-                    Cell{Quarantined{.looked_at = true}, Event::kSeenDraining, Draining{}}));
+                    Cell{Quarantined{kUnderWay}, Event::kNotSeen, Quarantined{}},
+                    Cell{Quarantined{kUnderWay}, Event::kSeenStaying, Member{}},
+                    Cell{Quarantined{kUnderWay}, Event::kSeenDraining, Draining{}},
+                    Cell{Stranger{}, Event::kListed, Member{}},
+                    Cell{Stranger{}, Event::kSaysDraining, Stranger{}},
+                    Cell{Stranger{}, Event::kSpeaksNonsense, Stranger{}},
+                    Cell{Stranger{}, Event::kIsStrange, Stranger{}},
+                    Cell{Stranger{}, Event::kSeenStaying, Stranger{}},
+                    Cell{Stranger{}, Event::kSeenDraining, Stranger{}},
+                    Cell{Stranger{kUnderWay}, Event::kNotSeen, Stranger{}},
+                    Cell{Stranger{kUnderWay}, Event::kSeenStaying, Member{}},
+                    Cell{Stranger{kUnderWay}, Event::kSeenDraining, Draining{}}));
 
-TEST(FitnessTest, LooksOnceAtOneThatOnlyARefusalSaysIsDraining) {
-  Fitness fitness;
-  EXPECT_FALSE(fitness.TakeLook(true, kNow));
-  EXPECT_TRUE(fitness.Hear(Event::kSaysDraining, kNow));
-  EXPECT_FALSE(fitness.Hear(Event::kSaysDraining, kNow)) << "it is so already";
-  EXPECT_TRUE(fitness.TakeLook(true, kNow));
-  EXPECT_FALSE(fitness.TakeLook(true, kNow));
-  EXPECT_FALSE(fitness.TakeLook(true, kLater)) << "a newer list will tell";
-  EXPECT_TRUE(fitness.TakeLook(false, kLater));
-  EXPECT_FALSE(fitness.TakeLook(false, kLater));
+class FitnessTest : public testing::Test {
+ protected:
+  bool Hear(Event event, Micros now) { return fitness_.Hear(event, now, entropy_); }
+
+  SeededEntropy entropy_{1};
+  Fitness fitness_;
+};
+
+TEST_F(FitnessTest, LooksAtOnceAtOneThatOnlyARefusalSaysIsDraining) {
+  EXPECT_FALSE(fitness_.TakeLook(kNow));
+  EXPECT_TRUE(Hear(Event::kSaysDraining, kNow));
+  EXPECT_FALSE(Hear(Event::kSaysDraining, kNow)) << "it is so already";
+  EXPECT_TRUE(fitness_.TakeLook(kNow));
+  EXPECT_FALSE(fitness_.TakeLook(kLater)) << "the first look is under way";
+  Hear(Event::kSeenDraining, kNow);
+  EXPECT_FALSE(fitness_.TakeLook(kLater - Micros(1)));
+  EXPECT_TRUE(fitness_.TakeLook(kLater));
 }
 
-TEST(FitnessTest, EndsAQuarantineByALookOnlyWhereNoNewerListComes) {
-  for (const bool lists_change : {true, false}) {
-    Fitness fitness;
-    fitness.Hear(Event::kSpeaksNonsense, kNow);
-    EXPECT_FALSE(fitness.TakeLook(lists_change, kLater - Micros(1)));
-    EXPECT_EQ(fitness.TakeLook(lists_change, kLater), !lists_change);
-    fitness.Hear(Event::kSeenStaying, kLater);
-    EXPECT_EQ(fitness.quarantined(), lists_change);
+TEST_F(FitnessTest, LooksAgainAfterEverLongerTimesWhenALookWasLost) {
+  Hear(Event::kSaysDraining, kNow);
+  Micros now = kNow, longest{1'000'000};
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(fitness_.TakeLook(now));
+    EXPECT_FALSE(Hear(Event::kNotSeen, now));
+    EXPECT_FALSE(fitness_.TakeLook(now + longest / 2 - Micros(1)));
+    now += longest;
+    longest = std::min(longest * 2, Fitness::kRecheck);
   }
 }
 
-TEST(FitnessTest, ForgetsALookWhenThereIsNonsenseAgain) {
-  Fitness fitness;
-  fitness.Hear(Event::kSpeaksNonsense, kNow);
-  EXPECT_TRUE(fitness.TakeLook(false, kLater));
-  fitness.Hear(Event::kSpeaksNonsense, kLater);
-  fitness.Hear(Event::kSeenStaying, kLater);
-  EXPECT_TRUE(fitness.quarantined());
+TEST_F(FitnessTest, EndsAQuarantineByTheLookThatIsMeantForIt) {
+  Hear(Event::kSpeaksNonsense, kNow);
+  Hear(Event::kSeenStaying, kNow);
+  EXPECT_TRUE(fitness_.quarantined()) << "it was looked at for another reason";
+  EXPECT_TRUE(fitness_.TakeLook(kLater));
+  EXPECT_TRUE(Hear(Event::kSeenStaying, kLater));
+  EXPECT_TRUE(fitness_.member());
 }
 
-TEST(FitnessTest, KeepsItsRestWhateverItsStanding) {
-  Fitness fitness;
-  SeededEntropy entropy(1);
-  fitness.health.Failed(3);
-  fitness.health.Rest(kNow, entropy);
-  fitness.Hear(Event::kSaysDraining, kNow);
-  EXPECT_EQ(fitness.For("order", true, {}, kNow), ServerFitness::kDraining);
-  fitness.Hear(Event::kListed, kNow);
-  EXPECT_EQ(fitness.For("order", true, {}, kNow), ServerFitness::kResting);
+TEST_F(FitnessTest, ForgetsALookWhenThereIsNonsenseAgain) {
+  Hear(Event::kSpeaksNonsense, kNow);
+  EXPECT_TRUE(fitness_.TakeLook(kLater));
+  Hear(Event::kSpeaksNonsense, kLater);
+  Hear(Event::kSeenStaying, kLater);
+  EXPECT_TRUE(fitness_.quarantined());
 }
 
-TEST(FitnessTest, SaysWhatItCannotDoForAWhile) {
-  Fitness fitness;
-  fitness.NotReady(kLater);
-  EXPECT_EQ(fitness.For("order", true, {}, kNow), ServerFitness::kResting);
-  EXPECT_EQ(fitness.For("order", false, {}, kNow), ServerFitness::kFit);
-  EXPECT_EQ(fitness.For("order", true, {}, kLater), ServerFitness::kFit);
-  fitness.StoreDown("invoice", kLater);
-  EXPECT_EQ(fitness.For("invoice", false, {}, kNow), ServerFitness::kResting);
-  fitness.Closed("invoice", kLater + kLater);
-  EXPECT_EQ(fitness.For("invoice", false, {}, kLater), ServerFitness::kDraining);
-  EXPECT_EQ(fitness.For("order", true, {}, kLater), ServerFitness::kFit);
-  fitness.Hear(Event::kListed, kLater);
-  EXPECT_EQ(fitness.For("invoice", false, {}, kLater), ServerFitness::kFit);
+TEST_F(FitnessTest, LeavesItNoLongerWhenManyConnectionsSayTheSame) {
+  for (int i = 0; i < 20; ++i) Hear(Event::kSpeaksNonsense, kNow);
+  EXPECT_TRUE(fitness_.TakeLook(kLater));
+}
+
+TEST_F(FitnessTest, KeepsItsRestWhateverItsStanding) {
+  fitness_.health.Failed(3);
+  fitness_.health.TakeOut(true, kNow, entropy_);
+  Hear(Event::kSaysDraining, kNow);
+  EXPECT_TRUE(fitness_.draining());
+  Hear(Event::kListed, kNow);
+  EXPECT_TRUE(fitness_.member());
+  EXPECT_TRUE(fitness_.health.resting());
+}
+
+TEST(TagLimitsTest, SayWhatItCannotDoForAWhile) {
+  const TagSet own = {"invoice"};
+  TagLimits limits;
+  EXPECT_EQ(limits.For("order", own, kNow), ServerFitness::kFit);
+  limits.NotReady(kLater);
+  EXPECT_EQ(limits.For("order", own, kNow), ServerFitness::kResting);
+  EXPECT_EQ(limits.For("invoice", own, kNow), ServerFitness::kFit) << "it needs no machine id";
+  EXPECT_EQ(limits.For("order", own, kLater), ServerFitness::kFit);
+  limits.StoreDown("invoice", kLater);
+  EXPECT_EQ(limits.For("invoice", own, kNow), ServerFitness::kResting);
+  limits.Closed("invoice", kLater + kLater);
+  EXPECT_EQ(limits.For("invoice", own, kLater), ServerFitness::kDraining);
+  EXPECT_EQ(limits.For("order", own, kLater), ServerFitness::kFit);
+  limits.Reopen();
+  EXPECT_EQ(limits.For("invoice", own, kLater), ServerFitness::kFit);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "client/fleet/health.h"
 #include "client/fleet/peak_ewma.h"
 #include "client/fleet/retry_budget.h"
+#include "client/fleet/spell.h"
 #include "client/wire/id_check.h"
 #include "client/wire/wire_values.h"
 
@@ -64,7 +65,7 @@ TEST_F(HealthTest, RestsTwiceAsLongEachTimeUpToHalfAMinute) {
   Micros now = kStart;
   Micros longest = kSecond;
   for (int i = 0; i < 10; ++i) {
-    const Micros rest = health_.Rest(now, entropy_);
+    const Micros rest = health_.TakeOut(true, now, entropy_);
     EXPECT_GE(rest, longest / 2);
     EXPECT_LE(rest, longest);
     EXPECT_FALSE(health_.TakeProbe(now + rest - Micros(1)));
@@ -75,13 +76,38 @@ TEST_F(HealthTest, RestsTwiceAsLongEachTimeUpToHalfAMinute) {
   }
 }
 
-TEST_F(HealthTest, ForgetsEverythingOnceItAnswers) {
+TEST_F(HealthTest, ForgetsEverythingOnceACallIsAnswered) {
   health_.Failed(3);
-  health_.Rest(kStart, entropy_);
+  for (int i = 0; i < 4; ++i) health_.TakeOut(true, kStart, entropy_);
   health_.Succeeded();
   EXPECT_FALSE(health_.resting());
   EXPECT_FALSE(health_.ill());
-  EXPECT_LE(health_.Rest(kStart, entropy_), kSecond) << "the next rest is a first one";
+  EXPECT_LE(health_.TakeOut(true, kStart, entropy_), kSecond) << "the next rest is a first one";
+}
+
+TEST_F(HealthTest, RestsLongerAgainWhenOnlyItsStatusWasAnswered) {
+  health_.TakeOut(true, kStart, entropy_);
+  health_.Seen();
+  EXPECT_FALSE(health_.out());
+  EXPECT_GE(health_.TakeOut(true, kStart, entropy_), kSecond);
+}
+
+TEST_F(HealthTest, IsFailingWhereItMayNotRest) {
+  health_.TakeOut(false, kStart, entropy_);
+  EXPECT_TRUE(health_.failing());
+  EXPECT_FALSE(health_.resting());
+  EXPECT_TRUE(health_.TakeProbe(kStart + kSecond));
+  health_.TakeOut(true, kStart, entropy_);
+  EXPECT_TRUE(health_.resting());
+}
+
+TEST(SpellTest, BeginsAnewAfterALongTimeWithoutOne) {
+  SeededEntropy entropy(1);
+  Spell spell(kSecond, 30 * kSecond);
+  Micros now = kStart;
+  for (int i = 0; i < 4; ++i) now += spell.Next(now, entropy);
+  EXPECT_GT(spell.Next(now, entropy), kSecond);
+  EXPECT_LE(spell.Next(now + 61 * kSecond, entropy), kSecond);
 }
 
 // --- latency ------------------------------------------------------------------------------------

@@ -1,0 +1,233 @@
+// Servers that are asked no more, or last: how few they stay, and how they come back.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/client/fleet/fleet_rig.h"
+
+namespace firn::client {
+namespace {
+
+constexpr Milliseconds kLong{600'000};
+const Outcome kStrange = Outcome::Of(AttemptEnd::kWrongService, "it is another cluster's");
+
+class ComebackTest : public FleetTest {
+ protected:
+  // Whom the fleet wants looked at by now.
+  std::vector<ServerPtr> Looks() { return fleet_->TakeProbes(Now()); }
+  // How long until it wants that of anybody, a second more or less.
+  Milliseconds UntilALook() {
+    for (Milliseconds waited{0}; waited < kLong; waited += Milliseconds(1'000)) {
+      const auto looks = Looks();
+      if (!looks.empty()) {
+        fleet_->Probed(*looks[0], kTimeout, {}, Now());
+        return waited;
+      }
+      clock_.Advance(Milliseconds(1'000));
+    }
+    ADD_FAILURE() << "nobody is looked at";
+    return kLong;
+  }
+};
+
+TEST_F(ComebackTest, AsksForAStatusAgainWhenTheQuestionWasLost) {
+  Fleet& fleet = Of({At(1), At(2), At(3)});
+  Happen(2, Refusal(Reason::kDraining), 1, "invoice");
+  ASSERT_EQ(Looks().size(), 1u);
+  EXPECT_TRUE(Looks().empty()) << "one at a time";
+  fleet.Probed(*PickNumber(2), kTimeout, {}, Now());
+  clock_.Advance(Milliseconds(1'000));
+  const auto looks = Looks();
+  ASSERT_EQ(looks.size(), 1u);
+  EXPECT_EQ(looks[0]->name, At(2).address);
+  fleet.Probed(*looks[0], {}, ServerFacts(), Now());
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  EXPECT_TRUE(Names(Asked(60, "order"), 2));
+}
+
+TEST_F(ComebackTest, LeavesHalfOfTheServersAtMostForNonsense) {
+  Of({At(1), At(2), At(3), At(4)});
+  for (int i = 1; i <= 4; ++i) End(PickNumber(i), kBroken);
+  int quarantined = 0;
+  for (int i = 1; i <= 4; ++i) quarantined += Fitness(i) == ServerFitness::kQuarantined ? 1 : 0;
+  EXPECT_EQ(quarantined, 2);
+  EXPECT_NE(Pick(), nullptr);
+}
+
+TEST_F(ComebackTest, CountsThoseThatRestWhenItLeavesOneForNonsense) {
+  Of({At(1), At(2), At(3)});
+  Happen(1, kTimeout, 3);
+  Happen(2, kBroken);
+  EXPECT_NE(Fitness(2), ServerFitness::kQuarantined);
+  EXPECT_FALSE(Names(Asked(), 2)) << "asked after the fit one all the same";
+}
+
+TEST_F(ComebackTest, AsksThoseInQuarantineWhenFewerThanHalfAreFit) {
+  Of({At(1), At(2), At(3)});
+  Happen(1, kBroken);
+  const ServerPtr second = Pick(), third = Pick("order", {second});
+  EXPECT_EQ(Pick("order", {second, third}), nullptr) << "two of three are fit";
+  End(second, kBroken);
+  const ServerPtr last = Pick("order", {second, third});
+  ASSERT_NE(last, nullptr);
+  EXPECT_EQ(last->name, At(1).address);
+  EXPECT_EQ(Asked(), (std::map<std::string, int>{{third->name, 60}})) << "the fit one goes first";
+  EXPECT_EQ(fleet_->counters().panics, 1u);
+}
+
+TEST_F(ComebackTest, LooksAgainAtOneInQuarantineThoughListsMayChange) {
+  Of({At(1), At(2), At(3)});
+  Happen(1, kBroken);
+  EXPECT_LE(UntilALook(), Milliseconds(31'000));
+  clock_.Advance(kLong);
+  const auto looks = Looks();
+  ASSERT_EQ(looks.size(), 1u) << "the first one was lost";
+  fleet_->Probed(*looks[0], {}, ServerFacts(), Now());
+  EXPECT_EQ(Fitness(1), ServerFitness::kFit);
+}
+
+TEST_F(ComebackTest, LeavesWhoeverSpeaksNonsenseAgainForLonger) {
+  Of({At(1), At(2), At(3)});
+  Milliseconds least{15'000};
+  for (int i = 0; i < 3; ++i) {
+    Happen(1, kBroken);
+    Milliseconds left{0};
+    std::vector<ServerPtr> looks;
+    for (; (looks = Looks()).empty() && left < kLong; left += Milliseconds(1'000)) {
+      clock_.Advance(Milliseconds(1'000));
+    }
+    EXPECT_GE(left, least);
+    least *= 2;
+    fleet_->Probed(*looks.at(0), {}, ServerFacts(), Now());
+  }
+}
+
+TEST_F(ComebackTest, NeverAsksAnotherClustersServerButLooksAtIt) {
+  Of({At(1)});
+  End(Pick(), kStrange);
+  EXPECT_EQ(Pick(), nullptr) << "though it is the only one";
+  for (int i = 0; i < 3; ++i) EXPECT_LE(UntilALook(), Milliseconds(5'000));
+  clock_.Advance(Milliseconds(30'000));
+  const auto looks = Looks();
+  ASSERT_EQ(looks.size(), 1u);
+  fleet_->Probed(*looks[0], {}, ServerFacts(), Now());
+  EXPECT_NE(Pick(), nullptr);
+}
+
+TEST_F(ComebackTest, DoesNotCountStrangersAmongTheServers) {
+  Of({At(1), At(2), At(3)});
+  End(PickNumber(1), kStrange);
+  End(PickNumber(2), kStrange);
+  EXPECT_EQ(Asked(), (std::map<std::string, int>{{At(3).address, 60}}));
+  End(Pick(), kBroken);
+  EXPECT_NE(Pick(), nullptr) << "it is all there is";
+}
+
+TEST_F(ComebackTest, DoesNotBlameAnOlderServerForAMethodThatItLacks) {
+  Of({At(1), At(2), At(3)});
+  Outcome lacks = Refusal(Reason::kInternal);
+  lacks.shared_blame = true;
+  for (int i = 1; i <= 3; ++i) {
+    for (int n = 0; n < 20; ++n) End(PickNumber(i), lacks);
+  }
+  EXPECT_EQ(Asked().size(), 3u);
+}
+
+class FailingTest : public ComebackTest, public testing::WithParamInterface<Balancing> {
+ protected:
+  FailingTest() { options_.balancing = GetParam(); }
+};
+
+TEST_P(FailingTest, AsksTheIllOnesThatMayNotRestAfterTheFitOnes) {
+  Of({At(1), At(2), At(3)});
+  for (int i = 1; i <= 2; ++i) {
+    for (int n = 0; n < 3; ++n) End(PickNumber(i), kTimeout);
+  }
+  EXPECT_EQ(Asked(), (std::map<std::string, int>{{At(3).address, 60}}));
+  std::vector<ServerPtr> tried = {Pick()};
+  for (int i = 0; i < 2; ++i) tried.push_back(Pick("order", tried));
+  EXPECT_EQ(Fitness(1), ServerFitness::kResting);
+  EXPECT_EQ(Fitness(2), ServerFitness::kFailing);
+  EXPECT_EQ(tried[1]->name, At(2).address);
+  EXPECT_EQ(tried[2]->name, At(1).address);
+}
+
+INSTANTIATE_TEST_SUITE_P(InTurn, FailingTest,
+                         testing::Values(Balancing::kP2c, Balancing::kRoundRobin,
+                                         Balancing::kRandom, Balancing::kSticky));
+
+TEST_F(ComebackTest, LooksAtTheIllOnesThatMayNotRest) {
+  Of({At(1)});
+  for (int i = 0; i < 3; ++i) End(Pick(), kTimeout);
+  EXPECT_LE(UntilALook(), Milliseconds(1'000));
+}
+
+TEST_F(ComebackTest, LeavesOneForLongerThatAnswersItsStatusOnly) {
+  Of({At(1), At(2)});
+  Milliseconds longest{0};
+  for (int i = 0; i < 8; ++i) {
+    for (int n = 0; n < 3; ++n) End(PickNumber(1), kTimeout);
+    Milliseconds left{0};
+    std::vector<ServerPtr> looks;
+    for (; (looks = Looks()).empty() && left < kLong; left += Milliseconds(100)) {
+      clock_.Advance(Milliseconds(100));
+    }
+    ASSERT_EQ(looks.size(), 1u);
+    fleet_->Probed(*looks[0], {}, ServerFacts(), Now());
+    longest = std::max(longest, left);
+  }
+  EXPECT_GT(longest, Milliseconds(14'000));
+}
+
+TEST_F(ComebackTest, DoesNotComeBackAtOneMomentAsAllOthersAreAdvised) {
+  std::set<int> kept;
+  for (int seed = 1; seed <= 20; ++seed) {
+    ServerList list{.servers = {At(1), At(2)}};
+    Fleet fleet(options_, clock_, static_cast<uint64_t>(seed));
+    fleet.Apply(list);
+    const ServerPtr one = fleet.Pick("order", {}, Now());
+    fleet.Done(*one, "order", Refusal(Reason::kNotReady, Milliseconds(1'000)), Micros(1), Now());
+    const Micros before = Now();
+    const auto back = [&](int ms) {
+      for (int i = 0; i < 4; ++i) {
+        const ServerPtr next = fleet.Pick("order", {}, before + Milliseconds(ms));
+        fleet.GiveBack(*next);
+        if (next == one) return true;
+      }
+      return false;
+    };
+    EXPECT_FALSE(back(999));
+    EXPECT_TRUE(back(1'500));
+    int at = 1'000;
+    while (!back(at)) ++at;
+    kept.insert(at / 50);
+  }
+  EXPECT_GE(kept.size(), 4u) << "they are spread";
+}
+
+TEST_F(ComebackTest, LooksUpTheNameOfASilentServerThoughItIsTheOnlyOne) {
+  Fleet& fleet = Of({{.address = "firn.example:7609"}});
+  EXPECT_EQ(fleet.TakeUnresolved(Now()).size(), 1u);
+  fleet.Resolved("firn.example:7609", {NumericAddress(*Endpoint::Parse("10.0.0.1:7609"))});
+  for (int i = 0; i < 3; ++i) End(Pick(), kTimeout);
+  clock_.Advance(Milliseconds(2'000));
+  EXPECT_EQ(fleet.TakeUnresolved(Now()).size(), 1u);
+}
+
+TEST_F(ComebackTest, LooksEveryNameUpInTime) {
+  Fleet& fleet = Of({{.address = "firn.example:7609"}});
+  EXPECT_EQ(fleet.TakeUnresolved(Now()).size(), 1u);
+  fleet.Resolved("firn.example:7609", {NumericAddress(*Endpoint::Parse("10.0.0.1:7609"))});
+  clock_.Advance(Milliseconds(39'000));
+  EXPECT_TRUE(fleet.TakeUnresolved(Now()).empty());
+  clock_.Advance(Milliseconds(21'000));
+  EXPECT_EQ(fleet.TakeUnresolved(Now()).size(), 1u);
+}
+
+}  // namespace
+}  // namespace firn::client
