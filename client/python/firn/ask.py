@@ -1,0 +1,50 @@
+"""What a client asks for, and whether an answer can be an answer to it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional
+
+_MOST = (1 << 63) - 1
+
+
+class Ask(NamedTuple):
+    """A method of the contract and its arguments."""
+
+    method: str
+    tag: str
+    count: int = 1
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        return (self.tag, self.count) if self.method in ("getIds", "getRuns") else (self.tag,)
+
+    def fault_of(self, answer: Any) -> Optional[str]:
+        """A sentence when the answer has another number of ids than asked, or one of them twice."""
+        if self.method == "getText":
+            return None if answer else "its text is empty"
+        if self.method == "getIds":
+            if len(answer) != self.count:
+                return f"it gave {len(answer)} ids, not {self.count}"
+            return None if len(set(answer)) == self.count else "one answer has an id twice"
+        return self._fault_of_runs(answer) if self.method == "getRuns" else None
+
+    def _fault_of_runs(self, runs: Any) -> Optional[str]:
+        got, last = 0, None
+        for run in runs:
+            if run.count < 1 or run.stride < 1 or (last is not None and run.first <= last):
+                return "a run is empty, or does not ascend"
+            got, last = got + run.count, run.first + (run.count - 1) * run.stride
+            if last > _MOST:
+                return "a run goes beyond what an id can be"
+        return None if got == self.count else f"its runs hold {got} ids, not {self.count}"
+
+    def numbers(self, answer: Any) -> list[int]:
+        """The ids to look at: of a run its ends."""
+        if self.method == "getId":
+            return [answer]
+        if self.method == "getIds":
+            return list(answer)
+        if self.method == "getRuns":
+            return [end for run in answer
+                    for end in (run.first, run.first + (run.count - 1) * run.stride)]
+        return []

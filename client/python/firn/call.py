@@ -1,0 +1,143 @@
+"""The way of one call from server to server.
+
+Each server is asked once, `attempts_max` requests are sent at most. A refusal that no other server
+would mend ends the call. When all that could be reached are overloaded it waits as long as the
+shortest advice and begins anew, if the deadline allows. When there is nobody to ask, or all were out
+of reach, silent or on their way out, it waits for news of servers. Nothing begins at or after the
+deadline."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any, Callable, Optional
+
+from .ask import Ask
+from .errors import Attempt, AttemptFailed, End, FirnError, Reason, Refused, Unavailable
+from .fleet import Fleet, Server
+from .options import Options
+
+_CONNECTS_MAX = 16
+_OVERLOAD_PAUSE_S = 0.01
+_ELSEWHERE = (Reason.NOT_READY, Reason.CLOCK, Reason.OVERLOADED, Reason.DRAINING,
+              Reason.STORE_DOWN)
+
+Attempting = Callable[[Server, Ask, bool, float], Any]
+
+
+class Call:
+    """Used once, by one thread."""
+
+    def __init__(self, fleet: Fleet, options: Options, ask: Ask, deadline_ms: int) -> None:
+        self._fleet, self._options, self._ask = fleet, options, ask
+        self._until = time.monotonic() + deadline_ms / 1000
+        self._attempts: list[Attempt] = []
+        self._last: Optional[AttemptFailed] = None
+        self._sent = 0
+        self._begin_round()
+
+    def _begin_round(self) -> None:
+        self._tried: set[Server] = set()
+        self._unreached = self._overloaded = self._lost = 0
+        self._advice_s: Optional[float] = None
+
+    def run(self, attempt: Attempting) -> Any:
+        """The answer, or a FirnError that lists every attempt."""
+        waited = False
+        while True:
+            self._stop_if_over()
+            server = None
+            if self._sent < self._options.attempts_max:
+                server = self._fleet.pick(self._ask.tag, self._tried)
+                if server is None and waited:
+                    self._begin_round()
+                    server = self._fleet.pick(self._ask.tag, self._tried)
+            if server is None:
+                waited = self._wait()
+                continue
+            waited = False
+            try:
+                return self._ask_one(server, attempt)
+            except AttemptFailed as failure:
+                self._heed(server, failure)
+
+    def _ask_one(self, server: Server, attempt: Attempting) -> Any:
+        """Asks the server; once more on a fresh connection when an idle one turns out closed."""
+        try:
+            try:
+                return self._timed(server, attempt, False)
+            except AttemptFailed as failure:
+                if not failure.stale or time.monotonic() >= self._until:
+                    raise
+                return self._timed(server, attempt, True)
+        finally:
+            self._fleet.give_back(server)
+
+    def _timed(self, server: Server, attempt: Attempting, fresh: bool) -> Any:
+        began = time.monotonic()
+        try:
+            answer = attempt(server, self._ask, fresh, self._until)
+            self._fleet.answered(server)
+            return answer
+        except AttemptFailed as failure:
+            now = time.monotonic()
+            self._attempts.append(Attempt(server.address, failure.end, failure.reason,
+                                          (now - began) * 1000, failure.detail))
+            # A call that left it hardly any time says nothing about the server.
+            hurried = (failure.end in (End.TIMEOUT, End.CONNECT_TIMEOUT)
+                       and (now - began) * 2000 < self._options.attempt_limit_ms)
+            if not hurried:
+                self._fleet.failed(server, self._ask.tag, failure)
+            raise
+
+    def _heed(self, server: Server, failure: AttemptFailed) -> None:
+        self._last = failure
+        final = failure.end is End.REFUSED and failure.reason not in _ELSEWHERE and not (
+            failure.reason in (Reason.INTERNAL, Reason.EXHAUSTED) and failure.another_may_help)
+        if final:
+            raise Refused(failure.detail, self._attempts, failure.reason, failure.retry_after_ms)
+        if self._options.on_failure == "failfast":
+            raise self._failure("the first server failed")
+        self._tried.add(server)
+        if failure.unsent:
+            self._unreached += 1
+        else:
+            self._sent += 1
+        silent = failure.end in (End.TIMEOUT, End.CLOSED)
+        self._lost += silent or failure.unsent or failure.reason is Reason.DRAINING
+        if failure.reason is Reason.OVERLOADED:
+            self._overloaded += 1
+            advice = failure.retry_after_ms / 1000 or _OVERLOAD_PAUSE_S
+            self._advice_s = min(advice, self._advice_s or advice)
+
+    def _wait(self) -> bool:
+        """Waits for what may help, or fails; whether that was news of servers."""
+        now, tried = time.monotonic(), len(self._tried)
+        if self._overloaded and self._overloaded + self._unreached == tried:
+            # Later than advised, by lot: those who are told the same do not come back together.
+            pause = (self._advice_s or 0) * random.uniform(1, 1.25)
+            if now + pause >= self._until:
+                raise self._failure("all servers are overloaded")
+            self._fleet.wait_for_stop(now + pause)
+            self._sent = 0
+            self._begin_round()
+            return False
+        nobody = tried == 0 or (self._lost == tried and self._options.lists_change)
+        if not nobody or self._sent >= self._options.attempts_max:
+            raise self._failure("nobody else is left to ask")
+        self._fleet.wait_for_news(min(now + self._options.attempt_limit_ms / 1000, self._until))
+        return True
+
+    def _stop_if_over(self) -> None:
+        if time.monotonic() >= self._until:
+            raise self._failure("the deadline has passed")
+        if self._unreached >= _CONNECTS_MAX:
+            raise self._failure("too many servers are out of reach")
+
+    def _failure(self, why: str) -> FirnError:
+        last = self._last
+        if not self._attempts:
+            why = "no provider: no server is known that may be asked"
+            self._fleet.tell("no server", "", why)
+        return Unavailable(why, self._attempts, last.reason if last else None,
+                           last.retry_after_ms if last else 0)

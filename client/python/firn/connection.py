@@ -1,0 +1,192 @@
+"""One connection to one server: frames, sequence ids, time limits, TLS."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import ssl
+import struct
+import threading
+import time
+from typing import Any, Optional
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.Thrift import TApplicationException, TMessageType
+from thrift.transport.TTransport import TMemoryBuffer
+
+from .errors import AttemptFailed, End, Reason
+from .layout import IdCheck
+from .options import Tls
+from .wire import IdService, ttypes
+
+_FRAME_MAX = 16 << 20
+_TLS_ALERT = b"\x15\x03"
+
+
+class TlsContexts:
+    """The context for new connections, made anew when a file has changed. Thread-safe."""
+
+    def __init__(self, tls: Tls) -> None:
+        self._tls, self._lock = tls, threading.Lock()
+        self._stamp: Any = None
+        self._context: Optional[ssl.SSLContext] = None
+
+    def wrap(self, plain: socket.socket, host: str) -> ssl.SSLSocket:
+        return self._current().wrap_socket(plain, server_hostname=self._tls.name or host)
+
+    def _current(self) -> ssl.SSLContext:
+        files = [file for file in (self._tls.ca, self._tls.cert, self._tls.key) if file]
+        stamp = [(os.stat(file).st_mtime_ns, os.stat(file).st_ino) for file in files]
+        with self._lock:
+            if self._context is None or stamp != self._stamp:
+                context = ssl.create_default_context(cafile=self._tls.ca)
+                if self._tls.cert:
+                    context.load_cert_chain(self._tls.cert, self._tls.key)
+                self._context, self._stamp = context, stamp
+            return self._context
+
+
+class Connection:
+    """Used by one thread at a time. Whatever has gone wrong once on it ends it: the owner closes it
+    after any AttemptFailed that is not a refusal, so a late answer is nobody's."""
+
+    def __init__(self, addresses: list[str], host: str, port: int, tls: Optional[TlsContexts],
+                 until: float) -> None:
+        self.used = False  # before: whoever finds it closed may ask once more
+        self.check = IdCheck("", frozenset(), 0)
+        self._sequence = 0
+        self._socket: socket.socket = self._connect(addresses, port, until)
+        if tls:
+            try:
+                self._socket.settimeout(max(0.001, until - time.monotonic()))
+                self._socket = tls.wrap(self._socket, host)
+            except OSError as fault:
+                self.close()
+                raise _tls_failure(fault) from fault
+
+    @staticmethod
+    def _connect(addresses: list[str], port: int, until: float) -> socket.socket:
+        """Each address in turn, with its share of the time; the one reached goes first next time."""
+        fault: OSError = OSError("it has no address")
+        for tried, address in enumerate(list(addresses)):
+            left = (until - time.monotonic()) / (len(addresses) - tried)
+            try:
+                made = socket.create_connection((address, port), max(0.001, left))
+            except OSError as failure:
+                fault = failure
+                continue
+            if tried:
+                addresses.remove(address)
+                addresses.insert(0, address)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return made
+        late = isinstance(fault, (socket.timeout, TimeoutError))
+        raise AttemptFailed(End.CONNECT_TIMEOUT if late else End.UNREACHABLE,
+                            "" if late else str(fault)) from fault
+
+    def idle_and_open(self) -> bool:
+        """Nothing may come on a connection on which nothing was asked."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return not poll.poll(0)
+
+    def close(self) -> None:
+        """At once: neither waits nor says goodbye, so a forked child may close its parent's."""
+        self._socket.close()
+
+    def abort(self) -> None:
+        """From another thread: whoever waits on it goes on."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it has gone by itself
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def call(self, method: str, until: float, *arguments: Any) -> Any:
+        """What the server answers, or an AttemptFailed."""
+        self._sequence += 1
+        request = TMemoryBuffer()
+        protocol = TBinaryProtocol(request)
+        protocol.writeMessageBegin(method, TMessageType.CALL, self._sequence)
+        getattr(IdService, method + "_args")(*arguments).write(protocol)
+        frame = request.getvalue()
+        answer = self._exchange(struct.pack(">i", len(frame)) + frame, until)
+        self.used = True
+        try:
+            return self._read(answer, method)
+        except AttemptFailed:
+            raise
+        except Exception as fault:  # Thrift raises whatever hostile bytes make it stumble over
+            raise AttemptFailed(End.BROKEN, f"its answer cannot be read: {fault}") from fault
+
+    def _exchange(self, frame: bytes, until: float) -> bytes:
+        got = b""
+        try:
+            self._socket.settimeout(max(0.001, until - time.monotonic()))
+            self._socket.sendall(frame)
+            got = self._receive(4, got, until)
+            size, = struct.unpack(">i", got)
+            if not 0 < size <= _FRAME_MAX:
+                speaks = "it speaks TLS" if got[:2] == _TLS_ALERT else "it does not speak Thrift"
+                raise AttemptFailed(End.BROKEN, speaks)
+            return self._receive(size, b"", until)
+        except (socket.timeout, TimeoutError) as fault:
+            raise AttemptFailed(End.TIMEOUT, "") from fault
+        except OSError as fault:
+            if isinstance(fault, ssl.SSLError):
+                raise _tls_failure(fault) from fault
+            raise AttemptFailed(End.CLOSED, str(fault), stale=self.used and not got) from fault
+
+    def _receive(self, size: int, data: bytes, until: float) -> bytes:
+        while len(data) < size:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._socket.settimeout(left)
+            more = self._socket.recv(size - len(data))
+            if not more:
+                if data:
+                    raise AttemptFailed(End.CLOSED, "in the midst of an answer")
+                raise ConnectionError("before an answer")
+            data += more
+        return data
+
+    def _read(self, frame: bytes, method: str) -> Any:
+        protocol = TBinaryProtocol(TMemoryBuffer(frame), string_length_limit=len(frame),
+                                   container_length_limit=len(frame))
+        name, kind, sequence = protocol.readMessageBegin()
+        if kind == TMessageType.EXCEPTION:
+            fault = TApplicationException()
+            fault.read(protocol)
+            raise AttemptFailed(End.BROKEN, fault.message or "it knows no such method")
+        if (name, kind, sequence) != (method, TMessageType.REPLY, self._sequence):
+            raise AttemptFailed(End.BROKEN, "it answers something that was not asked")
+        result = getattr(IdService, method + "_result")()
+        result.read(protocol)
+        if result.refusal is not None:
+            raise _refusal(result.refusal)
+        if result.success is None:
+            raise AttemptFailed(End.BROKEN, "its answer holds neither ids nor a refusal")
+        return result.success
+
+
+def _refusal(refusal: ttypes.Refusal) -> AttemptFailed:
+    known = refusal.reason in list(Reason)
+    return AttemptFailed(End.REFUSED, refusal.message or "",
+                         Reason(refusal.reason) if known else Reason.INTERNAL,
+                         max(0, refusal.retry_after_ms or 0),
+                         bool(refusal.another_server_may_help))
+
+
+def _tls_failure(fault: OSError) -> AttemptFailed:
+    if isinstance(fault, ssl.SSLCertVerificationError):
+        return AttemptFailed(End.WRONG_SERVICE, f"its certificate: {fault.verify_message}")
+    if isinstance(fault, ssl.SSLError) and not isinstance(fault, ssl.SSLEOFError):
+        plain = fault.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
+        return AttemptFailed(End.WRONG_SERVICE,
+                             "it does not speak TLS" if plain else f"TLS: {fault.reason}")
+    if isinstance(fault, (socket.timeout, TimeoutError)):
+        return AttemptFailed(End.CONNECT_TIMEOUT, "in the TLS handshake")
+    return AttemptFailed(End.UNREACHABLE, f"in the TLS handshake: {fault}")

@@ -1,0 +1,226 @@
+"""All that a client has in one process: the fleet, its connections, and what runs in the background."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+from typing import Any, Callable, Optional
+
+from .ask import Ask
+from .call import Call
+from .connection import Connection, TlsContexts
+from .errors import AttemptFailed, Closed, End, FirnError
+from .fleet import Fleet, Server
+from .layout import IdCheck
+from .options import Options, Tls
+from .ranges import Supply
+
+_ASK_AGAIN_S = (0.05, 300.0)
+_NO_LIST_YET_S = 1.0
+_NO_SUCH_METHOD_S = 60.0
+_TROUBLE_S = 1.0
+_STATUS = Ask("status", "")
+
+
+class Engine:
+    """Thread-safe. `close` waits for nothing: calls that are under way end with Closed."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.fleet = Fleet(options)
+        self.fleet.trouble = self._ask_list_soon
+        self._tls = TlsContexts(options.tls or Tls())
+        self._open: set[Connection] = set()  # every connection that is open; under the fleet's lock
+        self._wake = threading.Event()
+        self._list_due = time.monotonic() if options.lists_change else float("inf")
+        self._list_asked = 0.0
+        self.supplies = {one.tag: Supply(one, self) for one in options.local_ranges}
+        self._start("firn-upkeep", self._upkeep)
+
+    def close(self) -> None:
+        with self.fleet.lock:
+            self.fleet.stopped = True
+            self.fleet.news.notify_all()
+            connections = list(self._open)
+        self._wake.set()
+        for supply in self.supplies.values():
+            supply.stop()
+        for connection in connections:
+            connection.abort()
+
+    def abandon(self) -> None:
+        """In a forked child, where locks may be held by threads that do not exist: closes the copies of
+        the parent's connections, and nothing else."""
+        for connection in list(self._open):
+            connection.close()
+
+    @staticmethod
+    def _start(name: str, run: Callable[[], None]) -> None:
+        threading.Thread(target=run, name=name, daemon=True).start()
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def call(self, ask: Ask, deadline_ms: Optional[int]) -> Any:
+        limit = self.options.deadline_ms if deadline_ms is None else deadline_ms
+        try:
+            return Call(self.fleet, self.options, ask, limit).run(self._attempt)
+        except FirnError as failure:
+            if self.fleet.stopped:
+                raise Closed("the client was closed", failure.attempts) from failure
+            raise
+
+    def _attempt(self, server: Server, ask: Ask, fresh: bool, deadline: float) -> Any:
+        """One server's answer, or an AttemptFailed. Whoever finds all connections in use waits in line
+        until the deadline."""
+        if not server.room.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            raise AttemptFailed(End.NO_ROOM, "")
+        try:
+            until = min(time.monotonic() + self.options.attempt_limit_ms / 1000, deadline)
+            connection = self._take(server, fresh, until)
+            try:
+                answer = connection.call(ask.method, until, *ask.arguments)
+                fault = ask.fault_of(answer) or connection.check.fault_of(
+                    ask.tag, ask.numbers(answer), time.monotonic() * 1000)
+                if fault:
+                    raise AttemptFailed(End.BROKEN, fault)
+            except AttemptFailed as failure:
+                self._put(server, connection, failure.end is End.REFUSED)
+                raise
+            self._put(server, connection, True)
+            return answer
+        finally:
+            server.room.release()
+
+    def _take(self, server: Server, fresh: bool, until: float) -> Connection:
+        """The connection that was used last, or a new one that leads to this cluster."""
+        while not fresh:
+            with self.fleet.lock:
+                connection = server.idle.pop() if server.idle else None
+            if connection is None:
+                break
+            if connection.idle_and_open():
+                return connection
+            self._drop(connection)
+        connection = Connection(server.addresses, server.host, server.port,
+                                self._tls if server.tls else None, until)
+        with self.fleet.lock:
+            stopped = self.fleet.stopped
+            self._open.add(connection)
+        if stopped:
+            connection.abort()
+        try:
+            self._greet(connection, until)
+        except AttemptFailed:
+            self._drop(connection)
+            raise
+        return connection
+
+    def _greet(self, connection: Connection, until: float) -> Any:
+        """Asks for the server's status, and goes no further unless it is of this cluster."""
+        try:
+            status = connection.call("status", until)
+        except AttemptFailed as failure:
+            if failure.end in (End.BROKEN, End.REFUSED):
+                raise AttemptFailed(End.WRONG_SERVICE, failure.detail) from failure
+            if failure.end is End.CLOSED:
+                failure.detail += ", at the first word: it may speak TLS, or want a certificate"
+            raise
+        self.fleet.admit(status)
+        timed = frozenset(one.tag for one in status.tags or ()
+                          if one.strategy == "snowflake" and one.as_issued)
+        connection.check = IdCheck(status.layout, timed,
+                                   status.wall_ms - time.monotonic() * 1000)
+        connection.used = False
+        return status
+
+    def _put(self, server: Server, connection: Connection, whole: bool) -> None:
+        with self.fleet.lock:
+            listed = self.fleet.servers.get(server.address) is server
+            if whole and listed and not self.fleet.stopped:
+                server.idle.append(connection)
+                return
+        self._drop(connection)
+
+    def _drop(self, connection: Connection) -> None:
+        with self.fleet.lock:
+            self._open.discard(connection)
+        connection.close()
+
+    # --- what no call waits for -------------------------------------------------------------------
+
+    def _upkeep(self) -> None:
+        while not self.fleet.stopped:
+            for server in self.fleet.take_names():
+                self._start("firn-name", lambda one=server: self._resolve(one))  # type: ignore
+            due, next_look = self.fleet.take_looks()
+            for server in due:
+                self._look(server)
+            if time.monotonic() >= self._list_due:
+                self._ask_list()
+            left = min(self._list_due, next_look) - time.monotonic()
+            self._wake.wait(min(max(0.0, left), 1.0))
+            self._wake.clear()
+
+    def _ask_list_soon(self) -> None:
+        """A call met trouble: the list may have changed. Spread over a second, for others met it, too."""
+        soon = max(time.monotonic(), self._list_asked + _TROUBLE_S) + random.uniform(0, _TROUBLE_S)
+        self._list_due = min(self._list_due, soon)
+        self._wake.set()
+
+    def _resolve(self, server: Server) -> None:
+        try:
+            found = socket.getaddrinfo(server.host, None, type=socket.SOCK_STREAM)
+            self.fleet.resolved(server, list(dict.fromkeys(str(one[4][0]) for one in found)))
+        except OSError:
+            pass  # it stays unknown, and is looked up again
+
+    def _look(self, server: Server) -> None:
+        until = time.monotonic() + self.options.attempt_limit_ms / 1000
+        try:
+            connection = Connection(server.addresses, server.host, server.port,
+                                    self._tls if server.tls else None, until)
+            with self.fleet.lock:
+                self._open.add(connection)
+            try:
+                status = self._greet(connection, until)
+            finally:
+                self._drop(connection)
+            self.fleet.looked(server, status, None)
+        except AttemptFailed as failure:
+            self.fleet.looked(server, None, failure)
+
+    def _ask_list(self) -> None:
+        self._list_asked, wait_s = time.monotonic(), _NO_LIST_YET_S
+        server = self.fleet.pick("", ())
+        if server is not None:
+            try:
+                until = self._list_asked + self.options.attempt_limit_ms / 1000
+                wait_s = self._ask_for_list(server, until)
+            except AttemptFailed as failure:
+                self.fleet.failed(server, "", failure)
+            finally:
+                self.fleet.give_back(server)
+        self._list_due = time.monotonic() + wait_s
+
+    def _ask_for_list(self, server: Server, until: float) -> float:
+        """Asks the server for its list; after how many seconds to ask again."""
+        connection = self._take(server, False, until)
+        try:
+            answer = connection.call("servers", until, self.fleet.version)
+        except AttemptFailed as failure:
+            self._put(server, connection, failure.end is End.REFUSED)
+            if failure.end is End.REFUSED:
+                return failure.retry_after_ms / 1000 or _NO_LIST_YET_S
+            if failure.end is End.BROKEN:  # an older server: the addresses at hand have to do
+                return _NO_SUCH_METHOD_S
+            raise
+        self._put(server, connection, True)
+        if answer.cluster_uuid and answer.cluster_uuid != self.fleet.uuid:
+            raise AttemptFailed(End.WRONG_SERVICE, "its list is of another cluster")
+        for gone in self.fleet.apply(answer, server):
+            for idle in gone.idle:
+                self._drop(idle)
+        least, most = _ASK_AGAIN_S
+        return min(max((answer.ask_again_ms or 0) / 1000, least), most)

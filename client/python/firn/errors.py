@@ -1,0 +1,92 @@
+"""What a call can end with when it does not end with ids."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Optional, Sequence
+
+
+class Reason(enum.IntEnum):
+    """Why a server said no; the numbers are those of firn.thrift."""
+
+    BAD_REQUEST = 1
+    UNKNOWN_TAG = 2
+    NOT_READY = 3
+    CLOCK = 4
+    OVERLOADED = 5
+    EXHAUSTED = 6
+    DRAINING = 7
+    REJECTED = 8
+    STORE_DOWN = 9
+    INTERNAL = 10
+
+
+class End(enum.Enum):
+    """What became of asking one server."""
+
+    ANSWERED = "answered"
+    UNREACHABLE = "unreachable"          # refused, no route, reset while connecting
+    CONNECT_TIMEOUT = "connect timeout"  # nobody took the connection in time
+    CLOSED = "closed"                    # the connection ended before the whole answer
+    TIMEOUT = "timeout"                  # no answer, or not all of it, in time
+    BROKEN = "broken"                    # what came is not an answer to what was asked
+    WRONG_SERVICE = "wrong service"      # it is not an IdService of this cluster
+    REFUSED = "refused"                  # a typed "no"
+    NO_ROOM = "no room"                  # all of this client's connections to it were in use
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One server that a call asked."""
+
+    server: str
+    end: End
+    reason: Optional[Reason]
+    took_ms: float
+    detail: str
+
+    def __str__(self) -> str:
+        why = f" ({self.reason.name})" if self.reason else ""
+        detail = f": {self.detail}" if self.detail else ""
+        return f"{self.server} {self.end.value}{why} after {self.took_ms:.1f} ms{detail}"
+
+
+class FirnError(Exception):
+    """A call that failed. `attempts` lists every server that was asked, what happened, and after how
+    long; `reason` is that of the last refusal, if there was one, with the server's advice when to come
+    back in `retry_after_ms` (0: none)."""
+
+    def __init__(self, sentence: str, attempts: Sequence[Attempt] = (),
+                 reason: Optional[Reason] = None, retry_after_ms: int = 0) -> None:
+        super().__init__("; ".join([sentence, *map(str, attempts)]))
+        self.attempts = tuple(attempts)
+        self.reason = reason
+        self.retry_after_ms = retry_after_ms
+
+
+class Refused(FirnError):
+    """A server said no, and no other one would say otherwise: see `reason`."""
+
+
+class Unavailable(FirnError):
+    """Nobody could answer now."""
+
+
+class Closed(FirnError):
+    """The client was closed."""
+
+
+class AttemptFailed(Exception):
+    """Inside the client: asking one server came to nothing."""
+
+    def __init__(self, end: End, detail: str, reason: Optional[Reason] = None,
+                 retry_after_ms: int = 0, another_may_help: bool = False, stale: bool = False):
+        super().__init__(detail)
+        self.end, self.detail, self.reason = end, detail, reason
+        self.retry_after_ms, self.another_may_help = retry_after_ms, another_may_help
+        self.stale = stale  # a connection that had been idle ended before a byte of the answer
+
+    @property
+    def unsent(self) -> bool:
+        return self.end in (End.UNREACHABLE, End.CONNECT_TIMEOUT, End.NO_ROOM)

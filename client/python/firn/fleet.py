@@ -1,0 +1,378 @@
+"""Which servers there are, who is fit to be asked, and which one is asked next."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import math
+import random
+import threading
+import time
+from typing import Callable, Iterable, NamedTuple, Optional
+
+from .connection import Connection
+from .errors import AttemptFailed, End, Reason
+from .health import Health
+from .options import Event, Options, split_address
+from .wire import ttypes
+
+# In the order in which servers are asked: the later ones only when no earlier one is left.
+FIT, ILL, RESTING, DISABLED, DRAINING, LAST_RESORT, QUARANTINED = range(7)
+NAMES = ("fit", "ill", "resting", "disabled", "draining", "last resort", "quarantined")
+
+_NO_ADVICE_S = 0.1
+_LOOK_AGAIN_S = 30.0
+_LOOK_FAILED_S = 1.0
+_OUTSIDE_RACK = 4  # of 16 servers that a client keeps to
+_FIT_MIN = 3
+_NEVER = math.inf
+
+
+class SeenServer(NamedTuple):
+    """One server as the client sees it; `why` says in a sentence why it is not fit."""
+
+    address: str
+    rack: int
+    weight: int
+    fitness: str
+    why: str
+    in_flight: int
+
+
+class Server:
+    """One server; the fleet's lock guards all of it."""
+
+    def __init__(self, address: str, connections_max: int) -> None:
+        self.address = address
+        self.host, self.port = split_address(address)
+        self.addresses: list[str] = [self.host] if _is_number(self.host) else []
+        self.rack, self.weight, self.online, self.tls = 0, 100, True, False
+        self.state = ttypes.ServerState.READY
+        self.last_resort = False
+        self.in_flight = 0
+        self.health = Health()
+        self.why = ""
+        self.not_ready_until = 0.0
+        self.down_until: dict[str, float] = {}    # by tag: without its store
+        self.closed_until: dict[str, float] = {}  # by tag: given up here
+        self.draining = self.quarantined = False
+        self.quarantine_s = 0.5
+        self.look_at = _NEVER       # when its status is to be asked in the background
+        self.resolve_at = 0.0
+        self.room = threading.BoundedSemaphore(connections_max)
+        self.idle: list[Connection] = []
+
+    def fitness(self, tag: str, needs_machine: bool, now: float) -> int:
+        leaves = self.state in (ttypes.ServerState.DRAINING, ttypes.ServerState.OFFLINE)
+        not_ready = self.state == ttypes.ServerState.NOT_READY or now < self.not_ready_until
+        if self.quarantined:
+            return QUARANTINED
+        if self.last_resort:
+            return LAST_RESORT
+        if self.draining or leaves or now < self.closed_until.get(tag, 0):
+            return DRAINING
+        if not self.online or self.weight <= 0:
+            return DISABLED
+        if (self.health.resting or (not_ready and needs_machine)
+                or now < self.down_until.get(tag, 0)):
+            return RESTING
+        return ILL if self.health.ill else FIT
+
+
+class Fleet:
+    """Thread-safe. Hooks are called without its lock."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._name = random.randbytes(8)
+        self.lock = threading.Lock()
+        self.news = threading.Condition(self.lock)  # servers have come, or come back
+        self.trouble: Callable[[], None] = lambda: None
+        self.stopped = False
+        self.uuid, self.layout, self.version = options.cluster_uuid, "", 0
+        self.servers: dict[str, Server] = {}
+        self._subset: list[Server] = []
+        self._own_numbers: set[str] = set()  # tags that need no machine id
+        self._seeds = options.addresses()
+        for seed in self._seeds:
+            self.servers[seed] = self._made(seed)
+        self._choose()
+
+    def _made(self, address: str) -> Server:
+        server = Server(address, self._options.connections_max)
+        server.tls = self._options.tls is not None
+        return server
+
+    # --- the list ---------------------------------------------------------------------------------
+
+    def apply(self, answer: ttypes.ServerList, told_by: Server) -> list[Server]:
+        """Takes a list if it is newer, or if only a last resort answers; the servers that left."""
+        entries = answer.servers
+        with self.lock:
+            lower = answer.version < self.version and not told_by.last_resort
+            if not entries or answer.version == self.version or lower:
+                return []
+            before, self.servers = self.servers, {}
+            for entry in entries:
+                self._merge(entry, before)
+            for seed in self._seeds:
+                if seed not in self.servers:
+                    server = self.servers[seed] = before.get(seed) or self._made(seed)
+                    server.last_resort = True
+            self.version = answer.version
+            self._choose()
+            self.news.notify_all()
+            left = [one for address, one in before.items() if address not in self.servers]
+        self.tell("list", "", f"{len(entries)} servers, version {answer.version}")
+        return left
+
+    def _merge(self, entry: ttypes.ServerEntry, before: dict[str, Server]) -> None:
+        try:
+            server = before.get(entry.address) or self._made(entry.address)
+        except ValueError:
+            return
+        server.rack, server.weight, server.online = entry.rack, entry.weight, entry.online
+        server.state, server.tls = entry.state, bool(entry.tls or self._options.tls)
+        server.last_resort = server.draining = server.quarantined = False
+        server.closed_until.clear()
+        self.servers[entry.address] = server
+
+    def _choose(self) -> None:
+        """The servers that this client keeps to: those that weighted rendezvous hashing of its own name
+        with their addresses puts first, most of them of its rack."""
+        def score(server: Server) -> float:
+            digest = hashlib.blake2b(server.address.encode(), key=self._name, digest_size=8)
+            drawn = (int.from_bytes(digest.digest(), "big") + 1) / (1 << 64)
+            return -math.log(drawn) / max(server.weight, 1)
+
+        most = self._options.servers_max or len(self.servers)
+        ranked = sorted(self.servers.values(), key=score)
+        if len(ranked) > most and self._options.rack is not None:
+            inside = [one for one in ranked if one.rack == self._options.rack]
+            outside = [one for one in ranked if one.rack != self._options.rack]
+            kept = min(most * _OUTSIDE_RACK // 16, len(outside))
+            ranked = inside[:most - kept] + outside
+        self._subset = ranked[:most]
+
+    # --- picking ----------------------------------------------------------------------------------
+
+    def pick(self, tag: str, tried: Iterable[Server]) -> Optional[Server]:
+        """A server that is not among `tried`: of the fittest, those of the own rack first, two at
+        random by weight, of which the second is taken when it is clearly less busy. It counts as
+        busy until give_back."""
+        now, tried = time.monotonic(), set(tried)
+        with self.lock:
+            offered = self._offer(self._subset, tag, tried, now)
+            if len(offered) < _FIT_MIN and len(self._subset) < len(self.servers):
+                offered = self._offer(self.servers.values(), tag, tried, now)
+            if not offered:
+                return None
+            mine = [one for one in offered if one.rack == self._options.rack]
+            server = _less_busy(mine or offered)
+            server.in_flight += 1
+            return server
+
+    def _offer(self, servers: Iterable[Server], tag: str, tried: set[Server],
+               now: float) -> list[Server]:
+        best, offered = QUARANTINED, []
+        for server in servers:
+            if server in tried or not server.addresses:
+                continue
+            fitness = server.fitness(tag, tag not in self._own_numbers, now)
+            if fitness < best:
+                best, offered = fitness, []
+            if fitness == best:
+                offered.append(server)
+        return offered
+
+    def give_back(self, server: Server) -> None:
+        with self.lock:
+            server.in_flight -= 1
+
+    def view(self) -> list[SeenServer]:
+        now = time.monotonic()
+        with self.lock:
+            return [SeenServer(one.address, one.rack, one.weight, NAMES[fitness],
+                               one.why if fitness else "", one.in_flight)
+                    for one in sorted(self.servers.values(), key=lambda one: one.address)
+                    for fitness in [one.fitness("", True, now)]]
+
+    def wait_for_news(self, until: float) -> None:
+        with self.lock:
+            if not self.stopped:
+                self.news.wait(max(0.0, until - time.monotonic()))
+
+    def wait_for_stop(self, until: float) -> None:
+        """Waits until then, or until the client is closed."""
+        with self.lock:
+            self.news.wait_for(lambda: self.stopped, max(0.0, until - time.monotonic()))
+
+    def tell(self, kind: str, server: str, detail: str) -> None:
+        if self._options.on_event:
+            self._options.on_event(Event(kind, server, detail))
+
+    # --- what answers and failures say ------------------------------------------------------------
+
+    def admit(self, status: ttypes.ServerStatus) -> None:
+        """Fails unless the server that says `status` of itself is of this cluster."""
+        with self.lock:
+            if not status.cluster_uuid and self.uuid:
+                raise AttemptFailed(End.REFUSED, "it does not know its cluster yet",
+                                    Reason.NOT_READY)
+            for what, theirs, ours in (("cluster", status.cluster_uuid, self.uuid),
+                                       ("layout", status.layout, self.layout)):
+                if (ours and theirs != ours) or (what == "layout" and not theirs):
+                    raise AttemptFailed(End.WRONG_SERVICE,
+                                        f"its {what} is '{theirs}', this one's '{ours}'")
+            self.uuid, self.layout = status.cluster_uuid, status.layout
+            self._own_numbers.update(one.tag for one in status.tags or ()
+                                     if one.strategy != "snowflake")
+
+    def answered(self, server: Server) -> None:
+        with self.lock:
+            if not server.health.ill and not server.health.resting:
+                server.health.answered()
+                return
+            rested = server.health.resting
+            server.health.succeeded()
+            server.look_at = _NEVER
+            self.news.notify_all()
+        if rested:
+            self.tell("server back", server.address, "answers again")
+
+    def failed(self, server: Server, tag: str, failure: AttemptFailed) -> None:
+        """Takes to heart what an attempt came to."""
+        if failure.end is End.NO_ROOM or failure.stale:
+            return
+        if failure.end is End.REFUSED:
+            return self._refused(server, tag, failure)
+        self.trouble()
+        if failure.end in (End.BROKEN, End.WRONG_SERVICE):
+            return self._quarantine(server, failure.detail)
+        self._count(server, 2 if failure.end is End.CONNECT_TIMEOUT else 1, failure)
+
+    def _refused(self, server: Server, tag: str, failure: AttemptFailed) -> None:
+        now = time.monotonic()
+        until = now + (failure.retry_after_ms / 1000 or _NO_ADVICE_S)
+        reason = failure.reason
+        if reason is Reason.INTERNAL:
+            return self._count(server, 1, failure)
+        if reason in (Reason.BAD_REQUEST, Reason.UNKNOWN_TAG, Reason.REJECTED, Reason.EXHAUSTED):
+            return self.answered(server)
+        began = False
+        with self.lock:
+            server.why = f"{reason.name}: {failure.detail}" if reason else failure.detail
+            if reason in (Reason.NOT_READY, Reason.CLOCK):
+                server.not_ready_until = until
+            elif reason is Reason.STORE_DOWN:
+                _remember(server.down_until, tag, until)
+            elif reason is Reason.DRAINING:
+                _remember(server.closed_until, tag, now + _LOOK_AGAIN_S)
+                began = not server.draining
+                if began:
+                    server.draining, server.look_at = True, now
+        if began:
+            self.trouble()
+            self.tell("draining", server.address, failure.detail)
+
+    def _count(self, server: Server, times: int, failure: AttemptFailed) -> None:
+        now = time.monotonic()
+        with self.lock:
+            server.health.failed(times)
+            if server.health.resting or not server.health.ill or not self._may_rest():
+                return
+            server.why = f"{failure.end.value}: {failure.detail}"
+            length = server.health.rest(now)
+            server.look_at = server.health.rest_until
+        self.tell("server out", server.address, f"rests for {length:.1f} s; {server.why}")
+
+    def _may_rest(self) -> bool:
+        enabled = [one for one in self.servers.values() if one.online]
+        return (sum(one.health.resting for one in enabled) + 1) * 2 <= len(enabled)
+
+    def _quarantine(self, server: Server, why: str) -> None:
+        with self.lock:
+            began = not server.quarantined
+            server.quarantined, server.why = True, why
+            server.quarantine_s = min(2 * server.quarantine_s, _LOOK_AGAIN_S)
+            server.look_at = time.monotonic() + server.quarantine_s * random.uniform(0.5, 1.0)
+        if began:
+            self.tell("quarantined", server.address, why)
+
+    # --- looking at servers that are out ----------------------------------------------------------
+
+    def take_looks(self) -> tuple[list[Server], float]:
+        """Servers whose status is to be asked now, and the moment when the next look is due."""
+        now = time.monotonic()
+        with self.lock:
+            due = [one for one in self.servers.values() if one.look_at <= now and one.addresses]
+            for server in due:
+                server.look_at = now + _LOOK_AGAIN_S
+            return due, min((one.look_at for one in self.servers.values()), default=_NEVER)
+
+    def looked(self, server: Server, status: Optional[ttypes.ServerStatus],
+               failure: Optional[AttemptFailed]) -> None:
+        """What a look in the background came to: the status, or a failure."""
+        now = time.monotonic()
+        if failure and failure.end in (End.BROKEN, End.WRONG_SERVICE):
+            return self._quarantine(server, failure.detail)
+        with self.lock:
+            if status is None:  # nobody knows yet: the look is taken again
+                if server.health.resting:
+                    server.health.rest(now)
+                server.look_at = max(now + _LOOK_FAILED_S, server.health.rest_until)
+                return
+            was_out = server.draining or server.quarantined or server.health.resting
+            server.draining = status.state == ttypes.ServerState.DRAINING
+            server.quarantined = False
+            server.health.succeeded()
+            server.look_at = now + _LOOK_AGAIN_S if server.draining else _NEVER
+            back = was_out and not server.draining
+            if back:
+                self.news.notify_all()
+        if back:
+            self.tell("server back", server.address, "answers again")
+
+    def take_names(self) -> list[Server]:
+        """Servers whose names are to be looked up: unknown, or of no use lately."""
+        now = time.monotonic()
+        with self.lock:
+            names = [one for one in self.servers.values() if not _is_number(one.host)
+                     and now >= one.resolve_at and (not one.addresses or one.health.ill)]
+            for server in names:
+                server.resolve_at = now + 2
+            return names
+
+    def resolved(self, server: Server, addresses: list[str]) -> None:
+        random.shuffle(addresses)
+        with self.lock:
+            if addresses and set(addresses) != set(server.addresses):
+                server.addresses = addresses
+                self.news.notify_all()
+
+
+def _is_number(host: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(host))
+    except ValueError:
+        return False
+
+
+def _remember(times: dict[str, float], tag: str, until: float) -> None:
+    if len(times) >= 1000:
+        times.clear()
+    times[tag] = until
+
+
+def _less_busy(servers: list[Server]) -> Server:
+    if len(servers) == 1:
+        return servers[0]
+    first = random.choices(servers, [max(one.weight, 1) for one in servers])[0]
+    others = [one for one in servers if one is not first]
+    second = random.choices(others, [max(one.weight, 1) for one in others])[0]
+    mean = (max(first.weight, 1) + max(second.weight, 1)) / 2
+
+    def cost(server: Server) -> float:
+        return 1 + server.in_flight * mean / max(server.weight, 1)
+
+    return second if cost(second) * 1.5 <= cost(first) else first

@@ -1,0 +1,97 @@
+"""Which ids a server can have given, by the layout that its status names."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import Optional
+
+_DEFAULT_EPOCH_MS = 1_704_067_200_000
+_VESTA = "version:1 type:1={} method:2 time:{} {} machine:10 epoch:1420041600000"
+_NAMED = {
+    "firn": "time:41 machine:10 sequence:12",
+    "twitter": "time:41 machine:10 sequence:12 epoch:1288834974657",
+    "vesta-max-peak": _VESTA.format(0, "30s", "sequence:20"),
+    "vesta-min-granularity": _VESTA.format(1, "40", "sequence:10"),
+    "js-safe": "time:41 machine:6 sequence:6",
+}
+_TIME = re.compile(r"(\d+)(?:@(\d+))?(ms|s)?")
+_SLACK_MS = 24 * 3_600_000
+
+
+class Layout:
+    """Where the time stands in an id, and which of its bits never change."""
+
+    def __init__(self, text: str) -> None:
+        self.tick_ms, self.epoch_ms, shift = 1, _DEFAULT_EPOCH_MS, 0
+        self.fixed_mask = self.fixed_bits = self.time_shift = self.time_mask = 0
+        self.signed = False
+        for token in reversed(_NAMED.get(text, text).split()):
+            name, _, value = token.partition(":")
+            if name == "epoch":
+                self.epoch_ms = _moment_ms(value)
+                continue
+            width = self._field(name, value, shift)
+            shift += width
+        if not self.time_mask or shift > 64:
+            raise ValueError(f"'{text}' is no layout")
+        self.fixed_mask |= (1 << 64) - (1 << shift)
+
+    def _field(self, name: str, value: str, shift: int) -> int:
+        """Takes the field that begins at bit `shift`; its width."""
+        if name == "time":
+            match = _TIME.fullmatch(value)
+            if match is None:
+                raise ValueError(f"'{value}' is no time field")
+            width = int(match[1])
+            self.tick_ms = int(match[2] or 1) * (1000 if match[3] == "s" else 1)
+            self.time_shift, self.time_mask = shift, (1 << width) - 1
+            return width
+        digits, _, constant = value.partition("=")
+        width = int(digits)
+        if name in ("zero", "type"):
+            self.fixed_mask |= ((1 << width) - 1) << shift
+            self.fixed_bits |= int(constant or 0) << shift
+        self.signed = self.signed or (name == "version" and shift + width == 64)
+        return width
+
+    def fault_of(self, number: int, wall_ms: float) -> Optional[str]:
+        """A sentence when no server whose clock says `wall_ms` can have made this id of time."""
+        bits = number & ((1 << 64) - 1)
+        if bits & self.fixed_mask != self.fixed_bits:
+            return f"no id of the cluster is {number}: a bit that is the same in all differs"
+        at_ms = self.epoch_ms + (bits >> self.time_shift & self.time_mask) * self.tick_ms
+        if abs(at_ms - wall_ms) > _SLACK_MS:
+            return f"no id of the cluster is {number}: its time is more than a day from the clock"
+        return None
+
+
+def _moment_ms(text: str) -> int:
+    if text.isdigit():
+        return int(text)
+    moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=datetime.timezone.utc)
+    return round(moment.timestamp() * 1000)
+
+
+class IdCheck:
+    """What one server can have given: made from its status when a connection to it begins."""
+
+    def __init__(self, layout: str, timed: frozenset[str], clock_offset_ms: float) -> None:
+        try:
+            self._layout: Optional[Layout] = Layout(layout)
+        except ValueError:
+            self._layout = None  # a newer one; only what holds for every id is looked at
+        self._timed, self._offset_ms = timed, clock_offset_ms
+
+    def fault_of(self, tag: str, numbers: list[int], now_ms: float) -> Optional[str]:
+        layout = self._layout
+        for number in numbers:
+            if number == 0 or (number < 0 and not (layout and layout.signed)):
+                return f"no id is {number}"
+            if layout and tag in self._timed:
+                fault = layout.fault_of(number, now_ms + self._offset_ms)
+                if fault:
+                    return fault
+        return None

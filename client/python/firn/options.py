@@ -1,0 +1,107 @@
+"""Everything about a client that is decided once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Callable, Optional, Sequence
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something about servers that somebody may want to log; the library itself logs nothing.
+
+    `kind` is one of: list, server out, server back, quarantined, draining, no server, forked."""
+
+    kind: str
+    server: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Tls:
+    """How to speak TLS to servers. The files are read again when they change."""
+
+    ca: Optional[str] = None    # certificates of the authorities; None: those of the system
+    cert: Optional[str] = None  # what the client shows, with its key
+    key: Optional[str] = None
+    name: Optional[str] = None  # what the server's certificate must name; None: the listed host
+
+
+@dataclass(frozen=True)
+class LocalTag:
+    """A tag whose ids are fetched ahead of need, so that one costs no call."""
+
+    tag: str
+    max_age_ms: Optional[int] = None  # older ones are dropped; None: ids keep
+    lasts_ms: int = 1000              # how long one fetch shall last at the rate of late
+    fetch_max: int = 1_000_000        # of one fetch
+
+    @classmethod
+    def snowflake(cls, tag: str) -> LocalTag:
+        """Ids made of time: a second old at most."""
+        return cls(tag, max_age_ms=1000, lasts_ms=250)
+
+    @classmethod
+    def segment(cls, tag: str) -> LocalTag:
+        """Ids made of counting: they keep."""
+        return cls(tag)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a Client. A value out of range is a ValueError that names every fault."""
+
+    servers: str                          # firn://seed,seed or list://host:port,host:port
+    cluster_uuid: str = ""                # empty: that of the first server that answers
+    rack: Optional[int] = None            # ask servers of this rack while one is fit
+    on_failure: str = "failover"          # or "failfast": the first failure is told
+    deadline_ms: int = 200                # of a whole call, unless the call says otherwise
+    attempt_limit_ms: int = 80            # of one server's answer, connecting included
+    attempts_max: int = 3                 # requests that a call may send
+    connections_max: int = 64             # per server, one for each call at a time
+    servers_max: int = 16                 # keep to so many servers of a large cluster; 0: all
+    local_ranges: Sequence[LocalTag] = ()
+    tls: Optional[Tls] = None
+    on_event: Optional[Callable[[Event], None]] = None  # must return soon; on any thread
+
+    def __post_init__(self) -> None:
+        faults = [f"{name} is {value}, not {low} to {high}" for name, value, low, high in (
+            ("deadline_ms", self.deadline_ms, 1, 3_600_000),
+            ("attempt_limit_ms", self.attempt_limit_ms, 1, 3_600_000),
+            ("attempts_max", self.attempts_max, 1, 100),
+            ("connections_max", self.connections_max, 1, 10_000),
+            ("servers_max", self.servers_max, 0, 1_000)) if not low <= value <= high]
+        if self.on_failure not in ("failover", "failfast"):
+            faults.append("on_failure is neither failover nor failfast")
+        try:
+            self.addresses()
+        except ValueError as fault:
+            faults.append(str(fault))
+        if faults:
+            raise ValueError("; ".join(faults))
+
+    @property
+    def lists_change(self) -> bool:
+        return self.servers.startswith("firn://")
+
+    def addresses(self) -> list[str]:
+        """The addresses that `servers` names, each once."""
+        scheme, mark, rest = self.servers.partition("://")
+        if not mark or scheme not in ("firn", "list"):
+            raise ValueError(f"servers is '{self.servers}', neither firn://... nor list://...")
+        names = list(dict.fromkeys(rest.split(",")))
+        for name in names:
+            split_address(name)
+        return names
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of host:port; an IPv6 host has brackets."""
+    host, mark, port = address.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        mark = ""
+    if not mark or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError(f"'{address}' is not host:port")
+    return host, int(port)

@@ -1,0 +1,67 @@
+"""How the clients under test are built, as whoever takes them would: from copies, without a network."""
+
+import os
+import shutil
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+DRIVERS = os.path.join(HERE, "drivers")
+
+# Faults to plant: file of the client, what stands there, what is put there, the row that turns red.
+PLANTS = {
+    "cpp": (None, None, None, "too few ids, or one twice"),
+    "python": ("firn/ask.py", "return f\"it gave {len(answer)} ids, not {self.count}\"",
+               "return None", "too few ids, or one twice"),
+}
+
+
+def copy(language, folder, planted):
+    """The client's folder and the contract, as they lie in the tree; the folder of the copy."""
+    client = os.path.join(folder, "client", language)
+    shutil.copytree(os.path.join(ROOT, "client", language), client)
+    shutil.copytree(os.path.join(ROOT, "thrift"), os.path.join(folder, "thrift"))
+    if planted:
+        name, before, after, _ = PLANTS[language]
+        with open(os.path.join(client, name)) as file:
+            text = file.read()
+        if text.count(before) != 1:
+            raise SystemExit(f"the fault cannot be planted: '{before}' is not once in {name}")
+        with open(os.path.join(client, name), "w") as file:
+            file.write(text.replace(before, after))
+    return client
+
+
+def run(*command, **options):
+    """A step of a build; what it says is shown when it fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          **options)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}")
+    return done.stdout
+
+
+def build_python(client, folder):
+    """Packed as a source package, which is then installed where there is no Thrift compiler."""
+    run("/usr/bin/python3", "-c", "from setuptools import build_meta as b; b.build_sdist('dist')",
+        cwd=client)
+    package, = os.listdir(os.path.join(client, "dist"))
+    venv = os.path.join(folder, "venv")
+    run("/usr/bin/python3", "-m", "venv", "--without-pip", "--system-site-packages", venv)
+    python = os.path.join(venv, "bin", "python")
+    run("/usr/bin/python3", "-m", "pip", "--python", python, "--disable-pip-version-check",
+        "install", "--no-index", "--no-build-isolation", "--no-deps",
+        os.path.join(client, "dist", package), env={"PATH": os.path.join(venv, "bin"),
+                                                    "HOME": folder})
+    return [python, "-B", os.path.join(DRIVERS, "driver.py")]
+
+
+def missing(language):
+    """What has to be installed for the language and is not; empty: nothing."""
+    needs = {"python": ("pip3",), "go": ("go",), "java": ("javac", "jar")}
+    return [tool for tool in needs.get(language, ()) if not shutil.which(tool)]
+
+
+def build(language, folder, planted=False):
+    """The command of the language's driver, over a client that was built in `folder`."""
+    return globals()["build_" + language](copy(language, folder, planted), folder)

@@ -1,0 +1,325 @@
+"""The cases of cases.json, played: scripted servers, one client behind a driver, what must come of it."""
+
+import json
+import os
+import ssl
+import subprocess
+import threading
+import time
+
+from firn.wire import ttypes
+from scripted_server import EPOCH_MS, ScriptedServer
+
+PATIENCE_S = 60
+GENEROUS = {"deadline_ms": 20_000, "attempt_limit_ms": 10_000}
+COUNTERS = ("requests", "statuses", "lists", "accepted", "open")
+
+
+class Red(Exception):
+    """A client does not do what its row says."""
+
+
+def filled(value, words):
+    """`value` with each {word} replaced; one that is nothing but a word may become any value."""
+    if isinstance(value, str):
+        if value[:1] == "{" and value[1:-1] in words:
+            return words[value[1:-1]]
+        for word, text in words.items():
+            value = value.replace("{" + word + "}", str(text))
+        return value
+    if isinstance(value, dict):
+        return {key: filled(one, words) for key, one in value.items()}
+    return [filled(one, words) for one in value] if isinstance(value, list) else value
+
+
+def load(path):
+    """Every case, those with `each` once for each of its values."""
+    with open(path) as file:
+        cases = json.load(file)
+    spread = []
+    for case in cases:
+        (word, values), = case.get("each", {"": [""]}).items()
+        spread += [filled(case, {word: value} if word else {}) for value in values]
+    return spread
+
+
+class Driver:
+    """One process of a language's driver; a thread of this one asks at a time."""
+
+    def __init__(self, command, log):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=log, text=True)
+        self.asking = threading.Lock()
+
+    def ask(self, verb, **words):
+        line = " ".join([verb, *(f"{key}={value}" for key, value in words.items())])
+        with self.asking:
+            watch = threading.Timer(2 * PATIENCE_S, self.process.kill)
+            watch.start()
+            try:
+                self.process.stdin.write(line + "\n")
+                self.process.stdin.flush()
+                answer = self.process.stdout.readline()
+            except BrokenPipeError:
+                answer = ""
+            finally:
+                watch.cancel()
+        if not answer:
+            raise Red(f"the driver ended, or said nothing for {2 * PATIENCE_S} s, at: {line[:200]}")
+        return json.loads(answer)
+
+    def end(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Play:
+    """One case, with servers and a client of its own."""
+
+    def __init__(self, case, driver, authorities, folder):
+        self.case, self.driver, self.folder = case, driver, folder
+        self.tls = None
+        if case.get("tls"):
+            self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.tls.load_cert_chain(*authorities["server"])
+        self.servers = {name: ScriptedServer(self.tls) for name in case.get("servers", "abc")}
+        self.words = {name: server.address for name, server in self.servers.items()}
+        self.words.update({name + ".port": server.port for name, server in self.servers.items()})
+        self.words.update(ca=authorities["ca"], other_ca=authorities["other_ca"], long="t" * 70_000)
+        self.given, self.base = set(), {}
+
+    def run(self):
+        try:
+            if "list" in self.case:
+                self.do_list(self.case["list"])
+            self.open(dict(self.case.get("open", {})))
+            for step in self.case["steps"]:
+                verb = next(iter(step))
+                try:
+                    getattr(self, "do_" + verb, self.call)(step[verb], **(
+                        {} if hasattr(self, "do_" + verb) else {"verb": verb, "step": step}))
+                except Red as why:
+                    raise Red(f"{why}\n      at {json.dumps(step)[:200]}") from why
+            self.driver.ask("close")
+        finally:
+            for server in self.servers.values():
+                server.close()
+
+    def open(self, said):
+        fault = said.pop("invalid", None)
+        said.setdefault("servers", "list://" + ",".join(s.address for s in self.servers.values()))
+        answer = self.driver.ask("open", **filled({**GENEROUS, **said}, self.words))
+        if fault is None and "kind" in answer:
+            raise Red(f"the client was not made: {answer}")
+        if fault and (answer.get("kind") != "invalid" or fault not in answer["failure"]):
+            raise Red(f"the options were taken: {answer}")
+
+    # --- what servers do --------------------------------------------------------------------------
+
+    def named(self, names):
+        return [self.servers[name] for name in (self.servers if "*" in names else names)]
+
+    def do_set(self, behaviours):
+        for name, behaviour in behaviours.items():
+            for server in self.named([name]):
+                server.behaviours = behaviour if isinstance(behaviour, list) else [behaviour]
+
+    def do_said(self, what):
+        for name, said in what.items():
+            self.servers[name].said.update(said)
+
+    def do_list(self, told):
+        told = filled(told, self.words)
+        entries = []
+        for name in told["of"]:
+            said = {"rack": 0, "weight": 100, "online": True, "state": "READY",
+                    **told.get("entries", {}).get(name, {})}
+            said["state"] = ttypes.ServerState._NAMES_TO_VALUES[said["state"]]
+            entries.append(ttypes.ServerEntry(address=self.servers[name].address,
+                                              tls=self.tls is not None, **said))
+        for server in self.servers.values():
+            server.list = (told.get("version", 1), told.get("ask_again_ms", 100), entries)
+
+    def do_down(self, names):
+        for server in self.named(names):
+            server.down()
+
+    def do_up(self, names):
+        for server in self.named(names):
+            server.up()
+
+    def do_full(self, names):
+        for server in self.named(names):
+            server.full()
+
+    def do_drop(self, names):
+        for server in self.named(names):
+            server.drop()
+
+    # --- what is seen -----------------------------------------------------------------------------
+
+    def counters(self):
+        now = {}
+        for what in COUNTERS:
+            each = {name: len(server.peers) if what == "open" else
+                    getattr(server, {"lists": "lists_asked"}.get(what, what))
+                    for name, server in self.servers.items()}
+            now.update({f"{name}.{what}": count for name, count in each.items()})
+            now[what] = sum(each.values())
+        return now
+
+    def do_mark(self, _):
+        self.base = {key: count for key, count in self.counters().items() if "open" not in key}
+
+    def amiss(self, wanted):
+        """What is not yet as it should be, in a sentence."""
+        now = self.counters()
+        for key, want in wanted.items():
+            if key == "event":
+                events = self.driver.ask("seen")["events"]
+                if want not in events:
+                    return f"no event '{want}' among {events}"
+                continue
+            got = now[key] - self.base.get(key, 0)
+            holds = {">": got > int(str(want)[1:] or 0), "<": got < int(str(want)[1:] or 0)}.get(
+                str(want)[0], got == want)
+            if not holds:
+                return f"{key} is {got}, not {want}; all: { {k: v for k, v in now.items() if v} }"
+        return None
+
+    def do_seen(self, wanted):
+        if why := self.amiss(wanted):
+            raise Red(why)
+
+    def do_await(self, wanted):
+        self.patiently(lambda: self.amiss(wanted))
+
+    def do_view(self, wanted):
+        def amiss():
+            view = self.driver.ask("view")["servers"]
+            got = {name: view.get(self.servers[name].address) for name in wanted}
+            return None if got == wanted else f"the client sees {got}, not {wanted}"
+        self.patiently(amiss)
+
+    @staticmethod
+    def patiently(amiss):
+        deadline = time.monotonic() + PATIENCE_S
+        while why := amiss():
+            if time.monotonic() > deadline:
+                raise Red(f"after {PATIENCE_S} s: {why}")
+            time.sleep(0.01)
+
+    def do_pause_ms(self, length):
+        self.paused_at_ms = time.time() * 1000
+        time.sleep(length / 1000)
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def call(self, words, verb, step):
+        if verb == "start":
+            words = {"file": os.path.join(self.folder, str(id(self))), **words}
+        if verb in ("id", "ids", "text", "fork", "start"):
+            words = {"tag": "order", **words}
+        words = filled(words, self.words)
+        if "until" in step:
+            return self.until(verb, words, step)
+        helper = self.when(step["when"]) if "when" in step else None
+        answer = self.driver.ask(verb, **words)
+        if helper:
+            helper.join()
+        self.take(answer, step)
+
+    def until(self, verb, words, step):
+        """Calls until something has come about; all of them are answered, unless one is waited for."""
+        anyhow = step["until"] == "answered"
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            answer = self.driver.ask(verb, **words)
+            self.take(answer, {} if anyhow else {"answered": 1})
+            why = None if answer["answered"] else str(answer)
+            if not anyhow:
+                why = self.amiss(step["until"])
+            if not why:
+                return self.take({**answer, "ids": []}, {**step, "ids": answer["ids"]})
+            if time.monotonic() > deadline:
+                raise Red(f"after {PATIENCE_S} s of calls: {why}")
+
+    def when(self, said):
+        """Does something while a call is under way."""
+        def work():
+            deadline = time.monotonic() + PATIENCE_S
+            if "seconds" in said:
+                time.sleep(said["seconds"])
+            while "requests" in said and self.counters()["requests"] < said["requests"]:
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(0.01)
+            for verb in set(said) - {"requests", "seconds"}:
+                getattr(self, "do_" + verb)(said[verb])
+        helper = threading.Thread(target=work)
+        helper.start()
+        return helper
+
+    def take(self, answer, step):
+        """Compares an answer with what the step says of it; no id may come twice in a case."""
+        ids = answer.get("ids", [])
+        if len(set(ids)) < len(ids) or self.given.intersection(ids):
+            raise Red("an id was given twice")
+        self.given.update(ids)
+        for key in ("answered", "failed", "kind", "reason", "retry_after_ms"):
+            if key in step and answer.get(key) != step[key]:
+                raise Red(f"{key} is {answer.get(key)!r}, not {step[key]!r}: {told(answer)}")
+        if step.get("says", "") not in answer.get("failure", ""):
+            raise Red(f"'{step['says']}' is not in: {told(answer)}")
+        if "attempts" in step:
+            got = sorted((one["server"], f"{one['end']} {one['reason']}".strip())
+                         for one in answer["attempts"])
+            if got != sorted((self.words[name], end) for name, end in step["attempts"].items()):
+                raise Red(f"the attempts were {got}")
+        if "last_of" in step and step["ids"] != [self.servers[step["last_of"]].last_id]:
+            raise Red("the id is another call's")
+        if "newer_than_ms" in step:
+            oldest = min((number >> 22) + EPOCH_MS for number in ids)
+            if oldest < self.paused_at_ms + step["newer_than_ms"] - 1000:
+                raise Red("an id is older than it may be")
+
+
+def told(answer):
+    return {key: value for key, value in answer.items() if key != "ids"}
+
+
+def play_all(cases, command, authorities, folder, drivers=4):
+    """What came of each case, in their order: a sentence, or None where the client did as it should."""
+    ends = ["no driver played it"] * len(cases)
+    # Those that wait long begin first.
+    queue = iter(sorted(range(len(cases)), key=lambda at: not cases[at].get("first")))
+    lock = threading.Lock()
+
+    def work():
+        with open(os.path.join(folder, "driver.log"), "a") as log:
+            driver = Driver(command, log)
+            while True:
+                with lock:
+                    at = next(queue, None)
+                if at is None:
+                    break
+                try:
+                    Play(cases[at], driver, authorities, folder).run()
+                    ends[at] = None
+                except Red as why:
+                    ends[at] = str(why)
+                    driver.process.kill()  # whatever is left of the case
+                    driver.end()
+                    driver = Driver(command, log)
+            driver.end()
+
+    workers = [threading.Thread(target=work) for _ in range(drivers)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return ends

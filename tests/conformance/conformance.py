@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+"""Whether a client does what the table says, by the cases of cases.json.
+
+    conformance.py LANGUAGE [--planted] [--only TEXT] [--driver PROGRAM]
+
+Builds the language's client from a copy and prints its column of the matrix. A case that is not
+fulfilled is red; one that `not_yet` names for the language is shown as that. With --planted the client
+has a fault, and its row must be red. --driver: a program that is built already (C++). Exit 77 when
+something is not installed.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import builds
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CONTRACT = os.path.join(builds.ROOT, "thrift", "firn.thrift")
+
+
+def certificates(folder):
+    """A server's certificate for 127.0.0.1, its authority, and another authority."""
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+
+    path = lambda name: os.path.join(folder, name)
+    new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    for name in "ca", "other_ca":
+        openssl("req", "-x509", "-days", "2", *new, "-subj", "/CN=" + name, "-keyout",
+                path(name + ".key"), "-out", path(name + ".crt"))
+    openssl("req", *new, "-subj", "/CN=server", "-keyout", path("server.key"), "-out",
+            path("server.csr"))
+    with open(path("names"), "w") as names:
+        names.write("subjectAltName = IP:127.0.0.1, DNS:localhost\n")
+    openssl("x509", "-req", "-in", path("server.csr"), "-CA", path("ca.crt"), "-CAkey",
+            path("ca.key"), "-CAcreateserial", "-days", "2", "-extfile", path("names"), "-out",
+            path("server.crt"))
+    return {"ca": path("ca.crt"), "other_ca": path("other_ca.crt"),
+            "server": (path("server.crt"), path("server.key"))}
+
+
+def judge(cases, ends, language):
+    """Prints the matrix's column; how many cases are not as they should be."""
+    wrong = 0
+    for case, end in zip(cases, ends):
+        awaited = case.get("not_yet", {}).get(language)
+        word = "ok" if end is None else "not yet" if awaited else "RED"
+        wrong += word == "RED"
+        note = f" ({awaited})" if word == "not yet" else ""
+        print(f"{word:8}{language:8}{case['row']}: {case['case']}{note}")
+        if word == "RED":
+            print("      " + end)
+    return wrong
+
+
+def play(said, folder):
+    """The cases that were chosen, and what came of each."""
+    subprocess.run(["thrift", "--gen", "py", "-out", folder, CONTRACT], check=True)
+    sys.path[:0] = [folder]
+    import cases as suite
+    row = builds.PLANTS[said.language][3] if said.planted else None
+    if said.planted:
+        suite.PATIENCE_S = 5  # a client that never does what it should is waited for in vain
+    chosen = [case for case in suite.load(os.path.join(HERE, "cases.json"))
+              if said.language in case.get("languages", [said.language])
+              and said.only in f"{case['row']}: {case['case']}" and row in (None, case["row"])]
+    driver = [said.driver] if said.driver else builds.build(said.language, folder, said.planted)
+    return chosen, suite.play_all(chosen, driver, certificates(folder), folder)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("language", choices=builds.PLANTS)
+    parser.add_argument("--planted", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--driver")
+    said = parser.parse_args()
+    lacking = [tool for tool in ("thrift", "openssl") if not shutil.which(tool)]
+    if lacking := lacking + builds.missing(said.language):
+        print(f"skipped: not installed: {', '.join(lacking)}")
+        sys.exit(77)
+    folder = tempfile.mkdtemp(prefix="firn-conformance-")
+    try:
+        chosen, ends = play(said, folder)
+        if said.planted:
+            red = [end for end in ends if end]
+            print(f"with a planted fault {len(red)} of {len(ends)} cases are red:", *red, sep="\n  ")
+            sys.exit(0 if red and not any("driver" in end for end in red) else 1)
+        wrong = judge(chosen, ends, said.language)
+        if wrong:
+            with open(os.path.join(folder, "driver.log")) as log:
+                print(log.read()[-4000:])
+        print(f"{said.language}: {len(chosen) - wrong} of {len(chosen)} cases as they should be")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,268 @@
+// The C++ client on standard input and output: see ../README.md for what it is told and says.
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "client/client.h"
+#include "client/local_ranges.h"
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::map<std::string, std::string, std::less<>>;
+
+std::string Word(const Words& words, std::string_view key, std::string other = {}) {
+  const auto found = words.find(key);
+  return found == words.end() ? other : found->second;
+}
+
+int Number(const Words& words, std::string_view key, int other) {
+  const std::string word = Word(words, key);
+  return word.empty() ? other : std::stoi(word);
+}
+
+std::string_view NameOf(AttemptEnd end) {
+  switch (end) {
+    case AttemptEnd::kConnectTimeout:
+      return "connect timeout";
+    case AttemptEnd::kTimeout:
+      return "timeout";
+    case AttemptEnd::kBroken:
+      return "broken";
+    case AttemptEnd::kNoRoom:
+      return "no room";
+    default:
+      return AttemptEndName(end);
+  }
+}
+
+// What a failed call says. A fault that the client finds by itself has no refusal: its code says
+// which one a server would have given.
+Json Told(const Status& status, const CallReport& report) {
+  const bool final = status.code() != Code::kUnavailable;
+  std::string reason = report.refusal ? std::string(ReasonName(*report.refusal)) : "";
+  if (reason.empty() && status.code() == Code::kInvalid) reason = "BAD_REQUEST";
+  Json attempts = Json::array();
+  for (const CallAttempt& one : report.attempts) {
+    attempts.push_back({{"server", one.server},
+                        {"end", NameOf(one.end)},
+                        {"reason", one.refusal ? ReasonName(*one.refusal) : ""}});
+  }
+  return {{"kind", final ? "refused" : "unavailable"},
+          {"failure", status.message()},
+          {"reason", reason},
+          {"retry_after_ms", report.retry_after.count()},
+          {"attempts", attempts}};
+}
+
+// Calls without end by some threads.
+class Load {
+ public:
+  Load(Client& client, std::string tag, std::string file, int threads)
+      : client_(client), tag_(std::move(tag)), file_(std::move(file)) {
+    for (int i = 0; i < threads; ++i) works_.push_back(std::make_unique<Work>());
+    for (auto& work : works_) work->thread = std::thread([this, &work] { Run(*work); });
+  }
+
+  int64_t Least() const {
+    int64_t least = INT64_MAX;
+    for (const auto& work : works_) least = std::min<int64_t>(least, work->calls);
+    return least;
+  }
+
+  Json End() {
+    ending_ = true;
+    Json told = {{"answered", 0}, {"failed", 0}};
+    int64_t answered = 0, failed = 0, longest = 0;
+    std::ofstream out(file_);
+    for (const auto& work : works_) {
+      work->thread.join();
+      answered += static_cast<int64_t>(work->ids.size());
+      failed += work->failed;
+      longest = std::max<int64_t>(longest, work->longest.count());
+      if (work->failed > 0) told.update(work->first_failure);
+      for (const int64_t id : work->ids) out << id << "\n";
+    }
+    told.update({{"answered", answered}, {"failed", failed}, {"longest_us", longest}});
+    return told;
+  }
+
+ private:
+  struct Work {
+    std::atomic<int64_t> calls = 0;
+    int64_t failed = 0;
+    std::vector<int64_t> ids;
+    std::chrono::microseconds longest{0};
+    Json first_failure = Json::object();
+    std::thread thread;
+  };
+
+  void Run(Work& work) {
+    while (!ending_) {
+      CallReport report;
+      const auto began = SystemClock().BootMicros();
+      const Result<int64_t> id = client_.GetId(tag_, {.report = &report});
+      work.longest = std::max(work.longest, SystemClock().BootMicros() - began);
+      if (id.ok()) {
+        work.ids.push_back(*id);
+      } else if (work.failed++ == 0) {
+        work.first_failure = Told(id.status(), report);
+      }
+      ++work.calls;
+    }
+  }
+
+  Client& client_;
+  const std::string tag_, file_;
+  std::atomic<bool> ending_ = false;
+  std::vector<std::unique_ptr<Work>> works_;
+};
+
+class Driver {
+ public:
+  Json Do(const std::string& verb, const Words& words) {
+    if (verb == "open") return Open(words);
+    if (verb == "id" || verb == "ids" || verb == "text") return Call(verb, words);
+    if (verb == "view") return View();
+    if (verb == "seen") return Seen();
+    if (verb == "start") return Start(words);
+    if (verb == "so_far") return {{"calls", load_->Least()}};
+    if (verb == "stop") return std::exchange(load_, nullptr)->End();
+    if (verb == "close") client_.reset();
+    return Json::object();
+  }
+
+ private:
+  Json Open(const Words& words) {
+    ClientOptions options;
+    options.servers = Word(words, "servers");
+    options.cluster_uuid = Word(words, "cluster_uuid");
+    options.deadline = Milliseconds(Number(words, "deadline_ms", 200));
+    options.attempt_limit = Milliseconds(Number(words, "attempt_limit_ms", 80));
+    options.attempts_max = Number(words, "attempts_max", 3);
+    options.blocking_connections = Number(words, "connections_max", 64);
+    if (words.contains("rack")) options.rack = static_cast<uint32_t>(Number(words, "rack", 0));
+    if (Word(words, "on_failure") == "failfast") options.on_failure = FailureMode::kFailfast;
+    std::vector<LocalTag> local;
+    if (words.contains("segment")) local.push_back(LocalTag::Segment(Word(words, "segment")));
+    if (words.contains("snowflake")) local.push_back(LocalTag::Snowflake(Word(words, "snowflake")));
+    if (!local.empty()) options.local_ranges = LocalRanges(local);
+    options.on_event = [this](const ClientEvent& event) {
+      const std::lock_guard lock(mutex_);
+      events_.emplace_back(EventName(event.kind));
+    };
+    client_.reset();
+    events_.clear();
+    client_ = std::make_unique<Client>(options);
+    const Status status = client_->status();
+    if (status.ok()) return Json::object();
+    return {{"kind", "invalid"}, {"failure", status.message()}};
+  }
+
+  // The ids of one call.
+  Result<std::vector<int64_t>> Ask(const std::string& verb, const Words& words,
+                                   const CallOptions& call) {
+    const std::string tag = Word(words, "tag");
+    if (verb == "ids") return client_->GetIds(tag, Number(words, "count", 1), call);
+    if (verb == "text") {
+      const Result<std::string> text = client_->GetText(tag, call);
+      if (!text.ok()) return text.status();
+      return std::vector<int64_t>{std::stoll(*text)};
+    }
+    const Result<int64_t> id = client_->GetId(tag, call);
+    if (!id.ok()) return id.status();
+    return std::vector<int64_t>{*id};
+  }
+
+  Json Call(const std::string& verb, const Words& words) {
+    std::vector<int64_t> ids;
+    int answered = 0, failed = 0;
+    Json first = Json::object();
+    const auto work = [&] {
+      for (int i = 0; i < Number(words, "times", 1); ++i) {
+        CallReport report;
+        CallOptions call{.report = &report};
+        if (words.contains("deadline_ms")) {
+          call.deadline = Milliseconds(Number(words, "deadline_ms", 0));
+        }
+        const Result<std::vector<int64_t>> got = Ask(verb, words, call);
+        const std::lock_guard lock(mutex_);
+        if (got.ok()) {
+          ++answered;
+          ids.insert(ids.end(), got->begin(), got->end());
+        } else if (failed++ == 0) {
+          first = Told(got.status(), report);
+        }
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < Number(words, "threads", 1); ++i) threads.emplace_back(work);
+    for (std::thread& thread : threads) thread.join();
+    first.update({{"answered", answered}, {"failed", failed}, {"ids", ids}});
+    return first;
+  }
+
+  Json View() {
+    Json servers = Json::object();
+    for (const SeenServer& one : client_->cluster().servers) {
+      servers[one.known.address] = FitnessName(one.fitness);
+    }
+    return {{"servers", servers}};
+  }
+
+  Json Seen() {
+    const std::lock_guard lock(mutex_);
+    return {{"events", events_}};
+  }
+
+  Json Start(const Words& words) {
+    load_ = std::make_unique<Load>(*client_, Word(words, "tag"), Word(words, "file"),
+                                   Number(words, "threads", 4));
+    return Json::object();
+  }
+
+  std::mutex mutex_;
+  std::vector<std::string> events_;  // under mutex_
+  std::unique_ptr<Client> client_;
+  std::unique_ptr<Load> load_;
+};
+
+Words WordsOf(std::istringstream& line) {
+  Words words;
+  for (std::string word; line >> word;) {
+    const size_t mark = word.find('=');
+    words[word.substr(0, mark)] = mark == std::string::npos ? "" : word.substr(mark + 1);
+  }
+  return words;
+}
+
+int Main() {
+  Driver driver;
+  for (std::string text; std::getline(std::cin, text);) {
+    std::istringstream line(text);
+    std::string verb;
+    line >> verb;
+    const Words words = WordsOf(line);
+    std::cout << driver.Do(verb, words).dump() << std::endl;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace firn
+
+int main() { return firn::Main(); }

@@ -1,0 +1,155 @@
+"""The Python client on standard input and output: see ../README.md for what it is told and says."""
+
+import json
+import os
+import sys
+import threading
+import time
+
+import firn
+
+NUMBERS = ("deadline_ms", "attempt_limit_ms", "attempts_max", "connections_max", "servers_max", "rack")
+TEXTS = ("cluster_uuid", "on_failure")
+
+
+class Driver:
+    def __init__(self):
+        self.client, self.events, self.load = None, [], None
+
+    def open(self, servers, **said):
+        options = {name: int(said[name]) for name in NUMBERS if name in said}
+        options.update({name: said[name] for name in TEXTS if name in said})
+        make = {"segment": firn.LocalTag.segment, "snowflake": firn.LocalTag.snowflake}
+        options["local_ranges"] = [make[kind](said[kind]) for kind in make if kind in said]
+        tls = {name[4:]: said[name] for name in said if name.startswith("tls_")}
+        if tls:
+            options["tls"] = firn.Tls(**tls)
+        self.events = []
+        self.client = firn.Client(servers, on_event=lambda event: self.events.append(event.kind),
+                                  **options)
+        return {}
+
+    def call(self, method, tag="", count=None, times=1, threads=1, deadline_ms=None):
+        """So many calls by so many threads; all ids, and the first failure."""
+        verb = getattr(self.client, method)
+        arguments = [tag] if count is None else [tag, int(count)]
+        deadline = None if deadline_ms is None else int(deadline_ms)
+        result, lock = {"answered": 0, "failed": 0, "ids": []}, threading.Lock()
+
+        def work():
+            for _ in range(int(times)):
+                try:
+                    got, failure = verb(*arguments, deadline_ms=deadline), None
+                except firn.FirnError as fault:
+                    got, failure = [], fault
+                ids = got if isinstance(got, list) else [int(got)]
+                with lock:
+                    result["failed" if failure else "answered"] += 1
+                    result["ids"] += ids
+                    if failure and result["failed"] == 1:
+                        result.update(told(failure))
+
+        workers = [threading.Thread(target=work) for _ in range(int(threads))]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return result
+
+    def id(self, **said):
+        return self.call("next_id", **said)
+
+    def ids(self, **said):
+        return self.call("next_ids", **said)
+
+    def text(self, **said):
+        return self.call("next_text", **said)
+
+    def view(self):
+        return {"servers": {one.address: one.fitness for one in self.client.servers()}}
+
+    def seen(self):
+        return {"events": list(self.events)}
+
+    def start(self, tag, file, threads=4):
+        """Calls without end in the background; their ids go into a file."""
+        self.load = Load(self.client, tag, int(threads))
+        self.load.file = file
+        return {}
+
+    def so_far(self):
+        return {"calls": min(self.load.calls)}
+
+    def stop(self):
+        return self.load.end()
+
+    def fork(self, **said):
+        """A call in a child of this process."""
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            with os.fdopen(writing, "w") as out:
+                json.dump(self.call("next_id", **said), out)
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as answer:
+            result = json.load(answer)
+        os.waitpid(child, 0)
+        return result
+
+    def close(self):
+        self.client.close()
+        return {}
+
+
+class Load:
+    def __init__(self, client, tag, threads):
+        self.client, self.tag, self.ending = client, tag, False
+        self.calls, self.ids, self.longest = [0] * threads, [[] for _ in range(threads)], 0
+        self.failures = []
+        self.threads = [threading.Thread(target=self.work, args=(i,)) for i in range(threads)]
+        for thread in self.threads:
+            thread.start()
+
+    def work(self, mine):
+        while not self.ending:
+            began = time.monotonic()
+            try:
+                self.ids[mine].append(self.client.next_id(self.tag))
+            except firn.FirnError as failure:
+                self.failures.append(failure)
+                if isinstance(failure, firn.Closed):
+                    return
+            self.longest = max(self.longest, time.monotonic() - began)
+            self.calls[mine] += 1
+
+    def end(self):
+        self.ending = True
+        for thread in self.threads:
+            thread.join()
+        with open(self.file, "w") as out:
+            out.writelines(f"{number}\n" for ids in self.ids for number in ids)
+        result = {"answered": sum(map(len, self.ids)), "failed": len(self.failures),
+                  "longest_us": int(self.longest * 1e6)}
+        return {**result, **(told(self.failures[0]) if self.failures else {})}
+
+
+def told(failure):
+    kinds = {firn.Refused: "refused", firn.Unavailable: "unavailable", firn.Closed: "closed"}
+    return {"kind": kinds[type(failure)], "failure": str(failure),
+            "reason": failure.reason.name if failure.reason else "",
+            "retry_after_ms": failure.retry_after_ms,
+            "attempts": [{"server": one.server, "end": one.end.value,
+                          "reason": one.reason.name if one.reason else ""}
+                         for one in failure.attempts]}
+
+
+if __name__ == "__main__":
+    driver = Driver()
+    for line in sys.stdin:
+        verb, *words = line.split()
+        try:
+            answer = getattr(driver, verb)(**dict(word.split("=", 1) for word in words))
+        except ValueError as fault:
+            answer = {"kind": "invalid", "failure": str(fault)}
+        print(json.dumps(answer), flush=True)
