@@ -44,17 +44,19 @@ def certificates(folder):
 
 
 def judge(cases, ends, language):
-    """Prints the matrix's column; how many cases are not as they should be."""
-    wrong = 0
+    """Prints the matrix's column; how many cases are red."""
+    words = []
     for case, end in zip(cases, ends):
         awaited = case.get("not_yet", {}).get(language)
         word = "ok" if end is None else "not yet" if awaited else "RED"
-        wrong += word == "RED"
+        words.append(word)
         note = f" ({awaited})" if word == "not yet" else ""
         print(f"{word:8}{language:8}{case['row']}: {case['case']}{note}")
         if word == "RED":
             print("      " + end)
-    return wrong
+    count = {word: words.count(word) for word in ("ok", "not yet", "RED")}
+    print(f"{language}:", ", ".join(f"{number} {word}" for word, number in count.items()))
+    return count["RED"]
 
 
 def play(said, folder):
@@ -94,7 +96,6 @@ def main():
         if wrong:
             with open(os.path.join(folder, "driver.log")) as log:
                 print(log.read()[-4000:])
-        print(f"{said.language}: {len(chosen) - wrong} of {len(chosen)} cases as they should be")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     sys.exit(1 if wrong else 0)
