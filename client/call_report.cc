@@ -19,16 +19,10 @@ std::string_view NameOf(const std::array<std::string_view, N>& names, Enum value
 }  // namespace
 
 std::string_view AttemptEndName(AttemptEnd end) {
-  static constexpr std::array<std::string_view, 10> kNames = {"answered",
-                                                              "unreachable",
-                                                              "took no connection in time",
-                                                              "closed",
-                                                              "did not answer",
-                                                              "broke the protocol",
-                                                              "wrong service",
-                                                              "refused",
-                                                              "abandoned",
-                                                              "had no connection free"};
+  static constexpr std::array<std::string_view, 9> kNames = {
+      "answered",      "unreachable",    "took no connection in time",
+      "closed",        "did not answer", "broke the protocol",
+      "wrong service", "refused",        "abandoned"};
   return NameOf(kNames, end);
 }
 

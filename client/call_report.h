@@ -22,8 +22,7 @@ enum class AttemptEnd : uint8_t {
   kBroken,          // what came is not an answer to what was asked
   kWrongService,    // it is not an IdService of this cluster
   kRefused,         // a typed "no"
-  kAbandoned,       // another server's answer came first
-  kNoRoom           // all of this client's connections to it were in use
+  kAbandoned        // another server's answer came first
 };
 std::string_view AttemptEndName(AttemptEnd end);
 

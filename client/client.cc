@@ -18,8 +18,8 @@ Ask AskFor(Ask::Method method, std::string_view tag, int64_t number = 1) {
 }
 
 template <typename T>
-Result<T> Get(Engine& engine, const Ask& ask, const CallOptions& call, T Reply::*part) {
-  FIRN_ASSIGN(Reply reply, engine.Call(ask, call));
+Result<T> Get(Engine& engine, Ask ask, const CallOptions& call, T Reply::*part) {
+  FIRN_ASSIGN(Reply reply, engine.Call(std::move(ask), call));
   return std::move(reply.*part);
 }
 
@@ -103,7 +103,7 @@ Result<std::string> Client::GetText(std::string_view tag, const CallOptions& cal
 Result<Explanation> Client::Explain(int64_t id, std::string_view layout, const CallOptions& call) {
   Ask ask = AskFor(Ask::Method::kExplain, {}, id);
   ask.layout = layout;
-  return Get(impl_->engine(), ask, call, &Reply::explanation);
+  return Get(impl_->engine(), std::move(ask), call, &Reply::explanation);
 }
 
 void Client::GetId(std::string_view tag, Callback<int64_t> done, const CallOptions& call) {

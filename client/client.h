@@ -36,8 +36,8 @@ namespace firn {
 // ranges of its own, and asynchronous calls of the parent are answered in the parent only. A child
 // that was forked in a callback or hook may only exec or _exit.
 //
-// Sharp edge: callbacks run on the client's IO thread. They may call the asynchronous methods; one
-// that waits keeps every other callback waiting.
+// Sharp edge: callbacks run on one thread of the client's. They may call any method; one that waits
+// keeps all other asynchronous calls waiting, beyond their deadlines too, but no blocking one.
 class Client {
  public:
   template <typename T>
@@ -76,7 +76,7 @@ class Client {
                               const CallOptions& call = {});
 
   // --- asynchronous ---------------------------------------------------------------------------
-  // `done` is called once, on the IO thread, never inside these calls.
+  // `done` is called once, on the thread of callbacks, never inside these calls.
 
   void GetId(std::string_view tag, Callback<int64_t> done, const CallOptions& call = {});
   void GetIds(std::string_view tag, int32_t count, Callback<std::vector<int64_t>> done,

@@ -46,8 +46,8 @@ struct ClientOptions {
   // other one's ids are lost.
   std::optional<Milliseconds> hedge_after{};
 
-  int async_connections = 2;      // per server, shared by all asynchronous calls
-  int blocking_connections = 64;  // per server at most, one for each call at a time
+  // To each server at most, shared by all blocking calls; asynchronous calls have as many again.
+  int connections = 2;
 
   // Runs that are fetched ahead, so that GetId answers from memory. Empty: none.
   LocalSupplyMaker local_ranges{};

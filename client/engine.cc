@@ -1,9 +1,8 @@
 #include "client/engine.h"
 
 #include <algorithm>
-#include <condition_variable>
+#include <atomic>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "client/source/list_source.h"
@@ -29,28 +28,20 @@ Status CheckOptions(const ClientOptions& options) {
   CheckRange("deadline (ms)", options.deadline.count(), 1, kHourMs, faults);
   CheckRange("attempt_limit (ms)", options.attempt_limit.count(), 1, kHourMs, faults);
   CheckRange("attempts_max", options.attempts_max, 1, 16, faults);
-  CheckRange("async_connections", options.async_connections, 1, 64, faults);
-  CheckRange("blocking_connections", options.blocking_connections, 1, 4096, faults);
+  CheckRange("connections", options.connections, 1, 64, faults);
   if (options.hedge_after) {
     CheckRange("hedge_after (ms)", options.hedge_after->count(), 0, kHourMs, faults);
   }
   return std::move(faults).ToStatus();
 }
 
-CallPlan::Limits LimitsOf(const ClientOptions& options) {
-  return {.on_failure = options.on_failure,
-          .attempts_max = options.attempts_max,
-          .attempt_limit = options.attempt_limit};
-}
-
-AsyncCaller::Options AsyncOptionsOf(const ClientOptions& options) {
-  return {.limits = LimitsOf(options),
+AsyncCaller::Options CallerOptions(const ClientOptions& options, bool upkeep) {
+  return {.limits = {.on_failure = options.on_failure,
+                     .attempts_max = options.attempts_max,
+                     .attempt_limit = options.attempt_limit},
           .hedge_after = options.hedge_after,
-          .connections = static_cast<size_t>(std::max(options.async_connections, 1))};
-}
-
-SocketPool::Options PoolOf(const ClientOptions& options) {
-  return {.connections_max = static_cast<size_t>(std::max(options.blocking_connections, 1))};
+          .connections = static_cast<size_t>(std::max(options.connections, 1)),
+          .upkeep = upkeep};
 }
 
 Result<std::unique_ptr<ServerSource>> OpenSource(const ClientOptions& options) {
@@ -62,15 +53,13 @@ Result<std::unique_ptr<ServerSource>> OpenSource(const ClientOptions& options) {
 
 Engine::Engine(const ClientOptions& options)
     : deadline_(options.deadline),
-      hedges_(options.hedge_after.has_value()),
       clock_(SystemClock()),
       status_(CheckOptions(options)),
       fleet_(options, clock_, SystemEntropy().Next()),
-      pools_(PoolOf(options)),
-      blocking_(fleet_, pools_, LimitsOf(options), clock_, fds_),
-      async_(fleet_, pools_, AsyncOptionsOf(options), clock_, fds_) {
+      blocking_(fleet_, CallerOptions(options, /*upkeep=*/true), clock_, fds_),
+      async_(fleet_, CallerOptions(options, /*upkeep=*/false), clock_, fds_) {
   fleet_.OnNews([this] {
-    pools_.KeepOnly(fleet_.Numbers());
+    blocking_.OnNews();
     async_.OnNews();
   });
   if (!status_.ok()) return;
@@ -86,8 +75,8 @@ Engine::Engine(const ClientOptions& options)
 
 Engine::~Engine() {
   if (source_ != nullptr) source_->Stop();
-  fleet_.Stop();
-  async_.Stop();
+  async_.Stop();  // first: its callbacks may make blocking calls
+  blocking_.Stop();
   local_.reset();
 }
 
@@ -100,68 +89,53 @@ std::optional<int64_t> Engine::TakeLocal(std::string_view tag) {
 }
 
 std::optional<int64_t> Engine::AwaitLocal(std::string_view tag, const CallOptions& call) {
-  // Answers to fetches come on the IO thread, which would wait for itself.
-  if (local_ == nullptr || async_.InIoThread()) return std::nullopt;
+  if (local_ == nullptr) return std::nullopt;
   return local_->AwaitAndTake(tag, TimeOf(call) / kPatienceShare);
-}
-
-Result<Reply> Engine::Call(const Ask& ask, const CallOptions& call) {
-  if (!status_.ok()) return status_;
-  if (hedges_ && !async_.InIoThread()) return CallThroughIoThread(ask, call);
-  const Micros now = clock_.BootMicros();
-  return blocking_.Call(ask, now, now + TimeOf(call), call.report);
 }
 
 namespace {
 
-// Where the IO thread leaves what came of a call: its caller may have gone.
+// Where the IO thread leaves what came of a call, for the thread that sleeps on `ended`.
 struct Handover {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::optional<Result<Reply>> result;  // under mutex, as the next
-  CallReport report;
+  Status status;
+  Reply reply;
+  std::atomic<int> ended = 0;
 };
 
 }  // namespace
 
-// Two servers at a time are more than one thread can wait for in the kernel. The IO thread keeps
-// the deadline, unless a callback keeps the IO thread.
-Result<Reply> Engine::CallThroughIoThread(const Ask& ask, const CallOptions& call) {
+Result<Reply> Engine::Call(Ask ask, const CallOptions& call) {
+  if (!status_.ok()) return status_;
+  // The IO thread still touches it when the caller is awake already.
   const auto handover = std::make_shared<Handover>();
-  const Milliseconds time = TimeOf(call);
-  async_.Start(ask, clock_.BootMicros() + time,
-               call.report == nullptr ? nullptr : &handover->report,
-               [handover](Status status, Reply& reply) {
-                 const std::lock_guard lock(handover->mutex);
-                 handover->result = status.ok() ? Result<Reply>(std::move(reply)) : status;
-                 handover->changed.notify_all();
-               });
-  std::unique_lock lock(handover->mutex);
-  const auto ended = [&] { return handover->result.has_value(); };
-  if (!handover->changed.wait_for(lock, time + kIoThreadGrace, ended)) {
-    if (call.report != nullptr) *call.report = {};
-    return Unavailable("the deadline has passed; a callback keeps the client's IO thread busy");
-  }
-  if (call.report != nullptr) *call.report = std::move(handover->report);
-  return *std::move(handover->result);
+  StartBy(blocking_, std::move(ask), call, [handover](Status status, Reply& reply) {
+    handover->status = std::move(status);
+    if (handover->status.ok()) handover->reply = std::move(reply);
+    handover->ended.store(1, std::memory_order_release);
+    handover->ended.notify_one();
+  });
+  handover->ended.wait(0, std::memory_order_acquire);
+  if (!handover->status.ok()) return std::move(handover->status);
+  return std::move(handover->reply);
 }
 
 void Engine::Start(Ask ask, const CallOptions& call, AsyncCall::Done done) {
-  if (status_.ok()) {
-    const Micros deadline = clock_.BootMicros() + TimeOf(call);
-    return async_.Start(std::move(ask), deadline, call.report, std::move(done));
-  }
+  if (status_.ok()) return StartBy(async_, std::move(ask), call, std::move(done));
   async_.Post([status = status_, done = std::move(done)] {
     Reply none;
     done(status, none);
   });
 }
 
+void Engine::StartBy(AsyncCaller& caller, Ask ask, const CallOptions& call, AsyncCall::Done done) {
+  caller.Start(std::move(ask), clock_.BootMicros() + TimeOf(call), call.report, std::move(done));
+}
+
 void Engine::Fetch(const std::string& tag, int64_t count, Done done) {
-  Start({.method = Ask::Method::kGetRuns, .tag = tag, .number = count}, {},
-        [done = std::move(done)](const Status& status, Reply& reply) {
-          done(status.ok() ? Result<std::vector<IdRun>>(std::move(reply.runs)) : status);
-        });
+  StartBy(blocking_, {.method = Ask::Method::kGetRuns, .tag = tag, .number = count}, {},
+          [done = std::move(done)](const Status& status, Reply& reply) {
+            done(status.ok() ? Result<std::vector<IdRun>>(std::move(reply.runs)) : status);
+          });
 }
 
 ClientCounters Engine::counters() const {

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "client/call/async_caller.h"
-#include "client/call/blocking_caller.h"
 #include "client/client_options.h"
 #include "client/fleet/fleet.h"
 #include "client/local_supply.h"
@@ -40,10 +39,10 @@ class Engine final : public RangeFetcher {
   std::optional<int64_t> TakeLocal(std::string_view tag);
   std::optional<int64_t> AwaitLocal(std::string_view tag, const CallOptions& call);
 
-  Result<Reply> Call(const Ask& ask, const CallOptions& call);
-  // `done` runs on the IO thread, later.
+  Result<Reply> Call(Ask ask, const CallOptions& call);
+  // `done` runs on the thread of callbacks, later.
   void Start(Ask ask, const CallOptions& call, AsyncCall::Done done);
-  // Answers `done` on the IO thread without asking anybody.
+  // Answers `done` on that thread without asking anybody.
   void Answer(std::function<void()> done) { async_.Post(std::move(done)); }
 
   void Fetch(const std::string& tag, int64_t count, Done done) override;
@@ -55,23 +54,18 @@ class Engine final : public RangeFetcher {
  private:
   static constexpr int kPatienceShare = 4;  // what is left is enough to ask a server after all
 
-  // How long beyond its deadline a blocking call waits for an IO thread that others keep busy.
-  static constexpr Milliseconds kIoThreadGrace{1'000};
-
   // How long the call may take.
   Milliseconds TimeOf(const CallOptions& call) const;
-  Result<Reply> CallThroughIoThread(const Ask& ask, const CallOptions& call);
+  void StartBy(AsyncCaller& caller, Ask ask, const CallOptions& call, AsyncCall::Done done);
 
   ForkSentinel sentinel_;
   const Milliseconds deadline_;
-  const bool hedges_;
   const Clock& clock_;
   Status status_;
   CloseOnFork fds_;
   Fleet fleet_;
-  SocketPools pools_;
-  BlockingCaller blocking_;
-  AsyncCaller async_;
+  AsyncCaller blocking_;  // for calls that block, and fetches: no callback holds its IO thread
+  AsyncCaller async_;     // for calls with callbacks, which run on its IO thread
   std::unique_ptr<ServerSource> source_;
   std::unique_ptr<LocalSupply> local_;
 };

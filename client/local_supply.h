@@ -22,7 +22,7 @@ class RangeFetcher {
   using Done = std::function<void(Result<std::vector<IdRun>>)>;
 
   // Asks the cluster for `count` ids of `tag`, with the client's own deadlines and failover.
-  // `done` is called once, on the client's IO thread, never inside this call; it must not block.
+  // `done` is called once, on a thread of the client's, never inside this call; it must not block.
   // Not at all when the client is destroyed first.
   virtual void Fetch(const std::string& tag, int64_t count, Done done) = 0;
 

@@ -17,18 +17,19 @@ Status Ending() { return Unavailable("the client is being destroyed"); }
 
 }  // namespace
 
-AsyncCaller::AsyncCaller(Fleet& fleet, SocketPools& pools, const Options& options,
-                         const Clock& clock, CloseOnFork& fds)
+AsyncCaller::AsyncCaller(Fleet& fleet, const Options& options, const Clock& clock, CloseOnFork& fds)
     : fleet_(fleet),
       options_(options),
       clock_(clock),
       fds_(fds),
       work_(io_.get_executor()),
-      timer_(io_.get_executor()),
-      upkeep_(io_, fleet, pools, clock, [this](const ServerPtr& server, Pipeline::Checked checked) {
-        OpenPipeline(server, std::move(checked));
-      }) {
-  Post([this] { upkeep_.Run(); });
+      timer_(io_.get_executor()) {
+  if (options.upkeep) {
+    upkeep_.emplace(io_, fleet, clock, [this](const ServerPtr& server, Pipeline::Checked checked) {
+      OpenPipeline(server, std::move(checked));
+    });
+    Post([this] { upkeep_->Run(); });
+  }
   thread_ = std::thread([this] { io_.run(); });
 }
 
@@ -43,7 +44,7 @@ void AsyncCaller::Stop() {
 void AsyncCaller::EndAll() {
   stopping_ = true;
   TakeInbox();
-  upkeep_.Stop();
+  if (upkeep_) upkeep_->Stop();
   Reply reply;
   while (const auto entry = due_.Pop(Micros::max())) {
     if (!entry->call->finished) Finish(entry->call, Ending(), reply);
@@ -103,6 +104,7 @@ void AsyncCaller::TakeInbox() {
 
 void AsyncCaller::OnNews() {
   Post([this] {
+    CloseUnlisted();
     std::vector<AsyncCallPtr> waiting;
     waiting.swap(for_news_);
     for (const AsyncCallPtr& call : waiting) {
@@ -259,6 +261,15 @@ std::shared_ptr<Pipeline> AsyncCaller::OpenPipeline(const ServerPtr& server,
   pipelines_[server->number].push_back(pipeline);
   pipeline->Open(fleet_.AddressesOf(*server), options_.limits.attempt_limit, std::move(checked));
   return pipeline;
+}
+
+void AsyncCaller::CloseUnlisted() {
+  Pipelines unlisted;
+  for (const auto& [number, pipelines] : pipelines_) {
+    std::copy_if(pipelines.begin(), pipelines.end(), std::back_inserter(unlisted),
+                 [](const auto& pipeline) { return pipeline->left_over(); });
+  }
+  for (const auto& pipeline : unlisted) pipeline->Close(Outcome::Of(AttemptEnd::kAbandoned, {}));
 }
 
 void AsyncCaller::OnClosed(Pipeline& pipeline) {

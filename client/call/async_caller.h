@@ -23,7 +23,8 @@
 
 namespace firn::client {
 
-// Calls that do not wait, on an IO thread of their own: pipelined connections, time limits, hedges.
+// Calls on their way, on an IO thread of their own: pipelined connections, time limits, hedges. A
+// call that blocks is one of these whose caller sleeps.
 //
 // A turn is what happens between two waits for the kernel. Whatever calls a turn has put on a
 // connection leave in one write at its end.
@@ -35,11 +36,11 @@ class AsyncCaller final {
     CallPlan::Limits limits{};
     std::optional<Micros> hedge_after{};
     size_t connections = 2;  // per server
+    bool upkeep = false;     // does what no call waits for as well
   };
 
   // Starts the IO thread.
-  AsyncCaller(Fleet& fleet, SocketPools& pools, const Options& options, const Clock& clock,
-              CloseOnFork& fds);
+  AsyncCaller(Fleet& fleet, const Options& options, const Clock& clock, CloseOnFork& fds);
   ~AsyncCaller();
 
   // Ends every call that is under way with kUnavailable, then the thread. Calls that are started
@@ -52,10 +53,9 @@ class AsyncCaller final {
   // Runs `task` on the IO thread, in a turn. Any thread.
   void Post(std::function<void()> task);
 
-  // Any thread: calls that wait for servers look again.
+  // Any thread: calls that wait for servers look again, and connections to servers that have left
+  // the list are closed when the calls on them have ended.
   void OnNews();
-
-  bool InIoThread() const { return std::this_thread::get_id() == thread_.get_id(); }
 
   // --- told by its pipelines, on the IO thread, within a turn --------------------------------
 
@@ -80,8 +80,9 @@ class AsyncCaller final {
   // Tasks are posted by any thread; sockets and timers are touched by the IO thread alone.
   static constexpr int kOneThreadForIo = BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO;
 
-  bool InTurn() const { return InIoThread() && turns_ > 0; }
+  bool InTurn() const { return std::this_thread::get_id() == thread_.get_id() && turns_ > 0; }
   void TakeInbox();
+  void CloseUnlisted();
   // Takes the call's next step, when nothing of it is under way.
   void Advance(const AsyncCallPtr& call);
   void Try(const AsyncCallPtr& call, const CallPlan::Step& step);
@@ -119,7 +120,7 @@ class AsyncCaller final {
   std::vector<std::shared_ptr<Pipeline>> to_flush_, flushing_;
   std::vector<AsyncCallPtr> begun_, beginning_;  // by callbacks of this turn
   std::vector<AsyncCallPtr> for_news_;
-  Upkeep upkeep_;
+  std::optional<Upkeep> upkeep_;
   std::thread thread_;  // last: everything it uses stands
 };
 

@@ -15,8 +15,8 @@
 namespace firn::client {
 
 // How one call goes from server to server: whom to ask next, when to wait, when to give up, and
-// what its caller is told. It sends nothing and waits for nothing; those that do, BlockingCaller
-// with the calling thread and AsyncCaller with the IO thread, both go by it:
+// what its caller is told. It sends nothing and waits for nothing; AsyncCaller does, and goes by
+// it:
 //
 //     while (true) {
 //       step = plan.Next(now);

@@ -232,7 +232,9 @@ void Pipeline::TakeAnswer(std::string_view frame) {
   const bool nonsense = !outcome.spoke();
   Outcome closing = nonsense ? outcome : Outcome();
   caller_.OnEnded(first.call, first.number, std::move(outcome), reply_);
-  if (!nonsense || phase_ == Phase::kClosed) return;
+  if (phase_ == Phase::kClosed) return;
+  if (!nonsense && left_over()) return Close(Outcome::Of(AttemptEnd::kAbandoned, {}));
+  if (!nonsense) return;
   // The others are not to blame the server for the same thing again: it is in quarantine by now.
   closing.end = AttemptEnd::kClosed;
   closing.mid_answer = closing.shared_blame = true;

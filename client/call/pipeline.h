@@ -24,10 +24,10 @@ namespace firn::client {
 
 class AsyncCaller;
 
-// One connection to one server for asynchronous calls, many of them in flight at a time: the server
-// answers them in the order of their coming. It owns the socket and the bytes in both directions,
-// and knows of calls only which of them waits for the next answer; what an end means for a call,
-// its AsyncCaller decides.
+// One connection to one server, with many calls in flight at a time: the server answers them in the
+// order of their coming. It owns the socket and the bytes in both directions, and knows of calls
+// only which of them waits for the next answer; what an end means for a call, its AsyncCaller
+// decides.
 //
 //  1. It connects, to one address after the other until one takes it, then asks for the server's
 //     status; calls wait until that shows that the server is of this cluster. All must be done
@@ -66,6 +66,8 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   bool opening() const { return phase_ == Phase::kConnecting || phase_ == Phase::kChecking; }
   bool connected() const { return phase_ != Phase::kConnecting; }
   size_t in_flight() const { return waiting_.size(); }
+  // Nobody uses it, and nobody will.
+  bool left_over() const { return waiting_.empty() && !server_->listed; }
 
  private:
   enum class Phase : uint8_t { kConnecting, kChecking, kOpen, kClosed };

@@ -14,7 +14,6 @@ void Upkeep::Run() {
       fleet_.Probed(*server, outcome, facts, clock_.BootMicros());
     });
   }
-  pools_.CloseOld(now);
   timer_.expires_after(kInterval);
   timer_.async_wait([this](const error_code& error) {
     // A timer that has run out already cannot be cancelled any more.

@@ -7,15 +7,13 @@
 
 #include "client/call/pipeline.h"
 #include "client/fleet/fleet.h"
-#include "client/socket/socket_pools.h"
 #include "common/net/name_lookup.h"
 #include "common/time/clock.h"
 
 namespace firn::client {
 
 // What nobody's call should have to wait for: servers that rest are asked for their status when
-// their time has come, names are looked up, connections that were idle for long are closed.
-// Used by one IO thread.
+// their time has come, and names are looked up. Used by one IO thread.
 class Upkeep {
  public:
   static constexpr Micros kInterval{100'000};
@@ -24,10 +22,8 @@ class Upkeep {
   // connection if it is good.
   using Probe = std::function<void(const ServerPtr&, Pipeline::Checked)>;
 
-  Upkeep(boost::asio::io_context& io, Fleet& fleet, SocketPools& pools, const Clock& clock,
-         Probe probe)
+  Upkeep(boost::asio::io_context& io, Fleet& fleet, const Clock& clock, Probe probe)
       : fleet_(fleet),
-        pools_(pools),
         clock_(clock),
         probe_(std::move(probe)),
         timer_(io.get_executor()),
@@ -46,7 +42,6 @@ class Upkeep {
                                         boost::asio::io_context::executor_type>;
 
   Fleet& fleet_;
-  SocketPools& pools_;
   const Clock& clock_;
   const Probe probe_;
   Timer timer_;

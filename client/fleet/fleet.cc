@@ -59,6 +59,9 @@ void Fleet::Apply(const ServerList& list) {
     for (const KnownServer& server : list.servers) {
       if (servers_.size() < ServerList::kServersMax) Merge(server, before, now);
     }
+    for (const auto& [address, server] : before) {
+      if (server != nullptr && !servers_.contains(address)) server->listed = false;
+    }
     ++counters_.lists;
     known = servers_.size();
   }
@@ -232,38 +235,8 @@ void Fleet::Reached(Server& server, const Address& address) {
   PutFirst(address, server.addresses);
 }
 
-std::set<uint64_t> Fleet::Numbers() const {
-  const std::lock_guard lock(mutex_);
-  std::set<uint64_t> numbers;
-  for (const auto& [address, server] : servers_) numbers.insert(server->number);
-  return numbers;
-}
-
 void Fleet::TellNews() {
-  {
-    const std::lock_guard lock(mutex_);
-    ++news_count_;
-  }
-  changed_.notify_all();
   if (news_) news_();
-}
-
-uint64_t Fleet::WaitForNews(uint64_t seen, Micros until) {
-  std::unique_lock lock(mutex_);
-  while ((news_count_ == seen || seen == kNoNews) && !stopped_) {
-    const Micros left = until - clock_.BootMicros();
-    if (left <= Micros(0)) break;
-    changed_.wait_for(lock, left);
-  }
-  return news_count_;
-}
-
-void Fleet::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-  }
-  changed_.notify_all();
 }
 
 ClusterView Fleet::View() const {

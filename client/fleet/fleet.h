@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -62,7 +61,8 @@ class Fleet {
 
   Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed);
 
-  // Before the first list: `news` is called, without locks, when servers have come or come back.
+  // Before the first list: `news` is called, without locks, when servers have come, come back or
+  // left the list.
   void OnNews(std::function<void()> news) { news_ = std::move(news); }
 
   // A list from the source.
@@ -112,18 +112,8 @@ class Fleet {
   // This one led to it.
   void Reached(Server& server, const Address& address);
 
-  // Those that the list has now.
-  std::set<uint64_t> Numbers() const;
-
-  // Waits until there is news since `seen`, or the moment has come; returns the present count.
-  // kNoNews waits for the moment only.
-  static constexpr uint64_t kNoNews = UINT64_MAX;
   // Whether the source may ever tell another list.
   bool lists_change() const { return !fixed_.load(std::memory_order_relaxed); }
-  uint64_t news() const { return news_count_.load(std::memory_order_acquire); }
-  uint64_t WaitForNews(uint64_t seen, Micros until);
-  // Wakes all who wait, for good.
-  void Stop();
 
   ClusterView View() const;
   // Why there is nobody to ask, in a sentence, which the event hook is told as well.
@@ -171,9 +161,6 @@ class Fleet {
   std::atomic<uint64_t> calls_ = 0, attempts_ = 0;  // ClientCounters' of the same name
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::atomic<uint64_t> news_count_ = 0;  // grows under mutex_
-  bool stopped_ = false;
   std::atomic<bool> fixed_ = false;  // written under mutex_
   bool from_cache_ = false;
   uint64_t next_number_ = 1;

@@ -71,7 +71,6 @@ void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, M
       ++counters_.broken;
       return Quarantine(server, outcome, now, told);
     case AttemptEnd::kAbandoned:
-    case AttemptEnd::kNoRoom:
       return;
   }
 }

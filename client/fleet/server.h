@@ -32,6 +32,7 @@ struct Server {
   std::atomic<int> in_flight = 0;
   std::atomic<uint64_t> answered = 0, failed = 0;
   std::atomic<Micros> last_answer{Micros(0)};  // with what was asked for
+  std::atomic<bool> listed = true;  // false: it has left the list
   std::atomic<bool> well = false;  // its health is spotless; written under the fleet's mutex
 
   // The rest is under the fleet's mutex.

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "client/call_report.h"
 #include "common/base/cat.h"
@@ -13,9 +12,9 @@
 namespace firn::client {
 
 // What became of asking one server once: how it ended, as the caller is told, and beside that what
-// the client itself must know to go on. Made by whoever holds the connection (BlockingCaller,
-// Pipeline). CallPlan reads off it whether and where the call goes on, Fleet what to think of the
-// server. A value, thread-compatible.
+// the client itself must know to go on. Made by the Pipeline, which holds the connection.
+// CallPlan reads off it whether and where the call goes on, Fleet what to think of the server. A
+// value, thread-compatible.
 //
 // Sharp edge: as it is constructed it is a success; whatever went wrong begins with Of().
 struct Outcome {
@@ -34,11 +33,10 @@ struct Outcome {
   bool stale() const { return end == AttemptEnd::kClosed && was_pooled && !mid_answer; }
   // No request has left: asking elsewhere cannot use up an id twice, and costs no retry budget.
   bool unsent() const {
-    return end == AttemptEnd::kUnreachable || end == AttemptEnd::kConnectTimeout ||
-           end == AttemptEnd::kNoRoom;
+    return end == AttemptEnd::kUnreachable || end == AttemptEnd::kConnectTimeout;
   }
   // It says nothing of the server.
-  bool blameless() const { return end == AttemptEnd::kAbandoned || end == AttemptEnd::kNoRoom; }
+  bool blameless() const { return end == AttemptEnd::kAbandoned; }
   // The server spoke, and made sense: the connection is as good as before.
   bool spoke() const { return answered() || end == AttemptEnd::kRefused; }
 
@@ -56,21 +54,6 @@ struct Outcome {
     outcome.detail = std::move(detail);
     return outcome;
   }
-};
-
-// What an attempt has yielded, or the outcome that it ended with instead.
-template <typename T>
-class [[nodiscard]] Tried {
- public:
-  Tried(T value) : value_(std::move(value)) {}
-  Tried(Outcome outcome) : value_(std::move(outcome)) {}
-
-  bool ok() const { return std::holds_alternative<T>(value_); }
-  T& operator*() { return std::get<T>(value_); }
-  Outcome& outcome() { return std::get<Outcome>(value_); }
-
- private:
-  std::variant<T, Outcome> value_;
 };
 
 }  // namespace firn::client

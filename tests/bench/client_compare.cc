@@ -3,10 +3,11 @@
 //   firn-front-server --port=7609 &
 //   firn-client-compare --port=7609
 //
-// Blocking: 8 threads that ask through firn::Client, and 8 threads that each send and receive on a
-// socket of their own and read nothing of the answer but the id. Asynchronous: 8 calls under way on
-// 8 connections of one IO thread, and the load generator at 8 x 1; `alike`: the load generator with
-// the client's number of connections, over which the calls are spread.
+// Blocking: 8 threads that ask through firn::Client, which share its connections, and 8 threads
+// that each send and receive on a socket of their own and read nothing of the answer but the id.
+// Asynchronous: 8 calls under way on 8 connections of one IO thread, and the load generator at 8 x
+// 1; `alike`: the load generator with the client's number of connections, over which the calls are
+// spread.
 
 #include <algorithm>
 #include <atomic>
@@ -35,7 +36,7 @@ DEFINE_int32(rounds, 5, "rounds; medians are shown");
 DEFINE_int32(measure_ms, 500, "of each round and client");
 DEFINE_int32(threads, 8, "blocking callers");
 DEFINE_int32(in_flight, 8, "asynchronous calls under way");
-DEFINE_int32(async_connections, 8, "of the asynchronous client");
+DEFINE_int32(async_connections, 8, "of the asynchronous client; the blocking one has the default");
 
 namespace firn {
 namespace {
@@ -204,10 +205,12 @@ void Show(const char* what, const std::vector<Speed>& ours, const std::vector<Sp
 
 int Compare() {
   const auto dialect = MakeDialect("thrift", "default");
-  Client client({.servers = "list://127.0.0.1:" + std::to_string(FLAGS_port),
-                 .deadline = Milliseconds(2'000),
-                 .attempt_limit = Milliseconds(1'000),
-                 .async_connections = FLAGS_async_connections});
+  ClientOptions options{.servers = "list://127.0.0.1:" + std::to_string(FLAGS_port),
+                        .deadline = Milliseconds(2'000),
+                        .attempt_limit = Milliseconds(1'000)};
+  Client client(options);
+  options.connections = FLAGS_async_connections;
+  Client async_client(options);
   if (const auto id = client.GetId("default"); !id.ok()) {
     std::fprintf(stderr, "%s\n", id.status().ToString().c_str());
     return 1;
@@ -218,7 +221,7 @@ int Compare() {
     blocking.push_back(ClientBlocking(client));
     bare_async.push_back(BareAsync(**dialect, FLAGS_in_flight));
     bare_alike.push_back(BareAsync(**dialect, FLAGS_async_connections));
-    async.push_back(Chains(client).Run());
+    async.push_back(Chains(async_client).Run());
   }
   Show("blocking", blocking, bare_blocking);
   Show("asynchronous", async, bare_async);

@@ -113,6 +113,24 @@ TEST_F(CrowdTest, LosesNoCallWhileServersSayThatTheyDrain) {
   });
 }
 
+TEST(SharedConnectionsTest, ServeMoreThreadsThanThereAreOfThem) {
+  ClientRig rig(1);
+  constexpr int kThreads = 300, kCalls = 20;
+  IdBag bag;
+  rig.client();
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&] {
+        for (int n = 0; n < kCalls; ++n) bag.Add(rig.client().GetId("order"));
+      });
+    }
+  }
+  EXPECT_EQ(bag.size(), size_t{kThreads} * kCalls);
+  bag.ExpectAllAnsweredOnce();
+  EXPECT_LE(rig.server(0).connections(), rig.options.connections);
+}
+
 TEST(RetryStormTest, StaysInsideTheBudget) {
   ClientRig rig(3);
   for (FakeServer* server : rig.servers()) {
@@ -222,8 +240,8 @@ TEST(AsyncTest, MayWaitInACallbackForABlockingCall) {
   EXPECT_TRUE(inner.get_future().get().ok());
 }
 
-TEST(AsyncTest, ABlockingCallThatIsHedgedWaitsForNoCallback) {
-  ClientRig rig(2, Form::kHedged);
+TEST(AsyncTest, ABlockingCallWaitsForNoCallback) {
+  ClientRig rig(2);
   std::promise<void> leave;
   std::promise<void> entered;
   rig.client().GetId("order", [&](const Result<int64_t>&) {
@@ -231,15 +249,11 @@ TEST(AsyncTest, ABlockingCallThatIsHedgedWaitsForNoCallback) {
     leave.get_future().wait();
   });
   entered.get_future().wait();
-  CallReport report{.attempts = {{.server = "of another call"}}};
-  auto call = std::async(std::launch::async, [&rig, &report] {
-    return rig.client().GetId("order", {.deadline = Milliseconds(100), .report = &report});
-  });
+  auto call = std::async(std::launch::async, [&rig] { return rig.GetId(); });
   const bool ended = call.wait_for(kPatience) == std::future_status::ready;
   leave.set_value();
   EXPECT_TRUE(ended);
-  EXPECT_EQ(call.get().code(), Code::kUnavailable);
-  EXPECT_TRUE(report.attempts.empty()) << "it was never begun";
+  EXPECT_TRUE(call.get().ok());
 }
 
 TEST(AsyncTest, EndsCallsThatAreUnderWayWhenTheClientGoes) {
@@ -267,110 +281,6 @@ TEST(AsyncTest, AsksASecondServerWhenTheFirstIsSlowAndTakesTheFirstAnswer) {
   EXPECT_EQ(rig.report.attempts[0].server, rig.server(1).address());
   EXPECT_EQ(rig.report.attempts[1].end, AttemptEnd::kAbandoned);
   EXPECT_GE(rig.client().counters().hedges, 1u);
-}
-
-// --- the list -----------------------------------------------------------------------------------
-
-// A source whose lists a test tells.
-class ToldSource final : public ServerSource {
- public:
-  explicit ToldSource(Listener& listener) : listener_(listener) {}
-  Status Start(Listener on_list) override { return listener_ = std::move(on_list), Status(); }
-  void Stop() override { listener_ = nullptr; }
-
- private:
-  Listener& listener_;
-};
-
-TEST(ListTest, CallsWaitForTheFirstServerInEveryForm) {
-  for (const Form form : {Form::kBlocking, Form::kAsync}) {
-    ServerSource::Listener tell;
-    ClientRig rig(1, form);
-    rig.options.servers = "told";
-    rig.options.open_source = [&tell](const std::string&) {
-      return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(tell));
-    };
-    rig.client();
-    std::jthread later([&] {
-      EXPECT_TRUE(Eventually(kPatience, [&] { return rig.client().counters().calls > 0; }));
-      tell({.servers = {{.address = rig.server(0).address()}}});
-    });
-    const Result<int64_t> id = rig.GetId();
-    EXPECT_TRUE(id.ok()) << id.status();
-    later.join();
-    rig.DropClient();
-  }
-}
-
-TEST(ListTest, CallsWaitForANewerListWhenAllThatTheyKnowAreDead) {
-  for (const Form form : {Form::kBlocking, Form::kAsync}) {
-    ServerSource::Listener tell;
-    ClientRig rig(2, form);
-    rig.server(0).Down();
-    rig.options.servers = "told";
-    rig.options.open_source = [&tell](const std::string&) {
-      return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(tell));
-    };
-    rig.client();
-    ServerList list{.servers = {{.address = rig.server(0).address()}}};
-    tell(list);
-    std::jthread later([&] {
-      EXPECT_TRUE(
-          Eventually(kPatience, [&] { return rig.client().counters().connects_failed > 0; }));
-      list.servers.push_back({.address = rig.server(1).address()});
-      tell(list);
-    });
-    const Result<int64_t> id = rig.GetId();
-    EXPECT_TRUE(id.ok()) << id.status();
-    later.join();
-    rig.DropClient();
-  }
-}
-
-TEST(ListTest, SaysThatThereIsNoProviderAtTheDeadline) {
-  ServerSource::Listener tell;
-  ClientRig rig(1);
-  rig.options.open_source = [&tell](const std::string&) {
-    return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(tell));
-  };
-  rig.options.deadline = Milliseconds(100);
-  EXPECT_EQ(rig.GetId().status(), Unavailable("no provider: no list of servers has come yet"));
-  tell({});
-  EXPECT_EQ(rig.GetId().status(), Unavailable("no provider: no server is known"));
-  EXPECT_TRUE(rig.SawEvent(ClientEvent::Kind::kNoServer));
-}
-
-TEST(ListTest, LooksUpNames) {
-  ClientRig rig(1);
-  const std::string address = rig.server(0).address();
-  rig.options.servers = "list://localhost" + address.substr(address.find(':'));
-  EXPECT_TRUE(rig.GetId().ok());
-}
-
-TEST(OptionsTest, NameEveryFaultInEveryCall) {
-  Client client({.servers = "list://10.0.0.7:7609", .attempts_max = 0, .async_connections = 0});
-  const Status status = client.status();
-  EXPECT_EQ(status.code(), Code::kInvalid);
-  EXPECT_NE(status.message().find("attempts_max"), std::string::npos);
-  EXPECT_NE(status.message().find("async_connections"), std::string::npos);
-  EXPECT_EQ(client.GetId("order").status(), status);
-  EXPECT_EQ(client.GetIdLater("order").get().status(), status);
-}
-
-TEST(OptionsTest, TakeDeadlinesOfAnyLength) {
-  for (const Form form : {Form::kBlocking, Form::kAsync, Form::kHedged}) {
-    ClientRig rig(1, form);
-    for (const Milliseconds deadline : {Milliseconds::max(), Milliseconds(INT64_MAX / 1000)}) {
-      const Result<int64_t> id = rig.GetId({.deadline = deadline});
-      EXPECT_TRUE(id.ok()) << id.status();
-    }
-    static_cast<void>(rig.GetId({.deadline = Milliseconds::min()}));  // it ends
-  }
-}
-
-TEST(OptionsTest, RefuseSourcesThatNobodyOpens) {
-  Client client({.servers = "zk://h1/firn/shop"});
-  EXPECT_EQ(client.status().code(), Code::kInvalid);
 }
 
 }  // namespace

@@ -201,6 +201,7 @@ void FakeServer::Accept(int listener) {
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     ++accepted_;
+    ++open_;
     const std::lock_guard lock(mutex_);
     peers_.push_back({fd, std::thread([this, fd] { Serve(fd); })});
   }
@@ -213,6 +214,7 @@ void FakeServer::Serve(int fd) {
     if (!ReceiveAll(fd, frame.data(), frame.size()) || !AnswerFrame(fd, frame)) break;
   }
   shutdown(fd, SHUT_RDWR);  // closed by whoever joins this thread
+  --open_;
 }
 
 bool FakeServer::Wait(Milliseconds time) {

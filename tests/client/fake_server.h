@@ -77,7 +77,8 @@ class FakeServer {
   // Requests for ids that have come, and ids that were given.
   int64_t requests() const { return requests_; }
   int64_t given() const { return given_; }
-  int connections() const { return accepted_; }
+  int connections() const { return accepted_; }  // that were ever taken
+  int open_connections() const { return open_; }
 
  private:
   class Service;
@@ -100,7 +101,7 @@ class FakeServer {
   std::string uuid_ = kUuid;
   const int64_t first_id_;
   std::atomic<int64_t> requests_ = 0, given_ = 0;
-  std::atomic<int> accepted_ = 0;
+  std::atomic<int> accepted_ = 0, open_ = 0;
 
   std::mutex mutex_;
   std::condition_variable down_;

@@ -47,20 +47,6 @@ TEST_F(CallPlanTest, DoesNotCountServersThatCannotBeReached) {
   EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);
 }
 
-TEST_F(CallPlanTest, NeitherCountsNorPaysForServersToWhichNoConnectionWasFree) {
-  Fleet& fleet = Of({At(1), At(2), At(3), At(4), At(5)});
-  CallPlan plan = Plan({.attempts_max = 1});
-  for (int i = 0; i < 5; ++i) {
-    const CallPlan::Step step = plan.Next(Now());
-    ASSERT_EQ(step.kind, Kind::kTry) << i;
-    plan.Ended(step, Outcome::Of(AttemptEnd::kNoRoom, {}), Now(), Now());
-  }
-  EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd) << "a newer list would bring no room";
-  EXPECT_EQ(fleet.counters().retries, 0u);
-  EXPECT_EQ(fleet.counters().attempts, 0u);
-  for (const SeenServer& server : fleet.View().servers) EXPECT_EQ(server.failed, 0u);
-}
-
 TEST_F(CallPlanTest, WaitsForServersUntilTheDeadline) {
   Fleet& fleet = Of({});
   CallPlan plan = Plan();

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/client/call/black_hole.h"
 #include "tests/client/client_rig.h"
-#include "tests/client/socket/black_hole.h"
 
 namespace firn {
 namespace {

@@ -370,26 +370,6 @@ TEST_P(FailoverTest, EndsAtTheDeadline) {
   EXPECT_EQ(rig.report.attempts.size(), 1u);
 }
 
-TEST(PoolTest, DoesNotBlameAServerForTheClientsOwnLimit) {
-  ClientRig rig(1);
-  rig.options.blocking_connections = 1;
-  rig.server(0).Behave(Kind::kSilent);
-  rig.client();
-  std::jthread holder([&rig] {
-    EXPECT_FALSE(rig.client().GetId("order", {.deadline = Milliseconds(60'000)}).ok());
-  });
-  EXPECT_TRUE(Eventually(kPatience, [&] { return rig.server(0).requests() == 1; }));
-  for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(rig.GetId({.deadline = Milliseconds(20)}).code(), Code::kUnavailable);
-    ASSERT_EQ(rig.report.attempts.size(), 1u);
-    EXPECT_EQ(rig.report.attempts[0].end, AttemptEnd::kNoRoom);
-  }
-  EXPECT_EQ(rig.View(rig.server(0)).failed, 0u);
-  EXPECT_EQ(rig.client().counters().timeouts, 0u);
-  EXPECT_EQ(rig.client().counters().attempts, 0u) << "of those that have ended";
-  rig.server(0).Down();
-}
-
 INSTANTIATE_TEST_SUITE_P(AllForms, FailoverTest,
                          testing::Values(Form::kBlocking, Form::kAsync, Form::kHedged), FormName);
 

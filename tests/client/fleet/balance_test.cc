@@ -43,6 +43,9 @@ class BalanceTest : public testing::TestWithParam<Balancing> {
       return Result<std::unique_ptr<ServerSource>>(std::make_unique<OneList>(list));
     };
     rig_.options.balancing = GetParam();
+    // A fake server answers one request of a connection after the other: with fewer connections its
+    // delay would be what it can bear, not how long an answer takes.
+    rig_.options.connections = kThreads;
     for (FakeServer* server : rig_.servers()) server->Behave({.delay = kAnswerTime});
     rig_.client();
   }

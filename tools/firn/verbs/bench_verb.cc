@@ -13,7 +13,7 @@
 
 DEFINE_int32(threads, 1, "threads that call and wait");
 DEFINE_int32(depth, 0, "instead of threads: asynchronous calls in flight");
-DEFINE_int32(connections, 2, "of the asynchronous calls, to each server");
+DEFINE_int32(connections, 2, "to each server");
 DEFINE_int32(batch, 1, "ids of a call");
 DEFINE_double(seconds, 2, "time that is measured");
 DEFINE_int32(warmup_ms, 200, "time before it that is not");
@@ -28,8 +28,7 @@ namespace {
 
 Result<ClientOptions> OptionsFor(const std::string& tag) {
   ClientOptions options;
-  options.async_connections = FLAGS_connections;
-  options.blocking_connections = FLAGS_threads;
+  options.connections = FLAGS_connections;
   if (FLAGS_local == "snowflake") {
     options.local_ranges = LocalRanges({LocalTag::Snowflake(tag)});
   } else if (FLAGS_local == "segment") {
