@@ -43,8 +43,6 @@ std::string_view NameOf(AttemptEnd end) {
       return "timeout";
     case AttemptEnd::kBroken:
       return "broken";
-    case AttemptEnd::kNoRoom:
-      return "no room";
     default:
       return AttemptEndName(end);
   }
@@ -154,7 +152,7 @@ class Driver {
     options.deadline = Milliseconds(Number(words, "deadline_ms", 200));
     options.attempt_limit = Milliseconds(Number(words, "attempt_limit_ms", 80));
     options.attempts_max = Number(words, "attempts_max", 3);
-    options.blocking_connections = Number(words, "connections_max", 64);
+    options.connections = Number(words, "connections_max", 2);
     if (words.contains("rack")) options.rack = static_cast<uint32_t>(Number(words, "rack", 0));
     if (Word(words, "on_failure") == "failfast") options.on_failure = FailureMode::kFailfast;
     std::vector<LocalTag> local;
