@@ -28,6 +28,7 @@ for component in "$@"; do
       holds libfirn-dev '^\./usr/include/firn/thrift/gen/IdService\.h$'
       holds libfirn-dev '^\./usr/lib/(.*/)?libfirn_common_id\.a$'
       holds libfirn-dev '^\./usr/lib/(.*/)?cmake/firn/firn-config\.cmake$'
+      holds libfirn-dev '^\./usr/lib/(.*/)?pkgconfig/firn-client\.pc$'
       holds libfirn-dev '^\./usr/share/firn/firn\.thrift$'
       dpkg-deb --field "$work"/libfirn-dev_*.deb Depends | grep -q libthrift-dev ||
         fault "libfirn-dev does not depend on what its libraries need"
@@ -44,10 +45,17 @@ for component in "$@"; do
       grep -q "useradd.*" "$work/control/postinst" && grep -q "\b$user$" "$work/control/postinst" ||
         fault "installing does not make the user $user"
       [ -x "$work/control/postinst" ] || fault "postinst cannot be run"
-      grep -q -- "-o $user .*-m 0600" "$work/server/usr/share/firn/firn-server.flags" ||
-        fault "the example of flags does not say whose the files of secrets are"
+      grep -q -- "-o $user .*-m 0600" "$work/server/etc/firn/firn-server.flags" ||
+        fault "the flags do not say whose the files of secrets are"
+      grep -qxF /etc/firn/firn-server.flags "$work/control/conffiles" ||
+        fault "an upgrade would overwrite the operator's flags"
+      holds firn-server '^\./usr/share/man/man8/firn-server\.8\.gz$'
       ;;
-    tools) holds firn-tools '^\./usr/bin/firn$' ;;
+    tools)
+      holds firn-tools '^\./usr/bin/firn$'
+      holds firn-tools '^\./usr/share/man/man1/firn\.1\.gz$'
+      holds firn-tools '^\./usr/share/bash-completion/completions/firn$'
+      ;;
     *) fault "nobody has said what the component $component must hold" ;;
   esac
 done

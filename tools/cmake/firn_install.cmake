@@ -60,6 +60,8 @@ install(EXPORT firn-targets NAMESPACE firn:: DESTINATION ${package_dir} COMPONEN
 install(FILES ${PROJECT_BINARY_DIR}/firn-config.cmake ${PROJECT_BINARY_DIR}/firn-config-version.cmake
   DESTINATION ${package_dir} COMPONENT dev)
 
+include(firn_pkg_config)
+
 set(FIRN_PACKAGE_dev libfirn-dev)
 set(FIRN_PACKAGE_server firn-server)
 set(FIRN_PACKAGE_tools firn-tools)
@@ -70,9 +72,13 @@ foreach(component IN LISTS components)
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${FIRN_PACKAGE_${component}})
 endforeach()
 
-# Makes the user of the server's unit.
-set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/tools/package/postinst)
-set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS passwd)
+# The user of the server's unit, its flags as a file of the operator's, and what ends with them.
+set(control ${PROJECT_SOURCE_DIR}/tools/package/debian)
+set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA
+  ${control}/conffiles ${control}/postinst ${control}/prerm ${control}/postrm)
+set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS "passwd, tzdata")
+set(CPACK_DEBIAN_SERVER_PACKAGE_RECOMMENDS firn-tools)
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/tools/package/stage.cmake)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_COMPONENTS_ALL ${components})

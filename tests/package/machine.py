@@ -1,0 +1,114 @@
+"""A machine of its own for a test: a root of Debian in which a real systemd runs, in namespaces of
+process, mount, name and cgroup. The network is the caller's. Needs root."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+PATIENCE_S = 120
+
+# Run in the new namespaces: makes the folder $1 the root, and systemd the first process in it.
+BOOT = r"""
+set -e
+mount --make-rprivate /
+mount --bind "$1" "$1"
+cd "$1"
+mount -t proc proc proc
+mount -t sysfs -o ro sysfs sys
+if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
+  mount -t cgroup2 cgroup2 sys/fs/cgroup
+else
+  mount -t tmpfs tmpfs sys/fs/cgroup
+  mkdir sys/fs/cgroup/systemd
+  mount -t cgroup -o none,name=systemd cgroup sys/fs/cgroup/systemd
+fi
+for folder in run tmp dev; do mount -t tmpfs -o mode=755 tmpfs "$folder"; done
+chmod 1777 tmp
+mkdir dev/shm dev/pts
+mount -t tmpfs tmpfs dev/shm
+mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts
+for device in null zero full random urandom tty; do
+  touch "dev/$device"
+  mount --bind "/dev/$device" "dev/$device"
+done
+ln -s /proc/self/fd dev/fd
+ln -s pts/ptmx dev/ptmx
+mkdir -p old
+pivot_root . old
+umount -l /old
+rmdir /old
+exec env -i container=firn-test PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd
+"""
+
+
+def in_a_network_of_its_own():
+    """Begins the program again where only loopback is, and all of its ports are free."""
+    if os.geteuid() != 0:
+        print("skipped: only root makes namespaces")
+        sys.exit(77)
+    if os.environ.get("FIRN_OWN_NETWORK") is None:
+        os.environ["FIRN_OWN_NETWORK"] = "yes"
+        os.execvp("unshare", ["unshare", "--net", "--", sys.executable, "-B", *sys.argv])
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+def await_true(what, condition, log=lambda: ""):
+    deadline = time.time() + PATIENCE_S
+    while not condition():
+        if time.time() > deadline:
+            raise AssertionError(f"waited {PATIENCE_S} s in vain: {what}\n{log()}")
+        time.sleep(0.1)
+
+
+class Machine:
+    def __init__(self, tar, folder):
+        self.root = os.path.join(folder, "root")
+        os.makedirs(self.root)
+        subprocess.run(["tar", "-C", self.root, "-xf", tar], check=True)
+        with open(os.path.join(self.root, "etc/hosts"), "w") as hosts:
+            hosts.write("127.0.0.1 localhost\n")
+        # Nothing here is anybody's terminal.
+        for unit in ("console-getty.service", "systemd-logind.service"):
+            os.symlink("/dev/null", os.path.join(self.root, "etc/systemd/system", unit))
+        self.outer = subprocess.Popen(
+            ["unshare", "--mount", "--pid", "--fork", "--uts", "--ipc", "--cgroup", "--kill-child",
+             "sh", "-c", BOOT, "boot", self.root],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+        await_true("systemd has started", self.started)
+
+    def first_process(self):
+        with open(f"/proc/{self.outer.pid}/task/{self.outer.pid}/children") as children:
+            return children.read().strip()
+
+    def started(self):
+        assert self.outer.poll() is None, "the machine ended while it started"
+        first = self.first_process()
+        if not first:
+            return False
+        with open(f"/proc/{first}/comm") as comm:
+            if comm.read().strip() != "systemd":
+                return False
+        state = self.run("systemctl", "is-system-running", check=False)
+        return state.stdout.strip() in ("running", "degraded")
+
+    def run(self, *command, check=True):
+        """Runs a command in the machine; its outputs stand together in `stdout`."""
+        done = subprocess.run(
+            ["nsenter", f"--target={self.first_process()}", "--mount", "--pid", "--uts", "--ipc",
+             "--cgroup", "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+             "DEBIAN_FRONTEND=noninteractive", *command],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
+            check=False, timeout=600)
+        if check and done.returncode != 0:
+            raise AssertionError(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}")
+        return done
+
+    def said(self, *command):
+        return self.run(*command).stdout.strip()
+
+    def end(self):
+        if self.outer.poll() is None:
+            self.outer.send_signal(signal.SIGKILL)  # and the machine's first process with it
+            self.outer.wait()

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Makes what the tests of packages and images stand on: the .deb files of this build, and a root of
+# Debian that holds what they depend on, as a tar file. A root is made again only when its list of
+# packages has changed.
+#
+#   make.sh BUILD_TREE FOLDER
+set -euo pipefail
+build=$1 folder=$2
+mkdir -p "$folder"
+log=$folder/log
+
+rm -rf "$folder"/debs
+cpack --config "$build/CPackConfig.cmake" -G DEB -B "$folder/debs" >"$log" 2>&1 ||
+  { cat "$log"; echo "cpack failed"; exit 1; }
+rm -rf "$folder"/debs/_CPack_Packages
+
+# The mirror that this machine's apt uses.
+sources=()
+for file in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do
+  [[ ! -s $file ]] || sources+=("$file")
+done
+
+# root NAME PACKAGE...: FOLDER/NAME.tar
+root() {
+  local name=$1 list
+  shift
+  list=$(printf '%s\n' "$@" | sort -u | paste -sd,)
+  if [[ -f $folder/$name.tar && $(cat "$folder/$name.list" 2>/dev/null) == "$list" ]]; then return; fi
+  rm -f "$folder/$name.list"
+  mmdebstrap --variant=minbase --include="$list" \
+    --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+    --dpkgopt='path-exclude=/usr/share/doc/*' bookworm "$folder/$name.tar" "${sources[@]}" \
+    >"$log" 2>&1 || { cat "$log"; echo "mmdebstrap failed"; exit 1; }
+  echo "$list" >"$folder/$name.list"
+}
+
+mapfile -t needed < <(for deb in "$folder"/debs/firn-{server,tools}_*.deb; do
+  dpkg-deb --field "$deb" Depends | tr ',' '\n' | awk '{ print $1 }'
+done)
+root machine systemd procps "${needed[@]}"

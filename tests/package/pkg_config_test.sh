@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# A program is compiled and linked by what pkg-config says of the installed libraries.
+#
+#   pkg_config_test.sh BUILD_TREE ROOT
+set -euo pipefail
+build=$1 root=$2
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cmake --install "$build" --prefix "$work/prefix" --component dev >"$work/log" ||
+  { cat "$work/log"; echo "installing failed"; exit 1; }
+PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name firn-client.pc)")
+export PKG_CONFIG_PATH
+
+# compiled NAME SOURCE: with what firn-NAME.pc says.
+compiled() {
+  local -a flags
+  read -ra flags < <(pkg-config --cflags --libs "firn-$1")
+  g++ -std=c++20 "$2" -o "$work/$1" "${flags[@]}"
+}
+
+compiled client "$root/tests/install/client_consumer/list_client.cc"
+compiled client-registry "$root/tests/install/client_consumer/registry_client.cc"
+compiled embedded "$root/tests/embedded/example.cc"
+said=$("$work/client")
+[[ $said == *"127.0.0.1:1 unreachable"* ]] || { echo "a client of nobody said: $said"; exit 1; }
+ids=$("$work/embedded" "$work" 2>"$work/log") || { cat "$work/log"; exit 1; }
+[[ $(sort -un <<<"$ids" | wc -l) == 3 ]] || { echo "three ids wanted, got: $ids"; exit 1; }

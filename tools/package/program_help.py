@@ -1,0 +1,65 @@
+"""What a program says of itself: the verbs and flags of firn, the flags of firn-server."""
+
+import re
+import subprocess
+from collections import namedtuple
+from xml.etree import ElementTree
+
+Flag = namedtuple("Flag", "name value meaning default")
+Verb = namedtuple("Verb", "words arguments summary details flags below")
+
+
+def said(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, check=False, text=True).stdout
+
+
+def server_flags(program):
+    """The server's own, and those two by which values come from elsewhere."""
+    flags = []
+    for element in ElementTree.fromstring(said(program, "--helpxml")).iter("flag"):
+        at = {child.tag: child.text or "" for child in element}
+        if "/server/" in at["file"] or at["name"] in ("flagfile", "fromenv", "tryfromenv"):
+            flags.append(Flag(at["name"], "" if at["type"] == "bool" else "=" + at["type"],
+                              " ".join(at["meaning"].split()), at["default"]))
+    return sorted(flags)
+
+
+def sections(text):
+    """The help of a verb, by headings: "" for what stands above the first."""
+    found, heading = {"": []}, ""
+    for line in text.splitlines():
+        if re.match(r"(Verbs|Flags|Exit codes)\b.*:", line):
+            heading = line.split()[0].rstrip(":")
+            found[heading] = [line] if heading == "Exit" else []
+        else:
+            found[heading].append(line)
+    return found
+
+
+def flag_of(line):
+    name, _, meaning = line.strip().partition("  ")
+    default = re.search(r" \(default: (.*)\)$", meaning)
+    return Flag(name.lstrip("-"), "", meaning[:default.start()] if default else meaning,
+                default[1] if default else "")
+
+
+def verb_tree(program, words=()):
+    """The verb that `words` name, and all below it."""
+    parts = sections(said(program, *words, "--help"))
+    head, *details = parts[""]
+    called, _, summary = head.partition(": ")
+    below = [re.match(r"  (\S+)", line)[1] for line in parts.get("Verbs", ()) if line.strip()]
+    return Verb(words, called.split()[1 + len(words):], summary, "\n".join(details).strip(),
+                [flag_of(line) for line in parts.get("Flags", ()) if line.strip()],
+                [verb_tree(program, (*words, name)) for name in below])
+
+
+def all_verbs(verb):
+    yield verb
+    for below in verb.below:
+        yield from all_verbs(below)
+
+
+def exit_codes(program):
+    return [part.strip() for part in " ".join(sections(said(program, "--help"))["Exit"])
+            .removeprefix("Exit codes:").rstrip(" .").split(";")]
