@@ -130,6 +130,9 @@ DEFINE_string(listen, "127.0.0.1:7609", "public address, for Thrift and HTTP");
 DEFINE_string(advertise, "", "address at which clients reach this server; empty: --listen");
 DEFINE_string(admin_listen, "127.0.0.1:7610",
               "address of the admin side; the one of --listen puts both on one port");
+DEFINE_string(admin_hosts, "",
+              "names by which the admin side may be called, besides localhost and addresses, "
+              "separated by commas");
 DEFINE_int32(io_threads, 0, "IO threads of the public port; 0: one a core, at most 4");
 DEFINE_string(tls_cert, "", "certificate chain of the public port, PEM; empty: no TLS");
 DEFINE_string(tls_key, "", "its private key, PEM");
@@ -192,6 +195,13 @@ Result<StoresIni> ReadStores() {
   return ini;
 }
 
+std::vector<std::string> CommaParts(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
+  return parts;
+}
+
 // "<token>=<tag>,<tag>" a line.
 Result<std::optional<TinyidTokens>> ReadTokens() {
   if (FLAGS_tinyid_token_file.empty()) return std::optional<TinyidTokens>();
@@ -205,8 +215,7 @@ Result<std::optional<TinyidTokens>> ReadTokens() {
       return Invalid(
           Cat(FLAGS_tinyid_token_file, ": line ", number, " is not <token>=<tag>,<tag>"));
     }
-    std::istringstream tags(*line.text);
-    for (std::string tag; std::getline(tags, tag, ',');) tokens[line.key].insert(tag);
+    for (const std::string& tag : CommaParts(*line.text)) tokens[line.key].insert(tag);
   }
   return std::optional(std::move(tokens));
 }
@@ -253,6 +262,16 @@ std::optional<front::TlsFiles> ReadTls(FlagFaults& faults) {
   return files;
 }
 
+// Whether only this very host can reach what listens at `host`, a number: 127.0.0.0/8, ::1, and the
+// former written as IPv6. Anything else, names among them, may be reached by others.
+bool IsLoopback(const std::string& host) {
+  in_addr v4{};
+  in6_addr v6{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  if (inet_pton(AF_INET6, host.c_str(), &v6) != 1) return false;
+  return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
+}
+
 void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   const Endpoint listen = faults.Take("listen", Endpoint::Parse(FLAGS_listen), Endpoint{});
   const Endpoint admin =
@@ -263,6 +282,8 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   options.listen.port = listen.port;
   options.listen.io_threads = threads != 0 ? threads : std::clamp(cores, 1, kIoThreadsMax);
   options.listen.tls = ReadTls(faults);
+  options.admin_is_local = IsLoopback(admin.host);
+  options.admin_hosts = CommaParts(FLAGS_admin_hosts);
   if (admin != listen) {
     options.admin = front::FrontDoorOptions{
         .host = admin.host, .port = admin.port, .limits = options.listen.limits};
@@ -278,16 +299,6 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   if (listen.port == 0 || options.advertise.port == 0) {
     faults.Add("listen", "needs a port: the server is known by it");
   }
-}
-
-// Whether only this very host can reach what listens at `host`, a number: 127.0.0.0/8, ::1, and the
-// former written as IPv6. Anything else, names among them, may be reached by others.
-bool IsLoopback(const std::string& host) {
-  in_addr v4{};
-  in6_addr v6{};
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
-  if (inet_pton(AF_INET6, host.c_str(), &v6) != 1) return false;
-  return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
 }
 
 // A registry of one's own is a cluster of one's own: several hosts that each made one, because a

@@ -28,6 +28,8 @@ struct ServerOptions {
   std::string credentials_file{};  // where the registry's stand, for operators to be told
   front::FrontDoorOptions listen;
   std::optional<front::FrontDoorOptions> admin{};  // empty: the same address
+  std::vector<std::string> admin_hosts{};          // names that the admin side answers to
+  bool admin_is_local = true;                      // only this host reaches it
   Endpoint advertise;                              // where clients reach it
   OwnerName owner;
   std::string application = "firn";

@@ -67,6 +67,7 @@ Server::~Server() {
 front::ServerFrontOptions Server::FrontOptions() {
   return {.listen = options_.listen,
           .admin = options_.admin,
+          .admin_hosts = options_.admin_hosts,
           .default_tag = options_.node.default_tag,
           .tinyid_tokens = CheckOf(options_.tinyid_tokens),
           .more_metrics = [this](front::MetricsPage& page) { AddMetrics(page); }};
@@ -109,6 +110,11 @@ Status Server::Start() {
   LOG(INFO) << "listening on " << options_.listen.host << ":" << front_.port() << ", admin on "
             << (options_.admin ? options_.admin->host : options_.listen.host) << ":"
             << front_.admin_port() << ", registry " << options_.place.registry;
+  if (!options_.admin_is_local) {
+    LOG(WARNING)
+        << "other hosts can reach the admin side, which asks nobody who he is: whoever does "
+           "takes this server offline; see --admin_listen";
+  }
   return {};
 }
 

@@ -63,7 +63,8 @@ std::string ServerFront::Metrics() const {
 }
 
 std::unique_ptr<HttpHandler> ServerFront::Admin() {
-  return MakeAdminHandler(backend_, control_, [this] { return Metrics(); });
+  return MakeAdminHandler(
+      backend_, control_, [this] { return Metrics(); }, options_.admin_hosts);
 }
 
 ProtocolSet ServerFront::PublicProtocols() {

@@ -24,6 +24,7 @@ struct ServerFrontOptions {
   FrontDoorOptions listen;
   // Empty: the admin side answers on the public port as well.
   std::optional<FrontDoorOptions> admin{};
+  std::vector<std::string> admin_hosts{};  // names that the admin side answers to
   std::string default_tag = "default";
   TokenCheck tinyid_tokens{};  // empty: no token is asked for
   // Adds what others have to say to /metrics. Any thread, may not block.

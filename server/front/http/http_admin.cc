@@ -2,6 +2,7 @@
 
 #include "common/json/json.h"
 #include "common/time/civil_time.h"
+#include "server/front/http/admin_guard.h"
 #include "server/front/http/console_page.h"
 #include "server/front/http/http_asker.h"
 #include "server/front/http/http_fields.h"
@@ -86,26 +87,37 @@ Json StatusJson(const Backend& backend) {
 
 class AdminHandler final : public HttpHandler {
  public:
-  AdminHandler(const Backend& backend, ServerControl& control, std::function<std::string()> metrics)
-      : backend_(backend), control_(control), metrics_(std::move(metrics)) {}
+  AdminHandler(const Backend& backend, ServerControl& control, std::function<std::string()> metrics,
+               std::vector<std::string> hosts)
+      : backend_(backend),
+        control_(control),
+        metrics_(std::move(metrics)),
+        guard_(std::move(hosts)) {}
 
   Outcome Handle(const HttpRequest& request, DoorCall&, HttpAnswer& answer) override {
+    const Outcome outcome = Answer(request, answer);
+    answer.for_admins = outcome == Outcome::kAnswered;
+    return outcome;
+  }
+
+ private:
+  using Writer = void (AdminHandler::*)(HttpAnswer&) const;
+
+  Outcome Answer(const HttpRequest& request, HttpAnswer& answer) {
     if (request.path == "/v1/offline" || request.path == "/v1/online") {
       return Steer(request, answer);
     }
-    if (request.path == "/readyz") return IsReady(request, answer);
     const auto id = Behind("/v1/explain/", request.path);
     const auto write = WriterOf(request.path);
-    if (write == nullptr && !id) return Outcome::kNotMine;
+    if (write == nullptr && !id && request.path != "/readyz") return Outcome::kNotMine;
+    if (const std::string why = guard_.WhyNot(request); !why.empty()) return Forbid(why, answer);
+    if (request.path == "/readyz") return IsReady(request, answer);
     if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
     if (id) return ExplainIt(request, *id, answer);
     answer.no_store = true;
     (this->*write)(answer);
     return Outcome::kAnswered;
   }
-
- private:
-  using Writer = void (AdminHandler::*)(HttpAnswer&) const;
 
   static Writer WriterOf(std::string_view path) {
     if (path == "/") return &AdminHandler::Console;
@@ -166,13 +178,22 @@ class AdminHandler final : public HttpHandler {
   }
 
   Outcome Steer(const HttpRequest& request, HttpAnswer& answer) {
+    if (const std::string why = guard_.WhyNot(request); !why.empty()) return Forbid(why, answer);
     if (request.verb != HttpVerb::kPost) return NotAllowed("POST", answer);
+    if (const std::string why = guard_.WhyNotChange(request); !why.empty()) {
+      return Forbid(why, answer);
+    }
     const Status done = request.path == "/v1/offline" ? control_.GoOffline() : control_.GoOnline();
     if (done.ok()) {
       answer.SetText(200, "ok\n");
     } else {
       AnswerRefusal({Reason::kNotReady, done.message(), 0, false}, answer);
     }
+    return Outcome::kAnswered;
+  }
+
+  static Outcome Forbid(const std::string& why, HttpAnswer& answer) {
+    answer.SetText(403, why + "\n");
     return Outcome::kAnswered;
   }
 
@@ -185,13 +206,15 @@ class AdminHandler final : public HttpHandler {
   const Backend& backend_;
   ServerControl& control_;
   const std::function<std::string()> metrics_;
+  const AdminGuard guard_;
 };
 
 }  // namespace
 
 std::unique_ptr<HttpHandler> MakeAdminHandler(const Backend& backend, ServerControl& control,
-                                              std::function<std::string()> metrics) {
-  return std::make_unique<AdminHandler>(backend, control, std::move(metrics));
+                                              std::function<std::string()> metrics,
+                                              std::vector<std::string> hosts) {
+  return std::make_unique<AdminHandler>(backend, control, std::move(metrics), std::move(hosts));
 }
 
 }  // namespace firn::front

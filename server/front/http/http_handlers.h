@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/front/desk/backend.h"
 #include "server/front/desk/id_desk.h"
@@ -44,8 +45,11 @@ std::unique_ptr<HttpHandler> MakeTinyidHandler(const Backend& backend, IdDesk& d
 //   GET  /v1/explain/{id}?layout=  what an id says, as on the public side
 //   POST /v1/offline  tells clients to go elsewhere; POST /v1/online tells them to come back
 //
-// All arguments must outlive it; `metrics` writes what /metrics answers, on the IO thread.
+// It answers to addresses, `localhost` and `hosts`, and changes nothing without the header
+// X-Firn-Admin: 1 (AdminGuard). `backend` and `control` must outlive it; `metrics` writes what
+// /metrics answers, on the IO thread.
 std::unique_ptr<HttpHandler> MakeAdminHandler(const Backend& backend, ServerControl& control,
-                                              std::function<std::string()> metrics);
+                                              std::function<std::string()> metrics,
+                                              std::vector<std::string> hosts);
 
 }  // namespace firn::front

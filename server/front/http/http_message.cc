@@ -98,6 +98,7 @@ void HttpAnswer::Clear() {
   no_store = false;
   retry_after_ms = 0;
   allow = {};
+  for_admins = false;
   id_of = nullptr;
 }
 
@@ -130,6 +131,11 @@ void AppendHttp(const HttpAnswer& answer, bool keep_alive, bool http_1_0, OutBuf
     out.Append("Allow: ");
     out.Append(answer.allow);
     out.Append("\r\n");
+  }
+  if (answer.for_admins) {
+    out.Append(
+        "X-Content-Type-Options: nosniff\r\n"
+        "Content-Security-Policy: frame-ancestors 'none'\r\n");
   }
   if (!keep_alive) out.Append("Connection: close\r\n");
   if (keep_alive && http_1_0) out.Append("Connection: keep-alive\r\n");

@@ -23,6 +23,8 @@ struct HttpRequest {
   std::string_view query;  // behind the question mark
   std::string_view content_type;
   std::string_view body;
+  std::string_view host;        // empty: HTTP/1.0 without one
+  std::string_view admin_word;  // of the field X-Firn-Admin
   bool keep_alive = true;
   bool http_1_0 = false;
   bool expects_continue = false;  // its body comes when the client has been told to go on
@@ -45,6 +47,7 @@ struct HttpAnswer {
   bool no_store = false;       // it carries ids: no cache may repeat it
   int32_t retry_after_ms = 0;  // 0: no advice
   std::string_view allow;      // with status 405
+  bool for_admins = false;     // pages of other sites may neither frame nor guess at it
   const Tag* id_of = nullptr;  // set: the body is one id of this tag, got in the short way
 
   static constexpr std::string_view kText = "text/plain; charset=utf-8";

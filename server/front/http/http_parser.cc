@@ -8,6 +8,8 @@ namespace {
 
 namespace http = boost::beast::http;
 using boost::beast::error_code;
+constexpr char kAdminField[] = "X-Firn-Admin";
+
 using BeastView = boost::beast::string_view;
 
 std::string_view ToStd(BeastView text) { return {text.data(), text.size()}; }
@@ -16,6 +18,9 @@ std::string_view ToStd(BeastView text) { return {text.data(), text.size()}; }
 class RequestParser final : public http::basic_parser<true> {
  public:
   RequestParser(std::string& chunks, HttpRequest& request) : chunks_(chunks), request_(request) {}
+
+  // What is wrong with the header by rules that Beast does not know; empty: nothing.
+  std::string_view fault() const { return fault_; }
 
  private:
   void on_request_impl(http::verb verb, BeastView, BeastView target, int version,
@@ -30,13 +35,37 @@ class RequestParser final : public http::basic_parser<true> {
     request_.http_1_0 = version == 10;
   }
   void on_response_impl(int, BeastView, int, error_code&) override {}
-  void on_field_impl(http::field field, BeastView, BeastView value, error_code&) override {
-    if (field == http::field::content_type) request_.content_type = ToStd(value);
-    if (field == http::field::expect) {
-      request_.expects_continue = boost::beast::iequals(value, "100-continue");
+  void on_field_impl(http::field field, BeastView name, BeastView value, error_code&) override {
+    if (is_header_done()) return;  // what stands behind chunks says nothing
+    switch (field) {
+      case http::field::content_type:
+        request_.content_type = ToStd(value);
+        break;
+      case http::field::expect:
+        request_.expects_continue = boost::beast::iequals(value, "100-continue");
+        break;
+      case http::field::host:
+        ++hosts_;
+        request_.host = ToStd(value);
+        break;
+      case http::field::content_length:
+        has_length_ = true;
+        break;
+      case http::field::transfer_encoding:
+        ++encodings_;
+        chunked_ = boost::beast::iequals(value, "chunked");
+        break;
+      case http::field::unknown:
+        if (boost::beast::iequals(name, kAdminField)) request_.admin_word = ToStd(value);
+        break;
+      default:  // of Beast's 400 names
+        break;
     }
   }
-  void on_header_impl(error_code&) override {}
+  void on_header_impl(error_code& error) override {
+    fault_ = Fault();
+    if (!fault_.empty()) error = http::error::bad_field;
+  }
   void on_body_init_impl(const boost::optional<uint64_t>&, error_code&) override {}
   size_t on_body_impl(BeastView body, error_code&) override {
     request_.body = ToStd(body);
@@ -50,8 +79,23 @@ class RequestParser final : public http::basic_parser<true> {
   }
   void on_finish_impl(error_code&) override {}
 
+  // Whatever a proxy before us could take for a request of another length, or for another host.
+  std::string_view Fault() const {
+    if (encodings_ > 1 || (encodings_ == 1 && !chunked_)) {
+      return "Transfer-Encoding may be chunked, and nothing else";
+    }
+    if (encodings_ != 0 && request_.http_1_0) return "HTTP/1.0 has no Transfer-Encoding";
+    if (encodings_ != 0 && has_length_) return "Content-Length beside Transfer-Encoding";
+    if (hosts_ > 1) return "more than one Host";
+    if (hosts_ == 0 && !request_.http_1_0) return "HTTP/1.1 wants a Host";
+    return {};
+  }
+
   std::string& chunks_;
   HttpRequest& request_;
+  int hosts_ = 0, encodings_ = 0;
+  bool chunked_ = false, has_length_ = false;
+  std::string_view fault_{};
 };
 
 HttpParsed::Kind KindOf(const error_code& error) {
@@ -88,7 +132,7 @@ HttpParsed ParseHttp(std::string_view in, const Limits& limits, std::string& chu
       out.expects_continue &= parser.is_header_done() && !out.http_1_0;
       return {Kind::kNeedMore, LengthToCome(parser, used)};
     }
-    if (error) return {KindOf(error), 0};
+    if (error) return {KindOf(error), 0, parser.fault()};
   }
   out.keep_alive = parser.keep_alive();
   return {Kind::kWhole, used};

@@ -34,7 +34,7 @@ class HttpProtocol final : public Protocol {
       case HttpParsed::Kind::kWhole:
         return ServeWhole(in.substr(0, parsed.bytes), door, out);
       case HttpParsed::Kind::kBad:
-        return Refuse(400, CloseCause::kBadHttp, out);
+        return Refuse(400, CloseCause::kBadHttp, out, parsed.fault);
       case HttpParsed::Kind::kHeaderTooLarge:
         return Refuse(431, CloseCause::kHttpTooLarge, out);
       case HttpParsed::Kind::kBodyTooLarge:
@@ -87,9 +87,10 @@ class HttpProtocol final : public Protocol {
     return true;
   }
 
-  ServeStep Refuse(int status, CloseCause cause, OutBuffer& out) {
+  ServeStep Refuse(int status, CloseCause cause, OutBuffer& out, std::string_view fault = {}) {
+    if (fault.empty()) fault = status == 400 ? "not a request that can be read" : "too large";
     answer_.Clear();
-    answer_.SetText(status, status == 400 ? "not a request that can be read\n" : "too large\n");
+    answer_.SetText(status, Cat(fault, "\n"));
     AppendHttp(answer_, false, false, out);
     return ServeStep::Close(cause);
   }

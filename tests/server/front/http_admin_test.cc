@@ -26,10 +26,16 @@ class HttpAdminTest : public testing::Test {
   }
   HttpAnswer Ask(std::string_view path, HttpVerb verb = HttpVerb::kGet,
                  std::string_view query = {}) {
+    return Ask(path, verb, query, "127.0.0.1:7610", "1");
+  }
+  HttpAnswer Ask(std::string_view path, HttpVerb verb, std::string_view query,
+                 std::string_view host, std::string_view admin_word) {
     HttpRequest request;
     request.verb = verb;
     request.path = path;
     request.query = query;
+    request.host = host;
+    request.admin_word = admin_word;
     DoorCall door;
     HttpAnswer answer;
     EXPECT_EQ(admin_->Handle(request, door, answer), HttpHandler::Outcome::kAnswered) << path;
@@ -46,8 +52,8 @@ class HttpAdminTest : public testing::Test {
   Issuing issuing_;
   RecordingControl control_;
   Totals totals_;
-  std::unique_ptr<HttpHandler> admin_ =
-      MakeAdminHandler(issuing_.backend, control_, [this] { return Metrics(); });
+  std::unique_ptr<HttpHandler> admin_ = MakeAdminHandler(
+      issuing_.backend, control_, [this] { return Metrics(); }, {"firn-1.example"});
 };
 
 TEST_F(HttpAdminTest, IsReadyOnlyWhenClientsShouldCome) {
@@ -151,6 +157,43 @@ TEST_F(HttpAdminTest, GoesOfflineAndOnlineByPostOnly) {
   EXPECT_EQ(control_.done, "offline online ");
   control_.outcome = Unavailable("no registry");
   EXPECT_EQ(Ask("/v1/offline", HttpVerb::kPost).status, 503);
+}
+
+TEST_F(HttpAdminTest, ChangesNothingForAPageOfAnotherSite) {
+  for (const char* word : {"", "0", "true"}) {
+    const HttpAnswer refused = Ask("/v1/offline", HttpVerb::kPost, {}, "127.0.0.1:7610", word);
+    EXPECT_EQ(refused.status, 403) << word;
+    EXPECT_NE(refused.body.find("X-Firn-Admin: 1"), std::string::npos) << refused.body;
+  }
+  EXPECT_EQ(control_.done, "");
+  EXPECT_EQ(Ask("/v1/offline", HttpVerb::kPost, {}, "127.0.0.1:7610", "1").status, 200);
+}
+
+TEST_F(HttpAdminTest, AnswersToNoNameThatAStrangerPointedAtIt) {
+  for (const char* path : {"/", "/healthz", "/readyz", "/v1/status", "/metrics", "/v1/explain/1"}) {
+    for (const char* host : {"", "10.0.0.7", "10.0.0.7:7610", "[::1]:7610", "[2001:db8::7]",
+                             "localhost", "LOCALHOST:7610", "firn-1.example:7610"}) {
+      EXPECT_EQ(Ask(path, HttpVerb::kGet, {}, host, "").status, 200) << path << " at " << host;
+    }
+    for (const char* host : {"evil.example", "evil.example:7610", "127.0.0.1.evil.example",
+                             "localhost.evil.example", "[evil]", "10.0.0", "127.1", ":7610"}) {
+      EXPECT_EQ(Ask(path, HttpVerb::kGet, {}, host, "").status, 403) << path << " at " << host;
+    }
+  }
+  EXPECT_EQ(Ask("/v1/offline", HttpVerb::kPost, {}, "evil.example", "1").status, 403);
+  EXPECT_EQ(control_.done, "");
+}
+
+TEST_F(HttpAdminTest, LetsNoPageOfAnotherSiteFrameOrGuess) {
+  for (const char* path : {"/", "/v1/status", "/v1/explain/none", "/v1/offline"}) {
+    OutBuffer out;
+    AppendHttp(Ask(path), true, false, out);
+    const std::string_view answer = out.view();
+    EXPECT_NE(answer.find("\r\nX-Content-Type-Options: nosniff\r\n"), std::string::npos) << answer;
+    EXPECT_NE(answer.find("\r\nContent-Security-Policy: frame-ancestors 'none'\r\n"),
+              std::string::npos)
+        << answer;
+  }
 }
 
 }  // namespace

@@ -117,29 +117,54 @@ TEST_F(HttpProtocolTest, KeepsOrClosesTheConnectionAsAsked) {
 
 TEST_F(HttpProtocolTest, RefusesWhatAProxyCouldReadInAnotherWay) {
   for (const char* request : {
-           "GET / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-           "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
-           "GET / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
-           "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-           "GET / HTTP/1.1\r\nContent-Length: 0x5\r\n\r\nhello",
-           "GET / HTTP/1.1\r\nContent-Length : 5\r\n\r\nhello",
-           "GET / HTTP/1.1\nHost: x\n\n",
-           "GET  / HTTP/1.1\r\n\r\n",
-           "GET / HTTP/2.7\r\n\r\n",
-           "GET /\r\n\r\n",
-           "GET / HTTP/1.1\r\nno colon\r\n\r\n",
-           "GET / HTTP/1.1\r\nA: \1\r\n\r\n",
-           "GET /a b HTTP/1.1\r\n\r\n",
+           "GET /genid HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+           "GET /genid HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+           "GET /genid HTTP/1.1\r\nHost: x\r\nContent-Length: 0x5\r\n\r\nhello",
+           "GET /genid HTTP/1.1\r\nHost: x\r\nContent-Length : 5\r\n\r\nhello",
+           "GET /genid HTTP/1.1\nHost: x\n\n",
+           "GET  /genid HTTP/1.1\r\nHost: x\r\n\r\n",
+           "GET /genid HTTP/2.7\r\nHost: x\r\n\r\n",
+           "GET /genid\r\n\r\n",
+           "GET /genid HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n",
+           "GET /genid HTTP/1.1\r\nHost: x\r\nA: \1\r\n\r\n",
+           "GET /a b HTTP/1.1\r\nHost: x\r\n\r\n",
        }) {
     ExpectRefused(request, 400, CloseCause::kBadHttp);
   }
   EXPECT_EQ(http_.Get("/genid").status(), 200);
 }
 
+TEST_F(HttpProtocolTest, RefusesABodyOfWhichTwoReadersCouldDiffer) {
+  const std::string smuggled = "GET /genid HTTP/1.1\r\nHost: x\r\n\r\n";
+  for (const std::string& fields :
+       {std::string("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"),
+        std::string("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"),
+        std::string("Transfer-Encoding: gzip\r\n"), std::string("Transfer-Encoding: identity\r\n"),
+        std::string("Transfer-Encoding: xchunked\r\n"), std::string("Transfer-Encoding:\r\n"),
+        std::string("Transfer-Encoding: chunked, gzip\r\n"),
+        std::string("Transfer-Encoding: gzip, chunked\r\n"),
+        std::string("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
+        std::string("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n")}) {
+    ExpectRefused("POST /genid HTTP/1.1\r\nHost: x\r\n" + fields + "\r\n0\r\n\r\n" + smuggled, 400,
+                  CloseCause::kBadHttp);
+  }
+  ExpectRefused("POST /genid HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400,
+                CloseCause::kBadHttp);
+  EXPECT_EQ(issuing_.Sums().calls, 0u);
+}
+
+TEST_F(HttpProtocolTest, WantsOneHostOfHttp11) {
+  ExpectRefused("GET /genid HTTP/1.1\r\n\r\n", 400, CloseCause::kBadHttp);
+  ExpectRefused("GET /genid HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", 400, CloseCause::kBadHttp);
+  EXPECT_EQ(http_.Raw("GET /genid HTTP/1.0\r\n\r\n").status(), 200);
+  EXPECT_EQ(http_.Raw("GET /genid HTTP/1.1\r\n\r\n").body, "HTTP/1.1 wants a Host\n");
+}
+
 TEST_F(HttpProtocolTest, RefusesHeadersBeyondTheLimitBeforeTheyEnd) {
-  const std::string fits = "GET /genid HTTP/1.1\r\nA: " + std::string(8000, 'a') + "\r\n\r\n";
+  const std::string fits =
+      "GET /genid HTTP/1.1\r\nHost: x\r\nA: " + std::string(8000, 'a') + "\r\n\r\n";
   EXPECT_EQ(http_.Raw(fits).status(), 200);
-  ExpectRefused("GET /genid HTTP/1.1\r\nA: " + std::string(9000, 'a'), 431,
+  ExpectRefused("GET /genid HTTP/1.1\r\nHost: x\r\nA: " + std::string(9000, 'a'), 431,
                 CloseCause::kHttpTooLarge);
   ExpectRefused("GET /" + std::string(9000, 'a'), 431, CloseCause::kHttpTooLarge);
 }

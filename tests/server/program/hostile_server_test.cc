@@ -209,6 +209,7 @@ class HostileServerTest : public testing::Test {
           "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"s,
           "Content-Length: 5\r\nContent-Length: 6\r\n"s, "Content-Length: 5, 6\r\n"s,
           "Content-Length: +5\r\n"s, "Content-Length: 0x5\r\n"s, "Content-Length : 5\r\n"s,
+          "Transfer-Encoding: gzip\r\n"s, "Transfer-Encoding: gzip, chunked\r\n"s,
           "Content-Length: 5\r\n folded\r\n"s, "Content-Length:\r\n"s, "\0: x\r\n"s}) {
       RawPeer peer(Port());
       peer.Send("POST /healthz HTTP/1.1\r\nHost: x\r\n" + fields + "\r\n0\r\n\r\n" + hidden);

@@ -74,7 +74,7 @@ RunningServer::Answer RunningServer::Ask(int port, const std::string& verb,
                                          const std::string& target) {
   front::RawPeer peer(static_cast<uint16_t>(port));
   if (!peer.connected()) return {};
-  peer.Send(verb + " " + target + " HTTP/1.0\r\nHost: x\r\n\r\n");
+  peer.Send(verb + " " + target + " HTTP/1.0\r\nX-Firn-Admin: 1\r\n\r\n");
   const std::string all = peer.ReceiveAll();
   const size_t head = all.find("\r\n\r\n");
   if (head == std::string::npos) return {};

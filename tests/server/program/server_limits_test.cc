@@ -67,12 +67,12 @@ class ServerLimitsTest : public testing::Test {
     return ThriftCalls::WithLength(body + std::string(items, 'x') + "\0"s);
   }
   static std::string Get(size_t header_bytes) {
-    std::string request = "GET /genid HTTP/1.1\r\nConnection: close\r\nX: ";
+    std::string request = "GET /genid HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX: ";
     request.append(header_bytes - request.size() - 4, 'x');
     return request + "\r\n\r\n";
   }
   static std::string Post(size_t body_bytes) {
-    return "POST /genid HTTP/1.1\r\nConnection: close\r\nContent-Length: " +
+    return "POST /genid HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: " +
            std::to_string(body_bytes) + "\r\n\r\n" + std::string(body_bytes, 'x');
   }
 

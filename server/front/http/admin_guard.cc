@@ -1,0 +1,48 @@
+#include "server/front/http/admin_guard.h"
+
+#include <algorithm>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <strings.h>
+
+#include "common/base/cat.h"
+#include "common/base/quote.h"
+
+namespace firn::front {
+namespace {
+
+// The host without its port, and without the brackets of an IPv6 address.
+std::string_view WithoutPort(std::string_view host) {
+  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
+  return host.substr(0, host.find(':'));
+}
+
+bool IsAddress(const std::string& host) {
+  in6_addr address{};
+  return inet_pton(AF_INET, host.c_str(), &address) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), &address) == 1;
+}
+
+}  // namespace
+
+bool AdminGuard::Knows(std::string_view host) const {
+  const std::string name(WithoutPort(host));
+  const auto is = [&name](const std::string& known) {
+    return strcasecmp(name.c_str(), known.c_str()) == 0;
+  };
+  return IsAddress(name) || is("localhost") || std::any_of(hosts_.begin(), hosts_.end(), is);
+}
+
+std::string AdminGuard::WhyNot(const HttpRequest& request) const {
+  if (request.host.empty() || Knows(request.host)) return {};
+  return Cat("the admin side is not known as ", Quoted(request.host),
+             ": call it by its address, or name it in --admin_hosts");
+}
+
+std::string AdminGuard::WhyNotChange(const HttpRequest& request) const {
+  if (request.admin_word == "1") return {};
+  return "a change wants the header X-Firn-Admin: 1, which pages of other sites cannot send";
+}
+
+}  // namespace firn::front

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/front/http/http_message.h"
+
+namespace firn::front {
+
+// Keeps other sites' pages, open in an operator's browser, from speaking for the operator. A page
+// can make the browser send requests here, also under a name of its own that it points at this
+// address; but it can choose neither the name that the browser shows in Host, nor set a field of
+// ours without being asked for leave, which is never given.
+//
+// Thread-compatible.
+class AdminGuard {
+ public:
+  // Besides addresses written as numbers, and `localhost`: the names by which the admin side may be
+  // called, without ports.
+  explicit AdminGuard(std::vector<std::string> hosts) : hosts_(std::move(hosts)) {}
+
+  // Why the request is refused; empty: it is not.
+  std::string WhyNot(const HttpRequest& request) const;
+  // The same of one that changes something.
+  std::string WhyNotChange(const HttpRequest& request) const;
+
+ private:
+  bool Knows(std::string_view host) const;
+
+  const std::vector<std::string> hosts_;
+};
+
+}  // namespace firn::front
