@@ -32,6 +32,7 @@ Status DirDraft::ApplyOne(const Write& write, NodeStat& stat) {
   node.data = write.data;
   node.stat.version = NextVersion(node.stat.version);
   node.stat.modified = stamp_.now;
+  node.stat.changed_zxid = stamp_.changed_zxid;
   stat = node.stat;
   over_[write.path] = std::move(node);
   return {};
@@ -49,6 +50,7 @@ Status DirDraft::Create(const Write& write, NodeStat& stat) {
   FIRN_ASSIGN(const std::optional<Node> there, Find(write.path));
   if (there.has_value()) return Conflict("there is a node " + write.path);
   stat.created_zxid = stamp_.created_zxid;
+  stat.changed_zxid = stamp_.changed_zxid;
   stat.modified = stamp_.now;
   stat.ephemeral_owner = write.lifetime == Lifetime::kEphemeral ? stamp_.session : 0;
   over_[write.path] = Node{write.data, stat};

@@ -25,6 +25,7 @@ class DirDraft {
     WallMs now;
     int64_t created_zxid;  // of every node created
     int64_t session;       // of every ephemeral node created
+    int64_t changed_zxid;  // of every node created or set
   };
 
   DirDraft(Load load, Names names, Stamp stamp)

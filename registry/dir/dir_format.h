@@ -23,6 +23,9 @@ namespace firn {
 
 inline constexpr char kNodeFile[] = "node";
 
+// Beside it: eight bytes, the number of the change that touched the node or its children last.
+inline constexpr char kChangedFile[] = ".changed";
+
 // The name of a child's folder: the child's name with '%' and what would be mistaken for something
 // else ("node", a leading dot or tilde) percent-encoded; a name too long for a folder becomes
 // "~" and its hash. `NameOfFolder` is empty for a hash: the node file has the name.

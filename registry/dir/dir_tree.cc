@@ -68,7 +68,11 @@ Result<std::unique_ptr<DirTree>> DirTree::Open(const DirOptions& options, const 
 }
 
 DirTree::DirTree(const DirOptions& options, const Clock& clock, Entropy& entropy)
-    : options_(options), clock_(clock), entropy_(entropy), own_(options.path + "/.firn") {}
+    : options_(options),
+      clock_(clock),
+      entropy_(entropy),
+      own_(options.path + "/.firn"),
+      changes_([this](const std::string& path) { return OpenOwn(path, O_RDWR | O_CREAT); }) {}
 
 Status DirTree::Prepare() {
   FIRN_TRY(MakeFolders(options_.path));
@@ -77,7 +81,7 @@ Status DirTree::Prepare() {
   FIRN_TRY(MakeFolder(own_, owner_));
   FIRN_TRY(MakeFolder(own_ + "/sessions", owner_));
   FIRN_ASSIGN(lock_, OpenOwn(own_ + "/lock", O_RDWR | O_CREAT));
-  FIRN_ASSIGN(change_, OpenOwn(own_ + "/change", O_RDWR | O_CREAT));
+  FIRN_TRY(changes_.Start(own_ + "/change"));
   FIRN_TRY(AwaitLock(Patience()));
   const Lock lock(*this);
   FIRN_TRY(CheckPlace());
@@ -186,7 +190,8 @@ Status DirTree::Recover() {
                    ": a write was cut off; remove that file, then run firn restore");
   }
   const std::vector<NodeChange>& changes = *parsed;
-  CountChange();
+  changes_.Begin(clock_.Wall());
+  changes_.Count();
   Replaced replaced;
   for (const NodeChange& change : changes) FIRN_TRY(ApplyChange(change, &replaced));
   return RemoveFile(own_, "journal");
@@ -209,7 +214,9 @@ Status DirTree::EndDeadSessions() {
 Status DirTree::EraseNodesOf(int64_t session) {
   std::vector<std::string> found;
   FIRN_TRY(FindNodesOf(session, "/", found));
-  if (!found.empty()) CountChange();
+  if (found.empty()) return {};
+  changes_.Begin(clock_.Wall());
+  changes_.Count();
   Replaced replaced;
   for (const std::string& path : found) {
     FIRN_TRY(ApplyChange({path, std::nullopt}, &replaced));
@@ -248,6 +255,7 @@ Result<std::optional<Node>> DirTree::Load(const std::string& path) const {
   Result<NodeFile> file = ParseNode(*bytes);
   if (!file.ok()) return file.status().WithContext(Below(folder, kNodeFile));
   if (file->name != NameOf(path)) return Corrupt(Below(folder, kNodeFile) + " is another node's");
+  file->node.stat.changed_zxid = DirChanges::StampOf(folder);
   return std::optional<Node>(std::move(file->node));
 }
 
@@ -298,17 +306,14 @@ Status DirTree::Sync() {
 Result<uint64_t> DirTree::Changes() {
   FIRN_TRY(Enter(Patience()));
   const Lock lock(*this);
-  uint64_t count = 0;
-  static_cast<void>(pread(change_.fd(), &count, sizeof count, 0));
-  return count;
+  return changes_.last();
 }
 
-// A hint for watchers only, so it need not survive the machine.
-void DirTree::CountChange() {
-  uint64_t count = 0;
-  static_cast<void>(pread(change_.fd(), &count, sizeof count, 0));
-  ++count;
-  static_cast<void>(pwrite(change_.fd(), &count, sizeof count, 0));
+// A parent that is not there is only just being made, or has gone when a change is repeated.
+Status DirTree::StampParentOf(const std::string& path) const {
+  if (path.size() == 1) return {};
+  Status stamped = changes_.Stamp(Folder(std::string(ParentOf(path))));
+  return stamped.code() == Code::kNotFound ? Status() : stamped;
 }
 
 // --- writing ------------------------------------------------------------------------------------
@@ -317,17 +322,25 @@ WriteOutcome DirTree::Multi(const std::vector<Write>& writes) {
   Status entered = Enter(Patience());
   if (!entered.ok()) return {std::move(entered), -1, {}};
   const Lock lock(*this);
-  DirDraft draft([this](const std::string& path) { return Load(path); },
-                 [this](const std::string& path) { return Names(path); },
-                 {clock_.Wall(), static_cast<int64_t>(entropy_.Next() >> 2) + 1, session_});
+  const WallMs now = clock_.Wall();
+  DirDraft draft(
+      [this](const std::string& path) { return Load(path); },
+      [this](const std::string& path) { return Names(path); },
+      {now, static_cast<int64_t>(entropy_.Next() >> 2) + 1, session_, changes_.Begin(now)});
   WriteOutcome outcome = draft.Apply(writes);
-  if (!outcome.status.ok()) return outcome;
-  return Commit(draft.Changes(), std::move(outcome.stats));
+  const std::vector<NodeChange> changes = draft.Changes();
+  if (!outcome.status.ok() || changes.empty()) return outcome;
+  changes_.Count();
+  // Here and not where files change: a node that is replaced by another creation is one file set.
+  for (const Write& write : writes) {
+    if (write.kind != Write::Kind::kCreate) continue;
+    Status stamped = StampParentOf(write.path);
+    if (!stamped.ok()) return {std::move(stamped), -1, {}};
+  }
+  return Commit(changes, std::move(outcome.stats));
 }
 
 WriteOutcome DirTree::Commit(const std::vector<NodeChange>& changes, std::vector<NodeStat> stats) {
-  if (changes.empty()) return {{}, -1, std::move(stats)};
-  CountChange();
   Replaced replaced = Replaced::kNo;
   Status status = changes.size() == 1 ? ApplyChange(changes.front(), &replaced)
                                       : CommitByJournal(changes, &replaced);
@@ -348,20 +361,26 @@ Status DirTree::CommitByJournal(const std::vector<NodeChange>& changes, Replaced
 // Repeatable: the same file again, or gone again.
 Status DirTree::ApplyChange(const NodeChange& change, Replaced* replaced) {
   const std::string folder = Folder(change.path);
+  const std::string parent = Folder(std::string(ParentOf(change.path)));
   if (change.bytes.has_value()) {
     if (access(Below(folder, kNodeFile).c_str(), F_OK) != 0) {
       FIRN_TRY(MakeFolder(folder, owner_));
-      if (change.path.size() > 1) FIRN_TRY(SyncFolder(Folder(std::string(ParentOf(change.path)))));
+      if (change.path.size() > 1) {
+        FIRN_TRY(SyncFolder(parent));
+        FIRN_TRY(StampParentOf(change.path));
+      }
     }
+    FIRN_TRY(changes_.Stamp(folder));
     return ReplaceFile(folder, kNodeFile, *change.bytes, owner_, replaced);
   }
+  FIRN_TRY(StampParentOf(change.path));
   *replaced = Replaced::kPerhaps;
   FIRN_TRY(RemoveFile(folder, kNodeFile));
   FIRN_TRY(RemoveFile(folder, std::string(".") + kNodeFile + ".new"));
+  DirChanges::Erase(folder);
   if (change.path.size() == 1) return {};
   // A folder that somebody put something else into stays, and is no node.
-  static_cast<void>(
-      RemoveFolder(Folder(std::string(ParentOf(change.path))), FolderOfName(NameOf(change.path))));
+  static_cast<void>(RemoveFolder(parent, FolderOfName(NameOf(change.path))));
   return {};
 }
 

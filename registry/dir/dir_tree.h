@@ -12,6 +12,7 @@
 #include "common/base/unshared_file.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
+#include "registry/dir/dir_changes.h"
 #include "registry/dir/dir_files.h"
 #include "registry/dir/dir_format.h"
 #include "registry/dir/dir_owner.h"
@@ -34,7 +35,8 @@ struct DirOptions {
 //     <path>/.firn/lock         flock(2): who holds it is alone with the tree
 //     <path>/.firn/identity     which directory this is, see dir_place.h
 //     <path>/.firn/journal      a multi that is committed and not wholly done
-//     <path>/.firn/change       a counter that each write moves, for those who watch
+//     <path>/.firn/change       the number of the last change, for those who watch
+//     <path>/.../.changed       its number when it touched this node or its children
 //     <path>/.firn/sessions/N   locked by the process that session N belongs to
 //
 // Why a crash at any moment leaves each multi done or not done:
@@ -106,7 +108,7 @@ class DirTree {
   WriteOutcome Commit(const std::vector<NodeChange>& changes, std::vector<NodeStat> stats);
   Status CommitByJournal(const std::vector<NodeChange>& changes, Replaced* replaced);
   Status ApplyChange(const NodeChange& change, Replaced* replaced);
-  void CountChange();
+  Status StampParentOf(const std::string& path) const;
   std::string Folder(const std::string& path) const { return options_.path + FolderOfPath(path); }
 
   const DirOptions options_;
@@ -119,7 +121,7 @@ class DirTree {
   DirOwner owner_;
   UnsharedFile lock_;
   UnsharedFile session_file_;
-  UnsharedFile change_;
+  DirChanges changes_;
   FileHandle folder_;
   DirIdentity identity_;
   std::optional<DirWitness> witness_;

@@ -36,6 +36,9 @@ struct NodeStat {
   int64_t created_zxid = 0;     // names this very creation: another node of the name has another
   WallMs modified;              // the registry's own clock, where there is one
   int64_t ephemeral_owner = 0;  // session that the node dies with; 0: persistent
+  // Higher after each set and after each child that comes or goes. Those of all nodes of a registry
+  // compare: what was changed later has the higher one.
+  int64_t changed_zxid = 0;
 
   friend bool operator==(const NodeStat&, const NodeStat&) = default;
 };
@@ -73,12 +76,12 @@ struct Write {
 };
 
 // What became of a multi. With ok, `stats` has one entry a write, in order: of a check or an erase
-// empty; of a create perhaps without `created_zxid` and `modified` (0: not told, read it). Refused
-// by the tree: `failed` is the index of the write that did not apply, the code says why (kConflict:
-// version differs, or it exists already, or has children; kNotFound: no such node or parent;
-// kInvalid: the parent is ephemeral; kDenied: not permitted), and nothing of the multi was done.
-// Refused before it was sent: kUnavailable or kInvalid, `failed` is -1. With kUnknown, nothing is
-// known.
+// empty; of a create perhaps without `created_zxid`, `changed_zxid` and `modified` (0: not told,
+// read it). Refused by the tree: `failed` is the index of the write that did not apply, the code
+// says why (kConflict: version differs, or it exists already, or has children; kNotFound: no such
+// node or parent; kInvalid: the parent is ephemeral; kDenied: not permitted), and nothing of the
+// multi was done. Refused before it was sent: kUnavailable or kInvalid, `failed` is -1. With
+// kUnknown, nothing is known.
 struct WriteOutcome {
   Status status;
   int failed = -1;

@@ -45,7 +45,8 @@ Status ReadStatus(int rc) {
 }
 
 NodeStat FromStat(const Stat& stat) {
-  return {stat.version, stat.czxid, WallMs(stat.mtime), stat.ephemeralOwner};
+  return {stat.version, stat.czxid, WallMs(stat.mtime), stat.ephemeralOwner,
+          std::max(stat.mzxid, stat.pzxid)};
 }
 
 // Everybody may read, so that an audit needs no password; with credentials nobody else may write.
@@ -134,7 +135,7 @@ WriteOutcome ZkHandle::Call::Outcome(int rc, int64_t session) const {
   for (size_t i = 0; i < writes.size(); ++i) {
     if (writes[i].kind != Write::Kind::kCreate) continue;
     NodeStat& stat = outcome.stats[i];
-    if (told != nullptr) stat.created_zxid = told->mzxid;
+    if (told != nullptr) stat.created_zxid = stat.changed_zxid = told->mzxid;
     if (told != nullptr) stat.modified = WallMs(told->mtime);
     if (writes[i].lifetime == Lifetime::kEphemeral) stat.ephemeral_owner = session;
   }

@@ -20,7 +20,8 @@ void CoordinatorContract::SetUp() {
   ASSERT_NE(world, nullptr);
   b = Connect();
   Status prepared;
-  // A connection may be lost at any time, even before anything was asked: begin with one that holds.
+  // A connection may be lost at any time, even before anything was asked: begin with one that
+  // holds.
   for (int tries = 0; tries < 3; ++tries) {
     a = Connect();
     prepared = a->PrepareRoot();

@@ -28,8 +28,9 @@ class CoordinatorWorld {
   }
 };
 
-// What the suite in coordinator_contract.cc runs against. Each implementation's test program
-// compiles the suite and names its worlds with INSTANTIATE_TEST_SUITE_P.
+// What the suite in coordinator_contract.cc and coordinator_changes.cc runs against. Each
+// implementation's test program compiles the suite and names its worlds with
+// INSTANTIATE_TEST_SUITE_P.
 struct WorldMaker {
   std::string name;
   std::function<std::unique_ptr<CoordinatorWorld>()> make;
@@ -43,6 +44,7 @@ class CoordinatorContract : public testing::TestWithParam<WorldMaker> {
  protected:
   void SetUp() override;
   std::unique_ptr<CoordinatorClient> Connect();
+  int64_t ChangedAt(const std::string& path);  // as `a` sees it after a sync
 
   // A root with data "meta", and a second client.
   std::unique_ptr<CoordinatorWorld> world;

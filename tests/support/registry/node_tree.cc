@@ -35,7 +35,7 @@ WriteOutcome NodeTree::Apply(std::vector<Write>&& writes, WallMs now, int64_t se
 
 Status NodeTree::ApplyOne(Write& write, WallMs now, int64_t session, NodeStat& stat,
                           std::vector<Undo>& undo) {
-  Undo step{write.kind, write.path, {}};
+  Undo step{write.kind, write.path, {}, ChangedAt(ParentOf(write.path))};
   switch (write.kind) {
     case Write::Kind::kCheck:
       return Guarded(write).status();
@@ -72,10 +72,11 @@ Status NodeTree::Create(Write& write, WallMs now, int64_t session, NodeStat& sta
     }
   }
   if (Find(write.path) != nullptr) return Conflict("there is a node " + write.path);
-  stat.created_zxid = zxid_;
+  stat.created_zxid = stat.changed_zxid = zxid_;
   stat.modified = now;
   stat.ephemeral_owner = write.lifetime == Lifetime::kEphemeral ? session : 0;
   Insert(write.path, {std::move(write.data), stat});
+  SetChangedAt(parent_path, zxid_);
   return {};
 }
 
@@ -87,6 +88,7 @@ Status NodeTree::Set(Write& write, WallMs now, NodeStat& stat, Undo& undo) {
   node.stat.version = NextVersion(node.stat.version);
   if (skips_unguarded_ && node.stat.version == kUnguardedVersion) node.stat.version = 0;
   node.stat.modified = now;
+  node.stat.changed_zxid = zxid_;
   stat = node.stat;
   return {};
 }
@@ -96,6 +98,7 @@ Status NodeTree::Erase(const Write& write, Undo& undo) {
   if (!entry->second.children.empty()) return Conflict("there are children of " + write.path);
   undo.before = std::move(entry->second.node);
   Remove(entry);
+  SetChangedAt(ParentOf(write.path), zxid_);
   return {};
 }
 
@@ -103,15 +106,23 @@ void NodeTree::TakeBack(std::vector<Undo>& undo) {
   for (auto step = undo.rbegin(); step != undo.rend(); ++step) {
     if (step->kind == Write::Kind::kErase) {
       Insert(step->path, std::move(step->before));
-      continue;
-    }
-    const auto entry = entries_.find(step->path);
-    if (step->kind == Write::Kind::kCreate) {
+    } else if (const auto entry = entries_.find(step->path); step->kind == Write::Kind::kCreate) {
       Remove(entry);
     } else {
       entry->second.node = std::move(step->before);
     }
+    SetChangedAt(ParentOf(step->path), step->parent_changed_at);
   }
+}
+
+int64_t NodeTree::ChangedAt(std::string_view path) const {
+  const Node* node = Find(path);
+  return node == nullptr ? 0 : node->stat.changed_zxid;
+}
+
+void NodeTree::SetChangedAt(std::string_view path, int64_t zxid) {
+  const auto entry = entries_.find(path);
+  if (entry != entries_.end()) entry->second.node.stat.changed_zxid = zxid;
 }
 
 void NodeTree::Insert(const std::string& path, Node node) {

@@ -66,6 +66,7 @@ class NodeTree {
     Write::Kind kind;
     std::string path;
     Node before;  // of a set or an erase
+    int64_t parent_changed_at;
   };
 
   Status ApplyOne(Write& write, WallMs now, int64_t session, NodeStat& stat,
@@ -74,6 +75,8 @@ class NodeTree {
   Status Set(Write& write, WallMs now, NodeStat& stat, Undo& undo);
   Status Erase(const Write& write, Undo& undo);
   void TakeBack(std::vector<Undo>& undo);
+  int64_t ChangedAt(std::string_view path) const;  // 0: no such node
+  void SetChangedAt(std::string_view path, int64_t zxid);
 
   // The entry that a write is about, when it exists at the write's version.
   Result<Entries::iterator> Guarded(const Write& write);
