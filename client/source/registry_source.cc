@@ -50,28 +50,12 @@ KnownServer ServerOf(const DirectoryEntry& entry) {
           .incarnation = IncarnationOf(entry.provider)};
 }
 
-// Entries come in the order of their addresses. A server that was started anew may stand there
-// twice for a moment, until its dead session's node is gone; one that serves counts, and of two the
-// later one.
-bool CountsMore(const DirectoryEntry& a, const DirectoryEntry& b) {
-  const auto rank = [](const DirectoryEntry& entry) {
-    return std::pair(entry.report.phase == ServerPhase::kReady, entry.provider.since);
-  };
-  return rank(a) > rank(b);
-}
-
 std::vector<KnownServer> ServersOf(const DirectorySnapshot& snapshot) {
-  std::vector<const DirectoryEntry*> counting;
-  for (const DirectoryEntry& entry : snapshot.entries) {
-    if (counting.empty() || counting.back()->provider.address != entry.provider.address) {
-      if (counting.size() == ServerList::kServersMax) break;
-      counting.push_back(&entry);
-    } else if (CountsMore(entry, *counting.back())) {
-      counting.back() = &entry;
-    }
-  }
   std::vector<KnownServer> servers;
-  for (const DirectoryEntry* entry : counting) servers.push_back(ServerOf(*entry));
+  for (const DirectoryEntry* entry : OnePerAddress(snapshot)) {
+    if (servers.size() == ServerList::kServersMax) break;
+    servers.push_back(ServerOf(*entry));
+  }
   return servers;
 }
 

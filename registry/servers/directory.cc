@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/base/url_encoding.h"
 
 namespace firn {
@@ -11,15 +12,15 @@ namespace {
 
 // The values of a folder's nodes that read well; for each other one, a sentence in `skipped`.
 template <typename Value, typename Parse>
-std::vector<Value> ReadNodes(const FolderWatch& folder, Parse parse,
-                             std::vector<std::string>& skipped) {
+std::vector<Value> ReadNodes(std::string_view folder, const std::map<std::string, Node>& nodes,
+                             Parse parse, std::vector<std::string>& skipped) {
   std::vector<Value> values;
-  for (const auto& [name, node] : folder.nodes()) {
+  for (const auto& [name, node] : nodes) {
     Result<Value> value = parse(name, node.data);
     if (value.ok()) {
       values.push_back(*std::move(value));
     } else {
-      skipped.push_back(value.status().WithContext(folder.path() + "/" + name).message());
+      skipped.push_back(value.status().WithContext(Cat(folder, "/", name)).message());
     }
   }
   return values;
@@ -40,7 +41,44 @@ Result<DirectoryEntry> ReadProvider(const std::string& name, const std::string& 
   return entry;
 }
 
+bool CountsMore(const DirectoryEntry& a, const DirectoryEntry& b) {
+  const auto rank = [](const DirectoryEntry& entry) {
+    return std::pair(entry.report.phase == ServerPhase::kReady, entry.provider.since);
+  };
+  return rank(a) > rank(b);
+}
+
 }  // namespace
+
+DirectorySnapshot ReadDirectory(const std::map<std::string, Node>& providers,
+                                const std::map<std::string, Node>& configurators) {
+  DirectorySnapshot snapshot;
+  std::vector<std::string>& skipped = snapshot.skipped;
+  snapshot.entries = ReadNodes<DirectoryEntry>(kProvidersPath, providers, ReadProvider, skipped);
+  const auto said = ReadNodes<Said>(kConfiguratorsPath, configurators, ReadConfigurator, skipped);
+  const std::map<std::string, Configurator> words(said.begin(), said.end());
+  for (DirectoryEntry& entry : snapshot.entries) {
+    const auto word = words.find(entry.provider.address);
+    if (word != words.end()) entry.configurator = word->second;
+  }
+  std::sort(snapshot.entries.begin(), snapshot.entries.end(),
+            [](const DirectoryEntry& a, const DirectoryEntry& b) {
+              return a.provider.address < b.provider.address;
+            });
+  return snapshot;
+}
+
+std::vector<const DirectoryEntry*> OnePerAddress(const DirectorySnapshot& snapshot) {
+  std::vector<const DirectoryEntry*> counting;
+  for (const DirectoryEntry& entry : snapshot.entries) {
+    if (counting.empty() || counting.back()->provider.address != entry.provider.address) {
+      counting.push_back(&entry);
+    } else if (CountsMore(entry, *counting.back())) {
+      counting.back() = &entry;
+    }
+  }
+  return counting;
+}
 
 Directory::Directory(Coordinator& coordinator, Entropy& entropy, Told told)
     : told_(std::move(told)),
@@ -54,26 +92,10 @@ void Directory::Tick(BootMs now) {
 
 void Directory::Tell() {
   if (!providers_.whole() || !configurators_.whole()) return;
-  DirectorySnapshot snapshot = Build();
+  DirectorySnapshot snapshot = ReadDirectory(providers_.nodes(), configurators_.nodes());
   if (snapshot == last_told_) return;
   last_told_ = std::move(snapshot);
   told_(*last_told_);
-}
-
-DirectorySnapshot Directory::Build() const {
-  DirectorySnapshot snapshot;
-  snapshot.entries = ReadNodes<DirectoryEntry>(providers_, ReadProvider, snapshot.skipped);
-  const auto said = ReadNodes<Said>(configurators_, ReadConfigurator, snapshot.skipped);
-  const std::map<std::string, Configurator> configurators(said.begin(), said.end());
-  for (DirectoryEntry& entry : snapshot.entries) {
-    const auto word = configurators.find(entry.provider.address);
-    if (word != configurators.end()) entry.configurator = word->second;
-  }
-  std::sort(snapshot.entries.begin(), snapshot.entries.end(),
-            [](const DirectoryEntry& a, const DirectoryEntry& b) {
-              return a.provider.address < b.provider.address;
-            });
-  return snapshot;
 }
 
 }  // namespace firn

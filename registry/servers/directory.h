@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,15 @@ struct DirectorySnapshot {
   friend bool operator==(const DirectorySnapshot&, const DirectorySnapshot&) = default;
 };
 
+// What the nodes of the two folders say, each by its name.
+DirectorySnapshot ReadDirectory(const std::map<std::string, Node>& providers,
+                                const std::map<std::string, Node>& configurators);
+
+// The entries that count, in their order and each address once. A server that was started anew may
+// stand there twice for a moment, until its dead session's node is gone: one that serves counts,
+// and of two the later one.
+std::vector<const DirectoryEntry*> OnePerAddress(const DirectorySnapshot& snapshot);
+
 // Watches the providers and what operators say of them, and tells a snapshot whenever it differs
 // from the one before. Once told, a registry that is away or answers nonsense changes nothing;
 // whether an empty list is believed is the listener's decision.
@@ -46,7 +56,6 @@ class Directory {
 
  private:
   void Tell();
-  DirectorySnapshot Build() const;
 
   const Told told_;
   std::optional<DirectorySnapshot> last_told_;

@@ -46,6 +46,8 @@ Status SetParameter(std::string_view key, const std::string& value, Provider& pr
   } else if (key == "rack") {
     FIRN_ASSIGN(const int64_t rack, ParseInteger(value, 0, 1023));
     provider.rack = static_cast<uint32_t>(rack);
+  } else if (key == "tls") {
+    provider.tls = value == "true";
   } else if (key == "timestamp") {
     FIRN_ASSIGN(const int64_t since_ms, ParseInteger(value, 0, kMax));
     provider.since = WallMs(since_ms);
@@ -131,6 +133,7 @@ std::string ProviderNodeName(const Provider& provider) {
   url.append("&category=providers&interface=").append(kInterface);
   url += Cat("&pid=", provider.pid, "&rack=", provider.rack);
   url += Cat("&side=provider&timestamp=", provider.since.ms());
+  if (provider.tls) url += "&tls=true";
   return UrlEncode(url);
 }
 

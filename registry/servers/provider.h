@@ -30,6 +30,7 @@ struct Provider {
   std::string address;  // host:port that clients connect to
   std::string application{};
   uint32_t rack = 0;
+  bool tls = false;  // calls to it must use TLS
   WallMs since{};
   int64_t pid = 0;
   std::string build{};

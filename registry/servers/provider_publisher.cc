@@ -44,13 +44,25 @@ void ProviderPublisher::Tick(BootMs now) {
   if (look_ && now >= not_before_) return Look();
   if (look_ || !WriteIsDue()) return;
   std::vector<Write> writes;
-  AddSet(writes, path_, wanted_, held_version_);
+  if (PhaseStands()) {
+    AddSet(writes, path_, wanted_, held_version_);
+  } else {
+    writes = Replacement(held_version_);
+  }
   Send(std::move(writes));
+}
+
+std::vector<Write> ProviderPublisher::Replacement(int64_t version) const {
+  return {Write::Erase(path_, version), Write::Create(path_, wanted_, Lifetime::kEphemeral)};
+}
+
+bool ProviderPublisher::PhaseStands() const {
+  return held_phase_ && AnnouncedPhase(*held_phase_) == AnnouncedPhase(report_.phase);
 }
 
 bool ProviderPublisher::WriteIsDue() const {
   if (wanted_ == held_) return false;
-  return report_.phase != held_phase_ || now_ - last_write_ >= kReportInterval;
+  return !PhaseStands() || now_ - last_write_ >= kReportInterval;
 }
 
 void ProviderPublisher::Look() {
@@ -68,6 +80,9 @@ void ProviderPublisher::OnLooked(const Result<Node>& node) {
   if (ours) {
     held_ = node->data;
     held_version_ = node->stat.version;
+    // What was sent last may not be what stands there.
+    const Result<ProviderReport> report = ParseReport(held_);
+    held_phase_ = report.ok() ? std::optional(report->phase) : std::nullopt;
     published_ = true;
     make_ = false;
     return;
@@ -77,8 +92,7 @@ void ProviderPublisher::OnLooked(const Result<Node>& node) {
   const bool damaged = node.code() == Code::kCorrupt;
   if ((node.ok() || absent || damaged) && !std::exchange(make_, true)) return LookAgainSoon();
   if (node.ok() || damaged) {
-    Send({Write::Erase(path_, damaged ? Write::kAnyVersion : node->stat.version),
-          Write::Create(path_, wanted_, Lifetime::kEphemeral)});
+    Send(Replacement(damaged ? Write::kAnyVersion : node->stat.version));
   } else if (absent) {
     Send({Write::Create(path_, wanted_, Lifetime::kEphemeral)});
   } else {

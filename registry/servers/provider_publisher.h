@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,9 @@ namespace firn {
 //  1. Nothing is written without a session; a new session starts over.
 //  2. The node is read first, with a watch, and again every recheck interval. Absent: created.
 //     Ours but stale: set. A dead session's: replaced in one multi, so that clients see no gap.
-//  3. A change of phase is written at once, any other change at most once a report interval.
+//  3. A change of phase is written at once, any other change at most once a report interval. With
+//     another phase the node is replaced and not set: so the folder changes with everything that
+//     clients are told, and with nothing else (server_roll.h).
 //  4. The first node is made at once. One that has gone (deleted by hand, with its session), or
 //     whose write failed, is made again after a random part of a second, so that the servers of a
 //     cluster do not come back all in one moment.
@@ -47,7 +50,9 @@ class ProviderPublisher {
   bool published() const { return published_; }
 
  private:
+  bool PhaseStands() const;
   bool WriteIsDue() const;
+  std::vector<Write> Replacement(int64_t version) const;
   void Look();
   void OnLooked(const Result<Node>& node);
   void Send(std::vector<Write> writes);
@@ -64,7 +69,7 @@ class ProviderPublisher {
   ProviderReport report_;
   std::string wanted_;  // report_ as it is written
   std::string held_;
-  ServerPhase held_phase_ = ServerPhase::kNotReady;
+  std::optional<ServerPhase> held_phase_{};
   int64_t held_version_ = 0;
   bool published_ = false;
 
