@@ -34,10 +34,11 @@ front::RegistryReport RegistryOf(const IssuingNodeStatus& status) {
 }  // namespace
 
 NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, OperatorWord& operators,
-                   const Clock& clock)
+                   const ServerListing& listing, const Clock& clock)
     : options_(options),
       node_(node),
       operators_(operators),
+      listing_(listing),
       clock_(clock),
       split_(node.split()),
       started_(clock.Wall()) {}

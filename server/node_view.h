@@ -14,6 +14,7 @@
 #include "server/node/issuing_node.h"
 #include "server/operator_word.h"
 #include "server/options.h"
+#include "server/server_listing.h"
 
 namespace firn {
 
@@ -26,7 +27,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
  public:
   // All references must outlive it.
   NodeView(const ServerOptions& options, const IssuingNode& node, OperatorWord& operators,
-           const Clock& clock);
+           const ServerListing& listing, const Clock& clock);
 
   front::ServerReport Report() const override;
   ServerPhase phase() const override;
@@ -35,6 +36,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   const Layout& layout() const override { return node_.layout(); }
   RackSplit rack_split() const override { return split_; }
   WallMs wall() const override { return clock_.Wall(); }
+  front::ShownServers servers() const override { return listing_.Shown(); }
 
   // Counts at once; the registry is told as soon as it is there.
   Status GoOffline() override { return Say(true); }
@@ -73,6 +75,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   const ServerOptions& options_;
   const IssuingNode& node_;
   OperatorWord& operators_;
+  const ServerListing& listing_;
   const Clock& clock_;
   const RackSplit split_;
   const WallMs started_;

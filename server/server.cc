@@ -29,9 +29,18 @@ Provider ProviderOf(const ServerOptions& options, const Clock& clock) {
   return {.address = options.advertise.ToString(),
           .application = options.application,
           .rack = options.node.claim.rack,
+          .tls = options.listen.tls.has_value(),
           .since = clock.Wall(),
           .pid = options.node.claim.identity.pid,
           .build = ServerBuild()};
+}
+
+// Where no registry knows it.
+std::optional<front::ListedServer> Alone(const ServerOptions& options) {
+  if (!options.place.registry.starts_with("static:")) return std::nullopt;
+  return front::ListedServer{.address = options.advertise.ToString(),
+                             .rack = options.node.claim.rack,
+                             .tls = options.listen.tls.has_value()};
 }
 
 }  // namespace
@@ -51,7 +60,8 @@ Server::Server(ServerOptions options, const Clock& clock, Entropy& entropy,
       clock_(clock),
       node_(std::move(node)),
       operators_(node_->loop().coordinator(), entropy, options_.advertise.ToString()),
-      view_(options_, *node_, operators_, clock),
+      listing_(node_->loop().coordinator(), options_.application, Alone(options_), clock),
+      view_(options_, *node_, operators_, listing_, clock),
       publisher_(node_->loop().coordinator(), entropy, ProviderOf(options_, clock)),
       front_(FrontOptions(), node_->issuer(), view_, view_, clock) {
   node_->AddTick([this](Now now) { Publish(now); });
@@ -122,6 +132,7 @@ void Server::Publish(Now now) {
   operators_.Tick(now.boot);
   // A phase is news at once; the rest is written once in such an interval anyhow.
   const ServerPhase phase = view_.phase();
+  listing_.Tick(now, node_->status().claim.uuid, phase);
   if (phase != told_phase_ || now.boot - told_at_ >= ProviderPublisher::kReportInterval) {
     publisher_.Report(view_.ForProviders());
     told_phase_ = phase;

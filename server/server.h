@@ -15,6 +15,7 @@
 #include "server/plugins/history.h"
 #include "server/plugins/key_ring.h"
 #include "server/plugins/rate.h"
+#include "server/server_listing.h"
 
 namespace firn {
 
@@ -69,7 +70,8 @@ class Server {
   const std::shared_ptr<RateBoard> rates_ = std::make_shared<RateBoard>();
   std::shared_ptr<History> history_;  // null: none is kept
   const std::unique_ptr<IssuingNode> node_;
-  OperatorWord operators_;  // on the node's control thread
+  OperatorWord operators_;  // on the node's control thread, as the next
+  ServerListing listing_;
   NodeView view_;
   ProviderPublisher publisher_;  // on the node's control thread, and what it was told last
   std::optional<ServerPhase> told_phase_;

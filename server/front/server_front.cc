@@ -1,5 +1,6 @@
 #include "server/front/server_front.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/front/desk/id_desk.h"
@@ -16,12 +17,26 @@ struct ServerFront::Desk {
   IdDesk http;
 };
 
+// Each connection asks for the list: so however many there are, twenty ask in a second. The spread
+// keeps those who started in one moment from asking in one moment for ever.
+Milliseconds AskAgain(uint64_t connections, Entropy& entropy) {
+  constexpr int64_t kEachMs = 50, kLeastMs = 2'000, kMostMs = 60'000;
+  const auto ms = static_cast<int64_t>(std::min<uint64_t>(connections, kMostMs)) * kEachMs;
+  const int64_t middle = std::clamp(ms, kLeastMs, kMostMs);
+  const auto spread = static_cast<uint64_t>(middle * 2 / 5);
+  return Milliseconds(middle * 4 / 5 + static_cast<int64_t>(entropy.Below(spread + 1)));
+}
+
 ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const ServerView& view,
                          ServerControl& control, const Clock& clock)
     : options_(std::move(options)),
       control_(control),
-      backend_{issuer, view, options_.listen.limits, options_.default_tag,
-               [this] { return sums(); }},
+      backend_{issuer,
+               view,
+               options_.listen.limits,
+               options_.default_tag,
+               [this] { return sums(); },
+               [this] { return AskAgain(totals().open(), SystemEntropy()); }},
       public_(options_.listen, clock, [this] { return PublicProtocols(); }) {
   if (!options_.admin) return;
   admin_.emplace(*options_.admin, clock, [this] { return AdminProtocols(); });
@@ -79,6 +94,7 @@ ProtocolSet ServerFront::PublicProtocols() {
   handlers.push_back(MakeLeafHandler(backend_, desk.http));
   handlers.push_back(MakeTinyidHandler(backend_, desk.http, options_.tinyid_tokens));
   handlers.push_back(MakeVestaHandler(backend_, desk.http));
+  handlers.push_back(MakeServersHandler(backend_));
   if (!options_.admin) handlers.push_back(Admin());
   return {MakeThriftProtocol(ThriftCoding::kBinary, backend_, desk.thrift_counters),
           MakeThriftProtocol(ThriftCoding::kCompact, backend_, desk.thrift_counters),
@@ -88,6 +104,7 @@ ProtocolSet ServerFront::PublicProtocols() {
 ProtocolSet ServerFront::AdminProtocols() {
   std::vector<std::unique_ptr<HttpHandler>> handlers;
   handlers.push_back(Admin());
+  handlers.push_back(MakeServersHandler(backend_));
   return {.http = MakeHttpProtocol(options_.admin->limits, nullptr, std::move(handlers))};
 }
 

@@ -10,6 +10,7 @@
 
 #include "common/base/status.h"
 #include "common/time/clock.h"
+#include "common/time/entropy.h"
 #include "server/front/desk/backend.h"
 #include "server/front/desk/desk_counters.h"
 #include "server/front/desk/metrics.h"
@@ -30,6 +31,10 @@ struct ServerFrontOptions {
   // Adds what others have to say to /metrics. Any thread, may not block.
   std::function<void(MetricsPage&)> more_metrics{};
 };
+
+// When a client is to ask for the list of servers again: 50 ms for each connection of this server,
+// from 2 s to 60 s, give or take a fifth.
+Milliseconds AskAgain(uint64_t connections, Entropy& entropy);
 
 // Both doors of a server, with everything behind them: the public one for Thrift and HTTP, the
 // admin one for those who run it. This is what a program puts before its issuer.

@@ -46,7 +46,12 @@ class BenchServer final : public ServerView, public ServerControl, public Reject
   TickSource ticks_{layout_, id_clock_, SystemClock()};
   std::shared_ptr<Snowflake> snowflake_ = std::make_shared<Snowflake>(ticks_, SystemEntropy());
   Issuer issuer_{*this};
-  const Backend backend_{issuer_, *this, limits_, "default", [] { return DeskCounters::Sums(); }};
+  const Backend backend_{issuer_,
+                         *this,
+                         limits_,
+                         "default",
+                         [] { return DeskCounters::Sums(); },
+                         [] { return Milliseconds(60'000); }};
 };
 
 }  // namespace firn::front

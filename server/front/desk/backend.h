@@ -20,6 +20,13 @@ struct Backend {
   std::string default_tag;
   // What all desks of the server have counted since it started.
   std::function<DeskCounters::Sums()> sums;
+  // When a client is to ask for the list of servers again.
+  std::function<Milliseconds()> ask_again;
+
+  // The answer to those who ask for the list before there is one.
+  static Refusal NoServersYet() {
+    return {Reason::kNotReady, "this server has not read the list of servers yet", 1000, true};
+  }
 
   // The layout of a text in a request; an empty one means the cluster's.
   Result<Layout> LayoutOf(std::string_view text) const {

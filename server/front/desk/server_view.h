@@ -10,6 +10,7 @@
 #include "common/id/layout.h"
 #include "common/id/rack_split.h"
 #include "common/id/server_phase.h"
+#include "server/front/desk/server_list.h"
 
 namespace firn::front {
 
@@ -72,6 +73,9 @@ class ServerView {
   virtual RackSplit rack_split() const = 0;
 
   virtual WallMs wall() const = 0;
+
+  // Which servers the cluster has; none are known where nobody looks.
+  virtual ShownServers servers() const { return {}; }
 };
 
 // What an operator may do to a server through its admin door. Thread-safe; must not block.

@@ -34,6 +34,10 @@ using TokenCheck = std::function<bool(std::string_view token, std::string_view t
 std::unique_ptr<HttpHandler> MakeTinyidHandler(const Backend& backend, IdDesk& desk,
                                                TokenCheck tokens);
 
+// GET /v1/servers, on either side: which servers the cluster has, as JSON. Its ETag is the list's
+// version.
+std::unique_ptr<HttpHandler> MakeServersHandler(const Backend& backend);
+
 // The paths of the admin side, for those who run the server:
 //
 //   GET  /            the console: a page for a browser, made of the paths below

@@ -16,6 +16,8 @@ std::string_view ReasonPhrase(int status) {
   switch (status) {
     case 200:
       return "OK";
+    case 304:
+      return "Not Modified";
     case 400:
       return "Bad Request";
     case 403:
@@ -100,6 +102,7 @@ void HttpAnswer::Clear() {
   allow = {};
   for_admins = false;
   id_of = nullptr;
+  etag.clear();
 }
 
 void HttpAnswer::SetText(int code, std::string_view text) {
@@ -108,9 +111,22 @@ void HttpAnswer::SetText(int code, std::string_view text) {
   body = text;
 }
 
+bool MatchesEtag(std::string_view if_none_match, std::string_view etag) {
+  while (!if_none_match.empty()) {
+    std::string_view tag = if_none_match.substr(0, if_none_match.find(','));
+    if_none_match.remove_prefix(std::min(if_none_match.size(), tag.size() + 1));
+    tag.remove_prefix(std::min(tag.size(), tag.find_first_not_of(" \t")));
+    tag = tag.substr(0, tag.find_last_not_of(" \t") + 1);
+    if (tag.starts_with("W/")) tag.remove_prefix(2);
+    if (tag == etag || tag == "*") return true;
+  }
+  return false;
+}
+
 void AppendHttp(const HttpAnswer& answer, bool keep_alive, bool http_1_0, OutBuffer& out) {
+  const bool has_body = answer.status != 304;
   if (answer.status == 200) {
-    out.Append("HTTP/1.1 200 OK\r\nContent-Type: ");
+    out.Append("HTTP/1.1 200 OK\r\n");
   } else {
     char code[8];
     const char* end = std::to_chars(code, code + sizeof code, answer.status).ptr;
@@ -118,11 +134,19 @@ void AppendHttp(const HttpAnswer& answer, bool keep_alive, bool http_1_0, OutBuf
     out.Append(code, static_cast<size_t>(end - code));
     out.Append(" ");
     out.Append(ReasonPhrase(answer.status));
-    out.Append("\r\nContent-Type: ");
+    out.Append("\r\n");
   }
-  out.Append(answer.content_type);
-  out.Append("\r\n");
-  AppendField(out, "Content-Length: ", static_cast<int64_t>(answer.body.size()));
+  if (has_body) {
+    out.Append("Content-Type: ");
+    out.Append(answer.content_type);
+    out.Append("\r\n");
+    AppendField(out, "Content-Length: ", static_cast<int64_t>(answer.body.size()));
+  }
+  if (!answer.etag.empty()) {
+    out.Append("ETag: ");
+    out.Append(answer.etag);
+    out.Append("\r\n");
+  }
   if (answer.no_store) out.Append("Cache-Control: no-store\r\n");
   if (answer.retry_after_ms > 0) {
     AppendField(out, "Retry-After: ", (answer.retry_after_ms + 999) / 1000);
@@ -140,7 +164,7 @@ void AppendHttp(const HttpAnswer& answer, bool keep_alive, bool http_1_0, OutBuf
   if (!keep_alive) out.Append("Connection: close\r\n");
   if (keep_alive && http_1_0) out.Append("Connection: keep-alive\r\n");
   out.Append("\r\n");
-  out.Append(answer.body);
+  if (has_body) out.Append(answer.body);
 }
 
 Result<std::string> DecodePathPart(std::string_view part) {

@@ -22,6 +22,7 @@ struct HttpRequest {
   std::string_view path;   // of the target, not decoded
   std::string_view query;  // behind the question mark
   std::string_view content_type;
+  std::string_view if_none_match;
   std::string_view body;
   std::string_view host;        // empty: HTTP/1.0 without one
   std::string_view admin_word;  // of the field X-Firn-Admin
@@ -49,6 +50,7 @@ struct HttpAnswer {
   std::string_view allow;      // with status 405
   bool for_admins = false;     // pages of other sites may neither frame nor guess at it
   const Tag* id_of = nullptr;  // set: the body is one id of this tag, got in the short way
+  std::string etag;            // names this very body, with its quotes; empty: nothing does
 
   static constexpr std::string_view kText = "text/plain; charset=utf-8";
   static constexpr std::string_view kJson = "application/json";
@@ -57,6 +59,9 @@ struct HttpAnswer {
   // Makes it one line of text.
   void SetText(int code, std::string_view text);
 };
+
+// Whether one of the tags of an If-None-Match is `etag`.
+bool MatchesEtag(std::string_view if_none_match, std::string_view etag);
 
 // Writes `answer`, and what becomes of the connection after it.
 void AppendHttp(const HttpAnswer& answer, bool keep_alive, bool http_1_0, OutBuffer& out);

@@ -44,6 +44,9 @@ class RequestParser final : public http::basic_parser<true> {
       case http::field::expect:
         request_.expects_continue = boost::beast::iequals(value, "100-continue");
         break;
+      case http::field::if_none_match:
+        request_.if_none_match = ToStd(value);
+        break;
       case http::field::host:
         ++hosts_;
         request_.host = ToStd(value);

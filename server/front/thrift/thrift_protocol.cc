@@ -8,6 +8,7 @@
 
 #include "server/front/thrift/known_calls.h"
 #include "server/front/thrift/thrift_service.h"
+#include "server/front/thrift/wire_values.h"
 #include "thrift/frame_transport.h"
 #include "thrift/gen/IdService.h"
 
@@ -37,24 +38,115 @@ void PatchLength(OutBuffer& out, size_t at) {
   out.Patch(at, &wire, sizeof wire);
 }
 
+// The entries of a list of servers as they stand in an answer, encoded once for each list.
+class ListedEntries {
+ public:
+  template <typename Coding>
+  void Write(const std::shared_ptr<const ServerList>& list, Coding& coding, OutBuffer& out) {
+    if (list == of_) return out.Append(bytes_);
+    const size_t before = out.size();
+    coding.writeListBegin(apache::thrift::protocol::T_STRUCT,
+                          static_cast<uint32_t>(list->servers.size()));
+    for (const ListedServer& server : list->servers) ToWire(server).write(&coding);
+    coding.writeListEnd();
+    of_ = list;
+    bytes_ = out.view().substr(before);
+  }
+
+ private:
+  std::shared_ptr<const ServerList> of_;
+  std::string bytes_;
+};
+
 // The generated processor, without the casts by which it finds out its own coding.
 template <typename Coding>
 class Processor final : public wire::IdServiceProcessorT<Coding> {
  public:
-  using wire::IdServiceProcessorT<Coding>::IdServiceProcessorT;
+  explicit Processor(ThriftService& service)
+      : wire::IdServiceProcessorT<Coding>(Borrowed<wire::IdServiceIf>(service)),
+        service_(service) {}
 
-  // False: the message is not a call.
-  bool Process(Coding& coding) { return this->processFast(&coding, &coding, nullptr); }
+  // The coding writes to `out`. False: the message is not a call.
+  bool Process(Coding& coding, OutBuffer& out) {
+    out_ = &out;
+    return this->processFast(&coding, &coding, nullptr);
+  }
+
+ private:
+  bool dispatchCallTemplated(Coding* in, Coding* out, const std::string& method, int32_t seqid,
+                             void* context) override {
+    if (method != "servers") {
+      return wire::IdServiceProcessorT<Coding>::dispatchCallTemplated(in, out, method, seqid,
+                                                                      context);
+    }
+    wire::IdService_servers_args args;
+    args.read(in);
+    in->readMessageEnd();
+    out->writeMessageBegin(method, apache::thrift::protocol::T_REPLY, seqid);
+    AnswerServers(args.known_version, *out);
+    out->writeMessageEnd();
+    return true;
+  }
+
+  void AnswerServers(int64_t known_version, Coding& out) {
+    wire::IdService_servers_result result;
+    try {
+      service_.servers(result.success, known_version);
+    } catch (const wire::Refusal& refusal) {
+      result.refusal = refusal;
+      result.__isset.refusal = true;
+      result.write(&out);
+      return;
+    }
+    using namespace apache::thrift::protocol;  // names of field types
+    out.writeStructBegin("IdService_servers_result");
+    out.writeFieldBegin("success", T_STRUCT, 0);
+    WriteList(result.success, known_version, out);
+    out.writeFieldEnd();
+    out.writeFieldStop();
+    out.writeStructEnd();
+  }
+
+  // As the generated code would, but for the entries.
+  void WriteList(const wire::ServerList& list, int64_t known_version, Coding& out) {
+    using namespace apache::thrift::protocol;
+    const auto number = [&out](const char* name, int16_t field, int32_t value) {
+      out.writeFieldBegin(name, T_I32, field);
+      out.writeI32(value);
+      out.writeFieldEnd();
+    };
+    const auto text = [&out](const char* name, int16_t field, const std::string& value) {
+      out.writeFieldBegin(name, T_STRING, field);
+      out.writeString(value);
+      out.writeFieldEnd();
+    };
+    out.writeStructBegin("ServerList");
+    text("cluster_uuid", 1, list.cluster_uuid);
+    text("application", 2, list.application);
+    out.writeFieldBegin("version", T_I64, 3);
+    out.writeI64(list.version);
+    out.writeFieldEnd();
+    if (list.version != known_version) {
+      out.writeFieldBegin("servers", T_LIST, 4);
+      entries_.Write(service_.listed(), out, *out_);
+      out.writeFieldEnd();
+    }
+    number("age_ms", 5, list.age_ms);
+    number("ask_again_ms", 6, list.ask_again_ms);
+    out.writeFieldStop();
+    out.writeStructEnd();
+  }
+
+  ThriftService& service_;
+  ListedEntries entries_;
+  OutBuffer* out_ = nullptr;
 };
 
 template <typename Coding>
 class ThriftProtocol final : public Protocol {
  public:
   ThriftProtocol(ThriftCoding coding, const Backend& backend, DeskCounters& counters)
-      : limits_(backend.limits),
-        known_(coding),
-        service_(backend, counters),
-        processor_(Borrowed<wire::IdServiceIf>(service_)) {
+      : limits_(backend.limits), known_(coding), service_(backend, counters), processor_(service_) {
     Renew();
   }
 
@@ -97,7 +189,7 @@ class ThriftProtocol final : public Protocol {
     transport_.WriteTo(out);
     service_.Begin(call);
     try {
-      if (!processor_.Process(*coding_)) return ServeStep::Close(CloseCause::kBadFrame);
+      if (!processor_.Process(*coding_, out)) return ServeStep::Close(CloseCause::kBadFrame);
     } catch (const ServeStep& parked) {
       return parked;
     } catch (const std::exception&) {

@@ -127,8 +127,15 @@ void ThriftService::status(wire::ServerStatus& out) {
                backend_.sums().issued);
 }
 
-void ThriftService::servers(wire::ServerList&, int64_t) {
-  Refuse({Reason::kNotReady, "this server has not read the list of servers yet", 0, true});
+void ThriftService::servers(wire::ServerList& out, int64_t) {
+  ShownServers shown = backend_.view.servers();
+  if (shown.list == nullptr) Refuse(Backend::NoServersYet());
+  listed_ = std::move(shown.list);
+  out.cluster_uuid = listed_->cluster_uuid;
+  out.application = listed_->application;
+  out.version = listed_->version;
+  out.age_ms = static_cast<int32_t>(std::min<int64_t>(shown.age.count(), INT32_MAX));
+  out.ask_again_ms = static_cast<int32_t>(backend_.ask_again().count());
 }
 
 }  // namespace firn::front

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,8 +54,12 @@ class ThriftService final : public wire::IdServiceIf {
   int64_t compose(const wire::ComposeRequest& request) override;
   void formatTime(std::string& out, int64_t ticks, const std::string& layout) override;
   void status(wire::ServerStatus& out) override;
+  // Without the entries: they are written from listed(), unless that is the caller's own version.
   void servers(wire::ServerList& out, int64_t known_version) override;
   void ping() override {}
+
+  // The list that servers() answered with.
+  const std::shared_ptr<const ServerList>& listed() const { return listed_; }
 
  private:
   // Returns with the ids, or not at all.
@@ -68,6 +73,7 @@ class ThriftService final : public wire::IdServiceIf {
   IdDesk desk_;
   DoorCall* door_ = nullptr;
   std::optional<ShortAnswer> short_;
+  std::shared_ptr<const ServerList> listed_;
 };
 
 }  // namespace firn::front

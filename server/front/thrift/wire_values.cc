@@ -122,6 +122,17 @@ void ToWire(const Runs& runs, std::vector<wire::IdRun>& out) {
   }
 }
 
+wire::ServerEntry ToWire(const ListedServer& server) {
+  wire::ServerEntry out;
+  out.__set_address(server.address);
+  out.__set_rack(static_cast<int32_t>(server.rack));
+  out.__set_weight(server.weight);
+  out.__set_online(server.online);
+  out.__set_state(ToWire(server.phase));
+  out.__set_tls(server.tls);
+  return out;
+}
+
 wire::ServerStatus ToWire(const ServerReport& report, const Layout& layout, RackSplit split,
                           const std::map<std::string, uint64_t>& issued) {
   wire::ServerStatus out;

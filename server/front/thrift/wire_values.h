@@ -22,6 +22,8 @@ void ToWire(const Runs& runs, std::vector<wire::IdRun>& out);
 wire::ServerStatus ToWire(const ServerReport& report, const Layout& layout, RackSplit split,
                           const std::map<std::string, uint64_t>& issued);
 
+wire::ServerEntry ToWire(const ListedServer& server);
+
 // A negative number is kInvalid: no field of an id is.
 Result<ComposeRequest> FromWire(const wire::ComposeRequest& request);
 

@@ -18,6 +18,7 @@ inline std::unique_ptr<Protocol> MakeHttp(Issuing& issuing, IdDesk& desk, TokenC
   handlers.push_back(MakeLeafHandler(issuing.backend, desk));
   handlers.push_back(MakeVestaHandler(issuing.backend, desk));
   handlers.push_back(MakeTinyidHandler(issuing.backend, desk, std::move(tokens)));
+  handlers.push_back(MakeServersHandler(issuing.backend));
   return MakeHttpProtocol(issuing.limits, &desk, std::move(handlers));
 }
 

@@ -46,10 +46,12 @@ class FixedView final : public ServerView {
   const Layout& layout() const override { return layout_; }
   RackSplit rack_split() const override { return RackSplit::Default(layout_); }
   WallMs wall() const override { return WallMs(1'735'689'600'000); }
+  ShownServers servers() const override { return servers_; }
 
   std::optional<MachineId> machine_ = MachineId(5);  // worker 1 in rack 1
   ServerPhase state_ = ServerPhase::kReady;
   std::string why_not_{};
+  ShownServers servers_{};
   Layout layout_ = Layout::Firn();
 };
 
@@ -112,7 +114,8 @@ class Issuing {
   FixedView view;
   Limits limits;
   DeskCounters counters;
-  Backend backend{issuer, view, limits, "order", [this] { return Sums(); }};
+  Backend backend{
+      issuer, view, limits, "order", [this] { return Sums(); }, [] { return Milliseconds(2'345); }};
 };
 
 }  // namespace firn::front

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/units.h"
+#include "common/id/server_phase.h"
+
+namespace firn::front {
+
+// One server of the cluster, as clients are to know it.
+struct ListedServer {
+  std::string address;  // host:port
+  uint32_t rack = 0;
+  int weight = 100;    // 0: asks for no calls
+  bool online = true;  // false: an operator has taken it out
+  ServerPhase phase = ServerPhase::kReady;
+  bool tls = false;  // calls to it must use TLS
+
+  friend bool operator==(const ListedServer&, const ListedServer&) = default;
+};
+
+// All of them. Never changed once it is shown, so that IO threads share it without a lock, and each
+// encodes it once.
+struct ServerList {
+  std::string cluster_uuid;
+  std::string application;
+  int64_t version = 0;  // greater than 0
+  std::vector<ListedServer> servers{};
+
+  friend bool operator==(const ServerList&, const ServerList&) = default;
+};
+
+struct ShownServers {
+  std::shared_ptr<const ServerList> list{};  // null: nothing is known yet
+  Milliseconds age{0};                       // how long ago the registry last confirmed it
+};
+
+}  // namespace firn::front
