@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "common/time/clock.h"
 #include "server/issue/issue_call.h"
 #include "server/issue/plugin.h"
 #include "server/issue/rejection_handler.h"
@@ -25,8 +26,10 @@ namespace firn {
 // Thread-safe. Set, Remove and SetDefault take a lock; everything else reads.
 class Issuer {
  public:
-  // `rejections` must outlive this; it is told of every refusal that is answered.
-  explicit Issuer(RejectionHandler& rejections) : rejections_(rejections) {}
+  // Both must outlive this. `rejections` is told of every refusal that is answered; the clock says
+  // how often a tag that nobody knows is compared with those that are known.
+  explicit Issuer(RejectionHandler& rejections, const Clock& clock = SystemClock())
+      : rejections_(rejections), clock_(clock) {}
 
   // --- tags, at any time -------------------------------------------------------------------------
 
@@ -77,6 +80,7 @@ class Issuer {
 
  private:
   Refusal Unknown(std::string_view tag) const;
+  bool MaySuggest() const;
   Verdict Attempt(IssueCall& call);
   Verdict Begin(IssueCall& call);
   Verdict Seek(IssueCall& call);
@@ -84,6 +88,9 @@ class Issuer {
   Verdict Refuse(IssueCall& call, Refusal refusal);
 
   RejectionHandler& rejections_;
+  const Clock& clock_;
+  mutable std::atomic<int64_t> suggested_until_ms_{
+      0};  // the budget of suggestions is spent to here
   TagSeeker* seeker_ = nullptr;
   std::atomic<bool> draining_{false};
   TagTable table_;

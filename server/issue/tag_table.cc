@@ -94,11 +94,13 @@ void TagTable::SetDefault(std::optional<TagBinding> binding) {
 }
 
 std::vector<std::string> TagTable::Near(std::string_view name, size_t count_max) const {
-  std::vector<std::string_view> known;
-  const std::lock_guard lock(mutex_);
-  for (const auto& tag : tags_) {
-    if (known.size() == kKnownMax) break;
-    if (tag->binding() != nullptr) known.push_back(tag->name());
+  std::vector<std::string_view> known;  // names that live as long as the table
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& tag : tags_) {
+      if (known.size() == kKnownMax) break;
+      if (tag->binding() != nullptr) known.push_back(tag->name());
+    }
   }
   return NearNames(name, known, count_max);
 }

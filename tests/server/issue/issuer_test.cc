@@ -10,6 +10,7 @@
 
 #include "tests/server/issue/plugin_rig.h"
 #include "tests/server/issue/snowflake/snowflake_rig.h"
+#include "tests/support/virtual_clock.h"
 
 namespace firn {
 namespace {
@@ -67,6 +68,31 @@ TEST_F(IssuerTest, NamesTheTagsThatAnUnknownOneComesNear) {
   EXPECT_THAT(refusal.message, HasSubstr("there is 'order'"));
   EXPECT_THAT(refusal.message, Not(HasSubstr("invoice")));
   EXPECT_THAT(rejections_.tags, ElementsAre("oder"));
+}
+
+TEST_F(IssuerTest, ComparesNamesForStrangersWithinABudgetASecond) {
+  VirtualClock clock{WallMs(1'735'689'600'000)};
+  Issuer issuer(rejections_, clock);
+  ASSERT_TRUE(issuer.Set({"order", counting_, {}}).ok());
+  const auto suggested = [&](int asked) {
+    int count = 0;
+    for (int i = 0; i < asked; ++i) {
+      call_.Begin({.tag = "oder"});
+      EXPECT_EQ(issuer.Issue(call_), Verdict::kRefused);
+      EXPECT_THAT(call_.refusal().message, HasSubstr("no tag 'oder'"));
+      if (call_.refusal().message.find("there is 'order'") != std::string::npos) ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(suggested(1'000), 20) << "whoever asks first is helped";
+  clock.Advance(Milliseconds(1'000));
+  EXPECT_EQ(suggested(1'000), 20) << "no more at once after a quiet second";
+  int in_a_second = 0;
+  for (int ms = 0; ms < 1'000; ++ms) {
+    clock.Advance(Milliseconds(1));
+    in_a_second += suggested(10);
+  }
+  EXPECT_EQ(in_a_second, 100);
 }
 
 TEST_F(IssuerTest, ShowsAStrangersTagAsPrintableText) {
