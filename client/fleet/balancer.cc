@@ -1,108 +1,139 @@
 #include "client/fleet/balancer.h"
 
-#include <map>
-#include <optional>
+#include <algorithm>
+#include <numeric>
+#include <vector>
 
 namespace firn::client {
 namespace {
 
-constexpr size_t kNone = SIZE_MAX;
-
-// A number in [0, 1).
-double Fraction(Entropy& entropy) { return static_cast<double>(entropy.Next() >> 11) * 0x1p-53; }
-
-// One by weight, `except` left out; there are others.
-size_t Draw(std::span<const Load> from, Entropy& entropy, size_t except = kNone) {
-  double total = 0;
-  for (size_t i = 0; i < from.size(); ++i) total += i == except ? 0 : from[i].weight;
-  double at = Fraction(entropy) * total;
-  size_t last = 0;
-  for (size_t i = 0; i < from.size(); ++i) {
-    if (i == except) continue;
-    last = i;
-    at -= from[i].weight;
-    if (at < 0) break;
-  }
-  return last;
+std::vector<double> Shares(std::span<const int64_t> weights) {
+  return {weights.begin(), weights.end()};
 }
 
 class P2c final : public Balancer {
  public:
-  size_t Pick(std::span<const Load> from, Entropy& entropy) override {
-    const size_t first = Draw(from, entropy);
-    if (from.size() == 1) return first;
-    const size_t second = Draw(from, entropy, first);
-    return ClearlyLess(from[second], from[first]) ? second : first;
+  explicit P2c(std::span<const int64_t> weights) : weights_(Shares(weights)), lots_(weights_) {}
+
+  size_t Pick(const Servers& servers, Entropy& entropy) const override {
+    const auto may = [&](size_t at) { return servers.MayPick(at); };
+    const size_t first = lots_.Draw(may, entropy);
+    if (first == kNone || lots_.size() == 1) return first;
+    const size_t second =
+        lots_.Draw([&](size_t at) { return at != first && servers.MayPick(at); }, entropy);
+    if (second == kNone) return first;
+    return ClearlyLess(servers, second, first) ? second : first;
   }
 
  private:
-  static bool ClearlyLess(const Load& a, const Load& b) {
+  bool ClearlyLess(const Servers& servers, size_t a, size_t b) const {
     constexpr double kClearly = 1.5;
-    const bool comparable = a.latency_us > 0 && b.latency_us > 0;
-    const double mean_weight = (a.weight + b.weight) / 2;
-    const auto cost = [&](const Load& load) {
-      return (comparable ? load.latency_us : 1.0) *
-             (1 + load.in_flight * mean_weight / load.weight);
+    const double latency_a = servers.LatencyUs(a), latency_b = servers.LatencyUs(b);
+    const bool comparable = latency_a > 0 && latency_b > 0;
+    const double mean_weight = (weights_[a] + weights_[b]) / 2;
+    const auto cost = [&](size_t at, double latency) {
+      return (comparable ? latency : 1.0) * (1 + servers.InFlight(at) * mean_weight / weights_[at]);
     };
-    return cost(a) * kClearly <= cost(b);
+    return cost(a, latency_a) * kClearly <= cost(b, latency_b);
   }
+
+  const std::vector<double> weights_;
+  const Lots lots_;
 };
+
+// The turns of one whole round, smooth: each gains its weight with every turn, whoever has most
+// takes it, and pays the sum of all.
+std::vector<uint32_t> TurnsOf(std::vector<int64_t> weights) {
+  const auto most = std::max<int64_t>(1024, 4 * static_cast<int64_t>(weights.size()));
+  int64_t gcd = 0;
+  for (const int64_t weight : weights) gcd = std::gcd(gcd, weight);
+  const auto sum = [&] { return std::accumulate(weights.begin(), weights.end(), int64_t{0}); };
+  for (int64_t& weight : weights) weight /= gcd;
+  if (const int64_t all = sum(); all > most) {
+    for (int64_t& weight : weights) weight = std::max<int64_t>(1, weight * most / all);
+  }
+  const int64_t all = sum();
+  std::vector<uint32_t> turns(static_cast<size_t>(all));
+  // Where all are equal, which is common, there is nothing to find out.
+  std::iota(turns.begin(), turns.end(), 0U);
+  if (turns.size() == weights.size()) return turns;
+  std::vector<int64_t> credit(weights.size());
+  for (uint32_t& turn : turns) {
+    turn = 0;
+    for (uint32_t i = 0; i < credit.size(); ++i) {
+      credit[i] += weights[i];
+      if (credit[i] > credit[turn]) turn = i;
+    }
+    credit[turn] -= all;
+  }
+  return turns;
+}
 
 class RoundRobin final : public Balancer {
  public:
-  size_t Pick(std::span<const Load> from, Entropy&) override {
-    if (credit_.size() > kRememberedMax) credit_.clear();
-    double total = 0;
-    size_t best = 0;
-    for (size_t i = 0; i < from.size(); ++i) {
-      total += from[i].weight;
-      credit_[from[i].server] += from[i].weight;
-      if (credit_[from[i].server] > credit_[from[best].server]) best = i;
+  RoundRobin(std::span<const int64_t> weights, std::atomic<uint64_t>& turn)
+      : turns_(weights.empty() ? std::vector<uint32_t>()
+                               : TurnsOf({weights.begin(), weights.end()})),
+        others_(Shares(weights)),
+        turn_(turn) {}
+
+  size_t Pick(const Servers& servers, Entropy& entropy) const override {
+    constexpr int kTurnsTried = 4;
+    for (int i = 0; i < kTurnsTried && !turns_.empty(); ++i) {
+      const size_t at = turns_[turn_.fetch_add(1, std::memory_order_relaxed) % turns_.size()];
+      if (servers.MayPick(at)) return at;
     }
-    credit_[from[best].server] -= total;
-    return best;
+    return others_.Draw([&](size_t at) { return servers.MayPick(at); }, entropy);
   }
 
  private:
-  static constexpr size_t kRememberedMax = 4096;
-
-  std::map<uint64_t, double> credit_;
+  const std::vector<uint32_t> turns_;
+  const Lots others_;
+  std::atomic<uint64_t>& turn_;
 };
 
 class Random final : public Balancer {
  public:
-  size_t Pick(std::span<const Load> from, Entropy& entropy) override { return Draw(from, entropy); }
+  explicit Random(std::span<const int64_t> weights) : lots_(Shares(weights)) {}
+
+  size_t Pick(const Servers& servers, Entropy& entropy) const override {
+    return lots_.Draw([&](size_t at) { return servers.MayPick(at); }, entropy);
+  }
+
+ private:
+  const Lots lots_;
 };
 
 class Sticky final : public Balancer {
  public:
-  size_t Pick(std::span<const Load> from, Entropy& entropy) override {
-    for (size_t i = 0; i < from.size(); ++i) {
-      if (from[i].server == kept_) return i;
+  explicit Sticky(size_t count) : count_(count) {}
+
+  size_t Pick(const Servers& servers, Entropy&) const override {
+    for (size_t at = 0; at < count_; ++at) {
+      if (servers.MayPick(at)) return at;
     }
-    const size_t drawn = Draw(from, entropy);
-    kept_ = from[drawn].server;
-    return drawn;
+    return kNone;
   }
 
  private:
-  std::optional<uint64_t> kept_;
+  const size_t count_;
 };
 
 }  // namespace
 
-std::unique_ptr<Balancer> MakeBalancer(Balancing kind) {
+std::unique_ptr<const Balancer> MakeBalancer(Balancing kind, std::span<const int64_t> weights,
+                                             std::atomic<uint64_t>& turn) {
   switch (kind) {
     case Balancing::kRoundRobin:
-      return std::make_unique<RoundRobin>();
+      return std::make_unique<RoundRobin>(weights, turn);
     case Balancing::kRandom:
-      return std::make_unique<Random>();
+      return std::make_unique<Random>(weights);
     case Balancing::kSticky:
-      return std::make_unique<Sticky>();
+      return std::make_unique<Sticky>(weights.size());
     case Balancing::kP2c:
       break;
   }
-  return std::make_unique<P2c>();
+  return std::make_unique<P2c>(weights);
 }
 
 }  // namespace firn::client

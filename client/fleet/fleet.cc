@@ -1,6 +1,7 @@
 #include "client/fleet/fleet.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "common/base/cat.h"
@@ -16,33 +17,20 @@ void PutFirst(const Address& address, std::vector<Address>& addresses) {
   if (found != addresses.end()) std::rotate(addresses.begin(), found, found + 1);
 }
 
-// Of all that a call of any tag would find, the worst.
-ServerFitness StandingOf(const Server& server) {
-  const Fitness& fitness = server.fitness;
-  const KnownServer& known = server.known;
-  const bool leaves = known.phase == ServerPhase::kDraining || known.phase == ServerPhase::kOffline;
-  if (fitness.quarantined() || fitness.strange()) return ServerFitness::kQuarantined;
-  if (fitness.draining() || leaves) return ServerFitness::kDraining;
-  if (known.disabled || known.weight <= 0) return ServerFitness::kDisabled;
-  if (fitness.health.resting()) return ServerFitness::kResting;
-  return fitness.health.failing() ? ServerFitness::kFailing : ServerFitness::kFit;
-}
-
-bool Contains(std::span<const ServerPtr> servers, const Server* server) {
-  return std::any_of(servers.begin(), servers.end(),
-                     [server](const ServerPtr& one) { return one.get() == server; });
-}
-
 }  // namespace
 
 Fleet::Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed)
-    : rack_(options.rack),
+    : balancing_(options.balancing),
+      rack_(options.rack),
       attempt_limit_(options.attempt_limit),
       on_event_(options.on_event),
       clock_(clock),
+      own_numbers_(std::make_shared<TagSet>()),
       check_(options.cluster_uuid),
-      balancer_(MakeBalancer(options.balancing)),
-      entropy_(seed) {}
+      entropy_(seed) {
+  for (Seat& seat : seats_) seat.entropy = SeededEntropy(entropy_.Next());
+  common_seat_.entropy = SeededEntropy(entropy_.Next());
+}
 
 // --- the list -----------------------------------------------------------------------------------
 
@@ -62,6 +50,7 @@ void Fleet::Apply(const ServerList& list) {
     for (const auto& [address, server] : before) {
       if (server != nullptr && !servers_.contains(address)) server->listed = false;
     }
+    NewRoster();
     ++counters_.lists;
     known = servers_.size();
   }
@@ -77,6 +66,7 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
   if (server == nullptr) {
     server = std::make_shared<Server>(next_number_++, known.address, *endpoint);
     server->first_seen = now;
+    server->lot = -std::log(static_cast<double>(entropy_.Below(1 << 30) + 1) * 0x1p-30);
     const Address number = NumericAddress(*endpoint);
     if (number.known()) server->addresses = {number};
   }
@@ -97,71 +87,6 @@ void Fleet::BeginAnew(Server& server, Micros now) {
 }
 
 // --- picking ------------------------------------------------------------------------------------
-
-ServerFitness Fleet::FitnessFor(std::string_view tag, const Server& server, Micros now) const {
-  const bool unready = server.known.phase == ServerPhase::kNotReady && !own_numbers_.contains(tag);
-  return std::max({StandingOf(server), server.limits.For(tag, own_numbers_, now),
-                   unready ? ServerFitness::kResting : ServerFitness::kFit});
-}
-
-bool Fleet::Panics() {
-  size_t members = 0, fit = 0;
-  for (const auto& [address, server] : servers_) {
-    if (server->known.disabled || server->fitness.strange()) continue;
-    ++members;
-    fit += StandingOf(*server) == ServerFitness::kFit ? 1U : 0U;
-  }
-  const bool before = std::exchange(panics_, fit * 2 < members);
-  counters_.panics += panics_ && !before ? 1U : 0U;
-  return panics_;
-}
-
-double Fleet::WeightOf(const Server& server, Micros now) const {
-  constexpr double kColdShare = 0.1;
-  const double age =
-      static_cast<double>((now - server.first_seen).count()) / static_cast<double>(kWarmUp.count());
-  return std::max(server.known.weight, 1) * std::clamp(age, kColdShare, 1.0);
-}
-
-// Leaves the fittest servers in offered_.
-void Fleet::Offer(std::span<const ServerPtr> tried, std::string_view tag, Micros now) {
-  ServerFitness best = ServerFitness::kQuarantined;
-  const bool panics = Panics();
-  offered_.clear();
-  for (auto& [address, server] : servers_) {
-    ServerFitness fitness = FitnessFor(tag, *server, now);
-    if (panics && server->fitness.quarantined()) fitness = ServerFitness::kResting;
-    if (fitness == ServerFitness::kQuarantined || server->addresses.empty()) continue;
-    if (fitness > best || Contains(tried, server.get())) continue;
-    if (fitness < best) offered_.clear();
-    best = fitness;
-    offered_.push_back(&server);
-  }
-}
-
-void Fleet::KeepOwnRack() {
-  const auto elsewhere = [this](const ServerPtr* server) {
-    return (*server)->known.rack != *rack_;
-  };
-  if (!rack_ || std::all_of(offered_.begin(), offered_.end(), elsewhere)) return;
-  std::erase_if(offered_, elsewhere);
-}
-
-ServerPtr Fleet::Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now) {
-  const std::lock_guard lock(mutex_);
-  Offer(tried, tag, now);
-  if (offered_.empty()) return nullptr;
-  KeepOwnRack();
-  loads_.clear();
-  for (const ServerPtr* server : offered_) {
-    const Server& one = **server;
-    loads_.push_back({one.number, WeightOf(one, now), one.latency.At(now),
-                      one.in_flight.load(std::memory_order_relaxed)});
-  }
-  const ServerPtr picked = *offered_[balancer_->Pick(loads_, entropy_)];
-  Borrow(*picked);
-  return picked;
-}
 
 // --- retries, waiting, looking ------------------------------------------------------------------
 
@@ -219,6 +144,7 @@ void Fleet::Resolved(const std::string& address, const std::vector<Address>& fou
     if (!known.empty()) PutFirst(known.front(), fresh);
     if (fresh == known) return;
     known = std::move(fresh);
+    NewRoster();
     server->second->reached = true;  // as far as anybody knows
   }
   TellNews();
@@ -239,12 +165,18 @@ void Fleet::TellNews() {
   if (news_) news_();
 }
 
+ServerFitness Fleet::FitnessOf(const Server& server, Micros now) const {
+  const bool unready = server.known.phase == ServerPhase::kNotReady && !own_numbers_->contains("");
+  return std::max({server.Standing(), server.limits.For("", *own_numbers_, now),
+                   unready ? ServerFitness::kResting : ServerFitness::kFit});
+}
+
 ClusterView Fleet::View() const {
   const Micros now = clock_.BootMicros();
   const std::lock_guard lock(mutex_);
   ClusterView view{.servers = {}, .cluster = check_.known(), .from_cache = from_cache_};
   for (const auto& [address, server] : servers_) {
-    ServerFitness fitness = FitnessFor({}, *server, now);
+    ServerFitness fitness = FitnessOf(*server, now);
     const bool named = !server->addresses.empty();
     if (!named) fitness = std::max(fitness, ServerFitness::kResting);
     const bool fit = fitness == ServerFitness::kFit;
@@ -272,7 +204,7 @@ std::string Fleet::Lack() const {
   }
   const std::string text = Cat("of ", servers_.size(), " known servers none may be asked");
   for (const auto& [address, server] : servers_) {
-    if (StandingOf(*server) == ServerFitness::kQuarantined) {
+    if (server->Standing() == ServerFitness::kQuarantined) {
       return Cat(text, "; ", address, ": ", server->fitness.why);
     }
     if (server->addresses.empty()) return Cat(text, "; ", address, ": its name is not resolved");

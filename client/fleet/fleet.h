@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -15,14 +16,16 @@
 
 #include "client/client_options.h"
 #include "client/client_view.h"
-#include "client/fleet/balancer.h"
 #include "client/fleet/cluster_check.h"
 #include "client/fleet/retry_budget.h"
+#include "client/fleet/roster.h"
 #include "client/fleet/server.h"
+#include "client/fleet/tag_limits.h"
 #include "client/wire/outcome.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "common/time/micros.h"
+#include "common/time/thread_index.h"
 
 namespace firn::client {
 
@@ -32,8 +35,9 @@ namespace firn::client {
 // upkeep is told whom to look at in the background (TakeProbes, TakeUnresolved). It sends nothing
 // itself: all of it can be played through with a virtual clock.
 //
-// Thread-safe. A call that goes well takes the mutex once, to be picked a server: that it began,
-// and that it was answered, is counted without one. Hooks are called without locks.
+// Thread-safe. A call that goes well takes no lock: each thread picks from a roster that it keeps
+// until there is a newer one, and counts by atomics. (Threads beyond kThreadIndexMax share a lock.)
+// Hooks are called without locks.
 //
 // Sharp edge: a server that was picked, or borrowed, is reported exactly once, with Done, or with
 // GiveBack when nobody asked it after all. One that is forgotten looks busy for ever.
@@ -51,7 +55,7 @@ namespace firn::client {
 //  5. Never more than half of the enabled servers rest or are in quarantine, strangers aside, which
 //     are not of the cluster. One that would be more is failing.
 //  6. While fewer than half of them are fit, those in quarantine are asked like those that rest.
-//  7. A server's weight grows from a tenth to all of it in its first kWarmUp.
+//  7. A server's weight grows from a tenth to all of it, in ten steps, in its first kWarmUp.
 //  8. What a server advises is kept at least as long, and up to half as long again, so that not all
 //     come back at the same moment.
 class Fleet {
@@ -125,12 +129,34 @@ class Fleet {
  private:
   using Events = std::vector<ClientEvent>;
 
-  ServerFitness FitnessFor(std::string_view tag, const Server& server, Micros now) const;
+  // Where a thread keeps the roster that it picks from.
+  struct alignas(64) Seat {
+    std::shared_ptr<const Roster> roster;
+    uint64_t version = 0;  // of the roster
+    SeededEntropy entropy{0};
+  };
+
+  ServerPtr PickFrom(Seat& seat, std::string_view tag, std::span<const ServerPtr> tried,
+                     Micros now);
+  void Renew(Seat& seat, Micros now);
+  std::shared_ptr<const Roster> MakeRoster(Micros now);
+  // Puts one first that is there for good, and others as they are drawn.
+  void SettleOnOne(std::vector<Roster::Entry>& entries);
+  // Under the mutex: does what may change how `server` stands.
+  template <typename What>
+  void Change(Server& server, What what) {
+    const auto stands = [&] { return std::pair(server.Standing(), server.fitness.strange()); };
+    const auto before = stands();
+    what();
+    if (stands() != before) NewRoster();
+    server.well.store(server.fitness.health.spotless(), std::memory_order_relaxed);
+  }
+  // Rosters that were made before are no longer good.
+  void NewRoster() { version_.fetch_add(1, std::memory_order_release); }
+  // For a call without a tag.
+  ServerFitness FitnessOf(const Server& server, Micros now) const;
   // Rule 6. Counts the times that it becomes so.
   bool Panics();
-  void Offer(std::span<const ServerPtr> tried, std::string_view tag, Micros now);
-  void KeepOwnRack();
-  double WeightOf(const Server& server, Micros now) const;
   // Another process answers at its address.
   static void BeginAnew(Server& server, Micros now);
   void Merge(const KnownServer& known, std::map<std::string, ServerPtr>& before, Micros now);
@@ -149,10 +175,12 @@ class Fleet {
   bool MayLeave(const Server& server) const;
   // Rule 8.
   Micros AtLeast(Micros time);
+  void LearnOwnNumbers(const ServerFacts& facts);
   std::string Lack() const;
   void TellNews();
   void Tell(const Events& told) const;
 
+  const Balancing balancing_;
   const std::optional<uint32_t> rack_;
   const Micros attempt_limit_;
   const EventHook on_event_;
@@ -165,17 +193,22 @@ class Fleet {
   bool from_cache_ = false;
   uint64_t next_number_ = 1;
   std::map<std::string, ServerPtr> servers_;  // by address
-  TagSet own_numbers_;                        // tags that need no machine id
+  std::shared_ptr<const TagSet> own_numbers_;  // tags that need no machine id
   bool panics_ = false;
   ClusterCheck check_;
   RetryBudget budget_;
   uint64_t calls_earned_for_ = 0;  // of calls_, those that budget_ was told of
-  std::unique_ptr<Balancer> balancer_;
-  ClientCounters counters_;  // all but those above
+  ClientCounters counters_;        // all but those above
   SeededEntropy entropy_;
-  // Of one Pick; kept for their memory.
-  std::vector<const ServerPtr*> offered_;
-  std::vector<Load> loads_;
+  std::shared_ptr<const Roster> roster_;
+  uint64_t roster_version_ = 0;  // of version_, when it was made
+  uint64_t settled_on_ = 0;      // the number of a sticky client's server
+
+  std::atomic<uint64_t> version_ = 1;  // written under mutex_
+  alignas(64) std::atomic<uint64_t> turn_ = 0;
+  std::array<Seat, kThreadIndexMax> seats_;  // each is its thread's alone
+  std::mutex common_mutex_;
+  Seat common_seat_;  // under common_mutex_
 };
 
 }  // namespace firn::client

@@ -41,8 +41,7 @@ void Fleet::Done(Server& server, std::string_view tag, const Outcome& outcome, M
   Events told;
   {
     const std::lock_guard lock(mutex_);
-    Heed(server, tag, outcome, now, told);
-    server.well.store(server.fitness.health.spotless(), std::memory_order_relaxed);
+    Change(server, [&] { Heed(server, tag, outcome, now, told); });
   }
   Tell(told);
 }
@@ -174,12 +173,9 @@ void Fleet::Probed(Server& server, const Outcome& outcome, const ServerFacts& fa
   Events told;
   {
     const std::lock_guard lock(mutex_);
-    if (outcome.answered()) {
-      Seen(server, facts, now, told);
-    } else {
-      NotSeen(server, outcome, now, told);
-    }
-    server.well.store(server.fitness.health.spotless(), std::memory_order_relaxed);
+    Change(server, [&] {
+      outcome.answered() ? Seen(server, facts, now, told) : NotSeen(server, outcome, now, told);
+    });
   }
   Tell(told);
   if (outcome.answered()) TellNews();
@@ -207,6 +203,18 @@ void Fleet::NotSeen(Server& server, const Outcome& outcome, Micros now, Events& 
   if (server.fitness.health.out()) TakeOut(server, now);
 }
 
+void Fleet::LearnOwnNumbers(const ServerFacts& facts) {
+  const auto known = [this](const std::string& tag) { return own_numbers_->contains(tag); };
+  if (own_numbers_->size() >= kOwnNumbersMax ||
+      std::all_of(facts.own_numbers.begin(), facts.own_numbers.end(), known)) {
+    return;
+  }
+  auto more = std::make_shared<TagSet>(*own_numbers_);
+  more->insert(facts.own_numbers.begin(), facts.own_numbers.end());
+  own_numbers_ = std::move(more);
+  NewRoster();
+}
+
 Outcome Fleet::Admit(Outcome asked, const ServerFacts& facts) {
   if (asked.end == AttemptEnd::kRefused || asked.end == AttemptEnd::kBroken) {
     return Outcome::Of(AttemptEnd::kWrongService, std::move(asked.detail));
@@ -221,9 +229,7 @@ Outcome Fleet::Admit(Outcome asked, const ServerFacts& facts) {
   if (auto fault = check_.FaultOf(facts)) {
     return Outcome::Of(AttemptEnd::kWrongService, *std::move(fault));
   }
-  if (own_numbers_.size() < kOwnNumbersMax) {
-    own_numbers_.insert(facts.own_numbers.begin(), facts.own_numbers.end());
-  }
+  LearnOwnNumbers(facts);
   return {};
 }
 

@@ -22,6 +22,9 @@ struct Server {
   Server(uint64_t its_number, std::string its_name, Endpoint its_endpoint)
       : number(its_number), name(std::move(its_name)), endpoint(std::move(its_endpoint)) {}
 
+  // What keeps a call of any tag from asking it; the fleet's mutex is held.
+  ServerFitness Standing() const;
+
   const uint64_t number;   // never used again for another one
   const std::string name;  // its address as the list has it
   const Endpoint endpoint;
@@ -33,7 +36,7 @@ struct Server {
   std::atomic<uint64_t> answered = 0, failed = 0;
   std::atomic<Micros> last_answer{Micros(0)};  // with what was asked for
   std::atomic<bool> listed = true;  // false: it has left the list
-  std::atomic<bool> well = false;  // its health is spotless; written under the fleet's mutex
+  std::atomic<bool> well = false;   // its health is spotless; written under the fleet's mutex
 
   // The rest is under the fleet's mutex.
   KnownServer known{};
@@ -43,6 +46,7 @@ struct Server {
   // Its name is looked up: not before, and at the latest.
   Micros resolve_at{0}, resolve_by{0};
   Micros first_seen{0};
+  double lot = 0;  // over its weight: the order in which a sticky client settles on one
   Fitness fitness{};
   Micros moves_until{0}, moves_again_at{0};  // of calls that are moved off it, see Fleet::MayMove
 };

@@ -1,9 +1,11 @@
 #include "client/fleet/balancer.h"
 
-#include <array>
+#include <atomic>
 #include <functional>
-#include <map>
+#include <memory>
 #include <queue>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,18 +15,47 @@ namespace {
 
 constexpr uint64_t kSeed = 20240117;
 
-std::vector<Load> Idle(std::initializer_list<double> weights) {
+// One server that may be picked, or not.
+struct Load {
+  int64_t weight;
+  double latency_us = 100;
+  int in_flight = 0;
+  bool offered = true;
+};
+
+std::vector<Load> Idle(std::initializer_list<int64_t> weights) {
   std::vector<Load> loads;
-  for (const double weight : weights) loads.push_back({loads.size() + 1, weight, 100, 0});
+  for (const int64_t weight : weights) loads.push_back({.weight = weight});
   return loads;
 }
 
+// A balancer and the servers that it picks from.
+class Picks final : public Balancer::Servers {
+ public:
+  Picks(Balancing kind, std::vector<Load> of) : loads(std::move(of)) {
+    std::vector<int64_t> weights;
+    for (const Load& load : loads) weights.push_back(load.weight);
+    balancer_ = MakeBalancer(kind, weights, turn_);
+  }
+  size_t Pick() { return balancer_->Pick(*this, entropy); }
+
+  bool MayPick(size_t at) const override { return loads[at].offered; }
+  double LatencyUs(size_t at) const override { return loads[at].latency_us; }
+  int InFlight(size_t at) const override { return loads[at].in_flight; }
+
+  std::vector<Load> loads;
+  SeededEntropy entropy{kSeed};
+
+ private:
+  std::atomic<uint64_t> turn_ = 0;
+  std::unique_ptr<const Balancer> balancer_;
+};
+
 // The share of `picks` that each server got, with nothing in flight.
 std::vector<double> SharesOf(Balancing kind, const std::vector<Load>& loads, int picks = 30'000) {
-  SeededEntropy entropy(kSeed);
-  const auto balancer = MakeBalancer(kind);
+  Picks from(kind, loads);
   std::vector<double> shares(loads.size());
-  for (int i = 0; i < picks; ++i) shares[balancer->Pick(loads, entropy)] += 1.0 / picks;
+  for (int i = 0; i < picks; ++i) shares[from.Pick()] += 1.0 / picks;
   return shares;
 }
 
@@ -33,22 +64,21 @@ std::vector<double> SharesOf(Balancing kind, const std::vector<Load>& loads, int
 std::vector<double> SharesInUse(std::vector<Load> loads, const std::vector<double>& service_us,
                                 int callers, int calls = 30'000) {
   using End = std::pair<double, size_t>;
-  SeededEntropy entropy(kSeed);
-  const auto balancer = MakeBalancer(Balancing::kP2c);
+  Picks from(Balancing::kP2c, std::move(loads));
   std::priority_queue<End, std::vector<End>, std::greater<>> ends;
-  std::vector<double> shares(loads.size());
-  for (size_t i = 0; i < loads.size(); ++i) loads[i].latency_us = service_us[i];
+  std::vector<double> shares(service_us.size());
+  for (size_t i = 0; i < service_us.size(); ++i) from.loads[i].latency_us = service_us[i];
   double now = 0;
   for (int i = 0; i < calls; ++i) {
     if (i >= callers) {
       now = ends.top().first;
-      --loads[ends.top().second].in_flight;
+      --from.loads[ends.top().second].in_flight;
       ends.pop();
     }
-    const size_t picked = balancer->Pick(loads, entropy);
-    ++loads[picked].in_flight;
+    const size_t picked = from.Pick();
+    ++from.loads[picked].in_flight;
     shares[picked] += 1.0 / calls;
-    const double jitter = 0.8 + static_cast<double>(entropy.Below(400)) / 1000;
+    const double jitter = 0.8 + static_cast<double>(from.entropy.Below(400)) / 1000;
     ends.push({now + service_us[picked] * jitter, picked});
   }
   return shares;
@@ -100,23 +130,60 @@ TEST(P2cTest, AsksServersOfUnknownLatencyLikeTheOthers) {
 }
 
 TEST(RoundRobinTest, NeverGoesToOneServerInARowWhereItCanDoOtherwise) {
-  SeededEntropy entropy(kSeed);
-  const auto balancer = MakeBalancer(Balancing::kRoundRobin);
-  const std::vector<Load> loads = Idle({5, 1, 1});
+  Picks from(Balancing::kRoundRobin, Idle({5, 1, 1}));
   std::string turns;
-  for (int i = 0; i < 7; ++i) turns += static_cast<char>('a' + balancer->Pick(loads, entropy));
+  for (int i = 0; i < 7; ++i) turns += static_cast<char>('a' + from.Pick());
   EXPECT_EQ(turns, "aabacaa");
 }
 
-TEST(StickyTest, StaysUntilTheServerIsOfferedNoMore) {
-  SeededEntropy entropy(kSeed);
-  const auto balancer = MakeBalancer(Balancing::kSticky);
-  std::vector<Load> loads = Idle({100, 100, 100});
-  const uint64_t kept = loads[balancer->Pick(loads, entropy)].server;
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(loads[balancer->Pick(loads, entropy)].server, kept);
-  std::erase_if(loads, [kept](const Load& load) { return load.server == kept; });
-  const uint64_t next = loads[balancer->Pick(loads, entropy)].server;
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(loads[balancer->Pick(loads, entropy)].server, next);
+TEST(StickyTest, TakesTheFirstThatMayBePicked) {
+  Picks from(Balancing::kSticky, Idle({100, 100, 100}));
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(from.Pick(), 0u);
+  from.loads[0].offered = false;
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(from.Pick(), 1u);
+}
+
+// --- those that may not be picked ---------------------------------------------------------------
+
+class Restrained : public testing::TestWithParam<Balancing> {};
+
+TEST_P(Restrained, PicksAmongTheOthersAsIfThereWereNoMore) {
+  std::vector<Load> loads = Idle({100, 100, 200, 400, 400, 400, 400, 400});
+  for (size_t i = 3; i < loads.size(); ++i) loads[i].offered = false;
+  const auto shares = SharesOf(GetParam(), loads);
+  for (size_t i = 3; i < loads.size(); ++i) EXPECT_EQ(shares[i], 0) << i;
+  ExpectShares({shares[0], shares[1], shares[2]}, {0.25, 0.25, 0.5});
+}
+
+TEST_P(Restrained, PicksNobodyWhereNobodyMayBePicked) {
+  std::vector<Load> loads = Idle({100, 100});
+  for (Load& load : loads) load.offered = false;
+  EXPECT_EQ(Picks(GetParam(), loads).Pick(), Balancer::kNone);
+  EXPECT_EQ(Picks(GetParam(), {}).Pick(), Balancer::kNone);
+}
+
+INSTANTIATE_TEST_SUITE_P(Balancer, Restrained,
+                         testing::Values(Balancing::kP2c, Balancing::kRandom));
+
+TEST(LotsTest, DrawEachAsOftenAsItsWeightSays) {
+  SeededEntropy seeds(kSeed);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<double> weights, shares;
+    double total = 0;
+    for (uint64_t i = 0; i <= seeds.Below(40); ++i) {
+      weights.push_back(static_cast<double>(1 + seeds.Below(50)));
+      total += weights.back();
+    }
+    const Lots lots(weights);
+    shares.resize(weights.size());
+    constexpr int kDraws = 200'000;
+    for (int i = 0; i < kDraws; ++i) {
+      shares[lots.Draw([](size_t) { return true; }, seeds)] += 1.0 / kDraws;
+    }
+    for (size_t i = 0; i < weights.size(); ++i) {
+      EXPECT_NEAR(shares[i], weights[i] / total, 0.006) << i;
+    }
+  }
 }
 
 }  // namespace

@@ -229,5 +229,48 @@ TEST_F(ComebackTest, LooksEveryNameUpInTime) {
   EXPECT_EQ(fleet.TakeUnresolved(Now()).size(), 1u);
 }
 
+// --- sticky -------------------------------------------------------------------------------------
+
+class StickyTest : public ComebackTest {
+ protected:
+  StickyTest() { options_.balancing = Balancing::kSticky; }
+};
+
+TEST_F(StickyTest, IsNotMovedByAHedgeOrARetry) {
+  Of({At(1), At(2), At(3)});
+  const ServerPtr settled = Pick();
+  EXPECT_NE(Pick("order", {settled}), settled);
+  EXPECT_EQ(Pick(), settled);
+  End(settled, kTimeout);
+  EXPECT_EQ(Pick(), settled) << "one failure is no illness";
+}
+
+TEST_F(StickyTest, MovesWhenItsServerIsOutAndStaysWhereItIs) {
+  Of({At(1), At(2), At(3)});
+  const ServerPtr first = Pick();
+  for (int i = 0; i < 3; ++i) End(first, kTimeout);
+  const ServerPtr second = Pick();
+  EXPECT_NE(second, first);
+  for (int i = 0; i < 10; ++i) {
+    clock_.Advance(Milliseconds(1'000));
+    for (const ServerPtr& server : Looks()) fleet_->Probed(*server, {}, ServerFacts(), Now());
+  }
+  EXPECT_EQ(Fitness(1), ServerFitness::kFit);
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  EXPECT_EQ(Pick(), second);
+}
+
+TEST_F(StickyTest, SettlesOnServersAsTheirWeightsSay) {
+  KnownServer heavy = At(1);
+  heavy.weight = 300;
+  int on_heavy = 0;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    Fleet fleet(options_, clock_, seed);
+    fleet.Apply({.servers = {heavy, At(2)}});
+    on_heavy += fleet.Pick("order", {}, Now())->name == heavy.address ? 1 : 0;
+  }
+  EXPECT_NEAR(on_heavy, 1500, 100);
+}
+
 }  // namespace
 }  // namespace firn::client

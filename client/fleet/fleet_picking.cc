@@ -1,0 +1,104 @@
+// Whom a Fleet picks for a call: each thread has a roster of its own to pick from.
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "client/fleet/fleet.h"
+
+namespace firn::client {
+namespace {
+
+int64_t WeightOf(const Server& server, Micros now) {
+  constexpr int64_t kSteps = 10;
+  const int64_t step = (now - server.first_seen) / (Fleet::kWarmUp / kSteps);
+  return std::max<int64_t>(server.known.weight, 1) * std::clamp<int64_t>(step, 1, kSteps);
+}
+
+// Who has the smallest is settled on: one with twice the weight twice as often.
+double Lot(const Roster::Entry& entry) {
+  return entry.server->lot / static_cast<double>(entry.weight);
+}
+
+}  // namespace
+
+bool Fleet::Panics() {
+  size_t members = 0, fit = 0;
+  for (const auto& [address, server] : servers_) {
+    if (server->known.disabled || server->fitness.strange()) continue;
+    ++members;
+    fit += server->Standing() == ServerFitness::kFit ? 1U : 0U;
+  }
+  const bool before = std::exchange(panics_, fit * 2 < members);
+  counters_.panics += panics_ && !before ? 1U : 0U;
+  return panics_;
+}
+
+void Fleet::SettleOnOne(std::vector<Roster::Entry>& entries) {
+  if (entries.empty()) return;
+  const auto same_rank = [&](const Roster::Entry& entry) {
+    return entry.rank(ServerFitness::kFit) == entries[0].rank(ServerFitness::kFit);
+  };
+  const auto end = std::find_if_not(entries.begin(), entries.end(), same_rank);
+  const auto settled = std::find_if(entries.begin(), end, [this](const Roster::Entry& entry) {
+    return entry.server->number == settled_on_;
+  });
+  if (settled != end) std::rotate(entries.begin(), settled, settled + 1);
+  settled_on_ = entries[0].server->number;
+}
+
+std::shared_ptr<const Roster> Fleet::MakeRoster(Micros now) {
+  const bool panics = Panics();
+  std::vector<Roster::Entry> entries;
+  Micros good_until = Micros::max();
+  for (const auto& [address, server] : servers_) {
+    const bool pardoned = panics && server->fitness.quarantined();
+    const ServerFitness fitness = pardoned ? ServerFitness::kResting : server->Standing();
+    if (fitness == ServerFitness::kQuarantined || server->addresses.empty()) continue;
+    if (now < server->first_seen + kWarmUp) good_until = now + kWarmUp / 20;
+    entries.push_back({.server = server,
+                       .weight = WeightOf(*server, now),
+                       .fitness = fitness,
+                       .elsewhere = rack_ && server->known.rack != *rack_,
+                       .unready = server->known.phase == ServerPhase::kNotReady});
+  }
+  const bool sticky = balancing_ == Balancing::kSticky;
+  std::stable_sort(entries.begin(), entries.end(), [&](const auto& a, const auto& b) {
+    const int rank_a = a.rank(ServerFitness::kFit), rank_b = b.rank(ServerFitness::kFit);
+    return rank_a != rank_b ? rank_a < rank_b : sticky && Lot(a) < Lot(b);
+  });
+  if (sticky) SettleOnOne(entries);
+  return std::make_shared<const Roster>(std::move(entries), own_numbers_, balancing_, turn_,
+                                        good_until);
+}
+
+void Fleet::Renew(Seat& seat, Micros now) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t version = version_.load(std::memory_order_relaxed);
+  if (roster_ == nullptr || roster_version_ != version || now >= roster_->good_until()) {
+    roster_ = MakeRoster(now);
+    roster_version_ = version;
+  }
+  seat.roster = roster_;
+  seat.version = version;
+}
+
+ServerPtr Fleet::PickFrom(Seat& seat, std::string_view tag, std::span<const ServerPtr> tried,
+                          Micros now) {
+  const bool good =
+      seat.version == version_.load(std::memory_order_acquire) && now < seat.roster->good_until();
+  if (!good) Renew(seat, now);
+  ServerPtr picked = seat.roster->Pick(tag, tried, now, seat.entropy);
+  if (picked != nullptr) Borrow(*picked);
+  return picked;
+}
+
+ServerPtr Fleet::Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now) {
+  const int index = ThreadIndex();
+  if (index >= 0) [[likely]]
+    return PickFrom(seats_[static_cast<size_t>(index)], tag, tried, now);
+  const std::lock_guard lock(common_mutex_);
+  return PickFrom(common_seat_, tag, tried, now);
+}
+
+}  // namespace firn::client

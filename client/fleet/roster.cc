@@ -1,0 +1,110 @@
+#include "client/fleet/roster.h"
+
+#include <algorithm>
+#include <climits>
+#include <utility>
+
+namespace firn::client {
+namespace {
+
+constexpr int kNobody = INT_MAX;
+
+bool Contains(std::span<const ServerPtr> servers, const Server& server) {
+  return std::any_of(servers.begin(), servers.end(),
+                     [&](const ServerPtr& one) { return one.get() == &server; });
+}
+
+size_t CountBest(const std::vector<Roster::Entry>& entries) {
+  const auto rank = [](const Roster::Entry& entry) { return entry.rank(ServerFitness::kFit); };
+  const auto worse = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) {
+    return rank(entry) != rank(entries.front());
+  });
+  return static_cast<size_t>(worse - entries.begin());
+}
+
+std::vector<int64_t> WeightsOf(std::span<const Roster::Entry> entries) {
+  std::vector<int64_t> weights;
+  for (const Roster::Entry& entry : entries) weights.push_back(entry.weight);
+  return weights;
+}
+
+class Entries : public Balancer::Servers {
+ public:
+  Entries(const std::vector<Roster::Entry>& entries, Micros now) : entries_(entries), now_(now) {}
+
+  double LatencyUs(size_t at) const final { return entries_[at].server->latency.At(now_); }
+  int InFlight(size_t at) const final {
+    return entries_[at].server->in_flight.load(std::memory_order_relaxed);
+  }
+
+ protected:
+  ~Entries() = default;
+
+  const std::vector<Roster::Entry>& entries_;
+  const Micros now_;
+};
+
+}  // namespace
+
+// Those that nothing keeps from being picked: no try before, and nothing that they said of the tag.
+class Roster::Fit final : public Entries {
+ public:
+  Fit(const Roster& roster, std::string_view tag, std::span<const ServerPtr> tried, Micros now)
+      : Entries(roster.entries_, now), roster_(roster), tag_(tag), tried_(tried) {}
+
+  bool MayPick(size_t at) const override {
+    const Entry& entry = entries_[at];
+    return roster_.LimitOf(entry, tag_, now_) == ServerFitness::kFit &&
+           !Contains(tried_, *entry.server);
+  }
+
+ private:
+  const Roster& roster_;
+  const std::string_view tag_;
+  const std::span<const ServerPtr> tried_;
+};
+
+// Where there is none of those: the best of the others, all of them looked at.
+class Roster::Fittest final : public Entries {
+ public:
+  Fittest(const Roster& roster, std::string_view tag, std::span<const ServerPtr> tried, Micros now)
+      : Entries(roster.entries_, now) {
+    for (const Entry& entry : entries_) {
+      const bool gone = Contains(tried, *entry.server);
+      ranks_.push_back(gone ? kNobody : entry.rank(roster.LimitOf(entry, tag, now)));
+      best_ = std::min(best_, ranks_.back());
+    }
+  }
+
+  bool MayPick(size_t at) const override { return best_ != kNobody && ranks_[at] == best_; }
+
+ private:
+  std::vector<int> ranks_;
+  int best_ = kNobody;
+};
+
+Roster::Roster(std::vector<Entry> entries, std::shared_ptr<const TagSet> own_numbers,
+               Balancing balancing, std::atomic<uint64_t>& turn, Micros good_until)
+    : entries_(std::move(entries)),
+      best_(CountBest(entries_)),
+      own_numbers_(std::move(own_numbers)),
+      of_best_(MakeBalancer(balancing, WeightsOf(std::span(entries_).first(best_)), turn)),
+      // Whoever goes on to others is in no turn.
+      of_all_(MakeBalancer(balancing == Balancing::kRoundRobin ? Balancing::kRandom : balancing,
+                           WeightsOf(entries_), turn)),
+      good_until_(good_until) {}
+
+ServerFitness Roster::LimitOf(const Entry& entry, std::string_view tag, Micros now) const {
+  const ServerFitness said = entry.server->limits.For(tag, *own_numbers_, now);
+  const bool unready = entry.unready && !own_numbers_->contains(tag);
+  return unready ? std::max(said, ServerFitness::kResting) : said;
+}
+
+ServerPtr Roster::Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now,
+                       Entropy& entropy) const {
+  size_t at = of_best_->Pick(Fit(*this, tag, tried, now), entropy);
+  if (at == Balancer::kNone) at = of_all_->Pick(Fittest(*this, tag, tried, now), entropy);
+  return at == Balancer::kNone ? nullptr : entries_[at].server;
+}
+
+}  // namespace firn::client

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "client/client_options.h"
+#include "client/fleet/balancer.h"
+#include "client/fleet/server.h"
+#include "client/fleet/tag_limits.h"
+#include "common/time/entropy.h"
+#include "common/time/micros.h"
+
+namespace firn::client {
+
+// The servers that may be asked as they stood at one moment, the fittest first. It never changes,
+// so any number of threads pick from it without a lock; the Fleet makes another when a server comes
+// to stand otherwise, and before `good_until`, while weights grow.
+class Roster {
+ public:
+  struct Entry {
+    ServerPtr server;
+    int64_t weight;         // above 0
+    ServerFitness fitness;  // whatever the tag
+    bool elsewhere;         // not in the client's own rack
+    bool unready;           // cannot do anything that needs a machine id
+
+    // Smaller is asked sooner.
+    int rank(ServerFitness at_best) const {
+      return 2 * static_cast<int>(std::max(fitness, at_best)) + (elsewhere ? 1 : 0);
+    }
+  };
+
+  // `entries` are sorted by their rank. `own_numbers`: tags that need no machine id.
+  Roster(std::vector<Entry> entries, std::shared_ptr<const TagSet> own_numbers, Balancing balancing,
+         std::atomic<uint64_t>& turn, Micros good_until);
+
+  Micros good_until() const { return good_until_; }
+
+  // One of the fittest for `tag` that is not among `tried`, or null.
+  ServerPtr Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now,
+                 Entropy& entropy) const;
+
+ private:
+  class Fit;
+  class Fittest;
+
+  ServerFitness LimitOf(const Entry& entry, std::string_view tag, Micros now) const;
+
+  const std::vector<Entry> entries_;
+  const size_t best_;  // so many stand as well as the first
+  const std::shared_ptr<const TagSet> own_numbers_;
+  const std::unique_ptr<const Balancer> of_best_, of_all_;
+  const Micros good_until_;
+};
+
+}  // namespace firn::client

@@ -1,0 +1,61 @@
+// What it costs to be picked a server, and to say that it has answered, with few and with many
+// servers, for one thread and for several. Run it alone on the machine:
+//   build/release/bin/pick_bench
+// What the lines mean stands in client/fleet/README.md.
+
+#include <memory>
+#include <string>
+
+#include <benchmark/benchmark.h>
+
+#include "client/fleet/fleet.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn::client {
+namespace {
+
+constexpr Milliseconds kWarm{20'000};
+
+// So many servers, all of them fit and warm.
+struct Servers {
+  Servers(Balancing balancing, int64_t count)
+      : fleet({.balancing = balancing}, clock, 42), now(clock.BootMicros() + kWarm) {
+    ServerList list;
+    for (int64_t i = 0; i < count; ++i) {
+      list.servers.push_back({.address = "10.0.0.1:" + std::to_string(1000 + i)});
+    }
+    fleet.Apply(list);
+    clock.Advance(kWarm);
+    for (int64_t i = 0; i < 40 * count; ++i) Call();
+  }
+  void Call() {
+    const ServerPtr server = fleet.Pick("order", {}, now);
+    fleet.Done(*server, "order", {}, Micros(100), now);
+  }
+
+  VirtualClock clock{WallMs(1'700'000'000'000)};
+  Fleet fleet;
+  const Micros now;
+};
+
+// Shared by the threads of one benchmark: made by the first, gone with the last.
+std::unique_ptr<Servers> servers;
+
+void PickAndAnswer(benchmark::State& state) {
+  const auto balancing = static_cast<Balancing>(state.range(0));
+  if (state.thread_index() == 0) servers = std::make_unique<Servers>(balancing, state.range(1));
+  for (auto _ : state) servers->Call();
+  state.SetItemsProcessed(state.iterations());
+  if (state.thread_index() == 0) servers.reset();
+}
+BENCHMARK(PickAndAnswer)
+    ->ArgNames({"balancing", "servers"})
+    ->ArgsProduct({{static_cast<int>(Balancing::kP2c), static_cast<int>(Balancing::kRoundRobin),
+                    static_cast<int>(Balancing::kRandom), static_cast<int>(Balancing::kSticky)},
+                   {3, 100, 1000}})
+    ->Threads(1)
+    ->Threads(2)
+    ->UseRealTime();
+
+}  // namespace
+}  // namespace firn::client
