@@ -1,7 +1,7 @@
 // What it costs to be picked a server, and to say that it has answered, with few and with many
 // servers, for one thread and for several. Run it alone on the machine:
 //   build/release/bin/pick_bench
-// What the lines mean stands in client/fleet/README.md.
+// The figures stand in client/fleet/README.md.
 
 #include <memory>
 #include <string>

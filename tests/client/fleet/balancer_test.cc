@@ -162,6 +162,27 @@ TEST_P(Restrained, PicksNobodyWhereNobodyMayBePicked) {
   EXPECT_EQ(Picks(GetParam(), {}).Pick(), Balancer::kNone);
 }
 
+// A pick that looked at all of them would take longer with every server.
+class Counted final : public Balancer::Servers {
+ public:
+  bool MayPick(size_t) const override { return ++looks > 0; }
+  double LatencyUs(size_t) const override { return ++looks; }
+  int InFlight(size_t) const override { return ++looks; }
+  mutable int looks = 0;
+};
+
+TEST_P(Restrained, LooksAtAFewServersHoweverManyThereAre) {
+  const std::vector<int64_t> weights(1000, 100);
+  std::atomic<uint64_t> turn = 0;
+  SeededEntropy entropy(kSeed);
+  const auto balancer = MakeBalancer(GetParam(), weights, turn);
+  for (int i = 0; i < 1000; ++i) {
+    Counted servers;
+    balancer->Pick(servers, entropy);
+    EXPECT_LE(servers.looks, 8);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Balancer, Restrained,
                          testing::Values(Balancing::kP2c, Balancing::kRandom));
 
