@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -26,12 +27,14 @@ struct AsyncCall {
   // Called once. The reply may be moved from; it means something only when the status is ok.
   using Done = std::function<void(Status, Reply&)>;
 
-  // One server that is being asked, on which connection, and since when. A call asks two at a time
-  // at most: the second is a hedge, sent because the first one is slow.
+  // One server that is being asked, on which connection, and since when. A few are asked at a time
+  // at most: a hedge beside the first one, and those that are late.
   struct Asking {
     uint32_t number = 0;  // from 1, never twice in a call; 0: nothing is under way here
     CallPlan::Step step{};
     Micros began{0};
+    Micros watched{0};  // since when the connection must bring something within an attempt's time
+    bool late = false;  // plan and fleet were told that it timed out; its answer is welcome still
     std::shared_ptr<Pipeline> pipeline{};
   };
 
@@ -48,20 +51,22 @@ struct AsyncCall {
     }
     return nullptr;
   }
-  Asking* AnyUnderWay() {
-    for (Asking& asking : under_way) {
-      if (asking.number != 0) return &asking;
-    }
-    return nullptr;
+  bool AnyUnderWay() const {
+    return std::any_of(under_way.begin(), under_way.end(),
+                       [](const Asking& asking) { return asking.number != 0; });
+  }
+  bool AnyInTime() const {
+    return std::any_of(under_way.begin(), under_way.end(),
+                       [](const Asking& asking) { return asking.number != 0 && !asking.late; });
   }
 
   const Ask ask;
   CallPlan plan;
   Done done;  // empty once it was called
-  std::array<Asking, 2> under_way{};
+  std::array<Asking, 3> under_way{};
   uint32_t last_number = 0;
   uint32_t waiting = 0;        // the number of the wait that is under way; 0: none
-  bool finished = false;       // `done` was called; a hedge that lost may still be under way
+  bool finished = false;       // `done` was called; askings may still be under way
   bool hedge_planned = false;  // there is one a call at most
 };
 

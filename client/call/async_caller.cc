@@ -161,6 +161,8 @@ void AsyncCaller::DoWhatIsDue() {
 void AsyncCaller::Advance(const AsyncCallPtr& call) {
   Reply none;
   if (stopping_) return Finish(call, Ending(), none);
+  const bool over = now_ >= call->plan.deadline();
+  if (!over && call->Find(0) == nullptr) return;  // one of many that are late may answer
   const CallPlan::Step step = call->plan.Next(now_);
   switch (step.kind) {
     case CallPlan::Step::Kind::kTry:
@@ -168,6 +170,7 @@ void AsyncCaller::Advance(const AsyncCallPtr& call) {
     case CallPlan::Step::Kind::kWait:
       return Wait(call, step);
     case CallPlan::Step::Kind::kEnd:
+      if (!over && !call->plan.settled() && call->AnyUnderWay()) return;  // of those that are late
       return Finish(call, call->plan.Failure(), none);
   }
 }
@@ -175,8 +178,9 @@ void AsyncCaller::Advance(const AsyncCallPtr& call) {
 void AsyncCaller::Try(const AsyncCallPtr& call, const CallPlan::Step& step) {
   const auto pipeline = PipelineTo(step.server, step.fresh);
   const uint32_t number = ++call->last_number;
-  *call->Find(0) = {number, step, now_, pipeline};
-  due_.Push({step.until, What::kTimeout, number, call});
+  AsyncCall::Asking& asking = *call->Find(0);
+  asking = {.number = number, .step = step, .began = now_, .watched = now_, .pipeline = pipeline};
+  Watch(call, asking);
   if (options_.hedge_after && !std::exchange(call->hedge_planned, true)) {
     due_.Push({now_ + *options_.hedge_after, What::kHedge, number, call});
   }
@@ -194,24 +198,38 @@ void AsyncCaller::OnEnded(const AsyncCallPtr& call, uint32_t number, Outcome out
   AsyncCall::Asking* found = call->Find(number);
   if (found == nullptr) return;
   const AsyncCall::Asking asking = std::exchange(*found, {});
+  if (asking.late) return OnLate(call, asking, outcome, reply);
   if (call->finished) {
-    // Another server was sooner; what came of this one is still worth knowing.
+    // Another server was sooner, or it is too late; what came of this one is still worth knowing.
     return fleet_.Done(*asking.step.server, call->ask.tag, outcome, now_ - asking.began, now_);
   }
   if (call->plan.Ended(asking.step, outcome, asking.began, now_)) {
     return Finish(call, {}, reply);
   }
-  if (call->AnyUnderWay() == nullptr) Advance(call);
+  if (!call->AnyInTime()) Advance(call);
+}
+
+void AsyncCaller::OnLate(const AsyncCallPtr& call, const AsyncCall::Asking& asking,
+                         const Outcome& outcome, Reply& reply) {
+  if (call->finished) return;
+  if (outcome.answered()) {
+    call->plan.Left(asking.step, AttemptEnd::kAnswered, asking.began, now_);
+    return Finish(call, {}, reply);
+  }
+  if (!call->AnyInTime() && call->waiting == 0) Advance(call);
 }
 
 void AsyncCaller::Finish(const AsyncCallPtr& call, Status status, Reply& reply) {
   call->finished = true;
-  call->waiting = 0;
+  if (std::exchange(call->waiting, 0) != 0) std::erase(for_news_, call);
   --calls_;
-  for (AsyncCall::Asking& asking : call->under_way) {
-    if (asking.number != 0) call->plan.Abandoned(asking.step, asking.began, now_);
+  if (status.ok()) {
+    for (const AsyncCall::Asking& asking : call->under_way) {
+      if (asking.number == 0 || asking.late) continue;
+      call->plan.Left(asking.step, AttemptEnd::kAbandoned, asking.began, now_);
+    }
+    call->plan.Succeeded();
   }
-  if (status.ok()) call->plan.Succeeded();
   std::exchange(call->done, nullptr)(std::move(status), reply);
 }
 
@@ -226,17 +244,40 @@ void AsyncCaller::OnDue(const DueQueue::Entry& entry) {
   AsyncCall::Asking* asking = call->Find(entry.number);
   if (asking == nullptr) return;
   if (entry.what == What::kHedge) return Hedge(call, entry.number);
-  OnTimeout(*asking);
+  OnTimeout(call, *asking);
 }
 
-void AsyncCaller::OnTimeout(AsyncCall::Asking& asking) {
+void AsyncCaller::Watch(const AsyncCallPtr& call, const AsyncCall::Asking& asking) {
+  const Micros until = asking.watched + options_.limits.attempt_limit;
+  const Micros at = call->finished ? until : std::min(until, call->plan.deadline());
+  due_.Push({at, What::kTimeout, asking.number, call});
+}
+
+// A connection that has brought nothing for an attempt's time is closed. One that brings answers to
+// others is a line that moves: the call asks elsewhere, and keeps its place there.
+void AsyncCaller::OnTimeout(const AsyncCallPtr& call, AsyncCall::Asking& asking) {
+  if (!call->finished && now_ >= call->plan.deadline()) GiveUp(call);
   const auto pipeline = asking.pipeline;  // closing it ends `asking`
-  const AttemptEnd end = pipeline->connected() ? AttemptEnd::kTimeout : AttemptEnd::kConnectTimeout;
-  pipeline->Close(Outcome::Of(end, {}));
+  const bool whole = now_ - asking.watched >= options_.limits.attempt_limit;
+  if (whole && pipeline->heard_at() <= asking.watched) return pipeline->Close(pipeline->Silence());
+  if (whole) asking.watched = now_;
+  Watch(call, asking);
+  if (!whole || call->finished || std::exchange(asking.late, true)) return;
+  call->plan.Ended(asking.step, pipeline->Silence(), asking.began, now_);
+  if (!call->AnyInTime()) Advance(call);
+}
+
+// The call ends at its deadline; whom it is asking has until the end of an attempt's time.
+void AsyncCaller::GiveUp(const AsyncCallPtr& call) {
+  for (const AsyncCall::Asking& asking : call->under_way) {
+    if (asking.number == 0 || asking.late) continue;
+    call->plan.Left(asking.step, asking.pipeline->Silence().end, asking.began, now_);
+  }
+  Advance(call);
 }
 
 void AsyncCaller::Hedge(const AsyncCallPtr& call, uint32_t number) {
-  if (call->finished) return;
+  if (call->finished || call->Find(0) == nullptr) return;
   const CallPlan::Step step = call->plan.Hedge(call->Find(number)->step.server, now_);
   if (step.kind == CallPlan::Step::Kind::kTry) Try(call, step);
 }

@@ -92,7 +92,12 @@ class AsyncCaller final {
   std::shared_ptr<Pipeline> OpenPipeline(const ServerPtr& server, Pipeline::Checked checked);
   void DoWhatIsDue();
   void OnDue(const DueQueue::Entry& entry);
-  void OnTimeout(AsyncCall::Asking& asking);
+  // Looks at it again when the connection has had an attempt's time, or the call is over.
+  void Watch(const AsyncCallPtr& call, const AsyncCall::Asking& asking);
+  void OnTimeout(const AsyncCallPtr& call, AsyncCall::Asking& asking);
+  void GiveUp(const AsyncCallPtr& call);
+  void OnLate(const AsyncCallPtr& call, const AsyncCall::Asking& asking, const Outcome& outcome,
+              Reply& reply);
   void Hedge(const AsyncCallPtr& call, uint32_t number);
   void ArmTimer();
   void EndAll();

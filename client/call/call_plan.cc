@@ -133,10 +133,6 @@ void CallPlan::BeginRound() {
 
 bool CallPlan::Ended(const Step& step, Outcome outcome, Micros began, Micros now) {
   const bool moved = outcome.shared_blame && !outcome.unsent();
-  // A call that left it hardly any time says nothing about the server.
-  const bool late =
-      outcome.end == AttemptEnd::kTimeout || outcome.end == AttemptEnd::kConnectTimeout;
-  if (late && (step.until - began) * 2 < limits_.attempt_limit) outcome.shared_blame = true;
   fleet_.Done(*step.server, tag_, outcome, now - began, now);
   if (outcome.answered() && report_ == nullptr) return true;
   attempts_.push_back({.server = step.server->name,
@@ -167,10 +163,9 @@ bool CallPlan::Ended(const Step& step, Outcome outcome, Micros began, Micros now
   return false;
 }
 
-void CallPlan::Abandoned(const Step& step, Micros began, Micros now) {
-  if (report_ == nullptr) return;
-  attempts_.push_back(
-      {.server = step.server->name, .end = AttemptEnd::kAbandoned, .took = now - began});
+void CallPlan::Left(const Step& step, AttemptEnd end, Micros began, Micros now) {
+  attempts_.push_back({.server = step.server->name, .end = end, .took = now - began});
+  last_ = Outcome::Of(end, {});
 }
 
 void CallPlan::Succeeded() {

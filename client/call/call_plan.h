@@ -82,9 +82,9 @@ class CallPlan {
   // What came of a kTry that began at `began`. True when the call has its answer.
   bool Ended(const Step& step, Outcome outcome, Micros began, Micros now);
 
-  // A kTry whose server has not answered when another one had, for the report. What comes of it is
-  // the fleet's.
-  void Abandoned(const Step& step, Micros began, Micros now);
+  // What a kTry looked like when the call went on or ended without waiting for what comes of it,
+  // for the report. The fleet is told by whoever asked.
+  void Left(const Step& step, AttemptEnd end, Micros began, Micros now);
 
   // After kEnd: code and sentence, all attempts in it. Fills the report.
   Status Failure();
@@ -93,6 +93,8 @@ class CallPlan {
   void Succeeded();
 
   Micros deadline() const { return deadline_; }
+  // The last outcome settles the call: no other one is waited for.
+  bool settled() const { return final_; }
 
  private:
   static constexpr Micros kOverloadPause{10'000};  // when the servers give no advice

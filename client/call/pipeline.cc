@@ -56,8 +56,7 @@ void Pipeline::AwaitEndOfOpening(Micros within) {
   open_timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (error || !self->opening()) return;
     self->caller_.BeginTurn();
-    self->Close(
-        Outcome::Of(self->connected() ? AttemptEnd::kTimeout : AttemptEnd::kConnectTimeout, {}));
+    self->Close(self->Silence());
     self->caller_.EndTurn();
   });
 }
@@ -214,6 +213,7 @@ void Pipeline::TakeAnswers() {
     }
     const std::string_view frame = all.substr(at, *length);
     at += *length;
+    heard_at_ = caller_.now();
     if (phase_ == Phase::kChecking) {
       TakeStatus(frame);
     } else {

@@ -33,9 +33,9 @@ class AsyncCaller;
 //     status; calls wait until that shows that the server is of this cluster. All must be done
 //     within the time that Open was given.
 //  2. Each answer must carry the sequence id of the oldest call in flight.
-//  3. When anything goes wrong, one call's time-out included, the connection is closed and every
-//     call on it ends. So a late answer meets nobody. The first to end bears the blame, the others
-//     share it.
+//  3. When anything goes wrong the connection is closed and every call on it ends. The first to end
+//     bears the blame, the others share it. A call that ends sooner than its answer comes, at its
+//     deadline for instance, harms nobody: the answer is read like any other, and meets nobody.
 //
 // Used by one IO thread; kept alive by its own operations until they have ended.
 //
@@ -66,6 +66,12 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   bool opening() const { return phase_ == Phase::kConnecting || phase_ == Phase::kChecking; }
   bool connected() const { return phase_ != Phase::kConnecting; }
   size_t in_flight() const { return waiting_.size(); }
+  // When the last answer came, whoever asked for it.
+  Micros heard_at() const { return heard_at_; }
+  // What it is to wait here in vain.
+  Outcome Silence() const {
+    return Outcome::Of(connected() ? AttemptEnd::kTimeout : AttemptEnd::kConnectTimeout, {});
+  }
   // Nobody uses it, and nobody will.
   bool left_over() const { return waiting_.empty() && !server_->listed; }
 
@@ -112,6 +118,7 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   Phase phase_ = Phase::kConnecting;
   Conversation talk_;
   int32_t status_sequence_ = 0;
+  Micros heard_at_{0};
   std::deque<Waiting> waiting_;  // in the order of sending
   std::string out_;              // not yet given to the socket
   std::string writing_;          // given to the socket, which has not taken all of it

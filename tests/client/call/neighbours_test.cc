@@ -1,0 +1,101 @@
+// Calls that share a connection: what becomes of one of them is nothing to the others.
+
+#include <future>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/client/client_rig.h"
+
+namespace firn {
+namespace {
+
+using Kind = Behaviour::Kind;
+
+constexpr Milliseconds kPatience{60'000};
+
+// One connection, to one server unless said, for all calls.
+class NeighboursTest : public testing::TestWithParam<Form> {
+ protected:
+  explicit NeighboursTest(size_t servers = 1) : rig_(servers, GetParam()) {
+    rig_.options.connections = 1;
+  }
+
+  std::future<Result<int64_t>> Later(CallOptions call = {}) {
+    return std::async(std::launch::async, [this, call] {
+      return GetParam() == Form::kBlocking ? rig_.client().GetId("order", call)
+                                           : rig_.client().GetIdLater("order", call).get();
+    });
+  }
+
+  ClientRig rig_;
+};
+
+TEST_P(NeighboursTest, AShortDeadlineFailsNobodyElse) {
+  ASSERT_TRUE(rig_.GetId().ok());
+  rig_.server(0).Behave(Behaviour{.delay = Milliseconds(300)});
+  auto patient = Later();
+  ASSERT_TRUE(Eventually(kPatience, [&] { return rig_.server(0).requests() == 2; }));
+  EXPECT_EQ(rig_.GetId({.deadline = Milliseconds(20)}).code(), Code::kUnavailable);
+  EXPECT_EQ(rig_.report.attempts.size(), 1u);
+  EXPECT_EQ(rig_.report.attempts[0].end, AttemptEnd::kTimeout);
+  const Result<int64_t> id = patient.get();
+  EXPECT_TRUE(id.ok()) << id.status();
+  rig_.server(0).Behave(Kind::kServe);
+  const Result<int64_t> next = rig_.GetId();
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(*next & 0xffff, rig_.server(0).given()) << "its own answer, not the one before";
+  EXPECT_EQ(rig_.server(0).connections(), 1) << "the connection is spared";
+  EXPECT_EQ(rig_.View(rig_.server(0)).failed, 0u) << "and the server not blamed";
+}
+
+TEST_P(NeighboursTest, AServerThatAnswersNoShortCallIsFoundOutAllTheSame) {
+  rig_.options.attempt_limit = Milliseconds(500);
+  ASSERT_TRUE(rig_.GetId().ok());
+  rig_.server(0).Behave(Kind::kSilent);
+  EXPECT_FALSE(rig_.GetId({.deadline = Milliseconds(20)}).ok());
+  EXPECT_TRUE(Eventually(kPatience, [&] { return rig_.server(0).open_connections() == 0; }));
+  EXPECT_TRUE(Eventually(kPatience, [&] { return rig_.View(rig_.server(0)).failed == 1; }));
+}
+
+TEST_P(NeighboursTest, ALineThatMovesIsWaitedInUntilTheDeadline) {
+  rig_.options.attempt_limit = Milliseconds(1'500);
+  rig_.options.deadline = Milliseconds(60'000);
+  ASSERT_TRUE(rig_.GetId().ok());
+  rig_.server(0).Behave(Behaviour{.delay = Milliseconds(200)});
+  std::vector<std::future<Result<int64_t>>> line;
+  for (int i = 0; i < 20; ++i) line.push_back(Later());
+  for (auto& one : line) {
+    const Result<int64_t> id = one.get();
+    EXPECT_TRUE(id.ok()) << id.status();
+  }
+  EXPECT_EQ(rig_.server(0).requests(), 21) << "each is asked once";
+}
+
+class TwoServersTest : public NeighboursTest {
+ protected:
+  TwoServersTest() : NeighboursTest(2) {}
+};
+
+// In order to be answered in time a call leaves a line that moves too slowly.
+TEST_P(TwoServersTest, ASlowLineIsLeftForAnotherServer) {
+  rig_.options.attempt_limit = Milliseconds(400);
+  ASSERT_TRUE(rig_.GetId().ok());
+  FakeServer& slow = rig_.favourite();
+  slow.Behave(Behaviour{.delay = Milliseconds(250)});
+  std::vector<std::future<Result<int64_t>>> line;
+  for (int i = 0; i < 4; ++i) line.push_back(Later());
+  for (auto& one : line) EXPECT_TRUE(one.get().ok());
+  const int64_t elsewhere = rig_.Requests() - slow.requests();
+  EXPECT_GT(elsewhere, 0);
+  EXPECT_EQ(slow.connections(), 1) << "those before it are not torn away";
+}
+
+INSTANTIATE_TEST_SUITE_P(BothForms, NeighboursTest, testing::Values(Form::kBlocking, Form::kAsync),
+                         FormName);
+INSTANTIATE_TEST_SUITE_P(BothForms, TwoServersTest, testing::Values(Form::kBlocking, Form::kAsync),
+                         FormName);
+
+}  // namespace
+}  // namespace firn
