@@ -7,10 +7,12 @@
 #include <glog/logging.h>
 
 #include "server/store/ledgered_source.h"
-#include "server/store/mysql/mysql_store.h"
+#include "server/store/mysql/mysql_connection.h"
+#include "server/store/postgres/postgres_connection.h"
 #include "server/store/redis/redis_store.h"
 #include "server/store/redis/tiered_source.h"
 #include "server/store/registry_source.h"
+#include "server/store/table/table_store.h"
 
 namespace firn {
 namespace {
@@ -22,8 +24,8 @@ class StoreMaker {
       : ini_(ini), segments_(segments), clock_(clock), entropy_(entropy) {}
 
   Status Add(const StoreDefinition& store) {
-    if (const auto* mysql = std::get_if<MysqlDefinition>(&store.what)) {
-      return segments_.AddStore(Make(store.name, *mysql));
+    if (const auto* table = std::get_if<TableDefinition>(&store.what)) {
+      return segments_.AddStore(Make(store.name, *table));
     }
     if (const auto* redis = std::get_if<RedisDefinition>(&store.what)) {
       return segments_.AddStore(Make(store.name, *redis));
@@ -37,9 +39,16 @@ class StoreMaker {
         [name](const std::string& sentence) { LOG(ERROR) << "store " << name << ": " << sentence; };
   }
 
-  std::unique_ptr<RangeStore> Make(const std::string& name, const MysqlDefinition& mysql) {
-    return std::make_unique<MysqlStore>(MysqlStore::Options{.name = name, .place = mysql.place},
-                                        mysql.table, clock_, entropy_, Alarm(name));
+  std::unique_ptr<RangeStore> Make(const std::string& name, const TableDefinition& definition) {
+    return std::make_unique<TableStore>(TableStore::Options{.name = name}, Connection(definition),
+                                        definition.table, clock_, entropy_, Alarm(name));
+  }
+
+  std::unique_ptr<SqlConnection> Connection(const TableDefinition& definition) {
+    if (definition.table.dialect() == SqlDialect::kMysql) {
+      return std::make_unique<MysqlConnection>(definition.place);
+    }
+    return std::make_unique<PostgresConnection>(definition.place, clock_);
   }
 
   std::unique_ptr<RangeStore> Make(const std::string& name, const RedisDefinition& redis) {
@@ -67,7 +76,7 @@ class StoreMaker {
     if (store == nullptr) {
       return std::make_unique<RegistrySource>(segments_.ledger(), segments_.control());
     }
-    return std::make_unique<LedgeredSource>(Make(name, std::get<MysqlDefinition>(store->what)),
+    return std::make_unique<LedgeredSource>(Make(name, std::get<TableDefinition>(store->what)),
                                             segments_.ledger(), segments_.control());
   }
 

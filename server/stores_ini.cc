@@ -130,19 +130,20 @@ Milliseconds Timeout(Section& section, Milliseconds otherwise) {
   return Milliseconds(section.Number("timeout_ms", otherwise.count(), 100, 60'000));
 }
 
-MysqlDefinition ReadMysql(Section& section) {
-  MysqlPlace place;
+TableDefinition ReadTable(Section& section, SqlDialect dialect) {
+  DatabasePlace place;
   place.address = section.Address("address");
   place.database = section.Text("database", std::nullopt);
   place.credentials_file = section.Text("credentials_file", std::nullopt);
   place.time_limit = Timeout(section, place.time_limit);
   const std::string word = section.Text("form", "firn");
-  const std::optional<MysqlForm> form = ParseMysqlForm(word);
+  const std::optional<TableForm> form = ParseTableForm(word);
   if (!form) section.Fault(section.LineOf("form"), "form", "must be firn, leaf or tinyid");
   const std::string name = section.Text("table", "firn_tag");
-  const auto table = MysqlTable::Make(form.value_or(MysqlForm::kFirn), name);
+  const auto table = RangeTable::Make(dialect, form.value_or(TableForm::kFirn), name);
   if (!table.ok()) section.Fault(section.LineOf("table"), "table", table.status().message());
-  return {std::move(place), table.value_or(*MysqlTable::Make(MysqlForm::kFirn, "firn_tag"))};
+  return {std::move(place),
+          table.value_or(*RangeTable::Make(dialect, TableForm::kFirn, "firn_tag"))};
 }
 
 RedisDefinition ReadRedis(Section& section) {
@@ -230,13 +231,15 @@ void Parser::Close() {
   const std::string kind = section_->Text("kind", std::nullopt);
   const std::string& name = section_->name();
   if (kind == "mysql") {
-    ini_.stores.push_back({name, ReadMysql(*section_)});
+    ini_.stores.push_back({name, ReadTable(*section_, SqlDialect::kMysql)});
+  } else if (kind == "postgres") {
+    ini_.stores.push_back({name, ReadTable(*section_, SqlDialect::kPostgres)});
   } else if (kind == "redis") {
     ini_.stores.push_back({name, ReadRedis(*section_)});
   } else if (kind == "tiered") {
     ini_.stores.push_back({name, ReadTiered(*section_)});
   } else if (!kind.empty()) {
-    section_->Fault(section_->LineOf("kind"), "kind", "must be mysql, redis or tiered");
+    section_->Fault(section_->LineOf("kind"), "kind", "must be mysql, postgres, redis or tiered");
   }
   if (!kind.empty()) section_->RefuseTheRest();
   section_.reset();
@@ -255,8 +258,8 @@ void Parser::CheckTiers(const StoreDefinition& store) {
   }
   const StoreDefinition* const durable = ini_.Find(tiered->durable);
   if (tiered->durable != "registry" &&
-      (durable == nullptr || !std::holds_alternative<MysqlDefinition>(durable->what))) {
-    fault("durable: there is no store " + Quoted(tiered->durable) + " of kind mysql");
+      (durable == nullptr || !std::holds_alternative<TableDefinition>(durable->what))) {
+    fault("durable: there is no store " + Quoted(tiered->durable) + " of kind mysql or postgres");
   }
 }
 

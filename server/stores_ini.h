@@ -7,16 +7,16 @@
 
 #include "common/base/status.h"
 #include "common/tag/ini_line.h"
-#include "server/store/mysql/mysql_connection.h"
-#include "server/store/mysql/mysql_table.h"
 #include "server/store/redis/redis_connection.h"
+#include "server/store/table/database_place.h"
+#include "server/store/table/range_table.h"
 
 namespace firn {
 
 // The stores that a server has beside `registry`, as a file that people write:
 //
 //     [main]                          ; what tags say: store = main
-//     kind             = mysql
+//     kind             = mysql         ; or postgres
 //     address          = db.example:3306
 //     database         = ids
 //     credentials_file = /etc/firn/main.cred
@@ -30,9 +30,10 @@ namespace firn {
 //
 // A grammar of common/tag/ini_line.h; each key at most once.
 
-struct MysqlDefinition {
-  MysqlPlace place;
-  MysqlTable table;
+// Of kind mysql or postgres, as the table's dialect says.
+struct TableDefinition {
+  DatabasePlace place;
+  RangeTable table;
 };
 struct RedisDefinition {
   RedisPlace place;
@@ -45,7 +46,7 @@ struct TieredDefinition {
 
 struct StoreDefinition {
   std::string name;
-  std::variant<MysqlDefinition, RedisDefinition, TieredDefinition> what;
+  std::variant<TableDefinition, RedisDefinition, TieredDefinition> what;
 };
 
 struct StoresIni {

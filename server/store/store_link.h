@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "common/base/status.h"
 #include "common/time/backoff.h"
 #include "common/time/clock.h"
@@ -19,15 +21,18 @@ class StoreLink {
   // Ok when an attempt may be made now; otherwise the failure of the last one.
   Status MayConnect() const { return clock_.Boot() >= not_before_ ? Status() : last_failure_; }
 
-  // How the attempt ended.
-  Status Connected(Status status) {
-    if (status.ok()) {
-      backoff_.Reset();
-    } else {
-      not_before_ = clock_.Boot() + backoff_.Next();
-      last_failure_ = status;
-    }
-    return status;
+  // There is no connection, or none any more. One that was of use may be made again at once; a
+  // server that lets us in and then refuses what it is for is as good as away.
+  Status Lost(Status why) {
+    last_failure_ = std::move(why);
+    if (!std::exchange(of_use_, false)) not_before_ = clock_.Boot() + backoff_.Next();
+    return last_failure_;
+  }
+
+  // What the connection is for was done.
+  void Worked() {
+    of_use_ = true;
+    backoff_.Reset();
   }
 
  private:
@@ -35,6 +40,7 @@ class StoreLink {
   Backoff backoff_;
   BootMs not_before_{};
   Status last_failure_;
+  bool of_use_ = false;  // the last connection
 };
 
 }  // namespace firn

@@ -11,11 +11,12 @@
 
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
-#include "server/store/mysql/mysql_store.h"
+#include "server/store/mysql/mysql_connection.h"
 #include "server/store/redis/redis_store.h"
 #include "server/store/redis/tiered_hash.h"
+#include "server/store/table/table_store.h"
 #include "tests/support/database/mariadb.h"
-#include "tests/support/database/mysql_tables.h"
+#include "tests/support/database/range_tables.h"
 #include "tests/support/database/redis.h"
 
 namespace firn {
@@ -39,8 +40,8 @@ void Must(const Status& status) {
 void StartMariaDb(const benchmark::State&) {
   if (mariadb == nullptr) mariadb = Must(MariaDb::Start());
   Must(mariadb->Run("DROP TABLE IF EXISTS firn_tag"));
-  Must(mariadb->Run(CreateTableSql(MysqlForm::kFirn, "firn_tag")));
-  Must(mariadb->Run(InsertRowSql(MysqlForm::kFirn, "firn_tag", "order", 1)));
+  Must(mariadb->Run(CreateTableSql(TableForm::kFirn, "firn_tag")));
+  Must(mariadb->Run(InsertRowSql(TableForm::kFirn, "firn_tag", "order", 1)));
 }
 void StopMariaDb(const benchmark::State&) { mariadb.reset(); }
 
@@ -49,7 +50,7 @@ void StartRedis(const benchmark::State&) {
 }
 void StopRedis(const benchmark::State&) { redis.reset(); }
 
-MysqlPlace MariaDbPlace() {
+DatabasePlace MariaDbPlace() {
   return {.address = {"127.0.0.1", static_cast<uint16_t>(mariadb->port())},
           .database = MariaDb::kDatabase,
           .credentials_file = mariadb->credentials_file(),
@@ -90,9 +91,9 @@ void RangesFrom(RangeStore& store, benchmark::State& state) {
 }
 
 void RangesOfMysqlStore(benchmark::State& state) {
-  MysqlStore store({.name = "main", .place = MariaDbPlace()},
-                   Must(MysqlTable::Make(MysqlForm::kFirn, "firn_tag")), SystemClock(),
-                   SystemEntropy(), [](const std::string&) {});
+  TableStore store({.name = "main"}, std::make_unique<MysqlConnection>(MariaDbPlace()),
+                   Must(RangeTable::Make(SqlDialect::kMysql, TableForm::kFirn, "firn_tag")),
+                   SystemClock(), SystemEntropy(), [](const std::string&) {});
   RangesFrom(store, state);
 }
 

@@ -15,7 +15,7 @@
 #include "client/client.h"
 #include "client/local_ranges.h"
 #include "tests/drill/segment_cluster.h"
-#include "tests/support/database/mysql_tables.h"
+#include "tests/support/database/range_tables.h"
 
 namespace firn {
 namespace {
@@ -67,7 +67,8 @@ class ChangeDrill : public SegmentCluster {
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(StartStores());
     // Rows are made for tags that are new, which this one is not any more when it gets there.
-    ASSERT_EQ(mariadb().Run(InsertRowSql(MysqlForm::kFirn, "firn_tag", kTag, 1)), Status());
+    ASSERT_EQ(mariadb().Run(InsertRowSql(TableForm::kFirn, "firn_tag", kTag, 1)), Status());
+    ASSERT_EQ(postgres().Run(InsertRowSql(TableForm::kFirn, "firn_tag", kTag, 1)), Status());
     ASSERT_NO_FATAL_FAILURE(
         ApplyTags(std::string("[") + kTag + "]\nstrategy = segment\nstep = 20\nstep_max = 200\n"));
     ASSERT_NO_FATAL_FAILURE(StartServers(kServers, {"--issue_wait_ms=1000"}));
@@ -116,6 +117,7 @@ TEST_F(ChangeDrill, EditsUnderLoadRepeatNoNumber) {
     const std::vector<std::vector<std::string>> kEdits{
         {"store=main", "step=7", "step_max=30"},
         {"store=alloc", "prefetch_at=90"},
+        {"store=elephant"},
         {"store=cache"},
         {"step=100", "step_max=1000", "hold_minutes=1", "plugins=rate"},
         {"store=tier"},

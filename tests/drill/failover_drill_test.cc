@@ -1,4 +1,4 @@
-// Whole servers over a MariaDB that fails over to a replica which has lost writes, and back.
+// Whole servers over a database that fails over to a replica which has lost writes, and back.
 
 #include <cstdio>
 #include <fstream>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "server/store/table/range_table.h"
 #include "tests/drill/segment_cluster.h"
 #include "tests/support/tcp_proxy.h"
 
@@ -20,18 +21,17 @@ constexpr const char* kAlarm = "the database has gone back in time";
 
 // Two groups of servers, each with an address of the database of its own, as after a fail-over of
 // which not everybody has heard.
-class FailoverDrill : public SegmentCluster {
+class FailoverDrill : public SegmentCluster, public testing::WithParamInterface<SqlDialect> {
  protected:
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(StartStores());
-    auto replica = MariaDb::Start();
+    auto replica = primary().StartReplica();
     ASSERT_TRUE(replica.ok()) << replica.status();
     replica_ = *std::move(replica);
-    ASSERT_EQ(replica_->Follow(mariadb()), Status());
     ASSERT_NO_FATAL_FAILURE(ApplyTags(kTagsIni));
     for (int group = 0; group < 2; ++group) {
-      addresses_.push_back(std::make_unique<TcpProxy>(mariadb().port()));
-      const std::string lines = MysqlLines(addresses_.back()->port());
+      addresses_.push_back(std::make_unique<TcpProxy>(primary().port()));
+      const std::string lines = StoreLines(primary(), addresses_.back()->port());
       const std::string file = folder("stores" + std::to_string(group) + ".ini");
       std::ofstream(file) << "[main]\n"
                           << lines << "[alloc]\n"
@@ -41,7 +41,9 @@ class FailoverDrill : public SegmentCluster {
     for (const auto& server : servers()) ASSERT_TRUE(server->BecomesReady()) << server->log();
   }
 
-  void Move(size_t group, MariaDb& to) {
+  SqlServer& primary() { return GetParam() == SqlDialect::kMysql ? mariadb() : postgres(); }
+
+  void Move(size_t group, SqlServer& to) {
     addresses_[group]->Redirect(to.port());
     addresses_[group]->Cut();
   }
@@ -77,14 +79,14 @@ class FailoverDrill : public SegmentCluster {
     return Eventually(kPatience, [&] { return Alarms(group) > before; });
   }
 
-  std::unique_ptr<MariaDb> replica_;
+  std::unique_ptr<SqlServer> replica_;
   std::vector<std::unique_ptr<TcpProxy>> addresses_;
 };
 
-TEST_F(FailoverDrill, APromotedReplicaAndTheOldPrimaryRepeatNoNumber) {
+TEST_P(FailoverDrill, APromotedReplicaAndTheOldPrimaryRepeatNoNumber) {
   StartLoad({.tags = kTags, .count = 7, .pause = Milliseconds(1), .awkward = kTags[0]});
   ASSERT_TRUE(Allocate(4));
-  ASSERT_EQ(replica_->AwaitCaughtUp(mariadb()), Status());
+  ASSERT_EQ(replica_->AwaitCaughtUp(primary()), Status());
   ASSERT_EQ(replica_->StopFollowing(), Status());
   ASSERT_TRUE(Allocate(6)) << "that the replica never hears of";
 
@@ -94,14 +96,14 @@ TEST_F(FailoverDrill, APromotedReplicaAndTheOldPrimaryRepeatNoNumber) {
   EXPECT_TRUE(Alarmed(1, 0)) << "the replica is behind";
   EXPECT_TRUE(Allocate(8)) << "from two primaries at once";
 
-  mariadb().Kill();
+  primary().Kill();
   Move(0, *replica_);
   EXPECT_TRUE(Allocate(8));
 
   // Everybody goes back to the old primary, which knows nothing of what came after it.
   const int before[] = {Alarms(0), Alarms(1)};
-  ASSERT_EQ(mariadb().Restart(), Status());
-  for (const size_t group : {0u, 1u}) Move(group, mariadb());
+  ASSERT_EQ(primary().Restart(), Status());
+  for (const size_t group : {0u, 1u}) Move(group, primary());
   EXPECT_TRUE(Eventually(kPatience, [&] { return Alarms(0) + Alarms(1) > before[0] + before[1]; }))
       << "the old primary is behind";
   EXPECT_TRUE(Allocate(8));
@@ -109,6 +111,12 @@ TEST_F(FailoverDrill, APromotedReplicaAndTheOldPrimaryRepeatNoNumber) {
   for (const std::string& tag : kTags) JudgeTag(tag);
   std::printf("drill of fail-over: alarms %d\n", Alarms(0) + Alarms(1));
 }
+
+INSTANTIATE_TEST_SUITE_P(Databases, FailoverDrill,
+                         testing::Values(SqlDialect::kMysql, SqlDialect::kPostgres),
+                         [](const auto& tested) {
+                           return tested.param == SqlDialect::kMysql ? "mariadb" : "postgres";
+                         });
 
 }  // namespace
 }  // namespace firn

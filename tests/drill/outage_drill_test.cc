@@ -16,7 +16,7 @@ namespace {
 
 // Tags whose servers have numbers for a while, on every kind of store, and one for each store that
 // never has more than twenty.
-const std::vector<std::string> kSupplied{"plain", "table", "leaf", "hash", "tier"};
+const std::vector<std::string> kSupplied{"plain", "table", "rows", "leaf", "hash", "tier"};
 
 std::string TagLines(const std::string& tag, const std::string& store, const std::string& more) {
   return "[" + tag + "]\nstrategy = segment\nstore = " + store + "\n" + more;
@@ -134,11 +134,12 @@ TEST_F(OutageDrill, StoresAndRegistryThatAreAwayGoUnnoticedWhileNumbersAreInMemo
                     late = "step = 10000000\nstep_max = 10000000\nprefetch_at = 1\n";
   ASSERT_NO_FATAL_FAILURE(
       ApplyTags(TagLines("plain", "registry", rich) + TagLines("table", "main", rich) +
-                TagLines("leaf", "alloc", rich) + TagLines("hash", "cache", rich) +
-                TagLines("tier", "tier", rich) + TagLines("poor plain", "registry", poor) +
-                TagLines("poor table", "main", poor) + TagLines("poor hash", "cache", poor) +
+                TagLines("rows", "elephant", rich) + TagLines("leaf", "alloc", rich) +
+                TagLines("hash", "cache", rich) + TagLines("tier", "tier", rich) +
+                TagLines("poor plain", "registry", poor) + TagLines("poor table", "main", poor) +
+                TagLines("poor rows", "elephant", poor) + TagLines("poor hash", "cache", poor) +
                 TagLines("late plain", "registry", late) + TagLines("late table", "main", late) +
-                TagLines("late hash", "cache", late)));
+                TagLines("late rows", "elephant", late) + TagLines("late hash", "cache", late)));
   ASSERT_NO_FATAL_FAILURE(StartServers(kServers));
   // Two callers that pause for 5 ms take at most 400 a second, of all tags together. A tiered tag
   // lives on after one outage and must have time to recover before the next.
@@ -147,6 +148,10 @@ TEST_F(OutageDrill, StoresAndRegistryThatAreAwayGoUnnoticedWhileNumbersAreInMemo
   Outage(
       "MariaDB", "table", lasts, [&] { mariadb().Kill(); },
       [&] { EXPECT_EQ(mariadb().Restart(), Status()); });
+  GrowSupply(supply);
+  Outage(
+      "PostgreSQL", "rows", lasts, [&] { postgres().Kill(); },
+      [&] { EXPECT_EQ(postgres().Restart(), Status()); });
   GrowSupply(supply);
   Outage(
       "Redis", "hash", lasts, [&] { redis().Kill(); },
@@ -168,8 +173,8 @@ TEST_F(OutageDrill, ABurstWaitsAndIsNotRefused) {
   const std::string ini = "step = 10\n";
   ASSERT_NO_FATAL_FAILURE(
       ApplyTags(TagLines("plain", "registry", ini) + TagLines("table", "main", ini) +
-                TagLines("leaf", "alloc", ini) + TagLines("hash", "cache", ini) +
-                TagLines("tier", "tier", ini)));
+                TagLines("rows", "elephant", ini) + TagLines("leaf", "alloc", ini) +
+                TagLines("hash", "cache", ini) + TagLines("tier", "tier", ini)));
   const int64_t wait_ms = FromEnvironment("FIRN_ISSUE_WAIT_MS", 30'000);
   ASSERT_NO_FATAL_FAILURE(StartServers(kServers, {"--issue_wait_ms=" + std::to_string(wait_ms)}));
   const auto phase = [&](const char* name, const Load& load) {

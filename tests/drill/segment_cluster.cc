@@ -8,11 +8,24 @@
 #include <nlohmann/json.hpp>
 #include <thrift/TOutput.h>
 
-#include "tests/support/database/mysql_tables.h"
+#include "common/base/cat.h"
+#include "tests/support/database/range_tables.h"
 
 namespace firn {
 
 using Json = nlohmann::json;
+
+namespace {
+
+void MakeTables(SqlServer& database, SqlDialect dialect) {
+  for (const auto& sql : {CreateTableSql(TableForm::kFirn, "firn_tag", dialect),
+                          CreateTableSql(TableForm::kLeaf, "leaf_alloc", dialect),
+                          InsertRowSql(TableForm::kLeaf, "leaf_alloc", "leaf", 1, dialect)}) {
+    ASSERT_EQ(database.Run(sql), Status());
+  }
+}
+
+}  // namespace
 
 int64_t SegmentCluster::FromEnvironment(const char* name, int64_t otherwise) {
   const char* const text = std::getenv(name);
@@ -30,22 +43,23 @@ void SegmentCluster::StartStores() {
   apache::thrift::GlobalOutput.setOutputFunction([](const char*) {});
   ASSERT_NO_FATAL_FAILURE(StartEnsemble(1));
   auto mariadb = MariaDb::Start();
+  auto postgres = Postgres::Start();
   auto redis = Redis::Start({.append_only = false});
   ASSERT_TRUE(mariadb.ok()) << mariadb.status();
+  ASSERT_TRUE(postgres.ok()) << postgres.status();
   ASSERT_TRUE(redis.ok()) << redis.status();
   mariadb_ = *std::move(mariadb);
+  postgres_ = *std::move(postgres);
   redis_ = *std::move(redis);
-  for (const auto& sql : {CreateTableSql(MysqlForm::kFirn, "firn_tag"),
-                          CreateTableSql(MysqlForm::kLeaf, "leaf_alloc"),
-                          InsertRowSql(MysqlForm::kLeaf, "leaf_alloc", "leaf", 1)}) {
-    ASSERT_EQ(mariadb_->Run(sql), Status());
-  }
-  const std::string mysql = MysqlLines(mariadb_->port());
+  ASSERT_NO_FATAL_FAILURE(MakeTables(*mariadb_, SqlDialect::kMysql));
+  ASSERT_NO_FATAL_FAILURE(MakeTables(*postgres_, SqlDialect::kPostgres));
+  const std::string mysql = StoreLines(*mariadb_, mariadb_->port());
   const std::string redis_lines = "kind = redis\naddress = " + redis_->address() + "\n";
   std::ofstream(folder("stores.ini")) << "[main]\n"
                                       << mysql << "[alloc]\n"
                                       << mysql << "form = leaf\ntable = leaf_alloc\n"
-                                      << "[cache]\n"
+                                      << "[elephant]\n"
+                                      << StoreLines(*postgres_, postgres_->port()) << "[cache]\n"
                                       << redis_lines << "prefix = hash:\n"
                                       << "[front]\n"
                                       << redis_lines << "prefix = tier:\n"
@@ -56,9 +70,10 @@ void SegmentCluster::StartStores() {
                                       << "durable = registry\n";
 }
 
-std::string SegmentCluster::MysqlLines(int port) const {
-  return "kind = mysql\naddress = 127.0.0.1:" + std::to_string(port) +
-         "\ndatabase = ids\ncredentials_file = " + mariadb_->credentials_file() + "\n";
+std::string SegmentCluster::StoreLines(const SqlServer& database, int port) {
+  const bool mysql = dynamic_cast<const MariaDb*>(&database) != nullptr;
+  return Cat("kind = ", mysql ? "mysql" : "postgres", "\naddress = 127.0.0.1:", port,
+             "\ndatabase = ids\ncredentials_file = ", database.credentials_file(), "\n");
 }
 
 void SegmentCluster::ApplyTags(const std::string& ini) {

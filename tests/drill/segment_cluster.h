@@ -12,6 +12,7 @@
 #include "tests/drill/drill.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/database/mariadb.h"
+#include "tests/support/database/postgres.h"
 #include "tests/support/database/redis.h"
 
 namespace firn {
@@ -26,15 +27,16 @@ class SegmentCluster : public Drill {
   // FIRN_SOAK_SECONDS, or so many.
   static Milliseconds SoakTime(int64_t seconds);
 
-  // ZooKeeper, MariaDB with the tables `firn_tag` and `leaf_alloc` (a row for the tag `leaf`),
-  // Redis, and a file of stores:
+  // ZooKeeper, MariaDB and PostgreSQL with the tables `firn_tag` and `leaf_alloc` (a row for the
+  // tag `leaf`), Redis, and a file of stores:
   //
-  //     main, alloc   Firn's table and Leaf's
+  //     main, alloc   Firn's table and Leaf's in MariaDB
+  //     elephant      Firn's table in PostgreSQL
   //     cache         Redis
   //     tier, near    Redis in front of `main`, and of the registry
   void StartStores();
-  // The lines of a store of kind mysql at a port of loopback.
-  std::string MysqlLines(int port) const;
+  // The lines of a store at a port of loopback that stands for the database.
+  static std::string StoreLines(const SqlServer& database, int port);
 
   // A file for `firn tags apply`.
   void ApplyTags(const std::string& ini);
@@ -75,12 +77,14 @@ class SegmentCluster : public Drill {
   // The same, and that its numbers rose over the whole cluster in real time.
   void JudgeRisingTag(const std::string& tag);
 
-  MariaDb& mariadb() { return *mariadb_; }
+  SqlServer& mariadb() { return *mariadb_; }
+  SqlServer& postgres() { return *postgres_; }
   Redis& redis() { return *redis_; }
   std::vector<std::unique_ptr<RunningServer>>& servers() { return servers_; }
 
  private:
   std::unique_ptr<MariaDb> mariadb_;
+  std::unique_ptr<Postgres> postgres_;
   std::unique_ptr<Redis> redis_;
   std::vector<std::unique_ptr<RunningServer>> servers_;
   std::map<std::string, Takings> takings_;

@@ -19,10 +19,12 @@ namespace {
 constexpr int kServers = 4;
 
 // One tag for each store; the last three are taken number by number, and rise over all servers.
-const std::vector<std::string> kTags{"plain", "table", "leaf", "hash", "fast", "near", "rising"};
+const std::vector<std::string> kTags{"plain", "table", "rows", "leaf",
+                                     "hash",  "fast",  "near", "rising"};
 constexpr const char* kTagsIni =
     "[plain]\nstrategy = segment\nstep = 50\nstore = registry\n"
     "[table]\nstrategy = segment\nstep = 50\nstore = main\n"
+    "[rows]\nstrategy = segment\nstep = 50\nstore = elephant\n"
     "[leaf]\nstrategy = segment\nstep = 50\nstore = alloc\n"
     "[hash]\nstrategy = segment\nstep = 50\nstore = cache\n"
     "[fast]\nstrategy = segment\nstep = 50\nstore = tier\nbuffer = none\n"
@@ -31,7 +33,7 @@ constexpr const char* kTagsIni =
 
 class StoreDrill : public SegmentCluster {
  protected:
-  enum Victim : uint64_t { kZooKeeper, kMariaDb, kRedis, kServer };
+  enum Victim : uint64_t { kZooKeeper, kMariaDb, kPostgres, kRedis, kServer };
 
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(StartStores());
@@ -50,6 +52,10 @@ class StoreDrill : public SegmentCluster {
       case kMariaDb:
         mariadb().Kill();
         ASSERT_EQ(mariadb().Restart(), Status());
+        break;
+      case kPostgres:
+        postgres().Kill();
+        ASSERT_EQ(postgres().Restart(), Status());
         break;
       case kRedis:
         redis().Kill();
@@ -73,14 +79,14 @@ TEST_F(StoreDrill, KilledStoresAndServersRepeatNoNumber) {
              .count = 3,
              .awkward = "table"});
   EXPECT_TRUE(GoOn(kTags)) << "in peace";
-  for (const Victim victim : {kZooKeeper, kMariaDb, kRedis, kServer}) Kill(victim);
+  for (const Victim victim : {kZooKeeper, kMariaDb, kPostgres, kRedis, kServer}) Kill(victim);
   while (TestNow() < until && !HasFailure()) Kill(entropy.Below(kServer + kServers));
   int64_t refused = 0, broken = 0;
   for (const auto& [tag, counts] : StopLoad()) {
     refused += counts.refused;
     broken += counts.broken;
   }
-  for (const char* const tag : {"plain", "table", "leaf", "hash"}) JudgeTag(tag);
+  for (const char* const tag : {"plain", "table", "rows", "leaf", "hash"}) JudgeTag(tag);
   for (const char* const tag : {"fast", "near", "rising"}) JudgeRisingTag(tag);
   std::printf("drill of stores: %lld kills, %lld calls refused, %lld connections ended\n",
               static_cast<long long>(kills_), static_cast<long long>(refused),

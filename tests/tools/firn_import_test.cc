@@ -5,7 +5,7 @@
 
 #include "tests/server/program/running_server.h"
 #include "tests/support/database/mariadb.h"
-#include "tests/support/database/mysql_tables.h"
+#include "tests/support/database/range_tables.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
@@ -31,8 +31,8 @@ class FirnImportTest : public testing::Test {
     for (const char* database : {"ids", "other"}) {
       const std::string prefix = std::string(database) + ".";
       Run("DROP TABLE IF EXISTS " + prefix + "leaf_alloc, " + prefix + "tiny_id_info");
-      Run(CreateTableSql(MysqlForm::kLeaf, prefix + "leaf_alloc"));
-      Run(CreateTableSql(MysqlForm::kTinyid, prefix + "tiny_id_info"));
+      Run(CreateTableSql(TableForm::kLeaf, prefix + "leaf_alloc"));
+      Run(CreateTableSql(TableForm::kTinyid, prefix + "tiny_id_info"));
     }
     EXPECT_EQ(Firn({"init", "--brand-new", "--workers=4"}).exit_code, 0);
   }

@@ -20,6 +20,7 @@ set(FIRN_DEBIAN_PACKAGES
   thrift=libthrift-dev
   zookeeper_mt=libzookeeper-mt-dev
   mariadb=libmariadb-dev
+  pq=libpq-dev
   hiredis=libhiredis-dev)
 
 # Which CMake packages they need: the X of every X::Y. Which Debian packages: of those, and of

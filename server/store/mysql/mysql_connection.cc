@@ -11,14 +11,10 @@
 #include <mariadb/mysql.h>
 #include <mariadb/mysqld_error.h>
 
-#include "common/base/secret_file.h"
+#include "common/base/cat.h"
 
 namespace firn {
 namespace {
-
-// Sent with each new connection: what the server's defaults say must not matter. Without strict
-// mode a number that is too large for its column is cut without an error.
-constexpr const char* kSession = "SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES'";
 
 // The library's own set-up is not thread-safe.
 void InitializeLibrary() {
@@ -30,19 +26,16 @@ unsigned int Seconds(Milliseconds time) {
   return static_cast<unsigned int>(std::max<int64_t>(1, (time.count() + 999) / 1000));
 }
 
-struct Credentials {
-  std::string user;
-  std::string password;
-};
-
-Result<Credentials> ReadCredentials(const std::string& path) {
-  FIRN_ASSIGN(const std::string text, ReadSecretFile(path));
-  const std::string line = text.substr(0, text.find_first_of("\r\n"));
-  const size_t colon = line.find(':');
-  if (colon == std::string::npos || colon == 0) {
-    return Invalid(path + ": must hold one line user:password");
-  }
-  return Credentials{line.substr(0, colon), line.substr(colon + 1)};
+// Sent with each new connection: what the server's defaults say must not matter. Without strict
+// mode a number that is too large for its column is cut without an error. By default a lock is
+// waited for 50 seconds, whether or not the client is still there. MariaDB limits every statement,
+// MySQL those that read; each takes the other's words for a comment.
+std::string SessionSql(Milliseconds limit) {
+  const unsigned int lock_seconds = std::max(1U, Seconds(limit) / 2);
+  return Cat("SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES', lock_wait_timeout = ",
+             lock_seconds, ", innodb_lock_wait_timeout = ", lock_seconds,
+             " /*M!100101 , max_statement_time = ", Seconds(limit),
+             " */ /*!50708 , max_execution_time = ", Seconds(limit) * 1000, " */");
 }
 
 Code CodeOf(unsigned int number) {
@@ -70,6 +63,23 @@ Code CodeOf(unsigned int number) {
     default:
       return Code::kUnavailable;
   }
+}
+
+// Whether the server has undone one statement and is ready for the next.
+bool EndsOneStatement(unsigned int number) {
+  switch (number) {
+    case ER_LOCK_WAIT_TIMEOUT:
+    case ER_LOCK_DEADLOCK:
+    case ER_STATEMENT_TIMEOUT:
+      return true;
+    default:
+      return CodeOf(number) == Code::kExhausted;
+  }
+}
+
+bool IsReadOnly(unsigned int number) {
+  return number == ER_OPTION_PREVENTS_STATEMENT || number == ER_READ_ONLY_MODE ||
+         number == ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION;
 }
 
 bool IsOfTheClient(unsigned int number) {
@@ -156,7 +166,7 @@ bool MysqlConnection::Statement::FetchRows(std::vector<Row>& rows) {
   return false;
 }
 
-MysqlConnection::MysqlConnection(MysqlPlace place) : place_(std::move(place)) {}
+MysqlConnection::MysqlConnection(DatabasePlace place) : place_(std::move(place)) {}
 
 MysqlConnection::~MysqlConnection() { Close(); }
 
@@ -167,19 +177,21 @@ void MysqlConnection::Close() {
 
 Status MysqlConnection::Open() {
   Close();
-  FIRN_ASSIGN(const Credentials credentials, ReadCredentials(place_.credentials_file));
+  FIRN_ASSIGN(const DatabaseCredentials credentials, ReadCredentials(place_));
   InitializeLibrary();
   client_ = std::make_unique<Client>();
   MYSQL* const client = &client_->handle;
   const unsigned int seconds = Seconds(place_.time_limit);
+  const unsigned int patience = Seconds(place_.time_limit + DatabasePlace::kGrace);
+  const std::string session = SessionSql(place_.time_limit);
   const my_bool off = 0;
   mysql_options(client, MYSQL_OPT_CONNECT_TIMEOUT, &seconds);
-  mysql_options(client, MYSQL_OPT_READ_TIMEOUT, &seconds);
-  mysql_options(client, MYSQL_OPT_WRITE_TIMEOUT, &seconds);
+  mysql_options(client, MYSQL_OPT_READ_TIMEOUT, &patience);
+  mysql_options(client, MYSQL_OPT_WRITE_TIMEOUT, &patience);
   mysql_options(client, MYSQL_OPT_RECONNECT, &off);
   mysql_options(client, MYSQL_OPT_LOCAL_INFILE, &off);
   mysql_options(client, MYSQL_SET_CHARSET_NAME, "utf8mb4");
-  mysql_options(client, MYSQL_INIT_COMMAND, kSession);
+  mysql_options(client, MYSQL_INIT_COMMAND, session.c_str());
   if (mysql_real_connect(client, place_.address.host.c_str(), credentials.user.c_str(),
                          credentials.password.c_str(), place_.database.c_str(), place_.address.port,
                          nullptr, 0) != nullptr) {
@@ -193,8 +205,10 @@ Status MysqlConnection::Open() {
 
 Status MysqlConnection::Fail(unsigned int number, const std::string& text) {
   const Code code = IsOfTheClient(number) ? Code::kUnknown : CodeOf(number);
+  Status failure = IsReadOnly(number) ? TakesNoWrites(place_, text) : Status(code, text);
+  if (EndsOneStatement(number)) return failure;
   Close();  // whatever state it is in, a new one is in a known one
-  return {code, text};
+  return failure;
 }
 
 Result<MysqlConnection::Statement*> MysqlConnection::Prepare(const std::string& sql) {

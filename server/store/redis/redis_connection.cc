@@ -16,11 +16,22 @@ timeval TimevalOf(Milliseconds time) {
   return {.tv_sec = time.count() / 1000, .tv_usec = time.count() % 1000 * 1000};
 }
 
-Code CodeOf(std::string_view error) {
-  const std::string_view word = error.substr(0, error.find(' '));
-  if (word == "NOAUTH" || word == "WRONGPASS" || word == "NOPERM") return Code::kDenied;
-  if (word == "WRONGTYPE") return Code::kCorrupt;
-  return Code::kUnavailable;
+// What the server's word for an error asks for.
+Status Refusal(const RedisPlace& place, const std::string& error) {
+  const std::string_view word = std::string_view(error).substr(0, error.find(' '));
+  if (word == "NOAUTH" || word == "WRONGPASS" || word == "NOPERM") return Denied(error);
+  if (word == "WRONGTYPE") return Corrupt(error);
+  const std::string address = place.address.ToString();
+  if (word == "READONLY") {
+    return Unavailable(address +
+                       " takes no writes: name the primary as its address, or promote it (" +
+                       error + ")");
+  }
+  if (word == "MOVED" || word == "ASK" || word == "CLUSTERDOWN") {
+    return Unavailable(address + " is of a Redis Cluster, which Firn does not use: name a Redis " +
+                       "that is none (" + error + ")");
+  }
+  return Unavailable(error);
 }
 
 }  // namespace
@@ -102,7 +113,7 @@ Status RedisConnection::Authenticate() {
   if (place_.database == 0) return {};
   const std::string database = std::to_string(place_.database);
   FIRN_ASSIGN(const Reply answer, Command({"SELECT", database}));
-  return answer.is_error() ? Status(CodeOf(answer.text()), answer.text()) : Status();
+  return answer.is_error() ? Refusal(place_, answer.text()) : Status();
 }
 
 Result<RedisConnection::Reply> RedisConnection::Command(
@@ -128,7 +139,7 @@ Result<std::string> RedisConnection::Load(std::string_view script) {
   auto answer = Command({"SCRIPT", "LOAD", script});
   if (!answer.ok()) return Unavailable(answer.status().message());
   if (answer->is_error()) {
-    Status failure(CodeOf(answer->text()), answer->text());
+    Status failure = Refusal(place_, answer->text());
     Close();
     return failure;
   }
@@ -150,8 +161,8 @@ Result<std::vector<std::string>> RedisConnection::Eval(std::string_view script,
     FIRN_ASSIGN(answer, Command(words));
   }
   if (!answer.is_error()) return answer.items();
-  Status failure(CodeOf(answer.text()), answer.text());
-  Close();
+  Status failure = Refusal(place_, answer.text());
+  if (failure.code() != Code::kCorrupt) Close();  // else it is about that key only
   return failure;
 }
 

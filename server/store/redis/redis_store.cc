@@ -62,7 +62,8 @@ RedisStore::RedisStore(Options options, const Clock& clock, Entropy& entropy, Al
 Status RedisStore::Connect() {
   if (connection_.is_open()) return {};
   FIRN_TRY(link_.MayConnect());
-  return link_.Connected(connection_.Open());
+  Status opened = connection_.Open();
+  return opened.ok() ? opened : link_.Lost(std::move(opened));
 }
 
 Status RedisStore::Check(const TagDefinition& tag) {
@@ -70,15 +71,24 @@ Status RedisStore::Check(const TagDefinition& tag) {
   return Connect();
 }
 
+Result<std::vector<std::string>> RedisStore::Run(const TagDefinition& tag,
+                                                 const std::vector<std::string>& arguments) {
+  FIRN_TRY(Connect());
+  auto answer = connection_.Eval(kAdvance, options_.prefix + tag.name, arguments);
+  if (answer.ok()) {
+    link_.Worked();
+  } else if (!connection_.is_open()) {
+    return link_.Lost(answer.status());
+  }
+  return answer;
+}
+
 Result<Range> RedisStore::Advance(const TagDefinition& tag, int64_t at_least, int64_t size) {
   if (at_least < 0 || size < 1) return Invalid(Cat("a range of ", size, " numbers"));
   if (at_least >= kNumbersEnd) return Exhausted("Redis counts to 2^53 only");
-  FIRN_TRY(Connect());
   const int64_t ceiling = std::min(at_least + kJumpMax, kNumbersEnd);
-  FIRN_ASSIGN(
-      const auto answer,
-      connection_.Eval(kAdvance, options_.prefix + tag.name,
-                       {std::to_string(at_least), std::to_string(std::min(size, kNumbersEnd)),
+  FIRN_ASSIGN(const auto answer,
+              Run(tag, {std::to_string(at_least), std::to_string(std::min(size, kNumbersEnd)),
                         std::to_string(kNumbersEnd), std::to_string(ceiling)}));
   if (answer.size() != 4 || answer[0] != "ok") return Refusal(answer, at_least);
   FIRN_ASSIGN(const int64_t begin, RedisNumber(answer[1]));

@@ -51,6 +51,8 @@ class RedisStore final : public RangeStore {
 
  private:
   Status Connect();
+  Result<std::vector<std::string>> Run(const TagDefinition& tag,
+                                       const std::vector<std::string>& arguments);
 
   const Options options_;
   const Alarm alarm_;

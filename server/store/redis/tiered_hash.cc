@@ -146,13 +146,20 @@ TieredHash::TieredHash(Options options, const Clock& clock, Entropy& entropy)
 Status TieredHash::Connect() {
   if (connection_.is_open()) return {};
   FIRN_TRY(link_.MayConnect());
-  return link_.Connected(connection_.Open());
+  Status opened = connection_.Open();
+  return opened.ok() ? opened : link_.Lost(std::move(opened));
 }
 
 Result<TieredHash::Answer> TieredHash::Run(const std::string& script, const TagDefinition& tag,
                                            Answer arguments) {
   FIRN_TRY(Connect());
-  return connection_.Eval(script, options_.prefix + tag.name + ":tiered", arguments);
+  auto answer = connection_.Eval(script, options_.prefix + tag.name + ":tiered", arguments);
+  if (answer.ok()) {
+    link_.Worked();
+  } else if (!connection_.is_open()) {
+    return link_.Lost(answer.status());
+  }
+  return answer;
 }
 
 Result<TieredHash::Taken> TieredHash::Take(const TagDefinition& tag, const std::string& cluster,

@@ -11,6 +11,7 @@
 #include "common/time/entropy.h"
 #include "tests/support/database/redis.h"
 #include "tests/support/tcp_proxy.h"
+#include "tests/support/virtual_clock.h"
 
 namespace firn {
 namespace {
@@ -33,14 +34,15 @@ class RedisStoreTest : public testing::Test {
   }
 
   std::unique_ptr<RedisStore> Open(int port, Milliseconds time_limit = Milliseconds(30'000),
-                                   const std::string& credentials = "") {
+                                   const std::string& credentials = "",
+                                   const Clock& clock = SystemClock()) {
     RedisStore::Options options{.name = "cache",
                                 .place = {.address = {"127.0.0.1", static_cast<uint16_t>(port)},
                                           .credentials_file = credentials,
                                           .time_limit = time_limit},
                                 .backoff = {Milliseconds(10), Milliseconds(50)}};
     return std::make_unique<RedisStore>(
-        std::move(options), SystemClock(), SystemEntropy(),
+        std::move(options), clock, SystemEntropy(),
         [this](const std::string& sentence) { alarms_.push_back(sentence); });
   }
 
@@ -48,6 +50,11 @@ class RedisStoreTest : public testing::Test {
     ASSERT_TRUE(server_->Run({"HSET", "firn:order", field, value}).ok());
   }
   std::string Max() { return server_->Run({"HGET", "firn:order", "max"}).value_or("?"); }
+
+  // Of programs, so far; each question is one of its own.
+  int64_t Connections(Redis& server) {
+    return std::stoll(server.Info("total_connections_received")) - ++asked_;
+  }
 
   // What a ledger would let through, tried until the store answers.
   Range Use(RedisStore& store) {
@@ -66,6 +73,7 @@ class RedisStoreTest : public testing::Test {
   TagDefinition tag_{.name = "order", .strategy = "segment"};
   std::vector<std::string> alarms_;
   int64_t high_ = 1;
+  int64_t asked_ = 0;
 };
 
 TEST_F(RedisStoreTest, AHashOfNonsenseIsRefusedAndLeftAsItIs) {
@@ -137,6 +145,35 @@ TEST_F(RedisStoreTest, AReplicaTakesNoNumbersUntilItIsPromoted) {
   ASSERT_EQ(replica->Promote(), Status());
   EXPECT_EQ(Use(*other), (Range{11, 21}));
   EXPECT_THAT(alarms_, IsEmpty());
+}
+
+TEST_F(RedisStoreTest, AServerThatLetsUsInAndRefusesIsNamedAndNotAskedAgainAtOnce) {
+  const auto replica = StartServer();
+  ASSERT_EQ(replica->Follow(*server_), Status());
+  auto keeper = Redis::Start({.cluster = true}), node = Redis::Start({.cluster = true});
+  ASSERT_TRUE(keeper.ok() && node.ok());
+  ASSERT_EQ((*node)->JoinCluster(**keeper), Status());
+  const struct {
+    Redis& server;
+    const char* sentence;
+  } kCases[] = {{*replica, "takes no writes: name the primary"},
+                {**node, "is of a Redis Cluster, which Firn does not use"}};
+  for (const auto& refusing : kCases) {
+    VirtualClock clock(WallMs(0));
+    const auto store = Open(refusing.server.port(), Milliseconds(30'000), "", clock);
+    const int64_t before = Connections(refusing.server);
+    for (int i = 0; i < 3; ++i) {
+      const Status refused = store->Advance(tag_, 11, 10).status();
+      EXPECT_EQ(refused.code(), Code::kUnavailable);
+      EXPECT_THAT(refused.message(), HasSubstr(refusing.sentence));
+    }
+    EXPECT_EQ(Connections(refusing.server), before + 1);
+    clock.Advance(Milliseconds(10));  // the first wait is over
+    EXPECT_FALSE(store->Advance(tag_, 11, 10).ok());
+    clock.Advance(Milliseconds(9));  // the second is longer
+    EXPECT_FALSE(store->Advance(tag_, 11, 10).ok());
+    EXPECT_EQ(Connections(refusing.server), before + 2);
+  }
 }
 
 TEST_F(RedisStoreTest, AServerThatForgotTheScriptIsGivenItAgain) {

@@ -7,25 +7,44 @@
 namespace firn {
 namespace {
 
-TEST(StoreLinkTest, WaitsLongerAfterEachFailureAndNotAtAllAfterASuccess) {
+constexpr Backoff::Options kBackoff{Milliseconds(100), Milliseconds(1000)};
+
+TEST(StoreLinkTest, WaitsLongerAfterEachFailure) {
   VirtualClock clock(WallMs(0));
   SeededEntropy entropy(1);
-  StoreLink link({Milliseconds(100), Milliseconds(1000)}, clock, entropy);
+  StoreLink link(kBackoff, clock, entropy);
   EXPECT_EQ(link.MayConnect(), Status());
 
-  EXPECT_EQ(link.Connected(Unavailable("away")), Unavailable("away"));
+  EXPECT_EQ(link.Lost(Unavailable("away")), Unavailable("away"));
   EXPECT_EQ(link.MayConnect(), Unavailable("away"));
   clock.Advance(Milliseconds(49));
   EXPECT_FALSE(link.MayConnect().ok());
   clock.Advance(Milliseconds(51));
   EXPECT_EQ(link.MayConnect(), Status());
 
-  EXPECT_FALSE(link.Connected(Denied("no")).ok());
+  EXPECT_FALSE(link.Lost(Denied("no")).ok());
   clock.Advance(Milliseconds(99));
   EXPECT_EQ(link.MayConnect(), Denied("no"));
   clock.Advance(Milliseconds(101));
-  EXPECT_EQ(link.Connected(Status()), Status());
   EXPECT_EQ(link.MayConnect(), Status());
+}
+
+TEST(StoreLinkTest, OnlyAConnectionThatWasOfUseIsMadeAgainAtOnce) {
+  VirtualClock clock(WallMs(0));
+  SeededEntropy entropy(1);
+  StoreLink link(kBackoff, clock, entropy);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(link.Lost(Unavailable("away")).ok());
+    clock.Advance(kBackoff.cap);
+  }
+  link.Worked();
+  EXPECT_FALSE(link.Lost(Unavailable("cut")).ok());
+  EXPECT_EQ(link.MayConnect(), Status());
+
+  EXPECT_FALSE(link.Lost(Unavailable("it let us in, and takes no writes")).ok());
+  EXPECT_FALSE(link.MayConnect().ok());
+  clock.Advance(kBackoff.first);
+  EXPECT_EQ(link.MayConnect(), Status()) << "what worked has made the first wait a short one";
 }
 
 }  // namespace

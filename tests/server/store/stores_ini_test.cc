@@ -27,6 +27,12 @@ kind = redis
 address = [::1]:6379
 database = 3
 
+[ledgers]
+kind = postgres
+address = pg.example:5432
+database = ids
+credentials_file = /etc/firn/pg.cred
+
 [fast]
 durable = main
 front = cache
@@ -52,14 +58,18 @@ std::vector<std::string> Faults(std::string_view text) {
 TEST(StoresIniTest, ReadsEveryKindOfStore) {
   const StoresIni ini = ParseStoresIni(kGood);
   ASSERT_EQ(ini.status(), Status());
-  ASSERT_EQ(ini.stores.size(), 3u);
-  const auto& main = std::get<MysqlDefinition>(ini.Find("main")->what);
+  ASSERT_EQ(ini.stores.size(), 4u);
+  const auto& main = std::get<TableDefinition>(ini.Find("main")->what);
   EXPECT_EQ(main.place.address.ToString(), "db.example:3306");
   EXPECT_EQ(main.place.database, "ids");
   EXPECT_EQ(main.place.credentials_file, "/etc/firn/main cred");
   EXPECT_EQ(main.place.time_limit, Milliseconds(2500));
-  EXPECT_EQ(main.table.form(), MysqlForm::kLeaf);
+  EXPECT_EQ(main.table.form(), TableForm::kLeaf);
   EXPECT_EQ(main.table.name(), "`shop`.`leaf_alloc`");
+  const auto& ledgers = std::get<TableDefinition>(ini.Find("ledgers")->what);
+  EXPECT_EQ(ledgers.table.dialect(), SqlDialect::kPostgres);
+  EXPECT_EQ(ledgers.table.form(), TableForm::kFirn);
+  EXPECT_EQ(ledgers.table.name(), "\"firn_tag\"");
   const auto& cache = std::get<RedisDefinition>(ini.Find("cache")->what);
   EXPECT_EQ(cache.place.address.ToString(), "[::1]:6379");
   EXPECT_EQ(cache.place.database, 3);
@@ -77,47 +87,48 @@ TEST(StoresIniTest, AnEmptyFileHasNoStoresAndNoFaults) {
 }
 
 TEST(StoresIniTest, ReportsEveryFaultWithItsLine) {
-  EXPECT_THAT(
-      Faults("kind = mysql\n"
-             "[main]\n"
-             "kind = mysql\n"
-             "address = db.example\n"
-             "table = a b\n"
-             "form = oracle\n"
-             "timeout_ms = soon\n"
-             "prefix = x\n"
-             "form = leaf\n"
-             "nonsense\n"
-             "[cache]\n"
-             "kind = redis\n"
-             "address =\n"
-             "database = -1\n"
-             "[registry]\n"
-             "kind = mysql\n"
-             "[Main]\n"
-             "[fast]\n"
-             "kind = tiered\n"
-             "front = main\n"
-             "durable = cache\n"
-             "[cache]\n"
-             "kind = mongo\n"
-             "[last]\n"),
-      ElementsAre("1: a setting before the first [store]", "2: [main] database: missing",
-                  "2: [main] credentials_file: missing", HasSubstr("4: [main] address: "),
-                  "5: [main] table: 'a b' is no name of a table",
-                  "6: [main] form: must be firn, leaf or tinyid",
-                  "7: [main] timeout_ms: 'soon' is no number within 100 and 60000",
-                  "8: [main] prefix: no such setting of this kind of store",
-                  "9: [main] form: set twice, first at line 6",
-                  "10: neither [store], nor key = value, nor a comment",
-                  "13: [cache] address: has no value",
-                  "14: [cache] database: '-1' is no number within 0 and 1000000",
-                  "15: [registry] is a name of Firn's own",
-                  HasSubstr("17: 'Main' is no name of a store"),
-                  "18: [fast] front: there is no store 'main' of kind redis",
-                  "18: [fast] durable: there is no store 'cache' of kind mysql",
-                  "22: [cache] is defined twice, first at line 11",
-                  "23: [cache] kind: must be mysql, redis or tiered", "24: [last] kind: missing"));
+  EXPECT_THAT(Faults("kind = mysql\n"
+                     "[main]\n"
+                     "kind = mysql\n"
+                     "address = db.example\n"
+                     "table = a b\n"
+                     "form = oracle\n"
+                     "timeout_ms = soon\n"
+                     "prefix = x\n"
+                     "form = leaf\n"
+                     "nonsense\n"
+                     "[cache]\n"
+                     "kind = redis\n"
+                     "address =\n"
+                     "database = -1\n"
+                     "[registry]\n"
+                     "kind = mysql\n"
+                     "[Main]\n"
+                     "[fast]\n"
+                     "kind = tiered\n"
+                     "front = main\n"
+                     "durable = cache\n"
+                     "[cache]\n"
+                     "kind = mongo\n"
+                     "[last]\n"),
+              ElementsAre("1: a setting before the first [store]", "2: [main] database: missing",
+                          "2: [main] credentials_file: missing", HasSubstr("4: [main] address: "),
+                          "5: [main] table: 'a b' is no name of a table",
+                          "6: [main] form: must be firn, leaf or tinyid",
+                          "7: [main] timeout_ms: 'soon' is no number within 100 and 60000",
+                          "8: [main] prefix: no such setting of this kind of store",
+                          "9: [main] form: set twice, first at line 6",
+                          "10: neither [store], nor key = value, nor a comment",
+                          "13: [cache] address: has no value",
+                          "14: [cache] database: '-1' is no number within 0 and 1000000",
+                          "15: [registry] is a name of Firn's own",
+                          HasSubstr("17: 'Main' is no name of a store"),
+                          "18: [fast] front: there is no store 'main' of kind redis",
+                          "18: [fast] durable: there is no store 'cache' of kind mysql or "
+                          "postgres",
+                          "22: [cache] is defined twice, first at line 11",
+                          "23: [cache] kind: must be mysql, postgres, redis or tiered",
+                          "24: [last] kind: missing"));
 }
 
 TEST(StoresIniTest, ATieredStoreStandsOnTheRegistryUnlessToldOtherwise) {
@@ -139,16 +150,27 @@ TEST(StoresIniTest, TheExampleOfThePackageIsOne) {
   const std::string text = Packaged("stores.ini");
   EXPECT_THAT(Faults(text), IsEmpty());
   const StoresIni ini = ParseStoresIni(text);
-  ASSERT_EQ(ini.stores.size(), 3u);
-  EXPECT_EQ(std::get<MysqlDefinition>(ini.stores[0].what).table.form(), MysqlForm::kLeaf);
-  EXPECT_EQ(std::get<RedisDefinition>(ini.stores[1].what).prefix, "firn:");
-  EXPECT_EQ(std::get<TieredDefinition>(ini.stores[2].what).durable, "main");
+  ASSERT_EQ(ini.stores.size(), 4u);
+  EXPECT_EQ(std::get<TableDefinition>(ini.stores[0].what).table.form(), TableForm::kLeaf);
+  EXPECT_EQ(std::get<TableDefinition>(ini.stores[1].what).table.dialect(), SqlDialect::kPostgres);
+  EXPECT_EQ(std::get<RedisDefinition>(ini.stores[2].what).prefix, "firn:");
+  EXPECT_EQ(std::get<TieredDefinition>(ini.stores[3].what).durable, "main");
 }
 
-TEST(StoresIniTest, TheTableOfThePackageIsFirnsOwn) {
-  std::string made(kMysqlFirnTable);
-  made.replace(made.find("%s"), 2, "firn_tag");
-  EXPECT_THAT(Packaged("firn_tag.sql"), testing::EndsWith("\n" + made + ";\n"));
+TEST(StoresIniTest, TheTablesOfThePackageAreFirnsOwn) {
+  EXPECT_THAT(Packaged("firn_tag.sql"),
+              testing::EndsWith("\n" + FirnTableSql(SqlDialect::kMysql, "firn_tag") + ";\n"));
+  EXPECT_THAT(Packaged("firn_tag_postgres.sql"),
+              testing::EndsWith("\n" + FirnTableSql(SqlDialect::kPostgres, "firn_tag") + ";\n"));
+}
+
+// MySQL 8 and MariaDB have only few binary ones in common.
+TEST(StoresIniTest, TheTableOfThePackageNamesACollationThatMysqlAndMariaDbKnow) {
+  const std::string sql = Packaged("firn_tag.sql");
+  const size_t at = sql.find("COLLATE ");
+  ASSERT_NE(at, sql.npos);
+  EXPECT_THAT(sql.substr(at), testing::StartsWith("COLLATE utf8mb4_bin "));
+  EXPECT_EQ(sql.find("COLLATE", at + 1), sql.npos);
 }
 
 }  // namespace

@@ -127,8 +127,7 @@ Result<std::unique_ptr<MariaDb>> MariaDb::Start() {
     if (error) return Internal("cannot copy " + fresh.string() + ": " + error.message());
     FIRN_TRY(WriteConfig(server->folder_));
     FIRN_TRY(WriteFile(server->folder_ / "setup.sql", kSetUp, 0600));
-    FIRN_TRY(
-        WriteFile(server->credentials_file(), std::string(kUser) + ":" + kPassword + "\n", 0600));
+    FIRN_TRY(server->WriteCredentials());
     failure = server->Restart();
     if (failure.ok()) return server;
     if (i + 1 == kTriesMax) server->KeepFiles();
@@ -168,16 +167,18 @@ Result<std::vector<MariaDb::Row>> MariaDb::Query(const std::string& sql) {
 
 // --- replication --------------------------------------------------------------------------------
 
-Status MariaDb::Follow(const MariaDb& primary) {
-  FIRN_TRY(Run("SET GLOBAL read_only = 1"));
-  FIRN_TRY(Run(
-      "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=" + std::to_string(primary.port()) +
+Result<std::unique_ptr<SqlServer>> MariaDb::StartReplica() {
+  FIRN_ASSIGN(std::unique_ptr<SqlServer> replica, Start());
+  FIRN_TRY(replica->Run("SET GLOBAL read_only = 1"));
+  FIRN_TRY(replica->Run(
+      "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=" + std::to_string(port()) +
       ", MASTER_USER='copier', MASTER_PASSWORD='another', MASTER_LOG_FILE='bin.000001',"
       " MASTER_LOG_POS=4, MASTER_CONNECT_RETRY=1"));
-  return Run("START SLAVE");
+  FIRN_TRY(replica->Run("START SLAVE"));
+  return replica;
 }
 
-Status MariaDb::AwaitCaughtUp(MariaDb& primary) {
+Status MariaDb::AwaitCaughtUp(SqlServer& primary) {
   FIRN_ASSIGN(const auto at, primary.Query("SHOW MASTER STATUS"));
   FIRN_ASSIGN(const auto waited, Query("SELECT MASTER_POS_WAIT('" + at.at(0).at(0) + "', " +
                                        at.at(0).at(1) + ", 15)"));

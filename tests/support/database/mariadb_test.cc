@@ -31,9 +31,8 @@ TEST_F(MariaDbTest, WhatWasWrittenIsThereAfterAKill) {
 }
 
 TEST_F(MariaDbTest, AReplicaThatLagsIsPromotedWithoutTheLatestWrites) {
-  auto replica = MariaDb::Start();
+  auto replica = server_->StartReplica();
   ASSERT_TRUE(replica.ok()) << replica.status();
-  ASSERT_TRUE((*replica)->Follow(*server_).ok());
   ASSERT_TRUE(server_->Run("INSERT INTO t VALUES (1)").ok());
   ASSERT_TRUE((*replica)->AwaitCaughtUp(*server_).ok());
   ASSERT_TRUE((*replica)->StopFollowing().ok());

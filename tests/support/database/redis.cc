@@ -98,6 +98,12 @@ Status Redis::Restart() {
       command.insert(command.end(), {word, options_.password});
     }
   }
+  if (options_.cluster) {
+    for (const std::string& word : {std::string("--cluster-enabled"), std::string("yes"),
+                                    std::string("--cluster-port"), std::to_string(FreePort())}) {
+      command.push_back(word);
+    }
+  }
   process_ = Process(command, {.output_file = folder_ / "output.log"});
   const bool ready =
       Eventually(kPatience, [this] { return !process_->Running() || Run({"PING"}).ok(); });
@@ -137,6 +143,19 @@ Status Redis::Follow(Redis& primary) {
            Info("slave_repl_offset") == primary.Info("master_repl_offset");
   });
   return caught_up ? Status() : Unavailable("the replica does not catch up");
+}
+
+Status Redis::JoinCluster(Redis& other) {
+  FIRN_TRY(other.Run({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"}).status());
+  FIRN_ASSIGN(const std::string nodes, other.Run({"CLUSTER", "NODES"}));  // id host:port@bus ...
+  const std::string bus = nodes.substr(nodes.find('@') + 1);
+  FIRN_TRY(Run({"CLUSTER", "MEET", "127.0.0.1", std::to_string(other.port()),
+                bus.substr(0, bus.find_first_of(", "))})
+               .status());
+  const bool joined = Eventually(kPatience, [this] {
+    return Run({"GET", "key"}).status().message().starts_with("MOVED");
+  });
+  return joined ? Status() : Unavailable("the node does not join");
 }
 
 }  // namespace firn

@@ -19,6 +19,8 @@ struct RedisOptions {
   // With append_only: each command is on disk before it is answered, else once a second.
   bool sync_always = false;
   std::string password{};  // empty: none
+  // A node of a Redis Cluster, which knows no other one yet.
+  bool cluster = false;
 };
 
 // A real Redis from Debian's package on a free loopback port, with its files in a throw-away
@@ -48,6 +50,9 @@ class Redis {
   // Becomes a replica, and waits until it has what `primary` has now.
   Status Follow(Redis& primary);
   Status Promote() { return Run({"REPLICAOF", "NO", "ONE"}).status(); }
+
+  // Both are of a cluster: becomes a node of it that keeps nothing, while `other` keeps all.
+  Status JoinCluster(Redis& other);
 
   // --- faults -----------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/server/store/mysql_store_fixture.h"
+#include "tests/server/store/table_store_fixture.h"
 
 namespace firn {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
-using MysqlFailoverTest = MysqlStoreFixture;
+class TableFailoverTest : public TableStoreFixture {};
 
 void ExpectNoOverlap(std::vector<Range> ranges) {
   std::sort(ranges.begin(), ranges.end(),
@@ -21,13 +21,12 @@ void ExpectNoOverlap(std::vector<Range> ranges) {
   for (size_t i = 1; i < ranges.size(); ++i) EXPECT_GE(ranges[i].begin, ranges[i - 1].end);
 }
 
-TEST_F(MysqlFailoverTest, AReplicaThreeAllocationsBehindAndTheOldPrimaryAreJumpedOver) {
-  auto made = MariaDb::Start();
+TEST_P(TableFailoverTest, AReplicaThreeAllocationsBehindAndTheOldPrimaryAreJumpedOver) {
+  auto made = server_->StartReplica();
   ASSERT_TRUE(made.ok()) << made.status();
-  MariaDb& replica = **made;
-  ASSERT_EQ(replica.Follow(*server_), Status());
+  SqlServer& replica = **made;
   std::vector<Range> used;
-  const auto use = [&](MysqlStore& store) {
+  const auto use = [&](TableStore& store) {
     std::optional<Range> range;
     EXPECT_TRUE(Eventually(kPatience, [&] { return (range = Use(store)).has_value(); }));
     used.push_back(range.value_or(Range{}));
@@ -52,7 +51,7 @@ TEST_F(MysqlFailoverTest, AReplicaThreeAllocationsBehindAndTheOldPrimaryAreJumpe
   EXPECT_EQ(used.size(), 16u);
 }
 
-TEST_F(MysqlFailoverTest, AServerThatIsKilledInMidAdvanceGivesNothingTwice) {
+TEST_P(TableFailoverTest, AServerThatIsKilledInMidAdvanceGivesNothingTwice) {
   constexpr int kThreads = 8;
   std::atomic<bool> going_on = true;
   std::atomic<int> count = 0;
@@ -86,6 +85,10 @@ TEST_F(MysqlFailoverTest, AServerThatIsKilledInMidAdvanceGivesNothingTwice) {
   for (std::thread& thread : threads) thread.join();
   ExpectNoOverlap(all);
 }
+
+INSTANTIATE_TEST_SUITE_P(Databases, TableFailoverTest,
+                         testing::Values(SqlDialect::kMysql, SqlDialect::kPostgres),
+                         NameOfDatabase);
 
 }  // namespace
 }  // namespace firn

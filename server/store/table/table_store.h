@@ -1,21 +1,24 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/time/backoff.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "server/issue/segment/range_store.h"
-#include "server/store/mysql/mysql_connection.h"
-#include "server/store/mysql/mysql_table.h"
 #include "server/store/store_link.h"
+#include "server/store/table/late_tags.h"
+#include "server/store/table/range_table.h"
+#include "server/store/table/sql_connection.h"
 
 namespace firn {
 
-// Ranges out of a table in MySQL or MariaDB, of any of the forms of mysql_table.h.
+// Ranges out of a table in a database, of any of the dialects and forms of range_table.h.
 //
 // 1. A range counts when the very statement that moved the row said so: no error, exactly one row
 //    changed, the new number in that statement's answer.
@@ -24,21 +27,24 @@ namespace firn {
 // 3. A row that somebody has edited into nonsense, or far beyond what has been used, stays as it is
 //    until somebody mends it, and the refusal says what is wrong with it.
 // 4. A row that is missing is made in Firn's own table, and only while the tag has no ledger.
+// 5. A row that somebody has locked holds up its own tag, and others but for a while
+//    (late_tags.h); what was given up is ended by the server, so that it moves nothing later.
 //
 // Other programs may advance the same rows, if they do so as the table's form says.
 //
 // Owned by one thread, which waits for the server up to a few times the place's time limit.
-class MysqlStore final : public RangeStore {
+class TableStore final : public RangeStore {
  public:
   struct Options {
-    std::string name;  // as tags name it
-    MysqlPlace place;
+    std::string name;            // as tags name it
     Backoff::Options backoff{};  // between attempts to connect
   };
   // Told, in a sentence, of each time that the database turns out to have gone back in time.
   using Alarm = std::function<void(const std::string&)>;
 
-  MysqlStore(Options options, MysqlTable table, const Clock& clock, Entropy& entropy, Alarm alarm);
+  // `clock` and `entropy` must outlive it.
+  TableStore(Options options, std::unique_ptr<SqlConnection> connection, RangeTable table,
+             const Clock& clock, Entropy& entropy, Alarm alarm);
 
   std::string_view name() const override { return options_.name; }
   Status Check(const TagDefinition& tag) override;
@@ -48,17 +54,25 @@ class MysqlStore final : public RangeStore {
   struct Wanted;
 
   Status Connect();
+  // One statement; a refusal that an operator can mend says how.
+  Result<SqlConnection::Answer> Execute(const std::string& sql,
+                                        const std::vector<SqlConnection::Parameter>& parameters);
   // Its number; nothing when there is no row.
   Result<std::optional<int64_t>> ReadRow(const TagDefinition& tag);
   Result<int64_t> ReadOrMakeRow(const TagDefinition& tag, const Wanted& wanted);
   Status NoRow() const;
   Result<Range> MoveRow(const TagDefinition& tag, const Wanted& wanted);
+  Result<Range> AdvanceRow(const TagDefinition& tag, int64_t at_least, int64_t size);
+  // What the end of a call says about the connection, and about the tag.
+  void Learn(const TagDefinition& tag, const Status& end, BootMs began);
 
   const Options options_;
-  const MysqlTable table_;
+  const RangeTable table_;
   const Alarm alarm_;
-  MysqlConnection connection_;
+  const Clock& clock_;
+  const std::unique_ptr<SqlConnection> connection_;
   StoreLink link_;
+  LateTags late_;
 };
 
 }  // namespace firn

@@ -8,46 +8,46 @@
 
 #include "common/base/status.h"
 #include "server/issue/range.h"
+#include "server/store/table/sql_connection.h"
 
 namespace firn {
 
+// Whose words a statement is made of.
+enum class SqlDialect : uint8_t { kMysql, kPostgres };
+
 // Whose table it is.
-enum class MysqlForm : uint8_t {
-  kFirn,    // Firn's own, see kMysqlFirnTable
+enum class TableForm : uint8_t {
+  kFirn,    // Firn's own, see FirnTableSql
   kLeaf,    // Leaf's `leaf_alloc`: a row at max has given every number below max
   kTinyid,  // Tinyid's `tiny_id_info`: a row at max has given every number up to max itself
 };
-std::optional<MysqlForm> ParseMysqlForm(std::string_view word);
+std::optional<TableForm> ParseTableForm(std::string_view word);
 
-// What to create Firn's own table with, "%s" being its name; users have it as
-// server/package/firn_tag.sql. Names of tags are compared byte by
-// byte: to Firn `order` and `Order` are two tags.
-inline constexpr std::string_view kMysqlFirnTable =
-    "CREATE TABLE %s (\n"
-    "  biz_tag VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL,\n"
-    "  max_id BIGINT NOT NULL,\n"
-    "  step BIGINT NOT NULL,\n"
-    "  update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,\n"
-    "  PRIMARY KEY (biz_tag)\n"
-    ") ENGINE = InnoDB";
+// What creates Firn's own table `name`; users have it as tools/package/firn_tag.sql and
+// firn_tag_postgres.sql. Names of tags are compared byte by byte: to Firn `order` and `Order` are
+// two tags. (None ends with a blank, which the collation that MySQL and MariaDB share would not
+// see.)
+std::string FirnTableSql(SqlDialect dialect, std::string_view name);
 
 // A table of ranges, a row a tag: its statements, and what their answers mean. A value; it talks to
 // nobody.
 //
 // Inside, a row's number is what the column holds, and a range's begin is the first number that it
 // may give; they differ by one for Tinyid.
-class MysqlTable {
+class RangeTable {
  public:
-  // kInvalid for a name that is not letters, digits, _ or $, with a database in front or not.
-  static Result<MysqlTable> Make(MysqlForm form, std::string_view name);
+  // kInvalid for a name that is not letters, digits, _ or $, with a database (PostgreSQL: a schema)
+  // in front or not.
+  static Result<RangeTable> Make(SqlDialect dialect, TableForm form, std::string_view name);
 
-  MysqlForm form() const { return form_; }
+  SqlDialect dialect() const { return dialect_; }
+  TableForm form() const { return form_; }
   const std::string& name() const { return name_; }
 
   // SELECT with the tag's name; max, step and delta of its row.
   const std::string& read() const { return read_; }
-  // UPDATE with (least, size, tag, ceiling): moves the row, and answers its new number as
-  // LAST_INSERT_ID. A row beyond the ceiling, negative, or without a step stays as it is.
+  // UPDATE with (least, size, tag, ceiling): moves the row, and answers its new number, which
+  // RangeAfter looks for. A row beyond the ceiling, negative, or without a step stays as it is.
   const std::string& advance() const { return advance_; }
   // INSERT with (tag, number, step); does nothing where there is a row. Firn's own table only.
   const std::string& insert() const { return insert_; }
@@ -56,17 +56,21 @@ class MysqlTable {
   int64_t RowBefore(int64_t begin) const { return begin - first_; }
   int64_t BeginAfter(int64_t row) const { return row + first_; }
 
+  // The range that an answer to `advance` gives, one row having changed.
+  Result<Range> RangeAfter(const SqlConnection::Answer& answer, int64_t size,
+                           int64_t at_least) const;
   // The range that ends with the row at `row`. kCorrupt when that cannot be.
   Result<Range> RangeAt(uint64_t row, int64_t size, int64_t at_least) const;
 
   // The number of a row as it was read, when numbers may follow it: kCorrupt with a sentence for a
   // row that somebody has edited, kInvalid for one that shares its numbers with other databases.
-  Result<int64_t> NumberOf(const std::vector<std::string>& row) const;
+  Result<int64_t> NumberOf(const SqlConnection::Row& row) const;
 
  private:
-  MysqlTable(MysqlForm form, std::string name);
+  RangeTable(SqlDialect dialect, TableForm form, std::string name);
 
-  MysqlForm form_;
+  SqlDialect dialect_;
+  TableForm form_;
   std::string name_;
   int64_t first_;  // of a range: this much above the row's number before it
   std::string read_;

@@ -7,8 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/store/mysql/mysql_connection.h"
-#include "tests/server/store/mysql_store_fixture.h"
+#include "tests/server/store/table_store_fixture.h"
 
 namespace firn {
 namespace {
@@ -19,15 +18,21 @@ constexpr int64_t kStep = 100;  // of the rows, as InsertRowSql makes them
 // Another program's connection. Its statements are what that program sends.
 class Stranger {
  public:
-  using Rows = std::vector<MysqlConnection::Row>;
+  using Rows = std::vector<SqlConnection::Row>;
 
-  explicit Stranger(MysqlPlace place) : connection_(std::move(place)) {
-    EXPECT_EQ(connection_.Open(), Status());
+  Stranger(std::unique_ptr<SqlConnection> connection, SqlDialect dialect)
+      : connection_(std::move(connection)), dialect_(dialect) {
+    EXPECT_EQ(connection_->Open(), Status());
   }
 
-  MysqlConnection::Answer Say(const std::string& sql,
-                              const std::vector<MysqlConnection::Parameter>& parameters = {}) {
-    auto answer = connection_.Execute(sql, parameters);
+  // As MySQL writes statements, whose parameters PostgreSQL counts.
+  SqlConnection::Answer Say(std::string sql,
+                            const std::vector<SqlConnection::Parameter>& parameters = {}) {
+    for (size_t i = 1, at = sql.find('?'); at != sql.npos; at = sql.find('?'), ++i) {
+      if (dialect_ == SqlDialect::kMysql) break;
+      sql.replace(at, 1, "$" + std::to_string(i));
+    }
+    auto answer = connection_->Execute(sql, parameters);
     EXPECT_TRUE(answer.ok()) << answer.status();
     return answer.value_or({});
   }
@@ -59,10 +64,11 @@ class Stranger {
   }
 
  private:
-  MysqlConnection connection_;
+  const std::unique_ptr<SqlConnection> connection_;
+  const SqlDialect dialect_;
 };
 
-class MysqlSharedRowsTest : public MysqlStoreFixture {
+class TableSharedRowsTest : public TableStoreFixture {
  protected:
   // What threads of `strangers` and of Firn take of one row at the same time.
   std::vector<Range> TakeTogether(const std::function<Range(Stranger&)>& theirs) {
@@ -75,7 +81,7 @@ class MysqlSharedRowsTest : public MysqlStoreFixture {
     std::vector<std::thread> threads;
     for (int i = 0; i < 3; ++i) {
       threads.emplace_back([&] {
-        Stranger stranger(PlaceOf(*server_));
+        Stranger stranger(Connection(PlaceOf(*server_)), GetParam());
         for (int n = 0; n < kRangesEach; ++n) keep(theirs(stranger));
       });
       threads.emplace_back([&, i] {
@@ -103,16 +109,16 @@ class MysqlSharedRowsTest : public MysqlStoreFixture {
   }
 };
 
-TEST_F(MysqlSharedRowsTest, LeafsServersAndOursNeverOverlap) {
-  CreateTable(MysqlForm::kLeaf);
+TEST_P(TableSharedRowsTest, LeafsServersAndOursNeverOverlap) {
+  CreateTable(TableForm::kLeaf);
   InsertRow(1);
   const std::vector<Range> all =
       TakeTogether([&](Stranger& leaf) { return leaf.LeafRange(tag_.name); });
   ExpectOneRow(all, 1);
 }
 
-TEST_F(MysqlSharedRowsTest, TinyidsServersAndOursNeverOverlap) {
-  CreateTable(MysqlForm::kTinyid);
+TEST_P(TableSharedRowsTest, TinyidsServersAndOursNeverOverlap) {
+  CreateTable(TableForm::kTinyid);
   InsertRow(1);
   const std::vector<Range> all =
       TakeTogether([&](Stranger& tinyid) { return tinyid.TinyidRange(tag_.name); });
@@ -120,10 +126,10 @@ TEST_F(MysqlSharedRowsTest, TinyidsServersAndOursNeverOverlap) {
 }
 
 // Between two readings of ours, somebody of theirs: our ledger follows over what they took.
-TEST_F(MysqlSharedRowsTest, WhatTheyTookIsNeverBelowWhatOursGoesOnFrom) {
-  CreateTable(MysqlForm::kLeaf);
+TEST_P(TableSharedRowsTest, WhatTheyTookIsNeverBelowWhatOursGoesOnFrom) {
+  CreateTable(TableForm::kLeaf);
   InsertRow(1);
-  Stranger leaf(PlaceOf(*server_));
+  Stranger leaf(Connection(PlaceOf(*server_)), GetParam());
   EXPECT_EQ(Use(*store_).value_or(Range{}), (Range{1, 11}));
   EXPECT_EQ(leaf.LeafRange(tag_.name), (Range{11, 11 + kStep}));
   EXPECT_EQ(Use(*store_).value_or(Range{}), (Range{111, 121}));
@@ -131,6 +137,10 @@ TEST_F(MysqlSharedRowsTest, WhatTheyTookIsNeverBelowWhatOursGoesOnFrom) {
   EXPECT_EQ(Use(*store_).value_or(Range{}), (Range{5000, 5010}));
   EXPECT_EQ(leaf.LeafRange(tag_.name), (Range{5010, 5010 + kStep}));
 }
+
+INSTANTIATE_TEST_SUITE_P(Databases, TableSharedRowsTest,
+                         testing::Values(SqlDialect::kMysql, SqlDialect::kPostgres),
+                         NameOfDatabase);
 
 }  // namespace
 }  // namespace firn

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "common/time/clock.h"
+#include "server/store/table/database_place.h"
+#include "server/store/table/sql_connection.h"
+
+namespace firn {
+
+// A connection to a PostgreSQL server. A statement counts once its transaction has ended: the
+// server sends what it changed before it commits. The only code that knows the vendor's library,
+// which never waits here by itself, so that every wait has its limit.
+class PostgresConnection final : public SqlConnection {
+ public:
+  // `clock` must outlive it.
+  PostgresConnection(DatabasePlace place, const Clock& clock);
+  ~PostgresConnection() override;
+
+  bool is_open() const override { return client_ != nullptr; }
+  Status Open() override;
+  void Close() override;
+  Result<Answer> Execute(const std::string& sql, const std::vector<Parameter>& parameters) override;
+
+ private:
+  struct Client;  // the library's handle
+  struct Reply;
+
+  // Connects, up to where the server takes statements.
+  Status Greet(const DatabaseCredentials& credentials);
+  // What must not depend on the server's defaults; refuses a server that is a replica.
+  Status SetUpSession();
+  Status Send(const std::string& sql, const std::vector<Parameter>& parameters, BootMs until);
+  // Everything that the server says to one statement, up to where it is ready for the next.
+  Result<std::vector<Reply>> Receive(BootMs until);
+  Status AwaitReply(BootMs until);
+  // Until the socket can be read, or written; false when `until` comes first.
+  bool Await(short events, BootMs until) const;
+  Status FailUnknown(const std::string& why);
+  Status Fail(const Reply& reply);
+
+  const DatabasePlace place_;
+  const Clock& clock_;
+  std::unique_ptr<Client> client_;
+};
+
+}  // namespace firn

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "common/base/endpoint.h"
+#include "common/base/status.h"
+#include "common/base/units.h"
+
+namespace firn {
+
+// How to reach a database server that speaks SQL.
+struct DatabasePlace {
+  Endpoint address{};
+  std::string database{};
+  std::string credentials_file{};  // one line user:password, as common/base/secret_file.h wants it
+  Milliseconds time_limit{2000};   // of connecting, and of each statement
+
+  // The server ends a statement at the time limit, and the wait for a lock at half of it, so that a
+  // statement whose client has given up does not go on. The client waits this much longer for the
+  // server's word.
+  static constexpr Milliseconds kGrace{1000};
+};
+
+struct DatabaseCredentials {
+  std::string user;
+  std::string password;
+};
+// Never logged, and never part of a failure.
+Result<DatabaseCredentials> ReadCredentials(const DatabasePlace& place);
+
+// The server's refusal to write, with what to do about it.
+Status TakesNoWrites(const DatabasePlace& place, const std::string& why);
+
+}  // namespace firn

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "common/time/clock.h"
+
+namespace firn {
+
+// Tags whose last call the database gave up on, as when somebody holds a lock on their row. A store
+// has one thread, so what such a tag waits for, all others wait for as well: late tags together get
+// a fifth of the thread's time, and whoever is not late goes first. Thread-compatible.
+class LateTags {
+ public:
+  static constexpr int kOthersShare = 4;  // this many times what the last late call took
+  static constexpr Milliseconds kPauseMin{100};
+
+  explicit LateTags(const Clock& clock) : clock_(clock) {}  // must outlive it
+
+  // Ok, or why the tag's last call failed, while others have their turn.
+  Status MayAsk(const std::string& tag) const {
+    const auto late = late_.find(tag);
+    return late == late_.end() || clock_.Boot() >= not_before_ ? Status() : late->second;
+  }
+
+  void GaveUp(const std::string& tag, const Status& why, BootMs began) {
+    const BootMs now = clock_.Boot();
+    late_[tag] = why;
+    not_before_ = now + std::max(kPauseMin, kOthersShare * (now - began));
+  }
+  void Answered(const std::string& tag) { late_.erase(tag); }
+
+ private:
+  const Clock& clock_;
+  std::map<std::string, Status> late_;  // with why
+  BootMs not_before_{};                 // when one of them may be asked for again
+};
+
+}  // namespace firn

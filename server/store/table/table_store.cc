@@ -1,0 +1,141 @@
+#include "server/store/table/table_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/cat.h"
+#include "server/store/jump_limit.h"
+
+namespace firn {
+
+// What a range is to be, and between which numbers the row may be for it.
+struct TableStore::Wanted {
+  int64_t at_least;
+  int64_t size;
+  int64_t row_least;  // the row is lifted to it
+  int64_t ceiling;    // a row above it stays as it is
+
+  // The ceiling leaves room for the range, so that the row never passes the end of 63 bits.
+  Wanted(const RangeTable& table, int64_t least, int64_t numbers)
+      : at_least(least), size(numbers), row_least(table.RowBefore(least)) {
+    const int64_t most = table.RowBefore(kRangeEnd) - size;
+    ceiling = row_least > most - kJumpMax ? most : row_least + kJumpMax;
+  }
+};
+
+TableStore::TableStore(Options options, std::unique_ptr<SqlConnection> connection, RangeTable table,
+                       const Clock& clock, Entropy& entropy, Alarm alarm)
+    : options_(std::move(options)),
+      table_(std::move(table)),
+      alarm_(std::move(alarm)),
+      clock_(clock),
+      connection_(std::move(connection)),
+      link_(options_.backoff, clock, entropy),
+      late_(clock) {}
+
+Status TableStore::Connect() {
+  if (connection_->is_open()) return {};
+  FIRN_TRY(link_.MayConnect());
+  Status opened = connection_->Open();
+  return opened.ok() ? opened : link_.Lost(std::move(opened));
+}
+
+Result<SqlConnection::Answer> TableStore::Execute(
+    const std::string& sql, const std::vector<SqlConnection::Parameter>& parameters) {
+  Result<SqlConnection::Answer> answer = connection_->Execute(sql, parameters);
+  if (answer.ok()) return answer;
+  const bool mysql = table_.dialect() == SqlDialect::kMysql;
+  std::string remedy;
+  if (answer.code() == Code::kNotFound && table_.form() == TableForm::kFirn) {
+    remedy =
+        Cat("; ", mysql ? "firn_tag.sql" : "firn_tag_postgres.sql", " of the package makes it");
+  } else if (answer.code() == Code::kDenied) {
+    remedy = "; the user needs SELECT, INSERT and UPDATE on " + table_.name();
+  } else if (answer.code() == Code::kUnavailable && connection_->is_open()) {
+    remedy = "; it was undone. Somebody may hold a lock on " + table_.name();
+  }
+  Status failure(answer.code(), answer.status().message() + remedy);
+  return connection_->is_open() ? failure : link_.Lost(std::move(failure));
+}
+
+void TableStore::Learn(const TagDefinition& tag, const Status& end, BootMs began) {
+  const bool given_up = end.code() == Code::kUnavailable && connection_->is_open();
+  if (given_up) return late_.GaveUp(tag.name, end, began);
+  late_.Answered(tag.name);
+  if (end.ok()) link_.Worked();
+}
+
+Status TableStore::Check(const TagDefinition& tag) {
+  constexpr size_t kTinyidNameMax = 63;  // of biz_type
+  if (table_.form() == TableForm::kTinyid && tag.name.size() > kTinyidNameMax) {
+    return Invalid("a name of more than 63 bytes does not fit Tinyid's table");
+  }
+  FIRN_TRY(Connect());
+  FIRN_ASSIGN(const auto row, ReadRow(tag));
+  const bool to_be_made = table_.form() == TableForm::kFirn && tag.high == 0;
+  return row || to_be_made ? Status() : NoRow();
+}
+
+Status TableStore::NoRow() const {
+  return NotFound("there is no row of this tag in " + table_.name());
+}
+
+Result<std::optional<int64_t>> TableStore::ReadRow(const TagDefinition& tag) {
+  FIRN_ASSIGN(const auto answer, Execute(table_.read(), {tag.name}));
+  if (answer.rows.empty()) return std::optional<int64_t>();
+  if (answer.rows.size() > 1) return Corrupt("there are several rows of this tag");
+  const Result<int64_t> number = table_.NumberOf(answer.rows.front());
+  if (!number.ok()) return number.status().WithContext("its row in " + table_.name());
+  return std::optional<int64_t>(number.value_or(0));
+}
+
+Result<int64_t> TableStore::ReadOrMakeRow(const TagDefinition& tag, const Wanted& wanted) {
+  FIRN_ASSIGN(std::optional<int64_t> row, ReadRow(tag));
+  const bool has_ledger = wanted.at_least > tag.start.value_or(1);
+  if (!row && table_.form() == TableForm::kFirn && !has_ledger) {
+    FIRN_TRY(Execute(table_.insert(), {tag.name, wanted.row_least, wanted.size}).status());
+    FIRN_ASSIGN(row, ReadRow(tag));
+  }
+  return row ? Result<int64_t>(*row) : NoRow();
+}
+
+Result<Range> TableStore::MoveRow(const TagDefinition& tag, const Wanted& wanted) {
+  FIRN_ASSIGN(const auto answer,
+              Execute(table_.advance(), {wanted.row_least, wanted.size, tag.name, wanted.ceiling}));
+  if (answer.affected == 0) return Unavailable("the row was changed while it was looked at");
+  if (answer.affected > 1) return Corrupt("there are several rows of this tag");
+  return table_.RangeAfter(answer, wanted.size, wanted.at_least);
+}
+
+Result<Range> TableStore::Advance(const TagDefinition& tag, int64_t at_least, int64_t size) {
+  if (at_least < 0 || size < 1) return Invalid(Cat("a range of ", size, " numbers"));
+  FIRN_TRY(late_.MayAsk(tag.name));
+  FIRN_TRY(Connect());
+  const BootMs began = clock_.Boot();
+  Result<Range> range = AdvanceRow(tag, at_least, size);
+  Learn(tag, range.ok() ? Status() : range.status(), began);
+  return range;
+}
+
+Result<Range> TableStore::AdvanceRow(const TagDefinition& tag, int64_t at_least, int64_t size) {
+  const int64_t room = kRangeEnd - at_least;
+  if (room == 0) return Exhausted("63 bits are used up");
+  const Wanted most(table_, at_least, std::min(size, room));
+  FIRN_ASSIGN(const int64_t row, ReadOrMakeRow(tag, most));
+
+  const int64_t left = kRangeEnd - table_.BeginAfter(std::max(row, most.row_least));
+  if (left <= 0) return Exhausted("63 bits are used up");
+  const Wanted wanted(table_, at_least, std::min(size, left));
+  if (row > wanted.ceiling) {
+    return Corrupt(Cat("max_id is ", row, ", far beyond the ", at_least,
+                       " that the ledger knows; if that is meant, raise the tag's start to it"));
+  }
+  const bool is_ledger = at_least > tag.start.value_or(1);
+  if (is_ledger && row < wanted.row_least) {
+    alarm_(Cat("tag ", tag.name, ": the database has gone back in time, to ", row, " from ",
+               wanted.row_least, "; jumped over"));
+  }
+  return MoveRow(tag, wanted);
+}
+
+}  // namespace firn
