@@ -133,6 +133,10 @@ void CallPlan::BeginRound() {
 
 bool CallPlan::Ended(const Step& step, Outcome outcome, Micros began, Micros now) {
   const bool moved = outcome.shared_blame && !outcome.unsent();
+  // A call that left it hardly any time says nothing about the server.
+  const bool late =
+      outcome.end == AttemptEnd::kTimeout || outcome.end == AttemptEnd::kConnectTimeout;
+  if (late && (step.until - began) * 2 < limits_.attempt_limit) outcome.shared_blame = true;
   fleet_.Done(*step.server, tag_, outcome, now - began, now);
   if (outcome.answered() && report_ == nullptr) return true;
   attempts_.push_back({.server = step.server->name,

@@ -299,8 +299,15 @@ class ScriptedServer:
         return reply[:at] + struct.pack(">i", sequence + 1) + reply[at + 4:]
 
     def pause(self, peer, seconds):
-        """Whether the client is still there afterwards."""
-        return not select.select([peer], [], [], seconds)[0]
+        """Whether the client is still there afterwards. It may have sent more meanwhile."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if not select.select([peer], [], [], left)[0]:
+                return True
+            if not peer.recv(1, socket.MSG_PEEK):
+                return False
+            time.sleep(min(left, 0.005))
+        return True
 
     def wait_for_end(self, peer):
         """Says nothing until the client has gone."""
