@@ -1,0 +1,111 @@
+"""Each alert fires when what it is for happens, and not when it does not: Prometheus' own promtool
+plays series to alerts.yml.
+
+    alerts_test.py ALERTS_YML
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import yaml
+
+ALERTS = os.path.abspath(sys.argv[1])
+with open(ALERTS) as alerts_file:
+    RULES = [rule for group in yaml.safe_load(alerts_file)["groups"] for rule in group["rules"]]
+
+HERE = 'job="firn",instance="a"'
+THERE = 'job="firn",instance="b"'
+STATE = "firn_state{%s,state=\"%s\"}"
+
+# What promtool plays, a value every 30 seconds for 10 minutes: where the alert fires, and where it
+# does not although something is near it.
+CASES = {
+    "FirnNoServerReady": (
+        {f"firn_ready{{{HERE}}}": "1 0x20", f"firn_ready{{{THERE}}}": "0x20"},
+        {f"firn_ready{{{HERE}}}": "0x20", f"firn_ready{{{THERE}}}": "1x20"}),
+    "FirnMachineIdTwice": (
+        {f"firn_machine_id{{{HERE}}}": "7x20", f"firn_machine_id{{{THERE}}}": "7x20"},
+        {f"firn_machine_id{{{HERE}}}": "7x20", f"firn_machine_id{{{THERE}}}": "8x20",
+         'firn_machine_id{job="other",instance="c"}': "7x20"}),
+    "FirnFrozen": (
+        {f'firn_claim_state{{{HERE},state="lapsing"}}': "1x20"},
+        {f'firn_claim_state{{{HERE},state="holding"}}': "1x20"}),
+    "FirnBoundShort": (
+        {f"firn_bound_milliseconds{{{HERE}}}": "4000x20", STATE % (HERE, "DRAINING"): "0x20"},
+        {f"firn_bound_milliseconds{{{HERE}}}": "9000x20", STATE % (HERE, "DRAINING"): "0x20",
+         f"firn_bound_milliseconds{{{THERE}}}": "4000x20", STATE % (THERE, "DRAINING"): "1x20"}),
+    "FirnServerSilent": (
+        {f"up{{{HERE}}}": "0x20"}, {f"up{{{HERE}}}": "1x20", 'up{job="other"}': "0x20"}),
+    "FirnServerNotReady": (
+        {STATE % (HERE, "NOT_READY"): "1x20"},
+        {STATE % (HERE, "NOT_READY"): "0x20", STATE % (HERE, "OFFLINE"): "1x20"}),
+    "FirnRegistryAway": (
+        {f"firn_registry_connected{{{HERE}}}": "0x20"},
+        {f"firn_registry_connected{{{HERE}}}": "1x20"}),
+    "FirnRenewalsFail": (
+        {f'firn_renewals_total{{{HERE},outcome="failed"}}': "0+1x20"},
+        {f'firn_renewals_total{{{HERE},outcome="failed"}}': "5x20",
+         f'firn_renewals_total{{{HERE},outcome="done"}}': "0+5x20"}),
+    "FirnClockOff": (
+        {f"firn_clock_skew_milliseconds{{{HERE}}}": "-1500x20"},
+        {f"firn_clock_skew_milliseconds{{{HERE}}}": "900x20"}),
+    "FirnClockStepped": (
+        {f'firn_clock_steps_total{{{HERE},direction="back"}}': "0x10 1x10"},
+        {f'firn_clock_steps_total{{{HERE},direction="back"}}': "3x20"}),
+    "FirnRefusals": (
+        {f'firn_refusals_total{{{HERE},reason="CLOCK"}}': "0+300x20",
+         f"firn_calls_total{{{HERE}}}": "0+3000x20"},
+        {f'firn_refusals_total{{{HERE},reason="UNKNOWN_TAG"}}': "0+300x20",
+         f'firn_refusals_total{{{HERE},reason="CLOCK"}}': "0+3x20",
+         f"firn_calls_total{{{HERE}}}": "0+3000x20"}),
+    "FirnCallersMistaken": (
+        {f'firn_refusals_total{{{HERE},reason="UNKNOWN_TAG"}}': "0+300x20"},
+        {f'firn_refusals_total{{{HERE},reason="OVERLOADED"}}': "0+300x20"}),
+    "FirnSupplyShort": (
+        {f'firn_segment_supply_seconds{{{HERE},tag="t"}}': "4x20",
+         f'firn_segment_per_second{{{HERE},tag="t"}}': "90x20"},
+        {f'firn_segment_supply_seconds{{{HERE},tag="t"}}': "4x20",
+         f'firn_segment_per_second{{{HERE},tag="t"}}': "0x20"}),
+    "FirnStoreAway": (
+        {f'firn_segment_store_away{{{HERE},tag="t"}}': "1x20"},
+        {f'firn_segment_store_away{{{HERE},tag="t"}}': "0x20"}),
+    "FirnLayoutEnding": (
+        {f"firn_layout_days_left{{{HERE}}}": "300x20"},
+        {f"firn_layout_days_left{{{HERE}}}": "20000x20"}),
+    "FirnCrowded": (
+        {f'firn_accept_failures_total{{{HERE},door="public"}}': "0x10 4x10"},
+        {f'firn_accept_failures_total{{{HERE},door="public"}}': "4x20"}),
+}
+
+
+def played(alert, series, fires):
+    """One test for promtool: how many alerts of the name stand at the end."""
+    return {"interval": "30s",
+            "input_series": [{"series": name, "values": values} for name, values in series.items()],
+            "promql_expr_test": [{
+                "expr": f'count(ALERTS{{alertname="{alert}",alertstate="firing"}}) or vector(0)',
+                "eval_time": "8m", "exp_samples": [{"labels": "{}", "value": int(fires)}]}]}
+
+
+class AlertsTest(unittest.TestCase):
+    def test_every_alert_is_tried(self):
+        self.assertEqual(sorted(rule["alert"] for rule in RULES), sorted(CASES))
+
+    def test_alerts_fire_when_they_should_and_only_then(self):
+        for alert, (bad, good) in CASES.items():
+            with self.subTest(alert), tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+                json.dump({"rule_files": [ALERTS], "evaluation_interval": "30s",
+                           "tests": [played(alert, bad, True), played(alert, good, False)]}, file)
+                file.flush()
+                done = subprocess.run(["promtool", "test", "rules", file.name],
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                      check=False)
+                self.assertEqual(0, done.returncode, done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,102 @@
+"""The runbook is complete: it has a section for each alert, for each alarm that a server writes into
+its log, and for each fault that `firn audit` may find, and none for what nobody says any more.
+
+    runbook_test.py ROOT
+"""
+
+import glob
+import os
+import re
+import sys
+import unittest
+
+import yaml
+
+ROOT = sys.argv[1]
+# Where a sentence begins that an operator will read.
+FINDINGS = r"\b(?:Fault|Loss|faults\.push_back|notes\.push_back)\("
+ALARMS = (r"\balarms_?\.push_back\(|\bTell\(ClaimEvent::Kind::kAlarm,|\{ClaimEvent::Kind::kAlarm,|"
+          r"\balarm_\(|LOG\(ERROR\) <<")
+# Sites that hand on a sentence of others, and the heading that has it. None: the sites where the
+# sentence is put into words are looked at themselves.
+HANDED_ON = {
+    "void Fault(": None, "std::move(sentence)": None, "std::move(alarm)": None,
+    "kAlarm, alarm)": None, "event.text": None, '": " + fault': None, '"store " << name': None,
+    "RestsUnguarded(": "rests at version -1",
+    "Loss(node.status()": "A damaged node", "report.status()": "A damaged node",
+    "live.status()": "A damaged node", "read.status()": "A damaged node",
+    "split.status()": "the layout cannot be read",
+    "text.status()": "A file of the state folder", "hint.status()": "A file of the state folder",
+    "found.status()": "A file of the state folder", "hint.message()": "A file of the state folder",
+    "kAlarm, written.message()": "A file of the state folder",
+    "grant_trouble_": "the grant file cannot be written", "reason_}": "the grant file cannot be written",
+    "push_back(finding.reason)": "ms may be out twice", "std::move(text)": "ms may be out twice",
+    "<< sentence": "was lost or went back", '" " + fault': "has seen the ledger of tag",
+}
+PARTS = ("**Means**", "**Do**", "**Do not**", "**Wait**")
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def sites(pattern, *folders):
+    """(file, code) of each place that says something, up to the end of the statement."""
+    for folder in folders:
+        for path in sorted(glob.glob(os.path.join(ROOT, folder, "**", "*.cc"), recursive=True)):
+            code = re.sub(r"//[^\n]*", "", read(path))
+            for match in re.finditer(pattern, code):
+                yield os.path.relpath(path, ROOT), code[match.start():code.index(";\n", match.start())]
+
+
+def words(code):
+    return "|".join(re.findall(r'"((?:\\.|[^"\\])*)"', re.sub(r'"\s+"', "", code)))
+
+
+class RunbookTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.sections = re.split(r"^### ", read("tools/package/RUNBOOK.md"), flags=re.MULTILINE)[1:]
+        cls.headings = [section.splitlines()[0] for section in cls.sections]
+        cls.phrases = [p for heading in cls.headings for p in re.findall(r"`([^`]+)`", heading)]
+
+    def covered(self, pattern, *folders):
+        for file, code in sites(pattern, *folders):
+            said = words(code)
+            heads = [head for key, head in HANDED_ON.items() if key in code]
+            with self.subTest(f"{file}: {' '.join(code.split())[:110]}"):
+                for head in filter(None, heads):
+                    self.assertTrue(any(head in heading for heading in self.headings), head)
+                self.assertTrue(heads or any(phrase in said for phrase in self.phrases),
+                                f"no section for: {said}")
+
+    def test_alerts(self):
+        alerts = [rule["alert"] for group in yaml.safe_load(read("tools/package/alerts.yml"))["groups"]
+                  for rule in group["rules"]]
+        self.assertEqual(alerts, [heading for heading in self.headings if heading.startswith("Firn")])
+
+    def test_findings(self):
+        self.covered(FINDINGS, "registry/operate")
+
+    def test_alarms(self):
+        self.covered(ALARMS, "registry/claim", "server")
+
+    def test_each_section_says_what_to_do(self):
+        for section in self.sections:
+            with self.subTest(section.splitlines()[0]):
+                for part in PARTS:
+                    self.assertIn(part, section)
+
+    def test_nothing_is_explained_that_nobody_says(self):
+        code = ""
+        for path in sorted(glob.glob(f"{ROOT}/registry/**/*.cc", recursive=True) +
+                           glob.glob(f"{ROOT}/server/**/*.cc", recursive=True)):
+            code += re.sub(r'"\s+"', "", read(path))
+        for phrase in self.phrases:
+            with self.subTest(phrase):
+                self.assertIn(phrase, code)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
