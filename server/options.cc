@@ -1,6 +1,7 @@
 #include "server/options.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
 #include <thread>
@@ -13,6 +14,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/files.h"
+#include "common/base/quote.h"
 #include "common/base/secret_file.h"
 #include "common/tag/ini_line.h"
 #include "registry/cluster/records.h"
@@ -272,10 +274,38 @@ bool IsLoopback(const std::string& host) {
   return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
 }
 
+bool IsAddress(const std::string& host) {
+  in6_addr any{};
+  return inet_pton(AF_INET, host.c_str(), &any) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), &any) == 1;
+}
+
+// 0.0.0.0 and ::, and the former written as IPv6: every address of this host, and none that leads
+// to it from elsewhere.
+bool IsAnyAddress(const std::string& host) {
+  in_addr v4{};
+  in6_addr v6{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return v4.s_addr == 0;
+  if (inet_pton(AF_INET6, host.c_str(), &v6) != 1) return false;
+  if (IN6_IS_ADDR_UNSPECIFIED(&v6)) return true;
+  std::memcpy(&v4, v6.s6_addr + 12, sizeof v4);
+  return IN6_IS_ADDR_V4MAPPED(&v6) && v4.s_addr == 0;
+}
+
+// An address to listen at. Where it is amiss, loopback stands in for it, so that what hangs on it
+// is not complained of as well.
+Endpoint ReadListen(FlagFaults& faults, const char* flag, const std::string& text) {
+  Endpoint read = faults.Take(flag, Endpoint::Parse(text), Endpoint{"127.0.0.1", 1});
+  if (IsAddress(read.host)) return read;
+  faults.Add(flag,
+             Cat(Quoted(read.host), " is a name: a server listens at an address of this host, ",
+                 "such as 127.0.0.1, or at all of them, 0.0.0.0 or [::]"));
+  return {"127.0.0.1", read.port};
+}
+
 void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
-  const Endpoint listen = faults.Take("listen", Endpoint::Parse(FLAGS_listen), Endpoint{});
-  const Endpoint admin =
-      faults.Take("admin_listen", Endpoint::Parse(FLAGS_admin_listen), Endpoint{});
+  const Endpoint listen = ReadListen(faults, "listen", FLAGS_listen);
+  const Endpoint admin = ReadListen(faults, "admin_listen", FLAGS_admin_listen);
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   const auto threads = static_cast<int>(faults.Range("io_threads", FLAGS_io_threads, 0, 64));
   options.listen.host = listen.host;
@@ -292,9 +322,13 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   }
   options.advertise = listen;
   if (!FLAGS_advertise.empty()) {
-    options.advertise = faults.Take("advertise", Endpoint::Parse(FLAGS_advertise), Endpoint{});
-  } else if (listen.host == "0.0.0.0" || listen.host == "::") {
-    faults.Add("listen", listen.host + " is no address that clients can reach: give --advertise");
+    options.advertise = faults.Take("advertise", Endpoint::Parse(FLAGS_advertise), listen);
+  }
+  if (IsAnyAddress(options.advertise.host)) {
+    const bool given = !FLAGS_advertise.empty();
+    faults.Add(given ? "advertise" : "listen",
+               Cat(options.advertise.host, " is no address that clients can reach: give ",
+                   given ? "one of this host's" : "--advertise"));
   }
   if (listen.port == 0 || options.advertise.port == 0) {
     faults.Add("listen", "needs a port: the server is known by it");

@@ -45,10 +45,14 @@ Status CheckOwnerAndMode(int file) {
   return {};
 }
 
+Status Check(const OpenFile& file) {
+  if (file.get() < 0) return SystemFailure("cannot be opened");
+  return CheckOwnerAndMode(file.get());
+}
+
 Result<std::string> Read(const std::string& path) {
   const OpenFile file(path);
-  if (file.get() < 0) return SystemFailure("cannot be opened");
-  FIRN_TRY(CheckOwnerAndMode(file.get()));
+  FIRN_TRY(Check(file));
   std::string text(kSecretFileBytesMax + 1, '\0');
   const ssize_t size = read(file.get(), text.data(), text.size());
   if (size < 0) return SystemFailure("cannot be read");
@@ -65,5 +69,7 @@ Result<std::string> ReadSecretFile(const std::string& path) {
   if (!secret.ok()) return secret.status().WithContext(path);
   return secret;
 }
+
+Status CheckSecretFile(const std::string& path) { return Check(OpenFile(path)).WithContext(path); }
 
 }  // namespace firn

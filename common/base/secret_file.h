@@ -18,4 +18,7 @@ inline constexpr size_t kSecretFileBytesMax = 4096;
 // the path.
 Result<std::string> ReadSecretFile(const std::string& path);
 
+// Whether a secret file may be read, by the same rules, for those who leave reading to a library.
+Status CheckSecretFile(const std::string& path);
+
 }  // namespace firn

@@ -142,6 +142,24 @@ TEST_F(ServerOptionsTest, ReadsCredentialsThatNobodyElseCanRead) {
   EXPECT_EQ(faults.find("word"), std::string::npos) << faults;
 }
 
+TEST_F(ServerOptionsTest, ClientsAreToldAnAddressThatLeadsHere) {
+  for (const char* any : {"0.0.0.0:7609", "[::]:7609", "[::ffff:0.0.0.0]:7609"}) {
+    const Flags base = {{"registry", "zk://h:2181/firn/x"}};
+    EXPECT_NE(Faults({*base.begin(), {"listen", any}}).find("--listen"), std::string::npos) << any;
+    EXPECT_NE(Faults({*base.begin(), {"advertise", any}}).find("--advertise"), std::string::npos);
+    EXPECT_EQ(Faults({*base.begin(), {"listen", any}, {"advertise", "10.0.0.7:7609"}}), "") << any;
+    EXPECT_EQ(Faults({*base.begin(), {"listen", any}, {"advertise", "firn-1:7609"}}), "") << any;
+  }
+}
+
+TEST_F(ServerOptionsTest, ANameToListenAtIsNamedAndNothingElse) {
+  const std::string faults = Faults({{"listen", "localhost:7609"}});
+  EXPECT_NE(faults.find("--listen"), std::string::npos) << faults;
+  EXPECT_NE(faults.find("'localhost' is a name"), std::string::npos) << faults;
+  EXPECT_EQ(faults.find("--application"), std::string::npos) << faults;
+  EXPECT_NE(Faults({{"admin_listen", "localhost:7610"}}).find("--admin_listen"), std::string::npos);
+}
+
 TEST_F(ServerOptionsTest, NamesEveryFileThatIsAmissAtOnce) {
   const std::string faults = Faults({{"tls_cert", dir_ / "no.crt"},
                                      {"tls_key", dir_ / "no.key"},

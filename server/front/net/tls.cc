@@ -8,6 +8,7 @@
 #include <fcntl.h>
 
 #include "common/base/files.h"
+#include "common/base/secret_file.h"
 #include "server/front/net/asio_wire.h"
 
 namespace firn::front {
@@ -90,7 +91,8 @@ class TlsWire final : private SharedContext, public AsioWire<ssl::stream<TcpSock
 Tls::~Tls() = default;
 
 Status Tls::Load() {
-  for (const std::string& path : {files_.cert, files_.key, files_.client_ca}) {
+  FIRN_TRY(CheckSecretFile(files_.key));
+  for (const std::string& path : {files_.cert, files_.client_ca}) {
     // OpenSSL would wait for whoever holds a FIFO's other end.
     if (!path.empty()) FIRN_TRY(OpenRegular(path, O_RDONLY).status());
   }

@@ -158,6 +158,11 @@ TEST_F(TlsTest, TakesNewFilesWhenToldAndKeepsTheOldOnesWhenTheyAreBad) {
   ASSERT_TRUE(door_->ReloadTls().ok());
   EXPECT_EQ(Ask(ours_), 1);
 
+  ASSERT_EQ(RunToEnd({"chmod", "640", files.key}).exit_code, 0);
+  EXPECT_EQ(door_->ReloadTls().code(), Code::kDenied) << "a key that others may read is none";
+  ASSERT_EQ(RunToEnd({"chmod", "600", files.key}).exit_code, 0);
+  EXPECT_TRUE(door_->ReloadTls().ok());
+
   copy(ours_->File("client.key"), files.key);
   const Status status = door_->ReloadTls();
   EXPECT_EQ(status.code(), Code::kInvalid);
