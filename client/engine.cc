@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client/source/list_source.h"
+#include "client/source/seed_source.h"
 #include "common/base/cat.h"
 #include "common/base/faults.h"
 #include "common/time/entropy.h"
@@ -44,9 +45,20 @@ AsyncCaller::Options CallerOptions(const ClientOptions& options, bool upkeep) {
           .upkeep = upkeep};
 }
 
-Result<std::unique_ptr<ServerSource>> OpenSource(const ClientOptions& options) {
-  return options.open_source ? options.open_source(options.servers)
-                             : OpenListSource(options.servers);
+// Whether a newer list may help.
+bool IsTrouble(ClientEvent::Kind kind) {
+  switch (kind) {
+    case ClientEvent::Kind::kServerOut:
+    case ClientEvent::Kind::kQuarantined:
+    case ClientEvent::Kind::kDraining:
+    case ClientEvent::Kind::kNoServer:
+      return true;
+    case ClientEvent::Kind::kList:
+    case ClientEvent::Kind::kServerBack:
+    case ClientEvent::Kind::kForked:
+      break;
+  }
+  return false;
 }
 
 }  // namespace
@@ -55,7 +67,7 @@ Engine::Engine(const ClientOptions& options)
     : deadline_(options.deadline),
       clock_(SystemClock()),
       status_(CheckOptions(options)),
-      fleet_(options, clock_, SystemEntropy().Next()),
+      fleet_(Overheard(options), clock_, SystemEntropy().Next()),
       blocking_(fleet_, CallerOptions(options, /*upkeep=*/true), clock_, fds_),
       async_(fleet_, CallerOptions(options, /*upkeep=*/false), clock_, fds_) {
   fleet_.OnNews([this] {
@@ -71,6 +83,36 @@ Engine::Engine(const ClientOptions& options)
     status_ = source.status();
   }
   if (status_.ok() && options.local_ranges) local_ = options.local_ranges(*this);
+}
+
+ClientOptions Engine::Overheard(ClientOptions options) {
+  options.on_event = [this, told = std::move(options.on_event)](const ClientEvent& event) {
+    if (told) told(event);
+    if (source_ != nullptr && IsTrouble(event.kind)) source_->Hurry();
+  };
+  return options;
+}
+
+Result<std::unique_ptr<ServerSource>> Engine::OpenSource(const ClientOptions& options) {
+  if (options.servers.starts_with(kSeedScheme)) {
+    const auto ask = [this](int64_t known_version, auto done) {
+      AskForServers(known_version, std::move(done));
+    };
+    return OpenSeedSource(options.servers, ask, options.on_event, SystemEntropy());
+  }
+  return options.open_source ? options.open_source(options.servers)
+                             : OpenListSource(options.servers);
+}
+
+// As any other call: whoever is fit is asked, on connections that are open anyway.
+void Engine::AskForServers(int64_t known_version, std::function<void(Result<ToldServers>)> done) {
+  constexpr Milliseconds kPatience{5'000};
+  constexpr std::string_view kNoTag = "servers()";  // no tag may be called that
+  Ask ask{.method = Ask::Method::kServers, .tag = std::string(kNoTag), .number = known_version};
+  StartBy(blocking_, std::move(ask), {.deadline = std::max(deadline_, kPatience)},
+          [done = std::move(done)](const Status& status, Reply& reply) {
+            done(status.ok() ? Result<ToldServers>(std::move(reply.told)) : status);
+          });
 }
 
 Engine::~Engine() {

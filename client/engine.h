@@ -54,6 +54,10 @@ class Engine final : public RangeFetcher {
  private:
   static constexpr int kPatienceShare = 4;  // what is left is enough to ask a server after all
 
+  // The options, with an ear for trouble: the source is to hear of it, too.
+  ClientOptions Overheard(ClientOptions options);
+  Result<std::unique_ptr<ServerSource>> OpenSource(const ClientOptions& options);
+  void AskForServers(int64_t known_version, std::function<void(Result<ToldServers>)> done);
   // How long the call may take.
   Milliseconds TimeOf(const CallOptions& call) const;
   void StartBy(AsyncCaller& caller, Ask ask, const CallOptions& call, AsyncCall::Done done);

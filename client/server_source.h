@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/base/units.h"
 #include "common/id/server_phase.h"
 
 namespace firn {
@@ -47,6 +49,14 @@ struct ServerList {
   friend bool operator==(const ServerList&, const ServerList&) = default;
 };
 
+// What one server tells of all (`servers()` of the wire contract).
+struct ToldServers {
+  int64_t version = 0;               // 0: it knows none
+  std::optional<ServerList> list{};  // empty: still that of the version it was asked with
+  Milliseconds age{0};               // how long ago the registry confirmed it
+  Milliseconds ask_again{0};
+};
+
 // Where a client learns which servers there are. Owned by the client, which calls Start and Stop
 // once each, in this order.
 //
@@ -62,6 +72,9 @@ class ServerSource {
   // each only when it differs from the one before. An empty list is believed: whether to tell one
   // is the source's decision. kInvalid when what it was made from cannot be used.
   virtual Status Start(Listener on_list) = 0;
+
+  // A call met trouble: a newer list, if there is one, is wanted soon. Any thread; does not wait.
+  virtual void Hurry() {}
 
   // Tells nothing more; when it returns, no call of the listener is under way.
   virtual void Stop() = 0;

@@ -40,6 +40,16 @@ void ListGate::Offer(ServerList list) {
   }
 }
 
+void ListGate::Show(ServerList list) {
+  const std::scoped_lock lock(mutex_);
+  if (on_list_ && told_ != list) Tell(std::move(list));
+}
+
+std::optional<ServerList> ListGate::told() {
+  const std::scoped_lock lock(mutex_);
+  return told_;
+}
+
 void ListGate::Tell(ServerList list) {
   told_ = std::move(list);
   on_list_(*told_);

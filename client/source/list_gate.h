@@ -29,6 +29,12 @@ class ListGate {
   // What the directory shows now.
   void Offer(ServerList list);
 
+  // The same of a list that is not worth keeping in the file.
+  void Show(ServerList list);
+
+  // The list that was told last, if one was.
+  std::optional<ServerList> told();
+
   // Something that somebody may want to log, about the list.
   void Note(const std::string& sentence) const;
 

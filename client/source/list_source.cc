@@ -28,15 +28,15 @@ class ListSource final : public ServerSource {
   const ServerList list_;
 };
 
-void AddServer(std::string_view text, ServerList& list, Faults& faults) {
+void AddServer(std::string_view text, std::vector<KnownServer>& servers, Faults& faults) {
   const Result<Endpoint> endpoint = Endpoint::Parse(text);
   if (!endpoint.ok()) return faults.Add(endpoint.status().message());
   if (endpoint->port == 0) return faults.Add(Quoted(text) + " has no port to connect to");
   KnownServer server{.address = endpoint->ToString()};
-  if (std::find(list.servers.begin(), list.servers.end(), server) != list.servers.end()) {
+  if (std::find(servers.begin(), servers.end(), server) != servers.end()) {
     return faults.Add(Quoted(text) + " is given twice");
   }
-  list.servers.push_back(std::move(server));
+  servers.push_back(std::move(server));
 }
 
 }  // namespace
@@ -49,22 +49,29 @@ Result<std::unique_ptr<ServerSource>> OpenListSource(const std::string& servers)
         "and set ClientOptions::open_source to firn::RegistrySources()");
   }
   if (!servers.starts_with(kScheme)) {
-    return Invalid(Quoted(servers) + " does not begin with list://; other sources need an opener");
+    return Invalid(Quoted(servers) +
+                   " does not begin with list:// or firn://; other sources need an opener");
   }
-  ServerList list{.servers = {}, .fixed = true};
+  FIRN_ASSIGN(std::vector<KnownServer> given,
+              ParseServers(std::string_view(servers).substr(kScheme.size())));
+  ServerList list{.servers = std::move(given), .fixed = true};
+  return std::unique_ptr<ServerSource>(std::make_unique<ListSource>(std::move(list)));
+}
+
+Result<std::vector<KnownServer>> ParseServers(std::string_view text) {
+  std::vector<KnownServer> servers;
   Faults faults;
-  std::string_view rest = std::string_view(servers).substr(kScheme.size());
-  while (list.servers.size() <= ServerList::kServersMax) {
-    const size_t comma = rest.find(',');
-    AddServer(rest.substr(0, comma), list, faults);
-    if (comma == rest.npos) break;
-    rest.remove_prefix(comma + 1);
+  while (servers.size() <= ServerList::kServersMax) {
+    const size_t comma = text.find(',');
+    AddServer(text.substr(0, comma), servers, faults);
+    if (comma == text.npos) break;
+    text.remove_prefix(comma + 1);
   }
-  if (list.servers.size() > ServerList::kServersMax) {
+  if (servers.size() > ServerList::kServersMax) {
     faults.Add(Cat("a list has at most ", ServerList::kServersMax, " servers"));
   }
   if (!faults.empty()) return std::move(faults).ToStatus().WithContext("servers");
-  return std::unique_ptr<ServerSource>(std::make_unique<ListSource>(std::move(list)));
+  return servers;
 }
 
 }  // namespace firn

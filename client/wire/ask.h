@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "client/server_source.h"
 #include "common/base/units.h"
 #include "common/id/explain.h"
 #include "common/id/id_run.h"
@@ -14,10 +15,10 @@ namespace firn::client {
 
 // What is asked of a server.
 struct Ask {
-  enum class Method : uint8_t { kGetId, kGetIds, kGetRuns, kGetText, kExplain, kStatus };
+  enum class Method : uint8_t { kGetId, kGetIds, kGetRuns, kGetText, kExplain, kStatus, kServers };
   Method method = Method::kGetId;
   std::string tag{};
-  int64_t number = 0;    // how many ids; of kExplain: the id
+  int64_t number = 0;  // how many ids; of kExplain: the id; of kServers: the version that is known
   std::string layout{};  // of kExplain
 };
 
@@ -41,6 +42,7 @@ struct Reply {
   std::string text;
   Explanation explanation;
   ServerFacts facts;
+  ToldServers told;
 };
 
 }  // namespace firn::client

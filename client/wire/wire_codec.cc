@@ -97,6 +97,8 @@ const char* MethodName(Method method) {
       return "getText";
     case Method::kExplain:
       return "explain";
+    case Method::kServers:
+      return "servers";
     case Method::kStatus:
       break;
   }
@@ -148,6 +150,11 @@ void WireCodec::AppendCall(const Ask& ask, int32_t sequence, std::string& out) {
       args.layout = &ask.layout;
       return coding_->Write(name, sequence, args, out);
     }
+    case Method::kServers: {
+      wire::IdService_servers_pargs args;
+      args.known_version = &ask.number;
+      return coding_->Write(name, sequence, args, out);
+    }
     case Method::kStatus:
       return coding_->Write(name, sequence, wire::IdService_status_pargs(), out);
   }
@@ -172,6 +179,18 @@ Outcome Settle(std::optional<Outcome> broken, const Answer& answer, Take take) {
   if (!answer.__isset.success) return Outcome::Of(AttemptEnd::kBroken, "the answer is empty");
   std::optional<std::string> fault = take();
   return fault ? Outcome::Of(AttemptEnd::kBroken, *std::move(fault)) : Outcome();
+}
+
+// Whoever cannot tell the list is as good as ever at everything else. One that is older than lists
+// knows no such method; of the others another one is asked.
+Outcome OfServers(Outcome outcome) {
+  if (outcome.end == AttemptEnd::kWrongService) {
+    outcome.end = AttemptEnd::kRefused;
+    outcome.refusal = Reason::kBadRequest;
+  } else if (outcome.end == AttemptEnd::kRefused) {
+    outcome.refusal = Reason::kOverloaded;
+  }
+  return outcome;
 }
 
 }  // namespace
@@ -221,6 +240,15 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
         reply.explanation = FromWire(fields);
         return Fault();
       });
+    }
+    case Method::kServers: {
+      wire::ServerList told;
+      wire::IdService_servers_presult answer;
+      answer.success = &told;
+      return OfServers(settle(answer, [&] {
+        reply.told = FromWire(told);
+        return Fault();
+      }));
     }
     case Method::kStatus:
       break;

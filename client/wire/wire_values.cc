@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "common/base/cat.h"
+#include "common/base/endpoint.h"
 #include "thrift/gen/IdService.h"
 
 namespace firn::client {
@@ -47,6 +48,20 @@ Reason ReasonOf(int number) {
 
 std::string WrongCount(int64_t got, int64_t asked) {
   return Cat(got, " ids came, ", asked, " were asked for");
+}
+
+// What a later server may add calls for no less care than a server that is not ready.
+ServerPhase PhaseOf(int number) {
+  switch (number) {
+    case wire::ServerState::READY:
+      return ServerPhase::kReady;
+    case wire::ServerState::OFFLINE:
+      return ServerPhase::kOffline;
+    case wire::ServerState::DRAINING:
+      return ServerPhase::kDraining;
+    default:
+      return ServerPhase::kNotReady;
+  }
 }
 
 std::optional<uint64_t> Optional(bool given, int32_t value) {
@@ -102,6 +117,25 @@ ServerFacts FromWire(const wire::ServerStatus& status) {
     }
   }
   return facts;
+}
+
+ToldServers FromWire(const wire::ServerList& told) {
+  ToldServers made{.version = told.version,
+                   .age = Milliseconds(std::max(0, told.age_ms)),
+                   .ask_again = Milliseconds(std::max(0, told.ask_again_ms))};
+  if (!told.__isset.servers) return made;
+  ServerList& list = made.list.emplace();
+  list.cluster.uuid = told.cluster_uuid;
+  for (const wire::ServerEntry& entry : told.servers) {
+    if (list.servers.size() == ServerList::kServersMax) break;
+    if (!Endpoint::Parse(entry.address).ok()) continue;
+    list.servers.push_back({.address = entry.address,
+                            .rack = static_cast<uint32_t>(std::max(0, entry.rack)),
+                            .weight = std::max(0, entry.weight),
+                            .disabled = !entry.online,
+                            .phase = PhaseOf(NumberOf(entry.state))});
+  }
+  return made;
 }
 
 std::optional<std::string> FaultOf(const std::vector<int64_t>& ids, int64_t count) {

@@ -12,6 +12,7 @@ class Refusal;
 class IdRun;
 class IdFields;
 class ServerStatus;
+class ServerList;
 }  // namespace firn::wire
 
 namespace firn::client {
@@ -21,6 +22,8 @@ Outcome FromWire(const wire::Refusal& refusal);
 std::vector<IdRun> FromWire(const std::vector<wire::IdRun>& runs);
 Explanation FromWire(const wire::IdFields& fields);
 ServerFacts FromWire(const wire::ServerStatus& status);
+// Without what is no address, and without what is too much.
+ToldServers FromWire(const wire::ServerList& told);
 
 // What is wrong with the ids of one answer, if anything is: they must be `count`, and no two the
 // same. Runs must ascend from each one to the next; ids need not, for obfuscated ones do not.

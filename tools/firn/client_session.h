@@ -1,14 +1,19 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "client/client.h"
 #include "common/base/status.h"
 
 namespace firn {
 
-// A client of the cluster that --servers names, or else --registry. `options` says the rest; the
-// flags decide about where, credentials and deadlines.
+// Whom --servers names, or else --registry where that is given, or else the environment's
+// FIRN_SERVERS.
+std::string ChosenServers();
+
+// A client of their cluster. `options` says the rest; the flags decide about where, credentials and
+// deadlines.
 Result<std::unique_ptr<Client>> OpenClient(ClientOptions options = {});
 
 // The flags that OpenClient reads, for a verb's list.

@@ -27,12 +27,15 @@ using Words = std::vector<std::string>;
 constexpr Milliseconds kPoll{20};
 constexpr int64_t kHarmlessId = 1;  // explaining it issues nothing
 
-// What a client knows once it has been told; kUnavailable when nothing comes in time.
+// What a client knows once it has been told; kUnavailable when nothing comes in time. The first
+// list of firn:// is what was given; when no server tells another, that has to do.
 Result<ClusterView> AwaitServers(const Client& client) {
+  const uint64_t lists = ChosenServers().starts_with("firn://") ? 2 : 1;
   const BootMs give_up = SystemClock().Boot() + Milliseconds(FLAGS_timeout_ms);
   for (;;) {
     ClusterView view = client.cluster();
-    if (!view.servers.empty()) return view;
+    if (!view.servers.empty() && client.counters().lists >= lists) return view;
+    if (!view.servers.empty() && SystemClock().Boot() >= give_up) return view;
     if (SystemClock().Boot() >= give_up) return Unavailable("no server is known");
     SleepFor(kPoll);
   }

@@ -1,0 +1,164 @@
+#include "client/source/seed_source.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "client/source/list_gate.h"
+#include "client/source/list_source.h"
+#include "client/source/seed_list.h"
+#include "common/base/quote.h"
+#include "common/time/clock.h"
+
+namespace firn::client {
+namespace {
+
+constexpr std::string_view kCacheKey = "cache=";
+constexpr Micros kAskAgainMin{500'000};
+constexpr Micros kAskAgainMax{120'000'000};  // whatever a server says
+constexpr Micros kFailedMin{1'000'000};
+constexpr Micros kFailedMax{60'000'000};
+constexpr Micros kHurryMin{250'000};  // so many clients that meet one trouble do not ask at once
+constexpr uint64_t kHurrySpread = 750'000;
+
+std::optional<ListCache> CacheAt(const std::string& path, const std::string& of) {
+  return path.empty() ? std::nullopt : std::optional(ListCache(path, of));
+}
+
+class SeedSource final : public ServerSource {
+ public:
+  SeedSource(std::vector<KnownServer> seeds, std::optional<ListCache> cache, AskServers ask,
+             EventHook on_event, Entropy& entropy)
+      : ask_(std::move(ask)),
+        entropy_(entropy),
+        gate_(std::move(cache), std::move(on_event)),
+        list_(std::move(seeds)) {}
+  ~SeedSource() override { Stop(); }
+
+  Status Start(Listener on_list) override {
+    gate_.Open(std::move(on_list));
+    if (auto kept = gate_.told()) list_.Begin(*std::move(kept));
+    gate_.Show(list_.list());
+    thread_ = std::thread([this] { Run(); });
+    return {};
+  }
+
+  void Stop() override {
+    gate_.Close();
+    {
+      const std::scoped_lock lock(mutex_);
+      stopped_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void Hurry() override {
+    const Micros soon =
+        Now() + kHurryMin + Micros(static_cast<int64_t>(entropy_.Below(kHurrySpread)));
+    const std::scoped_lock lock(mutex_);
+    if (soon >= ask_at_) return;
+    ask_at_ = soon;
+    changed_.notify_all();
+  }
+
+ private:
+  static Micros Now() { return SystemClock().BootMicros(); }
+
+  void Run() {
+    std::unique_lock lock(mutex_);
+    while (!stopped_) {
+      if (answer_) {
+        const Result<ToldServers> answer = *std::exchange(answer_, std::nullopt);
+        lock.unlock();
+        const Micros pause = Heed(answer);
+        lock.lock();
+        asking_ = false;
+        ask_at_ = std::min(ask_at_, Now() + pause);  // trouble may have come meanwhile
+      } else if (!asking_ && Now() >= ask_at_) {
+        asking_ = true;
+        ask_at_ = Micros::max();
+        lock.unlock();
+        Ask();
+        lock.lock();
+      } else {
+        Wait(lock);
+      }
+    }
+  }
+
+  void Wait(std::unique_lock<std::mutex>& lock) {
+    if (asking_) {
+      changed_.wait(lock);
+    } else {
+      changed_.wait_for(lock, std::chrono::microseconds(ask_at_ - Now()));
+    }
+  }
+
+  void Ask() {
+    ask_(list_.version(), [this](Result<ToldServers> told) {
+      const std::scoped_lock lock(mutex_);
+      answer_ = std::move(told);
+      changed_.notify_all();
+    });
+  }
+
+  // How long to wait before the next question.
+  Micros Heed(const Result<ToldServers>& answer) {
+    if (!answer.ok()) {
+      list_.NobodyAnswers();
+      gate_.Show(list_.list());
+      const Micros pause = std::exchange(failed_pause_, std::min(failed_pause_ * 2, kFailedMax));
+      return pause / 2 +
+             Micros(static_cast<int64_t>(entropy_.Below(static_cast<uint64_t>(pause.count()))));
+    }
+    failed_pause_ = kFailedMin;
+    if (list_.Hear(*answer, Now())) {
+      gate_.Offer(list_.list());
+    } else {
+      gate_.Show(list_.list());
+    }
+    return std::clamp(Micros(answer->ask_again), kAskAgainMin, kAskAgainMax);
+  }
+
+  const AskServers ask_;
+  Entropy& entropy_;
+  ListGate gate_;
+  SeedList list_;  // of the thread, once it runs, as the next
+  Micros failed_pause_ = kFailedMin;
+
+  std::mutex mutex_;  // guards what follows; not held while others are called
+  std::condition_variable changed_;
+  bool stopped_ = false;
+  bool asking_ = false;
+  std::optional<Result<ToldServers>> answer_;
+  Micros ask_at_{0};
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ServerSource>> OpenSeedSource(const std::string& servers, AskServers ask,
+                                                     EventHook on_event, Entropy& entropy) {
+  if (!servers.starts_with(kSeedScheme)) return Invalid(Quoted(servers) + " is not firn://");
+  const size_t mark = std::min(servers.find('?'), servers.size());
+  std::string cache;
+  if (mark < servers.size()) {
+    cache = servers.substr(mark + 1);
+    if (!cache.starts_with(kCacheKey) || cache.size() == kCacheKey.size()) {
+      return Invalid(Quoted(servers) + " may end in ?cache=/path/of/file, and in nothing else");
+    }
+    cache.erase(0, kCacheKey.size());
+  }
+  const std::string place = servers.substr(0, mark);
+  FIRN_ASSIGN(std::vector<KnownServer> seeds,
+              ParseServers(std::string_view(place).substr(kSeedScheme.size())));
+  return std::unique_ptr<ServerSource>(std::make_unique<SeedSource>(
+      std::move(seeds), CacheAt(cache, place), std::move(ask), std::move(on_event), entropy));
+}
+
+}  // namespace firn::client
