@@ -8,11 +8,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 DRIVERS = os.path.join(HERE, "drivers")
 
+GO_THRIFT = "/usr/share/gocode/src/github.com/apache/thrift/lib/go/thrift"
+
 # Faults to plant: file of the client, what stands there, what is put there, the row that turns red.
 PLANTS = {
     "cpp": (None, None, None, "too few ids, or one twice"),
     "python": ("firn/ask.py", "return f\"it gave {len(answer)} ids, not {self.count}\"",
                "return None", "too few ids, or one twice"),
+    "go": ("ask.go", "if len(ids) != count {", "if len(ids) > count {", "too few ids, or one twice"),
 }
 
 
@@ -56,10 +59,40 @@ def build_python(client, folder):
     return [python, "-B", os.path.join(DRIVERS, "driver.py")]
 
 
+def thrift_for_go(folder):
+    """Debian's Thrift for Go as a module; its folder."""
+    module = os.path.join(folder, "thrift-module")
+    shutil.copytree(GO_THRIFT, os.path.join(module, "lib", "go", "thrift"),
+                    ignore=shutil.ignore_patterns("*_test.go"))
+    with open(os.path.join(module, "go.mod"), "w") as file:
+        file.write("module github.com/apache/thrift\n\ngo 1.19\n")
+    return module
+
+
+def build_go(client, folder):
+    """As a program of its own that needs the client's module; Thrift is Debian's, by a go.mod beside."""
+    program = os.path.join(folder, "driver")
+    shutil.copytree(os.path.join(DRIVERS, "go"), program)
+    with open(os.path.join(program, "go.mod"), "w") as file:
+        file.write("module driver\n\ngo 1.19\n\nrequire firn.io/go/firn v0.0.0\n"
+                   "require github.com/apache/thrift v0.17.0\n"
+                   f"replace firn.io/go/firn => {client}\n"
+                   f"replace github.com/apache/thrift => {thrift_for_go(folder)}\n")
+    run("go", "build", "-o", "run", ".", cwd=program, env=go_environment(folder))
+    return [os.path.join(program, "run")]
+
+
+def go_environment(folder):
+    """Nothing from a network; what was compiled before is used again."""
+    return {**os.environ, "GOPROXY": "off", "GOFLAGS": "-mod=mod -trimpath", "GOTOOLCHAIN": "local",
+            "GOPATH": os.path.join(folder, "gopath")}
+
+
 def missing(language):
     """What has to be installed for the language and is not; empty: nothing."""
-    needs = {"python": ("pip3",), "go": ("go",), "java": ("javac", "jar")}
-    return [tool for tool in needs.get(language, ()) if not shutil.which(tool)]
+    needs = {"python": ("pip3",), "go": ("go", GO_THRIFT), "java": ("javac", "jar")}
+    return [tool for tool in needs.get(language, ())
+            if not shutil.which(tool) and not os.path.exists(tool)]
 
 
 def build(language, folder, planted=False):

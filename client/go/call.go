@@ -1,0 +1,181 @@
+package firn
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	connectsMax   = 16
+	overloadPause = 10 * time.Millisecond
+)
+
+// call is the way of one call from server to server. Each server is asked once, AttemptsMax requests
+// are sent at most. A refusal that no other server would mend ends it. When all that could be reached
+// are overloaded it waits as long as the shortest advice and begins anew, if the deadline allows. When
+// there is nobody to ask, or all were out of reach, silent or on their way out, it waits for news of
+// servers, or as long as an attempt may take, and asks all once more. Nothing begins at or after the
+// deadline.
+type call struct {
+	engine   *engine
+	ask      *ask
+	until    time.Time
+	attempts []Attempt
+	last     *failure
+	sent     int
+
+	tried                       map[*server]bool // in this round, as all below
+	unreached, overloaded, lost int
+	advice                      time.Duration
+}
+
+func (c *call) beginRound() {
+	c.tried = map[*server]bool{}
+	c.unreached, c.overloaded, c.lost, c.advice = 0, 0, 0, 0
+}
+
+func (c *call) run(ctx context.Context) (*answer, error) {
+	c.beginRound()
+	waited := false
+	for {
+		if why := c.over(ctx); why != "" {
+			return nil, c.failure(ctx, why)
+		}
+		var server *server
+		if c.sent < c.engine.options.AttemptsMax {
+			server = c.engine.fleet.pick(c.ask.tag, c.tried)
+			if server == nil && waited {
+				c.beginRound()
+				server = c.engine.fleet.pick(c.ask.tag, c.tried)
+			}
+		}
+		waited = false
+		if server == nil {
+			why := ""
+			if waited, why = c.wait(ctx); why != "" {
+				return nil, c.failure(ctx, why)
+			}
+			continue
+		}
+		got, problem := c.askOne(ctx, server)
+		if problem == nil {
+			return got, nil
+		}
+		if c.heed(server, problem) {
+			return nil, &Error{Kind: Refused, Sentence: problem.detail, Reason: problem.reason,
+				RetryAfter: problem.retryAfter, Attempts: c.attempts}
+		}
+		if c.engine.options.Failfast {
+			return nil, c.failure(ctx, "the first server failed")
+		}
+	}
+}
+
+// askOne asks the server; once more on a fresh connection when an idle one turns out closed.
+func (c *call) askOne(ctx context.Context, server *server) (*answer, *failure) {
+	defer c.engine.fleet.giveBack(server)
+	got, problem := c.timed(ctx, server, false)
+	if problem != nil && problem.stale && time.Now().Before(c.until) {
+		got, problem = c.timed(ctx, server, true)
+	}
+	return got, problem
+}
+
+func (c *call) timed(ctx context.Context, server *server, fresh bool) (*answer, *failure) {
+	began := time.Now()
+	got, problem := c.engine.attempt(ctx, server, c.ask, fresh, c.until)
+	if problem == nil {
+		c.engine.fleet.answered(server)
+		return got, nil
+	}
+	took := time.Since(began)
+	c.attempts = append(c.attempts,
+		Attempt{server.address, problem.end, problem.reason, took, problem.detail})
+	// A call that left it hardly any time says nothing about the server.
+	late := problem.end == Timeout || problem.end == ConnectTimeout
+	if ctx.Err() == nil && !(late && 2*took < c.engine.options.AttemptLimit) {
+		c.engine.fleet.failed(server, c.ask.tag, problem)
+	}
+	return nil, problem
+}
+
+// heed counts what the attempt came to; whether that settles the call.
+func (c *call) heed(server *server, problem *failure) bool {
+	c.last = problem
+	elsewhere := problem.reason == NotReady || problem.reason == Clock ||
+		problem.reason == Overloaded || problem.reason == Draining || problem.reason == StoreDown ||
+		((problem.reason == Internal || problem.reason == Exhausted) && problem.anotherMayHelp)
+	if problem.end == WasRefused && !elsewhere {
+		return true
+	}
+	c.tried[server] = true
+	if problem.unsent() {
+		c.unreached++
+	} else {
+		c.sent++
+	}
+	silent := problem.end == Timeout || problem.end == ConnClosed
+	if silent || problem.unsent() || problem.reason == Draining {
+		c.lost++
+	}
+	if problem.reason == Overloaded {
+		advice := problem.retryAfter
+		if advice == 0 {
+			advice = overloadPause
+		}
+		if c.overloaded == 0 || advice < c.advice {
+			c.advice = advice
+		}
+		c.overloaded++
+	}
+	return false
+}
+
+// wait waits for what may help; whether that was news of servers, or why there is no waiting.
+func (c *call) wait(ctx context.Context) (news bool, why string) {
+	if c.overloaded > 0 && c.overloaded+c.unreached == len(c.tried) {
+		// Later than advised, by lot: those who are told the same do not come back together.
+		pause := c.advice + time.Duration(drawBelow(int64(c.advice)/4+1))
+		if time.Now().Add(pause).After(c.until) {
+			return false, "all servers are overloaded"
+		}
+		c.engine.sleep(ctx, pause, nil)
+		c.sent = 0
+		c.beginRound()
+		return false, ""
+	}
+	lost := c.lost == len(c.tried) && c.engine.fleet.listsChange
+	if !(len(c.tried) == 0 || lost) || c.sent >= c.engine.options.AttemptsMax {
+		return false, "nobody else is left to ask"
+	}
+	pause := time.Until(c.until)
+	if limit := c.engine.options.AttemptLimit; limit < pause {
+		pause = limit
+	}
+	c.engine.sleep(ctx, pause, c.engine.fleet.newsChannel())
+	return true, ""
+}
+
+func (c *call) over(ctx context.Context) string {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err().Error()
+	case !time.Now().Before(c.until):
+		return "the deadline has passed"
+	case c.unreached >= connectsMax:
+		return "too many servers are out of reach"
+	}
+	return ""
+}
+
+func (c *call) failure(ctx context.Context, why string) error {
+	told := &Error{Kind: Unavailable, Sentence: why, Attempts: c.attempts, cause: ctx.Err()}
+	if len(c.attempts) == 0 && told.cause == nil {
+		told.Sentence = "no provider: no server is known that may be asked"
+		c.engine.fleet.tell("no server", "", told.Sentence)
+	}
+	if c.last != nil {
+		told.Reason, told.RetryAfter = c.last.reason, c.last.retryAfter
+	}
+	return told
+}

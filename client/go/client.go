@@ -1,0 +1,97 @@
+// Package firn takes ids from a cluster of Firn servers.
+//
+//	client, err := firn.New("firn://10.0.0.7:7609,10.0.0.8:7609", firn.Options{})
+//	id, err := client.NextID(ctx, "order")
+//
+// Ids are 64 bits and never issued twice. A tag, such as "order", is a name under which ids are asked
+// for; an empty one is the servers' default.
+package firn
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	tagMax   = 128 // bytes
+	countMax = 100_000
+)
+
+// Client takes ids from a cluster. Any number of goroutines share one, for as long as the program
+// runs. Calls end by the deadline of their context, or after Options.Deadline where it has none, with
+// ids or with an *Error that lists every server that was asked.
+type Client struct {
+	engine *engine
+}
+
+// New makes a client of the servers firn://seed,seed, which tell which others there are, or
+// list://host:port,host:port, which are all. It waits for nobody; it fails only for options that cannot
+// be used, with an *Error that names every fault.
+func New(servers string, options Options) (*Client, error) {
+	options = options.withDefaults()
+	faults := options.faults()
+	seeds, listsChange, fault := readServers(servers)
+	if fault != nil {
+		faults = append(faults, fault.Error())
+	}
+	if len(faults) > 0 {
+		return nil, &Error{Kind: Invalid, Sentence: strings.Join(faults, "; ")}
+	}
+	return &Client{newEngine(options, seeds, listsChange)}, nil
+}
+
+// NextID is one id; from memory, where Options.LocalRanges names the tag.
+func (c *Client) NextID(ctx context.Context, tag string) (int64, error) {
+	until := c.engine.deadlineOf(ctx)
+	if supply := c.engine.supplies[tag]; supply != nil && c.engine.ctx.Err() == nil {
+		if id, found := supply.take(time.Until(until) / 4); found {
+			return id, nil
+		}
+	}
+	got, fault := c.call(ctx, askID(tag), until)
+	if fault != nil {
+		return 0, fault
+	}
+	return got.ids[0], nil
+}
+
+// NextIDs are exactly `count` ids, 1 to 100000; in ascending order, unless the tag obfuscates them.
+func (c *Client) NextIDs(ctx context.Context, tag string, count int) ([]int64, error) {
+	if count < 1 || count > countMax {
+		return nil, &Error{Kind: Refused, Reason: BadRequest,
+			Sentence: fmt.Sprintf("%d ids are not 1 to %d", count, countMax)}
+	}
+	got, fault := c.call(ctx, askIDs(tag, count), c.engine.deadlineOf(ctx))
+	if fault != nil {
+		return nil, fault
+	}
+	return got.ids, nil
+}
+
+// NextText is one id in the text form of its tag.
+func (c *Client) NextText(ctx context.Context, tag string) (string, error) {
+	got, fault := c.call(ctx, askText(tag), c.engine.deadlineOf(ctx))
+	if fault != nil {
+		return "", fault
+	}
+	return got.text, nil
+}
+
+// Servers are the servers as this client sees them, in the order of their addresses.
+func (c *Client) Servers() []SeenServer { return c.engine.fleet.view() }
+
+// Close waits for nothing: calls that are under way end with the kind Closed, and so do later ones.
+func (c *Client) Close() { c.engine.close() }
+
+func (c *Client) call(ctx context.Context, a *ask, until time.Time) (*answer, error) {
+	if len(a.tag) > tagMax {
+		return nil, &Error{Kind: Refused, Reason: BadRequest,
+			Sentence: fmt.Sprintf("a tag has at most %d bytes", tagMax)}
+	}
+	if c.engine.ctx.Err() != nil {
+		return nil, &Error{Kind: Closed, Sentence: "the client was closed"}
+	}
+	return c.engine.call(ctx, a, until)
+}

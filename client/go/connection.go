@@ -1,0 +1,235 @@
+package firn
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/apache/thrift/lib/go/thrift"
+)
+
+const frameMax = 16 << 20
+
+// tlsFiles makes configurations for new connections, anew when a file has changed.
+type tlsFiles struct {
+	said   TLS
+	mutex  sync.Mutex
+	stamp  string
+	config *tls.Config
+}
+
+func (t *tlsFiles) current(host string) (*tls.Config, error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	stamp := ""
+	for _, file := range []string{t.said.CA, t.said.Cert, t.said.Key} {
+		if info, fault := os.Stat(file); fault == nil {
+			stamp += fmt.Sprint(info.ModTime().UnixNano(), info.Size(), ";")
+		}
+	}
+	if t.config == nil || stamp != t.stamp {
+		config := &tls.Config{MinVersion: tls.VersionTLS12,
+			ClientSessionCache: tls.NewLRUClientSessionCache(64)}
+		if t.said.CA != "" {
+			pem, fault := os.ReadFile(t.said.CA)
+			if fault != nil {
+				return nil, fault
+			}
+			config.RootCAs = x509.NewCertPool()
+			config.RootCAs.AppendCertsFromPEM(pem)
+		}
+		if t.said.Cert != "" {
+			pair, fault := tls.LoadX509KeyPair(t.said.Cert, t.said.Key)
+			if fault != nil {
+				return nil, fault
+			}
+			config.Certificates = []tls.Certificate{pair}
+		}
+		t.config, t.stamp = config, stamp
+	}
+	config := t.config.Clone()
+	config.ServerName = t.said.Name
+	if config.ServerName == "" {
+		config.ServerName = host
+	}
+	return config, nil
+}
+
+// connection leads to one server. Used by one call at a time. Whatever has gone wrong once on it
+// ends it, so a late answer is nobody's.
+type connection struct {
+	socket   net.Conn
+	used     bool // before: whoever finds it closed may ask once more
+	check    idCheck
+	sequence int32
+}
+
+// connect tries the host's addresses, racing those of two families, and speaks TLS when told to.
+func connect(ctx context.Context, address string, files *tlsFiles, until time.Time) (*connection, *failure) {
+	dialer := net.Dialer{Deadline: until, FallbackDelay: 10 * time.Millisecond}
+	socket, fault := dialer.DialContext(ctx, "tcp", address)
+	if fault != nil {
+		if isTimeout(fault) {
+			return nil, failed(ConnectTimeout, "")
+		}
+		return nil, failed(Unreachable, fault.Error())
+	}
+	made := &connection{socket: socket}
+	if files == nil {
+		return made, nil
+	}
+	host, _, _ := net.SplitHostPort(address)
+	config, fault := files.current(host)
+	if fault == nil {
+		secure := tls.Client(socket, config)
+		made.socket = secure
+		_ = socket.SetDeadline(until)
+		fault = secure.HandshakeContext(ctx)
+	}
+	if fault != nil {
+		made.close()
+		return nil, tlsFailure(fault)
+	}
+	return made, nil
+}
+
+func tlsFailure(fault error) *failure {
+	var plain tls.RecordHeaderError
+	switch {
+	case errors.As(fault, &plain):
+		return failed(WrongService, "it does not speak TLS")
+	case isTimeout(fault):
+		return failed(ConnectTimeout, "in the TLS handshake")
+	case errors.Is(fault, io.EOF), errors.As(fault, new(*net.OpError)):
+		return failed(Unreachable, "in the TLS handshake: "+fault.Error())
+	}
+	return failed(WrongService, "TLS: "+fault.Error())
+}
+
+func isTimeout(fault error) bool {
+	var network net.Error
+	return errors.As(fault, &network) && network.Timeout()
+}
+
+func (c *connection) close() {
+	if secure, is := c.socket.(*tls.Conn); is {
+		_ = secure.NetConn().Close() // without the goodbye, for which it might wait
+		return
+	}
+	_ = c.socket.Close()
+}
+
+// call asks, and reads the answer. A context that ends does not wait for it.
+func (c *connection) call(ctx context.Context, a *ask, until time.Time) (*answer, *failure) {
+	_ = c.socket.SetDeadline(until)
+	if ctx.Done() != nil {
+		done := make(chan struct{})
+		defer close(done)
+		go func() {
+			select {
+			case <-ctx.Done():
+				_ = c.socket.SetDeadline(time.Unix(1, 0))
+			case <-done:
+			}
+		}()
+	}
+	c.sequence++
+	frame, stale, problem := c.exchange(a)
+	if problem != nil {
+		problem.stale = stale
+		return nil, problem
+	}
+	c.used = true
+	return c.read(frame, a)
+}
+
+func (c *connection) exchange(a *ask) (frame []byte, stale bool, problem *failure) {
+	ctx := context.Background()
+	buffer := thrift.NewTMemoryBufferLen(256)
+	protocol := thrift.NewTBinaryProtocolConf(buffer, &thrift.TConfiguration{})
+	_, _ = buffer.Write(make([]byte, 4))
+	_ = protocol.WriteMessageBegin(ctx, a.method, thrift.CALL, c.sequence)
+	_ = a.arguments.Write(ctx, protocol)
+	request := buffer.Bytes()
+	binary.BigEndian.PutUint32(request, uint32(len(request)-4))
+	if _, fault := c.socket.Write(request); fault != nil {
+		return nil, c.used, readFailure(fault)
+	}
+	var head [4]byte
+	if got, fault := io.ReadFull(c.socket, head[:]); fault != nil {
+		return nil, c.used && got == 0 && !isTimeout(fault), readFailure(fault)
+	}
+	size := binary.BigEndian.Uint32(head[:])
+	if head[0] == 0x15 && head[1] == 3 {
+		return nil, false, failed(Broken, "it speaks TLS")
+	}
+	if size == 0 || size > frameMax {
+		return nil, false, failed(Broken, "it does not speak Thrift")
+	}
+	frame = make([]byte, size)
+	if _, fault := io.ReadFull(c.socket, frame); fault != nil {
+		return nil, false, readFailure(fault)
+	}
+	return frame, false, nil
+}
+
+func readFailure(fault error) *failure {
+	if isTimeout(fault) {
+		return failed(Timeout, "")
+	}
+	if strings.Contains(fault.Error(), "tls: ") {
+		return failed(WrongService, "TLS: "+fault.Error())
+	}
+	return failed(ConnClosed, fault.Error())
+}
+
+func (c *connection) read(frame []byte, a *ask) (*answer, *failure) {
+	ctx := context.Background()
+	buffer := &thrift.TMemoryBuffer{Buffer: bytes.NewBuffer(frame)}
+	strict := true
+	protocol := thrift.NewTBinaryProtocolConf(buffer, &thrift.TConfiguration{
+		MaxMessageSize: int32(len(frame)), MaxFrameSize: int32(len(frame)), TBinaryStrictRead: &strict})
+	name, kind, sequence, fault := protocol.ReadMessageBegin(ctx)
+	if fault == nil && kind == thrift.EXCEPTION {
+		problem := thrift.NewTApplicationException(0, "")
+		_ = problem.Read(ctx, protocol)
+		return nil, failed(Broken, "it knows no such method: "+problem.Error())
+	}
+	if fault == nil && (name != a.method || kind != thrift.REPLY || sequence != c.sequence) {
+		return nil, failed(Broken, "it answers something that was not asked")
+	}
+	result, take := a.result()
+	if fault == nil {
+		fault = result.Read(ctx, protocol)
+	}
+	if fault != nil {
+		return nil, failed(Broken, "its answer cannot be read: "+fault.Error())
+	}
+	got, refusal := take()
+	if refusal != nil {
+		problem := failed(WasRefused, refusal.Message)
+		problem.reason = Reason(refusal.Reason)
+		if problem.reason < BadRequest || problem.reason > Internal {
+			problem.reason = Internal
+		}
+		if refusal.RetryAfterMs > 0 {
+			problem.retryAfter = time.Duration(refusal.RetryAfterMs) * time.Millisecond
+		}
+		problem.anotherMayHelp = refusal.AnotherServerMayHelp
+		return nil, problem
+	}
+	if got == nil {
+		return nil, failed(Broken, "its answer holds neither ids nor a refusal")
+	}
+	return got, nil
+}

@@ -1,0 +1,320 @@
+package firn
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	wire "firn.io/go/firn/internal/wire"
+)
+
+const (
+	askAgainMin  = 50 * time.Millisecond
+	askAgainMax  = 5 * time.Minute
+	noListYet    = time.Second
+	noSuchMethod = time.Minute
+	troublePause = time.Second
+)
+
+// engine is all that a client has: the fleet, its connections, and what runs in the background.
+type engine struct {
+	options  Options
+	fleet    *fleet
+	tls      *tlsFiles
+	supplies map[string]*supply
+	ctx      context.Context // of the background; ends with the client
+	end      context.CancelFunc
+	wake     chan struct{}
+
+	mutex     sync.Mutex
+	open      map[*connection]bool
+	listDue   time.Time
+	listAsked time.Time
+}
+
+func newEngine(options Options, seeds []string, listsChange bool) *engine {
+	e := &engine{options: options, fleet: newFleet(options, seeds, listsChange), tls: &tlsFiles{},
+		supplies: map[string]*supply{}, open: map[*connection]bool{}, wake: make(chan struct{}, 1)}
+	if options.TLS != nil {
+		e.tls.said = *options.TLS
+	}
+	e.ctx, e.end = context.WithCancel(context.Background())
+	e.fleet.trouble = e.askListSoon
+	if listsChange {
+		e.listDue = time.Now()
+	}
+	for _, tag := range options.LocalRanges {
+		e.supplies[tag.Tag] = newSupply(tag, e)
+	}
+	go e.upkeep()
+	return e
+}
+
+// close waits for nothing: calls that are under way end with Closed.
+func (e *engine) close() {
+	e.end()
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	for one := range e.open {
+		one.close()
+	}
+}
+
+func (e *engine) call(ctx context.Context, a *ask, until time.Time) (*answer, error) {
+	got, fault := (&call{engine: e, ask: a, until: until}).run(ctx)
+	var told *Error
+	if e.ctx.Err() != nil && errors.As(fault, &told) {
+		told.Kind, told.Sentence = Closed, "the client was closed"
+	}
+	return got, fault
+}
+
+// deadlineOf is that of the context, or the default one.
+func (e *engine) deadlineOf(ctx context.Context) time.Time {
+	if until, has := ctx.Deadline(); has {
+		return until
+	}
+	return time.Now().Add(e.options.Deadline)
+}
+
+// sleep lasts so long, or until news, the end of the context, or that of the client.
+func (e *engine) sleep(ctx context.Context, pause time.Duration, news <-chan struct{}) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-news:
+	case <-ctx.Done():
+	case <-e.ctx.Done():
+	}
+}
+
+// attempt is one server's answer. Whoever finds all connections in use waits in line until the deadline.
+func (e *engine) attempt(ctx context.Context, one *server, a *ask, fresh bool,
+	deadline time.Time) (*answer, *failure) {
+	select {
+	case one.room <- struct{}{}:
+	default:
+		timer := time.NewTimer(time.Until(deadline))
+		defer timer.Stop()
+		select {
+		case one.room <- struct{}{}:
+		case <-timer.C:
+			return nil, failed(NoRoom, "")
+		case <-ctx.Done():
+			return nil, failed(NoRoom, "")
+		case <-e.ctx.Done():
+			return nil, failed(NoRoom, "")
+		}
+	}
+	defer func() { <-one.room }()
+	until := time.Now().Add(e.options.AttemptLimit)
+	if deadline.Before(until) {
+		until = deadline
+	}
+	made, problem := e.take(ctx, one, fresh, until)
+	if problem != nil {
+		return nil, problem
+	}
+	got, problem := made.call(ctx, a, until)
+	if problem == nil {
+		if fault := got.fault; fault != "" {
+			problem = failed(Broken, fault)
+		} else if fault := made.check.faultOf(a.tag, got.ids); fault != "" {
+			problem = failed(Broken, fault)
+		}
+	}
+	e.put(one, made, problem == nil || problem.end == WasRefused)
+	if problem != nil {
+		return nil, problem
+	}
+	return got, nil
+}
+
+// take is the connection that was used last, or a new one that leads to this cluster.
+func (e *engine) take(ctx context.Context, one *server, fresh bool, until time.Time) (*connection, *failure) {
+	e.fleet.mutex.Lock()
+	if last := len(one.idle) - 1; last >= 0 && !fresh {
+		made := one.idle[last]
+		one.idle = one.idle[:last]
+		e.fleet.mutex.Unlock()
+		return made, nil
+	}
+	secure := one.tls
+	e.fleet.mutex.Unlock()
+	made, _, problem := e.connect(ctx, one, secure, until)
+	return made, problem
+}
+
+// connect opens a connection, asks for the server's status, and goes no further unless it is of this
+// cluster.
+func (e *engine) connect(ctx context.Context, one *server, secure bool,
+	until time.Time) (*connection, *wire.ServerStatus, *failure) {
+	files := e.tls
+	if !secure {
+		files = nil
+	}
+	made, problem := connect(ctx, one.address, files, until)
+	if problem != nil {
+		return nil, nil, problem
+	}
+	e.mutex.Lock()
+	e.open[made] = true
+	closed := e.ctx.Err() != nil
+	e.mutex.Unlock()
+	if closed {
+		e.drop(made)
+		return nil, nil, failed(Unreachable, "the client was closed")
+	}
+	got, problem := made.call(ctx, askStatus(), until)
+	if problem == nil {
+		problem = e.fleet.admit(got.status)
+	} else if problem.end == Broken || problem.end == WasRefused {
+		problem = failed(WrongService, problem.detail)
+	} else if problem.end == ConnClosed {
+		problem.detail += ", at the first word: it may speak TLS, or want a certificate"
+	}
+	if problem != nil {
+		e.drop(made)
+		return nil, nil, problem
+	}
+	made.used = false
+	made.check = idCheck{timed: map[string]bool{}, wallMs: got.status.WallMs, saidAt: time.Now()}
+	made.check.layout, _ = readLayout(got.status.Layout)
+	for _, tag := range got.status.Tags {
+		made.check.timed[tag.Tag] = tag.Strategy == "snowflake" && tag.AsIssued != nil && *tag.AsIssued
+	}
+	return made, got.status, nil
+}
+
+func (e *engine) put(one *server, made *connection, whole bool) {
+	e.fleet.mutex.Lock()
+	if whole && e.fleet.servers[one.address] == one && e.ctx.Err() == nil {
+		one.idle = append(one.idle, made)
+		e.fleet.mutex.Unlock()
+		return
+	}
+	e.fleet.mutex.Unlock()
+	e.drop(made)
+}
+
+func (e *engine) drop(made *connection) {
+	e.mutex.Lock()
+	delete(e.open, made)
+	e.mutex.Unlock()
+	made.close()
+}
+
+// upkeep does what no call waits for: statuses of servers that are out, and lists.
+func (e *engine) upkeep() {
+	for e.ctx.Err() == nil {
+		due, next := e.fleet.takeLooks()
+		for _, one := range due {
+			go e.look(one)
+		}
+		e.mutex.Lock()
+		ask := !e.listDue.IsZero() && !e.listDue.After(time.Now())
+		e.mutex.Unlock()
+		if ask {
+			e.askList()
+		}
+		pause := time.Second
+		for _, at := range []time.Time{next, e.nextList()} {
+			if left := time.Until(at); !at.IsZero() && left < pause {
+				pause = left
+			}
+		}
+		e.sleep(e.ctx, pause, e.wake)
+	}
+}
+
+func (e *engine) nextList() time.Time {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	return e.listDue
+}
+
+// askListSoon: a call met trouble, so the list may have changed. Spread over a second, for others met
+// it, too.
+func (e *engine) askListSoon() {
+	e.mutex.Lock()
+	soon := time.Now()
+	if least := e.listAsked.Add(troublePause); soon.Before(least) {
+		soon = least
+	}
+	soon = soon.Add(time.Duration(drawBelow(int64(troublePause))))
+	if !e.listDue.IsZero() && soon.Before(e.listDue) {
+		e.listDue = soon
+	}
+	e.mutex.Unlock()
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (e *engine) look(one *server) {
+	e.fleet.mutex.Lock()
+	secure := one.tls
+	e.fleet.mutex.Unlock()
+	made, status, problem := e.connect(e.ctx, one, secure, time.Now().Add(e.options.AttemptLimit))
+	if made != nil {
+		e.drop(made)
+	}
+	e.fleet.looked(one, status, problem)
+}
+
+func (e *engine) askList() {
+	e.mutex.Lock()
+	e.listAsked = time.Now()
+	e.mutex.Unlock()
+	wait := noListYet
+	if one := e.fleet.pick("", nil); one != nil {
+		var problem *failure
+		if wait, problem = e.askForList(one); problem != nil {
+			e.fleet.failed(one, "", problem)
+			wait = noListYet
+		}
+		e.fleet.giveBack(one)
+	}
+	e.mutex.Lock()
+	e.listDue = time.Now().Add(wait)
+	e.mutex.Unlock()
+}
+
+// askForList asks the server for its list; when to ask again.
+func (e *engine) askForList(one *server) (time.Duration, *failure) {
+	until := time.Now().Add(e.options.AttemptLimit)
+	made, problem := e.take(e.ctx, one, false, until)
+	if problem != nil {
+		return 0, problem
+	}
+	e.fleet.mutex.Lock()
+	known := e.fleet.version
+	e.fleet.mutex.Unlock()
+	got, problem := made.call(e.ctx, askServers(known), until)
+	e.put(one, made, problem == nil || problem.end == WasRefused)
+	switch {
+	case problem == nil:
+	case problem.end == WasRefused && problem.retryAfter > 0:
+		return problem.retryAfter, nil
+	case problem.end == WasRefused:
+		return noListYet, nil
+	case problem.end == Broken: // an older server: the addresses at hand have to do
+		return noSuchMethod, nil
+	default:
+		return 0, problem
+	}
+	for _, gone := range e.fleet.apply(got.list, one) {
+		e.drop(gone)
+	}
+	again := time.Duration(got.list.AskAgainMs) * time.Millisecond
+	if again < askAgainMin {
+		again = askAgainMin
+	}
+	if again > askAgainMax {
+		again = askAgainMax
+	}
+	return again, nil
+}

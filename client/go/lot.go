@@ -1,0 +1,28 @@
+package firn
+
+import (
+	cryptorand "crypto/rand"
+	"encoding/binary"
+	"math/rand"
+	"sync"
+)
+
+// lot draws numbers that differ from process to process; the package's own generator of math/rand does
+// not, before Go 1.20.
+var lot struct {
+	once   sync.Once
+	mutex  sync.Mutex
+	source *rand.Rand
+}
+
+// drawBelow is a number from 0 to most - 1.
+func drawBelow(most int64) int64 {
+	lot.once.Do(func() {
+		var seed [8]byte
+		_, _ = cryptorand.Read(seed[:])
+		lot.source = rand.New(rand.NewSource(int64(binary.LittleEndian.Uint64(seed[:]))))
+	})
+	lot.mutex.Lock()
+	defer lot.mutex.Unlock()
+	return lot.source.Int63n(most)
+}
