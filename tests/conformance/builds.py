@@ -8,6 +8,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 DRIVERS = os.path.join(HERE, "drivers")
 
+JARS = ["/usr/share/java/" + name + ".jar"
+        for name in ("thrift", "slf4j-api", "slf4j-nop", "geronimo-annotation-1.3-spec")]
+# Short programs: what the just-in-time compiler would do best is not worth its time.
+QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 GO_THRIFT = "/usr/share/gocode/src/github.com/apache/thrift/lib/go/thrift"
 
 # Faults to plant: file of the client, what stands there, what is put there, the row that turns red.
@@ -15,7 +19,10 @@ PLANTS = {
     "cpp": (None, None, None, "too few ids, or one twice"),
     "python": ("firn/ask.py", "return f\"it gave {len(answer)} ids, not {self.count}\"",
                "return None", "too few ids, or one twice"),
-    "go": ("ask.go", "if len(ids) != count {", "if len(ids) > count {", "too few ids, or one twice"),
+    "java": ("src/main/java/io/firn/Ask.java", "if (ids.size() != count) {",
+             "if (ids.size() > count) {", "too few ids, or one twice"),
+    "go": ("ask.go", "if len(ids) != count {", "if len(ids) > count {",
+           "too few ids, or one twice"),
 }
 
 
@@ -82,6 +89,26 @@ def build_go(client, folder):
     return [os.path.join(program, "run")]
 
 
+def build_java(client, folder):
+    """A jar that holds the client and its stubs, and a driver beside it."""
+    stubs, classes = os.path.join(folder, "stubs"), os.path.join(folder, "classes")
+    os.makedirs(stubs)
+    run("thrift", "--gen", "java", "-out", stubs, os.path.join(folder, "thrift", "firn.thrift"))
+    javac("11", classes, JARS, stubs, os.path.join(client, "src", "main", "java"))
+    jar = os.path.join(folder, "firn.jar")
+    run("jar", "--create", "--file", jar, "-C", classes, ".")
+    driver = os.path.join(folder, "driver")
+    javac("11", driver, [jar, *JARS], os.path.join(DRIVERS, "java"))
+    return ["java", *QUICK, "-cp", ":".join([driver, jar, *JARS]), "Driver"]
+
+
+def javac(release, out, path, *folders):
+    sources = [os.path.join(at, name) for folder in folders
+               for at, _, names in os.walk(folder) for name in names if name.endswith(".java")]
+    run("javac", *("-J" + flag for flag in QUICK), "--release", release, "-nowarn", "-proc:none",
+        "-Xlint:none", "-encoding", "UTF-8", "-cp", ":".join(path), "-d", out, *sources)
+
+
 def go_environment(folder):
     """Nothing from a network; what was compiled before is used again."""
     return {**os.environ, "GOPROXY": "off", "GOFLAGS": "-mod=mod -trimpath", "GOTOOLCHAIN": "local",
@@ -90,7 +117,7 @@ def go_environment(folder):
 
 def missing(language):
     """What has to be installed for the language and is not; empty: nothing."""
-    needs = {"python": ("pip3",), "go": ("go", GO_THRIFT), "java": ("javac", "jar")}
+    needs = {"python": ("pip3",), "go": ("go", GO_THRIFT), "java": ("javac", "jar", *JARS)}
     return [tool for tool in needs.get(language, ())
             if not shutil.which(tool) and not os.path.exists(tool)]
 

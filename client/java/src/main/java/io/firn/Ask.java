@@ -1,0 +1,135 @@
+package io.firn;
+
+import io.firn.wire.IdRun;
+import io.firn.wire.IdService;
+import io.firn.wire.Refusal;
+import io.firn.wire.ServerList;
+import io.firn.wire.ServerStatus;
+import java.util.HashSet;
+import java.util.List;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
+import org.apache.thrift.TBase;
+
+/** A method of the contract with its arguments, and how its answer is read. */
+final class Ask<T> {
+  /** What a result holds. */
+  interface Taker<R, T> {
+    T take(R result);
+  }
+
+  final String method;
+  final String tag;
+  final TBase<?, ?> arguments;
+  private final Supplier<? extends TBase<?, ?>> result;
+  private final Taker<TBase<?, ?>, Refusal> refusal;
+  private final Taker<TBase<?, ?>, T> success;
+  private final Taker<T, String> fault;
+  private final Taker<T, LongStream> numbers;
+
+  @SuppressWarnings("unchecked")
+  private <R extends TBase<?, ?>> Ask(String method, String tag, TBase<?, ?> arguments,
+      Supplier<R> result, Taker<R, Refusal> refusal, Taker<R, T> success, Taker<T, String> fault,
+      Taker<T, LongStream> numbers) {
+    this.method = method;
+    this.tag = tag;
+    this.arguments = arguments;
+    this.result = result;
+    this.refusal = (Taker<TBase<?, ?>, Refusal>) (Taker<?, ?>) refusal;
+    this.success = (Taker<TBase<?, ?>, T>) (Taker<?, ?>) success;
+    this.fault = fault;
+    this.numbers = numbers;
+  }
+
+  static Ask<Long> id(String tag) {
+    return new Ask<>("getId", tag, new IdService.getId_args(tag), IdService.getId_result::new,
+        r -> r.refusal, r -> r.isSetSuccess() ? r.success : null, id -> null, LongStream::of);
+  }
+
+  static Ask<List<Long>> ids(String tag, int count) {
+    return new Ask<>("getIds", tag, new IdService.getIds_args(tag, count),
+        IdService.getIds_result::new, r -> r.refusal, r -> r.success,
+        ids -> faultOf(ids, count), ids -> ids.stream().mapToLong(Long::longValue));
+  }
+
+  static Ask<List<IdRun>> runs(String tag, long count) {
+    return new Ask<>("getRuns", tag, new IdService.getRuns_args(tag, count),
+        IdService.getRuns_result::new, r -> r.refusal, r -> r.success,
+        runs -> faultOfRuns(runs, count),
+        runs -> runs.stream().flatMapToLong(run -> LongStream.of(run.first, lastOf(run))));
+  }
+
+  static Ask<String> text(String tag) {
+    return new Ask<>("getText", tag, new IdService.getText_args(tag), IdService.getText_result::new,
+        r -> r.refusal, r -> r.success, text -> text.isEmpty() ? "its text is empty" : null,
+        text -> LongStream.empty());
+  }
+
+  static Ask<ServerStatus> status() {
+    return new Ask<>("status", "", new IdService.status_args(), IdService.status_result::new,
+        r -> r.refusal, r -> r.success, status -> null, status -> LongStream.empty());
+  }
+
+  static Ask<ServerList> servers(long known) {
+    return new Ask<>("servers", "", new IdService.servers_args(known), IdService.servers_result::new,
+        r -> r.refusal, r -> r.success, list -> null, list -> LongStream.empty());
+  }
+
+  TBase<?, ?> newResult() {
+    return result.get();
+  }
+
+  Refusal refusalIn(TBase<?, ?> got) {
+    return refusal.take(got);
+  }
+
+  T answerIn(TBase<?, ?> got) {
+    return success.take(got);
+  }
+
+  /** A sentence when it cannot be an answer to what was asked; else null. */
+  String faultOf(T answer, IdCheck check) {
+    String found = fault.take(answer);
+    if (found != null) {
+      return found;
+    }
+    return numbers.take(answer).mapToObj(id -> check.faultOf(tag, id)).filter(one -> one != null)
+        .findFirst().orElse(null);
+  }
+
+  private static String faultOf(List<Long> ids, int count) {
+    if (ids.size() != count) {
+      return "it gave " + ids.size() + " ids, not " + count;
+    }
+    return new HashSet<>(ids).size() == count ? null : "one answer has an id twice";
+  }
+
+  private static String faultOfRuns(List<IdRun> runs, long count) {
+    long got = 0;
+    IdRun before = null;
+    for (IdRun run : runs) {
+      if (run.count < 1 || run.stride < 1 || (before != null && run.first <= lastOf(before))) {
+        return "a run is empty, or does not ascend";
+      }
+      try {
+        Math.addExact(run.first, Math.multiplyExact(run.count - 1L, run.stride));
+      } catch (ArithmeticException beyond) {
+        return "a run goes beyond what an id can be";
+      }
+      got += run.count;
+      before = run;
+    }
+    return got == count ? null : "its runs hold " + got + " ids, not " + count;
+  }
+
+  private static long lastOf(IdRun run) {
+    return run.first + (run.count - 1L) * run.stride;
+  }
+
+  static List<String> timedTags(ServerStatus status) {
+    return status.tags == null ? List.of() : status.tags.stream()
+        .filter(one -> "snowflake".equals(one.strategy) && one.as_issued)
+        .map(one -> one.tag).collect(Collectors.toList());
+  }
+}

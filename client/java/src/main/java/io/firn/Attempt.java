@@ -1,0 +1,59 @@
+package io.firn;
+
+import java.util.Locale;
+
+/** One server that a call asked. */
+public final class Attempt {
+  /** What became of asking it. */
+  public enum End {
+    /** Refused, no route, reset while connecting. */
+    UNREACHABLE("unreachable"),
+    /** Nobody took the connection in time. */
+    CONNECT_TIMEOUT("connect timeout"),
+    /** The connection ended before the whole answer. */
+    CLOSED("closed"),
+    /** No answer, or not all of it, in time. */
+    TIMEOUT("timeout"),
+    /** What came is not an answer to what was asked. */
+    BROKEN("broken"),
+    /** It is not an IdService of this cluster. */
+    WRONG_SERVICE("wrong service"),
+    /** A typed "no". */
+    REFUSED("refused"),
+    /** All of this client's connections to it were in use. */
+    NO_ROOM("no room");
+
+    private final String words;
+
+    End(String words) {
+      this.words = words;
+    }
+
+    @Override
+    public String toString() {
+      return words;
+    }
+  }
+
+  public final String server;
+  public final End end;
+  /** Null unless it refused. */
+  public final Reason reason;
+  public final double tookMs;
+  public final String detail;
+
+  Attempt(String server, End end, Reason reason, double tookMs, String detail) {
+    this.server = server;
+    this.end = end;
+    this.reason = reason;
+    this.tookMs = tookMs;
+    this.detail = detail;
+  }
+
+  @Override
+  public String toString() {
+    return server + " " + end + (reason == null ? "" : " (" + reason + ")")
+        + String.format(Locale.ROOT, " after %.1f ms", tookMs)
+        + (detail.isEmpty() ? "" : ": " + detail);
+  }
+}

@@ -1,0 +1,190 @@
+package io.firn;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ThreadLocalRandom;
+
+/** The way of one call from server to server. Each server is asked once, attemptsMax requests are sent
+ * at most. A refusal that no other server would mend ends it. When all that could be reached are
+ * overloaded it waits as long as the shortest advice and begins anew, if the deadline allows. When there
+ * is nobody to ask, or all were out of reach, silent or on their way out, it waits for news of servers,
+ * or as long as an attempt may take, and asks all once more. Nothing begins at or after the deadline. */
+final class Call<T> {
+  /** Asks one server. */
+  interface Attempting<T> {
+    T ask(Server server, Ask<T> ask, boolean fresh, long until) throws Failure;
+  }
+
+  private static final int CONNECTS_MAX = 16;
+  private static final long OVERLOAD_PAUSE_MS = 10;
+
+  private final Fleet fleet;
+  private final Ask<T> ask;
+  private final long until;
+  private final List<Attempt> attempts = new ArrayList<>();
+  private Failure last;
+  private int sent;
+  private Set<Server> tried; // in this round, as all below
+  private int unreached;
+  private int overloaded;
+  private int lost;
+  private long adviceMs;
+
+  Call(Fleet fleet, Ask<T> ask, long deadlineMs) {
+    this.fleet = fleet;
+    this.ask = ask;
+    until = Server.now() + deadlineMs;
+    beginRound();
+  }
+
+  private void beginRound() {
+    tried = new HashSet<>();
+    unreached = overloaded = lost = 0;
+    adviceMs = Long.MAX_VALUE;
+  }
+
+  T run(Attempting<T> attempting) throws FirnException {
+    boolean waited = false;
+    while (true) {
+      stopIfOver();
+      Server server = null;
+      if (sent < fleet.options.attemptsMax) {
+        server = fleet.pick(ask.tag, tried);
+        if (server == null && waited) {
+          beginRound();
+          server = fleet.pick(ask.tag, tried);
+        }
+      }
+      if (server == null) {
+        waited = await();
+        continue;
+      }
+      waited = false;
+      try {
+        return askOne(server, attempting);
+      } catch (Failure failure) {
+        heed(server, failure);
+      }
+    }
+  }
+
+  /** Asks the server; once more on a fresh connection when an idle one turns out closed. */
+  private T askOne(Server server, Attempting<T> attempting) throws Failure {
+    try {
+      return timed(server, attempting, false);
+    } catch (Failure failure) {
+      if (!failure.stale || Server.now() >= until) {
+        throw failure;
+      }
+      return timed(server, attempting, true);
+    } finally {
+      fleet.giveBack(server);
+    }
+  }
+
+  private T timed(Server server, Attempting<T> attempting, boolean fresh) throws Failure {
+    long began = System.nanoTime();
+    try {
+      T answer = attempting.ask(server, ask, fresh, until);
+      fleet.answered(server);
+      return answer;
+    } catch (Failure failure) {
+      double tookMs = (System.nanoTime() - began) / 1e6;
+      attempts.add(new Attempt(server.address, failure.end, failure.reason, tookMs, failure.detail));
+      // A call that left it hardly any time says nothing about the server.
+      boolean late = failure.end == Attempt.End.TIMEOUT || failure.end == Attempt.End.CONNECT_TIMEOUT;
+      if (!late || tookMs * 2 >= fleet.options.attemptLimitMs) {
+        fleet.failed(server, ask.tag, failure);
+      }
+      throw failure;
+    }
+  }
+
+  private void heed(Server server, Failure failure) throws FirnException {
+    last = failure;
+    if (failure.refused() && !elsewhere(failure)) {
+      throw new FirnException(FirnException.Kind.REFUSED, failure.detail, failure.reason,
+          failure.retryAfterMs, attempts);
+    }
+    if (fleet.options.failfast) {
+      throw failure("the first server failed");
+    }
+    tried.add(server);
+    if (failure.unsent()) {
+      unreached++;
+    } else {
+      sent++;
+    }
+    if (failure.unsent() || failure.end == Attempt.End.TIMEOUT || failure.end == Attempt.End.CLOSED
+        || failure.reason == Reason.DRAINING) {
+      lost++;
+    }
+    if (failure.reason == Reason.OVERLOADED) {
+      overloaded++;
+      long advice = failure.retryAfterMs > 0 ? failure.retryAfterMs : OVERLOAD_PAUSE_MS;
+      adviceMs = Math.min(advice, adviceMs);
+    }
+  }
+
+  private static boolean elsewhere(Failure failure) {
+    switch (failure.reason) {
+      case NOT_READY:
+      case CLOCK:
+      case OVERLOADED:
+      case DRAINING:
+      case STORE_DOWN:
+        return true;
+      case INTERNAL:
+      case EXHAUSTED:
+        return failure.anotherMayHelp;
+      default:
+        return false;
+    }
+  }
+
+  /** Waits for what may help, or fails; whether that was news of servers. */
+  private boolean await() throws FirnException {
+    long now = Server.now();
+    if (overloaded > 0 && overloaded + unreached == tried.size()) {
+      // Later than advised, by lot: those who are told the same do not come back together.
+      long pause = adviceMs + ThreadLocalRandom.current().nextLong(adviceMs / 4 + 1);
+      if (now + pause >= until) {
+        throw failure("all servers are overloaded");
+      }
+      fleet.await(now + pause, false);
+      sent = 0;
+      beginRound();
+      return false;
+    }
+    boolean news = tried.isEmpty() || (lost == tried.size() && fleet.options.listsChange());
+    if (!news || sent >= fleet.options.attemptsMax) {
+      throw failure("nobody else is left to ask");
+    }
+    fleet.await(Math.min(until, now + fleet.options.attemptLimitMs), true);
+    return true;
+  }
+
+  private void stopIfOver() throws FirnException {
+    if (Thread.currentThread().isInterrupted()) {
+      throw failure("the thread was interrupted");
+    }
+    if (Server.now() >= until || fleet.stopped()) {
+      throw failure("the deadline has passed");
+    }
+    if (unreached >= CONNECTS_MAX) {
+      throw failure("too many servers are out of reach");
+    }
+  }
+
+  private FirnException failure(String why) {
+    String sentence = why;
+    if (attempts.isEmpty()) {
+      sentence = "no provider: no server is known that may be asked";
+      fleet.tell("no server", "", sentence);
+    }
+    return new FirnException(FirnException.Kind.UNAVAILABLE, sentence,
+        last == null ? null : last.reason, last == null ? 0 : last.retryAfterMs, attempts);
+  }
+}

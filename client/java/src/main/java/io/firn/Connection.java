@@ -1,0 +1,191 @@
+package io.firn;
+
+import io.firn.wire.Refusal;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
+import java.util.List;
+import javax.net.ssl.SSLException;
+import javax.net.ssl.SSLSocket;
+import org.apache.thrift.TApplicationException;
+import org.apache.thrift.TBase;
+import org.apache.thrift.TException;
+import org.apache.thrift.protocol.TBinaryProtocol;
+import org.apache.thrift.protocol.TMessage;
+import org.apache.thrift.protocol.TMessageType;
+import org.apache.thrift.transport.TMemoryBuffer;
+import org.apache.thrift.transport.TMemoryInputTransport;
+
+/** One connection to one server, used by one call at a time. Whatever has gone wrong once on it ends
+ * it, so a late answer is nobody's. */
+final class Connection {
+  private static final int FRAME_MAX = 16 << 20;
+
+  boolean used; // before: whoever finds it closed may ask once more
+  IdCheck check;
+  private final Socket plain;
+  private Socket socket;
+  private int sequence;
+  private int got; // bytes of the answer under way
+
+  /** Each address in turn, with its share of the time. */
+  Connection(List<InetAddress> addresses, String host, int port, Tls tls, long until)
+      throws Failure {
+    IOException fault = new IOException("it has no address");
+    Socket made = null;
+    for (int tried = 0; tried < addresses.size() && made == null; tried++) {
+      Socket trying = new Socket();
+      try {
+        int left = Math.max(1, leftMs(until) / (addresses.size() - tried));
+        trying.connect(new InetSocketAddress(addresses.get(tried), port), left);
+        trying.setTcpNoDelay(true);
+        made = trying;
+      } catch (IOException failure) {
+        fault = failure;
+        closeQuietly(trying);
+      }
+    }
+    if (made == null) {
+      boolean late = fault instanceof SocketTimeoutException;
+      throw new Failure(late ? Attempt.End.CONNECT_TIMEOUT : Attempt.End.UNREACHABLE,
+          late ? "" : fault.getMessage());
+    }
+    plain = made;
+    socket = made;
+    if (tls != null) {
+      secure(tls, host, port, until);
+    }
+  }
+
+  private void secure(Tls tls, String host, int port, long until) throws Failure {
+    try {
+      plain.setSoTimeout(leftMs(until));
+      SSLSocket secured = tls.over(plain, host, port);
+      secured.startHandshake();
+      socket = secured;
+    } catch (IOException fault) {
+      close();
+      if (fault instanceof SocketTimeoutException) {
+        throw new Failure(Attempt.End.CONNECT_TIMEOUT, "in the TLS handshake");
+      }
+      boolean answered = fault instanceof SSLException;
+      throw new Failure(answered ? Attempt.End.WRONG_SERVICE : Attempt.End.UNREACHABLE,
+          "TLS: " + fault.getMessage());
+    }
+  }
+
+  /** At once, from any thread: TLS would wait to say goodbye. */
+  void close() {
+    closeQuietly(plain);
+  }
+
+  private static void closeQuietly(Socket socket) {
+    try {
+      socket.close();
+    } catch (IOException gone) {
+      // it is closed all the same
+    }
+  }
+
+  /** Milliseconds until then, 1 at least. */
+  private static int leftMs(long until) {
+    return (int) Math.max(1, Math.min(Integer.MAX_VALUE, (until - System.nanoTime()) / 1_000_000));
+  }
+
+  <T> T call(Ask<T> ask, long until) throws Failure {
+    sequence++;
+    got = 0;
+    byte[] answer;
+    try {
+      socket.getOutputStream().write(request(ask));
+      answer = receive(until);
+    } catch (SocketTimeoutException late) {
+      throw new Failure(Attempt.End.TIMEOUT, "");
+    } catch (SSLException fault) {
+      throw new Failure(Attempt.End.WRONG_SERVICE, "TLS: " + fault.getMessage());
+    } catch (IOException fault) {
+      throw new Failure(Attempt.End.CLOSED, fault.getMessage(), null, 0, false, used && got == 0);
+    }
+    used = true;
+    try {
+      return read(answer, ask);
+    } catch (TException | RuntimeException fault) {
+      throw new Failure(Attempt.End.BROKEN, "its answer cannot be read: " + fault.getMessage());
+    }
+  }
+
+  private byte[] request(Ask<?> ask) throws IOException {
+    try {
+      TMemoryBuffer buffer = new TMemoryBuffer(256);
+      buffer.write(new byte[4], 0, 4);
+      TBinaryProtocol protocol = new TBinaryProtocol(buffer);
+      protocol.writeMessageBegin(new TMessage(ask.method, TMessageType.CALL, sequence));
+      ask.arguments.write(protocol);
+      byte[] frame = java.util.Arrays.copyOf(buffer.getArray(), buffer.length());
+      ByteBuffer.wrap(frame).putInt(frame.length - 4);
+      return frame;
+    } catch (TException fault) {
+      throw new IOException(fault);
+    }
+  }
+
+  private byte[] receive(long until) throws IOException, Failure {
+    int size = ByteBuffer.wrap(receive(4, until)).getInt();
+    if (size >>> 16 == 0x1503) {
+      throw new Failure(Attempt.End.BROKEN, "it speaks TLS");
+    }
+    if (size <= 0 || size > FRAME_MAX) {
+      throw new Failure(Attempt.End.BROKEN, "it does not speak Thrift");
+    }
+    return receive(size, until);
+  }
+
+  private byte[] receive(int size, long until) throws IOException {
+    byte[] data = new byte[size];
+    InputStream in = socket.getInputStream();
+    for (int at = 0; at < size;) {
+      if (System.nanoTime() >= until) {
+        throw new SocketTimeoutException();
+      }
+      plain.setSoTimeout(leftMs(until));
+      int more = in.read(data, at, size - at);
+      if (more < 0) {
+        throw new EOFException("before the whole answer");
+      }
+      at += more;
+      got += more;
+    }
+    return data;
+  }
+
+  private <T> T read(byte[] frame, Ask<T> ask) throws TException, Failure {
+    TBinaryProtocol protocol = new TBinaryProtocol(new TMemoryInputTransport(frame), frame.length,
+        frame.length, true, true);
+    TMessage head = protocol.readMessageBegin();
+    if (head.type == TMessageType.EXCEPTION) {
+      throw new Failure(Attempt.End.BROKEN, "it knows no such method: "
+          + TApplicationException.readFrom(protocol).getMessage());
+    }
+    if (!head.name.equals(ask.method) || head.type != TMessageType.REPLY
+        || head.seqid != sequence) {
+      throw new Failure(Attempt.End.BROKEN, "it answers something that was not asked");
+    }
+    TBase<?, ?> result = ask.newResult();
+    result.read(protocol);
+    Refusal refusal = ask.refusalIn(result);
+    if (refusal != null) {
+      throw new Failure(Attempt.End.REFUSED, refusal.message, Reason.of(refusal.reason),
+          Math.max(0, refusal.retry_after_ms), refusal.another_server_may_help, false);
+    }
+    T answer = ask.answerIn(result);
+    if (answer == null) {
+      throw new Failure(Attempt.End.BROKEN, "its answer holds neither ids nor a refusal");
+    }
+    return answer;
+  }
+}

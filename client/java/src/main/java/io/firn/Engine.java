@@ -1,0 +1,313 @@
+package io.firn;
+
+import io.firn.wire.ServerList;
+import io.firn.wire.ServerStatus;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+
+/** All that a client has: the fleet, its connections, and what runs in the background. */
+final class Engine {
+  private static final long ASK_AGAIN_MIN_MS = 50;
+  private static final long ASK_AGAIN_MAX_MS = 300_000;
+  private static final long NO_LIST_YET_MS = 1000;
+  private static final long NO_SUCH_METHOD_MS = 60_000;
+  private static final long TROUBLE_MS = 1000;
+  private static final Tls SYSTEM_TLS = new Tls(null, null, null, null);
+
+  final Options options;
+  final Fleet fleet;
+  final Map<String, Supply> supplies = new HashMap<>();
+  final ExecutorService background;
+  private final Set<Connection> open = ConcurrentHashMap.newKeySet();
+  private final Object wake = new Object();
+  private long listDue = Server.NEVER;
+  private long listAsked;
+  private boolean woken;
+
+  Engine(Options options, List<String> seeds) {
+    this.options = options;
+    fleet = new Fleet(options, seeds, this::askListSoon);
+    background = Executors.newCachedThreadPool(run -> {
+      Thread thread = new Thread(run, "firn-background");
+      thread.setDaemon(true);
+      return thread;
+    });
+    if (options.listsChange()) {
+      listDue = Server.now();
+    }
+    for (LocalTag tag : options.localRanges) {
+      supplies.put(tag.tag, new Supply(tag, this));
+    }
+    background.execute(this::upkeep);
+  }
+
+  /** Waits for nothing: calls that are under way end with CLOSED. */
+  void close() {
+    fleet.stop();
+    for (Server server : fleet.all()) {
+      server.room.release(1_000_000); // whoever waits in line goes on, and finds the end
+    }
+    wakeUp();
+    open.forEach(Connection::close);
+    background.shutdownNow();
+  }
+
+  <T> T call(Ask<T> ask, long deadlineMs) throws FirnException {
+    try {
+      return new Call<>(fleet, ask, deadlineMs).run(this::attempt);
+    } catch (FirnException failure) {
+      if (fleet.stopped()) {
+        throw new FirnException(FirnException.Kind.CLOSED, "the client was closed", null, 0,
+            failure.attempts());
+      }
+      throw failure;
+    }
+  }
+
+  /** One server's answer. Whoever finds all connections in use waits in line until the deadline. */
+  private <T> T attempt(Server server, Ask<T> ask, boolean fresh, long deadline) throws Failure {
+    try {
+      if (!server.room.tryAcquire(Math.max(0, deadline - Server.now()), TimeUnit.MILLISECONDS)) {
+        throw new Failure(Attempt.End.NO_ROOM, "");
+      }
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+      throw new Failure(Attempt.End.NO_ROOM, "interrupted");
+    }
+    try {
+      long limitMs = Math.min(options.attemptLimitMs, deadline - Server.now());
+      return ask(server, ask, fresh, System.nanoTime() + limitMs * 1_000_000);
+    } finally {
+      server.room.release();
+    }
+  }
+
+  private <T> T ask(Server server, Ask<T> ask, boolean fresh, long until) throws Failure {
+    Connection connection = take(server, fresh, until);
+    boolean whole = false;
+    try {
+      T answer = connection.call(ask, until);
+      String fault = ask.faultOf(answer, connection.check);
+      if (fault != null) {
+        throw new Failure(Attempt.End.BROKEN, fault);
+      }
+      whole = true;
+      return answer;
+    } catch (Failure failure) {
+      whole = failure.refused();
+      throw failure;
+    } finally {
+      put(server, connection, whole);
+    }
+  }
+
+  /** The connection that was used last, or a new one that leads to this cluster. */
+  private Connection take(Server server, boolean fresh, long until) throws Failure {
+    synchronized (fleet) {
+      if (!fresh && !server.idle.isEmpty()) {
+        return server.idle.pop();
+      }
+    }
+    Connection connection = connect(server, until);
+    try {
+      greet(connection, until);
+      return connection;
+    } catch (Failure failure) {
+      drop(connection);
+      throw failure;
+    }
+  }
+
+  private Connection connect(Server server, long until) throws Failure {
+    List<InetAddress> addresses;
+    Tls tls;
+    synchronized (fleet) {
+      addresses = server.addresses;
+      tls = server.tls ? (options.tls == null ? SYSTEM_TLS : options.tls) : null;
+    }
+    Connection connection = new Connection(addresses, server.host, server.port, tls, until);
+    open.add(connection);
+    if (fleet.stopped()) {
+      drop(connection);
+    }
+    return connection;
+  }
+
+  /** Asks for the server's status, and goes no further unless it is of this cluster. */
+  private ServerStatus greet(Connection connection, long until) throws Failure {
+    ServerStatus status;
+    try {
+      status = connection.call(Ask.status(), until);
+    } catch (Failure failure) {
+      if (failure.refused() || failure.end == Attempt.End.BROKEN) {
+        throw new Failure(Attempt.End.WRONG_SERVICE, failure.detail);
+      }
+      if (failure.end == Attempt.End.CLOSED) {
+        throw new Failure(Attempt.End.CLOSED, failure.detail
+            + ", at the first word: it may speak TLS, or want a certificate");
+      }
+      throw failure;
+    }
+    fleet.admit(status);
+    connection.used = false;
+    connection.check = new IdCheck(status.layout, new HashSet<>(Ask.timedTags(status)), status.wall_ms);
+    return status;
+  }
+
+  private void put(Server server, Connection connection, boolean whole) {
+    synchronized (fleet) {
+      if (whole && fleet.lists(server) && !fleet.stopped()) {
+        server.idle.push(connection);
+        return;
+      }
+    }
+    drop(connection);
+  }
+
+  private void drop(Connection connection) {
+    open.remove(connection);
+    connection.close();
+  }
+
+  // --- what no call waits for -------------------------------------------------------------------
+
+  private void upkeep() {
+    while (!fleet.stopped()) {
+      for (Server server : fleet.takeNames()) {
+        inBackground(() -> resolve(server));
+      }
+      for (Server server : fleet.takeLooks()) {
+        inBackground(() -> look(server));
+      }
+      boolean ask;
+      synchronized (wake) {
+        ask = listDue <= Server.now();
+      }
+      if (ask) {
+        askList();
+      }
+      long next = fleet.nextLook();
+      synchronized (wake) {
+        long left = Math.min(1000, Math.min(next, listDue) - Server.now());
+        try {
+          if (left > 0 && !woken) {
+            wake.wait(left);
+          }
+        } catch (InterruptedException end) {
+          return;
+        }
+        woken = false;
+      }
+    }
+  }
+
+  void inBackground(Runnable run) {
+    if (!fleet.stopped()) {
+      try {
+        background.execute(run);
+      } catch (java.util.concurrent.RejectedExecutionException closed) {
+        // nothing more is to be done
+      }
+    }
+  }
+
+  private void wakeUp() {
+    synchronized (wake) {
+      woken = true;
+      wake.notifyAll();
+    }
+  }
+
+  /** A call met trouble: the list may have changed. Spread over a second, for others met it, too. */
+  private void askListSoon() {
+    long soon = ThreadLocalRandom.current().nextLong(TROUBLE_MS);
+    synchronized (wake) {
+      if (listDue != Server.NEVER) {
+        listDue = Math.min(listDue, Math.max(Server.now(), listAsked + TROUBLE_MS) + soon);
+      }
+    }
+    wakeUp();
+  }
+
+  private void resolve(Server server) {
+    try {
+      fleet.resolved(server, InetAddress.getAllByName(server.host));
+    } catch (UnknownHostException unknown) {
+      // it stays as it was, and is looked up again
+    }
+  }
+
+  private void look(Server server) {
+    long until = System.nanoTime() + options.attemptLimitMs * 1_000_000L;
+    try {
+      Connection connection = connect(server, until);
+      try {
+        fleet.looked(server, greet(connection, until), null);
+      } finally {
+        drop(connection);
+      }
+    } catch (Failure failure) {
+      fleet.looked(server, null, failure);
+    }
+  }
+
+  private void askList() {
+    listAsked = Server.now();
+    long waitMs = NO_LIST_YET_MS;
+    Server server = fleet.pick("", Set.of());
+    if (server == null) {
+      waitMs = 10; // its name is being looked up
+    } else {
+      try {
+        waitMs = askForList(server);
+      } catch (Failure failure) {
+        fleet.failed(server, "", failure);
+      } finally {
+        fleet.giveBack(server);
+      }
+    }
+    synchronized (wake) {
+      listDue = Server.now() + waitMs;
+    }
+  }
+
+  /** Asks the server for its list; after how many milliseconds to ask again. */
+  private long askForList(Server server) throws Failure {
+    long until = System.nanoTime() + options.attemptLimitMs * 1_000_000L;
+    Connection connection = take(server, false, until);
+    boolean whole = false;
+    ServerList list;
+    try {
+      list = connection.call(Ask.servers(fleet.version()), until);
+      whole = true;
+    } catch (Failure failure) {
+      whole = failure.refused();
+      if (whole) {
+        return failure.retryAfterMs > 0 ? failure.retryAfterMs : NO_LIST_YET_MS;
+      }
+      if (failure.end == Attempt.End.BROKEN) { // an older server: the addresses at hand have to do
+        return NO_SUCH_METHOD_MS;
+      }
+      throw failure;
+    } finally {
+      put(server, connection, whole);
+    }
+    for (Server gone : fleet.apply(list, server)) {
+      synchronized (fleet) {
+        gone.idle.forEach(this::drop);
+        gone.idle.clear();
+      }
+    }
+    return Math.min(Math.max(list.ask_again_ms, ASK_AGAIN_MIN_MS), ASK_AGAIN_MAX_MS);
+  }
+}

@@ -1,0 +1,20 @@
+package io.firn;
+
+/** Something about servers that somebody may want to log; the library itself logs nothing. */
+public final class Event {
+  /** One of: list, server out, server back, quarantined, draining, no server. */
+  public final String kind;
+  public final String server;
+  public final String detail;
+
+  Event(String kind, String server, String detail) {
+    this.kind = kind;
+    this.server = server;
+    this.detail = detail;
+  }
+
+  @Override
+  public String toString() {
+    return kind + " " + server + " " + detail;
+  }
+}

@@ -1,0 +1,444 @@
+package io.firn;
+
+import io.firn.Server.Fitness;
+import io.firn.wire.ServerEntry;
+import io.firn.wire.ServerList;
+import io.firn.wire.ServerState;
+import io.firn.wire.ServerStatus;
+import java.net.InetAddress;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.stream.Collectors;
+
+/** Which servers there are, who is fit to be asked, and which one is asked next. Thread-safe; hooks are
+ * called without its lock. */
+final class Fleet {
+  private static final long NO_ADVICE_MS = 100;
+  private static final long LOOK_AGAIN_MS = 30_000;
+  private static final long LOOK_FAILED_MS = 1000;
+  private static final int OUTSIDE_RACK = 4; // of 16 servers that a client keeps to
+  private static final int FIT_MIN = 3;
+
+  final Options options;
+  private final List<String> seeds;
+  private final Runnable trouble;
+  private final long name = ThreadLocalRandom.current().nextLong();
+  private final Set<String> ownNumbers = new HashSet<>(); // tags that need no machine id
+  private final Map<Server, Double> scores = new HashMap<>();
+  private Map<String, Server> servers = new TreeMap<>();
+  private List<Server> subset;
+  private String uuid;
+  private String layout = "";
+  private long version;
+  private long news;
+  private boolean stopped;
+
+  Fleet(Options options, List<String> seeds, Runnable trouble) {
+    this.options = options;
+    this.seeds = seeds;
+    this.trouble = trouble;
+    uuid = options.clusterUuid;
+    for (String seed : seeds) {
+      servers.put(seed, made(seed));
+    }
+    choose();
+  }
+
+  private Server made(String address) {
+    Server server = new Server(address, options.connectionsMax);
+    server.tls = options.tls != null;
+    return server;
+  }
+
+  // --- the list ---------------------------------------------------------------------------------
+
+  /** Takes a list if it is newer, or if only a last resort answers; the servers that left. */
+  List<Server> apply(ServerList list, Server toldBy) {
+    List<Server> gone = new ArrayList<>();
+    synchronized (this) {
+      boolean lower = list.version < version && !toldBy.lastResort;
+      if (list.servers == null || list.servers.isEmpty() || list.version == version || lower) {
+        return gone;
+      }
+      Map<String, Server> before = servers;
+      servers = new TreeMap<>();
+      for (ServerEntry entry : list.servers) {
+        merge(entry, before);
+      }
+      for (String seed : seeds) {
+        if (!servers.containsKey(seed)) {
+          Server server = before.containsKey(seed) ? before.get(seed) : made(seed);
+          server.lastResort = true;
+          servers.put(seed, server);
+        }
+      }
+      before.values().stream().filter(one -> !servers.containsKey(one.address)).forEach(gone::add);
+      version = list.version;
+      choose();
+      tellNews();
+    }
+    tell("list", "", list.servers.size() + " servers");
+    return gone;
+  }
+
+  private void merge(ServerEntry entry, Map<String, Server> before) {
+    if (entry.address == null || Options.portOf(entry.address) == 0) {
+      return;
+    }
+    Server server = before.containsKey(entry.address) ? before.get(entry.address) : made(entry.address);
+    server.rack = entry.rack;
+    server.weight = entry.weight;
+    server.online = entry.online;
+    server.state = entry.state;
+    server.tls = entry.tls || options.tls != null;
+    server.lastResort = server.draining = server.quarantined = false;
+    server.closedUntil.clear();
+    servers.put(entry.address, server);
+  }
+
+  /** The servers that this client keeps to: those that weighted rendezvous hashing of its own name with
+   * their addresses puts first, most of them of its rack. */
+  private void choose() {
+    scores.clear();
+    for (Server one : servers.values()) {
+      long hash = (name ^ one.address.hashCode() * 0x9E3779B97F4A7C15L) * 0xff51afd7ed558ccdL;
+      double drawn = (((hash ^ hash >>> 33) * 0xc4ceb9fe1a85ec53L >>> 11) + 1) * 0x1p-53;
+      scores.put(one, -Math.log(drawn) / one.share());
+    }
+    List<Server> ranked = servers.values().stream().sorted(Comparator.comparing(scores::get))
+        .collect(Collectors.toList());
+    int most = options.serversMax == 0 ? ranked.size() : Math.min(options.serversMax, ranked.size());
+    if (options.rack != null && most < ranked.size()) {
+      Map<Boolean, List<Server>> byRack =
+          ranked.stream().collect(Collectors.partitioningBy(one -> one.rack == options.rack));
+      int kept = Math.min(most * OUTSIDE_RACK / 16, byRack.get(false).size());
+      ranked = byRack.get(true).stream().limit(most - kept).collect(Collectors.toList());
+      ranked.addAll(byRack.get(false));
+    }
+    subset = List.copyOf(ranked.subList(0, Math.min(most, ranked.size())));
+  }
+
+  // --- picking ----------------------------------------------------------------------------------
+
+  /** A server that is not among `tried`, or null: of the fittest, those of the own rack first, two at
+   * random by weight, of which the second is taken when it is clearly less busy. It counts as busy
+   * until giveBack. */
+  synchronized Server pick(String tag, Set<Server> tried) {
+    long now = Server.now();
+    List<Server> offered = offer(subset, tag, tried, now);
+    if (offered.size() < FIT_MIN && subset.size() < servers.size()) {
+      offered = offer(servers.values(), tag, tried, now);
+    }
+    if (offered.isEmpty()) {
+      return null;
+    }
+    if (options.rack != null) {
+      List<Server> mine =
+          offered.stream().filter(one -> one.rack == options.rack).collect(Collectors.toList());
+      offered = mine.isEmpty() ? offered : mine;
+    }
+    Server picked = lessBusy(offered);
+    picked.inFlight++;
+    return picked;
+  }
+
+  private List<Server> offer(Collection<Server> from, String tag, Set<Server> tried, long now) {
+    Fitness best = Fitness.QUARANTINED;
+    List<Server> offered = new ArrayList<>(from.size());
+    for (Server one : from) {
+      if (tried.contains(one) || one.addresses.isEmpty()) {
+        continue;
+      }
+      Fitness fitness = one.fitness(tag, !ownNumbers.contains(tag), now);
+      if (fitness.compareTo(best) < 0) {
+        best = fitness;
+        offered.clear();
+      }
+      if (fitness == best) {
+        offered.add(one);
+      }
+    }
+    return offered;
+  }
+
+  private static Server lessBusy(List<Server> from) {
+    Server first = draw(from, null);
+    if (from.size() == 1) {
+      return first;
+    }
+    Server second = draw(from, first);
+    double mean = (first.share() + second.share()) / 2;
+    return (1 + second.inFlight * mean / second.share()) * 1.5
+        <= 1 + first.inFlight * mean / first.share() ? second : first;
+  }
+
+  /** One by weight, without `except`. */
+  private static Server draw(List<Server> from, Server except) {
+    double total = 0;
+    for (Server one : from) {
+      total += one == except ? 0 : one.share();
+    }
+    double at = ThreadLocalRandom.current().nextDouble() * total;
+    Server drawn = null;
+    for (Server one : from) {
+      if (one != except && (drawn == null || at >= 0)) {
+        drawn = one;
+        at -= one.share();
+      }
+    }
+    return drawn;
+  }
+
+  synchronized void giveBack(Server server) {
+    server.inFlight--;
+  }
+
+  synchronized List<SeenServer> view() {
+    long now = Server.now();
+    List<SeenServer> seen = new ArrayList<>();
+    for (Server one : servers.values()) {
+      Fitness fitness = one.fitness("", true, now);
+      seen.add(new SeenServer(one.address, one.rack, one.weight,
+          fitness.name().toLowerCase(Locale.ROOT).replace('_', ' '),
+          fitness == Fitness.FIT ? "" : one.why, one.inFlight));
+    }
+    return seen;
+  }
+
+  // --- waiting ----------------------------------------------------------------------------------
+
+  /** Until then, until servers have come or come back if `forNews`, or until the end. */
+  synchronized void await(long until, boolean forNews) {
+    long seen = news;
+    try {
+      for (long left = until - Server.now(); left > 0; left = until - Server.now()) {
+        if (stopped || (forNews && news != seen)) {
+          return;
+        }
+        wait(left);
+      }
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void tellNews() {
+    news++;
+    notifyAll();
+  }
+
+  synchronized void stop() {
+    stopped = true;
+    notifyAll();
+  }
+
+  synchronized boolean stopped() {
+    return stopped;
+  }
+
+  synchronized boolean lists(Server server) {
+    return servers.get(server.address) == server;
+  }
+
+  synchronized long version() {
+    return version;
+  }
+
+  synchronized List<Server> all() {
+    return List.copyOf(servers.values());
+  }
+
+  void tell(String kind, String server, String detail) {
+    options.onEvent.accept(new Event(kind, server, detail));
+  }
+
+  // --- what answers and failures say --------------------------------------------------------------
+
+  /** Fails unless the server that says `status` of itself is of this cluster. */
+  synchronized void admit(ServerStatus status) throws Failure {
+    String theirs = status.cluster_uuid == null ? "" : status.cluster_uuid;
+    if (theirs.isEmpty() && !uuid.isEmpty()) {
+      throw new Failure(Attempt.End.REFUSED, "it does not know its cluster yet", Reason.NOT_READY, 0,
+          true, false);
+    }
+    if (!uuid.isEmpty() && !theirs.equals(uuid)) {
+      throw new Failure(Attempt.End.WRONG_SERVICE,
+          "its cluster is '" + theirs + "', this one's '" + uuid + "'");
+    }
+    if (status.layout == null || status.layout.isEmpty()
+        || (!layout.isEmpty() && !status.layout.equals(layout))) {
+      throw new Failure(Attempt.End.WRONG_SERVICE,
+          "its layout is '" + status.layout + "', this one's '" + layout + "'");
+    }
+    uuid = theirs;
+    layout = status.layout;
+    if (status.tags != null) {
+      status.tags.stream().filter(one -> !"snowflake".equals(one.strategy))
+          .forEach(one -> ownNumbers.add(one.tag));
+    }
+  }
+
+  void answered(Server server) {
+    boolean rested;
+    synchronized (this) {
+      rested = server.resting();
+      if (!rested && !server.ill()) {
+        server.answered();
+        return;
+      }
+      server.recovered();
+      tellNews();
+    }
+    if (rested) {
+      tell("server back", server.address, "answers again");
+    }
+  }
+
+  /** Takes to heart what an attempt came to. */
+  void failed(Server server, String tag, Failure failure) {
+    if (failure.end == Attempt.End.NO_ROOM || failure.stale) {
+      return;
+    }
+    if (failure.refused()) {
+      refused(server, tag, failure);
+      return;
+    }
+    trouble.run();
+    if (failure.nonsense()) {
+      quarantine(server, failure.detail);
+    } else {
+      count(server, failure.end == Attempt.End.CONNECT_TIMEOUT ? 2 : 1, failure);
+    }
+  }
+
+  private void refused(Server server, String tag, Failure failure) {
+    switch (failure.reason) {
+      case INTERNAL:
+        count(server, 1, failure);
+        return;
+      case BAD_REQUEST:
+      case UNKNOWN_TAG:
+      case REJECTED:
+      case EXHAUSTED:
+        answered(server);
+        return;
+      default:
+        if (put(server, tag, failure)) {
+          trouble.run();
+          tell("draining", server.address, failure.detail);
+        }
+    }
+  }
+
+  /** Whether the server has begun to drain. */
+  private synchronized boolean put(Server server, String tag, Failure failure) {
+    long now = Server.now();
+    long until = now + (failure.retryAfterMs > 0 ? failure.retryAfterMs : NO_ADVICE_MS);
+    server.why = failure.reason + ": " + failure.detail;
+    if (failure.reason == Reason.NOT_READY || failure.reason == Reason.CLOCK) {
+      server.notReadyUntil = until;
+    } else if (failure.reason == Reason.STORE_DOWN) {
+      Server.remember(server.downUntil, tag, until);
+    } else if (failure.reason == Reason.DRAINING) {
+      Server.remember(server.closedUntil, tag, now + LOOK_AGAIN_MS);
+      if (!server.draining) {
+        server.draining = true;
+        server.lookAt = now;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private void count(Server server, int times, Failure failure) {
+    synchronized (this) {
+      server.failed(times);
+      long enabled = servers.values().stream().filter(one -> one.online).count();
+      long rest = servers.values().stream().filter(one -> one.online && one.resting()).count();
+      if (server.resting() || !server.ill() || (rest + 1) * 2 > enabled) {
+        return; // never more than half rest
+      }
+      server.why = failure.end + ": " + failure.detail;
+      server.rest();
+    }
+    tell("server out", server.address, "rests; " + failure.end + ": " + failure.detail);
+  }
+
+  private void quarantine(Server server, String why) {
+    boolean began;
+    synchronized (this) {
+      began = !server.quarantined;
+      server.quarantine(why);
+    }
+    if (began) {
+      tell("quarantined", server.address, why);
+    }
+  }
+
+  // --- looking at servers that are out ------------------------------------------------------------
+
+  /** Servers whose status is to be asked now. */
+  synchronized List<Server> takeLooks() {
+    long now = Server.now();
+    List<Server> due = servers.values().stream()
+        .filter(one -> one.lookAt <= now && !one.addresses.isEmpty()).collect(Collectors.toList());
+    due.forEach(one -> one.lookAt = now + LOOK_AGAIN_MS);
+    return due;
+  }
+
+  synchronized long nextLook() {
+    return servers.values().stream().mapToLong(one -> one.lookAt).min().orElse(Server.NEVER);
+  }
+
+  /** What a look in the background came to: the status, or a failure. */
+  void looked(Server server, ServerStatus status, Failure failure) {
+    if (failure != null && failure.nonsense()) {
+      quarantine(server, failure.detail);
+      return;
+    }
+    synchronized (this) {
+      if (failure != null) { // nobody knows yet: the look is taken again
+        server.lookAt = Server.now() + LOOK_FAILED_MS;
+        if (server.resting()) {
+          server.rest();
+        }
+        return;
+      }
+      boolean out = server.draining || server.quarantined || server.resting();
+      server.recovered();
+      server.quarantined = false;
+      server.draining = status.state == ServerState.DRAINING;
+      if (server.draining) {
+        server.lookAt = Server.now() + LOOK_AGAIN_MS;
+      }
+      if (!out || server.draining) {
+        return;
+      }
+      tellNews();
+    }
+    tell("server back", server.address, "answers again");
+  }
+
+  /** Servers whose names are to be looked up: unknown, or of no use lately. */
+  synchronized List<Server> takeNames() {
+    long now = Server.now();
+    List<Server> names = servers.values().stream().filter(one -> one.named
+        && now >= one.resolveAt && (one.addresses.isEmpty() || one.ill())).collect(Collectors.toList());
+    names.forEach(one -> one.resolveAt = now + 2000);
+    return names;
+  }
+
+  synchronized void resolved(Server server, InetAddress[] found) {
+    server.resolved(found);
+    tellNews();
+  }
+}

@@ -1,0 +1,167 @@
+package io.firn;
+
+import io.firn.wire.IdRun;
+import java.util.List;
+
+/** One tag's ids in memory. Thread-safe.
+ *
+ * <p>Of two buffers one is used, and the next one is fetched when half of it is gone, or at once where
+ * the other half would not last until the answer. A fetch that was used up too soon is followed by a
+ * larger one, one that lasted too long by a smaller one. After a failure the next one waits: 10 ms to
+ * 1 s, or 1 s to 30 s when a server said that asking again will not help. */
+final class Supply {
+  private static final int FIRST = 128;
+  private static final int FETCH_MAX = 1_000_000;
+  private static final long REFUSED_FOR_MS = 60_000;
+
+  /** The runs of one fetch; ids are taken from its front. */
+  private static final class Buffer {
+    private final List<IdRun> runs;
+    private final long askedAt;
+    private final int size;
+    private int left;
+    private int run;
+    private int taken; // of the run
+
+    Buffer(List<IdRun> runs, int size, long askedAt) {
+      this.runs = runs;
+      this.size = size;
+      this.left = size;
+      this.askedAt = askedAt;
+    }
+
+    long take() {
+      IdRun now = runs.get(run);
+      long id = now.first + taken * now.stride;
+      taken++;
+      if (taken == now.count) {
+        run++;
+        taken = 0;
+      }
+      left--;
+      return id;
+    }
+  }
+
+  private static final Buffer EMPTY = new Buffer(List.of(), 0, 0);
+
+  private final LocalTag tag;
+  private final Engine engine;
+  private Buffer inUse = EMPTY;
+  private Buffer next = EMPTY;
+  private long usedSince;
+  private long lastUseMs = Long.MAX_VALUE;
+  private long lastFetchMs;
+  private int size = FIRST;
+  private int most = FETCH_MAX;
+  private long mostUntil;
+  private boolean starved;
+  private boolean fetching;
+  private long notBefore;
+  private long soonMs;
+  private long lateMs;
+
+  Supply(LocalTag tag, Engine engine) {
+    this.tag = tag;
+    this.engine = engine;
+  }
+
+  /** An id from memory; 0 when there is none, after waiting for a fetch that is under way. */
+  synchronized long take(long patienceMs) {
+    long until = Server.now() + patienceMs;
+    while (true) {
+      long now = Server.now();
+      long id = prepare(now) ? inUse.take() : 0;
+      fetchIfLow(now);
+      if (id != 0 || !fetching || now >= until || engine.fleet.stopped()) {
+        return id;
+      }
+      try {
+        wait(until - now);
+      } catch (InterruptedException interrupted) {
+        Thread.currentThread().interrupt();
+        return 0;
+      }
+    }
+  }
+
+  /** Whether the buffer in use has ids that may be given. */
+  private boolean prepare(long now) {
+    inUse = aged(inUse, now) ? EMPTY : inUse;
+    next = aged(next, now) ? EMPTY : next;
+    if (inUse.left == 0 && next.left > 0) {
+      if (usedSince != 0) {
+        lastUseMs = now - usedSince;
+        resize();
+      }
+      usedSince = now;
+      starved = false;
+      inUse = next;
+      next = EMPTY;
+    }
+    starved = starved || inUse.left == 0;
+    return inUse.left > 0;
+  }
+
+  private boolean aged(Buffer buffer, long now) {
+    return buffer.left > 0 && tag.maxAgeMs > 0 && now - buffer.askedAt > tag.maxAgeMs;
+  }
+
+  private void resize() {
+    if (lastUseMs > 2 * tag.lastsMs) {
+      size = Math.max(1, size / 2);
+    } else if (lastUseMs < tag.lastsMs / 16) {
+      size = Math.min(size * 8, FETCH_MAX);
+    } else if (starved || lastUseMs < tag.lastsMs / 2) {
+      size = Math.min(size * 2, FETCH_MAX);
+    }
+  }
+
+  private void fetchIfLow(long now) {
+    int enough = lastUseMs / 2 >= lastFetchMs ? inUse.size / 2 : inUse.size;
+    if (next.left > 0 || inUse.left > enough || fetching || now < notBefore) {
+      return;
+    }
+    fetching = true;
+    int count = now < mostUntil ? Math.min(size, most) : size;
+    engine.inBackground(() -> fetch(count, now));
+  }
+
+  private void fetch(int count, long askedAt) {
+    List<IdRun> runs = null;
+    FirnException failure = null;
+    try {
+      runs = engine.call(Ask.runs(tag.tag, count), engine.options.deadlineMs);
+    } catch (FirnException fault) {
+      failure = fault;
+    }
+    synchronized (this) {
+      fetching = false;
+      if (runs != null) {
+        next = new Buffer(runs, count, askedAt);
+        lastFetchMs = Server.now() - askedAt;
+        soonMs = lateMs = 0;
+      } else {
+        failed(failure, count);
+      }
+      notifyAll();
+    }
+  }
+
+  private void failed(FirnException failure, int count) {
+    long now = Server.now();
+    boolean refused = failure.kind() == FirnException.Kind.REFUSED;
+    boolean tooMany = refused && failure.reason() == Reason.BAD_REQUEST && count > 1;
+    if (tooMany) {
+      most = count / 2;
+      mostUntil = now + REFUSED_FOR_MS;
+    }
+    if (tooMany || !refused) {
+      soonMs = Math.min(Math.max(10, 2 * soonMs), 1000);
+      notBefore = now + soonMs;
+    } else {
+      lateMs = Math.min(Math.max(1000, 2 * lateMs), 30_000);
+      notBefore = now + lateMs;
+    }
+  }
+}
