@@ -19,8 +19,8 @@ PLANTS = {
     "cpp": (None, None, None, "too few ids, or one twice"),
     "python": ("firn/ask.py", "return f\"it gave {len(answer)} ids, not {self.count}\"",
                "return None", "too few ids, or one twice"),
-    "java": ("src/main/java/io/firn/Ask.java", "if (ids.size() != count) {",
-             "if (ids.size() > count) {", "too few ids, or one twice"),
+    "java": ("src/main/java/io/firn/Ask.java", "new HashSet<>(ids).size() == count ?",
+             "ids.size() == count ?", "too few ids, or one twice"),
     "go": ("ask.go", "if len(ids) != count {", "if len(ids) > count {",
            "too few ids, or one twice"),
 }
