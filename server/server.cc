@@ -75,8 +75,13 @@ Server::~Server() {
 }
 
 front::ServerFrontOptions Server::FrontOptions() {
-  return {.listen = options_.listen,
-          .admin = options_.admin,
+  const auto log = [](const std::string& line) { LOG(WARNING) << line; };
+  front::FrontDoorOptions listen = options_.listen;
+  listen.log = log;
+  std::optional<front::FrontDoorOptions> admin = options_.admin;
+  if (admin) admin->log = log;
+  return {.listen = std::move(listen),
+          .admin = std::move(admin),
           .admin_hosts = options_.admin_hosts,
           .default_tag = options_.node.default_tag,
           .tinyid_tokens = CheckOf(options_.tinyid_tokens),

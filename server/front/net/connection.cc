@@ -3,11 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
+#include "server/front/net/stranger.h"
+
 namespace firn::front {
 namespace {
 
 // How long a finished connection's input is thrown away before it is ended with a reset.
 constexpr int64_t kLingerMs = 1000;
+
+// How often a stranger is worth a line of the log.
+constexpr int64_t kLogEveryMs = 10'000;
 
 // How many times a request's greatest size may be parsed before it is whole. Chunks that end in
 // what looks like the end of all of them cost that; whoever just sends slowly costs next to
@@ -142,7 +148,7 @@ ServeStep Connection::ServeOne(OutBuffer& out) {
     const Speech speech = Recognise(in_.view());
     if (speech == Speech::kUndecided) return ServeStep::NeedMore();
     protocol_ = io_.protocols.For(speech);
-    if (protocol_ == nullptr) return ServeStep::Close(CloseCause::kUnknownProtocol);
+    if (protocol_ == nullptr) return TurnAway(out);
   }
   const std::string_view in = in_.view();
   if (in.size() < front_.whole) return ServeStep::NeedMore(front_.whole);
@@ -151,6 +157,17 @@ ServeStep Connection::ServeOne(OutBuffer& out) {
   call_.last = parked_ && io_.exact_ms() >= parked_->until_ms;
   const ServeStep step = protocol_->Serve(in, call_, out);
   return step.kind == ServeStep::Kind::kNeedMore ? NotWhole(step) : step;
+}
+
+ServeStep Connection::TurnAway(OutBuffer& out) {
+  TellStranger(in_.view(), out);
+  if (io_.log && io_.coarse_ms >= io_.log_again_ms) {
+    io_.log_again_ms = io_.coarse_ms + kLogEveryMs;
+    io_.log(Cat(call_.client, " speaks ", SpeechOfStranger(in_.view()),
+                ": its connection is closed; of others like it the next ", kLogEveryMs / 1000,
+                " s say nothing"));
+  }
+  return ServeStep::Close(CloseCause::kUnknownProtocol);
 }
 
 ServeStep Connection::NotWhole(ServeStep step) {

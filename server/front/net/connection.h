@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,9 @@ struct IoShare {
   OutBuffer output = OutBuffer();
   // A boot clock that is read a few times a second.
   int64_t coarse_ms = clock.Boot().ms();
+  // Takes a line for people about a peer that speaks nothing that is served. Empty: nobody does.
+  std::function<void(const std::string&)> log{};
+  int64_t log_again_ms = 0;  // not before
 
   // The boot clock now, for the few who must wait, and for measuring.
   int64_t exact_ms() const { return clock.Boot().ms(); }
@@ -148,6 +152,7 @@ class Connection final {
   Turn ServeAll(OutBuffer& out);
   ServeStep ServeOne(OutBuffer& out);
   ServeStep NotWhole(ServeStep step);
+  ServeStep TurnAway(OutBuffer& out);
   void TellToGoOn(OutBuffer& out);
   size_t RequestBytesMax() const;
   void Send(OutBuffer& out);

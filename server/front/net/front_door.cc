@@ -20,7 +20,7 @@ std::unique_ptr<IoLoop> FrontDoor::MakeLoop() {
   const auto wrap = [tls = tls_.get()](TcpSocket socket) {
     return tls != nullptr ? tls->Wrap(std::move(socket)) : MakePlainWire(std::move(socket));
   };
-  const LoopSetting setting{options_.limits, clock_, wrap, connections_};
+  const LoopSetting setting{options_.limits, clock_, wrap, connections_, options_.log};
   return std::make_unique<IoLoop>(setting, make_protocols_());
 }
 

@@ -33,6 +33,8 @@ struct FrontDoorOptions {
   int io_threads = 1;
   Limits limits{};
   std::optional<TlsFiles> tls{};
+  // Takes lines for people about peers that speak nothing that is served. Any IO thread, rarely.
+  std::function<void(const std::string&)> log{};
 };
 
 // The listener: one port for Thrift and HTTP, a number of IO threads with their own sockets on it,

@@ -60,7 +60,9 @@ IoLoop::IoLoop(const LoopSetting& setting, ProtocolSet protocols)
       accepted_(io_.get_executor()),
       accept_timer_(io_.get_executor()),
       park_timer_(io_.get_executor()),
-      sweep_timer_(io_.get_executor()) {}
+      sweep_timer_(io_.get_executor()) {
+  share_.log = setting.log;
+}
 
 IoLoop::~IoLoop() = default;
 

@@ -29,6 +29,7 @@ struct LoopSetting {
   const Clock& clock;
   WrapSocket wrap;
   std::atomic<size_t>& connections;  // open ones, of all threads
+  const std::function<void(const std::string&)>& log;
 };
 
 // One IO thread's world: its own listening socket on the common port, its connections, and its

@@ -2,13 +2,20 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <thrift/TApplicationException.h>
+#include <thrift/protocol/TBinaryProtocol.h>
+#include <thrift/transport/TSocket.h>
 
+#include "server/front/net/stranger.h"
 #include "tests/server/front/issuing_fixture.h"
 #include "tests/server/front/raw_peer.h"
 #include "tests/server/front/thrift_calls.h"
@@ -135,6 +142,59 @@ TEST_F(FrontDoorTest, ClosesAtAnUnknownProtocol) {
     EXPECT_TRUE(peer.SeesClose());
   }
   EXPECT_TRUE(Closes(CloseCause::kUnknownProtocol, 3));
+}
+
+TEST_F(FrontDoorTest, TellsThriftWithoutFramesToUseThem) {
+  Open();
+  using apache::thrift::transport::TSocket;
+  const auto socket = std::make_shared<TSocket>("127.0.0.1", door_->port());
+  socket->open();
+  wire::IdServiceClient client(std::make_shared<apache::thrift::protocol::TBinaryProtocol>(socket));
+  try {
+    client.getId("order");
+    FAIL() << "no id without frames";
+  } catch (const apache::thrift::TApplicationException& told) {
+    EXPECT_NE(std::string(told.what()).find("TFramedTransport"), std::string::npos) << told.what();
+  }
+  EXPECT_TRUE(Closes(CloseCause::kUnknownProtocol));
+}
+
+TEST_F(FrontDoorTest, SaysWhatAStrangerSpeaksAndNotTooOften) {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  FrontDoorOptions options;
+  options.log = [&](const std::string& line) {
+    const std::lock_guard lock(mutex);
+    lines.push_back(line);
+  };
+  Open(options);
+  for (int i = 0; i < 20; ++i) {
+    RawPeer peer(door_->port());
+    ASSERT_TRUE(peer.Send("*1\r\n$4\r\nPING\r\n"));
+    EXPECT_TRUE(peer.SeesClose());
+  }
+  EXPECT_TRUE(Closes(CloseCause::kUnknownProtocol, 20));
+  const std::lock_guard lock(mutex);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_TRUE(lines[0].starts_with("127.0.0.1:")) << lines[0];
+  EXPECT_NE(lines[0].find(" speaks Redis: "), std::string::npos) << lines[0];
+}
+
+TEST(Stranger, IsKnownByItsFirstBytes) {
+  EXPECT_EQ(SpeechOfStranger("\x16\3\1\0\xa5"s), "TLS, and this port is a plain one");
+  EXPECT_EQ(SpeechOfStranger("\x80\1\0\1"s), "binary Thrift without frames");
+  EXPECT_EQ(SpeechOfStranger("\x82\x21\0"s), "compact Thrift without frames");
+  EXPECT_EQ(SpeechOfStranger("\0\0\0\5getId"s), "Thrift's old binary form, without a version");
+  EXPECT_EQ(SpeechOfStranger("hello"), "nothing that is served here");
+  OutBuffer out;
+  for (const auto& first : {"hello"s, "\x16\3\1"s, "*1\r\n"s, ""s}) TellStranger(first, out);
+  EXPECT_TRUE(out.empty());
+  // Torn in the middle of the name, or with a name that is too long to be one.
+  for (const auto& first : {"\x80\1"s, "\x80\1\0\1\0\0\0\5get"s, "\x80\1\0\1\xff\xff\xff\xff"s}) {
+    TellStranger(first, out);
+    EXPECT_FALSE(out.empty());
+    out.Clear();
+  }
 }
 
 TEST_F(FrontDoorTest, ClosesConnectionsBeyondTheLimitAndServesTheOthers) {
