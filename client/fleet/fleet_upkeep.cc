@@ -68,6 +68,7 @@ void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, M
     case AttemptEnd::kBroken:
     case AttemptEnd::kWrongService:
       ++counters_.broken;
+      if (outcome.lacks_method) return;  // for what it has it is as good as before
       return Quarantine(server, outcome, now, told);
     case AttemptEnd::kAbandoned:
       return;
@@ -93,7 +94,7 @@ void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& out
     case Reason::kDraining:
       return Drain(server, tag, now, told);
     case Reason::kInternal:
-      return Failed(server, outcome.shared_blame ? 0 : 1, outcome, now, told);
+      return Failed(server, 1, outcome, now, told);
     case Reason::kOverloaded:
       return;  // it is well, and busy
     case Reason::kBadRequest:
@@ -216,7 +217,7 @@ void Fleet::LearnOwnNumbers(const ServerFacts& facts) {
 }
 
 Outcome Fleet::Admit(Outcome asked, const ServerFacts& facts) {
-  if (asked.end == AttemptEnd::kRefused || asked.end == AttemptEnd::kBroken) {
+  if (asked.spoke() ? !asked.answered() : asked.end == AttemptEnd::kBroken) {
     return Outcome::Of(AttemptEnd::kWrongService, std::move(asked.detail));
   }
   if (!asked.answered()) return asked;

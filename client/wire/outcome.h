@@ -26,6 +26,7 @@ struct Outcome {
   bool mid_answer = false;          // a part of the answer had come
   bool shared_blame = false;  // not held against the server: it is not its fault, or this end of
                               // a connection is told of another call on it already
+  bool lacks_method = false;  // it knows no such method, as an older server may
   std::string detail{};       // a sentence or a part of one, for a person; may be empty
 
   bool answered() const { return end == AttemptEnd::kAnswered; }
@@ -38,7 +39,7 @@ struct Outcome {
   // It says nothing of the server.
   bool blameless() const { return end == AttemptEnd::kAbandoned; }
   // The server spoke, and made sense: the connection is as good as before.
-  bool spoke() const { return answered() || end == AttemptEnd::kRefused; }
+  bool spoke() const { return answered() || end == AttemptEnd::kRefused || lacks_method; }
 
   // The connection ended, or the time did, when so many bytes of an answer had come.
   void HadHeld(size_t bytes) {

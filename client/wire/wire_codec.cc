@@ -70,11 +70,14 @@ class WireCodec::Coding {
   }
 
  private:
-  // The server knows no such method: it is something else than an IdService.
+  // An older server may know no such method; whatever else is said so is no answer.
   Outcome ReadDefect() {
     thrift::TApplicationException defect;
     defect.read(&*protocol_);
-    return Outcome::Of(AttemptEnd::kWrongService, std::string("it says: ") + defect.what());
+    Outcome outcome = Broken(std::string("it says: ") + defect.what());
+    outcome.lacks_method = defect.getType() == thrift::TApplicationException::UNKNOWN_METHOD;
+    if (outcome.lacks_method) outcome.end = AttemptEnd::kWrongService;
+    return outcome;
   }
 
   Memory memory_;

@@ -150,6 +150,21 @@ TEST_P(FailoverTest, QuarantinesWhoeverGivesTooFewIds) {
   }
 }
 
+TEST_P(FailoverTest, GoesOnWithServersThatLackedAMethodForWhateverTheyHave) {
+  ClientRig rig(3, GetParam());
+  rig.options.balancing = Balancing::kRoundRobin;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(rig.GetId().ok());
+  for (FakeServer* server : rig.servers()) server->Behave(Kind::kNoMethod);
+  EXPECT_EQ(rig.GetRuns(10).code(), Code::kUnavailable);
+  EXPECT_EQ(rig.report.attempts.size(), 3u);
+  for (FakeServer* server : rig.servers()) server->Behave(Kind::kServe);
+  const Result<int64_t> id = rig.GetId();
+  EXPECT_TRUE(id.ok()) << id.status();
+  for (FakeServer* server : rig.servers()) {
+    EXPECT_EQ(rig.View(*server).fitness, ServerFitness::kFit);
+  }
+}
+
 TEST_P(FailoverTest, GivesAsManyIdsAsWereAskedForInEveryShape) {
   ClientRig rig(1, GetParam());
   const auto ids = rig.GetIds(10);

@@ -130,8 +130,8 @@ TEST_F(ComebackTest, DoesNotCountStrangersAmongTheServers) {
 
 TEST_F(ComebackTest, DoesNotBlameAnOlderServerForAMethodThatItLacks) {
   Of({At(1), At(2), At(3)});
-  Outcome lacks = Refusal(Reason::kInternal);
-  lacks.shared_blame = true;
+  Outcome lacks = kStrange;
+  lacks.lacks_method = true;
   for (int i = 1; i <= 3; ++i) {
     for (int n = 0; n < 20; ++n) End(PickNumber(i), lacks);
   }
