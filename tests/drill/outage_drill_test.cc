@@ -139,7 +139,8 @@ TEST_F(OutageDrill, StoresAndRegistryThatAreAwayGoUnnoticedWhileNumbersAreInMemo
                 TagLines("poor plain", "registry", poor) + TagLines("poor table", "main", poor) +
                 TagLines("poor rows", "elephant", poor) + TagLines("poor hash", "cache", poor) +
                 TagLines("late plain", "registry", late) + TagLines("late table", "main", late) +
-                TagLines("late rows", "elephant", late) + TagLines("late hash", "cache", late)));
+                TagLines("late rows", "elephant", late) + TagLines("late hash", "cache", late) +
+                TagLines("poor tier", "tier", poor) + TagLines("late tier", "tier", late)));
   ASSERT_NO_FATAL_FAILURE(StartServers(kServers));
   // Two callers that pause for 5 ms take at most 400 a second, of all tags together. A tiered tag
   // lives on after one outage and must have time to recover before the next.
@@ -156,6 +157,17 @@ TEST_F(OutageDrill, StoresAndRegistryThatAreAwayGoUnnoticedWhileNumbersAreInMemo
   Outage(
       "Redis", "hash", lasts, [&] { redis().Kill(); },
       [&] { EXPECT_EQ(redis().Restart(), Status()); });
+  GrowSupply(supply);
+  Outage(
+      "Redis and the MariaDB behind it", "tier", lasts,
+      [&] {
+        redis().Kill();
+        mariadb().Kill();
+      },
+      [&] {
+        EXPECT_EQ(redis().Restart(), Status());
+        EXPECT_EQ(mariadb().Restart(), Status());
+      });
   GrowSupply(supply);
   Outage(
       "ZooKeeper", "plain", lasts, [&] { ensemble().Kill(0); },
