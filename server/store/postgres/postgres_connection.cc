@@ -18,11 +18,12 @@ constexpr Oid kText = 25;
 
 constexpr std::string_view kReadOnly = "25006";
 
-// A lock or a statement took too long, somebody else was first, a number does not fit: undone, and
-// the server is ready for the next statement.
+// A lock or a statement took too long, somebody else was first, a value does not fit (class 22):
+// undone, and the server is ready for the next statement.
 bool EndsOneStatement(std::string_view state) {
-  constexpr std::array<std::string_view, 5> kStates{"55P03", "57014", "40001", "40P01", "22003"};
-  return std::find(kStates.begin(), kStates.end(), state) != kStates.end();
+  constexpr std::array<std::string_view, 4> kStates{"55P03", "57014", "40001", "40P01"};
+  return state.starts_with("22") ||
+         std::find(kStates.begin(), kStates.end(), state) != kStates.end();
 }
 
 // By SQLSTATE, whose first two characters are its class.

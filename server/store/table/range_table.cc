@@ -29,9 +29,9 @@ bool IsTableName(std::string_view name) {
 
 // `db`.`table`, or "schema"."table"
 std::string QuoteName(SqlDialect dialect, std::string_view name) {
-  const std::string mark = dialect == SqlDialect::kMysql ? "`" : "\"";
+  const std::string mark = dialect == SqlDialect::kMysql ? "`" : "\"", dot = Cat(mark, ".", mark);
   std::string out = mark;
-  for (const char c : name) out += c == '.' ? mark + "." + mark : std::string(1, c);
+  for (const char c : name) out += c == '.' ? dot : std::string(1, c);
   return out + mark;
 }
 

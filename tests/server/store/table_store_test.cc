@@ -261,6 +261,19 @@ TEST_P(TableStoreTest, ALostAnswerIsUnknownAndItsRangeIsNeverGivenAgain) {
   EXPECT_EQ(Row().substr(0, 2), "21");  // reading the row came first, and moved nothing
 }
 
+TEST_P(TableStoreTest, AServerThatTakesConnectionsAndSaysNothingIsUnavailable) {
+  TcpProxy proxy(server_->port());
+  proxy.DropAnswers(true);
+  DatabasePlace place = PlaceOf(*server_);
+  place.address.port = static_cast<uint16_t>(proxy.port());
+  place.time_limit = Milliseconds(1000);
+  const auto store = Open(place);
+  EXPECT_EQ(store->Advance(tag_, 1, 10).code(), Code::kUnavailable);
+  EXPECT_EQ(Row(), "none");
+  proxy.DropAnswers(false);
+  EXPECT_TRUE(Eventually(kPatience, [&] { return Use(*store).has_value(); }));
+}
+
 TEST_P(TableStoreTest, AConnectionThatWasCutIsMadeAgain) {
   TcpProxy proxy(server_->port());
   DatabasePlace place = PlaceOf(*server_);
