@@ -137,9 +137,10 @@ class AdminHandler final : public HttpHandler {
   // The first line is the state; why it is not READY follows where nobody has asked for it.
   Outcome IsReady(const HttpRequest& request, HttpAnswer& answer) const {
     if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
+    const Status known = request.TakesOnly({"tag"});
     const Result<std::optional<std::string>> tag = request.Parameter("tag");
-    if (!tag.ok()) {
-      AnswerBad(tag.status(), answer);
+    if (!known.ok() || !tag.ok()) {
+      AnswerBad(known.ok() ? tag.status() : known, answer);
       return Outcome::kAnswered;
     }
     ServerPhase phase = backend_.view.phase();

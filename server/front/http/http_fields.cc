@@ -61,6 +61,7 @@ Result<ComposeRequest> ReadComposeRequest(const HttpRequest& request) {
 
 Result<std::string> ExplainAsJson(const Backend& backend, const HttpRequest& request,
                                   std::string_view part) {
+  FIRN_TRY(request.TakesOnly({"layout"}));
   FIRN_ASSIGN(const int64_t id, NumberInPath(part));
   FIRN_ASSIGN(const Layout layout, LayoutOf(backend, request));
   FIRN_ASSIGN(const Explanation explained, Explain(id, layout, backend.SplitOf(layout)));
@@ -68,6 +69,8 @@ Result<std::string> ExplainAsJson(const Backend& backend, const HttpRequest& req
 }
 
 Result<std::string> ComposeAsJson(const Backend& backend, const HttpRequest& request) {
+  FIRN_TRY(request.TakesOnly({"layout", "ticks", "time_ms", "machine", "worker", "rack", "sequence",
+                              "version", "type", "method"}));
   FIRN_ASSIGN(const Layout layout, LayoutOf(backend, request));
   FIRN_ASSIGN(const ComposeRequest fields, ReadComposeRequest(request));
   if (!fields.tick && !fields.time) return Invalid("neither time_ms nor ticks is given");
@@ -77,6 +80,7 @@ Result<std::string> ComposeAsJson(const Backend& backend, const HttpRequest& req
 
 Result<std::string> TimeAsJson(const Backend& backend, const HttpRequest& request,
                                std::string_view part) {
+  FIRN_TRY(request.TakesOnly({"layout"}));
   FIRN_ASSIGN(const int64_t ticks, NumberInPath(part));
   FIRN_ASSIGN(const Layout layout, LayoutOf(backend, request));
   FIRN_ASSIGN(const WallMs time, TimeOfTick(layout, ticks));

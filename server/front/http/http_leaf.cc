@@ -30,7 +30,7 @@ class LeafHandler final : public HttpAsker {
       if (const auto key = Behind(prefix, request.path)) return Get(request, *key, door, answer);
     }
     if (request.path != "/decodeSnowflakeId") return Outcome::kNotMine;
-    Decode(request, answer);
+    if (!WrongVerb(request, answer)) Decode(request, answer);
     return Outcome::kAnswered;
   }
 

@@ -5,17 +5,20 @@
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
+#include "common/base/quote.h"
 #include "common/base/url_encoding.h"
 
 namespace firn::front {
 namespace {
 
-constexpr std::string_view kForm = "application/x-www-form-urlencoded";
+constexpr std::string_view kForm = HttpRequest::kForm;
 
 std::string_view ReasonPhrase(int status) {
   switch (status) {
     case 200:
       return "OK";
+    case 204:
+      return "No Content";
     case 304:
       return "Not Modified";
     case 400:
@@ -56,6 +59,24 @@ std::optional<std::string_view> FindPair(std::string_view pairs, std::string_vie
   return std::nullopt;
 }
 
+// Whether each of the pairs has one of the names, and none that was seen before. A bit of `seen`
+// for each of them.
+Status CheckNames(std::string_view pairs, std::initializer_list<std::string_view> names,
+                  uint64_t& seen) {
+  while (!pairs.empty()) {
+    const std::string_view pair = pairs.substr(0, pairs.find('&'));
+    pairs.remove_prefix(std::min(pairs.size(), pair.size() + 1));
+    if (pair.empty()) continue;
+    const std::string_view name = pair.substr(0, pair.find('='));
+    const auto known = std::find(names.begin(), names.end(), name);
+    if (known == names.end()) return Invalid("there is no parameter " + Quoted(name) + " here");
+    const uint64_t bit = uint64_t{1} << (known - names.begin());
+    if ((seen & bit) != 0) return Invalid(Cat(name, " is given twice"));
+    seen |= bit;
+  }
+  return {};
+}
+
 // Digits need no escaping and no allocation.
 void AppendField(OutBuffer& out, std::string_view name, int64_t value) {
   char digits[24];
@@ -65,11 +86,39 @@ void AppendField(OutBuffer& out, std::string_view name, int64_t value) {
   out.Append("\r\n");
 }
 
+// HEAD is where GET is, OPTIONS everywhere.
+void AppendAllow(std::string_view verbs, OutBuffer& out) {
+  constexpr std::string_view kGet = "GET";
+  out.Append("Allow: ");
+  if (verbs.starts_with(kGet)) {
+    out.Append("GET, HEAD");
+    verbs.remove_prefix(kGet.size());
+  }
+  out.Append(verbs);
+  out.Append(", OPTIONS\r\n");
+}
+
 }  // namespace
+
+bool HttpRequest::HasType(std::string_view type) const {
+  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
+  const std::string_view own = content_type.substr(0, content_type.find_first_of("; \t"));
+  return std::equal(own.begin(), own.end(), type.begin(), type.end(), same);
+}
+
+Status HttpRequest::TakesOnly(std::initializer_list<std::string_view> names) const {
+  if (!body.empty() && verb != HttpVerb::kPost) return Invalid("a body is read of a POST only");
+  if (!body.empty() && !HasType(kForm)) {
+    return Invalid(Cat("the Content-Type of a body is application/json or ", kForm));
+  }
+  uint64_t seen = 0;
+  FIRN_TRY(CheckNames(query, names, seen));
+  return CheckNames(body, names, seen);
+}
 
 Result<std::optional<std::string>> HttpRequest::Parameter(std::string_view name) const {
   auto found = FindPair(query, name);
-  if (!found && verb == HttpVerb::kPost && content_type.starts_with(kForm)) {
+  if (!found && verb == HttpVerb::kPost && HasType(kForm)) {
     found = FindPair(body, name);
   }
   if (!found) return std::optional<std::string>();
@@ -123,8 +172,8 @@ bool MatchesEtag(std::string_view if_none_match, std::string_view etag) {
   return false;
 }
 
-void AppendHttp(const HttpAnswer& answer, bool keep_alive, bool http_1_0, OutBuffer& out) {
-  const bool has_body = answer.status != 304;
+void AppendHttp(const HttpAnswer& answer, const HttpRequest& request, OutBuffer& out) {
+  const bool has_body = answer.status != 304 && answer.status != 204;
   if (answer.status == 200) {
     out.Append("HTTP/1.1 200 OK\r\n");
   } else {
@@ -152,19 +201,17 @@ void AppendHttp(const HttpAnswer& answer, bool keep_alive, bool http_1_0, OutBuf
     AppendField(out, "Retry-After: ", (answer.retry_after_ms + 999) / 1000);
   }
   if (!answer.allow.empty()) {
-    out.Append("Allow: ");
-    out.Append(answer.allow);
-    out.Append("\r\n");
+    AppendAllow(answer.allow, out);
   }
   if (answer.for_admins) {
     out.Append(
         "X-Content-Type-Options: nosniff\r\n"
         "Content-Security-Policy: frame-ancestors 'none'\r\n");
   }
-  if (!keep_alive) out.Append("Connection: close\r\n");
-  if (keep_alive && http_1_0) out.Append("Connection: keep-alive\r\n");
+  if (!request.keep_alive) out.Append("Connection: close\r\n");
+  if (request.keep_alive && request.http_1_0) out.Append("Connection: keep-alive\r\n");
   out.Append("\r\n");
-  if (has_body) out.Append(answer.body);
+  if (has_body && !request.head) out.Append(answer.body);
 }
 
 Result<std::string> DecodePathPart(std::string_view part) {

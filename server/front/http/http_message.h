@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,7 +19,11 @@ enum class HttpVerb : uint8_t { kGet, kPost, kOther };
 
 // One request, as far as Firn looks at it. Views into the connection's input: good for one call.
 struct HttpRequest {
+  static constexpr std::string_view kForm = "application/x-www-form-urlencoded";
+
   HttpVerb verb = HttpVerb::kOther;
+  bool head = false;       // a GET whose answer's body is left out
+  bool options = false;    // whoever answers a verb that it does not know tells them
   std::string_view path;   // of the target, not decoded
   std::string_view query;  // behind the question mark
   std::string_view content_type;
@@ -30,9 +35,15 @@ struct HttpRequest {
   bool http_1_0 = false;
   bool expects_continue = false;  // its body comes when the client has been told to go on
 
+  // Whether the body is of a type, such as "application/json"; more may stand behind it.
+  bool HasType(std::string_view type) const;
+
   // The decoded value of a parameter, from the query or, in a POST, from a form's body. Empty when
   // it is absent; kInvalid when it cannot be decoded.
   Result<std::optional<std::string>> Parameter(std::string_view name) const;
+
+  // kInvalid when there is a parameter of another name, or one twice, or a body that is not read.
+  Status TakesOnly(std::initializer_list<std::string_view> names) const;
 
   // The same as a number: kInvalid unless it is one.
   Result<std::optional<int64_t>> Number(std::string_view name) const;
@@ -47,7 +58,7 @@ struct HttpAnswer {
   std::string body;
   bool no_store = false;       // it carries ids: no cache may repeat it
   int32_t retry_after_ms = 0;  // 0: no advice
-  std::string_view allow;      // with status 405
+  std::string_view allow;      // with status 405: GET and POST as far as they are; the rest follows
   bool for_admins = false;     // pages of other sites may neither frame nor guess at it
   const Tag* id_of = nullptr;  // set: the body is one id of this tag, got in the short way
   std::string etag;            // names this very body, with its quotes; empty: nothing does
@@ -63,8 +74,8 @@ struct HttpAnswer {
 // Whether one of the tags of an If-None-Match is `etag`.
 bool MatchesEtag(std::string_view if_none_match, std::string_view etag);
 
-// Writes `answer`, and what becomes of the connection after it.
-void AppendHttp(const HttpAnswer& answer, bool keep_alive, bool http_1_0, OutBuffer& out);
+// Writes `answer` to `request`, and what becomes of the connection after it.
+void AppendHttp(const HttpAnswer& answer, const HttpRequest& request, OutBuffer& out);
 
 // A piece of a path, with its %XX decoded.
 Result<std::string> DecodePathPart(std::string_view part);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "common/base/cat.h"
+#include "common/base/url_encoding.h"
 #include "common/json/json.h"
 #include "server/front/http/http_asker.h"
 #include "server/front/http/http_fields.h"
@@ -55,12 +56,42 @@ void AppendRuns(const Runs& runs, std::string& out) {
   out += ']';
 }
 
+// The members of an object as parameters.
+Result<std::string> FormOfJson(std::string_view body) {
+  constexpr size_t kBytesMax = 64 << 10;
+  const Result<Json> object = ParseJson(body, kBytesMax);
+  if (!object.ok()) return object.status().WithContext("the JSON body");
+  std::string form;
+  for (const auto& [name, value] : object->items()) {
+    const std::optional<int64_t> number = WholeNumber(value);
+    if (!number && !value.is_string()) {
+      return Invalid(Cat(name, " is neither a text nor a whole number"));
+    }
+    form += Cat(form.empty() ? "" : "&", UrlEncode(name), "=",
+                number ? Cat(*number) : UrlEncode(value.get<std::string>()));
+  }
+  return form;
+}
+
 class NativeHandler final : public HttpAsker {
  public:
   using HttpAsker::HttpAsker;
 
   Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) override {
     if (!request.path.starts_with("/v1/")) return Outcome::kNotMine;
+    if (request.body.empty() || !request.HasType(HttpAnswer::kJson)) {
+      return Answer(request, door, answer);
+    }
+    const Result<std::string> form = FormOfJson(request.body);
+    if (!form.ok()) return Bad(form.status(), answer);
+    HttpRequest same = request;
+    same.content_type = HttpRequest::kForm;
+    same.body = *form;
+    return Answer(same, door, answer);
+  }
+
+ private:
+  Outcome Answer(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) {
     if (const auto tag = Behind("/v1/ids/", request.path)) return Ids(request, *tag, door, answer);
     if (const auto id = Behind("/v1/explain/", request.path)) {
       return Say(ExplainAsJson(backend_, request, *id), request, answer);
@@ -74,7 +105,6 @@ class NativeHandler final : public HttpAsker {
     return Outcome::kNotMine;
   }
 
- private:
   void No(const Refusal& refusal, HttpAnswer& answer) override { AnswerRefusal(refusal, answer); }
 
   Outcome Say(Result<std::string> json, const HttpRequest& request, HttpAnswer& answer) {
@@ -100,6 +130,7 @@ Result<NativeHandler::Wish> NativeHandler::ReadWish(const HttpRequest& request,
   Wish wish;
   FIRN_ASSIGN(wish.tag, DecodePathPart(tag));
   if (request.query.empty() && request.body.empty()) return wish;
+  FIRN_TRY(request.TakesOnly({"count", "form"}));
   FIRN_ASSIGN(const auto count, request.Number("count"));
   FIRN_ASSIGN(const auto form, request.Parameter("form"));
   wish.count = count.value_or(1);

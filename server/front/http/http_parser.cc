@@ -26,7 +26,9 @@ class RequestParser final : public http::basic_parser<true> {
   void on_request_impl(http::verb verb, BeastView, BeastView target, int version,
                        error_code&) override {
     request_.verb = HttpVerb::kOther;
-    if (verb == http::verb::get) request_.verb = HttpVerb::kGet;
+    request_.head = verb == http::verb::head;
+    request_.options = verb == http::verb::options;
+    if (verb == http::verb::get || request_.head) request_.verb = HttpVerb::kGet;
     if (verb == http::verb::post) request_.verb = HttpVerb::kPost;
     const std::string_view whole = ToStd(target);
     const size_t mark = whole.find('?');

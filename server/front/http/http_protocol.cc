@@ -63,9 +63,10 @@ class HttpProtocol final : public Protocol {
     answer_.Clear();
     if (!Find(door)) return ServeStep::Park(door.parked->ask_again_in());
     const size_t before = out.size();
-    AppendHttp(answer_, request_.keep_alive, request_.http_1_0, out);
+    if (request_.options) TellOptions();
+    AppendHttp(answer_, request_, out);
     if (!request_.keep_alive) return ServeStep::Close(CloseCause::kPeer);
-    if (answer_.id_of != nullptr && known_) {
+    if (answer_.id_of != nullptr && known_ && !request_.head) {
       known_->Remember(request, out.view().substr(before), *answer_.id_of);
     }
     return ServeStep::Served(request.size());
@@ -87,11 +88,22 @@ class HttpProtocol final : public Protocol {
     return true;
   }
 
+  // Whoever has refused the verb has said which there are. "*" is the server itself.
+  void TellOptions() {
+    constexpr std::string_view kAll = "GET, POST";
+    if (request_.path == "*") answer_.allow = kAll;
+    if (answer_.allow.empty()) return;
+    answer_.status = 204;
+    answer_.body.clear();
+  }
+
   ServeStep Refuse(int status, CloseCause cause, OutBuffer& out, std::string_view fault = {}) {
     if (fault.empty()) fault = status == 400 ? "not a request that can be read" : "too large";
     answer_.Clear();
     answer_.SetText(status, Cat(fault, "\n"));
-    AppendHttp(answer_, false, false, out);
+    HttpRequest last;  // whatever it was, it is the connection's
+    last.keep_alive = false;
+    AppendHttp(answer_, last, out);
     return ServeStep::Close(cause);
   }
 

@@ -44,6 +44,7 @@ class ServersHandler final : public HttpHandler {
 
  private:
   void Tell(const HttpRequest& request, HttpAnswer& answer) {
+    if (const Status known = request.TakesOnly({}); !known.ok()) return AnswerBad(known, answer);
     const ShownServers shown = backend_.view.servers();
     if (shown.list == nullptr) return AnswerRefusal(Backend::NoServersYet(), answer);
     answer.etag = Cat('"', shown.list->version, '"');

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <string>
 
@@ -33,14 +35,15 @@ class VestaHandler final : public HttpAsker {
   using HttpAsker::HttpAsker;
 
   Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) override {
-    if (request.path == "/genid") {
-      if (WrongVerb(request, answer)) return Outcome::kAnswered;
-      return AskPlain({}, door, answer);
+    constexpr std::array<std::string_view, 4> kPaths{"/genid", "/expid", "/transtime", "/makeid"};
+    if (std::find(kPaths.begin(), kPaths.end(), request.path) == kPaths.end()) {
+      return Outcome::kNotMine;
     }
+    if (WrongVerb(request, answer)) return Outcome::kAnswered;
+    if (request.path == "/genid") return AskPlain({}, door, answer);
     if (request.path == "/expid") return Say(ExplainIt(request), HttpAnswer::kJson, answer);
     if (request.path == "/transtime") return Say(TransTime(request), HttpAnswer::kText, answer);
-    if (request.path == "/makeid") return Say(MakeIt(request), HttpAnswer::kText, answer);
-    return Outcome::kNotMine;
+    return Say(MakeIt(request), HttpAnswer::kText, answer);
   }
 
  private:

@@ -187,7 +187,7 @@ TEST_F(HttpAdminTest, AnswersToNoNameThatAStrangerPointedAtIt) {
 TEST_F(HttpAdminTest, LetsNoPageOfAnotherSiteFrameOrGuess) {
   for (const char* path : {"/", "/v1/status", "/v1/explain/none", "/v1/offline"}) {
     OutBuffer out;
-    AppendHttp(Ask(path), true, false, out);
+    AppendHttp(Ask(path), HttpRequest(), out);
     const std::string_view answer = out.view();
     EXPECT_NE(answer.find("\r\nX-Content-Type-Options: nosniff\r\n"), std::string::npos) << answer;
     EXPECT_NE(answer.find("\r\nContent-Security-Policy: frame-ancestors 'none'\r\n"),

@@ -106,7 +106,7 @@ TEST_F(HttpNativeTest, SaysWhenToComeBack) {
   HttpAnswer answer;
   AnswerRefusal(refusal, answer);
   OutBuffer out;
-  AppendHttp(answer, true, false, out);
+  AppendHttp(answer, HttpRequest(), out);
   EXPECT_NE(out.view().find("HTTP/1.1 503 "), std::string_view::npos);
   EXPECT_NE(out.view().find("\r\nRetry-After: 2\r\n"), std::string_view::npos);
   EXPECT_EQ(nlohmann::json::parse(answer.body)["error"]["message"], refusal.message);

@@ -182,7 +182,7 @@ TEST_F(HttpProtocolTest, AnswersUnknownPathsAndVerbs) {
   EXPECT_EQ(http_.Get("/v1/nothing").status(), 404);
   const auto answer = http_.Raw("DELETE /v1/ids/order HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(answer.status(), 405);
-  EXPECT_TRUE(answer.HasField("Allow: GET, POST"));
+  EXPECT_TRUE(answer.HasField("Allow: GET, HEAD, POST, OPTIONS"));
 }
 
 TEST_F(HttpProtocolTest, ParksACallAndGoesOnWithIt) {

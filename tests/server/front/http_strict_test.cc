@@ -1,0 +1,135 @@
+// HTTP takes no guess: what is not known is said to be so, and nothing is read in two ways.
+
+#include <gtest/gtest.h>
+
+#include "tests/server/front/http_calls.h"
+
+namespace firn::front {
+namespace {
+
+class HttpStrictTest : public testing::Test {
+ protected:
+  HttpSide::Answer Send(const std::string& verb, const std::string& target,
+                        const std::string& type = {}, const std::string& body = {}) {
+    std::string request = verb + " " + target + " HTTP/1.1\r\nHost: x\r\n";
+    if (!type.empty()) request += "Content-Type: " + type + "\r\n";
+    if (!body.empty()) request += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+    return http_.Raw(request + "\r\n" + body);
+  }
+  void ExpectBad(const HttpSide::Answer& answer, const std::string& part) {
+    EXPECT_EQ(answer.status(), 400) << answer.head << answer.body;
+    EXPECT_NE(answer.body.find(part), std::string::npos) << answer.body;
+    EXPECT_EQ(answer.step.kind, ServeStep::Kind::kServed) << "the connection is as good as before";
+    EXPECT_EQ(issuing_.slow->asked, 0) << "nothing was issued";
+  }
+
+  static constexpr const char* kForm = "application/x-www-form-urlencoded";
+  static constexpr const char* kJson = "application/json";
+
+  Issuing issuing_;
+  HttpSide http_{issuing_};
+};
+
+TEST_F(HttpStrictTest, WhatIsNotKnownIsNamed) {
+  const struct {
+    const char* target;
+    const char* part;
+  } table[] = {
+      {"/v1/ids/slow?cuont=3", "cuont"},       {"/v1/ids/slow?count=3&form=runs&tag=x", "tag"},
+      {"/v1/ids/slow?Count=3", "Count"},       {"/v1/ids/slow?=3", "''"},
+      {"/v1/explain/1?layuot=firn", "layuot"}, {"/v1/compose?ticks=1&machin=3", "machin"},
+      {"/v1/time/1?count=1", "count"},         {"/v1/servers?version=1", "version"}};
+  for (const auto& row : table) ExpectBad(Send("GET", row.target), row.part);
+  ExpectBad(Send("POST", "/v1/ids/slow", kForm, "cuont=3"), "cuont");
+  ExpectBad(Send("POST", "/v1/ids/slow", kJson, R"({"cuont":3})"), "cuont");
+}
+
+TEST_F(HttpStrictTest, OneThingIsSaidOnce) {
+  ExpectBad(Send("GET", "/v1/ids/slow?count=3&count=4"), "count");
+  ExpectBad(Send("POST", "/v1/ids/slow?count=3", kForm, "count=4"), "count");
+  ExpectBad(Send("POST", "/v1/ids/slow?count=3", kJson, R"({"count":4})"), "count");
+  ExpectBad(Send("POST", "/v1/ids/slow", kJson, R"({"count":4,"count":5})"), "twice");
+  const auto both = Send("POST", "/v1/ids/slow?count=3", kForm, "form=text");
+  EXPECT_EQ(both.status(), 200) << "two things in two places are no contradiction";
+  EXPECT_EQ(both.json()["texts"].size(), 3u);
+}
+
+TEST_F(HttpStrictTest, ABodyIsJsonOrAForm) {
+  const auto runs = Send("POST", "/v1/ids/slow", kJson, R"({"count":3,"form":"runs"})");
+  EXPECT_EQ(runs.status(), 200) << runs.body;
+  EXPECT_EQ(runs.json()["runs"][0]["count"], 3);
+  const auto typed =
+      Send("POST", "/v1/ids/slow", "Application/JSON; charset=utf-8", R"({"count":"2"})");
+  EXPECT_EQ(typed.json()["ids"].size(), 2u) << typed.body;
+  EXPECT_EQ(Send("POST", "/v1/ids/slow", kJson, "{}").json()["ids"].size(), 1u);
+  const auto composed = Send("POST", "/v1/compose", kJson, R"({"ticks":7,"layout":"firn"})");
+  EXPECT_EQ(composed.status(), 200) << composed.body;
+  issuing_.slow->asked = 0;
+
+  ExpectBad(Send("POST", "/v1/ids/slow", kJson, R"({"count":)"), "JSON");
+  ExpectBad(Send("POST", "/v1/ids/slow", kJson, R"([3])"), "object");
+  ExpectBad(Send("POST", "/v1/ids/slow", kJson, R"({"count":[3]})"), "count");
+  ExpectBad(Send("POST", "/v1/ids/slow", kJson, R"({"count":3.5})"), "count");
+  ExpectBad(Send("POST", "/v1/ids/slow", "text/plain", "count=3"), "Content-Type");
+  ExpectBad(Send("POST", "/v1/ids/slow", {}, "count=3"), "Content-Type");
+  ExpectBad(Send("GET", "/v1/ids/slow", kForm, "count=3"), "body");
+}
+
+TEST_F(HttpStrictTest, HeadIsAGetWithoutItsBody) {
+  for (const char* target : {"/v1/explain/1", "/v1/time/1", "/v1/ids/slow?count=3", "/nowhere",
+                             "/v1/explain/x", "/decodeSnowflakeId?snowflakeId=1", "/expid?id=1"}) {
+    const auto got = Send("GET", target);
+    issuing_.slow->next = 1;
+    const auto head = Send("HEAD", target);
+    EXPECT_EQ(head.head.substr(0, 15), got.head.substr(0, 15)) << target;
+    EXPECT_EQ(head.body, "") << target;
+    EXPECT_EQ(Send("GET", "/v1/explain/1").status(), 200) << "nothing is out of step";
+    issuing_.slow->next = 1;
+  }
+  const auto head = Send("HEAD", "/v1/explain/1");
+  const auto got = Send("GET", "/v1/explain/1");
+  EXPECT_TRUE(head.HasField("Content-Length: " + std::to_string(got.body.size()))) << head.head;
+}
+
+// A request that is known by its bytes is answered with a body; one for the head must not become
+// that.
+TEST_F(HttpStrictTest, AHeadThatIsRepeatedHasNoBodyEither) {
+  for (int i = 0; i < 5; ++i) {
+    const auto head = Send("HEAD", "/api/snowflake/get/order");
+    EXPECT_EQ(head.status(), 200);
+    EXPECT_EQ(head.body, "");
+  }
+}
+
+TEST_F(HttpStrictTest, OptionsTellWhatMayBeAskedAndDoNothing) {
+  const struct {
+    const char* target;
+    const char* allow;
+  } table[] = {{"/v1/ids/slow", "GET, HEAD, POST, OPTIONS"},
+               {"/v1/ids/slow?cuont=3", "GET, HEAD, POST, OPTIONS"},
+               {"/v1/explain/1", "GET, HEAD, POST, OPTIONS"},
+               {"/v1/servers", "GET, HEAD, OPTIONS"},
+               {"/api/segment/get/slow", "GET, HEAD, POST, OPTIONS"},
+               {"/decodeSnowflakeId", "GET, HEAD, POST, OPTIONS"},
+               {"/genid", "GET, HEAD, POST, OPTIONS"},
+               {"/expid?id=1", "GET, HEAD, POST, OPTIONS"},
+               {"/transtime", "GET, HEAD, POST, OPTIONS"},
+               {"/makeid", "GET, HEAD, POST, OPTIONS"},
+               {"/id/nextId?bizType=slow", "GET, HEAD, POST, OPTIONS"},
+               {"*", "GET, HEAD, POST, OPTIONS"}};
+  for (const auto& row : table) {
+    const auto answer = Send("OPTIONS", row.target);
+    EXPECT_EQ(answer.status(), 204) << row.target << answer.head;
+    EXPECT_TRUE(answer.HasField(std::string("Allow: ") + row.allow)) << row.target << answer.head;
+    EXPECT_EQ(answer.body, "") << row.target;
+    EXPECT_EQ(answer.head.find("Content-Length"), std::string::npos) << answer.head;
+    const std::string other = *row.target == '*' ? "/v1/ids/slow" : row.target;
+    EXPECT_EQ(Send("DELETE", other).status(), 405) << other;
+  }
+  EXPECT_EQ(Send("OPTIONS", "/nowhere").status(), 404);
+  EXPECT_EQ(issuing_.slow->asked, 0);
+  EXPECT_EQ(issuing_.slow->next, 1) << "no id was used up";
+}
+
+}  // namespace
+}  // namespace firn::front
