@@ -1,0 +1,123 @@
+"""Three real servers that follow a real ZooKeeper, and what may happen to them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import builds
+
+sys.path.insert(0, os.path.join(builds.HERE, "..", "interop"))
+import interop
+
+PATIENCE_S = 60
+
+
+def patiently(what, holds):
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"after {PATIENCE_S} s: {what}")
+        time.sleep(0.05)
+
+
+class ZooKeeper:
+    def __init__(self, folder):
+        self.folder, self.port = folder, interop.free_port()
+        os.makedirs(os.path.join(folder, "data"))
+        with open(os.path.join(folder, "zoo.cfg"), "w") as config:
+            config.write(f"tickTime=1000\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
+                         f"dataDir={folder}/data\nadmin.enableServer=false\nmaxClientCnxns=0\n"
+                         "4lw.commands.whitelist=ruok\n")
+        self.start()
+
+    def start(self):
+        jars = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-nop.jar"
+        with open(os.path.join(self.folder, "log"), "a") as log:
+            self.process = subprocess.Popen(
+                ["java", "-Xmx96m", *builds.QUICK, "-Dzookeeper.jmx.log4j.disable=true", "-cp", jars,
+                 "org.apache.zookeeper.server.quorum.QuorumPeerMain", self.folder + "/zoo.cfg"],
+                stdout=log, stderr=log)
+        patiently("ZooKeeper does not answer", self.serves)
+
+    def serves(self):
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 5) as asked:
+                asked.sendall(b"ruok")
+                return asked.recv(4) == b"imok"
+        except OSError:
+            return False
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Member:
+    """One server, at the same address whenever it runs."""
+
+    def __init__(self, program, folder, registry):
+        self.port, self.admin = interop.free_port(), interop.free_port()
+        self.log_path = folder + ".log"
+        self.command = [program, f"--listen=127.0.0.1:{self.port}",
+                        f"--admin_listen=127.0.0.1:{self.admin}", f"--state_dir={folder}",
+                        f"--registry={registry}", "--drain_notice_ms=500"]
+        self.address = f"127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self):
+        with open(self.log_path, "a") as log:
+            self.process = subprocess.Popen(self.command, stderr=log)
+
+    def await_ready(self):
+        patiently(f"{self.address} is not ready: see {self.log_path}", self.ready)
+
+    def ready(self):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/readyz", timeout=5):
+                return True
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def signal(self, which):
+        self.process.send_signal(which)
+
+    def drain(self):
+        """Asks it to end, and waits until it has."""
+        self.signal(signal.SIGTERM)
+        self.process.wait(PATIENCE_S)
+
+
+class Cluster:
+    """A context; all of it ends by its process ids."""
+
+    def __init__(self, server, firn, folder):
+        self.server, self.firn, self.folder = server, firn, folder
+        self.members = []
+
+    def __enter__(self):
+        self.zookeeper = ZooKeeper(os.path.join(self.folder, "zookeeper"))
+        try:
+            registry = f"zk://127.0.0.1:{self.zookeeper.port}/firn/drill"
+            subprocess.run([self.firn, "init", "--brand_new", "--workers=16",
+                            "--registry=" + registry], check=True, stdout=subprocess.DEVNULL)
+            for name in "abc":
+                self.members.append(
+                    Member(self.server, os.path.join(self.folder, name), registry))
+            for member in self.members:
+                member.await_ready()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for member in self.members:
+            member.signal(signal.SIGCONT)
+            member.process.kill()
+            member.process.wait()
+        self.zookeeper.kill()

@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+"""A language's client under load in two processes, while something happens to one of three real servers
+or to ZooKeeper.
+
+    drill.py LANGUAGE FIRN_SERVER FIRN [--driver PROGRAM] [--defaults]
+
+No call may fail while a server is fit, and no id may come twice; the longest call of each scenario is
+printed. The time limits are generous, so that a busy machine changes no outcome; with --defaults they are
+the client's own, for figures on a quiet machine. Exit 77 when something is not installed.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import builds
+import cluster
+
+GENEROUS = {"deadline_ms": 30_000, "attempt_limit_ms": 1_000}
+CALLS = 30  # of each thread, between one event and the next
+
+
+class Drill:
+    def __init__(self, servers, command, options, folder, cases):
+        self.servers, self.folder = servers, folder
+        with open(os.path.join(folder, "drivers.log"), "a") as log:
+            self.drivers = [cases.Driver(command, log) for _ in range(2)]
+        seeds = ",".join(member.address for member in servers.members[:2])
+        for driver in self.drivers:
+            driver.ask("open", servers="firn://" + seeds, **options)
+            cluster.patiently("the client does not see three servers", lambda one=driver: len(
+                one.ask("view")["servers"]) == 3)
+        self.given, self.failed = set(), 0
+
+    def more(self):
+        """Every thread of both processes gets more answers."""
+        for driver in self.drivers:
+            before = driver.ask("so_far")["calls"]
+            cluster.patiently("calls come to nothing", lambda: driver.ask("so_far")[
+                "calls"] >= before + CALLS)
+
+    def play(self, scenario):
+        files = [os.path.join(self.folder, f"ids-{i}") for i in range(len(self.drivers))]
+        for driver, file in zip(self.drivers, files):
+            driver.ask("start", tag="default", threads=4, file=file)
+        self.more()
+        getattr(self, scenario)()
+        self.more()
+        longest, answered, duplicates = 0, 0, 0
+        for driver, file in zip(self.drivers, files):
+            told = driver.ask("stop")
+            longest, answered = max(longest, told["longest_us"]), answered + told["answered"]
+            if told["failed"]:
+                self.failed += told["failed"]
+                print(f"  failed: {told['failed']}, the first: {told['failure'][:600]}")
+            with open(file) as lines:
+                ids = [int(line) for line in lines]
+            duplicates += len(ids) - len(set(ids)) + len(self.given.intersection(ids))
+            self.given.update(ids)
+        print(f"{scenario:16} ids {answered}, duplicates {duplicates}, longest call "
+              f"{longest / 1000:.1f} ms", flush=True)
+        self.failed += duplicates
+
+    # --- what happens -----------------------------------------------------------------------------
+
+    def quiet(self):
+        pass
+
+    def killed(self):
+        member = self.servers.members[0]
+        member.signal(signal.SIGKILL)
+        member.process.wait()
+        self.more()
+        member.start()
+        member.await_ready()
+
+    def paused(self):
+        member = self.servers.members[1]
+        member.signal(signal.SIGSTOP)
+        self.more()
+        member.signal(signal.SIGCONT)
+        member.await_ready()
+
+    def drained(self):
+        member = self.servers.members[2]
+        member.drain()
+        self.more()
+        member.start()
+        member.await_ready()
+
+    def zookeeper_away(self):
+        self.servers.zookeeper.kill()
+        self.more()
+        self.servers.zookeeper.start()
+
+    def rolling_restart(self):
+        for member in self.servers.members:
+            member.await_ready()
+            member.drain()
+            member.start()
+            member.await_ready()
+            self.more()
+
+    def end(self):
+        for driver in self.drivers:
+            driver.ask("close")
+            driver.end()
+
+
+SCENARIOS = ("quiet", "killed", "paused", "drained", "zookeeper_away", "rolling_restart")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("language", choices=builds.PLANTS)
+    parser.add_argument("server")
+    parser.add_argument("firn")
+    parser.add_argument("--driver")
+    parser.add_argument("--defaults", action="store_true")
+    said = parser.parse_args()
+    lacking = [tool for tool in ("thrift", "java", "/usr/share/java/zookeeper.jar")
+               if not shutil.which(tool) and not os.path.exists(tool)]
+    if lacking := lacking + builds.missing(said.language):
+        print(f"skipped: not installed: {', '.join(lacking)}")
+        sys.exit(77)
+    folder = tempfile.mkdtemp(prefix="firn-drill-")
+    try:
+        subprocess.run(["thrift", "--gen", "py", "-out", folder,
+                        os.path.join(builds.ROOT, "thrift", "firn.thrift")], check=True)
+        sys.path[:0] = [folder]
+        import cases
+        command = [said.driver] if said.driver else builds.build(said.language, folder)
+        with cluster.Cluster(said.server, said.firn, folder) as servers:
+            drill = Drill(servers, command, {} if said.defaults else GENEROUS, folder, cases)
+            for scenario in SCENARIOS:
+                drill.play(scenario)
+            drill.end()
+        failed = drill.failed
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+#!/usr/bin/python3
+"""What the pages say, done as it stands, with a real firn-server: the stubs of thrift/STUBS.md, and the
+first lines and the example of each client.
+
+    pages_test.py FIRN_SERVER NODE_FOLDER
+
+NODE_FOLDER has the npm package `thrift`, or else Node's page is not tried. Exit 77 when something is not
+installed.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from xml.etree import ElementTree
+
+import builds
+
+sys.path.insert(0, os.path.join(builds.HERE, "..", "interop"))
+import interop
+
+PORT = "7609"
+PATIENCE_S = 240
+TRIES = 20
+
+
+def blocks(text):
+    """The indented blocks of a page, unindented."""
+    found = re.findall(r"(?:^    .*\n(?:^\n)*)+", text, re.MULTILINE)
+    return [re.sub(r"^    ", "", block, flags=re.MULTILINE).rstrip("\n") + "\n" for block in found]
+
+
+def module_proxy(folder):
+    """Debian's Thrift for Go, as `go get` finds modules; the address."""
+    place = os.path.join(folder, "proxy", "github.com", "apache", "thrift", "@v")
+    os.makedirs(place)
+    module = builds.thrift_for_go(os.path.join(folder, "proxy"))
+    for name, text in (("list", "v0.17.0\n"), ("v0.17.0.info", '{"Version": "v0.17.0"}'),
+                       ("v0.17.0.mod", "module github.com/apache/thrift\n\ngo 1.19\n")):
+        with open(os.path.join(place, name), "w") as file:
+            file.write(text)
+    with zipfile.ZipFile(os.path.join(place, "v0.17.0.zip"), "w") as packed:
+        for at, _, names in os.walk(module):
+            for name in names:
+                path = os.path.join(at, name)
+                packed.write(path, os.path.join("github.com/apache/thrift@v0.17.0",
+                                                os.path.relpath(path, module)))
+    return "file://" + os.path.join(folder, "proxy")
+
+
+class PagesTest(unittest.TestCase):
+    program = node = folder = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = interop.Server(cls.program, os.path.join(cls.folder, "server"))
+        cls.port = str(cls.server.port)
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.stop() == 0, cls.server.log()
+
+    def new_folder(self):
+        return tempfile.mkdtemp(dir=self.folder)
+
+    def for_this_server(self, text):
+        """A page's text asks the usual port, and a tag that stands for the user's own."""
+        return text.replace(PORT, self.port).replace('"order"', '"default"')
+
+    def ran(self, *command, **options):
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=PATIENCE_S, **options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def given(self, *command, **options):
+        """What a program says that takes ids with a client's own time limits. It is run anew when a
+        busy machine has used those up."""
+        for _ in range(TRIES - 1):
+            try:
+                return self.ran(*command, **options)
+            except AssertionError as failure:
+                if "the deadline has passed" not in str(failure):
+                    raise
+        return self.ran(*command, **options)
+
+    def ids_in(self, text, at_least):
+        """The ids in a program's output, each once."""
+        ids = re.findall(r"\b\d{15,19}\b", text)
+        self.assertGreaterEqual(len(ids), at_least, text)
+        return ids
+
+    # --- stubs ------------------------------------------------------------------------------------
+
+    def stub(self, language, **environment):
+        """Does what the page's section says; its program gives ten ids."""
+        with open(os.path.join(builds.ROOT, "thrift", "STUBS.md")) as page:
+            section = re.search(rf"^## {language}\n(.*?)(?=^## |\Z)", page.read(),
+                                re.DOTALL | re.MULTILINE)[1]
+        name = re.search(r"`([\w.]+)`", section)[1]
+        program, commands = blocks(section)
+        folder = self.new_folder()
+        shutil.copy(os.path.join(builds.ROOT, "thrift", "firn.thrift"), folder)
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(self.for_this_server(program))
+        if language == "Node":
+            os.symlink(os.path.join(self.node, "node_modules"), os.path.join(folder, "node_modules"))
+            commands = commands.replace("npm install thrift\n", "")  # it is there
+        said = self.ran("bash", "-e", "-c", commands, cwd=folder, env={**os.environ, **environment})
+        self.assertEqual(len(set(self.ids_in(said, 10))), 10, said)
+
+    def test_stub_of_python(self):
+        self.stub("Python")
+
+    def test_stub_of_java(self):
+        self.stub("Java", JAVA_TOOL_OPTIONS=" ".join(builds.QUICK))
+
+    def test_stub_of_go(self):
+        folder = self.new_folder()
+        self.stub("Go", **{**builds.go_environment(folder), "GOPROXY": module_proxy(folder),
+                           "GOSUMDB": "off"})
+
+    def test_stub_of_node(self):
+        if not os.path.exists(os.path.join(self.node, "installed")) or not shutil.which("node"):
+            self.skipTest("Node has no package thrift here")
+        self.stub("Node")
+
+    # --- clients ----------------------------------------------------------------------------------
+
+    def first_lines(self, language):
+        with open(os.path.join(builds.ROOT, "client", language, "README.md")) as page:
+            return self.for_this_server(blocks(page.read())[0])
+
+    def built(self, language):
+        folder = self.new_folder()
+        return folder, builds.build(language, folder)
+
+    def test_client_of_python(self):
+        folder, (python, *_) = self.built("python")
+        said = self.given(python, "-c", self.first_lines("python"))
+        self.assertEqual(len(set(self.ids_in(said, 102))), 102)
+        self.assertIn(" fit", said)
+        example = os.path.join(folder, "client", "python", "example.py")
+        self.assertIn("4000 different", self.given(python, example, "firn://127.0.0.1:" + self.port))
+
+    def test_client_of_go(self):
+        folder, _ = self.built("go")
+        program = os.path.join(folder, "driver")
+        environment = builds.go_environment(folder)
+        with open(os.path.join(program, "main.go"), "w") as file:
+            file.write(self.first_lines("go"))
+        self.ids_in(self.given("go", "run", ".", cwd=program, env=environment), 101)
+        shutil.copy(os.path.join(folder, "client", "go", "example", "main.go"), program)
+        said = self.given("go", "run", ".", "firn://127.0.0.1:" + self.port, cwd=program,
+                        env=environment)
+        self.assertIn("from memory", said)
+        self.ran("go", "vet", "./...", cwd=program, env=environment)
+
+    def test_client_of_java(self):
+        folder, (*java, _) = self.built("java")
+        path = java[-1]
+        example = os.path.join(folder, "client", "java", "example")
+        with open(os.path.join(example, "Ids.java"), "w") as file:
+            file.write(self.first_lines("java"))
+        builds.javac("11", example, path.split(":"), example)
+        run = lambda *words: self.given("java", *builds.QUICK, "-cp", path + ":" + example, *words)
+        self.ids_in(run("Ids"), 101)
+        self.assertIn("from memory", run("Example", "firn://127.0.0.1:" + self.port))
+
+    # --- what is checked in ----------------------------------------------------------------------
+
+    def test_stubs_of_go_are_those_of_the_contract(self):
+        folder = self.new_folder()
+        self.ran("thrift", "--gen", "go", "-out", folder,
+                 os.path.join(builds.ROOT, "thrift", "firn.thrift"))
+        ours = os.path.join(builds.ROOT, "client", "go", "internal", "wire")
+        for name in os.listdir(ours):
+            with open(os.path.join(ours, name)) as one, open(os.path.join(folder, "firn", name)) as two:
+                self.assertEqual(one.read(), two.read(), f"{name}: generate the stubs anew")
+
+    def test_form_of_the_pom(self):
+        space = "{http://maven.apache.org/POM/4.0.0}"
+        project = ElementTree.parse(os.path.join(builds.ROOT, "client", "java", "pom.xml")).getroot()
+        self.assertEqual(project.tag, space + "project")
+        for name in "modelVersion", "groupId", "artifactId", "version", "dependencies":
+            self.assertIsNotNone(project.find(space + name), name)
+
+
+if __name__ == "__main__":
+    for language in "python", "go", "java":
+        if lacking := builds.missing(language):
+            interop.skip(f"not installed: {', '.join(lacking)}")
+    interop.main(PagesTest, "thrift", "node")
