@@ -23,6 +23,8 @@ struct ClientCounters {
   uint64_t hedges = 0;          // of the retries, those begun because the first server was slow
   uint64_t connects = 0;        // connections that were opened
   uint64_t connects_failed = 0;
+  uint64_t put_off = 0;      // times that none was begun, as one to that server had just failed
+  uint64_t own_faults = 0;   // of the failed ones, those for want of a descriptor or of memory here
   uint64_t timeouts = 0;     // attempts without an answer in time
   uint64_t broken = 0;       // attempts answered with nonsense, or by a wrong service
   uint64_t refused = 0;      // attempts answered with a typed "no"

@@ -26,7 +26,7 @@ AsyncCaller::AsyncCaller(Fleet& fleet, const Options& options, const Clock& cloc
       timer_(io_.get_executor()) {
   if (options.upkeep) {
     upkeep_.emplace(io_, fleet, clock, [this](const ServerPtr& server, Pipeline::Checked checked) {
-      OpenPipeline(server, std::move(checked));
+      LookAt(server, std::move(checked));
     });
     Post([this] { upkeep_->Run(); });
   }
@@ -50,7 +50,7 @@ void AsyncCaller::EndAll() {
     if (!entry->call->finished) Finish(entry->call, Ending(), reply);
   }
   for_news_.clear();
-  Pipelines all;
+  Pipelines all = looks_;
   for (auto& [number, pipelines] : pipelines_)
     all.insert(all.end(), pipelines.begin(), pipelines.end());
   for (const auto& pipeline : all) pipeline->Close(Outcome::Of(AttemptEnd::kAbandoned, {}));
@@ -163,10 +163,13 @@ void AsyncCaller::Advance(const AsyncCallPtr& call) {
   if (stopping_) return Finish(call, Ending(), none);
   const bool over = now_ >= call->plan.deadline();
   if (!over && call->Find(0) == nullptr) return;  // one of many that are late may answer
-  const CallPlan::Step step = call->plan.Next(now_);
+  CallPlan::Step step = call->plan.Next(now_);
+  while (step.kind == CallPlan::Step::Kind::kTry && !Try(call, step)) {
+    step = call->plan.Next(now_);
+  }
   switch (step.kind) {
     case CallPlan::Step::Kind::kTry:
-      return Try(call, step);
+      return;
     case CallPlan::Step::Kind::kWait:
       return Wait(call, step);
     case CallPlan::Step::Kind::kEnd:
@@ -175,8 +178,12 @@ void AsyncCaller::Advance(const AsyncCallPtr& call) {
   }
 }
 
-void AsyncCaller::Try(const AsyncCallPtr& call, const CallPlan::Step& step) {
+bool AsyncCaller::Try(const AsyncCallPtr& call, const CallPlan::Step& step) {
   const auto pipeline = PipelineTo(step.server, step.fresh);
+  if (pipeline == nullptr) {
+    call->plan.PutOff(step, step.server->connect_at);
+    return false;
+  }
   const uint32_t number = ++call->last_number;
   AsyncCall::Asking& asking = *call->Find(0);
   asking = {.number = number, .step = step, .began = now_, .watched = now_, .pipeline = pipeline};
@@ -185,6 +192,7 @@ void AsyncCaller::Try(const AsyncCallPtr& call, const CallPlan::Step& step) {
     due_.Push({now_ + *options_.hedge_after, What::kHedge, number, call});
   }
   pipeline->Send(call, number);
+  return true;
 }
 
 void AsyncCaller::Wait(const AsyncCallPtr& call, const CallPlan::Step& step) {
@@ -292,16 +300,37 @@ std::shared_ptr<Pipeline> AsyncCaller::PipelineTo(const ServerPtr& server, bool 
     if (pipeline->in_flight() == 0) return pipeline;
     if (least == nullptr || pipeline->in_flight() < (*least)->in_flight()) least = &pipeline;
   }
-  const bool room = open.size() < options_.connections;
-  return least == nullptr || room ? OpenPipeline(server, nullptr) : *least;
+  const bool may_open = now_ >= server->connect_at.load();
+  const bool room = may_open && open.size() < options_.connections;
+  if (least != nullptr && !room) return *least;
+  return may_open ? OpenPipeline(server, nullptr) : nullptr;
 }
 
 std::shared_ptr<Pipeline> AsyncCaller::OpenPipeline(const ServerPtr& server,
                                                     Pipeline::Checked checked) {
   auto pipeline = std::make_shared<Pipeline>(io_, fleet_, fds_, *this, server);
   pipelines_[server->number].push_back(pipeline);
-  pipeline->Open(fleet_.AddressesOf(*server), options_.limits.attempt_limit, std::move(checked));
+  pipeline->Open(fleet_.AddressesInTurn(*server), options_.limits.attempt_limit,
+                 std::move(checked));
   return pipeline;
+}
+
+// Where calls have all connections that they may have, that of a look is closed after it.
+void AsyncCaller::LookAt(const ServerPtr& server, Pipeline::Checked checked) {
+  const auto open = pipelines_.find(server->number);
+  const bool room = open == pipelines_.end() || open->second.size() < options_.connections;
+  if (room) return static_cast<void>(OpenPipeline(server, std::move(checked)));
+  const auto look = std::make_shared<Pipeline>(io_, fleet_, fds_, *this, server);
+  looks_.push_back(look);
+  const std::weak_ptr<Pipeline> weak = look;
+  look->Open(
+      fleet_.AddressesInTurn(*server), options_.limits.attempt_limit,
+      [weak, checked = std::move(checked)](const Outcome& outcome, const ServerFacts& facts) {
+        checked(outcome, facts);
+        if (const auto over = weak.lock()) {
+          over->Close(Outcome::Of(AttemptEnd::kAbandoned, {}));
+        }
+      });
 }
 
 void AsyncCaller::CloseUnlisted() {
@@ -314,6 +343,7 @@ void AsyncCaller::CloseUnlisted() {
 }
 
 void AsyncCaller::OnClosed(Pipeline& pipeline) {
+  std::erase_if(looks_, [&](const auto& one) { return one.get() == &pipeline; });
   const auto found = pipelines_.find(pipeline.server()->number);
   if (found == pipelines_.end()) return;
   std::erase_if(found->second, [&](const auto& one) { return one.get() == &pipeline; });

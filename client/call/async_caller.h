@@ -85,10 +85,13 @@ class AsyncCaller final {
   void CloseUnlisted();
   // Takes the call's next step, when nothing of it is under way.
   void Advance(const AsyncCallPtr& call);
-  void Try(const AsyncCallPtr& call, const CallPlan::Step& step);
+  // False: there is no connection, and none may be begun yet.
+  bool Try(const AsyncCallPtr& call, const CallPlan::Step& step);
   void Wait(const AsyncCallPtr& call, const CallPlan::Step& step);
   void Finish(const AsyncCallPtr& call, Status status, Reply& reply);
+  // Null: there is none, and none may be begun yet.
   std::shared_ptr<Pipeline> PipelineTo(const ServerPtr& server, bool fresh);
+  void LookAt(const ServerPtr& server, Pipeline::Checked checked);
   std::shared_ptr<Pipeline> OpenPipeline(const ServerPtr& server, Pipeline::Checked checked);
   void DoWhatIsDue();
   void OnDue(const DueQueue::Entry& entry);
@@ -122,6 +125,7 @@ class AsyncCaller final {
   Micros armed_for_ = Micros::max();
   DueQueue due_;
   std::unordered_map<uint64_t, Pipelines> pipelines_;  // by the server's number
+  Pipelines looks_;                                    // beside those
   std::vector<std::shared_ptr<Pipeline>> to_flush_, flushing_;
   std::vector<AsyncCallPtr> begun_, beginning_;  // by callbacks of this turn
   std::vector<AsyncCallPtr> for_news_;

@@ -76,7 +76,14 @@ CallPlan::Step CallPlan::Next(Micros now) {
   if (sent_ >= limits_.attempts_max) {
     return RoundOver("as many servers as allowed were asked", now);
   }
-  ServerPtr server = fleet_.Pick(tag_, tried_, now);
+  ServerPtr server = PickAnother(now);
+  if (server == nullptr && !put_off_.empty()) {
+    if (now < again_at_) {
+      return {.kind = Kind::kWait, .for_news = true, .until = std::min(again_at_, deadline_)};
+    }
+    put_off_.clear();
+    server = PickAnother(now);
+  }
   if (server == nullptr && waited_for_news_) {
     BeginRound();
     server = fleet_.Pick(tag_, tried_, now);
@@ -88,6 +95,20 @@ CallPlan::Step CallPlan::Next(Micros now) {
   }
   repeated_ = waited_for_news_ = false;
   return TryOf(std::move(server), false, now);
+}
+
+ServerPtr CallPlan::PickAnother(Micros now) {
+  if (put_off_.empty()) return fleet_.Pick(tag_, tried_, now);
+  std::vector<ServerPtr> passed = tried_;
+  passed.insert(passed.end(), put_off_.begin(), put_off_.end());
+  return fleet_.Pick(tag_, passed, now);
+}
+
+void CallPlan::PutOff(const Step& step, Micros again_at) {
+  fleet_.GiveBack(*step.server);
+  fleet_.Count(&ClientCounters::put_off);
+  again_at_ = put_off_.empty() ? again_at : std::min(again_at_, again_at);
+  put_off_.push_back(step.server);
 }
 
 CallPlan::Step CallPlan::Hedge(const ServerPtr& busy, Micros now) {
@@ -180,6 +201,11 @@ Status CallPlan::Failure() {
   fleet_.Count(&ClientCounters::failed);
   const bool settled = final_ && last_.end == AttemptEnd::kRefused;
   std::string text = settled ? last_.detail : std::string(why_);
+  for (const ServerPtr& server : put_off_) {
+    attempts_.push_back({.server = server->name,
+                         .end = AttemptEnd::kUnreachable,
+                         .detail = "a connection to it has just failed"});
+  }
   if (attempts_.empty()) text = fleet_.TellNobodyToAsk();
   for (const CallAttempt& attempt : attempts_) {
     if (settled && &attempt == &attempts_.back()) break;  // its sentence stands in front

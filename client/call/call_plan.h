@@ -79,6 +79,10 @@ class CallPlan {
   // While `busy` alone is being asked: another server to ask as well, or an end without one.
   Step Hedge(const ServerPtr& busy, Micros now);
 
+  // A kTry for which no connection is begun before `again_at`, as one to that server has just come
+  // to nothing. The others go first; when there is none, the call waits for that moment.
+  void PutOff(const Step& step, Micros again_at);
+
   // What came of a kTry that began at `began`. True when the call has its answer.
   bool Ended(const Step& step, Outcome outcome, Micros began, Micros now);
 
@@ -101,6 +105,7 @@ class CallPlan {
 
   Step TryOf(ServerPtr server, bool fresh, Micros now) const;
   Step EndOf(std::string_view why);
+  ServerPtr PickAnother(Micros now);
   Step NobodyLeft(Micros now);
   // All of this round is over: waits for another one, or ends for the reason `why`.
   Step RoundOver(std::string_view why, Micros now);
@@ -115,7 +120,9 @@ class CallPlan {
 
   std::vector<CallAttempt> attempts_;
   std::vector<ServerPtr> tried_;  // in this round
-  int sent_ = 0;                  // since the last round of rule 5 began
+  std::vector<ServerPtr> put_off_;
+  Micros again_at_{0};  // of the first of those
+  int sent_ = 0;        // since the last round of rule 5 began
   int connects_failed_ = 0;
   int rounds_ = 1;
   bool free_next_ = true;         // the next request costs no budget

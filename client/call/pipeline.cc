@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/write.hpp>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "client/call/async_caller.h"
 
@@ -19,13 +18,6 @@ using boost::system::error_code;
 
 constexpr size_t kReadBytes = 16 * 1024;
 
-asio::ip::tcp::endpoint EndpointOf(const Address& address) {
-  asio::ip::tcp::endpoint endpoint;
-  endpoint.resize(address.length);
-  std::memcpy(endpoint.data(), address.get(), address.length);
-  return endpoint;
-}
-
 }  // namespace
 
 Pipeline::Pipeline(asio::io_context& io, Fleet& fleet, CloseOnFork& fds, AsyncCaller& caller,
@@ -35,20 +27,21 @@ Pipeline::Pipeline(asio::io_context& io, Fleet& fleet, CloseOnFork& fds, AsyncCa
       caller_(caller),
       server_(std::move(server)),
       socket_(io.get_executor()),
+      connector_(std::make_shared<Connector>(io, fds)),
       open_timer_(io.get_executor()),
-      connect_timer_(io.get_executor()),
       in_(kReadBytes, '\0') {}
 
-Pipeline::~Pipeline() { Disconnect(); }
+Pipeline::~Pipeline() { CloseSocket(socket_, fds_); }
 
 // --- opening ------------------------------------------------------------------------------------
 
 void Pipeline::Open(std::vector<Address> addresses, Micros within, Checked checked) {
   checked_ = std::move(checked);
-  addresses_ = std::move(addresses);
-  share_ = within / static_cast<int64_t>(std::max<size_t>(addresses_.size(), 1));
   AwaitEndOfOpening(within);
-  Connect();
+  connector_->Start(std::move(addresses), within,
+                    [self = shared_from_this()](Connector::Result result) {
+                      self->OnConnected(std::move(result));
+                    });
 }
 
 void Pipeline::AwaitEndOfOpening(Micros within) {
@@ -61,57 +54,18 @@ void Pipeline::AwaitEndOfOpening(Micros within) {
   });
 }
 
-void Pipeline::Connect() {
-  // Without an address the connection fails in there, in its own time, like one to a bad address.
-  const asio::ip::tcp::endpoint endpoint =
-      next_ < addresses_.size() ? EndpointOf(addresses_[next_]) : asio::ip::tcp::endpoint();
-  const size_t mine = ++next_;
-  OpenSocket(endpoint.protocol());
-  const auto still_mine = [self = shared_from_this(), mine] {
-    return self->phase_ == Phase::kConnecting && self->next_ == mine;
-  };
-  socket_.async_connect(endpoint, [this, still_mine](const error_code& failed) {
-    if (still_mine()) OnConnected(failed);
-  });
-  if (mine >= addresses_.size()) return;
-  connect_timer_.expires_after(share_);
-  connect_timer_.async_wait([this, still_mine](const error_code& cancelled) {
-    if (!cancelled && still_mine()) ConnectToNext();
-  });
-}
-
-void Pipeline::ConnectToNext() {
-  Disconnect();
-  Connect();
-}
-
-// Asio would open one that programs inherit which this process starts.
-void Pipeline::OpenSocket(const asio::ip::tcp& protocol) {
-  const int fd = fds_.Open(
-      [&] { return ::socket(protocol.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
-  error_code error;
-  if (fd >= 0) socket_.assign(protocol, fd, error);
-  if (error) return fds_.Close(fd, [fd] { ::close(fd); });
-  socket_.set_option(asio::ip::tcp::no_delay(true), error);
-  socket_.non_blocking(true, error);
-}
-
-void Pipeline::Disconnect() {
-  if (!socket_.is_open()) return;
-  error_code ignored;
-  fds_.Close(socket_.native_handle(), [&] { socket_.close(ignored); });
-}
-
-void Pipeline::OnConnected(const error_code& error) {
-  connect_timer_.cancel();
-  if (error && next_ < addresses_.size()) return ConnectToNext();
+void Pipeline::OnConnected(Connector::Result result) {
   caller_.BeginTurn();
-  fleet_.Count(error ? &ClientCounters::connects_failed : &ClientCounters::connects);
-  if (error) {
-    Close(Outcome::Of(AttemptEnd::kUnreachable, "connect: " + error.message()));
+  if (result.socket == nullptr) {
+    if (result.own_fault) fleet_.Count(&ClientCounters::own_faults);
+    fleet_.Dialled(*server_, std::nullopt, result.led_nowhere, caller_.now());
+    Outcome failed = Outcome::Of(AttemptEnd::kUnreachable, "connect: " + result.error.message());
+    failed.shared_blame = result.own_fault;
+    Close(std::move(failed));
   } else {
     phase_ = Phase::kChecking;
-    fleet_.Reached(*server_, addresses_[next_ - 1]);
+    socket_ = std::move(*result.socket);
+    fleet_.Dialled(*server_, result.address, result.led_nowhere, caller_.now());
     std::string bytes;
     status_sequence_ = talk_.Append({.method = Ask::Method::kStatus}, bytes);
     Write(bytes);
@@ -247,10 +201,12 @@ void Pipeline::Close(Outcome why) {
   if (phase_ == Phase::kClosed) return;
   const auto self = shared_from_this();
   const bool was_opening = opening();
-  if (why.end == AttemptEnd::kConnectTimeout) fleet_.Count(&ClientCounters::connects_failed);
+  if (why.end == AttemptEnd::kConnectTimeout) {
+    fleet_.Dialled(*server_, std::nullopt, {}, caller_.now());
+  }
   phase_ = Phase::kClosed;
-  Disconnect();
-  connect_timer_.cancel();
+  connector_->Stop();
+  CloseSocket(socket_, fds_);
   caller_.OnClosed(*this);
   if (was_opening) EndChecking(why, {});
   std::deque<Waiting> ended;

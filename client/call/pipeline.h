@@ -7,12 +7,11 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 
 #include "client/call/async_call.h"
+#include "client/call/connector.h"
 #include "client/fleet/fleet.h"
 #include "client/fleet/server.h"
 #include "client/wire/ask.h"
@@ -29,7 +28,8 @@ class AsyncCaller;
 // only which of them waits for the next answer; what an end means for a call, its AsyncCaller
 // decides.
 //
-//  1. It connects, to one address after the other until one takes it, then asks for the server's
+//  1. It connects, to whichever address is the first to take it (Connector), then asks for the
+//  server's
 //     status; calls wait until that shows that the server is of this cluster. All must be done
 //     within the time that Open was given.
 //  2. Each answer must carry the sequence id of the oldest call in flight.
@@ -49,8 +49,8 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
            ServerPtr server);
   ~Pipeline();
 
-  // Call once, first: begins to connect, to each of the addresses in turn. `checked` is told once,
-  // when this has led to a server of the cluster or to nothing; may be null.
+  // Call once, first: begins to connect, to whichever of the addresses is the first. `checked` is
+  // told once, when this has led to a server of the cluster or to nothing; may be null.
   void Open(std::vector<Address> addresses, Micros within, Checked checked);
 
   // Puts a call at the end; the caller hears of asking `number` once, with OnEnded. It leaves with
@@ -84,17 +84,12 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
     bool pooled;  // the connection was open before the call came
   };
   using Executor = boost::asio::io_context::executor_type;
-  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
+  using Socket = Connector::Socket;
   using Timer = boost::asio::basic_waitable_timer<
       std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
   void AwaitEndOfOpening(Micros within);
-  // Tries the next address, which has its share of the time.
-  void Connect();
-  void ConnectToNext();
-  void OpenSocket(const boost::asio::ip::tcp& protocol);
-  void Disconnect();
-  void OnConnected(const boost::system::error_code& error);
+  void OnConnected(Connector::Result result);
   void Read();
   void OnRead(const boost::system::error_code& error, size_t n);
   // Takes the whole answers off the front of what has come.
@@ -109,11 +104,8 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   AsyncCaller& caller_;
   const ServerPtr server_;
   Socket socket_;
+  const std::shared_ptr<Connector> connector_;
   Timer open_timer_;
-  Timer connect_timer_;  // of one address, while there are others
-  std::vector<Address> addresses_;
-  size_t next_ = 0;  // of addresses_, when the one before it has failed
-  Micros share_{0};  // of the time to open, for each address
   Checked checked_;
   Phase phase_ = Phase::kConnecting;
   Conversation talk_;

@@ -12,11 +12,6 @@ namespace {
 constexpr Micros kResolveAgain{2'000'000};
 constexpr Micros kResolveInTime{40'000'000};
 
-void PutFirst(const Address& address, std::vector<Address>& addresses) {
-  const auto found = std::find(addresses.begin(), addresses.end(), address);
-  if (found != addresses.end()) std::rotate(addresses.begin(), found, found + 1);
-}
-
 }  // namespace
 
 Fleet::Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed)
@@ -68,7 +63,7 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
     server->first_seen = now;
     server->lot = -std::log(static_cast<double>(entropy_.Below(1 << 30) + 1) * 0x1p-30);
     const Address number = NumericAddress(*endpoint);
-    if (number.known()) server->addresses = {number};
+    if (number.known()) server->addresses.Learn({number});
   }
   const bool told_apart = !known.incarnation.empty() && !server->known.incarnation.empty();
   if (told_apart && known.incarnation != server->known.incarnation) BeginAnew(*server, now);
@@ -139,26 +134,30 @@ void Fleet::Resolved(const std::string& address, const std::vector<Address>& fou
     const std::lock_guard lock(mutex_);
     const auto server = servers_.find(address);
     if (server == servers_.end() || found.empty()) return;
-    std::vector<Address>& known = server->second->addresses;
-    std::vector<Address> fresh = found;
-    if (!known.empty()) PutFirst(known.front(), fresh);
-    if (fresh == known) return;
-    known = std::move(fresh);
+    if (!server->second->addresses.Learn(found)) return;
     NewRoster();
     server->second->reached = true;  // as far as anybody knows
   }
   TellNews();
 }
 
-std::vector<Address> Fleet::AddressesOf(const Server& server) {
+std::vector<Address> Fleet::AddressesInTurn(Server& server) {
   const std::lock_guard lock(mutex_);
-  return server.addresses;
+  return server.addresses.InTurn();
 }
 
-void Fleet::Reached(Server& server, const Address& address) {
+void Fleet::Dialled(Server& server, const std::optional<Address>& reached,
+                    std::span<const Address> led_nowhere, Micros now) {
   const std::lock_guard lock(mutex_);
+  ++(reached ? counters_.connects : counters_.connects_failed);
+  for (const Address& address : led_nowhere) server.addresses.LedNowhere(address);
+  if (!reached) {
+    server.connect_at = now + server.dialling.Next(now, entropy_);
+    return;
+  }
   server.reached = true;
-  PutFirst(address, server.addresses);
+  server.addresses.Led(*reached);
+  server.connect_at = Micros(0);
 }
 
 void Fleet::TellNews() {

@@ -111,10 +111,12 @@ class Fleet {
   // was known of it stays.
   void Resolved(const std::string& address, const std::vector<Address>& found);
 
-  // Where to connect, the likeliest first.
-  std::vector<Address> AddressesOf(const Server& server);
-  // This one led to it.
-  void Reached(Server& server, const Address& address);
+  // Where to connect, in the order in which to try; another one is the first each time.
+  std::vector<Address> AddressesInTurn(Server& server);
+  // What came of it: which address was reached, and which led nowhere. Where none was reached, no
+  // connection is begun for a call for 10 ms, twice as long each time up to 100 ms.
+  void Dialled(Server& server, const std::optional<Address>& reached,
+               std::span<const Address> led_nowhere, Micros now);
 
   // Whether the source may ever tell another list.
   bool lists_change() const { return !fixed_.load(std::memory_order_relaxed); }
@@ -192,7 +194,7 @@ class Fleet {
   std::atomic<bool> fixed_ = false;  // written under mutex_
   bool from_cache_ = false;
   uint64_t next_number_ = 1;
-  std::map<std::string, ServerPtr> servers_;  // by address
+  std::map<std::string, ServerPtr> servers_;   // by address
   std::shared_ptr<const TagSet> own_numbers_;  // tags that need no machine id
   bool panics_ = false;
   ClusterCheck check_;

@@ -48,7 +48,7 @@ void Fleet::Done(Server& server, std::string_view tag, const Outcome& outcome, M
 
 void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, Micros now,
                  Events& told) {
-  if (outcome.unsent()) server.reached = false;
+  if (outcome.unsent() && !outcome.shared_blame) server.reached = false;
   switch (outcome.end) {
     case AttemptEnd::kAnswered:
       return Revive(server, told);
@@ -56,7 +56,7 @@ void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, M
       ++counters_.refused;
       return HeedRefusal(server, tag, outcome, now, told);
     case AttemptEnd::kUnreachable:
-      return Failed(server, 1, outcome, now, told);
+      return Failed(server, outcome.shared_blame ? 0 : 1, outcome, now, told);
     case AttemptEnd::kConnectTimeout:
       ++counters_.timeouts;
       return Failed(server, outcome.shared_blame ? 0 : 2, outcome, now, told);

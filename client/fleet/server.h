@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "client/fleet/address_book.h"
 #include "client/fleet/fitness.h"
 #include "client/fleet/peak_ewma.h"
 #include "client/fleet/tag_limits.h"
@@ -35,18 +36,19 @@ struct Server {
   std::atomic<int> in_flight = 0;
   std::atomic<uint64_t> answered = 0, failed = 0;
   std::atomic<Micros> last_answer{Micros(0)};  // with what was asked for
-  std::atomic<bool> listed = true;  // false: it has left the list
-  std::atomic<bool> well = false;   // its health is spotless; written under the fleet's mutex
+  std::atomic<bool> listed = true;             // false: it has left the list
+  std::atomic<Micros> connect_at{Micros(0)};   // sooner no connection is begun for a call
+  std::atomic<bool> well = false;  // its health is spotless; written under the fleet's mutex
 
   // The rest is under the fleet's mutex.
   KnownServer known{};
-  // The one that was reached last is the first. None: its name was not looked up yet.
-  std::vector<Address> addresses{};
-  bool reached = true;  // false: the last connection could not be opened
+  AddressBook addresses{};  // empty: its name was not looked up yet
+  bool reached = true;      // false: the last connection could not be opened
   // Its name is looked up: not before, and at the latest.
   Micros resolve_at{0}, resolve_by{0};
   Micros first_seen{0};
   double lot = 0;  // over its weight: the order in which a sticky client settles on one
+  Spell dialling{Micros(10'000), Micros(100'000)};  // after a connection that came to nothing
   Fitness fitness{};
   Micros moves_until{0}, moves_again_at{0};  // of calls that are moved off it, see Fleet::MayMove
 };

@@ -47,6 +47,38 @@ TEST_F(CallPlanTest, DoesNotCountServersThatCannotBeReached) {
   EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);
 }
 
+TEST_F(CallPlanTest, AsksOthersFirstWhereAConnectionHasJustComeToNothing) {
+  Of({At(1), At(2)}, /*fixed=*/true);
+  CallPlan plan = Plan();
+  const CallPlan::Step put_off = plan.Next(Now());
+  plan.PutOff(put_off, Now() + Micros(20'000));
+  const CallPlan::Step other = plan.Next(Now());
+  ASSERT_EQ(other.kind, Kind::kTry);
+  EXPECT_NE(other.server, put_off.server);
+  plan.Ended(other, kUnreachable, Now(), Now());
+  const CallPlan::Step wait = plan.Next(Now());
+  ASSERT_EQ(wait.kind, Kind::kWait);
+  EXPECT_EQ(wait.until, Now() + Micros(20'000));
+  clock_.Advance(Milliseconds(20));
+  const CallPlan::Step again = plan.Next(Now());
+  ASSERT_EQ(again.kind, Kind::kTry);
+  EXPECT_EQ(again.server, put_off.server);
+  EXPECT_EQ(fleet_->counters().put_off, 1u);
+  EXPECT_EQ(fleet_->counters().retries, 0u);
+}
+
+TEST_F(CallPlanTest, NamesThoseThatWerePutOffUntilTheDeadline) {
+  Of({At(1)}, /*fixed=*/true);
+  CallPlan plan = Plan();
+  const CallPlan::Step put_off = plan.Next(Now());
+  plan.PutOff(put_off, plan.deadline() + Micros(1));
+  EXPECT_EQ(plan.Next(Now()).until, plan.deadline());
+  clock_.Advance(Milliseconds(200));
+  EXPECT_EQ(plan.Next(Now()).kind, Kind::kEnd);
+  EXPECT_NE(plan.Failure().message().find(At(1).address), std::string::npos);
+  EXPECT_EQ(put_off.server->in_flight, 0);
+}
+
 TEST_F(CallPlanTest, WaitsForServersUntilTheDeadline) {
   Fleet& fleet = Of({});
   CallPlan plan = Plan();

@@ -70,6 +70,20 @@ TEST_P(ConnectingTest, AConnectionThatNobodyTakesCountsTwice) {
       << "three failures in a row send it to rest, so do two of these";
 }
 
+// Calls that fail at once are begun again at once: by a program in a loop, for instance.
+TEST_P(ConnectingTest, DoesNotConnectWithoutEndToAServerThatRefuses) {
+  ClientRig rig(1, GetParam());
+  rig.server(0).Down();
+  const BootMs before = TestNow();
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(rig.GetId({.deadline = Milliseconds(25)}).ok());
+  const auto elapsed = static_cast<uint64_t>((TestNow() - before).count());
+  const ClientCounters counters = rig.client().counters();
+  EXPECT_LE(counters.connects_failed, 4 + elapsed / 5) << "after 10 ms, spread, and ever later";
+  EXPECT_GT(counters.put_off, 0u);
+  rig.server(0).Up();
+  EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] { return rig.GetId().ok(); }));
+}
+
 // What a server makes of the question who it is, and what comes of it.
 struct Introduction {
   const char* name;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -126,6 +127,28 @@ TEST_F(ComebackTest, DoesNotCountStrangersAmongTheServers) {
   EXPECT_EQ(Asked(), (std::map<std::string, int>{{At(3).address, 60}}));
   End(Pick(), kBroken);
   EXPECT_NE(Pick(), nullptr) << "it is all there is";
+}
+
+TEST_F(ComebackTest, DoesNotBlameAServerForWantOfADescriptorHere) {
+  Of({At(1), At(2), At(3)});
+  Outcome own = kUnreachable;
+  own.shared_blame = true;
+  for (int i = 0; i < 20; ++i) End(PickNumber(2), own);
+  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+}
+
+TEST_F(ComebackTest, LeavesOneLongerBeforeItIsConnectedToAgain) {
+  Fleet& fleet = Of({At(1)});
+  const ServerPtr server = Pick();
+  for (int i = 0; i < 5; ++i) {
+    fleet.Dialled(*server, std::nullopt, {}, Now());
+    const Micros left = server->connect_at.load() - Now();
+    EXPECT_GE(left, Micros(5'000) * (1 << std::min(i, 3)));
+    EXPECT_LE(left, Micros(100'000));
+    clock_.Advance(Milliseconds(100));
+  }
+  fleet.Dialled(*server, NumericAddress(server->endpoint), {}, Now());
+  EXPECT_LE(server->connect_at.load(), Now()) << "it was reached";
 }
 
 TEST_F(ComebackTest, DoesNotBlameAnOlderServerForAMethodThatItLacks) {

@@ -1,0 +1,135 @@
+#include "client/call/connector.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace firn::client {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+asio::ip::tcp::endpoint EndpointOf(const Address& address) {
+  asio::ip::tcp::endpoint endpoint;
+  endpoint.resize(address.length);
+  std::memcpy(endpoint.data(), address.get(), address.length);
+  return endpoint;
+}
+
+// What is wrong lies in this process or its machine, not at the other end.
+bool IsOwnFault(const error_code& error) {
+  return error == error_code(EMFILE, boost::system::system_category()) ||
+         error == error_code(ENFILE, boost::system::system_category()) ||
+         error == error_code(ENOBUFS, boost::system::system_category()) ||
+         error == error_code(ENOMEM, boost::system::system_category());
+}
+
+}  // namespace
+
+void CloseSocket(Connector::Socket& socket, CloseOnFork& fds) {
+  if (!socket.is_open()) return;
+  error_code ignored;
+  fds.Close(socket.native_handle(), [&] { socket.close(ignored); });
+}
+
+Connector::Connector(asio::io_context& io, CloseOnFork& fds)
+    : io_(io), fds_(fds), next_timer_(io.get_executor()) {}
+
+void Connector::Start(std::vector<Address> addresses, Micros within, Done done) {
+  addresses_ = std::move(addresses);
+  attempts_.reserve(addresses_.size());
+  done_ = std::move(done);
+  stagger_ = std::min(kStaggerMax, within / static_cast<int64_t>(addresses_.size() + 1));
+  // What fails at once is told later all the same.
+  asio::post(io_, [self = shared_from_this()] {
+    if (!self->done_) return;
+    if (self->addresses_.empty()) return self->Fail(asio::error::host_not_found);
+    self->BeginNext();
+  });
+}
+
+void Connector::Stop() {
+  done_ = nullptr;
+  next_timer_.cancel();
+  for (Attempt& attempt : attempts_) Disconnect(attempt.socket);
+}
+
+void Connector::Disconnect(std::unique_ptr<Socket>& socket) {
+  if (socket == nullptr) return;
+  CloseSocket(*socket, fds_);
+  socket.reset();
+}
+
+// Asio would open one that programs inherit which this process starts.
+bool Connector::OpenSocket(Socket& socket, const asio::ip::tcp& protocol) {
+  const int fd = fds_.Open(
+      [&] { return ::socket(protocol.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
+  if (fd < 0) return false;
+  error_code error;
+  socket.assign(protocol, fd, error);
+  if (error) {
+    fds_.Close(fd, [fd] { ::close(fd); });
+    errno = error.value();
+    return false;
+  }
+  socket.set_option(asio::ip::tcp::no_delay(true), error);
+  socket.non_blocking(true, error);
+  return true;
+}
+
+void Connector::BeginNext() {
+  const size_t mine = attempts_.size();
+  const asio::ip::tcp::endpoint endpoint = EndpointOf(addresses_[mine]);
+  attempts_.push_back({addresses_[mine], std::make_unique<Socket>(io_.get_executor())});
+  Socket& socket = *attempts_[mine].socket;
+  ++under_way_;
+  if (!OpenSocket(socket, endpoint.protocol())) {
+    return OnConnected(mine, error_code(errno, boost::system::system_category()));
+  }
+  socket.async_connect(endpoint, [self = shared_from_this(), mine](const error_code& error) {
+    if (self->done_ && self->attempts_[mine].socket != nullptr) self->OnConnected(mine, error);
+  });
+  if (attempts_.size() == addresses_.size()) return;
+  next_timer_.expires_after(stagger_);
+  next_timer_.async_wait([self = shared_from_this(), mine](const error_code& cancelled) {
+    const bool last = self->attempts_.size() == mine + 1;
+    if (!cancelled && self->done_ && last) self->BeginNext();
+  });
+}
+
+void Connector::OnConnected(size_t at, const error_code& error) {
+  --under_way_;
+  if (!error) {
+    Result won{.socket = std::move(attempts_[at].socket), .address = attempts_[at].address};
+    for (size_t i = 0; i < attempts_.size(); ++i) {
+      const bool failed = i != at && attempts_[i].socket == nullptr;
+      if (failed || i < at) won.led_nowhere.push_back(attempts_[i].address);
+    }
+    return End(std::move(won));
+  }
+  Disconnect(attempts_[at].socket);
+  // None of the others would get a descriptor either.
+  const bool more = attempts_.size() < addresses_.size() && !IsOwnFault(error);
+  if (more) return BeginNext();
+  if (under_way_ == 0) Fail(error);
+}
+
+void Connector::Fail(const error_code& error) {
+  Result failed{.error = error, .own_fault = IsOwnFault(error)};
+  if (!failed.own_fault) failed.led_nowhere = addresses_;
+  End(std::move(failed));
+}
+
+void Connector::End(Result result) {
+  const Done done = std::exchange(done_, nullptr);
+  Stop();
+  done(std::move(result));
+}
+
+}  // namespace firn::client

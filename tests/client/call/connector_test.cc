@@ -1,0 +1,184 @@
+// Connections to one of several addresses of this machine.
+
+#include "client/call/connector.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/asio/steady_timer.hpp>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/fleet/address_book.h"
+#include "common/net/address.h"
+#include "tests/client/call/black_hole.h"
+#include "tests/client/fake_server.h"
+
+namespace firn::client {
+namespace {
+
+constexpr Micros kLong{60'000'000};
+
+Address At(const std::string& endpoint) { return NumericAddress(*Endpoint::Parse(endpoint)); }
+
+class ConnectorTest : public testing::Test {
+ protected:
+  Connector::Result Connect(std::vector<Address> addresses, Micros within = kLong) {
+    std::optional<Connector::Result> got;
+    const auto connector = std::make_shared<Connector>(io_, fds_);
+    connector->Start(std::move(addresses), within,
+                     [&](Connector::Result result) { got = std::move(result); });
+    io_.restart();
+    while (!got && io_.run_one() > 0) continue;
+    connector->Stop();
+    io_.run();
+    return std::move(*got);
+  }
+  void Drop(Connector::Result& result) {
+    if (result.socket != nullptr) CloseSocket(*result.socket, fds_);
+  }
+
+  boost::asio::io_context io_;
+  CloseOnFork fds_;
+  FakeServer server_;
+  const Address good_ = At(server_.address());
+};
+
+TEST_F(ConnectorTest, GoesOnAtOnceWhereAnAddressRefuses) {
+  const std::string port = server_.address().substr(server_.address().find(':'));
+  const Address deaf = At("127.0.0.2" + port);
+  Connector::Result result = Connect({deaf, good_});
+  ASSERT_NE(result.socket, nullptr);
+  EXPECT_EQ(result.address, good_);
+  EXPECT_EQ(result.led_nowhere, std::vector<Address>{deaf});
+  Drop(result);
+}
+
+TEST_F(ConnectorTest, TriesTheNextBesideOneThatSaysNothing) {
+  const BlackHole hole;
+  Connector::Result result = Connect({At(hole.address()), good_});
+  ASSERT_NE(result.socket, nullptr);
+  EXPECT_EQ(result.led_nowhere, std::vector<Address>{At(hole.address())});
+  Drop(result);
+}
+
+TEST_F(ConnectorTest, SaysWhyWhereNoAddressLeadsAnywhere) {
+  server_.Down();
+  const Connector::Result result = Connect({good_});
+  EXPECT_EQ(result.socket, nullptr);
+  EXPECT_EQ(result.error, boost::asio::error::connection_refused);
+  EXPECT_FALSE(result.own_fault);
+  EXPECT_NE(Connect({}).error, boost::system::error_code());
+}
+
+TEST_F(ConnectorTest, SaysThatItIsThisProcessThatHasNoDescriptor) {
+  // A sanitizer that sees a type for the first time wants descriptors itself.
+  Connector::Result usual = Connect({good_, good_});
+  Drop(usual);
+  Connect({});
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = dup(0);
+  close(next);
+  const rlimit none{static_cast<rlim_t>(next), before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Connector::Result result = Connect({good_, good_});
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(result.socket, nullptr);
+  EXPECT_TRUE(result.own_fault) << result.error.message();
+  EXPECT_TRUE(result.led_nowhere.empty()) << "the addresses are as good as before";
+}
+
+TEST_F(ConnectorTest, SaysNothingOnceItIsStopped) {
+  const BlackHole hole;
+  bool told = false;
+  const auto connector = std::make_shared<Connector>(io_, fds_);
+  connector->Start({At(hole.address()), good_}, kLong, [&](Connector::Result) { told = true; });
+  connector->Stop();
+  io_.run();
+  EXPECT_FALSE(told);
+}
+
+// A listener that takes no connection until it is told to: then the kernels' second try succeeds.
+// All addresses of 127.0.0.0/8 lead to it.
+class SlowListener {
+ public:
+  SlowListener() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    socklen_t size = sizeof any;
+    bind(listener_, reinterpret_cast<sockaddr*>(&any), size);
+    getsockname(listener_, reinterpret_cast<sockaddr*>(&any), &size);
+    port_ = ntohs(any.sin_port);
+    listen(listener_, 0);
+    for (int i = 0; i < 4; ++i) {
+      fillers_.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      connect(fillers_.back(), reinterpret_cast<sockaddr*>(&any), sizeof any);
+    }
+  }
+  ~SlowListener() {
+    for (const int fd : fillers_) close(fd);
+    close(listener_);
+  }
+  void TakeConnections() { listen(listener_, 128); }
+  std::vector<Address> Addresses(int count) const {
+    std::vector<Address> all;
+    for (int i = 2; i < count + 2; ++i) {
+      all.push_back(At("127.0.0." + std::to_string(i) + ":" + std::to_string(port_)));
+    }
+    return all;
+  }
+
+ private:
+  const int listener_;
+  int port_ = 0;
+  std::vector<int> fillers_;
+};
+
+TEST_F(ConnectorTest, WaitsForDistantAddressesThoughThereAreMany) {
+  SlowListener slow;
+  boost::asio::steady_timer later(io_, std::chrono::milliseconds(300));
+  later.async_wait([&](const boost::system::error_code&) { slow.TakeConnections(); });
+  // Each one's share of this time would be too short to be connected.
+  constexpr Micros kWithin{8'000'000};
+  Connector::Result result = Connect(slow.Addresses(14), kWithin);
+  EXPECT_NE(result.socket, nullptr) << result.error.message();
+  Drop(result);
+}
+
+// --- which first --------------------------------------------------------------------------------
+
+TEST(AddressBookTest, SpreadsConnectionsOverAllThatAreGood) {
+  const Address a = At("10.0.0.1:1"), b = At("10.0.0.2:1"), c = At("10.0.0.3:1");
+  AddressBook book;
+  EXPECT_TRUE(book.empty());
+  EXPECT_TRUE(book.Learn({a, b, c}));
+  EXPECT_FALSE(book.Learn({c, b, a})) << "the same";
+  std::vector<Address> first;
+  for (int i = 0; i < 6; ++i) first.push_back(book.InTurn()[0]);
+  for (const Address& one : {a, b, c}) {
+    EXPECT_EQ(std::count(first.begin(), first.end(), one), 2);
+  }
+}
+
+TEST(AddressBookTest, TriesThoseThatLedNowhereLast) {
+  const Address a = At("10.0.0.1:1"), b = At("10.0.0.2:1"), c = At("10.0.0.3:1");
+  AddressBook book;
+  book.Learn({a, b, c});
+  book.LedNowhere(b);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(book.InTurn().back(), b);
+  EXPECT_FALSE(book.Learn({a, b, c}));
+  EXPECT_EQ(book.InTurn().back(), b) << "the name says nothing new of it";
+  book.Led(b);
+  EXPECT_TRUE(book.Learn({a, b}));
+  EXPECT_EQ(book.InTurn().size(), 2u) << "the name has lost one";
+}
+
+}  // namespace
+}  // namespace firn::client
