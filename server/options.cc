@@ -1,19 +1,17 @@
 #include "server/options.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <sstream>
 #include <thread>
 #include <utility>
 
-#include <arpa/inet.h>
 #include <gflags/gflags.h>
-#include <netinet/in.h>
 #include <unistd.h>
 
 #include "common/base/cat.h"
 #include "common/base/files.h"
+#include "common/base/ip_address.h"
 #include "common/base/quote.h"
 #include "common/base/secret_file.h"
 #include "common/tag/ini_line.h"
@@ -264,42 +262,11 @@ std::optional<front::TlsFiles> ReadTls(FlagFaults& faults) {
   return files;
 }
 
-// Whether only this very host can reach what listens at `host`, a number: 127.0.0.0/8, ::1, and the
-// former written as IPv6. Anything else, names among them, may be reached by others.
-bool IsLoopback(const std::string& host) {
-  in_addr v4{};
-  in6_addr v6{};
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
-  if (inet_pton(AF_INET6, host.c_str(), &v6) != 1) return false;
-  return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
-}
-
-bool IsAddress(const std::string& host) {
-  in6_addr any{};
-  return inet_pton(AF_INET, host.c_str(), &any) == 1 ||
-         inet_pton(AF_INET6, host.c_str(), &any) == 1;
-}
-
-// 0.0.0.0 and ::, and the former written as IPv6: every address of this host, and none that leads
-// to it from elsewhere.
-bool IsAnyAddress(const std::string& host) {
-  in_addr v4{};
-  in6_addr v6{};
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return v4.s_addr == 0;
-  if (inet_pton(AF_INET6, host.c_str(), &v6) != 1) return false;
-  if (IN6_IS_ADDR_UNSPECIFIED(&v6)) return true;
-  std::memcpy(&v4, v6.s6_addr + 12, sizeof v4);
-  return IN6_IS_ADDR_V4MAPPED(&v6) && v4.s_addr == 0;
-}
-
-// An address to listen at. Where it is amiss, loopback stands in for it, so that what hangs on it
-// is not complained of as well.
+// Where it is amiss, loopback stands in, so that what hangs on it is not complained of as well.
 Endpoint ReadListen(FlagFaults& faults, const char* flag, const std::string& text) {
   Endpoint read = faults.Take(flag, Endpoint::Parse(text), Endpoint{"127.0.0.1", 1});
-  if (IsAddress(read.host)) return read;
-  faults.Add(flag,
-             Cat(Quoted(read.host), " is a name: a server listens at an address of this host, ",
-                 "such as 127.0.0.1, or at all of them, 0.0.0.0 or [::]"));
+  if (IsIpAddress(read.host)) return read;
+  faults.Add(flag, Quoted(read.host) + " is a name: give an address of this host, or 0.0.0.0");
   return {"127.0.0.1", read.port};
 }
 
@@ -325,10 +292,8 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
     options.advertise = faults.Take("advertise", Endpoint::Parse(FLAGS_advertise), listen);
   }
   if (IsAnyAddress(options.advertise.host)) {
-    const bool given = !FLAGS_advertise.empty();
-    faults.Add(given ? "advertise" : "listen",
-               Cat(options.advertise.host, " is no address that clients can reach: give ",
-                   given ? "one of this host's" : "--advertise"));
+    faults.Add(FLAGS_advertise.empty() ? "listen" : "advertise",
+               options.advertise.host + " leads clients nowhere: --advertise an address that does");
   }
   if (listen.port == 0 || options.advertise.port == 0) {
     faults.Add("listen", "needs a port: the server is known by it");

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <strings.h>
 
 #include "common/base/cat.h"
+#include "common/base/ip_address.h"
 #include "common/base/quote.h"
 
 namespace firn::front {
@@ -18,12 +17,6 @@ std::string_view WithoutPort(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
-bool IsAddress(const std::string& host) {
-  in6_addr address{};
-  return inet_pton(AF_INET, host.c_str(), &address) == 1 ||
-         inet_pton(AF_INET6, host.c_str(), &address) == 1;
-}
-
 }  // namespace
 
 bool AdminGuard::Knows(std::string_view host) const {
@@ -31,7 +24,7 @@ bool AdminGuard::Knows(std::string_view host) const {
   const auto is = [&name](const std::string& known) {
     return strcasecmp(name.c_str(), known.c_str()) == 0;
   };
-  return IsAddress(name) || is("localhost") || std::any_of(hosts_.begin(), hosts_.end(), is);
+  return IsIpAddress(name) || is("localhost") || std::any_of(hosts_.begin(), hosts_.end(), is);
 }
 
 std::string AdminGuard::WhyNot(const HttpRequest& request) const {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/ip_address.h"
+
 namespace firn {
 namespace {
 
@@ -75,6 +77,24 @@ TEST(IpAsNumberTest, WritesAddressesAsOwnersAreNamed) {
   EXPECT_EQ(*IpAsNumber("::"), "00000000000000000000000000000000");
   for (const char* host : {"", "localhost", "1.2.3", "[::1]", "256.0.0.1"}) {
     EXPECT_EQ(IpAsNumber(host).code(), Code::kInvalid) << host;
+  }
+}
+
+TEST(IpAddress, IsWhatItIsInEverySpelling) {
+  for (const char* loopback : {"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"}) {
+    EXPECT_TRUE(IsLoopback(loopback)) << loopback;
+  }
+  for (const char* any : {"0.0.0.0", "::", "::ffff:0.0.0.0", "0:0:0:0:0:0:0:0"}) {
+    EXPECT_TRUE(IsAnyAddress(any)) << any;
+    EXPECT_FALSE(IsLoopback(any)) << any;
+  }
+  for (const char* other : {"10.0.0.7", "2001:db8::7", "::ffff:10.0.0.7", "0.0.0.1", "::2"}) {
+    EXPECT_TRUE(IsIpAddress(other)) << other;
+    EXPECT_FALSE(IsLoopback(other) || IsAnyAddress(other)) << other;
+  }
+  for (const char* name :
+       {"localhost", "", "127.1", "1", "[::1]", "127.0.0.1 ", "0.0.0.0.example"}) {
+    EXPECT_FALSE(IsIpAddress(name) || IsLoopback(name) || IsAnyAddress(name)) << name;
   }
 }
 
