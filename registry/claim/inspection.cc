@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/freeze.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
@@ -108,27 +108,14 @@ Status JudgeFrozen(const Tenure::Terms& held, const std::optional<Node>& node) {
 }  // namespace
 
 Task<Status> FreezeAndLook(Talk* talk, Tenure::Terms held, std::string why) {
-  const std::vector<std::string> root{kMetaPath};
-  bool settled = false;
-  for (int tries = 0; !settled; ++tries) {
+  const FreezeOrder order{std::move(why), [bound = held.bound](const ClusterMeta& meta) {
+                            return meta.floor >= bound;
+                          }};
+  for (int tries = 1;; ++tries) {
+    Result<Freeze> frozen = co_await TryToFreeze(talk, order);
+    if (!frozen.ok()) co_return Unavailable(frozen.status().message());
+    if (*frozen != Freeze::kNotYet) break;
     if (tries == kFreezeTriesMax) co_return Unavailable("the freeze was not acknowledged");
-    Result<Nodes> nodes = co_await talk->ReadSynced(root);
-    if (!nodes.ok()) co_return nodes.status();
-    const std::optional<Node>& node = nodes->front();
-    if (!node.has_value()) break;
-    Result<ClusterMeta> meta = ParseMeta(node->data);
-    if (!meta.ok()) co_return Unavailable(meta.status().message());
-    // Whoever makes a cluster unfreezes it without a look at anybody.
-    const bool frozen = meta->frozen && meta->reason != kBeingMade;
-    if (frozen || meta->floor >= held.bound) break;
-    meta->frozen = true;
-    meta->reason = why.substr(0, ClusterMeta::kReasonBytesMax);
-    std::vector<Write> writes;
-    AddSet(writes, kMetaPath, FormatMeta(*meta), node->stat.version);
-    writes.push_back(EraCheck(meta->era));
-    Written set = co_await talk->Multi(writes);
-    // Otherwise somebody else changed it, perhaps by freezing it, or nobody knows: read again.
-    settled = set.fate == Written::Fate::kDone;
   }
   const std::vector<std::string> slot{SlotPath(held.slot)};
   Result<Nodes> nodes = co_await talk->ReadSynced(slot);

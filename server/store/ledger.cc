@@ -1,7 +1,6 @@
 #include "server/store/ledger.h"
 
 #include <algorithm>
-#include <deque>
 #include <utility>
 #include <vector>
 
@@ -9,6 +8,7 @@
 
 #include "common/base/cat.h"
 #include "common/time/entropy.h"
+#include "registry/cluster/freeze.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "registry/cluster/tag_store.h"
@@ -20,6 +20,7 @@ namespace {
 constexpr int kRootIndex = 0;  // of what is read
 constexpr int kNodeIndex = 1;
 constexpr int kPauseBits = 4;  // 15 ms at most
+constexpr Milliseconds kFreezeRetry{1'000};
 
 // Those who lost to the same winner come back at different times: sessions differ.
 Milliseconds PauseAfter(int tries, int64_t session) {
@@ -39,8 +40,13 @@ struct Ledger::Errand {
   std::string form{};  // of the tag, for whoever takes
   Range range{};
   int64_t size = 0;
-  std::function<void(const Status&, Range)> done{};
-  int tries = 0;
+  RangeDone done{};
+};
+
+// What a verb comes to: the range, and the tag's node as it is to be written, if at all.
+struct Ledger::Move {
+  Range range{};
+  std::optional<TagNode> node{};
 };
 
 // What a reading or a set says of a tag's node.
@@ -78,8 +84,7 @@ struct Ledger::Page {
 
   std::string tag;
   std::deque<Errand> errands{};          // the first one is at work
-  BootMs go_on_at{};                     // after having lost to others
-  bool asked = false;                    // an answer of the registry is awaited
+  Task<> work{};                         // that does them
   bool overtaken = false;                // somebody has seen the node since it was asked for
   std::optional<Known> known{};          // empty: to be read
   std::optional<Seen> seen{};            // whoever read it
@@ -87,22 +92,30 @@ struct Ledger::Page {
 };
 
 Ledger::Ledger(Coordinator& coordinator, LedgerHooks hooks)
-    : coordinator_(coordinator), hooks_(std::move(hooks)), freeze_(coordinator) {}
+    : hooks_(std::move(hooks)), talk_(coordinator) {}
 
 Ledger::~Ledger() = default;
 
 void Ledger::Tick(BootMs now) {
-  now_ = now;
-  mailbox_.Open();
-  for (Page* page : std::exchange(waiting_, {})) GoOn(*page);
-  freeze_.Tick(now);
+  talk_.Tick(now);
+  TellNews();
 }
+
+void Ledger::TellNews() {
+  while (!calls_.empty()) {
+    const auto call = std::move(calls_.front());
+    calls_.pop_front();
+    call();
+  }
+}
+
+// --- the verbs -----------------------------------------------------------------------------------
 
 void Ledger::Begin(const TagDefinition& tag, BeginDone done) {
   Queue(tag.name, {.kind = Errand::Kind::kBegin,
                    .form = FormOf(tag),
-                   .done = [done = std::move(done)](const Status& status, Range range) {
-                     done(status.ok() ? Result<int64_t>(range.begin) : Result<int64_t>(status));
+                   .done = [done = std::move(done)](const Result<Range>& next) {
+                     done(next.ok() ? Result<int64_t>(next->begin) : next.status());
                    }});
 }
 
@@ -118,22 +131,20 @@ void Ledger::Cover(const TagDefinition& tag, Range range, StatusDone done) {
         {.kind = Errand::Kind::kCover,
          .form = FormOf(tag),
          .range = range,
-         .done = [done = std::move(done)](const Status& status, Range) { done(status); }});
+         .done = [done = std::move(done)](const Result<Range>& taken) { done(taken.status()); }});
 }
 
 void Ledger::Extend(const TagDefinition& tag, int64_t size, RangeDone done) {
-  Queue(tag.name, {.kind = Errand::Kind::kExtend,
-                   .form = FormOf(tag),
-                   .size = size,
-                   .done = [done = std::move(done)](const Status& status, Range range) {
-                     done(status.ok() ? Result<Range>(range) : Result<Range>(status));
-                   }});
+  Queue(
+      tag.name,
+      {.kind = Errand::Kind::kExtend, .form = FormOf(tag), .size = size, .done = std::move(done)});
 }
 
 void Ledger::GiveBack(const std::string& tag, Range tail, StatusDone done) {
-  Queue(tag, {.kind = Errand::Kind::kGiveBack,
-              .range = tail,
-              .done = [done = std::move(done)](const Status& status, Range) { done(status); }});
+  Queue(tag,
+        {.kind = Errand::Kind::kGiveBack,
+         .range = tail,
+         .done = [done = std::move(done)](const Result<Range>& given) { done(given.status()); }});
 }
 
 void Ledger::Saw(const std::string& tag, const std::optional<TagNode>& node) {
@@ -145,7 +156,7 @@ void Ledger::Saw(const std::string& tag, const std::optional<TagNode>& node) {
   page.known.reset();
   const bool looks = std::any_of(page.errands.begin(), page.errands.end(),
                                  [](const Errand& one) { return one.kind == Errand::Kind::kLook; });
-  if (!looks) Queue(tag, {.kind = Errand::Kind::kLook, .done = [](const Status&, Range) {}});
+  if (!looks) Queue(tag, {.kind = Errand::Kind::kLook, .done = [](const Result<Range>&) {}});
 }
 
 void Ledger::See(Page& page, const TagNode& node) {
@@ -162,41 +173,80 @@ Ledger::Page& Ledger::PageOf(const std::string& tag) {
 void Ledger::Queue(const std::string& tag, Errand errand) {
   Page& page = PageOf(tag);
   if (page.errands.size() == kQueueMax) {
-    errand.done(Unavailable(Named(tag) + " has too much to do"), {});
+    errand.done(Unavailable(Named(tag) + " has too much to do"));
     return;
   }
   page.errands.push_back(std::move(errand));
-  if (page.errands.size() == 1) GoOn(page);
+  if (page.work.busy()) return;
+  page.work = Work(&page);
+  talk_.Start(page.work);
+  TellNews();
 }
 
-// Does what can be done without waiting, up to the next question to the registry.
-void Ledger::GoOn(Page& page) {
-  while (!page.asked && !page.errands.empty()) {
-    if (now_ < page.go_on_at) return waiting_.push_back(&page);
-    const bool stale = page.known && page.known->session != coordinator_.session();
-    if (stale) page.known.reset();
-    if (!page.known) return Read(page);
-    Decide(page);
+// --- one verb ------------------------------------------------------------------------------------
+
+// One errand after another until none is left.
+Task<> Ledger::Work(Page* page) {
+  while (!page->errands.empty()) {
+    const Errand* const errand = &page->errands.front();
+    Result<Range> done = co_await Do(page, errand);
+    // What is remembered may be older than the reason for this: look again the next time.
+    if (!done.ok()) page->known.reset();
+    calls_.push_back([tell = std::move(page->errands.front().done), done] { tell(done); });
+    page->errands.pop_front();
   }
 }
 
-void Ledger::Read(Page& page) {
-  page.asked = true;
-  page.overtaken = false;
-  ReadSynced(coordinator_, mailbox_, {kMetaPath, TagPath(page.tag)},
-             [this, &page](Result<Nodes> n) {
-               OnRead(page, n);
-               GoOn(page);
-             });
+Task<Result<Range>> Ledger::Do(Page* page, const Errand* errand) {
+  for (int tries = 1; tries <= kTriesMax; ++tries) {
+    Status read = co_await Read(page);
+    if (!read.ok()) co_return read;
+    Result<Move> move = Decide(*page, *errand);
+    if (!move.ok()) co_return move.status();
+    if (!move->node) co_return move->range;
+    const Result<std::string> data = WriteTagNode(*move->node);
+    if (!data.ok()) co_return data.status();
+    // Not left in the page: Saw may forget what is known while the answer is awaited.
+    Known sent = *page->known;
+    sent.node = *std::move(move->node);
+    std::vector<Write> writes{Write::Check(kMetaPath, sent.root_version)};
+    const size_t set = AddSet(writes, TagPath(page->tag), *data, sent.version);
+    writes.push_back(EraCheck(sent.era));
+    Written written = co_await talk_.Multi(writes);
+    switch (written.fate) {
+      case Written::Fate::kDone:
+        co_return Moved(*page, std::move(sent), written.stats.at(set), move->range);
+      case Written::Fate::kUnknown:  // rule 3
+      case Written::Fate::kNotSent:
+        co_return written.status.WithContext(Named(page->tag));
+      case Written::Fate::kRefused:
+        if (written.status.code() == Code::kDenied) {
+          co_return written.status.WithContext(Named(page->tag));
+        }
+        break;
+    }
+    // Nothing was done, and somebody else has changed the root or the node: rule 4.
+    page->known.reset();
+    const BootMs later = talk_.now() + PauseAfter(tries, sent.session);
+    co_await talk_.Until(later);
+  }
+  co_return Unavailable(Named(page->tag) + " is moved by others all the time");
 }
 
-void Ledger::OnRead(Page& page, const Result<Nodes>& nodes) {
-  page.asked = false;
-  if (!nodes.ok()) return Answer(page, nodes.status().WithContext("reading " + Named(page.tag)));
-  // Older than what was seen meanwhile, so nothing went back: it is read again.
-  if (page.overtaken && !page.Fits((*nodes)[kNodeIndex])) return;
-  const Status fine = Judge(page, *nodes);
-  if (!fine.ok()) Answer(page, fine);
+// Until the page knows the node in this session.
+Task<Status> Ledger::Read(Page* page) {
+  if (page->known && page->known->session != talk_.session()) page->known.reset();  // rule 5
+  const std::vector<std::string> paths{kMetaPath, TagPath(page->tag)};
+  while (!page->known) {
+    page->overtaken = false;
+    Result<Nodes> nodes = co_await talk_.ReadSynced(paths);
+    if (!nodes.ok()) co_return nodes.status().WithContext("reading " + Named(page->tag));
+    // Older than what was seen meanwhile, so nothing went back: it is read again.
+    if (page->overtaken && !page->Fits((*nodes)[kNodeIndex])) continue;
+    Status fine = Judge(*page, *nodes);
+    if (!fine.ok()) co_return fine;
+  }
+  co_return Status();
 }
 
 // Rules 5 to 7 for a reading after a sync; it is remembered when it is fine.
@@ -244,119 +294,98 @@ Status Ledger::JudgeNode(Page& page, const Nonce& era, const Node& node) {
   page.known = Known{.node = *std::move(read),
                      .version = node.stat.version,
                      .created_zxid = node.stat.created_zxid,
-                     .session = coordinator_.session()};
+                     .session = talk_.session()};
   return {};
 }
 
-// Answers the first errand, or sends what it has to write.
-void Ledger::Decide(Page& page) {
-  const Errand& errand = page.errands.front();
-  TagNode node = page.known->node;
-  const int64_t begin = node.tag.NextBegin();
+Result<Ledger::Move> Ledger::Decide(const Page& page, const Errand& errand) {
   using Kind = Errand::Kind;
-  if (errand.kind == Kind::kLook) return Answer(page, {});
-  if (errand.kind == Kind::kGiveBack) {
-    const Range tail = errand.range;
-    if (tail.empty() || node.tag.high != tail.end || node.returned > kRangeEnd - tail.size()) {
-      return Answer(page, Conflict(Named(page.tag) + " has moved beyond the tail"));
-    }
-    node.tag.high = tail.begin;
-    node.returned += tail.size();
-    return Set(page, std::move(node), tail);
-  }
-  if (IsRefused(page, node.tag)) return;
-  if (errand.kind == Kind::kBegin) return Answer(page, {}, {begin, begin});
+  if (errand.kind == Kind::kLook) return Move{};
+  TagNode node = page.known->node;
   Range range = errand.range;
+  if (errand.kind == Kind::kGiveBack) {
+    if (range.empty() || node.tag.high != range.end || node.returned > kRangeEnd - range.size()) {
+      return Conflict(Named(page.tag) + " has moved beyond the tail");
+    }
+    node.tag.high = range.begin;
+    node.returned += range.size();
+    return Move{range, std::move(node)};
+  }
+  FIRN_TRY(Refusal(page, errand.form));
+  const int64_t begin = node.tag.NextBegin();
+  if (errand.kind == Kind::kBegin) return Move{{begin, begin}};
   if (errand.kind == Kind::kExtend) {
-    if (errand.size < 1) return Answer(page, Invalid("a range needs a size"));
-    if (begin >= kRangeEnd) return Answer(page, Exhausted("there are no more numbers of 63 bits"));
+    if (errand.size < 1) return Invalid("a range needs a size");
+    if (begin >= kRangeEnd) return Exhausted("there are no more numbers of 63 bits");
     range = {begin, begin + std::min(errand.size, kRangeEnd - begin)};
   } else if (range.empty() || range.begin < begin) {
-    return Answer(page, Conflict(Cat(Named(page.tag), " is at ", begin, ", beyond the range from ",
-                                     range.begin)));
+    return Conflict(
+        Cat(Named(page.tag), " is at ", begin, ", beyond the range from ", range.begin));
   }
   node.tag.high = range.end;
-  Set(page, std::move(node), range);
+  return Move{range, std::move(node)};
 }
 
-// Rules 7 and 8 for a node as it is: answers the first errand when it may take nothing.
-bool Ledger::IsRefused(Page& page, const TagDefinition& tag) {
-  if (page.errands.front().form != FormOf(tag)) {
-    if (hooks_.redefined) hooks_.redefined(page.tag);
-    Answer(page, Invalid("tag '" + page.tag + "' has just been defined in another way"));
-    return true;
+// Rules 7 and 8 for the node as it is: why nothing may be taken for this form.
+Status Ledger::Refusal(const Page& page, const std::string& form) {
+  const TagDefinition& tag = page.known->node.tag;
+  if (form != FormOf(tag)) {
+    if (hooks_.redefined) calls_.push_back([this, &page] { hooks_.redefined(page.tag); });
+    return Invalid("tag '" + page.tag + "' has just been defined in another way");
   }
-  if (tag.strategy != "segment") {
-    Answer(page, Invalid("tag '" + page.tag + "' is no segment tag"));
-    return true;
-  }
-  if (tag.disabled) Answer(page, Denied("tag '" + page.tag + "' is disabled"));
-  return tag.disabled;
+  if (tag.strategy != "segment") return Invalid("tag '" + page.tag + "' is no segment tag");
+  return tag.disabled ? Denied("tag '" + page.tag + "' is disabled") : Status();
 }
 
-void Ledger::Set(Page& page, TagNode node, Range range) {
-  const Result<std::string> data = WriteTagNode(node);
-  if (!data.ok()) return Answer(page, data.status());
-  page.asked = true;
-  // Not left in the page: Saw may forget what is known while the answer is awaited.
-  Known sent = *page.known;
-  sent.node = std::move(node);
-  std::vector<firn::Write> writes{firn::Write::Check(kMetaPath, sent.root_version)};
-  const size_t set = AddSet(writes, TagPath(page.tag), *data, sent.version);
-  writes.push_back(EraCheck(sent.era));
-  coordinator_.Multi(std::move(writes), mailbox_.Expect<WriteOutcome>(
-                                            [this, &page, sent, range, set](WriteOutcome told) {
-                                              OnSet(page, sent, range, told, set);
-                                              GoOn(page);
-                                            }));
-}
-
-// `sent` is the page as it was when the set was sent, with the node that was to be written.
-void Ledger::OnSet(Page& page, const Known& sent, Range range, const WriteOutcome& outcome,
-                   size_t set) {
-  page.asked = false;
+// Rule 2 for a set that was done. `sent` is what was known when it was sent, with the node as
+// written.
+Result<Range> Ledger::Moved(Page& page, Known sent, const NodeStat& stat, Range range) {
   const bool doubted = !std::exchange(page.known, std::nullopt).has_value();
-  const Status& status = outcome.status;
-  if (status.ok()) {
-    const NodeStat& stat = outcome.stats.at(set);
-    if (!Follows(sent.version, stat.version) || stat.created_zxid != sent.created_zxid) {
-      return Answer(page, Lost(page, sent.era, "the node that was set is another creation"));
-    }
-    See(page, sent.node);
-    if (!doubted) {
-      page.known = sent;
-      page.known->version = stat.version;
-    }
-    return Answer(page, {}, range);
+  if (!Follows(sent.version, stat.version) || stat.created_zxid != sent.created_zxid) {
+    return Lost(page, sent.era, "the node that was set is another creation");
   }
-  if (status.code() == Code::kUnknown || status.code() == Code::kDenied || outcome.failed < 0) {
-    return Answer(page, status.WithContext(Named(page.tag)));
-  }
-  // Refused by the tree: nothing was done, and somebody else has changed the root or the node.
-  Errand& errand = page.errands.front();
-  if (++errand.tries == kTriesMax) {
-    return Answer(page, Unavailable(Named(page.tag) + " is moved by others all the time"));
-  }
-  page.go_on_at = now_ + PauseAfter(errand.tries, sent.session);
+  See(page, sent.node);
+  sent.version = stat.version;
+  if (!doubted) page.known = std::move(sent);
+  return range;
 }
+
+// --- a loss --------------------------------------------------------------------------------------
 
 // `era`: of the data that show it; without a root node there is nobody to be kept out.
 Status Ledger::Lost(Page& page, const std::optional<Nonce>& era, const std::string& why) {
   const std::string sentence = Named(page.tag) + " was lost or went back: " + why;
   LOG(ERROR) << sentence;
   page.known.reset();
-  if (era) freeze_.Begin(*era, sentence);
-  if (hooks_.stop) hooks_.stop(page.tag, sentence);
+  if (hooks_.stop) calls_.push_back([this, &page, sentence] { hooks_.stop(page.tag, sentence); });
+  if (era) calls_.push_back([this, era = *era, sentence] { BeginFreeze(era, sentence); });
   return Corrupt(sentence);
 }
 
-// The first errand is done. Whoever is told may ask for more at once.
-void Ledger::Answer(Page& page, const Status& status, Range range) {
-  // What is remembered may be older than the reason for this: look again the next time.
-  if (!status.ok()) page.known.reset();
-  const Errand errand = std::move(page.errands.front());
-  page.errands.pop_front();
-  errand.done(status, range);
+// Nothing when the same era's freeze is on its way; in the place of any other.
+void Ledger::BeginFreeze(const Nonce& era, std::string why) {
+  if (freeze_.busy() && freezing_ == era) return;
+  freezing_ = era;
+  freeze_ = FreezeOut(era, std::move(why));
+  talk_.Start(freeze_);
+}
+
+// Tries until somebody, this server or another, has frozen the cluster, or until the data of that
+// era are gone: restoring begins another one, and so does whoever makes a cluster where there is
+// none.
+Task<> Ledger::FreezeOut(Nonce era, std::string why) {
+  const FreezeOrder order{why, [era](const ClusterMeta& meta) { return meta.era != era; }};
+  for (;;) {
+    const BootMs again = talk_.now() + kFreezeRetry;
+    Result<Freeze> frozen = co_await TryToFreeze(&talk_, order);
+    LOG_IF(ERROR, frozen.code() == Code::kCorrupt) << "the cluster cannot be frozen: its root node "
+                                                   << "does not read: " << frozen.status();
+    if (frozen.ok() && *frozen != Freeze::kNotYet) {
+      LOG_IF(ERROR, *frozen == Freeze::kDone) << "the cluster is frozen: " << why;
+      co_return;
+    }
+    co_await talk_.Until(again);
+  }
 }
 
 }  // namespace firn

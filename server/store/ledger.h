@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,10 +15,8 @@
 #include "registry/cluster/nonce.h"
 #include "registry/cluster/tag_node.h"
 #include "registry/seam/coordinator.h"
-#include "registry/seam/mailbox.h"
-#include "registry/seam/synced_read.h"
+#include "registry/seam/talk.h"
 #include "server/issue/range.h"
-#include "server/store/ledger_freeze.h"
 
 namespace firn {
 
@@ -115,31 +114,33 @@ class Ledger {
  private:
   struct Errand;
   struct Known;
+  struct Move;
   struct Page;
 
   Page& PageOf(const std::string& tag);
   void See(Page& page, const TagNode& node);
   void Queue(const std::string& tag, Errand errand);
-  void GoOn(Page& page);
-  void Read(Page& page);
-  void OnRead(Page& page, const Result<Nodes>& nodes);
+  Task<> Work(Page* page);
+  Task<Result<Range>> Do(Page* page, const Errand* errand);
+  Task<Status> Read(Page* page);
   Status Judge(Page& page, const Nodes& nodes);
   Status JudgeNode(Page& page, const Nonce& era, const Node& node);
-  void Decide(Page& page);
-  bool IsRefused(Page& page, const TagDefinition& tag);
-  void Set(Page& page, TagNode node, Range range);
-  void OnSet(Page& page, const Known& sent, Range range, const WriteOutcome& outcome, size_t set);
+  Result<Move> Decide(const Page& page, const Errand& errand);
+  Status Refusal(const Page& page, const std::string& form);
+  Result<Range> Moved(Page& page, Known sent, const NodeStat& stat, Range range);
   Status Lost(Page& page, const std::optional<Nonce>& era, const std::string& why);
-  void Answer(Page& page, const Status& status, Range range = {});
+  void BeginFreeze(const Nonce& era, std::string why);
+  Task<> FreezeOut(Nonce era, std::string why);
+  void TellNews();
 
-  Coordinator& coordinator_;
   const LedgerHooks hooks_;
-  Mailbox mailbox_;
   std::map<std::string, std::unique_ptr<Page>> pages_;  // by tag
-  std::vector<Page*> waiting_;                          // for their time to go on
   std::map<std::string, int64_t> news_;                 // as TakeNews tells them
-  BootMs now_;
-  LedgerFreeze freeze_;
+  // What hooks and askers are to be told, in order: they are called when no task runs.
+  std::deque<std::function<void()>> calls_;
+  Nonce freezing_;  // the era that the freeze is about
+  Talk talk_;
+  Task<> freeze_;
 };
 
 }  // namespace firn

@@ -1,0 +1,31 @@
+#include "registry/cluster/freeze.h"
+
+#include <optional>
+#include <vector>
+
+#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/slot.h"
+#include "registry/seam/node_version.h"
+
+namespace firn {
+
+Task<Result<Freeze>> TryToFreeze(Talk* talk, FreezeOrder order) {
+  const std::vector<std::string> root{kMetaPath};
+  Result<Nodes> nodes = co_await talk->ReadSynced(root);
+  if (!nodes.ok()) co_return nodes.status();
+  const std::optional<Node>& node = nodes->front();
+  if (!node.has_value()) co_return Freeze::kNeedless;
+  Result<ClusterMeta> meta = ParseMeta(node->data);
+  if (!meta.ok()) co_return meta.status();
+  const bool frozen = meta->frozen && meta->reason != kBeingMade;
+  if (frozen || order.mended(*meta)) co_return Freeze::kNeedless;
+  meta->frozen = true;
+  meta->reason = order.why.substr(0, ClusterMeta::kReasonBytesMax);
+  std::vector<Write> writes;
+  AddSet(writes, kMetaPath, FormatMeta(*meta), node->stat.version);
+  writes.push_back(EraCheck(meta->era));
+  Written set = co_await talk->Multi(writes);
+  co_return set.fate == Written::Fate::kDone ? Freeze::kDone : Freeze::kNotYet;
+}
+
+}  // namespace firn
