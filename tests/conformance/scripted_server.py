@@ -10,8 +10,8 @@ with a request is a behaviour, a dictionary:
     reason, retry_after_ms, another_may_help    of a refusal
     delay_ms      before each answer, or before each byte of one that drips
 
-A list of behaviours is gone through until one fits. Beside it stands what the server says of itself: `uuid`, `layout`, `state` in its status, and the list
-of its servers(), which a case gives and changes.
+A list of behaviours is gone through until one fits. Beside it stands what the server says of itself:
+`uuid`, `layout`, `state` in its status, and the list of its servers(), which a case gives and changes.
 """
 
 import itertools
