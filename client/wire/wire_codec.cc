@@ -184,15 +184,9 @@ Outcome Settle(std::optional<Outcome> broken, const Answer& answer, Take take) {
   return fault ? Outcome::Of(AttemptEnd::kBroken, *std::move(fault)) : Outcome();
 }
 
-// Whoever cannot tell the list is as good as ever at everything else. One that is older than lists
-// knows no such method; of the others another one is asked.
+// Whoever cannot tell the list now is as good as ever at everything else, and another one is asked.
 Outcome OfServers(Outcome outcome) {
-  if (outcome.end == AttemptEnd::kWrongService) {
-    outcome.end = AttemptEnd::kRefused;
-    outcome.refusal = Reason::kBadRequest;
-  } else if (outcome.end == AttemptEnd::kRefused) {
-    outcome.refusal = Reason::kOverloaded;
-  }
+  if (outcome.refusal) outcome.refusal = Reason::kOverloaded;
   return outcome;
 }
 
