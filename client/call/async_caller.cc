@@ -77,7 +77,9 @@ void AsyncCaller::Start(Ask ask, Micros deadline, CallReport* report, AsyncCall:
       done(Unavailable("too many asynchronous calls are under way"), reply);
     });
   }
-  auto call = std::make_shared<AsyncCall>(fleet_, options_.limits, std::move(ask), deadline, report,
+  CallPlan::Limits limits = options_.limits;
+  limits.awaits_news = ask.method != Ask::Method::kServers;  // it is what brings them
+  auto call = std::make_shared<AsyncCall>(fleet_, limits, std::move(ask), deadline, report,
                                           std::move(done));
   // A callback's call begins when the turn ends: callbacks must not nest.
   if (InTurn()) return begun_.push_back(std::move(call));

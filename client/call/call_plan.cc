@@ -126,7 +126,8 @@ CallPlan::Step CallPlan::Hedge(const ServerPtr& busy, Micros now) {
 }
 
 CallPlan::Step CallPlan::NobodyLeft(Micros now) {
-  if (tried_.empty() || (lost_ == tried_.size() && fleet_.lists_change())) {
+  const bool may_come = tried_.empty() || (lost_ == tried_.size() && fleet_.lists_change());
+  if (may_come && limits_.awaits_news) {
     waited_for_news_ = true;
     const Micros again = silent_ > 0 ? now + limits_.attempt_limit : deadline_;
     return {.kind = Kind::kWait, .for_news = true, .until = std::min(again, deadline_)};

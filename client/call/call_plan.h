@@ -55,6 +55,7 @@ class CallPlan {
     FailureMode on_failure = FailureMode::kFailover;
     int attempts_max = 3;
     Micros attempt_limit{80'000};
+    bool awaits_news = true;  // where nobody is left to ask: of servers that come, or come back
   };
 
   struct Step {

@@ -40,9 +40,9 @@ void ListGate::Offer(ServerList list) {
   }
 }
 
-void ListGate::Show(ServerList list) {
+void ListGate::Show(ServerList list, bool again) {
   const std::scoped_lock lock(mutex_);
-  if (on_list_ && told_ != list) Tell(std::move(list));
+  if (on_list_ && (again || told_ != list)) Tell(std::move(list));
 }
 
 std::optional<ServerList> ListGate::told() {

@@ -29,8 +29,8 @@ class ListGate {
   // What the directory shows now.
   void Offer(ServerList list);
 
-  // The same of a list that is not worth keeping in the file.
-  void Show(ServerList list);
+  // The same of a list that is not worth keeping in the file. `again`: told though it is the last.
+  void Show(ServerList list, bool again = false);
 
   // The list that was told last, if one was.
   std::optional<ServerList> told();

@@ -37,6 +37,7 @@ class SeedList {
   // What the client is to have now, and the version of what was told last; 0: nothing was.
   const ServerList& list() const { return list_; }
   int64_t version() const { return version_; }
+  bool nobody_answers() const { return nobody_answers_; }
 
  private:
   bool Wants(const ToldServers& told, Micros now) const;

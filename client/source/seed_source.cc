@@ -117,10 +117,11 @@ class SeedSource final : public ServerSource {
              Micros(static_cast<int64_t>(entropy_.Below(static_cast<uint64_t>(pause.count()))));
     }
     failed_pause_ = kFailedMin;
+    const bool back = list_.nobody_answers();  // calls wait for somebody to ask
     if (list_.Hear(*answer, Now())) {
       gate_.Offer(list_.list());
     } else {
-      gate_.Show(list_.list());
+      gate_.Show(list_.list(), back);
     }
     return std::clamp(Micros(answer->ask_again), kAskAgainMin, kAskAgainMax);
   }

@@ -24,7 +24,8 @@ using AskServers =
 //
 //  1. It begins with the seeds, or with the list of the cache file, and asks at once.
 //  2. It asks again when the answer said so; within a second where a call met trouble (Hurry); and
-//     after ever longer pauses, a minute at most, while nobody answers.
+//     after ever longer pauses, a minute at most, while nobody answers. When somebody does again,
+//     the list is told once more, even the same one: calls wait for that.
 //  3. SeedList says which list counts. With firn://host:port?cache=/path/of/file the last one that
 //     was told is kept there, see list_cache.h.
 //
