@@ -24,9 +24,9 @@ auto Talk::Tell(const Asked<Answer>& asked) {
   };
 }
 
-Asked<Result<Node>> Talk::Read(const std::string& path) {
+Asked<Result<Node>> Talk::Read(const std::string& path, Coordinator::Changed changed) {
   Asked<Result<Node>> asked;
-  coordinator_.Read(path, Tell(asked));
+  coordinator_.Read(path, Tell(asked), std::move(changed));
   return asked;
 }
 

@@ -69,7 +69,8 @@ class Talk final : public TaskRunner {
 
   int64_t session() const { return coordinator_.session(); }
 
-  Asked<Result<Node>> Read(const std::string& path);
+  // `changed`: the watch, which tells whoever made it even when the task has gone.
+  Asked<Result<Node>> Read(const std::string& path, Coordinator::Changed changed = {});
   Asked<Result<std::vector<std::string>>> List(const std::string& path);
   Asked<Status> Sync(const std::string& path);
   Asked<Written> Multi(const std::vector<Write>& writes);

@@ -9,10 +9,10 @@ namespace firn {
 
 ProviderPublisher::ProviderPublisher(Coordinator& coordinator, Entropy& entropy,
                                      const Provider& provider)
-    : coordinator_(coordinator),
-      entropy_(entropy),
+    : entropy_(entropy),
       path_(Cat(kProvidersPath, "/", ProviderNodeName(provider))),
-      wanted_(FormatReport(report_)) {}
+      wanted_(FormatReport(report_)),
+      talk_(coordinator) {}
 
 void ProviderPublisher::Report(const ProviderReport& report) {
   if (report == report_) return;
@@ -21,35 +21,52 @@ void ProviderPublisher::Report(const ProviderReport& report) {
 }
 
 void ProviderPublisher::Withdraw(std::function<void(Status)> done) {
+  withdrawing_ = true;
   withdrawn_ = std::move(done);
-  if (coordinator_.session() == 0) {
-    gone_ = true;
+  if (talk_.session() == 0) {
+    task_ = {};
     published_ = false;
-    withdrawn_(Unavailable("no session to delete the provider node in"));
-  } else if (!busy_) {
-    Erase();
-  }  // else: when the answer on its way has come
+    gone_ = Unavailable("no session to delete the provider node in");
+  } else if (!task_.busy()) {
+    Begin(Erase());
+  }  // else: when the conversation on its way has ended
+  TellWithdrawn();
 }
 
 void ProviderPublisher::Tick(BootMs now) {
-  now_ = now;
-  if (coordinator_.session() != session_) {
-    session_ = coordinator_.session();
+  talk_.Tick(now);
+  if (talk_.session() != session_) {
+    session_ = talk_.session();
     published_ = false;
     look_ = true;
   }
-  if (session_ == 0 || busy_ || gone_) return;
-  if (withdrawn_) return Erase();
+  const bool may_ask = session_ != 0 || withdrawing_;
+  if (may_ask && !task_.busy() && !gone_) Begin(DoWhatIsDue());
+  TellWithdrawn();
+}
+
+void ProviderPublisher::Begin(Task<> task) {
+  task_ = std::move(task);
+  talk_.Start(task_);
+}
+
+void ProviderPublisher::TellWithdrawn() {
+  if (gone_ && withdrawn_) std::exchange(withdrawn_, {})(*gone_);
+}
+
+Task<> ProviderPublisher::DoWhatIsDue() {
+  if (withdrawing_) co_return co_await Erase();
+  const BootMs now = talk_.now();
   if (now - last_look_ >= kRecheckInterval) look_ = true;
-  if (look_ && now >= not_before_) return Look();
-  if (look_ || !WriteIsDue()) return;
+  if (look_ && now >= not_before_) co_return co_await Look();
+  if (look_ || !WriteIsDue()) co_return;
   std::vector<Write> writes;
   if (PhaseStands()) {
     AddSet(writes, path_, wanted_, held_version_);
   } else {
     writes = Replacement(held_version_);
   }
-  Send(std::move(writes));
+  co_await Send(writes);
 }
 
 std::vector<Write> ProviderPublisher::Replacement(int64_t version) const {
@@ -62,22 +79,16 @@ bool ProviderPublisher::PhaseStands() const {
 
 bool ProviderPublisher::WriteIsDue() const {
   if (wanted_ == held_) return false;
-  return !PhaseStands() || now_ - last_write_ >= kReportInterval;
+  return !PhaseStands() || talk_.now() - last_write_ >= kReportInterval;
 }
 
-void ProviderPublisher::Look() {
-  busy_ = true;
+Task<> ProviderPublisher::Look() {
   look_ = false;
-  last_look_ = now_;
-  coordinator_.Read(path_, guard_.Bind([this](const Result<Node>& node) { OnLooked(node); }),
-                    guard_.Bind([this] { look_ = true; }));
-}
-
-void ProviderPublisher::OnLooked(const Result<Node>& node) {
-  busy_ = false;
-  if (withdrawn_) return Erase();
-  const bool ours = node.ok() && node->stat.ephemeral_owner == session_;
-  if (ours) {
+  last_look_ = talk_.now();
+  const Coordinator::Changed changed = guard_.Bind([this] { look_ = true; });
+  Result<Node> node = co_await talk_.Read(path_, changed);
+  if (withdrawing_) co_return;
+  if (node.ok() && node->stat.ephemeral_owner == session_) {
     held_ = node->data;
     held_version_ = node->stat.version;
     // What was sent last may not be what stands there.
@@ -85,76 +96,56 @@ void ProviderPublisher::OnLooked(const Result<Node>& node) {
     held_phase_ = report.ok() ? std::optional(report->phase) : std::nullopt;
     published_ = true;
     make_ = false;
-    return;
+    co_return;
   }
   published_ = false;
   const bool absent = node.code() == Code::kNotFound;
   const bool damaged = node.code() == Code::kCorrupt;
-  if ((node.ok() || absent || damaged) && !std::exchange(make_, true)) return LookAgainSoon();
-  if (node.ok() || damaged) {
-    Send(Replacement(damaged ? Write::kAnyVersion : node->stat.version));
-  } else if (absent) {
-    Send({Write::Create(path_, wanted_, Lifetime::kEphemeral)});
-  } else {
-    LookAgainSoon();
-  }
+  const bool told = node.ok() || absent || damaged;
+  if (!told || !std::exchange(make_, true)) co_return LookAgainSoon();
+  std::vector<Write> writes = Replacement(node.ok() ? node->stat.version : Write::kAnyVersion);
+  if (absent) writes.erase(writes.begin());
+  co_await Send(writes);
 }
 
-void ProviderPublisher::Send(std::vector<Write> writes) {
-  busy_ = true;
-  last_write_ = now_;
+Task<> ProviderPublisher::Send(std::vector<Write> writes) {
+  last_write_ = talk_.now();
   held_ = wanted_;
   held_phase_ = report_.phase;
-  coordinator_.Multi(std::move(writes),
-                     guard_.Bind([this](const WriteOutcome& outcome) { OnWritten(outcome); }));
-}
-
-void ProviderPublisher::OnWritten(const WriteOutcome& outcome) {
-  busy_ = false;
-  published_ = outcome.status.ok();
+  Written written = co_await talk_.Multi(writes);
+  published_ = written.fate == Written::Fate::kDone;
   if (published_) {
-    held_version_ = outcome.stats.back().version;
+    held_version_ = written.stats.back().version;
     make_ = false;
+    co_return;
   }
-  if (withdrawn_) return Erase();
-  if (published_) return;
   // A creation below a missing parent says not found; so does a set of a node that has gone, which
   // costs one needless look at the parents.
-  if (outcome.status.code() == Code::kNotFound) return MakeParents();
+  if (written.status.code() == Code::kNotFound && !withdrawing_) co_await MakeParents();
   LookAgainSoon();
 }
 
-void ProviderPublisher::MakeParents() {
-  busy_ = true;
-  const auto make = [this](std::string_view path, auto next) {
-    coordinator_.Multi({Write::Create(std::string(path), "", Lifetime::kPersistent)},
-                       guard_.Bind([next](const WriteOutcome&) mutable { next(); }));
-  };
-  // Whether each was made or existed already shows at the next look.
-  make(kServicePath, [this, make] {
-    make(kProvidersPath, [this] {
-      busy_ = false;
-      LookAgainSoon();
-    });
-  });
+Task<> ProviderPublisher::MakeParents() {
+  for (const std::string_view path : {kServicePath, kProvidersPath}) {
+    const std::vector<Write> writes{Write::Create(std::string(path), "", Lifetime::kPersistent)};
+    // Whether it was made or existed already shows at the next look.
+    co_await talk_.Multi(writes);
+  }
 }
 
-void ProviderPublisher::Erase() {
-  busy_ = true;
-  coordinator_.Multi(
-      {Write::Erase(path_, Write::kAnyVersion)}, guard_.Bind([this](const WriteOutcome& outcome) {
-        busy_ = false;
-        gone_ = true;
-        published_ = false;
-        const bool erased = outcome.status.ok() || outcome.status.code() == Code::kNotFound;
-        withdrawn_(erased ? Status() : outcome.status);
-      }));
+Task<> ProviderPublisher::Erase() {
+  const std::vector<Write> writes{Write::Erase(path_, Write::kAnyVersion)};
+  Written written = co_await talk_.Multi(writes);
+  published_ = false;
+  const bool erased =
+      written.fate == Written::Fate::kDone || written.status.code() == Code::kNotFound;
+  gone_ = erased ? Status() : written.status;
 }
 
 void ProviderPublisher::LookAgainSoon() {
   look_ = true;
   const auto pause_ms = static_cast<int64_t>(entropy_.Below(kRetryMax.count()));
-  not_before_ = now_ + Milliseconds(pause_ms);
+  not_before_ = talk_.now() + Milliseconds(pause_ms);
 }
 
 }  // namespace firn

@@ -9,6 +9,7 @@
 #include "common/time/entropy.h"
 #include "registry/seam/callback_guard.h"
 #include "registry/seam/coordinator.h"
+#include "registry/seam/talk.h"
 #include "registry/servers/provider.h"
 
 namespace firn {
@@ -50,18 +51,18 @@ class ProviderPublisher {
   bool published() const { return published_; }
 
  private:
-  bool PhaseStands() const;
+  Task<> DoWhatIsDue();
+  Task<> Look();
+  Task<> Send(std::vector<Write> writes);
+  Task<> MakeParents();
+  Task<> Erase();
+  void Begin(Task<> task);
+  void TellWithdrawn();
   bool WriteIsDue() const;
+  bool PhaseStands() const;
   std::vector<Write> Replacement(int64_t version) const;
-  void Look();
-  void OnLooked(const Result<Node>& node);
-  void Send(std::vector<Write> writes);
-  void OnWritten(const WriteOutcome& outcome);
-  void MakeParents();
-  void Erase();
   void LookAgainSoon();
 
-  Coordinator& coordinator_;
   Entropy& entropy_;
   const std::string path_;
 
@@ -74,17 +75,18 @@ class ProviderPublisher {
   bool published_ = false;
 
   int64_t session_ = 0;
-  bool look_ = true;   // the node has to be read before anything is written
-  bool make_ = true;   // the pause before the node is made is over
-  bool busy_ = false;  // one request at a time
-  BootMs now_;
+  bool look_ = true;  // the node has to be read before anything is written
+  bool make_ = true;  // the pause before the node is made is over
   BootMs not_before_;
   BootMs last_write_;
   BootMs last_look_;
-  std::function<void(Status)> withdrawn_;  // set: the node is to go, or has gone
-  bool gone_ = false;
+  bool withdrawing_ = false;               // the node is to go, or has gone
+  std::function<void(Status)> withdrawn_;  // who has still to be told of it
+  std::optional<Status> gone_;             // how it went
 
-  CallbackGuard guard_;
+  CallbackGuard guard_;  // for the watch
+  Talk talk_;
+  Task<> task_;  // one conversation at a time
 };
 
 }  // namespace firn

@@ -10,6 +10,7 @@
 #include "common/time/entropy.h"
 #include "registry/servers/directory.h"
 #include "registry/servers/provider_publisher.h"
+#include "tests/support/registry/forwarding_coordinator.h"
 #include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
 
@@ -224,6 +225,28 @@ TEST_F(DiscoveryTest, AWithdrawnServerIsGoneForGood) {
   EXPECT_TRUE(withdrawn.ok()) << withdrawn;
   EXPECT_FALSE(tree_.Peek(NodePath()).has_value());
   EXPECT_TRUE(seen_.entries.empty());
+}
+
+TEST_F(DiscoveryTest, WhoWithdrawsWithoutASessionIsToldOnce) {
+  struct Leaving final : ForwardingCoordinator {
+    using ForwardingCoordinator::ForwardingCoordinator;
+    int64_t session() const override { return gone ? 0 : ForwardingCoordinator::session(); }
+    bool gone = false;
+  };
+  Leaving registry(server_);
+  publisher_ = std::make_unique<ProviderPublisher>(registry, entropy_, provider_);
+  Pass(Milliseconds(5000));
+  Report(ServerPhase::kReady);
+  publisher_->Tick(clock_.Boot());  // and a write is on its way
+  registry.gone = true;
+  int told = 0;
+  publisher_->Withdraw([&](const Status& status) {
+    ++told;
+    EXPECT_EQ(status.code(), Code::kUnavailable) << status;
+  });
+  Pass(Milliseconds(5000));
+  EXPECT_EQ(told, 1);
+  publisher_.reset();
 }
 
 TEST_F(DiscoveryTest, AnswersToADestroyedPublisherFallSilent) {
