@@ -69,8 +69,9 @@ class ServerSource {
   virtual ~ServerSource() = default;
 
   // Begins to tell lists: inside this call or on the source's own thread, never two at a time, and
-  // each only when it differs from the one before. An empty list is believed: whether to tell one
-  // is the source's decision. kInvalid when what it was made from cannot be used.
+  // each only when it differs from the one before, or when servers answer again of which none did.
+  // An empty list is believed: whether to tell one is the source's decision. kInvalid when what it
+  // was made from cannot be used.
   virtual Status Start(Listener on_list) = 0;
 
   // A call met trouble: a newer list, if there is one, is wanted soon. Any thread; does not wait.
