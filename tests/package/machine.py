@@ -44,13 +44,14 @@ exec env -i container=firn-test PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/
 
 
 def in_a_network_of_its_own():
-    """Begins the program again where only loopback is, and all of its ports are free."""
+    """Begins the program again where only loopback is, and all of its ports are free; what it mounts
+    ends with it."""
     if os.geteuid() != 0:
         print("skipped: only root makes namespaces")
         sys.exit(77)
     if os.environ.get("FIRN_OWN_NETWORK") is None:
         os.environ["FIRN_OWN_NETWORK"] = "yes"
-        os.execvp("unshare", ["unshare", "--net", "--", sys.executable, "-B", *sys.argv])
+        os.execvp("unshare", ["unshare", "--net", "--mount", "--", sys.executable, "-B", *sys.argv])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
 

@@ -20,16 +20,19 @@ for file in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do
   [[ ! -s $file ]] || sources+=("$file")
 done
 
-# root NAME PACKAGE...: FOLDER/NAME.tar
+# root NAME PACKAGE...: FOLDER/NAME.tar. Without usrmerge, once it has done its work: it wants all of
+# perl, which Debian's own images have not.
 root() {
   local name=$1 list
   shift
-  list=$(printf '%s\n' "$@" | sort -u | paste -sd,)
+  list=$(printf '%s\n' usr-is-merged "$@" | sort -u | paste -sd,)
   if [[ -f $folder/$name.tar && $(cat "$folder/$name.list" 2>/dev/null) == "$list" ]]; then return; fi
   rm -f "$folder/$name.list"
   mmdebstrap --variant=minbase --include="$list" \
     --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/man/*' \
-    --dpkgopt='path-exclude=/usr/share/doc/*' bookworm "$folder/$name.tar" "${sources[@]}" \
+    --dpkgopt='path-exclude=/usr/share/doc/*' \
+    --customize-hook='chroot "$1" apt-get --yes purge --auto-remove usrmerge perl "perl-modules-*"' \
+    bookworm "$folder/$name.tar" "${sources[@]}" \
     >"$log" 2>&1 || { cat "$log"; echo "mmdebstrap failed"; exit 1; }
   echo "$list" >"$folder/$name.list"
 }
@@ -38,3 +41,4 @@ mapfile -t needed < <(for deb in "$folder"/debs/firn-{server,tools}_*.deb; do
   dpkg-deb --field "$deb" Depends | tr ',' '\n' | awk '{ print $1 }'
 done)
 root machine systemd procps "${needed[@]}"
+root image

@@ -1,0 +1,304 @@
+"""The image, compose.yaml and k8s.yaml: what they say of each other and of the programs holds, and the
+servers serve when they are started with exactly these flags, inside the image, beside a real
+ensemble.
+
+    containers_test.py ROOT BIN FOLDER     FOLDER as image.sh has filled it
+
+It runs in a network of its own, in which the addresses of compose.yaml are addresses of loopback.
+"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.request
+
+import yaml
+
+from machine import await_true, in_a_network_of_its_own
+
+ROOT, BIN, FOLDER = (os.path.abspath(path) for path in sys.argv[1:4])
+sys.path.insert(0, os.path.join(ROOT, "tools/package"))
+import program_help  # noqa: E402
+
+BYTES_MAX = 120_000_000
+# Between what the drain takes and the kill: the registry's answers.
+GRACE_S = 5
+JARS = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
+
+
+def buildah(*arguments, **options):
+    return subprocess.run(["buildah", "--root", f"{FOLDER}/storage", "--runroot", f"{FOLDER}/run",
+                           "--storage-driver", "vfs", *arguments], check=True, text=True,
+                          stdout=subprocess.PIPE, **options).stdout.strip()
+
+
+def read(name):
+    with open(os.path.join(ROOT, "tools/package", name)) as file:
+        return list(yaml.safe_load_all(file))
+
+
+def flag_names(words):
+    return {word[2:].partition("=")[0] for word in words if word.startswith("--")}
+
+
+class Container:
+    """A container of the image, and the processes that run in it."""
+
+    def __init__(self):
+        self.name = buildah("from", "localhost/firn")
+        self.root = buildah("mount", self.name)
+        with open(f"{self.root}/etc/hosts", "a"):
+            pass  # to mount on
+
+    def start(self, words, environment=None, log=subprocess.DEVNULL):
+        """As the image's user, with the image's network, which is the caller's."""
+        user = subprocess.run(["stat", "-c", "%u:%g", f"{self.root}/var/lib/firn"], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout.strip().split(":")
+        # Not by `buildah run`, which hands no signal on: its chroot and its user, and the process.
+        return subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c",
+             'mount -t proc proc "$1/proc"; mount --bind /dev "$1/dev"; mount --bind /etc/hosts '
+             '"$1/etc/hosts"; root=$1 user=$2 group=$3; shift 3; '
+             'exec chroot --userspec "$user:$group" "$root" "$@"',
+             "start", self.root, *user, *words],
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **(environment or {})},
+            stdout=log, stderr=subprocess.STDOUT)
+
+    def end(self):
+        buildah("rm", self.name)
+
+
+class ContainersTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="firn-containers-")
+        cls.compose = read("compose.yaml")[0]
+        cls.kube = {part["kind"]: part for part in read("k8s.yaml")}
+        cls.config = json.loads(buildah("inspect", "--type", "image", "localhost/firn"))
+        cls.config = cls.config["Docker"]["config"]
+        cls.containers, cls.processes = [], []
+        cls.name_hosts()
+
+    @classmethod
+    def tearDownClass(cls):
+        for process in reversed(cls.processes):
+            process.kill()
+            process.wait()
+        for container in cls.containers:
+            container.end()
+        for folder in (cls.folder, f"{FOLDER}/storage", f"{FOLDER}/run"):
+            shutil.rmtree(folder, ignore_errors=True)  # image.sh makes the image anew
+
+    @classmethod
+    def address(cls, service):
+        networks = cls.compose["services"][service].get("networks")
+        return networks["firn"]["ipv4_address"] if isinstance(networks, dict) else None
+
+    @classmethod
+    def name_hosts(cls):
+        lines = ["127.0.0.1 localhost"]
+        for service in cls.compose["services"]:
+            address = cls.address(service)
+            if address:
+                subprocess.run(["ip", "address", "add", f"{address}/32", "dev", "lo"], check=True)
+                lines.append(f"{address} {service}")
+        lines.append(f"{cls.address('zk1')} zookeeper")  # what k8s.yaml calls it
+        hosts = os.path.join(cls.folder, "hosts")
+        with open(hosts, "w") as file:
+            file.write("\n".join(lines) + "\n")
+        subprocess.run(["mount", "--bind", hosts, "/etc/hosts"], check=True)
+
+    def container(self):
+        self.containers.append(Container())
+        return self.containers[-1]
+
+    def started(self, container, words, environment=None):
+        log = os.path.join(self.folder, f"log-{len(self.processes)}")
+        with open(log, "w") as file:
+            self.processes.append(container.start(words, environment, file))
+        self.processes[-1].log = log
+        return self.processes[-1]
+
+    # --- what they say ---------------------------------------------------------------------------
+
+    def test_image_holds_what_running_needs_and_little_else(self):
+        root = self.container().root
+        used = subprocess.run(["du", "-sxb", root], check=True, stdout=subprocess.PIPE, text=True)
+        size = int(used.stdout.split()[0])
+        print(f"  the image has {size / 1e6:.1f} MB")
+        self.assertLess(size, BYTES_MAX)
+        for path in ("usr/bin/firn-server", "usr/bin/firn", "etc/ssl/certs/ca-certificates.crt"):
+            self.assertTrue(os.path.exists(f"{root}/{path}"), path)
+        self.assertFalse(glob.glob(f"{root}/tmp/*"))
+
+    def test_image_runs_as_nobody_special_and_stops_softly(self):
+        self.assertEqual("firn", self.config["User"])
+        self.assertEqual("SIGTERM", self.config["StopSignal"])
+        self.assertEqual({"7609/tcp", "7610/tcp"}, set(self.config["ExposedPorts"]))
+        self.assertEqual(["CMD", "firn", "servers", "--servers=list://127.0.0.1:7609"],
+                         self.config["Healthcheck"]["Test"])
+
+    def test_flags_are_those_of_the_programs(self):
+        known = {flag.name for flag in program_help.server_flags(f"{BIN}/firn-server")}
+        words = list(self.config["Entrypoint"])
+        for name in ("server1", "server2", "server3"):
+            words += self.compose["services"][name]["command"]
+        words += self.pod()["args"]
+        self.assertEqual(set(), flag_names(words) - known)
+        taken = re.search(r"--tryfromenv=(\S+)", " ".join(words))[1].split(",")
+        self.assertEqual(set(), set(taken) - known)
+        given = {variable["name"].removeprefix("FLAGS_") for variable in self.pod()["env"]
+                 if variable["name"].startswith("FLAGS_")}
+        self.assertEqual(set(), given - set(taken))
+        verbs = {verb.words: {flag.name for flag in verb.flags} for verb in
+                 program_help.all_verbs(program_help.verb_tree(f"{BIN}/firn"))}
+        init, = self.compose["services"]["init"]["command"]
+        self.assertEqual(set(), flag_names(init.split()) - verbs[("init",)])
+        self.assertEqual(set(), flag_names(self.compose["services"]["client"]["command"])
+                         - verbs[("next",)])
+
+    def pod(self):
+        return self.kube["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+
+    def test_ports_paths_and_users_fit_the_image(self):
+        spec = self.kube["Deployment"]["spec"]["template"]["spec"]
+        exposed = {int(port.split("/")[0]) for port in self.config["ExposedPorts"]}
+        self.assertEqual(exposed, {port["containerPort"] for port in self.pod()["ports"]})
+        root = self.container().root
+        self.assertEqual(os.stat(f"{root}/var/lib/firn").st_uid,
+                         spec["securityContext"]["runAsUser"])
+        mounts = {mount["name"]: mount["mountPath"] for mount in self.pod()["volumeMounts"]}
+        defaults = {flag.name: flag.default for flag in
+                    program_help.server_flags(f"{BIN}/firn-server")}
+        self.assertIn(f"--state_dir={mounts['state']}", self.config["Entrypoint"])
+        self.assertEqual(defaults["grant_dir"], mounts["grant"])
+        self.assertEqual(list(self.config["Volumes"]), [mounts["state"]])
+        for name in ("server1", "server2", "server3"):
+            self.assertIn("{0}:{0}".format(mounts["grant"]),
+                          self.compose["services"][name]["volumes"])
+
+    def test_there_is_time_to_drain(self):
+        defaults = {flag.name: flag.default for flag in
+                    program_help.server_flags(f"{BIN}/firn-server")}
+        drain = sum(int(value) for name, value in defaults.items() if name.startswith("drain_"))
+        least = drain / 1000 + GRACE_S
+        grace = self.compose["services"]["server1"]["stop_grace_period"]
+        self.assertGreater(int(grace.rstrip("s")), least)
+        pause = int(self.pod()["lifecycle"]["preStop"]["exec"]["command"][1])
+        spec = self.kube["Deployment"]["spec"]["template"]["spec"]
+        self.assertGreater(spec["terminationGracePeriodSeconds"], least + pause)
+
+    # --- what they do ----------------------------------------------------------------------------
+
+    def start_zookeeper(self, service):
+        """By the variables of the service, as its image reads them."""
+        variables = self.compose["services"][service]["environment"]
+        folder = os.path.join(self.folder, service)
+        os.makedirs(f"{folder}/data")
+        with open(f"{folder}/data/myid", "w") as file:
+            file.write(str(variables["ZOO_MY_ID"]))
+        with open(f"{folder}/zoo.cfg", "w") as file:
+            file.write("tickTime=500\ninitLimit=40\nsyncLimit=20\nadmin.enableServer=false\n"
+                       f"dataDir={folder}/data\n" +
+                       # At its own address instead of in a network of its own.
+                       "".join(re.sub("=(.*?):(.*);", r"=\1:\2;\1:", line) + "\n"
+                               for line in variables["ZOO_SERVERS"].split()))
+        with open(f"{folder}/log", "w") as log:
+            self.processes.append(subprocess.Popen(
+                ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", JARS,
+                 "-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.forceSync=no",
+                 "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{folder}/zoo.cfg"],
+                stdout=log, stderr=log))
+
+    def ids(self, container, address, count):
+        words = ["firn", "next", "-n", str(count), f"--servers=list://{address}:7609"]
+        taken = []
+
+        def asked():
+            process = container.start(words, log=subprocess.PIPE)
+            said = process.communicate()[0].decode().split()
+            taken[:] = said if process.returncode == 0 else []
+            return process.returncode == 0
+        await_true(f"ids of {address}", asked, self.logs)
+        return taken
+
+    def logs(self):
+        texts = []
+        for process in self.processes:
+            if hasattr(process, "log"):
+                with open(process.log) as file:
+                    texts.append(file.read()[-1500:])
+        return "\n---\n".join(texts)
+
+    def test_servers_serve_with_these_flags(self):
+        services = self.compose["services"]
+        for name in ("zk1", "zk2", "zk3"):
+            self.start_zookeeper(name)
+        tool = self.container()
+        init = services["init"]["entrypoint"] + [services["init"]["command"][0].replace("$$", "$")]
+        await_true("a cluster, by the words of init", lambda: self.started(tool, init).wait() == 0,
+                   self.logs)
+        self.assertEqual(0, self.started(tool, init).wait(), "a second init")
+        servers, taken = [], []
+        for name in ("server1", "server2", "server3"):
+            # Each at its own address instead of in a network of its own.
+            words = [word.replace("0.0.0.0", self.address(name)) for word in
+                     self.config["Entrypoint"] + services[name]["command"]]
+            servers.append(self.started(self.container(), words))
+        for name in ("server1", "server2", "server3"):
+            taken += self.ids(tool, self.address(name), 5)
+        self.assertEqual(15, len(set(taken)))
+        health = self.config["Healthcheck"]["Test"][1:]
+        health = [word.replace("127.0.0.1", self.address("server1")) for word in health]
+        self.assertEqual(0, self.started(tool, health).wait(), self.logs())
+        self.client_prints(tool)
+        taken += self.pod_serves(tool)
+        self.assertEqual(20, len(set(taken)))
+        for server in servers:
+            server.terminate()
+        self.assertEqual([0, 0, 0], [server.wait() for server in servers], self.logs())
+
+    def client_prints(self, tool):
+        client = self.compose["services"]["client"]
+        process = self.started(tool, client["entrypoint"] + client["command"])
+
+        def printed():
+            with open(process.log) as file:
+                return len(file.read().splitlines()) > 2
+        await_true("lines of the client", printed, self.logs)
+        process.terminate()
+        process.wait()
+
+    def pod_serves(self, tool):
+        """k8s.yaml's, for a cluster made as it says."""
+        address = "172.28.0.31"
+        subprocess.run(["ip", "address", "add", f"{address}/32", "dev", "lo"], check=True)
+        with open(os.path.join(ROOT, "tools/package/k8s.yaml")) as file:
+            made = re.search(r"^# once: (firn init .*)$", file.read(), re.MULTILINE)[1]
+        self.assertEqual(0, self.started(
+            tool, made.split() + ["--default_strategy=snowflake"]).wait(), self.logs())
+        environment = {variable["name"]: variable.get("value", address)
+                       for variable in self.pod()["env"]}
+        self.assertIn("registry=" + environment["FLAGS_registry"], made)
+        words = [word.replace("$(POD_IP)", address).replace("0.0.0.0", address)
+                 for word in self.config["Entrypoint"] + self.pod()["args"]]
+        server = self.started(self.container(), words, environment)
+        taken = self.ids(tool, address, 5)
+        for part in ("readinessProbe", "livenessProbe"):
+            path = self.pod()[part]["httpGet"]["path"]
+            with urllib.request.urlopen(f"http://{address}:7610{path}", timeout=60) as answer:
+                self.assertEqual(200, answer.status)
+        server.terminate()
+        self.assertEqual(0, server.wait(), self.logs())
+        return taken
+
+
+if __name__ == "__main__":
+    in_a_network_of_its_own()
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)
