@@ -52,13 +52,13 @@ TagNode WithoutLedger(TagNode node, const KnownTag& before) {
 
 TagFollower::TagFollower(Coordinator& coordinator, Entropy& entropy, const Catalogue& catalogue,
                          Issuer& issuer, std::string uuid, TagMemory* memory)
-    : coordinator_(coordinator),
-      catalogue_(catalogue),
+    : catalogue_(catalogue),
       issuer_(issuer),
       memory_(memory),
       uuid_(std::move(uuid)),
       meta_(coordinator, entropy, [this](const Result<ClusterMeta>& meta) { OnMeta(meta); }),
-      watch_(coordinator, entropy, std::string(kTagsPath), [this] { Follow(); }) {
+      watch_(coordinator, entropy, std::string(kTagsPath), [this] { Follow(); }),
+      talk_(coordinator) {
   issuer_.SetDefault(NotRead());
 }
 
@@ -67,7 +67,7 @@ void TagFollower::Tick(BootMs now) {
   if (!began_) began_ = now;
   meta_.Tick(now);
   watch_.Tick(now);
-  mailbox_.Open();
+  talk_.Tick(now);
   SendLooks();
   if (!whole_) GoByKept();
   if (unkept_ && !keeping_ && now - *unkept_ >= kKeepAgain) Keep();
@@ -177,7 +177,7 @@ void TagFollower::LoadKept() {
 
 // Rule 1 for a start that does not reach its registry.
 void TagFollower::GoByKept() {
-  const bool asked = coordinator_.session() != 0;
+  const bool asked = talk_.session() != 0;
   if (watch_.whole() || now_ - *began_ < (asked ? kPatienceWithSession : kPatience)) return;
   LoadKept();
   if (!kept_) return;
@@ -317,7 +317,7 @@ void TagFollower::SendLooks() {
   std::vector<std::string> names;
   {
     const std::lock_guard lock(mutex_);
-    reachable_ = coordinator_.session() != 0;
+    reachable_ = talk_.session() != 0;
     if (now_ - looks_since_ >= kSecond) {
       looks_since_ = now_;
       looks_left_ = kLooksPerSecond;
@@ -332,13 +332,16 @@ void TagFollower::SendLooks() {
       return looks.wanted == looks.answered && now_ - looks.idle_since > kLooksKept;
     });
   }
+  std::erase_if(looking_, [](const auto& look) { return !look.second.busy(); });
   for (const std::string& name : names) {
-    ReadSynced(coordinator_, mailbox_, {TagPath(name)},
-               [this, name](const Result<Nodes>& nodes) { OnLooked(name, nodes); });
+    Task<>& look = looking_[name] = Look(name);
+    talk_.Start(look);
   }
 }
 
-void TagFollower::OnLooked(const std::string& name, const Result<Nodes>& nodes) {
+Task<> TagFollower::Look(std::string name) {
+  const std::vector<std::string> paths{TagPath(name)};
+  Result<Nodes> nodes = co_await talk_.ReadSynced(paths);
   const bool there = nodes.ok() && nodes->front().has_value();
   if (there) watch_.Look(EncodeTagName(name));  // and calls wait until it is served
   const std::lock_guard lock(mutex_);

@@ -17,8 +17,7 @@
 #include "registry/cluster/tag_node.h"
 #include "registry/dir/folder_watch.h"
 #include "registry/seam/coordinator.h"
-#include "registry/seam/mailbox.h"
-#include "registry/seam/synced_read.h"
+#include "registry/seam/talk.h"
 #include "server/issue/catalogue.h"
 #include "server/issue/issuer.h"
 #include "server/issue/tag_seeker.h"
@@ -119,9 +118,8 @@ class TagFollower final : public TagSeeker {
   void Serve(TagDefinition tag);
   void Refuse(const std::string& name, Reason reason, std::string why);
   void SendLooks();
-  void OnLooked(const std::string& name, const Result<Nodes>& nodes);
+  Task<> Look(std::string name);
 
-  Coordinator& coordinator_;
   const Catalogue& catalogue_;
   Issuer& issuer_;
   TagMemory* const memory_;
@@ -145,7 +143,9 @@ class TagFollower final : public TagSeeker {
   BootMs now_;
   MetaWatch meta_;
   FolderWatch watch_;
-  Mailbox mailbox_;
+  Talk talk_;
+  std::map<std::string, Task<>>
+      looking_;  // by tag; those that are on their way, or have just ended
 
   std::mutex mutex_;                                 // guards all below
   std::map<std::string, Looks, std::less<>> looks_;  // by tag
