@@ -19,7 +19,7 @@ Ask AskFor(Ask::Method method, std::string_view tag, int64_t number = 1) {
 
 template <typename T>
 Result<T> Get(Engine& engine, Ask ask, const CallOptions& call, T Reply::*part) {
-  FIRN_ASSIGN(Reply reply, engine.Call(std::move(ask), call));
+  FIRN_ASSIGN(Reply reply, engine.Call(std::move(ask), engine.DeadlineOf(call), call.report));
   return std::move(reply.*part);
 }
 
@@ -78,12 +78,18 @@ Status Client::status() const { return impl_->engine().status(); }
 Result<int64_t> Client::GetId(std::string_view tag, const CallOptions& call) {
   Engine& engine = impl_->engine();
   std::optional<int64_t> local = engine.TakeLocal(tag);
-  if (!local) local = engine.AwaitLocal(tag, call);
+  client::Micros deadline{0};
+  if (!local) {
+    deadline = engine.DeadlineOf(call);
+    local = engine.AwaitLocal(tag, deadline);
+  }
   if (local) {
     ReportFromMemory(call);
     return *local;
   }
-  return Get(engine, AskFor(Ask::Method::kGetId, tag), call, &Reply::id);
+  FIRN_ASSIGN(const Reply reply,
+              engine.Call(AskFor(Ask::Method::kGetId, tag), deadline, call.report));
+  return reply.id;
 }
 
 Result<std::vector<int64_t>> Client::GetIds(std::string_view tag, int32_t count,

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "client/call_report.h"
@@ -38,13 +40,18 @@ namespace firn {
 //
 // Sharp edge: callbacks run on one thread of the client's. They may call any method; one that waits
 // keeps all other asynchronous calls waiting, beyond their deadlines too, but no blocking one.
+// What a callback throws ends the program.
 class Client {
  public:
+  // What a call ends in. It is not made of nothing, so that `{}` stands for the options of a call.
   template <typename T>
-  using Callback = std::function<void(Result<T>)>;
+  struct Callback : std::function<void(Result<T>)> {
+    template <std::invocable<Result<T>> Done>
+    Callback(Done done) : std::function<void(Result<T>)>(std::move(done)) {}
+  };
 
-  // Never fails and does not wait: options that cannot be used are told by status(), and by every
-  // call.
+  // Never fails and does not wait: options that cannot be used, and a process that has no threads
+  // or descriptors left, are told by status(), and by every call.
   explicit Client(ClientOptions options);
 
   // Ends asynchronous calls that are under way: their callbacks are called with kUnavailable; what
@@ -76,7 +83,8 @@ class Client {
                               const CallOptions& call = {});
 
   // --- asynchronous ---------------------------------------------------------------------------
-  // `done` is called once, on the thread of callbacks, never inside these calls.
+  // `done` is called once, on the thread of callbacks, never inside these calls; only a client that
+  // could not begin for want of threads or descriptors says so at once.
 
   void GetId(std::string_view tag, Callback<int64_t> done, const CallOptions& call = {});
   void GetIds(std::string_view tag, int32_t count, Callback<std::vector<int64_t>> done,

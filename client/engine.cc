@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -9,6 +10,8 @@
 #include "client/source/seed_source.h"
 #include "common/base/cat.h"
 #include "common/base/faults.h"
+#include "common/id/layout.h"
+#include "common/tag/tag_name.h"
 #include "common/time/entropy.h"
 
 namespace firn::client {
@@ -67,12 +70,16 @@ Engine::Engine(const ClientOptions& options)
     : deadline_(options.deadline),
       clock_(SystemClock()),
       status_(CheckOptions(options)),
-      fleet_(Overheard(options), clock_, SystemEntropy().Next()),
-      blocking_(fleet_, CallerOptions(options, /*upkeep=*/true), clock_, fds_),
-      async_(fleet_, CallerOptions(options, /*upkeep=*/false), clock_, fds_) {
+      fleet_(Overheard(options), clock_, SystemEntropy().Next()) {
+  try {
+    blocking_.emplace(fleet_, CallerOptions(options, /*upkeep=*/true), clock_, fds_);
+    async_.emplace(fleet_, CallerOptions(options, /*upkeep=*/false), clock_, fds_);
+  } catch (const std::exception& error) {
+    status_ = Unavailable(Cat("the client cannot begin: ", error.what()));
+  }
   fleet_.OnNews([this] {
-    blocking_.OnNews();
-    async_.OnNews();
+    blocking_->OnNews();
+    async_->OnNews();
   });
   if (!status_.ok()) return;
   auto source = OpenSource(options);
@@ -109,30 +116,44 @@ void Engine::AskForServers(int64_t known_version, std::function<void(Result<Told
   constexpr Milliseconds kPatience{5'000};
   constexpr std::string_view kNoTag = "servers()";  // no tag may be called that
   Ask ask{.method = Ask::Method::kServers, .tag = std::string(kNoTag), .number = known_version};
-  StartBy(blocking_, std::move(ask), {.deadline = std::max(deadline_, kPatience)},
-          [done = std::move(done)](const Status& status, Reply& reply) {
-            done(status.ok() ? Result<ToldServers>(std::move(reply.told)) : status);
-          });
+  blocking_->Start(std::move(ask), DeadlineOf({.deadline = std::max(deadline_, kPatience)}),
+                   nullptr, [done = std::move(done)](const Status& status, Reply& reply) {
+                     done(status.ok() ? Result<ToldServers>(std::move(reply.told)) : status);
+                   });
 }
 
 Engine::~Engine() {
   if (source_ != nullptr) source_->Stop();
-  async_.Stop();  // first: its callbacks may make blocking calls
-  blocking_.Stop();
+  if (async_) async_->Stop();  // first: its callbacks may make blocking calls
+  if (blocking_) blocking_->Stop();
   local_.reset();
 }
 
-Milliseconds Engine::TimeOf(const CallOptions& call) const {
-  return std::clamp(call.deadline.value_or(deadline_), Milliseconds(0), kDeadlineMax);
+Micros Engine::DeadlineOf(const CallOptions& call) const {
+  const Milliseconds time = call.deadline.value_or(deadline_);
+  return clock_.BootMicros() + std::clamp(time, Milliseconds(0), kDeadlineMax);
 }
 
 std::optional<int64_t> Engine::TakeLocal(std::string_view tag) {
   return local_ == nullptr ? std::nullopt : local_->TryTake(tag);
 }
 
-std::optional<int64_t> Engine::AwaitLocal(std::string_view tag, const CallOptions& call) {
+std::optional<int64_t> Engine::AwaitLocal(std::string_view tag, Micros deadline) {
   if (local_ == nullptr) return std::nullopt;
-  return local_->AwaitAndTake(tag, TimeOf(call) / kPatienceShare);
+  const Micros left = deadline - clock_.BootMicros();
+  return local_->AwaitAndTake(tag, std::chrono::duration_cast<Milliseconds>(left) / kPatienceShare);
+}
+
+// Servers close the connection on what is longer than anything that they can be asked for.
+Status Engine::Refusal(const Ask& ask) const {
+  if (!status_.ok()) return status_;
+  if (ask.tag.size() > kTagNameMax) {
+    return Invalid(Cat("a tag's name has ", ask.tag.size(), " bytes, more than ", kTagNameMax));
+  }
+  if (ask.layout.size() > Layout::kTextMax) {
+    return Invalid(Cat("a layout has ", ask.layout.size(), " bytes, more than ", Layout::kTextMax));
+  }
+  return {};
 }
 
 namespace {
@@ -146,38 +167,41 @@ struct Handover {
 
 }  // namespace
 
-Result<Reply> Engine::Call(Ask ask, const CallOptions& call) {
-  if (!status_.ok()) return status_;
+Result<Reply> Engine::Call(Ask ask, Micros deadline, CallReport* report) {
+  if (report != nullptr) *report = {};
+  FIRN_TRY(Refusal(ask));
   // The IO thread still touches it when the caller is awake already.
   const auto handover = std::make_shared<Handover>();
-  StartBy(blocking_, std::move(ask), call, [handover](Status status, Reply& reply) {
+  blocking_->Start(std::move(ask), deadline, report, [handover](Status status, Reply& reply) {
     handover->status = std::move(status);
     if (handover->status.ok()) handover->reply = std::move(reply);
     handover->ended.store(1, std::memory_order_release);
     handover->ended.notify_one();
   });
   handover->ended.wait(0, std::memory_order_acquire);
-  if (!handover->status.ok()) return std::move(handover->status);
+  FIRN_TRY(std::move(handover->status));
   return std::move(handover->reply);
 }
 
 void Engine::Start(Ask ask, const CallOptions& call, AsyncCall::Done done) {
-  if (status_.ok()) return StartBy(async_, std::move(ask), call, std::move(done));
-  async_.Post([status = status_, done = std::move(done)] {
-    Reply none;
-    done(status, none);
+  if (call.report != nullptr) *call.report = {};
+  Status refusal = Refusal(ask);
+  if (refusal.ok()) {
+    return async_->Start(std::move(ask), DeadlineOf(call), call.report, std::move(done));
+  }
+  Reply none;
+  if (!async_) return done(std::move(refusal), none);
+  async_->Post([refusal = std::move(refusal), done = std::move(done)] {
+    Reply nothing;
+    done(refusal, nothing);
   });
 }
 
-void Engine::StartBy(AsyncCaller& caller, Ask ask, const CallOptions& call, AsyncCall::Done done) {
-  caller.Start(std::move(ask), clock_.BootMicros() + TimeOf(call), call.report, std::move(done));
-}
-
 void Engine::Fetch(const std::string& tag, int64_t count, Done done) {
-  StartBy(blocking_, {.method = Ask::Method::kGetRuns, .tag = tag, .number = count}, {},
-          [done = std::move(done)](const Status& status, Reply& reply) {
-            done(status.ok() ? Result<std::vector<IdRun>>(std::move(reply.runs)) : status);
-          });
+  blocking_->Start({.method = Ask::Method::kGetRuns, .tag = tag, .number = count}, DeadlineOf({}),
+                   nullptr, [done = std::move(done)](const Status& status, Reply& reply) {
+                     done(status.ok() ? Result<std::vector<IdRun>>(std::move(reply.runs)) : status);
+                   });
 }
 
 ClientCounters Engine::counters() const {

@@ -37,13 +37,16 @@ class Engine final : public RangeFetcher {
   // An id that needs no server: at once, or from a fetch that is under way, within a share of the
   // call's time.
   std::optional<int64_t> TakeLocal(std::string_view tag);
-  std::optional<int64_t> AwaitLocal(std::string_view tag, const CallOptions& call);
+  std::optional<int64_t> AwaitLocal(std::string_view tag, Micros deadline);
 
-  Result<Reply> Call(Ask ask, const CallOptions& call);
-  // `done` runs on the thread of callbacks, later.
+  // When a call must be over that begins now.
+  Micros DeadlineOf(const CallOptions& call) const;
+
+  Result<Reply> Call(Ask ask, Micros deadline, CallReport* report);
+  // `done` runs on the thread of callbacks, later; in here when there is no such thread.
   void Start(Ask ask, const CallOptions& call, AsyncCall::Done done);
   // Answers `done` on that thread without asking anybody.
-  void Answer(std::function<void()> done) { async_.Post(std::move(done)); }
+  void Answer(std::function<void()> done) { async_->Post(std::move(done)); }
 
   void Fetch(const std::string& tag, int64_t count, Done done) override;
 
@@ -58,9 +61,8 @@ class Engine final : public RangeFetcher {
   ClientOptions Overheard(ClientOptions options);
   Result<std::unique_ptr<ServerSource>> OpenSource(const ClientOptions& options);
   void AskForServers(int64_t known_version, std::function<void(Result<ToldServers>)> done);
-  // How long the call may take.
-  Milliseconds TimeOf(const CallOptions& call) const;
-  void StartBy(AsyncCaller& caller, Ask ask, const CallOptions& call, AsyncCall::Done done);
+  // Why this is asked of nobody, if it is not.
+  Status Refusal(const Ask& ask) const;
 
   ForkSentinel sentinel_;
   const Milliseconds deadline_;
@@ -68,8 +70,10 @@ class Engine final : public RangeFetcher {
   Status status_;
   CloseOnFork fds_;
   Fleet fleet_;
-  AsyncCaller blocking_;  // for calls that block, and fetches: no callback holds its IO thread
-  AsyncCaller async_;     // for calls with callbacks, which run on its IO thread
+  // None where the process has no descriptors or threads for them, which status() tells.
+  std::optional<AsyncCaller>
+      blocking_;  // for calls that block, and fetches: no callback holds its IO thread
+  std::optional<AsyncCaller> async_;  // for calls with callbacks, which run on its IO thread
   std::unique_ptr<ServerSource> source_;
   std::unique_ptr<LocalSupply> local_;
 };

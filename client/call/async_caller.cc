@@ -1,6 +1,7 @@
 #include "client/call/async_caller.h"
 
 #include <algorithm>
+#include <csignal>
 #include <iterator>
 #include <utility>
 
@@ -14,6 +15,27 @@ using boost::system::error_code;
 using What = DueQueue::What;
 
 Status Ending() { return Unavailable("the client is being destroyed"); }
+
+// While it lives, a thread that is begun takes no signal of the process: those are for the threads
+// of the program, which may expect to be interrupted. But for those that a thread causes itself,
+// and a profiler's.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) {
+      sigdelset(&all, own);
+    }
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 }  // namespace
 
@@ -30,6 +52,7 @@ AsyncCaller::AsyncCaller(Fleet& fleet, const Options& options, const Clock& cloc
     });
     Post([this] { upkeep_->Run(); });
   }
+  const NoSignals for_the_thread;
   thread_ = std::thread([this] { io_.run(); });
 }
 
@@ -47,7 +70,7 @@ void AsyncCaller::EndAll() {
   if (upkeep_) upkeep_->Stop();
   Reply reply;
   while (const auto entry = due_.Pop(Micros::max())) {
-    if (!entry->call->finished) Finish(entry->call, Ending(), reply);
+    if (!entry->call->finished) Leave(entry->call, Ending(), reply);
   }
   for_news_.clear();
   Pipelines all = looks_;
@@ -162,7 +185,7 @@ void AsyncCaller::DoWhatIsDue() {
 
 void AsyncCaller::Advance(const AsyncCallPtr& call) {
   Reply none;
-  if (stopping_) return Finish(call, Ending(), none);
+  if (stopping_) return Leave(call, Ending(), none);
   const bool over = now_ >= call->plan.deadline();
   if (!over && call->Find(0) == nullptr) return;  // one of many that are late may answer
   CallPlan::Step step = call->plan.Next(now_);
@@ -214,7 +237,7 @@ void AsyncCaller::OnEnded(const AsyncCallPtr& call, uint32_t number, Outcome out
     return fleet_.Done(*asking.step.server, call->ask.tag, outcome, now_ - asking.began, now_);
   }
   if (call->plan.Ended(asking.step, outcome, asking.began, now_)) {
-    return Finish(call, {}, reply);
+    return Leave(call, {}, reply);
   }
   if (!call->AnyInTime()) Advance(call);
 }
@@ -224,7 +247,7 @@ void AsyncCaller::OnLate(const AsyncCallPtr& call, const AsyncCall::Asking& aski
   if (call->finished) return;
   if (outcome.answered()) {
     call->plan.Left(asking.step, AttemptEnd::kAnswered, asking.began, now_);
-    return Finish(call, {}, reply);
+    return Leave(call, {}, reply);
   }
   if (!call->AnyInTime() && call->waiting == 0) Advance(call);
 }
@@ -233,14 +256,16 @@ void AsyncCaller::Finish(const AsyncCallPtr& call, Status status, Reply& reply) 
   call->finished = true;
   if (std::exchange(call->waiting, 0) != 0) std::erase(for_news_, call);
   --calls_;
-  if (status.ok()) {
-    for (const AsyncCall::Asking& asking : call->under_way) {
-      if (asking.number == 0 || asking.late) continue;
-      call->plan.Left(asking.step, AttemptEnd::kAbandoned, asking.began, now_);
-    }
-    call->plan.Succeeded();
-  }
   std::exchange(call->done, nullptr)(std::move(status), reply);
+}
+
+void AsyncCaller::Leave(const AsyncCallPtr& call, Status status, Reply& reply) {
+  for (const AsyncCall::Asking& asking : call->under_way) {
+    if (asking.number == 0 || asking.late) continue;
+    call->plan.Left(asking.step, AttemptEnd::kAbandoned, asking.began, now_);
+  }
+  call->plan.FillReport();
+  Finish(call, std::move(status), reply);
 }
 
 void AsyncCaller::OnDue(const DueQueue::Entry& entry) {

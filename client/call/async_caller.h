@@ -89,6 +89,8 @@ class AsyncCaller final {
   bool Try(const AsyncCallPtr& call, const CallPlan::Step& step);
   void Wait(const AsyncCallPtr& call, const CallPlan::Step& step);
   void Finish(const AsyncCallPtr& call, Status status, Reply& reply);
+  // Ends it, with `reply` or as the client itself ends, and whom it is asking is left.
+  void Leave(const AsyncCallPtr& call, Status status, Reply& reply);
   // Null: there is none, and none may be begun yet.
   std::shared_ptr<Pipeline> PipelineTo(const ServerPtr& server, bool fresh);
   void LookAt(const ServerPtr& server, Pipeline::Checked checked);

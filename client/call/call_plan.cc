@@ -194,7 +194,7 @@ void CallPlan::Left(const Step& step, AttemptEnd end, Micros began, Micros now) 
   last_ = Outcome::Of(end, {});
 }
 
-void CallPlan::Succeeded() {
+void CallPlan::FillReport() {
   if (report_ != nullptr) *report_ = {.attempts = std::move(attempts_)};
 }
 
@@ -207,7 +207,7 @@ Status CallPlan::Failure() {
                          .end = AttemptEnd::kUnreachable,
                          .detail = "a connection to it has just failed"});
   }
-  if (attempts_.empty()) text = fleet_.TellNobodyToAsk();
+  if (attempts_.empty() && waited_for_news_) text = fleet_.TellNobodyToAsk();
   for (const CallAttempt& attempt : attempts_) {
     if (settled && &attempt == &attempts_.back()) break;  // its sentence stands in front
     text += (text.empty() ? "" : "; ") + attempt.ToString();

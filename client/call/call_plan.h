@@ -94,8 +94,8 @@ class CallPlan {
   // After kEnd: code and sentence, all attempts in it. Fills the report.
   Status Failure();
 
-  // Fills the report of a call that was answered.
-  void Succeeded();
+  // Fills the report of a call that ends otherwise.
+  void FillReport();
 
   Micros deadline() const { return deadline_; }
   // The last outcome settles the call: no other one is waited for.

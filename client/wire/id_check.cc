@@ -29,13 +29,18 @@ IdCheck::IdCheck(const ServerFacts& facts, Micros said)
 
 std::optional<std::string> IdCheck::FaultOf(const Ask& ask, const Reply& reply, Micros now) const {
   const bool timed = layout_ && timed_.contains(ask.tag);
+  // A reply is used again: only what the method is about is this answer's.
   if (ask.method == Ask::Method::kGetId) return FaultOf(reply.id, timed, now);
-  for (const int64_t id : reply.ids) {
-    if (auto fault = FaultOf(id, timed, now)) return fault;
+  if (ask.method == Ask::Method::kGetIds) {
+    for (const int64_t id : reply.ids) {
+      if (auto fault = FaultOf(id, timed, now)) return fault;
+    }
   }
-  for (const IdRun& run : reply.runs) {
-    if (auto fault = FaultOf(run.first, timed, now)) return fault;
-    if (auto fault = FaultOf(run.At(run.count - 1), timed, now)) return fault;
+  if (ask.method == Ask::Method::kGetRuns) {
+    for (const IdRun& run : reply.runs) {
+      if (auto fault = FaultOf(run.first, timed, now)) return fault;
+      if (auto fault = FaultOf(run.At(run.count - 1), timed, now)) return fault;
+    }
   }
   return std::nullopt;
 }

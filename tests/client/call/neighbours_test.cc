@@ -73,6 +73,20 @@ TEST_P(NeighboursTest, ALineThatMovesIsWaitedInUntilTheDeadline) {
   EXPECT_EQ(rig_.server(0).requests(), 21) << "each is asked once";
 }
 
+TEST_P(NeighboursTest, IdsThatMetNobodyAreNotLookedForInTheNextAnswer) {
+  rig_.server(0).Behave({.kind = Kind::kFarTime, .delay = Milliseconds(200)});
+  std::promise<Code> ended;
+  rig_.client().GetIds("undated", 5, [&](const auto& ids) { ended.set_value(ids.code()); },
+                       {.deadline = Milliseconds(50)});
+  EXPECT_EQ(ended.get_future().get(), Code::kUnavailable);
+  ASSERT_TRUE(Eventually(kPatience, [&] { return rig_.server(0).requests() == 1; }));
+  rig_.server(0).Behave(Kind::kServe);
+  std::promise<Status> text;
+  rig_.client().GetText("order", [&](const auto& got) { text.set_value(got.status()); });
+  EXPECT_EQ(text.get_future().get(), Status());
+  EXPECT_EQ(rig_.View(rig_.server(0)).fitness, ServerFitness::kFit);
+}
+
 class TwoServersTest : public NeighboursTest {
  protected:
   TwoServersTest() : NeighboursTest(2) {}

@@ -1,0 +1,76 @@
+// What a call may take of its caller and of others: its deadline as a whole, whatever it waits for,
+// and nothing of a server when it can be refused before.
+
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/client/client_rig.h"
+
+namespace firn {
+namespace {
+
+// Ids ahead of need that never come, and are waited for longer than the call may take.
+class LateSupply final : public LocalSupply {
+ public:
+  explicit LateSupply(Milliseconds deadline) : deadline_(deadline) {}
+  std::optional<int64_t> TryTake(std::string_view) override { return std::nullopt; }
+  std::optional<int64_t> AwaitAndTake(std::string_view, Milliseconds) override {
+    const BootMs began = TestNow();
+    EXPECT_TRUE(Eventually(10 * deadline_, [&] { return TestNow() - began > deadline_; }));
+    return std::nullopt;
+  }
+  Counts counts() const override { return {}; }
+
+ private:
+  const Milliseconds deadline_;
+};
+
+constexpr Milliseconds kDeadline{300};
+
+TEST(LimitsTest, WaitingForIdsFetchedAheadIsPartOfTheDeadline) {
+  ClientRig rig(1);
+  rig.options.local_ranges = [](RangeFetcher&) { return std::make_unique<LateSupply>(kDeadline); };
+  const Result<int64_t> id = rig.GetId({.deadline = kDeadline});
+  EXPECT_EQ(id.status(), Unavailable("the deadline has passed"));
+  EXPECT_EQ(rig.server(0).requests(), 0);
+}
+
+class RefusedAtOnceTest : public testing::TestWithParam<Form> {};
+
+TEST_P(RefusedAtOnceTest, ATagThatNoClusterCanHaveIsNotSent) {
+  ClientRig rig(1, GetParam());
+  ASSERT_TRUE(rig.GetId().ok());
+  rig.report.attempts.resize(1);
+  const std::string tag(70'000, 'x');
+  const CallOptions call{.report = &rig.report};
+  const Result<int64_t> id = GetParam() == Form::kBlocking
+                                 ? rig.client().GetId(tag, call)
+                                 : rig.client().GetIdLater(tag, call).get();
+  EXPECT_EQ(id.code(), Code::kInvalid);
+  EXPECT_TRUE(rig.report.attempts.empty());
+  EXPECT_EQ(rig.client().Explain(7, tag).code(), Code::kInvalid);
+  EXPECT_EQ(rig.server(0).requests(), 1);
+  EXPECT_TRUE(rig.GetId().ok());
+  EXPECT_EQ(rig.server(0).connections(), 1);
+}
+
+TEST_P(RefusedAtOnceTest, TheReportOfACallWithBadOptionsIsEmpty) {
+  ClientRig rig(1, GetParam());
+  rig.options.attempts_max = 0;
+  CallReport report{.attempts = {{.server = "of another call"}}, .from_memory = true};
+  const CallOptions call{.report = &report};
+  const Result<int64_t> id = GetParam() == Form::kBlocking
+                                 ? rig.client().GetId("order", call)
+                                 : rig.client().GetIdLater("order", call).get();
+  EXPECT_EQ(id.code(), Code::kInvalid);
+  EXPECT_TRUE(report.attempts.empty());
+  EXPECT_FALSE(report.from_memory);
+}
+
+INSTANTIATE_TEST_SUITE_P(BothForms, RefusedAtOnceTest,
+                         testing::Values(Form::kBlocking, Form::kAsync), FormName);
+
+}  // namespace
+}  // namespace firn
