@@ -10,6 +10,7 @@
 #include "registry/open/open_coordinator.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "server/node_view.h"
+#include "server/server_listing.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
@@ -125,7 +126,8 @@ TEST_F(OpenNodeTest, ANodeThatHasReachedItsBoundIsNotReady) {
                         .owner = *OwnerName::Make("test", 1, "127.0.0.1"),
                         .application = "test",
                         .key_dir = {}};
-  const NodeView view(options, *node, operators, clock_);
+  const ServerListing listing(node->loop().coordinator(), "test", std::nullopt, clock_);
+  const NodeView view(options, *node, operators, listing, clock_);
   zookeeper_->KillAll();
   ASSERT_TRUE(Eventually(kPatience, [&] { return !node->status().claim.connected; }));
   EXPECT_EQ(view.phase(), ServerPhase::kReady);
