@@ -91,11 +91,11 @@ class TlsWire final : private SharedContext, public AsioWire<ssl::stream<TcpSock
 Tls::~Tls() = default;
 
 Status Tls::Load() {
-  FIRN_TRY(CheckSecretFile(files_.key));
   for (const std::string& path : {files_.cert, files_.client_ca}) {
     // OpenSSL would wait for whoever holds a FIFO's other end.
     if (!path.empty()) FIRN_TRY(OpenRegular(path, O_RDONLY).status());
   }
+  FIRN_TRY(CheckSecretFile(files_.key));
   auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
   context->set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
                        ssl::context::no_tlsv1_1);
