@@ -31,7 +31,8 @@ struct Method {
 constexpr Method kMethods[] = {
     {Ask::Method::kGetId, "getId"},     {Ask::Method::kGetIds, "getIds"},
     {Ask::Method::kGetRuns, "getRuns"}, {Ask::Method::kGetText, "getText"},
-    {Ask::Method::kExplain, "explain"}, {Ask::Method::kStatus, "status"}};
+    {Ask::Method::kExplain, "explain"}, {Ask::Method::kStatus, "status"},
+    {Ask::Method::kServers, "servers"}};
 
 void Check(bool holds, std::string_view what) {
   if (!holds) firn::Die(what);
@@ -92,7 +93,8 @@ void Try(WireCodec& codec, const Ask& ask, const std::string& frame) {
     Check(outcome.refusal.has_value(), "a refusal without a reason");
     Check(outcome.retry_after >= firn::Milliseconds(0), "advice to come back before now");
   } else {
-    Check(!outcome.spoke() && !outcome.detail.empty(), "no answer, and no reason why");
+    Check(outcome.spoke() == outcome.lacks_method, "nonsense that is taken for speech");
+    Check(!outcome.detail.empty(), "no answer, and no reason why");
   }
   // An answer of 8 bytes, field 0 of type 10, which is what an id is.
   static const std::string good =
