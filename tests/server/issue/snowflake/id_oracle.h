@@ -16,14 +16,14 @@ namespace firn {
 // Filled by many threads' own lists; judged by one.
 class IdOracle {
  public:
-  struct Tenure {
+  struct Term {
     Tick first;
     Tick end;   // granted when it was closed
     Tick last;  // what closing gave
   };
 
   void Closed(const Claim& claim, Tick last) {
-    tenures_[claim.machine()].push_back({claim.first_tick(), claim.end_tick(), last});
+    terms_[claim.machine()].push_back({claim.first_tick(), claim.end_tick(), last});
   }
 
   // The ids of one thread, in the order in which it got them.
@@ -40,19 +40,19 @@ class IdOracle {
     std::sort(all_.begin(), all_.end());
     const auto twice = std::adjacent_find(all_.begin(), all_.end());
     if (twice != all_.end()) Fault("given twice", *twice);
-    std::map<const Tenure*, Tick> newest;
+    std::map<const Term*, Tick> newest;
     for (const int64_t id : all_) {
-      const Tenure* tenure = TenureOf(id);
-      if (tenure == nullptr) {
+      const Term* term = TermOf(id);
+      if (term == nullptr) {
         Fault("of no claim", id);
         continue;
       }
-      Tick& last = newest[tenure];
+      Tick& last = newest[term];
       last = std::max(last, Layout::Firn().Unpack(id)->tick);
     }
     claims_used_ = newest.size();
-    for (const auto& [tenure, last] : newest) {
-      if (last != tenure->last) Fault("`last` is not the last of it", last.count());
+    for (const auto& [term, last] : newest) {
+      if (last != term->last) Fault("`last` is not the last of it", last.count());
     }
     return fault_;
   }
@@ -68,13 +68,13 @@ class IdOracle {
     }
   }
 
-  const Tenure* TenureOf(int64_t id) const {
+  const Term* TermOf(int64_t id) const {
     const IdFields fields = Layout::Firn().Unpack(id).value();
-    const auto of_machine = tenures_.find(fields.machine);
-    if (of_machine == tenures_.end()) return nullptr;
-    for (const Tenure& tenure : of_machine->second) {
-      if (tenure.first <= fields.tick && fields.tick < tenure.end && fields.tick <= tenure.last) {
-        return &tenure;
+    const auto of_machine = terms_.find(fields.machine);
+    if (of_machine == terms_.end()) return nullptr;
+    for (const Term& term : of_machine->second) {
+      if (term.first <= fields.tick && fields.tick < term.end && fields.tick <= term.last) {
+        return &term;
       }
     }
     return nullptr;
@@ -87,7 +87,7 @@ class IdOracle {
     fault_ = text.str();
   }
 
-  std::map<MachineId, std::vector<Tenure>> tenures_;
+  std::map<MachineId, std::vector<Term>> terms_;
   std::vector<int64_t> all_;
   size_t claims_used_ = 0;
   std::optional<std::string> fault_;
