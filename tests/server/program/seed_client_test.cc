@@ -118,7 +118,10 @@ TEST_F(SeedClientTest, TheCommandUnderstandsItAlsoFromTheEnvironment) {
       return finished.out.find(server->address()) != std::string::npos;
     });
   };
-  EXPECT_TRUE(lists_all(Firn({"servers", "--servers=" + Seed()})));
+  // A server that has just become ready is read by the seed in the next second.
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    return lists_all(Firn({"servers", "--servers=" + Seed()}));
+  }));
   EXPECT_TRUE(lists_all(Firn({"servers"}, "FIRN_SERVERS=" + Seed())));
   const Finished next = Firn({"next", "-n", "3"}, "FIRN_SERVERS=" + Seed());
   EXPECT_EQ(next.exit_code, 0) << next.err;
