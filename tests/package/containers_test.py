@@ -300,5 +300,5 @@ class ContainersTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    in_a_network_of_its_own()
+    in_a_network_of_its_own(os.path.join(FOLDER, "storage"))
     unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)

@@ -6,6 +6,7 @@
 set -euo pipefail
 root=$1 folder=$2
 ((EUID == 0)) || { echo "skipped: only root makes namespaces"; exit 77; }
+[[ -f $folder/image.tar ]] || { echo "skipped: no root of Debian was made"; exit 77; }
 log=$folder/image.log
 
 buildah() { command buildah --root "$folder/storage" --runroot "$folder/run" --storage-driver vfs "$@"; }

@@ -218,7 +218,7 @@ class PackagesTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    in_a_network_of_its_own()
+    in_a_network_of_its_own(os.path.join(MADE, "machine.tar"))
     # An end from outside ends the machine as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -43,13 +43,21 @@ exec env -i container=firn-test PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/
 """
 
 
-def in_a_network_of_its_own():
-    """Begins the program again where only loopback is, and all of its ports are free; what it mounts
-    ends with it."""
-    if os.geteuid() != 0:
-        print("skipped: only root makes namespaces")
+def skip_unless(possible, why):
+    if not possible:
+        print(f"skipped: {why}")
         sys.exit(77)
+
+
+def in_a_network_of_its_own(made):
+    """Begins the program again where only loopback is, and all of its ports are free; what it mounts
+    ends with it. Skips the test where that is not permitted, or `made`, a file that make.sh or
+    image.sh leaves, is not there."""
+    skip_unless(os.geteuid() == 0, "only root makes namespaces")
+    skip_unless(os.path.exists(made), f"{made} could not be made")
     if os.environ.get("FIRN_OWN_NETWORK") is None:
+        try_it = ["unshare", "--net", "--mount", "--pid", "--cgroup", "--fork", "--mount-proc", "true"]
+        skip_unless(subprocess.run(try_it).returncode == 0, "namespaces are not permitted")
         os.environ["FIRN_OWN_NETWORK"] = "yes"
         os.execvp("unshare", ["unshare", "--net", "--mount", "--", sys.executable, "-B", *sys.argv])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
