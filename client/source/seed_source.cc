@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -50,38 +51,49 @@ class SeedSource final : public ServerSource {
   void Stop() override {
     gate_.Close();
     {
-      const std::scoped_lock lock(mutex_);
-      stopped_ = true;
+      const std::scoped_lock lock(desk_->mutex);
+      desk_->stopped = true;
     }
-    changed_.notify_all();
+    desk_->changed.notify_all();
     if (thread_.joinable()) thread_.join();
   }
 
   void Hurry() override {
     const Micros soon =
         Now() + kHurryMin + Micros(static_cast<int64_t>(entropy_.Below(kHurrySpread)));
-    const std::scoped_lock lock(mutex_);
-    if (soon >= ask_at_) return;
-    ask_at_ = soon;
-    changed_.notify_all();
+    const std::scoped_lock lock(desk_->mutex);
+    if (soon >= desk_->ask_at) return;
+    desk_->ask_at = soon;
+    desk_->changed.notify_all();
   }
 
  private:
+  // Where the thread meets those who hurry it and those who answer it. An answer on its way owns
+  // it.
+  struct Desk {
+    std::mutex mutex;  // guards the rest; not held while others are called
+    std::condition_variable changed;
+    bool stopped = false;
+    bool asking = false;
+    std::optional<Result<ToldServers>> answer;
+    Micros ask_at{0};
+  };
+
   static Micros Now() { return SystemClock().BootMicros(); }
 
   void Run() {
-    std::unique_lock lock(mutex_);
-    while (!stopped_) {
-      if (answer_) {
-        const Result<ToldServers> answer = *std::exchange(answer_, std::nullopt);
+    std::unique_lock lock(desk_->mutex);
+    while (!desk_->stopped) {
+      if (desk_->answer) {
+        const Result<ToldServers> answer = *std::exchange(desk_->answer, std::nullopt);
         lock.unlock();
         const Micros pause = Heed(answer);
         lock.lock();
-        asking_ = false;
-        ask_at_ = std::min(ask_at_, Now() + pause);  // trouble may have come meanwhile
-      } else if (!asking_ && Now() >= ask_at_) {
-        asking_ = true;
-        ask_at_ = Micros::max();
+        desk_->asking = false;
+        desk_->ask_at = std::min(desk_->ask_at, Now() + pause);  // trouble may have come meanwhile
+      } else if (!desk_->asking && Now() >= desk_->ask_at) {
+        desk_->asking = true;
+        desk_->ask_at = Micros::max();
         lock.unlock();
         Ask();
         lock.lock();
@@ -92,18 +104,18 @@ class SeedSource final : public ServerSource {
   }
 
   void Wait(std::unique_lock<std::mutex>& lock) {
-    if (asking_) {
-      changed_.wait(lock);
+    if (desk_->asking) {
+      desk_->changed.wait(lock);
     } else {
-      changed_.wait_for(lock, std::chrono::microseconds(ask_at_ - Now()));
+      desk_->changed.wait_for(lock, std::chrono::microseconds(desk_->ask_at - Now()));
     }
   }
 
   void Ask() {
-    ask_(list_.version(), [this](Result<ToldServers> told) {
-      const std::scoped_lock lock(mutex_);
-      answer_ = std::move(told);
-      changed_.notify_all();
+    ask_(list_.version(), [desk = desk_](Result<ToldServers> told) {
+      const std::scoped_lock lock(desk->mutex);
+      desk->answer = std::move(told);
+      desk->changed.notify_all();
     });
   }
 
@@ -132,12 +144,7 @@ class SeedSource final : public ServerSource {
   SeedList list_;  // of the thread, once it runs, as the next
   Micros failed_pause_ = kFailedMin;
 
-  std::mutex mutex_;  // guards what follows; not held while others are called
-  std::condition_variable changed_;
-  bool stopped_ = false;
-  bool asking_ = false;
-  std::optional<Result<ToldServers>> answer_;
-  Micros ask_at_{0};
+  const std::shared_ptr<Desk> desk_ = std::make_shared<Desk>();
   std::thread thread_;
 };
 

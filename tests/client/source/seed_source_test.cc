@@ -100,6 +100,25 @@ TEST_F(SeedSourceTest, WhileNobodyAnswersTheSeedsAreThere) {
   EXPECT_TRUE(recorder_.Shows({"a:1"}));
 }
 
+TEST_F(SeedSourceTest, AnAnswerMayComeWhenTheSourceIsGone) {
+  std::mutex mutex;
+  std::function<void(Result<ToldServers>)> late;
+  const AskServers keep = [&](int64_t, std::function<void(Result<ToldServers>)> done) {
+    const std::scoped_lock lock(mutex);
+    late = std::move(done);
+  };
+  const auto asked = [&] {
+    const std::scoped_lock lock(mutex);
+    return late != nullptr;
+  };
+  auto source = OpenSeedSource("firn://seed:1", keep, recorder_.Hook(), SystemEntropy());
+  ASSERT_TRUE(source.ok()) << source.status();
+  ASSERT_TRUE((*source)->Start(recorder_.Listener()).ok());
+  ASSERT_TRUE(Eventually(kPatience, asked));
+  source->reset();
+  late(Unavailable("nobody answers"));
+}
+
 TEST_F(SeedSourceTest, TroubleIsAReasonToAskSoon) {
   answering_.Tell(7, {"a:1"}, Milliseconds(3'600'000));
   Start("firn://seed:1");
