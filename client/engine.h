@@ -71,9 +71,8 @@ class Engine final : public RangeFetcher {
   CloseOnFork fds_;
   Fleet fleet_;
   // None where the process has no descriptors or threads for them, which status() tells.
-  std::optional<AsyncCaller>
-      blocking_;  // for calls that block, and fetches: no callback holds its IO thread
-  std::optional<AsyncCaller> async_;  // for calls with callbacks, which run on its IO thread
+  std::optional<AsyncCaller> blocking_;  // calls that block, and fetches: no callback holds it up
+  std::optional<AsyncCaller> async_;     // calls with callbacks, which run on its IO thread
   std::unique_ptr<ServerSource> source_;
   std::unique_ptr<LocalSupply> local_;
 };

@@ -29,9 +29,8 @@ class AsyncCaller;
 // decides.
 //
 //  1. It connects, to whichever address is the first to take it (Connector), then asks for the
-//  server's
-//     status; calls wait until that shows that the server is of this cluster. All must be done
-//     within the time that Open was given.
+//     server's status; calls wait until that shows that the server is of this cluster. All must be
+//     done within the time that Open was given.
 //  2. Each answer must carry the sequence id of the oldest call in flight.
 //  3. When anything goes wrong the connection is closed and every call on it ends. The first to end
 //     bears the blame, the others share it. A call that ends sooner than its answer comes, at its

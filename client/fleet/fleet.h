@@ -47,9 +47,8 @@ namespace firn::client {
 //     whose name is not looked up yet are not picked, nor those in quarantine, but for rule 6.
 //  2. Among those the client's own rack goes first, when it has one.
 //  3. A new list forgives quarantine and draining, and so does a look in the background (Fitness
-//  has
-//     the table). A server that was started anew, as a list tells, is known no more: it rests no
-//     longer, and warms up.
+//     has the table). A server that was started anew, as a list tells, is known no more: it rests
+//     no longer, and warms up.
 //  4. A server that refuses a call with DRAINING counts as draining, and its status is asked at
 //     once: where that says otherwise, it is only the call's tag that it gives no more.
 //  5. Never more than half of the enabled servers rest or are in quarantine, strangers aside, which

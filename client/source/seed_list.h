@@ -12,9 +12,8 @@ namespace firn::client {
 //
 //  1. The list with the highest version, wherever it was told.
 //  2. A lower one when no server of the present list answered; or when the registry has confirmed
-//  it
-//     well after the present one was taken. Then the registry's data were put back. (A server that
-//     is cut off from the registry tells a lower one, too, but nobody confirms that.)
+//     it well after the present one was taken. Then the registry's data were put back. (A server
+//     that is cut off from the registry tells a lower one, too, but nobody confirms that.)
 //  3. An empty one never.
 //  4. When no server answers, the seeds are added, as a last resort, until one does.
 //

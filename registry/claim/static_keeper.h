@@ -31,8 +31,7 @@ struct StaticKeeperOptions {
 //  1. L is written with fsync 3 s ahead, and moved on when half of that is left. Moved by more than
 //     3 s, as at a start or after a pause, it is written to both records.
 //  2. A start goes on at L. Within one boot the id clock goes by the grant's pair, whatever the
-//  wall
-//     clock says. After a reboot there is only the wall clock, and no second one to hold it
+//     wall clock says. After a reboot there is only the wall clock, and no second one to hold it
 //     against: more than a day from L it wants `clock_ok`. A missing grant file is refused, unless
 //     `first_start` says that there never was one; so is one of another machine id.
 //  3. A copy is refused, unless `adopt` says that it was moved on purpose and is the only one: then

@@ -23,8 +23,7 @@ namespace firn {
 //  3. Nothing is resumed inside a resume, and no task that has begun is destroyed inside one: that
 //     ends the process. So what may destroy a task is called when Tick has returned.
 //  4. The time is now(), which is the last Tick's. It is read where it is used; none is kept over
-//  an
-//     await. Nothing here reads a clock, owns a thread or sleeps.
+//     an await. Nothing here reads a clock, owns a thread or sleeps.
 //  5. An exception leaves through Tick or Start, past all tasks. On the control thread nobody
 //     catches it, so it ends the process; and whoever did could not go on with this runner.
 //

@@ -18,8 +18,7 @@ namespace firn {
 // tell it to clients.
 //
 //  1. Every second the registry is asked when something was changed last. Only after a change all
-//  is
-//     read. There are no watches: a thousand servers that watch each other would read a million
+//     is read. There are no watches: a thousand servers that watch each other would read a million
 //     nodes whenever each of them moves its bound.
 //  2. The version is the highest number of a change (NodeStat::changed_zxid) of the two folders and
 //     of what operators say. What else a server reports of itself is set in its node and moves none
@@ -27,8 +26,7 @@ namespace firn {
 //  3. What was read counts when no number has moved from before to after. So there was a moment at
 //     which all of it was true, and two servers that tell one version tell one list.
 //  4. A registry that is away, or shows no server, changes nothing. After data that were put back
-//  the
-//     version is lower than before.
+//     the version is lower than before.
 //
 // Owned by the control thread. May be destroyed at any time; later answers are dropped.
 class ServerRoll {

@@ -44,8 +44,7 @@ struct JoinedCluster {
 //  2. It does not when `folder` remembers a cluster: then something was lost, kConflict says so,
 //     and `firn restore` is the way. In ZooKeeper clusters are made by `firn init` alone.
 //  3. A cluster lends its layout; another one than was asked for is kInvalid. So are a cluster and
-//  a
-//     folder of another format than this program speaks.
+//     a folder of another format than this program speaks.
 //  4. A registry that is away is no reason to fail: the claim's keeper goes on looking, and the
 //     folder may hold a claim to go on inside. The layout is then the one that `folder` remembers.
 //

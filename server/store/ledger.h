@@ -44,8 +44,7 @@ struct LedgerPlace {
 //     reading after a sync, or V to the set before. So used ranges begin at or above everything
 //     that was used before, whatever a store does.
 //  2. It counts only when it is answered ok with V's successor (node_version.h: versions wrap,
-//  which
-//     is no other creation) and the creation that was read.
+//     which is no other creation) and the creation that was read.
 //  3. Unknown outcome: the range is thrown away. It is never looked up whether the set came through
 //     after all: `high` may then have been moved for nothing, which is a waste.
 //  4. Somebody else was first: read again; `high` still at or below the begin: set again; above it:
