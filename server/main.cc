@@ -18,11 +18,11 @@
 #include "server/end_signals.h"
 #include "server/host_limits.h"
 #include "server/options.h"
-#include "server/server.h"
+#include "server/server_program.h"
 
 namespace {
 
-void Reload(firn::Server& server) {
+void Reload(firn::ServerProgram& server) {
   const firn::Status reloaded = server.Reload();
   if (reloaded.ok()) {
     LOG(INFO) << "certificates read again";
@@ -32,7 +32,7 @@ void Reload(firn::Server& server) {
 }
 
 // True when it is asked to end; false when it has to be opened again.
-bool ServeUntilAsked(firn::Server& server, firn::EndSignals& signals) {
+bool ServeUntilAsked(firn::ServerProgram& server, firn::EndSignals& signals) {
   constexpr firn::Milliseconds kLook{200};
   while (!server.misguessed()) {
     const std::optional<int> signal = signals.Next(kLook);
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
     return Fail(some, 2);
   }
   for (;;) {
-    auto server = firn::Server::Open(*options, firn::SystemClock(), firn::SystemEntropy());
+    auto server = firn::ServerProgram::Open(*options, firn::SystemClock(), firn::SystemEntropy());
     if (!server.ok()) return Fail(server.status(), server.code() == firn::Code::kInvalid ? 2 : 1);
     if (firn::Status started = (*server)->Start(); !started.ok()) return Fail(started, 1);
 

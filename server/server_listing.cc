@@ -66,8 +66,8 @@ void ServerListing::OnRoll(int64_t version, const DirectorySnapshot& snapshot) {
 }
 
 void ServerListing::Show(BootMs confirmed) {
-  std::shared_ptr<const front::ServerList> fresh;
-  if (std::exchange(differs_, false)) fresh = std::make_shared<front::ServerList>(list_);
+  std::shared_ptr<const front::ListedServers> fresh;
+  if (std::exchange(differs_, false)) fresh = std::make_shared<front::ListedServers>(list_);
   const std::scoped_lock lock(mutex_);
   confirmed_ = confirmed;
   if (fresh != nullptr) shown_.swap(fresh);  // the old one ends after the lock

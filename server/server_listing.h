@@ -36,11 +36,11 @@ class ServerListing {
   const Clock& clock_;
   ServerRoll roll_;
   std::optional<front::ListedServer> itself_;
-  front::ServerList list_;  // as it is to be shown, once it has a version
-  bool differs_ = false;    // from what is shown
+  front::ListedServers list_;  // as it is to be shown, once it has a version
+  bool differs_ = false;       // from what is shown
 
   mutable std::mutex mutex_;  // guards what is below, for as long as it takes to copy it
-  std::shared_ptr<const front::ServerList> shown_;
+  std::shared_ptr<const front::ListedServers> shown_;
   BootMs confirmed_;
 };
 

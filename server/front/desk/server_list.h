@@ -24,18 +24,18 @@ struct ListedServer {
 
 // All of them. Never changed once it is shown, so that IO threads share it without a lock, and each
 // encodes it once.
-struct ServerList {
+struct ListedServers {
   std::string cluster_uuid;
   std::string application;
   int64_t version = 0;  // greater than 0
   std::vector<ListedServer> servers{};
 
-  friend bool operator==(const ServerList&, const ServerList&) = default;
+  friend bool operator==(const ListedServers&, const ListedServers&) = default;
 };
 
 struct ShownServers {
-  std::shared_ptr<const ServerList> list{};  // null: nothing is known yet
-  Milliseconds age{0};                       // how long ago the registry last confirmed it
+  std::shared_ptr<const ListedServers> list{};  // null: nothing is known yet
+  Milliseconds age{0};                          // how long ago the registry last confirmed it
 };
 
 }  // namespace firn::front

@@ -9,7 +9,7 @@ namespace firn::front {
 namespace {
 
 // All but what differs from one answer to the next, and the last brace.
-std::string TextOf(const ServerList& list) {
+std::string TextOf(const ListedServers& list) {
   Json entries = Json::array();
   for (const ListedServer& server : list.servers) {
     entries.push_back({{"address", server.address},
@@ -62,7 +62,7 @@ class ServersHandler final : public HttpHandler {
   }
 
   const Backend& backend_;
-  std::shared_ptr<const ServerList> text_of_;
+  std::shared_ptr<const ListedServers> text_of_;
   std::string text_;
 };
 

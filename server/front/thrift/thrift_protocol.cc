@@ -42,7 +42,7 @@ void PatchLength(OutBuffer& out, size_t at) {
 class ListedEntries {
  public:
   template <typename Coding>
-  void Write(const std::shared_ptr<const ServerList>& list, Coding& coding, OutBuffer& out) {
+  void Write(const std::shared_ptr<const ListedServers>& list, Coding& coding, OutBuffer& out) {
     if (list == of_) return out.Append(bytes_);
     const size_t before = out.size();
     coding.writeListBegin(apache::thrift::protocol::T_STRUCT,
@@ -54,7 +54,7 @@ class ListedEntries {
   }
 
  private:
-  std::shared_ptr<const ServerList> of_;
+  std::shared_ptr<const ListedServers> of_;
   std::string bytes_;
 };
 

@@ -59,7 +59,7 @@ class ThriftService final : public wire::IdServiceIf {
   void ping() override {}
 
   // The list that servers() answered with.
-  const std::shared_ptr<const ServerList>& listed() const { return listed_; }
+  const std::shared_ptr<const ListedServers>& listed() const { return listed_; }
 
  private:
   // Returns with the ids, or not at all.
@@ -73,7 +73,7 @@ class ThriftService final : public wire::IdServiceIf {
   IdDesk desk_;
   DoorCall* door_ = nullptr;
   std::optional<ShortAnswer> short_;
-  std::shared_ptr<const ServerList> listed_;
+  std::shared_ptr<const ListedServers> listed_;
 };
 
 }  // namespace firn::front

@@ -9,7 +9,7 @@
 namespace firn::front {
 namespace {
 
-ServerList SomeList(int64_t version) {
+ListedServers SomeList(int64_t version) {
   return {.cluster_uuid = "1b4e28ba-2fa1-11d2-883f-0016d3cca427",
           .application = "shop",
           .version = version,
@@ -36,8 +36,8 @@ wire::ServerEntry Entry(const ListedServer& listed) {
 
 class ThriftServersTest : public testing::TestWithParam<ThriftCoding> {
  protected:
-  void Show(const ServerList& list, Milliseconds age = Milliseconds(0)) {
-    issuing_.view.servers_ = {std::make_shared<ServerList>(list), age};
+  void Show(const ListedServers& list, Milliseconds age = Milliseconds(0)) {
+    issuing_.view.servers_ = {std::make_shared<ListedServers>(list), age};
   }
   wire::ServerList Ask(int64_t known_version = 0) {
     out_.Clear();
@@ -93,7 +93,7 @@ TEST_P(ThriftServersTest, LeavesOutWhatTheCallerHas) {
 TEST_P(ThriftServersTest, AnotherListIsEncodedAnew) {
   Show(SomeList(77));
   EXPECT_EQ(Ask().servers.size(), 2u);
-  ServerList grown = SomeList(78);
+  ListedServers grown = SomeList(78);
   grown.servers.push_back({.address = "10.0.0.8:7609"});
   Show(grown);
   const wire::ServerList list = Ask(77);
@@ -114,8 +114,8 @@ TEST_P(ThriftServersTest, RefusesUntilThereIsOne) {
 
 class HttpServersTest : public testing::Test {
  protected:
-  void Show(const ServerList& list) {
-    issuing_.view.servers_ = {std::make_shared<ServerList>(list), Milliseconds(1'234)};
+  void Show(const ListedServers& list) {
+    issuing_.view.servers_ = {std::make_shared<ListedServers>(list), Milliseconds(1'234)};
   }
   HttpSide::Answer Ask(const std::string& fields = {}) {
     return http_.Raw("GET /v1/servers HTTP/1.1\r\nHost: x\r\n" + fields + "\r\n");

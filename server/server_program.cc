@@ -1,4 +1,4 @@
-#include "server/server.h"
+#include "server/server_program.h"
 
 #include <algorithm>
 #include <string>
@@ -45,17 +45,18 @@ std::optional<front::ListedServer> Alone(const ServerOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<Server>> Server::Open(ServerOptions options, const Clock& clock,
-                                             Entropy& entropy) {
+Result<std::unique_ptr<ServerProgram>> ServerProgram::Open(ServerOptions options,
+                                                           const Clock& clock, Entropy& entropy) {
   FIRN_ASSIGN(auto node, OpenNode(options.place, options.owner, options.node, clock, entropy));
-  std::unique_ptr<Server> server(new Server(std::move(options), clock, entropy, std::move(node)));
+  std::unique_ptr<ServerProgram> server(
+      new ServerProgram(std::move(options), clock, entropy, std::move(node)));
   FIRN_TRY(server->AddPlugins());
   FIRN_TRY(AddStores(server->options_.stores, server->segments(), clock, entropy));
   return server;
 }
 
-Server::Server(ServerOptions options, const Clock& clock, Entropy& entropy,
-               std::unique_ptr<IssuingNode> node)
+ServerProgram::ServerProgram(ServerOptions options, const Clock& clock, Entropy& entropy,
+                             std::unique_ptr<IssuingNode> node)
     : options_(std::move(options)),
       clock_(clock),
       node_(std::move(node)),
@@ -69,12 +70,12 @@ Server::Server(ServerOptions options, const Clock& clock, Entropy& entropy,
   node_->OnTagServed([this](const TagDefinition& tag) { view_.OnTag(tag); });
 }
 
-Server::~Server() {
+ServerProgram::~ServerProgram() {
   front_.Shutdown(Milliseconds(0));
   node_->Stop();
 }
 
-front::ServerFrontOptions Server::FrontOptions() {
+front::ServerFrontOptions ServerProgram::FrontOptions() {
   const auto log = [](const std::string& line) { LOG(WARNING) << line; };
   front::FrontDoorOptions listen = options_.listen;
   listen.log = log;
@@ -88,7 +89,7 @@ front::ServerFrontOptions Server::FrontOptions() {
           .more_metrics = [this](front::MetricsPage& page) { AddMetrics(page); }};
 }
 
-void Server::AddMetrics(front::MetricsPage& page) const {
+void ServerProgram::AddMetrics(front::MetricsPage& page) const {
   view_.AddMetrics(page);
   for (const TagRate& rate : rates_->Read(clock_.Boot())) {
     page.Gauge("firn_ids_per_second", "Of tags with the plugin `rate`, over some seconds.",
@@ -106,7 +107,7 @@ void Server::AddMetrics(front::MetricsPage& page) const {
   add("lost", counts.lost);
 }
 
-Status Server::AddPlugins() {
+Status ServerProgram::AddPlugins() {
   PluginParts parts{.clock = clock_, .rates = rates_};
   if (!options_.key_dir.empty()) parts.keys = std::make_shared<KeyRing>(options_.key_dir);
   if (!options_.history.path.empty()) {
@@ -119,7 +120,7 @@ Status Server::AddPlugins() {
   return AddBuiltInPlugins(parts, node_->catalogue());
 }
 
-Status Server::Start() {
+Status ServerProgram::Start() {
   FIRN_TRY(front_.Start());
   FIRN_TRY(node_->Start());
   LOG(INFO) << "listening on " << options_.listen.host << ":" << front_.port() << ", admin on "
@@ -133,7 +134,7 @@ Status Server::Start() {
   return {};
 }
 
-void Server::Publish(Now now) {
+void ServerProgram::Publish(Now now) {
   operators_.Tick(now.boot);
   // A phase is news at once; the rest is written once in such an interval anyhow.
   const ServerPhase phase = view_.phase();
@@ -148,7 +149,7 @@ void Server::Publish(Now now) {
 }
 
 // Once a minute: its numbers move all the time.
-void Server::TellWayOut(BootMs now) {
+void ServerProgram::TellWayOut(BootMs now) {
   if (now < tell_way_out_at_) return;
   const std::string command = view_.WayOut();
   if (command.empty()) return;
@@ -156,7 +157,7 @@ void Server::TellWayOut(BootMs now) {
   tell_way_out_at_ = now + kTellWayOutEvery;
 }
 
-void Server::Withdraw() {
+void ServerProgram::Withdraw() {
   // Touched on the control thread only; shared, because the answer may come after the patience.
   auto done = std::make_shared<bool>(false);
   node_->loop().Post(
@@ -172,12 +173,12 @@ void Server::Withdraw() {
 
 // Those who ask all the time are refused before connections are closed: a refusal tells them where
 // they stand, a closed connection does not.
-void Server::LetClientsLeave() const {
+void ServerProgram::LetClientsLeave() const {
   const BootMs give_up = clock_.Boot() + options_.drain_refuse;
   while (front_.totals().open() != 0 && clock_.Boot() < give_up) SleepFor(kPoll);
 }
 
-void Server::Drain() {
+void ServerProgram::Drain() {
   LOG(INFO) << "draining";
   view_.Drain();
   Withdraw();

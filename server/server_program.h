@@ -26,15 +26,15 @@ namespace firn {
 //   Start   both doors (calls are refused as NOT_READY), then the search for a machine id
 //   Drain   tell clients, go on serving for the notice, refuse, wait for what is in flight, give
 //           the machine id back
-class Server {
+class ServerProgram {
  public:
   // Fails with a sentence when the node cannot be opened (see open_node.h) or the history cannot
   // be kept. `clock` and `entropy` must outlive it.
-  static Result<std::unique_ptr<Server>> Open(ServerOptions options, const Clock& clock,
-                                              Entropy& entropy);
-  ~Server();
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
+  static Result<std::unique_ptr<ServerProgram>> Open(ServerOptions options, const Clock& clock,
+                                                     Entropy& entropy);
+  ~ServerProgram();
+  ServerProgram(const ServerProgram&) = delete;
+  ServerProgram& operator=(const ServerProgram&) = delete;
 
   // Stores of a user's own go in here, before Start.
   SegmentTags& segments() { return node_->segments(); }
@@ -53,8 +53,8 @@ class Server {
   void Drain();
 
  private:
-  Server(ServerOptions options, const Clock& clock, Entropy& entropy,
-         std::unique_ptr<IssuingNode> node);
+  ServerProgram(ServerOptions options, const Clock& clock, Entropy& entropy,
+                std::unique_ptr<IssuingNode> node);
 
   Status AddPlugins();
   void AddMetrics(front::MetricsPage& page) const;
