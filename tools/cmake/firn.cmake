@@ -27,6 +27,11 @@ option(FIRN_PRECOMPILED "Precompile standard headers, and GoogleTest's for tests
 if(FIRN_SANITIZE)
   add_compile_options(-fsanitize=${FIRN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${FIRN_SANITIZE})
+  # These builds link hundreds of test programs, each in a third of the time.
+  find_program(FIRN_MOLD mold)
+  if(FIRN_MOLD)
+    add_link_options(-fuse-ld=mold)
+  endif()
 endif()
 if(FIRN_SANITIZE MATCHES address AND FIRN_SANITIZE MATCHES undefined)
   # Checked at every access, which is a third of a file's compiling. A null pointer ends the process
