@@ -64,6 +64,8 @@ ServerProgram::ServerProgram(ServerOptions options, const Clock& clock, Entropy&
       listing_(node_->loop().coordinator(), options_.application, Alone(options_), clock),
       view_(options_, *node_, operators_, listing_, clock),
       publisher_(node_->loop().coordinator(), entropy, ProviderOf(options_, clock)),
+      cluster_({.registry = options_.place.registry, .credentials = options_.place.credentials}, {},
+               clock, entropy),
       front_(FrontOptions(), node_->issuer(), view_, view_, clock) {
   node_->AddTick([this](Now now) { Publish(now); });
   node_->segments().OnNews([this] { front_.WakeParked(); });
@@ -86,7 +88,8 @@ front::ServerFrontOptions ServerProgram::FrontOptions() {
           .admin_hosts = options_.admin_hosts,
           .default_tag = options_.node.default_tag,
           .tinyid_tokens = CheckOf(options_.tinyid_tokens),
-          .more_metrics = [this](front::MetricsPage& page) { AddMetrics(page); }};
+          .more_metrics = [this](front::MetricsPage& page) { AddMetrics(page); },
+          .cluster = &cluster_};
 }
 
 void ServerProgram::AddMetrics(front::MetricsPage& page) const {
@@ -186,6 +189,7 @@ void ServerProgram::Drain() {
   node_->issuer().Drain();
   LetClientsLeave();
   front_.Shutdown(options_.drain_patience);
+  cluster_.Stop();
   node_->Stop();
   if (history_ != nullptr) history_->Stop();
   LOG(INFO) << "drained";

@@ -7,6 +7,7 @@
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/servers/provider_publisher.h"
+#include "server/cluster_looker.h"
 #include "server/front/server_front.h"
 #include "server/node/issuing_node.h"
 #include "server/node_view.h"
@@ -77,6 +78,7 @@ class ServerProgram {
   std::optional<ServerPhase> told_phase_;
   BootMs told_at_;
   BootMs tell_way_out_at_;
+  ClusterLooker cluster_;
   front::ServerFront front_;
 };
 

@@ -8,6 +8,8 @@
 
 #include "common/base/units.h"
 #include "common/id/layout.h"
+#include "common/tag/tag_definition.h"
+#include "registry/cluster/past_holders.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "registry/seam/blocking_coordinator.h"
@@ -47,6 +49,7 @@ struct AuditedSlot {
   int64_t version = 0;
   std::optional<LiveMark> live{};
   std::optional<int64_t> clock_skew_ms{};  // as the server that has this machine id reports it
+  std::vector<PastHolder> past{};          // oldest first; read by ReadPast only
 
   bool rests_unguarded() const { return version == kUnguardedVersion; }
 };
@@ -57,6 +60,7 @@ struct Audit {
   WallMs meta_set_at{};              // by the registry's clock
   std::vector<AuditedSlot> slots{};  // by rack and worker; only what the tree holds
   std::vector<AuditedProvider> providers{};
+  std::vector<TagDefinition> tags{};  // by name
   std::vector<std::string> faults{};  // a sentence each; empty: nothing is wrong
   std::vector<std::string> notes{};   // what one should know and nobody need mend
   size_t losses = 0;                  // of the faults: those that `firn restore` puts right
@@ -73,5 +77,10 @@ struct Audit {
 //
 // Reads node after node while servers go on; what looks wrong is read once more before it counts.
 Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now);
+
+// Reads who held each slot before its holder of now: a node for each slot that was ever used. What
+// cannot be read is left empty, for nothing hangs on it. Fails when the registry does not answer.
+// Blocks.
+Status ReadPast(BlockingCoordinator& registry, Audit& audit);
 
 }  // namespace firn

@@ -34,6 +34,7 @@ Status AuditTags(BlockingCoordinator& registry, Audit& audit) {
   for (const StoredTag& stored : listing.tags) {
     const std::string& name = stored.tag().name;
     tags.emplace(name, &stored.node);
+    audit.tags.push_back(stored.tag());
     if (stored.stat.version != kUnguardedVersion) continue;
     audit.faults.push_back(RestsUnguarded("the node of tag " + Quoted(name)));
     ++audit.losses;

@@ -77,9 +77,11 @@ std::string ServerFront::Metrics() const {
   return page.Text();
 }
 
-std::unique_ptr<HttpHandler> ServerFront::Admin() {
-  return MakeAdminHandler(
-      backend_, control_, [this] { return Metrics(); }, options_.admin_hosts);
+void ServerFront::AddAdmin(std::vector<std::unique_ptr<HttpHandler>>& handlers) {
+  handlers.push_back(MakeAdminHandler(
+      backend_, control_, [this] { return Metrics(); }, options_.admin_hosts));
+  if (options_.cluster == nullptr) return;
+  handlers.push_back(MakeClusterHandler(*options_.cluster, options_.admin_hosts));
 }
 
 ProtocolSet ServerFront::PublicProtocols() {
@@ -95,7 +97,7 @@ ProtocolSet ServerFront::PublicProtocols() {
   handlers.push_back(MakeTinyidHandler(backend_, desk.http, options_.tinyid_tokens));
   handlers.push_back(MakeVestaHandler(backend_, desk.http));
   handlers.push_back(MakeServersHandler(backend_));
-  if (!options_.admin) handlers.push_back(Admin());
+  if (!options_.admin) AddAdmin(handlers);
   return {MakeThriftProtocol(ThriftCoding::kBinary, backend_, desk.thrift_counters),
           MakeThriftProtocol(ThriftCoding::kCompact, backend_, desk.thrift_counters),
           MakeHttpProtocol(backend_.limits, &desk.http, std::move(handlers))};
@@ -103,7 +105,7 @@ ProtocolSet ServerFront::PublicProtocols() {
 
 ProtocolSet ServerFront::AdminProtocols() {
   std::vector<std::unique_ptr<HttpHandler>> handlers;
-  handlers.push_back(Admin());
+  AddAdmin(handlers);
   handlers.push_back(MakeServersHandler(backend_));
   return {.http = MakeHttpProtocol(options_.admin->limits, nullptr, std::move(handlers))};
 }

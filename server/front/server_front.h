@@ -12,6 +12,7 @@
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "server/front/desk/backend.h"
+#include "server/front/desk/cluster_view.h"
 #include "server/front/desk/desk_counters.h"
 #include "server/front/desk/metrics.h"
 #include "server/front/desk/server_view.h"
@@ -30,6 +31,8 @@ struct ServerFrontOptions {
   TokenCheck tinyid_tokens{};  // empty: no token is asked for
   // Adds what others have to say to /metrics. Any thread, may not block.
   std::function<void(MetricsPage&)> more_metrics{};
+  // For the admin side; null: it shows this server only. Must outlive the front.
+  ClusterView* cluster = nullptr;
 };
 
 // When a client is to ask for the list of servers again: 50 ms for each connection of this server,
@@ -75,7 +78,8 @@ class ServerFront {
   // What one IO thread of the public door works with.
   struct Desk;
 
-  std::unique_ptr<HttpHandler> Admin();
+  // What the admin side answers, added to what a door answers already.
+  void AddAdmin(std::vector<std::unique_ptr<HttpHandler>>& handlers);
   ProtocolSet PublicProtocols();
   ProtocolSet AdminProtocols();
 

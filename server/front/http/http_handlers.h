@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/front/desk/backend.h"
+#include "server/front/desk/cluster_view.h"
 #include "server/front/desk/id_desk.h"
 #include "server/front/http/http_protocol.h"
 
@@ -55,5 +56,15 @@ std::unique_ptr<HttpHandler> MakeServersHandler(const Backend& backend);
 std::unique_ptr<HttpHandler> MakeAdminHandler(const Backend& backend, ServerControl& control,
                                               std::function<std::string()> metrics,
                                               std::vector<std::string> hosts);
+
+// What the admin side says of the whole cluster, to the same hosts, as JSON with its `age_ms`; 503
+// with Retry-After while it is not known yet:
+//
+//   GET /v1/audit     who has which machine id and had it before, the servers, everything that is
+//                     wrong; machine ids that were never used are left out
+//   GET /v1/tags      every tag with all its fields, its state, and from where on it goes on
+//   GET /v1/who/{id}  which process issued an id
+std::unique_ptr<HttpHandler> MakeClusterHandler(ClusterView& cluster,
+                                                std::vector<std::string> hosts);
 
 }  // namespace firn::front

@@ -9,6 +9,7 @@
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
 #include "registry/operate/audit.h"
+#include "registry/operate/operator_json.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore_steps.h"
 #include "tools/firn/table.h"
@@ -29,25 +30,6 @@ std::string Distance(WallMs t, WallMs now) {
   if (seconds >= 60) text = Cat(seconds / 60 % 60, "m ", text);
   if (seconds >= 3600) text = Cat(seconds / 3600, "h ", text);
   return t > now ? "in " + text : text + " ago";
-}
-
-Json SlotJson(const AuditedSlot& slot) {
-  Json json{{"machine", slot.machine.value()},
-            {"worker", slot.slot.worker},
-            {"rack", slot.slot.rack},
-            {"use", SlotUseName(slot.use)},
-            {"owner", slot.record.owner},
-            {"host", slot.record.host},
-            {"pid", slot.record.pid},
-            {"build", slot.record.build},
-            {"bound_ms", slot.record.bound.ms()},
-            {"since_ms", slot.record.since.ms()},
-            {"nonce", slot.record.nonce.text()},
-            {"version", slot.version},
-            {"live", slot.live.has_value()}};
-  if (slot.live) json["endpoint"] = slot.live->endpoint;
-  if (slot.clock_skew_ms) json["clock_skew_ms"] = *slot.clock_skew_ms;
-  return json;
 }
 
 // The command that puts right what was lost; empty: nothing was, or only servers know the uuid.
@@ -76,31 +58,6 @@ std::string WayOutText(const Audit& audit) {
         "them; raise a START where more numbers may have been given\n";
   }
   return text;
-}
-
-Json AuditJson(const Audit& audit) {
-  Json json;
-  if (audit.meta) {
-    json["cluster"] = {{"uuid", audit.meta->uuid},           {"layout", audit.meta->layout},
-                       {"floor_ms", audit.meta->floor.ms()}, {"frozen", audit.meta->frozen},
-                       {"reason", audit.meta->reason},       {"version", audit.meta_version}};
-  }
-  json["machines"] = Json::array();
-  for (const AuditedSlot& slot : audit.slots) {
-    if (FLAGS_all || slot.use != SlotUse::kNeverUsed) json["machines"].push_back(SlotJson(slot));
-  }
-  json["providers"] = Json::array();
-  for (const auto& [provider, report] : audit.providers) {
-    json["providers"].push_back({{"address", provider.address},
-                                 {"application", provider.application},
-                                 {"state", AnnouncedPhase(report.phase)},
-                                 {"bound_ms", report.bound.ms()},
-                                 {"clock_skew_ms", report.clock_skew_ms}});
-  }
-  json["faults"] = audit.faults;
-  json["notes"] = audit.notes;
-  if (const std::string command = WayOut(audit); !command.empty()) json["restore"] = command;
-  return json;
 }
 
 std::string AuditText(const Audit& audit, WallMs now) {
@@ -138,8 +95,11 @@ std::string AuditText(const Audit& audit, WallMs now) {
 Result<Output> Look(BlockingCoordinator& registry) {
   const WallMs now = SystemClock().Wall();
   FIRN_ASSIGN(const Audit audit, ReadAudit(registry, now));
-  return Output{
-      .json = AuditJson(audit), .text = AuditText(audit, now), .wrong = !audit.faults.empty()};
+  Output output{.json = AuditJson(audit, FLAGS_all),
+                .text = AuditText(audit, now),
+                .wrong = !audit.faults.empty()};
+  if (const std::string command = WayOut(audit); !command.empty()) output.json["restore"] = command;
+  return output;
 }
 
 Result<Output> RunAudit(const std::vector<std::string>& words) {

@@ -10,6 +10,7 @@
 #include "common/tag/tag_fields.h"
 #include "common/tag/tag_ini.h"
 #include "registry/cluster/tag_store.h"
+#include "registry/operate/operator_json.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/table.h"
 #include "tools/firn/tag_changes.h"
@@ -21,14 +22,6 @@ namespace firn {
 namespace {
 
 using Words = std::vector<std::string>;
-
-Json TagJson(const TagDefinition& tag) {
-  Json json{{"tag", tag.name}};
-  for (const TagField& field : TagFields()) json[field.key] = FieldText(field, tag);
-  for (const auto& [key, value] : tag.options) json[key] = value;
-  json["high"] = std::to_string(tag.high);
-  return json;
-}
 
 Result<Output> RunList(const Words& words) {
   if (!words.empty()) return Invalid("list takes no arguments");

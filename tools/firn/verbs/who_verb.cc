@@ -3,6 +3,7 @@
 
 #include "common/base/cat.h"
 #include "common/time/civil_time.h"
+#include "registry/operate/operator_json.h"
 #include "registry/operate/who.h"
 #include "tools/firn/id_words.h"
 #include "tools/firn/registry_session.h"
@@ -10,17 +11,6 @@
 
 namespace firn {
 namespace {
-
-Json HolderJson(const PastHolder& holder, bool present) {
-  return {{"owner", holder.owner},
-          {"host", holder.host},
-          {"pid", holder.pid},
-          {"first_ms", holder.first.ms()},
-          {"end_ms", holder.end.ms()},
-          {"since", FormatRfc3339(holder.first)},
-          {"until", FormatRfc3339(holder.end)},
-          {"present", present}};
-}
 
 std::string HolderText(const PastHolder& holder, bool present) {
   return Cat("    ", holder.owner, " on ", (holder.host.empty() ? "an unnamed host" : holder.host),
@@ -30,22 +20,14 @@ std::string HolderText(const PastHolder& holder, bool present) {
 
 void Add(Output& output, const Issuers& issuers) {
   const Explanation& id = issuers.id;
-  Json json{
-      {"id", std::to_string(id.id)},          {"time", id.utc},          {"time_ms", id.time.ms()},
-      {"machine", id.fields.machine.value()}, {"worker", id.worker},     {"rack", id.rack},
-      {"known", !issuers.holders.empty()},    {"holders", Json::array()}};
   output.text += Cat(id.id, "  ", id.utc, "  machine ", id.fields.machine.value(), " (",
                      SlotText(issuers.slot), ")\n");
   for (const PastHolder& holder : issuers.holders) {
     const bool present = issuers.present && &holder == &issuers.holders.back();
-    json["holders"].push_back(HolderJson(holder, present));
     output.text += "  may have been issued by\n" + HolderText(holder, present);
   }
-  if (!issuers.unknown.empty()) {
-    json["unknown"] = issuers.unknown;
-    output.text += "  " + issuers.unknown + "\n";
-  }
-  output.json.push_back(std::move(json));
+  if (!issuers.unknown.empty()) output.text += "  " + issuers.unknown + "\n";
+  output.json.push_back(IssuersJson(issuers));
 }
 
 Result<Output> RunWho(const std::vector<std::string>& words) {

@@ -1,0 +1,111 @@
+#include "registry/operate/operator_json.h"
+
+#include <algorithm>
+#include <string>
+
+#include "common/tag/tag_fields.h"
+#include "common/time/civil_time.h"
+
+namespace firn {
+namespace {
+
+Json HolderJson(const PastHolder& holder) {
+  return {{"owner", holder.owner},
+          {"host", holder.host},
+          {"pid", holder.pid},
+          {"first_ms", holder.first.ms()},
+          {"end_ms", holder.end.ms()},
+          {"since", FormatRfc3339(holder.first)},
+          {"until", FormatRfc3339(holder.end)}};
+}
+
+Json SlotJson(const AuditedSlot& slot) {
+  Json json{{"machine", slot.machine.value()},
+            {"worker", slot.slot.worker},
+            {"rack", slot.slot.rack},
+            {"use", SlotUseName(slot.use)},
+            {"owner", slot.record.owner},
+            {"host", slot.record.host},
+            {"pid", slot.record.pid},
+            {"build", slot.record.build},
+            {"bound_ms", slot.record.bound.ms()},
+            {"since_ms", slot.record.since.ms()},
+            {"nonce", slot.record.nonce.text()},
+            {"version", slot.version},
+            {"live", slot.live.has_value()}};
+  if (slot.live) json["endpoint"] = slot.live->endpoint;
+  if (slot.clock_skew_ms) json["clock_skew_ms"] = *slot.clock_skew_ms;
+  if (slot.past.empty()) return json;
+  json["past_count"] = slot.past.size();
+  json["past"] = Json::array();
+  const size_t shown = std::min(slot.past.size(), kPastShown);
+  for (size_t i = slot.past.size() - shown; i < slot.past.size(); ++i) {
+    json["past"].push_back(HolderJson(slot.past[i]));
+  }
+  return json;
+}
+
+Json ServerJson(const AuditedProvider& server) {
+  const auto& [provider, report] = server;
+  Json json{{"address", provider.address},
+            {"application", provider.application},
+            {"state", AnnouncedPhase(report.phase)},
+            {"bound_ms", report.bound.ms()},
+            {"clock_skew_ms", report.clock_skew_ms},
+            {"rack", provider.rack},
+            {"tls", provider.tls},
+            {"since_ms", provider.since.ms()},
+            {"pid", provider.pid},
+            {"build", provider.build}};
+  if (report.machine) json["machine"] = report.machine->value();
+  if (!report.reason.empty()) json["reason"] = report.reason;
+  return json;
+}
+
+}  // namespace
+
+Json AuditJson(const Audit& audit, bool unused_too) {
+  Json json;
+  if (audit.meta) {
+    json["cluster"] = {{"uuid", audit.meta->uuid},           {"layout", audit.meta->layout},
+                       {"floor_ms", audit.meta->floor.ms()}, {"frozen", audit.meta->frozen},
+                       {"reason", audit.meta->reason},       {"version", audit.meta_version}};
+  }
+  json["machines"] = Json::array();
+  for (const AuditedSlot& slot : audit.slots) {
+    const bool unused = slot.use == SlotUse::kNeverUsed;
+    if (unused_too || !unused) json["machines"].push_back(SlotJson(slot));
+  }
+  json["providers"] = Json::array();
+  for (const AuditedProvider& server : audit.providers) {
+    json["providers"].push_back(ServerJson(server));
+  }
+  json["faults"] = audit.faults;
+  json["notes"] = audit.notes;
+  return json;
+}
+
+Json TagJson(const TagDefinition& tag) {
+  Json json{{"tag", tag.name}};
+  for (const TagField& field : TagFields()) json[field.key] = FieldText(field, tag);
+  for (const auto& [key, value] : tag.options) json[key] = value;
+  json["high"] = std::to_string(tag.high);
+  return json;
+}
+
+Json IssuersJson(const Issuers& issuers) {
+  const Explanation& id = issuers.id;
+  Json json{
+      {"id", std::to_string(id.id)},          {"time", id.utc},          {"time_ms", id.time.ms()},
+      {"machine", id.fields.machine.value()}, {"worker", id.worker},     {"rack", id.rack},
+      {"known", !issuers.holders.empty()},    {"holders", Json::array()}};
+  for (const PastHolder& holder : issuers.holders) {
+    Json shown = HolderJson(holder);
+    shown["present"] = issuers.present && &holder == &issuers.holders.back();
+    json["holders"].push_back(std::move(shown));
+  }
+  if (!issuers.unknown.empty()) json["unknown"] = issuers.unknown;
+  return json;
+}
+
+}  // namespace firn

@@ -1,0 +1,79 @@
+#include <utility>
+
+#include "common/base/cat.h"
+#include "common/id/text_form.h"
+#include "common/json/json.h"
+#include "server/front/http/admin_guard.h"
+#include "server/front/http/http_asker.h"
+#include "server/front/http/http_handlers.h"
+#include "server/front/http/http_refusal.h"
+
+namespace firn::front {
+namespace {
+
+constexpr int32_t kAskAgainMs = 1000;
+
+class ClusterHandler final : public HttpHandler {
+ public:
+  ClusterHandler(ClusterView& cluster, std::vector<std::string> hosts)
+      : cluster_(cluster), guard_(std::move(hosts)) {}
+
+  Outcome Handle(const HttpRequest& request, DoorCall&, HttpAnswer& answer) override {
+    const auto id = Behind("/v1/who/", request.path);
+    const bool audit = request.path == "/v1/audit";
+    if (!id && !audit && request.path != "/v1/tags") return Outcome::kNotMine;
+    answer.for_admins = true;
+    if (const std::string why = guard_.WhyNot(request); !why.empty()) {
+      answer.SetText(403, why + "\n");
+    } else if (request.verb != HttpVerb::kGet) {
+      answer.SetText(405, "GET\n");
+      answer.allow = "GET";
+    } else if (const Status known = request.TakesOnly({}); !known.ok()) {
+      AnswerBad(known, answer);
+    } else if (id) {
+      TellWho(*id, answer);
+    } else {
+      Tell(audit ? cluster_.Audit() : cluster_.Tags(), answer);
+    }
+    return Outcome::kAnswered;
+  }
+
+ private:
+  void TellWho(std::string_view text, HttpAnswer& answer) {
+    const Result<int64_t> id = ParseId(Base::kDecimal, text);
+    if (!id.ok()) return AnswerBad(id.status(), answer);
+    Tell(cluster_.Who(*id), answer);
+  }
+
+  static void Tell(const ClusterWord& word, HttpAnswer& answer) {
+    answer.no_store = true;
+    if (word.trouble.code() == Code::kInvalid) return AnswerBad(word.trouble, answer);
+    if (word.json == nullptr) return TellNothing(word.trouble, answer);
+    answer.content_type = HttpAnswer::kJson;
+    answer.body.assign(*word.json, 0, word.json->size() - 1);  // without its last brace
+    answer.body += Cat(",\"age_ms\":", word.age.count());
+    if (!word.trouble.ok()) {
+      answer.body += ",\"trouble\":";
+      AppendJsonText(answer.body, word.trouble.message());
+    }
+    answer.body += "}\n";
+  }
+
+  static void TellNothing(const Status& trouble, HttpAnswer& answer) {
+    const std::string why =
+        trouble.ok() ? "the cluster is being read: ask again" : std::string(trouble.message());
+    AnswerRefusal({Reason::kNotReady, why, kAskAgainMs, false}, answer);
+  }
+
+  ClusterView& cluster_;
+  const AdminGuard guard_;
+};
+
+}  // namespace
+
+std::unique_ptr<HttpHandler> MakeClusterHandler(ClusterView& cluster,
+                                                std::vector<std::string> hosts) {
+  return std::make_unique<ClusterHandler>(cluster, std::move(hosts));
+}
+
+}  // namespace firn::front

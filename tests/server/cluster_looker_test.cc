@@ -1,0 +1,165 @@
+#include "server/cluster_looker.h"
+
+#include <atomic>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "common/id/layout.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/tag_store.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr Milliseconds kPatience{60'000};
+constexpr Milliseconds kNever{3'600'000};
+
+// A cluster in a real directory, and a looker at it.
+class ClusterLookerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto coordinator = OpenCoordinator(place_, {}, SystemClock(), SystemEntropy());
+    ASSERT_TRUE(coordinator.ok()) << coordinator.status();
+    coordinator_ = *std::move(coordinator);
+    registry_ = std::make_unique<BlockingCoordinator>(*coordinator_, SystemClock());
+    ASSERT_TRUE(registry_->Connect(kPatience).ok());
+    ASSERT_TRUE(MakeCluster(*registry_, {.workers = 4}, SystemEntropy()).ok());
+    MakeTag("order");
+  }
+  void MakeTag(const std::string& name) {
+    TagDefinition tag;
+    tag.name = name;
+    tag.strategy = "segment";
+    tag.start = 7;
+    ASSERT_TRUE(TagStore(*registry_).Create(tag).ok());
+  }
+  void LookWith(ClusterLooker::Limits limits) {
+    looker_.emplace(ClusterLooker::Place{place_, ""}, limits, SystemClock(), SystemEntropy(),
+                    [this](const auto& text, const auto& options, const auto& clock,
+                           auto& entropy) -> Result<std::unique_ptr<Coordinator>> {
+                      ++opened_;
+                      if (away_) return Unavailable("the registry is away");
+                      return OpenCoordinator(text, options, clock, entropy);
+                    });
+  }
+  // What a question is answered in the end.
+  template <typename Ask>
+  front::ClusterWord Answer(Ask ask) {
+    front::ClusterWord word;
+    EXPECT_TRUE(Eventually(kPatience, [&] {
+      word = ask();
+      return word.json != nullptr || !word.trouble.ok();
+    }));
+    return word;
+  }
+  Json Audit() {
+    const auto word = Answer([&] { return looker_->Audit(); });
+    return word.json == nullptr ? Json::object() : Json::parse(*word.json);
+  }
+  Json Tags() {
+    const auto word = Answer([&] { return looker_->Tags(); });
+    return word.json == nullptr ? Json::object() : Json::parse(*word.json).at("tags");
+  }
+
+  TempDir folder_;
+  std::string place_ = "dir://" + (folder_ / "registry");
+  std::unique_ptr<Coordinator> coordinator_;
+  std::unique_ptr<BlockingCoordinator> registry_;
+  std::atomic<int> opened_{0};
+  std::atomic<bool> away_{false};
+  std::optional<ClusterLooker> looker_;  // ends before what it works with
+};
+
+TEST_F(ClusterLookerTest, TellsTheClusterAndItsTags) {
+  LookWith({});
+  EXPECT_EQ(looker_->Audit().json, nullptr) << "it waited for the registry";
+  const Json audit = Audit();
+  EXPECT_EQ(audit.at("faults"), Json::array());
+  EXPECT_EQ(audit.at("slots"), 16);
+  const Json tags = Tags();
+  ASSERT_EQ(tags.size(), 2U) << "the default one, and order";
+  EXPECT_EQ(tags[1].at("tag"), "order");
+  EXPECT_EQ(tags[1].at("strategy"), "segment");
+  EXPECT_EQ(tags[1].at("step"), "1000");
+  EXPECT_EQ(tags[1].at("state"), "enabled");
+  EXPECT_EQ(tags[1].at("next"), "7");
+}
+
+TEST_F(ClusterLookerTest, OpensNothingUntilSomebodyAsks) {
+  LookWith({});
+  looker_->Stop();
+  EXPECT_EQ(opened_, 0);
+  EXPECT_EQ(looker_->Audit().json, nullptr) << "it goes on after its end";
+}
+
+TEST_F(ClusterLookerTest, ReadsNoMoreOftenThanItMay) {
+  LookWith({.look_every = kNever});
+  ASSERT_EQ(Tags().size(), 2U);
+  MakeTag("user");
+  // What is asked later is answered later, so the look would have been due before it.
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(Tags().size(), 2U);
+    Answer([&] { return looker_->Who(int64_t{i} << 22); });
+  }
+  EXPECT_EQ(opened_, 1) << "one session serves all reads";
+}
+
+TEST_F(ClusterLookerTest, LooksAgainForThoseWhoGoOnAsking) {
+  LookWith({.look_every = Milliseconds(0)});
+  ASSERT_EQ(Tags().size(), 2U);
+  MakeTag("user");
+  EXPECT_TRUE(Eventually(kPatience, [&] { return Tags().size() == 3; }));
+}
+
+TEST_F(ClusterLookerTest, LetsItsSessionGoWhenNobodyAsks) {
+  LookWith({.look_every = Milliseconds(0), .idle = Milliseconds(0)});
+  Audit();
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    Audit();
+    return opened_ > 1;
+  }));
+}
+
+TEST_F(ClusterLookerTest, KeepsWhatItSawWhileTheRegistryIsAway) {
+  LookWith({.look_every = Milliseconds(0), .idle = Milliseconds(0)});
+  Audit();
+  away_ = true;
+  EXPECT_TRUE(Eventually(kPatience, [&] { return !looker_->Audit().trouble.ok(); }));
+  EXPECT_EQ(looker_->Audit().trouble.message(), "the registry is away");
+  EXPECT_NE(looker_->Audit().json, nullptr);
+  away_ = false;
+  EXPECT_TRUE(Eventually(kPatience, [&] { return looker_->Audit().trouble.ok(); }));
+}
+
+TEST_F(ClusterLookerTest, KnowsWhoIssuedAnId) {
+  LookWith({});
+  const auto nobody = Answer([&] { return looker_->Who(4'194'304); });
+  ASSERT_NE(nobody.json, nullptr) << nobody.trouble.message();
+  EXPECT_EQ(Json::parse(*nobody.json).at("known"), false);
+  const auto none = Answer([&] { return looker_->Who(-1); });
+  EXPECT_EQ(none.trouble.code(), Code::kInvalid) << none.trouble.message();
+}
+
+TEST_F(ClusterLookerTest, ACrowdOfQuestionsIsTurnedAway) {
+  LookWith({.question_every = kNever, .questions_max = 2});
+  ASSERT_NE(Answer([&] { return looker_->Who(1 << 22); }).json, nullptr);
+  EXPECT_TRUE(looker_->Who(2 << 22).trouble.ok());
+  EXPECT_TRUE(looker_->Who(3 << 22).trouble.ok());
+  EXPECT_TRUE(looker_->Who(3 << 22).trouble.ok()) << "that one waits already";
+  EXPECT_EQ(looker_->Who(4 << 22).trouble.code(), Code::kUnavailable);
+}
+
+TEST_F(ClusterLookerTest, WithoutARegistryThereIsNothingToLookAt) {
+  ClusterLooker alone({.registry = "static:7", .credentials = ""}, {}, SystemClock(),
+                      SystemEntropy());
+  EXPECT_EQ(alone.Audit().trouble.code(), Code::kUnavailable);
+  EXPECT_EQ(alone.Who(1).trouble.code(), Code::kUnavailable);
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,106 @@
+// What the admin side says of the whole cluster.
+
+#include <optional>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "server/front/http/http_handlers.h"
+
+namespace firn::front {
+namespace {
+
+using Json = nlohmann::json;
+
+class ScriptedCluster final : public ClusterView {
+ public:
+  ClusterWord Audit() override { return asked += "audit ", word; }
+  ClusterWord Tags() override { return asked += "tags ", word; }
+  ClusterWord Who(int64_t id) override { return asked += std::to_string(id) + " ", word; }
+
+  void Say(const std::string& json, Milliseconds age, Status trouble = {}) {
+    word = {std::make_shared<const std::string>(json), age, std::move(trouble)};
+  }
+
+  std::string asked;
+  ClusterWord word;
+};
+
+class HttpClusterTest : public testing::Test {
+ protected:
+  std::optional<HttpAnswer> Ask(std::string_view path, HttpVerb verb = HttpVerb::kGet,
+                                std::string_view host = "127.0.0.1:7610",
+                                std::string_view query = {}) {
+    HttpRequest request;
+    request.verb = verb;
+    request.path = path;
+    request.query = query;
+    request.host = host;
+    DoorCall door;
+    HttpAnswer answer;
+    if (handler_->Handle(request, door, answer) != HttpHandler::Outcome::kAnswered) return {};
+    return answer;
+  }
+  Json Told(std::string_view path) { return Json::parse(Ask(path)->body); }
+
+  ScriptedCluster cluster_;
+  std::unique_ptr<HttpHandler> handler_ = MakeClusterHandler(cluster_, {"firn-1.example"});
+};
+
+TEST_F(HttpClusterTest, TellsWhatIsKnownAndHowOldItIs) {
+  cluster_.Say(R"({"faults":[]})", Milliseconds(1'234));
+  for (const char* path : {"/v1/audit", "/v1/tags", "/v1/who/4194304"}) {
+    const HttpAnswer answer = *Ask(path);
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_TRUE(answer.for_admins && answer.no_store) << path;
+    const Json told = Json::parse(answer.body);
+    EXPECT_EQ(told, (Json{{"faults", Json::array()}, {"age_ms", 1'234}})) << path;
+  }
+  EXPECT_EQ(cluster_.asked, "audit tags 4194304 ");
+}
+
+TEST_F(HttpClusterTest, WhoeverComesTooEarlyIsToldWhenToComeAgain) {
+  const HttpAnswer answer = *Ask("/v1/audit");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.retry_after_ms, 1000);
+  EXPECT_EQ(Json::parse(answer.body)["error"]["message"], "the cluster is being read: ask again");
+}
+
+TEST_F(HttpClusterTest, WhatIsOldStaysAndSaysWhyNothingNewComes) {
+  cluster_.word.trouble = Unavailable("no connection \"here\"");
+  EXPECT_EQ(Ask("/v1/audit")->status, 503);
+  EXPECT_EQ(Told("/v1/audit")["error"]["message"], "no connection \"here\"");
+  cluster_.Say("{\"faults\":[]}", Milliseconds(9), Unavailable("no connection \"here\""));
+  EXPECT_EQ(Ask("/v1/audit")->status, 200);
+  EXPECT_EQ(Told("/v1/audit")["trouble"], "no connection \"here\"");
+}
+
+TEST_F(HttpClusterTest, AnIdMustBeOne) {
+  for (const char* path :
+       {"/v1/who/", "/v1/who/x", "/v1/who/1/2", "/v1/who/99999999999999999999"}) {
+    EXPECT_EQ(Ask(path)->status, 400) << path;
+  }
+  EXPECT_EQ(cluster_.asked, "");
+  cluster_.word.trouble = Invalid("no id of this layout");
+  EXPECT_EQ(Ask("/v1/who/-1")->status, 400);
+}
+
+TEST_F(HttpClusterTest, TakesNoGuess) {
+  EXPECT_FALSE(Ask("/v1/audits"));
+  EXPECT_FALSE(Ask("/v1/who"));
+  EXPECT_EQ(Ask("/v1/audit", HttpVerb::kPost)->status, 405);
+  EXPECT_EQ(Ask("/v1/tags", HttpVerb::kGet, "127.0.0.1", "all=1")->status, 400);
+  EXPECT_EQ(cluster_.asked, "");
+}
+
+TEST_F(HttpClusterTest, AnswersToNoNameThatAStrangerPointedAtIt) {
+  cluster_.Say("{\"faults\":[]}", Milliseconds(0));
+  for (const char* path : {"/v1/audit", "/v1/tags", "/v1/who/1"}) {
+    EXPECT_EQ(Ask(path, HttpVerb::kGet, "firn-1.example:7610")->status, 200) << path;
+    EXPECT_EQ(Ask(path, HttpVerb::kGet, "evil.example")->status, 403) << path;
+  }
+  EXPECT_EQ(cluster_.asked, "audit tags 1 ") << "the stranger made it read";
+}
+
+}  // namespace
+}  // namespace firn::front
