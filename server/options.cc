@@ -17,6 +17,7 @@
 #include "common/tag/ini_line.h"
 #include "registry/cluster/records.h"
 #include "registry/open/open_coordinator.h"
+#include "server/flag_faults.h"
 #include "server/front/net/tls.h"
 #include "server/node/open_node.h"
 
@@ -79,8 +80,14 @@
   LIMIT(int32, http_body_bytes_max, 1024, kBytesMax, "of an HTTP body")                            \
   LIMIT(int32, requests_per_turn_max, 1, 1'000'000,                                                \
         "of one connection, before others get their turn")                                         \
+  LIMIT(int32, turn_us_max, 100, 1'000'000, "of one connection's turn, in microseconds")           \
   LIMIT(int32, output_waiting_bytes_max, 1024, kBytesMax, "unread answers at which reading stops") \
-  LIMIT(int32, connections_max, 1, 1'000'000, "of the public port")                                \
+  LIMIT(int32, connections_max, 1, 1'000'000,                                                      \
+        "of the public port; when it is full, the oldest half request goes")                       \
+  LIMIT(int32, connections_per_peer_max, 1, 1'000'000,                                             \
+        "of one address, or of one /64 network of IPv6")                                           \
+  LIMIT(int64, output_total_bytes_max, 1024, int64_t{1} << 40,                                     \
+        "unread answers of all connections; whoever has most is closed")                           \
   LIMIT(int32, spare_descriptors, 0, 100'000,                                                      \
         "descriptors left to registry, stores and files: with no more, the public port waits")     \
   LIMIT(int32, idle_ms, 100, kDayMs, "after which an idle connection is closed")                   \
@@ -151,35 +158,6 @@ namespace {
 
 constexpr int kIoThreadsMax = 4;
 constexpr size_t kStoresBytesMax = 1 << 20;
-
-// Takes values out of results, and remembers what was wrong with the others.
-class FlagFaults {
- public:
-  template <typename T>
-  T Take(const char* flag, Result<T> result, T otherwise) {
-    if (result.ok()) return *std::move(result);
-    Add(flag, result.status().message());
-    return otherwise;
-  }
-  template <typename T>
-  T Choose(const char* flag, std::optional<T> choice, const char* choices, T otherwise) {
-    if (!choice) Add(flag, Cat("must be one of ", choices));
-    return choice.value_or(otherwise);
-  }
-  int64_t Range(const char* flag, int64_t value, int64_t least, int64_t most) {
-    if (value < least || value > most) {
-      Add(flag, Cat("is ", value, ", it may be ", least, " to ", most));
-    }
-    return std::clamp(value, least, most);
-  }
-  void Add(const char* flag, const std::string& what) {
-    all_ += Cat(all_.empty() ? "" : "; ", "--", flag, " ", what);
-  }
-  Status status() const { return all_.empty() ? Status() : Invalid(all_); }
-
- private:
-  std::string all_;
-};
 
 Result<std::string> ReadAuth() {
   if (FLAGS_registry_auth_file.empty()) return std::string();

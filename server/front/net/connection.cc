@@ -20,6 +20,12 @@ constexpr int64_t kLogEveryMs = 10'000;
 // nothing.
 constexpr size_t kLooksInVainMax = 32;
 
+// How many requests are served between two looks at the clock.
+constexpr size_t kServedPerLook = 32;
+
+// Which part of what may wait a peer has to read while it is waited for.
+constexpr size_t kPartToRead = 16;
+
 }  // namespace
 
 Connection::Connection(ConnectionHost& host, IoShare& io, std::unique_ptr<Wire> wire,
@@ -76,8 +82,11 @@ void Connection::OnWritten(size_t n) {
   if (phase_ == Phase::kClosed) return RemoveIfDone();
   io_.counters.bytes_out.Add(n);
   if (with_wire_ == 0 && !waiting_.empty()) WriteWaiting();
-  unread_since_ms_.reset();
-  if (unsent() != 0) unread_since_ms_ = io_.coarse_ms;
+  moved_since_ += n;
+  if (unsent() == 0) unread_since_ms_.reset();
+  if (unread_since_ms_ && moved_since_ >= io_.limits.output_waiting_bytes_max / kPartToRead) {
+    BeginToWait();
+  }
   if (phase_ == Phase::kFinishing && unsent() == 0) return Linger();
   if (phase_ != Phase::kOpen) return;
   if (was_paused && !OutputPaused() && MayServe()) return Pump();
@@ -101,18 +110,18 @@ void Connection::Resume() {
 void Connection::Pump() {
   OutBuffer& out = io_.output;
   const int64_t begin_us = parked_ ? parked_->since_us : io_.exact_us();
-  const Turn turn = ServeAll(out);
+  const Turn turn = ServeAll(out, begin_us);
   if (turn.last.peer_waits) TellToGoOn(out);
   Send(out);
   if (turn.served != 0) CountLatency(begin_us, turn.served);
   if (phase_ == Phase::kOpen) GoOn(turn.last);
 }
 
-Connection::Turn Connection::ServeAll(OutBuffer& out) {
+Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
   Turn turn{ServeStep::NeedMore()};
   while (!in_.empty()) {
     turn.last = ServeStep::Served(0);
-    if (turn.served == io_.limits.requests_per_turn_max) break;
+    if (TurnIsOver(turn.served, begin_us)) break;
     if (unsent() + out.size() > io_.limits.output_waiting_bytes_max) break;
     turn.last = ServeOne(out);
     const ServeStep& step = turn.last;
@@ -130,6 +139,12 @@ Connection::Turn Connection::ServeAll(OutBuffer& out) {
     io_.counters.requests.Add(turn.served);
   }
   return turn;
+}
+
+bool Connection::TurnIsOver(size_t served, int64_t begin_us) const {
+  if (served == io_.limits.requests_per_turn_max) return true;
+  return served != 0 && served % kServedPerLook == 0 &&
+         io_.exact_us() - begin_us >= io_.limits.turn_us_max;
 }
 
 void Connection::TellToGoOn(OutBuffer& out) {
@@ -188,8 +203,13 @@ void Connection::Send(OutBuffer& out) {
   waiting_.Append(out.view());
   out.Clear();
   if (with_wire_ != 0) return;
-  unread_since_ms_ = io_.coarse_ms;
+  BeginToWait();
   WriteWaiting();
+}
+
+void Connection::BeginToWait() {
+  unread_since_ms_ = io_.coarse_ms;
+  moved_since_ = 0;
 }
 
 void Connection::WriteWaiting() {
@@ -220,6 +240,11 @@ void Connection::GoOn(ServeStep last) {
   if (!reading_) host_.ReadLater(*this);
 }
 
+std::optional<int64_t> Connection::half_since_ms() const {
+  if (phase_ != Phase::kOpen || parked_) return std::nullopt;
+  return wire_->Opening() ? quiet_since_ms_ : front_.since_ms;
+}
+
 void Connection::CheckDeadlines() {
   if (phase_ == Phase::kClosed) return;
   const auto is_over = [now = io_.coarse_ms](std::optional<int64_t> since, int64_t lasts) {
@@ -230,9 +255,12 @@ void Connection::CheckDeadlines() {
   if (phase_ == Phase::kLingering && is_over(quiet_since_ms_, kLingerMs))
     return Close(*finished_for_);
   if (phase_ != Phase::kOpen || parked_) return;
-  if (is_over(front_.since_ms, patience)) return Close(CloseCause::kHalfRequest);
-  if (wire_->Opening() && is_over(quiet_since_ms_, patience)) return Close(CloseCause::kTls);
+  if (is_over(half_since_ms(), patience)) return CloseHalf();
   if (unsent() == 0 && is_over(quiet_since_ms_, io_.limits.idle_ms)) Close(CloseCause::kIdle);
+}
+
+void Connection::CloseHalf() {
+  Close(wire_->Opening() ? CloseCause::kTls : CloseCause::kHalfRequest);
 }
 
 void Connection::CloseWhenIdle() {

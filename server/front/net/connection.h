@@ -9,6 +9,7 @@
 #include "common/time/clock.h"
 #include "server/front/net/buffers.h"
 #include "server/front/net/limits.h"
+#include "server/front/net/places.h"
 #include "server/front/net/protocol.h"
 #include "server/front/net/wire.h"
 
@@ -102,13 +103,22 @@ class Connection final {
 
   // Ends it now, with whatever is under way.
   void Close(CloseCause cause);
+  // The same, of one with half a request.
+  void CloseHalf();
   // Ends it as soon as nothing is owed to the peer.
   void CloseWhenIdle();
 
-  // Which of the host's lists it stands on, and where in that of all; the host's own.
+  // Since when its first request has not been whole, or its encryption not agreed upon.
+  std::optional<int64_t> half_since_ms() const;
+  // Bytes of answers that are kept for the peer.
+  size_t kept() const { return phase_ == Phase::kClosed ? 0 : unsent(); }
+
+  // Which of the host's lists it stands on, where in that of all, and its place at the door; the
+  // host's own.
   struct Listed {
     size_t index = 0;
     bool to_read = false, to_resume = false, parked = false;
+    Places::Place place{};
   } listed;
 
  private:
@@ -149,7 +159,8 @@ class Connection final {
 
   // Serves what can be served, sends the answers, and arranges how it goes on.
   void Pump();
-  Turn ServeAll(OutBuffer& out);
+  Turn ServeAll(OutBuffer& out, int64_t begin_us);
+  bool TurnIsOver(size_t served, int64_t begin_us) const;
   ServeStep ServeOne(OutBuffer& out);
   ServeStep NotWhole(ServeStep step);
   ServeStep TurnAway(OutBuffer& out);
@@ -158,6 +169,7 @@ class Connection final {
   void Send(OutBuffer& out);
   void CountLatency(int64_t since_us, size_t served);
   void WriteWaiting();
+  void BeginToWait();
   void GoOn(ServeStep last);
   void Finish(CloseCause cause);
   // Ends it now: for what it was finished, or for `cause` where it was not.
@@ -186,7 +198,8 @@ class Connection final {
   std::optional<Parked> parked_;
   DoorCall call_;                           // of the request at the front
   int64_t quiet_since_ms_;                  // when the last request was served, or it was shut
-  std::optional<int64_t> unread_since_ms_;  // when output last moved while some waited
+  std::optional<int64_t> unread_since_ms_;  // when enough output last moved while some waited
+  size_t moved_since_ = 0;                  // bytes of it since then
 };
 
 }  // namespace firn::front

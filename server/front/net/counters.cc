@@ -14,6 +14,8 @@ std::string_view CloseCauseName(CloseCause cause) {
       return "shutdown";
     case CloseCause::kTooMany:
       return "too_many";
+    case CloseCause::kTooManyOfPeer:
+      return "too_many_of_peer";
     case CloseCause::kUnknownProtocol:
       return "unknown_protocol";
     case CloseCause::kFrameTooLarge:

@@ -15,6 +15,7 @@ enum class CloseCause : uint8_t {
   kPeerBroke,        // reset, or lost
   kShutdown,         // this server is on its way out
   kTooMany,          // more connections than allowed
+  kTooManyOfPeer,    // the same, of its address
   kUnknownProtocol,  // the first bytes are neither Thrift framed nor HTTP
   kFrameTooLarge,
   kBadFrame,  // a frame that the Thrift protocol cannot read
@@ -25,7 +26,7 @@ enum class CloseCause : uint8_t {
   kUnread,       // answers that the peer does not read
   kTls,          // the handshake failed
 };
-inline constexpr size_t kCloseCauses = 13;
+inline constexpr size_t kCloseCauses = 14;
 std::string_view CloseCauseName(CloseCause cause);
 
 // A count with one writer and any number of readers.

@@ -20,7 +20,10 @@ std::unique_ptr<IoLoop> FrontDoor::MakeLoop() {
   const auto wrap = [tls = tls_.get()](TcpSocket socket) {
     return tls != nullptr ? tls->Wrap(std::move(socket)) : MakePlainWire(std::move(socket));
   };
-  const LoopSetting setting{options_.limits, clock_, wrap, connections_, options_.log};
+  const Limits& limits = options_.limits;
+  const size_t output_bytes_max =
+      limits.output_total_bytes_max / static_cast<size_t>(options_.io_threads);
+  const LoopSetting setting{limits, clock_, wrap, places_, output_bytes_max, options_.log};
   return std::make_unique<IoLoop>(setting, make_protocols_());
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "common/time/clock.h"
 #include "server/front/net/counters.h"
 #include "server/front/net/limits.h"
+#include "server/front/net/places.h"
 #include "server/front/net/protocol.h"
 
 namespace firn::front {
@@ -85,7 +85,7 @@ class FrontDoor {
   const Clock& clock_;
   const MakeProtocols make_protocols_;
   const std::unique_ptr<Tls> tls_;  // null: none
-  std::atomic<size_t> connections_{0};
+  Places places_{options_.limits};
   uint16_t port_ = 0;
   std::vector<std::unique_ptr<IoLoop>> loops_;
   std::vector<std::thread> threads_;

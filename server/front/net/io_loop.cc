@@ -127,6 +127,7 @@ void IoLoop::OnAccepted(const error_code& error) {
   if (!error) {
     go_on = LeavesSpare(accepted_.native_handle(), setting_.limits.spare_descriptors);
     Adopt(std::move(accepted_));
+    go_on = go_on || CloseOldestHalfRequest();
   }
   return go_on ? Accept() : AcceptLater();
 }
@@ -138,23 +139,52 @@ void IoLoop::AcceptLater() {
   accept_timer_.async_wait([this](const error_code& stopped) {
     if (stopped || !acceptor_.is_open()) return;
     const int free = LowestFree(acceptor_.native_handle());
-    return LeavesSpare(free, setting_.limits.spare_descriptors) ? Accept() : AcceptLater();
+    const bool room = LeavesSpare(free, setting_.limits.spare_descriptors);
+    return room || CloseOldestHalfRequest() ? Accept() : AcceptLater();
   });
 }
 
 void IoLoop::Adopt(TcpSocket socket) {
   share_.counters.accepted.Add(1);
-  if (setting_.connections.fetch_add(1) >= setting_.limits.connections_max) {
-    setting_.connections.fetch_sub(1);
-    share_.counters.closed_by(CloseCause::kTooMany).Add(1);
-    return;
+  std::optional<Places::Place> place = setting_.places.Take(accepted_from_.address());
+  if (!place) return share_.counters.closed_by(CloseCause::kTooManyOfPeer).Add(1);
+  if (setting_.places.overfull() && !CloseOldestHalfRequest()) {
+    return share_.counters.closed_by(CloseCause::kTooMany).Add(1);
   }
   ConnectionHost& host = *this;
   connections_.push_back(std::make_unique<Connection>(
       host, share_, setting_.wrap(std::move(socket)), TextOf(accepted_from_)));
   Connection& connection = *connections_.back();
   connection.listed.index = connections_.size() - 1;
+  connection.listed.place = std::move(*place);
   connection.Start();
+}
+
+// Where all places or descriptors are taken, whoever began to ask and did not go on makes room.
+bool IoLoop::CloseOldestHalfRequest() {
+  Connection* oldest = nullptr;
+  for (const auto& connection : connections_) {
+    const auto since = connection->half_since_ms();
+    if (!since || *since == share_.coarse_ms) continue;  // it may just be arriving
+    if (oldest == nullptr || *since < *oldest->half_since_ms()) oldest = connection.get();
+  }
+  if (oldest == nullptr) return false;
+  oldest->listed.place = {};
+  oldest->CloseHalf();
+  return true;
+}
+
+// Each peer may leave so much unread; all together less than the sum of that.
+void IoLoop::LimitOutput() {
+  size_t kept = 0;
+  for (const auto& connection : connections_) kept += connection->kept();
+  while (kept > setting_.output_bytes_max) {
+    const auto most =
+        std::max_element(connections_.begin(), connections_.end(),
+                         [](const auto& a, const auto& b) { return a->kept() < b->kept(); });
+    kept -= (*most)->kept();
+    (*most)->Close(CloseCause::kUnread);
+  }
 }
 
 void IoLoop::Remove(Connection& connection) {
@@ -170,7 +200,6 @@ void IoLoop::Remove(Connection& connection) {
   std::swap(connections_[index], connections_.back());
   connections_[index]->listed.index = index;
   connections_.pop_back();
-  setting_.connections.fetch_sub(1);
   StopIfDrained();
 }
 
@@ -249,6 +278,7 @@ void IoLoop::Sweep() {
       connections_[i]->CheckDeadlines();
     }
   }
+  LimitOutput();
   SweepSoon();
 }
 

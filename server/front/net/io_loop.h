@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "common/time/clock.h"
 #include "server/front/net/connection.h"
 #include "server/front/net/handler_slot.h"
+#include "server/front/net/places.h"
 #include "server/front/net/plain_wire.h"
 
 namespace firn::front {
@@ -28,7 +28,8 @@ struct LoopSetting {
   const Limits& limits;
   const Clock& clock;
   WrapSocket wrap;
-  std::atomic<size_t>& connections;  // open ones, of all threads
+  Places& places;           // of all threads
+  size_t output_bytes_max;  // unsent answers of this thread's connections
   const std::function<void(const std::string&)>& log;
 };
 
@@ -79,6 +80,8 @@ class IoLoop final : private ConnectionHost {
   void OnAccepted(const boost::system::error_code& error);
   void AcceptLater();
   void Adopt(TcpSocket socket);
+  bool CloseOldestHalfRequest();
+  void LimitOutput();
   void EndTurnSoon();
   void EndTurn();
   // Calls `verb` of all on the list, which may grow, and lose connections, meanwhile.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ class LineProtocol final : public Protocol {
       return ServeStep::NeedMore(whole);
     }
     client = call.client;
+    if (on_serve) on_serve();
     const std::string_view line = in.substr(0, end);
     if (line.ends_with("X")) return ServeStep::Close(CloseCause::kBadHttp);
     if (line.ends_with("WAIT") && waits) {
@@ -56,6 +58,7 @@ class LineProtocol final : public Protocol {
   std::string client;  // who asked last
   int attempts = 0;
   int answer_times = 1;
+  std::function<void()> on_serve{};
 };
 
 // A wire whose other end is the test. Owns what is read into and written from, as real ones do.

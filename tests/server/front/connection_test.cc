@@ -54,6 +54,18 @@ TEST_F(ConnectionTest, LetsOthersHaveTheirTurn) {
   EXPECT_EQ(wire_->sent, "A\nB\nC\nD\nE\n");
 }
 
+TEST_F(ConnectionTest, LetsOthersHaveTheirTurnWhenRequestsTakeLong) {
+  limits_.requests_per_turn_max = 1000;
+  limits_.output_waiting_bytes_max = 100'000;
+  lines_->on_serve = [this] { clock_.Advance(Milliseconds(1)); };
+  Open();
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "A\n";
+  Say(many);
+  EXPECT_EQ(wire_->sent.size(), many.size());
+  EXPECT_EQ(turns_, 3) << "a look at the clock after each 32";
+}
+
 TEST_F(ConnectionTest, ParksARequestAndThoseBehindItAndKeepsTheOrder) {
   Open();
   Say("A\nWAIT\nB\n");
@@ -169,6 +181,7 @@ TEST_F(ConnectionTest, DoesNotCloseAsIdleWithHalfARequest) {
 }
 
 TEST_F(ConnectionTest, EndsAPeerThatDoesNotReadItsAnswers) {
+  limits_.output_waiting_bytes_max = 16;
   Open();
   wire_->takes = 1;
   Say("A\nB\n");
@@ -178,6 +191,24 @@ TEST_F(ConnectionTest, EndsAPeerThatDoesNotReadItsAnswers) {
   TimePasses(limits_.half_request_ms - 1);
   EXPECT_FALSE(wire_->closed) << "some of it was read";
   TimePasses(1);
+  EXPECT_TRUE(wire_->closed);
+  EXPECT_EQ(Closed(CloseCause::kUnread), 1u);
+}
+
+TEST_F(ConnectionTest, EndsAPeerThatReadsByteForByte) {
+  limits_.output_waiting_bytes_max = 1600;
+  Open();
+  wire_->takes = 0;
+  Say(std::string(1000, 'A') + "\n");
+  for (int i = 0; i < 9; ++i) {
+    TimePasses(limits_.half_request_ms / 10);
+    wire_->Reads(i == 0 ? 100 : 1);
+  }
+  EXPECT_FALSE(wire_->closed) << "a sixteenth of what may wait is enough";
+  TimePasses(limits_.half_request_ms / 10);
+  EXPECT_FALSE(wire_->closed);
+  wire_->Reads(1);
+  TimePasses(limits_.half_request_ms / 10);
   EXPECT_TRUE(wire_->closed);
   EXPECT_EQ(Closed(CloseCause::kUnread), 1u);
 }

@@ -1,6 +1,3 @@
-#include "server/front/net/front_door.h"
-
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -10,65 +7,18 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <thrift/TApplicationException.h>
 #include <thrift/protocol/TBinaryProtocol.h>
 #include <thrift/transport/TSocket.h>
 
 #include "server/front/net/stranger.h"
-#include "tests/server/front/issuing_fixture.h"
-#include "tests/server/front/raw_peer.h"
-#include "tests/server/front/thrift_calls.h"
-#include "tests/support/process.h"
+#include "tests/server/front/front_door_rig.h"
 #include "tests/support/seed.h"
 
 namespace firn::front {
 namespace {
 
 using std::string_literals::operator""s;
-
-constexpr Milliseconds kPatience{20'000};
-
-// A front door on a free loopback port, with Thrift behind it.
-class FrontDoorTest : public testing::Test {
- protected:
-  void Open(FrontDoorOptions options = {}) {
-    options.limits = issuing_.limits;
-    door_.emplace(options, SystemClock(), [this] { return MakeProtocols(); });
-    ASSERT_TRUE(door_->Start().ok());
-  }
-  ProtocolSet MakeProtocols() {
-    DeskCounters& counters = counters_.emplace_back();
-    ProtocolSet set;
-    set.thrift_binary = MakeThriftProtocol(ThriftCoding::kBinary, issuing_.backend, counters);
-    set.thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, issuing_.backend, counters);
-    return set;
-  }
-
-  // The id that a peer gets for one more call.
-  int64_t IdFor(RawPeer& peer, ThriftCoding coding = ThriftCoding::kBinary) {
-    ThriftCalls calls(coding);
-    EXPECT_TRUE(peer.Send(calls.GetId("slow")));
-    return calls.Answer(ReceiveFrame(peer)).recv_getId();
-  }
-  static std::string ReceiveFrame(RawPeer& peer) {
-    std::string frame = peer.Receive(4);
-    if (frame.size() < 4) return frame;
-    const auto byte = [&frame](size_t i) { return static_cast<uint8_t>(frame[i]); };
-    return frame + peer.Receive(size_t{byte(1)} << 16 | size_t{byte(2)} << 8 | byte(3));
-  }
-  void ExpectGoodClientIsServed() {
-    RawPeer peer(door_->port());
-    EXPECT_GT(IdFor(peer), 0);
-  }
-  bool Closes(CloseCause cause, uint64_t count = 1) {
-    return Eventually(kPatience, [&] { return door_->totals().closed_by(cause) == count; });
-  }
-
-  Issuing issuing_;
-  std::deque<DeskCounters> counters_;
-  std::optional<FrontDoor> door_;
-};
 
 TEST_F(FrontDoorTest, ServesBothCodingsOnOnePort) {
   Open();
@@ -195,92 +145,6 @@ TEST(Stranger, IsKnownByItsFirstBytes) {
     EXPECT_FALSE(out.empty());
     out.Clear();
   }
-}
-
-TEST_F(FrontDoorTest, ClosesConnectionsBeyondTheLimitAndServesTheOthers) {
-  issuing_.limits.connections_max = 2;
-  Open();
-  std::optional<RawPeer> first(door_->port());
-  RawPeer second(door_->port());
-  EXPECT_EQ(IdFor(*first), 1);
-  EXPECT_EQ(IdFor(second), 2);
-  RawPeer third(door_->port());
-  EXPECT_TRUE(third.SeesClose());
-  EXPECT_TRUE(Closes(CloseCause::kTooMany));
-  first.reset();
-  EXPECT_TRUE(Closes(CloseCause::kPeer));
-  ExpectGoodClientIsServed();
-}
-
-TEST_F(FrontDoorTest, ClosesIdleAndHalfRequests) {
-  issuing_.limits.idle_ms = 300;
-  issuing_.limits.half_request_ms = 200;
-  Open();
-  RawPeer idle(door_->port()), half(door_->port());
-  ASSERT_TRUE(half.Send("\0\0\0"s));
-  EXPECT_TRUE(half.SeesClose());
-  EXPECT_TRUE(idle.SeesClose());
-  EXPECT_TRUE(Closes(CloseCause::kHalfRequest));
-  EXPECT_TRUE(Closes(CloseCause::kIdle));
-}
-
-TEST_F(FrontDoorTest, StopsReadingFromAPeerThatNeverReads) {
-  // Long beside the making of the answers, or it is closed before enough of them wait.
-  issuing_.limits.half_request_ms = 2'000;
-  Open();
-  RawPeer peer(door_->port());
-  peer.ReadSlowly();
-  ThriftCalls calls;
-  std::string many;
-  for (int i = 0; i < 20; ++i) {
-    many += calls.Frame([](wire::IdServiceClient& c) { c.send_getIds("slow", 100'000); });
-  }
-  ASSERT_TRUE(peer.Send(many));
-  EXPECT_TRUE(Closes(CloseCause::kUnread));
-  // Sixteen megabytes were asked for; what waited was about one, and the socket's own buffer.
-  EXPECT_GT(door_->totals().output_paused, 0u);
-  EXPECT_LT(issuing_.slow->next, 1'500'000);
-  ExpectGoodClientIsServed();
-}
-
-TEST_F(FrontDoorTest, GoesOnAfterItWasOutOfDescriptors) {
-  issuing_.limits.spare_descriptors = 0;
-  Open();
-  ExpectGoodClientIsServed();
-  rlimit before{};
-  getrlimit(RLIMIT_NOFILE, &before);
-  // Peers and server live in one process: leave room for the peers' sockets only.
-  const int lowest_free = dup(0);
-  close(lowest_free);
-  constexpr int kPeers = 6;
-  std::vector<std::unique_ptr<RawPeer>> peers;
-  const rlimit low{static_cast<rlim_t>(lowest_free + kPeers + 1), before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
-  for (int i = 0; i < kPeers; ++i) peers.push_back(std::make_unique<RawPeer>(door_->port()));
-  EXPECT_TRUE(Eventually(kPatience, [&] { return door_->totals().accept_failed > 0; }));
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  for (const auto& peer : peers) {
-    if (peer->connected()) {
-      EXPECT_GT(IdFor(*peer), 0) << "whoever waited is served";
-    }
-  }
-  ExpectGoodClientIsServed();
-}
-
-TEST_F(FrontDoorTest, ServesOthersBesideThousandsOfHalfRequests) {
-  constexpr size_t kPeers = 3000;
-  Open({.io_threads = 2});
-  std::vector<std::unique_ptr<RawPeer>> peers;
-  const std::string call = ThriftCalls().GetId("slow");
-  for (size_t i = 0; i < kPeers; ++i) {
-    peers.push_back(std::make_unique<RawPeer>(door_->port()));
-    ASSERT_TRUE(peers.back()->Send(call.substr(0, 1 + i % (call.size() - 1))));
-  }
-  ExpectGoodClientIsServed();
-  EXPECT_TRUE(Eventually(kPatience, [&] { return door_->totals().open() >= kPeers; }));
-  peers.clear();
-  EXPECT_TRUE(Eventually(kPatience, [&] { return door_->totals().open() == 0; }));
-  ExpectGoodClientIsServed();
 }
 
 TEST_F(FrontDoorTest, SurvivesRandomBytes) {

@@ -21,12 +21,17 @@ bool Await(int fd, short events) {
 
 }  // namespace
 
-RawPeer::RawPeer(uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+RawPeer::RawPeer(uint16_t port, const char* from)
+    : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
+  inet_pton(AF_INET, from, &address.sin_addr);
+  const int later = 1;  // the port is chosen when it connects, so that thousands find one
+  setsockopt(fd_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &later, sizeof later);
+  const bool bound = bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return;
+  if (bound && connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return;
   close(fd_);
   fd_ = -1;
 }

@@ -10,7 +10,8 @@ namespace firn::front {
 // Everything has a limit of some seconds; a test fails instead of hanging.
 class RawPeer {
  public:
-  explicit RawPeer(uint16_t port);
+  // `from`: the address it calls from, one of loopback's.
+  explicit RawPeer(uint16_t port, const char* from = "127.0.0.1");
   ~RawPeer();
   RawPeer(const RawPeer&) = delete;
   RawPeer& operator=(const RawPeer&) = delete;

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "common/base/cat.h"
+#include "common/base/status.h"
+
+namespace firn {
+
+// Takes values out of results, and remembers what was wrong with the others.
+class FlagFaults {
+ public:
+  template <typename T>
+  T Take(const char* flag, Result<T> result, T otherwise) {
+    if (result.ok()) return *std::move(result);
+    Add(flag, result.status().message());
+    return otherwise;
+  }
+  template <typename T>
+  T Choose(const char* flag, std::optional<T> choice, const char* choices, T otherwise) {
+    if (!choice) Add(flag, Cat("must be one of ", choices));
+    return choice.value_or(otherwise);
+  }
+  int64_t Range(const char* flag, int64_t value, int64_t least, int64_t most) {
+    if (value < least || value > most) {
+      Add(flag, Cat("is ", value, ", it may be ", least, " to ", most));
+    }
+    return std::clamp(value, least, most);
+  }
+  void Add(const char* flag, const std::string& what) {
+    all_ += Cat(all_.empty() ? "" : "; ", "--", flag, " ", what);
+  }
+  Status status() const { return all_.empty() ? Status() : Invalid(all_); }
+
+ private:
+  std::string all_;
+};
+
+}  // namespace firn

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include <boost/asio/ip/address.hpp>
+
+#include "server/front/net/limits.h"
+
+namespace firn::front {
+
+// Who has a place at a door: so many in all, and so many of one peer. A peer is an IPv4 address,
+// or the 64 bits of an IPv6 address that name a network: whoever has one such address has them
+// all. Any thread.
+class Places {
+ public:
+  explicit Places(const Limits& limits) : limits_(limits) {}
+  Places(const Places&) = delete;
+  Places& operator=(const Places&) = delete;
+
+  // A place that is taken. It is given back when this goes; the Places must outlive it.
+  class Place {
+   public:
+    Place() = default;
+    Place(Place&& other) noexcept : of_(std::exchange(other.of_, nullptr)), peer_(other.peer_) {}
+    Place& operator=(Place&& other) noexcept {
+      std::swap(of_, other.of_);
+      std::swap(peer_, other.peer_);
+      return *this;
+    }
+    ~Place() {
+      if (of_ != nullptr) of_->GiveBack(peer_);
+    }
+
+   private:
+    friend class Places;
+    Place(Places& of, uint64_t peer) : of_(&of), peer_(peer) {}
+
+    Places* of_ = nullptr;
+    uint64_t peer_ = 0;
+  };
+
+  // Empty: this peer has as many as it may.
+  std::optional<Place> Take(const boost::asio::ip::address& peer);
+
+  // More are in than may be: one has to go.
+  bool overfull() const;
+
+ private:
+  static uint64_t PeerOf(const boost::asio::ip::address& address);
+  void GiveBack(uint64_t peer);
+
+  const Limits& limits_;
+  mutable std::mutex mutex_;
+  size_t taken_ = 0;
+  std::unordered_map<uint64_t, size_t> of_peer_;
+};
+
+}  // namespace firn::front

@@ -1,0 +1,164 @@
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "tests/server/front/front_door_rig.h"
+
+// What one peer, and all together, may cost a front door.
+
+namespace firn::front {
+namespace {
+
+using std::string_literals::operator""s;
+
+// The door's coarse clock sees that time has gone by.
+void LetPass(Milliseconds time) {
+  const BootMs begin = SystemClock().Boot();
+  ASSERT_TRUE(Eventually(10 * time, [&] { return SystemClock().Boot() - begin > time; }));
+}
+
+TEST_F(FrontDoorTest, ClosesConnectionsBeyondTheLimitAndServesTheOthers) {
+  issuing_.limits.connections_max = 2;
+  Open();
+  std::optional<RawPeer> first(door_->port());
+  RawPeer second(door_->port());
+  EXPECT_EQ(IdFor(*first), 1);
+  EXPECT_EQ(IdFor(second), 2);
+  RawPeer third(door_->port());
+  EXPECT_TRUE(third.SeesClose());
+  EXPECT_TRUE(Closes(CloseCause::kTooMany));
+  first.reset();
+  EXPECT_TRUE(Closes(CloseCause::kPeer));
+  ExpectGoodClientIsServed();
+}
+
+TEST_F(FrontDoorTest, LetsTheOldestHalfRequestGoWhenItIsFull) {
+  issuing_.limits.connections_max = 3;
+  Open();
+  RawPeer good(door_->port());
+  EXPECT_EQ(IdFor(good), 1);
+  RawPeer older(door_->port());
+  ASSERT_TRUE(older.Send("\0\0\0"s));
+  LetPass(Milliseconds(300));
+  RawPeer newer(door_->port());
+  ASSERT_TRUE(newer.Send("\0\0\0"s));
+  LetPass(Milliseconds(300));
+  ExpectGoodClientIsServed();
+  EXPECT_TRUE(older.SeesClose());
+  EXPECT_TRUE(Closes(CloseCause::kHalfRequest));
+  EXPECT_GT(IdFor(good), 0) << "whoever asks properly keeps its place";
+}
+
+TEST_F(FrontDoorTest, GivesOneAddressOnlySoManyPlaces) {
+  issuing_.limits.connections_per_peer_max = 2;
+  Open();
+  std::optional<RawPeer> first(door_->port());
+  RawPeer second(door_->port());
+  EXPECT_EQ(IdFor(*first), 1);
+  EXPECT_EQ(IdFor(second), 2);
+  RawPeer third(door_->port());
+  EXPECT_TRUE(third.SeesClose());
+  EXPECT_TRUE(Closes(CloseCause::kTooManyOfPeer));
+  RawPeer neighbour(door_->port(), "127.0.0.2");
+  EXPECT_EQ(IdFor(neighbour), 3);
+  first.reset();
+  EXPECT_TRUE(Closes(CloseCause::kPeer));
+  ExpectGoodClientIsServed();
+}
+
+TEST_F(FrontDoorTest, KeepsOnlySoMuchOutputForAllTogether) {
+  issuing_.limits.output_total_bytes_max = 3 * 1024 * 1024;
+  issuing_.limits.half_request_ms = 600'000;
+  Open();
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  ThriftCalls calls;
+  for (int i = 0; i < 6; ++i) {
+    auto& peer = peers.emplace_back(std::make_unique<RawPeer>(door_->port()));
+    peer->ReadSlowly();
+    for (int k = 0; k < 10; ++k) {
+      ASSERT_TRUE(peer->Send(
+          calls.Frame([](wire::IdServiceClient& c) { c.send_getIds("slow", 100'000); })));
+    }
+  }
+  EXPECT_TRUE(
+      Eventually(kPatience, [&] { return door_->totals().closed_by(CloseCause::kUnread) >= 2; }));
+  ExpectGoodClientIsServed();
+}
+
+TEST_F(FrontDoorTest, ClosesIdleAndHalfRequests) {
+  issuing_.limits.idle_ms = 300;
+  issuing_.limits.half_request_ms = 200;
+  Open();
+  RawPeer idle(door_->port()), half(door_->port());
+  ASSERT_TRUE(half.Send("\0\0\0"s));
+  EXPECT_TRUE(half.SeesClose());
+  EXPECT_TRUE(idle.SeesClose());
+  EXPECT_TRUE(Closes(CloseCause::kHalfRequest));
+  EXPECT_TRUE(Closes(CloseCause::kIdle));
+}
+
+TEST_F(FrontDoorTest, StopsReadingFromAPeerThatNeverReads) {
+  // Long beside the making of the answers, or it is closed before enough of them wait.
+  issuing_.limits.half_request_ms = 2'000;
+  Open();
+  RawPeer peer(door_->port());
+  peer.ReadSlowly();
+  ThriftCalls calls;
+  std::string many;
+  for (int i = 0; i < 20; ++i) {
+    many += calls.Frame([](wire::IdServiceClient& c) { c.send_getIds("slow", 100'000); });
+  }
+  ASSERT_TRUE(peer.Send(many));
+  EXPECT_TRUE(Closes(CloseCause::kUnread));
+  // Sixteen megabytes were asked for; what waited was about one, and the socket's own buffer.
+  EXPECT_GT(door_->totals().output_paused, 0u);
+  EXPECT_LT(issuing_.slow->next, 1'500'000);
+  ExpectGoodClientIsServed();
+}
+
+TEST_F(FrontDoorTest, GoesOnAfterItWasOutOfDescriptors) {
+  issuing_.limits.spare_descriptors = 0;
+  Open();
+  ExpectGoodClientIsServed();
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  // Peers and server live in one process: leave room for the peers' sockets only.
+  const int lowest_free = dup(0);
+  close(lowest_free);
+  constexpr int kPeers = 6;
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  const rlimit low{static_cast<rlim_t>(lowest_free + kPeers + 1), before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  for (int i = 0; i < kPeers; ++i) peers.push_back(std::make_unique<RawPeer>(door_->port()));
+  EXPECT_TRUE(Eventually(kPatience, [&] { return door_->totals().accept_failed > 0; }));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  for (const auto& peer : peers) {
+    if (peer->connected()) {
+      EXPECT_GT(IdFor(*peer), 0) << "whoever waited is served";
+    }
+  }
+  ExpectGoodClientIsServed();
+}
+
+TEST_F(FrontDoorTest, ServesOthersBesideThousandsOfHalfRequests) {
+  constexpr size_t kPeers = 3000;
+  Open({.io_threads = 2});
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  const std::string call = ThriftCalls().GetId("slow");
+  for (size_t i = 0; i < kPeers; ++i) {
+    peers.push_back(std::make_unique<RawPeer>(door_->port()));
+    ASSERT_TRUE(peers.back()->Send(call.substr(0, 1 + i % (call.size() - 1))));
+  }
+  ExpectGoodClientIsServed();
+  EXPECT_TRUE(Eventually(kPatience, [&] { return door_->totals().open() >= kPeers; }));
+  peers.clear();
+  EXPECT_TRUE(Eventually(kPatience, [&] { return door_->totals().open() == 0; }));
+  ExpectGoodClientIsServed();
+}
+
+}  // namespace
+}  // namespace firn::front
