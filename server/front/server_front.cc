@@ -97,6 +97,7 @@ ProtocolSet ServerFront::PublicProtocols() {
   handlers.push_back(MakeTinyidHandler(backend_, desk.http, options_.tinyid_tokens));
   handlers.push_back(MakeVestaHandler(backend_, desk.http));
   handlers.push_back(MakeServersHandler(backend_));
+  handlers.push_back(MakeOpenApiHandler());
   if (!options_.admin) AddAdmin(handlers);
   return {MakeThriftProtocol(ThriftCoding::kBinary, backend_, desk.thrift_counters),
           MakeThriftProtocol(ThriftCoding::kCompact, backend_, desk.thrift_counters),
@@ -107,6 +108,7 @@ ProtocolSet ServerFront::AdminProtocols() {
   std::vector<std::unique_ptr<HttpHandler>> handlers;
   AddAdmin(handlers);
   handlers.push_back(MakeServersHandler(backend_));
+  handlers.push_back(MakeOpenApiHandler());
   return {.http = MakeHttpProtocol(options_.admin->limits, nullptr, std::move(handlers))};
 }
 

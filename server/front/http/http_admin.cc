@@ -3,7 +3,7 @@
 #include "common/json/json.h"
 #include "common/time/civil_time.h"
 #include "server/front/http/admin_guard.h"
-#include "server/front/http/console_page.h"
+#include "server/front/http/embedded_pages.h"
 #include "server/front/http/http_asker.h"
 #include "server/front/http/http_fields.h"
 #include "server/front/http/http_handlers.h"
@@ -114,6 +114,11 @@ class AdminHandler final : public HttpHandler {
     if (request.path == "/readyz") return IsReady(request, answer);
     if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
     if (id) return ExplainIt(request, *id, answer);
+    const Status known = request.TakesOnly({});
+    if (request.path == "/v1/status" && !known.ok()) {
+      AnswerBad(known, answer);
+      return Outcome::kAnswered;
+    }
     answer.no_store = true;
     (this->*write)(answer);
     return Outcome::kAnswered;

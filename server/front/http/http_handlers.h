@@ -39,6 +39,9 @@ std::unique_ptr<HttpHandler> MakeTinyidHandler(const Backend& backend, IdDesk& d
 // version.
 std::unique_ptr<HttpHandler> MakeServersHandler(const Backend& backend);
 
+// GET /v1/openapi.json, on either side: every path of both, with what it takes and answers.
+std::unique_ptr<HttpHandler> MakeOpenApiHandler();
+
 // The paths of the admin side, for those who run the server:
 //
 //   GET  /            the console: a page for a browser, made of the paths below

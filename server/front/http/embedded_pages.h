@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string_view>
+
+namespace firn::front {
+
+// Files that the build puts into the program.
+
+// console.html, the page that shows a server in a browser. It reads /v1/status, /metrics and
+// /v1/explain of the door that it came from, and asks nobody else.
+std::string_view ConsolePage();
+
+// openapi.json: every path, with what it takes and what it answers.
+std::string_view OpenApiDocument();
+
+}  // namespace firn::front
