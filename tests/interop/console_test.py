@@ -1,40 +1,94 @@
 #!/usr/bin/python3
 """The console page of the admin side, as a real browser shows it.
 
-    console_test.py FIRN_SERVER
+    console_test.py FIRN_SERVER FIRN
 
-Exit 77 when chromium is not installed.
+Exit 77 when chromium is not installed. With FIRN_PICTURES=FOLDER it leaves pictures of the page
+there: wide, narrow, dark.
 """
 
+import json
 import os
 import re
 import subprocess
+import time
 import unittest
+import urllib.request
 
 import interop
 
+HOSTILE = "<b>bold</b><script>alert(1)</script>"
+PICTURES = {"wide": ["--window-size=1300,1700"], "narrow": ["--window-size=500,2900"],
+            "dark": ["--window-size=1300,1700", "--blink-settings=preferredColorScheme=0"]}
+
 
 class ConsoleTest(unittest.TestCase):
-    program = folder = None
+    """A cluster of three servers: the first is asked; the second took the machine id of one that
+    had ended before; the third is killed."""
+
+    program = firn = folder = None
 
     @classmethod
     def setUpClass(cls):
-        cls.server = interop.Server(cls.program, os.path.join(cls.folder, "server"), "--worker=3",
-                                    "--rack=1")
+        cls.registry = f"dir://{cls.folder}/registry"
+        cls.run_firn("init", "--brand-new", "--workers=16")
+        cls.run_firn("tags", "create", "order", "step=50")
+        cls.run_firn("tags", "create", HOSTILE, "strategy=snowflake", "disabled=true")
+        cls.server = cls.start("first", 3, 1)
+        ended = cls.start("ended", 5, 0)
+        cls.id_of_ended, cls.pid_of_ended = cls.one_id(ended), ended.process.pid
+        assert ended.stop() == 0, ended.log()
+        cls.successor = cls.start("successor", 5, 0)
+        cls.killed = cls.start("killed", 7, 2)
+        cls.killed.process.kill()
+        cls.killed.process.wait()
 
     @classmethod
     def tearDownClass(cls):
-        assert cls.server.stop() == 0, cls.server.log()
+        for server in cls.server, cls.successor:
+            assert server.stop() == 0, server.log()
+
+    @classmethod
+    def run_firn(cls, *words):
+        subprocess.run([cls.firn, *words, "--registry=" + cls.registry], check=True,
+                       stdout=subprocess.DEVNULL)
+
+    @classmethod
+    def start(cls, name, worker, rack):
+        return interop.Server(cls.program, os.path.join(cls.folder, name),
+                              "--registry=" + cls.registry, f"--worker={worker}", f"--rack={rack}")
+
+    @staticmethod
+    def one_id(server):
+        url = f"http://127.0.0.1:{server.port}/v1/ids/default"
+        with urllib.request.urlopen(url, timeout=interop.PATIENCE_S) as answer:
+            return json.load(answer)["ids"][0]
+
+    def browse(self, place, *flags):
+        return subprocess.run(
+            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             f"--user-data-dir={self.folder}/browser", "--virtual-time-budget=9000", *flags,
+             f"http://127.0.0.1:{self.server.admin_port}/{place}"], capture_output=True, text=True,
+            timeout=interop.PATIENCE_S, check=True).stdout
+
+    def page(self, place=""):
+        """The page's elements as they are after some seconds of the page's own time, without its
+        script."""
+        return self.browse(place, "--dump-dom").split("<script>")[0]
 
     def shown(self, place=""):
-        """The page's elements as they are after some seconds of the page's own time: id -> text."""
-        page = subprocess.run(
-            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             f"--user-data-dir={self.folder}/browser", "--virtual-time-budget=9000", "--dump-dom",
-             f"http://127.0.0.1:{self.server.admin_port}/{place}"], capture_output=True, text=True,
-            timeout=interop.PATIENCE_S, check=True).stdout.split("<script>")[0]
+        """id -> text, of the elements that have one."""
         return {name: re.sub(r"<[^>]*>", " ", text) for _, name, text in
-                re.findall(r'<(span|p|dl|tbody)\b[^>]*\bid="(\w+)"[^>]*>(.*?)</\1>', page, re.S)}
+                re.findall(r'<(span|p|dl|div|tbody)\b[^>]*\bid="(\w+)"[^>]*>(.*?)</\1>',
+                           self.page(place), re.S)}
+
+    def shown_at_last(self, wanted, place=""):
+        """The same, once `wanted` of it holds: the page's own time does not wait for the cluster
+        to be read, so it is looked at until then."""
+        deadline = time.time() + interop.PATIENCE_S
+        while not wanted(shown := self.shown(place)):
+            self.assertLess(time.time(), deadline, shown)
+        return shown
 
     def test_shows_the_server_its_tags_and_refusals(self):
         self.assertEqual(self.server.answer("default"), "ID")
@@ -44,14 +98,49 @@ class ConsoleTest(unittest.TestCase):
         self.assertEqual(shown["address"], f"127.0.0.1:{self.server.port}")
         self.assertIn("13: worker 3, rack 1", shown["facts"])
         self.assertIn("connected", shown["facts"])
-        self.assertRegex(shown["tags"], r"default\s+snowflake\s+0\s+1\b")
+        self.assertRegex(shown["tags"], r"default\s+snowflake\b")
         self.assertRegex(shown["refused"], r"UNKNOWN_TAG\s+1\b")
         self.assertEqual(shown["trouble"], "")
+
+    def test_shows_every_machine_id_and_server_of_the_cluster(self):
+        shown = self.shown_at_last(lambda shown: "never used 61" in shown["key"])
+        self.assertIn("held 2", shown["key"])
+        self.assertIn("its holder is away 1", shown["key"])
+        self.assertIn("Nothing is wrong.", shown["alarms"])
+        for server in self.server, self.successor:
+            self.assertRegex(shown["servers"], rf"127\.0\.0\.1:{server.port}\b.*?serving")
+        cells = re.findall(r"<i\b[^>]*data-machine[^>]*>", self.page())
+        self.assertEqual(len(cells), 64)
+        self.assertEqual(sum("held" in cell for cell in cells), 2)
+        self.assertEqual(sum("own" in cell for cell in cells), 1)
+
+    def test_shows_every_tag_and_hostile_names_as_text(self):
+        shown = self.shown_at_last(lambda shown: "disabled" in shown["tags"])
+        self.assertRegex(shown["tags"], r"order\s+segment\s+enabled\s+50\s+1\b")
+        self.assertIn(HOSTILE.replace("<", "&lt;").replace(">", "&gt;"), shown["tags"])
 
     def test_explains_the_id_of_its_address(self):
         self.assertRegex(self.shown("#4255744")["fields"], r"worker\s+3\s+rack\s+3\b")
         self.assertIn("no", self.shown("#%3Cb%3E")["fields"])
 
+    def test_names_who_issued_an_id_and_who_has_its_machine_id_now(self):
+        pids = [f"pid {pid}" for pid in (self.pid_of_ended, self.successor.process.pid)]
+        shown = self.shown_at_last(
+            lambda shown: pids[0] in shown["who"] and pids[0] in shown["holder"],
+            "#" + self.id_of_ended)
+        self.assertIn("held its machine id from", shown["who"])
+        self.assertNotIn(pids[1], shown["who"])
+        self.assertIn(pids[1], shown["holder"])
+
+    def test_leaves_pictures(self):
+        folder = os.environ.get("FIRN_PICTURES")
+        if not folder:
+            self.skipTest("FIRN_PICTURES names no folder")
+        self.shown_at_last(lambda shown: "held" in shown["who"], "#" + self.id_of_ended)
+        for name, flags in PICTURES.items():
+            self.browse("#" + self.id_of_ended, "--hide-scrollbars", *flags,
+                        f"--screenshot={os.path.join(folder, name)}.png")
+
 
 if __name__ == "__main__":
-    interop.main(ConsoleTest, "chromium")
+    interop.main(ConsoleTest, "chromium", "firn")
