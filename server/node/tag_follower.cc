@@ -111,16 +111,24 @@ KnownTags TagFollower::ReadAll() {
       LOG(WARNING) << "not a tag: " << watch_.path() << "/" << component << ": " << name.status();
       continue;
     }
-    read.tags[*name] = ReadOne(*name, node, *highest);
+    read.tags[*name] = ReadOne(*name, Parse(*name, node.data), *highest);
   }
   if (*highest != *highest_) highest_ = std::move(highest);
+  std::erase_if(parsed_, [&read](const auto& one) { return !read.tags.contains(one.first); });
   return read;
 }
 
-KnownTag TagFollower::ReadOne(const std::string& name, const Node& node, Ledgers& highest) {
+const Result<TagNode>& TagFollower::Parse(const std::string& name, const std::string& data) {
+  const auto found = parsed_.find(name);
+  if (found != parsed_.end() && found->second.first == data) return found->second.second;
+  std::pair read(data, ReadTagNode(name, data));
+  return parsed_.insert_or_assign(name, std::move(read)).first->second.second;
+}
+
+KnownTag TagFollower::ReadOne(const std::string& name, const Result<TagNode>& tag,
+                              Ledgers& highest) {
   const auto before = known_.tags.find(name);
   KnownTag known = before != known_.tags.end() ? before->second : KnownTag();
-  const Result<TagNode> tag = ReadTagNode(name, node.data);
   if (!tag.ok()) {
     known.state = KnownTag::State::kUnreadable;
     Refuse(name, Reason::kInternal, tag.status().message());

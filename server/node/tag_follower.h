@@ -105,7 +105,8 @@ class TagFollower final : public TagSeeker {
   void OnMeta(const Result<ClusterMeta>& meta);
   void Follow();
   KnownTags ReadAll();
-  KnownTag ReadOne(const std::string& name, const Node& node, Ledgers& highest);
+  KnownTag ReadOne(const std::string& name, const Result<TagNode>& tag, Ledgers& highest);
+  const Result<TagNode>& Parse(const std::string& name, const std::string& data);
   void NoteLost(KnownTags& read);
   void TellLost();
   void LoadKept();
@@ -128,10 +129,12 @@ class TagFollower final : public TagSeeker {
 
   std::string uuid_;
   std::optional<std::string> default_strategy_{};  // of the cluster, once it was read
-  KnownTags known_;                                // as read last, lost ones included
-  std::optional<KnownTags> kept_{};                // as in the memory, or as it could not keep them
-  std::optional<BootMs> unkept_{};                 // since when it could not
-  bool loaded_ = false;                            // from there, once
+  // Nodes by name, as text and as what it says: of thousands, mostly one has moved.
+  std::map<std::string, std::pair<std::string, Result<TagNode>>> parsed_;
+  KnownTags known_;                  // as read last, lost ones included
+  std::optional<KnownTags> kept_{};  // as in the memory, or as it could not keep them
+  std::optional<BootMs> unkept_{};   // since when it could not
+  bool loaded_ = false;              // from there, once
   bool keeping_ = false;
   bool whole_ = false;
   std::map<std::string, TagDefinition> served_;  // as bound, ledgers left out
