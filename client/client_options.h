@@ -26,6 +26,17 @@ enum class FailureMode : uint8_t {
   kFailfast   // the caller is told
 };
 
+// How servers are spoken to that speak TLS. Files in PEM form; they are read again when they have
+// changed, for connections from then on.
+struct TlsOptions {
+  std::string ca{};    // the authorities that are believed; empty: this machine's
+  std::string cert{};  // the certificate that is shown to servers that want one, with those that
+                       // lead to its authority; empty: none
+  std::string key{};   // its private key, which nobody else may read
+  std::string name{};  // what all servers' certificates must be for, by their subjectAltName;
+                       // empty: each for the host, a name or an IP address, of its own address
+};
+
 // Everything about a client that is decided once. Fields out of range are named by
 // Client::status().
 struct ClientOptions {
@@ -34,6 +45,10 @@ struct ClientOptions {
   SourceOpener open_source{};  // zk:// and dir://: from firn::client_registry
   // The cluster that it must be. Empty: as the source says, or the first server that answers.
   std::string cluster_uuid{};
+
+  // All servers are spoken to by TLS. Absent: those of which the list says that they speak it are,
+  // with this machine's authorities.
+  std::optional<TlsOptions> tls{};
 
   Balancing balancing = Balancing::kP2c;
   std::optional<uint32_t> rack{};  // ask servers of this rack while one is fit

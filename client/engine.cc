@@ -36,6 +36,9 @@ Status CheckOptions(const ClientOptions& options) {
   if (options.hedge_after) {
     CheckRange("hedge_after (ms)", options.hedge_after->count(), 0, kHourMs, faults);
   }
+  if (options.tls && options.tls->cert.empty() != options.tls->key.empty()) {
+    faults.Add("tls.cert and tls.key go together");
+  }
   return std::move(faults).ToStatus();
 }
 
@@ -70,10 +73,11 @@ Engine::Engine(const ClientOptions& options)
     : deadline_(options.deadline),
       clock_(SystemClock()),
       status_(CheckOptions(options)),
+      tls_(options.tls.value_or(TlsOptions())),
       fleet_(Overheard(options), clock_, SystemEntropy().Next()) {
   try {
-    blocking_.emplace(fleet_, CallerOptions(options, /*upkeep=*/true), clock_, fds_);
-    async_.emplace(fleet_, CallerOptions(options, /*upkeep=*/false), clock_, fds_);
+    blocking_.emplace(fleet_, tls_, CallerOptions(options, /*upkeep=*/true), clock_, fds_);
+    async_.emplace(fleet_, tls_, CallerOptions(options, /*upkeep=*/false), clock_, fds_);
   } catch (const std::exception& error) {
     status_ = Unavailable(Cat("the client cannot begin: ", error.what()));
   }
@@ -81,6 +85,7 @@ Engine::Engine(const ClientOptions& options)
     blocking_->OnNews();
     async_->OnNews();
   });
+  if (status_.ok() && options.tls) status_ = tls_.Load().WithContext("tls");
   if (!status_.ok()) return;
   auto source = OpenSource(options);
   if (source.ok()) {

@@ -10,6 +10,7 @@
 #include "client/client_options.h"
 #include "client/fleet/fleet.h"
 #include "client/local_supply.h"
+#include "client/wire/tls_context.h"
 #include "common/base/fork.h"
 #include "common/base/status.h"
 #include "common/time/clock.h"
@@ -69,6 +70,7 @@ class Engine final : public RangeFetcher {
   const Clock& clock_;
   Status status_;
   CloseOnFork fds_;
+  TlsContext tls_;
   Fleet fleet_;
   // None where the process has no descriptors or threads for them, which status() tells.
   std::optional<AsyncCaller> blocking_;  // calls that block, and fetches: no callback holds it up

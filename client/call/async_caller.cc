@@ -39,8 +39,10 @@ class NoSignals {
 
 }  // namespace
 
-AsyncCaller::AsyncCaller(Fleet& fleet, const Options& options, const Clock& clock, CloseOnFork& fds)
+AsyncCaller::AsyncCaller(Fleet& fleet, TlsContext& tls, const Options& options, const Clock& clock,
+                         CloseOnFork& fds)
     : fleet_(fleet),
+      tls_(tls),
       options_(options),
       clock_(clock),
       fds_(fds),
@@ -335,7 +337,7 @@ std::shared_ptr<Pipeline> AsyncCaller::PipelineTo(const ServerPtr& server, bool 
 
 std::shared_ptr<Pipeline> AsyncCaller::OpenPipeline(const ServerPtr& server,
                                                     Pipeline::Checked checked) {
-  auto pipeline = std::make_shared<Pipeline>(io_, fleet_, fds_, *this, server);
+  auto pipeline = std::make_shared<Pipeline>(io_, fleet_, tls_, fds_, *this, server);
   pipelines_[server->number].push_back(pipeline);
   pipeline->Open(fleet_.AddressesInTurn(*server), options_.limits.attempt_limit,
                  std::move(checked));
@@ -347,7 +349,7 @@ void AsyncCaller::LookAt(const ServerPtr& server, Pipeline::Checked checked) {
   const auto open = pipelines_.find(server->number);
   const bool room = open == pipelines_.end() || open->second.size() < options_.connections;
   if (room) return static_cast<void>(OpenPipeline(server, std::move(checked)));
-  const auto look = std::make_shared<Pipeline>(io_, fleet_, fds_, *this, server);
+  const auto look = std::make_shared<Pipeline>(io_, fleet_, tls_, fds_, *this, server);
   looks_.push_back(look);
   const std::weak_ptr<Pipeline> weak = look;
   look->Open(

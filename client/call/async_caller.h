@@ -18,6 +18,7 @@
 #include "client/call/pipeline.h"
 #include "client/call/upkeep.h"
 #include "client/fleet/fleet.h"
+#include "client/wire/tls_context.h"
 #include "common/base/fork.h"
 #include "common/time/clock.h"
 
@@ -40,7 +41,8 @@ class AsyncCaller final {
   };
 
   // Starts the IO thread.
-  AsyncCaller(Fleet& fleet, const Options& options, const Clock& clock, CloseOnFork& fds);
+  AsyncCaller(Fleet& fleet, TlsContext& tls, const Options& options, const Clock& clock,
+              CloseOnFork& fds);
   ~AsyncCaller();
 
   // Ends every call that is under way with kUnavailable, then the thread. Calls that are started
@@ -108,6 +110,7 @@ class AsyncCaller final {
   void EndAll();
 
   Fleet& fleet_;
+  TlsContext& tls_;
   const Options options_;
   const Clock& clock_;
   CloseOnFork& fds_;

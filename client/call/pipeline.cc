@@ -9,6 +9,7 @@
 #include <boost/asio/write.hpp>
 
 #include "client/call/async_caller.h"
+#include "common/base/cat.h"
 
 namespace firn::client {
 namespace {
@@ -17,12 +18,14 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr size_t kReadBytes = 16 * 1024;
+constexpr std::string_view kTlsAlert = "\x15\x03";
 
 }  // namespace
 
-Pipeline::Pipeline(asio::io_context& io, Fleet& fleet, CloseOnFork& fds, AsyncCaller& caller,
-                   ServerPtr server)
+Pipeline::Pipeline(asio::io_context& io, Fleet& fleet, TlsContext& tls, CloseOnFork& fds,
+                   AsyncCaller& caller, ServerPtr server)
     : fleet_(fleet),
+      tls_(tls),
       fds_(fds),
       caller_(caller),
       server_(std::move(server)),
@@ -63,15 +66,31 @@ void Pipeline::OnConnected(Connector::Result result) {
     failed.shared_blame = result.own_fault;
     Close(std::move(failed));
   } else {
-    phase_ = Phase::kChecking;
     socket_ = std::move(*result.socket);
     fleet_.Dialled(*server_, result.address, result.led_nowhere, caller_.now());
-    std::string bytes;
-    status_sequence_ = talk_.Append({.method = Ask::Method::kStatus}, bytes);
-    Write(bytes);
-    Read();
+    server_->tls ? Agree(result.address) : AskForStatus();
+    if (phase_ != Phase::kClosed) Read();
   }
   caller_.EndTurn();
+}
+
+void Pipeline::Agree(const Address& address) {
+  phase_ = Phase::kAgreeing;
+  Result<std::unique_ptr<TlsTalk>> talk = tls_.Begin(server_->name, server_->endpoint.host);
+  if (!talk.ok()) {
+    Outcome failed = Outcome::Of(AttemptEnd::kUnreachable, "tls: " + talk.status().message());
+    failed.shared_blame = true;
+    return Close(std::move(failed));
+  }
+  sealing_ = std::make_unique<Sealing>(*std::move(talk), address, std::string(kReadBytes, '\0'));
+  WriteSealed();
+}
+
+void Pipeline::AskForStatus() {
+  phase_ = Phase::kChecking;
+  std::string bytes;
+  status_sequence_ = talk_.Append({.method = Ask::Method::kStatus}, bytes);
+  Write(bytes);
 }
 
 void Pipeline::TakeStatus(std::string_view frame) {
@@ -106,8 +125,19 @@ void Pipeline::Flush() {
   if (phase_ == Phase::kOpen && writing_.empty()) Write(out_);
 }
 
-// Sends what the socket takes at once, and the rest when it has room.
 void Pipeline::Write(std::string& bytes) {
+  if (sealing_ == nullptr) return WriteAsIs(bytes);
+  if (!bytes.empty()) sealing_->talk->Seal(bytes);
+  bytes.clear();
+  WriteSealed();
+}
+
+void Pipeline::WriteSealed() {
+  if (writing_.empty()) WriteAsIs(sealing_->talk->sealed());
+}
+
+// Sends what the socket takes at once, and the rest when it has room.
+void Pipeline::WriteAsIs(std::string& bytes) {
   if (bytes.empty()) return;
   error_code error;
   const size_t sent = socket_.write_some(asio::buffer(bytes), error);
@@ -119,26 +149,30 @@ void Pipeline::Write(std::string& bytes) {
                     [self = shared_from_this()](const error_code& failed, size_t) {
                       self->writing_.clear();
                       // A connection that broke is noticed by its read.
-                      if (!failed && !self->out_.empty()) self->Flush();
+                      if (failed) return;
+                      if (self->sealing_ != nullptr) self->WriteSealed();
+                      if (!self->out_.empty()) self->Flush();
                     });
 }
 
 // --- answers ------------------------------------------------------------------------------------
 
 void Pipeline::Read() {
-  socket_.async_read_some(
-      asio::buffer(in_.data() + held_, in_.size() - held_),
-      [self = shared_from_this()](const error_code& error, size_t n) { self->OnRead(error, n); });
+  const asio::mutable_buffer room = sealing_ == nullptr
+                                        ? asio::buffer(in_.data() + held_, in_.size() - held_)
+                                        : asio::buffer(sealing_->came);
+  socket_.async_read_some(room, [self = shared_from_this()](const error_code& error, size_t n) {
+    self->OnRead(error, n);
+  });
 }
 
 void Pipeline::OnRead(const error_code& error, size_t n) {
   if (phase_ == Phase::kClosed) return;
   caller_.BeginTurn();
   if (error) {
-    Outcome closed = Outcome::Of(AttemptEnd::kClosed,
-                                 error == asio::error::eof ? std::string() : error.message());
-    closed.HadHeld(held_);
-    Close(std::move(closed));
+    Close(ClosedBy(error));
+  } else if (sealing_ != nullptr) {
+    TakeSealed(std::string_view(sealing_->came).substr(0, n));
   } else {
     held_ += n;
     TakeAnswers();
@@ -148,15 +182,46 @@ void Pipeline::OnRead(const error_code& error, size_t n) {
   if (phase_ != Phase::kClosed) Read();
 }
 
+Outcome Pipeline::ClosedBy(const error_code& error) const {
+  const std::string said = error == asio::error::eof ? std::string() : error.message();
+  if (phase_ == Phase::kAgreeing) return sealing_->talk->FailureOf(said);
+  Outcome closed = Outcome::Of(AttemptEnd::kClosed, said);
+  if (phase_ == Phase::kChecking && sealing_ == nullptr && held_ == 0) {
+    closed.detail += Cat(said.empty() ? "" : ", ", "at the first word: it may speak TLS only");
+  }
+  closed.HadHeld(held_);
+  return closed;
+}
+
+void Pipeline::TakeSealed(std::string_view bytes) {
+  TlsTalk& talk = *sealing_->talk;
+  talk.Came(bytes);
+  if (phase_ == Phase::kAgreeing && talk.state() == TlsTalk::State::kAgreed) AskForStatus();
+  while (phase_ != Phase::kClosed) {
+    const size_t n = talk.Read(in_.data() + held_, in_.size() - held_);
+    if (n == 0) break;
+    held_ += n;
+    TakeAnswers();
+  }
+  if (phase_ == Phase::kClosed) return;
+  WriteSealed();  // also the alert that says why
+  if (talk.state() != TlsTalk::State::kFailed) return;
+  Outcome failed = talk.FailureOf({});
+  if (phase_ == Phase::kOpen) failed.end = AttemptEnd::kBroken;
+  Close(std::move(failed));
+}
+
 void Pipeline::TakeAnswers() {
   const std::string_view all(in_.data(), held_);
   size_t at = 0;
   while (phase_ != Phase::kClosed) {
     const auto length = WireCodec::FrameLength(all.substr(at));
     if (!length) {
-      return Close(
-          Outcome::Of(phase_ == Phase::kChecking ? AttemptEnd::kWrongService : AttemptEnd::kBroken,
-                      "what came is too long for an answer"));
+      const bool first = phase_ == Phase::kChecking;
+      return Close(Outcome::Of(first ? AttemptEnd::kWrongService : AttemptEnd::kBroken,
+                               first && all.starts_with(kTlsAlert)
+                                   ? "it speaks TLS, and is not known to"
+                                   : "what came is too long for an answer"));
     }
     if (*length == 0 || all.size() - at < *length) {
       // The rest goes to the front, and the buffer becomes as long as the answer will be.
@@ -201,7 +266,9 @@ void Pipeline::Close(Outcome why) {
   if (phase_ == Phase::kClosed) return;
   const auto self = shared_from_this();
   const bool was_opening = opening();
-  if (why.end == AttemptEnd::kConnectTimeout) {
+  if (phase_ == Phase::kAgreeing && sealing_ != nullptr && !why.blameless()) {
+    fleet_.Dialled(*server_, std::nullopt, {&sealing_->address, 1}, caller_.now());
+  } else if (why.end == AttemptEnd::kConnectTimeout) {
     fleet_.Dialled(*server_, std::nullopt, {}, caller_.now());
   }
   phase_ = Phase::kClosed;

@@ -17,6 +17,7 @@ constexpr Micros kResolveInTime{40'000'000};
 Fleet::Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed)
     : balancing_(options.balancing),
       rack_(options.rack),
+      tls_(options.tls.has_value()),
       attempt_limit_(options.attempt_limit),
       on_event_(options.on_event),
       clock_(clock),
@@ -68,6 +69,7 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
   const bool told_apart = !known.incarnation.empty() && !server->known.incarnation.empty();
   if (told_apart && known.incarnation != server->known.incarnation) BeginAnew(*server, now);
   server->known = known;
+  server->tls = tls_ || known.tls;
   server->fitness.Hear(Fitness::Event::kListed, now, entropy_);
   server->limits.Reopen();
   servers_[known.address] = std::move(server);

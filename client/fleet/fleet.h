@@ -183,6 +183,7 @@ class Fleet {
 
   const Balancing balancing_;
   const std::optional<uint32_t> rack_;
+  const bool tls_;
   const Micros attempt_limit_;
   const EventHook on_event_;
   const Clock& clock_;

@@ -37,6 +37,7 @@ struct Server {
   std::atomic<uint64_t> answered = 0, failed = 0;
   std::atomic<Micros> last_answer{Micros(0)};  // with what was asked for
   std::atomic<bool> listed = true;             // false: it has left the list
+  std::atomic<bool> tls = false;               // how it is spoken to, from the next connection on
   std::atomic<Micros> connect_at{Micros(0)};   // sooner no connection is begun for a call
   std::atomic<bool> well = false;  // its health is spotless; written under the fleet's mutex
 

@@ -52,7 +52,8 @@ std::string CheckLine(std::string_view body) {
 
 std::string ServerLine(const KnownServer& server) {
   return Cat("server ", UrlEncode(server.address), " ", server.rack, " ", server.weight, " ",
-             kSwitch[server.disabled ? 1 : 0], " ", PhaseText(server.phase), "\n");
+             kSwitch[server.disabled ? 1 : 0], " ", PhaseText(server.phase),
+             server.tls ? " tls" : "", "\n");
 }
 
 // The next part of `text` up to `end`, which goes, too; all of it when there is no `end`.
@@ -77,15 +78,16 @@ Result<KnownServer> ReadServer(std::string_view line) {
   const auto weight = ParseNumberWithin<int>(Cut(line, ' '), 0);
   const std::string_view listed = Cut(line, ' ');
   const auto disabled = std::find(kSwitch.begin(), kSwitch.end(), listed);
-  const std::optional<ServerPhase> phase = ReadPhase(line);
-  const bool good = is_server && Endpoint::Parse(address).ok() && rack && weight && phase &&
-                    disabled != kSwitch.end();
+  const std::optional<ServerPhase> phase = ReadPhase(Cut(line, ' '));
+  const bool good = is_server && (line.empty() || line == "tls") && Endpoint::Parse(address).ok() &&
+                    rack && weight && phase && disabled != kSwitch.end();
   if (!good) return Corrupt(Cat(Quoted(whole), " is no server"));
   return KnownServer{.address = std::move(address),
                      .rack = *rack,
                      .weight = *weight,
                      .disabled = disabled != kSwitch.begin(),
-                     .phase = *phase};
+                     .phase = *phase,
+                     .tls = !line.empty()};
 }
 
 Result<KeptList> ReadBody(std::string_view body) {

@@ -15,6 +15,7 @@ namespace firn {
 //     cluster 6f1b0c7e-1f3a-4c55-9d0e-0123456789ab          uuid, may be empty
 //     layout firn                                           may be empty
 //     server 10.0.0.7%3A7609 0 100 enabled serving          address, rack, weight, ...
+//     server 10.0.0.8%3A7609 0 100 enabled serving tls      one that is spoken to by TLS
 //     check 1c291ca3                                        CRC-32 of all lines before
 //
 // A value and its text form; thread-compatible.

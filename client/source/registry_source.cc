@@ -47,6 +47,7 @@ KnownServer ServerOf(const DirectoryEntry& entry) {
           .weight = entry.configurator.weight,
           .disabled = entry.configurator.disabled,
           .phase = entry.report.phase,
+          .tls = entry.provider.tls,
           .incarnation = IncarnationOf(entry.provider)};
 }
 

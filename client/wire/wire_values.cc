@@ -133,7 +133,8 @@ ToldServers FromWire(const wire::ServerList& told) {
                             .rack = static_cast<uint32_t>(std::max(0, entry.rack)),
                             .weight = std::max(0, entry.weight),
                             .disabled = !entry.online,
-                            .phase = PhaseOf(NumberOf(entry.state))});
+                            .phase = PhaseOf(NumberOf(entry.state)),
+                            .tls = entry.tls});
   }
   return made;
 }

@@ -24,6 +24,7 @@ class ClientRig {
  public:
   explicit ClientRig(size_t servers, Form form = Form::kBlocking) : form_(form) {
     for (size_t i = 0; i < servers; ++i) servers_.push_back(std::make_unique<FakeServer>());
+    options.tls = FakeServer::Tls();
     options.deadline = Milliseconds(20'000);
     options.attempt_limit = Milliseconds(10'000);
     options.balancing = Balancing::kSticky;

@@ -1,10 +1,14 @@
 #include "tests/client/fake_server.h"
 
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <thrift/protocol/TBinaryProtocol.h>
 #include <thrift/transport/TBufferTransports.h>
@@ -12,6 +16,7 @@
 
 #include "common/id/layout.h"
 #include "tests/support/process.h"
+#include "tests/support/tls_authority.h"
 #include "thrift/gen/IdService.h"
 
 namespace firn {
@@ -23,9 +28,15 @@ using apache::thrift::transport::TMemoryBuffer;
 
 constexpr size_t kLengthBytes = 4;
 
+// Of the connection that this thread serves; null: it is a plain one.
+thread_local SSL* encryption = nullptr;
+
 bool ReceiveAll(int fd, char* into, size_t size) {
   for (size_t held = 0; held < size;) {
-    const ssize_t got = recv(fd, into + held, size - held, 0);
+    const size_t rest = size - held;
+    const ssize_t got = encryption == nullptr
+                            ? recv(fd, into + held, rest, 0)
+                            : SSL_read(encryption, into + held, static_cast<int>(rest));
     if (got <= 0) return false;
     held += static_cast<size_t>(got);
   }
@@ -33,6 +44,8 @@ bool ReceiveAll(int fd, char* into, size_t size) {
 }
 
 bool SendAll(int fd, std::string_view bytes) {
+  const auto size = static_cast<int>(bytes.size());
+  if (encryption != nullptr) return SSL_write(encryption, bytes.data(), size) == size;
   return send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
 }
 
@@ -53,7 +66,33 @@ int64_t NextFirstId() {
   return (++server << 40) + 1;
 }
 
+// What all fake servers of a process show, where they speak TLS.
+struct Shown {
+  Shown() {
+    authority.Sign("server", "DNS:localhost,IP:127.0.0.1");
+    SSL_CTX_use_certificate_chain_file(context.get(), authority.File("server.crt").c_str());
+    SSL_CTX_use_PrivateKey_file(context.get(), authority.File("server.key").c_str(),
+                                SSL_FILETYPE_PEM);
+    std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets without MSG_NOSIGNAL
+  }
+
+  TlsAuthority authority{"fake"};
+  std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context{SSL_CTX_new(TLS_server_method()),
+                                                            SSL_CTX_free};
+};
+
+const Shown* Certificates() {
+  static const auto shown =
+      std::getenv("FIRN_FAKE_SERVERS_TLS") == nullptr ? nullptr : std::make_unique<Shown>();
+  return shown.get();
+}
+
 }  // namespace
+
+std::optional<TlsOptions> FakeServer::Tls() {
+  if (Certificates() == nullptr) return std::nullopt;
+  return TlsOptions{.ca = Certificates()->authority.File("ca.crt")};
+}
 
 // The answers as they ought to be, but for what a behaviour changes in them.
 class FakeServer::Service final : public wire::IdServiceNull {
@@ -208,6 +247,13 @@ void FakeServer::Accept(int listener) {
 }
 
 void FakeServer::Serve(int fd) {
+  std::unique_ptr<SSL, decltype(&SSL_free)> ssl(nullptr, SSL_free);
+  if (Certificates() != nullptr) {
+    ssl.reset(SSL_new(Certificates()->context.get()));
+    SSL_set_fd(ssl.get(), fd);
+    SSL_accept(ssl.get());  // where it fails, so does the first read
+    encryption = ssl.get();
+  }
   std::string frame;
   for (uint32_t length; ReceiveAll(fd, reinterpret_cast<char*>(&length), sizeof length);) {
     frame.resize(ntohl(length));

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "client/call_report.h"
+#include "client/client_options.h"
 #include "common/base/units.h"
 
 namespace firn {
@@ -58,6 +60,10 @@ class FakeServer {
   ~FakeServer();
   FakeServer(const FakeServer&) = delete;
   FakeServer& operator=(const FakeServer&) = delete;
+
+  // How to speak to all fake servers of this process: by TLS where the environment has
+  // FIRN_FAKE_SERVERS_TLS.
+  static std::optional<TlsOptions> Tls();
 
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
 

@@ -1,6 +1,7 @@
 #include "tests/support/tls_authority.h"
 
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "common/base/status.h"
@@ -25,17 +26,18 @@ TlsAuthority::TlsAuthority(std::string name) : name_(std::move(name)) {
        File("ca.crt")});
 }
 
-void TlsAuthority::Sign(const std::string& who) {
+void TlsAuthority::Sign(const std::string& who, const std::string& names) {
   Request(who);
-  Grant(who, {});
+  Grant(who, names, {});
 }
 
-bool TlsAuthority::SignForSeconds(const std::string& who, int seconds) {
+bool TlsAuthority::SignForSeconds(const std::string& who, int seconds, const std::string& names) {
   if (!std::filesystem::exists(kFakeTime)) return false;
   Request(who);
   // A day's, made almost a day ago.
-  Grant(who, {"env", std::string("LD_PRELOAD=") + kFakeTime,
-              "FAKETIME=-" + std::to_string(kDaySeconds - seconds) + "s"});
+  Grant(who, names,
+        {"env", std::string("LD_PRELOAD=") + kFakeTime,
+         "FAKETIME=-" + std::to_string(kDaySeconds - seconds) + "s"});
   return true;
 }
 
@@ -44,7 +46,8 @@ void TlsAuthority::Request(const std::string& who) {
        "-subj", "/CN=" + who, "-keyout", File(who + ".key"), "-out", File(who + ".csr")});
 }
 
-void TlsAuthority::Grant(const std::string& who, const std::vector<std::string>& wrapper) {
+void TlsAuthority::Grant(const std::string& who, const std::string& names,
+                         const std::vector<std::string>& wrapper) {
   std::vector<std::string> command = wrapper;
   for (const std::string& word :
        {std::string("openssl"), std::string("x509"), std::string("-req"), std::string("-in"),
@@ -52,6 +55,10 @@ void TlsAuthority::Grant(const std::string& who, const std::vector<std::string>&
         File("ca.key"), std::string("-CAcreateserial"), std::string("-days"), std::string("1"),
         std::string("-out"), File(who + ".crt")}) {
     command.push_back(word);
+  }
+  if (!names.empty()) {
+    std::ofstream(File(who + ".ext")) << "subjectAltName=" << names << "\n";
+    command.insert(command.end(), {"-extfile", File(who + ".ext")});
   }
   Run(command);
 }

@@ -16,8 +16,25 @@ DEFINE_string(servers, "",
               "FIRN_SERVERS, or else --registry");
 DEFINE_int32(deadline_ms, 5000, "of a whole call, finding the servers included");
 DEFINE_int32(attempt_ms, 1000, "of one server's answer");
+DEFINE_string(tls_ca, "",
+              "authorities that servers' certificates are to be of, PEM: servers are spoken to by "
+              "TLS; empty: only those of which the list says that they speak it, by this "
+              "machine's authorities");
+DEFINE_string(tls_cert, "", "certificate to show to servers that want one, PEM");
+DEFINE_string(tls_key, "", "its private key, PEM");
+DEFINE_string(tls_name, "",
+              "what servers' certificates must be for; empty: the host of each one's address");
 
 namespace firn {
+
+std::optional<TlsOptions> ChosenTls() {
+  if (FLAGS_tls_ca.empty() && FLAGS_tls_cert.empty() && FLAGS_tls_key.empty() &&
+      FLAGS_tls_name.empty()) {
+    return std::nullopt;
+  }
+  return TlsOptions{
+      .ca = FLAGS_tls_ca, .cert = FLAGS_tls_cert, .key = FLAGS_tls_key, .name = FLAGS_tls_name};
+}
 
 std::string ChosenServers() {
   if (!FLAGS_servers.empty()) return FLAGS_servers;
@@ -30,6 +47,7 @@ Result<std::unique_ptr<Client>> OpenClient(ClientOptions options) {
   FIRN_ASSIGN(const std::string auth, ChosenCredentials());
   options.servers = ChosenServers();
   options.open_source = RegistrySources({.auth = auth});
+  options.tls = ChosenTls();
   options.deadline = Milliseconds(FLAGS_deadline_ms);
   options.attempt_limit = Milliseconds(std::min(FLAGS_attempt_ms, FLAGS_deadline_ms));
   auto client = std::make_unique<Client>(std::move(options));

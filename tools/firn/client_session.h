@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "client/client.h"
@@ -12,11 +13,16 @@ namespace firn {
 // FIRN_SERVERS.
 std::string ChosenServers();
 
-// A client of their cluster. `options` says the rest; the flags decide about where, credentials and
-// deadlines.
+// How servers are spoken to, by the flags of TLS; nothing when none is given.
+std::optional<TlsOptions> ChosenTls();
+
+// A client of their cluster. `options` says the rest; the flags decide about where, credentials,
+// TLS and deadlines.
 Result<std::unique_ptr<Client>> OpenClient(ClientOptions options = {});
 
 // The flags that OpenClient reads, for a verb's list.
-#define FIRN_CLIENT_FLAGS "servers", "registry", "registry_auth_file", "deadline_ms", "attempt_ms"
+#define FIRN_CLIENT_FLAGS                                                                   \
+  "servers", "registry", "registry_auth_file", "tls_ca", "tls_cert", "tls_key", "tls_name", \
+      "deadline_ms", "attempt_ms"
 
 }  // namespace firn

@@ -83,7 +83,7 @@ std::vector<Cause> InIntroductions() {
        Before::kNothing},
       {"StatusClosed",
        {.kind = Kind::kClose, .in_status = true},
-       " closed after [0-9.]+ ms$",
+       " closed after [0-9.]+ ms: at the first word: it may speak TLS only$",
        Code::kUnavailable,
        Before::kNothing},
       {"StatusHalf",

@@ -13,7 +13,8 @@ KeptList Sample() {
   kept.list.servers = {
       {.address = "10.0.0.7:7609"},
       {.address = "[2001:db8::7]:7609", .rack = 3, .weight = 0, .phase = ServerPhase::kNotReady},
-      {.address = "order-1.example:80", .disabled = true, .phase = ServerPhase::kDraining}};
+      {.address = "order-1.example:80", .disabled = true, .phase = ServerPhase::kDraining},
+      {.address = "order-2.example:80", .tls = true}};
   return kept;
 }
 

@@ -72,6 +72,7 @@ TEST_F(ServersAnswerTest, ReadsEveryFieldAndPassesOverNonsense) {
   result.success.__set_servers({Entry("a:1", wire::ServerState::READY, 3, 50, true),
                                 Entry("no address", wire::ServerState::READY, 0, 100, true),
                                 Entry("b:1", wire::ServerState::DRAINING, -1, -1, false)});
+  result.success.servers[0].__set_tls(true);
   ASSERT_TRUE(Read(result).answered());
   EXPECT_EQ(reply_.told.version, 77);
   EXPECT_EQ(reply_.told.age, Milliseconds(1'234));
@@ -80,7 +81,7 @@ TEST_F(ServersAnswerTest, ReadsEveryFieldAndPassesOverNonsense) {
   const ServerList& list = *reply_.told.list;
   EXPECT_EQ(list.cluster.uuid, "1b4e28ba-2fa1-11d2-883f-0016d3cca427");
   ASSERT_EQ(list.servers.size(), 2u);
-  EXPECT_EQ(list.servers[0], (KnownServer{.address = "a:1", .rack = 3, .weight = 50}));
+  EXPECT_EQ(list.servers[0], (KnownServer{.address = "a:1", .rack = 3, .weight = 50, .tls = true}));
   EXPECT_EQ(list.servers[1],
             (KnownServer{
                 .address = "b:1", .weight = 0, .disabled = true, .phase = ServerPhase::kDraining}));

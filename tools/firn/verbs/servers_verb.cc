@@ -1,3 +1,4 @@
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,8 +50,11 @@ struct Probe {
 };
 
 Probe Ask(const KnownServer& server, const ClusterIdentity& cluster) {
+  std::optional<TlsOptions> tls = ChosenTls();
+  if (!tls && server.tls) tls.emplace();
   Client client({.servers = "list://" + server.address,
                  .cluster_uuid = cluster.uuid,
+                 .tls = std::move(tls),
                  .deadline = Milliseconds(FLAGS_attempt_ms),
                  .attempt_limit = Milliseconds(FLAGS_attempt_ms),
                  .attempts_max = 1});
@@ -169,7 +173,8 @@ Verb ServersVerb() {
           .details =
               "Exit code 1 when one does not answer or is not ready. The registry may be away as\n"
               "long as --servers names the servers themselves.\n",
-          .flags = {"servers", "deadline_ms", "attempt_ms", FIRN_REGISTRY_FLAGS},
+          .flags = {"servers", "tls_ca", "tls_cert", "tls_key", "tls_name", "deadline_ms",
+                    "attempt_ms", FIRN_REGISTRY_FLAGS},
           .run = RunServers,
           .below = {std::move(offline), std::move(online), std::move(weight)}};
 }

@@ -1,0 +1,202 @@
+#include "client/wire/tls_talk.h"
+
+#include <algorithm>
+#include <climits>
+#include <utility>
+
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+
+#include "client/wire/tls_credentials.h"
+#include "common/base/cat.h"
+#include "common/base/units.h"
+
+namespace firn::client {
+namespace {
+
+int Clamped(size_t n) { return static_cast<int>(std::min<size_t>(n, INT_MAX)); }
+
+// The names that a certificate is for, as a person reads them.
+std::string NamesIn(X509* certificate) {
+  std::string names;
+  const auto add = [&](std::string_view name) { names += Cat(names.empty() ? "" : ", ", name); };
+  auto* const all = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(all); ++i) {
+    const GENERAL_NAME* const one = sk_GENERAL_NAME_value(all, i);
+    if (one->type != GEN_DNS && one->type != GEN_IPADD) continue;
+    const ASN1_STRING* const text = one->type == GEN_DNS ? one->d.dNSName : one->d.iPAddress;
+    const std::string_view bytes(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+                                 static_cast<size_t>(ASN1_STRING_length(text)));
+    if (one->type == GEN_DNS) {
+      add(bytes);
+    } else if (bytes.size() == 4) {
+      const auto part = [&](size_t at) { return int{static_cast<unsigned char>(bytes[at])}; };
+      add(Cat(part(0), ".", part(1), ".", part(2), ".", part(3)));
+    } else {
+      add("an IPv6 address");
+    }
+  }
+  GENERAL_NAMES_free(all);
+  return names.empty() ? "no host" : names;
+}
+
+// What it is that a TLS alert tells of this end's certificate; empty: something else.
+bool IsAboutOwnCertificate(int reason) {
+  switch (reason) {
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// It came as TLS would begin, and is not.
+bool IsPlain(int reason) {
+  return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_RECORD_LENGTH_MISMATCH ||
+         reason == SSL_R_PACKET_LENGTH_TOO_LONG || reason == SSL_R_HTTP_REQUEST;
+}
+
+// Asked about each certificate on the way to the authority. One that is refused is gone when the
+// handshake has failed, so its names are kept here.
+int OnVerified(int good, X509_STORE_CTX* store) {
+  if (good == 1) return good;
+  auto* const ssl =
+      static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  if (X509* const refused = X509_STORE_CTX_get_current_cert(store)) {
+    static_cast<TlsTalk*>(SSL_get_app_data(ssl))->KeepNames(NamesIn(refused));
+  }
+  return good;
+}
+
+}  // namespace
+
+TlsTalk::TlsTalk(std::shared_ptr<TlsCredentials> credentials, std::string server, std::string name)
+    : credentials_(std::move(credentials)),
+      server_(std::move(server)),
+      name_(std::move(name)),
+      ssl_(SSL_new(credentials_->context.get())) {
+  if (ssl_ == nullptr) Die("OpenSSL has no memory");
+  SSL_set_bio(ssl_, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+  SSL_set_app_data(ssl_, this);
+  SSL_set_connect_state(ssl_);
+  SSL_set_verify(ssl_, SSL_VERIFY_PEER, OnVerified);
+  X509_VERIFY_PARAM* const wanted = SSL_get0_param(ssl_);
+  X509_VERIFY_PARAM_set_hostflags(
+      wanted, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  if (X509_VERIFY_PARAM_set1_ip_asc(wanted, name_.c_str()) != 1) {
+    SSL_set1_host(ssl_, name_.c_str());
+    std::string told = name_;
+    SSL_ctrl(ssl_, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, told.data());
+  }
+  credentials_->Resume(server_, ssl_);
+  Agree();
+}
+
+TlsTalk::~TlsTalk() {
+  // Without a goodbye that is at least pretended, OpenSSL forbids to resume the session.
+  SSL_set_quiet_shutdown(ssl_, 1);
+  if (state_ == State::kAgreed) SSL_shutdown(ssl_);
+  SSL_free(ssl_);
+}
+
+void TlsTalk::KeepSession(ssl_session_st* session) { credentials_->Keep(server_, session); }
+
+bool TlsTalk::resumed() const { return SSL_session_reused(ssl_) == 1; }
+
+void TlsTalk::Came(std::string_view bytes) {
+  BIO_write(SSL_get_rbio(ssl_), bytes.data(), Clamped(bytes.size()));
+  if (state_ == State::kAgreeing) Agree();
+}
+
+void TlsTalk::Agree() {
+  ERR_clear_error();
+  const int result = SSL_do_handshake(ssl_);
+  if (result == 1) {
+    state_ = State::kAgreed;
+  } else {
+    Fail(result);
+  }
+  Drain();
+}
+
+size_t TlsTalk::Read(char* into, size_t size) {
+  if (state_ != State::kAgreed) return 0;
+  ERR_clear_error();
+  const int n = SSL_read(ssl_, into, Clamped(size));
+  if (n <= 0) Fail(n);
+  Drain();
+  return n > 0 ? static_cast<size_t>(n) : 0;
+}
+
+void TlsTalk::Seal(std::string_view bytes) {
+  ERR_clear_error();
+  const int n = SSL_write(ssl_, bytes.data(), Clamped(bytes.size()));
+  if (n <= 0) Fail(n);
+  Drain();
+}
+
+// Takes out what OpenSSL wants to send.
+void TlsTalk::Drain() {
+  BIO* const out = SSL_get_wbio(ssl_);
+  const size_t before = sealed_.size(), more = BIO_ctrl_pending(out);
+  if (more == 0) return;
+  sealed_.resize(before + more);
+  BIO_read(out, sealed_.data() + before, Clamped(more));
+}
+
+// --- what goes wrong ----------------------------------------------------------------------------
+
+void TlsTalk::Fail(int result) {
+  const int error = SSL_get_error(ssl_, result);
+  if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return;
+  // A goodbye: the end of the connection follows, and is told then.
+  if (error == SSL_ERROR_ZERO_RETURN) return;
+  why_ = Refusal();
+  state_ = State::kFailed;
+}
+
+std::string TlsTalk::Refusal() const {
+  const long verdict = SSL_get_verify_result(ssl_);
+  const std::string_view said = X509_verify_cert_error_string(verdict);
+  switch (verdict) {
+    case X509_V_OK:
+      break;
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+      return Cat("its certificate is for ", names_, ", not for ", name_);
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+      return Cat("its certificate is of no authority in ", credentials_->ca, ": ", said);
+    default:
+      return Cat("its certificate: ", said);
+  }
+  const unsigned long last = ERR_peek_last_error();
+  const int reason = ERR_GET_REASON(last);
+  if (IsPlain(reason)) return "it does not speak TLS";
+  const char* const named = ERR_reason_error_string(last);
+  const std::string_view word = named == nullptr ? "it broke" : named;
+  if (!IsAboutOwnCertificate(reason)) return Cat("TLS: ", word);
+  if (credentials_->cert.empty()) return Cat("it wants a certificate of this client: ", word);
+  return Cat("it refuses the certificate ", credentials_->cert, ": ", word);
+}
+
+Outcome TlsTalk::FailureOf(std::string_view closed) const {
+  if (state_ == State::kFailed) return Outcome::Of(AttemptEnd::kWrongService, why_);
+  return Outcome::Of(AttemptEnd::kUnreachable,
+                     Cat("it ended the connection in the TLS handshake, and may speak none",
+                         closed.empty() ? "" : ": ", closed));
+}
+
+}  // namespace firn::client

@@ -1,0 +1,110 @@
+// The command against a real server that speaks TLS and wants certificates of its clients.
+
+#include <csignal>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tls_authority.h"
+
+namespace firn {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr Milliseconds kPatience{60'000};
+
+class FirnTlsTest : public testing::Test {
+ protected:
+  FirnTlsTest() {
+    ours_.Sign("client");
+    SignAnew();
+    server_.emplace(
+        Words{BuiltProgram("firn-server"), "--registry=" + registry_, "--listen=" + address_,
+              "--admin_listen=127.0.0.1:" + std::to_string(FreePort()),
+              "--state_dir=" + (folder_ / "state"), "--tls_cert=" + (folder_ / "crt"),
+              "--tls_key=" + (folder_ / "key"), "--tls_client_ca=" + ours_.File("ca.crt")},
+        Process::Options{.output_file = folder_ / "log"});
+    const Words next = As(ours_, {"next", "--servers=firn://" + address_});
+    EXPECT_TRUE(Eventually(kPatience, [&] { return Firn(next).exit_code == 0; }));
+  }
+  ~FirnTlsTest() override {
+    if (HasFailure()) folder_.Keep();
+  }
+
+  // A new certificate of the server takes the old one's place.
+  void SignAnew() {
+    ours_.Sign("server", "IP:127.0.0.1");
+    for (const char* kind : {"crt", "key"}) {
+      std::filesystem::rename(ours_.File(std::string("server.") + kind), folder_ / kind);
+    }
+  }
+
+  static Words As(const TlsAuthority& authority, Words words) {
+    words.push_back("--tls_cert=" + authority.File("client.crt"));
+    words.push_back("--tls_key=" + authority.File("client.key"));
+    words.push_back("--tls_ca=" + authority.File("ca.crt"));
+    return words;
+  }
+  static Finished Firn(Words words) {
+    words.insert(words.begin(),
+                 {BuiltProgram("firn"), "--deadline_ms=30000", "--attempt_ms=10000"});
+    return RunToEnd(words);
+  }
+
+  TempDir folder_;
+  TlsAuthority ours_{"ours"};
+  const std::string registry_ = "dir://" + (folder_ / "registry");
+  const std::string address_ = "127.0.0.1:" + std::to_string(FreePort());
+  std::optional<Process> server_;
+};
+
+TEST_F(FirnTlsTest, AsksByTlsWhereFlagsOrTheListSaySo) {
+  const Finished listed = Firn(As(ours_, {"next", "--registry=" + registry_}));
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  const Finished seen = Firn(As(ours_, {"servers", "--registry=" + registry_}));
+  EXPECT_EQ(seen.exit_code, 0) << seen.out << seen.err;
+
+  // The list says that it speaks TLS; this machine knows nothing of its authority.
+  const Finished unknown = Firn({"next", "--registry=" + registry_, "--deadline_ms=5000"});
+  EXPECT_EQ(unknown.exit_code, 3);
+  EXPECT_NE(unknown.err.find("its certificate is of no authority in this machine"),
+            std::string::npos)
+      << unknown.err;
+
+  const Finished bare =
+      Firn({"next", "--servers=list://" + address_, "--tls_ca=" + ours_.File("ca.crt")});
+  EXPECT_EQ(bare.exit_code, 3);
+  EXPECT_NE(bare.err.find("it wants a certificate of this client"), std::string::npos) << bare.err;
+
+  const Finished half = Firn({"next", "--servers=list://" + address_, "--tls_cert=x"});
+  EXPECT_EQ(half.exit_code, 2);
+  EXPECT_NE(half.err.find("tls.cert and tls.key go together"), std::string::npos) << half.err;
+}
+
+TEST_F(FirnTlsTest, NewCertificatesOfTheServerCostNoCall) {
+  Words load{BuiltProgram("firn"),
+             "bench",
+             "--seconds=4",
+             "--threads=3",
+             "--warmup_ms=0",
+             "--servers=firn://" + address_,
+             "--json",
+             "--deadline_ms=30000"};
+  load = As(ours_, std::move(load));
+  Process bench(load, {.output_file = folder_ / "bench"});
+  for (int i = 0; i < 3; ++i) {
+    SignAnew();
+    server_->Signal(SIGHUP);
+    // A new connection sees the new one; those of the load live on.
+    const Finished next = Firn(As(ours_, {"next", "--servers=firn://" + address_}));
+    EXPECT_EQ(next.exit_code, 0) << next.err;
+  }
+  EXPECT_EQ(bench.Wait(kPatience), 0) << "see " << folder_ / "bench";
+}
+
+}  // namespace
+}  // namespace firn
