@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,18 +22,24 @@ Status Failure(const char* verb, const std::string& path) {
 }  // namespace
 
 Status HistoryFile::Open() {
-  if (descriptor_ >= 0) return {};
-  FIRN_ASSIGN(FileHandle file, OpenRegular(options_.path, O_RDWR | O_CREAT | O_APPEND, 0640));
-  const int opened = file.Release();
-  struct stat info {};
-  if (fstat(opened, &info) != 0) {
-    close(opened);
-    return Failure("examine", options_.path);
+  if (file_.fd() >= 0) return {};
+  Status failure;
+  UnsharedFile file = UnsharedFile::Of([&] {
+    auto opened = OpenRegular(options_.path, O_RDWR | O_CREAT | O_APPEND, 0640);
+    if (!opened.ok()) failure = opened.status();
+    return opened.ok() ? opened->Release() : -1;
+  });
+  FIRN_TRY(failure);
+  if (flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return Failure("lock", options_.path);
+    return Conflict(options_.path + " is written by another process: give each a file of its own");
   }
+  struct stat info {};
+  if (fstat(file.fd(), &info) != 0) return Failure("examine", options_.path);
   char last = '\n';
-  torn_ = info.st_size > 0 && (pread(opened, &last, 1, info.st_size - 1) != 1 || last != '\n');
+  torn_ = info.st_size > 0 && (pread(file.fd(), &last, 1, info.st_size - 1) != 1 || last != '\n');
   size_ = info.st_size;
-  descriptor_ = opened;
+  file_ = std::move(file);
   return {};
 }
 
@@ -69,7 +76,7 @@ Status HistoryFile::Turn() {
 Status HistoryFile::Write(std::string_view bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t wrote = write(descriptor_, bytes.data() + done, bytes.size() - done);
+    const ssize_t wrote = write(file_.fd(), bytes.data() + done, bytes.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) {
       const Status failure = Failure("write", options_.path);
@@ -85,17 +92,12 @@ Status HistoryFile::Write(std::string_view bytes) {
 
 // What cannot be cut back is found as torn when the file is opened again.
 void HistoryFile::CutBack() {
-  if (ftruncate(descriptor_, size_) != 0) torn_ = true;
+  if (ftruncate(file_.fd(), size_) != 0) torn_ = true;
 }
 
 Status HistoryFile::Sync() {
-  if (descriptor_ < 0) return Unavailable(options_.path + " is not open");
-  return fdatasync(descriptor_) == 0 ? Status() : Failure("sync", options_.path);
-}
-
-void HistoryFile::Close() {
-  if (descriptor_ >= 0) close(descriptor_);
-  descriptor_ = -1;
+  if (file_.fd() < 0) return Unavailable(options_.path + " is not open");
+  return fdatasync(file_.fd()) == 0 ? Status() : Failure("sync", options_.path);
 }
 
 std::string HistoryFile::Numbered(int number) const {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "common/base/status.h"
+#include "common/base/unshared_file.h"
 
 namespace firn {
 
@@ -16,6 +17,7 @@ namespace firn {
 // 2. Every failure leaves it ready for the next append, which opens the file anew if need be. So
 //    it works again as soon as there is room again.
 // 3. A line that a crash has torn keeps its place; the next one begins on a line of its own.
+// 4. It is locked by whoever writes it: cutting back and turning over are no work for two.
 class HistoryFile {
  public:
   struct Options {
@@ -25,11 +27,11 @@ class HistoryFile {
   };
 
   explicit HistoryFile(Options options) : options_(std::move(options)) {}
-  ~HistoryFile() { Close(); }
   HistoryFile(const HistoryFile&) = delete;
   HistoryFile& operator=(const HistoryFile&) = delete;
 
-  // Opens or makes the file, mode 0640, if it is not open. kUnavailable when that fails.
+  // Opens or makes the file, mode 0640, if it is not open. kUnavailable when that fails, kConflict
+  // when another process writes it.
   Status Open();
 
   // Appends whole lines. kUnavailable when they are not there.
@@ -38,7 +40,7 @@ class HistoryFile {
   // Waits until everything appended is on the disk. kUnavailable when that is not known.
   Status Sync();
 
-  void Close();
+  void Close() { file_ = {}; }
 
  private:
   Status MakeRoom(size_t bytes);
@@ -48,7 +50,7 @@ class HistoryFile {
   std::string Numbered(int number) const;
 
   const Options options_;
-  int descriptor_ = -1;
+  UnsharedFile file_;
   int64_t size_ = 0;   // up to the last whole append
   bool torn_ = false;  // something that is not a whole line stands at the end
 };

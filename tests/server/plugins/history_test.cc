@@ -133,6 +133,17 @@ TEST_F(HistoryTest, AFileThatCannotBeOpenedIsAFaultAtTheStart) {
   EXPECT_EQ(history_->counts().dropped, 1);
 }
 
+TEST_F(HistoryTest, AFileThatAnotherWritesIsAFaultAtTheStart) {
+  Open();
+  ASSERT_TRUE(started_.ok());
+  History second(clock_, {.file = {.path = path_}});
+  const Status refused = second.Start();
+  EXPECT_EQ(refused.code(), Code::kConflict);
+  EXPECT_THAT(refused.message(), HasSubstr("a file of its own"));
+  history_->Stop();
+  EXPECT_TRUE(second.Start().ok());
+}
+
 TEST_F(HistoryTest, AFullDiskIsCountedToldAndSurvived) {
   const std::string folder = dir_ / "disk";
   std::filesystem::create_directory(folder);
