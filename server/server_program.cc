@@ -68,7 +68,7 @@ ServerProgram::ServerProgram(ServerOptions options, const Clock& clock, Entropy&
                clock, entropy),
       front_(FrontOptions(), node_->issuer(), view_, view_, clock) {
   node_->AddTick([this](Now now) { Publish(now); });
-  node_->segments().OnNews([this] { front_.WakeParked(); });
+  node_->segments().OnNews([this](const std::string& tag) { front_.WakeParked(tag); });
   node_->OnTagServed([this](const TagDefinition& tag) { view_.OnTag(tag); });
 }
 

@@ -64,8 +64,8 @@ class ServerFront {
   // are in use. Ok without TLS.
   Status ReloadTls() { return public_.ReloadTls(); }
 
-  // There may be ids for calls that wait.
-  void WakeParked() { public_.WakeParked(); }
+  // There may be ids for calls of this tag that wait.
+  void WakeParked(std::string_view tag) { public_.WakeParked(backend_.issuer.Resolve(tag)); }
 
   // As FrontDoor::Shutdown, of both; the admin door goes last.
   void Shutdown(Milliseconds patience);

@@ -74,7 +74,8 @@ Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
 Result<std::shared_ptr<RangedStrategy>> SegmentTags::MakeStrategy(const TagDefinition& tag) {
   const auto source = sources_.find(tag.store);
   if (source == sources_.end()) return NotFound("there is no store '" + tag.store + "' here");
-  RangedParts parts{.source = *source->second, .clock = clock_, .entropy = entropy_, .news = news_};
+  RangedParts parts{.source = *source->second, .clock = clock_, .entropy = entropy_};
+  if (news_) parts.news = [news = news_, name = tag.name] { news(name); };
   if (tag.buffer == TagBuffer::kNone) {
     FIRN_ASSIGN(auto made, Unbuffered::Make(tag, std::move(parts)));
     return std::shared_ptr<RangedStrategy>(std::move(made));

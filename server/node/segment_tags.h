@@ -46,8 +46,9 @@ class SegmentTags {
   Ledger& ledger() { return ledger_; }
   const PostToControl& control() const { return control_; }
 
-  // `news` is told, on any thread, when calls that wait may have more luck.
-  void OnNews(std::function<void()> news) { news_ = std::move(news); }
+  // `news` is told, on any thread, when calls of a tag that wait may have more luck.
+  using News = std::function<void(const std::string& tag)>;
+  void OnNews(News news) { news_ = std::move(news); }
 
   // `redefined` is told, on the control thread, of a tag whose definition has to be read again: the
   // ledger has seen it in another form.
@@ -101,7 +102,7 @@ class SegmentTags {
   const PostToControl control_;
   const Clock& clock_;
   Entropy& entropy_;
-  std::function<void()> news_;
+  News news_;
   std::function<void(const std::string& tag)> redefined_;
   Ledger ledger_;                                                // on the control thread
   std::map<std::string, std::unique_ptr<RangeSource>> sources_;  // by name; go before the ledger

@@ -38,6 +38,7 @@ Verdict IdDesk::Answer(Verdict verdict, DoorCall& door) {
       break;
     case Verdict::kWait:
       if (!door.last) {
+        door.waits_for = issuer_.Resolve(call_->request().tag);
         door.parked = std::move(call_);
         return verdict;
       }

@@ -108,6 +108,8 @@ class Connection final {
   // Ends it as soon as nothing is owed to the peer.
   void CloseWhenIdle();
 
+  // Whether it has a call that waits for this.
+  bool WaitsFor(const void* what) const { return parked_ && call_.waits_for == what; }
   // Since when its first request has not been whole, or its encryption not agreed upon.
   std::optional<int64_t> half_since_ms() const;
   // Bytes of answers that are kept for the peer.
@@ -118,6 +120,7 @@ class Connection final {
   struct Listed {
     size_t index = 0;
     bool to_read = false, to_resume = false, parked = false;
+    int64_t again_at_us = 0;  // while it is parked
     Places::Place place{};
   } listed;
 

@@ -64,8 +64,8 @@ void FrontDoor::Shutdown(Milliseconds patience) {
 
 Status FrontDoor::ReloadTls() { return tls_ ? tls_->Load() : Status(); }
 
-void FrontDoor::WakeParked() {
-  for (const auto& loop : loops_) loop->WakeParked();
+void FrontDoor::WakeParked(const void* what) {
+  for (const auto& loop : loops_) loop->WakeParked(what);
 }
 
 Totals FrontDoor::totals() const {

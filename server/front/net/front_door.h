@@ -71,9 +71,9 @@ class FrontDoor {
   // after `patience`. Returns when all threads have ended; may be called again.
   void Shutdown(Milliseconds patience);
 
-  // There may be ids for calls that wait: tries them again. Cheap enough to be called whenever a
-  // range has arrived.
-  void WakeParked();
+  // There may be ids for calls that wait for this (DoorCall::waits_for): tries them again. Cheap
+  // enough to be called whenever a range has arrived.
+  void WakeParked(const void* what);
 
   Totals totals() const;
 

@@ -110,8 +110,13 @@ void IoLoop::Drain(int64_t patience_ms) {
   });
 }
 
-void IoLoop::WakeParked() {
-  asio::post(io_, [this] { ResumeParked(); });
+void IoLoop::WakeParked(const void* what) {
+  asio::post(io_, [this, what] {
+    for (Connection* connection : parked_) {
+      if (connection != nullptr && connection->WaitsFor(what)) connection->listed.again_at_us = 0;
+    }
+    ResumeDue();
+  });
 }
 
 void IoLoop::Accept() {
@@ -246,18 +251,33 @@ void IoLoop::Park(Connection& connection, int64_t again_us) {
     connection.listed.parked = true;
     parked_.push_back(&connection);
   }
-  again_us = std::clamp(again_us, kParkUsMin, kParkUsMax);
-  if (park_wake_us_ && *park_wake_us_ <= again_us) return;
-  park_wake_us_ = again_us;
-  park_timer_.expires_after(microseconds(again_us));
+  connection.listed.again_at_us = share_.exact_us() + std::clamp(again_us, kParkUsMin, kParkUsMax);
+  ResumeDueAt(connection.listed.again_at_us);
+}
+
+void IoLoop::ResumeDueAt(int64_t at_us) {
+  if (park_wake_us_ && *park_wake_us_ <= at_us) return;
+  park_wake_us_ = at_us;
+  park_timer_.expires_after(microseconds(std::max(at_us - share_.exact_us(), kParkUsMin)));
   park_timer_.async_wait(InSlot(park_slot_, [this](const error_code& replaced) {
-    if (!replaced) ResumeParked();
+    if (replaced) return;
+    park_wake_us_.reset();
+    ResumeDue();
   }));
 }
 
-void IoLoop::ResumeParked() {
-  park_wake_us_.reset();
-  WorkThrough(parked_, &Connection::Listed::parked, &Connection::Resume);
+// Those that wait for a store that is away are not tried whenever another tag has news.
+void IoLoop::ResumeDue() {
+  const int64_t now = share_.exact_us();
+  std::erase_if(parked_, [&](Connection* connection) {
+    const bool due = connection != nullptr && connection->listed.again_at_us <= now;
+    if (due) due_.push_back(connection);
+    return due || connection == nullptr;
+  });
+  WorkThrough(due_, &Connection::Listed::parked, &Connection::Resume);
+  for (const Connection* connection : parked_) {
+    if (connection != nullptr) ResumeDueAt(connection->listed.again_at_us);
+  }
 }
 
 void IoLoop::SweepSoon() {

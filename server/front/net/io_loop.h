@@ -58,8 +58,8 @@ class IoLoop final : private ConnectionHost {
   // them after `patience_ms`. Then Run returns.
   void Drain(int64_t patience_ms);
 
-  // Any thread: there may be ids for parked calls.
-  void WakeParked();
+  // Any thread: there may be ids for parked calls that wait for this.
+  void WakeParked(const void* what);
 
   // Any thread.
   const LoopCounters& counted() const { return share_.counters; }
@@ -87,7 +87,8 @@ class IoLoop final : private ConnectionHost {
   // Calls `verb` of all on the list, which may grow, and lose connections, meanwhile.
   void WorkThrough(std::vector<Connection*>& list, bool Connection::Listed::*listed,
                    void (Connection::*verb)());
-  void ResumeParked();
+  void ResumeDue();
+  void ResumeDueAt(int64_t at_us);
   void SweepSoon();
   void Sweep();
   void StopIfDrained();
@@ -102,9 +103,9 @@ class IoLoop final : private ConnectionHost {
   boost::asio::ip::tcp::endpoint accepted_from_;
   Timer accept_timer_, park_timer_, sweep_timer_;
   bool turn_ends_ = false;
-  std::optional<int64_t> park_wake_us_;    // what the park timer is set to, from when it was set
+  std::optional<int64_t> park_wake_us_;    // what the park timer is set to
   std::optional<int64_t> drain_until_ms_;  // once it is draining
-  std::vector<Connection*> to_read_, to_resume_, parked_, scratch_;
+  std::vector<Connection*> to_read_, to_resume_, parked_, due_, scratch_;
   std::vector<std::unique_ptr<Connection>> connections_;
 };
 

@@ -55,6 +55,8 @@ struct ServeStep {
 struct DoorCall {
   // Who asks: an address with a port.
   std::string client{};
+  // What a parked call waits for, as FrontDoor::WakeParked names it. Null: nothing that is named.
+  const void* waits_for = nullptr;
   // The request has waited long enough: answer it now, kPark is no answer.
   bool last = false;
   // Empty at the first try. A protocol that answers kPark leaves here what it needs to go on with,

@@ -44,9 +44,11 @@ class FrontDoorTest : public testing::Test {
     const auto byte = [&frame](size_t i) { return static_cast<uint8_t>(frame[i]); };
     return frame + peer.Receive(size_t{byte(1)} << 16 | size_t{byte(2)} << 8 | byte(3));
   }
-  void ExpectGoodClientIsServed() {
+  void ExpectGoodClientIsServed(const std::string& tag = "slow") {
     RawPeer peer(door_->port());
-    EXPECT_GT(IdFor(peer), 0);
+    ThriftCalls calls;
+    EXPECT_TRUE(peer.Send(calls.GetId(tag)));
+    EXPECT_GT(calls.Answer(ReceiveFrame(peer)).recv_getId(), 0);
   }
   bool Closes(CloseCause cause, uint64_t count = 1) {
     return Eventually(kPatience, [&] { return door_->totals().closed_by(cause) == count; });

@@ -65,6 +65,29 @@ TEST_F(FrontDoorTest, ServesOthersWhileOneWaits) {
   EXPECT_EQ(calls.Answer(ReceiveFrame(waiting)).recv_getId(), 1);
 }
 
+TEST_F(FrontDoorTest, WakesThoseWhoWaitForATagByItsNewsAlone) {
+  issuing_.limits.issue_wait_ms = 60'000;
+  const auto away = std::make_shared<ScriptedStrategy>();
+  ASSERT_TRUE(issuing_.issuer.Set({"away", away, {}}).ok());
+  away->waits = issuing_.slow->waits = true;
+  away->again_us = 1'000'000;  // five milliseconds at most
+  Open();
+  RawPeer waiting(door_->port());
+  ThriftCalls calls;
+  ASSERT_TRUE(waiting.Send(calls.GetId("away")));
+  ASSERT_TRUE(Eventually(kPatience, [&] { return away->asked > 1; }));
+  const auto asked_by_news_of = [&](const char* tag) {
+    away->asked = 0;
+    for (int i = 0; i < 20'000; ++i) door_->WakeParked(issuing_.issuer.Resolve(tag));
+    ExpectGoodClientIsServed("order");  // and so what was posted before
+    return away->asked.load();
+  };
+  const int of_another = asked_by_news_of("slow");
+  const int of_its_own = asked_by_news_of("away");
+  EXPECT_GE(of_its_own, 20'000);
+  EXPECT_LT(of_another, 10'000) << "now and then by its own timer";
+}
+
 TEST_F(FrontDoorTest, RefusesACallThatHasWaitedTooLong) {
   issuing_.limits.issue_wait_ms = 20;
   Open();

@@ -72,7 +72,7 @@ class ScriptedStrategy final : public Strategy {
   Verdict Issue(IssueCall& call) override {
     ++asked;
     if (waits) {
-      return call.Wait(std::chrono::microseconds(100), {Reason::kOverloaded, "still waiting"});
+      return call.Wait(std::chrono::microseconds(again_us), {Reason::kOverloaded, "still waiting"});
     }
     call.Add({next.fetch_add(call.missing()), call.missing(), 1});
     return Verdict::kIssued;
@@ -82,6 +82,7 @@ class ScriptedStrategy final : public Strategy {
   void Stop() override {}
 
   std::atomic<bool> waits{false};
+  std::atomic<int> again_us{100};
   std::atomic<int> asked{0};
   std::atomic<int64_t> next{1};
 };
