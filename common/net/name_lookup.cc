@@ -1,5 +1,7 @@
 #include "common/net/name_lookup.h"
 
+#include <condition_variable>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -19,17 +21,41 @@ struct NameLookup::Shared {
     Endpoint endpoint;
   };
 
+  // False: there is nothing to do any more.
+  bool AwaitTurn(std::unique_lock<std::mutex>& lock) {
+    while (!waiting.empty() && busy == kThreadsMax) {
+      // Nothing began while this thread waited: whatever has not ended since then hangs.
+      const bool none_ended = changed.wait_for(lock, hangs_after) == std::cv_status::timeout;
+      if (!none_ended || hanging + busy > kHangingMax) continue;
+      hanging += std::exchange(busy, 0);
+      ++epoch;
+    }
+    return !waiting.empty();
+  }
+  // A lookup that began in this epoch has ended.
+  void Ended(uint64_t began_in) {
+    --(began_in == epoch ? busy : hanging);
+    changed.notify_all();
+  }
+
   std::mutex mutex;
   Told told;  // under the mutex, as all below; empty: stopped
   Resolve resolve;
+  Milliseconds hangs_after;
   std::deque<Wanted> waiting;
   std::set<std::string> under_way;  // names that wait, or are being looked up
+  size_t busy = 0, hanging = 0;     // lookups under way: of this epoch, and of those before
+  uint64_t epoch = 0;               // a new one begins when all that are busy turn out to hang
+  std::condition_variable changed;  // a lookup has ended, or none is wanted any more
   size_t threads = 0;
+  bool spare = false;  // one of them waits for the next turn
 };
 
-NameLookup::NameLookup(Told told, Resolve resolve) : shared_(std::make_shared<Shared>()) {
+NameLookup::NameLookup(Told told, Resolve resolve, Milliseconds hangs_after)
+    : shared_(std::make_shared<Shared>()) {
   shared_->told = std::move(told);
   shared_->resolve = std::move(resolve);
+  shared_->hangs_after = hangs_after;
 }
 
 bool NameLookup::Start(const std::string& name, const Endpoint& endpoint) {
@@ -37,30 +63,43 @@ bool NameLookup::Start(const std::string& name, const Endpoint& endpoint) {
   if (!shared_->told) return false;
   if (!shared_->under_way.insert(name).second) return true;
   shared_->waiting.push_back({name, endpoint});
-  if (shared_->threads == kThreadsMax) return true;
+  Spare(shared_);
+  if (shared_->threads > 0) return true;
+  shared_->waiting.clear();
+  shared_->under_way.clear();
+  return false;
+}
+
+void NameLookup::Spare(const std::shared_ptr<Shared>& shared) {
+  if (shared->spare || shared->waiting.empty()) return;
   try {
-    std::thread([shared = shared_] { Work(shared); }).detach();
-    ++shared_->threads;
+    std::thread([shared] { Work(shared); }).detach();
+    shared->spare = true;
+    ++shared->threads;
   } catch (const std::system_error&) {
-    if (shared_->threads > 0) return true;  // those get to it
-    shared_->waiting.clear();
-    shared_->under_way.clear();
-    return false;
+    return;  // those that there are get to it
   }
-  return true;
 }
 
 void NameLookup::Work(const std::shared_ptr<Shared>& shared) {
   std::unique_lock lock(shared->mutex);
-  while (!shared->waiting.empty()) {
+  bool spare = true;
+  while (spare && shared->AwaitTurn(lock)) {
     const Shared::Wanted wanted = std::move(shared->waiting.front());
     shared->waiting.pop_front();
+    shared->spare = false;
+    Spare(shared);
+    ++shared->busy;
+    const uint64_t epoch = shared->epoch;
     lock.unlock();
     const std::vector<Address> found = shared->resolve(wanted.endpoint);
     lock.lock();
+    shared->Ended(epoch);
     shared->under_way.erase(wanted.name);
     if (shared->told) shared->told(wanted.name, found);
+    spare = !std::exchange(shared->spare, true);
   }
+  if (spare) shared->spare = false;
   --shared->threads;
 }
 
@@ -68,6 +107,7 @@ void NameLookup::Stop() {
   const std::lock_guard lock(shared_->mutex);
   shared_->told = nullptr;
   shared_->waiting.clear();
+  shared_->changed.notify_all();
 }
 
 std::vector<Address> NameLookup::SystemAddresses(const Endpoint& endpoint) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/endpoint.h"
+#include "common/base/units.h"
 #include "common/net/address.h"
 
 namespace firn {
@@ -16,6 +17,9 @@ namespace firn {
 class NameLookup {
  public:
   static constexpr size_t kThreadsMax = 4;  // lookups at a time; others wait for their turn
+  // Those that hang do not count, so that they keep no other name from its turn; so many at most.
+  static constexpr size_t kHangingMax = 256;
+  static constexpr Milliseconds kHangsAfter{1'000};
 
   // All addresses of an endpoint; none when it has no such name. Blocks as long as it likes.
   using Resolve = std::function<std::vector<Address>(const Endpoint&)>;
@@ -23,7 +27,8 @@ class NameLookup {
   // two at a time; must not wait, and must not call this object.
   using Told = std::function<void(const std::string& name, const std::vector<Address>& found)>;
 
-  explicit NameLookup(Told told, Resolve resolve = SystemAddresses);
+  explicit NameLookup(Told told, Resolve resolve = SystemAddresses,
+                      Milliseconds hangs_after = kHangsAfter);
   ~NameLookup() { Stop(); }
   NameLookup(const NameLookup&) = delete;
   NameLookup& operator=(const NameLookup&) = delete;
@@ -40,6 +45,8 @@ class NameLookup {
 
  private:
   struct Shared;
+  // Under the mutex: begins the thread that waits for the next turn, where there is none.
+  static void Spare(const std::shared_ptr<Shared>& shared);
   static void Work(const std::shared_ptr<Shared>& shared);
 
   const std::shared_ptr<Shared> shared_;

@@ -25,21 +25,25 @@ class NameLookupTest : public testing::Test {
     std::multiset<std::string> told;
   };
 
-  NameLookupTest()
-      : lookup_(std::make_unique<NameLookup>(
-            [desk = desk_](const std::string& name, const std::vector<Address>& found) {
-              const std::lock_guard lock(desk->mutex);
-              EXPECT_EQ(found.size(), 1u);
-              desk->told.insert(name);
-            },
-            [desk = desk_](const Endpoint& endpoint) {
-              std::unique_lock lock(desk->mutex);
-              ++desk->asked;
-              desk->changed.wait(lock, [&] { return desk->open; });
-              ++desk->answered;
-              return std::vector<Address>{NumericAddress({"127.0.0.1", endpoint.port})};
-            })) {}
+  NameLookupTest() { Make(Milliseconds(3'600'000)); }
   ~NameLookupTest() override { LetAnswer(); }
+
+  void Make(Milliseconds hangs_after) {
+    lookup_ = std::make_unique<NameLookup>(
+        [desk = desk_](const std::string& name, const std::vector<Address>& found) {
+          const std::lock_guard lock(desk->mutex);
+          EXPECT_EQ(found.size(), 1u);
+          desk->told.insert(name);
+        },
+        [desk = desk_](const Endpoint& endpoint) {
+          std::unique_lock lock(desk->mutex);
+          ++desk->asked;
+          desk->changed.wait(lock, [&] { return desk->open || endpoint.host == "quick"; });
+          ++desk->answered;
+          return std::vector<Address>{NumericAddress({"127.0.0.1", endpoint.port})};
+        },
+        hangs_after);
+  }
 
   void LetAnswer() {
     const std::lock_guard lock(desk_->mutex);
@@ -80,6 +84,19 @@ TEST_F(NameLookupTest, LetsNamesWaitForTheirTurn) {
     lookup_->Start(std::to_string(i), {"shop", i});
   }
   EXPECT_TRUE(Becomes(&Desk::asked, static_cast<int>(NameLookup::kThreadsMax)));
+  LetAnswer();
+  EXPECT_TRUE(Becomes(&Desk::told, all));
+}
+
+TEST_F(NameLookupTest, NamesThatHangKeepNoOtherFromItsTurn) {
+  Make(Milliseconds(1));
+  std::multiset<std::string> all{"quick"};
+  for (uint16_t i = 1; i <= 10 * NameLookup::kThreadsMax; ++i) {
+    all.insert(std::to_string(i));
+    lookup_->Start(std::to_string(i), {"hangs", i});
+  }
+  lookup_->Start("quick", {"quick", 7609});
+  EXPECT_TRUE(Becomes(&Desk::told, {"quick"}));
   LetAnswer();
   EXPECT_TRUE(Becomes(&Desk::told, all));
 }
