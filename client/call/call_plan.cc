@@ -138,12 +138,13 @@ CallPlan::Step CallPlan::NobodyLeft(Micros now) {
 CallPlan::Step CallPlan::RoundOver(std::string_view why, Micros now) {
   const bool all_overloaded = overloaded_ > 0 && overloaded_ + unreached_ == tried_.size();
   if (!all_overloaded) return EndOf(why);
-  const Micros until = now + std::max(shortest_advice_, kOverloadPause);
-  if (until >= deadline_ || rounds_ == kRoundsMax) return EndOf("all servers are overloaded");
+  const Micros advice = std::max(shortest_advice_, kOverloadPause);
+  const Micros room = deadline_ - now - advice;
+  if (room <= Micros(0) || rounds_ == kRoundsMax) return EndOf("all servers are overloaded");
   ++rounds_;
   sent_ = 0;
   BeginRound();
-  return {.kind = Kind::kWait, .until = until};
+  return {.kind = Kind::kWait, .until = now + advice + fleet_.Spread(std::min(advice, room) / 2)};
 }
 
 void CallPlan::BeginRound() {

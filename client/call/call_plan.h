@@ -34,8 +34,8 @@ namespace firn::client {
 //     lost their connection to another call's time-out, where Fleet::MayMove allows it.
 //  4. A refusal that no other server would mend ends the call, and so does any failure in failfast.
 //  5. When no more may be asked, and all that could be reached say OVERLOADED, the call waits as
-//     long as the shortest advice, if the deadline allows, and begins a new round; there are
-//     kRoundsMax at most.
+//     long as the shortest advice, if the deadline allows, and up to half as long again, so that
+//     not all calls come back together. Then it begins a new round; there are kRoundsMax at most.
 //  6. When there is nobody to ask, the call waits for news of servers. So it does when all that it
 //     could ask were out of reach, silent or on their way out, and lists may change: those that a
 //     newer one has brought are asked first, then all of them once more. Where one was reached and

@@ -124,6 +124,8 @@ class Fleet {
   // Why there is nobody to ask, in a sentence, which the event hook is told as well.
   std::string TellNobodyToAsk() const;
   ClientCounters counters() const;
+  // Up to `most`, by lot: how much longer than told one call waits than another.
+  Micros Spread(Micros most);
   // Adds to one of the counters that only those who do the asking know.
   void Count(uint64_t ClientCounters::*counter, uint64_t n = 1);
 
@@ -174,8 +176,9 @@ class Fleet {
   void Revive(Server& server, Events& told);
   // Rule 5, for one more.
   bool MayLeave(const Server& server) const;
-  // Rule 8.
-  Micros AtLeast(Micros time);
+  // Rule 8. Under the mutex, as the next.
+  Micros AtLeast(Micros time) { return time + Drawn(time / 2); }
+  Micros Drawn(Micros most);
   void LearnOwnNumbers(const ServerFacts& facts);
   std::string Lack() const;
   void TellNews();

@@ -75,9 +75,13 @@ void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, M
   }
 }
 
-Micros Fleet::AtLeast(Micros time) {
-  return time +
-         Micros(static_cast<int64_t>(entropy_.Below(static_cast<uint64_t>(time.count()) / 2 + 1)));
+Micros Fleet::Drawn(Micros most) {
+  return Micros(static_cast<int64_t>(entropy_.Below(static_cast<uint64_t>(most.count()) + 1)));
+}
+
+Micros Fleet::Spread(Micros most) {
+  const std::lock_guard lock(mutex_);
+  return Drawn(most);
 }
 
 void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& outcome, Micros now,
