@@ -24,8 +24,10 @@ Result<T> Get(Engine& engine, Ask ask, const CallOptions& call, T Reply::*part) 
 }
 
 template <typename T>
-void Start(Engine& engine, Ask ask, const CallOptions& call, T Reply::*part,
-           Client::Callback<T> done) {
+using Done = std::function<void(Result<T>)>;
+
+template <typename T>
+void Start(Engine& engine, Ask ask, const CallOptions& call, T Reply::*part, Done<T> done) {
   engine.Start(std::move(ask), call, [part, done = std::move(done)](Status status, Reply& reply) {
     done(status.ok() ? Result<T>(std::move(reply.*part)) : Result<T>(std::move(status)));
   });
@@ -33,6 +35,14 @@ void Start(Engine& engine, Ask ask, const CallOptions& call, T Reply::*part,
 
 void ReportFromMemory(const CallOptions& call) {
   if (call.report != nullptr) *call.report = {.from_memory = true};
+}
+
+void StartId(Engine& engine, std::string_view tag, const CallOptions& call, Done<int64_t> done) {
+  if (const std::optional<int64_t> id = engine.TakeLocal(tag)) {
+    ReportFromMemory(call);
+    return engine.Answer([id = *id, done = std::move(done)] { done(id); });
+  }
+  Start(engine, AskFor(Ask::Method::kGetId, tag), call, &Reply::id, std::move(done));
 }
 
 }  // namespace
@@ -53,6 +63,15 @@ class Client::Impl {
     return engine->InChild() ? Reborn(engine) : *engine;
   }
 
+  // `done`, run where the program wants its callbacks.
+  template <typename T>
+  Done<T> There(Callback<T> done) const {
+    if (!options_.callbacks) return done;
+    return [this, done = std::move(done)](Result<T> result) {
+      options_.callbacks([done, result = std::move(result)]() mutable { done(std::move(result)); });
+    };
+  }
+
  private:
   // No lock guards this: in the child it could be held by a thread that does not exist there.
   Engine& Reborn(Engine* inherited) {
@@ -69,6 +88,12 @@ class Client::Impl {
   const ClientOptions options_;
   std::atomic<Engine*> engine_;
 };
+
+Result<std::unique_ptr<Client>> Client::Make(ClientOptions options) {
+  auto client = std::make_unique<Client>(std::move(options));
+  FIRN_TRY(client->status());
+  return client;
+}
 
 Client::Client(ClientOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 Client::~Client() = default;
@@ -113,35 +138,31 @@ Result<Explanation> Client::Explain(int64_t id, std::string_view layout, const C
 }
 
 void Client::GetId(std::string_view tag, Callback<int64_t> done, const CallOptions& call) {
-  Engine& engine = impl_->engine();
-  if (const std::optional<int64_t> id = engine.TakeLocal(tag)) {
-    ReportFromMemory(call);
-    return engine.Answer([id = *id, done = std::move(done)] { done(id); });
-  }
-  Start(engine, AskFor(Ask::Method::kGetId, tag), call, &Reply::id, std::move(done));
+  StartId(impl_->engine(), tag, call, impl_->There(std::move(done)));
 }
 
 void Client::GetIds(std::string_view tag, int32_t count, Callback<std::vector<int64_t>> done,
                     const CallOptions& call) {
   Start(impl_->engine(), AskFor(Ask::Method::kGetIds, tag, count), call, &Reply::ids,
-        std::move(done));
+        impl_->There(std::move(done)));
 }
 
 void Client::GetRuns(std::string_view tag, int64_t count, Callback<std::vector<IdRun>> done,
                      const CallOptions& call) {
   Start(impl_->engine(), AskFor(Ask::Method::kGetRuns, tag, count), call, &Reply::runs,
-        std::move(done));
+        impl_->There(std::move(done)));
 }
 
 void Client::GetText(std::string_view tag, Callback<std::string> done, const CallOptions& call) {
-  Start(impl_->engine(), AskFor(Ask::Method::kGetText, tag), call, &Reply::text, std::move(done));
+  Start(impl_->engine(), AskFor(Ask::Method::kGetText, tag), call, &Reply::text,
+        impl_->There(std::move(done)));
 }
 
 std::future<Result<int64_t>> Client::GetIdLater(std::string_view tag, const CallOptions& call) {
   auto promise = std::make_shared<std::promise<Result<int64_t>>>();
   std::future<Result<int64_t>> later = promise->get_future();
-  GetId(
-      tag, [promise](Result<int64_t> id) { promise->set_value(std::move(id)); }, call);
+  StartId(impl_->engine(), tag, call,
+          [promise](Result<int64_t> id) { promise->set_value(std::move(id)); });
   return later;
 }
 

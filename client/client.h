@@ -38,9 +38,10 @@ namespace firn {
 // ranges of its own, and asynchronous calls of the parent are answered in the parent only. A child
 // that was forked in a callback or hook may only exec or _exit.
 //
-// Sharp edge: callbacks run on one thread of the client's. They may call any method; one that waits
-// keeps all other asynchronous calls waiting, beyond their deadlines too, but no blocking one.
-// What a callback throws ends the program.
+// Sharp edge: callbacks run on one thread of the client's, unless ClientOptions::callbacks runs
+// them elsewhere. They may call any method; on that thread one that waits keeps all other
+// asynchronous calls waiting, beyond their deadlines too, but no blocking one, and one that throws
+// ends the program.
 class Client {
  public:
   // What a call ends in. It is not made of nothing, so that `{}` stands for the options of a call.
@@ -49,6 +50,9 @@ class Client {
     template <std::invocable<Result<T>> Done>
     Callback(Done done) : std::function<void(Result<T>)>(std::move(done)) {}
   };
+
+  // A client whose status is ok, or why there is none. Waits for no server either.
+  static Result<std::unique_ptr<Client>> Make(ClientOptions options);
 
   // Never fails and does not wait: options that cannot be used, and a process that has no threads
   // or descriptors left, are told by status(), and by every call.
@@ -83,8 +87,9 @@ class Client {
                               const CallOptions& call = {});
 
   // --- asynchronous ---------------------------------------------------------------------------
-  // `done` is called once, on the thread of callbacks, never inside these calls; only a client that
-  // could not begin for want of threads or descriptors says so at once.
+  // `done` is called once, on the thread of callbacks or where ClientOptions::callbacks runs it,
+  // never inside these calls; only a client that could not begin for want of threads or descriptors
+  // says so at once.
 
   void GetId(std::string_view tag, Callback<int64_t> done, const CallOptions& call = {});
   void GetIds(std::string_view tag, int32_t count, Callback<std::vector<int64_t>> done,
@@ -93,6 +98,7 @@ class Client {
                const CallOptions& call = {});
   void GetText(std::string_view tag, Callback<std::string> done, const CallOptions& call = {});
 
+  // Waits for no callback: whoever runs those may wait for this.
   std::future<Result<int64_t>> GetIdLater(std::string_view tag, const CallOptions& call = {});
 
   // --- looking --------------------------------------------------------------------------------

@@ -67,6 +67,12 @@ struct ClientOptions {
   // Runs that are fetched ahead, so that GetId answers from memory. Empty: none.
   LocalSupplyMaker local_ranges{};
 
+  // Runs what it is given, once and at a time of its own: where callbacks are to run that wait, or
+  // take long. It is handed each by the client's IO thread and must not wait itself; what it has
+  // not run yet is the program's when the client is gone. Empty: they run on that thread, one after
+  // the other.
+  std::function<void(std::function<void()>)> callbacks{};
+
   // Told what happens to servers and lists; see client_events.h. Empty: nobody is told.
   EventHook on_event{};
 };

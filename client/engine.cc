@@ -94,7 +94,9 @@ Engine::Engine(const ClientOptions& options)
   } else {
     status_ = source.status();
   }
-  if (status_.ok() && options.local_ranges) local_ = options.local_ranges(*this);
+  if (!status_.ok() || !options.local_ranges) return;
+  local_ = options.local_ranges(*this);
+  if (local_ != nullptr) status_ = local_->status();
 }
 
 ClientOptions Engine::Overheard(ClientOptions options) {

@@ -1,10 +1,14 @@
 #include "client/local_ranges.h"
 
+#include <map>
 #include <string_view>
 #include <utility>
 
 #include "client/ranges/tag_supply.h"
+#include "common/base/cat.h"
+#include "common/base/faults.h"
 #include "common/base/fork.h"
+#include "common/tag/tag_name.h"
 
 namespace firn {
 namespace {
@@ -15,16 +19,35 @@ constexpr Milliseconds kSnowflakeAgeMax{1000};
 constexpr int64_t kSnowflakeFetchMax = 100'000;
 constexpr int64_t kSegmentFetchMax = 10'000'000;
 
+// kInvalid names every fault.
+Status CheckTags(const std::vector<LocalTag>& tags) {
+  Faults faults;
+  if (tags.size() > kTagsMax) {
+    faults.Add(Cat("local_ranges has ", tags.size(), " tags, more than ", kTagsMax));
+  }
+  std::map<std::string_view, int> times;
+  for (const LocalTag& tag : tags) {
+    if (++times[tag.tag] == 2) faults.Add(Cat("local_ranges names '", tag.tag, "' twice"));
+    if (tag.tag.size() > kTagNameMax) {
+      faults.Add(
+          Cat("a tag of local_ranges has ", tag.tag.size(), " bytes, more than ", kTagNameMax));
+    }
+  }
+  return std::move(faults).ToStatus();
+}
+
 class Ranges final : public LocalSupply {
  public:
   Ranges(const std::vector<LocalTag>& tags, RangeFetcher& fetcher, const Clock& clock,
-         Entropy& entropy) {
+         Entropy& entropy)
+      : status_(CheckTags(tags)) {
+    if (!status_.ok()) return;
     for (const LocalTag& tag : tags) {
-      if (supplies_.size() == kTagsMax) break;
-      if (Find(tag.tag) != nullptr) continue;
       supplies_.push_back(std::make_unique<TagSupply>(tag, fetcher, clock, entropy));
     }
   }
+
+  Status status() const override { return status_; }
 
   std::optional<int64_t> TryTake(std::string_view tag) override {
     TagSupply* supply = Find(tag);
@@ -61,6 +84,7 @@ class Ranges final : public LocalSupply {
   }
 
   const ForkSentinel sentinel_;
+  const Status status_;
   std::vector<std::unique_ptr<TagSupply>> supplies_;
 };
 

@@ -50,8 +50,8 @@ struct LocalTag {
 // different servers, there is no order. What is in memory when the program ends is lost, and never
 // given to anyone else.
 //
-// At most 64 tags; more, and tags named twice, have no supply. `clock` and `entropy` must outlive
-// the supply.
+// At most 64 tags, each named once: else the client's status is kInvalid. `clock` and `entropy`
+// must outlive the supply.
 LocalSupplyMaker LocalRanges(std::vector<LocalTag> tags, const Clock& clock = SystemClock(),
                              Entropy& entropy = SystemEntropy());
 

@@ -40,6 +40,9 @@ class LocalSupply {
  public:
   virtual ~LocalSupply() = default;
 
+  // Why it cannot be used, if so; the client's own status then. The same at any time.
+  virtual Status status() const { return {}; }
+
   // One id of `tag`, if there is one at hand. Never waits. Nothing: ask a server.
   virtual std::optional<int64_t> TryTake(std::string_view tag) = 0;
 

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "client/local_ranges.h"
 #include "tests/client/client_rig.h"
 
 namespace firn {
@@ -35,6 +36,26 @@ TEST(LimitsTest, WaitingForIdsFetchedAheadIsPartOfTheDeadline) {
   const Result<int64_t> id = rig.GetId({.deadline = kDeadline});
   EXPECT_EQ(id.status(), Unavailable("the deadline has passed"));
   EXPECT_EQ(rig.server(0).requests(), 0);
+}
+
+TEST(MakeTest, AClientThatCannotBeUsedIsNotMade) {
+  const auto twice = LocalRanges({LocalTag::Segment("order"), LocalTag::Snowflake("order")});
+  for (const ClientOptions& options :
+       {ClientOptions{.servers = "list://127.0.0.1:1", .attempts_max = 0},
+        ClientOptions{.servers = "list://127.0.0.1:1", .local_ranges = twice}}) {
+    const auto client = Client::Make(options);
+    EXPECT_EQ(client.code(), Code::kInvalid);
+    Client anyway(options);
+    EXPECT_EQ(anyway.status(), client.status());
+    EXPECT_EQ(anyway.GetId("order").status(), client.status());
+  }
+}
+
+TEST(MakeTest, OneThatCanBeUsedIs) {
+  FakeServer server;
+  const auto client = Client::Make({.servers = ListOf({&server})});
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_TRUE((*client)->GetId("order", {.deadline = Milliseconds(20'000)}).ok());
 }
 
 class RefusedAtOnceTest : public testing::TestWithParam<Form> {};

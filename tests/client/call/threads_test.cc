@@ -1,11 +1,19 @@
 // The client's own threads, and what runs on them.
 
+#include <atomic>
+#include <condition_variable>
 #include <csignal>
+#include <deque>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <future>
+#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -61,6 +69,100 @@ TEST(ThreadsDeathTest, WhatACallbackThrowsEndsTheProgram) {
     never.get_future().wait_for(kPatience);
   };
   EXPECT_DEATH(call(), "thrown by a callback");
+}
+
+// A thread that runs what it is given, as a program may have one for callbacks.
+class Executor {
+ public:
+  Executor() : thread_([this] { Run(); }) {}
+  ~Executor() {
+    Add(nullptr);
+    thread_.join();
+  }
+  void Add(std::function<void()> task) {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    added_.notify_one();
+  }
+  std::thread::id id() const { return thread_.get_id(); }
+
+ private:
+  void Run() {
+    for (std::unique_lock lock(mutex_);; lock.lock()) {
+      added_.wait(lock, [this] { return !tasks_.empty(); });
+      const std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      if (!task) return;
+      task();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable added_;
+  std::deque<std::function<void()>> tasks_;  // under mutex_; an empty one is the last
+  std::thread thread_;
+};
+
+// All callbacks of a client, and where they ran.
+class CallbacksElsewhereTest : public testing::Test {
+ protected:
+  CallbacksElsewhereTest() {
+    rig_.options.callbacks = [this](std::function<void()> task) { executor_.Add(std::move(task)); };
+  }
+
+  ClientRig rig_{1};
+  Executor executor_;
+};
+
+TEST_F(CallbacksElsewhereTest, OneThatWaitsKeepsNoCallWaiting) {
+  std::promise<void> go_on;
+  std::promise<std::thread::id> ran_on;
+  rig_.client().GetId("order", [&](const Result<int64_t>& id) {
+    EXPECT_TRUE(id.ok()) << id.status();
+    ran_on.set_value(std::this_thread::get_id());
+    go_on.get_future().wait_for(kPatience);
+  });
+  EXPECT_EQ(ran_on.get_future().get(), executor_.id());
+  // A future's answer comes though the executor is busy.
+  auto later = rig_.client().GetIdLater("order");
+  EXPECT_EQ(later.wait_for(kPatience), std::future_status::ready);
+  go_on.set_value();
+  std::promise<void> all;
+  rig_.client().GetText("order", [&](const Result<std::string>& text) {
+    EXPECT_TRUE(text.ok()) << text.status();
+    all.set_value();
+  });
+  EXPECT_EQ(all.get_future().wait_for(kPatience), std::future_status::ready);
+}
+
+TEST_F(CallbacksElsewhereTest, EachIsRunOnceThoughTheClientIsGone) {
+  rig_.server(0).Behave(Behaviour::Kind::kSilent);
+  std::atomic<int> ended = 0;
+  for (int i = 0; i < 100; ++i) {
+    rig_.client().GetRuns("order", 5, [&](const Result<std::vector<IdRun>>& runs) {
+      EXPECT_EQ(runs.code(), Code::kUnavailable);
+      ++ended;
+    });
+  }
+  rig_.DropClient();
+  EXPECT_TRUE(Eventually(kPatience, [&] { return ended == 100; }));
+}
+
+TEST_F(CallbacksElsewhereTest, WhatTheyThrowIsTheProgramsToCatch) {
+  std::promise<std::string> caught;
+  rig_.options.callbacks = [&](std::function<void()> task) {
+    executor_.Add([&, task = std::move(task)] {
+      try {
+        task();
+      } catch (const std::runtime_error& error) {
+        caught.set_value(error.what());
+      }
+    });
+  };
+  rig_.client().GetId("order", [](const Result<int64_t>&) { throw std::runtime_error("thrown"); });
+  EXPECT_EQ(caught.get_future().get(), "thrown");
+  EXPECT_TRUE(rig_.GetId().ok());
 }
 
 TEST(CallbackTest, NoneIsMeantByEmptyBraces) {

@@ -93,7 +93,7 @@ TEST_F(LocalRangesTest, TheNextFetchBeginsAtOnceWhereHalfABufferDoesNotLastAsLon
 }
 
 TEST_F(LocalRangesTest, OtherTagsHaveNoSupply) {
-  Make({LocalTag::Segment("order"), LocalTag::Segment("order"), LocalTag::Snowflake("")});
+  Make({LocalTag::Segment("order"), LocalTag::Snowflake("")});
   EXPECT_EQ(Take("orde"), 0);
   EXPECT_EQ(fetcher_.fetches(), 0);
   EXPECT_EQ(supply_->counts().missed, 0u);
@@ -101,6 +101,22 @@ TEST_F(LocalRangesTest, OtherTagsHaveNoSupply) {
   EXPECT_EQ(fetcher_.fetches(), 1);
   Take("order");
   EXPECT_EQ(fetcher_.fetches(), 2);
+}
+
+TEST_F(LocalRangesTest, TagsThatCannotAllHaveASupplyAreNamed) {
+  std::vector<LocalTag> tags;
+  for (int i = 0; i < 64; ++i) tags.push_back(LocalTag::Segment("order" + std::to_string(i)));
+  Make(tags);
+  EXPECT_TRUE(supply_->status().ok()) << supply_->status();
+  tags.push_back(LocalTag::Snowflake("order7"));
+  tags.push_back(LocalTag::Segment(std::string(70'000, 'x')));
+  Make(tags);
+  EXPECT_EQ(supply_->status().code(), Code::kInvalid);
+  for (const char* fault : {"66 tags, more than 64", "'order7' twice", "70000 bytes"}) {
+    EXPECT_NE(supply_->status().message().find(fault), std::string::npos) << supply_->status();
+  }
+  EXPECT_EQ(Take("order1"), 0);
+  EXPECT_EQ(fetcher_.fetches(), 0);
 }
 
 TEST_F(LocalRangesTest, OldIdsAreDroppedAndCounted) {
