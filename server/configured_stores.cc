@@ -77,7 +77,7 @@ class StoreMaker {
       return std::make_unique<RegistrySource>(segments_.ledger(), segments_.control());
     }
     return std::make_unique<LedgeredSource>(Make(name, std::get<TableDefinition>(store->what)),
-                                            segments_.ledger(), segments_.control());
+                                            segments_.ledger(), segments_.control(), clock_);
   }
 
   const StoresIni& ini_;

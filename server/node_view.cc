@@ -100,6 +100,8 @@ front::ServerReport NodeView::Report() const {
     shown.supply_seconds = segment->second.supply_seconds;
     if (segment->second.step > 0) shown.step = segment->second.step;
     shown.trouble = segment->second.trouble;
+    shown.ledger_since = segment->second.stood_in.since;
+    shown.ledger_numbers = segment->second.stood_in.numbers;
   }
   return report;
 }
@@ -187,6 +189,10 @@ void NodeView::AddMetrics(const std::string& tag, const SegmentStatus& segment,
                static_cast<uint64_t>(segment.wasted), labels);
   page.Gauge("firn_segment_store_away", "1 while no more ranges come.",
              segment.trouble.empty() ? 0 : 1, labels);
+  page.Gauge("firn_segment_stands_in", "1 while the ledger picks ranges, since the store is away.",
+             segment.stood_in.since ? 1 : 0, labels);
+  page.Counter("firn_segment_stood_in_total", "Numbers that the ledger has picked for the store.",
+               static_cast<uint64_t>(segment.stood_in.numbers), labels);
 }
 
 }  // namespace firn

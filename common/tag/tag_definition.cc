@@ -27,6 +27,7 @@ class FaultList {
   }
   void CheckNumbers();
   void CheckWords();
+  void CheckStandIn();
   void CheckText();
   void CheckPlugins();
   void CheckBelonging();
@@ -77,6 +78,15 @@ void FaultList::CheckWords() {
     Add("strategy", "not the name of a strategy");
   }
   if (!IsTagWord(tag_.store)) Add("store", "not the name of a store");
+}
+
+void FaultList::CheckStandIn() {
+  if (tag_.when_store_is_away != StoreAway::kLedger) return;
+  if (tag_.store == "registry") {
+    Add("when_store_is_away", "with store = registry the ledger is the store; name a database");
+  } else if (tag_.buffer == TagBuffer::kNone) {
+    Add("when_store_is_away", "the ledger stands in for a store with buffer = double only");
+  }
 }
 
 bool FaultList::CheckPrintable(std::string_view field, const std::string& value) {
@@ -189,6 +199,7 @@ std::vector<TagFault> FaultsOf(const TagDefinition& tag) {
   FaultList faults(tag);
   faults.CheckName();
   faults.CheckWords();
+  faults.CheckStandIn();
   faults.CheckNumbers();
   faults.CheckText();
   faults.CheckPlugins();

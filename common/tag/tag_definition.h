@@ -16,6 +16,12 @@ namespace firn {
 // stores that allow it: the registry and tiered ones; the strategy refuses the others).
 enum class TagBuffer : uint8_t { kDouble, kNone };
 
+// What becomes of a segment tag whose store cannot be reached once the numbers in memory are used
+// up: it is refused, or its ledger in the registry picks ranges until the store is back. The latter
+// is only for stores that keep whose counter it is (RangeSource::permits_stand_in); the others
+// refuse the tag.
+enum class StoreAway : uint8_t { kRefuse, kLedger };
+
 // What a tag is: how its ids are made, what is done around them, how they look as text. A value,
 // thread-compatible. The cluster's registry keeps it; every server and program works by the same.
 //
@@ -34,6 +40,7 @@ struct TagDefinition {
   int64_t hold_minutes = 15;       // a range used up sooner makes the next one larger
   int64_t prefetch_at = 10;        // percent of a range used before the next one is fetched
   TagBuffer buffer = TagBuffer::kDouble;
+  StoreAway when_store_is_away = StoreAway::kRefuse;
 
   std::string text{};        // template such as "{date:%y%m%d}{id:09}"; empty: decimal
   std::string zone = "UTC";  // of the template's date

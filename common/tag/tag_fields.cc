@@ -43,6 +43,8 @@ constexpr std::array kFields = {
              .least = 1,
              .most = 99},
     TagField{.key = "buffer", .member = &Tag::buffer, .strategy = "segment"},
+    TagField{
+        .key = "when_store_is_away", .member = &Tag::when_store_is_away, .strategy = "segment"},
     TagField{.key = "text", .member = &Tag::text, .fixed = true},
     TagField{.key = "zone", .member = &Tag::zone, .fixed = true},
     TagField{.key = "plugins", .member = &Tag::plugins},
@@ -85,6 +87,7 @@ std::string ToText(int64_t value) { return std::to_string(value); }
 std::string ToText(const std::optional<int64_t>& value) { return value ? ToText(*value) : ""; }
 std::string ToText(bool value) { return value ? "true" : "false"; }
 std::string ToText(TagBuffer value) { return value == TagBuffer::kNone ? "none" : "double"; }
+std::string ToText(StoreAway value) { return value == StoreAway::kLedger ? "ledger" : "refuse"; }
 std::string ToText(const std::vector<std::string>& value) {
   std::string out;
   for (const std::string& item : value) out += (out.empty() ? "" : ", ") + item;
@@ -123,6 +126,14 @@ Status FromText(std::string_view text, const TagField&, TagBuffer& value) {
     return Invalid(Quoted(text) + " is neither double nor none");
   }
   value = text == "none" ? TagBuffer::kNone : TagBuffer::kDouble;
+  return {};
+}
+
+Status FromText(std::string_view text, const TagField&, StoreAway& value) {
+  if (text != "refuse" && text != "ledger") {
+    return Invalid(Quoted(text) + " is neither refuse nor ledger");
+  }
+  value = text == "ledger" ? StoreAway::kLedger : StoreAway::kRefuse;
   return {};
 }
 

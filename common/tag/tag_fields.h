@@ -17,10 +17,10 @@ namespace firn {
 // over, so that a new field is one line. `name`, `options` and `high` are not here: the first two
 // have forms of their own, the last one nobody may set.
 struct TagField {
-  using Member =
-      std::variant<std::string TagDefinition::*, int64_t TagDefinition::*,
-                   std::optional<int64_t> TagDefinition::*, bool TagDefinition::*,
-                   TagBuffer TagDefinition::*, std::vector<std::string> TagDefinition::*>;
+  using Member = std::variant<std::string TagDefinition::*, int64_t TagDefinition::*,
+                              std::optional<int64_t> TagDefinition::*, bool TagDefinition::*,
+                              TagBuffer TagDefinition::*, StoreAway TagDefinition::*,
+                              std::vector<std::string> TagDefinition::*>;
 
   std::string_view key;
   Member member;

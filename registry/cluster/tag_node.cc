@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::string_view kHigh = "high";
 constexpr std::string_view kReturned = "returned";
+constexpr std::string_view kStandIn = "stand_in";
 
 // --- values --------------------------------------------------------------------------------------
 
@@ -53,11 +54,31 @@ Status Take(const Json& json, TagBuffer& value) {
   return {};
 }
 
+Status Take(const Json& json, StoreAway& value) {
+  if (json != "refuse" && json != "ledger") return Invalid("is neither refuse nor ledger");
+  value = json == "ledger" ? StoreAway::kLedger : StoreAway::kRefuse;
+  return {};
+}
+
 Status Take(const Json& json, std::vector<std::string>& value) {
   if (!json.is_array()) return Invalid("is not a list");
   std::vector<std::string> items;
   for (const Json& item : json) FIRN_TRY(Take(item, items.emplace_back()));
   value = std::move(items);
+  return {};
+}
+
+Status Take(const Json& json, StandIn& value) {
+  StandIn read;
+  int64_t since = 0;
+  const bool whole = json.is_object() && json.contains("store") && json.contains("picked");
+  if (!whole) return Invalid("is no object with a store and a number");
+  FIRN_TRY(Take(json["store"], read.store));
+  FIRN_TRY(Take(json["picked"], read.picked));
+  if (json.contains("since_ms")) FIRN_TRY(Take(json["since_ms"], since));
+  if (!IsTagWord(read.store) || read.picked < 0 || since < 0) return Invalid("holds nonsense");
+  read.since = WallMs(since);
+  value = std::move(read);
   return {};
 }
 
@@ -73,6 +94,17 @@ void Put(std::string_view key, const std::optional<int64_t>& value, Json& json) 
 }
 void Put(std::string_view key, const TagBuffer& value, Json& json) {
   json[std::string(key)] = value == TagBuffer::kNone ? "none" : "double";
+}
+// What was always so is not said, for the sake of those who read nodes of earlier versions.
+void Put(std::string_view key, const StoreAway& value, Json& json) {
+  if (value == StoreAway::kLedger) json[std::string(key)] = "ledger";
+}
+
+void PutStandIn(const StandIn& value, Json& json) {
+  if (value.store.empty()) return;
+  Json member{{"store", value.store}, {"picked", value.picked}};
+  if (value.since != WallMs()) member["since_ms"] = value.since.ms();
+  json[kStandIn] = std::move(member);
 }
 
 // --- reading -------------------------------------------------------------------------------------
@@ -105,6 +137,8 @@ void Reader::Member(const std::string& key, const Json& value) {
     Check(key, Take(value, tag.high));
   } else if (key == kReturned) {
     Check(key, Take(value, node_.returned));
+  } else if (key == kStandIn) {
+    Check(key, Take(value, node_.stand_in));
   } else if (IsOptionKey(key) && value.is_string()) {
     tag.options[key] = value.get<std::string>();
   } else {
@@ -170,6 +204,7 @@ Result<std::string> WriteTagNode(const TagNode& node) {
   for (const auto& [key, value] : node.tag.options) json[key] = value;
   json[kHigh] = node.tag.high;
   if (node.returned > 0) json[kReturned] = node.returned;
+  PutStandIn(node.stand_in, json);
   FIRN_TRY(PutOthers(node.others, json));
   std::string data = JsonText(json);
   if (data.size() > kTagNodeBytesMax) return Invalid(Shown(node.tag.name) + " is too large");

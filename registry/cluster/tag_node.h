@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "common/base/status.h"
+#include "common/base/units.h"
 #include "common/tag/tag_definition.h"
 
 namespace firn {
@@ -22,6 +23,8 @@ namespace firn {
 // `returned` counts the numbers that were given back unused by moving `high` down, so that
 // high + returned never falls: a reading in which it has fallen is one of data that went back.
 //
+// `stand_in` is there once the ledger may pick ranges in the place of the tag's store.
+//
 // What a later version added is kept: a node is rewritten with its unknown members as they were.
 
 inline constexpr std::string_view kTagsPath = "/tags";
@@ -29,10 +32,22 @@ std::string TagPath(std::string_view name);
 
 inline constexpr size_t kTagNodeBytesMax = 64 << 10;
 
+// What lets a tag's ledger pick ranges by itself while the tag's store is away
+// (when_store_is_away = ledger), and since when it does. Written by ledger writes; gone after an
+// edit of the tag's store or of that setting.
+struct StandIn {
+  std::string store{};  // that has said with a range that its counter is this cluster's alone
+  int64_t picked = 0;   // the end of the last range that it has picked, and that counts
+  WallMs since{};       // the first range after it that the ledger has picked; 0: there is none
+
+  friend bool operator==(const StandIn&, const StandIn&) = default;
+};
+
 struct TagNode {
   TagDefinition tag;
   std::string others{};  // the members that this version does not know, a JSON object; empty: none
   int64_t returned = 0;  // numbers given back; of ledger writes only
+  StandIn stand_in{};
 
   // What never falls in a registry that loses nothing.
   uint64_t ledger_sum() const {

@@ -134,7 +134,11 @@ Status TagStore::Put(const StoredTag& read, TagDefinition after) {
   }
   after = WithLedgerOf(read.tag(), std::move(after));
   FIRN_TRY(CheckEdit(read.tag(), after));
-  FIRN_ASSIGN(const std::string data, WriteTagNode({after, read.node.others, read.node.returned}));
+  TagNode node = read.node;
+  node.tag = after;
+  const bool same_store = after.store == read.tag().store;
+  if (!same_store || after.when_store_is_away != StoreAway::kLedger) node.stand_in = {};
+  FIRN_ASSIGN(const std::string data, WriteTagNode(node));
   const std::string path = TagPath(after.name);
   std::vector<Write> writes{Write::Check(kMetaPath, read.meta_version)};
   AddSet(writes, path, data, read.stat.version);

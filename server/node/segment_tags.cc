@@ -38,7 +38,7 @@ SegmentTags::~SegmentTags() = default;
 Status SegmentTags::AddStore(std::unique_ptr<RangeStore> store) {
   std::string name(store->name());
   return AddSource(std::move(name),
-                   std::make_unique<LedgeredSource>(std::move(store), ledger_, control_));
+                   std::make_unique<LedgeredSource>(std::move(store), ledger_, control_, clock_));
 }
 
 Status SegmentTags::AddSource(std::string name, std::unique_ptr<RangeSource> source) {
@@ -49,6 +49,7 @@ Status SegmentTags::AddSource(std::string name, std::unique_ptr<RangeSource> sou
 Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
   if (tag.name.empty()) return Invalid("a segment tag has to be defined in the registry");
   const std::lock_guard lock(mutex_);
+  FIRN_TRY(CheckStandIn(tag));
   Served& served = served_[tag.name];
   if (served.Fits(tag)) {
     served.strategy->Adjust(tag);
@@ -69,6 +70,13 @@ Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
             .wasted = wasted};
   if (stopped_) served.strategy->Stop();
   return std::shared_ptr<Strategy>(served.strategy);
+}
+
+Status SegmentTags::CheckStandIn(const TagDefinition& tag) const {
+  const auto source = sources_.find(tag.store);
+  const bool wanted = tag.when_store_is_away == StoreAway::kLedger && source != sources_.end();
+  if (!wanted || source->second->permits_stand_in()) return {};
+  return Invalid("store '" + tag.store + "' does not permit when_store_is_away = ledger");
 }
 
 Result<std::shared_ptr<RangedStrategy>> SegmentTags::MakeStrategy(const TagDefinition& tag) {
@@ -170,6 +178,7 @@ std::map<std::string, SegmentStatus> SegmentTags::status() const {
     if (!served.strategy) continue;
     SegmentStatus status = served.strategy->status();
     status.wasted += served.wasted + sources_.at(served.store)->wasted(tag);
+    status.stood_in = sources_.at(served.store)->stood_in(tag);
     all.emplace(tag, std::move(status));
   }
   return all;

@@ -94,6 +94,7 @@ class SegmentTags {
     std::optional<BootMs> told_at{};  // when that was
   };
 
+  Status CheckStandIn(const TagDefinition& tag) const;
   Result<std::shared_ptr<RangedStrategy>> MakeStrategy(const TagDefinition& tag);
   void Drop(const std::string& tag, const std::string& why);
   void Abandon(const std::string& tag);

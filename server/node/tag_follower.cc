@@ -45,6 +45,7 @@ TagNode WithoutLedger(TagNode node, const KnownTag& before) {
   const bool used = node.tag.high > 0 || before.node.tag.high > 0;
   node.tag.high = used ? 1 : 0;
   node.returned = 0;
+  node.stand_in = {};
   return node;
 }
 

@@ -13,6 +13,7 @@
 #include "registry/cluster/slot.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/seam/node_version.h"
+#include "server/store/ledger_page.h"
 
 namespace firn {
 namespace {
@@ -28,68 +29,14 @@ Milliseconds PauseAfter(int tries, int64_t session) {
   return Milliseconds(static_cast<int64_t>(dice.Below(uint64_t{1} << std::min(tries, kPauseBits))));
 }
 
+// Whether the tag as it is defined now lets its ledger stand in for that store.
+bool StandsInFor(const TagDefinition& tag, const std::string& store) {
+  return tag.when_store_is_away == StoreAway::kLedger && tag.store == store;
+}
+
 std::string Named(const std::string& tag) { return "the ledger of tag '" + tag + "'"; }
 
 }  // namespace
-
-// One verb on its way.
-struct Ledger::Errand {
-  enum class Kind { kBegin, kCover, kExtend, kGiveBack, kLook };
-
-  Kind kind = Kind::kLook;
-  std::string form{};  // of the tag, for whoever takes
-  Range range{};
-  int64_t size = 0;
-  RangeDone done{};
-};
-
-// What a verb comes to: the range, and the tag's node as it is to be written, if at all.
-struct Ledger::Move {
-  Range range{};
-  std::optional<TagNode> node{};
-};
-
-// What a reading or a set says of a tag's node.
-struct Ledger::Known {
-  TagNode node;
-  int64_t version = 0;       // V
-  int64_t created_zxid = 0;  // Z
-  int64_t root_version = 0;  // M
-  Nonce era{};               // of the data that were read
-  int64_t session = 0;
-};
-
-// What is known of one tag's node, and what is to be done with it.
-struct Ledger::Page {
-  // What rule 6 compares a reading with.
-  struct Seen {
-    uint64_t sum = 0;  // high + returned, which never falls in one tree
-    int64_t high = 0;  // the highest one: all that this server has used lies below
-  };
-
-  // Whether the node can be what this server saw before, or goes on above all of it, as one does
-  // that was made anew after a loss.
-  bool Fits(const TagNode& node) const {
-    return !seen || node.ledger_sum() >= seen->sum || node.tag.NextBegin() >= seen->high;
-  }
-  // The same for a node as it was read: one that is no tag, or not there, does not fit.
-  bool Fits(const std::optional<Node>& node) const {
-    const auto read = node ? ReadTagNode(tag, node->data) : Result<TagNode>(NotFound("no node"));
-    return read.ok() && Fits(read.value_or({}));
-  }
-  void See(const TagNode& node) {
-    overtaken = true;
-    seen = Seen{node.ledger_sum(), std::max(node.tag.high, seen ? seen->high : 0)};
-  }
-
-  std::string tag;
-  std::deque<Errand> errands{};          // the first one is at work
-  Task<> work{};                         // that does them
-  bool overtaken = false;                // somebody has seen the node since it was asked for
-  std::optional<Known> known{};          // empty: to be read
-  std::optional<Seen> seen{};            // whoever read it
-  std::optional<std::string> cluster{};  // uuid of the first reading
-};
 
 Ledger::Ledger(Coordinator& coordinator, LedgerHooks hooks)
     : hooks_(std::move(hooks)), talk_(coordinator) {}
@@ -112,24 +59,31 @@ void Ledger::TellNews() {
 // --- the verbs -----------------------------------------------------------------------------------
 
 void Ledger::Begin(const TagDefinition& tag, BeginDone done) {
-  Queue(tag.name, {.kind = Errand::Kind::kBegin,
-                   .form = FormOf(tag),
-                   .done = [done = std::move(done)](const Result<Range>& next) {
-                     done(next.ok() ? Result<int64_t>(next->begin) : next.status());
-                   }});
-}
-
-void Ledger::Where(const TagDefinition& tag, PlaceDone done) {
-  Begin(tag, [done = std::move(done), &page = PageOf(tag.name)](const Result<int64_t>& begin) {
-    if (!begin.ok()) return done(begin.status());
-    done(LedgerPlace{.cluster = page.cluster.value_or(""), .begin = *begin});
+  Where(tag, [done = std::move(done)](const Result<LedgerPlace>& place) {
+    done(place.ok() ? Result<int64_t>(place->begin) : place.status());
   });
 }
 
+// What the errand finds is told as a range: from what the store has picked to where the next
+// begins.
+void Ledger::Where(const TagDefinition& tag, PlaceDone done) {
+  Queue(tag.name,
+        {.kind = Errand::Kind::kBegin,
+         .form = FormOf(tag),
+         .store = tag.store,
+         .done = [done = std::move(done), &page = PageOf(tag.name)](const Result<Range>& known) {
+           if (!known.ok()) return done(known.status());
+           done(LedgerPlace{
+               .cluster = page.cluster.value_or(""), .begin = known->end, .picked = known->begin});
+         }});
+}
+
 void Ledger::Cover(const TagDefinition& tag, Range range, StatusDone done) {
+  const bool owned = tag.when_store_is_away == StoreAway::kLedger;
   Queue(tag.name,
         {.kind = Errand::Kind::kCover,
          .form = FormOf(tag),
+         .store = owned ? tag.store : "",
          .range = range,
          .done = [done = std::move(done)](const Result<Range>& taken) { done(taken.status()); }});
 }
@@ -138,6 +92,15 @@ void Ledger::Extend(const TagDefinition& tag, int64_t size, RangeDone done) {
   Queue(
       tag.name,
       {.kind = Errand::Kind::kExtend, .form = FormOf(tag), .size = size, .done = std::move(done)});
+}
+
+void Ledger::ExtendForStore(const TagDefinition& tag, int64_t size, WallMs now, RangeDone done) {
+  Queue(tag.name, {.kind = Errand::Kind::kStandIn,
+                   .form = FormOf(tag),
+                   .store = tag.store,
+                   .now = now,
+                   .size = size,
+                   .done = std::move(done)});
 }
 
 void Ledger::GiveBack(const std::string& tag, Range tail, StatusDone done) {
@@ -313,17 +276,37 @@ Result<Ledger::Move> Ledger::Decide(const Page& page, const Errand& errand) {
   }
   FIRN_TRY(Refusal(page, errand.form));
   const int64_t begin = node.tag.NextBegin();
-  if (errand.kind == Kind::kBegin) return Move{{begin, begin}};
-  if (errand.kind == Kind::kExtend) {
+  StandIn& stand_in = node.stand_in;
+  if (errand.kind == Kind::kBegin) {
+    const bool known = stand_in.store == errand.store && stand_in.since != WallMs();
+    return Move{{known ? std::min(stand_in.picked, begin) : begin, begin}};
+  }
+  if (errand.kind == Kind::kCover) {
+    if (range.empty() || range.begin < begin) {
+      return Conflict(
+          Cat(Named(page.tag), " is at ", begin, ", beyond the range from ", range.begin));
+    }
+    if (StandsInFor(node.tag, errand.store))
+      stand_in = {.store = errand.store, .picked = range.end};
+  } else {
+    if (errand.kind == Kind::kStandIn) FIRN_TRY(MayStandIn(node, errand.store));
     if (errand.size < 1) return Invalid("a range needs a size");
     if (begin >= kRangeEnd) return Exhausted("there are no more numbers of 63 bits");
     range = {begin, begin + std::min(errand.size, kRangeEnd - begin)};
-  } else if (range.empty() || range.begin < begin) {
-    return Conflict(
-        Cat(Named(page.tag), " is at ", begin, ", beyond the range from ", range.begin));
+    if (errand.kind == Kind::kStandIn && stand_in.since == WallMs()) stand_in.since = errand.now;
   }
   node.tag.high = range.end;
   return Move{range, std::move(node)};
+}
+
+Status Ledger::MayStandIn(const TagNode& node, const std::string& store) {
+  if (!StandsInFor(node.tag, store)) {
+    return Unavailable("the tag's ledger does not stand in for it any more");
+  }
+  if (node.stand_in.store == store) return {};
+  return Unavailable(
+      "the ledger stands in for it only after it has given a first range of a counter that it "
+      "keeps for this cluster");
 }
 
 // Rules 7 and 8 for the node as it is: why nothing may be taken for this form.

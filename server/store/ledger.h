@@ -33,7 +33,8 @@ struct LedgerHooks {
 // Where a tag's ledger is, and whose it is.
 struct LedgerPlace {
   std::string cluster;  // by uuid
-  int64_t begin = 0;    // as Ledger::Begin says it
+  int64_t begin = 0;    // where the next range has to begin
+  int64_t picked = 0;   // the end of what the tag's store has picked; above it the ledger did
 };
 
 // The ledgers of a cluster's segment tags, as one server writes them. The ledger is `high` in a
@@ -60,6 +61,10 @@ struct LedgerPlace {
 //     version that is set; otherwise nothing is taken. Since no edit changes the form of a tag
 //     whose ledger has moved, all numbers of a tag go out in one form. Giving back compares
 //     nothing.
+//  9. In the place of a store the ledger picks only when the node allows it in the very version
+//     that is set, and says that this store has given a range of a counter that is this cluster's
+//     alone: nobody else takes from it what the ledger gives away meanwhile. Covering such a range
+//     is what says so.
 //
 // Owned by the control thread: every verb is called there, and every answer is given there, in Tick
 // or in the verb itself when nothing has to be asked. Each is given exactly once; destroyed, it
@@ -88,15 +93,21 @@ class Ledger {
   // asked to go on from. Stale at worst, which Cover finds out.
   void Begin(const TagDefinition& tag, BeginDone done);
 
-  // The same, with the cluster that it was read in: for numbers that are kept outside of it.
+  // The same, with the cluster that it was read in: for numbers that are kept outside of it. `tag`
+  // says by its store whose ranges are meant.
   void Where(const TagDefinition& tag, PlaceDone done);
 
-  // Rule 1 for a range that a store has picked. Ok: it may be used.
+  // Rule 1 for a range that a store has picked. Ok: it may be used. A tag whose ledger may stand in
+  // for its store must have had it from a counter that is this cluster's alone.
   void Cover(const TagDefinition& tag, Range range, StatusDone done);
 
   // Lets the ledger itself pick: the range that follows `high`, of `size` numbers, fewer at the end
   // of 63 bits; kExhausted beyond. Covered when it is answered.
   void Extend(const TagDefinition& tag, int64_t size, RangeDone done);
+
+  // The same in the place of the tag's store, which is away: rule 9; kUnavailable when it does not
+  // allow it. `now` is kept as the time since when.
+  void ExtendForStore(const TagDefinition& tag, int64_t size, WallMs now, RangeDone done);
 
   // Moves `high` from the tail's end back to its begin. Whoever calls it must have taken the tail
   // from this ledger and closed what issued from it.
@@ -126,6 +137,7 @@ class Ledger {
   Status JudgeNode(Page& page, const Nonce& era, const Node& node);
   Result<Move> Decide(const Page& page, const Errand& errand);
   Status Refusal(const Page& page, const std::string& form);
+  static Status MayStandIn(const TagNode& node, const std::string& store);
   Result<Range> Moved(Page& page, Known sent, const NodeStat& stat, Range range);
   Status Lost(Page& page, const std::optional<Nonce>& era, const std::string& why);
   void BeginFreeze(const Nonce& era, std::string why);

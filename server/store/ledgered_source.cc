@@ -27,10 +27,11 @@ struct LedgeredSource::Errand {
 };
 
 LedgeredSource::LedgeredSource(std::unique_ptr<RangeStore> store, Ledger& ledger,
-                               PostToControl control, PostToStore post)
+                               PostToControl control, const Clock& clock, PostToStore post)
     : store_(std::move(store)),
       ledger_(ledger),
       control_(std::move(control)),
+      clock_(clock),
       post_(std::move(post)) {
   if (post_) return;
   thread_.emplace();
@@ -51,31 +52,52 @@ void LedgeredSource::GiveBack(const TagDefinition&, Range, GiveBackDone done) {
 }
 
 void LedgeredSource::AskLedger(const std::shared_ptr<Errand>& errand) {
-  ledger_.Begin(errand->tag, [this, errand](Result<int64_t> begin) {
-    if (!begin.ok()) return errand->done(begin.status());
-    AskStore(errand, *begin);
+  ledger_.Where(errand->tag, [this, errand](const Result<LedgerPlace>& place) {
+    if (!place.ok()) return errand->done(place.status());
+    AskStore(errand, *place);
   });
 }
 
-void LedgeredSource::AskStore(const std::shared_ptr<Errand>& errand, int64_t at_least) {
-  const bool posted = post_([this, errand, at_least] {
-    control_([this, errand, range = CallStore(*errand, at_least)] {
-      if (range.ok()) return Cover(errand, range.value());
-      errand->done(range.status().WithContext("store " + std::string(store_->name())));
-    });
+void LedgeredSource::AskStore(const std::shared_ptr<Errand>& errand, const LedgerPlace& place) {
+  const bool posted = post_([this, errand, place] {
+    const Result<Range> range = CallStore(*errand, place);
+    const bool away = !range.ok() && store_->away();
+    control_([this, errand, range, away] { OnStore(errand, range, away); });
   });
   if (!posted) errand->done(Unavailable("store " + std::string(store_->name()) + " is busy"));
 }
 
+void LedgeredSource::OnStore(const std::shared_ptr<Errand>& errand, const Result<Range>& range,
+                             bool away) {
+  if (range.ok()) return Cover(errand, *range);
+  const Status why = range.status().WithContext("store " + std::string(store_->name()));
+  const bool stands_in = errand->tag.when_store_is_away == StoreAway::kLedger;
+  if (away && stands_in) return StandIn(errand, why);
+  errand->done(why);
+}
+
+void LedgeredSource::StandIn(const std::shared_ptr<Errand>& errand, const Status& why) {
+  ledger_.ExtendForStore(errand->tag, errand->size, clock_.Wall(),
+                         [this, errand, why](const Result<Range>& range) {
+                           if (!range.ok())
+                             return errand->done(range.status().WithContext(why.message()));
+                           NoteStandIn(errand->tag.name, *range, why);
+                           errand->done(range);
+                         });
+}
+
 // On the store's thread. What a store throws is a failure like any other.
-Result<Range> LedgeredSource::CallStore(const Errand& errand, int64_t at_least) {
+Result<Range> LedgeredSource::CallStore(const Errand& errand, const LedgerPlace& place) {
   try {
+    const bool caught_up = place.picked == place.begin;
+    store_->Listen({.cluster = place.cluster,
+                    .picked = caught_up ? std::nullopt : std::optional(place.picked)});
     if (!checked_.contains(errand.tag.name)) {
       FIRN_TRY(store_->Check(errand.tag));
       checked_.insert(errand.tag.name);
     }
-    FIRN_ASSIGN(const Range range, store_->Advance(errand.tag, at_least, errand.size));
-    FIRN_TRY(CheckGiven(range, at_least, errand.size));
+    FIRN_ASSIGN(const Range range, store_->Advance(errand.tag, place.begin, errand.size));
+    FIRN_TRY(CheckGiven(range, place.begin, errand.size));
     return range;
   } catch (const std::exception& e) {
     return Unknown(std::string("it threw: ") + e.what());
@@ -86,12 +108,41 @@ Result<Range> LedgeredSource::CallStore(const Errand& errand, int64_t at_least) 
 
 void LedgeredSource::Cover(const std::shared_ptr<Errand>& errand, Range range) {
   ledger_.Cover(errand->tag, range, [this, errand, range](const Status& covered) {
-    if (covered.ok()) return errand->done(range);
+    if (covered.ok()) {
+      NoteStore(errand->tag.name);
+      return errand->done(range);
+    }
     waste_.Add(errand->tag.name, range.size());
     const bool overtaken = covered.code() == Code::kConflict && ++errand->tries < kTriesMax;
     if (overtaken) return AskLedger(errand);
     errand->done(covered.code() == Code::kConflict ? Unavailable(covered.message()) : covered);
   });
+}
+
+// --- what is told of it --------------------------------------------------------------------------
+
+StoodIn LedgeredSource::stood_in(const std::string& tag) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = stood_in_.find(tag);
+  return found == stood_in_.end() ? StoodIn{} : found->second;
+}
+
+void LedgeredSource::NoteStandIn(const std::string& tag, Range range, const Status& why) {
+  const std::lock_guard lock(mutex_);
+  StoodIn& stood_in = stood_in_[tag];
+  LOG_IF(WARNING, !stood_in.since) << "tag " << tag << ": its ledger picks its ranges, from "
+                                   << range.begin << " on, since " << why.message();
+  if (!stood_in.since) stood_in.since = clock_.Wall();
+  ++stood_in.ranges;
+  stood_in.numbers += range.size();
+}
+
+void LedgeredSource::NoteStore(const std::string& tag) {
+  const std::lock_guard lock(mutex_);
+  const auto found = stood_in_.find(tag);
+  if (found == stood_in_.end() || !found->second.since) return;
+  found->second.since.reset();
+  LOG(INFO) << "tag " << tag << ": store " << store_->name() << " picks its ranges again";
 }
 
 }  // namespace firn

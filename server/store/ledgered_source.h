@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 
+#include "common/time/clock.h"
 #include "server/issue/segment/range_source.h"
 #include "server/issue/segment/range_store.h"
 #include "server/store/control_thread.h"
@@ -22,6 +25,9 @@ namespace firn {
 //   store's thread   the store's Check, once a tag, then its Advance from there
 //   control thread   what it gave is looked at, then Ledger::Cover; then the answer
 //
+// A store that is away, and has not refused, costs a tag nothing whose ledger stands in for it: the
+// ledger picks the range then, until the store gives one again (Ledger::ExtendForStore).
+//
 // A range that somebody else's move has overtaken is thrown away, counted, and another one asked
 // for, at most kTriesMax times. Thread-safe; answers come on the control thread.
 //
@@ -34,10 +40,11 @@ class LedgeredSource final : public RangeSource {
   // Runs a task on the store's thread; false: it will not be run.
   using PostToStore = std::function<bool(std::function<void()> task)>;
 
-  // `ledger` lives on the thread that `control` posts to; both outlive this. Without a `post` the
+  // `ledger` lives on the thread that `control` posts to; `clock` says since when a store is away;
+  // all outlive this. Without a `post` the
   // store gets a thread of its own; a simulation, which has one thread only, passes its own queue.
   LedgeredSource(std::unique_ptr<RangeStore> store, Ledger& ledger, PostToControl control,
-                 PostToStore post = {});
+                 const Clock& clock, PostToStore post = {});
   ~LedgeredSource() override;  // stops
 
   void Take(const TagDefinition& tag, int64_t size, TakeDone done) override;
@@ -45,6 +52,8 @@ class LedgeredSource final : public RangeSource {
   // Refused: a store's counter cannot be turned back.
   void GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) override;
   bool permits_no_buffer() const override { return false; }
+  bool permits_stand_in() const override { return store_->permits_stand_in(); }
+  StoodIn stood_in(const std::string& tag) const override;
 
   // Waits for the call at hand; what is asked for afterwards is refused with kUnavailable.
   void Stop() {
@@ -58,16 +67,23 @@ class LedgeredSource final : public RangeSource {
   struct Errand;  // one Take on its way
 
   void AskLedger(const std::shared_ptr<Errand>& errand);
-  void AskStore(const std::shared_ptr<Errand>& errand, int64_t at_least);
-  Result<Range> CallStore(const Errand& errand, int64_t at_least);
+  void AskStore(const std::shared_ptr<Errand>& errand, const LedgerPlace& place);
+  Result<Range> CallStore(const Errand& errand, const LedgerPlace& place);
+  void OnStore(const std::shared_ptr<Errand>& errand, const Result<Range>& range, bool away);
+  void StandIn(const std::shared_ptr<Errand>& errand, const Status& why);
+  void NoteStandIn(const std::string& tag, Range range, const Status& why);
+  void NoteStore(const std::string& tag);
   void Cover(const std::shared_ptr<Errand>& errand, Range range);
 
   const std::unique_ptr<RangeStore> store_;
   Ledger& ledger_;
   const PostToControl control_;
+  const Clock& clock_;
   Waste waste_;
-  std::set<std::string> checked_;      // on the store's thread: tags that Check has let pass
-  std::optional<StoreThread> thread_;  // ends before what it works with
+  mutable std::mutex mutex_;                 // guards what follows
+  std::map<std::string, StoodIn> stood_in_;  // by tag
+  std::set<std::string> checked_;            // on the store's thread: tags that Check has let pass
+  std::optional<StoreThread> thread_;        // ends before what it works with
   PostToStore post_;
 };
 

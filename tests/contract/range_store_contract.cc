@@ -85,6 +85,7 @@ TagDefinition RangeStoreContract::Tag(const std::string& name, int64_t start) {
   tag.strategy = "segment";
   tag.store = store->name();
   tag.start = start;
+  if (world->stands_in()) tag.when_store_is_away = StoreAway::kLedger;
   world->Prepare(tag);
   return tag;
 }
@@ -173,6 +174,34 @@ TEST_P(RangeStoreContract, ARefusedCallLeavesEverythingAsItWas) {
     EXPECT_EQ(store->Advance(tag, world->end(), 5).code(), Code::kExhausted);
   }
   EXPECT_EQ(store->Advance(tag, 1, 10).value_or({}), (Range{11, 21}));
+}
+
+TEST_P(RangeStoreContract, SaysWhetherALedgerMayStandInForIt) {
+  EXPECT_EQ(store->permits_stand_in(), world->permits_stand_in());
+  if (world->end() != kRangeEnd) return;
+  ASSERT_EQ(store->Advance(Tag("order", kRangeEnd), kRangeEnd, 1).code(), Code::kExhausted);
+  EXPECT_FALSE(store->away()) << "it has answered";
+}
+
+// While the ledger stands in, it knows of nobody else's numbers.
+TEST_P(RangeStoreContract, ACounterThatALedgerStandsInForIsOneClustersAlone) {
+  if (!world->stands_in()) return;
+  const std::unique_ptr<RangeStore> other = world->Open();
+  other->Listen({.cluster = "another cluster"});
+  const TagDefinition tag = Tag("order");
+  TagDefinition shared = tag;
+  shared.when_store_is_away = StoreAway::kRefuse;
+  ASSERT_EQ(other->Advance(shared, 1, 10).value_or({}), (Range{1, 11})) << "not yet";
+  ASSERT_EQ(store->Advance(tag, 11, 10).value_or({}), (Range{11, 21}));
+  for (const TagDefinition& theirs : {tag, shared}) {
+    const auto refused = other->Advance(theirs, 21, 10);
+    EXPECT_EQ(refused.code(), Code::kDenied);
+    EXPECT_NE(refused.status().message().find("belongs to the cluster a cluster"),
+              std::string::npos)
+        << refused.status();
+    EXPECT_FALSE(other->away());
+  }
+  EXPECT_EQ(store->Advance(shared, 21, 10).value_or({}), (Range{21, 31})) << "of the same cluster";
 }
 
 TEST_P(RangeStoreContract, ALargeRangeIsAsGoodAsASmallOne) {

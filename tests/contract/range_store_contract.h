@@ -30,6 +30,10 @@ class RangeStoreWorld {
   // Whether nothing is lost as long as nobody dies. A tiered store throws a segment away when two
   // servers have brought one at the same time.
   virtual bool gives_all() const { return true; }
+  // Whether its tags are those whose ledger stands in for a store that is away.
+  virtual bool stands_in() const { return false; }
+  // Whether there may be such tags in it.
+  virtual bool permits_stand_in() const { return stands_in(); }
   // Whether stores in other processes see the same counters.
   virtual bool is_shared() const { return true; }
 };

@@ -21,7 +21,8 @@ class TableWorld final : public RangeStoreWorld {
  public:
   using Connect = std::unique_ptr<SqlConnection> (*)(DatabasePlace place);
 
-  TableWorld(TableForm form, Connect connect) : form_(form), connect_(connect) {
+  TableWorld(TableForm form, Connect connect, bool stands_in)
+      : form_(form), connect_(connect), stands_in_(stands_in) {
     EXPECT_NE(Server(), nullptr);
     EXPECT_EQ(Server()->Run(std::string("DROP TABLE IF EXISTS ") + kTable), Status());
     EXPECT_EQ(Server()->Run(CreateTableSql(form, kTable, dialect)), Status());
@@ -32,11 +33,16 @@ class TableWorld final : public RangeStoreWorld {
                         .database = SqlServer::kDatabase,
                         .credentials_file = Server()->credentials_file(),
                         .time_limit = Milliseconds(60'000)};
-    return std::make_unique<TableStore>(TableStore::Options{.name = "main"},
-                                        connect_(std::move(place)),
-                                        *RangeTable::Make(dialect, form_, kTable), SystemClock(),
-                                        SystemEntropy(), [](const std::string&) {});
+    auto store = std::make_unique<TableStore>(
+        TableStore::Options{.name = "main"}, connect_(std::move(place)),
+        *RangeTable::Make(dialect, form_, kTable), SystemClock(), SystemEntropy(),
+        [](const std::string&) {});
+    store->Listen({.cluster = "a cluster"});
+    return store;
   }
+
+  bool stands_in() const override { return stands_in_; }
+  bool permits_stand_in() const override { return form_ == TableForm::kFirn; }
 
   void Prepare(const TagDefinition& tag) override {
     if (form_ == TableForm::kFirn) return;
@@ -51,12 +57,14 @@ class TableWorld final : public RangeStoreWorld {
   }
 
   static auto Makers(Connect connect) {
-    const auto maker = [connect](const char* name, TableForm form) {
-      return RangeWorldMaker{
-          name, [connect, form] { return std::make_unique<TableWorld>(form, connect); }};
+    const auto maker = [connect](const char* name, TableForm form, bool stands_in = false) {
+      return RangeWorldMaker{name, [connect, form, stands_in] {
+                               return std::make_unique<TableWorld>(form, connect, stands_in);
+                             }};
     };
-    return testing::Values(maker("firn", TableForm::kFirn), maker("leaf", TableForm::kLeaf),
-                           maker("tinyid", TableForm::kTinyid));
+    return testing::Values(maker("firn", TableForm::kFirn),
+                           maker("firn_with_a_ledger_that_stands_in", TableForm::kFirn, true),
+                           maker("leaf", TableForm::kLeaf), maker("tinyid", TableForm::kTinyid));
   }
 
  private:
@@ -69,6 +77,7 @@ class TableWorld final : public RangeStoreWorld {
 
   const TableForm form_;
   const Connect connect_;
+  const bool stands_in_;
 };
 
 }  // namespace firn

@@ -22,7 +22,11 @@ struct TagReport {
   std::optional<int64_t> supply_seconds{};  // ... and how long they last; empty: nobody asks
   std::optional<int64_t> step{};            // segment: how many are asked for next
   std::string trouble{};                    // segment: why no more come; empty: they do
-  bool as_issued = false;                   // nothing that is done around its ids changes them
+  // Segment: since when its ledger picks its ranges, the store being away; empty: it does not. And
+  // how many numbers it has ever picked here.
+  std::optional<WallMs> ledger_since{};
+  int64_t ledger_numbers = 0;
+  bool as_issued = false;  // nothing that is done around its ids changes them
 };
 
 // How the server stands with its registry; nothing of it is for clients.

@@ -2,13 +2,22 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "common/base/status.h"
+#include "common/base/units.h"
 #include "common/tag/tag_definition.h"
 #include "server/issue/range.h"
 
 namespace firn {
+
+// How a tag's ledger stands in for its store, on this server.
+struct StoodIn {
+  std::optional<WallMs> since{};  // the store is away since; empty: the last range is the store's
+  int64_t ranges = 0;             // ever
+  int64_t numbers = 0;
+};
 
 // Where a segment strategy gets its ranges: what it is given may be used at once, all of it, by
 // nobody else. In a cluster that means that the tag's ledger covers it already.
@@ -42,6 +51,11 @@ class RangeSource {
   // Whether it is quick enough, and its ranges rise over the whole cluster, so that a tag may take
   // every number from it (buffer = none).
   virtual bool permits_no_buffer() const = 0;
+
+  // Whether the tag's ledger may pick ranges while the store is away (when_store_is_away = ledger).
+  virtual bool permits_stand_in() const { return false; }
+  // What it has picked so far in the place of the tag's store.
+  virtual StoodIn stood_in(const std::string&) const { return {}; }
 
   // Numbers of the tag's that were set aside for this process and are lost before anybody got them:
   // those of failed Takes, and of whatever lies below. For a metric.

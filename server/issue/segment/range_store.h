@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "common/base/status.h"
@@ -8,6 +10,13 @@
 #include "server/issue/range.h"
 
 namespace firn {
+
+// What a tag's ledger tells the tag's store, beside where the next range has to begin.
+struct LedgerWord {
+  std::string cluster{};            // whose tag it is, by uuid
+  std::optional<int64_t> picked{};  // the store's own ranges end here: it was away since, and above
+                                    // this the ledger has picked; empty: they end where it begins
+};
 
 // Who picks a tag's next range: a database, memory, a class of a user's own. It decides where
 // numbers come from, never whether they may be used: that is the tag's ledger's business, so a
@@ -22,6 +31,18 @@ class RangeStore {
 
   // As it stands in tag definitions.
   virtual std::string_view name() const = 0;
+
+  // Said before each Check and Advance, of their tag. Most stores need not know it.
+  virtual void Listen(const LedgerWord&) {}
+
+  // Whether it takes tags whose ledger picks ranges while the store is away (when_store_is_away =
+  // ledger). Such a store keeps, with the tag's counter and in the same write, which cluster's it
+  // is, and gives ranges of it to no other: the ledger knows of no one else's numbers.
+  virtual bool permits_stand_in() const { return false; }
+
+  // Of the last call, which failed: whether the store could not be reached, or has not answered.
+  // What it has refused, for whatever reason, is not that.
+  virtual bool away() const { return false; }
 
   // Whether the store can serve the tag: it knows it, or can take it in, and its numbers fit.
   // kInvalid, kNotFound or kDenied say what an operator has to mend; kUnavailable: nobody can tell.

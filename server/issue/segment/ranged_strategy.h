@@ -33,6 +33,7 @@ struct SegmentStatus {
   int64_t failures = 0;                     // to take one, ever
   int64_t wasted = 0;                       // numbers that were taken and will never be given out
   std::string trouble{};                    // why no more come; empty: they do
+  StoodIn stood_in{};                       // the tag's ledger, for its store
 };
 
 // One segment tag's strategy, as whoever runs it needs it. Thread-safe.

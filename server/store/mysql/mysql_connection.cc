@@ -86,6 +86,24 @@ bool IsOfTheClient(unsigned int number) {
   return (number >= CR_MIN_ERROR && number <= CR_MAX_ERROR) || number >= 5000;
 }
 
+// The server was not reached, has not answered, or is on its way down.
+bool IsAway(unsigned int number) {
+  switch (number) {
+    case CR_CONNECTION_ERROR:
+    case CR_CONN_HOST_ERROR:
+    case CR_IPSOCK_ERROR:
+    case CR_UNKNOWN_HOST:
+    case CR_SERVER_GONE_ERROR:
+    case CR_SERVER_HANDSHAKE_ERR:
+    case CR_SERVER_LOST:
+    case CR_SERVER_LOST_EXTENDED:
+    case ER_SERVER_SHUTDOWN:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 struct MysqlConnection::Client {
@@ -177,6 +195,7 @@ void MysqlConnection::Close() {
 
 Status MysqlConnection::Open() {
   Close();
+  away_ = false;
   FIRN_ASSIGN(const DatabaseCredentials credentials, ReadCredentials(place_));
   InitializeLibrary();
   client_ = std::make_unique<Client>();
@@ -197,6 +216,7 @@ Status MysqlConnection::Open() {
                          nullptr, 0) != nullptr) {
     return {};
   }
+  away_ = IsAway(mysql_errno(client));
   const Code code = CodeOf(mysql_errno(client));
   Status failure(code == Code::kUnknown ? Code::kUnavailable : code, mysql_error(client));
   Close();
@@ -204,6 +224,7 @@ Status MysqlConnection::Open() {
 }
 
 Status MysqlConnection::Fail(unsigned int number, const std::string& text) {
+  away_ = IsAway(number);
   const Code code = IsOfTheClient(number) ? Code::kUnknown : CodeOf(number);
   Status failure = IsReadOnly(number) ? TakesNoWrites(place_, text) : Status(code, text);
   if (EndsOneStatement(number)) return failure;

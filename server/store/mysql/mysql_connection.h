@@ -23,6 +23,7 @@ class MysqlConnection final : public SqlConnection {
   bool is_open() const override { return client_ != nullptr; }
   Status Open() override;
   void Close() override;
+  bool away() const override { return away_; }
   Result<Answer> Execute(const std::string& sql, const std::vector<Parameter>& parameters) override;
 
  private:
@@ -34,6 +35,7 @@ class MysqlConnection final : public SqlConnection {
 
   const DatabasePlace place_;
   std::unique_ptr<Client> client_;
+  bool away_ = false;
   std::map<std::string, std::unique_ptr<Statement>> statements_;
 };
 

@@ -39,6 +39,12 @@ Code CodeOf(std::string_view state) {
   return in_the_midst || state.empty() ? Code::kUnknown : Code::kUnavailable;
 }
 
+// The server was not reached, has not answered, or is on its way down or up.
+bool IsAway(std::string_view state) {
+  constexpr std::array<std::string_view, 3> kStates{"57P01", "57P02", "57P03"};
+  return state.empty() || std::find(kStates.begin(), kStates.end(), state) != kStates.end();
+}
+
 // The library tells why it could not connect as text only:
 //
 //     connection to server at "::1", port 5432 failed: FATAL:  28P01: password authentication ...
@@ -110,6 +116,7 @@ void PostgresConnection::Close() { client_.reset(); }
 
 Status PostgresConnection::Open() {
   Close();
+  away_ = false;
   FIRN_ASSIGN(const DatabaseCredentials credentials, ReadCredentials(place_));
   Status status = Greet(credentials);
   if (status.ok()) status = SetUpSession();
@@ -143,6 +150,7 @@ Status PostgresConnection::Greet(const DatabaseCredentials& credentials) {
       PQstatus(client) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
   while (next == PGRES_POLLING_READING || next == PGRES_POLLING_WRITING) {
     if (!Await(next == PGRES_POLLING_READING ? POLLIN : POLLOUT, until)) {
+      away_ = true;
       return Unavailable(place_.address.ToString() + " does not answer");
     }
     next = PQconnectPoll(client);
@@ -151,6 +159,7 @@ Status PostgresConnection::Greet(const DatabaseCredentials& credentials) {
     return PQsetnonblocking(client, 1) == 0 ? Status() : Internal(PQerrorMessage(client));
   }
   const Complaint complaint = ReadComplaint(PQerrorMessage(client));
+  away_ = IsAway(complaint.state);
   return {CodeOf(complaint.state), complaint.text};
 }
 
@@ -242,6 +251,7 @@ bool PostgresConnection::Await(short events, BootMs until) const {
 // --- failures -----------------------------------------------------------------------------------
 
 Status PostgresConnection::FailUnknown(const std::string& why) {
+  away_ = true;
   Status failure = Unknown(why.substr(0, why.find('\n')));
   Close();
   return failure;
@@ -251,6 +261,7 @@ Status PostgresConnection::Fail(const Reply& reply) {
   const std::string state = reply.Field(PG_DIAG_SQLSTATE);
   if (state.empty()) return FailUnknown(PQresultErrorMessage(reply.handle.get()));
   const std::string text = reply.Field(PG_DIAG_MESSAGE_PRIMARY);
+  away_ = IsAway(state);
   if (!EndsOneStatement(state)) Close();  // whatever state it is in, a new one is in a known one
   return state == kReadOnly ? TakesNoWrites(place_, text) : Status(CodeOf(state), text);
 }

@@ -24,6 +24,7 @@ class PostgresConnection final : public SqlConnection {
   bool is_open() const override { return client_ != nullptr; }
   Status Open() override;
   void Close() override;
+  bool away() const override { return away_; }
   Result<Answer> Execute(const std::string& sql, const std::vector<Parameter>& parameters) override;
 
  private:
@@ -46,6 +47,7 @@ class PostgresConnection final : public SqlConnection {
   const DatabasePlace place_;
   const Clock& clock_;
   std::unique_ptr<Client> client_;
+  bool away_ = false;
 };
 
 }  // namespace firn

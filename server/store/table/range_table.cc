@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr size_t kNameMax = 128;
+constexpr const char* kNoColumn = "-";  // in the place of a cluster
 
 bool IsTableName(std::string_view name) {
   const auto is_plain = [](char c) {
@@ -63,7 +64,8 @@ std::string FirnTableSql(SqlDialect dialect, std::string_view name) {
   const bool mysql = dialect == SqlDialect::kMysql;
   return Cat("CREATE TABLE ", name, " (\n", "  biz_tag VARCHAR(128) ",
              mysql ? "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin" : "COLLATE \"C\"",
-             " NOT NULL,\n  max_id BIGINT NOT NULL,\n  step BIGINT NOT NULL,\n  update_time ",
+             " NOT NULL,\n  max_id BIGINT NOT NULL,\n  step BIGINT NOT NULL,\n"
+             "  cluster VARCHAR(64) NOT NULL DEFAULT '',\n  update_time ",
              mysql ? "TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP"
                    : "TIMESTAMPTZ NOT NULL DEFAULT CURRENT_TIMESTAMP",
              ",\n  PRIMARY KEY (biz_tag)\n)", mysql ? " ENGINE = InnoDB" : "");
@@ -78,26 +80,55 @@ RangeTable::RangeTable(SqlDialect dialect, TableForm form, std::string name)
     : dialect_(dialect),
       form_(form),
       name_(std::move(name)),
-      first_(form == TableForm::kTinyid ? 1 : 0) {
-  const bool tinyid = form == TableForm::kTinyid, mysql = dialect == SqlDialect::kMysql;
-  const std::string where = tinyid ? " WHERE biz_type = ?" : " WHERE biz_tag = ?";
-  const std::string moved = "GREATEST(max_id, ?) + ?";
-  std::string more;
-  // Tinyid's own servers notice each other by `version`; they must notice us.
-  if (tinyid) more = ", version = version + 1";
-  if (form == TableForm::kFirn && !mysql) more = ", update_time = CURRENT_TIMESTAMP";
-  read_ = Translated(dialect,
-                     Cat("SELECT max_id, step, ", tinyid ? "delta" : "1", " FROM ", name_, where));
-  advance_ =
-      Translated(dialect, Cat("UPDATE ", name_,
-                              " SET max_id = ", mysql ? "LAST_INSERT_ID(" + moved + ")" : moved,
-                              more, where, " AND max_id BETWEEN 0 AND ? AND step > 0",
-                              tinyid ? " AND delta = 1" : "", mysql ? "" : " RETURNING max_id"));
+      first_(form == TableForm::kTinyid ? 1 : 0),
+      read_(Translated(dialect, ReadSql())) {
+  for (const RowUse use : {RowUse::kUnmarked, RowUse::kShared, RowUse::kOwned}) {
+    advance_[static_cast<size_t>(use)] = Translated(dialect, AdvanceSql(use));
+  }
+  const bool mysql = dialect == SqlDialect::kMysql;
   if (form == TableForm::kFirn) {
     insert_ = Translated(dialect, Cat(mysql ? "INSERT IGNORE INTO " : "INSERT INTO ", name_,
                                       " (biz_tag, max_id, step) VALUES (?, ?, ?)",
                                       mysql ? "" : " ON CONFLICT DO NOTHING"));
   }
+}
+
+// A table that was made before there was the column `cluster` may stay as it is: the innermost name
+// that is there is taken, of the table or of what stands around it.
+std::string RangeTable::ReadSql() const {
+  if (form_ == TableForm::kFirn) {
+    return Cat("SELECT max_id, step, 1, (SELECT cluster FROM ", name_,
+               " AS same WHERE same.biz_tag = here.biz_tag) FROM ", name_,
+               " AS here CROSS JOIN (SELECT '", kNoColumn,
+               "' AS cluster) AS otherwise WHERE here.biz_tag = ?");
+  }
+  const bool tinyid = form_ == TableForm::kTinyid;
+  return Cat("SELECT max_id, step, ", tinyid ? "delta" : "1", ", '", kNoColumn, "' FROM ", name_,
+             tinyid ? " WHERE biz_type = ?" : " WHERE biz_tag = ?");
+}
+
+std::string RangeTable::AdvanceSql(RowUse use) const {
+  const bool tinyid = form_ == TableForm::kTinyid, mysql = dialect_ == SqlDialect::kMysql;
+  const std::string moved = "GREATEST(max_id, ?) + ?";
+  std::string more;
+  // Tinyid's own servers notice each other by `version`; they must notice us.
+  if (tinyid) more = ", version = version + 1";
+  if (form_ == TableForm::kFirn && !mysql) more = ", update_time = CURRENT_TIMESTAMP";
+  if (use == RowUse::kOwned) more += ", cluster = ?";
+  return Cat("UPDATE ", name_, " SET max_id = ", mysql ? "LAST_INSERT_ID(" + moved + ")" : moved,
+             more, tinyid ? " WHERE biz_type = ?" : " WHERE biz_tag = ?",
+             " AND max_id BETWEEN 0 AND ? AND step > 0", tinyid ? " AND delta = 1" : "",
+             use == RowUse::kUnmarked ? "" : " AND cluster IN ('', ?)",
+             mysql ? "" : " RETURNING max_id");
+}
+
+std::vector<SqlConnection::Parameter> RangeTable::AdvanceParameters(const Advance& advance) {
+  std::vector<SqlConnection::Parameter> all{advance.least, advance.size};
+  if (advance.use == RowUse::kOwned) all.emplace_back(advance.cluster);
+  all.emplace_back(advance.tag);
+  all.emplace_back(advance.ceiling);
+  if (advance.use != RowUse::kUnmarked) all.emplace_back(advance.cluster);
+  return all;
 }
 
 Result<Range> RangeTable::RangeAfter(const SqlConnection::Answer& answer, int64_t size,
@@ -121,8 +152,8 @@ Result<Range> RangeTable::RangeAt(uint64_t row, int64_t size, int64_t at_least) 
   return Range{.begin = begin, .end = begin + size};
 }
 
-Result<int64_t> RangeTable::NumberOf(const SqlConnection::Row& row) const {
-  if (row.size() != 3) return Internal("a row with other columns than were asked for");
+Result<RangeTable::State> RangeTable::StateOf(const SqlConnection::Row& row) const {
+  if (row.size() != 4) return Internal("a row with other columns than were asked for");
   FIRN_ASSIGN(const int64_t number, Number("max_id", row[0]));
   FIRN_ASSIGN(const int64_t step, Number("step", row[1]));
   FIRN_ASSIGN(const int64_t delta, Number("delta", row[2]));
@@ -133,7 +164,8 @@ Result<int64_t> RangeTable::NumberOf(const SqlConnection::Row& row) const {
                    ": other databases give the numbers between. Once no Tinyid server runs, import "
                    "the tag from all of them and set delta = 1, remainder = 0");
   }
-  return number;
+  if (row[3] == kNoColumn) return State{number, std::nullopt};
+  return State{number, row[3]};
 }
 
 }  // namespace firn

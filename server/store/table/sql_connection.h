@@ -37,6 +37,10 @@ class SqlConnection {
   virtual Status Open() = 0;
   virtual void Close() = 0;
 
+  // Of the last failure: whether the server was not reached, or has not answered. Its own word is
+  // not that, unless it says that it is on its way down or up.
+  virtual bool away() const = 0;
+
   // Executes one statement. Parameters never become part of its text.
   //
   // kUnknown, and closed, when no answer came; any other failure is the server's word that nothing

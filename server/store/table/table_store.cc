@@ -34,10 +34,19 @@ TableStore::TableStore(Options options, std::unique_ptr<SqlConnection> connectio
       late_(clock) {}
 
 Status TableStore::Connect() {
+  away_ = false;
   if (connection_->is_open()) return {};
-  FIRN_TRY(link_.MayConnect());
+  if (Status may = link_.MayConnect(); !may.ok()) {
+    away_ = lost_away_;
+    return may;
+  }
   Status opened = connection_->Open();
-  return opened.ok() ? opened : link_.Lost(std::move(opened));
+  return opened.ok() ? opened : Lost(std::move(opened));
+}
+
+Status TableStore::Lost(Status why) {
+  away_ = lost_away_ = connection_->away();
+  return link_.Lost(std::move(why));
 }
 
 Result<SqlConnection::Answer> TableStore::Execute(
@@ -55,7 +64,7 @@ Result<SqlConnection::Answer> TableStore::Execute(
     remedy = "; it was undone. Somebody may hold a lock on " + table_.name();
   }
   Status failure(answer.code(), answer.status().message() + remedy);
-  return connection_->is_open() ? failure : link_.Lost(std::move(failure));
+  return connection_->is_open() ? failure : Lost(std::move(failure));
 }
 
 void TableStore::Learn(const TagDefinition& tag, const Status& end, BootMs began) {
@@ -80,34 +89,58 @@ Status TableStore::NoRow() const {
   return NotFound("there is no row of this tag in " + table_.name());
 }
 
-Result<std::optional<int64_t>> TableStore::ReadRow(const TagDefinition& tag) {
+Result<std::optional<RangeTable::State>> TableStore::ReadRow(const TagDefinition& tag) {
   FIRN_ASSIGN(const auto answer, Execute(table_.read(), {tag.name}));
-  if (answer.rows.empty()) return std::optional<int64_t>();
+  if (answer.rows.empty()) return std::optional<RangeTable::State>();
   if (answer.rows.size() > 1) return Corrupt("there are several rows of this tag");
-  const Result<int64_t> number = table_.NumberOf(answer.rows.front());
-  if (!number.ok()) return number.status().WithContext("its row in " + table_.name());
-  return std::optional<int64_t>(number.value_or(0));
+  const Result<RangeTable::State> row = table_.StateOf(answer.rows.front());
+  if (!row.ok()) return row.status().WithContext("its row in " + table_.name());
+  return std::optional(*row);
 }
 
-Result<int64_t> TableStore::ReadOrMakeRow(const TagDefinition& tag, const Wanted& wanted) {
-  FIRN_ASSIGN(std::optional<int64_t> row, ReadRow(tag));
+Result<RangeTable::State> TableStore::ReadOrMakeRow(const TagDefinition& tag,
+                                                    const Wanted& wanted) {
+  FIRN_ASSIGN(std::optional<RangeTable::State> row, ReadRow(tag));
   const bool has_ledger = wanted.at_least > tag.start.value_or(1);
   if (!row && table_.form() == TableForm::kFirn && !has_ledger) {
     FIRN_TRY(Execute(table_.insert(), {tag.name, wanted.row_least, wanted.size}).status());
     FIRN_ASSIGN(row, ReadRow(tag));
   }
-  return row ? Result<int64_t>(*row) : NoRow();
+  return row ? Result<RangeTable::State>(*row) : NoRow();
 }
 
-Result<Range> TableStore::MoveRow(const TagDefinition& tag, const Wanted& wanted) {
-  FIRN_ASSIGN(const auto answer,
-              Execute(table_.advance(), {wanted.row_least, wanted.size, tag.name, wanted.ceiling}));
+Result<RowUse> TableStore::UseOf(const TagDefinition& tag, const RangeTable::State& row) const {
+  const bool stands_in = tag.when_store_is_away == StoreAway::kLedger;
+  if (!row.cluster) {
+    if (!stands_in) return RowUse::kUnmarked;
+    return Invalid(Cat(
+        "when_store_is_away = ledger wants the column that says whose a row is: ", "ALTER TABLE ",
+        table_.name(), " ADD cluster VARCHAR(64) NOT NULL DEFAULT ''"));
+  }
+  if (!row.cluster->empty() && *row.cluster != word_.cluster) {
+    return Denied(Cat("its row in ", table_.name(), " belongs to the cluster ", *row.cluster,
+                      "; once that one takes no more numbers of it, set the row's cluster to ''"));
+  }
+  if (!stands_in) return RowUse::kShared;
+  return word_.cluster.empty() ? Result<RowUse>(Internal("nobody has said whose cluster it is"))
+                               : RowUse::kOwned;
+}
+
+Result<Range> TableStore::MoveRow(const TagDefinition& tag, const Wanted& wanted, RowUse use) {
+  const auto parameters = RangeTable::AdvanceParameters({.use = use,
+                                                         .least = wanted.row_least,
+                                                         .size = wanted.size,
+                                                         .tag = tag.name,
+                                                         .ceiling = wanted.ceiling,
+                                                         .cluster = word_.cluster});
+  FIRN_ASSIGN(const auto answer, Execute(table_.advance(use), parameters));
   if (answer.affected == 0) return Unavailable("the row was changed while it was looked at");
   if (answer.affected > 1) return Corrupt("there are several rows of this tag");
   return table_.RangeAfter(answer, wanted.size, wanted.at_least);
 }
 
 Result<Range> TableStore::Advance(const TagDefinition& tag, int64_t at_least, int64_t size) {
+  away_ = false;
   if (at_least < 0 || size < 1) return Invalid(Cat("a range of ", size, " numbers"));
   FIRN_TRY(late_.MayAsk(tag.name));
   FIRN_TRY(Connect());
@@ -121,7 +154,9 @@ Result<Range> TableStore::AdvanceRow(const TagDefinition& tag, int64_t at_least,
   const int64_t room = kRangeEnd - at_least;
   if (room == 0) return Exhausted("63 bits are used up");
   const Wanted most(table_, at_least, std::min(size, room));
-  FIRN_ASSIGN(const int64_t row, ReadOrMakeRow(tag, most));
+  FIRN_ASSIGN(const RangeTable::State state, ReadOrMakeRow(tag, most));
+  FIRN_ASSIGN(const RowUse use, UseOf(tag, state));
+  const int64_t row = state.number;
 
   const int64_t left = kRangeEnd - table_.BeginAfter(std::max(row, most.row_least));
   if (left <= 0) return Exhausted("63 bits are used up");
@@ -130,12 +165,14 @@ Result<Range> TableStore::AdvanceRow(const TagDefinition& tag, int64_t at_least,
     return Corrupt(Cat("max_id is ", row, ", far beyond the ", at_least,
                        " that the ledger knows; if that is meant, raise the tag's start to it"));
   }
+  // What the ledger has picked by itself, no database has lost.
   const bool is_ledger = at_least > tag.start.value_or(1);
-  if (is_ledger && row < wanted.row_least) {
+  const int64_t row_before = table_.RowBefore(word_.picked.value_or(at_least));
+  if (is_ledger && row < row_before) {
     alarm_(Cat("tag ", tag.name, ": the database has gone back in time, to ", row, " from ",
-               wanted.row_least, "; jumped over"));
+               row_before, "; jumped over"));
   }
-  return MoveRow(tag, wanted);
+  return MoveRow(tag, wanted, use);
 }
 
 }  // namespace firn

@@ -30,6 +30,10 @@ namespace firn {
 // 5. A row that somebody has locked holds up its own tag, and others but for a while
 //    (late_tags.h); what was given up is ended by the server, so that it moves nothing later.
 //
+// 6. A row that is marked with a cluster (its column `cluster`, in Firn's own table) moves for that
+//    cluster only, which the moving statement itself compares. A tag whose ledger may pick ranges
+//    while the database is away marks its row with every range.
+//
 // Other programs may advance the same rows, if they do so as the table's form says.
 //
 // Owned by one thread, which waits for the server up to a few times the place's time limit.
@@ -47,6 +51,9 @@ class TableStore final : public RangeStore {
              const Clock& clock, Entropy& entropy, Alarm alarm);
 
   std::string_view name() const override { return options_.name; }
+  void Listen(const LedgerWord& word) override { word_ = word; }
+  bool permits_stand_in() const override { return table_.form() == TableForm::kFirn; }
+  bool away() const override { return away_; }
   Status Check(const TagDefinition& tag) override;
   Result<Range> Advance(const TagDefinition& tag, int64_t at_least, int64_t size) override;
 
@@ -54,14 +61,17 @@ class TableStore final : public RangeStore {
   struct Wanted;
 
   Status Connect();
+  Status Lost(Status why);
   // One statement; a refusal that an operator can mend says how.
   Result<SqlConnection::Answer> Execute(const std::string& sql,
                                         const std::vector<SqlConnection::Parameter>& parameters);
-  // Its number; nothing when there is no row.
-  Result<std::optional<int64_t>> ReadRow(const TagDefinition& tag);
-  Result<int64_t> ReadOrMakeRow(const TagDefinition& tag, const Wanted& wanted);
+  // Nothing when there is no row.
+  Result<std::optional<RangeTable::State>> ReadRow(const TagDefinition& tag);
+  Result<RangeTable::State> ReadOrMakeRow(const TagDefinition& tag, const Wanted& wanted);
   Status NoRow() const;
-  Result<Range> MoveRow(const TagDefinition& tag, const Wanted& wanted);
+  // How the row may be moved for this cluster's tag, if at all.
+  Result<RowUse> UseOf(const TagDefinition& tag, const RangeTable::State& row) const;
+  Result<Range> MoveRow(const TagDefinition& tag, const Wanted& wanted, RowUse use);
   Result<Range> AdvanceRow(const TagDefinition& tag, int64_t at_least, int64_t size);
   // What the end of a call says about the connection, and about the tag.
   void Learn(const TagDefinition& tag, const Status& end, BootMs began);
@@ -72,6 +82,9 @@ class TableStore final : public RangeStore {
   const Clock& clock_;
   const std::unique_ptr<SqlConnection> connection_;
   StoreLink link_;
+  LedgerWord word_;
+  bool away_ = false;       // when the last call failed
+  bool lost_away_ = false;  // when the connection was lost, or did not come about
   LateTags late_;
 };
 

@@ -88,6 +88,13 @@ TEST(TagDefinitionTest, NamesTheFieldOfEachFault) {
       {"step.up", [](auto& t) { t.plugins = {"geo"}, t.options["step.up"] = "1"; }},
       {"Geo", [](auto& t) { t.options["Geo"] = "eu"; }},
       {"high", [](auto& t) { t.high = -1; }},
+      {"when_store_is_away", [](auto& t) { t.when_store_is_away = StoreAway::kLedger; }},
+      {"when_store_is_away",
+       [](auto& t) {
+         t.store = "main";
+         t.when_store_is_away = StoreAway::kLedger;
+         t.buffer = TagBuffer::kNone;
+       }},
   };
   for (const Case& c : cases) {
     TagDefinition tag = Segment();

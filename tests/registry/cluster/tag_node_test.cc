@@ -57,6 +57,24 @@ TEST(TagNodeTest, KeepsMembersOfLaterVersions) {
               HasSubstr(R"("high":1007,"quota":{"day":5},"new":[true,1.5]})"));
 }
 
+TEST(TagNodeTest, KeepsWhatLetsTheLedgerStandInForTheStore) {
+  TagNode node{.tag = {.name = "order", .strategy = "segment", .store = "main"}};
+  node.tag.when_store_is_away = StoreAway::kLedger;
+  node.stand_in = {.store = "main", .picked = 3000, .since = WallMs(1'700'000'000'000)};
+  const std::string data = *WriteTagNode(node);
+  EXPECT_THAT(data, AllOf(HasSubstr(R"("when_store_is_away":"ledger")"),
+                          HasSubstr(R"("stand_in":{"store":"main","picked":3000,)"
+                                    R"("since_ms":1700000000000})")));
+  EXPECT_EQ(*ReadTagNode("order", data), node);
+  for (const char* nonsense : {"7", "{}", R"({"store":"main"})", R"({"store":"","picked":1})",
+                               R"({"store":"main","picked":-1})"}) {
+    EXPECT_THAT(
+        Refusal(R"({"strategy":"segment","high":7,"stand_in":)" + std::string(nonsense) + "}")
+            .message(),
+        HasSubstr("stand_in: "));
+  }
+}
+
 TEST(TagNodeTest, KeptMembersNeverReplaceKnownOnes) {
   TagNode node{{.name = "order", .strategy = "segment"}, R"({"high":-5,"strategy":"x"})"};
   node.tag.high = 9;

@@ -84,6 +84,25 @@ TEST_F(TagStoreTest, AnEditKeepsTheLedger) {
   EXPECT_EQ(store_.Read("order")->tag().step, 50);
 }
 
+TEST_F(TagStoreTest, AnEditOfTheStoreOrOfWhatIsDoneWithoutItEndsWhatTheStoreHasSaid) {
+  TagDefinition tag = Segment("order");
+  tag.store = "main";
+  tag.when_store_is_away = StoreAway::kLedger;
+  const auto after = [&](const std::function<void(TagDefinition&)>& edit) {
+    StoredTag stored = *store_.Read("order");
+    stored.node.stand_in = {.store = "main", .picked = 1};
+    Do({Write::Set(TagPath("order"), *WriteTagNode(stored.node), stored.stat.version)});
+    TagDefinition edited = tag;
+    edit(edited);
+    EXPECT_EQ(store_.Replace(*store_.Read("order"), edited), Status());
+    return store_.Read("order")->node.stand_in.store;
+  };
+  ASSERT_TRUE(store_.Create(tag).ok());
+  EXPECT_EQ(after([](TagDefinition& to) { to.step = 7; }), "main");
+  EXPECT_EQ(after([](TagDefinition& to) { to.when_store_is_away = StoreAway::kRefuse; }), "");
+  EXPECT_EQ(after([](TagDefinition& to) { to.store = "other"; }), "");
+}
+
 TEST_F(TagStoreTest, AnEditOverAMovedLedgerIsRefused) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   const StoredTag read = *store_.Read("order");

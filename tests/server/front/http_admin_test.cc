@@ -117,6 +117,8 @@ TEST_F(HttpAdminTest, TellsEverythingThatAnOperatorAsksFirst) {
   EXPECT_EQ(json["tags"][1]["supply_seconds"], 30);
   EXPECT_EQ(json["tags"][1]["step"], 1'000);
   EXPECT_EQ(json["tags"][1]["trouble"], "the store is away");
+  EXPECT_EQ(json["tags"][1]["ledger_since"], "2025-01-01T00:00:00.000Z");
+  EXPECT_EQ(json["tags"][1]["ledger_numbers"], 7);
   EXPECT_EQ(json["refused"]["CLOCK"], 1);
   EXPECT_EQ(json["calls"], 2);
 }

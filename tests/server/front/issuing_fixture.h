@@ -37,7 +37,9 @@ class FixedView final : public ServerView {
                            .supply = 300,
                            .supply_seconds = 30,
                            .step = 1'000,
-                           .trouble = "the store is away"});
+                           .trouble = "the store is away",
+                           .ledger_since = wall(),
+                           .ledger_numbers = 7});
     return report;
   }
   ServerPhase phase() const override { return state_; }

@@ -139,6 +139,16 @@ TEST_F(SegmentTagsTest, AStoreThatIsNotThereAndABufferItDoesNotPermitAreRefused)
   EXPECT_TRUE(Refuses(*node, Reason::kNotReady, "user"));
 }
 
+TEST_F(SegmentTagsTest, AStoreThatDoesNotKeepWhoseItsCounterIsIsNotStoodInFor) {
+  Create({.name = "order", .strategy = {}, .store = "memory"});
+  auto node = Make();
+  ASSERT_TRUE(node->segments().AddStore(std::make_unique<MemoryStore>()).ok());
+  ASSERT_TRUE(node->Start().ok());
+  EXPECT_EQ(Take(*node), 1);
+  Edit("order", [](TagDefinition& tag) { tag.when_store_is_away = StoreAway::kLedger; });
+  EXPECT_TRUE(Refuses(*node, Reason::kNotReady));
+}
+
 TEST_F(SegmentTagsTest, WithoutABufferNumbersRiseOverTheWholeCluster) {
   Create({.name = "order", .strategy = {}, .buffer = TagBuffer::kNone});
   const auto one = Start(1), two = Start(2), three = Start(3);

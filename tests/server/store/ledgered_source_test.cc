@@ -26,6 +26,8 @@ class ScriptedStore final : public RangeStore {
     std::function<Result<Range>(int64_t, int64_t)> advance = [](int64_t at_least, int64_t size) {
       return Range{at_least, at_least + size};
     };
+    bool stands_in = false, away = false;
+    std::vector<LedgerWord> heard{};
     int checks = 0;
     std::vector<int64_t> asked_from;
     std::vector<std::thread::id> threads;
@@ -34,6 +36,9 @@ class ScriptedStore final : public RangeStore {
   explicit ScriptedStore(Script& script) : script_(script) {}
 
   std::string_view name() const override { return "own"; }
+  void Listen(const LedgerWord& word) override { script_.heard.push_back(word); }
+  bool permits_stand_in() const override { return script_.stands_in; }
+  bool away() const override { return script_.away; }
   Status Check(const TagDefinition&) override {
     ++script_.checks;
     script_.threads.push_back(std::this_thread::get_id());
@@ -52,9 +57,10 @@ class ScriptedStore final : public RangeStore {
 // A source over a scripted store on one thread, and the ledger of one of two servers.
 class LedgeredSourceTest : public testing::Test {
  protected:
-  Result<Range> Take(int64_t size = 10) {
+  Result<Range> Take(int64_t size = 10) { return Take(Tag(), size); }
+  Result<Range> Take(const TagDefinition& tag, int64_t size = 10) {
     std::optional<Result<Range>> told;
-    source_.Take(Tag(), size, [&](Result<Range> range) { told = std::move(range); });
+    source_.Take(tag, size, [&](Result<Range> range) { told = std::move(range); });
     const bool answered = host_.Until([&] {
       while (!tasks_.empty()) {
         const std::function<void()> task = std::move(tasks_.front());
@@ -74,6 +80,7 @@ class LedgeredSourceTest : public testing::Test {
   std::deque<std::function<void()>> tasks_;
   LedgeredSource source_{std::make_unique<ScriptedStore>(script_), host_.ledger(),
                          [this](std::function<void()> task) { tasks_.push_back(std::move(task)); },
+                         cluster_.clock(),
                          [this](std::function<void()> task) {
                            if (!full_) tasks_.push_back(std::move(task));
                            return !full_;
@@ -168,6 +175,121 @@ TEST_F(LedgeredSourceTest, TakesNothingBack) {
   EXPECT_EQ(told->code(), Code::kInvalid);
 }
 
+// --- a store that is away, and its ledger --------------------------------------------------------
+
+class StandInTest : public LedgeredSourceTest {
+ protected:
+  StandInTest() {
+    script_.stands_in = true;
+    Define([](TagDefinition& tag) { tag = Tag(); });
+  }
+
+  static TagDefinition Tag() {
+    TagDefinition tag = LedgeredSourceTest::Tag();
+    tag.when_store_is_away = StoreAway::kLedger;
+    return tag;
+  }
+  void Define(const std::function<void(TagDefinition&)>& edit) {
+    cluster_.Edit("order", [&](TagNode& node) {
+      const int64_t high = node.tag.high;
+      edit(node.tag);
+      node.tag.high = high;
+    });
+  }
+  void Fail(bool away) {
+    script_.away = away;
+    script_.advance = [](int64_t, int64_t) { return Unavailable("no connection"); };
+  }
+  void ComeBack() {
+    script_.away = false;
+    script_.advance = ScriptedStore::Script().advance;
+  }
+};
+
+TEST_F(StandInTest, WhileTheStoreIsAwayTheLedgerPicksAndTheStoreGoesOnAboveIt) {
+  ASSERT_EQ(*Take(Tag()), (Range{1, 11}));
+  EXPECT_FALSE(source_.stood_in("order").since);
+  Fail(true);
+  EXPECT_EQ(*Take(Tag()), (Range{11, 21}));
+  EXPECT_EQ(*Take(Tag(), 5), (Range{21, 26}));
+  EXPECT_EQ(cluster_.High("order"), 26);
+  EXPECT_EQ(cluster_.NodeOf("order").stand_in.picked, 11);
+  EXPECT_NE(cluster_.NodeOf("order").stand_in.since, WallMs());
+  EXPECT_TRUE(source_.stood_in("order").since);
+  EXPECT_EQ(source_.stood_in("order").ranges, 2);
+  EXPECT_EQ(source_.stood_in("order").numbers, 15);
+
+  ComeBack();
+  EXPECT_EQ(*Take(Tag()), (Range{26, 36}));
+  EXPECT_EQ(script_.heard.back().picked, 11) << "so that it knows what it has not lost";
+  EXPECT_FALSE(source_.stood_in("order").since);
+  EXPECT_EQ(cluster_.NodeOf("order").stand_in, (StandIn{.store = "own", .picked = 36}));
+  EXPECT_EQ(*Take(Tag()), (Range{36, 46}));
+  EXPECT_FALSE(script_.heard.back().picked);
+  EXPECT_FALSE(script_.heard.back().cluster.empty());
+  EXPECT_EQ(source_.wasted("order"), 0);
+}
+
+TEST_F(StandInTest, ARefusalOfTheStoreStaysOne) {
+  ASSERT_TRUE(Take(Tag()).ok());
+  Fail(false);
+  EXPECT_EQ(Take(Tag()).code(), Code::kUnavailable);
+  EXPECT_EQ(cluster_.High("order"), 11);
+}
+
+TEST_F(StandInTest, AStoreThatHasNeverGivenARangeIsNotStoodInFor) {
+  Fail(true);
+  const auto refused = Take(Tag());
+  EXPECT_EQ(refused.code(), Code::kUnavailable);
+  EXPECT_THAT(refused.status().message(), HasSubstr("no connection"));
+  EXPECT_THAT(refused.status().message(), HasSubstr("only after it has given a first range"));
+  EXPECT_EQ(cluster_.High("order"), 0);
+}
+
+TEST_F(StandInTest, WhatOneStoreHasSaidLetsNobodyStandInForAnother) {
+  ASSERT_TRUE(Take(Tag()).ok());
+  Define([](TagDefinition& tag) { tag.store = "other"; });
+  TagDefinition other = Tag();
+  other.store = "other";
+  Fail(true);
+  EXPECT_FALSE(Take(other).ok()) << "by what is remembered of the node";
+  EXPECT_THAT(Take(other).status().message(), HasSubstr("only after it has given a first range"));
+  EXPECT_EQ(cluster_.High("order"), 11);
+}
+
+TEST_F(StandInTest, AServerThatHasNotHeardThatItEndsStandsInNoMore) {
+  ASSERT_TRUE(Take(Tag()).ok());
+  Define([](TagDefinition& tag) { tag.when_store_is_away = StoreAway::kRefuse; });
+  Fail(true);
+  EXPECT_EQ(Take(Tag()).code(), Code::kUnavailable);
+  EXPECT_EQ(cluster_.High("order"), 11);
+}
+
+TEST_F(StandInTest, WithoutTheSettingARangeOfASharedCounterVouchesForNothing) {
+  Define([](TagDefinition& tag) { tag.when_store_is_away = StoreAway::kRefuse; });
+  ASSERT_TRUE(Take(LedgeredSourceTest::Tag()).ok());
+  Define([](TagDefinition& tag) { tag = Tag(); });
+  Fail(true);
+  EXPECT_EQ(Take(Tag()).code(), Code::kUnavailable);
+}
+
+// The store picks for one server and is away for the other.
+TEST_F(StandInTest, ServersThatSeeTheStoreAndOthersThatDoNotOverlapNowhere) {
+  ASSERT_TRUE(Take(Tag()).ok());
+  int64_t high = 11;
+  script_.advance = [&](int64_t at_least, int64_t size) {
+    std::optional<Result<Range>> told;
+    other_.ledger().ExtendForStore(Tag(), 5, WallMs(1), [&](const auto& range) { told = range; });
+    EXPECT_TRUE(other_.Until([&] { return told.has_value(); }));
+    EXPECT_TRUE(told->ok()) << told->status();
+    EXPECT_EQ((*told)->begin, high);
+    high = (*told)->end;
+    script_.advance = ScriptedStore::Script().advance;
+    return Range{at_least, at_least + size};
+  };
+  EXPECT_EQ(*Take(Tag()), (Range{16, 26})) << "what was picked meanwhile is the other's";
+}
+
 // Without a `post` the store has a thread of its own, and no other one ever waits for it.
 TEST(LedgeredSourceThreadTest, NoCallOfAStoreIsMadeOnTheThreadThatAsks) {
   LedgerCluster cluster;
@@ -175,11 +297,13 @@ TEST(LedgeredSourceThreadTest, NoCallOfAStoreIsMadeOnTheThreadThatAsks) {
   ScriptedStore::Script script;
   std::mutex mutex;
   std::deque<std::function<void()>> tasks;
-  LedgeredSource source(std::make_unique<ScriptedStore>(script), host.ledger(),
-                        [&](std::function<void()> task) {
-                          const std::scoped_lock lock(mutex);
-                          tasks.push_back(std::move(task));
-                        });
+  LedgeredSource source(
+      std::make_unique<ScriptedStore>(script), host.ledger(),
+      [&](std::function<void()> task) {
+        const std::scoped_lock lock(mutex);
+        tasks.push_back(std::move(task));
+      },
+      cluster.clock());
   std::optional<Result<Range>> told;
   source.Take({.name = "order", .strategy = "segment"}, 10,
               [&](Result<Range> range) { told = std::move(range); });

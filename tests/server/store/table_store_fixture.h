@@ -32,6 +32,7 @@ class CountedConnection final : public SqlConnection {
     return real_->Open();
   }
   void Close() override { real_->Close(); }
+  bool away() const override { return real_->away(); }
   Result<Answer> Execute(const std::string& sql, const std::vector<Parameter>& of) override {
     return real_->Execute(sql, of);
   }

@@ -33,6 +33,8 @@ class SimStore final : public RangeStore {
 
   std::string_view name() const override { return "database"; }
   Status Check(const TagDefinition&) override { return {}; }
+  bool permits_stand_in() const override { return true; }
+  bool away() const override { return true; }  // whenever it fails
 
   Result<Range> Advance(const TagDefinition& tag, int64_t at_least, int64_t size) override {
     if (shared_.database.away) return Unavailable("the database is away");
@@ -170,12 +172,12 @@ struct SegmentHost::Process {
     if (shared.mutant == SegmentMutant::kUsedBeforeLedger) {
       source = std::make_unique<HastySource>(store, Control());
     } else {
-      source =
-          std::make_unique<LedgeredSource>(std::make_unique<SimStore>(shared), segments.ledger(),
-                                           Control(), [this](std::function<void()> task) {
-                                             to_store.push_back(std::move(task));
-                                             return true;
-                                           });
+      source = std::make_unique<LedgeredSource>(std::make_unique<SimStore>(shared),
+                                                segments.ledger(), Control(), shared.clock,
+                                                [this](std::function<void()> task) {
+                                                  to_store.push_back(std::move(task));
+                                                  return true;
+                                                });
     }
     Require(segments.AddSource("database", std::move(source)).ok(), "two databases");
   }

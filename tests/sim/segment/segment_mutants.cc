@@ -29,6 +29,11 @@ bool LowersTheLedger(const MemoryTree& tree, const Write& set) {
   return there.ok() && wanted.ok() && wanted->returned > there->returned;
 }
 
+bool IsOfStandIn(const Write& set) {
+  const Result<TagNode> wanted = ReadTagNode("t", set.data);
+  return wanted.ok() && wanted->stand_in.since != WallMs();
+}
+
 // The definition of `form` with the ledger of `ledger`; `ledger` as it is when one is no tag.
 std::string Mixed(const std::string& form, const std::string& ledger) {
   Result<TagNode> mixed = ReadTagNode("t", form);
@@ -36,6 +41,7 @@ std::string Mixed(const std::string& form, const std::string& ledger) {
   if (!mixed.ok() || !moved.ok()) return ledger;
   mixed->tag.high = moved->tag.high;
   mixed->returned = moved->returned;
+  mixed->stand_in = moved->stand_in;
   return WriteTagNode(*mixed).value_or(ledger);
 }
 
@@ -74,6 +80,11 @@ void LedgerSeam::Multi(std::vector<Write> writes, WriteDone done) {
   if (set == nullptr) return inner().Multi(std::move(writes), std::move(done));
   if (const auto there = tree_.Peek(set->path); there && mutant_ == SegmentMutant::kOldFormServed) {
     set->data = Mixed(there->data, set->data);
+  }
+  if (mutant_ == SegmentMutant::kStandInUnwritten && IsOfStandIn(*set)) {
+    inner().Sync(set->path, [told = AsIfDone(tree_, writes),
+                             done = std::move(done)](const Status&) { done(told); });
+    return;
   }
   const auto asked = std::make_shared<std::vector<Write>>(writes);
   const bool blind = mutant_ == SegmentMutant::kSetOverForeign ||

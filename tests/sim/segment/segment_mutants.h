@@ -22,6 +22,7 @@ enum class SegmentMutant {
   kUsedBeforeLedger,   // source: gives what the store picked, without the ledger
   kSetOverForeign,     // registry: sets a tag's node whatever version is there
   kUnknownKept,        // registry: an unknown outcome is told as ok
+  kStandInUnwritten,   // registry: what a ledger picks for a store that is away is not written
   kTornGiveBack,       // registry: a tail goes back whatever has been taken since
   kOldFormServed,      // registry: a ledger is told the definition that the process serves
   kDefaultBeforeRead,  // process: the tag `default` is there whatever the registry says
@@ -35,10 +36,11 @@ struct SegmentMutantName {
   std::string_view breaks;  // is in what() of the violation that it is caught by
 };
 
-inline constexpr std::array<SegmentMutantName, 8> kSegmentMutants = {{
+inline constexpr std::array<SegmentMutantName, 9> kSegmentMutants = {{
     {SegmentMutant::kUsedBeforeLedger, "used-before-ledger", "came twice"},
     {SegmentMutant::kSetOverForeign, "set-over-foreign", "came twice"},
     {SegmentMutant::kUnknownKept, "unknown-kept", "came twice"},
+    {SegmentMutant::kStandInUnwritten, "stand-in-unwritten", "came twice"},
     {SegmentMutant::kTornGiveBack, "torn-give-back", "came twice"},
     {SegmentMutant::kOldFormServed, "old-form-served", "went out like"},
     {SegmentMutant::kDefaultBeforeRead, "default-before-read", "both plain and obfuscated"},

@@ -22,6 +22,12 @@ TagDefinition TagOf(const std::string& name, const std::string& store, int64_t s
   return tag;
 }
 
+// Ledgers stand in for databases only.
+void LetStandIn(TagDefinition& tag, bool stands_in) {
+  const bool may = tag.store != "registry" && tag.buffer == TagBuffer::kDouble;
+  tag.when_store_is_away = may && stands_in ? StoreAway::kLedger : StoreAway::kRefuse;
+}
+
 void Obfuscate(TagDefinition& tag) {
   tag.plugins = {"obfuscate"};
   tag.obfuscate_width = 18;
@@ -56,7 +62,9 @@ void SegmentOperator::MakeCluster() {
           "no root");
   const auto step = static_cast<int64_t>(1 + shared_.dice.Below(40));
   Create(TagOf("reg", "registry", step, TagBuffer::kDouble));
-  Create(TagOf("data", "database", step, TagBuffer::kDouble));
+  TagDefinition data = TagOf("data", "database", step, TagBuffer::kDouble);
+  LetStandIn(data, OneIn(2));
+  Create(std::move(data));
   Create(TagOf("raw", "registry", step, TagBuffer::kNone));
   TagDefinition first{.name = "default", .strategy = "snowflake"};
   if (!serves_undefined_ && OneIn(2)) Obfuscate(first);
@@ -84,6 +92,7 @@ void SegmentOperator::CreateFresh() {
   TagDefinition tag = TagOf(name, OneIn(3) ? "database" : "registry",
                             static_cast<int64_t>(1 + shared_.dice.Below(40)), TagBuffer::kDouble);
   tag.start = 1;
+  LetStandIn(tag, OneIn(2));
   if (OneIn(2)) EditForm(tag);
   Create(std::move(tag));
 }
@@ -114,6 +123,7 @@ void SegmentOperator::EditRest(TagDefinition& tag) {
     tag.step_max = tag.step * 8;
     if (OneIn(4)) tag.start = std::max<int64_t>(1, shared_.oracle.Highest(tag.name) + 1);
     if (OneIn(4) && tag.name != "raw") tag.store = OneIn(2) ? "database" : "registry";
+    LetStandIn(tag, OneIn(2));
   }
 }
 

@@ -39,6 +39,9 @@ inline TagDefinition RandomTag(Entropy& entropy) {
     if (coin()) tag.hold_minutes = 1 + static_cast<int64_t>(entropy.Below(1440));
     if (coin()) tag.prefetch_at = 1 + static_cast<int64_t>(entropy.Below(99));
     if (coin()) tag.buffer = TagBuffer::kNone;
+    if (tag.store != "registry" && tag.buffer == TagBuffer::kDouble && coin()) {
+      tag.when_store_is_away = StoreAway::kLedger;
+    }
     if (coin()) tag.high = static_cast<int64_t>(entropy.Next() >> 1);
   }
   if (coin()) {

@@ -9,6 +9,7 @@
 #include "common/tag/tag_diff.h"
 #include "common/tag/tag_fields.h"
 #include "common/tag/tag_ini.h"
+#include "common/time/civil_time.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/operator_json.h"
 #include "tools/firn/registry_session.h"
@@ -45,6 +46,18 @@ Result<Output> RunList(const Words& words) {
   return output;
 }
 
+// What a tag's ledger has picked while the tag's store was away, for those who look at the
+// database.
+void ShowStandIn(const TagNode& node, Json& json, std::string& text) {
+  const StandIn& stand_in = node.stand_in;
+  if (stand_in.store.empty() || stand_in.since == WallMs()) return;
+  const std::string since = FormatRfc3339(stand_in.since);
+  json["ledger_since"] = since;
+  json["store_picked"] = std::to_string(stand_in.picked);
+  text += Cat("# store ", stand_in.store, " is away since ", since, ": it has picked up to ",
+              stand_in.picked, ", the ledger itself up to ", node.tag.high, "\n");
+}
+
 Result<Output> RunShow(const Words& names) {
   if (names.empty()) return Invalid("which tag?");
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
@@ -55,6 +68,7 @@ Result<Output> RunShow(const Words& names) {
     output.json.push_back(TagJson(stored.tag()));
     output.text += WriteTagIni({stored.tag()});
     output.text += Cat("# high = ", stored.tag().high, ", version ", stored.stat.version, "\n");
+    ShowStandIn(stored.node, output.json.back(), output.text);
   }
   return output;
 }
