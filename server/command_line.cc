@@ -2,7 +2,6 @@
 
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -12,6 +11,7 @@
 #include "common/base/cat.h"
 #include "common/base/files.h"
 #include "common/base/quote.h"
+#include "server/comma_parts.h"
 
 namespace firn {
 namespace {
@@ -84,10 +84,7 @@ Status CheckFile(const std::string& path, int depth) {
 // Several files, with commas between.
 Status CheckFiles(std::string_view names, int depth) {
   if (depth > kDepthMax) return Invalid("--flagfile: files that name files without end");
-  std::istringstream list{std::string(names)};
-  for (std::string name; std::getline(list, name, ',');) {
-    if (!name.empty()) FIRN_TRY(CheckFile(name, depth));
-  }
+  for (const std::string& name : CommaParts(std::string(names))) FIRN_TRY(CheckFile(name, depth));
   return {};
 }
 

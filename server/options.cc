@@ -17,6 +17,7 @@
 #include "common/tag/ini_line.h"
 #include "registry/cluster/records.h"
 #include "registry/open/open_coordinator.h"
+#include "server/comma_parts.h"
 #include "server/flag_faults.h"
 #include "server/front/net/tls.h"
 #include "server/node/open_node.h"
@@ -171,13 +172,6 @@ Result<StoresIni> ReadStores() {
   StoresIni ini = ParseStoresIni(content);
   FIRN_TRY(ini.status().WithContext(FLAGS_stores_file));
   return ini;
-}
-
-std::vector<std::string> CommaParts(const std::string& text) {
-  std::vector<std::string> parts;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
-  return parts;
 }
 
 // "<token>=<tag>,<tag>" a line.
