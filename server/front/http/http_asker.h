@@ -18,10 +18,11 @@ class HttpAsker : public HttpHandler {
   HttpAsker(const Backend& backend, IdDesk& desk) : backend_(backend), desk_(desk) {}
 
  protected:
-  // Asks, and calls `yes(runs)` or No(refusal).
+  // Asks, and calls `yes(runs)` or No(refusal). A HEAD, which nobody can take ids from, takes none.
   template <typename Yes>
-  Outcome Ask(std::string_view tag, int64_t count, Form form, DoorCall& door, HttpAnswer& answer,
-              Yes&& yes) {
+  Outcome Ask(const HttpRequest& request, std::string_view tag, int64_t count, Form form,
+              DoorCall& door, HttpAnswer& answer, Yes&& yes) {
+    if (request.head) return OnlyHead(tag, answer);
     switch (desk_.Ask(tag, count, form, door)) {
       case Verdict::kWait:
         return Outcome::kPark;
@@ -37,7 +38,9 @@ class HttpAsker : public HttpHandler {
   }
 
   // One id: as text and nothing else in the body.
-  Outcome AskPlain(std::string_view tag, DoorCall& door, HttpAnswer& answer) {
+  Outcome AskPlain(const HttpRequest& request, std::string_view tag, DoorCall& door,
+                   HttpAnswer& answer) {
+    if (request.head) return OnlyHead(tag, answer);
     const Tag* const known = desk_.Resolve(tag);
     if (const auto id = desk_.One(known, door)) {
       answer.no_store = true;
@@ -46,7 +49,7 @@ class HttpAsker : public HttpHandler {
       AppendNumber(answer.body, *id);
       return Outcome::kAnswered;
     }
-    return Ask(tag, 1, Form::kNumbers, door, answer,
+    return Ask(request, tag, 1, Form::kNumbers, door, answer,
                [&answer](const Runs& runs) { AppendNumber(answer.body, runs[0].first); });
   }
 
@@ -66,6 +69,15 @@ class HttpAsker : public HttpHandler {
     answer.SetText(405, "GET or POST\n");
     answer.allow = "GET, POST";
     return true;
+  }
+
+  // Whether a GET would be served at this moment.
+  Outcome OnlyHead(std::string_view tag, HttpAnswer& answer) {
+    answer.no_store = true;
+    answer.has_length = false;
+    const auto refusal = backend_.issuer.WhyNot(desk_.NameOf(tag));
+    if (refusal) No(*refusal, answer);
+    return Outcome::kAnswered;
   }
 
   const Backend& backend_;

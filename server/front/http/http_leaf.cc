@@ -48,7 +48,7 @@ class LeafHandler final : public HttpAsker {
     if (!tag.ok()) return Bad(tag.status(), answer);
     // An absent key is not the default tag: whoever writes none has made a mistake.
     if (key.empty()) return Bad(Invalid("the key is missing"), answer);
-    return AskPlain(*tag, door, answer);
+    return AskPlain(request, *tag, door, answer);
   }
 
   Result<Explanation> Read(const HttpRequest& request) const {

@@ -147,6 +147,7 @@ void HttpAnswer::Clear() {
   content_type = kText;
   body.clear();
   no_store = false;
+  has_length = true;
   retry_after_ms = 0;
   allow = {};
   for_admins = false;
@@ -189,7 +190,9 @@ void AppendHttp(const HttpAnswer& answer, const HttpRequest& request, OutBuffer&
     out.Append("Content-Type: ");
     out.Append(answer.content_type);
     out.Append("\r\n");
-    AppendField(out, "Content-Length: ", static_cast<int64_t>(answer.body.size()));
+    if (answer.has_length) {
+      AppendField(out, "Content-Length: ", static_cast<int64_t>(answer.body.size()));
+    }
   }
   if (!answer.etag.empty()) {
     out.Append("ETag: ");

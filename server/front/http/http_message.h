@@ -57,6 +57,7 @@ struct HttpAnswer {
   std::string_view content_type = kText;
   std::string body;
   bool no_store = false;       // it carries ids: no cache may repeat it
+  bool has_length = true;      // false: it is for a HEAD, and its body was never made
   int32_t retry_after_ms = 0;  // 0: no advice
   std::string_view allow;      // with status 405: GET and POST as far as they are; the rest follows
   bool for_admins = false;     // pages of other sites may neither frame nor guess at it

@@ -158,7 +158,7 @@ NativeHandler::Outcome NativeHandler::Ids(const HttpRequest& request, std::strin
   const auto wish = ReadWish(request, tag);
   if (!wish.ok()) return Bad(wish.status(), answer);
   const Wish& asked = *wish;
-  return Ask(asked.tag, asked.count, asked.form, door, answer, [&](const Runs& runs) {
+  return Ask(request, asked.tag, asked.count, asked.form, door, answer, [&](const Runs& runs) {
     answer.content_type = HttpAnswer::kJson;
     answer.body += "{\"tag\":";
     AppendJsonText(answer.body, desk_.NameOf(asked.tag));

@@ -64,7 +64,7 @@ class TinyidHandler final : public HttpAsker {
     const auto wish = ReadWish(request, segment);
     if (!wish.ok()) return Bad(wish.status(), answer);
     if (!Allowed(*wish)) return Fail(kTokenError, kTokenMessage, answer);
-    return Ask(wish.value_or({}).tag, wish.value_or({}).count,
+    return Ask(request, wish.value_or({}).tag, wish.value_or({}).count,
                segment ? Form::kRuns : Form::kNumbers, door, answer,
                [&](const Runs& runs) { Write(runs, segment, answer.body); });
   }

@@ -40,7 +40,7 @@ class VestaHandler final : public HttpAsker {
       return Outcome::kNotMine;
     }
     if (WrongVerb(request, answer)) return Outcome::kAnswered;
-    if (request.path == "/genid") return AskPlain({}, door, answer);
+    if (request.path == "/genid") return AskPlain(request, {}, door, answer);
     if (request.path == "/expid") return Say(ExplainIt(request), HttpAnswer::kJson, answer);
     if (request.path == "/transtime") return Say(TransTime(request), HttpAnswer::kText, answer);
     return Say(MakeIt(request), HttpAnswer::kText, answer);

@@ -91,6 +91,22 @@ TEST_F(HttpStrictTest, HeadIsAGetWithoutItsBody) {
   EXPECT_TRUE(head.HasField("Content-Length: " + std::to_string(got.body.size()))) << head.head;
 }
 
+TEST_F(HttpStrictTest, AHeadIssuesNothing) {
+  for (const char* target :
+       {"/v1/ids/slow?count=3", "/v1/ids/slow", "/v1/ids/slow?form=text", "/id/nextId?bizType=slow",
+        "/id/nextSegmentIdSimple?bizType=slow", "/api/segment/get/slow"}) {
+    issuing_.slow->asked = 0;
+    const auto head = Send("HEAD", target);
+    EXPECT_EQ(head.status(), 200) << target << head.head;
+    EXPECT_EQ(head.head.find("Content-Length"), std::string::npos) << "a GET's is not known";
+    EXPECT_EQ(issuing_.slow->asked, 0) << target;
+  }
+  const auto before = std::stoll(Send("GET", "/api/snowflake/get/order").body);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Send("HEAD", "/api/snowflake/get/order").status(), 200);
+  EXPECT_EQ(std::stoll(Send("GET", "/api/snowflake/get/order").body), before + 1);
+  EXPECT_EQ(Send("HEAD", "/v1/ids/no-such-tag").status(), 404);
+}
+
 // A request that is known by its bytes is answered with a body; one for the head must not become
 // that.
 TEST_F(HttpStrictTest, AHeadThatIsRepeatedHasNoBodyEither) {
