@@ -102,6 +102,16 @@ TEST_F(FirnClientTest, NextGivesIdsAndText) {
   EXPECT_EQ(Firn({"next", "a", "b"}).exit_code, 2);
 }
 
+TEST_F(FirnClientTest, NextSaysHowToStartAServerWhereThereIsNone) {
+  for (const char* where : {"--servers=list://127.0.0.1:1", "--registry=dir:///no/such/folder"}) {
+    const Finished alone = RunToEnd({BuiltProgram("firn"), "next", where, "--deadline_ms=200"});
+    EXPECT_NE(alone.exit_code, 0);
+    EXPECT_NE(alone.err.find("`firn-server` starts one"), std::string::npos) << alone.err;
+  }
+  const Finished unknown = Firn({"next", "no-such-tag"});
+  EXPECT_EQ(unknown.err.find("firn-server"), std::string::npos) << "a server answered";
+}
+
 TEST_F(FirnClientTest, WithoutAServerACallSaysSo) {
   EXPECT_EQ(
       RunToEnd({BuiltProgram("firn"), "next", "--servers=list://127.0.0.1:1", "--deadline_ms=200"})

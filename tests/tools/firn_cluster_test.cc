@@ -164,6 +164,21 @@ TEST_F(FirnClusterTest, ATagIsMadeChangedAndDisabled) {
   EXPECT_EQ(Firn({"tags", "show", "user"}).exit_code, 4);
 }
 
+TEST_F(FirnClusterTest, AWordOnAServerThatIsNotListedNeedsForce) {
+  Init();
+  Announce({.phase = ServerPhase::kReady});  // as h:1
+  EXPECT_EQ(Firn({"servers", "offline", "h:1"}).exit_code, 0);
+  for (const std::vector<std::string>& call :
+       {std::vector<std::string>{"servers", "offline", "h:2"},
+        std::vector<std::string>{"servers", "weight", "h:2", "7"}}) {
+    const Finished refused = Firn(call);
+    EXPECT_EQ(refused.exit_code, 4) << refused.out;
+    EXPECT_NE(refused.err.find("--force"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(Firn({"servers", "offline", "h:2", "--force"}).exit_code, 0);
+  EXPECT_EQ(Firn({"servers", "online", "h:2"}).exit_code, 0) << "a word on it stands";
+}
+
 TEST_F(FirnClusterTest, ARegistryThatIsNoneIsAMistakeOfTheCall) {
   for (const char* registry : {"", "nonsense", "ftp://x", "zk://", "zk://h", "dir://relative"}) {
     const Finished refused = RunToEnd(

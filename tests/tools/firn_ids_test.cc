@@ -79,6 +79,16 @@ TEST(FirnCommandTest, HelpIsEverywhere) {
   }
 }
 
+TEST(FirnCommandTest, SaysItsVersion) {
+  for (const std::vector<std::string>& call :
+       std::vector<std::vector<std::string>>{{"--version"}, {"next", "--version"}}) {
+    const Finished version = Firn(call);
+    EXPECT_EQ(version.exit_code, 0);
+    EXPECT_TRUE(version.out.starts_with("firn version 0.")) << version.out;
+    EXPECT_EQ(version.err, "");
+  }
+}
+
 TEST(FirnCommandTest, ANegativeIdIsAnArgumentNotAFlag) {
   EXPECT_EQ(Firn({"explain", "-5"}).exit_code, 2);  // no firn id is negative
   EXPECT_NE(Firn({"explain", "-5"}).err.find("-5"), std::string::npos);

@@ -43,6 +43,13 @@ std::string ChosenServers() {
   return found == nullptr || *found == '\0' ? ChosenRegistry() : found;
 }
 
+Status WithWayOut(const Status& why) {
+  if (why.code() != Code::kUnavailable && why.code() != Code::kNotFound) return why;
+  return {why.code(), why.message() +
+                          ". Is a server running? `firn-server` starts one on this host, for which "
+                          "--servers=list://127.0.0.1:7609 asks."};
+}
+
 Result<std::unique_ptr<Client>> OpenClient(ClientOptions options) {
   FIRN_ASSIGN(const std::string auth, ChosenCredentials());
   options.servers = ChosenServers();

@@ -20,6 +20,9 @@ std::optional<TlsOptions> ChosenTls();
 // TLS and deadlines.
 Result<std::unique_ptr<Client>> OpenClient(ClientOptions options = {});
 
+// `why` a call failed, with a way out where it may be that no server runs.
+Status WithWayOut(const Status& why);
+
 // The flags that OpenClient reads, for a verb's list.
 #define FIRN_CLIENT_FLAGS                                                                   \
   "servers", "registry", "registry_auth_file", "tls_ca", "tls_cert", "tls_key", "tls_name", \

@@ -92,10 +92,14 @@ Exit ExitFor(Code code) {
   return Exit::kBroken;
 }
 
-int RunCommand(const Verb& root, int argc, const char* const* argv) {
+int RunCommand(const Verb& root, std::string_view version, int argc, const char* const* argv) {
   std::string path(root.name);
   Result<CommandLine> line = SplitCommandLine({argv + std::min(argc, 1), argv + argc});
   if (!line.ok()) return Fail(line.status(), path);
+  if (line->version) {
+    std::cout << root.name << " version " << version << "\n";
+    return static_cast<int>(Exit::kDone);
+  }
   const Verb* verb = Descend(&root, line->words, path);
   if (line->help) {
     std::cout << HelpOf(*verb, path);

@@ -36,9 +36,10 @@ enum class Exit {
 };
 Exit ExitFor(Code code);
 
-// Finds the verb that the words of `argv` name, sets its flags (--name=value, --name value,
-// --[no]name; a bare -- ends them), runs it and prints what it says, or its help. Every mistake of
-// the call is told in one sentence on stderr. Returns the exit code.
-int RunCommand(const Verb& root, int argc, const char* const* argv);
+// With --version prints `version` and nothing else. Finds the verb that the words of `argv` name,
+// sets its flags (--name=value, --name value, --[no]name; a bare -- ends them), runs it and prints
+// what it says, or its help. Every mistake of the call is told in one sentence on stderr. Returns
+// the exit code.
+int RunCommand(const Verb& root, std::string_view version, int argc, const char* const* argv);
 
 }  // namespace firn

@@ -45,6 +45,8 @@ Result<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments) 
     CommandLineFlagInfo info;
     if (name == "help" || name == "h") {
       line.help = true;
+    } else if (name == "version") {
+      line.version = true;
     } else if (name.starts_with("no") && IsYesOrNo(name.substr(2)) &&
                equals == std::string_view::npos) {
       line.settings.push_back({name.substr(2), "false"});

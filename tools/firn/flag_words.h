@@ -17,6 +17,7 @@ struct CommandLine {
   std::vector<std::string> words;
   std::vector<Setting> settings;
   bool help = false;
+  bool version = false;
 };
 
 // Knows which flags exist, and which are yes-or-no, from gflags; sets none of them. kInvalid names

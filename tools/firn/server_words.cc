@@ -1,5 +1,6 @@
 #include "tools/firn/server_words.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,18 @@ std::string PathOf(const std::string& address) {
 Result<Configurator> ServerWords::Read(const std::string& address) {
   FIRN_ASSIGN(const Standing standing, Look(address));
   return standing.word;
+}
+
+Result<bool> ServerWords::Knows(const std::string& address) {
+  FIRN_ASSIGN(const Standing standing, Look(address));
+  if (standing.there) return true;
+  const auto names = registry_.List(std::string(kProvidersPath));
+  if (names.code() == Code::kNotFound) return false;
+  if (!names.ok()) return names.status().WithContext("listing the servers");
+  return std::any_of(names->begin(), names->end(), [&address](const std::string& name) {
+    const auto provider = ParseProviderNodeName(name);
+    return provider.ok() && provider->address == address;
+  });
 }
 
 Result<ServerWords::Standing> ServerWords::Look(const std::string& address) {

@@ -18,6 +18,9 @@ class ServerWords {
   // kCorrupt: what stands is not one.
   Result<Configurator> Read(const std::string& address);
 
+  // Whether a server of that address lives, or a word on it stands already.
+  Result<bool> Knows(const std::string& address);
+
   // Changes it by `change`, which must be a plain edit: it is repeated when somebody else was
   // first. The new word; kConflict after five times.
   template <typename Change>

@@ -16,7 +16,7 @@
 #include "tools/firn/verbs/verbs.h"
 
 DEFINE_bool(all, false, "also machine ids that were never used");
-DEFINE_bool(watch, false, "look again every two seconds, until interrupted");
+DEFINE_bool(watch, false, "again and again, until interrupted");
 
 namespace firn {
 namespace {

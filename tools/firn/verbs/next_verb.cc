@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,12 +80,16 @@ Result<Output> RunNext(const Words& words) {
   FIRN_ASSIGN(const std::string tag, TagOf(words));
   if (FLAGS_n < 1 || FLAGS_n > kIdsMax) return Invalid(Cat("-n is 1 to ", kIdsMax));
   if (FLAGS_watch && FLAGS_text) return Invalid("--watch shows no ids, so --text says nothing");
-  FIRN_ASSIGN(const auto client, OpenClient());
+  const auto opened = OpenClient();
+  if (!opened.ok()) return WithWayOut(opened.status());
+  const std::unique_ptr<Client>& client = *opened;
   if (FLAGS_watch) return Watch(*client, tag);
 
   Words ids;
   while (ids.size() < static_cast<size_t>(FLAGS_n)) {
-    FIRN_TRY(Take(*client, tag, ids).WithContext(tag.empty() ? "the default tag" : tag));
+    Status taken = Take(*client, tag, ids);
+    if (taken.code() == Code::kUnavailable) taken = WithWayOut(taken);
+    FIRN_TRY(taken.WithContext(tag.empty() ? "the default tag" : tag));
   }
   Output output{.json = Json{{"tag", tag}, {"ids", ids}}, .text = {}};
   for (const std::string& id : ids) output.text += id + "\n";

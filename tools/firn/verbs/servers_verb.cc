@@ -19,6 +19,7 @@
 
 DECLARE_int32(timeout_ms);
 DECLARE_int32(attempt_ms);
+DECLARE_bool(force);
 
 namespace firn {
 namespace {
@@ -130,6 +131,11 @@ Result<Output> Say(const std::string& address, Change change) {
   FIRN_ASSIGN(const Endpoint endpoint, Endpoint::Parse(address));
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   ServerWords words(session.registry());
+  FIRN_ASSIGN(const bool known, words.Knows(endpoint.ToString()));
+  if (!known && !FLAGS_force) {
+    return NotFound("no server is listed at " + endpoint.ToString() +
+                    "; `firn servers` shows those that are, --force says it all the same");
+  }
   FIRN_ASSIGN(const Configurator word, words.Edit(endpoint.ToString(), change));
   return Output{.json = Json{{"address", endpoint.ToString()},
                              {"offline", word.disabled},
@@ -156,17 +162,17 @@ Verb ServersVerb() {
   Verb offline{.name = "offline",
                .arguments = "ADDRESS",
                .summary = "clients stay away from a server",
-               .flags = {FIRN_REGISTRY_FLAGS}};
+               .flags = {FIRN_REGISTRY_FLAGS, "force"}};
   offline.run = [](const Words& words) { return RunSwitch(words, true); };
   Verb online{.name = "online",
               .arguments = "ADDRESS",
               .summary = "clients come back to it",
-              .flags = {FIRN_REGISTRY_FLAGS}};
+              .flags = {FIRN_REGISTRY_FLAGS, "force"}};
   online.run = [](const Words& words) { return RunSwitch(words, false); };
   Verb weight{.name = "weight",
               .arguments = "ADDRESS N",
               .summary = "its share of the calls, beside the others'; 100 unless said, 0: none",
-              .flags = {FIRN_REGISTRY_FLAGS}};
+              .flags = {FIRN_REGISTRY_FLAGS, "force"}};
   weight.run = RunWeight;
   return {.name = "servers",
           .summary = "servers as clients see them, each asked for its health",
