@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+"""Every command that a page shows is done as it stands, or page_commands.txt says what does it instead.
+
+    page_commands_test.py ROOT FOLDER_OF_PROGRAMS
+
+A command is a line of a block (indented by four, or fenced) that begins with a program's name. The commands
+of a page run one after the other in an empty folder, in which the repository's tools and programs are where a
+clone has them. Addresses of the pages become free ones of this machine, and `zk://zk1,zk2,zk3/...` a real
+ZooKeeper's. Verbs, flags and files that a command names must exist, also where the command stands in a
+sentence, and also when it is not run here.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "interop"), os.path.join(HERE, "..", "..", "tools", "package")]
+import interop
+import program_help
+
+PROGRAMS = re.compile(
+    r"(\./)?(tools|tests|build)/\S+|(firn|firn-server|firn-load|claim_sim|node_sim|segment_sim|curl|cmake|"
+    r"ctest|cpack|apt|systemctl|docker|kubectl|openssl|head|mkdir|thrift|pip|npm|node|javac|java|go|export|"
+    r"editor)(?= |$)")
+IN_A_SENTENCE = re.compile(r"`((?:\./)?(?:tools/[\w/]+|firn|firn-server) [^`]+)`")
+LIST = "page_commands.txt"
+PATIENCE_S = 120
+
+
+def pages(root):
+    for folder, below, names in os.walk(root):
+        below[:] = sorted(b for b in below if b not in (".git", "build", "node_modules", "firn-state"))
+        for name in sorted(names):
+            if name.endswith(".md"):
+                yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def text_of(root, page):
+    with open(os.path.join(root, page), encoding="utf-8") as file:
+        return file.read()
+
+
+def block_lines(text):
+    """The lines of all blocks; one that ends in a backslash goes on in the next."""
+    fenced, lines = False, []
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            lines.append(line.strip())
+    return "\n".join(lines).replace("\\\n", "").splitlines()
+
+
+def commands(text):
+    """Without what a comment says of them, and without a prompt."""
+    found = []
+    for line in block_lines(text):
+        line = re.sub(r"\s+#\s.*$", "", line).removeprefix("$ ")
+        if PROGRAMS.match(line):
+            found.append(line)
+    return found
+
+
+def rows(path):
+    """{page: {command: how}} of the list."""
+    known, page = {}, None
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            line = line.rstrip("\n")
+            if not line or line.startswith("#"):
+                continue
+            if line.startswith("["):
+                page = known.setdefault(line.strip("[]"), {})
+            else:
+                how, _, command = line.partition(" :: ")
+                page[command.strip()] = how.split(None, 2)
+    return known
+
+
+class Words:
+    """What the programs say of themselves, against what a command says to them."""
+
+    def __init__(self, root, programs):
+        self.root = root
+        tree = program_help.verb_tree(os.path.join(programs, "firn"))
+        self.verbs = {verb.words: verb for verb in program_help.all_verbs(tree)}
+        flags = program_help.server_flags(os.path.join(programs, "firn-server"))
+        self.server_flags = {flag.name for flag in flags} | {"help", "helpfull", "version"}
+
+    def fault(self, command):
+        """What is wrong with it; empty: nothing that can be seen."""
+        try:
+            words = shlex.split(command, comments=True)
+        except ValueError as trouble:
+            return str(trouble)
+        if not words:
+            return ""
+        name = os.path.basename(words[0])
+        flags = [word.lstrip("-").partition("=")[0] for word in words[1:] if word.startswith("--")]
+        if name == "firn":
+            return self.fault_of_firn(words[1:], flags)
+        if name == "firn-server":
+            return self.unknown(flags, self.server_flags)
+        path = os.path.join(self.root, words[0])
+        if re.match(r"(\./)?(tools|tests)/", words[0]):
+            if not os.path.exists(path):
+                return f"there is no {words[0]}"
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                with open(path, encoding="utf-8") as script:
+                    text = script.read() + "--help"
+                return "; ".join(f"{words[0]} has no --{flag}" for flag in flags if flag not in text)
+        if name in ("docker", "kubectl"):
+            files = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-f", "--file")]
+            return "; ".join(f"there is no {file}" for file in files
+                             if not os.path.exists(os.path.join(self.root, file)))
+        return ""
+
+    def fault_of_firn(self, words, flags):
+        path = ()
+        while words and (*path, words[0]) in self.verbs:
+            path, words = (*path, words[0]), words[1:]
+        verb = self.verbs[path]
+        if verb.below and words and re.fullmatch(r"[a-z]+", words[0]):
+            return f"firn {' '.join(path)} has no verb {words[0]}"
+        known = {flag.name for flag in verb.flags} | {"help", "version"}
+        if not path:
+            return ""
+        return self.unknown(flags, known)
+
+    @staticmethod
+    def unknown(flags, known):
+        names = [flag.replace("-", "_") for flag in flags]
+        return "; ".join(f"there is no --{name}" for name in names
+                         if name not in known and name.removeprefix("no") not in known)
+
+
+class Place:
+    """Where the commands of one page run, and what they ask."""
+
+    def __init__(self, root, programs, folder):
+        self.root, self.programs, self.folder = root, programs, folder
+        self.started, self.zookeeper, self.server = [], None, None
+        for name in ("tools", "tests", "client", "thrift"):
+            os.symlink(os.path.join(root, name), os.path.join(folder, name))
+        for build in "release", "dev":
+            os.makedirs(os.path.join(folder, "build", build))
+            os.symlink(programs, os.path.join(folder, "build", build, "bin"))
+        self.environment = {**os.environ, "PATH": programs + ":" + os.environ["PATH"],
+                            "ASAN_OPTIONS": "detect_leaks=0"}
+
+    def here(self, command):
+        """The command with this machine's addresses."""
+        for public in re.findall(r"zk://[\w,:]+/", command):
+            command = command.replace(public, f"zk://127.0.0.1:{self.zookeeper_port()}/")
+        if "firn-server" not in command and ":7609" in command:
+            command = re.sub(r"[\d.]+:7609", f"127.0.0.1:{self.server_port()}", command)
+        return command
+
+    def start(self, *command, **options):
+        log = open(os.path.join(self.folder, f"log-{len(self.started)}"), "w+")
+        process = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=log,
+                                   stderr=log, **options)
+        self.started.append((process, log))
+        return process
+
+    def server_port(self):
+        if not self.server:
+            self.server = interop.Server(os.path.join(self.programs, "firn-server"),
+                                         os.path.join(self.folder, "asked"))
+        return self.server.port
+
+    def zookeeper_port(self):
+        if not self.zookeeper:
+            self.zookeeper = interop.free_port()
+            config = os.path.join(self.folder, "zoo.cfg")
+            with open(config, "w") as file:
+                file.write(f"tickTime=500\ndataDir={self.folder}/zk\nclientPort={self.zookeeper}\n"
+                           "clientPortAddress=127.0.0.1\nadmin.enableServer=false\n")
+            jars = ":".join(f"/usr/share/java/{jar}.jar" for jar in ("zookeeper", "slf4j-simple"))
+            self.start("java", "-Xmx128m", "-Dzookeeper.jmx.log4j.disable=true", "-cp", jars,
+                       "org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
+            wait(lambda: answers(self.zookeeper))
+        return self.zookeeper
+
+    def run(self, command):
+        return subprocess.run(["bash", "-c", self.here(command)], cwd=self.folder,
+                              env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=PATIENCE_S, check=False)
+
+    def serve(self, command):
+        """Starts a server as the page says, with ports of its own; what it logged when it is ready,
+        or when it ended."""
+        listen, admin = interop.free_port(), interop.free_port()
+        command = re.sub(r"--listen=\S+", "", self.here(command))
+        process = self.start(*shlex.split(command), f"--listen=127.0.0.1:{listen}",
+                             f"--admin_listen=127.0.0.1:{admin}", f"--state_dir={self.folder}/{listen}")
+        ready = lambda: b" 200 " in asked(admin, "/readyz")
+        ended = lambda: process.poll() is not None
+        came = wait(lambda: ready() or ended()) and not ended()
+        log = self.started[-1][1]
+        log.seek(0)
+        return came, log.read()
+
+    def end(self):
+        if self.server:
+            self.server.stop()
+        for process, log in reversed(self.started):
+            process.send_signal(signal.SIGTERM)
+            process.wait(PATIENCE_S)
+            log.close()
+
+
+def wait(holds):
+    deadline = time.time() + PATIENCE_S
+    while not holds():
+        if time.time() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def asked(port, path):
+    try:
+        with socket.create_connection(("127.0.0.1", port), 5) as peer:
+            peer.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            return peer.recv(4096)
+    except OSError:
+        return b""
+
+
+def answers(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+class PageCommandsTest(unittest.TestCase):
+    root = programs = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.rows = rows(os.path.join(HERE, LIST))
+        cls.words = Words(cls.root, cls.programs)
+        cls.text = {page: text_of(cls.root, page) for page in pages(cls.root)}
+
+    def test_each_command_is_listed_and_each_row_is_a_command(self):
+        for page in sorted({*self.text, *self.rows}):
+            shown = set(commands(self.text.get(page, "")))
+            listed = set(self.rows.get(page, {}))
+            self.assertEqual(shown - listed, set(), f"{page}: {LIST} does not say what runs these")
+            self.assertEqual(listed - shown, set(), f"{page} has no such commands; {LIST} lists them")
+
+    def test_what_runs_a_command_elsewhere_is_there(self):
+        lists = subprocess.run(["grep", "-rhE", "test\\(|sim\\(", self.root + "/tests", "--include=CMakeLists.txt"],
+                               stdout=subprocess.PIPE, text=True, check=True).stdout
+        for page, of_page in self.rows.items():
+            for command, how in of_page.items():
+                self.assertIn(how[0], ("run", "serve", "test", "words"), f"{page}: {command}")
+                self.assertGreater(len(how), 1 if how[0] != "serve" else 0, f"{page}: {command}: why?")
+                if how[0] == "test":
+                    self.assertIn(f"({how[1]}", lists, f"{page}: {command}")
+
+    def test_words_of_blocks_and_of_sentences_exist(self):
+        for page, text in self.text.items():
+            if page == "CHANGELOG.md":  # tells of programs as they were
+                continue
+            sentences = [" ".join(found.split()) for found in IN_A_SENTENCE.findall(text)]
+            for command in commands(text) + sentences:
+                with self.subTest(page=page, command=command):
+                    self.assertEqual(self.words.fault(command), "")
+
+    def test_each_block_can_be_pasted(self):
+        for page, text in self.text.items():
+            for command in commands(text):
+                parsed = subprocess.run(["bash", "-n", "-c", command], stderr=subprocess.PIPE, check=False)
+                self.assertEqual(parsed.returncode, 0, f"{page}: {command}: {parsed.stderr}")
+                self.assertNotIn("   ", re.sub(r"'[^']*'", "", command),
+                                 f"{page}: what is said of a command stands behind a #: {command}")
+
+    def test_commands_do_what_the_list_says(self):
+        for page, of_page in self.rows.items():
+            if not any(how[0] in ("run", "serve") for how in of_page.values()):
+                continue
+            folder = tempfile.mkdtemp(prefix="firn-pages-")
+            place = Place(self.root, self.programs, folder)
+            try:
+                for command in commands(self.text[page]):
+                    with self.subTest(page=page, command=command):
+                        self.do(place, command, of_page[command])
+            finally:
+                place.end()
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def do(self, place, command, how):
+        if how[0] == "serve":
+            ready, log = place.serve(command)
+            self.assertTrue(ready, log)
+        elif how[0] == "run":
+            done = place.run(command)
+            self.assertEqual(done.returncode, int(how[1]), done.stdout)
+            if len(how) > 2:
+                self.assertRegex(done.stdout, how[2])
+
+
+if __name__ == "__main__":
+    PageCommandsTest.root = os.path.abspath(sys.argv.pop(1))
+    PageCommandsTest.programs = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)
