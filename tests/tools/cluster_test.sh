@@ -9,6 +9,7 @@ root=$1 bin=$2
 # ZooKeeper's client library leaks a little at the end of a process.
 export ASAN_OPTIONS=detect_leaks=0
 work=$(mktemp -d)
+cd "$work"  # what is printed is for where it was typed
 cluster() { "$root/tools/cluster" "$@" "--folder=$work/cluster"; }
 clean() {
   cluster down >/dev/null 2>&1 || true
@@ -42,6 +43,12 @@ expect_exit "a folder of somebody else's is left alone" 1 \
 expect "and what it holds, too" file "$(ls "$work/mine")"
 
 expect_exit "a cluster comes up" 0 cluster up --servers=2 "--bin=$bin"
+sed -n 's/^  //p' "$work/out" >"$work/printed"
+expect "what to try is said" 6 "$(wc -l <"$work/printed")"
+while read -r printed; do
+  [[ $printed != *" down"* && $printed != *" bench "* ]] || continue
+  expect_exit "can be pasted as it stands: $printed" 0 bash -c "cd '$work' && $printed" </dev/null
+done <"$work/printed"
 expect_exit "all of it serves" 0 cluster status
 expect "each member has a line" 3 "$(grep -cE '^(zk|server)-[0-9]+ ' "$work/out")"
 expect "every id is there once" 2000 "$({ ids server-1 && ids server-2; } | sort -u | wc -l)"
