@@ -109,10 +109,9 @@ class FakeServer::Service final : public wire::IdServiceNull {
   void getRuns(std::vector<wire::IdRun>& out, const std::string& tag,
                const int64_t count) override {
     wire::IdRun run;
-    run.first = Give(tag);
     run.count = Count(static_cast<int32_t>(count));
+    run.first = Give(tag, run.count);
     run.stride = 1;
-    server_.given_ += run.count - 1;
     out.push_back(run);
     if (behaviour_.kind != Kind::kTwice || run.count < 2) return;
     out.front().count = 1;
@@ -159,9 +158,10 @@ class FakeServer::Service final : public wire::IdServiceNull {
     refusal.another_server_may_help = behaviour_.another_may_help;
     throw refusal;
   }
-  int64_t Give(const std::string& tag) {
+  // The first of so many.
+  int64_t Give(const std::string& tag, int64_t count = 1) {
     RefuseWhenAsked(tag);
-    const int64_t id = server_.first_id_ + server_.given_++;
+    const int64_t id = server_.first_id_ + server_.given_.fetch_add(count);
     if (behaviour_.kind == Kind::kFarTime) return id + (int64_t{1} << 62);
     return behaviour_.kind == Kind::kZeroIds ? 0 : id;
   }

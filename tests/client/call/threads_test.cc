@@ -1,14 +1,11 @@
 // The client's own threads, and what runs on them.
 
 #include <atomic>
-#include <condition_variable>
 #include <csignal>
-#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <future>
-#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -18,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/client/client_rig.h"
+#include "tests/client/executor.h"
 
 namespace firn {
 namespace {
@@ -70,39 +68,6 @@ TEST(ThreadsDeathTest, WhatACallbackThrowsEndsTheProgram) {
   };
   EXPECT_DEATH(call(), "thrown by a callback");
 }
-
-// A thread that runs what it is given, as a program may have one for callbacks.
-class Executor {
- public:
-  Executor() : thread_([this] { Run(); }) {}
-  ~Executor() {
-    Add(nullptr);
-    thread_.join();
-  }
-  void Add(std::function<void()> task) {
-    const std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-    added_.notify_one();
-  }
-  std::thread::id id() const { return thread_.get_id(); }
-
- private:
-  void Run() {
-    for (std::unique_lock lock(mutex_);; lock.lock()) {
-      added_.wait(lock, [this] { return !tasks_.empty(); });
-      const std::function<void()> task = std::move(tasks_.front());
-      tasks_.pop_front();
-      lock.unlock();
-      if (!task) return;
-      task();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable added_;
-  std::deque<std::function<void()>> tasks_;  // under mutex_; an empty one is the last
-  std::thread thread_;
-};
 
 // All callbacks of a client, and where they ran.
 class CallbacksElsewhereTest : public testing::Test {

@@ -1,0 +1,255 @@
+// A client among servers that stall, lie, close, go away and come back while its list changes, and
+// that ends with calls under way: seed after seed until the time is over. TroubleLedger says what
+// must hold.
+//
+//     client_trouble [--seed N] [--seconds N] [--threads_max N]
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "client/client.h"
+#include "client/local_ranges.h"
+#include "common/time/entropy.h"
+#include "tests/client/executor.h"
+#include "tests/client/fake_server.h"
+#include "tests/client/trouble_ledger.h"
+#include "tests/support/process.h"
+
+namespace firn {
+namespace {
+
+using Kind = Behaviour::Kind;
+using CallPtr = TroubleLedger::CallPtr;
+
+constexpr Milliseconds kRound{2'000};
+
+template <typename T, size_t n>
+T OneOf(const T (&all)[n], Entropy& entropy) {
+  return all[entropy.Below(n)];
+}
+bool OneIn(uint64_t n, Entropy& entropy) { return entropy.Below(n) == 0; }
+int UpTo(int most, Entropy& entropy) {
+  return static_cast<int>(entropy.Below(static_cast<uint64_t>(most) + 1));
+}
+
+// Lists that the trouble tells.
+class ToldSource final : public ServerSource {
+ public:
+  explicit ToldSource(Listener& listener) : listener_(listener) {}
+  Status Start(Listener on_list) override { return listener_ = std::move(on_list), Status(); }
+  void Stop() override { listener_ = nullptr; }
+
+ private:
+  Listener& listener_;
+};
+
+class Trouble {
+ public:
+  Trouble(uint64_t seed, int threads_max)
+      : threads_max_(threads_max), entropy_(seed), ledger_(servers_[0].address()) {}
+
+  // All of it. What went wrong, a line each.
+  std::string Run();
+  TroubleLedger::Sum sum() const { return ledger_.sum(); }
+
+ private:
+  ClientOptions Options();
+  void TellList();
+  Behaviour AnyBehaviour();
+  // The first server stays well.
+  void Happen();
+  void Ask(const std::stop_token& stop, uint64_t seed);
+  void AskOne(Entropy& entropy);
+
+  const int threads_max_;
+  SeededEntropy entropy_;
+  std::array<FakeServer, 5> servers_;
+  std::array<bool, 5> down_{};
+  TroubleLedger ledger_;
+  ServerSource::Listener tell_;
+  std::optional<Executor> executor_{std::in_place};
+  std::optional<Client> client_;
+};
+
+ClientOptions Trouble::Options() {
+  ClientOptions options;
+  options.servers = "told";
+  options.open_source = [this](const std::string&) {
+    return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(tell_));
+  };
+  options.tls = FakeServer::Tls();
+  options.balancing = OneOf(
+      {Balancing::kP2c, Balancing::kRoundRobin, Balancing::kRandom, Balancing::kSticky}, entropy_);
+  options.attempt_limit = Milliseconds(OneOf({20, 80, 300}, entropy_));
+  options.attempts_max = 16;
+  options.connections = 1 + UpTo(3, entropy_);
+  if (OneIn(2, entropy_)) options.hedge_after = Milliseconds(OneOf({0, 5, 50}, entropy_));
+  if (OneIn(2, entropy_)) options.local_ranges = LocalRanges({LocalTag::Segment("local")});
+  if (OneIn(2, entropy_)) {
+    options.callbacks = [this](std::function<void()> task) { executor_->Add(std::move(task)); };
+  }
+  return options;
+}
+
+void Trouble::TellList() {
+  ServerList list{.servers = {},
+                  .cluster = {.uuid = FakeServer::kUuid, .name = "fake", .layout = "firn"}};
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    if (i > 0 && OneIn(4, entropy_)) continue;
+    list.servers.push_back({.address = servers_[i].address(),
+                            .weight = 1 + UpTo(200, entropy_),
+                            .disabled = i > 0 && OneIn(8, entropy_),
+                            .incarnation = i > 0 && OneIn(8, entropy_) ? "another" : ""});
+  }
+  tell_(list);
+}
+
+Behaviour Trouble::AnyBehaviour() {
+  constexpr Kind kAll[] = {Kind::kServe,   Kind::kSilent,        Kind::kReset,       Kind::kClose,
+                           Kind::kHalf,    Kind::kDrip,          Kind::kGarbage,     Kind::kForeign,
+                           Kind::kUnaware, Kind::kNoMethod,      Kind::kOtherLayout, Kind::kHttp,
+                           Kind::kZeroIds, Kind::kFarTime,       Kind::kWrongCount,  Kind::kTwice,
+                           Kind::kEmpty,   Kind::kOtherSequence, Kind::kRefuse,      Kind::kRefuse,
+                           Kind::kServe};
+  constexpr Reason kMendedElsewhere[] = {Reason::kNotReady, Reason::kClock,     Reason::kOverloaded,
+                                         Reason::kDraining, Reason::kStoreDown, Reason::kExhausted};
+  return {.kind = OneOf(kAll, entropy_),
+          .delay = Milliseconds(OneIn(2, entropy_) ? 0 : UpTo(100, entropy_)),
+          .reason = OneOf(kMendedElsewhere, entropy_),
+          .retry_after = Milliseconds(UpTo(100, entropy_)),
+          .only_tag = OneIn(2, entropy_) ? "order" : "",
+          .another_may_help = true,
+          .in_status = OneIn(3, entropy_)};
+}
+
+void Trouble::Happen() {
+  const auto i = 1 + static_cast<size_t>(UpTo(3, entropy_));
+  switch (UpTo(7, entropy_)) {
+    case 0:
+      return servers_[i].CloseConnections();
+    case 1:
+    case 2:
+      down_[i] ? servers_[i].Up() : servers_[i].Down();
+      down_[i] = !down_[i];
+      return;
+    case 3:
+      return TellList();
+    case 4:
+      return servers_[i].Behave(Kind::kServe);
+    default:
+      return servers_[i].Behave(AnyBehaviour());
+  }
+}
+
+template <typename T>
+void IdsOf(const T& got, std::vector<int64_t>& ids) {
+  if constexpr (std::is_same_v<T, int64_t>) {
+    ids.push_back(got);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    // A text's form is its server's business: the client passes a lie on.
+    if (got != "0") ids.push_back(std::atoll(got.c_str()));
+  } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
+    ids = got;
+  } else {
+    for (const IdRun& run : got) {
+      for (int64_t i = 0; i < run.count; ++i) ids.push_back(run.At(i));
+    }
+  }
+}
+
+// One call: 1 ms to 1 s, or as long as it takes; blocking, or with a callback.
+void Trouble::AskOne(Entropy& entropy) {
+  const bool patient = OneIn(4, entropy);
+  const CallPtr record = ledger_.Began(patient);
+  const Milliseconds time(patient ? 20'000 : 1 << UpTo(10, entropy));
+  const CallOptions call{.deadline = time, .report = &record->report};
+  const auto end = [this, record](const auto& result) {
+    std::vector<int64_t> ids;
+    if (result.ok()) IdsOf(*result, ids);
+    ledger_.Ended(*record, result.status(), ids);
+  };
+  const bool later = OneIn(2, entropy) && ledger_.under_way() < 2'000;
+  const int count = 1 + UpTo(20, entropy);
+  switch (UpTo(4, entropy)) {
+    case 0:
+      return later ? client_->GetIds("order", count, end, call)
+                   : end(client_->GetIds("order", count, call));
+    case 1:
+      return later ? client_->GetRuns("order", count, end, call)
+                   : end(client_->GetRuns("order", count, call));
+    case 2:
+      return later ? client_->GetText("order", end, call) : end(client_->GetText("order", call));
+    case 3:
+      return later ? client_->GetId("local", end, call) : end(client_->GetId("local", call));
+    default:
+      return later ? client_->GetId("order", end, call) : end(client_->GetId("order", call));
+  }
+}
+
+void Trouble::Ask(const std::stop_token& stop, uint64_t seed) {
+  SeededEntropy entropy(seed);
+  while (!stop.stop_requested()) AskOne(entropy);
+}
+
+std::string Trouble::Run() {
+  client_.emplace(Options());
+  TellList();
+  {
+    std::vector<std::jthread> threads;
+    const int most = OneIn(4, entropy_) ? threads_max_ : std::min(threads_max_, 8);
+    for (int i = 1 + UpTo(most - 1, entropy_); i > 0; --i) {
+      threads.emplace_back(
+          [this, seed = entropy_.Next()](const std::stop_token& stop) { Ask(stop, seed); });
+    }
+    const BootMs until = TestNow() + kRound;
+    while (TestNow() < until) {
+      Happen();
+      Eventually(Milliseconds(UpTo(30, entropy_)), [] { return false; });
+    }
+  }
+  ledger_.ClientEnds();
+  client_.reset();
+  executor_.reset();
+  return ledger_.Faults();
+}
+
+uint64_t Argument(int argc, char** argv, std::string_view name, uint64_t otherwise) {
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (argv[i] == name) return std::strtoull(argv[i + 1], nullptr, 10);
+  }
+  return otherwise;
+}
+
+int Main(int argc, char** argv) {
+  uint64_t seed = Argument(argc, argv, "--seed", 1);
+  const Milliseconds time(1'000 * static_cast<int64_t>(Argument(argc, argv, "--seconds", 20)));
+  const auto threads_max = static_cast<int>(Argument(argc, argv, "--threads_max", 64));
+  TroubleLedger::Sum sum;
+  const BootMs until = TestNow() + time;
+  uint64_t seeds = 0;
+  for (; TestNow() < until; ++seed, ++seeds) {
+    Trouble trouble(seed, std::max(threads_max, 1));
+    const std::string faults = trouble.Run();
+    sum += trouble.sum();
+    if (faults.empty()) continue;
+    std::printf("seed %llu:\n%s", static_cast<unsigned long long>(seed), faults.c_str());
+    return 1;
+  }
+  std::printf("%llu seeds: %s\n", static_cast<unsigned long long>(seeds), sum.ToString().c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace firn
+
+int main(int argc, char** argv) { return firn::Main(argc, argv); }
