@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "client/source/ask_pace.h"
 #include "client/source/list_gate.h"
 #include "client/source/list_source.h"
 #include "client/source/seed_list.h"
@@ -19,12 +20,6 @@ namespace firn::client {
 namespace {
 
 constexpr std::string_view kCacheKey = "cache=";
-constexpr Micros kAskAgainMin{500'000};
-constexpr Micros kAskAgainMax{120'000'000};  // whatever a server says
-constexpr Micros kFailedMin{1'000'000};
-constexpr Micros kFailedMax{60'000'000};
-constexpr Micros kHurryMin{250'000};  // so many clients that meet one trouble do not ask at once
-constexpr uint64_t kHurrySpread = 750'000;
 
 std::optional<ListCache> CacheAt(const std::string& path, const std::string& of) {
   return path.empty() ? std::nullopt : std::optional(ListCache(path, of));
@@ -59,8 +54,7 @@ class SeedSource final : public ServerSource {
   }
 
   void Hurry() override {
-    const Micros soon =
-        Now() + kHurryMin + Micros(static_cast<int64_t>(entropy_.Below(kHurrySpread)));
+    const Micros soon = Now() + AskPace::AfterTrouble(entropy_);
     const std::scoped_lock lock(desk_->mutex);
     if (soon >= desk_->ask_at) return;
     desk_->ask_at = soon;
@@ -124,25 +118,22 @@ class SeedSource final : public ServerSource {
     if (!answer.ok()) {
       list_.NobodyAnswers();
       gate_.Show(list_.list());
-      const Micros pause = std::exchange(failed_pause_, std::min(failed_pause_ * 2, kFailedMax));
-      return pause / 2 +
-             Micros(static_cast<int64_t>(entropy_.Below(static_cast<uint64_t>(pause.count()))));
+      return pace_.AfterSilence(entropy_);
     }
-    failed_pause_ = kFailedMin;
     const bool back = list_.nobody_answers();  // calls wait for somebody to ask
     if (list_.Hear(*answer, Now())) {
       gate_.Offer(list_.list());
     } else {
       gate_.Show(list_.list(), back);
     }
-    return std::clamp(Micros(answer->ask_again), kAskAgainMin, kAskAgainMax);
+    return pace_.AfterAnswer(answer->ask_again);
   }
 
   const AskServers ask_;
   Entropy& entropy_;
   ListGate gate_;
   SeedList list_;  // of the thread, once it runs, as the next
-  Micros failed_pause_ = kFailedMin;
+  AskPace pace_;
 
   const std::shared_ptr<Desk> desk_ = std::make_shared<Desk>();
   std::thread thread_;
