@@ -86,10 +86,15 @@ class Play:
         if case.get("tls"):
             self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self.tls.load_cert_chain(*authorities["server"])
+            if case["tls"] == "mutual":
+                self.tls.verify_mode = ssl.CERT_REQUIRED
+                self.tls.load_verify_locations(authorities["ca"])
         self.servers = {name: ScriptedServer(self.tls) for name in case.get("servers", "abc")}
         self.words = {name: server.address for name, server in self.servers.items()}
         self.words.update({name + ".port": server.port for name, server in self.servers.items()})
         self.words.update(ca=authorities["ca"], other_ca=authorities["other_ca"], long="t" * 70_000)
+        for whose in "client", "other":
+            self.words[whose + "_cert"], self.words[whose + "_key"] = authorities[whose]
         self.given, self.base = set(), {}
 
     def run(self):

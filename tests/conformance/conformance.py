@@ -23,7 +23,7 @@ CONTRACT = os.path.join(builds.ROOT, "thrift", "firn.thrift")
 
 
 def certificates(folder):
-    """A server's certificate for 127.0.0.1, its authority, and another authority."""
+    """Two authorities; certificates of a server at 127.0.0.1, of a client, and of the other's client."""
     def openssl(*arguments):
         subprocess.run(["openssl", *arguments], check=True, capture_output=True)
 
@@ -32,15 +32,19 @@ def certificates(folder):
     for name in "ca", "other_ca":
         openssl("req", "-x509", "-days", "2", *new, "-subj", "/CN=" + name, "-keyout",
                 path(name + ".key"), "-out", path(name + ".crt"))
-    openssl("req", *new, "-subj", "/CN=server", "-keyout", path("server.key"), "-out",
-            path("server.csr"))
     with open(path("names"), "w") as names:
         names.write("subjectAltName = IP:127.0.0.1, DNS:localhost\n")
-    openssl("x509", "-req", "-in", path("server.csr"), "-CA", path("ca.crt"), "-CAkey",
-            path("ca.key"), "-CAcreateserial", "-days", "2", "-extfile", path("names"), "-out",
-            path("server.crt"))
-    return {"ca": path("ca.crt"), "other_ca": path("other_ca.crt"),
-            "server": (path("server.crt"), path("server.key"))}
+
+    def pair(name, authority):
+        openssl("req", *new, "-subj", "/CN=" + name, "-keyout", path(name + ".key"), "-out",
+                path(name + ".csr"))
+        openssl("x509", "-req", "-in", path(name + ".csr"), "-CA", path(authority + ".crt"), "-CAkey",
+                path(authority + ".key"), "-CAcreateserial", "-days", "2", "-extfile", path("names"),
+                "-out", path(name + ".crt"))
+        return path(name + ".crt"), path(name + ".key")
+
+    return {"ca": path("ca.crt"), "other_ca": path("other_ca.crt"), "server": pair("server", "ca"),
+            "client": pair("client", "ca"), "other": pair("other", "other_ca")}
 
 
 def judge(cases, ends, language):

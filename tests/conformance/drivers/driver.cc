@@ -154,6 +154,12 @@ class Driver {
     options.connections = Number(words, "connections_max", 2);
     if (words.contains("rack")) options.rack = static_cast<uint32_t>(Number(words, "rack", 0));
     if (Word(words, "on_failure") == "failfast") options.on_failure = FailureMode::kFailfast;
+    if (words.contains("tls_ca")) {
+      options.tls = {.ca = Word(words, "tls_ca"),
+                     .cert = Word(words, "tls_cert"),
+                     .key = Word(words, "tls_key"),
+                     .name = Word(words, "tls_name")};
+    }
     std::vector<LocalTag> local;
     if (words.contains("segment")) local.push_back(LocalTag::Segment(Word(words, "segment")));
     if (words.contains("snowflake")) local.push_back(LocalTag::Snowflake(Word(words, "snowflake")));
