@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -69,9 +70,9 @@ class Member:
         self.address = f"127.0.0.1:{self.port}"
         self.start()
 
-    def start(self):
+    def start(self, *more):
         with open(self.log_path, "a") as log:
-            self.process = subprocess.Popen(self.command, stderr=log)
+            self.process = subprocess.Popen([*self.command, *more], stderr=log)
 
     def await_ready(self):
         patiently(f"{self.address} is not ready: see {self.log_path}", self.ready)
@@ -90,6 +91,61 @@ class Member:
         """Asks it to end, and waits until it has."""
         self.signal(signal.SIGTERM)
         self.process.wait(PATIENCE_S)
+
+
+class Wire:
+    """Stands before a member, and can be cut: then nothing gets through, in either direction, and nobody is
+    told; a new connection opens and stays silent."""
+
+    def __init__(self, behind):
+        self.behind, self.whole = behind, threading.Event()
+        self.whole.set()
+        self.door = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.door.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.door.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.join, args=(near,), daemon=True).start()
+
+    def join(self, near):
+        self.whole.wait()
+        try:
+            far = socket.create_connection(("127.0.0.1", self.behind), PATIENCE_S)
+        except OSError:
+            return near.close()
+        far.settimeout(None)
+        for one in near, far:
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for source, sink in (near, far), (far, near):
+            threading.Thread(target=self.carry, args=(source, sink), daemon=True).start()
+
+    def carry(self, source, sink):
+        try:
+            while data := source.recv(65536):
+                self.whole.wait()
+                sink.sendall(data)
+        except OSError:
+            pass
+        for one in source, sink:
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def cut(self):
+        self.whole.clear()
+
+    def mend(self):
+        self.whole.set()
+
+    def close(self):
+        self.mend()
+        self.door.close()
 
 
 class Cluster:

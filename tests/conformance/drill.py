@@ -85,6 +85,26 @@ class Drill:
         member.signal(signal.SIGCONT)
         member.await_ready()
 
+    def cut_off(self):
+        """The member and its session are well, and whoever is not on its machine gets nothing from it."""
+        member, wire = self.servers.members[0], cluster.Wire(self.servers.members[0].port)
+        member.drain()
+        member.start("--advertise=" + wire.address)
+        self.await_listed(wire.address)
+        self.more()
+        wire.cut()
+        self.more()
+        wire.mend()
+        member.drain()
+        member.start()
+        self.await_listed(member.address)
+        wire.close()
+
+    def await_listed(self, address):
+        for driver in self.drivers:
+            cluster.patiently(f"{address} is not listed", lambda one=driver: address in one.ask(
+                "view")["servers"])
+
     def drained(self):
         member = self.servers.members[2]
         member.drain()
@@ -111,7 +131,7 @@ class Drill:
             driver.end()
 
 
-SCENARIOS = ("quiet", "killed", "paused", "drained", "zookeeper_away", "rolling_restart")
+SCENARIOS = ("quiet", "killed", "paused", "cut_off", "drained", "zookeeper_away", "rolling_restart")
 
 
 def main():
