@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "client/fleet/lots.h"
+#include "common/time/micros.h"
+#include "tests/sim/reach/reach_figures.h"
+
+namespace firn {
+
+// One list of servers, which all who know its version share.
+struct Listed {
+  Micros since;
+  std::vector<uint32_t> servers;
+  client::Lots lots;
+
+  Listed(Micros since_when, std::vector<uint32_t> which);
+};
+
+// The registry and what each server has read of it, in virtual time. A server looks once a second,
+// at a moment of its own (ServerRoll::kLookEvery), and what it looks for is answered at once.
+class ReachRegistry {
+ public:
+  explicit ReachRegistry(size_t servers);
+
+  // A list from now on; its version is one more than the last one's.
+  void Change(Micros now, std::vector<uint32_t> servers);
+
+  int64_t version() const { return static_cast<int64_t>(lists_.size()); }
+  const Listed& List(int64_t version) const { return *lists_[static_cast<size_t>(version - 1)]; }
+
+  // What `server` has read until `now`, and when it looked last.
+  int64_t VersionAt(uint32_t server, Micros now) const;
+  Micros LookedAt(uint32_t server, Micros now) const;
+
+  // What it read from `now` on for a second, in nodes and folders.
+  uint64_t ReadsOf(uint32_t server, Micros now) const;
+
+ private:
+  std::vector<std::unique_ptr<const Listed>> lists_;
+  std::vector<Micros> look_at_;  // within each second
+};
+
+}  // namespace firn
