@@ -70,11 +70,12 @@ thin_progress() {
     { print; fflush() }'
 }
 
-# configure PRESET: prepares build/PRESET, quietly.
+# configure PRESET [-DNAME=VALUE...]: prepares build/PRESET, quietly; with tests, unless told otherwise.
 configure() {
   local preset=$1 log=build/$1.configure.log
+  shift
   mkdir -p build
-  cmake --preset "$preset" >"$log" 2>&1 || {
+  cmake --preset "$preset" "$@" >"$log" 2>&1 || {
     grep -A 8 '^CMake Error' "$log" >&2 || tail -n 20 "$log" >&2
     fail "configuring the preset $preset failed; all of it is in $log"
   }
