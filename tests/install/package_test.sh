@@ -23,15 +23,25 @@ holds() {
 
 for component in "$@"; do
   case $component in
+    contract)
+      holds firn-thrift '^\./usr/share/firn/firn\.thrift$'
+      ! grep -vE '/$|firn\.thrift$|/copyright$' "$work/contents" ||
+        fault "firn-thrift holds more than the wire contract"
+      [ -z "$(dpkg-deb --field "$work"/firn-thrift_*.deb Depends Recommends)" ] ||
+        fault "firn-thrift pulls other packages"
+      [ "$(dpkg-deb --field "$work"/firn-thrift_*.deb Architecture)" = all ] ||
+        fault "firn-thrift is for one machine only"
+      ;;
     dev)
       holds libfirn-dev '^\./usr/include/firn/common/id/layout\.h$'
       holds libfirn-dev '^\./usr/include/firn/thrift/gen/IdService\.h$'
       holds libfirn-dev '^\./usr/lib/(.*/)?libfirn_common_id\.a$'
       holds libfirn-dev '^\./usr/lib/(.*/)?cmake/firn/firn-config\.cmake$'
       holds libfirn-dev '^\./usr/lib/(.*/)?pkgconfig/firn-client\.pc$'
-      holds libfirn-dev '^\./usr/share/firn/firn\.thrift$'
       dpkg-deb --field "$work"/libfirn-dev_*.deb Depends | grep -q libthrift-dev ||
         fault "libfirn-dev does not depend on what its libraries need"
+      dpkg-deb --field "$work"/libfirn-dev_*.deb Depends | grep -q 'firn-thrift (= ' ||
+        fault "libfirn-dev does not depend on its own wire contract"
       ;;
     server)
       holds firn-server '^\./usr/bin/firn-server$'

@@ -63,6 +63,7 @@ install(FILES ${PROJECT_BINARY_DIR}/firn-config.cmake ${PROJECT_BINARY_DIR}/firn
 
 include(firn_pkg_config)
 
+set(FIRN_PACKAGE_contract firn-thrift)
 set(FIRN_PACKAGE_dev libfirn-dev)
 set(FIRN_PACKAGE_server firn-server)
 set(FIRN_PACKAGE_tools firn-tools)
@@ -90,11 +91,16 @@ set(CPACK_DEBIAN_PACKAGE_MAINTAINER "Firn maintainers <firn@localhost>")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
-set(CPACK_COMPONENT_DEV_DESCRIPTION "Firn's libraries and headers, and its wire contract")
+set(CPACK_COMPONENT_CONTRACT_DESCRIPTION "Firn's wire contract, to generate clients from")
+set(CPACK_COMPONENT_DEV_DESCRIPTION "Firn's libraries and headers")
 set(CPACK_COMPONENT_SERVER_DESCRIPTION "a server that issues 64-bit ids never issued twice")
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "the firn command: ids, audit, drills and load for a cluster")
-# What the static libraries have to be linked with.
+# One file for any machine, which pulls nothing.
+set(CPACK_DEBIAN_CONTRACT_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_CONTRACT_PACKAGE_SHLIBDEPS OFF)
+# What the static libraries have to be linked with, and what their stubs were generated from.
 list(JOIN FIRN_DEPENDS ", " CPACK_DEBIAN_DEV_PACKAGE_DEPENDS)
+string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", firn-thrift (= ${PROJECT_VERSION})")
 include(CPack)
 
 # Builds what installing takes and nothing else; ./tools/test does so before it tries that tree.
