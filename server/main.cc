@@ -20,6 +20,8 @@
 #include "server/options.h"
 #include "server/server_program.h"
 
+DECLARE_string(sequencer);
+
 namespace {
 
 void Reload(firn::ServerProgram& server) {
@@ -74,6 +76,8 @@ int main(int argc, char** argv) {
     auto server = firn::ServerProgram::Open(*options, firn::SystemClock(), firn::SystemEntropy());
     if (!server.ok()) return Fail(server.status(), server.code() == firn::Code::kInvalid ? 2 : 1);
     if (firn::Status started = (*server)->Start(); !started.ok()) return Fail(started, 1);
+
+    LOG(INFO) << "sequencer " << FLAGS_sequencer;
 
     signals.Serve();
     if (ServeUntilAsked(**server, signals)) {
