@@ -1,3 +1,6 @@
+#include <filesystem>
+
+#include "common/tag/tag_fields.h"
 #include "tests/tools/firn_cluster_fixture.h"
 
 namespace firn {
@@ -162,6 +165,69 @@ TEST_F(FirnClusterTest, ATagIsMadeChangedAndDisabled) {
   EXPECT_EQ(tag.at("step"), "60");
   EXPECT_EQ(tag.at("disabled"), "true");
   EXPECT_EQ(Firn({"tags", "show", "user"}).exit_code, 4);
+}
+
+TEST_F(FirnClusterTest, EveryKeyOfATagIsInTheHelp) {
+  for (const char* verb : {"create", "set"}) {
+    const std::string help = Firn({"tags", verb, "--help"}).out;
+    for (const TagField& field : TagFields()) {
+      EXPECT_NE(help.find("\n  " + std::string(field.key) + " "), std::string::npos) << field.key;
+    }
+    EXPECT_NE(help.find("fixed once an id may be out"), std::string::npos) << help;
+  }
+}
+
+TEST_F(FirnClusterTest, APluginOrAStrategyThatFirnLacksNeedsForce) {
+  Init();
+  for (const std::vector<std::string>& call :
+       {std::vector<std::string>{"tags", "create", "order", "plugins=limti"},
+        std::vector<std::string>{"tags", "create", "order", "strategy=segmnet"},
+        std::vector<std::string>{"tags", "set", "default", "plugins=limti"}}) {
+    const Finished refused = Firn(call);
+    EXPECT_EQ(refused.exit_code, 2) << refused.out;
+    EXPECT_NE(refused.err.find("--force"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(Firn({"tags", "create", "order", "plugins=mine", "mine.key=7", "--force"}).exit_code,
+            0);
+  EXPECT_EQ(Firn({"tags", "set", "order", "step=7"}).exit_code, 0)
+      << "its plugins stay as they were";
+}
+
+// The key of NIST's first sample, and what it shows.
+TEST_F(FirnClusterTest, WhoHasTheKeySeesBehindAnObfuscatedTag) {
+  Init();
+  const std::string key_file = folder_ / "k1.key";
+  std::ofstream(key_file) << "2b7e151628aed2a6abf7158809cf4f3c\n";
+  std::filesystem::permissions(key_file, std::filesystem::perms::owner_read);
+  const std::string keys = "--key_dir=" + folder_.path().string();
+  EXPECT_EQ(Firn({"tags", "create", "order", "plugins=obfuscate", "obfuscate.width=8",
+                  "obfuscate.key=k1", "obfuscate.check=7df76b", "text=INV-{id:08}"})
+                .exit_code,
+            0);
+  const Json revealed = FirnJson({"reveal", "order", "12345678", keys}).at(0);
+  EXPECT_EQ(revealed.at("shown"), "12345678");
+  const std::string plain = revealed.at("id");
+  EXPECT_NE(plain, "12345678");
+  EXPECT_EQ(FirnJson({"reveal", "order", "INV-12345678", keys}).at(0).at("id"), plain);
+
+  const Json explained = FirnJson({"explain", "--tag=order", "INV-12345678", keys}).at(0);
+  EXPECT_EQ(explained.at("id"), plain);
+  EXPECT_FALSE(explained.contains("time")) << "a segment tag's number tells none";
+  EXPECT_EQ(Firn({"reveal", "order", "12345678"}).exit_code, 4) << "without the key";
+  EXPECT_EQ(Firn({"reveal", "default", "12345678", keys}).exit_code, 2) << "it hides nothing";
+  std::filesystem::remove(key_file);
+  std::ofstream(key_file) << "ffffffffffffffffffffffffffffffff\n";
+  std::filesystem::permissions(key_file, std::filesystem::perms::owner_read);
+  const Finished other = Firn({"reveal", "order", "12345678", keys});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_NE(other.err.find("7df76b"), std::string::npos) << other.err;
+}
+
+TEST_F(FirnClusterTest, ExplainGoesByTheClustersLayout) {
+  EXPECT_EQ(Firn({"init", "--brand-new", "--layout=twitter", "--workers=4"}).exit_code, 0);
+  const Json read = FirnJson({"explain", "1169786042799259000"}).at(0);
+  EXPECT_EQ(read.at("time_ms"), 1567733700834);
+  EXPECT_FALSE(read.contains("note"));
 }
 
 TEST_F(FirnClusterTest, AWordOnAServerThatIsNotListedNeedsForce) {

@@ -30,6 +30,18 @@ TEST(FirnCommandTest, ExplainsTextsInOtherBases) {
   EXPECT_EQ(FirnJson({"explain", "--form=base32", "0010"}).at(0).at("id"), "32");
 }
 
+TEST(FirnCommandTest, ExplainNeverShowsAWrongDateWithoutAWord) {
+  const auto guessed = FirnJson({"explain", "123456789012345678"}).at(0);
+  EXPECT_NE(guessed.at("note").get<std::string>().find("read as layout"), std::string::npos);
+  EXPECT_EQ(guessed.at("note").get<std::string>().find("future"), std::string::npos);
+  EXPECT_NE(Firn({"explain", "123456789012345678"}).out.find("NOTE: read as"), std::string::npos);
+
+  const auto future = FirnJson({"explain", "9000000000000000000", "--layout=firn"}).at(0);
+  EXPECT_NE(future.at("note").get<std::string>().find("future"), std::string::npos);
+  EXPECT_FALSE(
+      FirnJson({"explain", "1169786042799259000", "--layout=twitter"}).at(0).contains("note"));
+}
+
 TEST(FirnCommandTest, ComposesWhatExplainTookApart) {
   const std::string id =
       FirnJson({"compose", "time=2026-01-01T00:00:00.123Z", "worker=7", "rack=1", "sequence=9"})

@@ -36,12 +36,20 @@ std::optional<TlsOptions> ChosenTls() {
       .ca = FLAGS_tls_ca, .cert = FLAGS_tls_cert, .key = FLAGS_tls_key, .name = FLAGS_tls_name};
 }
 
-std::string ChosenServers() {
+namespace {
+
+std::string NamedServers() {
   if (!FLAGS_servers.empty()) return FLAGS_servers;
-  const bool registry_is_named = !gflags::GetCommandLineFlagInfoOrDie("registry").is_default;
-  const char* const found = registry_is_named ? nullptr : std::getenv("FIRN_SERVERS");
-  return found == nullptr || *found == '\0' ? ChosenRegistry() : found;
+  const bool registry_is_said = !gflags::GetCommandLineFlagInfoOrDie("registry").is_default;
+  const char* const found = registry_is_said ? nullptr : std::getenv("FIRN_SERVERS");
+  return found == nullptr ? "" : found;
 }
+
+}  // namespace
+
+bool ServersAreNamed() { return !NamedServers().empty(); }
+
+std::string ChosenServers() { return ServersAreNamed() ? NamedServers() : ChosenRegistry(); }
 
 Status WithWayOut(const Status& why) {
   if (why.code() != Code::kUnavailable && why.code() != Code::kNotFound) return why;

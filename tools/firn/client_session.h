@@ -13,6 +13,9 @@ namespace firn {
 // FIRN_SERVERS.
 std::string ChosenServers();
 
+// Whether --servers, or the environment's FIRN_SERVERS where no --registry is given, names them.
+bool ServersAreNamed();
+
 // How servers are spoken to, by the flags of TLS; nothing when none is given.
 std::optional<TlsOptions> ChosenTls();
 

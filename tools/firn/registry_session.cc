@@ -1,5 +1,6 @@
 #include "tools/firn/registry_session.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -12,15 +13,32 @@
 #include "common/time/entropy.h"
 #include "registry/open/open_coordinator.h"
 
-DEFINE_string(registry, "dir://./firn-state/registry",
-              "where the cluster is: zk://host:port,.../firn/<cluster> or dir:///path");
+DEFINE_string(
+    registry, "dir://./firn-state/registry",
+    "where the cluster is: zk://host:port,.../firn/<cluster> or dir:///path; unless said: the "
+    "environment's FIRN_REGISTRY");
 DEFINE_string(registry_auth_file, "", "file with user:password for ZooKeeper");
 DEFINE_int32(timeout_ms, 5000, "how long to wait for the registry");
 
 namespace firn {
 
+namespace {
+
+bool RegistryIsSaid() { return !gflags::GetCommandLineFlagInfoOrDie("registry").is_default; }
+
+// Empty: it says none.
+std::string RegistryOfEnvironment() {
+  const char* const found = std::getenv("FIRN_REGISTRY");
+  return found == nullptr ? "" : found;
+}
+
+}  // namespace
+
+bool RegistryIsNamed() { return RegistryIsSaid() || !RegistryOfEnvironment().empty(); }
+
 std::string ChosenRegistry() {
-  const std::string& text = FLAGS_registry;
+  const std::string here = RegistryOfEnvironment();
+  const std::string& text = RegistryIsSaid() || here.empty() ? FLAGS_registry : here;
   constexpr std::string_view kDir = "dir://";
   constexpr std::string_view kHere = "dir://./";
   if (!text.starts_with(kHere)) return text;

@@ -24,8 +24,12 @@ class RegistrySession {
   std::unique_ptr<BlockingCoordinator> blocking_;
 };
 
-// What --registry says; dir://./ is a folder of the current one, and comes by its whole path.
+// What --registry says, or else the environment's FIRN_REGISTRY; dir://./ is a folder of the
+// current one, and comes by its whole path.
 std::string ChosenRegistry();
+
+// Whether --registry or the environment's FIRN_REGISTRY says one.
+bool RegistryIsNamed();
 
 // What --registry_auth_file says, by its whole path; empty without one.
 std::string ChosenCredentialsFile();

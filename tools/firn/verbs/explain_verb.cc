@@ -1,3 +1,5 @@
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -6,12 +8,20 @@
 #include "common/base/cat.h"
 #include "common/id/explain.h"
 #include "common/id/text_form.h"
+#include "common/time/clock.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/tag_store.h"
+#include "tools/firn/client_session.h"
 #include "tools/firn/id_words.h"
+#include "tools/firn/registry_session.h"
+#include "tools/firn/tag_ids.h"
 #include "tools/firn/verbs/verbs.h"
 
 DEFINE_string(layout, "firn", "layout of the ids: a built-in name or a text such as 'time:41 ...'");
 DEFINE_int32(rack_bits, -1, "how many of the machine bits name the rack; -1: the layout's default");
 DEFINE_string(form, "decimal", "how the ids are written: decimal, base62 or base32");
+DEFINE_string(tag, "", "the ids are texts or numbers of this tag, which the registry knows");
+DEFINE_string(key_dir, "", "folder with the keys of obfuscated tags, as servers have it");
 
 namespace firn {
 namespace {
@@ -49,14 +59,115 @@ Result<Base> FormOf(const std::string& name) {
   return Invalid("--form is decimal, base62 or base32, not '" + name + "'");
 }
 
+// Nobody has made an id of a time that is so far ahead, not even after a restore.
+constexpr Milliseconds kAhead{3'600'000};
+
+bool IsSaid(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
+
+// Of the cluster that its root node describes.
+Result<LayoutChoice> LayoutOf(const ClusterMeta& meta) {
+  FIRN_ASSIGN(const Layout layout, Layout::Parse(meta.layout));
+  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, meta.rack_bits));
+  return LayoutChoice{layout, split};
+}
+
+// How the ids of one call are read: by servers, or by a layout, and which tag they are of.
+struct Reader {
+  std::unique_ptr<Client> servers;
+  std::optional<LayoutChoice> choice;
+  std::optional<TagDefinition> tag;
+  bool guessed = false;
+
+  Result<Explanation> Read(int64_t id) const {
+    return servers ? servers->Explain(id) : Explain(id, choice->layout, choice->split);
+  }
+};
+
+Result<Reader> OpenReader() {
+  Reader reader;
+  const bool layout_said = IsSaid("layout") || IsSaid("rack_bits");
+  const bool by_servers = ServersAreNamed();
+  if (!FLAGS_tag.empty() || (!layout_said && !by_servers && RegistryIsNamed())) {
+    FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+    FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(session.registry()));
+    FIRN_ASSIGN(reader.choice, LayoutOf(meta.meta));
+    if (FLAGS_tag.empty()) return reader;
+    FIRN_ASSIGN(const StoredTag stored, TagStore(session.registry()).Read(FLAGS_tag));
+    reader.tag = stored.tag();
+  }
+  if (layout_said) {
+    FIRN_ASSIGN(reader.choice, ChosenLayout());
+  } else if (by_servers) {
+    FIRN_ASSIGN(reader.servers, OpenClient());
+  } else if (!reader.choice) {
+    reader.guessed = true;
+    FIRN_ASSIGN(reader.choice, ChosenLayout());
+  }
+  return reader;
+}
+
+// A number of a tag without a time in it.
+void AddNumber(Output& output, int64_t id, const TagDefinition& tag) {
+  output.json.push_back(Json{{"id", std::to_string(id)}, {"tag", tag.name}, {"number", id}});
+  output.text +=
+      Cat(id, "  a number of tag ", tag.name, " (", tag.strategy, "): it tells no time\n");
+}
+
+// What a reader of the line above must know: never a wrong date without a word.
+void AddNotes(Output& output, const Explanation& e, const Reader& reader) {
+  std::string note;
+  if (reader.guessed) {
+    note = "read as layout " + e.layout +
+           ", since no cluster is named: --registry, --servers or --layout";
+  }
+  if (e.time > SystemClock().Wall() + kAhead) {
+    note += (note.empty() ? "" : "; ") + std::string("that time lies in the future: ") +
+            "this is an id of another layout, of a segment tag, or an obfuscated one (--tag)";
+  }
+  if (note.empty()) return;
+  output.json.back()["note"] = note;
+  output.text += "  NOTE: " + note + "\n";
+}
+
+Status AddId(Output& output, const Reader& reader, int64_t id) {
+  if (reader.tag && reader.tag->strategy != "snowflake") {
+    AddNumber(output, id, *reader.tag);
+    return {};
+  }
+  FIRN_ASSIGN(const Explanation explanation, reader.Read(id));
+  Add(output, explanation);
+  AddNotes(output, explanation, reader);
+  return {};
+}
+
 Result<Output> RunExplain(const std::vector<std::string>& words) {
-  FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
-  FIRN_ASSIGN(const std::vector<int64_t> ids, IdsIn(words));
+  if (words.empty()) return Invalid("which id?");
+  FIRN_ASSIGN(const Reader reader, OpenReader());
+  std::vector<int64_t> ids;
+  if (reader.tag) {
+    FIRN_ASSIGN(ids, IdsOfTag(*reader.tag, words));
+  } else {
+    FIRN_ASSIGN(ids, IdsIn(words));
+  }
   Output output{.json = Json::array(), .text = {}};
   for (size_t i = 0; i < ids.size(); ++i) {
-    const Result<Explanation> explanation = Explain(ids[i], choice.layout, choice.split);
-    if (!explanation.ok()) return explanation.status().WithContext(words[i]);
-    Add(output, *explanation);
+    FIRN_TRY(AddId(output, reader, ids[i]).WithContext(words[i]));
+  }
+  return output;
+}
+
+Result<Output> RunReveal(const std::vector<std::string>& words) {
+  if (words.size() < 2) return Invalid("reveal wants a tag and ids");
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  FIRN_ASSIGN(const StoredTag stored, TagStore(session.registry()).Read(words.front()));
+  const TagDefinition& tag = stored.tag();
+  if (!tag.HasPlugin("obfuscate")) return Invalid("tag " + tag.name + " is not obfuscated");
+  const std::vector<std::string> shown(words.begin() + 1, words.end());
+  FIRN_ASSIGN(const std::vector<int64_t> ids, IdsOfTag(tag, shown));
+  Output output{.json = Json::array(), .text = {}};
+  for (size_t i = 0; i < ids.size(); ++i) {
+    output.json.push_back(Json{{"shown", shown[i]}, {"id", std::to_string(ids[i])}});
+    output.text += Cat(ids[i], "\n");
   }
   return output;
 }
@@ -82,13 +193,44 @@ Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words) {
   return ids;
 }
 
+Result<std::vector<int64_t>> IdsOfTag(const TagDefinition& tag,
+                                      const std::vector<std::string>& words) {
+  std::vector<int64_t> ids;
+  if (IsSaid("form")) {
+    FIRN_ASSIGN(ids, IdsIn(words));
+  } else {
+    for (const std::string& word : words) {
+      FIRN_ASSIGN(const int64_t id, ShownId(tag, word));
+      ids.push_back(id);
+    }
+  }
+  for (int64_t& id : ids) {
+    FIRN_ASSIGN(id, PlainId(tag, id, FLAGS_key_dir));
+  }
+  return ids;
+}
+
+Verb RevealVerb() {
+  return {.name = "reveal",
+          .arguments = "TAG ID...",
+          .summary = "the ids behind those that an obfuscated tag shows",
+          .details =
+              "For those who may read the tag's key: --key_dir is the folder that servers have.\n",
+          .flags = {FIRN_REGISTRY_FLAGS, "key_dir", "form"},
+          .run = RunReveal};
+}
+
 Verb ExplainVerb() {
-  return {.name = "explain",
-          .arguments = "ID...",
-          .summary = "shows the fields of ids, without asking a server",
-          .details = "Example: firn explain 1169786042799259000 --layout twitter\n",
-          .flags = {"layout", "rack_bits", "form"},
-          .run = RunExplain};
+  return {
+      .name = "explain",
+      .arguments = "ID...",
+      .summary = "shows the fields of ids",
+      .details =
+          "By the layout of the cluster that --registry or --servers name (or FIRN_REGISTRY,\n"
+          "FIRN_SERVERS), or by --layout; without any it asks nobody, and says that it guessed.\n"
+          "Example: firn explain 1169786042799259000 --layout twitter\n",
+      .flags = {"layout", "rack_bits", "form", "tag", "key_dir", "timeout_ms", FIRN_CLIENT_FLAGS},
+      .run = RunExplain};
 }
 
 }  // namespace firn

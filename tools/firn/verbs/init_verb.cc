@@ -17,8 +17,7 @@ DECLARE_string(default_strategy);
 DEFINE_bool(brand_new, false,
             "nobody has ever issued ids under this name: begin without a floor; --nobrand_new: "
             "perhaps somebody has, begin ahead of all that may be in use, as firn restore does");
-DEFINE_bool(force, false,
-            "do it although servers of another cluster run here, or none is listed at the address");
+DEFINE_bool(force, false, "do it all the same, where a refusal names this flag");
 
 namespace firn {
 namespace {

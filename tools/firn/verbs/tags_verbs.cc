@@ -15,9 +15,12 @@
 #include "tools/firn/registry_session.h"
 #include "tools/firn/table.h"
 #include "tools/firn/tag_changes.h"
+#include "tools/firn/tag_keys.h"
 #include "tools/firn/verbs/verbs.h"
 
 DEFINE_bool(dry_run, false, "show what would be done, and do nothing");
+
+DECLARE_bool(force);
 
 namespace firn {
 namespace {
@@ -90,6 +93,7 @@ Result<Output> RunCreate(const Words& words) {
   tag.strategy = "segment";
   FIRN_TRY(SetFields({words.begin() + 1, words.end()}, tag));
   FIRN_TRY(CheckTag(tag));
+  if (!FLAGS_force) FIRN_TRY(CheckNames(tag));
   Output output = ShowChanges(DiffTags({}, {tag}));
   if (FLAGS_dry_run) return output;
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
@@ -104,6 +108,8 @@ Result<Output> Edit(const std::string& name, const Words& settings) {
   FIRN_ASSIGN(const StoredTag stored, store.Read(name));
   TagDefinition after = stored.tag();
   FIRN_TRY(SetFields(settings, after));
+  const bool as_before = after.plugins == stored.tag().plugins;
+  if (!as_before && !FLAGS_force) FIRN_TRY(CheckNames(after));
   Output output = ShowChanges(DiffTags({stored.tag()}, {after}));
   FIRN_TRY(CheckEdit(stored.tag(), after));
   FIRN_TRY(CheckStores(session.registry(), {stored}, {after}));
@@ -144,6 +150,7 @@ Result<Output> RunApply(const Words& words) {
 }  // namespace
 
 Verb TagsVerb() {
+  static const std::string& keys = *new std::string(DescribeTagKeys());
   Verb list{.name = "list", .summary = "all tags of the cluster", .flags = {FIRN_REGISTRY_FLAGS}};
   list.run = RunList;
   Verb show{.name = "show",
@@ -162,12 +169,14 @@ Verb TagsVerb() {
   Verb create{.name = "create",
               .arguments = "TAG [KEY=VALUE...]",
               .summary = "makes a tag; strategy=segment unless said otherwise",
-              .flags = {FIRN_REGISTRY_FLAGS, "dry_run"}};
+              .details = keys,
+              .flags = {FIRN_REGISTRY_FLAGS, "dry_run", "force"}};
   create.run = RunCreate;
   Verb set{.name = "set",
            .arguments = "TAG KEY=VALUE...",
            .summary = "changes fields of a tag",
-           .flags = {FIRN_REGISTRY_FLAGS, "dry_run"}};
+           .details = keys,
+           .flags = {FIRN_REGISTRY_FLAGS, "dry_run", "force"}};
   set.run = RunSet;
   Verb disable{.name = "disable",
                .arguments = "TAG",

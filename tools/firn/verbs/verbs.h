@@ -11,6 +11,7 @@ Verb InitVerb();
 Verb RestoreVerb();
 Verb AuditVerb();
 Verb UpgradeVerb();
+Verb RevealVerb();
 Verb WhoVerb();
 Verb TagsVerb();
 Verb TagsImportVerb();  // below `tags`

@@ -1,0 +1,40 @@
+#include "tools/firn/tag_ids.h"
+
+#include <memory>
+
+#include "common/base/quote.h"
+#include "common/text/text_template.h"
+#include "server/plugins/key_ring.h"
+#include "server/plugins/obfuscate.h"
+
+namespace firn {
+
+Result<int64_t> ShownId(const TagDefinition& tag, std::string_view text) {
+  FIRN_ASSIGN(const TextTemplate form, TextTemplate::Parse(tag.text));
+  Result<int64_t> id = form.ParseId(text);
+  // Programs show the number, too.
+  if (!id.ok() && !tag.text.empty()) {
+    const Result<int64_t> number = ParseId(Base::kDecimal, text);
+    if (number.ok()) return number;
+  }
+  if (!id.ok()) return id.status().WithContext(Quoted(text));
+  return id;
+}
+
+Result<int64_t> PlainId(const TagDefinition& tag, int64_t shown, const std::string& key_dir) {
+  if (!tag.HasPlugin("obfuscate")) return shown;
+  const std::string who = "tag " + Quoted(tag.name);
+  if (key_dir.empty()) {
+    return Denied("the ids of " + who + " are obfuscated: --key_dir names the folder with its key");
+  }
+  FIRN_ASSIGN(const std::shared_ptr<const BlockCipher> cipher,
+              KeyRing(key_dir).Cipher(tag.obfuscate_key));
+  if (KeyCheck(*cipher) != tag.obfuscate_check) {
+    return Invalid("the key " + Quoted(tag.obfuscate_key) + " in " + key_dir + " is not that of " +
+                   who + ": it shows " + KeyCheck(*cipher) + ", not " + tag.obfuscate_check);
+  }
+  FIRN_ASSIGN(const auto plugin, ObfuscatePlugin::Make(cipher, tag.name, tag.obfuscate_width));
+  return plugin->Reveal(shown);
+}
+
+}  // namespace firn
