@@ -19,6 +19,7 @@
 #include "registry/open/open_coordinator.h"
 #include "server/comma_parts.h"
 #include "server/flag_faults.h"
+#include "server/front/desk/tag_rights.h"
 #include "server/front/net/tls.h"
 #include "server/node/open_node.h"
 
@@ -145,6 +146,12 @@ DEFINE_int32(io_threads, 0, "IO threads of the public port; 0: one a core, at mo
 DEFINE_string(tls_cert, "", "certificate chain of the public port, PEM; empty: no TLS");
 DEFINE_string(tls_key, "", "its private key, PEM");
 DEFINE_string(tls_client_ca, "", "only clients with a certificate of this authority get in, PEM");
+DEFINE_string(
+    tls_names_file, "",
+    "whose certificate may take ids of what, `NAME TAG,TAG` or `NAME *` a line; empty: all");
+DEFINE_string(admin_tls_cert, "", "certificate chain of the admin side, PEM; empty: no TLS there");
+DEFINE_string(admin_tls_key, "", "its private key, PEM");
+DEFINE_string(admin_tls_client_ca, "", "only operators with a certificate of this one get in, PEM");
 DEFINE_int32(worker, -1, "worker part of the machine id; -1: any");
 DEFINE_string(state_dir, "./firn-state", "folder of what this server remembers");
 DEFINE_string(layout, "", "layout of ids, when the cluster is made; empty: the cluster's, or firn");
@@ -219,19 +226,34 @@ void ReadPlain(FlagFaults& faults, ServerOptions& options) {
 #undef FIRN_COPY
 }
 
-std::optional<front::TlsFiles> ReadTls(FlagFaults& faults) {
-  if (FLAGS_tls_cert.empty() != FLAGS_tls_key.empty()) {
-    faults.Add("tls_cert", "and --tls_key go together");
+// The three flags of one side; `side` stands before their names.
+std::optional<front::TlsFiles> ReadTls(FlagFaults& faults, const std::string& side,
+                                       const front::TlsFiles& files) {
+  const std::string cert = side + "tls_cert", key = side + "tls_key";
+  if (files.cert.empty() != files.key.empty()) {
+    faults.Add(cert.c_str(), Cat("and --", key, " go together"));
   }
-  if (FLAGS_tls_cert.empty() && !FLAGS_tls_client_ca.empty()) {
-    faults.Add("tls_client_ca", "needs --tls_cert and --tls_key");
+  if (files.cert.empty() && !files.client_ca.empty()) {
+    faults.Add((side + "tls_client_ca").c_str(), Cat("needs --", cert, " and --", key));
   }
-  if (FLAGS_tls_cert.empty()) return std::nullopt;
-  front::TlsFiles files{FLAGS_tls_cert, FLAGS_tls_key, FLAGS_tls_client_ca};
+  if (files.cert.empty()) return std::nullopt;
   if (files.key.empty()) return files;
   const Status loaded = front::Tls(files).Load();
-  if (!loaded.ok()) faults.Add("tls_cert", "and the files beside it: " + loaded.message());
+  if (!loaded.ok()) faults.Add(cert.c_str(), "and the files beside it: " + loaded.message());
   return files;
+}
+
+void ReadEncryption(FlagFaults& faults, ServerOptions& options) {
+  options.listen.tls = ReadTls(faults, "", {FLAGS_tls_cert, FLAGS_tls_key, FLAGS_tls_client_ca});
+  const auto admin = ReadTls(
+      faults, "admin_", {FLAGS_admin_tls_cert, FLAGS_admin_tls_key, FLAGS_admin_tls_client_ca});
+  if (options.admin) options.admin->tls = admin;
+  if (admin && !options.admin) faults.Add("admin_tls_cert", "needs an --admin_listen of its own");
+  options.tls_names_file = FLAGS_tls_names_file;
+  if (options.tls_names_file.empty()) return;
+  if (FLAGS_tls_client_ca.empty()) faults.Add("tls_names_file", "needs --tls_client_ca");
+  const Status read = front::TagRights(options.tls_names_file).Load();
+  if (!read.ok()) faults.Add("tls_names_file", read.message());
 }
 
 // Where it is amiss, loopback stands in, so that what hangs on it is not complained of as well.
@@ -250,7 +272,6 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   options.listen.host = listen.host;
   options.listen.port = listen.port;
   options.listen.io_threads = threads != 0 ? threads : std::clamp(cores, 1, kIoThreadsMax);
-  options.listen.tls = ReadTls(faults);
   options.admin_is_local = IsLoopback(admin.host);
   options.admin_hosts = CommaParts(FLAGS_admin_hosts);
   if (admin != listen) {
@@ -259,6 +280,7 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
     // Operators get in when the public side has taken all that it may.
     options.admin->limits.spare_descriptors /= 2;
   }
+  ReadEncryption(faults, options);
   options.advertise = listen;
   if (!FLAGS_advertise.empty()) {
     options.advertise = faults.Take("advertise", Endpoint::Parse(FLAGS_advertise), listen);

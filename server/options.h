@@ -30,6 +30,7 @@ struct ServerOptions {
   std::optional<front::FrontDoorOptions> admin{};  // empty: the same address
   std::vector<std::string> admin_hosts{};          // names that the admin side answers to
   bool admin_is_local = true;                      // only this host reaches it
+  std::string tls_names_file{};                    // what names of clients' certificates may
   Endpoint advertise;                              // where clients reach it
   OwnerName owner;
   std::string application = "firn";

@@ -16,6 +16,7 @@ namespace {
 constexpr Milliseconds kWithdrawPatience{1000};
 constexpr Milliseconds kPoll{10};
 constexpr Milliseconds kTellWayOutEvery{60'000};
+constexpr Milliseconds kLookAtRightsEvery{1'000};
 
 front::TokenCheck CheckOf(const std::optional<TinyidTokens>& allowed) {
   if (!allowed) return nullptr;
@@ -87,6 +88,7 @@ front::ServerFrontOptions ServerProgram::FrontOptions() {
           .admin = std::move(admin),
           .admin_hosts = options_.admin_hosts,
           .default_tag = options_.node.default_tag,
+          .tls_names_file = options_.tls_names_file,
           .tinyid_tokens = CheckOf(options_.tinyid_tokens),
           .more_metrics = [this](front::MetricsPage& page) { AddMetrics(page); },
           .cluster = &cluster_};
@@ -129,15 +131,25 @@ Status ServerProgram::Start() {
   LOG(INFO) << "listening on " << options_.listen.host << ":" << front_.port() << ", admin on "
             << (options_.admin ? options_.admin->host : options_.listen.host) << ":"
             << front_.admin_port() << ", registry " << options_.place.registry;
-  if (!options_.admin_is_local) {
+  const bool asks_who =
+      options_.admin && options_.admin->tls && !options_.admin->tls->client_ca.empty();
+  if (!options_.admin_is_local && !asks_who) {
     LOG(WARNING)
         << "other hosts can reach the admin side, which asks nobody who he is: whoever does "
-           "takes this server offline; see --admin_listen";
+           "takes this server offline; see --admin_listen and --admin_tls_client_ca";
   }
   return {};
 }
 
+void ServerProgram::LookAtRights(BootMs now) {
+  if (now < look_at_rights_at_) return;
+  look_at_rights_at_ = now + kLookAtRightsEvery;
+  const Status looked = front_.LookAtRights();
+  LOG_IF(ERROR, !looked.ok()) << looked << "; what it said before counts";
+}
+
 void ServerProgram::Publish(Now now) {
+  LookAtRights(now.boot);
   operators_.Tick(now.boot);
   // A phase is news at once; the rest is written once in such an interval anyhow.
   const ServerPhase phase = view_.phase();

@@ -61,6 +61,7 @@ class ServerProgram {
   void AddMetrics(front::MetricsPage& page) const;
   void Publish(Now now);
   void TellWayOut(BootMs now);
+  void LookAtRights(BootMs now);
   // Waits a moment for the registry to say that the provider node is gone.
   void Withdraw();
   void LetClientsLeave() const;
@@ -77,7 +78,7 @@ class ServerProgram {
   ProviderPublisher publisher_;  // on the node's control thread, and what it was told last
   std::optional<ServerPhase> told_phase_;
   BootMs told_at_;
-  BootMs tell_way_out_at_;
+  BootMs tell_way_out_at_, look_at_rights_at_;
   ClusterLooker cluster_;
   front::ServerFront front_;
 };

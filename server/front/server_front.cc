@@ -11,7 +11,7 @@ namespace firn::front {
 
 struct ServerFront::Desk {
   explicit Desk(const Backend& backend)
-      : http(backend.issuer, http_counters, Method::kHttp, backend.default_tag) {}
+      : http(backend.issuer, http_counters, Method::kHttp, backend.default_tag, backend.rights) {}
 
   DeskCounters thrift_counters, http_counters;
   IdDesk http;
@@ -31,12 +31,16 @@ ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const Serve
                          ServerControl& control, const Clock& clock)
     : options_(std::move(options)),
       control_(control),
+      rights_(options_.tls_names_file.empty()
+                  ? nullptr
+                  : std::make_unique<TagRights>(options_.tls_names_file)),
       backend_{issuer,
                view,
                options_.listen.limits,
                options_.default_tag,
                [this] { return sums(); },
-               [this] { return AskAgain(totals().open(), SystemEntropy()); }},
+               [this] { return AskAgain(totals().open(), SystemEntropy()); },
+               rights_.get()},
       public_(options_.listen, clock, [this] { return PublicProtocols(); }) {
   if (!options_.admin) return;
   admin_.emplace(*options_.admin, clock, [this] { return AdminProtocols(); });
@@ -45,6 +49,7 @@ ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const Serve
 ServerFront::~ServerFront() = default;
 
 Status ServerFront::Start() {
+  FIRN_TRY(LookAtRights());
   FIRN_TRY(public_.Start().WithContext("public port"));
   if (!admin_) return {};
   Status started = admin_->Start().WithContext("admin port");
@@ -67,11 +72,28 @@ DeskCounters::Sums ServerFront::sums() const {
   return sums;
 }
 
+Status ServerFront::ReloadTls() {
+  Status reloaded = public_.ReloadTls();
+  if (reloaded.ok() && admin_) reloaded = admin_->ReloadTls();
+  return reloaded.ok() ? LookAtRights() : reloaded;
+}
+
+Status ServerFront::LookAtRights() {
+  return rights_ == nullptr ? Status() : rights_->Load().WithContext("--tls_names_file");
+}
+
 std::string ServerFront::Metrics() const {
   MetricsPage page;
   Describe(public_.totals(), "public", page);
   if (admin_) Describe(admin_->totals(), "admin", page);
   Describe(sums(), page);
+  if (rights_ != nullptr) {
+    for (const auto& [name, times] : rights_->refused()) {
+      page.Counter("firn_tls_names_refused_total",
+                   "Calls for tags to which the names of a certificate give no right.", times,
+                   {{"name", name}});
+    }
+  }
   Describe(backend_.view, page);
   if (options_.more_metrics) options_.more_metrics(page);
   return page.Text();

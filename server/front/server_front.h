@@ -28,6 +28,8 @@ struct ServerFrontOptions {
   std::optional<FrontDoorOptions> admin{};
   std::vector<std::string> admin_hosts{};  // names that the admin side answers to
   std::string default_tag = "default";
+  // Which names of client certificates may take ids of which tags, see TagRights; empty: all may.
+  std::string tls_names_file{};
   TokenCheck tinyid_tokens{};  // empty: no token is asked for
   // Adds what others have to say to /metrics. Any thread, may not block.
   std::function<void(MetricsPage&)> more_metrics{};
@@ -62,7 +64,9 @@ class ServerFront {
 
   // Reads certificates and keys again, for connections from now on. A failure leaves those that
   // are in use. Ok without TLS.
-  Status ReloadTls() { return public_.ReloadTls(); }
+  Status ReloadTls();
+  // Reads --tls_names_file again if it has changed. Any thread.
+  Status LookAtRights();
 
   // There may be ids for calls of this tag that wait.
   void WakeParked(std::string_view tag) { public_.WakeParked(backend_.issuer.Resolve(tag)); }
@@ -85,6 +89,7 @@ class ServerFront {
 
   const ServerFrontOptions options_;
   ServerControl& control_;
+  const std::unique_ptr<TagRights> rights_;
   const Backend backend_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Desk>> desks_;  // under mutex_; but for its counters an IO thread's

@@ -160,6 +160,18 @@ TEST_F(ServerOptionsTest, ANameToListenAtIsNamedAndNothingElse) {
   EXPECT_NE(Faults({{"admin_listen", "localhost:7610"}}).find("--admin_listen"), std::string::npos);
 }
 
+TEST_F(ServerOptionsTest, WhatEncryptionNeedsIsNamed) {
+  EXPECT_NE(Faults({{"tls_key", "k"}}).find("--tls_cert and --tls_key go together"),
+            std::string::npos);
+  const std::string admin = Faults({{"admin_tls_key", "k"}, {"admin_tls_client_ca", "ca"}});
+  EXPECT_NE(admin.find("--admin_tls_cert and --admin_tls_key go together"), std::string::npos)
+      << admin;
+  EXPECT_NE(admin.find("--admin_tls_client_ca needs --admin_tls_cert"), std::string::npos) << admin;
+  const std::string names = Faults({{"tls_names_file", dir_ / "names"}});
+  EXPECT_NE(names.find("--tls_names_file needs --tls_client_ca"), std::string::npos) << names;
+  EXPECT_NE(names.find(dir_ / "names"), std::string::npos) << names;
+}
+
 TEST_F(ServerOptionsTest, NamesEveryFileThatIsAmissAtOnce) {
   const std::string faults = Faults({{"tls_cert", dir_ / "no.crt"},
                                      {"tls_key", dir_ / "no.key"},

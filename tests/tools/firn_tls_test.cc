@@ -2,6 +2,8 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -21,10 +23,14 @@ class FirnTlsTest : public testing::Test {
  protected:
   FirnTlsTest() {
     ours_.Sign("client");
+    operators_.Sign("client");
     SignAnew();
+    Write("names", "client *\n");
     server_.emplace(
         Words{BuiltProgram("firn-server"), "--registry=" + registry_, "--listen=" + address_,
-              "--admin_listen=127.0.0.1:" + std::to_string(FreePort()),
+              "--admin_listen=" + admin_address_, "--tls_names_file=" + (folder_ / "names"),
+              "--admin_tls_cert=" + (folder_ / "crt"), "--admin_tls_key=" + (folder_ / "key"),
+              "--admin_tls_client_ca=" + operators_.File("ca.crt"),
               "--state_dir=" + (folder_ / "state"), "--tls_cert=" + (folder_ / "crt"),
               "--tls_key=" + (folder_ / "key"), "--tls_client_ca=" + ours_.File("ca.crt")},
         Process::Options{.output_file = folder_ / "log"});
@@ -43,6 +49,27 @@ class FirnTlsTest : public testing::Test {
     }
   }
 
+  void Write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / (name + ".new")) << text;
+    std::filesystem::rename(folder_ / (name + ".new"), folder_ / name);
+  }
+  // A page of the server, by a client with a certificate of `authority`.
+  Finished Page(const std::string& url, const TlsAuthority& authority) const {
+    return RunToEnd({"curl", "--silent", "--show-error", "--cacert", ours_.File("ca.crt"), "--cert",
+                     authority.File("client.crt"), "--key", authority.File("client.key"),
+                     "https://" + url});
+  }
+
+  bool ShowsWhatStandsInItsFile() const {
+    std::stringstream certificate;
+    certificate << std::ifstream(folder_ / "crt").rdbuf();
+    const Finished shown =
+        RunToEnd({"curl", "--silent", "--output", "/dev/null", "--write-out", "%{certs}",
+                  "--cacert", ours_.File("ca.crt"), "--cert", ours_.File("client.crt"), "--key",
+                  ours_.File("client.key"), "https://" + address_ + "/"});
+    return shown.out.find(certificate.str()) != std::string::npos;
+  }
+
   static Words As(const TlsAuthority& authority, Words words) {
     words.push_back("--tls_cert=" + authority.File("client.crt"));
     words.push_back("--tls_key=" + authority.File("client.key"));
@@ -56,9 +83,10 @@ class FirnTlsTest : public testing::Test {
   }
 
   TempDir folder_;
-  TlsAuthority ours_{"ours"};
+  TlsAuthority ours_{"ours"}, operators_{"operators"};
   const std::string registry_ = "dir://" + (folder_ / "registry");
   const std::string address_ = "127.0.0.1:" + std::to_string(FreePort());
+  const std::string admin_address_ = "127.0.0.1:" + std::to_string(FreePort());
   std::optional<Process> server_;
 };
 
@@ -99,11 +127,41 @@ TEST_F(FirnTlsTest, NewCertificatesOfTheServerCostNoCall) {
   for (int i = 0; i < 3; ++i) {
     SignAnew();
     server_->Signal(SIGHUP);
-    // A new connection sees the new one; those of the load live on.
+    // New connections see the new one; those of the load live on.
+    EXPECT_TRUE(Eventually(kPatience, [&] { return ShowsWhatStandsInItsFile(); }));
     const Finished next = Firn(As(ours_, {"next", "--servers=firn://" + address_}));
     EXPECT_EQ(next.exit_code, 0) << next.err;
   }
   EXPECT_EQ(bench.Wait(kPatience), 0) << "see " << folder_ / "bench";
+}
+
+TEST_F(FirnTlsTest, ACertificatesNameGivesItsTagsAndNoOthers) {
+  const std::string metrics = admin_address_ + "/metrics";
+  const Words next = As(ours_, {"next", "--servers=list://" + address_});
+  const std::string page = address_ + "/v1/ids/default";
+  Write("names", "client refund\n");  // and nobody tells the server
+  ASSERT_TRUE(Eventually(kPatience, [&] { return Firn(next).exit_code != 0; }));
+  const Finished refused = Firn(next);
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_NE(refused.err.find("the certificate of 'client' gives no right to ids of 'default'"),
+            std::string::npos)
+      << refused.err;
+  EXPECT_NE(Page(page, ours_).out.find("REJECTED"), std::string::npos) << Page(page, ours_).out;
+  EXPECT_NE(Page(metrics, operators_).out.find("firn_tls_names_refused_total{name=\"client\"}"),
+            std::string::npos);
+  Write("names", "client refund,default\n");
+  EXPECT_TRUE(Eventually(kPatience, [&] { return Firn(next).exit_code == 0; }));
+  EXPECT_NE(Page(page, ours_).out.find("\"ids\""), std::string::npos) << Page(page, ours_).out;
+}
+
+TEST_F(FirnTlsTest, TheAdminSideWantsCertificatesOfItsOwn) {
+  const std::string page = admin_address_ + "/v1/status";
+  EXPECT_EQ(Page(page, operators_).exit_code, 0) << Page(page, operators_).err;
+  EXPECT_NE(Page(page, operators_).out.find("{"), std::string::npos);
+  EXPECT_NE(Page(page, ours_).exit_code, 0) << "a client is no operator";
+  EXPECT_NE(RunToEnd({"curl", "--silent", "http://" + page}).exit_code, 0);
+  const Words next = As(operators_, {"next", "--servers=list://" + address_});
+  EXPECT_EQ(Firn(next).exit_code, 3) << "an operator is no client";
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "common/id/rack_split.h"
 #include "server/front/desk/desk_counters.h"
 #include "server/front/desk/server_view.h"
+#include "server/front/desk/tag_rights.h"
 #include "server/front/net/limits.h"
 #include "server/issue/issuer.h"
 
@@ -22,6 +23,7 @@ struct Backend {
   std::function<DeskCounters::Sums()> sums;
   // When a client is to ask for the list of servers again.
   std::function<Milliseconds()> ask_again;
+  TagRights* rights = nullptr;  // null: everybody may take ids of all tags
 
   // The answer to those who ask for the list before there is one.
   static Refusal NoServersYet() {

@@ -2,10 +2,27 @@
 
 #include <utility>
 
+#include "common/base/cat.h"
+#include "common/base/quote.h"
+
 namespace firn::front {
 
-IdDesk::IdDesk(Issuer& issuer, DeskCounters& counters, Method method, std::string default_tag)
-    : issuer_(issuer), counters_(counters), method_(method), default_tag_(std::move(default_tag)) {}
+IdDesk::IdDesk(Issuer& issuer, DeskCounters& counters, Method method, std::string default_tag,
+               TagRights* rights)
+    : issuer_(issuer),
+      counters_(counters),
+      method_(method),
+      default_tag_(std::move(default_tag)),
+      rights_(rights) {}
+
+namespace {
+
+std::string NoRight(const TagRights::Names& names, std::string_view tag) {
+  const std::string who = names.empty() ? "without a name" : "of " + Quoted(names.front());
+  return Cat("the certificate ", who, " gives no right to ids of ", Quoted(tag));
+}
+
+}  // namespace
 
 // One that is parked is given up when its connection ends.
 IssueCall& IdDesk::Fresh() {
@@ -19,6 +36,11 @@ IssueCall& IdDesk::Fresh() {
 }
 
 Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, DoorCall& door) {
+  if (rights_ != nullptr && !rights_->Permit(door.names, NameOf(tag))) {
+    door.parked.reset();
+    Refuse({Reason::kRejected, NoRight(door.names, NameOf(tag))});
+    return Verdict::kRefused;
+  }
   if (door.parked) {
     call_ = std::move(door.parked);
   } else {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "server/front/desk/desk_counters.h"
+#include "server/front/desk/tag_rights.h"
 #include "server/front/net/protocol.h"
 #include "server/issue/issuer.h"
 
@@ -17,8 +18,10 @@ namespace firn::front {
 // Used by one IO thread; allocates nothing for calls that do not wait.
 class IdDesk {
  public:
-  // All must outlive it. An empty tag in a request means `default_tag`.
-  IdDesk(Issuer& issuer, DeskCounters& counters, Method method, std::string default_tag);
+  // All must outlive it. An empty tag in a request means `default_tag`. `rights`, if there are any,
+  // are asked for each call; a call that meets them never goes the short way.
+  IdDesk(Issuer& issuer, DeskCounters& counters, Method method, std::string default_tag,
+         TagRights* rights = nullptr);
 
   // The handle of a tag, good as long as the issuer; null: nothing serves it.
   const Tag* Resolve(std::string_view tag) const { return issuer_.Resolve(NameOf(tag)); }
@@ -26,7 +29,8 @@ class IdDesk {
   // The short way for one id. Nothing, with no trace, when there is anything to say: then Ask.
   std::optional<int64_t> One(const Tag* tag, const DoorCall& door) {
     int64_t id = 0;
-    if (tag == nullptr || door.parked || !issuer_.TryOne(*tag, method_, &id)) return std::nullopt;
+    if (tag == nullptr || door.parked || rights_ != nullptr || !issuer_.TryOne(*tag, method_, &id))
+      return std::nullopt;
     counters_.CountIssued(*tag, 1);
     return id;
   }
@@ -52,6 +56,7 @@ class IdDesk {
   DeskCounters& counters_;
   const Method method_;
   const std::string default_tag_;
+  TagRights* const rights_;          // null: everybody may take ids of all tags
   std::shared_ptr<IssueCall> call_;  // used again for the next unless it is parked
 };
 

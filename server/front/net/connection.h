@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/time/clock.h"
 #include "server/front/net/buffers.h"
@@ -86,6 +88,8 @@ class Connection final {
   void OnWritten(size_t n);
   // The write has ended, and what is left of it is lost.
   void OnWriteFailed();
+  // The peer has shown a certificate for these names. Before the first answer to a read.
+  void OnIdentified(std::vector<std::string> names) { call_.names = std::move(names); }
   // The encryption could not be agreed upon. Instead of an answer to the first read.
   void OnHandshakeFailed();
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/front/net/buffers.h"
 #include "server/front/net/counters.h"
@@ -57,6 +58,8 @@ struct DoorCall {
   std::string client{};
   // What a parked call waits for, as FrontDoor::WakeParked names it. Null: nothing that is named.
   const void* waits_for = nullptr;
+  // The names on the certificate that it has shown; none without one.
+  std::vector<std::string> names{};
   // The request has waited long enough: answer it now, kPark is no answer.
   bool last = false;
   // Empty at the first try. A protocol that answers kPark leaves here what it needs to go on with,

@@ -23,7 +23,7 @@ bool IsUserAgent(std::string_view text) {
 }  // namespace
 
 ThriftService::ThriftService(const Backend& backend, DeskCounters& counters)
-    : backend_(backend), desk_(backend.issuer, counters, Method::kThrift, backend.default_tag) {}
+    : backend_(backend), desk_(backend.issuer, counters, Method::kThrift, backend.default_tag, backend.rights) {}
 
 const IssueCall& ThriftService::Ask(std::string_view tag, int64_t count, Form form) {
   switch (desk_.Ask(tag, count, form, *door_)) {

@@ -1,0 +1,95 @@
+#include "server/front/desk/tag_rights.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <sys/stat.h>
+
+#include "common/base/cat.h"
+#include "common/base/files.h"
+#include "common/base/quote.h"
+#include "common/tag/tag_name.h"
+
+namespace firn::front {
+namespace {
+
+constexpr size_t kBytesMax = 1 << 20;
+constexpr std::string_view kAll = "*";
+constexpr std::string_view kBlank = " \t\r";
+
+std::string_view Trimmed(std::string_view text) {
+  const size_t first = std::min(text.find_first_not_of(kBlank), text.size());
+  text.remove_prefix(first);
+  return text.substr(0, text.find_last_not_of(kBlank) + 1);
+}
+
+// The next part of `text` up to one of `ends`, which goes, too.
+std::string_view Cut(std::string_view& text, std::string_view ends) {
+  const size_t at = std::min(text.find_first_of(ends), text.size());
+  const std::string_view part = text.substr(0, at);
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return part;
+}
+
+// Another file at its path, or another content, has another number, size or time.
+std::string StampOf(const std::string& path) {
+  struct stat file {};
+  if (stat(path.c_str(), &file) != 0) return "none";
+  return Cat(file.st_dev, ":", file.st_ino, ":", file.st_size, ":", file.st_mtim.tv_sec, ":",
+             file.st_mtim.tv_nsec);
+}
+
+}  // namespace
+
+Result<TagRights::Table> TagRights::Parse(std::string_view text) {
+  Table table;
+  for (int number = 1; !text.empty(); ++number) {
+    std::string_view line = Trimmed(Cut(text, "\n"));
+    if (line.empty() || line.front() == '#') continue;
+    const std::string name(Cut(line, kBlank));
+    std::string_view tags = Trimmed(line);
+    if (tags.empty()) return Invalid(Cat("line ", number, " names no tags, and no *"));
+    const auto [place, is_new] = table.try_emplace(name);
+    if (!is_new) return Invalid(Cat("line ", number, ": ", Quoted(name), " has a line already"));
+    while (!tags.empty()) {
+      const std::string tag(Trimmed(Cut(tags, ",")));
+      if (tag != kAll) FIRN_TRY(CheckTagName(tag).WithContext(Cat("line ", number)));
+      place->second.insert(tag);
+    }
+  }
+  return table;
+}
+
+Status TagRights::Load() {
+  const std::lock_guard lock(mutex_);
+  // Before it is read: whoever changes it meanwhile is noticed the next time.
+  std::string stamp = StampOf(file_);
+  if (stamp == stamp_) return {};
+  stamp_ = std::move(stamp);
+  FIRN_ASSIGN(const std::string text, ReadRegularFile(file_, kBytesMax));
+  Result<Table> table = Parse(text);
+  FIRN_TRY(table.status().WithContext(file_));
+  table_ = *std::move(table);
+  return {};
+}
+
+bool TagRights::Permit(const Names& names, std::string_view tag) {
+  const std::lock_guard lock(mutex_);
+  const bool permitted = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const auto found = table_.find(name);
+    if (found == table_.end()) return false;
+    return found->second.contains(kAll) || found->second.contains(tag);
+  });
+  if (permitted) return true;
+  std::string who = names.empty() ? "" : names.front();
+  if (refused_.size() >= kNamesCounted && !refused_.contains(who)) who = "others";
+  ++refused_[who];
+  return false;
+}
+
+std::map<std::string, uint64_t> TagRights::refused() const {
+  const std::lock_guard lock(mutex_);
+  return refused_;
+}
+
+}  // namespace firn::front

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace firn::front {
+
+// Which client may take ids of which tags, by the names on its certificate:
+//
+//     # NAME and TAG,TAG,... or * for all; a name without spaces, tags without commas
+//     shop.example    order,order item
+//     spiffe://x/etl  *
+//
+// Each of a certificate's names (its subjectAltName's DNS names and URIs, and its common name)
+// gives what its line says. A name without a line gives nothing.
+//
+// Rights are looked up for every call, so a line that goes takes effect on connections that are
+// open. Thread-safe.
+class TagRights {
+ public:
+  using Names = std::vector<std::string>;
+
+  explicit TagRights(std::string file) : file_(std::move(file)) {}
+
+  // Reads the file, if it is not as it was. kInvalid names the line at fault; whatever goes wrong
+  // leaves in force what was, and is told once for each state of the file.
+  Status Load();
+
+  // Whether whoever has these names may; if not, it is counted under the first of them.
+  bool Permit(const Names& names, std::string_view tag);
+
+  // How often each name was refused. Names beyond kNamesCounted count as "others".
+  static constexpr size_t kNamesCounted = 1000;
+  std::map<std::string, uint64_t> refused() const;
+
+ private:
+  // The tags of each name; one that has "*" has all.
+  using Tags = std::set<std::string, std::less<>>;
+  using Table = std::map<std::string, Tags, std::less<>>;
+
+  static Result<Table> Parse(std::string_view text);
+
+  const std::string file_;
+  mutable std::mutex mutex_;  // guards all below
+  std::string stamp_;         // of the file, when it was read last
+  Table table_;
+  std::map<std::string, uint64_t> refused_;
+};
+
+}  // namespace firn::front

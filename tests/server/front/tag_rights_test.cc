@@ -1,0 +1,76 @@
+#include "server/front/desk/tag_rights.h"
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_dir.h"
+
+namespace firn::front {
+namespace {
+
+class TagRightsTest : public testing::Test {
+ protected:
+  void Write(const std::string& text) const { std::ofstream(file_) << text; }
+  Status Loaded(const std::string& text) {
+    Write(text);
+    return rights_.Load();
+  }
+
+  TempDir dir_;
+  const std::string file_ = dir_ / "names";
+  TagRights rights_{file_};
+};
+
+TEST_F(TagRightsTest, GiveWhatTheLineOfAnyNameSays) {
+  ASSERT_TRUE(Loaded("# who may what\n\n"
+                     "shop.example   order, order item,Müller & Söhne\n"
+                     "spiffe://x/etl\t*\r\n"
+                     "idle refund")
+                  .ok());
+  EXPECT_TRUE(rights_.Permit({"shop.example"}, "order"));
+  EXPECT_TRUE(rights_.Permit({"shop.example"}, "order item"));
+  EXPECT_TRUE(rights_.Permit({"shop.example"}, "Müller & Söhne"));
+  EXPECT_FALSE(rights_.Permit({"shop.example"}, "refund"));
+  EXPECT_FALSE(rights_.Permit({"shop.example"}, "*"));
+  EXPECT_FALSE(rights_.Permit({"Shop.example"}, "order")) << "names are compared letter by letter";
+  EXPECT_TRUE(rights_.Permit({"nobody", "idle"}, "refund")) << "any of its names";
+  EXPECT_TRUE(rights_.Permit({"spiffe://x/etl"}, "whatever"));
+  EXPECT_FALSE(rights_.Permit({"nobody"}, "order"));
+  EXPECT_FALSE(rights_.Permit({}, "order"));
+  const std::map<std::string, uint64_t> counted{
+      {"shop.example", 2}, {"Shop.example", 1}, {"nobody", 1}, {"", 1}};
+  EXPECT_EQ(rights_.refused(), counted);
+}
+
+TEST_F(TagRightsTest, NoLinesGiveNothing) {
+  ASSERT_TRUE(Loaded("").ok());
+  EXPECT_FALSE(rights_.Permit({"shop.example"}, "order"));
+}
+
+TEST_F(TagRightsTest, NamesTheLineAtFaultAndKeepsWhatWas) {
+  ASSERT_TRUE(Loaded("a order\n").ok());
+  for (const std::string wrong : {"a order\nb\n", "a order\na refund\n", "a order\nb ,\n"}) {
+    const Status status = Loaded(wrong);
+    EXPECT_EQ(status.code(), Code::kInvalid) << wrong;
+    EXPECT_NE(status.message().find(file_ + ": line 2"), std::string::npos) << status;
+    EXPECT_TRUE(rights_.Load().ok()) << "it is told once";
+    EXPECT_TRUE(rights_.Permit({"a"}, "order"));
+  }
+  ASSERT_EQ(std::remove(file_.c_str()), 0);
+  EXPECT_EQ(rights_.Load().code(), Code::kNotFound);
+  EXPECT_TRUE(rights_.Permit({"a"}, "order"));
+  ASSERT_TRUE(Loaded("b order\n").ok());
+  EXPECT_FALSE(rights_.Permit({"a"}, "order")) << "the right went with the line";
+}
+
+TEST_F(TagRightsTest, CountsNoMoreNamesThanThereMayBe) {
+  for (size_t i = 0; i < TagRights::kNamesCounted + 10; ++i) {
+    rights_.Permit({"n" + std::to_string(i)}, "order");
+  }
+  EXPECT_EQ(rights_.refused().size(), TagRights::kNamesCounted + 1);
+  EXPECT_EQ(rights_.refused().at("others"), 10u);
+}
+
+}  // namespace
+}  // namespace firn::front
