@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "common/base/near_names.h"
 #include "common/base/parse.h"
 #include "common/base/quote.h"
 
@@ -170,10 +171,18 @@ Status SetField(const TagField& field, std::string_view text, TagDefinition& tag
   return std::visit([&](auto member) { return FromText(text, field, tag.*member); }, field.member);
 }
 
+namespace {
+Status NoField(std::string_view key) {
+  std::vector<std::string_view> known;
+  for (const TagField& field : kFields) known.push_back(field.key);
+  return Invalid("a tag has no field " + Quoted(key) + DidYouMean(key, known));
+}
+}  // namespace
+
 Status SetByKey(std::string_view key, std::string_view text, TagDefinition& tag) {
   if (const TagField* field = FindTagField(key))
     return SetField(*field, text, tag).WithContext(key);
-  if (!IsOptionKey(key)) return Invalid("a tag has no field " + Quoted(key));
+  if (!IsOptionKey(key)) return NoField(key);
   tag.options[std::string(key)] = text;
   return {};
 }

@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "server/issue/near_names.h"
+#include "common/base/near_names.h"
 
 namespace firn {
 namespace {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/near_names.h"
 #include "common/base/quote.h"
 #include "registry/servers/provider.h"
 
@@ -72,7 +75,15 @@ Status CheckStore(const std::vector<ProviderReport>& reports, const TagDefinitio
   if (reports.empty()) return {};
   const std::string context = "tag " + Quoted(tag.name) + ": store " + Quoted(tag.store);
   if (has) return Invalid(context + " does not permit buffer = none, as the servers say");
-  return Invalid(context + " is none that a running server has");
+  std::set<std::string_view> known;
+  for (const ProviderReport& report : reports) {
+    for (const auto& [store, permits_no_buffer] : report.stores) known.insert(store);
+  }
+  std::string names;
+  for (const std::string_view store : known) names += Cat(names.empty() ? "" : ", ", store);
+  const std::vector<std::string_view> all(known.begin(), known.end());
+  return Invalid(
+      Cat(context, " is none that a running server has: ", names, DidYouMean(tag.store, all)));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/tag/tag_fields.h"
 #include "tests/support/fuzz/random_tag.h"
 
 namespace firn {
@@ -115,6 +116,16 @@ TEST(TagDefinitionTest, AStrategyOfAUsersOwnMayHaveAnySetting) {
   TagDefinition tag{.name = "t", .strategy = "uuid7"};
   tag.step = 10;
   EXPECT_EQ(CheckTag(tag), Status());
+}
+
+TEST(TagDefinitionTest, AFieldThatIsNoneIsRefusedWithTheNearestOne) {
+  TagDefinition tag = Segment();
+  const auto said = [&](std::string_view key) { return SetByKey(key, "7", tag).message(); };
+  EXPECT_EQ(said("stpe"), "a tag has no field 'stpe'; did you mean 'step'?");
+  EXPECT_EQ(said("when_store_away"),
+            "a tag has no field 'when_store_away'; did you mean 'when_store_is_away'?");
+  EXPECT_EQ(said("colour"), "a tag has no field 'colour'");
+  EXPECT_EQ(tag, Segment());
 }
 
 TEST(TagDefinitionTest, AllFaultsComeInOneMessage) {

@@ -1,4 +1,4 @@
-#include "server/issue/near_names.h"
+#include "common/base/near_names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,6 +30,11 @@ TEST(NearNames, FindsNothingForWhatIsFar) {
   EXPECT_THAT(NearNames("zzzzzzzz", kKnown, 3), IsEmpty());
   EXPECT_THAT(NearNames("", kKnown, 3), IsEmpty());
   EXPECT_THAT(NearNames(std::string(10'000, 'o'), kKnown, 3), IsEmpty());
+}
+
+TEST(NearNames, AsksWhetherTheNearestWasMeant) {
+  EXPECT_EQ(DidYouMean("oder", kKnown), "; did you mean 'order'?");
+  EXPECT_EQ(DidYouMean("something else", kKnown), "");
 }
 
 TEST(NearNames, ComparesOnlyTheBeginningsOfLongNames) {

@@ -1,9 +1,11 @@
-#include "server/issue/near_names.h"
+#include "common/base/near_names.h"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <utility>
+
+#include "common/base/quote.h"
 
 namespace firn {
 namespace {
@@ -41,6 +43,11 @@ std::vector<std::string> NearNames(std::string_view name, std::span<const std::s
   std::vector<std::string> names;
   for (size_t i = 0; i < std::min(count_max, near.size()); ++i) names.emplace_back(near[i].second);
   return names;
+}
+
+std::string DidYouMean(std::string_view name, std::span<const std::string_view> known) {
+  const std::vector<std::string> near = NearNames(name, known, 1);
+  return near.empty() ? "" : "; did you mean " + Quoted(near.front()) + "?";
 }
 
 }  // namespace firn

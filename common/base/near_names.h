@@ -18,4 +18,7 @@ inline constexpr size_t kLettersMax = 32;
 std::vector<std::string> NearNames(std::string_view name, std::span<const std::string_view> known,
                                    size_t count_max);
 
+// "; did you mean 'order'?", or nothing when none of `known` is near.
+std::string DidYouMean(std::string_view name, std::span<const std::string_view> known);
+
 }  // namespace firn
