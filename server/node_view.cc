@@ -139,7 +139,7 @@ std::string NodeView::WayOut(const IssuingNodeStatus& status) const {
     const auto high = status.highest->find(tag.name);
     const bool read = high != status.highest->end();
     if (read) tag.high = std::max(tag.high, high->second);
-    (read || tag.strategy != "segment" ? words.tags : words.unread).push_back(std::move(tag));
+    (read || !tag.HasLedger() ? words.tags : words.unread).push_back(std::move(tag));
   };
   for (const auto& [name, tag] : *status.lost) add(tag);
   const std::shared_lock lock(mutex_);

@@ -14,6 +14,7 @@ namespace firn {
 namespace {
 
 constexpr size_t kTextMax = TextTemplate::kTextMax;  // of a zone and an option, too
+constexpr WallMs kShown{1'800'000'000'000};          // some day, for an example
 constexpr size_t kPluginsMax = 16;
 constexpr size_t kOptionsMax = 32;
 
@@ -29,6 +30,7 @@ class FaultList {
   void CheckWords();
   void CheckStandIn();
   void CheckText();
+  void CheckDated();
   void CheckPlugins();
   void CheckBelonging();
   void CheckOptions();
@@ -42,10 +44,6 @@ class FaultList {
   }
   void CheckRange(const TagField& field, int64_t value);
   bool CheckPrintable(std::string_view field, const std::string& value);
-  bool Concerns(const TagField& field) const {
-    return (field.plugin.empty() || tag_.HasPlugin(field.plugin)) &&
-           (field.strategy.empty() || tag_.strategy != "snowflake");
-  }
 
   const TagDefinition& tag_;
   std::vector<TagFault> faults_;
@@ -58,7 +56,7 @@ void FaultList::CheckRange(const TagField& field, int64_t value) {
 
 void FaultList::CheckNumbers() {
   for (const TagField& field : TagFields()) {
-    if (!Concerns(field)) continue;
+    if (!Concerns(field, tag_)) continue;
     if (const auto* number = std::get_if<int64_t TagDefinition::*>(&field.member)) {
       CheckRange(field, tag_.**number);
     } else if (const auto* maybe =
@@ -73,7 +71,7 @@ void FaultList::CheckNumbers() {
 
 void FaultList::CheckWords() {
   if (tag_.strategy.empty()) {
-    Add("strategy", "missing; say snowflake or segment");
+    Add("strategy", "missing; say snowflake, segment or dated");
   } else if (!IsTagWord(tag_.strategy)) {
     Add("strategy", "not the name of a strategy");
   }
@@ -98,10 +96,27 @@ bool FaultList::CheckPrintable(std::string_view field, const std::string& value)
 
 void FaultList::CheckText() {
   if (CheckPrintable("text", tag_.text)) {
-    const Status status = TextTemplate::Parse(tag_.text).status();
+    const Status status = TextTemplate::Parse(tag_.text, TimeZone::Utc(), tag_.Dated()).status();
     if (!status.ok()) Add("text", status.message());
   }
   if (CheckPrintable("zone", tag_.zone) && tag_.zone.empty()) Add("zone", "empty; say UTC");
+}
+
+void FaultList::CheckDated() {
+  if (tag_.strategy != "dated") return;
+  if (tag_.HasPlugin("obfuscate")) Add("plugins", "obfuscate would hide the date of a dated tag");
+  const std::optional<DatedNumbers> numbers = tag_.Dated();
+  if (!numbers)
+    return Add("digits",
+               Cat("at most ", DatedNumbers::DigitsMax(tag_.period), " with such a period"));
+  if (tag_.step >= numbers->scale()) {
+    Add("step", Cat(tag_.step, " numbers at a time, and a period has ", numbers->scale() - 1));
+  }
+  // 1 says, as of any tag, that no number was ever given.
+  if (tag_.start.value_or(1) != 1 && !numbers->IsPeriod(numbers->PeriodOf(*tag_.start))) {
+    Add("start", Cat(*tag_.start, " is no number of such a tag: it begins with a date, as ",
+                     numbers->First(numbers->PeriodAt(kShown, TimeZone::Utc())), " does"));
+  }
 }
 
 void FaultList::CheckPlugins() {
@@ -135,7 +150,7 @@ void FaultList::CheckPlugins() {
 // A setting that nothing reads is a mistake: it was meant to do something.
 void FaultList::CheckBelonging() {
   for (const TagField& field : TagFields()) {
-    if (Concerns(field) || IsDefault(field, tag_)) continue;
+    if (Concerns(field, tag_) || IsDefault(field, tag_)) continue;
     Add(field.key, field.plugin.empty() ? "of " + std::string(field.strategy) + " tags only"
                                         : "without the plugin " + std::string(field.plugin));
   }
@@ -177,7 +192,7 @@ void FindMovedFixedFields(const TagDefinition& before, const TagDefinition& afte
   };
   for (const TagField& field : TagFields()) {
     const std::string from = FieldText(field, before), to = FieldText(field, after);
-    if (field.fixed && from != to) add(field.key, from, to);
+    if (IsFixed(field, before) && from != to) add(field.key, from, to);
   }
   if (before.HasPlugin("obfuscate") != after.HasPlugin("obfuscate")) {
     const auto text = [](bool on) { return on ? "obfuscate" : "no obfuscate"; };
@@ -187,10 +202,18 @@ void FindMovedFixedFields(const TagDefinition& before, const TagDefinition& afte
 
 }  // namespace
 
+std::optional<DatedNumbers> TagDefinition::Dated() const {
+  const bool fits = digits >= 1 && digits <= DatedNumbers::DigitsMax(period);
+  if (strategy != "dated" || !fits) return std::nullopt;
+  return DatedNumbers(period, static_cast<int>(digits));
+}
+
 std::string FormOf(const TagDefinition& tag) {
   std::string form;
   for (const TagField& field : TagFields()) {
-    if (field.fixed) form += std::string(field.key) + "=" + FieldText(field, tag) + "\n";
+    const bool others = !field.strategy.empty() && field.strategy != tag.strategy;
+    if (IsFixed(field, tag) && !others)
+      form += std::string(field.key) + "=" + FieldText(field, tag) + "\n";
   }
   return form + (tag.HasPlugin("obfuscate") ? "obfuscated" : "plain");
 }
@@ -202,6 +225,7 @@ std::vector<TagFault> FaultsOf(const TagDefinition& tag) {
   faults.CheckStandIn();
   faults.CheckNumbers();
   faults.CheckText();
+  faults.CheckDated();
   faults.CheckPlugins();
   faults.CheckBelonging();
   faults.CheckOptions();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/text/dated_numbers.h"
 
 namespace firn {
 
@@ -29,10 +30,11 @@ enum class StoreAway : uint8_t { kRefuse, kLedger };
 // and the INI parser check; whoever fills one by hand must.
 struct TagDefinition {
   std::string name;      // see common/tag/tag_name.h
-  std::string strategy;  // "snowflake", "segment", or one that a user added
+  std::string strategy;  // "snowflake", "segment", "dated", or one that a user added
   bool disabled = false;
 
-  // Of segment tags only: where ranges come from, and how large they are.
+  // Of tags whose numbers come in ranges: where those come from, and how large they are. Dated
+  // ones have the registry as their store, and a buffer.
   std::string store = "registry";  // or the name of a configured store
   std::optional<int64_t> start{};  // numbers below it are never given; absent: 1
   int64_t step = 1000;             // the smallest range
@@ -42,8 +44,13 @@ struct TagDefinition {
   TagBuffer buffer = TagBuffer::kDouble;
   StoreAway when_store_is_away = StoreAway::kRefuse;
 
+  // Of dated tags: numbers are a date and a counter, which begins again with each period.
+  Period period = Period::kDay;
+  int64_t digits = 6;        // of the counter
+  int64_t period_grace = 0;  // seconds that a period goes on after its end without the registry
+
   std::string text{};        // template such as "{date:%y%m%d}{id:09}"; empty: decimal
-  std::string zone = "UTC";  // of the template's date
+  std::string zone = "UTC";  // of the template's date, and of periods
 
   std::vector<std::string> plugins{};            // by name
   int64_t limit_per_second = 0;                  // of the plugin `limit`: ids a second
@@ -60,9 +67,15 @@ struct TagDefinition {
     return std::find(plugins.begin(), plugins.end(), plugin) != plugins.end();
   }
 
-  // Whether an id may be out. Only a segment tag's ledger can deny it: the other strategies issue
-  // without writing anything down.
-  bool MayHaveIssued() const { return strategy != "segment" || high > 0; }
+  // Whether its numbers are covered by a ledger: they come in ranges.
+  bool HasLedger() const { return strategy == "segment" || strategy == "dated"; }
+
+  // Whether an id may be out. Only a ledger can deny it: the other strategies issue without writing
+  // anything down.
+  bool MayHaveIssued() const { return !HasLedger() || high > 0; }
+
+  // Of a dated tag that CheckTag accepts: what its numbers are.
+  std::optional<DatedNumbers> Dated() const;
 
   // The first number that the next range may hold.
   int64_t NextBegin() const { return std::max(high, start.value_or(1)); }

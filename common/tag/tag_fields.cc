@@ -23,29 +23,44 @@ constexpr std::array kFields = {
     TagField{.key = "store", .member = &Tag::store, .strategy = "segment"},
     TagField{.key = "start",
              .member = &Tag::start,
-             .strategy = "segment",
+             .strategy = kRangedTags,
              .least = 1,
              .most = kNumberMost},
-    TagField{
-        .key = "step", .member = &Tag::step, .strategy = "segment", .least = 1, .most = kStepMost},
+    TagField{.key = "step",
+             .member = &Tag::step,
+             .strategy = kRangedTags,
+             .least = 1,
+             .most = kStepMost},
     TagField{.key = "step_max",
              .member = &Tag::step_max,
-             .strategy = "segment",
+             .strategy = kRangedTags,
              .least = 1,
              .most = kStepMost},
     TagField{.key = "hold_minutes",
              .member = &Tag::hold_minutes,
-             .strategy = "segment",
+             .strategy = kRangedTags,
              .least = 1,
              .most = 1440},
     TagField{.key = "prefetch_at",
              .member = &Tag::prefetch_at,
-             .strategy = "segment",
+             .strategy = kRangedTags,
              .least = 1,
              .most = 99},
     TagField{.key = "buffer", .member = &Tag::buffer, .strategy = "segment"},
     TagField{
         .key = "when_store_is_away", .member = &Tag::when_store_is_away, .strategy = "segment"},
+    TagField{.key = "period", .member = &Tag::period, .fixed = true, .strategy = "dated"},
+    TagField{.key = "digits",
+             .member = &Tag::digits,
+             .fixed = true,
+             .strategy = "dated",
+             .least = 1,
+             .most = DatedNumbers::DigitsMax(Period::kYear)},
+    TagField{.key = "period_grace",
+             .member = &Tag::period_grace,
+             .strategy = "dated",
+             .least = 0,
+             .most = 86'400},
     TagField{.key = "text", .member = &Tag::text, .fixed = true},
     TagField{.key = "zone", .member = &Tag::zone, .fixed = true},
     TagField{.key = "plugins", .member = &Tag::plugins},
@@ -89,6 +104,7 @@ std::string ToText(const std::optional<int64_t>& value) { return value ? ToText(
 std::string ToText(bool value) { return value ? "true" : "false"; }
 std::string ToText(TagBuffer value) { return value == TagBuffer::kNone ? "none" : "double"; }
 std::string ToText(StoreAway value) { return value == StoreAway::kLedger ? "ledger" : "refuse"; }
+std::string ToText(Period value) { return std::string(PeriodName(value)); }
 std::string ToText(const std::vector<std::string>& value) {
   std::string out;
   for (const std::string& item : value) out += (out.empty() ? "" : ", ") + item;
@@ -138,6 +154,13 @@ Status FromText(std::string_view text, const TagField&, StoreAway& value) {
   return {};
 }
 
+Status FromText(std::string_view text, const TagField&, Period& value) {
+  const std::optional<Period> named = PeriodNamed(text);
+  if (!named) return Invalid(Quoted(text) + " is neither day, month nor year");
+  value = *named;
+  return {};
+}
+
 Status FromText(std::string_view text, const TagField&, std::vector<std::string>& value) {
   std::vector<std::string> items;
   while (!Trim(text).empty()) {
@@ -155,6 +178,17 @@ Status FromText(std::string_view text, const TagField&, std::vector<std::string>
 }  // namespace
 
 std::span<const TagField> TagFields() { return kFields; }
+
+bool Concerns(const TagField& field, const TagDefinition& tag) {
+  if (!field.plugin.empty() && !tag.HasPlugin(field.plugin)) return false;
+  if (field.strategy.empty()) return true;
+  if (tag.strategy == "snowflake") return false;
+  return !tag.HasLedger() || field.strategy == kRangedTags || field.strategy == tag.strategy;
+}
+
+bool IsFixed(const TagField& field, const TagDefinition& tag) {
+  return field.fixed && !(tag.strategy == "dated" && field.key == "zone");
+}
 
 const TagField* FindTagField(std::string_view key) {
   for (const TagField& field : kFields) {

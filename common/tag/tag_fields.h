@@ -20,16 +20,27 @@ struct TagField {
   using Member = std::variant<std::string TagDefinition::*, int64_t TagDefinition::*,
                               std::optional<int64_t> TagDefinition::*, bool TagDefinition::*,
                               TagBuffer TagDefinition::*, StoreAway TagDefinition::*,
-                              std::vector<std::string> TagDefinition::*>;
+                              Period TagDefinition::*, std::vector<std::string> TagDefinition::*>;
 
   std::string_view key;
   Member member;
   bool fixed = false;              // once the first id is out
-  std::string_view strategy = {};  // the only strategy that has it, or any
+  std::string_view strategy = {};  // the only one that has it, kRangedTags, or any
   std::string_view plugin = {};    // the only plugin that reads it, or none
   int64_t least = 0;               // of numbers
   int64_t most = 0;
 };
+
+// Of fields that tags with ranges have, whichever of the two they are.
+inline constexpr std::string_view kRangedTags = "segment and dated";
+
+// Whether a tag of that strategy and those plugins has the field. Strategies of a user's own may
+// read any.
+bool Concerns(const TagField& field, const TagDefinition& tag);
+
+// Whether the field may not change any more once an id of the tag may be out. A dated tag's zone
+// may: whatever its clocks show, no period comes again.
+bool IsFixed(const TagField& field, const TagDefinition& tag);
 
 // Every field, in the order in which files show them.
 std::span<const TagField> TagFields();

@@ -1,8 +1,10 @@
 #include "common/text/text_template.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "common/base/quote.h"
 
 namespace firn {
@@ -74,10 +76,20 @@ void TextTemplate::AppendTo(std::string& out, int64_t id, WallMs issued) const {
       out += *literal;
     } else if (const auto* date = std::get_if<DateField>(&part)) {
       date->AppendTo(out, time);
+    } else if (const auto* dated = std::get_if<DatedField>(&part)) {
+      AppendTo(out, *dated, id);
     } else {
       id_.AppendTo(out, id);
     }
   }
+}
+
+// A number that is none of the tag's may need more room than there should be: no digit is left out.
+void TextTemplate::AppendTo(std::string& out, DatedField field, int64_t id) const {
+  const int64_t value = field == DatedField::kPeriod ? dated_->PeriodOf(id) : dated_->CountOf(id);
+  const std::string digits = std::to_string(value);
+  out.append(std::max(WidthOf(field), digits.size()) - digits.size(), '0');
+  out += digits;
 }
 
 std::string TextTemplate::Format(int64_t id, WallMs issued) const {
@@ -86,7 +98,32 @@ std::string TextTemplate::Format(int64_t id, WallMs issued) const {
   return text;
 }
 
+// Every part has its width.
+Result<int64_t> TextTemplate::ParseDated(std::string_view text) const {
+  if (text.size() != width_before_) return DoesNotFit(text, std::min(text.size(), width_before_));
+  int64_t period = 0, count = 0;
+  size_t at = 0;
+  for (const Part& part : parts_) {
+    size_t width = 0;
+    if (const auto* literal = std::get_if<std::string>(&part)) {
+      width = literal->size();
+      if (text.substr(at, width) != *literal) return DoesNotFit(text, at);
+    } else if (const auto* date = std::get_if<DateField>(&part)) {
+      width = date->width();
+      if (!AllDigits(text.substr(at, width))) return DoesNotFit(text, at);
+    } else if (const auto* field = std::get_if<DatedField>(&part)) {
+      width = WidthOf(*field);
+      if (!AllDigits(text.substr(at, width))) return DoesNotFit(text, at);
+      (*field == DatedField::kPeriod ? period : count) =
+          ParseNumber<int64_t>(text.substr(at, width)).value_or(0);
+    }
+    at += width;
+  }
+  return period * dated_->scale() + count;
+}
+
 Result<int64_t> TextTemplate::ParseId(std::string_view text) const {
+  if (by_count_) return ParseDated(text);
   if (text.size() > length_max() + TextForm::kPadMax) return DoesNotFit(text, length_max());
   const size_t fixed = width_before_ + width_after_;
   if (text.size() <= fixed) return DoesNotFit(text, text.size());
@@ -109,6 +146,8 @@ Result<int64_t> TextTemplate::ParseId(std::string_view text) const {
 }
 
 size_t TextTemplate::length_max() const {
+  // Of a number that is none of the tag's, the period takes what there is.
+  if (by_count_) return width_before_ + std::numeric_limits<int64_t>::digits10 + 1;
   return width_before_ + width_after_ + static_cast<size_t>(id_.length_max());
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -9,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "common/id/text_form.h"
+#include "common/text/dated_numbers.h"
 #include "common/text/time_zone.h"
 
 namespace firn {
@@ -19,6 +21,7 @@ namespace firn {
 //   {id} {id:09} {id:base62} {id:base32} {id:base32,013}     the id, exactly once; 09 pads to 9
 //   {date:...}     the issue time in the tag's zone: %Y %y %m %d %j %H %M %S, %L for milliseconds,
 //                  %% for a percent sign, other characters as they are; at most kDatesMax in all
+//   {period} {count}           of a dated tag, in place of {id}: 20261122 and 000001, once each
 //   {{ }}          braces; everything else stands for itself
 //
 // Two ids never have the same text, whatever their times. Why: a template that Parse accepts has
@@ -28,6 +31,7 @@ namespace firn {
 // output without its first P and last S characters, whether the id's text is padded, has outgrown
 // its padding or stands next to a date's digits; and an id has one text in a form that no other id
 // has. So the output determines the id. ParseId is this argument as code.
+// Period and count have widths of their own, and together they are the id.
 //
 // Sharp edge: that holds for one template. Texts of two templates may meet, so a tag's template is
 // fixed once its first id is out. Nor does it hold where somebody compares texts without regard to
@@ -39,7 +43,9 @@ class TextTemplate {
 
   // kInvalid names everything that is wrong with `text`, a text that could repeat included. An
   // empty text is "{id}".
-  static Result<TextTemplate> Parse(std::string_view text, TimeZone zone = TimeZone::Utc());
+  // `dated`: of a tag whose numbers have a period and a count, which only its template may name.
+  static Result<TextTemplate> Parse(std::string_view text, TimeZone zone = TimeZone::Utc(),
+                                    std::optional<DatedNumbers> dated = {});
 
   // `issued` is moved to the nearest day well inside the calendar when it is outside: a date of
   // that kind is nonsense, but the text must keep its width.
@@ -62,15 +68,26 @@ class TextTemplate {
     size_t width() const;
     void AppendTo(std::string& out, const CivilTime& time) const;
   };
-  using Part = std::variant<std::string, DateField, TextForm>;
+  enum class DatedField : uint8_t { kPeriod, kCount };
+  using Part = std::variant<std::string, DateField, TextForm, DatedField>;
 
-  explicit TextTemplate(TimeZone zone) : zone_(std::move(zone)) {}
+  TextTemplate(TimeZone zone, std::optional<DatedNumbers> dated)
+      : dated_(dated), zone_(std::move(zone)) {}
+
+  size_t WidthOf(DatedField field) const {
+    const int width = field == DatedField::kPeriod ? dated_->period_width() : dated_->digits();
+    return static_cast<size_t>(width);
+  }
+  void AppendTo(std::string& out, DatedField field, int64_t id) const;
+  Result<int64_t> ParseDated(std::string_view text) const;
 
   std::vector<Part> parts_;
   TextForm id_;              // the form of the one part that is the id
-  size_t width_before_ = 0;  // of the parts before the id
+  size_t width_before_ = 0;  // of the parts before the id; of all of them when none is the id
   size_t width_after_ = 0;
   bool has_date_ = false;
+  bool by_count_ = false;  // period and count stand in place of the id
+  std::optional<DatedNumbers> dated_;
   TimeZone zone_;
 };
 

@@ -23,7 +23,8 @@ std::optional<int> Padding(std::string_view option) {
 // Reads one template, gathering every fault. Used once.
 class TextTemplateParser {
  public:
-  explicit TextTemplateParser(TimeZone zone) : template_(std::move(zone)) {}
+  TextTemplateParser(TimeZone zone, std::optional<DatedNumbers> dated)
+      : template_(std::move(zone), dated) {}
 
   Result<TextTemplate> Parse(std::string_view text) {
     for (rest_ = text; !rest_.empty();) {
@@ -41,14 +42,27 @@ class TextTemplateParser {
         rest_.remove_prefix(1);
       }
     }
-    if (ids_ == 0) faults_.Add("no {id}: the text would repeat");
-    if (ids_ > 1) faults_.Add("{id} more than once");
+    CheckIds();
     if (dates_ > TextTemplate::kDatesMax) faults_.Add("too many date conversions");
     if (!faults_.empty()) return std::move(faults_).ToStatus();
     return std::move(template_);
   }
 
  private:
+  void CheckIds() {
+    if (periods_ + counts_ == 0) {
+      if (ids_ == 0) faults_.Add("no {id}: the text would repeat");
+      if (ids_ > 1) faults_.Add("{id} more than once");
+    } else if (!template_.dated_) {
+      faults_.Add("{period} and {count} are of dated tags only");
+    } else if (ids_ > 0) {
+      faults_.Add("{id} beside {period} and {count}, which are all of it");
+    } else if (periods_ != 1 || counts_ != 1) {
+      faults_.Add("{period} and {count} go together, once each: the text would repeat");
+    }
+    template_.by_count_ = periods_ + counts_ > 0;
+  }
+
   bool TakeText(std::string_view head) {
     if (!rest_.starts_with(head)) return false;
     rest_.remove_prefix(head.size());
@@ -70,6 +84,10 @@ class TextTemplateParser {
       ReadId(item.substr(3));
     } else if (item.starts_with("date:")) {
       ReadDate(item.substr(5));
+    } else if (item == "period") {
+      AddDated(TextTemplate::DatedField::kPeriod, periods_);
+    } else if (item == "count") {
+      AddDated(TextTemplate::DatedField::kCount, counts_);
     } else {
       faults_.Add(Quoted("{" + std::string(item) + "}") + " is neither {id...} nor {date:...}");
     }
@@ -142,6 +160,12 @@ class TextTemplateParser {
     ++dates_;
   }
 
+  void AddDated(TextTemplate::DatedField field, int& seen) {
+    if (template_.dated_) AddWidth(template_.WidthOf(field));
+    template_.parts_.emplace_back(field);
+    ++seen;
+  }
+
   void AddId(TextForm form) {
     template_.parts_.emplace_back(form);
     template_.id_ = form;
@@ -150,17 +174,18 @@ class TextTemplateParser {
 
   TextTemplate template_;
   std::string_view rest_;
-  int ids_ = 0;
+  int ids_ = 0, periods_ = 0, counts_ = 0;
   int dates_ = 0;
   Faults faults_;
 };
 
-Result<TextTemplate> TextTemplate::Parse(std::string_view text, TimeZone zone) {
+Result<TextTemplate> TextTemplate::Parse(std::string_view text, TimeZone zone,
+                                         std::optional<DatedNumbers> dated) {
   if (text.size() > kTextMax) {
     return Invalid(Cat("a template has at most ", kTextMax, " bytes"));
   }
   if (!IsPrintableUtf8(text)) return Invalid("a template is printable UTF-8");
-  return TextTemplateParser(std::move(zone)).Parse(text.empty() ? "{id}" : text);
+  return TextTemplateParser(std::move(zone), dated).Parse(text.empty() ? "{id}" : text);
 }
 
 }  // namespace firn

@@ -82,6 +82,13 @@ Status Take(const Json& json, StandIn& value) {
   return {};
 }
 
+Status Take(const Json& json, Period& value) {
+  const auto named = json.is_string() ? PeriodNamed(json.get<std::string>()) : std::nullopt;
+  if (!named) return Invalid("is neither day, month nor year");
+  value = *named;
+  return {};
+}
+
 template <typename T>
 void Put(std::string_view key, const T& value, Json& json) {
   json[std::string(key)] = value;
@@ -91,6 +98,9 @@ void Put(std::string_view key, const std::string& value, Json& json) {
 }
 void Put(std::string_view key, const std::optional<int64_t>& value, Json& json) {
   if (value) json[std::string(key)] = *value;
+}
+void Put(std::string_view key, const Period& value, Json& json) {
+  json[std::string(key)] = PeriodName(value);
 }
 void Put(std::string_view key, const TagBuffer& value, Json& json) {
   json[std::string(key)] = value == TagBuffer::kNone ? "none" : "double";
@@ -170,11 +180,6 @@ Status PutOthers(const std::string& others, Json& json) {
 
 std::string Shown(std::string_view name) {
   return "tag \"" + (IsPrintableUtf8(name) ? std::string(name) : EncodeTagName(name)) + "\"";
-}
-
-bool Concerns(const TagField& field, const TagDefinition& tag) {
-  return (field.plugin.empty() || tag.HasPlugin(field.plugin)) &&
-         (field.strategy.empty() || tag.strategy != "snowflake");
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/tag/tag_diff.h"
 #include "common/tag/tag_name.h"
 #include "registry/cluster/records.h"
+#include "registry/cluster/registry_clock.h"
 #include "registry/cluster/slot.h"
 #include "registry/seam/node_version.h"
 
@@ -29,6 +31,18 @@ Status MayWrite(const MetaAsRead& meta, const TagDefinition& tag) {
   if (meta.meta.frozen) return Conflict("the cluster is frozen: " + meta.meta.reason);
   if (meta.version == kUnguardedVersion) return Conflict(RestsUnguarded("the cluster's root node"));
   return MayBeObfuscated(meta, tag);
+}
+
+// What lies in a later period would keep the tag from giving numbers until that has come.
+Status MayStart(BlockingCoordinator& registry, const TagDefinition& tag) {
+  const std::optional<DatedNumbers> numbers = tag.Dated();
+  if (!numbers || tag.start.value_or(1) == 1) return {};
+  FIRN_ASSIGN(const TimeZone zone, TimeZone::Load(tag.zone));
+  FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
+  const int64_t period = numbers->PeriodAt(now, zone);
+  if (numbers->PeriodOf(*tag.start) <= period) return {};
+  return Invalid(Cat(Quoted(tag.name), ": start: ", *tag.start, " is of a period to come: it is ",
+                     period, " in ", tag.zone));
 }
 
 // A tag that is made where data were lost may have given the numbers below its start: its ledger
@@ -91,11 +105,12 @@ Status TagStore::Create(const TagDefinition& tag) {
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
   FIRN_TRY(MayWrite(meta, tag));
   const bool restored = meta.meta.floor > WallMs();
-  if (restored && tag.strategy == "segment" && !tag.start) {
+  if (restored && tag.HasLedger() && !tag.start) {
     return Invalid(Quoted(tag.name) +
                    " needs an explicit start: this cluster has lost data once, and a tag of this "
                    "name may have given numbers before; start=1 says that it has not");
   }
+  FIRN_TRY(MayStart(registry_, tag));
   TagDefinition made = WithLedgerAtStart(tag);
   if (!restored || made.high == 1) made.high = 0;  // no number was ever given
   FIRN_ASSIGN(const std::string data, WriteTagNode({std::move(made)}));
@@ -112,6 +127,7 @@ Status TagStore::Replace(const StoredTag& read, TagDefinition after) {
   FIRN_TRY(CheckEdit(read.tag(), WithLedgerOf(read.tag(), after)));
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
   FIRN_TRY(MayWrite(meta, after));
+  if (after.start != read.tag().start) FIRN_TRY(MayStart(registry_, after));
   return Put(read, std::move(after));
 }
 
@@ -161,7 +177,7 @@ Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen) {
   TagNode reformed = there->node;
   reformed.tag = WithLedgerOf(there->tag(), tag);
   reformed.tag.start = there->tag().start;
-  if (tag.strategy != "segment") reformed.tag.start.reset();
+  if (!tag.HasLedger()) reformed.tag.start.reset();
   FIRN_TRY(CheckEdit(there->tag(), reformed.tag));
   FIRN_TRY(MayBeObfuscated(frozen, tag));
   return Rewrite(*there, reformed)

@@ -46,12 +46,13 @@ class TagStore {
   Result<StoredTag> Read(std::string_view name);
 
   // kConflict when there is a tag of the name already, disabled ones included. In a cluster that
-  // has been restored after a loss a segment tag wants an explicit start: its old numbers may have
-  // been lost with the node. Unless that is 1, ids count as out, and their form is fixed.
+  // has been restored after a loss a tag with a ledger wants an explicit start: its old numbers may
+  // have been lost with the node. Unless that is 1, ids count as out, and their form is fixed.
   Status Create(const TagDefinition& tag);
 
   // Puts `after` in the place of what was read; the ledger and members of later versions stay as
-  // they were. kInvalid when CheckEdit refuses; kConflict when the node or meta has moved since.
+  // they were. kInvalid when CheckEdit refuses, or a dated tag would start in a period to come;
+  // kConflict when the node or meta has moved since.
   Status Replace(const StoredTag& read, TagDefinition after);
 
   // Replace for people, whose edit stands whatever the ledger does meanwhile: a busy tag's node is

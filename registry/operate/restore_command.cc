@@ -69,7 +69,7 @@ Result<TagDefinition> ParseWord(std::string_view word) {
     FIRN_ASSIGN(const std::string value, UrlDecode(field.substr(at + 1)));
     FIRN_TRY(SetByKey(field.substr(0, at), value, tag));
   }
-  if (tag.strategy == "segment" && start == 0) return Invalid("a segment tag starts from 1 on");
+  if (tag.HasLedger() && start == 0) return Invalid("a tag with a ledger starts from 1 on");
   if (start > 0) tag.start = start;
   FIRN_TRY(CheckTag(tag));
   return tag;
@@ -84,9 +84,21 @@ int64_t GapOf(const TagDefinition& tag, int64_t wanted) {
   return std::max(wanted, SumOrMax(range, range));
 }
 
+int64_t LiftTo(const TagDefinition& tag, int64_t known, int64_t wanted, std::optional<WallMs> now) {
+  const std::optional<DatedNumbers> numbers = tag.Dated();
+  if (!numbers) return SumOrMax(known, GapOf(tag, wanted));
+  const TimeZone zone = TimeZone::Load(tag.zone).value_or(TimeZone::Utc());
+  const int64_t seen = known > 1 ? numbers->PeriodOf(known - 1) : 0;
+  const int64_t period = std::max(seen, now ? numbers->PeriodAt(*now, zone) : 0);
+  if (period == 0) return 1;
+  const int64_t most = numbers->scale(), range = std::max(tag.step, most / 100);
+  return std::min(SumOrMax(std::max(known, numbers->First(period)), std::max(2 * range, most / 10)),
+                  numbers->End(period));
+}
+
 std::string TagWord(const TagDefinition& tag) {
-  const bool segment = tag.strategy.empty() || tag.strategy == "segment";
-  return WordOf(tag, segment ? SumOrMax(tag.NextBegin(), GapOf(tag, kTagGap)) : 0);
+  const bool ledger = tag.strategy.empty() || tag.HasLedger();
+  return WordOf(tag, ledger ? LiftTo(tag, tag.NextBegin(), kTagGap) : 0);
 }
 
 bool SaysFields(std::string_view word) { return word.find(',') != word.npos; }

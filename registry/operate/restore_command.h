@@ -50,6 +50,13 @@ bool SaysFields(std::string_view word);
 int64_t GapOf(const TagDefinition& tag, int64_t wanted);
 inline constexpr int64_t kTagGap = 1'000'000;
 
+// Where a tag's ledger goes on that has come as far as `known`: GapOf beyond it. That of a dated
+// tag by a tenth of a period's numbers, or two of its largest ranges if that is more, whatever is
+// wanted, and from the beginning of the present period at least, when it is known what the
+// registry's clock shows; at most to the end of that period, or of the one that is known.
+int64_t LiftTo(const TagDefinition& tag, int64_t known, int64_t wanted,
+               std::optional<WallMs> now = {});
+
 // `a` + `b`, or the last number there is.
 int64_t SumOrMax(int64_t a, int64_t b);
 

@@ -31,7 +31,7 @@ auto Make(const Makers& makers, const std::string& name, std::string_view kind,
 Result<std::shared_ptr<const TextTemplate>> TextOf(const TagDefinition& tag) {
   if (tag.text.empty()) return std::shared_ptr<const TextTemplate>();
   FIRN_ASSIGN(TimeZone zone, TimeZone::Load(tag.zone));
-  FIRN_ASSIGN(TextTemplate text, TextTemplate::Parse(tag.text, std::move(zone)));
+  FIRN_ASSIGN(TextTemplate text, TextTemplate::Parse(tag.text, std::move(zone), tag.Dated()));
   return std::make_shared<const TextTemplate>(std::move(text));
 }
 

@@ -27,6 +27,12 @@ Refusal Draining() {
   return {Reason::kDraining, "this server is going away", kDrainingRetryMs, true};
 }
 
+Refusal NoRuns() {
+  return {Reason::kBadRequest,
+          "this tag gives no runs, since its numbers are of the present day: ask for single ones",
+          0, false};
+}
+
 // Of this tag alone: others may be served well.
 Refusal NobodyCanTell(std::string_view tag) {
   return {Reason::kStoreDown,
@@ -110,6 +116,8 @@ Verdict Issuer::Begin(IssueCall& call) {
     return Refuse(call, {Reason::kBadRequest,
                          Cat("count is ", request.count, ", it may be 1 to ", count_max)});
   }
+  if (request.form == Form::kRuns && !binding->strategy->gives_runs())
+    return Refuse(call, NoRuns());
   if (auto refusal = binding->plugins.Before(request)) return Refuse(call, *std::move(refusal));
   call.binding_ = binding;
   return Verdict::kIssued;

@@ -47,6 +47,9 @@ class Strategy {
   // perhaps after a wait. Takes nothing and asks nobody. Any thread.
   virtual std::optional<Refusal> WhyNot() const { return std::nullopt; }
 
+  // Whether its ids may be given as runs, which their callers keep for later.
+  virtual bool gives_runs() const { return true; }
+
   // The most ids that one call may ask for as runs; more is refused, never cut.
   virtual int64_t count_max() const = 0;
 

@@ -108,8 +108,10 @@ Status IssuingNode::Prepare() {
     return std::shared_ptr<Strategy>(snowflake_);
   };
   FIRN_TRY(catalogue_.AddStrategy("snowflake", give_snowflake));
-  FIRN_TRY(catalogue_.AddStrategy(
-      "segment", [this](const TagDefinition& tag) { return segments_.Make(tag); }));
+  for (const char* name : {"segment", "dated"}) {
+    FIRN_TRY(catalogue_.AddStrategy(
+        name, [this](const TagDefinition& tag) { return segments_.Make(tag); }));
+  }
   FIRN_TRY(snowflake_->Start());
   return options_.given ? ServeWithoutRegistry() : Status();
 }

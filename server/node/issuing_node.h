@@ -90,7 +90,7 @@ class IssuingNode {
   IssuingNode(const IssuingNode&) = delete;
   IssuingNode& operator=(const IssuingNode&) = delete;
 
-  // Plugins and strategies beside `snowflake` and `segment` go in here, before Start.
+  // Plugins and strategies beside the built-in ones go in here, before Start.
   Catalogue& catalogue() { return catalogue_; }
 
   // Stores beside `registry` go in here, before Start.

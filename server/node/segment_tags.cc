@@ -4,8 +4,10 @@
 
 #include <glog/logging.h>
 
+#include "server/issue/dated/dated.h"
 #include "server/issue/segment/segment.h"
 #include "server/issue/segment/unbuffered.h"
+#include "server/store/dated_source.h"
 #include "server/store/ledgered_source.h"
 #include "server/store/registry_source.h"
 
@@ -31,6 +33,7 @@ SegmentTags::SegmentTags(Coordinator& registry, PostToControl control, const Clo
                      if (redefined_) redefined_(tag);
                    }}) {
   sources_["registry"] = std::make_unique<RegistrySource>(ledger_, control_);
+  dated_ = std::make_unique<DatedSource>(registry, ledger_, control_, clock_, registry_time_);
 }
 
 SegmentTags::~SegmentTags() = default;
@@ -47,7 +50,7 @@ Status SegmentTags::AddSource(std::string name, std::unique_ptr<RangeSource> sou
 }
 
 Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
-  if (tag.name.empty()) return Invalid("a segment tag has to be defined in the registry");
+  if (tag.name.empty()) return Invalid("a tag with a ledger has to be defined in the registry");
   const std::lock_guard lock(mutex_);
   FIRN_TRY(CheckStandIn(tag));
   Served& served = served_[tag.name];
@@ -55,17 +58,20 @@ Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
     served.strategy->Adjust(tag);
     return std::shared_ptr<Strategy>(served.strategy);
   }
-  FIRN_ASSIGN(std::shared_ptr<RangedStrategy> made, MakeStrategy(tag));
+  FIRN_ASSIGN(RangeSource* const source, SourceOf(tag));
+  FIRN_ASSIGN(std::shared_ptr<RangedStrategy> made, MakeStrategy(tag, *source));
   int64_t wasted = served.wasted;
   if (served.strategy) {
     const bool redefined = served.form != FormOf(tag);
     redefined ? served.strategy->Abandon() : served.strategy->Stop();
     wasted += served.strategy->status().wasted;
-    sources_.at(tag.store)->Distrust(tag.name);  // what it has from earlier may lie far below
+    source->Distrust(tag.name);  // what it has from earlier may lie far below
   }
   served = {.form = FormOf(tag),
             .store = tag.store,
             .buffer = tag.buffer,
+            .zone = tag.zone,
+            .source = source,
             .strategy = std::move(made),
             .wasted = wasted};
   if (stopped_) served.strategy->Stop();
@@ -79,11 +85,21 @@ Status SegmentTags::CheckStandIn(const TagDefinition& tag) const {
   return Invalid("store '" + tag.store + "' does not permit when_store_is_away = ledger");
 }
 
-Result<std::shared_ptr<RangedStrategy>> SegmentTags::MakeStrategy(const TagDefinition& tag) {
+Result<RangeSource*> SegmentTags::SourceOf(const TagDefinition& tag) const {
+  if (tag.strategy == "dated") return dated_.get();
   const auto source = sources_.find(tag.store);
   if (source == sources_.end()) return NotFound("there is no store '" + tag.store + "' here");
-  RangedParts parts{.source = *source->second, .clock = clock_, .entropy = entropy_};
+  return source->second.get();
+}
+
+Result<std::shared_ptr<RangedStrategy>> SegmentTags::MakeStrategy(const TagDefinition& tag,
+                                                                  RangeSource& source) {
+  RangedParts parts{.source = source, .clock = clock_, .entropy = entropy_};
   if (news_) parts.news = [news = news_, name = tag.name] { news(name); };
+  if (tag.strategy == "dated") {
+    FIRN_ASSIGN(auto made, Dated::Make(tag, std::move(parts), registry_time_));
+    return std::shared_ptr<RangedStrategy>(std::move(made));
+  }
   if (tag.buffer == TagBuffer::kNone) {
     FIRN_ASSIGN(auto made, Unbuffered::Make(tag, std::move(parts)));
     return std::shared_ptr<RangedStrategy>(std::move(made));
@@ -96,7 +112,7 @@ void SegmentTags::Drop(const std::string& tag, const std::string& why) {
   const std::lock_guard lock(mutex_);
   const auto served = served_.find(tag);
   if (served == served_.end() || !served->second.strategy) return;
-  sources_.at(served->second.store)->Distrust(tag);
+  served->second.source->Distrust(tag);
   served->second.strategy->Drop(why);
 }
 
@@ -116,7 +132,7 @@ void SegmentTags::Saw(const std::string& tag, const std::optional<TagNode>& node
     const bool redefined = served != served_.end() && served->second.form != FormOf(node->tag);
     lock.unlock();
     if (redefined) Abandon(tag);
-    if (node->tag.strategy != "segment") return;
+    if (!node->tag.HasLedger()) return;
   }
   ledger_.Saw(tag, node);
 }
@@ -177,8 +193,8 @@ std::map<std::string, SegmentStatus> SegmentTags::status() const {
   for (const auto& [tag, served] : served_) {
     if (!served.strategy) continue;
     SegmentStatus status = served.strategy->status();
-    status.wasted += served.wasted + sources_.at(served.store)->wasted(tag);
-    status.stood_in = sources_.at(served.store)->stood_in(tag);
+    status.wasted += served.wasted + served.source->wasted(tag);
+    status.stood_in = served.source->stood_in(tag);
     all.emplace(tag, std::move(status));
   }
   return all;

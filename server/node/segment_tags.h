@@ -12,6 +12,7 @@
 #include "common/time/entropy.h"
 #include "registry/cluster/tag_node.h"
 #include "registry/seam/coordinator.h"
+#include "server/issue/dated/registry_time.h"
 #include "server/issue/segment/range_source.h"
 #include "server/issue/segment/range_store.h"
 #include "server/issue/segment/ranged_strategy.h"
@@ -20,11 +21,11 @@
 
 namespace firn {
 
-// The segment tags of one node: where each one's ranges come from, and the strategy that gives
-// their numbers. One strategy for each tag name, for as long as its form (FormOf), store and buffer
-// stay the same: a definition that changes otherwise keeps the numbers that are in memory. A
-// strategy serves one form for life: as soon as anybody here, the ledger included, reads a node of
-// another one, it is abandoned.
+// The segment and dated tags of one node: where each one's ranges come from, and the strategy that
+// gives their numbers. One strategy for each tag name, for as long as its form (FormOf), store,
+// buffer and zone stay the same: a definition that changes otherwise keeps the numbers that are in
+// memory. A strategy serves one form for life: as soon as anybody here, the ledger included, reads
+// a node of another one, it is abandoned.
 //
 // Add*, On*: before the control loop starts. Make, Saw, Tick: on the control thread. status():
 // any thread. StopAll: the thread that owns the node.
@@ -41,6 +42,12 @@ class SegmentTags {
 
   // The same for a source that sees to the ledger itself.
   Status AddSource(std::string name, std::unique_ptr<RangeSource> source);
+
+  // The same for dated tags, which have no store of a name; from the start it is the registry.
+  void SetDatedSource(std::unique_ptr<RangeSource> source) { dated_ = std::move(source); }
+
+  // The registry's own clock, for such a source.
+  RegistryTime& registry_time() { return registry_time_; }
 
   // For such sources.
   Ledger& ledger() { return ledger_; }
@@ -81,12 +88,14 @@ class SegmentTags {
   struct Served {
     bool Fits(const TagDefinition& tag) const {
       return strategy && !abandoned && store == tag.store && buffer == tag.buffer &&
-             form == FormOf(tag);
+             zone == tag.zone && form == FormOf(tag);
     }
 
     std::string form;
     std::string store;
     TagBuffer buffer = TagBuffer::kDouble;
+    std::string zone;
+    RangeSource* source = nullptr;
     std::shared_ptr<RangedStrategy> strategy;
     bool abandoned = false;
     int64_t wasted = 0;               // by strategies before this one
@@ -95,7 +104,9 @@ class SegmentTags {
   };
 
   Status CheckStandIn(const TagDefinition& tag) const;
-  Result<std::shared_ptr<RangedStrategy>> MakeStrategy(const TagDefinition& tag);
+  Result<RangeSource*> SourceOf(const TagDefinition& tag) const;
+  Result<std::shared_ptr<RangedStrategy>> MakeStrategy(const TagDefinition& tag,
+                                                       RangeSource& source);
   void Drop(const std::string& tag, const std::string& why);
   void Abandon(const std::string& tag);
   void TellTroublesLocked(BootMs now);
@@ -105,8 +116,10 @@ class SegmentTags {
   Entropy& entropy_;
   News news_;
   std::function<void(const std::string& tag)> redefined_;
+  RegistryTime registry_time_;
   Ledger ledger_;                                                // on the control thread
   std::map<std::string, std::unique_ptr<RangeSource>> sources_;  // by name; go before the ledger
+  std::unique_ptr<RangeSource> dated_;
 
   mutable std::mutex mutex_;              // guards all below
   std::map<std::string, Served> served_;  // by tag

@@ -14,6 +14,7 @@
 #include "registry/cluster/tag_store.h"
 #include "registry/seam/node_version.h"
 #include "server/store/ledger_page.h"
+#include "server/store/range_after.h"
 
 namespace firn {
 namespace {
@@ -89,9 +90,15 @@ void Ledger::Cover(const TagDefinition& tag, Range range, StatusDone done) {
 }
 
 void Ledger::Extend(const TagDefinition& tag, int64_t size, RangeDone done) {
-  Queue(
-      tag.name,
-      {.kind = Errand::Kind::kExtend, .form = FormOf(tag), .size = size, .done = std::move(done)});
+  const auto follow = [size](const TagDefinition& now) { return RangeAfter(now, size); };
+  Extend(tag, follow, std::move(done));
+}
+
+void Ledger::Extend(const TagDefinition& tag, Pick pick, RangeDone done) {
+  Queue(tag.name, {.kind = Errand::Kind::kExtend,
+                   .form = FormOf(tag),
+                   .pick = std::move(pick),
+                   .done = std::move(done)});
 }
 
 void Ledger::ExtendForStore(const TagDefinition& tag, int64_t size, WallMs now, RangeDone done) {
@@ -99,7 +106,7 @@ void Ledger::ExtendForStore(const TagDefinition& tag, int64_t size, WallMs now, 
                    .form = FormOf(tag),
                    .store = tag.store,
                    .now = now,
-                   .size = size,
+                   .pick = [size](const TagDefinition& read) { return RangeAfter(read, size); },
                    .done = std::move(done)});
 }
 
@@ -290,9 +297,8 @@ Result<Ledger::Move> Ledger::Decide(const Page& page, const Errand& errand) {
       stand_in = {.store = errand.store, .picked = range.end};
   } else {
     if (errand.kind == Kind::kStandIn) FIRN_TRY(MayStandIn(node, errand.store));
-    if (errand.size < 1) return Invalid("a range needs a size");
-    if (begin >= kRangeEnd) return Exhausted("there are no more numbers of 63 bits");
-    range = {begin, begin + std::min(errand.size, kRangeEnd - begin)};
+    FIRN_ASSIGN(range, errand.pick(node.tag));
+    if (range.empty() || range.begin < begin) return Conflict("the range that follows lies before");
     if (errand.kind == Kind::kStandIn && stand_in.since == WallMs()) stand_in.since = errand.now;
   }
   node.tag.high = range.end;
@@ -316,7 +322,7 @@ Status Ledger::Refusal(const Page& page, const std::string& form) {
     if (hooks_.redefined) calls_.push_back([this, &page] { hooks_.redefined(page.tag); });
     return Invalid("tag '" + page.tag + "' has just been defined in another way");
   }
-  if (tag.strategy != "segment") return Invalid("tag '" + page.tag + "' is no segment tag");
+  if (!tag.HasLedger()) return Invalid("tag '" + page.tag + "' has no ledger");
   return tag.disabled ? Denied("tag '" + page.tag + "' is disabled") : Status();
 }
 

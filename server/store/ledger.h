@@ -108,6 +108,10 @@ class Ledger {
   // The same in the place of the tag's store, which is away: rule 9; kUnavailable when it does not
   // allow it. `now` is kept as the time since when.
   void ExtendForStore(const TagDefinition& tag, int64_t size, WallMs now, RangeDone done);
+  // The same for a tag whose ranges somebody else picks, by the node's definition in the very
+  // version that is set. What begins below the ledger is refused.
+  using Pick = std::function<Result<Range>(const TagDefinition& now)>;
+  void Extend(const TagDefinition& tag, Pick pick, RangeDone done);
 
   // Moves `high` from the tail's end back to its begin. Whoever calls it must have taken the tail
   // from this ledger and closed what issued from it.

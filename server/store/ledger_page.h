@@ -20,7 +20,7 @@ struct Ledger::Errand {
   std::string store{};  // that has picked the range, or is away; empty: its ledger never stands in
   WallMs now{};         // when it stands in
   Range range{};
-  int64_t size = 0;
+  Pick pick{};  // of kExtend and kStandIn
   RangeDone done{};
 };
 

@@ -4,16 +4,18 @@
 #include <optional>
 
 #include "common/base/cat.h"
+#include "registry/cluster/registry_clock.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/restore_command.h"
 
 namespace firn {
 namespace {
 
-Json LiftOne(TagStore& store, const StoredTag& stored, std::optional<int64_t> reported, int64_t gap,
-             Status& status, std::string& text) {
+Json LiftOne(TagStore& store, const StoredTag& stored, std::optional<int64_t> reported,
+             int64_t wanted, WallMs now, Status& status, std::string& text) {
   const TagDefinition& tag = stored.tag();
-  const int64_t high = SumOrMax(std::max(tag.NextBegin(), reported.value_or(0)), gap);
+  const int64_t known = std::max(tag.NextBegin(), reported.value_or(0));
+  const int64_t high = LiftTo(tag, known, wanted, now), gap = high - known;
   status = store.Lift(stored, high);
   text += Cat("tag ", tag.name, " goes on from ", high, "\n");
   if (!reported) {
@@ -43,16 +45,17 @@ Status LiftLedgers(BlockingCoordinator& registry, const std::vector<ProviderRepo
                    int64_t wanted_gap, Output& output) {
   TagStore store(registry);
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
+  FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
   Json& lifted = output.json["tags"] = Json::array();
   for (const StoredTag& stored : listing.tags) {
     const TagDefinition& tag = stored.tag();
-    if (tag.strategy != "segment") {
+    if (!tag.HasLedger()) {
       FIRN_TRY(store.Lift(stored, 0));  // which moves on a node that rests at -1
       continue;
     }
     Status status;
-    lifted.push_back(LiftOne(store, stored, ReportedOf(tag.name, reports), GapOf(tag, wanted_gap),
-                             status, output.text));
+    lifted.push_back(LiftOne(store, stored, ReportedOf(tag.name, reports), wanted_gap, now, status,
+                             output.text));
     FIRN_TRY(status);
   }
   return {};

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/base/cat.h"
+#include "registry/cluster/registry_clock.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/restore_command.h"
 #include "tools/firn/ledger_lift.h"
@@ -23,9 +24,13 @@ Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& froze
 
 // One that is not there goes on above what others know of it, too; one that is has been lifted.
 Status Remake(TagStore& store, TagDefinition tag, const MetaAsRead& frozen,
-              std::optional<int64_t> reported, int64_t wanted_gap, Output& output) {
-  if (tag.strategy == "segment" && reported && !store.Read(tag.name).ok()) {
-    tag.start = std::max(tag.start.value_or(1), SumOrMax(*reported, GapOf(tag, wanted_gap)));
+              std::optional<int64_t> reported, int64_t wanted_gap, WallMs now, Output& output) {
+  const int64_t said = tag.start.value_or(1);
+  const bool missing = tag.HasLedger() && !store.Read(tag.name).ok();
+  if (missing && tag.Dated()) {  // the present period's numbers may be out, whatever is said
+    tag.start = LiftTo(tag, std::max(said, reported.value_or(1)), wanted_gap, now);
+  } else if (missing && reported) {
+    tag.start = std::max(said, LiftTo(tag, *reported, wanted_gap));
   }
   FIRN_TRY(store.Remake(tag, frozen));
   output.text += "tag " + tag.name + " is there";
@@ -43,8 +48,10 @@ Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
     if (defined) FIRN_TRY(Reform(store, tag, frozen, output));
   }
   FIRN_TRY(LiftLedgers(registry, reports, wanted_gap, output));
+  FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
   for (const auto& [tag, defined] : said) {
-    FIRN_TRY(Remake(store, tag, frozen, ReportedOf(tag.name, reports), wanted_gap, output));
+    const auto reported = ReportedOf(tag.name, reports);
+    FIRN_TRY(Remake(store, tag, frozen, reported, wanted_gap, now, output));
   }
   return {};
 }

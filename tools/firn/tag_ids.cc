@@ -10,7 +10,7 @@
 namespace firn {
 
 Result<int64_t> ShownId(const TagDefinition& tag, std::string_view text) {
-  FIRN_ASSIGN(const TextTemplate form, TextTemplate::Parse(tag.text));
+  FIRN_ASSIGN(const TextTemplate form, TextTemplate::Parse(tag.text, TimeZone::Utc(), tag.Dated()));
   Result<int64_t> id = form.ParseId(text);
   // Programs show the number, too.
   if (!id.ok() && !tag.text.empty()) {

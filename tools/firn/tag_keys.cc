@@ -12,7 +12,7 @@
 namespace firn {
 namespace {
 
-constexpr std::array<std::string_view, 2> kStrategies{"snowflake", "segment"};
+constexpr std::array<std::string_view, 3> kStrategies{"snowflake", "segment", "dated"};
 constexpr std::array<std::string_view, 4> kPlugins{"limit", "rate", "history", "obfuscate"};
 
 struct KeyWords {
@@ -21,7 +21,9 @@ struct KeyWords {
 };
 
 constexpr KeyWords kWords[] = {
-    {"strategy", "snowflake (time, machine id, sequence) or segment (short, rising numbers)"},
+    {"strategy",
+     "snowflake (time, machine id, sequence), segment (short, rising numbers) or dated (a date and "
+     "a counter that begins again)"},
     {"disabled", "true: it is refused"},
     {"store", "where ranges come from: registry, or a store of the servers"},
     {"start", "numbers below it are never given"},
@@ -31,8 +33,11 @@ constexpr KeyWords kWords[] = {
     {"prefetch_at", "percent of a range used before the next one is fetched"},
     {"buffer", "double, or none: every number from the store"},
     {"when_store_is_away", "refuse, or ledger: the registry's ledger stands in for the store"},
+    {"period", "day, month or year: how long a counter goes on"},
+    {"digits", "of the counter; at most 10, 12 or 14 with such a period"},
+    {"period_grace", "seconds that a period goes on after its end while the registry is away"},
     {"text", "template of ids as text, such as \"{date:%y%m%d}{id:09}\""},
-    {"zone", "time zone of the template's date"},
+    {"zone", "time zone of the template's date, and of periods; dated tags may change it"},
     {"plugins", "limit, rate, history, obfuscate, with commas between"},
     {"limit.per_second", "ids a second"},
     {"limit.burst", "ids at once; 0: a second's worth"},

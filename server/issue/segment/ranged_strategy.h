@@ -41,7 +41,7 @@ class RangedStrategy : public Strategy {
  public:
   static constexpr int64_t kCountMax = 10'000'000;
 
-  std::string_view name() const final { return "segment"; }
+  std::string_view name() const override { return "segment"; }
   Status Start() final { return {}; }
   int64_t count_max() const final { return kCountMax; }
 

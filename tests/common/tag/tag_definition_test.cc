@@ -40,6 +40,47 @@ TEST(TagDefinitionTest, AcceptsTheDefaults) {
   EXPECT_THAT(FaultsOf(Obfuscated()), IsEmpty());
 }
 
+TagDefinition Dated() { return {.name = "invoice", .strategy = "dated"}; }
+
+TEST(TagDefinitionTest, ADatedTagHasAPeriodAndTheRegistry) {
+  EXPECT_THAT(FaultsOf(Dated()), IsEmpty());
+  const std::pair<const char*, std::function<void(TagDefinition&)>> cases[] = {
+      {"store", [](auto& t) { t.store = "mysql"; }},
+      {"buffer", [](auto& t) { t.buffer = TagBuffer::kNone; }},
+      {"digits", [](auto& t) { t.digits = 11; }},
+      {"step", [](auto& t) { t.digits = 3; }},
+      {"start", [](auto& t) { t.start = 4711; }},
+      {"period_grace", [](auto& t) { t.period_grace = -1; }},
+      {"text", [](auto& t) { t.text = "{period}"; }},
+  };
+  for (const auto& [field, spoil] : cases) {
+    TagDefinition tag = Dated();
+    spoil(tag);
+    EXPECT_THAT(FaultyFields(tag), ElementsAre(field));
+  }
+  TagDefinition hidden = Obfuscated();
+  hidden.strategy = "dated";
+  EXPECT_THAT(FaultyFields(hidden), ElementsAre("plugins"));
+  TagDefinition plain = Segment();
+  plain.digits = 7;
+  EXPECT_THAT(FaultyFields(plain), ElementsAre("digits"));
+}
+
+TEST(TagDefinitionTest, OnlyADatedTagsZoneMayBeEditedOnceNumbersAreOut) {
+  TagDefinition before = Dated(), after = Dated();
+  before.high = after.high = 20261122000001;
+  after.zone = "Europe/Berlin";
+  EXPECT_EQ(CheckEdit(before, after), Status());
+  EXPECT_EQ(FormOf(before), FormOf(after));
+  after.digits = 7;
+  EXPECT_THAT(CheckEdit(before, after).message(), HasSubstr("digits: fixed"));
+  EXPECT_NE(FormOf(before), FormOf(after));
+  TagDefinition other = Segment(), moved = Segment();
+  other.high = moved.high = 5;
+  moved.zone = "Europe/Berlin";
+  EXPECT_FALSE(CheckEdit(other, moved).ok());
+}
+
 TEST(TagDefinitionTest, AcceptsEveryRandomSample) {
   SeededEntropy entropy(1);
   for (int i = 0; i < 2000; ++i) {

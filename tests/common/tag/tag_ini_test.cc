@@ -106,10 +106,10 @@ TEST(TagIniTest, ReportsEveryFaultWithItsLine) {
                           "12: [order] zone: something follows the closing quote",
                           "13: [order] plugins: the list has an empty place",
                           "14: the closing bracket of [name] is missing",
-                          "16: [bill] strategy: missing; say snowflake or segment",
+                          "16: [bill] strategy: missing; say snowflake, segment or dated",
                           "17: [bill] step_max: 10 is below the step of 1000",
                           "18: something follows the closing bracket",
-                          "18: strategy: missing; say snowflake or segment",
+                          "18: strategy: missing; say snowflake, segment or dated",
                           "19: [order] is defined twice, first at line 2"));
 }
 

@@ -41,6 +41,31 @@ TEST(TextTemplateTest, TheDateIsThatOfTheZone) {
   EXPECT_EQ(Written("{date:%d%H}-{id}", 1, "-04:30"), "0718-1");
 }
 
+TEST(TextTemplateTest, ADatedNumberIsItsPeriodAndItsCount) {
+  const DatedNumbers days(Period::kDay, 6);
+  const auto made = [&](std::string_view text) {
+    return TextTemplate::Parse(text, TimeZone::Utc(), days);
+  };
+  const TextTemplate order = made("ORD-{period}-{count}").value();
+  EXPECT_EQ(order.Format(20261122000001, kIssued), "ORD-20261122-000001");
+  EXPECT_EQ(order.ParseId("ORD-20261122-000001").value(), 20261122000001);
+  for (const char* text : {"", "ORD-20261122-00001", "ORD-20261122-0000010", "ORD-2026112x-000001",
+                           "XRD-20261122-000001"}) {
+    EXPECT_EQ(order.ParseId(text).code(), Code::kInvalid) << text;
+  }
+  EXPECT_EQ(made("{count}/{date:%y}/{period}").value().Format(20261122000001, kIssued),
+            "000001/24/20261122");
+  EXPECT_EQ(made("{id}").value().Format(20261122000001, kIssued), "20261122000001");
+  // None of the tag's, and still no two alike.
+  EXPECT_EQ(order.Format(INT64_MAX, kIssued), "ORD-9223372036854-775807");
+  EXPECT_LE(order.Format(INT64_MAX, kIssued).size(), order.length_max());
+  for (const char* text :
+       {"{period}", "{count}", "{period}{count}{count}", "{period}{count}{id}"}) {
+    EXPECT_FALSE(made(text).ok()) << text;
+  }
+  EXPECT_THAT(TextTemplate::Parse("{period}{count}").status().message(), HasSubstr("dated tags"));
+}
+
 TEST(TextTemplateTest, RefusesTextsThatCouldRepeatAndSaysWhy) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"{date:%y%m%d}", "no {id}"},

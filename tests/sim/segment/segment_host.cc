@@ -139,7 +139,10 @@ struct SegmentHost::Process {
         seam(*registry, shared.tree, shared.mutant),
         store(shared),
         issuer(rejections),
-        segments(seam, Control(), shared.clock, shared.dice),
+        sleepy(shared.clock, shared.slept),
+        clock(shared.mutant == SegmentMutant::kClockSleeps ? static_cast<const Clock&>(sleepy)
+                                                           : shared.clock),
+        segments(seam, Control(), clock, shared.dice),
         follower(seam, shared.dice, catalogue, issuer, std::string(kSimUuid), &disk) {
     follower.OnSeen([this](const std::string& tag, const std::optional<TagNode>& node) {
       segments.Saw(tag, node);
@@ -160,8 +163,10 @@ struct SegmentHost::Process {
     made(catalogue.AddStrategy("snowflake", [this](const TagDefinition&) {
       return Result<std::shared_ptr<Strategy>>(snowflake);
     }));
-    made(catalogue.AddStrategy("segment",
-                               [this](const TagDefinition& tag) { return segments.Make(tag); }));
+    for (const char* name : {"segment", "dated"}) {
+      made(catalogue.AddStrategy(name,
+                                 [this](const TagDefinition& tag) { return segments.Make(tag); }));
+    }
     made(catalogue.AddPlugin("obfuscate", [](const TagDefinition&) {
       return Result<std::shared_ptr<Plugin>>(std::make_shared<SimObfuscate>());
     }));
@@ -185,6 +190,10 @@ struct SegmentHost::Process {
   // Errors in how the parts are joined.
   void Mutate(SegmentShared& shared) {
     const SegmentMutant mutant = shared.mutant;
+    if (mutant == SegmentMutant::kAheadOfPeriod) {
+      segments.SetDatedSource(std::make_unique<EarlySource>(
+          segments.ledger(), segments.registry_time(), clock, Control()));
+    }
     if (mutant == SegmentMutant::kUnknownBeforeRead) issuer.SetDefault(std::nullopt);
     const bool seeks =
         mutant != SegmentMutant::kUnknownBeforeRead && mutant != SegmentMutant::kUnknownAtOnce;
@@ -202,6 +211,8 @@ struct SegmentHost::Process {
   Catalogue catalogue;
   Issuer issuer;
   std::shared_ptr<Strategy> snowflake;
+  SleepyClock sleepy;
+  const Clock& clock;
   SegmentTags segments;
   TagFollower follower;
   bool stopping = false;
@@ -222,7 +233,7 @@ void SegmentHost::Round() {
   process_->registry->Dispatch(Milliseconds(0));
   RunTasks(disk_->answers);
   RunTasks(process_->to_control);
-  process_->segments.Tick(shared_.clock.Boot());
+  process_->segments.Tick(process_->clock.Boot());
   process_->follower.Tick(shared_.clock.Boot());
   process_->follower.RaiseHighest(process_->segments.ledger().TakeNews());
   if (shared_.dice.Below(2) == 0) RunTasks(process_->to_store);
@@ -252,10 +263,12 @@ void SegmentHost::Serve() {
     int64_t id = 0;
     if (tag != nullptr && process_->issuer.TryOne(*tag, Method::kEmbedded, &id)) {
       shared_.oracle.Record(call->tag, id, 0);
+      shared_.periods.Record(call->tag, id);
     }
     const Verdict verdict = process_->issuer.Issue(call->issue);
     Answer(*call, verdict);
     if (verdict != Verdict::kWait) continue;
+    call->waited |= !call->issue.runs().empty();
     if (shared_.dice.Below(50) == 0) {
       process_->issuer.GiveUp(call->issue);
     } else {
@@ -276,6 +289,10 @@ void SegmentHost::Answer(const Call& call, Verdict verdict) {
   if (verdict != Verdict::kIssued) return;
   Require(shared_.oracle.IsDefined(call.tag), "a tag that nobody has ever defined was served");
   call.issue.runs().ForEach([&](int64_t id) { shared_.oracle.Record(call.tag, id, call.beyond); });
+  // What a batch that waited had got before midnight was given then.
+  if (!call.waited) {
+    call.issue.runs().ForEach([&](int64_t id) { shared_.periods.Record(call.tag, id); });
+  }
   std::string text;
   call.issue.AppendText(0, shared_.clock.Wall(), text);
   shared_.oracle.RecordText(call.tag, text);

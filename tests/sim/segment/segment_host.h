@@ -12,6 +12,7 @@
 #include "common/time/entropy.h"
 #include "registry/servers/provider.h"
 #include "server/issue/issuer.h"
+#include "tests/sim/segment/period_oracle.h"
 #include "tests/sim/segment/segment_mutants.h"
 #include "tests/sim/segment/segment_oracle.h"
 #include "tests/support/registry/faulty_coordinator.h"
@@ -32,6 +33,7 @@ struct SegmentShared {
   MemoryTree& tree;
   SimDatabase& database;
   NumberOracle& oracle;
+  PeriodOracle& periods;
   SeededEntropy& dice;
   SegmentMutant mutant = SegmentMutant::kNone;
   bool gap = false;    // the registry lost data, and nobody has frozen or restored it yet
@@ -40,6 +42,7 @@ struct SegmentShared {
   // A clock's ids, as the plain tags of a whole cluster would give them.
   int64_t snowflakes = NumberOracle::kClockIds;
   std::vector<std::string> names{};  // that callers ask for
+  Milliseconds slept{0};             // by all machines, until a midnight comes
   std::function<void(const std::string& what)> trace{};
 };
 
@@ -85,6 +88,7 @@ class SegmentHost {
     // When it came: whether there was the tag, and the losses of data so far.
     bool defined = false;
     int64_t losses = 0;
+    bool waited = false;  // with a part of what it wants
     IssueCall issue{};
   };
   struct Process;

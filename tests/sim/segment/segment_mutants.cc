@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "registry/cluster/slot.h"
 #include "registry/cluster/tag_node.h"
 #include "registry/cluster/tag_store.h"
 
@@ -75,7 +76,25 @@ void LedgerSeam::Read(const std::string& path, ReadDone done, Changed changed) {
       std::move(changed));
 }
 
+// Of the clock node, which is set for the sake of the time that the answer tells.
+void LedgerSeam::TellTime(WriteDone& done) {
+  const bool leads = inner().session() % 2 == 0;
+  const std::optional<Node> before = tree_.Peek(kClockPath);
+  done = [leads, before, mutant = mutant_, done = std::move(done)](WriteOutcome told) {
+    if (told.status.ok() && mutant == SegmentMutant::kClockOfServer) {
+      const Milliseconds off = std::chrono::hours(leads ? 2 : -2);
+      told.stats.front().modified += off;
+    } else if (told.status.ok() && before) {
+      told.stats.front().modified = before->stat.modified;
+    }
+    done(std::move(told));
+  };
+}
+
 void LedgerSeam::Multi(std::vector<Write> writes, WriteDone done) {
+  const bool lies =
+      mutant_ == SegmentMutant::kClockOfServer || mutant_ == SegmentMutant::kClockOfLastWrite;
+  if (lies && writes.front().path == kClockPath) TellTime(done);
   Write* const set = TagSet(writes);
   if (set == nullptr) return inner().Multi(std::move(writes), std::move(done));
   if (const auto there = tree_.Peek(set->path); there && mutant_ == SegmentMutant::kOldFormServed) {

@@ -8,8 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "common/time/clock.h"
+#include "server/issue/dated/dated_pick.h"
+#include "server/issue/dated/registry_time.h"
 #include "server/issue/segment/range_source.h"
 #include "server/issue/segment/range_store.h"
+#include "server/store/ledger.h"
 #include "tests/support/registry/forwarding_coordinator.h"
 #include "tests/support/registry/memory_coordinator.h"
 
@@ -28,6 +32,10 @@ enum class SegmentMutant {
   kDefaultBeforeRead,  // process: the tag `default` is there whatever the registry says
   kUnknownBeforeRead,  // process: what has not been read is unknown
   kUnknownAtOnce,      // process: nobody looks for a tag that has just been made
+  kClockOfServer,      // registry: a server's own clock is told as the registry's
+  kClockOfLastWrite,   // registry: told is the time of the write before
+  kClockSleeps,        // process: its boot clock stands still while the machine sleeps
+  kAheadOfPeriod,      // source: takes numbers of the next period an hour before it begins
 };
 
 struct SegmentMutantName {
@@ -36,7 +44,7 @@ struct SegmentMutantName {
   std::string_view breaks;  // is in what() of the violation that it is caught by
 };
 
-inline constexpr std::array<SegmentMutantName, 9> kSegmentMutants = {{
+inline constexpr std::array<SegmentMutantName, 13> kSegmentMutants = {{
     {SegmentMutant::kUsedBeforeLedger, "used-before-ledger", "came twice"},
     {SegmentMutant::kSetOverForeign, "set-over-foreign", "came twice"},
     {SegmentMutant::kUnknownKept, "unknown-kept", "came twice"},
@@ -46,6 +54,10 @@ inline constexpr std::array<SegmentMutantName, 9> kSegmentMutants = {{
     {SegmentMutant::kDefaultBeforeRead, "default-before-read", "both plain and obfuscated"},
     {SegmentMutant::kUnknownBeforeRead, "unknown-before-read", "called unknown"},
     {SegmentMutant::kUnknownAtOnce, "unknown-at-once", "called unknown"},
+    {SegmentMutant::kClockOfServer, "clock-of-server", "in a wrong period"},
+    {SegmentMutant::kClockOfLastWrite, "clock-of-last-write", "in a wrong period"},
+    {SegmentMutant::kClockSleeps, "clock-sleeps", "in a wrong period"},
+    {SegmentMutant::kAheadOfPeriod, "ahead-of-period", "in a wrong period"},
 }};
 
 // The write of a tag's node in a multi; null when there is none.
@@ -62,9 +74,51 @@ class LedgerSeam final : public ForwardingCoordinator {
   void Multi(std::vector<Write> writes, WriteDone done) override;
 
  private:
+  void TellTime(WriteDone& done);
+
   std::map<std::string, std::string> served_;  // by path: what who watches has read
   const MemoryTree& tree_;
   const SegmentMutant mutant_;
+};
+
+// A machine's boot clock that does not count the time that it sleeps.
+class SleepyClock final : public Clock {
+ public:
+  SleepyClock(const Clock& clock, const Milliseconds& slept) : clock_(clock), slept_(slept) {}
+
+  WallMs Wall() const override { return clock_.Wall(); }
+  BootMs Boot() const override { return clock_.Boot() - slept_; }
+
+ private:
+  const Clock& clock_;
+  const Milliseconds& slept_;
+};
+
+// A source of dated tags that is too early.
+class EarlySource final : public RangeSource {
+ public:
+  using Post = std::function<void(std::function<void()>)>;
+
+  EarlySource(Ledger& ledger, RegistryTime& time, const Clock& clock, Post post)
+      : ledger_(ledger), time_(time), clock_(clock), post_(std::move(post)) {}
+
+  void Take(const TagDefinition& tag, int64_t size, TakeDone done) override {
+    time_.Note(clock_.Wall(), clock_.Boot());
+    const auto pick = [this, size](const TagDefinition& now) {
+      return PickDated(now, size, clock_.Wall() + std::chrono::hours(1));
+    };
+    post_([this, tag, pick, done = std::move(done)] { ledger_.Extend(tag, pick, done); });
+  }
+  void GiveBack(const TagDefinition&, Range, GiveBackDone done) override {
+    post_([done = std::move(done)] { done(Invalid("never")); });
+  }
+  bool permits_no_buffer() const override { return false; }
+
+ private:
+  Ledger& ledger_;
+  RegistryTime& time_;
+  const Clock& clock_;
+  const Post post_;
 };
 
 // A source that does not wait for the ledger.

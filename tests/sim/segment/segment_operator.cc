@@ -1,9 +1,11 @@
 #include "tests/sim/segment/segment_operator.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
+#include "common/tag/tag_diff.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "registry/operate/restore.h"
@@ -27,6 +29,18 @@ void LetStandIn(TagDefinition& tag, bool stands_in) {
   const bool may = tag.store != "registry" && tag.buffer == TagBuffer::kDouble;
   tag.when_store_is_away = may && stands_in ? StoreAway::kLedger : StoreAway::kRefuse;
 }
+
+// Clocks that change at midnight, before it and after it, twice a year or never.
+constexpr std::array kZones = {"UTC",
+                               "Europe/Berlin",
+                               "America/Sao_Paulo",
+                               "Asia/Beirut",
+                               "Africa/Cairo",
+                               "America/Havana",
+                               "Asia/Kathmandu",
+                               "America/Asuncion",
+                               "Pacific/Auckland",
+                               "-04:30"};
 
 void Obfuscate(TagDefinition& tag) {
   tag.plugins = {"obfuscate"};
@@ -57,7 +71,8 @@ void SegmentOperator::MakeCluster() {
   if (serves_undefined_) shared_.oracle.Define();
   Require(registry_
               ->Multi({Write::Create(kMetaPath, FormatMeta(meta), Lifetime::kPersistent),
-                       Write::Create(EraPath(meta.era), "", Lifetime::kPersistent)})
+                       Write::Create(EraPath(meta.era), "", Lifetime::kPersistent),
+                       Write::Create(kClockPath, "", Lifetime::kPersistent)})
               .status.ok(),
           "no root");
   const auto step = static_cast<int64_t>(1 + shared_.dice.Below(40));
@@ -66,6 +81,7 @@ void SegmentOperator::MakeCluster() {
   LetStandIn(data, OneIn(2));
   Create(std::move(data));
   Create(TagOf("raw", "registry", step, TagBuffer::kNone));
+  Create(DatedTag("day"));
   TagDefinition first{.name = "default", .strategy = "snowflake"};
   if (!serves_undefined_ && OneIn(2)) Obfuscate(first);
   first.disabled = OneIn(4);
@@ -73,12 +89,46 @@ void SegmentOperator::MakeCluster() {
   shared_.names.emplace_back("never");
 }
 
+std::string SegmentOperator::AnyZone() { return kZones.at(shared_.dice.Below(kZones.size())); }
+
+// With few digits periods are used up.
+TagDefinition SegmentOperator::DatedTag(const std::string& name) {
+  TagDefinition tag{.name = name, .strategy = "dated"};
+  tag.digits = OneIn(3) ? 6 : OneIn(2) ? 4 : 3;
+  tag.step = static_cast<int64_t>(1 + shared_.dice.Below(40));
+  tag.step_max = tag.step * 8;
+  tag.zone = AnyZone();
+  if (OneIn(5)) tag.period = OneIn(2) ? Period::kMonth : Period::kYear;
+  if (OneIn(3) && !serves_undefined_) tag.text = "D{period}-{count}";
+  if (OneIn(3)) tag.period_grace = 60;
+  return tag;
+}
+
+// Before it is written: numbers may go out at that very moment.
+void SegmentOperator::Define(const TagDefinition& tag) {
+  shared_.oracle.Define(tag.name);
+  shared_.periods.Define(tag);
+}
+
+WallMs SegmentOperator::BeforeMidnight() {
+  const WallMs now = shared_.clock.Wall();
+  WallMs next = WallMs(INT64_MAX);
+  for (const auto& [name, tag] : last_) {
+    const std::optional<DatedNumbers> numbers = tag.Dated();
+    if (!numbers || tag.period != Period::kDay) continue;
+    const TimeZone zone = TimeZone::Load(tag.zone).value();
+    next = std::min(next, numbers->EndOf(numbers->PeriodAt(now, zone), now, zone));
+  }
+  if (next == WallMs(INT64_MAX)) return now;
+  return next - Milliseconds(static_cast<int64_t>(shared_.dice.Below(400)));
+}
+
 void SegmentOperator::Create(TagDefinition tag) {
   // Called before, too: callers may come at the very moment.
   if (std::find(shared_.names.begin(), shared_.names.end(), tag.name) == shared_.names.end()) {
     shared_.names.push_back(tag.name);
   }
-  shared_.oracle.Define(tag.name);
+  Define(tag);
   const Status made = store_->Create(tag);
   Require(made.ok() || made.code() == Code::kConflict, "no tag");
   if (!made.ok()) return;
@@ -91,6 +141,7 @@ void SegmentOperator::CreateFresh() {
   const std::string name = "fresh" + std::to_string(last_.size());
   TagDefinition tag = TagOf(name, OneIn(3) ? "database" : "registry",
                             static_cast<int64_t>(1 + shared_.dice.Below(40)), TagBuffer::kDouble);
+  if (OneIn(4)) tag = DatedTag(name);
   tag.start = 1;
   LetStandIn(tag, OneIn(2));
   if (OneIn(2)) EditForm(tag);
@@ -104,7 +155,9 @@ const TagDefinition& SegmentOperator::AnyTag() {
 
 void SegmentOperator::EditForm(TagDefinition& tag) {
   if (serves_undefined_) return;  // whatever its name was served as, it goes on in that form
-  if (OneIn(2) && tag.strategy == "segment") {
+  if (tag.strategy == "dated") {
+    tag.text = tag.text.empty() ? "n{period}.{count}" : "";
+  } else if (OneIn(2) && tag.strategy == "segment") {
     tag.text = tag.text.empty() ? "n{id:03}" : "";
   } else if (tag.HasPlugin("obfuscate")) {
     tag.plugins.clear();
@@ -118,12 +171,16 @@ void SegmentOperator::EditForm(TagDefinition& tag) {
 void SegmentOperator::EditRest(TagDefinition& tag) {
   if (OneIn(3)) {
     tag.disabled = !tag.disabled;
-  } else if (tag.strategy == "segment") {
+  } else if (tag.strategy == "dated" && OneIn(2)) {
+    tag.zone = AnyZone();
+  } else if (tag.HasLedger()) {
     tag.step = static_cast<int64_t>(1 + shared_.dice.Below(40));
     tag.step_max = tag.step * 8;
     if (OneIn(4)) tag.start = std::max<int64_t>(1, shared_.oracle.Highest(tag.name) + 1);
     if (OneIn(4) && tag.name != "raw") tag.store = OneIn(2) ? "database" : "registry";
     LetStandIn(tag, OneIn(2));
+    if (OneIn(4) && tag.name != "raw" && !tag.Dated())
+      tag.store = OneIn(2) ? "database" : "registry";
   }
 }
 
@@ -147,6 +204,8 @@ bool SegmentOperator::Edit(bool may_delete) {
 // Refused edits change nothing, and neither do those of a frozen cluster.
 void SegmentOperator::Change(const std::string& name, const TagDefinition& after) {
   const Result<StoredTag> stored = store_->Read(name);
+  if (stored.ok() && CheckEdit(stored->tag(), WithLedgerOf(stored->tag(), after)).ok())
+    Define(after);
   if (!stored.ok() || !store_->Edit(*stored, after).ok()) return;
   shared_.trace("edited " + TagWord(after));
   last_[name] = after;
@@ -156,11 +215,11 @@ void SegmentOperator::Change(const std::string& name, const TagDefinition& after
 std::vector<SaidTag> SegmentOperator::Words(const std::vector<ProviderReport>& reports) {
   std::vector<SaidTag> words;
   for (auto [name, tag] : last_) {
-    if (tag.strategy == "segment") {
+    if (tag.HasLedger()) {
       tag.start = 1;
       const size_t printer = shared_.dice.Below(reports.size() + 1);
       if (printer < reports.size()) {
-        tag.start = SumOrMax(std::max<int64_t>(1, reports[printer].HighOf(name)), GapOf(tag, 0));
+        tag.start = LiftTo(tag, std::max<int64_t>(1, reports[printer].HighOf(name)), 0);
       }
     }
     words.push_back({std::move(tag)});

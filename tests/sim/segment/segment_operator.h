@@ -37,6 +37,9 @@ class SegmentOperator {
   // last and as far as one of the servers knows it. The gap is the least that there is.
   void Restore(std::vector<ProviderReport> reports);
 
+  // A moment some time before the next midnight of some dated tag's zone.
+  WallMs BeforeMidnight();
+
   // Every tag is to be served.
   void EnableAll();
 
@@ -52,6 +55,9 @@ class SegmentOperator {
   void CreateFresh();
   void EditForm(TagDefinition& tag);
   void EditRest(TagDefinition& tag);
+  TagDefinition DatedTag(const std::string& name);
+  std::string AnyZone();
+  void Define(const TagDefinition& tag);
   void Change(const std::string& name, const TagDefinition& tag);
   const TagDefinition& AnyTag();
   bool OneIn(uint64_t n) { return shared_.dice.Below(n) == 0; }

@@ -33,7 +33,7 @@ class NumberOracle {
     return defined_.contains(tag) || defined_.contains("");
   }
 
-  static constexpr int64_t kClockIds = int64_t{1} << 40;
+  static constexpr int64_t kClockIds = int64_t{1} << 61;
 
   uint64_t given() const { return given_; }
 

@@ -22,7 +22,8 @@ void RunWorld(uint64_t seed, int mutant, const SimArguments& arguments, SimCount
     counts = {{"steps", static_cast<int64_t>(world.steps())},
               {"numbers", static_cast<int64_t>(world.numbers())},
               {"wasted", world.wasted()},
-              {"losses", world.lost()}};
+              {"losses", world.lost()},
+              {"periods", static_cast<int64_t>(world.periods())}};
     TellDigest(arguments, seed, world.digest());
   };
   try {

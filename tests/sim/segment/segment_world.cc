@@ -11,22 +11,34 @@ namespace firn {
 namespace {
 
 constexpr int kSteps = 3'000;
+constexpr Milliseconds kDay = std::chrono::hours(24);
+
+// In the end; longer than a month, and far from a leap that wants an operator.
+constexpr Milliseconds kRest = kDay * 40;
+
+// Some day of the years in which zones of the operator's changed their clocks in every way.
+WallMs SomeDay(SeededEntropy& dice) {
+  return WallMs(1'330'000'000'000) + kDay * static_cast<int64_t>(dice.Below(4'500));
+}
 
 }  // namespace
 
 SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, bool trace)
     : dice_(seed),
       trace_(trace),
-      clock_(WallMs(1'700'000'000'000)),
+      clock_(SomeDay(dice_)),
       tree_(clock_),
+      periods_(clock_),
       shared_{.clock = clock_,
               .tree = tree_,
               .database = database_,
               .oracle = oracle_,
+              .periods = periods_,
               .dice = dice_,
               .mutant = mutant,
               .trace = [this](const std::string& what) { Trace(what); }},
       loses_data_(!OneIn(3)),
+      sets_clock_(OneIn(3)),
       fault_dice_(std::make_unique<SeededEntropy>(seed ^ 0x5eed)) {
   const int busy = OneIn(3) ? 0 : 20;  // some worlds lose hardly a message
   rates_ = {.refused = busy,
@@ -47,7 +59,8 @@ SegmentWorld::~SegmentWorld() = default;
 
 void SegmentWorld::Run() {
   for (int i = 0; i < kSteps; ++i) Step();
-  DemandService();
+  // A mutant that keeps service from coming would have to be waited for, and is caught by more.
+  if (shared_.mutant == SegmentMutant::kNone) DemandService();
 }
 
 void SegmentWorld::Step() {
@@ -63,14 +76,14 @@ void SegmentWorld::Step() {
   const auto root = tree_.Peek(kMetaPath);
   if (shared_.gap && root && ParseMeta(root->data)->frozen) shared_.gap = false;
   if (restore_in_ > 0 && --restore_in_ == 0) Restore();
-  if (OneIn(40)) Strike();
+  if (OneIn(30)) Strike();
   // Who edits a form before he has restored what was lost is told to make another tag.
   if (restore_in_ == 0 && OneIn(60) && !operator_->Edit(loses_data_)) Lose();
 }
 
 void SegmentWorld::Strike() {
   SegmentHost& host = AnyHost();
-  switch (dice_.Below(9)) {
+  switch (dice_.Below(12)) {
     case 0:
       Trace("kill");
       return host.Kill();
@@ -97,6 +110,11 @@ void SegmentWorld::Strike() {
       Trace("the database goes back");
       database_ = *old_database_;
       return;
+    case 8:
+    case 9:
+      return Sleep();
+    case 10:
+      return SetRegistryClock();
     default:
       if (!backup_ || OneIn(2)) {
         if (restore_in_ == 0) backup_ = tree_.Save();
@@ -104,6 +122,23 @@ void SegmentWorld::Strike() {
       }
       if (loses_data_ && restore_in_ == 0 && OneIn(3)) RollBackRegistry();
   }
+}
+
+// Nothing runs until shortly before a midnight.
+void SegmentWorld::Sleep() {
+  const Milliseconds nap = operator_->BeforeMidnight() - clock_.Wall();
+  if (nap < PeriodOracle::kTelling) return;
+  Trace("the machines sleep");
+  clock_.Advance(nap);
+  shared_.slept += nap;
+}
+
+void SegmentWorld::SetRegistryClock() {
+  if (!sets_clock_) return;
+  const auto off = static_cast<int64_t>(dice_.Below(4 * 3'600'000)) - 2 * 3'600'000;
+  Trace("the registry's clock is set by " + std::to_string(off / 1'000) + " s");
+  clock_.StepWall(Milliseconds(off));
+  periods_.NoteClock();
 }
 
 void SegmentWorld::RollBackRegistry() {
@@ -131,7 +166,8 @@ void SegmentWorld::Restore() {
   shared_.gap = false;
 }
 
-// After the end of all faults every host serves every tag within ten minutes.
+// After the end of all faults every host serves every tag within ten minutes of work; weeks
+// pass in between, since periods may be used up.
 void SegmentWorld::DemandService() {
   if (restore_in_ > 0) Restore();
   restore_in_ = 0;
@@ -153,6 +189,8 @@ void SegmentWorld::DemandService() {
       host->Serve();
     }
     if (i % 500 != 499) continue;
+    clock_.Advance(kRest);
+    shared_.slept += kRest;
     // With those that are served undefined, it may be one more.
     bool all = true;
     for (const auto& host : hosts_) all &= host->TagsServed() >= operator_->tags();

@@ -16,12 +16,14 @@ namespace firn {
 // ledger and without a buffer, and the tag `default`, in virtual time, while processes are killed,
 // stopped and started without their registry, requests and answers are lost or late, sessions end,
 // tags are made, edited, disabled and deleted, the database goes back in time, and the registry
-// does, too, and is restored. One seed is one world, and replays exactly.
+// does, too, and is restored; dated tags see midnights, and clocks that are set. One seed is one
+// world, and replays exactly.
 //
 // Throws a Violation at the first number that is given out twice, at the first one of the tag
-// without a buffer that does not rise in real time, when a tag's ids go out in two forms, under a
-// name that nobody has defined, or when a tag that is defined is called unknown, and when service
-// does not come back after the end of all faults.
+// without a buffer that does not rise in real time, at one of a period that has not come or is
+// over, when a tag's ids go out in two forms, under a name that nobody has defined, or when a tag
+// that is defined is called unknown, and when service does not come back after the end of all
+// faults.
 class SegmentWorld {
  public:
   SegmentWorld(uint64_t seed, SegmentMutant mutant, bool trace);
@@ -34,10 +36,13 @@ class SegmentWorld {
   uint64_t numbers() const { return oracle_.given(); }
   int64_t wasted() const { return shared_.wasted; }
   int64_t lost() const { return shared_.losses; }
+  size_t periods() const { return periods_.periods(); }
 
  private:
   void Step();
   void Strike();
+  void Sleep();
+  void SetRegistryClock();
   void RollBackRegistry();
   void Lose();
   void Restore();
@@ -52,9 +57,11 @@ class SegmentWorld {
   MemoryTree tree_;
   SimDatabase database_;
   NumberOracle oracle_;
+  PeriodOracle periods_;
   SegmentShared shared_;
   // A restore ends all edits of forms that tags may have been used in.
   const bool loses_data_;
+  const bool sets_clock_;  // the registry's
   FaultRates rates_;
   std::unique_ptr<SeededEntropy> fault_dice_;
   std::unique_ptr<SegmentOperator> operator_;

@@ -24,6 +24,17 @@ inline std::string RandomTagName(Entropy& entropy) {
   return "n" + RandomText(entropy, 0, 30) + "n";
 }
 
+// Of a tag with ranges; its step has at most nine digits.
+inline void MakeDated(TagDefinition& tag, Entropy& entropy) {
+  tag.strategy = "dated";
+  tag.store = "registry";
+  tag.buffer = TagBuffer::kDouble;
+  tag.start.reset();
+  tag.digits = 9;
+  tag.period = static_cast<Period>(entropy.Below(3));
+  tag.period_grace = static_cast<int64_t>(entropy.Below(100));
+}
+
 // A definition that CheckTag accepts, with any field away from its default as often as not.
 inline TagDefinition RandomTag(Entropy& entropy) {
   const auto coin = [&] { return entropy.Below(2) == 0; };
@@ -43,13 +54,14 @@ inline TagDefinition RandomTag(Entropy& entropy) {
       tag.when_store_is_away = StoreAway::kLedger;
     }
     if (coin()) tag.high = static_cast<int64_t>(entropy.Next() >> 1);
+    if (coin()) MakeDated(tag, entropy);
   }
   if (coin()) {
     tag.plugins.push_back("limit");
     tag.limit_per_second = 1 + static_cast<int64_t>(entropy.Below(1'000'000));
     tag.limit_burst = static_cast<int64_t>(entropy.Below(1000));
   }
-  if (coin()) {
+  if (coin() && tag.strategy != "dated") {
     tag.plugins.push_back("obfuscate");
     tag.obfuscate_width = 6 + static_cast<int64_t>(entropy.Below(13));
     tag.obfuscate_key = "k2026";

@@ -38,7 +38,7 @@ Result<Output> RunList(const Words& words) {
   Table table({"TAG", "STRATEGY", "STORE", "STEP", "HIGH", "PLUGINS", "STATE"});
   for (const StoredTag& stored : listing.tags) {
     const TagDefinition& tag = stored.tag();
-    const bool segment = tag.strategy == "segment";
+    const bool segment = tag.HasLedger();
     output.json["tags"].push_back(TagJson(tag));
     table.Add({tag.name, tag.strategy, segment ? tag.store : "-",
                segment ? std::to_string(tag.step) : "-", segment ? std::to_string(tag.high) : "-",

@@ -1,0 +1,249 @@
+#include "server/issue/dated/dated.h"
+
+#include <gtest/gtest.h>
+
+#include "common/time/civil_time.h"
+#include "server/issue/dated/dated_pick.h"
+#include "tests/server/issue/segment/segment_rig.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kHour = std::chrono::hours(1);
+
+// One tag at noon of 2026-11-22. The source answers, when it is told to, as a ledger would.
+class DatedTest : public testing::Test {
+ protected:
+  void Make(TagDefinition tag = {}) {
+    tag.name = "order";
+    tag.strategy = "dated";
+    tag.step = 10;
+    tag.prefetch_at = 50;
+    definition_ = tag;
+    registry_time_.Note(clock_.Wall(), clock_.Boot());
+    auto made = Dated::Make(tag, {source_, clock_, entropy_, [] {}}, registry_time_);
+    ASSERT_TRUE(made.ok()) << made.status();
+    strategy_ = *std::move(made);
+  }
+
+  void Answer() {
+    TagDefinition tag = definition_;
+    tag.high = high_;
+    const auto range = PickDated(tag, source_.asked(), *registry_time_.At(clock_.Boot()));
+    if (range.ok()) high_ = range->end;
+    source_.AnswerWith(range);
+  }
+  void AnswerAll() {
+    while (!source_.questions.empty()) Answer();
+  }
+
+  Verdict Ask(int64_t count = 1) {
+    call_.Begin({.count = count});
+    return strategy_->Issue(call_);
+  }
+  // A number that comes, after a question perhaps.
+  int64_t One() {
+    int64_t id = 0;
+    if (strategy_->TryOne(Method::kEmbedded, &id)) return id;
+    Verdict verdict = Ask();
+    AnswerAll();
+    if (verdict == Verdict::kWait) verdict = strategy_->Issue(call_);
+    EXPECT_EQ(verdict, Verdict::kIssued) << call_.refusal();
+    return call_.runs().empty() ? -1 : call_.runs()[0].first;
+  }
+
+  void Pass(Milliseconds time) {
+    clock_.Advance(time);
+    strategy_->Tick(clock_.Boot());
+  }
+
+  VirtualClock clock_{ParseRfc3339("2026-11-22T12:00:00Z").value()};
+  SeededEntropy entropy_{1};
+  ScriptedSource source_;
+  RegistryTime registry_time_;
+  int64_t high_ = 0;
+  TagDefinition definition_;
+  std::shared_ptr<Dated> strategy_;
+  IssueCall call_;
+};
+
+TEST_F(DatedTest, CountsFromOneEachDay) {
+  Make();
+  EXPECT_EQ(One(), 20261122000001);
+  EXPECT_EQ(One(), 20261122000002);
+  Pass(12 * kHour);
+  EXPECT_EQ(One(), 20261123000001);
+}
+
+TEST_F(DatedTest, GivesNothingOfADayThatIsOver) {
+  Make();
+  One();
+  clock_.Advance(12 * kHour - Milliseconds(1));
+  EXPECT_EQ(One(), 20261122000002);
+  clock_.Advance(Milliseconds(1));
+  int64_t id = 0;
+  EXPECT_FALSE(strategy_->TryOne(Method::kEmbedded, &id));
+  EXPECT_EQ(Ask(), Verdict::kWait);
+  EXPECT_EQ(strategy_->status().wasted, 8);
+}
+
+TEST_F(DatedTest, ADayThatIsOverIsNotFetchedForUntilSomebodyCalls) {
+  Make();
+  One();
+  Pass(12 * kHour);
+  Pass(kHour);
+  EXPECT_TRUE(source_.questions.empty());
+  EXPECT_EQ(strategy_->status().supply, 0);
+}
+
+TEST_F(DatedTest, ADayBeginsWithARangeWhereTheLastOneWasAskedFor) {
+  Make();
+  clock_.Advance(12 * kHour - Milliseconds(60'000));
+  One();
+  Pass(Milliseconds(59'999));
+  EXPECT_TRUE(source_.questions.empty());
+  Pass(Milliseconds(1));
+  ASSERT_EQ(source_.questions.size(), 1u);
+  Answer();
+  int64_t id = 0;
+  EXPECT_TRUE(strategy_->TryOne(Method::kEmbedded, &id));
+  EXPECT_EQ(id, 20261123000001);
+}
+
+TEST_F(DatedTest, TheDayFollowsTheRegistrysClockWhereverItGoes) {
+  Make();
+  One();
+  registry_time_.Note(clock_.Wall() + 12 * kHour, clock_.Boot());
+  EXPECT_EQ(One(), 20261123000001);
+  registry_time_.Note(clock_.Wall(), clock_.Boot());  // what was reached stays
+  EXPECT_EQ(One(), 20261123000002);
+}
+
+TEST_F(DatedTest, WithoutTheRegistrysTimeNothingIsGiven) {
+  Make();
+  const RegistryTime untold;
+  auto made = Dated::Make(definition_, {source_, clock_, entropy_, [] {}}, untold);
+  strategy_ = *std::move(made);
+  EXPECT_EQ(Ask(), Verdict::kWait);
+  AnswerAll();
+  EXPECT_NE(strategy_->Issue(call_), Verdict::kIssued);
+}
+
+TEST_F(DatedTest, FetchesTheNextRangeAheadWithinTheDay) {
+  Make();
+  for (int i = 0; i < 5; ++i) One();
+  ASSERT_EQ(source_.questions.size(), 1u);
+  Answer();
+  EXPECT_EQ(strategy_->status().supply, 15);
+}
+
+TEST_F(DatedTest, StepsAdaptAndAnEndedDayTeachesNothing) {
+  Make();
+  for (int i = 0; i < 10; ++i) One();
+  EXPECT_EQ(strategy_->status().step, 20);
+  AnswerAll();
+  One();
+  Pass(12 * kHour);
+  One();
+  EXPECT_EQ(strategy_->status().step, 20);
+}
+
+TEST_F(DatedTest, AUsedUpDayIsRefusedWithTheTimeToTheNext) {
+  TagDefinition tag;
+  tag.digits = 2;
+  Make(tag);
+  for (int i = 1; i < 100; ++i) EXPECT_EQ(One(), 2026112200 + i);
+  Ask();
+  AnswerAll();
+  EXPECT_EQ(Ask(), Verdict::kRefused);
+  EXPECT_EQ(call_.refusal().reason, Reason::kOverloaded);
+  EXPECT_EQ(call_.refusal().retry_after_ms, (12 * kHour).count());
+  EXPECT_TRUE(call_.refusal().another_server_may_help);
+  EXPECT_EQ(strategy_->WhyNot()->reason, Reason::kOverloaded);
+  Pass(12 * kHour);
+  EXPECT_EQ(One(), 2026112301);
+}
+
+TEST_F(DatedTest, GoesOnInItsGraceWhileTheRegistryIsAway) {
+  TagDefinition tag;
+  tag.period_grace = 60;
+  Make(tag);
+  One();
+  clock_.Advance(12 * kHour);
+  EXPECT_EQ(Ask(), Verdict::kWait);  // which asks first
+  source_.Fail(Unavailable("away"));
+  EXPECT_EQ(One(), 20261122000002);
+  Pass(Milliseconds(59'000));
+  ASSERT_FALSE(source_.questions.empty());
+  source_.Fail(Unavailable("away"));
+  EXPECT_EQ(One(), 20261122000003);
+  clock_.Advance(Milliseconds(1'000));
+  int64_t id = 0;
+  EXPECT_FALSE(strategy_->TryOne(Method::kEmbedded, &id));
+}
+
+TEST_F(DatedTest, TheGraceEndsWhenTheRegistryIsBack) {
+  TagDefinition tag;
+  tag.period_grace = 3'600;
+  Make(tag);
+  One();
+  clock_.Advance(12 * kHour);
+  Ask();
+  source_.Fail(Unavailable("away"));
+  EXPECT_EQ(One(), 20261122000002);
+  Pass(Milliseconds(3'000));
+  AnswerAll();
+  EXPECT_EQ(One(), 20261123000001);
+}
+
+TEST_F(DatedTest, GivesBackWhatItHasNotUsed) {
+  Make();
+  for (int i = 0; i < 6; ++i) One();
+  AnswerAll();
+  source_.next = 20261122000021;
+  strategy_->Stop();
+  ASSERT_EQ(source_.given_back.size(), 1u);
+  EXPECT_EQ(source_.given_back[0], (Range{20261122000007, 20261122000021}));
+  EXPECT_TRUE(strategy_->settled());
+  EXPECT_EQ(Ask(), Verdict::kRefused);
+}
+
+TEST_F(DatedTest, AbandonedOrDroppedItWastesWhatItHas) {
+  Make();
+  One();
+  strategy_->Drop("data were lost");
+  EXPECT_EQ(strategy_->status().wasted, 9);
+  Pass(Milliseconds(3'000));
+  EXPECT_EQ(One(), 20261122000011);
+  strategy_->Abandon();
+  EXPECT_TRUE(source_.given_back.empty());
+  EXPECT_EQ(strategy_->status().wasted, 18);
+}
+
+TEST_F(DatedTest, AStartThatIsRaisedDropsWhatLiesBelow) {
+  Make();
+  One();
+  definition_.start = 20261122000006;
+  strategy_->Adjust(definition_);
+  EXPECT_EQ(One(), 20261122000006);
+}
+
+TEST_F(DatedTest, ThrowsAwayARangeThatIsOfNoPeriodOrCameBefore) {
+  Make();
+  const Range bad[] = {{1, 11}, {20261122999999, 20261123000002}, {20261122000000, 20261122000010}};
+  for (const Range& range : bad) {
+    EXPECT_EQ(Ask(), Verdict::kWait);
+    source_.AnswerWith(range);
+    EXPECT_EQ(strategy_->status().supply, 0) << range;
+    Pass(Milliseconds(3'000));
+  }
+}
+
+TEST_F(DatedTest, SaysWhatIsWrongWithItsZone) {
+  TagDefinition tag{.name = "order", .strategy = "dated"};
+  tag.zone = "Nowhere/Land";
+  EXPECT_FALSE(Dated::Make(tag, {source_, clock_, entropy_, [] {}}, registry_time_).ok());
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,47 @@
+#include "tests/sim/segment/period_oracle.h"
+
+#include <algorithm>
+
+#include "tests/sim/segment/segment_oracle.h"
+#include "tests/sim/segment/segment_violation.h"
+
+namespace firn {
+
+void PeriodOracle::NoteClock() {
+  const int64_t ahead = clock_.Wall().ms() - clock_.Boot().ms();
+  least_ms_ = std::min(least_ms_, ahead);
+  most_ms_ = std::max(most_ms_, ahead);
+}
+
+void PeriodOracle::Define(const TagDefinition& tag) {
+  if (!tag.Dated()) return;
+  Tag& known = tags_[tag.name];
+  known.tag = tag;
+  known.zones.insert(tag.zone);
+  known.grace = std::max(known.grace, tag.period_grace);
+}
+
+void PeriodOracle::Record(const std::string& name, int64_t number) {
+  const auto found = tags_.find(name);
+  // Before its definition was heard of a tag may be served as an undefined one.
+  if (found == tags_.end() || number >= NumberOracle::kClockIds) return;
+  const Tag& known = found->second;
+  const DatedNumbers numbers = *known.tag.Dated();
+  const int64_t boot = clock_.Boot().ms();
+  const WallMs late = WallMs(boot + least_ms_) - kTelling - std::chrono::seconds(known.grace);
+  const WallMs early(boot + most_ms_);
+  int64_t first = INT64_MAX, last = 0;
+  for (const std::string& name_of : known.zones) {
+    const TimeZone zone = TimeZone::Load(name_of).value();
+    first = std::min(first, numbers.PeriodAt(late, zone));
+    last = std::max(last, numbers.PeriodAt(early, zone));
+  }
+  const int64_t period = numbers.PeriodOf(number);
+  if (period < first || period > last || numbers.CountOf(number) == 0) {
+    throw SegmentViolation("number " + std::to_string(number) + " of tag " + name +
+                           " went out in a wrong period: it was " + std::to_string(last));
+  }
+  periods_.insert(period);
+}
+
+}  // namespace firn
