@@ -7,6 +7,7 @@
 #include "common/base/parse.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
+#include "registry/cluster/reserved.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
@@ -33,6 +34,7 @@ std::string HowItStands(const SlotRecord& record, const SlotWish& wish) {
     case SlotFitness::kPoison:
       return "has a bound more than a day ahead, " + until + ": firn restore takes it out of use";
     case SlotFitness::kRetired:
+      if (IsReserved(record)) return "is " + record.owner;
       return "was taken out of use by firn restore for ever";
     case SlotFitness::kNeverUsed:
       break;

@@ -29,6 +29,7 @@ enum class SlotUse {
   kPassed,      // its bound has passed
   kReleased,
   kRetired,
+  kReserved,  // for another system
   kPoisoned,  // its bound lies more than a day ahead
   kUnreadable,
 };

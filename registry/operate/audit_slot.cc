@@ -3,12 +3,14 @@
 #include <utility>
 
 #include "registry/claim/claim_options.h"
+#include "registry/cluster/reserved.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
 namespace {
 
 SlotUse UseOf(const SlotRecord& record, bool live, WallMs now) {
+  if (IsReserved(record)) return SlotUse::kReserved;
   if (record.retired) return SlotUse::kRetired;
   if (record.never_used()) return SlotUse::kNeverUsed;
   if (record.bound - now > kPoisonAhead) return SlotUse::kPoisoned;
@@ -50,7 +52,7 @@ void JudgeLive(SlotLook& look) {
   if (slot.use == SlotUse::kPassed) {
     look.faults.push_back(slot.record.owner + " is live but its bound has passed: it cannot renew");
   }
-  if (slot.use == SlotUse::kRetired) look.faults.push_back("it was retired and is live");
+  if (slot.record.retired) look.faults.push_back("it was retired and is live");
 }
 
 }  // namespace
@@ -69,6 +71,8 @@ std::string_view SlotUseName(SlotUse use) {
       return "released";
     case SlotUse::kRetired:
       return "retired";
+    case SlotUse::kReserved:
+      return "reserved";
     case SlotUse::kPoisoned:
       return "poisoned";
     case SlotUse::kUnreadable:

@@ -26,6 +26,24 @@ TEST_F(FirnClusterTest, ANewClusterNeedsNoUpgrade) {
   EXPECT_EQ(Firn({"upgrade", "now"}).exit_code, 2);
 }
 
+TEST_F(FirnClusterTest, MachineIdsAreReservedAndReleased) {
+  Init();
+  const Json reserved =
+      FirnJson({"machines", "reserve", "0-2", "7", "--reserved_for=leaf at 10.0.0.5"});
+  EXPECT_EQ(reserved.at("machines"), Json({0, 1, 2, 7}));
+  const Json list = FirnJson({"machines", "list"});
+  ASSERT_EQ(list.size(), 4u) << list;
+  EXPECT_EQ(list[0].at("use"), "reserved");
+  EXPECT_EQ(list[0].at("owner"), "reserved: leaf at 10.0.0.5");
+  EXPECT_NE(Firn({"audit"}).out.find("reserved: leaf at 10.0.0.5"), std::string::npos);
+  FirnJson({"machines", "release", "1"});
+  EXPECT_EQ(Firn({"machines", "release", "1"}).exit_code, 4) << "it is not reserved any more";
+  for (const char* no : {"1024", "2-1", "x", "-1"}) {
+    EXPECT_EQ(Firn({"machines", "reserve", "--", no}).exit_code, 2) << no;
+  }
+  EXPECT_EQ(Firn({"machines", "reserve"}).exit_code, 2);
+}
+
 TEST_F(FirnClusterTest, InitAsksWhetherTheClusterIsBrandNew) {
   const Finished asked = Firn({"init", "--workers=4"});
   EXPECT_EQ(asked.exit_code, 2);

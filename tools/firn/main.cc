@@ -8,6 +8,7 @@ int main(int argc, char** argv) {
       .flags = {"version"},
       .below = {firn::NextVerb(), firn::ServersVerb(), firn::BenchVerb(), firn::ExplainVerb(),
                 firn::ComposeVerb(), firn::InitVerb(), firn::RestoreVerb(), firn::UpgradeVerb(),
-                firn::AuditVerb(), firn::WhoVerb(), firn::RevealVerb(), firn::TagsVerb()}};
+                firn::AuditVerb(), firn::WhoVerb(), firn::RevealVerb(), firn::MachinesVerb(),
+                firn::TagsVerb()}};
   return firn::RunCommand(root, FIRN_VERSION, argc, argv);
 }

@@ -239,7 +239,7 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
   if (since > margin || floor < audit.meta_set_at + margin) return false;
   const auto is_retired = [&audit](MachineId machine) {
     return std::any_of(audit.slots.begin(), audit.slots.end(), [machine](const auto& slot) {
-      return slot.machine == machine && slot.use == SlotUse::kRetired;
+      return slot.machine == machine && slot.record.retired;
     });
   };
   for (const auto& [bound, machine] : facts.bounds) {

@@ -13,6 +13,7 @@ Verb AuditVerb();
 Verb UpgradeVerb();
 Verb RevealVerb();
 Verb WhoVerb();
+Verb MachinesVerb();
 Verb TagsVerb();
 Verb TagsImportVerb();  // below `tags`
 Verb NextVerb();

@@ -1,0 +1,136 @@
+#include "registry/operate/reserve.h"
+
+#include "registry/cluster/reserved.h"
+#include "registry/operate/audit.h"
+#include "registry/operate/restore.h"
+#include "tests/registry/claim/claim_keeper_fixture.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kAhead{10'000};
+
+// Four machine ids in one rack.
+class ReserveTest : public ClaimKeeperTest {
+ protected:
+  Status Reserve(const std::vector<Slot>& slots, const std::string& what_for = "leaf") {
+    Status done = Invalid("not run");
+    AsOperator(
+        [&](BlockingCoordinator& registry) { done = ReserveSlots(registry, slots, what_for); });
+    return done;
+  }
+
+  Status Release(const std::vector<Slot>& slots) {
+    Status done = Invalid("not run");
+    AsOperator([&](BlockingCoordinator& registry) {
+      done = ReleaseSlots(registry, slots, clock_.Wall(), kAhead);
+    });
+    return done;
+  }
+
+  Audit Look() {
+    Audit audit;
+    AsOperator([&](BlockingCoordinator& registry) {
+      Result<Audit> read = ReadAudit(registry, clock_.Wall());
+      ASSERT_TRUE(read.ok()) << read.status();
+      audit = *read;
+    });
+    return audit;
+  }
+};
+
+TEST_F(ReserveTest, NobodyEverClaimsIt) {
+  ASSERT_TRUE(Reserve({{0, 0}, {0, 1}, {0, 3}}).ok());
+  auto first = Start();
+  Run(Milliseconds(100), *first);
+  ASSERT_TRUE(Serves(*first));
+  EXPECT_FALSE(RecordOf(2).nonce.zero());
+
+  MemoryDisk disk;
+  auto second = Start(disk, Options("b"));
+  Run(Milliseconds(3 * 86'400'000LL / 1000), {first.get(), second.get()});
+  EXPECT_FALSE(Serves(*second));
+  for (const uint32_t worker : {0U, 1U, 3U}) {
+    EXPECT_TRUE(IsReserved(RecordOf(worker))) << worker;
+    EXPECT_TRUE(RecordOf(worker).nonce.zero()) << worker;
+  }
+}
+
+TEST_F(ReserveTest, NorWhenItIsWantedByNumber) {
+  ASSERT_TRUE(Reserve({{0, 1}}).ok());
+  ClaimOptions options = Options();
+  options.worker = 1;
+  auto host = Start(disk_, options);
+  Run(Milliseconds(20'000), *host);
+  EXPECT_FALSE(Serves(*host));
+  EXPECT_NE(host->status().reason.find("reserved: leaf"), std::string::npos)
+      << host->status().reason;
+}
+
+TEST_F(ReserveTest, ReleasedItIsClaimedAboveWhatTheOtherSystemIssued) {
+  ASSERT_TRUE(Reserve({{0, 0}, {0, 1}, {0, 2}, {0, 3}}).ok());
+  auto host = Start();
+  Run(Milliseconds(5'000), *host);
+  ASSERT_FALSE(Serves(*host));
+  const WallMs released = clock_.Wall();
+  ASSERT_TRUE(Release({{0, 2}}).ok());
+  Run(Milliseconds(40'000), *host);
+  ASSERT_TRUE(Serves(*host));
+  EXPECT_FALSE(RecordOf(2).nonce.zero());
+  EXPECT_GE(RecordOf(2).since, released + kAhead);
+  EXPECT_TRUE(Look().faults.empty()) << Look().faults.front();
+}
+
+TEST_F(ReserveTest, ReleasedButNeverClaimedItMayBeReservedAgain) {
+  ASSERT_TRUE(Reserve({{0, 1}}).ok());
+  ASSERT_TRUE(Release({{0, 1}}).ok());
+  EXPECT_FALSE(IsReserved(RecordOf(1)));
+  EXPECT_TRUE(Reserve({{0, 1}}, "vesta").ok());
+  EXPECT_EQ(RecordOf(1).owner, "reserved: vesta");
+  EXPECT_TRUE(Reserve({{0, 1}}, "tinyid").ok()) << "it gets the new words";
+  EXPECT_EQ(RecordOf(1).owner, "reserved: tinyid");
+}
+
+TEST_F(ReserveTest, WhatFirnEverHeldIsNotReserved) {
+  MakeClusterWith(1);
+  auto host = Start();
+  Run(Milliseconds(100), *host);
+  const Status held = Reserve({{0, 0}});
+  EXPECT_EQ(held.code(), Code::kConflict);
+  EXPECT_NE(held.message().find("was claimed by a"), std::string::npos) << held;
+  host.reset();
+  clock_.Advance(Milliseconds(86'400'000));
+  EXPECT_EQ(Reserve({{0, 0}}).code(), Code::kConflict) << "its ids are out";
+  EXPECT_FALSE(RecordOf(0).retired);
+}
+
+TEST_F(ReserveTest, MistakesAreTold) {
+  EXPECT_EQ(Reserve({{0, 1}}, "").code(), Code::kInvalid);
+  EXPECT_EQ(Reserve({{0, 4}}).code(), Code::kNotFound);
+  EXPECT_EQ(Release({{0, 1}}).code(), Code::kConflict);
+  SlotRecord retired;
+  retired.retired = true;
+  Write1(SlotPath({0, 1}), FormatSlotRecord(retired));
+  EXPECT_EQ(Reserve({{0, 1}}).code(), Code::kConflict);
+  EXPECT_EQ(Release({{0, 1}}).code(), Code::kConflict) << "a restore took it out of use";
+  ClusterMeta meta = Meta();
+  meta.frozen = true;
+  meta.reason = "lost";
+  Write1(kMetaPath, FormatMeta(meta));
+  EXPECT_EQ(Reserve({{0, 2}}).code(), Code::kConflict);
+  EXPECT_EQ(Release({{0, 2}}).code(), Code::kConflict);
+}
+
+TEST_F(ReserveTest, ItOutlivesARestoreAndTheAuditShowsIt) {
+  ASSERT_TRUE(Reserve({{0, 1}}).ok());
+  AsOperator([&](BlockingCoordinator& registry) {
+    ASSERT_TRUE(RestoreCluster(registry, {.now = clock_.Wall()}, entropy_).ok());
+  });
+  EXPECT_TRUE(IsReserved(RecordOf(1)));
+  const Audit audit = Look();
+  EXPECT_TRUE(audit.faults.empty()) << audit.faults.front();
+  EXPECT_EQ(SlotUseName(audit.slots[1].use), "reserved");
+}
+
+}  // namespace
+}  // namespace firn
