@@ -1,0 +1,89 @@
+"""TUTORIAL.md, typed as it stands: every indented line, in one shell. In a network of its own, where the
+ports that the page names are free.
+
+    tutorial_test.py ROOT BIN MACHINE_PY_FOLDER
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT, BIN = (os.path.abspath(path) for path in sys.argv[1:3])
+sys.path.insert(0, sys.argv[3])
+from machine import await_true, in_a_network_of_its_own  # noqa: E402
+
+PATIENCE_S = 500
+FIRST = "./tools/run"
+
+
+def blocks(text):
+    """The indented blocks of a page, unindented."""
+    found = re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
+    return [re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in found]
+
+
+def text_of(path):
+    with open(path) as file:
+        return file.read()
+
+
+class TutorialTest(unittest.TestCase):
+    def setUp(self):
+        # A tree of links: what the page's commands make lies in a folder of the test's own.
+        self.folder = tempfile.mkdtemp(prefix="firn-tutorial-")
+        for name in os.listdir(ROOT):
+            if name not in ("build", "firn-state", ".git"):
+                os.symlink(os.path.join(ROOT, name), os.path.join(self.folder, name))
+        os.makedirs(os.path.join(self.folder, "build/release"))
+        os.symlink(BIN, os.path.join(self.folder, "build/release/bin"))
+        self.server = None
+
+    def tearDown(self):
+        self.end_server()
+        subprocess.run([f"{ROOT}/tools/cluster", "down", f"--folder={self.folder}/cluster"],
+                       check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        shutil.rmtree(self.folder)
+
+    def end_server(self):
+        if self.server:
+            self.server.send_signal(signal.SIGINT)
+            self.server.wait()
+            self.server = None
+
+    def as_here(self, script):
+        """The scripts build nothing, and keep their things here."""
+        script = re.sub(r"\./tools/cluster (\w+)", rf"./tools/cluster \1 --folder={self.folder}/cluster",
+                        script)
+        return script.replace("./tools/cluster up", f"./tools/cluster up --bin={BIN}")
+
+    def test_what_the_page_says_works(self):
+        with open(os.path.join(ROOT, "TUTORIAL.md")) as page:
+            first, *rest = blocks(page.read())
+        self.assertEqual(FIRST + "\n", first)
+        log = os.path.join(self.folder, "run.log")
+        with open(log, "w") as file:
+            self.server = subprocess.Popen(
+                [os.path.join(ROOT, "tools/run"), "--bin", BIN, "--folder", "firn-state"],
+                cwd=self.folder, stdout=file, stderr=subprocess.STDOUT)
+        await_true("tools/run has said all", lambda: "Ctrl-C ends" in text_of(log),
+                   lambda: text_of(log))
+        said = subprocess.run(["bash", "-euo", "pipefail", "-x", "-c", self.as_here("".join(rest))],
+                              cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False, timeout=PATIENCE_S,
+                              env={**os.environ, "SHELL": "/bin/bash"})
+        print(said.stdout)
+        self.assertEqual(0, said.returncode)
+        self.assertRegex(said.stdout, r'"tag": ?"invoice".*1\d\d\d')
+        self.assertIn("may have been issued by", said.stdout)
+        self.assertRegex(said.stdout, r"server-2 .* ended ")
+        self.assertRegex(said.stdout, r" calls, 0 failed; 0 duplicates among ")
+
+
+if __name__ == "__main__":
+    in_a_network_of_its_own(os.path.join(BIN, "firn"))
+    unittest.main(argv=sys.argv[:1], verbosity=2)
