@@ -1,0 +1,89 @@
+"""MOVING.md and SIZING.md: the indented lines of each section, as they stand, each section with a registry of its own;
+and that no server holds a machine id while it is reserved. In a network of its own, where the port that the
+page names is free.
+
+    moving_test.py ROOT BIN MACHINE_PY_FOLDER
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT, BIN = (os.path.abspath(path) for path in sys.argv[1:3])
+sys.path.insert(0, sys.argv[3])
+from machine import in_a_network_of_its_own  # noqa: E402
+
+PATIENCE_S = 200
+ORIGINS = ("Twitter's Snowflake", "Leaf, snowflake mode", "Vesta", "CosId, SnowflakeId")
+
+
+def sections(name):
+    """Each section's indented lines, by its title."""
+    with open(os.path.join(ROOT, name)) as page:
+        parts = re.split(r"^## (.*)\n", page.read(), flags=re.MULTILINE)
+    return {title: "\n".join(re.findall(r"^    (.*)", text, re.MULTILINE))
+            for title, text in zip(parts[1::2], parts[2::2])}
+
+
+class MovingTest(unittest.TestCase):
+    def run_in(self, folder, script):
+        """The outcome of a script in a shell; whatever it has started ends with it."""
+        environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}",
+                       "state": f"{folder}/state",
+                       **{name: f"dir://{folder}/{name}" for name in ("registry", "europe",
+                                                                      "america")}}
+        log = os.path.join(folder, "log")
+        with open(log, "w") as file:
+            shell = subprocess.Popen(["bash", "-euo", "pipefail", "-c", script], stdout=file,
+                                     stderr=subprocess.STDOUT, env=environment, cwd=folder,
+                                     start_new_session=True)
+        try:
+            code = shell.wait(PATIENCE_S)
+        finally:
+            os.killpg(shell.pid, signal.SIGKILL)
+        with open(log) as file:
+            return code, file.read()
+
+    def test_every_section_with_commands_is_tried(self):
+        self.assertEqual(list(ORIGINS), [title for title, lines in sections("MOVING.md").items() if lines])
+
+    def test_every_step_works(self):
+        for title in ORIGINS:
+            with self.subTest(title), tempfile.TemporaryDirectory(prefix="firn-moving-") as folder:
+                script = sections("MOVING.md")[title]
+                # Before the release: who holds what.
+                before, release = re.split(r"(?=^firn machines release)", script, flags=re.MULTILINE)
+                listed = "firn machines list --json --registry=$registry >machines.json\n"
+                code, said = self.run_in(folder, before + listed + release)
+                self.assertEqual(0, code, said)
+                self.assertIn("nothing is wrong", said)
+                with open(os.path.join(folder, "machines.json")) as file:
+                    uses = [machine["use"] for machine in json.load(file)]
+                self.assertIn("reserved", uses, said)
+                self.assertEqual(1, uses.count("held"), said)
+
+    def test_regions_never_hold_the_same_machine_id(self):
+        script = "\n".join(line for line in sections("SIZING.md")["Racks, zones, regions"].split("\n")
+                           if line.startswith("firn "))
+        listed = "".join(f"firn machines list --json --registry=${name} >{name}.json\n"
+                         for name in ("europe", "america"))
+        with tempfile.TemporaryDirectory(prefix="firn-regions-") as folder:
+            code, said = self.run_in(folder, script + "\n" + listed)
+            self.assertEqual(0, code, said)
+            reserved = []
+            for name in ("europe", "america"):
+                with open(os.path.join(folder, name + ".json")) as file:
+                    reserved.append({machine["machine"] for machine in json.load(file)
+                                     if machine["use"] == "reserved"})
+        self.assertEqual(set(range(1024)), reserved[0] | reserved[1])
+        self.assertEqual(set(), reserved[0] & reserved[1])
+
+
+if __name__ == "__main__":
+    in_a_network_of_its_own(os.path.join(BIN, "firn"))
+    unittest.main(argv=sys.argv[:1], verbosity=2)
