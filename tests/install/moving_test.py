@@ -5,6 +5,7 @@ page names is free.
     moving_test.py ROOT BIN MACHINE_PY_FOLDER
 """
 
+import contextlib
 import json
 import os
 import re
@@ -19,6 +20,8 @@ sys.path.insert(0, sys.argv[3])
 from machine import in_a_network_of_its_own  # noqa: E402
 
 PATIENCE_S = 200
+# A thousand records that are synced one by one take their time beside other tests.
+PATIENT = 'firn() { command firn "$@" --timeout_ms=60000; }\n'
 ORIGINS = ("Twitter's Snowflake", "Leaf, snowflake mode", "Vesta", "CosId, SnowflakeId")
 
 
@@ -39,13 +42,14 @@ class MovingTest(unittest.TestCase):
                                                                       "america")}}
         log = os.path.join(folder, "log")
         with open(log, "w") as file:
-            shell = subprocess.Popen(["bash", "-euo", "pipefail", "-c", script], stdout=file,
+            shell = subprocess.Popen(["bash", "-euo", "pipefail", "-c", PATIENT + script], stdout=file,
                                      stderr=subprocess.STDOUT, env=environment, cwd=folder,
                                      start_new_session=True)
         try:
             code = shell.wait(PATIENCE_S)
         finally:
-            os.killpg(shell.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # nothing was left running
+                os.killpg(shell.pid, signal.SIGKILL)
         with open(log) as file:
             return code, file.read()
 
