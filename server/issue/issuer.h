@@ -62,6 +62,17 @@ class Issuer {
     return binding->plain && binding->strategy->TryOne(method, id);
   }
 
+  // The same for the ids of up to `want` such calls, of which there is a run.
+  bool TryRun(const Tag& tag, Method method, int64_t want, IdRun* run) const {
+    const Binding* binding = tag.binding();
+    if (binding == nullptr || draining_.load(std::memory_order_relaxed)) return false;
+    if (binding->cursor != nullptr) {
+      run->count = run->stride = 1;
+      return binding->cursor->TakeOne(&run->first);
+    }
+    return binding->plain && binding->strategy->TryRun(method, want, run);
+  }
+
   // What a call for one id of this tag would be refused with at this moment, its plugins left out;
   // empty when it would be served, perhaps after a wait. For those who ask whether to ask: nobody
   // is told of a refusal, and nothing is taken.

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "common/base/status.h"
+#include "common/id/id_run.h"
 #include "server/issue/issue_call.h"
 #include "server/issue/refusal.h"
 #include "server/issue/request.h"
@@ -35,6 +36,12 @@ class Strategy {
   // then says why, or has more luck. Must not throw, and allocates nothing, but for the rare call
   // after which more numbers have to be fetched.
   virtual bool TryOne(Method method, int64_t* id) = 0;
+
+  // The same for up to `want` ids, which come as one run.
+  virtual bool TryRun(Method method, int64_t /*want*/, IdRun* run) {
+    run->count = run->stride = 1;
+    return TryOne(method, &run->first);
+  }
 
   // What TryOne takes its id from, where that is all it does, so that a caller may take from there
   // and is spared a virtual call. Null when it is not. Constant; lives as long as the strategy.

@@ -23,8 +23,8 @@ class DeskCounters {
   DeskCounters(const DeskCounters&) = delete;
   DeskCounters& operator=(const DeskCounters&) = delete;
 
-  void CountIssued(const Tag& tag, uint64_t ids) {
-    calls_.Add(1);
+  void CountIssued(const Tag& tag, uint64_t ids, uint64_t calls = 1) {
+    calls_.Add(calls);
     if (&tag != last_tag_) Find(tag);
     last_issued_->Add(ids);
   }

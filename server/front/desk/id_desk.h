@@ -29,10 +29,19 @@ class IdDesk {
   // The short way for one id. Nothing, with no trace, when there is anything to say: then Ask.
   std::optional<int64_t> One(const Tag* tag, const DoorCall& door) {
     int64_t id = 0;
-    if (tag == nullptr || door.parked || rights_ != nullptr || !issuer_.TryOne(*tag, method_, &id))
-      return std::nullopt;
+    if (tag == nullptr || !MayBeShort(door)) return std::nullopt;
+    if (!issuer_.TryOne(*tag, method_, &id)) return std::nullopt;
     counters_.CountIssued(*tag, 1);
     return id;
+  }
+
+  // The same for up to `calls` such calls: a run with an id for each of the first of them.
+  std::optional<IdRun> Run(const Tag& tag, int64_t calls, const DoorCall& door) {
+    IdRun run;
+    if (!MayBeShort(door) || !issuer_.TryRun(tag, method_, calls, &run)) return std::nullopt;
+    const auto count = static_cast<uint64_t>(run.count);
+    counters_.CountIssued(tag, count, count);
+    return run;
   }
 
   // Asks for `count` ids, or goes on with the call that is parked at the door. kIssued: call() has
@@ -49,6 +58,8 @@ class IdDesk {
   std::string_view NameOf(std::string_view tag) const { return tag.empty() ? default_tag_ : tag; }
 
  private:
+  // Nothing is to be gone on with, and nobody is asked who may have what.
+  bool MayBeShort(const DoorCall& door) const { return !door.parked && rights_ == nullptr; }
   IssueCall& Fresh();
   Verdict Answer(Verdict verdict, DoorCall& door);
 

@@ -50,6 +50,13 @@ class OutBuffer : public Buffer {
   }
   void Append(std::string_view bytes) { Append(bytes.data(), bytes.size()); }
 
+  // Room for `n` more bytes, of which Filled says how many were written.
+  char* Room(size_t n) {
+    if (capacity_ - end_ < n) Grow(n);
+    return data_.get() + end_;
+  }
+  void Filled(size_t n) { end_ += n; }
+
   // Overwrites what was appended at `at`, counted from the front.
   void Patch(size_t at, const void* bytes, size_t n) {
     std::memcpy(data_.get() + begin_ + at, bytes, n);

@@ -23,6 +23,9 @@ constexpr size_t kLooksInVainMax = 32;
 // How many requests are served between two looks at the clock.
 constexpr size_t kServedPerLook = 32;
 
+// How many a protocol may serve in one go.
+constexpr size_t kServedTogether = 64;
+
 // Which part of what may wait a peer has to read while it is waited for.
 constexpr size_t kPartToRead = 16;
 
@@ -119,10 +122,16 @@ void Connection::Pump() {
 
 Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
   Turn turn{ServeStep::NeedMore()};
+  size_t look_at = kServedPerLook;
   while (!in_.empty()) {
     turn.last = ServeStep::Served(0);
-    if (TurnIsOver(turn.served, begin_us)) break;
+    if (turn.served == io_.limits.requests_per_turn_max) break;
+    if (turn.served >= look_at) {
+      if (io_.exact_us() - begin_us >= io_.limits.turn_us_max) break;
+      look_at = turn.served + kServedPerLook;
+    }
     if (unsent() + out.size() > io_.limits.output_waiting_bytes_max) break;
+    call_.together = std::min(kServedTogether, io_.limits.requests_per_turn_max - turn.served);
     turn.last = ServeOne(out);
     const ServeStep& step = turn.last;
     // The last answer of a connection, as the peer asked, is one as well.
@@ -131,7 +140,7 @@ Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
     in_.Consume(step.bytes);
     front_ = {};
     parked_.reset();
-    ++turn.served;
+    turn.served += step.requests;
     turn.last = ServeStep::NeedMore();
   }
   if (turn.served != 0) {
@@ -139,12 +148,6 @@ Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
     io_.counters.requests.Add(turn.served);
   }
   return turn;
-}
-
-bool Connection::TurnIsOver(size_t served, int64_t begin_us) const {
-  if (served == io_.limits.requests_per_turn_max) return true;
-  return served != 0 && served % kServedPerLook == 0 &&
-         io_.exact_us() - begin_us >= io_.limits.turn_us_max;
 }
 
 void Connection::TellToGoOn(OutBuffer& out) {

@@ -167,7 +167,6 @@ class Connection final {
   // Serves what can be served, sends the answers, and arranges how it goes on.
   void Pump();
   Turn ServeAll(OutBuffer& out, int64_t begin_us);
-  bool TurnIsOver(size_t served, int64_t begin_us) const;
   ServeStep ServeOne(OutBuffer& out);
   ServeStep NotWhole(ServeStep step);
   ServeStep TurnAway(OutBuffer& out);

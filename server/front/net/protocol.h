@@ -25,16 +25,19 @@ enum class Speech : uint8_t { kUndecided, kThriftBinary, kThriftCompact, kHttp, 
 // kUndecided: more bytes are needed.
 Speech Recognise(std::string_view first);
 
-// What became of the request at the front of a connection's input.
+// What became of the request at the front of a connection's input, and of those behind it that were
+// served with it.
 struct ServeStep {
   enum class Kind : uint8_t {
-    kServed,    // it was answered: `bytes` of the input are done with
+    kServed,    // `requests` were answered: `bytes` of the input are done with
     kNeedMore,  // it is not whole; `bytes` is its whole length where that is known, or 0
     kPark,      // no ids yet: ask again in `again_us`, with the same bytes; nothing was answered
     kClose,     // the connection is of no more use; what was answered is sent before it ends
   };
 
-  static ServeStep Served(size_t consumed) { return {.kind = Kind::kServed, .bytes = consumed}; }
+  static ServeStep Served(size_t consumed, size_t requests = 1) {
+    return {.kind = Kind::kServed, .bytes = consumed, .requests = requests};
+  }
   static ServeStep NeedMore(size_t whole = 0) { return {.kind = Kind::kNeedMore, .bytes = whole}; }
   // As NeedMore, of a peer that sends the rest when it is told to go on, or tired of waiting.
   static ServeStep NeedMoreOfOneWhoWaits(size_t whole) {
@@ -50,6 +53,7 @@ struct ServeStep {
   bool peer_waits = false;
   size_t bytes = 0;  // of kServed: consumed; of kNeedMore: the whole request's length, or 0
   int64_t again_us = 0;
+  size_t requests = 1;  // of kServed
 };
 
 // What a connection keeps of its calls.
@@ -60,6 +64,8 @@ struct DoorCall {
   const void* waits_for = nullptr;
   // The names on the certificate that it has shown; none without one.
   std::vector<std::string> names{};
+  // So many requests at the front may be served at once, where that is less work.
+  size_t together = 1;
   // The request has waited long enough: answer it now, kPark is no answer.
   bool last = false;
   // Empty at the first try. A protocol that answers kPark leaves here what it needs to go on with,
@@ -74,8 +80,9 @@ class Protocol {
  public:
   virtual ~Protocol() = default;
 
-  // Serves the one request at the front of `in`, which is not empty, and appends its answer to
-  // `out`. Never blocks, never throws. With kPark and kNeedMore, `out` is as it was.
+  // Serves the request at the front of `in`, which is not empty, and appends its answer to `out`;
+  // with it others that follow, if it likes, up to `call.together`. Never blocks, never throws.
+  // With kPark and kNeedMore, `out` is as it was.
   virtual ServeStep Serve(std::string_view in, DoorCall& call, OutBuffer& out) = 0;
 
   // A request whose length is not known was not whole when its first `looked_at` bytes were all

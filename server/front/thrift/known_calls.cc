@@ -12,7 +12,29 @@ constexpr size_t kCompactMax = 5;    // bytes of a 32-bit number
 constexpr size_t kIdBytesMax = 10;   // of a 64-bit number
 constexpr char kEndOfStruct = 0;
 
+uint32_t LengthAt(const char* frame) {
+  uint32_t length = 0;
+  std::memcpy(&length, frame, sizeof length);
+  return __builtin_bswap32(length);
+}
+
+// Of a whole frame at the front: what is in it, and what is behind it.
+std::string_view FrameAt(std::string_view in) {
+  return in.substr(kLengthBytes, LengthAt(in.data()));
+}
+std::string_view Behind(std::string_view in) {
+  return in.substr(kLengthBytes + LengthAt(in.data()));
+}
+
 }  // namespace
+
+// In chunks, up to one less a byte too many: there is room at both ends, and no call of memcpy.
+char* KnownCalls::Copy(const char* from, size_t size, char* to) {
+  for (size_t at = 0; at < size; at += KnownCall::kChunk) {
+    std::memcpy(to + at, from + at, KnownCall::kChunk);
+  }
+  return to + size;
+}
 
 bool KnownCall::Message::Set(std::string_view before, std::string_view behind) {
   if (before.size() + behind.size() > kBytesMax) return false;
@@ -62,35 +84,56 @@ size_t KnownCalls::WriteId(int64_t id, char* to) const {
   return size;
 }
 
-const KnownCall* KnownCalls::Find(std::string_view call) const {
-  const KnownCall& known = calls_[PlaceOf(call)];
+bool KnownCalls::IsLike(const KnownCall& known, std::string_view call) const {
   const KnownCall::Message& like = known.call_;
-  if (known.tag_ == nullptr || call.size() <= like.size) return nullptr;
+  if (call.size() <= like.size) return false;
   const size_t sequence = call.size() - like.size;
   const bool equal = std::memcmp(call.data(), like.bytes.data(), like.head) == 0 &&
                      std::memcmp(call.data() + like.head + sequence, like.bytes.data() + like.head,
                                  size_t{like.size} - like.head) == 0;
-  return equal && SequenceSize(call.substr(like.head)) == sequence ? &known : nullptr;
+  return equal && SequenceSize(call.substr(like.head)) == sequence;
 }
 
-void KnownCalls::Answer(const KnownCall& known, std::string_view call, int64_t id,
-                        OutBuffer& out) const {
+const KnownCall* KnownCalls::Find(std::string_view call) const {
+  const KnownCall& known = calls_[PlaceOf(call)];
+  return known.tag_ != nullptr && IsLike(known, call) ? &known : nullptr;
+}
+
+size_t KnownCalls::CountLike(const KnownCall& known, std::string_view in, size_t most) const {
+  size_t count = 1;
+  for (in = Behind(in); count < most; ++count, in = Behind(in)) {
+    if (in.size() < kLengthBytes || in.size() - kLengthBytes < LengthAt(in.data())) break;
+    if (!IsLike(known, FrameAt(in))) break;
+  }
+  return count;
+}
+
+size_t KnownCalls::Answer(const KnownCall& known, std::string_view in, const IdRun& run,
+                          OutBuffer& out) const {
+  std::string_view rest = in;
+  char* end = out.Room(static_cast<size_t>(run.count) * kAnswerMax);
+  const char* const begin = end;
+  for (int64_t i = 0; i < run.count; ++i, rest = Behind(rest)) {
+    end = Write(known, FrameAt(rest), run.At(i), end);
+  }
+  out.Filled(static_cast<size_t>(end - begin));
+  return in.size() - rest.size();
+}
+
+char* KnownCalls::Write(const KnownCall& known, std::string_view call, int64_t id,
+                        char* const to) const {
   const KnownCall::Message& like = known.answer_;
-  std::array<char, kLengthBytes + KnownCall::kBytesMax + kCompactMax + kIdBytesMax + 1> frame;
-  char* end = frame.data() + kLengthBytes;
-  const auto append = [&end](const char* bytes, size_t size) {
-    std::memcpy(end, bytes, size);
-    end += size;
-  };
-  append(like.bytes.data(), like.head);
-  append(call.data() + known.call_.head, call.size() - known.call_.size);
-  append(like.bytes.data() + like.head, size_t{like.size} - like.head);
+  char* end = to + kLengthBytes;
+  end = Copy(like.bytes.data(), like.head, end);
+  const size_t sequence = call.size() - known.call_.size;
+  std::memcpy(end, call.data() + known.call_.head, sequence);
+  end = Copy(like.bytes.data() + like.head, size_t{like.size} - like.head, end + sequence);
   end += WriteId(id, end);
   *end++ = kEndOfStruct;
-  const auto size = static_cast<size_t>(end - frame.data());
-  const uint32_t length = __builtin_bswap32(static_cast<uint32_t>(size - kLengthBytes));
-  std::memcpy(frame.data(), &length, sizeof length);
-  out.Append(frame.data(), size);
+  const auto size = static_cast<uint32_t>(end - to - static_cast<ptrdiff_t>(kLengthBytes));
+  const uint32_t length = __builtin_bswap32(size);
+  std::memcpy(to, &length, sizeof length);
+  return end;
 }
 
 void KnownCalls::Remember(std::string_view call, std::string_view answer, int64_t id,

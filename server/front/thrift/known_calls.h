@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "common/id/id_run.h"
 #include "server/front/net/buffers.h"
 #include "server/front/thrift/thrift_protocol.h"
 #include "server/issue/tag_table.h"
@@ -23,6 +24,7 @@ class KnownCall {
   friend class KnownCalls;
 
   static constexpr size_t kBytesMax = 120;
+  static constexpr size_t kChunk = 16;
 
   // A message without its sequence id, which stands behind `head` bytes.
   struct Message {
@@ -30,7 +32,7 @@ class KnownCall {
 
     uint8_t head = 0;
     uint8_t size = 0;
-    std::array<char, kBytesMax> bytes;
+    std::array<char, kBytesMax + kChunk> bytes;  // whole chunks are copied
   };
 
   const Tag* tag_ = nullptr;  // null: there is none
@@ -49,16 +51,27 @@ class KnownCalls {
   // Null: it has to be decoded.
   const KnownCall* Find(std::string_view call) const;
 
-  // Appends the answer, a whole frame, to a `call` for which `known` was found.
-  void Answer(const KnownCall& known, std::string_view call, int64_t id, OutBuffer& out) const;
+  // `known` was found for the first frame of `in`. How many frames at its front are such calls, up
+  // to `most`.
+  size_t CountLike(const KnownCall& known, std::string_view in, size_t most) const;
+
+  // Appends the answers to so many of those frames as the run has ids. Returns the frames' bytes.
+  size_t Answer(const KnownCall& known, std::string_view in, const IdRun& run,
+                OutBuffer& out) const;
 
   // `call` was answered in the short way by `answer`, with an id of `tag`.
   void Remember(std::string_view call, std::string_view answer, int64_t id, const Tag& tag);
 
  private:
   static constexpr int kPlaceBits = 4;
+  // Of an answer: length, message, sequence id, id, its end, and what copying needs.
+  static constexpr size_t kAnswerMax = 4 + KnownCall::kBytesMax + 5 + 10 + 1 + KnownCall::kChunk;
 
   static size_t PlaceOf(std::string_view call);
+  bool IsLike(const KnownCall& known, std::string_view call) const;
+  static char* Copy(const char* from, size_t size, char* to);
+  // Writes the answer, a whole frame, and returns its end.
+  char* Write(const KnownCall& known, std::string_view call, int64_t id, char* to) const;
   // How long the sequence id is that begins there; 0: it is not whole.
   size_t SequenceSize(std::string_view from) const;
   // Where the sequence id of a message begins; beyond its end: nowhere.

@@ -26,8 +26,10 @@ class ThriftService final : public wire::IdServiceIf {
     short_.reset();
   }
 
-  // One id of the tag in the short way; nothing: the call has to be processed.
-  std::optional<int64_t> One(const Tag& tag, const DoorCall& door) { return desk_.One(&tag, door); }
+  // Ids for up to `calls` calls in the short way; nothing: the first has to be processed.
+  std::optional<IdRun> Run(const Tag& tag, int64_t calls, const DoorCall& door) {
+    return desk_.Run(tag, calls, door);
+  }
 
   // What the call was answered with, where that was the short way, and the tag is the one of its
   // name for ever: a name that is served by default may get a tag of its own.

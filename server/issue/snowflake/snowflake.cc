@@ -131,6 +131,17 @@ bool Snowflake::TryOne(Method method, int64_t* id) {
   return true;
 }
 
+bool Snowflake::TryRun(Method method, int64_t want, IdRun* run) {
+  ClaimSequence* held = current_.load(std::memory_order_acquire);
+  if (held == nullptr) return false;
+  const Tick now = ticks_.Current();
+  if (now == TickSource::kStopped) return false;
+  const Step step = held->sequencer->Take(now, static_cast<uint64_t>(want));
+  if (step.kind != Step::Kind::kTaken) return false;
+  *run = RunOf(*held, step, method);
+  return true;
+}
+
 Verdict Snowflake::Issue(IssueCall& call) {
   int closed = 0;
   Tick now = ticks_.Current();
@@ -143,7 +154,7 @@ Verdict Snowflake::Issue(IssueCall& call) {
     }
     const Step step = TakeFor(call, *held, now);
     if (step.kind == Step::Kind::kTaken) {
-      Add(*held, step, call);
+      call.Add(RunOf(*held, step, call.method()));
     } else if (step.kind == Step::Kind::kLater) {
       const Tick fresh = ticks_.Refresh();
       if (fresh == now) return Answer(*held, step, call);
@@ -167,10 +178,9 @@ Step Snowflake::TakeFor(const IssueCall& call, const ClaimSequence& held, Tick n
   return held.sequencer->Take(now, static_cast<uint64_t>(call.missing()));
 }
 
-void Snowflake::Add(const ClaimSequence& held, const Step& step, IssueCall& call) const {
-  const auto count = static_cast<int64_t>(step.count);
-  const uint64_t bits = held.BitsFor(call.method());
-  call.Add({layout_.PackUnchecked(bits, step.tick, step.first), count, layout_.stride()});
+IdRun Snowflake::RunOf(const ClaimSequence& held, const Step& step, Method method) const {
+  return {layout_.PackUnchecked(held.BitsFor(method), step.tick, step.first),
+          static_cast<int64_t>(step.count), layout_.stride()};
 }
 
 // Whether a call for `count` ids could be served before the claim's end at best. Looked at before

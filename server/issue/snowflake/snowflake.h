@@ -62,6 +62,7 @@ class Snowflake final : public Strategy {
   // kInvalid for a layout whose method field has no room for every Method.
   Status Start() override { return CheckLayout(); }
   bool TryOne(Method method, int64_t* id) override;
+  bool TryRun(Method method, int64_t want, IdRun* run) override;
   Verdict Issue(IssueCall& call) override;
   std::optional<Refusal> WhyNot() const override;
   int64_t count_max() const override { return count_max_; }
@@ -72,7 +73,7 @@ class Snowflake final : public Strategy {
   struct ClaimSequence;  // a claim and the sequence under it
 
   Step TakeFor(const IssueCall& call, const ClaimSequence& held, Tick now) const;
-  void Add(const ClaimSequence& held, const Step& step, IssueCall& call) const;
+  IdRun RunOf(const ClaimSequence& held, const Step& step, Method method) const;
   Verdict Answer(const ClaimSequence& held, const Step& step, IssueCall& call) const;
   Refusal ClockIsBehind() const;
   Refusal LayoutHasEnded() const;
