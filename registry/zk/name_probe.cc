@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include <glog/logging.h>
+
 namespace firn {
 namespace {
 
@@ -20,12 +22,20 @@ std::set<std::string> NamesIn(std::string_view hosts) {
   return names;
 }
 
+// Whoever waits for a session sees nothing else of it.
+void TellOfUnknown(const std::string& name) {
+  constexpr int kSeconds = 30;
+  LOG_EVERY_T(WARNING, kSeconds) << "the registry's server '" << name
+                                 << "' cannot be found: nobody knows an address of that name";
+}
+
 }  // namespace
 
 NameProbe::NameProbe(const std::string& hosts, std::function<void()> wake)
     : names_(NamesIn(hosts)),
       wake_(std::move(wake)),
-      lookup_([this](const std::string&, const std::vector<Address>& found) {
+      lookup_([this](const std::string& name, const std::vector<Address>& found) {
+        if (found.empty()) TellOfUnknown(name);
         OnLookedUp(!found.empty());
       }) {}
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <dlfcn.h>
+#include <glog/logging.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
 
@@ -45,6 +46,18 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
 namespace firn {
 namespace {
 
+// What the log says of the name, from the first test on.
+class Heard final : public google::LogSink {
+ public:
+  Heard() { google::AddLogSink(this); }
+  ~Heard() override { google::RemoveLogSink(this); }
+  void send(google::LogSeverity, const char*, const char*, int, const google::LogMessageTime&,
+            const char* text, size_t size) override {
+    if (std::string(text, size).find(kName) != std::string::npos) ++said;
+  }
+  std::atomic<int> said{0};
+};
+
 class ZkNameServiceTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -67,6 +80,7 @@ class ZkNameServiceTest : public testing::Test {
         SystemClock()));
   }
 
+  static inline Heard heard;
   static inline std::unique_ptr<ZooKeeper> zookeeper_;
 };
 
@@ -78,6 +92,15 @@ TEST_P(ZkNamesTest, ANameThatIsNotResolvedIsAskedForAgain) {
   EXPECT_TRUE(client.Await([] { return asked >= 3; })) << gai_strerror(GetParam());
   failure = 0;
   EXPECT_TRUE(client.AwaitSession());
+}
+
+TEST_F(ZkNameServiceTest, ANameThatIsNotResolvedIsToldAndNotEachTime) {
+  const int before = heard.said;
+  failure = EAI_NONAME;
+  CoordinatorClient client = Make();
+  EXPECT_TRUE(client.Await([] { return asked >= 3; }));
+  EXPECT_GE(heard.said, 1);
+  EXPECT_LT(heard.said - before, asked) << "half a minute lies between two";
 }
 
 // Who dispatches also moves the limit of a held claim ahead.
