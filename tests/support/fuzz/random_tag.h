@@ -29,6 +29,7 @@ inline void MakeDated(TagDefinition& tag, Entropy& entropy) {
   tag.strategy = "dated";
   tag.store = "registry";
   tag.buffer = TagBuffer::kDouble;
+  tag.when_store_is_away = TagDefinition().when_store_is_away;
   tag.start.reset();
   tag.digits = 9;
   tag.period = static_cast<Period>(entropy.Below(3));
