@@ -64,6 +64,15 @@ class SnowflakeTable {
     if (snowflake_->TryOne(Method::kThrift, &id)) Saw(id, closed_before);
   }
 
+  // Some at once.
+  void TakeRun(int64_t want) {
+    const bool closed_before = closed_at_.has_value();
+    IdRun run;
+    if (!snowflake_->TryRun(Method::kThrift, want, &run)) return;
+    run_.Expect(run.count >= 1 && run.count <= want, "a run is of another length");
+    for (int64_t i = 0; i < run.count; ++i) Saw(run.At(i), closed_before);
+  }
+
   // Some by the long way. Whether it was refused.
   bool Take(int64_t count) {
     const bool closed_before = closed_at_.has_value();
@@ -127,6 +136,21 @@ Scenario AClosedClaimIsNotUsed(SequencerKind kind) {
   };
 }
 
+Scenario ARunIsOfAClaimThatIsOpen(SequencerKind kind) {
+  return [kind](Interleaving& run) {
+    SnowflakeTable table(run, kind);
+    run.Run({[&] {
+               table.TakeRun(3);
+               table.TakeRun(2);
+             },
+             [&] {
+               table.Close();
+               table.Adopt(2, kNow);
+             }});
+    table.Judge();
+  };
+}
+
 // A reading of the clocks that is taken for fresh is as new as its stamp says.
 void AFreshStampIsOfAFreshTick(Interleaving& run) {
   const Layout layout = *Layout::Parse("time:41 machine:10 sequence:4");
@@ -177,6 +201,8 @@ std::vector<NamedScenario> SnowflakeScenarios() {
         {std::string("an adoption loses no call, ") + name, AnAdoptionLosesNoCall(kind)});
     scenarios.push_back(
         {std::string("a closed claim is not used, ") + name, AClosedClaimIsNotUsed(kind)});
+    scenarios.push_back(
+        {std::string("a run is of an open claim, ") + name, ARunIsOfAClaimThatIsOpen(kind)});
   }
   scenarios.push_back({"a fresh stamp is of a fresh tick", AFreshStampIsOfAFreshTick});
   scenarios.push_back({"a restart is seen by its maker", ARestartIsSeenByItsMaker});
