@@ -22,12 +22,15 @@ expect() {  # expect WHAT WANTED GOT
 run() { "$root/tools/bench/run" --bin "$bin" "$@" >"$work/out" 2>"$work/err"; }
 
 code=0
-run --only=counters --rounds=1 --measure-ms=20 --check || code=$?
+run --only=counters --rounds=1 --measure-ms=20 --check "--save=$work/kept.json" || code=$?
 expect "it measures: $(tail -n 3 "$work/err")" 0 "$code"
 for row in "epoll echo" "firn, no store" "firn, step 10 million" "firn, step adapts" \
   "firn, step 10,000" "redis INCR" "mariadb" "postgresql"; do
   expect "both shapes have a row of $row" 2 "$(grep -c "^  $row  " "$work/out")"
 done
+expect "a page is made of what it keeps" 2 \
+  "$("$root/tools/bench/report" "$work/kept.json" | grep -c "<h2>counters: single ids, ")"
+rm "$work/kept.json"
 expect "nothing is left behind" "err out" "$(cd "$work" && echo *)"
 
 # Whatever the script needs before it looks for databases, and no database.

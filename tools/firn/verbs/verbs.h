@@ -19,5 +19,7 @@ Verb TagsImportVerb();  // below `tags`
 Verb NextVerb();
 Verb ServersVerb();
 Verb BenchVerb();
+Verb DrillVerb();
+Verb DrillWatchVerb();  // below `drill`
 
 }  // namespace firn

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""tools/bench/report makes one page of a run's results, with a plot for each table.
+
+    bench_report_test.py ROOT
+"""
+
+import copy
+import html.parser
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RESULTS = {
+    "format": 1,
+    "conditions": {"date": "2026-01-02 03:04 UTC", "processor": "A <fast> one", "cores": 2},
+    "tables": [
+        {"title": "door: 8 connections", "against": ["echo", "nobody"], "rows": [
+            {"name": "echo", "rounds": 3, "rate": 200000.0, "p50_us": 38.9, "p99_us": 58.9},
+            {"name": "firn thrift", "rounds": 3, "rate": 150000.0, "p50_us": 50.25,
+             "p99_us": 80.0}]},
+        {"title": "HTTP by wrk", "against": [], "rows": [
+            {"name": "firn http", "rounds": 3, "rate": 999.0}]}],
+    "notes": ["memory: 12 MB"],
+}
+
+
+class Page(html.parser.HTMLParser):
+    """Cells of each table row, and how many of which element there are."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.counts, self.open, self.said = [], {}, [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+        if tag != "meta":
+            self.open.append(tag)
+        self.said.extend(value for name, value in attrs if name in ("src", "href"))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+
+
+class BenchReportTest(unittest.TestCase):
+    root = None
+
+    def run_report(self, results, *more):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "results.json")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(results if isinstance(results, str) else json.dumps(results))
+            return subprocess.run([os.path.join(self.root, "tools/bench/report"), path, *more],
+                                  capture_output=True, text=True, check=False)
+
+    def test_has_every_figure_and_the_ratios(self):
+        done = self.run_report(RESULTS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = Page(done.stdout)
+        self.assertEqual(page.open, [], "an element is not closed")
+        self.assertEqual(page.rows[0],
+                         ["", "a second", "p50 µs", "p99 µs", "p99.9 µs", "× echo", "× nobody"])
+        self.assertEqual(page.rows[1],
+                         ["echo", "200,000", "38.9", "58.9", "", "1.00", ""])
+        self.assertEqual(page.rows[2],
+                         ["firn thrift", "150,000", "50.2", "80.0", "", "0.75", ""])
+        self.assertEqual(page.rows[4], ["firn http", "999.0", "", "", ""])
+
+    def test_plots_what_there_is(self):
+        page = Page(self.run_report(RESULTS).stdout)
+        self.assertEqual(page.counts["svg"], 3, "rate and p99 of one table, rate of the other")
+        self.assertEqual(page.counts["rect"], 5)
+
+    def test_a_bar_is_as_long_as_its_figure(self):
+        text = self.run_report(RESULTS).stdout
+        self.assertIn("width='480.0'", text)
+        self.assertIn("width='360.0'", text)
+
+    def test_tells_the_conditions_and_keeps_texts_text(self):
+        text = self.run_report(RESULTS).stdout
+        self.assertIn("A &lt;fast&gt; one", text)
+        self.assertIn("2026-01-02 03:04 UTC", text)
+        self.assertIn("memory: 12 MB", text)
+
+    def test_needs_nothing_beside_itself(self):
+        text = self.run_report(RESULTS).stdout
+        self.assertEqual(Page(text).said, [])
+        for elsewhere in ("http:", "https:", "@import", "<script"):
+            self.assertNotIn(elsewhere, text)
+
+    def test_writes_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "page.html")
+            self.assertEqual(self.run_report(RESULTS, path).returncode, 0)
+            with open(path, encoding="utf-8") as file:
+                self.assertTrue(file.read().endswith("</html>\n"))
+
+    def test_refuses_what_is_no_result(self):
+        later = copy.deepcopy(RESULTS)
+        later["format"] = 2
+        for text in "", "[]", "{}", json.dumps(later):
+            done = self.run_report(text)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+
+if __name__ == "__main__":
+    BenchReportTest.root = sys.argv.pop(1)
+    unittest.main(verbosity=2)

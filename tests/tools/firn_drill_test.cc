@@ -1,0 +1,160 @@
+// `firn drill`: what it lists is what there is, and `watch` judges a real cluster.
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+constexpr Milliseconds kPatience{60'000};
+
+std::string ContentOf(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+// Three servers on a directory registry.
+class FirnDrillTest : public testing::Test {
+ protected:
+  void Start(int count) {
+    for (int i = 0; i < count; ++i) {
+      addresses_.push_back("127.0.0.1:" + std::to_string(FreePort()));
+      const std::string name = std::to_string(i);
+      servers_.emplace_back(Words{BuiltProgram("firn-server"), "--registry=" + registry_,
+                                  "--listen=" + addresses_.back(),
+                                  "--admin_listen=127.0.0.1:" + std::to_string(FreePort()),
+                                  "--state_dir=" + (folder_ / name)},
+                            Process::Options{.output_file = folder_ / (name + ".log")});
+      ASSERT_TRUE(Eventually(kPatience, [&] { return Firn({"next"}, i).exit_code == 0; }));
+    }
+  }
+  // Asks one server, or all.
+  Finished Firn(Words words, int server = -1) {
+    words.insert(words.begin(), BuiltProgram("firn"));
+    words.insert(words.end(), {"--deadline_ms=30000", "--attempt_ms=3000",
+                               server < 0 ? "--registry=" + registry_
+                                          : "--servers=list://" + addresses_[At(server)]});
+    return RunToEnd(words, Milliseconds(180'000));
+  }
+  static size_t At(int server) { return static_cast<size_t>(server); }
+
+  TempDir folder_;
+  const std::string registry_ = "dir://" + (folder_ / "registry");
+  std::vector<std::string> addresses_;
+  std::vector<Process> servers_;
+};
+
+TEST_F(FirnDrillTest, WatchJudgesAClusterThatLosesAServer) {
+  Start(3);
+  const std::string svg = folder_ / "drill.svg", out = folder_ / "watched";
+  Process watch({"sh", "-c", "exec \"$0\" \"$@\" 2>&1 </dev/null", BuiltProgram("firn"), "drill",
+                 "watch", "--rate=200", "--svg=" + svg, "--registry=" + registry_,
+                 "--deadline_ms=30000", "--attempt_ms=3000"},
+                Process::Options{.output_file = out});
+  const auto seconds = [&] {
+    const std::string said = ContentOf(out);
+    size_t count = 0;
+    for (size_t at = 0; (at = said.find("calls/s", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  ASSERT_TRUE(Eventually(kPatience, [&] { return seconds() >= 2; })) << ContentOf(out);
+  servers_[0].Kill();
+  const size_t before = seconds();
+  ASSERT_TRUE(Eventually(kPatience, [&] { return seconds() >= before + 4; })) << ContentOf(out);
+  watch.Signal(SIGINT);
+  // A registry that still holds what the killed one announced may have an audit complain.
+  ASSERT_TRUE(watch.Wait(kPatience).has_value());
+  const std::string said = ContentOf(out);
+  EXPECT_NE(said.find(", 0 of them twice\n"), std::string::npos) << said;
+  EXPECT_NE(said.find("calls failed  0 of "), std::string::npos) << said;
+  EXPECT_NE(said.find("\nverdict       "), std::string::npos) << said;
+  EXPECT_NE(said.find("\nmachine id    "), std::string::npos) << said;
+  EXPECT_NE(said.find("127.0.0.1:"), std::string::npos) << "nothing was marked: " << said;
+  const std::string picture = ContentOf(svg);
+  EXPECT_TRUE(picture.starts_with("<svg ") && picture.ends_with("</svg>\n")) << picture;
+  EXPECT_NE(picture.find("class='mark'"), std::string::npos) << picture;
+}
+
+TEST_F(FirnDrillTest, WatchEndsByItselfAndTellsPrograms) {
+  Start(1);
+  const Finished done = Firn({"drill", "watch", "--for=2s", "--rate=50", "--json"});
+  ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
+  const Json verdict = Json::parse(done.out);
+  EXPECT_EQ(verdict.at("kept"), true);
+  EXPECT_EQ(verdict.at("duplicates"), 0);
+  EXPECT_EQ(verdict.at("out_of_order"), 0);
+  EXPECT_EQ(verdict.at("order_looked_at"), verdict.at("ids_looked_at"));
+  EXPECT_GE(verdict.at("seconds").size(), 1U);
+  EXPECT_EQ(verdict.at("machines").size(), 1U);
+}
+
+TEST_F(FirnDrillTest, ACallThatFailsIsABrokenPromise) {
+  Start(1);
+  servers_[0].Pause();
+  const Finished gone = Firn({"drill", "watch", "--for=1s"}, 0);
+  EXPECT_EQ(gone.exit_code, 3) << "without a first id there is no drill: " << gone.err;
+  servers_[0].Resume();
+  // A tag that may be asked for now and then only.
+  ASSERT_EQ(Firn({"tags", "create", "rare", "plugins=limit", "limit.per_second=1"}).exit_code, 2)
+      << "tags take no deadline";
+  const Finished made = RunToEnd({BuiltProgram("firn"), "tags", "create", "rare", "plugins=limit",
+                                  "limit.per_second=1", "--registry=" + registry_});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  ASSERT_TRUE(Eventually(kPatience, [&] { return Firn({"next", "rare"}, 0).exit_code == 0; }));
+  ASSERT_TRUE(Eventually(kPatience, [&] {
+    const Finished rare = Firn({"drill", "watch", "rare", "--for=1s", "--json"}, 0);
+    return rare.exit_code == 1 && Json::parse(rare.out).at("failed") > 0;
+  }));
+}
+
+TEST_F(FirnDrillTest, ListsEveryScenarioThatThereIs) {
+  const std::filesystem::path root = FIRN_SOURCE;
+  std::set<std::string> there, listed;
+  for (const auto& file : std::filesystem::directory_iterator(root / "tests/drill")) {
+    const std::string name = file.path().filename();
+    const size_t end = name.find("_drill_test.cc");
+    if (end != std::string::npos) there.insert(name.substr(0, end));
+  }
+  std::istringstream script(ContentOf(root / "tools/drill"));
+  for (std::string line; std::getline(script, line);) {
+    if (line.starts_with("fault_")) {
+      std::string name = line.substr(6, line.find('(') - 6);
+      for (char& c : name) c = c == '_' ? '-' : c;
+      there.insert(name);
+    }
+  }
+  const Finished list = RunToEnd({BuiltProgram("firn"), "drill", "list", "--json"});
+  for (const Json& scenario : Json::parse(list.out)) listed.insert(scenario.at("scenario"));
+  EXPECT_EQ(listed, there);
+}
+
+TEST_F(FirnDrillTest, SaysWhatItNeeds) {
+  const std::string program = folder_ / "firn";  // as if it had been installed
+  std::filesystem::copy_file(BuiltProgram("firn"), program);
+  const auto run = [&](Words words) {
+    words.insert(words.begin(), {"sh", "-c", "cd / && exec \"$0\" \"$@\"", program, "drill"});
+    return RunToEnd(words);
+  };
+  const Finished alone = run({"run", "kill-server"});
+  EXPECT_EQ(alone.exit_code, 4);
+  EXPECT_NE(alone.err.find("source tree"), std::string::npos) << alone.err;
+  EXPECT_EQ(run({"run", "burn-server"}).exit_code, 2);
+  EXPECT_EQ(run({"run"}).exit_code, 2);
+  EXPECT_EQ(run({"watch", "--for=ages"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gflags/gflags.h>
+
+#include "common/base/cat.h"
+#include "tools/firn/drill/drill_scenarios.h"
+#include "tools/firn/table.h"
+#include "tools/firn/verbs/verbs.h"
+
+DEFINE_string(source, "", "Firn's source tree; empty: the one above this folder or this program");
+DEFINE_string(logs, "", "folder in which logs are left; empty: nowhere");
+DEFINE_int32(away, 0, "seconds that what is taken away stays away; 0: as the scenario has it");
+
+DECLARE_bool(json);
+DECLARE_double(rate);
+
+namespace firn {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Result<Output> RunList(const Words& words) {
+  if (!words.empty()) return Invalid("list takes no arguments");
+  Output output{.json = Json::array(), .text = {}};
+  Table table({"SCENARIO", "CLUSTER", "WHAT IS DONE"});
+  for (const DrillScenario& scenario : DrillScenarios()) {
+    const char* const cluster = scenario.whole ? "three servers" : "a test's own";
+    output.json.push_back(
+        {{"scenario", scenario.name}, {"cluster", cluster}, {"summary", scenario.summary}});
+    table.Add({std::string(scenario.name), cluster, std::string(scenario.summary)});
+  }
+  output.text = table.Text();
+  return output;
+}
+
+Result<std::vector<DrillScenario>> Chosen(const Words& words) {
+  if (words.empty()) return Invalid("which scenario? `firn drill list` has them, `all` is each");
+  std::vector<DrillScenario> chosen;
+  for (const std::string& word : words) {
+    for (const DrillScenario& scenario : DrillScenarios()) {
+      if (word == "all" || word == scenario.name) chosen.push_back(scenario);
+    }
+    const bool known = word == "all" || (!chosen.empty() && chosen.back().name == word);
+    if (!known) return Invalid("there is no scenario '" + word + "': see firn drill list");
+  }
+  return chosen;
+}
+
+Result<Output> RunRun(const Words& words) {
+  FIRN_ASSIGN(const std::vector<DrillScenario> chosen, Chosen(words));
+  const DrillRun how{.source = FLAGS_source,
+                     .logs = FLAGS_logs,
+                     .rate = static_cast<int>(std::clamp(FLAGS_rate, 0.0, 999'999.0)),
+                     .away_s = FLAGS_away,
+                     .quiet = FLAGS_json};
+  Output output{.json = Json::array(), .text = {}};
+  Table table({"SCENARIO", "VERDICT"});
+  for (const DrillScenario& scenario : chosen) {
+    FIRN_ASSIGN(const int code, RunDrill(scenario, how));
+    const std::string verdict = code == 0 ? "every promise was kept" : Cat("BROKEN, exit ", code);
+    output.json.push_back({{"scenario", scenario.name}, {"kept", code == 0}, {"exit", code}});
+    table.Add({std::string(scenario.name), verdict});
+    output.wrong |= code != 0;
+  }
+  output.text = table.Text();
+  return output;
+}
+
+}  // namespace
+
+Verb DrillVerb() {
+  Verb list{.name = "list", .summary = "all scenarios"};
+  list.run = RunList;
+  Verb run{
+      .name = "run",
+      .arguments = "SCENARIO...",
+      .summary = "does one bad thing after another to throw-away clusters; `all`: each",
+      .details = "Needs Firn's source tree and Debian's ZooKeeper: it starts what it breaks.\n",
+      .flags = {"source", "logs", "rate", "away"}};
+  run.run = RunRun;
+  return {.name = "drill",
+          .summary = "what becomes of ids when something breaks",
+          .below = {std::move(list), std::move(run), DrillWatchVerb()}};
+}
+
+}  // namespace firn

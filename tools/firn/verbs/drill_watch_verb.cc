@@ -1,0 +1,291 @@
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gflags/gflags.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "common/base/cat.h"
+#include "common/base/parse.h"
+#include "common/time/clock.h"
+#include "registry/operate/audit.h"
+#include "tools/firn/client_session.h"
+#include "tools/firn/drill/drill_record.h"
+#include "tools/firn/id_words.h"
+#include "tools/firn/registry_session.h"
+#include "tools/firn/verbs/verbs.h"
+
+DEFINE_string(for, "", "how long: 90s, 10m, 1h; empty: until Ctrl-C");
+DEFINE_string(svg, "", "file for a picture of rate and latency over time; empty: none");
+DEFINE_uint64(failed_max, 0, "calls that may fail before the verdict is BROKEN");
+
+DECLARE_bool(json);
+DECLARE_double(rate);
+DECLARE_int32(threads);
+DECLARE_int32(ids_max);
+
+namespace firn {
+namespace {
+
+constexpr double kRate = 100, kRateMax = 10'000;
+constexpr int kThreads = 4;
+constexpr int64_t kMsMax = int64_t{7} * 24 * 3'600'000;
+
+volatile std::sig_atomic_t ended = 0;
+
+// Ctrl-C ends the drill with its verdict; a second one ends the program.
+void EndAtSignals() {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    std::signal(signal, [](int again) {
+      ended = 1;
+      std::signal(again, SIG_DFL);
+    });
+  }
+}
+
+// 0: without an end.
+Result<int64_t> MsOf(std::string text) {
+  if (text.empty()) return int64_t{0};
+  const std::string whole = text;
+  int64_t unit = 1'000;
+  if (text.ends_with('s') || text.ends_with('m') || text.ends_with('h')) {
+    if (text.back() == 'm') unit = 60'000;
+    if (text.back() == 'h') unit = 3'600'000;
+    text.pop_back();
+  }
+  const auto number = ParseNumber<int64_t>(text);
+  if (number && *number > 0 && *number <= kMsMax / unit) return *number * unit;
+  return Invalid("--for wants a time such as 90s, 10m or 1h, not '" + whole + "'");
+}
+
+// What somebody types while the drill goes on marks the moment.
+std::string LineTyped(bool& open) {
+  pollfd typed{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  if (!open || poll(&typed, 1, 0) <= 0) return {};
+  std::string line;
+  open = static_cast<bool>(std::getline(std::cin, line));
+  return line;
+}
+
+class Watch {
+ public:
+  Watch(Client& client, const Layout& layout, std::string tag)
+      : client_(client), record_(layout, static_cast<size_t>(FLAGS_ids_max)) {
+    plan_.tag = std::move(tag);
+    const bool usual = gflags::GetCommandLineFlagInfoOrDie("threads").is_default;
+    plan_.threads = usual ? kThreads : FLAGS_threads;
+    plan_.rate = FLAGS_rate > 0 ? FLAGS_rate : kRate;
+    plan_.warmup_ms = 0;
+    plan_.measure_ms = 1'000;
+    // A second's calls, whole, for each of its threads.
+    plan_.ids_max = (static_cast<size_t>(plan_.rate) + 16) * static_cast<size_t>(plan_.threads);
+  }
+
+  Status Run(int64_t for_ms) {
+    const int64_t begun = SteadyNs();
+    bool typing = true;
+    while (ended == 0) {
+      const double at_s = static_cast<double>(SteadyNs() - begun) / 1e9;
+      if (for_ms > 0 && at_s * 1000 >= static_cast<double>(for_ms)) break;
+      if (const std::string line = LineTyped(typing); !line.empty()) Mark(at_s, line);
+      MarkServers(at_s);
+      FIRN_ASSIGN(const ClientLoadReport report, RunClientLoad(client_, plan_, SteadyNs));
+      // At its end: what was typed or seen meanwhile is marked there, too.
+      const double end_s = static_cast<double>(SteadyNs() - begun) / 1e9;
+      record_.Add(end_s, report, SystemClock().Wall());
+      Tell();
+    }
+    MarkServers(static_cast<double>(SteadyNs() - begun) / 1e9);
+    return {};
+  }
+  DrillRecord& record() { return record_; }
+
+ private:
+  void Mark(double at_s, const std::string& what) {
+    record_.Mark(at_s, what);
+    if (!FLAGS_json) std::cout << "  " << what << "\n";
+  }
+  // Whatever the client has learned of its servers since it was last looked at.
+  void MarkServers(double at_s) {
+    std::map<std::string, std::string> now;
+    for (const SeenServer& server : client_.cluster().servers) {
+      now[server.known.address] = FitnessName(server.fitness);
+    }
+    for (const auto& [address, fitness] : now) {
+      const auto before = servers_.find(address);
+      const bool is_new = before == servers_.end();
+      if (record_.seconds().empty() || (!is_new && before->second == fitness)) continue;
+      Mark(at_s, Cat(address, is_new ? " has come: " : " is ", fitness));
+    }
+    for (const auto& [address, fitness] : servers_) {
+      if (!now.contains(address)) Mark(at_s, address + " has gone");
+    }
+    servers_ = std::move(now);
+  }
+  void Tell() const {
+    if (FLAGS_json) return;
+    const DrillSecond& second = record_.seconds().back();
+    char line[160];
+    std::snprintf(
+        line, sizeof line,
+        "%6.0f s %8.1f calls/s   p50 %.3f ms   p99 %.3f ms   longest %.3f ms   failed %llu",
+        second.at_s, second.calls_a_second, second.p50_ms, second.p99_ms, second.longest_ms,
+        static_cast<unsigned long long>(second.failed));
+    std::cout << line << std::endl;
+  }
+
+  Client& client_;
+  ClientLoadPlan plan_;
+  DrillRecord record_;
+  std::map<std::string, std::string> servers_;
+};
+
+// What an audit finds in the end, where a registry was named.
+std::vector<std::string> AuditFaults() {
+  const std::string where = ChosenServers();
+  if (!where.starts_with("zk://") && !where.starts_with("dir://")) return {};
+  auto session = RegistrySession::Open();
+  if (!session.ok()) return {std::string(session.status().message())};
+  const auto audit = ReadAudit(session->registry(), SystemClock().Wall());
+  return audit.ok() ? audit->faults : std::vector{std::string(audit.status().message())};
+}
+
+std::vector<std::string> Broken(const DrillRecord& record, uint64_t duplicates) {
+  std::vector<std::string> broken;
+  if (duplicates > 0) broken.push_back(Cat("ids that came twice: ", duplicates));
+  if (record.out_of_order() > 0) {
+    broken.push_back(Cat("ids below those of seconds before: ", record.out_of_order()));
+  }
+  if (record.failed() > FLAGS_failed_max)
+    broken.push_back(Cat("calls that failed: ", record.failed()));
+  if (record.ids() == 0) broken.push_back("no call was answered with an id");
+  if (!record.kept_all()) broken.push_back("not all ids were looked at: raise --ids_max");
+  for (const std::string& fault : AuditFaults()) broken.push_back("firn audit: " + fault);
+  return broken;
+}
+
+Json SecondsJson(const DrillRecord& record) {
+  Json seconds = Json::array();
+  for (const DrillSecond& second : record.seconds()) {
+    seconds.push_back({{"at_s", second.at_s},
+                       {"calls_per_s", second.calls_a_second},
+                       {"calls", second.calls},
+                       {"failed", second.failed},
+                       {"p50_ms", second.p50_ms},
+                       {"p99_ms", second.p99_ms},
+                       {"longest_ms", second.longest_ms}});
+  }
+  return seconds;
+}
+
+Json VerdictJson(const DrillRecord& record, uint64_t duplicates) {
+  Json json{{"ids_looked_at", record.ids()},
+            {"all_looked_at", record.kept_all()},
+            {"duplicates", duplicates},
+            {"order_looked_at", record.judged()},
+            {"out_of_order", record.out_of_order()},
+            {"calls", record.calls()},
+            {"failed", record.failed()},
+            {"failure", record.reasons().empty() ? "" : record.reasons().begin()->first},
+            {"max_us", record.longest_ms() * 1000},
+            {"machines", Json::array()},
+            {"failures", Json::array()},
+            {"marks", Json::array()}};
+  for (const auto& [number, machine] : record.machines()) {
+    json["machines"].push_back({{"machine", number},
+                                {"ids", machine.ids},
+                                {"first_s", machine.first_s},
+                                {"last_s", machine.last_s}});
+  }
+  for (const auto& [why, seconds] : record.reasons()) {
+    json["failures"].push_back({{"why", why}, {"seconds", seconds}});
+  }
+  for (const DrillMark& mark : record.marks()) {
+    json["marks"].push_back({{"at_s", mark.at_s}, {"what", mark.what}});
+  }
+  json["seconds"] = SecondsJson(record);
+  return json;
+}
+
+std::string VerdictText(const DrillRecord& record, uint64_t duplicates,
+                        const std::vector<std::string>& broken) {
+  std::string text =
+      Cat("ids           ", record.ids(), ", ", duplicates, " of them twice\n", "order         ",
+          record.out_of_order(), " of ", record.judged(), " below those of seconds before\n",
+          "calls failed  ", record.failed(), " of ", record.calls(), "\n");
+  for (const auto& [why, seconds] : record.reasons()) {
+    text += Cat("              in ", seconds, " seconds: ", why, "\n");
+  }
+  char longest[64];
+  std::snprintf(longest, sizeof longest, "longest call  %.1f ms\n", record.longest_ms());
+  text += longest;
+  for (const auto& [number, machine] : record.machines()) {
+    text += Cat("machine id    ", number, ": ", machine.ids, " ids, from second ",
+                static_cast<int64_t>(machine.first_s), " to ", static_cast<int64_t>(machine.last_s),
+                "\n");
+  }
+  text += broken.empty() ? "verdict       every promise was kept\n" : "verdict       BROKEN\n";
+  for (const std::string& what : broken) text += "WRONG: " + what + "\n";
+  return text;
+}
+
+Status Save(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return file ? Status() : Unavailable(path + " cannot be written");
+}
+
+Result<Output> RunWatch(const std::vector<std::string>& words) {
+  if (words.size() > 1) return Invalid("one tag at a time; an absent one is the servers' default");
+  if (FLAGS_rate < 0 || FLAGS_rate > kRateMax) return Invalid(Cat("--rate is 0 to ", 10'000));
+  if (FLAGS_ids_max < 1) return Invalid("--ids_max is 1 or more");
+  FIRN_ASSIGN(const int64_t for_ms, MsOf(FLAGS_for));
+  FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
+  FIRN_ASSIGN(const auto client, OpenClient());
+  const std::string tag = words.empty() ? "" : words.front();
+  FIRN_TRY(client->GetId(tag).status().WithContext("the first call"));
+  EndAtSignals();
+  Watch watch(*client, choice.layout, tag);
+  FIRN_TRY(watch.Run(for_ms));
+  DrillRecord& record = watch.record();
+  const uint64_t duplicates = record.CountDuplicates();
+  const std::vector<std::string> broken = Broken(record, duplicates);
+  if (!FLAGS_svg.empty()) {
+    const std::string title =
+        Cat(broken.empty() ? "Every promise was kept" : "BROKEN", ": ", record.ids(), " ids, ",
+            duplicates, " twice, ", record.failed(), " of ", record.calls(), " calls failed");
+    FIRN_TRY(Save(FLAGS_svg, DrillPicture(record, title)));
+  }
+  Output output{.json = VerdictJson(record, duplicates),
+                .text = VerdictText(record, duplicates, broken),
+                .wrong = !broken.empty()};
+  output.json["kept"] = broken.empty();
+  output.json["broken"] = broken;
+  return output;
+}
+
+}  // namespace
+
+Verb DrillWatchVerb() {
+  return {.name = "watch",
+          .arguments = "[TAG]",
+          .summary = "takes ids of a running cluster while you pull plugs, and judges them all",
+          .details =
+              "100 calls a second of four threads, unless --rate and --threads say otherwise; a\n"
+              "line a second. Ctrl-C, or --for, ends it with a verdict: ids that came twice, ids\n"
+              "out of order, calls that failed, the longest one, which machine ids issued when.\n"
+              "A line that you type marks the moment; what the client sees of its servers does,\n"
+              "too. Order is judged of ids that tell their time by --layout. Where --registry is\n"
+              "given, an audit ends it. Exit code 1 when a promise was broken.\n",
+          .flags = {"for", "svg", "failed_max", "rate", "threads", "ids_max", "layout", "rack_bits",
+                    "timeout_ms", FIRN_CLIENT_FLAGS},
+          .run = RunWatch};
+}
+
+}  // namespace firn
