@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/base/quote.h"
 #include "server/store/redis/redis_number.h"
 
@@ -106,17 +107,17 @@ return {'ok', ''}
 )";
 
 const std::string& TakeScript() {
-  static const std::string script = std::string(kPrelude) + kTake;
+  static const std::string script = Cat(kPrelude, kTake);
   return script;
 }
 
 const std::string& FillScript() {
-  static const std::string script = std::string(kPrelude) + kFill;
+  static const std::string script = Cat(kPrelude, kFill);
   return script;
 }
 
 const std::string& ClearScript() {
-  static const std::string script = std::string(kPrelude) + kClear;
+  static const std::string script = Cat(kPrelude, kClear);
   return script;
 }
 
