@@ -12,6 +12,7 @@
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
+#include "common/base/cat.h"
 #include "common/time/clock.h"
 #include "server/issue/issuer.h"
 #include "server/plugins/history.h"
@@ -97,13 +98,16 @@ Plugins Limit() {
 
 // The queue is larger than what the writer leaves in it, or the figure would be that of a drop.
 Plugins HistoryOn() {
-  static const std::string path =
-      std::filesystem::temp_directory_path() / ("firn-plugins-bench-" + std::to_string(getpid()));
+  static const auto folder =
+      std::filesystem::temp_directory_path() / Cat("firn-plugins-bench-", getpid());
+  static int made = 0;  // a file belongs to one history
+  std::filesystem::create_directory(folder);
+  const std::string path = folder / Cat(made++);
   auto history = std::make_shared<History>(
       SystemClock(), History::Options{.file = {.path = path, .bytes_max = 16 << 20, .files_max = 1},
                                       .queue_bytes_max = 64 << 20});
   if (!history->Start().ok()) Die("no history");
-  std::atexit([] { std::filesystem::remove(path); });
+  if (made == 1) std::atexit([] { std::filesystem::remove_all(folder); });
   return {std::make_shared<HistoryPlugin>(std::move(history), "order")};
 }
 
