@@ -209,7 +209,7 @@ class PackagesTest(unittest.TestCase):
             self.machine.said("test", "-e", kept)
 
     def purged(self, before):
-        self.machine.said("dpkg", "--purge", "firn-server", "firn-tools")
+        self.machine.said("dpkg", "--purge", "firn-server", "firn-tools", "firn-thrift")
         left = {path for path in self.paths() - before if not path.startswith("/root/")}
         self.assertEqual(set(), left)
         self.assertNotEqual(0, self.machine.run("getent", "passwd", "firn", check=False).returncode)
