@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 RESULTS = {
     "format": 1,
@@ -25,6 +26,8 @@ RESULTS = {
             {"name": "firn http", "rounds": 3, "rate": 999.0}]}],
     "notes": ["memory: 12 MB"],
 }
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 class Page(html.parser.HTMLParser):
@@ -76,6 +79,26 @@ class BenchReportTest(unittest.TestCase):
         self.assertEqual(page.rows[2],
                          ["firn thrift", "150,000", "50.2", "80.0", "", "0.75", ""])
         self.assertEqual(page.rows[4], ["firn http", "999.0", "", "", ""])
+
+    def test_draws_the_rates_of_all_tables(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "picture.svg")
+            done = self.run_report(RESULTS, "--picture", path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            root = xml.etree.ElementTree.parse(path).getroot()
+        self.assertEqual(root.tag, SVG + "svg")
+        self.assertEqual(len(list(root.iter(SVG + "rect"))), 3)
+        texts = [each.text for each in root.iter(SVG + "text")]
+        self.assertIn("door: 8 connections, a second", texts)
+        self.assertIn("150,000", texts)
+        lines = [int(each.get("y")) for each in root.iter(SVG + "text")]
+        self.assertEqual(lines, sorted(lines))
+        self.assertLess(lines[-1], float(root.get("viewBox").split()[3]))
+
+    def test_writes_one_thing_at_a_time(self):
+        done = self.run_report(RESULTS, "page.html", "--picture", "picture.svg")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("either a page or --picture", done.stderr)
 
     def test_plots_what_there_is(self):
         page = Page(self.run_report(RESULTS).stdout)
