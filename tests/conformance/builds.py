@@ -1,5 +1,6 @@
 """How the clients under test are built, as whoever takes them would: from copies, without a network."""
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -51,7 +52,7 @@ def run(*command, **options):
     return done.stdout
 
 
-def build_python(client, folder):
+def build_python(client, folder, of):
     """Packed as a source package, which is then installed where there is no Thrift compiler."""
     run("/usr/bin/python3", "-c", "from setuptools import build_meta as b; b.build_sdist('dist')",
         cwd=client)
@@ -63,7 +64,7 @@ def build_python(client, folder):
         "install", "--no-index", "--no-build-isolation", "--no-deps",
         os.path.join(client, "dist", package), env={"PATH": os.path.join(venv, "bin"),
                                                     "HOME": folder})
-    return [python, "-B", os.path.join(DRIVERS, "driver.py")]
+    return [python, "-B", os.path.join(DRIVERS, of + ".py")]
 
 
 def thrift_for_go(folder):
@@ -76,30 +77,40 @@ def thrift_for_go(folder):
     return module
 
 
-def build_go(client, folder):
+def new(*path):
+    """A folder that was not there before."""
+    folder = os.path.join(*path)
+    os.makedirs(folder)
+    return folder
+
+
+def build_go(client, folder, of):
     """As a program of its own that needs the client's module; Thrift is Debian's, by a go.mod beside."""
     program = os.path.join(folder, "driver")
-    shutil.copytree(os.path.join(DRIVERS, "go"), program)
+    shutil.copytree(os.path.join(DRIVERS, "go", of), program)
     with open(os.path.join(program, "go.mod"), "w") as file:
         file.write("module driver\n\ngo 1.19\n\nrequire firn.io/go/firn v0.0.0\n"
                    "require github.com/apache/thrift v0.17.0\n"
                    f"replace firn.io/go/firn => {client}\n"
                    f"replace github.com/apache/thrift => {thrift_for_go(folder)}\n")
+    if of == "rates":  # beside stubs of its own, for those of the client are the client's
+        run("thrift", "--gen", "go:package_prefix=driver/gen/,skip_remote", "-out", new(program, "gen"),
+            os.path.join(folder, "thrift", "firn.thrift"))
     run("go", "build", "-o", "run", ".", cwd=program, env=go_environment(folder))
     return [os.path.join(program, "run")]
 
 
-def build_java(client, folder):
+def build_java(client, folder, of):
     """A jar that holds the client and its stubs, and a driver beside it."""
-    stubs, classes = os.path.join(folder, "stubs"), os.path.join(folder, "classes")
-    os.makedirs(stubs)
+    stubs, classes = new(folder, "stubs"), os.path.join(folder, "classes")
     run("thrift", "--gen", "java", "-out", stubs, os.path.join(folder, "thrift", "firn.thrift"))
     javac("11", classes, JARS, stubs, os.path.join(client, "src", "main", "java"))
     jar = os.path.join(folder, "firn.jar")
     run("jar", "--create", "--file", jar, "-C", classes, ".")
     driver = os.path.join(folder, "driver")
     javac("11", driver, [jar, *JARS], os.path.join(DRIVERS, "java"))
-    return ["java", *QUICK, "-cp", ":".join([driver, jar, *JARS]), "Driver"]
+    quick = [] if of == "rates" else QUICK
+    return ["java", *quick, "-cp", ":".join([driver, jar, *JARS]), of.capitalize()]
 
 
 def javac(release, out, path, *folders):
@@ -115,13 +126,22 @@ def go_environment(folder):
             "GOPATH": os.path.join(folder, "gopath")}
 
 
-def missing(language):
-    """What has to be installed for the language and is not; empty: nothing."""
+def languages(text):
+    """The languages that a command line names: one, some with commas between them, or `all`."""
+    chosen = list(PLANTS) if text == "all" else text.split(",")
+    if unknown := set(chosen) - set(PLANTS):
+        raise argparse.ArgumentTypeError(f"no client speaks {', '.join(unknown)}")
+    return chosen
+
+
+def missing(*chosen, more=()):
+    """What has to be installed for the languages, and `more`, and is not; empty: nothing."""
     needs = {"python": ("pip3",), "go": ("go", GO_THRIFT), "java": ("javac", "jar", *JARS)}
-    return [tool for tool in needs.get(language, ())
-            if not shutil.which(tool) and not os.path.exists(tool)]
+    tools = ["thrift", *more, *(tool for one in chosen for tool in needs.get(one, ()))]
+    return [tool for tool in tools if not shutil.which(tool) and not os.path.exists(tool)]
 
 
-def build(language, folder, planted=False):
-    """The command of the language's driver, over a client that was built in `folder`."""
-    return globals()["build_" + language](copy(language, folder, planted), folder)
+def build(language, folder, planted=False, of="driver"):
+    """The command of a program of the language's drivers (`driver`, `rates`), over a client that was
+    built in `folder`."""
+    return globals()["build_" + language](copy(language, folder, planted), folder, of)

@@ -2,18 +2,19 @@
 """A language's client under load in two processes, while something happens to one of three real servers
 or to ZooKeeper.
 
-    drill.py LANGUAGE FIRN_SERVER FIRN [--driver PROGRAM] [--defaults]
+    drill.py LANGUAGE,... FIRN_SERVER FIRN [--driver PROGRAM] [--defaults]
 
 No call may fail while a server is fit, and no id may come twice; the longest call of each scenario is
-printed. The time limits are generous, so that a busy machine changes no outcome; with --defaults they are
-the client's own, for figures on a quiet machine. Exit 77 when something is not installed.
+printed, and at last a table of all. LANGUAGE is python, go, java, or cpp, whose program is built already:
+--driver conformance_driver; `all` are these four. The time limits are generous, so that a busy machine
+changes no outcome; with --defaults they are the client's own, for figures on a quiet machine. Exit 77 when
+something is not installed.
 """
 
 import argparse
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 
@@ -34,7 +35,7 @@ class Drill:
             driver.ask("open", servers="firn://" + seeds, **options)
             cluster.patiently("the client does not see three servers", lambda one=driver: len(
                 one.ask("view")["servers"]) == 3)
-        self.given, self.failed = set(), 0
+        self.given, self.failed, self.longest_ms = set(), 0, {}
 
     def more(self):
         """Every thread of both processes gets more answers."""
@@ -61,6 +62,7 @@ class Drill:
                 ids = [int(line) for line in lines]
             duplicates += len(ids) - len(set(ids)) + len(self.given.intersection(ids))
             self.given.update(ids)
+        self.longest_ms[scenario] = longest / 1000
         print(f"{scenario:16} ids {answered}, duplicates {duplicates}, longest call "
               f"{longest / 1000:.1f} ms", flush=True)
         self.failed += duplicates
@@ -134,35 +136,55 @@ class Drill:
 SCENARIOS = ("quiet", "killed", "paused", "cut_off", "drained", "zookeeper_away", "rolling_restart")
 
 
+def drilled(language, said, folder):
+    """The drill, when all its scenarios have been played."""
+    import cases
+    os.makedirs(folder)
+    command = [os.path.abspath(said.driver)] if language == "cpp" else builds.build(language, folder)
+    with cluster.Cluster(said.server, said.firn, folder) as servers:
+        drill = Drill(servers, command, {} if said.defaults else GENEROUS, folder, cases)
+        for scenario in SCENARIOS:
+            drill.play(scenario)
+        drill.end()
+    return drill
+
+
+def show(drills):
+    """A table in Markdown."""
+    print("| longest call, ms |", " | ".join(drills), "|")
+    print("|---" * (1 + len(drills)) + "|")
+    for scenario in SCENARIOS:
+        print(f"| {scenario.replace('_', ' ')} |",
+              " | ".join(f"{drill.longest_ms[scenario]:.1f}" for drill in drills.values()), "|")
+    print("| calls that failed, ids given twice |",
+          " | ".join(str(drill.failed) for drill in drills.values()), "|")
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("language", choices=builds.PLANTS)
+    parser.add_argument("languages", type=builds.languages)
     parser.add_argument("server")
     parser.add_argument("firn")
     parser.add_argument("--driver")
     parser.add_argument("--defaults", action="store_true")
     said = parser.parse_args()
-    lacking = [tool for tool in ("thrift", "java", "/usr/share/java/zookeeper.jar")
-               if not shutil.which(tool) and not os.path.exists(tool)]
-    if lacking := lacking + builds.missing(said.language):
+    if "cpp" in said.languages and not said.driver:
+        parser.error("cpp needs --driver")
+    if lacking := builds.missing(*said.languages, more=("java", "/usr/share/java/zookeeper.jar")):
         print(f"skipped: not installed: {', '.join(lacking)}")
         sys.exit(77)
-    folder = tempfile.mkdtemp(prefix="firn-drill-")
+    folder, drills = tempfile.mkdtemp(prefix="firn-drill-"), {}
     try:
-        subprocess.run(["thrift", "--gen", "py", "-out", folder,
-                        os.path.join(builds.ROOT, "thrift", "firn.thrift")], check=True)
+        builds.run("thrift", "--gen", "py", "-out", folder,
+                   os.path.join(builds.ROOT, "thrift", "firn.thrift"))
         sys.path[:0] = [folder]
-        import cases
-        command = [said.driver] if said.driver else builds.build(said.language, folder)
-        with cluster.Cluster(said.server, said.firn, folder) as servers:
-            drill = Drill(servers, command, {} if said.defaults else GENEROUS, folder, cases)
-            for scenario in SCENARIOS:
-                drill.play(scenario)
-            drill.end()
-        failed = drill.failed
+        for language in said.languages:
+            print(f"{language}:", flush=True)
+            drills[language] = drilled(language, said, os.path.join(folder, language))
+        show(drills)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    sys.exit(1 if failed else 0)
+    sys.exit(1 if any(drill.failed for drill in drills.values()) else 0)
 
 
 if __name__ == "__main__":

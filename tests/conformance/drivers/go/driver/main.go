@@ -1,4 +1,4 @@
-// The Go client on standard input and output: see ../../README.md for what it is told and says.
+// The Go client on standard input and output: see ../../../README.md for what it is told and says.
 package main
 
 import (

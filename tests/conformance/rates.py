@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+"""Ids a second of the clients, beside a bare generated stub of the same language.
+
+    rates.py LANGUAGE,... FIRN_SERVER FIRN [--driver PROGRAM] [--seconds S] [--threads N,...]
+
+Every program asks the same firn-server on this machine, one after the other: one id a call, batches of
+100, and ids ahead of need, which are taken from memory. LANGUAGE is python, go, java, or cpp, whose program
+is built already: --driver conformance_rates; `all` are these four. A bare stub has a connection for each thread. Ids of time end at
+4,096 a millisecond and server; those of a segment do not. Exit 77 when something is not installed.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import builds
+
+sys.path.insert(0, os.path.join(builds.HERE, "..", "interop"))
+import interop
+
+ROWS = (("one id a call", "bare single", "single"), ("batches of 100", "bare batch", "batch"),
+        ("ahead of need, ids of time", None, "ahead snowflake"),
+        ("ahead of need, a segment", None, "ahead segment"))
+
+
+def command_of(language, said, folder):
+    if language == "cpp":
+        return [os.path.abspath(said.driver)]
+    return builds.build(language, os.path.join(folder, language), of="rates")
+
+
+def measure(said, folder):
+    """By language and number of threads: what the program said."""
+    server = interop.Server(os.path.abspath(said.server), os.path.join(folder, "server"))
+    try:
+        subprocess.run([said.firn, "tags", "create", "count", "strategy=segment",
+                        "--registry=" + server.registry], check=True, stdout=subprocess.DEVNULL)
+        server.becomes("count", "ID")
+        told = {}
+        for language in said.languages:
+            command = command_of(language, said, folder)
+            for threads in said.threads:
+                answer = builds.run(*command, f"127.0.0.1:{server.port}", str(said.seconds),
+                                    str(threads))
+                told[language, threads] = json.loads(answer.splitlines()[-1])
+        return told
+    finally:
+        server.stop()
+
+
+def show(said, told):
+    """A table in Markdown."""
+    print("| ids a second |", " | ".join(f"{threads} thread{'s' * (threads > 1)}: stub | client"
+                                        for threads in said.threads), "|")
+    print("|---" * (1 + 2 * len(said.threads)) + "|")
+    for language in said.languages:
+        for name, *columns in ROWS:
+            cells = [f"{told[language, threads][column]:,.0f}" if column else ""
+                     for threads in said.threads for column in columns]
+            print(f"| {language}, {name} |", " | ".join(cells), "|")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("languages", type=builds.languages)
+    parser.add_argument("server")
+    parser.add_argument("firn")
+    parser.add_argument("--driver")
+    parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--threads", type=lambda text: [int(one) for one in text.split(",")],
+                        default=[1, 8])
+    said = parser.parse_args()
+    if "cpp" in said.languages and not said.driver:
+        parser.error("cpp needs --driver")
+    if lacking := builds.missing(*said.languages):
+        print(f"skipped: not installed: {', '.join(lacking)}")
+        sys.exit(77)
+    folder = tempfile.mkdtemp(prefix="firn-rates-")
+    try:
+        show(said, measure(said, folder))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
