@@ -27,12 +27,13 @@ type LocalTag struct {
 	Tag      string
 	MaxAge   time.Duration // older ones are dropped; 0: ids keep
 	Lasts    time.Duration // how long one fetch shall last at the rate of late
-	FetchMax int           // of one fetch; 0: a million
+	FetchMax int           // of one fetch; 0: ten million
 }
 
-// SnowflakeTag is a tag of ids made of time: a second old at most.
+// SnowflakeTag is a tag of ids made of time: a second old at most. A fetch takes 25 ms of what a server
+// can give.
 func SnowflakeTag(tag string) LocalTag {
-	return LocalTag{Tag: tag, MaxAge: time.Second, Lasts: time.Second / 4}
+	return LocalTag{Tag: tag, MaxAge: time.Second, Lasts: time.Second / 4, FetchMax: 100_000}
 }
 
 // SegmentTag is a tag of ids made of counting: they keep.

@@ -10,7 +10,7 @@ import (
 
 const (
 	firstFetch = 128
-	fetchMost  = 1_000_000
+	fetchMost  = 10_000_000
 	tooManyFor = time.Minute
 )
 

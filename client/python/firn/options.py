@@ -34,12 +34,12 @@ class LocalTag:
     tag: str
     max_age_ms: Optional[int] = None  # older ones are dropped; None: ids keep
     lasts_ms: int = 1000              # how long one fetch shall last at the rate of late
-    fetch_max: int = 1_000_000        # of one fetch
+    fetch_max: int = 10_000_000       # of one fetch
 
     @classmethod
     def snowflake(cls, tag: str) -> LocalTag:
-        """Ids made of time: a second old at most."""
-        return cls(tag, max_age_ms=1000, lasts_ms=250)
+        """Ids made of time: a second old at most. A fetch takes 25 ms of what a server can give."""
+        return cls(tag, max_age_ms=1000, lasts_ms=250, fetch_max=100_000)
 
     @classmethod
     def segment(cls, tag: str) -> LocalTag:

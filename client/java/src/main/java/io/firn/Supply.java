@@ -11,7 +11,6 @@ import java.util.List;
  * 1 s, or 1 s to 30 s when a server said that asking again will not help. */
 final class Supply {
   private static final int FIRST = 128;
-  private static final int FETCH_MAX = 1_000_000;
   private static final long REFUSED_FOR_MS = 60_000;
 
   /** The runs of one fetch; ids are taken from its front. */
@@ -53,7 +52,7 @@ final class Supply {
   private long lastUseMs = Long.MAX_VALUE;
   private long lastFetchMs;
   private int size = FIRST;
-  private int most = FETCH_MAX;
+  private int most;
   private long mostUntil;
   private boolean starved;
   private boolean fetching;
@@ -111,9 +110,9 @@ final class Supply {
     if (lastUseMs > 2 * tag.lastsMs) {
       size = Math.max(1, size / 2);
     } else if (lastUseMs < tag.lastsMs / 16) {
-      size = Math.min(size * 8, FETCH_MAX);
+      size = Math.min(size * 8, tag.fetchMax);
     } else if (starved || lastUseMs < tag.lastsMs / 2) {
-      size = Math.min(size * 2, FETCH_MAX);
+      size = Math.min(size * 2, tag.fetchMax);
     }
   }
 
