@@ -29,7 +29,7 @@ const (
 	lookAgain    = 30 * time.Second
 	lookFailed   = time.Second
 	outsideRack  = 4 // of 16 servers that a client keeps to
-	fitMin       = 3
+	fitMin       = 3 // where fewer are fit, all servers are offered
 	rememberMost = 1000
 )
 
@@ -172,11 +172,14 @@ func (f *fleet) merge(entry *wire.ServerEntry, before map[string]*server) {
 	f.servers[entry.Address] = one
 }
 
-// choose picks the servers that this client keeps to: those that weighted rendezvous hashing of its
-// own name with their addresses puts first, most of them of its rack.
+// choose picks the servers of the list that this client keeps to: those that weighted rendezvous hashing
+// of its own name with their addresses puts first, most of them of its rack.
 func (f *fleet) choose() {
 	scores, ranked := map[*server]float64{}, []*server{}
 	for _, one := range f.servers {
+		if one.lastResort {
+			continue
+		}
 		hash := fnv.New64a()
 		_, _ = hash.Write([]byte(f.name + one.address))
 		drawn := (float64(mix(hash.Sum64())>>11) + 1) / (1 << 53)
@@ -223,13 +226,13 @@ func (f *fleet) pick(tag string, tried map[*server]bool) *server {
 	now := time.Now()
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	offered := f.offer(f.subset, tag, tried, now)
-	if len(offered) < fitMin && len(f.subset) < len(f.servers) {
+	best, offered := f.offer(f.subset, tag, tried, now)
+	if best > fit || (len(offered) < fitMin && len(offered) < len(f.subset)) {
 		all := make([]*server, 0, len(f.servers))
 		for _, one := range f.servers {
 			all = append(all, one)
 		}
-		offered = f.offer(all, tag, tried, now)
+		_, offered = f.offer(all, tag, tried, now)
 	}
 	if len(offered) == 0 {
 		return nil
@@ -250,8 +253,10 @@ func (f *fleet) pick(tag string, tried map[*server]bool) *server {
 	return picked
 }
 
-func (f *fleet) offer(servers []*server, tag string, tried map[*server]bool, now time.Time) []*server {
-	best, offered := quarantined, make([]*server, 0, len(servers))
+// offer is the fittest of the servers, and how fit they are.
+func (f *fleet) offer(servers []*server, tag string, tried map[*server]bool,
+	now time.Time) (best int, offered []*server) {
+	best, offered = quarantined, make([]*server, 0, len(servers))
 	for _, one := range servers {
 		if tried[one] {
 			continue
@@ -264,7 +269,7 @@ func (f *fleet) offer(servers []*server, tag string, tried map[*server]bool, now
 			offered = append(offered, one)
 		}
 	}
-	return offered
+	return best, offered
 }
 
 func lessBusy(servers []*server) *server {

@@ -95,7 +95,7 @@ class Play:
         self.words.update(ca=authorities["ca"], other_ca=authorities["other_ca"], long="t" * 70_000)
         for whose in "client", "other":
             self.words[whose + "_cert"], self.words[whose + "_key"] = authorities[whose]
-        self.given, self.base = set(), {}
+        self.given, self.base, self.listed, self.kept = set(), {}, "", []
 
     def run(self):
         try:
@@ -126,6 +126,8 @@ class Play:
     # --- what servers do --------------------------------------------------------------------------
 
     def named(self, names):
+        if "kept" in names:
+            names = self.kept
         return [self.servers[name] for name in (self.servers if "*" in names else names)]
 
     def do_set(self, behaviours):
@@ -139,15 +141,22 @@ class Play:
 
     def do_list(self, told):
         told = filled(told, self.words)
-        entries = []
+        entries, self.listed = [], told["of"]
         for name in told["of"]:
             said = {"rack": 0, "weight": 100, "online": True, "state": "READY",
                     **told.get("entries", {}).get(name, {})}
             said["state"] = ttypes.ServerState._NAMES_TO_VALUES[said["state"]]
             entries.append(ttypes.ServerEntry(address=self.servers[name].address,
                                               tls=self.tls is not None, **said))
+        self.list_version = told.get("version", 1)
         for server in self.servers.values():
-            server.list = (told.get("version", 1), told.get("ask_again_ms", 100), entries)
+            server.list = (self.list_version, told.get("ask_again_ms", 100), entries)
+
+    def do_leave(self, whose):
+        """One of those that the client keeps to, or one of the others, leaves the list."""
+        going = next(name for name in self.listed if (name in self.kept) == (whose == "kept"))
+        self.do_list({"of": [name for name in self.listed if name != going],
+                      "version": self.list_version + 1})
 
     def do_down(self, names):
         for server in self.named(names):
@@ -175,6 +184,7 @@ class Play:
                     for name, server in self.servers.items()}
             now.update({f"{name}.{what}": count for name, count in each.items()})
             now[what] = sum(each.values())
+            now["kept." + what] = sum(each[name] for name in self.kept)
         return now
 
     def do_mark(self, _):
@@ -209,6 +219,39 @@ class Play:
             got = {name: view.get(self.servers[name].address) for name in wanted}
             return None if got == wanted else f"the client sees {got}, not {wanted}"
         self.patiently(amiss)
+
+    # --- a large cluster ----------------------------------------------------------------------------
+
+    def asked(self, calls):
+        """The servers that the client asks, once it has the list that they tell."""
+        self.do_view({name: "fit" if name in self.listed else None for name in self.case["may_list"]})
+        before = self.counters()
+        self.take(self.driver.ask("id", tag="order", times=calls), {"answered": calls})
+        now = self.counters()
+        return [name for name in self.servers
+                if now[name + ".requests"] > before[name + ".requests"]]
+
+    def do_keeps(self, said):
+        """The client asks so many servers and no others; some are those of the last time."""
+        before, self.kept = self.kept, self.asked(120)
+        stay = len(set(before) & set(self.kept))
+        if len(self.kept) != said["to"] or stay < said.get("of_before", 0):
+            raise Red(f"it keeps to {self.kept}; before: {before}")
+
+    def do_clients(self, said):
+        """Clients one after the other, of which each keeps to half of the servers: at no server are all
+        of them, or none. Thirty of sixty are expected; five would be six standard deviations off."""
+        clients, keepers = 60, dict.fromkeys(self.listed, 0)
+        for _ in range(clients):
+            self.driver.ask("close")
+            self.open(dict(self.case["open"]))
+            kept = self.asked(16)
+            if len(kept) > said["most"]:
+                raise Red(f"a client asks {kept}")
+            for name in kept:
+                keepers[name] += 1
+        if not all(5 < count < clients - 5 for count in keepers.values()):
+            raise Red(f"the servers have so many of {clients} clients: {keepers}")
 
     @staticmethod
     def patiently(amiss):

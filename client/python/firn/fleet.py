@@ -24,7 +24,7 @@ _NO_ADVICE_S = 0.1
 _LOOK_AGAIN_S = 30.0
 _LOOK_FAILED_S = 1.0
 _OUTSIDE_RACK = 4  # of 16 servers that a client keeps to
-_FIT_MIN = 3
+_FIT_MIN = 3  # where fewer are fit, all servers are offered
 _NEVER = math.inf
 
 
@@ -138,15 +138,15 @@ class Fleet:
         self.servers[entry.address] = server
 
     def _choose(self) -> None:
-        """The servers that this client keeps to: those that weighted rendezvous hashing of its own name
-        with their addresses puts first, most of them of its rack."""
+        """The servers of the list that this client keeps to: those that weighted rendezvous hashing of
+        its own name with their addresses puts first, most of them of its rack."""
         def score(server: Server) -> float:
             digest = hashlib.blake2b(server.address.encode(), key=self._name, digest_size=8)
             drawn = (int.from_bytes(digest.digest(), "big") + 1) / (1 << 64)
             return -math.log(drawn) / max(server.weight, 1)
 
-        most = self._options.servers_max or len(self.servers)
-        ranked = sorted(self.servers.values(), key=score)
+        ranked = sorted((one for one in self.servers.values() if not one.last_resort), key=score)
+        most = self._options.servers_max or len(ranked)
         if len(ranked) > most and self._options.rack is not None:
             inside = [one for one in ranked if one.rack == self._options.rack]
             outside = [one for one in ranked if one.rack != self._options.rack]
@@ -162,9 +162,9 @@ class Fleet:
         busy until give_back."""
         now, tried = time.monotonic(), set(tried)
         with self.lock:
-            offered = self._offer(self._subset, tag, tried, now)
-            if len(offered) < _FIT_MIN and len(self._subset) < len(self.servers):
-                offered = self._offer(self.servers.values(), tag, tried, now)
+            best, offered = self._offer(self._subset, tag, tried, now)
+            if best > FIT or len(offered) < min(_FIT_MIN, len(self._subset)):
+                _, offered = self._offer(self.servers.values(), tag, tried, now)
             if not offered:
                 return None
             mine = [one for one in offered if one.rack == self._options.rack]
@@ -173,7 +173,8 @@ class Fleet:
             return server
 
     def _offer(self, servers: Iterable[Server], tag: str, tried: set[Server],
-               now: float) -> list[Server]:
+               now: float) -> tuple[int, list[Server]]:
+        """The fittest of them, and how fit they are."""
         best, offered = QUARANTINED, []
         for server in servers:
             if server in tried or not server.addresses:
@@ -183,7 +184,7 @@ class Fleet:
                 best, offered = fitness, []
             if fitness == best:
                 offered.append(server)
-        return offered
+        return best, offered
 
     def give_back(self, server: Server) -> None:
         with self.lock:

@@ -26,14 +26,13 @@ final class Fleet {
   private static final long LOOK_AGAIN_MS = 30_000;
   private static final long LOOK_FAILED_MS = 1000;
   private static final int OUTSIDE_RACK = 4; // of 16 servers that a client keeps to
-  private static final int FIT_MIN = 3;
+  private static final int FIT_MIN = 3; // where fewer are fit, all servers are offered
 
   final Options options;
   private final List<String> seeds;
   private final Runnable trouble;
   private final long name = ThreadLocalRandom.current().nextLong();
   private final Set<String> ownNumbers = new HashSet<>(); // tags that need no machine id
-  private final Map<Server, Double> scores = new HashMap<>();
   private Map<String, Server> servers = new TreeMap<>();
   private List<Server> subset;
   private String uuid;
@@ -105,17 +104,17 @@ final class Fleet {
     servers.put(entry.address, server);
   }
 
-  /** The servers that this client keeps to: those that weighted rendezvous hashing of its own name with
-   * their addresses puts first, most of them of its rack. */
+  /** The servers of the list that this client keeps to: those that weighted rendezvous hashing of its
+   * own name with their addresses puts first, most of them of its rack. */
   private void choose() {
-    scores.clear();
+    Map<Server, Double> scores = new HashMap<>();
     for (Server one : servers.values()) {
       long hash = (name ^ one.address.hashCode() * 0x9E3779B97F4A7C15L) * 0xff51afd7ed558ccdL;
       double drawn = (((hash ^ hash >>> 33) * 0xc4ceb9fe1a85ec53L >>> 11) + 1) * 0x1p-53;
       scores.put(one, -Math.log(drawn) / one.share());
     }
-    List<Server> ranked = servers.values().stream().sorted(Comparator.comparing(scores::get))
-        .collect(Collectors.toList());
+    List<Server> ranked = servers.values().stream().filter(one -> !one.lastResort)
+        .sorted(Comparator.comparing(scores::get)).collect(Collectors.toList());
     int most = options.serversMax == 0 ? ranked.size() : Math.min(options.serversMax, ranked.size());
     if (options.rack != null && most < ranked.size()) {
       Map<Boolean, List<Server>> byRack =
@@ -135,7 +134,9 @@ final class Fleet {
   synchronized Server pick(String tag, Set<Server> tried) {
     long now = Server.now();
     List<Server> offered = offer(subset, tag, tried, now);
-    if (offered.size() < FIT_MIN && subset.size() < servers.size()) {
+    boolean fit = !offered.isEmpty()
+        && offered.get(0).fitness(tag, !ownNumbers.contains(tag), now) == Fitness.FIT;
+    if (!fit || offered.size() < Math.min(FIT_MIN, subset.size())) {
       offered = offer(servers.values(), tag, tried, now);
     }
     if (offered.isEmpty()) {
