@@ -1,6 +1,7 @@
 #include "registry/operate/reserve.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "common/base/cat.h"
@@ -12,29 +13,66 @@
 namespace firn {
 namespace {
 
+// Few writes for a whole cluster, each far below what a coordinator admits.
+constexpr size_t kSlotsInOneWrite = 128;
+
 struct SlotAsRead {
+  Slot slot;
   SlotRecord record{};
   int64_t version = 0;
 };
 
-Result<SlotAsRead> ReadSlot(BlockingCoordinator& registry, Slot slot) {
-  const Result<Node> node = registry.Read(SlotPath(slot));
+Result<SlotAsRead> Understood(Slot slot, const Result<Node>& node) {
   if (node.code() == Code::kNotFound) return NotFound("the cluster has no " + SlotText(slot));
   if (!node.ok()) return node.status().WithContext(SlotText(slot));
   if (node->stat.version == kUnguardedVersion) {
     return Conflict(RestsUnguarded("the record of " + SlotText(slot)));
   }
-  SlotAsRead read{.version = node->stat.version};
+  SlotAsRead read{.slot = slot, .version = node->stat.version};
   FIRN_ASSIGN(read.record, ParseSlotRecord(node->data));
   return read;
 }
 
-// Over the version that was read: whoever claims it at the same time is first, or we are.
-Status Put(BlockingCoordinator& registry, const Nonce& era, Slot slot, const SlotAsRead& read) {
+Result<std::vector<SlotAsRead>> ReadSlots(BlockingCoordinator& registry,
+                                          const std::vector<Slot>& slots) {
+  std::vector<std::string> paths;
+  for (const Slot slot : slots) paths.push_back(SlotPath(slot));
+  const std::vector<Result<Node>> nodes = registry.ReadAll(paths);
+  std::vector<SlotAsRead> read;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    FIRN_ASSIGN(SlotAsRead one, Understood(slots[i], nodes[i]));
+    read.push_back(std::move(one));
+  }
+  return read;
+}
+
+// Over the versions that were read: whoever claims one of them at the same time is first, or we
+// are.
+Status PutTogether(BlockingCoordinator& registry, const Nonce& era,
+                   std::span<const SlotAsRead> slots) {
   std::vector<Write> writes;
-  AddSet(writes, SlotPath(slot), FormatSlotRecord(read.record), read.version);
+  std::vector<Slot> whose;
+  for (const SlotAsRead& one : slots) {
+    AddSet(writes, SlotPath(one.slot), FormatSlotRecord(one.record), one.version);
+    whose.resize(writes.size(), one.slot);
+  }
   writes.push_back(EraCheck(era));
-  return registry.Multi(std::move(writes)).status.WithContext(SlotText(slot));
+  const WriteOutcome outcome = registry.Multi(std::move(writes));
+  const auto failed = static_cast<size_t>(outcome.failed);
+  if (outcome.failed < 0 || failed >= whose.size()) return outcome.status;
+  return outcome.status.WithContext(SlotText(whose[failed]));
+}
+
+Status Put(BlockingCoordinator& registry, const Nonce& era, std::span<const SlotAsRead> slots) {
+  for (size_t done = 0; done < slots.size(); done += kSlotsInOneWrite) {
+    const size_t size = std::min(kSlotsInOneWrite, slots.size() - done);
+    const Status put = PutTogether(registry, era, slots.subspan(done, size));
+    if (put.ok()) continue;
+    return done == 0 ? put
+                     : put.WithContext(Cat(done, " of ", slots.size(),
+                                           " are done, the same command does the others"));
+  }
+  return {};
 }
 
 Status MayBeReserved(Slot slot, const SlotRecord& record) {
@@ -44,6 +82,20 @@ Status MayBeReserved(Slot slot, const SlotRecord& record) {
   return Conflict(Cat(SlotText(slot), " was claimed by ", record.owner, ", up to ",
                       FormatRfc3339(record.bound),
                       ": the other system's ids of it may be the same as ours"));
+}
+
+// Those that are Firn's already are passed over, for an earlier run may have ended half way.
+Status MayBeReleased(const std::vector<SlotAsRead>& slots) {
+  bool any = false;
+  for (const SlotAsRead& one : slots) {
+    any |= IsReserved(one.record);
+    if (one.record.retired && !IsReserved(one.record)) {
+      return Conflict(SlotText(one.slot) + " is not reserved, but out of use for ever");
+    }
+  }
+  if (any || slots.empty()) return {};
+  return Conflict(SlotText(slots.front().slot) + " is not reserved" +
+                  (slots.size() > 1 ? ", nor are the others" : ""));
 }
 
 Result<MetaAsRead> Unfrozen(BlockingCoordinator& registry) {
@@ -67,14 +119,13 @@ Status ReserveSlots(BlockingCoordinator& registry, const std::vector<Slot>& slot
     return Invalid(Cat("say in 1 to ", kReservedForBytesMax, " bytes for whom it is reserved"));
   }
   FIRN_ASSIGN(const MetaAsRead stands, Unfrozen(registry));
-  for (const Slot slot : slots) {
-    FIRN_ASSIGN(SlotAsRead read, ReadSlot(registry, slot));
-    FIRN_TRY(MayBeReserved(slot, read.record));
-    read.record.retired = true;
-    read.record.owner = std::string(kReservedPrefix) + what_for;
-    FIRN_TRY(Put(registry, stands.meta.era, slot, read));
+  FIRN_ASSIGN(std::vector<SlotAsRead> all, ReadSlots(registry, slots));
+  for (SlotAsRead& one : all) {
+    FIRN_TRY(MayBeReserved(one.slot, one.record));
+    one.record.retired = true;
+    one.record.owner = std::string(kReservedPrefix) + what_for;
   }
-  return {};
+  return Put(registry, stands.meta.era, all);
 }
 
 Status ReleaseSlots(BlockingCoordinator& registry, const std::vector<Slot>& slots, WallMs now,
@@ -82,16 +133,16 @@ Status ReleaseSlots(BlockingCoordinator& registry, const std::vector<Slot>& slot
   FIRN_ASSIGN(const MetaAsRead stands, Unfrozen(registry));
   FIRN_ASSIGN(const WallMs there, RegistryTime(registry));
   const WallMs begin = std::max(now, there) + ahead;
-  for (const Slot slot : slots) {
-    FIRN_ASSIGN(SlotAsRead read, ReadSlot(registry, slot));
-    if (!IsReserved(read.record)) return Conflict(SlotText(slot) + " is not reserved");
-    read.record.retired = false;
-    read.record.owner.clear();
+  FIRN_ASSIGN(std::vector<SlotAsRead> all, ReadSlots(registry, slots));
+  FIRN_TRY(MayBeReleased(all));
+  std::erase_if(all, [](const SlotAsRead& one) { return !IsReserved(one.record); });
+  for (SlotAsRead& one : all) {
+    one.record.retired = false;
+    one.record.owner.clear();
     // What lies below is used up, as below any bound.
-    read.record.bound = read.record.since = std::max(begin, read.record.bound);
-    FIRN_TRY(Put(registry, stands.meta.era, slot, read));
+    one.record.bound = one.record.since = std::max(begin, one.record.bound);
   }
-  return {};
+  return Put(registry, stands.meta.era, all);
 }
 
 }  // namespace firn

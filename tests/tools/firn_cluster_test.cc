@@ -29,7 +29,7 @@ TEST_F(FirnClusterTest, ANewClusterNeedsNoUpgrade) {
 TEST_F(FirnClusterTest, MachineIdsAreReservedAndReleased) {
   Init();
   const Json reserved =
-      FirnJson({"machines", "reserve", "0-2", "7", "--reserved_for=leaf at 10.0.0.5"});
+      FirnJson({"machines", "reserve", "7", "0-2", "1", "--reserved_for=leaf at 10.0.0.5"});
   EXPECT_EQ(reserved.at("machines"), Json({0, 1, 2, 7}));
   const Json list = FirnJson({"machines", "list"});
   ASSERT_EQ(list.size(), 4u) << list;

@@ -1,9 +1,11 @@
 #include "registry/operate/reserve.h"
 
+#include "common/base/cat.h"
 #include "registry/cluster/reserved.h"
 #include "registry/operate/audit.h"
 #include "registry/operate/restore.h"
 #include "tests/registry/claim/claim_keeper_fixture.h"
+#include "tests/support/registry/faulty_coordinator.h"
 
 namespace firn {
 namespace {
@@ -102,6 +104,95 @@ TEST_F(ReserveTest, WhatFirnEverHeldIsNotReserved) {
   clock_.Advance(Milliseconds(86'400'000));
   EXPECT_EQ(Reserve({{0, 0}}).code(), Code::kConflict) << "its ids are out";
   EXPECT_FALSE(RecordOf(0).retired);
+}
+
+// Half of a default cluster, as a second region's machine ids are.
+class ManyReservedTest : public ReserveTest {
+ protected:
+  static constexpr uint32_t kMany = 512;
+
+  void SetUp() override {
+    MakeClusterWith(kMany);
+    for (uint32_t worker = 0; worker < kMany; ++worker) slots_.push_back({0, worker});
+  }
+
+  // Reserves or releases all of them, and counts the writes. What becomes of these comes from
+  // `fates`, in order; what follows is done.
+  Status All(bool reserve, const std::vector<Fate::Kind>& fates = {}) {
+    writes_ = 0;
+    auto memory = std::make_unique<MemoryCoordinator>(tree_);
+    FaultyCoordinator faulty(std::move(memory), clock_, [&](Verb verb) {
+      if (verb != Verb::kMulti) return Fate{};
+      const size_t at = static_cast<size_t>(writes_++);
+      return Fate{.kind = at < fates.size() ? fates[at] : Fate::Kind::kDone};
+    });
+    BlockingCoordinator registry(faulty, clock_);
+    EXPECT_TRUE(registry.Connect(Milliseconds(0)).ok());
+    return reserve ? ReserveSlots(registry, slots_, "leaf")
+                   : ReleaseSlots(registry, slots_, clock_.Wall(), kAhead);
+  }
+
+  uint32_t Reserved() {
+    uint32_t count = 0;
+    for (uint32_t worker = 0; worker < kMany; ++worker) count += IsReserved(RecordOf(worker));
+    return count;
+  }
+
+  std::vector<Slot> slots_;
+  int writes_ = 0;
+};
+
+TEST_F(ManyReservedTest, ManyGoInFewWrites) {
+  ASSERT_TRUE(All(true).ok());
+  EXPECT_EQ(Reserved(), kMany);
+  EXPECT_LE(writes_, 8);
+  ASSERT_TRUE(All(false).ok());
+  EXPECT_EQ(Reserved(), 0u);
+  EXPECT_LE(writes_, 9) << "one more asks for the registry's time";
+}
+
+TEST_F(ManyReservedTest, WhatABrokenRunLeavesAnotherOneCompletes) {
+  using enum Fate::Kind;
+  for (const Fate::Kind broken : {kRefused, kRequestLost, kAnswerLost}) {
+    for (const bool reserve : {true, false}) {
+      SCOPED_TRACE(Cat(reserve ? "reserve" : "release", ", fate ", static_cast<int>(broken)));
+      const Status told = All(reserve, {kDone, kDone, broken});
+      ASSERT_FALSE(told.ok());
+      EXPECT_NE(told.message().find(Cat(" of ", kMany, " are done")), std::string::npos) << told;
+      EXPECT_GT(Reserved(), 0u);
+      EXPECT_LT(Reserved(), kMany);
+      const Status again = All(reserve);
+      EXPECT_TRUE(again.ok()) << again;
+      EXPECT_EQ(Reserved(), reserve ? kMany : 0);
+    }
+  }
+}
+
+TEST_F(ManyReservedTest, WhereOneMayNotBeReservedNoneIs) {
+  SlotRecord retired;
+  retired.retired = true;
+  Write1(SlotPath({0, kMany - 1}), FormatSlotRecord(retired));
+  const Status refused = All(true);
+  EXPECT_EQ(refused.code(), Code::kConflict);
+  EXPECT_NE(refused.message().find(SlotText({0, kMany - 1})), std::string::npos) << refused;
+  EXPECT_EQ(Reserved(), 0u);
+}
+
+TEST_F(ManyReservedTest, WhoeverClaimsOneMeanwhileIsNamed) {
+  // Between the reading and the writing, which a write that comes late stands for.
+  auto memory = std::make_unique<MemoryCoordinator>(tree_);
+  FaultyCoordinator faulty(std::move(memory), clock_, [&](Verb verb) {
+    if (verb == Verb::kMulti && writes_++ == 0) {
+      Write1(SlotPath({0, 130}), FormatSlotRecord({}));
+    }
+    return Fate{};
+  });
+  BlockingCoordinator registry(faulty, clock_);
+  ASSERT_TRUE(registry.Connect(Milliseconds(0)).ok());
+  const Status late = ReserveSlots(registry, slots_, "leaf");
+  EXPECT_EQ(late.code(), Code::kConflict);
+  EXPECT_NE(late.message().find(SlotText({0, 130})), std::string::npos) << late;
+  EXPECT_EQ(Reserved(), 128u);
 }
 
 TEST_F(ReserveTest, MistakesAreTold) {

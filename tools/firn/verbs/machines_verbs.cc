@@ -55,6 +55,9 @@ Result<Named> NamedIn(const Words& words, BlockingCoordinator& registry) {
   const uint32_t most = split.workers() * split.racks() - 1;
   Named named;
   for (const std::string& word : words) FIRN_TRY(AddMachines(word, most, named.machines));
+  std::ranges::sort(named.machines);
+  const auto again = std::ranges::unique(named.machines);
+  named.machines.erase(again.begin(), again.end());
   for (const MachineId machine : named.machines) {
     named.slots.push_back({split.RackOf(machine), split.WorkerOf(machine)});
   }
@@ -117,7 +120,8 @@ Verb MachinesVerb() {
       .summary = "keeps machine ids for a system that still uses them: Firn claims none of them",
       .details =
           "For the time of a change-over, before servers start: one that Firn has ever held is "
-          "refused.\nA restore keeps them where the registry still knows them. Where it was "
+          "refused, and then none\nis reserved. A restore keeps them where the registry still "
+          "knows them. Where it was "
           "wiped, name them\nto `firn restore --retire`, or they are claimed.\n",
       .flags = {FIRN_REGISTRY_FLAGS, "reserved_for"},
       .run = RunReserve};
