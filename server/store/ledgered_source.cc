@@ -1,5 +1,6 @@
 #include "server/store/ledgered_source.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <glog/logging.h>
@@ -24,6 +25,7 @@ struct LedgeredSource::Errand {
   int64_t size = 0;
   TakeDone done;
   int tries = 0;
+  Range thrown{};  // away: the ledger was beyond it before it could be covered
 };
 
 LedgeredSource::LedgeredSource(std::unique_ptr<RangeStore> store, Ledger& ledger,
@@ -53,9 +55,20 @@ void LedgeredSource::GiveBack(const TagDefinition&, Range, GiveBackDone done) {
 
 void LedgeredSource::AskLedger(const std::shared_ptr<Errand>& errand) {
   ledger_.Where(errand->tag, [this, errand](const Result<LedgerPlace>& place) {
+    CountThrown(*errand, place);
     if (!place.ok()) return errand->done(place.status());
     AskStore(errand, *place);
   });
+}
+
+// What the ledger has picked meanwhile in the store's place others give out.
+void LedgeredSource::CountThrown(Errand& errand, const Result<LedgerPlace>& place) {
+  const Range thrown = std::exchange(errand.thrown, {});
+  int64_t others = 0;
+  if (place.ok()) {
+    others = std::min(thrown.end, place->begin) - std::max(thrown.begin, place->picked);
+  }
+  waste_.Add(errand.tag.name, thrown.size() - std::max<int64_t>(others, 0));
 }
 
 void LedgeredSource::AskStore(const std::shared_ptr<Errand>& errand, const LedgerPlace& place) {
@@ -112,9 +125,12 @@ void LedgeredSource::Cover(const std::shared_ptr<Errand>& errand, Range range) {
       NoteStore(errand->tag.name);
       return errand->done(range);
     }
-    waste_.Add(errand->tag.name, range.size());
     const bool overtaken = covered.code() == Code::kConflict && ++errand->tries < kTriesMax;
-    if (overtaken) return AskLedger(errand);
+    if (overtaken) {
+      errand->thrown = range;
+      return AskLedger(errand);
+    }
+    waste_.Add(errand->tag.name, range.size());
     errand->done(covered.code() == Code::kConflict ? Unavailable(covered.message()) : covered);
   });
 }

@@ -67,6 +67,7 @@ class LedgeredSource final : public RangeSource {
   struct Errand;  // one Take on its way
 
   void AskLedger(const std::shared_ptr<Errand>& errand);
+  void CountThrown(Errand& errand, const Result<LedgerPlace>& place);
   void AskStore(const std::shared_ptr<Errand>& errand, const LedgerPlace& place);
   Result<Range> CallStore(const Errand& errand, const LedgerPlace& place);
   void OnStore(const std::shared_ptr<Errand>& errand, const Result<Range>& range, bool away);

@@ -78,9 +78,9 @@ return {'ok', text(cur - take), text(cur), low and bring() or '0', text(step),
         text(math.floor(math.min(lasted * step / used, 1e15)))}
 )";
 
-// ARGV: cluster, form, begin, end. Answers {"ok", numbers thrown away}, {"full", ""}, {"below",
-// max}, or
-// {"above", max}: numbers of another server's time lie below the ledger, and so below the segment.
+// ARGV: cluster, form, begin, end. Answers {"ok", numbers thrown away, "1" where nothing was},
+// {"full", ""}, {"below", max}, or {"above", max}: numbers of another server's time lie below the
+// ledger, and so below the segment.
 constexpr const char* kFill = R"(
 local begin, ends = tonumber(ARGV[3]), tonumber(ARGV[4])
 if row[3] and not max then return {'wrong', 'max is no number'} end
@@ -90,14 +90,14 @@ if ours and next then return {'full', ''} end
 redis.call('HDEL', key, 'asked', 'asked_by')
 if ours and left > 0 then
   redis.call('HSET', key, 'next', text(begin), 'next_max', text(ends))
-  return {'ok', '0'}
+  return {'ok', '0', '0'}
 end
 local lost = 0
 if not ours then lost = (left or 0) + ((next and next_max) and next_max - next or 0) end
 redis.call('HDEL', key, 'next', 'next_max')
 redis.call('HSET', key, 'cluster', ARGV[1], 'form', ARGV[2], 'ids', ids, 'cur', text(begin), 'max', text(ends),
            'left', text(ends - begin), 'step', text(ends - begin), 'filled', text(now))
-return {'ok', text(lost)}
+return {'ok', text(lost), row[3] and '0' or '1'}
 )";
 
 // ARGV: cluster, form. A segment without `ids` is nobody's.
@@ -184,14 +184,17 @@ Result<TieredHash::Taken> TieredHash::Take(const TagDefinition& tag, const std::
   return taken;
 }
 
-Result<int64_t> TieredHash::Fill(const TagDefinition& tag, const std::string& cluster,
-                                 Range segment) {
+Result<TieredHash::Filled> TieredHash::Fill(const TagDefinition& tag, const std::string& cluster,
+                                            Range segment) {
   if (segment.empty() || segment.end > kNumbersEnd) return Exhausted("Redis counts to 2^53 only");
   FIRN_ASSIGN(const Answer answer, Run(FillScript(), tag,
                                        {cluster, FormOf(tag), std::to_string(segment.begin),
                                         std::to_string(segment.end)}));
+  if (answer.size() == 3 && answer[0] == "ok") {
+    FIRN_ASSIGN(const int64_t thrown_away, RedisNumber(answer[1]));
+    return Filled{.thrown_away = thrown_away, .was_empty = answer[2] == "1"};
+  }
   if (answer.size() != 2) return Refusal(answer);
-  if (answer[0] == "ok") return RedisNumber(answer[1]);
   if (answer[0] == "full") return Conflict("somebody else has brought numbers");
   if (answer[0] != "below") return Refusal(answer);
   return Conflict("a segment up to " + answer[1] + " is there already");

@@ -65,9 +65,14 @@ class TieredHash {
   // At most `size` numbers, which is at least 1. A failure has given none; kUnknown: they are lost.
   Result<Taken> Take(const TagDefinition& tag, const std::string& cluster, int64_t size);
 
-  // Puts a segment in; how many numbers of older ones were thrown away for it. kConflict: another
-  // one is there already; then, and after any other failure, the segment is lost.
-  Result<int64_t> Fill(const TagDefinition& tag, const std::string& cluster, Range segment);
+  struct Filled {
+    int64_t thrown_away = 0;  // numbers of older segments
+    bool was_empty = false;   // there was nothing, or Redis has forgotten what there was
+  };
+
+  // Puts a segment in. kConflict: another one is there already; then, and after any other failure,
+  // the segment is lost.
+  Result<Filled> Fill(const TagDefinition& tag, const std::string& cluster, Range segment);
 
   // Nothing of what is in it now is given to anybody after this. The next Fill counts it.
   Status Clear(const TagDefinition& tag, const std::string& cluster);

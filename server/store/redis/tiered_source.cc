@@ -136,6 +136,7 @@ Status TieredSource::CheckRises(const TagDefinition& tag, Range range) {
   int64_t& end = known_[tag.name].end;
   if (range.begin >= end) {
     end = range.end;
+    known_[tag.name].unfilled = 0;
     return {};
   }
   alarm_(Cat("tag ", tag.name, ": Redis gave ", range.begin, " again, after ", end,
@@ -149,26 +150,44 @@ void TieredSource::Bring(const std::shared_ptr<Errand>& errand, int64_t size, St
     if (!place.ok()) return done(place.status());
     const int64_t left = TieredHash::kNumbersEnd - place->begin;
     if (left <= 0) return done(Exhausted("Redis counts to 2^53 only"));
-    durable_->Take(errand->tag, std::min(size, left), [this, errand, done](Result<Range> segment) {
-      if (!segment.ok()) return done(segment.status());
-      Fill(errand, *segment, done);
-    });
+    durable_->Take(errand->tag, std::min(size, left),
+                   [this, errand, ledger = place->begin, done](Result<Range> segment) {
+                     if (!segment.ok()) return done(segment.status());
+                     Fill(errand, *segment, ledger, done);
+                   });
   });
 }
 
-void TieredSource::Fill(const std::shared_ptr<Errand>& errand, Range segment,
+void TieredSource::Fill(const std::shared_ptr<Errand>& errand, Range segment, int64_t ledger,
                         const StatusDone& done) {
   const bool good = !Distrusted(*errand);
-  const bool posted = good && thread_.Post([this, errand, segment, done] {
-    control_(
-        [this, errand, segment, done, lost = hash_->Fill(errand->tag, errand->cluster, segment)] {
-          waste_.Add(errand->tag.name, lost.ok() ? lost.value_or(0) : segment.size());
-          done(lost.status());
-        });
+  const bool posted = good && thread_.Post([this, errand, segment, ledger, done] {
+    auto filled = hash_->Fill(errand->tag, errand->cluster, segment);
+    control_([this, errand, segment, ledger, done, filled = std::move(filled)] {
+      OnFilled(errand->tag.name, segment, ledger, filled);
+      done(filled.status());
+    });
   });
   if (posted) return;
-  waste_.Add(errand->tag.name, segment.size());
-  done(good ? Busy() : Stopped());
+  const Status why = good ? Busy() : Stopped();
+  OnFilled(errand->tag.name, segment, ledger, why);
+  done(why);
+}
+
+// Of what Redis has forgotten the ledger knows the end, and this server how far it has come: what
+// others have taken since is counted with it. `ledger`: before the segment was taken.
+void TieredSource::OnFilled(const std::string& tag, Range segment, int64_t ledger,
+                            const Result<TieredHash::Filled>& filled) {
+  Known& known = known_[tag];
+  if (!filled.ok()) {
+    known.unfilled += segment.size();
+    return waste_.Add(tag, segment.size());
+  }
+  waste_.Add(tag, filled->thrown_away);
+  if (!filled->was_empty || known.end == 0) return;
+  waste_.Add(tag, std::max<int64_t>(0, ledger - known.end - known.unfilled));
+  known.end = std::max(known.end, ledger);
+  known.unfilled = 0;
 }
 
 }  // namespace firn

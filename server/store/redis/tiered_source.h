@@ -76,6 +76,7 @@ class TieredSource final : public RangeSource {
     bool clear = false;      // what the hash holds is to be thrown away first
     uint64_t distrusts = 0;  // what was begun before one is not gone on with after it
     int64_t end = 0;         // of what was taken last
+    int64_t unfilled = 0;    // numbers above it that have not got into the hash
   };
 
   void Begin(const std::shared_ptr<Errand>& errand);
@@ -86,7 +87,10 @@ class TieredSource final : public RangeSource {
   Status CheckRises(const TagDefinition& tag, Range range);
   // Takes a segment and puts it into the hash; `done` is told how that ended.
   void Bring(const std::shared_ptr<Errand>& errand, int64_t size, StatusDone done);
-  void Fill(const std::shared_ptr<Errand>& errand, Range segment, const StatusDone& done);
+  void Fill(const std::shared_ptr<Errand>& errand, Range segment, int64_t ledger,
+            const StatusDone& done);
+  void OnFilled(const std::string& tag, Range segment, int64_t ledger,
+                const Result<TieredHash::Filled>& filled);
   bool Distrusted(const Errand& errand);
   Status Busy() const;
   Status Stopped() const;

@@ -288,6 +288,7 @@ TEST_F(StandInTest, ServersThatSeeTheStoreAndOthersThatDoNotOverlapNowhere) {
     return Range{at_least, at_least + size};
   };
   EXPECT_EQ(*Take(Tag()), (Range{16, 26})) << "what was picked meanwhile is the other's";
+  EXPECT_EQ(source_.wasted("order"), 5) << "of [11, 21), since [11, 16) is not wasted";
 }
 
 // Without a `post` the store has a thread of its own, and no other one ever waits for it.

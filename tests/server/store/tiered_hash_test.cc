@@ -109,7 +109,7 @@ TEST_F(TieredHashTest, AfterARestartTheRestIsThrownAway) {
   const auto taken = Take(*hash_);
   EXPECT_TRUE(taken.value_or({}).range.empty());
   EXPECT_TRUE(taken.value_or({}).bring);
-  EXPECT_EQ(hash_->Fill(Tag(), kOurs, {101, 201}).value_or(-1), 90);  // so many were lost
+  EXPECT_EQ(hash_->Fill(Tag(), kOurs, {101, 201})->thrown_away, 90);  // so many were lost
   EXPECT_EQ(Numbers(*hash_), (Range{101, 111}));
 }
 
@@ -190,7 +190,7 @@ TEST_F(TieredHashTest, WhatIsClearedIsGivenToNobody) {
   const auto taken = Take(*other);
   EXPECT_TRUE(taken.value_or({}).range.empty());
   EXPECT_TRUE(taken.value_or({}).bring);
-  EXPECT_EQ(hash_->Fill(Tag(), kOurs, {201, 301}).value_or(-1), 105);
+  EXPECT_EQ(hash_->Fill(Tag(), kOurs, {201, 301})->thrown_away, 105);
   EXPECT_EQ(Numbers(*other), (Range{201, 211}));
 }
 
@@ -238,7 +238,7 @@ TEST_F(TieredHashTest, ASegmentOfAnotherFormIsGivenToNobody) {
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_TRUE(taken.value_or({}).range.empty());
   EXPECT_EQ(Numbers(*hash_), (Range{1, 11})) << "whoever has its form goes on";
-  EXPECT_EQ(hash_->Fill(other, kOurs, {101, 201}).value_or(-1), 90) << "the rest is lost";
+  EXPECT_EQ(hash_->Fill(other, kOurs, {101, 201})->thrown_away, 90) << "the rest is lost";
   EXPECT_TRUE(Numbers(*hash_).empty());
 }
 

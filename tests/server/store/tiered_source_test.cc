@@ -195,6 +195,21 @@ TEST_F(TieredSourceTest, WhateverBefallsRedisNumbersGoOnAboveWhatWasThere) {
   EXPECT_THAT(host.alarms, IsEmpty());
 }
 
+TEST_F(TieredSourceTest, WhatRedisHasForgottenIsCountedAsWaste) {
+  Host host(server_->port(), ledgers_);
+  ASSERT_EQ(host.Numbers(1), (Range{1, 2})) << "too few for the next segment to be fetched";
+  EXPECT_EQ(host.source().wasted("order"), 0);
+  ASSERT_EQ(server_->Flush(), Status());
+  const Range next = host.Numbers(1);
+  EXPECT_EQ(next.begin, 21);
+  EXPECT_EQ(host.source().wasted("order"), 19);
+  server_->Kill();
+  ASSERT_EQ(server_->Restart(), Status());
+  const int64_t before = ledgers_.high();
+  EXPECT_GE(host.Numbers(1).begin, before);
+  EXPECT_EQ(host.source().wasted("order"), 19 + before - next.end);
+}
+
 TEST_F(TieredSourceTest, AHashThatIsPutBackIsNotBelieved) {
   Host host(server_->port(), ledgers_);
   const Range first = host.Numbers(5);
