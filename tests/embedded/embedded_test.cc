@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/text/dated_numbers.h"
+#include "common/time/clock.h"
 #include "server/store/memory_store.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
@@ -115,6 +117,37 @@ TEST_F(EmbeddedTest, SegmentTagsAreServedAndGoOnAfterACleanEnd) {
   EXPECT_EQ(ids->NextRuns("order", 5'000)->front(), (IdRun{3'000, 5'000, 1}));
   ids.reset();
   EXPECT_EQ(*Open()->Next("order"), 8'000);
+}
+
+// Its period is a year, of which a test sees no end.
+TEST_F(EmbeddedTest, DatedTagsAreServedAndShared) {
+  const auto one = Open(), two = Open(2);
+  ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=dated", "period=year", "step=10"}), 0);
+  std::set<int64_t> all;
+  for (int i = 0; i < 50; ++i) {
+    for (Embedded* ids : {one.get(), two.get()}) {
+      const Result<int64_t> id = ids->Next("order");
+      ASSERT_TRUE(id.ok()) << id.status();
+      EXPECT_TRUE(all.insert(*id).second) << *id;
+    }
+  }
+  const DatedNumbers numbers(Period::kYear, 6);
+  const int64_t year = numbers.PeriodAt(SystemClock().Wall(), TimeZone::Utc());
+  EXPECT_EQ(*all.begin(), numbers.First(year));
+  EXPECT_EQ(numbers.PeriodOf(*all.rbegin()), year);
+
+  const auto runs = one->NextRuns("order", 10);
+  EXPECT_EQ(runs.code(), Code::kInvalid) << "numbers to keep are of no day that is over";
+  EXPECT_NE(runs.status().message().find("gives no runs"), std::string::npos) << runs.status();
+}
+
+TEST_F(EmbeddedTest, ADatedTagGoesOnAfterACleanEnd) {
+  auto ids = Open();
+  ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=dated", "period=year"}), 0);
+  const Result<int64_t> first = ids->Next("order");
+  ASSERT_TRUE(first.ok()) << first.status();
+  ids.reset();
+  EXPECT_EQ(Open()->Next("order").value_or(0), *first + 1);
 }
 
 TEST_F(EmbeddedTest, ProgramsOfOneHostShareASegmentTag) {

@@ -7,6 +7,9 @@
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
+#include <thrift/protocol/TBinaryProtocol.h>
+#include <thrift/transport/TBufferTransports.h>
+#include <thrift/transport/TSocket.h>
 
 #include "client/client.h"
 #include "client/local_ranges.h"
@@ -15,6 +18,7 @@
 #include "common/time/clock.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/temp_dir.h"
+#include "thrift/gen/IdService.h"
 
 namespace firn {
 namespace {
@@ -69,10 +73,21 @@ class DatedNumbersProgramTest : public testing::Test {
     return DatedNumbers(Period::kDay, 1).PeriodAt(SystemClock().Wall(), TimeZone::Utc());
   }
 
+  wire::IdServiceClient& Thrift() {
+    using namespace apache::thrift;  // NOLINT(build/namespaces): three classes of three namespaces
+    const auto socket = std::make_shared<transport::TSocket>("127.0.0.1", server_->port());
+    socket->setRecvTimeout(static_cast<int>(kPatience.count()));
+    socket->open();
+    thrift_ = std::make_unique<wire::IdServiceClient>(std::make_shared<protocol::TBinaryProtocol>(
+        std::make_shared<transport::TFramedTransport>(socket)));
+    return *thrift_;
+  }
+
   std::string registry() const { return "dir://" + (dir_ / "registry"); }
 
   TempDir dir_;
   std::unique_ptr<RunningServer> server_;
+  std::unique_ptr<wire::IdServiceClient> thrift_;
 };
 
 TEST_F(DatedNumbersProgramTest, CountsFromOneUnderTheDateAndGoesOnAfterAStop) {
@@ -93,6 +108,27 @@ TEST_F(DatedNumbersProgramTest, CountsFromOneUnderTheDateAndGoesOnAfterAStop) {
   server_->StartAgain();
   ASSERT_TRUE(server_->BecomesReady()) << server_->log();
   EXPECT_EQ(Ids("order"), std::vector<int64_t>{first + 122}) << "what was not used went back";
+}
+
+TEST_F(DatedNumbersProgramTest, ThriftGivesNumbersAndTextsAndNoRuns) {
+  ASSERT_NO_FATAL_FAILURE(Create("order", {"zone=" + NoonZone(), "text=ORD-{period}-{count}"}));
+  wire::IdServiceClient& thrift = Thrift();
+  const int64_t first = Today() * 1'000'000 + 1;
+  EXPECT_EQ(thrift.getId("order"), first);
+  std::vector<int64_t> many;
+  thrift.getIds(many, "order", 3);
+  EXPECT_EQ(many, (std::vector<int64_t>{first + 1, first + 2, first + 3}));
+  std::string text;
+  thrift.getText(text, "order");
+  EXPECT_EQ(text, "ORD-" + std::to_string(Today()) + "-000005");
+  std::vector<wire::IdRun> runs;
+  try {
+    thrift.getRuns(runs, "order", 3);
+    ADD_FAILURE() << "runs were given";
+  } catch (const wire::Refusal& refusal) {
+    EXPECT_EQ(refusal.reason, wire::Reason::BAD_REQUEST) << refusal.message;
+  }
+  EXPECT_EQ(thrift.getId("order"), first + 5) << "a refusal takes nothing";
 }
 
 TEST_F(DatedNumbersProgramTest, NobodyIsGivenNumbersToKeep) {
