@@ -112,9 +112,13 @@ void FaultList::CheckDated() {
   if (tag_.step >= numbers->scale()) {
     Add("step", Cat(tag_.step, " numbers at a time, and a period has ", numbers->scale() - 1));
   }
-  // 1 says, as of any tag, that no number was ever given.
-  if (tag_.start.value_or(1) != 1 && !numbers->IsPeriod(numbers->PeriodOf(*tag_.start))) {
-    Add("start", Cat(*tag_.start, " is no number of such a tag: it begins with a date, as ",
+  // 1 says, as of any tag, that no number was ever given, and the end of a period that all of it
+  // may be out.
+  const int64_t start = tag_.start.value_or(1);
+  const bool dated = numbers->IsPeriod(numbers->PeriodOf(start)) ||
+                     numbers->IsPeriod(numbers->PeriodOf(start - 1));
+  if (start != 1 && !dated) {
+    Add("start", Cat(start, " is no number of such a tag: it begins with a date, as ",
                      numbers->First(numbers->PeriodAt(kShown, TimeZone::Utc())), " does"));
   }
 }

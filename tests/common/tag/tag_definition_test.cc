@@ -153,6 +153,16 @@ TEST(TagDefinitionTest, ASnowflakeTagHasNoSegmentSettings) {
   EXPECT_THAT(FaultyFields(tag), ElementsAre("start", "step", "buffer"));
 }
 
+// As the word that restores a tag says it whose period may be used up.
+TEST(TagDefinitionTest, ADatedTagMayGoOnFromTheEndOfAMonthOrYear) {
+  TagDefinition tag{.name = "t", .strategy = "dated"};
+  for (const int64_t start : {20261231999999, 20261232000000, 20261301000000, 20261232000001}) {
+    tag.start = start;
+    const bool there = start <= 20261232000000;
+    EXPECT_EQ(CheckTag(tag).ok(), there) << start;
+  }
+}
+
 TEST(TagDefinitionTest, AStrategyOfAUsersOwnMayHaveAnySetting) {
   TagDefinition tag{.name = "t", .strategy = "uuid7"};
   tag.step = 10;
