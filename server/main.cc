@@ -16,6 +16,7 @@
 #include "common/time/entropy.h"
 #include "server/command_line.h"
 #include "server/end_signals.h"
+#include "server/flag_help.h"
 #include "server/host_limits.h"
 #include "server/options.h"
 #include "server/server_program.h"
@@ -58,6 +59,10 @@ int main(int argc, char** argv) {
   firn::ExplainLimitsAtTheEnd();
   gflags::SetUsageMessage("issues 64-bit ids that are never issued twice");
   gflags::SetVersionString(firn::ServerVersion());
+  if (firn::AsksForHelp(argc, argv)) {
+    std::fputs(firn::FlagHelp().c_str(), stdout);
+    return 0;
+  }
   const firn::Status words = firn::CheckCommandLine(argc, argv);
   if (!words.ok()) return Fail(words, 2);
   gflags::ParseCommandLineFlags(&argc, &argv, true);

@@ -2,12 +2,16 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <gflags/gflags.h>
 #include <gtest/gtest.h>
 
 #include "server/command_line.h"
+#include "server/flag_help.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
@@ -238,6 +242,32 @@ TEST_F(CommandLineTest, FilesThatFilesNameAreReadAsWell) {
   EXPECT_NE(Check("--flagfile=" + (dir_ / "flags")).message().find("without end"),
             std::string::npos);
   EXPECT_NE(Check("--flagfile=/nowhere").message().find("/nowhere"), std::string::npos);
+}
+
+TEST(FlagHelpTest, EveryFlagOfTheServersStandsInOneGroup) {
+  std::multiset<std::string> grouped;
+  for (const FlagGroup& group : FlagGroups()) {
+    grouped.insert(group.flags.begin(), group.flags.end());
+  }
+  std::vector<gflags::CommandLineFlagInfo> all;
+  gflags::GetAllFlags(&all);
+  for (const auto& flag : all) {
+    const bool ours =
+        flag.filename.find("/server/") != std::string::npos || flag.filename.starts_with("server/");
+    const size_t groups = grouped.count(flag.name);
+    EXPECT_TRUE(ours ? groups == 1 : groups <= 1) << flag.name;
+  }
+}
+
+TEST(FlagHelpTest, WhatIsWantedMostComesFirstAndNothingOfTheLibraries) {
+  const std::string page = FlagHelp();
+  const size_t registry = page.find("  --registry=..."), limits = page.find("\nLimits:");
+  ASSERT_NE(registry, std::string::npos) << page;
+  EXPECT_LT(registry, page.find("  --listen=...")) << page;
+  EXPECT_LT(page.find("  --stores_file=..."), limits) << page;
+  EXPECT_EQ(page.find("logtostderr"), std::string::npos) << page;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
 }
 
 }  // namespace

@@ -162,6 +162,8 @@ void Describe(const ServerView& view, MetricsPage& page) {
                static_cast<double>(report.clock_skew->count()));
   }
   Describe(report.registry, page);
+  page.Gauge("firn_cluster_frozen", "1 while the cluster waits for firn restore.",
+             report.frozen ? 1 : 0);
   page.Gauge("firn_layout_days_left", "Until the layout's time field has run out.",
              static_cast<double>((view.layout().end() - report.wall).count()) / kMsPerDay);
 }

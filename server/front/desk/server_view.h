@@ -54,6 +54,8 @@ struct ServerReport {
   WallMs wall;                               // its clock now
   WallMs started;
   RegistryReport registry{};
+  bool frozen = false;            // the cluster is, until somebody has run firn restore
+  std::string sequencer;          // of snowflake ids: atomic, mutex or spin
   std::vector<TagReport> tags{};  // at most kTagsMax
   std::string version;
   std::string build;

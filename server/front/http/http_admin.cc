@@ -76,6 +76,8 @@ Json StatusJson(const Backend& backend) {
   }
   if (!report.registry.trouble.empty()) json["trouble"] = report.registry.trouble;
   json["registry"] = RegistryJson(report.registry);
+  json["frozen"] = report.frozen;
+  json["sequencer"] = report.sequencer;
   json["time"] = FormatRfc3339(report.wall);
   json["started"] = FormatRfc3339(report.started);
   if (report.clock_skew) json["clock_skew_ms"] = report.clock_skew->count();

@@ -6,6 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "common/id/layout.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "registry/open/open_coordinator.h"
+#include "registry/seam/blocking_coordinator.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/temp_dir.h"
 
@@ -24,6 +28,14 @@ class FirnServerTest : public testing::Test {
   static void Drain(RunningServer& server) {
     server.process().Signal(SIGTERM);
     EXPECT_EQ(server.process().Wait(kPatience), 0) << server.log();
+  }
+
+  static void LoseNode(const std::string& registry, const std::string& path) {
+    auto coordinator = OpenCoordinator(registry, {}, SystemClock(), SystemEntropy());
+    ASSERT_TRUE(coordinator.ok()) << coordinator.status();
+    BlockingCoordinator blocking(**coordinator, SystemClock());
+    ASSERT_TRUE(blocking.Connect(kPatience).ok());
+    ASSERT_TRUE(blocking.Multi({Write::Erase(path, Write::kAnyVersion)}).status.ok());
   }
 
   TempDir dir_;
@@ -56,6 +68,44 @@ TEST_F(FirnServerTest, ServesUnderTheMachineIdThatItIsTold) {
   EXPECT_EQ(status["rack"], 1);
   EXPECT_EQ(status["cluster_uuid"], "static");
   EXPECT_EQ(status["state"], "READY");
+  EXPECT_EQ(status["sequencer"], "atomic");
+}
+
+TEST_F(FirnServerTest, NamesItsSequencerInStatusAndLog) {
+  RunningServer server(dir_ / "state", {"--sequencer=spin"});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_EQ(nlohmann::json::parse(server.Admin("/v1/status").body)["sequencer"], "spin");
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    return server.log().find("sequencer spin") != std::string::npos;
+  })) << server.log();
+}
+
+TEST_F(FirnServerTest, HelpStandsInGroupsAndTheVersionIsSaid) {
+  const Finished help = RunToEnd({BuiltProgram("firn-server"), "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_NE(help.out.find("\nLimits:\n"), std::string::npos) << help.out;
+  EXPECT_EQ(help.out.find("stderrthreshold"), std::string::npos) << "that is for --helpfull";
+  const Finished full = RunToEnd({BuiltProgram("firn-server"), "--helpfull"});
+  EXPECT_NE(full.out.find("stderrthreshold"), std::string::npos);
+  const Finished version = RunToEnd({BuiltProgram("firn-server"), "--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_EQ(version.out.rfind("firn-server version ", 0), 0u) << version.out;
+}
+
+TEST_F(FirnServerTest, AFrozenClusterIsOnStatusAndMetrics) {
+  const std::string registry = "dir://" + (dir_ / "registry");
+  RunningServer server(dir_ / "state", {"--registry=" + registry, "--issue_wait_ms=30000"});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_EQ(server.Metric("firn_cluster_frozen"), 0);
+  EXPECT_EQ(nlohmann::json::parse(server.Admin("/v1/status").body)["frozen"], false);
+  const Finished made =
+      RunToEnd({BuiltProgram("firn"), "tags", "create", "order", "--registry=" + registry});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  ASSERT_TRUE(Eventually(kPatience, [&] { return server.Get("/v1/ids/order").status == 200; }));
+  ASSERT_NO_FATAL_FAILURE(LoseNode(registry, "/tags/order"));
+  EXPECT_TRUE(Eventually(kPatience, [&] { return server.Metric("firn_cluster_frozen") == 1; }))
+      << server.log();
+  EXPECT_EQ(nlohmann::json::parse(server.Admin("/v1/status").body)["frozen"], true);
 }
 
 TEST_F(FirnServerTest, EachIdLeadsToTheProcessThatIssuedIt) {
