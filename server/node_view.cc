@@ -19,6 +19,19 @@ std::string TroubleOf(const IssuingNodeStatus& status) {
   return claim.grant_trouble.empty() ? status.why_not_ready.value_or("") : claim.grant_trouble;
 }
 
+// As --sequencer says it.
+std::string NameOf(SequencerKind kind) {
+  switch (kind) {
+    case SequencerKind::kAtomic:
+      return "atomic";
+    case SequencerKind::kMutex:
+      return "mutex";
+    case SequencerKind::kSpin:
+      return "spin";
+  }
+  Die("no such sequencer");
+}
+
 front::RegistryReport RegistryOf(const IssuingNodeStatus& status) {
   return {.claim = std::string(ClaimStateName(status.claim.state)),
           .trouble = TroubleOf(status),
@@ -77,6 +90,8 @@ front::ServerReport NodeView::Report() const {
   }
   report.clock_skew = status.ahead_of_registry;
   report.registry = RegistryOf(status);
+  report.frozen = status.frozen;
+  report.sequencer = NameOf(options_.node.snowflake.sequencer.kind);
   if (const std::string command = WayOut(status); !command.empty()) {
     report.registry.trouble += ": " + command;
   }
@@ -116,6 +131,11 @@ Status NodeView::Say(bool offline) {
 void NodeView::OnTag(const TagDefinition& tag) {
   const std::unique_lock lock(mutex_);
   tags_.insert_or_assign(tag.name, TagShown{tag.strategy, ShowsIdsAsIssued(tag), tag});
+}
+
+void NodeView::OnTagDeleted(const std::string& tag) {
+  const std::unique_lock lock(mutex_);
+  tags_.erase(tag);
 }
 
 std::string NodeView::WayOut() const { return WayOut(node_.status()); }

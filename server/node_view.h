@@ -47,6 +47,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
 
   // The tag is served like this from now on.
   void OnTag(const TagDefinition& tag);
+  void OnTagDeleted(const std::string& tag);
 
   // The command that puts the cluster's data right, whole, for an operator to paste; empty while
   // nothing of the kind is wanted.

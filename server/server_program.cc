@@ -71,6 +71,7 @@ ServerProgram::ServerProgram(ServerOptions options, const Clock& clock, Entropy&
   node_->AddTick([this](Now now) { Publish(now); });
   node_->segments().OnNews([this](const std::string& tag) { front_.WakeParked(tag); });
   node_->OnTagServed([this](const TagDefinition& tag) { view_.OnTag(tag); });
+  node_->OnTagDeleted([this](const std::string& tag) { view_.OnTagDeleted(tag); });
 }
 
 ServerProgram::~ServerProgram() {

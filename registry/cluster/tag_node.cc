@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view kHigh = "high";
 constexpr std::string_view kReturned = "returned";
 constexpr std::string_view kStandIn = "stand_in";
+constexpr std::string_view kDeleted = "deleted";
 
 // --- values --------------------------------------------------------------------------------------
 
@@ -149,6 +150,8 @@ void Reader::Member(const std::string& key, const Json& value) {
     Check(key, Take(value, node_.returned));
   } else if (key == kStandIn) {
     Check(key, Take(value, node_.stand_in));
+  } else if (key == kDeleted) {
+    Check(key, Take(value, node_.deleted));
   } else if (IsOptionKey(key) && value.is_string()) {
     tag.options[key] = value.get<std::string>();
   } else {
@@ -163,6 +166,8 @@ Result<TagNode> Reader::Finish() {
   if (const Status status = std::move(faults_).ToStatus(); !status.ok()) {
     return Corrupt(status.message());
   }
+  // An earlier version may have enabled it, which does not know the word.
+  if (node_.tag.high > 0) node_.deleted = false;
   if (!others_.empty()) node_.others = JsonText(others_);
   return std::move(node_);
 }
@@ -210,6 +215,7 @@ Result<std::string> WriteTagNode(const TagNode& node) {
   json[kHigh] = node.tag.high;
   if (node.returned > 0) json[kReturned] = node.returned;
   PutStandIn(node.stand_in, json);
+  if (node.deleted) json[kDeleted] = true;
   FIRN_TRY(PutOthers(node.others, json));
   std::string data = JsonText(json);
   if (data.size() > kTagNodeBytesMax) return Invalid(Shown(node.tag.name) + " is too large");

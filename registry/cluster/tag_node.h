@@ -25,6 +25,10 @@ namespace firn {
 //
 // `stand_in` is there once the ledger may pick ranges in the place of the tag's store.
 //
+// `deleted` is there when the tag was deleted before a number of it was given: there is no such
+// tag, but its node stays, since one that is gone means that data were lost. It is disabled as
+// well, for versions that do not know the word.
+//
 // What a later version added is kept: a node is rewritten with its unknown members as they were.
 
 inline constexpr std::string_view kTagsPath = "/tags";
@@ -48,6 +52,7 @@ struct TagNode {
   std::string others{};  // the members that this version does not know, a JSON object; empty: none
   int64_t returned = 0;  // numbers given back; of ledger writes only
   StandIn stand_in{};
+  bool deleted = false;  // never where the ledger has moved: numbers are out
 
   // What never falls in a registry that loses nothing.
   uint64_t ledger_sum() const {

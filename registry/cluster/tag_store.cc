@@ -73,7 +73,9 @@ Result<TagListing> TagStore::ReadAll() {
       continue;
     }
     Result<StoredTag> stored = ReadNode(*name, meta);
-    if (stored.ok()) {
+    if (stored.ok() && stored->node.deleted) {
+      listing.deleted.push_back(*name);
+    } else if (stored.ok()) {
       listing.tags.push_back(*std::move(stored));
     } else if (stored.code() == Code::kCorrupt) {
       listing.faults.push_back(stored.status().message());
@@ -88,9 +90,16 @@ Result<TagListing> TagStore::ReadAll() {
 Result<StoredTag> TagStore::Read(std::string_view name) {
   FIRN_TRY(CheckTagName(name));
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
-  return ReadNode(name, meta);
+  return ReadTag(name, meta);
 }
 
+Result<StoredTag> TagStore::ReadTag(std::string_view name, const MetaAsRead& meta) {
+  Result<StoredTag> stored = ReadNode(name, meta);
+  if (stored.ok() && stored->node.deleted) return NotFound("there is no " + Quoted(name));
+  return stored;
+}
+
+// Deleted ones as well.
 Result<StoredTag> TagStore::ReadNode(std::string_view name, const MetaAsRead& meta) {
   const Result<Node> node = registry_.Read(TagPath(name));
   if (node.code() == Code::kNotFound) return NotFound("there is no " + Quoted(name));
@@ -113,6 +122,10 @@ Status TagStore::Create(const TagDefinition& tag) {
   FIRN_TRY(MayStart(registry_, tag));
   TagDefinition made = WithLedgerAtStart(tag);
   if (!restored || made.high == 1) made.high = 0;  // no number was ever given
+  const Result<StoredTag> before = ReadNode(tag.name, meta);
+  if (before.ok() && before->node.deleted) {
+    return Overwrite(*before, {std::move(made)}).WithContext("creating " + Quoted(tag.name));
+  }
   FIRN_ASSIGN(const std::string data, WriteTagNode({std::move(made)}));
   FIRN_TRY(EnsureFolder());
   const std::string path = TagPath(tag.name);
@@ -136,7 +149,7 @@ Status TagStore::Edit(const StoredTag& read, const TagDefinition& after) {
   for (int tries = 1; done.code() == Code::kConflict && tries < kEditTriesMax; ++tries) {
     FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
     FIRN_TRY(MayWrite(meta, after));
-    FIRN_ASSIGN(const StoredTag now, ReadNode(after.name, meta));
+    FIRN_ASSIGN(const StoredTag now, ReadTag(after.name, meta));
     if (!OnlyLedgerMoved(read, now)) return done;
     done = Put(now, after);
   }
@@ -145,32 +158,58 @@ Status TagStore::Edit(const StoredTag& read, const TagDefinition& after) {
 
 // `read` was read with a root that is not frozen, or the write does not come through.
 Status TagStore::Put(const StoredTag& read, TagDefinition after) {
-  if (read.stat.version == kUnguardedVersion) {
-    return Conflict(RestsUnguarded("the node of " + Quoted(after.name)));
-  }
   after = WithLedgerOf(read.tag(), std::move(after));
   FIRN_TRY(CheckEdit(read.tag(), after));
   TagNode node = read.node;
   node.tag = after;
   const bool same_store = after.store == read.tag().store;
   if (!same_store || after.when_store_is_away != StoreAway::kLedger) node.stand_in = {};
+  return Overwrite(read, node).WithContext("changing " + Quoted(after.name));
+}
+
+Status TagStore::Delete(std::string_view name) {
+  FIRN_TRY(CheckTagName(name));
+  Status done;
+  for (int tries = 0; tries < kEditTriesMax; ++tries) {
+    FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
+    FIRN_ASSIGN(const StoredTag read, ReadTag(name, meta));
+    FIRN_TRY(MayWrite(meta, read.tag()));
+    if (read.tag().MayHaveIssued()) {
+      return Invalid("ids of " + Quoted(name) +
+                     " may be out, which another tag of that name would give again: disable it");
+    }
+    TagNode node = read.node;
+    node.tag.disabled = true;
+    node.stand_in = {};
+    node.deleted = true;
+    done = Overwrite(read, node);
+    if (done.code() != Code::kConflict) break;
+  }
+  return done.WithContext("deleting " + Quoted(name));
+}
+
+// Puts `node` in the place of what was read, and of nothing else.
+Status TagStore::Overwrite(const StoredTag& read, const TagNode& node) {
+  const std::string& name = node.tag.name;
+  if (read.stat.version == kUnguardedVersion) {
+    return Conflict(RestsUnguarded("the node of " + Quoted(name)));
+  }
   FIRN_ASSIGN(const std::string data, WriteTagNode(node));
-  const std::string path = TagPath(after.name);
+  const std::string path = TagPath(name);
   std::vector<Write> writes{Write::Check(kMetaPath, read.meta_version)};
   AddSet(writes, path, data, read.stat.version);
   writes.push_back(EraCheck(read.era));
-  const Status sent = Send(std::move(writes), path, data);
-  if (!sent.ok()) return sent.WithContext("changing " + Quoted(after.name));
+  FIRN_TRY(Send(std::move(writes), path, data));
 
   const Result<Node> now = registry_.Read(path);
   if (now.ok() && now->stat.created_zxid != read.stat.created_zxid) {
-    return Corrupt(Quoted(after.name) + " was deleted and made anew while it was being changed");
+    return Corrupt(Quoted(name) + " was made anew by hand while it was being changed");
   }
   return {};
 }
 
 Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen) {
-  const Result<StoredTag> there = ReadNode(tag.name, frozen);
+  const Result<StoredTag> there = ReadTag(tag.name, frozen);
   if (there.code() == Code::kNotFound || there.code() == Code::kCorrupt) return {};  // to be made
   if (!there.ok()) return there.status();
   if (FormOf(there->tag()) == FormOf(tag)) return {};
@@ -191,7 +230,7 @@ Status TagStore::Remake(const TagDefinition& tag, const MetaAsRead& frozen) {
   const bool absent = node.code() == Code::kNotFound;
   if (!node.ok() && !absent && node.code() != Code::kCorrupt) return node.status();
   const auto there = node.ok() ? ReadTagNode(tag.name, node->data) : node.status();
-  if (there.ok()) {
+  if (there.ok() && !there->deleted) {
     return Lift({*there, node->stat, frozen.version, frozen.meta.era}, tag.start.value_or(0));
   }
   FIRN_ASSIGN(const std::string data, WriteTagNode({WithLedgerAtStart(tag)}));

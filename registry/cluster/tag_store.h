@@ -27,6 +27,7 @@ struct TagListing {
   std::vector<StoredTag> tags;  // by node name
   std::vector<std::string> faults;
   std::vector<std::string> unreadable{};  // tags among them, by name
+  std::vector<std::string> deleted{};     // names whose tags were deleted; not among `tags`
 };
 
 // The cluster's tags for commands: read, create, edit. Every write is one multi that also checks
@@ -42,7 +43,7 @@ class TagStore {
 
   Result<TagListing> ReadAll();
 
-  // kNotFound names the tag.
+  // kNotFound names the tag; one that was deleted is not there.
   Result<StoredTag> Read(std::string_view name);
 
   // kConflict when there is a tag of the name already, disabled ones included. In a cluster that
@@ -59,6 +60,11 @@ class TagStore {
   // written all the time. While only the ledger has moved it reads again and tries again, at most
   // kEditTriesMax times.
   Status Edit(const StoredTag& read, const TagDefinition& after);
+
+  // Takes a tag away of which no number was ever given; its name is free for another one. kInvalid
+  // when ids may be out, whoever is about to take the first ones: either this or the ledger's move
+  // is done first, and the other one sees it.
+  Status Delete(std::string_view name);
 
   // For `firn restore`, while the cluster is frozen under the root node that was read, before
   // ledgers are lifted: a tag that is there in another form than `tag` becomes what `tag` says, but
@@ -77,7 +83,9 @@ class TagStore {
 
  private:
   Result<StoredTag> ReadNode(std::string_view name, const MetaAsRead& meta);
+  Result<StoredTag> ReadTag(std::string_view name, const MetaAsRead& meta);
   Status Put(const StoredTag& read, TagDefinition after);
+  Status Overwrite(const StoredTag& read, const TagNode& node);
   Status Rewrite(const StoredTag& read, const TagNode& node);
   Status EnsureFolder();
 

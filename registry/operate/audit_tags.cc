@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "common/base/cat.h"
 #include "common/base/quote.h"
@@ -39,8 +40,10 @@ Status AuditTags(BlockingCoordinator& registry, Audit& audit) {
     audit.faults.push_back(RestsUnguarded("the node of tag " + Quoted(name)));
     ++audit.losses;
   }
+  const std::set<std::string> deleted(listing.deleted.begin(), listing.deleted.end());
   for (const auto& [provider, report] : audit.providers) {
     for (const auto& [tag, seen] : report.high) {
+      if (seen == 0 && deleted.contains(tag)) continue;
       const std::string fault = FaultOf(tags, tag, seen);
       if (fault.empty()) continue;
       audit.faults.push_back(provider.address + " " + fault);

@@ -203,6 +203,7 @@ void IssuingNode::Show(const KeeperTime& time) {
                          .id_clock = id_clock_.Report(),
                          .ahead_of_registry = ahead_of_registry_,
                          .misguessed = misguessed_,
+                         .frozen = follower_.frozen(),
                          .tags_known = options_.given.has_value() || follower_.whole(),
                          .highest = follower_.highest(),
                          .lost = follower_.lost()};

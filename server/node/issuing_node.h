@@ -58,6 +58,7 @@ struct IssuingNodeStatus {
   // The guess was wrong, and no machine id was ever held: another node has to take this one's
   // place, made of what the registry says by now.
   bool misguessed = false;
+  bool frozen = false;      // the cluster is: nobody claims, and segment tags take no ranges
   bool tags_known = false;  // read from the registry, or gone by as they were kept
   // Why clients should not come: it could not issue a snowflake id now. See Readiness.
   std::optional<std::string> why_not_ready = "it has just started";
@@ -104,6 +105,10 @@ class IssuingNode {
   // on; before Start.
   void OnTagServed(std::function<void(const TagDefinition&)> served) {
     follower_.OnServed(std::move(served));
+  }
+  // `deleted` likewise of each of them that was deleted.
+  void OnTagDeleted(std::function<void(const std::string& tag)> deleted) {
+    follower_.OnDeleted(std::move(deleted));
   }
 
   // kInvalid for options that make no sense. From then on it looks for a machine id, for ever.

@@ -121,7 +121,8 @@ void SegmentTags::Abandon(const std::string& tag) {
   const auto served = served_.find(tag);
   if (served == served_.end() || !served->second.strategy) return;
   if (std::exchange(served->second.abandoned, true)) return;
-  LOG(INFO) << "tag " << tag << " is defined in another way: its numbers in memory are wasted";
+  LOG(INFO) << "tag " << tag
+            << " is defined in another way, or deleted: its numbers in memory are wasted";
   served->second.strategy->Abandon();
 }
 
@@ -129,7 +130,9 @@ void SegmentTags::Saw(const std::string& tag, const std::optional<TagNode>& node
   if (node) {
     std::unique_lock lock(mutex_);
     const auto served = served_.find(tag);
-    const bool redefined = served != served_.end() && served->second.form != FormOf(node->tag);
+    const bool known = served != served_.end();
+    if (known) served->second.deleted = node->deleted;
+    const bool redefined = known && (node->deleted || served->second.form != FormOf(node->tag));
     lock.unlock();
     if (redefined) Abandon(tag);
     if (!node->tag.HasLedger()) return;
@@ -191,7 +194,7 @@ std::map<std::string, SegmentStatus> SegmentTags::status() const {
   const std::lock_guard lock(mutex_);
   std::map<std::string, SegmentStatus> all;
   for (const auto& [tag, served] : served_) {
-    if (!served.strategy) continue;
+    if (!served.strategy || served.deleted) continue;
     SegmentStatus status = served.strategy->status();
     status.wasted += served.wasted + served.source->wasted(tag);
     status.stood_in = served.source->stood_in(tag);

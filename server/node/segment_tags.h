@@ -98,6 +98,7 @@ class SegmentTags {
     RangeSource* source = nullptr;
     std::shared_ptr<RangedStrategy> strategy;
     bool abandoned = false;
+    bool deleted = false;
     int64_t wasted = 0;               // by strategies before this one
     std::string trouble{};            // as logged last
     std::optional<BootMs> told_at{};  // when that was

@@ -90,6 +90,7 @@ void TagFollower::OnMeta(const Result<ClusterMeta>& meta) {
     kept_.reset();
   }
   default_strategy_ = meta->default_strategy;
+  frozen_ = meta->frozen;
   if (first && watch_.whole()) Follow();
 }
 
@@ -112,7 +113,14 @@ KnownTags TagFollower::ReadAll() {
       LOG(WARNING) << "not a tag: " << watch_.path() << "/" << component << ": " << name.status();
       continue;
     }
-    read.tags[*name] = ReadOne(*name, Parse(*name, node.data), *highest);
+    const Result<TagNode>& tag = Parse(*name, node.data);
+    if (IsDeleted(*name, tag)) {
+      if (on_seen_) on_seen_(*name, *tag);
+      Forget(*name);
+      continue;
+    }
+    deleted_.erase(*name);
+    read.tags[*name] = ReadOne(*name, tag, *highest);
   }
   if (*highest != *highest_) highest_ = std::move(highest);
   std::erase_if(parsed_, [&read](const auto& one) { return !read.tags.contains(one.first); });
@@ -138,13 +146,35 @@ KnownTag TagFollower::ReadOne(const std::string& name, const Result<TagNode>& ta
   int64_t& seen = highest[name];
   seen = std::max(seen, tag->tag.high);
   if (on_seen_) on_seen_(name, *tag);
-  if (IsForged(known, tag->tag)) {
+  if (tag->deleted || IsForged(known, tag->tag)) {
     known.state = KnownTag::State::kLost;
-    Refuse(name, Reason::kInternal, kOtherForm);
+    Refuse(name, Reason::kInternal, tag->deleted ? kGone : kOtherForm);
     return known;
   }
   if (tag->tag.disabled) Refuse(name, Reason::kRejected, "the tag is disabled");
   return {.node = WithoutLedger(*tag, known)};
+}
+
+// Whoever knows that ids may be out knows that data were lost.
+bool TagFollower::IsDeleted(const std::string& name, const Result<TagNode>& tag) const {
+  if (!tag.ok() || !tag->deleted) return false;
+  const auto known = known_.tags.find(name);
+  if (known == known_.tags.end()) return true;
+  const TagDefinition& before = known->second.node.tag;
+  return before.strategy.empty() || !before.MayHaveIssued();
+}
+
+void TagFollower::Forget(const std::string& name) {
+  const bool known = known_.tags.erase(name) + served_.erase(name) + refused_.erase(name) > 0;
+  if (!deleted_.insert(name).second || !known) return;
+  LOG(INFO) << "tag " << name << " was deleted";
+  if (on_deleted_) on_deleted_(name);
+  TagDefinition undefined;
+  undefined.strategy = *default_strategy_;
+  Result<TagBinding> binding = catalogue_.Bind(undefined);
+  if (default_strategy_->empty() || !binding.ok()) return issuer_.Remove(name);
+  binding->name = name;
+  if (!issuer_.Set(*std::move(binding)).ok()) issuer_.Remove(name);
 }
 
 // Rule 5: what was known and is not there any more.
@@ -351,7 +381,8 @@ void TagFollower::SendLooks() {
 Task<> TagFollower::Look(std::string name) {
   const std::vector<std::string> paths{TagPath(name)};
   Result<Nodes> nodes = co_await talk_.ReadSynced(paths);
-  const bool there = nodes.ok() && nodes->front().has_value();
+  bool there = nodes.ok() && nodes->front().has_value();
+  if (there) there = !ReadTagNode(name, nodes->front()->data).value_or({}).deleted;
   if (there) watch_.Look(EncodeTagName(name));  // and calls wait until it is served
   const std::lock_guard lock(mutex_);
   Looks& looks = looks_[name];

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,7 @@ namespace firn {
 //     alarm. Only a defect or a loss of data takes nodes away, and its numbers may be given out by
 //     somebody else from now on. So is one that has come back in another form (FormOf) although ids
 //     of the old form may be out, which no edit can do.
+//     A tag that was deleted, of which nothing was ever issued, is one that nobody has defined.
 //  6. Names that nobody has defined are served by the cluster's default strategy, or are unknown;
 //     before one is called unknown its node is looked for once, after the call has come.
 //
@@ -70,6 +72,11 @@ class TagFollower final : public TagSeeker {
   using Saw = std::function<void(const std::string& tag, const std::optional<TagNode>& node)>;
   void OnSeen(Saw saw) { on_seen_ = std::move(saw); }
 
+  // `deleted` is told of each tag that nobody has defined any more. Before the first Tick.
+  void OnDeleted(std::function<void(const std::string& tag)> deleted) {
+    on_deleted_ = std::move(deleted);
+  }
+
   // Does what is due. Call every 50 ms or so.
   void Tick(BootMs now);
 
@@ -89,6 +96,9 @@ class TagFollower final : public TagSeeker {
   // Ledgers that this server has moved itself, before the registry has told of it.
   void RaiseHighest(const Ledgers& higher);
 
+  // Whether the cluster is, as its root node was read last.
+  bool frozen() const { return frozen_; }
+
   // True once it is known what to serve: read, or kept.
   bool whole() const { return whole_; }
 
@@ -107,6 +117,8 @@ class TagFollower final : public TagSeeker {
   KnownTags ReadAll();
   KnownTag ReadOne(const std::string& name, const Result<TagNode>& tag, Ledgers& highest);
   const Result<TagNode>& Parse(const std::string& name, const std::string& data);
+  bool IsDeleted(const std::string& name, const Result<TagNode>& tag) const;
+  void Forget(const std::string& name);
   void NoteLost(KnownTags& read);
   void TellLost();
   void LoadKept();
@@ -125,6 +137,7 @@ class TagFollower final : public TagSeeker {
   Issuer& issuer_;
   TagMemory* const memory_;
   std::function<void(const TagDefinition&)> on_served_;
+  std::function<void(const std::string& tag)> on_deleted_;
   Saw on_seen_;
 
   std::string uuid_;
@@ -137,8 +150,10 @@ class TagFollower final : public TagSeeker {
   bool loaded_ = false;              // from there, once
   bool keeping_ = false;
   bool whole_ = false;
+  bool frozen_ = false;
   std::map<std::string, TagDefinition> served_;  // as bound, ledgers left out
   std::map<std::string, std::string> refused_;   // and why
+  std::set<std::string> deleted_;                // that are forgotten
   std::optional<std::string> default_served_{};
   std::shared_ptr<const Ledgers> highest_ = std::make_shared<Ledgers>();
   std::shared_ptr<const Definitions> lost_ = std::make_shared<Definitions>();

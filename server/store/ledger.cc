@@ -318,8 +318,10 @@ Status Ledger::MayStandIn(const TagNode& node, const std::string& store) {
 // Rules 7 and 8 for the node as it is: why nothing may be taken for this form.
 Status Ledger::Refusal(const Page& page, const std::string& form) {
   const TagDefinition& tag = page.known->node.tag;
-  if (form != FormOf(tag)) {
+  const bool deleted = page.known->node.deleted;
+  if (deleted || form != FormOf(tag)) {
     if (hooks_.redefined) calls_.push_back([this, &page] { hooks_.redefined(page.tag); });
+    if (deleted) return NotFound("tag '" + page.tag + "' was deleted");
     return Invalid("tag '" + page.tag + "' has just been defined in another way");
   }
   if (!tag.HasLedger()) return Invalid("tag '" + page.tag + "' has no ledger");

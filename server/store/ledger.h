@@ -56,7 +56,7 @@ struct LedgerPlace {
 //     `returned`: high + returned never falls. A reading in which it has fallen, unless
 //     it goes on above everything seen before, or without the node, or of another cluster, stops
 //     the tag and freezes the cluster, in the era of that reading only.
-//  7. Nothing is written while the cluster is frozen or the tag disabled.
+//  7. Nothing is written while the cluster is frozen or the tag disabled or deleted.
 //  8. Who takes a range says for which form of the tag (FormOf). The node must have it, in the very
 //     version that is set; otherwise nothing is taken. Since no edit changes the form of a tag
 //     whose ledger has moved, all numbers of a tag go out in one form. Giving back compares

@@ -185,6 +185,23 @@ TEST_F(FirnClusterTest, ATagIsMadeChangedAndDisabled) {
   EXPECT_EQ(Firn({"tags", "show", "user"}).exit_code, 4);
 }
 
+TEST_F(FirnClusterTest, ATagThatNeverIssuedIsDeletedAndMadeAgain) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "create", "order", "text=A{id}"}).exit_code, 0);
+  EXPECT_EQ(FirnJson({"tags", "delete", "order"}).at("done"), true);
+  EXPECT_EQ(Firn({"tags", "show", "order"}).exit_code, 4);
+  EXPECT_EQ(Firn({"tags", "delete", "order"}).exit_code, 4);
+  EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 1u);
+  Announce({.phase = ServerPhase::kReady, .high = {{"order", 0}}});
+  EXPECT_EQ(Firn({"audit"}).out.find("order"), std::string::npos) << "it is not lost";
+  EXPECT_EQ(Firn({"tags", "create", "order", "text=B{id}"}).exit_code, 0);
+  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("text"), "B{id}");
+
+  const Finished used = Firn({"tags", "delete", "default"});
+  EXPECT_EQ(used.exit_code, 2);
+  EXPECT_NE(used.err.find("disable it"), std::string::npos) << used.err;
+}
+
 TEST_F(FirnClusterTest, EveryKeyOfATagIsInTheHelp) {
   for (const char* verb : {"create", "set"}) {
     const std::string help = Firn({"tags", verb, "--help"}).out;
@@ -200,13 +217,19 @@ TEST_F(FirnClusterTest, APluginOrAStrategyThatFirnLacksNeedsForce) {
   for (const std::vector<std::string>& call :
        {std::vector<std::string>{"tags", "create", "order", "plugins=limti"},
         std::vector<std::string>{"tags", "create", "order", "strategy=segmnet"},
-        std::vector<std::string>{"tags", "set", "default", "plugins=limti"}}) {
+        std::vector<std::string>{"tags", "set", "default", "plugins=limti"},
+        std::vector<std::string>{
+            "tags", "apply", WriteFile("[good]\nstrategy = segment\n[bad]\nstrategy = segmnet\n")},
+        std::vector<std::string>{"tags", "apply", folder_ / "tags.ini", "--dry_run"}}) {
     const Finished refused = Firn(call);
     EXPECT_EQ(refused.exit_code, 2) << refused.out;
     EXPECT_NE(refused.err.find("--force"), std::string::npos) << refused.err;
   }
+  EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 1u);
   EXPECT_EQ(Firn({"tags", "create", "order", "plugins=mine", "mine.key=7", "--force"}).exit_code,
             0);
+  const std::string as_it_is = WriteFile(Firn({"tags", "show", "order"}).out);
+  EXPECT_EQ(Firn({"tags", "apply", as_it_is}).exit_code, 0) << "nothing new is named";
   EXPECT_EQ(Firn({"tags", "set", "order", "step=7"}).exit_code, 0)
       << "its plugins stay as they were";
 }

@@ -164,6 +164,81 @@ TEST_F(TagStoreTest, ATagWhoseLedgerMovesAllTheTimeCanBeDisabled) {
   server.join();
 }
 
+TEST_F(TagStoreTest, ATagThatNeverIssuedIsDeletedAndItsNameFree) {
+  TagDefinition tag = Segment("order");
+  tag.text = "A{id}";
+  ASSERT_TRUE(store_.Create(tag).ok());
+  ASSERT_TRUE(store_.Delete("order").ok());
+  EXPECT_EQ(store_.Read("order").code(), Code::kNotFound);
+  EXPECT_TRUE(store_.ReadAll()->tags.empty());
+  EXPECT_EQ(store_.ReadAll()->deleted, std::vector<std::string>{"order"});
+  EXPECT_EQ(store_.Delete("order").code(), Code::kNotFound);
+  EXPECT_TRUE(registry_.Read(TagPath("order")).ok()) << "a node that is gone means lost data";
+
+  ASSERT_TRUE(store_.Create({.name = "order", .strategy = "snowflake"}).ok());
+  EXPECT_EQ(store_.Read("order")->tag().strategy, "snowflake");
+  EXPECT_FALSE(store_.Read("order")->tag().disabled);
+  EXPECT_EQ(store_.Create(tag).code(), Code::kConflict);
+}
+
+TEST_F(TagStoreTest, WhatMayHaveIssuedIsNotDeleted) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  MoveLedger("order", 2);
+  ASSERT_TRUE(store_.Create({.name = "user", .strategy = "snowflake"}).ok());
+  for (const char* name : {"order", "user"}) {
+    EXPECT_EQ(store_.Delete(name).code(), Code::kInvalid);
+    EXPECT_TRUE(store_.Read(name).ok());
+  }
+  ASSERT_TRUE(store_.Create(Segment("bill")).ok());
+  ChangeMeta(true, {});
+  EXPECT_EQ(store_.Delete("bill").code(), Code::kConflict) << "nothing is taken away while frozen";
+}
+
+// A server takes the first range at every moment there is, as another thread.
+TEST_F(TagStoreTest, EitherADeletionOrTheFirstRangeIsDone) {
+  MemoryCoordinator memory(tree_);
+  BlockingCoordinator servers(memory, clock_);
+  ASSERT_TRUE(servers.Connect(Milliseconds(1000)).ok());
+  for (int i = 0; i < 200; ++i) {
+    const std::string name = "t" + std::to_string(i);
+    ASSERT_TRUE(store_.Create(Segment(name)).ok());
+    StoredTag taken = *store_.Read(name);
+    taken.node.tag.high = 1001;
+    bool used = false;
+    std::thread server([&] {
+      used =
+          servers.Multi({Write::Set(TagPath(name), *WriteTagNode(taken.node), taken.stat.version)})
+              .status.ok();
+    });
+    const Status deleted = store_.Delete(name);
+    server.join();
+    EXPECT_NE(deleted.ok(), used) << deleted;
+    EXPECT_EQ(store_.Read(name).ok(), used);
+  }
+}
+
+TEST_F(TagStoreTest, AnEditOfADeletedTagIsRefused) {
+  TagDefinition tag = Segment("order");
+  tag.disabled = true;
+  ASSERT_TRUE(store_.Create(tag).ok());
+  const StoredTag read = *store_.Read("order");
+  ASSERT_TRUE(store_.Delete("order").ok());
+  tag.step = 7;
+  EXPECT_EQ(store_.Edit(read, tag).code(), Code::kNotFound);
+  EXPECT_EQ(store_.ReadAll()->deleted.size(), 1u);
+}
+
+// A restore's word for a tag that stands as deleted in data that went back.
+TEST_F(TagStoreTest, ADeletedTagThatARestoreKnowsBetterIsThereAgain) {
+  ASSERT_TRUE(store_.Create(Segment("order")).ok());
+  ASSERT_TRUE(store_.Delete("order").ok());
+  ChangeMeta(true, {});
+  TagDefinition said = Segment("order");
+  said.start = 5001;
+  ASSERT_TRUE(store_.Remake(said, *ReadMeta(registry_)).ok());
+  EXPECT_EQ(store_.Read("order")->tag().high, 5001);
+}
+
 TEST_F(TagStoreTest, NothingWrittenForOneStateOfTheClusterTakesEffectInAnother) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   const StoredTag read = *store_.Read("order");

@@ -64,6 +64,54 @@ TEST_F(TagFollowerTest, AVanishedOrTornNodeStopsTheTag) {
   EXPECT_NE(Ask("user"), "issued");
 }
 
+TEST_F(TagFollowerTest, ADeletedTagIsUnknownAndMayComeBackInAnotherForm) {
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("order"), "issued");
+  ASSERT_TRUE(store_.Delete("order").ok());
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("order"), "unknown");
+  EXPECT_TRUE(follower_->lost()->empty());
+
+  ASSERT_TRUE(store_.Create(Tag("order", "snowflake")).ok());
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("order"), "issued");
+}
+
+// As a call does that came before the deletion was heard of.
+TEST_F(TagFollowerTest, ADeletionThatTheLedgerHasSeenFirstIsHeardOf) {
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  Pass(Milliseconds(200));
+  ASSERT_TRUE(store_.Delete("order").ok());
+  follower_->Redefined("order");
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("order"), "unknown");
+}
+
+TEST_F(TagFollowerTest, ADeletedTagIsUnknownAfterAStartThatKnewIt) {
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  Pass(Milliseconds(200));
+  ASSERT_TRUE(store_.Delete("order").ok());
+  Start();
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("order"), "unknown");
+}
+
+TEST_F(TagFollowerTest, ATagThatStandsAsDeletedAfterItWasUsedIsLost) {
+  TagDefinition tag = Tag("order", "segment");
+  ASSERT_TRUE(store_.Create(tag).ok());
+  ASSERT_TRUE(store_.Delete("order").ok());
+  const MemoryTree::Image backup = tree_.Save();
+  ASSERT_TRUE(store_.Create(Tag("order", "snowflake")).ok());
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Ask("order"), "issued");
+  tree_.Load(backup);
+  ASSERT_TRUE(operator_.Connect(Milliseconds(1000)).ok());
+  Pass(Milliseconds(2'000));
+  EXPECT_NE(Ask("order").find("data were lost"), std::string::npos) << Ask("order");
+  EXPECT_TRUE(follower_->lost()->contains("order"));
+}
+
 TEST_F(TagFollowerTest, NothingIsServedOrUnknownBeforeTheDefinitionsHaveBeenRead) {
   ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
   for (const char* name : {"default", "order", "never heard of"}) {

@@ -14,6 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 using Kind = Fate::Kind;
 
@@ -243,6 +244,30 @@ TEST_F(LedgerTest, ANodeMadeAnewUnderTheSameVersionIsNotWrittenOver) {
   while (cluster_.store().Read("order")->stat.version <= version) cluster_.Move("order", 1);
   EXPECT_EQ(host_.Cover({1'000, 1'010}).code(), Code::kCorrupt);
   EXPECT_THAT(host_.stopped, ElementsAre("order"));
+}
+
+TEST_F(LedgerTest, ADeletedTagGetsNoRangesAndIsNoLoss) {
+  ASSERT_EQ(host_.Begin(LedgerTag()).value_or(0), 1) << "it is known here, and nothing was taken";
+  ASSERT_TRUE(cluster_.store().Delete("order").ok());
+  EXPECT_EQ(host_.Extend(10).code(), Code::kNotFound);
+  EXPECT_EQ(host_.Cover({1, 11}).code(), Code::kNotFound);
+  EXPECT_THAT(host_.redefined, Not(IsEmpty())) << "it is read again";
+  EXPECT_THAT(host_.stopped, IsEmpty());
+  cluster_.Create("order");
+  EXPECT_EQ(*host_.Extend(10), (Range{1, 11}));
+  EXPECT_EQ(cluster_.store().Delete("order").code(), Code::kInvalid);
+  EXPECT_FALSE(cluster_.frozen());
+}
+
+TEST_F(LedgerTest, AUsedTagThatStandsAsDeletedIsALoss) {
+  ASSERT_TRUE(cluster_.store().Delete("order").ok());
+  const MemoryTree::Image unused = cluster_.tree().Save();
+  cluster_.Create("order");
+  ASSERT_TRUE(host_.Extend(10).ok());
+  cluster_.tree().Load(unused, MemoryTree::Sessions::kStay);
+  EXPECT_EQ(host_.Extend(10).code(), Code::kCorrupt);
+  EXPECT_THAT(host_.stopped, ElementsAre("order"));
+  EXPECT_TRUE(host_.Until([&] { return cluster_.frozen(); }));
 }
 
 TEST_F(LedgerTest, ADisabledTagGetsNoRanges) {

@@ -29,6 +29,9 @@ class PeriodOracle {
   // The operator has defined the tag like this.
   void Define(const TagDefinition& tag);
 
+  // It was deleted, and may be made again as something else.
+  void Delete(const std::string& name) { tags_.erase(name); }
+
   // A number goes out.
   void Record(const std::string& name, int64_t number);
 

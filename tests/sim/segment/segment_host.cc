@@ -244,8 +244,9 @@ std::unique_ptr<SegmentHost::Call> SegmentHost::NewCall() {
   auto call = std::make_unique<Call>();
   call->tag = shared_.names[shared_.dice.Below(shared_.names.size())];
   call->beyond = rises(call->tag) ? shared_.oracle.Highest(call->tag) : 0;
-  call->defined = shared_.tree.Peek(TagPath(call->tag)).has_value();
+  call->defined = IsThere(call->tag);
   call->losses = shared_.losses;
+  call->deletions = shared_.deletions;
   const Tag* const tag = process_->issuer.Resolve(call->tag);
   const Request request{.tag = call->tag,
                         .count = 1 + static_cast<int64_t>(shared_.dice.Below(12))};
@@ -277,12 +278,17 @@ void SegmentHost::Serve() {
   }
 }
 
+bool SegmentHost::IsThere(const std::string& tag) const {
+  const std::optional<Node> node = shared_.tree.Peek(TagPath(tag));
+  return node && !ReadTagNode(tag, node->data).value_or({}).deleted;
+}
+
 void SegmentHost::Answer(const Call& call, Verdict verdict) {
   if (verdict == Verdict::kRefused) {
     const bool unknown = call.issue.refusal().reason == Reason::kUnknownTag;
     // All the time: it may have gone and have been brought back since.
     const bool defined = call.defined && call.losses == shared_.losses &&
-                         shared_.tree.Peek(TagPath(call.tag)).has_value();
+                         call.deletions == shared_.deletions && IsThere(call.tag);
     Require(!unknown || !defined, "a tag that is defined was called unknown");
     if (defined) refused_[call.tag] = call.issue.refusal().message;
   }

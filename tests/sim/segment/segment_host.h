@@ -38,6 +38,7 @@ struct SegmentShared {
   SegmentMutant mutant = SegmentMutant::kNone;
   bool gap = false;    // the registry lost data, and nobody has frozen or restored it yet
   int64_t losses = 0;  // times that the registry lost data
+  int64_t deletions = 0;
   int64_t wasted = 0;
   // A clock's ids, as the plain tags of a whole cluster would give them.
   int64_t snowflakes = NumberOracle::kClockIds;
@@ -85,9 +86,10 @@ class SegmentHost {
   struct Call {
     std::string tag;
     int64_t beyond = 0;
-    // When it came: whether there was the tag, and the losses of data so far.
+    // When it came: whether there was the tag, and the losses and deletions so far.
     bool defined = false;
     int64_t losses = 0;
+    int64_t deletions = 0;
     bool waited = false;  // with a part of what it wants
     IssueCall issue{};
   };
@@ -96,6 +98,7 @@ class SegmentHost {
 
   std::unique_ptr<Call> NewCall();
   void Answer(const Call& call, Verdict verdict);
+  bool IsThere(const std::string& tag) const;
   bool rises(const std::string& tag) const { return tag == "raw"; }
 
   static constexpr size_t kCallsMax = 20;

@@ -35,6 +35,7 @@ enum class SegmentMutant {
   kClockOfServer,      // registry: a server's own clock is told as the registry's
   kClockOfLastWrite,   // registry: told is the time of the write before
   kClockSleeps,        // process: its boot clock stands still while the machine sleeps
+  kDeleteUsed,         // operator: a tag is deleted although its numbers are out
   kAheadOfPeriod,      // source: takes numbers of the next period an hour before it begins
 };
 
@@ -44,7 +45,7 @@ struct SegmentMutantName {
   std::string_view breaks;  // is in what() of the violation that it is caught by
 };
 
-inline constexpr std::array<SegmentMutantName, 13> kSegmentMutants = {{
+inline constexpr std::array<SegmentMutantName, 14> kSegmentMutants = {{
     {SegmentMutant::kUsedBeforeLedger, "used-before-ledger", "came twice"},
     {SegmentMutant::kSetOverForeign, "set-over-foreign", "came twice"},
     {SegmentMutant::kUnknownKept, "unknown-kept", "came twice"},
@@ -57,6 +58,7 @@ inline constexpr std::array<SegmentMutantName, 13> kSegmentMutants = {{
     {SegmentMutant::kClockOfServer, "clock-of-server", "in a wrong period"},
     {SegmentMutant::kClockOfLastWrite, "clock-of-last-write", "in a wrong period"},
     {SegmentMutant::kClockSleeps, "clock-sleeps", "in a wrong period"},
+    {SegmentMutant::kDeleteUsed, "delete-used", "came twice"},
     {SegmentMutant::kAheadOfPeriod, "ahead-of-period", "in a wrong period"},
 }};
 

@@ -137,8 +137,14 @@ void SegmentOperator::Create(TagDefinition tag) {
   last_[tag.name] = std::move(tag);
 }
 
+// Sometimes at once under the name of one that was deleted, in a form of its own.
 void SegmentOperator::CreateFresh() {
-  const std::string name = "fresh" + std::to_string(last_.size());
+  const bool again = !deleted_.empty() && !OneIn(3);
+  const std::string name = again ? std::exchange(deleted_, "") : "fresh" + std::to_string(fresh_++);
+  if (const Result<StoredTag> back = store_->Read(name); back.ok()) {  // the registry went back
+    last_[name] = back->tag();
+    return;
+  }
   TagDefinition tag = TagOf(name, OneIn(3) ? "database" : "registry",
                             static_cast<int64_t>(1 + shared_.dice.Below(40)), TagBuffer::kDouble);
   if (OneIn(4)) tag = DatedTag(name);
@@ -148,8 +154,30 @@ void SegmentOperator::CreateFresh() {
   Create(std::move(tag));
 }
 
+void SegmentOperator::Delete(const std::string& name) {
+  const bool anyhow = shared_.mutant == SegmentMutant::kDeleteUsed;
+  if (anyhow) DeleteAnyhow(name);
+  if (!anyhow && !store_->Delete(name).ok()) return;
+  shared_.trace("took away " + name);
+  shared_.oracle.Delete(name);
+  shared_.periods.Delete(name);
+  ++shared_.deletions;
+  last_.erase(name);
+  deleted_ = name;
+}
+
+// Whatever is out of it.
+void SegmentOperator::DeleteAnyhow(const std::string& name) {
+  const Result<StoredTag> stored = store_->Read(name);
+  if (!stored.ok()) return;
+  TagNode node = stored->node;
+  node.tag.high = node.returned = 0;
+  node.tag.disabled = node.deleted = true;
+  registry_->Multi({Write::Set(TagPath(name), *WriteTagNode(node), Write::kAnyVersion)});
+}
+
 const TagDefinition& SegmentOperator::AnyTag() {
-  if (OneIn(2)) return last_.at(newest_);
+  if (last_.contains(newest_) && OneIn(2)) return last_.at(newest_);
   return std::next(last_.begin(), static_cast<ptrdiff_t>(shared_.dice.Below(last_.size())))->second;
 }
 
@@ -195,6 +223,7 @@ bool SegmentOperator::Edit(bool may_delete) {
     return !gone.status.ok();
   }
   if (what < 6 && last_.size() < kTagsMax) return CreateFresh(), true;
+  if (what == 6 && tag.name.starts_with("fresh")) return Delete(std::string(tag.name)), true;
   TagDefinition after = tag;
   what < 13 ? EditForm(after) : EditRest(after);
   Change(tag.name, after);
@@ -240,7 +269,7 @@ void SegmentOperator::Restore(std::vector<ProviderReport> reports) {
     return RestoreTags(*registry_, frozen, words, reports, 0, told);
   };
   const auto restored = RestoreCluster(*registry_, facts, shared_.dice);
-  shared_.trace(told.text);
+  shared_.trace(told.text + restored.status().message());
   Require(restored.ok() && !told.wrong, "not restored");
 }
 

@@ -53,6 +53,8 @@ class SegmentOperator {
   std::vector<SaidTag> Words(const std::vector<ProviderReport>& reports);
   void Create(TagDefinition tag);
   void CreateFresh();
+  void Delete(const std::string& name);
+  void DeleteAnyhow(const std::string& name);
   void EditForm(TagDefinition& tag);
   void EditRest(TagDefinition& tag);
   TagDefinition DatedTag(const std::string& name);
@@ -70,6 +72,8 @@ class SegmentOperator {
   bool serves_undefined_ = false;
   std::map<std::string, TagDefinition> last_;  // as last defined
   std::string newest_{};                       // whose form is free the longest
+  std::string deleted_{};                      // a name that is free again
+  int fresh_ = 0;                              // names that were made up
 };
 
 }  // namespace firn

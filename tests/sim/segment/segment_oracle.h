@@ -29,6 +29,12 @@ class NumberOracle {
 
   // The operator has defined the tag, or, without a name, says that all may be served.
   void Define(const std::string& tag = "") { defined_.insert(tag); }
+  // The operator has deleted it: nothing of it may go out, unless the registry goes back.
+  void Delete(const std::string& tag) {
+    defined_.erase(tag);
+    deleted_.insert(tag);
+  }
+  void WentBack() { defined_.merge(deleted_); }
   bool IsDefined(const std::string& tag) const {
     return defined_.contains(tag) || defined_.contains("");
   }
@@ -47,6 +53,7 @@ class NumberOracle {
 
   std::map<std::string, Tag> tags_;
   std::set<std::string> defined_;
+  std::set<std::string> deleted_;
   uint64_t given_ = 0;
 };
 

@@ -152,6 +152,7 @@ void SegmentWorld::RollBackRegistry() {
 void SegmentWorld::Lose() {
   Trace("data are lost");
   ++shared_.losses;
+  oracle_.WentBack();
   shared_.gap = true;
   if (restore_in_ == 0) restore_in_ = 1 + static_cast<int>(dice_.Below(600));
 }

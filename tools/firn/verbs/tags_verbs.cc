@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -6,6 +7,7 @@
 #include <gflags/gflags.h>
 
 #include "common/base/cat.h"
+#include "common/base/quote.h"
 #include "common/tag/tag_diff.h"
 #include "common/tag/tag_fields.h"
 #include "common/tag/tag_ini.h"
@@ -102,14 +104,28 @@ Result<Output> RunCreate(const Words& words) {
   return Done(std::move(output));
 }
 
+// CheckNames of what names other ones than the cluster's tags have already.
+Status CheckNewNames(const std::vector<StoredTag>& present,
+                     const std::vector<TagDefinition>& tags) {
+  for (const TagDefinition& tag : tags) {
+    const bool as_before =
+        std::any_of(present.begin(), present.end(), [&tag](const StoredTag& stored) {
+          const TagDefinition& before = stored.tag();
+          return before.name == tag.name && before.strategy == tag.strategy &&
+                 before.plugins == tag.plugins;
+        });
+    if (!as_before) FIRN_TRY(CheckNames(tag).WithContext("tag " + Quoted(tag.name)));
+  }
+  return {};
+}
+
 Result<Output> Edit(const std::string& name, const Words& settings) {
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   TagStore store(session.registry());
   FIRN_ASSIGN(const StoredTag stored, store.Read(name));
   TagDefinition after = stored.tag();
   FIRN_TRY(SetFields(settings, after));
-  const bool as_before = after.plugins == stored.tag().plugins;
-  if (!as_before && !FLAGS_force) FIRN_TRY(CheckNames(after));
+  if (!FLAGS_force) FIRN_TRY(CheckNewNames({stored}, {after}));
   Output output = ShowChanges(DiffTags({stored.tag()}, {after}));
   FIRN_TRY(CheckEdit(stored.tag(), after));
   FIRN_TRY(CheckStores(session.registry(), {stored}, {after}));
@@ -128,6 +144,14 @@ Result<Output> RunDisable(const Words& words) {
   return Edit(words.front(), {"disabled=true"});
 }
 
+Result<Output> RunDelete(const Words& words) {
+  if (words.size() != 1) return Invalid("delete wants one tag");
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  FIRN_TRY(TagStore(session.registry()).Delete(words.front()));
+  return Output{.json = {{"tag", words.front()}, {"done", true}},
+                .text = Cat("tag ", words.front(), " is deleted; its name is free\n")};
+}
+
 Result<TagIni> ReadIniFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -143,6 +167,7 @@ Result<Output> RunApply(const Words& words) {
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   TagStore store(session.registry());
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
+  if (!FLAGS_force) FIRN_TRY(CheckNewNames(listing.tags, ini.tags));
   FIRN_TRY(CheckStores(session.registry(), listing.tags, ini.tags));
   return PutTags(store, listing, ini.tags, FLAGS_dry_run);
 }
@@ -164,7 +189,7 @@ Verb TagsVerb() {
              .details =
                  "The file is checked as a whole, and shown as a difference, before anything "
                  "is done.\nTags that it does not name stay as they are.\n",
-             .flags = {FIRN_REGISTRY_FLAGS, "dry_run"}};
+             .flags = {FIRN_REGISTRY_FLAGS, "dry_run", "force"}};
   apply.run = RunApply;
   Verb create{.name = "create",
               .arguments = "TAG [KEY=VALUE...]",
@@ -183,10 +208,18 @@ Verb TagsVerb() {
                .summary = "stops a tag; its numbers stay used (set TAG disabled=false goes on)",
                .flags = {FIRN_REGISTRY_FLAGS, "dry_run"}};
   disable.run = RunDisable;
+  Verb remove{.name = "delete",
+              .arguments = "TAG",
+              .summary = "takes a tag away of which no number was ever given",
+              .details =
+                  "One that may have issued ids is refused: disable it. A deleted tag may be "
+                  "made again,\nin whatever form.\n",
+              .flags = {FIRN_REGISTRY_FLAGS}};
+  remove.run = RunDelete;
   return {.name = "tags",
           .summary = "the cluster's tags",
           .below = {std::move(list), std::move(show), std::move(apply), std::move(create),
-                    std::move(set), std::move(disable), TagsImportVerb()}};
+                    std::move(set), std::move(disable), std::move(remove), TagsImportVerb()}};
 }
 
 }  // namespace firn
