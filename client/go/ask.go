@@ -9,12 +9,20 @@ import (
 	wire "firn.io/go/firn/internal/wire"
 )
 
+// result is what a method of the contract brings, as its generated type holds it.
+type result interface {
+	thrift.TStruct
+	IsSetSuccess() bool
+	GetRefusal() *wire.Refusal
+}
+
 // ask is a method of the contract with its arguments, and reads its answer.
 type ask struct {
 	method    string
 	tag       string
 	arguments thrift.TStruct
-	result    func() (thrift.TStruct, func() (*answer, *wire.Refusal))
+	result    func() result
+	answer    func(result) *answer // of a result that is a success
 }
 
 // answer holds what the method gives; ids for the methods that give them.
@@ -27,88 +35,52 @@ type answer struct {
 	fault  string // a sentence when it cannot be an answer to what was asked
 }
 
+// asking makes an ask of the generated types.
+func asking[R result](method, tag string, arguments thrift.TStruct, made func() R,
+	read func(R) *answer) *ask {
+	return &ask{method, tag, arguments, func() result { return made() },
+		func(got result) *answer { return read(got.(R)) }}
+}
+
 func askID(tag string) *ask {
-	return &ask{"getId", tag, &wire.IdServiceGetIdArgs{Tag: tag},
-		func() (thrift.TStruct, func() (*answer, *wire.Refusal)) {
-			result := wire.NewIdServiceGetIdResult()
-			return result, func() (*answer, *wire.Refusal) {
-				if result.Success == nil {
-					return nil, result.Refusal
-				}
-				return &answer{ids: []int64{*result.Success}}, result.Refusal
-			}
-		}}
+	return asking("getId", tag, &wire.IdServiceGetIdArgs{Tag: tag}, wire.NewIdServiceGetIdResult,
+		func(got *wire.IdServiceGetIdResult) *answer { return &answer{ids: []int64{*got.Success}} })
 }
 
 func askIDs(tag string, count int) *ask {
-	return &ask{"getIds", tag, &wire.IdServiceGetIdsArgs{Tag: tag, Count: int32(count)},
-		func() (thrift.TStruct, func() (*answer, *wire.Refusal)) {
-			result := wire.NewIdServiceGetIdsResult()
-			return result, func() (*answer, *wire.Refusal) {
-				if result.Success == nil {
-					return nil, result.Refusal
-				}
-				return &answer{ids: result.Success, fault: faultOfIDs(result.Success, count)},
-					result.Refusal
-			}
-		}}
+	return asking("getIds", tag, &wire.IdServiceGetIdsArgs{Tag: tag, Count: int32(count)},
+		wire.NewIdServiceGetIdsResult, func(got *wire.IdServiceGetIdsResult) *answer {
+			return &answer{ids: got.Success, fault: faultOfIDs(got.Success, count)}
+		})
 }
 
 func askRuns(tag string, count int) *ask {
-	return &ask{"getRuns", tag, &wire.IdServiceGetRunsArgs{Tag: tag, Count: int64(count)},
-		func() (thrift.TStruct, func() (*answer, *wire.Refusal)) {
-			result := wire.NewIdServiceGetRunsResult()
-			return result, func() (*answer, *wire.Refusal) {
-				if result.Success == nil {
-					return nil, result.Refusal
-				}
-				ends, fault := readRuns(result.Success, count)
-				return &answer{ids: ends, runs: result.Success, fault: fault}, result.Refusal
-			}
-		}}
+	return asking("getRuns", tag, &wire.IdServiceGetRunsArgs{Tag: tag, Count: int64(count)},
+		wire.NewIdServiceGetRunsResult, func(got *wire.IdServiceGetRunsResult) *answer {
+			ends, fault := readRuns(got.Success, count)
+			return &answer{ids: ends, runs: got.Success, fault: fault}
+		})
 }
 
 func askText(tag string) *ask {
-	return &ask{"getText", tag, &wire.IdServiceGetTextArgs{Tag: tag},
-		func() (thrift.TStruct, func() (*answer, *wire.Refusal)) {
-			result := wire.NewIdServiceGetTextResult()
-			return result, func() (*answer, *wire.Refusal) {
-				if result.Success == nil {
-					return nil, result.Refusal
-				}
-				got := &answer{text: *result.Success}
-				if got.text == "" {
-					got.fault = "its text is empty"
-				}
-				return got, result.Refusal
+	return asking("getText", tag, &wire.IdServiceGetTextArgs{Tag: tag}, wire.NewIdServiceGetTextResult,
+		func(got *wire.IdServiceGetTextResult) *answer {
+			if *got.Success == "" {
+				return &answer{fault: "its text is empty"}
 			}
-		}}
+			return &answer{text: *got.Success}
+		})
 }
 
 func askStatus() *ask {
-	return &ask{"status", "", &wire.IdServiceStatusArgs{},
-		func() (thrift.TStruct, func() (*answer, *wire.Refusal)) {
-			result := wire.NewIdServiceStatusResult()
-			return result, func() (*answer, *wire.Refusal) {
-				if result.Success == nil {
-					return nil, result.Refusal
-				}
-				return &answer{status: result.Success}, result.Refusal
-			}
-		}}
+	return asking("status", "", &wire.IdServiceStatusArgs{}, wire.NewIdServiceStatusResult,
+		func(got *wire.IdServiceStatusResult) *answer { return &answer{status: got.Success} })
 }
 
 func askServers(known int64) *ask {
-	return &ask{"servers", "", &wire.IdServiceServersArgs{KnownVersion: known},
-		func() (thrift.TStruct, func() (*answer, *wire.Refusal)) {
-			result := wire.NewIdServiceServersResult()
-			return result, func() (*answer, *wire.Refusal) {
-				if result.Success == nil {
-					return nil, result.Refusal
-				}
-				return &answer{list: result.Success}, result.Refusal
-			}
-		}}
+	return asking("servers", "", &wire.IdServiceServersArgs{KnownVersion: known},
+		wire.NewIdServiceServersResult,
+		func(got *wire.IdServiceServersResult) *answer { return &answer{list: got.Success} })
 }
 
 func faultOfIDs(ids []int64, count int) string {

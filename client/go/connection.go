@@ -1,6 +1,7 @@
 package firn
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -69,7 +70,8 @@ func (t *tlsFiles) current(host string) (*tls.Config, error) {
 // ends it, so a late answer is nobody's.
 type connection struct {
 	socket   net.Conn
-	used     bool // before: whoever finds it closed may ask once more
+	in       *bufio.Reader // reads head and body of a short answer at once
+	used     bool          // before: whoever finds it closed may ask once more
 	check    idCheck
 	sequence int32
 }
@@ -84,7 +86,7 @@ func connect(ctx context.Context, address string, files *tlsFiles, until time.Ti
 		}
 		return nil, failed(Unreachable, fault.Error())
 	}
-	made := &connection{socket: socket}
+	made := &connection{socket: socket, in: bufio.NewReader(socket)}
 	if files == nil {
 		return made, nil
 	}
@@ -92,7 +94,7 @@ func connect(ctx context.Context, address string, files *tlsFiles, until time.Ti
 	config, fault := files.current(host)
 	if fault == nil {
 		secure := tls.Client(socket, config)
-		made.socket = secure
+		made.socket, made.in = secure, bufio.NewReader(secure)
 		_ = socket.SetDeadline(until)
 		fault = secure.HandshakeContext(ctx)
 	}
@@ -166,7 +168,7 @@ func (c *connection) exchange(a *ask) (frame []byte, stale bool, problem *failur
 		return nil, c.used, readFailure(fault)
 	}
 	var head [4]byte
-	if got, fault := io.ReadFull(c.socket, head[:]); fault != nil {
+	if got, fault := io.ReadFull(c.in, head[:]); fault != nil {
 		return nil, c.used && got == 0 && !isTimeout(fault), readFailure(fault)
 	}
 	size := binary.BigEndian.Uint32(head[:])
@@ -177,7 +179,7 @@ func (c *connection) exchange(a *ask) (frame []byte, stale bool, problem *failur
 		return nil, false, failed(Broken, "it does not speak Thrift")
 	}
 	frame = make([]byte, size)
-	if _, fault := io.ReadFull(c.socket, frame); fault != nil {
+	if _, fault := io.ReadFull(c.in, frame); fault != nil {
 		return nil, false, readFailure(fault)
 	}
 	return frame, false, nil
@@ -208,15 +210,14 @@ func (c *connection) read(frame []byte, a *ask) (*answer, *failure) {
 	if fault == nil && (name != a.method || kind != thrift.REPLY || sequence != c.sequence) {
 		return nil, failed(Broken, "it answers something that was not asked")
 	}
-	result, take := a.result()
+	result := a.result()
 	if fault == nil {
 		fault = result.Read(ctx, protocol)
 	}
 	if fault != nil {
 		return nil, failed(Broken, "its answer cannot be read: "+fault.Error())
 	}
-	got, refusal := take()
-	if refusal != nil {
+	if refusal := result.GetRefusal(); refusal != nil {
 		problem := failed(WasRefused, refusal.Message)
 		problem.reason = Reason(refusal.Reason)
 		if problem.reason < BadRequest || problem.reason > Internal {
@@ -228,8 +229,8 @@ func (c *connection) read(frame []byte, a *ask) (*answer, *failure) {
 		problem.anotherMayHelp = refusal.AnotherServerMayHelp
 		return nil, problem
 	}
-	if got == nil {
+	if !result.IsSetSuccess() {
 		return nil, failed(Broken, "its answer holds neither ids nor a refusal")
 	}
-	return got, nil
+	return a.answer(result), nil
 }

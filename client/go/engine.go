@@ -310,11 +310,5 @@ func (e *engine) askForList(one *server) (time.Duration, *failure) {
 		e.drop(gone)
 	}
 	again := time.Duration(got.list.AskAgainMs) * time.Millisecond
-	if again < askAgainMin {
-		again = askAgainMin
-	}
-	if again > askAgainMax {
-		again = askAgainMax
-	}
-	return again, nil
+	return clamp(again, askAgainMin, askAgainMax), nil
 }

@@ -144,9 +144,7 @@ func (f *fleet) quarantine(one *server, why string) {
 	f.mutex.Lock()
 	began := !one.quiet
 	one.quiet, one.why = true, why
-	if one.quarantine *= 2; one.quarantine > longestRest {
-		one.quarantine = longestRest
-	}
+	one.quarantine = clamp(2*one.quarantine, 0, longestRest)
 	one.lookAt = time.Now().Add(upperHalf(one.quarantine))
 	f.mutex.Unlock()
 	if began {

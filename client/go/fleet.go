@@ -201,14 +201,8 @@ func (f *fleet) choose() {
 				outside = append(outside, one)
 			}
 		}
-		kept := most * outsideRack / 16
-		if kept > len(outside) {
-			kept = len(outside)
-		}
-		if len(inside) > most-kept {
-			inside = inside[:most-kept]
-		}
-		ranked = append(inside, outside...)
+		kept := clamp(most*outsideRack/16, 0, len(outside))
+		ranked = append(inside[:clamp(most-kept, 0, len(inside))], outside...)
 	}
 	f.subset = ranked[:most]
 }

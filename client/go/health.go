@@ -44,13 +44,7 @@ func (h *health) failed(times int) {
 
 // rest begins a rest; its length.
 func (h *health) rest(now time.Time) time.Duration {
-	h.rested *= 2
-	if h.rested < firstRest {
-		h.rested = firstRest
-	}
-	if h.rested > longestRest {
-		h.rested = longestRest
-	}
+	h.rested = clamp(2*h.rested, firstRest, longestRest)
 	length := upperHalf(h.rested)
 	h.restUntil = now.Add(length)
 	return length

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/rand"
 	"sync"
+	"time"
 )
 
 // lot draws numbers that differ from process to process; the package's own generator of math/rand does
@@ -13,6 +14,17 @@ var lot struct {
 	once   sync.Once
 	mutex  sync.Mutex
 	source *rand.Rand
+}
+
+// clamp is the value, or the end of the range that it lies beyond.
+func clamp[T int | time.Duration](value, least, most T) T {
+	if value < least {
+		return least
+	}
+	if value > most {
+		return most
+	}
+	return value
 }
 
 // drawBelow is a number from 0 to most - 1.

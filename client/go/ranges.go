@@ -116,12 +116,7 @@ func (s *supply) resize() {
 	case s.starved || s.lastUse < s.tag.Lasts/2:
 		s.size *= 2
 	}
-	if s.size < 1 {
-		s.size = 1
-	}
-	if s.size > s.tag.FetchMax {
-		s.size = s.tag.FetchMax
-	}
+	s.size = clamp(s.size, 1, s.tag.FetchMax)
 }
 
 func (s *supply) fetchIfLow(now time.Time) {
@@ -164,20 +159,10 @@ func (s *supply) failed(fault error, count int, now time.Time) {
 		s.most, s.mostUntil = count/2, now.Add(tooManyFor)
 	}
 	if tooMany || !refused {
-		s.soon = doubled(s.soon, 10*time.Millisecond, time.Second)
+		s.soon = clamp(2*s.soon, 10*time.Millisecond, time.Second)
 		s.notBefore = now.Add(s.soon)
 	} else {
-		s.late = doubled(s.late, time.Second, 30*time.Second)
+		s.late = clamp(2*s.late, time.Second, 30*time.Second)
 		s.notBefore = now.Add(s.late)
 	}
-}
-
-func doubled(last, least, most time.Duration) time.Duration {
-	switch last *= 2; {
-	case last < least:
-		return least
-	case last > most:
-		return most
-	}
-	return last
 }

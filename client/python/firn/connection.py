@@ -21,6 +21,7 @@ from .options import Tls
 from .wire import IdService, ttypes
 
 _FRAME_MAX = 16 << 20
+_READ_AT_ONCE = 4096
 _TLS_ALERT = b"\x15\x03"
 
 
@@ -127,11 +128,11 @@ class Connection:
             self._socket.settimeout(max(0.001, until - time.monotonic()))
             self._socket.sendall(frame)
             got = self._receive(4, got, until)
-            size, = struct.unpack(">i", got)
+            size, = struct.unpack_from(">i", got)
             if not 0 < size <= _FRAME_MAX:
                 speaks = "it speaks TLS" if got[:2] == _TLS_ALERT else "it does not speak Thrift"
                 raise AttemptFailed(End.BROKEN, speaks)
-            return self._receive(size, b"", until)
+            return self._receive(4 + size, got, until)[4:]
         except (socket.timeout, TimeoutError) as fault:
             raise AttemptFailed(End.TIMEOUT, "") from fault
         except OSError as fault:
@@ -140,12 +141,13 @@ class Connection:
             raise AttemptFailed(End.CLOSED, str(fault), stale=self.used and not got) from fault
 
     def _receive(self, size: int, data: bytes, until: float) -> bytes:
+        """`data` and what comes behind it, `size` bytes at least."""
         while len(data) < size:
             left = until - time.monotonic()
             if left <= 0:
                 raise TimeoutError
             self._socket.settimeout(left)
-            more = self._socket.recv(size - len(data))
+            more = self._socket.recv(max(size - len(data), _READ_AT_ONCE))
             if not more:
                 if data:
                     raise AttemptFailed(End.CLOSED, "in the midst of an answer")
@@ -154,6 +156,7 @@ class Connection:
         return data
 
     def _read(self, frame: bytes, method: str) -> Any:
+        # Not Thrift's accelerated protocol: deeply nested nonsense ends the process in it.
         protocol = TBinaryProtocol(TMemoryBuffer(frame), string_length_limit=len(frame),
                                    container_length_limit=len(frame))
         name, kind, sequence = protocol.readMessageBegin()

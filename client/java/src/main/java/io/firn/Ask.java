@@ -7,94 +7,92 @@ import io.firn.wire.ServerList;
 import io.firn.wire.ServerStatus;
 import java.util.HashSet;
 import java.util.List;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 import org.apache.thrift.TBase;
+import org.apache.thrift.TFieldIdEnum;
 
 /** A method of the contract with its arguments, and how its answer is read. */
 final class Ask<T> {
-  /** What a result holds. */
-  interface Taker<R, T> {
-    T take(R result);
-  }
-
   final String method;
   final String tag;
   final TBase<?, ?> arguments;
-  private final Supplier<? extends TBase<?, ?>> result;
-  private final Taker<TBase<?, ?>, Refusal> refusal;
-  private final Taker<TBase<?, ?>, T> success;
-  private final Taker<T, String> fault;
-  private final Taker<T, LongStream> numbers;
+  private final Supplier<TBase<?, ?>> result;
+  private final Function<T, String> fault;
+  private final Function<T, LongStream> numbers;
 
-  @SuppressWarnings("unchecked")
-  private <R extends TBase<?, ?>> Ask(String method, String tag, TBase<?, ?> arguments,
-      Supplier<R> result, Taker<R, Refusal> refusal, Taker<R, T> success, Taker<T, String> fault,
-      Taker<T, LongStream> numbers) {
+  private Ask(String method, String tag, TBase<?, ?> arguments, Supplier<TBase<?, ?>> result,
+      Function<T, String> fault, Function<T, LongStream> numbers) {
     this.method = method;
     this.tag = tag;
     this.arguments = arguments;
     this.result = result;
-    this.refusal = (Taker<TBase<?, ?>, Refusal>) (Taker<?, ?>) refusal;
-    this.success = (Taker<TBase<?, ?>, T>) (Taker<?, ?>) success;
     this.fault = fault;
     this.numbers = numbers;
   }
 
   static Ask<Long> id(String tag) {
     return new Ask<>("getId", tag, new IdService.getId_args(tag), IdService.getId_result::new,
-        r -> r.refusal, r -> r.isSetSuccess() ? r.success : null, id -> null, LongStream::of);
+        id -> null, LongStream::of);
   }
 
   static Ask<List<Long>> ids(String tag, int count) {
     return new Ask<>("getIds", tag, new IdService.getIds_args(tag, count),
-        IdService.getIds_result::new, r -> r.refusal, r -> r.success,
-        ids -> faultOf(ids, count), ids -> ids.stream().mapToLong(Long::longValue));
+        IdService.getIds_result::new, ids -> faultOf(ids, count),
+        ids -> ids.stream().mapToLong(Long::longValue));
   }
 
   static Ask<List<IdRun>> runs(String tag, long count) {
     return new Ask<>("getRuns", tag, new IdService.getRuns_args(tag, count),
-        IdService.getRuns_result::new, r -> r.refusal, r -> r.success,
-        runs -> faultOfRuns(runs, count),
+        IdService.getRuns_result::new, runs -> faultOfRuns(runs, count),
         runs -> runs.stream().flatMapToLong(run -> LongStream.of(run.first, lastOf(run))));
   }
 
   static Ask<String> text(String tag) {
     return new Ask<>("getText", tag, new IdService.getText_args(tag), IdService.getText_result::new,
-        r -> r.refusal, r -> r.success, text -> text.isEmpty() ? "its text is empty" : null,
-        text -> LongStream.empty());
+        text -> text.isEmpty() ? "its text is empty" : null, text -> LongStream.empty());
   }
 
   static Ask<ServerStatus> status() {
     return new Ask<>("status", "", new IdService.status_args(), IdService.status_result::new,
-        r -> r.refusal, r -> r.success, status -> null, status -> LongStream.empty());
+        status -> null, status -> LongStream.empty());
   }
 
   static Ask<ServerList> servers(long known) {
     return new Ask<>("servers", "", new IdService.servers_args(known), IdService.servers_result::new,
-        r -> r.refusal, r -> r.success, list -> null, list -> LongStream.empty());
+        list -> null, list -> LongStream.empty());
   }
 
   TBase<?, ?> newResult() {
     return result.get();
   }
 
-  Refusal refusalIn(TBase<?, ?> got) {
-    return refusal.take(got);
+  /** Null unless the server said no. */
+  static Refusal refusalIn(TBase<?, ?> got) {
+    return (Refusal) field(got, 1);
   }
 
+  /** Null when there is no answer in there. */
+  @SuppressWarnings("unchecked")
   T answerIn(TBase<?, ?> got) {
-    return success.take(got);
+    return (T) field(got, 0);
+  }
+
+  /** A field by its number in the contract: what a method gives is 0 in each of them. */
+  private static <F extends TFieldIdEnum> Object field(TBase<?, F> got, int number) {
+    F field = got.fieldForId(number);
+    return field != null && got.isSet(field) ? got.getFieldValue(field) : null;
   }
 
   /** A sentence when it cannot be an answer to what was asked; else null. */
   String faultOf(T answer, IdCheck check) {
-    String found = fault.take(answer);
+    String found = fault.apply(answer);
     if (found != null) {
       return found;
     }
-    return numbers.take(answer).mapToObj(id -> check.faultOf(tag, id)).filter(one -> one != null)
+    return numbers.apply(answer).mapToObj(id -> check.faultOf(tag, id)).filter(one -> one != null)
         .findFirst().orElse(null);
   }
 

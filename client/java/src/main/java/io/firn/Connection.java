@@ -1,6 +1,7 @@
 package io.firn;
 
 import io.firn.wire.Refusal;
+import java.io.BufferedInputStream;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -30,6 +31,7 @@ final class Connection {
   IdCheck check;
   private final Socket plain;
   private Socket socket;
+  private InputStream in; // reads head and body of a short answer at once
   private int sequence;
   private int got; // bytes of the answer under way
 
@@ -59,6 +61,12 @@ final class Connection {
     socket = made;
     if (tls != null) {
       secure(tls, host, port, until);
+    }
+    try {
+      in = new BufferedInputStream(socket.getInputStream());
+    } catch (IOException gone) {
+      close();
+      throw new Failure(Attempt.End.UNREACHABLE, gone.getMessage());
     }
   }
 
@@ -147,7 +155,6 @@ final class Connection {
 
   private byte[] receive(int size, long until) throws IOException {
     byte[] data = new byte[size];
-    InputStream in = socket.getInputStream();
     for (int at = 0; at < size;) {
       if (System.nanoTime() >= until) {
         throw new SocketTimeoutException();
@@ -177,7 +184,7 @@ final class Connection {
     }
     TBase<?, ?> result = ask.newResult();
     result.read(protocol);
-    Refusal refusal = ask.refusalIn(result);
+    Refusal refusal = Ask.refusalIn(result);
     if (refusal != null) {
       throw new Failure(Attempt.End.REFUSED, refusal.message, Reason.of(refusal.reason),
           Math.max(0, refusal.retry_after_ms), refusal.another_server_may_help, false);
