@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
@@ -12,88 +14,61 @@
 
 namespace firn::front {
 
-// A wire over a stream of Asio's. Keeps what reads and writes point at (the buffers, and the
-// memory of the operations) for as long as they are under way. Used by one IO thread.
-template <typename Stream>
+// What wires over a socket of Asio's have in common. Keeps what reads and writes point at (the
+// buffers, and the memory of the operations) for as long as they are under way. Used by one IO
+// thread.
 class AsioWire : public Wire {
  public:
   void Bind(Connection& connection) final { connection_ = &connection; }
 
-  void Read(InBuffer&& input) override {
-    input_ = std::move(input);
-    ReadSome();
-  }
-
-  void Write(OutBuffer& bytes) final {
-    std::swap(output_, bytes);
-    WriteSome();
-  }
-
   void FinishSending() final {
     Error ignored;  // the peer may have gone: the next read says so
-    socket().shutdown(boost::asio::socket_base::shutdown_send, ignored);
+    socket_.shutdown(boost::asio::socket_base::shutdown_send, ignored);
   }
 
   void Close() final {
     Error ignored;
-    socket().close(ignored);
+    socket_.close(ignored);
   }
 
  protected:
   using Error = boost::system::error_code;
 
-  template <typename... Args>
-  explicit AsioWire(Args&&... args) : stream_(std::forward<Args>(args)...) {
-    Error ignored;  // without it, it is slower and not wrong
-    socket().set_option(boost::asio::ip::tcp::no_delay(true), ignored);
+  explicit AsioWire(TcpSocket accepted) : socket_(std::move(accepted)) {
+    Error ignored;  // without either, it is slower and not wrong
+    socket_.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
+    socket_.non_blocking(true, ignored);
   }
 
-  Stream& stream() { return stream_; }
-  TcpSocket& socket() { return SocketOf(stream_); }
   Connection& connection() { return *connection_; }
 
-  void ReadSome() {
-    const std::span<char> room = input_.room();
-    stream_.async_read_some(
-        boost::asio::buffer(room.data(), room.size()),
-        InSlot(read_slot_, [this](const Error& error, size_t n) { OnReadSome(error, n); }));
+  // Calls `then` with an error, or with how many bytes have come into `room`.
+  template <typename Then>
+  void ReceiveInto(std::span<char> room, Then then) {
+    socket_.async_read_some(boost::asio::buffer(room.data(), room.size()),
+                            InSlot(read_slot_, then));
   }
+  // Calls `then` with an error, or with how many of the bytes have gone.
+  template <typename Then>
+  void SendSome(std::string_view bytes, Then then) {
+    socket_.async_write_some(boost::asio::buffer(bytes.data(), bytes.size()),
+                             InSlot(write_slot_, then));
+  }
+  // How many of the bytes go at once; 0 also when the socket is broken.
+  size_t SendNow(std::string_view bytes) {
+    Error error;
+    const size_t n = socket_.write_some(boost::asio::buffer(bytes.data(), bytes.size()), error);
+    return error ? 0 : n;
+  }
+  TcpSocket& socket() { return socket_; }
+
+  // Before the socket, whose operations point at them.
+  HandlerSlot read_slot_, write_slot_;
+  InBuffer input_;    // of the read that is under way
+  OutBuffer output_;  // of the write that is under way
 
  private:
-  static TcpSocket& SocketOf(TcpSocket& socket) { return socket; }
-  template <typename Secured>
-  static TcpSocket& SocketOf(Secured& stream) {
-    return stream.next_layer();
-  }
-
-  // Whether a peer that sends no more has said so in its own way.
-  virtual bool IsEnd(const Error& error) const { return error == boost::asio::error::eof; }
-
-  void OnReadSome(const Error& error, size_t n) {
-    if (error) return connection_->OnReadFailed(IsEnd(error));
-    input_.Filled(n);
-    connection_->OnRead(n, std::move(input_));
-  }
-
-  void WriteSome() {
-    const std::string_view bytes = output_.view();
-    stream_.async_write_some(
-        boost::asio::buffer(bytes.data(), bytes.size()),
-        InSlot(write_slot_, [this](const Error& error, size_t n) { OnWrittenSome(error, n); }));
-  }
-
-  void OnWrittenSome(const Error& error, size_t n) {
-    if (error) return connection_->OnWriteFailed();
-    output_.Consume(n);
-    if (!output_.empty()) WriteSome();
-    connection_->OnWritten(n);  // the last: it may end this
-  }
-
-  // Before the stream, whose operations point at them.
-  HandlerSlot read_slot_, write_slot_;
-  InBuffer input_;
-  OutBuffer output_;
-  Stream stream_;
+  TcpSocket socket_;
   Connection* connection_ = nullptr;
 };
 

@@ -7,17 +7,34 @@
 namespace firn::front {
 namespace {
 
-class PlainWire final : public AsioWire<TcpSocket> {
+class PlainWire final : public AsioWire {
  public:
-  explicit PlainWire(TcpSocket accepted) : AsioWire(std::move(accepted)) {
-    Error ignored;  // without it, it is slower and not wrong
-    socket().non_blocking(true, ignored);
+  explicit PlainWire(TcpSocket accepted) : AsioWire(std::move(accepted)) {}
+
+  void Read(InBuffer&& input) override {
+    input_ = std::move(input);
+    ReceiveInto(input_.room(), [this](const Error& error, size_t n) {
+      if (error) return connection().OnReadFailed(error == boost::asio::error::eof);
+      input_.Filled(n);
+      connection().OnRead(n, std::move(input_));
+    });
   }
 
-  size_t WriteNow(std::string_view bytes) override {
-    Error error;
-    const size_t n = socket().write_some(boost::asio::buffer(bytes.data(), bytes.size()), error);
-    return error ? 0 : n;
+  size_t WriteNow(std::string_view bytes) override { return SendNow(bytes); }
+
+  void Write(OutBuffer& bytes) override {
+    std::swap(output_, bytes);
+    WriteSome();
+  }
+
+ private:
+  void WriteSome() {
+    SendSome(output_.view(), [this](const Error& error, size_t n) {
+      if (error) return connection().OnWriteFailed();
+      output_.Consume(n);
+      if (!output_.empty()) WriteSome();
+      connection().OnWritten(n);  // the last: it may end this
+    });
   }
 };
 

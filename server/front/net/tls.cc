@@ -4,22 +4,18 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/error.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <fcntl.h>
-#include <openssl/x509v3.h>
+#include <openssl/ssl.h>
 
 #include "common/base/files.h"
 #include "common/base/secret_file.h"
-#include "server/front/net/asio_wire.h"
+#include "server/front/net/tls_wire.h"
 
 namespace firn::front {
 namespace {
 
-namespace asio = boost::asio;
 namespace ssl = boost::asio::ssl;
 using boost::system::error_code;
 
@@ -57,68 +53,6 @@ void PermitResuming(SSL_CTX* context) {
   SSL_CTX_set_session_ticket_cb(context, nullptr, OnTicket, nullptr);
 }
 
-std::string_view TextOf(const ASN1_STRING* text) {
-  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
-          static_cast<size_t>(ASN1_STRING_length(text))};
-}
-
-// DNS names and URIs of its subjectAltName, and its common name.
-std::vector<std::string> NamesShownBy(SSL* peer) {
-  std::vector<std::string> names;
-  const std::unique_ptr<X509, decltype(&X509_free)> shown(SSL_get1_peer_certificate(peer),
-                                                          X509_free);
-  if (shown == nullptr) return names;
-  const std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> others(
-      static_cast<GENERAL_NAMES*>(
-          X509_get_ext_d2i(shown.get(), NID_subject_alt_name, nullptr, nullptr)),
-      GENERAL_NAMES_free);
-  for (int i = 0; i < sk_GENERAL_NAME_num(others.get()); ++i) {
-    const GENERAL_NAME* const one = sk_GENERAL_NAME_value(others.get(), i);
-    if (one->type == GEN_DNS) names.emplace_back(TextOf(one->d.dNSName));
-    if (one->type == GEN_URI) names.emplace_back(TextOf(one->d.uniformResourceIdentifier));
-  }
-  const X509_NAME* const subject = X509_get_subject_name(shown.get());
-  for (int at = -1; (at = X509_NAME_get_index_by_NID(subject, NID_commonName, at)) >= 0;) {
-    names.emplace_back(TextOf(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at))));
-  }
-  return names;
-}
-
-// A base, so that it outlives the stream.
-struct SharedContext {
-  const std::shared_ptr<ssl::context> context;
-};
-
-class TlsWire final : private SharedContext, public AsioWire<ssl::stream<TcpSocket>> {
- public:
-  TlsWire(TcpSocket accepted, std::shared_ptr<ssl::context> shared)
-      : SharedContext{std::move(shared)}, AsioWire(std::move(accepted), *context) {}
-
-  void Read(InBuffer&& input) override {
-    if (agreed_) return AsioWire::Read(std::move(input));
-    held_ = std::move(input);
-    stream().async_handshake(ssl::stream_base::server, [this](const error_code& error) {
-      if (error) return connection().OnHandshakeFailed();
-      agreed_ = true;
-      connection().OnIdentified(NamesShownBy(stream().native_handle()));
-      AsioWire::Read(std::move(held_));
-    });
-  }
-
-  // What fits into the socket cannot be known before it is encrypted.
-  size_t WriteNow(std::string_view) override { return 0; }
-
-  bool Opening() const override { return !agreed_; }
-
- private:
-  bool IsEnd(const error_code& error) const override {
-    return error == asio::error::eof || error == ssl::error::stream_truncated;
-  }
-
-  InBuffer held_;  // for the first read, until encryption has been agreed upon
-  bool agreed_ = false;
-};
-
 }  // namespace
 
 Tls::~Tls() = default;
@@ -150,7 +84,7 @@ Status Tls::Load() {
 
 std::unique_ptr<Wire> Tls::Wrap(TcpSocket socket) const {
   std::lock_guard lock(mutex_);
-  return std::make_unique<TlsWire>(std::move(socket), context_);
+  return MakeTlsWire(std::move(socket), context_->native_handle());
 }
 
 }  // namespace firn::front

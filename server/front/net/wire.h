@@ -27,7 +27,8 @@ class Wire {
   virtual void Read(InBuffer&& input) = 0;
 
   // Sends at once what can be sent without waiting, while no Write is under way. Returns how many
-  // bytes went; 0 also when the wire cannot know, or is broken: then Write says so.
+  // bytes went; 0 also when the wire is broken: then Write says so. What did not go must be the
+  // beginning of the next Write: some of it may be encrypted already.
   virtual size_t WriteNow(std::string_view bytes) = 0;
 
   // Takes what is in `bytes`, which is not empty, and sends all of it. Leaves `bytes` empty, with

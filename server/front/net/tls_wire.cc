@@ -1,0 +1,231 @@
+#include "server/front/net/tls_wire.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/post.hpp>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "server/front/net/asio_wire.h"
+
+namespace firn::front {
+namespace {
+
+// What is sealed in one go: some records, sent with one call of the kernel.
+constexpr size_t kSealedAtOnce = 64 * 1024;
+// What is received in one go.
+constexpr size_t kCameMax = 64 * 1024;
+// Of what OpenSSL has to say by itself (alerts), so much may wait for a peer that does not read.
+constexpr size_t kAsidesMax = 16 * 1024;
+
+struct FreeSsl {
+  void operator()(SSL* ssl) const { SSL_free(ssl); }
+};
+
+std::string_view TextOf(const ASN1_STRING* text) {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+          static_cast<size_t>(ASN1_STRING_length(text))};
+}
+
+// DNS names and URIs of its subjectAltName, and its common name.
+std::vector<std::string> NamesShownBy(SSL* peer) {
+  std::vector<std::string> names;
+  const std::unique_ptr<X509, decltype(&X509_free)> shown(SSL_get1_peer_certificate(peer),
+                                                          X509_free);
+  if (shown == nullptr) return names;
+  const std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> others(
+      static_cast<GENERAL_NAMES*>(
+          X509_get_ext_d2i(shown.get(), NID_subject_alt_name, nullptr, nullptr)),
+      GENERAL_NAMES_free);
+  for (int i = 0; i < sk_GENERAL_NAME_num(others.get()); ++i) {
+    const GENERAL_NAME* const one = sk_GENERAL_NAME_value(others.get(), i);
+    if (one->type == GEN_DNS) names.emplace_back(TextOf(one->d.dNSName));
+    if (one->type == GEN_URI) names.emplace_back(TextOf(one->d.uniformResourceIdentifier));
+  }
+  const X509_NAME* const subject = X509_get_subject_name(shown.get());
+  for (int at = -1; (at = X509_NAME_get_index_by_NID(subject, NID_commonName, at)) >= 0;) {
+    names.emplace_back(TextOf(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at))));
+  }
+  return names;
+}
+
+// OpenSSL moves bytes in memory only: what has come is given to it, what it has sealed lies in
+// `sealed_`, and the socket is ours. So an answer that fits into the socket goes at once.
+//
+// At most one read and one write are under way, as for all wires. A handshake is a read; what it
+// has to send, and does not fit into the socket, is sent before it goes on.
+class TlsWire final : public AsioWire {
+ public:
+  TlsWire(TcpSocket accepted, SSL_CTX* context)
+      : AsioWire(std::move(accepted)),
+        ssl_(SSL_new(context)),
+        to_ssl_(BIO_new(BIO_s_mem())),
+        from_ssl_(BIO_new(BIO_s_mem())) {
+    SSL_set_bio(ssl_.get(), to_ssl_, from_ssl_);
+    SSL_set_accept_state(ssl_.get());
+  }
+
+  void Read(InBuffer&& input) override {
+    input_ = std::move(input);
+    if (!more_) return Receive();
+    // Later, as a read is answered that waits for the kernel.
+    boost::asio::post(socket().get_executor(), InSlot(read_slot_, [this] { Open(); }));
+  }
+
+  size_t WriteNow(std::string_view bytes) override {
+    size_t gone = 0;
+    while (gone < bytes.size() && sealed_.empty()) {
+      of_write_ = Seal(bytes.substr(gone));
+      SendSealed();
+      if (of_write_ == 0 || !sealed_.empty()) break;  // the next Write goes on with these
+      gone += std::exchange(of_write_, 0);
+    }
+    return gone;
+  }
+
+  void Write(OutBuffer& bytes) override {
+    std::swap(output_, bytes);
+    WriteSome();
+  }
+
+  bool Opening() const override { return !agreed_; }
+
+ private:
+  // --- in ---------------------------------------------------------------------------------------
+
+  void Receive() {
+    ReceiveInto(came_.MakeRoom(0, kCameMax), [this](const Error& error, size_t n) {
+      if (error && !agreed_) return connection().OnHandshakeFailed();
+      // A peer that just goes has said what it had to say: the protocols have lengths of their own.
+      if (error) return connection().OnReadFailed(error == boost::asio::error::eof);
+      came_.Filled(n);
+      BIO_write(to_ssl_, came_.view().data(), static_cast<int>(came_.size()));
+      came_.Clear();
+      agreed_ ? Open() : Agree();
+    });
+  }
+
+  void Agree() {
+    ERR_clear_error();
+    const int result = SSL_do_handshake(ssl_.get());
+    const bool goes_on = result == 1 || WantsMore(result);
+    SendSealed();
+    if (!goes_on) return connection().OnHandshakeFailed();
+    if (!sealed_.empty()) return SendAndAgree();
+    if (result != 1) return Receive();
+    agreed_ = true;
+    connection().OnIdentified(NamesShownBy(ssl_.get()));
+    Open();
+  }
+
+  void SendAndAgree() {
+    SendSome(sealed_.view(), [this](const Error& error, size_t n) {
+      if (error) return connection().OnHandshakeFailed();
+      sealed_.Consume(n);
+      sealed_.empty() ? Agree() : SendAndAgree();
+    });
+  }
+
+  // Gives what has come, as far as there is room for it.
+  void Open() {
+    const std::span<char> room = input_.room();
+    ERR_clear_error();
+    size_t opened = 0, n = 0;
+    int result = 1;
+    while (opened < room.size() && result == 1) {
+      result = SSL_read_ex(ssl_.get(), room.data() + opened, room.size() - opened, &n);
+      if (result == 1) opened += n;
+    }
+    const bool ends = result != 1 && !WantsMore(result);
+    more_ = result == 1 || ends;
+    if (!SendAsides()) return connection().OnReadFailed(false);
+    if (opened != 0) {
+      input_.Filled(opened);
+      return connection().OnRead(opened, std::move(input_));
+    }
+    if (!ends) return Receive();
+    connection().OnReadFailed(SSL_get_error(ssl_.get(), result) == SSL_ERROR_ZERO_RETURN);
+  }
+
+  bool WantsMore(int result) const {
+    return SSL_get_error(ssl_.get(), result) == SSL_ERROR_WANT_READ;
+  }
+
+  // --- out --------------------------------------------------------------------------------------
+
+  void WriteSome() {
+    if (sealed_.empty()) {
+      of_write_ = Seal(output_.view());
+      TakeSealed();
+    }
+    if (sealed_.empty()) {  // it is broken, and that is said later, as of a socket that is
+      return boost::asio::post(socket().get_executor(),
+                               InSlot(write_slot_, [this] { connection().OnWriteFailed(); }));
+    }
+    writing_ = true;
+    SendSome(sealed_.view(), [this](const Error& error, size_t n) {
+      writing_ = false;
+      if (error) return connection().OnWriteFailed();
+      sealed_.Consume(n);
+      if (!sealed_.empty()) return WriteSome();
+      const size_t gone = std::exchange(of_write_, 0);
+      output_.Consume(gone);
+      if (!output_.empty()) WriteSome();
+      connection().OnWritten(gone);  // the last: it may end this
+    });
+  }
+
+  // Encrypts the front of `bytes`. How much of it; 0: it is broken.
+  size_t Seal(std::string_view bytes) {
+    ERR_clear_error();
+    size_t n = 0;
+    const size_t wanted = std::min(bytes.size(), kSealedAtOnce);
+    return SSL_write_ex(ssl_.get(), bytes.data(), wanted, &n) == 1 ? n : 0;
+  }
+
+  // Takes what OpenSSL wants to be sent. Not while `sealed_` is being written from.
+  void TakeSealed() {
+    char* bytes = nullptr;
+    const auto size = BIO_get_mem_data(from_ssl_, &bytes);
+    if (size <= 0) return;
+    sealed_.Append(bytes, static_cast<size_t>(size));
+    BIO_reset(from_ssl_);
+  }
+
+  // Sends as much of it as goes without waiting.
+  void SendSealed() {
+    TakeSealed();
+    if (!sealed_.empty()) sealed_.Consume(SendNow(sealed_.view()));
+  }
+
+  // What OpenSSL has to say while it reads. False when the peer reads nothing of that.
+  bool SendAsides() {
+    if (BIO_pending(from_ssl_) == 0) return true;
+    if (!writing_) SendSealed();
+    return sealed_.size() + static_cast<size_t>(BIO_pending(from_ssl_)) <=
+           kAsidesMax + 2 * kSealedAtOnce;
+  }
+
+  const std::unique_ptr<SSL, FreeSsl> ssl_;
+  BIO* const to_ssl_;    // what has come; this and the next are ssl_'s
+  BIO* const from_ssl_;  // what is to be sent
+  bool agreed_ = false;
+  bool more_ = false;     // OpenSSL has something to say without more bytes: there was no room
+  bool writing_ = false;  // a write is under way
+  InBuffer came_;
+  OutBuffer sealed_;     // on its way; what it was sealed from is still in the write's bytes
+  size_t of_write_ = 0;  // how many of those
+};
+
+}  // namespace
+
+std::unique_ptr<Wire> MakeTlsWire(TcpSocket socket, ssl_ctx_st* context) {
+  return std::make_unique<TlsWire>(std::move(socket), context);
+}
+
+}  // namespace firn::front
