@@ -1,21 +1,27 @@
 // firn-floor: the least that a server can do. One thread, one level-triggered epoll; each readable
 // connection gets one read and one write. `--mode=echo` sends the bytes back; `--mode=http` sends
-// one fixed answer for each request (which must not have a body). What costs more than this is a
-// server's own.
+// one fixed answer for each request (which must not have a body); `--mode=tls` is the echo with
+// OpenSSL over it, a record for each read. What costs more than this is a server's own.
 
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include <arpa/inet.h>
 #include <gflags/gflags.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-DEFINE_string(mode, "echo", "echo or http");
+DEFINE_string(mode, "echo", "echo, http or tls");
+DEFINE_string(tls_cert, "", "of the mode tls: certificate chain, PEM");
+DEFINE_string(tls_key, "", "its private key, PEM");
 DEFINE_int32(port, 0, "loopback port; 0 takes a free one; printed when listening");
 
 namespace {
@@ -63,8 +69,9 @@ std::string_view FixedFor(std::string_view bytes, std::string& out) {
   return out;
 }
 
+char input[256 * 1024];
+
 void Serve(int fd, bool http) {
-  static char input[256 * 1024];
   static std::string output;
   const ssize_t got = recv(fd, input, sizeof input, 0);
   if (got <= 0) {
@@ -76,10 +83,55 @@ void Serve(int fd, bool http) {
   if (send(fd, answer.data(), answer.size(), MSG_NOSIGNAL) < 0) close(fd);
 }
 
+// The mode tls: a session for each descriptor.
+class TlsEcho {
+ public:
+  // False when the files are no good.
+  bool Open() {
+    SSL_CTX_set_min_proto_version(context_, TLS1_2_VERSION);
+    SSL_CTX_set_read_ahead(context_, 1);  // a record with one read
+    SSL_CTX_set_session_cache_mode(context_, SSL_SESS_CACHE_OFF);
+    return SSL_CTX_use_certificate_chain_file(context_, FLAGS_tls_cert.c_str()) == 1 &&
+           SSL_CTX_use_PrivateKey_file(context_, FLAGS_tls_key.c_str(), SSL_FILETYPE_PEM) == 1;
+  }
+
+  void Serve(int fd) {
+    SSL*& ssl = sessions_[fd];
+    if (ssl == nullptr) {
+      ssl = SSL_new(context_);
+      SSL_set_fd(ssl, fd);
+      SSL_set_accept_state(ssl);
+    }
+    if (Echo(ssl)) return;
+    SSL_free(ssl);
+    sessions_.erase(fd);
+    close(fd);
+  }
+
+ private:
+  // Shakes hands and echoes as far as what has come allows; false at the end.
+  static bool Echo(SSL* ssl) {
+    int result = 0;
+    do {
+      ERR_clear_error();
+      result = SSL_read(ssl, input, sizeof input);
+      if (result > 0 && SSL_write(ssl, input, result) != result) return false;
+    } while (result > 0 && SSL_has_pending(ssl) == 1);
+    return result > 0 || SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ;
+  }
+
+  SSL_CTX* const context_ = SSL_CTX_new(TLS_server_method());
+  std::unordered_map<int, SSL*> sessions_;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
   gflags::ParseCommandLineFlags(&argc, &argv, true);
+  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL's writes raise it
+  TlsEcho tls;
+  const bool by_tls = FLAGS_mode == "tls";
+  if (by_tls && !tls.Open()) return ERR_print_errors_fp(stderr), 1;
   const int listener = Listen();
   if (listener < 0) return std::perror("listen"), 1;
   const int epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -93,6 +145,8 @@ int main(int argc, char** argv) {
     for (int i = 0; i < n; ++i) {
       if (events[i].data.fd == listener) {
         Accept(epoll, listener);
+      } else if (by_tls) {
+        tls.Serve(events[i].data.fd);
       } else {
         Serve(events[i].data.fd, FLAGS_mode == "http");
       }

@@ -4,12 +4,8 @@
 #include <cstring>
 #include <memory>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 namespace firn {
@@ -24,8 +20,8 @@ Status Failed(const char* call) { return Unavailable(std::string(call) + ": " + 
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor() {
     if (fd_ >= 0) close(fd_);
   }
@@ -33,19 +29,20 @@ class Descriptor {
   int get() const { return fd_; }
 
  private:
-  int fd_;
+  const int fd_;
 };
 
 // One connection's requests in flight: when each batch of them was sent, oldest first.
 struct Lane {
-  explicit Lane(Descriptor socket, size_t depth) : fd(std::move(socket)), batches(depth + 1) {}
+  Lane(LoadLink dialled, size_t depth) : link(std::move(dialled)), batches(depth + 1) {}
 
   struct Batch {
     int64_t sent_ns;
     uint32_t left;
   };
 
-  Descriptor fd;
+  LoadLink link;
+  bool agreed = true;          // or it shakes hands, and has to send its request then
   std::vector<Batch> batches;  // a ring
   size_t oldest = 0, next = 0;
   std::string half;  // an answer of which only the beginning has arrived
@@ -62,9 +59,14 @@ class Load {
   Result<LoadReport> Run();
 
  private:
-  Result<Descriptor> Dial() const;
-  Status Greet(int fd) const;
+  Result<LoadLink> Dial() const;
+  Status Greet(LoadLink& link) const;
+  Status Join(Lane& lane) const;
   Status Send(Lane& lane, size_t count, int64_t now);
+  // Sends as many requests as there were answers, on the same connection or on a new one.
+  Status GoOn(Lane& lane, size_t count, int64_t now);
+  Status DialAnew(Lane& lane, int64_t now);
+  Status OnNews(Lane& lane);
   Status Receive(Lane& lane);
   // Takes the whole answers off the front of `bytes`; returns how many there were.
   Result<size_t> Take(Lane& lane, std::string_view& bytes, int64_t now);
@@ -73,6 +75,7 @@ class Load {
   const LoadPlan& plan_;
   const Dialect& dialect_;
   int64_t (*const now_ns_)();
+  LoadTlsContext tls_;  // null: plain
   Descriptor epoll_{epoll_create1(EPOLL_CLOEXEC)};
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::string requests_;  // `depth` of them in a row: any number is a prefix
@@ -82,40 +85,27 @@ class Load {
   LoadReport report_;
 };
 
-Result<Descriptor> Load::Dial() const {
-  Descriptor fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (fd.get() < 0) return Failed("socket");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(plan_.port);
-  if (inet_pton(AF_INET, plan_.host.c_str(), &address.sin_addr) != 1) {
-    return Invalid("not an IPv4 address: " + plan_.host);
-  }
-  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-    return Failed("connect");
-  }
-  const int on = 1;
-  setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return fd;
+Result<LoadLink> Load::Dial() const {
+  return LoadLink::Dial(plan_.host, plan_.port, tls_.get(), plan_.tls.value_or(LoadTls()));
 }
 
 // Says hello, and waits for the answer: nothing else is under way on a new connection.
-Status Load::Greet(int fd) const {
+Status Load::Greet(LoadLink& link) const {
+  FIRN_TRY(link.AgreeWithin(plan_.patience_ms));
   const std::string& hello = dialect_.hello();
   if (hello.empty()) return {};
-  if (send(fd, hello.data(), hello.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(hello.size())) {
-    return Failed("send");
-  }
+  FIRN_TRY(link.Send(hello));
   std::string heard;
+  bool more = false;
   while (heard.size() < kReadBytes) {
-    pollfd readable{fd, POLLIN, 0};
-    if (poll(&readable, 1, static_cast<int>(plan_.patience_ms)) <= 0) {
+    pollfd readable{link.fd(), POLLIN, 0};
+    if (!more && poll(&readable, 1, static_cast<int>(plan_.patience_ms)) <= 0) {
       return Unavailable("no answer to the greeting");
     }
     char bytes[4096];
-    const ssize_t got = recv(fd, bytes, sizeof bytes, 0);
-    if (got <= 0) return Unavailable("the server closed the connection at the greeting");
-    heard.append(bytes, static_cast<size_t>(got));
+    FIRN_ASSIGN(const size_t got, link.Receive(bytes, sizeof bytes));
+    heard.append(bytes, got);
+    more = got != 0 && link.HasMore();
     const Dialect::Answer answer = dialect_.ReadHello(heard);
     if (answer.refused || answer.broken) return Unavailable("the server refused the greeting");
     if (answer.length == heard.size()) return {};
@@ -123,33 +113,56 @@ Status Load::Greet(int fd) const {
   return Corrupt("the answer to the greeting has no end");
 }
 
+Status Load::Join(Lane& lane) const {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = &lane;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, lane.link.fd(), &event) == 0) return {};
+  return Failed("epoll_ctl");
+}
+
 Status Load::Connect() {
+  if (plan_.tls) {
+    FIRN_ASSIGN(tls_, MakeLoadTlsContext(*plan_.tls));
+  }
   for (int i = 0; i < plan_.connections; ++i) {
-    FIRN_ASSIGN(auto fd, Dial());
-    FIRN_TRY(Greet(fd.get()));
-    auto lane = std::make_unique<Lane>(std::move(fd), static_cast<size_t>(plan_.depth));
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.ptr = lane.get();
-    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, lane->fd.get(), &event) != 0) {
-      return Failed("epoll_ctl");
-    }
-    lanes_.push_back(std::move(lane));
+    FIRN_ASSIGN(auto link, Dial());
+    FIRN_TRY(Greet(link));
+    lanes_.push_back(std::make_unique<Lane>(std::move(link), static_cast<size_t>(plan_.depth)));
+    FIRN_TRY(Join(*lanes_.back()));
   }
   return {};
 }
 
 Status Load::Send(Lane& lane, size_t count, int64_t now) {
-  const size_t bytes = count * dialect_.request().size();
-  // A blocking send: what is in flight is bounded by depth, so it fits the socket's buffers unless
-  // the server has stopped reading, which the patience of nobody can mend.
-  if (send(lane.fd.get(), requests_.data(), bytes, MSG_NOSIGNAL) != static_cast<ssize_t>(bytes)) {
-    return Failed("send");
-  }
+  FIRN_TRY(lane.link.Send({requests_.data(), count * dialect_.request().size()}));
   lane.batches[lane.next] = {now, static_cast<uint32_t>(count)};
   lane.next = (lane.next + 1) % lane.batches.size();
   in_flight_ += count;
   return {};
+}
+
+Status Load::GoOn(Lane& lane, size_t count, int64_t now) {
+  return plan_.dial_anew ? DialAnew(lane, now) : Send(lane, count, now);
+}
+
+// What waits for the handshake counts as in flight, from now on.
+Status Load::DialAnew(Lane& lane, int64_t now) {
+  lane.link.EndAbruptly();
+  FIRN_ASSIGN(lane.link, Dial());
+  FIRN_TRY(Join(lane));
+  if (!tls_) return Send(lane, 1, now);
+  lane.batches[lane.next] = {now, 1};
+  lane.next = (lane.next + 1) % lane.batches.size();
+  ++in_flight_;
+  lane.agreed = false;
+  return OnNews(lane);
+}
+
+Status Load::OnNews(Lane& lane) {
+  if (lane.agreed) return Receive(lane);
+  FIRN_ASSIGN(lane.agreed, lane.link.Agree());
+  return lane.agreed ? lane.link.Send(dialect_.request()) : Status();
 }
 
 void Load::Count(Lane& lane, const Dialect::Answer& answer, int64_t now) {
@@ -179,18 +192,22 @@ Result<size_t> Load::Take(Lane& lane, std::string_view& bytes, int64_t now) {
 }
 
 Status Load::Receive(Lane& lane) {
-  const size_t kept = lane.half.size();
-  if (kept + 1 > input_.size()) return Corrupt("an answer is larger than the read buffer");
-  std::memcpy(input_.data(), lane.half.data(), kept);
-  const ssize_t got = recv(lane.fd.get(), input_.data() + kept, input_.size() - kept, 0);
-  if (got < 0) return Failed("recv");
-  if (got == 0) return Unavailable("the server closed the connection");
-  std::string_view bytes(input_.data(), kept + static_cast<size_t>(got));
-  const int64_t now = now_ns_();
-  FIRN_ASSIGN(const size_t count, Take(lane, bytes, now));
-  lane.half.assign(bytes);
+  size_t count = 0;
+  int64_t now = 0;
+  for (bool more = true; more;) {
+    const size_t kept = lane.half.size();
+    if (kept + 1 > input_.size()) return Corrupt("an answer is larger than the read buffer");
+    std::memcpy(input_.data(), lane.half.data(), kept);
+    FIRN_ASSIGN(const size_t got, lane.link.Receive(input_.data() + kept, input_.size() - kept));
+    std::string_view bytes(input_.data(), kept + got);
+    now = now_ns_();
+    FIRN_ASSIGN(const size_t taken, Take(lane, bytes, now));
+    lane.half.assign(bytes);
+    count += taken;
+    more = got != 0 && lane.link.HasMore();
+  }
   if (count == 0 || now >= measure_to_ns_) return {};
-  return Send(lane, count, now);
+  return GoOn(lane, count, now);
 }
 
 Result<LoadReport> Load::Run() {
@@ -203,7 +220,7 @@ Result<LoadReport> Load::Run() {
     const int n = epoll_wait(epoll_.get(), events, kEventsMax, static_cast<int>(plan_.patience_ms));
     if (n < 0 && errno != EINTR) return Failed("epoll_wait");
     if (n == 0) return Unavailable("no answer within the plan's patience");
-    for (int i = 0; i < n; ++i) FIRN_TRY(Receive(*static_cast<Lane*>(events[i].data.ptr)));
+    for (int i = 0; i < n; ++i) FIRN_TRY(OnNews(*static_cast<Lane*>(events[i].data.ptr)));
   }
   report_.seconds = static_cast<double>(plan_.measure_ms) / 1000.0;
   return std::move(report_);
@@ -214,6 +231,9 @@ Result<LoadReport> Load::Run() {
 Result<LoadReport> RunLoad(const LoadPlan& plan, const Dialect& dialect, int64_t (*now_ns)()) {
   if (plan.connections < 1 || plan.connections > 60'000 || plan.depth < 1 || plan.depth > 4096) {
     return Invalid("connections must be 1 to 60000, and depth 1 to 4096");
+  }
+  if (plan.dial_anew && (plan.depth != 1 || !dialect.hello().empty())) {
+    return Invalid("a new connection has one request, and no greeting");
   }
   Load load(plan, dialect, now_ns);
   FIRN_TRY(load.Connect());

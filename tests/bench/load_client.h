@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "common/base/status.h"
 #include "tests/bench/dialect.h"
+#include "tests/bench/load_link.h"
 #include "tools/bench/histogram.h"
 
 namespace firn {
@@ -19,13 +22,16 @@ struct LoadPlan {
   int64_t measure_ms = 1000;   // no new requests after it
   int64_t patience_ms = 5000;  // no answer at all for so long: failure
   bool keep_ids = false;       // remember every id, to look for duplicates
+  bool dial_anew = false;      // a new connection for each request; depth is 1 then
+  std::optional<LoadTls> tls{};
 };
 
 struct LoadReport {
   uint64_t answers = 0;      // within the measured time
   uint64_t refused = 0;      // of those
   double seconds = 0;        // what was measured
-  Histogram latency;         // from the send of a request's batch to the read of its answer
+  Histogram latency;         // from the send of a request's batch, or from the dialling of its
+                             // connection, to the read of its answer
   std::vector<int64_t> ids;  // of every answer, warm-up included, when the plan keeps them
 
   double rate() const { return seconds > 0 ? static_cast<double>(answers) / seconds : 0; }

@@ -1,8 +1,10 @@
 // firn-load: closed-loop load on any server that speaks one of the dialects; prints one line.
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <optional>
 
 #include <gflags/gflags.h>
 
@@ -19,6 +21,12 @@ DEFINE_int32(measure_ms, 1000, "time that is measured");
 DEFINE_int32(patience_ms, 5000, "no answer at all for so long is a failure");
 DEFINE_bool(check, false, "keep every id and fail when one comes twice");
 DEFINE_bool(json, false, "print JSON");
+DEFINE_bool(dial_anew, false, "a new connection, and with TLS a full handshake, for each request");
+DEFINE_bool(tls, false, "speak TLS; without --tls_ca to a server of any certificate");
+DEFINE_string(tls_ca, "", "authorities that the server's certificate is to be of, PEM");
+DEFINE_string(tls_cert, "", "certificate to show to a server that wants one, PEM");
+DEFINE_string(tls_key, "", "its private key, PEM");
+DEFINE_string(tls_name, "", "what the server's certificate must be for; empty: the address");
 
 namespace {
 
@@ -26,6 +34,15 @@ int64_t NowNs() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
   return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+// Any flag of TLS's says that it is spoken.
+std::optional<firn::LoadTls> ChosenTls() {
+  firn::LoadTls tls{
+      .ca = FLAGS_tls_ca, .cert = FLAGS_tls_cert, .key = FLAGS_tls_key, .name = FLAGS_tls_name};
+  const bool none = tls.ca.empty() && tls.cert.empty() && tls.key.empty() && tls.name.empty();
+  if (!FLAGS_tls && none) return std::nullopt;
+  return tls;
 }
 
 uint64_t CountDuplicates(std::vector<int64_t>& ids) {
@@ -54,6 +71,7 @@ void Print(const firn::LoadReport& report, uint64_t duplicates) {
 int main(int argc, char** argv) {
   gflags::SetUsageMessage("closed-loop load; exit 1 on failure or duplicates, 2 on wrong flags");
   gflags::ParseCommandLineFlags(&argc, &argv, true);
+  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL's writes raise it
   const auto dialect = firn::MakeDialect(FLAGS_dialect, FLAGS_subject);
   if (!dialect.ok()) return std::fprintf(stderr, "%s\n", dialect.status().message().c_str()), 2;
   const firn::LoadPlan plan{.host = FLAGS_host,
@@ -63,7 +81,9 @@ int main(int argc, char** argv) {
                             .warmup_ms = FLAGS_warmup_ms,
                             .measure_ms = FLAGS_measure_ms,
                             .patience_ms = FLAGS_patience_ms,
-                            .keep_ids = FLAGS_check};
+                            .keep_ids = FLAGS_check,
+                            .dial_anew = FLAGS_dial_anew,
+                            .tls = ChosenTls()};
   auto report = firn::RunLoad(plan, **dialect, NowNs);
   if (!report.ok()) return std::fprintf(stderr, "%s\n", report.status().ToString().c_str()), 1;
   const uint64_t duplicates = CountDuplicates(report->ids);

@@ -19,7 +19,8 @@ RESULTS = {
     "conditions": {"date": "2026-01-02 03:04 UTC", "processor": "A <fast> one", "cores": 2},
     "tables": [
         {"title": "door: 8 connections", "against": ["echo", "nobody"], "rows": [
-            {"name": "echo", "rounds": 3, "rate": 200000.0, "p50_us": 38.9, "p99_us": 58.9},
+            {"name": "echo", "rounds": 3, "rate": 200000.0, "p50_us": 38.9, "p99_us": 58.9,
+             "server_us": 0.25},
             {"name": "firn thrift", "rounds": 3, "rate": 150000.0, "p50_us": 50.25,
              "p99_us": 80.0}]},
         {"title": "HTTP by wrk", "against": [], "rows": [
@@ -73,12 +74,13 @@ class BenchReportTest(unittest.TestCase):
         page = Page(done.stdout)
         self.assertEqual(page.open, [], "an element is not closed")
         self.assertEqual(page.rows[0],
-                         ["", "a second", "p50 µs", "p99 µs", "p99.9 µs", "× echo", "× nobody"])
+                         ["", "a second", "p50 µs", "p99 µs", "p99.9 µs", "server µs", "× echo",
+                          "× nobody"])
         self.assertEqual(page.rows[1],
-                         ["echo", "200,000", "38.9", "58.9", "", "1.00", ""])
+                         ["echo", "200,000", "38.9", "58.9", "", "0.25", "1.00", ""])
         self.assertEqual(page.rows[2],
-                         ["firn thrift", "150,000", "50.2", "80.0", "", "0.75", ""])
-        self.assertEqual(page.rows[4], ["firn http", "999.0", "", "", ""])
+                         ["firn thrift", "150,000", "50.2", "80.0", "", "", "0.75", ""])
+        self.assertEqual(page.rows[4], ["firn http", "999.0", "", "", "", ""])
 
     def test_draws_the_rates_of_all_tables(self):
         with tempfile.TemporaryDirectory() as folder:

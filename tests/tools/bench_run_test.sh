@@ -33,6 +33,15 @@ expect "a page is made of what it keeps" 2 \
 rm "$work/kept.json"
 expect "nothing is left behind" "err out" "$(cd "$work" && echo *)"
 
+code=0
+run --only=tls --rounds=1 --measure-ms=20 --check || code=$?
+expect "it measures TLS: $(tail -n 3 "$work/err")" 0 "$code"
+for row in "openssl echo" "firn, TLS" "firn, plain"; do
+  expect "two shapes and two kinds of handshakes have a row of $row" 4 \
+    "$(grep -c "^  $row  " "$work/out")"
+done
+expect "nothing is left behind of that" "err out" "$(cd "$work" && echo *)"
+
 # Whatever the script needs before it looks for databases, and no database.
 mkdir "$work/few"
 ln -s "$(python3 -c 'import sys; print(sys.executable)')" "$work/few/python3"

@@ -98,6 +98,12 @@ class Server:
             size = next(line for line in status if line.startswith("VmRSS:"))
         return int(size.split()[1]) / 1024
 
+    def processor_s(self):
+        """The processor time that it has used."""
+        with open(f"/proc/{self.process.pid}/stat", encoding="utf-8") as stat:
+            user, system = stat.read().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def stop(self):
         if self.process.poll() is None:
             self.process.send_signal(self.stop_signal)

@@ -8,7 +8,7 @@ import platform
 import subprocess
 
 FORMAT = 1
-FIGURES = ("rate", "p50_us", "p99_us", "p999_us")
+FIGURES = ("rate", "p50_us", "p99_us", "p999_us", "server_us")
 
 
 def first_line_with(path, begin):

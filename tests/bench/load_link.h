@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <openssl/ssl.h>
+
+#include "common/base/status.h"
+
+namespace firn {
+
+// With what the load generator speaks TLS. Each of its connections shakes hands in full.
+struct LoadTls {
+  std::string ca{};    // who must have signed the server's certificate; empty: it is not looked at
+  std::string cert{};  // to show to servers that want one, PEM
+  std::string key{};   // its private key
+  std::string name{};  // what the server's certificate must be for; empty: the address
+};
+
+struct FreeLoadTls {
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+  void operator()(SSL* ssl) const { SSL_free(ssl); }
+};
+using LoadTlsContext = std::unique_ptr<SSL_CTX, FreeLoadTls>;
+
+// kInvalid names the file at fault.
+Result<LoadTlsContext> MakeLoadTlsContext(const LoadTls& tls);
+
+// A connection of the load generator's: TCP, or TLS over it. Used by one thread.
+// Sharp edge: the program must ignore SIGPIPE, which OpenSSL's writes raise.
+class LoadLink {
+ public:
+  // `host` is an IPv4 address. Without a context it is plain.
+  static Result<LoadLink> Dial(const std::string& host, uint16_t port, SSL_CTX* context,
+                               const LoadTls& tls);
+  LoadLink(LoadLink&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), ssl_(std::move(other.ssl_)) {}
+  LoadLink& operator=(LoadLink&& other) noexcept;
+  ~LoadLink();
+
+  int fd() const { return fd_; }
+
+  // Shakes hands as far as what has come allows. True once there is nothing (more) to agree upon.
+  Result<bool> Agree();
+  // The same, until it is agreed.
+  Status AgreeWithin(int64_t patience_ms);
+
+  // Sends all of it, and waits for that where it must.
+  Status Send(std::string_view bytes);
+  // What has come; 0: nothing that is whole.
+  Result<size_t> Receive(char* into, size_t size);
+  // Whether Receive has more at once, of which the descriptor says nothing.
+  bool HasMore() const { return ssl_ && SSL_has_pending(ssl_.get()) == 1; }
+
+  // It is ended without a word: its port is free at once.
+  void EndAbruptly() const;
+
+ private:
+  explicit LoadLink(int fd) : fd_(fd) {}
+
+  int fd_;
+  std::unique_ptr<SSL, FreeLoadTls> ssl_;
+};
+
+}  // namespace firn
