@@ -24,11 +24,11 @@ void LetPass(Milliseconds time) {
 TEST_F(FrontDoorTest, ClosesConnectionsBeyondTheLimitAndServesTheOthers) {
   issuing_.limits.connections_max = 2;
   Open();
-  std::optional<RawPeer> first(door_->port());
-  RawPeer second(door_->port());
-  EXPECT_EQ(IdFor(*first), 1);
-  EXPECT_EQ(IdFor(second), 2);
-  RawPeer third(door_->port());
+  std::optional<Peer> first(door_->port());
+  Peer second(door_->port());
+  EXPECT_EQ(IdFor(*first), Number(1));
+  EXPECT_EQ(IdFor(second), Number(2));
+  Peer third(door_->port());
   EXPECT_TRUE(third.SeesClose());
   EXPECT_TRUE(Closes(CloseCause::kTooMany));
   first.reset();
@@ -39,12 +39,12 @@ TEST_F(FrontDoorTest, ClosesConnectionsBeyondTheLimitAndServesTheOthers) {
 TEST_F(FrontDoorTest, LetsTheOldestHalfRequestGoWhenItIsFull) {
   issuing_.limits.connections_max = 3;
   Open();
-  RawPeer good(door_->port());
-  EXPECT_EQ(IdFor(good), 1);
-  RawPeer older(door_->port());
+  Peer good(door_->port());
+  EXPECT_EQ(IdFor(good), Number(1));
+  Peer older(door_->port());
   ASSERT_TRUE(older.Send("\0\0\0"s));
   LetPass(Milliseconds(300));
-  RawPeer newer(door_->port());
+  Peer newer(door_->port());
   ASSERT_TRUE(newer.Send("\0\0\0"s));
   LetPass(Milliseconds(300));
   ExpectGoodClientIsServed();
@@ -56,15 +56,15 @@ TEST_F(FrontDoorTest, LetsTheOldestHalfRequestGoWhenItIsFull) {
 TEST_F(FrontDoorTest, GivesOneAddressOnlySoManyPlaces) {
   issuing_.limits.connections_per_peer_max = 2;
   Open();
-  std::optional<RawPeer> first(door_->port());
-  RawPeer second(door_->port());
-  EXPECT_EQ(IdFor(*first), 1);
-  EXPECT_EQ(IdFor(second), 2);
-  RawPeer third(door_->port());
+  std::optional<Peer> first(door_->port());
+  Peer second(door_->port());
+  EXPECT_EQ(IdFor(*first), Number(1));
+  EXPECT_EQ(IdFor(second), Number(2));
+  Peer third(door_->port());
   EXPECT_TRUE(third.SeesClose());
   EXPECT_TRUE(Closes(CloseCause::kTooManyOfPeer));
-  RawPeer neighbour(door_->port(), "127.0.0.2");
-  EXPECT_EQ(IdFor(neighbour), 3);
+  Peer neighbour(door_->port(), "127.0.0.2");
+  EXPECT_EQ(IdFor(neighbour), Number(3));
   first.reset();
   EXPECT_TRUE(Closes(CloseCause::kPeer));
   ExpectGoodClientIsServed();
@@ -74,10 +74,10 @@ TEST_F(FrontDoorTest, KeepsOnlySoMuchOutputForAllTogether) {
   issuing_.limits.output_total_bytes_max = 3 * 1024 * 1024;
   issuing_.limits.half_request_ms = 600'000;
   Open();
-  std::vector<std::unique_ptr<RawPeer>> peers;
+  std::vector<std::unique_ptr<Peer>> peers;
   ThriftCalls calls;
   for (int i = 0; i < 6; ++i) {
-    auto& peer = peers.emplace_back(std::make_unique<RawPeer>(door_->port()));
+    auto& peer = peers.emplace_back(std::make_unique<Peer>(door_->port()));
     peer->ReadSlowly();
     for (int k = 0; k < 10; ++k) {
       ASSERT_TRUE(peer->Send(
@@ -93,7 +93,7 @@ TEST_F(FrontDoorTest, ClosesIdleAndHalfRequests) {
   issuing_.limits.idle_ms = 300;
   issuing_.limits.half_request_ms = 200;
   Open();
-  RawPeer idle(door_->port()), half(door_->port());
+  Peer idle(door_->port()), half(door_->port());
   ASSERT_TRUE(half.Send("\0\0\0"s));
   EXPECT_TRUE(half.SeesClose());
   EXPECT_TRUE(idle.SeesClose());
@@ -105,7 +105,7 @@ TEST_F(FrontDoorTest, StopsReadingFromAPeerThatNeverReads) {
   // Long beside the making of the answers, or it is closed before enough of them wait.
   issuing_.limits.half_request_ms = 2'000;
   Open();
-  RawPeer peer(door_->port());
+  Peer peer(door_->port());
   peer.ReadSlowly();
   ThriftCalls calls;
   std::string many;
@@ -130,10 +130,10 @@ TEST_F(FrontDoorTest, GoesOnAfterItWasOutOfDescriptors) {
   const int lowest_free = dup(0);
   close(lowest_free);
   constexpr int kPeers = 6;
-  std::vector<std::unique_ptr<RawPeer>> peers;
+  std::vector<std::unique_ptr<Peer>> peers;
   const rlimit low{static_cast<rlim_t>(lowest_free + kPeers + 1), before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
-  for (int i = 0; i < kPeers; ++i) peers.push_back(std::make_unique<RawPeer>(door_->port()));
+  for (int i = 0; i < kPeers; ++i) peers.push_back(std::make_unique<Peer>(door_->port()));
   EXPECT_TRUE(Eventually(kPatience, [&] { return door_->totals().accept_failed > 0; }));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   for (const auto& peer : peers) {
@@ -147,10 +147,10 @@ TEST_F(FrontDoorTest, GoesOnAfterItWasOutOfDescriptors) {
 TEST_F(FrontDoorTest, ServesOthersBesideThousandsOfHalfRequests) {
   constexpr size_t kPeers = 3000;
   Open({.io_threads = 2});
-  std::vector<std::unique_ptr<RawPeer>> peers;
+  std::vector<std::unique_ptr<Peer>> peers;
   const std::string call = ThriftCalls().GetId("slow");
   for (size_t i = 0; i < kPeers; ++i) {
-    peers.push_back(std::make_unique<RawPeer>(door_->port()));
+    peers.push_back(std::make_unique<Peer>(door_->port()));
     ASSERT_TRUE(peers.back()->Send(call.substr(0, 1 + i % (call.size() - 1))));
   }
   ExpectGoodClientIsServed();

@@ -22,47 +22,46 @@ using std::string_literals::operator""s;
 
 TEST_F(FrontDoorTest, ServesBothCodingsOnOnePort) {
   Open();
-  RawPeer binary(door_->port()), compact(door_->port());
-  EXPECT_EQ(IdFor(binary), 1);
-  EXPECT_EQ(IdFor(compact, ThriftCoding::kCompact), 2);
-  EXPECT_EQ(IdFor(binary), 3);
-  EXPECT_EQ(door_->totals().requests, 3u);
+  Peer binary(door_->port()), compact(door_->port());
+  EXPECT_EQ(IdFor(binary), Number(1));
+  EXPECT_EQ(IdFor(compact, ThriftCoding::kCompact), Number(2));
+  EXPECT_EQ(IdFor(binary), Number(3));
+  EXPECT_EQ(door_->totals().requests, static_cast<uint64_t>(Number(3)));
   EXPECT_EQ(door_->totals().open(), 2u);
 }
 
 TEST_F(FrontDoorTest, AnswersManyRequestsInTheirOrder) {
   Open();
-  RawPeer peer(door_->port());
+  Peer peer(door_->port());
   ThriftCalls calls;
   std::string many;
   for (int i = 0; i < 5000; ++i) many += calls.GetId("slow");
-  std::thread sender([&] { EXPECT_TRUE(peer.Send(many)); });
+  ASSERT_TRUE(peer.Send(many));
   for (int64_t i = 1; i <= 5000; ++i) {
-    ASSERT_EQ(calls.Answer(ReceiveFrame(peer)).recv_getId(), i);
+    ASSERT_EQ(calls.Answer(peer.ReceiveFrame()).recv_getId(), Number(i));
   }
-  sender.join();
 }
 
 TEST_F(FrontDoorTest, AnswersRequestsThatArriveByteForByte) {
   Open();
-  RawPeer peer(door_->port());
+  Peer peer(door_->port());
   ThriftCalls calls;
   for (const char byte : calls.GetId("slow")) ASSERT_TRUE(peer.Send({&byte, 1}));
-  EXPECT_EQ(calls.Answer(ReceiveFrame(peer)).recv_getId(), 1);
+  EXPECT_EQ(calls.Answer(peer.ReceiveFrame()).recv_getId(), 1);
 }
 
 TEST_F(FrontDoorTest, ServesOthersWhileOneWaits) {
   issuing_.limits.issue_wait_ms = 60'000;
   Open();
   issuing_.slow->waits = true;
-  RawPeer waiting(door_->port()), other(door_->port());
+  Peer waiting(door_->port()), other(door_->port());
   ThriftCalls calls, other_calls;
   ASSERT_TRUE(waiting.Send(calls.GetId("slow")));
   ASSERT_TRUE(Eventually(kPatience, [&] { return issuing_.slow->asked > 3; }));
   ASSERT_TRUE(other.Send(other_calls.GetId("order")));
-  EXPECT_GT(other_calls.Answer(ReceiveFrame(other)).recv_getId(), 0);
+  EXPECT_GT(other_calls.Answer(other.ReceiveFrame()).recv_getId(), 0);
   issuing_.slow->waits = false;
-  EXPECT_EQ(calls.Answer(ReceiveFrame(waiting)).recv_getId(), 1);
+  EXPECT_EQ(calls.Answer(waiting.ReceiveFrame()).recv_getId(), Number(1));
 }
 
 TEST_F(FrontDoorTest, WakesThoseWhoWaitForATagByItsNewsAlone) {
@@ -72,7 +71,7 @@ TEST_F(FrontDoorTest, WakesThoseWhoWaitForATagByItsNewsAlone) {
   away->waits = issuing_.slow->waits = true;
   away->again_us = 1'000'000;  // five milliseconds at most
   Open();
-  RawPeer waiting(door_->port());
+  Peer waiting(door_->port());
   ThriftCalls calls;
   ASSERT_TRUE(waiting.Send(calls.GetId("away")));
   ASSERT_TRUE(Eventually(kPatience, [&] { return away->asked > 1; }));
@@ -92,15 +91,15 @@ TEST_F(FrontDoorTest, RefusesACallThatHasWaitedTooLong) {
   issuing_.limits.issue_wait_ms = 20;
   Open();
   issuing_.slow->waits = true;
-  RawPeer peer(door_->port());
+  Peer peer(door_->port());
   EXPECT_THROW(IdFor(peer), wire::Refusal);
   issuing_.slow->waits = false;
-  EXPECT_EQ(IdFor(peer), 1);
+  EXPECT_EQ(IdFor(peer), Number(1));
 }
 
 TEST_F(FrontDoorTest, ClosesAtAFrameBeyondTheLimit) {
   Open();
-  RawPeer peer(door_->port());
+  Peer peer(door_->port());
   ASSERT_TRUE(peer.Send("\0\1\0\1\x80\1\0\1"s));
   EXPECT_TRUE(peer.SeesClose());
   EXPECT_TRUE(Closes(CloseCause::kFrameTooLarge));
@@ -110,7 +109,7 @@ TEST_F(FrontDoorTest, ClosesAtAFrameBeyondTheLimit) {
 TEST_F(FrontDoorTest, ClosesAtAnUnknownProtocol) {
   Open();
   for (const auto& hello : {"\x16\3\1\0\xa5\1\0\0"s, "*1\r\n$4\r\nPING\r\n"s, "\x80\1\0\1"s}) {
-    RawPeer peer(door_->port());
+    Peer peer(door_->port());
     ASSERT_TRUE(peer.Send(hello));
     EXPECT_TRUE(peer.SeesClose());
   }
@@ -142,7 +141,7 @@ TEST_F(FrontDoorTest, SaysWhatAStrangerSpeaksAndNotTooOften) {
   };
   Open(options);
   for (int i = 0; i < 20; ++i) {
-    RawPeer peer(door_->port());
+    Peer peer(door_->port());
     ASSERT_TRUE(peer.Send("*1\r\n$4\r\nPING\r\n"));
     EXPECT_TRUE(peer.SeesClose());
   }
@@ -176,7 +175,7 @@ TEST_F(FrontDoorTest, SurvivesRandomBytes) {
   SCOPED_TRACE(SeedText(seed));
   SeededEntropy entropy(seed);
   for (int i = 0; i < 200; ++i) {
-    RawPeer peer(door_->port());
+    Peer peer(door_->port());
     // Half of them begin like a frame, so that they get beyond the first look.
     std::string bytes = i % 2 == 0 ? ""s : "\0\0\1\0\x80\1\0\1"s;
     const uint64_t size = entropy.Below(5000);
@@ -207,10 +206,10 @@ TEST_F(FrontDoorTest, RefusesAnAddressThatIsNone) {
 
 TEST_F(FrontDoorTest, SharesItsConnectionsAmongThreads) {
   Open({.io_threads = 3});
-  std::vector<std::unique_ptr<RawPeer>> peers;
+  std::vector<std::unique_ptr<Peer>> peers;
   for (int i = 0; i < 30; ++i) {
-    peers.push_back(std::make_unique<RawPeer>(door_->port()));
-    EXPECT_EQ(IdFor(*peers.back()), i + 1);
+    peers.push_back(std::make_unique<Peer>(door_->port()));
+    EXPECT_EQ(IdFor(*peers.back()), Number(i + 1));
   }
   EXPECT_EQ(door_->totals().open(), 30u);
 }
@@ -219,17 +218,17 @@ TEST_F(FrontDoorTest, ShutsDownAfterItHasAnsweredWhatItOwes) {
   issuing_.limits.issue_wait_ms = 60'000;
   Open({.io_threads = 2});
   issuing_.slow->waits = true;
-  RawPeer waiting(door_->port()), idle(door_->port());
+  Peer waiting(door_->port()), idle(door_->port());
   ThriftCalls calls;
   ASSERT_TRUE(waiting.Send(calls.GetId("slow")));
   ASSERT_TRUE(Eventually(kPatience, [&] { return issuing_.slow->asked > 0; }));
   std::thread shutdown([&] { door_->Shutdown(Milliseconds(60'000)); });
   EXPECT_TRUE(idle.SeesClose());
   issuing_.slow->waits = false;
-  EXPECT_EQ(calls.Answer(ReceiveFrame(waiting)).recv_getId(), 1);
+  EXPECT_EQ(calls.Answer(waiting.ReceiveFrame()).recv_getId(), Number(1));
   EXPECT_TRUE(waiting.SeesClose());
   shutdown.join();
-  EXPECT_FALSE(RawPeer(door_->port()).connected());
+  EXPECT_FALSE(Peer(door_->port()).connected());
   EXPECT_EQ(door_->totals().open(), 0u);
 }
 
@@ -237,7 +236,7 @@ TEST_F(FrontDoorTest, EndsWhoeverOutlastsItsPatience) {
   issuing_.limits.issue_wait_ms = 60'000;
   Open();
   issuing_.slow->waits = true;
-  RawPeer waiting(door_->port());
+  Peer waiting(door_->port());
   ASSERT_TRUE(waiting.Send(ThriftCalls().GetId("slow")));
   ASSERT_TRUE(Eventually(kPatience, [&] { return issuing_.slow->asked > 0; }));
   door_->Shutdown(Milliseconds(100));

@@ -1,13 +1,18 @@
 #pragma once
 
+#include <charconv>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
 
 #include "server/front/http/http_handlers.h"
+#include "server/front/net/front_door.h"
+#include "tests/server/front/form.h"
 #include "tests/server/front/issuing_fixture.h"
+#include "tests/server/front/raw_peer.h"
 
 namespace firn::front {
 
@@ -22,12 +27,60 @@ inline std::unique_ptr<Protocol> MakeHttp(Issuing& issuing, IdDesk& desk, TokenC
   return MakeHttpProtocol(issuing.limits, &desk, std::move(handlers));
 }
 
-// The HTTP side on one IO thread, called without sockets.
+// HTTP over TLS, through a door of its own.
+class HttpOverTls {
+ public:
+  HttpOverTls(std::unique_ptr<Protocol> http, const Limits& limits) {
+    FrontDoorOptions options{.limits = limits};
+    options.tls.emplace(TlsOfForm().cert, TlsOfForm().key);
+    door_.emplace(options, SystemClock(), [&http] {
+      ProtocolSet set;
+      set.http = std::move(http);
+      return set;
+    });
+    if (!door_->Start().ok()) Die("no door for HTTP over TLS");
+  }
+
+  // The answer as it came, and whether the connection is for more.
+  std::string Ask(std::string_view request, bool& goes_on) {
+    if (!peer_) peer_ = std::make_unique<RawPeer>(door_->port(), "127.0.0.1", TlsOfForm().client);
+    peer_->Send(request);
+    std::string answer;
+    while (answer.find("\r\n\r\n") == std::string::npos) {
+      const std::string more = peer_->Receive(1);
+      if (more.empty()) break;
+      answer += more;
+    }
+    const bool has_body = !request.starts_with("HEAD ");
+    if (has_body) answer += peer_->Receive(BodySize(answer));
+    goes_on = answer.find("\r\nConnection: close\r\n") == std::string::npos;
+    if (!goes_on) peer_.reset();
+    return answer;
+  }
+
+ private:
+  static size_t BodySize(std::string_view head) {
+    constexpr std::string_view kField = "\r\nContent-Length: ";
+    const size_t at = head.find(kField);
+    size_t size = 0;
+    if (at == std::string_view::npos) return 0;
+    std::from_chars(head.data() + at + kField.size(), head.data() + head.size(), size);
+    return size;
+  }
+
+  std::optional<FrontDoor> door_;
+  std::unique_ptr<RawPeer> peer_;
+};
+
+// The HTTP side on one IO thread, called without sockets, but for the form of TLS.
 class HttpSide {
  public:
   explicit HttpSide(Issuing& issuing, TokenCheck tokens = {})
-      : desk_(issuing.issuer, issuing.counters, Method::kHttp, "order"),
-        protocol_(MakeHttp(issuing, desk_, std::move(tokens))) {}
+      : slow_(*issuing.slow),
+        desk_(issuing.issuer, issuing.counters, Method::kHttp, "order"),
+        protocol_(MakeHttp(issuing, desk_, std::move(tokens))) {
+    if (ChosenForm() == Form::kTls) over_tls_.emplace(std::move(protocol_), issuing.limits);
+  }
 
   struct Answer {
     ServeStep step{};
@@ -46,7 +99,14 @@ class HttpSide {
     OutBuffer out;
     Answer answer;
     door_.last = last;
-    answer.step = protocol_->Serve(request, door_, out);
+    if (over_tls_) {
+      bool goes_on = true;
+      out.Append(over_tls_->Ask(request, goes_on));
+      answer.step =
+          goes_on ? ServeStep::Served(request.size()) : ServeStep::Close(CloseCause::kPeer);
+    } else {
+      answer.step = ServeInForm(*protocol_, request, door_, out, slow_.next);
+    }
     const std::string_view all = out.view();
     const size_t end = all.find("\r\n\r\n");
     if (end == std::string_view::npos) return answer;
@@ -65,8 +125,10 @@ class HttpSide {
   }
 
  private:
+  ScriptedStrategy& slow_;
   IdDesk desk_;
-  std::unique_ptr<Protocol> protocol_;
+  std::unique_ptr<Protocol> protocol_;  // unless it is behind a door
+  std::optional<HttpOverTls> over_tls_;
   DoorCall door_;
 };
 

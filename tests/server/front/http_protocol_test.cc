@@ -11,6 +11,9 @@ using Kind = ServeStep::Kind;
 
 class HttpProtocolTest : public testing::Test {
  protected:
+  void SetUp() override {
+    if (const auto why = SenselessHere(); !why.empty()) GTEST_SKIP() << why;
+  }
   void ExpectRefused(std::string_view request, int status, CloseCause cause) {
     const auto answer = http_.Raw(request);
     EXPECT_EQ(answer.status(), status) << request;

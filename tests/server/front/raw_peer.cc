@@ -1,9 +1,12 @@
 #include "tests/server/front/raw_peer.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <openssl/err.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,6 +16,9 @@ namespace {
 
 constexpr int kPatienceMs = 10'000;
 
+// What comes of waiting in vain, in place of a number of bytes.
+constexpr ssize_t kSaysNothing = -1000;
+
 // True when the descriptor has news in time.
 bool Await(int fd, short events) {
   pollfd poller{fd, events, 0};
@@ -21,7 +27,7 @@ bool Await(int fd, short events) {
 
 }  // namespace
 
-RawPeer::RawPeer(uint16_t port, const char* from)
+RawPeer::RawPeer(uint16_t port, const char* from, SSL_CTX* tls)
     : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -31,19 +37,71 @@ RawPeer::RawPeer(uint16_t port, const char* from)
   const bool bound = bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (bound && connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return;
+  if (bound && connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) {
+    if (tls != nullptr) BeginTls(tls);
+    return;
+  }
   close(fd_);
   fd_ = -1;
+}
+
+void RawPeer::BeginTls(SSL_CTX* tls) {
+  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL's writes raise it
+  fcntl(fd_, F_SETFL, O_NONBLOCK);
+  ssl_.reset(SSL_new(tls));
+  SSL_set_fd(ssl_.get(), fd_);
+  int result = 0;
+  do {
+    ERR_clear_error();
+    result = SSL_connect(ssl_.get());
+  } while (result != 1 && WaitsForTls(result));
+}
+
+bool RawPeer::WaitsForTls(int result) {
+  switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+      return Await(fd_, POLLIN);
+    case SSL_ERROR_WANT_WRITE:
+      return Await(fd_, POLLOUT);
+    default:
+      return false;
+  }
 }
 
 RawPeer::~RawPeer() {
   if (fd_ >= 0) close(fd_);
 }
 
+ssize_t RawPeer::SendSome(std::string_view bytes) {
+  if (!ssl_) {
+    if (!Await(fd_, POLLOUT)) return -1;
+    return send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  size_t sent = 0;
+  int result = 0;
+  do {
+    ERR_clear_error();
+    result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &sent);
+  } while (result != 1 && WaitsForTls(result));
+  return result == 1 ? static_cast<ssize_t>(sent) : -1;
+}
+
+ssize_t RawPeer::ReceiveSome(char* into, size_t size) {
+  if (!ssl_) return Await(fd_, POLLIN) ? recv(fd_, into, size, 0) : kSaysNothing;
+  size_t got = 0;
+  int result = 0;
+  do {
+    ERR_clear_error();
+    result = SSL_read_ex(ssl_.get(), into, size, &got);
+    if (result == 1) return static_cast<ssize_t>(got);
+    if (SSL_get_error(ssl_.get(), result) != SSL_ERROR_WANT_READ) return 0;
+  } while (Await(fd_, POLLIN));
+  return kSaysNothing;
+}
+
 bool RawPeer::Send(std::string_view bytes) {
   while (!bytes.empty()) {
-    if (!Await(fd_, POLLOUT)) return false;
-    const ssize_t n = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n = SendSome(bytes);
     if (n <= 0) return false;
     bytes.remove_prefix(static_cast<size_t>(n));
   }
@@ -53,8 +111,8 @@ bool RawPeer::Send(std::string_view bytes) {
 std::string RawPeer::Receive(size_t n) {
   std::string all;
   char some[64 * 1024];
-  while (all.size() < n && Await(fd_, POLLIN)) {
-    const ssize_t got = recv(fd_, some, std::min(n - all.size(), sizeof some), 0);
+  while (all.size() < n) {
+    const ssize_t got = ReceiveSome(some, std::min(n - all.size(), sizeof some));
     if (got <= 0) break;
     all.append(some, static_cast<size_t>(got));
   }
@@ -65,13 +123,16 @@ std::string RawPeer::ReceiveAll() { return Receive(std::string::npos); }
 
 bool RawPeer::SeesClose() {
   char some[64 * 1024];
-  while (Await(fd_, POLLIN)) {
-    if (recv(fd_, some, sizeof some, 0) <= 0) return true;
+  while (true) {
+    const ssize_t got = ReceiveSome(some, sizeof some);
+    if (got <= 0) return got != kSaysNothing;
   }
-  return false;
 }
 
-void RawPeer::FinishSending() { shutdown(fd_, SHUT_WR); }
+void RawPeer::FinishSending() {
+  if (ssl_) SSL_shutdown(ssl_.get());
+  shutdown(fd_, SHUT_WR);
+}
 
 void RawPeer::ReadSlowly() {
   const int bytes = 4096;

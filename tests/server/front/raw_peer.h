@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+
+#include <openssl/ssl.h>
 
 namespace firn::front {
 
@@ -10,8 +13,9 @@ namespace firn::front {
 // Everything has a limit of some seconds; a test fails instead of hanging.
 class RawPeer {
  public:
-  // `from`: the address it calls from, one of loopback's.
-  explicit RawPeer(uint16_t port, const char* from = "127.0.0.1");
+  // `from`: the address it calls from, one of loopback's. With `tls` it shakes hands first, and all
+  // that is said is encrypted; an end before that is seen as any other.
+  explicit RawPeer(uint16_t port, const char* from = "127.0.0.1", SSL_CTX* tls = nullptr);
   ~RawPeer();
   RawPeer(const RawPeer&) = delete;
   RawPeer& operator=(const RawPeer&) = delete;
@@ -36,7 +40,19 @@ class RawPeer {
   void ReadSlowly();
 
  private:
+  struct FreeSsl {
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+  };
+
+  void BeginTls(SSL_CTX* tls);
+  // How many bytes came; 0 or less at the end, or when it waited in vain.
+  ssize_t ReceiveSome(char* into, size_t size);
+  ssize_t SendSome(std::string_view bytes);
+  // Whether OpenSSL's verb, which ended with `result`, is worth another try; waits until it is.
+  bool WaitsForTls(int result);
+
   int fd_;
+  std::unique_ptr<SSL, FreeSsl> ssl_;
 };
 
 }  // namespace firn::front
