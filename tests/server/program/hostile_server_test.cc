@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,6 +13,7 @@
 
 #include "common/time/entropy.h"
 #include "tests/server/front/raw_peer.h"
+#include "tests/server/front/request_kinds.h"
 #include "tests/server/front/thrift_calls.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/seed.h"
@@ -68,14 +68,6 @@ class HostileServerTest : public testing::Test {
     return Eventually(kPatience, [&] { return Metric("firn_connections{door=\"public\"}") <= 1; });
   }
 
-  int64_t ResidentKib() const {
-    std::ifstream status("/proc/" + std::to_string(server_->process().pid()) + "/status");
-    for (std::string line; std::getline(status, line);) {
-      if (line.starts_with("VmRSS:")) return std::stoll(line.substr(6));
-    }
-    return 0;
-  }
-
   // --- the peers --------------------------------------------------------------------------------
 
   void RandomBytes(uint64_t seed) const {
@@ -114,28 +106,6 @@ class HostileServerTest : public testing::Test {
       peer.Send(ThriftCalls::WithLength(nested));
       EXPECT_TRUE(peer.SeesClose());
     }
-  }
-
-  static std::vector<std::string> KindsOfRequests() {
-    wire::ComposeRequest fields;
-    fields.__set_time_ms(1'700'000'000'000);
-    fields.__set_layout("firn");
-    const std::string post =
-        "POST /v1/ids/default HTTP/1.1\r\nHost: x\r\nContent-Type: "
-        "application/x-www-form-urlencoded\r\n";
-    std::vector<std::string> kinds = {
-        "GET /v1/ids/default?count=3 HTTP/1.1\r\nHost: x\r\n\r\n",
-        post + "Content-Length: 7\r\n\r\ncount=2",
-        post + "Transfer-Encoding: chunked\r\n\r\n3\r\ncou\r\n4;x=y\r\nnt=2\r\n0\r\nT: v\r\n\r\n"};
-    for (const ThriftCoding coding : {ThriftCoding::kBinary, ThriftCoding::kCompact}) {
-      ThriftCalls calls(coding);
-      using Client = wire::IdServiceClient;
-      kinds.push_back(calls.GetId("default"));
-      kinds.push_back(calls.Frame([](Client& c) { c.send_getRuns("default", 1000); }));
-      kinds.push_back(calls.Frame([](Client& c) { c.send_status(); }));
-      kinds.push_back(calls.Frame([&](Client& c) { c.send_compose(fields); }));
-    }
-    return kinds;
   }
 
   // Torn prefixes of every kind of request, from as many peers at once.
@@ -240,11 +210,11 @@ TEST_F(HostileServerTest, ServesAndKeepsItsMemory) {
   SCOPED_TRACE(SeedText(seed));
   ASSERT_NO_FATAL_FAILURE(Start());
   ASSERT_NO_FATAL_FAILURE(All(seed));
-  const int64_t before = ResidentKib();
+  const int64_t before = server_->ResidentKib();
   for (uint64_t round = 1; round <= 2; ++round) ASSERT_NO_FATAL_FAILURE(All(seed + round));
   // What is left per attack, not per peer, would be as small as noise: one leaked buffer of an
   // unread answer alone is a megabyte, and there are ten of them, and 1,200 torn requests.
-  EXPECT_LT(ResidentKib(), before + 8 * 1024);
+  EXPECT_LT(server_->ResidentKib(), before + 8 * 1024);
 }
 
 TEST_F(HostileServerTest, ServesBesideThreeThousandHalfRequests) {

@@ -87,6 +87,14 @@ int64_t RunningServer::Metric(const std::string& series) const {
   return at == std::string::npos ? -1 : std::stoll(text.substr(at + series.size() + 2));
 }
 
+int64_t RunningServer::ResidentKib() const {
+  std::ifstream status("/proc/" + std::to_string(process_->pid()) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmRSS:")) return std::stoll(line.substr(6));
+  }
+  return 0;
+}
+
 std::string RunningServer::log() const {
   std::ifstream file(log_file_);
   std::ostringstream text;

@@ -42,6 +42,9 @@ class RunningServer {
   // What /metrics says of a series, labels included; -1 when it does not have it.
   int64_t Metric(const std::string& series) const;
 
+  // The memory of its process that is in use.
+  int64_t ResidentKib() const;
+
   // host:port of its public side, as clients know it.
   std::string address() const;
   int port() const { return port_; }

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/server/front/thrift_calls.h"
+
+namespace firn::front {
+
+// One request of every kind that the public port takes, to be torn or damaged.
+inline std::vector<std::string> KindsOfRequests() {
+  wire::ComposeRequest fields;
+  fields.__set_time_ms(1'700'000'000'000);
+  fields.__set_layout("firn");
+  const std::string post =
+      "POST /v1/ids/default HTTP/1.1\r\nHost: x\r\nContent-Type: "
+      "application/x-www-form-urlencoded\r\n";
+  std::vector<std::string> kinds = {
+      "GET /v1/ids/default?count=3 HTTP/1.1\r\nHost: x\r\n\r\n",
+      post + "Content-Length: 7\r\n\r\ncount=2",
+      post + "Transfer-Encoding: chunked\r\n\r\n3\r\ncou\r\n4;x=y\r\nnt=2\r\n0\r\nT: v\r\n\r\n"};
+  for (const ThriftCoding coding : {ThriftCoding::kBinary, ThriftCoding::kCompact}) {
+    ThriftCalls calls(coding);
+    using Client = wire::IdServiceClient;
+    kinds.push_back(calls.GetId("default"));
+    kinds.push_back(calls.Frame([](Client& c) { c.send_getRuns("default", 1000); }));
+    kinds.push_back(calls.Frame([](Client& c) { c.send_status(); }));
+    kinds.push_back(calls.Frame([&](Client& c) { c.send_compose(fields); }));
+  }
+  return kinds;
+}
+
+}  // namespace firn::front

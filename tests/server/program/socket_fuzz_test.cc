@@ -1,0 +1,185 @@
+// Damaged requests of every kind, each on a connection of its own, to a real firn-server of the
+// release build: it lives, serves a good client in between, and needs no more memory for it.
+//
+//     FIRN_FUZZ_REQUESTS=10000000 build/release/bin/socket_fuzz_test
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/time/entropy.h"
+#include "tests/server/front/raw_peer.h"
+#include "tests/server/front/request_kinds.h"
+#include "tests/server/program/running_server.h"
+#include "tests/support/fuzz/fuzz_mutator.h"
+#include "tests/support/seed.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tls_authority.h"
+
+namespace firn::front {
+namespace {
+
+constexpr Milliseconds kPatience{60'000};
+constexpr size_t kAtOnce = 32;           // connections
+constexpr int64_t kShort = 60'000;       // requests, without a word from outside
+constexpr int64_t kParts = 10;           // after the first of which memory is what it has to stay
+constexpr int64_t kGrowthKibMax = 4096;  // what the allocator and a moment's buffers may differ by
+
+int64_t RequestsWanted() {
+  const char* const said = std::getenv("FIRN_FUZZ_REQUESTS");
+  return said == nullptr ? kShort : std::max<int64_t>(std::atoll(said), kParts);
+}
+
+// Damaged requests under way, each on a connection that is closed behind it. So whatever it is, the
+// server has seen it, and all of it, when it closes, too.
+class Senders {
+ public:
+  explicit Senders(uint16_t port) : port_(port) { polled_.reserve(kAtOnce); }
+  ~Senders() {
+    for (const pollfd& one : polled_) close(one.fd);
+  }
+
+  // False when the server does not take it, or takes no notice of any.
+  bool Send(std::string_view request, uint32_t from) {
+    if (polled_.size() == kAtOnce && !AwaitEnds()) return false;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return false;
+    polled_.push_back({fd, POLLIN, 0});
+    // From one of loopback's sixteen million addresses: ports rest for a while after their use.
+    const int later = 1;  // the port is chosen when it connects, and may be another address's, too
+    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &later, sizeof later);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(0x7f000001 + from % 0xfffff0);
+    if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return false;
+    address.sin_port = htons(port_);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return false;
+    send(fd, request.data(), request.size(), MSG_NOSIGNAL);  // it may have been closed by now
+    shutdown(fd, SHUT_WR);
+    return true;
+  }
+
+  // Until none is under way.
+  bool Finish() {
+    while (!polled_.empty()) {
+      if (!AwaitEnds()) return false;
+    }
+    return true;
+  }
+
+ private:
+  // Waits for news, and forgets the connections that have ended.
+  bool AwaitEnds() {
+    if (poll(polled_.data(), polled_.size(), static_cast<int>(kPatience.count())) <= 0)
+      return false;
+    std::erase_if(polled_, [](const pollfd& one) {
+      if (one.revents == 0) return false;
+      char some[64 * 1024];
+      ssize_t got = 0;
+      while ((got = recv(one.fd, some, sizeof some, MSG_DONTWAIT)) > 0) {
+      }
+      if (got < 0 && errno == EAGAIN) return false;
+      close(one.fd);
+      return true;
+    });
+    return true;
+  }
+
+  const uint16_t port_;
+  std::vector<pollfd> polled_;
+};
+
+// What a client says first, as its bytes.
+std::string ClientHello(int version) {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
+                                                                  SSL_CTX_free);
+  SSL_CTX_set_max_proto_version(context.get(), version);
+  const std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context.get()), SSL_free);
+  BIO* const said = BIO_new(BIO_s_mem());
+  SSL_set_bio(ssl.get(), BIO_new(BIO_s_mem()), said);
+  SSL_connect(ssl.get());
+  char* bytes = nullptr;
+  const auto size = BIO_get_mem_data(said, &bytes);
+  return {bytes, static_cast<size_t>(size)};
+}
+
+class SocketFuzzTest : public testing::Test {
+ protected:
+  void Start(std::vector<std::string> flags = {}) {
+    flags.emplace_back("--layout=time:41 machine:4 sequence:18");
+    server_ = std::make_unique<RunningServer>(dir_ / "state", std::move(flags));
+    ASSERT_TRUE(server_->BecomesReady()) << server_->log();
+  }
+  void TearDown() override {
+    if (!server_) return;
+    server_->process().Signal(SIGTERM);
+    EXPECT_EQ(server_->process().Wait(kPatience), 0) << server_->log();
+  }
+
+  // `is_served` asks as a good client does.
+  template <typename GoodClient>
+  void Fuzz(std::vector<std::string> corpus, int64_t requests, GoodClient is_served) {
+    const uint64_t seed = TestSeed();
+    SCOPED_TRACE(SeedText(seed));
+    SeededEntropy entropy(seed);
+    FuzzMutator mutator(std::move(corpus), entropy);
+    Senders senders(static_cast<uint16_t>(server_->port()));
+    const int64_t start = server_->ResidentKib();
+    int64_t warm = 0;
+    for (int64_t part = 0; part < kParts; ++part) {
+      for (int64_t i = 0; i < requests / kParts; ++i) {
+        ASSERT_TRUE(senders.Send(mutator.Next(), static_cast<uint32_t>(entropy.Next())))
+            << strerror(errno) << server_->log();
+      }
+      ASSERT_TRUE(senders.Finish()) << server_->log();
+      ASSERT_TRUE(is_served()) << server_->log();
+      if (part == 0) warm = server_->ResidentKib();
+    }
+    const int64_t end = server_->ResidentKib();
+    std::printf("%lld requests: resident %lld KiB at first, %lld after a tenth, %lld at the end\n",
+                static_cast<long long>(requests), static_cast<long long>(start),
+                static_cast<long long>(warm), static_cast<long long>(end));
+    EXPECT_LT(end, warm + kGrowthKibMax);
+  }
+
+  TempDir dir_;
+  std::unique_ptr<RunningServer> server_;
+};
+
+TEST_F(SocketFuzzTest, ThriftAndHttp) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  Fuzz(KindsOfRequests(), RequestsWanted(), [&] { return server_->Get("/genid").status == 200; });
+}
+
+TEST_F(SocketFuzzTest, RecordsOfTls) {
+  TlsAuthority authority("fuzz");
+  authority.Sign("server");
+  ASSERT_NO_FATAL_FAILURE(Start(
+      {"--tls_cert=" + authority.File("server.crt"), "--tls_key=" + authority.File("server.key")}));
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> client(SSL_CTX_new(TLS_client_method()),
+                                                                 SSL_CTX_free);
+  std::vector<std::string> corpus{ClientHello(TLS1_2_VERSION), ClientHello(TLS1_3_VERSION)};
+  // A handshake costs a thousand times what its refusal does.
+  Fuzz(std::move(corpus), RequestsWanted() / 10, [&] {
+    RawPeer peer(static_cast<uint16_t>(server_->port()), "127.0.0.1", client.get());
+    peer.Send("GET /genid HTTP/1.0\r\n\r\n");
+    return peer.ReceiveAll().starts_with("HTTP/1.1 200 ");
+  });
+}
+
+}  // namespace
+}  // namespace firn::front
