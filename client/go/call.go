@@ -23,6 +23,7 @@ type call struct {
 	attempts []Attempt
 	last     *failure
 	sent     int
+	alone    bool // there was nobody to ask
 
 	tried                       map[*server]bool // in this round, as all below
 	unreached, overloaded, lost int
@@ -133,6 +134,7 @@ func (c *call) heed(server *server, problem *failure) bool {
 
 // wait waits for what may help; whether that was news of servers, or why there is no waiting.
 func (c *call) wait(ctx context.Context) (news bool, why string) {
+	c.alone = c.alone || len(c.tried) == 0
 	if c.overloaded > 0 && c.overloaded+c.unreached == len(c.tried) {
 		// Later than advised, by lot: those who are told the same do not come back together.
 		pause := c.advice + time.Duration(drawBelow(int64(c.advice)/4+1))
@@ -170,7 +172,7 @@ func (c *call) over(ctx context.Context) string {
 
 func (c *call) failure(ctx context.Context, why string) error {
 	told := &Error{Kind: Unavailable, Sentence: why, Attempts: c.attempts, cause: ctx.Err()}
-	if len(c.attempts) == 0 && told.cause == nil {
+	if c.alone && len(c.attempts) == 0 && told.cause == nil {
 		told.Sentence = "no provider: no server is known that may be asked"
 		c.engine.fleet.tell("no server", "", told.Sentence)
 	}

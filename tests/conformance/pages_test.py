@@ -161,15 +161,21 @@ class PagesTest(unittest.TestCase):
         self.ran("go", "vet", "./...", cwd=program, env=environment)
 
     def test_client_of_java(self):
-        folder, (*java, _) = self.built("java")
-        path = java[-1]
-        example = os.path.join(folder, "client", "java", "example")
-        with open(os.path.join(example, "Ids.java"), "w") as file:
+        folder = self.new_folder()
+        client = builds.copy("java", folder, planted=False)
+        with open(os.path.join(builds.ROOT, "client", "java", "README.md")) as page:
+            *made, run = blocks(page.read())[1].splitlines()
+        with open(os.path.join(folder, "Ids.java"), "w") as file:
             file.write(self.first_lines("java"))
-        builds.javac("11", example, path.split(":"), example)
-        run = lambda *words: self.given("java", *builds.QUICK, "-cp", path + ":" + example, *words)
-        self.ids_in(run("Ids"), 101)
-        self.assertIn("from memory", run("Example", "firn://127.0.0.1:" + self.port))
+        environment = {**os.environ, "JAVA_TOOL_OPTIONS": " ".join(builds.QUICK)}
+        self.ran("bash", "-e", "-c", "\n".join(made), cwd=folder, env=environment)
+        path, = [line for line in made if line.startswith("export")]
+        self.ids_in(self.given("bash", "-c", path + "\n" + run, cwd=folder, env=environment), 101)
+        example, jars = os.path.join(client, "example"), [os.path.join(folder, "firn.jar"), *builds.JARS]
+        builds.javac("11", example, jars, example)
+        said = self.given("java", *builds.QUICK, "-cp", ":".join([example, *jars]), "Example",
+                          "firn://127.0.0.1:" + self.port)
+        self.assertIn("from memory", said)
 
     # --- what is checked in ----------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ class Call:
         self._attempts: list[Attempt] = []
         self._last: Optional[AttemptFailed] = None
         self._sent = 0
+        self._found_nobody = False
         self._begin_round()
 
     def _begin_round(self) -> None:
@@ -113,6 +114,7 @@ class Call:
     def _wait(self) -> bool:
         """Waits for what may help, or fails; whether that was news of servers."""
         now, tried = time.monotonic(), len(self._tried)
+        self._found_nobody = self._found_nobody or tried == 0
         if self._overloaded and self._overloaded + self._unreached == tried:
             # Later than advised, by lot: those who are told the same do not come back together.
             pause = (self._advice_s or 0) * random.uniform(1, 1.25)
@@ -136,7 +138,7 @@ class Call:
 
     def _failure(self, why: str) -> FirnError:
         last = self._last
-        if not self._attempts:
+        if self._found_nobody and not self._attempts:
             why = "no provider: no server is known that may be asked"
             self._fleet.tell("no server", "", why)
         return Unavailable(why, self._attempts, last.reason if last else None,

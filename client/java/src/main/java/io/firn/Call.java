@@ -26,6 +26,7 @@ final class Call<T> {
   private final List<Attempt> attempts = new ArrayList<>();
   private Failure last;
   private int sent;
+  private boolean foundNobody;
   private Set<Server> tried; // in this round, as all below
   private int unreached;
   private int overloaded;
@@ -147,6 +148,7 @@ final class Call<T> {
   /** Waits for what may help, or fails; whether that was news of servers. */
   private boolean await() throws FirnException {
     long now = Server.now();
+    foundNobody |= tried.isEmpty();
     if (overloaded > 0 && overloaded + unreached == tried.size()) {
       // Later than advised, by lot: those who are told the same do not come back together.
       long pause = adviceMs + ThreadLocalRandom.current().nextLong(adviceMs / 4 + 1);
@@ -180,7 +182,7 @@ final class Call<T> {
 
   private FirnException failure(String why) {
     String sentence = why;
-    if (attempts.isEmpty()) {
+    if (foundNobody && attempts.isEmpty()) {
       sentence = "no provider: no server is known that may be asked";
       fleet.tell("no server", "", sentence);
     }
