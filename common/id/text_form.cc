@@ -28,10 +28,17 @@ constexpr Alphabet MakeAlphabet(std::string_view name, std::string_view digits) 
   return alphabet;
 }
 
-constexpr Alphabet MakeCrockford() {
-  Alphabet alphabet = MakeAlphabet("Crockford base 32", "0123456789ABCDEFGHJKMNPQRSTVWXYZ");
+// Reads what it writes in upper case in lower case, too.
+constexpr Alphabet MakeAnyCase(std::string_view name, std::string_view digits) {
+  Alphabet alphabet = MakeAlphabet(name, digits);
   auto& values = alphabet.values;
   for (size_t letter = 'A'; letter <= 'Z'; ++letter) values[letter - 'A' + 'a'] = values[letter];
+  return alphabet;
+}
+
+constexpr Alphabet MakeCrockford() {
+  Alphabet alphabet = MakeAnyCase("Crockford base 32", "0123456789ABCDEFGHJKMNPQRSTVWXYZ");
+  auto& values = alphabet.values;
   for (const size_t one : {size_t{'I'}, size_t{'i'}, size_t{'L'}, size_t{'l'}}) values[one] = 1;
   for (const size_t zero : {size_t{'O'}, size_t{'o'}}) values[zero] = 0;
   values['-'] = kIgnored;
@@ -41,6 +48,7 @@ constexpr Alphabet MakeCrockford() {
 constexpr Alphabet kDecimal = MakeAlphabet("decimal", "0123456789");
 constexpr Alphabet kBase62 =
     MakeAlphabet("base 62", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+constexpr Alphabet kBase36 = MakeAnyCase("base 36", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
 constexpr Alphabet kCrockford = MakeCrockford();
 
 const Alphabet& AlphabetOf(Base base) {
@@ -49,6 +57,8 @@ const Alphabet& AlphabetOf(Base base) {
       return kDecimal;
     case Base::kBase62:
       return kBase62;
+    case Base::kBase36:
+      return kBase36;
     case Base::kCrockford32:
       return kCrockford;
   }
@@ -72,6 +82,8 @@ char* WriteNumber(Base base, char* end, uint64_t number) {
       return WriteDigits<10>(end, number, kDecimal.digits);
     case Base::kBase62:
       return WriteDigits<62>(end, number, kBase62.digits);
+    case Base::kBase36:
+      return WriteDigits<36>(end, number, kBase36.digits);
     case Base::kCrockford32:
       return WriteDigits<32>(end, number, kCrockford.digits);
   }
@@ -102,6 +114,13 @@ Result<uint64_t> ReadDigits(const Alphabet& alphabet, std::string_view text, siz
 }
 
 }  // namespace
+
+std::optional<Base> BaseNamed(std::string_view name) {
+  if (name == "base62") return Base::kBase62;
+  if (name == "base36") return Base::kBase36;
+  if (name == "base32") return Base::kCrockford32;
+  return std::nullopt;
+}
 
 void TextForm::AppendTo(std::string& out, int64_t id) const {
   char buffer[kPadMax];

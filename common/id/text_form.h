@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,12 +13,16 @@ namespace firn {
 //
 //   decimal       "1169786042799259000"; a negative id has its minus
 //   base 62       digits, upper case, lower case: texts of equal length sort like their numbers
+//   base 36       digits and letters: upper case when it is written, either one when it is read
 //   Crockford 32  digits and letters without I, L, O and U; reads lower case, I and L as 1, O as 0
 //                 and hyphens as nothing
 //
-// Bases 62 and 32 write the id's 64 bits as an unsigned number, so that a layout with a version
+// Bases 62, 36 and 32 write the id's 64 bits as an unsigned number, so that a layout with a version
 // bit has texts too. Each id has one text in each form, and two ids never have the same.
-enum class Base : uint8_t { kDecimal, kBase62, kCrockford32 };
+enum class Base : uint8_t { kDecimal, kBase62, kBase36, kCrockford32 };
+
+// As templates and flags say it: base62, base36 or base32.
+std::optional<Base> BaseNamed(std::string_view name);
 
 struct TextForm {
   static constexpr int kPadMax = 64;

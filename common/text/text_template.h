@@ -18,7 +18,8 @@ namespace firn {
 // How a tag's ids look as text: the id in one of its forms among letters and dates, such as
 // "{date:%y%m%d}{id:09}" or "INV-{id:base32}". A value, readable by any number of threads.
 //
-//   {id} {id:09} {id:base62} {id:base32} {id:base32,013}     the id, exactly once; 09 pads to 9
+//   {id} {id:09} {id:base62} {id:base36} {id:base32} {id:base32,013}
+//                  the id, exactly once; 09 pads to 9
 //   {date:...}     the issue time in the tag's zone: %Y %y %m %d %j %H %M %S, %L for milliseconds,
 //                  %% for a percent sign, other characters as they are; at most kDatesMax in all
 //   {period} {count}           of a dated tag, in place of {id}: 20261122 and 000001, once each

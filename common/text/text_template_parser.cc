@@ -104,12 +104,12 @@ class TextTemplateParser {
       const std::optional<int> padding = Padding(option);
       if (padding && form.pad_to == 0) {
         form.pad_to = *padding;
-      } else if ((option == "base62" || option == "base32") && !base_seen) {
-        form.base = option == "base62" ? Base::kBase62 : Base::kCrockford32;
+      } else if (const auto base = BaseNamed(option); base && !base_seen) {
+        form.base = *base;
         base_seen = true;
       } else {
         faults_.Add(Cat(Quoted(option),
-                        " in {id:...} is not one base62 or base32, or a padding of ", "01 to 0",
+                        " in {id:...} is not one base62, base36 or base32, or a padding of 01 to 0",
                         TextForm::kPadMax));
       }
     }

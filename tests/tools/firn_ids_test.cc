@@ -27,6 +27,7 @@ TEST(FirnCommandTest, ExplainsAnIdOfALayout) {
 
 TEST(FirnCommandTest, ExplainsTextsInOtherBases) {
   EXPECT_EQ(FirnJson({"explain", "--form=base62", "0010"}).at(0).at("id"), "62");
+  EXPECT_EQ(FirnJson({"explain", "--form=base36", "00zz"}).at(0).at("id"), "1295");
   EXPECT_EQ(FirnJson({"explain", "--form=base32", "0010"}).at(0).at("id"), "32");
 }
 

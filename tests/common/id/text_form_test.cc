@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr Base kBases[] = {Base::kDecimal, Base::kBase62, Base::kCrockford32};
+constexpr Base kBases[] = {Base::kDecimal, Base::kBase62, Base::kBase36, Base::kCrockford32};
 
 std::vector<int64_t> BoundaryIds() {
   std::vector<int64_t> ids = {0, std::numeric_limits<int64_t>::min(),
@@ -27,7 +27,7 @@ std::vector<int64_t> BoundaryIds() {
     }
   };
   for (int shift = 0; shift < 64; ++shift) around(uint64_t{1} << shift);
-  for (const uint64_t radix : {10u, 32u, 62u}) {
+  for (const uint64_t radix : {10u, 32u, 36u, 62u}) {
     for (uint64_t power = 1; power <= UINT64_MAX / radix; power *= radix) around(power);
   }
   return ids;
@@ -51,6 +51,11 @@ TEST(TextFormTest, WritesKnownTexts) {
       {{Base::kBase62, 11}, 36, "0000000000a"},
       {{Base::kBase62}, INT64_MAX, "AzL8n0Y58m7"},
       {{Base::kBase62}, -1, "LygHa16AHYF"},
+      {{Base::kBase36}, 35, "Z"},
+      {{Base::kBase36}, 36, "10"},
+      {{Base::kBase36, 5}, 1679615, "0ZZZZ"},
+      {{Base::kBase36}, INT64_MAX, "1Y2P0IJ32E8E7"},
+      {{Base::kBase36}, -1, "3W5E11264SGSF"},
       {{Base::kCrockford32}, 31, "Z"},
       {{Base::kCrockford32}, 32, "10"},
       {{Base::kCrockford32}, -1, "FZZZZZZZZZZZZ"},
@@ -60,6 +65,11 @@ TEST(TextFormTest, WritesKnownTexts) {
     EXPECT_EQ(form.Format(id), text);
     EXPECT_EQ(ParseId(form.base, text).value(), id);
   }
+}
+
+TEST(TextFormTest, Base36ReadsEitherCase) {
+  EXPECT_EQ(ParseId(Base::kBase36, "1y2p0ij32e8e7").value(), INT64_MAX);
+  EXPECT_EQ(ParseId(Base::kBase36, "3w5e11264Sgsg").code(), Code::kInvalid) << "beyond 64 bits";
 }
 
 TEST(TextFormTest, ReadsBackBoundaryAndRandomIdsInEveryFormAndPadding) {

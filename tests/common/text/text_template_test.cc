@@ -28,6 +28,7 @@ TEST(TextTemplateTest, WritesIdsAmongLettersAndDates) {
       {"{date:%y%m%d}{id:09}", 1234567890123, "2405071234567890123"},
       {"INV-{id:base32}", 42, "INV-1A"},
       {"{id:base62,06}", 61, "00000z"},
+      {"R{id:base36,04}", 1295, "R00ZZ"},
       {"{id:06,base62}", 61, "00000z"},
       {"{{{id}}}", 7, "{7}"},
       {"{date:%Y-%m-%dT%H:%M:%S.%L %j%%}/{id}", 7, "2024-05-07T23:09:05.042 128%/7"},
@@ -124,8 +125,9 @@ class RandomTemplates {
 
   std::string Next() {
     std::string text = Surroundings();
-    static constexpr const char* kIds[] = {"{id}",        "{id:02}",        "{id:05}",
-                                           "{id:base62}", "{id:base32,03}", "{id:base62,02}"};
+    static constexpr const char* kIds[] = {"{id}",          "{id:02}",     "{id:05}",
+                                           "{id:base62}",   "{id:base36}", "{id:base32,03}",
+                                           "{id:base62,02}"};
     text += kIds[entropy_.Below(std::size(kIds))];
     return text + Surroundings();
   }

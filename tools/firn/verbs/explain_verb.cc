@@ -19,7 +19,7 @@
 
 DEFINE_string(layout, "firn", "layout of the ids: a built-in name or a text such as 'time:41 ...'");
 DEFINE_int32(rack_bits, -1, "how many of the machine bits name the rack; -1: the layout's default");
-DEFINE_string(form, "decimal", "how the ids are written: decimal, base62 or base32");
+DEFINE_string(form, "decimal", "how the ids are written: decimal, base62, base36 or base32");
 DEFINE_string(tag, "", "the ids are texts or numbers of this tag, which the registry knows");
 DEFINE_string(key_dir, "", "folder with the keys of obfuscated tags, as servers have it");
 
@@ -54,9 +54,8 @@ void Add(Output& output, const Explanation& e) {
 
 Result<Base> FormOf(const std::string& name) {
   if (name == "decimal") return Base::kDecimal;
-  if (name == "base62") return Base::kBase62;
-  if (name == "base32") return Base::kCrockford32;
-  return Invalid("--form is decimal, base62 or base32, not '" + name + "'");
+  if (const auto base = BaseNamed(name)) return *base;
+  return Invalid("--form is decimal, base62, base36 or base32, not '" + name + "'");
 }
 
 // Nobody has made an id of a time that is so far ahead, not even after a restore.
