@@ -1,6 +1,6 @@
 """MOVING.md: the indented lines of each section, as they stand, each section with a registry of its own;
-and that no server holds a machine id while it is reserved. In a network of its own, where the port that the
-page names is free.
+and that no server holds a machine id while it is reserved. SIZING.md: its regions keep apart. In a network
+of its own, where the port that the pages name is free.
 
     moving_test.py ROOT BIN MACHINE_PY_FOLDER
 """
@@ -20,14 +20,33 @@ sys.path.insert(0, sys.argv[3])
 from machine import in_a_network_of_its_own  # noqa: E402
 
 PATIENCE_S = 400
-# A thousand records that are synced one by one take their time beside other tests.
+# Files that are synced take their time beside other tests.
 PATIENT = 'firn() { command firn "$@" --timeout_ms=60000; }\n'
 ORIGINS = ("Twitter's Snowflake", "Leaf, snowflake mode", "Vesta", "CosId, SnowflakeId")
 
 
-def sections():
+REGIONS = "Racks, zones, regions"
+# Who may claim what, what a server of Europe gives, and what one there says that was given a rack of
+# America's.
+TRIED = """
+firn machines list --json --registry=$europe >europe.json
+firn machines list --json --registry=$america >america.json
+firn-server --registry=$europe --rack=2 --state_dir=$state & server=$!
+curl -sf --retry 60 --retry-all-errors http://127.0.0.1:7609/v1/ids/default >id.json
+kill $server; wait $server
+firn-server --registry=$europe --rack=5 --state_dir=$state-5 & server=$!
+for i in {1..600}; do
+  curl -s http://127.0.0.1:7610/v1/status >status.json || true
+  ! grep -E '"trouble"|"READY"' status.json || break
+  sleep 0.1
+done
+kill $server; wait $server
+"""
+
+
+def sections(page="MOVING.md"):
     """Each section's indented lines, by its title."""
-    with open(os.path.join(ROOT, "MOVING.md")) as page:
+    with open(os.path.join(ROOT, page)) as page:
         parts = re.split(r"^## (.*)\n", page.read(), flags=re.MULTILINE)
     return {title: "\n".join(re.findall(r"^    (.*)", text, re.MULTILINE))
             for title, text in zip(parts[1::2], parts[2::2])}
@@ -37,7 +56,8 @@ class MovingTest(unittest.TestCase):
     def run_in(self, folder, script):
         """The outcome of a script in a shell; whatever it has started ends with it."""
         environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}",
-                       "registry": f"dir://{folder}/registry", "state": f"{folder}/state"}
+                       "registry": f"dir://{folder}/registry", "state": f"{folder}/state",
+                       "europe": f"dir://{folder}/europe", "america": f"dir://{folder}/america"}
         log = os.path.join(folder, "log")
         with open(log, "w") as file:
             shell = subprocess.Popen(["bash", "-euo", "pipefail", "-c", PATIENT + script],
@@ -68,6 +88,27 @@ class MovingTest(unittest.TestCase):
                     uses = [machine["use"] for machine in json.load(file)]
                 self.assertIn("reserved", uses, said)
                 self.assertEqual(1, uses.count("held"), said)
+
+    def test_regions_keep_apart(self):
+        commands = [line for line in sections("SIZING.md")[REGIONS].splitlines() if line]
+        self.assertEqual(4, len(commands))
+        with tempfile.TemporaryDirectory(prefix="firn-regions-") as folder:
+            code, said = self.run_in(folder, "\n".join(commands) + TRIED)
+            self.assertEqual(0, code, said)
+
+            def told(name):
+                with open(os.path.join(folder, name)) as file:
+                    return json.load(file)
+
+            kept = {name: {row["machine"] for row in told(name + ".json") if row["use"] == "reserved"}
+                    for name in ("europe", "america")}
+            self.assertEqual(set(range(1024)), kept["europe"] | kept["america"])
+            self.assertEqual(set(), kept["europe"] & kept["america"])
+            machine = int(told("id.json")["ids"][0]) >> 12 & 1023
+            self.assertEqual(2, machine % 8)
+            self.assertNotIn(machine, kept["europe"])
+            self.assertEqual("NOT_READY", told("status.json")["state"], said)
+            self.assertIn("no machine id is free", told("status.json")["trouble"])
 
 
 if __name__ == "__main__":
