@@ -21,7 +21,6 @@ _ASK_AGAIN_S = (0.05, 300.0)
 _NO_LIST_YET_S = 1.0
 _NO_SUCH_METHOD_S = 60.0
 _TROUBLE_S = 1.0
-_STATUS = Ask("status", "")
 
 
 class Engine:
@@ -103,6 +102,10 @@ class Engine:
             if connection.idle_and_open():
                 return connection
             self._drop(connection)
+        return self._connect(server, until)[0]
+
+    def _connect(self, server: Server, until: float) -> tuple[Connection, Any]:
+        """A new connection that leads to this cluster, and the server's status."""
         connection = Connection(server.addresses, server.host, server.port,
                                 self._tls if server.tls else None, until)
         with self.fleet.lock:
@@ -111,11 +114,10 @@ class Engine:
         if stopped:
             connection.abort()
         try:
-            self._greet(connection, until)
+            return connection, self._greet(connection, until)
         except AttemptFailed:
             self._drop(connection)
             raise
-        return connection
 
     def _greet(self, connection: Connection, until: float) -> Any:
         """Asks for the server's status, and goes no further unless it is of this cluster."""
@@ -179,14 +181,8 @@ class Engine:
     def _look(self, server: Server) -> None:
         until = time.monotonic() + self.options.attempt_limit_ms / 1000
         try:
-            connection = Connection(server.addresses, server.host, server.port,
-                                    self._tls if server.tls else None, until)
-            with self.fleet.lock:
-                self._open.add(connection)
-            try:
-                status = self._greet(connection, until)
-            finally:
-                self._drop(connection)
+            connection, status = self._connect(server, until)
+            self._drop(connection)
             self.fleet.looked(server, status, None)
         except AttemptFailed as failure:
             self.fleet.looked(server, None, failure)

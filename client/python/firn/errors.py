@@ -25,7 +25,6 @@ class Reason(enum.IntEnum):
 class End(enum.Enum):
     """What became of asking one server."""
 
-    ANSWERED = "answered"
     UNREACHABLE = "unreachable"          # refused, no route, reset while connecting
     CONNECT_TIMEOUT = "connect timeout"  # nobody took the connection in time
     CLOSED = "closed"                    # the connection ended before the whole answer

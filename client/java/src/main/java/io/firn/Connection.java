@@ -1,6 +1,7 @@
 package io.firn;
 
 import io.firn.wire.Refusal;
+import io.firn.wire.ServerStatus;
 import java.io.BufferedInputStream;
 import java.io.EOFException;
 import java.io.IOException;
@@ -28,6 +29,7 @@ final class Connection {
   private static final int FRAME_MAX = 16 << 20;
 
   boolean used; // before: whoever finds it closed may ask once more
+  ServerStatus status; // what the server said of itself at first
   IdCheck check;
   private final Socket plain;
   private Socket socket;

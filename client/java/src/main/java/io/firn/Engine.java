@@ -118,16 +118,10 @@ final class Engine {
         return server.idle.pop();
       }
     }
-    Connection connection = connect(server, until);
-    try {
-      greet(connection, until);
-      return connection;
-    } catch (Failure failure) {
-      drop(connection);
-      throw failure;
-    }
+    return connect(server, until);
   }
 
+  /** A new connection that leads to this cluster. */
   private Connection connect(Server server, long until) throws Failure {
     List<InetAddress> addresses;
     Tls tls;
@@ -140,11 +134,17 @@ final class Engine {
     if (fleet.stopped()) {
       drop(connection);
     }
-    return connection;
+    try {
+      greet(connection, until);
+      return connection;
+    } catch (Failure failure) {
+      drop(connection);
+      throw failure;
+    }
   }
 
   /** Asks for the server's status, and goes no further unless it is of this cluster. */
-  private ServerStatus greet(Connection connection, long until) throws Failure {
+  private void greet(Connection connection, long until) throws Failure {
     ServerStatus status;
     try {
       status = connection.call(Ask.status(), until);
@@ -161,7 +161,7 @@ final class Engine {
     fleet.admit(status);
     connection.used = false;
     connection.check = new IdCheck(status.layout, new HashSet<>(Ask.timedTags(status)), status.wall_ms);
-    return status;
+    connection.status = status;
   }
 
   private void put(Server server, Connection connection, boolean whole) {
@@ -251,11 +251,8 @@ final class Engine {
     long until = System.nanoTime() + options.attemptLimitMs * 1_000_000L;
     try {
       Connection connection = connect(server, until);
-      try {
-        fleet.looked(server, greet(connection, until), null);
-      } finally {
-        drop(connection);
-      }
+      drop(connection);
+      fleet.looked(server, connection.status, null);
     } catch (Failure failure) {
       fleet.looked(server, null, failure);
     }
