@@ -54,7 +54,9 @@ class Senders {
 
   // False when the server does not take it, or takes no notice of any.
   bool Send(std::string_view request, uint32_t from) {
-    if (polled_.size() == kAtOnce && !AwaitEnds()) return false;
+    while (polled_.size() >= kAtOnce) {
+      if (!AwaitEnds()) return false;
+    }
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return false;
     polled_.push_back({fd, POLLIN, 0});
@@ -82,7 +84,7 @@ class Senders {
   }
 
  private:
-  // Waits for news, and forgets the connections that have ended.
+  // Waits for news, and forgets the connections that have ended: none, it may be.
   bool AwaitEnds() {
     if (poll(polled_.data(), polled_.size(), static_cast<int>(kPatience.count())) <= 0)
       return false;
