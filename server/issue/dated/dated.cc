@@ -242,6 +242,8 @@ Status Dated::KeepLocked(const Result<Range>& taken, BootMs now) {
   }
   if (next_) WasteLocked(next_);  // of a period that is over
   next_ = Held{range, numbers_.EndOf(period, *time, zone_)};
+  // It came too late, and nobody knows by how much: so no grace is left of its period.
+  if (next_->end <= *time) WasteLocked(next_);
   return {};
 }
 

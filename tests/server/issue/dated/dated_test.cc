@@ -182,6 +182,22 @@ TEST_F(DatedTest, GoesOnInItsGraceWhileTheRegistryIsAway) {
   EXPECT_FALSE(strategy_->TryOne(Method::kEmbedded, &id));
 }
 
+// As after a machine's sleep: nobody knows for how long the day has been over.
+TEST_F(DatedTest, ARangeThatComesWhenItsDayIsOverHasNoGrace) {
+  TagDefinition tag;
+  tag.period_grace = 60;
+  Make(tag);
+  EXPECT_EQ(Ask(), Verdict::kWait);
+  clock_.Advance(36 * kHour);
+  source_.AnswerWith(Range{20261122000001, 20261122000011});
+  EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
+  ASSERT_FALSE(source_.questions.empty()) << "the present day is asked for";
+  source_.Fail(Unavailable("away"));
+  int64_t id = 0;
+  EXPECT_FALSE(strategy_->TryOne(Method::kEmbedded, &id)) << id;
+  EXPECT_EQ(strategy_->status().wasted, 10);
+}
+
 TEST_F(DatedTest, TheGraceEndsWhenTheRegistryIsBack) {
   TagDefinition tag;
   tag.period_grace = 3'600;
