@@ -180,10 +180,11 @@ Result<ClusterLooker::Look> ClusterLooker::ReadLook() {
   FIRN_TRY(OpenSession());
   const Now now = clock_.Read();
   Result<firn::Audit> audit = ReadAudit(*session_->registry, now.wall);
-  const Status past = audit.ok() ? ReadPast(*session_->registry, *audit) : audit.status();
-  if (!past.ok()) {
+  Status read = audit.ok() ? ReadPast(*session_->registry, *audit) : audit.status();
+  if (read.ok()) read = ReadPaces(*session_->registry, *audit);
+  if (!read.ok()) {
     session_.reset();
-    return past;
+    return read;
   }
   Json said = AuditJson(*audit, false);
   said["slots"] = audit->slots.size();

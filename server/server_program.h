@@ -6,6 +6,7 @@
 #include "common/base/status.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
+#include "registry/servers/pace_publisher.h"
 #include "registry/servers/provider_publisher.h"
 #include "server/cluster_looker.h"
 #include "server/front/server_front.h"
@@ -13,6 +14,7 @@
 #include "server/node_view.h"
 #include "server/operator_word.h"
 #include "server/options.h"
+#include "server/pace_meter.h"
 #include "server/plugins/history.h"
 #include "server/plugins/key_ring.h"
 #include "server/plugins/rate.h"
@@ -60,6 +62,7 @@ class ServerProgram {
   Status AddPlugins();
   void AddMetrics(front::MetricsPage& page) const;
   void Publish(Now now);
+  void TellPace(BootMs now);
   void TellWayOut(BootMs now);
   void LookAtRights(BootMs now);
   // Waits a moment for the registry to say that the provider node is gone.
@@ -75,7 +78,9 @@ class ServerProgram {
   OperatorWord operators_;  // on the node's control thread, as the next
   ServerListing listing_;
   NodeView view_;
-  ProviderPublisher publisher_;  // on the node's control thread, and what it was told last
+  ProviderPublisher publisher_;   // on the node's control thread, and what it was told last
+  PacePublisher pace_publisher_;  // likewise, as the next
+  PaceMeter pace_;
   std::optional<ServerPhase> told_phase_;
   BootMs told_at_;
   BootMs tell_way_out_at_, look_at_rights_at_;

@@ -14,6 +14,7 @@
 #include "registry/cluster/slot.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/seam/node_version.h"
+#include "registry/servers/pace.h"
 #include "registry/servers/provider.h"
 
 namespace firn {
@@ -42,6 +43,12 @@ struct AuditedProvider {
   ProviderReport report;
 };
 
+// What a server has done of late, and how long before the newest of all such words it said so.
+struct AuditedPace {
+  ServerPace pace;
+  Milliseconds age{0};
+};
+
 struct AuditedSlot {
   Slot slot;
   MachineId machine;
@@ -61,10 +68,11 @@ struct Audit {
   WallMs meta_set_at{};              // by the registry's clock
   std::vector<AuditedSlot> slots{};  // by rack and worker; only what the tree holds
   std::vector<AuditedProvider> providers{};
-  std::vector<TagDefinition> tags{};  // by name
-  std::vector<std::string> faults{};  // a sentence each; empty: nothing is wrong
-  std::vector<std::string> notes{};   // what one should know and nobody need mend
-  size_t losses = 0;                  // of the faults: those that `firn restore` puts right
+  std::map<std::string, AuditedPace> paces{};  // by address; read by ReadPaces only
+  std::vector<TagDefinition> tags{};           // by name
+  std::vector<std::string> faults{};           // a sentence each; empty: nothing is wrong
+  std::vector<std::string> notes{};            // what one should know and nobody need mend
+  size_t losses = 0;  // of the faults: those that `firn restore` puts right
   // Tags that servers report and that have no node, or none that can be read, and how far servers
   // have seen each; 0: nobody says.
   std::map<std::string, int64_t> lost_tags{};
@@ -83,5 +91,9 @@ Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now);
 // cannot be read is left empty, for nothing hangs on it. Fails when the registry does not answer.
 // Blocks.
 Status ReadPast(BlockingCoordinator& registry, Audit& audit);
+
+// Likewise what each server that has announced itself has done of late. A server that has not said
+// it yet, or is older than such words, has none.
+Status ReadPaces(BlockingCoordinator& registry, Audit& audit);
 
 }  // namespace firn

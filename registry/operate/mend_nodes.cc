@@ -4,6 +4,7 @@
 
 #include "registry/cluster/slot.h"
 #include "registry/seam/requests.h"
+#include "registry/servers/pace.h"
 #include "registry/servers/provider.h"
 
 namespace firn {
@@ -47,7 +48,7 @@ Result<Paths> MendNodes(BlockingCoordinator& registry, const Nonce& era) {
     FIRN_ASSIGN(const Paths children, ChildrenOf(registry, folder));
     FIRN_TRY(Mend(registry, era, children, Anew, mended));
   }
-  for (const std::string_view folder : {kProvidersPath, kConfiguratorsPath}) {
+  for (const std::string_view folder : {kProvidersPath, kPacesPath, kConfiguratorsPath}) {
     FIRN_ASSIGN(const Paths children, ChildrenOf(registry, std::string(folder)));
     FIRN_TRY(Mend(registry, era, children, Away, mended));
   }

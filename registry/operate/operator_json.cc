@@ -62,6 +62,16 @@ Json ServerJson(const AuditedProvider& server) {
   return json;
 }
 
+Json PaceJson(const AuditedPace& said) {
+  Json json{{"over_ms", said.pace.over.count()},
+            {"ids", said.pace.ids},
+            {"calls", said.pace.calls},
+            {"refused", said.pace.refused},
+            {"age_ms", said.age.count()}};
+  if (said.pace.p99_us) json["p99_us"] = *said.pace.p99_us;
+  return json;
+}
+
 }  // namespace
 
 Json AuditJson(const Audit& audit, bool unused_too) {
@@ -78,7 +88,9 @@ Json AuditJson(const Audit& audit, bool unused_too) {
   }
   json["providers"] = Json::array();
   for (const AuditedProvider& server : audit.providers) {
-    json["providers"].push_back(ServerJson(server));
+    Json& shown = json["providers"].emplace_back(ServerJson(server));
+    const auto pace = audit.paces.find(server.provider.address);
+    if (pace != audit.paces.end()) shown["pace"] = PaceJson(pace->second);
   }
   json["faults"] = audit.faults;
   json["notes"] = audit.notes;

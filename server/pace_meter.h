@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "common/base/units.h"
+#include "registry/servers/pace.h"
+#include "server/front/desk/desk_counters.h"
+#include "server/front/net/counters.h"
+
+namespace firn {
+
+// What a server has done since it was asked last, out of what it has counted since it started.
+// Thread-compatible.
+class PaceMeter {
+ public:
+  explicit PaceMeter(BootMs started) : last_{.at = started} {}
+
+  // `totals` are of the public door. `now` is later than at the last reading, or at the start.
+  ServerPace Read(const front::Totals& totals, const front::DeskCounters::Sums& sums, BootMs now);
+
+ private:
+  struct Counted {
+    BootMs at;
+    int64_t ids = 0, calls = 0, refused = 0;
+    std::array<uint64_t, front::LatencyCounts::kBuckets> took{};
+  };
+  static Counted Add(const front::Totals& totals, const front::DeskCounters::Sums& sums,
+                     BootMs now);
+
+  Counted last_;
+};
+
+}  // namespace firn

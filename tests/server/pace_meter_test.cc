@@ -1,0 +1,42 @@
+#include "server/pace_meter.h"
+
+#include <gtest/gtest.h>
+
+namespace firn {
+namespace {
+
+// What a server has counted since it started.
+class PaceMeterTest : public testing::Test {
+ protected:
+  ServerPace Read(int64_t at_ms) { return meter_.Read(totals_, sums_, BootMs(at_ms)); }
+
+  front::Totals totals_;
+  front::DeskCounters::Sums sums_;
+  PaceMeter meter_{BootMs(1'000)};
+};
+
+TEST_F(PaceMeterTest, TellsWhatWasDoneSinceTheLastTime) {
+  sums_.issued = {{"a", 40}, {"b", 2}};
+  sums_.calls = 10;
+  sums_.refused[1] = 3;
+  EXPECT_EQ(Read(6'000),
+            (ServerPace{.over = Milliseconds(5'000), .ids = 42, .calls = 10, .refused = 3}));
+  sums_.issued["b"] = 5;
+  sums_.calls = 12;
+  sums_.refused[2] = 1;
+  EXPECT_EQ(Read(6'500),
+            (ServerPace{.over = Milliseconds(500), .ids = 3, .calls = 2, .refused = 1}));
+}
+
+TEST_F(PaceMeterTest, P99IsOfNewRequestsOnlyAndOfNoneThereIsNone) {
+  totals_.thrift_latency.buckets[3] = 98;
+  totals_.http_latency.buckets[3] = 1;
+  totals_.http_latency.buckets[9] = 1;
+  EXPECT_EQ(Read(2'000).p99_us, 8);
+  totals_.thrift_latency.buckets[9] += 1;
+  EXPECT_EQ(Read(3'000).p99_us, 512);
+  EXPECT_EQ(Read(4'000).p99_us, std::nullopt);
+}
+
+}  // namespace
+}  // namespace firn
