@@ -86,6 +86,8 @@ const std::vector<DrillScenario>& DrillScenarios() {
       {"clone-state", "a server starts with a copy of another one's state folder"},
       {"clock-back", "a server's clock steps an hour back; it is killed and started again"},
       {"clock-forward", "the same an hour ahead"},
+      {"exhaust", "a fifth server where there are four machine ids; then one is given back"},
+      {"tls-rotation", "certificates are renewed three times, their authority once"},
       {"away", "databases stopped for long, and what stands in for them", false},
       {"change", "segment tags change their store and every other field under load", false},
       {"client", "servers are killed, paused, drained, cut off, slow under one client", false},
