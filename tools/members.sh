@@ -72,6 +72,16 @@ zk_serves() { [[ -n $(zk_mode "$1") ]]; }
 server_asked() { curl -s -m 2 "http://127.0.0.1:$(cat "$folder/$1/admin")$2" "${@:3}"; }
 server_serves() { server_asked "$1" /readyz -f >/dev/null; }
 
+# Whether a server tells clients to call each server of the cluster, itself included.
+server_lists_all() {
+  local listed name
+  listed=$(server_asked "$1" /v1/servers -f) || return 1
+  for name in $(members server); do
+    grep -q "{\"address\":\"127.0.0.1:$(cat "$folder/$name/port")\"[^}]*\"state\":\"READY\"" \
+      <<<"$listed" || return 1
+  done
+}
+
 # json_field KEY: its first value, of an object that has a line for each.
 json_field() { sed -n "s/^ *\"$1\": \"\\{0,1\\}\\([^\",]*\\).*/\\1/p" | head -n 1; }
 

@@ -42,7 +42,17 @@ expect_exit "a folder of somebody else's is left alone" 1 \
   "$root/tools/cluster" up "--folder=$work/mine" "--bin=$bin"
 expect "and what it holds, too" file "$(ls "$work/mine")"
 
+# names_all: each server, asked on its own, names all of them as ready, at this moment.
+names_all() {
+  local own
+  for own in "$work"/cluster/server-*; do
+    curl -s "http://127.0.0.1:$(cat "$own/port")/v1/servers" |
+      grep -o '{"address":"[^}]*"state":"READY"' | cut -d '"' -f 4 | sort -u | wc -l
+  done | xargs
+}
+
 expect_exit "a cluster comes up" 0 cluster up --servers=2 "--bin=$bin"
+expect "each server names both" "2 2" "$(names_all)"
 sed -n 's/^  //p' "$work/out" >"$work/printed"
 expect "what to try is said" 6 "$(wc -l <"$work/printed")"
 while read -r printed; do
@@ -63,6 +73,7 @@ kill -KILL "$victim"
 expect_exit "a dead server is seen" 1 cluster status
 expect "and named" 1 "$(grep -c '^server-2 .* ended ' "$work/out")"
 expect_exit "up starts it, and a third one" 0 cluster up --servers=3 "--bin=$bin"
+expect "each server names all three" "3 3 3" "$(names_all)"
 expect_exit "all three serve" 0 cluster status
 expect_exit "a log can be read" 0 cluster logs server-3
 expect "in whole" yes "$([[ -s $work/out ]] && echo yes)"
