@@ -2,6 +2,8 @@
 every metric of the alerts is there, and no alert fires.
 
     watch_test.py BIN ROOT
+
+With FIRN_PAGE=FILE it leaves a page there: each query, and what it brought.
 """
 
 import json
@@ -113,13 +115,31 @@ class WatchTest(unittest.TestCase):
         return [value for value in found if not math.isnan(value)]
 
     def test_every_query_of_the_dashboard_brings_data(self):
-        tried = 0
+        tried, rows = 0, []
         for title, query in queries():
             with self.subTest(title):
                 await_true(f"data of {title}: {query}", lambda q=query: self.values(q))
                 print(f"  {title}: {query}: {self.values(query)[:4]}")
+                rows.append((title, query, self.values(query)))
                 tried += 1
         self.assertGreater(tried, 15)
+        self.leave_page(rows)
+
+    @staticmethod
+    def leave_page(rows):
+        path = os.environ.get("FIRN_PAGE")
+        if not path:
+            return
+        with open(path, "w") as page:
+            page.write("# What the dashboard's queries bring\n\n"
+                       "As `tests/package/watch_test.py` asked them of a real Prometheus, which "
+                       "scraped three\nservers under a load of some hundred calls a second; the "
+                       "machine was busy with other things.\n\n"
+                       "| panel | query | series | the first of them |\n|---|---|---|---|\n")
+            for title, query, values in rows:
+                shown = ", ".join(f"{value:.4g}" for value in values[:3])
+                query = query.replace("|", "\\|")
+                page.write(f"| {title} | `{query}` | {len(values)} | {shown} |\n")
 
     def test_load_shows(self):
         await_true("ids a second", lambda: self.values("sum(rate(firn_ids_total[15s]))")[0] > 100)
