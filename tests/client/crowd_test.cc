@@ -283,5 +283,23 @@ TEST(AsyncTest, AsksASecondServerWhenTheFirstIsSlowAndTakesTheFirstAnswer) {
   EXPECT_GE(rig.client().counters().hedges, 1u);
 }
 
+TEST(AsyncTest, HedgesThatWinMoveNoStickyClient) {
+  ClientRig rig(2, Form::kHedged);
+  rig.options.hedge_after = Milliseconds(20);
+  // Whom a call asks that needs no hedge.
+  const auto settled_on = [&rig]() -> std::string {
+    const bool alone = Eventually(
+        kPatience, [&rig] { return rig.GetId().ok() && rig.report.attempts.size() == 1; });
+    return alone ? rig.report.attempts[0].server : "nobody";
+  };
+  const std::string settled = settled_on();
+  for (FakeServer* server : rig.servers()) {
+    if (server->address() == settled) server->Behave({.delay = Milliseconds(200)});
+  }
+  while (rig.client().counters().hedges < 10) ASSERT_TRUE(rig.GetId().ok());
+  for (FakeServer* server : rig.servers()) server->Behave(Kind::kServe);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(settled_on(), settled);
+}
+
 }  // namespace
 }  // namespace firn

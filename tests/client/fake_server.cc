@@ -242,8 +242,23 @@ void FakeServer::Accept(int listener) {
     ++accepted_;
     ++open_;
     const std::lock_guard lock(mutex_);
-    peers_.push_back({fd, std::thread([this, fd] { Serve(fd); })});
+    Forget();
+    Peer& peer = peers_.emplace_back(fd);
+    peer.thread = std::thread([this, &peer] {
+      Serve(peer.fd);
+      peer.gone = true;
+    });
   }
+}
+
+// Each thread that nobody has joined keeps its stack.
+void FakeServer::Forget() {
+  peers_.remove_if([](Peer& peer) {
+    if (!peer.gone) return false;
+    peer.thread.join();
+    close(peer.fd);
+    return true;
+  });
 }
 
 void FakeServer::Serve(int fd) {

@@ -89,13 +89,17 @@ class FakeServer {
  private:
   class Service;
   struct Peer {
-    int fd;
-    std::thread thread;
+    explicit Peer(int socket) : fd(socket) {}
+    const int fd;
+    std::atomic<bool> gone = false;
+    std::thread thread{};
   };
 
   void Listen();
   void Accept(int listener);
   void Serve(int fd);
+  // Under mutex_: connections that have ended.
+  void Forget();
   // False: the connection is to end.
   bool AnswerFrame(int fd, std::string frame);
   bool Say(int fd, const std::string& bytes, const Behaviour& behaviour);

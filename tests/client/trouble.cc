@@ -11,6 +11,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -19,9 +20,11 @@
 
 #include "client/client.h"
 #include "client/local_ranges.h"
+#include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "tests/client/executor.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/scheduling.h"
 #include "tests/client/trouble_ledger.h"
 #include "tests/support/process.h"
 
@@ -66,6 +69,7 @@ class Trouble {
   ClientOptions Options();
   void TellList();
   Behaviour AnyBehaviour();
+  void Begin();
   // The first server stays well.
   void Happen();
   void Ask(const std::stop_token& stop, uint64_t seed);
@@ -76,8 +80,9 @@ class Trouble {
   std::array<FakeServer, 5> servers_;
   std::array<bool, 5> down_{};
   TroubleLedger ledger_;
+  Scheduling scheduling_;
   ServerSource::Listener tell_;
-  std::optional<Executor> executor_{std::in_place};
+  std::optional<Executor> executor_;
   std::optional<Client> client_;
 };
 
@@ -90,7 +95,7 @@ ClientOptions Trouble::Options() {
   options.tls = FakeServer::Tls();
   options.balancing = OneOf(
       {Balancing::kP2c, Balancing::kRoundRobin, Balancing::kRandom, Balancing::kSticky}, entropy_);
-  options.attempt_limit = Milliseconds(OneOf({20, 80, 300}, entropy_));
+  options.attempt_limit = Milliseconds(OneOf({20, 80, 600}, entropy_));
   options.attempts_max = 16;
   options.connections = 1 + UpTo(3, entropy_);
   if (OneIn(2, entropy_)) options.hedge_after = Milliseconds(OneOf({0, 5, 50}, entropy_));
@@ -120,7 +125,7 @@ Behaviour Trouble::AnyBehaviour() {
                            Kind::kUnaware, Kind::kNoMethod,      Kind::kOtherLayout, Kind::kHttp,
                            Kind::kZeroIds, Kind::kFarTime,       Kind::kWrongCount,  Kind::kTwice,
                            Kind::kEmpty,   Kind::kOtherSequence, Kind::kRefuse,      Kind::kRefuse,
-                           Kind::kServe};
+                           Kind::kServe,   Kind::kSilent,        Kind::kSilent};
   constexpr Reason kMendedElsewhere[] = {Reason::kNotReady, Reason::kClock,     Reason::kOverloaded,
                                          Reason::kDraining, Reason::kStoreDown, Reason::kExhausted};
   return {.kind = OneOf(kAll, entropy_),
@@ -170,8 +175,8 @@ void IdsOf(const T& got, std::vector<int64_t>& ids) {
 // One call: 1 ms to 1 s, or as long as it takes; blocking, or with a callback.
 void Trouble::AskOne(Entropy& entropy) {
   const bool patient = OneIn(4, entropy);
-  const CallPtr record = ledger_.Began(patient);
   const Milliseconds time(patient ? 20'000 : 1 << UpTo(10, entropy));
+  const CallPtr record = ledger_.Began(patient, time);
   const CallOptions call{.deadline = time, .report = &record->report};
   const auto end = [this, record](const auto& result) {
     std::vector<int64_t> ids;
@@ -198,12 +203,32 @@ void Trouble::AskOne(Entropy& entropy) {
 
 void Trouble::Ask(const std::stop_token& stop, uint64_t seed) {
   SeededEntropy entropy(seed);
-  while (!stop.stop_requested()) AskOne(entropy);
+  ThreadTimes times;
+  Micros from = SystemClock().BootMicros(), before = times.Read().waited;
+  while (!stop.stop_requested()) {
+    AskOne(entropy);
+    const Micros until = SystemClock().BootMicros(), now = times.Read().waited;
+    scheduling_.Note(from, until, now - before);
+    from = until;
+    before = now;
+  }
+}
+
+// The threads that every call needs are watched.
+void Trouble::Begin() {
+  const std::set<pid_t> before = Threads();
+  executor_.emplace();
+  const ClientOptions options = Options();
+  ledger_.ClientBegins(options.attempt_limit);
+  client_.emplace(options);
+  std::set<pid_t> own = Threads();
+  for (const pid_t other : before) own.erase(other);
+  scheduling_.Watch(own);
+  TellList();
 }
 
 std::string Trouble::Run() {
-  client_.emplace(Options());
-  TellList();
+  Begin();
   {
     std::vector<std::jthread> threads;
     const int most = OneIn(4, entropy_) ? threads_max_ : std::min(threads_max_, 8);
@@ -217,10 +242,11 @@ std::string Trouble::Run() {
       Eventually(Milliseconds(UpTo(30, entropy_)), [] { return false; });
     }
   }
-  ledger_.ClientEnds();
+  ledger_.ClientEnds(client_->counters());
   client_.reset();
   executor_.reset();
-  return ledger_.Faults();
+  scheduling_.Stop();
+  return ledger_.Faults(scheduling_);
 }
 
 uint64_t Argument(int argc, char** argv, std::string_view name, uint64_t otherwise) {

@@ -1,56 +1,127 @@
 #include "tests/client/trouble_ledger.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "client/fleet/retry_budget.h"
 #include "common/base/cat.h"
+#include "common/time/clock.h"
 
 namespace firn {
 
-TroubleLedger::CallPtr TroubleLedger::Began(bool patient) {
+TroubleLedger::Page& TroubleLedger::OwnPage() {
+  static std::atomic<size_t> threads = 0;
+  thread_local const size_t own = threads++;
+  return pages_[own % pages_.size()];
+}
+
+TroubleLedger::CallPtr TroubleLedger::Began(bool patient, Milliseconds time) {
   ++began_;
   auto call = std::make_shared<Call>();
   call->patient = patient;
+  call->due = SystemClock().BootMicros() + time;
   return call;
 }
 
 void TroubleLedger::Ended(Call& call, const Status& status, const std::vector<int64_t>& ids) {
-  const std::lock_guard lock(mutex_);
-  if (call.ended.exchange(true)) return Fault("a call ended twice");
+  const Micros now = SystemClock().BootMicros();
+  Page& page = OwnPage();
+  const std::lock_guard lock(page.mutex);
+  if (call.ended.exchange(true)) return Fault(page.faults, "a call ended twice");
   ++ended_;
-  ++sum_.calls;
-  sum_.ids += ids.size();
-  ids_.insert(ids_.end(), ids.begin(), ids.end());
-  if (!status.ok()) LookAtFailure(call, status);
+  ++page.sum.calls;
+  page.sum.ids += ids.size();
+  page.ids.insert(page.ids.end(), ids.begin(), ids.end());
+  if (now > call.due + kPunctual) page.late.push_back({call.due, now, status.message()});
+  if (!status.ok()) LookAtFailure(call, status, now, page);
 }
 
-void TroubleLedger::LookAtFailure(const Call& call, const Status& status) {
-  ++sum_.failed;
+void TroubleLedger::LookAtFailure(const Call& call, const Status& status, Micros now, Page& page) {
+  ++page.sum.failed;
   if (ending_) return;
-  if (!call.patient) {
-    ++sum_.impatient;
-  } else if (status.message().find("retry budget") != std::string::npos) {
-    ++sum_.denied;
-  } else if (std::any_of(call.report.attempts.begin(), call.report.attempts.end(),
-                         [this](const CallAttempt& one) { return one.server == well_; })) {
-    ++sum_.slow;
+  bool free_next = false;
+  std::optional<Micros> since_asked;  // at least so long ago the well server was asked
+  for (const CallAttempt& one : call.report.attempts) {
+    // No connection was begun, as one had just come to nothing.
+    const bool put_off = one.end == AttemptEnd::kUnreachable && one.took.count() == 0;
+    if (put_off) continue;
+    const bool timed_out =
+        one.end == AttemptEnd::kTimeout || one.end == AttemptEnd::kConnectTimeout;
+    if (one.server == well_ && !timed_out && one.end != AttemptEnd::kAbandoned) {
+      Fault(page.faults, "a call lost the well server: " + status.message());
+    }
+    if (one.server == well_ || since_asked)
+      since_asked = since_asked.value_or(Micros(0)) + one.took;
+    free_next = one.end == AttemptEnd::kUnreachable || one.end == AttemptEnd::kConnectTimeout;
+  }
+  const bool denied = status.message().find("retry budget") != std::string::npos;
+  if (denied && free_next) {
+    Fault(page.faults, "the retry budget was to pay for what is free: " + status.message());
+  } else if (denied) {
+    ++page.sum.denied;
+  } else if (!call.patient && now >= call.due) {
+    ++page.sum.impatient;
+  } else if (since_asked) {
+    page.slow.push_back({now - *since_asked, now, status.message()});
   } else {
-    Fault(Cat("a call failed without asking ", well_, ", which is well: ", status.message()));
+    Fault(page.faults,
+          Cat("a call failed without asking ", well_, ", which is well: ", status.message()));
   }
 }
 
-std::string TroubleLedger::Faults() {
-  const std::lock_guard lock(mutex_);
-  if (began_ != ended_) Fault(Cat(began_ - ended_, " calls did not end"));
-  std::sort(ids_.begin(), ids_.end());
-  const auto twice = std::adjacent_find(ids_.begin(), ids_.end());
-  if (twice != ids_.end()) Fault(Cat("the id ", *twice, " was given twice"));
-  if (!ids_.empty() && ids_.front() <= 0) Fault(Cat("the id ", ids_.front(), " was given"));
+void TroubleLedger::ClientEnds(const ClientCounters& counters) {
+  retries_ = counters.retries;
+  ending_ = true;
+}
+
+void TroubleLedger::LookAtLateness(const Page& page, const Scheduling& scheduling) {
+  for (const Slow& one : page.late) {
+    ++sum_.late;
+    // What waits before the deadline is dealt with after it.
+    const Micros kept = scheduling.Kept(one.from - kPunctual, one.ended);
+    const Micros unexplained = one.ended - one.from - kept;
+    sum_.unexplained = std::max(sum_.unexplained, unexplained);
+    if (unexplained <= kPunctual) continue;
+    Fault(faults_, Cat("a call ended ", (one.ended - one.from).count() / 1'000,
+                       " ms after its deadline, of which the machine kept it waiting for ",
+                       kept.count() / 1'000, " ms: ", one.outcome.empty() ? "ok" : one.outcome));
+  }
+}
+
+void TroubleLedger::LookAtSlowness(const Page& page, const Scheduling& scheduling) {
+  for (const Slow& one : page.slow) {
+    ++sum_.slow;
+    if (scheduling.Kept(one.from, one.ended) >= attempt_limit_ / 4) continue;
+    Fault(faults_, Cat("a call failed though ", well_,
+                       ", which is well, was asked and the machine was quick: ", one.outcome));
+  }
+}
+
+std::string TroubleLedger::Faults(const Scheduling& scheduling) {
+  std::vector<int64_t> ids;
+  for (Page& page : pages_) {
+    const std::lock_guard lock(page.mutex);
+    ids.insert(ids.end(), page.ids.begin(), page.ids.end());
+    sum_ += page.sum;
+    if (!page.faults.empty()) Fault(faults_, page.faults);
+    LookAtLateness(page, scheduling);
+    LookAtSlowness(page, scheduling);
+  }
+  if (began_ != ended_) Fault(faults_, Cat(began_ - ended_, " calls did not end"));
+  std::sort(ids.begin(), ids.end());
+  const auto twice = std::adjacent_find(ids.begin(), ids.end());
+  if (twice != ids.end()) Fault(faults_, Cat("the id ", *twice, " was given twice"));
+  if (!ids.empty() && ids.front() <= 0) Fault(faults_, Cat("the id ", ids.front(), " was given"));
+  constexpr auto kFull = static_cast<uint64_t>(client::RetryBudget::kMost);
+  if (sum_.denied > 0 && retries_ + 1 < kFull) {
+    Fault(faults_, Cat("retries were denied after ", retries_, ", the budget holds ", kFull));
+  }
   return faults_;
 }
 
-void TroubleLedger::Fault(std::string text) {
+void TroubleLedger::Fault(std::string& faults, const std::string& text) {
   constexpr size_t kFaultsShown = 4'000;  // bytes
-  if (faults_.size() < kFaultsShown) faults_ += text + "\n";
+  if (faults.size() < kFaultsShown) faults += text + "\n";
 }
 
 TroubleLedger::Sum& TroubleLedger::Sum::operator+=(const Sum& other) {
@@ -60,13 +131,16 @@ TroubleLedger::Sum& TroubleLedger::Sum::operator+=(const Sum& other) {
   denied += other.denied;
   slow += other.slow;
   ids += other.ids;
+  late += other.late;
+  unexplained = std::max(unexplained, other.unexplained);
   return *this;
 }
 
 std::string TroubleLedger::Sum::ToString() const {
   return Cat(calls, " calls, ", ids, " ids; ", failed, " calls failed, ", impatient,
              " of them with little time, ", denied, " for want of a retry budget, ", slow,
-             " as this machine was slow");
+             " as this machine was slow; ", late, " ended late, at most ",
+             unexplained.count() / 1'000, " ms more than the machine kept them waiting");
 }
 
 }  // namespace firn

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -9,7 +10,10 @@
 
 #include "client/call_report.h"
 #include "client/client_options.h"
+#include "client/client_view.h"
 #include "common/base/status.h"
+#include "common/time/micros.h"
+#include "tests/client/scheduling.h"
 
 namespace firn {
 
@@ -18,46 +22,74 @@ namespace firn {
 //
 //  1. No id is given twice, by whatever kind of call.
 //  2. Every call ends, once; the end of the client ends those that are under way.
-//  3. A call with time enough fails only where the well server was asked and this machine was too
-//     slow for it, or where the retry budget was used up.
+//  3. None ends later than its deadline, but for kPunctual and the time that the machine kept its
+//     threads waiting (Scheduling).
+//  4. A call that fails before its deadline, or had time enough, has asked the well server, which
+//     did not answer in time because the machine kept it from running; or the retry budget was used
+//     up, all of it, and not asked for what is free. The well server is lost by time-outs only.
 //
 // Thread-safe.
 class TroubleLedger {
  public:
+  static constexpr Micros kPunctual{150'000};
+
   // One call, from before it begins; kept by its callback.
   struct Call {
     CallReport report{};
     bool patient = false;  // it has time enough
+    Micros due{0};
     std::atomic<bool> ended = false;
   };
   using CallPtr = std::shared_ptr<Call>;
 
   explicit TroubleLedger(std::string well) : well_(std::move(well)) {}
 
-  CallPtr Began(bool patient);
+  // Before the first call: how long the client waits for a server.
+  void ClientBegins(Milliseconds attempt_limit) { attempt_limit_ = attempt_limit; }
+
+  CallPtr Began(bool patient, Milliseconds time);
   void Ended(Call& call, const Status& status, const std::vector<int64_t>& ids);
   // Calls that are under way fail from now on.
-  void ClientEnds() { ending_ = true; }
+  void ClientEnds(const ClientCounters& counters);
   uint64_t under_way() const { return began_ - ended_; }
 
   struct Sum {
     uint64_t calls = 0, failed = 0, impatient = 0, denied = 0, slow = 0, ids = 0;
+    uint64_t late = 0;      // later than kPunctual, for whatever reason
+    Micros unexplained{0};  // the most that one was later than Scheduling explains
     Sum& operator+=(const Sum& other);
     std::string ToString() const;
   };
   // When all is over: every fault, a line each, and what there was.
-  std::string Faults();
+  std::string Faults(const Scheduling& scheduling);
   Sum sum() const { return sum_; }
 
  private:
-  void Fault(std::string text);
-  void LookAtFailure(const Call& call, const Status& status);
+  // Something that only a machine that kept its threads waiting explains.
+  struct Slow {
+    Micros from, ended;
+    std::string outcome;
+  };
+  // What some of the threads have seen: a thread that was kept from running holds up few others.
+  struct alignas(64) Page {
+    std::mutex mutex;
+    std::vector<int64_t> ids;  // under mutex, as all below
+    std::vector<Slow> late, slow;
+    Sum sum;
+    std::string faults;
+  };
+  Page& OwnPage();
+  void LookAtFailure(const Call& call, const Status& status, Micros now, Page& page);
+  void LookAtLateness(const Page& page, const Scheduling& scheduling);
+  void LookAtSlowness(const Page& page, const Scheduling& scheduling);
+  static void Fault(std::string& faults, const std::string& text);
 
   const std::string well_;
+  Micros attempt_limit_{0};
   std::atomic<uint64_t> began_ = 0, ended_ = 0;
   std::atomic<bool> ending_ = false;
-  std::mutex mutex_;
-  std::vector<int64_t> ids_;  // under mutex_, as all below
+  uint64_t retries_ = 0;  // of the client, all in all
+  std::array<Page, 256> pages_;
   Sum sum_;
   std::string faults_;
 };

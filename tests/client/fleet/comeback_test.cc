@@ -266,6 +266,8 @@ TEST_F(StickyTest, IsNotMovedByAHedgeOrARetry) {
   EXPECT_EQ(Pick(), settled);
   End(settled, kTimeout);
   EXPECT_EQ(Pick(), settled) << "one failure is no illness";
+  for (int i = 0; i < 100; ++i) End(Pick(), Outcome::Of(AttemptEnd::kAbandoned, {}));
+  EXPECT_EQ(Pick(), settled) << "that others were sooner is none either";
 }
 
 TEST_F(StickyTest, MovesWhenItsServerIsOutAndStaysWhereItIs) {

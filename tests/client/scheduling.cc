@@ -1,0 +1,101 @@
+#include "tests/client/scheduling.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/time/clock.h"
+
+namespace firn {
+std::set<pid_t> Threads() {
+  std::set<pid_t> threads;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    threads.insert(std::atoi(entry.path().filename().c_str()));
+  }
+  return threads;
+}
+
+ThreadTimes::ThreadTimes(pid_t thread)
+    : file_(open(("/proc/self/task/" + std::to_string(thread) + "/schedstat").c_str(),
+                 O_RDONLY | O_CLOEXEC)) {}
+ThreadTimes::ThreadTimes() : ThreadTimes(gettid()) {}
+ThreadTimes::ThreadTimes(ThreadTimes&& other) noexcept
+    : file_(std::exchange(other.file_, -1)), last_(other.last_) {}
+ThreadTimes::~ThreadTimes() {
+  if (file_ >= 0) close(file_);
+}
+
+ThreadTimes::Times ThreadTimes::Read() {
+  char text[80] = "";
+  // A thread that has ended says nothing; what it said last is true for ever.
+  if (pread(file_, text, sizeof text - 1, 0) <= 0) return last_;
+  long long ran_ns = 0, waited_ns = 0;
+  if (std::sscanf(text, "%lld %lld", &ran_ns, &waited_ns) == 2) {
+    last_ = {Micros(ran_ns / 1'000), Micros(waited_ns / 1'000)};
+  }
+  return last_;
+}
+
+Scheduling::Scheduling() : thread_([this] { Run(); }) {}
+Scheduling::~Scheduling() { Stop(); }
+
+void Scheduling::Watch(const std::set<pid_t>& threads) {
+  const std::lock_guard lock(mutex_);
+  for (const pid_t thread : threads) {
+    watched_.emplace_back(thread);
+    watched_.back().Read();
+  }
+}
+
+void Scheduling::Note(Micros from, Micros until, Micros delay) {
+  constexpr Micros kTrifle{5'000};
+  if (delay < kTrifle) return;
+  const std::lock_guard lock(mutex_);
+  notes_.push_back({from, until, delay});
+}
+
+void Scheduling::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(stopping_, true)) return;
+    stop_.notify_all();
+  }
+  thread_.join();
+}
+
+void Scheduling::Run() {
+  const auto awake = [this] {
+    Micros all{0};
+    for (ThreadTimes& one : watched_) {
+      const ThreadTimes::Times times = one.Read();
+      all += times.ran + times.waited;
+    }
+    return all;
+  };
+  std::unique_lock lock(mutex_);
+  Micros from = SystemClock().BootMicros(), before = awake();
+  for (bool last = false; !last;) {
+    last = stop_.wait_for(lock, kPause, [this] { return stopping_; });
+    const Micros until = SystemClock().BootMicros(), now = awake();
+    const Micros delay = now - before + std::max(until - from - kPause, Micros(0));
+    looks_.push_back({from, until, std::min(delay, until - from)});
+    from = until;
+    before = now;
+  }
+}
+
+Micros Scheduling::Kept(Micros from, Micros until) const {
+  const auto meets = [&](const Span& one) { return one.until >= from && one.from <= until; };
+  Micros kept{0}, longest{0};
+  for (const Span& look : looks_) kept += meets(look) ? look.delay : Micros(0);
+  for (const Span& note : notes_) longest = meets(note) ? std::max(longest, note.delay) : longest;
+  return kept + longest;
+}
+
+}  // namespace firn
