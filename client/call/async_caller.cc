@@ -169,7 +169,8 @@ void AsyncCaller::FlushLater(Pipeline& pipeline) {
 void AsyncCaller::ArmTimer() {
   if (due_.empty() || due_.first() >= armed_for_) return;
   armed_for_ = due_.first();
-  timer_.expires_after(std::max(armed_for_ - now_, Micros(0)));
+  // The turn may have taken its time.
+  timer_.expires_after(std::max(armed_for_ - clock_.BootMicros(), Micros(0)));
   timer_.async_wait([this](const error_code& error) {
     if (error) return;
     armed_for_ = Micros::max();
