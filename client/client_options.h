@@ -52,6 +52,8 @@ struct ClientOptions {
 
   Balancing balancing = Balancing::kP2c;
   std::optional<uint32_t> rack{};  // ask servers of this rack while one is fit
+  // Keep to so many servers of a large cluster, so that each has few connections; 0: to all.
+  int servers_max = 16;
   FailureMode on_failure = FailureMode::kFailover;
 
   Milliseconds deadline{200};      // of a whole call, unless the call says otherwise

@@ -33,6 +33,7 @@ Status CheckOptions(const ClientOptions& options) {
   CheckRange("attempt_limit (ms)", options.attempt_limit.count(), 1, kHourMs, faults);
   CheckRange("attempts_max", options.attempts_max, 1, 16, faults);
   CheckRange("connections", options.connections, 1, 64, faults);
+  CheckRange("servers_max", options.servers_max, 0, ServerList::kServersMax, faults);
   if (options.hedge_after) {
     CheckRange("hedge_after (ms)", options.hedge_after->count(), 0, kHourMs, faults);
   }

@@ -1,9 +1,9 @@
 #include "client/fleet/fleet.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
+#include "client/fleet/subset.h"
 #include "common/base/cat.h"
 
 namespace firn::client {
@@ -15,8 +15,10 @@ constexpr Micros kResolveInTime{40'000'000};
 }  // namespace
 
 Fleet::Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed)
-    : balancing_(options.balancing),
+    : name_(seed),
+      balancing_(options.balancing),
       rack_(options.rack),
+      servers_max_(options.servers_max > 0 ? static_cast<size_t>(options.servers_max) : SIZE_MAX),
       tls_(options.tls.has_value()),
       attempt_limit_(options.attempt_limit),
       on_event_(options.on_event),
@@ -46,6 +48,7 @@ void Fleet::Apply(const ServerList& list) {
     for (const auto& [address, server] : before) {
       if (server != nullptr && !servers_.contains(address)) server->listed = false;
     }
+    Choose();
     NewRoster();
     ++counters_.lists;
     known = servers_.size();
@@ -62,13 +65,13 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
   if (server == nullptr) {
     server = std::make_shared<Server>(next_number_++, known.address, *endpoint);
     server->first_seen = now;
-    server->lot = -std::log(static_cast<double>(entropy_.Below(1 << 30) + 1) * 0x1p-30);
     const Address number = NumericAddress(*endpoint);
     if (number.known()) server->addresses.Learn({number});
   }
   const bool told_apart = !known.incarnation.empty() && !server->known.incarnation.empty();
   if (told_apart && known.incarnation != server->known.incarnation) BeginAnew(*server, now);
   server->known = known;
+  server->lot = DrawLot(name_, known.address);
   server->tls = tls_ || known.tls;
   server->fitness.Hear(Fitness::Event::kListed, now, entropy_);
   server->limits.Reopen();
@@ -114,8 +117,10 @@ bool Fleet::MayMove(Server& from, Micros began, Micros now) {
 
 std::vector<ServerPtr> Fleet::TakeUnresolved(Micros now) {
   const std::lock_guard lock(mutex_);
+  const bool widened = Widened();
   std::vector<ServerPtr> unresolved;
   for (const auto& [address, server] : servers_) {
+    if (!server->kept && !widened) continue;
     const bool named = !NumericAddress(server->endpoint).known();
     // A name may have moved to another address when its server does not answer any more, or is
     // another one.

@@ -45,7 +45,8 @@ namespace firn::client {
 //  1. The fittest are picked from, in the order of ServerFitness: fit; failing; resting, or unable
 //     for this tag for now; disabled; draining. So a call is refused only when all was tried. Those
 //     whose name is not looked up yet are not picked, nor those in quarantine, but for rule 6.
-//  2. Among those the client's own rack goes first, when it has one.
+//  2. Among those the servers go first that the client keeps to (subset.h), unless fewer than
+//     kFitMin of these are fit; then all are alike. Among those its own rack, when it has one.
 //  3. A new list forgives quarantine and draining, and so does a look in the background (Fitness
 //     has the table). A server that was started anew, as a list tells, is known no more: it rests
 //     no longer, and warms up.
@@ -60,6 +61,7 @@ namespace firn::client {
 class Fleet {
  public:
   static constexpr Micros kWarmUp{10'000'000};
+  static constexpr size_t kFitMin = 3;
   static constexpr Micros kNoAdvice{100'000};  // out for so long, when the server does not say
 
   Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed);
@@ -160,6 +162,10 @@ class Fleet {
   ServerFitness FitnessOf(const Server& server, Micros now) const;
   // Rule 6. Counts the times that it becomes so.
   bool Panics();
+  // Which servers the client keeps to.
+  void Choose();
+  // Rule 2: fewer of them are fit than it takes.
+  bool Widened() const;
   // Another process answers at its address.
   static void BeginAnew(Server& server, Micros now);
   void Merge(const KnownServer& known, std::map<std::string, ServerPtr>& before, Micros now);
@@ -184,8 +190,10 @@ class Fleet {
   void TellNews();
   void Tell(const Events& told) const;
 
+  const uint64_t name_;  // its own, by which it chooses servers
   const Balancing balancing_;
   const std::optional<uint32_t> rack_;
+  const size_t servers_max_;
   const bool tls_;
   const Micros attempt_limit_;
   const EventHook on_event_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "client/fleet/fleet.h"
+#include "client/fleet/subset.h"
 
 namespace firn::client {
 namespace {
@@ -21,6 +22,25 @@ double Lot(const Roster::Entry& entry) {
 }
 
 }  // namespace
+
+void Fleet::Choose() {
+  std::vector<Server*> servers;
+  std::vector<SubsetLot> lots;
+  for (const auto& [address, server] : servers_) {
+    servers.push_back(server.get());
+    lots.push_back({server->lot / std::max(server->known.weight, 1), server->known.rack});
+    server->kept = false;
+  }
+  for (const size_t at : ChooseSubset(lots, servers_max_, rack_)) servers[at]->kept = true;
+}
+
+bool Fleet::Widened() const {
+  if (servers_.size() <= servers_max_) return false;
+  const auto fit = std::count_if(servers_.begin(), servers_.end(), [](const auto& one) {
+    return one.second->kept && one.second->Standing() == ServerFitness::kFit;
+  });
+  return static_cast<size_t>(fit) < std::min(kFitMin, servers_max_);
+}
 
 bool Fleet::Panics() {
   size_t members = 0, fit = 0;
@@ -48,7 +68,7 @@ void Fleet::SettleOnOne(std::vector<Roster::Entry>& entries) {
 }
 
 std::shared_ptr<const Roster> Fleet::MakeRoster(Micros now) {
-  const bool panics = Panics();
+  const bool panics = Panics(), widened = Widened();
   std::vector<Roster::Entry> entries;
   Micros good_until = Micros::max();
   for (const auto& [address, server] : servers_) {
@@ -59,6 +79,7 @@ std::shared_ptr<const Roster> Fleet::MakeRoster(Micros now) {
     entries.push_back({.server = server,
                        .weight = WeightOf(*server, now),
                        .fitness = fitness,
+                       .spare = !server->kept && !widened,
                        .elsewhere = rack_ && server->known.rack != *rack_,
                        .unready = server->known.phase == ServerPhase::kNotReady});
   }

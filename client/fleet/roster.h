@@ -27,12 +27,14 @@ class Roster {
     ServerPtr server;
     int64_t weight;         // above 0
     ServerFitness fitness;  // whatever the tag
+    bool spare;             // not among those that the client keeps to
     bool elsewhere;         // not in the client's own rack
     bool unready;           // cannot do anything that needs a machine id
 
     // Smaller is asked sooner.
     int rank(ServerFitness at_best) const {
-      return 2 * static_cast<int>(std::max(fitness, at_best)) + (elsewhere ? 1 : 0);
+      return 4 * static_cast<int>(std::max(fitness, at_best)) + (spare ? 2 : 0) +
+             (elsewhere ? 1 : 0);
     }
   };
 

@@ -48,7 +48,8 @@ struct Server {
   // Its name is looked up: not before, and at the latest.
   Micros resolve_at{0}, resolve_by{0};
   Micros first_seen{0};
-  double lot = 0;  // over its weight: the order in which a sticky client settles on one
+  double lot = 0;    // over its weight: whom the client keeps to (subset.h), or settles on
+  bool kept = true;  // among those that the client keeps to
   Spell dialling{Micros(10'000), Micros(100'000)};  // after a connection that came to nothing
   Fitness fitness{};
   Micros moves_until{0}, moves_again_at{0};  // of calls that are moved off it, see Fleet::MayMove

@@ -19,7 +19,8 @@ constexpr Milliseconds kWarm{20'000};
 // So many servers, all of them fit and warm.
 struct Servers {
   Servers(Balancing balancing, int64_t count)
-      : fleet({.balancing = balancing}, clock, 42), now(clock.BootMicros() + kWarm) {
+      : fleet({.balancing = balancing, .servers_max = 0}, clock, 42),
+        now(clock.BootMicros() + kWarm) {
     ServerList list;
     for (int64_t i = 0; i < count; ++i) {
       list.servers.push_back({.address = "10.0.0.1:" + std::to_string(1000 + i)});
