@@ -17,7 +17,7 @@ def main(servers: str, tag: str = "") -> int:
             print("ten:", client.next_ids(tag, 10))
             print("text:", client.next_text(tag))
         except firn.Refused as no:
-            print(f"no server would give one: {no.reason.name if no.reason else ''}: {no}")
+            print(f"no server would give one: {no.reason}: {no}")
             return 1
         except firn.Unavailable as failure:
             for attempt in failure.attempts:

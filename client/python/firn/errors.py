@@ -21,6 +21,9 @@ class Reason(enum.IntEnum):
     STORE_DOWN = 9
     INTERNAL = 10
 
+    def __str__(self) -> str:
+        return self.name
+
 
 class End(enum.Enum):
     """What became of asking one server."""
@@ -46,7 +49,7 @@ class Attempt:
     detail: str
 
     def __str__(self) -> str:
-        why = f" ({self.reason.name})" if self.reason else ""
+        why = f" ({self.reason})" if self.reason else ""
         detail = f": {self.detail}" if self.detail else ""
         return f"{self.server} {self.end.value}{why} after {self.took_ms:.1f} ms{detail}"
 

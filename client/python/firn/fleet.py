@@ -262,7 +262,7 @@ class Fleet:
             return self.answered(server)
         began = False
         with self.lock:
-            server.why = f"{reason.name}: {failure.detail}" if reason else failure.detail
+            server.why = f"{reason}: {failure.detail}" if reason else failure.detail
             if reason in (Reason.NOT_READY, Reason.CLOCK):
                 server.not_ready_until = until
             elif reason is Reason.STORE_DOWN:
