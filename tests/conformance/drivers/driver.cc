@@ -152,6 +152,7 @@ class Driver {
     options.attempt_limit = Milliseconds(Number(words, "attempt_limit_ms", 80));
     options.attempts_max = Number(words, "attempts_max", 3);
     options.connections = Number(words, "connections_max", 2);
+    options.servers_max = Number(words, "servers_max", 16);
     if (words.contains("rack")) options.rack = static_cast<uint32_t>(Number(words, "rack", 0));
     if (Word(words, "on_failure") == "failfast") options.on_failure = FailureMode::kFailfast;
     if (words.contains("tls_ca")) {
