@@ -90,6 +90,21 @@ void WideIssuer(benchmark::State& state) {
 }
 BENCHMARK(WideIssuer)->Threads(1)->Threads(2)->UseRealTime();
 
+// Two machine ids: a thread has a sequence to itself, so the second one should cost what the first
+// does.
+void WideLanes(benchmark::State& state) {
+  static LanesFixture fixture(WideLayout(), 2);
+  int64_t failed = 0;
+  for (auto _ : state) {
+    int64_t id = 0;
+    failed += fixture.issuer.TryOne(*fixture.tag, Method::kThrift, &id) ? 0 : 1;
+    benchmark::DoNotOptimize(id);
+  }
+  if (failed > 0) state.SkipWithError("an id was refused");
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(WideLanes)->Threads(1)->Threads(2)->UseRealTime();
+
 void WideIssuerByName(benchmark::State& state) {
   IssueFixture& fixture = Wide<SequencerKind::kAtomic>();
   for (auto _ : state) {

@@ -43,7 +43,8 @@ int64_t TicksSeenByPolling(Span span) {
 }
 
 // Takes ids one by one, sleeping when it is told to wait.
-int64_t TakeDuring(Span span, IssueFixture& fixture) {
+template <typename Fixture>
+int64_t TakeDuring(Span span, Fixture& fixture) {
   const Layout& layout = fixture.ticks.layout();
   PatientCaller caller(fixture.issuer, SystemClock(), Milliseconds(1'000));
   IssueCall call;
@@ -84,6 +85,49 @@ BENCHMARK(DefaultLayoutCeiling)
     ->ArgName("threads")
     ->Arg(1)
     ->Arg(2)
+    ->Arg(8)
+    ->Iterations(4)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+// The same for calls of 1000 ids, of four machine ids.
+int64_t TakeThousandsDuring(Span span, LanesFixture& fixture) {
+  const Layout& layout = fixture.ticks.layout();
+  PatientCaller caller(fixture.issuer, SystemClock(), Milliseconds(1'000));
+  IssueCall call;
+  int64_t count = 0;
+  while (fixture.ticks.Current() < layout.TickAt(span.begin)) {
+  }
+  while (fixture.ticks.Current() < layout.TickAt(span.end)) {
+    call.Begin(*fixture.tag, {.tag = "order", .count = 1'000});
+    count += caller.Issue(call) ? 1'000 : 0;
+  }
+  return count;
+}
+
+void FourMachineIdsCeiling(benchmark::State& state) {
+  constexpr uint32_t kMachines = 4;
+  LanesFixture fixture(Layout::Firn(), kMachines);
+  std::atomic<int64_t> ids{0};
+  int64_t ticks = 0;
+  for (auto _ : state) {
+    ticks += TicksSeenByPolling(Span());
+    const Span span;
+    std::vector<std::jthread> threads;
+    for (int64_t i = 0; i < state.range(0); ++i) {
+      threads.emplace_back([&] { ids += TakeThousandsDuring(span, fixture); });
+    }
+  }
+  const double spans = static_cast<double>(state.iterations());
+  const double ceiling = kMachines * 4096.0 * static_cast<double>(ticks);
+  state.counters["share_of_ceiling"] = static_cast<double>(ids) / ceiling;
+  state.counters["ids_per_second"] =
+      static_cast<double>(ids) / spans / (static_cast<double>(kSpan.count()) / 1'000);
+}
+BENCHMARK(FourMachineIdsCeiling)
+    ->ArgName("threads")
+    ->Arg(1)
+    ->Arg(4)
     ->Arg(8)
     ->Iterations(4)
     ->Unit(benchmark::kMillisecond)

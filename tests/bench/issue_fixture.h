@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "common/id/id_clock.h"
 #include "common/id/layout.h"
@@ -8,6 +10,7 @@
 #include "common/time/entropy.h"
 #include "server/issue/issuer.h"
 #include "server/issue/snowflake/snowflake.h"
+#include "server/issue/snowflake/snowflake_lanes.h"
 
 namespace firn {
 
@@ -34,6 +37,33 @@ struct IssueFixture {
   TickSource ticks;
   std::shared_ptr<Claim> claim;
   std::shared_ptr<Snowflake> snowflake;
+  NoRejections rejections;
+  Issuer issuer{rejections};
+  const Tag* tag = nullptr;
+};
+
+// The same with several machine ids, whose sequences are one strategy.
+struct LanesFixture {
+  LanesFixture(const Layout& layout, uint32_t machines)
+      : ticks(layout, id_clock, SystemClock()), lanes(MakeLanes(layout, machines)) {
+    if (!issuer.Set({"order", lanes, {}}).ok()) Die("no tag");
+    tag = issuer.Resolve("order");
+  }
+
+  std::shared_ptr<SnowflakeLanes> MakeLanes(const Layout& layout, uint32_t machines) {
+    std::vector<std::shared_ptr<Snowflake>> made;
+    for (uint32_t machine = 0; machine < machines; ++machine) {
+      auto claim = std::make_shared<Claim>(layout, MachineId(machine), SystemClock().Wall());
+      claim->ExtendTo(SystemClock().Wall() + std::chrono::hours(24));
+      made.push_back(std::make_shared<Snowflake>(ticks, SystemEntropy()));
+      if (!made.back()->Adopt(claim).ok()) Die("the benchmark's claim was refused");
+    }
+    return std::make_shared<SnowflakeLanes>(std::move(made));
+  }
+
+  IdClock id_clock;
+  TickSource ticks;
+  std::shared_ptr<SnowflakeLanes> lanes;
   NoRejections rejections;
   Issuer issuer{rejections};
   const Tag* tag = nullptr;

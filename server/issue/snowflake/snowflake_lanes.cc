@@ -1,0 +1,74 @@
+#include "server/issue/snowflake/snowflake_lanes.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "common/time/thread_index.h"
+
+namespace firn {
+
+Status SnowflakeLanes::Start() {
+  for (const auto& lane : lanes_) FIRN_TRY(lane->Start());
+  return {};
+}
+
+// Only threads that issue ask for their index, so the first ones get a lane each.
+size_t SnowflakeLanes::OwnLane() const {
+  const int index = ThreadIndex();
+  return index < 0 ? 0 : static_cast<uint32_t>(index) % static_cast<uint32_t>(lanes_.size());
+}
+
+bool SnowflakeLanes::TryOne(Method method, int64_t* id) {
+  size_t lane = OwnLane();
+  for (size_t tries = 0; tries < lanes_.size(); ++tries, lane = After(lane)) {
+    if (lanes_[lane]->TryOne(method, id)) return true;
+  }
+  return false;
+}
+
+bool SnowflakeLanes::TryRun(Method method, int64_t want, IdRun* run) {
+  size_t lane = OwnLane();
+  for (size_t tries = 0; tries < lanes_.size(); ++tries, lane = After(lane)) {
+    if (lanes_[lane]->TryRun(method, want, run)) return true;
+  }
+  return false;
+}
+
+// The call's ticket is its lane's number, from 1 on, once it has got a part.
+Verdict SnowflakeLanes::Issue(IssueCall& call) {
+  size_t lane = call.ticket != 0 ? call.ticket - 1 : OwnLane();
+  std::optional<Refusal> refused;
+  std::optional<Refusal> waits;
+  std::chrono::microseconds ask_again_in = std::chrono::microseconds::max();
+  for (size_t tries = 0; tries < lanes_.size(); ++tries, lane = After(lane)) {
+    const Verdict verdict = lanes_[lane]->Issue(call);
+    if (verdict == Verdict::kIssued) return verdict;
+    if (!call.runs().empty()) call.ticket = lane + 1;
+    if (verdict == Verdict::kWait) {
+      if (call.ticket != 0) return verdict;
+      ask_again_in = std::min(ask_again_in, call.ask_again_in());
+      waits = call.refusal();
+    } else if (!refused) {
+      refused = call.refusal();
+    }
+  }
+  if (waits) return call.Wait(ask_again_in, *std::move(waits));
+  return call.Refuse(*std::move(refused));
+}
+
+std::optional<Refusal> SnowflakeLanes::WhyNot() const {
+  std::optional<Refusal> first;
+  for (const auto& lane : lanes_) {
+    std::optional<Refusal> why = lane->WhyNot();
+    if (!why) return why;
+    if (!first) first = std::move(why);
+  }
+  return first;
+}
+
+void SnowflakeLanes::Close() {
+  for (const auto& lane : lanes_) lane->Close();
+}
+
+}  // namespace firn
