@@ -78,10 +78,10 @@ class Auditor {
   void CompareRacks();
   void CompareNonces();
   Status CompareProviders();
-  Status CompareBounds(const AuditedProvider& provider, const AuditedSlot& slot);
+  Status CompareHeld(const AuditedProvider& audited, const HeldMachine& held);
   AuditedSlot* SlotOf(MachineId machine);
-  bool ClaimedByAnother(const AuditedProvider& audited, const AuditedSlot& slot) const;
-  Status CompareHolders(const AuditedProvider& audited, const AuditedSlot& slot);
+  bool ClaimedByAnother(const std::string& address, WallMs bound, const AuditedSlot& slot) const;
+  void CompareAgain(const std::string& address, WallMs bound, const AuditedSlot& slot);
 
   BlockingCoordinator& registry_;
   const WallMs now_;
@@ -307,59 +307,63 @@ AuditedSlot* Auditor::SlotOf(MachineId machine) {
 Status Auditor::CompareProviders() {
   std::map<MachineId, std::string> seen;
   for (const AuditedProvider& audited : audit_.providers) {
-    const auto& [provider, report] = audited;
     JudgeServer(audited, now_, audit_);
-    if (!report.machine.has_value()) continue;
-    const std::string machine = Cat("machine id ", report.machine->value());
-    const auto [first, added] = seen.emplace(*report.machine, provider.address);
-    // Of one address, the other is what a killed process left behind until its session ends.
-    if (!added && first->second != provider.address) {
-      Fault(provider.address + " and " + first->second + " both report " + machine);
+    for (const HeldMachine& held : audited.report.Held()) {
+      const std::string& address = audited.provider.address;
+      const auto [first, added] = seen.emplace(held.machine, address);
+      // Of one address, the other is what a killed process left behind until its session ends.
+      if (!added && first->second != address) {
+        Fault(
+            Cat(address, " and ", first->second, " both report machine id ", held.machine.value()));
+      }
+      FIRN_TRY(CompareHeld(audited, held));
     }
-    AuditedSlot* const slot = SlotOf(*report.machine);
-    if (slot == nullptr) {
-      Fault(provider.address + " reports " + machine + ", of which there is no slot");
-      continue;
-    }
-    slot->clock_skew_ms = report.clock_skew_ms;
-    if (report.bound > slot->record.bound) FIRN_TRY(CompareBounds(audited, *slot));
-    if (ClaimedByAnother(audited, *slot)) FIRN_TRY(CompareHolders(audited, *slot));
   }
   return {};
 }
 
-bool Auditor::ClaimedByAnother(const AuditedProvider& audited, const AuditedSlot& slot) const {
+// What seems wrong is looked at again: it may have changed between the reads. A server that gave
+// its machine id back in the meantime reports nothing of it any more.
+Status Auditor::CompareHeld(const AuditedProvider& audited, const HeldMachine& held) {
+  const std::string& address = audited.provider.address;
+  AuditedSlot* const slot = SlotOf(held.machine);
+  if (slot == nullptr) {
+    Fault(
+        Cat(address, " reports machine id ", held.machine.value(), ", of which there is no slot"));
+    return {};
+  }
+  slot->clock_skew_ms = audited.report.clock_skew_ms;
+  if (held.bound <= slot->record.bound && !ClaimedByAnother(address, held.bound, *slot)) return {};
+  FIRN_ASSIGN(const auto report, ReportOf(ProviderNodeName(audited.provider)));
+  const auto bound = report.has_value() ? report->BoundOf(held.machine) : std::nullopt;
+  if (!bound) return {};
+  FIRN_ASSIGN(const auto look, LookAgain(slot->slot));
+  if (look.has_value()) CompareAgain(address, *bound, look->slot);
+  return {};
+}
+
+bool Auditor::ClaimedByAnother(const std::string& address, WallMs bound,
+                               const AuditedSlot& slot) const {
   // Whoever claims from its bound on takes nothing from it.
-  const bool crosses = audited.report.bound > std::max(now_, slot.record.since);
-  return crosses && slot.live.has_value() && slot.live->endpoint != audited.provider.address;
+  if (bound <= std::max(now_, slot.record.since)) return false;
+  return slot.live.has_value() && slot.live->endpoint != address;
 }
 
-// A server that believes to hold a machine id up to a bound that lies ahead, and whose slot another
-// has claimed: both may issue the same ids until it finds out.
-Status Auditor::CompareHolders(const AuditedProvider& audited, const AuditedSlot& slot) {
-  FIRN_ASSIGN(const auto report, ReportOf(ProviderNodeName(audited.provider)));
-  if (!report.has_value() || report->machine != slot.machine) return {};
-  FIRN_ASSIGN(const auto look, LookAgain(slot.slot));
-  if (!look.has_value() || !ClaimedByAnother({audited.provider, *report}, look->slot)) return {};
-  Fault(Cat(audited.provider.address, " holds machine id ", slot.machine.value(), " up to ",
-            report->bound.ms(), " ms, and ", look->slot.live->endpoint, " (",
-            look->slot.record.owner, ") has claimed it meanwhile, from ",
-            look->slot.record.since.ms(),
-            " ms on: ids of the time between may have been given twice"));
-  return {};
-}
-
-// A server that gave its machine id back in the meantime reports nothing any more.
-Status Auditor::CompareBounds(const AuditedProvider& audited, const AuditedSlot& slot) {
-  FIRN_ASSIGN(const auto report, ReportOf(ProviderNodeName(audited.provider)));
-  if (!report.has_value() || report->machine != slot.machine) return {};
-  FIRN_ASSIGN(const auto look, LookAgain(slot.slot));
-  if (!look.has_value() || report->bound <= look->slot.record.bound) return {};
-  if (report->bound <= audit_.meta->floor) return {};  // restored since, above all that it may use
-  Loss(Cat(audited.provider.address, " holds machine id ", slot.machine.value(), " up to ",
-           report->bound.ms(), " ms, but its record says ", look->slot.record.bound.ms(),
-           " ms: the registry went back in time"));
-  return {};
+void Auditor::CompareAgain(const std::string& address, WallMs bound, const AuditedSlot& slot) {
+  const std::string holds =
+      Cat(address, " holds machine id ", slot.machine.value(), " up to ", bound.ms(), " ms, ");
+  // The floor: restored since, above all that it may use.
+  if (bound > std::max(slot.record.bound, audit_.meta->floor)) {
+    Loss(Cat(holds, "but its record says ", slot.record.bound.ms(),
+             " ms: the registry went back in time"));
+  }
+  // It believes to hold it up to a bound that lies ahead: both may issue the same ids until it
+  // finds out.
+  if (ClaimedByAnother(address, bound, slot)) {
+    Fault(Cat(holds, "and ", slot.live->endpoint, " (", slot.record.owner,
+              ") has claimed it meanwhile, from ", slot.record.since.ms(),
+              " ms on: ids of the time between may have been given twice"));
+  }
 }
 
 }  // namespace

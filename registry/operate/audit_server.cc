@@ -51,7 +51,7 @@ void JudgeIdle(const AuditedProvider& server, WallMs now, Audit& audit) {
 
 void JudgeServer(const AuditedProvider& server, WallMs now, Audit& audit) {
   JudgeClock(server, audit);
-  if (!server.report.machine) JudgeIdle(server, now, audit);
+  if (server.report.Held().empty()) JudgeIdle(server, now, audit);
 }
 
 }  // namespace firn

@@ -58,6 +58,10 @@ Json ServerJson(const AuditedProvider& server) {
             {"pid", provider.pid},
             {"build", provider.build}};
   if (report.machine) json["machine"] = report.machine->value();
+  json["machines"] = Json::array();
+  for (const auto& [machine, bound] : report.Held()) {
+    json["machines"].push_back({{"machine", machine.value()}, {"bound_ms", bound.ms()}});
+  }
   if (!report.reason.empty()) json["reason"] = report.reason;
   return json;
 }

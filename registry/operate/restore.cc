@@ -165,6 +165,7 @@ Status TakeSlots(BlockingCoordinator& registry, const Nonce& era, const RackSpli
 
 void AddReport(const ProviderReport& report, RestoreFacts& facts) {
   facts.bounds.push_back({report.bound, report.machine});
+  for (const auto& [machine, bound] : report.more) facts.bounds.push_back({bound, machine});
   const Milliseconds skew = std::chrono::abs(Milliseconds(report.clock_skew_ms));
   if (skew <= kPoisonAhead) facts.skew_max = std::max(facts.skew_max, skew);
 }

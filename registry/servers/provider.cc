@@ -7,6 +7,7 @@
 #include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
+#include "common/id/layout.h"
 #include "common/json/json_object.h"
 
 namespace firn {
@@ -16,6 +17,7 @@ constexpr std::string_view kScheme = "thrift://";
 constexpr std::string_view kInterface = "firn.IdService";
 constexpr size_t kNodeNameBytesMax = 4096;
 constexpr size_t kAddressBytesMax = 300;
+constexpr int64_t kMachineMax = (1 << Layout::kMachineBitsMax) - 1;
 
 bool IsPrintableAscii(std::string_view text) {
   for (const char c : text) {
@@ -85,6 +87,23 @@ Status TakeStores(const Json* member, std::map<std::string, bool>& stores) {
   return {};
 }
 
+Status TakeMore(const Json* member, std::vector<HeldMachine>& more) {
+  if (member == nullptr) return {};
+  if (!member->is_array() || member->size() > size_t{kMachineMax}) {
+    return Corrupt("more is not a list of machine ids");
+  }
+  for (const Json& one : *member) {
+    if (!one.is_object()) return Corrupt("a machine id in more is not an object");
+    const std::optional<int64_t> machine = WholeNumber(one.value("machine", Json()));
+    const std::optional<int64_t> bound_ms = WholeNumber(one.value("bound_ms", Json()));
+    if (!machine || *machine < 0 || *machine > kMachineMax || !bound_ms || *bound_ms < 0) {
+      return Corrupt("more does not say a machine id and its bound");
+    }
+    more.push_back({MachineId(static_cast<uint32_t>(*machine)), WallMs(*bound_ms)});
+  }
+  return {};
+}
+
 // As many tags as there is room for, the highest first; `others` is raised to the first left out.
 Json HighestOf(const std::map<std::string, int64_t>& high, int64_t& others) {
   std::vector<std::pair<int64_t, std::string_view>> order;
@@ -107,6 +126,20 @@ Json HighestOf(const std::map<std::string, int64_t>& high, int64_t& others) {
 }
 
 }  // namespace
+
+std::vector<HeldMachine> ProviderReport::Held() const {
+  std::vector<HeldMachine> held;
+  if (machine) held.push_back({*machine, bound});
+  held.insert(held.end(), more.begin(), more.end());
+  return held;
+}
+
+std::optional<WallMs> ProviderReport::BoundOf(MachineId held) const {
+  for (const auto& [one, bound_of_one] : Held()) {
+    if (one == held) return bound_of_one;
+  }
+  return std::nullopt;
+}
 
 int64_t ProviderReport::HighOf(const std::string& tag) const {
   const auto named = high.find(tag);
@@ -167,6 +200,9 @@ std::string FormatReport(const ProviderReport& report) {
               {"clock_skew_ms", report.clock_skew_ms}};
   if (!report.reason.empty()) object["reason"] = report.reason.substr(0, kReasonBytesMax);
   if (report.machine) object["machine"] = report.machine->value();
+  for (const auto& [held, bound] : report.more) {
+    object["more"].push_back({{"machine", held.value()}, {"bound_ms", bound.ms()}});
+  }
   if (report.wall_skew_ms) object["wall_skew_ms"] = *report.wall_skew_ms;
   if (!report.cluster.empty()) object["cluster"] = report.cluster;
   int64_t others = report.high_others;
@@ -188,7 +224,7 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   int64_t machine = -1;
   int64_t bound_ms = 0;
   read.NumberIfAny("format", report.format, 1, INT32_MAX)
-      .NumberIfAny("machine", machine, 0, 1023)
+      .NumberIfAny("machine", machine, 0, kMachineMax)
       .NumberIfAny("bound_ms", bound_ms, 0, INT64_MAX)
       .NumberIfAny("clock_skew_ms", report.clock_skew_ms, -INT64_MAX, INT64_MAX)
       .NumberIfAny("high_others", report.high_others, 0, INT64_MAX);
@@ -203,6 +239,7 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   FIRN_TRY(read.status());
   FIRN_TRY(TakeHigh(read.Find("high"), report.high));
   FIRN_TRY(TakeStores(read.Find("stores"), report.stores));
+  FIRN_TRY(TakeMore(read.Find("more"), report.more));
   if (machine >= 0) report.machine = MachineId(static_cast<uint32_t>(machine));
   report.bound = WallMs(bound_ms);
   return report;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/base/units.h"
@@ -38,6 +39,14 @@ struct Provider {
   friend bool operator==(const Provider&, const Provider&) = default;
 };
 
+// A machine id that a server holds, and up to where.
+struct HeldMachine {
+  MachineId machine;
+  WallMs bound;
+
+  friend bool operator==(const HeldMachine&, const HeldMachine&) = default;
+};
+
 // What the server says of itself while it lives. `firn restore` lifts the floor and the ledgers
 // above every bound and `high` that stands in one of these, after the tree itself was lost.
 //
@@ -48,9 +57,10 @@ struct ProviderReport {
   ServerPhase phase = ServerPhase::kNotReady;
   int64_t format = ClusterMeta::kFormat;  // the newest that the server speaks
   std::string reason{};                   // why it is not ready, in words; empty: it is
-  std::optional<MachineId> machine{};
-  WallMs bound{};
-  int64_t clock_skew_ms = 0;  // of the id clock, which may lead: see restore.h
+  std::optional<MachineId> machine{};     // that it holds up to `bound`
+  WallMs bound{};                         // the highest that it has held anything up to
+  std::vector<HeldMachine> more{};        // what else it holds
+  int64_t clock_skew_ms = 0;              // of the id clock, which may lead: see restore.h
   std::optional<int64_t>
       wall_skew_ms{};     // of the wall clock, against the registry's, if that tells
   std::string cluster{};  // uuid of the one that it belongs to; empty: not known yet
@@ -59,6 +69,11 @@ struct ProviderReport {
   int64_t high_others = 0;                // of tags that `high` does not name
   // The stores of segment tags that it has, and whether each permits `buffer = none`.
   std::map<std::string, bool> stores{};
+
+  // All that it holds.
+  std::vector<HeldMachine> Held() const;
+  // Up to where it holds this one; empty: it does not.
+  std::optional<WallMs> BoundOf(MachineId held) const;
 
   // How far the ledger of `tag` may have come.
   int64_t HighOf(const std::string& tag) const;

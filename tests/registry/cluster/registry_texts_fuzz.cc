@@ -57,6 +57,7 @@ void TryReport(std::string_view text) {
   Check(written.size() <= firn::kReportBytesMax, "too long to be read");
   const auto again = firn::ParseReport(written);
   Check(again->phase == report->phase && again->machine == report->machine, "another server");
+  Check(again->Held() == report->Held(), "other machine ids");
   Check(again->bound == report->bound && again->clock_skew_ms == report->clock_skew_ms,
         "another time");
   for (const auto& [tag, high] : report->high) Check(again->HighOf(tag) >= high, "a tag fell");

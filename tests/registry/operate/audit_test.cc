@@ -160,6 +160,21 @@ const Damage kDamages[] = {
      "both report machine id 0"},
     {"BoundBelowTheReported", [](AuditTest& c) { c.Announce("h:1", 0, kNow + 2 * kMs); },
      "went back in time"},
+    {"SecondBoundBelowTheReported",
+     [](AuditTest& c) {
+       c.Hold({1, 0}, Nonce(1, 2), kNow);
+       c.AnnounceAs("h:1", FormatReport({.phase = ServerPhase::kReady,
+                                         .machine = MachineId(0),
+                                         .bound = kNow + kMs,
+                                         .more = {{MachineId(1), kNow + kMs}}}));
+     },
+     "h:1 holds machine id 1 up to 1750000000001 ms, but its record says 1750000000000 ms"},
+    {"TwoOfOneSecondMachine",
+     [](AuditTest& c) {
+       c.Announce("h:1", 0, kNow);
+       c.AnnounceAs("h:2", FormatReport({.more = {{MachineId(0), kNow}}}));
+     },
+     "both report machine id 0"},
     {"ClaimedByAnother",
      [](AuditTest& c) {
        c.Live({0, 0}, Nonce(1, 1));
@@ -237,6 +252,21 @@ TEST_F(AuditTest, ShowsTheSkewThatAServerReports) {
   Announce("h:1", 0, kNow + kMs, 17);
   EXPECT_EQ(Read().slots[0].clock_skew_ms, 17);
   EXPECT_THAT(Read().faults, IsEmpty());
+}
+
+TEST_F(AuditTest, EachMachineIdOfAServerIsHeldAgainstItsOwnRecord) {
+  MakeProvidersFolder();
+  Hold({0, 0}, Nonce(1, 1), kNow + Milliseconds(9));
+  Hold({1, 0}, Nonce(1, 2), kNow + Milliseconds(5));
+  AnnounceAs("h:1", FormatReport({.phase = ServerPhase::kReady,
+                                  .machine = MachineId(0),
+                                  .bound = kNow + Milliseconds(9),
+                                  .more = {{MachineId(1), kNow + Milliseconds(5)}},
+                                  .clock_skew_ms = 17}));
+  const Audit audit = Read();
+  EXPECT_THAT(audit.faults, IsEmpty());
+  EXPECT_EQ(audit.slots[3].machine, MachineId(1));
+  EXPECT_EQ(audit.slots[3].clock_skew_ms, 17);
 }
 
 TEST_F(AuditTest, AClusterSmallerThanItsLayoutIsWhole) {

@@ -18,6 +18,7 @@ ProviderReport SomeReport() {
   return {.phase = ServerPhase::kReady,
           .machine = MachineId(5),
           .bound = WallMs(1700000600000),
+          .more = {{MachineId(0), WallMs(1700000500000)}, {MachineId(1023), WallMs(1)}},
           .clock_skew_ms = -17,
           .high = {{"order", 1000}, {"a \"tag\"/\xc3\xbc", 9007199254740993}},
           .stores = {{"registry", true}, {"cache", false}}};
@@ -65,6 +66,22 @@ TEST(ProviderReportTest, JsonGivesTheReportBack) {
   EXPECT_EQ(*ParseReport(FormatReport({})), ProviderReport{});
 }
 
+TEST(ProviderReportTest, EachMachineIdHasItsOwnBound) {
+  const ProviderReport report = SomeReport();
+  EXPECT_EQ(report.BoundOf(MachineId(5)), WallMs(1700000600000));
+  EXPECT_EQ(report.BoundOf(MachineId(0)), WallMs(1700000500000));
+  EXPECT_EQ(report.BoundOf(MachineId(6)), std::nullopt);
+  EXPECT_EQ(report.Held().size(), 3u);
+  EXPECT_TRUE(ProviderReport{.bound = WallMs(7)}.Held().empty());
+}
+
+// A version from before servers had several goes by these two.
+TEST(ProviderReportTest, TheFirstStandsWhereItAlwaysStood) {
+  const std::string json = FormatReport(SomeReport());
+  EXPECT_NE(json.find(R"("machine":5)"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("bound_ms":1700000600000)"), std::string::npos) << json;
+}
+
 TEST(ProviderReportTest, TagsWithoutNumbersAreLeftOut) {
   ProviderReport report = SomeReport();
   const std::string without = FormatReport(report);
@@ -100,13 +117,26 @@ TEST(ProviderReportTest, EveryTornPrefixIsRefused) {
 }
 
 TEST(ProviderReportTest, AbsurdDataIsRefusedWithAReason) {
-  for (const char* json :
-       {"[]", "7", "null", "{}", R"({"state":"fine"})", R"({"state":7})",
-        R"({"state":"serving","machine":1024})", R"({"state":"serving","machine":-1})",
-        R"({"state":"serving","bound_ms":"1"})", R"({"state":"serving","bound_ms":1.5})",
-        R"({"state":"serving","bound_ms":18446744073709551615})",
-        R"({"state":"serving","high":[]})", R"({"state":"serving","high":{"a":-1}})",
-        R"({"state":"serving","high":{"a":"1"}})", R"({"state":"serving","high_others":-1})"}) {
+  for (const char* json : {"[]",
+                           "7",
+                           "null",
+                           "{}",
+                           R"({"state":"fine"})",
+                           R"({"state":7})",
+                           R"({"state":"serving","machine":1024})",
+                           R"({"state":"serving","machine":-1})",
+                           R"({"state":"serving","bound_ms":"1"})",
+                           R"({"state":"serving","bound_ms":1.5})",
+                           R"({"state":"serving","bound_ms":18446744073709551615})",
+                           R"({"state":"serving","more":{}})",
+                           R"({"state":"serving","more":[7]})",
+                           R"({"state":"serving","more":[{"machine":5}]})",
+                           R"({"state":"serving","more":[{"machine":1024,"bound_ms":7}]})",
+                           R"({"state":"serving","more":[{"machine":5,"bound_ms":-1}]})",
+                           R"({"state":"serving","high":[]})",
+                           R"({"state":"serving","high":{"a":-1}})",
+                           R"({"state":"serving","high":{"a":"1"}})",
+                           R"({"state":"serving","high_others":-1})"}) {
     EXPECT_EQ(ParseReport(json).code(), Code::kCorrupt) << json;
   }
   EXPECT_FALSE(ParseReport(std::string(1 << 20, ' ')).ok());
