@@ -4,6 +4,7 @@
 
 #include <glog/logging.h>
 
+#include "common/base/cat.h"
 #include "registry/claim/claim_keeper.h"
 
 namespace firn {
@@ -11,14 +12,15 @@ namespace {
 
 constexpr Milliseconds kPoll{5};
 
-void LogEvent(const ClaimEvent& event) {
+// `who` says which of several machine ids it is; empty: the only one.
+void LogEvent(const std::string& who, const ClaimEvent& event) {
   if (event.kind == ClaimEvent::Kind::kAlarm) {
-    LOG(ERROR) << event.text;
+    LOG(ERROR) << who << event.text;
   } else if (event.kind == ClaimEvent::Kind::kRefused) {
     // The server cannot claim a machine id: nobody who looks for warnings may miss it.
-    LOG(WARNING) << ClaimEventName(event.kind) << ": " << event.text;
+    LOG(WARNING) << who << ClaimEventName(event.kind) << ": " << event.text;
   } else {
-    LOG(INFO) << ClaimEventName(event.kind) << ": " << event.text;
+    LOG(INFO) << who << ClaimEventName(event.kind) << ": " << event.text;
   }
 }
 
@@ -31,20 +33,23 @@ void LogSkew(const IdClockReport& report) {
 
 IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, Entropy& entropy,
                          std::unique_ptr<Coordinator> coordinator,
-                         std::unique_ptr<StateFolder> folder, std::unique_ptr<TagMemory> kept)
+                         std::unique_ptr<StateFolder> folder, std::unique_ptr<TagMemory> kept,
+                         std::vector<SiblingClaim> siblings)
     : options_(options),
       clock_(clock),
       entropy_(entropy),
       folder_(std::move(folder)),
+      siblings_(std::move(siblings)),
       id_clock_(options.id_clock, LogSkew),
       tick_source_(options.claim.layout, id_clock_, clock,
                    !options.virtual_time && CyclesAreSteady()),
-      snowflake_(std::make_shared<Snowflake>(tick_source_, entropy, options.snowflake)),
       rejections_(clock, [](const std::string& line) { LOG(WARNING) << line; }),
       issuer_(rejections_),
-      bridge_(*snowflake_, tick_source_),
       loop_(clock, std::move(coordinator)),
-      keeper_(MakeKeeper()),
+      machine_ids_(
+          1 + siblings_.size(),
+          [this](size_t number, ClaimUser& user) { return MakeKeeper(number, user); }, id_clock_,
+          tick_source_, entropy, options.snowflake),
       kept_(std::move(kept)),
       segments_(loop_.coordinator(), ToControl(), clock, entropy),
       follower_(loop_.coordinator(), entropy, catalogue_, issuer_, options.cluster_uuid,
@@ -63,12 +68,12 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
           meta.ok() && (meta->layout != layout().text() || meta->rack_bits != split().rack_bits());
     });
   }
-  registry.OnSession([this](const SessionEvent& event) { keeper_->OnSession(event); });
+  registry.OnSession([this](const SessionEvent& event) { machine_ids_.OnSession(event); });
   status_.claim.uuid = options.cluster_uuid;
   // Whoever joined the cluster on this coordinator has been told already. Its session() alone would
   // not say whether the connection was lost right behind the last answer.
   if (options.session != 0) {
-    keeper_->OnSession({.kind = SessionEvent::Kind::kConnected, .session = options.session});
+    machine_ids_.OnSession({.kind = SessionEvent::Kind::kConnected, .session = options.session});
   }
 }
 
@@ -78,15 +83,22 @@ PostToControl IssuingNode::ToControl() {
   return [this](std::function<void()> task) { loop_.Post(std::move(task)); };
 }
 
-std::unique_ptr<Keeper> IssuingNode::MakeKeeper() {
-  const ClaimHooks hooks{.event = LogEvent, .registry_clock = [this](WallMs registry, Now now) {
-                           id_clock_.NoteRegistryClock(registry, now);
-                           ahead_of_registry_ = now.wall - registry;
-                         }};
+std::unique_ptr<Keeper> IssuingNode::MakeKeeper(size_t number, ClaimUser& user) {
+  const size_t count = 1 + siblings_.size();
+  const std::string who = count == 1 ? "" : Cat("machine id ", number + 1, " of ", count, " ");
+  const ClaimHooks hooks{.event = [who](const ClaimEvent& event) { LogEvent(who, event); },
+                         .registry_clock =
+                             [this](WallMs registry, Now now) {
+                               id_clock_.NoteRegistryClock(registry, now);
+                               ahead_of_registry_ = now.wall - registry;
+                             }};
   if (options_.given) {
-    return std::make_unique<StaticKeeper>(*options_.given, *folder_, bridge_, hooks);
+    return std::make_unique<StaticKeeper>(*options_.given, *folder_, user, hooks);
   }
-  return std::make_unique<ClaimKeeper>(options_.claim, loop_.coordinator(), *folder_, bridge_,
+  ClaimOptions claim = options_.claim;
+  StateFolder& folder = number == 0 ? *folder_ : *siblings_[number - 1].folder;
+  if (number != 0) claim.identity.owner = siblings_[number - 1].owner;
+  return std::make_unique<ClaimKeeper>(std::move(claim), loop_.coordinator(), folder, user,
                                        entropy_, hooks);
 }
 
@@ -105,14 +117,14 @@ Status IssuingNode::StartByHand() {
 Status IssuingNode::Prepare() {
   FIRN_TRY(options_.claim.Check());
   const auto give_snowflake = [this](const TagDefinition&) -> Result<std::shared_ptr<Strategy>> {
-    return std::shared_ptr<Strategy>(snowflake_);
+    return machine_ids_.strategy();
   };
   FIRN_TRY(catalogue_.AddStrategy("snowflake", give_snowflake));
   for (const char* name : {"segment", "dated"}) {
     FIRN_TRY(catalogue_.AddStrategy(
         name, [this](const TagDefinition& tag) { return segments_.Make(tag); }));
   }
-  FIRN_TRY(snowflake_->Start());
+  FIRN_TRY(machine_ids_.strategy()->Start());
   return options_.given ? ServeWithoutRegistry() : Status();
 }
 
@@ -125,7 +137,8 @@ Status IssuingNode::ServeWithoutRegistry() {
   }
   issuer_.SetDefault(std::move(any));
   if (options_.default_tag.empty()) return {};
-  return issuer_.Set({.name = options_.default_tag, .strategy = snowflake_, .plugins = {}});
+  return issuer_.Set(
+      {.name = options_.default_tag, .strategy = machine_ids_.strategy(), .plugins = {}});
 }
 
 Status IssuingNode::WaitUntilServing(Milliseconds patience) const {
@@ -146,7 +159,7 @@ Status IssuingNode::WaitUntilServing(Milliseconds patience) const {
 void IssuingNode::Stop() {
   if (std::exchange(stopped_, true)) return;
   issuer_.Drain();
-  if (!loop_.Run([this] { keeper_->Release(ReadTime()); })) return;  // a forked child
+  if (!loop_.Run([this] { machine_ids_.Release(clock_.Read()); })) return;  // a forked child
   if (loop_.by_hand()) return segments_.Stop();
   const BootMs give_up = clock_.Boot() + options_.claim.release_wait;
   segments_.StopAll(options_.claim.release_wait);
@@ -163,27 +176,21 @@ IssuingNodeStatus IssuingNode::status() const {
   return status_;
 }
 
-KeeperTime IssuingNode::ReadTime() {
-  const Now now = clock_.Read();
-  return {now, id_clock_.Advance(now)};
-}
-
 void IssuingNode::Tick(Now now) {
-  const KeeperTime time{now, id_clock_.Advance(now)};
-  keeper_->Tick(time);
+  machine_ids_.Tick(now);
   segments_.Tick(now.boot);
   follower_.Tick(now.boot);
   follower_.RaiseHighest(segments_.ledger().TakeNews());
   if (const auto warning = layout_end_.Check(now)) LOG(WARNING) << *warning;
   for (const auto& tick : ticks_) tick(now);
-  Show(time);
+  Show({now, id_clock_.Last()});
   CheckGuess(now.boot);
 }
 
 // What was guessed and claimed under is no guess any more.
 void IssuingNode::CheckGuess(BootMs now) {
   if (!guess_watch_) return;
-  if (!misguessed_ && keeper_->state() == ClaimState::kHolding) return guess_watch_.reset();
+  if (!misguessed_ && machine_ids_.holds()) return guess_watch_.reset();
   guess_watch_->Tick(now);
 }
 
@@ -191,7 +198,7 @@ std::optional<Refusal> IssuingNode::WhyNot(const IssuingNodeStatus& seen) const 
   if (!seen.tags_known) {
     return Refusal{Reason::kNotReady, "the tags' definitions have not been read yet", 0, true};
   }
-  std::optional<Refusal> why = snowflake_->WhyNot();
+  std::optional<Refusal> why = machine_ids_.strategy()->WhyNot();
   if (why && why->reason == Reason::kNotReady && !seen.claim.reason.empty()) {
     why->message += ": " + seen.claim.reason;
   }
@@ -199,7 +206,9 @@ std::optional<Refusal> IssuingNode::WhyNot(const IssuingNodeStatus& seen) const 
 }
 
 void IssuingNode::Show(const KeeperTime& time) {
-  IssuingNodeStatus seen{.claim = keeper_->status(time),
+  std::vector<ClaimStatus> claims = machine_ids_.status(time);
+  IssuingNodeStatus seen{.claim = Together(claims),
+                         .claims = std::move(claims),
                          .id_clock = id_clock_.Report(),
                          .ahead_of_registry = ahead_of_registry_,
                          .misguessed = misguessed_,

@@ -23,8 +23,8 @@
 #include "server/issue/snowflake/layout_end.h"
 #include "server/issue/snowflake/snowflake.h"
 #include "server/issue/snowflake/tick_source.h"
-#include "server/node/claim_bridge.h"
 #include "server/node/kept_tags.h"
+#include "server/node/machine_ids.h"
 #include "server/node/readiness.h"
 #include "server/node/segment_tags.h"
 #include "server/node/tag_follower.h"
@@ -51,7 +51,8 @@ struct IssuingNodeOptions {
 
 // How a node is, at one moment.
 struct IssuingNodeStatus {
-  ClaimStatus claim;
+  ClaimStatus claim;                  // of all its machine ids together
+  std::vector<ClaimStatus> claims{};  // of each
   IdClockReport id_clock;
   std::optional<Milliseconds> ahead_of_registry{};  // our wall clock, when the registry last told
   Milliseconds session_age{0};                      // 0 while there is none
@@ -69,12 +70,12 @@ struct IssuingNodeStatus {
       std::make_shared<TagFollower::Definitions>();
 };
 
-// Everything that issues ids in one process, joined: a claim kept in the registry, the id clock,
-// the snowflake sequence under them, the tags that the registry defines, and the issuer that
+// Everything that issues ids in one process, joined: claims kept in the registry, the id clock, the
+// snowflake sequences under them, the tags that the registry defines, and the issuer that
 // callers ask. What firn-server and firn::embedded have in common; it knows no front door.
 //
 //     coordinator, state folder                            made by the caller
-//        control loop: keeper --- bridge --> snowflake --+
+//        control loop: machine ids (keeper, bridge) -----+
 //        kept tags --- tag follower --- catalogue -------+--> issuer --> ids
 //                      ledger --- ranges --> segments ---+
 //
@@ -82,11 +83,12 @@ struct IssuingNodeStatus {
 // issuer() and status() are for any thread in between.
 class IssuingNode {
  public:
-  // `clock` and `entropy` must outlive it. The folder is locked already. Without `kept` a start
-  // that does not reach its registry serves no tags.
+  // `clock` and `entropy` must outlive it. The folders are locked already. Without `kept` a start
+  // that does not reach its registry serves no tags. It holds one machine id, and one for each of
+  // the `siblings`.
   IssuingNode(const IssuingNodeOptions& options, const Clock& clock, Entropy& entropy,
               std::unique_ptr<Coordinator> coordinator, std::unique_ptr<StateFolder> folder,
-              std::unique_ptr<TagMemory> kept = nullptr);
+              std::unique_ptr<TagMemory> kept = nullptr, std::vector<SiblingClaim> siblings = {});
   ~IssuingNode();  // stops
   IssuingNode(const IssuingNode&) = delete;
   IssuingNode& operator=(const IssuingNode&) = delete;
@@ -136,13 +138,12 @@ class IssuingNode {
   IssuingNodeStatus status() const;  // its claim's `uuid` is never empty once the cluster is known
 
  private:
-  std::unique_ptr<Keeper> MakeKeeper();
+  std::unique_ptr<Keeper> MakeKeeper(size_t number, ClaimUser& user);
   Status Prepare();
   PostToControl ToControl();
   Status ServeWithoutRegistry();
   void Tick(Now now);
   void CheckGuess(BootMs now);
-  KeeperTime ReadTime();
   void Show(const KeeperTime& time);
   std::optional<Refusal> WhyNot(const IssuingNodeStatus& seen) const;
 
@@ -150,17 +151,16 @@ class IssuingNode {
   const Clock& clock_;
   Entropy& entropy_;
   const std::unique_ptr<StateFolder> folder_;
+  const std::vector<SiblingClaim> siblings_;
 
   IdClock id_clock_;
   TickSource tick_source_;
-  const std::shared_ptr<Snowflake> snowflake_;
   LoggingRejectionHandler rejections_;
   Catalogue catalogue_;
   Issuer issuer_;
-  ClaimBridge bridge_;
 
   ControlLoop loop_;
-  const std::unique_ptr<Keeper> keeper_;   // on the loop's thread, as all below but status_
+  MachineIds machine_ids_;                 // on the loop's thread, as all below but status_
   const std::unique_ptr<TagMemory> kept_;  // or null
   SegmentTags segments_;
   TagFollower follower_;

@@ -19,11 +19,16 @@ bool IsStatic(const NodePlace& place) { return place.registry.starts_with(kStati
 
 Layout StaticLayout(const NodePlace& place) { return place.layout.value_or(Layout::Firn()); }
 
+// What a folder's files begin with, of machine id `number`, counted from 0. The first one's are
+// those of a server that has but one, so that either goes on with what the other has left.
+std::string StemOf(const OwnerName& owner, uint32_t number) {
+  return number == 0 ? owner.file_stem() : Cat(owner.file_stem(), ".", number + 1);
+}
+
 // Of a machine id given by hand the grant is on disk, and one process of a host has it.
-Result<std::unique_ptr<PosixStateFolder>> OpenState(const NodePlace& place,
-                                                    const OwnerName& owner) {
+Result<std::unique_ptr<PosixStateFolder>> OpenState(const NodePlace& place, std::string stem) {
   StatePlace state{.folder = place.state_dir,
-                   .stem = owner.file_stem(),
+                   .stem = std::move(stem),
                    .grant_dir = place.grant_dir,
                    .grant_on_disk = IsStatic(place)};
   if (IsStatic(place)) {
@@ -34,6 +39,12 @@ Result<std::unique_ptr<PosixStateFolder>> OpenState(const NodePlace& place,
   FIRN_ASSIGN(const std::string_view foreign, ForeignFileSystemAt(place.state_dir));
   FIRN_TRY(CheckStateFileSystem(place, foreign));
   return folder;
+}
+
+// How many of each rack a cluster needs that is made for this node: after a crash without a grant,
+// as many again until the bounds of the old ones have passed.
+uint32_t WorkersFor(const NodePlace& place, std::optional<uint32_t> worker) {
+  return worker ? *worker + 1 : 2 * place.machine_ids;
 }
 
 // A machine id that is the operator's promise: there is no registry to ask.
@@ -64,6 +75,17 @@ Result<MachineId> ParseStaticRegistry(std::string_view registry, const Layout& l
   return Invalid(Cat("static: needs a machine id from 0 to ", layout.machines() - 1));
 }
 
+Status CheckMachineIds(const NodePlace& place, const ClaimOptions& claim) {
+  const uint32_t count = place.machine_ids;
+  if (count < 1 || count > kMachineIdsMax) {
+    return Invalid(Cat("must be 1 to ", kMachineIdsMax));
+  }
+  if (count == 1) return {};
+  if (IsStatic(place)) return Invalid("must be 1 with static:, which names one");
+  if (claim.worker) return Invalid("must be 1 where a worker is named");
+  return {};
+}
+
 Status CheckStateFileSystem(const NodePlace& place, std::string_view foreign) {
   if (foreign.empty()) return {};
   const std::string told =
@@ -80,8 +102,13 @@ Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const Owne
                                               IssuingNodeOptions options, const Clock& clock,
                                               Entropy& entropy) {
   options.claim.time_namespace = TimeNamespace();
-  FIRN_ASSIGN(auto folder, OpenState(place, owner));
+  FIRN_TRY(CheckMachineIds(place, options.claim).WithContext("the number of machine ids"));
+  FIRN_ASSIGN(auto folder, OpenState(place, StemOf(owner, 0)));
   NodeGround ground{.folder = std::move(folder), .kept = nullptr};
+  for (uint32_t number = 1; number < place.machine_ids; ++number) {
+    FIRN_ASSIGN(auto more, OpenState(place, StemOf(owner, number)));
+    ground.more_folders.push_back(std::move(more));
+  }
   if (!IsStatic(place)) {
     ground.kept = std::make_unique<KeptTags>(place.state_dir + "/" + owner.file_stem());
   }
@@ -100,13 +127,18 @@ Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeGround ground, const NodePla
   if (IsStatic(place)) {
     return OpenStatic(place, std::move(options), clock, entropy, std::move(ground.folder));
   }
+  std::vector<SiblingClaim> siblings;
+  for (auto& folder : ground.more_folders) {
+    siblings.push_back({.owner = owner.TextIn(folder->grant_identity().lock, self.host),
+                        .folder = std::move(folder)});
+  }
   const std::optional<uint32_t> worker = options.claim.worker;
   FIRN_ASSIGN(JoinedCluster cluster, JoinCluster({.registry = place.registry,
                                                   .credentials = place.credentials,
                                                   .session_timeout = place.session_timeout,
                                                   .layout = place.layout,
                                                   .default_strategy = place.default_strategy,
-                                                  .workers_min = worker ? *worker + 1 : 0,
+                                                  .workers_min = WorkersFor(place, worker),
                                                   .open = std::move(ground.open)},
                                                  *ground.folder, clock, entropy));
   // A guess must not refuse what the cluster has: then its keeper finds out.
@@ -117,7 +149,8 @@ Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeGround ground, const NodePla
   options.cluster_uuid = cluster.uuid;
   options.session = cluster.session;
   return std::make_unique<IssuingNode>(options, clock, entropy, std::move(cluster.coordinator),
-                                       std::move(ground.folder), std::move(ground.kept));
+                                       std::move(ground.folder), std::move(ground.kept),
+                                       std::move(siblings));
 }
 
 }  // namespace firn

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/base/units.h"
@@ -39,15 +40,24 @@ struct NodePlace {
   bool static_adopt = false;     // of static: a grant file that was moved here is the only one
   // Of tags that nobody has defined, where a cluster is made: `snowflake`; empty: there are none.
   std::string default_strategy{};
+  // How many the node holds at once, 1 to kMachineIdsMax. Of static:, and where a worker is named,
+  // there is one.
+  uint32_t machine_ids = 1;
 };
+
+inline constexpr uint32_t kMachineIdsMax = 16;
 
 // What a node stands on, already there: its locked folder, what is kept of its tags (of `static:`
 // nothing), and the way to registries.
 struct NodeGround {
   std::unique_ptr<StateFolder> folder;
+  std::vector<std::unique_ptr<StateFolder>> more_folders{};  // one for each further machine id
   std::unique_ptr<TagMemory> kept;
   RegistryOpener open = OpenCoordinator;
 };
+
+// kInvalid for a number of machine ids that is not to be had there.
+Status CheckMachineIds(const NodePlace& place, const ClaimOptions& claim);
 
 // Whether a state folder may lie on the file system of that name, as ForeignFileSystem tells it;
 // the log warns of any. Elsewhere a disk may stand still for as long as somebody else likes, and

@@ -1,5 +1,6 @@
 // Who calls a simulated node, and what it is held to after each of its rounds.
 
+#include <algorithm>
 #include <utility>
 
 #include "server/node/readiness.h"
@@ -46,6 +47,7 @@ void NodeHost::Serve() {
 Verdict NodeHost::Try(Call& call) {
   const Verdict verdict = process_->node->issuer().Issue(call.issue);
   if (verdict == Verdict::kIssued) Record(call);
+  call.waited |= verdict == Verdict::kWait;
   return verdict;
 }
 
@@ -55,9 +57,22 @@ void NodeHost::Record(const Call& call) {
   call.issue.AppendText(0, shared_.clock.Wall(), text);
   const std::string tag(call.tag);
   call.issue.runs().ForEach([&](int64_t id) { shared_.oracle.Record(tag, id, text); });
+  JudgeOrder(call);
   served_.insert(tag);
   has_issued_ = true;
   adopts_ = went_back_ = false;
+}
+
+// Of all snowflake tags: whoever asks after another has been answered gets no earlier tick.
+void NodeHost::JudgeOrder(const Call& call) {
+  if (call.tag == "numbers") return;
+  const Layout& layout = process_->node->layout();
+  Tick& highest = process_->highest;
+  const Runs& runs = call.issue.runs();
+  const auto tick_of = [&layout](int64_t id) { return layout.Unpack(id)->tick; };
+  Require(call.waited || tick_of(runs[0].first) >= highest, 8,
+          "a later call got an id of an earlier tick");
+  highest = std::max(highest, tick_of(runs[runs.size() - 1].last()));
 }
 
 // --- what it is held to after each round ---------------------------------------------------------
@@ -80,9 +95,9 @@ void NodeHost::JudgeOfflineStart(const IssuingNodeStatus& status) {
   const BootMs now = clock_.Boot();
   if (!process_->first_round) process_->first_round = now;
   if (!goes_on || now - *process_->first_round < kGoesOnWithin) return;
-  Require(
-      status.claim.state == ClaimState::kHolding || goes_on->clocks.TimeAt(now) >= goes_on->bound,
-      7, "a start that does not reach its registry does not go on inside its grant");
+  Require(status.claims.front().state == ClaimState::kHolding ||
+              goes_on->clocks.TimeAt(now) >= goes_on->bound,
+          7, "a start that does not reach its registry does not go on inside its grant");
 }
 
 bool NodeHost::SaysReady(const IssuingNodeStatus& status) const {

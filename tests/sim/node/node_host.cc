@@ -23,9 +23,14 @@ NodeHost::NodeHost(NodeShared& shared, int index, uint32_t machine)
       machine_(machine),
       name_("h" + std::to_string(index)),
       clock_(shared.clock) {
-  const uint64_t inode = 1'000u * static_cast<uint64_t>(index + 1);
-  disk_.identity = {"boot-" + name_, {1, inode, 1}, {2, inode, 1}};
-  disk_.grant_on_disk = shared.is_static;
+  const bool no_grant = !shared_.is_static && shared_.OneIn(10);
+  for (uint64_t i = 0; i < shared_.machine_ids_max; ++i) {
+    const uint64_t inode = 10'000u * static_cast<uint64_t>(index + 1) + 1'000u * i;
+    NodeDisk& disk = disks_.emplace_back();
+    disk.identity = {"boot-" + name_, {1, inode, 1}, {2, inode, 1}};
+    disk.grant_on_disk = shared_.is_static;
+    disk.no_grant = no_grant;
+  }
 }
 
 NodeHost::~NodeHost() { Kill(); }
@@ -69,11 +74,18 @@ Result<std::unique_ptr<Coordinator>> NodeHost::Connect(Process& process, bool co
 
 Result<std::unique_ptr<IssuingNode>> NodeHost::Open(Process& process, bool connected) {
   const OwnerName owner = *OwnerName::Make("sim", 7609, "10.0.0." + std::to_string(index_ + 1));
-  NodeGround ground{.folder = std::make_unique<NodeFolder>(disk_, process.dead, shared_.mutant),
-                    .kept = std::make_unique<NodeMemory>(disk_, shared_.mutant),
+  NodeGround ground{.folder = std::make_unique<NodeFolder>(disk(), process.dead, shared_.mutant),
+                    .kept = std::make_unique<NodeMemory>(disk(), shared_.mutant),
                     .open = [&](const std::string&, const OpenOptions&, const Clock&, Entropy&) {
                       return Connect(process, connected);
                     }};
+  // More of them than before, or fewer.
+  const uint64_t machine_ids = 1 + shared_.dice.Below(disks_.size());
+  const bool shares = shared_.mutant == NodeMutant::kGrantShared;
+  for (uint64_t i = 1; i < machine_ids; ++i) {
+    NodeDisk& own = shares ? disk() : disks_[i];
+    ground.more_folders.push_back(std::make_unique<NodeFolder>(own, process.dead, shared_.mutant));
+  }
   return OpenNodeOn(std::move(ground), Place(), owner, Options(), clock_, process.entropy);
 }
 
@@ -82,7 +94,7 @@ void NodeHost::Start(bool connected) {
   starting_ = true;
   Trace(connected ? "starts" : "starts without its registry");
   // Torn in its very first write: the operator knows that nothing was used, and removes it.
-  if (shared_.is_static && !has_issued_ && !is_copy_ && !disk_.Permits()) disk_.MakeNew();
+  if (shared_.is_static && !has_issued_ && !is_copy_ && !disk().Permits()) disk().MakeNew();
   ghost_.reset();
   auto process = std::make_unique<Process>(shared_.dice.Next());
   auto node = Open(*process, connected);
@@ -96,7 +108,7 @@ void NodeHost::Start(bool connected) {
   if (!process->node->StartByHand().ok()) Die("a node that does not start");
   process_ = std::move(process);
   paused_until = {};
-  if (!reached()) process_->goes_on = disk_.GoesOnIn(clock_.Boot());
+  if (!reached()) process_->goes_on = disk().GoesOnIn(clock_.Boot());
   if (shared_.mutant != NodeMutant::kDefaultBeforeRead) return;
   TagDefinition plain{.name = "default", .strategy = "snowflake"};
   IssuingNode& served = *process_->node;
@@ -111,8 +123,8 @@ void NodeHost::Kill() {
     shared_.ExpireLater(session());
     process_->wire->Die();
   }
-  disk_.tag_writes.clear();
-  disk_.dies_in = 0;
+  disk().tag_writes.clear();
+  for (NodeDisk& disk : disks_) disk.dies_in = 0;
   ghost_ = process_->wire;
   process_.reset();
 }
@@ -122,9 +134,10 @@ void NodeHost::Reboot() {
   Trace("reboots");
   clock_.Reboot();
   uneven_ = false;
-  if (shared_.mutant == NodeMutant::kGrantNotSynced) disk_.BringBack(1 + shared_.dice.Below(3));
-  disk_.Reboot("boot-" + std::to_string(shared_.dice.Next()), disk_.older.size());
-  if (shared_.OneIn(2)) disk_.Remount();
+  if (shared_.mutant == NodeMutant::kGrantNotSynced) disk().BringBack(1 + shared_.dice.Below(3));
+  const std::string boot = "boot-" + std::to_string(shared_.dice.Next());
+  for (NodeDisk& disk : disks_) disk.Reboot(boot, disk.older.size());
+  if (shared_.OneIn(2)) disk().Remount();
 }
 
 void NodeHost::Stop() {
@@ -141,8 +154,9 @@ void NodeHost::Stop() {
 
 void NodeHost::DieSoon() {
   if (!up()) return;
-  disk_.dies_in = 1 + static_cast<int>(shared_.dice.Below(4));
-  disk_.death = static_cast<SimStateFolder::Death>(shared_.dice.Below(3));
+  NodeDisk& disk = AnyDisk();
+  disk.dies_in = 1 + static_cast<int>(shared_.dice.Below(4));
+  disk.death = static_cast<SimStateFolder::Death>(shared_.dice.Below(3));
 }
 
 void NodeHost::RunGhost() {
@@ -158,7 +172,7 @@ void NodeHost::Round() {
   } catch (const ProcessDies&) {
     return Kill();
   }
-  if (shared_.OneIn(2)) disk_.WriteTags();
+  if (shared_.OneIn(2)) disk().WriteTags();
   if (process_->stopping) {
     if (!process_->node->has_stopped()) return;
     Trace("has stopped");
@@ -183,11 +197,20 @@ void NodeHost::EndFaults() {
   paused_until = {};
   clock_.SetRight();
   clock_ok_ = true;  // which the operator has seen to
-  disk_.writes_fail = disk_.removal_fails = false;
-  disk_.dies_in = 0;
+  for (NodeDisk& disk : disks_) {
+    disk.writes_fail = disk.removal_fails = false;
+    disk.dies_in = 0;
+  }
   if (!up() || process_->wire == nullptr) return;
   process_->wire->faulty().SetPlan({});
   process_->wire->faulty().Reconnect();
+}
+
+bool NodeHost::HoldsAll() const {
+  if (!up()) return false;
+  const std::vector<ClaimStatus> claims = process_->node->status().claims;
+  return std::all_of(claims.begin(), claims.end(),
+                     [](const ClaimStatus& claim) { return claim.state == ClaimState::kHolding; });
 }
 
 std::string NodeHost::Status() const {

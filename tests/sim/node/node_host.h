@@ -32,9 +32,10 @@ struct NodeShared {
   SeededEntropy& dice;
   NodeMutant mutant = NodeMutant::kNone;
   bool trace = false;
-  bool is_static = false;     // machine ids are given by hand
-  bool is_directory = false;  // the registry is one, so whoever comes first makes the cluster
-  bool strict = false;        // clock policy of all
+  bool is_static = false;        // machine ids are given by hand
+  bool is_directory = false;     // the registry is one, so whoever comes first makes the cluster
+  bool strict = false;           // clock policy of all
+  uint64_t machine_ids_max = 1;  // that a host has at once
   Milliseconds window{};
   std::string given_layout{};  // as servers are told; empty: the cluster's
   FaultRates rates{};
@@ -104,7 +105,11 @@ class NodeHost {
   size_t TagsServed() { return std::exchange(served_, {}).size(); }
   std::string Status() const;
 
-  NodeDisk& disk() { return disk_; }
+  // Of its first machine id, and of any of them.
+  NodeDisk& disk() { return disks_.front(); }
+  NodeDisk& AnyDisk() { return disks_[shared_.dice.Below(disks_.size())]; }
+  // Every machine id that it should have now.
+  bool HoldsAll() const;
   HostClock& clock() { return clock_; }
   BootMs paused_until{};
 
@@ -112,6 +117,7 @@ class NodeHost {
   struct Call {
     std::string_view tag;
     IssueCall issue{};
+    bool waited = false;
   };
   struct Process {
     explicit Process(uint64_t seed) : entropy(seed) {}
@@ -123,6 +129,7 @@ class NodeHost {
     std::deque<std::unique_ptr<Call>> calls{};
     std::optional<BootMs> refused_since{};
     std::optional<BootMs> first_round{};
+    Tick highest{};                  // of any whole call
     std::optional<Grant> goes_on{};  // inside this one, as it has not reached its registry yet
     bool stopping = false;
   };
@@ -139,13 +146,14 @@ class NodeHost {
   std::unique_ptr<Call> NewCall(std::string_view tag, int64_t count);
   Verdict Try(Call& call);
   void Record(const Call& call);
+  void JudgeOrder(const Call& call);
   void Trace(const std::string& what) const;
 
   NodeShared& shared_;
   const int index_;
   const uint32_t machine_;
   const std::string name_;
-  NodeDisk disk_;
+  std::deque<NodeDisk> disks_;  // one for each machine id that it ever had at once
   HostClock clock_;
   std::unique_ptr<Process> process_;
   std::shared_ptr<NodeWire> ghost_;  // of the last process

@@ -17,6 +17,7 @@ enum class NodeMutant {
   kFullDiskUntold,      // disk: definitions that could not be kept are told as kept
   kHintForgotten,       // disk: a start does not hear of the cluster that it was in
   kReadyByClaim,        // reader: whoever holds a claim is ready
+  kGrantShared,         // disk: all machine ids of a host have one grant
   kCopyTrusted,         // disk: whatever file a grant names is this one
   kGrantNotSynced,      // disk of a static host: a reboot loses what was written last
   kPairUnheard,         // disk of a static host: a grant does not tell the time
@@ -30,7 +31,7 @@ struct NodeMutantName {
   bool is_static;  // of hosts whose machine ids are given by hand
 };
 
-inline constexpr std::array<NodeMutantName, 12> kNodeMutants = {{
+inline constexpr std::array<NodeMutantName, 13> kNodeMutants = {{
     {NodeMutant::kNoVersionCheck, "no-version-check", 1, false},
     {NodeMutant::kLostUnheard, "lost-unheard", 4, false},
     {NodeMutant::kBackUnheard, "back-unheard", 6, false},
@@ -39,6 +40,7 @@ inline constexpr std::array<NodeMutantName, 12> kNodeMutants = {{
     {NodeMutant::kFullDiskUntold, "full-disk-untold", 6, false},
     {NodeMutant::kHintForgotten, "hint-forgotten", 7, false},
     {NodeMutant::kReadyByClaim, "ready-by-claim", 5, false},
+    {NodeMutant::kGrantShared, "grant-shared", 1, false},
     {NodeMutant::kCopyTrusted, "copy-trusted", 3, true},
     {NodeMutant::kGrantNotSynced, "grant-not-synced", 1, true},
     {NodeMutant::kPairUnheard, "pair-unheard", 1, true},

@@ -5,27 +5,27 @@
 namespace firn {
 
 void NodeHost::CopyFrom(const NodeHost& other, bool same_inode, bool same_machine) {
-  if (same_inode) disk_.identity = other.disk_.identity;
-  disk_.PutInPlace(other.disk_, same_inode);
-  disk_.identity.boot_id = same_machine ? other.disk_.identity.boot_id : "boot-" + name_;
+  if (same_inode) disk().identity = other.disks_.front().identity;
+  disk().PutInPlace(other.disks_.front(), same_inode);
+  disk().identity.boot_id = same_machine ? other.disks_.front().identity.boot_id : "boot-" + name_;
   if (same_machine) {
     clock_ = other.clock_;
     uneven_ = other.uneven_;
   }
   has_issued_ = other.has_issued_;
-  is_copy_ = disk_.Permits().has_value();
+  is_copy_ = disk().Permits().has_value();
 }
 
 void NodeHost::PutBackup(size_t writes_ago, bool same_inode) {
-  disk_.BringBack(writes_ago);
-  disk_.PutInPlace(disk_, same_inode);
+  disk().BringBack(writes_ago);
+  disk().PutInPlace(disk(), same_inode);
   adopts_ = false;
-  is_copy_ = disk_.Permits().has_value();
+  is_copy_ = disk().Permits().has_value();
 }
 
 void NodeHost::BringBack(size_t writes_ago) {
   went_back_ = true;
-  disk_.BringBack(writes_ago);
+  disk().BringBack(writes_ago);
 }
 
 void NodeHost::Adopt() {

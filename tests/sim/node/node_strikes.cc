@@ -73,13 +73,13 @@ void NodeWorld::StrikeClock(NodeHost& host) {
 }
 
 void NodeWorld::StrikeDisk(NodeHost& host) {
-  NodeDisk& disk = host.disk();
+  NodeDisk& disk = host.AnyDisk();
   disk.writes_fail = !disk.writes_fail && OneIn(2);
   disk.removal_fails = disk.writes_fail && OneIn(2);
   if (shared_.is_static || host.up()) return;
   if (OneIn(4)) disk.tags.clear();
   if (OneIn(2)) disk.hint.reset();
-  if (OneIn(3)) disk.PutInPlace(AnyHost().disk(), OneIn(2));
+  if (OneIn(3)) disk.PutInPlace(AnyHost().AnyDisk(), OneIn(2));
 }
 
 void NodeWorld::StrikeRegistry(NodeHost& host) {

@@ -41,7 +41,6 @@ NodeWorld::NodeWorld(uint64_t seed, NodeMutant mutant, bool trace)
   shared_.is_static || shared_.is_directory ? MakeDefaultOnly() : MakeCluster();
   for (int i = 0; i < first_hosts_; ++i) {
     hosts_.push_back(std::make_unique<NodeHost>(shared_, i, static_cast<uint32_t>(i)));
-    hosts_.back()->disk().no_grant = !shared_.is_static && OneIn(10);
   }
 }
 
@@ -56,6 +55,8 @@ void NodeWorld::DrawSizes() {
   shared_.is_directory = !shared_.is_static && shared_.mutant == NodeMutant::kNone && OneIn(4);
   if (shared_.is_static || shared_.is_directory || OneIn(4)) shared_.given_layout = layout_;
   first_hosts_ = 1 + below(4);
+  const bool several = shared_.mutant == NodeMutant::kGrantShared || OneIn(2);
+  if (!shared_.is_static && several) shared_.machine_ids_max = 2 + dice_.Below(3);
   wanted_steps_ = 1'000 + below(6'000);
   fault_every_ = 20 + dice_.Below(300);
   shared_.strict = OneIn(10);
@@ -87,7 +88,8 @@ void NodeWorld::MakeCluster() {
   const ClusterPlan plan{
       .layout = *Layout::Parse(layout_),
       .rack_bits = rack_bits_,
-      .workers = static_cast<uint32_t>(first_hosts_) + static_cast<uint32_t>(dice_.Below(3))};
+      .workers = static_cast<uint32_t>(
+          static_cast<uint64_t>(first_hosts_) * shared_.machine_ids_max + dice_.Below(3))};
   if (!registry.Connect(Milliseconds(0)).ok()) Die("no registry to simulate");
   if (!firn::MakeCluster(registry, plan, dice_).ok()) Die("no cluster to simulate");
   MakeTags(registry);
@@ -121,7 +123,8 @@ void NodeWorld::MakeTags(BlockingCoordinator& registry) {
 
 std::string NodeWorld::text() const {
   return std::to_string(hosts_.size()) + (shared_.is_static ? " static hosts" : " hosts") +
-         ", layout " + layout_ + ", a fault in " + std::to_string(fault_every_) + " steps" +
+         " of up to " + std::to_string(shared_.machine_ids_max) + " machine ids, layout " +
+         layout_ + ", a fault in " + std::to_string(fault_every_) + " steps" +
          (shared_.strict ? ", strict" : "") + (shared_.is_directory ? ", a directory" : "");
 }
 
@@ -187,7 +190,7 @@ bool NodeWorld::AllServe() {
   for (const auto& host : hosts_) {
     const bool serves = host->TagsServed() >= served_tags_;
     const bool keeps = shared_.is_static || !host->disk().tags.empty();
-    all &= host->retired() || host->is_copy() || (serves && keeps);
+    all &= host->retired() || host->is_copy() || (serves && keeps && host->HoldsAll());
   }
   return all;
 }

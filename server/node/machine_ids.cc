@@ -1,0 +1,96 @@
+#include "server/node/machine_ids.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/cat.h"
+#include "server/issue/snowflake/snowflake_lanes.h"
+
+namespace firn {
+namespace {
+
+bool IsHeld(const ClaimStatus& claim) { return claim.machine.has_value(); }
+
+// The higher, the more of a claim it is.
+int RankOf(ClaimState state) {
+  switch (state) {
+    case ClaimState::kHolding:
+      return 5;
+    case ClaimState::kLapsing:
+      return 4;
+    case ClaimState::kClaiming:
+      return 3;
+    case ClaimState::kSeeking:
+      return 2;
+    case ClaimState::kReleasing:
+      return 1;
+    case ClaimState::kReleased:
+      break;
+  }
+  return 0;
+}
+
+bool IsLess(const ClaimStatus& a, const ClaimStatus& b) {
+  return RankOf(a.state) < RankOf(b.state);
+}
+
+}  // namespace
+
+MachineIds::MachineIds(size_t count, const MakeKeeper& make, IdClock& id_clock, TickSource& ticks,
+                       Entropy& entropy, const SnowflakeOptions& options)
+    : id_clock_(id_clock) {
+  std::vector<std::shared_ptr<Snowflake>> lanes;
+  for (size_t i = 0; i < count; ++i) {
+    lanes.push_back(std::make_shared<Snowflake>(ticks, entropy, options));
+    kept_.push_back(std::make_unique<Kept>(lanes.back(), ticks, use_));
+    kept_.back()->keeper = make(i, kept_.back()->bridge);
+  }
+  // The first by itself costs nothing on the way to it.
+  strategy_ = lanes.front();
+  if (count > 1) strategy_ = std::make_shared<SnowflakeLanes>(std::move(lanes));
+}
+
+void MachineIds::OnSession(const SessionEvent& event) {
+  for (const auto& one : kept_) one->keeper->OnSession(event);
+}
+
+// The first comes last: at a start each sets the id clock by its own grant, and whoever ran here
+// last had the first for sure, and perhaps not the others. Each reads the id clock anew, since the
+// one before may have set it.
+void MachineIds::Tick(Now now) {
+  for (size_t i = kept_.size(); i > 0; --i) {
+    kept_[i - 1]->keeper->Tick({now, id_clock_.Advance(now)});
+  }
+}
+
+void MachineIds::Release(Now now) {
+  for (const auto& one : kept_) one->keeper->Release({now, id_clock_.Advance(now)});
+}
+
+bool MachineIds::holds() const {
+  return std::any_of(kept_.begin(), kept_.end(),
+                     [](const auto& one) { return one->keeper->state() == ClaimState::kHolding; });
+}
+
+std::vector<ClaimStatus> MachineIds::status(const KeeperTime& now) const {
+  std::vector<ClaimStatus> all;
+  for (const auto& one : kept_) all.push_back(one->keeper->status(now));
+  return all;
+}
+
+ClaimStatus Together(const std::vector<ClaimStatus>& claims) {
+  ClaimStatus all = *std::max_element(claims.begin(), claims.end(), IsLess);
+  all.renewals = {};
+  const auto held = std::count_if(claims.begin(), claims.end(), IsHeld);
+  for (const ClaimStatus& claim : claims) {
+    all.bound = std::max(all.bound, claim.bound);
+    all.renewals += claim.renewals;
+    if (all.uuid.empty()) all.uuid = claim.uuid;
+    if (all.grant_trouble.empty()) all.grant_trouble = claim.grant_trouble;
+    if (!all.reason.empty() || claim.reason.empty()) continue;
+    all.reason = Cat(held, " of ", claims.size(), " machine ids are held: ", claim.reason);
+  }
+  return all;
+}
+
+}  // namespace firn
