@@ -32,6 +32,16 @@ std::string NameOf(SequencerKind kind) {
   Die("no such sequencer");
 }
 
+front::MachineReport MachineOf(const ClaimStatus& claim) {
+  front::MachineReport shown{.claim = std::string(ClaimStateName(claim.state)),
+                             .machine = claim.machine,
+                             .trouble = claim.reason};
+  if (!claim.machine) return shown;
+  shown.bound = claim.bound;
+  shown.bound_left = claim.left;
+  return shown;
+}
+
 front::RegistryReport RegistryOf(const IssuingNodeStatus& status) {
   return {.claim = std::string(ClaimStateName(status.claim.state)),
           .trouble = TroubleOf(status),
@@ -88,6 +98,7 @@ front::ServerReport NodeView::Report() const {
     report.bound = status.claim.bound;
     report.bound_left = status.claim.left;
   }
+  for (const ClaimStatus& claim : status.claims) report.machines.push_back(MachineOf(claim));
   report.clock_skew = status.ahead_of_registry;
   report.registry = RegistryOf(status);
   report.frozen = status.frozen;
@@ -148,11 +159,13 @@ std::string NodeView::WayOut(const IssuingNodeStatus& status) const {
                      .uuid = claim.uuid,
                      .layout = std::string(layout().text()),
                      .rack_bits = split_.rack_bits()};
-  const bool absurd = claim.bound - clock_.Wall() > kPoisonAhead;
-  if (absurd) {
-    words.retired = claim.machine;
-  } else if (claim.bound > WallMs()) {
-    words.bound = claim.bound;
+  for (const ClaimStatus& one : status.claims) {
+    const bool absurd = one.bound - clock_.Wall() > kPoisonAhead;
+    if (absurd && one.machine) {
+      words.retired.push_back(*one.machine);
+    } else if (!absurd && one.bound > WallMs()) {
+      words.bound = std::max(words.bound.value_or(one.bound), one.bound);
+    }
   }
   // What was kept says how a tag was defined, and not how far it has come.
   const auto add = [&](TagDefinition tag) {
@@ -174,8 +187,15 @@ ProviderReport NodeView::ForProviders() const {
   ProviderReport report;
   report.phase = phase();
   if (report.phase == ServerPhase::kNotReady) report.reason = why_not_ready();
-  report.machine = status.claim.machine;
   report.bound = status.claim.bound;
+  for (const ClaimStatus& claim : status.claims) {
+    if (!claim.machine) continue;
+    if (!report.machine && claim.bound == report.bound) {
+      report.machine = claim.machine;
+    } else {
+      report.more.push_back({*claim.machine, claim.bound});
+    }
+  }
   report.clock_skew_ms = status.id_clock.skew.count();
   if (status.ahead_of_registry) report.wall_skew_ms = status.ahead_of_registry->count();
   if (IsUuid(status.claim.uuid)) report.cluster = status.claim.uuid;

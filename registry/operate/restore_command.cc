@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
@@ -117,7 +118,11 @@ std::string RestoreCommand(const RestoreWords& words) {
   AddFlag("layout", words.layout, command);
   if (words.rack_bits) AddFlag("rack_bits", std::to_string(*words.rack_bits), command);
   if (words.bound) AddFlag("bound_ms", std::to_string(words.bound->ms()), command);
-  if (words.retired) AddFlag("retire", std::to_string(words.retired->value()), command);
+  std::string retired;
+  for (const MachineId machine : words.retired) {
+    retired += Cat(retired.empty() ? "" : ",", machine.value());
+  }
+  AddFlag("retire", retired, command);
   std::vector<std::string> tags;
   for (const TagDefinition& tag : words.tags) tags.push_back(TagWord(tag));
   for (const TagDefinition& tag : words.unread) tags.push_back(WordOf(tag, std::nullopt));

@@ -28,7 +28,7 @@ struct RestoreWords {
   std::string layout{};
   std::optional<int> rack_bits{};
   std::optional<WallMs> bound{};        // the highest that may have been used
-  std::optional<MachineId> retired{};   // whose bound was absurd
+  std::vector<MachineId> retired{};     // whose bounds were absurd
   std::vector<TagDefinition> tags{};    // lost ones; `high` is how far each may have come
   std::vector<TagDefinition> unread{};  // likewise, but who prints does not know how far
 };

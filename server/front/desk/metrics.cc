@@ -139,6 +139,22 @@ void Describe(const RegistryReport& report, MetricsPage& page) {
   page.Counter("firn_renewals_total", renewals, report.renewals_failed, {{"outcome", "failed"}});
 }
 
+// One has no label, several are told apart by their numbers.
+void DescribeMachines(const std::vector<MachineReport>& machines, MetricsPage& page) {
+  uint64_t held = 0;
+  for (size_t i = 0; i < machines.size(); ++i) {
+    if (!machines[i].machine) continue;
+    ++held;
+    MetricsPage::Labels labels;
+    if (machines.size() > 1) labels = {{"claim", std::to_string(i + 1)}};
+    page.Gauge("firn_machine_id", "A machine id that is held.", machines[i].machine->value(),
+               labels);
+  }
+  page.Gauge("firn_machine_ids_held", "How many machine ids are held.", static_cast<double>(held));
+  page.Gauge("firn_machine_ids_wanted", "How many there should be.",
+             static_cast<double>(machines.size()));
+}
+
 }  // namespace
 
 void Describe(const ServerView& view, MetricsPage& page) {
@@ -150,9 +166,7 @@ void Describe(const ServerView& view, MetricsPage& page) {
     page.Gauge("firn_state", "1 for the state that the server is in.",
                report.phase == phase ? 1 : 0, {{"state", std::string(PhaseName(phase))}});
   }
-  if (report.machine) {
-    page.Gauge("firn_machine_id", "The machine id that is held.", report.machine->value());
-  }
+  DescribeMachines(report.machines, page);
   if (report.bound_left) {
     page.Gauge("firn_bound_milliseconds", "Until the bound, unless it is renewed.",
                static_cast<double>(report.bound_left->count()));

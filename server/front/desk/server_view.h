@@ -40,6 +40,15 @@ struct RegistryReport {
   uint64_t clock_steps_forward = 0, clock_steps_back = 0;
 };
 
+// One of the machine ids that the server has, or looks for.
+struct MachineReport {
+  std::string claim;                   // its state, one word
+  std::optional<MachineId> machine{};  // empty: it is not held
+  WallMs bound{};                      // nothing of it is issued at or after, unless renewed
+  Milliseconds bound_left{0};          // until then, by the clock of ids
+  std::string trouble{};               // why it does not issue, or not for long
+};
+
 // Everything that an operator or a client asks first.
 struct ServerReport {
   std::string cluster_uuid;
@@ -47,7 +56,8 @@ struct ServerReport {
   std::string application;
   std::string address;  // at which clients reach this server
   ServerPhase phase = ServerPhase::kNotReady;
-  std::optional<MachineId> machine{};
+  std::optional<MachineId> machine{};        // the first that it holds
+  std::vector<MachineReport> machines{};     // all that it has or looks for
   std::optional<WallMs> bound{};             // it issues nothing at or after, unless renewed
   std::optional<Milliseconds> bound_left{};  // until then, by the clock of ids
   std::optional<Milliseconds> clock_skew{};  // its clock ahead of the registry's

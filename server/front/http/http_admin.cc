@@ -50,6 +50,23 @@ Json RegistryJson(const RegistryReport& registry) {
           {"clock_steps_back", registry.clock_steps_back}};
 }
 
+Json MachinesJson(const ServerReport& report, const RackSplit& split) {
+  Json machines = Json::array();
+  for (const MachineReport& one : report.machines) {
+    Json json{{"claim", one.claim}};
+    if (one.machine) {
+      json["machine"] = one.machine->value();
+      json["worker"] = split.WorkerOf(*one.machine);
+      json["rack"] = split.RackOf(*one.machine);
+      json["bound_ms"] = one.bound.ms();
+      json["bound_in_ms"] = one.bound_left.count();
+    }
+    if (!one.trouble.empty()) json["trouble"] = one.trouble;
+    machines.push_back(std::move(json));
+  }
+  return machines;
+}
+
 Json StatusJson(const Backend& backend) {
   const ServerReport report = backend.view.Report();
   const Layout& layout = backend.view.layout();
@@ -69,6 +86,7 @@ Json StatusJson(const Backend& backend) {
     json["worker"] = split.WorkerOf(*report.machine);
     json["rack"] = split.RackOf(*report.machine);
   }
+  json["machines"] = MachinesJson(report, split);
   if (report.bound) {
     json["bound"] = FormatRfc3339(*report.bound);
     json["bound_ms"] = report.bound->ms();  // as `firn restore --bound_ms` takes it

@@ -143,9 +143,9 @@ wire::ServerStatus ToWire(const ServerReport& report, const Layout& layout, Rack
   out.__set_layout(std::string(layout.text()));
   out.__set_rack_bits(split.rack_bits());
   out.__set_state(ToWire(report.phase));
-  if (report.machine) {
-    out.__set_machine(static_cast<int32_t>(report.machine->value()));
-    out.machines.push_back(out.machine);
+  if (report.machine) out.__set_machine(static_cast<int32_t>(report.machine->value()));
+  for (const MachineReport& one : report.machines) {
+    if (one.machine) out.machines.push_back(static_cast<int32_t>(one.machine->value()));
   }
   if (report.bound) out.__set_bound_ms(report.bound->ms());
   out.__set_wall_ms(report.wall.ms());

@@ -30,6 +30,7 @@ class FixedView final : public ServerView {
     report.cluster_name = "test";
     report.phase = state_;
     report.machine = machine_;
+    report.machines = {{.claim = machine_ ? "holding" : "seeking", .machine = machine_}};
     report.wall = wall();
     report.tags.push_back({.tag = "order", .strategy = "snowflake"});
     report.tags.push_back({.tag = "user",
