@@ -51,6 +51,9 @@
          "between the wall clock and ZooKeeper's, at a claim")                                     \
   TEXT(application, application, "name under which the servers of a service stand together")       \
   NUMBER(int32, rack, node.claim.rack, 0, kMachinePartMax, "rack part of the machine id")          \
+  NUMBER(int32, machine_ids, place.machine_ids, 1, kMachineIdsMax,                                 \
+         "how many this server holds at once, each for so many ids a millisecond as the layout "   \
+         "gives one; ids of different calls in a millisecond are in no order then")                \
   TEXT(grant_dir, place.grant_dir,                                                                 \
        "memory, a tmpfs, in which the permission to go on after a crash is kept")                  \
   NUMBER(int32, clock_jump_max_ms, node.id_clock.jump_max, 0, 3'600'000,                           \
@@ -364,6 +367,9 @@ Result<ServerOptions> ReadServerOptions() {
     faults.Add("default_strategy", "must be snowflake or empty");
   }
   ReadNode(faults, options.node);
+  if (const Status fits = CheckMachineIds(options.place, options.node.claim); !fits.ok()) {
+    faults.Add("machine_ids", fits.message());
+  }
   ReadAddresses(faults, options);
   WantRegistry(faults, options);
   if (!options.history.path.empty()) {

@@ -114,12 +114,25 @@ TEST_F(ServerOptionsTest, EveryNumberHasARange) {
                                          {"clock_jump_max_ms", "-1"},
                                          {"clock_alarm_ms", "0"},
                                          {"rack", "1024"},
+                                         {"machine_ids", "0"},
+                                         {"machine_ids", "17"},
                                          {"worker", "1024"},
                                          {"list_ids_max", "0"},
                                          {"runs_ids_max", "0"}}) {
     EXPECT_NE(Faults({{name, value}}).find("--" + std::string(name)), std::string::npos)
         << name << "=" << value;
   }
+}
+
+TEST_F(ServerOptionsTest, SeveralMachineIdsAreForThoseThatARegistryChooses) {
+  EXPECT_EQ(Good({}).place.machine_ids, 1u);
+  EXPECT_EQ(Good({{"machine_ids", "4"}}).place.machine_ids, 4u);
+  EXPECT_NE(Faults({{"machine_ids", "2"}, {"worker", "3"}})
+                .find("--machine_ids must be 1 where a worker is named"),
+            std::string::npos);
+  EXPECT_NE(Faults({{"machine_ids", "2"}, {"registry", "static:3"}})
+                .find("--machine_ids must be 1 with static:"),
+            std::string::npos);
 }
 
 TEST_F(ServerOptionsTest, ReadsTokensThatNobodyElseCanRead) {
