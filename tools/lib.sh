@@ -37,6 +37,11 @@ help_if_asked() {
 # The package names in a list, one a line; what follows a name is the reason.
 package_names() { awk '!/^[[:space:]]*(#|$)/ { print $1 }' "$@"; }
 
+# Whether tools/setup was here for all: then the tests stay configured as they are.
+tests_can_be_built() {
+  if [[ $(tools/setup --list) == *"nothing is missing" ]]; then echo ON; else echo OFF; fi
+}
+
 # Which of the packages named on the input are neither installed nor provided by one that is: a
 # nodejs from elsewhere, say, brings npm along and gets on with no other.
 missing_packages() {

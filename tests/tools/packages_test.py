@@ -14,6 +14,7 @@ import unittest
 
 TOOLS = os.path.join(os.path.abspath(sys.argv[1]), "tools")
 RUN = "packages-run.txt"
+CLUSTER = "packages-cluster.txt"
 # What no one should wait for who only wants an id: databases, browsers, other languages, tests.
 HEAVY = re.compile(r"(-server|^zookeeper|^postgresql|^chromium|jre|jdk|golang|nodejs|^npm|gtest|gmock"
                    r"|benchmark|python|systemd|mmdebstrap|buildah|prometheus)$")
@@ -31,8 +32,8 @@ LISTS = {name: packages(name) for name in sorted(os.listdir(TOOLS))
 
 class PackagesTest(unittest.TestCase):
     def test_there_is_a_list_for_each_purpose(self):
-        self.assertEqual({RUN, "packages.txt", "packages-bench.txt", "packages-check.txt"},
-                         set(LISTS))
+        self.assertEqual({RUN, CLUSTER, "packages.txt", "packages-bench.txt",
+                          "packages-check.txt"}, set(LISTS))
 
     def test_each_package_stands_once_with_its_reason(self):
         counts = collections.Counter(name for named in LISTS.values() for name, _ in named)
@@ -44,20 +45,24 @@ class PackagesTest(unittest.TestCase):
             self.assertNotRegex(name, HEAVY)
             self.assertFalse(why.startswith(("tests", "benchmarks")), name)
 
-    def test_run_installs_the_first_list_only(self):
-        with open(os.path.join(TOOLS, "run")) as file:
-            self.assertEqual(["tools/setup --run"], re.findall(r"^ *(tools/setup.*)$", file.read(),
-                                                               re.MULTILINE))
+    def test_run_and_cluster_install_no_more_than_they_need(self):
+        for script in "run", "cluster":
+            with open(os.path.join(TOOLS, script)) as file:
+                self.assertEqual([f"tools/setup --{script}"],
+                                 re.findall(r"^ *(tools/setup.*)$", file.read(), re.MULTILINE))
+        for name, why in LISTS[CLUSTER]:
+            self.assertFalse(why.startswith(("tests", "benchmarks")), name)
 
     def test_setup_takes_what_it_is_asked_for(self):
         missing = {words: subprocess.run([os.path.join(TOOLS, "setup"), "--list", *words.split()],
                                          check=True, stdout=subprocess.PIPE,
                                          env=self.bare_environment(), text=True).stdout.split()
-                   for words in ("", "--run", "--check")}
+                   for words in ("", "--run", "--cluster", "--check")}
         names = {name: [package for package, _ in named] for name, named in LISTS.items()}
         self.assertEqual(names[RUN], missing["--run"])
-        self.assertEqual(names[RUN] + names["packages.txt"] + names["packages-bench.txt"],
-                         missing[""])
+        self.assertEqual(names[RUN] + names[CLUSTER], missing["--cluster"])
+        self.assertEqual(names[RUN] + names[CLUSTER] + names["packages.txt"]
+                         + names["packages-bench.txt"], missing[""])
         self.assertEqual(missing[""] + names["packages-check.txt"], missing["--check"])
 
     def bare_environment(self):
