@@ -96,6 +96,7 @@ const std::vector<DrillScenario>& DrillScenarios() {
       {"ensemble", "ZooKeeper's leader killed; the whole ensemble killed and back", false},
       {"failover", "a database's replica is promoted behind its primary", false},
       {"holder", "paused beyond the session; state folder or registry copied", false},
+      {"locked_ensemble", "ZooKeeper through stunnel, which ends; its leader killed", false},
       {"loss", "ZooKeeper put back to a backup, or wiped, under live holders", false},
       {"network", "answers to a renewal and a claim lost; a session expired", false},
       {"outage", "each store away in turn, ZooKeeper too, under steady load", false},
