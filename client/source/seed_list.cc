@@ -18,18 +18,22 @@ bool SeedList::Hear(const ToldServers& told, Micros now) {
     taken_at_ = now;
   }
   nobody_answers_ = false;
-  if (!own_.servers.empty()) list_ = own_;
+  if (!own_.servers.empty()) with_seeds_.reset();
   return wanted;
 }
 
 void SeedList::NobodyAnswers() {
   nobody_answers_ = true;
-  list_ = own_;
+  AddSeeds();
+}
+
+void SeedList::AddSeeds() {
+  with_seeds_ = own_;
   for (const KnownServer& seed : seeds_) {
     const bool listed =
         std::any_of(own_.servers.begin(), own_.servers.end(),
                     [&](const KnownServer& server) { return server.address == seed.address; });
-    if (!listed) list_.servers.push_back(seed);
+    if (!listed) with_seeds_->servers.push_back(seed);
   }
 }
 
