@@ -1,8 +1,7 @@
 #include "common/base/status.h"
 
+#include <cstdio>
 #include <cstdlib>
-
-#include <glog/logging.h>
 
 namespace firn {
 
@@ -51,7 +50,7 @@ std::ostream& operator<<(std::ostream& out, const Status& status) {
 }
 
 void Die(std::string_view why) {
-  LOG(FATAL) << why;
+  std::fprintf(stderr, "firn: %.*s\n", static_cast<int>(why.size()), why.data());
   std::abort();
 }
 

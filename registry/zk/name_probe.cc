@@ -4,10 +4,13 @@
 #include <string_view>
 #include <utility>
 
-#include <glog/logging.h>
+#include "common/log/log.h"
+#include "common/time/clock.h"
 
 namespace firn {
 namespace {
+
+constexpr Milliseconds kTellEvery{30'000};
 
 // The hosts of "host:port,host:port" that are not addresses.
 std::set<std::string> NamesIn(std::string_view hosts) {
@@ -22,13 +25,6 @@ std::set<std::string> NamesIn(std::string_view hosts) {
   return names;
 }
 
-// Whoever waits for a session sees nothing else of it.
-void TellOfUnknown(const std::string& name) {
-  constexpr int kSeconds = 30;
-  LOG_EVERY_T(WARNING, kSeconds) << "the registry's server '" << name
-                                 << "' cannot be found: nobody knows an address of that name";
-}
-
 }  // namespace
 
 NameProbe::NameProbe(const std::string& hosts, std::function<void()> wake)
@@ -38,6 +34,18 @@ NameProbe::NameProbe(const std::string& hosts, std::function<void()> wake)
         if (found.empty()) TellOfUnknown(name);
         OnLookedUp(!found.empty());
       }) {}
+
+// Whoever waits for a session sees nothing else of it.
+void NameProbe::TellOfUnknown(const std::string& name) {
+  const BootMs now = SystemClock().Boot();
+  {
+    const std::lock_guard lock(mutex_);
+    if (told_at_ && now - *told_at_ < kTellEvery) return;
+    told_at_ = now;
+  }
+  LogWarning() << "the registry's server '" << name
+               << "' cannot be found: nobody knows an address of that name";
+}
 
 void NameProbe::OnLookedUp(bool found) {
   {

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "common/base/units.h"
 #include "common/net/name_lookup.h"
 
 namespace firn {
@@ -29,6 +30,7 @@ class NameProbe {
   bool under_way() const { return under_way_; }
 
  private:
+  void TellOfUnknown(const std::string& name);
   void OnLookedUp(bool found);
 
   std::set<std::string> names_;
@@ -38,6 +40,7 @@ class NameProbe {
   std::mutex mutex_;
   size_t awaited_ = 0;  // names, under mutex_ as the next
   bool all_found_ = true;
+  std::optional<BootMs> told_at_{};
   NameLookup lookup_;  // last: it tells of what it found until it is destroyed
 };
 

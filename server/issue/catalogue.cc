@@ -1,8 +1,11 @@
 #include "server/issue/catalogue.h"
 
+#include <exception>
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/quote.h"
+#include "common/tag/tag_fields.h"
 #include "common/text/text_template.h"
 #include "common/text/time_zone.h"
 
@@ -11,9 +14,24 @@ namespace {
 
 template <typename Makers>
 Status Add(Makers& makers, std::string name, typename Makers::mapped_type maker) {
+  if (!IsTagWord(name)) return Invalid(Quoted(name) + " is no name that a tag can say");
+  if (maker == nullptr) return Invalid(Cat("'", name, "' cannot be made: there is no maker"));
   if (makers.contains(name)) return Conflict("'" + name + "' is in the catalogue already");
   makers.emplace(std::move(name), std::move(maker));
   return {};
+}
+
+// Whatever a maker of a user's own does, it costs that tag and not the program.
+template <typename Maker>
+typename Maker::result_type MakeOne(const Maker& maker, const std::string& name,
+                                    std::string_view kind, const TagDefinition& tag) {
+  try {
+    auto made = maker(tag);
+    if (!made.ok() || *made != nullptr) return made;
+  } catch (const std::exception& e) {
+    return Internal(Cat("making the ", kind, " '", name, "' threw: ", e.what()));
+  }
+  return Internal(Cat("the ", kind, " '", name, "' was not made"));
 }
 
 template <typename Makers>
@@ -25,7 +43,7 @@ auto Make(const Makers& makers, const std::string& name, std::string_view kind,
     for (const auto& [other, unused] : makers) known += (known.empty() ? "" : ", ") + other;
     return NotFound(Cat("no ", kind, " '", name, "' here; there is: ", known));
   }
-  return maker->second(tag);
+  return MakeOne(maker->second, name, kind, tag);
 }
 
 Result<std::shared_ptr<const TextTemplate>> TextOf(const TagDefinition& tag) {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include <glog/logging.h>
+#include "common/log/log.h"
 
 namespace firn {
 
@@ -13,7 +13,7 @@ void ClaimBridge::Adopt(std::shared_ptr<Claim> claim) {
   // The clock first: a claim inherited after the wall clock was set back begins ahead of it.
   ticks_.RaiseTo(first);
   const Status adopted = snowflake_.Adopt(std::move(claim));
-  LOG_IF(ERROR, !adopted.ok()) << "the claim cannot be issued under: " << adopted;
+  if (!adopted.ok()) LogError() << "the claim cannot be issued under: " << adopted;
 }
 
 WallMs ClaimBridge::SetIdClock(WallMs time, Now now) {

@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include <glog/logging.h>
 #include <unistd.h>
 
 #include "common/base/cat.h"
+#include "common/log/log.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/state/owner.h"
@@ -32,9 +32,12 @@ Status StatusOf(const Refusal& refusal) { return {CodeOf(refusal.reason), refusa
 
 class EmbeddedNode final : public Embedded {
  public:
-  EmbeddedNode(std::unique_ptr<IssuingNode> node, Milliseconds issue_wait)
-      : node_(std::move(node)), caller_(node_->issuer(), SystemClock(), issue_wait) {}
-  ~EmbeddedNode() override { node_->Stop(); }
+  EmbeddedNode(std::unique_ptr<IssuingNode> node, std::shared_ptr<History> history,
+               Milliseconds issue_wait)
+      : history_(std::move(history)),
+        node_(std::move(node)),
+        caller_(node_->issuer(), SystemClock(), issue_wait) {}
+  ~EmbeddedNode() override { Close(); }
 
   Result<int64_t> Next(std::string_view tag) override {
     const Tag* handle = node_->issuer().Resolve(tag);
@@ -51,6 +54,14 @@ class EmbeddedNode final : public Embedded {
     return std::vector<IdRun>(runs.begin(), runs.end());
   }
 
+  Result<std::string> NextText(std::string_view tag) override {
+    FIRN_ASSIGN(const IssueCall call,
+                Issue(node_->issuer().Resolve(tag), {.tag = tag, .count = 1, .form = Form::kText}));
+    std::string text;
+    call.AppendText(call.runs()[0].first, SystemClock().Wall(), text);
+    return text;
+  }
+
   Result<MachineId> machine() const override {
     const ClaimStatus claim = node_->status().claim;
     if (claim.machine) return *claim.machine;
@@ -59,7 +70,10 @@ class EmbeddedNode final : public Embedded {
 
   const Layout& layout() const override { return node_->layout(); }
 
-  void Close() override { node_->Stop(); }
+  void Close() override {
+    node_->Stop();
+    if (history_ != nullptr) history_->Stop();
+  }
 
  private:
   Result<IssueCall> Issue(const Tag* tag, const Request& request) {
@@ -68,9 +82,39 @@ class EmbeddedNode final : public Embedded {
     return call;
   }
 
+  const std::shared_ptr<History> history_;  // null: none is kept
   const std::unique_ptr<IssuingNode> node_;
   PatientCaller caller_;
 };
+
+IssuingNodeOptions NodeOptions(const EmbeddedOptions& options) {
+  IssuingNodeOptions node;
+  const std::string host = HostName();
+  node.claim.identity.endpoint = Cat(host, ":", options.instance);
+  node.claim.identity.host = host;
+  node.claim.identity.pid = getpid();
+  node.claim.identity.build = FIRN_VERSION;
+  node.claim.rack = options.rack;
+  node.claim.worker = options.worker;
+  node.claim.window = options.claim_window;
+  node.claim.offline_start = options.offline_start;
+  if (options.strict_clock) node.id_clock.policy = ClockPolicy::kStrict;
+  node.extensions = options.extensions;
+  return node;
+}
+
+// Started; null where none is kept.
+Result<std::shared_ptr<History>> KeepHistory(const EmbeddedOptions& options) {
+  if (options.history_file.empty()) return std::shared_ptr<History>();
+  auto history = std::make_shared<History>(
+      SystemClock(),
+      History::Options{.file = {.path = options.history_file,
+                                .bytes_max = options.history_file_bytes_max,
+                                .files_max = options.history_files_max},
+                       .log = [](const std::string& line) { LogWarning() << line; }});
+  FIRN_TRY(history->Start().WithContext("the history"));
+  return history;
+}
 
 }  // namespace
 
@@ -81,14 +125,6 @@ Result<std::unique_ptr<Embedded>> Embedded::Open(const EmbeddedOptions& options)
   if (!options.layout.empty()) {
     FIRN_ASSIGN(layout, Layout::Parse(options.layout));
   }
-  IssuingNodeOptions node_options;
-  const std::string host = HostName();
-  node_options.claim.identity.endpoint = Cat(host, ":", options.instance);
-  node_options.claim.identity.host = host;
-  node_options.claim.identity.pid = getpid();
-  node_options.claim.identity.build = FIRN_VERSION;
-  node_options.claim.window = options.claim_window;
-  node_options.claim.offline_start = options.offline_start;
   const NodePlace place{.registry = options.registry,
                         .credentials = options.registry_credentials,
                         .session_timeout = options.session_timeout,
@@ -99,16 +135,17 @@ Result<std::unique_ptr<Embedded>> Embedded::Open(const EmbeddedOptions& options)
                         .static_clock_ok = options.static_clock_ok,
                         .static_adopt = options.static_adopt,
                         .default_strategy = options.default_strategy};
-  FIRN_ASSIGN(auto node, OpenNode(place, owner, node_options, SystemClock(), SystemEntropy()));
-  const PluginParts parts{.clock = SystemClock(), .rates = std::make_shared<RateBoard>()};
+  FIRN_ASSIGN(auto node,
+              OpenNode(place, owner, NodeOptions(options), SystemClock(), SystemEntropy()));
+  FIRN_ASSIGN(auto history, KeepHistory(options));
+  PluginParts parts{
+      .clock = SystemClock(), .rates = std::make_shared<RateBoard>(), .history = history};
+  if (!options.key_dir.empty()) parts.keys = std::make_shared<KeyRing>(options.key_dir);
   FIRN_TRY(AddBuiltInPlugins(parts, node->catalogue()));
-  if (options.stores) {
-    for (auto& store : options.stores()) FIRN_TRY(node->segments().AddStore(std::move(store)));
-  }
   FIRN_TRY(node->Start());
   FIRN_TRY(node->WaitUntilServing(options.ready_within));
   return std::unique_ptr<Embedded>(
-      std::make_unique<EmbeddedNode>(std::move(node), options.issue_wait));
+      std::make_unique<EmbeddedNode>(std::move(node), std::move(history), options.issue_wait));
 }
 
 }  // namespace firn

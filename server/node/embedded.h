@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +11,7 @@
 #include "common/base/units.h"
 #include "common/id/layout.h"
 #include "server/issue/runs.h"
-#include "server/issue/segment/range_store.h"
+#include "server/node/extensions.h"
 
 namespace firn {
 
@@ -37,9 +37,16 @@ struct EmbeddedOptions {
   bool offline_start = true;           // go on inside the last claim while the registry is away
   Milliseconds ready_within{10'000};   // how long Open waits for a machine id
   Milliseconds issue_wait{50};         // how long a call waits for the next tick or range
-  // Makes the stores of segment tags that this program has beside `registry`, each under its name:
-  // MemoryStore (server/store/memory_store.h), or a class of the program's own. Called once.
-  std::function<std::vector<std::unique_ptr<RangeStore>>()> stores{};
+  uint32_t rack = 0;                   // rack part of the machine id
+  std::optional<uint32_t> worker{};    // its worker part: this one or none; empty: any
+  bool strict_clock = false;           // no ids while the wall clock is behind that of the last one
+  std::string key_dir{};               // of the keys of tags with the plugin `obfuscate`
+  // Where tags with the plugin `history` are recorded; empty: nowhere, and such tags are refused.
+  std::string history_file{};
+  int64_t history_file_bytes_max = 64 << 20;  // before it is turned over
+  int history_files_max = 8;                  // that are kept
+  // The program's own strategies, plugins, stores and handler of refusals.
+  Extensions extensions{};
 };
 
 // Ids without a server: this program holds a machine id of its own.
@@ -52,11 +59,13 @@ struct EmbeddedOptions {
 // A directory that holds no cluster yet becomes one; a ZooKeeper needs `firn init` first. A cluster
 // is made with the tag `default`; others are made with `firn tags create`.
 //
+// It writes nothing on the program's stderr: SendLogTo (common/log/log.h) says where the log goes.
+//
 // Thread-safe. After fork() the child gets no ids: what it inherits is closed; open another one.
 class Embedded {
  public:
-  // kConflict: another process has the state folder, or two stores have one name. kUnavailable: no
-  // machine id in time.
+  // kConflict: another process has the state folder or writes the history, or two extensions have
+  // one name. kUnavailable: no machine id in time, or no history can be written.
   static Result<std::unique_ptr<Embedded>> Open(const EmbeddedOptions& options);
 
   // Gives the machine id back, as Close does.
@@ -67,6 +76,9 @@ class Embedded {
 
   // Exactly `count` ids, in runs, or none. kInvalid: more than one call may have.
   virtual Result<std::vector<IdRun>> NextRuns(std::string_view tag, int64_t count) = 0;
+
+  // One id as the tag's definition writes it: `text`, or decimal. As Next otherwise.
+  virtual Result<std::string> NextText(std::string_view tag) = 0;
 
   // The machine id that ids carry at the moment; kUnavailable while there is none, and why.
   virtual Result<MachineId> machine() const = 0;

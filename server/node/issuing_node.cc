@@ -2,9 +2,8 @@
 
 #include <utility>
 
-#include <glog/logging.h>
-
 #include "common/base/cat.h"
+#include "common/log/log.h"
 #include "registry/claim/claim_keeper.h"
 
 namespace firn {
@@ -15,18 +14,23 @@ constexpr Milliseconds kPoll{5};
 // `who` says which of several machine ids it is; empty: the only one.
 void LogEvent(const std::string& who, const ClaimEvent& event) {
   if (event.kind == ClaimEvent::Kind::kAlarm) {
-    LOG(ERROR) << who << event.text;
+    LogError() << who << event.text;
   } else if (event.kind == ClaimEvent::Kind::kRefused) {
     // The server cannot claim a machine id: nobody who looks for warnings may miss it.
-    LOG(WARNING) << who << ClaimEventName(event.kind) << ": " << event.text;
+    LogWarning() << who << ClaimEventName(event.kind) << ": " << event.text;
   } else {
-    LOG(INFO) << who << ClaimEventName(event.kind) << ": " << event.text;
+    LogInfo() << who << ClaimEventName(event.kind) << ": " << event.text;
   }
 }
 
 void LogSkew(const IdClockReport& report) {
-  LOG(ERROR) << "the wall clock is off by " << report.skew.count()
+  LogError() << "the wall clock is off by " << report.skew.count()
              << " ms from the time that ids are issued under";
+}
+
+std::shared_ptr<RejectionHandler> LogRefusals(const Clock& clock) {
+  return std::make_shared<LoggingRejectionHandler>(
+      clock, [](const std::string& line) { LogWarning() << line; });
 }
 
 }  // namespace
@@ -43,8 +47,9 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
       id_clock_(options.id_clock, LogSkew),
       tick_source_(options.claim.layout, id_clock_, clock,
                    !options.virtual_time && CyclesAreSteady()),
-      rejections_(clock, [](const std::string& line) { LOG(WARNING) << line; }),
-      issuer_(rejections_),
+      rejections_(options.extensions.rejections ? options.extensions.rejections
+                                                : LogRefusals(clock)),
+      issuer_(*rejections_),
       loop_(clock, std::move(coordinator)),
       machine_ids_(
           1 + siblings_.size(),
@@ -116,6 +121,13 @@ Status IssuingNode::StartByHand() {
 
 Status IssuingNode::Prepare() {
   FIRN_TRY(options_.claim.Check());
+  FIRN_TRY(FillCatalogue());
+  FIRN_TRY(Extend());
+  FIRN_TRY(machine_ids_.strategy()->Start());
+  return options_.given ? ServeWithoutRegistry() : Status();
+}
+
+Status IssuingNode::FillCatalogue() {
   const auto give_snowflake = [this](const TagDefinition&) -> Result<std::shared_ptr<Strategy>> {
     return machine_ids_.strategy();
   };
@@ -124,8 +136,23 @@ Status IssuingNode::Prepare() {
     FIRN_TRY(catalogue_.AddStrategy(
         name, [this](const TagDefinition& tag) { return segments_.Make(tag); }));
   }
-  FIRN_TRY(machine_ids_.strategy()->Start());
-  return options_.given ? ServeWithoutRegistry() : Status();
+  return {};
+}
+
+// By the ways that Firn's own go.
+Status IssuingNode::Extend() {
+  for (const auto& [name, maker] : options_.extensions.strategies) {
+    FIRN_TRY(catalogue_.AddStrategy(name, maker));
+  }
+  for (const auto& [name, maker] : options_.extensions.plugins) {
+    FIRN_TRY(catalogue_.AddPlugin(name, maker));
+  }
+  for (const auto& make : options_.extensions.stores) {
+    std::unique_ptr<RangeStore> store = make ? make() : nullptr;
+    if (store == nullptr) return Invalid("a store of this program's own was not made");
+    FIRN_TRY(segments_.AddStore(std::move(store)));
+  }
+  return {};
 }
 
 Status IssuingNode::ServeWithoutRegistry() {
@@ -181,7 +208,7 @@ void IssuingNode::Tick(Now now) {
   segments_.Tick(now.boot);
   follower_.Tick(now.boot);
   follower_.RaiseHighest(segments_.ledger().TakeNews());
-  if (const auto warning = layout_end_.Check(now)) LOG(WARNING) << *warning;
+  if (const auto warning = layout_end_.Check(now)) LogWarning() << *warning;
   for (const auto& tick : ticks_) tick(now);
   Show({now, id_clock_.Last()});
   CheckGuess(now.boot);

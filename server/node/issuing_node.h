@@ -23,6 +23,7 @@
 #include "server/issue/snowflake/layout_end.h"
 #include "server/issue/snowflake/snowflake.h"
 #include "server/issue/snowflake/tick_source.h"
+#include "server/node/extensions.h"
 #include "server/node/kept_tags.h"
 #include "server/node/machine_ids.h"
 #include "server/node/readiness.h"
@@ -47,6 +48,7 @@ struct IssuingNodeOptions {
   // empty: there are none. Elsewhere the registry defines tags.
   std::string default_tag = "default";
   std::string default_strategy{};
+  Extensions extensions{};
 };
 
 // How a node is, at one moment.
@@ -140,6 +142,8 @@ class IssuingNode {
  private:
   std::unique_ptr<Keeper> MakeKeeper(size_t number, ClaimUser& user);
   Status Prepare();
+  Status FillCatalogue();
+  Status Extend();
   PostToControl ToControl();
   Status ServeWithoutRegistry();
   void Tick(Now now);
@@ -155,7 +159,7 @@ class IssuingNode {
 
   IdClock id_clock_;
   TickSource tick_source_;
-  LoggingRejectionHandler rejections_;
+  const std::shared_ptr<RejectionHandler> rejections_;
   Catalogue catalogue_;
   Issuer issuer_;
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <glog/logging.h>
-
+#include "common/log/log.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/operate/restore_command.h"
@@ -96,10 +95,10 @@ Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta,
     return Invalid("the cluster's layout is " + meta.layout + ", not " +
                    std::string(place.layout->text()));
   }
-  LOG_IF(WARNING,
-         !place.default_strategy.empty() && place.default_strategy != meta.default_strategy)
-      << "undefined tags are not served as " << place.default_strategy
-      << ": how they are is fixed when a cluster is made";
+  if (!place.default_strategy.empty() && place.default_strategy != meta.default_strategy) {
+    LogWarning() << "undefined tags are not served as " << place.default_strategy
+                 << ": how they are is fixed when a cluster is made";
+  }
   FIRN_ASSIGN(joined.layout, Layout::Parse(meta.layout));
   FIRN_ASSIGN(joined.split, RackSplit::Make(joined.layout, meta.rack_bits));
   joined.uuid = meta.uuid;
@@ -153,7 +152,7 @@ Result<JoinedCluster> JoinCluster(const ClusterPlace& place, StateFolder& folder
   } else if (meta.code() == Code::kDenied || meta.code() == Code::kInvalid) {
     return meta.status().WithContext(place.registry);
   } else {
-    LOG(WARNING) << place.registry << ": " << meta.status().message() << "; going on without it";
+    LogWarning() << place.registry << ": " << meta.status().message() << "; going on without it";
   }
   return joined;
 }

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <glog/logging.h>
 #include <unistd.h>
 
 #include "common/base/cat.h"
 #include "common/base/files.h"
+#include "common/log/log.h"
 #include "common/tag/tag_name.h"
 #include "registry/cluster/records.h"
 
@@ -57,11 +57,11 @@ Status ParseLine(std::string_view line, KnownTags& tags) {
 Status Replace(const std::string& path, const std::string& text) {
   Status kept = ReplaceFile(path, {.path = path + ".new"}, text);
   if (kept.ok()) return kept;
-  LOG(ERROR) << "the tags' definitions cannot be kept, so a start without the registry will serve "
+  LogError() << "the tags' definitions cannot be kept, so a start without the registry will serve "
                 "nothing: "
              << kept;
   const bool gone = unlink(path.c_str()) == 0 || errno == ENOENT;
-  LOG_IF(ERROR, !gone) << FileFailure("removing", path, errno) << "; remove it by hand";
+  if (!gone) LogError() << FileFailure("removing", path, errno) << "; remove it by hand";
   return kept;
 }
 

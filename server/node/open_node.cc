@@ -2,11 +2,10 @@
 
 #include <utility>
 
-#include <glog/logging.h>
-
 #include "common/base/cat.h"
 #include "common/base/parse.h"
 #include "common/id/rack_split.h"
+#include "common/log/log.h"
 #include "registry/seam/absent_coordinator.h"
 #include "registry/state/file_system.h"
 #include "registry/state/posix_state_folder.h"
@@ -93,7 +92,7 @@ Status CheckStateFileSystem(const NodePlace& place, std::string_view foreign) {
   if (IsStatic(place)) {
     return Invalid(told + ": a machine id given by hand wants a file system of this host's own");
   }
-  LOG(WARNING) << told << ": while that is away a start waits for it, and the machine id may be "
+  LogWarning() << told << ": while that is away a start waits for it, and the machine id may be "
                << "another one after it";
   return {};
 }

@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include <glog/logging.h>
-
+#include "common/log/log.h"
 #include "server/issue/dated/dated.h"
 #include "server/issue/segment/segment.h"
 #include "server/issue/segment/unbuffered.h"
@@ -121,7 +120,7 @@ void SegmentTags::Abandon(const std::string& tag) {
   const auto served = served_.find(tag);
   if (served == served_.end() || !served->second.strategy) return;
   if (std::exchange(served->second.abandoned, true)) return;
-  LOG(INFO) << "tag " << tag
+  LogInfo() << "tag " << tag
             << " is defined in another way, or deleted: its numbers in memory are wasted";
   served->second.strategy->Abandon();
 }
@@ -157,8 +156,8 @@ void SegmentTags::TellTroublesLocked(BootMs now) {
     if (!served.strategy || (served.told_at && now - *served.told_at < kTellEvery)) continue;
     std::string trouble = served.strategy->status().trouble;
     if (trouble == served.trouble) continue;
-    LOG_IF(WARNING, !trouble.empty()) << "tag " << tag << ": no more numbers come: " << trouble;
-    LOG_IF(INFO, trouble.empty()) << "tag " << tag << ": numbers come again";
+    if (!trouble.empty()) LogWarning() << "tag " << tag << ": no more numbers come: " << trouble;
+    if (trouble.empty()) LogInfo() << "tag " << tag << ": numbers come again";
     served.trouble = std::move(trouble);
     served.told_at = now;
   }
@@ -177,8 +176,8 @@ void SegmentTags::StopAll(Milliseconds patience) {
   const BootMs give_up = clock_.Boot() + patience;
   while (!settled() && clock_.Boot() < give_up) SleepFor(kPoll);
   for (const auto& [tag, status] : this->status()) {
-    LOG_IF(INFO, status.wasted > 0)
-        << "tag " << tag << ": " << status.wasted << " numbers were taken and not used";
+    if (status.wasted == 0) continue;
+    LogInfo() << "tag " << tag << ": " << status.wasted << " numbers were taken and not used";
   }
 }
 

@@ -4,8 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include <glog/logging.h>
-
+#include "common/log/log.h"
 #include "common/tag/tag_name.h"
 #include "server/node/refusing_strategy.h"
 
@@ -110,7 +109,7 @@ KnownTags TagFollower::ReadAll() {
   for (const auto& [component, node] : watch_.nodes()) {
     const Result<std::string> name = DecodeTagName(component);
     if (!name.ok()) {
-      LOG(WARNING) << "not a tag: " << watch_.path() << "/" << component << ": " << name.status();
+      LogWarning() << "not a tag: " << watch_.path() << "/" << component << ": " << name.status();
       continue;
     }
     const Result<TagNode>& tag = Parse(*name, node.data);
@@ -167,7 +166,7 @@ bool TagFollower::IsDeleted(const std::string& name, const Result<TagNode>& tag)
 void TagFollower::Forget(const std::string& name) {
   const bool known = known_.tags.erase(name) + served_.erase(name) + refused_.erase(name) > 0;
   if (!deleted_.insert(name).second || !known) return;
-  LOG(INFO) << "tag " << name << " was deleted";
+  LogInfo() << "tag " << name << " was deleted";
   if (on_deleted_) on_deleted_(name);
   TagDefinition undefined;
   undefined.strategy = *default_strategy_;
@@ -210,7 +209,7 @@ void TagFollower::LoadKept() {
     kept_ = *kept;
     known_.tags.insert(kept->tags.begin(), kept->tags.end());
   } else if (kept.code() != Code::kNotFound) {
-    LOG(WARNING) << "the tags that were kept cannot be gone by: " << kept.status();
+    LogWarning() << "the tags that were kept cannot be gone by: " << kept.status();
   }
 }
 
@@ -220,7 +219,7 @@ void TagFollower::GoByKept() {
   if (watch_.whole() || now_ - *began_ < (asked ? kPatienceWithSession : kPatience)) return;
   LoadKept();
   if (!kept_) return;
-  LOG(WARNING) << "the registry is away: tags are served as they were defined when it was there";
+  LogWarning() << "the registry is away: tags are served as they were defined when it was there";
   ServeAll();
   ServeDefault(kept_->default_strategy);
 }
@@ -242,7 +241,7 @@ void TagFollower::Keep() {
 }
 
 void TagFollower::OnKept(const KnownTags& tags, const Status& kept) {
-  LOG_IF(INFO, kept.ok() && unkept_) << "the tags' definitions are kept again";
+  if (kept.ok() && unkept_) LogInfo() << "the tags' definitions are kept again";
   unkept_ = kept.ok() ? std::nullopt : std::optional(now_);
   keeping_ = false;
   kept_ = tags;
@@ -286,7 +285,7 @@ void TagFollower::ServeDefault(const std::string& strategy) {
   TagDefinition any;
   any.strategy = strategy;
   Result<TagBinding> binding = catalogue_.Bind(any);
-  LOG_IF(ERROR, !binding.ok()) << "undefined tags cannot be served: " << binding.status();
+  if (!binding.ok()) LogError() << "undefined tags cannot be served: " << binding.status();
   issuer_.SetDefault(binding.ok() ? std::optional(*std::move(binding)) : std::nullopt);
 }
 
@@ -298,7 +297,7 @@ void TagFollower::Serve(TagDefinition tag) {
   Status set = binding.status();
   if (set.ok()) set = issuer_.Set(*std::move(binding));
   if (!set.ok()) return Refuse(tag.name, Reason::kNotReady, set.message());
-  LOG(INFO) << "serving tag " << tag.name << " (" << tag.strategy << ")";
+  LogInfo() << "serving tag " << tag.name << " (" << tag.strategy << ")";
   refused_.erase(tag.name);
   if (on_served_) on_served_(tag);
   served_[tag.name] = std::move(tag);
@@ -308,14 +307,14 @@ void TagFollower::Refuse(const std::string& name, Reason reason, std::string why
   served_.erase(name);
   if (refused_[name] == why) return;
   const bool alarm = reason == Reason::kInternal;
-  LOG_IF(ERROR, alarm) << "refusing tag " << name << ": " << why;
-  LOG_IF(WARNING, !alarm) << "refusing tag " << name << ": " << why;
+  if (alarm) LogError() << "refusing tag " << name << ": " << why;
+  if (!alarm) LogWarning() << "refusing tag " << name << ": " << why;
   const Refusal refusal{.reason = reason,
                         .message = "tag '" + name + "': " + why,
                         .retry_after_ms = 0,
                         .another_server_may_help = reason == Reason::kNotReady};
   const Status set = issuer_.Set({.name = name, .strategy = Refusing(refusal), .plugins = {}});
-  LOG_IF(ERROR, !set.ok()) << "tag " << name << " cannot be refused with its reason: " << set;
+  if (!set.ok()) LogError() << "tag " << name << " cannot be refused with its reason: " << set;
   if (!set.ok()) issuer_.Remove(name);
   refused_[name] = std::move(why);
 }

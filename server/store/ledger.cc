@@ -4,9 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include <glog/logging.h>
-
 #include "common/base/cat.h"
+#include "common/log/log.h"
 #include "common/time/entropy.h"
 #include "registry/cluster/freeze.h"
 #include "registry/cluster/records.h"
@@ -346,7 +345,7 @@ Result<Range> Ledger::Moved(Page& page, Known sent, const NodeStat& stat, Range 
 // `era`: of the data that show it; without a root node there is nobody to be kept out.
 Status Ledger::Lost(Page& page, const std::optional<Nonce>& era, const std::string& why) {
   const std::string sentence = Named(page.tag) + " was lost or went back: " + why;
-  LOG(ERROR) << sentence;
+  LogError() << sentence;
   page.known.reset();
   if (hooks_.stop) calls_.push_back([this, &page, sentence] { hooks_.stop(page.tag, sentence); });
   if (era) calls_.push_back([this, era = *era, sentence] { BeginFreeze(era, sentence); });
@@ -369,10 +368,12 @@ Task<> Ledger::FreezeOut(Nonce era, std::string why) {
   for (;;) {
     const BootMs again = talk_.now() + kFreezeRetry;
     Result<Freeze> frozen = co_await TryToFreeze(&talk_, order);
-    LOG_IF(ERROR, frozen.code() == Code::kCorrupt) << "the cluster cannot be frozen: its root node "
-                                                   << "does not read: " << frozen.status();
+    if (frozen.code() == Code::kCorrupt) {
+      LogError() << "the cluster cannot be frozen: its root node does not read: "
+                 << frozen.status();
+    }
     if (frozen.ok() && *frozen != Freeze::kNotYet) {
-      LOG_IF(ERROR, *frozen == Freeze::kDone) << "the cluster is frozen: " << why;
+      if (*frozen == Freeze::kDone) LogError() << "the cluster is frozen: " << why;
       co_return;
     }
     co_await talk_.Until(again);

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <glog/logging.h>
-
 #include "common/base/cat.h"
+#include "common/log/log.h"
 
 namespace firn {
 namespace {
@@ -146,9 +145,11 @@ StoodIn LedgeredSource::stood_in(const std::string& tag) const {
 void LedgeredSource::NoteStandIn(const std::string& tag, Range range, const Status& why) {
   const std::lock_guard lock(mutex_);
   StoodIn& stood_in = stood_in_[tag];
-  LOG_IF(WARNING, !stood_in.since) << "tag " << tag << ": its ledger picks its ranges, from "
-                                   << range.begin << " on, since " << why.message();
-  if (!stood_in.since) stood_in.since = clock_.Wall();
+  if (!stood_in.since) {
+    LogWarning() << "tag " << tag << ": its ledger picks its ranges, from " << range.begin
+                 << " on, since " << why.message();
+    stood_in.since = clock_.Wall();
+  }
   ++stood_in.ranges;
   stood_in.numbers += range.size();
 }
@@ -158,7 +159,7 @@ void LedgeredSource::NoteStore(const std::string& tag) {
   const auto found = stood_in_.find(tag);
   if (found == stood_in_.end() || !found->second.since) return;
   found->second.since.reset();
-  LOG(INFO) << "tag " << tag << ": store " << store_->name() << " picks its ranges again";
+  LogInfo() << "tag " << tag << ": store " << store_->name() << " picks its ranges again";
 }
 
 }  // namespace firn

@@ -177,12 +177,8 @@ TEST_F(EmbeddedTest, AProgramMayHaveStoresOfItsOwn) {
   ASSERT_EQ(RunFirn({"tags", "create", "order", "store=own", "step=10"}), 0);
   ASSERT_EQ(RunFirn({"tags", "create", "user", "store=memory", "start=50"}), 0);
   EmbeddedOptions options = Options();
-  options.stores = [] {
-    std::vector<std::unique_ptr<RangeStore>> stores;
-    stores.push_back(std::make_unique<ForgetfulStore>());
-    stores.push_back(std::make_unique<MemoryStore>());
-    return stores;
-  };
+  const auto memory = [] { return std::make_unique<MemoryStore>(); };
+  options.extensions.stores = {[] { return std::make_unique<ForgetfulStore>(); }, memory};
   int64_t order = 0, user = 49;
   for (int round = 0; round < 2; ++round) {
     auto ids = Embedded::Open(options);
@@ -194,11 +190,7 @@ TEST_F(EmbeddedTest, AProgramMayHaveStoresOfItsOwn) {
     const int64_t id = (*ids)->Next("user").value_or(-1);
     ASSERT_GT(id, std::exchange(user, id));
   }
-  options.stores = [] {
-    std::vector<std::unique_ptr<RangeStore>> stores;
-    for (int i = 0; i < 2; ++i) stores.push_back(std::make_unique<MemoryStore>());
-    return stores;
-  };
+  options.extensions.stores = {memory, memory};
   EXPECT_EQ(Embedded::Open(options).code(), Code::kConflict);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "common/base/hex.h"
+#include "common/log/log.h"
 #include "common/time/clock.h"
 
 namespace firn {
@@ -52,6 +53,8 @@ int64_t CountOf(std::string_view wanted, const SimCounts& counts) {
   }
   return 0;
 }
+
+void PrintLogged(const LogEntry& entry) { std::fprintf(stderr, "%s\n", entry.text.c_str()); }
 
 Tally RunSeeds(const SimProgram& program, const SimArguments& arguments, int mutant) {
   Tally tally;
@@ -115,6 +118,7 @@ bool ReadArguments(int argc, char** argv, SimArguments& arguments) {
     const std::string_view name = argv[i];
     if (name == "--trace") {
       arguments.trace = true;
+      SendLogTo(PrintLogged);
     } else if (name == "--digests") {
       arguments.digests = true;
     } else if (name == "--duplicates") {

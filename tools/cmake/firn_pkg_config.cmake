@@ -13,6 +13,7 @@ set(FIRN_LINK_FLAGS
   thrift=-lthrift
   zookeeper_mt=-lzookeeper_mt
   mariadb=-lmariadb
+  pq=-lpq
   hiredis=-lhiredis)
 
 # firn_link_order(TARGET): puts it in front of FIRN_LINK_ORDER, after all that it needs.
@@ -84,7 +85,7 @@ endfunction()
 
 file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" up ${up})
-foreach(library IN ITEMS client client_registry embedded)
+foreach(library IN ITEMS client client_registry embedded server)
   if(TARGET firn_${library})
     firn_pkg_config(${library} "64-bit ids that are never issued twice: firn::${library}")
   endif()

@@ -1,7 +1,21 @@
+#include <cstdio>
+
+#include "common/log/log.h"
 #include "tools/firn/command.h"
 #include "tools/firn/verbs/verbs.h"
 
+namespace {
+
+// What keeps a verb waiting, such as a registry's name that nobody knows.
+void TellTroubles(const firn::LogEntry& entry) {
+  if (entry.severity == firn::Severity::kInfo) return;
+  std::fprintf(stderr, "firn: %s\n", entry.text.c_str());
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  firn::SendLogTo(TellTroubles);
   const firn::Verb root{
       .name = "firn",
       .summary = "64-bit ids that are never issued twice: the operator's command",

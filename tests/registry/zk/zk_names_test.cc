@@ -5,10 +5,10 @@
 #include <string>
 
 #include <dlfcn.h>
-#include <glog/logging.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
 
+#include "common/log/log.h"
 #include "registry/zk/zk_coordinator.h"
 #include "tests/support/coordinator_client.h"
 #include "tests/support/zookeeper.h"
@@ -47,20 +47,16 @@ namespace firn {
 namespace {
 
 // What the log says of the name, from the first test on.
-class Heard final : public google::LogSink {
- public:
-  Heard() { google::AddLogSink(this); }
-  ~Heard() override { google::RemoveLogSink(this); }
-  void send(google::LogSeverity, const char*, const char*, int, const google::LogMessageTime&,
-            const char* text, size_t size) override {
-    if (std::string(text, size).find(kName) != std::string::npos) ++said;
-  }
-  std::atomic<int> said{0};
-};
+std::atomic<int> said{0};
+
+void Hear(const LogEntry& entry) {
+  if (entry.text.find(kName) != std::string::npos) ++said;
+}
 
 class ZkNameServiceTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
+    SendLogTo(Hear);
     auto started = ZooKeeper::Start();
     ASSERT_TRUE(started.ok()) << started.status();
     zookeeper_ = *std::move(started);
@@ -80,7 +76,6 @@ class ZkNameServiceTest : public testing::Test {
         SystemClock()));
   }
 
-  static inline Heard heard;
   static inline std::unique_ptr<ZooKeeper> zookeeper_;
 };
 
@@ -95,12 +90,12 @@ TEST_P(ZkNamesTest, ANameThatIsNotResolvedIsAskedForAgain) {
 }
 
 TEST_F(ZkNameServiceTest, ANameThatIsNotResolvedIsToldAndNotEachTime) {
-  const int before = heard.said;
+  const int before = said;
   failure = EAI_NONAME;
   CoordinatorClient client = Make();
   EXPECT_TRUE(client.Await([] { return asked >= 3; }));
-  EXPECT_GE(heard.said, 1);
-  EXPECT_LT(heard.said - before, asked) << "half a minute lies between two";
+  EXPECT_GE(said, 1);
+  EXPECT_LT(said - before, asked) << "half a minute lies between two";
 }
 
 // Who dispatches also moves the limit of a held claim ahead.

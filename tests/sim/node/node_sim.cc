@@ -3,8 +3,6 @@
 
 #include <stdexcept>
 
-#include <glog/logging.h>
-
 #include "tests/sim/node/node_mutants.h"
 #include "tests/sim/node/node_world.h"
 #include "tests/sim/sim_program.h"
@@ -14,7 +12,6 @@ namespace firn {
 namespace {
 
 void RunWorld(uint64_t seed, int mutant, const SimArguments& arguments, SimCounts& counts) {
-  FLAGS_minloglevel = arguments.trace ? google::GLOG_INFO : google::GLOG_FATAL;
   const NodeMutantName liar = mutant < 0 ? NodeMutantName{NodeMutant::kNone, "", 0, false}
                                          : kNodeMutants[static_cast<size_t>(mutant)];
   NodeWorld world(seed, liar.mutant, arguments.trace);

@@ -3,8 +3,6 @@
 
 #include <string_view>
 
-#include <glog/logging.h>
-
 #include "tests/sim/segment/segment_mutants.h"
 #include "tests/sim/segment/segment_violation.h"
 #include "tests/sim/segment/segment_world.h"
@@ -14,7 +12,6 @@ namespace firn {
 namespace {
 
 void RunWorld(uint64_t seed, int mutant, const SimArguments& arguments, SimCounts& counts) {
-  FLAGS_minloglevel = arguments.trace ? google::GLOG_INFO : google::GLOG_FATAL;
   const SegmentMutantName liar = mutant < 0 ? SegmentMutantName{SegmentMutant::kNone, "", ""}
                                             : kSegmentMutants[static_cast<size_t>(mutant)];
   SegmentWorld world(seed, liar.mutant, arguments.trace);

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/tag/tag_definition.h"
+#include "server/issue/plugin.h"
+#include "server/issue/rejection_handler.h"
+#include "server/issue/segment/range_store.h"
+#include "server/issue/strategy.h"
+
+namespace firn {
+
+// What a program has of its own, beside Firn's strategies, plugins and stores; for ServerMain
+// (server/server_main.h) and Embedded. Names are those that tag definitions use: a small letter,
+// then small letters, digits, dashes and underscores. One that is taken is a fault of the start.
+//
+// Makers are called on the control thread, as each tag that names theirs begins to be served; an
+// error says why this program cannot serve that tag. One object may serve several tags. Stores are
+// made once for each node that is opened.
+struct Extensions {
+  using StrategyMaker = std::function<Result<std::shared_ptr<Strategy>>(const TagDefinition&)>;
+  using PluginMaker = std::function<Result<std::shared_ptr<Plugin>>(const TagDefinition&)>;
+  using StoreMaker = std::function<std::unique_ptr<RangeStore>()>;
+
+  std::map<std::string, StrategyMaker> strategies{};
+  std::map<std::string, PluginMaker> plugins{};
+  std::vector<StoreMaker> stores{};                // each says its own name
+  std::shared_ptr<RejectionHandler> rejections{};  // null: refusals are lines in the log
+};
+
+}  // namespace firn

@@ -1,0 +1,127 @@
+#include "server/server_main.h"
+
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include <gflags/gflags.h>
+#include <glog/logging.h>
+
+#include "common/base/cat.h"
+#include "common/log/log.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+#include "server/command_line.h"
+#include "server/end_signals.h"
+#include "server/flag_help.h"
+#include "server/host_limits.h"
+#include "server/options.h"
+#include "server/server_program.h"
+
+DECLARE_string(sequencer);
+
+namespace firn {
+namespace {
+
+void Reload(ServerProgram& server) {
+  const Status reloaded = server.Reload();
+  if (reloaded.ok()) {
+    LOG(INFO) << "certificates read again";
+  } else {
+    LOG(ERROR) << "certificates stay as they were: " << reloaded.message();
+  }
+}
+
+// True when it is asked to end; false when it has to be opened again.
+bool ServeUntilAsked(ServerProgram& server, EndSignals& signals) {
+  constexpr Milliseconds kLook{200};
+  while (!server.misguessed()) {
+    const std::optional<int> signal = signals.Next(kLook);
+    if (signal == SIGHUP) {
+      Reload(server);
+    } else if (signal) {
+      return true;
+    }
+  }
+  return false;
+}
+
+google::LogSeverity SeverityOf(const LogEntry& entry) {
+  switch (entry.severity) {
+    case Severity::kInfo:
+      return google::GLOG_INFO;
+    case Severity::kWarning:
+      return google::GLOG_WARNING;
+    case Severity::kError:
+      break;
+  }
+  return google::GLOG_ERROR;
+}
+
+// With the place in the source that it came from, as glog writes its own.
+void WriteLog(const LogEntry& entry) {
+  const int line = static_cast<int>(entry.where.line());
+  google::LogMessage(entry.where.file_name(), line, SeverityOf(entry)).stream() << entry.text;
+}
+
+// What --help says last: names that tags can have here and nowhere else.
+std::string OwnNames(const Extensions& own) {
+  std::string page;
+  for (const auto& [name, maker] : own.strategies) page += Cat("  strategy ", name, "\n");
+  for (const auto& [name, maker] : own.plugins) page += Cat("  plugin ", name, "\n");
+  return page.empty() ? page : "\nThis program's own, for tags to name:\n" + page;
+}
+
+void SetOff(char** argv) {
+  FLAGS_logtostderr = true;
+  google::InitGoogleLogging(argv[0]);
+  SendLogTo(WriteLog);
+}
+
+int Fail(const Status& status, int code) {
+  std::fprintf(stderr, "firn-server: %s\n", status.message().c_str());
+  return code;
+}
+
+}  // namespace
+
+int ServerMain(int argc, char** argv, const Extensions& extensions) {
+  ExplainLimitsAtTheEnd();
+  gflags::SetUsageMessage("issues 64-bit ids that are never issued twice");
+  gflags::SetVersionString(ServerVersion());
+  if (AsksForHelp(argc, argv)) {
+    std::fputs((FlagHelp() + OwnNames(extensions)).c_str(), stdout);
+    return 0;
+  }
+  const Status words = CheckCommandLine(argc, argv);
+  if (!words.ok()) return Fail(words, 2);
+  gflags::ParseCommandLineFlags(&argc, &argv, true);
+  SetOff(argv);
+  auto options = ReadServerOptions();
+  if (!options.ok()) return Fail(options.status(), 2);
+  options->node.extensions = extensions;
+  // A write beyond a limit is an error, and a peer that has gone as well: none ends the process.
+  for (const int ignored : {SIGPIPE, SIGXFSZ}) signal(ignored, SIG_IGN);
+  static EndSignals& signals = *new EndSignals;
+  if (Status some = AllowDescriptors(options->listen.limits); !some.ok()) {
+    return Fail(some, 2);
+  }
+  for (;;) {
+    auto server = ServerProgram::Open(*options, SystemClock(), SystemEntropy());
+    if (!server.ok()) return Fail(server.status(), server.code() == Code::kInvalid ? 2 : 1);
+    if (Status started = (*server)->Start(); !started.ok()) return Fail(started, 1);
+
+    LOG(INFO) << "sequencer " << FLAGS_sequencer;
+
+    signals.Serve();
+    if (ServeUntilAsked(**server, signals)) {
+      (*server)->Drain();
+      return 0;
+    }
+    LOG(WARNING) << "the cluster is another than was guessed while the registry was away: starting "
+                    "again";
+  }
+}
+
+}  // namespace firn

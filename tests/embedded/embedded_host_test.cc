@@ -1,0 +1,163 @@
+// What an embedded issuer takes from the program around it, and what it leaves alone.
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "common/id/rack_split.h"
+#include "common/log/log.h"
+#include "server/node/embedded.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kPatience{60'000};
+
+std::string Content(const std::string& path) {
+  std::ostringstream content;
+  content << std::ifstream(path).rdbuf();
+  return content.str();
+}
+
+class EmbeddedHostTest : public testing::Test {
+ protected:
+  EmbeddedOptions Options() {
+    return {.registry = "dir://" + (folder_ / "registry"),
+            .state_dir = folder_ / "state",
+            .ready_within = kPatience,
+            .issue_wait = kPatience};
+  }
+
+  std::unique_ptr<Embedded> Open() {
+    auto opened = Embedded::Open(Options());
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return *std::move(opened);
+  }
+
+  int RunFirn(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), BuiltProgram("firn"));
+    arguments.push_back("--registry=" + Options().registry);
+    return RunToEnd(arguments, kPatience).exit_code;
+  }
+
+  TempDir folder_;
+};
+
+// Refuses calls for more than one id.
+class Single final : public Plugin {
+ public:
+  std::string_view name() const override { return "single"; }
+  int order() const override { return 50; }
+  std::optional<Refusal> Before(const Request& request) override {
+    if (request.count == 1) return std::nullopt;
+    return Refusal{Reason::kRejected, "one at a time", 0, false};
+  }
+};
+
+class CountingHandler final : public RejectionHandler {
+ public:
+  void OnRefusal(const Request&, const Refusal& refusal) override { last = refusal.message; }
+  std::string last;
+};
+
+TEST_F(EmbeddedHostTest, AProgramMayHavePluginsAndAHandlerOfRefusalsOfItsOwn) {
+  Open().reset();
+  ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=segment", "plugins=single", "--force"}),
+            0);
+  const auto handler = std::make_shared<CountingHandler>();
+  EmbeddedOptions options = Options();
+  options.extensions.plugins["single"] = [](const TagDefinition&) -> std::shared_ptr<Plugin> {
+    return std::make_shared<Single>();
+  };
+  options.extensions.rejections = handler;
+  const auto ids = Embedded::Open(options);
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_EQ(*(*ids)->Next("order"), 1);
+  EXPECT_EQ((*ids)->NextRuns("order", 2).code(), Code::kDenied);
+  EXPECT_EQ(handler->last, "one at a time");
+}
+
+TEST_F(EmbeddedHostTest, ANameOfFirnsOwnIsTaken) {
+  Extensions taken;
+  taken.plugins["limit"] = [](const TagDefinition&) { return std::shared_ptr<Plugin>(); };
+  Extensions unsayable;
+  unsayable.plugins["Limit 2"] = taken.plugins["limit"];
+  Extensions nobodys;
+  nobodys.stores = {[] { return std::unique_ptr<RangeStore>(); }};
+  for (const auto& [extensions, code] : {std::pair{taken, Code::kConflict},
+                                         {unsayable, Code::kInvalid},
+                                         {nobodys, Code::kInvalid}}) {
+    EmbeddedOptions options = Options();
+    options.extensions = extensions;
+    EXPECT_EQ(Embedded::Open(options).code(), code);
+  }
+}
+
+TEST_F(EmbeddedHostTest, KeysHistoryAndTextsAreThoseOfAServer) {
+  Open().reset();
+  std::ofstream(folder_ / "k1.key") << "000102030405060708090a0b0c0d0e0f\n";
+  std::filesystem::permissions(folder_ / "k1.key", std::filesystem::perms::owner_read);
+  ASSERT_EQ(RunFirn({"tags", "create", "shown", "strategy=segment", "plugins=history,obfuscate",
+                     "text=S-{id:09}", "obfuscate.width=9", "obfuscate.key=k1",
+                     "obfuscate.check=c6a13b"}),
+            0);
+  EmbeddedOptions options = Options();
+  options.history_file = folder_ / "history";
+  EXPECT_FALSE((*Embedded::Open(options))->Next("shown").ok()) << "no keys";
+  options.key_dir = folder_.path();
+  auto ids = Embedded::Open(options);
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  const Result<std::string> text = (*ids)->NextText("shown");
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(text->size(), 11u) << *text;
+  EXPECT_TRUE(text->starts_with("S-")) << *text;
+  EXPECT_NE(*text, "S-000000001") << "it is not obfuscated";
+  (*ids)->Close();
+  EXPECT_NE(Content(folder_ / "history").find(" shown 1 1 1 embedded -"), std::string::npos);
+}
+
+TEST_F(EmbeddedHostTest, RackAndWorkerMayBeChosen) {
+  EmbeddedOptions options = Options();
+  options.rack = 2;
+  options.worker = 3;
+  const auto ids = Embedded::Open(options);
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_EQ(*(*ids)->machine(), *RackSplit::Default((*ids)->layout()).Join(3, 2));
+}
+
+std::atomic<int> lines_heard{0};
+
+TEST_F(EmbeddedHostTest, ItsHostsStderrIsTheHostsOwn) {
+  const auto trouble = [this] {
+    EmbeddedOptions options = Options();
+    options.state_dir = folder_ / "elsewhere";
+    options.session_timeout = options.ready_within = Milliseconds(1'000);
+    for (const char* registry : {"dir:///proc/nowhere/registry", "zk://127.0.0.1:1/firn/gone",
+                                 "zk://name.invalid:2181/firn/gone", "nonsense"}) {
+      options.registry = registry;
+      EXPECT_FALSE(Embedded::Open(options).ok());
+    }
+    options = Options();
+    options.state_dir = "/proc/nowhere";
+    EXPECT_FALSE(Embedded::Open(options).ok());
+    const auto ids = Open();
+    EXPECT_FALSE(ids->Next("stranger").ok());
+    EXPECT_FALSE(ids->NextRuns("default", -1).ok());
+  };
+  testing::internal::CaptureStderr();
+  trouble();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  SendLogTo([](const LogEntry& entry) { lines_heard += entry.text.empty() ? 0 : 1; });
+  trouble();
+  SendLogTo(nullptr);
+  EXPECT_GT(lines_heard, 0);
+}
+
+}  // namespace
+}  // namespace firn
