@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
 # Another project finds, links and runs what the build installs.
 #
-#   install_test.sh BUILD_TREE CONSUMER_PROJECT EMBEDDED_EXAMPLE
+#   install_test.sh BUILD_TREE CONSUMER_PROJECT EMBEDDED_EXAMPLE PAGE_OF_OWN_SERVER
 set -euo pipefail
-build=$1 consumer=$2 example=$3
+build=$1 consumer=$2 example=$3 page=$4
 here=$(dirname "$(readlink -f "$0")")
 source "$here/headers.sh"
+source "$here/own_server.sh"
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+own=
+trap '[[ -z $own ]] || kill -KILL "$own" 2>/dev/null || true; rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/prefix" --component dev >"$work/log" ||
   { cat "$work/log"; echo "installing failed"; exit 1; }
 expect_headers "$work/prefix" "$here/headers.txt"
 cp -r "$consumer" "$work/consumer"
 cp "$example" "$work/consumer/embedded_example.cc"
+program_of "$page" >"$work/consumer/own_server.cc"
 
 cmake -S "$work/consumer" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1 &&
   cmake --build "$work/build" >>"$work/log" 2>&1 ||
@@ -30,6 +33,12 @@ if [[ $(sort -un <<<"$ids" | wc -l) != 3 ]]; then
   echo "the example of the README should print three ids, it printed: $ids"
   exit 1
 fi
+if [[ -s $work/log ]]; then
+  cat "$work/log"
+  echo "a program that embeds Firn has the lines above on its stderr, which is its own"
+  exit 1
+fi
+expect_own_server "$work/build/own_server" "$build/bin/firn" "$work"
 # The installed package must not look back into the build.
 if grep -rl -e "$build" "$work/prefix"/lib*/cmake "$work/prefix"/lib/*/cmake 2>/dev/null; then
   echo "the files above name the build tree"

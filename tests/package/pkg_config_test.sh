@@ -4,6 +4,7 @@
 #   pkg_config_test.sh BUILD_TREE ROOT
 set -euo pipefail
 build=$1 root=$2
+source "$root/tests/install/own_server.sh"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -22,7 +23,11 @@ compiled() {
 compiled client "$root/tests/install/client_consumer/list_client.cc"
 compiled client-registry "$root/tests/install/client_consumer/registry_client.cc"
 compiled embedded "$root/tests/embedded/example.cc"
+program_of "$root/server/OWN.md" >"$work/own_server.cc"
+compiled server "$work/own_server.cc"
 said=$("$work/client")
 [[ $said == *"127.0.0.1:1 unreachable"* ]] || { echo "a client of nobody said: $said"; exit 1; }
 ids=$("$work/embedded" "$work" 2>"$work/log") || { cat "$work/log"; exit 1; }
 [[ $(sort -un <<<"$ids" | wc -l) == 3 ]] || { echo "three ids wanted, got: $ids"; exit 1; }
+"$work/server" --help >"$work/log"
+grep -q '^  strategy voucher$' "$work/log" || { cat "$work/log"; echo "the own server is not one"; exit 1; }

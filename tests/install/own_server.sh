@@ -1,0 +1,49 @@
+# The server of server/OWN.md: taken from its page, and tried. Sourced by install_test.sh, never run.
+
+# program_of PAGE: what stands in its block of C++.
+program_of() { sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$1"; }
+
+free_port() {
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# ids TAG [COUNT]: what the server at $port answers, whatever it is.
+ids() { curl -s --max-time 60 "http://127.0.0.1:$port/v1/ids/$1?form=number&count=${2:-1}"; }
+
+# expect_ids TAG REGEX: within a minute it gives one that looks so.
+expect_ids() {
+  local said i
+  for ((i = 0; i < 600; i++)); do
+    said=$(ids "$1") || true  # it may not listen yet
+    [[ ! $said =~ $2 ]] || return 0
+    sleep 0.1
+  done
+  echo "of tag $1 the own server says: $said"
+  cat "$log"
+  exit 1
+}
+
+# expect_own_server PROGRAM FIRN FOLDER: its strategy, plugin, store and handler are at work, and it
+# ends as firn-server does. Sets `own`, so that the caller can end it.
+expect_own_server() {
+  local program=$1 firn=$2 folder=$3 log=$3/own.log port registry=dir://$3/own_registry
+  port=$(free_port)
+  "$program" --help >"$log"
+  grep -q '^  strategy voucher$' "$log" && grep -q '^  plugin single$' "$log" ||
+    { echo "--help does not tell what the own server has of its own"; exit 1; }
+  "$program" --registry="$registry" --state_dir="$folder/own_state" --listen="127.0.0.1:$port" \
+    --admin_listen="127.0.0.1:$port" 2>"$log" &
+  own=$!
+  expect_ids default '"ids":\["[0-9]+'
+  "$firn" tags create ticket strategy=voucher --force --registry="$registry" >/dev/null
+  "$firn" tags create order store=own plugins=single --force --registry="$registry" >/dev/null
+  "$firn" tags create stranger strategy=unheard --force --registry="$registry" >/dev/null
+  expect_ids ticket '"ids":\["[0-9]+'
+  expect_ids order '"ids":\["[0-9]+'
+  expect_ids stranger "there is: dated, segment, snowflake, voucher"
+  [[ $(ids order 2) == *"one at a time, please"* ]] || { echo "its plugin let two ids pass"; exit 1; }
+  grep -q "^told: one at a time, please$" "$log" || { cat "$log"; echo "its handler is not told"; exit 1; }
+  kill -TERM "$own"
+  wait "$own" || { cat "$log"; echo "the own server ended with $?"; exit 1; }
+  own=
+}
