@@ -18,6 +18,7 @@
 #include <gflags/gflags.h>
 #include <unistd.h>
 
+#include "common/log/log.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/open/open_coordinator.h"
@@ -184,6 +185,7 @@ Status HoldAndIssue() {
 
 int main(int argc, char** argv) {
   gflags::ParseCommandLineFlags(&argc, &argv, true);
+  firn::SendLogTo([](const firn::LogEntry& entry) { std::cerr << entry.text + "\n"; });
   std::signal(SIGTERM, [](int) { firn::stop_asked = 1; });
   const firn::Status status = firn::HoldAndIssue();
   if (!status.ok()) std::cerr << status << "\n";
