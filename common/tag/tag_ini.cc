@@ -86,10 +86,10 @@ void Parser::Setting(const std::string& key, Result<std::string> value) {
   if (!fresh && key != "name") {
     return Fault(Cat(Where(), key, ": set twice, first at line ", first->second));
   }
-  if (value.ok() && !IsPrintableUtf8(*value)) value = Invalid("is not printable UTF-8");
-  if (value.ok()) return Set(key, *value);
+  if (value.ok() && IsPrintableUtf8(*value)) return Set(key, *value);
   faulty_.insert(key);
-  Fault(Where() + key + ": " + value.status().message());
+  const std::string why = value.ok() ? "is not printable UTF-8" : value.status().message();
+  Fault(Cat(Where(), key, ": ", why));
 }
 
 void Parser::Set(const std::string& key, const std::string& value) {

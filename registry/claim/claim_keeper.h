@@ -89,7 +89,6 @@ class ClaimKeeper final : public Keeper {
   void Hold();
   void RaiseLimit(WallMs limit);
   bool KeepGrant(WallMs limit);
-  bool GrantTellsTime() const;
   WallMs SetIdClock(WallMs time);
   void Close(std::string why);
   firn::Tick CloseUser();

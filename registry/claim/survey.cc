@@ -108,6 +108,7 @@ class Survey {
   size_t ahead_ = 0;
   size_t live_ = 0;
   size_t unreadable_ = 0;
+  size_t kept_out_ = 0;  // reserved, or taken out of use for ever
   bool unanswered_ = false;
 };
 
@@ -121,7 +122,7 @@ Task<> Survey::LookAt(Slot slot) {
 
 Task<> Survey::LookAtRack() {
   passed_.clear();
-  ahead_ = live_ = unreadable_ = 0;
+  ahead_ = live_ = unreadable_ = kept_out_ = 0;
   found_.alarms.clear();
   const std::string rack = RackPath(wish_.rack);
   Result<std::vector<std::string>> names = co_await talk_.List(rack);
@@ -212,6 +213,7 @@ void Survey::Keep(Slot slot, const Result<Node>& node) {
           Cat(SlotText(slot), " is skipped: its bound lies more than a day ahead"));
       return;
     case SlotFitness::kRetired:
+      ++kept_out_;
       return;
   }
 }
@@ -229,7 +231,8 @@ std::string Survey::WhyNone() const {
   if (slots_.empty()) return Cat("rack ", wish_.rack, " has no slots");
   return Cat(slots_.size(), " slots of rack ", wish_.rack, ": ", ahead_,
              " held, or left by dead processes, up to a bound that lies ahead, ", live_,
-             " live beyond their bound, ", unreadable_, " unreadable");
+             " live beyond their bound, ", kept_out_, " reserved or out of use, ", unreadable_,
+             " unreadable");
 }
 
 Surveyed Survey::Take() {

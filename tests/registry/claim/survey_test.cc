@@ -132,6 +132,15 @@ TEST_F(SurveyTest, ALiveSlotIsLeftAloneForAMinuteBeyondItsBound) {
   EXPECT_FALSE(Run().candidates.empty());
 }
 
+TEST_F(SurveyTest, WhoFindsNoneIsToldOfThoseThatAreOutOfUse) {
+  PutAll(kNow + Milliseconds(1));
+  SlotRecord reserved = Used(kNow);
+  reserved.retired = true;
+  for (uint32_t worker = 0; worker < 30; ++worker) Put(worker, reserved);
+  EXPECT_TRUE(Run().candidates.empty());
+  EXPECT_NE(Run().reason.find("30 reserved or out of use"), std::string::npos) << Run().reason;
+}
+
 TEST_F(SurveyTest, OnesOwnDeadSessionIsNoHindrance) {
   PutAll(kNow - Milliseconds(1), true);
   wish_.owner = "them";
