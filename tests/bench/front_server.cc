@@ -27,6 +27,8 @@ int main(int argc, char** argv) {
   firn::front::ServerFrontOptions options;
   options.listen.port = static_cast<uint16_t>(FLAGS_port);
   options.listen.io_threads = FLAGS_io_threads;
+  // All load comes from one address.
+  options.listen.limits.connections_per_peer_max = options.listen.limits.connections_max;
   if (!FLAGS_tls_cert.empty()) options.listen.tls.emplace(FLAGS_tls_cert, FLAGS_tls_key);
   firn::front::ServerFront front(options, issuing.issuer(), issuing, issuing, firn::SystemClock());
   if (firn::Status started = front.Start(); !started.ok()) {
