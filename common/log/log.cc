@@ -12,10 +12,12 @@ std::atomic<LogSink> the_sink{nullptr};
 void SendLogTo(LogSink sink) { the_sink = sink; }
 
 LogLine::LogLine(Severity severity, std::source_location where)
-    : sink_(the_sink), severity_(severity), where_(where) {}
+    : sink_(the_sink), severity_(severity), where_(where) {
+  if (sink_ != nullptr) text_.emplace();
+}
 
 LogLine::~LogLine() {
-  if (sink_ != nullptr) sink_({severity_, where_, text_.str()});
+  if (text_) sink_({severity_, where_, text_->str()});
 }
 
 }  // namespace firn

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <source_location>
 #include <sstream>
 #include <string>
@@ -33,7 +34,7 @@ class LogLine {
 
   template <typename Value>
   LogLine& operator<<(const Value& value) {
-    if (sink_ != nullptr) text_ << value;
+    if (text_) *text_ << value;
     return *this;
   }
 
@@ -41,7 +42,7 @@ class LogLine {
   const LogSink sink_;
   const Severity severity_;
   const std::source_location where_;
-  std::ostringstream text_;
+  std::optional<std::ostringstream> text_{};  // where somebody listens
 };
 
 class LogInfo final : public LogLine {
