@@ -31,7 +31,8 @@ class TickSource {
   }
   static constexpr Tick kStopped{INT64_MIN};
 
-  // The same from a new reading of the clocks. For whoever would wait otherwise.
+  // The same from a new reading of the clocks. For whoever would wait otherwise. While another
+  // thread brings a reading, this may be ahead of what Current() says a moment later.
   Tick Refresh();
 
   // From now on the current tick is at least `first`.
