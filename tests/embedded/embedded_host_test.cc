@@ -11,13 +11,12 @@
 #include "common/id/rack_split.h"
 #include "common/log/log.h"
 #include "server/node/embedded.h"
+#include "tests/embedded/embedded_fixture.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kPatience{60'000};
 
 std::string Content(const std::string& path) {
   std::ostringstream content;
@@ -25,29 +24,7 @@ std::string Content(const std::string& path) {
   return content.str();
 }
 
-class EmbeddedHostTest : public testing::Test {
- protected:
-  EmbeddedOptions Options() {
-    return {.registry = "dir://" + (folder_ / "registry"),
-            .state_dir = folder_ / "state",
-            .ready_within = kPatience,
-            .issue_wait = kPatience};
-  }
-
-  std::unique_ptr<Embedded> Open() {
-    auto opened = Embedded::Open(Options());
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    return *std::move(opened);
-  }
-
-  int RunFirn(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), BuiltProgram("firn"));
-    arguments.push_back("--registry=" + Options().registry);
-    return RunToEnd(arguments, kPatience).exit_code;
-  }
-
-  TempDir folder_;
-};
+class EmbeddedHostTest : public EmbeddedFixture {};
 
 // Refuses calls for more than one id.
 class Single final : public Plugin {

@@ -15,6 +15,7 @@
 #include "common/text/dated_numbers.h"
 #include "common/time/clock.h"
 #include "server/store/memory_store.h"
+#include "tests/embedded/embedded_fixture.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
@@ -22,31 +23,9 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{60'000};
-
 // Programs of one host that share a directory registry.
-class EmbeddedTest : public testing::Test {
+class EmbeddedTest : public EmbeddedFixture {
  protected:
-  EmbeddedOptions Options(uint16_t instance = 1) {
-    return {.registry = "dir://" + (folder_ / "registry"),
-            .state_dir = folder_ / "state",
-            .instance = instance,
-            .ready_within = kPatience,
-            .issue_wait = kPatience};
-  }
-
-  std::unique_ptr<Embedded> Open(uint16_t instance = 1) {
-    auto opened = Embedded::Open(Options(instance));
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    return *std::move(opened);
-  }
-
-  int RunFirn(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), BuiltProgram("firn"));
-    arguments.push_back("--registry=" + Options().registry);
-    return RunToEnd(arguments, kPatience).exit_code;
-  }
-
   // Who holds or held a machine id, as an audit sees it.
   std::set<std::string> Owners() {
     const Finished audit =
@@ -88,8 +67,6 @@ class EmbeddedTest : public testing::Test {
     EXPECT_EQ(waitpid(child, nullptr, 0), child);
     return id;
   }
-
-  TempDir folder_;
 };
 
 TEST_F(EmbeddedTest, IssuesRisingIds) {

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "server/node/embedded.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn {
+
+// Embedded issuers of one host that share a directory registry.
+class EmbeddedFixture : public testing::Test {
+ protected:
+  static constexpr Milliseconds kPatience{60'000};
+
+  EmbeddedOptions Options(uint16_t instance = 1) {
+    return {.registry = "dir://" + (folder_ / "registry"),
+            .state_dir = folder_ / "state",
+            .instance = instance,
+            .ready_within = kPatience,
+            .issue_wait = kPatience};
+  }
+
+  std::unique_ptr<Embedded> Open(uint16_t instance = 1) {
+    auto opened = Embedded::Open(Options(instance));
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return *std::move(opened);
+  }
+
+  int RunFirn(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), BuiltProgram("firn"));
+    arguments.push_back("--registry=" + Options().registry);
+    return RunToEnd(arguments, kPatience).exit_code;
+  }
+
+  TempDir folder_;
+};
+
+}  // namespace firn
