@@ -134,6 +134,23 @@ def languages(text):
     return chosen
 
 
+def parser():
+    """The arguments of whoever plays clients against real servers."""
+    made = argparse.ArgumentParser()
+    made.add_argument("languages", type=languages)
+    made.add_argument("server")
+    made.add_argument("firn")
+    made.add_argument("--driver")
+    return made
+
+
+def parsed(by):
+    said = by.parse_args()
+    if "cpp" in said.languages and not said.driver:
+        by.error("cpp needs --driver")
+    return said
+
+
 def missing(*chosen, more=()):
     """What has to be installed for the languages, and `more`, and is not; empty: nothing."""
     needs = {"python": ("pip3",), "go": ("go", GO_THRIFT), "java": ("javac", "jar", *JARS)}

@@ -11,7 +11,6 @@ changes no outcome; with --defaults they are the client's own, for figures on a 
 something is not installed.
 """
 
-import argparse
 import os
 import shutil
 import signal
@@ -161,15 +160,9 @@ def show(drills):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("languages", type=builds.languages)
-    parser.add_argument("server")
-    parser.add_argument("firn")
-    parser.add_argument("--driver")
+    parser = builds.parser()
     parser.add_argument("--defaults", action="store_true")
-    said = parser.parse_args()
-    if "cpp" in said.languages and not said.driver:
-        parser.error("cpp needs --driver")
+    said = builds.parsed(parser)
     if lacking := builds.missing(*said.languages, more=("java", "/usr/share/java/zookeeper.jar")):
         print(f"skipped: not installed: {', '.join(lacking)}")
         sys.exit(77)

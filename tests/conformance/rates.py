@@ -10,7 +10,6 @@ each thread. The server has a layout whose milliseconds are not used up by them.
 is not installed.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -68,17 +67,11 @@ def show(said, told):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("languages", type=builds.languages)
-    parser.add_argument("server")
-    parser.add_argument("firn")
-    parser.add_argument("--driver")
+    parser = builds.parser()
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--threads", type=lambda text: [int(one) for one in text.split(",")],
                         default=[1, 8])
-    said = parser.parse_args()
-    if "cpp" in said.languages and not said.driver:
-        parser.error("cpp needs --driver")
+    said = builds.parsed(parser)
     if lacking := builds.missing(*said.languages):
         print(f"skipped: not installed: {', '.join(lacking)}")
         sys.exit(77)
