@@ -77,8 +77,8 @@ BENCHMARK(WideSnowflake<SequencerKind::kAtomic>)->Threads(1)->Threads(2)->Thread
 BENCHMARK(WideSnowflake<SequencerKind::kMutex>)->Threads(1)->Threads(2)->Threads(8)->UseRealTime();
 BENCHMARK(WideSnowflake<SequencerKind::kSpin>)->Threads(1)->Threads(2)->Threads(8)->UseRealTime();
 
-void WideIssuer(benchmark::State& state) {
-  IssueFixture& fixture = Wide<SequencerKind::kAtomic>();
+template <typename Fixture>
+void TakeOneByOne(benchmark::State& state, Fixture& fixture) {
   int64_t failed = 0;
   for (auto _ : state) {
     int64_t id = 0;
@@ -88,20 +88,15 @@ void WideIssuer(benchmark::State& state) {
   if (failed > 0) state.SkipWithError("an id was refused");
   state.SetItemsProcessed(state.iterations());
 }
+
+void WideIssuer(benchmark::State& state) { TakeOneByOne(state, Wide<SequencerKind::kAtomic>()); }
 BENCHMARK(WideIssuer)->Threads(1)->Threads(2)->UseRealTime();
 
 // Two machine ids: a thread has a sequence to itself, so the second one should cost what the first
 // does.
 void WideLanes(benchmark::State& state) {
   static LanesFixture fixture(WideLayout(), 2);
-  int64_t failed = 0;
-  for (auto _ : state) {
-    int64_t id = 0;
-    failed += fixture.issuer.TryOne(*fixture.tag, Method::kThrift, &id) ? 0 : 1;
-    benchmark::DoNotOptimize(id);
-  }
-  if (failed > 0) state.SkipWithError("an id was refused");
-  state.SetItemsProcessed(state.iterations());
+  TakeOneByOne(state, fixture);
 }
 BENCHMARK(WideLanes)->Threads(1)->Threads(2)->UseRealTime();
 
