@@ -37,7 +37,7 @@ kill $server; wait $server
 firn-server --registry=$europe --rack=5 --state_dir=$state-5 & server=$!
 for i in {1..600}; do
   curl -s http://127.0.0.1:7610/v1/status >status.json || true
-  ! grep -E '"trouble"|"READY"' status.json || break
+  ! grep -E 'no machine id is free|"READY"' status.json || break
   sleep 0.1
 done
 kill $server; wait $server
