@@ -241,6 +241,8 @@ std::string Trouble::Run() {
       Happen();
       Eventually(Milliseconds(UpTo(30, entropy_)), [] { return false; });
     }
+    // All at once: a thread's end asks only that one to stop, and waits for it.
+    for (std::jthread& thread : threads) thread.request_stop();
   }
   ledger_.ClientEnds(client_->counters());
   client_.reset();
