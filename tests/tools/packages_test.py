@@ -15,6 +15,7 @@ import unittest
 TOOLS = os.path.join(os.path.abspath(sys.argv[1]), "tools")
 RUN = "packages-run.txt"
 CLUSTER = "packages-cluster.txt"
+DRILL = "packages-drill.txt"
 # What no one should wait for who only wants an id: databases, browsers, other languages, tests.
 HEAVY = re.compile(r"(-server|^zookeeper|^postgresql|^chromium|jre|jdk|golang|nodejs|^npm|gtest|gmock"
                    r"|benchmark|python|systemd|mmdebstrap|buildah|prometheus)$")
@@ -32,7 +33,7 @@ LISTS = {name: packages(name) for name in sorted(os.listdir(TOOLS))
 
 class PackagesTest(unittest.TestCase):
     def test_there_is_a_list_for_each_purpose(self):
-        self.assertEqual({RUN, CLUSTER, "packages.txt", "packages-bench.txt",
+        self.assertEqual({RUN, CLUSTER, DRILL, "packages.txt", "packages-bench.txt",
                           "packages-check.txt"}, set(LISTS))
 
     def test_each_package_stands_once_with_its_reason(self):
@@ -45,25 +46,32 @@ class PackagesTest(unittest.TestCase):
             self.assertNotRegex(name, HEAVY)
             self.assertFalse(why.startswith(("tests", "benchmarks")), name)
 
-    def test_run_and_cluster_install_no_more_than_they_need(self):
-        for script in "run", "cluster":
+    def test_run_cluster_and_drill_install_no_more_than_they_need(self):
+        for script in "run", "cluster", "drill":
             with open(os.path.join(TOOLS, script)) as file:
                 self.assertEqual([f"tools/setup --{script}"],
                                  re.findall(r"^ *(tools/setup.*)$", file.read(), re.MULTILINE))
-        for name, why in LISTS[CLUSTER]:
+        for name, why in LISTS[CLUSTER] + LISTS[DRILL]:
             self.assertFalse(why.startswith(("tests", "benchmarks")), name)
 
     def test_setup_takes_what_it_is_asked_for(self):
         missing = {words: subprocess.run([os.path.join(TOOLS, "setup"), "--list", *words.split()],
                                          check=True, stdout=subprocess.PIPE,
                                          env=self.bare_environment(), text=True).stdout.split()
-                   for words in ("", "--run", "--cluster", "--check")}
+                   for words in ("", "--run", "--cluster", "--drill", "--check")}
         names = {name: [package for package, _ in named] for name, named in LISTS.items()}
         self.assertEqual(names[RUN], missing["--run"])
         self.assertEqual(names[RUN] + names[CLUSTER], missing["--cluster"])
-        self.assertEqual(names[RUN] + names[CLUSTER] + names["packages.txt"]
+        self.assertEqual(missing["--cluster"] + names[DRILL], missing["--drill"])
+        self.assertEqual(missing["--drill"] + names["packages.txt"]
                          + names["packages-bench.txt"], missing[""])
         self.assertEqual(missing[""] + names["packages-check.txt"], missing["--check"])
+
+    def test_each_reason_of_a_drill_names_its_scenarios(self):
+        with open(os.path.join(TOOLS, "drill")) as file:
+            every = re.search(r"^every=\((.*?)\)", file.read(), re.MULTILINE | re.DOTALL).group(1)
+        for name, why in LISTS[DRILL]:
+            self.assertLessEqual(set(why.split(": ")[0].split(", ")), set(every.split()), name)
 
     def bare_environment(self):
         """Where dpkg knows of itself only, as on a fresh machine."""
