@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include <glog/logging.h>
+
 #include "registry/operate/audit.h"
 #include "registry/operate/operator_json.h"
 #include "registry/operate/who.h"
@@ -179,6 +181,10 @@ Status ClusterLooker::OpenSession() {
 Result<ClusterLooker::Look> ClusterLooker::ReadLook() {
   FIRN_TRY(OpenSession());
   const Now now = clock_.Read();
+  // A registry that takes no writes can be looked at all the same.
+  const Status asked = WantPaces(*session_->registry);
+  LOG_IF_EVERY_N(WARNING, !asked.ok() && asked.code() != Code::kNotFound, 100)
+      << "servers cannot be asked what they do: " << asked;
   Result<firn::Audit> audit = ReadAudit(*session_->registry, now.wall);
   Status read = audit.ok() ? ReadPast(*session_->registry, *audit) : audit.status();
   if (read.ok()) read = ReadPaces(*session_->registry, *audit);
@@ -187,6 +193,11 @@ Result<ClusterLooker::Look> ClusterLooker::ReadLook() {
     return read;
   }
   Json said = AuditJson(*audit, false);
+  if (audit->paces_wanted_at) {
+    if (session_->paces_wanted_at != audit->paces_wanted_at) session_->seen_wanted = now.boot;
+    session_->paces_wanted_at = audit->paces_wanted_at;
+    said["paces_wanted_ms"] = (now.boot - session_->seen_wanted).count();
+  }
   said["slots"] = audit->slots.size();
   said["at_ms"] = now.wall.ms();
   const Json tags{{"tags", TagsJson(*audit)}, {"at_ms", now.wall.ms()}};

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -20,6 +21,9 @@ namespace firn {
 // Looks at the whole cluster for the admin side, on a thread and in a registry session of its own:
 // the control thread never waits for it. Both are there only once somebody asks, and the session
 // goes when nobody has asked for a while.
+//
+// Servers say what they do only while somebody looks (registry/servers/pace.h): a look asks them
+// to, for as long as its session lasts, so the first one does not show it yet.
 //
 // However many ask, and however often, the registry is read as rarely as Limits say. Thread-safe.
 class ClusterLooker final : public front::ClusterView {
@@ -63,6 +67,8 @@ class ClusterLooker final : public front::ClusterView {
   struct Session {
     std::unique_ptr<Coordinator> coordinator;
     std::unique_ptr<BlockingCoordinator> registry;
+    std::optional<WallMs> paces_wanted_at{};  // as seen last,
+    BootMs seen_wanted;                       // and when it was seen first
   };
 
   // All of these are called with the lock, and those that read let it go meanwhile.

@@ -65,8 +65,10 @@ ServerProgram::ServerProgram(ServerOptions options, const Clock& clock, Entropy&
       listing_(node_->loop().coordinator(), options_.application, Alone(options_), clock),
       view_(options_, *node_, operators_, listing_, clock),
       publisher_(node_->loop().coordinator(), entropy, ProviderOf(options_, clock)),
-      pace_publisher_(node_->loop().coordinator(), options_.advertise.ToString()),
       pace_(clock.Boot()),
+      pace_publisher_(
+          node_->loop().coordinator(), entropy, options_.advertise.ToString(),
+          [this](BootMs now) { return pace_.Read(front_.totals(), front_.sums(), now); }),
       cluster_({.registry = options_.place.registry, .credentials = options_.place.credentials}, {},
                clock, entropy),
       front_(FrontOptions(), node_->issuer(), view_, view_, clock) {
@@ -163,14 +165,9 @@ void ServerProgram::Publish(Now now) {
     told_at_ = now.boot;
   }
   publisher_.Tick(now.boot);
-  TellPace(now.boot);
+  // Only of those on the list does anybody want to know.
+  if (publisher_.published()) pace_publisher_.Tick(now.boot);
   TellWayOut(now.boot);
-}
-
-// Whoever is on the list, so that the folders above are there.
-void ServerProgram::TellPace(BootMs now) {
-  if (!publisher_.published() || !pace_publisher_.IsDue(now)) return;
-  pace_publisher_.Tell(pace_.Read(front_.totals(), front_.sums(), now), now);
 }
 
 // Once a minute: its numbers move all the time.

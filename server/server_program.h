@@ -62,7 +62,6 @@ class ServerProgram {
   Status AddPlugins();
   void AddMetrics(front::MetricsPage& page) const;
   void Publish(Now now);
-  void TellPace(BootMs now);
   void TellWayOut(BootMs now);
   void LookAtRights(BootMs now);
   // Waits a moment for the registry to say that the provider node is gone.
@@ -78,9 +77,9 @@ class ServerProgram {
   OperatorWord operators_;  // on the node's control thread, as the next
   ServerListing listing_;
   NodeView view_;
-  ProviderPublisher publisher_;   // on the node's control thread, and what it was told last
-  PacePublisher pace_publisher_;  // likewise, as the next
-  PaceMeter pace_;
+  ProviderPublisher publisher_;  // on the node's control thread, and what it was told last
+  PaceMeter pace_;               // likewise, as the next
+  PacePublisher pace_publisher_;
   std::optional<ServerPhase> told_phase_;
   BootMs told_at_;
   BootMs tell_way_out_at_, look_at_rights_at_;

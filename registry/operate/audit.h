@@ -68,7 +68,8 @@ struct Audit {
   WallMs meta_set_at{};              // by the registry's clock
   std::vector<AuditedSlot> slots{};  // by rack and worker; only what the tree holds
   std::vector<AuditedProvider> providers{};
-  std::map<std::string, AuditedPace> paces{};  // by address; read by ReadPaces only
+  std::map<std::string, AuditedPace> paces{};  // by address; read by ReadPaces only, as the next
+  std::optional<WallMs> paces_wanted_at{};     // since when servers say it; empty: nobody asks
   std::vector<TagDefinition> tags{};           // by name
   std::vector<std::string> faults{};           // a sentence each; empty: nothing is wrong
   std::vector<std::string> notes{};            // what one should know and nobody need mend
@@ -92,8 +93,13 @@ Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now);
 // Blocks.
 Status ReadPast(BlockingCoordinator& registry, Audit& audit);
 
-// Likewise what each server that has announced itself has done of late. A server that has not said
-// it yet, or is older than such words, has none.
+// Asks the servers to say what they do, for as long as the session lasts. To be called again before
+// each reading: the sign may be that of another session, which has ended. kNotFound: there has
+// never been a server. Blocks.
+Status WantPaces(BlockingCoordinator& registry);
+
+// Likewise what each server that has announced itself has done of late, since it was asked. A
+// server that has not said it yet, or is older than such words, has none.
 Status ReadPaces(BlockingCoordinator& registry, Audit& audit);
 
 }  // namespace firn

@@ -6,13 +6,26 @@
 
 namespace firn {
 
+Status WantPaces(BlockingCoordinator& registry) {
+  const Write sign = Write::Create(std::string(kPacesWantedPath), "", Lifetime::kEphemeral);
+  WriteOutcome made = registry.Multi({sign});
+  if (made.status.code() == Code::kNotFound) {
+    const Write folder = Write::Create(std::string(kPacesPath), "", Lifetime::kPersistent);
+    made = registry.Multi({folder, sign});
+  }
+  return made.status.code() == Code::kConflict ? Status() : made.status;
+}
+
 // By the registry's own clock: every server that lives writes, so the newest word is of now.
 Status ReadPaces(BlockingCoordinator& registry, Audit& audit) {
+  const Result<Node> sign = registry.Read(std::string(kPacesWantedPath));
+  if (sign.code() == Code::kNotFound || sign.code() == Code::kCorrupt) return {};
+  FIRN_TRY(sign.status());
+  audit.paces_wanted_at = sign->stat.modified;
   std::vector<std::string> paths;
   for (const AuditedProvider& server : audit.providers) {
     paths.push_back(PacePath(server.provider.address));
   }
-  if (paths.empty()) return {};
   const std::vector<Result<Node>> nodes = registry.ReadAll(paths);
   WallMs newest;
   for (const Result<Node>& node : nodes) {
@@ -23,7 +36,7 @@ Status ReadPaces(BlockingCoordinator& registry, Audit& audit) {
     if (code == Code::kNotFound || code == Code::kCorrupt) continue;
     FIRN_TRY(nodes[i].status());
     const Result<ServerPace> pace = ParsePace(nodes[i]->data);
-    if (!pace.ok()) continue;
+    if (!pace.ok() || nodes[i]->stat.modified < sign->stat.modified) continue;
     const Milliseconds age = newest - nodes[i]->stat.modified;
     audit.paces.insert_or_assign(audit.providers[i].provider.address, AuditedPace{*pace, age});
   }

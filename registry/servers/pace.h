@@ -12,11 +12,14 @@ namespace firn {
 
 // What servers have done of late, each in a node of its own:
 //
-//   /firn.IdService/paces/<host:port>     ephemeral; written every few seconds
+//   /firn.IdService/paces/<host:port>     ephemeral; written every few seconds while somebody looks
+//   /firn.IdService/paces/wanted          ephemeral, of whoever looks; there for all who do
 //
 // They are told for people, and nothing is decided by them. They stand apart from the providers,
-// which every client reads again after each change.
+// which every client reads again after each change. A word that is older than the sign was for
+// those who looked before.
 inline constexpr std::string_view kPacesPath = "/firn.IdService/paces";
+inline constexpr std::string_view kPacesWantedPath = "/firn.IdService/paces/wanted";
 
 struct ServerPace {
   Milliseconds over{0};  // in so much time, more than none, it did this:

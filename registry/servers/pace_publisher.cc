@@ -6,34 +6,60 @@
 
 namespace firn {
 
-PacePublisher::PacePublisher(Coordinator& coordinator, std::string_view address)
-    : coordinator_(coordinator), path_(PacePath(address)) {}
+PacePublisher::PacePublisher(Coordinator& coordinator, Entropy& entropy, std::string_view address,
+                             Measure measure)
+    : coordinator_(coordinator),
+      entropy_(entropy),
+      path_(PacePath(address)),
+      measure_(std::move(measure)) {}
 
-bool PacePublisher::IsDue(BootMs now) {
-  if (!std::exchange(begun_, true)) due_ = now + kEvery;
-  return now >= due_ && !busy_ && coordinator_.session() != 0;
+void PacePublisher::Tick(BootMs now) {
+  now_ = now;
+  if (coordinator_.session() == 0) return;
+  if (!looking_ && now >= look_at_) Look();
+  if (wanted_ && !telling_ && now >= tell_at_) Tell();
+}
+
+// Where the registry does not answer, what it said before counts.
+void PacePublisher::Look() {
+  looking_ = true;
+  look_at_ = now_ + kRecheckInterval;
+  coordinator_.Read(std::string(kPacesWantedPath),  //
+                    guard_.Bind([this](const Result<Node>& sign) {
+                      looking_ = false;
+                      if (sign.ok() || sign.code() == Code::kNotFound) return OnSign(sign.ok());
+                      look_at_ = now_ + kEvery;
+                    }),
+                    guard_.Bind([this] { look_at_ = now_; }));
+}
+
+void PacePublisher::OnSign(bool stands) {
+  if (std::exchange(wanted_, stands) || !stands) return;
+  measure_(now_);
+  const auto spread = static_cast<uint64_t>((kEvery - kFirstAfter).count());
+  tell_at_ = now_ + kFirstAfter + Milliseconds(static_cast<int64_t>(entropy_.Below(spread)));
 }
 
 // A node that a session before this one has left is written over, and goes with that session: the
 // write after that makes it anew.
-void PacePublisher::Tell(const ServerPace& pace, BootMs now) {
-  due_ = now + kEvery;
-  busy_ = true;
-  text_ = FormatPace(pace);
+void PacePublisher::Tell() {
+  tell_at_ = now_ + kEvery;
+  telling_ = true;
+  text_ = FormatPace(measure_(now_));
   coordinator_.Multi({Write::Set(path_, text_, Write::kAnyVersion)},
                      guard_.Bind([this](const WriteOutcome& outcome) {
-                       busy_ = false;
+                       telling_ = false;
                        if (outcome.status.code() == Code::kNotFound) Make();
                      }));
 }
 
 void PacePublisher::Make() {
-  busy_ = true;
+  telling_ = true;
   EnsureParents(coordinator_, path_, guard_.Bind([this](const Status& status) {
-    busy_ = status.ok();
+    telling_ = status.ok();
     if (!status.ok()) return;
     coordinator_.Multi({Write::Create(path_, text_, Lifetime::kEphemeral)},
-                       guard_.Bind([this](const WriteOutcome&) { busy_ = false; }));
+                       guard_.Bind([this](const WriteOutcome&) { telling_ = false; }));
   }));
 }
 

@@ -8,6 +8,8 @@
 #include "common/id/layout.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/tag_store.h"
+#include "registry/servers/pace.h"
+#include "registry/servers/provider.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
@@ -123,6 +125,19 @@ TEST_F(ClusterLookerTest, LetsItsSessionGoWhenNobodyAsks) {
     Audit();
     return opened_ > 1;
   }));
+}
+
+TEST_F(ClusterLookerTest, AsksServersWhatTheyDoForAsLongAsSomebodyLooks) {
+  LookWith({.look_every = Milliseconds(0)});
+  EXPECT_FALSE(Audit().contains("paces_wanted_ms")) << "there is no server to ask";
+  Write folder = Write::Create(std::string(kServicePath), "", Lifetime::kPersistent);
+  ASSERT_TRUE(registry_->Multi({folder}).status.ok());
+  EXPECT_TRUE(Eventually(kPatience, [&] { return Audit().contains("paces_wanted_ms"); }));
+  const std::string sign(kPacesWantedPath);
+  EXPECT_TRUE(registry_->Read(sign).ok());
+  looker_->Stop();
+  EXPECT_TRUE(
+      Eventually(kPatience, [&] { return registry_->Read(sign).code() == Code::kNotFound; }));
 }
 
 TEST_F(ClusterLookerTest, KeepsWhatItSawWhileTheRegistryIsAway) {

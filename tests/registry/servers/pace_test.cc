@@ -2,12 +2,16 @@
 
 #include "registry/servers/pace.h"
 
+#include <deque>
 #include <optional>
+#include <set>
 
 #include <gtest/gtest.h>
 
+#include "common/base/cat.h"
 #include "registry/operate/audit.h"
 #include "registry/servers/pace_publisher.h"
+#include "tests/support/registry/forwarding_coordinator.h"
 #include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
 
@@ -31,41 +35,98 @@ TEST(ServerPaceTest, WhatIsNoPaceIsRefused) {
   }
 }
 
+// What a server asks of the registry, counted.
+class Counting final : public ForwardingCoordinator {
+ public:
+  using ForwardingCoordinator::ForwardingCoordinator;
+  void Read(const std::string& path, ReadDone done, Changed changed = {}) override {
+    ++asked;
+    ForwardingCoordinator::Read(path, std::move(done), std::move(changed));
+  }
+  void Multi(std::vector<Write> writes, WriteDone done) override {
+    ++asked;
+    ForwardingCoordinator::Multi(std::move(writes), std::move(done));
+  }
+  int64_t asked = 0;
+};
+
+// Servers that could say what they do, and whoever looks.
 class PacePublisherTest : public testing::Test {
  protected:
+  struct Server {
+    Server(MemoryTree& tree, Entropy& entropy, std::string named)
+        : address(std::move(named)),
+          session(tree),
+          publisher(registry, entropy, address, [this](BootMs now) {
+            ServerPace pace = kSome;
+            pace.over = now - std::exchange(measured, now);
+            return pace;
+          }) {
+      session.OnSession([](SessionEvent) {});
+    }
+    const std::string address;
+    BootMs measured;
+    MemoryCoordinator session;
+    Counting registry{session};
+    PacePublisher publisher;
+  };
+  struct Looker {
+    explicit Looker(PacePublisherTest& test) : session(test.tree_), registry(session, test.clock_) {
+      EXPECT_TRUE(registry.Connect(Milliseconds(0)).ok());
+    }
+    Status Look() { return WantPaces(registry); }
+    MemoryCoordinator session;
+    BlockingCoordinator registry;
+  };
+
   PacePublisherTest() {
-    server_.OnSession([](SessionEvent) {});
-    server_.Multi({Write::Create("/", "{}", Lifetime::kPersistent)},
-                  [](const WriteOutcome& outcome) { ASSERT_TRUE(outcome.status.ok()); });
-    Pass(Milliseconds(0));
+    for (const std::string_view path : {std::string_view("/"), kServicePath, kPacesPath}) {
+      Write made = Write::Create(std::string(path), "", Lifetime::kPersistent);
+      EXPECT_TRUE(operator_.registry.Multi({made}).status.ok());
+    }
+    Start("h:1");
+  }
+  Server& Start(const std::string& address) {
+    return servers_.emplace_back(tree_, entropy_, address);
   }
   void Pass(Milliseconds d) {
     const BootMs until = clock_.Boot() + d;
     do {
       clock_.Advance(Milliseconds(50));
-      if (publisher_.IsDue(clock_.Boot())) publisher_.Tell(pace_, clock_.Boot());
-      while (server_.Dispatch(Milliseconds(0)) > 0) {
+      for (Server& server : servers_) {
+        server.publisher.Tick(clock_.Boot());
+        while (server.session.Dispatch(Milliseconds(0)) > 0) {
+        }
       }
     } while (clock_.Boot() < until);
   }
   std::optional<Node> Stands() { return tree_.Peek(PacePath("h:1")); }
+  bool IsWanted() { return tree_.Peek(kPacesWantedPath).has_value(); }
 
   VirtualClock clock_{WallMs(1'700'000'000'000)};
   MemoryTree tree_{clock_};
-  MemoryCoordinator server_{tree_};
-  PacePublisher publisher_{server_, "h:1"};
-  ServerPace pace_ = kSome;
+  SeededEntropy entropy_{1};
+  Looker operator_{*this};
+  std::deque<Server> servers_;
 };
 
-TEST_F(PacePublisherTest, SaysNothingBeforeItHasDoneAnythingForAWhile) {
-  Pass(PacePublisher::kEvery - Milliseconds(100));
+TEST_F(PacePublisherTest, NobodyLooksAndNothingIsWritten) {
+  Pass(PacePublisher::kEvery * 20);
   EXPECT_FALSE(Stands());
-  Pass(Milliseconds(200));
+}
+
+TEST_F(PacePublisherTest, SaysWhatItDoesWhileSomebodyLooks) {
+  Pass(PacePublisher::kEvery * 20);
+  const BootMs begun = clock_.Boot();
+  ASSERT_TRUE(operator_.Look().ok());
+  Pass(PacePublisher::kEvery);
   ASSERT_TRUE(Stands());
-  EXPECT_EQ(*ParsePace(Stands()->data), pace_);
+  EXPECT_LE(ParsePace(Stands()->data)->over, clock_.Boot() - begun) << "of before it was asked";
+  EXPECT_EQ(ParsePace(Stands()->data)->ids, kSome.ids);
 }
 
 TEST_F(PacePublisherTest, WhoeverIsIdleSaysSoAgainAndAgain) {
+  ASSERT_TRUE(operator_.Look().ok());
   Pass(PacePublisher::kEvery * 2);
   ASSERT_TRUE(Stands());
   const WallMs before = Stands()->stat.modified;
@@ -73,44 +134,121 @@ TEST_F(PacePublisherTest, WhoeverIsIdleSaysSoAgainAndAgain) {
   EXPECT_GE(Stands()->stat.modified - before, PacePublisher::kEvery);
 }
 
-TEST_F(PacePublisherTest, WhatItSaysGoesWithItsSessionAndComesBackWithTheNext) {
+TEST_F(PacePublisherTest, FallsSilentWhenNobodyLooksAnyMore) {
+  {
+    Looker looker(*this);
+    ASSERT_TRUE(looker.Look().ok());
+    Pass(PacePublisher::kEvery * 2);
+    ASSERT_TRUE(IsWanted());
+  }
+  EXPECT_FALSE(IsWanted()) << "the sign outlives whoever looked";
+  const WallMs last = Stands()->stat.modified;
+  Pass(PacePublisher::kEvery * 20);
+  EXPECT_EQ(Stands()->stat.modified, last);
+}
+
+TEST_F(PacePublisherTest, OneOfTwoWhoLookGoesAndTheOtherIsStillTold) {
+  ASSERT_TRUE(operator_.Look().ok());
+  std::optional<Looker> other(std::in_place, *this);
+  ASSERT_TRUE(other->Look().ok()) << "one sign is enough";
+  tree_.Expire(operator_.session.session());
+  Pass(Milliseconds(0));
+  ASSERT_TRUE(other->Look().ok());
+  Pass(PacePublisher::kEvery);
+  const WallMs before = Stands()->stat.modified;
   Pass(PacePublisher::kEvery * 2);
-  tree_.Expire(server_.session());
+  EXPECT_GT(Stands()->stat.modified, before);
+}
+
+TEST_F(PacePublisherTest, WhatItSaysGoesWithItsSessionAndComesBackWithTheNext) {
+  ASSERT_TRUE(operator_.Look().ok());
+  Pass(PacePublisher::kEvery * 2);
+  tree_.Expire(servers_[0].session.session());
   EXPECT_FALSE(Stands());
   Pass(PacePublisher::kEvery * 3);
   ASSERT_TRUE(Stands());
-  EXPECT_EQ(Stands()->stat.ephemeral_owner, server_.session());
+  EXPECT_EQ(Stands()->stat.ephemeral_owner, servers_[0].session.session());
+}
+
+TEST_F(PacePublisherTest, AThousandServersOfWhichNobodyAsksCostNextToNothing) {
+  constexpr int kServers = 1'000;
+  while (servers_.size() < kServers) Start(Cat("h:", servers_.size() + 1));
+  constexpr Milliseconds kMinutes{180'000};
+  Pass(kMinutes);
+  int64_t asked = 0;
+  for (const Server& server : servers_) asked += server.registry.asked;
+  // One read in a recheck interval, where each would write nine times in it.
+  EXPECT_LE(asked, kServers * (kMinutes / PacePublisher::kRecheckInterval + 1));
+}
+
+TEST_F(PacePublisherTest, ThoseWhoAreAskedInOneMomentDoNotAnswerInOne) {
+  while (servers_.size() < 100) Start(Cat("h:", servers_.size() + 1));
+  ASSERT_TRUE(operator_.Look().ok());
+  Pass(PacePublisher::kEvery * 2);
+  std::set<int64_t> moments;
+  for (const Server& server : servers_) {
+    ASSERT_TRUE(tree_.Peek(PacePath(server.address)));
+    moments.insert(tree_.Peek(PacePath(server.address))->stat.modified.ms());
+  }
+  EXPECT_GT(moments.size(), 20U);
+}
+
+TEST_F(PacePublisherTest, ACallForRatesWhereThereWasNeverAServerMakesNothing) {
+  MemoryTree empty(clock_);
+  MemoryCoordinator session(empty);
+  BlockingCoordinator registry(session, clock_);
+  ASSERT_TRUE(registry.Connect(Milliseconds(0)).ok());
+  EXPECT_EQ(WantPaces(registry).code(), Code::kNotFound);
 }
 
 class ReadPacesTest : public PacePublisherTest {
  protected:
+  void SetUp() override {
+    ASSERT_TRUE(operator_.Look().ok());
+    servers_.clear();
+  }
   void Announce(const std::string& address, const std::string& pace) {
-    for (const std::string_view path : {kServicePath, kPacesPath}) {
-      blocking_.Multi({Write::Create(std::string(path), "", Lifetime::kPersistent)});
-    }
     audit_.providers.push_back({.provider = {.address = address}, .report = {}});
     if (pace.empty()) return;
-    ASSERT_TRUE(blocking_.Multi({Write::Create(PacePath(address), pace, Lifetime::kPersistent)})
-                    .status.ok());
+    Write said = Write::Create(PacePath(address), pace, Lifetime::kPersistent);
+    ASSERT_TRUE(operator_.registry.Multi({said}).status.ok());
   }
 
-  MemoryCoordinator operator_{tree_};
-  BlockingCoordinator blocking_{operator_, clock_};
   Audit audit_;
 };
 
 TEST_F(ReadPacesTest, ASilentServersWordAgesAndOneThatHasSaidNothingHasNone) {
-  ASSERT_TRUE(blocking_.Connect(Milliseconds(0)).ok());
   Announce("silent:1", FormatPace(kSome));
   Announce("new:1", "");
   Announce("strange:1", "[]");
   clock_.Advance(Milliseconds(7'000));
   Announce("serves:1", FormatPace(kSome));
-  ASSERT_TRUE(ReadPaces(blocking_, audit_).ok());
+  ASSERT_TRUE(ReadPaces(operator_.registry, audit_).ok());
   ASSERT_EQ(audit_.paces.size(), 2U);
   EXPECT_EQ(audit_.paces.at("serves:1").age, Milliseconds(0));
   EXPECT_GE(audit_.paces.at("silent:1").age, Milliseconds(7'000));
   EXPECT_EQ(audit_.paces.at("silent:1").pace, kSome);
+}
+
+TEST_F(ReadPacesTest, WhatWasSaidToThoseWhoLookedBeforeDoesNotCount) {
+  Announce("serves:1", FormatPace(kSome));
+  clock_.Advance(Milliseconds(3'600'000));
+  tree_.Expire(operator_.session.session());
+  while (operator_.session.Dispatch(Milliseconds(0)) > 0) {
+  }
+  ASSERT_TRUE(operator_.Look().ok());
+  ASSERT_TRUE(ReadPaces(operator_.registry, audit_).ok());
+  EXPECT_TRUE(audit_.paces.empty()) << "an hour old";
+  EXPECT_EQ(audit_.paces_wanted_at, clock_.Wall());
+}
+
+TEST_F(ReadPacesTest, WithoutTheSignNothingCounts) {
+  Announce("serves:1", FormatPace(kSome));
+  Write away = Write::Erase(std::string(kPacesWantedPath), Write::kAnyVersion);
+  ASSERT_TRUE(operator_.registry.Multi({away}).status.ok());
+  ASSERT_TRUE(ReadPaces(operator_.registry, audit_).ok());
+  EXPECT_TRUE(audit_.paces.empty());
+  EXPECT_FALSE(audit_.paces_wanted_at);
 }
 
 }  // namespace
