@@ -23,7 +23,8 @@ bool IsUserAgent(std::string_view text) {
 }  // namespace
 
 ThriftService::ThriftService(const Backend& backend, DeskCounters& counters)
-    : backend_(backend), desk_(backend.issuer, counters, Method::kThrift, backend.default_tag, backend.rights) {}
+    : backend_(backend),
+      desk_(backend.issuer, counters, Method::kThrift, backend.default_tag, backend.rights) {}
 
 const IssueCall& ThriftService::Ask(std::string_view tag, int64_t count, Form form) {
   switch (desk_.Ask(tag, count, form, *door_)) {
@@ -80,15 +81,17 @@ int64_t ThriftService::getId(const std::string& tag) {
   return Ask(tag, 1, Form::kNumbers).runs()[0].first;
 }
 
-void ThriftService::getIds(std::vector<int64_t>& out, const std::string& tag, int32_t count) {
+const Runs& ThriftService::Ids(const std::string& tag, int32_t count) {
   const int64_t most = backend_.limits.list_ids_max;
   if (count < 1 || count > most) {
     Refuse({Reason::kBadRequest,
             Cat("count is ", count, ", a list has 1 to ", most, " ids; more come as runs")});
   }
-  const Runs& runs = Ask(tag, count, Form::kNumbers).runs();
-  out.reserve(static_cast<size_t>(count));
-  runs.ForEach([&out](int64_t id) { out.push_back(id); });
+  return Ask(tag, count, Form::kNumbers).runs();
+}
+
+void ThriftService::getIds(std::vector<int64_t>& out, const std::string& tag, int32_t count) {
+  Ids(tag, count).ForEach([&out](int64_t id) { out.push_back(id); });
 }
 
 void ThriftService::getRuns(std::vector<wire::IdRun>& out, const std::string& tag, int64_t count) {

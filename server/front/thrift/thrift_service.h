@@ -39,6 +39,9 @@ class ThriftService final : public wire::IdServiceIf {
   };
   const std::optional<ShortAnswer>& short_answer() const { return short_; }
 
+  // What getIds() would list: valid until the next call.
+  const Runs& Ids(const std::string& tag, int32_t count);
+
   // --- Twitter's -------------------------------------------------------------------------------
 
   int64_t get_worker_id() override;

@@ -1,0 +1,181 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include <thrift/protocol/TBinaryProtocol.h>
+#include <thrift/protocol/TCompactProtocol.h>
+
+#include "server/front/thrift/id_list.h"
+#include "server/front/thrift/thrift_service.h"
+#include "server/front/thrift/wire_values.h"
+#include "thrift/frame_transport.h"
+#include "thrift/gen/IdService.h"
+
+namespace firn::front {
+
+using BinaryCoding = apache::thrift::protocol::TBinaryProtocolT<FrameTransport<OutBuffer>>;
+using CompactCoding = apache::thrift::protocol::TCompactProtocolT<FrameTransport<OutBuffer>>;
+
+// A shared pointer that owns nothing: Thrift copies it several times in each call, and a copy of
+// this one touches no counter.
+template <typename T>
+std::shared_ptr<T> Borrowed(T& object) {
+  return std::shared_ptr<T>(std::shared_ptr<void>(), &object);
+}
+
+// The entries of a list of servers as they stand in an answer, encoded once for each list.
+class ListedEntries {
+ public:
+  template <typename Coding>
+  void Write(const std::shared_ptr<const ListedServers>& list, Coding& coding, OutBuffer& out) {
+    if (list == of_) return out.Append(bytes_);
+    const size_t before = out.size();
+    coding.writeListBegin(apache::thrift::protocol::T_STRUCT,
+                          static_cast<uint32_t>(list->servers.size()));
+    for (const ListedServer& server : list->servers) ToWire(server).write(&coding);
+    coding.writeListEnd();
+    of_ = list;
+    bytes_ = out.view().substr(before);
+  }
+
+ private:
+  std::shared_ptr<const ListedServers> of_;
+  std::string bytes_;
+};
+
+// The generated processor, without the casts by which it finds out its own coding. Answers that are
+// long lists it writes itself, byte for byte as the generated code would.
+template <typename Coding>
+class Processor final : public wire::IdServiceProcessorT<Coding> {
+ public:
+  explicit Processor(ThriftService& service)
+      : wire::IdServiceProcessorT<Coding>(Borrowed<wire::IdServiceIf>(service)),
+        service_(service) {}
+
+  // The coding writes to `out`. False: the message is not a call.
+  bool Process(Coding& coding, OutBuffer& out) {
+    out_ = &out;
+    return this->processFast(&coding, &coding, nullptr);
+  }
+
+ private:
+  bool dispatchCallTemplated(Coding* in, Coding* out, const std::string& method, int32_t seqid,
+                             void* context) override {
+    if (method == "getIds") {
+      AnswerIds(*in, *out, seqid);
+    } else if (method == "servers") {
+      AnswerServers(*in, *out, seqid);
+    } else {
+      return wire::IdServiceProcessorT<Coding>::dispatchCallTemplated(in, out, method, seqid,
+                                                                      context);
+    }
+    return true;
+  }
+
+  void AnswerIds(Coding& in, Coding& out, int32_t seqid) {
+    wire::IdService_getIds_args args;
+    args.read(&in);
+    in.readMessageEnd();
+    const Runs* ids = nullptr;
+    const auto refusal = Refused([&] { ids = &service_.Ids(args.tag, args.count); });
+    out.writeMessageBegin("getIds", apache::thrift::protocol::T_REPLY, seqid);
+    if (refusal) {
+      WriteRefusal<wire::IdService_getIds_result>(*refusal, out);
+    } else {
+      WriteSuccess(apache::thrift::protocol::T_LIST, out, [&] { WriteIds(*ids, out); });
+    }
+    out.writeMessageEnd();
+  }
+
+  void AnswerServers(Coding& in, Coding& out, int32_t seqid) {
+    wire::IdService_servers_args args;
+    args.read(&in);
+    in.readMessageEnd();
+    wire::ServerList list;
+    const auto refusal = Refused([&] { service_.servers(list, args.known_version); });
+    out.writeMessageBegin("servers", apache::thrift::protocol::T_REPLY, seqid);
+    if (refusal) {
+      WriteRefusal<wire::IdService_servers_result>(*refusal, out);
+    } else {
+      WriteSuccess(apache::thrift::protocol::T_STRUCT, out,
+                   [&] { WriteList(list, args.known_version, out); });
+    }
+    out.writeMessageEnd();
+  }
+
+  template <typename Ask>
+  static std::optional<wire::Refusal> Refused(Ask ask) {
+    try {
+      ask();
+    } catch (const wire::Refusal& refusal) {
+      return refusal;
+    }
+    return {};
+  }
+
+  template <typename Answer>
+  static void WriteRefusal(const wire::Refusal& refusal, Coding& out) {
+    Answer answer;
+    answer.refusal = refusal;
+    answer.__isset.refusal = true;
+    answer.write(&out);
+  }
+
+  template <typename WriteValue>
+  static void WriteSuccess(apache::thrift::protocol::TType type, Coding& out, WriteValue write) {
+    out.writeStructBegin("");
+    out.writeFieldBegin("success", type, 0);
+    write();
+    out.writeFieldEnd();
+    out.writeFieldStop();
+    out.writeStructEnd();
+  }
+
+  void WriteIds(const Runs& ids, Coding& out) {
+    out.writeListBegin(apache::thrift::protocol::T_I64, static_cast<uint32_t>(ids.count()));
+    if constexpr (std::is_same_v<Coding, CompactCoding>) {
+      AppendVarints(ids, *out_);
+    } else {
+      AppendBigEndian(ids, *out_);
+    }
+    out.writeListEnd();
+  }
+
+  void WriteList(const wire::ServerList& list, int64_t known_version, Coding& out) {
+    using namespace apache::thrift::protocol;  // names of field types
+    const auto number = [&out](const char* name, int16_t field, int32_t value) {
+      out.writeFieldBegin(name, T_I32, field);
+      out.writeI32(value);
+      out.writeFieldEnd();
+    };
+    const auto text = [&out](const char* name, int16_t field, const std::string& value) {
+      out.writeFieldBegin(name, T_STRING, field);
+      out.writeString(value);
+      out.writeFieldEnd();
+    };
+    out.writeStructBegin("ServerList");
+    text("cluster_uuid", 1, list.cluster_uuid);
+    text("application", 2, list.application);
+    out.writeFieldBegin("version", T_I64, 3);
+    out.writeI64(list.version);
+    out.writeFieldEnd();
+    if (list.version != known_version) {
+      out.writeFieldBegin("servers", T_LIST, 4);
+      entries_.Write(service_.listed(), out, *out_);
+      out.writeFieldEnd();
+    }
+    number("age_ms", 5, list.age_ms);
+    number("ask_again_ms", 6, list.ask_again_ms);
+    out.writeFieldStop();
+    out.writeStructEnd();
+  }
+
+  ThriftService& service_;
+  ListedEntries entries_;
+  OutBuffer* out_ = nullptr;
+};
+
+}  // namespace firn::front
