@@ -3,8 +3,8 @@
 #include "common/base/status.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
+#include "server/flags/stores_ini.h"
 #include "server/node/segment_tags.h"
-#include "server/stores_ini.h"
 
 namespace firn {
 

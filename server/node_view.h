@@ -9,11 +9,11 @@
 #include "common/tag/tag_definition.h"
 #include "common/time/clock.h"
 #include "registry/servers/provider.h"
+#include "server/flags/options.h"
 #include "server/front/desk/metrics.h"
 #include "server/front/desk/server_view.h"
 #include "server/node/issuing_node.h"
 #include "server/operator_word.h"
-#include "server/options.h"
 #include "server/server_listing.h"
 
 namespace firn {

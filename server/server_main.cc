@@ -12,11 +12,11 @@
 #include "common/log/log.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
-#include "server/command_line.h"
 #include "server/end_signals.h"
-#include "server/flag_help.h"
+#include "server/flags/command_line.h"
+#include "server/flags/flag_help.h"
+#include "server/flags/options.h"
 #include "server/host_limits.h"
-#include "server/options.h"
 #include "server/server_program.h"
 
 DECLARE_string(sequencer);

@@ -30,7 +30,7 @@ ONCE = (
      ("common/base/fnv.h",)),
     ("getpid", r"\bgetpid\s*\(", "ForkSentinel of common/base/fork.h; a pid is only a name",
      ("registry/dir/dir_witness.cc", "client/source/list_cache.cc", "server/node/embedded.cc",
-      "server/options.cc")),
+      "server/flags/options.cc")),
     ("fallthrough", r"\bfallthrough\b", "a case of its own", ()),
 )
 

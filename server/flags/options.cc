@@ -1,4 +1,4 @@
-#include "server/options.h"
+#include "server/flags/options.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -17,8 +17,8 @@
 #include "common/tag/ini_line.h"
 #include "registry/cluster/records.h"
 #include "registry/open/open_coordinator.h"
-#include "server/comma_parts.h"
-#include "server/flag_faults.h"
+#include "server/flags/comma_parts.h"
+#include "server/flags/flag_faults.h"
 #include "server/front/desk/tag_rights.h"
 #include "server/front/net/tls.h"
 #include "server/node/open_node.h"

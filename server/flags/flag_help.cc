@@ -1,4 +1,4 @@
-#include "server/flag_help.h"
+#include "server/flags/flag_help.h"
 
 #include <algorithm>
 #include <string_view>

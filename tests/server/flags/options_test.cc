@@ -1,4 +1,4 @@
-#include "server/options.h"
+#include "server/flags/options.h"
 
 #include <filesystem>
 #include <fstream>
@@ -10,8 +10,8 @@
 #include <gflags/gflags.h>
 #include <gtest/gtest.h>
 
-#include "server/command_line.h"
-#include "server/flag_help.h"
+#include "server/flags/command_line.h"
+#include "server/flags/flag_help.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {

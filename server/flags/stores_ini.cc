@@ -1,4 +1,4 @@
-#include "server/stores_ini.h"
+#include "server/flags/stores_ini.h"
 
 #include <algorithm>
 #include <map>

@@ -11,11 +11,11 @@
 #include "common/base/status.h"
 #include "common/id/layout.h"
 #include "registry/state/owner.h"
+#include "server/flags/stores_ini.h"
 #include "server/front/net/front_door.h"
 #include "server/node/issuing_node.h"
 #include "server/node/open_node.h"
 #include "server/plugins/history_file.h"
-#include "server/stores_ini.h"
 
 namespace firn {
 

@@ -1,4 +1,4 @@
-#include "server/command_line.h"
+#include "server/flags/command_line.h"
 
 #include <fstream>
 #include <optional>
@@ -11,7 +11,7 @@
 #include "common/base/cat.h"
 #include "common/base/files.h"
 #include "common/base/quote.h"
-#include "server/comma_parts.h"
+#include "server/flags/comma_parts.h"
 
 namespace firn {
 namespace {

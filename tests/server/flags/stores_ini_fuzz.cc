@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "common/base/utf8.h"
-#include "server/stores_ini.h"
+#include "server/flags/stores_ini.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
