@@ -20,43 +20,125 @@ void AppendU32(std::string& out, uint32_t value) {
   for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
 }
 
-constexpr std::string_view kMethod = "getId";
+uint64_t ReadU64(const char* at) {
+  uint64_t wire;
+  std::memcpy(&wire, at, sizeof wire);
+  return __builtin_bswap64(wire);
+}
 
-// One framed strict binary call of getId. Written out so that the generator does not measure
-// another encoder, and has no allocation a request.
-std::string ThriftCall(std::string_view tag) {
+// One framed strict binary call with a tag, and behind it what `rest` has of fields. Written out so
+// that the generator does not measure another encoder, and has no allocation a request.
+std::string ThriftCall(std::string_view method, std::string_view tag, std::string_view rest = {}) {
   std::string body;
   AppendU32(body, 0x80010001);
-  AppendU32(body, kMethod.size());
-  body += kMethod;
+  AppendU32(body, static_cast<uint32_t>(method.size()));
+  body += method;
   AppendU32(body, 1);                  // sequence id
   body += std::string("\x0b\0\1", 3);  // a string, field 1
   AppendU32(body, static_cast<uint32_t>(tag.size()));
   body += tag;
+  body += rest;
   body.push_back('\0');
   std::string frame;
   AppendU32(frame, static_cast<uint32_t>(body.size()));
   return frame + body;
 }
 
-class ThriftDialect final : public Dialect {
+// Answers of one method: a frame, in it a message, in it a struct with the result as field 0.
+class ThriftDialect : public Dialect {
  public:
-  explicit ThriftDialect(std::string_view tag) : Dialect(ThriftCall(tag)) {}
-
   Answer Read(std::string_view bytes) const override {
-    constexpr size_t kResult = 4 + 4 + 4 + kMethod.size() + 4;  // where the result struct starts
-    constexpr size_t kSuccess = kResult + 3 + 8;
     if (bytes.size() < 4) return {};
     const size_t length = 4 + size_t{ReadU32(bytes.data())};
     if (length > (1U << 24)) return {.length = length, .broken = true};
     if (bytes.size() < length) return {};
-    const bool success = length >= kSuccess && ReadU32(bytes.data() + 4) == 0x80010002 &&
-                         std::memcmp(bytes.data() + kResult, "\x0a\0\0", 3) == 0;
+    const bool success = length >= result_ + smallest_ && ReadU32(bytes.data() + 4) == 0x80010002 &&
+                         bytes[result_] == type_ && bytes[result_ + 1] == 0 &&
+                         bytes[result_ + 2] == 0;
     if (!success) return {.length = length, .refused = true};
-    uint64_t id;
-    std::memcpy(&id, bytes.data() + kResult + 3, sizeof id);
-    return {.length = length, .id = static_cast<int64_t>(__builtin_bswap64(id))};
+    Answer answer{.length = length};
+    answer.broken = !ReadResult(bytes.substr(result_ + 3, length - result_ - 3), answer.id);
+    return answer;
   }
+
+ protected:
+  // The type of the result, and how many bytes it has at least.
+  ThriftDialect(std::string_view method, std::string request, char type, size_t smallest)
+      : Dialect(std::move(request)),
+        result_(4 + 4 + 4 + method.size() + 4),
+        smallest_(3 + smallest),
+        type_(type) {}
+
+ private:
+  // False: it is not what was asked for.
+  virtual bool ReadResult(std::string_view bytes, int64_t& first) const = 0;
+
+  const size_t result_, smallest_;
+  const char type_;
+};
+
+class IdDialect final : public ThriftDialect {
+ public:
+  explicit IdDialect(std::string_view tag)
+      : ThriftDialect("getId", ThriftCall("getId", tag), '\x0a', sizeof(int64_t)) {}
+
+ private:
+  bool ReadResult(std::string_view bytes, int64_t& first) const override {
+    first = static_cast<int64_t>(ReadU64(bytes.data()));
+    return true;
+  }
+};
+
+constexpr size_t kListHead = 1 + 4;  // the type of its elements, and their number
+
+class ListDialect final : public ThriftDialect {
+ public:
+  ListDialect(std::string_view tag, uint32_t ids)
+      : ThriftDialect("getIds", ThriftCall("getIds", tag, Count(ids)), '\x0f', kListHead),
+        ids_(ids) {}
+
+ private:
+  static std::string Count(uint32_t ids) {
+    std::string field("\x08\0\2", 3);
+    AppendU32(field, ids);
+    return field;
+  }
+  bool ReadResult(std::string_view bytes, int64_t& first) const override {
+    if (ReadU32(bytes.data() + 1) != ids_ || bytes.size() < kListHead + 8 * size_t{ids_})
+      return false;
+    first = static_cast<int64_t>(ReadU64(bytes.data() + kListHead));
+    return true;
+  }
+
+  const uint32_t ids_;
+};
+
+class RunsDialect final : public ThriftDialect {
+ public:
+  RunsDialect(std::string_view tag, uint32_t ids)
+      : ThriftDialect("getRuns", ThriftCall("getRuns", tag, Count(ids)), '\x0f', kListHead),
+        ids_(ids) {}
+
+ private:
+  // Three fields and a stop, each field behind its type and number.
+  static constexpr size_t kFirst = 3, kCount = kFirst + 8 + 3, kRun = kCount + 4 + 3 + 8 + 1;
+
+  static std::string Count(uint32_t ids) {
+    std::string field("\x0a\0\2\0\0\0\0", 7);
+    AppendU32(field, ids);
+    return field;
+  }
+  bool ReadResult(std::string_view bytes, int64_t& first) const override {
+    const size_t runs = ReadU32(bytes.data() + 1);
+    bytes.remove_prefix(kListHead);
+    if (runs == 0 || runs > bytes.size() / kRun) return false;
+    first = static_cast<int64_t>(ReadU64(bytes.data() + kFirst));
+    uint64_t ids = 0;
+    for (size_t i = 0; i < runs; ++i) ids += ReadU32(bytes.data() + i * kRun + kCount);
+    return ids == ids_;
+  }
+
+  const uint32_t ids_;
 };
 
 class RespDialect final : public Dialect {
@@ -102,7 +184,7 @@ class HttpDialect final : public Dialect {
 
 class EchoDialect final : public Dialect {
  public:
-  explicit EchoDialect(std::string_view tag) : Dialect(ThriftCall(tag)) {}
+  explicit EchoDialect(std::string_view tag) : Dialect(ThriftCall("getId", tag)) {}
 
   Answer Read(std::string_view bytes) const override {
     if (bytes.size() < request().size()) return {};
@@ -112,9 +194,16 @@ class EchoDialect final : public Dialect {
 
 }  // namespace
 
-Result<std::unique_ptr<Dialect>> MakeDialect(std::string_view name, std::string_view subject) {
+Result<std::unique_ptr<Dialect>> MakeDialect(std::string_view name, std::string_view subject,
+                                             int32_t ids) {
   std::unique_ptr<Dialect> made;
-  if (name == "thrift") made = std::make_unique<ThriftDialect>(subject);
+  if (ids < 1) return Invalid("a request asks for one id at least");
+  const auto many = static_cast<uint32_t>(ids);
+  if (name == "list") made = std::make_unique<ListDialect>(subject, many);
+  if (name == "runs") made = std::make_unique<RunsDialect>(subject, many);
+  if (made != nullptr) return made;
+  if (ids > 1) return Invalid("only list and runs ask for several ids");
+  if (name == "thrift") made = std::make_unique<IdDialect>(subject);
   if (name == "resp") made = std::make_unique<RespDialect>(subject);
   if (name == "http") made = std::make_unique<HttpDialect>(subject);
   if (name == "echo") made = std::make_unique<EchoDialect>(subject);

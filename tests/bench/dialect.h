@@ -17,7 +17,7 @@ class Dialect {
     size_t length = 0;     // 0: not whole yet
     bool refused = false;  // a well-formed "no"
     bool broken = false;   // not an answer at all: the connection is of no more use
-    int64_t id = 0;        // unless refused or broken
+    int64_t id = 0;        // unless refused or broken; of several the first
   };
 
   virtual ~Dialect() = default;
@@ -43,9 +43,10 @@ class Dialect {
   const std::string request_;
 };
 
-// By name: "thrift" (framed binary getId(subject)), "resp" (INCR subject), "http" (GET subject,
-// which is the path), "echo" (the bytes of the thrift request, expected back), and those of
-// database_dialect.h. An unknown name is refused.
-Result<std::unique_ptr<Dialect>> MakeDialect(std::string_view name, std::string_view subject);
+// By name: "thrift" (framed binary getId(subject)), "list" and "runs" (getIds and getRuns of `ids`
+// ids), "resp" (INCR subject), "http" (GET subject, which is the path), "echo" (the bytes of the
+// thrift request, expected back), and those of database_dialect.h. An unknown name is refused.
+Result<std::unique_ptr<Dialect>> MakeDialect(std::string_view name, std::string_view subject,
+                                             int32_t ids = 1);
 
 }  // namespace firn

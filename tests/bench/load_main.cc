@@ -10,8 +10,9 @@
 
 #include "tests/bench/load_client.h"
 
-DEFINE_string(dialect, "thrift", "thrift, resp, http, postgresql, mysql or echo");
+DEFINE_string(dialect, "thrift", "thrift, list, runs, resp, http, postgresql, mysql or echo");
 DEFINE_string(subject, "default", "the tag, the key, the path, the sequence or the table");
+DEFINE_int32(ids, 1, "ids that each request asks for (dialects list and runs)");
 DEFINE_string(host, "127.0.0.1", "IPv4 address of the server");
 DEFINE_int32(port, 7609, "port of the server");
 DEFINE_int32(connections, 1, "connections");
@@ -72,8 +73,9 @@ int main(int argc, char** argv) {
   gflags::SetUsageMessage("closed-loop load; exit 1 on failure or duplicates, 2 on wrong flags");
   gflags::ParseCommandLineFlags(&argc, &argv, true);
   std::signal(SIGPIPE, SIG_IGN);  // OpenSSL's writes raise it
-  const auto dialect = firn::MakeDialect(FLAGS_dialect, FLAGS_subject);
+  const auto dialect = firn::MakeDialect(FLAGS_dialect, FLAGS_subject, FLAGS_ids);
   if (!dialect.ok()) return std::fprintf(stderr, "%s\n", dialect.status().message().c_str()), 2;
+  if (FLAGS_check && FLAGS_ids > 1) return std::fprintf(stderr, "--check keeps single ids\n"), 2;
   const firn::LoadPlan plan{.host = FLAGS_host,
                             .port = static_cast<uint16_t>(FLAGS_port),
                             .connections = FLAGS_connections,

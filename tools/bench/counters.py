@@ -94,18 +94,21 @@ def start_postgresql(pin):
 
 
 class FirnServer(Server):
-    """firn-server with SEGMENT_TAGS on its embedded registry, and the tag `default`, which has no
-    store."""
+    """firn-server on its embedded registry, with the tag `default`, which has no store, and with
+    those of `tags`."""
 
-    def __init__(self, pin, bin_folder, layout):
+    def __init__(self, pin, bin_folder, layout, tags=SEGMENT_TAGS, machine_ids=1):
         folder = Folder("firn")
+        self.tags = tags
         super().__init__(folder, [
             os.path.join(bin_folder, "firn-server"), "--listen=127.0.0.1:@PORT@",
             f"--admin_listen=127.0.0.1:{free_port()}", f"--state_dir={folder / 'state'}",
-            f"--layout={layout}", "--io_threads=1", f"--issue_wait_ms={ISSUE_WAIT_MS}"], pin)
+            f"--layout={layout}", "--io_threads=1", f"--issue_wait_ms={ISSUE_WAIT_MS}",
+            f"--machine_ids={machine_ids}"], pin)
         try:
             self.await_that(lambda: self.serves("default"), "get a machine id")
-            self.make_tags(os.path.join(bin_folder, "firn"))
+            if tags:
+                self.make_tags(os.path.join(bin_folder, "firn"))
         except SystemExit:
             self.stop()
             raise
@@ -113,14 +116,14 @@ class FirnServer(Server):
     def make_tags(self, firn):
         path = self.folder / "tags.ini"
         with open(path, "w", encoding="utf-8") as file:
-            for tag, lines in SEGMENT_TAGS.items():
+            for tag, lines in self.tags.items():
                 file.write(f"[{tag}]\nstrategy = segment\n{lines}\n")
         done = subprocess.run([firn, "tags", "apply", path,
                                f"--registry=dir://{self.folder / 'state/registry'}"],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SystemExit(f"the tags were not made: {done.stderr.strip()}")
-        for tag in SEGMENT_TAGS:
+        for tag in self.tags:
             self.await_that(lambda tag=tag: self.serves(tag), f"serve the tag {tag}")
 
     def serves(self, tag):
