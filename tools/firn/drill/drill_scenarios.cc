@@ -105,7 +105,8 @@ const std::vector<DrillScenario>& DrillScenarios() {
       {"server", "whole servers restarted and killed in turn", false},
       {"store", "every kind of store, killed at random under load", false},
       {"storm", "64 claims at once", false},
-      {"version", "two builds of Firn in one cluster", false},
+      {"version", "two builds of Firn in one cluster; without another one this beside itself",
+       false},
       {"wipe", "ensemble wiped under whole servers, and a slow operator", false}};
   return scenarios;
 }
