@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/cat.h"
 #include "common/id/rack_split.h"
 #include "registry/cluster/slot.h"
 #include "registry/cluster/tag_node.h"
@@ -12,8 +13,9 @@
 namespace firn {
 namespace {
 
-// Of one multi: ZooKeeper takes a megabyte of requests at once.
-constexpr size_t kCreatesMax = 256;
+// Of one multi, which has to be done within a coordinator's time limit: a directory syncs its disk
+// four times for each, and a busy disk takes some 50 ms for that.
+constexpr size_t kCreatesMax = 16;
 // More than interrupted deletions by hand can leave; the rest stands where nobody asks for it.
 constexpr size_t kErasEndedMax = 64;
 
@@ -29,6 +31,9 @@ class Creation {
     creates_.push_back(Write::Create(std::move(path), std::move(data), Lifetime::kPersistent));
     return creates_.size() < kCreatesMax ? Status() : Send();
   }
+
+  // Whether all that was added was sent.
+  bool empty() const { return creates_.empty(); }
 
   // All at once where none is there; else those that are missing, one by one. Each write of a
   // portion is tried once more at most, so the loop is bounded.
@@ -61,6 +66,13 @@ class Creation {
   const std::vector<Write> guards_;
   std::vector<Write> creates_;
 };
+
+// Where the registry did not answer in time.
+Status Interrupted(const Status& status, uint32_t made, uint32_t of) {
+  if (status.code() != Code::kUnavailable && status.code() != Code::kUnknown) return status;
+  return status.WithContext(
+      Cat(made, " of ", of, " machine ids are made, the same command makes the others"));
+}
 
 // What ends all eras that there are.
 Result<std::vector<Write>> EndOfEras(BlockingCoordinator& registry) {
@@ -111,8 +123,13 @@ Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands) {
   return done.status;
 }
 
+std::string WhyFrozen(const ClusterMeta& meta) {
+  if (meta.reason == kBeingMade) return "the cluster is half made: the same firn init completes it";
+  return "the cluster is frozen: " + meta.reason + "; run firn restore first";
+}
+
 Status MakeMissingNodes(BlockingCoordinator& registry, const MetaAsRead& frozen,
-                        std::optional<uint32_t> workers) {
+                        std::optional<uint32_t> workers, const SlotsMade& progress) {
   if (!frozen.meta.frozen) return Invalid("records are made under a frozen root node only");
   FIRN_ASSIGN(const Layout layout, Layout::Parse(frozen.meta.layout));
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, frozen.meta.rack_bits));
@@ -125,12 +142,17 @@ Status MakeMissingNodes(BlockingCoordinator& registry, const MetaAsRead& frozen,
   }
   FIRN_TRY(creation.Send());
   const std::string unused = FormatSlotRecord({});
-  for (uint32_t rack = 0; rack < split.racks(); ++rack) {
-    for (uint32_t worker = 0; worker < per_rack; ++worker) {
-      FIRN_TRY(creation.Add(SlotPath({rack, worker}), unused));
-    }
+  const uint32_t all = split.racks() * per_rack;
+  uint32_t made = 0;
+  for (uint32_t slot = 0; slot < all; ++slot) {
+    const Slot place{slot / per_rack, slot % per_rack};
+    const Status added = creation.Add(SlotPath(place), unused);
+    if (!added.ok()) return Interrupted(added, made, all);
+    if (!creation.empty()) continue;
+    made = slot + 1;
+    if (progress) progress(made, all);
   }
-  return creation.Send();
+  return Interrupted(creation.Send(), made, all);
 }
 
 Status MakeFirstTag(BlockingCoordinator& registry, const MetaAsRead& root) {
@@ -163,7 +185,7 @@ Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entro
   if (stands.meta.reason != kBeingMade) {
     return Conflict("there is a cluster here already: " + stands.meta.uuid);
   }
-  FIRN_TRY(MakeMissingNodes(registry, stands, plan.workers));
+  FIRN_TRY(MakeMissingNodes(registry, stands, plan.workers, plan.progress));
   if (plan.last_look) FIRN_TRY(plan.last_look());
   FIRN_TRY(MakeFirstTag(registry, stands));
   stands.meta.frozen = false;

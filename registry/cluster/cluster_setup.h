@@ -13,6 +13,9 @@
 
 namespace firn {
 
+// Told now and then how many slots stand, of how many.
+using SlotsMade = std::function<void(uint32_t made, uint32_t of)>;
+
 // What a cluster is made of.
 struct ClusterPlan {
   Layout layout = Layout::Firn();
@@ -24,10 +27,15 @@ struct ClusterPlan {
   // Asked when all nodes are there and before anybody can claim: a refusal leaves the cluster half
   // made, as MakeCluster's own failures do.
   std::function<Status()> last_look{};
+  SlotsMade progress{};
 };
 
 // Why the root node of a cluster that is not whole yet is frozen.
 inline constexpr char kBeingMade[] = "the cluster is being made";
+
+// What whoever wants something changed under a frozen root node is told: why it is frozen, and what
+// thaws it.
+std::string WhyFrozen(const ClusterMeta& meta);
 
 // The tag that a cluster is made with, a plain snowflake tag like any other.
 inline constexpr std::string_view kFirstTag = "default";
@@ -64,8 +72,9 @@ Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands);
 // The part of it that makes what is missing below a root node; nothing that is there is changed. A
 // record made anew is a loss of data to whoever held it, so this works under a frozen root node
 // only, as it was read: kInvalid when it is not frozen, kConflict when it has changed meanwhile.
-// The floor above the lost record's bound must be in it already.
+// The floor above the lost record's bound must be in it already. Works in small portions, each with
+// the coordinator's whole time limit; whatever a failure leaves, the next call completes.
 Status MakeMissingNodes(BlockingCoordinator& registry, const MetaAsRead& frozen,
-                        std::optional<uint32_t> workers);
+                        std::optional<uint32_t> workers, const SlotsMade& progress = {});
 
 }  // namespace firn

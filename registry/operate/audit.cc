@@ -97,7 +97,9 @@ Status Auditor::ReadRoot() {
     return {};
   }
   const ClusterMeta& meta = root->meta;
-  if (meta.frozen) Loss("the cluster is frozen: " + meta.reason);
+  const bool half_made = meta.reason == kBeingMade;
+  if (meta.frozen)
+    half_made ? Fault(WhyFrozen(meta)) : Loss("the cluster is frozen: " + meta.reason);
   if (root->version == kUnguardedVersion) Loss(RestsUnguarded("the cluster's root node"));
   if (meta.floor - now_ > kPoisonAhead) Fault("the floor lies more than a day ahead");
   const Result<Layout> layout = Layout::Parse(meta.layout);
@@ -114,8 +116,7 @@ Status Auditor::ReadRoot() {
   audit_.meta_set_at = root->modified;
   const size_t before = audit_.losses;
   FIRN_ASSIGN(const auto clock, Find(kClockPath));
-  const bool damaged = audit_.losses > before;
-  if (!clock.has_value() && !damaged) Loss("the clock node is missing: nobody can claim");
+  if (!clock && audit_.losses == before) Loss("the clock node is missing: nobody can claim");
   return {};
 }
 

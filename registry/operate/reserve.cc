@@ -13,8 +13,8 @@
 namespace firn {
 namespace {
 
-// Few writes for a whole cluster, each far below what a coordinator admits.
-constexpr size_t kSlotsInOneWrite = 128;
+// Each write has to be done within a coordinator's time limit, also by a directory on a busy disk.
+constexpr size_t kSlotsInOneWrite = 64;
 
 struct SlotAsRead {
   Slot slot;
@@ -101,7 +101,7 @@ Status MayBeReleased(const std::vector<SlotAsRead>& slots) {
 Result<MetaAsRead> Unfrozen(BlockingCoordinator& registry) {
   FIRN_ASSIGN(MetaAsRead stands, ReadMeta(registry));
   if (!stands.meta.frozen) return stands;
-  return Conflict("the cluster is frozen: " + stands.meta.reason + "; run firn restore first");
+  return Conflict(WhyFrozen(stands.meta));
 }
 
 // Setting the node is what tells the registry's own time.

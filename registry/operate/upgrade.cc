@@ -87,9 +87,7 @@ Result<UpgradeReport> UpgradeCluster(BlockingCoordinator& registry, int64_t to) 
   FIRN_ASSIGN(MetaAsRead stands, ReadMeta(registry));
   const int64_t from = stands.meta.format;
   if (from >= to) return UpgradeReport{from, from};
-  if (stands.meta.frozen) {
-    return Conflict("the cluster is frozen: " + stands.meta.reason + "; run firn restore first");
-  }
+  if (stands.meta.frozen) return Conflict(WhyFrozen(stands.meta));
   Elders elders(registry, to);
   FIRN_TRY(elders.AddProviders());
   FIRN_TRY(elders.AddHolders());

@@ -22,7 +22,7 @@ ALARMS = (r"\balarms_?\.push_back\(|\bTell\(ClaimEvent::Kind::kAlarm,|\{ClaimEve
 HANDED_ON = {
     "void Fault(": None, "std::move(sentence)": None, "std::move(alarm)": None,
     "kAlarm, alarm)": None, "event.text": None, '": " + fault': None, '"store " << name': None,
-    "RestsUnguarded(": "rests at version -1",
+    "RestsUnguarded(": "rests at version -1", "Fault(WhyFrozen(": "the cluster is half made",
     "Loss(node.status()": "A damaged node", "report.status()": "A damaged node",
     "live.status()": "A damaged node", "read.status()": "A damaged node",
     "split.status()": "the layout cannot be read",

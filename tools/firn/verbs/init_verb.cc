@@ -1,3 +1,4 @@
+#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,8 @@ namespace {
 // Servers that wait for a cluster come back within two seconds of its root node.
 constexpr Milliseconds kLookFor{3'000};
 constexpr Milliseconds kLookEvery{200};
+// How it goes on, where that takes a while.
+constexpr Milliseconds kTellEvery{10'000};
 
 bool IsSaid(const char* flag) {
   gflags::CommandLineFlagInfo info;
@@ -93,6 +96,12 @@ Result<Output> RunInit(const std::vector<std::string>& words) {
                    .rack_bits = choice.split.rack_bits(),
                    .workers = ChosenWorkers(),
                    .default_strategy = FLAGS_default_strategy};
+  BootMs told = SystemClock().Boot();
+  plan.progress = [&told](uint32_t made, uint32_t of) {
+    if (SystemClock().Boot() - told < kTellEvery) return;
+    told = SystemClock().Boot();
+    std::cerr << "firn init: " << made << " of " << of << " machine ids are made\n";
+  };
   // In a directory nobody waits: its processes see the folder go.
   const bool may_be_waited_for = ChosenRegistry().starts_with("zk:") && !FLAGS_force;
   if (may_be_waited_for) plan.last_look = [&registry] { return LookForStrangers(registry); };
