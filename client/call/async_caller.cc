@@ -130,14 +130,24 @@ void AsyncCaller::TakeInbox() {
 }
 
 void AsyncCaller::OnNews() {
+  if (has_news_.exchange(true)) return;
   Post([this] {
+    has_news_ = false;
     CloseUnlisted();
-    std::vector<AsyncCallPtr> waiting;
+    std::vector<Waiting> waiting;
     waiting.swap(for_news_);
-    for (const AsyncCallPtr& call : waiting) {
-      if (std::exchange(call->waiting, 0) != 0 && !call->finished) Advance(call);
+    for (const auto& [call, number] : waiting) {
+      if (call->waiting != number) continue;
+      call->waiting = 0;
+      Advance(call);
     }
   });
+}
+
+// Most waits end otherwise than by news, and nobody looks for them in here then.
+void AsyncCaller::ForgetWaits() {
+  if (for_news_.size() <= 2 * calls_) return;
+  std::erase_if(for_news_, [](const Waiting& one) { return one.call->waiting != one.number; });
 }
 
 // --- turns --------------------------------------------------------------------------------------
@@ -158,6 +168,7 @@ void AsyncCaller::EndTurn() {
   for (const auto& pipeline : flushing_) pipeline->Flush();
   flushing_.clear();
   due_.Trim();
+  ForgetWaits();
   ArmTimer();
   turns_ = 0;
 }
@@ -226,7 +237,7 @@ bool AsyncCaller::Try(const AsyncCallPtr& call, const CallPlan::Step& step) {
 void AsyncCaller::Wait(const AsyncCallPtr& call, const CallPlan::Step& step) {
   call->waiting = ++call->last_number;
   due_.Push({step.until, What::kWake, call->waiting, call});
-  if (step.for_news) for_news_.push_back(call);
+  if (step.for_news) for_news_.push_back({call, call->waiting});
 }
 
 void AsyncCaller::OnEnded(const AsyncCallPtr& call, uint32_t number, Outcome outcome,
@@ -257,7 +268,7 @@ void AsyncCaller::OnLate(const AsyncCallPtr& call, const AsyncCall::Asking& aski
 
 void AsyncCaller::Finish(const AsyncCallPtr& call, Status status, Reply& reply) {
   call->finished = true;
-  if (std::exchange(call->waiting, 0) != 0) std::erase(for_news_, call);
+  call->waiting = 0;
   --calls_;
   std::exchange(call->done, nullptr)(std::move(status), reply);
 }
@@ -276,7 +287,6 @@ void AsyncCaller::OnDue(const DueQueue::Entry& entry) {
   if (entry.what == What::kWake) {
     if (call->waiting != entry.number || call->finished) return;
     call->waiting = 0;
-    std::erase(for_news_, call);
     return Advance(call);
   }
   AsyncCall::Asking* asking = call->Find(entry.number);

@@ -78,12 +78,17 @@ class AsyncCaller final {
                                         boost::asio::wait_traits<std::chrono::steady_clock>,
                                         boost::asio::io_context::executor_type>;
   using Pipelines = std::vector<std::shared_ptr<Pipeline>>;
+  struct Waiting {
+    AsyncCallPtr call;
+    uint32_t number;  // of its wait; another one, or 0, when this wait is over
+  };
 
   // Tasks are posted by any thread; sockets and timers are touched by the IO thread alone.
   static constexpr int kOneThreadForIo = BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO;
 
   bool InTurn() const { return std::this_thread::get_id() == thread_.get_id() && turns_ > 0; }
   void TakeInbox();
+  void ForgetWaits();
   void CloseUnlisted();
   // Takes the call's next step, when nothing of it is under way.
   void Advance(const AsyncCallPtr& call);
@@ -118,6 +123,7 @@ class AsyncCaller final {
   std::mutex mutex_;
   std::vector<AsyncCallPtr> inbox_;     // of other threads, under mutex_
   std::atomic<bool> has_mail_ = false;  // inbox_ is not empty; set under mutex_
+  std::atomic<bool> has_news_ = false;  // that this thread has not heard yet
   std::atomic<size_t> calls_ = 0;       // under way
   std::atomic<bool> stopping_ = false;
 
@@ -133,7 +139,7 @@ class AsyncCaller final {
   Pipelines looks_;                                    // beside those
   std::vector<std::shared_ptr<Pipeline>> to_flush_, flushing_;
   std::vector<AsyncCallPtr> begun_, beginning_;  // by callbacks of this turn
-  std::vector<AsyncCallPtr> for_news_;
+  std::vector<Waiting> for_news_;  // at most twice as many as there are calls under way
   std::optional<Upkeep> upkeep_;
   std::thread thread_;  // last: everything it uses stands
 };

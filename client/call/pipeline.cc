@@ -266,9 +266,10 @@ void Pipeline::Close(Outcome why) {
   if (phase_ == Phase::kClosed) return;
   const auto self = shared_from_this();
   const bool was_opening = opening();
+  const bool unsaid = phase_ == Phase::kChecking && !why.spoke() && !why.blameless();
   if (phase_ == Phase::kAgreeing && sealing_ != nullptr && !why.blameless()) {
     fleet_.Dialled(*server_, std::nullopt, {&sealing_->address, 1}, caller_.now());
-  } else if (why.end == AttemptEnd::kConnectTimeout) {
+  } else if (unsaid || why.end == AttemptEnd::kConnectTimeout) {
     fleet_.Dialled(*server_, std::nullopt, {}, caller_.now());
   }
   phase_ = Phase::kClosed;

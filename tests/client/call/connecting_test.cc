@@ -71,16 +71,28 @@ TEST_P(ConnectingTest, AConnectionThatNobodyTakesCountsTwice) {
 }
 
 // Calls that fail at once are begun again at once: by a program in a loop, for instance.
-TEST_P(ConnectingTest, DoesNotConnectWithoutEndToAServerThatRefuses) {
-  ClientRig rig(1, GetParam());
-  rig.server(0).Down();
+void ExpectFewConnections(ClientRig& rig, const std::function<uint64_t()>& begun) {
   const BootMs before = TestNow();
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(rig.GetId({.deadline = Milliseconds(25)}).ok());
   const auto elapsed = static_cast<uint64_t>((TestNow() - before).count());
-  const ClientCounters counters = rig.client().counters();
-  EXPECT_LE(counters.connects_failed, 4 + elapsed / 5) << "after 10 ms, spread, and ever later";
-  EXPECT_GT(counters.put_off, 0u);
+  EXPECT_LE(begun(), 4 + elapsed / 5) << "after 10 ms, spread, and ever later";
+  EXPECT_GT(rig.client().counters().put_off, 0u);
+}
+
+TEST_P(ConnectingTest, DoesNotConnectWithoutEndToAServerThatRefuses) {
+  ClientRig rig(1, GetParam());
+  rig.server(0).Down();
+  ExpectFewConnections(rig, [&rig] { return rig.client().counters().connects_failed; });
   rig.server(0).Up();
+  EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] { return rig.GetId().ok(); }));
+}
+
+// So does a balancer that has nobody behind it.
+TEST_P(ConnectingTest, DoesNotConnectWithoutEndToOneThatClosesAtTheFirstWord) {
+  ClientRig rig(1, GetParam());
+  rig.server(0).Behave({.kind = Kind::kClose, .in_status = true});
+  ExpectFewConnections(rig, [&rig] { return static_cast<uint64_t>(rig.server(0).connections()); });
+  rig.server(0).Behave(Kind::kServe);
   EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] { return rig.GetId().ok(); }));
 }
 

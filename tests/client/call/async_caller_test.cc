@@ -1,0 +1,84 @@
+// The IO thread's turns, under a clock that stands still until a test moves it.
+
+#include "client/call/async_caller.h"
+
+#include <atomic>
+#include <cstdint>
+#include <future>
+
+#include <gtest/gtest.h>
+
+#include "common/time/clock.h"
+#include "tests/support/process.h"
+
+namespace firn::client {
+namespace {
+
+constexpr Milliseconds kPatience{60'000}, kHour{3'600'000};
+
+// Counts how often it was looked at, as each turn does once at least.
+class WatchedClock final : public Clock {
+ public:
+  WallMs Wall() const override { return WallMs(1'700'000'000'000); }
+  BootMs Boot() const override {
+    ++looks_;
+    return BootMs(boot_ms_);
+  }
+  void Advance(Milliseconds time) { boot_ms_ += time.count(); }
+  int looks() const { return looks_; }
+
+ private:
+  std::atomic<int64_t> boot_ms_ = 1'000'000;
+  mutable std::atomic<int> looks_ = 0;
+};
+
+class AsyncCallerTest : public testing::Test {
+ protected:
+  // A call that has an hour.
+  void Start() {
+    caller_.Start({.tag = "order"}, clock_.BootMicros() + kHour, nullptr,
+                  [this](const Status&, Reply&) { ++ended_; });
+  }
+  void AwaitEnded(int calls) {
+    EXPECT_TRUE(Eventually(kPatience, [&] { return ended_ == calls; })) << ended_;
+  }
+
+  WatchedClock clock_;
+  Fleet fleet_{{}, clock_, 42};
+  TlsContext tls_{{}};
+  CloseOnFork fds_;
+  std::atomic<int> ended_ = 0;
+  AsyncCaller caller_{fleet_, tls_, {}, clock_, fds_};
+};
+
+// When the turn is over the call's time is, too.
+TEST_F(AsyncCallerTest, ALongTurnPutsOffNoDeadline) {
+  caller_.Post([this] {
+    Start();
+    clock_.Advance(kHour);
+  });
+  AwaitEnded(1);
+}
+
+TEST_F(AsyncCallerTest, HoweverManyWaitForServersTheyEndTogether) {
+  constexpr int kMany = AsyncCaller::kCallsMax;
+  caller_.Post([this] {
+    for (int i = 0; i < kMany; ++i) Start();
+    clock_.Advance(kHour);
+  });
+  AwaitEnded(kMany);
+}
+
+TEST_F(AsyncCallerTest, NewsThatNobodyHasHeardYetIsNotToldAgain) {
+  std::promise<void> go_on, all;
+  caller_.Post([&go_on] { go_on.get_future().wait(); });
+  for (int i = 0; i < 1'000; ++i) caller_.OnNews();
+  caller_.Post([&all] { all.set_value(); });
+  const int before = clock_.looks();
+  go_on.set_value();
+  all.get_future().wait();
+  EXPECT_LE(clock_.looks() - before, 10);
+}
+
+}  // namespace
+}  // namespace firn::client
