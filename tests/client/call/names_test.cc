@@ -13,6 +13,8 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "tests/client/client_rig.h"
 
@@ -116,6 +118,42 @@ TEST_P(NamesTest, AServerIsReachedAtAnyAddressOfItsName) {
   ASSERT_TRUE(id.ok()) << id.status();
   EXPECT_EQ(rig_.report.attempts.size(), 1u);
   EXPECT_EQ(rig_.client().counters().connects_failed, 0u);
+}
+
+// A second address of the name: it takes connections, and that is all.
+class Listener {
+ public:
+  Listener(const std::string& host, int port)
+      : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    inet_pton(AF_INET, host.c_str(), &address.sin_addr);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(fd_, 8), 0);
+  }
+  ~Listener() { close(fd_); }
+  // Connections that were ever taken.
+  int taken() {
+    for (int one; (one = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0; ++taken_) close(one);
+    return taken_;
+  }
+
+ private:
+  const int fd_;
+  int taken_ = 0;
+};
+
+TEST_P(NamesTest, ConnectionsAreSpreadOverTheAddressesOfAName) {
+  FakeServer& server = rig_.server(0);
+  Listener other(kDeaf, std::stoi(server.address().substr(server.address().find(':') + 1)));
+  Names::Get().Set("shop", {kHost, kDeaf});
+  rig_.options.attempt_limit = Milliseconds(500);
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    server.CloseConnections();
+    static_cast<void>(rig_.GetId());
+    return other.taken() > 0 && server.connections() > 0;
+  }));
 }
 
 TEST_P(NamesTest, TheOnlyServerIsLookedUpAgainWhenNoneOfItsAddressesLeadsToIt) {
