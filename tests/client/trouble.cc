@@ -1,6 +1,6 @@
-// A client among servers that stall, lie, close, go away and come back while its list changes, and
-// that ends with calls under way: seed after seed until the time is over. TroubleLedger says what
-// must hold.
+// Two clients among servers that stall, lie, close, go away and come back while the lists change.
+// Every other time they end with calls under way: seed after seed until the time is over.
+// TroubleLedger says what must hold, and Leftovers what must be gone at the end.
 //
 //     client_trouble [--seed N] [--seconds N] [--threads_max N]
 
@@ -20,10 +20,12 @@
 
 #include "client/client.h"
 #include "client/local_ranges.h"
+#include "common/base/cat.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "tests/client/executor.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/leftovers.h"
 #include "tests/client/scheduling.h"
 #include "tests/client/trouble_ledger.h"
 #include "tests/support/process.h"
@@ -58,22 +60,31 @@ class ToldSource final : public ServerSource {
 
 class Trouble {
  public:
-  Trouble(uint64_t seed, int threads_max)
-      : threads_max_(threads_max), entropy_(seed), ledger_(servers_[0].address()) {}
+  Trouble(uint64_t seed, int threads_max, int64_t ids_above)
+      : threads_max_(threads_max), entropy_(seed), ledger_(servers_[0].address(), ids_above) {}
 
   // All of it. What went wrong, a line each.
   std::string Run();
-  TroubleLedger::Sum sum() const { return ledger_.sum(); }
+  const TroubleLedger& ledger() const { return ledger_; }
 
  private:
-  ClientOptions Options();
-  void TellList();
+  struct Customer {
+    ServerSource::Listener tell{};
+    Milliseconds attempt_limit{0};
+    std::optional<Client> client{};
+  };
+
+  ClientOptions Options(Customer& customer);
+  void TellList(Customer& customer);
   Behaviour AnyBehaviour();
   void Begin();
   // The first server stays well.
   void Happen();
   void Ask(const std::stop_token& stop, uint64_t seed);
   void AskOne(Entropy& entropy);
+  // Waits until no call is under way. What then seems to be all the same, a line each.
+  std::string ComeToRest();
+  void End();
 
   const int threads_max_;
   SeededEntropy entropy_;
@@ -81,16 +92,16 @@ class Trouble {
   std::array<bool, 5> down_{};
   TroubleLedger ledger_;
   Scheduling scheduling_;
-  ServerSource::Listener tell_;
+  const Leftovers leftovers_;
   std::optional<Executor> executor_;
-  std::optional<Client> client_;
+  std::array<Customer, 2> customers_;
 };
 
-ClientOptions Trouble::Options() {
+ClientOptions Trouble::Options(Customer& customer) {
   ClientOptions options;
   options.servers = "told";
-  options.open_source = [this](const std::string&) {
-    return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(tell_));
+  options.open_source = [&customer](const std::string&) {
+    return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(customer.tell));
   };
   options.tls = FakeServer::Tls();
   options.balancing = OneOf(
@@ -106,7 +117,7 @@ ClientOptions Trouble::Options() {
   return options;
 }
 
-void Trouble::TellList() {
+void Trouble::TellList(Customer& customer) {
   ServerList list{.servers = {},
                   .cluster = {.uuid = FakeServer::kUuid, .name = "fake", .layout = "firn"}};
   for (size_t i = 0; i < servers_.size(); ++i) {
@@ -116,7 +127,7 @@ void Trouble::TellList() {
                             .disabled = i > 0 && OneIn(8, entropy_),
                             .incarnation = i > 0 && OneIn(8, entropy_) ? "another" : ""});
   }
-  tell_(list);
+  customer.tell(list);
 }
 
 Behaviour Trouble::AnyBehaviour() {
@@ -148,7 +159,7 @@ void Trouble::Happen() {
       down_[i] = !down_[i];
       return;
     case 3:
-      return TellList();
+      return TellList(customers_[entropy_.Below(customers_.size())]);
     case 4:
       return servers_[i].Behave(Kind::kServe);
     default:
@@ -174,30 +185,39 @@ void IdsOf(const T& got, std::vector<int64_t>& ids) {
 
 // One call: 1 ms to 1 s, or as long as it takes; blocking, or with a callback.
 void Trouble::AskOne(Entropy& entropy) {
+  Customer& customer = customers_[entropy.Below(customers_.size())];
+  Client& client = *customer.client;
   const bool patient = OneIn(4, entropy);
   const Milliseconds time(patient ? 20'000 : 1 << UpTo(10, entropy));
-  const CallPtr record = ledger_.Began(patient, time);
+  const bool later = OneIn(2, entropy) && ledger_.under_way() < 2'000;
+  const int what = UpTo(4, entropy), many = 1 + UpTo(20, entropy);
+  const bool text = what == 2, local = what == 3;
+  const CallPtr record =
+      ledger_.Began({.time = time,
+                     .patient = patient,
+                     .attempt = customer.attempt_limit,
+                     .local = local,
+                     .timed = !text && !local,
+                     .count = text ? std::nullopt : std::optional(what < 2 ? many : 1)});
   const CallOptions call{.deadline = time, .report = &record->report};
   const auto end = [this, record](const auto& result) {
     std::vector<int64_t> ids;
     if (result.ok()) IdsOf(*result, ids);
     ledger_.Ended(*record, result.status(), ids);
   };
-  const bool later = OneIn(2, entropy) && ledger_.under_way() < 2'000;
-  const int count = 1 + UpTo(20, entropy);
-  switch (UpTo(4, entropy)) {
+  switch (what) {
     case 0:
-      return later ? client_->GetIds("order", count, end, call)
-                   : end(client_->GetIds("order", count, call));
+      return later ? client.GetIds("order", many, end, call)
+                   : end(client.GetIds("order", many, call));
     case 1:
-      return later ? client_->GetRuns("order", count, end, call)
-                   : end(client_->GetRuns("order", count, call));
+      return later ? client.GetRuns("order", many, end, call)
+                   : end(client.GetRuns("order", many, call));
     case 2:
-      return later ? client_->GetText("order", end, call) : end(client_->GetText("order", call));
+      return later ? client.GetText("order", end, call) : end(client.GetText("order", call));
     case 3:
-      return later ? client_->GetId("local", end, call) : end(client_->GetId("local", call));
+      return later ? client.GetId("local", end, call) : end(client.GetId("local", call));
     default:
-      return later ? client_->GetId("order", end, call) : end(client_->GetId("order", call));
+      return later ? client.GetId("order", end, call) : end(client.GetId("order", call));
   }
 }
 
@@ -218,13 +238,44 @@ void Trouble::Ask(const std::stop_token& stop, uint64_t seed) {
 void Trouble::Begin() {
   const std::set<pid_t> before = Threads();
   executor_.emplace();
-  const ClientOptions options = Options();
-  ledger_.ClientBegins(options.attempt_limit);
-  client_.emplace(options);
+  for (Customer& customer : customers_) {
+    const ClientOptions options = Options(customer);
+    customer.attempt_limit = options.attempt_limit;
+    customer.client.emplace(options);
+  }
   std::set<pid_t> own = Threads();
   for (const pid_t other : before) own.erase(other);
   scheduling_.Watch(own);
-  TellList();
+  for (Customer& customer : customers_) TellList(customer);
+}
+
+std::string Trouble::ComeToRest() {
+  constexpr Milliseconds kPatience{60'000};
+  if (!Eventually(kPatience, [this] { return ledger_.under_way() == 0; })) {
+    return Cat(ledger_.under_way(), " calls do not end\n");
+  }
+  std::string busy;
+  for (Customer& customer : customers_) {
+    const auto seems_busy = [&](const SeenServer& server) { return server.in_flight != 0; };
+    const auto all = [&] { return customer.client->cluster().servers; };
+    const bool rests =
+        Eventually(kPatience, [&] { return std::ranges::none_of(all(), seems_busy); });
+    if (!rests) busy += "a server seems to be busy for ever\n";
+  }
+  return busy;
+}
+
+// The servers are as many as at the beginning, and have no connections.
+void Trouble::End() {
+  uint64_t retries = 0;
+  for (Customer& customer : customers_) retries += customer.client->counters().retries;
+  ledger_.ClientsEnd(retries);
+  for (Customer& customer : customers_) customer.client.reset();
+  executor_.reset();
+  for (FakeServer& server : servers_) {
+    server.Up();
+    server.CloseConnections();
+  }
 }
 
 std::string Trouble::Run() {
@@ -244,11 +295,11 @@ std::string Trouble::Run() {
     // All at once: a thread's end asks only that one to stop, and waits for it.
     for (std::jthread& thread : threads) thread.request_stop();
   }
-  ledger_.ClientEnds(client_->counters());
-  client_.reset();
-  executor_.reset();
+  std::string faults = OneIn(2, entropy_) ? ComeToRest() : "";
+  End();
+  faults += leftovers_.Faults();
   scheduling_.Stop();
-  return ledger_.Faults(scheduling_);
+  return faults + ledger_.Faults(scheduling_);
 }
 
 uint64_t Argument(int argc, char** argv, std::string_view name, uint64_t otherwise) {
@@ -265,10 +316,12 @@ int Main(int argc, char** argv) {
   TroubleLedger::Sum sum;
   const BootMs until = TestNow() + time;
   uint64_t seeds = 0;
+  int64_t last_id = 0;
   for (; TestNow() < until; ++seed, ++seeds) {
-    Trouble trouble(seed, std::max(threads_max, 1));
+    Trouble trouble(seed, std::max(threads_max, 1), last_id);
     const std::string faults = trouble.Run();
-    sum += trouble.sum();
+    sum += trouble.ledger().sum();
+    last_id = trouble.ledger().last_id();
     if (faults.empty()) continue;
     std::printf("seed %llu:\n%s", static_cast<unsigned long long>(seed), faults.c_str());
     return 1;

@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "client/fleet/retry_budget.h"
 #include "common/base/cat.h"
 #include "common/time/clock.h"
 
 namespace firn {
+namespace {
+
+// What a fake server adds to an id to lie about its time.
+constexpr int64_t kFarTime = int64_t{1} << 62;
+
+}  // namespace
 
 TroubleLedger::Page& TroubleLedger::OwnPage() {
   static std::atomic<size_t> threads = 0;
@@ -15,11 +22,11 @@ TroubleLedger::Page& TroubleLedger::OwnPage() {
   return pages_[own % pages_.size()];
 }
 
-TroubleLedger::CallPtr TroubleLedger::Began(bool patient, Milliseconds time) {
+TroubleLedger::CallPtr TroubleLedger::Began(const Asked& asked) {
   ++began_;
   auto call = std::make_shared<Call>();
-  call->patient = patient;
-  call->due = SystemClock().BootMicros() + time;
+  call->asked = asked;
+  call->due = SystemClock().BootMicros() + asked.time;
   return call;
 }
 
@@ -33,7 +40,27 @@ void TroubleLedger::Ended(Call& call, const Status& status, const std::vector<in
   page.sum.ids += ids.size();
   page.ids.insert(page.ids.end(), ids.begin(), ids.end());
   if (now > call.due + kPunctual) page.late.push_back({call.due, now, status.message()});
-  if (!status.ok()) LookAtFailure(call, status, now, page);
+  status.ok() ? LookAtAnswer(call, ids, page) : LookAtFailure(call, status, now, page);
+}
+
+void TroubleLedger::LookAtAnswer(const Call& call, const std::vector<int64_t>& ids, Page& page) {
+  const auto got = static_cast<int>(ids.size());
+  if (const int asked = call.asked.count.value_or(got); got != asked) {
+    Fault(page.faults, Cat(got, " ids were given, ", asked, " were asked for"));
+  }
+  const auto lie = [](int64_t id) { return id >= kFarTime; };
+  if (call.asked.timed && std::any_of(ids.begin(), ids.end(), lie)) {
+    Fault(page.faults, "an id of another time was given");
+  }
+  const std::vector<CallAttempt>& attempts = call.report.attempts;
+  const auto answers = std::count_if(attempts.begin(), attempts.end(), [](const auto& one) {
+    return one.end == AttemptEnd::kAnswered;
+  });
+  const bool from_memory = call.report.from_memory;
+  if (from_memory ? !call.asked.local || !attempts.empty() : answers != 1) {
+    Fault(page.faults, Cat("a call was answered that reports ", attempts.size(), " attempts, ",
+                           answers, " of them answered", from_memory ? ", and memory" : ""));
+  }
 }
 
 void TroubleLedger::LookAtFailure(const Call& call, const Status& status, Micros now, Page& page) {
@@ -42,6 +69,9 @@ void TroubleLedger::LookAtFailure(const Call& call, const Status& status, Micros
   bool free_next = false;
   std::optional<Micros> since_asked;  // at least so long ago the well server was asked
   for (const CallAttempt& one : call.report.attempts) {
+    if (status.message().find(one.ToString()) == std::string::npos) {
+      Fault(page.faults, Cat(one.ToString(), " is left out: ", status.message()));
+    }
     // No connection was begun, as one had just come to nothing.
     const bool put_off = one.end == AttemptEnd::kUnreachable && one.took.count() == 0;
     if (put_off) continue;
@@ -59,18 +89,18 @@ void TroubleLedger::LookAtFailure(const Call& call, const Status& status, Micros
     Fault(page.faults, "the retry budget was to pay for what is free: " + status.message());
   } else if (denied) {
     ++page.sum.denied;
-  } else if (!call.patient && now >= call.due) {
+  } else if (!call.asked.patient && now >= call.due) {
     ++page.sum.impatient;
   } else if (since_asked) {
-    page.slow.push_back({now - *since_asked, now, status.message()});
+    page.slow.push_back({now - *since_asked, now, status.message(), call.asked.attempt});
   } else {
     Fault(page.faults,
           Cat("a call failed without asking ", well_, ", which is well: ", status.message()));
   }
 }
 
-void TroubleLedger::ClientEnds(const ClientCounters& counters) {
-  retries_ = counters.retries;
+void TroubleLedger::ClientsEnd(uint64_t retries) {
+  retries_ = retries;
   ending_ = true;
 }
 
@@ -91,7 +121,7 @@ void TroubleLedger::LookAtLateness(const Page& page, const Scheduling& schedulin
 void TroubleLedger::LookAtSlowness(const Page& page, const Scheduling& scheduling) {
   for (const Slow& one : page.slow) {
     ++sum_.slow;
-    if (scheduling.Kept(one.from, one.ended) >= attempt_limit_ / 4) continue;
+    if (scheduling.Kept(one.from, one.ended) >= one.attempt / 4) continue;
     Fault(faults_, Cat("a call failed though ", well_,
                        ", which is well, was asked and the machine was quick: ", one.outcome));
   }
@@ -108,15 +138,23 @@ std::string TroubleLedger::Faults(const Scheduling& scheduling) {
     LookAtSlowness(page, scheduling);
   }
   if (began_ != ended_) Fault(faults_, Cat(began_ - ended_, " calls did not end"));
-  std::sort(ids.begin(), ids.end());
-  const auto twice = std::adjacent_find(ids.begin(), ids.end());
-  if (twice != ids.end()) Fault(faults_, Cat("the id ", *twice, " was given twice"));
-  if (!ids.empty() && ids.front() <= 0) Fault(faults_, Cat("the id ", ids.front(), " was given"));
+  LookAtIds(std::move(ids));
   constexpr auto kFull = static_cast<uint64_t>(client::RetryBudget::kMost);
   if (sum_.denied > 0 && retries_ + 1 < kFull) {
     Fault(faults_, Cat("retries were denied after ", retries_, ", the budget holds ", kFull));
   }
   return faults_;
+}
+
+void TroubleLedger::LookAtIds(std::vector<int64_t> ids) {
+  std::sort(ids.begin(), ids.end());
+  const auto twice = std::adjacent_find(ids.begin(), ids.end());
+  if (twice != ids.end()) Fault(faults_, Cat("the id ", *twice, " was given twice"));
+  if (!ids.empty() && ids.front() <= ids_above_) {
+    Fault(faults_, Cat("the id ", ids.front(), " was given, which is none of these servers'"));
+  }
+  const auto lies = std::lower_bound(ids.begin(), ids.end(), kFarTime);
+  last_id_ = lies == ids.begin() ? ids_above_ : *(lies - 1);
 }
 
 void TroubleLedger::Fault(std::string& faults, const std::string& text) {
