@@ -199,8 +199,9 @@ int64_t ObfuscatePlugin::Join(const Ff1::Halves& halves) const {
 
 Refusal ObfuscatePlugin::TooLarge() const {
   return {Reason::kExhausted,
-          "the next id has more digits than this tag's obfuscate.width; make another tag", 0,
-          false};
+          "the next id has more digits than this tag's obfuscate.width; make another tag (another "
+          "server may have smaller ids in memory)",
+          0, true};
 }
 
 }  // namespace firn

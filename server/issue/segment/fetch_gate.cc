@@ -44,7 +44,9 @@ std::optional<Refusal> FetchGate::WhyNot(BootMs now) const {
 
 Refusal FetchGate::WhyNone(BootMs now) const {
   if (trouble_.code() == Code::kExhausted) {
-    return {Reason::kExhausted, trouble_.message(), 0, false};
+    return {Reason::kExhausted,
+            trouble_.message() + "; another server may have some of the last ones in memory", 0,
+            true};
   }
   const auto until_retry = std::max<int64_t>(kNear.count(), (retry_at_ - now).count());
   if (!trouble_.ok()) {

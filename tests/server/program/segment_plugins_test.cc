@@ -11,6 +11,7 @@
 #include <thrift/transport/TBufferTransports.h>
 #include <thrift/transport/TSocket.h>
 
+#include "client/client.h"
 #include "server/plugins/key_file.h"
 #include "server/plugins/obfuscate.h"
 #include "tests/server/program/running_server.h"
@@ -116,6 +117,26 @@ TEST_F(SegmentPluginsTest, ATextFormShowsTheNumber) {
         << texts;
   }
   EXPECT_EQ(Thrift().getId("order"), 27) << "the same numbers, as numbers";
+}
+
+// One server has the last numbers in memory when the store has no more for the other.
+TEST_F(SegmentPluginsTest, TheLastNumbersComeFromWhicheverServerHasThem) {
+  ASSERT_NO_FATAL_FAILURE(Create("last", {"start=9223372036854775767", "step_max=20"}));
+  RunningServer other(dir_ / "other", {"--registry=" + registry()});
+  ASSERT_TRUE(other.BecomesReady()) << other.log();
+  const auto known = [&] { return other.Get("/v1/ids/last?count=0").status == 400; };
+  ASSERT_TRUE(Eventually(kPatience, known)) << other.log();
+
+  Client client({.servers = "list://" + server_->address() + "," + other.address(),
+                 .deadline = kPatience});
+  std::set<int64_t> seen;
+  for (int i = 0; i < 40; ++i) {
+    const auto id = client.GetId("last");
+    ASSERT_TRUE(id.ok()) << i << ": " << id.status();
+    EXPECT_TRUE(seen.insert(*id).second) << *id;
+  }
+  EXPECT_EQ(*seen.rbegin(), 9'223'372'036'854'775'806);
+  EXPECT_EQ(client.GetId("last").code(), Code::kExhausted);
 }
 
 TEST_F(SegmentPluginsTest, AnObfuscatedTagShowsEachNumberOnceAndNeverAsItIs) {
