@@ -101,7 +101,7 @@ front::ServerReport NodeView::Report() const {
   for (const ClaimStatus& claim : status.claims) report.machines.push_back(MachineOf(claim));
   report.clock_skew = status.ahead_of_registry;
   report.registry = RegistryOf(status);
-  report.frozen = status.frozen;
+  report.frozen = status.frozen || AsksForRestore(status.claim);
   report.sequencer = NameOf(options_.node.snowflake.sequencer.kind);
   if (const std::string command = WayOut(status); !command.empty()) {
     report.registry.trouble += ": " + command;

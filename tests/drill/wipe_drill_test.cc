@@ -29,7 +29,12 @@ class WipeDrill : public SegmentCluster {
                                               /*allow_exceptions=*/false);
     return status.is_object() ? status.value("trouble", "") : "";
   }
-  // Waits until both servers say `what`, and tell the way out. What the first one prints of that.
+  bool AlertsThatItIsFrozen(size_t server) {
+    const std::string metrics = servers()[server]->Admin("/metrics").body;
+    return metrics.find("\nfirn_cluster_frozen 1\n") != std::string::npos;
+  }
+  // Waits until both servers say `what`, show it to whoever watches them, and tell the way out.
+  // What the first one prints of that.
   std::string Printed(const std::string& what) {
     std::string command;
     const bool both = Eventually(3 * kPatience, [&] {
@@ -37,6 +42,7 @@ class WipeDrill : public SegmentCluster {
         const std::string trouble = Trouble(server);
         const size_t at = trouble.find("firn restore --");
         if (at == std::string::npos || trouble.find(what) == std::string::npos) return false;
+        if (!AlertsThatItIsFrozen(server)) return false;
         command = trouble.substr(at);
       }
       return true;
