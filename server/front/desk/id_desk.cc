@@ -13,7 +13,7 @@ IdDesk::IdDesk(Issuer& issuer, DeskCounters& counters, Method method, std::strin
       counters_(counters),
       method_(method),
       default_tag_(std::move(default_tag)),
-      rights_(rights) {}
+      rights_(rights == nullptr ? std::nullopt : std::optional<TagRights::Reader>(*rights)) {}
 
 namespace {
 
@@ -36,7 +36,7 @@ IssueCall& IdDesk::Fresh() {
 }
 
 Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, DoorCall& door) {
-  if (rights_ != nullptr && !rights_->Permit(door.names, NameOf(tag))) {
+  if (rights_ && !rights_->Permit(door.names, NameOf(tag))) {
     door.parked.reset();
     Refuse({Reason::kRejected, NoRight(door.names, NameOf(tag))});
     return Verdict::kRefused;

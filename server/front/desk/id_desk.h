@@ -59,7 +59,7 @@ class IdDesk {
 
  private:
   // Nothing is to be gone on with, and nobody is asked who may have what.
-  bool MayBeShort(const DoorCall& door) const { return !door.parked && rights_ == nullptr; }
+  bool MayBeShort(const DoorCall& door) const { return !door.parked && !rights_; }
   IssueCall& Fresh();
   Verdict Answer(Verdict verdict, DoorCall& door);
 
@@ -67,8 +67,8 @@ class IdDesk {
   DeskCounters& counters_;
   const Method method_;
   const std::string default_tag_;
-  TagRights* const rights_;          // null: everybody may take ids of all tags
-  std::shared_ptr<IssueCall> call_;  // used again for the next unless it is parked
+  std::optional<TagRights::Reader> rights_;  // none: everybody may take ids of all tags
+  std::shared_ptr<IssueCall> call_;          // used again for the next unless it is parked
 };
 
 }  // namespace firn::front

@@ -69,22 +69,31 @@ Status TagRights::Load() {
   FIRN_ASSIGN(const std::string text, ReadRegularFile(file_, kBytesMax));
   Result<Table> table = Parse(text);
   FIRN_TRY(table.status().WithContext(file_));
-  table_ = *std::move(table);
+  table_ = std::make_shared<const Table>(*std::move(table));
+  edition_.fetch_add(1, std::memory_order_release);
   return {};
 }
 
-bool TagRights::Permit(const Names& names, std::string_view tag) {
-  const std::lock_guard lock(mutex_);
+bool TagRights::Reader::Permit(const Names& names, std::string_view tag) {
+  if (edition_ != rights_->edition_.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(rights_->mutex_);
+    table_ = rights_->table_;
+    edition_ = rights_->edition_;
+  }
   const bool permitted = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    const auto found = table_.find(name);
-    if (found == table_.end()) return false;
+    const auto found = table_->find(name);
+    if (found == table_->end()) return false;
     return found->second.contains(kAll) || found->second.contains(tag);
   });
-  if (permitted) return true;
+  if (!permitted) rights_->CountRefused(names);
+  return permitted;
+}
+
+void TagRights::CountRefused(const Names& names) {
+  const std::lock_guard lock(mutex_);
   std::string who = names.empty() ? "" : names.front();
   if (refused_.size() >= kNamesCounted && !refused_.contains(who)) who = "others";
   ++refused_[who];
-  return false;
 }
 
 std::map<std::string, uint64_t> TagRights::refused() const {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -25,8 +27,27 @@ namespace firn::front {
 // Rights are looked up for every call, so a line that goes takes effect on connections that are
 // open. Thread-safe.
 class TagRights {
+  // The tags of each name; one that has "*" has all.
+  using Tags = std::set<std::string, std::less<>>;
+  using Table = std::map<std::string, Tags, std::less<>>;
+
  public:
   using Names = std::vector<std::string>;
+
+  // How one thread asks: threads share no lock, and write to nothing, unless the file has changed
+  // or somebody is refused. The rights must outlive it.
+  class Reader {
+   public:
+    explicit Reader(TagRights& rights) : rights_(&rights) {}
+
+    // Whether whoever has these names may; if not, it is counted under the first of them.
+    bool Permit(const Names& names, std::string_view tag);
+
+   private:
+    TagRights* rights_;
+    uint64_t edition_ = 0;
+    std::shared_ptr<const Table> table_;
+  };
 
   explicit TagRights(std::string file) : file_(std::move(file)) {}
 
@@ -34,24 +55,20 @@ class TagRights {
   // leaves in force what was, and is told once for each state of the file.
   Status Load();
 
-  // Whether whoever has these names may; if not, it is counted under the first of them.
-  bool Permit(const Names& names, std::string_view tag);
-
   // How often each name was refused. Names beyond kNamesCounted count as "others".
   static constexpr size_t kNamesCounted = 1000;
   std::map<std::string, uint64_t> refused() const;
 
  private:
-  // The tags of each name; one that has "*" has all.
-  using Tags = std::set<std::string, std::less<>>;
-  using Table = std::map<std::string, Tags, std::less<>>;
-
   static Result<Table> Parse(std::string_view text);
 
+  void CountRefused(const Names& names);
+
   const std::string file_;
-  mutable std::mutex mutex_;  // guards all below
-  std::string stamp_;         // of the file, when it was read last
-  Table table_;
+  std::atomic<uint64_t> edition_ = 1;  // of table_: set under the mutex, after it
+  mutable std::mutex mutex_;           // guards all below
+  std::string stamp_;                  // of the file, when it was read last
+  std::shared_ptr<const Table> table_ = std::make_shared<const Table>();
   std::map<std::string, uint64_t> refused_;
 };
 

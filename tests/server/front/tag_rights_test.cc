@@ -1,6 +1,9 @@
 #include "server/front/desk/tag_rights.h"
 
+#include <atomic>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -20,6 +23,7 @@ class TagRightsTest : public testing::Test {
   TempDir dir_;
   const std::string file_ = dir_ / "names";
   TagRights rights_{file_};
+  TagRights::Reader reader_{rights_};
 };
 
 TEST_F(TagRightsTest, GiveWhatTheLineOfAnyNameSays) {
@@ -28,16 +32,16 @@ TEST_F(TagRightsTest, GiveWhatTheLineOfAnyNameSays) {
                      "spiffe://x/etl\t*\r\n"
                      "idle refund")
                   .ok());
-  EXPECT_TRUE(rights_.Permit({"shop.example"}, "order"));
-  EXPECT_TRUE(rights_.Permit({"shop.example"}, "order item"));
-  EXPECT_TRUE(rights_.Permit({"shop.example"}, "Müller & Söhne"));
-  EXPECT_FALSE(rights_.Permit({"shop.example"}, "refund"));
-  EXPECT_FALSE(rights_.Permit({"shop.example"}, "*"));
-  EXPECT_FALSE(rights_.Permit({"Shop.example"}, "order")) << "names are compared letter by letter";
-  EXPECT_TRUE(rights_.Permit({"nobody", "idle"}, "refund")) << "any of its names";
-  EXPECT_TRUE(rights_.Permit({"spiffe://x/etl"}, "whatever"));
-  EXPECT_FALSE(rights_.Permit({"nobody"}, "order"));
-  EXPECT_FALSE(rights_.Permit({}, "order"));
+  EXPECT_TRUE(reader_.Permit({"shop.example"}, "order"));
+  EXPECT_TRUE(reader_.Permit({"shop.example"}, "order item"));
+  EXPECT_TRUE(reader_.Permit({"shop.example"}, "Müller & Söhne"));
+  EXPECT_FALSE(reader_.Permit({"shop.example"}, "refund"));
+  EXPECT_FALSE(reader_.Permit({"shop.example"}, "*"));
+  EXPECT_FALSE(reader_.Permit({"Shop.example"}, "order")) << "names are compared letter by letter";
+  EXPECT_TRUE(reader_.Permit({"nobody", "idle"}, "refund")) << "any of its names";
+  EXPECT_TRUE(reader_.Permit({"spiffe://x/etl"}, "whatever"));
+  EXPECT_FALSE(reader_.Permit({"nobody"}, "order"));
+  EXPECT_FALSE(reader_.Permit({}, "order"));
   const std::map<std::string, uint64_t> counted{
       {"shop.example", 2}, {"Shop.example", 1}, {"nobody", 1}, {"", 1}};
   EXPECT_EQ(rights_.refused(), counted);
@@ -45,7 +49,7 @@ TEST_F(TagRightsTest, GiveWhatTheLineOfAnyNameSays) {
 
 TEST_F(TagRightsTest, NoLinesGiveNothing) {
   ASSERT_TRUE(Loaded("").ok());
-  EXPECT_FALSE(rights_.Permit({"shop.example"}, "order"));
+  EXPECT_FALSE(reader_.Permit({"shop.example"}, "order"));
 }
 
 TEST_F(TagRightsTest, NamesTheLineAtFaultAndKeepsWhatWas) {
@@ -55,18 +59,40 @@ TEST_F(TagRightsTest, NamesTheLineAtFaultAndKeepsWhatWas) {
     EXPECT_EQ(status.code(), Code::kInvalid) << wrong;
     EXPECT_NE(status.message().find(file_ + ": line 2"), std::string::npos) << status;
     EXPECT_TRUE(rights_.Load().ok()) << "it is told once";
-    EXPECT_TRUE(rights_.Permit({"a"}, "order"));
+    EXPECT_TRUE(reader_.Permit({"a"}, "order"));
   }
   ASSERT_EQ(std::remove(file_.c_str()), 0);
   EXPECT_EQ(rights_.Load().code(), Code::kNotFound);
-  EXPECT_TRUE(rights_.Permit({"a"}, "order"));
+  EXPECT_TRUE(reader_.Permit({"a"}, "order"));
   ASSERT_TRUE(Loaded("b order\n").ok());
-  EXPECT_FALSE(rights_.Permit({"a"}, "order")) << "the right went with the line";
+  EXPECT_FALSE(reader_.Permit({"a"}, "order")) << "the right went with the line";
+}
+
+TEST_F(TagRightsTest, EveryReaderSeesEveryChange) {
+  ASSERT_TRUE(Loaded("a order\n").ok());
+  std::atomic<bool> gone = false;
+  std::atomic<int> permitted_afterwards = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        TagRights::Reader reader(rights_);
+        for (bool last = false; !last;) {
+          last = gone;
+          if (reader.Permit({"a"}, "order") && last) ++permitted_afterwards;
+        }
+      });
+    }
+    ASSERT_TRUE(Loaded("a refund\n").ok());
+    gone = true;
+  }
+  EXPECT_EQ(permitted_afterwards, 0);
+  EXPECT_TRUE(reader_.Permit({"a"}, "refund"));
 }
 
 TEST_F(TagRightsTest, CountsNoMoreNamesThanThereMayBe) {
   for (size_t i = 0; i < TagRights::kNamesCounted + 10; ++i) {
-    rights_.Permit({"n" + std::to_string(i)}, "order");
+    reader_.Permit({"n" + std::to_string(i)}, "order");
   }
   EXPECT_EQ(rights_.refused().size(), TagRights::kNamesCounted + 1);
   EXPECT_EQ(rights_.refused().at("others"), 10u);
