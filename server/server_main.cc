@@ -70,6 +70,7 @@ std::string OwnNames(const Extensions& own) {
   std::string page;
   for (const auto& [name, maker] : own.strategies) page += Cat("  strategy ", name, "\n");
   for (const auto& [name, maker] : own.plugins) page += Cat("  plugin ", name, "\n");
+  for (const auto& [name, maker] : own.stores) page += Cat("  store ", name, "\n");
   return page.empty() ? page : "\nThis program's own, for tags to name:\n" + page;
 }
 

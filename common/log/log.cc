@@ -17,7 +17,11 @@ LogLine::LogLine(Severity severity, std::source_location where)
 }
 
 LogLine::~LogLine() {
-  if (text_) sink_({severity_, where_, text_->str()});
+  if (!text_) return;
+  try {
+    sink_({severity_, where_, text_->str()});
+  } catch (...) {  // a line is lost, and not the program whose sink it is
+  }
 }
 
 }  // namespace firn

@@ -30,6 +30,8 @@ typename Maker::result_type MakeOne(const Maker& maker, const std::string& name,
     if (!made.ok() || *made != nullptr) return made;
   } catch (const std::exception& e) {
     return Internal(Cat("making the ", kind, " '", name, "' threw: ", e.what()));
+  } catch (...) {
+    return Internal(Cat("making the ", kind, " '", name, "' threw"));
   }
   return Internal(Cat("the ", kind, " '", name, "' was not made"));
 }

@@ -158,7 +158,10 @@ Verdict Issuer::Refuse(IssueCall& call, Refusal refusal) {
   call.waits_ = false;
   const Binding* binding = std::exchange(call.binding_, nullptr);
   if (binding != nullptr) binding->plugins.OnRefusal(call.request_, refusal);
-  rejections_.OnRefusal(call.request_, refusal);
+  try {
+    rejections_.OnRefusal(call.request_, refusal);
+  } catch (...) {  // as a plugin's own: the call has its refusal all the same
+  }
   return call.Refuse(std::move(refusal));
 }
 

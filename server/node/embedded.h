@@ -64,8 +64,8 @@ struct EmbeddedOptions {
 // Thread-safe. After fork() the child gets no ids: what it inherits is closed; open another one.
 class Embedded {
  public:
-  // kConflict: another process has the state folder or writes the history, or two extensions have
-  // one name. kUnavailable: no machine id in time, or no history can be written.
+  // kConflict: another process has the state folder or writes the history, or an extension has a
+  // name that is taken. kUnavailable: no machine id in time, or no history can be written.
   static Result<std::unique_ptr<Embedded>> Open(const EmbeddedOptions& options);
 
   // Gives the machine id back, as Close does.

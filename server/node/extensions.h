@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "common/base/status.h"
 #include "common/tag/tag_definition.h"
@@ -20,8 +19,10 @@ namespace firn {
 // then small letters, digits, dashes and underscores. One that is taken is a fault of the start.
 //
 // Makers are called on the control thread, as each tag that names theirs begins to be served; an
-// error says why this program cannot serve that tag. One object may serve several tags. Stores are
-// made once for each node that is opened.
+// error says why this program cannot serve that tag. One object may serve several tags; a strategy
+// is started before the first and stopped with the node. Stores are made once for each node that is
+// opened, and call themselves what they are called here. What a maker throws is an error like
+// others.
 struct Extensions {
   using StrategyMaker = std::function<Result<std::shared_ptr<Strategy>>(const TagDefinition&)>;
   using PluginMaker = std::function<Result<std::shared_ptr<Plugin>>(const TagDefinition&)>;
@@ -29,7 +30,7 @@ struct Extensions {
 
   std::map<std::string, StrategyMaker> strategies{};
   std::map<std::string, PluginMaker> plugins{};
-  std::vector<StoreMaker> stores{};                // each says its own name
+  std::map<std::string, StoreMaker> stores{};
   std::shared_ptr<RejectionHandler> rejections{};  // null: refusals are lines in the log
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/quote.h"
 #include "common/log/log.h"
 #include "registry/claim/claim_keeper.h"
 
@@ -142,15 +143,17 @@ Status IssuingNode::FillCatalogue() {
 // By the ways that Firn's own go.
 Status IssuingNode::Extend() {
   for (const auto& [name, maker] : options_.extensions.strategies) {
-    FIRN_TRY(catalogue_.AddStrategy(name, maker));
+    FIRN_TRY(catalogue_.AddStrategy(name, own_strategies_.Started(maker))
+                 .WithContext("this program's own strategy"));
   }
   for (const auto& [name, maker] : options_.extensions.plugins) {
-    FIRN_TRY(catalogue_.AddPlugin(name, maker));
+    FIRN_TRY(catalogue_.AddPlugin(name, maker).WithContext("this program's own plugin"));
   }
-  for (const auto& make : options_.extensions.stores) {
-    std::unique_ptr<RangeStore> store = make ? make() : nullptr;
-    if (store == nullptr) return Invalid("a store of this program's own was not made");
-    FIRN_TRY(segments_.AddStore(std::move(store)));
+  for (const auto& [name, maker] : options_.extensions.stores) {
+    const std::string which = Cat("this program's own store ", Quoted(name));
+    Result<std::unique_ptr<RangeStore>> store = MakeOwnStore(name, maker);
+    if (!store.ok()) return store.status().WithContext(which);
+    FIRN_TRY(segments_.AddStore(*std::move(store)).WithContext(which));
   }
   return {};
 }
@@ -187,11 +190,15 @@ void IssuingNode::Stop() {
   if (std::exchange(stopped_, true)) return;
   issuer_.Drain();
   if (!loop_.Run([this] { machine_ids_.Release(clock_.Read()); })) return;  // a forked child
-  if (loop_.by_hand()) return segments_.Stop();
+  if (loop_.by_hand()) {
+    segments_.Stop();
+    return own_strategies_.Stop();
+  }
   const BootMs give_up = clock_.Boot() + options_.claim.release_wait;
   segments_.StopAll(options_.claim.release_wait);
   while (status().claim.state != ClaimState::kReleased && clock_.Boot() < give_up) SleepFor(kPoll);
   loop_.Stop();
+  own_strategies_.Stop();
 }
 
 bool IssuingNode::has_stopped() const {

@@ -26,6 +26,7 @@
 #include "server/node/extensions.h"
 #include "server/node/kept_tags.h"
 #include "server/node/machine_ids.h"
+#include "server/node/own_parts.h"
 #include "server/node/readiness.h"
 #include "server/node/segment_tags.h"
 #include "server/node/tag_follower.h"
@@ -160,6 +161,7 @@ class IssuingNode {
   IdClock id_clock_;
   TickSource tick_source_;
   const std::shared_ptr<RejectionHandler> rejections_;
+  OwnStrategies own_strategies_;
   Catalogue catalogue_;
   Issuer issuer_;
 

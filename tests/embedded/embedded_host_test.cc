@@ -4,13 +4,16 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "common/id/rack_split.h"
 #include "common/log/log.h"
 #include "server/node/embedded.h"
+#include "server/store/memory_store.h"
 #include "tests/embedded/embedded_fixture.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
@@ -60,20 +63,89 @@ TEST_F(EmbeddedHostTest, AProgramMayHavePluginsAndAHandlerOfRefusalsOfItsOwn) {
   EXPECT_EQ(handler->last, "one at a time");
 }
 
-TEST_F(EmbeddedHostTest, ANameOfFirnsOwnIsTaken) {
-  Extensions taken;
-  taken.plugins["limit"] = [](const TagDefinition&) { return std::shared_ptr<Plugin>(); };
-  Extensions unsayable;
-  unsayable.plugins["Limit 2"] = taken.plugins["limit"];
-  Extensions nobodys;
-  nobodys.stores = {[] { return std::unique_ptr<RangeStore>(); }};
-  for (const auto& [extensions, code] : {std::pair{taken, Code::kConflict},
-                                         {unsayable, Code::kInvalid},
-                                         {nobodys, Code::kInvalid}}) {
+// Why a program with this of its own gets no ids.
+struct Faulty {
+  Extensions own;
+  std::string says;
+};
+
+std::vector<Faulty> AllFaulty() {
+  const auto plugin = [](const TagDefinition&) { return std::shared_ptr<Plugin>(); };
+  const auto strategy = [](const TagDefinition&) { return std::shared_ptr<Strategy>(); };
+  const auto memory = [] { return std::make_unique<MemoryStore>(); };
+  using Store = std::unique_ptr<RangeStore>;
+  return {
+      {{.plugins = {{"limit", plugin}}}, "own plugin: 'limit' is in the catalogue already"},
+      {{.plugins = {{"Limit 2", plugin}}}, "own plugin: 'Limit 2' is no name"},
+      {{.plugins = {{"single", nullptr}}}, "own plugin: 'single' cannot be made"},
+      {{.strategies = {{"dated", strategy}}}, "own strategy: 'dated' is in the catalogue already"},
+      {{.strategies = {{"voucher", nullptr}}}, "own strategy: 'voucher' cannot be made"},
+      {{.stores = {{"own", memory}}}, "own store 'own': it calls itself 'memory'"},
+      {{.stores = {{"My store", memory}}}, "own store 'My store': it has a name that no tag"},
+      {{.stores = {{"own", nullptr}}}, "own store 'own': there is no maker"},
+      {{.stores = {{"own", [] { return Store(); }}}}, "own store 'own': it was not made"},
+      {{.stores = {{"own", []() -> Store { throw std::runtime_error("no disk"); }}}},
+       "own store 'own': making it threw: no disk"},
+      {{.stores = {{"own", []() -> Store { throw 1; }}}}, "own store 'own': making it threw"},
+  };
+}
+
+TEST_F(EmbeddedHostTest, WhatIsWrongWithAProgramsOwnIsSaidWhenItOpens) {
+  for (const Faulty& faulty : AllFaulty()) {
     EmbeddedOptions options = Options();
-    options.extensions = extensions;
-    EXPECT_EQ(Embedded::Open(options).code(), code);
+    options.extensions = faulty.own;
+    const auto opened = Embedded::Open(options);
+    ASSERT_FALSE(opened.ok()) << faulty.says;
+    EXPECT_NE(opened.status().message().find("this program's " + faulty.says), std::string::npos)
+        << opened.status();
   }
+}
+
+// Gives 7 for ever, between its start and its stop.
+class Sevens final : public Strategy {
+ public:
+  std::string_view name() const override { return "sevens"; }
+  Status Start() override {
+    ++starts;
+    return {};
+  }
+  bool TryOne(Method, int64_t* id) override {
+    *id = 7;
+    return starts == 1 && stops == 0;
+  }
+  Verdict Issue(IssueCall& call) override {
+    return call.Refuse({Reason::kDraining, "it is not between start and stop"});
+  }
+  int64_t count_max() const override { return 1; }
+  void Close() override {}
+  void Stop() override {
+    ++stops;
+    throw 1;
+  }
+
+  std::atomic<int> starts{0}, stops{0};
+};
+
+TEST_F(EmbeddedHostTest, AStrategyOfItsOwnIsStartedOnceAndStopped) {
+  Open().reset();
+  for (const char* tag : {"one", "two"}) {
+    ASSERT_EQ(RunFirn({"tags", "create", tag, "strategy=sevens", "--force"}), 0);
+  }
+  const auto sevens = std::make_shared<Sevens>();
+  EmbeddedOptions options = Options();
+  options.extensions.strategies["sevens"] =
+      [sevens](const TagDefinition&) -> std::shared_ptr<Strategy> { return sevens; };
+  {
+    const auto ids = Embedded::Open(options);
+    ASSERT_TRUE(ids.ok()) << ids.status();
+    for (const char* tag : {"one", "two"}) {
+      const Result<int64_t> id = (*ids)->Next(tag);
+      EXPECT_EQ(id.value_or(0), 7) << id.status();
+    }
+    EXPECT_EQ(sevens->stops, 0);
+  }
+  EXPECT_EQ(sevens->starts, 1);
+  EXPECT_EQ(sevens->stops, 1);
 }
 
 TEST_F(EmbeddedHostTest, KeysHistoryAndTextsAreThoseOfAServer) {
@@ -132,8 +204,10 @@ TEST_F(EmbeddedHostTest, ItsHostsStderrIsTheHostsOwn) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   SendLogTo([](const LogEntry& entry) { lines_heard += entry.text.empty() ? 0 : 1; });
   trouble();
-  SendLogTo(nullptr);
   EXPECT_GT(lines_heard, 0);
+  SendLogTo([](const LogEntry&) { throw 1; });
+  trouble();
+  SendLogTo(nullptr);
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ expect_own_server() {
   local program=$1 firn=$2 folder=$3 log=$3/own.log port registry=dir://$3/own_registry
   port=$(free_port)
   "$program" --help >"$log"
-  grep -q '^  strategy voucher$' "$log" && grep -q '^  plugin single$' "$log" ||
+  grep -q '^  strategy voucher$' "$log" && grep -q '^  plugin single$' "$log" &&
+    grep -q '^  store own$' "$log" ||
     { echo "--help does not tell what the own server has of its own"; exit 1; }
   "$program" --registry="$registry" --state_dir="$folder/own_state" --listen="127.0.0.1:$port" \
     --admin_listen="127.0.0.1:$port" 2>"$log" &

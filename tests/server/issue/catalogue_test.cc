@@ -1,5 +1,7 @@
 #include "server/issue/catalogue.h"
 
+#include <stdexcept>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,6 +65,20 @@ TEST_F(CatalogueTest, SaysWhichTagAMakerRefused) {
                                  }),
             Status());
   EXPECT_EQ(catalogue_.Bind(Tag("counting", {"sad"})).status(), Invalid("no key"));
+}
+
+TEST_F(CatalogueTest, WhatAMakerThrowsCostsItsTag) {
+  const auto said = [this](std::string name, Catalogue::PluginMaker maker) {
+    EXPECT_EQ(catalogue_.AddPlugin(name, std::move(maker)), Status());
+    return catalogue_.Bind(Tag("counting", {name})).status();
+  };
+  using Made = Result<std::shared_ptr<Plugin>>;
+  EXPECT_EQ(said("angry", [](const TagDefinition&) -> Made { throw std::runtime_error("oops"); }),
+            Internal("making the plugin 'angry' threw: oops"));
+  EXPECT_EQ(said("odd", [](const TagDefinition&) -> Made { throw 1; }),
+            Internal("making the plugin 'odd' threw"));
+  EXPECT_EQ(said("lazy", [](const TagDefinition&) -> Made { return {nullptr}; }),
+            Internal("the plugin 'lazy' was not made"));
 }
 
 TEST_F(CatalogueTest, ANameIsTakenOnce) {

@@ -177,6 +177,18 @@ TEST_F(IssuerTest, TellsTheHandlerOfEveryRefusal) {
               ElementsAre(Reason::kInternal, Reason::kBadRequest, Reason::kDraining));
 }
 
+TEST_F(IssuerTest, AHandlerThatThrowsChangesNoRefusal) {
+  class Thrower final : public RejectionHandler {
+   public:
+    void OnRefusal(const Request&, const Refusal&) override { throw 1; }
+  } thrower;
+  Issuer issuer(thrower);
+  ASSERT_EQ(issuer.Set({"order", counting_, {}}), Status());
+  call_.Begin(*issuer.Resolve("order"), {.tag = "order", .count = 0});
+  EXPECT_EQ(issuer.Issue(call_), Verdict::kRefused);
+  EXPECT_EQ(call_.refusal().reason, Reason::kBadRequest);
+}
+
 TEST_F(IssuerTest, ACallMayBeUsedAgain) {
   Serve("order", counting_);
   for (int64_t i = 1; i <= 3; ++i) {
