@@ -1,14 +1,17 @@
 """The Debian packages' life on a machine with a real systemd: installed, started, killed, upgraded
 while clients call, removed, purged.
 
-    life_test.py FOLDER_OF_MAKE BIN TOOLS_CLUSTER
+    life_test.py FOLDER_OF_MAKE BIN ROOT
 
-It runs in a network of its own, where the ports of the package's flags are free.
+It runs in a network of its own, where the ports of the package's flags are free. What it does and sees
+stands in tools/package/LIFE.md, and has to stay so; FIRN_PAGE=FILE leaves that page anew.
 """
 
 import glob
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,9 +22,19 @@ import unittest
 import urllib.request
 
 from machine import Machine, await_true, in_a_network_of_its_own
+from transcript import Transcript
 
-MADE, BIN, CLUSTER = sys.argv[1:4]
+MADE, BIN, ROOT = sys.argv[1:4]
+CLUSTER = os.path.join(ROOT, "tools/cluster")
+PAGE = os.path.join(ROOT, "tools/package/LIFE.md")
+HEAD = """# The packages' life
+
+As `tests/package/life_test.py` has seen it: a machine of its own, Debian 12 with a real systemd, `.deb`
+files of the release build. Each run of that test does the same, and finds each line again but for numbers."""
 FLAGS = "/etc/firn/firn-server.flags"
+NEXT = ("firn", "next", "--servers=list://127.0.0.1:7609")
+# What dpkg does with packages of Firn, of all that it says.
+DPKG = "(Unpacking|Setting up|Removing|Purging) "
 # Where dpkg, systemd and useradd remember what they did for anybody.
 REMEMBERED = ("/var/lib/dpkg/", "/var/log/", "/var/cache/", "/var/lib/systemd/", "/var/backups/",
               "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-", "/etc/.pwd.lock",
@@ -81,6 +94,7 @@ class PackagesTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="firn-package-")
         cls.machine = Machine(os.path.join(MADE, "machine.tar"), cls.folder)
+        cls.page = Transcript(HEAD)
 
     @classmethod
     def tearDownClass(cls):
@@ -100,6 +114,14 @@ class PackagesTest(unittest.TestCase):
         found += self.machine.said("find", "/", "-xdev", "-type", "d").splitlines()
         return {path for path in found if not (path + "/").startswith(REMEMBERED)
                 and not path.startswith(REMEMBERED)}
+
+    def shown(self, *command, only=".*", code=0):
+        """Done in the machine, and told on the page with the lines that are `only`."""
+        done = self.machine.run(*command, check=False)
+        self.assertEqual(code, done.returncode, f"{' '.join(command)}\n{done.stdout}")
+        lines = [line for line in done.stdout.splitlines() if re.match(only, line)]
+        self.page.shows(shlex.join(command), "\n".join(lines))
+        return done.stdout.strip()
 
     def main_pid(self):
         return self.machine.said("systemctl", "show", "-P", "MainPID", "firn-server")
@@ -127,44 +149,55 @@ class PackagesTest(unittest.TestCase):
 
     def test_life(self):
         before = self.paths()
-        packages = [self.deb(path) for path in glob.glob(f"{MADE}/debs/firn-*.deb")]
+        packages = [self.deb(path) for path in sorted(glob.glob(f"{MADE}/debs/firn-*.deb"))]
         self.installed(packages)
         self.started()
         self.killed()
         self.upgraded()
         self.removed()
         self.purged(before)
+        self.assertEqual([], self.page.differences(PAGE))
 
     def installed(self, packages):
-        self.machine.said("dpkg", "--install", *packages)
+        self.page.section("Installed")
+        self.shown("dpkg", "--install", *packages, only=DPKG)
         self.assertIn(FLAGS, self.machine.said("dpkg-query", "-W", "-f", "${Conffiles}",
                                                "firn-server"))
-        self.assertEqual("inactive", self.machine.run("systemctl", "is-active", "firn-server",
-                                                      check=False).stdout.strip())
+        self.assertEqual("inactive", self.shown("systemctl", "is-active", "firn-server", code=3))
+        self.page.says("Nothing runs yet: the flags come first.")
 
     def started(self):
         """With nothing but what the package brings."""
-        self.machine.said("systemd-analyze", "verify", "--man=no", "firn-server.service")
-        self.machine.said("systemctl", "enable", "--now", "firn-server")
+        self.page.section("Started, with the flags as they came")
+        self.shown("systemd-analyze", "verify", "--man=no", "firn-server.service")
+        self.shown("systemctl", "enable", "--now", "firn-server")
         self.next_id()
+        self.shown(*NEXT)
         pid = self.main_pid()
-        self.assertEqual("firn", self.machine.said("ps", "-o", "user=", "-p", pid))
+        self.assertIn(" firn ", self.shown("ps", "-o", "pid,user,comm", "-p", pid))
         self.assertIn("Seccomp:\t2", self.machine.said("cat", f"/proc/{pid}/status"))
-        self.assertEqual("firn 750", self.machine.said("stat", "-c", "%U %a", "/var/lib/firn"))
-        self.assertEqual("firn 700", self.machine.said("stat", "-c", "%U %a", "/run/firn"))
-        self.machine.said("systemctl", "reload", "firn-server")
+        self.assertEqual("drwxr-x--- firn /var/lib/firn\ndrwx------ firn /run/firn",
+                         self.shown("stat", "-c", "%A %U %n", "/var/lib/firn", "/run/firn"))
+        self.shown("systemctl", "reload", "firn-server")
         self.assertEqual(pid, self.main_pid())
 
     def killed(self):
         """What systemd starts again goes on with the same machine id, by its grant in memory."""
+        self.page.section("Killed")
         earlier, held, pid = self.next_id(), self.machine_id(), self.main_pid()
-        self.machine.said("kill", "-KILL", pid)
+        self.shown("kill", "-KILL", pid)
         await_true("another process", lambda: self.main_pid() not in ("0", pid))
         self.assertGreater(self.next_id(), earlier)
         self.assertEqual(held, self.machine_id())
+        self.shown(*NEXT)
+        self.page.says(f"systemd has started process {self.main_pid()} in the place of {pid}. It issues "
+                       f"under machine id {held}, as before.")
 
     def upgraded(self):
         """In a cluster with two more servers: no call fails, what the operator wrote stays."""
+        self.page.section("Upgraded, with clients calling")
+        self.page.says("The server has joined a ZooKeeper with two more servers; two clients ask the "
+                       "three for 200 ids a second each.")
         subprocess.run([CLUSTER, "up", "--servers=2", "--zookeeper=1", f"--bin={BIN}",
                         f"--folder={self.folder}/cluster"], check=True)
         ports = []
@@ -179,18 +212,22 @@ class PackagesTest(unittest.TestCase):
                           "systemctl restart firn-server")
         self.next_id()
         held, pid, flags = self.machine_id(), self.main_pid(), self.machine.said("cat", FLAGS)
-        self.assertGreater(self.join_and_upgrade(ports), 1000)
+        taken = self.join_and_upgrade(ports)
+        self.assertGreater(taken, 1000)
         self.assertNotEqual(pid, self.main_pid(), "the old server still runs")
         self.assertEqual(held, self.machine_id())
         self.assertEqual(flags, self.machine.said("cat", FLAGS))
+        self.page.says(f"Process {self.main_pid()} has followed {pid} and holds machine id {held}, as "
+                       f"before; the flags\nare as the operator wrote them. The clients took "
+                       f"{taken:,} ids meanwhile: no call failed, none came twice.")
 
     def join_and_upgrade(self, ports):
         servers = "list://" + ",".join(f"127.0.0.1:{port}" for port in ("7609", *ports[1:]))
         callers = Callers(servers, self.folder)
         try:
             await_true("callers call", lambda: min(callers.runs) >= 1)
-            self.machine.said("dpkg", "--install", self.deb(
-                newer(glob.glob(f"{MADE}/debs/firn-server_*.deb")[0], self.folder)))
+            self.shown("dpkg", "--install", self.deb(
+                newer(glob.glob(f"{MADE}/debs/firn-server_*.deb")[0], self.folder)), only=DPKG)
             self.next_id()
             reached = max(callers.runs)
             await_true("callers that saw all of it", lambda: min(callers.runs) >= reached + 2)
@@ -202,19 +239,22 @@ class PackagesTest(unittest.TestCase):
         return len(ids)
 
     def removed(self):
-        self.machine.said("dpkg", "--remove", "firn-server")
+        self.page.section("Removed")
+        self.shown("dpkg", "--remove", "firn-server", only=DPKG)
         self.assertIn("draining", self.log())
-        self.assertEqual("", self.machine.run("pgrep", "-x", "firn-server", check=False).stdout)
-        for kept in (FLAGS, "/var/lib/firn/shop"):
-            self.machine.said("test", "-e", kept)
+        self.shown("pgrep", "-x", "firn-server", code=1)
+        self.shown("ls", "-d", FLAGS, "/var/lib/firn/shop")
+        self.page.says("The server has drained and given its machine id back. Flags and state stay.")
 
     def purged(self, before):
-        self.machine.said("dpkg", "--purge", "firn-server", "firn-tools", "firn-thrift")
+        self.page.section("Purged")
+        self.shown("dpkg", "--purge", "firn-server", "firn-tools", "firn-thrift", only=DPKG)
         left = {path for path in self.paths() - before if not path.startswith("/root/")}
         self.assertEqual(set(), left)
-        self.assertNotEqual(0, self.machine.run("getent", "passwd", "firn", check=False).returncode)
+        self.shown("getent", "passwd", "firn", code=2)
         for folder in ("/run/firn", "/var/lib/firn"):
-            self.assertFalse(self.machine.run("test", "-e", folder, check=False).returncode == 0)
+            self.shown("test", "-e", folder, code=1)
+        self.page.says("No file and no user is left of what was not there before.")
 
 
 if __name__ == "__main__":

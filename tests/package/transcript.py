@@ -1,0 +1,43 @@
+"""A page that tells what a test did and saw, and whether what it sees today is the same but for
+numbers."""
+
+import difflib
+import os
+import re
+
+PROMPT = "# "
+
+
+class Transcript:
+    def __init__(self, head):
+        self.lines = head.splitlines()
+
+    def section(self, title):
+        self.lines += ["", f"## {title}"]
+
+    def says(self, sentence):
+        self.lines += ["", *sentence.splitlines()]
+
+    def shows(self, command, printed):
+        """The command and what it printed, in one block with the one before."""
+        if not self.lines[-1].startswith("    "):
+            self.lines.append("")
+        self.lines.append(f"    {PROMPT}{command}".rstrip())
+        self.lines += [f"    {line}".rstrip() for line in printed.splitlines()]
+
+    def differences(self, page):
+        """From the file; with FIRN_PAGE=FILE the page is left there instead."""
+        left = os.environ.get("FIRN_PAGE")
+        if left:
+            with open(left, "w") as file:
+                file.write("\n".join(self.lines) + "\n")
+            return []
+        with open(page) as file:
+            wanted = file.read().splitlines()
+        return list(difflib.unified_diff(without_numbers(wanted), without_numbers(self.lines),
+                                         "the page", "today", lineterm="", n=1))
+
+
+def without_numbers(lines):
+    """Nor how wide a column is that holds some."""
+    return [re.sub(r"\s+", " ", re.sub(r"\d[\d,.]*", "1", line)) for line in lines]
