@@ -1,6 +1,6 @@
 // What an id costs as a value: packing, unpacking, texts. Run it alone on the machine:
 //   build/release/bin/ids_bench
-// The figures and what they are compared with stand in tools/bench/README.md.
+// The figures and what they are compared with stand in tools/bench/FIGURES.md.
 
 #include <charconv>
 #include <string>
