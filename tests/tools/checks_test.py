@@ -308,6 +308,21 @@ class ReadmesTest(Tree):
         self.write("tests/client/pool_test.cc", "")
         self.assertEqual(readmes.faults_of(self.root), [])
 
+    def test_catches_a_link_that_leads_nowhere(self):
+        self.write("common/PAGE.md", "[ids](id/), [here](PAGE.md#top), [there](https://a.example/)")
+        self.assertEqual(readmes.faults_of(self.root), ["common/PAGE.md: there is no id/"])
+
+    def test_a_lambda_is_no_link(self):
+        self.write("common/PAGE.md", "`[](int a) {}`\n\n```\n[](Tag& tag) {}\n```\n")
+        self.assertEqual(readmes.faults_of(self.root), [])
+
+    def test_catches_a_file_that_is_not_there(self):
+        self.write("common/pool.cc", "")
+        self.write("common/PAGE.md", "`pool.cc`, `../common/pool.cc`, `/usr/include/a.h`, `node/pool.cc`")
+        self.write("CHANGELOG.md", "`gone.cc` went")
+        self.assertEqual(readmes.faults_of(self.root),
+                         ["common/PAGE.md: there is no file node/pool.cc"])
+
 
 class TasksTest(Tree):
     def faults_in(self, body, head="Task<> F(int a)"):

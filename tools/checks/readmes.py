@@ -1,19 +1,53 @@
 #!/usr/bin/env python3
-"""Checks that every folder of sources has a README.md; tests/ has one for all of its folders.
+"""Checks that every folder of sources has a README.md (tests/ has one for all of its folders), that the
+links of all pages lead to something in the tree, and that the files of ours which they name are there.
 
     tools/checks/readmes.py [ROOT]
 """
 
 import os
+import re
 
 import cpp
 
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+FILE = re.compile(r"`([\w./-]*\w\.(?:h|cc|thrift))`")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+# It tells what was.
+HISTORY = "CHANGELOG.md"
 
-def faults_of(root):
+
+def without_readme(root):
     sources = cpp.files_below(root, ".h", ".cc", ".thrift")
     folders = {os.path.dirname(p) for p in sources if not p.startswith("tests/")} | {"tests"}
     return [f"{folder}/: has no README.md" for folder in sorted(folders)
             if not os.path.isfile(os.path.join(root, folder, "README.md"))]
+
+
+def dead_links(root, page, text):
+    for link in LINK.findall(CODE.sub("", text)):
+        target = os.path.join(root, os.path.dirname(page), link)
+        if not re.match(r"\w+:", link) and not os.path.exists(target):
+            yield f"{page}: there is no {link}"
+
+
+def lost_files(page, text, files):
+    """Those named in a sentence; a page may leave out the folders before."""
+    for name in FILE.findall(text):
+        path = "/" + os.path.normpath(name).lstrip("./")
+        if not name.startswith("/") and not any(("/" + file).endswith(path) for file in files):
+            yield f"{page}: there is no file {name}"
+
+
+def faults_of(root):
+    faults = without_readme(root)
+    files = cpp.files_below(root, ".h", ".cc", ".thrift")
+    for page in cpp.files_below(root, ".md"):
+        text = cpp.read(root, page)
+        faults += dead_links(root, page, text)
+        if os.path.basename(page) != HISTORY:
+            faults += lost_files(page, text, files)
+    return faults
 
 
 if __name__ == "__main__":
