@@ -96,7 +96,12 @@ bool FaultList::CheckPrintable(std::string_view field, const std::string& value)
 
 void FaultList::CheckText() {
   if (CheckPrintable("text", tag_.text)) {
-    const Status status = TextTemplate::Parse(tag_.text, TimeZone::Utc(), tag_.Dated()).status();
+    // Which layout it will be is the cluster's, and makes no difference to what is allowed.
+    const bool has_fields = tag_.strategy == "snowflake" && !tag_.HasPlugin("obfuscate");
+    const Status status =
+        TextTemplate::Parse(tag_.text, TimeZone::Utc(), tag_.Dated(),
+                            has_fields ? std::optional(Layout::Firn()) : std::optional<Layout>())
+            .status();
     if (!status.ok()) Add("text", status.message());
   }
   if (CheckPrintable("zone", tag_.zone) && tag_.zone.empty()) Add("zone", "empty; say UTC");

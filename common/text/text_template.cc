@@ -78,6 +78,8 @@ void TextTemplate::AppendTo(std::string& out, int64_t id, WallMs issued) const {
       date->AppendTo(out, time);
     } else if (const auto* dated = std::get_if<DatedField>(&part)) {
       AppendTo(out, *dated, id);
+    } else if (by_fields_) {
+      fields_->AppendTo(out, id);
     } else {
       id_.AppendTo(out, id);
     }
@@ -142,13 +144,15 @@ Result<int64_t> TextTemplate::ParseId(std::string_view text) const {
       at += literal.size();
     }
   }
-  return firn::ParseId(id_.base, id_text);
+  return by_fields_ ? fields_->ParseId(id_text) : firn::ParseId(id_.base, id_text);
 }
 
 size_t TextTemplate::length_max() const {
   // Of a number that is none of the tag's, the period takes what there is.
   if (by_count_) return width_before_ + std::numeric_limits<int64_t>::digits10 + 1;
-  return width_before_ + width_after_ + static_cast<size_t>(id_.length_max());
+  const auto natural = static_cast<size_t>(id_.length_max());
+  return width_before_ + width_after_ +
+         (by_fields_ ? std::max(natural, fields_->width()) : natural);
 }
 
 }  // namespace firn

@@ -11,6 +11,7 @@
 #include "common/base/units.h"
 #include "common/id/text_form.h"
 #include "common/text/dated_numbers.h"
+#include "common/text/fields_text.h"
 #include "common/text/time_zone.h"
 
 namespace firn {
@@ -20,6 +21,7 @@ namespace firn {
 //
 //   {id} {id:09} {id:base62} {id:base36} {id:base32} {id:base32,013}
 //                  the id, exactly once; 09 pads to 9
+//   {id:fields}    the same as time in UTC, machine id and sequence: 20261122134501123-0005-0042
 //   {date:...}     the issue time in the tag's zone: %Y %y %m %d %j %H %M %S, %L for milliseconds,
 //                  %% for a percent sign, other characters as they are; at most kDatesMax in all
 //   {period} {count}           of a dated tag, in place of {id}: 20261122 and 000001, once each
@@ -45,8 +47,10 @@ class TextTemplate {
   // kInvalid names everything that is wrong with `text`, a text that could repeat included. An
   // empty text is "{id}".
   // `dated`: of a tag whose numbers have a period and a count, which only its template may name.
+  // `layout`: of a tag whose ids have fields, which only its template may show.
   static Result<TextTemplate> Parse(std::string_view text, TimeZone zone = TimeZone::Utc(),
-                                    std::optional<DatedNumbers> dated = {});
+                                    std::optional<DatedNumbers> dated = {},
+                                    std::optional<Layout> layout = {});
 
   // `issued` is moved to the nearest day well inside the calendar when it is outside: a date of
   // that kind is nonsense, but the text must keep its width.
@@ -72,8 +76,10 @@ class TextTemplate {
   enum class DatedField : uint8_t { kPeriod, kCount };
   using Part = std::variant<std::string, DateField, TextForm, DatedField>;
 
-  TextTemplate(TimeZone zone, std::optional<DatedNumbers> dated)
-      : dated_(dated), zone_(std::move(zone)) {}
+  TextTemplate(TimeZone zone, std::optional<DatedNumbers> dated, std::optional<Layout> layout)
+      : dated_(dated), zone_(std::move(zone)) {
+    if (layout) fields_.emplace(*layout);
+  }
 
   size_t WidthOf(DatedField field) const {
     const int width = field == DatedField::kPeriod ? dated_->period_width() : dated_->digits();
@@ -87,8 +93,10 @@ class TextTemplate {
   size_t width_before_ = 0;  // of the parts before the id; of all of them when none is the id
   size_t width_after_ = 0;
   bool has_date_ = false;
-  bool by_count_ = false;  // period and count stand in place of the id
+  bool by_count_ = false;   // period and count stand in place of the id
+  bool by_fields_ = false;  // the id is written as its fields
   std::optional<DatedNumbers> dated_;
+  std::optional<FieldsText> fields_;
   TimeZone zone_;
 };
 

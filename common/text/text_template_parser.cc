@@ -23,8 +23,8 @@ std::optional<int> Padding(std::string_view option) {
 // Reads one template, gathering every fault. Used once.
 class TextTemplateParser {
  public:
-  TextTemplateParser(TimeZone zone, std::optional<DatedNumbers> dated)
-      : template_(std::move(zone), dated) {}
+  TextTemplateParser(TimeZone zone, std::optional<DatedNumbers> dated, std::optional<Layout> layout)
+      : template_(std::move(zone), dated, layout) {}
 
   Result<TextTemplate> Parse(std::string_view text) {
     for (rest_ = text; !rest_.empty();) {
@@ -80,6 +80,12 @@ class TextTemplateParser {
     rest_.remove_prefix(end + 1);
     if (item == "id") {
       AddId({});
+    } else if (item == "id:fields") {
+      AddId({});
+      template_.by_fields_ = true;
+      if (!template_.fields_) {
+        faults_.Add("{id:fields} is of snowflake tags only, and of none that is obfuscated");
+      }
     } else if (item.starts_with("id:")) {
       ReadId(item.substr(3));
     } else if (item.starts_with("date:")) {
@@ -180,12 +186,13 @@ class TextTemplateParser {
 };
 
 Result<TextTemplate> TextTemplate::Parse(std::string_view text, TimeZone zone,
-                                         std::optional<DatedNumbers> dated) {
+                                         std::optional<DatedNumbers> dated,
+                                         std::optional<Layout> layout) {
   if (text.size() > kTextMax) {
     return Invalid(Cat("a template has at most ", kTextMax, " bytes"));
   }
   if (!IsPrintableUtf8(text)) return Invalid("a template is printable UTF-8");
-  return TextTemplateParser(std::move(zone), dated).Parse(text.empty() ? "{id}" : text);
+  return TextTemplateParser(std::move(zone), dated, layout).Parse(text.empty() ? "{id}" : text);
 }
 
 }  // namespace firn

@@ -48,10 +48,11 @@ auto Make(const Makers& makers, const std::string& name, std::string_view kind,
   return MakeOne(maker->second, name, kind, tag);
 }
 
-Result<std::shared_ptr<const TextTemplate>> TextOf(const TagDefinition& tag) {
+Result<std::shared_ptr<const TextTemplate>> TextOf(const TagDefinition& tag, const Layout& layout) {
   if (tag.text.empty()) return std::shared_ptr<const TextTemplate>();
   FIRN_ASSIGN(TimeZone zone, TimeZone::Load(tag.zone));
-  FIRN_ASSIGN(TextTemplate text, TextTemplate::Parse(tag.text, std::move(zone), tag.Dated()));
+  FIRN_ASSIGN(TextTemplate text,
+              TextTemplate::Parse(tag.text, std::move(zone), tag.Dated(), layout));
   return std::make_shared<const TextTemplate>(std::move(text));
 }
 
@@ -72,7 +73,7 @@ Result<TagBinding> Catalogue::Bind(const TagDefinition& tag) const {
     if (!plugin.ok()) return plugin.status();
     binding.plugins.push_back(*std::move(plugin));
   }
-  FIRN_ASSIGN(binding.text, TextOf(tag));
+  FIRN_ASSIGN(binding.text, TextOf(tag, layout_));
   auto strategy = Make(strategies_, tag.strategy, "strategy", tag);
   if (!strategy.ok()) return strategy.status();
   binding.strategy = *std::move(strategy);

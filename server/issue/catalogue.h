@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/id/layout.h"
 #include "common/tag/tag_definition.h"
 #include "server/issue/plugin.h"
 #include "server/issue/strategy.h"
@@ -20,6 +21,9 @@ namespace firn {
 // snowflake strategy is one for all, a segment strategy one for each.
 class Catalogue {
  public:
+  // `layout` of the cluster, which texts of ids may show.
+  explicit Catalogue(const Layout& layout = Layout::Firn()) : layout_(layout) {}
+
   using StrategyMaker = std::function<Result<std::shared_ptr<Strategy>>(const TagDefinition&)>;
   using PluginMaker = std::function<Result<std::shared_ptr<Plugin>>(const TagDefinition&)>;
 
@@ -32,6 +36,7 @@ class Catalogue {
   Result<TagBinding> Bind(const TagDefinition& tag) const;
 
  private:
+  const Layout layout_;
   std::map<std::string, StrategyMaker> strategies_;
   std::map<std::string, PluginMaker> plugins_;
 };

@@ -50,6 +50,7 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
                    !options.virtual_time && CyclesAreSteady()),
       rejections_(options.extensions.rejections ? options.extensions.rejections
                                                 : LogRefusals(clock)),
+      catalogue_(options.claim.layout),
       issuer_(*rejections_),
       loop_(clock, std::move(coordinator)),
       machine_ids_(

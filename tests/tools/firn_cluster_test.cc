@@ -271,6 +271,17 @@ TEST_F(FirnClusterTest, ExplainGoesByTheClustersLayout) {
   EXPECT_FALSE(read.contains("note"));
 }
 
+TEST_F(FirnClusterTest, ExplainReadsATextOfFieldsByTheClustersLayout) {
+  EXPECT_EQ(Firn({"init", "--brand-new", "--layout=twitter", "--workers=4"}).exit_code, 0);
+  FirnJson({"tags", "create", "stamp", "strategy=snowflake", "text=S{id:fields}"});
+  const std::string text = "S20190906013500834-0039-3448";
+  EXPECT_EQ(FirnJson({"explain", text, "--tag=stamp"}).at(0).at("id"), "1169786042799259000");
+
+  const Finished refused = Firn({"tags", "create", "order", "text={id:fields}"});
+  EXPECT_EQ(refused.exit_code, 2) << refused.out;
+  EXPECT_NE(refused.err.find("snowflake tags only"), std::string::npos) << refused.err;
+}
+
 TEST_F(FirnClusterTest, AWordOnAServerThatIsNotListedNeedsForce) {
   Init();
   Announce({.phase = ServerPhase::kReady});  // as h:1

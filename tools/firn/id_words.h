@@ -21,9 +21,9 @@ Result<LayoutChoice> ChosenLayout();
 // The ids that a verb's words are, written as --form says; kInvalid names the word that is none.
 Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words);
 
-// Likewise the ids of a tag: its texts, unless --form is said, and of an obfuscated tag those behind
-// them, by the key in --key_dir.
-Result<std::vector<int64_t>> IdsOfTag(const TagDefinition& tag,
+// Likewise the ids of a tag of a cluster with that layout: its texts, unless --form is said, and of
+// an obfuscated tag those behind them, by the key in --key_dir.
+Result<std::vector<int64_t>> IdsOfTag(const TagDefinition& tag, const Layout& layout,
                                       const std::vector<std::string>& words);
 
 }  // namespace firn

@@ -9,8 +9,9 @@
 
 namespace firn {
 
-Result<int64_t> ShownId(const TagDefinition& tag, std::string_view text) {
-  FIRN_ASSIGN(const TextTemplate form, TextTemplate::Parse(tag.text, TimeZone::Utc(), tag.Dated()));
+Result<int64_t> ShownId(const TagDefinition& tag, const Layout& layout, std::string_view text) {
+  FIRN_ASSIGN(const TextTemplate form,
+              TextTemplate::Parse(tag.text, TimeZone::Utc(), tag.Dated(), layout));
   Result<int64_t> id = form.ParseId(text);
   // Programs show the number, too.
   if (!id.ok() && !tag.text.empty()) {

@@ -108,6 +108,7 @@ TEST(TagDefinitionTest, NamesTheFieldOfEachFault) {
       {"text", [](auto& t) { t.text = std::string(257, 'x'); }},
       {"text", [](auto& t) { t.text = "a\tb"; }},
       {"text", [](auto& t) { t.text = "{date:%d}"; }},
+      {"text", [](auto& t) { t.text = "{id:fields}"; }},
       {"zone", [](auto& t) { t.zone = ""; }},
       {"plugins",
        [](auto& t) {
@@ -151,6 +152,14 @@ TEST(TagDefinitionTest, ASnowflakeTagHasNoSegmentSettings) {
   tag.start = 7;
   tag.buffer = TagBuffer::kNone;
   EXPECT_THAT(FaultyFields(tag), ElementsAre("start", "step", "buffer"));
+}
+
+TEST(TagDefinitionTest, OnlySnowflakeIdsThatAreShownAsTheyAreHaveFields) {
+  TagDefinition shown = Snowflake(), hidden = Obfuscated();
+  hidden.strategy = shown.strategy;
+  shown.text = hidden.text = "S{id:fields}";
+  EXPECT_THAT(FaultyFields(shown), IsEmpty());
+  EXPECT_THAT(FaultyFields(hidden), ElementsAre("text"));
 }
 
 // As the word that restores a tag says it whose period may be used up.

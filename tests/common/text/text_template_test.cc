@@ -67,6 +67,83 @@ TEST(TextTemplateTest, ADatedNumberIsItsPeriodAndItsCount) {
   EXPECT_THAT(TextTemplate::Parse("{period}{count}").status().message(), HasSubstr("dated tags"));
 }
 
+// Of one layout: its first and last fields, and any between.
+std::vector<int64_t> IdsOf(const Layout& layout, Entropy& entropy) {
+  std::vector<int64_t> ids;
+  for (int i = 0; i < 300; ++i) {
+    const auto below = [&](uint64_t max) {
+      if (i < 2) return i == 0 ? 0 : max;
+      return max == UINT64_MAX ? entropy.Next() : entropy.Below(max + 1);
+    };
+    const auto tick =
+        static_cast<int64_t>(below(static_cast<uint64_t>(layout.last_tick().count())));
+    const auto machine = static_cast<uint32_t>(below(layout.machine().max()));
+    IdFields fields{Tick(tick), MachineId(machine), below(layout.sequence().max())};
+    if (const Field* version = layout.Find(FieldKind::kVersion))
+      fields.version = below(version->max());
+    if (const Field* method = layout.Find(FieldKind::kMethod)) fields.method = below(method->max());
+    ids.push_back(layout.Pack(fields).value());
+  }
+  return ids;
+}
+
+TEST(TextTemplateTest, TheFieldsOfAnIdAreReadBackInEveryLayout) {
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(SeedText(seed));
+  SeededEntropy entropy(seed);
+  for (const char* name :
+       {"firn", "twitter", "vesta-max-peak", "vesta-min-granularity", "js-safe",
+        "time:31s machine:10 sequence:22 epoch:2024-01-01", "sequence:8 machine:3 time:33@10ms",
+        "time:29@7s machine:1 sequence:33 epoch:1288834974657", "machine:10 time:41 sequence:12"}) {
+    const Layout layout = Layout::Parse(name).value();
+    const TextTemplate made =
+        TextTemplate::Parse("A{date:%y}{id:fields}-Z", TimeZone::Utc(), {}, layout).value();
+    std::unordered_map<std::string, int64_t> seen;
+    const std::vector<int64_t> ids = IdsOf(layout, entropy);
+    const size_t width = made.Format(ids.front(), WallMs(0)).size();
+    for (const int64_t id : ids) {
+      const std::string text = made.Format(id, WallMs(1'700'000'000'000));
+      EXPECT_EQ(text.size(), width) << name << " " << text;
+      EXPECT_EQ(made.ParseId(text).value_or(-1), id) << name << " " << text;
+      EXPECT_EQ(seen.emplace(text, id).first->second, id) << name << " " << text;
+      EXPECT_LE(text.size(), made.length_max());
+    }
+  }
+}
+
+TEST(TextTemplateTest, FieldsAreATimeInUtcAMachineIdAndASequence) {
+  const auto made = [](const Layout& layout) {
+    return TextTemplate::Parse("{id:fields}", TimeZone::Load("+05:30").value(), {}, layout).value();
+  };
+  const int64_t id = 1169786042799259000;
+  EXPECT_EQ(made(Layout::Twitter()).Format(id, WallMs(0)), "20190906013500834-0039-3448");
+  EXPECT_EQ(made(Layout::VestaMaxPeak()).Format(2319542600899494910, WallMs(0)),
+            "20150528080539-1022-0000000-0-2");
+  EXPECT_EQ(made(Layout::Firn()).Format(-5, WallMs(0)), "-5") << "no id of this layout";
+
+  const TextTemplate twitter = made(Layout::Twitter());
+  EXPECT_EQ(twitter.ParseId("20190906013500834-0039-3448").value(), id);
+  for (const char* text :
+       {"", "20190906013500834-0039-344", "20190906013500834-0039-34480",
+        "20190906013500834-1024-3448", "20190906013500834-0039-4096", "20190906013500834 0039-3448",
+        "20191306013820834-0039-3448", "20190230013820834-0039-3448", "20190906243820834-0039-3448",
+        "20090906013820834-0039-3448", "2019090601382083x-0039-3448", "1169786042799259000"}) {
+    EXPECT_EQ(twitter.ParseId(text).code(), Code::kInvalid) << text;
+  }
+  EXPECT_EQ(made(Layout::Parse("time:33@10ms machine:3 sequence:8").value())
+                .ParseId("20240101000000005-0-000")
+                .code(),
+            Code::kInvalid)
+      << "in the midst of a tick";
+}
+
+TEST(TextTemplateTest, OnlyIdsWithFieldsShowThem) {
+  EXPECT_THAT(TextTemplate::Parse("{id:fields}").status().message(), HasSubstr("snowflake tags"));
+  for (const char* text : {"{id:fields}{id}", "{id:fields,09}", "{id:fields,base36}"}) {
+    EXPECT_FALSE(TextTemplate::Parse(text, TimeZone::Utc(), {}, Layout::Firn()).ok()) << text;
+  }
+}
+
 TEST(TextTemplateTest, RefusesTextsThatCouldRepeatAndSaysWhy) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"{date:%y%m%d}", "no {id}"},

@@ -47,6 +47,17 @@ TEST_F(CatalogueTest, BindsATagToWhatItNames) {
   EXPECT_EQ(binding->plugins[0]->name(), "order") << "the maker saw the tag";
 }
 
+TEST_F(CatalogueTest, TextsShowFieldsByTheClustersLayout) {
+  Catalogue catalogue(Layout::Twitter());
+  ASSERT_TRUE(
+      catalogue.AddStrategy("snowflake", [this](const TagDefinition&) { return shared_; }).ok());
+  TagDefinition tag = Tag("snowflake");
+  tag.text = "{id:fields}";
+  const Result<TagBinding> binding = catalogue.Bind(tag);
+  ASSERT_TRUE(binding.ok()) << binding.status();
+  EXPECT_EQ(binding->text->Format(1169786042799259000, WallMs(0)), "20190906013500834-0039-3448");
+}
+
 TEST_F(CatalogueTest, RefusesATagWhoseStrategyItLacks) {
   const Result<TagBinding> binding = catalogue_.Bind(Tag("segment"));
   EXPECT_EQ(binding.code(), Code::kNotFound);

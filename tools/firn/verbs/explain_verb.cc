@@ -144,7 +144,7 @@ Result<Output> RunExplain(const std::vector<std::string>& words) {
   FIRN_ASSIGN(const Reader reader, OpenReader());
   std::vector<int64_t> ids;
   if (reader.tag) {
-    FIRN_ASSIGN(ids, IdsOfTag(*reader.tag, words));
+    FIRN_ASSIGN(ids, IdsOfTag(*reader.tag, reader.choice->layout, words));
   } else {
     FIRN_ASSIGN(ids, IdsIn(words));
   }
@@ -162,7 +162,8 @@ Result<Output> RunReveal(const std::vector<std::string>& words) {
   const TagDefinition& tag = stored.tag();
   if (!tag.HasPlugin("obfuscate")) return Invalid("tag " + tag.name + " is not obfuscated");
   const std::vector<std::string> shown(words.begin() + 1, words.end());
-  FIRN_ASSIGN(const std::vector<int64_t> ids, IdsOfTag(tag, shown));
+  // Whatever the layout is: no text of an obfuscated tag shows its fields.
+  FIRN_ASSIGN(const std::vector<int64_t> ids, IdsOfTag(tag, Layout::Firn(), shown));
   Output output{.json = Json::array(), .text = {}};
   for (size_t i = 0; i < ids.size(); ++i) {
     output.json.push_back(Json{{"shown", shown[i]}, {"id", std::to_string(ids[i])}});
@@ -192,14 +193,14 @@ Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words) {
   return ids;
 }
 
-Result<std::vector<int64_t>> IdsOfTag(const TagDefinition& tag,
+Result<std::vector<int64_t>> IdsOfTag(const TagDefinition& tag, const Layout& layout,
                                       const std::vector<std::string>& words) {
   std::vector<int64_t> ids;
   if (IsSaid("form")) {
     FIRN_ASSIGN(ids, IdsIn(words));
   } else {
     for (const std::string& word : words) {
-      FIRN_ASSIGN(const int64_t id, ShownId(tag, word));
+      FIRN_ASSIGN(const int64_t id, ShownId(tag, layout, word));
       ids.push_back(id);
     }
   }
