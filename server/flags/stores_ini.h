@@ -26,7 +26,7 @@ namespace firn {
 //     front            = cache        ; a store of kind redis
 //     durable          = main
 //
-// server/package/stores.ini, which is installed with the server, shows all kinds and keys.
+// tools/package/stores.ini, which is installed with the server, shows all kinds and keys.
 //
 // A grammar of common/tag/ini_line.h; each key at most once.
 
