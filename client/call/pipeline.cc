@@ -243,7 +243,11 @@ void Pipeline::TakeAnswers() {
 
 void Pipeline::TakeAnswer(std::string_view frame) {
   if (waiting_.empty()) {
-    return Close(Outcome::Of(AttemptEnd::kBroken, "an answer came to no call"));
+    // Nonsense, though no call has come to grief by it.
+    const Outcome unasked = Outcome::Of(AttemptEnd::kBroken, "an answer came to no call");
+    fleet_.Borrow(*server_);
+    fleet_.Done(*server_, {}, unasked, Micros(0), caller_.now());
+    return Close(unasked);
   }
   const Waiting first = std::move(waiting_.front());
   waiting_.pop_front();

@@ -326,6 +326,8 @@ bool FakeServer::Say(int fd, const std::string& bytes, const Behaviour& how) {
       return true;
     case Kind::kGarbage:
       return SendAll(fd, Framed("this is not Thrift")), true;
+    case Kind::kRepeat:
+      return SendAll(fd, bytes + bytes);
     case Kind::kOtherSequence: {
       std::string other = bytes;
       const size_t at = SequenceAt(other) + 3;

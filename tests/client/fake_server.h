@@ -38,6 +38,7 @@ struct Behaviour {
     kTwice,          // gives one id twice in an answer of several
     kOtherSequence,  // answers under another call's sequence id
     kEmpty,          // answers with neither ids nor a refusal
+    kRepeat,         // says every answer a second time
     kRefuse          // with `reason` and `retry_after`
   };
   Kind kind = Kind::kServe;

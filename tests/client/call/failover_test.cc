@@ -135,6 +135,16 @@ TEST_P(FailoverTest, QuarantinesWhoeverBreaksTheProtocol) {
   }
 }
 
+TEST_P(FailoverTest, QuarantinesWhoeverAnswersWhatNobodyAsked) {
+  auto rig = Settled();
+  FakeServer& favourite = rig->favourite();
+  favourite.Behave(Kind::kRepeat);
+  EXPECT_TRUE(rig->GetId().ok()) << "the first answer is as good as any";
+  const auto out = [&] { return rig->View(favourite).fitness == ServerFitness::kQuarantined; };
+  EXPECT_TRUE(Eventually(Milliseconds(60'000), out));
+  EXPECT_TRUE(rig->GetId().ok());
+}
+
 TEST_P(FailoverTest, QuarantinesWhoeverGivesTooFewIds) {
   const auto ids = [](ClientRig& rig) { return rig.GetIds(10).code(); };
   const auto runs = [](ClientRig& rig) { return rig.GetRuns(10).code(); };
