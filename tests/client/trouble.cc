@@ -131,12 +131,12 @@ void Trouble::TellList(Customer& customer) {
 }
 
 Behaviour Trouble::AnyBehaviour() {
-  constexpr Kind kAll[] = {Kind::kServe,   Kind::kSilent,        Kind::kReset,       Kind::kClose,
-                           Kind::kHalf,    Kind::kDrip,          Kind::kGarbage,     Kind::kForeign,
-                           Kind::kUnaware, Kind::kNoMethod,      Kind::kOtherLayout, Kind::kHttp,
-                           Kind::kZeroIds, Kind::kFarTime,       Kind::kWrongCount,  Kind::kTwice,
-                           Kind::kEmpty,   Kind::kOtherSequence, Kind::kRefuse,      Kind::kRefuse,
-                           Kind::kServe,   Kind::kSilent,        Kind::kSilent};
+  constexpr Kind kAll[] = {Kind::kServe,   Kind::kSilent,   Kind::kReset,         Kind::kClose,
+                           Kind::kHalf,    Kind::kDrip,     Kind::kGarbage,       Kind::kForeign,
+                           Kind::kUnaware, Kind::kNoMethod, Kind::kOtherLayout,   Kind::kHttp,
+                           Kind::kZeroIds, Kind::kFarTime,  Kind::kWrongCount,    Kind::kTwice,
+                           Kind::kEmpty,   Kind::kRepeat,   Kind::kOtherSequence, Kind::kRefuse,
+                           Kind::kRefuse,  Kind::kServe,    Kind::kSilent,        Kind::kSilent};
   constexpr Reason kMendedElsewhere[] = {Reason::kNotReady, Reason::kClock,     Reason::kOverloaded,
                                          Reason::kDraining, Reason::kStoreDown, Reason::kExhausted};
   return {.kind = OneOf(kAll, entropy_),
@@ -265,7 +265,7 @@ std::string Trouble::ComeToRest() {
   return busy;
 }
 
-// The servers are as many as at the beginning, and have no connections.
+// The servers listen as at the beginning, and what was still to be taken is gone.
 void Trouble::End() {
   uint64_t retries = 0;
   for (Customer& customer : customers_) retries += customer.client->counters().retries;
@@ -273,8 +273,8 @@ void Trouble::End() {
   for (Customer& customer : customers_) customer.client.reset();
   executor_.reset();
   for (FakeServer& server : servers_) {
+    server.Down();
     server.Up();
-    server.CloseConnections();
   }
 }
 
