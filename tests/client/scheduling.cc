@@ -60,6 +60,16 @@ void Scheduling::Note(Micros from, Micros until, Micros delay) {
   notes_.push_back({from, until, delay});
 }
 
+Scheduling::Notes::Notes(Scheduling& scheduling)
+    : scheduling_(scheduling), from_(SystemClock().BootMicros()), waited_(times_.Read().waited) {}
+
+void Scheduling::Notes::Add() {
+  const Micros until = SystemClock().BootMicros(), waited = times_.Read().waited;
+  scheduling_.Note(from_, until, waited - waited_);
+  from_ = until;
+  waited_ = waited;
+}
+
 void Scheduling::Stop() {
   {
     const std::lock_guard lock(mutex_);

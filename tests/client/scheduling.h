@@ -49,6 +49,18 @@ class Scheduling {
   // A thread waited for a processor so long, some time from `from` to `until`.
   void Note(Micros from, Micros until, Micros delay);
 
+  // The same of the calling thread, from each moment that is added to the next.
+  class Notes {
+   public:
+    explicit Notes(Scheduling& scheduling);
+    void Add();
+
+   private:
+    Scheduling& scheduling_;
+    ThreadTimes times_;
+    Micros from_, waited_;
+  };
+
   // No more is seen from now on.
   void Stop();
   // After Stop: how long whoever needs those threads may have been kept waiting in that time. That

@@ -223,14 +223,10 @@ void Trouble::AskOne(Entropy& entropy) {
 
 void Trouble::Ask(const std::stop_token& stop, uint64_t seed) {
   SeededEntropy entropy(seed);
-  ThreadTimes times;
-  Micros from = SystemClock().BootMicros(), before = times.Read().waited;
+  Scheduling::Notes notes(scheduling_);
   while (!stop.stop_requested()) {
     AskOne(entropy);
-    const Micros until = SystemClock().BootMicros(), now = times.Read().waited;
-    scheduling_.Note(from, until, now - before);
-    from = until;
-    before = now;
+    notes.Add();
   }
 }
 
@@ -287,9 +283,11 @@ std::string Trouble::Run() {
       threads.emplace_back(
           [this, seed = entropy_.Next()](const std::stop_token& stop) { Ask(stop, seed); });
     }
+    Scheduling::Notes notes(scheduling_);  // this thread holds what lists change
     const BootMs until = TestNow() + kRound;
     while (TestNow() < until) {
       Happen();
+      notes.Add();
       Eventually(Milliseconds(UpTo(30, entropy_)), [] { return false; });
     }
     // All at once: a thread's end asks only that one to stop, and waits for it.

@@ -92,7 +92,9 @@ void TroubleLedger::LookAtFailure(const Call& call, const Status& status, Micros
   } else if (!call.asked.patient && now >= call.due) {
     ++page.sum.impatient;
   } else if (since_asked) {
-    page.slow.push_back({now - *since_asked, now, status.message(), call.asked.attempt});
+    // A connection that brings others nothing for an attempt's time is closed under this call, too.
+    const Micros from = now - *since_asked - call.asked.attempt;
+    page.slow.push_back({from, now, status.message(), call.asked.attempt});
   } else {
     Fault(page.faults,
           Cat("a call failed without asking ", well_, ", which is well: ", status.message()));
