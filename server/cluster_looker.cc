@@ -6,6 +6,7 @@
 
 #include <glog/logging.h>
 
+#include "common/base/cat.h"
 #include "registry/operate/audit.h"
 #include "registry/operate/operator_json.h"
 #include "registry/operate/who.h"
@@ -172,7 +173,10 @@ Status ClusterLooker::OpenSession() {
     if (connected.ok()) break;
     const bool again = connected.code() == Code::kUnavailable && clock_.Boot() < give_up;
     const std::lock_guard lock(mutex_);
-    if (!again || !going_on_) return connected;
+    if (again && going_on_) continue;
+    if (connected.code() != Code::kUnavailable) return connected;
+    return Unavailable(
+        Cat("no connection to the registry within ", limits_.patience.count(), " ms"));
   }
   session_ = std::move(session);
   return {};

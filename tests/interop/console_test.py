@@ -105,9 +105,8 @@ class ConsoleTest(unittest.TestCase):
         self.assertEqual(shown["trouble"], "")
 
     def test_shows_every_machine_id_and_server_of_the_cluster(self):
-        shown = self.shown_at_last(lambda shown: "never used 60" in shown["key"])
-        self.assertIn("held 2", shown["key"])
-        self.assertIn("given back 1", shown["key"])
+        shown = self.shown_at_last(lambda shown: all(
+            words in shown["key"] for words in ("never used 60", "held 2", "given back 1")))
         # The killed one's, whose grant is short: how much of it is left depends on the machine.
         self.assertRegex(shown["key"], "(its holder is away|its time has passed) 1")
         self.assertIn("Nothing is wrong.", shown["alarms"])

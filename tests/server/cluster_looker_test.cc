@@ -151,6 +151,13 @@ TEST_F(ClusterLookerTest, KeepsWhatItSawWhileTheRegistryIsAway) {
   EXPECT_TRUE(Eventually(kPatience, [&] { return looker_->Audit().trouble.ok(); }));
 }
 
+TEST_F(ClusterLookerTest, SaysHowLongItWaitedForARegistryThatIsAway) {
+  place_ = "zk://127.0.0.1:1/firn/nobody";
+  LookWith({.patience = Milliseconds(250)});
+  const auto word = Answer([&] { return looker_->Audit(); });
+  EXPECT_EQ(word.trouble.message(), "no connection to the registry within 250 ms");
+}
+
 TEST_F(ClusterLookerTest, KnowsWhoIssuedAnId) {
   LookWith({});
   const auto nobody = Answer([&] { return looker_->Who(4'194'304); });
