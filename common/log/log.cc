@@ -1,6 +1,7 @@
 #include "common/log/log.h"
 
 #include <atomic>
+#include <locale>
 
 namespace firn {
 namespace {
@@ -13,7 +14,8 @@ void SendLogTo(LogSink sink) { the_sink = sink; }
 
 LogLine::LogLine(Severity severity, std::source_location where)
     : sink_(the_sink), severity_(severity), where_(where) {
-  if (sink_ != nullptr) text_.emplace();
+  if (sink_ == nullptr) return;
+  text_.emplace().imbue(std::locale::classic());  // the program's own may write 1.000 for 1000
 }
 
 LogLine::~LogLine() {

@@ -1,5 +1,6 @@
 #include "server/issue/rejection_handler.h"
 
+#include <locale>
 #include <sstream>
 #include <utility>
 
@@ -26,6 +27,7 @@ void LoggingRejectionHandler::OnRefusal(const Request& request, const Refusal& r
     ++window.lines;
   }
   std::ostringstream line;
+  line.imbue(std::locale::classic());
   line << "refused " << request.count << " of tag " << Quoted(request.tag) << ": " << refusal;
   if (left_out > 0) line << " (and " << left_out << " like it before)";
   log_(line.str());

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <optional>
 #include <utility>
 
 #include <unistd.h>
 
 #include "common/base/cat.h"
+#include "common/base/fork.h"
 #include "common/log/log.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
@@ -71,6 +73,9 @@ class EmbeddedNode final : public Embedded {
   const Layout& layout() const override { return node_->layout(); }
 
   void Close() override {
+    // Whoever comes second finds it closed. In a forked child the first may be a thread of before.
+    std::unique_lock lock(closing_, std::defer_lock);
+    if (!sentinel_.InChild()) lock.lock();
     node_->Stop();
     if (history_ != nullptr) history_->Stop();
   }
@@ -85,6 +90,8 @@ class EmbeddedNode final : public Embedded {
   const std::shared_ptr<History> history_;  // null: none is kept
   const std::unique_ptr<IssuingNode> node_;
   PatientCaller caller_;
+  const ForkSentinel sentinel_;
+  std::mutex closing_;
 };
 
 IssuingNodeOptions NodeOptions(const EmbeddedOptions& options) {

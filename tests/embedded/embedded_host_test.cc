@@ -3,8 +3,10 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <locale>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -208,6 +210,40 @@ TEST_F(EmbeddedHostTest, ItsHostsStderrIsTheHostsOwn) {
   SendLogTo([](const LogEntry&) { throw 1; });
   trouble();
   SendLogTo(nullptr);
+}
+
+TEST_F(EmbeddedHostTest, WhoeverClosesItFindsItClosed) {
+  const auto ids = Open();
+  std::vector<std::jthread> threads;
+  std::atomic<int> open{0};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      ids->Close();
+      open += ids->machine().ok() ? 1 : 0;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(open, 0) << "given back, for each of them";
+}
+
+std::atomic<bool> heard_in_full{false};
+
+// Its host's locale may write 1.000.000.
+TEST_F(EmbeddedHostTest, NumbersAreWrittenWithoutTheHostsLocale) {
+  struct Dotted : std::numpunct<char> {
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  const std::locale before = std::locale::global(std::locale(std::locale(), new Dotted));
+  SendLogTo([](const LogEntry& entry) {
+    if (entry.text.find("refused 1000000000 of tag") != std::string::npos) heard_in_full = true;
+  });
+  const auto ids = Open();
+  EXPECT_FALSE(ids->NextRuns("default", 1'000'000'000).ok());
+  EXPECT_TRUE(ids->Next().ok());
+  SendLogTo(nullptr);
+  std::locale::global(before);
+  EXPECT_TRUE(heard_in_full);
 }
 
 }  // namespace
