@@ -38,8 +38,6 @@ std::optional<Ipv6> ParseIpv6(const std::string& text) {
   return ParseAddress<Ipv6>(AF_INET6, text);
 }
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 bool IsLabel(std::string_view label) {
   if (label.empty() || label.size() > kLabelMax) return false;
   if (label.front() == '-' || label.back() == '-') return false;

@@ -2,11 +2,21 @@
 
 #include <charconv>
 #include <concepts>
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <string_view>
 
 namespace firn {
+
+constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// The text without what is blank around it.
+constexpr std::string_view Trimmed(std::string_view text, std::string_view blank = " \t") {
+  const size_t begin = text.find_first_not_of(blank);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(blank) - begin + 1);
+}
 
 // The whole of `text` as a number: digits, with a minus before them where Number has negative ones.
 // Nothing for everything else: no digits, a space or a plus anywhere, what does not fit in Number.

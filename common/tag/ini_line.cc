@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/parse.h"
 
 namespace firn {
 namespace {
@@ -12,11 +13,6 @@ constexpr std::string_view kBlank = " \t";
 
 std::string_view TrimLeft(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(kBlank), text.size()));
-}
-
-std::string_view Trim(std::string_view text) {
-  text = TrimLeft(text);
-  return text.substr(0, text.find_last_not_of(kBlank) + 1);
 }
 
 bool IsComment(std::string_view text) { return text.starts_with(';') || text.starts_with('#'); }
@@ -52,7 +48,7 @@ Result<std::string> TakeQuoted(std::string_view& rest) {
 }
 
 Result<std::string> ParseValue(std::string_view text) {
-  text = Trim(text);
+  text = Trimmed(text);
   if (text.starts_with('"')) {
     FIRN_ASSIGN(std::string value, TakeQuoted(text));
     if (!IsBlankOrComment(text)) return Invalid("something follows the closing quote");
@@ -60,7 +56,7 @@ Result<std::string> ParseValue(std::string_view text) {
   }
   for (size_t i = 0; i < text.size(); ++i) {
     const bool comment = text[i] == ';' && (i == 0 || kBlank.find(text[i - 1]) != kBlank.npos);
-    if (comment) return std::string(Trim(text.substr(0, i)));
+    if (comment) return std::string(Trimmed(text.substr(0, i)));
   }
   return std::string(text);
 }
@@ -74,7 +70,7 @@ Result<std::string> ParseHeader(std::string_view text) {
     rest = TrimLeft(rest);
   } else {
     const size_t end = std::min(rest.find(']'), rest.size());
-    name = Trim(rest.substr(0, end));
+    name = Trimmed(rest.substr(0, end));
     rest.remove_prefix(end);
   }
   if (!rest.starts_with(']')) return Invalid("the closing bracket of [name] is missing");
@@ -87,13 +83,13 @@ Result<std::string> ParseHeader(std::string_view text) {
 IniLine ReadIniLine(std::string_view line) {
   using Kind = IniLine::Kind;
   if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-  line = Trim(line);
+  line = Trimmed(line);
   if (line.empty() || IsComment(line)) return {};
   if (line.starts_with('[')) return {.kind = Kind::kSection, .text = ParseHeader(line)};
   const size_t equals = line.find('=');
   if (equals == line.npos) return {.kind = Kind::kNeither};
   return {.kind = Kind::kSetting,
-          .key = std::string(Trim(line.substr(0, equals))),
+          .key = std::string(Trimmed(line.substr(0, equals))),
           .text = ParseValue(line.substr(equals + 1))};
 }
 

@@ -90,12 +90,6 @@ constexpr std::array kFields = {
              .plugin = "obfuscate"},
 };
 
-std::string_view Trim(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 // --- one pair of functions for each type of value -----------------------------------------------
 
 std::string ToText(const std::string& value) { return value; }
@@ -163,13 +157,13 @@ Status FromText(std::string_view text, const TagField&, Period& value) {
 
 Status FromText(std::string_view text, const TagField&, std::vector<std::string>& value) {
   std::vector<std::string> items;
-  while (!Trim(text).empty()) {
+  while (!Trimmed(text).empty()) {
     const size_t comma = std::min(text.find(','), text.size());
-    items.emplace_back(Trim(text.substr(0, comma)));
+    items.emplace_back(Trimmed(text.substr(0, comma)));
     if (items.back().empty()) return Invalid("the list has an empty place");
     const bool last = comma == text.size();
     text.remove_prefix(last ? comma : comma + 1);
-    if (!last && Trim(text).empty()) return Invalid("the list ends with a comma");
+    if (!last && Trimmed(text).empty()) return Invalid("the list ends with a comma");
   }
   value = std::move(items);
   return {};

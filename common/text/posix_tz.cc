@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "common/base/parse.h"
+
 namespace firn {
 
 using std::chrono::days;
@@ -12,7 +14,6 @@ using std::chrono::year;
 
 namespace {
 
-constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool IsLetter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <optional>
 
+#include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/text/tzif.h"
 
@@ -19,8 +20,6 @@ class FixedOffset final : public TimeZone::Rules {
  private:
   const TimeZone::LocalType type_;
 };
-
-constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // "+08:00"
 std::optional<std::chrono::seconds> ParseOffset(std::string_view text) {

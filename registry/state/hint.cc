@@ -12,7 +12,7 @@
 namespace firn {
 namespace {
 
-constexpr char kFormat[] = "format";
+constexpr char kFormatKey[] = "format";
 constexpr char kMachine[] = "machineId";
 constexpr char kWorker[] = "worker";
 constexpr char kRack[] = "rack";
@@ -68,7 +68,7 @@ bool ReadNumber(const Settings& settings, std::string_view key, uint32_t& value)
 
 Status CheckFormat(const Settings& settings) {
   uint32_t format = 0;
-  const bool told = ReadNumber(settings, kFormat, format);
+  const bool told = ReadNumber(settings, kFormatKey, format);
   if (told && format == kHintFormat) return {};
   if (told && format > kHintFormat) {
     return Invalid(
@@ -85,7 +85,7 @@ Status CheckFormat(const Settings& settings) {
 std::string FormatHint(const Hint& hint) {
   return Cat(
       "# Firn: which machine id to try first. Holds no permission; safe to copy or delete.\n",
-      kFormat, "=", kHintFormat, "\n",          //
+      kFormatKey, "=", kHintFormat, "\n",       //
       kMachine, "=", hint.machine, "\n",        //
       kWorker, "=", hint.slot.worker, "\n",     //
       kRack, "=", hint.slot.rack, "\n",         //

@@ -13,7 +13,7 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPoll{5};
+constexpr Milliseconds kSettledPoll{5};
 constexpr Milliseconds kLookEvery{1'000};
 constexpr Milliseconds kTellEvery{10'000};  // of a tag
 
@@ -174,7 +174,7 @@ void SegmentTags::Stop() {
 void SegmentTags::StopAll(Milliseconds patience) {
   Stop();
   const BootMs give_up = clock_.Boot() + patience;
-  while (!settled() && clock_.Boot() < give_up) SleepFor(kPoll);
+  while (!settled() && clock_.Boot() < give_up) SleepFor(kSettledPoll);
   for (const auto& [tag, status] : this->status()) {
     if (status.wasted == 0) continue;
     LogInfo() << "tag " << tag << ": " << status.wasted << " numbers were taken and not used";

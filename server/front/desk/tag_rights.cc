@@ -7,6 +7,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/files.h"
+#include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/tag/tag_name.h"
 
@@ -16,12 +17,6 @@ namespace {
 constexpr size_t kBytesMax = 1 << 20;
 constexpr std::string_view kAll = "*";
 constexpr std::string_view kBlank = " \t\r";
-
-std::string_view Trimmed(std::string_view text) {
-  const size_t first = std::min(text.find_first_not_of(kBlank), text.size());
-  text.remove_prefix(first);
-  return text.substr(0, text.find_last_not_of(kBlank) + 1);
-}
 
 // The next part of `text` up to one of `ends`, which goes, too.
 std::string_view Cut(std::string_view& text, std::string_view ends) {
@@ -44,15 +39,15 @@ std::string StampOf(const std::string& path) {
 Result<TagRights::Table> TagRights::Parse(std::string_view text) {
   Table table;
   for (int number = 1; !text.empty(); ++number) {
-    std::string_view line = Trimmed(Cut(text, "\n"));
+    std::string_view line = Trimmed(Cut(text, "\n"), kBlank);
     if (line.empty() || line.front() == '#') continue;
     const std::string name(Cut(line, kBlank));
-    std::string_view tags = Trimmed(line);
+    std::string_view tags = Trimmed(line, kBlank);
     if (tags.empty()) return Invalid(Cat("line ", number, " names no tags, and no *"));
     const auto [place, is_new] = table.try_emplace(name);
     if (!is_new) return Invalid(Cat("line ", number, ": ", Quoted(name), " has a line already"));
     while (!tags.empty()) {
-      const std::string tag(Trimmed(Cut(tags, ",")));
+      const std::string tag(Trimmed(Cut(tags, ","), kBlank));
       if (tag != kAll) FIRN_TRY(CheckTagName(tag).WithContext(Cat("line ", number)));
       place->second.insert(tag);
     }
