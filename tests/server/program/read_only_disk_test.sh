@@ -35,9 +35,9 @@ serve() {
   exec "$server" --registry=static:$((768 + $$ % 256)) --static_first_start --state_dir="$dir/state" --application=test \
     --listen=127.0.0.1:"$port" --admin_listen=127.0.0.1:"$admin" --logtostderr
 }
-# Until the log has the words, half a minute at most.
+# Until the log has the words, two minutes at most.
 await() {
-  for ((i = 0; i < 300; ++i)); do
+  for ((i = 0; i < 1200; ++i)); do
     ! grep -q "$1" "$dir/log" || return 0
     read -rt 0.1 <> <(:) || true
   done
@@ -53,13 +53,13 @@ port=$((20000 + $$ % 20000)) admin=$((20001 + $$ % 20000))
 serve >"$dir/log" 2>&1 &
 pid=$!
 await 'listening on'
-for ((i = 0; i < 300; ++i)); do
+for ((i = 0; i < 1200; ++i)); do
   ! readiness 2>/dev/null | grep -q ' 200 ' || break
   read -rt 0.1 <> <(:) || true
 done
 echo 1 >"/sys/fs/ext4/$device/trigger_fs_error"
 await 'grant file cannot be written.*Read-only file system'
-for ((i = 0; i < 300; ++i)); do
+for ((i = 0; i < 1200; ++i)); do
   ! readiness | grep -q ' 503 ' || break
   read -rt 0.1 <> <(:) || true
 done
