@@ -20,7 +20,7 @@ struct KnownServer {
   int weight = 100;       // share of the calls, beside the others' weights; 0 counts as disabled
   bool disabled = false;  // an operator has taken it out
   ServerPhase phase = ServerPhase::kReady;  // as it says itself
-  bool tls = false;  // it speaks TLS and nothing else
+  bool tls = false;                         // it speaks TLS and nothing else
   // Another one at the same address is another process, of which nothing is known yet. Empty: the
   // source cannot tell.
   std::string incarnation{};

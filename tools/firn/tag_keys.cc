@@ -37,7 +37,8 @@ constexpr KeyWords kWords[] = {
     {"digits", "of the counter; at most 10, 12 or 14 with such a period"},
     {"period_grace", "seconds that a period goes on after its end while the registry is away"},
     {"text",
-     "template of ids as text, such as \"{date:%y%m%d}{id:09}\"; {id:base36}, base62, base32, fields"},
+     "template of ids as text, such as \"{date:%y%m%d}{id:09}\"; {id:base36}, base62, base32, "
+     "fields"},
     {"zone", "time zone of the template's date, and of periods; dated tags may change it"},
     {"plugins", "limit, rate, history, obfuscate, with commas between"},
     {"limit.per_second", "ids a second"},

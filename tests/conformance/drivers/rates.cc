@@ -10,11 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include <nlohmann/json.hpp>
 #include <thrift/protocol/TBinaryProtocol.h>
 #include <thrift/transport/TBufferTransports.h>
 #include <thrift/transport/TSocket.h>
-
-#include <nlohmann/json.hpp>
 
 #include "client/client.h"
 #include "client/local_ranges.h"
@@ -75,9 +74,9 @@ class Rates {
   std::shared_ptr<wire::IdServiceClient> Stub() const {
     namespace transport = apache::thrift::transport;
     const size_t mark = address_.find(':');
-    const auto frames = std::make_shared<transport::TFramedTransport>(
-        std::make_shared<transport::TSocket>(address_.substr(0, mark),
-                                             std::stoi(address_.substr(mark + 1))));
+    const auto frames =
+        std::make_shared<transport::TFramedTransport>(std::make_shared<transport::TSocket>(
+            address_.substr(0, mark), std::stoi(address_.substr(mark + 1))));
     frames->open();
     return std::make_shared<wire::IdServiceClient>(
         std::make_shared<apache::thrift::protocol::TBinaryProtocol>(frames));

@@ -127,8 +127,8 @@ TEST_F(SegmentPluginsTest, TheLastNumbersComeFromWhicheverServerHasThem) {
   const auto known = [&] { return other.Get("/v1/ids/last?count=0").status == 400; };
   ASSERT_TRUE(Eventually(kPatience, known)) << other.log();
 
-  Client client({.servers = "list://" + server_->address() + "," + other.address(),
-                 .deadline = kPatience});
+  Client client(
+      {.servers = "list://" + server_->address() + "," + other.address(), .deadline = kPatience});
   std::set<int64_t> seen;
   for (int i = 0; i < 40; ++i) {
     const auto id = client.GetId("last");
