@@ -59,7 +59,7 @@ bool CallPlan::MustStop(Micros now) {
     why_ = "";
   } else if (now >= deadline_) {
     why_ = "the deadline has passed";
-  } else if (connects_failed_ >= kConnectsMax) {
+  } else if (unreached_ >= kConnectsMax) {
     why_ = "too many servers are out of reach";
   } else {
     return false;
@@ -129,7 +129,8 @@ CallPlan::Step CallPlan::NobodyLeft(Micros now) {
   const bool may_come = tried_.empty() || (lost_ == tried_.size() && fleet_.lists_change());
   if (may_come && limits_.awaits_news) {
     waited_for_news_ = true;
-    const Micros again = silent_ > 0 ? now + limits_.attempt_limit : deadline_;
+    const bool may_speak = silent_ > 0 || unreached_ > 0;
+    const Micros again = may_speak ? now + limits_.attempt_limit : deadline_;
     return {.kind = Kind::kWait, .for_news = true, .until = std::min(again, deadline_)};
   }
   return RoundOver("nobody else is left to ask", now);
@@ -174,8 +175,11 @@ bool CallPlan::Ended(const Step& step, Outcome outcome, Micros began, Micros now
     return false;
   }
   last_ = outcome;
-  ++(outcome.unsent() ? connects_failed_ : sent_);
-  unreached_ += outcome.unsent() ? 1U : 0U;
+  if (outcome.unsent()) {
+    ++unreached_;
+  } else {
+    ++sent_;
+  }
   silent_ += outcome.unsent() || outcome.spoke() ? 0U : 1U;
   free_next_ = outcome.unsent() || (moved && fleet_.MayMove(*step.server, began, now));
   final_ = limits_.on_failure == FailureMode::kFailfast ||

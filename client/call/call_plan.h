@@ -28,7 +28,8 @@ namespace firn::client {
 //  1. Each server is asked once. Only where a connection that had been idle turns out closed is the
 //     same server asked once more, on a fresh one.
 //  2. At most attempts_max requests are sent, and as many again in each round of rule 5.
-//     Connections that cannot be opened are not counted; of those there are kConnectsMax at most.
+//     Connections that cannot be opened are not counted; of those there are kConnectsMax at most
+//     before the call waits.
 //  3. Every request but the first is paid for from the fleet's retry budget, except the one more of
 //     rule 1, those that follow a connection that could not be opened, and those of calls that
 //     lost their connection to another call's time-out, where Fleet::MayMove allows it.
@@ -38,8 +39,9 @@ namespace firn::client {
 //     not all calls come back together. Then it begins a new round; there are kRoundsMax at most.
 //  6. When there is nobody to ask, the call waits for news of servers. So it does when all that it
 //     could ask were out of reach, silent or on their way out, and lists may change: those that a
-//     newer one has brought are asked first, then all of them once more. Where one was reached and
-//     silent it looks again after the time of an attempt, for that one may speak without any news.
+//     newer one has brought are asked first, then all of them once more. Where one was silent or
+//     out of reach it looks again after the time of an attempt, for that one may be back without
+//     any news.
 //  7. Nothing begins at or after the deadline.
 //
 // Used by one thread at a time.
@@ -48,7 +50,7 @@ namespace firn::client {
 // of it, once: by Ended, or, when the call has ended meanwhile, by whoever asked, with Fleet::Done.
 class CallPlan {
  public:
-  static constexpr int kConnectsMax = 16;
+  static constexpr size_t kConnectsMax = 16;
   static constexpr int kRoundsMax = 100;
 
   struct Limits {
@@ -124,14 +126,13 @@ class CallPlan {
   std::vector<ServerPtr> put_off_;
   Micros again_at_{0};  // of the first of those
   int sent_ = 0;        // since the last round of rule 5 began
-  int connects_failed_ = 0;
   int rounds_ = 1;
   bool free_next_ = true;         // the next request costs no budget
   bool final_ = false;            // the last outcome settles the call
   bool repeated_ = false;         // rule 1 has been used for the server at hand
   ServerPtr again_;               // rule 1: to be asked once more
   size_t overloaded_ = 0;         // of this round's servers
-  size_t unreached_ = 0;          // of them
+  size_t unreached_ = 0;          // of them: no connection could be opened
   size_t silent_ = 0;             // of them: reached, and without an answer
   size_t lost_ = 0;               // of them, those that only a newer list makes up for
   bool waited_for_news_ = false;  // when this round had nobody left

@@ -113,16 +113,33 @@ TEST_F(CallPlanTest, WaitsForANewerListWhenAllThatItKnowsAreLost) {
   EXPECT_EQ(plan.Next(Now()).kind, Kind::kTry) << "all of them once more";
 }
 
-TEST_F(CallPlanTest, AsksSilentServersOnceMoreWhenThereIsTimeAndNobodyElse) {
-  Of({At(1), At(2)});
-  CallPlan plan(*fleet_, {}, "order", Now() + Micros(800'000), nullptr);
-  for (int i = 0; i < 2; ++i) plan.Ended(plan.Next(Now()), kTimeout, Now(), Now());
-  const CallPlan::Step wait = plan.Next(Now());
-  ASSERT_EQ(wait.kind, Kind::kWait);
-  EXPECT_TRUE(wait.for_news);
-  EXPECT_EQ(wait.until, Now() + Micros(80'000));
-  clock_.Advance(Milliseconds(80));
-  EXPECT_EQ(plan.Next(Now()).kind, Kind::kTry);
+TEST_F(CallPlanTest, AsksLostServersOnceMoreWhenThereIsTimeAndNobodyElse) {
+  for (const Outcome& lost : {kTimeout, kUnreachable}) {
+    Of({At(1), At(2)});
+    CallPlan plan(*fleet_, {}, "order", Now() + Micros(800'000), nullptr);
+    for (int i = 0; i < 2; ++i) plan.Ended(plan.Next(Now()), lost, Now(), Now());
+    const CallPlan::Step wait = plan.Next(Now());
+    ASSERT_EQ(wait.kind, Kind::kWait);
+    EXPECT_TRUE(wait.for_news);
+    EXPECT_EQ(wait.until, Now() + Micros(80'000));
+    clock_.Advance(Milliseconds(80));
+    EXPECT_EQ(plan.Next(Now()).kind, Kind::kTry);
+  }
+}
+
+TEST_F(CallPlanTest, LooksForAServerOutOfReachUntilTheDeadline) {
+  Of({At(1)});
+  CallPlan plan(*fleet_, {}, "order", Now() + Micros(60'000'000), nullptr);
+  size_t asked = 0;
+  for (CallPlan::Step step; (step = plan.Next(Now())).kind != Kind::kEnd;) {
+    if (step.kind == Kind::kTry) {
+      plan.Ended(step, kUnreachable, Now(), Now());
+      ++asked;
+    }
+    clock_.Advance(Milliseconds(80));
+  }
+  EXPECT_GE(Now(), plan.deadline());
+  EXPECT_GT(asked, CallPlan::kConnectsMax);
 }
 
 TEST_F(CallPlanTest, WaitsForNoOtherListWhereNoneCanCome) {
