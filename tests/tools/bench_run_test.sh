@@ -42,6 +42,13 @@ for row in "openssl echo" "firn, TLS" "firn, plain"; do
 done
 expect "nothing is left behind of that" "err out" "$(cd "$work" && echo *)"
 
+code=0
+run --only=machines --rounds=1 --measure-ms=20 --check || code=$?
+expect "it measures several machine ids: $(tail -n 3 "$work/err")" 0 "$code"
+for row in "1 id, getIds(1000)" "1 id, getRuns(1000)" "4 ids, getIds(1000)" "4 ids, getRuns(1000)"; do
+  expect "both shapes have a row of $row" 2 "$(grep -cF "  $row  " "$work/out")"
+done
+
 # Whatever the script needs before it looks for databases, and no database.
 mkdir "$work/few"
 ln -s "$(python3 -c 'import sys; print(sys.executable)')" "$work/few/python3"
