@@ -143,6 +143,22 @@ class LayersTest(Tree):
         self.assertEqual(len(faults), 1, faults)
         self.assertIn("a circle: common -> server/issue -> common", faults[0])
 
+    def test_the_house_is_drawn_as_it_is(self):
+        def drawn(*lines):
+            self.write("ARCHITECTURE.md", "# House\n\n```mermaid\nflowchart TB\n  " +
+                       "\n  ".join(lines) + "\n```\n")
+            return [fault for fault in self.faults() if fault.startswith("ARCHITECTURE.md:")]
+
+        boxes = ('front["server/front: doors"] --> issue', 'registry["registry: r"] --> common',
+                 'issue["server/issue: core"] --> common["common: words"]',
+                 'client["client: c"] -. "one file" .-> registry', 'others["client/go"] -.-> front')
+        self.assertEqual(drawn(*boxes), [])
+        self.assertIn("issue has an arrow to registry", drawn(*boxes, "issue --> registry")[0])
+        self.assertIn("no arrows lead from front to issue",
+                      drawn(boxes[0].replace("--> issue", "--> common"), *boxes[1:])[0])
+        self.assertIn("no arrows lead from client to registry",
+                      drawn(*boxes[:3], 'client["client: c"] --> common', boxes[4])[0])
+
     def test_catches_an_arrow_to_no_room(self):
         self.write("tools/layers.txt", planted_table() + "\nroom a -> server/isue\n")
         self.assertEqual(len(self.faults()), 1)

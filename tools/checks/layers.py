@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks tools/layers.txt: who includes whom, where vendors' headers and banned calls stand.
+"""Checks tools/layers.txt: who includes whom, where vendors' headers and banned calls stand, and
+that the house as ARCHITECTURE.md draws it is that house.
 
     tools/checks/layers.py [ROOT]
 """
@@ -11,6 +12,9 @@ import re
 import cpp
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
+
+
+PICTURE = "ARCHITECTURE.md"
 
 
 def below(path, pattern):
@@ -63,6 +67,11 @@ class Rules:
                       (r + "/").startswith(path)]
         return [r for r in found if r != room]
 
+    def all_arrows(self):
+        """Each room with each other one that it may include, were it one file of it."""
+        once = [(room, self.room_of(header)) for room, header in self.once]
+        return [(room, other) for room in self.rooms for other in self.arrows(room)] + once
+
     def circle(self):
         """Rooms of which each may include the next, and the last the first; none when no such are."""
         done, way = set(), []
@@ -87,6 +96,48 @@ class Rules:
         return max(matching, key=lambda rule: len(rule[0]))[1] if matching else None
 
 
+class Picture:
+    """The first flowchart of a page: boxes of folders ("folder: what it is") and the arrows between
+    them. Other boxes may be drawn as one likes."""
+
+    FLOWCHART = re.compile(r"^```mermaid\nflowchart\b.*?^```", re.MULTILINE | re.DOTALL)
+    BOX = re.compile(r'(\w+)\["(?:([^":]*): )?[^"]*"\]')
+    ARROW = re.compile(r'\s+(?:-->|-\.(?:\s*"[^"]*"\s*\.)?->)\s+')
+
+    def __init__(self, page):
+        chart = self.FLOWCHART.search(page)
+        self.folders, self.arrows = {}, set()  # of a box its folder; pairs of boxes
+        for line in chart.group().splitlines()[2:-1] if chart else []:
+            self.folders.update((box, folder) for box, folder in self.BOX.findall(line) if folder)
+            ends = [re.findall(r"\w+", end) for end in self.ARROW.split(self.BOX.sub(r"\1", line))]
+            for froms, tos in zip(ends, ends[1:]):
+                self.arrows.update((a, b) for a in froms for b in tos)
+
+    def box_of(self, path):
+        """The box that a room is drawn in; None for what is not drawn."""
+        boxes = [b for b, folder in self.folders.items() if below(path, folder)]
+        return max(boxes, key=lambda box: len(self.folders[box]), default=None)
+
+    def leads(self, box, other):
+        """Whether arrows lead from one box to the other, over others or not."""
+        reached, new = set(), {box}
+        while new:
+            reached |= new
+            new = {b for a, b in self.arrows if a in new} - reached
+        return other in reached
+
+    def faults(self, arrows):
+        """What is wrong with it where these are all the arrows between rooms."""
+        real = {(self.box_of(a), self.box_of(b)): (a, b) for a, b in arrows}
+        for (box, other), (room, included) in real.items():
+            if box and other and not self.leads(box, other):
+                yield f"no arrows lead from {box} to {other}, though {room} may include {included}"
+        for box, other in sorted(self.arrows):
+            folders = box in self.folders and other in self.folders
+            if folders and (box, other) not in real:
+                yield f"{box} has an arrow to {other}, of which it may include nothing"
+
+
 class Checker:
     def __init__(self, root, rules):
         self.root, self.rules, self.faults = root, rules, []
@@ -102,6 +153,10 @@ class Checker:
                     self.fault("tools/layers.txt", 1, f"{room} points at {path}, which is no room")
         if circle := self.rules.circle():
             self.fault("tools/layers.txt", 1, "a circle: " + " -> ".join(circle))
+        if os.path.isfile(os.path.join(self.root, PICTURE)):
+            picture = Picture(cpp.read(self.root, PICTURE))
+            for sentence in picture.faults(self.rules.all_arrows()):
+                self.fault(PICTURE, 1, sentence)
         for path in cpp.files_below(self.root, ".h", ".cc"):
             text = cpp.read(self.root, path)
             room = self.rules.room_of(path)
