@@ -16,7 +16,8 @@ ROOT = sys.argv[1]
 # Where a sentence begins that an operator will read.
 FINDINGS = r"\b(?:Fault|Loss|faults\.push_back|notes\.push_back)\("
 ALARMS = (r"\balarms_?\.push_back\(|\bTell\(ClaimEvent::Kind::kAlarm,|\{ClaimEvent::Kind::kAlarm,|"
-          r"\balarm_\(|LOG\(ERROR\) <<")
+          r"\balarm_\(|\bLOG(?:_IF)?\(ERROR|\bLogError\(\) <<|"
+          r"\bIs\(finding, Verdict::k(?!Ours)")
 # Sites that hand on a sentence of others, and the heading that has it. None: the sites where the
 # sentence is put into words are looked at themselves.
 HANDED_ON = {
@@ -25,6 +26,7 @@ HANDED_ON = {
     "RestsUnguarded(": "rests at version -1", "Fault(WhyFrozen(": "the cluster is half made",
     "Loss(node.status()": "A damaged node", "report.status()": "A damaged node",
     "live.status()": "A damaged node", "read.status()": "A damaged node",
+    "record.status()": "A damaged node", "cluster.status()": "A damaged node",
     "split.status()": "the layout cannot be read",
     "text.status()": "A file of the state folder", "hint.status()": "A file of the state folder",
     "found.status()": "A file of the state folder", "hint.message()": "A file of the state folder",
