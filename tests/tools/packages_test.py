@@ -7,6 +7,7 @@ installs.
 import collections
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,53 @@ def packages(name):
 
 LISTS = {name: packages(name) for name in sorted(os.listdir(TOOLS))
          if re.fullmatch(r"packages.*\.txt", name)}
+
+# What tools/drill runs, and where a program's name stands in it: where a command begins, and among the
+# words of which a command is put together.
+DRILL_SCRIPTS = "drill", "cluster", "members.sh", "certificates.sh", "lib.sh"
+PROGRAM = re.compile(r"(?=(?:^|[(|;!&{]|\b(?:then|do|else|if|while|exec|command -v|timeout \d+|"
+                     r"printf '%s\\n'))[ \t]*([a-z][\w.-]*)(?![\w=.]|\(\)))", re.MULTILINE)
+FILE = re.compile(r"(/usr/(?:share|lib)/[\w$()./ -]+\.(?:jar|so\.\d))")
+
+
+def installed():
+    """{package: (whether every Debian has it, what it needs)}, virtual packages by those that are there."""
+    asked = "${Package}\t${Essential}\t${Pre-Depends}, ${Depends}\t${Provides}\n"
+    told = subprocess.run(["dpkg-query", "-W", "-f", asked], stdout=subprocess.PIPE, text=True, check=True)
+    rows = [line.split("\t") for line in told.stdout.splitlines()]
+    there = {row[0]: row[0] for row in rows}
+    for name, _, _, provides in rows:
+        for virtual in re.findall(r"[a-z0-9][\w.+-]*(?=[ ,]|$)", re.sub(r"\([^)]*\)", "", provides)):
+            there.setdefault(virtual, name)
+    needs = {}
+    for name, essential, depends, _ in rows:
+        wanted = [[there[word] for word in re.findall(r"[a-z0-9][\w.+-]+", re.sub(r"\([^)]*\)|:any", "", one))
+                   if word in there] for one in depends.split(",")]
+        needs[name] = (essential == "yes", [some[0] for some in wanted if some])
+    return needs
+
+
+def all_that_comes(names, needs):
+    coming, left = set(), [name for name, (essential, _) in needs.items() if essential] + names
+    while left:
+        name = left.pop()
+        if name in needs and name not in coming:
+            coming.add(name)
+            left += needs[name][1]
+    return coming
+
+
+def owners(paths):
+    """{file: the package that it came with}; what stands in /bin or /lib is in /usr now."""
+    names = {path: (path, os.path.realpath(path), os.path.realpath(path).removeprefix("/usr"))
+             for path in paths}
+    asked = [name for of_path in names.values() for name in of_path]
+    told = subprocess.run(["dpkg-query", "-S", *asked], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, check=False).stdout
+    package = {file: who.split(":")[0].split(",")[0] for who, file in
+               (line.split(": ", 1) for line in told.splitlines() if not line.startswith("diversion "))}
+    return {path: next((package[name] for name in of_path if name in package), "")
+            for path, of_path in names.items()}
 
 
 class PackagesTest(unittest.TestCase):
@@ -72,6 +120,23 @@ class PackagesTest(unittest.TestCase):
             every = re.search(r"^every=\((.*?)\)", file.read(), re.MULTILINE | re.DOTALL).group(1)
         for name, why in LISTS[DRILL]:
             self.assertLessEqual(set(why.split(": ")[0].split(", ")), set(every.split()), name)
+
+    def test_all_that_a_drill_starts_comes_with_its_lists(self):
+        text = ""
+        for script in DRILL_SCRIPTS:
+            with open(os.path.join(TOOLS, script)) as file:
+                text += re.sub(r"(?m)(^|\s)#.*$", "", file.read())
+        machine = subprocess.run(["uname", "-m"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+        files = {file.replace("$(uname -m)", machine) for file in FILE.findall(text)}
+        programs = {shutil.which(word) for word in PROGRAM.findall(text)} - {None}
+        self.assertLessEqual({"java", "openssl", "curl", "setsid"}, {os.path.basename(p) for p in programs})
+        self.assertEqual(3, len(files), files)
+        lists = [name for list_name in (RUN, CLUSTER, DRILL) for name, _ in LISTS[list_name]]
+        coming = all_that_comes(lists, installed())
+        for path, package in sorted(owners(files | programs).items()):
+            with self.subTest(path):
+                # Without a package it is this machine's own matter, a java from elsewhere say.
+                self.assertTrue(package in coming or not package, f"{package} is in no list of a drill")
 
     def bare_environment(self):
         """Where dpkg knows of itself only, as on a fresh machine."""
