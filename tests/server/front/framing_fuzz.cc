@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "tests/server/front/http_calls.h"
+#include "tests/server/front/http/http_calls.h"
 #include "tests/server/front/issuing_fixture.h"
 
 namespace firn::front {

@@ -4,7 +4,7 @@
 
 #include "server/front/server_front.h"
 #include "tests/server/front/form.h"
-#include "tests/server/front/http_calls.h"
+#include "tests/server/front/http/http_calls.h"
 #include "tests/server/front/thrift_calls.h"
 
 namespace firn::front {

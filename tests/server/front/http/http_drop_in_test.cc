@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/id/layout.h"
-#include "tests/server/front/http_calls.h"
+#include "tests/server/front/http/http_calls.h"
 
 namespace firn::front {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "common/id/layout.h"
 #include "server/front/http/http_refusal.h"
-#include "tests/server/front/http_calls.h"
+#include "tests/server/front/http/http_calls.h"
 
 namespace firn::front {
 namespace {
