@@ -56,15 +56,21 @@ Result<TagRights::Table> TagRights::Parse(std::string_view text) {
 }
 
 Status TagRights::Load() {
-  const std::lock_guard lock(mutex_);
   // Before it is read: whoever changes it meanwhile is noticed the next time.
-  std::string stamp = StampOf(file_);
-  if (stamp == stamp_) return {};
-  stamp_ = std::move(stamp);
+  const std::string stamp = StampOf(file_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (stamp == stamp_) return {};
+    stamp_ = stamp;
+  }
+  // Without the mutex: no call waits for a disk.
   FIRN_ASSIGN(const std::string text, ReadRegularFile(file_, kBytesMax));
   Result<Table> table = Parse(text);
   FIRN_TRY(table.status().WithContext(file_));
-  table_ = std::make_shared<const Table>(*std::move(table));
+  auto made = std::make_shared<const Table>(*std::move(table));
+  const std::lock_guard lock(mutex_);
+  if (stamp != stamp_) return {};  // somebody else has begun to read it since, and has it newer
+  table_.swap(made);  // what was is freed without the mutex
   edition_.fetch_add(1, std::memory_order_release);
   return {};
 }

@@ -1,16 +1,38 @@
 #include "server/front/desk/tag_rights.h"
 
 #include <atomic>
+#include <chrono>
 #include <fstream>
+#include <future>
 #include <thread>
 #include <vector>
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/support/temp_dir.h"
 
+namespace {
+
+// Reading a file stands still while `stalled`, as on a disk that is away.
+std::atomic<bool> stalled{false}, reading{false};
+
+}  // namespace
+
+extern "C" ssize_t pread(int fd, void* bytes, size_t size, off_t at) {
+  using Function = ssize_t (*)(int, void*, size_t, off_t);
+  static const auto real = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "pread"));
+  reading = true;
+  reading.notify_all();
+  stalled.wait(true);
+  return real(fd, bytes, size, at);
+}
+
 namespace firn::front {
 namespace {
+
+constexpr std::chrono::seconds kPatience{60};
 
 class TagRightsTest : public testing::Test {
  protected:
@@ -87,6 +109,27 @@ TEST_F(TagRightsTest, EveryReaderSeesEveryChange) {
     gone = true;
   }
   EXPECT_EQ(permitted_afterwards, 0);
+  EXPECT_TRUE(reader_.Permit({"a"}, "refund"));
+}
+
+TEST_F(TagRightsTest, NoCallWaitsForTheFile) {
+  ASSERT_TRUE(Loaded("a order\n").ok());
+  Write("a refund\n");
+  stalled = true;
+  reading = false;
+  std::jthread loader([this] { EXPECT_TRUE(rights_.Load().ok()); });
+  reading.wait(false);
+  std::future<bool> permitted = std::async(std::launch::async, [this] {
+    TagRights::Reader newcomer(rights_);
+    const bool other = newcomer.Permit({"a"}, "refund");
+    return newcomer.Permit({"a"}, "order") && !other && rights_.refused().contains("a");
+  });
+  const bool answered = permitted.wait_for(kPatience) == std::future_status::ready;
+  stalled = false;
+  stalled.notify_all();
+  EXPECT_TRUE(answered) << "calls wait while the file is read";
+  EXPECT_TRUE(permitted.get() || !answered) << "what was in force is no more";
+  loader.join();
   EXPECT_TRUE(reader_.Permit({"a"}, "refund"));
 }
 
