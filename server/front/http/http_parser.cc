@@ -1,7 +1,10 @@
 #include "server/front/http/http_parser.h"
 
+#include <algorithm>
+
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
+#include <boost/beast/http/rfc7230.hpp>
 
 namespace firn::front {
 namespace {
@@ -14,6 +17,16 @@ using BeastView = boost::beast::string_view;
 
 std::string_view ToStd(BeastView text) { return {text.data(), text.size()}; }
 
+// Whether a field's value stands elsewhere than behind its name: on a line below it, or, put
+// together of several, in memory of Beast's that does not last.
+bool IsFolded(BeastView name, BeastView value) {
+  const char* behind = name.data() + name.size() + 1;
+  while (*behind == ' ' || *behind == '\t') ++behind;
+  return behind != value.data();
+}
+
+bool IsControl(char c) { return (c >= 0 && c < ' ' && c != '\t') || c == '\x7f'; }
+
 // Takes what Firn looks at from Beast's events, without copying any of it.
 class RequestParser final : public http::basic_parser<true> {
  public:
@@ -21,6 +34,8 @@ class RequestParser final : public http::basic_parser<true> {
 
   // What is wrong with the header by rules that Beast does not know; empty: nothing.
   std::string_view fault() const { return fault_; }
+  // Whether the peer says that this is its last.
+  bool closes() const { return closes_; }
 
  private:
   void on_request_impl(http::verb verb, BeastView, BeastView target, int version,
@@ -30,14 +45,16 @@ class RequestParser final : public http::basic_parser<true> {
     request_.options = verb == http::verb::options;
     if (verb == http::verb::get || request_.head) request_.verb = HttpVerb::kGet;
     if (verb == http::verb::post) request_.verb = HttpVerb::kPost;
+    request_.http_1_0 = version == 10;
     const std::string_view whole = ToStd(target);
     const size_t mark = whole.find('?');
     request_.path = whole.substr(0, mark);
     if (mark != std::string_view::npos) request_.query = whole.substr(mark + 1);
-    request_.http_1_0 = version == 10;
   }
   void on_response_impl(int, BeastView, int, error_code&) override {}
-  void on_field_impl(http::field field, BeastView name, BeastView value, error_code&) override {
+  void on_field_impl(http::field field, BeastView name, BeastView value,
+                     error_code& error) override {
+    if (IsFolded(name, value)) return Refuse("a field is folded", error);
     if (is_header_done()) return;  // what stands behind chunks says nothing
     switch (field) {
       case http::field::content_type:
@@ -52,6 +69,9 @@ class RequestParser final : public http::basic_parser<true> {
       case http::field::host:
         ++hosts_;
         request_.host = ToStd(value);
+        break;
+      case http::field::connection:
+        closes_ |= http::token_list(value).exists("close");
         break;
       case http::field::content_length:
         has_length_ = true;
@@ -68,21 +88,30 @@ class RequestParser final : public http::basic_parser<true> {
     }
   }
   void on_header_impl(error_code& error) override {
-    fault_ = Fault();
-    if (!fault_.empty()) error = http::error::bad_field;
+    if (const std::string_view fault = Fault(); !fault.empty()) return Refuse(fault, error);
   }
   void on_body_init_impl(const boost::optional<uint64_t>&, error_code&) override {}
   size_t on_body_impl(BeastView body, error_code&) override {
     request_.body = ToStd(body);
     return body.size();
   }
-  void on_chunk_header_impl(uint64_t, BeastView, error_code&) override {}
+  // A line's end alone would be the chunk's header's end to some.
+  void on_chunk_header_impl(uint64_t, BeastView extension, error_code& error) override {
+    if (std::any_of(extension.begin(), extension.end(), IsControl)) {
+      Refuse("a control character beside a chunk's length", error);
+    }
+  }
   size_t on_chunk_body_impl(uint64_t, BeastView body, error_code&) override {
     chunks_.append(body.data(), body.size());
     request_.body = chunks_;
     return body.size();
   }
   void on_finish_impl(error_code&) override {}
+
+  void Refuse(std::string_view fault, error_code& error) {
+    fault_ = fault;
+    error = http::error::bad_field;
+  }
 
   // Whatever a proxy before us could take for a request of another length, or for another host.
   std::string_view Fault() const {
@@ -99,7 +128,7 @@ class RequestParser final : public http::basic_parser<true> {
   std::string& chunks_;
   HttpRequest& request_;
   int hosts_ = 0, encodings_ = 0;
-  bool chunked_ = false, has_length_ = false;
+  bool chunked_ = false, has_length_ = false, closes_ = false;
   std::string_view fault_{};
 };
 
@@ -139,7 +168,7 @@ HttpParsed ParseHttp(std::string_view in, const Limits& limits, std::string& chu
     }
     if (error) return {KindOf(error), 0, parser.fault()};
   }
-  out.keep_alive = parser.keep_alive();
+  out.keep_alive = parser.keep_alive() && !parser.closes();
   return {Kind::kWhole, used};
 }
 

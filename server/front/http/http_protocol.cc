@@ -53,6 +53,7 @@ class HttpProtocol final : public Protocol {
   }
 
   CloseCause TooLong(OutBuffer& out) override {
+    request_ = {};  // the last one that was read is another's
     return Refuse(413, CloseCause::kHttpTooLarge, out).cause;
   }
 
@@ -101,9 +102,8 @@ class HttpProtocol final : public Protocol {
     if (fault.empty()) fault = status == 400 ? "not a request that can be read" : "too large";
     answer_.Clear();
     answer_.SetText(status, Cat(fault, "\n"));
-    HttpRequest last;  // whatever it was, it is the connection's
-    last.keep_alive = false;
-    AppendHttp(answer_, last, out);
+    request_.keep_alive = false;
+    AppendHttp(answer_, request_, out);
     return ServeStep::Close(cause);
   }
 

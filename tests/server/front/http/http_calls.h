@@ -93,7 +93,7 @@ class HttpSide {
     nlohmann::json json() const { return nlohmann::json::parse(body); }
   };
 
-  const Protocol& protocol() const { return *protocol_; }
+  Protocol& protocol() { return *protocol_; }
 
   Answer Raw(std::string_view request, bool last = false) {
     OutBuffer out;

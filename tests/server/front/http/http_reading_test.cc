@@ -1,0 +1,111 @@
+// What a request is for, whom it means by it, and where it begins and ends: all that RFC 9112 has,
+// and nothing that somebody between a client and us could read in another way.
+
+#include <gtest/gtest.h>
+
+#include "server/front/http/http_protocol.h"
+#include "tests/server/front/http/http_calls.h"
+
+namespace firn::front {
+namespace {
+
+using Kind = ServeStep::Kind;
+
+class HttpReadingTest : public testing::Test {
+ protected:
+  static std::string Request(const std::string& line, const std::string& fields) {
+    return line + "\r\n" + fields + "\r\n";
+  }
+  static std::string AskedOf(const std::string& host) {
+    return Request("GET /genid HTTP/1.1", "Host: " + host + "\r\n");
+  }
+  void ExpectServed(const std::string& request) {
+    const auto answer = http_.Raw(request);
+    EXPECT_EQ(answer.status(), 200) << request << answer.head << answer.body;
+    EXPECT_EQ(answer.step.kind, Kind::kServed) << request;
+    EXPECT_EQ(answer.step.bytes, request.size()) << request;
+  }
+  void ExpectBad(const std::string& request, const std::string& why = {}) {
+    const uint64_t before = issuing_.Sums().calls;
+    const auto answer = http_.Raw(request);
+    EXPECT_EQ(answer.status(), 400) << request << answer.head;
+    EXPECT_EQ(answer.step.kind, Kind::kClose) << request;
+    EXPECT_TRUE(answer.HasField("Connection: close")) << request << answer.head;
+    EXPECT_NE(answer.body.find(why), std::string::npos) << request << answer.body;
+    EXPECT_EQ(issuing_.Sums().calls, before) << request;
+  }
+
+  Issuing issuing_;
+  HttpSide http_{issuing_};
+};
+
+// A value that is put together of several lines would stand in memory that is gone by the time
+// that it is looked at.
+TEST_F(HttpReadingTest, RefusesAFieldOnSeveralLines) {
+  for (const std::string field :
+       {"Host: x\r\n y\r\n", "Host:\r\n x\r\n", "Host: x\r\n\t\r\n", "Host: x\r\nA: b\r\n c\r\n"}) {
+    ExpectBad(Request("GET /genid HTTP/1.1", field), "folded");
+  }
+  ExpectBad(Request("GET /genid HTTP/1.1", "Host: x\r\nA:\r\n \r\n b\r\n"), "folded");
+  ExpectBad(Request("GET /genid HTTP/1.1", " Host: x\r\n"));
+  const std::string chunks =
+      Request("POST /genid HTTP/1.1", "Host: x\r\nTransfer-Encoding: chunked\r\n");
+  ExpectBad(chunks + "0\r\nA: b\r\n c\r\n\r\n", "folded");
+}
+
+TEST_F(HttpReadingTest, RefusesALineThatEndsInHalfAnEnd) {
+  for (const char* request :
+       {"GET /genid HTTP/1.1\nHost: x\r\n\r\n", "GET /genid HTTP/1.1\rHost: x\r\n\r\n",
+        "GET /genid HTTP/1.1\r\nHost: x\n\r\n", "GET /genid HTTP/1.1\r\nHost: x\r\r\n\r\n",
+        "GET /genid HTTP/1.1\r\nHost: x\r\nA: b\rC: d\r\n\r\n",
+        "GET /genid HTTP/1.1\r\nHost: x\r\nA: b\nC: d\r\n\r\n",
+        "GET /genid\tHTTP/1.1\r\nHost: x\r\n\r\n"}) {
+    ExpectBad(request);
+  }
+  ExpectBad(Request("GET /genid HTTP/1.1", std::string("Host: x\0y\r\n", 11)));
+  ExpectBad(Request("GET /genid HTTP/1.1", std::string("Host: x\r\nA\0: y\r\n", 16)));
+  ExpectBad(Request(std::string("GET /gen\0id HTTP/1.1", 20), "Host: x\r\n"));
+}
+
+// Whoever takes a bare LF for the end of a line sees other chunks.
+TEST_F(HttpReadingTest, AChunksExtensionIsOneLineOfText) {
+  const std::string head =
+      Request("POST /genid HTTP/1.1", "Host: x\r\nTransfer-Encoding: chunked\r\n");
+  for (const char* bad : {";a=\"\n\"", ";a=\"\r\"", ";a=\"\1\"", ";a=\"\\\n\"", ";\n", ";a\n", "\n",
+                          ";a=\"\x7f\"", " ", ";", ";a=", "x"}) {
+    ExpectBad(head + "1" + bad + "\r\nx\r\n0\r\n\r\n");
+    ExpectBad(head + "0" + bad + "\r\n\r\n");
+  }
+  for (const char* good : {"", ";a", ";a=b", ";a=\"b \t\\\"c\xc3\xa9\"", " ; a = b;c"}) {
+    const auto answer = http_.Raw(head + "1" + good + "\r\nx\r\n0" + good + "\r\nT: v\r\n\r\n");
+    EXPECT_EQ(answer.step.kind, Kind::kServed) << good;
+  }
+}
+
+TEST_F(HttpReadingTest, WhoeverSaysCloseIsClosed) {
+  for (const char* version : {"1.0", "1.1"}) {
+    for (const char* words : {"close", "Close", "keep-alive, close", "close, keep-alive",
+                              "close\r\nConnection: keep-alive", "x,close ,y"}) {
+      const auto answer =
+          http_.Raw(Request("GET /genid HTTP/" + std::string(version),
+                            "Host: x\r\nConnection: " + std::string(words) + "\r\n"));
+      EXPECT_EQ(answer.status(), 200) << words;
+      EXPECT_EQ(answer.step.kind, Kind::kClose) << version << " " << words;
+      EXPECT_TRUE(answer.HasField("Connection: close")) << answer.head;
+    }
+  }
+}
+
+TEST_F(HttpReadingTest, AHeadThatIsRefusedHasNoBodyEither) {
+  const auto head = http_.Raw("HEAD /genid HTTP/1.1\r\n\r\n");
+  const auto got = http_.Raw("GET /genid HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(head.status(), 400);
+  EXPECT_EQ(head.head, got.head);
+  EXPECT_EQ(head.body, "");
+  OutBuffer out;
+  http_.protocol().TooLong(out);
+  EXPECT_TRUE(out.view().ends_with("\r\n\r\ntoo large\n")) << "whoever it is, it is another one";
+}
+
+}  // namespace
+}  // namespace firn::front
