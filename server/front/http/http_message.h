@@ -24,12 +24,12 @@ struct HttpRequest {
   HttpVerb verb = HttpVerb::kOther;
   bool head = false;       // a GET whose answer's body is left out
   bool options = false;    // whoever answers a verb that it does not know tells them
-  std::string_view path;   // of the target, not decoded
+  std::string_view path;   // of the target, not decoded; "*" of OPTIONS
   std::string_view query;  // behind the question mark
   std::string_view content_type;
   std::string_view if_none_match;
   std::string_view body;
-  std::string_view host;        // empty: HTTP/1.0 without one
+  std::string_view host;        // with its port; empty: the peer names none
   std::string_view admin_word;  // of the field X-Firn-Admin
   bool keep_alive = true;
   bool http_1_0 = false;

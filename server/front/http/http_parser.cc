@@ -1,10 +1,13 @@
 #include "server/front/http/http_parser.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/rfc7230.hpp>
+
+#include "server/front/http/http_target.h"
 
 namespace firn::front {
 namespace {
@@ -16,6 +19,7 @@ constexpr char kAdminField[] = "X-Firn-Admin";
 using BeastView = boost::beast::string_view;
 
 std::string_view ToStd(BeastView text) { return {text.data(), text.size()}; }
+BeastView ToBeast(std::string_view text) { return {text.data(), text.size()}; }
 
 // Whether a field's value stands elsewhere than behind its name: on a line below it, or, put
 // together of several, in memory of Beast's that does not last.
@@ -46,10 +50,7 @@ class RequestParser final : public http::basic_parser<true> {
     if (verb == http::verb::get || request_.head) request_.verb = HttpVerb::kGet;
     if (verb == http::verb::post) request_.verb = HttpVerb::kPost;
     request_.http_1_0 = version == 10;
-    const std::string_view whole = ToStd(target);
-    const size_t mark = whole.find('?');
-    request_.path = whole.substr(0, mark);
-    if (mark != std::string_view::npos) request_.query = whole.substr(mark + 1);
+    target_ = ReadTarget(ToStd(target), request_.options);
   }
   void on_response_impl(int, BeastView, int, error_code&) override {}
   void on_field_impl(http::field field, BeastView name, BeastView value,
@@ -89,6 +90,9 @@ class RequestParser final : public http::basic_parser<true> {
   }
   void on_header_impl(error_code& error) override {
     if (const std::string_view fault = Fault(); !fault.empty()) return Refuse(fault, error);
+    request_.path = target_->path;
+    request_.query = target_->query;
+    if (!target_->authority.empty()) request_.host = target_->authority;
   }
   void on_body_init_impl(const boost::optional<uint64_t>&, error_code&) override {}
   size_t on_body_impl(BeastView body, error_code&) override {
@@ -122,6 +126,21 @@ class RequestParser final : public http::basic_parser<true> {
     if (encodings_ != 0 && has_length_) return "Content-Length beside Transfer-Encoding";
     if (hosts_ > 1) return "more than one Host";
     if (hosts_ == 0 && !request_.http_1_0) return "HTTP/1.1 wants a Host";
+    return FaultOfPlace();
+  }
+
+  // A target with a host says it better than Host does (RFC 9112, 3.2.2), but who stands before us
+  // may have gone by Host, so they have to say the same. An empty Host is what a client sends that
+  // knows of no host (3.2), and then the address that it came to has to do (3.3): whoever asks by
+  // a path may leave it at that.
+  std::string_view FaultOfPlace() const {
+    if (!target_) return "the target is neither a path nor http://host/path";
+    const std::string_view host = request_.host;
+    if (!host.empty() && !IsHostAndPort(host)) return "Host is not a host, with a port or without";
+    const bool named_twice = hosts_ != 0 && !target_->authority.empty();
+    if (named_twice && !boost::beast::iequals(ToBeast(host), ToBeast(target_->authority))) {
+      return "Host is another one than the target's";
+    }
     return {};
   }
 
@@ -129,6 +148,7 @@ class RequestParser final : public http::basic_parser<true> {
   HttpRequest& request_;
   int hosts_ = 0, encodings_ = 0;
   bool chunked_ = false, has_length_ = false, closes_ = false;
+  std::optional<HttpTarget> target_{};
   std::string_view fault_{};
 };
 

@@ -17,10 +17,11 @@ struct HttpParsed {
   std::string_view fault = {};  // of kBad: what is wrong, where there is more to say than that
 };
 
-// Parses the one request at the front of `in` by Beast's rules and RFC 9112's, which refuse what a
-// proxy could read in another way: lengths that contradict each other, a length beside chunks, a
-// Transfer-Encoding other than `chunked`, none or several names of a host, folded or malformed
-// fields. `chunks` holds the body when it came in chunks; `out` refers to it and to `in`.
+// Parses the one request at the front of `in` by Beast's
+// rules and RFC 9112's, which refuse what a proxy could read in another way: lengths that
+// contradict each other, a length beside chunks, a Transfer-Encoding other than `chunked`; no
+// host, several, or what is none; folded or malformed fields. `chunks` holds the body when it came
+// in chunks; `out` refers to it and to `in`.
 // Keeps nothing: a request that is not whole is parsed again when there is more of it, which the
 // limits keep cheap.
 HttpParsed ParseHttp(std::string_view in, const Limits& limits, std::string& chunks,

@@ -41,6 +41,20 @@ class HttpAdminTest : public testing::Test {
     EXPECT_EQ(admin_->Handle(request, door, answer), HttpHandler::Outcome::kAnswered) << path;
     return answer;
   }
+  std::unique_ptr<HttpHandler> Admin() {
+    return MakeAdminHandler(issuing_.backend, control_, [this] { return Metrics(); },
+                            {"firn-1.example"});
+  }
+  // The answer to a request's bytes.
+  std::string Raw(std::string_view request) {
+    std::vector<std::unique_ptr<HttpHandler>> handlers;
+    handlers.push_back(Admin());
+    const auto http = MakeHttpProtocol(issuing_.limits, nullptr, std::move(handlers));
+    DoorCall door;
+    OutBuffer out;
+    http->Serve(request, door, out);
+    return std::string(out.view());
+  }
   std::string Metrics() {
     MetricsPage page;
     Describe(totals_, "public", page);
@@ -52,8 +66,7 @@ class HttpAdminTest : public testing::Test {
   Issuing issuing_;
   RecordingControl control_;
   Totals totals_;
-  std::unique_ptr<HttpHandler> admin_ = MakeAdminHandler(
-      issuing_.backend, control_, [this] { return Metrics(); }, {"firn-1.example"});
+  std::unique_ptr<HttpHandler> admin_ = Admin();
 };
 
 TEST_F(HttpAdminTest, IsReadyOnlyWhenClientsShouldCome) {
@@ -184,6 +197,31 @@ TEST_F(HttpAdminTest, AnswersToNoNameThatAStrangerPointedAtIt) {
   }
   EXPECT_EQ(Ask("/v1/offline", HttpVerb::kPost, {}, "evil.example", "1").status, 403);
   EXPECT_EQ(control_.done, "");
+}
+
+// A target may name its host, too: no way around what Host is looked at for.
+TEST_F(HttpAdminTest, AnswersToNoNameInATargetEither) {
+  const struct {
+    const char* request;
+    const char* status;
+  } kCases[] = {
+      {"http://127.0.0.1:7610/healthz HTTP/1.1\r\nHost: 127.0.0.1:7610\r\n", "200"},
+      {"http://firn-1.example/healthz HTTP/1.1\r\nHost: firn-1.example\r\n", "200"},
+      {"http://firn-1.example/healthz HTTP/1.0\r\n", "200"},
+      {"http://evil.example/healthz HTTP/1.1\r\nHost: evil.example\r\n", "403"},
+      {"http://evil.example/healthz HTTP/1.0\r\n", "403"},
+      {"http://evil.example/healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n", "400"},
+      {"http://127.0.0.1/healthz HTTP/1.1\r\nHost: evil.example\r\n", "400"},
+      {"http://127.0.0.1@evil.example/healthz HTTP/1.0\r\n", "400"},
+      {"http://evil.example/healthz HTTP/1.1\r\nHost:\r\n", "400"},
+      {"/healthz HTTP/1.1\r\nHost: 127.0.0.1, evil.example\r\n", "400"},
+      {"/healthz HTTP/1.1\r\nHost: evil.example\r\n 127.0.0.1\r\n", "400"},
+      {"/healthz HTTP/1.1\r\nHost:\r\n", "200"},
+  };
+  for (const auto& c : kCases) {
+    const std::string answer = Raw("GET " + std::string(c.request) + "\r\n");
+    EXPECT_EQ(answer.substr(9, 3), c.status) << c.request << answer;
+  }
 }
 
 TEST_F(HttpAdminTest, LetsNoPageOfAnotherSiteFrameOrGuess) {

@@ -39,6 +39,80 @@ class HttpReadingTest : public testing::Test {
   HttpSide http_{issuing_};
 };
 
+TEST_F(HttpReadingTest, AHostIsANameOrAnAddressWithAPortOrWithout) {
+  for (const char* host : {"x", "firn-1.example", "firn_1.example.:7609", "10.0.0.7:65535", "[::1]",
+                           "[2001:db8::7]:7609", "[::ffff:10.0.0.7]:1", "X:", "x:00080"}) {
+    ExpectServed(AskedOf(host));
+  }
+}
+
+TEST_F(HttpReadingTest, RefusesAHostThatIsNone) {
+  for (const char* host : {"a b",     "a,b",        "a, b",   "u@a",       "u:p@a",
+                           "a:x",     "a:-1",       "a:+1",   "a:65536",   "a:80:80",
+                           "a: 80",   ":",          ":7609",  "[",         "[]",
+                           "[::1",    "::1",        "[::1]]", "[::1]7609", "[::1]:x",
+                           "x[::1]",  "[10.0.0.7]", "[x]",    "[v1.x]",    "[fe80::1%eth0]",
+                           "a/",      "/",          "a?",     "a#",        "a\\b",
+                           "a%2e",    "http://a",   "\"a\"",  "<a>",       "a;b",
+                           "\xc3\xa9"}) {
+    ExpectBad(AskedOf(host), "Host is not a host");
+    ExpectBad(Request("GET /genid HTTP/1.0", "Host: " + std::string(host) + "\r\n"));
+  }
+}
+
+TEST_F(HttpReadingTest, AnEmptyHostIsOneThatTheClientDoesNotKnow) {
+  ExpectServed(AskedOf(""));
+  ExpectServed(AskedOf(" \t "));
+  ExpectBad(Request("GET http://a/genid HTTP/1.1", "Host:\r\n"), "Host is another one");
+}
+
+TEST_F(HttpReadingTest, ATargetMayNameItsHost) {
+  ExpectServed(Request("GET http://a:7609/genid HTTP/1.1", "Host: a:7609\r\n"));
+  ExpectServed(Request("GET HTTPS://A.example/genid? HTTP/1.1", "Host: a.EXAMPLE\r\n"));
+  ExpectServed(Request("GET http://[::1]:7609/genid HTTP/1.1", "Host: [::1]:7609\r\n"));
+  ExpectServed(Request("GET http://a/genid HTTP/1.0", "Connection: keep-alive\r\n"));
+  const auto three = http_.Raw(Request("GET http://a/v1/ids/slow?count=3 HTTP/1.1", "Host: a\r\n"));
+  EXPECT_EQ(three.json()["ids"].size(), 3u) << three.body;
+  for (const char* root : {"http://a", "http://a/", "http://a?b", "http://a?/genid"}) {
+    const auto answer = http_.Raw(Request("GET " + std::string(root) + " HTTP/1.1", "Host: a\r\n"));
+    EXPECT_EQ(answer.status(), 404) << root;
+    EXPECT_EQ(answer.step.kind, Kind::kServed) << root;
+  }
+}
+
+TEST_F(HttpReadingTest, TheTargetsHostIsThatOfHost) {
+  for (const char* target : {"http://b/genid", "http://a:80/genid", "http://a.b/genid"}) {
+    ExpectBad(Request("GET " + std::string(target) + " HTTP/1.1", "Host: a\r\n"),
+              "Host is another one");
+    ExpectBad(Request("GET " + std::string(target) + " HTTP/1.0", "Host: a\r\n"),
+              "Host is another one");
+  }
+  ExpectBad(Request("GET http://a/genid HTTP/1.1", ""), "wants a Host");
+  ExpectBad(Request("GET http://a/genid HTTP/1.1", "Host: a\r\nHost: a\r\n"), "more than one Host");
+}
+
+TEST_F(HttpReadingTest, RefusesATargetThatIsNone) {
+  for (const char* target :
+       {"genid", "*", "?", "a:80", "http:", "http:/genid", "http://", "http:///genid",
+        "http://u@a/genid", "http://u:p@a/genid", "http://a:b/genid", "http://a\\@b/genid",
+        "http://a#b/genid", "http://[::1/genid", "ftp://a/genid", "ws://a/genid"}) {
+    ExpectBad(Request("GET " + std::string(target) + " HTTP/1.1", "Host: a\r\n"), "the target is");
+  }
+  ExpectBad(Request("CONNECT a:80 HTTP/1.1", "Host: a:80\r\n"), "the target is");
+  ExpectBad(Request("OPTIONS *x HTTP/1.1", "Host: a\r\n"), "the target is");
+}
+
+TEST_F(HttpReadingTest, OptionsMayAskForTheServerItself) {
+  for (const char* target : {"*", "http://a:1", "https://a:1"}) {
+    const auto answer =
+        http_.Raw(Request("OPTIONS " + std::string(target) + " HTTP/1.1", "Host: a:1\r\n"));
+    EXPECT_EQ(answer.status(), 204) << target;
+    EXPECT_TRUE(answer.HasField("Allow: GET, HEAD, POST, OPTIONS")) << answer.head;
+  }
+  const auto root = http_.Raw(Request("OPTIONS http://a/ HTTP/1.1", "Host: a\r\n"));
+  EXPECT_EQ(root.status(), 404) << "it is a path like others";
+}
+
 // A value that is put together of several lines would stand in memory that is gone by the time
 // that it is looked at.
 TEST_F(HttpReadingTest, RefusesAFieldOnSeveralLines) {
