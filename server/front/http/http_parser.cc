@@ -15,6 +15,9 @@ namespace {
 namespace http = boost::beast::http;
 using boost::beast::error_code;
 constexpr char kAdminField[] = "X-Firn-Admin";
+// Some clients write an empty line behind a body. No more of them than two are passed over.
+constexpr std::string_view kEmptyLine = "\r\n";
+constexpr size_t kEmptyBytesMax = 2 * kEmptyLine.size();
 
 using BeastView = boost::beast::string_view;
 
@@ -159,6 +162,15 @@ HttpParsed::Kind KindOf(const error_code& error) {
   return HttpParsed::Kind::kBad;
 }
 
+// How much of `in` is empty lines before the request.
+size_t EmptyBytes(std::string_view in) {
+  size_t bytes = 0;
+  while (bytes < kEmptyBytesMax && in.substr(bytes).starts_with(kEmptyLine)) {
+    bytes += kEmptyLine.size();
+  }
+  return bytes;
+}
+
 // How long the request is, as soon as its header says so.
 size_t LengthToCome(const RequestParser& parser, size_t used) {
   if (!parser.is_header_done()) return 0;
@@ -177,7 +189,8 @@ HttpParsed ParseHttp(std::string_view in, const Limits& limits, std::string& chu
   parser.eager(true);
   parser.header_limit(static_cast<uint32_t>(limits.http_header_bytes_max));
   parser.body_limit(limits.http_body_bytes_max);
-  size_t used = 0;
+  size_t used = EmptyBytes(in);
+  if (used < kEmptyBytesMax && in.substr(used) == kEmptyLine.substr(0, 1)) return {Kind::kNeedMore};
   while (!parser.is_done()) {
     error_code error;
     const size_t n = parser.put({in.data() + used, in.size() - used}, error);

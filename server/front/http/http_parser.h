@@ -17,7 +17,7 @@ struct HttpParsed {
   std::string_view fault = {};  // of kBad: what is wrong, where there is more to say than that
 };
 
-// Parses the one request at the front of `in` by Beast's
+// Parses the one request at the front of `in`, with an empty line or two before it, by Beast's
 // rules and RFC 9112's, which refuse what a proxy could read in another way: lengths that
 // contradict each other, a length beside chunks, a Transfer-Encoding other than `chunked`; no
 // host, several, or what is none; folded or malformed fields. `chunks` holds the body when it came

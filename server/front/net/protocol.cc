@@ -4,7 +4,7 @@ namespace firn::front {
 
 Speech Recognise(std::string_view first) {
   if (first.empty()) return Speech::kUndecided;
-  if (first[0] >= 'A' && first[0] <= 'Z') return Speech::kHttp;
+  if ((first[0] >= 'A' && first[0] <= 'Z') || first[0] == '\r') return Speech::kHttp;
   // A frame of less than 16 MiB begins with a zero; larger ones are beyond every limit.
   if (first[0] != 0) return Speech::kUnknown;
   if (first.size() < 5) return Speech::kUndecided;

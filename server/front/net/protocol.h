@@ -20,9 +20,9 @@ namespace firn::front {
 // What a connection's first bytes say that it speaks.
 enum class Speech : uint8_t { kUndecided, kThriftBinary, kThriftCompact, kHttp, kUnknown };
 
-// Decides by at most 5 bytes: an upper-case letter begins an HTTP method; a zero byte begins the
-// length of a Thrift frame, whose first byte tells binary (0x80) from compact (0x82).
-// kUndecided: more bytes are needed.
+// Decides by at most 5 bytes: an upper-case letter begins an HTTP method, and a CR the empty line
+// that may stand before one; a zero byte begins the length of a Thrift frame, whose first byte
+// tells binary (0x80) from compact (0x82). kUndecided: more bytes are needed.
 Speech Recognise(std::string_view first);
 
 // What became of the request at the front of a connection's input, and of those behind it that were

@@ -24,6 +24,9 @@ TEST(RecogniseTest, DecidesByTheFirstBytes) {
       {"\x7f\xff\xff\xff"s, Speech::kUnknown},
       {"G", Speech::kHttp},
       {"POST /", Speech::kHttp},
+      {"\r", Speech::kHttp},  // an empty line before a request
+      {"\r\nGET /", Speech::kHttp},
+      {"\nGET /", Speech::kUnknown},
       {"get /", Speech::kUnknown},
       {"\x16\3\1"s, Speech::kUnknown},  // TLS
       {"*1\r\n", Speech::kUnknown},     // Redis

@@ -18,6 +18,7 @@ inline std::vector<std::string> KindsOfRequests() {
   std::vector<std::string> kinds = {
       "GET /v1/ids/default?count=3 HTTP/1.1\r\nHost: x\r\n\r\n",
       "GET http://[::1]:7609/genid?a HTTP/1.1\r\nHost: [::1]:7609\r\nConnection: close\r\n\r\n",
+      "\r\n\r\nOPTIONS * HTTP/1.1\r\nHost:\r\n\r\n\r\nHEAD /genid HTTP/1.0\r\n\r\n",
       post + "Content-Length: 7\r\n\r\ncount=2",
       post + "Transfer-Encoding: chunked\r\n\r\n3\r\ncou\r\n4;x=y\r\nnt=2\r\n0\r\nT: v\r\n\r\n"};
   for (const ThriftCoding coding : {ThriftCoding::kBinary, ThriftCoding::kCompact}) {

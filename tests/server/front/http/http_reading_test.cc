@@ -113,6 +113,32 @@ TEST_F(HttpReadingTest, OptionsMayAskForTheServerItself) {
   EXPECT_EQ(root.status(), 404) << "it is a path like others";
 }
 
+TEST_F(HttpReadingTest, PassesOverTwoEmptyLinesBeforeARequest) {
+  const std::string request = AskedOf("x");
+  ExpectServed("\r\n" + request);
+  ExpectServed("\r\n\r\n" + request);
+  const std::string post =
+      Request("POST /v1/ids/slow HTTP/1.1", "Host: x\r\nContent-Length: 7\r\n");
+  EXPECT_EQ(http_.Raw("\r\n" + post).step.bytes, 2 + post.size() + 7) << "where its body ends";
+}
+
+TEST_F(HttpReadingTest, WaitsForTheRestOfARequestBehindEmptyLines) {
+  const std::string request = "\r\n\r\n" + AskedOf("x");
+  for (size_t n = 1; n < request.size(); ++n) {
+    EXPECT_EQ(http_.Raw(request.substr(0, n)).step.kind, Kind::kNeedMore) << n;
+    EXPECT_TRUE(http_.protocol().MayBeWhole(request, n)) << n;
+  }
+}
+
+TEST_F(HttpReadingTest, RefusesMoreEmptyLinesAndHalfOnes) {
+  const std::string request = AskedOf("x");
+  for (const char* before :
+       {"\r\n\r\n\r\n", "\r\n\r\n\r", "\n", "\r", "\r\r\n", "\r\n\n", " \r\n", "\r\n "}) {
+    ExpectBad(before + request);
+  }
+  ExpectBad("\r\n\r\n\r\n");
+}
+
 // A value that is put together of several lines would stand in memory that is gone by the time
 // that it is looked at.
 TEST_F(HttpReadingTest, RefusesAFieldOnSeveralLines) {
