@@ -17,6 +17,7 @@
 #include "registry/operate/audit_server.h"
 #include "registry/operate/audit_slot.h"
 #include "registry/operate/audit_tags.h"
+#include "registry/seam/requests.h"
 
 namespace firn {
 namespace {
@@ -49,6 +50,10 @@ class Auditor {
   void Loss(std::string sentence) {
     Fault(std::move(sentence));
     ++audit_.losses;
+  }
+  // What is not there. While a cluster is being made that is no loss: it is still to come.
+  void Missing(std::string sentence) {
+    if (!half_made_) Loss(std::move(sentence));
   }
 
   // A node; nothing when it is not there, or damaged, which is a loss.
@@ -87,6 +92,7 @@ class Auditor {
   const WallMs now_;
   Audit audit_;
   std::optional<RackSplit> split_;
+  bool half_made_ = false;
 };
 
 Status Auditor::ReadRoot() {
@@ -97,9 +103,12 @@ Status Auditor::ReadRoot() {
     return {};
   }
   const ClusterMeta& meta = root->meta;
-  const bool half_made = meta.reason == kBeingMade;
-  if (meta.frozen)
-    half_made ? Fault(WhyFrozen(meta)) : Loss("the cluster is frozen: " + meta.reason);
+  half_made_ = meta.frozen && meta.reason == kBeingMade;
+  if (half_made_) {
+    Fault(WhyFrozen(meta));
+  } else if (meta.frozen) {
+    Loss("the cluster is frozen: " + meta.reason);
+  }
   if (root->version == kUnguardedVersion) Loss(RestsUnguarded("the cluster's root node"));
   if (meta.floor - now_ > kPoisonAhead) Fault("the floor lies more than a day ahead");
   const Result<Layout> layout = Layout::Parse(meta.layout);
@@ -116,7 +125,7 @@ Status Auditor::ReadRoot() {
   audit_.meta_set_at = root->modified;
   const size_t before = audit_.losses;
   FIRN_ASSIGN(const auto clock, Find(kClockPath));
-  if (!clock && audit_.losses == before) Loss("the clock node is missing: nobody can claim");
+  if (!clock && audit_.losses == before) Missing("the clock node is missing: nobody can claim");
   return {};
 }
 
@@ -130,7 +139,7 @@ Status Auditor::ReadEras(const Nonce& current) {
     there |= is_current;
     if (!is_current) Loss("the node of an era that is over is there still: run firn restore");
   }
-  if (!there) Loss("the node of the root node's era is missing: run firn restore");
+  if (!there) Missing("the node of the root node's era is missing: run firn restore");
   return {};
 }
 
@@ -153,7 +162,7 @@ Status Auditor::ReadRacks() {
     if (rack.has_value() && *rack < split_->racks()) {
       FIRN_TRY(ReadRack(*rack));
     } else {
-      Fault("a foreign node stands among the racks");
+      Fault("a foreign node stands among the racks: " + Quoted(ChildPath(kMachinesPath, name)));
     }
   }
   std::sort(audit_.slots.begin(), audit_.slots.end(),
@@ -169,7 +178,8 @@ Status Auditor::ReadRack(uint32_t rack) {
   for (const std::string& name : workers) {
     const auto worker = ParseIndex<uint32_t>(name);
     if (!worker.has_value() || *worker >= split_->workers()) {
-      Fault(Cat("a foreign node stands among the slots of rack ", rack));
+      Fault(Cat("a foreign node stands among the slots of rack ", rack, ": ",
+                Quoted(ChildPath(RackPath(rack), name))));
       continue;
     }
     slots.push_back({rack, *worker});
@@ -227,7 +237,8 @@ Status Auditor::ReadProviders() {
   for (const std::string& name : *names) {
     const Result<Provider> provider = ParseProviderNodeName(name);
     if (!provider.ok()) {
-      Fault("a provider's name cannot be read: " + provider.status().message());
+      Fault(Cat("a provider's name cannot be read: ", Quoted(name), ": ",
+                provider.status().message()));
       continue;
     }
     FIRN_ASSIGN(const auto node, Find(std::string(kProvidersPath) + "/" + name));
@@ -239,7 +250,7 @@ Status Auditor::ReadProviders() {
     if (report.ok()) {
       audit_.providers.push_back({*provider, *std::move(report)});
     } else {
-      Fault(provider->address + ": " + report.status().message());
+      Fault(provider->address + ": its report cannot be read: " + report.status().message());
     }
   }
   return {};
@@ -278,21 +289,21 @@ void Auditor::CompareRacks() {
     workers = std::max(workers, slot.slot.worker + 1);
   }
   if (!split_.has_value()) return;
-  if (workers == 0) return Loss("there are no slots: run firn restore");
+  if (workers == 0) return Missing("there are no slots: run firn restore");
   for (uint32_t rack = 0; rack < split_->racks(); ++rack) {
     const std::set<uint32_t>& there = racks[rack];
     if (there.size() == workers) continue;
     uint32_t first = 0;
     while (there.count(first) != 0) ++first;
-    Loss(Cat("rack ", rack, ": ", workers - there.size(), " of ", workers,
-             " records are missing, the first is worker ", first, "'s: run firn restore"));
+    Missing(Cat("rack ", rack, ": ", workers - there.size(), " of ", workers,
+                " records are missing, the first is worker ", first, "'s: run firn restore"));
   }
 }
 
 void Auditor::CompareNonces() {
   std::map<Nonce, Slot> seen;
   for (const AuditedSlot& slot : audit_.slots) {
-    if (slot.record.nonce.zero()) continue;
+    if (slot.record.nonce.zero() || slot.record.retired) continue;
     const auto [first, added] = seen.emplace(slot.record.nonce, slot.slot);
     if (!added) Fault(SlotText(slot.slot) + " has the same nonce as " + SlotText(first->second));
   }
@@ -377,24 +388,6 @@ bool Audit::NeverUsed() const {
 Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now) {
   FIRN_TRY(registry.Sync(kMetaPath));
   return Auditor(registry, now).Run();
-}
-
-Status ReadPast(BlockingCoordinator& registry, Audit& audit) {
-  std::vector<AuditedSlot*> slots;
-  std::vector<std::string> paths;
-  for (AuditedSlot& slot : audit.slots) {
-    if (slot.use == SlotUse::kNeverUsed) continue;
-    slots.push_back(&slot);
-    paths.push_back(PastPath(slot.slot));
-  }
-  const std::vector<Result<Node>> nodes = registry.ReadAll(paths);
-  for (size_t i = 0; i < slots.size(); ++i) {
-    const Code code = nodes[i].code();
-    if (code == Code::kNotFound || code == Code::kCorrupt) continue;
-    FIRN_TRY(nodes[i].status());
-    if (auto past = PastHolders::Parse(nodes[i]->data); past.ok()) slots[i]->past = past->holders();
-  }
-  return {};
 }
 
 }  // namespace firn

@@ -24,21 +24,23 @@ void ReadLive(const Node& node, SlotLook& look) {
   if (live.ok()) {
     look.slot.live = *live;
   } else {
-    look.faults.push_back(live.status().message());
+    look.faults.push_back("its live node cannot be read: " + live.status().message());
   }
   if (node.stat.ephemeral_owner == 0) {
     look.faults.push_back("its live node is not ephemeral and will never go");
   }
 }
 
+// What stands in one that was taken out of use is no matter any more.
 void JudgeRecord(SlotLook& look, WallMs floor) {
   const SlotRecord& record = look.slot.record;
+  if (record.retired) return;
   if (look.slot.use == SlotUse::kPoisoned) {
     look.faults.push_back("its bound lies more than a day ahead");
   }
   if (record.since > record.bound) look.faults.push_back("its claim begins beyond its bound");
   // A restore puts the floor above every bound, and ends renewals of the claims made before it.
-  if (!record.retired && record.since < floor && record.bound > floor) {
+  if (record.since < floor && record.bound > floor) {
     look.faults.push_back("its claim began below the floor and reaches above it");
   }
 }

@@ -14,7 +14,7 @@ import yaml
 
 ROOT = sys.argv[1]
 # Where a sentence begins that an operator will read.
-FINDINGS = r"\b(?:Fault|Loss|faults\.push_back|notes\.push_back)\("
+FINDINGS = r"\b(?:Fault|Loss|Missing|faults\.push_back|notes\.push_back)\("
 ALARMS = (r"\balarms_?\.push_back\(|\bTell\(ClaimEvent::Kind::kAlarm,|\{ClaimEvent::Kind::kAlarm,|"
           r"\balarm_\(|\bLOG(?:_IF)?\(ERROR|\bLogError\(\) <<|"
           r"\bIs\(finding, Verdict::k(?!Ours)")
@@ -24,8 +24,7 @@ HANDED_ON = {
     "void Fault(": None, "std::move(sentence)": None, "std::move(alarm)": None,
     "kAlarm, alarm)": None, "event.text": None, '": " + fault': None, '"store " << name': None,
     "RestsUnguarded(": "rests at version -1", "Fault(WhyFrozen(": "the cluster is half made",
-    "Loss(node.status()": "A damaged node", "report.status()": "A damaged node",
-    "live.status()": "A damaged node", "read.status()": "A damaged node",
+    "Loss(node.status()": "A damaged node", "read.status()": "A damaged node",
     "record.status()": "A damaged node", "cluster.status()": "A damaged node",
     "split.status()": "the layout cannot be read",
     "text.status()": "A file of the state folder", "hint.status()": "A file of the state folder",

@@ -60,6 +60,17 @@ const Damage kDamages[] = {
     {"NoCluster", [](AuditTest& c) { c.LoseData(); }, "there is no cluster here"},
     {"RootUnreadable", [](AuditTest& c) { c.Put(kMetaPath, "rubbish"); }, "not JSON"},
     {"Frozen", [](AuditTest& c) { c.SetMeta([](ClusterMeta& m) { m.frozen = true; }); }, "frozen"},
+    {"HalfMade",
+     [](AuditTest& c) {
+       c.SetMeta([](ClusterMeta& m) {
+         m.frozen = true;
+         m.reason = kBeingMade;
+       });
+       c.Erase(kClockPath);
+       c.Erase(EraPath(c.Meta().era));
+       c.EraseSlots(3);
+     },
+     "the cluster is half made: the same firn init completes it"},
     {"FloorFarAhead", [](AuditTest& c) { c.LiftFloor(kNow + kDay + kMs); }, "the floor lies more"},
     {"LayoutUnreadable", [](AuditTest& c) { c.SetMeta([](ClusterMeta& m) { m.layout = "x"; }); },
      "the layout cannot be read"},
@@ -84,8 +95,9 @@ const Damage kDamages[] = {
     {"RackMissing", [](AuditTest& c) { c.EraseRack(3); }, "rack 3: 3 of 3 records are missing"},
     {"NoSlots", [](AuditTest& c) { c.EraseAllRacks(); }, "there are no slots"},
     {"ForeignRack", [](AuditTest& c) { c.Put(std::string(kMachinesPath) + "/9", ""); },
-     "among the racks"},
-    {"ForeignSlot", [](AuditTest& c) { c.Put(RackPath(0) + "/x", ""); }, "among the slots"},
+     "among the racks: '/machines/9'"},
+    {"ForeignSlot", [](AuditTest& c) { c.Put(RackPath(0) + "/x", ""); },
+     "among the slots of rack 0: '/machines/0/x'"},
     {"SlotBeyondTheLayout", [](AuditTest& c) { c.Put(RackPath(0) + "/256", ""); },
      "among the slots"},
     // Records.
@@ -120,7 +132,7 @@ const Damage kDamages[] = {
      [](AuditTest& c) {
        c.Put(LivePath({0, 0}), "rubbish", Lifetime::kEphemeral);
      },
-     "not JSON"},
+     "its live node cannot be read: "},
     {"LiveForEver",
      [](AuditTest& c) {
        c.Put(LivePath({0, 0}), FormatLiveMark({"a:1", Nonce(1, 1)}));
@@ -140,8 +152,10 @@ const Damage kDamages[] = {
      "was retired and is live"},
     // What servers say.
     {"ProviderNameUnreadable",
-     [](AuditTest& c) { c.Put(std::string(kProvidersPath) + "/rubbish", ""); }, "provider's name"},
-    {"ReportUnreadable", [](AuditTest& c) { c.AnnounceAs("h:1", "rubbish"); }, "h:1: is not JSON"},
+     [](AuditTest& c) { c.Put(std::string(kProvidersPath) + "/rubbish", ""); },
+     "a provider's name cannot be read: 'rubbish': "},
+    {"ReportUnreadable", [](AuditTest& c) { c.AnnounceAs("h:1", "rubbish"); },
+     "h:1: its report cannot be read: is not JSON"},
     {"ProviderForEver",
      [](AuditTest& c) { c.AnnounceAs("h:1", R"({"state":"serving"})", Lifetime::kPersistent); },
      "will never go"},
@@ -242,6 +256,13 @@ TEST_F(AuditTest, KnowsWhatOnlyARestorePutsRight) {
   EXPECT_EQ(audit.losses, 5u);
   EXPECT_THAT(audit.lost_tags, ElementsAre(Pair("broken", 0), Pair("user", 70)));
   EXPECT_FALSE(audit.NeverUsed());
+}
+
+// Nobody claims it any more, whatever stands in it.
+TEST_F(AuditTest, WhatIsRetiredIsNoFault) {
+  Hold({0, 0}, Nonce(1, 1), kNow);
+  PutRecord({0, 1}, {.nonce = Nonce(1, 1), .bound = kNow, .since = kNow + kMs, .retired = true});
+  EXPECT_THAT(Read().faults, IsEmpty());
 }
 
 // --- what only looks wrong -----------------------------------------------------------------------

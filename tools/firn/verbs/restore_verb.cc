@@ -232,7 +232,7 @@ Result<bool> TagsCover(BlockingCoordinator& registry, const std::vector<SaidTag>
 
 // Whether the cluster has just been restored, above all that is known now.
 bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
-  if (!audit.meta || audit.losses > 0 || facts.replaces_unused) return false;
+  if (!audit.meta || audit.meta->frozen || audit.losses > 0 || facts.replaces_unused) return false;
   const Milliseconds since = facts.now - audit.meta_set_at;
   const Milliseconds margin = 3 * facts.window;
   const WallMs floor = audit.meta->floor;
