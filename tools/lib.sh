@@ -15,11 +15,12 @@ export CCACHE_BASEDIR=$FIRN_ROOT CCACHE_NOHASHDIR=1
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*"; }
 
-# One clear sentence, and the end.
+# One clear sentence, and the end; with another code where a script sets one.
 fail() {
   printf '%s: %s\n' "$(basename "$0")" "$*" >&2
-  exit 1
+  exit "$fail_code"
 }
+fail_code=1
 
 # Prints the comment at the head of a script as its help, and ends, when the arguments ask for it.
 help_if_asked() {

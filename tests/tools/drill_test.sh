@@ -28,9 +28,25 @@ said() { # said ROW: what stands in it
   sed -n "s/^  $1  *//p" "$work/out"
 }
 
-drill "a scenario is wanted" 1
-drill "one that there is" 1 burn-server
+drill "a scenario is wanted" 2
+drill "one that there is" 2 burn-server
 expect "and is told so" 1 "$(grep -c "there is no scenario 'burn-server'" "$work/out")"
+
+# What keeps a drill from being done is no broken promise, and is said.
+mkdir "$work/path"
+ln -s /usr/bin/* "$work/path"
+rm "$work/path/java"
+PATH=$work/path drill "without java there is no cluster" 3 kill-server "--bin=$bin"
+expect "and is told so" 1 "$(grep -c "java is missing; tools/setup --cluster" "$work/out")"
+TMPDIR=$work/nowhere drill "without room there is none either" 3 kill-server "--bin=$bin"
+expect "and is told where" 1 "$(grep -c "no room for a cluster in $work/nowhere" "$work/out")"
+mkdir "$work/broken"
+ln -s "$bin/firn" "$work/broken"
+printf '#!/bin/sh\necho no such flag >&2\nexit 2\n' >"$work/broken/firn-server"
+chmod +x "$work/broken/firn-server"
+drill "nor where a server does not start" 3 kill-server "--bin=$work/broken"
+expect "and is told what it said" 1 "$(grep -c '^no such flag$' "$work/out")"
+expect "and how much room there was" 1 "$(grep -cE 'left for it: [0-9.]+[A-Z]?$' "$work/out")"
 
 drill "a restart under load keeps every promise" 0 restart-server --polite --away 1 --rate 100 \
   "--bin=$bin" "--logs=$work/logs"

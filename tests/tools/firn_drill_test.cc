@@ -151,6 +151,11 @@ TEST_F(FirnDrillTest, SaysWhatItNeeds) {
   const Finished alone = run({"run", "kill-server"});
   EXPECT_EQ(alone.exit_code, 4);
   EXPECT_NE(alone.err.find("source tree"), std::string::npos) << alone.err;
+  const Finished roomless =
+      RunToEnd({"env", "TMPDIR=" + (folder_ / "nowhere"), BuiltProgram("firn"), "drill", "run",
+                "kill-server", "--source=" FIRN_SOURCE});
+  EXPECT_EQ(roomless.exit_code, 3) << roomless.err;
+  EXPECT_NE(roomless.err.find("could not be done: kill-server"), std::string::npos) << roomless.err;
   EXPECT_EQ(run({"run", "burn-server"}).exit_code, 2);
   EXPECT_EQ(run({"run"}).exit_code, 2);
   EXPECT_EQ(run({"watch", "--for=ages"}).exit_code, 2);

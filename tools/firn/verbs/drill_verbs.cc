@@ -21,6 +21,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+constexpr int kNotDone = 3;  // tools/drill's exit code
+
 Result<Output> RunList(const Words& words) {
   if (!words.empty()) return Invalid("list takes no arguments");
   Output output{.json = Json::array(), .text = {}};
@@ -57,15 +59,19 @@ Result<Output> RunRun(const Words& words) {
                      .quiet = FLAGS_json};
   Output output{.json = Json::array(), .text = {}};
   Table table({"SCENARIO", "VERDICT"});
+  std::string undone;
   for (const DrillScenario& scenario : chosen) {
     FIRN_ASSIGN(const int code, RunDrill(scenario, how));
+    const bool done = code != kNotDone || !scenario.whole;
     const std::string verdict = code == 0 ? "every promise was kept" : Cat("BROKEN, exit ", code);
     output.json.push_back({{"scenario", scenario.name}, {"kept", code == 0}, {"exit", code}});
-    table.Add({std::string(scenario.name), verdict});
-    output.wrong |= code != 0;
+    table.Add({std::string(scenario.name), done ? verdict : "could not be done"});
+    output.wrong |= done && code != 0;
+    if (!done) undone.append(undone.empty() ? "" : ", ").append(scenario.name);
   }
   output.text = table.Text();
-  return output;
+  if (output.wrong || undone.empty()) return output;
+  return Unavailable("could not be done: " + undone + ", for the reasons above");
 }
 
 }  // namespace
@@ -77,7 +83,9 @@ Verb DrillVerb() {
       .name = "run",
       .arguments = "SCENARIO...",
       .summary = "does one bad thing after another to throw-away clusters; `all`: each",
-      .details = "Needs Firn's source tree and Debian's ZooKeeper: it starts what it breaks.\n",
+      .details =
+          "Needs Firn's source tree and Debian's ZooKeeper: it starts what it breaks. Exit code "
+          "1\nwhen a promise was broken, 3 when none was and some could not be done.\n",
       .flags = {"source", "logs", "rate", "away"}};
   run.run = RunRun;
   return {.name = "drill",
