@@ -51,12 +51,12 @@ def text_of(root, page):
 
 
 def block_lines(text):
-    """The lines of all blocks; one that ends in a backslash goes on in the next."""
-    fenced, lines = False, []
+    """The lines of all blocks but pictures; one that ends in a backslash goes on in the next."""
+    fence, lines = "", []
     for line in text.splitlines():
         if line.lstrip().startswith("```"):
-            fenced = not fenced
-        elif fenced or line.startswith("    "):
+            fence = "" if fence else line.strip()
+        elif fence != "```mermaid" and (fence or line.startswith("    ")):
             lines.append(line.strip())
     return "\n".join(lines).replace("\\\n", "").splitlines()
 
