@@ -1,3 +1,5 @@
+#include <sstream>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -83,12 +85,46 @@ TEST(FirnCommandTest, AFailureIsJsonForPrograms) {
   EXPECT_EQ(nlohmann::json::parse(refused.out).at("error").at("code"), "invalid");
 }
 
+// The verbs that a help text lists.
+std::vector<std::string> VerbsIn(const std::string& help) {
+  std::vector<std::string> verbs;
+  std::istringstream lines(help);
+  std::string line;
+  bool listed = false;
+  while (std::getline(lines, line)) {
+    if (listed && line.empty()) break;
+    if (listed) verbs.push_back(line.substr(2, line.find(' ', 2) - 2));
+    listed = listed || line.starts_with("Verbs");
+  }
+  return verbs;
+}
+
+// Of the verb at the end of `words`, and of all below it; how many that are.
+size_t HelpedVerbs(const std::vector<std::string>& words) {
+  std::string path = "firn";
+  for (const std::string& word : words) path += " " + word;
+  std::vector<std::string> call = words;
+  call.emplace_back("--help");
+  const Finished help = Firn(call);
+  EXPECT_EQ(help.exit_code, 0) << path;
+  EXPECT_EQ(help.err, "");
+  EXPECT_TRUE(help.out.starts_with(path)) << help.out;
+  EXPECT_NE(help.out.find("Exit codes:"), std::string::npos) << help.out;
+  size_t count = 1;
+  for (const std::string& below : VerbsIn(help.out)) {
+    std::vector<std::string> deeper = words;
+    deeper.push_back(below);
+    count += HelpedVerbs(deeper);
+  }
+  return count;
+}
+
 TEST(FirnCommandTest, HelpIsEverywhere) {
-  for (const std::vector<std::string>& call : std::vector<std::vector<std::string>>{
-           {"--help"}, {"explain", "--help"}, {"compose", "-h"}}) {
-    const Finished help = Firn(call);
-    EXPECT_EQ(help.exit_code, 0);
-    EXPECT_NE(help.out.find("Exit codes:"), std::string::npos);
+  EXPECT_GT(HelpedVerbs({}), 20u);
+  const Finished next = Firn({"next", "-h"});
+  EXPECT_EQ(next.out, Firn({"next", "--help"}).out);
+  for (const char* flag : {"--n ", "--text", "--watch", "--rate", "--registry", "--json"}) {
+    EXPECT_NE(next.out.find(flag), std::string::npos) << flag;
   }
 }
 
