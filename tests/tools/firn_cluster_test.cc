@@ -282,6 +282,34 @@ TEST_F(FirnClusterTest, ExplainReadsATextOfFieldsByTheClustersLayout) {
   EXPECT_NE(refused.err.find("snowflake tags only"), std::string::npos) << refused.err;
 }
 
+TEST_F(FirnClusterTest, ExplainTellsWhatADatedNumberTells) {
+  Init();
+  FirnJson({"tags", "create", "day", "strategy=dated", "text=D{period}-{count}"});
+  FirnJson({"tags", "create", "month", "strategy=dated", "period=month", "digits=4"});
+  const Json day = FirnJson({"explain", "--tag=day", "D20261122-000042"}).at(0);
+  EXPECT_EQ(day.at("id"), "20261122000042");
+  EXPECT_EQ(day.at("period"), 20261122);
+  EXPECT_EQ(day.at("count"), 42);
+  EXPECT_FALSE(day.contains("time"));
+  EXPECT_NE(day.at("note").get<std::string>().find("nobody has been given it"), std::string::npos);
+  const Json month = FirnJson({"explain", "--tag=month", "2026110007"}).at(0);
+  EXPECT_EQ(month.at("period"), 202611);
+  EXPECT_EQ(month.at("count"), 7);
+  for (const char* none : {"20261322000001", "20261122000000", "12"}) {
+    EXPECT_EQ(Firn({"explain", "--tag=day", none}).exit_code, 2) << none;
+  }
+}
+
+// As a layout's id it would have a date, and that one is wrong.
+TEST_F(FirnClusterTest, ExplainSaysWhenANumberOnlyLooksLikeAnId) {
+  Init();
+  for (const char* number : {"1", "4711", "999999999", "20261122000042"}) {
+    const Json read = FirnJson({"explain", number}).at(0);
+    ASSERT_TRUE(read.contains("note")) << number;
+    EXPECT_NE(read.at("note").get<std::string>().find("--tag"), std::string::npos) << number;
+  }
+}
+
 TEST_F(FirnClusterTest, AWordOnAServerThatIsNotListedNeedsForce) {
   Init();
   Announce({.phase = ServerPhase::kReady});  // as h:1

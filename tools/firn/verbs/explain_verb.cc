@@ -10,6 +10,7 @@
 #include "common/id/text_form.h"
 #include "common/time/clock.h"
 #include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/tag_node.h"
 #include "registry/cluster/tag_store.h"
 #include "tools/firn/client_session.h"
 #include "tools/firn/id_words.h"
@@ -60,6 +61,7 @@ Result<Base> FormOf(const std::string& name) {
 
 // Nobody has made an id of a time that is so far ahead, not even after a restore.
 constexpr Milliseconds kAhead{3'600'000};
+constexpr Milliseconds kFirstDays = std::chrono::days(31);
 
 bool IsSaid(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
 
@@ -91,6 +93,7 @@ Result<Reader> OpenReader() {
     FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(session.registry()));
     FIRN_ASSIGN(reader.choice, LayoutOf(meta.meta));
     if (FLAGS_tag.empty()) return reader;
+    FIRN_TRY(session.registry().Sync(TagPath(FLAGS_tag)));  // what it says of the ledger is true
     FIRN_ASSIGN(const StoredTag stored, TagStore(session.registry()).Read(FLAGS_tag));
     reader.tag = stored.tag();
   }
@@ -105,34 +108,66 @@ Result<Reader> OpenReader() {
   return reader;
 }
 
-// A number of a tag without a time in it.
-void AddNumber(Output& output, int64_t id, const TagDefinition& tag) {
-  output.json.push_back(Json{{"id", std::to_string(id)}, {"tag", tag.name}, {"number", id}});
-  output.text +=
-      Cat(id, "  a number of tag ", tag.name, " (", tag.strategy, "): it tells no time\n");
-}
-
-// What a reader of the line above must know: never a wrong date without a word.
-void AddNotes(Output& output, const Explanation& e, const Reader& reader) {
-  std::string note;
-  if (reader.guessed) {
-    note = "read as layout " + e.layout +
-           ", since no cluster is named: --registry, --servers or --layout";
-  }
-  if (e.time > SystemClock().Wall() + kAhead) {
-    note += (note.empty() ? "" : "; ") + std::string("that time lies in the future: ") +
-            "this is an id of another layout, of a segment tag, or an obfuscated one (--tag)";
-  }
+// What a reader of the line above must know.
+void AddNote(Output& output, const std::string& note) {
   if (note.empty()) return;
   output.json.back()["note"] = note;
   output.text += "  NOTE: " + note + "\n";
 }
 
-Status AddId(Output& output, const Reader& reader, int64_t id) {
-  if (reader.tag && reader.tag->strategy != "snowflake") {
-    AddNumber(output, id, *reader.tag);
-    return {};
+// A number of a tag without a clock's time in it; a dated one tells its period.
+Status AddNumber(Output& output, int64_t id, const TagDefinition& tag) {
+  Json json{{"id", std::to_string(id)}, {"tag", tag.name}, {"number", id}};
+  std::string what = "it tells no time";
+  if (const auto dated = tag.Dated()) {
+    const int64_t period = dated->PeriodOf(id), count = dated->CountOf(id);
+    if (!dated->IsPeriod(period) || count == 0) {
+      return Invalid(Cat(id, " is no number of tag '", tag.name, "': those are a ",
+                         PeriodName(tag.period), " and a count of ", tag.digits, " digits"));
+    }
+    json["period"] = period;
+    json["count"] = count;
+    what = Cat("number ", count, " of ", period);
   }
+  output.json.push_back(std::move(json));
+  output.text += Cat(id, "  a number of tag ", tag.name, " (", tag.strategy, "): ", what, "\n");
+  const bool beyond = tag.HasLedger() && id >= tag.NextBegin();
+  AddNote(output, !beyond ? ""
+                          : Cat("it lies beyond the tag's ledger, which is at ", tag.NextBegin(),
+                                ": nobody has been given it"));
+  return {};
+}
+
+// Of numbers that count from 1, read as if they had a time, it would lie there.
+bool IsOfFirstDays(const Explanation& e, WallMs now) {
+  const auto layout = Layout::Parse(e.layout);
+  if (!layout.ok()) return false;
+  const WallMs end = layout->epoch() + kFirstDays;
+  return e.time < end && end + kFirstDays < now;
+}
+
+// Never a wrong date without a word.
+void AddNotes(Output& output, const Explanation& e, const Reader& reader) {
+  const WallMs now = SystemClock().Wall();
+  std::string note;
+  const auto add = [&note](const std::string& word) { note += (note.empty() ? "" : "; ") + word; };
+  if (reader.guessed) {
+    add("read as layout " + e.layout +
+        ", since no cluster is named: --registry, --servers or --layout");
+  }
+  if (e.time > now + kAhead) {
+    add("that time lies in the future: this is an id of another layout, of a segment tag, or an "
+        "obfuscated one (--tag)");
+  }
+  if (IsOfFirstDays(e, now)) {
+    add("that is when the layout's time begins: this looks like a number of a segment or dated "
+        "tag (--tag)");
+  }
+  AddNote(output, note);
+}
+
+Status AddId(Output& output, const Reader& reader, int64_t id) {
+  if (reader.tag && reader.tag->strategy != "snowflake") return AddNumber(output, id, *reader.tag);
   FIRN_ASSIGN(const Explanation explanation, reader.Read(id));
   Add(output, explanation);
   AddNotes(output, explanation, reader);
