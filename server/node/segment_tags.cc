@@ -59,11 +59,10 @@ Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
   }
   FIRN_ASSIGN(RangeSource* const source, SourceOf(tag));
   FIRN_ASSIGN(std::shared_ptr<RangedStrategy> made, MakeStrategy(tag, *source));
-  int64_t wasted = served.wasted;
   if (served.strategy) {
     const bool redefined = served.form != FormOf(tag);
     redefined ? served.strategy->Abandon() : served.strategy->Stop();
-    wasted += served.strategy->status().wasted;
+    served.ending.push_back(std::move(served.strategy));
     source->Distrust(tag.name);  // what it has from earlier may lie far below
   }
   served = {.form = FormOf(tag),
@@ -72,7 +71,8 @@ Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
             .zone = tag.zone,
             .source = source,
             .strategy = std::move(made),
-            .wasted = wasted};
+            .ending = std::move(served.ending),
+            .wasted = served.wasted};
   if (stopped_) served.strategy->Stop();
   return std::shared_ptr<Strategy>(served.strategy);
 }
@@ -142,10 +142,19 @@ void SegmentTags::Saw(const std::string& tag, const std::optional<TagNode>& node
 void SegmentTags::Tick(BootMs now) {
   ledger_.Tick(now);
   const std::lock_guard lock(mutex_);
-  for (const auto& [tag, served] : served_) {
+  for (auto& [tag, served] : served_) {
     if (served.strategy) served.strategy->Tick(now);
+    ForgetEnded(served);
   }
   TellTroublesLocked(now);
+}
+
+void SegmentTags::ForgetEnded(Served& served) {
+  std::erase_if(served.ending, [&served](const auto& strategy) {
+    if (!strategy->settled()) return false;
+    served.wasted += strategy->status().wasted;
+    return true;
+  });
 }
 
 // A line in the log for each change of what keeps a tag's numbers from coming.
@@ -185,8 +194,18 @@ bool SegmentTags::settled() const {
   const std::lock_guard lock(mutex_);
   for (const auto& [tag, served] : served_) {
     if (served.strategy && !served.strategy->settled()) return false;
+    for (const auto& strategy : served.ending) {
+      if (!strategy->settled()) return false;
+    }
   }
   return true;
+}
+
+// Of all, since the tag may have had another one before.
+int64_t SegmentTags::WastedBySources(const std::string& tag) const {
+  int64_t wasted = dated_->wasted(tag);
+  for (const auto& [name, source] : sources_) wasted += source->wasted(tag);
+  return wasted;
 }
 
 std::map<std::string, SegmentStatus> SegmentTags::status() const {
@@ -195,7 +214,8 @@ std::map<std::string, SegmentStatus> SegmentTags::status() const {
   for (const auto& [tag, served] : served_) {
     if (!served.strategy || served.deleted) continue;
     SegmentStatus status = served.strategy->status();
-    status.wasted += served.wasted + served.source->wasted(tag);
+    status.wasted += served.wasted + WastedBySources(tag);
+    for (const auto& strategy : served.ending) status.wasted += strategy->status().wasted;
     status.stood_in = served.source->stood_in(tag);
     all.emplace(tag, std::move(status));
   }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/tag/tag_definition.h"
 #include "common/time/clock.h"
@@ -97,9 +98,11 @@ class SegmentTags {
     std::string zone;
     RangeSource* source = nullptr;
     std::shared_ptr<RangedStrategy> strategy;
+    // Before this one; what they still get, or cannot give back, is waste.
+    std::vector<std::shared_ptr<RangedStrategy>> ending;
     bool abandoned = false;
     bool deleted = false;
-    int64_t wasted = 0;               // by strategies before this one
+    int64_t wasted = 0;               // by those before
     std::string trouble{};            // as logged last
     std::optional<BootMs> told_at{};  // when that was
   };
@@ -110,6 +113,8 @@ class SegmentTags {
                                                        RangeSource& source);
   void Drop(const std::string& tag, const std::string& why);
   void Abandon(const std::string& tag);
+  int64_t WastedBySources(const std::string& tag) const;
+  static void ForgetEnded(Served& served);
   void TellTroublesLocked(BootMs now);
 
   const PostToControl control_;

@@ -110,7 +110,10 @@ void TieredSource::AskHash(const std::shared_ptr<Errand>& errand) {
 }
 
 void TieredSource::OnTaken(const std::shared_ptr<Errand>& errand, const TieredHash::Taken& taken) {
-  if (Distrusted(*errand)) return errand->done(Stopped());
+  if (Distrusted(*errand)) {
+    waste_.Add(errand->tag.name, taken.range.size());
+    return errand->done(Stopped());
+  }
   const int64_t size =
       std::max(errand->size, NextSegmentSize(errand->tag, taken.step, taken.lasts));
   if (!taken.range.empty()) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -15,7 +16,29 @@
 namespace firn {
 namespace {
 
-class SegmentTagsTest : public SegmentTagsRig {};
+class SegmentTagsTest : public SegmentTagsRig {
+ protected:
+  static bool Wasted(const IssuingNode& node, int64_t count) {
+    return Eventually(kTagPatience,
+                      [&] { return node.segments().status().at("order").wasted == count; });
+  }
+};
+
+// One whose first range somebody overtakes.
+class OvertakenStore final : public RangeStore {
+ public:
+  explicit OvertakenStore(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}
+
+  std::string_view name() const override { return "memory"; }
+  Status Check(const TagDefinition&) override { return {}; }
+  Result<Range> Advance(const TagDefinition&, int64_t at_least, int64_t size) override {
+    if (const auto meanwhile = std::exchange(meanwhile_, {})) meanwhile();
+    return Range{at_least, at_least + size};
+  }
+
+ private:
+  std::function<void()> meanwhile_;
+};
 
 TEST_F(SegmentTagsTest, ATagThatIsMadeWhileRunningIsServed) {
   const auto node = Start();
@@ -127,6 +150,36 @@ TEST_F(SegmentTagsTest, AStoreOfAUsersOwnServesUnderTheLedger) {
   node->Stop();
   EXPECT_EQ(High("order"), 1050) << "a store takes nothing back";
   EXPECT_EQ(node->segments().status().at("order").wasted, 999);
+}
+
+// It takes nothing back, and says so when the tag has another one already.
+TEST_F(SegmentTagsTest, WhatIsInMemoryWhenAStoreIsChangedIsCountedAsWaste) {
+  Create({.name = "order", .strategy = {}, .store = "memory"});
+  auto node = Make();
+  ASSERT_TRUE(node->segments().AddStore(std::make_unique<MemoryStore>()).ok());
+  ASSERT_TRUE(node->Start().ok());
+  EXPECT_EQ(Take(*node), 1);
+  Edit("order", [](TagDefinition& tag) { tag.store = "registry"; });
+  EXPECT_TRUE(Wasted(*node, 999));
+  EXPECT_TRUE(Eventually(kTagPatience, [&] { return Take(*node) == 1001; }));
+  Edit("order", [](TagDefinition& tag) { tag.store = "memory"; });
+  ASSERT_TRUE(Eventually(kTagPatience, [&] { return High("order") == 1002; })) << "given back";
+  EXPECT_TRUE(Wasted(*node, 999));
+  node->Stop();
+}
+
+TEST_F(SegmentTagsTest, WasteOfAStoreIsRememberedWhenTheTagHasAnother) {
+  Create({.name = "order", .strategy = {}, .store = "memory"});
+  auto node = Make();
+  const auto overtake = [this] { Edit("order", [](TagDefinition& tag) { tag.start = 5'000; }); };
+  ASSERT_TRUE(node->segments().AddStore(std::make_unique<OvertakenStore>(overtake)).ok());
+  ASSERT_TRUE(node->Start().ok());
+  EXPECT_GE(Take(*node), 5'000);
+  const int64_t wasted = node->segments().status().at("order").wasted;
+  EXPECT_GE(wasted, 1'000);
+  Edit("order", [](TagDefinition& tag) { tag.store = "registry"; });
+  EXPECT_TRUE(Eventually(kTagPatience,
+                         [&] { return node->segments().status().at("order").wasted > wasted; }));
 }
 
 TEST_F(SegmentTagsTest, AStoreThatIsNotThereAndABufferItDoesNotPermitAreRefused) {

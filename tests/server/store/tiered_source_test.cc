@@ -270,6 +270,19 @@ TEST_F(TieredSourceTest, AStoppedTagGivesNothingBeforeItsLedgerWasReadAgain) {
   EXPECT_GE(other.Numbers(1).begin, 21);
 }
 
+TEST_F(TieredSourceTest, WhatComesForATagThatWasStoppedMeanwhileIsCountedAsWaste) {
+  Host host(server_->port(), ledgers_);
+  ASSERT_EQ(host.Numbers(1), (Range{1, 2}));
+  server_->Stop();
+  std::promise<Status> told;
+  host.source().Take(host.tag, 1,
+                     [&](const Result<Range>& range) { told.set_value(range.status()); });
+  host.Distrust();
+  server_->Continue();
+  EXPECT_EQ(told.get_future().get().code(), Code::kUnavailable);
+  EXPECT_EQ(host.source().wasted("order"), 1);
+}
+
 TEST_F(TieredSourceTest, AtTheEndOfItsNumbersTheLedgerStaysWhereItIs) {
   Ledgers high("a cluster", TieredHash::kNumbersEnd - 5);
   Host host(server_->port(), high);
