@@ -59,6 +59,7 @@ Verdict Dated::Issue(IssueCall& call) {
     counts_.wasted += call.runs().count();
     return call.Refuse(Dropped());
   }
+  if (auto refusal = TooManyLocked(call, now)) return call.Refuse(*std::move(refusal));
   for (int i = 0; i < kSwitchesMax && call.missing() > 0 && ReadyLocked(now); ++i) {
     const Range taken = TakeLocked(call.missing(), now);
     call.Add({taken.begin, taken.size(), 1});
@@ -69,16 +70,15 @@ Verdict Dated::Issue(IssueCall& call) {
 }
 
 Verdict Dated::FindNone(IssueCall& call, BootMs now, Lock lock) {
-  const bool used_up = IsUsedUpLocked(now);
-  if (gate_.open(now)) {
+  const bool asks = gate_.open(now);
+  if (asks) {
     NoteShortageLocked(call);
     Fetch(std::move(lock), now);
-    lock = Lock(mutex_);
-    return used_up ? call.Refuse(UsedUpLocked(now)) : gate_.Answer(call, now);
+    lock = Lock(mutex_);  // and the answer may be there already
   }
-  if (used_up) return call.Refuse(UsedUpLocked(now));
+  if (IsUsedUpLocked(now)) return call.Refuse(UsedUpLocked(now));
   const Verdict verdict = gate_.Answer(call, now);
-  if (verdict == Verdict::kWait) NoteShortageLocked(call);
+  if (verdict == Verdict::kWait && !asks) NoteShortageLocked(call);
   return verdict;
 }
 
@@ -171,18 +171,43 @@ bool Dated::IsUsedUpLocked(BootMs now) const {
 }
 
 Refusal Dated::UsedUpLocked(BootMs now) const {
-  const Milliseconds left = *used_up_until_ - *time_.At(now);
-  return {Reason::kOverloaded,
-          Cat("the numbers of this ", PeriodName(tag_->period), " are used up here"),
+  return Until(*used_up_until_ - *time_.At(now),
+               Cat("the numbers of this ", PeriodName(tag_->period), " are used up here"));
+}
+
+Refusal Dated::Until(Milliseconds left, std::string why) {
+  return {Reason::kOverloaded, std::move(why),
           static_cast<int32_t>(std::min(left, kRetryMost).count()), true};
 }
 
-// The period is that of the numbers seen last, or the clock's if that is later.
+// That of the numbers seen last, or the clock's if that is later.
+int64_t Dated::PeriodLocked(WallMs time) const {
+  const int64_t seen = end_ > 1 ? numbers_.PeriodOf(end_ - 1) : 0;
+  return std::max(seen, numbers_.PeriodAt(time, zone_));
+}
+
 void Dated::NoteUsedUpLocked(BootMs now) {
   const std::optional<WallMs> time = time_.At(now);
-  if (!time) return;
-  const int64_t seen = end_ > 1 ? numbers_.PeriodOf(end_ - 1) : 0;
-  used_up_until_ = numbers_.EndOf(std::max(seen, numbers_.PeriodAt(*time, zone_)), *time, zone_);
+  if (time) used_up_until_ = numbers_.EndOf(PeriodLocked(*time), *time, zone_);
+}
+
+// Rule 7: more than this server can give in the period, whatever its source still has.
+std::optional<Refusal> Dated::TooManyLocked(const IssueCall& call, BootMs now) const {
+  const std::optional<WallMs> time = time_.At(now);
+  const int64_t supply = SupplyLocked(), wanted = call.missing();
+  if (!time || !call.runs().empty() || wanted <= std::max<int64_t>(supply, 1)) return std::nullopt;
+  const int64_t period = PeriodLocked(*time);
+  const int64_t first = numbers_.First(period), end = numbers_.End(period);
+  const int64_t left = end - std::max(first, end_ - supply);
+  if (wanted <= left) return std::nullopt;
+  const std::string_view name = PeriodName(tag_->period);
+  if (wanted > end - first) {
+    return Refusal{Reason::kBadRequest,
+                   Cat("count is ", wanted, ", and a ", name, " has ", end - first, " numbers")};
+  }
+  return Until(numbers_.EndOf(period, *time, zone_) - *time,
+               Cat("this ", name, " has ", left, " numbers left here, fewer than the ", wanted,
+                   " that are asked for"));
 }
 
 // What kept numbers from coming is over: the first call of the next period is not to wait.
@@ -348,10 +373,7 @@ SegmentStatus Dated::status() const {
   status.supply = SupplyLocked();
   status.step = policy_.step();
   status.per_second = pace_.per_second();
-  if (status.per_second > 0) {
-    status.supply_seconds =
-        static_cast<int64_t>(static_cast<double>(status.supply) / status.per_second);
-  }
+  status.supply_seconds = pace_.SecondsFor(status.supply);
   if (!gate_.trouble().ok()) status.trouble = gate_.trouble().ToString();
   return status;
 }

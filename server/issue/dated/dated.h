@@ -34,6 +34,8 @@ namespace firn {
 //     give some back. Calls are refused meanwhile, with the time to the next period.
 //  6. Every range begins at or above the end of the one before. Stopped, abandoned, dropped and
 //     forked it does as Segment does.
+//  7. A call for more than the period can still give gets nothing: what it had taken would be lost
+//     when it is refused, and soon the whole period with it.
 class Dated final : public RangedStrategy, public std::enable_shared_from_this<Dated> {
  public:
   // kNotFound and kInvalid: there is no such zone here, or the tag is no dated one. `time` outlives
@@ -79,8 +81,11 @@ class Dated final : public RangedStrategy, public std::enable_shared_from_this<D
 
   bool IsUsedUpLocked(BootMs now) const;
   Refusal UsedUpLocked(BootMs now) const;
+  static Refusal Until(Milliseconds left, std::string why);
+  int64_t PeriodLocked(WallMs time) const;
   void NoteUsedUpLocked(BootMs now);
   void ForgetUsedUpLocked(BootMs now);
+  std::optional<Refusal> TooManyLocked(const IssueCall& call, BootMs now) const;
 
   Verdict FindNone(IssueCall& call, BootMs now, Lock lock);
   void NoteShortageLocked(IssueCall& call);

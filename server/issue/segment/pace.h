@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "common/base/units.h"
 
@@ -21,13 +22,24 @@ class Pace {
     const double fresh =
         static_cast<double>(total - total_) * 1000.0 / static_cast<double>((now - at_).count());
     per_second_ += (fresh - per_second_) / 4;
+    if (per_second_ < kLeast) per_second_ = 0;
     at_ = now;
     total_ = total;
   }
 
   double per_second() const { return per_second_; }
 
+  // How long `numbers` last; empty: nobody asks.
+  std::optional<int64_t> SecondsFor(int64_t numbers) const {
+    if (per_second_ <= 0) return std::nullopt;
+    return static_cast<int64_t>(static_cast<double>(numbers) / per_second_);
+  }
+
  private:
+  // A number an hour. What is smoothed never ends by itself, and less would soon be more seconds
+  // than an integer holds.
+  static constexpr double kLeast = 1.0 / 3600;
+
   double per_second_ = 0;
   int64_t total_ = 0;
   BootMs at_;

@@ -48,7 +48,7 @@ Verdict Segment::Issue(IssueCall& call) {
     if (closed_) return call.Refuse(ClosedLocked());
     if (switches < kSwitchesMax && SwitchLocked(now)) continue;
     asked_ = true;
-    if (gate_.open(now)) {
+    if (!next_ && gate_.open(now)) {
       NoteShortageLocked(call);
       Fetch(std::move(lock), now);
       lock = Lock(mutex_);
@@ -262,10 +262,7 @@ SegmentStatus Segment::status() const {
   status.step = policy_.step();
   status.wasted += cursor_.lost();
   status.per_second = pace_.per_second();
-  if (status.per_second > 0) {
-    status.supply_seconds =
-        static_cast<int64_t>(static_cast<double>(status.supply) / status.per_second);
-  }
+  status.supply_seconds = pace_.SecondsFor(status.supply);
   if (!gate_.trouble().ok()) status.trouble = gate_.trouble().ToString();
   return status;
 }

@@ -164,6 +164,49 @@ TEST_F(DatedTest, AUsedUpDayIsRefusedWithTheTimeToTheNext) {
   EXPECT_EQ(One(), 2026112301);
 }
 
+TEST_F(DatedTest, WhatOthersGiveBackToAUsedUpDayIsGiven) {
+  TagDefinition tag;
+  tag.digits = 2;
+  Make(tag);
+  PromptSource prompt(source_);
+  strategy_ = *Dated::Make(definition_, {prompt, clock_, entropy_, [] {}}, registry_time_);
+  for (int i = 1; i <= 5; ++i) EXPECT_EQ(One(), 2026112200 + i);
+  source_.Fail(Unavailable("away"));
+  for (int i = 6; i <= 10; ++i) EXPECT_EQ(One(), 2026112200 + i);
+  high_ = 2026112300;  // others took the rest
+  Pass(Milliseconds(3'000));
+  AnswerAll();
+  EXPECT_EQ(Ask(), Verdict::kRefused);
+  high_ = 2026112290;  // and one of them stopped
+  Pass(Milliseconds(3'000));
+  prompt.then = [this] { AnswerAll(); };
+  EXPECT_EQ(Ask(), Verdict::kWait) << call_.refusal();
+  EXPECT_EQ(strategy_->Issue(call_), Verdict::kIssued);
+  EXPECT_EQ(call_.runs()[0].first, 2026112290);
+}
+
+TEST_F(DatedTest, ACallForMoreThanADayHasLeftTakesNothing) {
+  TagDefinition tag;
+  tag.digits = 2;
+  Make(tag);
+  EXPECT_EQ(One(), 2026112201);
+  EXPECT_EQ(Ask(99), Verdict::kRefused);
+  EXPECT_EQ(call_.refusal().reason, Reason::kOverloaded);
+  EXPECT_EQ(call_.refusal().retry_after_ms, (12 * kHour).count());
+  EXPECT_EQ(Ask(100), Verdict::kRefused);
+  EXPECT_EQ(call_.refusal().reason, Reason::kBadRequest);
+  EXPECT_EQ(One(), 2026112202) << "and none is lost";
+
+  Verdict all = Ask(97);  // as many as there are
+  for (int i = 0; i < 20 && all == Verdict::kWait; ++i) {
+    AnswerAll();
+    all = strategy_->Issue(call_);
+  }
+  EXPECT_EQ(all, Verdict::kIssued);
+  EXPECT_EQ(call_.runs()[0].first, 2026112203);
+  EXPECT_EQ(call_.runs().count(), 97);
+}
+
 TEST_F(DatedTest, GoesOnInItsGraceWhileTheRegistryIsAway) {
   TagDefinition tag;
   tag.period_grace = 60;

@@ -127,5 +127,30 @@ TEST_F(SegmentBurstTest, AStoreThatAnswersRefusesNobodyInWhicheverOrderTheyAreAs
   }
 }
 
+using SegmentPromptTest = RangedRig<Segment>;
+
+// Each range is followed by the next at once, for another caller takes the mark away.
+TEST_F(SegmentPromptTest, AnEndlessCallThrowsNoRangeAway) {
+  TagDefinition tag{.name = "order", .strategy = "segment"};
+  tag.step = tag.step_max = 10;
+  definition_ = tag;
+  PromptSource prompt(source_);
+  strategy_ = *Segment::Make(tag, {prompt, clock_, entropy_});
+  int64_t others = 0;
+  bool nested = false;
+  prompt.then = [&] {
+    source_.Answer();
+    if (std::exchange(nested, true)) return;
+    for (int64_t i = 0, id = 0; i < 2; ++i) others += strategy_->TryOne(Method::kEmbedded, &id);
+    nested = false;
+  };
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(i == 0 ? Ask(1'000'000) : AskAgain(), Verdict::kWait);
+    const SegmentStatus status = strategy_->status();
+    EXPECT_EQ(call_.runs().count() + others + status.supply + status.wasted, source_.next - 1);
+  }
+  EXPECT_GT(call_.runs().count(), 1'000);
+}
+
 }  // namespace
 }  // namespace firn

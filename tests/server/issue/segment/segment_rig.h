@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,26 @@ class ScriptedSource final : public RangeSource {
   std::vector<Range> given_back;
   int64_t next = 1;
   bool permits = true;
+};
+
+// One that is as quick as a source can be: what it does then is over before Take returns.
+class PromptSource final : public RangeSource {
+ public:
+  explicit PromptSource(ScriptedSource& inner) : inner_(inner) {}
+
+  void Take(const TagDefinition& tag, int64_t size, TakeDone done) override {
+    inner_.Take(tag, size, std::move(done));
+    if (then) std::jthread{then};
+  }
+  void GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) override {
+    inner_.GiveBack(tag, tail, std::move(done));
+  }
+  bool permits_no_buffer() const override { return inner_.permits_no_buffer(); }
+
+  std::function<void()> then{};
+
+ private:
+  ScriptedSource& inner_;
 };
 
 // A strategy of one tag on a virtual clock, and a caller who counts.

@@ -360,5 +360,21 @@ TEST_F(SegmentTest, TellsHowLongItsSupplyLasts) {
   EXPECT_NEAR(static_cast<double>(*status.supply_seconds), 940, 60);
 }
 
+TEST_F(SegmentTest, ASupplyThatNobodyAsksForLastsForNoTimeThatIsWrong) {
+  Fill(Steps(10'000, 10'000));
+  Pass(Milliseconds(1'000));
+  Use(10);
+  int64_t lasts = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    Pass(Milliseconds(1'000));
+    const SegmentStatus status = strategy_->status();
+    if (!status.supply_seconds) continue;
+    EXPECT_GE(*status.supply_seconds, lasts) << "it lasts longer the less it is asked for";
+    lasts = *status.supply_seconds;
+  }
+  EXPECT_GT(lasts, 0);
+  EXPECT_FALSE(strategy_->status().supply_seconds);
+}
+
 }  // namespace
 }  // namespace firn
