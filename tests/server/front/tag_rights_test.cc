@@ -15,7 +15,9 @@
 
 namespace {
 
-// Reading a file stands still while `stalled`, as on a disk that is away.
+// A thread that reads slowly has read, and stands still there while `stalled`, as on a disk that is
+// away.
+thread_local bool reads_slowly = false;
 std::atomic<bool> stalled{false}, reading{false};
 
 }  // namespace
@@ -23,10 +25,12 @@ std::atomic<bool> stalled{false}, reading{false};
 extern "C" ssize_t pread(int fd, void* bytes, size_t size, off_t at) {
   using Function = ssize_t (*)(int, void*, size_t, off_t);
   static const auto real = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "pread"));
+  const ssize_t got = real(fd, bytes, size, at);
+  if (!reads_slowly) return got;
   reading = true;
   reading.notify_all();
   stalled.wait(true);
-  return real(fd, bytes, size, at);
+  return got;
 }
 
 namespace firn::front {
@@ -40,6 +44,21 @@ class TagRightsTest : public testing::Test {
   Status Loaded(const std::string& text) {
     Write(text);
     return rights_.Load();
+  }
+  // Has read the file when it comes back, and goes on when it may.
+  std::jthread LoadSlowly() {
+    stalled = true;
+    reading = false;
+    std::jthread loader([this] {
+      reads_slowly = true;
+      EXPECT_TRUE(rights_.Load().ok());
+    });
+    reading.wait(false);
+    return loader;
+  }
+  static void GoOn() {
+    stalled = false;
+    stalled.notify_all();
   }
 
   TempDir dir_;
@@ -115,22 +134,28 @@ TEST_F(TagRightsTest, EveryReaderSeesEveryChange) {
 TEST_F(TagRightsTest, NoCallWaitsForTheFile) {
   ASSERT_TRUE(Loaded("a order\n").ok());
   Write("a refund\n");
-  stalled = true;
-  reading = false;
-  std::jthread loader([this] { EXPECT_TRUE(rights_.Load().ok()); });
-  reading.wait(false);
+  std::jthread loader = LoadSlowly();
   std::future<bool> permitted = std::async(std::launch::async, [this] {
     TagRights::Reader newcomer(rights_);
     const bool other = newcomer.Permit({"a"}, "refund");
     return newcomer.Permit({"a"}, "order") && !other && rights_.refused().contains("a");
   });
   const bool answered = permitted.wait_for(kPatience) == std::future_status::ready;
-  stalled = false;
-  stalled.notify_all();
+  GoOn();
   EXPECT_TRUE(answered) << "calls wait while the file is read";
   EXPECT_TRUE(permitted.get() || !answered) << "what was in force is no more";
   loader.join();
   EXPECT_TRUE(reader_.Permit({"a"}, "refund"));
+}
+
+TEST_F(TagRightsTest, WhoeverReadsSlowlyPutsNothingOldInForce) {
+  Write("a order\n");
+  std::jthread loader = LoadSlowly();
+  ASSERT_TRUE(Loaded("a gift\n").ok()) << "shorter, so that nothing of it is behind the old";
+  GoOn();
+  loader.join();
+  EXPECT_TRUE(reader_.Permit({"a"}, "gift"));
+  EXPECT_FALSE(reader_.Permit({"a"}, "order"));
 }
 
 TEST_F(TagRightsTest, CountsNoMoreNamesThanThereMayBe) {
