@@ -164,8 +164,13 @@ struct SegmentHost::Process {
       return Result<std::shared_ptr<Strategy>>(snowflake);
     }));
     for (const char* name : {"segment", "dated"}) {
-      made(catalogue.AddStrategy(name,
-                                 [this](const TagDefinition& tag) { return segments.Make(tag); }));
+      made(catalogue.AddStrategy(name, [this, mutant = shared.mutant](const TagDefinition& tag) {
+        TagDefinition told = tag;
+        if (mutant == SegmentMutant::kStartUnheeded) told.start.reset();
+        Result<std::shared_ptr<Strategy>> strategy = segments.Make(told);
+        if (strategy.ok()) starts[tag.name] = tag.start.value_or(1);
+        return strategy;
+      }));
     }
     made(catalogue.AddPlugin("obfuscate", [](const TagDefinition&) {
       return Result<std::shared_ptr<Plugin>>(std::make_shared<SimObfuscate>());
@@ -211,6 +216,7 @@ struct SegmentHost::Process {
   Catalogue catalogue;
   Issuer issuer;
   std::shared_ptr<Strategy> snowflake;
+  std::map<std::string, int64_t> starts;  // by tag, as it is served
   SleepyClock sleepy;
   const Clock& clock;
   SegmentTags segments;
@@ -263,7 +269,7 @@ void SegmentHost::Serve() {
     const Tag* const tag = process_->issuer.Resolve(call->tag);
     int64_t id = 0;
     if (tag != nullptr && process_->issuer.TryOne(*tag, Method::kEmbedded, &id)) {
-      shared_.oracle.Record(call->tag, id, 0);
+      Record(call->tag, id, 0);
       shared_.periods.Record(call->tag, id);
     }
     const Verdict verdict = process_->issuer.Issue(call->issue);
@@ -294,7 +300,7 @@ void SegmentHost::Answer(const Call& call, Verdict verdict) {
   }
   if (verdict != Verdict::kIssued) return;
   Require(shared_.oracle.IsDefined(call.tag), "a tag that nobody has ever defined was served");
-  call.issue.runs().ForEach([&](int64_t id) { shared_.oracle.Record(call.tag, id, call.beyond); });
+  call.issue.runs().ForEach([&](int64_t id) { Record(call.tag, id, call.beyond); });
   // What a batch that waited had got before midnight was given then.
   if (!call.waited) {
     call.issue.runs().ForEach([&](int64_t id) { shared_.periods.Record(call.tag, id); });
@@ -304,6 +310,17 @@ void SegmentHost::Answer(const Call& call, Verdict verdict) {
   shared_.oracle.RecordText(call.tag, text);
   ++served_[call.tag];
   refused_.erase(call.tag);
+}
+
+// Whoever has heard that a start was raised gives nothing below it, out of memory neither. (What is
+// obfuscated here shows each odd number as the next and that one as the odd one.)
+void SegmentHost::Record(const std::string& tag, int64_t id, int64_t beyond) {
+  const auto start = process_->starts.find(tag);
+  if (start != process_->starts.end() && id + 1 < start->second) {
+    throw SegmentViolation("number " + std::to_string(id) + " of tag " + tag +
+                           " lies below its start");
+  }
+  shared_.oracle.Record(tag, id, beyond);
 }
 
 void SegmentHost::Kill() {

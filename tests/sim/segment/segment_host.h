@@ -98,6 +98,7 @@ class SegmentHost {
 
   std::unique_ptr<Call> NewCall();
   void Answer(const Call& call, Verdict verdict);
+  void Record(const std::string& tag, int64_t id, int64_t beyond);
   bool IsThere(const std::string& tag) const;
   bool rises(const std::string& tag) const { return tag == "raw"; }
 

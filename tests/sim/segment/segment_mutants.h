@@ -37,6 +37,7 @@ enum class SegmentMutant {
   kClockSleeps,        // process: its boot clock stands still while the machine sleeps
   kDeleteUsed,         // operator: a tag is deleted although its numbers are out
   kAheadOfPeriod,      // source: takes numbers of the next period an hour before it begins
+  kStartUnheeded,      // process: its strategies are not told that a tag's start was raised
 };
 
 struct SegmentMutantName {
@@ -45,7 +46,7 @@ struct SegmentMutantName {
   std::string_view breaks;  // is in what() of the violation that it is caught by
 };
 
-inline constexpr std::array<SegmentMutantName, 14> kSegmentMutants = {{
+inline constexpr std::array<SegmentMutantName, 15> kSegmentMutants = {{
     {SegmentMutant::kUsedBeforeLedger, "used-before-ledger", "came twice"},
     {SegmentMutant::kSetOverForeign, "set-over-foreign", "came twice"},
     {SegmentMutant::kUnknownKept, "unknown-kept", "came twice"},
@@ -60,6 +61,7 @@ inline constexpr std::array<SegmentMutantName, 14> kSegmentMutants = {{
     {SegmentMutant::kClockSleeps, "clock-sleeps", "in a wrong period"},
     {SegmentMutant::kDeleteUsed, "delete-used", "came twice"},
     {SegmentMutant::kAheadOfPeriod, "ahead-of-period", "in a wrong period"},
+    {SegmentMutant::kStartUnheeded, "start-unheeded", "below its start"},
 }};
 
 // The write of a tag's node in a multi; null when there is none.
