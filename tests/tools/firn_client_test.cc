@@ -185,17 +185,22 @@ TEST_F(FirnClientTest, ATextOfFieldsIsReadBackByTheTag) {
   const Finished made = RunToEnd({BuiltProgram("firn"), "tags", "create", "stamp",
                                   "strategy=snowflake", "text=S{id:fields}", registry});
   ASSERT_EQ(made.exit_code, 0) << made.err;
-  const std::string text = FirnJson({"next", "stamp", "--text"}).at("ids").at(0);
-  const Finished read =
-      RunToEnd({BuiltProgram("firn"), "explain", text, "--tag=stamp", "--json", registry});
-  const Json shown = Json::parse(read.out, nullptr, false);
-  ASSERT_TRUE(shown.is_array()) << text;
-  const Json& fields = shown.at(0);
-  std::string time = fields.at("time");
-  std::erase_if(time, [](char c) { return c < '0' || c > '9'; });
-  EXPECT_EQ(text.substr(0, 19), "S" + time + "-");
-  EXPECT_EQ(std::stoi(text.substr(19, 4)), fields.at("machine"));
-  EXPECT_EQ(std::stoi(text.substr(24)), fields.at("sequence"));
+  for (const std::string& server : cluster_->addresses) {  // of two machine ids one is not 0
+    const std::string from = "--servers=list://" + server;
+    const std::string id = FirnJson({"next", from}).at("ids").at(0);
+    const std::string text = FirnJson({"next", "stamp", "--text", from}).at("ids").at(0);
+    const Finished read =
+        RunToEnd({BuiltProgram("firn"), "explain", text, "--tag=stamp", "--json", registry});
+    const Json shown = Json::parse(read.out, nullptr, false);
+    ASSERT_TRUE(shown.is_array()) << text << read.err;
+    const Json& fields = shown.at(0);
+    std::string time = fields.at("time");
+    std::erase_if(time, [](char c) { return c < '0' || c > '9'; });
+    EXPECT_EQ(text.substr(0, 19), "S" + time + "-");
+    EXPECT_EQ(std::stoi(text.substr(19, 4)), FirnJson({"explain", id}).at(0).at("machine"));
+    EXPECT_EQ(std::stoi(text.substr(19, 4)), fields.at("machine"));
+    EXPECT_EQ(std::stoi(text.substr(24)), fields.at("sequence"));
+  }
 }
 
 TEST_F(FirnClientTest, BenchMeasuresEachKindOfLoad) {
