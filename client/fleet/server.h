@@ -11,8 +11,8 @@
 #include "client/fleet/peak_ewma.h"
 #include "client/fleet/tag_limits.h"
 #include "client/server_source.h"
-#include "common/base/endpoint.h"
 #include "common/net/address.h"
+#include "common/net/endpoint.h"
 #include "common/time/micros.h"
 
 namespace firn::client {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "common/base/cat.h"
-#include "common/base/endpoint.h"
 #include "common/base/faults.h"
 #include "common/base/quote.h"
+#include "common/net/endpoint.h"
 
 namespace firn {
 namespace {

@@ -10,11 +10,11 @@
 #include <boost/crc.hpp>
 
 #include "common/base/cat.h"
-#include "common/base/endpoint.h"
 #include "common/base/hex.h"
 #include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
+#include "common/net/endpoint.h"
 
 namespace firn {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "common/base/cat.h"
-#include "common/base/endpoint.h"
+#include "common/net/endpoint.h"
 #include "thrift/gen/IdService.h"
 
 namespace firn::client {

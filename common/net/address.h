@@ -5,7 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "common/base/endpoint.h"
+#include "common/net/endpoint.h"
 
 namespace firn {
 

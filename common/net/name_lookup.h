@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "common/base/endpoint.h"
 #include "common/base/units.h"
 #include "common/net/address.h"
+#include "common/net/endpoint.h"
 
 namespace firn {
 

@@ -1,6 +1,6 @@
 #include "registry/state/owner.h"
 
-#include "common/base/endpoint.h"
+#include "common/net/endpoint.h"
 #include "registry/state/digest.h"
 
 namespace firn {

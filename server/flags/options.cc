@@ -11,9 +11,9 @@
 
 #include "common/base/cat.h"
 #include "common/base/files.h"
-#include "common/base/ip_address.h"
 #include "common/base/quote.h"
 #include "common/base/secret_file.h"
+#include "common/net/ip_address.h"
 #include "common/tag/ini_line.h"
 #include "registry/cluster/records.h"
 #include "registry/open/open_coordinator.h"

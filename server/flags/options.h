@@ -7,9 +7,9 @@
 #include <set>
 #include <string>
 
-#include "common/base/endpoint.h"
 #include "common/base/status.h"
 #include "common/id/layout.h"
+#include "common/net/endpoint.h"
 #include "registry/state/owner.h"
 #include "server/flags/stores_ini.h"
 #include "server/front/net/front_door.h"

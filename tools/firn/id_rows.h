@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/base/endpoint.h"
 #include "common/base/status.h"
+#include "common/net/endpoint.h"
 
 namespace firn {
 

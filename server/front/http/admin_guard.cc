@@ -5,8 +5,8 @@
 #include <strings.h>
 
 #include "common/base/cat.h"
-#include "common/base/ip_address.h"
 #include "common/base/quote.h"
+#include "common/net/ip_address.h"
 
 namespace firn::front {
 namespace {

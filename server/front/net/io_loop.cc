@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/base/endpoint.h"
+#include "common/net/endpoint.h"
 
 namespace firn::front {
 namespace {

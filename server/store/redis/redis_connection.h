@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "common/base/endpoint.h"
 #include "common/base/status.h"
 #include "common/base/units.h"
+#include "common/net/endpoint.h"
 
 namespace firn {
 

@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "common/base/endpoint.h"
 #include "common/base/status.h"
 #include "common/base/units.h"
+#include "common/net/endpoint.h"
 
 namespace firn {
 

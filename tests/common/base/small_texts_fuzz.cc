@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "common/base/endpoint.h"
 #include "common/base/url_encoding.h"
 #include "common/base/utf8.h"
+#include "common/net/endpoint.h"
 #include "common/tag/tag_name.h"
 #include "common/time/civil_time.h"
 

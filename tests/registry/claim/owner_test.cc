@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/base/endpoint.h"
+#include "common/net/endpoint.h"
 
 namespace firn {
 namespace {

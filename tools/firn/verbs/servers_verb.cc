@@ -7,8 +7,8 @@
 
 #include "client/client.h"
 #include "common/base/cat.h"
-#include "common/base/endpoint.h"
 #include "common/base/parse.h"
+#include "common/net/endpoint.h"
 #include "common/time/clock.h"
 #include "registry/servers/provider.h"
 #include "tools/firn/client_session.h"

@@ -1,4 +1,4 @@
-#include "common/base/ip_address.h"
+#include "common/net/ip_address.h"
 
 #include <cstring>
 #include <optional>

@@ -1,9 +1,9 @@
-#include "common/base/endpoint.h"
+#include "common/net/endpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/base/ip_address.h"
+#include "common/net/ip_address.h"
 
 namespace firn {
 namespace {

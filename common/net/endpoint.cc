@@ -1,4 +1,4 @@
-#include "common/base/endpoint.h"
+#include "common/net/endpoint.h"
 
 #include <algorithm>
 #include <array>
