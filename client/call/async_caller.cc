@@ -1,11 +1,12 @@
 #include "client/call/async_caller.h"
 
 #include <algorithm>
-#include <csignal>
 #include <iterator>
 #include <utility>
 
 #include <boost/asio/post.hpp>
+
+#include "common/base/no_signals.h"
 
 namespace firn::client {
 namespace {
@@ -15,27 +16,6 @@ using boost::system::error_code;
 using What = DueQueue::What;
 
 Status Ending() { return Unavailable("the client is being destroyed"); }
-
-// While it lives, a thread that is begun takes no signal of the process: those are for the threads
-// of the program, which may expect to be interrupted. But for those that a thread causes itself,
-// and a profiler's.
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) {
-      sigdelset(&all, own);
-    }
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -54,8 +34,7 @@ AsyncCaller::AsyncCaller(Fleet& fleet, TlsContext& tls, const Options& options, 
     });
     Post([this] { upkeep_->Run(); });
   }
-  const NoSignals for_the_thread;
-  thread_ = std::thread([this] { io_.run(); });
+  thread_ = ThreadWithoutSignals([this] { io_.run(); });
 }
 
 AsyncCaller::~AsyncCaller() { Stop(); }

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "common/base/no_signals.h"
+
 namespace firn {
 
 struct FileWriter::Shared {
@@ -47,7 +49,9 @@ void FileWriter::Replace(const std::string& path, std::string bytes) {
   if (sentinel_.InChild()) return;
   const std::scoped_lock lock(shared_->mutex);
   shared_->waiting.insert_or_assign(path, std::move(bytes));
-  if (!thread_.joinable()) thread_ = std::thread([shared = shared_] { Work(shared); });
+  if (!thread_.joinable()) {
+    thread_ = ThreadWithoutSignals([shared = shared_] { Work(shared); });
+  }
   shared_->changed.notify_all();
 }
 

@@ -12,6 +12,8 @@
 
 #include <netdb.h>
 
+#include "common/base/no_signals.h"
+
 namespace firn {
 
 // Outlives the object for as long as a lookup is under way.
@@ -73,7 +75,7 @@ bool NameLookup::Start(const std::string& name, const Endpoint& endpoint) {
 void NameLookup::Spare(const std::shared_ptr<Shared>& shared) {
   if (shared->spare || shared->waiting.empty()) return;
   try {
-    std::thread([shared] { Work(shared); }).detach();
+    ThreadWithoutSignals([shared] { Work(shared); }).detach();
     shared->spare = true;
     ++shared->threads;
   } catch (const std::system_error&) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/no_signals.h"
 
 namespace firn {
 namespace {
@@ -23,7 +24,9 @@ std::string Look(const Result<std::vector<std::string>>& names) {
 }  // namespace
 
 DirWorker::DirWorker(std::unique_ptr<DirTree> tree, Milliseconds poll_interval)
-    : poll_interval_(poll_interval), tree_(std::move(tree)), thread_([this] { Run(); }) {}
+    : poll_interval_(poll_interval),
+      tree_(std::move(tree)),
+      thread_(ThreadWithoutSignals([this] { Run(); })) {}
 
 DirWorker::~DirWorker() {
   tree_->Abort();

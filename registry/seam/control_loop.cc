@@ -3,6 +3,8 @@
 #include <future>
 #include <utility>
 
+#include "common/base/no_signals.h"
+
 namespace firn {
 
 ControlLoop::ControlLoop(const Clock& clock, std::unique_ptr<Coordinator> coordinator)
@@ -14,7 +16,7 @@ void ControlLoop::Start(std::function<void(Now)> tick) {
   const std::scoped_lock lock(mutex_);
   if (running_) Die("a control loop was started twice");
   running_ = true;
-  thread_ = std::thread([this, tick = std::move(tick)] { Loop(tick); });
+  thread_ = ThreadWithoutSignals([this, tick = std::move(tick)] { Loop(tick); });
 }
 
 void ControlLoop::StartByHand(std::function<void(Now)> tick) {

@@ -10,6 +10,8 @@
 #define THREADED
 #include <zookeeper/zookeeper.h>
 
+#include "common/base/no_signals.h"
+
 namespace firn {
 namespace {
 
@@ -208,6 +210,7 @@ struct ZkHandle::Callbacks {
 
 Result<std::unique_ptr<ZkHandle>> ZkHandle::Open(const Options& options, Sink sink) {
   std::unique_ptr<ZkHandle> handle(new ZkHandle(options, std::move(sink)));
+  const NoSignals for_its_threads;
   handle->zh_ = zookeeper_init2(options.hosts.c_str(), &Callbacks::OnEvent,
                                 static_cast<int>(options.session_time.count()), nullptr,
                                 handle.get(), 0, &Callbacks::OnLog);

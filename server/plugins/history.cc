@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/no_signals.h"
 #include "common/tag/tag_name.h"
 
 namespace firn {
@@ -94,7 +95,7 @@ Status History::Start() {
   FIRN_TRY(file_.Open());
   queue_->lines.reserve(queue_bytes_max_);
   queue_->running = true;
-  writer_ = std::thread([this] { WriterLoop(); });
+  writer_ = ThreadWithoutSignals([this] { WriterLoop(); });
   return {};
 }
 

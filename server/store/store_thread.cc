@@ -2,10 +2,13 @@
 
 #include <utility>
 
+#include "common/base/no_signals.h"
+
 namespace firn {
 
 StoreThread::StoreThread()
-    : shared_(std::make_unique<Shared>()), thread_([this] { Loop(*shared_); }) {}
+    : shared_(std::make_unique<Shared>()),
+      thread_(ThreadWithoutSignals([this] { Loop(*shared_); })) {}
 
 StoreThread::~StoreThread() { Stop(); }
 

@@ -1,6 +1,7 @@
 // What an embedded issuer takes from the program around it, and what it leaves alone.
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <locale>
@@ -224,6 +225,30 @@ TEST_F(EmbeddedHostTest, WhoeverClosesItFindsItClosed) {
   }
   threads.clear();
   EXPECT_EQ(open, 0) << "given back, for each of them";
+}
+
+// Threads of this process that would take the signal.
+int TakersOf(int signal) {
+  int takers = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    const std::string status = Content(task.path() / "status");
+    const size_t mask = status.find("SigBlk:");
+    if (mask == std::string::npos) continue;  // it has ended
+    const uint64_t blocked = std::stoull(status.substr(mask + 7), nullptr, 16);
+    if ((blocked >> (signal - 1) & 1) == 0) ++takers;
+  }
+  return takers;
+}
+
+TEST_F(EmbeddedHostTest, SignalsAreForTheHostsOwnThreads) {
+  const int before = TakersOf(SIGTERM);
+  EmbeddedOptions options = Options();
+  options.history_file = folder_ / "history";
+  options.extensions.stores["memory"] = [] { return std::make_unique<MemoryStore>(); };
+  const auto ids = Embedded::Open(options);
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_EQ(TakersOf(SIGTERM), before);
+  EXPECT_GT(TakersOf(SIGSEGV), before) << "what a thread causes itself is its own";
 }
 
 std::atomic<bool> heard_in_full{false};
