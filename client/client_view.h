@@ -14,6 +14,7 @@ namespace firn {
 struct ClientCounters {
   uint64_t calls = 0;           // that were begun, without those that a local range answered
   uint64_t failed = 0;          // of those, answered with an error
+  uint64_t invalid = 0;         // not begun: what they asked for no server can have
   uint64_t attempts = 0;        // requests that were sent to servers
   uint64_t retries = 0;         // servers that a call asked beside its first one, hedges included;
                                 // not those it went on to free of the retry budget
@@ -23,11 +24,14 @@ struct ClientCounters {
   uint64_t hedges = 0;          // of the retries, those begun because the first server was slow
   uint64_t connects = 0;        // connections that were opened
   uint64_t connects_failed = 0;
-  uint64_t put_off = 0;      // times that none was begun, as one to that server had just failed
-  uint64_t own_faults = 0;   // of the failed ones, those for want of a descriptor or of memory here
-  uint64_t timeouts = 0;     // attempts without an answer in time
-  uint64_t broken = 0;       // attempts answered with nonsense, or by a wrong service
-  uint64_t refused = 0;      // attempts answered with a typed "no"
+  uint64_t put_off = 0;     // times that none was begun, as one to that server had just failed
+  uint64_t own_faults = 0;  // of the failed ones, those for want of a descriptor or of memory here
+  uint64_t timeouts = 0;    // attempts without an answer in time
+  uint64_t broken = 0;      // attempts answered with nonsense, or by a wrong service
+  uint64_t refused = 0;     // attempts answered with a typed "no"
+  uint64_t in_line = 0;  // attempts without an answer in time where others were given theirs: they
+                         // keep their places, and the calls ask elsewhere
+  uint64_t unclaimed = 0;    // answers that found their call ended
   uint64_t lists = 0;        // lists that the source has told
   uint64_t rests = 0;        // times that a server was left to rest, having failed too often
   uint64_t quarantines = 0;  // times that one was left alone for nonsense, or as another cluster's

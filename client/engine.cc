@@ -153,13 +153,15 @@ std::optional<int64_t> Engine::AwaitLocal(std::string_view tag, Micros deadline)
 }
 
 // Servers close the connection on what is longer than anything that they can be asked for.
-Status Engine::Refusal(const Ask& ask) const {
+Status Engine::Refusal(const Ask& ask) {
   if (!status_.ok()) return status_;
-  if (ask.tag.size() > kTagNameMax) {
-    return Invalid(Cat("a tag's name has ", ask.tag.size(), " bytes, more than ", kTagNameMax));
-  }
+  const auto too_long = [this](std::string_view what, size_t bytes, size_t most) {
+    fleet_.Count(&ClientCounters::invalid);
+    return Invalid(Cat(what, " has ", bytes, " bytes, more than ", most));
+  };
+  if (ask.tag.size() > kTagNameMax) return too_long("a tag's name", ask.tag.size(), kTagNameMax);
   if (ask.layout.size() > Layout::kTextMax) {
-    return Invalid(Cat("a layout has ", ask.layout.size(), " bytes, more than ", Layout::kTextMax));
+    return too_long("a layout", ask.layout.size(), Layout::kTextMax);
   }
   return {};
 }

@@ -63,7 +63,7 @@ class Engine final : public RangeFetcher {
   Result<std::unique_ptr<ServerSource>> OpenSource(const ClientOptions& options);
   void AskForServers(int64_t known_version, std::function<void(Result<ToldServers>)> done);
   // Why this is asked of nobody, if it is not.
-  Status Refusal(const Ask& ask) const;
+  Status Refusal(const Ask& ask);
 
   ForkSentinel sentinel_;
   const Milliseconds deadline_;

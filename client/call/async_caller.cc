@@ -224,6 +224,7 @@ void AsyncCaller::OnEnded(const AsyncCallPtr& call, uint32_t number, Outcome out
   AsyncCall::Asking* found = call->Find(number);
   if (found == nullptr) return;
   const AsyncCall::Asking asking = std::exchange(*found, {});
+  if (call->finished && outcome.answered()) fleet_.Count(&ClientCounters::unclaimed);
   if (asking.late) return OnLate(call, asking, outcome, reply);
   if (call->finished) {
     // Another server was sooner, or it is too late; what came of this one is still worth knowing.
@@ -290,6 +291,7 @@ void AsyncCaller::OnTimeout(const AsyncCallPtr& call, AsyncCall::Asking& asking)
   if (whole) asking.watched = now_;
   Watch(call, asking);
   if (!whole || call->finished || std::exchange(asking.late, true)) return;
+  fleet_.Count(&ClientCounters::in_line);
   call->plan.Ended(asking.step, pipeline->Silence(), asking.began, now_);
   if (!call->AnyInTime()) Advance(call);
 }

@@ -72,6 +72,7 @@ TEST_P(RefusedAtOnceTest, ATagThatNoClusterCanHaveIsNotSent) {
   EXPECT_EQ(id.code(), Code::kInvalid);
   EXPECT_TRUE(rig.report.attempts.empty());
   EXPECT_EQ(rig.client().Explain(7, tag).code(), Code::kInvalid);
+  EXPECT_EQ(rig.client().counters().invalid, 2u);
   EXPECT_EQ(rig.server(0).requests(), 1);
   EXPECT_TRUE(rig.GetId().ok());
   EXPECT_EQ(rig.server(0).connections(), 1);

@@ -48,6 +48,7 @@ TEST_P(NeighboursTest, AShortDeadlineFailsNobodyElse) {
   EXPECT_EQ(*next & 0xffff, rig_.server(0).given()) << "its own answer, not the one before";
   EXPECT_EQ(rig_.server(0).connections(), 1) << "the connection is spared";
   EXPECT_EQ(rig_.View(rig_.server(0)).failed, 0u) << "and the server not blamed";
+  EXPECT_EQ(rig_.client().counters().unclaimed, 1u);
 }
 
 TEST_P(NeighboursTest, AServerThatAnswersNoShortCallIsFoundOutAllTheSame) {
@@ -71,6 +72,7 @@ TEST_P(NeighboursTest, ALineThatMovesIsWaitedInUntilTheDeadline) {
     EXPECT_TRUE(id.ok()) << id.status();
   }
   EXPECT_EQ(rig_.server(0).requests(), 21) << "each is asked once";
+  EXPECT_GT(rig_.client().counters().in_line, 0u);
 }
 
 TEST_P(NeighboursTest, IdsThatMetNobodyAreNotLookedForInTheNextAnswer) {
