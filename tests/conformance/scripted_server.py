@@ -3,7 +3,7 @@
 It is made of the generated stubs and Python's own sockets; a thread for each connection. What it does
 with a request is a behaviour, a dictionary:
 
-    do            serve, silent, reset, close, half, drip, garbage, http, no_method, other_sequence,
+    do            serve, silent, reset, close, half, drip, garbage, http, no_method, other_sequence, repeat,
                   empty, zero, far_time, too_few, twice, refuse; serve unless said
     to            the methods that are treated so, by default those that give ids
     tag           only requests for this tag are
@@ -266,7 +266,7 @@ class ScriptedServer:
                        for at in range(len(frame)))
         if delay and not self.pause(peer, delay):
             return False
-        peer.sendall(frame[:len(frame) // 2] if do == "half" else frame)
+        peer.sendall({"half": frame[:len(frame) // 2], "repeat": frame + frame}.get(do, frame))
         return do != "half"
 
     def reply(self, behaviour, method, sequence, request):
