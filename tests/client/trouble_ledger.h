@@ -33,7 +33,7 @@ namespace firn {
 // Thread-safe.
 class TroubleLedger {
  public:
-  static constexpr Micros kPunctual{150'000};
+  static constexpr Micros kPunctual{250'000};
   static constexpr int kInaccuracy = 20;
 
   struct Asked {
