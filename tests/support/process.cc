@@ -4,6 +4,8 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <set>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -135,9 +137,12 @@ int FreePort() {
   constexpr int kFirst = 10'000;
   constexpr uint64_t kPorts = 20'000;
   constexpr int kTriesMax = 1000;
+  static std::mutex mutex;
+  static std::set<int> given;
+  const std::lock_guard lock(mutex);
   for (int i = 0; i < kTriesMax; ++i) {
     const int port = kFirst + static_cast<int>(SystemEntropy().Below(kPorts));
-    if (CanBind(port)) return port;
+    if (CanBind(port) && given.insert(port).second) return port;
   }
   Die("no free port");
 }

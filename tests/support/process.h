@@ -62,9 +62,10 @@ Finished RunToEnd(const std::vector<std::string>& command,
 // Where the build puts its programs: the directory of the running test.
 std::string BuiltProgram(const std::string& name);
 
-// A loopback TCP port that nobody listens on just now. From below the range that the kernel takes
-// the ports of outgoing connections from, so that none is in the way a moment later, not even after
-// a restart; drawn at random, so that test programs that run at once rarely meet.
+// A loopback TCP port that nobody listens on just now, another one each time. From below the range
+// that the kernel takes the ports of outgoing connections from, so that none is in the way a moment
+// later, not even after a restart; drawn at random, so that test programs that run at once rarely
+// meet.
 int FreePort();
 
 // Polls until `holds`, for at most `patience`. True when it came to hold.
