@@ -70,7 +70,7 @@ Status TagRights::Load() {
   auto made = std::make_shared<const Table>(*std::move(table));
   const std::lock_guard lock(mutex_);
   if (stamp != stamp_) return {};  // somebody else has begun to read it since, and has it newer
-  table_.swap(made);  // what was is freed without the mutex
+  table_.swap(made);               // what was is freed without the mutex
   edition_.fetch_add(1, std::memory_order_release);
   return {};
 }

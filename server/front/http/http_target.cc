@@ -6,8 +6,8 @@
 
 #include <strings.h>
 
-#include "common/base/ip_address.h"
 #include "common/base/parse.h"
+#include "common/net/ip_address.h"
 
 namespace firn::front {
 namespace {
