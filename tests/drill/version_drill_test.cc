@@ -1,16 +1,19 @@
 // Two builds of Firn in one cluster, under load: each makes a cluster that the other joins, and
-// each goes on from what the other has left, stopped or killed. The other build's programs are in
-// the folder that FIRN_OTHER_BIN names; without it this build stands in for them. tools/versions
-// builds older commits for it.
+// each goes on from what the other has left, stopped or killed. This build's servers hold one
+// machine id or several, the other's always one. The other build's programs are in the folder that
+// FIRN_OTHER_BIN names; without it this build stands in for them. tools/versions builds older
+// commits for it.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -45,20 +48,27 @@ std::string ProgramOf(Build build, const std::string& name) {
 // A server's place, state folder and ports, in which now one build sits, now the other.
 class Seat {
  public:
-  Seat(const std::string& folder, const std::string& registry, Build build)
-      : program_(folder + ".program"), build_(build) {
-    Point();
+  Seat(const std::string& folder, const std::string& registry, Build build, size_t machine_ids)
+      : program_(folder + ".sh"), machine_ids_(machine_ids), build_(build) {
+    WriteProgram();
     server_.emplace(folder,
                     std::vector<std::string>{"--registry=" + registry, "--drain_notice_ms=0"},
-                    std::vector<std::string>{"sh", "-c", "shift; exec \"$0\" \"$@\"", program_});
+                    std::vector<std::string>{"sh", program_});
   }
 
   RunningServer& server() { return *server_; }
 
-  Json Status() const { return Json::parse(server_->Admin("/v1/status").body, nullptr, false); }
+  // Ready, and with every machine id that it is to have.
+  void Serves() {
+    ASSERT_TRUE(server_->BecomesReady()) << server_->log();
+    ASSERT_TRUE(Eventually(kPatience, [&] { return Machines().size() == wanted(); }))
+        << Json(Machines()) << server_->log();
+  }
 
-  // The other build goes on from what this one leaves.
+  // The other build goes on from what this one leaves, as whoever has been here before: it has the
+  // machine ids again that it had then, and the first one in any case.
   void Swap(bool killed) {
+    const std::vector<int> before = Machines();
     if (killed) {
       server_->Kill();
     } else {
@@ -66,19 +76,43 @@ class Seat {
       ASSERT_EQ(server_->process().Wait(kPatience), 0) << server_->log();
     }
     build_ = Opposite(build_);
-    Point();
+    WriteProgram();
     server_->StartAgain();
-    ASSERT_TRUE(server_->BecomesReady()) << server_->log();
+    ASSERT_NO_FATAL_FAILURE(Serves());
+    if (before.size() > most_.size()) most_ = before;
+    const std::vector<int> after = Machines();
+    for (size_t i = 0; i < std::min(most_.size(), after.size()); ++i) {
+      EXPECT_EQ(after[i], most_[i]) << "the one of claim " << i + 1 << server_->log();
+    }
   }
 
  private:
-  void Point() const {
-    std::filesystem::remove(program_);
-    std::filesystem::create_symlink(ProgramOf(build_, "firn-server"), program_);
+  size_t wanted() const { return build_ == Build::kThis ? machine_ids_ : 1; }
+
+  // What runs it: a flag that a build does not know would keep it from starting.
+  void WriteProgram() const {
+    std::ofstream script(program_, std::ios::trunc);
+    script << "shift; exec '" << ProgramOf(build_, "firn-server") << "' \"$@\"";
+    if (wanted() > 1) script << " --machine_ids=" << wanted() << " --io_threads=" << wanted();
+    script << "\n";
+  }
+
+  // Those that it holds, in its order. Older builds have one, and no list.
+  std::vector<int> Machines() const {
+    const Json status = Json::parse(server_->Admin("/v1/status").body, nullptr, false);
+    std::vector<int> held;
+    if (!status.contains("machine")) return held;
+    if (!status.contains("machines")) return {status.at("machine").get<int>()};
+    for (const Json& one : status.at("machines")) {
+      if (one.at("claim") == "holding") held.push_back(one.at("machine").get<int>());
+    }
+    return held;
   }
 
   const std::string program_;
+  const size_t machine_ids_;
   Build build_;
+  std::vector<int> most_;
   std::optional<RunningServer> server_;
 };
 
@@ -124,7 +158,8 @@ class Load {
   std::vector<std::thread> callers_;
 };
 
-class VersionDrill : public testing::TestWithParam<Build> {
+// Who makes the cluster, and how many machine ids this build's servers have.
+class VersionDrill : public testing::TestWithParam<std::tuple<Build, size_t>> {
  protected:
   Finished Firn(Build build, std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), ProgramOf(build, "firn"));
@@ -133,32 +168,26 @@ class VersionDrill : public testing::TestWithParam<Build> {
   }
 
   void Run() {
-    const Build maker = GetParam();
-    Finished done = Firn(maker, {"init", "--brand-new", "--workers=4"});
+    const auto [maker, machine_ids] = GetParam();
+    Finished done = Firn(maker, {"init", "--brand-new", "--workers=16"});
     ASSERT_EQ(done.exit_code, 0) << done.err;
     done = Firn(maker, {"tags", "create", "number", "strategy=segment"});
     ASSERT_EQ(done.exit_code, 0) << done.err;
-    Seat one(dir_ / "one", registry_, maker), two(dir_ / "two", registry_, Opposite(maker));
-    for (Seat* seat : {&one, &two}) {
-      ASSERT_TRUE(seat->server().BecomesReady()) << seat->server().log();
-    }
+    Seat one(dir_ / "one", registry_, maker, machine_ids);
+    Seat two(dir_ / "two", registry_, Opposite(maker), machine_ids);
+    for (Seat* seat : {&one, &two}) ASSERT_NO_FATAL_FAILURE(seat->Serves());
     Load load({&one, &two}, {"/genid", "/api/segment/get/number"});
-    for (const bool killed : {false, true}) {
-      for (Seat* seat : {&one, &two}) ASSERT_NO_FATAL_FAILURE(SwapUnder(load, *seat, killed));
+    // Both builds leave it in both ways.
+    for (const bool killed : {false, true, true, false}) {
+      for (Seat* seat : {&one, &two}) {
+        ASSERT_NO_FATAL_FAILURE(seat->Swap(killed));
+        const size_t before = load.ids();
+        EXPECT_TRUE(Eventually(kPatience, [&] { return load.ids() > before + 100; }));
+      }
       ExpectSound();
     }
     load.Stop();
     EXPECT_TRUE(load.twice().empty()) << load.twice().size() << ", such as " << load.twice()[0];
-  }
-
-  // A state folder of either build keeps its machine id under the other.
-  void SwapUnder(const Load& load, Seat& seat, bool killed) {
-    const Json machine = seat.Status().at("machine");
-    seat.Swap(killed);
-    if (testing::Test::HasFatalFailure()) return;
-    EXPECT_EQ(seat.Status().at("machine"), machine) << seat.server().log();
-    const size_t before = load.ids();
-    EXPECT_TRUE(Eventually(kPatience, [&] { return load.ids() > before + 100; }));
   }
 
   // A killed server's session may still stand for a while, which is no fault.
@@ -188,9 +217,16 @@ TEST_P(VersionDrill, OnZooKeeper) {
   Run();
 }
 
-INSTANTIATE_TEST_SUITE_P(MadeBy, VersionDrill, testing::Values(Build::kThis, Build::kOther),
-                         [](const testing::TestParamInfo<Build>& made_by) {
-                           return made_by.param == Build::kThis ? "This" : "TheOther";
+using Named = testing::TestParamInfo<VersionDrill::ParamType>;
+
+INSTANTIATE_TEST_SUITE_P(MadeBy, VersionDrill,
+                         testing::Combine(testing::Values(Build::kThis, Build::kOther),
+                                          testing::Values(size_t{1}, size_t{4})),
+                         [](const Named& named) {
+                           std::string name =
+                               std::get<0>(named.param) == Build::kThis ? "This" : "TheOther";
+                           if (std::get<1>(named.param) > 1) name += "WithSeveralMachineIds";
+                           return name;
                          });
 
 }  // namespace
