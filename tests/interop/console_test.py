@@ -24,8 +24,9 @@ PICTURES = {"wide": ["--window-size=1300,1700"], "narrow": ["--window-size=500,2
 
 
 class ConsoleTest(unittest.TestCase):
-    """A cluster of three servers: the first is asked; the second took the machine id of one that
-    had ended before; the third is killed. A slow one has been there and gone."""
+    """A cluster of four servers: the first is asked; the second took the machine id of one that
+    had ended before; the third is killed; the fourth has three machine ids. A slow one has been
+    there and gone."""
 
     program = firn = folder = None
 
@@ -35,7 +36,7 @@ class ConsoleTest(unittest.TestCase):
         cls.run_firn("init", "--brand-new", "--workers=16")
         cls.run_firn("tags", "create", "order", "step=50")
         cls.run_firn("tags", "create", HOSTILE, "strategy=snowflake", "disabled=true")
-        cls.server = cls.start("first", 3, 1)
+        cls.server = cls.asked = cls.start("first", 3, 1)
         ended = cls.start("ended", 5, 0)
         cls.id_of_ended, cls.pid_of_ended = cls.one_id(ended), ended.process.pid
         assert ended.stop() == 0, ended.log()
@@ -44,10 +45,11 @@ class ConsoleTest(unittest.TestCase):
         cls.killed = cls.start("killed", 7, 2)
         cls.killed.process.kill()
         cls.killed.process.wait()
+        cls.several = cls.start_with("several", "--machine_ids=3", "--rack=1")
 
     @classmethod
     def tearDownClass(cls):
-        for server in cls.server, cls.successor:
+        for server in cls.server, cls.successor, cls.several:
             assert server.stop() == 0, server.log()
 
     @classmethod
@@ -57,8 +59,12 @@ class ConsoleTest(unittest.TestCase):
 
     @classmethod
     def start(cls, name, worker, rack):
+        return cls.start_with(name, f"--worker={worker}", f"--rack={rack}")
+
+    @classmethod
+    def start_with(cls, name, *flags):
         return interop.Server(cls.program, os.path.join(cls.folder, name),
-                              "--registry=" + cls.registry, f"--worker={worker}", f"--rack={rack}")
+                              "--registry=" + cls.registry, *flags)
 
     @staticmethod
     def one_id(server, tag="default"):
@@ -70,7 +76,7 @@ class ConsoleTest(unittest.TestCase):
         return subprocess.run(
             ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
              f"--user-data-dir={self.folder}/browser", "--virtual-time-budget=9000", *flags,
-             f"http://127.0.0.1:{self.server.admin_port}/{place}"], capture_output=True, text=True,
+             f"http://127.0.0.1:{self.asked.admin_port}/{place}"], capture_output=True, text=True,
             timeout=interop.PATIENCE_S, check=True).stdout
 
     def page(self, place=""):
@@ -106,7 +112,7 @@ class ConsoleTest(unittest.TestCase):
 
     def test_shows_every_machine_id_and_server_of_the_cluster(self):
         shown = self.shown_at_last(lambda shown: all(
-            words in shown["key"] for words in ("never used 60", "held 2", "given back 1")))
+            words in shown["key"] for words in ("never used 57", "held 5", "given back 1")))
         # The killed one's, whose grant is short: how much of it is left depends on the machine.
         self.assertRegex(shown["key"], "(its holder is away|its time has passed) 1")
         self.assertIn("Nothing is wrong.", shown["alarms"])
@@ -114,8 +120,26 @@ class ConsoleTest(unittest.TestCase):
             self.assertRegex(shown["servers"], rf"127\.0\.0\.1:{server.port}\b.*?serving")
         cells = re.findall(r"<i\b[^>]*data-machine[^>]*>", self.page())
         self.assertEqual(len(cells), 64)
-        self.assertEqual(sum("held" in cell for cell in cells), 2)
+        self.assertEqual(sum("held" in cell for cell in cells), 5)
         self.assertEqual(sum("own" in cell for cell in cells), 1)
+
+    def test_shows_all_machine_ids_of_a_server_that_has_several(self):
+        def titles():
+            """machine id -> what its title says, of its row."""
+            row = re.search(rf">127\.0\.0\.1:{self.several.port}\b.*?</tr>", self.page())
+            return dict(re.findall(r'data-machine="(\d+)" title="([^"]*)"', row[0] if row else ""))
+        deadline = time.time() + interop.PATIENCE_S
+        while len(machines := titles()) != 3 or "not read" in str(machines):
+            self.assertLess(time.time(), deadline, machines)
+        for machine, title in machines.items():
+            self.assertRegex(title, rf"^worker {int(machine) // 4}, rack 1, held, another \d+ ")
+        # Its own page has them all, too.
+        self.asked = self.several
+        shown = self.shown_at_last(lambda shown: "held 5" in shown["key"])
+        for machine in machines:
+            self.assertIn(f"{machine}: worker {int(machine) // 4}, rack 1", shown["facts"])
+        cells = re.findall(r"<i\b[^>]*data-machine[^>]*>", self.page())
+        self.assertEqual(sum("own" in cell for cell in cells), 3)
 
     def test_shows_every_tag_and_hostile_names_as_text(self):
         shown = self.shown_at_last(lambda shown: "disabled" in shown["tags"])
