@@ -167,10 +167,24 @@ class ConsoleTest(unittest.TestCase):
                          before_each=calls)
         self.row_at_last(self.successor, r"serving\s+20\s+0\s+0\s+0\s+no calls")
 
+    def await_listed(self, server, machine):
+        """A server serves a moment before the registry has it under its machine id."""
+        deadline = time.time() + interop.PATIENCE_S
+        while True:
+            audit = json.loads(subprocess.run(
+                [self.firn, "audit", "--json", "--registry=" + self.registry], check=False,
+                stdout=subprocess.PIPE).stdout)
+            if any(one["machine"] == machine for listed in audit["providers"]
+                   if listed["address"] == f"127.0.0.1:{server.port}"
+                   for one in listed["machines"]):
+                return
+            self.assertLess(time.time(), deadline, audit["providers"])
+
     def test_a_server_that_says_nothing_does_not_do_nothing(self):
         """It is stopped before it has said anything, goes on, and is stopped again."""
         slow = self.start("slow again", 9, 3)
         try:
+            self.await_listed(slow, 39)
             slow.process.send_signal(signal.SIGSTOP)
             # Which of the two depends on how long servers have been asked.
             self.row_at_last(slow, r"(serving\s+39\s+not said yet"
