@@ -156,9 +156,9 @@ TEST_F(ZkCoordinatorTest, AShortCutKeepsTheSessionAndItsNodes) {
   ConnectThroughProxy();
   const int64_t session = (*client)->session();
   ASSERT_TRUE(client->Create("/live", "", Lifetime::kEphemeral).status.ok());
+  client->events.clear();
   proxy->Cut();
   ASSERT_TRUE(client->AwaitEvent(Kind::kDisconnected));
-  client->events.clear();
   ASSERT_TRUE(client->AwaitEvent(Kind::kConnected));
   EXPECT_EQ((*client)->session(), session);
   EXPECT_FALSE(client->Heard(Kind::kExpired));
