@@ -113,7 +113,7 @@ void TroubleLedger::LookAtLateness(const Page& page, const Scheduling& schedulin
     const Micros kept = scheduling.Kept(one.from - kPunctual, one.ended);
     const Micros unexplained = one.ended - one.from - kept;
     sum_.unexplained = std::max(sum_.unexplained, unexplained);
-    if (unexplained <= kPunctual + (one.ended - one.from) / kInaccuracy) continue;
+    if (unexplained <= kPunctual) continue;
     Fault(faults_, Cat("a call ended ", (one.ended - one.from).count() / 1'000,
                        " ms after its deadline, of which the machine kept it waiting for ",
                        kept.count() / 1'000, " ms: ", one.outcome.empty() ? "ok" : one.outcome));

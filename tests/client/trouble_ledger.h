@@ -25,7 +25,7 @@ namespace firn {
 //  2. Every call ends, once; the end of the client ends those that are under way. Its report then
 //     has what it tried, and one answer if it was given one.
 //  3. None ends later than its deadline, but for kPunctual and the time that the machine kept its
-//     threads waiting (Scheduling), which is known to one part in kInaccuracy.
+//     threads waiting (Scheduling).
 //  4. A call that fails before its deadline, or had time enough, has asked the well server, which
 //     did not answer in time because the machine kept it from running; or the retry budget was used
 //     up, all of it, and not asked for what is free. The well server is lost by time-outs only.
@@ -33,8 +33,7 @@ namespace firn {
 // Thread-safe.
 class TroubleLedger {
  public:
-  static constexpr Micros kPunctual{250'000};
-  static constexpr int kInaccuracy = 20;
+  static constexpr Micros kPunctual{150'000};
 
   struct Asked {
     Milliseconds time{0};
