@@ -8,6 +8,7 @@
 #include <gflags/gflags.h>
 
 #include "client/source/registry_source.h"
+#include "tools/firn/flag_words.h"
 #include "tools/firn/registry_session.h"
 
 DEFINE_string(servers, "",
@@ -40,7 +41,7 @@ namespace {
 
 std::string NamedServers() {
   if (!FLAGS_servers.empty()) return FLAGS_servers;
-  const bool registry_is_said = !gflags::GetCommandLineFlagInfoOrDie("registry").is_default;
+  const bool registry_is_said = IsSaid("registry");
   const char* const found = registry_is_said ? nullptr : std::getenv("FIRN_SERVERS");
   return found == nullptr ? "" : found;
 }

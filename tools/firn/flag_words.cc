@@ -25,6 +25,8 @@ bool LooksLikeFlag(std::string_view argument) {
 
 }  // namespace
 
+bool IsSaid(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
+
 Result<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments) {
   CommandLine line;
   for (size_t i = 0; i < arguments.size(); ++i) {

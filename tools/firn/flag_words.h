@@ -29,6 +29,9 @@ Result<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments);
 Status ApplySettings(const std::vector<CommandLine::Setting>& settings,
                      const std::vector<std::string_view>& permitted);
 
+// Whether the command line says it. Ends the program when there is no such flag.
+bool IsSaid(const char* flag);
+
 // "  --name  description (default: value)", one line a flag.
 std::string DescribeFlags(const std::vector<std::string_view>& flags);
 

@@ -12,6 +12,7 @@
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/open/open_coordinator.h"
+#include "tools/firn/flag_words.h"
 
 DEFINE_string(
     registry, "dir://./firn-state/registry",
@@ -24,8 +25,6 @@ namespace firn {
 
 namespace {
 
-bool RegistryIsSaid() { return !gflags::GetCommandLineFlagInfoOrDie("registry").is_default; }
-
 // Empty: it says none.
 std::string RegistryOfEnvironment() {
   const char* const found = std::getenv("FIRN_REGISTRY");
@@ -34,11 +33,11 @@ std::string RegistryOfEnvironment() {
 
 }  // namespace
 
-bool RegistryIsNamed() { return RegistryIsSaid() || !RegistryOfEnvironment().empty(); }
+bool RegistryIsNamed() { return IsSaid("registry") || !RegistryOfEnvironment().empty(); }
 
 std::string ChosenRegistry() {
   const std::string here = RegistryOfEnvironment();
-  const std::string& text = RegistryIsSaid() || here.empty() ? FLAGS_registry : here;
+  const std::string& text = IsSaid("registry") || here.empty() ? FLAGS_registry : here;
   constexpr std::string_view kDir = "dir://";
   constexpr std::string_view kHere = "dir://./";
   if (!text.starts_with(kHere)) return text;

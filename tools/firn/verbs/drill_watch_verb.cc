@@ -16,6 +16,7 @@
 #include "registry/operate/audit.h"
 #include "tools/firn/client_session.h"
 #include "tools/firn/drill/drill_record.h"
+#include "tools/firn/flag_words.h"
 #include "tools/firn/id_words.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/verbs/verbs.h"
@@ -77,7 +78,7 @@ class Watch {
   Watch(Client& client, const Layout& layout, std::string tag)
       : client_(client), record_(layout, static_cast<size_t>(FLAGS_ids_max)) {
     plan_.tag = std::move(tag);
-    const bool usual = gflags::GetCommandLineFlagInfoOrDie("threads").is_default;
+    const bool usual = !IsSaid("threads");
     plan_.threads = usual ? kThreads : FLAGS_threads;
     plan_.rate = FLAGS_rate > 0 ? FLAGS_rate : kRate;
     plan_.warmup_ms = 0;

@@ -13,6 +13,7 @@
 #include "registry/cluster/tag_node.h"
 #include "registry/cluster/tag_store.h"
 #include "tools/firn/client_session.h"
+#include "tools/firn/flag_words.h"
 #include "tools/firn/id_words.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/tag_ids.h"
@@ -53,7 +54,7 @@ void Add(Output& output, const Explanation& e) {
   output.json.push_back(std::move(json));
 }
 
-Result<Base> FormOf(const std::string& name) {
+Result<Base> BaseOfForm(const std::string& name) {
   if (name == "decimal") return Base::kDecimal;
   if (const auto base = BaseNamed(name)) return *base;
   return Invalid("--form is decimal, base62, base36 or base32, not '" + name + "'");
@@ -62,8 +63,6 @@ Result<Base> FormOf(const std::string& name) {
 // Nobody has made an id of a time that is so far ahead, not even after a restore.
 constexpr Milliseconds kAhead{3'600'000};
 constexpr Milliseconds kFirstDays = std::chrono::days(31);
-
-bool IsSaid(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
 
 // Of the cluster that its root node describes.
 Result<LayoutChoice> LayoutOf(const ClusterMeta& meta) {
@@ -218,7 +217,7 @@ Result<LayoutChoice> ChosenLayout() {
 
 Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words) {
   if (words.empty()) return Invalid("which id?");
-  FIRN_ASSIGN(const Base base, FormOf(FLAGS_form));
+  FIRN_ASSIGN(const Base base, BaseOfForm(FLAGS_form));
   std::vector<int64_t> ids;
   for (const std::string& word : words) {
     const Result<int64_t> id = ParseId(base, word);

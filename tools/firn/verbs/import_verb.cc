@@ -23,7 +23,7 @@ DEFINE_bool(skip_faulty, false, "leave tags out whose rows make no sense");
 namespace firn {
 namespace {
 
-Result<IdTable> FormOf(const std::string& word) {
+Result<IdTable> TableNamed(const std::string& word) {
   if (word == "leaf") return IdTable::kLeaf;
   if (word == "tinyid") return IdTable::kTinyid;
   return Invalid("--from must be leaf or tinyid");
@@ -54,7 +54,7 @@ Result<std::vector<IdSource>> ReadSources(IdTable form, const std::vector<std::s
 }
 
 Result<Output> RunImport(const std::vector<std::string>& words) {
-  FIRN_ASSIGN(const IdTable form, FormOf(FLAGS_from));
+  FIRN_ASSIGN(const IdTable form, TableNamed(FLAGS_from));
   if (!IsTagWord(FLAGS_store)) return Invalid("--store: '" + FLAGS_store + "' is no store's name");
   FIRN_ASSIGN(const std::vector<IdSource> sources, ReadSources(form, words));
   const TagImport import = PlanImport(form, sources, FLAGS_store);

@@ -9,6 +9,7 @@
 #include "common/time/entropy.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/servers/provider.h"
+#include "tools/firn/flag_words.h"
 #include "tools/firn/id_words.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore_steps.h"
@@ -28,11 +29,6 @@ constexpr Milliseconds kLookFor{3'000};
 constexpr Milliseconds kLookEvery{200};
 // How it goes on, where that takes a while.
 constexpr Milliseconds kTellEvery{10'000};
-
-bool IsSaid(const char* flag) {
-  gflags::CommandLineFlagInfo info;
-  return gflags::GetCommandLineFlagInfo(flag, &info) && !info.is_default;
-}
 
 Status AskForAChoice() {
   return Invalid(

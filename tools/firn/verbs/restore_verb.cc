@@ -18,6 +18,7 @@
 #include "registry/operate/audit.h"
 #include "registry/operate/restore.h"
 #include "registry/operate/restore_command.h"
+#include "tools/firn/flag_words.h"
 #include "tools/firn/id_words.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore_steps.h"
@@ -145,11 +146,6 @@ void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Out
                                 : "say by --retire whose machine id it is"),
                        "\n");
   }
-}
-
-bool IsSaid(const char* flag) {
-  gflags::CommandLineFlagInfo info;
-  return gflags::GetCommandLineFlagInfo(flag, &info) && !info.is_default;
 }
 
 // What the tree, and the servers that have announced themselves in it, know of a lost past.
