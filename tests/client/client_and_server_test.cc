@@ -18,8 +18,6 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{60'000};
-
 class ClientAndServerTest : public testing::Test {
  protected:
   static constexpr int kBatch = 20;

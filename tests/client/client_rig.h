@@ -15,14 +15,17 @@
 
 namespace firn {
 
+// For attempts that are to fail.
+inline constexpr Milliseconds kShortAttempt{500};
+
 // How a call is made. Everything that a client promises holds for each.
-enum class Form { kBlocking, kAsync, kHedged };
+enum class CallForm { kBlocking, kAsync, kHedged };
 
 // Fake servers and a client of them. Time limits are generous, so that a loaded machine changes no
 // outcome; the servers that never answer are given little by the case itself.
 class ClientRig {
  public:
-  explicit ClientRig(size_t servers, Form form = Form::kBlocking) : form_(form) {
+  explicit ClientRig(size_t servers, CallForm form = CallForm::kBlocking) : form_(form) {
     for (size_t i = 0; i < servers; ++i) servers_.push_back(std::make_unique<FakeServer>());
     options.tls = FakeServer::Tls();
     options.deadline = Milliseconds(20'000);
@@ -32,7 +35,7 @@ class ClientRig {
       const std::lock_guard lock(mutex_);
       events_.push_back(event);
     };
-    if (form == Form::kHedged) options.hedge_after = Milliseconds(9'000);
+    if (form == CallForm::kHedged) options.hedge_after = Milliseconds(9'000);
   }
   ~ClientRig() { client_.reset(); }
 
@@ -78,7 +81,7 @@ class ClientRig {
   Result<int64_t> GetId(CallOptions call = {}) {
     report = {};
     call.report = &report;
-    if (form_ == Form::kBlocking) return client().GetId("order", call);
+    if (form_ == CallForm::kBlocking) return client().GetId("order", call);
     return client().GetIdLater("order", call).get();
   }
   Result<std::vector<int64_t>> GetIds(int32_t count) {
@@ -125,30 +128,32 @@ class ClientRig {
   Result<T> Ask(Blocking blocking, Later later) {
     report = {};
     const CallOptions call{.report = &report};
-    if (form_ == Form::kBlocking) return blocking(call);
+    if (form_ == CallForm::kBlocking) return blocking(call);
     std::promise<Result<T>> promise;
     later([&promise](Result<T> got) { promise.set_value(std::move(got)); }, call);
     return promise.get_future().get();
   }
 
-  const Form form_;
+  const CallForm form_;
   std::vector<std::unique_ptr<FakeServer>> servers_;
   std::mutex mutex_;
   std::vector<ClientEvent> events_;  // under mutex_
   std::unique_ptr<Client> client_;
 };
 
-inline std::string NameOf(Form form) {
+inline std::string NameOf(CallForm form) {
   switch (form) {
-    case Form::kBlocking:
+    case CallForm::kBlocking:
       return "Blocking";
-    case Form::kAsync:
+    case CallForm::kAsync:
       return "Async";
-    case Form::kHedged:
+    case CallForm::kHedged:
       break;
   }
   return "Hedged";
 }
-inline std::string FormName(const testing::TestParamInfo<Form>& info) { return NameOf(info.param); }
+inline std::string FormName(const testing::TestParamInfo<CallForm>& info) {
+  return NameOf(info.param);
+}
 
 }  // namespace firn

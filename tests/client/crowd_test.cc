@@ -8,13 +8,12 @@
 
 #include "client/fleet/retry_budget.h"
 #include "tests/client/client_rig.h"
+#include "tests/support/process.h"
 
 namespace firn {
 namespace {
 
 using Kind = Behaviour::Kind;
-
-constexpr Milliseconds kPatience{60'000};
 
 // Every id that any thread was given.
 class IdBag {
@@ -161,7 +160,7 @@ TEST(RetryStormTest, StaysInsideTheBudget) {
 }
 
 TEST(RetryStormTest, StaysInsideTheBudgetAlsoWithAllCallsOnFewConnections) {
-  ClientRig rig(3, Form::kAsync);
+  ClientRig rig(3, CallForm::kAsync);
   rig.options.attempt_limit = Milliseconds(300);
   for (FakeServer* server : rig.servers()) server->Behave(Kind::kSilent);
   rig.client();
@@ -233,7 +232,7 @@ TEST(AsyncTest, GoesOnFromCallbacks) {
 }
 
 TEST(AsyncTest, MayWaitInACallbackForABlockingCall) {
-  ClientRig rig(2, Form::kHedged);
+  ClientRig rig(2, CallForm::kHedged);
   std::promise<Result<int64_t>> inner;
   rig.client().GetId("order",
                      [&](const Result<int64_t>&) { inner.set_value(rig.client().GetId("order")); });
@@ -266,7 +265,7 @@ TEST(AsyncTest, EndsCallsThatAreUnderWayWhenTheClientGoes) {
 }
 
 TEST(AsyncTest, AsksASecondServerWhenTheFirstIsSlowAndTakesTheFirstAnswer) {
-  ClientRig rig(2, Form::kHedged);
+  ClientRig rig(2, CallForm::kHedged);
   rig.options.hedge_after = Milliseconds(50);
   rig.options.balancing = Balancing::kRoundRobin;
   rig.server(0).Behave(Kind::kSilent);
@@ -284,7 +283,7 @@ TEST(AsyncTest, AsksASecondServerWhenTheFirstIsSlowAndTakesTheFirstAnswer) {
 }
 
 TEST(AsyncTest, HedgesThatWinMoveNoStickyClient) {
-  ClientRig rig(2, Form::kHedged);
+  ClientRig rig(2, CallForm::kHedged);
   rig.options.hedge_after = Milliseconds(20);
   // Whom a call asks that needs no hedge.
   const auto settled_on = [&rig]() -> std::string {

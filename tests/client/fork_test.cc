@@ -15,13 +15,13 @@
 #include "client/source/registry_source.h"
 #include "tests/client/client_rig.h"
 #include "tests/client/source/announcer.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
 
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{60'000};
 constexpr int kIds = 100;
 
 // What a child says to its parent: kIds ids, or nothing.

@@ -22,7 +22,6 @@ size_t Leftovers::CountHandles() {
 }
 
 std::string Leftovers::Faults() const {
-  constexpr Milliseconds kPatience{60'000};
   std::string faults;
   if (!Eventually(kPatience, [this] { return CountThreads() <= threads_; })) {
     faults += Cat("of ", CountThreads(), " threads there were ", threads_, " before the client\n");

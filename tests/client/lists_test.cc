@@ -6,11 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/client/client_rig.h"
+#include "tests/support/process.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kPatience{60'000};
 
 // A source whose lists a test tells.
 class ToldSource final : public ServerSource {
@@ -24,7 +23,7 @@ class ToldSource final : public ServerSource {
 };
 
 TEST(ListTest, CallsWaitForTheFirstServerInEveryForm) {
-  for (const Form form : {Form::kBlocking, Form::kAsync}) {
+  for (const CallForm form : {CallForm::kBlocking, CallForm::kAsync}) {
     ServerSource::Listener tell;
     ClientRig rig(1, form);
     rig.options.servers = "told";
@@ -44,7 +43,7 @@ TEST(ListTest, CallsWaitForTheFirstServerInEveryForm) {
 }
 
 TEST(ListTest, CallsWaitForANewerListWhenAllThatTheyKnowAreDead) {
-  for (const Form form : {Form::kBlocking, Form::kAsync}) {
+  for (const CallForm form : {CallForm::kBlocking, CallForm::kAsync}) {
     ServerSource::Listener tell;
     ClientRig rig(2, form);
     rig.server(0).Down();
@@ -69,7 +68,7 @@ TEST(ListTest, CallsWaitForANewerListWhenAllThatTheyKnowAreDead) {
 }
 
 TEST(ListTest, ConnectionsToServersThatHaveLeftItAreClosedWhenTheirCallsHaveEnded) {
-  for (const Form form : {Form::kBlocking, Form::kAsync}) {
+  for (const CallForm form : {CallForm::kBlocking, CallForm::kAsync}) {
     ServerSource::Listener tell;
     ClientRig rig(2, form);
     rig.options.servers = "told";
@@ -126,7 +125,7 @@ TEST(OptionsTest, NameEveryFaultInEveryCall) {
 }
 
 TEST(OptionsTest, TakeDeadlinesOfAnyLength) {
-  for (const Form form : {Form::kBlocking, Form::kAsync, Form::kHedged}) {
+  for (const CallForm form : {CallForm::kBlocking, CallForm::kAsync, CallForm::kHedged}) {
     ClientRig rig(1, form);
     for (const Milliseconds deadline : {Milliseconds::max(), Milliseconds(INT64_MAX / 1000)}) {
       const Result<int64_t> id = rig.GetId({.deadline = deadline});

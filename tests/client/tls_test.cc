@@ -24,7 +24,6 @@ namespace {
 
 using front::TlsFiles;
 
-constexpr Milliseconds kPatience{60'000};
 constexpr const char* kNames = "DNS:localhost,IP:127.0.0.1";
 
 class ClientTlsTest : public testing::Test {

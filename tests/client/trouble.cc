@@ -246,7 +246,6 @@ void Trouble::Begin() {
 }
 
 std::string Trouble::ComeToRest() {
-  constexpr Milliseconds kPatience{60'000};
   if (!Eventually(kPatience, [this] { return ledger_.under_way() == 0; })) {
     return Cat(ledger_.under_way(), " calls do not end\n");
   }

@@ -19,14 +19,13 @@
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/seam/control_loop.h"
 #include "server/store/dated_source.h"
+#include "tests/support/process.h"
 #include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kPatience{60'000};
 
 using Connect = std::function<std::unique_ptr<Coordinator>()>;
 

@@ -15,12 +15,11 @@
 #include "registry/zk/zk_coordinator.h"
 #include "server/store/ledger.h"
 #include "tests/contract/range_store_contract.h"
+#include "tests/support/process.h"
 #include "tests/support/zookeeper.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kPatience{60'000};
 
 // One ZooKeeper for all cases; each has a cluster of its own in it.
 class Shared : public testing::Environment {

@@ -20,8 +20,6 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{60'000};
-
 // The ledgers of a few tags, in memory that processes share.
 class SharedLedgers {
  public:

@@ -25,7 +25,6 @@ namespace firn {
 // hold is for the case itself to check. No case asserts a time.
 class Drill : public testing::Test {
  protected:
-  static constexpr Milliseconds kPatience{60'000};
   static constexpr const char* kClusterPath = "/firn/drill";
 
   Drill();

@@ -13,7 +13,7 @@
 
 namespace firn {
 
-using Json = nlohmann::json;
+using AnyJson = nlohmann::json;
 
 namespace {
 
@@ -162,7 +162,7 @@ testing::AssertionResult SegmentCluster::GoOn(const std::vector<std::string>& ta
 
 int64_t SegmentCluster::LedgerOf(const std::string& tag) {
   const Finished shown = Firn({"tags", "show", tag, "--json"});
-  const Json json = Json::parse(shown.out, nullptr, false);
+  const AnyJson json = AnyJson::parse(shown.out, nullptr, false);
   return json.is_array() ? std::stoll(json.at(0).at("high").get<std::string>()) : -1;
 }
 

@@ -26,7 +26,7 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{90'000};
+constexpr Milliseconds kTakersPatience{90'000};
 constexpr const char* kRoot = "/firn/drill";
 
 // Seconds of trouble; FIRN_SOAK_SECONDS asks for more.
@@ -54,7 +54,7 @@ class SegmentDrill : public testing::Test {
   void OnRegistry(Do act) {
     ZkCoordinator coordinator({.hosts = zookeeper_->hosts(), .root = kRoot}, SystemClock());
     BlockingCoordinator registry(coordinator, SystemClock());
-    ASSERT_TRUE(registry.Connect(kPatience).ok());
+    ASSERT_TRUE(registry.Connect(kTakersPatience).ok());
     act(registry);
   }
 
@@ -94,7 +94,7 @@ class SegmentDrill : public testing::Test {
   bool AllGoOn(size_t calls) {
     std::vector<size_t> before;
     for (size_t i = 0; i < processes_.size(); ++i) before.push_back(Taken(i));
-    return Eventually(kPatience, [&] {
+    return Eventually(kTakersPatience, [&] {
       for (size_t i = 0; i < processes_.size(); ++i) {
         if (Taken(i) < before[i] + calls) return false;
       }
@@ -107,7 +107,7 @@ class SegmentDrill : public testing::Test {
     std::vector<TakenNumber> all;
     for (size_t i = 0; i < processes_.size(); ++i) {
       processes_[i].Kill();
-      processes_[i].Wait(kPatience);
+      processes_[i].Wait(kTakersPatience);
       const std::vector<TakenNumber> taken = ReadTaken(Journal(i));
       all.insert(all.end(), taken.begin(), taken.end());
     }
@@ -179,7 +179,7 @@ TEST_F(SegmentDrill, KilledProcessesAndRegistriesRepeatNoNumber) {
     } else {
       const size_t i = dice.Below(processes_.size());
       processes_[i].Kill();
-      processes_[i].Wait(kPatience);
+      processes_[i].Wait(kTakersPatience);
       Launch(i, 16, 5);
     }
     ASSERT_TRUE(AllGoOn(20)) << "service comes back by itself";
@@ -194,7 +194,7 @@ TEST_F(SegmentDrill, ARegistryThatWentBackIsFrozenAndNothingComesTwiceOnceItIsRe
   ASSERT_TRUE(zookeeper_->SaveData().ok());
   ASSERT_TRUE(AllGoOn(500)) << "so each takes ranges that the backup does not know";
   ASSERT_TRUE(zookeeper_->RestoreData().ok());
-  ASSERT_TRUE(Eventually(kPatience, [&] { return Frozen(); }));
+  ASSERT_TRUE(Eventually(kTakersPatience, [&] { return Frozen(); }));
 
   const Finished restored =
       RunToEnd({BuiltProgram("firn"), "restore", "--registry=zk://" + zookeeper_->hosts() + kRoot,

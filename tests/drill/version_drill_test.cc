@@ -23,15 +23,15 @@
 
 #include "common/time/clock.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
 
 namespace firn {
 namespace {
 
-using Json = nlohmann::json;
+using AnyJson = nlohmann::json;
 
-constexpr Milliseconds kPatience{60'000};
 // Between a caller's calls: each is a connection, and their ports are not used again at once.
 constexpr Milliseconds kPause{2};
 
@@ -62,7 +62,7 @@ class Seat {
   void Serves() {
     ASSERT_TRUE(server_->BecomesReady()) << server_->log();
     ASSERT_TRUE(Eventually(kPatience, [&] { return Machines().size() == wanted(); }))
-        << Json(Machines()) << server_->log();
+        << AnyJson(Machines()) << server_->log();
   }
 
   // The other build goes on from what this one leaves, as whoever has been here before: it has the
@@ -99,11 +99,11 @@ class Seat {
 
   // Those that it holds, in its order. Older builds have one, and no list.
   std::vector<int> Machines() const {
-    const Json status = Json::parse(server_->Admin("/v1/status").body, nullptr, false);
+    const AnyJson status = AnyJson::parse(server_->Admin("/v1/status").body, nullptr, false);
     std::vector<int> held;
     if (!status.contains("machine")) return held;
     if (!status.contains("machines")) return {status.at("machine").get<int>()};
-    for (const Json& one : status.at("machines")) {
+    for (const AnyJson& one : status.at("machines")) {
       if (one.at("claim") == "holding") held.push_back(one.at("machine").get<int>());
     }
     return held;

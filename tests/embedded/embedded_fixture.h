@@ -16,8 +16,6 @@ namespace firn {
 // Embedded issuers of one host that share a directory registry.
 class EmbeddedFixture : public testing::Test {
  protected:
-  static constexpr Milliseconds kPatience{60'000};
-
   EmbeddedOptions Options(uint16_t instance = 1) {
     return {.registry = "dir://" + (folder_ / "registry"),
             .state_dir = folder_ / "state",

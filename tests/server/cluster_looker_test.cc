@@ -16,9 +16,8 @@
 namespace firn {
 namespace {
 
-using Json = nlohmann::json;
+using AnyJson = nlohmann::json;
 
-constexpr Milliseconds kPatience{60'000};
 constexpr Milliseconds kNever{3'600'000};
 
 // A cluster in a real directory, and a looker at it.
@@ -59,13 +58,13 @@ class ClusterLookerTest : public testing::Test {
     }));
     return word;
   }
-  Json Audit() {
+  AnyJson Audit() {
     const auto word = Answer([&] { return looker_->Audit(); });
-    return word.json == nullptr ? Json::object() : Json::parse(*word.json);
+    return word.json == nullptr ? AnyJson::object() : AnyJson::parse(*word.json);
   }
-  Json Tags() {
+  AnyJson Tags() {
     const auto word = Answer([&] { return looker_->Tags(); });
-    return word.json == nullptr ? Json::object() : Json::parse(*word.json).at("tags");
+    return word.json == nullptr ? AnyJson::object() : AnyJson::parse(*word.json).at("tags");
   }
 
   TempDir folder_;
@@ -80,10 +79,10 @@ class ClusterLookerTest : public testing::Test {
 TEST_F(ClusterLookerTest, TellsTheClusterAndItsTags) {
   LookWith({});
   EXPECT_EQ(looker_->Audit().json, nullptr) << "it waited for the registry";
-  const Json audit = Audit();
-  EXPECT_EQ(audit.at("faults"), Json::array());
+  const AnyJson audit = Audit();
+  EXPECT_EQ(audit.at("faults"), AnyJson::array());
   EXPECT_EQ(audit.at("slots"), 16);
-  const Json tags = Tags();
+  const AnyJson tags = Tags();
   ASSERT_EQ(tags.size(), 2U) << "the default one, and order";
   EXPECT_EQ(tags[1].at("tag"), "order");
   EXPECT_EQ(tags[1].at("strategy"), "segment");
@@ -162,7 +161,7 @@ TEST_F(ClusterLookerTest, KnowsWhoIssuedAnId) {
   LookWith({});
   const auto nobody = Answer([&] { return looker_->Who(4'194'304); });
   ASSERT_NE(nobody.json, nullptr) << nobody.trouble.message();
-  EXPECT_EQ(Json::parse(*nobody.json).at("known"), false);
+  EXPECT_EQ(AnyJson::parse(*nobody.json).at("known"), false);
   const auto none = Answer([&] { return looker_->Who(-1); });
   EXPECT_EQ(none.trouble.code(), Code::kInvalid) << none.trouble.message();
 }

@@ -10,7 +10,7 @@
 namespace firn {
 namespace {
 
-constexpr size_t kRecord = GrantFile::kRecordBytes;
+constexpr size_t kRecordBytes = GrantFile::kRecordBytes;
 constexpr Milliseconds kLowered{150};
 
 }  // namespace
@@ -18,8 +18,8 @@ constexpr Milliseconds kLowered{150};
 std::string RewriteGrant(const std::string& file, const std::function<void(GrantRecord&)>& change) {
   const std::string_view all = file;
   std::string rewritten;
-  for (const size_t at : {size_t{0}, kRecord}) {
-    const std::string_view bytes = all.substr(at, kRecord);
+  for (const size_t at : {size_t{0}, kRecordBytes}) {
+    const std::string_view bytes = all.substr(at, kRecordBytes);
     Result<GrantRecord> record = ParseGrantRecord(bytes);
     if (record.ok()) change(*record);
     rewritten += record.ok() ? FormatGrantRecord(*record) : std::string(bytes);
@@ -72,8 +72,8 @@ const std::optional<Grant>& SimDisk::Permits() {
   known_ = true;
   permits_.reset();
   uint64_t newest = 0;
-  for (const size_t at : {size_t{0}, kRecord}) {
-    const auto record = ParseGrantRecord(std::string_view(grant).substr(at, kRecord));
+  for (const size_t at : {size_t{0}, kRecordBytes}) {
+    const auto record = ParseGrantRecord(std::string_view(grant).substr(at, kRecordBytes));
     if (!record.ok() || record->counter < newest) continue;
     newest = record->counter;
     permits_.reset();

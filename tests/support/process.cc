@@ -104,7 +104,6 @@ void Process::Signal(int signal) {
 }
 
 void Process::Pause() {
-  constexpr Milliseconds kPatience{10'000};
   Signal(SIGSTOP);
   int status = 0;
   const bool stopped = Eventually(kPatience, [&] {

@@ -68,6 +68,9 @@ std::string BuiltProgram(const std::string& name);
 // meet.
 int FreePort();
 
+// What a test waits for comes much sooner.
+inline constexpr Milliseconds kPatience{60'000};
+
 // Polls until `holds`, for at most `patience`. True when it came to hold.
 template <typename Condition>
 bool Eventually(Milliseconds patience, Condition holds);

@@ -9,8 +9,6 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{30'000};
-
 TEST(ProcessTest, TellsHowAProgramEnded) {
   EXPECT_EQ(Process({"sh", "-c", "exit 7"}).Wait(kPatience), 7);
   EXPECT_EQ(Process({"sh", "-c", "kill -9 $$"}).Wait(kPatience), 137);

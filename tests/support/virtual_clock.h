@@ -6,6 +6,8 @@
 
 namespace firn {
 
+inline constexpr Milliseconds kMs{1}, kAnHour{3'600'000}, kADay = 24 * kAnHour;
+
 // A clock that stands still until a test moves it. Thread-safe.
 class VirtualClock final : public Clock {
  public:

@@ -32,8 +32,6 @@ struct ZooKeeperOptions {
 //     ASSERT_TRUE((*zk)->AwaitReady().ok());
 class ZooKeeper {
  public:
-  static constexpr Milliseconds kPatience{60'000};
-
   // Serving, or the reason why not, with the folder of the logs. Each member takes about a second
   // of processor time and 60 MB.
   static Result<std::unique_ptr<ZooKeeper>> Start(ZooKeeperOptions options = {});

@@ -14,10 +14,8 @@
 namespace firn {
 namespace {
 
-using Json = nlohmann::json;
+using AnyJson = nlohmann::json;
 using Words = std::vector<std::string>;
-
-constexpr Milliseconds kPatience{60'000};
 
 // Two servers on a directory registry, shared by all cases.
 struct SharedCluster {
@@ -51,10 +49,10 @@ class FirnClientTest : public testing::Test {
   // Waits until the registry shows so many servers that clients ask.
   static bool Serve(size_t count) {
     return Eventually(kPatience, [&] {
-      const Json json = Json::parse(Firn({"servers", "--json"}).out, nullptr, false);
+      const AnyJson json = AnyJson::parse(Firn({"servers", "--json"}).out, nullptr, false);
       if (json.is_discarded() || !json.contains("servers")) return false;
       size_t asked = 0;
-      for (const Json& server : json["servers"]) asked += server["asked"] == true ? 1U : 0U;
+      for (const AnyJson& server : json["servers"]) asked += server["asked"] == true ? 1U : 0U;
       return asked == count;
     });
   }
@@ -67,11 +65,11 @@ class FirnClientTest : public testing::Test {
     words.insert(words.begin(), BuiltProgram("firn"));
     return RunToEnd(words);
   }
-  static Json FirnJson(Words words, int exit_code = 0) {
+  static AnyJson FirnJson(Words words, int exit_code = 0) {
     words.push_back("--json");
     const Finished finished = Firn(std::move(words));
     EXPECT_EQ(finished.exit_code, exit_code) << finished.err << finished.out;
-    return Json::parse(finished.out, nullptr, false);
+    return AnyJson::parse(finished.out, nullptr, false);
   }
 
   // The machine ids of what a few clients get.
@@ -79,7 +77,7 @@ class FirnClientTest : public testing::Test {
     Words words{"explain"};
     for (int i = 0; i < 5; ++i) words.push_back(FirnJson({"next"}).at("ids").at(0));
     std::set<int> machines;
-    for (const Json& id : FirnJson(words)) machines.insert(id.at("machine").get<int>());
+    for (const AnyJson& id : FirnJson(words)) machines.insert(id.at("machine").get<int>());
     return machines;
   }
 
@@ -89,9 +87,9 @@ class FirnClientTest : public testing::Test {
 };
 
 TEST_F(FirnClientTest, NextGivesIdsAndText) {
-  const Json taken = FirnJson({"next", "-n", "1000"});
+  const AnyJson taken = FirnJson({"next", "-n", "1000"});
   std::set<std::string> ids;
-  for (const Json& id : taken.at("ids")) ids.insert(id.get<std::string>());
+  for (const AnyJson& id : taken.at("ids")) ids.insert(id.get<std::string>());
   EXPECT_EQ(ids.size(), 1000u);
   EXPECT_EQ(FirnJson({"next", "default", "-n", "2", "--text"}).at("ids").size(), 2u);
 
@@ -141,12 +139,12 @@ TEST_F(FirnClientTest, WatchingShowsRateAndLatency) {
 }
 
 TEST_F(FirnClientTest, AServerIsTakenOutAndComesBack) {
-  const Json both = FirnJson({"servers"});
+  const AnyJson both = FirnJson({"servers"});
   EXPECT_EQ(both.at("servers").size(), 2u);
   EXPECT_TRUE(both.at("servers")[0].contains("latency_ms"));
 
   FirnJson({"servers", "offline", address(0)});
-  const Json weighed = FirnJson({"servers", "weight", address(0), "7"});
+  const AnyJson weighed = FirnJson({"servers", "weight", address(0), "7"});
   EXPECT_EQ(weighed.at("offline"), true);
   ASSERT_TRUE(Serve(1));
   EXPECT_EQ(Machines().size(), 1u);
@@ -160,8 +158,8 @@ TEST_F(FirnClientTest, AServerIsTakenOutAndComesBack) {
 TEST_F(FirnClientTest, AServerWithoutWeightIsShownAsOneThatIsNotAsked) {
   FirnJson({"servers", "weight", address(0), "0"});
   ASSERT_TRUE(Serve(1));
-  const Json shown = FirnJson({"servers"});
-  for (const Json& server : shown.at("servers")) {
+  const AnyJson shown = FirnJson({"servers"});
+  for (const AnyJson& server : shown.at("servers")) {
     EXPECT_EQ(server.at("asked"), server.at("address") != address(0));
     EXPECT_EQ(server.at("weight") == 0, server.at("address") == address(0));
   }
@@ -172,9 +170,9 @@ TEST_F(FirnClientTest, AServerWithoutWeightIsShownAsOneThatIsNotAsked) {
 
 TEST_F(FirnClientTest, ASilentServerIsWrong) {
   const std::string gone = "127.0.0.1:" + std::to_string(FreePort());
-  const Json json = FirnJson({"servers", "--servers=list://" + address(0) + "," + gone}, 1);
+  const AnyJson json = FirnJson({"servers", "--servers=list://" + address(0) + "," + gone}, 1);
   ASSERT_EQ(json.at("servers").size(), 2u);
-  for (const Json& server : json.at("servers")) {
+  for (const AnyJson& server : json.at("servers")) {
     EXPECT_EQ(server.at("answers"), server.at("address") != gone);
     EXPECT_EQ(server.contains("why"), server.at("address") == gone);
   }
@@ -191,9 +189,9 @@ TEST_F(FirnClientTest, ATextOfFieldsIsReadBackByTheTag) {
     const std::string text = FirnJson({"next", "stamp", "--text", from}).at("ids").at(0);
     const Finished read =
         RunToEnd({BuiltProgram("firn"), "explain", text, "--tag=stamp", "--json", registry});
-    const Json shown = Json::parse(read.out, nullptr, false);
+    const AnyJson shown = AnyJson::parse(read.out, nullptr, false);
     ASSERT_TRUE(shown.is_array()) << text << read.err;
-    const Json& fields = shown.at(0);
+    const AnyJson& fields = shown.at(0);
     std::string time = fields.at("time");
     std::erase_if(time, [](char c) { return c < '0' || c > '9'; });
     EXPECT_EQ(text.substr(0, 19), "S" + time + "-");
@@ -209,7 +207,7 @@ TEST_F(FirnClientTest, BenchMeasuresEachKindOfLoad) {
         Words{"--threads=2", "--rate=100"}, Words{"--local=snowflake", "--threads=2"}}) {
     Words words{"bench", "--seconds=0.3", "--warmup_ms=50"};
     words.insert(words.end(), load.begin(), load.end());
-    const Json json = FirnJson(std::move(words));
+    const AnyJson json = FirnJson(std::move(words));
     EXPECT_GT(json.at("calls"), 0) << load[0];
     EXPECT_EQ(json.at("failed"), 0) << load[0];
     EXPECT_EQ(json.at("duplicates"), 0) << load[0];

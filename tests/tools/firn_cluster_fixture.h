@@ -16,7 +16,7 @@
 
 namespace firn {
 
-using Json = nlohmann::json;
+using AnyJson = nlohmann::json;
 
 // The program on a directory registry of its own.
 class FirnClusterTest : public testing::Test {
@@ -27,11 +27,11 @@ class FirnClusterTest : public testing::Test {
     return RunToEnd(arguments);
   }
 
-  Json FirnJson(std::vector<std::string> arguments, int exit_code = 0) {
+  AnyJson FirnJson(std::vector<std::string> arguments, int exit_code = 0) {
     arguments.push_back("--json");
     const Finished finished = Firn(std::move(arguments));
     EXPECT_EQ(finished.exit_code, exit_code) << finished.err << finished.out;
-    return Json::parse(finished.out, nullptr, false);
+    return AnyJson::parse(finished.out, nullptr, false);
   }
 
   void Init() { FirnJson({"init", "--brand-new", "--workers=4"}); }

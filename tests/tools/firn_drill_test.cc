@@ -15,10 +15,8 @@
 namespace firn {
 namespace {
 
-using Json = nlohmann::json;
+using AnyJson = nlohmann::json;
 using Words = std::vector<std::string>;
-
-constexpr Milliseconds kPatience{60'000};
 
 std::string ContentOf(const std::string& path) {
   std::ostringstream text;
@@ -92,7 +90,7 @@ TEST_F(FirnDrillTest, WatchEndsByItselfAndTellsPrograms) {
   Start(1);
   const Finished done = Firn({"drill", "watch", "--for=2s", "--rate=50", "--json"});
   ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
-  const Json verdict = Json::parse(done.out);
+  const AnyJson verdict = AnyJson::parse(done.out);
   EXPECT_EQ(verdict.at("kept"), true);
   EXPECT_EQ(verdict.at("duplicates"), 0);
   EXPECT_EQ(verdict.at("out_of_order"), 0);
@@ -116,12 +114,12 @@ TEST_F(FirnDrillTest, ACallThatFailsIsABrokenPromise) {
   ASSERT_TRUE(Eventually(kPatience, [&] { return Firn({"next", "rare"}, 0).exit_code == 0; }));
   ASSERT_TRUE(Eventually(kPatience, [&] {
     const Finished rare = Firn({"drill", "watch", "rare", "--for=1s", "--json"}, 0);
-    return rare.exit_code == 1 && Json::parse(rare.out).at("failed") > 0;
+    return rare.exit_code == 1 && AnyJson::parse(rare.out).at("failed") > 0;
   }));
 }
 
 TEST_F(FirnDrillTest, ListsEveryScenarioThatThereIs) {
-  const std::filesystem::path root = FIRN_SOURCE;
+  const std::filesystem::path root = FIRN_SOURCE_DIR;
   std::set<std::string> there, listed;
   for (const auto& file : std::filesystem::directory_iterator(root / "tests/drill")) {
     const std::string name = file.path().filename();
@@ -137,7 +135,7 @@ TEST_F(FirnDrillTest, ListsEveryScenarioThatThereIs) {
     }
   }
   const Finished list = RunToEnd({BuiltProgram("firn"), "drill", "list", "--json"});
-  for (const Json& scenario : Json::parse(list.out)) listed.insert(scenario.at("scenario"));
+  for (const AnyJson& scenario : AnyJson::parse(list.out)) listed.insert(scenario.at("scenario"));
   EXPECT_EQ(listed, there);
 }
 
@@ -153,7 +151,7 @@ TEST_F(FirnDrillTest, SaysWhatItNeeds) {
   EXPECT_NE(alone.err.find("source tree"), std::string::npos) << alone.err;
   const Finished roomless =
       RunToEnd({"env", "TMPDIR=" + (folder_ / "nowhere"), BuiltProgram("firn"), "drill", "run",
-                "kill-server", "--source=" FIRN_SOURCE});
+                "kill-server", "--source=" FIRN_SOURCE_DIR});
   EXPECT_EQ(roomless.exit_code, 3) << roomless.err;
   EXPECT_NE(roomless.err.find("could not be done: kill-server"), std::string::npos) << roomless.err;
   EXPECT_EQ(run({"run", "burn-server"}).exit_code, 2);

@@ -12,7 +12,7 @@
 namespace firn {
 namespace {
 
-using Json = nlohmann::json;
+using AnyJson = nlohmann::json;
 
 // The command between real databases and a registry in a directory.
 class FirnImportTest : public testing::Test {
@@ -55,7 +55,7 @@ class FirnImportTest : public testing::Test {
   }
   std::string Show(const std::string& tag, const std::string& field) {
     const Finished shown = Firn({"tags", "show", tag, "--json"});
-    const Json json = Json::parse(shown.out, nullptr, false);
+    const AnyJson json = AnyJson::parse(shown.out, nullptr, false);
     return json.is_array() ? json.at(0).at(field).get<std::string>() : shown.err;
   }
 
@@ -154,7 +154,7 @@ TEST_F(FirnImportTest, AServerGoesOnAboveWhatWasImportedAndAdvancesTheRow) {
         Milliseconds(60'000),
         [&] { return (answer = server.Get(std::string("/v1/ids/") + one.form)).status == 200; }))
         << answer.body << server.log();
-    const Json json = Json::parse(answer.body, nullptr, false);
+    const AnyJson json = AnyJson::parse(answer.body, nullptr, false);
     EXPECT_EQ(json.at("ids").at(0), std::to_string(one.first)) << one.form;
     const auto rows = server_->Query(one.row);
     ASSERT_TRUE(rows.ok()) << rows.status();

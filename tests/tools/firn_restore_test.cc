@@ -38,10 +38,10 @@ TEST_F(FirnRestoreTest, RestoreLiftsEveryLedgerAboveWhatMayBeInUse) {
   EXPECT_EQ(Firn({"tags", "apply", WriteFile(file)}).exit_code, 0);
   for (const Lifting& one : kLiftings) Break(std::string("/tags/") + one.tag, one.node);
 
-  const Json restored = FirnJson({"restore", "--workers=4", "--tag_gap=1000"}).at("tags");
+  const AnyJson restored = FirnJson({"restore", "--workers=4", "--tag_gap=1000"}).at("tags");
   EXPECT_EQ(restored.size(), std::size(kLiftings));  // snowflake tags have no ledger
   for (const Lifting& lifting : kLiftings) {
-    const Json shown = FirnJson({"tags", "show", lifting.tag}).at(0);
+    const AnyJson shown = FirnJson({"tags", "show", lifting.tag}).at(0);
     EXPECT_EQ(shown.at("high"), lifting.high) << lifting.node;
   }
 }
@@ -73,7 +73,7 @@ TEST_F(FirnRestoreTest, ALostTagIsMadeAnewByTheWordsThatAreSaid) {
       << refused.err;
   EXPECT_NE(refused.err.find(" " + word), std::string::npos) << refused.err;
   FirnJson({"restore", "--workers=4", word + ",step=50,step_max=400,plugins=history"});
-  const Json tag = FirnJson({"tags", "show", "order"}).at(0);
+  const AnyJson tag = FirnJson({"tags", "show", "order"}).at(0);
   EXPECT_EQ(tag.at("start"), "200007001");
   EXPECT_EQ(tag.at("step"), "50");
   EXPECT_EQ(tag.at("plugins"), "history");
@@ -97,7 +97,7 @@ TEST_F(FirnRestoreTest, AWordForATagThatIsThereLiftsItOnly) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);
   FirnJson({"restore", "--workers=4", "--tag_gap=10", "order=5000,step=7"});
-  const Json tag = FirnJson({"tags", "show", "order"}).at(0);
+  const AnyJson tag = FirnJson({"tags", "show", "order"}).at(0);
   EXPECT_EQ(tag.at("high"), "5000");
   EXPECT_EQ(tag.at("step"), "50");
   EXPECT_EQ(Firn({"restore", "--workers=4", "order"}).exit_code, 2);
@@ -122,7 +122,7 @@ TEST_F(FirnRestoreTest, AnUnusedTagIsThereInTheFormOfItsWord) {
   EXPECT_EQ(Firn({"tags", "create", "bill", "text=n{id:03}"}).exit_code, 0);
   FirnJson({"restore", "--workers=4", "--tag_gap=1000",
             "order=5000,step=7,step_max=9,text=n%7Bid%7D", "bill=5000,strategy=segment"});
-  const Json order = FirnJson({"tags", "show", "order"}).at(0);
+  const AnyJson order = FirnJson({"tags", "show", "order"}).at(0);
   EXPECT_EQ(order.at("text"), "n{id}");
   EXPECT_EQ(order.at("high"), "5000");
   EXPECT_EQ(FirnJson({"tags", "show", "bill"}).at(0).at("text"), "");
@@ -138,7 +138,7 @@ TEST_F(FirnRestoreTest, AWordOfAnotherFormThanAUsedTagHasIsToldAndNotFollowed) {
   EXPECT_EQ(told.exit_code, 1);
   EXPECT_NE(told.out.find("WRONG: tag \"order\": text: fixed"), std::string::npos) << told.out;
   EXPECT_FALSE(FirnJson({"audit"}).at("cluster").at("frozen").get<bool>());
-  const Json order = FirnJson({"tags", "show", "order"}).at(0);
+  const AnyJson order = FirnJson({"tags", "show", "order"}).at(0);
   EXPECT_EQ(order.at("text"), "n{id}");
   EXPECT_EQ(order.at("high"), "600000000");
 }
@@ -148,10 +148,10 @@ TEST_F(FirnRestoreTest, RestoredTwiceWithNothingNewTheSecondTimeChangesNothing) 
   EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);
   const std::vector<std::string> command{"restore", "--workers=4", "--bound_ms=7", "order=900",
                                          "--tag_high=order=3"};
-  const Json first = FirnJson(command);
-  const Json audit = FirnJson({"audit"});
-  const Json tag = FirnJson({"tags", "show", "order"});
-  const Json second = FirnJson(command);
+  const AnyJson first = FirnJson(command);
+  const AnyJson audit = FirnJson({"audit"});
+  const AnyJson tag = FirnJson({"tags", "show", "order"});
+  const AnyJson second = FirnJson(command);
   EXPECT_TRUE(second.at("nothing_new").get<bool>());
   EXPECT_EQ(second.at("floor_ms"), first.at("floor_ms"));
   EXPECT_EQ(FirnJson({"audit"}), audit);
@@ -215,9 +215,9 @@ TEST_F(FirnRestoreTest, RestoreTakesTheOperatorsWordForBounds) {
   const std::string both =
       "--bound_ms=" + std::to_string(year_ahead) + ",7," + std::to_string(hour_ahead);
   EXPECT_EQ(Firn({"restore", "--workers=4", "--layout=firn", "--bound_ms=7,x"}).exit_code, 2);
-  const Json restored = FirnJson({"restore", "--workers=4", "--layout=firn", both}, 1);
+  const AnyJson restored = FirnJson({"restore", "--workers=4", "--layout=firn", both}, 1);
   EXPECT_EQ(restored.at("floor_ms"), hour_ahead + 3 * 600'000);
-  EXPECT_EQ(restored.at("ignored_bounds_ms"), Json({year_ahead}));
+  EXPECT_EQ(restored.at("ignored_bounds_ms"), AnyJson({year_ahead}));
 }
 
 struct ReportedSkew {

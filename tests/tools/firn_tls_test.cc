@@ -17,8 +17,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr Milliseconds kPatience{60'000};
-
 class FirnTlsTest : public testing::Test {
  protected:
   FirnTlsTest() {

@@ -8,14 +8,14 @@
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
+#include "tests/support/virtual_clock.h"
 #include "tests/support/zookeeper.h"
 #include "tests/tools/firn_cluster_fixture.h"
 
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{120'000};
-constexpr Milliseconds kHour{3'600'000};
+constexpr Milliseconds kShellPatience{120'000};
 constexpr char kInit[] = " --brand-new --workers=4";  // as the fixture's
 
 class RunbookFindingsTest;
@@ -37,7 +37,7 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
     ASSERT_TRUE(started.ok()) << started.status();
     zookeeper_ = *std::move(started);
     std::ostringstream text;
-    text << std::ifstream(FIRN_SOURCE "/tools/package/RUNBOOK.md").rdbuf();
+    text << std::ifstream(FIRN_SOURCE_DIR "/tools/package/RUNBOOK.md").rdbuf();
     page_ = text.str();
   }
   static void TearDownTestSuite() { zookeeper_.reset(); }
@@ -80,7 +80,7 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
   std::string DataOf(const std::string& path) {
     auto coordinator = OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy());
     BlockingCoordinator registry(**coordinator, SystemClock());
-    EXPECT_TRUE(registry.Connect(kPatience).ok());
+    EXPECT_TRUE(registry.Connect(kShellPatience).ok());
     const auto node = registry.Read(path);
     return node.ok() ? node->data : node.status().message();
   }
@@ -92,7 +92,9 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
     return heading == std::string::npos ? "" : page_.substr(heading, end - heading);
   }
 
-  Finished Shell(const std::string& command) { return RunToEnd({"sh", "-c", command}, kPatience); }
+  Finished Shell(const std::string& command) {
+    return RunToEnd({"sh", "-c", command}, kShellPatience);
+  }
   // With our own program for the page's.
   Finished Pasted(const std::string& command) {
     return Shell(BuiltProgram("firn") + command.substr(std::string("firn").size()));
@@ -108,7 +110,7 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
   }
 
   // Does what the section says; `audit` is the one that has the finding.
-  Finished GoOut(const std::string& way, const Json& audit) {
+  Finished GoOut(const std::string& way, const AnyJson& audit) {
     if (way.starts_with("elete ")) return Delete(path_);
     std::string command = way.substr(1);
     if (command == "firn restore" && audit.contains("restore")) {
@@ -130,8 +132,8 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
 std::unique_ptr<ZooKeeper> RunbookFindingsTest::zookeeper_;
 std::string RunbookFindingsTest::page_;
 
-bool Finds(const Json& audit, const std::string& words) {
-  for (const Json& fault : audit.at("faults")) {
+bool Finds(const AnyJson& audit, const std::string& words) {
+  for (const AnyJson& fault : audit.at("faults")) {
     if (fault.get<std::string>().find(words) != std::string::npos) return true;
   }
   return false;
@@ -141,7 +143,7 @@ TEST_P(RunbookFindingsTest, TheSectionLeadsOut) {
   const Finding& finding = GetParam();
   FirnJson({"audit"});
   finding.inflict(*this);
-  const Json audit = FirnJson({"audit"}, 1);
+  const AnyJson audit = FirnJson({"audit"}, 1);
   const std::string heading = finding.heading;
   EXPECT_TRUE(heading == "A damaged node" || Finds(audit, heading)) << audit.at("faults");
   EXPECT_EQ(audit.contains("restore"), std::string(finding.way) == "`firn restore")
@@ -150,7 +152,7 @@ TEST_P(RunbookFindingsTest, TheSectionLeadsOut) {
   EXPECT_NE(section.find(finding.way), std::string::npos) << section;
   const Finished done = GoOut(finding.way, audit);
   EXPECT_EQ(done.exit_code, 0) << done.err << done.out;
-  const Json after = FirnJson({"audit"});
+  const AnyJson after = FirnJson({"audit"});
   EXPECT_TRUE(after.at("faults").empty()) << finding.way << ": " << after.at("faults");
 }
 
@@ -181,7 +183,7 @@ const Finding kFindings[] = {
      "rests at version -1", "`firn restore"},
     {"FarAhead",
      [](auto& c) {
-       c.PutRecord({1, 0}, {.nonce = Nonce(1, 1), .bound = c.Now() + 100 * kHour, .owner = "a"});
+       c.PutRecord({1, 0}, {.nonce = Nonce(1, 1), .bound = c.Now() + 100 * kAnHour, .owner = "a"});
      },
      "more than a day ahead", "`firn restore"},
     {"ClockMissing", [](auto& c) { c.Erase(kClockPath); }, "the clock node is missing",
@@ -233,15 +235,15 @@ const Finding kFindings[] = {
      "has the same nonce as", "`firn restore --retire=MACHINE"},
     {"BeyondItsBound",
      [](auto& c) {
-       c.PutRecord({0, 1}, {.nonce = Nonce(1, 1), .bound = c.Now(), .since = c.Now() + kHour});
+       c.PutRecord({0, 1}, {.nonce = Nonce(1, 1), .bound = c.Now(), .since = c.Now() + kAnHour});
      },
      "its claim begins beyond its bound", "`firn restore --retire=MACHINE"},
     {"AboveTheFloor",
      [](auto& c) {
-       c.SetMeta([](ClusterMeta& m) { m.floor = RunbookFindingsTest::Now() + kHour; });
+       c.SetMeta([](ClusterMeta& m) { m.floor = RunbookFindingsTest::Now() + kAnHour; });
        c.PutRecord(
            {0, 1},
-           {.nonce = Nonce(1, 1), .bound = c.Now() + 2 * kHour, .owner = "a", .since = c.Now()});
+           {.nonce = Nonce(1, 1), .bound = c.Now() + 2 * kAnHour, .owner = "a", .since = c.Now()});
      },
      "its claim began below the floor and reaches above it", "`firn restore --again"},
 };

@@ -10,11 +10,10 @@
 
 #include "common/time/clock.h"
 #include "tests/support/process.h"
+#include "tests/support/virtual_clock.h"
 
 namespace firn::client {
 namespace {
-
-constexpr Milliseconds kPatience{60'000}, kHour{3'600'000};
 
 // Counts how often it was looked at, as each turn does once at least.
 class WatchedClock final : public Clock {
@@ -36,7 +35,7 @@ class AsyncCallerTest : public testing::Test {
  protected:
   // A call that has an hour.
   void Start() {
-    caller_.Start({.tag = "order"}, clock_.BootMicros() + kHour, nullptr,
+    caller_.Start({.tag = "order"}, clock_.BootMicros() + kAnHour, nullptr,
                   [this](const Status&, Reply&) { ++ended_; });
   }
   void AwaitEnded(int calls) {
@@ -55,7 +54,7 @@ class AsyncCallerTest : public testing::Test {
 TEST_F(AsyncCallerTest, ALongTurnPutsOffNoDeadline) {
   caller_.Post([this] {
     Start();
-    clock_.Advance(kHour);
+    clock_.Advance(kAnHour);
   });
   AwaitEnded(1);
 }
@@ -64,7 +63,7 @@ TEST_F(AsyncCallerTest, HoweverManyWaitForServersTheyEndTogether) {
   constexpr int kMany = AsyncCaller::kCallsMax;
   caller_.Post([this] {
     for (int i = 0; i < kMany; ++i) Start();
-    clock_.Advance(kHour);
+    clock_.Advance(kAnHour);
   });
   AwaitEnded(kMany);
 }

@@ -5,15 +5,13 @@
 
 #include "tests/client/call/black_hole.h"
 #include "tests/client/client_rig.h"
+#include "tests/support/process.h"
 
 namespace firn {
 namespace {
 
 using Kind = Behaviour::Kind;
 using testing::ContainsRegex;
-
-constexpr Milliseconds kPatience{60'000};
-constexpr Milliseconds kShortAttempt{500};
 
 // What the server does before the call that is to fail.
 enum class Before { kAnswers, kAnswersThenCloses, kNothing };
@@ -133,7 +131,7 @@ const std::vector<Cause>& Causes() {
   return causes;
 }
 
-class AttemptTextTest : public testing::TestWithParam<std::tuple<Form, size_t>> {
+class AttemptTextTest : public testing::TestWithParam<std::tuple<CallForm, size_t>> {
  protected:
   AttemptTextTest() { rig_.options.attempt_limit = kShortAttempt; }
 
@@ -166,8 +164,8 @@ std::vector<size_t> Indexes() {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllForms, AttemptTextTest,
-                         testing::Combine(testing::Values(Form::kBlocking, Form::kAsync,
-                                                          Form::kHedged),
+                         testing::Combine(testing::Values(CallForm::kBlocking, CallForm::kAsync,
+                                                          CallForm::kHedged),
                                           testing::ValuesIn(Indexes())),
                          [](const auto& of) {
                            return NameOf(std::get<0>(of.param)) +
@@ -176,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(AllForms, AttemptTextTest,
 
 // --- servers that are no fake's behaviour, and refusals without an attempt beside them -----------
 
-class OneServerTest : public testing::TestWithParam<Form> {};
+class OneServerTest : public testing::TestWithParam<CallForm> {};
 
 TEST_P(OneServerTest, SaysThatItIsUnreachable) {
   ClientRig rig(1, GetParam());
@@ -218,7 +216,8 @@ TEST_P(OneServerTest, WhoseClockMayBeWrongIsNotTheEndOfAllIds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllForms, OneServerTest,
-                         testing::Values(Form::kBlocking, Form::kAsync, Form::kHedged), FormName);
+                         testing::Values(CallForm::kBlocking, CallForm::kAsync, CallForm::kHedged),
+                         FormName);
 
 }  // namespace
 }  // namespace firn

@@ -11,14 +11,12 @@ namespace {
 
 using Kind = Behaviour::Kind;
 
-// A healthy server may need longer on a busy machine; then it is asked again.
-constexpr Milliseconds kShortAttempt{500};
 constexpr int kCallsMax = 50;
 
 // Two servers in turn, the first of them a bad one.
 class PairRig : public ClientRig {
  public:
-  explicit PairRig(Form form) : ClientRig(2, form) {
+  explicit PairRig(CallForm form) : ClientRig(2, form) {
     options.balancing = Balancing::kRoundRobin;
     options.attempt_limit = kShortAttempt;
   }
@@ -44,7 +42,7 @@ class PairRig : public ClientRig {
   }
 };
 
-class ConnectingTest : public testing::TestWithParam<Form> {
+class ConnectingTest : public testing::TestWithParam<CallForm> {
  protected:
   ConnectingTest() {
     rig_.options.servers = "list://" + hole_.address() + "," + rig_.server(1).address();
@@ -117,7 +115,7 @@ constexpr Introduction kIntroductions[] = {
     {"Http", Kind::kHttp, AttemptEnd::kWrongService, true},
     {"Refused", Kind::kRefuse, AttemptEnd::kWrongService, true}};
 
-class IntroductionTest : public testing::TestWithParam<std::tuple<Form, Introduction>> {};
+class IntroductionTest : public testing::TestWithParam<std::tuple<CallForm, Introduction>> {};
 
 TEST_P(IntroductionTest, SendsTheCallElsewhereWhenItIsNoGoodOne) {
   const auto& [form, introduction] = GetParam();
@@ -135,11 +133,12 @@ TEST_P(IntroductionTest, SendsTheCallElsewhereWhenItIsNoGoodOne) {
 
 INSTANTIATE_TEST_SUITE_P(
     AllForms, IntroductionTest,
-    testing::Combine(testing::Values(Form::kBlocking, Form::kAsync, Form::kHedged),
+    testing::Combine(testing::Values(CallForm::kBlocking, CallForm::kAsync, CallForm::kHedged),
                      testing::ValuesIn(kIntroductions)),
     [](const auto& of) { return NameOf(std::get<0>(of.param)) + std::get<1>(of.param).name; });
 INSTANTIATE_TEST_SUITE_P(AllForms, ConnectingTest,
-                         testing::Values(Form::kBlocking, Form::kAsync, Form::kHedged), FormName);
+                         testing::Values(CallForm::kBlocking, CallForm::kAsync, CallForm::kHedged),
+                         FormName);
 
 }  // namespace
 }  // namespace firn

@@ -14,11 +14,10 @@ namespace {
 
 using Kind = Behaviour::Kind;
 
-constexpr Milliseconds kPatience{30'000};
 // Long enough for a healthy server on a busy machine.
-constexpr Milliseconds kShortAttempt{1'000};
+constexpr Milliseconds kFairAttempt{1'000};
 
-class FailoverTest : public testing::TestWithParam<Form> {
+class FailoverTest : public testing::TestWithParam<CallForm> {
  protected:
   // A rig of three servers whose client has settled on one of them.
   std::unique_ptr<ClientRig> Settled(ClientOptions change = {}) {
@@ -111,14 +110,14 @@ TEST_P(FailoverTest, GoesOnWhenHalfAnAnswerCame) {
 }
 
 TEST_P(FailoverTest, GoesOnWhenNoAnswerComes) {
-  auto rig = Settled({.attempt_limit = kShortAttempt});
+  auto rig = Settled({.attempt_limit = kFairAttempt});
   rig->favourite().Behave(Kind::kSilent);
   ExpectGoesOn(*rig, AttemptEnd::kTimeout);
-  EXPECT_GE(rig->report.attempts[0].took, kShortAttempt - Milliseconds(1));
+  EXPECT_GE(rig->report.attempts[0].took, kFairAttempt - Milliseconds(1));
 }
 
 TEST_P(FailoverTest, GoesOnWhenTheAnswerDrips) {
-  auto rig = Settled({.attempt_limit = kShortAttempt});
+  auto rig = Settled({.attempt_limit = kFairAttempt});
   rig->favourite().Behave(Behaviour{.kind = Kind::kDrip, .delay = Milliseconds(100)});
   ExpectGoesOn(*rig, AttemptEnd::kTimeout);
 }
@@ -344,7 +343,7 @@ TEST_P(FailoverTest, TellsTheCallerAtOnceInFailfast) {
 
 TEST_P(FailoverTest, ListsEveryAttemptInOneError) {
   ClientRig rig(3, GetParam());
-  rig.options.attempt_limit = kShortAttempt;
+  rig.options.attempt_limit = kFairAttempt;
   rig.server(0).Behave(Kind::kSilent);
   rig.server(1).Behave(Refusing(Reason::kNotReady));
   rig.server(2).Down();
@@ -362,9 +361,9 @@ TEST_P(FailoverTest, ListsEveryAttemptInOneError) {
 
 TEST_P(FailoverTest, NeverGivesALateAnswerToTheNextCall) {
   ClientRig rig(1, GetParam());
-  rig.options.attempt_limit = kShortAttempt;
+  rig.options.attempt_limit = kFairAttempt;
   ASSERT_TRUE(rig.GetId().ok());
-  rig.server(0).Behave(Behaviour{.delay = 3 * kShortAttempt / 2});
+  rig.server(0).Behave(Behaviour{.delay = 3 * kFairAttempt / 2});
   EXPECT_FALSE(rig.GetId().ok());
   EXPECT_TRUE(Eventually(kPatience, [&] { return rig.server(0).given() == 2; }));
   rig.server(0).Behave(Kind::kServe);
@@ -394,7 +393,8 @@ TEST_P(FailoverTest, EndsAtTheDeadline) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllForms, FailoverTest,
-                         testing::Values(Form::kBlocking, Form::kAsync, Form::kHedged), FormName);
+                         testing::Values(CallForm::kBlocking, CallForm::kAsync, CallForm::kHedged),
+                         FormName);
 
 }  // namespace
 }  // namespace firn

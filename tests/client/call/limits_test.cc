@@ -58,7 +58,7 @@ TEST(MakeTest, OneThatCanBeUsedIs) {
   EXPECT_TRUE((*client)->GetId("order", {.deadline = Milliseconds(20'000)}).ok());
 }
 
-class RefusedAtOnceTest : public testing::TestWithParam<Form> {};
+class RefusedAtOnceTest : public testing::TestWithParam<CallForm> {};
 
 TEST_P(RefusedAtOnceTest, ATagThatNoClusterCanHaveIsNotSent) {
   ClientRig rig(1, GetParam());
@@ -66,7 +66,7 @@ TEST_P(RefusedAtOnceTest, ATagThatNoClusterCanHaveIsNotSent) {
   rig.report.attempts.resize(1);
   const std::string tag(70'000, 'x');
   const CallOptions call{.report = &rig.report};
-  const Result<int64_t> id = GetParam() == Form::kBlocking
+  const Result<int64_t> id = GetParam() == CallForm::kBlocking
                                  ? rig.client().GetId(tag, call)
                                  : rig.client().GetIdLater(tag, call).get();
   EXPECT_EQ(id.code(), Code::kInvalid);
@@ -83,7 +83,7 @@ TEST_P(RefusedAtOnceTest, TheReportOfACallWithBadOptionsIsEmpty) {
   rig.options.attempts_max = 0;
   CallReport report{.attempts = {{.server = "of another call"}}, .from_memory = true};
   const CallOptions call{.report = &report};
-  const Result<int64_t> id = GetParam() == Form::kBlocking
+  const Result<int64_t> id = GetParam() == CallForm::kBlocking
                                  ? rig.client().GetId("order", call)
                                  : rig.client().GetIdLater("order", call).get();
   EXPECT_EQ(id.code(), Code::kInvalid);
@@ -92,7 +92,7 @@ TEST_P(RefusedAtOnceTest, TheReportOfACallWithBadOptionsIsEmpty) {
 }
 
 INSTANTIATE_TEST_SUITE_P(BothForms, RefusedAtOnceTest,
-                         testing::Values(Form::kBlocking, Form::kAsync), FormName);
+                         testing::Values(CallForm::kBlocking, CallForm::kAsync), FormName);
 
 }  // namespace
 }  // namespace firn

@@ -17,11 +17,10 @@
 #include <unistd.h>
 
 #include "tests/client/client_rig.h"
+#include "tests/support/process.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kPatience{60'000};
 
 // The names that there are. Never destroyed: a lookup may be under way when the program ends.
 class Names {
@@ -101,7 +100,7 @@ namespace {
 const std::string kDeaf = "127.0.0.2", kAlsoDeaf = "127.0.0.3";
 const std::string kHost = "127.0.0.1";
 
-class NamesTest : public testing::TestWithParam<Form> {
+class NamesTest : public testing::TestWithParam<CallForm> {
  protected:
   NamesTest() : rig_(1, GetParam()) {
     const std::string address = rig_.server(0).address();
@@ -176,7 +175,8 @@ TEST_P(NamesTest, TheEndOfAClientWaitsForNoLookup) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllForms, NamesTest,
-                         testing::Values(Form::kBlocking, Form::kAsync, Form::kHedged), FormName);
+                         testing::Values(CallForm::kBlocking, CallForm::kAsync, CallForm::kHedged),
+                         FormName);
 
 }  // namespace
 }  // namespace firn

@@ -7,16 +7,15 @@
 #include <gtest/gtest.h>
 
 #include "tests/client/client_rig.h"
+#include "tests/support/process.h"
 
 namespace firn {
 namespace {
 
 using Kind = Behaviour::Kind;
 
-constexpr Milliseconds kPatience{60'000};
-
 // One connection, to one server unless said, for all calls.
-class NeighboursTest : public testing::TestWithParam<Form> {
+class NeighboursTest : public testing::TestWithParam<CallForm> {
  protected:
   explicit NeighboursTest(size_t servers = 1) : rig_(servers, GetParam()) {
     rig_.options.connections = 1;
@@ -24,8 +23,8 @@ class NeighboursTest : public testing::TestWithParam<Form> {
 
   std::future<Result<int64_t>> Later(CallOptions call = {}) {
     return std::async(std::launch::async, [this, call] {
-      return GetParam() == Form::kBlocking ? rig_.client().GetId("order", call)
-                                           : rig_.client().GetIdLater("order", call).get();
+      return GetParam() == CallForm::kBlocking ? rig_.client().GetId("order", call)
+                                               : rig_.client().GetIdLater("order", call).get();
     });
   }
 
@@ -108,10 +107,10 @@ TEST_P(TwoServersTest, ASlowLineIsLeftForAnotherServer) {
   EXPECT_EQ(slow.connections(), 1) << "those before it are not torn away";
 }
 
-INSTANTIATE_TEST_SUITE_P(BothForms, NeighboursTest, testing::Values(Form::kBlocking, Form::kAsync),
-                         FormName);
-INSTANTIATE_TEST_SUITE_P(BothForms, TwoServersTest, testing::Values(Form::kBlocking, Form::kAsync),
-                         FormName);
+INSTANTIATE_TEST_SUITE_P(BothForms, NeighboursTest,
+                         testing::Values(CallForm::kBlocking, CallForm::kAsync), FormName);
+INSTANTIATE_TEST_SUITE_P(BothForms, TwoServersTest,
+                         testing::Values(CallForm::kBlocking, CallForm::kAsync), FormName);
 
 }  // namespace
 }  // namespace firn

@@ -16,11 +16,10 @@
 
 #include "tests/client/client_rig.h"
 #include "tests/client/executor.h"
+#include "tests/support/process.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kPatience{60'000};
 
 std::set<std::string> Threads() {
   std::set<std::string> all;

@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(Spreading, BalanceTest,
                                          Balancing::kRandom),
                          BalancingName);
 
-TEST(P2cTest, GivesASlowServerLess) {
+TEST(P2cShares, GivesASlowServerLess) {
   ClientRig rig(3);
   rig.options.balancing = Balancing::kP2c;
   rig.server(0).Behave({.delay = Milliseconds(100)});
@@ -134,7 +134,7 @@ TEST(P2cTest, GivesASlowServerLess) {
             std::min(rig.server(1).requests(), rig.server(2).requests()));
 }
 
-TEST(StickyTest, StaysWithOneServerWhileItIsFit) {
+TEST(StickyShares, StaysWithOneServerWhileItIsFit) {
   ClientRig rig(3);
   rig.options.balancing = Balancing::kSticky;
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(rig.GetId().ok());

@@ -254,12 +254,12 @@ TEST_F(ComebackTest, LooksEveryNameUpInTime) {
 
 // --- sticky -------------------------------------------------------------------------------------
 
-class StickyTest : public ComebackTest {
+class StickyComebackTest : public ComebackTest {
  protected:
-  StickyTest() { options_.balancing = Balancing::kSticky; }
+  StickyComebackTest() { options_.balancing = Balancing::kSticky; }
 };
 
-TEST_F(StickyTest, IsNotMovedByAHedgeOrARetry) {
+TEST_F(StickyComebackTest, IsNotMovedByAHedgeOrARetry) {
   Of({At(1), At(2), At(3)});
   const ServerPtr settled = Pick();
   EXPECT_NE(Pick("order", {settled}), settled);
@@ -270,7 +270,7 @@ TEST_F(StickyTest, IsNotMovedByAHedgeOrARetry) {
   EXPECT_EQ(Pick(), settled) << "that others were sooner is none either";
 }
 
-TEST_F(StickyTest, MovesWhenItsServerIsOutAndStaysWhereItIs) {
+TEST_F(StickyComebackTest, MovesWhenItsServerIsOutAndStaysWhereItIs) {
   Of({At(1), At(2), At(3)});
   const ServerPtr first = Pick();
   for (int i = 0; i < 3; ++i) End(first, kTimeout);
@@ -285,7 +285,7 @@ TEST_F(StickyTest, MovesWhenItsServerIsOutAndStaysWhereItIs) {
   EXPECT_EQ(Pick(), second);
 }
 
-TEST_F(StickyTest, SettlesOnServersAsTheirWeightsSay) {
+TEST_F(StickyComebackTest, SettlesOnServersAsTheirWeightsSay) {
   KnownServer heavy = At(1);
   heavy.weight = 300;
   int on_heavy = 0;

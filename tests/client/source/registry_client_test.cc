@@ -11,6 +11,7 @@
 #include "client/source/registry_source.h"
 #include "tests/client/client_rig.h"
 #include "tests/client/source/announcer.h"
+#include "tests/support/process.h"
 #include "tests/support/tcp_proxy.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
@@ -20,7 +21,6 @@ namespace {
 
 using Kind = Behaviour::Kind;
 
-constexpr Milliseconds kPatience{60'000};
 constexpr Milliseconds kOperatorsSession{60'000};
 
 class RegistryClientTest : public testing::Test {

@@ -60,8 +60,6 @@ class Answering {
 
 class SeedSourceTest : public testing::Test {
  protected:
-  static constexpr Milliseconds kPatience{60'000};
-
   void Start(const std::string& servers) {
     auto opened = OpenSeedSource(servers, answering_.Asker(), recorder_.Hook(), SystemEntropy());
     ASSERT_TRUE(opened.ok()) << opened.status();

@@ -17,8 +17,6 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{30'000};
-
 // A disk that stands still until it is thawed, and what has been written to it.
 class StallingDisk {
  public:

@@ -8,19 +8,10 @@
 #include <unistd.h>
 
 #include "common/base/fork.h"
+#include "tests/support/in_child.h"
 
 namespace firn {
 namespace {
-
-// What `f` returns in a forked child, as the exit code that it becomes.
-template <typename F>
-int InChild(F&& f) {
-  const pid_t child = fork();
-  if (child == 0) _exit(f());
-  int status = 0;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 TEST(ForkCells, AreZeroInAChildAndUnchangedInTheParent) {
   ForkCells cells;

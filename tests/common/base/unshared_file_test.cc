@@ -11,22 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/in_child.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
 
 bool IsOpen(int fd) { return fcntl(fd, F_GETFD) >= 0; }
-
-// What `child` returns in a child of this process; -1: it died.
-template <typename Child>
-int InChild(Child child) {
-  const pid_t pid = fork();
-  if (pid == 0) _exit(child());
-  int ending = 0;
-  if (waitpid(pid, &ending, 0) != pid || !WIFEXITED(ending)) return -1;
-  return WEXITSTATUS(ending);
-}
 
 class UnsharedFileTest : public testing::Test {
  protected:

@@ -8,7 +8,7 @@
 namespace firn {
 namespace {
 
-constexpr WallMs kStart{1'800'000'000'000};
+constexpr WallMs kNow{1'800'000'000'000};
 
 // An id clock on a clock that the test moves: time passes in steps of one millisecond unless told.
 class IdPaceTest : public testing::Test {
@@ -30,24 +30,24 @@ class IdPaceTest : public testing::Test {
   }
   Milliseconds Skew() { return pace_->report().skew; }
 
-  VirtualClock clock_{kStart};
+  VirtualClock clock_{kNow};
   std::optional<IdPace> pace_{IdClockOptions{}};
   WallMs newest_{0};
 };
 
 using std::chrono::seconds;
 
-TEST_F(IdPaceTest, StartsAtTheWallClock) { EXPECT_EQ(Read(), kStart); }
+TEST_F(IdPaceTest, StartsAtTheWallClock) { EXPECT_EQ(Read(), kNow); }
 
 TEST_F(IdPaceTest, StartsAtABaseThatIsLater) {
-  pace_->RaiseTo(kStart + seconds(9));
-  EXPECT_EQ(Read(), kStart + seconds(9));
+  pace_->RaiseTo(kNow + seconds(9));
+  EXPECT_EQ(Read(), kNow + seconds(9));
 }
 
 TEST_F(IdPaceTest, IsNotLoweredByABase) {
   Read();
-  pace_->RaiseTo(kStart - seconds(9));
-  EXPECT_EQ(Read(), kStart);
+  pace_->RaiseTo(kNow - seconds(9));
+  EXPECT_EQ(Read(), kNow);
 }
 
 TEST_F(IdPaceTest, FollowsTheWallClockThatIsSlewed) {
@@ -63,16 +63,16 @@ TEST_F(IdPaceTest, FollowsTheWallClockThatIsSlewed) {
 TEST_F(IdPaceTest, FollowsAStepForwardAtOnce) {
   Read();
   StepWall(seconds(5));
-  EXPECT_EQ(Read(), kStart + seconds(5));
+  EXPECT_EQ(Read(), kNow + seconds(5));
   EXPECT_EQ(pace_->report().steps_forward, 1u);
 }
 
 TEST_F(IdPaceTest, DoesNotFollowAFarJumpAtOnce) {
   Read();
   StepWall(Milliseconds(5'001));
-  EXPECT_EQ(Read(), kStart);
+  EXPECT_EQ(Read(), kNow);
   Pass(seconds(29), Milliseconds(500));
-  EXPECT_EQ(Read(), kStart + seconds(29));
+  EXPECT_EQ(Read(), kNow + seconds(29));
   EXPECT_TRUE(pace_->report().jump_held);
 }
 
@@ -111,33 +111,33 @@ TEST_F(IdPaceTest, AJumpThatKeepsMovingIsNotBelieved) {
     StepWall(seconds(6));
     Pass(seconds(1), Milliseconds(500));
   }
-  EXPECT_EQ(Read(), kStart + seconds(60));
+  EXPECT_EQ(Read(), kNow + seconds(60));
 }
 
 TEST_F(IdPaceTest, ARestartShowsTheTimeThatItIsGiven) {
   StepWall(seconds(3600));
-  pace_->Restart(kStart, clock_.Read());
-  EXPECT_EQ(pace_->time(), kStart);
+  pace_->Restart(kNow, clock_.Read());
+  EXPECT_EQ(pace_->time(), kNow);
   EXPECT_EQ(Skew(), -seconds(3600));
   clock_.Advance(seconds(2));
-  EXPECT_EQ(Read(), kStart + seconds(2)) << "the wall clock is believed later, if at all";
+  EXPECT_EQ(Read(), kNow + seconds(2)) << "the wall clock is believed later, if at all";
   StepWall(-seconds(3600));
-  EXPECT_EQ(Read(), kStart + seconds(2));
+  EXPECT_EQ(Read(), kNow + seconds(2));
 }
 
 TEST_F(IdPaceTest, ARestartByAReadingThatOthersHaveOvertakenIsCarriedOn) {
   const Now then = clock_.Read();
   Pass(seconds(1));
-  pace_->Restart(kStart - seconds(60), then);
-  EXPECT_EQ(pace_->time(), kStart - seconds(59));
+  pace_->Restart(kNow - seconds(60), then);
+  EXPECT_EQ(pace_->time(), kNow - seconds(59));
 }
 
 TEST_F(IdPaceTest, ARestartAheadOfTheWallClockStopsAStrictOne) {
   Use({.policy = ClockPolicy::kStrict});
   Read();
-  pace_->Restart(kStart + seconds(9), clock_.Read());
+  pace_->Restart(kNow + seconds(9), clock_.Read());
   EXPECT_TRUE(pace_->stopped());
-  pace_->Restart(kStart, clock_.Read());
+  pace_->Restart(kNow, clock_.Read());
   EXPECT_FALSE(pace_->stopped());
 }
 
@@ -146,10 +146,10 @@ TEST_F(IdPaceTest, AFarJumpNeedsTheRegistrysClockWhereThereIsOne) {
   Read();
   StepWall(seconds(3600));
   Pass(seconds(40), Milliseconds(500));
-  EXPECT_EQ(Read(), kStart + seconds(40)) << "it has not been heard";
-  pace_->NoteRegistryClock(kStart + seconds(40), clock_.Read());
+  EXPECT_EQ(Read(), kNow + seconds(40)) << "it has not been heard";
+  pace_->NoteRegistryClock(kNow + seconds(40), clock_.Read());
   Pass(seconds(40), Milliseconds(500));
-  EXPECT_EQ(Read(), kStart + seconds(80)) << "it disagrees";
+  EXPECT_EQ(Read(), kNow + seconds(80)) << "it disagrees";
   pace_->NoteRegistryClock(clock_.Wall() - seconds(9), clock_.Read());
   EXPECT_EQ(Read(), clock_.Wall());
 }
@@ -166,9 +166,9 @@ TEST_F(IdPaceTest, WhatTheRegistrysClockShowedIsCarriedOnByTheBootClock) {
 TEST_F(IdPaceTest, GoesOnAtNineTenthsWhenTheWallClockIsBehind) {
   Read();
   StepWall(-seconds(2));
-  EXPECT_EQ(Read(), kStart);
+  EXPECT_EQ(Read(), kNow);
   Pass(seconds(10), Milliseconds(7));
-  EXPECT_NEAR(static_cast<double>((Read() - kStart).count()), 9'000, 10);
+  EXPECT_NEAR(static_cast<double>((Read() - kNow).count()), 9'000, 10);
   EXPECT_EQ(pace_->report().steps_back, 1u);
 }
 
@@ -187,23 +187,23 @@ TEST_F(IdPaceTest, KeepsPaceAndDistanceWhenTheWallClockIsFarBehind) {
   Read();
   StepWall(-seconds(3600));
   Pass(seconds(100), Milliseconds(10));
-  EXPECT_EQ(Read(), kStart + seconds(100));
+  EXPECT_EQ(Read(), kNow + seconds(100));
   EXPECT_EQ(Skew(), seconds(3600));
 }
 
 TEST_F(IdPaceTest, ABaseAheadOfTheWallClockIsCarriedByTheBootClock) {
   Read();
-  pace_->RaiseTo(kStart + seconds(600));
+  pace_->RaiseTo(kNow + seconds(600));
   Pass(seconds(10));
-  EXPECT_EQ(Read(), kStart + seconds(610));
+  EXPECT_EQ(Read(), kNow + seconds(610));
 }
 
 TEST_F(IdPaceTest, AMillisecondBehindIsNoDifference) {
   Read();
   StepWall(-Milliseconds(1));
-  EXPECT_EQ(Read(), kStart);
+  EXPECT_EQ(Read(), kNow);
   Pass(Milliseconds(1));
-  EXPECT_EQ(Read(), kStart);
+  EXPECT_EQ(Read(), kNow);
   Pass(Milliseconds(1));
   EXPECT_EQ(Read(), clock_.Wall());
   EXPECT_EQ(pace_->report().steps_back, 0u);
@@ -215,7 +215,7 @@ TEST_F(IdPaceTest, StrictHoldsAndSaysSoWhileTheWallClockIsBehind) {
   StepWall(-seconds(2));
   EXPECT_TRUE(pace_->stopped());
   Pass(Milliseconds(1'990));
-  EXPECT_EQ(Read(), kStart);
+  EXPECT_EQ(Read(), kNow);
   EXPECT_TRUE(pace_->stopped());
   Pass(Milliseconds(20));
   EXPECT_FALSE(pace_->stopped());
@@ -242,8 +242,8 @@ TEST_F(IdPaceTest, AReadingThatIsOlderChangesNothing) {
   Read();
   const Now old = clock_.Read();
   Pass(Milliseconds(50));
-  EXPECT_EQ(pace_->Advance(old), kStart + Milliseconds(50));
-  EXPECT_EQ(Read(), kStart + Milliseconds(50));
+  EXPECT_EQ(pace_->Advance(old), kNow + Milliseconds(50));
+  EXPECT_EQ(Read(), kNow + Milliseconds(50));
   EXPECT_EQ(pace_->report().steps_back, 0u);
 }
 

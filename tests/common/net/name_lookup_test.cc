@@ -11,8 +11,6 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{60'000};
-
 // A resolver that answers when it is let, and what was told of it.
 class NameLookupTest : public testing::Test {
  protected:

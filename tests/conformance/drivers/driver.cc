@@ -21,7 +21,7 @@
 namespace firn {
 namespace {
 
-using Json = nlohmann::json;
+using AnyJson = nlohmann::json;
 using Words = std::map<std::string, std::string, std::less<>>;
 
 std::string Word(const Words& words, std::string_view key, std::string other = {}) {
@@ -49,11 +49,11 @@ std::string_view NameOf(AttemptEnd end) {
 
 // What a failed call says. A fault that the client finds by itself has no refusal: its code says
 // which one a server would have given.
-Json Told(const Status& status, const CallReport& report) {
+AnyJson Told(const Status& status, const CallReport& report) {
   const bool final = status.code() != Code::kUnavailable;
   std::string reason = report.refusal ? std::string(ReasonName(*report.refusal)) : "";
   if (reason.empty() && status.code() == Code::kInvalid) reason = "BAD_REQUEST";
-  Json attempts = Json::array();
+  AnyJson attempts = AnyJson::array();
   for (const CallAttempt& one : report.attempts) {
     attempts.push_back({{"server", one.server},
                         {"end", NameOf(one.end)},
@@ -81,9 +81,9 @@ class Load {
     return least;
   }
 
-  Json End() {
+  AnyJson End() {
     ending_ = true;
-    Json told = {{"answered", 0}, {"failed", 0}};
+    AnyJson told = {{"answered", 0}, {"failed", 0}};
     int64_t answered = 0, failed = 0, longest = 0;
     std::ofstream out(file_);
     for (const auto& work : works_) {
@@ -104,7 +104,7 @@ class Load {
     int64_t failed = 0;
     std::vector<int64_t> ids;
     std::chrono::microseconds longest{0};
-    Json first_failure = Json::object();
+    AnyJson first_failure = AnyJson::object();
     std::thread thread;
   };
 
@@ -131,7 +131,7 @@ class Load {
 
 class Driver {
  public:
-  Json Do(const std::string& verb, const Words& words) {
+  AnyJson Do(const std::string& verb, const Words& words) {
     if (verb == "open") return Open(words);
     if (verb == "id" || verb == "ids" || verb == "text") return Call(verb, words);
     if (verb == "view") return View();
@@ -140,11 +140,11 @@ class Driver {
     if (verb == "so_far") return {{"calls", load_->Least()}};
     if (verb == "stop") return std::exchange(load_, nullptr)->End();
     if (verb == "close") client_.reset();
-    return Json::object();
+    return AnyJson::object();
   }
 
  private:
-  Json Open(const Words& words) {
+  AnyJson Open(const Words& words) {
     ClientOptions options;
     options.servers = Word(words, "servers");
     options.cluster_uuid = Word(words, "cluster_uuid");
@@ -173,7 +173,7 @@ class Driver {
     events_.clear();
     client_ = std::make_unique<Client>(options);
     const Status status = client_->status();
-    if (status.ok()) return Json::object();
+    if (status.ok()) return AnyJson::object();
     return {{"kind", "invalid"}, {"failure", status.message()}};
   }
 
@@ -192,10 +192,10 @@ class Driver {
     return std::vector<int64_t>{*id};
   }
 
-  Json Call(const std::string& verb, const Words& words) {
+  AnyJson Call(const std::string& verb, const Words& words) {
     std::vector<int64_t> ids;
     int answered = 0, failed = 0;
-    Json first = Json::object();
+    AnyJson first = AnyJson::object();
     const auto work = [&] {
       for (int i = 0; i < Number(words, "times", 1); ++i) {
         CallReport report;
@@ -220,23 +220,23 @@ class Driver {
     return first;
   }
 
-  Json View() {
-    Json servers = Json::object();
+  AnyJson View() {
+    AnyJson servers = AnyJson::object();
     for (const SeenServer& one : client_->cluster().servers) {
       servers[one.known.address] = FitnessName(one.fitness);
     }
     return {{"servers", servers}};
   }
 
-  Json Seen() {
+  AnyJson Seen() {
     const std::lock_guard lock(mutex_);
     return {{"events", events_}};
   }
 
-  Json Start(const Words& words) {
+  AnyJson Start(const Words& words) {
     load_ = std::make_unique<Load>(*client_, Word(words, "tag"), Word(words, "file"),
                                    Number(words, "threads", 4));
-    return Json::object();
+    return AnyJson::object();
   }
 
   std::mutex mutex_;

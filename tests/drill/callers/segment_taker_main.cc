@@ -17,7 +17,7 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{30'000};
+constexpr Milliseconds kWithin{30'000};
 
 void Take(Embedded& ids, int journal, Milliseconds pause) {
   for (;;) {
@@ -39,8 +39,8 @@ int Main(char** argv) {
   options.registry = argv[1];
   options.state_dir = argv[2];
   options.instance = static_cast<uint16_t>(std::atoi(argv[3]));
-  options.ready_within = kPatience;
-  options.issue_wait = kPatience;
+  options.ready_within = kWithin;
+  options.issue_wait = kWithin;
   const int journal = open(argv[4], O_WRONLY | O_CREAT | O_APPEND, 0644);
   if (journal < 0) return 1;
   Result<std::unique_ptr<Embedded>> ids = Embedded::Open(options);

@@ -3,11 +3,10 @@
 #include <string>
 
 #include "tests/registry/claim/claim_keeper_fixture.h"
+#include "tests/support/virtual_clock.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kHour{3'600'000};
 
 // Which slot a claimant takes, and by whose clock it is free.
 class ClaimChoiceTest : public ClaimKeeperTest {
@@ -31,7 +30,7 @@ class ClaimChoiceTest : public ClaimKeeperTest {
 
 TEST_F(ClaimChoiceTest, AfterARestoreADeadHoldersSlotIsFreeOnceIdsThereHavePassedItsBound) {
   MakeClusterWith(1);
-  LiftFloor(clock_.Wall() + kHour);
+  LiftFloor(clock_.Wall() + kAnHour);
   auto holder = Start("a");
   Run(Milliseconds(100), *holder);
   const WallMs bound = holder->status().bound;
@@ -49,7 +48,7 @@ TEST_F(ClaimChoiceTest, SlotsOfOthersAreNotFreeToAnIdClockThatIsAhead) {
   auto holder = Start("a");
   Run(Milliseconds(100), *holder);
   auto ahead = Start("b");
-  ahead->user().id_clock().RaiseTo(clock_.Wall() + kHour, clock_.Read());
+  ahead->user().id_clock().RaiseTo(clock_.Wall() + kAnHour, clock_.Read());
   Run(Milliseconds(120'000), {holder.get(), ahead.get()});
   EXPECT_FALSE(ahead->user().has_claim());
   EXPECT_FALSE(holder->Told(ClaimEvent::Kind::kLost));
@@ -61,9 +60,9 @@ TEST_F(ClaimChoiceTest, ItsOwnSlotIsFreeAsSoonAsItsOwnIdClockHasPassedTheBound) 
   Run(Milliseconds(100), *host);
   ASSERT_EQ(host->user().Take(1).kind, Step::Kind::kTaken);
   host->link().Disconnect();
-  clock_.StepWall(-kHour);
+  clock_.StepWall(-kAnHour);
   Run(host->status().left + Milliseconds(100), *host);
-  ASSERT_GT(RecordOf(0).bound, clock_.Wall() + kHour / 2);
+  ASSERT_GT(RecordOf(0).bound, clock_.Wall() + kAnHour / 2);
   host->link().Reconnect();
   Run(Milliseconds(8'000), *host);
   EXPECT_TRUE(host->user().has_claim()) << host->status().reason;
@@ -82,7 +81,7 @@ TEST_F(ClaimChoiceTest, WhenTheHintedSlotIsTakenMeanwhileTheOthersAreLookedAt) {
   ASSERT_EQ(host->keeper().state(), ClaimState::kClaiming);
   SlotRecord others = RecordOf(hinted.worker);
   others.nonce = Nonce(1, 1);
-  others.bound = clock_.Wall() + kHour;
+  others.bound = clock_.Wall() + kAnHour;
   Write1(SlotPath(hinted), FormatSlotRecord(others));
   Run(Milliseconds(200), *host);
   ASSERT_TRUE(host->user().has_claim()) << host->status().reason;

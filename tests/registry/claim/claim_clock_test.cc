@@ -1,11 +1,8 @@
 #include "tests/registry/claim/claim_keeper_fixture.h"
+#include "tests/support/virtual_clock.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kHour{3'600'000};
-constexpr Milliseconds kDay{24 * kHour};
-constexpr Milliseconds kAMoment{500};
 
 // What a claim makes of clocks that are wrong.
 class ClaimClockTest : public ClaimKeeperTest {
@@ -37,7 +34,7 @@ class ClaimClockTest : public ClaimKeeperTest {
 };
 
 TEST_F(ClaimClockTest, AClockThatWasWrongBeforeTheClaimOnlyIsNotKept) {
-  for (const Milliseconds off : {8 * kHour, 80 * 365 * kDay, -80 * kDay}) {
+  for (const Milliseconds off : {8 * kAnHour, 80 * 365 * kADay, -80 * kADay}) {
     MakeClusterWith(4);
     disk_ = {};
     clock_.StepWall(off);
@@ -49,7 +46,7 @@ TEST_F(ClaimClockTest, AClockThatWasWrongBeforeTheClaimOnlyIsNotKept) {
     Run(Milliseconds(5'000), *host);
     ASSERT_TRUE(Serves(*host)) << host->status().reason;
     EXPECT_EQ(Lead(*host), Milliseconds(0));
-    EXPECT_LT(host->status().bound, clock_.Wall() + kHour);
+    EXPECT_LT(host->status().bound, clock_.Wall() + kAnHour);
   }
 }
 
@@ -61,7 +58,7 @@ TEST_F(ClaimClockTest, AClockUnderWhichIdsWereGivenOutIsNotSetBack) {
   host->link().Disconnect();
   Run(host->status().left + kAMoment, *host);
   const WallMs before = host->user().Time();
-  clock_.StepWall(-kHour);
+  clock_.StepWall(-kAnHour);
   host->link().Reconnect();
   Run(Milliseconds(5'000), *host);
   EXPECT_TRUE(Serves(*host)) << host->status().reason;
@@ -70,7 +67,7 @@ TEST_F(ClaimClockTest, AClockUnderWhichIdsWereGivenOutIsNotSetBack) {
 
 TEST_F(ClaimClockTest, WithinOneBootAGrantTellsTheTimeAndNotTheWallClock) {
   for (const bool connected : {true, false}) {
-    for (const Milliseconds off : {2 * kDay, -2 * kDay}) {
+    for (const Milliseconds off : {2 * kADay, -2 * kADay}) {
       MakeClusterWith(4);
       disk_ = {};
       auto host = StartAgain(off, connected, Options());
@@ -78,7 +75,7 @@ TEST_F(ClaimClockTest, WithinOneBootAGrantTellsTheTimeAndNotTheWallClock) {
           host->Told(connected ? ClaimEvent::Kind::kInherited : ClaimEvent::Kind::kOffline));
       ASSERT_TRUE(Serves(*host)) << host->status().reason;
       EXPECT_LT(Lead(*host), Milliseconds(1'000));
-      EXPECT_LT(host->status().bound, clock_.Wall() + kHour);
+      EXPECT_LT(host->status().bound, clock_.Wall() + kAnHour);
     }
   }
 }
@@ -90,13 +87,13 @@ TEST_F(ClaimClockTest, WhereTheGrantDoesNotTellTheTimeTheWallClockIsChecked) {
   EXPECT_TRUE(host->Told(ClaimEvent::Kind::kInherited));
   host.reset();
 
-  host = StartAgain(2 * kDay, true, elsewhere);
+  host = StartAgain(2 * kADay, true, elsewhere);
   EXPECT_FALSE(host->user().has_claim());
   EXPECT_NE(host->status().reason.find("set the clock"), std::string::npos)
       << host->status().reason;
   host.reset();
 
-  host = StartAgain(2 * kDay, false, elsewhere);
+  host = StartAgain(2 * kADay, false, elsewhere);
   EXPECT_FALSE(host->user().has_claim()) << "with nobody there to check it";
 }
 
@@ -106,20 +103,20 @@ TEST_F(ClaimClockTest, NoBoundIsSetMoreThanADayAheadOfTheRegistrysClock) {
   Pass(kAMoment, *host);
   ASSERT_TRUE(Serves(*host));
   const Slot slot = *host->status().slot;
-  machine_->StepWall(3 * kDay);
+  machine_->StepWall(3 * kADay);
   // A farther jump is believed when it has stood for a while and nobody contradicts.
   Pass(Milliseconds(60'000), *host);
-  ASSERT_GT(Lead(*host), 2 * kDay);
-  EXPECT_LE(RecordOf(slot.worker).bound, clock_.Wall() + kDay);
+  ASSERT_GT(Lead(*host), 2 * kADay);
+  EXPECT_LE(RecordOf(slot.worker).bound, clock_.Wall() + kADay);
   EXPECT_FALSE(Serves(*host));
   // Its ids have come so far that even with a right clock every claim would be poison.
-  machine_->StepWall(-3 * kDay);
+  machine_->StepWall(-3 * kADay);
   Pass(Milliseconds(10'000), *host);
   EXPECT_FALSE(host->user().has_claim());
   EXPECT_NE(host->status().reason.find("start the server again"), std::string::npos)
       << host->status().reason;
   for (uint32_t worker = 0; worker < 4; ++worker) {
-    EXPECT_LE(RecordOf(worker).bound, clock_.Wall() + kDay);
+    EXPECT_LE(RecordOf(worker).bound, clock_.Wall() + kADay);
   }
   host.reset();
   disk_ = {};
@@ -135,7 +132,7 @@ TEST_F(ClaimClockTest, AfterARestoreNoClaimIssuesBeforeItsRootNodeHasStoodForAWh
     MakeClusterWith(4);
     disk_ = {};
     ClusterMeta restored = Meta();
-    restored.floor = clock_.Wall() + kHour;
+    restored.floor = clock_.Wall() + kAnHour;
     Write1(kMetaPath, FormatMeta(restored));
     clock_.Advance(age);
     auto host = Start(disk_, options);
@@ -156,7 +153,7 @@ TEST_F(ClaimClockTest, OtherStartsDoNotWait) {
   EXPECT_TRUE(Serves(*host)) << "never restored";
 
   ClusterMeta restored = Meta();
-  restored.floor = clock_.Wall() + kHour;
+  restored.floor = clock_.Wall() + kAnHour;
   Write1(kMetaPath, FormatMeta(restored));
   Run(Milliseconds(10'000), *host);
   MemoryDisk other;
@@ -174,12 +171,12 @@ TEST_F(ClaimClockTest, AClockThatIsSetWrongWhileTheRegistrysIsAskedIsNotBelieved
   auto host = Start();
   host->link().Script(Verb::kMulti, {Fate::Kind::kDone, {}, Milliseconds(2'000)});
   Run(Milliseconds(1'000), *host);
-  clock_.StepWall(kHour);
+  clock_.StepWall(kAnHour);
   Run(Milliseconds(1'500), *host);
   EXPECT_FALSE(host->Told(ClaimEvent::Kind::kClaimed));
   EXPECT_NE(host->status().reason.find("set the clock"), std::string::npos)
       << host->status().reason;
-  clock_.StepWall(-kHour);
+  clock_.StepWall(-kAnHour);
   Run(Milliseconds(10'000), *host);
   ASSERT_TRUE(Serves(*host)) << host->status().reason;
   EXPECT_EQ(Lead(*host), Milliseconds(0));
@@ -192,7 +189,7 @@ TEST_F(ClaimClockTest, AClockThatIsSetWrongOnceItWasComparedMovesNoBound) {
   host.link().Script(Verb::kSync, {Fate::Kind::kDone, {}, Milliseconds(2'000)});
   Pass(Milliseconds(1'000), host);
   ASSERT_FALSE(host.user().has_claim());
-  machine_->StepWall(kHour);
+  machine_->StepWall(kAnHour);
   Pass(Milliseconds(1'500), host);
   ASSERT_TRUE(Serves(host)) << host.status().reason;
   EXPECT_LT(host.status().bound, clock_.Wall() + Milliseconds(60'000));
@@ -208,7 +205,7 @@ TEST_F(ClaimClockTest, AClockThatIsSetWrongOnceItWasComparedTakesNoSlotFromItsHo
   ClaimHost other(tree_, *machine_, disk, Options("other"), ++seed_);
   other.link().Script(Verb::kSync, {Fate::Kind::kDone, {}, Milliseconds(2'000)});
   Pass(Milliseconds(1'000), other);
-  machine_->StepWall(kHour);
+  machine_->StepWall(kAnHour);
   Pass(Milliseconds(1'500), other);
   EXPECT_FALSE(other.user().has_claim());
   Run(kAMoment, *holder);
@@ -220,7 +217,7 @@ TEST_F(ClaimClockTest, AClockThatIsSetWrongOnceItWasComparedTakesNoSlotFromItsHo
 TEST_F(ClaimClockTest, AHolderWhoseIdClockStandsStillKeepsItsSlot) {
   MakeClusterWith(1);
   ClusterMeta meta = Meta();
-  meta.floor = clock_.Wall() + kHour;
+  meta.floor = clock_.Wall() + kAnHour;
   Write1(kMetaPath, FormatMeta(meta));
   ClaimHost holder(tree_, clock_, disk_, Options("holder"), ++seed_,
                    {.policy = ClockPolicy::kStrict});

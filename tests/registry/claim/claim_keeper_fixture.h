@@ -15,6 +15,7 @@
 namespace firn {
 
 inline constexpr WallMs kStart{1'750'000'000'000};
+inline constexpr Milliseconds kAMoment{500};
 
 // A cluster in memory, hosts that claim machine ids in it, and an operator.
 class ClaimKeeperTest : public testing::Test {

@@ -8,8 +8,6 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kAMoment{500};
-
 class ClaimKeeperLossTest : public ClaimKeeperTest {
  protected:
   WallMs Restore(WallMs reported) {

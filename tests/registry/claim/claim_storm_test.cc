@@ -15,7 +15,7 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kStep{10};
-constexpr Milliseconds kPatience{20'000};
+constexpr Milliseconds kAtMost{20'000};
 
 class ClaimStormTest : public ClaimKeeperTest {
  protected:
@@ -37,7 +37,7 @@ class ClaimStormTest : public ClaimKeeperTest {
   // The time until everybody is served.
   Milliseconds RunUntilServed() {
     Milliseconds passed{0};
-    for (; passed < kPatience && Served() < hosts_.size(); passed += kStep) {
+    for (; passed < kAtMost && Served() < hosts_.size(); passed += kStep) {
       clock_.Advance(kStep);
       for (const auto& host : hosts_) host->Step();
     }

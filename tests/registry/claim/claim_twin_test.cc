@@ -3,7 +3,6 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kAMoment{500};
 constexpr Milliseconds kTwoRenewals{70'000};
 
 // A machine whose memory was copied while its server ran: the copy of the grant is as good as the

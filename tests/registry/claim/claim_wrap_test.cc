@@ -7,7 +7,6 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kAMoment{500};
 constexpr Milliseconds kManyRenewals{400'000};
 constexpr int64_t kFroms[] = {INT32_MAX - 4, INT32_MAX, -6, -3, -2};
 

@@ -18,7 +18,6 @@ namespace {
 
 constexpr Slot kSlot{0, 1};
 constexpr WallMs kBound{1'750'000'600'000};
-constexpr Milliseconds kMs{1};
 constexpr char kWhy[] = "the slot's bound is lower than what was acknowledged";
 
 // A holder of a slot up to kBound who has found that the registry went back in time, and what the

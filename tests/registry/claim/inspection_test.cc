@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-using Verdict = Finding::Verdict;
+using Judgement = Finding::Verdict;
 constexpr char kUuid[] = "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
 constexpr char kOtherUuid[] = "1f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
 
@@ -59,12 +59,12 @@ class JudgeTest : public testing::Test {
   std::optional<std::string> slot_data_;
 };
 
-TEST_F(JudgeTest, AsRememberedIsOurs) { EXPECT_EQ(Judged().verdict, Verdict::kOurs); }
+TEST_F(JudgeTest, AsRememberedIsOurs) { EXPECT_EQ(Judged().verdict, Judgement::kOurs); }
 
 TEST_F(JudgeTest, OurOwnLateWriteIsOursWithItsVersionAndBound) {
   version_ = 7;
   record_.bound = WallMs(120);
-  EXPECT_EQ(Judged().verdict, Verdict::kOurs);
+  EXPECT_EQ(Judged().verdict, Judgement::kOurs);
   EXPECT_EQ(Judged().version, 7);
   EXPECT_EQ(Judged().record.bound, WallMs(120));
 }
@@ -72,94 +72,94 @@ TEST_F(JudgeTest, OurOwnLateWriteIsOursWithItsVersionAndBound) {
 TEST_F(JudgeTest, OurNonceWithAWordOfNeitherVersionIsATwin) {
   version_ = 6;
   record_.word = Nonce(6, 6);
-  EXPECT_EQ(Judged().verdict, Verdict::kOurs) << "what was on its way has arrived";
+  EXPECT_EQ(Judged().verdict, Judgement::kOurs) << "what was on its way has arrived";
   EXPECT_EQ(Judged().record.word, Nonce(6, 6));
   record_.word = Nonce(7, 7);
-  EXPECT_EQ(Judged().verdict, Verdict::kTwin);
+  EXPECT_EQ(Judged().verdict, Judgement::kTwin);
   held_.pending_word = record_.word = {};
-  EXPECT_EQ(Judged().verdict, Verdict::kTwin);
+  EXPECT_EQ(Judged().verdict, Judgement::kTwin);
   record_.word = Nonce(5, 5);
-  EXPECT_EQ(Judged().verdict, Verdict::kOurs) << "a tool that rewrites a record keeps its word";
+  EXPECT_EQ(Judged().verdict, Judgement::kOurs) << "a tool that rewrites a record keeps its word";
 }
 
 TEST_F(JudgeTest, AnOlderRecordIsLostWhateverItsWord) {
   version_ = 4;
   record_.word = Nonce(4, 4);
-  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  EXPECT_EQ(Judged().verdict, Judgement::kLost);
 }
 
 TEST_F(JudgeTest, VersionsThatWrappedAreNewer) {
   held_.version = held_.meta_version = INT32_MAX;
   version_ = INT32_MIN;
   meta_version_ = INT32_MAX;
-  EXPECT_EQ(Judged().verdict, Verdict::kOurs);
+  EXPECT_EQ(Judged().verdict, Judgement::kOurs);
   meta_version_ = INT32_MIN;
-  EXPECT_EQ(Judged().verdict, Verdict::kMetaMoved);
+  EXPECT_EQ(Judged().verdict, Judgement::kMetaMoved);
   version_ = INT32_MAX - 1;
-  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  EXPECT_EQ(Judged().verdict, Judgement::kLost);
 }
 
 TEST_F(JudgeTest, ARecordWhereNothingCanBeGuardedIsNotRenewed) {
   held_.version = -3;
   version_ = -1;
-  EXPECT_EQ(Judged().verdict, Verdict::kMetaMoved);
+  EXPECT_EQ(Judged().verdict, Judgement::kMetaMoved);
   EXPECT_NE(Judged().reason.find("firn restore"), std::string::npos);
 }
 
 TEST_F(JudgeTest, AnothersNonceIsForeign) {
   version_ = 6;
   record_.nonce = Nonce(9, 9);
-  EXPECT_EQ(Judged().verdict, Verdict::kForeign);
+  EXPECT_EQ(Judged().verdict, Judgement::kForeign);
   EXPECT_NE(Judged().reason.find("somebody"), std::string::npos);
 }
 
 TEST_F(JudgeTest, AnotherCreationIsForeign) {
   created_ = 4;
-  EXPECT_EQ(Judged().verdict, Verdict::kForeign);
+  EXPECT_EQ(Judged().verdict, Judgement::kForeign);
 }
 
 TEST_F(JudgeTest, AnUnreadableRecordIsForeign) {
   slot_data_ = "rubbish";
-  EXPECT_EQ(Judged().verdict, Verdict::kForeign);
+  EXPECT_EQ(Judged().verdict, Judgement::kForeign);
 }
 
 TEST_F(JudgeTest, AnUnreadableRootIsForeign) {
   root_data_ = "rubbish";
-  EXPECT_EQ(Judged().verdict, Verdict::kForeign);
+  EXPECT_EQ(Judged().verdict, Judgement::kForeign);
 }
 
 TEST_F(JudgeTest, ALaterRootVersionIsMetaMoved) {
   meta_version_ = 3;
-  EXPECT_EQ(Judged().verdict, Verdict::kMetaMoved);
+  EXPECT_EQ(Judged().verdict, Judgement::kMetaMoved);
   record_.nonce = Nonce(9, 9);
   version_ = 6;
-  EXPECT_EQ(Judged().verdict, Verdict::kForeign) << "somebody else counts more";
+  EXPECT_EQ(Judged().verdict, Judgement::kForeign) << "somebody else counts more";
 }
 
 TEST_F(JudgeTest, WhatIsGoneOrOlderThanRememberedIsLost) {
   root_there_ = false;
-  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  EXPECT_EQ(Judged().verdict, Judgement::kLost);
   root_there_ = true;
   slot_there_ = false;
-  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  EXPECT_EQ(Judged().verdict, Judgement::kLost);
   slot_there_ = true;
   version_ = 4;
-  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  EXPECT_EQ(Judged().verdict, Judgement::kLost);
   version_ = 5;
   record_.bound = WallMs(99);
-  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  EXPECT_EQ(Judged().verdict, Judgement::kLost);
   record_.bound = WallMs(100);
   meta_version_ = 1;
-  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  EXPECT_EQ(Judged().verdict, Judgement::kLost);
   meta_version_ = 2;
   meta_.uuid = kOtherUuid;
-  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  EXPECT_EQ(Judged().verdict, Judgement::kLost);
 }
 
 TEST_F(JudgeTest, AnOlderRecordIsLostWhoseverItIs) {
   version_ = 4;
   record_.nonce = Nonce(9, 9);
-  EXPECT_EQ(Judged().verdict, Verdict::kLost);
+  EXPECT_EQ(Judged().verdict, Judgement::kLost);
 }
 
 }  // namespace

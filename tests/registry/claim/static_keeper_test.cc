@@ -13,7 +13,7 @@
 namespace firn {
 namespace {
 
-constexpr WallMs kStart{1'750'000'000'000};
+constexpr WallMs kBegun{1'750'000'000'000};
 
 class StaticKeeperTest : public testing::Test {
  protected:
@@ -54,7 +54,7 @@ class StaticKeeperTest : public testing::Test {
     }
   }
 
-  VirtualClock clock_{kStart};
+  VirtualClock clock_{kBegun};
   MemoryDisk disk_;
   bool adopt_ = false;
 };

@@ -15,7 +15,7 @@
 namespace firn {
 namespace {
 
-constexpr WallMs kNow{1'750'000'000'000};
+constexpr WallMs kAsked{1'750'000'000'000};
 
 SlotRecord Used(WallMs bound, Nonce nonce = Nonce(1, 1)) {
   SlotRecord record;
@@ -27,15 +27,15 @@ SlotRecord Used(WallMs bound, Nonce nonce = Nonce(1, 1)) {
 
 TEST(SlotFitnessTest, DependsOnBoundNonceAndRetirement) {
   SlotWish wish;
-  wish.now = kNow;
+  wish.now = kAsked;
   wish.released_ahead = Milliseconds(1'000);
   EXPECT_EQ(FitnessOf({}, wish), SlotFitness::kNeverUsed);
-  EXPECT_EQ(FitnessOf(Used(kNow), wish), SlotFitness::kPassed);
-  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(1)), wish), SlotFitness::kAhead);
-  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(1'000), Nonce()), wish), SlotFitness::kPassed);
-  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(1'001), Nonce()), wish), SlotFitness::kAhead);
-  EXPECT_EQ(FitnessOf(Used(kNow + kPoisonAhead), wish), SlotFitness::kAhead);
-  EXPECT_EQ(FitnessOf(Used(kNow + kPoisonAhead + Milliseconds(1)), wish), SlotFitness::kPoison);
+  EXPECT_EQ(FitnessOf(Used(kAsked), wish), SlotFitness::kPassed);
+  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(1)), wish), SlotFitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(1'000), Nonce()), wish), SlotFitness::kPassed);
+  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(1'001), Nonce()), wish), SlotFitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kAsked + kPoisonAhead), wish), SlotFitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kAsked + kPoisonAhead + Milliseconds(1)), wish), SlotFitness::kPoison);
   SlotRecord retired;
   retired.retired = true;
   EXPECT_EQ(FitnessOf(retired, wish), SlotFitness::kRetired);
@@ -44,12 +44,12 @@ TEST(SlotFitnessTest, DependsOnBoundNonceAndRetirement) {
 TEST(SlotFitnessTest, OnesOwnSlotIsComparedWithOnesOwnIdClock) {
   SlotWish wish;
   wish.owner = "us";
-  wish.now = kNow;
-  wish.id_time = kNow + Milliseconds(5'000);
-  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'000)), wish), SlotFitness::kAhead);
+  wish.now = kAsked;
+  wish.id_time = kAsked + Milliseconds(5'000);
+  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(5'000)), wish), SlotFitness::kAhead);
   wish.owner = "them";
-  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'000)), wish), SlotFitness::kPassed);
-  EXPECT_EQ(FitnessOf(Used(kNow + Milliseconds(5'001)), wish), SlotFitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(5'000)), wish), SlotFitness::kPassed);
+  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(5'001)), wish), SlotFitness::kAhead);
 }
 
 class SurveyTest : public testing::Test {
@@ -59,7 +59,7 @@ class SurveyTest : public testing::Test {
     ASSERT_TRUE(MakeCluster(registry_, {.rack_bits = 0, .workers = 100}, entropy_).ok());
     wish_.workers = 1'024;
     wish_.owner = "us";
-    wish_.now = kNow;
+    wish_.now = kAsked;
   }
 
   void Put(uint32_t worker, const SlotRecord& record, bool live = false) {
@@ -88,7 +88,7 @@ class SurveyTest : public testing::Test {
     return surveyed_;
   }
 
-  VirtualClock clock_{kNow};
+  VirtualClock clock_{kAsked};
   MemoryTree tree_{clock_};
   MemoryCoordinator coordinator_{tree_};
   BlockingCoordinator registry_{coordinator_, clock_};
@@ -106,13 +106,13 @@ TEST_F(SurveyTest, SlotsNeverUsedComeAtRandom) {
 TEST_F(SurveyTest, TheHintedSlotComesFirst) {
   wish_.hinted = Slot{0, 42};
   EXPECT_EQ(Run().candidates.at(0).slot.worker, 42u);
-  Put(42, Used(kNow + Milliseconds(1)));
+  Put(42, Used(kAsked + Milliseconds(1)));
   EXPECT_NE(Run().candidates.at(0).slot.worker, 42u);
 }
 
 TEST_F(SurveyTest, UsedSlotsComeAtRandomFromTheOlderHalf) {
   for (uint32_t worker = 0; worker < 100; ++worker) {
-    Put(worker, Used(kNow - Milliseconds(100 - worker)));
+    Put(worker, Used(kAsked - Milliseconds(100 - worker)));
   }
   std::set<uint32_t> first;
   for (int i = 0; i < 20; ++i) {
@@ -125,16 +125,16 @@ TEST_F(SurveyTest, UsedSlotsComeAtRandomFromTheOlderHalf) {
 }
 
 TEST_F(SurveyTest, ALiveSlotIsLeftAloneForAMinuteBeyondItsBound) {
-  PutAll(kNow - kLiveGrace + Milliseconds(1), true);
+  PutAll(kAsked - kLiveGrace + Milliseconds(1), true);
   EXPECT_TRUE(Run().candidates.empty());
   EXPECT_NE(Run().reason.find("100 live beyond their bound"), std::string::npos) << Run().reason;
-  wish_.now = kNow + Milliseconds(1);
+  wish_.now = kAsked + Milliseconds(1);
   EXPECT_FALSE(Run().candidates.empty());
 }
 
 TEST_F(SurveyTest, WhoFindsNoneIsToldOfThoseThatAreOutOfUse) {
-  PutAll(kNow + Milliseconds(1));
-  SlotRecord reserved = Used(kNow);
+  PutAll(kAsked + Milliseconds(1));
+  SlotRecord reserved = Used(kAsked);
   reserved.retired = true;
   for (uint32_t worker = 0; worker < 30; ++worker) Put(worker, reserved);
   EXPECT_TRUE(Run().candidates.empty());
@@ -142,16 +142,16 @@ TEST_F(SurveyTest, WhoFindsNoneIsToldOfThoseThatAreOutOfUse) {
 }
 
 TEST_F(SurveyTest, OnesOwnDeadSessionIsNoHindrance) {
-  PutAll(kNow - Milliseconds(1), true);
+  PutAll(kAsked - Milliseconds(1), true);
   wish_.owner = "them";
   EXPECT_FALSE(Run().candidates.empty());
 }
 
 TEST_F(SurveyTest, AllInUseTellsWhenTheEarliestBoundPasses) {
-  PutAll(kNow + Milliseconds(500));
-  Put(3, Used(kNow + Milliseconds(400)));
+  PutAll(kAsked + Milliseconds(500));
+  Put(3, Used(kAsked + Milliseconds(400)));
   EXPECT_TRUE(Run().candidates.empty());
-  EXPECT_EQ(Run().earliest, kNow + Milliseconds(400));
+  EXPECT_EQ(Run().earliest, kAsked + Milliseconds(400));
   EXPECT_NE(Run().reason.find("100 held, or left by dead"), std::string::npos);
 }
 
@@ -173,18 +173,18 @@ TEST_F(SurveyTest, AWantedWorkerIsTheOnlyCandidate) {
   wish_.worker = 9;
   EXPECT_EQ(Run().candidates.size(), 1u);
   EXPECT_EQ(Run().candidates.at(0).slot.worker, 9u);
-  Put(9, Used(kNow + Milliseconds(1)));
+  Put(9, Used(kAsked + Milliseconds(1)));
   EXPECT_TRUE(Run().candidates.empty());
 }
 
 // By whom, and until when; or what to do.
 TEST_F(SurveyTest, AWantedWorkerThatIsNotToBeHadIsExplained) {
-  SlotRecord held = Used(kNow + Milliseconds(1));
+  SlotRecord held = Used(kAsked + Milliseconds(1));
   held.host = "far";
   held.pid = 4711;
   SlotRecord released = held, poison = held, retired;
   released.nonce = Nonce();
-  poison.bound = kNow + 2 * kPoisonAhead;
+  poison.bound = kAsked + 2 * kPoisonAhead;
   retired.retired = true;
   wish_.worker = 9;
   const std::pair<SlotRecord, const char*> rows[] = {
@@ -197,7 +197,7 @@ TEST_F(SurveyTest, AWantedWorkerThatIsNotToBeHadIsExplained) {
     Put(9, record);
     EXPECT_NE(Run().reason.find(words), std::string::npos) << Run().reason;
   }
-  Put(9, Used(kNow - Milliseconds(1)), true);
+  Put(9, Used(kAsked - Milliseconds(1)), true);
   EXPECT_NE(Run().reason.find("still live under them"), std::string::npos) << Run().reason;
   wish_.worker = 100;
   EXPECT_NE(Run().reason.find("firn restore --workers=101"), std::string::npos) << Run().reason;

@@ -28,8 +28,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr Milliseconds kPatience{30'000};
-
 class DirDamageTest : public testing::Test {
  protected:
   DirDamageTest() {

@@ -17,7 +17,6 @@
 namespace firn {
 
 inline constexpr WallMs kNow{1'750'000'000'000};
-inline constexpr Milliseconds kMs{1};
 
 // A cluster in memory of four racks with three workers each, and whatever is done to it.
 class AuditTest : public testing::Test {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/registry/operate/audit_fixture.h"
+#include "tests/support/virtual_clock.h"
 
 namespace firn {
 namespace {
@@ -53,8 +54,6 @@ TEST_P(AuditFindsTest, ItAndNothingElse) {
   EXPECT_THAT(Read().faults, ElementsAre(HasSubstr(GetParam().words)));
 }
 
-constexpr Milliseconds kDay{86'400'000};
-
 const Damage kDamages[] = {
     // The root node and what stands beside it.
     {"NoCluster", [](AuditTest& c) { c.LoseData(); }, "there is no cluster here"},
@@ -71,7 +70,7 @@ const Damage kDamages[] = {
        c.EraseSlots(3);
      },
      "the cluster is half made: the same firn init completes it"},
-    {"FloorFarAhead", [](AuditTest& c) { c.LiftFloor(kNow + kDay + kMs); }, "the floor lies more"},
+    {"FloorFarAhead", [](AuditTest& c) { c.LiftFloor(kNow + kADay + kMs); }, "the floor lies more"},
     {"LayoutUnreadable", [](AuditTest& c) { c.SetMeta([](ClusterMeta& m) { m.layout = "x"; }); },
      "the layout cannot be read"},
     {"EraMissing", [](AuditTest& c) { c.Erase(EraPath(c.Meta().era)); }, "era is missing"},
@@ -108,7 +107,7 @@ const Damage kDamages[] = {
      "not JSON"},
     {"Poison",
      [](AuditTest& c) {
-       c.Hold({0, 1}, Nonce(1, 2), kNow + kDay + kMs);
+       c.Hold({0, 1}, Nonce(1, 2), kNow + kADay + kMs);
      },
      "more than a day ahead"},
     {"SameNonce",
@@ -232,7 +231,7 @@ INSTANTIATE_TEST_SUITE_P(Damages, AuditFindsTest, testing::ValuesIn(kDamages),
 
 TEST_F(AuditTest, ClocksThatAreRightAreNotBlamedForIdsThatLead) {
   MakeProvidersFolder();
-  LiftFloor(kNow + kDay / 2);
+  LiftFloor(kNow + kADay / 2);
   AnnounceAs("h:1", R"({"state":"serving","clock_skew_ms":277314,"wall_skew_ms":3})");
   const Audit audit = Read();
   EXPECT_THAT(audit.faults, IsEmpty());

@@ -15,10 +15,9 @@
 namespace firn {
 namespace {
 
-constexpr WallMs kNow{1'750'000'000'000};
+constexpr WallMs kRestored{1'750'000'000'000};
 constexpr Milliseconds kWindow{600'000};
 constexpr Milliseconds kSkew{10'000};
-constexpr Milliseconds kHour{3'600'000};
 
 class RestoreTest : public testing::Test {
  protected:
@@ -59,7 +58,7 @@ class RestoreTest : public testing::Test {
     return RestoreBy(facts);
   }
   static RestoreFacts Facts() {
-    RestoreFacts facts{.now = kNow, .window = kWindow, .skew_max = kSkew};
+    RestoreFacts facts{.now = kRestored, .window = kWindow, .skew_max = kSkew};
     facts.rack_bits = 0;
     facts.workers = 4;
     return facts;
@@ -78,7 +77,7 @@ class RestoreTest : public testing::Test {
     return {*ParseMeta(node.data), node.stat.version};
   }
 
-  VirtualClock clock_{kNow};
+  VirtualClock clock_{kRestored};
   MemoryTree tree_{clock_};
   SeededEntropy entropy_{5};
   std::optional<int> multis_left_{};
@@ -87,12 +86,12 @@ class RestoreTest : public testing::Test {
 // Whoever is not reached may have renewed since his bound was seen, and after an earlier restore
 // runs ahead of every clock.
 TEST_F(RestoreTest, TheFloorLiesThreeWindowsAboveAllThatIsKnown) {
-  const WallMs ahead = kNow + kHour;
+  const WallMs ahead = kRestored + kAnHour;
   const WallMs want = ahead + 3 * kWindow;
-  EXPECT_EQ(Restore()->floor, kNow + 3 * kWindow + kSkew);
-  EXPECT_EQ(Meta().meta.floor, kNow + 3 * kWindow + kSkew);
+  EXPECT_EQ(Restore()->floor, kRestored + 3 * kWindow + kSkew);
+  EXPECT_EQ(Meta().meta.floor, kRestored + 3 * kWindow + kSkew);
   Make({});
-  EXPECT_EQ(Restore({kNow, ahead})->floor, want);
+  EXPECT_EQ(Restore({kRestored, ahead})->floor, want);
   Make({});
   PutBound(ahead);
   EXPECT_EQ(Restore()->floor, want);
@@ -103,10 +102,10 @@ TEST_F(RestoreTest, TheFloorLiesThreeWindowsAboveAllThatIsKnown) {
 // Its own lead over the clocks is a skew that the next one is told of.
 TEST_F(RestoreTest, ManyInARowDoNotRunAwayFromTheClocks) {
   for (int times = 1; times <= 20; ++times) {
-    const Milliseconds lead = std::max(Meta().meta.floor - kNow, kSkew);
+    const Milliseconds lead = std::max(Meta().meta.floor - kRestored, kSkew);
     const auto report = Restore({}, lead);
     ASSERT_TRUE(report.ok()) << report.status();
-    EXPECT_EQ(report->floor, kNow + kSkew + times * 3 * kWindow);
+    EXPECT_EQ(report->floor, kRestored + kSkew + times * 3 * kWindow);
     EXPECT_TRUE(report->retired.empty());
     PutBound(report->floor);
   }
@@ -131,22 +130,23 @@ TEST_F(RestoreTest, MendsAClusterWhoseErasNodeIsMissing) {
 }
 
 TEST_F(RestoreTest, ABoundOfAWrongClockIsNoMeasure) {
-  const WallMs absurd = kNow + 30 * 24 * kHour;
+  const WallMs absurd = kRestored + 30 * 24 * kAnHour;
   PutBound(absurd);
   const auto report = Restore({absurd});
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->floor, kNow + 3 * kWindow + kSkew);
+  EXPECT_EQ(report->floor, kRestored + 3 * kWindow + kSkew);
   EXPECT_EQ(report->retired.size(), 1u);
 }
 
 TEST_F(RestoreTest, AnOperatorWhoseClockIsOffIsRefused) {
-  for (const Milliseconds off : {kSkew + kHour, -kSkew - kHour}) {
+  for (const Milliseconds off : {kSkew + kAnHour, -kSkew - kAnHour}) {
     Make({});
     clock_.StepWall(off);  // the registry's
     const auto report = Restore();
     EXPECT_EQ(report.code(), Code::kInvalid);
-    EXPECT_NE(report.status().message().find(std::to_string(kNow.ms())), std::string::npos);
-    EXPECT_NE(report.status().message().find(std::to_string((kNow + off).ms())), std::string::npos)
+    EXPECT_NE(report.status().message().find(std::to_string(kRestored.ms())), std::string::npos);
+    EXPECT_NE(report.status().message().find(std::to_string((kRestored + off).ms())),
+              std::string::npos)
         << report.status();
     EXPECT_EQ(Meta().meta.floor, WallMs());
     EXPECT_TRUE(Meta().meta.frozen);
@@ -157,18 +157,18 @@ TEST_F(RestoreTest, AnOperatorWhoseClockIsOffIsRefused) {
 
 TEST_F(RestoreTest, TheLaterOfBothClocksCounts) {
   clock_.StepWall(kSkew / 2);
-  EXPECT_EQ(Restore()->floor, kNow + kSkew / 2 + 3 * kWindow + kSkew);
+  EXPECT_EQ(Restore()->floor, kRestored + kSkew / 2 + 3 * kWindow + kSkew);
 }
 
 TEST_F(RestoreTest, BoundsThatAreNoMeasureAreNamed) {
-  const WallMs absurd = kNow + 30 * 24 * kHour;
-  EXPECT_EQ(Restore({absurd, kNow})->ignored, std::vector{ReportedBound{absurd}});
+  const WallMs absurd = kRestored + 30 * 24 * kAnHour;
+  EXPECT_EQ(Restore({absurd, kRestored})->ignored, std::vector{ReportedBound{absurd}});
 }
 
 // Its holder may have issued up to there, whatever the tree has forgotten of it.
 TEST_F(RestoreTest, WhoeverReportsABoundThatIsNoMeasureLosesItsSlot) {
   RestoreFacts facts = Facts();
-  facts.bounds = {{kNow + 30 * 24 * kHour, MachineId(2)}, {kNow, MachineId(3)}};
+  facts.bounds = {{kRestored + 30 * 24 * kAnHour, MachineId(2)}, {kRestored, MachineId(3)}};
   Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));  // lost, and made anew
   EXPECT_EQ(RestoreBy(facts)->retired, std::vector{(Slot{0, 2})});
   EXPECT_TRUE(RecordOf(2).retired);
@@ -188,7 +188,7 @@ TEST_F(RestoreTest, TagsArePutRightWhileNobodyCanTakeAnything) {
   facts.tags = [&](const MetaAsRead& frozen) -> Status {
     EXPECT_TRUE(Meta().meta.frozen);
     EXPECT_EQ(Meta().version, frozen.version);
-    EXPECT_GT(frozen.meta.floor, kNow);
+    EXPECT_GT(frozen.meta.floor, kRestored);
     return Invalid("no such store");
   };
   EXPECT_EQ(RestoreBy(facts).code(), Code::kInvalid);
@@ -200,7 +200,7 @@ TEST_F(RestoreTest, TagsArePutRightWhileNobodyCanTakeAnything) {
 
 TEST_F(RestoreTest, ARootNodeThatCannotBeReadIsMadeAnewByTheOperatorsWord) {
   const std::string uuid = Meta().meta.uuid;
-  PutBound(kNow + kHour);
+  PutBound(kRestored + kAnHour);
   Write1(Write::Set(kMetaPath, "rubbish", Write::kAnyVersion));
   RestoreFacts facts = Facts();
   const auto refused = RestoreBy(facts);
@@ -211,7 +211,7 @@ TEST_F(RestoreTest, ARootNodeThatCannotBeReadIsMadeAnewByTheOperatorsWord) {
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_TRUE(report->root_made);
   EXPECT_EQ(Meta().meta.uuid, uuid);
-  EXPECT_EQ(Meta().meta.floor, kNow + kHour + 3 * kWindow) << "the records are there still";
+  EXPECT_EQ(Meta().meta.floor, kRestored + kAnHour + 3 * kWindow) << "the records are there still";
 }
 
 TEST_F(RestoreTest, ALostClusterTakesThePlaceOfAnUnusedOneOnlyWhenItIsSaid) {
@@ -224,7 +224,7 @@ TEST_F(RestoreTest, ALostClusterTakesThePlaceOfAnUnusedOneOnlyWhenItIsSaid) {
 }
 
 TEST_F(RestoreTest, NoRecordIsMadeAnewBeforeTheFloorAndAHigherVersionAreThere) {
-  PutBound(kNow + kHour);
+  PutBound(kRestored + kAnHour);
   Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
   const auto damaged = tree_.Save();
   const int64_t version = Meta().version;
@@ -236,7 +236,7 @@ TEST_F(RestoreTest, NoRecordIsMadeAnewBeforeTheFloorAndAHigherVersionAreThere) {
     multis_left_.reset();
     if (tree_.Peek(SlotPath({0, 2})).has_value()) {
       EXPECT_GT(Meta().version, version) << interrupted_after;
-      EXPECT_GE(Meta().meta.floor, kNow + kHour + 3 * kWindow) << interrupted_after;
+      EXPECT_GE(Meta().meta.floor, kRestored + kAnHour + 3 * kWindow) << interrupted_after;
     }
     EXPECT_EQ(Meta().meta.frozen, !finished && interrupted_after > 0) << interrupted_after;
     ASSERT_TRUE(Restore().ok()) << "again, after " << interrupted_after;
@@ -257,7 +257,7 @@ TEST_F(RestoreTest, AWipedTreeIsMadeAnewUnderAFloor) {
     finished = report.ok();
     EXPECT_TRUE(!finished || report->root_made);
     if (tree_.Peek(SlotPath({0, 0})).has_value()) {
-      EXPECT_GE(Meta().meta.floor, kNow + 3 * kWindow);
+      EXPECT_GE(Meta().meta.floor, kRestored + 3 * kWindow);
     }
   }
   EXPECT_TRUE(finished);
@@ -297,7 +297,7 @@ TEST_F(RestoreTest, AClusterSmallerThanItsLayoutStaysSoUnlessMoreAreAskedFor) {
   Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
   for (const std::optional<uint32_t> asked : {std::optional<uint32_t>(), std::optional(6u)}) {
     AsOperator([&](BlockingCoordinator& registry) {
-      RestoreFacts facts{.now = kNow};
+      RestoreFacts facts{.now = kRestored};
       facts.workers = asked;
       const auto report = RestoreCluster(registry, facts, entropy_);
       ASSERT_TRUE(report.ok()) << report.status();

@@ -73,8 +73,6 @@ class Peer : public RawPeer {
 // A front door on a free loopback port, with Thrift behind it.
 class FrontDoorTest : public testing::Test {
  protected:
-  static constexpr Milliseconds kPatience{20'000};
-
   void SetUp() override {
     if (const auto why = SenselessHere(); !why.empty()) GTEST_SKIP() << why;
   }

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace {
@@ -35,8 +36,6 @@ extern "C" ssize_t pread(int fd, void* bytes, size_t size, off_t at) {
 
 namespace firn::front {
 namespace {
-
-constexpr std::chrono::seconds kPatience{60};
 
 class TagRightsTest : public testing::Test {
  protected:

@@ -25,8 +25,6 @@ namespace ssl = boost::asio::ssl;
 using boost::system::error_code;
 using std::string_literals::operator""s;
 
-constexpr Milliseconds kPatience{20'000};
-
 class TlsTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -24,8 +24,6 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{30'000};
-
 // The machine's clocks, with the wall clock as wrong as a test says.
 class WrongClock final : public Clock {
  public:

@@ -17,7 +17,6 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{60'000};
 constexpr const char* kUuid = "6f1b0a52-6c1d-4a3e-9f0b-2d9a3f1e8c47";
 
 // One program that joins what is in a directory, or in a ZooKeeper that is away.

@@ -25,8 +25,6 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{60'000};
-
 class MachineIdsTest : public testing::Test {
  protected:
   MachineIdsTest() {
@@ -199,8 +197,6 @@ TEST_F(MachineIdsTest, OneThatIsLostStopsNoOther) {
 
 class SharedIdClockTest : public testing::Test {
  protected:
-  static constexpr Milliseconds kHour{3'600'000};
-
   ClaimBridge& AddBridge() {
     lanes_.push_back(std::make_unique<Snowflake>(ticks_, entropy_));
     bridges_.push_back(std::make_unique<ClaimBridge>(*lanes_.back(), ticks_, use_));
@@ -208,11 +204,11 @@ class SharedIdClockTest : public testing::Test {
   }
   std::shared_ptr<Claim> ClaimFrom(WallMs base) {
     auto claim = std::make_shared<Claim>(layout_, MachineId(1), base);
-    claim->ExtendTo(base + kHour);
+    claim->ExtendTo(base + kAnHour);
     return claim;
   }
   WallMs SetBack(ClaimBridge& bridge) {
-    return bridge.SetIdClock(clock_.Wall() - kHour, clock_.Read());
+    return bridge.SetIdClock(clock_.Wall() - kAnHour, clock_.Read());
   }
 
   const Layout layout_ = Layout::Firn();
@@ -228,13 +224,13 @@ class SharedIdClockTest : public testing::Test {
 TEST_F(SharedIdClockTest, IsNotSetWhileASiblingHasAClaim) {
   ClaimBridge& holder = AddBridge();
   ClaimBridge& other = AddBridge();
-  EXPECT_EQ(SetBack(other), clock_.Wall() - kHour);
+  EXPECT_EQ(SetBack(other), clock_.Wall() - kAnHour);
   holder.SetIdClock(clock_.Wall(), clock_.Read());
   holder.Adopt(ClaimFrom(clock_.Wall()));
   EXPECT_EQ(SetBack(other), clock_.Wall());
   EXPECT_EQ(id_clock_.Last(), clock_.Wall());
   holder.Close();
-  EXPECT_EQ(SetBack(other), clock_.Wall() - kHour) << "nothing was given out under it";
+  EXPECT_EQ(SetBack(other), clock_.Wall() - kAnHour) << "nothing was given out under it";
 }
 
 TEST_F(SharedIdClockTest, IsNotSetOnceASiblingHasIssued) {

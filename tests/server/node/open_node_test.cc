@@ -13,13 +13,11 @@
 #include "server/server_listing.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/virtual_clock.h"
 #include "tests/support/zookeeper.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kPatience{60'000};
-constexpr Milliseconds kDay{86'400'000};
 
 // The machine's clocks, set ahead.
 class ShiftedClock final : public Clock {
@@ -87,7 +85,7 @@ TEST_F(OpenNodeTest, AWallClockFarAheadOfZooKeepersIsNotFollowed) {
   ASSERT_NO_FATAL_FAILURE(Make({.workers = 2}));
   const auto node = Serving();
   const WallMs begun = node->status().id_clock.time;
-  clock_.StepWall(30 * kDay);
+  clock_.StepWall(30 * kADay);
   ASSERT_TRUE(Eventually(kPatience, [&] { return node->status().id_clock.jump_held; }));
   // Longer than a jump is held that nobody contradicts.
   for (int i = 0; i < 10; ++i) {
@@ -97,8 +95,8 @@ TEST_F(OpenNodeTest, AWallClockFarAheadOfZooKeepersIsNotFollowed) {
         kPatience, [&] { return node->status().id_clock.time >= before + Milliseconds(10'000); }));
   }
   const IssuingNodeStatus status = node->status();
-  EXPECT_LT(status.id_clock.time, begun + kDay);
-  EXPECT_LT(status.claim.bound, begun + kDay);
+  EXPECT_LT(status.id_clock.time, begun + kADay);
+  EXPECT_LT(status.claim.bound, begun + kADay);
 }
 
 TEST_F(OpenNodeTest, ARackThatTheClusterHasIsServed) {

@@ -15,13 +15,13 @@
 #include "common/time/clock.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/fleet/awkward_client.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tls_authority.h"
 
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPatience{60'000};
 constexpr Milliseconds kClockMin{3'600'000};  // garbage is centuries away
 constexpr int kCalls = 200;
 constexpr int kManyCalls = 1'000;         // eight megabytes of ids

@@ -8,15 +8,14 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/server/program/running_server.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
 
 namespace firn {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr Milliseconds kPatience{60'000};
+using AnyJson = nlohmann::json;
 
 class ClusterViewTest : public testing::Test {
  protected:
@@ -36,36 +35,36 @@ class ClusterViewTest : public testing::Test {
                                                 "--session_timeout_ms=4000"}));
     ASSERT_TRUE(servers_.back()->BecomesReady()) << servers_.back()->log();
   }
-  Json Firn(std::vector<std::string> arguments) const {
+  AnyJson Firn(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), BuiltProgram("firn"));
     arguments.insert(arguments.end(), {"--registry=" + registry_, "--timeout_ms=30000", "--json"});
     const Finished finished = RunToEnd(arguments);
     EXPECT_EQ(finished.exit_code, 0) << finished.err << finished.out;
-    return Json::parse(finished.out, nullptr, false);
+    return AnyJson::parse(finished.out, nullptr, false);
   }
   // The answer, once `wanted` of it holds.
   template <typename Wanted>
-  Json Told(const RunningServer& server, const std::string& path, Wanted wanted) {
-    Json told;
+  AnyJson Told(const RunningServer& server, const std::string& path, Wanted wanted) {
+    AnyJson told;
     EXPECT_TRUE(Eventually(kPatience,
                            [&] {
                              const auto answer = server.Admin(path);
                              if (answer.status != 200) return false;
-                             told = Json::parse(answer.body);
+                             told = AnyJson::parse(answer.body);
                              return bool{wanted(told)};
                            }))
         << path << ": " << told << server.log();
     return told;
   }
-  Json Told(const RunningServer& server, const std::string& path) {
-    return Told(server, path, [](const Json&) { return true; });
+  AnyJson Told(const RunningServer& server, const std::string& path) {
+    return Told(server, path, [](const AnyJson&) { return true; });
   }
   // Whom a server names as an id's issuer.
-  Json HolderOf(const RunningServer& server, const std::string& id) {
+  AnyJson HolderOf(const RunningServer& server, const std::string& id) {
     return Told(server, "/v1/who/" + id).at("holders").at(0);
   }
   static std::string IdOf(const RunningServer& server) {
-    return Json::parse(server.Get("/v1/ids/default").body).at("ids").at(0);
+    return AnyJson::parse(server.Get("/v1/ids/default").body).at("ids").at(0);
   }
 
   TempDir dir_;
@@ -76,24 +75,24 @@ class ClusterViewTest : public testing::Test {
 
 TEST_F(ClusterViewTest, EveryServerShowsAllOfThem) {
   for (const auto& server : servers_) {
-    const Json audit = Told(*server, "/v1/audit", [](const Json& told) {
+    const AnyJson audit = Told(*server, "/v1/audit", [](const AnyJson& told) {
       return told.at("machines").size() == 2 && told.at("providers").size() == 2;
     });
     EXPECT_EQ(audit.at("slots"), 16);
-    EXPECT_EQ(audit.at("faults"), Json::array());
-    const Json command = Firn({"audit"});
+    EXPECT_EQ(audit.at("faults"), AnyJson::array());
+    const AnyJson command = Firn({"audit"});
     for (const char* key : {"machine", "owner", "nonce", "pid", "use", "endpoint"}) {
       EXPECT_EQ(audit.at("machines").at(1).at(key), command.at("machines").at(1).at(key)) << key;
     }
-    const Json tags =
-        Told(*server, "/v1/tags", [](const Json& told) { return told.at("tags").size() == 2; });
+    const AnyJson tags =
+        Told(*server, "/v1/tags", [](const AnyJson& told) { return told.at("tags").size() == 2; });
     EXPECT_EQ(tags.at("tags").at(1).at("step"), "50");
   }
 }
 
 TEST_F(ClusterViewTest, AnIdsIssuerIsNamedAlsoWhenHeIsGone) {
   const std::string id = IdOf(*servers_[1]);
-  const Json holder = HolderOf(*servers_[0], id);
+  const AnyJson holder = HolderOf(*servers_[0], id);
   EXPECT_EQ(holder.at("pid"), servers_[1]->process().pid());
   EXPECT_EQ(holder.at("present"), true);
   EXPECT_EQ(holder.at("owner"), Firn({"who", id}).at(0).at("holders").at(0).at("owner"));
@@ -102,7 +101,7 @@ TEST_F(ClusterViewTest, AnIdsIssuerIsNamedAlsoWhenHeIsGone) {
   servers_[1]->process().Signal(SIGTERM);
   ASSERT_EQ(servers_[1]->process().Wait(kPatience), 0) << servers_[1]->log();
   Start("successor", "--worker=1");
-  const Json audit = Told(*servers_[0], "/v1/audit", [](const Json& told) {
+  const AnyJson audit = Told(*servers_[0], "/v1/audit", [](const AnyJson& told) {
     return told.at("machines").at(1).contains("past");
   });
   EXPECT_EQ(audit.at("machines").at(1).at("past").at(0).at("pid"), holder.at("pid"));
@@ -111,10 +110,11 @@ TEST_F(ClusterViewTest, AnIdsIssuerIsNamedAlsoWhenHeIsGone) {
 }
 
 TEST_F(ClusterViewTest, WithoutZooKeeperTheLastLookStays) {
-  Told(*servers_[0], "/v1/audit", [](const Json& told) { return told.at("machines").size() == 2; });
+  Told(*servers_[0], "/v1/audit",
+       [](const AnyJson& told) { return told.at("machines").size() == 2; });
   zookeeper_->KillAll();
-  const Json audit =
-      Told(*servers_[0], "/v1/audit", [](const Json& told) { return told.contains("trouble"); });
+  const AnyJson audit =
+      Told(*servers_[0], "/v1/audit", [](const AnyJson& told) { return told.contains("trouble"); });
   EXPECT_EQ(audit.at("machines").size(), 2U);
   EXPECT_EQ(servers_[1]->Admin("/v1/audit").status, 503);
   // Its end waits for nobody.

@@ -12,12 +12,11 @@
 #include "tests/server/front/raw_peer.h"
 #include "tests/server/front/thrift_calls.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kPatience{60'000};
 
 class ConfiguredServerTest : public testing::Test {
  protected:

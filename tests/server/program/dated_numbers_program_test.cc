@@ -17,16 +17,15 @@
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "thrift/gen/IdService.h"
 
 namespace firn {
 namespace {
 
-using Json = nlohmann::json;
+using AnyJson = nlohmann::json;
 using testing::HasSubstr;
-
-constexpr Milliseconds kPatience{60'000};
 
 class DatedNumbersProgramTest : public testing::Test {
  protected:
@@ -55,8 +54,8 @@ class DatedNumbersProgramTest : public testing::Test {
     const auto answer = server_->Get("/v1/ids/" + target);
     EXPECT_EQ(answer.status, 200) << answer.body;
     std::vector<int64_t> ids;
-    const Json json = Json::parse(answer.body);
-    for (const Json& id : json.at("ids")) {
+    const AnyJson json = AnyJson::parse(answer.body);
+    for (const AnyJson& id : json.at("ids")) {
       ids.push_back(std::stoll(id.get<std::string>()));
     }
     return ids;
@@ -159,7 +158,7 @@ TEST_F(DatedNumbersProgramTest, AUsedUpDaySaysWhenTheNextOneComes) {
   EXPECT_EQ(Ids("few?count=9").size(), 9u);
   const auto refused = server_->Get("/v1/ids/few");
   EXPECT_EQ(refused.status, 503) << refused.body;
-  const Json error = Json::parse(refused.body).at("error");
+  const AnyJson error = AnyJson::parse(refused.body).at("error");
   EXPECT_EQ(error.at("reason"), "OVERLOADED") << refused.body;
   EXPECT_THAT(refused.body, HasSubstr("used up"));
 }

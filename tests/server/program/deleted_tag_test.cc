@@ -17,15 +17,14 @@
 #include "tests/support/database/postgres.h"
 #include "tests/support/database/range_tables.h"
 #include "tests/support/database/redis.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
 
-using Json = nlohmann::json;
+using AnyJson = nlohmann::json;
 using testing::HasSubstr;
-
-constexpr Milliseconds kPatience{60'000};
 
 class DeletedTagTest : public testing::TestWithParam<std::string> {
  protected:

@@ -12,12 +12,11 @@
 #include <unistd.h>
 
 #include "tests/server/program/running_server.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kPatience{60'000};
 
 class FailingDiskTest : public testing::Test {
  protected:

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/server/program/running_server.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
@@ -21,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Milliseconds kPatience{60'000};
 constexpr int64_t kMiB = 1 << 20;
 
 // A control group with one limit, of either of the kernel's hierarchies.

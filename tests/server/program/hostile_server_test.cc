@@ -16,6 +16,7 @@
 #include "tests/server/front/request_kinds.h"
 #include "tests/server/front/thrift_calls.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/process.h"
 #include "tests/support/seed.h"
 #include "tests/support/temp_dir.h"
 
@@ -23,8 +24,6 @@ namespace firn::front {
 namespace {
 
 using std::string_literals::operator""s;
-
-constexpr Milliseconds kPatience{60'000};
 
 using Peers = std::deque<RawPeer>;
 

@@ -10,15 +10,14 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/server/program/running_server.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
 
 namespace firn {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr Milliseconds kPatience{60'000};
+using AnyJson = nlohmann::json;
 
 class ListedServersTest : public testing::Test {
  protected:
@@ -48,37 +47,37 @@ class ListedServersTest : public testing::Test {
   }
 
   // What a server tells; an empty object while it tells nothing.
-  static Json Told(const RunningServer& server) {
+  static AnyJson Told(const RunningServer& server) {
     const auto answer = server.Get("/v1/servers");
-    return answer.status == 200 ? Json::parse(answer.body) : Json::object();
+    return answer.status == 200 ? AnyJson::parse(answer.body) : AnyJson::object();
   }
   // The list that all tell by now, under one version, once `wanted` of it holds.
-  std::optional<Json> AllTell(const std::function<bool(const Json&)>& wanted) {
-    std::optional<Json> common;
+  std::optional<AnyJson> AllTell(const std::function<bool(const AnyJson&)>& wanted) {
+    std::optional<AnyJson> common;
     Eventually(kPatience, [&] {
-      std::vector<Json> lists;
+      std::vector<AnyJson> lists;
       for (const auto& server : servers_) {
-        const Json told = Told(*server);
+        const AnyJson told = Told(*server);
         if (!told.contains("servers") || !wanted(told)) return false;
         lists.push_back({{"version", told["version"]}, {"servers", told["servers"]}});
       }
       const bool same = std::all_of(lists.begin(), lists.end(),
-                                    [&](const Json& list) { return list == lists[0]; });
+                                    [&](const AnyJson& list) { return list == lists[0]; });
       if (same) common = lists[0];
       return same;
     });
     return common;
   }
-  Json EntryOf(const Json& list, size_t server) const {
-    for (const Json& entry : list.at("servers")) {
+  AnyJson EntryOf(const AnyJson& list, size_t server) const {
+    for (const AnyJson& entry : list.at("servers")) {
       if (entry.at("address") == servers_[server]->address()) return entry;
     }
     return nullptr;
   }
-  static bool AllReady(const Json& told) {
+  static bool AllReady(const AnyJson& told) {
     return told["servers"].size() == 3 &&
            std::all_of(told["servers"].begin(), told["servers"].end(),
-                       [](const Json& entry) { return entry["state"] == "READY"; });
+                       [](const AnyJson& entry) { return entry["state"] == "READY"; });
   }
 
   TempDir dir_;
@@ -91,14 +90,14 @@ TEST_F(ListedServersTest, AllTellTheSameListUnderTheSameVersion) {
   ASSERT_NO_FATAL_FAILURE(StartOnZooKeeper());
   const auto first = AllTell(AllReady);
   ASSERT_TRUE(first.has_value()) << Told(*servers_[0]) << servers_[0]->log();
-  const Json one = Told(*servers_[0]);
+  const AnyJson one = Told(*servers_[0]);
   EXPECT_EQ(one["application"], "shop");
   EXPECT_EQ(one["cluster_uuid"],
-            Json::parse(servers_[1]->Admin("/v1/status").body)["cluster_uuid"]);
-  EXPECT_EQ(Json::parse(servers_[2]->Admin("/v1/servers").body)["version"], one["version"]);
+            AnyJson::parse(servers_[1]->Admin("/v1/status").body)["cluster_uuid"]);
+  EXPECT_EQ(AnyJson::parse(servers_[2]->Admin("/v1/servers").body)["version"], one["version"]);
 
-  const auto raises = [&](const Json& before, std::vector<std::string> words,
-                          const std::function<bool(const Json&)>& wanted) {
+  const auto raises = [&](const AnyJson& before, std::vector<std::string> words,
+                          const std::function<bool(const AnyJson&)>& wanted) {
     const Finished done = Firn(std::move(words));
     EXPECT_EQ(done.exit_code, 0) << done.err;
     const auto after = AllTell(wanted);
@@ -108,14 +107,16 @@ TEST_F(ListedServersTest, AllTellTheSameListUnderTheSameVersion) {
     return *after;
   };
   const std::string address = servers_[1]->address();
-  const Json weighed = raises(*first, {"servers", "weight", address, "30"},
-                              [&](const Json& told) { return EntryOf(told, 1)["weight"] == 30; });
-  const Json offline = raises(weighed, {"servers", "offline", address}, [&](const Json& told) {
-    const Json entry = EntryOf(told, 1);
-    return entry["online"] == false && entry["state"] == "OFFLINE";
-  });
+  const AnyJson weighed =
+      raises(*first, {"servers", "weight", address, "30"},
+             [&](const AnyJson& told) { return EntryOf(told, 1)["weight"] == 30; });
+  const AnyJson offline =
+      raises(weighed, {"servers", "offline", address}, [&](const AnyJson& told) {
+        const AnyJson entry = EntryOf(told, 1);
+        return entry["online"] == false && entry["state"] == "OFFLINE";
+      });
   raises(offline, {"servers", "online", address},
-         [&](const Json& told) { return EntryOf(told, 1)["online"] == true && AllReady(told); });
+         [&](const AnyJson& told) { return EntryOf(told, 1)["online"] == true && AllReady(told); });
 }
 
 TEST_F(ListedServersTest, TheListStaysAndAgesWhileZooKeeperIsAway) {
@@ -128,7 +129,7 @@ TEST_F(ListedServersTest, TheListStaysAndAgesWhileZooKeeperIsAway) {
     return std::all_of(servers_.begin(), servers_.end(),
                        [](const auto& server) { return Told(*server).value("age_ms", 0) > 6'000; });
   }));
-  const auto away = AllTell([](const Json&) { return true; });
+  const auto away = AllTell([](const AnyJson&) { return true; });
   EXPECT_EQ(away, before);
   ASSERT_TRUE(zookeeper_->RestartAll().ok());
   EXPECT_TRUE(Eventually(kPatience, [&] {
@@ -145,7 +146,7 @@ TEST_F(ListedServersTest, InADirectoryTheNeighboursAreListed) {
   ASSERT_TRUE(first.has_value()) << Told(*servers_[0]) << servers_[0]->log();
   servers_[2]->Kill();
   servers_.pop_back();
-  const auto after = AllTell([](const Json& told) { return told["servers"].size() == 2; });
+  const auto after = AllTell([](const AnyJson& told) { return told["servers"].size() == 2; });
   ASSERT_TRUE(after.has_value()) << Told(*servers_[0]);
   EXPECT_GT((*after)["version"], (*first)["version"]);
 }
@@ -153,13 +154,13 @@ TEST_F(ListedServersTest, InADirectoryTheNeighboursAreListed) {
 TEST_F(ListedServersTest, WithoutARegistryAServerListsItself) {
   ASSERT_NO_FATAL_FAILURE(Start(1, "static:5", {"--static_first_start"}));
   const auto first =
-      AllTell([](const Json& told) { return told["servers"][0]["state"] == "READY"; });
+      AllTell([](const AnyJson& told) { return told["servers"][0]["state"] == "READY"; });
   ASSERT_TRUE(first.has_value()) << Told(*servers_[0]);
   EXPECT_EQ((*first)["servers"].size(), 1u);
   EXPECT_EQ((*first)["servers"][0]["address"], servers_[0]->address());
   EXPECT_EQ(servers_[0]->PostAdmin("/v1/offline").status, 200);
   const auto offline =
-      AllTell([](const Json& told) { return told["servers"][0]["online"] == false; });
+      AllTell([](const AnyJson& told) { return told["servers"][0]["online"] == false; });
   ASSERT_TRUE(offline.has_value()) << Told(*servers_[0]);
   EXPECT_GT((*offline)["version"], (*first)["version"]);
 }

@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "tests/server/front/raw_peer.h"
+#include "tests/support/process.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kPatience{60'000};
 
 std::string At(int port) { return "127.0.0.1:" + std::to_string(port); }
 

@@ -15,17 +15,16 @@
 #include "server/plugins/key_file.h"
 #include "server/plugins/obfuscate.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "thrift/gen/IdService.h"
 
 namespace firn {
 namespace {
 
-using Json = nlohmann::json;
+using AnyJson = nlohmann::json;
 using testing::HasSubstr;
 using testing::MatchesRegex;
-
-constexpr Milliseconds kPatience{60'000};
 
 class SegmentPluginsTest : public testing::Test {
  protected:
@@ -53,14 +52,14 @@ class SegmentPluginsTest : public testing::Test {
     ASSERT_TRUE(Eventually(kPatience, known)) << server_->log();
   }
 
-  Json Rest(const std::string& target) const {
+  AnyJson Rest(const std::string& target) const {
     const auto answer = server_->Get("/v1/ids/" + target);
     EXPECT_EQ(answer.status, 200) << target << ": " << answer.body;
-    return Json::parse(answer.body, nullptr, false);
+    return AnyJson::parse(answer.body, nullptr, false);
   }
   // Who says no, and why.
   std::string RestRefusal(const std::string& target) const {
-    const Json json = Json::parse(server_->Get("/v1/ids/" + target).body, nullptr, false);
+    const AnyJson json = AnyJson::parse(server_->Get("/v1/ids/" + target).body, nullptr, false);
     return json.is_object() && json.contains("error") ? json["error"]["reason"] : "none";
   }
   template <typename Call>
@@ -108,7 +107,7 @@ TEST_F(SegmentPluginsTest, ATextFormShowsTheNumber) {
   std::string text;
   Thrift().getText(text, "order");
   EXPECT_THAT(text, MatchesRegex("INV[0-9]{6}000000001"));
-  const Json texts = Rest("order?count=25&form=text").at("texts");
+  const AnyJson texts = Rest("order?count=25&form=text").at("texts");
   ASSERT_EQ(texts.size(), 25u);
   for (int i = 0; i < 25; ++i) {  // over the end of a range
     const std::string number = std::to_string(i + 2);
@@ -146,8 +145,8 @@ TEST_F(SegmentPluginsTest, AnObfuscatedTagShowsEachNumberOnceAndNeverAsItIs) {
   std::vector<int64_t> shown;
   Thrift().getIds(shown, "hidden", 50);
   shown.push_back(Thrift().getId("hidden"));
-  const Json answer = Rest("hidden?count=50");
-  for (const Json& id : answer.at("ids")) {
+  const AnyJson answer = Rest("hidden?count=50");
+  for (const AnyJson& id : answer.at("ids")) {
     shown.push_back(std::stoll(id.get<std::string>()));
   }
   std::string text;
@@ -192,7 +191,7 @@ TEST_F(SegmentPluginsTest, PluginsStandAroundATagWithoutABufferToo) {
   std::string text;
   Thrift().getText(text, "rising");
   EXPECT_EQ(text, "R000001");
-  EXPECT_EQ(Rest("rising?form=text").at("texts"), Json({"R000002"}));
+  EXPECT_EQ(Rest("rising?form=text").at("texts"), AnyJson({"R000002"}));
   EXPECT_TRUE(IsRecorded(" rising 2 1 1 http ")) << History();
 }
 

@@ -6,12 +6,11 @@
 
 #include "tests/server/program/running_server.h"
 #include "tests/support/database/redis.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kPatience{60'000};
 
 class SegmentWasteTest : public testing::Test {
  protected:

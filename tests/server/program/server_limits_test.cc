@@ -10,14 +10,13 @@
 #include "tests/server/front/raw_peer.h"
 #include "tests/server/front/thrift_calls.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn::front {
 namespace {
 
 using std::string_literals::operator""s;
-
-constexpr Milliseconds kPatience{60'000};
 
 class ServerLimitsTest : public testing::Test {
  protected:

@@ -9,12 +9,11 @@
 
 #include "common/time/clock.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kPatience{60'000};
 
 class ServerReadinessTest : public testing::Test {
  protected:

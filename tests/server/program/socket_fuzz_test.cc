@@ -25,6 +25,7 @@
 #include "tests/server/front/request_kinds.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/fuzz/fuzz_mutator.h"
+#include "tests/support/process.h"
 #include "tests/support/seed.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tls_authority.h"
@@ -32,7 +33,6 @@
 namespace firn::front {
 namespace {
 
-constexpr Milliseconds kPatience{60'000};
 constexpr size_t kAtOnce = 32;           // connections
 constexpr int64_t kShort = 60'000;       // requests, without a word from outside
 constexpr int64_t kParts = 10;           // after the first of which memory is what it has to stay

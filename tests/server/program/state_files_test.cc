@@ -23,14 +23,13 @@
 #include "common/base/files.h"
 #include "common/id/layout.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr Milliseconds kPatience{60'000};
 
 class StateFilesTest : public testing::Test {
  protected:

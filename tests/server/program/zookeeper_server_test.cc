@@ -9,15 +9,14 @@
 
 #include "registry/servers/provider.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
 
 namespace firn {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr Milliseconds kPatience{60'000};
+using AnyJson = nlohmann::json;
 
 class ZooKeeperServerTest : public testing::Test {
  protected:
@@ -52,12 +51,12 @@ class ZooKeeperServerTest : public testing::Test {
     return "zk://" + zookeeper_->hosts() + "/firn/" + test->name() + suffix;
   }
 
-  Json Audit() const { return Json::parse(Firn({"audit", "--json"}).out); }
+  AnyJson Audit() const { return AnyJson::parse(Firn({"audit", "--json"}).out); }
 
   // The state that its provider node shows; empty: there is none.
   std::string Announced(const RunningServer& server) const {
-    const Json audit = Audit();
-    for (const Json& provider : audit.at("providers")) {
+    const AnyJson audit = Audit();
+    for (const AnyJson& provider : audit.at("providers")) {
       if (provider.at("address") == server.address()) return provider.at("state");
     }
     return {};
@@ -68,16 +67,16 @@ class ZooKeeperServerTest : public testing::Test {
 
   // Whether the registry has the operators' word, which an answer to them does not wait for.
   bool IsOfflineToClients(const RunningServer& server) const {
-    const Json seen = Json::parse(Firn({"servers", "--json"}).out, nullptr, false);
+    const AnyJson seen = AnyJson::parse(Firn({"servers", "--json"}).out, nullptr, false);
     if (!seen.is_object() || !seen.contains("servers")) return false;
-    const Json& servers = seen.at("servers");
-    return std::any_of(servers.begin(), servers.end(), [&](const Json& shown) {
+    const AnyJson& servers = seen.at("servers");
+    return std::any_of(servers.begin(), servers.end(), [&](const AnyJson& shown) {
       return shown.at("address") == server.address() && shown.at("offline") == true;
     });
   }
 
-  static Json StatusOf(const RunningServer& server) {
-    return Json::parse(server.Admin("/v1/status").body);
+  static AnyJson StatusOf(const RunningServer& server) {
+    return AnyJson::parse(server.Admin("/v1/status").body);
   }
   static int64_t IdFrom(const RunningServer& server) {
     const auto answer = server.Get("/genid");
@@ -111,11 +110,11 @@ TEST_F(ZooKeeperServerTest, IsAnnouncedAndAudited) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_TRUE(Announces(server, ServerPhase::kReady));
-  const Json audit = Audit();
-  EXPECT_EQ(audit.at("faults"), Json::array());
+  const AnyJson audit = Audit();
+  EXPECT_EQ(audit.at("faults"), AnyJson::array());
   ASSERT_EQ(audit.at("machines").size(), 1u);
-  const Json& machine = audit.at("machines")[0];
-  const Json status = StatusOf(server);
+  const AnyJson& machine = audit.at("machines")[0];
+  const AnyJson status = StatusOf(server);
   EXPECT_EQ(machine.at("machine"), status.at("machine"));
   EXPECT_EQ(machine.at("endpoint"), server.address());
   EXPECT_TRUE(machine.at("live"));
@@ -125,7 +124,7 @@ TEST_F(ZooKeeperServerTest, IsAnnouncedAndAudited) {
 TEST_F(ZooKeeperServerTest, KeepsItsMachineIdOverAKill) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  const Json machine = StatusOf(server).at("machine");
+  const AnyJson machine = StatusOf(server).at("machine");
   const int64_t before = IdFrom(server);
   ASSERT_TRUE(server.KeepsItsHint());
   server.Kill();
@@ -139,7 +138,7 @@ TEST_F(ZooKeeperServerTest, KeepsItsMachineIdOverAKill) {
 TEST_F(ZooKeeperServerTest, StartsAgainWhileZooKeeperIsAway) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  const Json machine = StatusOf(server).at("machine");
+  const AnyJson machine = StatusOf(server).at("machine");
   const int64_t before = IdFrom(server);
   ASSERT_TRUE(server.KeepsItsHint());
   server.Kill();
@@ -160,8 +159,8 @@ TEST_F(ZooKeeperServerTest, GivesItsMachineIdBack) {
   ASSERT_TRUE(Announces(server, ServerPhase::kReady));
   server.process().Signal(SIGTERM);
   EXPECT_EQ(server.process().Wait(kPatience), 0) << server.log();
-  const Json audit = Audit();
-  EXPECT_EQ(audit.at("providers"), Json::array());
+  const AnyJson audit = Audit();
+  EXPECT_EQ(audit.at("providers"), AnyJson::array());
   ASSERT_EQ(audit.at("machines").size(), 1u);
   EXPECT_EQ(audit.at("machines")[0].at("use"), "released") << audit;
   EXPECT_FALSE(audit.at("machines")[0].at("live"));
@@ -210,7 +209,7 @@ TEST_F(ZooKeeperServerTest, AServerThatCannotClaimShowsItselfInTheAudit) {
   server.StartAgain();
   const std::string remedy = "--state_dir";
   EXPECT_TRUE(Eventually(kPatience, [&] {
-    const Json audit = Audit();
+    const AnyJson audit = Audit();
     return audit.at("faults").dump().find(remedy) != std::string::npos;
   })) << Audit();
   const std::string readiness = server.Admin("/readyz").body;

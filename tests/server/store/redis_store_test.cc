@@ -10,6 +10,7 @@
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "tests/support/database/redis.h"
+#include "tests/support/process.h"
 #include "tests/support/tcp_proxy.h"
 #include "tests/support/virtual_clock.h"
 
@@ -20,8 +21,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-
-constexpr Milliseconds kPatience{60'000};
 
 class RedisStoreTest : public testing::Test {
  protected:

@@ -17,6 +17,7 @@
 #include "tests/support/database/mariadb.h"
 #include "tests/support/database/postgres.h"
 #include "tests/support/database/range_tables.h"
+#include "tests/support/process.h"
 
 namespace firn {
 
@@ -46,7 +47,6 @@ class CountedConnection final : public SqlConnection {
 class TableStoreFixture : public testing::TestWithParam<SqlDialect> {
  protected:
   static constexpr const char* kTable = "ranges";
-  static constexpr Milliseconds kPatience{60'000};
 
   // One of each database for a suite.
   static SqlServer* ServerOf(SqlDialect dialect) {

@@ -12,6 +12,7 @@
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "tests/support/database/redis.h"
+#include "tests/support/process.h"
 #include "tests/support/tcp_proxy.h"
 
 namespace firn {
@@ -19,8 +20,6 @@ namespace {
 
 using testing::IsEmpty;
 using testing::SizeIs;
-
-constexpr Milliseconds kPatience{60'000};
 
 // What a ledger does, for all servers of a test.
 class Ledgers {

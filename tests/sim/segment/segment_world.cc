@@ -6,19 +6,19 @@
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "tests/sim/segment/segment_violation.h"
+#include "tests/support/virtual_clock.h"
 
 namespace firn {
 namespace {
 
 constexpr int kSteps = 3'000;
-constexpr Milliseconds kDay = std::chrono::hours(24);
 
 // In the end; longer than a month, and far from a leap that wants an operator.
-constexpr Milliseconds kRest = kDay * 40;
+constexpr Milliseconds kRest = kADay * 40;
 
 // Some day of the years in which zones of the operator's changed their clocks in every way.
 WallMs SomeDay(SeededEntropy& dice) {
-  return WallMs(1'330'000'000'000) + kDay * static_cast<int64_t>(dice.Below(4'500));
+  return WallMs(1'330'000'000'000) + kADay * static_cast<int64_t>(dice.Below(4'500));
 }
 
 }  // namespace

@@ -5,11 +5,6 @@
 namespace firn {
 namespace {
 
-std::string Only(Result<std::vector<MariaDb::Row>> rows) {
-  EXPECT_TRUE(rows.ok()) << rows.status();
-  return rows.ok() && !rows->empty() ? rows->at(0).at(0) : "";
-}
-
 class MariaDbTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -27,7 +22,7 @@ TEST_F(MariaDbTest, WhatWasWrittenIsThereAfterAKill) {
   server_->Kill();
   EXPECT_FALSE(server_->Run("SELECT 1").ok());
   ASSERT_TRUE(server_->Restart().ok());
-  EXPECT_EQ(Only(server_->Query("SELECT n FROM t")), "7");
+  EXPECT_EQ(First(server_->Query("SELECT n FROM t")), "7");
 }
 
 TEST_F(MariaDbTest, AReplicaThatLagsIsPromotedWithoutTheLatestWrites) {
@@ -38,7 +33,7 @@ TEST_F(MariaDbTest, AReplicaThatLagsIsPromotedWithoutTheLatestWrites) {
   ASSERT_TRUE((*replica)->StopFollowing().ok());
   ASSERT_TRUE(server_->Run("INSERT INTO t VALUES (2)").ok());
   ASSERT_TRUE((*replica)->Promote().ok());
-  EXPECT_EQ(Only((*replica)->Query("SELECT MAX(n) FROM t")), "1");
+  EXPECT_EQ(First((*replica)->Query("SELECT MAX(n) FROM t")), "1");
 }
 
 }  // namespace

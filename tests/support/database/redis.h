@@ -27,8 +27,6 @@ struct RedisOptions {
 // folder. One thread; the thread that makes it must live as long as it.
 class Redis {
  public:
-  static constexpr Milliseconds kPatience{60'000};
-
   // Serving, or the reason why not.
   static Result<std::unique_ptr<Redis>> Start(RedisOptions options = {});
 

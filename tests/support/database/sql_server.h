@@ -25,7 +25,6 @@ namespace firn {
 // One thread; the thread that makes it must live as long as it.
 class SqlServer {
  public:
-  static constexpr Milliseconds kPatience{60'000};
   static constexpr const char* kDatabase = "ids";
   static constexpr const char* kUser = "firn";
   static constexpr const char* kPassword = "a secret of tests";
@@ -79,5 +78,11 @@ class SqlServer {
   TempDir folder_;
   std::optional<Process> process_;
 };
+
+// What the first of these rows begins with; or what went wrong.
+inline std::string First(const Result<std::vector<SqlServer::Row>>& rows) {
+  if (!rows.ok()) return rows.status().message();
+  return rows->empty() ? "" : rows->front().front();
+}
 
 }  // namespace firn

@@ -10,7 +10,7 @@
 namespace firn::front {
 namespace {
 
-using Json = nlohmann::json;
+using AnyJson = nlohmann::json;
 
 class ScriptedCluster final : public ClusterView {
  public:
@@ -41,7 +41,7 @@ class HttpClusterTest : public testing::Test {
     if (handler_->Handle(request, door, answer) != HttpHandler::Outcome::kAnswered) return {};
     return answer;
   }
-  Json Told(std::string_view path) { return Json::parse(Ask(path)->body); }
+  AnyJson Told(std::string_view path) { return AnyJson::parse(Ask(path)->body); }
 
   ScriptedCluster cluster_;
   std::unique_ptr<HttpHandler> handler_ = MakeClusterHandler(cluster_, {"firn-1.example"});
@@ -53,8 +53,8 @@ TEST_F(HttpClusterTest, TellsWhatIsKnownAndHowOldItIs) {
     const HttpAnswer answer = *Ask(path);
     EXPECT_EQ(answer.status, 200);
     EXPECT_TRUE(answer.for_admins && answer.no_store) << path;
-    const Json told = Json::parse(answer.body);
-    EXPECT_EQ(told, (Json{{"faults", Json::array()}, {"age_ms", 1'234}})) << path;
+    const AnyJson told = AnyJson::parse(answer.body);
+    EXPECT_EQ(told, (AnyJson{{"faults", AnyJson::array()}, {"age_ms", 1'234}})) << path;
   }
   EXPECT_EQ(cluster_.asked, "audit tags 4194304 ");
 }
@@ -63,7 +63,8 @@ TEST_F(HttpClusterTest, WhoeverComesTooEarlyIsToldWhenToComeAgain) {
   const HttpAnswer answer = *Ask("/v1/audit");
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.retry_after_ms, 1000);
-  EXPECT_EQ(Json::parse(answer.body)["error"]["message"], "the cluster is being read: ask again");
+  EXPECT_EQ(AnyJson::parse(answer.body)["error"]["message"],
+            "the cluster is being read: ask again");
 }
 
 TEST_F(HttpClusterTest, WhatIsOldStaysAndSaysWhyNothingNewComes) {

@@ -5,11 +5,10 @@
 #include "common/time/civil_time.h"
 #include "server/issue/dated/dated_pick.h"
 #include "tests/server/issue/segment/segment_rig.h"
+#include "tests/support/virtual_clock.h"
 
 namespace firn {
 namespace {
-
-constexpr Milliseconds kHour = std::chrono::hours(1);
 
 // One tag at noon of 2026-11-22. The source answers, when it is told to, as a ledger would.
 class DatedTest : public testing::Test {
@@ -71,14 +70,14 @@ TEST_F(DatedTest, CountsFromOneEachDay) {
   Make();
   EXPECT_EQ(One(), 20261122000001);
   EXPECT_EQ(One(), 20261122000002);
-  Pass(12 * kHour);
+  Pass(12 * kAnHour);
   EXPECT_EQ(One(), 20261123000001);
 }
 
 TEST_F(DatedTest, GivesNothingOfADayThatIsOver) {
   Make();
   One();
-  clock_.Advance(12 * kHour - Milliseconds(1));
+  clock_.Advance(12 * kAnHour - Milliseconds(1));
   EXPECT_EQ(One(), 20261122000002);
   clock_.Advance(Milliseconds(1));
   int64_t id = 0;
@@ -90,15 +89,15 @@ TEST_F(DatedTest, GivesNothingOfADayThatIsOver) {
 TEST_F(DatedTest, ADayThatIsOverIsNotFetchedForUntilSomebodyCalls) {
   Make();
   One();
-  Pass(12 * kHour);
-  Pass(kHour);
+  Pass(12 * kAnHour);
+  Pass(kAnHour);
   EXPECT_TRUE(source_.questions.empty());
   EXPECT_EQ(strategy_->status().supply, 0);
 }
 
 TEST_F(DatedTest, ADayBeginsWithARangeWhereTheLastOneWasAskedFor) {
   Make();
-  clock_.Advance(12 * kHour - Milliseconds(60'000));
+  clock_.Advance(12 * kAnHour - Milliseconds(60'000));
   One();
   Pass(Milliseconds(59'999));
   EXPECT_TRUE(source_.questions.empty());
@@ -113,7 +112,7 @@ TEST_F(DatedTest, ADayBeginsWithARangeWhereTheLastOneWasAskedFor) {
 TEST_F(DatedTest, TheDayFollowsTheRegistrysClockWhereverItGoes) {
   Make();
   One();
-  registry_time_.Note(clock_.Wall() + 12 * kHour, clock_.Boot());
+  registry_time_.Note(clock_.Wall() + 12 * kAnHour, clock_.Boot());
   EXPECT_EQ(One(), 20261123000001);
   registry_time_.Note(clock_.Wall(), clock_.Boot());  // what was reached stays
   EXPECT_EQ(One(), 20261123000002);
@@ -143,7 +142,7 @@ TEST_F(DatedTest, StepsAdaptAndAnEndedDayTeachesNothing) {
   EXPECT_EQ(strategy_->status().step, 20);
   AnswerAll();
   One();
-  Pass(12 * kHour);
+  Pass(12 * kAnHour);
   One();
   EXPECT_EQ(strategy_->status().step, 20);
 }
@@ -157,10 +156,10 @@ TEST_F(DatedTest, AUsedUpDayIsRefusedWithTheTimeToTheNext) {
   AnswerAll();
   EXPECT_EQ(Ask(), Verdict::kRefused);
   EXPECT_EQ(call_.refusal().reason, Reason::kOverloaded);
-  EXPECT_EQ(call_.refusal().retry_after_ms, (12 * kHour).count());
+  EXPECT_EQ(call_.refusal().retry_after_ms, (12 * kAnHour).count());
   EXPECT_TRUE(call_.refusal().another_server_may_help);
   EXPECT_EQ(strategy_->WhyNot()->reason, Reason::kOverloaded);
-  Pass(12 * kHour);
+  Pass(12 * kAnHour);
   EXPECT_EQ(One(), 2026112301);
 }
 
@@ -192,7 +191,7 @@ TEST_F(DatedTest, ACallForMoreThanADayHasLeftTakesNothing) {
   EXPECT_EQ(One(), 2026112201);
   EXPECT_EQ(Ask(99), Verdict::kRefused);
   EXPECT_EQ(call_.refusal().reason, Reason::kOverloaded);
-  EXPECT_EQ(call_.refusal().retry_after_ms, (12 * kHour).count());
+  EXPECT_EQ(call_.refusal().retry_after_ms, (12 * kAnHour).count());
   EXPECT_EQ(Ask(100), Verdict::kRefused);
   EXPECT_EQ(call_.refusal().reason, Reason::kBadRequest);
   EXPECT_EQ(One(), 2026112202) << "and none is lost";
@@ -212,7 +211,7 @@ TEST_F(DatedTest, GoesOnInItsGraceWhileTheRegistryIsAway) {
   tag.period_grace = 60;
   Make(tag);
   One();
-  clock_.Advance(12 * kHour);
+  clock_.Advance(12 * kAnHour);
   EXPECT_EQ(Ask(), Verdict::kWait);  // which asks first
   source_.Fail(Unavailable("away"));
   EXPECT_EQ(One(), 20261122000002);
@@ -231,7 +230,7 @@ TEST_F(DatedTest, ARangeThatComesWhenItsDayIsOverHasNoGrace) {
   tag.period_grace = 60;
   Make(tag);
   EXPECT_EQ(Ask(), Verdict::kWait);
-  clock_.Advance(36 * kHour);
+  clock_.Advance(36 * kAnHour);
   source_.AnswerWith(Range{20261122000001, 20261122000011});
   EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
   ASSERT_FALSE(source_.questions.empty()) << "the present day is asked for";
@@ -246,7 +245,7 @@ TEST_F(DatedTest, TheGraceEndsWhenTheRegistryIsBack) {
   tag.period_grace = 3'600;
   Make(tag);
   One();
-  clock_.Advance(12 * kHour);
+  clock_.Advance(12 * kAnHour);
   Ask();
   source_.Fail(Unavailable("away"));
   EXPECT_EQ(One(), 20261122000002);

@@ -8,11 +8,9 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kDay = std::chrono::hours(24);
-
 class LayoutEndTest : public testing::Test {
  protected:
-  LayoutEndTest() : clock_(Layout::Firn().end() - 370 * kDay) {}
+  LayoutEndTest() : clock_(Layout::Firn().end() - 370 * kADay) {}
   std::optional<std::string> Check() { return watch_.Check(clock_.Read()); }
 
   VirtualClock clock_;
@@ -27,10 +25,10 @@ TEST_F(LayoutEndTest, CountsTheDays) {
 TEST_F(LayoutEndTest, SaysNothingWithMoreThanAYearLeft) { EXPECT_EQ(Check(), std::nullopt); }
 
 TEST_F(LayoutEndTest, WarnsOnceADayInTheLastYear) {
-  clock_.Advance(6 * kDay);
+  clock_.Advance(6 * kADay);
   EXPECT_THAT(Check().value_or(""), testing::HasSubstr("runs out in 364 days"));
   EXPECT_EQ(Check(), std::nullopt);
-  clock_.Advance(kDay);
+  clock_.Advance(kADay);
   EXPECT_THAT(Check().value_or(""), testing::HasSubstr("363 days"));
 }
 

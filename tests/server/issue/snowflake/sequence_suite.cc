@@ -8,7 +8,7 @@
 namespace firn {
 namespace {
 
-using Seen = std::optional<std::string>;
+using Fault = std::optional<std::string>;
 using Kind = Step::Kind;
 
 constexpr Tick kFirst = SequenceRig::kFirst;
@@ -17,17 +17,17 @@ constexpr std::array kStarts = {SequenceStart::kZero, SequenceStart::kRandom,
 
 // Runs `body` for each way of starting a tick, and gives the first thing that is wrong.
 template <typename Body>
-Seen ForEachStart(Body&& body) {
+Fault ForEachStart(Body&& body) {
   for (const SequenceStart start : kStarts) {
-    if (Seen seen = body(start)) return seen;
+    if (Fault seen = body(start)) return seen;
   }
   return std::nullopt;
 }
 
-Seen Unless(bool holds, const char* what) { return holds ? Seen() : Seen(what); }
+Fault Unless(bool holds, const char* what) { return holds ? Fault() : Fault(what); }
 
 // The clock jitters, stands still, jumps and goes back; the oracle of the rig watches.
-Seen NothingTwiceAndAlwaysRising(const SequencerMaker& maker) {
+Fault NothingTwiceAndAlwaysRising(const SequencerMaker& maker) {
   return ForEachStart([&](SequenceStart start) {
     SequenceRig rig(maker, Tick(100'000), start);
     SeededEntropy random(20'240'101);
@@ -41,8 +41,8 @@ Seen NothingTwiceAndAlwaysRising(const SequencerMaker& maker) {
 }
 
 // A sequence reset before a refusal: ids repeat when the old tick returns.
-Seen ARefusalBecauseOfTheClockLeavesTheSequence(const SequencerMaker& maker) {
-  return ForEachStart([&](SequenceStart start) -> Seen {
+Fault ARefusalBecauseOfTheClockLeavesTheSequence(const SequencerMaker& maker) {
+  return ForEachStart([&](SequenceStart start) -> Fault {
     SequenceRig rig(maker, Tick(100'000), start);
     rig.Take(kFirst + 5, 3);
     rig.Take(kFirst + 4);
@@ -54,8 +54,8 @@ Seen ARefusalBecauseOfTheClockLeavesTheSequence(const SequencerMaker& maker) {
   });
 }
 
-Seen ARefusalAtTheClaimsEndLeavesTheSequence(const SequencerMaker& maker) {
-  return ForEachStart([&](SequenceStart start) -> Seen {
+Fault ARefusalAtTheClaimsEndLeavesTheSequence(const SequencerMaker& maker) {
+  return ForEachStart([&](SequenceStart start) -> Fault {
     SequenceRig rig(maker, kFirst + 5, start);
     rig.Take(kFirst + 4, 3);
     const Tick last = rig.sequencer().Last();
@@ -71,7 +71,7 @@ Seen ARefusalAtTheClaimsEndLeavesTheSequence(const SequencerMaker& maker) {
 }
 
 // The tick after an overflow not remembered: one id twice per overflow.
-Seen TheTickAfterAnOverflowIsRemembered(const SequencerMaker& maker) {
+Fault TheTickAfterAnOverflowIsRemembered(const SequencerMaker& maker) {
   return ForEachStart([&](SequenceStart start) {
     SequenceRig rig(maker, Tick(100'000), start);
     for (int64_t tick = 0; tick < 4; ++tick) {
@@ -85,7 +85,7 @@ Seen TheTickAfterAnOverflowIsRemembered(const SequencerMaker& maker) {
 }
 
 // "Another tick" taken for "a later tick".
-Seen AnEarlierTickIsNotANewTick(const SequencerMaker& maker) {
+Fault AnEarlierTickIsNotANewTick(const SequencerMaker& maker) {
   return ForEachStart([&](SequenceStart start) {
     SequenceRig rig(maker, Tick(100'000), start);
     rig.Take(kFirst + 2, 2);
@@ -96,8 +96,8 @@ Seen AnEarlierTickIsNotANewTick(const SequencerMaker& maker) {
   });
 }
 
-Seen AFullTickWaitsForTheClock(const SequencerMaker& maker) {
-  return ForEachStart([&](SequenceStart start) -> Seen {
+Fault AFullTickWaitsForTheClock(const SequencerMaker& maker) {
+  return ForEachStart([&](SequenceStart start) -> Fault {
     SequenceRig rig(maker, Tick(100'000), start);
     rig.TakeAll(kFirst);
     const Step step = rig.Take(kFirst);
@@ -106,8 +106,8 @@ Seen AFullTickWaitsForTheClock(const SequencerMaker& maker) {
   });
 }
 
-Seen AfterATickThatRanOutTheCeilingIsReached(const SequencerMaker& maker) {
-  return ForEachStart([&](SequenceStart start) -> Seen {
+Fault AfterATickThatRanOutTheCeilingIsReached(const SequencerMaker& maker) {
+  return ForEachStart([&](SequenceStart start) -> Fault {
     SequenceRig rig(maker, Tick(100'000), start);
     rig.TakeAll(kFirst);
     const bool full = rig.TakeAll(kFirst + 1) == 8 && rig.TakeAll(kFirst + 3) == 8;
@@ -115,8 +115,8 @@ Seen AfterATickThatRanOutTheCeilingIsReached(const SequencerMaker& maker) {
   });
 }
 
-Seen AQuietTickHasRoomForHalfAtLeast(const SequencerMaker& maker) {
-  return ForEachStart([&](SequenceStart start) -> Seen {
+Fault AQuietTickHasRoomForHalfAtLeast(const SequencerMaker& maker) {
+  return ForEachStart([&](SequenceStart start) -> Fault {
     SequenceRig rig(maker, Tick(100'000), start);
     for (int64_t tick = 0; tick < 300; tick += 2) {
       rig.Take(kFirst + tick);
@@ -126,8 +126,8 @@ Seen AQuietTickHasRoomForHalfAtLeast(const SequencerMaker& maker) {
   });
 }
 
-Seen GivesWholeTicksBelowTheEndOnly(const SequencerMaker& maker) {
-  return ForEachStart([&](SequenceStart start) -> Seen {
+Fault GivesWholeTicksBelowTheEndOnly(const SequencerMaker& maker) {
+  return ForEachStart([&](SequenceStart start) -> Fault {
     SequenceRig rig(maker, kFirst + 3, start);
     if (rig.TakeAll(kFirst + 2) == 0) return "did not use the last granted tick";
     rig.Take(kFirst + 2, 100);
@@ -138,7 +138,7 @@ Seen GivesWholeTicksBelowTheEndOnly(const SequencerMaker& maker) {
 }
 
 // Seconds used as milliseconds; and a bound in the middle of a second covers nothing of it.
-Seen AnEndInsideASecondCoversNothingOfIt(const SequencerMaker& maker) {
+Fault AnEndInsideASecondCoversNothingOfIt(const SequencerMaker& maker) {
   const Layout seconds = *Layout::Parse("time:31s machine:10 sequence:5");
   SequenceRig rig(maker, kFirst + 2, SequenceStart::kZero, seconds);
   rig.claim().ExtendTo(seconds.StartOf(kFirst + 3) + Milliseconds(999));
@@ -147,7 +147,7 @@ Seen AnEndInsideASecondCoversNothingOfIt(const SequencerMaker& maker) {
   return rig.fault();
 }
 
-Seen TheLayoutsLastTickIsTheLast(const SequencerMaker& maker) {
+Fault TheLayoutsLastTickIsTheLast(const SequencerMaker& maker) {
   const Layout tiny = *Layout::Parse("time:11 machine:10 sequence:3");
   SequenceRig rig(maker, tiny.last_tick() + 1, SequenceStart::kZero, tiny);
   rig.claim().ExtendTo(tiny.StartOf(tiny.last_tick() + 100));
@@ -157,14 +157,14 @@ Seen TheLayoutsLastTickIsTheLast(const SequencerMaker& maker) {
   return rig.fault();
 }
 
-Seen NothingBeforeTheClaimsFirstTick(const SequencerMaker& maker) {
+Fault NothingBeforeTheClaimsFirstTick(const SequencerMaker& maker) {
   SequenceRig rig(maker);
   const Step step = rig.Take(kFirst - 7);
   if (step.kind != Kind::kLater || step.tick != kFirst) return "did not wait for the first tick";
   return rig.fault();
 }
 
-Seen NothingAfterClose(const SequencerMaker& maker) {
+Fault NothingAfterClose(const SequencerMaker& maker) {
   SequenceRig rig(maker);
   rig.Take(kFirst, 3);
   rig.Close();
@@ -176,8 +176,8 @@ Seen NothingAfterClose(const SequencerMaker& maker) {
   return rig.fault();
 }
 
-Seen LastIsTheLastTickUsed(const SequencerMaker& maker) {
-  return ForEachStart([&](SequenceStart start) -> Seen {
+Fault LastIsTheLastTickUsed(const SequencerMaker& maker) {
+  return ForEachStart([&](SequenceStart start) -> Fault {
     SequenceRig rig(maker, Tick(100'000), start);
     Sequencer& sequencer = rig.sequencer();
     if (sequencer.Last() != kFirst - 1) return "something was used before anything was";
@@ -193,12 +193,12 @@ Seen LastIsTheLastTickUsed(const SequencerMaker& maker) {
   });
 }
 
-Seen AnUnusedClaimEndsBeforeItsBeginning(const SequencerMaker& maker) {
+Fault AnUnusedClaimEndsBeforeItsBeginning(const SequencerMaker& maker) {
   SequenceRig rig(maker);
   return Unless(rig.Close() == kFirst - 1, "said that something was used");
 }
 
-Seen TakeOneIsTakeOfOne(const SequencerMaker& maker) {
+Fault TakeOneIsTakeOfOne(const SequencerMaker& maker) {
   SequenceRig rig(maker);
   rig.Take(kFirst);
   const uint64_t position = rig.sequencer().TakeOne(kFirst);
@@ -239,7 +239,7 @@ const std::vector<SequenceCheck>& SequenceChecks() {
 std::vector<std::string> Violations(const SequencerMaker& maker) {
   std::vector<std::string> violations;
   for (const SequenceCheck& check : SequenceChecks()) {
-    if (Seen seen = check.run(maker)) violations.push_back(std::string(check.name) + ": " + *seen);
+    if (Fault seen = check.run(maker)) violations.push_back(std::string(check.name) + ": " + *seen);
   }
   return violations;
 }

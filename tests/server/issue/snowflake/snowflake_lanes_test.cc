@@ -15,7 +15,7 @@
 namespace firn {
 namespace {
 
-constexpr int64_t kPerTick = 4096;
+constexpr int64_t kTickIds = 4096;
 
 // Lanes on one clock that the test moves. Lane i holds machine id 10 - i, so that whoever goes on
 // to the next one within a tick gets lower ids.
@@ -105,8 +105,8 @@ TEST_F(SnowflakeLanesTest, AsManyThreadsAsLanesHaveOneEach) {
 TEST_F(SnowflakeLanesTest, GivesWhatAllLanesHaveInATick) {
   HoldAll();
   std::set<int64_t> ids;
-  for (int64_t i = 0; i < 3 * kPerTick; ++i) ids.insert(One());
-  EXPECT_EQ(ids.size(), 3u * kPerTick);
+  for (int64_t i = 0; i < 3 * kTickIds; ++i) ids.insert(One());
+  EXPECT_EQ(ids.size(), 3u * kTickIds);
   int64_t none = 0;
   EXPECT_FALSE(all_->TryOne(Method::kEmbedded, &none));
   EXPECT_EQ(Ask(1), Verdict::kWait);
@@ -121,12 +121,12 @@ TEST_F(SnowflakeLanesTest, GivesRunsOfAllLanesInATick) {
   IdRun run{};
   while (all_->TryRun(Method::kEmbedded, 1'000, &run)) counts[MachineOf(run.first)] += run.count;
   ASSERT_EQ(counts.size(), 3u);
-  for (const auto& [machine, count] : counts) EXPECT_EQ(count, kPerTick);
+  for (const auto& [machine, count] : counts) EXPECT_EQ(count, kTickIds);
 }
 
 TEST_F(SnowflakeLanesTest, AWholeCallIsOfOneLaneAndRises) {
   HoldAll();
-  ASSERT_EQ(Ask(kPerTick - 5), Verdict::kIssued);
+  ASSERT_EQ(Ask(kTickIds - 5), Verdict::kIssued);
   const MachineId own = MachineOf(call_.runs()[0].first);
   ASSERT_EQ(Ask(10), Verdict::kWait) << "five of them are here, the others are the next tick's";
   EXPECT_EQ(call_.runs().count(), 5);
@@ -140,7 +140,7 @@ TEST_F(SnowflakeLanesTest, AWholeCallIsOfOneLaneAndRises) {
 
 TEST_F(SnowflakeLanesTest, AWaitingCallDoesNotKeepOthersFromTheNextLane) {
   HoldAll();
-  ASSERT_EQ(Ask(kPerTick + 1), Verdict::kWait);
+  ASSERT_EQ(Ask(kTickIds + 1), Verdict::kWait);
   const MachineId own = MachineOf(call_.runs()[0].first);
   EXPECT_NE(Own(), own);
 }
@@ -159,13 +159,13 @@ TEST_F(SnowflakeLanesTest, OneThatIsLostStopsItsOwnLaneAlone) {
 
 TEST_F(SnowflakeLanesTest, ACallWhoseLaneIsLostGoesOnInAnotherAndStillRises) {
   HoldAll();
-  ASSERT_EQ(Ask(kPerTick + 1), Verdict::kWait);
+  ASSERT_EQ(Ask(kTickIds + 1), Verdict::kWait);
   const size_t lane = 10 - MachineOf(call_.runs()[0].first).value();
   EXPECT_TRUE(lanes_[lane]->CloseClaim().has_value());
   ASSERT_EQ(all_->Issue(call_), Verdict::kWait) << "ids of this tick may lie below the first part";
   clock_.Advance(Milliseconds(1));
   ASSERT_EQ(all_->Issue(call_), Verdict::kIssued);
-  EXPECT_EQ(call_.runs().count(), kPerTick + 1);
+  EXPECT_EQ(call_.runs().count(), kTickIds + 1);
   ExpectRising();
 }
 
@@ -188,7 +188,7 @@ TEST_F(SnowflakeLanesTest, GoesWhereALargeCallFits) {
   Hold(0, Milliseconds(5));
   Hold(1, Milliseconds(5));
   Hold(2);
-  EXPECT_EQ(Ask(20 * kPerTick), Verdict::kWait);
+  EXPECT_EQ(Ask(20 * kTickIds), Verdict::kWait);
   EXPECT_EQ(MachineOf(call_.runs()[0].first), MachineIn(2));
 }
 
