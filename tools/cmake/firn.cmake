@@ -24,10 +24,10 @@ endif()
 # Builds without it prove that each file includes what it uses.
 option(FIRN_PRECOMPILED "Precompile standard headers, and GoogleTest's for tests" OFF)
 
-# The files of a library compiled some at a time, which reads their headers once: half of the time of
-# those libraries. So files of one folder share their nameless namespaces. Builds without it prove
-# that each file stands by itself.
-option(FIRN_UNITY "Compile the files of a library some at a time" OFF)
+# The files of a library or program compiled some at a time, which reads their headers once: half of
+# their time. So files of one folder share their nameless namespaces. Builds without it prove that each
+# file stands by itself.
+option(FIRN_UNITY "Compile the files of a library or program some at a time" OFF)
 
 if(FIRN_SANITIZE)
   add_compile_options(-fsanitize=${FIRN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -94,6 +94,15 @@ function(firn_precompiled target from)
   endif()
 endfunction()
 
+# firn_some_at_a_time(TARGET): its files are compiled so, where this build does.
+function(firn_some_at_a_time target)
+  if(FIRN_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    # What g++ says of types in a nameless namespace wherever that is not the file it was given.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
 # firn_folder(NAME): adds the folder when it holds a CMakeLists.txt.
 macro(firn_folder name)
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/CMakeLists.txt)
@@ -123,11 +132,7 @@ function(firn_library name)
       PUBLIC ${arg_PUBLIC}
       PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:firn_warnings>)
     firn_precompiled(${target} firn_precompiled)
-    if(FIRN_UNITY)
-      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
-      # What g++ says of types in a nameless namespace wherever that is not the file it was given.
-      target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-    endif()
+    firn_some_at_a_time(${target})
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
@@ -167,6 +172,7 @@ function(firn_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "COMPONENT" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} firn_warnings)
+  firn_some_at_a_time(${name})
   if(arg_COMPONENT)
     install(TARGETS ${name} COMPONENT ${arg_COMPONENT})
     set_property(GLOBAL APPEND PROPERTY FIRN_INSTALLED_PROGRAMS ${name})

@@ -59,7 +59,8 @@ function(firn_add_test name)
   endif()
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES
-    TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77)
+    TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
+    COST ${arg_TIMEOUT})  # what may take long begins first
   if(arg_PROGRAM AND (release IN_LIST arg_LABELS OR NOT CMAKE_BUILD_TYPE STREQUAL Release))
     if(wide IN_LIST arg_LABELS)
       add_dependencies(firn_tests ${arg_PROGRAM})
@@ -69,16 +70,47 @@ function(firn_add_test name)
   endif()
 endfunction()
 
-# firn_test(NAME SOURCES ... [LINK ...] [LABELS ...] [TIMEOUT seconds] [ARGS ...])
-# One GoogleTest program, one ctest case.
+# firn_test(NAME SOURCES ... [LINK ...] [LABELS ...] [TIMEOUT seconds] [NEEDS ...] [ALONE])
+# One ctest case: the GoogleTest cases of these files. They are compiled into the program of their
+# folder, whose name is FIRN_TEST_PROGRAM, and which runs the cases of the files that it is given. A
+# program of their own they are where there is no such name, ALONE, and when they are labelled release
+# or wide, as not every build wants them. NEEDS are the programs that they start.
 function(firn_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LINK;LABELS;ARGS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE" "TIMEOUT" "SOURCES;LINK;LABELS;NEEDS")
   firn_only_where_it_belongs("${arg_LABELS}")
-  firn_program(${name} SOURCES ${arg_SOURCES}
-    LINK ${arg_LINK} firn_test_support GTest::gmock GTest::gtest_main)
-  firn_precompiled(${name} firn_tests_precompiled)
-  firn_add_test(${name} PROGRAM ${name} TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABELS}
-    COMMAND ${name} ${arg_ARGS})
+  set(program ${name})
+  set(files)
+  if(FIRN_TEST_PROGRAM AND NOT arg_ALONE AND NOT "${arg_LABELS}" MATCHES "release|wide")
+    set(program ${FIRN_TEST_PROGRAM})
+    set(files ${arg_SOURCES})
+    list(FILTER files INCLUDE REGEX "_test\\.cc$")
+  endif()
+  if(TARGET ${program})
+    target_sources(${program} PRIVATE ${arg_SOURCES})
+    target_link_libraries(${program} PRIVATE ${arg_LINK})
+  else()
+    firn_program(${program} SOURCES ${arg_SOURCES}
+      LINK ${arg_LINK} firn_test_support firn_test_main)
+    firn_precompiled(${program} firn_tests_precompiled)
+  endif()
+  if(arg_NEEDS)
+    add_dependencies(${program} ${arg_NEEDS})
+  endif()
+  firn_add_test(${name} PROGRAM ${program} TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABELS}
+    COMMAND ${program} ${files})
+  set_property(GLOBAL PROPERTY FIRN_COMMAND_${name} ${program} ${files})
+endfunction()
+
+# firn_test_again(NAME OF test ENVIRONMENT VARIABLE=value [LABELS ...] [TIMEOUT seconds])
+# The cases of a firn_test once more, as a ctest case of its own.
+function(firn_test_again name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "OF;ENVIRONMENT;TIMEOUT" "LABELS")
+  firn_only_where_it_belongs("${arg_LABELS}")
+  get_property(command GLOBAL PROPERTY FIRN_COMMAND_${arg_OF})
+  list(GET command 0 program)
+  firn_add_test(${name} PROGRAM ${program} TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABELS}
+    COMMAND ${command})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT ${arg_ENVIRONMENT})
 endfunction()
 
 # firn_script_test(NAME COMMAND ... [LABELS ...] [TIMEOUT seconds])
