@@ -48,8 +48,9 @@ Scheduling::~Scheduling() { Stop(); }
 void Scheduling::Watch(const std::set<pid_t>& threads) {
   const std::lock_guard lock(mutex_);
   for (const pid_t thread : threads) {
-    watched_.emplace_back(thread);
-    watched_.back().Read();
+    Watched& one = watched_.emplace_back(thread);
+    const ThreadTimes::Times times = one.times.Read();
+    one.awake = times.ran + times.waited;
   }
 }
 
@@ -80,24 +81,35 @@ void Scheduling::Stop() {
 }
 
 void Scheduling::Run() {
-  const auto awake = [this] {
-    Micros all{0};
-    for (ThreadTimes& one : watched_) {
-      const ThreadTimes::Times times = one.Read();
-      all += times.ran + times.waited;
-    }
-    return all;
-  };
   std::unique_lock lock(mutex_);
-  Micros from = SystemClock().BootMicros(), before = awake();
+  Micros from = SystemClock().BootMicros();
   for (bool last = false; !last;) {
     last = stop_.wait_for(lock, kPause, [this] { return stopping_; });
-    const Micros until = SystemClock().BootMicros(), now = awake();
-    const Micros delay = now - before + std::max(until - from - kPause, Micros(0));
-    looks_.push_back({from, until, std::min(delay, until - from)});
+    const Micros until = SystemClock().BootMicros();
+    Look(from, until);
     from = until;
-    before = now;
   }
+}
+
+// The kernel counts what a thread has run at its ticks. So a look may find that one was awake for
+// longer than since the last look; that was before it.
+void Scheduling::Look(Micros from, Micros until) {
+  const Micros span = until - from;
+  Micros delay = std::max(span - kPause, Micros(0)), before{0};
+  for (Watched& one : watched_) {
+    const ThreadTimes::Times times = one.times.Read();
+    const Micros awake = times.ran + times.waited - one.awake;
+    one.awake += awake;
+    delay += std::min(awake, span);
+    before += std::max(awake - span, Micros(0));
+  }
+  for (size_t i = looks_.size(); i > 0 && before > Micros(0); --i) {
+    Span& look = looks_[i - 1];
+    const Micros more = std::min(before, look.until - look.from - look.delay);
+    look.delay += more;
+    before -= more;
+  }
+  looks_.push_back({from, until, std::min(delay, span)});
 }
 
 Micros Scheduling::Kept(Micros from, Micros until) const {

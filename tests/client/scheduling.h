@@ -75,12 +75,18 @@ class Scheduling {
   struct Span {
     Micros from, until, delay;
   };
+  struct Watched {
+    explicit Watched(pid_t thread) : times(thread) {}
+    ThreadTimes times;
+    Micros awake{0};  // as the last look found it
+  };
   void Run();
+  void Look(Micros from, Micros until);
 
   std::mutex mutex_;
   std::condition_variable stop_;
   bool stopping_ = false;  // under mutex_, as all below
-  std::vector<ThreadTimes> watched_;
+  std::vector<Watched> watched_;
   std::vector<Span> looks_, notes_;  // in the order of `until`, the first ones
   std::thread thread_;
 };

@@ -1,0 +1,34 @@
+#include "tests/client/scheduling.h"
+
+#include <atomic>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "common/time/clock.h"
+#include "tests/support/process.h"
+
+namespace firn {
+namespace {
+
+// Whether the machine lets it run or wait makes no difference.
+TEST(Scheduling, AThreadThatNeverSleepsIsSeenAwakeAllTheTime) {
+  constexpr Micros kSpell{2'000'000}, kTick{12'000};
+  std::atomic<pid_t> spinning = 0;
+  std::jthread spinner([&](const std::stop_token& stop) {
+    spinning = gettid();
+    while (!stop.stop_requested()) continue;
+  });
+  ASSERT_TRUE(Eventually(kPatience, [&] { return spinning != 0; }));
+  Scheduling scheduling;
+  scheduling.Watch({spinning});
+  const auto now = [] { return SystemClock().BootMicros(); };
+  const Micros from = now();
+  ASSERT_TRUE(Eventually(kPatience, [&] { return now() - from > kSpell; }));
+  const Micros until = now();
+  scheduling.Stop();
+  EXPECT_GE(scheduling.Kept(from, until), until - from - kTick);
+}
+
+}  // namespace
+}  // namespace firn
