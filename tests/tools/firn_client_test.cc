@@ -1,5 +1,6 @@
 // The verbs that go through the client, on real servers with a directory registry.
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <set>
@@ -176,6 +177,18 @@ TEST_F(FirnClientTest, ASilentServerIsWrong) {
     EXPECT_EQ(server.at("answers"), server.at("address") != gone);
     EXPECT_EQ(server.contains("why"), server.at("address") == gone);
   }
+}
+
+TEST_F(FirnClientTest, NumbersThatWereTakenAreToldThoughTheRestIsNotToBeHad) {
+  const Finished made = RunToEnd({BuiltProgram("firn"), "tags", "create", "few", "strategy=dated",
+                                  "digits=1", "--registry=" + cluster_->registry});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const Finished some = Firn({"next", "few", "-n", "20", "--text"});
+  EXPECT_EQ(some.exit_code, 4) << some.err;
+  EXPECT_EQ(std::ranges::count(some.out, '\n'), 9) << some.out;
+  EXPECT_NE(some.err.find("9 of 20 were taken"), std::string::npos) << some.err;
+  const Finished none = Firn({"next", "few", "-n", "20", "--text"});
+  EXPECT_EQ(none.out, "");
 }
 
 TEST_F(FirnClientTest, ATextOfFieldsIsReadBackByTheTag) {

@@ -34,23 +34,30 @@ std::string HelpOf(const Verb& verb, const std::string& path) {
   return text.append("\n").append(kExitCodes);
 }
 
-int Fail(const Status& status, const std::string& path) {
-  if (FLAGS_json) {
-    const Json error{{"error", {{"code", CodeName(status.code())}, {"message", status.message()}}}};
-    std::cout << JsonText(error, 2) << "\n";
-  }
+Json ErrorOf(const Status& status) {
+  return {{"code", CodeName(status.code())}, {"message", status.message()}};
+}
+
+int Tell(const Status& status, const std::string& path) {
   std::cerr << path << ": " << status.message() << "\n";
   if (status.code() == Code::kInvalid) std::cerr << "See " << path << " --help\n";
   return static_cast<int>(ExitFor(status.code()));
 }
 
-int Print(const Output& output) {
+int Fail(const Status& status, const std::string& path) {
+  if (FLAGS_json) std::cout << JsonText(Json{{"error", ErrorOf(status)}}, 2) << "\n";
+  return Tell(status, path);
+}
+
+int Print(Output output, const std::string& path) {
+  if (!output.failed.ok()) output.json["error"] = ErrorOf(output.failed);
   if (FLAGS_json) {
     std::cout << JsonText(output.json, 2) << "\n";
   } else {
     std::cout << output.text;
   }
   std::cout.flush();
+  if (!output.failed.ok()) return Tell(output.failed, path);
   return static_cast<int>(output.wrong ? Exit::kWrong : Exit::kDone);
 }
 
@@ -116,7 +123,7 @@ int RunCommand(const Verb& root, std::string_view version, int argc, const char*
   permitted.push_back("json");
   if (Status set = ApplySettings(line->settings, permitted); !set.ok()) return Fail(set, path);
   const Result<Output> output = verb->run(line->words);
-  return output.ok() ? Print(*output) : Fail(output.status(), path);
+  return output.ok() ? Print(*output, path) : Fail(output.status(), path);
 }
 
 }  // namespace firn

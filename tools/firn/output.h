@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "common/base/status.h"
 #include "common/json/json.h"
 
 namespace firn {
@@ -11,6 +12,7 @@ struct Output {
   Json json;
   std::string text;
   bool wrong = false;  // the verb did its work and found something wrong
+  Status failed{};     // it did some of its work, which is told, and this is why not the rest
 };
 
 }  // namespace firn

@@ -86,12 +86,14 @@ Result<Output> RunNext(const Words& words) {
   if (FLAGS_watch) return Watch(*client, tag);
 
   Words ids;
-  while (ids.size() < static_cast<size_t>(FLAGS_n)) {
-    Status taken = Take(*client, tag, ids);
-    if (taken.code() == Code::kUnavailable) taken = WithWayOut(taken);
-    FIRN_TRY(taken.WithContext(tag.empty() ? "the default tag" : tag));
-  }
-  Output output{.json = Json{{"tag", tag}, {"ids", ids}}, .text = {}};
+  Status taken;
+  while (taken.ok() && ids.size() < static_cast<size_t>(FLAGS_n)) taken = Take(*client, tag, ids);
+  if (taken.code() == Code::kUnavailable) taken = WithWayOut(taken);
+  if (!taken.ok()) taken = taken.WithContext(tag.empty() ? "the default tag" : tag);
+  if (ids.empty()) return taken;
+  // Numbers that were taken are nobody else's any more.
+  if (!taken.ok()) taken = taken.WithContext(Cat(ids.size(), " of ", FLAGS_n, " were taken"));
+  Output output{.json = Json{{"tag", tag}, {"ids", ids}}, .text = {}, .failed = taken};
   for (const std::string& id : ids) output.text += id + "\n";
   return output;
 }
