@@ -21,10 +21,10 @@ constexpr int kRounds = 41;
 constexpr std::chrono::milliseconds kSlice{20};
 constexpr int kBetweenLooks = 256;  // turns between two looks at whether the slice is over
 
-alignas(64) std::atomic<uint64_t> counter{0};
+alignas(64) std::atomic<uint64_t> shared_counter{0};
 
 struct FetchAdd {
-  void operator()() const { benchmark::DoNotOptimize(counter.fetch_add(1)); }
+  void operator()() const { benchmark::DoNotOptimize(shared_counter.fetch_add(1)); }
 };
 
 // A number of a tag's, by its handle.

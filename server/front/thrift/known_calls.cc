@@ -5,7 +5,6 @@
 namespace firn::front {
 namespace {
 
-constexpr size_t kLengthBytes = 4;
 constexpr size_t kVersionBytes = 4;  // of a binary message; then its name's length, and its name
 constexpr size_t kCompactHead = 2;   // protocol and version; then the sequence id
 constexpr size_t kCompactMax = 5;    // bytes of a 32-bit number

@@ -12,6 +12,8 @@
 
 namespace firn::front {
 
+inline constexpr size_t kLengthBytes = 4;  // of a frame, before it
+
 // A call for one id that was answered in the short way, and its answer: of both, what equal calls
 // have in common.
 class KnownCall {

@@ -12,8 +12,6 @@
 namespace firn::front {
 namespace {
 
-constexpr size_t kLengthBytes = 4;
-
 uint32_t ReadLength(std::string_view in) {
   uint32_t wire;
   std::memcpy(&wire, in.data(), sizeof wire);
