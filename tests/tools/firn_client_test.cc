@@ -181,13 +181,14 @@ TEST_F(FirnClientTest, ASilentServerIsWrong) {
 
 TEST_F(FirnClientTest, NumbersThatWereTakenAreToldThoughTheRestIsNotToBeHad) {
   const Finished made = RunToEnd({BuiltProgram("firn"), "tags", "create", "few", "strategy=dated",
-                                  "digits=1", "--registry=" + cluster_->registry});
+                                  "digits=1", "step=1", "--registry=" + cluster_->registry});
   ASSERT_EQ(made.exit_code, 0) << made.err;
-  const Finished some = Firn({"next", "few", "-n", "20", "--text"});
+  const std::string from = "--servers=list://" + address(0);
+  const Finished some = Firn({"next", "few", "-n", "20", "--text", from});
   EXPECT_EQ(some.exit_code, 4) << some.err;
   EXPECT_EQ(std::ranges::count(some.out, '\n'), 9) << some.out;
   EXPECT_NE(some.err.find("9 of 20 were taken"), std::string::npos) << some.err;
-  const Finished none = Firn({"next", "few", "-n", "20", "--text"});
+  const Finished none = Firn({"next", "few", "-n", "20", "--text", from});
   EXPECT_EQ(none.out, "");
 }
 
