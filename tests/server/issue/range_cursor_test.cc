@@ -162,7 +162,7 @@ TEST_F(RangeCursorTest, WhoSleepsWhileTheRestIsGivenBackGetsNothingOfIt) {
 // each number once, but for those that are lost and counted, and each thread's own ones rise.
 TEST_F(RangeCursorTest, ManyThreadsShareManyTinyRanges) {
   constexpr int64_t kNumbers = 200'000;
-  constexpr int kThreads = 4;
+  constexpr int kTakers = 4;
   std::vector<std::atomic<uint8_t>> got(kNumbers);
   std::mutex mutex;
   int64_t next = 0;
@@ -191,7 +191,7 @@ TEST_F(RangeCursorTest, ManyThreadsShareManyTinyRanges) {
     }
   };
   std::vector<std::jthread> threads;
-  for (int i = 0; i < kThreads; ++i) threads.emplace_back(work);
+  for (int i = 0; i < kTakers; ++i) threads.emplace_back(work);
   threads.clear();
   int64_t missing = 0;
   for (const auto& one : got) missing += one == 0 ? 1 : 0;
