@@ -1,12 +1,16 @@
 #pragma once
 
 #include <atomic>
+#include <string_view>
 
+#include "common/time/civil_time.h"
 #include "common/time/clock.h"
 
 namespace firn {
 
 inline constexpr Milliseconds kMs{1}, kAnHour{3'600'000}, kADay = 24 * kAnHour;
+
+inline WallMs At(std::string_view rfc3339) { return ParseRfc3339(rfc3339).value(); }
 
 // A clock that stands still until a test moves it. Thread-safe.
 class VirtualClock final : public Clock {

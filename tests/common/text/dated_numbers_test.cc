@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "common/time/civil_time.h"
+#include "tests/support/virtual_clock.h"
 
 namespace firn {
 namespace {
 
-WallMs At(std::string_view text) { return ParseRfc3339(text).value(); }
 TimeZone Zone(std::string_view name) { return TimeZone::Load(name).value(); }
 
 TEST(DatedNumbersTest, ADateThenACounter) {

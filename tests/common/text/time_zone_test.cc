@@ -11,6 +11,7 @@
 #include "common/text/tzif.h"
 #include "common/time/entropy.h"
 #include "tests/support/seed.h"
+#include "tests/support/virtual_clock.h"
 
 namespace firn {
 namespace {
@@ -45,8 +46,6 @@ class CLibraryZone {
     return {seconds(local.tm_gmtoff), local.tm_isdst > 0, local.tm_zone};
   }
 };
-
-WallMs At(std::string_view rfc3339) { return ParseRfc3339(rfc3339).value(); }
 
 class NamedZone : public ::testing::TestWithParam<const char*> {};
 

@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/time/civil_time.h"
+#include "tests/support/virtual_clock.h"
 
 namespace firn {
 namespace {
 
 using ::testing::HasSubstr;
 
-WallMs At(std::string_view text) { return ParseRfc3339(text).value(); }
 const WallMs kNoon = At("2026-11-22T12:00:00Z");
 
 // As it stands after `high`.

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "common/time/civil_time.h"
 #include "server/issue/dated/dated_pick.h"
 #include "tests/server/issue/segment/segment_rig.h"
 #include "tests/support/virtual_clock.h"
@@ -56,7 +55,7 @@ class DatedTest : public testing::Test {
     strategy_->Tick(clock_.Boot());
   }
 
-  VirtualClock clock_{ParseRfc3339("2026-11-22T12:00:00Z").value()};
+  VirtualClock clock_{At("2026-11-22T12:00:00Z")};
   SeededEntropy entropy_{1};
   ScriptedSource source_;
   RegistryTime registry_time_;
