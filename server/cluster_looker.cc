@@ -15,7 +15,7 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kPoll{100};
+constexpr Milliseconds kTurn{100};
 constexpr Milliseconds kReadLimit{2'000};
 constexpr int kPartOfTime = 10;
 
@@ -113,7 +113,7 @@ void ClusterLooker::ForgetAnswers(BootMs now) {
 void ClusterLooker::Loop() {
   std::unique_lock lock(mutex_);
   while (going_on_) {
-    if (!DoOne(lock)) asked_.wait_for(lock, kPoll);
+    if (!DoOne(lock)) asked_.wait_for(lock, kTurn);
   }
   session_.reset();
 }
@@ -169,7 +169,7 @@ Status ClusterLooker::OpenSession() {
   session->registry = std::make_unique<BlockingCoordinator>(*session->coordinator, clock_);
   const BootMs give_up = clock_.Boot() + limits_.patience;
   for (;;) {
-    const Status connected = session->registry->Connect(kPoll);
+    const Status connected = session->registry->Connect(kTurn);
     if (connected.ok()) break;
     const bool again = connected.code() == Code::kUnavailable && clock_.Boot() < give_up;
     const std::lock_guard lock(mutex_);

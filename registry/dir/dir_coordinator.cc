@@ -38,7 +38,7 @@ DirCoordinator::~DirCoordinator() {
 
 // --- requests -----------------------------------------------------------------------------------
 
-bool DirCoordinator::RefuseUnready(Status checked, Done done) {
+bool DirCoordinator::RefuseUnready(Status checked, AnyDone done) {
   if (checked.ok() && sentinel_.InChild()) checked = Unavailable("a forked child has no session");
   if (checked.ok() && requests_.size() >= kPendingMax) {
     checked = Unavailable("too many requests at once");
@@ -48,7 +48,7 @@ bool DirCoordinator::RefuseUnready(Status checked, Done done) {
   return true;
 }
 
-DirCoordinator::Token DirCoordinator::Expect(Done done) {
+DirCoordinator::Token DirCoordinator::Expect(AnyDone done) {
   return requests_.Add(std::move(done), clock_.Boot() + time_limit_);
 }
 
@@ -100,7 +100,7 @@ int DirCoordinator::Dispatch(Milliseconds wait) {
   for (DirWorker::Event& event : worker_->inbox.Take(delivered > 0 ? Milliseconds(0) : wait)) {
     if (auto* answered = std::get_if<Answered>(&event)) {
       KeepWatching(answered->token, answered->answer);
-      const std::optional<Done> done = requests_.Take(answered->token);
+      const std::optional<AnyDone> done = requests_.Take(answered->token);
       if (!done.has_value()) continue;  // answered when its time was up
       Tell(*done, std::move(answered->answer));
       ++delivered;

@@ -61,8 +61,8 @@ class DirCoordinator final : public Coordinator {
 
   DirCoordinator(std::unique_ptr<DirTree> tree, Milliseconds time_limit, const Clock& clock);
 
-  bool RefuseUnready(Status checked, Done done);
-  Token Expect(Done done);
+  bool RefuseUnready(Status checked, AnyDone done);
+  Token Expect(AnyDone done);
   int TellOwn();
   int TellOverdue();
   void KeepWatching(Token token, const Answer& answer);
@@ -77,7 +77,7 @@ class DirCoordinator final : public Coordinator {
   RequestTable requests_;
   std::unordered_map<Token, Watching> watching_;
   WatchTable watches_;
-  std::vector<std::pair<Done, Status>> refused_;  // to be told in the next Dispatch
+  std::vector<std::pair<AnyDone, Status>> refused_;  // to be told in the next Dispatch
 
   std::unique_ptr<DirWorker> worker_;
 };

@@ -4,7 +4,7 @@
 
 namespace firn {
 
-void Tell(const Done& done, Answer answer) {
+void Tell(const AnyDone& done, Answer answer) {
   if (done.index() != answer.index()) Die("an answer of another verb");
   if (const auto* read = std::get_if<Coordinator::ReadDone>(&done)) {
     (*read)(std::move(std::get<Result<Node>>(answer)));
@@ -17,7 +17,7 @@ void Tell(const Done& done, Answer answer) {
   }
 }
 
-void AnswerFailure(const Done& done, Status status) {
+void AnswerFailure(const AnyDone& done, Status status) {
   if (const auto* read = std::get_if<Coordinator::ReadDone>(&done)) {
     (*read)(std::move(status));
   } else if (const auto* list = std::get_if<Coordinator::ListDone>(&done)) {
@@ -29,24 +29,24 @@ void AnswerFailure(const Done& done, Status status) {
   }
 }
 
-void AnswerLost(const Done& done, const std::string& why) {
+void AnswerLost(const AnyDone& done, const std::string& why) {
   const bool write = std::holds_alternative<Coordinator::WriteDone>(done);
   AnswerFailure(done, write ? Unknown(why) : Unavailable(why));
 }
 
-RequestTable::Token RequestTable::Add(Done done, BootMs deadline) {
+RequestTable::Token RequestTable::Add(AnyDone done, BootMs deadline) {
   waiting_.emplace_hint(waiting_.end(), ++last_, Entry{std::move(done), deadline});
   return last_;
 }
 
-std::optional<Done> RequestTable::Take(Token token) {
+std::optional<AnyDone> RequestTable::Take(Token token) {
   const auto entry = waiting_.extract(token);
   if (entry.empty()) return std::nullopt;
   return std::move(entry.mapped().done);
 }
 
-std::vector<std::pair<RequestTable::Token, Done>> RequestTable::TakeDue(BootMs now) {
-  std::vector<std::pair<Token, Done>> due;
+std::vector<std::pair<RequestTable::Token, AnyDone>> RequestTable::TakeDue(BootMs now) {
+  std::vector<std::pair<Token, AnyDone>> due;
   while (!waiting_.empty() && waiting_.begin()->second.deadline <= now) {
     due.emplace_back(waiting_.begin()->first, std::move(waiting_.begin()->second.done));
     waiting_.erase(waiting_.begin());
@@ -54,8 +54,8 @@ std::vector<std::pair<RequestTable::Token, Done>> RequestTable::TakeDue(BootMs n
   return due;
 }
 
-std::vector<Done> RequestTable::TakeAll() {
-  std::vector<Done> all;
+std::vector<AnyDone> RequestTable::TakeAll() {
+  std::vector<AnyDone> all;
   for (auto& [token, entry] : waiting_) all.push_back(std::move(entry.done));
   waiting_.clear();
   return all;

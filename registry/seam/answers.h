@@ -16,8 +16,8 @@
 namespace firn {
 
 // Who waits for an answer, whatever the verb.
-using Done = std::variant<Coordinator::ReadDone, Coordinator::ListDone, Coordinator::SyncDone,
-                          Coordinator::WriteDone>;
+using AnyDone = std::variant<Coordinator::ReadDone, Coordinator::ListDone, Coordinator::SyncDone,
+                             Coordinator::WriteDone>;
 
 // What it gets: each verb's own.
 using Answer = std::variant<Result<Node>, Result<std::vector<std::string>>, Status, WriteOutcome>;
@@ -33,14 +33,14 @@ struct Noticed {
 };
 
 // Hands over an answer. An answer of another verb ends the process.
-void Tell(const Done& done, Answer answer);
+void Tell(const AnyDone& done, Answer answer);
 
 // Answers a request that failed as a whole: every verb's answer can carry a status.
-void AnswerFailure(const Done& done, Status status);
+void AnswerFailure(const AnyDone& done, Status status);
 
 // Answers a request whose outcome nobody will learn: kUnknown for a write, kUnavailable for a
 // reading verb, for which it makes no difference.
-void AnswerLost(const Done& done, const std::string& why);
+void AnswerLost(const AnyDone& done, const std::string& why);
 
 // The requests that have been sent and not answered, with the moment at which their owner gives
 // up on them. Every request has the same time limit, so the oldest is due first.
@@ -50,14 +50,14 @@ class RequestTable {
   using Token = uint64_t;
 
   // Tokens rise and are never used twice.
-  Token Add(Done done, BootMs deadline);
+  Token Add(AnyDone done, BootMs deadline);
 
   // Takes a request out; empty when it has been answered already.
-  std::optional<Done> Take(Token token);
+  std::optional<AnyDone> Take(Token token);
 
   // Takes out, oldest first, every request that is due, or simply every request.
-  std::vector<std::pair<Token, Done>> TakeDue(BootMs now);
-  std::vector<Done> TakeAll();
+  std::vector<std::pair<Token, AnyDone>> TakeDue(BootMs now);
+  std::vector<AnyDone> TakeAll();
 
   // When the oldest is due; empty when there is none.
   std::optional<BootMs> NextDue() const;
@@ -65,7 +65,7 @@ class RequestTable {
 
  private:
   struct Entry {
-    Done done;
+    AnyDone done;
     BootMs deadline;
   };
 

@@ -51,7 +51,7 @@ Status ZkCoordinator::Ready(Status checked) const {
   return {};
 }
 
-void ZkCoordinator::Refuse(Done done, Status status) {
+void ZkCoordinator::Refuse(AnyDone done, Status status) {
   refused_.emplace_back(std::move(done), std::move(status));
 }
 
@@ -272,8 +272,8 @@ int ZkCoordinator::LoseSession(const char* why, SessionEvent::Kind kind) {
   looker_ = {};
   looker_session_ = 0;
   watching_.clear();
-  const std::vector<Done> lost = requests_.TakeAll();
-  for (const Done& done : lost) AnswerLost(done, why);
+  const std::vector<AnyDone> lost = requests_.TakeAll();
+  for (const AnyDone& done : lost) AnswerLost(done, why);
   int told = static_cast<int>(lost.size());
   told += TellState({kind});
   return told + TellAll(watches_.FireAll());
@@ -291,7 +291,7 @@ int ZkCoordinator::TellAll(const WatchTable::Fired& fired) {
 
 int ZkCoordinator::OnAnswered(Answered& answered) {
   if (KeepWatching(answered.token, answered.answer)) return 0;
-  const std::optional<Done> done = requests_.Take(answered.token);
+  const std::optional<AnyDone> done = requests_.Take(answered.token);
   if (!done.has_value()) return 0;  // answered when its time was up
   Tell(*done, std::move(answered.answer));
   return 1;

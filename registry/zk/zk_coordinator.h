@@ -88,7 +88,7 @@ class ZkCoordinator final : public Coordinator {
   };
 
   Status Ready(Status checked) const;
-  void Refuse(Done done, Status status);
+  void Refuse(AnyDone done, Status status);
   void SentOrRefused(Token token, Status sent);
   Status Ask(Token token, Watching& watching);
   Status AskExistence(Token token, Watching& watching);
@@ -121,7 +121,7 @@ class ZkCoordinator final : public Coordinator {
   RequestTable requests_;
   std::unordered_map<Token, Watching> watching_;
   WatchTable watches_;
-  std::vector<std::pair<Done, Status>> refused_;  // to be told in the next Dispatch
+  std::vector<std::pair<AnyDone, Status>> refused_;  // to be told in the next Dispatch
 
   bool connected_ = false;
   int64_t session_ = 0;

@@ -6,12 +6,12 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kWindow{6'000};
-constexpr Milliseconds kSession{1'000};
+constexpr Milliseconds kShort{1'000};
 
 class LossDrill : public Drill {
  protected:
   static ClaimantOptions Options(Milliseconds probation = Milliseconds(0)) {
-    return {.session = kSession, .window = kWindow, .probation = probation};
+    return {.session = kShort, .window = kWindow, .probation = probation};
   }
 
   void Restore(int workers, std::vector<std::string> more = {}) {
@@ -47,7 +47,7 @@ TEST_F(LossDrill, AnEnsembleThatWentBackIsFoundFrozenAndRestored) {
   ASSERT_TRUE(Waits(late, "froze the cluster", [&] { return Meta().frozen; }));
   Figure("put back to frozen", TestNow() - put_back);
 
-  Claimant& stranger = Launch("stranger", Options(3 * kSession));
+  Claimant& stranger = Launch("stranger", Options(3 * kShort));
   EXPECT_TRUE(Refuses(stranger, "frozen"));
   RunsDry(late);
   RunsDry(early);

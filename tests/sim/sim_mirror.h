@@ -55,7 +55,7 @@ class SimMirror final : public Coordinator {
   SimMirror* first_ = nullptr;
   SimMirror* second_ = nullptr;
   uint64_t asked_ = 0;
-  std::map<uint64_t, Done> awaited_;  // by a second one
+  std::map<uint64_t, AnyDone> awaited_;  // by a second one
   std::function<void(SessionEvent)> on_session_;
 };
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr Micros kLong{60'000'000};
 
-Address At(const std::string& endpoint) { return NumericAddress(*Endpoint::Parse(endpoint)); }
+Address Numeric(const std::string& endpoint) { return NumericAddress(*Endpoint::Parse(endpoint)); }
 
 class ConnectorTest : public testing::Test {
  protected:
@@ -46,12 +46,12 @@ class ConnectorTest : public testing::Test {
   boost::asio::io_context io_;
   CloseOnFork fds_;
   FakeServer server_;
-  const Address good_ = At(server_.address());
+  const Address good_ = Numeric(server_.address());
 };
 
 TEST_F(ConnectorTest, GoesOnAtOnceWhereAnAddressRefuses) {
   const std::string port = server_.address().substr(server_.address().find(':'));
-  const Address deaf = At("127.0.0.2" + port);
+  const Address deaf = Numeric("127.0.0.2" + port);
   Connector::Result result = Connect({deaf, good_});
   ASSERT_NE(result.socket, nullptr);
   EXPECT_EQ(result.address, good_);
@@ -61,9 +61,9 @@ TEST_F(ConnectorTest, GoesOnAtOnceWhereAnAddressRefuses) {
 
 TEST_F(ConnectorTest, TriesTheNextBesideOneThatSaysNothing) {
   const BlackHole hole;
-  Connector::Result result = Connect({At(hole.address()), good_});
+  Connector::Result result = Connect({Numeric(hole.address()), good_});
   ASSERT_NE(result.socket, nullptr);
-  EXPECT_EQ(result.led_nowhere, std::vector<Address>{At(hole.address())});
+  EXPECT_EQ(result.led_nowhere, std::vector<Address>{Numeric(hole.address())});
   Drop(result);
 }
 
@@ -98,7 +98,8 @@ TEST_F(ConnectorTest, SaysNothingOnceItIsStopped) {
   const BlackHole hole;
   bool told = false;
   const auto connector = std::make_shared<Connector>(io_, fds_);
-  connector->Start({At(hole.address()), good_}, kLong, [&](Connector::Result) { told = true; });
+  connector->Start({Numeric(hole.address()), good_}, kLong,
+                   [&](Connector::Result) { told = true; });
   connector->Stop();
   io_.run();
   EXPECT_FALSE(told);
@@ -126,7 +127,7 @@ class SlowListener {
     close(listener_);
   }
   void TakeConnections() { listen(listener_, 128); }
-  Address address() const { return At("127.0.0.1:" + std::to_string(port_)); }
+  Address address() const { return Numeric("127.0.0.1:" + std::to_string(port_)); }
 
  private:
   const int listener_;
@@ -140,7 +141,8 @@ TEST_F(ConnectorTest, WaitsForADistantAddressThoughOthersAreTriedBesideIt) {
   // By then the next ones have been begun.
   boost::asio::steady_timer later(io_, std::chrono::milliseconds(600));
   later.async_wait([&](const boost::system::error_code&) { slow.TakeConnections(); });
-  Connector::Result result = Connect({slow.address(), At(hole.address()), At(another.address())});
+  Connector::Result result =
+      Connect({slow.address(), Numeric(hole.address()), Numeric(another.address())});
   ASSERT_NE(result.socket, nullptr) << result.error.message();
   EXPECT_EQ(result.address, slow.address());
   EXPECT_TRUE(result.led_nowhere.empty()) << "of those that were begun later nothing is known";
@@ -150,7 +152,7 @@ TEST_F(ConnectorTest, WaitsForADistantAddressThoughOthersAreTriedBesideIt) {
 // --- which first --------------------------------------------------------------------------------
 
 TEST(AddressBookTest, SpreadsConnectionsOverAllThatAreGood) {
-  const Address a = At("10.0.0.1:1"), b = At("10.0.0.2:1"), c = At("10.0.0.3:1");
+  const Address a = Numeric("10.0.0.1:1"), b = Numeric("10.0.0.2:1"), c = Numeric("10.0.0.3:1");
   AddressBook book;
   EXPECT_TRUE(book.empty());
   EXPECT_TRUE(book.Learn({a, b, c}));
@@ -163,7 +165,7 @@ TEST(AddressBookTest, SpreadsConnectionsOverAllThatAreGood) {
 }
 
 TEST(AddressBookTest, TriesThoseThatLedNowhereLast) {
-  const Address a = At("10.0.0.1:1"), b = At("10.0.0.2:1"), c = At("10.0.0.3:1");
+  const Address a = Numeric("10.0.0.1:1"), b = Numeric("10.0.0.2:1"), c = Numeric("10.0.0.3:1");
   AddressBook book;
   book.Learn({a, b, c});
   book.LedNowhere(b);

@@ -45,7 +45,7 @@ void FaultyCoordinator::Multi(std::vector<Write> writes, WriteDone done) {
   Submit({.verb = Verb::kMulti, .writes = std::move(writes)}, std::move(done));
 }
 
-void FaultyCoordinator::Submit(Call call, Done done, Changed changed) {
+void FaultyCoordinator::Submit(Call call, AnyDone done, Changed changed) {
   const BootMs now = clock_.Boot();
   const Fate fate = connected_ ? Draw(call.verb) : Fate{Fate::Kind::kRefused};
   const Token token = ++last_token_;

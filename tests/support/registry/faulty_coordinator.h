@@ -87,7 +87,7 @@ class FaultyCoordinator final : public Coordinator {
   // A request that has not been answered.
   struct Pending {
     Token token;
-    Done done;
+    AnyDone done;
     Fate fate;
     BootMs apply_at;
     BootMs answer_at;      // once `answer` is there, or when the request is lost
@@ -109,7 +109,7 @@ class FaultyCoordinator final : public Coordinator {
   };
 
   Fate Draw(Verb verb);
-  void Submit(Call call, Done done, Changed changed = {});
+  void Submit(Call call, AnyDone done, Changed changed = {});
   void Apply(Token token, Call call);
   void ApplyDue();
   void OnAnswer(Token token, Answer answer);

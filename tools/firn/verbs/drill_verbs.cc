@@ -23,7 +23,7 @@ using Words = std::vector<std::string>;
 
 constexpr int kNotDone = 3;  // tools/drill's exit code
 
-Result<Output> RunList(const Words& words) {
+Result<Output> RunListDrills(const Words& words) {
   if (!words.empty()) return Invalid("list takes no arguments");
   Output output{.json = Json::array(), .text = {}};
   Table table({"SCENARIO", "CLUSTER", "WHAT IS DONE"});
@@ -78,7 +78,7 @@ Result<Output> RunRun(const Words& words) {
 
 Verb DrillVerb() {
   Verb list{.name = "list", .summary = "all scenarios"};
-  list.run = RunList;
+  list.run = RunListDrills;
   Verb run{
       .name = "run",
       .arguments = "SCENARIO...",

@@ -89,7 +89,7 @@ Result<Output> RunRelease(const Words& words) {
   return Told(named, "are Firn's again");
 }
 
-Result<Output> RunList(const Words& words) {
+Result<Output> RunListMachines(const Words& words) {
   if (!words.empty()) return Invalid("machines list takes no arguments");
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   FIRN_ASSIGN(const Audit audit, ReadAudit(session.registry(), SystemClock().Wall()));
@@ -113,7 +113,7 @@ Verb MachinesVerb() {
   Verb list{.name = "list",
             .summary = "the machine ids that are or were in use, and those that are reserved",
             .flags = {FIRN_REGISTRY_FLAGS},
-            .run = RunList};
+            .run = RunListMachines};
   Verb reserve{
       .name = "reserve",
       .arguments = "ID|FIRST-LAST...",

@@ -29,7 +29,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Result<Output> RunList(const Words& words) {
+Result<Output> RunListTags(const Words& words) {
   if (!words.empty()) return Invalid("list takes no arguments");
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   FIRN_ASSIGN(const TagListing listing, TagStore(session.registry()).ReadAll());
@@ -177,7 +177,7 @@ Result<Output> RunApply(const Words& words) {
 Verb TagsVerb() {
   static const std::string& keys = *new std::string(DescribeTagKeys());
   Verb list{.name = "list", .summary = "all tags of the cluster", .flags = {FIRN_REGISTRY_FLAGS}};
-  list.run = RunList;
+  list.run = RunListTags;
   Verb show{.name = "show",
             .arguments = "TAG...",
             .summary = "tags as a file that `apply` reads",

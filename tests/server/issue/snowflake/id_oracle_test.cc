@@ -5,7 +5,7 @@
 namespace firn {
 namespace {
 
-constexpr Tick kFirst{1'000};
+constexpr Tick kClaimed{1'000};
 
 int64_t Id(int64_t tick, uint64_t sequence, uint32_t machine = 1) {
   return Layout::Firn().Pack({Tick(tick), MachineId(machine), sequence}).value();
@@ -13,8 +13,8 @@ int64_t Id(int64_t tick, uint64_t sequence, uint32_t machine = 1) {
 
 // An oracle after one claim of machine 1 for ticks 1000 to 1009, closed at `last`.
 IdOracle Oracle(Tick last, std::vector<int64_t> ids) {
-  Claim claim(Layout::Firn(), MachineId(1), Layout::Firn().StartOf(kFirst));
-  claim.ExtendTo(Layout::Firn().StartOf(kFirst + 10));
+  Claim claim(Layout::Firn(), MachineId(1), Layout::Firn().StartOf(kClaimed));
+  claim.ExtendTo(Layout::Firn().StartOf(kClaimed + 10));
   IdOracle oracle;
   oracle.Closed(claim, last);
   oracle.Saw(std::move(ids));
