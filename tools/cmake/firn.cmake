@@ -43,7 +43,7 @@ endif()
 if(FIRN_SANITIZE MATCHES address AND FIRN_SANITIZE MATCHES undefined)
   # Checked at every access, which is a third of a file's compiling. A null pointer ends the process
   # under the address sanitizer anyway; -DFIRN_SANITIZE=undefined alone checks both.
-  add_compile_options(-fno-sanitize=null,alignment,pointer-overflow)
+  add_compile_options(-fno-sanitize=null,alignment)
   # The address sanitizer's checks are calls, which are compiled faster than what they do.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:--param=asan-instrumentation-with-call-threshold=0>)
 endif()
@@ -99,7 +99,7 @@ function(firn_precompiled target from)
 endfunction()
 
 # firn_some_at_a_time(TARGET): its files are compiled so, where this build does. Sanitizers' builds
-# take more of them, as nothing is measured there; larger ones than these hardly gain.
+# take more of them, as nothing is measured there.
 function(firn_some_at_a_time target)
   if(FIRN_UNITY)
     set(files 6)
