@@ -11,12 +11,6 @@ namespace {
 constexpr int kSwitchesMax = 64;  // in one call; more ranges than that, and it has to wait
 constexpr Milliseconds kRetryMost = std::chrono::hours(24);
 
-// How many numbers are left when the next range is fetched.
-int64_t MarkOf(const Range& range, int64_t prefetch_at) {
-  const int64_t used = range.size() / 100 * prefetch_at + range.size() % 100 * prefetch_at / 100;
-  return std::max<int64_t>(1, range.size() - used);
-}
-
 }  // namespace
 
 Result<std::shared_ptr<Dated>> Dated::Make(const TagDefinition& tag, RangedParts parts,
@@ -27,13 +21,10 @@ Result<std::shared_ptr<Dated>> Dated::Make(const TagDefinition& tag, RangedParts
 }
 
 Dated::Dated(const TagDefinition& tag, RangedParts parts, const RegistryTime& time, TimeZone zone)
-    : parts_(std::move(parts)),
+    : RangedStrategy(tag, std::move(parts)),
       time_(time),
       zone_(std::move(zone)),
-      numbers_(*tag.Dated()),
-      tag_(std::make_shared<const TagDefinition>(tag)),
-      policy_(tag),
-      gate_(parts_.entropy) {}
+      numbers_(*tag.Dated()) {}
 
 // --- calls ---------------------------------------------------------------------------------------
 
@@ -52,13 +43,9 @@ Verdict Dated::Issue(IssueCall& call) {
   if (sentinel_.InChild()) return call.Refuse(ClosedHere());
   const BootMs now = parts_.clock.Boot();
   Lock lock(mutex_);
-  if (closed_) return call.Refuse(ClosedLocked());
+  if (closed_) return call.Refuse(ClosedNowLocked());
   asked_at_ = now;
-  if (call.runs().empty()) call.drops = drops_;
-  if (call.drops != drops_) {
-    counts_.wasted += call.runs().count();
-    return call.Refuse(Dropped());
-  }
+  if (IsStale(call)) return RefuseStaleLocked(call);
   if (auto refusal = TooManyLocked(call, now)) return call.Refuse(*std::move(refusal));
   for (int i = 0; i < kSwitchesMax && call.missing() > 0 && ReadyLocked(now); ++i) {
     const Range taken = TakeLocked(call.missing(), now);
@@ -72,28 +59,17 @@ Verdict Dated::Issue(IssueCall& call) {
 Verdict Dated::FindNone(IssueCall& call, BootMs now, Lock lock) {
   const bool asks = gate_.open(now);
   if (asks) {
-    NoteShortageLocked(call);
+    policy_.Waits(call);
     Fetch(std::move(lock), now);
     lock = Lock(mutex_);  // and the answer may be there already
   }
   if (IsUsedUpLocked(now)) return call.Refuse(UsedUpLocked(now));
   const Verdict verdict = gate_.Answer(call, now);
-  if (verdict == Verdict::kWait && !asks) NoteShortageLocked(call);
+  if (verdict == Verdict::kWait && !asks) policy_.Waits(call);
   return verdict;
 }
 
-// Counts each call that waits once for each range that could have served it.
-void Dated::NoteShortageLocked(IssueCall& call) {
-  if (call.ticket > fetches_) return;
-  call.ticket = fetches_ + 1;
-  shortage_ = std::min(shortage_, kRangeEnd - call.missing()) + call.missing();
-}
-
-std::optional<Refusal> Dated::WhyNot() const {
-  if (sentinel_.InChild()) return ClosedHere();
-  const BootMs now = parts_.clock.Boot();
-  const Lock lock(mutex_);
-  if (closed_) return ClosedLocked();
+std::optional<Refusal> Dated::WhyNotLocked(BootMs now) const {
   for (const auto* held : {&current_, &next_}) {
     if (*held && !(*held)->range.empty() && MayGiveLocked(**held, now)) return std::nullopt;
   }
@@ -132,7 +108,7 @@ void Dated::WasteLocked(std::optional<Held>& held) {
 
 void Dated::SwitchLocked(BootMs now) {
   current_ = std::exchange(next_, std::nullopt);
-  mark_ = MarkOf(current_->range, tag_->prefetch_at);
+  mark_ = policy_.MarkOf(current_->range);
   loaded_at_ = now;
 }
 
@@ -141,7 +117,6 @@ Range Dated::TakeLocked(int64_t count, BootMs now) {
   Range& left = current_->range;
   const Range taken{left.begin, left.begin + std::min(count, left.size())};
   left.begin = taken.end;
-  given_ += taken.size();
   if (left.empty() && loaded_at_) policy_.UsedUpIn(now - *loaded_at_);
   return taken;
 }
@@ -191,7 +166,7 @@ void Dated::NoteUsedUpLocked(BootMs now) {
   if (time) used_up_until_ = numbers_.EndOf(PeriodLocked(*time), *time, zone_);
 }
 
-// Rule 7: more than this server can give in the period, whatever its source still has.
+// Rule 6: more than this server can give in the period, whatever its source still has.
 std::optional<Refusal> Dated::TooManyLocked(const IssueCall& call, BootMs now) const {
   const std::optional<WallMs> time = time_.At(now);
   const int64_t supply = SupplyLocked(), wanted = call.missing();
@@ -219,163 +194,61 @@ void Dated::ForgetUsedUpLocked(BootMs now) {
 
 // --- what comes in -------------------------------------------------------------------------------
 
-void Dated::Fetch(Lock lock, BootMs now) {
-  gate_.Began(now);
-  ++fetches_;
-  asked_drops_ = drops_;
-  const int64_t size = policy_.SizeFor(std::exchange(shortage_, 0));
-  const std::shared_ptr<const TagDefinition> tag = tag_;
-  lock.unlock();
-  parts_.source.Take(*tag, size, [weak = weak_from_this()](const Result<Range>& taken) {
-    if (const auto self = weak.lock(); self && !self->sentinel_.InChild()) self->OnTaken(taken);
-  });
-}
-
-void Dated::OnTaken(const Result<Range>& taken) {
-  const BootMs now = parts_.clock.Boot();
-  Lock lock(mutex_);
-  if (const Status kept = KeepLocked(taken, now); kept.ok()) {
-    used_up_until_.reset();
-    gate_.Succeeded();
-  } else {
-    ++counts_.failures;
-    const bool used_up = kept.code() == Code::kExhausted;
-    if (used_up) NoteUsedUpLocked(now);
-    gate_.Failed(used_up ? Conflict(kept.message()) : kept, now);
-  }
-  if (stopped_) return GiveBack(std::move(lock));
-  lock.unlock();
-  if (parts_.news) parts_.news();
-}
-
-Status Dated::KeepLocked(const Result<Range>& taken, BootMs now) {
-  if (!taken.ok()) return taken.status();
-  const Range range = taken.value();
-  const std::optional<WallMs> time = time_.At(now);
-  if (range.empty() || range.begin < end_) {
-    return Corrupt("the source gave numbers that had been given before");
-  }
+bool Dated::IsRange(Range range) const {
   const int64_t period = numbers_.PeriodOf(range.begin);
-  const bool whole = numbers_.IsPeriod(period) && range.begin >= numbers_.First(period) &&
-                     range.end <= numbers_.End(period);
-  if (!whole || !time) return Corrupt("the source gave numbers that are of no period");
-  end_ = range.end;
-  ++counts_.ranges;
-  if (asked_drops_ != drops_) {
-    counts_.wasted += range.size();
-    return Corrupt("the tag's numbers were dropped meanwhile");
-  }
+  return numbers_.IsPeriod(period) && range.begin >= numbers_.First(period) &&
+         range.end <= numbers_.End(period);
+}
+
+Status Dated::KeepLocked(Range range, BootMs now) {
+  const std::optional<WallMs> time = time_.At(now);
   if (next_) WasteLocked(next_);  // of a period that is over
-  next_ = Held{range, numbers_.EndOf(period, *time, zone_)};
+  if (!time) {
+    counts_.wasted += range.size();
+    return Corrupt("the source gave numbers before the registry's time was known");
+  }
+  next_ = Held{range, numbers_.EndOf(numbers_.PeriodOf(range.begin), *time, zone_)};
   // It came too late, and nobody knows by how much: so no grace is left of its period.
   if (next_->end <= *time) WasteLocked(next_);
+  used_up_until_.reset();
   return {};
 }
 
-void Dated::Tick(BootMs now) {
-  if (sentinel_.InChild()) return;
-  Lock lock(mutex_);
-  pace_.Note(given_, now);
+// A source that has no more numbers of the period is asked again: others may give some back.
+Status Dated::FailedLocked(Status why, BootMs now) {
+  if (why.code() != Code::kExhausted) return why;
+  NoteUsedUpLocked(now);
+  return Conflict(why.message());
+}
+
+bool Dated::TickLocked(BootMs now) {
   ReadyLocked(now);
-  if (WantsNextLocked(now)) Fetch(std::move(lock), now);
+  return WantsNextLocked(now);
 }
 
-// Somebody else may have given what lies below the tag's new start.
-void Dated::Adjust(const TagDefinition& tag) {
-  const Lock lock(mutex_);
-  const int64_t start = tag.start.value_or(1);
-  if (start > tag_->start.value_or(1) && !closed_) {
-    for (auto* held : {&current_, &next_}) {
-      if (!*held) continue;
-      Range& range = (*held)->range;
-      const int64_t begin = std::clamp(start, range.begin, range.end);
-      counts_.wasted += begin - std::exchange(range.begin, begin);
-    }
-    ++drops_;
-  }
-  tag_ = std::make_shared<const TagDefinition>(tag);
-  policy_.Adjust(tag);
-}
-
-// --- its end -------------------------------------------------------------------------------------
-
-void Dated::Drop(const std::string& why) {
-  const BootMs now = parts_.clock.Boot();
-  const Lock lock(mutex_);
+int64_t Dated::TrimLocked(int64_t start, BootMs) {
+  int64_t below = 0;
   for (auto* held : {&current_, &next_}) {
-    if (*held) WasteLocked(*held);
+    if (!*held) continue;
+    Range& range = (*held)->range;
+    const int64_t begin = std::clamp(start, range.begin, range.end);
+    below += begin - std::exchange(range.begin, begin);
+  }
+  return below;
+}
+
+std::vector<Range> Dated::EmptyLocked() {
+  std::vector<Range> ranges;
+  for (auto* held : {&current_, &next_}) {
+    if (*held) ranges.push_back((*held)->range);
+    held->reset();
   }
   loaded_at_.reset();
-  ++drops_;
-  if (!gate_.in_flight()) gate_.Failed(Corrupt(why), now);
-}
-
-void Dated::Close() {
-  if (sentinel_.InChild()) return;
-  const Lock lock(mutex_);
-  closed_ = true;
-}
-
-void Dated::Stop() {
-  Close();
-  if (sentinel_.InChild()) return;
-  Lock lock(mutex_);
-  if (std::exchange(stopped_, true) || gate_.in_flight()) return;
-  GiveBack(std::move(lock));
-}
-
-void Dated::Abandon() {
-  if (sentinel_.InChild()) return;
-  {
-    const Lock lock(mutex_);
-    abandoned_ = true;
-  }
-  Stop();
-}
-
-// Once, when nothing is in flight any more: the tail that ends where the last range did.
-void Dated::GiveBack(Lock lock) {
-  const Range current = current_ ? current_->range : Range{};
-  Range tail = next_ ? next_->range : current;
-  if (next_ && !current.empty() && current.end == tail.begin) tail.begin = current.begin;
-  if (abandoned_) tail = {};
-  counts_.wasted += SupplyLocked() - tail.size();
-  current_.reset();
-  next_.reset();
-  if (tail.empty()) return;
-  giving_back_ = true;
-  const std::shared_ptr<const TagDefinition> tag = tag_;
-  lock.unlock();
-  parts_.source.GiveBack(*tag, tail, [weak = weak_from_this(), tail](const Status& status) {
-    if (const auto self = weak.lock(); self && !self->sentinel_.InChild())
-      self->OnGivenBack(status, tail);
-  });
-}
-
-void Dated::OnGivenBack(const Status& status, Range tail) {
-  const Lock lock(mutex_);
-  giving_back_ = false;
-  if (!status.ok()) counts_.wasted += tail.size();
-}
-
-bool Dated::settled() const {
-  const Lock lock(mutex_);
-  return stopped_ && !gate_.in_flight() && !giving_back_;
+  return ranges;
 }
 
 int64_t Dated::SupplyLocked() const {
   return (current_ ? current_->range.size() : 0) + (next_ ? next_->range.size() : 0);
-}
-
-SegmentStatus Dated::status() const {
-  const Lock lock(mutex_);
-  SegmentStatus status = counts_;
-  status.supply = SupplyLocked();
-  status.step = policy_.step();
-  status.per_second = pace_.per_second();
-  status.supply_seconds = pace_.SecondsFor(status.supply);
-  if (!gate_.trouble().ok()) status.trouble = gate_.trouble().ToString();
-  return status;
 }
 
 }  // namespace firn

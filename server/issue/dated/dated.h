@@ -2,18 +2,14 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "common/base/fork.h"
 #include "common/text/dated_numbers.h"
 #include "common/text/time_zone.h"
 #include "server/issue/dated/registry_time.h"
-#include "server/issue/segment/fetch_gate.h"
-#include "server/issue/segment/pace.h"
 #include "server/issue/segment/ranged_strategy.h"
-#include "server/issue/segment/step_policy.h"
 
 namespace firn {
 
@@ -32,11 +28,9 @@ namespace firn {
 //     until there is a range of a later one.
 //  5. A source that has no more numbers of the period is asked again now and then, since others may
 //     give some back. Calls are refused meanwhile, with the time to the next period.
-//  6. Every range begins at or above the end of the one before. Stopped, abandoned, dropped and
-//     forked it does as Segment does.
-//  7. A call for more than the period can still give gets nothing: what it had taken would be lost
+//  6. A call for more than the period can still give gets nothing: what it had taken would be lost
 //     when it is refused, and soon the whole period with it.
-class Dated final : public RangedStrategy, public std::enable_shared_from_this<Dated> {
+class Dated final : public RangedStrategy {
  public:
   // kNotFound and kInvalid: there is no such zone here, or the tag is no dated one. `time` outlives
   // it; without any telling nothing is given.
@@ -46,22 +40,10 @@ class Dated final : public RangedStrategy, public std::enable_shared_from_this<D
   std::string_view name() const override { return "dated"; }
   bool TryOne(Method method, int64_t* id) override;
   Verdict Issue(IssueCall& call) override;
-  std::optional<Refusal> WhyNot() const override;
   // Whoever keeps a run for later would give the day's numbers on another day.
   bool gives_runs() const override { return false; }
-  void Close() override;
-  void Stop() override;
-
-  void Abandon() override;
-  void Adjust(const TagDefinition& tag) override;
-  void Tick(BootMs now) override;
-  void Drop(const std::string& why) override;
-  bool settled() const override;
-  SegmentStatus status() const override;
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
-
   // Numbers of one period, and when that is over by the registry's time.
   struct Held {
     Range range;
@@ -69,6 +51,16 @@ class Dated final : public RangedStrategy, public std::enable_shared_from_this<D
   };
 
   Dated(const TagDefinition& tag, RangedParts parts, const RegistryTime& time, TimeZone zone);
+
+  bool IsRange(Range range) const override;
+  Status KeepLocked(Range range, BootMs now) override;
+  Status FailedLocked(Status why, BootMs now) override;
+  int64_t AskLocked(BootMs) override { return policy_.Ask(); }
+  bool TickLocked(BootMs now) override;
+  int64_t SupplyLocked() const override;
+  std::vector<Range> EmptyLocked() override;
+  int64_t TrimLocked(int64_t start, BootMs now) override;
+  std::optional<Refusal> WhyNotLocked(BootMs now) const override;
 
   bool ReadyLocked(BootMs now);
   bool MayGiveLocked(const Held& held, BootMs now) const;
@@ -88,42 +80,18 @@ class Dated final : public RangedStrategy, public std::enable_shared_from_this<D
   std::optional<Refusal> TooManyLocked(const IssueCall& call, BootMs now) const;
 
   Verdict FindNone(IssueCall& call, BootMs now, Lock lock);
-  void NoteShortageLocked(IssueCall& call);
-  void Fetch(Lock lock, BootMs now);
-  void OnTaken(const Result<Range>& taken);
-  Status KeepLocked(const Result<Range>& taken, BootMs now);
-  void GiveBack(Lock lock);
-  void OnGivenBack(const Status& status, Range tail);
-  int64_t SupplyLocked() const;
-  Refusal ClosedLocked() const { return abandoned_ ? Redefined() : ClosedHere(); }
 
-  const RangedParts parts_;
   const RegistryTime& time_;
   const TimeZone zone_;
   const DatedNumbers numbers_;
-  const ForkSentinel sentinel_;
 
-  mutable std::mutex mutex_;  // guards all below
-  std::shared_ptr<const TagDefinition> tag_;
-  StepPolicy policy_;
-  FetchGate gate_;
+  // Under the mutex.
   std::optional<Held> current_;  // stays when it is used up, until there is another
   std::optional<Held> next_;
-  int64_t mark_ = 1;                 // numbers left of the current range when the next is fetched
-  int64_t end_ = 0;                  // of the range taken last
-  std::optional<BootMs> loaded_at_;  // the current range
+  int64_t mark_ = 1;  // numbers of the current range that are left when the next is fetched
+  std::optional<BootMs> loaded_at_;      // the current range
   std::optional<WallMs> used_up_until_;  // the period
-  int64_t shortage_ = 0;                 // what callers wait for, beyond what is in flight
-  uint64_t fetches_ = 0;                 // begun
   std::optional<BootMs> asked_at_;       // by the last call
-  int64_t given_ = 0;                    // numbers, ever
-  uint64_t drops_ = 0, asked_drops_ = 0;
-  bool closed_ = false;
-  bool stopped_ = false;
-  bool abandoned_ = false;
-  bool giving_back_ = false;
-  SegmentStatus counts_;  // ranges, failures, wasted
-  Pace pace_;
 };
 
 }  // namespace firn

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "common/base/units.h"
 #include "common/tag/tag_definition.h"
+#include "server/issue/issue_call.h"
+#include "server/issue/range.h"
 
 namespace firn {
 
-// How many numbers to ask for at once: so many that a range lasts, at the present pace, for at
-// least the tag's hold time, and seldom for more than twice that.
+// How many numbers to ask for, and when: so many at once that a range lasts, at the present pace,
+// for at least the tag's hold time, and seldom for more than twice that; or what callers already
+// wait for, when that is more.
 //
 // A range used up sooner than the hold time doubles the step, up to the tag's step_max; one that
 // lasted more than twice the hold time halves it, down to the tag's own step. A value.
@@ -22,7 +26,15 @@ class StepPolicy {
     step_min_ = tag.step;
     step_max_ = tag.step_max;
     hold_ = std::chrono::minutes(tag.hold_minutes);
+    prefetch_at_ = tag.prefetch_at;
     step_ = std::clamp(step_, step_min_, step_max_);
+  }
+
+  // How many numbers of a range are left when the next one is to be fetched.
+  int64_t MarkOf(const Range& range) const {
+    const int64_t used =
+        range.size() / 100 * prefetch_at_ + range.size() % 100 * prefetch_at_ / 100;
+    return std::max<int64_t>(1, range.size() - used);
   }
 
   // The range that is used up has lasted so long.
@@ -36,14 +48,27 @@ class StepPolicy {
 
   int64_t step() const { return step_; }
 
-  // What to ask for when callers already wait for `shortage` numbers.
-  int64_t SizeFor(int64_t shortage) const { return std::max(step_, std::min(shortage, step_max_)); }
+  // A call waits for numbers. It counts once for each question whose answer could serve it.
+  void Waits(IssueCall& call) {
+    if (call.ticket > asked_) return;
+    call.ticket = asked_ + 1;
+    shortage_ = std::min(shortage_, kRangeEnd - call.missing()) + call.missing();
+  }
+
+  // How many to ask for now, which is done.
+  int64_t Ask() {
+    ++asked_;
+    return std::max(step_, std::min(std::exchange(shortage_, 0), step_max_));
+  }
 
  private:
   int64_t step_ = 0;
   int64_t step_min_ = 1;
   int64_t step_max_ = 1;
+  int64_t prefetch_at_ = 0;  // percent of a range that are used then
   Milliseconds hold_{0};
+  int64_t shortage_ = 0;  // what callers wait for, beyond what has been asked for
+  uint64_t asked_ = 0;    // questions
 };
 
 }  // namespace firn

@@ -1,0 +1,198 @@
+#include "server/issue/segment/ranged_strategy.h"
+
+#include <utility>
+
+namespace firn {
+namespace {
+
+// What a source may have back of these ranges, which rise: all that ends where the last one does.
+Range TailOf(const std::vector<Range>& ranges) {
+  Range tail;
+  for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
+    if (tail.empty()) {
+      tail = *range;
+    } else if (!range->empty() && range->end == tail.begin) {
+      tail.begin = range->begin;
+    }
+  }
+  return tail;
+}
+
+int64_t CountOf(const std::vector<Range>& ranges) {
+  int64_t count = 0;
+  for (const Range& range : ranges) count += range.size();
+  return count;
+}
+
+}  // namespace
+
+RangedStrategy::RangedStrategy(const TagDefinition& tag, RangedParts parts)
+    : parts_(std::move(parts)),
+      tag_(std::make_shared<const TagDefinition>(tag)),
+      policy_(tag),
+      gate_(parts_.entropy) {}
+
+// --- calls ---------------------------------------------------------------------------------------
+
+bool RangedStrategy::IsStale(IssueCall& call) const {
+  const uint64_t drops = drops_.load(std::memory_order_acquire);
+  if (call.runs().empty()) call.drops = drops;
+  return call.drops != drops;
+}
+
+Verdict RangedStrategy::RefuseStaleLocked(IssueCall& call) {
+  counts_.wasted += call.runs().count();
+  return call.Refuse({Reason::kStoreDown, "the numbers that this call had got were dropped",
+                      static_cast<int32_t>(FetchGate::kNear.count()), true});
+}
+
+std::optional<Refusal> RangedStrategy::WhyNot() const {
+  if (sentinel_.InChild()) return ClosedHere();
+  const BootMs now = parts_.clock.Boot();
+  const Lock lock(mutex_);
+  return closed_ ? std::optional(ClosedNowLocked()) : WhyNotLocked(now);
+}
+
+// --- the talk with the source --------------------------------------------------------------------
+
+void RangedStrategy::Tick(BootMs now) {
+  if (sentinel_.InChild()) return;
+  Lock lock(mutex_);
+  pace_.Note(taken_ - counts_.wasted - SupplyLocked(), now);
+  const bool wants = TickLocked(now);
+  if (wants && !closed_ && gate_.open(now)) Fetch(std::move(lock), now);
+}
+
+void RangedStrategy::Fetch(Lock lock, BootMs now) {
+  const int64_t size = AskLocked(now);
+  if (size == 0) return;
+  gate_.Began(now);
+  asked_drops_ = drops_;
+  const std::shared_ptr<const TagDefinition> tag = tag_;
+  lock.unlock();
+  parts_.source.Take(*tag, size, [weak = weak_from_this()](const Result<Range>& taken) {
+    if (const auto self = weak.lock(); self && !self->sentinel_.InChild()) self->OnTaken(taken);
+  });
+}
+
+void RangedStrategy::OnTaken(const Result<Range>& taken) {
+  const BootMs now = parts_.clock.Boot();
+  Lock lock(mutex_);
+  if (Status kept = taken.ok() ? TakeInLocked(*taken, now) : taken.status(); kept.ok()) {
+    gate_.Succeeded();
+  } else {
+    ++counts_.failures;
+    gate_.Failed(FailedLocked(std::move(kept), now), now);
+  }
+  if (stopped_) return GiveBack(std::move(lock));
+  if (!closed_ && HurriesLocked() && gate_.open(now)) {
+    Fetch(std::move(lock), now);
+  } else {
+    lock.unlock();
+  }
+  if (parts_.news) parts_.news();
+}
+
+// Rules 2 and 3.
+Status RangedStrategy::TakeInLocked(Range range, BootMs now) {
+  if (range.empty() || range.begin < end_) {
+    return Corrupt("the source gave numbers that had been given before");
+  }
+  if (!IsRange(range)) return Corrupt("the source gave numbers that make no range of this tag");
+  end_ = range.end;
+  taken_ += range.size();
+  ++counts_.ranges;
+  if (asked_drops_ != drops_) {
+    counts_.wasted += range.size();
+    return Corrupt("the tag's numbers were dropped meanwhile");
+  }
+  return KeepLocked(range, now);
+}
+
+// --- what the cluster says of the tag ------------------------------------------------------------
+
+// Somebody else may have given what lies below the tag's new start.
+void RangedStrategy::Adjust(const TagDefinition& tag) {
+  const BootMs now = parts_.clock.Boot();
+  const Lock lock(mutex_);
+  const int64_t start = tag.start.value_or(1);
+  if (start > tag_->start.value_or(1) && !closed_) {
+    counts_.wasted += TrimLocked(start, now);
+    ++drops_;
+  }
+  tag_ = std::make_shared<const TagDefinition>(tag);
+  policy_.Adjust(tag);
+}
+
+void RangedStrategy::Drop(const std::string& why) {
+  const BootMs now = parts_.clock.Boot();
+  const Lock lock(mutex_);
+  counts_.wasted += CountOf(EmptyLocked());
+  ++drops_;
+  if (!gate_.in_flight()) gate_.Failed(Corrupt(why), now);
+}
+
+// --- its end -------------------------------------------------------------------------------------
+
+void RangedStrategy::Close() {
+  if (sentinel_.InChild()) return;
+  const Lock lock(mutex_);
+  if (!std::exchange(closed_, true)) CloseLocked();
+}
+
+void RangedStrategy::Stop() {
+  Close();
+  if (sentinel_.InChild()) return;
+  Lock lock(mutex_);
+  if (std::exchange(stopped_, true) || gate_.in_flight()) return;
+  GiveBack(std::move(lock));
+}
+
+void RangedStrategy::Abandon() {
+  if (sentinel_.InChild()) return;
+  {
+    const Lock lock(mutex_);
+    abandoned_ = true;
+  }
+  Stop();
+}
+
+// Rules 4 and 5. Once, when nothing is in flight any more.
+void RangedStrategy::GiveBack(Lock lock) {
+  const std::vector<Range> left = EmptyLocked();
+  const Range tail = abandoned_ ? Range{} : TailOf(left);
+  counts_.wasted += CountOf(left) - tail.size();
+  if (tail.empty()) return;
+  giving_back_ = true;
+  const std::shared_ptr<const TagDefinition> tag = tag_;
+  lock.unlock();
+  parts_.source.GiveBack(*tag, tail, [weak = weak_from_this(), tail](const Status& status) {
+    if (const auto self = weak.lock(); self && !self->sentinel_.InChild())
+      self->OnGivenBack(status, tail);
+  });
+}
+
+void RangedStrategy::OnGivenBack(const Status& status, Range tail) {
+  const Lock lock(mutex_);
+  giving_back_ = false;
+  if (!status.ok()) counts_.wasted += tail.size();
+}
+
+bool RangedStrategy::settled() const {
+  const Lock lock(mutex_);
+  return stopped_ && !gate_.in_flight() && !giving_back_;
+}
+
+SegmentStatus RangedStrategy::status() const {
+  const Lock lock(mutex_);
+  SegmentStatus status = counts_;
+  status.supply = SupplyLocked();
+  status.step = policy_.step();
+  status.per_second = pace_.per_second();
+  status.supply_seconds = pace_.SecondsFor(status.supply);
+  if (!gate_.trouble().ok()) status.trouble = gate_.trouble().ToString();
+  DescribeLocked(status);
+  return status;
+}
+
+}  // namespace firn
