@@ -67,7 +67,7 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
   });
   segments_.OnRedefined([this](const std::string& tag) { follower_.Redefined(tag); });
   if (kept_ != nullptr) kept_->SetControl(ToControl());
-  if (!options.given) issuer_.SetSeeker(follower_);
+  if (!options.given) issuer_.SetSeeker(follower_.seeker());
   Coordinator& registry = loop_.coordinator();
   if (options.guessed) {
     guess_watch_.emplace(registry, entropy, [this](const Result<ClusterMeta>& meta) {

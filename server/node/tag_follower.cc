@@ -6,32 +6,15 @@
 
 #include "common/log/log.h"
 #include "common/tag/tag_name.h"
-#include "server/node/refusing_strategy.h"
 
 namespace firn {
 namespace {
-
-constexpr int32_t kNotReadRetryMs = 100;
-constexpr Milliseconds kSecond{1'000};
-constexpr Milliseconds kLooksKept{2'000};  // longer than calls wait
 
 constexpr char kGone[] =
     "the tag's node has gone from the registry: data were lost. Run firn restore with the words "
     "that this server's log and /v1/status show";
 constexpr char kOtherForm[] =
     "the tag has come back in another form, which no edit can do: data were lost. Make another tag";
-
-std::shared_ptr<Strategy> Refusing(Refusal refusal) {
-  return std::make_shared<RefusingStrategy>(std::move(refusal));
-}
-
-TagBinding NotRead() {
-  return {
-      .name = "",
-      .strategy = Refusing({Reason::kNotReady, "this server has not read the tags' definitions yet",
-                            kNotReadRetryMs, true}),
-      .plugins = {}};
-}
 
 // Whether ids of another form than `now` has may be out under what was known before.
 bool IsForged(const KnownTag& before, const TagDefinition& now) {
@@ -52,29 +35,26 @@ TagNode WithoutLedger(TagNode node, const KnownTag& before) {
 
 TagFollower::TagFollower(Coordinator& coordinator, Entropy& entropy, const Catalogue& catalogue,
                          Issuer& issuer, std::string uuid, TagMemory* memory)
-    : catalogue_(catalogue),
-      issuer_(issuer),
+    : coordinator_(coordinator),
       memory_(memory),
       uuid_(std::move(uuid)),
+      served_(catalogue, issuer),
       meta_(coordinator, entropy, [this](const Result<ClusterMeta>& meta) { OnMeta(meta); }),
       watch_(coordinator, entropy, std::string(kTagsPath), [this] { Follow(); }),
-      talk_(coordinator) {
-  issuer_.SetDefault(NotRead());
-}
+      looks_(coordinator, [this](const std::string& tag) { watch_.Look(EncodeTagName(tag)); }) {}
 
 void TagFollower::Tick(BootMs now) {
   now_ = now;
   if (!began_) began_ = now;
   meta_.Tick(now);
   watch_.Tick(now);
-  talk_.Tick(now);
-  SendLooks();
+  looks_.Tick(now);
   if (!whole_) GoByKept();
   if (unkept_ && !keeping_ && now - *unkept_ >= kKeepAgain) Keep();
 }
 
 void TagFollower::Redefined(const std::string& tag) {
-  served_.erase(tag);
+  served_.Renew(tag);
   watch_.Look(EncodeTagName(tag));
 }
 
@@ -139,7 +119,7 @@ KnownTag TagFollower::ReadOne(const std::string& name, const Result<TagNode>& ta
   KnownTag known = before != known_.tags.end() ? before->second : KnownTag();
   if (!tag.ok()) {
     known.state = KnownTag::State::kUnreadable;
-    Refuse(name, Reason::kInternal, tag.status().message());
+    served_.Refuse(name, Reason::kInternal, tag.status().message());
     return known;
   }
   int64_t& seen = highest[name];
@@ -147,10 +127,10 @@ KnownTag TagFollower::ReadOne(const std::string& name, const Result<TagNode>& ta
   if (on_seen_) on_seen_(name, *tag);
   if (tag->deleted || IsForged(known, tag->tag)) {
     known.state = KnownTag::State::kLost;
-    Refuse(name, Reason::kInternal, tag->deleted ? kGone : kOtherForm);
+    served_.Refuse(name, Reason::kInternal, tag->deleted ? kGone : kOtherForm);
     return known;
   }
-  if (tag->tag.disabled) Refuse(name, Reason::kRejected, "the tag is disabled");
+  if (tag->tag.disabled) served_.Refuse(name, Reason::kRejected, "the tag is disabled");
   return {.node = WithoutLedger(*tag, known)};
 }
 
@@ -164,16 +144,11 @@ bool TagFollower::IsDeleted(const std::string& name, const Result<TagNode>& tag)
 }
 
 void TagFollower::Forget(const std::string& name) {
-  const bool known = known_.tags.erase(name) + served_.erase(name) + refused_.erase(name) > 0;
+  const bool known = known_.tags.erase(name) > 0 || served_.knows(name);
   if (!deleted_.insert(name).second || !known) return;
   LogInfo() << "tag " << name << " was deleted";
   if (on_deleted_) on_deleted_(name);
-  TagDefinition undefined;
-  undefined.strategy = *default_strategy_;
-  Result<TagBinding> binding = catalogue_.Bind(undefined);
-  if (default_strategy_->empty() || !binding.ok()) return issuer_.Remove(name);
-  binding->name = name;
-  if (!issuer_.Set(*std::move(binding)).ok()) issuer_.Remove(name);
+  served_.Forget(name, *default_strategy_);
 }
 
 // Rule 5: what was known and is not there any more.
@@ -187,7 +162,7 @@ void TagFollower::NoteLost(KnownTags& read) {
     const bool news = before.state != KnownTag::State::kLost;
     if (news && on_seen_) on_seen_(name, std::nullopt);
     read.tags[name] = {.state = KnownTag::State::kLost, .node = before.node};
-    Refuse(name, Reason::kInternal, kGone);
+    served_.Refuse(name, Reason::kInternal, kGone);
   }
 }
 
@@ -215,22 +190,17 @@ void TagFollower::LoadKept() {
 
 // Rule 1 for a start that does not reach its registry.
 void TagFollower::GoByKept() {
-  const bool asked = talk_.session() != 0;
+  const bool asked = coordinator_.session() != 0;
   if (watch_.whole() || now_ - *began_ < (asked ? kPatienceWithSession : kPatience)) return;
   LoadKept();
   if (!kept_) return;
   LogWarning() << "the registry is away: tags are served as they were defined when it was there";
-  ServeAll();
-  ServeDefault(kept_->default_strategy);
+  ServeAll(kept_->default_strategy);
 }
 
 // Rule 2.
 void TagFollower::KeepThenServe() {
-  if (memory_ == nullptr || kept_ == known_) {
-    ServeAll();
-    ServeDefault(known_.default_strategy);
-    return;
-  }
+  if (memory_ == nullptr || kept_ == known_) return ServeAll(known_.default_strategy);
   Keep();
 }
 
@@ -245,14 +215,20 @@ void TagFollower::OnKept(const KnownTags& tags, const Status& kept) {
   unkept_ = kept.ok() ? std::nullopt : std::optional(now_);
   keeping_ = false;
   kept_ = tags;
-  if (kept_ != known_) ServeAll();  // or a tag that changes all the time keeps others waiting
+  if (kept_ != known_) ServeTags();  // or a tag that changes all the time keeps others waiting
   KeepThenServe();
 }
 
 // --- what is served -----------------------------------------------------------------------------
 
-// All tags but those whose definition has not been kept yet.
-void TagFollower::ServeAll() {
+void TagFollower::ServeAll(const std::string& default_strategy) {
+  ServeTags();
+  served_.ServeDefault(default_strategy);
+  whole_ = true;
+}
+
+// All but those whose definition has not been kept yet.
+void TagFollower::ServeTags() {
   for (const auto& [name, known] : known_.tags) {
     if (memory_ != nullptr) {
       const auto kept = kept_->tags.find(name);
@@ -260,63 +236,22 @@ void TagFollower::ServeAll() {
     }
     const TagDefinition& tag = known.node.tag;
     if (known.state == KnownTag::State::kFine && !tag.disabled) {
-      Serve(tag);
-    } else if (!refused_.contains(name)) {  // by what was kept
-      switch (known.state) {
-        case KnownTag::State::kFine:
-          Refuse(name, Reason::kRejected, "the tag is disabled");
-          break;
-        case KnownTag::State::kUnreadable:
-          Refuse(name, Reason::kInternal, "its definition could not be read");
-          break;
-        case KnownTag::State::kLost:
-          Refuse(name, Reason::kInternal, kGone);
-          break;
-      }
+      served_.Serve(tag);
+    } else if (!served_.refuses(name)) {
+      RefuseByKept(name, known.state);
     }
   }
 }
 
-void TagFollower::ServeDefault(const std::string& strategy) {
-  whole_ = true;
-  if (default_served_ == strategy) return;
-  default_served_ = strategy;
-  if (strategy.empty()) return issuer_.SetDefault(std::nullopt);
-  TagDefinition any;
-  any.strategy = strategy;
-  Result<TagBinding> binding = catalogue_.Bind(any);
-  if (!binding.ok()) LogError() << "undefined tags cannot be served: " << binding.status();
-  issuer_.SetDefault(binding.ok() ? std::optional(*std::move(binding)) : std::nullopt);
-}
-
-void TagFollower::Serve(TagDefinition tag) {
-  tag.high = 0;
-  const auto served = served_.find(tag.name);
-  if (served != served_.end() && served->second == tag) return;
-  Result<TagBinding> binding = catalogue_.Bind(tag);
-  Status set = binding.status();
-  if (set.ok()) set = issuer_.Set(*std::move(binding));
-  if (!set.ok()) return Refuse(tag.name, Reason::kNotReady, set.message());
-  LogInfo() << "serving tag " << tag.name << " (" << tag.strategy << ")";
-  refused_.erase(tag.name);
-  if (on_served_) on_served_(tag);
-  served_[tag.name] = std::move(tag);
-}
-
-void TagFollower::Refuse(const std::string& name, Reason reason, std::string why) {
-  served_.erase(name);
-  if (refused_[name] == why) return;
-  const bool alarm = reason == Reason::kInternal;
-  if (alarm) LogError() << "refusing tag " << name << ": " << why;
-  if (!alarm) LogWarning() << "refusing tag " << name << ": " << why;
-  const Refusal refusal{.reason = reason,
-                        .message = "tag '" + name + "': " + why,
-                        .retry_after_ms = 0,
-                        .another_server_may_help = reason == Reason::kNotReady};
-  const Status set = issuer_.Set({.name = name, .strategy = Refusing(refusal), .plugins = {}});
-  if (!set.ok()) LogError() << "tag " << name << " cannot be refused with its reason: " << set;
-  if (!set.ok()) issuer_.Remove(name);
-  refused_[name] = std::move(why);
+void TagFollower::RefuseByKept(const std::string& name, KnownTag::State state) {
+  switch (state) {
+    case KnownTag::State::kFine:
+      return served_.Refuse(name, Reason::kRejected, "the tag is disabled");
+    case KnownTag::State::kUnreadable:
+      return served_.Refuse(name, Reason::kInternal, "its definition could not be read");
+    case KnownTag::State::kLost:
+      return served_.Refuse(name, Reason::kInternal, kGone);
+  }
 }
 
 void TagFollower::RaiseHighest(const Ledgers& higher) {
@@ -328,67 +263,6 @@ void TagFollower::RaiseHighest(const Ledgers& higher) {
     (*highest)[tag] = high;
   }
   if (highest != nullptr) highest_ = std::move(highest);
-}
-
-// --- names that nobody knows --------------------------------------------------------------------
-
-TagSeeker::Found TagFollower::Seek(std::string_view name, uint64_t& ticket) {
-  if (!CheckTagName(name).ok()) return Found::kNothing;
-  const std::lock_guard lock(mutex_);
-  if (!reachable_) return Found::kUnanswered;
-  auto looks = looks_.find(name);
-  if (ticket != 0) {
-    if (looks == looks_.end()) return Found::kUnanswered;
-    return looks->second.answered < ticket ? Found::kLooking : looks->second.found;
-  }
-  if (looks == looks_.end()) looks = looks_.emplace(name, Looks{}).first;
-  Looks& wanted = looks->second;
-  ticket = wanted.sent + 1;  // one that is on its way may have been answered before the call came
-  if (wanted.wanted >= ticket) return Found::kLooking;
-  if (looks_left_ == 0) return Found::kNothing;
-  --looks_left_;
-  wanted.wanted = ticket;
-  return Found::kLooking;
-}
-
-void TagFollower::SendLooks() {
-  std::vector<std::string> names;
-  {
-    const std::lock_guard lock(mutex_);
-    reachable_ = talk_.session() != 0;
-    if (now_ - looks_since_ >= kSecond) {
-      looks_since_ = now_;
-      looks_left_ = kLooksPerSecond;
-    }
-    for (auto& [name, looks] : looks_) {
-      if (looks.sent != looks.answered || looks.wanted == looks.sent) continue;
-      looks.sent = looks.wanted;
-      names.push_back(name);
-    }
-    std::erase_if(looks_, [this](const auto& entry) {
-      const Looks& looks = entry.second;
-      return looks.wanted == looks.answered && now_ - looks.idle_since > kLooksKept;
-    });
-  }
-  std::erase_if(looking_, [](const auto& look) { return !look.second.busy(); });
-  for (const std::string& name : names) {
-    Task<>& look = looking_[name] = Look(name);
-    talk_.Start(look);
-  }
-}
-
-Task<> TagFollower::Look(std::string name) {
-  const std::vector<std::string> paths{TagPath(name)};
-  Result<Nodes> nodes = co_await talk_.ReadSynced(paths);
-  bool there = nodes.ok() && nodes->front().has_value();
-  if (there) there = !ReadTagNode(name, nodes->front()->data).value_or({}).deleted;
-  if (there) watch_.Look(EncodeTagName(name));  // and calls wait until it is served
-  const std::lock_guard lock(mutex_);
-  Looks& looks = looks_[name];
-  looks.answered = looks.sent;
-  looks.found = there ? Found::kLooking : Found::kNothing;
-  if (!nodes.ok()) looks.found = Found::kUnanswered;
-  looks.idle_since = now_;
 }
 
 }  // namespace firn

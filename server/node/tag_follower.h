@@ -4,11 +4,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "common/base/units.h"
@@ -18,11 +16,11 @@
 #include "registry/cluster/tag_node.h"
 #include "registry/dir/folder_watch.h"
 #include "registry/seam/coordinator.h"
-#include "registry/seam/talk.h"
 #include "server/issue/catalogue.h"
 #include "server/issue/issuer.h"
-#include "server/issue/tag_seeker.h"
 #include "server/node/kept_tags.h"
+#include "server/node/name_looks.h"
+#include "server/node/served_tags.h"
 
 namespace firn {
 
@@ -32,8 +30,8 @@ namespace firn {
 //     not reach the registry goes by those that were kept when they were read last.
 //  2. What is served is kept first, where there is a memory; what is to be refused is so at once.
 //     What cannot be kept is served all the same, and kept once that is possible again.
-//  3. A tag that this program cannot serve (a strategy, plugin or key that it lacks, a node that
-//     does not read) is refused with the reason, never served in part. A disabled one likewise.
+//  3. A tag that this program cannot serve, one whose node does not read, and a disabled one are
+//     refused with the reason.
 //  4. What cannot be read any more, because the registry is away, goes on as it was.
 //  5. A tag whose node has gone, or was kept and is not there, is lost: it is refused, with an
 //     alarm. Only a defect or a loss of data takes nodes away, and its numbers may be given out by
@@ -41,16 +39,13 @@ namespace firn {
 //     of the old form may be out, which no edit can do.
 //     A tag that was deleted, of which nothing was ever issued, is one that nobody has defined.
 //  6. Names that nobody has defined are served by the cluster's default strategy, or are unknown;
-//     before one is called unknown its node is looked for once, after the call has come.
+//     before one is called unknown its node is looked for once, after the call came (NameLooks).
 //
-// Owned by the control thread, but for Seek.
-class TagFollower final : public TagSeeker {
+// Owned by the control thread, but for its seeker.
+class TagFollower {
  public:
   using Ledgers = std::map<std::string, int64_t>;
 
-  // So many names may be looked for in a second; beyond that, and without a registry that answers,
-  // a server says what it knows.
-  static constexpr int kLooksPerSecond = 100;
   // How long a start waits for the registry before it goes by what was kept.
   static constexpr Milliseconds kPatience{300};
   static constexpr Milliseconds kPatienceWithSession{5'000};
@@ -64,7 +59,7 @@ class TagFollower final : public TagSeeker {
 
   // `served` is told of each definition that is served from then on. Before the first Tick.
   void OnServed(std::function<void(const TagDefinition&)> served) {
-    on_served_ = std::move(served);
+    served_.OnServed(std::move(served));
   }
 
   // `saw` is told of each reading of a tag's node, also of those that are not served, and of nodes
@@ -83,7 +78,8 @@ class TagFollower final : public TagSeeker {
   // What serves the tag here is closed for good: its node is read again, and another one made.
   void Redefined(const std::string& tag);
 
-  Found Seek(std::string_view name, uint64_t& ticket) override;  // any thread
+  // For the issuer: who looks for names that are not known here.
+  TagSeeker& seeker() { return looks_; }
 
   // The highest ledger seen of each tag: what `firn restore` lifts ledgers above. Another object
   // after each reading that changed it, so that whoever holds one may look at it in any thread.
@@ -103,15 +99,6 @@ class TagFollower final : public TagSeeker {
   bool whole() const { return whole_; }
 
  private:
-  // Names that calls wait for. Each call waits for a look that is sent after it has come.
-  struct Looks {
-    uint64_t sent = 0;      // the look on its way, or the last one
-    uint64_t answered = 0;  // the last look that has ended
-    uint64_t wanted = 0;
-    Found found = Found::kUnanswered;  // by the last look
-    BootMs idle_since;
-  };
-
   void OnMeta(const Result<ClusterMeta>& meta);
   void Follow();
   KnownTags ReadAll();
@@ -126,17 +113,12 @@ class TagFollower final : public TagSeeker {
   void KeepThenServe();
   void Keep();
   void OnKept(const KnownTags& tags, const Status& kept);
-  void ServeAll();
-  void ServeDefault(const std::string& strategy);
-  void Serve(TagDefinition tag);
-  void Refuse(const std::string& name, Reason reason, std::string why);
-  void SendLooks();
-  Task<> Look(std::string name);
+  void ServeAll(const std::string& default_strategy);
+  void ServeTags();
+  void RefuseByKept(const std::string& name, KnownTag::State state);
 
-  const Catalogue& catalogue_;
-  Issuer& issuer_;
+  Coordinator& coordinator_;
   TagMemory* const memory_;
-  std::function<void(const TagDefinition&)> on_served_;
   std::function<void(const std::string& tag)> on_deleted_;
   Saw on_seen_;
 
@@ -151,25 +133,15 @@ class TagFollower final : public TagSeeker {
   bool keeping_ = false;
   bool whole_ = false;
   bool frozen_ = false;
-  std::map<std::string, TagDefinition> served_;  // as bound, ledgers left out
-  std::map<std::string, std::string> refused_;   // and why
-  std::set<std::string> deleted_;                // that are forgotten
-  std::optional<std::string> default_served_{};
+  std::set<std::string> deleted_;  // that are forgotten
+  ServedTags served_;
   std::shared_ptr<const Ledgers> highest_ = std::make_shared<Ledgers>();
   std::shared_ptr<const Definitions> lost_ = std::make_shared<Definitions>();
   std::optional<BootMs> began_{};
   BootMs now_;
   MetaWatch meta_;
   FolderWatch watch_;
-  Talk talk_;
-  std::map<std::string, Task<>>
-      looking_;  // by tag; those that are on their way, or have just ended
-
-  std::mutex mutex_;                                 // guards all below
-  std::map<std::string, Looks, std::less<>> looks_;  // by tag
-  int looks_left_ = kLooksPerSecond;
-  BootMs looks_since_;
-  bool reachable_ = false;
+  NameLooks looks_;
 };
 
 }  // namespace firn

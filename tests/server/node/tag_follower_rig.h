@@ -91,7 +91,7 @@ class TagFollowerRig : public testing::Test {
     Coordinator& registry = away ? static_cast<Coordinator&>(away_) : server_;
     follower_ =
         std::make_unique<TagFollower>(registry, entropy_, catalogue_, *issuer_, UuidOf(), &memory_);
-    issuer_->SetSeeker(*follower_);
+    issuer_->SetSeeker(follower_->seeker());
   }
   std::string UuidOf() { return ReadMeta(operator_)->meta.uuid; }
 

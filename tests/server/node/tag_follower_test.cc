@@ -175,7 +175,7 @@ TEST_F(TagFollowerTest, StrangersWhoAskForNonsenseCostTheRegistryLittle) {
     EXPECT_TRUE(answer == "waits" || answer == "unknown") << answer;
     issuer_->GiveUp(call);
   }
-  EXPECT_EQ(waits, TagFollower::kLooksPerSecond);
+  EXPECT_EQ(waits, NameLooks::kPerSecond);
 }
 
 TEST_F(TagFollowerTest, WithoutARegistryNobodyKnowsWhatThereIs) {

@@ -202,7 +202,7 @@ struct SegmentHost::Process {
     if (mutant == SegmentMutant::kUnknownBeforeRead) issuer.SetDefault(std::nullopt);
     const bool seeks =
         mutant != SegmentMutant::kUnknownBeforeRead && mutant != SegmentMutant::kUnknownAtOnce;
-    if (seeks) issuer.SetSeeker(follower);
+    if (seeks) issuer.SetSeeker(follower.seeker());
     if (mutant == SegmentMutant::kDefaultBeforeRead) {
       Require(issuer.Set({"default", snowflake, {}}).ok(), "no default");
     }
