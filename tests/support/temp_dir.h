@@ -7,6 +7,8 @@ namespace firn {
 
 // Below it lies what dies with the boot, on every Linux.
 inline constexpr char kMemoryDir[] = "/dev/shm";
+// And below it what outlives the boot; a TempDir elsewhere may be either.
+inline constexpr char kDiskDir[] = "/var/tmp";
 
 // A directory of a test's own, deleted with all it holds.
 class TempDir {

@@ -102,13 +102,14 @@ TEST_F(PosixStateFolderTest, NothingOfAGrantLiesOnDisk) {
 }
 
 TEST_F(PosixStateFolderTest, ADirectoryThatOutlivesTheBootHoldsNoGrant) {
+  const TempDir disk(kDiskDir);
   auto folder =
-      PosixStateFolder::Open({.folder = folder_, .stem = "firn:1:2", .grant_dir = temp_.path()});
+      PosixStateFolder::Open({.folder = folder_, .stem = "firn:1:2", .grant_dir = disk.path()});
   ASSERT_TRUE(folder.ok()) << folder.status();
   const Status told = (*folder)->has_grant();
-  EXPECT_NE(told.message().find(temp_.path().string() + " is no tmpfs"), std::string::npos) << told;
+  EXPECT_NE(told.message().find(disk.path().string() + " is no tmpfs"), std::string::npos) << told;
   EXPECT_FALSE((*folder)->WriteGrant(0, "x", kVolatile).ok());
-  EXPECT_FALSE(std::filesystem::exists(temp_ / "firn-" + std::to_string(geteuid())));
+  EXPECT_FALSE(std::filesystem::exists(disk / "firn-" + std::to_string(geteuid())));
 }
 
 TEST_F(PosixStateFolderTest, AFolderThatOthersMayUseHoldsNoGrant) {

@@ -101,8 +101,9 @@ TEST_F(StateFilesTest, AStateFolderWhoseLastWritesWereLostRepeatsNoId) {
 }
 
 TEST_F(StateFilesTest, WithoutATmpfsForItsGrantAKilledServerClaimsAnewAndSaysSo) {
+  const TempDir disk(kDiskDir);
   RunningServer server(dir_ / "state",
-                       {"--registry=" + LeadingCluster(), "--grant_dir=" + dir_.path().string()});
+                       {"--registry=" + LeadingCluster(), "--grant_dir=" + disk.path().string()});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   const int64_t first = IdFrom(server);
   EXPECT_NE(server.Admin("/v1/status").body.find("is no tmpfs"), std::string::npos);
