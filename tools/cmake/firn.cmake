@@ -46,6 +46,8 @@ if(FIRN_SANITIZE MATCHES address AND FIRN_SANITIZE MATCHES undefined)
   add_compile_options(-fno-sanitize=null,alignment)
   # The address sanitizer's checks are calls, which are compiled faster than what they do.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:--param=asan-instrumentation-with-call-threshold=0>)
+  # Programs that begin at a fixed place are a fifth sooner at work, and tests start thousands.
+  add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
 endif()
 if(FIRN_SANITIZE MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # Asio fences memory in a way that the thread sanitizer does not see; g++ warns of each place. With
