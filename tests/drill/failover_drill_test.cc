@@ -15,8 +15,8 @@ namespace {
 
 const std::vector<std::string> kTags{"table", "leaf"};
 constexpr const char* kTagsIni =
-    "[table]\nstrategy = segment\nstep = 20\nstep_max = 20\nstore = main\n"
-    "[leaf]\nstrategy = segment\nstep = 20\nstep_max = 20\nstore = alloc\n";
+    "[table]\nstrategy = segment\nstep = 200\nstep_max = 200\nstore = main\n"
+    "[leaf]\nstrategy = segment\nstep = 200\nstep_max = 200\nstore = alloc\n";
 constexpr const char* kAlarm = "the database has gone back in time";
 
 // Two groups of servers, each with an address of the database of its own, as after a fail-over of
@@ -84,7 +84,7 @@ class FailoverDrill : public SegmentCluster, public testing::WithParamInterface<
 };
 
 TEST_P(FailoverDrill, APromotedReplicaAndTheOldPrimaryRepeatNoNumber) {
-  StartLoad({.tags = kTags, .count = 7, .pause = Milliseconds(1), .awkward = kTags[0]});
+  StartLoad({.tags = kTags, .count = 70, .pause = Milliseconds(1), .awkward = kTags[0]});
   ASSERT_TRUE(Allocate(4));
   ASSERT_EQ(replica_->AwaitCaughtUp(primary()), Status());
   ASSERT_EQ(replica_->StopFollowing(), Status());
