@@ -58,8 +58,9 @@ class SqlServer {
 
   // --- faults -----------------------------------------------------------------------------------
 
-  // SIGKILL; its files stay.
-  void Kill() { process_.reset(); }
+  // SIGKILL; its files stay. Processes that it had made, as PostgreSQL does for each session, are
+  // gone, too: they would answer for a moment more.
+  void Kill();
   // Starts it again on its files and waits until it serves.
   virtual Status Restart() = 0;
   // SIGSTOP and SIGCONT.
