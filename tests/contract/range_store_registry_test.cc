@@ -21,6 +21,8 @@
 namespace firn {
 namespace {
 
+constexpr uint64_t kAgainWithinMs = 100;
+
 // One ZooKeeper for all cases; each has a cluster of its own in it.
 class Shared : public testing::Environment {
  public:
@@ -72,10 +74,10 @@ class LedgerStore final : public RangeStore {
     const BootMs give_up = SystemClock().Boot() + kPatience;
     for (;;) {
       const Result<Range> range = Try(tag, at_least, size);
-      // Before the session is there, or when others were always quicker.
+      // Before the session is there, or when others were always quicker; at another time than they.
       const bool again = range.code() == Code::kUnavailable || range.code() == Code::kConflict;
       if (!again || SystemClock().Boot() >= give_up) return range;
-      SleepBriefly();
+      SleepFor(Milliseconds(static_cast<int64_t>(SystemEntropy().Below(kAgainWithinMs))));
     }
   }
 

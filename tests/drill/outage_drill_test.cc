@@ -36,7 +36,7 @@ class OutageDrill : public SegmentCluster {
   // Callers take as fast as they can until steps have grown, as they do over hours otherwise; then
   // some call now and then, as calls bring the next range, until there is one in memory.
   void GrowSupply(int64_t step) {
-    StartLoad({.tags = kSupplied, .threads = 2, .count = 200});
+    StartLoad({.tags = kSupplied, .threads = 2, .count = 200, .pause = Milliseconds(0)});
     for (const std::string& tag : kSupplied) EXPECT_TRUE(Reaches(tag, "firn_segment_step", step));
     StopLoad();
     StartLoad(Steady(kSupplied));

@@ -50,7 +50,7 @@ class SegmentCluster : public Drill {
     std::vector<std::string> tags;
     int threads = 1;        // for each server
     int64_t count = 1;      // numbers a call
-    Milliseconds pause{0};  // of a thread, between calls
+    Milliseconds pause{1};  // of a thread, between calls
     std::string awkward{};  // a tag of which awkward readers take lists, too; empty: there are none
   };
   void StartLoad(const Load& load);

@@ -68,7 +68,7 @@ class SegmentDrill : public testing::Test {
   }
 
   // Starts process `i`, perhaps again, on its own state folder and journal.
-  void Launch(size_t i, int threads, int pause_ms = 0) {
+  void Launch(size_t i, int threads, int pause_ms = 1) {
     const std::string name = std::to_string(i);
     Process::Options options;
     options.output_file = Log(i);

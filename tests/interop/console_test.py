@@ -96,6 +96,7 @@ class ConsoleTest(unittest.TestCase):
         deadline = time.time() + interop.PATIENCE_S
         while not wanted(shown := self.shown(place)):
             self.assertLess(time.time(), deadline, shown)
+            time.sleep(1)
         return shown
 
     def test_shows_the_server_its_tags_and_refusals(self):
@@ -131,6 +132,7 @@ class ConsoleTest(unittest.TestCase):
         deadline = time.time() + interop.PATIENCE_S
         while len(machines := titles()) != 3 or "not read" in str(machines):
             self.assertLess(time.time(), deadline, machines)
+            time.sleep(1)
         for machine, title in machines.items():
             self.assertRegex(title, rf"^worker {int(machine) // 4}, rack 1, held, another \d+ ")
         # Its own page has them all, too.
