@@ -6,11 +6,12 @@
 #   tsan      under the thread sanitizer too; a tsan build holds no other tests
 #   slow      not with ./tools/test --quick
 #   wide      not with ./tools/test --core: what stands around Firn itself
+#   later     nor these: they came when the first whole Firn stood
 # The target `firn_tests` builds what ./tools/test runs in a build tree: in dev all of it, in
-# release what is labelled release, in tsan all of it. `firn_core_tests` leaves out what is wide.
+# release what is labelled release, in tsan all of it. `firn_core_tests` builds what --core runs.
 
 set(FIRN_TEST_LABELS
-  unit contract property fuzz sim model drill interop hostile bench slow wide tsan release)
+  unit contract property fuzz sim model drill interop hostile bench slow wide later tsan release)
 add_custom_target(firn_core_tests)
 add_custom_target(firn_tests)
 add_dependencies(firn_tests firn_core_tests)
@@ -62,7 +63,7 @@ function(firn_add_test name)
     TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
     COST ${arg_TIMEOUT})  # what may take long begins first
   if(arg_PROGRAM AND (release IN_LIST arg_LABELS OR NOT CMAKE_BUILD_TYPE STREQUAL Release))
-    if(wide IN_LIST arg_LABELS)
+    if(wide IN_LIST arg_LABELS OR later IN_LIST arg_LABELS)
       add_dependencies(firn_tests ${arg_PROGRAM})
     else()
       add_dependencies(firn_core_tests ${arg_PROGRAM})
@@ -72,9 +73,10 @@ endfunction()
 
 # firn_test(NAME SOURCES ... [LINK ...] [LABELS ...] [TIMEOUT seconds] [NEEDS ...] [ALONE])
 # One ctest case: the GoogleTest cases of these files. They are compiled into the program of their
-# folder, whose name is FIRN_TEST_PROGRAM, and which runs the cases of the files that it is given. A
-# program of their own they are where there is no such name, ALONE, and when they are labelled release
-# or wide, as not every build wants them. NEEDS are the programs that they start.
+# folder, whose name is FIRN_TEST_PROGRAM, and which runs the cases of the files that it is given; those
+# labelled later share another. A program of their own they are where there is no such name, ALONE, and
+# when they are labelled release or wide, as not every build wants them. NEEDS are the programs that they
+# start.
 function(firn_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE" "TIMEOUT" "SOURCES;LINK;LABELS;NEEDS")
   firn_only_where_it_belongs("${arg_LABELS}")
@@ -82,6 +84,9 @@ function(firn_test name)
   set(files)
   if(FIRN_TEST_PROGRAM AND NOT arg_ALONE AND NOT "${arg_LABELS}" MATCHES "release|wide")
     set(program ${FIRN_TEST_PROGRAM})
+    if(later IN_LIST arg_LABELS)
+      string(APPEND program _later)
+    endif()
     set(files ${arg_SOURCES})
     list(FILTER files INCLUDE REGEX "_test\\.cc$")
   endif()

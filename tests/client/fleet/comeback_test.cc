@@ -14,7 +14,7 @@
 namespace firn::client {
 namespace {
 
-constexpr Milliseconds kLong{600'000};
+constexpr Milliseconds kAtMost{600'000};
 const Outcome kStrange = Outcome::Of(AttemptEnd::kWrongService, "it is another cluster's");
 
 class ComebackTest : public FleetTest {
@@ -23,7 +23,7 @@ class ComebackTest : public FleetTest {
   std::vector<ServerPtr> Looks() { return fleet_->TakeProbes(Now()); }
   // How long until it wants that of anybody, a second more or less.
   Milliseconds UntilALook() {
-    for (Milliseconds waited{0}; waited < kLong; waited += Milliseconds(1'000)) {
+    for (Milliseconds waited{0}; waited < kAtMost; waited += Milliseconds(1'000)) {
       const auto looks = Looks();
       if (!looks.empty()) {
         fleet_->Probed(*looks[0], kTimeout, {}, Now());
@@ -32,7 +32,7 @@ class ComebackTest : public FleetTest {
       clock_.Advance(Milliseconds(1'000));
     }
     ADD_FAILURE() << "nobody is looked at";
-    return kLong;
+    return kAtMost;
   }
 };
 
@@ -85,7 +85,7 @@ TEST_F(ComebackTest, LooksAgainAtOneInQuarantineThoughListsMayChange) {
   Of({At(1), At(2), At(3)});
   Happen(1, kBroken);
   EXPECT_LE(UntilALook(), Milliseconds(31'000));
-  clock_.Advance(kLong);
+  clock_.Advance(kAtMost);
   const auto looks = Looks();
   ASSERT_EQ(looks.size(), 1u) << "the first one was lost";
   fleet_->Probed(*looks[0], {}, ServerFacts(), Now());
@@ -99,7 +99,7 @@ TEST_F(ComebackTest, LeavesWhoeverSpeaksNonsenseAgainForLonger) {
     Happen(1, kBroken);
     Milliseconds left{0};
     std::vector<ServerPtr> looks;
-    for (; (looks = Looks()).empty() && left < kLong; left += Milliseconds(1'000)) {
+    for (; (looks = Looks()).empty() && left < kAtMost; left += Milliseconds(1'000)) {
       clock_.Advance(Milliseconds(1'000));
     }
     EXPECT_GE(left, least);
@@ -197,7 +197,7 @@ TEST_F(ComebackTest, LeavesOneForLongerThatAnswersItsStatusOnly) {
     for (int n = 0; n < 3; ++n) End(PickNumber(1), kTimeout);
     Milliseconds left{0};
     std::vector<ServerPtr> looks;
-    for (; (looks = Looks()).empty() && left < kLong; left += Milliseconds(100)) {
+    for (; (looks = Looks()).empty() && left < kAtMost; left += Milliseconds(100)) {
       clock_.Advance(Milliseconds(100));
     }
     ASSERT_EQ(looks.size(), 1u);

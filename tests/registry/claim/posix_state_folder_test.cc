@@ -21,7 +21,7 @@
 namespace firn {
 namespace {
 
-constexpr auto kVolatile = StateFolder::Durability::kPageCache;
+constexpr auto kCached = StateFolder::Durability::kPageCache;
 constexpr auto kDisk = StateFolder::Durability::kDisk;
 
 class PosixStateFolderTest : public testing::Test {
@@ -79,7 +79,7 @@ TEST_F(PosixStateFolderTest, WhatWasWrittenIsThereAfterARestart) {
   for (const bool on_disk : {false, true}) {
     {
       auto folder = Open(on_disk);
-      ASSERT_TRUE((*folder)->WriteGrant(512, "abc", kVolatile).ok());
+      ASSERT_TRUE((*folder)->WriteGrant(512, "abc", kCached).ok());
       ASSERT_TRUE((*folder)->WriteGrant(0, "def", kDisk).ok());
       (*folder)->KeepHint("one");
       (*folder)->KeepHint("two");
@@ -108,7 +108,7 @@ TEST_F(PosixStateFolderTest, ADirectoryThatOutlivesTheBootHoldsNoGrant) {
   ASSERT_TRUE(folder.ok()) << folder.status();
   const Status told = (*folder)->has_grant();
   EXPECT_NE(told.message().find(disk.path().string() + " is no tmpfs"), std::string::npos) << told;
-  EXPECT_FALSE((*folder)->WriteGrant(0, "x", kVolatile).ok());
+  EXPECT_FALSE((*folder)->WriteGrant(0, "x", kCached).ok());
   EXPECT_FALSE(std::filesystem::exists(disk / "firn-" + std::to_string(geteuid())));
 }
 
@@ -171,7 +171,7 @@ TEST_F(PosixStateFolderTest, AGrantFileOfAWrongSizeIsNoNewOne) {
     ASSERT_TRUE(folder.ok()) << folder.status();
     EXPECT_EQ((*folder)->ReadGrant().code(), Code::kCorrupt) << size;
     // Whoever needs nothing of it makes it whole by writing.
-    ASSERT_TRUE((*folder)->WriteGrant(512, "abc", kVolatile).ok());
+    ASSERT_TRUE((*folder)->WriteGrant(512, "abc", kCached).ok());
     EXPECT_EQ((*folder)->ReadGrant()->substr(510, 5), "  abc");
   }
   // Its making was interrupted.
@@ -219,7 +219,7 @@ TEST_F(PosixStateFolderTest, TheLockIsFreeAfterTheEnd) {
 
 TEST_F(PosixStateFolderTest, ARemovedGrantFileIsNotFoundAgain) {
   auto folder = Open();
-  ASSERT_TRUE((*folder)->WriteGrant(0, "abc", kVolatile).ok());
+  ASSERT_TRUE((*folder)->WriteGrant(0, "abc", kCached).ok());
   ASSERT_TRUE((*folder)->RemoveGrant().ok());
   const FileIdentity before = (*folder)->grant_identity().file;
   EXPECT_EQ(Open().code(), Code::kConflict);
@@ -280,7 +280,7 @@ TEST_F(PosixStateFolderTest, NobodyWaitsForAHint) {
   (*folder)->KeepHint("one");
   (*folder)->KeepHint("two");
   EXPECT_TRUE((*folder)->TakeHintFailure().ok());
-  EXPECT_TRUE((*folder)->WriteGrant(0, "x", kVolatile).ok());
+  EXPECT_TRUE((*folder)->WriteGrant(0, "x", kCached).ok());
   {
     const std::scoped_lock lock(disk->mutex);
     disk->frozen = false;
@@ -300,7 +300,7 @@ TEST_F(PosixStateFolderTest, AForkedChildMayDoNothing) {
   PosixStateFolder& state = **folder;
   EXPECT_EQ(InChild([&] {
               state.KeepHint("x");  // nothing, and nothing hangs
-              const bool refused = state.WriteGrant(0, "x", kVolatile).code() == Code::kDenied &&
+              const bool refused = state.WriteGrant(0, "x", kCached).code() == Code::kDenied &&
                                    state.ReadHint().code() == Code::kDenied &&
                                    state.RemoveGrant().code() == Code::kDenied;
               return refused ? 7 : 1;
