@@ -112,10 +112,11 @@ junit_results() {
 }
 
 # beyond_excuse FILE NAME: whether the failed test said what no busy machine makes a program say: an id
-# given twice, or what a sanitizer found.
+# given twice, or what a sanitizer found. A drill that has counted "duplicates 0" said no such thing.
 beyond_excuse() {
   awk -v name="$2" '
     /^\t<testcase / { inside = index($0, " name=\"" name "\"") }
+    { gsub(/duplicates(&quot;:|":)? 0,/, "") }
     inside && /twice|[Dd]uplicate|Sanitizer|runtime error/ { found = 1 }
     END { exit !found }' "$1"
 }
