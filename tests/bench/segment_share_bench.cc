@@ -4,20 +4,21 @@
 // by wall clock, of all threads together.
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <thread>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
+#include "tests/bench/moment.h"
 #include "tests/bench/segment_fixture.h"
 
 namespace firn {
 namespace {
 
-constexpr int kRounds = 41;
+const size_t kRounds = OnlyAMoment() ? 1 : 41;
 constexpr std::chrono::milliseconds kSlice{20};
 constexpr int kBetweenLooks = 256;  // turns between two looks at whether the slice is over
 
@@ -68,21 +69,22 @@ double Rate(int threads, const Turn& shared) {
   return static_cast<double>(turns.load()) / took.count();
 }
 
-double Median(std::array<double, kRounds> values) {
-  std::nth_element(values.begin(), values.begin() + kRounds / 2, values.end());
-  return values[kRounds / 2];
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 template <SegmentFixture& (*kFixture)()>
 void SegmentShare(benchmark::State& state) {
   const int threads = static_cast<int>(state.range(0));
   const OneNumber one{&kFixture(), kFixture().tag};
-  std::array<double, kRounds> floors{}, rates{}, shares{};
+  std::vector<double> floors, rates, shares;
   for (auto _ : state) {
     for (size_t i = 0; i < kRounds; ++i) {
-      floors[i] = Rate(threads, FetchAdd{});
-      rates[i] = Rate(threads, one);
-      shares[i] = rates[i] / floors[i];
+      floors.push_back(Rate(threads, FetchAdd{}));
+      rates.push_back(Rate(threads, one));
+      shares.push_back(rates.back() / floors.back());
     }
   }
   state.counters["floor"] = Median(floors) / 1e6;

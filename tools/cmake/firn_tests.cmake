@@ -154,4 +154,5 @@ function(firn_bench name)
   firn_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} benchmark::benchmark_main)
   firn_add_test(${name} PROGRAM ${name} LABELS bench release
     COMMAND ${name} --benchmark_min_time=0.001)
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT FIRN_BENCH_MOMENT=1)
 endfunction()
