@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Another project finds, links and runs what the build installs.
 #
-#   install_test.sh BUILD_TREE CONSUMER_PROJECT EMBEDDED_EXAMPLE PAGE_OF_OWN_SERVER
+#   install_test.sh BUILD_TREE CONSUMER_PROJECT EMBEDDED_EXAMPLE PAGE_OF_OWN_SERVER PAGE_OF_EMBEDDED
 set -euo pipefail
-build=$1 consumer=$2 example=$3 page=$4
+build=$1 consumer=$2 example=$3 page=$4 embedding=$5
 here=$(dirname "$(readlink -f "$0")")
 source "$here/headers.sh"
 source "$here/own_server.sh"
@@ -16,7 +16,7 @@ cmake --install "$build" --prefix "$work/prefix" --component dev >"$work/log" ||
 expect_headers "$work/prefix" "$here/headers.txt"
 cp -r "$consumer" "$work/consumer"
 cp "$example" "$work/consumer/embedded_example.cc"
-program_of "$page" >"$work/consumer/own_server.cc"
+block_of cpp "$page" >"$work/consumer/own_server.cc"
 
 cmake -S "$work/consumer" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1 &&
   cmake --build "$work/build" >>"$work/log" 2>&1 ||
@@ -39,6 +39,17 @@ if [[ -s $work/log ]]; then
   exit 1
 fi
 expect_own_server "$work/build/own_server" "$build/bin/firn" "$work"
+# The page on embedding: its program and its project, as printed but for the folder.
+mkdir "$work/page"
+block_of cpp "$embedding" | sed "s|/var/lib/shop|$work/shop|" >"$work/page/ids.cc"
+block_of cmake "$embedding" >"$work/page/CMakeLists.txt"
+mkdir "$work/shop"
+cmake -S "$work/page" -B "$work/page/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1 &&
+  cmake --build "$work/page/build" >>"$work/log" 2>&1 ||
+  { cat "$work/log"; echo "the project of $embedding does not build"; exit 1; }
+id=$("$work/page/build/ids" 2>"$work/log") ||
+  { cat "$work/log"; echo "the program of $embedding fails"; exit 1; }
+[[ $id =~ ^[0-9]+$ ]] || { echo "the program of $embedding printed: $id"; exit 1; }
 # The installed package must not look back into the build.
 if grep -rl -e "$build" "$work/prefix"/lib*/cmake "$work/prefix"/lib/*/cmake 2>/dev/null; then
   echo "the files above name the build tree"

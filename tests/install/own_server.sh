@@ -1,7 +1,7 @@
 # The server of server/OWN.md: taken from its page, and tried. Sourced by install_test.sh, never run.
 
-# program_of PAGE: what stands in its block of C++.
-program_of() { sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$1"; }
+# block_of LANGUAGE PAGE: the contents of the page's fenced block in that language.
+block_of() { sed -n '/^```'"$1"'$/,/^```$/{/^```/d;p}' "$2"; }
 
 free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'

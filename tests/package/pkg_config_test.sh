@@ -23,7 +23,7 @@ compiled() {
 compiled client "$root/tests/install/client_consumer/list_client.cc"
 compiled client-registry "$root/tests/install/client_consumer/registry_client.cc"
 compiled embedded "$root/tests/embedded/example.cc"
-program_of "$root/server/OWN.md" >"$work/own_server.cc"
+block_of cpp "$root/server/OWN.md" >"$work/own_server.cc"
 compiled server "$work/own_server.cc"
 said=$("$work/client")
 [[ $said == *"127.0.0.1:1 unreachable"* ]] || { echo "a client of nobody said: $said"; exit 1; }
