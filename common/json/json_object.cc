@@ -12,8 +12,8 @@ bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7
 
 }  // namespace
 
-JsonReader::JsonReader(std::string_view json, size_t bytes_max) {
-  Result<Json> object = ParseJson(json, bytes_max);
+JsonReader::JsonReader(std::string_view json, size_t bytes_max, size_t values_max) {
+  Result<Json> object = ParseJson(json, bytes_max, values_max);
   status_ = object.status();
   if (object.ok()) own_ = std::move(*object);
 }

@@ -21,7 +21,7 @@ class JsonReader {
   static constexpr size_t kTextBytesMax = 255;
   static constexpr size_t kOthersBytesMax = 4096;  // more than a later version may add to a node
 
-  JsonReader(std::string_view json, size_t bytes_max);
+  JsonReader(std::string_view json, size_t bytes_max, size_t values_max = kJsonValuesMax);
   explicit JsonReader(const Json& object);  // such as one within another; it outlives the reader
   JsonReader(const JsonReader&) = delete;
   JsonReader& operator=(const JsonReader&) = delete;

@@ -53,7 +53,7 @@ PastHolder PastHolder::Until(WallMs successor) const {
 }
 
 Result<PastHolders> PastHolders::Parse(std::string_view json) {
-  const Result<Json> object = ParseJson(json, kBytesMax);
+  const Result<Json> object = ParseJson(json, kBytesMax, kValuesMax);
   if (!object.ok()) return object.status().WithContext("the slot's past");
   const auto list = object->find(kHolders);
   if (list == object->end() || !list->is_array()) {

@@ -44,6 +44,7 @@ class PastHolders {
  public:
   static constexpr size_t kHoldersMax = 100;
   static constexpr size_t kBytesMax = 128 << 10;  // of the text that is read
+  static constexpr size_t kValuesMax = 8192;        // the same, members and items of lists
 
   // kCorrupt, with a reason, for what is not exactly such an object.
   static Result<PastHolders> Parse(std::string_view json);

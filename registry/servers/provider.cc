@@ -213,7 +213,9 @@ std::string FormatReport(const ProviderReport& report) {
 }
 
 Result<ProviderReport> ParseReport(std::string_view json) {
-  JsonReader read(json, kReportBytesMax);
+  // The highest numbers of thousands of tags, none of which is looked up by name.
+  constexpr size_t kValuesMax = kReportBytesMax / 8;
+  JsonReader read(json, kReportBytesMax, kValuesMax);
   FIRN_TRY(read.status());
   ProviderReport report;
   FIRN_ASSIGN(report.phase, ParsePhase(read.Find("state")));

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "common/base/cat.h"
+#include "common/base/quote.h"
 #include "common/base/url_encoding.h"
 #include "common/json/json.h"
 #include "server/front/http/http_asker.h"
@@ -58,14 +59,14 @@ void AppendRuns(const Runs& runs, std::string& out) {
 
 // The members of an object as parameters.
 Result<std::string> FormOfJson(std::string_view body) {
-  constexpr size_t kBytesMax = 64 << 10;
-  const Result<Json> object = ParseJson(body, kBytesMax);
+  constexpr size_t kBytesMax = 64 << 10, kValuesMax = 16;  // no path has as many parameters
+  const Result<Json> object = ParseJson(body, kBytesMax, kValuesMax);
   if (!object.ok()) return object.status().WithContext("the JSON body");
   std::string form;
   for (const auto& [name, value] : object->items()) {
     const std::optional<int64_t> number = WholeNumber(value);
     if (!number && !value.is_string()) {
-      return Invalid(Cat(name, " is neither a text nor a whole number"));
+      return Invalid(Cat(Quoted(name), " is neither a text nor a whole number"));
     }
     form += Cat(form.empty() ? "" : "&", UrlEncode(name), "=",
                 number ? Cat(*number) : UrlEncode(value.get<std::string>()));

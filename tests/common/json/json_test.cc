@@ -59,6 +59,42 @@ TEST(JsonTest, WhatIsNestedTooDeepIsRefused) {
   EXPECT_EQ(ParseJson(Nested(50'000), 1 << 20).status(), Corrupt("is nested deeper than 8"));
 }
 
+// What follows the value too many is not JSON: the reason shows that it was never read.
+TEST(JsonTest, ParsingStopsAtTheFirstValueBeyondTheLimit) {
+  const struct {
+    const char* text;
+    size_t values;
+  } cases[] = {{R"({"a":1,"b":2,"c":3} junk)", 3},
+               {R"({"a":[1,2]} junk)", 3},
+               {R"({"a":[{},{},{}]} junk)", 4},
+               {R"({"a":{"b":{"c":[]}}} junk)", 3}};
+  for (const auto& [text, values] : cases) {
+    EXPECT_EQ(ParseJson(text, 100, values - 1).status(),
+              Corrupt("has more than " + std::to_string(values - 1) + " values"))
+        << text;
+    EXPECT_NE(ParseJson(text, 100, values).status().message().find("is not JSON"),
+              std::string::npos)
+        << text;
+  }
+}
+
+TEST(JsonTest, ReadsAsManyValuesAsTheLimitPermits) {
+  std::string members, objects;
+  for (size_t i = 0; i < kJsonValuesMax; ++i) members += "\"m" + std::to_string(i) + "\":0,";
+  members.back() = '}';
+  const Result<Json> read = ParseJson("{" + members, 1 << 20);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->size(), kJsonValuesMax);
+  EXPECT_EQ(ParseJson("{\"more\":0," + members, 1 << 20).status(),
+            Corrupt("has more than 512 values"));
+  constexpr size_t kMany = 100'000;
+  for (size_t i = 0; i < kMany; ++i) objects += "{\"a\":0},";
+  objects.back() = ']';
+  const Result<Json> list = ParseJson("{\"list\":[" + objects + "}", 2 << 20, 1 << 20);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->at("list").size(), kMany);
+}
+
 TEST(JsonTest, WholeNumbersAreOf63BitsAndASign) {
   EXPECT_EQ(WholeNumber(Json(INT64_MIN)), INT64_MIN);
   EXPECT_EQ(WholeNumber(Json(uint64_t{INT64_MAX})), INT64_MAX);

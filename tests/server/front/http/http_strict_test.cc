@@ -26,6 +26,12 @@ class HttpStrictTest : public testing::Test {
     EXPECT_EQ(issuing_.slow->asked, 0) << "nothing was issued";
   }
 
+  static std::string ManyMembers(int count) {
+    std::string json = "{";
+    for (int i = 0; i < count; ++i) json += (i == 0 ? "\"m" : ",\"m") + std::to_string(i) + "\":0";
+    return json + "}";
+  }
+
   static constexpr const char* kForm = "application/x-www-form-urlencoded";
   static constexpr const char* kJson = "application/json";
 
@@ -73,6 +79,9 @@ TEST_F(HttpStrictTest, ABodyIsJsonOrAForm) {
   ExpectBad(Send("POST", "/v1/ids/slow", kJson, R"([3])"), "object");
   ExpectBad(Send("POST", "/v1/ids/slow", kJson, R"({"count":[3]})"), "count");
   ExpectBad(Send("POST", "/v1/ids/slow", kJson, R"({"count":3.5})"), "count");
+  ExpectBad(Send("POST", "/v1/ids/slow", kJson, ManyMembers(16)), "no parameter 'm0'");
+  ExpectBad(Send("POST", "/v1/ids/slow", kJson, ManyMembers(17)), "more than 16 values");
+  ExpectBad(Send("POST", "/v1/ids/slow", kJson, ManyMembers(4'000)), "more than 16 values");
   ExpectBad(Send("POST", "/v1/ids/slow", "text/plain", "count=3"), "Content-Type");
   ExpectBad(Send("POST", "/v1/ids/slow", {}, "count=3"), "Content-Type");
   ExpectBad(Send("GET", "/v1/ids/slow", kForm, "count=3"), "body");
