@@ -5,18 +5,18 @@
 
 namespace firn {
 
-// The flags of firn-server for who asks --help: in groups, what is wanted most comes first. Those
-// of the libraries stand behind --helpfull.
+// A titled group of firn-server's flags, as --help prints them: the most used first. --helpfull prints the
+// libraries' flags as well.
 struct FlagGroup {
   const char* title;
   std::vector<std::string> flags;
 };
 const std::vector<FlagGroup>& FlagGroups();
 
-// The page itself. Dies when a group names a flag that there is not.
+// Returns the text of --help. Ends the process if a group names a flag that does not exist.
 std::string FlagHelp();
 
-// Whether the command line asks for that page and for nothing else of the kind.
+// Returns whether the command line asks for --help.
 bool AsksForHelp(int argc, const char* const* argv);
 
 }  // namespace firn

@@ -19,85 +19,12 @@
 #include "registry/open/open_coordinator.h"
 #include "server/flags/comma_parts.h"
 #include "server/flags/flag_faults.h"
+#include "server/flags/flag_table.h"
 #include "server/front/desk/tag_rights.h"
 #include "server/front/net/tls.h"
 #include "server/node/open_node.h"
 
 // --- flags ---------------------------------------------------------------------------------------
-
-// Those that go into the options as they are: the flag, the field that has its default and takes
-// its value (of a limit: the one of its name), for a number from what to what it may go, and what
-// --help says.
-#define FIRN_PLAIN_FLAGS(NUMBER, LIMIT, SWITCH, TEXT)                                              \
-  SWITCH(static_first_start, place.static_first_start,                                             \
-         "of static: the machine id was never used before, so no grant file is missing")           \
-  SWITCH(static_clock_ok, place.static_clock_ok,                                                   \
-         "of static: the wall clock is right, although it is more than a day from the last id")    \
-  SWITCH(static_adopt, place.static_adopt,                                                         \
-         "of static: the grant file was moved here on purpose, and no other server uses it or "    \
-         "its original; for one start")                                                            \
-  TEXT(registry_auth_file, credentials_file, "file with user:password for ZooKeeper")              \
-  NUMBER(int32, session_timeout_ms, place.session_timeout, 1'000, 600'000,                         \
-         "of the session with the registry")                                                       \
-  NUMBER(int32, claim_window_ms, node.claim.window, 1'000, kPoisonAhead.count() / 4,               \
-         "how far a machine id is claimed ahead, at most")                                         \
-  NUMBER(int32, probation_ms, node.claim.probation, 0, 600'000,                                    \
-         "from the claim of a machine id to its first id")                                         \
-  NUMBER(int32, restore_probation_ms, node.claim.restore_probation, 0, 600'000,                    \
-         "how long after firn restore no new claim issues, so that whoever it forgot can object")  \
-  SWITCH(offline_start, node.claim.offline_start,                                                  \
-         "go on inside the last claim while the registry is away")                                 \
-  NUMBER(int32, zk_skew_max_ms, node.claim.skew_max, 1, 600'000,                                   \
-         "between the wall clock and ZooKeeper's, at a claim")                                     \
-  TEXT(application, application, "name under which the servers of a service stand together")       \
-  NUMBER(int32, rack, node.claim.rack, 0, kMachinePartMax, "rack part of the machine id")          \
-  NUMBER(int32, machine_ids, place.machine_ids, 1, kMachineIdsMax,                                 \
-         "how many this server holds at once, each for so many ids a millisecond as the layout "   \
-         "gives one; ids of different calls in a millisecond are in no order then")                \
-  TEXT(grant_dir, place.grant_dir,                                                                 \
-       "memory, a tmpfs, in which the permission to go on after a crash is kept")                  \
-  NUMBER(int32, clock_jump_max_ms, node.id_clock.jump_max, 0, 3'600'000,                           \
-         "the wall clock is followed at once up to this far ahead")                                \
-  NUMBER(int32, clock_alarm_ms, node.id_clock.alarm, 1, kDayMs,                                    \
-         "how far the wall clock may be off without an alarm")                                     \
-  TEXT(default_tag, node.default_tag, "the tag of calls that name none")                           \
-  TEXT(default_strategy, place.default_strategy,                                                   \
-       "when the cluster is made, snowflake: tags that nobody has defined are served; empty: "     \
-       "refused")                                                                                  \
-  TEXT(key_dir, key_dir, "folder with the keys of obfuscated tags")                                \
-  TEXT(history_file, history.path,                                                                 \
-       "where tags with the plugin `history` are recorded; empty: nowhere")                        \
-  NUMBER(int64, history_file_bytes_max, history.bytes_max, 4096, int64_t{1} << 40,                 \
-         "of one such file, before it is turned over")                                             \
-  NUMBER(int32, history_files_max, history.files_max, 1, 10'000, "such files that are kept")       \
-  NUMBER(int32, drain_notice_ms, drain_notice, 0, 600'000,                                         \
-         "from the notice to clients until calls are refused")                                     \
-  NUMBER(int32, drain_refuse_ms, drain_refuse, 0, 600'000,                                         \
-         "until connections are closed, unless all have gone")                                     \
-  NUMBER(int32, drain_patience_ms, drain_patience, 0, 600'000, "for what is in flight after that") \
-  LIMIT(int32, frame_bytes_max, 1024, kBytesMax, "of a Thrift frame")                              \
-  LIMIT(int32, string_bytes_max, 64, kBytesMax, "of a string in a Thrift frame")                   \
-  LIMIT(int32, container_items_max, 1, 1'000'000, "of a container in a Thrift frame")              \
-  LIMIT(int32, list_ids_max, 1, 1'000'000, "of one call for a list of ids")                        \
-  LIMIT(int64, runs_ids_max, 1, int64_t{1} << 40,                                                  \
-        "of one call for runs of ids; a strategy may permit fewer")                                \
-  LIMIT(int32, http_header_bytes_max, 1024, kBytesMax, "of an HTTP header")                        \
-  LIMIT(int32, http_body_bytes_max, 1024, kBytesMax, "of an HTTP body")                            \
-  LIMIT(int32, requests_per_turn_max, 1, 1'000'000,                                                \
-        "of one connection, before others get their turn")                                         \
-  LIMIT(int32, turn_us_max, 100, 1'000'000, "of one connection's turn, in microseconds")           \
-  LIMIT(int32, output_waiting_bytes_max, 1024, kBytesMax, "unread answers at which reading stops") \
-  LIMIT(int32, connections_max, 1, 1'000'000,                                                      \
-        "of the public port; when it is full, the oldest half request goes")                       \
-  LIMIT(int32, connections_per_peer_max, 1, 1'000'000,                                             \
-        "of one address, or of one /64 network of IPv6")                                           \
-  LIMIT(int64, output_total_bytes_max, 1024, int64_t{1} << 40,                                     \
-        "unread answers of all connections; whoever has most is closed")                           \
-  LIMIT(int32, spare_descriptors, 0, 100'000,                                                      \
-        "descriptors left to registry, stores and files: with no more, the public port waits")     \
-  LIMIT(int32, idle_ms, 100, kDayMs, "after which an idle connection is closed")                   \
-  LIMIT(int32, half_request_ms, 100, kDayMs, "from a request's first byte to its last")            \
-  LIMIT(int32, issue_wait_ms, 0, 60'000, "how long a request may wait for ids")
 
 namespace firn {
 namespace {
@@ -121,48 +48,19 @@ int64_t Plain(Milliseconds value) { return value.count(); }
 }  // namespace
 }  // namespace firn
 
+#define FIRN_NONE(...)
 #define FIRN_NUMBER(type, flag, field, least, most, help) \
   DEFINE_##type(flag, static_cast<gflags::type>(firn::Plain(firn::Defaults().field)), help);
 #define FIRN_LIMIT(type, flag, least, most, help) \
   FIRN_NUMBER(type, flag, listen.limits.flag, least, most, help)
 #define FIRN_SWITCH(flag, field, help) DEFINE_bool(flag, firn::Defaults().field, help);
 #define FIRN_TEXT(flag, field, help) DEFINE_string(flag, firn::Defaults().field, help);
-FIRN_PLAIN_FLAGS(FIRN_NUMBER, FIRN_LIMIT, FIRN_SWITCH, FIRN_TEXT)
+#define FIRN_READ(type, flag, value, help) DEFINE_##type(flag, value, help);
+FIRN_FLAGS(FIRN_NONE, FIRN_NUMBER, FIRN_LIMIT, FIRN_SWITCH, FIRN_TEXT, FIRN_READ, FIRN_NONE)
 #undef FIRN_NUMBER
 #undef FIRN_SWITCH
 #undef FIRN_TEXT
-
-// Those that have to be read.
-DEFINE_string(registry, "",
-              "zk://h:p,h:p/firn/<cluster>, dir:///path, or static:<machine id>; empty: the "
-              "directory `registry` in the state folder, for a server on loopback alone");
-DEFINE_bool(embedded, false,
-            "the registry is that directory, although other hosts can reach this server");
-DEFINE_string(listen, "127.0.0.1:7609", "public address, for Thrift and HTTP");
-DEFINE_string(advertise, "", "address at which clients reach this server; empty: --listen");
-DEFINE_string(admin_listen, "127.0.0.1:7610",
-              "address of the admin side; the one of --listen puts both on one port");
-DEFINE_string(admin_hosts, "",
-              "names by which the admin side may be called, besides localhost and addresses, "
-              "separated by commas");
-DEFINE_int32(io_threads, 0, "IO threads of the public port; 0: one a core, at most 4");
-DEFINE_string(tls_cert, "", "certificate chain of the public port, PEM; empty: no TLS");
-DEFINE_string(tls_key, "", "its private key, PEM");
-DEFINE_string(tls_client_ca, "", "only clients with a certificate of this authority get in, PEM");
-DEFINE_string(
-    tls_names_file, "",
-    "whose certificate may take ids of what, `NAME TAG,TAG` or `NAME *` a line; empty: all");
-DEFINE_string(admin_tls_cert, "", "certificate chain of the admin side, PEM; empty: no TLS there");
-DEFINE_string(admin_tls_key, "", "its private key, PEM");
-DEFINE_string(admin_tls_client_ca, "", "only operators with a certificate of this one get in, PEM");
-DEFINE_int32(worker, -1, "worker part of the machine id; -1: any");
-DEFINE_string(state_dir, "./firn-state", "folder of what this server remembers");
-DEFINE_string(layout, "", "layout of ids, when the cluster is made; empty: the cluster's, or firn");
-DEFINE_string(sequencer, "atomic", "atomic, mutex or spin");
-DEFINE_string(sequence_start, "random", "zero, random or carry");
-DEFINE_string(clock_policy, "run", "while the wall clock is behind: run or strict");
-DEFINE_string(stores_file, "", "INI file of the stores of segment tags beside `registry`");
-DEFINE_string(tinyid_token_file, "", "tokens of Tinyid's paths: `<token>=<tag>,<tag>` a line");
+#undef FIRN_READ
 
 namespace firn {
 namespace {
@@ -218,15 +116,16 @@ void Set(Number& field, int64_t value) {
   field = static_cast<Number>(value);
 }
 
-// The flags of the table.
+// The flags that the table copies.
 void ReadPlain(FlagFaults& faults, ServerOptions& options) {
 #define FIRN_NUMBER(type, flag, field, least, most, help) \
   Set(options.field, faults.Range(#flag, FLAGS_##flag, least, most));
 #define FIRN_COPY(flag, field, help) options.field = FLAGS_##flag;
-  FIRN_PLAIN_FLAGS(FIRN_NUMBER, FIRN_LIMIT, FIRN_COPY, FIRN_COPY)
+  FIRN_FLAGS(FIRN_NONE, FIRN_NUMBER, FIRN_LIMIT, FIRN_COPY, FIRN_COPY, FIRN_NONE, FIRN_NONE)
 #undef FIRN_NUMBER
 #undef FIRN_LIMIT
 #undef FIRN_COPY
+#undef FIRN_NONE
 }
 
 // The three flags of one side; `side` stands before their names.

@@ -1,10 +1,13 @@
 #include "server/flags/options.h"
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gflags/gflags.h>
@@ -257,7 +260,7 @@ TEST_F(CommandLineTest, FilesThatFilesNameAreReadAsWell) {
   EXPECT_NE(Check("--flagfile=/nowhere").message().find("/nowhere"), std::string::npos);
 }
 
-TEST(FlagHelpTest, EveryFlagOfTheServersStandsInOneGroup) {
+TEST(FlagHelpTest, PutsEveryServerFlagIntoOneGroup) {
   std::multiset<std::string> grouped;
   for (const FlagGroup& group : FlagGroups()) {
     grouped.insert(group.flags.begin(), group.flags.end());
@@ -272,7 +275,23 @@ TEST(FlagHelpTest, EveryFlagOfTheServersStandsInOneGroup) {
   }
 }
 
-TEST(FlagHelpTest, WhatIsWantedMostComesFirstAndNothingOfTheLibraries) {
+TEST(FlagHelpTest, DescribesEachFlagInSentencesWithAUnit) {
+  std::vector<gflags::CommandLineFlagInfo> all;
+  gflags::GetAllFlags(&all);
+  const std::pair<std::string_view, std::string_view> units[] = {
+      {"_ms", "milliseconds"}, {"_us", "microseconds"}, {"_bytes_max", "bytes"}};
+  for (const auto& flag : all) {
+    if (flag.filename.find("server/flags/") == std::string::npos) continue;
+    EXPECT_TRUE(std::isupper(flag.description.front())) << flag.name;
+    EXPECT_TRUE(flag.description.ends_with('.')) << flag.name;
+    for (const auto& [suffix, unit] : units) {
+      if (!flag.name.ends_with(suffix) && !flag.name.ends_with(std::string(suffix) + "_max")) continue;
+      EXPECT_NE(flag.description.find(unit), std::string::npos) << flag.name;
+    }
+  }
+}
+
+TEST(FlagHelpTest, ListsRegistryFirstAndOmitsLibraryFlags) {
   const std::string page = FlagHelp();
   const size_t registry = page.find("  --registry=..."), limits = page.find("\nLimits:");
   ASSERT_NE(registry, std::string::npos) << page;
@@ -280,7 +299,10 @@ TEST(FlagHelpTest, WhatIsWantedMostComesFirstAndNothingOfTheLibraries) {
   EXPECT_LT(page.find("  --stores_file=..."), limits) << page;
   EXPECT_EQ(page.find("logtostderr"), std::string::npos) << page;
   std::istringstream lines(page);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 100u) << line;
+    EXPECT_FALSE(line.ends_with(' ')) << line;
+  }
 }
 
 }  // namespace

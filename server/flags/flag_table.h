@@ -1,0 +1,166 @@
+#pragma once
+
+// Every flag of firn-server, in the order and the groups of --help. FIRN_FLAGS is expanded three
+// times: to define gflags, to copy plain values into ServerOptions after a range check, and to
+// print --help.
+//
+//   GROUP(title)                                  starts a group of --help
+//   NUMBER(type, flag, field, least, most, help)  a number, copied into `field`, which holds its
+//                                                 default
+//   LIMIT(type, flag, least, most, help)          the same, for the limit of that name
+//   SWITCH(flag, field, help)                     a bool, copied into `field`
+//   TEXT(flag, field, help)                       a string, copied into `field`
+//   READ(type, flag, default, help)               a flag that options.cc reads with its own code
+//   LIBRARY(flag)                                 a flag of gflags
+//
+// Help is one or two sentences, with the unit and the meaning of special values. --help appends the
+// default.
+#define FIRN_FLAGS(GROUP, NUMBER, LIMIT, SWITCH, TEXT, READ, LIBRARY)                              \
+  GROUP("Addresses and cluster")                                                                   \
+  READ(string, registry, "",                                                                       \
+       "Registry of the cluster: zk://h:p,h:p/firn/<cluster>, dir:///path or static:<machine "     \
+       "id>. Empty: the directory `registry` in --state_dir, for a server on loopback only.")      \
+  READ(string, listen, "127.0.0.1:7609", "Address of the public port, for Thrift and HTTP.")       \
+  READ(string, advertise, "",                                                                      \
+       "Address at which clients reach this server. Empty: the address of --listen.")              \
+  READ(string, admin_listen, "127.0.0.1:7610",                                                     \
+       "Address of the admin port. The address of --listen puts both on one port.")                \
+  READ(string, state_dir, "./firn-state",                                                          \
+       "Folder in which this server keeps its state. Never share or copy it.")                     \
+  READ(bool, embedded, false,                                                                      \
+       "Use a directory registry in --state_dir although other hosts can reach this server.")      \
+  TEXT(registry_auth_file, credentials_file, "File with `user:password` for ZooKeeper.")           \
+  TEXT(application, application, "Service name under which this server is listed.")                \
+  GROUP("Tags")                                                                                    \
+  READ(string, stores_file, "", "INI file that defines the stores of segment tags.")               \
+  TEXT(key_dir, key_dir, "Folder with the keys of obfuscated tags.")                               \
+  TEXT(default_tag, node.default_tag, "Tag used when a request does not name one.")                \
+  READ(string, tinyid_token_file, "",                                                              \
+       "File with the tokens of Tinyid's paths, one `<token>=<tag>,<tag>` per line.")              \
+  LIMIT(int32, issue_wait_ms, 0, 60'000,                                                           \
+        "Maximum time that a request waits for ids, in milliseconds.")                             \
+  GROUP("Creation of the cluster")                                                                 \
+  READ(string, layout, "",                                                                         \
+       "Layout of snowflake ids, when this server creates the cluster. Empty: the existing "       \
+       "cluster's layout, or `firn`.")                                                             \
+  TEXT(default_strategy, place.default_strategy,                                                   \
+       "Strategy of undefined tags, when this server creates the cluster: `snowflake`, or "        \
+       "empty to refuse them.")                                                                    \
+  GROUP("Encryption and access")                                                                   \
+  READ(string, tls_cert, "", "PEM file with the public port's certificate chain. Empty: no TLS.")  \
+  READ(string, tls_key, "", "PEM file with the private key of --tls_cert.")                        \
+  READ(string, tls_client_ca, "",                                                                  \
+       "PEM file with the authorities whose client certificates are accepted on the public "       \
+       "port. Empty: clients need no certificate.")                                                \
+  READ(string, tls_names_file, "",                                                                 \
+       "File that maps client certificate names to the tags they may use, one `NAME TAG,TAG` "     \
+       "or `NAME *` per line. Empty: every accepted certificate may use every tag.")               \
+  READ(string, admin_tls_cert, "",                                                                 \
+       "PEM file with the admin port's certificate chain. Empty: no TLS on that port.")            \
+  READ(string, admin_tls_key, "", "PEM file with the private key of --admin_tls_cert.")            \
+  READ(string, admin_tls_client_ca, "",                                                            \
+       "PEM file with the authorities whose client certificates are accepted on the admin port. "  \
+       "Empty: operators need no certificate.")                                                    \
+  READ(string, admin_hosts, "",                                                                    \
+       "Host names accepted by the admin port besides localhost and addresses, separated by "      \
+       "commas.")                                                                                  \
+  GROUP("Machine id and clock")                                                                    \
+  READ(int32, worker, -1, "Worker part of the machine id. -1: any.")                               \
+  NUMBER(int32, rack, node.claim.rack, 0, kMachinePartMax, "Rack part of the machine id.")         \
+  NUMBER(int32, machine_ids, place.machine_ids, 1, kMachineIdsMax,                                 \
+         "Number of machine ids that this server holds. Each adds the layout's full rate. Ids "    \
+         "of different calls within one millisecond are then unordered.")                          \
+  READ(string, sequencer, "atomic", "Implementation of the sequence: atomic, mutex or spin.")      \
+  READ(string, sequence_start, "random",                                                           \
+       "First sequence number of a millisecond: zero, random or carry (where the last one "        \
+       "stopped).")                                                                                \
+  READ(string, clock_policy, "run",                                                                \
+       "While the wall clock is behind the last id: run continues to issue, strict refuses.")      \
+  NUMBER(int32, clock_jump_max_ms, node.id_clock.jump_max, 0, 3'600'000,                           \
+         "Maximum lead of the wall clock that ids follow at once, in milliseconds.")               \
+  NUMBER(int32, clock_alarm_ms, node.id_clock.alarm, 1, kDayMs,                                    \
+         "Difference of the wall clock from the time of ids that raises an alarm, in "             \
+         "milliseconds.")                                                                          \
+  NUMBER(int32, zk_skew_max_ms, node.claim.skew_max, 1, 600'000,                                   \
+         "Maximum difference between the local clock and ZooKeeper's clock at which a machine id " \
+         "may be claimed, in milliseconds.")                                                       \
+  NUMBER(int32, session_timeout_ms, place.session_timeout, 1'000, 600'000,                         \
+         "Timeout of the registry session, in milliseconds.")                                      \
+  NUMBER(int32, claim_window_ms, node.claim.window, 1'000, kPoisonAhead.count() / 4,               \
+         "Time ahead for which a machine id is claimed, in milliseconds: how long this server "    \
+         "issues ids without its registry.")                                                       \
+  NUMBER(int32, probation_ms, node.claim.probation, 0, 600'000,                                    \
+         "Delay between the claim of a machine id and its first id, in milliseconds.")             \
+  NUMBER(int32, restore_probation_ms, node.claim.restore_probation, 0, 600'000,                    \
+         "Time after `firn restore` in which new claims issue no ids, in milliseconds, so that "   \
+         "a holder that the restore forgot can object.")                                           \
+  SWITCH(offline_start, node.claim.offline_start,                                                  \
+         "Resume the last claim at a start while the registry is unreachable.")                    \
+  TEXT(grant_dir, place.grant_dir,                                                                 \
+       "Folder in memory (tmpfs) for the grant, with which a server resumes its machine id after " \
+       "a crash.")                                                                                 \
+  GROUP("Machine id without a registry (--registry=static:13)")                                    \
+  SWITCH(static_first_start, place.static_first_start,                                             \
+         "The machine id was never used before, so a missing grant file is correct.")              \
+  SWITCH(static_clock_ok, place.static_clock_ok,                                                   \
+         "The wall clock is right, although it differs from the last id by more than a day.")      \
+  SWITCH(static_adopt, place.static_adopt,                                                         \
+         "The grant file was moved here on purpose, and no other server uses it or its original. " \
+         "Pass it for one start only.")                                                            \
+  GROUP("History")                                                                                 \
+  TEXT(history_file, history.path,                                                                 \
+       "File that records the ids of tags with the plugin `history`. Empty: such tags are "        \
+       "refused.")                                                                                 \
+  NUMBER(int64, history_file_bytes_max, history.bytes_max, 4096, int64_t{1} << 40,                 \
+         "Size at which a history file is rotated, in bytes.")                                     \
+  NUMBER(int32, history_files_max, history.files_max, 1, 10'000,                                   \
+         "Number of history files that are kept.")                                                 \
+  GROUP("Clean stop")                                                                              \
+  NUMBER(int32, drain_notice_ms, drain_notice, 0, 600'000,                                         \
+         "Time between the notice to clients and the first refused call, in milliseconds.")        \
+  NUMBER(int32, drain_refuse_ms, drain_refuse, 0, 600'000,                                         \
+         "Maximum time in which calls are refused before connections are closed, in "              \
+         "milliseconds.")                                                                          \
+  NUMBER(int32, drain_patience_ms, drain_patience, 0, 600'000,                                     \
+         "Maximum wait for unfinished calls after that, in milliseconds.")                         \
+  GROUP("Limits")                                                                                  \
+  READ(int32, io_threads, 0, "IO threads of the public port. 0: one per core, at most 4.")         \
+  LIMIT(int32, connections_max, 1, 1'000'000,                                                      \
+        "Maximum connections on the public port. At the limit, the connection with the oldest "    \
+        "incomplete request is closed.")                                                           \
+  LIMIT(int32, connections_per_peer_max, 1, 1'000'000,                                             \
+        "Maximum connections from one address, or from one /64 network of IPv6.")                  \
+  LIMIT(int32, list_ids_max, 1, 1'000'000, "Maximum ids in one call for a list of ids.")           \
+  LIMIT(int64, runs_ids_max, 1, int64_t{1} << 40,                                                  \
+        "Maximum ids in one call for runs of ids. A strategy may allow fewer.")                    \
+  LIMIT(int32, frame_bytes_max, 1024, kBytesMax, "Maximum size of a Thrift frame, in bytes.")      \
+  LIMIT(int32, string_bytes_max, 64, kBytesMax,                                                    \
+        "Maximum size of a string in a Thrift frame, in bytes.")                                   \
+  LIMIT(int32, container_items_max, 1, 1'000'000,                                                  \
+        "Maximum items of a list or map in a Thrift frame.")                                       \
+  LIMIT(int32, http_header_bytes_max, 1024, kBytesMax,                                             \
+        "Maximum size of an HTTP header, in bytes.")                                               \
+  LIMIT(int32, http_body_bytes_max, 1024, kBytesMax, "Maximum size of an HTTP body, in bytes.")    \
+  LIMIT(int32, requests_per_turn_max, 1, 1'000'000,                                                \
+        "Maximum requests served from one connection before others get a turn.")                   \
+  LIMIT(int32, turn_us_max, 100, 1'000'000,                                                        \
+        "Maximum time spent on one connection before others get a turn, in microseconds.")         \
+  LIMIT(int32, output_waiting_bytes_max, 1024, kBytesMax,                                          \
+        "Unread answers of one connection at which the server stops reading from it, in bytes.")   \
+  LIMIT(int64, output_total_bytes_max, 1024, int64_t{1} << 40,                                     \
+        "Maximum unread answers of all connections, in bytes. Above it, the connection with the "  \
+        "most is closed.")                                                                         \
+  LIMIT(int32, spare_descriptors, 0, 100'000,                                                      \
+        "File descriptors reserved for registry, stores and files. With no more left, the "        \
+        "public port accepts no connection.")                                                      \
+  LIMIT(int32, idle_ms, 100, kDayMs,                                                               \
+        "Time after which an idle connection is closed, in milliseconds.")                         \
+  LIMIT(int32, half_request_ms, 100, kDayMs,                                                       \
+        "Maximum time to receive one request, in milliseconds.")                                   \
+  GROUP("General")                                                                                 \
+  LIBRARY(flagfile)                                                                                \
+  LIBRARY(fromenv)                                                                                 \
+  LIBRARY(tryfromenv)                                                                              \
+  LIBRARY(version)                                                                                 \
+  LIBRARY(help)                                                                                    \
+  LIBRARY(helpfull)
