@@ -52,7 +52,9 @@ final class Ask<T> {
 
   static Ask<String> text(String tag) {
     return new Ask<>("getText", tag, new IdService.getText_args(tag), IdService.getText_result::new,
-        text -> text.isEmpty() ? "its text is empty" : null, text -> LongStream.empty());
+        text -> text.isEmpty() ? "its text is empty"
+            : Failure.isPrintable(text) ? null : "its text has a control character",
+        text -> LongStream.empty());
   }
 
   static Ask<ServerStatus> status() {

@@ -1,9 +1,12 @@
 package io.firn;
 
+import java.io.Serializable;
 import java.util.Locale;
 
 /** One server that a call asked. */
-public final class Attempt {
+public final class Attempt implements Serializable {
+  private static final long serialVersionUID = 1;
+
   /** What became of asking it. */
   public enum End {
     /** Refused, no route, reset while connecting. */
@@ -20,7 +23,7 @@ public final class Attempt {
     WRONG_SERVICE("wrong service"),
     /** A typed "no". */
     REFUSED("refused"),
-    /** All of this client's connections to it were in use. */
+    /** This client could not use it: all connections were busy, or no file descriptor was left. */
     NO_ROOM("no room");
 
     private final String words;

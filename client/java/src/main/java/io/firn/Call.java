@@ -6,11 +6,12 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
 
-/** The way of one call from server to server. Each server is asked once, attemptsMax requests are sent
- * at most. A refusal that no other server would mend ends it. When all that could be reached are
- * overloaded it waits as long as the shortest advice and begins anew, if the deadline allows. When there
- * is nobody to ask, or all were out of reach, silent or on their way out, it waits for news of servers,
- * or as long as an attempt may take, and asks all once more. Nothing begins at or after the deadline. */
+/** One call, which fails over from server to server. It asks each server once and sends at most attemptsMax
+ * requests; each request after the first one is paid for from the retry budget, unless the server before
+ * could not be reached. A refusal that every server would repeat ends the call. When all servers that could
+ * be reached are overloaded, the call waits for the shortest advice and starts over, if the deadline allows.
+ * When no server is known, or all were unreachable, silent or draining, it waits for news of servers, or for
+ * the time of one attempt, and asks all once more. Nothing begins at or after the deadline. */
 final class Call<T> {
   /** Asks one server. */
   interface Attempting<T> {
@@ -27,6 +28,7 @@ final class Call<T> {
   private Failure last;
   private int sent;
   private boolean foundNobody;
+  private boolean freeNext = true; // of the retry budget
   private Set<Server> tried; // in this round, as all below
   private int unreached;
   private int overloaded;
@@ -37,6 +39,7 @@ final class Call<T> {
     this.fleet = fleet;
     this.ask = ask;
     until = Server.now() + deadlineMs;
+    fleet.budget.callBegins();
     beginRound();
   }
 
@@ -63,6 +66,10 @@ final class Call<T> {
         continue;
       }
       waited = false;
+      if (!freeNext && !fleet.budget.take(Server.now())) {
+        fleet.giveBack(server);
+        throw failure("the retry budget is exhausted");
+      }
       try {
         return askOne(server, attempting);
       } catch (Failure failure) {
@@ -113,6 +120,7 @@ final class Call<T> {
       throw failure("the first server failed");
     }
     tried.add(server);
+    freeNext = failure.unsent();
     if (failure.unsent()) {
       unreached++;
     } else {
@@ -148,10 +156,15 @@ final class Call<T> {
   /** Waits for what may help, or fails; whether that was news of servers. */
   private boolean await() throws FirnException {
     long now = Server.now();
+    long paused = fleet.pausedUntil(tried);
+    if (sent < fleet.options.attemptsMax && paused != Server.NEVER) {
+      fleet.await(Math.min(until, paused), true);
+      return false;
+    }
     foundNobody |= tried.isEmpty();
     if (overloaded > 0 && overloaded + unreached == tried.size()) {
-      // Later than advised, by lot: those who are told the same do not come back together.
-      long pause = adviceMs + ThreadLocalRandom.current().nextLong(adviceMs / 4 + 1);
+      // Up to half as long again, at random, so that clients do not return together.
+      long pause = adviceMs + ThreadLocalRandom.current().nextLong(adviceMs / 2 + 1);
       if (now + pause >= until) {
         throw failure("all servers are overloaded");
       }

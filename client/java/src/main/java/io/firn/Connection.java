@@ -29,6 +29,7 @@ final class Connection {
   private static final int FRAME_MAX = 16 << 20;
 
   boolean used; // before: whoever finds it closed may ask once more
+  volatile long idleSince;
   ServerStatus status; // what the server said of itself at first
   IdCheck check;
   private final Socket plain;
@@ -55,6 +56,9 @@ final class Connection {
       }
     }
     if (made == null) {
+      if (isOwnLack(fault)) {
+        throw new Failure(Attempt.End.NO_ROOM, "this process has no file descriptor or memory left");
+      }
       boolean late = fault instanceof SocketTimeoutException;
       throw new Failure(late ? Attempt.End.CONNECT_TIMEOUT : Attempt.End.UNREACHABLE,
           late ? "" : fault.getMessage());
@@ -72,6 +76,13 @@ final class Connection {
     }
   }
 
+  /** Whether this process, and not the server, is at fault. */
+  private static boolean isOwnLack(IOException fault) {
+    String text = String.valueOf(fault.getMessage());
+    return text.contains("Too many open files") || text.contains("No buffer space")
+        || text.contains("Cannot allocate memory");
+  }
+
   private void secure(Tls tls, String host, int port, long until) throws Failure {
     try {
       plain.setSoTimeout(leftMs(until));
@@ -86,6 +97,20 @@ final class Connection {
       boolean answered = fault instanceof SSLException;
       throw new Failure(answered ? Attempt.End.WRONG_SERVICE : Attempt.End.UNREACHABLE,
           "TLS: " + fault.getMessage());
+    }
+  }
+
+  /** Whether the server has closed the connection, or sent what nobody asked for. Only for an idle
+   * connection; takes a millisecond. */
+  boolean isOver() {
+    try {
+      plain.setSoTimeout(1);
+      in.read();
+      return true;
+    } catch (SocketTimeoutException alive) {
+      return false;
+    } catch (IOException gone) {
+      return true;
     }
   }
 
@@ -177,8 +202,10 @@ final class Connection {
         frame.length, true, true);
     TMessage head = protocol.readMessageBegin();
     if (head.type == TMessageType.EXCEPTION) {
-      throw new Failure(Attempt.End.BROKEN, "it knows no such method: "
-          + TApplicationException.readFrom(protocol).getMessage());
+      TApplicationException fault = TApplicationException.readFrom(protocol);
+      String detail = "it does not know the method: " + fault.getMessage();
+      throw fault.getType() == TApplicationException.UNKNOWN_METHOD
+          ? Failure.lackingMethod(detail) : new Failure(Attempt.End.BROKEN, detail);
     }
     if (!head.name.equals(ask.method) || head.type != TMessageType.REPLY
         || head.seqid != sequence) {

@@ -22,6 +22,8 @@ final class Engine {
   private static final long NO_LIST_YET_MS = 1000;
   private static final long NO_SUCH_METHOD_MS = 60_000;
   private static final long TROUBLE_MS = 1000;
+  private static final long CHECK_IDLE_MS = 1000;
+  private static final int CHECKS_MAX = 16; // of one server's connections, a second
   private static final Tls SYSTEM_TLS = new Tls(null, null, null, null);
 
   final Options options;
@@ -74,21 +76,31 @@ final class Engine {
     }
   }
 
-  /** One server's answer. Whoever finds all connections in use waits in line until the deadline. */
+  /** One server's answer. While all connections are in use, the call waits for one until the deadline. */
   private <T> T attempt(Server server, Ask<T> ask, boolean fresh, long deadline) throws Failure {
-    try {
-      if (!server.room.tryAcquire(Math.max(0, deadline - Server.now()), TimeUnit.MILLISECONDS)) {
-        throw new Failure(Attempt.End.NO_ROOM, "");
-      }
-    } catch (InterruptedException interrupted) {
-      Thread.currentThread().interrupt();
-      throw new Failure(Attempt.End.NO_ROOM, "interrupted");
+    boolean waited = !server.room.tryAcquire();
+    if (waited) {
+      awaitRoom(server, deadline);
     }
     try {
+      if (waited && fleet.isOut(server)) {
+        throw new Failure(Attempt.End.NO_ROOM, "it failed while this call waited for a connection");
+      }
       long limitMs = Math.min(options.attemptLimitMs, deadline - Server.now());
       return ask(server, ask, fresh, System.nanoTime() + limitMs * 1_000_000);
     } finally {
       server.room.release();
+    }
+  }
+
+  private static void awaitRoom(Server server, long deadline) throws Failure {
+    try {
+      if (!server.room.tryAcquire(Math.max(0, deadline - Server.now()), TimeUnit.MILLISECONDS)) {
+        throw new Failure(Attempt.End.NO_ROOM, "all connections were in use until the deadline");
+      }
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+      throw new Failure(Attempt.End.NO_ROOM, "interrupted");
     }
   }
 
@@ -104,7 +116,7 @@ final class Engine {
       whole = true;
       return answer;
     } catch (Failure failure) {
-      whole = failure.refused();
+      whole = failure.refused() || failure.lacksMethod;
       throw failure;
     } finally {
       put(server, connection, whole);
@@ -113,12 +125,8 @@ final class Engine {
 
   /** The connection that was used last, or a new one that leads to this cluster. */
   private Connection take(Server server, boolean fresh, long until) throws Failure {
-    synchronized (fleet) {
-      if (!fresh && !server.idle.isEmpty()) {
-        return server.idle.pop();
-      }
-    }
-    return connect(server, until);
+    Connection idle = fresh ? null : server.idle.poll();
+    return idle != null ? idle : connect(server, until);
   }
 
   /** A new connection that leads to this cluster. */
@@ -129,7 +137,7 @@ final class Engine {
       addresses = server.addresses;
       tls = server.tls ? (options.tls == null ? SYSTEM_TLS : options.tls) : null;
     }
-    Connection connection = new Connection(addresses, server.host, server.port, tls, until);
+    Connection connection = dial(server, addresses, tls, until);
     open.add(connection);
     if (fleet.stopped()) {
       drop(connection);
@@ -139,6 +147,18 @@ final class Engine {
       return connection;
     } catch (Failure failure) {
       drop(connection);
+      throw failure;
+    }
+  }
+
+  /** A connection, and what its success or failure means for the next one. */
+  private Connection dial(Server server, List<InetAddress> addresses, Tls tls, long until) throws Failure {
+    try {
+      Connection made = new Connection(addresses, server.host, server.port, tls, until);
+      fleet.dialled(server, true);
+      return made;
+    } catch (Failure failure) {
+      fleet.dialled(server, failure.end == Attempt.End.NO_ROOM);
       throw failure;
     }
   }
@@ -165,13 +185,43 @@ final class Engine {
   }
 
   private void put(Server server, Connection connection, boolean whole) {
-    synchronized (fleet) {
-      if (whole && fleet.lists(server) && !fleet.stopped()) {
-        server.idle.push(connection);
+    if (!whole || !fleet.lists(server) || fleet.stopped()) {
+      drop(connection);
+      return;
+    }
+    connection.idleSince = Server.now();
+    server.idle.push(connection);
+    if (!fleet.lists(server)) { // it left the list meanwhile
+      dropIdle(server);
+    }
+  }
+
+  private void dropIdle(Server server) {
+    for (Connection idle = server.idle.poll(); idle != null; idle = server.idle.poll()) {
+      drop(idle);
+    }
+  }
+
+  /** Closes idle connections that the server has closed: nobody else would notice, and the system would
+   * keep their descriptors. The oldest come first; calls use the youngest. */
+  private void dropClosed(Server server) {
+    long idleBefore = Server.now() - CHECK_IDLE_MS;
+    for (int checked = 0; checked < CHECKS_MAX; checked++) {
+      Connection oldest = server.idle.pollLast();
+      if (oldest == null) {
         return;
       }
+      if (oldest.idleSince > idleBefore) {
+        server.idle.addLast(oldest);
+        return;
+      }
+      if (oldest.isOver()) {
+        drop(oldest);
+      } else {
+        oldest.idleSince = Server.now();
+        server.idle.push(oldest);
+      }
     }
-    drop(connection);
   }
 
   private void drop(Connection connection) {
@@ -183,31 +233,38 @@ final class Engine {
 
   private void upkeep() {
     while (!fleet.stopped()) {
-      for (Server server : fleet.takeNames()) {
-        inBackground(() -> resolve(server));
+      try {
+        upkeepOnce();
+      } catch (InterruptedException end) {
+        return;
+      } catch (RuntimeException fault) { // of this library; without upkeep no server would come back
+        Fleet.report(fault);
       }
-      for (Server server : fleet.takeLooks()) {
-        inBackground(() -> look(server));
+    }
+  }
+
+  private void upkeepOnce() throws InterruptedException {
+    for (Server server : fleet.takeNames()) {
+      inBackground(() -> resolve(server));
+    }
+    for (Server server : fleet.takeLooks()) {
+      inBackground(() -> look(server));
+    }
+    boolean ask;
+    synchronized (wake) {
+      ask = listDue <= Server.now();
+    }
+    if (ask) {
+      askList();
+    }
+    fleet.all().forEach(this::dropClosed);
+    long next = fleet.nextLook();
+    synchronized (wake) {
+      long left = Math.min(1000, Math.min(next, listDue) - Server.now());
+      if (left > 0 && !woken) {
+        wake.wait(left);
       }
-      boolean ask;
-      synchronized (wake) {
-        ask = listDue <= Server.now();
-      }
-      if (ask) {
-        askList();
-      }
-      long next = fleet.nextLook();
-      synchronized (wake) {
-        long left = Math.min(1000, Math.min(next, listDue) - Server.now());
-        try {
-          if (left > 0 && !woken) {
-            wake.wait(left);
-          }
-        } catch (InterruptedException end) {
-          return;
-        }
-        woken = false;
-      }
+      woken = false;
     }
   }
 
@@ -292,7 +349,8 @@ final class Engine {
       if (whole) {
         return failure.retryAfterMs > 0 ? failure.retryAfterMs : NO_LIST_YET_MS;
       }
-      if (failure.end == Attempt.End.BROKEN) { // an older server: the addresses at hand have to do
+      if (failure.lacksMethod) { // an older server: the known addresses have to do
+        whole = true;
         return NO_SUCH_METHOD_MS;
       }
       throw failure;
@@ -300,10 +358,7 @@ final class Engine {
       put(server, connection, whole);
     }
     for (Server gone : fleet.apply(list, server)) {
-      synchronized (fleet) {
-        gone.idle.forEach(this::drop);
-        gone.idle.clear();
-      }
+      dropIdle(gone);
     }
     return Math.min(Math.max(list.ask_again_ms, ASK_AGAIN_MIN_MS), ASK_AGAIN_MAX_MS);
   }

@@ -1,6 +1,6 @@
 package io.firn;
 
-/** What asking one server came to, inside the client. */
+/** Outcome of an attempt that brought no answer. */
 final class Failure extends Exception {
   private static final long serialVersionUID = 1;
 
@@ -11,6 +11,8 @@ final class Failure extends Exception {
   final boolean anotherMayHelp;
   /** A connection that had been idle ended before a byte of the answer. */
   final boolean stale;
+  /** The server does not know the method, as an older one may not. */
+  boolean lacksMethod;
 
   Failure(Attempt.End end, String detail) {
     this(end, detail, null, 0, false, false);
@@ -20,11 +22,26 @@ final class Failure extends Exception {
       boolean stale) {
     super(detail, null, false, false);
     this.end = end;
-    this.detail = detail == null ? "" : detail;
+    this.detail = detail == null ? "" : printable(detail);
     this.reason = reason;
     this.retryAfterMs = retryAfterMs;
     this.anotherMayHelp = anotherMayHelp;
     this.stale = stale;
+  }
+
+  static Failure lackingMethod(String detail) {
+    Failure failure = new Failure(Attempt.End.BROKEN, detail);
+    failure.lacksMethod = true;
+    return failure;
+  }
+
+  /** Replaces control characters, with which a server's text could forge lines in a log or a terminal. */
+  static String printable(String text) {
+    return isPrintable(text) ? text : text.replaceAll("\\p{Cntrl}|[\\x80-\\x9f]", "?");
+  }
+
+  static boolean isPrintable(String text) {
+    return text.chars().noneMatch(Character::isISOControl);
   }
 
   boolean unsent() {
@@ -37,6 +54,6 @@ final class Failure extends Exception {
   }
 
   boolean nonsense() {
-    return end == Attempt.End.BROKEN || end == Attempt.End.WRONG_SERVICE;
+    return !lacksMethod && (end == Attempt.End.BROKEN || end == Attempt.End.WRONG_SERVICE);
   }
 }

@@ -20,14 +20,14 @@ public final class FirnException extends Exception {
   private final Kind kind;
   private final Reason reason;
   private final long retryAfterMs;
-  private final transient List<Attempt> attempts;
+  private final List<Attempt> attempts;
 
   FirnException(Kind kind, String sentence, Reason reason, long retryAfterMs, List<Attempt> attempts) {
     super(sentence + attempts.stream().map(one -> "; " + one).collect(Collectors.joining()));
     this.kind = kind;
     this.reason = reason;
     this.retryAfterMs = retryAfterMs;
-    this.attempts = List.copyOf(attempts);
+    this.attempts = List.copyOf(attempts); // which is serializable
   }
 
   public Kind kind() {

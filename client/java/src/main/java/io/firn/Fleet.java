@@ -25,12 +25,14 @@ final class Fleet {
   private static final long NO_ADVICE_MS = 100;
   private static final long LOOK_AGAIN_MS = 30_000;
   private static final long LOOK_FAILED_MS = 1000;
+  private static final int FAILURES_OF_NONSENSE = 3;
   private static final int OUTSIDE_RACK = 4; // of 16 servers that a client keeps to
   private static final int FIT_MIN = 3; // where fewer are fit, all servers are offered
 
   final Options options;
   private final List<String> seeds;
   private final Runnable trouble;
+  final RetryBudget budget = new RetryBudget(Server.now());
   private final long name = ThreadLocalRandom.current().nextLong();
   private final Set<String> ownNumbers = new HashSet<>(); // tags that need no machine id
   private Map<String, Server> servers = new TreeMap<>();
@@ -39,7 +41,7 @@ final class Fleet {
   private String layout = "";
   private long version;
   private long news;
-  private boolean stopped;
+  private volatile boolean stopped;
 
   Fleet(Options options, List<String> seeds, Runnable trouble) {
     this.options = options;
@@ -81,6 +83,7 @@ final class Fleet {
         }
       }
       before.values().stream().filter(one -> !servers.containsKey(one.address)).forEach(gone::add);
+      gone.forEach(one -> one.gone = true);
       version = list.version;
       choose();
       tellNews();
@@ -99,7 +102,7 @@ final class Fleet {
     server.online = entry.online;
     server.state = entry.state;
     server.tls = entry.tls || options.tls != null;
-    server.lastResort = server.draining = server.quarantined = false;
+    server.lastResort = server.draining = server.quarantined = server.foreign = false;
     server.closedUntil.clear();
     servers.put(entry.address, server);
   }
@@ -148,18 +151,32 @@ final class Fleet {
       offered = mine.isEmpty() ? offered : mine;
     }
     Server picked = lessBusy(offered);
-    picked.inFlight++;
+    picked.inFlight.incrementAndGet();
     return picked;
+  }
+
+  /** When a server that is not among `tried` may be connected to again, if only that keeps calls from it. */
+  synchronized long pausedUntil(Set<Server> tried) {
+    long now = Server.now();
+    return servers.values().stream()
+        .filter(one -> !tried.contains(one) && !one.addresses.isEmpty() && !one.mayServe(now))
+        .mapToLong(one -> one.connectAt).min().orElse(Server.NEVER);
   }
 
   private List<Server> offer(Collection<Server> from, String tag, Set<Server> tried, long now) {
     Fitness best = Fitness.QUARANTINED;
     List<Server> offered = new ArrayList<>(from.size());
+    boolean needsMachine = !ownNumbers.contains(tag);
+    boolean panic = servers.values().stream()
+        .filter(one -> one.fitness(tag, needsMachine, now) == Fitness.FIT).count() * 2 < servers.size();
     for (Server one : from) {
-      if (tried.contains(one) || one.addresses.isEmpty()) {
+      if (tried.contains(one) || one.addresses.isEmpty() || !one.mayServe(now)) {
         continue;
       }
-      Fitness fitness = one.fitness(tag, !ownNumbers.contains(tag), now);
+      Fitness fitness = one.fitness(tag, needsMachine, now);
+      if (panic && fitness == Fitness.QUARANTINED && !one.foreign) {
+        fitness = Fitness.RESTING;
+      }
       if (fitness.compareTo(best) < 0) {
         best = fitness;
         offered.clear();
@@ -178,8 +195,8 @@ final class Fleet {
     }
     Server second = draw(from, first);
     double mean = (first.share() + second.share()) / 2;
-    return (1 + second.inFlight * mean / second.share()) * 1.5
-        <= 1 + first.inFlight * mean / first.share() ? second : first;
+    return (1 + second.inFlight.get() * mean / second.share()) * 1.5
+        <= 1 + first.inFlight.get() * mean / first.share() ? second : first;
   }
 
   /** One by weight, without `except`. */
@@ -199,8 +216,17 @@ final class Fleet {
     return drawn;
   }
 
-  synchronized void giveBack(Server server) {
-    server.inFlight--;
+  void giveBack(Server server) {
+    server.inFlight.decrementAndGet();
+  }
+
+  /** Whether calls avoid the server because it failed. */
+  synchronized boolean isOut(Server server) {
+    return server.resting() || server.quarantined;
+  }
+
+  synchronized void dialled(Server server, boolean connected) {
+    server.dialled(connected);
   }
 
   synchronized List<SeenServer> view() {
@@ -210,7 +236,7 @@ final class Fleet {
       Fitness fitness = one.fitness("", true, now);
       seen.add(new SeenServer(one.address, one.rack, one.weight,
           fitness.name().toLowerCase(Locale.ROOT).replace('_', ' '),
-          fitness == Fitness.FIT ? "" : one.why, one.inFlight));
+          fitness == Fitness.FIT ? "" : one.why, one.inFlight.get()));
     }
     return seen;
   }
@@ -242,12 +268,12 @@ final class Fleet {
     notifyAll();
   }
 
-  synchronized boolean stopped() {
+  boolean stopped() {
     return stopped;
   }
 
-  synchronized boolean lists(Server server) {
-    return servers.get(server.address) == server;
+  boolean lists(Server server) {
+    return !server.gone;
   }
 
   synchronized long version() {
@@ -258,8 +284,18 @@ final class Fleet {
     return List.copyOf(servers.values());
   }
 
+  /** A callback that throws is reported to its thread's handler and changes nothing else. */
   void tell(String kind, String server, String detail) {
-    options.onEvent.accept(new Event(kind, server, detail));
+    try {
+      options.onEvent.accept(new Event(kind, server, detail));
+    } catch (RuntimeException | Error fault) {
+      report(fault);
+    }
+  }
+
+  static void report(Throwable fault) {
+    Thread thread = Thread.currentThread();
+    thread.getUncaughtExceptionHandler().uncaughtException(thread, fault);
   }
 
   // --- what answers and failures say --------------------------------------------------------------
@@ -291,7 +327,7 @@ final class Fleet {
   void answered(Server server) {
     boolean rested;
     synchronized (this) {
-      rested = server.resting();
+      rested = server.out;
       if (!rested && !server.ill()) {
         server.answered();
         return;
@@ -306,7 +342,7 @@ final class Fleet {
 
   /** Takes to heart what an attempt came to. */
   void failed(Server server, String tag, Failure failure) {
-    if (failure.end == Attempt.End.NO_ROOM || failure.stale) {
+    if (failure.end == Attempt.End.NO_ROOM || failure.stale || failure.lacksMethod) {
       return;
     }
     if (failure.refused()) {
@@ -315,7 +351,7 @@ final class Fleet {
     }
     trouble.run();
     if (failure.nonsense()) {
-      quarantine(server, failure.detail);
+      quarantine(server, failure);
     } else {
       count(server, failure.end == Attempt.End.CONNECT_TIMEOUT ? 2 : 1, failure);
     }
@@ -343,7 +379,8 @@ final class Fleet {
   /** Whether the server has begun to drain. */
   private synchronized boolean put(Server server, String tag, Failure failure) {
     long now = Server.now();
-    long until = now + (failure.retryAfterMs > 0 ? failure.retryAfterMs : NO_ADVICE_MS);
+    long advice = failure.retryAfterMs > 0 ? failure.retryAfterMs : NO_ADVICE_MS;
+    long until = now + advice + ThreadLocalRandom.current().nextLong(advice / 2 + 1);
     server.why = failure.reason + ": " + failure.detail;
     if (failure.reason == Reason.NOT_READY || failure.reason == Reason.CLOCK) {
       server.notReadyUntil = until;
@@ -361,27 +398,43 @@ final class Fleet {
   }
 
   private void count(Server server, int times, Failure failure) {
+    boolean rests;
     synchronized (this) {
       server.failed(times);
-      long enabled = servers.values().stream().filter(one -> one.online).count();
-      long rest = servers.values().stream().filter(one -> one.online && one.resting()).count();
-      if (server.resting() || !server.ill() || (rest + 1) * 2 > enabled) {
-        return; // never more than half rest
+      if (server.out || !server.ill()) {
+        return;
       }
       server.why = failure.end + ": " + failure.detail;
-      server.rest();
+      rests = mayLeave(server);
+      server.takeOut(rests);
     }
-    tell("server out", server.address, "rests; " + failure.end + ": " + failure.detail);
+    tell("server out", server.address, (rests ? "rests; " : "is asked last; ") + server.why);
   }
 
-  private void quarantine(Server server, String why) {
+  /** Never more than half of the servers rest or are in quarantine. */
+  private boolean mayLeave(Server server) {
+    List<Server> members = servers.values().stream().filter(one -> one.online && !one.foreign)
+        .collect(Collectors.toList());
+    long out = members.stream()
+        .filter(one -> one != server && (one.resting() || one.quarantined)).count();
+    return (out + 1) * 2 <= members.size();
+  }
+
+  private void quarantine(Server server, Failure failure) {
+    boolean foreign = failure.end == Attempt.End.WRONG_SERVICE;
     boolean began;
+    boolean floor;
     synchronized (this) {
       began = !server.quarantined;
-      server.quarantine(why);
+      floor = !foreign && began && !mayLeave(server);
+      if (!floor) {
+        server.quarantine(foreign, failure.detail);
+      }
     }
-    if (began) {
-      tell("quarantined", server.address, why);
+    if (floor) {
+      count(server, FAILURES_OF_NONSENSE, failure);
+    } else if (began) {
+      tell("quarantined", server.address, failure.detail);
     }
   }
 
@@ -403,20 +456,20 @@ final class Fleet {
   /** What a look in the background came to: the status, or a failure. */
   void looked(Server server, ServerStatus status, Failure failure) {
     if (failure != null && failure.nonsense()) {
-      quarantine(server, failure.detail);
+      quarantine(server, failure);
       return;
     }
     synchronized (this) {
-      if (failure != null) { // nobody knows yet: the look is taken again
+      if (failure != null) { // the probe is repeated
         server.lookAt = Server.now() + LOOK_FAILED_MS;
-        if (server.resting()) {
-          server.rest();
+        if (server.out) {
+          server.takeOut(mayLeave(server));
         }
         return;
       }
-      boolean out = server.draining || server.quarantined || server.resting();
+      boolean out = server.draining || server.quarantined || server.out;
       server.recovered();
-      server.quarantined = false;
+      server.quarantined = server.foreign = false;
       server.draining = status.state == ServerState.DRAINING;
       if (server.draining) {
         server.lookAt = Server.now() + LOOK_AGAIN_MS;

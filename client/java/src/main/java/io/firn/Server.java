@@ -3,20 +3,22 @@ package io.firn;
 import io.firn.wire.ServerState;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
-import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
 
-/** One server; the fleet's lock guards all but its room.
+/** One server; the fleet's lock guards all but its room and its idle connections.
  *
  * <p>It is ill after 3 failures in a row, or when half of its last 20 calls failed. An ill server rests
  * for 1 s at first, twice as long each time up to 30 s, spread over the upper half; any success ends that
- * and forgets all failures. */
+ * and forgets all failures. An answer that breaks the protocol quarantines it for 30 s, twice as long each
+ * time up to 5 min; another cluster's server is foreign, and probed as one that rests. */
 final class Server {
   // In the order in which servers are asked: the later ones only when no earlier one is left.
   enum Fitness { FIT, ILL, RESTING, DISABLED, DRAINING, LAST_RESORT, QUARANTINED }
@@ -25,13 +27,17 @@ final class Server {
   private static final int WINDOW = 20;
   private static final long FIRST_REST_MS = 1000;
   static final long LONGEST_REST_MS = 30_000;
+  private static final long FIRST_QUARANTINE_MS = 30_000;
+  private static final long LONGEST_QUARANTINE_MS = 300_000;
+  private static final long FIRST_CONNECT_PAUSE_MS = 10;
+  private static final long LONGEST_CONNECT_PAUSE_MS = 100;
 
   final String address;
   final String host;
   final int port;
   final boolean named; // and so to be looked up
   final Semaphore room; // fair: whoever came first goes first
-  final Deque<Connection> idle = new ArrayDeque<>();
+  final Deque<Connection> idle = new ConcurrentLinkedDeque<>(); // the one used last comes first
   List<InetAddress> addresses = List.of();
   int rack;
   int weight = 100;
@@ -39,17 +45,22 @@ final class Server {
   boolean tls;
   ServerState state = ServerState.READY;
   boolean lastResort;
-  int inFlight;
+  final AtomicInteger inFlight = new AtomicInteger();
+  volatile boolean gone; // from the list
   String why = "";
   long notReadyUntil;
   final Map<String, Long> downUntil = new HashMap<>();   // by tag: without its store
   final Map<String, Long> closedUntil = new HashMap<>(); // by tag: given up here
   boolean draining;
   boolean quarantined;
-  private long quarantineMs = 500;
+  boolean foreign; // quarantined, as a server of another cluster or service
+  long connectAt; // no call opens a connection before
+  private long connectPauseMs;
+  private long quarantineMs;
   long lookAt = NEVER; // when its status is to be asked in the background
   long resolveAt;
   long restUntil = NEVER; // NEVER: it does not rest
+  boolean out; // it failed too often, and has not answered since
   private long restMs;
   private int inARow;
   private int window; // the last calls, newest in bit 0; 1: failed
@@ -130,19 +141,39 @@ final class Server {
     restMs = 0;
     restUntil = NEVER;
     lookAt = NEVER;
+    out = false;
   }
 
-  void rest() {
+  /** Rests, or, where too many servers rest already, is only asked after the fit ones; probed either way. */
+  void takeOut(boolean rests) {
     restMs = Math.min(Math.max(FIRST_REST_MS, 2 * restMs), LONGEST_REST_MS);
-    restUntil = now() + upperHalf(restMs);
-    lookAt = restUntil;
+    lookAt = now() + upperHalf(restMs);
+    restUntil = rests ? lookAt : NEVER;
+    out = true;
   }
 
-  void quarantine(String because) {
+  void quarantine(boolean isForeign, String because) {
+    if (foreign != isForeign) {
+      quarantineMs = 0;
+    }
     quarantined = true;
+    foreign = isForeign;
     why = because;
-    quarantineMs = Math.min(2 * quarantineMs, LONGEST_REST_MS);
+    long first = isForeign ? FIRST_REST_MS : FIRST_QUARANTINE_MS;
+    long longest = isForeign ? LONGEST_REST_MS : LONGEST_QUARANTINE_MS;
+    quarantineMs = Math.min(Math.max(first, 2 * quarantineMs), longest);
     lookAt = now() + upperHalf(quarantineMs);
+  }
+
+  /** After a connection that failed, calls open no other one for 10 ms, doubling to 100 ms. */
+  void dialled(boolean connected) {
+    connectPauseMs = connected ? 0 : Math.min(Math.max(FIRST_CONNECT_PAUSE_MS, 2 * connectPauseMs),
+        LONGEST_CONNECT_PAUSE_MS);
+    connectAt = connected ? 0 : now() + upperHalf(connectPauseMs);
+  }
+
+  boolean mayServe(long now) {
+    return now >= connectAt || !idle.isEmpty();
   }
 
   static void remember(Map<String, Long> times, String tag, long until) {

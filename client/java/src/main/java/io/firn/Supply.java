@@ -133,23 +133,26 @@ final class Supply {
       runs = engine.call(Ask.runs(tag.tag, count), engine.options.deadlineMs);
     } catch (FirnException fault) {
       failure = fault;
+    } finally { // also after a fault of this library, or the tag would never be fetched again
+      ended(runs, failure, count, askedAt);
     }
-    synchronized (this) {
-      fetching = false;
-      if (runs != null) {
-        next = new Buffer(runs, count, askedAt);
-        lastFetchMs = Server.now() - askedAt;
-        soonMs = lateMs = 0;
-      } else {
-        failed(failure, count);
-      }
-      notifyAll();
+  }
+
+  private synchronized void ended(List<IdRun> runs, FirnException failure, int count, long askedAt) {
+    fetching = false;
+    if (runs != null) {
+      next = new Buffer(runs, count, askedAt);
+      lastFetchMs = Server.now() - askedAt;
+      soonMs = lateMs = 0;
+    } else {
+      failed(failure, count);
     }
+    notifyAll();
   }
 
   private void failed(FirnException failure, int count) {
     long now = Server.now();
-    boolean refused = failure.kind() == FirnException.Kind.REFUSED;
+    boolean refused = failure != null && failure.kind() == FirnException.Kind.REFUSED;
     boolean tooMany = refused && failure.reason() == Reason.BAD_REQUEST && count > 1;
     if (tooMany) {
       most = count / 2;

@@ -13,6 +13,7 @@ import java.security.KeyFactory;
 import java.security.KeyStore;
 import java.security.PrivateKey;
 import java.security.cert.Certificate;
+import java.security.cert.CertificateException;
 import java.security.cert.CertificateFactory;
 import java.security.spec.PKCS8EncodedKeySpec;
 import java.util.ArrayList;
@@ -25,7 +26,8 @@ import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.TrustManagerFactory;
 
-/** How to speak TLS to servers; files in PEM, which are read again when they change. Thread-safe. */
+/** How to speak TLS to servers. The PEM files are read again when they change; while they are unusable, such
+ * as half written, the last usable ones stay in force. Thread-safe. */
 public final class Tls {
   private final String ca;
   private final String cert;
@@ -64,13 +66,23 @@ public final class Tls {
       now.add(file == null ? 0 : new File(file).lastModified());
     }
     if (context == null || !now.equals(stamp)) {
-      SSLContext made = SSLContext.getInstance("TLS");
-      made.init(cert == null ? null : ownKeys().getKeyManagers(),
-          ca == null ? null : authorities().getTrustManagers(), null);
-      context = made;
-      stamp = now;
+      try {
+        context = read();
+        stamp = now;
+      } catch (IOException | GeneralSecurityException | RuntimeException fault) {
+        if (context == null) {
+          throw fault;
+        } // otherwise the next connection tries again
+      }
     }
     return context;
+  }
+
+  private SSLContext read() throws IOException, GeneralSecurityException {
+    SSLContext made = SSLContext.getInstance("TLS");
+    made.init(cert == null ? null : ownKeys().getKeyManagers(),
+        ca == null ? null : authorities().getTrustManagers(), null);
+    return made;
   }
 
   private TrustManagerFactory authorities() throws IOException, GeneralSecurityException {
@@ -107,7 +119,12 @@ public final class Tls {
   private static Collection<? extends Certificate> certificates(String file)
       throws IOException, GeneralSecurityException {
     try (InputStream in = new FileInputStream(file)) {
-      return CertificateFactory.getInstance("X.509").generateCertificates(in);
+      Collection<? extends Certificate> found =
+          CertificateFactory.getInstance("X.509").generateCertificates(in);
+      if (found.isEmpty()) {
+        throw new CertificateException(file + " contains no certificate");
+      }
+      return found;
     }
   }
 }
