@@ -1,8 +1,8 @@
-"""MOVING.md: the indented lines of each section, as they stand, each section with a registry of its own;
-and that no server holds a machine id while it is reserved. SIZING.md: its regions keep apart. In a network
-of its own, where the port that the pages name is free.
+"""Runs the indented lines of each section of MIGRATION.md as printed, each section with its own registry,
+and checks that no server holds a machine id while it is reserved. Runs the regions of SIZING.md and checks
+that their ids cannot collide. Works in a network namespace, where the port that the pages name is free.
 
-    moving_test.py ROOT BIN MACHINE_PY_FOLDER
+    migration_test.py ROOT BIN MACHINE_PY_FOLDER
 """
 
 import contextlib
@@ -44,7 +44,7 @@ kill $server; wait $server
 """
 
 
-def sections(page="MOVING.md"):
+def sections(page="MIGRATION.md"):
     """Each section's indented lines, by its title."""
     with open(os.path.join(ROOT, page)) as page:
         parts = re.split(r"^## (.*)\n", page.read(), flags=re.MULTILINE)
@@ -52,7 +52,7 @@ def sections(page="MOVING.md"):
             for title, text in zip(parts[1::2], parts[2::2])}
 
 
-class MovingTest(unittest.TestCase):
+class MigrationTest(unittest.TestCase):
     def run_in(self, folder, script):
         """The outcome of a script in a shell; whatever it has started ends with it."""
         environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}",
