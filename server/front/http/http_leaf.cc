@@ -26,8 +26,10 @@ class LeafHandler final : public HttpAsker {
   using HttpAsker::HttpAsker;
 
   Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) override {
-    for (const char* const prefix : {"/api/segment/get/", "/api/snowflake/get/"}) {
-      if (const auto key = Behind(prefix, request.path)) return Get(request, *key, door, answer);
+    for (const char* const prefix : {kSegmentPath, kSnowflakePath}) {
+      if (const auto key = Behind(prefix, request.path)) {
+        return Get(request, *key, prefix == kSegmentPath, door, answer);
+      }
     }
     if (request.path != "/decodeSnowflakeId") return Outcome::kNotMine;
     if (!WrongVerb(request, answer)) Decode(request, answer);
@@ -35,20 +37,58 @@ class LeafHandler final : public HttpAsker {
   }
 
  private:
-  // Leaf answers every trouble with 500.
+  static constexpr const char* kSegmentPath = "/api/segment/get/";
+  static constexpr const char* kSnowflakePath = "/api/snowflake/get/";
+
+  // Leaf answers every error with 500.
   void No(const Refusal& refusal, HttpAnswer& answer) override {
     answer.SetText(500, refusal.message);
     answer.retry_after_ms = refusal.retry_after_ms;
   }
 
-  Outcome Get(const HttpRequest& request, std::string_view key, DoorCall& door,
+  Outcome Get(const HttpRequest& request, std::string_view key, bool segment, DoorCall& door,
               HttpAnswer& answer) {
     if (WrongVerb(request, answer)) return Outcome::kAnswered;
     const auto tag = DecodePathPart(key);
     if (!tag.ok()) return Bad(tag.status(), answer);
-    // An absent key is not the default tag: whoever writes none has made a mistake.
+    // A missing key is a mistake, not the default tag.
     if (key.empty()) return Bad(Invalid("the key is missing"), answer);
-    return AskPlain(request, *tag, door, answer);
+    return segment ? GetSegment(request, *tag, door, answer)
+                   : AskPlain(request, *tag, door, answer);
+  }
+
+  // Refuses snowflake tags: in a cluster that serves undefined tags, a misspelt key would get an
+  // 18-digit id, which overflows the columns that segment numbers are stored in.
+  Outcome GetSegment(const HttpRequest& request, const std::string& tag, DoorCall& door,
+                     HttpAnswer& answer) {
+    if (door.parked) return AskSegment(request, tag, door, answer);
+    if (IsSnowflake(tag)) return NoSegment(tag, answer);
+    if (desk_.Resolve(tag) == nullptr) return AskSegment(request, tag, door, answer);
+    return AskPlain(request, tag, door, answer);
+  }
+
+  // The tag may turn out to be a snowflake tag while the call waits; its id is then dropped.
+  Outcome AskSegment(const HttpRequest& request, const std::string& tag, DoorCall& door,
+                     HttpAnswer& answer) {
+    return Ask(request, tag, 1, Form::kNumbers, door, answer, [&](const Runs& runs) {
+      if (IsSnowflake(tag)) {
+        NoSegment(tag, answer);
+      } else {
+        AppendNumber(answer.body, runs[0].first);
+      }
+    });
+  }
+
+  bool IsSnowflake(std::string_view tag) const {
+    const Tag* const known = desk_.Resolve(tag);
+    const Binding* const binding = known == nullptr ? nullptr : known->binding();
+    return binding != nullptr && binding->strategy->name() == "snowflake";
+  }
+
+  Outcome NoSegment(std::string_view tag, HttpAnswer& answer) {
+    desk_.Refuse({Reason::kUnknownTag, Cat("'", tag, "' is not a segment tag"), 0, false});
+    No(desk_.call().refusal(), answer);
+    return Outcome::kAnswered;
   }
 
   Result<Explanation> Read(const HttpRequest& request) const {

@@ -33,6 +33,13 @@ TEST_F(DropInTest, LeafSeesTroubleAs500WithASentence) {
   }
 }
 
+TEST_F(DropInTest, LeafSegmentPathRefusesSnowflakeTags) {
+  EXPECT_EQ(http_.Get("/api/snowflake/get/order").status(), 200);
+  const auto answer = http_.Get("/api/segment/get/order");
+  EXPECT_EQ(answer.status(), 500);
+  EXPECT_EQ(answer.body, "'order' is not a segment tag");
+}
+
 TEST_F(DropInTest, LeafDecodesIntoStrings) {
   UseLayout(Layout::Twitter());
   EXPECT_EQ(http_.Get("/decodeSnowflakeId?snowflakeId=1169786042799259000").body,
