@@ -120,10 +120,11 @@ Status DirTree::CheckPlace() {
     if (names.size() > 1) {
       return Corrupt(options_.path + " is not empty and has no .firn/identity: not a registry");
     }
-    if (const auto pid = DirWitness::StaleUser(options_.path, identity_.inode)) {
-      return Conflict(Cat("process ", *pid, " still works on the registry that was at ",
-                          options_.path, " before; end it first"));
-    }
+  }
+  // Also with `adopt`: its user says that the directory was moved, not that nothing else uses it.
+  if (const auto pid = DirWitness::StaleUser(options_.path, identity_.inode)) {
+    return Conflict(Cat("process ", *pid, " still uses the registry that was at ", options_.path,
+                        " before; end it first"));
   }
   Replaced replaced;
   return ReplaceFile(own_, "identity", RenderIdentity(identity_), owner_, &replaced);

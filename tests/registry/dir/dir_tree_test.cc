@@ -87,6 +87,18 @@ TEST_F(DirTreeTest, ACopyIsRefusedUntilItIsAdopted) {
   EXPECT_TRUE(Refusal(Options(copy)).ok());
 }
 
+TEST_F(DirTreeTest, AdoptIsRefusedWhileAProcessUsesTheDeletedDirectory) {
+  auto user = Made();
+  fs::remove_all(place);
+  DirOptions adopt = Options(place);
+  adopt.adopt = true;
+  const Status refused = Refusal(adopt);
+  EXPECT_EQ(refused.code(), Code::kConflict);
+  EXPECT_NE(refused.message().find("still uses the registry"), std::string::npos) << refused;
+  user.reset();
+  EXPECT_TRUE(Refusal(adopt).ok());
+}
+
 // Its inode number may be the old one: on ext4 a deleted folder's is the next to be given out.
 TEST_F(DirTreeTest, ACopyThatTakesTheOriginalsPlaceIsRefused) {
   Made();
