@@ -1,5 +1,6 @@
 #include "common/tag/tag_definition.h"
 
+#include <algorithm>
 #include <set>
 #include <variant>
 
@@ -192,6 +193,9 @@ std::string Join(const std::string& name, const std::vector<TagFault>& faults) {
   return out;
 }
 
+// The lowest number that the tag may issue next.
+int64_t NextNumber(const TagDefinition& tag) { return std::max(tag.start.value_or(1), tag.high); }
+
 void FindMovedFixedFields(const TagDefinition& before, const TagDefinition& after,
                           std::vector<TagFault>& faults) {
   if (!before.MayHaveIssued()) return;
@@ -258,6 +262,11 @@ Status CheckEdit(const TagDefinition& before, const TagDefinition& after) {
   if (after.start != before.start && after.start && *after.start < before.high) {
     faults.push_back({"start", Cat(*after.start, " would change nothing: numbers below ",
                                    before.high, " may have been used")});
+  } else if (after.HasLedger() && NextNumber(after) < NextNumber(before)) {
+    faults.push_back({"start", Cat("cannot be lowered from ", NextNumber(before),
+                                   ": numbers below it may be in use elsewhere; create another "
+                                   "tag, or, if this one has issued no number, delete it and "
+                                   "create it again")});
   }
   FindMovedFixedFields(before, after, faults);
   return faults.empty() ? Status() : Invalid(Join(after.name, faults));

@@ -103,6 +103,18 @@ TEST_F(FirnClusterTest, TagsAreAppliedShownAndKept) {
   EXPECT_EQ(Firn({"tags", "apply", WriteFile(shown.out)}).exit_code, 0) << shown.out;
 }
 
+TEST_F(FirnClusterTest, AStartIsNeverLowered) {
+  Init();
+  const std::string file = WriteFile("[order]\nstrategy = segment\nstep = 50\n");
+  FirnJson({"tags", "apply", file});
+  FirnJson({"tags", "set", "order", "start=5001"});
+  const Finished refused = Firn({"tags", "set", "order", "start=100"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("cannot be lowered from 5001"), std::string::npos) << refused.err;
+  EXPECT_EQ(FirnJson({"tags", "apply", file}).at("changes").size(), 0u);
+  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("start"), "5001");
+}
+
 TEST_F(FirnClusterTest, AClusterIsMadeWithATagLikeAnyOther) {
   Init();
   EXPECT_EQ(Firn({"tags", "disable", "default"}).exit_code, 0);

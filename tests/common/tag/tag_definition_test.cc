@@ -292,6 +292,16 @@ TEST_F(TagEditTest, StartOnlyRaises) {
   EXPECT_EQ(Said(5000, tag, [](auto& t) { t.step = 10; }), "") << "an old start is no fault";
 }
 
+TEST_F(TagEditTest, RefusesAStartThatLowersTheNextNumber) {
+  TagDefinition tag = Segment();
+  tag.start = 5001;
+  EXPECT_THAT(Said(100, tag, [](auto& t) { t.start = 5000; }), HasSubstr("cannot be lowered"));
+  EXPECT_THAT(Said(100, tag, [](auto& t) { t.start.reset(); }), HasSubstr("cannot be lowered"));
+  EXPECT_THAT(Said(0, tag, [](auto& t) { t.start.reset(); }), HasSubstr("cannot be lowered"));
+  EXPECT_EQ(Said(100, tag, [](auto& t) { t.start = 5002; }), "");
+  EXPECT_EQ(Said(5001, tag, [](auto& t) { t.start.reset(); }), "") << "the ledger is as high";
+}
+
 TEST_F(TagEditTest, NobodyMovesTheLedgerByAnEdit) {
   EXPECT_THAT(Said(5000, Segment(), [](auto& t) { t.high = 4999; }), HasSubstr("high: moved by"));
   EXPECT_THAT(Said(5000, Segment(), [](auto& t) { t.high = 5001; }), HasSubstr("high: moved by"));

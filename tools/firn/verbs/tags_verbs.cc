@@ -161,12 +161,23 @@ Result<TagIni> ReadIniFile(const std::string& path) {
   return ini;
 }
 
+// A file that does not name a tag's start keeps the present one, which may have been raised since.
+void KeepStarts(const std::vector<StoredTag>& present, std::vector<TagDefinition>& tags) {
+  for (TagDefinition& tag : tags) {
+    const auto stored = std::find_if(present.begin(), present.end(),
+                                     [&tag](const auto& one) { return one.tag().name == tag.name; });
+    if (stored == present.end() || tag.start || !tag.HasLedger()) continue;
+    tag.start = stored->tag().start;
+  }
+}
+
 Result<Output> RunApply(const Words& words) {
   if (words.size() != 1) return Invalid("apply wants one file");
-  FIRN_ASSIGN(const TagIni ini, ReadIniFile(words.front()));
+  FIRN_ASSIGN(TagIni ini, ReadIniFile(words.front()));
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   TagStore store(session.registry());
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
+  KeepStarts(listing.tags, ini.tags);
   if (!FLAGS_force) FIRN_TRY(CheckNewNames(listing.tags, ini.tags));
   FIRN_TRY(CheckStores(session.registry(), listing.tags, ini.tags));
   return PutTags(store, listing, ini.tags, FLAGS_dry_run);
@@ -188,7 +199,8 @@ Verb TagsVerb() {
              .summary = "makes and changes the tags of an INI file",
              .details =
                  "The file is checked as a whole, and shown as a difference, before anything "
-                 "is done.\nTags that it does not name stay as they are.\n",
+                 "is done.\nTags that it does not name stay as they are. A tag without `start` "
+                 "keeps its present one.\n",
              .flags = {FIRN_REGISTRY_FLAGS, "dry_run", "force"}};
   apply.run = RunApply;
   Verb create{.name = "create",
