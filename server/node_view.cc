@@ -1,6 +1,7 @@
 #include "server/node_view.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <glog/logging.h>
@@ -66,9 +67,10 @@ NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, Operat
       split_(node.split()),
       started_(clock.Wall()) {}
 
-ServerPhase NodeView::phase() const {
+ServerPhase NodeView::phase() const { return PhaseOf(node_.status()); }
+
+ServerPhase NodeView::PhaseOf(const IssuingNodeStatus& status) const {
   if (draining_) return ServerPhase::kDraining;
-  const IssuingNodeStatus status = node_.status();
   if (status.why_not_ready) return ServerPhase::kNotReady;
   if (operators_.offline()) return ServerPhase::kOffline;
   return IsAsking(status) ? ServerPhase::kNotReady : ServerPhase::kReady;
@@ -92,7 +94,7 @@ front::ServerReport NodeView::Report() const {
   report.cluster_name = options_.place.registry;
   report.application = options_.application;
   report.address = options_.advertise.ToString();
-  report.phase = phase();
+  report.phase = PhaseOf(status);
   report.machine = status.claim.machine;
   if (status.claim.machine) {
     report.bound = status.claim.bound;
@@ -110,26 +112,55 @@ front::ServerReport NodeView::Report() const {
   report.started = started_;
   report.version = ServerVersion();
   report.build = ServerBuild();
-  const std::map<std::string, SegmentStatus> segments = node_.segments().status();
-  const std::shared_lock lock(mutex_);
-  for (const auto& [name, tag] : tags_) {
-    if (report.tags.size() == front::ServerReport::kTagsMax) break;
-    front::TagReport& shown = report.tags.emplace_back();
-    shown.tag = name;
-    shown.strategy = tag.strategy;
-    shown.as_issued = tag.as_issued;
-    const auto high = status.highest->find(name);
-    if (high != status.highest->end() && high->second > 0) shown.high = high->second;
-    const auto segment = segments.find(name);
-    if (segment == segments.end()) continue;
-    shown.supply = segment->second.supply;
-    shown.supply_seconds = segment->second.supply_seconds;
-    if (segment->second.step > 0) shown.step = segment->second.step;
-    shown.trouble = segment->second.trouble;
-    shown.ledger_since = segment->second.stood_in.since;
-    shown.ledger_numbers = segment->second.stood_in.numbers;
-  }
+  report.tags = TagReports(status);
   return report;
+}
+
+// Of the tags that are shown, however many there are.
+std::vector<front::TagReport> NodeView::TagReports(const IssuingNodeStatus& status) const {
+  std::vector<front::TagReport> reports;
+  {
+    const std::shared_lock lock(mutex_);
+    for (const auto& [name, tag] : tags_) {
+      if (reports.size() == front::ServerReport::kTagsMax) break;
+      reports.push_back({.tag = name, .strategy = tag.strategy, .as_issued = tag.as_issued});
+    }
+  }
+  for (front::TagReport& shown : reports) {
+    const auto high = status.highest->find(shown.tag);
+    if (high != status.highest->end() && high->second > 0) shown.high = high->second;
+    const std::optional<SegmentStatus> segment = node_.segments().status(shown.tag);
+    if (!segment) continue;
+    shown.supply = segment->supply;
+    shown.supply_seconds = segment->supply_seconds;
+    if (segment->step > 0) shown.step = segment->step;
+    shown.trouble = segment->trouble;
+    shown.ledger_since = segment->stood_in.since;
+    shown.ledger_numbers = segment->stood_in.numbers;
+  }
+  return reports;
+}
+
+uint64_t NodeView::version() const {
+  const IssuingNodeStatus status = node_.status();
+  uint64_t version = tags_changed_;
+  const auto mix = [&version](uint64_t part) {
+    constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+    version = (version ^ part) * kOdd;
+    version ^= version >> 32;
+  };
+  mix(static_cast<uint64_t>(PhaseOf(status)));
+  mix(std::hash<std::string>()(status.claim.uuid));
+  mix(TroubleOf(status).empty());  // its text may count seconds
+  mix(status.claim.connected);
+  mix(status.frozen);
+  for (const ClaimStatus& claim : status.claims) {
+    mix(static_cast<uint64_t>(claim.state));
+    mix(claim.machine ? claim.machine->value() + 1 : 0);
+    mix(static_cast<uint64_t>(claim.bound.ms()));
+    mix(claim.reason.empty());
+  }
+  return version;
 }
 
 Status NodeView::Say(bool offline) {
@@ -142,11 +173,13 @@ Status NodeView::Say(bool offline) {
 void NodeView::OnTag(const TagDefinition& tag) {
   const std::unique_lock lock(mutex_);
   tags_.insert_or_assign(tag.name, TagShown{tag.strategy, ShowsIdsAsIssued(tag), tag});
+  ++tags_changed_;
 }
 
 void NodeView::OnTagDeleted(const std::string& tag) {
   const std::unique_lock lock(mutex_);
   tags_.erase(tag);
+  ++tags_changed_;
 }
 
 std::string NodeView::WayOut() const { return WayOut(node_.status()); }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <shared_mutex>
 #include <string>
+#include <vector>
 
 #include "common/tag/tag_definition.h"
 #include "common/time/clock.h"
@@ -30,6 +31,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
            const ServerListing& listing, const Clock& clock);
 
   front::ServerReport Report() const override;
+  uint64_t version() const override;
   ServerPhase phase() const override;
   std::string why_not_ready() const override;
   std::optional<MachineId> machine() const override { return node_.status().claim.machine; }
@@ -69,6 +71,8 @@ class NodeView final : public front::ServerView, public front::ServerControl {
     TagDefinition definition{};  // without a name: the registry has none
   };
 
+  ServerPhase PhaseOf(const IssuingNodeStatus& status) const;
+  std::vector<front::TagReport> TagReports(const IssuingNodeStatus& status) const;
   bool IsAsking(const IssuingNodeStatus& status) const;
   Status Say(bool offline);
   std::string WayOut(const IssuingNodeStatus& status) const;
@@ -81,6 +85,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   const RackSplit split_;
   const WallMs started_;
   std::atomic<bool> draining_{false};
+  std::atomic<uint64_t> tags_changed_{0};  // times that tags_ did
   mutable std::shared_mutex mutex_;
   std::map<std::string, TagShown, std::less<>> tags_;  // under mutex_
 };

@@ -34,11 +34,12 @@ ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const Serve
       rights_(options_.tls_names_file.empty()
                   ? nullptr
                   : std::make_unique<TagRights>(options_.tls_names_file)),
+      status_(view, [this] { return sums(); }, clock),
       backend_{issuer,
                view,
                options_.listen.limits,
                options_.default_tag,
-               [this] { return sums(); },
+               status_,
                [this] { return AskAgain(totals().open(), SystemEntropy()); },
                rights_.get()},
       public_(options_.listen, clock, [this] { return PublicProtocols(); }) {

@@ -15,6 +15,7 @@
 #include "server/front/desk/cluster_view.h"
 #include "server/front/desk/desk_counters.h"
 #include "server/front/desk/metrics.h"
+#include "server/front/desk/status_cache.h"
 #include "server/front/desk/server_view.h"
 #include "server/front/http/http_handlers.h"
 #include "server/front/net/front_door.h"
@@ -90,6 +91,7 @@ class ServerFront {
   const ServerFrontOptions options_;
   ServerControl& control_;
   const std::unique_ptr<TagRights> rights_;
+  const StatusCache status_;
   const Backend backend_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Desk>> desks_;  // under mutex_; but for its counters an IO thread's

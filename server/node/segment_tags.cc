@@ -212,14 +212,25 @@ std::map<std::string, SegmentStatus> SegmentTags::status() const {
   const std::lock_guard lock(mutex_);
   std::map<std::string, SegmentStatus> all;
   for (const auto& [tag, served] : served_) {
-    if (!served.strategy || served.deleted) continue;
-    SegmentStatus status = served.strategy->status();
-    status.wasted += served.wasted + WastedBySources(tag);
-    for (const auto& strategy : served.ending) status.wasted += strategy->status().wasted;
-    status.stood_in = served.source->stood_in(tag);
-    all.emplace(tag, std::move(status));
+    if (auto status = StatusOf(tag, served)) all.emplace(tag, *std::move(status));
   }
   return all;
+}
+
+std::optional<SegmentStatus> SegmentTags::status(const std::string& tag) const {
+  const std::lock_guard lock(mutex_);
+  const auto served = served_.find(tag);
+  return served == served_.end() ? std::nullopt : StatusOf(tag, served->second);
+}
+
+std::optional<SegmentStatus> SegmentTags::StatusOf(const std::string& tag,
+                                                   const Served& served) const {
+  if (!served.strategy || served.deleted) return std::nullopt;
+  SegmentStatus status = served.strategy->status();
+  status.wasted += served.wasted + WastedBySources(tag);
+  for (const auto& strategy : served.ending) status.wasted += strategy->status().wasted;
+  status.stood_in = served.source->stood_in(tag);
+  return status;
 }
 
 std::map<std::string, bool> SegmentTags::stores() const {

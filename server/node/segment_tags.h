@@ -81,6 +81,9 @@ class SegmentTags {
   void StopAll(Milliseconds patience);
 
   std::map<std::string, SegmentStatus> status() const;
+  // Of one tag; nothing: it is not served here. The control thread waits for one tag's status at
+  // most, where that of all is not needed.
+  std::optional<SegmentStatus> status(const std::string& tag) const;
 
   // The stores there are, and whether each permits tags without a buffer. Once all are added.
   std::map<std::string, bool> stores() const;
@@ -114,6 +117,7 @@ class SegmentTags {
   void Drop(const std::string& tag, const std::string& why);
   void Abandon(const std::string& tag);
   int64_t WastedBySources(const std::string& tag) const;
+  std::optional<SegmentStatus> StatusOf(const std::string& tag, const Served& served) const;
   static void ForgetEnded(Served& served);
   void TellTroublesLocked(BootMs now);
 

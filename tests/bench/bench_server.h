@@ -30,6 +30,7 @@ class BenchServer final : public ServerView, public ServerControl, public Reject
   const Backend& backend() const { return backend_; }
 
   ServerReport Report() const override { return {}; }
+  uint64_t version() const override { return 0; }
   ServerPhase phase() const override { return ServerPhase::kReady; }
   std::optional<MachineId> machine() const override { return MachineId(1); }
   const Layout& layout() const override { return layout_; }
@@ -46,11 +47,12 @@ class BenchServer final : public ServerView, public ServerControl, public Reject
   TickSource ticks_{layout_, id_clock_, SystemClock()};
   std::shared_ptr<Snowflake> snowflake_ = std::make_shared<Snowflake>(ticks_, SystemEntropy());
   Issuer issuer_{*this};
+  const StatusCache status_{*this, [] { return DeskCounters::Sums(); }, SystemClock()};
   const Backend backend_{issuer_,
                          *this,
                          limits_,
                          "default",
-                         [] { return DeskCounters::Sums(); },
+                         status_,
                          [] { return Milliseconds(60'000); }};
 };
 

@@ -5,8 +5,8 @@
 
 #include "common/id/layout.h"
 #include "common/id/rack_split.h"
-#include "server/front/desk/desk_counters.h"
 #include "server/front/desk/server_view.h"
+#include "server/front/desk/status_cache.h"
 #include "server/front/desk/tag_rights.h"
 #include "server/front/net/limits.h"
 #include "server/issue/issuer.h"
@@ -19,8 +19,7 @@ struct Backend {
   const ServerView& view;
   const Limits& limits;
   std::string default_tag;
-  // What all desks of the server have counted since it started.
-  std::function<DeskCounters::Sums()> sums;
+  const StatusCache& status;
   // When a client is to ask for the list of servers again.
   std::function<Milliseconds()> ask_again;
   TagRights* rights = nullptr;  // null: everybody may take ids of all tags

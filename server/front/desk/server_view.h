@@ -79,6 +79,8 @@ class ServerView {
   virtual ~ServerView() = default;
 
   virtual ServerReport Report() const = 0;
+  // Changes with every part of Report() but clocks, ages and counts. Costs little.
+  virtual uint64_t version() const = 0;
   virtual ServerPhase phase() const = 0;
   // Why clients should not come, in words; empty when they should, and when an operator says why.
   virtual std::string why_not_ready() const { return {}; }

@@ -67,11 +67,11 @@ Json MachinesJson(const ServerReport& report, const RackSplit& split) {
   return machines;
 }
 
-Json StatusJson(const Backend& backend) {
-  const ServerReport report = backend.view.Report();
+Json StatusJson(const Backend& backend, const StatusCache::Snapshot& snapshot) {
+  const ServerReport& report = snapshot.report;
   const Layout& layout = backend.view.layout();
   const RackSplit split = backend.view.rack_split();
-  const DeskCounters::Sums sums = backend.sums();
+  const DeskCounters::Sums& sums = snapshot.sums;
   Json json{{"state", PhaseName(report.phase)},
             {"cluster_uuid", report.cluster_uuid},
             {"cluster_name", report.cluster_name},
@@ -123,7 +123,7 @@ class AdminHandler final : public HttpHandler {
   }
 
  private:
-  using Writer = void (AdminHandler::*)(HttpAnswer&) const;
+  using Writer = void (AdminHandler::*)(HttpAnswer&);
 
   Outcome Answer(const HttpRequest& request, HttpAnswer& answer) {
     if (request.path == "/v1/offline" || request.path == "/v1/online") {
@@ -154,12 +154,12 @@ class AdminHandler final : public HttpHandler {
     return nullptr;
   }
 
-  void Console(HttpAnswer& answer) const {
+  void Console(HttpAnswer& answer) {
     answer.content_type = "text/html; charset=utf-8";
     answer.body = ConsolePage();
   }
 
-  void Health(HttpAnswer& answer) const { answer.SetText(200, "ok\n"); }
+  void Health(HttpAnswer& answer) { answer.SetText(200, "ok\n"); }
 
   // The first line is the state; why it is not READY follows where nobody has asked for it.
   Outcome IsReady(const HttpRequest& request, HttpAnswer& answer) const {
@@ -184,12 +184,17 @@ class AdminHandler final : public HttpHandler {
     return Outcome::kAnswered;
   }
 
-  void Tell(HttpAnswer& answer) const {
+  void Tell(HttpAnswer& answer) {
+    std::shared_ptr<const StatusCache::Snapshot> snapshot = backend_.status.Get();
+    if (snapshot != text_of_) {
+      text_ = JsonText(StatusJson(backend_, *snapshot), 2) + "\n";
+      text_of_ = std::move(snapshot);
+    }
     answer.content_type = HttpAnswer::kJson;
-    answer.body = JsonText(StatusJson(backend_), 2) + "\n";
+    answer.body = text_;
   }
 
-  void Metrics(HttpAnswer& answer) const {
+  void Metrics(HttpAnswer& answer) {
     answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
     answer.body = metrics_();
   }
@@ -235,6 +240,8 @@ class AdminHandler final : public HttpHandler {
   ServerControl& control_;
   const std::function<std::string()> metrics_;
   const AdminGuard guard_;
+  std::shared_ptr<const StatusCache::Snapshot> text_of_;
+  std::string text_;  // of /v1/status
 };
 
 }  // namespace

@@ -20,8 +20,10 @@ constexpr int64_t kLogEveryMs = 10'000;
 // nothing.
 constexpr size_t kLooksInVainMax = 32;
 
-// How many requests are served between two looks at the clock.
+// The clock is read after so many requests, and after so many bytes of requests and answers: those
+// that take long are long themselves, or have long answers.
 constexpr size_t kServedPerLook = 32;
+constexpr size_t kBytesPerLook = 16 * 1024;
 
 // How many a protocol may serve in one go.
 constexpr size_t kServedTogether = 64;
@@ -123,21 +125,25 @@ void Connection::Pump() {
 Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
   Turn turn{ServeStep::NeedMore()};
   size_t look_at = kServedPerLook;
+  size_t bytes = 0;  // since the last look
   while (!in_.empty()) {
     turn.last = ServeStep::Served(0);
     if (turn.served == io_.limits.requests_per_turn_max) break;
-    if (turn.served >= look_at) {
+    if (turn.served >= look_at || bytes >= kBytesPerLook) {
       if (io_.exact_us() - begin_us >= io_.limits.turn_us_max) break;
       look_at = turn.served + kServedPerLook;
+      bytes = 0;
     }
     if (unsent() + out.size() > io_.limits.output_waiting_bytes_max) break;
     call_.together = std::min(kServedTogether, io_.limits.requests_per_turn_max - turn.served);
+    const size_t answered = out.size();
     turn.last = ServeOne(out);
     const ServeStep& step = turn.last;
     // The last answer of a connection, as the peer asked, is one as well.
     if (step.kind == ServeStep::Kind::kClose && step.cause == CloseCause::kPeer) ++turn.served;
     if (step.kind != ServeStep::Kind::kServed) break;
     in_.Consume(step.bytes);
+    bytes += step.bytes + (out.size() - answered);
     front_ = {};
     parked_.reset();
     turn.served += step.requests;

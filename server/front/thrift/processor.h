@@ -46,8 +46,26 @@ class ListedEntries {
   std::string bytes_;
 };
 
+// The server's status as it stands in an answer, encoded once for each report.
+class EncodedStatus {
+ public:
+  template <typename Coding>
+  void Write(const ThriftService& service, Coding& coding, OutBuffer& out) {
+    std::shared_ptr<const StatusCache::Snapshot> latest = service.Latest();
+    if (latest == of_) return out.Append(bytes_);
+    const size_t before = out.size();
+    service.ToWire(*latest).write(&coding);
+    of_ = std::move(latest);
+    bytes_ = out.view().substr(before);
+  }
+
+ private:
+  std::shared_ptr<const StatusCache::Snapshot> of_;
+  std::string bytes_;
+};
+
 // The generated processor, without the casts by which it finds out its own coding. Answers that are
-// long lists it writes itself, byte for byte as the generated code would.
+// long it writes itself, byte for byte as the generated code would.
 template <typename Coding>
 class Processor final : public wire::IdServiceProcessorT<Coding> {
  public:
@@ -68,6 +86,8 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
       AnswerIds(*in, *out, seqid);
     } else if (method == "servers") {
       AnswerServers(*in, *out, seqid);
+    } else if (method == "status") {
+      AnswerStatus(*in, *out, seqid);
     } else {
       return wire::IdServiceProcessorT<Coding>::dispatchCallTemplated(in, out, method, seqid,
                                                                       context);
@@ -103,6 +123,16 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
       WriteSuccess(apache::thrift::protocol::T_STRUCT, out,
                    [&] { WriteList(list, args.known_version, out); });
     }
+    out.writeMessageEnd();
+  }
+
+  void AnswerStatus(Coding& in, Coding& out, int32_t seqid) {
+    wire::IdService_status_args args;
+    args.read(&in);
+    in.readMessageEnd();
+    out.writeMessageBegin("status", apache::thrift::protocol::T_REPLY, seqid);
+    WriteSuccess(apache::thrift::protocol::T_STRUCT, out,
+                 [&] { status_.Write(service_, out, *out_); });
     out.writeMessageEnd();
   }
 
@@ -175,6 +205,7 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
 
   ThriftService& service_;
   ListedEntries entries_;
+  EncodedStatus status_;
   OutBuffer* out_ = nullptr;
 };
 

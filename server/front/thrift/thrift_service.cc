@@ -33,14 +33,14 @@ const IssueCall& ThriftService::Ask(std::string_view tag, int64_t count, Form fo
     case Verdict::kWait:
       throw ServeStep::Park(door_->parked->ask_again_in());
     case Verdict::kRefused:
-      throw ToWire(desk_.call().refusal());
+      throw front::ToWire(desk_.call().refusal());
   }
   return desk_.call();
 }
 
 void ThriftService::Refuse(Refusal refusal) {
   desk_.Refuse(std::move(refusal));
-  throw ToWire(desk_.call().refusal());
+  throw front::ToWire(desk_.call().refusal());
 }
 
 template <typename T>
@@ -99,7 +99,7 @@ void ThriftService::getRuns(std::vector<wire::IdRun>& out, const std::string& ta
   if (count < 1 || count > most) {
     Refuse({Reason::kBadRequest, Cat("count is ", count, ", a call has 1 to ", most, " ids")});
   }
-  ToWire(Ask(tag, count, Form::kRuns).runs(), out);
+  front::ToWire(Ask(tag, count, Form::kRuns).runs(), out);
 }
 
 void ThriftService::getText(std::string& out, const std::string& tag) {
@@ -109,7 +109,7 @@ void ThriftService::getText(std::string& out, const std::string& tag) {
 
 void ThriftService::explain(wire::IdFields& out, int64_t id, const std::string& layout) {
   const Layout read_by = ValueOf(backend_.LayoutOf(layout));
-  out = ToWire(ValueOf(Explain(id, read_by, backend_.SplitOf(read_by))));
+  out = front::ToWire(ValueOf(Explain(id, read_by, backend_.SplitOf(read_by))));
 }
 
 int64_t ThriftService::compose(const wire::ComposeRequest& request) {
@@ -125,9 +125,11 @@ void ThriftService::formatTime(std::string& out, int64_t ticks, const std::strin
   out = FormatRfc3339(ValueOf(TimeOfTick(ValueOf(backend_.LayoutOf(layout)), ticks)));
 }
 
-void ThriftService::status(wire::ServerStatus& out) {
-  out = ToWire(backend_.view.Report(), backend_.view.layout(), backend_.view.rack_split(),
-               backend_.sums().issued);
+void ThriftService::status(wire::ServerStatus& out) { out = ToWire(*Latest()); }
+
+wire::ServerStatus ThriftService::ToWire(const StatusCache::Snapshot& snapshot) const {
+  return front::ToWire(snapshot.report, backend_.view.layout(), backend_.view.rack_split(),
+                       snapshot.sums.issued);
 }
 
 void ThriftService::servers(wire::ServerList& out, int64_t) {

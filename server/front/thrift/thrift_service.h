@@ -42,6 +42,10 @@ class ThriftService final : public wire::IdServiceIf {
   // What getIds() would list: valid until the next call.
   const Runs& Ids(const std::string& tag, int32_t count);
 
+  // What status() answers, and the wire's form of it.
+  std::shared_ptr<const StatusCache::Snapshot> Latest() const { return backend_.status.Get(); }
+  wire::ServerStatus ToWire(const StatusCache::Snapshot& snapshot) const;
+
   // --- Twitter's -------------------------------------------------------------------------------
 
   int64_t get_worker_id() override;

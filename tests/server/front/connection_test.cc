@@ -66,6 +66,30 @@ TEST_F(ConnectionTest, LetsOthersHaveTheirTurnWhenRequestsTakeLong) {
   EXPECT_EQ(turns_, 3) << "a look at the clock after each 32";
 }
 
+TEST_F(ConnectionTest, LetsOthersHaveTheirTurnWhenAnswersAreLong) {
+  limits_.requests_per_turn_max = 1000;
+  limits_.output_waiting_bytes_max = 10'000'000;
+  lines_->on_serve = [this] { clock_.Advance(Milliseconds(1)); };
+  lines_->answer_times = 4'096;
+  Open();
+  Say("A\nB\nC\nD\nE\nF\nG\nH\nI\n");  // each answer has 8 KiB: a look at the clock after two
+  EXPECT_EQ(wire_->sent.size(), 9u * 8'192);
+  EXPECT_EQ(turns_, 4);
+}
+
+TEST_F(ConnectionTest, LetsOthersHaveTheirTurnWhenRequestsAreLong) {
+  limits_.requests_per_turn_max = 1000;
+  limits_.output_waiting_bytes_max = 10'000'000;
+  lines_->on_serve = [this] { clock_.Advance(Milliseconds(1)); };
+  lines_->answer_times = 0;
+  Open();
+  const std::string line(16'384, 'A');
+  Say(line.substr(0, 4'096));  // the room for input grows with each read that fills it
+  Say(line.substr(4'096));
+  Say("\n" + line + "\n" + line + "\n");
+  EXPECT_EQ(turns_, 1) << "a look at the clock after each";
+}
+
 TEST_F(ConnectionTest, ParksARequestAndThoseBehindItAndKeepsTheOrder) {
   Open();
   Say("A\nWAIT\nB\n");

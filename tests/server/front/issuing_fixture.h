@@ -24,7 +24,11 @@ class CountRejections final : public RejectionHandler {
 // A server's answers about itself, as a test wants them.
 class FixedView final : public ServerView {
  public:
+  uint64_t version() const override {
+    return static_cast<uint64_t>(state_) << 32 | (machine_ ? machine_->value() + 1 : 0);
+  }
   ServerReport Report() const override {
+    ++reports;
     ServerReport report;
     report.cluster_uuid = "1b4e28ba-2fa1-11d2-883f-0016d3cca427";
     report.cluster_name = "test";
@@ -41,6 +45,9 @@ class FixedView final : public ServerView {
                            .trouble = "the store is away",
                            .ledger_since = wall(),
                            .ledger_numbers = 7});
+    for (int i = 0; i < more_tags_; ++i) {
+      report.tags.push_back({.tag = "more-" + std::to_string(i), .strategy = "segment"});
+    }
     return report;
   }
   ServerPhase phase() const override { return state_; }
@@ -51,6 +58,8 @@ class FixedView final : public ServerView {
   WallMs wall() const override { return WallMs(1'735'689'600'000); }
   ShownServers servers() const override { return servers_; }
 
+  mutable std::atomic<int> reports{0};
+  int more_tags_ = 0;
   std::optional<MachineId> machine_ = MachineId(5);  // worker 1 in rack 1
   ServerPhase state_ = ServerPhase::kReady;
   std::string why_not_{};
@@ -118,8 +127,8 @@ class Issuing {
   FixedView view;
   Limits limits;
   DeskCounters counters;
-  Backend backend{
-      issuer, view, limits, "order", [this] { return Sums(); }, [] { return Milliseconds(2'345); }};
+  StatusCache status{view, [this] { return Sums(); }, clock};
+  Backend backend{issuer, view, limits, "order", status, [] { return Milliseconds(2'345); }};
 };
 
 }  // namespace firn::front

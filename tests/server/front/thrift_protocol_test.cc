@@ -136,6 +136,49 @@ TEST_P(ThriftProtocolTest, AllocatesNothingForACallInTheSteadyState) {
   EXPECT_EQ(Allocations(), before);
 }
 
+TEST_P(ThriftProtocolTest, AllWhoAskForTheStatusAtOneTimeShareOneReport) {
+  issuing_.view.more_tags_ = 998;
+  const auto another = MakeThriftProtocol(GetParam(), issuing_.backend, issuing_.counters);
+  const std::string frame =
+      calls_.Frame([](wire::IdServiceClient& client) { client.send_status(); });
+  const auto ask = [&] {
+    wire::ServerStatus status;
+    Call(frame).recv_status(status);
+    return status;
+  };
+  const wire::ServerStatus first = ask();
+  EXPECT_EQ(first.tags.size(), 1000u);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(ask(), first);
+    DoorCall door;
+    OutBuffer out;
+    another->Serve(frame, door, out);
+    EXPECT_EQ(out.view(), out_.view());
+  }
+  EXPECT_EQ(issuing_.view.reports, 1);
+  issuing_.clock.Advance(Milliseconds(249));
+  EXPECT_EQ(ask(), first);
+  issuing_.clock.Advance(Milliseconds(1));
+  EXPECT_EQ(ask(), first);
+  EXPECT_EQ(issuing_.view.reports, 2) << "a thousand tags are collected four times a second";
+}
+
+TEST_P(ThriftProtocolTest, AChangeOfTheServerShowsInTheNextStatus) {
+  const std::string frame =
+      calls_.Frame([](wire::IdServiceClient& client) { client.send_status(); });
+  const auto ask = [&] {
+    wire::ServerStatus status;
+    Call(frame).recv_status(status);
+    return status;
+  };
+  EXPECT_EQ(ask().state, wire::ServerState::READY);
+  issuing_.view.state_ = ServerPhase::kDraining;
+  EXPECT_EQ(ask().state, wire::ServerState::DRAINING);
+  issuing_.view.machine_.reset();
+  EXPECT_FALSE(ask().__isset.machine);
+  EXPECT_EQ(issuing_.view.reports, 3);
+}
+
 class BinaryFrameTest : public ThriftProtocolTest {};
 INSTANTIATE_TEST_SUITE_P(Binary, BinaryFrameTest, testing::Values(ThriftCoding::kBinary));
 

@@ -3,6 +3,7 @@
 #include "server/node/open_node.h"
 
 #include <atomic>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -125,10 +126,18 @@ TEST_F(OpenNodeTest, ANodeThatHasReachedItsBoundIsNotReady) {
                         .application = "test",
                         .key_dir = {}};
   const ServerListing listing(node->loop().coordinator(), "test", std::nullopt, clock_);
-  const NodeView view(options, *node, operators, listing, clock_);
+  NodeView view(options, *node, operators, listing, clock_);
+  // Each change shows in the version, by which answers about the server are kept.
+  std::set<uint64_t> versions{view.version()};
+  view.OnTag({.name = "order", .strategy = "snowflake"});
+  EXPECT_TRUE(versions.insert(view.version()).second);
+  EXPECT_EQ(view.Report().tags.size(), 1u);
+  view.OnTagDeleted("order");
+  EXPECT_TRUE(versions.insert(view.version()).second);
   zookeeper_->KillAll();
   ASSERT_TRUE(Eventually(kPatience, [&] { return !node->status().claim.connected; }));
   EXPECT_EQ(view.phase(), ServerPhase::kReady);
+  EXPECT_TRUE(versions.insert(view.version()).second);
   EXPECT_EQ(view.ForProviders().phase, ServerPhase::kReady);
   const WallMs bound = node->status().claim.bound;
   clock_.Advance(node->status().claim.left + Milliseconds(1'000));
@@ -137,8 +146,11 @@ TEST_F(OpenNodeTest, ANodeThatHasReachedItsBoundIsNotReady) {
     clock_.Advance(Milliseconds(100));  // until it has stood for a while
     return view.phase() == ServerPhase::kNotReady;
   }));
+  EXPECT_TRUE(versions.insert(view.version()).second);
   EXPECT_EQ(view.ForProviders().phase, ServerPhase::kNotReady);
   EXPECT_EQ(node->status().claim.bound, bound);
+  view.Drain();
+  EXPECT_TRUE(versions.insert(view.version()).second);
   ASSERT_TRUE(zookeeper_->RestartAll().ok());
 }
 

@@ -46,6 +46,8 @@ TEST_F(SegmentTagsTest, ATagThatIsMadeWhileRunningIsServed) {
   EXPECT_EQ(Take(*node), 100);
   EXPECT_EQ(Take(*node), 101);
   EXPECT_EQ(node->segments().status().at("order").supply, 998);
+  EXPECT_EQ(node->segments().status("order")->supply, 998);
+  EXPECT_EQ(node->segments().status("another"), std::nullopt);
 }
 
 TEST_F(SegmentTagsTest, NodesOfOneClusterNeverGiveANumberTwice) {

@@ -80,6 +80,17 @@ TEST_F(HttpAdminTest, IsReadyOnlyWhenClientsShouldCome) {
   }
 }
 
+TEST_F(HttpAdminTest, StatusIsCollectedOnceForAllWhoAskAtOneTime) {
+  const std::string first = Ask("/v1/status").body;
+  EXPECT_EQ(Ask("/v1/status").body, first);
+  EXPECT_EQ(issuing_.view.reports, 1);
+  issuing_.view.state_ = ServerPhase::kOffline;
+  EXPECT_NE(Ask("/v1/status").body.find("OFFLINE"), std::string::npos);
+  issuing_.clock.Advance(Milliseconds(5));
+  Ask("/v1/status");
+  EXPECT_EQ(issuing_.view.reports, 3);
+}
+
 TEST_F(HttpAdminTest, SaysWhyItIsNotReady) {
   issuing_.view.state_ = ServerPhase::kNotReady;
   issuing_.view.why_not_ = "this server holds no machine id";
