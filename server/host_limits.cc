@@ -1,6 +1,7 @@
 #include "server/host_limits.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <exception>
@@ -22,6 +23,7 @@ constexpr rlim_t kOwnDescriptors = 128;
 constexpr rlim_t kLeastDescriptors = 48;
 
 std::terminate_handler usual_end = nullptr;
+std::atomic<bool> serving{false};
 
 bool IsOfLimits(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
@@ -40,9 +42,9 @@ bool IsOfLimits(const std::exception& error) {
       std::rethrow_exception(current);
     } catch (const std::exception& error) {
       if (IsOfLimits(error)) {
-        std::fprintf(stderr, "firn-server: the host gives this process no more: %s; %s\n",
+        std::fprintf(stderr, "firn-server: the host denies this process resources: %s; %s\n",
                      error.what(), LimitsInForce().c_str());
-        _exit(2);
+        _exit(serving ? 1 : 2);
       }
     } catch (...) {
     }
@@ -98,5 +100,7 @@ std::string LimitsInForce() {
 }
 
 void ExplainLimitsAtTheEnd() { usual_end = std::set_terminate(End); }
+
+void NoteServing() { serving = true; }
 
 }  // namespace firn

@@ -18,8 +18,12 @@ Status AllowDescriptors(const front::Limits& limits);
 // that ulimit(1) has for them.
 std::string LimitsInForce();
 
-// From now on an exception that ends the process because the host gives no more memory, threads or
-// descriptors says so with the limits, exit 2, on whatever thread it is. Other defects abort.
+// From now on, an exception that ends the process because the host denies memory, threads or
+// descriptors prints the limits, on any thread. It exits with 2, invalid usage, until NoteServing is
+// called, and with 1 afterwards, so that a service manager restarts the server. Other faults abort.
 void ExplainLimitsAtTheEnd();
+
+// The start has succeeded.
+void NoteServing();
 
 }  // namespace firn

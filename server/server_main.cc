@@ -4,12 +4,14 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 
 #include "common/base/cat.h"
 #include "common/log/log.h"
+#include "common/time/civil_time.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "server/end_signals.h"
@@ -24,12 +26,38 @@ DECLARE_string(sequencer);
 namespace firn {
 namespace {
 
+constexpr Milliseconds kExpiresSoon{30LL * 24 * 3600 * 1000};
+
+// Logs the certificates that have expired or soon will: clients refuse a server with an expired one.
+void WarnOfCertificates(const ServerProgram& server) {
+  const WallMs now = SystemClock().Wall();
+  for (const front::CertificateReport& one : server.certificates()) {
+    if (one.expiry <= now) {
+      LOG(ERROR) << "the TLS certificate of the " << one.door << " port expired at "
+                 << FormatRfc3339(one.expiry) << "; clients will refuse it";
+    } else if (one.expiry - now < kExpiresSoon) {
+      LOG(WARNING) << "the TLS certificate of the " << one.door << " port expires at "
+                   << FormatRfc3339(one.expiry);
+    }
+  }
+}
+
+std::string CertificateDates(const ServerProgram& server) {
+  std::string dates;
+  for (const front::CertificateReport& one : server.certificates()) {
+    dates += Cat(dates.empty() ? " (" : ", ", one.door, " port: valid until ",
+                 FormatRfc3339(one.expiry));
+  }
+  return dates.empty() ? dates : dates + ")";
+}
+
 void Reload(ServerProgram& server) {
   const Status reloaded = server.Reload();
   if (reloaded.ok()) {
-    LOG(INFO) << "certificates read again";
+    LOG(INFO) << "TLS certificates and rights reloaded" << CertificateDates(server);
+    WarnOfCertificates(server);
   } else {
-    LOG(ERROR) << "certificates stay as they were: " << reloaded.message();
+    LOG(ERROR) << "reload failed, the files read before stay in force: " << reloaded.message();
   }
 }
 
@@ -113,7 +141,9 @@ int ServerMain(int argc, char** argv, const Extensions& extensions) {
     if (!server.ok()) return Fail(server.status(), server.code() == Code::kInvalid ? 2 : 1);
     if (Status started = (*server)->Start(); !started.ok()) return Fail(started, 1);
 
+    NoteServing();
     LOG(INFO) << "sequencer " << FLAGS_sequencer;
+    WarnOfCertificates(**server);
 
     signals.Serve();
     if (ServeUntilAsked(**server, signals)) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/time/clock.h"
@@ -45,8 +46,9 @@ class ServerProgram {
   // Fails when an address is taken or a file of TLS is bad.
   Status Start();
 
-  // Reads certificates again. A failure leaves those in use.
+  // Reads certificates and rights again. A failure leaves those in use.
   Status Reload() { return front_.ReloadTls(); }
+  std::vector<front::CertificateReport> certificates() const { return front_.certificates(); }
 
   // The registry was away at the start, and the cluster is another than was guessed: this server
   // will never issue, and one that is opened now may.

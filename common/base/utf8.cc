@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "common/base/hex.h"
+
 namespace firn {
 namespace {
 
@@ -29,14 +31,37 @@ std::optional<uint32_t> TakeCodePoint(std::string_view& text) {
   return point;
 }
 
+// Takes one printable code point off the front of `text`; false, with `text` as it was, when its
+// first bytes are none.
+bool TakePrintable(std::string_view& text) {
+  std::string_view rest = text;
+  const std::optional<uint32_t> point = TakeCodePoint(rest);
+  if (!point || *point < 0x20 || (*point >= 0x7F && *point < 0xA0)) return false;
+  text = rest;
+  return true;
+}
+
 }  // namespace
 
 bool IsPrintableUtf8(std::string_view text) {
   while (!text.empty()) {
-    const std::optional<uint32_t> point = TakeCodePoint(text);
-    if (!point || *point < 0x20 || (*point >= 0x7F && *point < 0xA0)) return false;
+    if (!TakePrintable(text)) return false;
   }
   return true;
+}
+
+std::string ToPrintableUtf8(std::string_view text) {
+  std::string printable;
+  while (!text.empty()) {
+    const std::string_view before = text;
+    if (TakePrintable(text)) {
+      printable += before.substr(0, before.size() - text.size());
+    } else {
+      printable += "\\x" + ToHex(text.substr(0, 1));
+      text.remove_prefix(1);
+    }
+  }
+  return printable;
 }
 
 }  // namespace firn

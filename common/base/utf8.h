@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace firn {
@@ -7,5 +8,8 @@ namespace firn {
 // Whether `text` is well-formed UTF-8 (no overlong form, no surrogate, nothing above U+10FFFF)
 // without control characters (C0, DEL, C1): safe in a log line, a terminal, an INI file and JSON.
 bool IsPrintableUtf8(std::string_view text);
+
+// Returns `text` with every byte that is not part of printable UTF-8 written as \xNN.
+std::string ToPrintableUtf8(std::string_view text);
 
 }  // namespace firn

@@ -31,6 +31,7 @@ ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const Serve
                          ServerControl& control, const Clock& clock)
     : options_(std::move(options)),
       control_(control),
+      clock_(clock),
       rights_(options_.tls_names_file.empty()
                   ? nullptr
                   : std::make_unique<TagRights>(options_.tls_names_file)),
@@ -41,7 +42,8 @@ ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const Serve
                options_.default_tag,
                status_,
                [this] { return AskAgain(totals().open(), SystemEntropy()); },
-               rights_.get()},
+               rights_.get(),
+               [this] { return certificates(); }},
       public_(options_.listen, clock, [this] { return PublicProtocols(); }) {
   if (!options_.admin) return;
   admin_.emplace(*options_.admin, clock, [this] { return AdminProtocols(); });
@@ -83,10 +85,21 @@ Status ServerFront::LookAtRights() {
   return rights_ == nullptr ? Status() : rights_->Load().WithContext("--tls_names_file");
 }
 
+std::vector<CertificateReport> ServerFront::certificates() const {
+  std::vector<CertificateReport> reports;
+  const auto add = [&reports](const char* door, std::optional<WallMs> expiry) {
+    if (expiry) reports.push_back({door, *expiry});
+  };
+  add("public", public_.certificate_expiry());
+  if (admin_) add("admin", admin_->certificate_expiry());
+  return reports;
+}
+
 std::string ServerFront::Metrics() const {
   MetricsPage page;
-  Describe(public_.totals(), "public", page);
-  if (admin_) Describe(admin_->totals(), "admin", page);
+  const WallMs now = clock_.Wall();
+  Describe(public_.totals(), "public", public_.certificate_expiry(), now, page);
+  if (admin_) Describe(admin_->totals(), "admin", admin_->certificate_expiry(), now, page);
   Describe(sums(), page);
   if (rights_ != nullptr) {
     for (const auto& [name, times] : rights_->refused()) {
@@ -129,6 +142,7 @@ ProtocolSet ServerFront::PublicProtocols() {
 
 ProtocolSet ServerFront::AdminProtocols() {
   std::vector<std::unique_ptr<HttpHandler>> handlers;
+  handlers.push_back(MakeGuardHandler(options_.admin_hosts));
   AddAdmin(handlers);
   handlers.push_back(MakeServersHandler(backend_));
   handlers.push_back(MakeOpenApiHandler());

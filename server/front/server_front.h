@@ -63,9 +63,11 @@ class ServerFront {
   uint16_t port() const { return public_.port(); }
   uint16_t admin_port() const { return admin_ ? admin_->port() : port(); }
 
-  // Reads certificates and keys again, for connections from now on. A failure leaves those that
-  // are in use. Ok without TLS.
+  // Reads certificates and keys again, for new connections. A failure, such as an expired
+  // certificate, leaves those in use. Ok without TLS.
   Status ReloadTls();
+  // When the certificates in use expire.
+  std::vector<CertificateReport> certificates() const;
   // Reads --tls_names_file again if it has changed. Any thread.
   Status LookAtRights();
 
@@ -90,6 +92,7 @@ class ServerFront {
 
   const ServerFrontOptions options_;
   ServerControl& control_;
+  const Clock& clock_;
   const std::unique_ptr<TagRights> rights_;
   const StatusCache status_;
   const Backend backend_;

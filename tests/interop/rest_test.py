@@ -133,10 +133,11 @@ class RestTest(unittest.TestCase):
     # ---- Leaf ------------------------------------------------------------------------------------
 
     def test_leaf(self):
+        answer = self.ask("/api/snowflake/get/default")
+        self.assertEqual(answer.status, 200)
+        self.assertEqual(self.fields_of(answer.body)["machine"], 13)
+        self.assertEqual(self.ask("/api/segment/get/default").body, "'default' is not a segment tag")
         for kind in "segment", "snowflake":
-            answer = self.ask(f"/api/{kind}/get/default")
-            self.assertEqual(answer.status, 200)
-            self.assertEqual(self.fields_of(answer.body)["machine"], 13)
             self.assertEqual(self.ask(f"/api/{kind}/get/nothing").status, 500)
             self.assertEqual(self.ask(f"/api/{kind}/get/default", server=self.waiting).status, 500)
         decoded = self.ask(f"/decodeSnowflakeId?snowflakeId={answer.body}").json()
@@ -223,6 +224,12 @@ class RestTest(unittest.TestCase):
         for target in "/", "/healthz", "/readyz", "/v1/status", "/metrics":
             self.assertEqual(self.ask(target).status, 404)
         self.assertEqual(self.ask("/v1/offline", "-X", "POST").status, 404)
+
+    def test_the_admin_port_answers_no_foreign_host_on_any_path(self):
+        for path in "/v1/servers", "/v1/openapi.json", "/v1/status":
+            url = f"http://127.0.0.1:{self.server.admin_port}{path}"
+            self.assertEqual(curl(url, "-H", "Host: attacker.example").status, 403, path)
+            self.assertEqual(curl(url).status, 200, path)
 
     def test_says_why_it_is_not_ready(self):
         status = curl(f"http://127.0.0.1:{self.waiting.admin_port}/v1/status").json()

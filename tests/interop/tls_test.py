@@ -7,7 +7,9 @@ Exit 77 when the command openssl is not installed.
 """
 
 import http.client
+import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -15,6 +17,7 @@ import ssl
 import subprocess
 import time
 import unittest
+import urllib.request
 
 import interop
 
@@ -32,11 +35,11 @@ class Authority:
         openssl("req", *more, "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                 "-subj", f"/CN={who}", "-keyout", self.path(who + ".key"), "-out", self.path(out))
 
-    def sign(self, who):
-        """The files of a new certificate and its key."""
+    def sign(self, who, days=2):
+        """The files of a new certificate and its key; with days < 0 it has expired."""
         self.request(who, who + ".csr")
         openssl("x509", "-req", "-in", self.path(who + ".csr"), "-CA", self.path("ca.crt"), "-CAkey",
-                self.path("ca.key"), "-CAcreateserial", "-days", "2", "-out",
+                self.path("ca.key"), "-CAcreateserial", "-days", str(days), "-out",
                 self.path(who + ".crt"))
         return self.path(who + ".crt"), self.path(who + ".key")
 
@@ -59,9 +62,9 @@ class TlsTest(unittest.TestCase):
         assert cls.server.stop() == 0, cls.server.log()
 
     @classmethod
-    def use(cls, name):
+    def use(cls, name, days=2):
         """Puts a new certificate where the server looks for it."""
-        for source, target in zip(cls.ours.sign(name), cls.files):
+        for source, target in zip(cls.ours.sign(name, days), cls.files):
             shutil.copy(source, target)
 
     def ask(self, certificate):
@@ -104,15 +107,33 @@ class TlsTest(unittest.TestCase):
 
     def test_takes_new_certificates_and_keeps_the_old_ones_when_they_are_bad(self):
         self.use("second")
-        self.reload("certificates read again")
+        self.reload("TLS certificates and rights reloaded")
         self.assertEqual(self.ask(self.client), "second")
         with open(self.files[1], "w") as key:
             key.write("no key\n")
-        self.reload("certificates stay as they were")
+        self.reload("reload failed, the files read before stay in force")
         self.assertEqual(self.ask(self.client), "second")
         self.use("third")
-        self.reload("certificates read again")
+        self.reload("TLS certificates and rights reloaded")
         self.assertEqual(self.ask(self.client), "third")
+
+    def test_refuses_to_load_an_expired_certificate_and_shows_when_its_own_expires(self):
+        self.use("good")
+        self.reload("TLS certificates and rights reloaded")
+        self.use("late", days=-1)
+        self.reload("the certificate expired at")
+        self.assertEqual(self.ask(self.client), "good")
+        shown, = self.admin("/v1/status", json.loads)["certificates"]
+        self.assertEqual(shown["door"], "public")
+        self.assertGreater(shown["expires_in_s"], 86400)
+        seconds = re.search(r'^firn_tls_certificate_expiry_seconds{door="public"} (.*)$',
+                            self.admin("/metrics", str), re.MULTILINE)
+        self.assertAlmostEqual(float(seconds[1]), shown["expires_in_s"], delta=3600)
+        self.use("good")
+
+    def admin(self, path, read):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.server.admin_port}{path}") as answer:
+            return read(answer.read().decode())
 
 
 if __name__ == "__main__":

@@ -95,6 +95,12 @@ CASES = {
     "FirnLayoutEnding": (
         {f"firn_layout_days_left{{{HERE}}}": "300x20"},
         {f"firn_layout_days_left{{{HERE}}}": "20000x20"}),
+    "FirnCertificateExpiring": (
+        {f'firn_tls_certificate_expiry_seconds{{{HERE},door="public"}}': "1000000x20"},
+        {f'firn_tls_certificate_expiry_seconds{{{HERE},door="public"}}': "3000000x20"}),
+    "FirnCertificateExpiresThisWeek": (
+        {f'firn_tls_certificate_expiry_seconds{{{HERE},door="admin"}}': "-60x20"},
+        {f'firn_tls_certificate_expiry_seconds{{{HERE},door="admin"}}': "2700000x20"}),
     "FirnCrowded": (
         {f'firn_accept_failures_total{{{HERE},door="public"}}': "0x10 4x10"},
         {f'firn_accept_failures_total{{{HERE},door="public"}}': "4x20"}),

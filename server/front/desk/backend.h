@@ -2,7 +2,9 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "common/base/units.h"
 #include "common/id/layout.h"
 #include "common/id/rack_split.h"
 #include "server/front/desk/server_view.h"
@@ -12,6 +14,12 @@
 #include "server/issue/issuer.h"
 
 namespace firn::front {
+
+// The TLS certificate of a door: "public" or "admin".
+struct CertificateReport {
+  const char* door;
+  WallMs expiry;
+};
 
 // What the handlers of a front door work with; all of it outlives them. Thread-safe.
 struct Backend {
@@ -23,6 +31,9 @@ struct Backend {
   // When a client is to ask for the list of servers again.
   std::function<Milliseconds()> ask_again;
   TagRights* rights = nullptr;  // null: everybody may take ids of all tags
+  std::function<std::vector<CertificateReport>()> certificates = [] {
+    return std::vector<CertificateReport>();
+  };
 
   // The answer to those who ask for the list before there is one.
   static Refusal NoServersYet() {

@@ -6,6 +6,8 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include "common/base/utf8.h"
+
 namespace firn::front {
 namespace {
 
@@ -16,7 +18,11 @@ constexpr double kMsPerDay = 24.0 * 3600 * 1000;
 
 ClientMetric WithLabels(MetricsPage::Labels labels) {
   ClientMetric metric;
-  for (auto& [name, value] : labels) metric.label.push_back({name, std::move(value)});
+  for (auto& [name, value] : labels) {
+    // One label that is not UTF-8 would make Prometheus refuse the whole page.
+    if (!IsPrintableUtf8(value)) value = ToPrintableUtf8(value);
+    metric.label.push_back({name, std::move(value)});
+  }
   return metric;
 }
 
@@ -76,8 +82,14 @@ std::string MetricsPage::Text() const {
   return prometheus::TextSerializer().Serialize(all);
 }
 
-void Describe(const Totals& totals, const std::string& door, MetricsPage& page) {
+void Describe(const Totals& totals, const std::string& door, std::optional<WallMs> expiry,
+              WallMs now, MetricsPage& page) {
   const MetricsPage::Labels labels{{"door", door}};
+  if (expiry) {
+    page.Gauge("firn_tls_certificate_expiry_seconds",
+               "Time until the server's TLS certificate expires; negative once it has.",
+               static_cast<double>((*expiry - now).count()) / 1000, labels);
+  }
   page.Gauge("firn_connections", "Open connections.", static_cast<double>(totals.open()), labels);
   page.Counter("firn_connections_accepted_total", "Connections that came in.", totals.accepted,
                labels);

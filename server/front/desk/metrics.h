@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/base/units.h"
 #include "server/front/desk/desk_counters.h"
 #include "server/front/desk/server_view.h"
 #include "server/front/net/counters.h"
@@ -38,8 +40,9 @@ class MetricsPage {
   std::unique_ptr<Families> families_;
 };
 
-// What a listener has done; `door` names it ("public", "admin").
-void Describe(const Totals& totals, const std::string& door, MetricsPage& page);
+// What a listener has done, and when its certificate expires; `door` names it ("public", "admin").
+void Describe(const Totals& totals, const std::string& door, std::optional<WallMs> expiry,
+              WallMs now, MetricsPage& page);
 
 // Calls, ids by tag, and refusals by reason, of the whole server.
 void Describe(const DeskCounters::Sums& sums, MetricsPage& page);

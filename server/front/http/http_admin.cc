@@ -67,6 +67,16 @@ Json MachinesJson(const ServerReport& report, const RackSplit& split) {
   return machines;
 }
 
+Json CertificatesJson(const std::vector<CertificateReport>& certificates, WallMs now) {
+  Json json = Json::array();
+  for (const CertificateReport& one : certificates) {
+    json.push_back({{"door", one.door},
+                    {"expires", FormatRfc3339(one.expiry)},
+                    {"expires_in_s", (one.expiry - now).count() / 1000}});
+  }
+  return json;
+}
+
 Json StatusJson(const Backend& backend, const StatusCache::Snapshot& snapshot) {
   const ServerReport& report = snapshot.report;
   const Layout& layout = backend.view.layout();
@@ -99,6 +109,7 @@ Json StatusJson(const Backend& backend, const StatusCache::Snapshot& snapshot) {
   json["time"] = FormatRfc3339(report.wall);
   json["started"] = FormatRfc3339(report.started);
   if (report.clock_skew) json["clock_skew_ms"] = report.clock_skew->count();
+  json["certificates"] = CertificatesJson(backend.certificates(), report.wall);
   json["calls"] = sums.calls;
   json["refused"] = RefusedJson(sums);
   json["tags"] = TagsJson(report, sums);
@@ -244,7 +255,27 @@ class AdminHandler final : public HttpHandler {
   std::string text_;  // of /v1/status
 };
 
+class GuardHandler final : public HttpHandler {
+ public:
+  explicit GuardHandler(std::vector<std::string> hosts) : guard_(std::move(hosts)) {}
+
+  Outcome Handle(const HttpRequest& request, DoorCall&, HttpAnswer& answer) override {
+    const std::string why = guard_.WhyNot(request);
+    if (why.empty()) return Outcome::kNotMine;
+    answer.SetText(403, why + "\n");
+    answer.for_admins = true;
+    return Outcome::kAnswered;
+  }
+
+ private:
+  const AdminGuard guard_;
+};
+
 }  // namespace
+
+std::unique_ptr<HttpHandler> MakeGuardHandler(std::vector<std::string> hosts) {
+  return std::make_unique<GuardHandler>(std::move(hosts));
+}
 
 std::unique_ptr<HttpHandler> MakeAdminHandler(const Backend& backend, ServerControl& control,
                                               std::function<std::string()> metrics,

@@ -20,8 +20,8 @@ namespace firn::front {
 // {"error":{...}} and the status that goes with their reason.
 std::unique_ptr<HttpHandler> MakeNativeHandler(const Backend& backend, IdDesk& desk);
 
-// Leaf: /api/segment/get/{key}, /api/snowflake/get/{key}, /decodeSnowflakeId. Both get the tag's
-// ids, whatever its strategy; trouble is 500 with a sentence.
+// Leaf: /api/segment/get/{key}, /api/snowflake/get/{key}, /decodeSnowflakeId. The first refuses
+// snowflake tags; every error is status 500 with a sentence.
 std::unique_ptr<HttpHandler> MakeLeafHandler(const Backend& backend, IdDesk& desk);
 
 // Vesta: /genid, /expid, /transtime, /makeid. Ids of the default tag; times in UTC.
@@ -59,6 +59,9 @@ std::unique_ptr<HttpHandler> MakeOpenApiHandler();
 std::unique_ptr<HttpHandler> MakeAdminHandler(const Backend& backend, ServerControl& control,
                                               std::function<std::string()> metrics,
                                               std::vector<std::string> hosts);
+
+// Refuses every request of a host that the admin side does not answer to, before any other handler.
+std::unique_ptr<HttpHandler> MakeGuardHandler(std::vector<std::string> hosts);
 
 // What the admin side says of the whole cluster, to the same hosts, as JSON with its `age_ms`; 503
 // with Retry-After while it is not known yet:

@@ -47,7 +47,7 @@ Status FrontDoor::Start() {
   if (options_.io_threads < 1 || options_.io_threads > 64) {
     return Invalid("io_threads must be 1 to 64");
   }
-  FIRN_TRY(ReloadTls());
+  if (tls_) FIRN_TRY(tls_->Load());
   if (Status opened = Open(); !opened.ok()) {
     loops_.clear();
     return std::move(opened).WithContext(Cat(options_.host, ":", options_.port));
@@ -62,7 +62,11 @@ void FrontDoor::Shutdown(Milliseconds patience) {
   threads_.clear();
 }
 
-Status FrontDoor::ReloadTls() { return tls_ ? tls_->Load() : Status(); }
+Status FrontDoor::ReloadTls() { return tls_ ? tls_->Reload() : Status(); }
+
+std::optional<WallMs> FrontDoor::certificate_expiry() const {
+  return tls_ ? std::optional(tls_->expiry()) : std::nullopt;
+}
 
 void FrontDoor::WakeParked(const void* what) {
   for (const auto& loop : loops_) loop->WakeParked(what);

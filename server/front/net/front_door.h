@@ -60,9 +60,12 @@ class FrontDoor {
   // Listens and serves. Fails, with nothing left behind, when the address is taken or not ours.
   Status Start();
 
-  // Reads the files of TLS again, for connections from now on. kInvalid names the one at fault and
-  // leaves what is in use. Ok without TLS.
+  // Reads the TLS files again, for new connections. kInvalid names the file at fault, also one with a
+  // certificate that has expired, and leaves in force what is. Ok without TLS.
   Status ReloadTls();
+
+  // The time at which the certificate in use ends; none without TLS.
+  std::optional<WallMs> certificate_expiry() const;
 
   // The port it listens on, after Start.
   uint16_t port() const { return port_; }

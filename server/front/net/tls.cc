@@ -11,6 +11,7 @@
 
 #include "common/base/files.h"
 #include "common/base/secret_file.h"
+#include "server/front/net/certificate.h"
 #include "server/front/net/tls_wire.h"
 
 namespace firn::front {
@@ -18,6 +19,8 @@ namespace {
 
 namespace ssl = boost::asio::ssl;
 using boost::system::error_code;
+
+constexpr const char* kCiphersOfTls12 = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
 // How long a client may resume without showing its certificate again.
 constexpr long kResumableSeconds = 3'600;
@@ -57,7 +60,15 @@ void PermitResuming(SSL_CTX* context) {
 
 Tls::~Tls() = default;
 
-Status Tls::Load() {
+Status Tls::Load() { return Read(false); }
+Status Tls::Reload() { return Read(true); }
+
+WallMs Tls::expiry() const {
+  const std::lock_guard lock(mutex_);
+  return expiry_;
+}
+
+Status Tls::Read(bool must_be_valid) {
   for (const std::string& path : {files_.cert, files_.client_ca}) {
     // OpenSSL would wait for whoever holds a FIFO's other end.
     if (!path.empty()) FIRN_TRY(OpenRegular(path, O_RDONLY).status());
@@ -66,6 +77,8 @@ Status Tls::Load() {
   auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
   context->set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
                        ssl::context::no_tlsv1_1);
+  // Of TLS 1.2 only what has forward secrecy and authenticated encryption.
+  SSL_CTX_set_cipher_list(context->native_handle(), kCiphersOfTls12);
   error_code error;
   context->use_certificate_chain_file(files_.cert, error);
   FIRN_TRY(Named(files_.cert, error));
@@ -77,8 +90,12 @@ Status Tls::Load() {
     context->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert);
   }
   PermitResuming(context->native_handle());
+  const X509* const certificate = SSL_CTX_get0_certificate(context->native_handle());
+  if (certificate == nullptr) return Invalid(files_.cert + ": contains no certificate");
+  if (must_be_valid) FIRN_TRY(CheckValidNow(*certificate, files_.cert));
   std::lock_guard lock(mutex_);
   context_ = std::move(context);
+  expiry_ = ExpiryOf(*certificate);
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/status.h"
+#include "common/base/units.h"
 #include "server/front/net/front_door.h"
 #include "server/front/net/plain_wire.h"
 #include "server/front/net/wire.h"
@@ -24,9 +25,16 @@ class Tls {
   explicit Tls(TlsFiles files) : files_(std::move(files)) {}
   ~Tls();
 
-  // Reads the files, for connections from now on. kInvalid names the file at fault and leaves what
-  // was in use. To be called once before Wrap.
+  // Reads the files, for new connections. kInvalid names the file at fault and leaves in force what
+  // was. To be called once before Wrap.
   Status Load();
+
+  // Load, which also refuses a certificate that has expired or is not valid yet. (A start does not:
+  // the wall clock may be wrong, and a server that runs says so.)
+  Status Reload();
+
+  // The time at which the server's certificate in use ends. After Load.
+  WallMs expiry() const;
 
   // A wire that agrees upon encryption before its first read. Takes the socket, which is open.
   std::unique_ptr<Wire> Wrap(TcpSocket socket) const;
@@ -34,9 +42,12 @@ class Tls {
  private:
   using Context = boost::asio::ssl::context;
 
+  Status Read(bool must_be_valid);
+
   const TlsFiles files_;
   mutable std::mutex mutex_;
   std::shared_ptr<Context> context_;  // under mutex_
+  WallMs expiry_;                     // under mutex_
 };
 
 }  // namespace firn::front

@@ -9,9 +9,10 @@
 #include <boost/asio/post.hpp>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
+#include <openssl/x509.h>
 
 #include "server/front/net/asio_wire.h"
+#include "server/front/net/certificate.h"
 
 namespace firn::front {
 namespace {
@@ -27,31 +28,10 @@ struct FreeSsl {
   void operator()(SSL* ssl) const { SSL_free(ssl); }
 };
 
-std::string_view TextOf(const ASN1_STRING* text) {
-  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
-          static_cast<size_t>(ASN1_STRING_length(text))};
-}
-
-// DNS names and URIs of its subjectAltName, and its common name.
 std::vector<std::string> NamesShownBy(SSL* peer) {
-  std::vector<std::string> names;
   const std::unique_ptr<X509, decltype(&X509_free)> shown(SSL_get1_peer_certificate(peer),
                                                           X509_free);
-  if (shown == nullptr) return names;
-  const std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> others(
-      static_cast<GENERAL_NAMES*>(
-          X509_get_ext_d2i(shown.get(), NID_subject_alt_name, nullptr, nullptr)),
-      GENERAL_NAMES_free);
-  for (int i = 0; i < sk_GENERAL_NAME_num(others.get()); ++i) {
-    const GENERAL_NAME* const one = sk_GENERAL_NAME_value(others.get(), i);
-    if (one->type == GEN_DNS) names.emplace_back(TextOf(one->d.dNSName));
-    if (one->type == GEN_URI) names.emplace_back(TextOf(one->d.uniformResourceIdentifier));
-  }
-  const X509_NAME* const subject = X509_get_subject_name(shown.get());
-  for (int at = -1; (at = X509_NAME_get_index_by_NID(subject, NID_commonName, at)) >= 0;) {
-    names.emplace_back(TextOf(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at))));
-  }
-  return names;
+  return shown == nullptr ? std::vector<std::string>() : NamesOn(*shown);
 }
 
 // OpenSSL moves bytes in memory only: what has come is given to it, what it has sealed lies in

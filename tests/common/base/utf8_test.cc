@@ -34,5 +34,10 @@ TEST(Utf8Test, ControlCharactersAreNotPrintable) {
   EXPECT_TRUE(IsPrintableUtf8("\xC2\xA0 ~"));
 }
 
+TEST(Utf8Test, WritesUnprintableBytesAsHex) {
+  EXPECT_EQ(ToPrintableUtf8("M\xC3\xBCller"), "M\xC3\xBCller");
+  EXPECT_EQ(ToPrintableUtf8("a\xFF\x1B[2J\xC2\x85z"), "a\\xff\\x1b[2J\\xc2\\x85z");
+}
+
 }  // namespace
 }  // namespace firn

@@ -87,7 +87,7 @@ class HostLimitsTest : public testing::Test {
     }
     EXPECT_EQ(server.process().Wait(kPatience), ready ? 0 : 2) << server.log();
     if (ready) return;
-    for (const std::string& words : {std::string("the host gives this process no more"), limit}) {
+    for (const std::string& words : {std::string("the host denies this process resources"), limit}) {
       EXPECT_NE(server.log().find(words), std::string::npos) << server.log();
     }
   }

@@ -57,7 +57,7 @@ class HttpAdminTest : public testing::Test {
   }
   std::string Metrics() {
     MetricsPage page;
-    Describe(totals_, "public", page);
+    Describe(totals_, "public", std::nullopt, WallMs(), page);
     Describe(issuing_.Sums(), page);
     Describe(issuing_.view, page);
     return page.Text();
@@ -89,6 +89,26 @@ TEST_F(HttpAdminTest, StatusIsCollectedOnceForAllWhoAskAtOneTime) {
   issuing_.clock.Advance(Milliseconds(5));
   Ask("/v1/status");
   EXPECT_EQ(issuing_.view.reports, 3);
+}
+
+TEST_F(HttpAdminTest, GuardRefusesForeignHostsOnEveryPath) {
+  const auto guard = MakeGuardHandler({"firn-1.example"});
+  DoorCall door;
+  const auto outcome = [&](const char* path, const char* host, HttpAnswer& answer) {
+    HttpRequest request;
+    request.path = path;
+    request.host = host;
+    return guard->Handle(request, door, answer);
+  };
+  for (const char* path : {"/v1/servers", "/v1/openapi.json", "/nothing"}) {
+    HttpAnswer answer;
+    EXPECT_EQ(outcome(path, "attacker.example", answer), HttpHandler::Outcome::kAnswered);
+    EXPECT_EQ(answer.status, 403);
+    for (const char* host : {"127.0.0.1:7610", "firn-1.example", ""}) {
+      HttpAnswer other;
+      EXPECT_EQ(outcome(path, host, other), HttpHandler::Outcome::kNotMine);
+    }
+  }
 }
 
 TEST_F(HttpAdminTest, SaysWhyItIsNotReady) {
