@@ -1,7 +1,9 @@
 #include "common/base/secret_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -33,14 +35,30 @@ Status SystemFailure(const char* what) {
           std::string(what) + ": " + std::strerror(errno)};
 }
 
-// Looks at the open file, not at its path: what was checked is what is read.
+bool IsOwnGroup(gid_t group) {
+  if (group == getegid()) return true;
+  std::vector<gid_t> groups(static_cast<size_t>(std::max(0, getgroups(0, nullptr))));
+  const int count = getgroups(static_cast<int>(groups.size()), groups.data());
+  groups.resize(static_cast<size_t>(std::max(0, count)));
+  return std::find(groups.begin(), groups.end(), group) != groups.end();
+}
+
+// A Secret that Kubernetes mounts for a pod with an fsGroup belongs to root and that group, since
+// the kubelet cannot give it to the container's user.
+bool IsForOwnGroup(const struct stat& info) {
+  constexpr mode_t kAllButGroupRead = 037;
+  return geteuid() != 0 && info.st_uid == 0 && (info.st_mode & kAllButGroupRead) == 0 &&
+         IsOwnGroup(info.st_gid);
+}
+
+// Examines the open file, not its path, so that the file that is read is the one that was checked.
 Status CheckOwnerAndMode(int file) {
   struct stat info {};
   if (fstat(file, &info) != 0) return SystemFailure("cannot be examined");
   if (!S_ISREG(info.st_mode)) return Denied("is not a regular file");
   if (info.st_uid != geteuid() && info.st_uid != 0) return Denied("belongs to another user");
-  if ((info.st_mode & 077) != 0) {
-    return Denied("can be used by group or others; mend it with chmod 600");
+  if ((info.st_mode & 077) != 0 && !IsForOwnGroup(info)) {
+    return Denied("can be read by group or others; run chmod 600 on it");
   }
   return {};
 }

@@ -9,16 +9,17 @@ namespace firn {
 
 inline constexpr size_t kSecretFileBytesMax = 4096;
 
-// The content of a file that holds a secret: a key, a password. Whoever reads it never logs it; no
-// message of this function shows any of it.
+// Returns the content of a file that contains a secret, such as a key or a password. Callers must
+// not log it; no message of this function contains any of it.
 //
-// The file must be a regular file of this user, or of root, with no permission for group and
-// others (mode 0600 or less), else kDenied: a secret that others can read is not one. kNotFound
-// when it is not there; kInvalid when it is larger than kSecretFileBytesMax. Every failure names
-// the path.
+// The file must be a regular file that no other user can read, otherwise kDenied: a file of this
+// user or of root with mode 0600 or less, or, unless this user is root, a file of root that one of
+// this process's groups can read (mode 0440 or 0640, as Kubernetes mounts Secrets). kNotFound when
+// it does not exist; kInvalid when it is larger than kSecretFileBytesMax. Every failure names the
+// path.
 Result<std::string> ReadSecretFile(const std::string& path);
 
-// Whether a secret file may be read, by the same rules, for those who leave reading to a library.
+// Checks the same conditions, for callers that let a library read the file.
 Status CheckSecretFile(const std::string& path);
 
 }  // namespace firn

@@ -2,8 +2,11 @@
 
 #include <fstream>
 
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/support/temp_dir.h"
 
@@ -32,6 +35,34 @@ TEST_F(SecretFileTest, RefusesAFileThatOthersCanUse) {
     const Status refused = ReadSecretFile(Write("word", mode)).status();
     EXPECT_EQ(refused.code(), Code::kDenied) << mode;
     EXPECT_EQ(refused.message().find("word"), std::string::npos) << refused;
+  }
+}
+
+TEST_F(SecretFileTest, AcceptsAFileOfRootThatOwnGroupsCanRead) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  constexpr gid_t kOwnGroup = 4711, kOtherGroup = 4712;
+  constexpr uid_t kUser = 4713;
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
+  struct Case {
+    gid_t group;
+    mode_t mode;
+    bool ok;
+  };
+  for (const Case& one : {Case{kOwnGroup, 0440, true}, Case{kOwnGroup, 0640, true},
+                          Case{kOwnGroup, 0400, false}, Case{kOwnGroup, 0660, false},
+                          Case{kOwnGroup, 0444, false}, Case{kOtherGroup, 0440, false},
+                          Case{kOtherGroup, 0444, false}}) {
+    const std::string path = Write("word", one.mode);
+    ASSERT_EQ(chown(path.c_str(), 0, one.group), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      const bool changed =
+          setgroups(1, &kOwnGroup) == 0 && setgid(kUser) == 0 && setuid(kUser) == 0;
+      _exit(changed ? (ReadSecretFile(path).ok() ? 1 : 0) : 2);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), one.ok ? 1 : 0) << one.group << " " << one.mode;
   }
 }
 
