@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include <gflags/gflags.h>
 #include <glog/logging.h>
@@ -20,7 +20,9 @@
 #include "server/flags/options.h"
 #include "server/host_limits.h"
 #include "server/server_program.h"
+#include "server/service_manager.h"
 
+DECLARE_bool(check_config);
 DECLARE_string(sequencer);
 
 namespace firn {
@@ -64,7 +66,11 @@ void Reload(ServerProgram& server) {
 // True when it is asked to end; false when it has to be opened again.
 bool ServeUntilAsked(ServerProgram& server, EndSignals& signals) {
   constexpr Milliseconds kLook{200};
-  while (!server.misguessed()) {
+  for (std::string shown; !server.misguessed();) {
+    if (std::string readiness = server.Readiness(); readiness != shown) {
+      shown = std::move(readiness);
+      NotifyServiceManager("STATUS=" + shown);
+    }
     const std::optional<int> signal = signals.Next(kLook);
     if (signal == SIGHUP) {
       Reload(server);
@@ -129,6 +135,10 @@ int ServerMain(int argc, char** argv, const Extensions& extensions) {
   SetOff(argv);
   auto options = ReadServerOptions();
   if (!options.ok()) return Fail(options.status(), 2);
+  if (FLAGS_check_config) {
+    std::puts("firn-server: the configuration is valid");
+    return 0;
+  }
   options->node.extensions = extensions;
   // A write beyond a limit is an error, and a peer that has gone as well: none ends the process.
   for (const int ignored : {SIGPIPE, SIGXFSZ}) signal(ignored, SIG_IGN);
@@ -142,11 +152,13 @@ int ServerMain(int argc, char** argv, const Extensions& extensions) {
     if (Status started = (*server)->Start(); !started.ok()) return Fail(started, 1);
 
     NoteServing();
+    NotifyServiceManager("READY=1");
     LOG(INFO) << "sequencer " << FLAGS_sequencer;
     WarnOfCertificates(**server);
 
     signals.Serve();
     if (ServeUntilAsked(**server, signals)) {
+      NotifyServiceManager("STOPPING=1");
       (*server)->Drain();
       return 0;
     }

@@ -6,6 +6,7 @@
 
 #include <glog/logging.h>
 
+#include "common/base/cat.h"
 #include "server/configured_stores.h"
 #include "server/node/open_node.h"
 #include "server/plugins/built_in.h"
@@ -198,6 +199,12 @@ void ServerProgram::Withdraw() {
 void ServerProgram::LetClientsLeave() const {
   const BootMs give_up = clock_.Boot() + options_.drain_refuse;
   while (front_.totals().open() != 0 && clock_.Boot() < give_up) SleepFor(kPoll);
+}
+
+std::string ServerProgram::Readiness() const {
+  const ServerPhase phase = view_.phase();
+  const std::string why = phase == ServerPhase::kNotReady ? view_.why_not_ready() : "";
+  return Cat(PhaseName(phase), why.empty() ? "" : ": ", why);
 }
 
 void ServerProgram::Drain() {

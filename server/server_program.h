@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/base/status.h"
@@ -53,6 +54,9 @@ class ServerProgram {
   // The registry was away at the start, and the cluster is another than was guessed: this server
   // will never issue, and one that is opened now may.
   bool misguessed() const { return node_->status().misguessed; }
+
+  // What /readyz answers, in one line.
+  std::string Readiness() const;
 
   // The clean end; blocks until it is done. Once.
   void Drain();

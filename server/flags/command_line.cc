@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fcntl.h>
 #include <gflags/gflags.h>
@@ -20,7 +21,10 @@ constexpr int kDepthMax = 8;  // of files that name files
 constexpr std::string_view kBlank = " \t\r\f\v";
 constexpr std::string_view kFile = "flagfile";
 
-Status CheckFiles(std::string_view names, int depth);
+// Faults, each a sentence.
+using Faults = std::vector<std::string>;
+
+void CheckFiles(std::string_view names, int depth, Faults& faults);
 
 struct Word {
   std::string name;
@@ -45,59 +49,79 @@ bool IsSwitch(const std::string& name) { return TypeOf(name) == "bool"; }
 
 // The flag that `text` is, which may lack its value.
 Result<Word> FlagIn(std::string_view text) {
-  if (!text.starts_with('-')) return Invalid(Quoted(text) + " is no flag: flags begin with --");
+  if (!text.starts_with('-')) return Invalid(Quoted(text) + " is not a flag: flags begin with --");
   Word word = Taken(text);
   if (!TypeOf(word.name).empty()) {
     if (!word.value && IsSwitch(word.name)) word.value = "true";
     return word;
   }
   const bool negated = word.name.starts_with("no") && IsSwitch(word.name.substr(2));
-  if (!negated || word.value) return Invalid(Quoted("--" + word.name) + " is no flag");
+  if (!negated || word.value) return Invalid(Quoted("--" + word.name) + " is not a flag");
   word.value = "false";
   return word;
 }
 
-Status CheckLine(std::string_view line, int depth) {
+// `where` is the line's file and number.
+void CheckLine(std::string_view line, const std::string& where, int depth, Faults& faults) {
   const size_t begin = line.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos || line[begin] == '#') return {};
+  if (begin == std::string_view::npos || line[begin] == '#') return;
   line = line.substr(begin, line.find_last_not_of(kBlank) + 1 - begin);
-  FIRN_ASSIGN(const Word word, FlagIn(line));
-  if (!word.value) {
-    return Invalid(Quoted("--" + word.name) + " has no value: write --" + word.name + "=...");
+  const Result<Word> word = FlagIn(line);
+  if (!word.ok()) {
+    faults.push_back(where + ": " + word.status().message());
+  } else if (!word->value) {
+    faults.push_back(Cat(where, ": ", Quoted("--" + word->name), " has no value: write --",
+                         word->name, "=..."));
+  } else if (word->name == kFile) {
+    CheckFiles(*word->value, depth + 1, faults);
   }
-  return word.name == kFile ? CheckFiles(*word.value, depth + 1) : Status();
 }
 
-Status CheckFile(const std::string& path, int depth) {
+void CheckFile(const std::string& path, int depth, Faults& faults) {
   // A FIFO would keep its reader waiting for ever.
   const Status regular = OpenRegular(path, O_RDONLY).status();
-  if (!regular.ok()) return Invalid("--flagfile: " + regular.message());
+  if (!regular.ok()) {
+    faults.push_back("--flagfile: " + regular.message());
+    return;
+  }
   std::ifstream file(path);
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
-    FIRN_TRY(CheckLine(line, depth).WithContext(Cat(path, ":", number)));
+    CheckLine(line, Cat(path, ":", number), depth, faults);
   }
-  return file.bad() ? Invalid("--flagfile: cannot read " + path) : Status();
+  if (file.bad()) faults.push_back("--flagfile: cannot read " + path);
 }
 
-// Several files, with commas between.
-Status CheckFiles(std::string_view names, int depth) {
-  if (depth > kDepthMax) return Invalid("--flagfile: files that name files without end");
-  for (const std::string& name : CommaParts(std::string(names))) FIRN_TRY(CheckFile(name, depth));
-  return {};
+// Several files, separated by commas.
+void CheckFiles(std::string_view names, int depth, Faults& faults) {
+  if (depth > kDepthMax) {
+    faults.push_back("--flagfile: files that name files without end");
+    return;
+  }
+  for (const std::string& name : CommaParts(std::string(names))) CheckFile(name, depth, faults);
 }
 
 }  // namespace
 
 Status CheckCommandLine(int argc, const char* const* argv) {
+  Faults faults;
   for (int i = 1; i < argc; ++i) {
-    FIRN_ASSIGN(Word word, FlagIn(argv[i]));
-    if (!word.value && ++i < argc) word.value = argv[i];
-    if (!word.value) return Invalid(Quoted("--" + word.name) + " has no value");
-    if (word.name == kFile) FIRN_TRY(CheckFiles(*word.value, 1));
+    Result<Word> word = FlagIn(argv[i]);
+    if (!word.ok()) {
+      faults.push_back(word.status().message());
+      continue;
+    }
+    if (!word->value && ++i < argc) word->value = argv[i];
+    if (!word->value) {
+      faults.push_back(Quoted("--" + word->name) + " has no value");
+    } else if (word->name == kFile) {
+      CheckFiles(*word->value, 1, faults);
+    }
   }
-  return {};
+  std::string text;
+  for (const std::string& fault : faults) text += (text.empty() ? "" : "; ") + fault;
+  return faults.empty() ? Status() : Invalid(text);
 }
 
 }  // namespace firn

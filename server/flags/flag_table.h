@@ -158,6 +158,9 @@
   LIMIT(int32, half_request_ms, 100, kDayMs,                                                       \
         "Maximum time to receive one request, in milliseconds.")                                   \
   GROUP("General")                                                                                 \
+  READ(bool, check_config, false,                                                                  \
+       "Check all flags and the files that they name, print every fault, and exit: 0 when the "    \
+       "configuration is valid, 2 when it is not.")                                                \
   LIBRARY(flagfile)                                                                                \
   LIBRARY(fromenv)                                                                                 \
   LIBRARY(tryfromenv)                                                                              \

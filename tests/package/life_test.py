@@ -152,6 +152,7 @@ class PackagesTest(unittest.TestCase):
         packages = [self.deb(path) for path in sorted(glob.glob(f"{MADE}/debs/firn-*.deb"))]
         self.installed(packages)
         self.started()
+        self.misconfigured()
         self.killed()
         self.upgraded()
         self.removed()
@@ -180,6 +181,14 @@ class PackagesTest(unittest.TestCase):
                          self.shown("stat", "-c", "%A %U %n", "/var/lib/firn", "/run/firn"))
         self.shown("systemctl", "reload", "firn-server")
         self.assertEqual(pid, self.main_pid())
+
+    def misconfigured(self):
+        """A restart with a flag that does not exist fails, and says so."""
+        self.machine.said("sh", "-c", f"cp -p {FLAGS} /tmp/flags; echo --registy=x >>{FLAGS}; "
+                          f"firn-server --flagfile={FLAGS} --check_config 2>/dev/null; [ $? = 2 ] && "
+                          f"! systemctl restart firn-server; failed=$?; cp -p /tmp/flags {FLAGS}; "
+                          "[ $failed = 0 ] && systemctl restart firn-server")
+        self.next_id()
 
     def killed(self):
         """What systemd starts again goes on with the same machine id, by its grant in memory."""

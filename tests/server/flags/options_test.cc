@@ -239,6 +239,14 @@ TEST_F(CommandLineTest, WhateverIsNoFlagIsNamedWithItsPlace) {
   }
 }
 
+TEST_F(CommandLineTest, NamesEveryFaultAtOnce) {
+  const Status refused = Check("--registy=x\n--rack\n--colour=blue\n");
+  for (const char* fault : {"flags:1: '--registy'", "flags:2: '--rack' has no value",
+                            "flags:3: '--colour'"}) {
+    EXPECT_NE(refused.message().find(fault), std::string::npos) << refused;
+  }
+}
+
 TEST_F(CommandLineTest, OnTheCommandLineAValueMayBeTheNextWord) {
   const auto check = [](std::vector<const char*> words) {
     words.insert(words.begin(), "firn-server");
