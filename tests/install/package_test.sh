@@ -60,6 +60,10 @@ for component in "$@"; do
       grep -qxF /etc/firn/firn-server.flags "$work/control/conffiles" ||
         fault "an upgrade would overwrite the operator's flags"
       holds firn-server '^\./usr/share/man/man8/firn-server\.8\.gz$'
+      for file in share/firn/alerts.yml share/firn/grafana.json share/firn/prometheus.yml \
+        share/doc/firn-server/RUNBOOK.md; do
+        holds firn-server "^\\./usr/${file//./\\.}$"
+      done
       ;;
     tools)
       holds firn-tools '^\./usr/bin/firn$'
