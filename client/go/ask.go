@@ -68,6 +68,9 @@ func askText(tag string) *ask {
 			if *got.Success == "" {
 				return &answer{fault: "its text is empty"}
 			}
+			if printable(*got.Success) != *got.Success {
+				return &answer{fault: "its text has a control character"}
+			}
 			return &answer{text: *got.Success}
 		})
 }

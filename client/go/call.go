@@ -2,11 +2,13 @@ package firn
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
 const (
 	connectsMax   = 16
+	attemptsKept  = 32
 	overloadPause = 10 * time.Millisecond
 )
 
@@ -20,7 +22,8 @@ type call struct {
 	engine   *engine
 	ask      *ask
 	until    time.Time
-	attempts []Attempt
+	attempts []Attempt // the last attemptsKept
+	dropped  int       // earlier attempts
 	last     *failure
 	sent     int
 	alone    bool // there was nobody to ask
@@ -84,12 +87,16 @@ func (c *call) askOne(ctx context.Context, server *server) (*answer, *failure) {
 
 func (c *call) timed(ctx context.Context, server *server, fresh bool) (*answer, *failure) {
 	began := time.Now()
-	got, problem := c.engine.attempt(ctx, server, c.ask, fresh, c.until)
+	got, problem := c.engine.attempt(ctx, server, c.ask, fresh, c.until, c.tried)
 	if problem == nil {
 		c.engine.fleet.answered(server)
 		return got, nil
 	}
 	took := time.Since(began)
+	if len(c.attempts) == attemptsKept {
+		c.attempts = c.attempts[:copy(c.attempts, c.attempts[1:])]
+		c.dropped++
+	}
 	c.attempts = append(c.attempts,
 		Attempt{server.address, problem.end, problem.reason, took, problem.detail})
 	// A call that left it hardly any time says nothing about the server.
@@ -160,6 +167,8 @@ func (c *call) wait(ctx context.Context) (news bool, why string) {
 
 func (c *call) over(ctx context.Context) string {
 	switch {
+	case c.engine.ctx.Err() != nil:
+		return "the client was closed"
 	case ctx.Err() != nil:
 		return ctx.Err().Error()
 	case !time.Now().Before(c.until):
@@ -172,7 +181,13 @@ func (c *call) over(ctx context.Context) string {
 
 func (c *call) failure(ctx context.Context, why string) error {
 	told := &Error{Kind: Unavailable, Sentence: why, Attempts: c.attempts, cause: ctx.Err()}
-	if c.alone && len(c.attempts) == 0 && told.cause == nil {
+	if c.dropped > 0 {
+		told.Sentence += fmt.Sprintf("; the last %d of %d attempts:", attemptsKept, attemptsKept+c.dropped)
+	}
+	if told.cause == nil && !time.Now().Before(c.until) {
+		told.cause = context.DeadlineExceeded // the context's own timer may fire a moment later
+	}
+	if c.alone && len(c.attempts) == 0 && ctx.Err() == nil {
 		told.Sentence = "no provider: no server is known that may be asked"
 		c.engine.fleet.tell("no server", "", told.Sentence)
 	}

@@ -29,6 +29,8 @@ type tlsFiles struct {
 	config *tls.Config
 }
 
+// current is a configuration for a connection to the host. While the files are unusable, such as half
+// written, the last usable ones stay in force.
 func (t *tlsFiles) current(host string) (*tls.Config, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -39,29 +41,40 @@ func (t *tlsFiles) current(host string) (*tls.Config, error) {
 		}
 	}
 	if t.config == nil || stamp != t.stamp {
-		config := &tls.Config{MinVersion: tls.VersionTLS12,
-			ClientSessionCache: tls.NewLRUClientSessionCache(64)}
-		if t.said.CA != "" {
-			pem, fault := os.ReadFile(t.said.CA)
-			if fault != nil {
-				return nil, fault
-			}
-			config.RootCAs = x509.NewCertPool()
-			config.RootCAs.AppendCertsFromPEM(pem)
+		config, fault := t.read()
+		if fault != nil && t.config == nil {
+			return nil, fault
 		}
-		if t.said.Cert != "" {
-			pair, fault := tls.LoadX509KeyPair(t.said.Cert, t.said.Key)
-			if fault != nil {
-				return nil, fault
-			}
-			config.Certificates = []tls.Certificate{pair}
+		if fault == nil { // otherwise the next connection tries again
+			t.config, t.stamp = config, stamp
 		}
-		t.config, t.stamp = config, stamp
 	}
 	config := t.config.Clone()
 	config.ServerName = t.said.Name
 	if config.ServerName == "" {
 		config.ServerName = host
+	}
+	return config, nil
+}
+
+func (t *tlsFiles) read() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(64)}
+	if t.said.CA != "" {
+		pem, fault := os.ReadFile(t.said.CA)
+		if fault != nil {
+			return nil, fault
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s contains no certificate", t.said.CA)
+		}
+	}
+	if t.said.Cert != "" {
+		pair, fault := tls.LoadX509KeyPair(t.said.Cert, t.said.Key)
+		if fault != nil {
+			return nil, fault
+		}
+		config.Certificates = []tls.Certificate{pair}
 	}
 	return config, nil
 }
@@ -74,6 +87,8 @@ type connection struct {
 	used     bool          // before: whoever finds it closed may ask once more
 	check    idCheck
 	sequence int32
+
+	idleSince time.Time
 }
 
 // connect tries the host's addresses, racing those of two families, and speaks TLS when told to.
@@ -131,19 +146,23 @@ func (c *connection) close() {
 	_ = c.socket.Close()
 }
 
+// over returns whether the server has closed the connection, or sent what nobody asked for. Only for an
+// idle connection; takes a millisecond.
+func (c *connection) over() bool {
+	plain := c.socket
+	if secure, is := plain.(*tls.Conn); is {
+		plain = secure.NetConn()
+	}
+	_ = plain.SetReadDeadline(time.Now().Add(time.Millisecond))
+	_, fault := plain.Read(make([]byte, 1))
+	return !isTimeout(fault)
+}
+
 // call asks, and reads the answer. A context that ends does not wait for it.
 func (c *connection) call(ctx context.Context, a *ask, until time.Time) (*answer, *failure) {
 	_ = c.socket.SetDeadline(until)
 	if ctx.Done() != nil {
-		done := make(chan struct{})
-		defer close(done)
-		go func() {
-			select {
-			case <-ctx.Done():
-				_ = c.socket.SetDeadline(time.Unix(1, 0))
-			case <-done:
-			}
-		}()
+		defer c.interruptWhenDone(ctx)()
 	}
 	c.sequence++
 	frame, stale, problem := c.exchange(a)
@@ -153,6 +172,24 @@ func (c *connection) call(ctx context.Context, a *ask, until time.Time) (*answer
 	}
 	c.used = true
 	return c.read(frame, a)
+}
+
+// interruptWhenDone interrupts reads and writes when the context ends, until the returned function is called.
+// That function waits for the watcher: a later one would interrupt the next call on this connection.
+func (c *connection) interruptWhenDone(ctx context.Context) (stop func()) {
+	returned, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-ctx.Done():
+			_ = c.socket.SetDeadline(time.Unix(1, 0))
+		case <-returned:
+		}
+	}()
+	return func() {
+		close(returned)
+		<-ended
+	}
 }
 
 func (c *connection) exchange(a *ask) (frame []byte, stale bool, problem *failure) {

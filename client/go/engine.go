@@ -15,6 +15,8 @@ const (
 	noListYet    = time.Second
 	noSuchMethod = time.Minute
 	troublePause = time.Second
+	checkIdle    = time.Second
+	checksMax    = 16 // connections of one server that are checked at a time
 )
 
 // engine is all that a client has: the fleet, its connections, and what runs in the background.
@@ -90,25 +92,22 @@ func (e *engine) sleep(ctx context.Context, pause time.Duration, news <-chan str
 	}
 }
 
-// attempt is one server's answer. Whoever finds all connections in use waits in line until the deadline.
-func (e *engine) attempt(ctx context.Context, one *server, a *ask, fresh bool,
-	deadline time.Time) (*answer, *failure) {
+// attempt is one server's answer. While all connections are in use, the call waits for one until the
+// deadline; it gives up its place when the server has failed meanwhile and an untried one is fitter.
+func (e *engine) attempt(ctx context.Context, one *server, a *ask, fresh bool, deadline time.Time,
+	tried map[*server]bool) (*answer, *failure) {
 	select {
 	case one.room <- struct{}{}:
+		defer func() { <-one.room }()
 	default:
-		timer := time.NewTimer(time.Until(deadline))
-		defer timer.Stop()
-		select {
-		case one.room <- struct{}{}:
-		case <-timer.C:
-			return nil, failed(NoRoom, "")
-		case <-ctx.Done():
-			return nil, failed(NoRoom, "")
-		case <-e.ctx.Done():
-			return nil, failed(NoRoom, "")
+		if problem := e.awaitRoom(ctx, one, deadline); problem != nil {
+			return nil, problem
+		}
+		defer func() { <-one.room }()
+		if e.fleet.hasFitter(one, a.tag, tried) {
+			return nil, failed(NoRoom, "it failed while this call waited for a connection")
 		}
 	}
-	defer func() { <-one.room }()
 	until := time.Now().Add(e.options.AttemptLimit)
 	if deadline.Before(until) {
 		until = deadline
@@ -132,6 +131,19 @@ func (e *engine) attempt(ctx context.Context, one *server, a *ask, fresh bool,
 	return got, nil
 }
 
+func (e *engine) awaitRoom(ctx context.Context, one *server, deadline time.Time) *failure {
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	select {
+	case one.room <- struct{}{}:
+		return nil
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-e.ctx.Done():
+	}
+	return failed(NoRoom, "all connections were in use")
+}
+
 // take is the connection that was used last, or a new one that leads to this cluster.
 func (e *engine) take(ctx context.Context, one *server, fresh bool, until time.Time) (*connection, *failure) {
 	e.fleet.mutex.Lock()
@@ -151,6 +163,8 @@ func (e *engine) take(ctx context.Context, one *server, fresh bool, until time.T
 // cluster.
 func (e *engine) connect(ctx context.Context, one *server, secure bool,
 	until time.Time) (*connection, *wire.ServerStatus, *failure) {
+	ctx, stop := e.whileOpen(ctx)
+	defer stop()
 	files := e.tls
 	if !secure {
 		files = nil
@@ -188,9 +202,23 @@ func (e *engine) connect(ctx context.Context, one *server, secure bool,
 	return made, got.status, nil
 }
 
+// whileOpen is the context, which also ends when the client is closed. The caller must call stop.
+func (e *engine) whileOpen(ctx context.Context) (joined context.Context, stop func()) {
+	joined, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-e.ctx.Done():
+			cancel()
+		case <-joined.Done():
+		}
+	}()
+	return joined, cancel
+}
+
 func (e *engine) put(one *server, made *connection, whole bool) {
 	e.fleet.mutex.Lock()
 	if whole && e.fleet.servers[one.address] == one && e.ctx.Err() == nil {
+		made.idleSince = time.Now()
 		one.idle = append(one.idle, made)
 		e.fleet.mutex.Unlock()
 		return
@@ -219,6 +247,7 @@ func (e *engine) upkeep() {
 		if ask {
 			e.askList()
 		}
+		e.dropClosed()
 		pause := time.Second
 		for _, at := range []time.Time{next, e.nextList()} {
 			if left := time.Until(at); !at.IsZero() && left < pause {
@@ -227,6 +256,22 @@ func (e *engine) upkeep() {
 		}
 		e.sleep(e.ctx, pause, e.wake)
 	}
+}
+
+// dropClosed closes idle connections that their servers have closed: nothing else would notice, and the
+// system would keep their descriptors. The oldest are checked first; calls use the youngest.
+func (e *engine) dropClosed() {
+	var checking sync.WaitGroup
+	for one, idle := range e.fleet.takeIdle(time.Now().Add(-checkIdle)) {
+		checking.Add(1)
+		go func(one *server, idle []*connection) {
+			defer checking.Done()
+			for _, made := range idle {
+				e.put(one, made, !made.over())
+			}
+		}(one, idle)
+	}
+	checking.Wait()
 }
 
 func (e *engine) nextList() time.Time {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	wire "firn.io/go/firn/internal/wire"
 )
@@ -84,8 +85,8 @@ const (
 	Invalid Kind = "invalid"
 )
 
-// Error is a call that failed. It lists every server that was asked, what happened, and after how
-// long; Reason is that of the last refusal, with the server's advice when to come back.
+// Error is a call that failed. It lists every attempt (of many, the last 32): the server, what happened,
+// and after how long. Reason is that of the last refusal, and RetryAfter its advice when to retry.
 type Error struct {
 	Kind       Kind
 	Sentence   string
@@ -104,7 +105,7 @@ func (e *Error) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// Unwrap is the context's error, where that ended the call.
+// Unwrap is context.Canceled or context.DeadlineExceeded, where the context or the deadline ended the call.
 func (e *Error) Unwrap() error { return e.cause }
 
 // failure is what asking one server came to, inside the client.
@@ -121,4 +122,16 @@ func (f *failure) unsent() bool {
 	return f.end == Unreachable || f.end == ConnectTimeout || f.end == NoRoom
 }
 
-func failed(end End, detail string) *failure { return &failure{end: end, detail: detail} }
+// failed is the only place where a failure is made, so no control character that a server sent reaches an
+// error, an event or a terminal.
+func failed(end End, detail string) *failure { return &failure{end: end, detail: printable(detail)} }
+
+// printable replaces control characters and invalid UTF-8.
+func printable(text string) string {
+	return strings.Map(func(one rune) rune {
+		if unicode.IsControl(one) {
+			return '?'
+		}
+		return one
+	}, strings.ToValidUTF8(text, "?"))
+}

@@ -266,6 +266,39 @@ func (f *fleet) offer(servers []*server, tag string, tried map[*server]bool,
 	return best, offered
 }
 
+// hasFitter returns whether a server that is neither this one nor tried is fitter for the tag.
+func (f *fleet) hasFitter(than *server, tag string, tried map[*server]bool) bool {
+	now := time.Now()
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	needsMachine := !f.ownNumbers[tag]
+	fitness := than.fitness(tag, needsMachine, now)
+	for _, one := range f.servers {
+		if one != than && !tried[one] && one.fitness(tag, needsMachine, now) < fitness {
+			return true
+		}
+	}
+	return false
+}
+
+// takeIdle takes the oldest connections of each server that are idle since then; the caller returns them.
+func (f *fleet) takeIdle(since time.Time) map[*server][]*connection {
+	taken := map[*server][]*connection{}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for _, one := range f.servers {
+		count := 0
+		for count < len(one.idle) && count < checksMax && one.idle[count].idleSince.Before(since) {
+			count++
+		}
+		if count > 0 {
+			taken[one] = append([]*connection{}, one.idle[:count]...)
+			one.idle = append([]*connection{}, one.idle[count:]...)
+		}
+	}
+	return taken
+}
+
 func lessBusy(servers []*server) *server {
 	first := draw(servers, nil)
 	if len(servers) == 1 {

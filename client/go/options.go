@@ -115,7 +115,7 @@ func readServers(servers string) (addresses []string, listsChange bool, fault er
 func splitAddress(address string) (host, port string, fault error) {
 	host, port, fault = net.SplitHostPort(address)
 	number, wrong := strconv.ParseUint(port, 10, 16)
-	if fault != nil || wrong != nil || number == 0 || host == "" {
+	if fault != nil || wrong != nil || number == 0 || host == "" || printable(host) != host {
 		return "", "", fmt.Errorf("'%s' is not host:port", address)
 	}
 	return host, port, nil
