@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Optional
 
+from .errors import printable
+
 _MOST = (1 << 63) - 1
 
 
@@ -21,7 +23,9 @@ class Ask(NamedTuple):
     def fault_of(self, answer: Any) -> Optional[str]:
         """A sentence when the answer has another number of ids than asked, or one of them twice."""
         if self.method == "getText":
-            return None if answer else "its text is empty"
+            if not answer:
+                return "its text is empty"
+            return None if printable(answer) == answer else "its text has a control character"
         if self.method == "getIds":
             if len(answer) != self.count:
                 return f"it gave {len(answer)} ids, not {self.count}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import deque
 from typing import Any, Callable, Optional
 
 from .ask import Ask
@@ -18,11 +19,12 @@ from .fleet import Fleet, Server
 from .options import Options
 
 _CONNECTS_MAX = 16
+_ATTEMPTS_KEPT = 32
 _OVERLOAD_PAUSE_S = 0.01
 _ELSEWHERE = (Reason.NOT_READY, Reason.CLOCK, Reason.OVERLOADED, Reason.DRAINING,
               Reason.STORE_DOWN)
 
-Attempting = Callable[[Server, Ask, bool, float], Any]
+Attempting = Callable[[Server, Ask, bool, float, set[Server]], Any]
 
 
 class Call:
@@ -31,7 +33,8 @@ class Call:
     def __init__(self, fleet: Fleet, options: Options, ask: Ask, deadline_ms: int) -> None:
         self._fleet, self._options, self._ask = fleet, options, ask
         self._until = time.monotonic() + deadline_ms / 1000
-        self._attempts: list[Attempt] = []
+        self._attempts: deque[Attempt] = deque(maxlen=_ATTEMPTS_KEPT)
+        self._attempts_made = 0
         self._last: Optional[AttemptFailed] = None
         self._sent = 0
         self._found_nobody = False
@@ -77,11 +80,12 @@ class Call:
     def _timed(self, server: Server, attempt: Attempting, fresh: bool) -> Any:
         began = time.monotonic()
         try:
-            answer = attempt(server, self._ask, fresh, self._until)
+            answer = attempt(server, self._ask, fresh, self._until, self._tried)
             self._fleet.answered(server)
             return answer
         except AttemptFailed as failure:
             now = time.monotonic()
+            self._attempts_made += 1
             self._attempts.append(Attempt(server.address, failure.end, failure.reason,
                                           (now - began) * 1000, failure.detail))
             # A call that left it hardly any time says nothing about the server.
@@ -96,7 +100,8 @@ class Call:
         final = failure.end is End.REFUSED and failure.reason not in _ELSEWHERE and not (
             failure.reason in (Reason.INTERNAL, Reason.EXHAUSTED) and failure.another_may_help)
         if final:
-            raise Refused(failure.detail, self._attempts, failure.reason, failure.retry_after_ms)
+            raise Refused(failure.detail, tuple(self._attempts), failure.reason,
+                          failure.retry_after_ms)
         if self._options.on_failure == "failfast":
             raise self._failure("the first server failed")
         self._tried.add(server)
@@ -131,6 +136,8 @@ class Call:
         return True
 
     def _stop_if_over(self) -> None:
+        if self._fleet.stopped:
+            raise self._failure("the client was closed")
         if time.monotonic() >= self._until:
             raise self._failure("the deadline has passed")
         if self._unreached >= _CONNECTS_MAX:
@@ -141,5 +148,7 @@ class Call:
         if self._found_nobody and not self._attempts:
             why = "no provider: no server is known that may be asked"
             self._fleet.tell("no server", "", why)
-        return Unavailable(why, self._attempts, last.reason if last else None,
+        if self._attempts_made > _ATTEMPTS_KEPT:
+            why += f"; the last {_ATTEMPTS_KEPT} of {self._attempts_made} attempts:"
+        return Unavailable(why, tuple(self._attempts), last.reason if last else None,
                            last.retry_after_ms if last else 0)

@@ -12,7 +12,7 @@ from .ask import Ask
 from .engine import Engine
 from .errors import Closed, Reason, Refused
 from .fleet import SeenServer
-from .options import Event, Options
+from .options import Options
 
 _TAG_MAX = 128  # bytes
 _COUNT_MAX = 100_000
@@ -102,8 +102,7 @@ class Client:
         self._lock = threading.Lock()
         if parents is not None:
             parents.abandon()
-        if self._options.on_event:
-            self._options.on_event(Event("forked", "", "connections and ids were left behind"))
+        self._options.tell("forked", "", "connections and ids were left behind")
 
 
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()

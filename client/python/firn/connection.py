@@ -12,7 +12,7 @@ import time
 from typing import Any, Optional
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
-from thrift.Thrift import TApplicationException, TMessageType
+from thrift.Thrift import TApplicationException, TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 from .errors import AttemptFailed, End, Reason
@@ -23,10 +23,13 @@ from .wire import IdService, ttypes
 _FRAME_MAX = 16 << 20
 _READ_AT_ONCE = 4096
 _TLS_ALERT = b"\x15\x03"
+_ZERO: dict[int, Any] = {TType.BOOL: False, TType.BYTE: 0, TType.I16: 0, TType.I32: 0, TType.I64: 0,
+                         TType.DOUBLE: 0.0, TType.STRING: ""}
 
 
 class TlsContexts:
-    """The context for new connections, made anew when a file has changed. Thread-safe."""
+    """The context for new connections, made anew when a file has changed. While the files are unusable,
+    such as half written, the last usable ones stay in force. Thread-safe."""
 
     def __init__(self, tls: Tls) -> None:
         self._tls, self._lock = tls, threading.Lock()
@@ -38,14 +41,22 @@ class TlsContexts:
 
     def _current(self) -> ssl.SSLContext:
         files = [file for file in (self._tls.ca, self._tls.cert, self._tls.key) if file]
-        stamp = [(os.stat(file).st_mtime_ns, os.stat(file).st_ino) for file in files]
         with self._lock:
-            if self._context is None or stamp != self._stamp:
-                context = ssl.create_default_context(cafile=self._tls.ca)
-                if self._tls.cert:
-                    context.load_cert_chain(self._tls.cert, self._tls.key)
-                self._context, self._stamp = context, stamp
+            try:
+                stamp = [(found.st_mtime_ns, found.st_ino, found.st_size)
+                         for found in map(os.stat, files)]
+                if self._context is None or stamp != self._stamp:
+                    self._context, self._stamp = self._read(), stamp
+            except (OSError, ValueError):
+                if self._context is None:
+                    raise  # otherwise the next connection tries again
             return self._context
+
+    def _read(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self._tls.ca)
+        if self._tls.cert:
+            context.load_cert_chain(self._tls.cert, self._tls.key)
+        return context
 
 
 class Connection:
@@ -55,6 +66,7 @@ class Connection:
     def __init__(self, addresses: list[str], host: str, port: int, tls: Optional[TlsContexts],
                  until: float) -> None:
         self.used = False  # before: whoever finds it closed may ask once more
+        self.idle_since = 0.0
         self.check = IdCheck("", frozenset(), 0)
         self._sequence = 0
         self._socket: socket.socket = self._connect(addresses, port, until)
@@ -62,8 +74,10 @@ class Connection:
             try:
                 self._socket.settimeout(max(0.001, until - time.monotonic()))
                 self._socket = tls.wrap(self._socket, host)
-            except OSError as fault:
+            except BaseException as fault:
                 self.close()
+                if not isinstance(fault, OSError):
+                    raise
                 raise _tls_failure(fault) from fault
 
     @staticmethod
@@ -88,6 +102,8 @@ class Connection:
 
     def idle_and_open(self) -> bool:
         """Nothing may come on a connection on which nothing was asked."""
+        if not hasattr(select, "poll"):  # eventlet takes it away
+            return not select.select([self._socket], [], [], 0)[0]
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return not poll.poll(0)
@@ -172,7 +188,25 @@ class Connection:
             raise _refusal(result.refusal)
         if result.success is None:
             raise AttemptFailed(End.BROKEN, "its answer holds neither ids nor a refusal")
-        return result.success
+        return _with_every_field(result.success)
+
+
+def _with_every_field(value: Any) -> Any:
+    """A field that is absent is None in Python and zero in every other language: here, too."""
+    if isinstance(value, list):
+        if value and hasattr(value[0], "thrift_spec"):
+            for one in value:
+                _with_every_field(one)
+        return value
+    for field in getattr(value, "thrift_spec", ()):
+        if field is None:
+            continue
+        _, kind, name, _, _ = field
+        if getattr(value, name) is None:
+            setattr(value, name, _ZERO.get(kind))
+        else:
+            _with_every_field(getattr(value, name))
+    return value
 
 
 def _refusal(refusal: ttypes.Refusal) -> AttemptFailed:

@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional
 from .ask import Ask
 from .call import Call
 from .connection import Connection, TlsContexts
-from .errors import AttemptFailed, Closed, End, FirnError
+from .errors import AttemptFailed, Closed, End, FirnError, printable
 from .fleet import Fleet, Server
 from .layout import IdCheck
 from .options import Options, Tls
@@ -21,6 +21,7 @@ _ASK_AGAIN_S = (0.05, 300.0)
 _NO_LIST_YET_S = 1.0
 _NO_SUCH_METHOD_S = 60.0
 _TROUBLE_S = 1.0
+_CHECK_IDLE_S = 1.0
 
 
 class Engine:
@@ -70,12 +71,17 @@ class Engine:
                 raise Closed("the client was closed", failure.attempts) from failure
             raise
 
-    def _attempt(self, server: Server, ask: Ask, fresh: bool, deadline: float) -> Any:
-        """One server's answer, or an AttemptFailed. Whoever finds all connections in use waits in line
-        until the deadline."""
-        if not server.room.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            raise AttemptFailed(End.NO_ROOM, "")
+    def _attempt(self, server: Server, ask: Ask, fresh: bool, deadline: float,
+                 tried: set[Server]) -> Any:
+        """One server's answer, or an AttemptFailed. While all connections are in use, the call waits for
+        one until the deadline; it gives up its place when the server has failed meanwhile and an untried
+        one is fitter."""
+        waits = not server.room.acquire(blocking=False)
+        if waits and not server.room.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            raise AttemptFailed(End.NO_ROOM, "all connections were in use")
         try:
+            if waits and self.fleet.has_fitter(server, ask.tag, tried):
+                raise AttemptFailed(End.NO_ROOM, "it failed while this call waited for a connection")
             until = min(time.monotonic() + self.options.attempt_limit_ms / 1000, deadline)
             connection = self._take(server, fresh, until)
             try:
@@ -84,8 +90,8 @@ class Engine:
                     ask.tag, ask.numbers(answer), time.monotonic() * 1000)
                 if fault:
                     raise AttemptFailed(End.BROKEN, fault)
-            except AttemptFailed as failure:
-                self._put(server, connection, failure.end is End.REFUSED)
+            except BaseException as failure:  # a signal's handler may raise anything, anywhere
+                self._put(server, connection, _refused(failure))
                 raise
             self._put(server, connection, True)
             return answer
@@ -115,7 +121,7 @@ class Engine:
             connection.abort()
         try:
             return connection, self._greet(connection, until)
-        except AttemptFailed:
+        except BaseException:
             self._drop(connection)
             raise
 
@@ -141,6 +147,7 @@ class Engine:
         with self.fleet.lock:
             listed = self.fleet.servers.get(server.address) is server
             if whole and listed and not self.fleet.stopped:
+                connection.idle_since = time.monotonic()
                 server.idle.append(connection)
                 return
         self._drop(connection)
@@ -154,16 +161,32 @@ class Engine:
 
     def _upkeep(self) -> None:
         while not self.fleet.stopped:
-            for server in self.fleet.take_names():
-                self._start("firn-name", lambda one=server: self._resolve(one))  # type: ignore
-            due, next_look = self.fleet.take_looks()
-            for server in due:
-                self._look(server)
-            if time.monotonic() >= self._list_due:
-                self._ask_list()
-            left = min(self._list_due, next_look) - time.monotonic()
-            self._wake.wait(min(max(0.0, left), 1.0))
+            pause_s = _TROUBLE_S
+            try:
+                pause_s = self._do_upkeep()
+            except Exception as fault:  # a defect of this library must not end what keeps it going
+                self.fleet.tell("defect", "", printable(repr(fault)))
+            self._wake.wait(pause_s)
             self._wake.clear()
+
+    def _do_upkeep(self) -> float:
+        """What is due; in how many seconds more may be."""
+        for server in self.fleet.take_names():
+            self._start("firn-name", lambda one=server: self._resolve(one))  # type: ignore
+        due, next_look = self.fleet.take_looks()
+        for server in due:
+            self._look(server)
+        if time.monotonic() >= self._list_due:
+            self._ask_list()
+        self._drop_closed()
+        left = min(self._list_due, next_look) - time.monotonic()
+        return min(max(0.0, left), 1.0)
+
+    def _drop_closed(self) -> None:
+        """Closes idle connections that their servers have closed: nothing else would notice, and the
+        system would keep their descriptors."""
+        for server, connection in self.fleet.take_idle(time.monotonic() - _CHECK_IDLE_S):
+            self._put(server, connection, connection.idle_and_open())
 
     def _ask_list_soon(self) -> None:
         """A call met trouble: the list may have changed. Spread over a second, for others met it, too."""
@@ -205,8 +228,10 @@ class Engine:
         connection = self._take(server, False, until)
         try:
             answer = connection.call("servers", until, self.fleet.version)
-        except AttemptFailed as failure:
-            self._put(server, connection, failure.end is End.REFUSED)
+        except BaseException as failure:
+            self._put(server, connection, _refused(failure))
+            if not isinstance(failure, AttemptFailed):
+                raise
             if failure.end is End.REFUSED:
                 return failure.retry_after_ms / 1000 or _NO_LIST_YET_S
             if failure.end is End.BROKEN:  # an older server: the addresses at hand have to do
@@ -220,3 +245,8 @@ class Engine:
                 self._drop(idle)
         least, most = _ASK_AGAIN_S
         return min(max((answer.ask_again_ms or 0) / 1000, least), most)
+
+
+def _refused(failure: BaseException) -> bool:
+    """Whether the connection is as good as before."""
+    return isinstance(failure, AttemptFailed) and failure.end is End.REFUSED

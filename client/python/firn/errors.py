@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import unicodedata
 from dataclasses import dataclass
 from typing import Optional, Sequence
 
@@ -54,10 +55,15 @@ class Attempt:
         return f"{self.server} {self.end.value}{why} after {self.took_ms:.1f} ms{detail}"
 
 
+def printable(text: str) -> str:
+    """The text with each control character replaced."""
+    return "".join("?" if unicodedata.category(one) == "Cc" else one for one in text)
+
+
 class FirnError(Exception):
-    """A call that failed. `attempts` lists every server that was asked, what happened, and after how
-    long; `reason` is that of the last refusal, if there was one, with the server's advice when to come
-    back in `retry_after_ms` (0: none)."""
+    """A call that failed. `attempts` lists every attempt (of many, the last 32): the server, what
+    happened, and after how long. `reason` is that of the last refusal, if there was one, and
+    `retry_after_ms` its advice when to retry (0: none)."""
 
     def __init__(self, sentence: str, attempts: Sequence[Attempt] = (),
                  reason: Optional[Reason] = None, retry_after_ms: int = 0) -> None:
@@ -80,10 +86,11 @@ class Closed(FirnError):
 
 
 class AttemptFailed(Exception):
-    """Inside the client: asking one server came to nothing."""
+    """Inside the client: an attempt failed. No control character that a server sent gets past it."""
 
     def __init__(self, end: End, detail: str, reason: Optional[Reason] = None,
                  retry_after_ms: int = 0, another_may_help: bool = False, stale: bool = False):
+        detail = printable(detail)
         super().__init__(detail)
         self.end, self.detail, self.reason = end, detail, reason
         self.retry_after_ms, self.another_may_help = retry_after_ms, another_may_help

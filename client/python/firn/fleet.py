@@ -13,7 +13,7 @@ from typing import Callable, Iterable, NamedTuple, Optional
 from .connection import Connection
 from .errors import AttemptFailed, End, Reason
 from .health import Health
-from .options import Event, Options, split_address
+from .options import Options, split_address
 from .wire import ttypes
 
 # In the order in which servers are asked: the later ones only when no earlier one is left.
@@ -186,6 +186,25 @@ class Fleet:
                 offered.append(server)
         return best, offered
 
+    def has_fitter(self, than: Server, tag: str, tried: set[Server]) -> bool:
+        """Whether a server that is neither this one nor tried is fitter for the tag."""
+        now = time.monotonic()
+        with self.lock:
+            needs_machine = tag not in self._own_numbers
+            fitness = than.fitness(tag, needs_machine, now)
+            return any(one.fitness(tag, needs_machine, now) < fitness
+                       for one in self.servers.values()
+                       if one is not than and one not in tried and one.addresses)
+
+    def take_idle(self, since: float) -> list[tuple[Server, Connection]]:
+        """Takes the connections that are idle since then; the caller returns them."""
+        with self.lock:
+            taken = []
+            for server in self.servers.values():
+                taken += [(server, one) for one in server.idle if one.idle_since < since]
+                server.idle = [one for one in server.idle if one.idle_since >= since]
+            return taken
+
     def give_back(self, server: Server) -> None:
         with self.lock:
             server.in_flight -= 1
@@ -209,8 +228,7 @@ class Fleet:
             self.news.wait_for(lambda: self.stopped, max(0.0, until - time.monotonic()))
 
     def tell(self, kind: str, server: str, detail: str) -> None:
-        if self._options.on_event:
-            self._options.on_event(Event(kind, server, detail))
+        self._options.tell(kind, server, detail)
 
     # --- what answers and failures say ------------------------------------------------------------
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Callable, Optional, Sequence
 
+from .errors import printable
+
 
 @dataclass(frozen=True)
 class Event:
     """Something about servers that somebody may want to log; the library itself logs nothing.
 
-    `kind` is one of: list, server out, server back, quarantined, draining, no server, forked."""
+    `kind` is one of: list, server out, server back, quarantined, draining, no server, forked, defect (of
+    this library: please report it)."""
 
     kind: str
     server: str
@@ -62,7 +65,8 @@ class Options:
     servers_max: int = 16                 # keep to so many servers of a large cluster; 0: all
     local_ranges: Sequence[LocalTag] = ()
     tls: Optional[Tls] = None
-    on_event: Optional[Callable[[Event], None]] = None  # must return soon; on any thread
+    # Must return soon; called on any thread. Exceptions that it raises are ignored.
+    on_event: Optional[Callable[[Event], None]] = None
 
     def __post_init__(self) -> None:
         faults = [f"{name} is {value}, not {low} to {high}" for name, value, low, high in (
@@ -79,6 +83,14 @@ class Options:
             faults.append(str(fault))
         if faults:
             raise ValueError("; ".join(faults))
+
+    def tell(self, kind: str, server: str, detail: str) -> None:
+        """Calls `on_event`. What it raises must not end a call or a background thread of the client."""
+        if self.on_event:
+            try:
+                self.on_event(Event(kind, server, detail))
+            except Exception:  # pylint: disable=broad-except
+                pass
 
     @property
     def lists_change(self) -> bool:
@@ -102,6 +114,6 @@ def split_address(address: str) -> tuple[str, int]:
         host = host[1:-1]
     elif ":" in host:
         mark = ""
-    if not mark or not host or not port.isdigit() or not 0 < int(port) < 65536:
+    if not mark or not host or not port.isdigit() or not 0 < int(port) < 65536 or printable(host) != host:
         raise ValueError(f"'{address}' is not host:port")
     return host, int(port)

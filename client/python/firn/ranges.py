@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Optional
 
 from .ask import Ask
-from .errors import FirnError, Reason, Refused
+from .errors import Reason, Refused
 from .options import LocalTag
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Supply:
                 runs = self._engine.call(Ask("getRuns", self._tag.tag, count), None)
                 buffer = Buffer([range(one.first, one.first + one.count * one.stride, one.stride)
                                  for one in runs], asked_at)
-            except FirnError as fault:
+            except Exception as fault:  # of this library too: the thread must fetch again
                 failure = fault
             with self._lock:
                 self._fetching = False
@@ -145,9 +145,10 @@ class Supply:
                     self._failed(failure, count)
                 self._changed.notify_all()
 
-    def _failed(self, failure: FirnError, count: int) -> None:
+    def _failed(self, failure: Exception, count: int) -> None:
         now = time.monotonic()
-        too_many = failure.reason is Reason.BAD_REQUEST and count > 1
+        too_many = (isinstance(failure, Refused) and failure.reason is Reason.BAD_REQUEST
+                    and count > 1)
         if too_many:
             self._most, self._most_until = count // 2, now + _REFUSED_FOR_S
         if too_many or not isinstance(failure, Refused):
