@@ -1,46 +1,25 @@
 """The cases of cases.json, played: scripted servers, one client behind a driver, what must come of it."""
 
 import json
+import math
 import os
 import ssl
 import subprocess
 import threading
 import time
 
+from case_list import filled, half_closed_ports
 from firn.wire import ttypes
 from scripted_server import EPOCH_MS, ScriptedServer
 
 PATIENCE_S = 60
 GENEROUS = {"deadline_ms": 20_000, "attempt_limit_ms": 10_000}
-COUNTERS = ("requests", "statuses", "lists", "accepted", "open")
+COUNTERS = ("requests", "statuses", "lists", "accepted", "open", "half_closed")
+STATES = ("open", "half_closed")  # of now, and not since `mark`
 
 
 class Red(Exception):
     """A client does not do what its row says."""
-
-
-def filled(value, words):
-    """`value` with each {word} replaced; one that is nothing but a word may become any value."""
-    if isinstance(value, str):
-        if value[:1] == "{" and value[1:-1] in words:
-            return words[value[1:-1]]
-        for word, text in words.items():
-            value = value.replace("{" + word + "}", str(text))
-        return value
-    if isinstance(value, dict):
-        return {key: filled(one, words) for key, one in value.items()}
-    return [filled(one, words) for one in value] if isinstance(value, list) else value
-
-
-def load(path):
-    """Every case, those with `each` once for each of its values."""
-    with open(path) as file:
-        cases = json.load(file)
-    spread = []
-    for case in cases:
-        (word, values), = case.get("each", {"": [""]}).items()
-        spread += [filled(case, {word: value} if word else {}) for value in values]
-    return spread
 
 
 class Driver:
@@ -92,7 +71,11 @@ class Play:
         self.servers = {name: ScriptedServer(self.tls) for name in case.get("servers", "abc")}
         self.words = {name: server.address for name, server in self.servers.items()}
         self.words.update({name + ".port": server.port for name, server in self.servers.items()})
-        self.words.update(ca=authorities["ca"], other_ca=authorities["other_ca"], long="t" * 70_000)
+        self.words.update(ca=authorities["ca"], other_ca=authorities["other_ca"], long="t" * 70_000,
+                          own_ca=os.path.join(folder, f"ca-{id(self)}"))
+        with open(authorities["ca"]) as file:
+            self.authority = file.read()
+        self.do_write("whole")
         for whose in "client", "other":
             self.words[whose + "_cert"], self.words[whose + "_key"] = authorities[whose]
         self.given, self.base, self.listed, self.kept = set(), {}, "", []
@@ -145,7 +128,7 @@ class Play:
         for name in told["of"]:
             said = {"rack": 0, "weight": 100, "online": True, "state": "READY",
                     **told.get("entries", {}).get(name, {})}
-            said["state"] = ttypes.ServerState._NAMES_TO_VALUES[said["state"]]
+            said["state"] = ttypes.ServerState._NAMES_TO_VALUES.get(said["state"])
             entries.append(ttypes.ServerEntry(address=self.servers[name].address,
                                               tls=self.tls is not None, **said))
         self.list_version = told.get("version", 1)
@@ -174,12 +157,22 @@ class Play:
         for server in self.named(names):
             server.drop()
 
+    def do_write(self, what):
+        """Writes the file {own_ca}, or removes it."""
+        if what == "gone":
+            return os.remove(self.words["own_ca"])
+        end = {"whole": None, "half": len(self.authority) // 2, "empty": 0}[what]
+        with open(self.words["own_ca"], "w") as file:
+            file.write(self.authority[:end])
+
     # --- what is seen -----------------------------------------------------------------------------
 
     def counters(self):
         now = {}
+        half_closed = half_closed_ports()
         for what in COUNTERS:
             each = {name: len(server.peers) if what == "open" else
+                    half_closed.count(server.port) if what == "half_closed" else
                     getattr(server, {"lists": "lists_asked"}.get(what, what))
                     for name, server in self.servers.items()}
             now.update({f"{name}.{what}": count for name, count in each.items()})
@@ -188,7 +181,8 @@ class Play:
         return now
 
     def do_mark(self, _):
-        self.base = {key: count for key, count in self.counters().items() if "open" not in key}
+        self.base = {key: count for key, count in self.counters().items()
+                     if not key.endswith(STATES)}
 
     def amiss(self, wanted):
         """What is not yet as it should be, in a sentence."""
@@ -318,11 +312,15 @@ class Play:
         if len(set(ids)) < len(ids) or self.given.intersection(ids):
             raise Red("an id was given twice")
         self.given.update(ids)
-        for key in ("answered", "failed", "kind", "reason", "retry_after_ms"):
+        for key in ("answered", "failed", "kind", "reason", "retry_after_ms", "deadline_exceeded"):
             if key in step and answer.get(key) != step[key]:
                 raise Red(f"{key} is {answer.get(key)!r}, not {step[key]!r}: {told(answer)}")
         if step.get("says", "") not in answer.get("failure", ""):
             raise Red(f"'{step['says']}' is not in: {told(answer)}")
+        if controls := [one for one in answer.get("failure", "") if not one.isprintable()]:
+            raise Red(f"control characters {controls} are in: {told(answer)}")
+        if len(answer.get("attempts", [])) > step.get("attempts_most", math.inf):
+            raise Red(f"the error lists {len(answer['attempts'])} attempts")
         if "attempts" in step:
             got = sorted((one["server"], f"{one['end']} {one['reason']}".strip())
                          for one in answer["attempts"])

@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 import builds
+import case_list
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CONTRACT = os.path.join(builds.ROOT, "thrift", "firn.thrift")
@@ -71,7 +72,7 @@ def play(said, folder):
     row = builds.PLANTS[said.language][3] if said.planted else None
     if said.planted:
         suite.PATIENCE_S = 5  # a client that never does what it should is waited for in vain
-    chosen = [case for case in suite.load(os.path.join(HERE, "cases.json"))
+    chosen = [case for case in case_list.load(os.path.join(HERE, "cases.json"))
               if said.language in case.get("languages", [said.language])
               and said.only in f"{case['row']}: {case['case']}" and row in (None, case["row"])]
     driver = [said.driver] if said.driver else builds.build(said.language, folder, said.planted)

@@ -4,10 +4,11 @@ It is made of the generated stubs and Python's own sockets; a thread for each co
 with a request is a behaviour, a dictionary:
 
     do            serve, silent, reset, close, half, drip, garbage, http, no_method, other_sequence, repeat,
-                  empty, zero, far_time, too_few, twice, refuse; serve unless said
+                  empty, zero, far_time, too_few, twice, no_stride, refuse; serve unless said
     to            the methods that are treated so, by default those that give ids
     tag           only requests for this tag are
     reason, retry_after_ms, another_may_help    of a refusal
+    message       of a refusal, or the text of getText
     delay_ms      before each answer, or before each byte of one that drips
 
 A list of behaviours is gone through until one fits. Beside it stands what the server says of itself:
@@ -48,11 +49,13 @@ class Handler:
 
     def getRuns(self, tag, count):
         ids = self.server.new_ids("getRuns", tag, count)
-        return [ttypes.IdRun(first=ids[0], count=len(ids), stride=1)]
+        stride = None if self.server.wants("no_stride", "getRuns", tag) else 1
+        return [ttypes.IdRun(first=ids[0], count=len(ids), stride=stride)]
 
     def getText(self, tag):
         ids = self.server.new_ids("getText", tag, 1)
-        return "" if self.server.wants("too_few", "getText", tag) else str(ids[0])
+        told = self.server.behaviour_for("getText", tag).get("message", str(ids[0]))
+        return "" if self.server.wants("too_few", "getText", tag) else told
 
     def status(self):
         return self.server.status()
@@ -281,7 +284,8 @@ class ScriptedServer:
             result = getattr(IdService, method + "_result")()
             if do == "refuse":
                 result.refusal = ttypes.Refusal(
-                    ttypes.Reason._NAMES_TO_VALUES[behaviour["reason"]], "as the case says",
+                    ttypes.Reason._NAMES_TO_VALUES[behaviour["reason"]],
+                    behaviour.get("message", "as the case says"),
                     behaviour.get("retry_after_ms", 0), behaviour.get("another_may_help", False))
             result.write(protocol)
         else:

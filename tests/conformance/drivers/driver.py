@@ -25,8 +25,13 @@ class Driver:
         if tls:
             options["tls"] = firn.Tls(**tls)
         self.events = []
-        self.client = firn.Client(servers, on_event=lambda event: self.events.append(event.kind),
-                                  **options)
+
+        def on_event(event):
+            self.events.append(event.kind)
+            if said.get("on_event") == "throws":
+                raise RuntimeError("as the case says")
+
+        self.client = firn.Client(servers, on_event=on_event, **options)
         return {}
 
     def call(self, method, tag="", count=None, times=1, threads=1, deadline_ms=None):

@@ -39,6 +39,9 @@ public final class Driver {
           synchronized (events) {
             events.add(event.kind);
           }
+          if ("throws".equals(words.get("on_event"))) {
+            throw new IllegalStateException("as the case says");
+          }
         });
     if (words.containsKey("rack")) {
       options.rack(number(words, "rack", 0));

@@ -93,7 +93,7 @@ func (d *driver) ids(verb string, w words) ([]int64, error) {
 func (d *driver) call(verb string, w words) told {
 	var mutex sync.Mutex
 	var group sync.WaitGroup
-	result, ids, answered, failed := told{}, []int64{}, 0, 0
+	result, ids, answered, failed, exceeded := told{}, []int64{}, 0, 0, true
 	for i := 0; i < w.number("threads", 1); i++ {
 		group.Add(1)
 		go func() {
@@ -107,12 +107,14 @@ func (d *driver) call(verb string, w words) told {
 				} else if failed++; failed == 1 {
 					tell(result, fault)
 				}
+				exceeded = exceeded && (fault == nil || errors.Is(fault, context.DeadlineExceeded))
 				mutex.Unlock()
 			}
 		}()
 	}
 	group.Wait()
 	result["answered"], result["failed"], result["ids"] = answered, failed, ids
+	result["deadline_exceeded"] = exceeded // by all that failed
 	return result
 }
 
