@@ -7,13 +7,11 @@
 
 #include "common/base/cat.h"
 #include "common/base/status.h"
+#include "common/text/fold.h"
 #include "server/flags/flag_table.h"
 
 namespace firn {
 namespace {
-
-constexpr size_t kColumn = 28;
-constexpr size_t kWidth = 96;
 
 constexpr std::string_view kHead =
     "firn-server: issues 64-bit ids that are never issued twice.\n\n"
@@ -21,34 +19,14 @@ constexpr std::string_view kHead =
     "  firn-server --registry=zk://h1:2181,h2:2181,h3:2181/firn/shop \\\n"
     "    --listen=0.0.0.0:7609 --advertise=10.0.0.7:7609     a server of a cluster\n";
 
-// Appends `text`, broken into lines, in the column right of the flag's name.
-void AppendFolded(std::string_view text, std::string& page) {
-  size_t column = kColumn;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    if (column > kColumn && column + end + 1 > kWidth) {
-      page += "\n" + std::string(kColumn, ' ');
-      column = kColumn;
-    }
-    if (column > kColumn) {
-      page += ' ';
-      ++column;
-    }
-    page += text.substr(0, end);
-    column += end;
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  page += '\n';
-}
-
 void AppendFlag(const std::string& name, std::string& page) {
   gflags::CommandLineFlagInfo flag;
-  if (!gflags::GetCommandLineFlagInfo(name.c_str(), &flag)) Die("--help names a flag that does not exist");
-  std::string words = Cat("  --", name, flag.type == "bool" ? "" : "=...");
-  const bool fits = words.size() + 2 <= kColumn;
-  page += words + (fits ? "" : "\n") + std::string(fits ? kColumn - words.size() : kColumn, ' ');
-  const bool says = !flag.default_value.empty() && flag.default_value != "false";
-  AppendFolded(Cat(flag.description, says ? Cat(" (", flag.default_value, ")") : ""), page);
+  if (!gflags::GetCommandLineFlagInfo(name.c_str(), &flag)) {
+    Die("--help names a flag that does not exist");
+  }
+  const bool has_default = !flag.default_value.empty() && flag.default_value != "false";
+  page += FlagLine(name, flag.type != "bool",
+                   Cat(flag.description, has_default ? Cat(" (", flag.default_value, ")") : ""));
 }
 
 }  // namespace

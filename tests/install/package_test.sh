@@ -67,6 +67,9 @@ for component in "$@"; do
       ;;
     tools)
       holds firn-tools '^\./usr/bin/firn$'
+      dpkg-deb --control "$work"/firn-tools_*.deb "$work/tools-control"
+      grep -qxF /etc/firn/firn.flags "$work/tools-control/conffiles" ||
+        fault "an upgrade would overwrite the operator's firn.flags"
       holds firn-tools '^\./usr/share/man/man1/firn\.1\.gz$'
       holds firn-tools '^\./usr/share/bash-completion/completions/firn$'
       ;;

@@ -103,6 +103,37 @@ TEST_F(FirnClusterTest, TagsAreAppliedShownAndKept) {
   EXPECT_EQ(Firn({"tags", "apply", WriteFile(shown.out)}).exit_code, 0) << shown.out;
 }
 
+TEST_F(FirnClusterTest, VerbsThatReadCreateNoRegistry) {
+  const std::string path = registry_.substr(std::string("dir://").size());
+  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{
+           {"tags", "list"}, {"audit"}, {"machines", "list"}, {"tags", "create", "t"}}) {
+    const Finished refused = Firn(verb);
+    EXPECT_EQ(refused.exit_code, 4) << verb.front();
+    EXPECT_NE(refused.err.find("there is no registry at " + registry_), std::string::npos)
+        << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(path)) << verb.front();
+  }
+}
+
+TEST_F(FirnClusterTest, TheFlagsFileNamesTheRegistry) {
+  Init();
+  const std::string file = folder_ / "firn.flags";
+  std::ofstream(file) << "# the host's cluster\n--registry=" << registry_ << "\n";
+  const auto firn = [&file](std::vector<std::string> words) {
+    words.insert(words.begin(), {"/usr/bin/env", "FIRN_FLAGS_FILE=" + file, BuiltProgram("firn")});
+    return RunToEnd(words);
+  };
+  EXPECT_NE(firn({"tags", "list"}).out.find("default"), std::string::npos);
+  const Finished other = firn({"tags", "list", "--registry=dir:///nowhere/at/all"});
+  EXPECT_NE(other.err.find("dir:///nowhere/at/all (named by --registry)"), std::string::npos)
+      << other.err;
+  std::ofstream(file) << "\n--registy=x\n";
+  const Finished faulty = firn({"tags", "list"});
+  EXPECT_EQ(faulty.exit_code, 2);
+  EXPECT_NE(faulty.err.find("firn.flags:2: there is no flag --registy"), std::string::npos)
+      << faulty.err;
+}
+
 TEST_F(FirnClusterTest, AStartIsNeverLowered) {
   Init();
   const std::string file = WriteFile("[order]\nstrategy = segment\nstep = 50\n");

@@ -123,7 +123,7 @@ TEST(FirnCommandTest, HelpIsEverywhere) {
   EXPECT_GT(HelpedVerbs({}), 20u);
   const Finished next = Firn({"next", "-h"});
   EXPECT_EQ(next.out, Firn({"next", "--help"}).out);
-  for (const char* flag : {"--n ", "--text", "--watch", "--rate", "--registry", "--json"}) {
+  for (const char* flag : {"--n=...", "--text", "--watch", "--rate", "--registry", "--json"}) {
     EXPECT_NE(next.out.find(flag), std::string::npos) << flag;
   }
 }

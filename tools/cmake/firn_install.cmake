@@ -76,6 +76,7 @@ endforeach()
 
 # The user of the server's unit, its flags as a file of the operator's, and what ends with them.
 set(control ${PROJECT_SOURCE_DIR}/tools/package/debian)
+set(CPACK_DEBIAN_TOOLS_PACKAGE_CONTROL_EXTRA ${control}/tools/conffiles)
 set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA
   ${control}/conffiles ${control}/postinst ${control}/prerm ${control}/postrm)
 set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS "passwd, tzdata")

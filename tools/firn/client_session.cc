@@ -12,19 +12,22 @@
 #include "tools/firn/registry_session.h"
 
 DEFINE_string(servers, "",
-              "whom to ask: firn://host:port,... (any servers; they tell of the others), "
-              "list://host:port,... (just these), or as --registry; empty: the environment's "
-              "FIRN_SERVERS, or else --registry");
-DEFINE_int32(deadline_ms, 5000, "of a whole call, finding the servers included");
-DEFINE_int32(attempt_ms, 1000, "of one server's answer");
+              "Servers to use: firn://host:port,... (any servers; they name the others), "
+              "list://host:port,... (exactly these), or a registry. Empty: the environment's "
+              "FIRN_SERVERS, otherwise --registry.");
+DEFINE_int32(deadline_ms, 5000,
+             "Maximum time of a whole call, discovery of servers included, in milliseconds.");
+DEFINE_int32(attempt_ms, 1000, "Maximum time to wait for one server's answer, in milliseconds.");
 DEFINE_string(tls_ca, "",
-              "authorities that servers' certificates are to be of, PEM: servers are spoken to by "
-              "TLS; empty: only those of which the list says that they speak it, by this "
-              "machine's authorities");
-DEFINE_string(tls_cert, "", "certificate to show to servers that want one, PEM");
-DEFINE_string(tls_key, "", "its private key, PEM");
+              "PEM file with the authorities that servers' certificates must come from; connects "
+              "by TLS. Empty: TLS only to servers that the list marks so, verified by this "
+              "machine's authorities.");
+DEFINE_string(tls_cert, "",
+              "PEM file with the certificate to present to servers that require one.");
+DEFINE_string(tls_key, "", "PEM file with the private key of --tls_cert.");
 DEFINE_string(tls_name, "",
-              "what servers' certificates must be for; empty: the host of each one's address");
+              "Name that servers' certificates must contain. Empty: the host of each server's "
+              "address.");
 
 namespace firn {
 

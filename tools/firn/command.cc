@@ -7,14 +7,14 @@
 
 #include "tools/firn/flag_words.h"
 
-DEFINE_bool(json, false, "print JSON, for programs");
+DEFINE_bool(json, false, "Print JSON, for programs.");
 
 namespace firn {
 namespace {
 
 constexpr std::string_view kExitCodes =
-    "Exit codes: 0 done; 1 done, and something is wrong; 2 mend the call; 3 try later;\n"
-    "4 refused; 5 outcome unknown, look before repeating; 6 data not to be trusted.\n";
+    "Exit codes: 0 done; 1 done, and something is wrong; 2 invalid usage; 3 try again later;\n"
+    "4 refused; 5 outcome unknown, check before you repeat it; 6 data not trustworthy.\n";
 
 std::string HelpOf(const Verb& verb, const std::string& path) {
   std::string text = path;
@@ -121,6 +121,7 @@ int RunCommand(const Verb& root, std::string_view version, int argc, const char*
   }
   std::vector<std::string_view> permitted = verb->flags;
   permitted.push_back("json");
+  if (Status read = ReadFlagsFile(); !read.ok()) return Fail(read, path);
   if (Status set = ApplySettings(line->settings, permitted); !set.ok()) return Fail(set, path);
   const Result<Output> output = verb->run(line->words);
   return output.ok() ? Print(*output, path) : Fail(output.status(), path);

@@ -28,10 +28,10 @@ struct Verb {
 enum class Exit {
   kDone = 0,
   kWrong = 1,    // done, and what was looked at is not as it should be
-  kUsage = 2,    // mend the call
+  kUsage = 2,    // invalid usage
   kLater = 3,    // the registry or server cannot be reached; try later
   kRefused = 4,  // not there, not permitted, or somebody was first
-  kUnknown = 5,  // it may or may not have been done; look before repeating
+  kUnknown = 5,  // outcome unknown; check before you repeat it
   kBroken = 6,   // data that cannot be trusted, or a defect
 };
 Exit ExitFor(Code code);

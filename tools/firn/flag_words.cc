@@ -1,8 +1,16 @@
 #include "tools/firn/flag_words.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
 
 #include <gflags/gflags.h>
+
+#include "common/base/cat.h"
+#include "common/base/parse.h"
+#include "common/text/fold.h"
 
 namespace firn {
 namespace {
@@ -18,12 +26,50 @@ bool IsYesOrNo(std::string_view name) {
   return Find(name, info) && info.type == "bool";
 }
 
+// The flags whose default the flags file sets, with its path.
+std::map<std::string, std::string, std::less<>>& FromFile() {
+  static auto& from_file = *new std::map<std::string, std::string, std::less<>>;
+  return from_file;
+}
+
 // -5 is a number, a lone - is a word.
 bool LooksLikeFlag(std::string_view argument) {
   return argument.size() > 1 && argument[0] == '-' && !(argument[1] >= '0' && argument[1] <= '9');
 }
 
 }  // namespace
+
+Status ReadFlagsFile() {
+  const char* const named = std::getenv("FIRN_FLAGS_FILE");
+  const std::string path = named != nullptr ? named : kFlagsFile;
+  if (path.empty() || !std::filesystem::exists(path)) return {};
+  std::ifstream file(path);
+  if (!file) return Denied("cannot read " + path);
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    const std::string_view text = Trimmed(line, " \t\r");
+    if (text.empty() || text.front() == '#') continue;
+    const auto words = SplitCommandLine({std::string(text)});
+    const std::string where = Cat(path, ":", number);
+    if (!words.ok()) return words.status().WithContext(where);
+    if (words->settings.size() != 1) return Invalid(where + ": expected one --name=value");
+    const auto& [flag, value] = words->settings.front();
+    if (gflags::SetCommandLineOptionWithMode(flag.c_str(), value.c_str(),
+                                             gflags::SET_FLAGS_DEFAULT)
+            .empty()) {
+      return Invalid(Cat(where, ": --", flag, " does not take the value '", value, "'"));
+    }
+    FromFile()[flag] = path;
+  }
+  return {};
+}
+
+std::string SourceOf(const char* flag) {
+  if (IsSaid(flag)) return Cat("--", flag);
+  const auto found = FromFile().find(flag);
+  return found == FromFile().end() ? "the default" : found->second;
+}
 
 bool IsSaid(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
 
@@ -85,11 +131,10 @@ std::string DescribeFlags(const std::vector<std::string_view>& flags) {
   for (const std::string_view flag : flags) {
     CommandLineFlagInfo info;
     if (!Find(flag, info)) Die("a verb takes a flag that does not exist: " + std::string(flag));
-    text += "  --" + info.name + "  " + info.description;
-    if (!info.default_value.empty() && info.type != "bool") {
-      text += " (default: " + info.default_value + ")";
-    }
-    text += "\n";
+    const bool is_switch = info.type == "bool";
+    const bool has_default = !info.default_value.empty() && !is_switch;
+    text += FlagLine(info.name, !is_switch,
+                     info.description + (has_default ? " (" + info.default_value + ")" : ""));
   }
   return text;
 }

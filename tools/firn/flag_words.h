@@ -29,10 +29,20 @@ Result<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments);
 Status ApplySettings(const std::vector<CommandLine::Setting>& settings,
                      const std::vector<std::string_view>& permitted);
 
+// The file with the host's defaults, which the package installs: a flag a line, or a comment (#).
+inline constexpr const char* kFlagsFile = "/etc/firn/firn.flags";
+
+// Makes the values in kFlagsFile, or in the file that $FIRN_FLAGS_FILE names, the defaults of these
+// flags. Ok when there is no such file; kInvalid names the line at fault.
+Status ReadFlagsFile();
+
+// Returns where the flag's value comes from: "--registry", the flags file, or "the default".
+std::string SourceOf(const char* flag);
+
 // Whether the command line says it. Ends the program when there is no such flag.
 bool IsSaid(const char* flag);
 
-// "  --name  description (default: value)", one line a flag.
+// Returns the flags as --help lists them.
 std::string DescribeFlags(const std::vector<std::string_view>& flags);
 
 }  // namespace firn

@@ -8,18 +8,18 @@
 
 #include <gflags/gflags.h>
 
+#include "common/base/cat.h"
 #include "common/base/secret_file.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/open/open_coordinator.h"
 #include "tools/firn/flag_words.h"
 
-DEFINE_string(
-    registry, "dir://./firn-state/registry",
-    "where the cluster is: zk://host:port,.../firn/<cluster> or dir:///path; unless said: the "
-    "environment's FIRN_REGISTRY");
-DEFINE_string(registry_auth_file, "", "file with user:password for ZooKeeper");
-DEFINE_int32(timeout_ms, 5000, "how long to wait for the registry");
+DEFINE_string(registry, "dir://./firn-state/registry",
+              "Registry of the cluster: zk://host:port,.../firn/<cluster> or dir:///path. If not "
+              "given: the environment's FIRN_REGISTRY.");
+DEFINE_string(registry_auth_file, "", "File with `user:password` for ZooKeeper.");
+DEFINE_int32(timeout_ms, 5000, "Maximum time to wait for the registry, in milliseconds.");
 
 namespace firn {
 
@@ -31,9 +31,26 @@ std::string RegistryOfEnvironment() {
   return found == nullptr ? "" : found;
 }
 
+std::string SourceOfRegistry() {
+  const bool by_environment = !IsSaid("registry") && !RegistryOfEnvironment().empty();
+  return by_environment ? "FIRN_REGISTRY" : SourceOf("registry");
+}
+
+// False for a directory registry that no program has created. Whether another registry exists shows
+// when it is asked.
+bool DirectoryExists(const std::string& place) {
+  constexpr std::string_view kDir = "dir://";
+  if (!place.starts_with("dir:///")) return true;
+  const std::string path = place.substr(kDir.size(), place.find('?') - kDir.size());
+  std::error_code error;
+  return std::filesystem::exists(path + "/.firn", error) || error;
+}
+
 }  // namespace
 
-bool RegistryIsNamed() { return IsSaid("registry") || !RegistryOfEnvironment().empty(); }
+bool RegistryIsNamed() {
+  return !RegistryOfEnvironment().empty() || SourceOf("registry") != "the default";
+}
 
 std::string ChosenRegistry() {
   const std::string here = RegistryOfEnvironment();
@@ -64,8 +81,19 @@ RegistrySession::RegistrySession(std::unique_ptr<Coordinator> coordinator)
       blocking_(std::make_unique<BlockingCoordinator>(*coordinator_, SystemClock())) {}
 
 Result<RegistrySession> RegistrySession::Open() {
-  FIRN_ASSIGN(const std::string auth, ChosenCredentials());
   const std::string place = ChosenRegistry();
+  if (!DirectoryExists(place)) {
+    const std::string source = SourceOfRegistry();
+    return NotFound(Cat("there is no registry at ", place, " (named by ", source,
+                        "); name the cluster's by --registry, or create one by firn init"));
+  }
+  return Connect(place);
+}
+
+Result<RegistrySession> RegistrySession::OpenOrCreate() { return Connect(ChosenRegistry()); }
+
+Result<RegistrySession> RegistrySession::Connect(const std::string& place) {
+  FIRN_ASSIGN(const std::string auth, ChosenCredentials());
   const Milliseconds patience(FLAGS_timeout_ms);
   auto coordinator = OpenCoordinator(place, {.auth = auth, .time_limit = patience}, SystemClock(),
                                      SystemEntropy());

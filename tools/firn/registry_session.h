@@ -12,13 +12,16 @@ namespace firn {
 // A connection to the registry that --registry names, for one verb. Owned by one thread.
 class RegistrySession {
  public:
-  // Opens and connects, within --timeout_ms.
+  // Opens and connects, within --timeout_ms. kNotFound where a directory registry does not exist:
+  // only the verbs that create clusters create one.
   static Result<RegistrySession> Open();
+  static Result<RegistrySession> OpenOrCreate();
 
   BlockingCoordinator& registry() { return *blocking_; }
 
  private:
   explicit RegistrySession(std::unique_ptr<Coordinator> coordinator);
+  static Result<RegistrySession> Connect(const std::string& place);
 
   std::unique_ptr<Coordinator> coordinator_;
   std::unique_ptr<BlockingCoordinator> blocking_;
@@ -28,7 +31,7 @@ class RegistrySession {
 // current one, and comes by its whole path.
 std::string ChosenRegistry();
 
-// Whether --registry or the environment's FIRN_REGISTRY says one.
+// Whether --registry, the environment's FIRN_REGISTRY or the flags file names one.
 bool RegistryIsNamed();
 
 // What --registry_auth_file says, by its whole path; empty without one.

@@ -36,11 +36,13 @@ def sections(text):
     return found
 
 
-def flag_of(line):
-    name, _, meaning = line.strip().partition("  ")
-    default = re.search(r" \(default: (.*)\)$", meaning)
-    return Flag(name.lstrip("-"), "", meaning[:default.start()] if default else meaning,
-                default[1] if default else "")
+def flags_of(lines):
+    """The flags of a help text: `  --name=...`, then their meaning, which goes on in indented lines."""
+    for part in re.split(r"^  --", "\n".join(lines), flags=re.MULTILINE)[1:]:
+        name, meaning = " ".join(part.split()).split(" ", 1)
+        default = re.search(r" \(([^()]*)\)$", meaning) if name.endswith("=...") else None
+        yield Flag(name.removesuffix("=..."), "", meaning[:default.start()] if default else meaning,
+                   default[1] if default else "")
 
 
 def verb_tree(program, words=()):
@@ -50,7 +52,7 @@ def verb_tree(program, words=()):
     called, _, summary = head.partition(": ")
     below = [re.match(r"  (\S+)", line)[1] for line in parts.get("Verbs", ()) if line.strip()]
     return Verb(words, called.split()[1 + len(words):], summary, "\n".join(details).strip(),
-                [flag_of(line) for line in parts.get("Flags", ()) if line.strip()],
+                list(flags_of(parts.get("Flags", ()))),
                 [verb_tree(program, (*words, name)) for name in below])
 
 

@@ -15,8 +15,8 @@
 #include "tools/firn/table.h"
 #include "tools/firn/verbs/verbs.h"
 
-DEFINE_bool(all, false, "also machine ids that were never used");
-DEFINE_bool(watch, false, "again and again, until interrupted");
+DEFINE_bool(all, false, "Include machine ids that were never used.");
+DEFINE_bool(watch, false, "Repeat until interrupted.");
 
 namespace firn {
 namespace {

@@ -11,15 +11,16 @@
 #include "tools/firn/client_session.h"
 #include "tools/firn/verbs/verbs.h"
 
-DEFINE_int32(threads, 1, "threads that call and wait");
-DEFINE_int32(depth, 0, "instead of threads: asynchronous calls in flight");
-DEFINE_int32(connections, 2, "to each server");
-DEFINE_int32(batch, 1, "ids of a call");
-DEFINE_double(seconds, 2, "time that is measured");
-DEFINE_int32(warmup_ms, 200, "time before it that is not");
-DEFINE_string(local, "", "fetch ids ahead, as for tags of this kind: snowflake or segment");
-DEFINE_int32(ids_max, 5'000'000, "how many ids are looked at for duplicates; 0: none");
-DEFINE_string(ids_file, "", "where those ids are written, one a line; empty: nowhere");
+DEFINE_int32(threads, 1, "Number of threads that call and wait for the answer.");
+DEFINE_int32(depth, 0, "Number of asynchronous calls in flight, instead of --threads.");
+DEFINE_int32(connections, 2, "Number of connections to each server.");
+DEFINE_int32(batch, 1, "Number of ids per call.");
+DEFINE_double(seconds, 2, "Time that is measured, in seconds.");
+DEFINE_int32(warmup_ms, 200, "Time before the measurement, in milliseconds.");
+DEFINE_string(local, "", "Prefetch ids, for a tag of this kind: snowflake or segment.");
+DEFINE_int32(ids_max, 5'000'000, "Maximum number of ids that are checked for duplicates. 0: none.");
+DEFINE_string(ids_file, "",
+              "File to which the checked ids are written, one per line. Empty: none.");
 
 DECLARE_double(rate);
 

@@ -9,9 +9,10 @@
 #include "tools/firn/table.h"
 #include "tools/firn/verbs/verbs.h"
 
-DEFINE_string(source, "", "Firn's source tree; empty: the one above this folder or this program");
-DEFINE_string(logs, "", "folder in which logs are left; empty: nowhere");
-DEFINE_int32(away, 0, "seconds that what is taken away stays away; 0: as the scenario has it");
+DEFINE_string(source, "", "Firn's source tree. Empty: the one above this folder or this program.");
+DEFINE_string(logs, "", "Folder in which logs are kept. Empty: none.");
+DEFINE_int32(away, 0,
+             "Time for which a scenario takes something away, in seconds. 0: the scenario's own.");
 
 DECLARE_bool(json);
 DECLARE_double(rate);

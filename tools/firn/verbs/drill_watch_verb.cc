@@ -21,9 +21,9 @@
 #include "tools/firn/registry_session.h"
 #include "tools/firn/verbs/verbs.h"
 
-DEFINE_string(for, "", "how long: 90s, 10m, 1h; empty: until Ctrl-C");
-DEFINE_string(svg, "", "file for a picture of rate and latency over time; empty: none");
-DEFINE_uint64(failed_max, 0, "calls that may fail before the verdict is BROKEN");
+DEFINE_string(for, "", "Duration: 90s, 10m or 1h. Empty: until Ctrl-C.");
+DEFINE_string(svg, "", "File for a plot of rate and latency over time. Empty: none.");
+DEFINE_uint64(failed_max, 0, "Number of calls that may fail before the verdict is BROKEN.");
 
 DECLARE_bool(json);
 DECLARE_double(rate);

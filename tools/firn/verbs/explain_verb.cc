@@ -19,11 +19,13 @@
 #include "tools/firn/tag_ids.h"
 #include "tools/firn/verbs/verbs.h"
 
-DEFINE_string(layout, "firn", "layout of the ids: a built-in name or a text such as 'time:41 ...'");
-DEFINE_int32(rack_bits, -1, "how many of the machine bits name the rack; -1: the layout's default");
-DEFINE_string(form, "decimal", "how the ids are written: decimal, base62, base36 or base32");
-DEFINE_string(tag, "", "the ids are texts or numbers of this tag, which the registry knows");
-DEFINE_string(key_dir, "", "folder with the keys of obfuscated tags, as servers have it");
+DEFINE_string(layout, "firn", "Layout of the ids: a preset, or a text such as 'time:41 ...'.");
+DEFINE_int32(rack_bits, -1,
+             "Number of machine id bits that name the rack. -1: the layout's default.");
+DEFINE_string(form, "decimal", "Notation of the ids: decimal, base62, base36 or base32.");
+DEFINE_string(tag, "",
+              "Tag whose texts or numbers the ids are; its definition is read from the registry.");
+DEFINE_string(key_dir, "", "Folder with the keys of obfuscated tags, as on the servers.");
 
 namespace firn {
 namespace {

@@ -13,12 +13,12 @@
 #include "tools/firn/verbs/verbs.h"
 
 DECLARE_bool(dry_run);
-DEFINE_string(from, "leaf", "whose tags: leaf or tinyid");
-DEFINE_string(table, "", "the table; empty: leaf_alloc, or tiny_id_info");
-DEFINE_string(store, "registry", "where the tags' ranges come from afterwards");
+DEFINE_string(from, "leaf", "Origin of the tags: leaf or tinyid.");
+DEFINE_string(table, "", "Table to read. Empty: leaf_alloc, or tiny_id_info.");
+DEFINE_string(store, "registry", "Store that provides the tags' ranges from now on.");
 DEFINE_string(credentials_file, "",
-              "file with user:password for the databases, for this user only");
-DEFINE_bool(skip_faulty, false, "leave tags out whose rows make no sense");
+              "File with `user:password` for the databases, readable by this user only.");
+DEFINE_bool(skip_faulty, false, "Skip tags whose rows are invalid.");
 
 namespace firn {
 namespace {

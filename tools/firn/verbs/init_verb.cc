@@ -17,9 +17,10 @@
 
 DECLARE_string(default_strategy);
 DEFINE_bool(brand_new, false,
-            "nobody has ever issued ids under this name: begin without a floor; --nobrand_new: "
-            "perhaps somebody has, begin ahead of all that may be in use, as firn restore does");
-DEFINE_bool(force, false, "do it all the same, where a refusal names this flag");
+            "No server has ever issued ids in a cluster of this name, so start without a floor. "
+            "--nobrand_new: one may have; start above everything that may be in use, as firn "
+            "restore does.");
+DEFINE_bool(force, false, "Proceed where a refusal names this flag.");
 
 namespace firn {
 namespace {
@@ -78,7 +79,7 @@ Status LookForStrangers(BlockingCoordinator& registry) {
 Result<Output> RunInit(const std::vector<std::string>& words) {
   if (!words.empty()) return Invalid("init takes no arguments");
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
-  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::OpenOrCreate());
   BlockingCoordinator& registry = session.registry();
   FIRN_TRY(registry.PrepareRoot());
   const auto meta = ReadMeta(registry);

@@ -16,9 +16,11 @@
 #include "tools/firn/table.h"
 #include "tools/firn/verbs/verbs.h"
 
-DEFINE_string(reserved_for, "another system", "for whom, in words that the audit shows");
+DEFINE_string(reserved_for, "another system",
+              "Name of the system that uses the machine ids, as the audit shows it.");
 DEFINE_int64(ahead_ms, 10'000,
-             "how far beyond now its ids begin: above every clock of the system that had it");
+             "Distance beyond now at which Firn's ids start, in milliseconds: more than any "
+             "clock of the former system was ahead.");
 
 namespace firn {
 namespace {

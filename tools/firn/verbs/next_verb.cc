@@ -13,9 +13,9 @@
 #include "tools/firn/client_session.h"
 #include "tools/firn/verbs/verbs.h"
 
-DEFINE_int32(n, 1, "how many ids");
-DEFINE_bool(text, false, "in the text form of the tag");
-DEFINE_double(rate, 0, "calls a second; 0: as fast as they are answered");
+DEFINE_int32(n, 1, "Number of ids.");
+DEFINE_bool(text, false, "Print ids in the text form of their tag.");
+DEFINE_double(rate, 0, "Calls per second. 0: as fast as they are answered.");
 
 DECLARE_bool(watch);
 

@@ -25,31 +25,32 @@
 #include "tools/firn/restore_tags.h"
 #include "tools/firn/verbs/verbs.h"
 
-DEFINE_string(
-    default_strategy, "",
-    "of the cluster that is made: with snowflake, tags that nobody has defined are served, "
-    "and none can be obfuscated; empty: they are refused. Fixed for its life");
-DEFINE_string(uuid, "", "of the lost cluster that is made anew; servers' state folders name it");
+DEFINE_string(default_strategy, "",
+              "Strategy of undefined tags in the new cluster: `snowflake`, and then no tag can "
+              "be obfuscated, or empty to refuse them. Fixed for the cluster's life.");
+DEFINE_string(uuid, "",
+              "UUID of the lost cluster that is re-created, as named in the servers' state "
+              "folders.");
 DEFINE_int32(workers, 0,
-             "machine ids of each rack to make records for; 0: as many as there are, or all of the "
-             "layout");
-DEFINE_int64(claim_window_ms, 600'000, "the largest --claim_window_ms of any server");
-DEFINE_int64(skew_max_ms, 10'000, "the largest clock skew of any server that is known");
+             "Number of machine ids per rack for which records are created. 0: as many as exist, "
+             "or all of the layout.");
+DEFINE_int64(claim_window_ms, 600'000, "Largest --claim_window_ms of any server, in milliseconds.");
+DEFINE_int64(skew_max_ms, 10'000, "Largest known clock skew of any server, in milliseconds.");
 DEFINE_string(bound_ms, "",
-              "further bounds to lift the floor above, in ms since 1970 and with commas between "
-              "them: of /v1/status of servers that the registry does not show");
+              "Further bounds above which the floor is lifted, in milliseconds since 1970, "
+              "separated by commas: from /v1/status of servers that the registry does not list.");
 DEFINE_string(tag_high, "",
-              "the highest numbers that are known to have been given, by users' records, as "
-              "tag=number with commas between them; tags as in paths");
+              "Highest numbers known to be issued, from users' records, as tag=number separated "
+              "by commas; tags are written as in paths.");
 DEFINE_string(retire, "",
-              "machine ids to take out of use for good, with commas between them: of servers whose "
-              "bound lies more than a day ahead");
+              "Machine ids to remove from use permanently, separated by commas: those of servers "
+              "whose bound lies more than a day ahead.");
 DEFINE_bool(again, false,
-            "lift everything once more although the cluster has just been restored and nothing new "
-            "is known: its data were lost again since");
+            "Lift everything once more, although the cluster has just been restored and nothing "
+            "new is known, because its data were lost again.");
 DEFINE_int64(tag_gap, 1'000'000,
-             "how far segment tags jump beyond all that is known; of each tag at least twice its "
-             "step_max");
+             "Minimum distance by which each segment tag jumps beyond everything known; at least "
+             "twice its step_max.");
 
 namespace firn {
 namespace {
@@ -260,7 +261,7 @@ Output NothingNew(const Audit& audit, const RestoreFacts& facts) {
 }
 
 Result<Output> RunRestore(const Words& words) {
-  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::OpenOrCreate());
   return RestoreAsFlagsSay(session.registry(), words);
 }
 

@@ -20,7 +20,7 @@
 #include "tools/firn/tag_keys.h"
 #include "tools/firn/verbs/verbs.h"
 
-DEFINE_bool(dry_run, false, "show what would be done, and do nothing");
+DEFINE_bool(dry_run, false, "Show what would change, and change nothing.");
 
 DECLARE_bool(force);
 
