@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 
@@ -13,6 +14,7 @@ JARS = ["/usr/share/java/" + name + ".jar"
         for name in ("thrift", "slf4j-api", "slf4j-nop", "geronimo-annotation-1.3-spec")]
 # Short programs: what the just-in-time compiler would do best is not worth its time.
 QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+GO_LEAST = (1, 19)
 GO_THRIFT = "/usr/share/gocode/src/github.com/apache/thrift/lib/go/thrift"
 
 # Faults to plant: file of the client, what stands there, what is put there, the row that turns red.
@@ -155,7 +157,15 @@ def missing(*chosen, more=()):
     """What has to be installed for the languages, and `more`, and is not; empty: nothing."""
     needs = {"python": ("pip3",), "go": ("go", GO_THRIFT), "java": ("javac", "jar", *JARS)}
     tools = ["thrift", *more, *(tool for one in chosen for tool in needs.get(one, ()))]
-    return [tool for tool in tools if not shutil.which(tool) and not os.path.exists(tool)]
+    lacking = [tool for tool in tools if not shutil.which(tool) and not os.path.exists(tool)]
+    if "go" in chosen and "go" not in lacking and go_version() < GO_LEAST:
+        lacking.append(f"go {'.'.join(map(str, GO_LEAST))} or newer")
+    return lacking
+
+
+def go_version():
+    found = re.search(r"go(\d+)\.(\d+)", run("go", "version"))
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def build(language, folder, planted=False, of="driver"):
