@@ -128,18 +128,21 @@ listening() {
   grep -qi ":$hex [0-9a-f]*:[0-9a-f]* 0a" /proc/net/tcp /proc/net/tcp6
 }
 
-# A port that nobody listens on, into `port`; not one that was given before. From below those that
-# the kernel gives to outgoing connections, so that it is still free when its program is started
-# again.
+# free_port: sets `port` to a loopback port on which no program listens, and holds it until this script
+# and the programs that it starts have ended: no other call returns it, in shell, Python or C++
+# (tests/support). It is below the range from which the kernel takes the ports of outgoing connections, so
+# it stays free while a server restarts.
 free_port() {
-  local try
+  local try file folder=/tmp/firn-ports-$UID
+  mkdir -p -m 700 "$folder"
   for ((try = 0; try < 1000; ++try)); do
     port=$((10000 + (RANDOM * 32768 + RANDOM) % 20000))
-    [[ " $ports_given " == *" $port "* ]] || listening "$port" || break
+    exec {file}>"$folder/$port"
+    if flock --nonblock "$file" && ! listening "$port"; then return 0; fi
+    exec {file}>&-
   done
-  ports_given+=" $port"
+  fail "no free port"
 }
-ports_given=
 
 # The whole path of one that stands in the script's arguments.
 absolute() { (cd "$FIRN_CALLER" && realpath -m -- "$1"); }

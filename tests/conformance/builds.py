@@ -5,10 +5,12 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 DRIVERS = os.path.join(HERE, "drivers")
+sys.path.insert(0, os.path.join(ROOT, "tools"))
 
 JARS = ["/usr/share/java/" + name + ".jar"
         for name in ("thrift", "slf4j-api", "slf4j-nop", "geronimo-annotation-1.3-spec")]

@@ -8,6 +8,8 @@ import subprocess
 import threading
 import time
 
+import builds  # noqa: F401 (the path of tools)
+import programs
 from case_list import filled, half_closed_ports
 from firn.wire import ttypes
 from scripted_server import EPOCH_MS, ScriptedServer
@@ -26,8 +28,8 @@ class Driver:
     """One process of a language's driver; a thread of this one asks at a time."""
 
     def __init__(self, command, log):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=log, text=True)
+        self.process = programs.start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                                      text=True)
         self.asking = threading.Lock()
 
     def ask(self, verb, **words):
@@ -52,8 +54,7 @@ class Driver:
         try:
             self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            programs.end(self.process)
 
 
 class Play:

@@ -14,6 +14,7 @@ import builds
 
 sys.path.insert(0, os.path.join(builds.HERE, "..", "interop"))
 import interop
+import programs
 
 PATIENCE_S = 60
 
@@ -28,7 +29,7 @@ def patiently(what, holds):
 
 class ZooKeeper:
     def __init__(self, folder):
-        self.folder, self.port = folder, interop.free_port()
+        self.folder, self.port = folder, programs.free_port()
         os.makedirs(os.path.join(folder, "data"))
         with open(os.path.join(folder, "zoo.cfg"), "w") as config:
             config.write(f"tickTime=1000\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
@@ -39,7 +40,7 @@ class ZooKeeper:
     def start(self):
         jars = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-nop.jar"
         with open(os.path.join(self.folder, "log"), "a") as log:
-            self.process = subprocess.Popen(
+            self.process = programs.start(
                 ["java", "-Xmx96m", *builds.QUICK, "-Dzookeeper.jmx.log4j.disable=true", "-cp", jars,
                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", self.folder + "/zoo.cfg"],
                 stdout=log, stderr=log)
@@ -54,15 +55,14 @@ class ZooKeeper:
             return False
 
     def kill(self):
-        self.process.kill()
-        self.process.wait()
+        programs.end(self.process)
 
 
 class Member:
     """One server, at the same address whenever it runs."""
 
     def __init__(self, program, folder, registry):
-        self.port, self.admin = interop.free_port(), interop.free_port()
+        self.port, self.admin = programs.free_port(), programs.free_port()
         self.log_path = folder + ".log"
         self.command = [program, f"--listen=127.0.0.1:{self.port}",
                         f"--admin_listen=127.0.0.1:{self.admin}", f"--state_dir={folder}",
@@ -72,7 +72,7 @@ class Member:
 
     def start(self, *more):
         with open(self.log_path, "a") as log:
-            self.process = subprocess.Popen([*self.command, *more], stderr=log)
+            self.process = programs.start([*self.command, *more], stderr=log)
 
     def await_ready(self):
         patiently(f"{self.address} is not ready: see {self.log_path}", self.ready)
@@ -173,7 +173,5 @@ class Cluster:
 
     def __exit__(self, *_):
         for member in self.members:
-            member.signal(signal.SIGCONT)
-            member.process.kill()
-            member.process.wait()
+            programs.end(member.process)
         self.zookeeper.kill()

@@ -17,7 +17,7 @@ import unittest
 
 ROOT, BIN = (os.path.abspath(path) for path in sys.argv[1:3])
 sys.path.insert(0, sys.argv[3])
-from machine import in_a_network_of_its_own  # noqa: E402
+from machine import in_a_network_of_its_own, programs  # noqa: E402
 
 PATIENCE_S = 400
 # Files that are synced take their time beside other tests.
@@ -60,9 +60,8 @@ class MigrationTest(unittest.TestCase):
                        "europe": f"dir://{folder}/europe", "america": f"dir://{folder}/america"}
         log = os.path.join(folder, "log")
         with open(log, "w") as file:
-            shell = subprocess.Popen(["bash", "-euo", "pipefail", "-c", PATIENT + script],
-                                     stdout=file, stderr=subprocess.STDOUT, env=environment,
-                                     cwd=folder, start_new_session=True)
+            shell = programs.start(["bash", "-euo", "pipefail", "-c", PATIENT + script],
+                                   stdout=file, stderr=subprocess.STDOUT, env=environment, cwd=folder)
         try:
             code = shell.wait(PATIENCE_S)
         finally:

@@ -1,11 +1,9 @@
 # The server of server/OWN.md: taken from its page, and tried. Sourced by install_test.sh, never run.
 
+source "$here/../../tools/lib.sh"
+
 # block_of LANGUAGE PAGE: the contents of the page's fenced block in that language.
 block_of() { sed -n '/^```'"$1"'$/,/^```$/{/^```/d;p}' "$2"; }
-
-free_port() {
-  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
 
 # ids TAG [COUNT]: what the server at $port answers, whatever it is.
 ids() { curl -s --max-time 60 "http://127.0.0.1:$port/v1/ids/$1?form=number&count=${2:-1}"; }
@@ -27,7 +25,7 @@ expect_ids() {
 # ends as firn-server does. Sets `own`, so that the caller can end it.
 expect_own_server() {
   local program=$1 firn=$2 folder=$3 log=$3/own.log port registry=dir://$3/own_registry
-  port=$(free_port)
+  free_port
   "$program" --help >"$log"
   grep -q '^  strategy voucher$' "$log" && grep -q '^  plugin single$' "$log" &&
     grep -q '^  store own$' "$log" ||

@@ -16,7 +16,7 @@ import unittest
 ROOT, BIN = (os.path.abspath(path) for path in sys.argv[1:3])
 sys.path[:0] = [os.path.join(ROOT, "tests/conformance"), sys.argv[3]]
 import builds  # noqa: E402
-from machine import await_true, in_a_network_of_its_own, skip_unless  # noqa: E402
+from machine import await_true, in_a_network_of_its_own, programs, skip_unless  # noqa: E402
 from pages_test import module_proxy  # noqa: E402
 
 PATIENCE_S = 1000
@@ -84,7 +84,7 @@ class TutorialTest(unittest.TestCase):
         self.assertEqual(FIRST + "\n", first)
         log = os.path.join(self.folder, "run.log")
         with open(log, "w") as file:
-            self.server = subprocess.Popen(
+            self.server = programs.start(
                 [os.path.join(ROOT, "tools/run"), "--bin", BIN, "--folder", "firn-state"],
                 cwd=self.folder, stdout=file, stderr=subprocess.STDOUT)
         await_true("tools/run has said all", lambda: "Ctrl-C ends" in text_of(log),

@@ -15,6 +15,9 @@ import urllib.error
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
+import programs
+
 PATIENCE_S = 120
 
 
@@ -24,10 +27,10 @@ def skip(sentence):
     sys.exit(77)
 
 
-def main(case, needs, *programs):
-    """Runs the cases of one class: the paths of firn-server and then of `programs` are taken off the
+def main(case, needs, *others):
+    """Runs the cases of one class: the paths of firn-server and then of `others` are taken off the
     command line and become attributes of it, beside a `folder` of its own. `needs` is a command."""
-    for name in ("program", *programs):
+    for name in ("program", *others):
         setattr(case, name, os.path.abspath(sys.argv.pop(1)))
     if not shutil.which(needs):
         skip(f"{needs} is not installed")
@@ -39,22 +42,16 @@ def main(case, needs, *programs):
     sys.exit(0 if passed else 1)
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Server:
     """A firn-server in a folder of its own. `flags` are added to its addresses and its folder."""
 
     def __init__(self, program, folder, *flags, state="READY", environment=None):
         os.makedirs(folder)
         self.registry = f"dir://{folder}/state/registry"
-        self.port, self.admin_port = free_port(), free_port()
+        self.port, self.admin_port = programs.free_port(), programs.free_port()
         self.log_path = os.path.join(folder, "log")
         with open(self.log_path, "w") as log:
-            self.process = subprocess.Popen(
+            self.process = programs.start(
                 [program, f"--listen=127.0.0.1:{self.port}",
                  f"--admin_listen=127.0.0.1:{self.admin_port}", f"--state_dir={folder}/state",
                  "--drain_notice_ms=0", *flags], stderr=log,
@@ -62,7 +59,7 @@ class Server:
         deadline = time.time() + PATIENCE_S
         while self.state() != state:
             if time.time() > deadline or self.process.poll() is not None:
-                self.process.kill()
+                programs.end(self.process)
                 raise SystemExit(f"firn-server never was {state}:\n" + self.log())
             time.sleep(0.05)
 
@@ -146,7 +143,7 @@ class Servers:
         """A server with two snowflake ids a second, and tags that have come to their ends."""
         stores = os.path.join(self.folder, "stores.ini")
         with open(stores, "w") as file:
-            file.write(f"[away]\nkind = redis\naddress = 127.0.0.1:{free_port()}\n")
+            file.write(f"[away]\nkind = redis\naddress = 127.0.0.1:{programs.free_port()}\n")
         server = self.start("troubled", "--layout=time:31s machine:10 sequence:1",
                             "--issue_wait_ms=0", f"--stores_file={stores}")
         for tag in (("used-up", "strategy=segment", "start=9223372036854775800", "step=1"),

@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 
 import interop
+import programs
 
 MACHINE_SHIFT, MACHINE_MASK = 12, 1023  # of the layout `firn`
 TICK_SHIFT = 22
@@ -29,19 +30,18 @@ class MachineIdsTest(unittest.TestCase):
     def setUp(self):
         self.place = os.path.join(self.folder, self.id())
         os.makedirs(self.place)
-        self.port, self.admin_port = interop.free_port(), interop.free_port()
+        self.port, self.admin_port = programs.free_port(), programs.free_port()
         self.registry = f"dir://{self.place}/state/registry"
         self.seen = set()
         self.process = None
 
     def tearDown(self):
-        if self.process is not None and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        if self.process is not None:
+            programs.end(self.process)
 
     def start(self, machine_ids):
         with open(os.path.join(self.place, "log"), "a") as log:
-            self.process = subprocess.Popen(
+            self.process = programs.start(
                 [self.program, f"--listen=127.0.0.1:{self.port}",
                  f"--admin_listen=127.0.0.1:{self.admin_port}", f"--state_dir={self.place}/state",
                  "--drain_notice_ms=0", f"--machine_ids={machine_ids}"], stderr=log)

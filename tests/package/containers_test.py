@@ -20,7 +20,7 @@ import urllib.request
 
 import yaml
 
-from machine import await_true, in_a_network_of_its_own
+from machine import await_true, in_a_network_of_its_own, programs
 
 ROOT, BIN, FOLDER = (os.path.abspath(path) for path in sys.argv[1:4])
 sys.path.insert(0, os.path.join(ROOT, "tools/package"))
@@ -63,7 +63,7 @@ class Container:
         user = subprocess.run(["stat", "-c", "%u:%g", f"{self.root}/var/lib/firn"], check=True,
                               stdout=subprocess.PIPE, text=True).stdout.strip().split(":")
         # Not by `buildah run`, which hands no signal on: its chroot and its user, and the process.
-        return subprocess.Popen(
+        return programs.start(
             ["unshare", "--mount", "sh", "-c",
              'mount -t proc proc "$1/proc"; mount --bind /dev "$1/dev"; mount --bind /etc/hosts '
              '"$1/etc/hosts"; root=$1 user=$2 group=$3; shift 3; '
@@ -90,8 +90,7 @@ class ContainersTest(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         for process in reversed(cls.processes):
-            process.kill()
-            process.wait()
+            programs.end(process)
         for container in cls.containers:
             container.end()
         for folder in (cls.folder, f"{FOLDER}/storage", f"{FOLDER}/run"):
@@ -219,7 +218,7 @@ class ContainersTest(unittest.TestCase):
                        "".join(re.sub("=(.*?):(.*);", r"=\1:\2;\1:", line) + "\n"
                                for line in variables["ZOO_SERVERS"].split()))
         with open(f"{folder}/log", "w") as log:
-            self.processes.append(subprocess.Popen(
+            self.processes.append(programs.start(
                 ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", JARS,
                  "-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.forceSync=no",
                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{folder}/zoo.cfg"],

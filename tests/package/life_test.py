@@ -93,15 +93,12 @@ class PackagesTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="firn-package-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.addClassCleanup(subprocess.run, [CLUSTER, "down", f"--folder={cls.folder}/cluster"], check=False,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         cls.machine = Machine(os.path.join(MADE, "machine.tar"), cls.folder)
+        cls.addClassCleanup(cls.machine.end)
         cls.page = Transcript(HEAD)
-
-    @classmethod
-    def tearDownClass(cls):
-        subprocess.run([CLUSTER, "down", f"--folder={cls.folder}/cluster"], check=False,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        cls.machine.end()
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def deb(self, path):
         """Hands a package to the machine, and says what it is called there."""

@@ -7,6 +7,9 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+import programs
+
 PATIENCE_S = 120
 
 # Run in the new namespaces: makes the folder $1 the root, and systemd the first process in it.
@@ -81,10 +84,9 @@ class Machine:
         # Nothing here is anybody's terminal.
         for unit in ("console-getty.service", "systemd-logind.service"):
             os.symlink("/dev/null", os.path.join(self.root, "etc/systemd/system", unit))
-        self.outer = subprocess.Popen(
+        self.outer = programs.start(
             ["unshare", "--mount", "--pid", "--fork", "--uts", "--ipc", "--cgroup", "--kill-child",
-             "sh", "-c", BOOT, "boot", self.root],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+             "sh", "-c", BOOT, "boot", self.root])
         await_true("systemd has started", self.started)
 
     def first_process(self):
@@ -118,6 +120,4 @@ class Machine:
         return self.run(*command).stdout.strip()
 
     def end(self):
-        if self.outer.poll() is None:
-            self.outer.send_signal(signal.SIGKILL)  # and the machine's first process with it
-            self.outer.wait()
+        programs.end(self.outer)  # and the machine's first process with it

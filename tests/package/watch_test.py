@@ -20,7 +20,7 @@ import urllib.request
 
 import yaml
 
-from machine import await_true
+from machine import await_true, programs
 
 BIN, ROOT = (os.path.abspath(path) for path in sys.argv[1:3])
 PACKAGE = os.path.join(ROOT, "tools/package")
@@ -45,7 +45,10 @@ class WatchTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="firn-watch-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.cluster = f"{cls.folder}/cluster"
+        cls.addClassCleanup(subprocess.run, [CLUSTER, "down", f"--folder={cls.cluster}"], check=False,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         subprocess.run([CLUSTER, "up", "--servers=3", "--zookeeper=1", f"--bin={BIN}",
                         f"--folder={cls.cluster}"], check=True, stdout=subprocess.DEVNULL)
         said = subprocess.run([CLUSTER, "status", f"--folder={cls.cluster}"],
@@ -57,15 +60,21 @@ class WatchTest(unittest.TestCase):
         for number in (1, 2, 3):
             with open(f"{cls.cluster}/server-{number}/admin") as file:
                 cls.admins.append("127.0.0.1:" + file.read().strip())
-        cls.load = [cls.caller("default"), cls.caller("order")]
+        cls.call_without_end("default")
+        cls.call_without_end("order")
         cls.start_prometheus()
 
     @classmethod
-    def caller(cls, tag):
-        return subprocess.Popen(["sh", "-c", 'while :; do "$0" "$@" >"$OUT" 2>&1; done',
-                                 f"{BIN}/firn", "bench", tag, "--rate=300", "--seconds=30",
-                                 f"--registry={cls.registry}"], start_new_session=True,
-                                env={**os.environ, "OUT": f"{cls.folder}/bench-{tag}"})
+    def call_without_end(cls, tag):
+        cls.start(["sh", "-c", 'while :; do "$0" "$@" >"$OUT" 2>&1; done', f"{BIN}/firn", "bench", tag,
+                   "--rate=300", "--seconds=30", f"--registry={cls.registry}"],
+                  env={**os.environ, "OUT": f"{cls.folder}/bench-{tag}"})
+
+    @classmethod
+    def start(cls, command, **options):
+        process = programs.start(command, **options)
+        cls.addClassCleanup(programs.end, process)
+        return process
 
     @classmethod
     def start_prometheus(cls):
@@ -76,10 +85,9 @@ class WatchTest(unittest.TestCase):
         shutil.copy(os.path.join(PACKAGE, "alerts.yml"), cls.folder)
         with open(f"{cls.folder}/prometheus.yml", "w") as file:
             yaml.safe_dump(config, file)
-        with open(f"{cls.cluster}/server-1/port") as file:
-            cls.port = int(file.read()) + 20000  # above those that the cluster draws from
+        cls.port = programs.free_port()
         with open(f"{cls.folder}/log", "w") as log:
-            cls.prometheus = subprocess.Popen(
+            cls.prometheus = cls.start(
                 ["prometheus", f"--config.file={cls.folder}/prometheus.yml",
                  f"--storage.tsdb.path={cls.folder}/data",
                  f"--web.listen-address=127.0.0.1:{cls.port}"], stderr=log, stdout=log)
@@ -93,17 +101,6 @@ class WatchTest(unittest.TestCase):
             return True
         except OSError:
             return False
-
-    @classmethod
-    def tearDownClass(cls):
-        for process in cls.load:
-            os.killpg(process.pid, 9)
-            process.wait()
-        cls.prometheus.terminate()
-        cls.prometheus.wait()
-        subprocess.run([CLUSTER, "down", f"--folder={cls.cluster}"], check=False,
-                       stdout=subprocess.DEVNULL)
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def asked(self, path, **arguments):
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?" + urllib.parse.urlencode(arguments)

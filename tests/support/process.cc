@@ -4,16 +4,16 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
-#include <set>
 #include <sstream>
 #include <thread>
 #include <utility>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +59,19 @@ bool CanBind(int port) {
   const bool bound = bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   close(listener);
   return bound;
+}
+
+// Locks the port's file until this program ends, however it ends. free_port of tools/lib.sh and of
+// tests/support/programs.py lock the same files.
+bool Hold(int port) {
+  const std::string folder = "/tmp/firn-ports-" + std::to_string(getuid());
+  mkdir(folder.c_str(), 0700);
+  const std::string path = folder + "/" + std::to_string(port);
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) Die("cannot open " + path);
+  if (flock(file, LOCK_EX | LOCK_NB) == 0) return true;
+  close(file);
+  return false;
 }
 
 }  // namespace
@@ -136,12 +149,9 @@ int FreePort() {
   constexpr int kFirst = 10'000;
   constexpr uint64_t kPorts = 20'000;
   constexpr int kTriesMax = 1000;
-  static std::mutex mutex;
-  static std::set<int> given;
-  const std::lock_guard lock(mutex);
   for (int i = 0; i < kTriesMax; ++i) {
     const int port = kFirst + static_cast<int>(SystemEntropy().Below(kPorts));
-    if (CanBind(port) && given.insert(port).second) return port;
+    if (Hold(port) && CanBind(port)) return port;
   }
   Die("no free port");
 }

@@ -62,10 +62,9 @@ Finished RunToEnd(const std::vector<std::string>& command,
 // Where the build puts its programs: the directory of the running test.
 std::string BuiltProgram(const std::string& name);
 
-// A loopback TCP port that nobody listens on just now, another one each time. From below the range
-// that the kernel takes the ports of outgoing connections from, so that none is in the way a moment
-// later, not even after a restart; drawn at random, so that test programs that run at once rarely
-// meet.
+// Returns a loopback TCP port on which no program listens, and holds it until this program ends: no
+// other call returns it, in this program or another, in C++, Python or shell. It is below the range from
+// which the kernel takes the ports of outgoing connections, so it stays free while a server restarts.
 int FreePort();
 
 // What a test waits for comes much sooner.

@@ -1,6 +1,10 @@
 #include "tests/support/process.h"
 
 #include <filesystem>
+#include <set>
+#include <string>
+
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -41,6 +45,18 @@ TEST(ProcessTest, WritesItsOutputToAFile) {
   ASSERT_TRUE(Eventually(kPatience, [&] { return size() > 0; }));
   const auto before = size();
   EXPECT_TRUE(Eventually(kPatience, [&] { return size() > before; }));
+}
+
+TEST(FreePortTest, HoldsThePortAgainstOtherPrograms) {
+  const std::string port = std::to_string(FreePort());
+  const std::string file = "/tmp/firn-ports-" + std::to_string(getuid()) + "/" + port;
+  EXPECT_EQ(RunToEnd({"flock", "--nonblock", file, "true"}).exit_code, 1);
+}
+
+TEST(FreePortTest, ReturnsAnotherPortEachTime) {
+  std::set<int> ports;
+  for (int i = 0; i < 50; ++i) ports.insert(FreePort());
+  EXPECT_EQ(ports.size(), 50u);
 }
 
 TEST(TempDirTest, IsGoneAfterwards) {

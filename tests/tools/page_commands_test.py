@@ -23,9 +23,11 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "interop"), os.path.join(HERE, "..", "..", "tools", "package")]
+sys.path[:0] = [os.path.join(HERE, "..", "interop"), os.path.join(HERE, "..", "..", "tools"),
+                os.path.join(HERE, "..", "..", "tools", "package")]
 import interop
 import program_help
+import programs
 
 PROGRAMS = re.compile(
     r"(\./)?(tools|tests|build)/\S+|(firn|firn-server|firn-load|claim_sim|node_sim|segment_sim|curl|cmake|"
@@ -168,8 +170,8 @@ class Place:
 
     def start(self, *command, **options):
         log = open(os.path.join(self.folder, f"log-{len(self.started)}"), "w+")
-        process = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=log,
-                                   stderr=log, **options)
+        process = programs.start(command, cwd=self.folder, env=self.environment, stdout=log,
+                                 stderr=log, **options)
         self.started.append((process, log))
         return process
 
@@ -181,7 +183,7 @@ class Place:
 
     def zookeeper_port(self):
         if not self.zookeeper:
-            self.zookeeper = interop.free_port()
+            self.zookeeper = programs.free_port()
             config = os.path.join(self.folder, "zoo.cfg")
             with open(config, "w") as file:
                 file.write(f"tickTime=500\ndataDir={self.folder}/zk\nclientPort={self.zookeeper}\n"
@@ -200,7 +202,7 @@ class Place:
     def serve(self, command):
         """Starts a server as the page says, with ports of its own; what it logged when it is ready,
         or when it ended."""
-        listen, admin = interop.free_port(), interop.free_port()
+        listen, admin = programs.free_port(), programs.free_port()
         command = re.sub(r"--listen=\S+", "", self.here(command))
         process = self.start(*shlex.split(command), f"--listen=127.0.0.1:{listen}",
                              f"--admin_listen=127.0.0.1:{admin}", f"--state_dir={self.folder}/{listen}")

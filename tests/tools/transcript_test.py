@@ -10,11 +10,12 @@ writing there stands some day: the same one all through, unless midnight came.
 
 import os
 import re
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+import programs
 
 PAGE, BIN = sys.argv[1], os.path.abspath(sys.argv[2])
 WRITTEN_ON = "20261122"
@@ -33,26 +34,17 @@ def steps_of(page):
     return steps
 
 
-def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
 def replay(steps, folder):
     """What each command printed."""
     script = "set -m\n" + "".join(f"{command}\necho '{MARK}'\n" for command, _ in steps)
     script += "kill %% 2>/dev/null; wait\n"
     environment = dict(os.environ, PATH=BIN + os.pathsep + os.environ["PATH"])
-    shell = subprocess.Popen(["bash", "-c", script], cwd=folder, env=environment, text=True,
-                             stdout=subprocess.PIPE, start_new_session=True)
+    shell = programs.start(["bash", "-c", script], cwd=folder, env=environment, text=True,
+                           stdout=subprocess.PIPE)
     try:
         printed, _ = shell.communicate(timeout=PATIENCE_S)
     finally:
-        if shell.poll() is None:
-            os.killpg(shell.pid, signal.SIGKILL)
+        programs.end(shell)
     return [part.splitlines() for part in printed.replace(MARK + "\n", MARK).split(MARK)[:-1]]
 
 
@@ -77,7 +69,7 @@ def main():
     ports = sorted(set(re.findall(r"127\.0\.0\.1:(\d+)", page)))
     for attempt in ("first", "after midnight"):
         text = page
-        for port, free in zip(ports, free_ports(len(ports))):
+        for port, free in [(port, programs.free_port()) for port in ports]:
             text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{free}")
         steps = steps_of(text)
         with tempfile.TemporaryDirectory() as folder:

@@ -11,7 +11,7 @@ import subprocess
 import urllib.error
 import urllib.request
 
-from processes import Folder, Server, free_port, program
+from processes import Folder, Server, program, programs
 
 # Nothing waits for long; what waits shows as latency, and not as a refusal.
 ISSUE_WAIT_MS = 30_000
@@ -102,7 +102,7 @@ class FirnServer(Server):
         self.tags = tags
         super().__init__(folder, [
             os.path.join(bin_folder, "firn-server"), "--listen=127.0.0.1:@PORT@",
-            f"--admin_listen=127.0.0.1:{free_port()}", f"--state_dir={folder / 'state'}",
+            f"--admin_listen=127.0.0.1:{programs.free_port()}", f"--state_dir={folder / 'state'}",
             f"--layout={layout}", "--io_threads=1", f"--issue_wait_ms={ISSUE_WAIT_MS}",
             f"--machine_ids={machine_ids}"], pin)
         try:

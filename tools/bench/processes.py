@@ -6,17 +6,15 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import programs
+
 PATIENCE_S = 60
 LOG_LINES_SHOWN = 10
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def program(name, package, places=()):
@@ -66,7 +64,7 @@ class Server:
     def __init__(self, folder, command, pin, stop_signal=signal.SIGTERM):
         self.folder, self.stop_signal = folder, stop_signal
         self.name = os.path.basename(command[0])
-        self.port = free_port()
+        self.port = programs.free_port()
         argv = [part.replace("@PORT@", str(self.port)) for part in command]
         with open(folder / "log", "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(pin(folder.as_user(argv)), cwd=folder.path, stdout=log,

@@ -49,7 +49,9 @@ macro(firn_only_where_it_belongs labels)
 endmacro()
 
 # firn_add_test(NAME COMMAND ... [PROGRAM target] [LABELS ...] [TIMEOUT seconds])
-# Names a test to ctest. PROGRAM is the target that it needs. Two minutes are its limit unless said.
+# Names a test to ctest. PROGRAM is the target that it needs. The time limit is two minutes by default.
+# tools/guard runs the command, ends it at its limit, and fails it when it leaves a process behind;
+# ctest's own limit is for a guard that hangs.
 function(firn_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "PROGRAM;TIMEOUT" "COMMAND;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
@@ -58,9 +60,15 @@ function(firn_add_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  list(POP_FRONT arg_COMMAND program)
+  if(TARGET ${program})
+    set(program $<TARGET_FILE:${program}>)
+  endif()
+  math(EXPR last_resort "${arg_TIMEOUT} + 120")
+  add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tools/guard --with-parent
+    --name ${name} --limit ${arg_TIMEOUT} -- ${program} ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES
-    TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
+    TIMEOUT ${last_resort} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
     COST ${arg_TIMEOUT})  # what may take long begins first
   if(arg_PROGRAM AND (release IN_LIST arg_LABELS OR NOT CMAKE_BUILD_TYPE STREQUAL Release))
     if(wide IN_LIST arg_LABELS OR later IN_LIST arg_LABELS)
