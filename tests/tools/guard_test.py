@@ -126,7 +126,8 @@ class ProgramsTest(unittest.TestCase):
         self.assertEqual([], in_group(int(done.stdout)))
 
     def test_a_killed_test_ends_what_it_started(self):
-        test = programs.start([sys.executable, "-c", RAISING.replace("raise ", "input() or ")],
+        test = programs.start([sys.executable, "-c", RAISING.replace("raise ", "input() or ").replace(
+            "sleep 1000 & wait", "exec sleep 1000")],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         started = int(test.stdout.readline())
         test.kill()
