@@ -3,12 +3,14 @@ package firn
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 )
 
 const (
 	connectsMax   = 16
 	attemptsKept  = 32
+	roundsMax     = 100
 	overloadPause = 10 * time.Millisecond
 )
 
@@ -27,6 +29,8 @@ type call struct {
 	last     *failure
 	sent     int
 	alone    bool // there was nobody to ask
+	paid     bool // the next request costs the retry budget
+	rounds   int  // that ended because all servers were overloaded
 
 	tried                       map[*server]bool // in this round, as all below
 	unreached, overloaded, lost int
@@ -40,6 +44,7 @@ func (c *call) beginRound() {
 
 func (c *call) run(ctx context.Context) (*answer, error) {
 	c.beginRound()
+	c.engine.fleet.callBegins()
 	waited := false
 	for {
 		if why := c.over(ctx); why != "" {
@@ -61,9 +66,16 @@ func (c *call) run(ctx context.Context) (*answer, error) {
 			}
 			continue
 		}
+		if c.paid && !c.engine.fleet.takeRetry() {
+			c.engine.fleet.giveBack(server)
+			return nil, c.failure(ctx, "the retry budget is exhausted")
+		}
 		got, problem := c.askOne(ctx, server)
 		if problem == nil {
 			return got, nil
+		}
+		if problem.paused {
+			continue
 		}
 		if c.heed(server, problem) {
 			return nil, &Error{Kind: Refused, Sentence: problem.detail, Reason: problem.reason,
@@ -92,6 +104,9 @@ func (c *call) timed(ctx context.Context, server *server, fresh bool) (*answer, 
 		c.engine.fleet.answered(server)
 		return got, nil
 	}
+	if problem.paused {
+		return nil, problem
+	}
 	took := time.Since(began)
 	if len(c.attempts) == attemptsKept {
 		c.attempts = c.attempts[:copy(c.attempts, c.attempts[1:])]
@@ -117,6 +132,7 @@ func (c *call) heed(server *server, problem *failure) bool {
 		return true
 	}
 	c.tried[server] = true
+	c.paid = !problem.unsent()
 	if problem.unsent() {
 		c.unreached++
 	} else {
@@ -127,10 +143,7 @@ func (c *call) heed(server *server, problem *failure) bool {
 		c.lost++
 	}
 	if problem.reason == Overloaded {
-		advice := problem.retryAfter
-		if advice == 0 {
-			advice = overloadPause
-		}
+		advice := clamp(problem.retryAfter, overloadPause, math.MaxInt64)
 		if c.overloaded == 0 || advice < c.advice {
 			c.advice = advice
 		}
@@ -141,14 +154,21 @@ func (c *call) heed(server *server, problem *failure) bool {
 
 // wait waits for what may help; whether that was news of servers, or why there is no waiting.
 func (c *call) wait(ctx context.Context) (news bool, why string) {
+	if at := c.engine.fleet.pausedUntil(c.tried); !at.IsZero() && c.sent < c.engine.options.AttemptsMax {
+		if at.After(c.until) {
+			at = c.until
+		}
+		c.engine.sleep(ctx, time.Until(at), c.engine.fleet.newsChannel())
+		return false, ""
+	}
 	c.alone = c.alone || len(c.tried) == 0
 	if c.overloaded > 0 && c.overloaded+c.unreached == len(c.tried) {
-		// Later than advised, by lot: those who are told the same do not come back together.
-		pause := c.advice + time.Duration(drawBelow(int64(c.advice)/4+1))
-		if time.Now().Add(pause).After(c.until) {
+		room := time.Until(c.until) - c.advice
+		if c.rounds++; room <= 0 || c.rounds == roundsMax {
 			return false, "all servers are overloaded"
 		}
-		c.engine.sleep(ctx, pause, nil)
+		// Up to half as long again, by lot, so that clients do not return together.
+		c.engine.sleep(ctx, c.advice+time.Duration(drawBelow(int64(clamp(c.advice, 0, room))/2+1)), nil)
 		c.sent = 0
 		c.beginRound()
 		return false, ""

@@ -14,6 +14,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/apache/thrift/lib/go/thrift"
@@ -99,6 +100,9 @@ func connect(ctx context.Context, address string, files *tlsFiles, until time.Ti
 		if isTimeout(fault) {
 			return nil, failed(ConnectTimeout, "")
 		}
+		if isOwnFault(fault) {
+			return nil, failed(NoRoom, "this process has no file descriptor or memory left")
+		}
 		return nil, failed(Unreachable, fault.Error())
 	}
 	made := &connection{socket: socket, in: bufio.NewReader(socket)}
@@ -131,6 +135,16 @@ func tlsFailure(fault error) *failure {
 		return failed(Unreachable, "in the TLS handshake: "+fault.Error())
 	}
 	return failed(WrongService, "TLS: "+fault.Error())
+}
+
+// isOwnFault returns whether this process or its machine is at fault, and not the server.
+func isOwnFault(fault error) bool {
+	for _, one := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(fault, one) {
+			return true
+		}
+	}
+	return false
 }
 
 func isTimeout(fault error) bool {
@@ -242,7 +256,11 @@ func (c *connection) read(frame []byte, a *ask) (*answer, *failure) {
 	if fault == nil && kind == thrift.EXCEPTION {
 		problem := thrift.NewTApplicationException(0, "")
 		_ = problem.Read(ctx, protocol)
-		return nil, failed(Broken, "it knows no such method: "+problem.Error())
+		told := failed(Broken, "it does not know the method: "+problem.Error())
+		if told.lacksMethod = problem.TypeId() == thrift.UNKNOWN_METHOD; told.lacksMethod {
+			told.end = WrongService
+		}
+		return nil, told
 	}
 	if fault == nil && (name != a.method || kind != thrift.REPLY || sequence != c.sequence) {
 		return nil, failed(Broken, "it answers something that was not asked")

@@ -124,7 +124,7 @@ func (e *engine) attempt(ctx context.Context, one *server, a *ask, fresh bool, d
 			problem = failed(Broken, fault)
 		}
 	}
-	e.put(one, made, problem == nil || problem.end == WasRefused)
+	e.put(one, made, problem == nil || problem.spoke())
 	if problem != nil {
 		return nil, problem
 	}
@@ -155,6 +155,11 @@ func (e *engine) take(ctx context.Context, one *server, fresh bool, until time.T
 	}
 	secure := one.tls
 	e.fleet.mutex.Unlock()
+	if !e.fleet.mayDial(one, until) {
+		problem := failed(NoRoom, "a connection to it has just failed")
+		problem.paused = true
+		return nil, problem
+	}
 	made, _, problem := e.connect(ctx, one, secure, until)
 	return made, problem
 }
@@ -162,6 +167,13 @@ func (e *engine) take(ctx context.Context, one *server, fresh bool, until time.T
 // connect opens a connection, asks for the server's status, and goes no further unless it is of this
 // cluster.
 func (e *engine) connect(ctx context.Context, one *server, secure bool,
+	until time.Time) (*connection, *wire.ServerStatus, *failure) {
+	made, status, problem := e.dial(ctx, one, secure, until)
+	e.fleet.dialled(one, problem == nil || problem.spoke())
+	return made, status, problem
+}
+
+func (e *engine) dial(ctx context.Context, one *server, secure bool,
 	until time.Time) (*connection, *wire.ServerStatus, *failure) {
 	ctx, stop := e.whileOpen(ctx)
 	defer stop()
@@ -184,7 +196,7 @@ func (e *engine) connect(ctx context.Context, one *server, secure bool,
 	got, problem := made.call(ctx, askStatus(), until)
 	if problem == nil {
 		problem = e.fleet.admit(got.status)
-	} else if problem.end == Broken || problem.end == WasRefused {
+	} else if problem.end == Broken || problem.spoke() {
 		problem = failed(WrongService, problem.detail)
 	} else if problem.end == ConnClosed {
 		problem.detail += ", at the first word: it may speak TLS, or want a certificate"
@@ -339,14 +351,14 @@ func (e *engine) askForList(one *server) (time.Duration, *failure) {
 	known := e.fleet.version
 	e.fleet.mutex.Unlock()
 	got, problem := made.call(e.ctx, askServers(known), until)
-	e.put(one, made, problem == nil || problem.end == WasRefused)
+	e.put(one, made, problem == nil || problem.spoke())
 	switch {
 	case problem == nil:
 	case problem.end == WasRefused && problem.retryAfter > 0:
 		return problem.retryAfter, nil
 	case problem.end == WasRefused:
 		return noListYet, nil
-	case problem.end == Broken: // an older server: the addresses at hand have to do
+	case problem.lacksMethod: // an older server: the addresses at hand have to do
 		return noSuchMethod, nil
 	default:
 		return 0, problem

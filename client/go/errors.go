@@ -46,7 +46,7 @@ const (
 	Broken         End = "broken"          // what came is not an answer to what was asked
 	WrongService   End = "wrong service"   // it is not an IdService of this cluster
 	WasRefused     End = "refused"         // a typed "no"
-	NoRoom         End = "no room"         // all of this client's connections to it were in use
+	NoRoom         End = "no room"         // all of this client's connections were in use, or no descriptor left
 )
 
 // Attempt is one server that a call asked.
@@ -115,8 +115,13 @@ type failure struct {
 	reason         Reason
 	retryAfter     time.Duration
 	anotherMayHelp bool
+	paused         bool // nothing was tried: a connection to it has just failed
+	lacksMethod    bool // an older server, which is as good as before for what it has
 	stale          bool // a connection that had been idle ended before a byte of the answer
 }
+
+// spoke returns whether the server answered in the protocol: the connection is as good as before.
+func (f *failure) spoke() bool { return f.end == WasRefused || f.lacksMethod }
 
 func (f *failure) unsent() bool {
 	return f.end == Unreachable || f.end == ConnectTimeout || f.end == NoRoom

@@ -37,16 +37,19 @@ func (f *fleet) admit(status *wire.ServerStatus) *failure {
 
 func (f *fleet) answered(one *server) {
 	f.mutex.Lock()
-	rested := one.health.resting()
-	if !one.health.ill() && !rested {
+	out := one.health.out
+	if !one.health.ill() && !out {
 		one.health.answered()
 		f.mutex.Unlock()
 		return
 	}
-	one.health, one.lookAt = health{}, time.Time{}
+	one.health = health{}
+	if !one.quiet && !one.draining {
+		one.lookAt = time.Time{}
+	}
 	f.tellNews()
 	f.mutex.Unlock()
-	if rested {
+	if out {
 		f.tell("server back", one.address, "answers again")
 	}
 }
@@ -54,12 +57,12 @@ func (f *fleet) answered(one *server) {
 // failed takes to heart what an attempt came to.
 func (f *fleet) failed(one *server, tag string, problem *failure) {
 	switch {
-	case problem.end == NoRoom || problem.stale:
+	case problem.end == NoRoom || problem.stale || problem.lacksMethod:
 	case problem.end == WasRefused:
 		f.refused(one, tag, problem)
 	case problem.end == Broken || problem.end == WrongService:
 		f.trouble()
-		f.quarantine(one, problem.detail)
+		f.quarantine(one, problem, false)
 	case problem.end == ConnectTimeout:
 		f.trouble()
 		f.count(one, 2, problem)
@@ -74,6 +77,7 @@ func (f *fleet) refused(one *server, tag string, problem *failure) {
 	if advice == 0 {
 		advice = noAdvice
 	}
+	until := now.Add(atLeast(advice))
 	switch problem.reason {
 	case Internal:
 		f.count(one, 1, problem)
@@ -87,12 +91,12 @@ func (f *fleet) refused(one *server, tag string, problem *failure) {
 	began := false
 	switch problem.reason {
 	case NotReady, Clock:
-		one.notReadyUntil = now.Add(advice)
+		one.notReadyUntil = until
 	case StoreDown:
-		remember(one.downUntil, tag, now.Add(advice))
+		remember(one.downUntil, tag, until)
 	case Draining:
-		remember(one.closedUntil, tag, now.Add(lookAgain))
-		if began = !one.draining; began {
+		remember(one.closedUntil, tag, now.Add(atLeast(lookAgain)))
+		if began = !one.draining && !one.quiet; began {
 			one.draining, one.lookAt = true, now
 		}
 	}
@@ -101,6 +105,11 @@ func (f *fleet) refused(one *server, tag string, problem *failure) {
 		f.trouble()
 		f.tell("draining", one.address, problem.detail)
 	}
+}
+
+// atLeast is up to half as long again, so that not all clients return at the same moment.
+func atLeast(advice time.Duration) time.Duration {
+	return advice + time.Duration(drawBelow(int64(advice/2)+1))
 }
 
 func remember(times map[string]time.Time, tag string, until time.Time) {
@@ -115,41 +124,72 @@ func remember(times map[string]time.Time, tag string, until time.Time) {
 func (f *fleet) count(one *server, times int, problem *failure) {
 	f.mutex.Lock()
 	one.health.failed(times)
-	if one.health.resting() || !one.health.ill() || !f.mayRest() {
+	if one.health.out || !one.health.ill() {
 		f.mutex.Unlock()
 		return
 	}
 	one.why = fmt.Sprintf("%s: %s", problem.end, problem.detail)
-	length := one.health.rest(time.Now())
-	one.lookAt = one.health.restUntil
+	length, what := f.takeOut(one), "is asked last"
+	if one.health.rests {
+		what = "rests"
+	}
 	f.mutex.Unlock()
-	f.tell("server out", one.address, fmt.Sprintf("rests for %v; %s", length, one.why))
+	f.tell("server out", one.address, fmt.Sprintf("%s for %v; %s", what, length, one.why))
 }
 
-// mayRest: never more than half of the enabled servers rest. Under the mutex.
-func (f *fleet) mayRest() bool {
-	enabled, rest := 0, 0
+// takeOut is called under the mutex.
+func (f *fleet) takeOut(one *server) time.Duration {
+	now := time.Now()
+	length := one.health.takeOut(f.mayLeave(one), now)
+	if !one.quiet && !one.draining {
+		one.lookAt = now.Add(length)
+	}
+	return length
+}
+
+// mayLeave: never more than half of the enabled servers rest or are in quarantine; foreign ones, which are
+// not of the cluster, do not count. Under the mutex.
+func (f *fleet) mayLeave(leaving *server) bool {
+	members, out := 0, 0
 	for _, one := range f.servers {
-		if one.online {
-			enabled++
-			if one.health.resting() {
-				rest++
-			}
+		if !one.online || one.foreign {
+			continue
+		}
+		members++
+		if one != leaving && (one.health.resting() || one.quiet) {
+			out++
 		}
 	}
-	return (rest+1)*2 <= enabled
+	return (out+1)*2 <= members
 }
 
-func (f *fleet) quarantine(one *server, why string) {
+// quarantine is for a server that breaks the protocol, or is foreign: of another cluster or service. Other
+// connections may say the same again, which makes it neither worse nor longer; a probe's failure does.
+func (f *fleet) quarantine(one *server, problem *failure, probed bool) {
+	now, foreign := time.Now(), problem.end == WrongService
 	f.mutex.Lock()
 	began := !one.quiet
-	one.quiet, one.why = true, why
-	one.quarantine = clamp(2*one.quarantine, 0, longestRest)
-	one.lookAt = time.Now().Add(upperHalf(one.quarantine))
+	if !foreign && began && !f.mayLeave(one) {
+		f.mutex.Unlock()
+		f.count(one, illInARow, problem)
+		return
+	}
+	if began || probed || (foreign && !one.foreign) {
+		one.quiet, one.foreign, one.why = true, foreign || one.foreign, problem.detail
+		one.lookAt = now.Add(one.untilNextLook(now))
+	}
 	f.mutex.Unlock()
 	if began {
-		f.tell("quarantined", one.address, why)
+		f.tell("quarantined", one.address, problem.detail)
 	}
+}
+
+// untilNextLook begins a pause between two probes. Under the mutex.
+func (s *server) untilNextLook(now time.Time) time.Duration {
+	if s.quiet && !s.foreign {
+		return s.quarantine.next(now, lookAgain, longestQuarantine)
+	}
+	return s.unseen.next(now, lookFailed, lookAgain)
 }
 
 // takeLooks are servers whose status is to be asked now, and when the next look is due.
@@ -175,23 +215,23 @@ func (f *fleet) takeLooks() (due []*server, next time.Time) {
 // looked is told what a look in the background came to: the status, or a failure.
 func (f *fleet) looked(one *server, status *wire.ServerStatus, problem *failure) {
 	if problem != nil && (problem.end == Broken || problem.end == WrongService) {
-		f.quarantine(one, problem.detail)
+		f.quarantine(one, problem, true)
 		return
 	}
 	now := time.Now()
 	f.mutex.Lock()
-	if problem != nil { // nobody knows yet: the look is taken again
-		one.lookAt = now.Add(lookFailed)
-		if one.health.resting() {
-			one.health.rest(now)
-			one.lookAt = one.health.restUntil
+	if problem != nil { // the probe is repeated
+		one.lookAt = now.Add(one.untilNextLook(now))
+		if one.health.out {
+			f.takeOut(one)
 		}
 		f.mutex.Unlock()
 		return
 	}
-	out := one.draining || one.quiet || one.health.resting()
-	one.draining, one.quiet = status.State == wire.ServerState_DRAINING, false
-	one.health, one.lookAt = health{}, time.Time{}
+	out := one.draining || one.quiet || one.health.out
+	one.draining, one.quiet, one.foreign = status.State == wire.ServerState_DRAINING, false, false
+	one.health.seen()
+	one.lookAt = time.Time{}
 	if one.draining {
 		one.lookAt = now.Add(lookAgain)
 	}
@@ -203,4 +243,60 @@ func (f *fleet) looked(one *server, status *wire.ServerStatus, problem *failure)
 	if back {
 		f.tell("server back", one.address, "answers again")
 	}
+}
+
+// dialled is told whether a connection, up to the server's status, could be opened. After one that could
+// not, none is opened for a call for 10 ms, twice as long each time up to 100 ms.
+func (f *fleet) dialled(one *server, reached bool) {
+	now := time.Now()
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if !reached {
+		one.dialFailed = true
+		one.connectAt = now.Add(one.dialPause.next(now, firstDialPause, longestDialPause))
+		return
+	}
+	one.connectAt = time.Time{}
+	if one.dialFailed {
+		one.dialFailed = false
+		f.tellNews() // calls that wait for the pause to end
+	}
+}
+
+// mayDial returns whether a call may open a connection now. After a failure one call at a time may.
+func (f *fleet) mayDial(one *server, until time.Time) bool {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if time.Now().Before(one.connectAt) {
+		return false
+	}
+	if one.dialFailed {
+		one.connectAt = until
+	}
+	return true
+}
+
+// pausedUntil is when the first server that is not tried may be connected to again; zero: none has to wait.
+func (f *fleet) pausedUntil(tried map[*server]bool) (first time.Time) {
+	now := time.Now()
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for _, one := range f.servers {
+		if !tried[one] && !one.foreign && !one.mayServe(now) && (first.IsZero() || one.connectAt.Before(first)) {
+			first = one.connectAt
+		}
+	}
+	return first
+}
+
+func (f *fleet) callBegins() {
+	f.mutex.Lock()
+	f.budget.earn(retriesPerCall)
+	f.mutex.Unlock()
+}
+
+func (f *fleet) takeRetry() bool {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.budget.take(time.Now())
 }

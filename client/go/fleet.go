@@ -1,7 +1,6 @@
 package firn
 
 import (
-	"hash/fnv"
 	"math"
 	"sort"
 	"strconv"
@@ -25,9 +24,14 @@ const (
 var fitnessNames = []string{"fit", "ill", "resting", "disabled", "draining", "last resort", "quarantined"}
 
 const (
-	noAdvice     = 100 * time.Millisecond
-	lookAgain    = 30 * time.Second
-	lookFailed   = time.Second
+	noAdvice   = 100 * time.Millisecond
+	lookAgain  = 30 * time.Second
+	lookFailed = time.Second
+
+	longestQuarantine = 5 * time.Minute
+	firstDialPause    = 10 * time.Millisecond
+	longestDialPause  = 100 * time.Millisecond
+
 	outsideRack  = 4 // of 16 servers that a client keeps to
 	fitMin       = 3 // where fewer are fit, all servers are offered
 	rememberMost = 1000
@@ -55,7 +59,12 @@ type server struct {
 	downUntil       map[string]time.Time // by tag: without its store
 	closedUntil     map[string]time.Time // by tag: given up here
 	draining, quiet bool                 // quiet: in quarantine
-	quarantine      time.Duration
+	foreign         bool                 // quiet, as a server of another cluster or service
+	quarantine      spell                // between two probes of one that is quiet
+	unseen          spell                // of any other
+	connectAt       time.Time            // no call opens a connection before
+	dialFailed      bool                 // the last connection could not be opened
+	dialPause       spell
 	lookAt          time.Time     // when its status is to be asked in the background; zero: never
 	room            chan struct{} // one for each call that uses a connection
 	idle            []*connection
@@ -75,11 +84,14 @@ func (s *server) fitness(tag string, needsMachine bool, now time.Time) int {
 		return disabled
 	case s.health.resting() || (notReady && needsMachine) || now.Before(s.downUntil[tag]):
 		return resting
-	case s.health.ill():
+	case s.health.ill() || s.health.out:
 		return ill
 	}
 	return fit
 }
+
+// mayServe returns whether a call has, or may open, a connection to it.
+func (s *server) mayServe(now time.Time) bool { return !now.Before(s.connectAt) || len(s.idle) > 0 }
 
 func (s *server) share() float64 { return math.Max(float64(s.weight), 1) }
 
@@ -99,6 +111,7 @@ type fleet struct {
 	servers      map[string]*server
 	subset       []*server
 	ownNumbers   map[string]bool // tags that need no machine id
+	budget       retryBudget
 }
 
 func newFleet(options Options, seeds []string, listsChange bool) *fleet {
@@ -115,8 +128,7 @@ func newFleet(options Options, seeds []string, listsChange bool) *fleet {
 func (f *fleet) made(address string) *server {
 	return &server{address: address, weight: 100, online: true, tls: f.options.TLS != nil,
 		state: wire.ServerState_READY, downUntil: map[string]time.Time{},
-		closedUntil: map[string]time.Time{}, quarantine: time.Second / 2,
-		room: make(chan struct{}, f.options.ConnectionsMax)}
+		closedUntil: map[string]time.Time{}, room: make(chan struct{}, f.options.ConnectionsMax)}
 }
 
 // apply takes a list if it is newer, or if only a last resort answers; the connections to servers that
@@ -167,50 +179,9 @@ func (f *fleet) merge(entry *wire.ServerEntry, before map[string]*server) {
 	}
 	one.rack, one.weight, one.online = int(entry.Rack), int(entry.Weight), entry.Online
 	one.state, one.tls = entry.State, entry.TLS || f.options.TLS != nil
-	one.lastResort, one.draining, one.quiet = false, false, false
+	one.lastResort, one.draining, one.quiet, one.foreign = false, false, false, false
 	one.closedUntil = map[string]time.Time{}
 	f.servers[entry.Address] = one
-}
-
-// choose picks the servers of the list that this client keeps to: those that weighted rendezvous hashing
-// of its own name with their addresses puts first, most of them of its rack.
-func (f *fleet) choose() {
-	scores, ranked := map[*server]float64{}, []*server{}
-	for _, one := range f.servers {
-		if one.lastResort {
-			continue
-		}
-		hash := fnv.New64a()
-		_, _ = hash.Write([]byte(f.name + one.address))
-		drawn := (float64(mix(hash.Sum64())>>11) + 1) / (1 << 53)
-		scores[one] = -math.Log(drawn) / one.share()
-		ranked = append(ranked, one)
-	}
-	sort.Slice(ranked, func(i, j int) bool { return scores[ranked[i]] < scores[ranked[j]] })
-	most := f.options.ServersMax
-	if most < 0 || len(ranked) <= most {
-		f.subset = ranked
-		return
-	}
-	if f.options.Rack != nil {
-		var inside, outside []*server
-		for _, one := range ranked {
-			if one.rack == int(*f.options.Rack) {
-				inside = append(inside, one)
-			} else {
-				outside = append(outside, one)
-			}
-		}
-		kept := clamp(most*outsideRack/16, 0, len(outside))
-		ranked = append(inside[:clamp(most-kept, 0, len(inside))], outside...)
-	}
-	f.subset = ranked[:most]
-}
-
-// mix spreads a hash over all its bits.
-func mix(hash uint64) uint64 {
-	hash = (hash ^ hash>>33) * 0xff51afd7ed558ccd
-	return hash ^ hash>>33
 }
 
 // pick is a server that is not among `tried`, or nil: of the fittest, those of the own rack first, two
@@ -247,15 +218,22 @@ func (f *fleet) pick(tag string, tried map[*server]bool) *server {
 	return picked
 }
 
-// offer is the fittest of the servers, and how fit they are.
+// offer is the fittest of the servers, and how fit they are. Those in quarantine are among them only while
+// fewer than half of the servers are fit, and foreign ones never.
 func (f *fleet) offer(servers []*server, tag string, tried map[*server]bool,
 	now time.Time) (best int, offered []*server) {
 	best, offered = quarantined, make([]*server, 0, len(servers))
 	for _, one := range servers {
-		if tried[one] {
+		if tried[one] || !one.mayServe(now) {
 			continue
 		}
 		fitness := one.fitness(tag, !f.ownNumbers[tag], now)
+		if fitness == quarantined {
+			if one.foreign || !f.panics(now) {
+				continue
+			}
+			fitness = resting
+		}
 		if fitness < best {
 			best, offered = fitness, offered[:0]
 		}
@@ -266,72 +244,19 @@ func (f *fleet) offer(servers []*server, tag string, tried map[*server]bool,
 	return best, offered
 }
 
-// hasFitter returns whether a server that is neither this one nor tried is fitter for the tag.
-func (f *fleet) hasFitter(than *server, tag string, tried map[*server]bool) bool {
-	now := time.Now()
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	needsMachine := !f.ownNumbers[tag]
-	fitness := than.fitness(tag, needsMachine, now)
+// panics returns whether fewer than half of the servers are fit. Under the mutex.
+func (f *fleet) panics(now time.Time) bool {
+	members, fits := 0, 0
 	for _, one := range f.servers {
-		if one != than && !tried[one] && one.fitness(tag, needsMachine, now) < fitness {
-			return true
-		}
-	}
-	return false
-}
-
-// takeIdle takes the oldest connections of each server that are idle since then; the caller returns them.
-func (f *fleet) takeIdle(since time.Time) map[*server][]*connection {
-	taken := map[*server][]*connection{}
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	for _, one := range f.servers {
-		count := 0
-		for count < len(one.idle) && count < checksMax && one.idle[count].idleSince.Before(since) {
-			count++
-		}
-		if count > 0 {
-			taken[one] = append([]*connection{}, one.idle[:count]...)
-			one.idle = append([]*connection{}, one.idle[count:]...)
-		}
-	}
-	return taken
-}
-
-func lessBusy(servers []*server) *server {
-	first := draw(servers, nil)
-	if len(servers) == 1 {
-		return first
-	}
-	second := draw(servers, first)
-	mean := (first.share() + second.share()) / 2
-	cost := func(s *server) float64 { return 1 + float64(s.inFlight)*mean/s.share() }
-	if cost(second)*1.5 <= cost(first) {
-		return second
-	}
-	return first
-}
-
-// draw picks one by weight, without `except`.
-func draw(servers []*server, except *server) (drawn *server) {
-	total := 0.0
-	for _, one := range servers {
-		if one != except {
-			total += one.share()
-		}
-	}
-	at := (float64(drawBelow(1<<53)) / (1 << 53)) * total
-	for _, one := range servers {
-		if one == except {
+		if !one.online || one.foreign || one.lastResort {
 			continue
 		}
-		drawn = one
-		if at -= one.share(); at < 0 {
-			break
+		members++
+		if one.fitness("", false, now) == fit {
+			fits++
 		}
 	}
-	return drawn
+	return fits*2 < members
 }
 
 func (f *fleet) giveBack(one *server) {
