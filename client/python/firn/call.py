@@ -15,11 +15,13 @@ from typing import Any, Callable, Optional
 
 from .ask import Ask
 from .errors import Attempt, AttemptFailed, End, FirnError, Reason, Refused, Unavailable
-from .fleet import Fleet, Server
+from .fleet import Fleet
 from .options import Options
+from .server import NEVER, Server
 
 _CONNECTS_MAX = 16
 _ATTEMPTS_KEPT = 32
+_ROUNDS_MAX = 100
 _OVERLOAD_PAUSE_S = 0.01
 _ELSEWHERE = (Reason.NOT_READY, Reason.CLOCK, Reason.OVERLOADED, Reason.DRAINING,
               Reason.STORE_DOWN)
@@ -38,6 +40,9 @@ class Call:
         self._last: Optional[AttemptFailed] = None
         self._sent = 0
         self._found_nobody = False
+        self._paid = False  # the next request costs the retry budget
+        self._rounds = 0    # that ended because all servers were overloaded
+        fleet.call_begins()
         self._begin_round()
 
     def _begin_round(self) -> None:
@@ -60,10 +65,14 @@ class Call:
                 waited = self._wait()
                 continue
             waited = False
+            if self._paid and not self._fleet.take_retry():
+                self._fleet.give_back(server)
+                raise self._failure("the retry budget is exhausted")
             try:
                 return self._ask_one(server, attempt)
             except AttemptFailed as failure:
-                self._heed(server, failure)
+                if not failure.paused:
+                    self._heed(server, failure)
 
     def _ask_one(self, server: Server, attempt: Attempting) -> Any:
         """Asks the server; once more on a fresh connection when an idle one turns out closed."""
@@ -84,6 +93,8 @@ class Call:
             self._fleet.answered(server)
             return answer
         except AttemptFailed as failure:
+            if failure.paused:
+                raise
             now = time.monotonic()
             self._attempts_made += 1
             self._attempts.append(Attempt(server.address, failure.end, failure.reason,
@@ -105,6 +116,7 @@ class Call:
         if self._options.on_failure == "failfast":
             raise self._failure("the first server failed")
         self._tried.add(server)
+        self._paid = not failure.unsent
         if failure.unsent:
             self._unreached += 1
         else:
@@ -113,19 +125,25 @@ class Call:
         self._lost += silent or failure.unsent or failure.reason is Reason.DRAINING
         if failure.reason is Reason.OVERLOADED:
             self._overloaded += 1
-            advice = failure.retry_after_ms / 1000 or _OVERLOAD_PAUSE_S
+            advice = max(failure.retry_after_ms / 1000, _OVERLOAD_PAUSE_S)
             self._advice_s = min(advice, self._advice_s or advice)
 
     def _wait(self) -> bool:
         """Waits for what may help, or fails; whether that was news of servers."""
         now, tried = time.monotonic(), len(self._tried)
+        paused_until = self._fleet.paused_until(self._tried)
+        if paused_until < NEVER and self._sent < self._options.attempts_max:
+            self._fleet.wait_for_news(min(paused_until, self._until))
+            return False
         self._found_nobody = self._found_nobody or tried == 0
         if self._overloaded and self._overloaded + self._unreached == tried:
-            # Later than advised, by lot: those who are told the same do not come back together.
-            pause = (self._advice_s or 0) * random.uniform(1, 1.25)
-            if now + pause >= self._until:
+            advice = self._advice_s or 0
+            room = self._until - now - advice
+            self._rounds += 1
+            if room <= 0 or self._rounds == _ROUNDS_MAX:
                 raise self._failure("all servers are overloaded")
-            self._fleet.wait_for_stop(now + pause)
+            # Up to half as long again, by lot, so that clients do not return together.
+            self._fleet.wait_for_stop(now + advice + random.uniform(0, min(advice, room) / 2))
             self._sent = 0
             self._begin_round()
             return False

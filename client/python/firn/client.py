@@ -11,8 +11,8 @@ from typing import Any, Optional
 from .ask import Ask
 from .engine import Engine
 from .errors import Closed, Reason, Refused
-from .fleet import SeenServer
 from .options import Options
+from .server import SeenServer
 
 _TAG_MAX = 128  # bytes
 _COUNT_MAX = 100_000

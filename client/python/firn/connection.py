@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import socket
@@ -22,6 +23,7 @@ from .wire import IdService, ttypes
 
 _FRAME_MAX = 16 << 20
 _READ_AT_ONCE = 4096
+_OWN_FAULTS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _TLS_ALERT = b"\x15\x03"
 _ZERO: dict[int, Any] = {TType.BOOL: False, TType.BYTE: 0, TType.I16: 0, TType.I32: 0, TType.I64: 0,
                          TType.DOUBLE: 0.0, TType.STRING: ""}
@@ -96,6 +98,9 @@ class Connection:
                 addresses.insert(0, address)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return made
+        if fault.errno in _OWN_FAULTS:
+            raise AttemptFailed(End.NO_ROOM, "this process has no file descriptor or memory left"
+                                ) from fault
         late = isinstance(fault, (socket.timeout, TimeoutError))
         raise AttemptFailed(End.CONNECT_TIMEOUT if late else End.UNREACHABLE,
                             "" if late else str(fault)) from fault
@@ -179,7 +184,10 @@ class Connection:
         if kind == TMessageType.EXCEPTION:
             fault = TApplicationException()
             fault.read(protocol)
-            raise AttemptFailed(End.BROKEN, fault.message or "it knows no such method")
+            lacking = fault.type == TApplicationException.UNKNOWN_METHOD
+            raise AttemptFailed(End.WRONG_SERVICE if lacking else End.BROKEN,
+                                f"it does not know the method: {fault.message or ''}",
+                                lacks_method=lacking)
         if (name, kind, sequence) != (method, TMessageType.REPLY, self._sequence):
             raise AttemptFailed(End.BROKEN, "it answers something that was not asked")
         result = getattr(IdService, method + "_result")()
@@ -220,7 +228,8 @@ def _refusal(refusal: ttypes.Refusal) -> AttemptFailed:
 def _tls_failure(fault: OSError) -> AttemptFailed:
     if isinstance(fault, ssl.SSLCertVerificationError):
         return AttemptFailed(End.WRONG_SERVICE, f"its certificate: {fault.verify_message}")
-    if isinstance(fault, ssl.SSLError) and not isinstance(fault, ssl.SSLEOFError):
+    ended = isinstance(fault, (ssl.SSLEOFError, ssl.SSLZeroReturnError))
+    if isinstance(fault, ssl.SSLError) and not ended:
         plain = fault.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
         return AttemptFailed(End.WRONG_SERVICE,
                              "it does not speak TLS" if plain else f"TLS: {fault.reason}")

@@ -12,10 +12,11 @@ from .ask import Ask
 from .call import Call
 from .connection import Connection, TlsContexts
 from .errors import AttemptFailed, Closed, End, FirnError, printable
-from .fleet import Fleet, Server
+from .fleet import Fleet
 from .layout import IdCheck
 from .options import Options, Tls
 from .ranges import Supply
+from .server import Server
 
 _ASK_AGAIN_S = (0.05, 300.0)
 _NO_LIST_YET_S = 1.0
@@ -76,8 +77,8 @@ class Engine:
         """One server's answer, or an AttemptFailed. While all connections are in use, the call waits for
         one until the deadline; it gives up its place when the server has failed meanwhile and an untried
         one is fitter."""
-        waits = not server.room.acquire(blocking=False)
-        if waits and not server.room.acquire(timeout=max(0.0, deadline - time.monotonic())):
+        waits = not server.room.enter()
+        if waits and not server.room.wait(deadline - time.monotonic()):
             raise AttemptFailed(End.NO_ROOM, "all connections were in use")
         try:
             if waits and self.fleet.has_fitter(server, ask.tag, tried):
@@ -91,12 +92,12 @@ class Engine:
                 if fault:
                     raise AttemptFailed(End.BROKEN, fault)
             except BaseException as failure:  # a signal's handler may raise anything, anywhere
-                self._put(server, connection, _refused(failure))
+                self._put(server, connection, _spoke(failure))
                 raise
             self._put(server, connection, True)
             return answer
         finally:
-            server.room.release()
+            server.room.leave()
 
     def _take(self, server: Server, fresh: bool, until: float) -> Connection:
         """The connection that was used last, or a new one that leads to this cluster."""
@@ -108,10 +109,24 @@ class Engine:
             if connection.idle_and_open():
                 return connection
             self._drop(connection)
+        if not self.fleet.may_dial(server, until):
+            raise AttemptFailed(End.NO_ROOM, "a connection to it has just failed", paused=True)
         return self._connect(server, until)[0]
 
     def _connect(self, server: Server, until: float) -> tuple[Connection, Any]:
         """A new connection that leads to this cluster, and the server's status."""
+        reached = False
+        try:
+            made = self._dial(server, until)
+            reached = True
+            return made
+        except AttemptFailed as failure:
+            reached = failure.spoke
+            raise
+        finally:
+            self.fleet.dialled(server, reached)
+
+    def _dial(self, server: Server, until: float) -> tuple[Connection, Any]:
         connection = Connection(server.addresses, server.host, server.port,
                                 self._tls if server.tls else None, until)
         with self.fleet.lock:
@@ -130,7 +145,7 @@ class Engine:
         try:
             status = connection.call("status", until)
         except AttemptFailed as failure:
-            if failure.end in (End.BROKEN, End.REFUSED):
+            if failure.end is End.BROKEN or failure.spoke:
                 raise AttemptFailed(End.WRONG_SERVICE, failure.detail) from failure
             if failure.end is End.CLOSED:
                 failure.detail += ", at the first word: it may speak TLS, or want a certificate"
@@ -229,12 +244,12 @@ class Engine:
         try:
             answer = connection.call("servers", until, self.fleet.version)
         except BaseException as failure:
-            self._put(server, connection, _refused(failure))
+            self._put(server, connection, _spoke(failure))
             if not isinstance(failure, AttemptFailed):
                 raise
             if failure.end is End.REFUSED:
                 return failure.retry_after_ms / 1000 or _NO_LIST_YET_S
-            if failure.end is End.BROKEN:  # an older server: the addresses at hand have to do
+            if failure.lacks_method:  # an older server: the addresses at hand have to do
                 return _NO_SUCH_METHOD_S
             raise
         self._put(server, connection, True)
@@ -247,6 +262,6 @@ class Engine:
         return min(max((answer.ask_again_ms or 0) / 1000, least), most)
 
 
-def _refused(failure: BaseException) -> bool:
+def _spoke(failure: BaseException) -> bool:
     """Whether the connection is as good as before."""
-    return isinstance(failure, AttemptFailed) and failure.end is End.REFUSED
+    return isinstance(failure, AttemptFailed) and failure.spoke

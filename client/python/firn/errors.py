@@ -36,7 +36,7 @@ class End(enum.Enum):
     BROKEN = "broken"                    # what came is not an answer to what was asked
     WRONG_SERVICE = "wrong service"      # it is not an IdService of this cluster
     REFUSED = "refused"                  # a typed "no"
-    NO_ROOM = "no room"                  # all of this client's connections to it were in use
+    NO_ROOM = "no room"                  # all of its connections were in use, or no descriptor left
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,20 @@ class AttemptFailed(Exception):
     """Inside the client: an attempt failed. No control character that a server sent gets past it."""
 
     def __init__(self, end: End, detail: str, reason: Optional[Reason] = None,
-                 retry_after_ms: int = 0, another_may_help: bool = False, stale: bool = False):
+                 retry_after_ms: int = 0, another_may_help: bool = False, stale: bool = False,
+                 paused: bool = False, lacks_method: bool = False) -> None:
         detail = printable(detail)
         super().__init__(detail)
         self.end, self.detail, self.reason = end, detail, reason
         self.retry_after_ms, self.another_may_help = retry_after_ms, another_may_help
+        self.paused = paused  # nothing was tried: a connection to it has just failed
+        self.lacks_method = lacks_method  # an older server, as good as before for what it has
         self.stale = stale  # a connection that had been idle ended before a byte of the answer
+
+    @property
+    def spoke(self) -> bool:
+        """The server answered in the protocol: the connection is as good as before."""
+        return self.end is End.REFUSED or self.lacks_method
 
     @property
     def unsent(self) -> bool:

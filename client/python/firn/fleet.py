@@ -3,80 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import math
 import random
 import threading
 import time
-from typing import Callable, Iterable, NamedTuple, Optional
+from typing import Callable, Iterable, Optional
 
 from .connection import Connection
 from .errors import AttemptFailed, End, Reason
-from .health import Health
-from .options import Options, split_address
+from .health import IN_A_ROW, RetryBudget
+from .options import Options
+from .server import FIT, LOOK_AGAIN_S, NAMES, NEVER, QUARANTINED, RESTING, SeenServer, Server
+from .server import is_number, remember
 from .wire import ttypes
 
-# In the order in which servers are asked: the later ones only when no earlier one is left.
-FIT, ILL, RESTING, DISABLED, DRAINING, LAST_RESORT, QUARANTINED = range(7)
-NAMES = ("fit", "ill", "resting", "disabled", "draining", "last resort", "quarantined")
 
 _NO_ADVICE_S = 0.1
-_LOOK_AGAIN_S = 30.0
-_LOOK_FAILED_S = 1.0
 _OUTSIDE_RACK = 4  # of 16 servers that a client keeps to
 _FIT_MIN = 3  # where fewer are fit, all servers are offered
-_NEVER = math.inf
-
-
-class SeenServer(NamedTuple):
-    """One server as the client sees it; `why` says in a sentence why it is not fit."""
-
-    address: str
-    rack: int
-    weight: int
-    fitness: str
-    why: str
-    in_flight: int
-
-
-class Server:
-    """One server; the fleet's lock guards all of it."""
-
-    def __init__(self, address: str, connections_max: int) -> None:
-        self.address = address
-        self.host, self.port = split_address(address)
-        self.addresses: list[str] = [self.host] if _is_number(self.host) else []
-        self.rack, self.weight, self.online, self.tls = 0, 100, True, False
-        self.state = ttypes.ServerState.READY
-        self.last_resort = False
-        self.in_flight = 0
-        self.health = Health()
-        self.why = ""
-        self.not_ready_until = 0.0
-        self.down_until: dict[str, float] = {}    # by tag: without its store
-        self.closed_until: dict[str, float] = {}  # by tag: given up here
-        self.draining = self.quarantined = False
-        self.quarantine_s = 0.5
-        self.look_at = _NEVER       # when its status is to be asked in the background
-        self.resolve_at = 0.0
-        self.room = threading.BoundedSemaphore(connections_max)
-        self.idle: list[Connection] = []
-
-    def fitness(self, tag: str, needs_machine: bool, now: float) -> int:
-        leaves = self.state in (ttypes.ServerState.DRAINING, ttypes.ServerState.OFFLINE)
-        not_ready = self.state == ttypes.ServerState.NOT_READY or now < self.not_ready_until
-        if self.quarantined:
-            return QUARANTINED
-        if self.last_resort:
-            return LAST_RESORT
-        if self.draining or leaves or now < self.closed_until.get(tag, 0):
-            return DRAINING
-        if not self.online or self.weight <= 0:
-            return DISABLED
-        if (self.health.resting or (not_ready and needs_machine)
-                or now < self.down_until.get(tag, 0)):
-            return RESTING
-        return ILL if self.health.ill else FIT
 
 
 class Fleet:
@@ -93,6 +37,7 @@ class Fleet:
         self.servers: dict[str, Server] = {}
         self._subset: list[Server] = []
         self._own_numbers: set[str] = set()  # tags that need no machine id
+        self._budget = RetryBudget(time.monotonic())
         self._seeds = options.addresses()
         for seed in self._seeds:
             self.servers[seed] = self._made(seed)
@@ -133,7 +78,7 @@ class Fleet:
             return
         server.rack, server.weight, server.online = entry.rack, entry.weight, entry.online
         server.state, server.tls = entry.state, bool(entry.tls or self._options.tls)
-        server.last_resort = server.draining = server.quarantined = False
+        server.last_resort = server.draining = server.quarantined = server.foreign = False
         server.closed_until.clear()
         self.servers[entry.address] = server
 
@@ -174,17 +119,61 @@ class Fleet:
 
     def _offer(self, servers: Iterable[Server], tag: str, tried: set[Server],
                now: float) -> tuple[int, list[Server]]:
-        """The fittest of them, and how fit they are."""
+        """The fittest of them, and how fit they are. Those in quarantine are among them only while fewer
+        than half of the servers are fit, and foreign ones never."""
         best, offered = QUARANTINED, []
         for server in servers:
-            if server in tried or not server.addresses:
+            if server in tried or not server.addresses or not server.may_serve(now):
                 continue
             fitness = server.fitness(tag, tag not in self._own_numbers, now)
+            if fitness == QUARANTINED:
+                if server.foreign or not self._panics(now):
+                    continue
+                fitness = RESTING
             if fitness < best:
                 best, offered = fitness, []
             if fitness == best:
                 offered.append(server)
         return best, offered
+
+    def _panics(self, now: float) -> bool:
+        """Whether fewer than half of the servers are fit."""
+        members = [one for one in self.servers.values()
+                   if one.online and not one.foreign and not one.last_resort]
+        return sum(one.fitness("", False, now) == FIT for one in members) * 2 < len(members)
+
+    def call_begins(self) -> None:
+        with self.lock:
+            self._budget.call_begins()
+
+    def take_retry(self) -> bool:
+        with self.lock:
+            return self._budget.take(time.monotonic())
+
+    # --- connecting -------------------------------------------------------------------------------
+
+    def dialled(self, server: Server, reached: bool) -> None:
+        """Whether a connection, up to the server's status, could be opened."""
+        with self.lock:
+            if server.dialled(reached, time.monotonic()):
+                self.news.notify_all()  # calls that wait for the pause to end
+
+    def may_dial(self, server: Server, until: float) -> bool:
+        """Whether a call may open a connection now. After a failure one call at a time may."""
+        with self.lock:
+            if time.monotonic() < server.connect_at:
+                return False
+            if server.dial_failed:
+                server.connect_at = until
+            return True
+
+    def paused_until(self, tried: set[Server]) -> float:
+        """When the first server that is not tried may be connected to again; NEVER: none has to wait."""
+        now = time.monotonic()
+        with self.lock:
+            return min((one.connect_at for one in self.servers.values()
+                        if one not in tried and one.addresses and not one.foreign
+                        and not one.may_serve(now)), default=NEVER)
 
     def has_fitter(self, than: Server, tag: str, tried: set[Server]) -> bool:
         """Whether a server that is neither this one nor tried is fitter for the tag."""
@@ -249,30 +238,29 @@ class Fleet:
 
     def answered(self, server: Server) -> None:
         with self.lock:
-            if not server.health.ill and not server.health.resting:
+            if not server.health.ill and not server.health.out:
                 server.health.answered()
                 return
-            rested = server.health.resting
-            server.health.succeeded()
-            server.look_at = _NEVER
+            was_out = server.health.out
+            server.revive()
             self.news.notify_all()
-        if rested:
+        if was_out:
             self.tell("server back", server.address, "answers again")
 
     def failed(self, server: Server, tag: str, failure: AttemptFailed) -> None:
         """Takes to heart what an attempt came to."""
-        if failure.end is End.NO_ROOM or failure.stale:
+        if failure.end is End.NO_ROOM or failure.stale or failure.lacks_method:
             return
         if failure.end is End.REFUSED:
             return self._refused(server, tag, failure)
         self.trouble()
         if failure.end in (End.BROKEN, End.WRONG_SERVICE):
-            return self._quarantine(server, failure.detail)
+            return self._quarantine(server, failure, False)
         self._count(server, 2 if failure.end is End.CONNECT_TIMEOUT else 1, failure)
 
     def _refused(self, server: Server, tag: str, failure: AttemptFailed) -> None:
         now = time.monotonic()
-        until = now + (failure.retry_after_ms / 1000 or _NO_ADVICE_S)
+        until = now + _at_least(failure.retry_after_ms / 1000 or _NO_ADVICE_S)
         reason = failure.reason
         if reason is Reason.INTERNAL:
             return self._count(server, 1, failure)
@@ -284,10 +272,10 @@ class Fleet:
             if reason in (Reason.NOT_READY, Reason.CLOCK):
                 server.not_ready_until = until
             elif reason is Reason.STORE_DOWN:
-                _remember(server.down_until, tag, until)
+                remember(server.down_until, tag, until)
             elif reason is Reason.DRAINING:
-                _remember(server.closed_until, tag, now + _LOOK_AGAIN_S)
-                began = not server.draining
+                remember(server.closed_until, tag, now + _at_least(LOOK_AGAIN_S))
+                began = not server.draining and not server.quarantined
                 if began:
                     server.draining, server.look_at = True, now
         if began:
@@ -298,25 +286,33 @@ class Fleet:
         now = time.monotonic()
         with self.lock:
             server.health.failed(times)
-            if server.health.resting or not server.health.ill or not self._may_rest():
+            if server.health.out or not server.health.ill:
                 return
             server.why = f"{failure.end.value}: {failure.detail}"
-            length = server.health.rest(now)
-            server.look_at = server.health.rest_until
-        self.tell("server out", server.address, f"rests for {length:.1f} s; {server.why}")
+            length = server.take_out(self._may_leave(server), now)
+            what = "rests" if server.health.resting else "is asked last"
+        self.tell("server out", server.address, f"{what} for {length:.1f} s; {server.why}")
 
-    def _may_rest(self) -> bool:
-        enabled = [one for one in self.servers.values() if one.online]
-        return (sum(one.health.resting for one in enabled) + 1) * 2 <= len(enabled)
+    def _may_leave(self, server: Server) -> bool:
+        """Never more than half of the enabled servers rest or are in quarantine; foreign ones, which are
+        not of the cluster, do not count."""
+        members = [one for one in self.servers.values() if one.online and not one.foreign]
+        out = sum(one.health.resting or one.quarantined for one in members if one is not server)
+        return (out + 1) * 2 <= len(members)
 
-    def _quarantine(self, server: Server, why: str) -> None:
+    def _quarantine(self, server: Server, failure: AttemptFailed, probed: bool) -> None:
+        """Other connections may say the same again, which makes it neither worse nor longer; a probe's
+        failure does."""
+        foreign = failure.end is End.WRONG_SERVICE
         with self.lock:
             began = not server.quarantined
-            server.quarantined, server.why = True, why
-            server.quarantine_s = min(2 * server.quarantine_s, _LOOK_AGAIN_S)
-            server.look_at = time.monotonic() + server.quarantine_s * random.uniform(0.5, 1.0)
-        if began:
-            self.tell("quarantined", server.address, why)
+            allowed = foreign or not began or self._may_leave(server)
+            if allowed and (began or probed or (foreign and not server.foreign)):
+                server.quarantine(foreign, failure.detail, time.monotonic())
+        if not allowed:
+            self._count(server, IN_A_ROW, failure)
+        elif began:
+            self.tell("quarantined", server.address, failure.detail)
 
     # --- looking at servers that are out ----------------------------------------------------------
 
@@ -326,26 +322,26 @@ class Fleet:
         with self.lock:
             due = [one for one in self.servers.values() if one.look_at <= now and one.addresses]
             for server in due:
-                server.look_at = now + _LOOK_AGAIN_S
-            return due, min((one.look_at for one in self.servers.values()), default=_NEVER)
+                server.look_at = now + LOOK_AGAIN_S
+            return due, min((one.look_at for one in self.servers.values()), default=NEVER)
 
     def looked(self, server: Server, status: Optional[ttypes.ServerStatus],
                failure: Optional[AttemptFailed]) -> None:
         """What a look in the background came to: the status, or a failure."""
         now = time.monotonic()
         if failure and failure.end in (End.BROKEN, End.WRONG_SERVICE):
-            return self._quarantine(server, failure.detail)
+            return self._quarantine(server, failure, True)
         with self.lock:
-            if status is None:  # nobody knows yet: the look is taken again
-                if server.health.resting:
-                    server.health.rest(now)
-                server.look_at = max(now + _LOOK_FAILED_S, server.health.rest_until)
+            if status is None:  # the probe is repeated
+                server.look_later(now)
+                if server.health.out:
+                    server.take_out(self._may_leave(server), now)
                 return
-            was_out = server.draining or server.quarantined or server.health.resting
+            was_out = server.draining or server.quarantined or server.health.out
             server.draining = status.state == ttypes.ServerState.DRAINING
-            server.quarantined = False
-            server.health.succeeded()
-            server.look_at = now + _LOOK_AGAIN_S if server.draining else _NEVER
+            server.quarantined = server.foreign = False
+            server.health.seen()
+            server.look_at = now + LOOK_AGAIN_S if server.draining else NEVER
             back = was_out and not server.draining
             if back:
                 self.news.notify_all()
@@ -356,7 +352,7 @@ class Fleet:
         """Servers whose names are to be looked up: unknown, or of no use lately."""
         now = time.monotonic()
         with self.lock:
-            names = [one for one in self.servers.values() if not _is_number(one.host)
+            names = [one for one in self.servers.values() if not is_number(one.host)
                      and now >= one.resolve_at and (not one.addresses or one.health.ill)]
             for server in names:
                 server.resolve_at = now + 2
@@ -370,17 +366,9 @@ class Fleet:
                 self.news.notify_all()
 
 
-def _is_number(host: str) -> bool:
-    try:
-        return bool(ipaddress.ip_address(host))
-    except ValueError:
-        return False
-
-
-def _remember(times: dict[str, float], tag: str, until: float) -> None:
-    if len(times) >= 1000:
-        times.clear()
-    times[tag] = until
+def _at_least(advice_s: float) -> float:
+    """Up to half as long again, so that not all clients return at the same moment."""
+    return advice_s * random.uniform(1.0, 1.5)
 
 
 def _less_busy(servers: list[Server]) -> Server:

@@ -1,50 +1,93 @@
-"""Whether a server answers: when it rests, and for how long."""
+"""Whether a server answers, and how long what went wrong is left alone."""
 
 from __future__ import annotations
 
 import random
 
-_IN_A_ROW = 3
+IN_A_ROW = 3
 _WINDOW = 20
 _FIRST_REST_S = 1.0
 _LONGEST_REST_S = 30.0
 
 
+class Spell:
+    """How long something that went wrong is left alone: twice as long each time, up to a longest, and
+    spread over the upper half, so that clients do not return together. When nothing went wrong for as
+    long as the longest, the next one is a first one again. The owner guards it."""
+
+    def __init__(self, first_s: float, longest_s: float) -> None:
+        self._first_s, self._longest_s = first_s, longest_s
+        self._length_s, self._until = 0.0, 0.0
+
+    def next(self, now: float) -> float:
+        """One begins; its length in seconds."""
+        if now > self._until + self._longest_s:
+            self._length_s = 0.0
+        self._length_s = min(max(self._first_s, 2 * self._length_s), self._longest_s)
+        spread = self._length_s * random.uniform(0.5, 1.0)
+        self._until = now + spread
+        return spread
+
+
 class Health:
-    """Ill after 3 failures in a row, or when half of the last 20 calls failed. An ill server rests for
-    1 s at first, twice as long each time up to 30 s, spread over the upper half; any success ends
-    that and forgets all failures. The owner guards it, and sees to it that never more than half rest."""
+    """Ill after 3 failures in a row, or when half of the last 20 calls failed. An ill server is out: it
+    rests, or, where its owner does not allow that, is asked after the fit ones. Either lasts 1 s at
+    first, twice as long each time up to 30 s; then its status is asked. An answer to a call ends that and
+    forgets all failures; a good status does, too, but the next time out is longer all the same. The
+    owner guards it."""
 
     def __init__(self) -> None:
-        self.rest_until = 0.0  # 0: it does not rest
-        self._rest_s = 0.0
+        self._times = Spell(_FIRST_REST_S, _LONGEST_REST_S)
+        self.seen()
+
+    def seen(self) -> None:
+        """Its status was good."""
+        self.out = self._rests = False
         self._in_a_row = 0
         self._window = 0  # the last calls, newest in bit 0; 1: failed
 
     @property
     def ill(self) -> bool:
-        return self._in_a_row >= _IN_A_ROW or bin(self._window).count("1") * 2 >= _WINDOW
+        return self._in_a_row >= IN_A_ROW or bin(self._window).count("1") * 2 >= _WINDOW
 
     @property
     def resting(self) -> bool:
-        return self.rest_until > 0
+        return self.out and self._rests
 
     def answered(self) -> None:
-        """A call went well, on a server that is not ill."""
+        """A call went well, on a server that is neither ill nor out."""
         self._in_a_row = 0
         self._window = self._window << 1 & ((1 << _WINDOW) - 1)
-
-    def succeeded(self) -> None:
-        self.__init__()  # type: ignore[misc]
 
     def failed(self, times: int) -> None:
         for _ in range(times):
             self._in_a_row += 1
             self._window = (self._window << 1 | 1) & ((1 << _WINDOW) - 1)
 
-    def rest(self, now: float) -> float:
-        """Begins a rest; its length in seconds."""
-        self._rest_s = min(max(_FIRST_REST_S, 2 * self._rest_s), _LONGEST_REST_S)
-        length = self._rest_s * random.uniform(0.5, 1.0)
-        self.rest_until = now + length
-        return length
+    def take_out(self, rests: bool, now: float) -> float:
+        """Begins a time out; its length in seconds."""
+        self.out, self._rests = True, rests
+        return self._times.next(now)
+
+
+class RetryBudget:
+    """Limits how many requests all calls together add as retries, so that clients do not multiply the
+    load on servers that are already slow. Each call earns a fifth of a retry and each second earns ten;
+    at most 200 are stored. The owner guards it."""
+
+    _PER_CALL, _PER_S, _MOST = 0.2, 10.0, 200.0
+
+    def __init__(self, now: float) -> None:
+        self._left, self._last = self._MOST, now
+
+    def call_begins(self) -> None:
+        self._left = min(self._MOST, self._left + self._PER_CALL)
+
+    def take(self, now: float) -> bool:
+        """Pays for one retry; False when the budget is exhausted."""
+        self._left = min(self._MOST, self._left + self._PER_S * (now - self._last))
+        self._last = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True

@@ -1,0 +1,176 @@
+"""One server, as the fleet sees it."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import threading
+from collections import deque
+from typing import NamedTuple
+
+from .connection import Connection
+from .health import Health, Spell
+from .options import split_address
+from .wire import ttypes
+
+# In the order in which servers are asked: the later ones only when no earlier one is left.
+FIT, ILL, RESTING, DISABLED, DRAINING, LAST_RESORT, QUARANTINED = range(7)
+NAMES = ("fit", "ill", "resting", "disabled", "draining", "last resort", "quarantined")
+
+LOOK_AGAIN_S = 30.0
+_LOOK_FAILED_S = 1.0
+_LONGEST_QUARANTINE_S = 300.0
+_FIRST_DIAL_PAUSE_S = 0.01
+_LONGEST_DIAL_PAUSE_S = 0.1
+NEVER = math.inf
+
+
+class SeenServer(NamedTuple):
+    """One server as the client sees it; `why` says in a sentence why it is not fit."""
+
+    address: str
+    rack: int
+    weight: int
+    fitness: str
+    why: str
+    in_flight: int
+
+
+class Room:
+    """How many calls may use a server's connections at a time. Calls that wait go in the order in which
+    they came. Thread-safe."""
+
+    def __init__(self, size: int) -> None:
+        self._lock, self._free = threading.Lock(), size
+        self._waiting: deque[threading.Lock] = deque()
+
+    def enter(self) -> bool:
+        """Whether there is room at once."""
+        with self._lock:
+            free = self._free > 0
+            self._free -= free
+            return free
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether there is room in time."""
+        turn = threading.Lock()
+        turn.acquire()  # until leave() gives it the place
+        with self._lock:
+            if self._free > 0:
+                self._free -= 1
+                return True
+            self._waiting.append(turn)
+        try:
+            entered = turn.acquire(timeout=max(0.0, timeout_s))
+        except BaseException:  # of a signal's handler
+            if not self._stop_waiting(turn):
+                self.leave()
+            raise
+        return entered or not self._stop_waiting(turn)
+
+    def _stop_waiting(self, turn: threading.Lock) -> bool:
+        """False when it has been given a place meanwhile."""
+        with self._lock:
+            waits = turn in self._waiting
+            if waits:
+                self._waiting.remove(turn)
+            return waits
+
+    def leave(self) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._free += 1
+
+
+class Server:
+    """One server; the fleet's lock guards all of it."""
+
+    def __init__(self, address: str, connections_max: int) -> None:
+        self.address = address
+        self.host, self.port = split_address(address)
+        self.addresses: list[str] = [self.host] if is_number(self.host) else []
+        self.rack, self.weight, self.online, self.tls = 0, 100, True, False
+        self.state = ttypes.ServerState.READY
+        self.last_resort = False
+        self.in_flight = 0
+        self.health = Health()
+        self.why = ""
+        self.not_ready_until = 0.0
+        self.down_until: dict[str, float] = {}    # by tag: without its store
+        self.closed_until: dict[str, float] = {}  # by tag: given up here
+        self.draining = self.quarantined = False
+        self.foreign = False  # in quarantine, as a server of another cluster or service
+        self._quarantine = Spell(LOOK_AGAIN_S, _LONGEST_QUARANTINE_S)  # between two probes
+        self._unseen = Spell(_LOOK_FAILED_S, LOOK_AGAIN_S)             # of one that is not in quarantine
+        self.connect_at = 0.0  # no call opens a connection before
+        self.dial_failed = False  # the last connection could not be opened
+        self._dial_pause = Spell(_FIRST_DIAL_PAUSE_S, _LONGEST_DIAL_PAUSE_S)
+        self.look_at = NEVER       # when its status is to be asked in the background
+        self.resolve_at = 0.0
+        self.room = Room(connections_max)
+        self.idle: list[Connection] = []
+
+    def fitness(self, tag: str, needs_machine: bool, now: float) -> int:
+        leaves = self.state in (ttypes.ServerState.DRAINING, ttypes.ServerState.OFFLINE)
+        not_ready = self.state == ttypes.ServerState.NOT_READY or now < self.not_ready_until
+        if self.quarantined:
+            return QUARANTINED
+        if self.last_resort:
+            return LAST_RESORT
+        if self.draining or leaves or now < self.closed_until.get(tag, 0):
+            return DRAINING
+        if not self.online or self.weight <= 0:
+            return DISABLED
+        if (self.health.resting or (not_ready and needs_machine)
+                or now < self.down_until.get(tag, 0)):
+            return RESTING
+        return ILL if self.health.ill or self.health.out else FIT
+
+    def may_serve(self, now: float) -> bool:
+        """Whether a call has, or may open, a connection to it."""
+        return now >= self.connect_at or bool(self.idle)
+
+    def revive(self) -> None:
+        """A call was answered."""
+        self.health = Health()
+        if not self.quarantined and not self.draining:
+            self.look_at = NEVER
+
+    def take_out(self, rests: bool, now: float) -> float:
+        """It is out, and its status asked when that is over; in how many seconds."""
+        length = self.health.take_out(rests, now)
+        if not self.quarantined and not self.draining:
+            self.look_at = now + length
+        return length
+
+    def quarantine(self, foreign: bool, why: str, now: float) -> None:
+        self.quarantined, self.why = True, why
+        self.foreign = self.foreign or foreign
+        self.look_later(now)
+
+    def look_later(self, now: float) -> None:
+        strict = self.quarantined and not self.foreign
+        self.look_at = now + (self._quarantine if strict else self._unseen).next(now)
+
+    def dialled(self, reached: bool, now: float) -> bool:
+        """After a connection that could not be opened, none is opened for a call for 10 ms, twice as long
+        each time up to 100 ms. Whether that is over."""
+        over = reached and self.dial_failed
+        self.dial_failed = not reached
+        self.connect_at = 0.0 if reached else now + self._dial_pause.next(now)
+        return over
+
+
+def is_number(host: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(host))
+    except ValueError:
+        return False
+
+
+def remember(times: dict[str, float], tag: str, until: float) -> None:
+    if len(times) >= 1000:
+        times.clear()
+    times[tag] = until
