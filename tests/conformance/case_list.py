@@ -17,9 +17,9 @@ def filled(value, words):
 
 
 def load(path):
-    """Every case, those with `each` once for each of its values."""
+    """Every case, those with `each` once for each of its values; not those that are played elsewhere."""
     with open(path) as file:
-        cases = json.load(file)
+        cases = [case for case in json.load(file) if "elsewhere" not in case]
     spread = []
     for case in cases:
         (word, values), = case.get("each", {"": [""]}).items()

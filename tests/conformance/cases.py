@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import resource
 import ssl
 import subprocess
 import threading
@@ -165,6 +166,12 @@ class Play:
         end = {"whole": None, "half": len(self.authority) // 2, "empty": 0}[what]
         with open(self.words["own_ca"], "w") as file:
             file.write(self.authority[:end])
+
+    def do_descriptors(self, what):
+        """Whether the client's process can open one more file or connection."""
+        pid = self.driver.process.pid
+        _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, ({"none": 3, "enough": 1024}[what], most))
 
     # --- what is seen -----------------------------------------------------------------------------
 

@@ -5,7 +5,8 @@ with a request is a behaviour, a dictionary:
 
     do            serve, silent, reset, close, half, drip, garbage, http, no_method, other_sequence, repeat,
                   empty, zero, far_time, too_few, twice, no_stride, refuse; serve unless said
-    to            the methods that are treated so, by default those that give ids
+    to            the methods that are treated so, by default those that give ids; "connect": with close,
+                  a connection ends before anything is read, or TLS is agreed upon
     tag           only requests for this tag are
     reason, retry_after_ms, another_may_help    of a refusal
     message       of a refusal, or the text of getText
@@ -200,6 +201,8 @@ class ScriptedServer:
             self.peers.add(peer)
         plain = peer
         try:
+            if self.behaviour_for("connect", None).get("do") == "close":
+                return
             if self.tls:
                 peer = self.tls.wrap_socket(peer, server_side=True)
                 with self.lock:

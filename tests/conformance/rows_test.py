@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+"""Whether each row of FAILOVER.md has a case in each language.
+
+    rows_test.py
+
+A case names its row by the beginning of its first cell. Rows of what only the C++ client has are tested
+`elsewhere`: in a file of the C++ tests that the case names.
+"""
+
+import json
+import os
+import sys
+
+import case_list
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+CASES = os.path.join(HERE, "cases.json")
+LANGUAGES = ("cpp", "python", "go", "java")
+
+
+def rows(text):
+    """The first cell of each row of each table, without the tables' heads."""
+    cells = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")]
+    heads = [at for at, cell in enumerate(cells) if cell.startswith("---")]
+    return [cell for at, cell in enumerate(cells) if at not in heads and at + 1 not in heads]
+
+
+def faults(rows_there, cases, elsewhere):
+    """What is missing, in sentences."""
+    for row in rows_there:
+        tests = [one["elsewhere"] for one in elsewhere if row.startswith(one["row"])]
+        yield from (f"'{row}': {test} does not exist" for test in tests
+                    if not os.path.exists(os.path.join(ROOT, test)))
+        played = [case for case in cases if row.startswith(case["row"])]
+        for language in LANGUAGES:
+            if not tests and not any(language in case.get("languages", LANGUAGES) for case in played):
+                yield f"'{row}' has no case in {language}"
+    for one in elsewhere:
+        if not any(row.startswith(one["row"]) for row in rows_there):
+            yield f"'{one['row']}' is not a row"
+
+
+def main():
+    with open(os.path.join(ROOT, "client", "call", "FAILOVER.md")) as page:
+        there = rows(page.read())
+    with open(CASES) as file:
+        elsewhere = [case for case in json.load(file) if "elsewhere" in case]
+    cases = case_list.load(CASES)
+    if "a row that nobody plays" not in " ".join(faults(["a row that nobody plays"], cases, [])):
+        sys.exit("a row without a case is not noticed")
+    wrong = list(faults(there, cases, elsewhere))
+    print(*wrong, f"{len(there)} rows, {len(wrong)} faults", sep="\n")
+    sys.exit(1 if wrong or len(there) < 30 else 0)
+
+
+if __name__ == "__main__":
+    main()
