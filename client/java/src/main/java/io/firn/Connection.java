@@ -9,6 +9,7 @@ import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -94,10 +95,20 @@ final class Connection {
       if (fault instanceof SocketTimeoutException) {
         throw new Failure(Attempt.End.CONNECT_TIMEOUT, "in the TLS handshake");
       }
-      boolean answered = fault instanceof SSLException;
+      boolean answered = fault instanceof SSLException && !endedByPeer(fault);
       throw new Failure(answered ? Attempt.End.WRONG_SERVICE : Attempt.End.UNREACHABLE,
           "TLS: " + fault.getMessage());
     }
+  }
+
+  /** Whether the connection just ended, which says nothing about certificates. */
+  private static boolean endedByPeer(Throwable fault) {
+    for (Throwable cause = fault.getCause(); cause != null; cause = cause.getCause()) {
+      if (cause instanceof EOFException || cause instanceof SocketException) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Whether the server has closed the connection, or sent what nobody asked for. Only for an idle

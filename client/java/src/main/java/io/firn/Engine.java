@@ -144,19 +144,19 @@ final class Engine {
     }
     try {
       greet(connection, until);
+      fleet.dialled(server, true);
       return connection;
     } catch (Failure failure) {
+      fleet.dialled(server, failure.refused());
       drop(connection);
       throw failure;
     }
   }
 
-  /** A connection, and what its success or failure means for the next one. */
+  /** A connection. After one that failed, calls open no other one to that server for a moment. */
   private Connection dial(Server server, List<InetAddress> addresses, Tls tls, long until) throws Failure {
     try {
-      Connection made = new Connection(addresses, server.host, server.port, tls, until);
-      fleet.dialled(server, true);
-      return made;
+      return new Connection(addresses, server.host, server.port, tls, until);
     } catch (Failure failure) {
       fleet.dialled(server, failure.end == Attempt.End.NO_ROOM);
       throw failure;
