@@ -14,6 +14,9 @@ namespace firn {
 // connections could live with them.
 Status AllowDescriptors(const front::Limits& limits);
 
+// Makes the allocator return freed memory of connections' buffers to the host.
+void ReturnFreedMemory();
+
 // The limits that a process in need of memory, threads or descriptors may have met, with the names
 // that ulimit(1) has for them.
 std::string LimitsInForce();

@@ -122,6 +122,7 @@ int Fail(const Status& status, int code) {
 }  // namespace
 
 int ServerMain(int argc, char** argv, const Extensions& extensions) {
+  ReturnFreedMemory();
   ExplainLimitsAtTheEnd();
   gflags::SetUsageMessage("issues 64-bit ids that are never issued twice");
   gflags::SetVersionString(ServerVersion());

@@ -148,7 +148,7 @@
   LIMIT(int32, output_waiting_bytes_max, 1024, kBytesMax,                                          \
         "Unread answers of one connection at which the server stops reading from it, in bytes.")   \
   LIMIT(int64, output_total_bytes_max, 1024, int64_t{1} << 40,                                     \
-        "Maximum unread answers of all connections, in bytes. Above it, the connection with the "  \
+        "Maximum memory of all connections' buffers, in bytes. Above it, the connection with the " \
         "most is closed.")                                                                         \
   LIMIT(int32, spare_descriptors, 0, 100'000,                                                      \
         "File descriptors reserved for registry, stores and files. With no more left, the "        \

@@ -105,6 +105,8 @@ void Describe(const Totals& totals, const std::string& door, std::optional<WallM
                totals.yielded, labels);
   page.Counter("firn_received_bytes_total", "Bytes in.", totals.bytes_in, labels);
   page.Counter("firn_sent_bytes_total", "Bytes out.", totals.bytes_out, labels);
+  page.Gauge("firn_connection_buffer_bytes", "Memory of the buffers of open connections.",
+             static_cast<double>(totals.buffer_bytes), labels);
   const char* const latency = "firn_request_seconds";
   const char* const help = "From the read that brought a request to the write of its answer.";
   const auto with = [&](const char* protocol) {

@@ -6,6 +6,7 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 
 #include "server/front/net/connection.h"
 #include "server/front/net/handler_slot.h"
@@ -42,11 +43,26 @@ class AsioWire : public Wire {
 
   Connection& connection() { return *connection_; }
 
-  // Calls `then` with an error, or with how many bytes have come into `room`.
+  // Calls `then` with an error, or with how many bytes have come into the room of `input`. An empty
+  // buffer that has grown is pointed at by no operation while it waits, so Relax may free it.
   template <typename Then>
-  void ReceiveInto(std::span<char> room, Then then) {
-    socket_.async_read_some(boost::asio::buffer(room.data(), room.size()),
-                            InSlot(read_slot_, then));
+  void ReceiveInto(InBuffer& input, Then then) {
+    if (!input.empty() || input.memory() <= InBuffer::kFirst) return ReadSome(input.room(), then);
+    Error error;
+    const std::span<char> room = input.room();
+    const size_t n = socket_.read_some(boost::asio::buffer(room.data(), room.size()), error);
+    if (error != boost::asio::error::would_block) {
+      return boost::asio::post(socket_.get_executor(),
+                               InSlot(read_slot_, [then, error, n] { then(error, n); }));
+    }
+    awaits_ = true;
+    const auto read = [this, &input, then](const Error& failed) {
+      awaits_ = false;
+      if (failed) return then(failed, size_t{0});
+      if (input.room().empty()) input.MakeRoom(0, InBuffer::kFirst);  // it was relaxed
+      ReadSome(input.room(), then);
+    };
+    socket_.async_wait(TcpSocket::wait_read, InSlot(read_slot_, read));
   }
   // Calls `then` with an error, or with how many of the bytes have gone.
   template <typename Then>
@@ -61,6 +77,8 @@ class AsioWire : public Wire {
     return error ? 0 : n;
   }
   TcpSocket& socket() { return socket_; }
+  // Whether the read that is under way points into no buffer.
+  bool awaits() const { return awaits_; }
 
   // Before the socket, whose operations point at them.
   HandlerSlot read_slot_, write_slot_;
@@ -68,7 +86,14 @@ class AsioWire : public Wire {
   OutBuffer output_;  // of the write that is under way
 
  private:
+  template <typename Then>
+  void ReadSome(std::span<char> room, Then then) {
+    socket_.async_read_some(boost::asio::buffer(room.data(), room.size()),
+                            InSlot(read_slot_, then));
+  }
+
   TcpSocket socket_;
+  bool awaits_ = false;
   Connection* connection_ = nullptr;
 };
 

@@ -16,9 +16,18 @@ class Buffer {
   std::string_view view() const { return {data_.get() + begin_, size()}; }
   size_t size() const { return end_ - begin_; }
   bool empty() const { return begin_ == end_; }
+  // Bytes of memory, used or not.
+  size_t memory() const { return capacity_; }
+
+  // What a buffer starts with, and keeps while its connection is idle.
+  static constexpr size_t kFirst = 4 * 1024;
+
+  // Frees the memory of an empty buffer that has grown.
+  void Relax() {
+    if (empty() && capacity_ > kFirst) Free();
+  }
 
  protected:
-  static constexpr size_t kFirst = 4 * 1024;
 
   Buffer() = default;
   Buffer(Buffer&& other) noexcept { *this = std::move(other); }
@@ -33,6 +42,10 @@ class Buffer {
 
   // Into other memory of that size, to its start.
   void Resize(size_t capacity);
+  void Free() {
+    data_.reset();
+    begin_ = end_ = capacity_ = 0;
+  }
 
   std::unique_ptr<char[]> data_;
   size_t begin_ = 0, end_ = 0, capacity_ = 0;
@@ -78,9 +91,7 @@ class OutBuffer : public Buffer {
 
   void Reset() {
     begin_ = end_ = 0;
-    if (capacity_ <= kKeepMax) return;
-    data_.reset();
-    capacity_ = 0;
+    if (capacity_ > kKeepMax) Free();
   }
   void Grow(size_t n);
 };

@@ -12,6 +12,9 @@ namespace {
 // How long a finished connection's input is thrown away before it is ended with a reset.
 constexpr int64_t kLingerMs = 1000;
 
+// How long an idle connection keeps buffers that have grown.
+constexpr int64_t kRelaxMs = 1000;
+
 // How often a stranger is worth a line of the log.
 constexpr int64_t kLogEveryMs = 10'000;
 
@@ -254,6 +257,11 @@ std::optional<int64_t> Connection::half_since_ms() const {
   return wire_->Opening() ? quiet_since_ms_ : front_.since_ms;
 }
 
+size_t Connection::memory() const {
+  if (phase_ == Phase::kClosed) return 0;
+  return in_.memory() + waiting_.memory() + wire_->memory();
+}
+
 void Connection::CheckDeadlines() {
   if (phase_ == Phase::kClosed) return;
   const auto is_over = [now = io_.coarse_ms](std::optional<int64_t> since, int64_t lasts) {
@@ -265,7 +273,11 @@ void Connection::CheckDeadlines() {
     return Close(*finished_for_);
   if (phase_ != Phase::kOpen || parked_) return;
   if (is_over(half_since_ms(), patience)) return CloseHalf();
-  if (unsent() == 0 && is_over(quiet_since_ms_, io_.limits.idle_ms)) Close(CloseCause::kIdle);
+  if (unsent() != 0) return;
+  if (is_over(quiet_since_ms_, io_.limits.idle_ms)) return Close(CloseCause::kIdle);
+  if (!is_over(quiet_since_ms_, kRelaxMs)) return;
+  waiting_.Relax();
+  wire_->Relax();
 }
 
 void Connection::CloseHalf() {

@@ -116,8 +116,13 @@ class Connection final {
   bool WaitsFor(const void* what) const { return parked_ && call_.waits_for == what; }
   // Since when its first request has not been whole, or its encryption not agreed upon.
   std::optional<int64_t> half_since_ms() const;
-  // Bytes of answers that are kept for the peer.
-  size_t kept() const { return phase_ == Phase::kClosed ? 0 : unsent(); }
+  // Bytes of memory of its buffers, in both directions, whether they are used or not.
+  size_t memory() const;
+  // Ends it where all together take too much memory, and it takes most.
+  void CloseAsLargest() {
+    const bool unread = unsent() != 0 || !HasHalfRequest();
+    Close(unread ? CloseCause::kUnread : CloseCause::kHalfRequest);
+  }
 
   // Which of the host's lists it stands on, where in that of all, and its place at the door; the
   // host's own.

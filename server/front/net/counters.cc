@@ -52,6 +52,7 @@ void Totals::Add(const LoopCounters& loop) {
   yielded += loop.yielded.Get();
   bytes_in += loop.bytes_in.Get();
   bytes_out += loop.bytes_out.Get();
+  buffer_bytes += loop.buffer_bytes.Get();
   for (size_t i = 0; i < kCloseCauses; ++i) closed[i] += loop.closed[i].Get();
   loop.thrift_latency.AddTo(thrift_latency);
   loop.http_latency.AddTo(http_latency);

@@ -32,7 +32,8 @@ std::string_view CloseCauseName(CloseCause cause);
 // A count with one writer and any number of readers.
 class Count {
  public:
-  void Add(uint64_t n) { value_.store(Get() + n, std::memory_order_relaxed); }
+  void Add(uint64_t n) { Set(Get() + n); }
+  void Set(uint64_t n) { value_.store(n, std::memory_order_relaxed); }
   uint64_t Get() const { return value_.load(std::memory_order_relaxed); }
 
  private:
@@ -74,6 +75,7 @@ struct alignas(64) LoopCounters {
   Count yielded;        // times that a connection had served its turn's requests
   Count bytes_in;
   Count bytes_out;
+  Count buffer_bytes;  // memory of all connections' buffers, a few times a second
   std::array<Count, kCloseCauses> closed;
   // From the read that brought a request to the write of its answer.
   LatencyCounts thrift_latency, http_latency;
@@ -84,7 +86,7 @@ struct alignas(64) LoopCounters {
 // Sums over IO threads, at about one moment.
 struct Totals {
   uint64_t accepted = 0, accept_failed = 0, requests = 0, parked = 0, output_paused = 0,
-           yielded = 0, bytes_in = 0, bytes_out = 0;
+           yielded = 0, bytes_in = 0, bytes_out = 0, buffer_bytes = 0;
   std::array<uint64_t, kCloseCauses> closed{};
   LatencyCounts::Sums thrift_latency, http_latency;
 

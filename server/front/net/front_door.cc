@@ -21,9 +21,9 @@ std::unique_ptr<IoLoop> FrontDoor::MakeLoop() {
     return tls != nullptr ? tls->Wrap(std::move(socket)) : MakePlainWire(std::move(socket));
   };
   const Limits& limits = options_.limits;
-  const size_t output_bytes_max =
+  const size_t buffer_bytes_max =
       limits.output_total_bytes_max / static_cast<size_t>(options_.io_threads);
-  const LoopSetting setting{limits, clock_, wrap, places_, output_bytes_max, options_.log};
+  const LoopSetting setting{limits, clock_, wrap, places_, buffer_bytes_max, options_.log};
   return std::make_unique<IoLoop>(setting, make_protocols_());
 }
 

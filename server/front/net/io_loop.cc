@@ -179,17 +179,19 @@ bool IoLoop::CloseOldestHalfRequest() {
   return true;
 }
 
-// Each peer may leave so much unread; all together less than the sum of that.
-void IoLoop::LimitOutput() {
-  size_t kept = 0;
-  for (const auto& connection : connections_) kept += connection->kept();
-  while (kept > setting_.output_bytes_max) {
+// Each peer may send a request of the greatest size and leave answers unread; all together may take
+// less than the sum of that.
+void IoLoop::LimitMemory() {
+  size_t taken = 0;
+  for (const auto& connection : connections_) taken += connection->memory();
+  while (taken > setting_.buffer_bytes_max) {
     const auto most =
         std::max_element(connections_.begin(), connections_.end(),
-                         [](const auto& a, const auto& b) { return a->kept() < b->kept(); });
-    kept -= (*most)->kept();
-    (*most)->Close(CloseCause::kUnread);
+                         [](const auto& a, const auto& b) { return a->memory() < b->memory(); });
+    taken -= (*most)->memory();
+    (*most)->CloseAsLargest();
   }
+  share_.counters.buffer_bytes.Set(taken);
 }
 
 void IoLoop::Remove(Connection& connection) {
@@ -298,7 +300,7 @@ void IoLoop::Sweep() {
       connections_[i]->CheckDeadlines();
     }
   }
-  LimitOutput();
+  LimitMemory();
   SweepSoon();
 }
 

@@ -29,7 +29,7 @@ struct LoopSetting {
   const Clock& clock;
   WrapSocket wrap;
   Places& places;           // of all threads
-  size_t output_bytes_max;  // unsent answers of this thread's connections
+  size_t buffer_bytes_max;  // memory of this thread's connections
   const std::function<void(const std::string&)>& log;
 };
 
@@ -81,7 +81,7 @@ class IoLoop final : private ConnectionHost {
   void AcceptLater();
   void Adopt(TcpSocket socket);
   bool CloseOldestHalfRequest();
-  void LimitOutput();
+  void LimitMemory();
   void EndTurnSoon();
   void EndTurn();
   // Calls `verb` of all on the list, which may grow, and lose connections, meanwhile.

@@ -13,7 +13,7 @@ class PlainWire final : public AsioWire {
 
   void Read(InBuffer&& input) override {
     input_ = std::move(input);
-    ReceiveInto(input_.room(), [this](const Error& error, size_t n) {
+    ReceiveInto(input_, [this](const Error& error, size_t n) {
       if (error) return connection().OnReadFailed(error == boost::asio::error::eof);
       input_.Filled(n);
       connection().OnRead(n, std::move(input_));
@@ -25,6 +25,12 @@ class PlainWire final : public AsioWire {
   void Write(OutBuffer& bytes) override {
     std::swap(output_, bytes);
     WriteSome();
+  }
+
+  size_t memory() const override { return input_.memory() + output_.memory(); }
+  void Relax() override {
+    if (awaits()) input_.Relax();
+    output_.Relax();
   }
 
  private:

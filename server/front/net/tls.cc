@@ -93,6 +93,8 @@ Status Tls::Read(bool must_be_valid) {
   const X509* const certificate = SSL_CTX_get0_certificate(context->native_handle());
   if (certificate == nullptr) return Invalid(files_.cert + ": contains no certificate");
   if (must_be_valid) FIRN_TRY(CheckValidNow(*certificate, files_.cert));
+  // An idle connection keeps no record's buffers: 34 KiB each.
+  SSL_CTX_set_mode(context->native_handle(), SSL_MODE_RELEASE_BUFFERS);
   std::lock_guard lock(mutex_);
   context_ = std::move(context);
   expiry_ = ExpiryOf(*certificate);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <boost/asio/post.hpp>
+#include <openssl/buffer.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -75,11 +76,27 @@ class TlsWire final : public AsioWire {
 
   bool Opening() const override { return !agreed_; }
 
+  size_t memory() const override {
+    return input_.memory() + output_.memory() + came_.memory() + sealed_.memory() +
+           MemoryOf(to_ssl_) + MemoryOf(from_ssl_);
+  }
+  // The kernel reads into came_ only.
+  void Relax() override {
+    if (awaits()) came_.Relax();
+    for (Buffer* buffer : {static_cast<Buffer*>(&input_), static_cast<Buffer*>(&output_),
+                           static_cast<Buffer*>(&sealed_)}) {
+      buffer->Relax();
+    }
+    if (IsGrownInVain(to_ssl_)) SSL_set0_rbio(ssl_.get(), to_ssl_ = BIO_new(BIO_s_mem()));
+    if (IsGrownInVain(from_ssl_)) SSL_set0_wbio(ssl_.get(), from_ssl_ = BIO_new(BIO_s_mem()));
+  }
+
  private:
   // --- in ---------------------------------------------------------------------------------------
 
   void Receive() {
-    ReceiveInto(came_.MakeRoom(0, kCameMax), [this](const Error& error, size_t n) {
+    came_.MakeRoom(0, kCameMax);
+    ReceiveInto(came_, [this](const Error& error, size_t n) {
       if (error && !agreed_) return connection().OnHandshakeFailed();
       // A peer that just goes has said what it had to say: the protocols have lengths of their own.
       if (error) return connection().OnReadFailed(error == boost::asio::error::eof);
@@ -113,6 +130,7 @@ class TlsWire final : public AsioWire {
 
   // Gives what has come, as far as there is room for it.
   void Open() {
+    if (input_.room().empty()) input_.MakeRoom(0, InBuffer::kFirst);  // it was idle
     const std::span<char> room = input_.room();
     ERR_clear_error();
     size_t opened = 0, n = 0;
@@ -191,9 +209,18 @@ class TlsWire final : public AsioWire {
            kAsidesMax + 2 * kSealedAtOnce;
   }
 
+  static size_t MemoryOf(BIO* bytes) {
+    BUF_MEM* memory = nullptr;
+    BIO_get_mem_ptr(bytes, &memory);
+    return memory->max;
+  }
+  static bool IsGrownInVain(BIO* bytes) {
+    return BIO_pending(bytes) == 0 && MemoryOf(bytes) > InBuffer::kFirst;
+  }
+
   const std::unique_ptr<SSL, FreeSsl> ssl_;
-  BIO* const to_ssl_;    // what has come; this and the next are ssl_'s
-  BIO* const from_ssl_;  // what is to be sent
+  BIO* to_ssl_;    // what has come; this and the next are ssl_'s
+  BIO* from_ssl_;  // what is to be sent
   bool agreed_ = false;
   bool more_ = false;     // OpenSSL has something to say without more bytes: there was no room
   bool writing_ = false;  // a write is under way

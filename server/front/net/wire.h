@@ -43,6 +43,12 @@ class Wire {
 
   // True until encryption has been agreed upon, where there is any.
   virtual bool Opening() const { return false; }
+
+  // Bytes of memory of all its buffers.
+  virtual size_t memory() const = 0;
+  // Frees the memory of those that have grown, hold nothing, and are pointed at by no operation.
+  // For a connection that is idle.
+  virtual void Relax() = 0;
 };
 
 }  // namespace firn::front

@@ -110,7 +110,11 @@ class FakeWire final : public Wire {
     user->OnWritten(n);
   }
 
+  size_t memory() const override { return input_.memory() + output_.memory(); }
+  void Relax() override { ++relaxed; }
+
   Connection* user = nullptr;
+  int relaxed = 0;
   size_t takes = 1'000'000'000;  // bytes that are sent without waiting
   std::string sent;
   int writes = 0;

@@ -90,6 +90,19 @@ TEST_F(ConnectionTest, LetsOthersHaveTheirTurnWhenRequestsAreLong) {
   EXPECT_EQ(turns_, 1) << "a look at the clock after each";
 }
 
+TEST_F(ConnectionTest, KeepsGrownBuffersForASecondOnly) {
+  Open();
+  Say("A\n");
+  TimePasses(999);
+  EXPECT_EQ(wire_->relaxed, 0);
+  TimePasses(1);
+  EXPECT_EQ(wire_->relaxed, 1);
+  wire_->takes = 0;
+  Say("B\n");
+  TimePasses(5'000);
+  EXPECT_EQ(wire_->relaxed, 1) << "not while it owes an answer";
+}
+
 TEST_F(ConnectionTest, ParksARequestAndThoseBehindItAndKeepsTheOrder) {
   Open();
   Say("A\nWAIT\nB\n");

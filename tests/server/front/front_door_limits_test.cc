@@ -89,6 +89,55 @@ TEST_F(FrontDoorTest, KeepsOnlySoMuchOutputForAllTogether) {
   ExpectGoodClientIsServed();
 }
 
+// A call whose frame is nearly as large as any may be.
+std::string LargestCall() {
+  std::string body = "\x80\1\0\1\0\0\0\5getId\0\0\0\1\x0b\0\1\0\0\0\4slow"s;
+  for (int i = 0; i < 63; ++i) body += "\x0b\0\x63\0\0\4\0"s + std::string(1024, 'x');
+  return ThriftCalls::WithLength(body + "\0"s);
+}
+
+TEST_F(FrontDoorTest, AnIdleConnectionKeepsLittleOfWhatItsLargestRequestTook) {
+  constexpr size_t kPeers = 200;
+  Open({.io_threads = 2});
+  std::vector<std::unique_ptr<Peer>> peers;
+  ThriftCalls calls;
+  const std::string large = LargestCall();
+  for (size_t i = 0; i < kPeers; ++i) {
+    Peer& peer = *peers.emplace_back(std::make_unique<Peer>(door_->port()));
+    ASSERT_TRUE(peer.Send(large));
+    EXPECT_GT(calls.Answer(peer.ReceiveFrame()).recv_getId(), 0);
+  }
+  const auto memory = [&] { return door_->totals().buffer_bytes; };
+  LetPass(Milliseconds(500));  // all have been counted
+  // 20 KB each: 200 MB of 10,000.
+  EXPECT_TRUE(Eventually(kPatience, [&] { return memory() <= kPeers * 20'000; })) << memory();
+  for (const auto& peer : peers) {
+    ASSERT_TRUE(peer->Send(large)) << "and is served as before";
+    EXPECT_GT(calls.Answer(peer->ReceiveFrame()).recv_getId(), 0);
+  }
+  peers.clear();
+  EXPECT_TRUE(Eventually(kPatience, [&] { return memory() == 0; }));
+}
+
+TEST_F(FrontDoorTest, HalfRequestsOfAllTogetherTakeOnlySoMuchMemory) {
+  constexpr size_t kPeers = 40;
+  issuing_.limits.output_total_bytes_max = 1024 * 1024;
+  issuing_.limits.half_request_ms = 600'000;
+  Open();
+  std::vector<std::unique_ptr<Peer>> peers;
+  const std::string large = LargestCall();
+  for (size_t i = 0; i < kPeers; ++i) {
+    Peer& peer = *peers.emplace_back(std::make_unique<Peer>(door_->port()));
+    ASSERT_TRUE(peer.Send(large.substr(0, large.size() - 1)));
+  }
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    const Totals totals = door_->totals();
+    return totals.closed_by(CloseCause::kHalfRequest) >= kPeers / 2 &&
+           totals.buffer_bytes <= issuing_.limits.output_total_bytes_max;
+  }));
+  ExpectGoodClientIsServed();
+}
+
 TEST_F(FrontDoorTest, ClosesIdleAndHalfRequests) {
   issuing_.limits.idle_ms = 300;
   issuing_.limits.half_request_ms = 200;
