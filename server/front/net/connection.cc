@@ -1,6 +1,7 @@
 #include "server/front/net/connection.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "common/base/cat.h"
@@ -48,7 +49,22 @@ Connection::Connection(ConnectionHost& host, IoShare& io, std::unique_ptr<Wire> 
 
 void Connection::Start() { ReadMore(); }
 
+// Whatever it throws from, no operation is under way but those that reading_ and with_wire_ tell of.
+template <typename Verb>
+void Connection::Guarded(Verb verb) {
+  try {
+    verb();
+  } catch (const std::bad_alloc&) {
+    io_.output.Clear();
+    Close(CloseCause::kNoMemory);
+  }
+}
+
 void Connection::ReadMore() {
+  Guarded([this] { Read(); });
+}
+
+void Connection::Read() {
   if (reading_ || phase_ == Phase::kClosed) return;
   if (in_.MakeRoom(front_.whole, RequestBytesMax()).empty()) {
     OutBuffer& out = io_.output;
@@ -56,8 +72,8 @@ void Connection::ReadMore() {
     Send(out);
     return Finish(cause);
   }
-  reading_ = true;
   wire_->Read(std::move(in_));
+  reading_ = true;
 }
 
 size_t Connection::RequestBytesMax() const {
@@ -74,7 +90,7 @@ void Connection::OnRead(size_t n, InBuffer&& input) {
     if (phase_ == Phase::kClosed) return RemoveIfDone();
     return ReadMore();
   }
-  if (!parked_) Pump();
+  if (!parked_) Guarded([this] { Pump(); });
 }
 
 void Connection::OnReadFailed(bool peer_closed) {
@@ -85,6 +101,10 @@ void Connection::OnReadFailed(bool peer_closed) {
 }
 
 void Connection::OnWritten(size_t n) {
+  Guarded([this, n] { Written(n); });
+}
+
+void Connection::Written(size_t n) {
   const bool was_paused = OutputPaused();
   with_wire_ -= n;
   if (phase_ == Phase::kClosed) return RemoveIfDone();
@@ -112,7 +132,7 @@ void Connection::OnHandshakeFailed() {
 }
 
 void Connection::Resume() {
-  if (MayServe()) Pump();
+  if (MayServe()) Guarded([this] { Pump(); });
 }
 
 void Connection::Pump() {
@@ -225,8 +245,9 @@ void Connection::BeginToWait() {
 }
 
 void Connection::WriteWaiting() {
-  with_wire_ = waiting_.size();
+  const size_t bytes = waiting_.size();
   wire_->Write(waiting_);
+  with_wire_ = bytes;
 }
 
 void Connection::GoOn(ServeStep last) {
@@ -262,6 +283,12 @@ size_t Connection::memory() const {
   return in_.memory() + waiting_.memory() + wire_->memory();
 }
 
+void Connection::Relax() {
+  if (phase_ != Phase::kOpen || unsent() != 0) return;
+  waiting_.Relax();
+  wire_->Relax();
+}
+
 void Connection::CheckDeadlines() {
   if (phase_ == Phase::kClosed) return;
   const auto is_over = [now = io_.coarse_ms](std::optional<int64_t> since, int64_t lasts) {
@@ -275,9 +302,7 @@ void Connection::CheckDeadlines() {
   if (is_over(half_since_ms(), patience)) return CloseHalf();
   if (unsent() != 0) return;
   if (is_over(quiet_since_ms_, io_.limits.idle_ms)) return Close(CloseCause::kIdle);
-  if (!is_over(quiet_since_ms_, kRelaxMs)) return;
-  waiting_.Relax();
-  wire_->Relax();
+  if (is_over(quiet_since_ms_, kRelaxMs)) Relax();
 }
 
 void Connection::CloseHalf() {

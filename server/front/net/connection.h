@@ -118,6 +118,8 @@ class Connection final {
   std::optional<int64_t> half_since_ms() const;
   // Bytes of memory of its buffers, in both directions, whether they are used or not.
   size_t memory() const;
+  // Frees the memory of its buffers that have grown and hold nothing, unless it is being served.
+  void Relax();
   // Ends it where all together take too much memory, and it takes most.
   void CloseAsLargest() {
     const bool unread = unsent() != 0 || !HasHalfRequest();
@@ -134,6 +136,12 @@ class Connection final {
   } listed;
 
  private:
+  // Does one of the verbs above. A connection for which there is no memory is closed.
+  template <typename Verb>
+  void Guarded(Verb verb);
+  void Read();
+  void Written(size_t n);
+
   //   phase       is over                                            goes on as
   //   kOpen       with a step that closes, the peer's end, or when   kFinishing
   //               nothing is owed to the peer on the way out

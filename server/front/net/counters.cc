@@ -34,6 +34,8 @@ std::string_view CloseCauseName(CloseCause cause) {
       return "unread";
     case CloseCause::kTls:
       return "tls";
+    case CloseCause::kNoMemory:
+      return "no_memory";
   }
   return "no such cause";
 }

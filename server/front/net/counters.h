@@ -25,8 +25,9 @@ enum class CloseCause : uint8_t {
   kHalfRequest,  // a request that was begun and not finished in time
   kUnread,       // answers that the peer does not read
   kTls,          // the handshake failed
+  kNoMemory,     // the host gave none for it
 };
-inline constexpr size_t kCloseCauses = 14;
+inline constexpr size_t kCloseCauses = 15;
 std::string_view CloseCauseName(CloseCause cause);
 
 // A count with one writer and any number of readers.

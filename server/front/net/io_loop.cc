@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include <boost/asio/post.hpp>
 #include <fcntl.h>
@@ -157,8 +158,12 @@ void IoLoop::Adopt(TcpSocket socket) {
     return share_.counters.closed_by(CloseCause::kTooMany).Add(1);
   }
   ConnectionHost& host = *this;
-  connections_.push_back(std::make_unique<Connection>(
-      host, share_, setting_.wrap(std::move(socket)), TextOf(accepted_from_)));
+  try {
+    connections_.push_back(std::make_unique<Connection>(
+        host, share_, setting_.wrap(std::move(socket)), TextOf(accepted_from_)));
+  } catch (const std::bad_alloc&) {
+    return share_.counters.closed_by(CloseCause::kNoMemory).Add(1);
+  }
   Connection& connection = *connections_.back();
   connection.listed.index = connections_.size() - 1;
   connection.listed.place = std::move(*place);
@@ -182,8 +187,16 @@ bool IoLoop::CloseOldestHalfRequest() {
 // Each peer may send a request of the greatest size and leave answers unread; all together may take
 // less than the sum of that.
 void IoLoop::LimitMemory() {
-  size_t taken = 0;
-  for (const auto& connection : connections_) taken += connection->memory();
+  const auto sum = [this] {
+    size_t taken = 0;
+    for (const auto& connection : connections_) taken += connection->memory();
+    return taken;
+  };
+  size_t taken = sum();
+  if (taken > setting_.buffer_bytes_max) {
+    for (const auto& connection : connections_) connection->Relax();
+    taken = sum();
+  }
   while (taken > setting_.buffer_bytes_max) {
     const auto most =
         std::max_element(connections_.begin(), connections_.end(),

@@ -1,5 +1,6 @@
 #include "server/front/net/connection.h"
 
+#include <new>
 #include <set>
 
 #include "tests/server/front/connection_rig.h"
@@ -88,6 +89,24 @@ TEST_F(ConnectionTest, LetsOthersHaveTheirTurnWhenRequestsAreLong) {
   Say(line.substr(4'096));
   Say("\n" + line + "\n" + line + "\n");
   EXPECT_EQ(turns_, 1) << "a look at the clock after each";
+}
+
+TEST_F(ConnectionTest, AnAllocationThatFailsEndsItsConnectionOnly) {
+  lines_->on_serve = [] { throw std::bad_alloc(); };
+  Open();
+  Say("A\n");
+  EXPECT_EQ(Closed(CloseCause::kNoMemory), 1u);
+  EXPECT_FALSE(connection_);
+  lines_->on_serve = {};
+  Open();
+  Say("B\n");
+  EXPECT_EQ(wire_->sent, "B\n") << "nothing of the other's";
+  lines_->on_serve = [this] {
+    if (lines_->attempts == 1) throw std::bad_alloc();
+  };
+  Say("WAIT\n");
+  TryParkedAgain();
+  EXPECT_EQ(Closed(CloseCause::kNoMemory), 2u);
 }
 
 TEST_F(ConnectionTest, KeepsGrownBuffersForASecondOnly) {
