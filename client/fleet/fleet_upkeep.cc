@@ -222,7 +222,7 @@ void Fleet::LearnOwnNumbers(const ServerFacts& facts) {
 
 Outcome Fleet::Admit(Outcome asked, const ServerFacts& facts) {
   if (asked.spoke() ? !asked.answered() : asked.end == AttemptEnd::kBroken) {
-    return Outcome::Of(AttemptEnd::kWrongService, std::move(asked.detail));
+    return Outcome::Of(AttemptEnd::kWrongService, asked.detail);
   }
   if (!asked.answered()) return asked;
   const std::lock_guard lock(mutex_);
@@ -232,7 +232,7 @@ Outcome Fleet::Admit(Outcome asked, const ServerFacts& facts) {
     return unready;
   }
   if (auto fault = check_.FaultOf(facts)) {
-    return Outcome::Of(AttemptEnd::kWrongService, *std::move(fault));
+    return Outcome::Of(AttemptEnd::kWrongService, *fault);
   }
   LearnOwnNumbers(facts);
   return {};

@@ -31,7 +31,7 @@ class Conversation {
     Outcome outcome = codec_.ReadAnswer(frame, ask, sequence, reply);
     if (!outcome.answered()) return outcome;
     auto fault = ids_.FaultOf(ask, reply, now);
-    return fault ? Outcome::Of(AttemptEnd::kBroken, *std::move(fault)) : outcome;
+    return fault ? Outcome::Of(AttemptEnd::kBroken, *fault) : outcome;
   }
 
  private:

@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "client/call_report.h"
 #include "common/base/cat.h"
 #include "common/base/units.h"
+#include "common/base/utf8.h"
 
 namespace firn::client {
 
@@ -27,7 +29,8 @@ struct Outcome {
   bool shared_blame = false;  // not held against the server: it is not its fault, or this end of
                               // a connection is told of another call on it already
   bool lacks_method = false;  // it knows no such method, as an older server may
-  std::string detail{};       // a sentence or a part of one, for a person; may be empty
+  std::string detail{};       // a sentence or a part of one, for a person; may be empty; Of sees
+                              // to it that it is printable, whatever a server says
 
   bool answered() const { return end == AttemptEnd::kAnswered; }
   // A connection that was idle had been closed by the server: nothing says that it does ill now.
@@ -49,10 +52,10 @@ struct Outcome {
     detail += Cat("after ", bytes, " bytes of an answer");
   }
 
-  static Outcome Of(AttemptEnd end, std::string detail) {
+  static Outcome Of(AttemptEnd end, std::string_view detail) {
     Outcome outcome;
     outcome.end = end;
-    outcome.detail = std::move(detail);
+    outcome.detail = ToPrintableUtf8(detail);
     return outcome;
   }
 };

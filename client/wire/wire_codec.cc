@@ -1,18 +1,34 @@
 #include "client/wire/wire_codec.h"
 
+#include <algorithm>
 #include <cstring>
+#include <initializer_list>
+#include <string_view>
 
 #include <thrift/TApplicationException.h>
 #include <thrift/protocol/TBinaryProtocol.h>
 
 #include "client/wire/single_id.h"
 #include "client/wire/wire_values.h"
+#include "common/base/utf8.h"
 #include "thrift/frame_transport.h"
 #include "thrift/gen/IdService.h"
 
 namespace firn::client {
 
 namespace thrift = apache::thrift;
+
+namespace {
+
+// Items of a list in an answer. One byte may stand for a struct, which takes a hundred in memory.
+constexpr int32_t kIdsMax = 1'000'000, kStructsMax = 100'000, kStatusStructsMax = 10'000;
+
+int32_t ItemsMax(Ask::Method method) {
+  if (method == Ask::Method::kGetIds) return kIdsMax;
+  return method == Ask::Method::kStatus ? kStatusStructsMax : kStructsMax;
+}
+
+}  // namespace
 
 class WireCodec::Coding {
  public:
@@ -23,10 +39,10 @@ class WireCodec::Coding {
 
   // A coding keeps track of where in a message it is; after an exception that is lost.
   void Renew() {
-    constexpr int32_t kStringMax = 1 << 20, kItemsMax = 1'000'000;
+    constexpr int32_t kStringMax = 1 << 20;
     constexpr bool kStrict = true;
     protocol_.emplace(std::shared_ptr<Memory>(std::shared_ptr<void>(), &memory_), kStringMax,
-                      kItemsMax, kStrict, kStrict);
+                      kIdsMax, kStrict, kStrict);
   }
 
   template <typename Args>
@@ -45,8 +61,9 @@ class WireCodec::Coding {
   // Reads a generated result struct. Empty: it is there, and the frame ends with it.
   template <typename Answer>
   std::optional<Outcome> Read(std::string_view frame, const char* method, int32_t sequence,
-                              Answer& answer) {
+                              Answer& answer, int32_t items_max) {
     try {
+      protocol_->setContainerSizeLimit(items_max);
       memory_.ReadFrom(frame.substr(kLengthBytes));
       std::string name;
       thrift::protocol::TMessageType type;
@@ -65,8 +82,8 @@ class WireCodec::Coding {
     }
   }
 
-  static Outcome Broken(std::string detail) {
-    return Outcome::Of(AttemptEnd::kBroken, std::move(detail));
+  static Outcome Broken(std::string_view detail) {
+    return Outcome::Of(AttemptEnd::kBroken, detail);
   }
 
  private:
@@ -181,7 +198,13 @@ Outcome Settle(std::optional<Outcome> broken, const Answer& answer, Take take) {
   if (answer.__isset.refusal) return FromWire(answer.refusal);
   if (!answer.__isset.success) return Outcome::Of(AttemptEnd::kBroken, "the answer is empty");
   std::optional<std::string> fault = take();
-  return fault ? Outcome::Of(AttemptEnd::kBroken, *std::move(fault)) : Outcome();
+  return fault ? Outcome::Of(AttemptEnd::kBroken, *fault) : Outcome();
+}
+
+// What a caller may show to people.
+std::optional<std::string> OfTexts(std::initializer_list<std::string_view> texts) {
+  if (std::all_of(texts.begin(), texts.end(), IsPrintableUtf8)) return std::nullopt;
+  return "a text has a control character, or is not UTF-8";
 }
 
 // Whoever cannot tell the list now is as good as ever at everything else, and another one is asked.
@@ -196,7 +219,7 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
                               Reply& reply) {
   const char* name = MethodName(ask.method);
   const auto settle = [&](auto& answer, auto take) {
-    return Settle(coding_->Read(frame, name, sequence, answer), answer, take);
+    return Settle(coding_->Read(frame, name, sequence, answer, ItemsMax(ask.method)), answer, take);
   };
   using Fault = std::optional<std::string>;
   switch (ask.method) {
@@ -227,7 +250,9 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
       wire::IdService_getText_presult answer;
       answer.success = &reply.text;
       return settle(answer,
-                    [&] { return reply.text.empty() ? Fault("the text is empty") : Fault(); });
+                    [&] {
+                      return reply.text.empty() ? Fault("the text is empty") : OfTexts({reply.text});
+                    });
     }
     case Method::kExplain: {
       wire::IdFields fields;
@@ -235,7 +260,7 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
       answer.success = &fields;
       return settle(answer, [&] {
         reply.explanation = FromWire(fields);
-        return Fault();
+        return OfTexts({fields.layout, fields.time_text});
       });
     }
     case Method::kServers: {
@@ -244,7 +269,7 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
       answer.success = &told;
       return OfServers(settle(answer, [&] {
         reply.told = FromWire(told);
-        return Fault();
+        return OfTexts({told.cluster_uuid});
       }));
     }
     case Method::kStatus:
@@ -255,7 +280,7 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
   answer.success = &status;
   return settle(answer, [&] {
     reply.facts = FromWire(status);
-    return Fault();
+    return OfTexts({status.cluster_uuid, status.cluster_name, status.layout});
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include <gflags/gflags.h>
 
+#include "common/base/utf8.h"
 #include "tools/firn/flag_words.h"
 
 DEFINE_bool(json, false, "Print JSON, for programs.");
@@ -38,8 +39,20 @@ Json ErrorOf(const Status& status) {
   return {{"code", CodeName(status.code())}, {"message", status.message()}};
 }
 
+// Whatever a server or a registry said must not act on the terminal. Line feeds are the verb's own.
+std::string ForTerminal(std::string_view text) {
+  std::string shown;
+  for (;;) {
+    const size_t end = text.find('\n');
+    shown += ToPrintableUtf8(text.substr(0, end));
+    if (end == text.npos) return shown;
+    shown += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
 int Tell(const Status& status, const std::string& path) {
-  std::cerr << path << ": " << status.message() << "\n";
+  std::cerr << path << ": " << ForTerminal(status.message()) << "\n";
   if (status.code() == Code::kInvalid) std::cerr << "See " << path << " --help\n";
   return static_cast<int>(ExitFor(status.code()));
 }
@@ -54,7 +67,7 @@ int Print(Output output, const std::string& path) {
   if (FLAGS_json) {
     std::cout << JsonText(output.json, 2) << "\n";
   } else {
-    std::cout << output.text;
+    std::cout << ForTerminal(output.text);
   }
   std::cout.flush();
   if (!output.failed.ok()) return Tell(output.failed, path);

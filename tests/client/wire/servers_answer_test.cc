@@ -23,10 +23,11 @@ class ServersAnswerTest : public testing::Test {
  protected:
   // A frame with what the generated code writes of `body`.
   template <typename Body>
-  static std::string Frame(TMessageType type, const Body& body) {
+  static std::string Frame(TMessageType type, const Body& body,
+                           const std::string& name = "servers") {
     const auto memory = std::make_shared<thrift::transport::TMemoryBuffer>();
     thrift::protocol::TBinaryProtocol protocol(memory);
-    protocol.writeMessageBegin("servers", type, kSequence);
+    protocol.writeMessageBegin(name, type, kSequence);
     body.write(&protocol);
     protocol.writeMessageEnd();
     const std::string bytes = memory->getBufferAsString();
@@ -44,6 +45,12 @@ class ServersAnswerTest : public testing::Test {
     result.refusal.__set_reason(reason);
     result.__isset.refusal = true;
     return Read(result);
+  }
+
+  // The outcome of a call that a server answers with `body` under the method's name.
+  template <typename Body>
+  Outcome ReadOf(Ask::Method method, std::string name, const Body& body, TMessageType type) {
+    return codec_.ReadAnswer(Frame(type, body, name), {.method = method}, kSequence, reply_);
   }
 
   const Ask ask_{.method = Ask::Method::kServers, .number = 76};
@@ -104,6 +111,50 @@ TEST_F(ServersAnswerTest, WhoeverCannotTellItIsNotThoughtLessOf) {
     EXPECT_EQ(ReadRefusal(reason).refusal, Reason::kOverloaded)
         << "of ids, " << reason << " would say more";
   }
+}
+
+// Escape sequences, and line feeds that would forge lines of a log.
+TEST_F(ServersAnswerTest, WhatAServerSaysIsPrintable) {
+  const std::string hostile = "\x1b]0;owned\x07\x1b[2J\r\nfirn: all is well \xc2\x9b\xff";
+  const std::string shown =
+      "\\x1b]0;owned\\x07\\x1b[2J\\x0d\\x0afirn: all is well \\xc2\\x9b\\xff";
+  wire::IdService_servers_result refused;
+  refused.refusal.__set_message(hostile);
+  refused.__isset.refusal = true;
+  EXPECT_EQ(Read(refused).detail, shown);
+  const thrift::TApplicationException defect(thrift::TApplicationException::INTERNAL_ERROR,
+                                             hostile);
+  EXPECT_EQ(ReadOf(Ask::Method::kServers, "servers", defect, thrift::protocol::T_EXCEPTION).detail,
+            "it says: " + shown);
+  EXPECT_EQ(Outcome::Of(AttemptEnd::kUnreachable, hostile).detail, shown);
+}
+
+TEST_F(ServersAnswerTest, AValueThatCannotBeShownIsABrokenAnswer) {
+  wire::IdService_getText_result text;
+  text.success = "order-\x1b[2J";
+  text.__isset.success = true;
+  EXPECT_EQ(ReadOf(Ask::Method::kGetText, "getText", text, thrift::protocol::T_REPLY).end,
+            AttemptEnd::kBroken);
+  text.success = "order-1";
+  EXPECT_TRUE(
+      ReadOf(Ask::Method::kGetText, "getText", text, thrift::protocol::T_REPLY).answered());
+  wire::IdService_status_result status;
+  status.success.cluster_name = "shop\n";
+  status.__isset.success = true;
+  EXPECT_EQ(ReadOf(Ask::Method::kStatus, "status", status, thrift::protocol::T_REPLY).end,
+            AttemptEnd::kBroken);
+}
+
+// An empty struct is one byte in an answer, and a hundred in memory.
+TEST_F(ServersAnswerTest, AStatusOfTooManyTagsIsABrokenAnswer) {
+  wire::IdService_status_result status;
+  status.__isset.success = true;
+  status.success.tags.resize(10'000);
+  EXPECT_TRUE(
+      ReadOf(Ask::Method::kStatus, "status", status, thrift::protocol::T_REPLY).answered());
+  status.success.tags.resize(10'001);
+  EXPECT_EQ(ReadOf(Ask::Method::kStatus, "status", status, thrift::protocol::T_REPLY).end,
+            AttemptEnd::kBroken);
 }
 
 }  // namespace
