@@ -149,8 +149,26 @@ class ContainersTest(unittest.TestCase):
         self.assertEqual("firn", self.config["User"])
         self.assertEqual("SIGTERM", self.config["StopSignal"])
         self.assertEqual({"7609/tcp", "7610/tcp"}, set(self.config["ExposedPorts"]))
-        self.assertEqual(["CMD", "firn", "servers", "--servers=list://127.0.0.1:7609"],
-                         self.config["Healthcheck"]["Test"])
+        health = self.config["Healthcheck"]["Test"]
+        self.assertEqual(["CMD", "bash", "-c"], health[:3])
+        self.assertIn("/dev/tcp/127.0.0.1/7610", health[3], "the public port may speak TLS")
+
+    def test_admin_port_is_published_to_this_host_only(self):
+        for service in self.compose["services"].values():
+            for port in service.get("ports", []):
+                self.assertFalse(port.endswith(":7610") and not port.startswith("127.0.0.1:"), port)
+        policy = self.kube["NetworkPolicy"]["spec"]
+        self.assertEqual(self.kube["Deployment"]["spec"]["template"]["metadata"]["labels"],
+                         policy["podSelector"]["matchLabels"])
+        for rule in policy["ingress"]:
+            if {"port": "admin"} in rule["ports"]:
+                self.assertNotIn({"namespaceSelector": {}}, rule["from"])
+
+    def test_pod_is_confined(self):
+        pod = self.kube["Deployment"]["spec"]["template"]["spec"]
+        self.assertEqual("RuntimeDefault", pod["securityContext"]["seccompProfile"]["type"])
+        self.assertIs(False, pod["automountServiceAccountToken"])
+        self.assertIn("memory", pod["containers"][0]["resources"]["limits"])
 
     def test_flags_are_those_of_the_programs(self):
         known = {flag.name for flag in program_help.server_flags(f"{BIN}/firn-server")}
