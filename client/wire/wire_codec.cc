@@ -251,7 +251,8 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
       answer.success = &reply.text;
       return settle(answer,
                     [&] {
-                      return reply.text.empty() ? Fault("the text is empty") : OfTexts({reply.text});
+                      if (reply.text.empty()) return Fault("the text is empty");
+                      return OfTexts({reply.text});
                     });
     }
     case Method::kExplain: {

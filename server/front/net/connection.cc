@@ -49,7 +49,7 @@ Connection::Connection(ConnectionHost& host, IoShare& io, std::unique_ptr<Wire> 
 
 void Connection::Start() { ReadMore(); }
 
-// Whatever it throws from, no operation is under way but those that reading_ and with_wire_ tell of.
+// Wherever it throws, reading_ and with_wire_ tell which operations are under way.
 template <typename Verb>
 void Connection::Guarded(Verb verb) {
   try {
