@@ -152,6 +152,7 @@ final class Fleet {
     }
     Server picked = lessBusy(offered);
     picked.inFlight.incrementAndGet();
+    picked.used(now, options.attemptLimitMs);
     return picked;
   }
 
@@ -226,7 +227,11 @@ final class Fleet {
   }
 
   synchronized void dialled(Server server, boolean connected) {
+    boolean news = server.recovers(connected);
     server.dialled(connected);
+    if (news) {
+      tellNews();
+    }
   }
 
   synchronized List<SeenServer> view() {

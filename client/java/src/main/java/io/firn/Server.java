@@ -172,6 +172,18 @@ final class Server {
     connectAt = connected ? 0 : now() + upperHalf(connectPauseMs);
   }
 
+  /** A call is about to use the server: after a failed connection one call alone dials, and the others wait
+   * for its outcome. */
+  void used(long now, long dialLimitMs) {
+    if (connectPauseMs > 0 && idle.isEmpty()) {
+      connectAt = now + dialLimitMs;
+    }
+  }
+
+  boolean recovers(boolean connected) {
+    return connected && connectPauseMs > 0;
+  }
+
   boolean mayServe(long now) {
     return now >= connectAt || !idle.isEmpty();
   }
