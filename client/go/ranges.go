@@ -154,6 +154,9 @@ func (s *supply) fetch(count int, askedAt time.Time) {
 func (s *supply) failed(fault error, count int, now time.Time) {
 	var told *Error
 	refused := errors.As(fault, &told) && told.Kind == Refused
+	if refused && told.Reason == UnknownTag { // it was deleted: no more ids of it
+		s.inUse, s.next = buffer{}, buffer{}
+	}
 	tooMany := refused && told.Reason == BadRequest && count > 1
 	if tooMany {
 		s.most, s.mostUntil = count/2, now.Add(tooManyFor)

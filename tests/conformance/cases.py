@@ -283,6 +283,16 @@ class Play:
             helper.join()
         self.take(answer, step)
 
+    def do_runs_out(self, said):
+        """Calls, slower than a client takes notice, fail for the reason before so many were answered."""
+        for _ in range(said["most"]):
+            answer = self.driver.ask("id", tag=said["tag"])
+            self.take(answer, {"failed": 1, "reason": said["reason"]} if answer["failed"] else {})
+            if answer["failed"]:
+                return
+            time.sleep(0.02)
+        raise Red(f"{said['most']} calls were answered")
+
     def until(self, verb, words, step):
         """Calls until something has come about; all of them are answered, unless one is waited for."""
         anyhow = step["until"] == "answered"

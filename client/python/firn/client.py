@@ -33,8 +33,15 @@ class Client:
         self._options = Options(servers, **options)
         self._lock = threading.Lock()
         self._closed = False
-        self._engine: Optional[Engine] = Engine(self._options)
+        self._engine: Optional[Engine] = self._begin()
         _clients.add(self)
+
+    def _begin(self) -> Engine:
+        """An engine that ends by itself when nothing refers to the client any more."""
+        engine = Engine(self._options)
+        self._when_forgotten = weakref.finalize(self, engine.forget)
+        self._when_forgotten.atexit = False
+        return engine
 
     def next_id(self, tag: str = "", deadline_ms: Optional[int] = None) -> int:
         """One id; from memory, where `local_ranges` names the tag."""
@@ -93,12 +100,13 @@ class Client:
             if self._closed:
                 raise Closed("the client was closed")
             if self._engine is None:
-                self._engine = Engine(self._options)
+                self._engine = self._begin()
             return self._engine
 
     def _forked(self) -> None:
         """In the child: what the parent has is left to it, its ids as well."""
         parents, self._engine = self._engine, None
+        self._when_forgotten.detach()
         self._lock = threading.Lock()
         if parents is not None:
             parents.abandon()

@@ -44,12 +44,23 @@ class Engine:
         with self.fleet.lock:
             self.fleet.stopped = True
             self.fleet.news.notify_all()
-            connections = list(self._open)
+            idle = [one for server in self.fleet.servers.values() for one in server.idle]
+            for server in self.fleet.servers.values():
+                server.idle = []
+            self._open.difference_update(idle)
+            in_use = list(self._open)
         self._wake.set()
         for supply in self.supplies.values():
             supply.stop()
-        for connection in connections:
+        for connection in idle:
+            connection.close()
+        for connection in in_use:
             connection.abort()
+
+    def forget(self) -> None:
+        """For a finalizer, which may run in the middle of any code that holds any lock: the upkeep closes
+        the rest within a second."""
+        self.fleet.stopped = True
 
     def abandon(self) -> None:
         """In a forked child, where locks may be held by threads that do not exist: closes the copies of
@@ -183,6 +194,7 @@ class Engine:
                 self.fleet.tell("defect", "", printable(repr(fault)))
             self._wake.wait(pause_s)
             self._wake.clear()
+        self.close()
 
     def _do_upkeep(self) -> float:
         """What is due; in how many seconds more may be."""

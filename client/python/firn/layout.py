@@ -55,14 +55,17 @@ class Layout:
         self.signed = self.signed or (name == "version" and shift + width == 64)
         return width
 
-    def fault_of(self, number: int, wall_ms: float) -> Optional[str]:
-        """A sentence when no server whose clock says `wall_ms` can have made this id of time."""
-        bits = number & ((1 << 64) - 1)
-        if bits & self.fixed_mask != self.fixed_bits:
+    def fault_of(self, numbers: list[int], wall_ms: float) -> Optional[str]:
+        """A sentence when a server whose clock says `wall_ms` cannot have made these ids of time."""
+        mask, fixed = self.fixed_mask, self.fixed_bits
+        for number in [one for one in numbers if one & mask != fixed]:
             return f"no id of the cluster is {number}: a bit that is the same in all differs"
-        at_ms = self.epoch_ms + (bits >> self.time_shift & self.time_mask) * self.tick_ms
-        if abs(at_ms - wall_ms) > _SLACK_MS:
-            return f"no id of the cluster is {number}: its time is more than a day from the clock"
+        shift, time_mask = self.time_shift, self.time_mask
+        ticks = [one >> shift & time_mask for one in numbers]
+        for tick in (min(ticks), max(ticks)):
+            if abs(self.epoch_ms + tick * self.tick_ms - wall_ms) > _SLACK_MS:
+                number = numbers[ticks.index(tick)]
+                return f"no id of the cluster is {number}: its time is more than a day from the clock"
         return None
 
 
@@ -86,12 +89,9 @@ class IdCheck:
         self._timed, self._offset_ms = timed, clock_offset_ms
 
     def fault_of(self, tag: str, numbers: list[int], now_ms: float) -> Optional[str]:
-        layout = self._layout
-        for number in numbers:
-            if number == 0 or (number < 0 and not (layout and layout.signed)):
-                return f"no id is {number}"
-            if layout and tag in self._timed:
-                fault = layout.fault_of(number, now_ms + self._offset_ms)
-                if fault:
-                    return fault
+        layout, least = self._layout, min(numbers, default=1)
+        if least <= 0 and (0 in numbers or not (layout and layout.signed)):
+            return f"no id is {0 if 0 in numbers else least}"
+        if layout and numbers and tag in self._timed:
+            return layout.fault_of(numbers, now_ms + self._offset_ms)
         return None

@@ -147,6 +147,8 @@ class Supply:
 
     def _failed(self, failure: Exception, count: int) -> None:
         now = time.monotonic()
+        if isinstance(failure, Refused) and failure.reason is Reason.UNKNOWN_TAG:
+            self._in_use = self._next = Buffer([], 0)  # it was deleted: no more ids of it
         too_many = (isinstance(failure, Refused) and failure.reason is Reason.BAD_REQUEST
                     and count > 1)
         if too_many:
