@@ -2,22 +2,36 @@
 
 #include <algorithm>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 namespace firn {
 namespace {
 
-// The value that `ask` hands to its callback.
-template <typename T, typename Ask>
-T Answer(CoordinatorClient& client, Ask ask) {
-  // Shared, because an answer after the patience has ended must find somewhere to go.
-  auto got = std::make_shared<std::optional<T>>();
-  ask([got](T answer) { got->emplace(std::move(answer)); });
-  if (!client.Await([&] { return got->has_value(); })) Die("a coordinator does not answer");
-  return std::move(**got);
+Code CodeOf(const Status& status) { return status.code(); }
+Code CodeOf(const WriteOutcome& outcome) { return outcome.status.code(); }
+template <typename T>
+Code CodeOf(const Result<T>& result) {
+  return result.code();
 }
 
 }  // namespace
+
+// Returns the value that `ask` hands to its callback.
+template <typename T, typename Ask>
+T CoordinatorClient::Answer(Ask ask) {
+  for (const BootMs give_up = SystemClock().Boot() + 3 * kPatience;;) {
+    // Shared, because an answer after the patience has ended must find somewhere to go.
+    auto got = std::make_shared<std::optional<T>>();
+    ask([got](T answer) { got->emplace(std::move(answer)); });
+    if (!Await([&] { return got->has_value(); })) {
+      throw std::runtime_error("a coordinator does not answer");
+    }
+    if (!repeats_ || CodeOf(**got) != Code::kUnavailable) return std::move(**got);
+    if (SystemClock().Boot() >= give_up) throw std::runtime_error("a connection does not come back");
+    coordinator_->Dispatch(Milliseconds(20));
+  }
+}
 
 CoordinatorClient::CoordinatorClient(std::unique_ptr<Coordinator> coordinator)
     : coordinator_(std::move(coordinator)) {
@@ -25,35 +39,34 @@ CoordinatorClient::CoordinatorClient(std::unique_ptr<Coordinator> coordinator)
 }
 
 Result<Node> CoordinatorClient::Read(const std::string& path) {
-  return Answer<Result<Node>>(*this, [&](auto done) { coordinator_->Read(path, done); });
+  return Answer<Result<Node>>([&](auto done) { coordinator_->Read(path, done); });
 }
 
 Result<std::vector<std::string>> CoordinatorClient::List(const std::string& path) {
   return Answer<Result<std::vector<std::string>>>(
-      *this, [&](auto done) { coordinator_->List(path, done); });
+      [&](auto done) { coordinator_->List(path, done); });
 }
 
 Result<Node> CoordinatorClient::ReadAndWatch(const std::string& path) {
   return Answer<Result<Node>>(
-      *this, [&](auto done) { coordinator_->Read(path, done, [this] { ++notices; }); });
+      [&](auto done) { coordinator_->Read(path, done, [this] { ++notices; }); });
 }
 
 Result<std::vector<std::string>> CoordinatorClient::ListAndWatch(const std::string& path) {
   return Answer<Result<std::vector<std::string>>>(
-      *this, [&](auto done) { coordinator_->List(path, done, [this] { ++notices; }); });
+      [&](auto done) { coordinator_->List(path, done, [this] { ++notices; }); });
 }
 
 Status CoordinatorClient::Sync(const std::string& path) {
-  return Answer<Status>(*this, [&](auto done) { coordinator_->Sync(path, done); });
+  return Answer<Status>([&](auto done) { coordinator_->Sync(path, done); });
 }
 
 Status CoordinatorClient::PrepareRoot() {
-  return Answer<Status>(*this, [&](auto done) { coordinator_->PrepareRoot(done); });
+  return Answer<Status>([&](auto done) { coordinator_->PrepareRoot(done); });
 }
 
 WriteOutcome CoordinatorClient::Multi(std::vector<Write> writes) {
-  return Answer<WriteOutcome>(*this,
-                              [&](auto done) { coordinator_->Multi(std::move(writes), done); });
+  return Answer<WriteOutcome>([&](auto done) { coordinator_->Multi(writes, done); });
 }
 
 WriteOutcome CoordinatorClient::Create(const std::string& path, const std::string& data,

@@ -19,7 +19,12 @@ class CoordinatorClient {
   // Takes the coordinator; waits for nothing.
   explicit CoordinatorClient(std::unique_ptr<Coordinator> coordinator);
 
-  // Ends the test program when no answer comes within kPatience: the contract is broken.
+  // A busy machine may lose a connection at any time. After this call a verb that was not done because of
+  // that waits for a connection and is repeated; a write of unknown outcome is not.
+  void RepeatWhileDisconnected() { repeats_ = true; }
+
+  // Throws, which fails the test and not its program, when no answer comes within kPatience, or when
+  // repeating does not help within three times as long.
   Result<Node> Read(const std::string& path);
   Result<std::vector<std::string>> List(const std::string& path);
   Status Sync(const std::string& path = "/");
@@ -50,7 +55,11 @@ class CoordinatorClient {
   int notices = 0;
 
  private:
+  template <typename T, typename Ask>
+  T Answer(Ask ask);
+
   std::unique_ptr<Coordinator> coordinator_;
+  bool repeats_ = false;
 };
 
 }  // namespace firn

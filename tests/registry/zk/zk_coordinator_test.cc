@@ -136,6 +136,17 @@ TEST_F(ZkCoordinatorTest, ASilentServerIsGivenUpInTime) {
   EXPECT_TRUE(SetWhenItCan(*client, "3").ok());
 }
 
+TEST_F(ZkCoordinatorTest, ARepeatingClientWaitsForAConnection) {
+  Start();
+  ConnectThroughProxy();
+  client->RepeatWhileDisconnected();
+  proxy->Refuse(true);
+  ASSERT_TRUE(client->AwaitEvent(Kind::kDisconnected));
+  proxy->Refuse(false);
+  EXPECT_EQ(client->Set("/", "1", 0).status.code(), Code::kOk);
+  EXPECT_EQ(client->Read("/")->data, "1");
+}
+
 TEST_F(ZkCoordinatorTest, WhileDisconnectedNothingIsSent) {
   Start();
   ConnectThroughProxy();
