@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include "common/base/fnv.h"
+#include "registry/seam/node_version.h"
 #include "registry/seam/requests.h"
 
 namespace firn {
@@ -19,6 +21,10 @@ Code CodeOf(const Result& result) {
   return result.code();
 }
 Code CodeOf(const WriteOutcome& outcome) { return outcome.status.code(); }
+
+// Tokens of the second handle's two requests.
+constexpr uint64_t kProbeSync = 1;
+constexpr uint64_t kProbeRead = 2;
 
 }  // namespace
 
@@ -64,11 +70,20 @@ void ZkCoordinator::SentOrRefused(Token token, Status sent) {
 void ZkCoordinator::Read(const std::string& path, ReadDone done, Changed changed) {
   Status ready = Ready(CheckPath(path));
   if (!ready.ok()) return Refuse(std::move(done), std::move(ready));
+  if (path == "/") done = NotingRoot(std::move(done));
   const Token token = requests_.Add(std::move(done), clock_.Boot() + options_.time_limit);
   if (!changed) return SentOrRefused(token, handle_.zk->Get(Absolute(path), token, 0));
   const auto entry =
       watching_.emplace(token, Watching{WatchKind::kNode, path, std::move(changed)}).first;
   SentOrRefused(token, Ask(token, entry->second));
+}
+
+ZkCoordinator::ReadDone ZkCoordinator::NotingRoot(ReadDone done) {
+  return [this, done = std::move(done)](Result<Node> root) {
+    if (root.ok()) root_seen_ = {root->stat.created_zxid, root->stat.version};
+    if (root.code() == Code::kNotFound) root_seen_.reset();
+    done(std::move(root));
+  };
 }
 
 void ZkCoordinator::List(const std::string& path, ListDone done, Changed changed) {
@@ -149,21 +164,23 @@ int ZkCoordinator::Dispatch(Milliseconds wait) {
 // What has to be done without an event.
 int ZkCoordinator::Tend() {
   const BootMs now = clock_.Boot();
-  if (handle_.zk == nullptr && now >= open_at_) OpenHandle(handle_);
-  LookElsewhere(now);
+  if (handle_.zk == nullptr && now >= open_at_) OpenHandle(handle_, options_.session_time);
+  TendProbe(now);
   int delivered = 0;
-  if (looker_session_ != 0 && now >= switch_at_) delivered += Switch();
+  if (give_up_at_ && now >= *give_up_at_) {
+    delivered += LoseSession("the session is given up", Kind::kExpired);
+  }
   return delivered + TellRefused() + TellOverdue();
 }
 
-void ZkCoordinator::OpenHandle(Handle& handle) {
+void ZkCoordinator::OpenHandle(Handle& handle, Milliseconds session_time) {
   const std::optional<bool> named = names_->Ask();
   if (!named) return;
   open_at_ = clock_.Boot() + options_.reopen_after;
   if (!*named) return;
   const uint64_t number = ++last_handle_;
   Result<std::unique_ptr<ZkHandle>> opened =
-      ZkHandle::Open({options_.hosts, options_.session_time, options_.auth},
+      ZkHandle::Open({options_.hosts, session_time, options_.auth},
                      [this, number](ZkHandle::Event event) {
                        inbox_->Push({number, std::move(event)});
                      });
@@ -171,10 +188,31 @@ void ZkCoordinator::OpenHandle(Handle& handle) {
   handle = {std::move(*opened), number};
 }
 
-void ZkCoordinator::LookElsewhere(BootMs now) {
-  const bool lost = handle_.zk != nullptr && !connected_ && session_ != 0;
-  if (!lost || looker_.zk != nullptr || now < open_at_) return;
-  if (now >= disconnected_since_ + 2 * handle_.zk->session_time()) OpenHandle(looker_);
+BootMs ZkCoordinator::ProbeAt() const {
+  const auto spread = static_cast<uint64_t>(kProbeSpread.count());
+  const auto part = static_cast<int64_t>(Fnv1a(std::to_string(session_)) % spread);
+  return std::max(open_at_, disconnected_since_ + kProbeAfter + Milliseconds(part));
+}
+
+void ZkCoordinator::TendProbe(BootMs now) {
+  if (probe_due_ && now >= *probe_due_) AskProbe(now);
+  if (!disconnected() || probe_.zk != nullptr || now < ProbeAt()) return;
+  OpenHandle(probe_, std::min(options_.session_time, kProbeSession));
+}
+
+// Closing a handle may wait for a silent server, so the same one is asked again.
+void ZkCoordinator::AskProbe(BootMs now) {
+  probe_due_ = now + options_.time_limit;
+  if (!probe_.zk->Sync(Absolute("/"), kProbeSync).ok()) RetryProbe(now);
+}
+
+void ZkCoordinator::RetryProbe(BootMs now) { probe_due_ = now + options_.reopen_after; }
+
+// The next one begins without a past, so that no server refuses it.
+void ZkCoordinator::EndProbe() {
+  probe_ = {};
+  probe_due_.reset();
+  give_up_at_.reset();
 }
 
 // `wait`, but not beyond the next thing that is due by time alone.
@@ -184,11 +222,9 @@ Milliseconds ZkCoordinator::Patience(Milliseconds wait) const {
   if (const auto due = requests_.NextDue()) until(*due);
   const bool may_open = !names_->under_way();
   if (handle_.zk == nullptr && may_open) until(open_at_);
-  if (looker_session_ != 0) until(switch_at_);
-  const bool lost = handle_.zk != nullptr && !connected_ && session_ != 0;
-  if (lost && looker_.zk == nullptr && may_open) {
-    until(std::max(open_at_, disconnected_since_ + 2 * handle_.zk->session_time()));
-  }
+  if (give_up_at_) until(*give_up_at_);
+  if (probe_due_) until(*probe_due_);
+  if (disconnected() && probe_.zk == nullptr && may_open) until(ProbeAt());
   return wait;
 }
 
@@ -210,10 +246,8 @@ int ZkCoordinator::TellOverdue() {
 // --- what the handles tell ----------------------------------------------------------------------
 
 int ZkCoordinator::OnEvent(Tagged& tagged) {
+  if (probe_.zk != nullptr && tagged.handle == probe_.number) return OnProbe(tagged);
   const auto* state = std::get_if<SessionEvent>(&tagged.event);
-  if (looker_.zk != nullptr && tagged.handle == looker_.number) {
-    return state != nullptr ? OnLookerState(*state) : 0;
-  }
   if (handle_.zk == nullptr || tagged.handle != handle_.number) return 0;
   if (state != nullptr) return OnState(*state);
   if (const auto* noticed = std::get_if<Noticed>(&tagged.event)) {
@@ -225,8 +259,7 @@ int ZkCoordinator::OnEvent(Tagged& tagged) {
 int ZkCoordinator::OnState(const SessionEvent& state) {
   switch (state.kind) {
     case Kind::kConnected:
-      looker_ = {};
-      looker_session_ = 0;
+      EndProbe();
       connected_ = true;
       session_ = state.session;
       return TellState({Kind::kConnected, session_});
@@ -245,32 +278,47 @@ int ZkCoordinator::OnState(const SessionEvent& state) {
   return 0;
 }
 
-int ZkCoordinator::OnLookerState(const SessionEvent& state) {
-  if (state.kind == Kind::kConnected) {
-    if (looker_session_ == 0) switch_at_ = clock_.Boot() + handle_.zk->session_time() / 2;
-    looker_session_ = state.session;
-    return 0;
+// The second handle syncs once it is connected, then reads the root node. A failure is retried; a
+// lost connection ends it, and TendProbe opens another.
+int ZkCoordinator::OnProbe(Tagged& tagged) {
+  const BootMs now = clock_.Boot();
+  if (const auto* state = std::get_if<SessionEvent>(&tagged.event)) {
+    state->kind == Kind::kConnected ? AskProbe(now) : EndProbe();
+  } else if (auto* answered = std::get_if<Answered>(&tagged.event)) {
+    if (const auto* read = std::get_if<Result<Node>>(&answered->answer)) return OnProbeRead(*read);
+    const auto* synced = std::get_if<Status>(&answered->answer);
+    const bool sent = synced != nullptr && synced->ok() &&
+                      probe_.zk->Get(Absolute("/"), kProbeRead, 0).ok();
+    if (!sent) RetryProbe(now);
   }
-  looker_session_ = 0;
-  if (state.kind != Kind::kDisconnected) looker_ = {};
   return 0;
 }
 
-int ZkCoordinator::Switch() {
-  Handle found = std::exchange(looker_, {});
-  const int64_t session = std::exchange(looker_session_, 0);
-  const int told = LoseSession("the session is given up", Kind::kExpired);
-  handle_ = std::move(found);
-  return told + OnState({Kind::kConnected, session});
+int ZkCoordinator::OnProbeRead(const Result<Node>& root) {
+  if (!root.ok() && root.code() != Code::kNotFound) {
+    RetryProbe(clock_.Boot());
+    return 0;
+  }
+  probe_due_.reset();
+  const bool same = root.ok() && root_seen_ &&
+                    root->stat.created_zxid == root_seen_->created_zxid &&
+                    !IsOlder(root->stat.version, root_seen_->version);
+  if (root_seen_ && !same) {
+    open_at_ = BootMs();
+    return LoseSession("the registry has lost data", Kind::kExpired);
+  }
+  const Milliseconds session = handle_.zk->session_time();
+  give_up_at_ = std::max(clock_.Boot(), disconnected_since_ + 2 * session) + session / 2;
+  return 0;
 }
 
 // Ends handle and session: everything asked is answered, and every watch lost.
 int ZkCoordinator::LoseSession(const char* why, SessionEvent::Kind kind) {
   connected_ = false;
   session_ = 0;
+  root_seen_.reset();
   handle_ = {};
-  looker_ = {};
-  looker_session_ = 0;
+  EndProbe();
   watching_.clear();
   const std::vector<AnyDone> lost = requests_.TakeAll();
   for (const AnyDone& done : lost) AnswerLost(done, why);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -36,10 +37,13 @@ struct ZkOptions {
 //  2. A request that is not answered within the time limit is answered here: kUnknown or
 //     kUnavailable. Its late answer is dropped, but its effect may come.
 //  3. After an expiry the handle is closed and another one opened at once.
-//  4. Not connected for twice the session time, a second handle is opened to look. When it
-//     connects, and the first one does not within half a session time, the first is given up and
-//     its session reported as expired: servers whose data were wiped or put back refuse a client
-//     that has seen more than they have, for ever and without an EXPIRED.
+//  4. Two to four seconds after a disconnection a second handle connects and reads the root node.
+//     Servers whose data were wiped or put back refuse a client that has seen more than they have,
+//     for ever and without an EXPIRED; they accept the second handle. A root node that is missing,
+//     re-created or older than the one read last proves the loss: the first handle is closed at
+//     once and its session reported as expired. A read that fails proves nothing and is repeated.
+//     Otherwise the first handle keeps its session, unless it stays disconnected for two and a half
+//     session times while the second one is connected.
 //  5. Handles are opened and closed in Dispatch and in the destructor, never in a callback; and
 //     opened only when their servers' names have just been found, as Dispatch must not wait for a
 //     name service that is away.
@@ -52,6 +56,14 @@ struct ZkOptions {
 class ZkCoordinator final : public Coordinator {
  public:
   static constexpr size_t kPendingMax = 4096;  // more requests at once are refused: kUnavailable
+
+  // The second handle opens this long after a disconnection, plus a part of the spread that depends
+  // on the session: a thousand servers that lost one ensemble do not come at once.
+  static constexpr Milliseconds kProbeAfter{2'000};
+  static constexpr Milliseconds kProbeSpread{2'000};
+  // The session time that the second handle asks for. The client library retries after a third of
+  // it, so a registry that comes back is seen soon, however long the first handle's sessions are.
+  static constexpr Milliseconds kProbeSession{3'000};
 
   // Opens nothing yet: the first Dispatch does. `clock` must outlive this.
   ZkCoordinator(ZkOptions options, const Clock& clock);
@@ -96,20 +108,32 @@ class ZkCoordinator final : public Coordinator {
   void PrepareFrom(size_t end, SyncDone done);
   std::string Absolute(const std::string& path) const;
 
+  // The root node as read last. Another creation or an older version means that data were lost.
+  struct RootSeen {
+    int64_t created_zxid = 0;
+    int64_t version = 0;
+  };
+
+  ReadDone NotingRoot(ReadDone done);
   int Tend();
-  void OpenHandle(Handle& handle);
-  void LookElsewhere(BootMs now);
+  void OpenHandle(Handle& handle, Milliseconds session_time);
+  bool disconnected() const { return handle_.zk != nullptr && !connected_ && session_ != 0; }
+  BootMs ProbeAt() const;
+  void TendProbe(BootMs now);
+  void AskProbe(BootMs now);
+  void RetryProbe(BootMs now);
+  void EndProbe();
   Milliseconds Patience(Milliseconds wait) const;
   int TellRefused();
   int TellOverdue();
 
   int OnEvent(Tagged& tagged);
   int OnState(const SessionEvent& state);
-  int OnLookerState(const SessionEvent& state);
+  int OnProbe(Tagged& tagged);
+  int OnProbeRead(const Result<Node>& root);
   int OnAnswered(Answered& answered);
   bool KeepWatching(Token token, Answer& answer);
   int LoseSession(const char* why, SessionEvent::Kind kind);
-  int Switch();
   int TellState(SessionEvent event);
   static int TellAll(const WatchTable::Fired& fired);
 
@@ -127,15 +151,16 @@ class ZkCoordinator final : public Coordinator {
   int64_t session_ = 0;
   BootMs disconnected_since_;
   BootMs open_at_;
-  BootMs switch_at_;  // when looker_ is connected
-  int64_t looker_session_ = 0;
+  std::optional<RootSeen> root_seen_;
+  std::optional<BootMs> probe_due_;  // when probe_ is asked again
+  std::optional<BootMs> give_up_at_;  // the first handle's session, once probe_ has read the root
   uint64_t last_handle_ = 0;
 
   // Outlives the handles, which write to it until they are closed.
   std::unique_ptr<Inbox<Tagged>> inbox_ = std::make_unique<Inbox<Tagged>>();
   std::unique_ptr<NameProbe> names_;
   Handle handle_;
-  Handle looker_;
+  Handle probe_;
 };
 
 }  // namespace firn

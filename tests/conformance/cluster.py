@@ -159,7 +159,7 @@ class Cluster:
         self.zookeeper = ZooKeeper(os.path.join(self.folder, "zookeeper"))
         try:
             registry = f"zk://127.0.0.1:{self.zookeeper.port}/firn/drill"
-            subprocess.run([self.firn, "init", "--brand_new", "--workers=16",
+            subprocess.run([self.firn, "init", "--brand_new", "--force", "--workers=16",
                             "--registry=" + registry], check=True, stdout=subprocess.DEVNULL)
             for name in "abc":
                 self.members.append(

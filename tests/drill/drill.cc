@@ -30,7 +30,8 @@ void Drill::MakeDirectoryCluster(int workers) {
 }
 
 void Drill::InitCluster(int workers) {
-  const Finished init = Firn({"init", "--brand-new", "--workers=" + std::to_string(workers)});
+  const Finished init =
+      Firn({"init", "--brand-new", "--force", "--workers=" + std::to_string(workers)});
   ASSERT_EQ(init.exit_code, 0) << init.err << init.out;
 }
 

@@ -91,6 +91,17 @@ TEST_F(WipeDrill, ThePrintedCommandLeadsOutAtTheFirstGo) {
   ExpectWell();
 }
 
+// The operator does not wait for the servers to notice: the wait in `firn init` must be long enough.
+TEST_F(WipeDrill, InitRightAfterAWipeRefusesBecauseOfTheRunningServers) {
+  ASSERT_TRUE(ensemble().Wipe().ok());
+  const Finished init = Firn({"init", "--brand-new", "--workers=8"});
+  EXPECT_EQ(init.exit_code, 4) << init.out << init.err;
+  EXPECT_NE(init.err.find("belongs to cluster"), std::string::npos) << init.err;
+  const Finished restored = Paste(Printed("firn restore"));
+  EXPECT_EQ(restored.exit_code, 0) << restored.out << restored.err;
+  ExpectWell();
+}
+
 // He leaves out the tags at first: the servers find theirs lost and stop everything, and what they
 // print then is as good however long it takes to paste it.
 TEST_F(WipeDrill, ATagThatWasForgottenIsPrintedAgain) {

@@ -236,7 +236,7 @@ TEST_F(EmbeddedTest, StartsAgainWhileItsZooKeeperIsAway) {
   ASSERT_TRUE(zookeeper.ok()) << zookeeper.status();
   EmbeddedOptions options = Options();
   options.registry = "zk://" + (*zookeeper)->hosts() + "/firn/embedded";
-  ASSERT_EQ(RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--workers=4",
+  ASSERT_EQ(RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--force", "--workers=4",
                       "--registry=" + options.registry},
                      kPatience)
                 .exit_code,
@@ -265,7 +265,7 @@ TEST_F(EmbeddedTest, ProgramsShareSegmentTagsOnARealZooKeeper) {
     words.push_back("--registry=" + options.registry);
     return RunToEnd(words, kPatience).exit_code;
   };
-  ASSERT_EQ(firn({"init", "--brand-new", "--workers=4"}), 0);
+  ASSERT_EQ(firn({"init", "--brand-new", "--force", "--workers=4"}), 0);
   ASSERT_EQ(firn({"tags", "create", "order", "strategy=segment", "step=10", "step_max=10"}), 0);
   ASSERT_EQ(firn({"tags", "create", "rising", "strategy=segment", "buffer=none"}), 0);
   std::set<int64_t> orders;

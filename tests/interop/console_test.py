@@ -33,7 +33,7 @@ class ConsoleTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.registry = f"dir://{cls.folder}/registry"
-        cls.run_firn("init", "--brand-new", "--workers=16")
+        cls.run_firn("init", "--brand-new", "--force", "--workers=16")
         cls.run_firn("tags", "create", "order", "step=50")
         cls.run_firn("tags", "create", HOSTILE, "strategy=snowflake", "disabled=true")
         cls.server = cls.asked = cls.start("first", 3, 1)

@@ -35,7 +35,7 @@ class FirnClusterTest : public testing::Test {
     return AnyJson::parse(finished.out, nullptr, false);
   }
 
-  void Init() { FirnJson({"init", "--brand-new", "--workers=4"}); }
+  void Init() { FirnJson({"init", "--brand-new", "--force", "--workers=4"}); }
 
   std::string WriteFile(const std::string& text) {
     const std::string path = folder_ / "tags.ini";

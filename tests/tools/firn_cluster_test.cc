@@ -157,7 +157,7 @@ TEST_F(FirnClusterTest, AClusterIsMadeWithATagLikeAnyOther) {
 TEST_F(FirnClusterTest, WhereUndefinedTagsAreServedNoneCanBeObfuscated) {
   EXPECT_EQ(Firn({"init", "--brand_new", "--workers=4", "--default_strategy=segment"}).exit_code,
             2);
-  FirnJson({"init", "--brand_new", "--workers=4", "--default_strategy=snowflake"});
+  FirnJson({"init", "--brand_new", "--force", "--workers=4", "--default_strategy=snowflake"});
   for (const char* strategy : {"strategy=snowflake", "strategy=segment"}) {
     const Finished refused =
         Firn({"tags", "create", "order", strategy, "plugins=obfuscate", "obfuscate.width=9",
@@ -308,14 +308,14 @@ TEST_F(FirnClusterTest, WhoHasTheKeySeesBehindAnObfuscatedTag) {
 }
 
 TEST_F(FirnClusterTest, ExplainGoesByTheClustersLayout) {
-  EXPECT_EQ(Firn({"init", "--brand-new", "--layout=twitter", "--workers=4"}).exit_code, 0);
+  EXPECT_EQ(Firn({"init", "--brand-new", "--force", "--layout=twitter"}).exit_code, 0);
   const AnyJson read = FirnJson({"explain", "1169786042799259000"}).at(0);
   EXPECT_EQ(read.at("time_ms"), 1567733700834);
   EXPECT_FALSE(read.contains("note"));
 }
 
 TEST_F(FirnClusterTest, ExplainReadsATextOfFieldsByTheClustersLayout) {
-  EXPECT_EQ(Firn({"init", "--brand-new", "--layout=twitter", "--workers=4"}).exit_code, 0);
+  EXPECT_EQ(Firn({"init", "--brand-new", "--force", "--layout=twitter"}).exit_code, 0);
   FirnJson({"tags", "create", "stamp", "strategy=snowflake", "text=S{id:fields}"});
   const std::string text = "S20190906013500834-0039-3448";
   EXPECT_EQ(FirnJson({"explain", text, "--tag=stamp"}).at(0).at("id"), "1169786042799259000");

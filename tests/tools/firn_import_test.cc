@@ -34,7 +34,7 @@ class FirnImportTest : public testing::Test {
       Run(CreateTableSql(TableForm::kLeaf, prefix + "leaf_alloc"));
       Run(CreateTableSql(TableForm::kTinyid, prefix + "tiny_id_info"));
     }
-    EXPECT_EQ(Firn({"init", "--brand-new", "--workers=4"}).exit_code, 0);
+    EXPECT_EQ(Firn({"init", "--brand-new", "--force", "--workers=4"}).exit_code, 0);
   }
 
   static void Run(const std::string& sql) { ASSERT_EQ(server_->Run(sql), Status()) << sql; }

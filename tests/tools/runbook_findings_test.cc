@@ -16,7 +16,7 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kShellPatience{120'000};
-constexpr char kInit[] = " --brand-new --workers=4";  // as the fixture's
+constexpr char kInit[] = " --brand-new --force --workers=4";  // as the fixture's
 
 class RunbookFindingsTest;
 

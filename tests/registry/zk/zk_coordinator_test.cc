@@ -252,6 +252,48 @@ TEST_F(ZkCoordinatorTest, AnEnsemblePutBackIsSeenThroughASecondHandle) {
   EXPECT_EQ(direct->Read("/")->data, "0");
 }
 
+// Two and a half of these sessions take longer than the test waits: only the second handle's look at
+// the root node tells that data were lost.
+TEST_F(ZkCoordinatorTest, ReportsAWipedRegistryLongBeforeALongSessionEnds) {
+  session_time = kLongSession;
+  Start();
+  ASSERT_TRUE(direct->ReadAndWatch("/").ok());
+  direct->events.clear();
+  ASSERT_TRUE(zk->Wipe().ok());
+  ASSERT_TRUE(direct->AwaitEvent(Kind::kExpired));
+  ASSERT_TRUE(direct->AwaitEvent(Kind::kConnected));
+  EXPECT_EQ(direct->Read("/").code(), Code::kNotFound);
+}
+
+TEST_F(ZkCoordinatorTest, ReportsAnOlderRootNodeLongBeforeALongSessionEnds) {
+  session_time = kLongSession;
+  Start();
+  ASSERT_TRUE(zk->SaveData().ok());
+  ASSERT_TRUE(SetWhenItCan(*direct, "1").ok());
+  ASSERT_EQ(direct->Read("/")->data, "1");
+  direct->events.clear();
+  ASSERT_TRUE(zk->RestoreData().ok());
+  ASSERT_TRUE(direct->AwaitEvent(Kind::kExpired));
+  ASSERT_TRUE(direct->AwaitEvent(Kind::kConnected));
+  EXPECT_EQ(direct->Read("/")->data, "0");
+}
+
+TEST_F(ZkCoordinatorTest, AServerThatComesBackWithItsDataKeepsTheSession) {
+  session_time = kLongSession;
+  Start();
+  ASSERT_TRUE(direct->ReadAndWatch("/").ok());
+  const int64_t session = (*direct)->session();
+  direct->events.clear();
+  zk->KillAll();
+  ASSERT_TRUE(direct->AwaitEvent(Kind::kDisconnected));
+  const BootMs probed = TestNow() + ZkCoordinator::kProbeAfter + ZkCoordinator::kProbeSpread;
+  ASSERT_TRUE(direct->Await([&] { return TestNow() >= probed; }));
+  ASSERT_TRUE(zk->RestartAll().ok());
+  ASSERT_TRUE(direct->AwaitEvent(Kind::kConnected));
+  EXPECT_EQ((*direct)->session(), session);
+  EXPECT_FALSE(direct->Heard(Kind::kExpired));
+}
+
 // --- credentials and the end --------------------------------------------------------------------
 
 TEST_F(ZkCoordinatorTest, NodesOfOneUserAreReadByAllAndWrittenByHimAlone) {

@@ -24,7 +24,7 @@ class ClusterViewTest : public testing::Test {
     ASSERT_TRUE(started.ok()) << started.status();
     zookeeper_ = *std::move(started);
     registry_ = "zk://" + zookeeper_->hosts() + "/firn/shown";
-    Firn({"init", "--brand-new", "--workers=4"});
+    Firn({"init", "--brand-new", "--force", "--workers=4"});
     Firn({"tags", "create", "order", "step=50"});
     for (int i = 0; i < 2; ++i) Start(std::to_string(i), Cat("--worker=", i));
   }

@@ -32,7 +32,7 @@ class FailingDiskTest : public testing::Test {
     Start({"--registry=static:" + std::to_string(machine), "--static_first_start"});
   }
   void StartInACluster() {
-    const Finished made = Firn({"init", "--brand-new", "--workers=2"});
+    const Finished made = Firn({"init", "--brand-new", "--force", "--workers=2"});
     ASSERT_EQ(made.exit_code, 0) << made.out << made.err;
     Start({"--registry=" + registry_});
   }

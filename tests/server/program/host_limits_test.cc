@@ -71,7 +71,8 @@ class HostLimitsTest : public testing::Test {
  protected:
   void SetUp() override {
     const Finished made =
-        RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--workers=2", registry_});
+        RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--force", "--workers=2",
+                  registry_});
     ASSERT_EQ(made.exit_code, 0) << made.out << made.err;
   }
 

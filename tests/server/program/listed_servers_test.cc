@@ -34,7 +34,7 @@ class ListedServersTest : public testing::Test {
     ASSERT_TRUE(started.ok()) << started.status();
     zookeeper_ = *std::move(started);
     registry_ = "zk://" + zookeeper_->hosts() + "/firn/listed";
-    const Finished made = Firn({"init", "--brand-new", "--workers=4"});
+    const Finished made = Firn({"init", "--brand-new", "--force", "--workers=4"});
     ASSERT_EQ(made.exit_code, 0) << made.err;
     Start(3, registry_, {"--session_timeout_ms=4000"});
   }

@@ -25,7 +25,8 @@ class SeedClientTest : public testing::Test {
     ASSERT_TRUE(started.ok()) << started.status();
     zookeeper_ = *std::move(started);
     registry_ = "zk://" + zookeeper_->hosts() + "/firn/seeds";
-    const Finished made = Firn({"init", "--brand-new", "--workers=4", "--registry=" + registry_});
+    const Finished made =
+        Firn({"init", "--brand-new", "--force", "--workers=4", "--registry=" + registry_});
     ASSERT_EQ(made.exit_code, 0) << made.err;
     for (int i = 0; i < kServers; ++i) StartServer();
     for (const auto& server : servers_) ASSERT_TRUE(server->BecomesReady()) << server->log();

@@ -48,7 +48,7 @@ class ServerReadinessTest : public testing::Test {
 };
 
 TEST_F(ServerReadinessTest, AfterARestoreOneWhoseClockPolicyIsStrictWaitsForTheWallClock) {
-  Firn({"init", "--brand-new", "--workers=2"});
+  Firn({"init", "--brand-new", "--force", "--workers=2"});
   Firn({"tags", "create", "order", "strategy=segment", "start=1"});
   Firn({"restore"});
   Start(registry_, {"--clock_policy=strict", "--restore_probation_ms=0"});

@@ -30,7 +30,7 @@ class ZooKeeperServerTest : public testing::Test {
 
   void SetUp() override {
     ASSERT_NE(zookeeper_, nullptr);
-    const Finished made = Firn({"init", "--brand-new", "--workers=4"});
+    const Finished made = Firn({"init", "--brand-new", "--force", "--workers=4"});
     ASSERT_EQ(made.exit_code, 0) << made.err;
   }
 
@@ -186,8 +186,8 @@ TEST_F(ZooKeeperServerTest, OfflineOutlivesARestart) {
 // It looks again when the registry is there: nothing was held under the guess.
 TEST_F(ZooKeeperServerTest, AFirstStartWithoutTheRegistryIsNotBoundByItsGuess) {
   const std::string cluster = "--registry=" + registry("-of-twitter");
-  const Finished made = RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--workers=4",
-                                  "--layout=twitter", "--timeout_ms=30000", cluster});
+  const Finished made = RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--force",
+                                  "--workers=4", "--layout=twitter", "--timeout_ms=30000", cluster});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   zookeeper_->KillAll();
   RunningServer server(dir_ / "state", {cluster, "--session_timeout_ms=2000"});
@@ -224,7 +224,7 @@ class GuardedZooKeeperServerTest : public ZooKeeperServerTest {
     ASSERT_NE(zookeeper_, nullptr);
     Write("right", "firn:secret\n");
     Write("wrong", "firn:guess\n");
-    const Finished made = FirnAs("right", {"init", "--brand-new", "--workers=4"});
+    const Finished made = FirnAs("right", {"init", "--brand-new", "--force", "--workers=4"});
     ASSERT_EQ(made.exit_code, 0) << made.err;
     const Finished tag = FirnAs("right", {"tags", "create", "order", "strategy=segment"});
     ASSERT_EQ(tag.exit_code, 0) << tag.err;
@@ -331,7 +331,7 @@ TEST_F(ZooKeeperServerTest, WaitsForAClusterThatIsMadeLater) {
   ASSERT_TRUE(Says(server, "NOT_READY")) << server.log();
   EXPECT_EQ(server.Get("/genid").status, 503);
   const Finished made =
-      RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--workers=4", flags[0]});
+      RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--force", "--workers=4", flags[0]});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   EXPECT_TRUE(server.BecomesReady()) << server.log();
 }

@@ -25,8 +25,9 @@ DEFINE_bool(force, false, "Proceed where a refusal names this flag.");
 namespace firn {
 namespace {
 
-// Servers that wait for a cluster come back within two seconds of its root node.
-constexpr Milliseconds kLookFor{3'000};
+// Servers of a lost cluster announce themselves within 10 s of ZooKeeper being reachable again:
+// they notice the loss within 2 to 4 s of a disconnection (ZkCoordinator), then find the root node.
+constexpr Milliseconds kLookFor{20'000};
 constexpr Milliseconds kLookEvery{200};
 // How it goes on, where that takes a while.
 constexpr Milliseconds kTellEvery{10'000};
@@ -64,6 +65,8 @@ Status LookForStrangers(BlockingCoordinator& registry) {
   FIRN_ASSIGN(const MetaAsRead made, ReadMeta(registry));
   const Clock& clock = SystemClock();
   const BootMs give_up = clock.Boot() + kLookFor;
+  std::cerr << "firn init: waiting " << kLookFor.count() / 1000
+            << " s for servers of an earlier cluster to announce themselves (--force skips this)\n";
   while (true) {
     FIRN_ASSIGN(const std::string stranger, StrangerAmong(registry, made.meta.uuid));
     if (!stranger.empty()) {
@@ -120,8 +123,8 @@ Verb InitVerb() {
           .details =
               "Says --brand-new or --nobrand_new: nobody can tell an empty registry from one\nthat "
               "has lost everything, and servers may still be issuing under the old one. In "
-              "ZooKeeper\nit looks for three seconds whether servers of a lost cluster show "
-              "themselves.\n",
+              "ZooKeeper\nit waits 20 s for servers of a lost cluster to announce themselves. "
+              "--force skips this wait.\n",
           .flags = {FIRN_REGISTRY_FLAGS, "brand_new", "force", "default_strategy", "uuid", "layout",
                     "rack_bits", "workers", "claim_window_ms", "skew_max_ms"},
           .run = RunInit};
