@@ -18,6 +18,8 @@ namespace {
 constexpr size_t kCreatesMax = 16;
 // More than interrupted deletions by hand can leave; the rest stands where nobody asks for it.
 constexpr size_t kErasEndedMax = 64;
+// More than the clocks of a cluster may differ, when its first id is issued.
+constexpr Milliseconds kBeforeFirstId{86'400'000};
 
 // Nodes to be made below one version of the root node, sent in portions; those already there are
 // left alone.
@@ -176,6 +178,7 @@ Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entro
                    .layout = plan.layout.text(),
                    .rack_bits = split.rack_bits(),
                    .default_strategy = plan.default_strategy,
+                   .ids_since = plan.ids_since,
                    .floor = plan.floor,
                    .frozen = true,
                    .reason = kBeingMade};
@@ -191,6 +194,10 @@ Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entro
   stands.meta.frozen = false;
   stands.meta.reason.clear();
   stands.meta.floor = std::max(stands.meta.floor, plan.floor);
+  const bool said = stands.meta.ids_since != WallMs() || stands.modified == WallMs();
+  if (!stands.meta.default_strategy.empty() && !said) {
+    stands.meta.ids_since = stands.modified - kBeforeFirstId;
+  }
   return SetMeta(registry, stands);
 }
 

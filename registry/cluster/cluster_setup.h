@@ -24,6 +24,9 @@ struct ClusterPlan {
   std::string uuid{};                 // of the lost cluster that this one continues; drawn if empty
   WallMs floor{};                     // no claim below it
   std::string default_strategy{};     // as ClusterMeta has it
+  // Of a cluster that serves undefined tags: no id under these names is older. Unless given, a day
+  // before the cluster is made, by the registry's clock.
+  WallMs ids_since{};
   // Asked when all nodes are there and before anybody can claim: a refusal leaves the cluster half
   // made, as MakeCluster's own failures do.
   std::function<Status()> last_look{};

@@ -1,8 +1,12 @@
 #include "registry/cluster/records.h"
 
+#include <algorithm>
+
 #include "common/base/cat.h"
 #include "common/base/hex.h"
+#include "common/id/layout.h"
 #include "common/json/json_object.h"
+#include "common/time/civil_time.h"
 
 namespace firn {
 namespace {
@@ -27,14 +31,15 @@ bool IsUuidDash(size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
 }  // namespace
 
 std::string FormatMeta(const ClusterMeta& meta) {
-  return JsonWriter()
-      .Number("format", meta.format)
+  JsonWriter write;
+  write.Number("format", meta.format)
       .Text("uuid", meta.uuid)
       .Text("era", meta.era.text())
       .Text("layout", meta.layout)
       .Number("rack_bits", meta.rack_bits)
-      .Text("default_strategy", meta.default_strategy)
-      .Number("floor_ms", meta.floor.ms())
+      .Text("default_strategy", meta.default_strategy);
+  if (meta.ids_since != WallMs()) write.Number("ids_since_ms", meta.ids_since.ms());
+  return write.Number("floor_ms", meta.floor.ms())
       .Flag("frozen", meta.frozen)
       .Text("reason", meta.reason)
       .Others(meta.others)
@@ -50,12 +55,14 @@ Result<ClusterMeta> ParseMeta(std::string_view json) {
   FIRN_TRY(CheckFormat(meta.format).WithContext(kNode));
   std::string era;
   int64_t rack_bits = 0;
+  int64_t ids_since = 0;
   int64_t floor = 0;
   read.Text("uuid", meta.uuid)
       .Text("era", era)
       .Text("layout", meta.layout)
       .Number("rack_bits", rack_bits, 0, 16)
       .Text("default_strategy", meta.default_strategy)
+      .NumberIfAny("ids_since_ms", ids_since, 0, kTimeMax)
       .Number("floor_ms", floor, 0, kTimeMax)
       .Flag("frozen", meta.frozen)
       .Text("reason", meta.reason, ClusterMeta::kReasonBytesMax)
@@ -68,9 +75,27 @@ Result<ClusterMeta> ParseMeta(std::string_view json) {
   }
   if (meta.era.zero()) return Corrupt("the cluster's root node: \"era\" is none");
   meta.rack_bits = static_cast<int>(rack_bits);
+  meta.ids_since = WallMs(ids_since);
   meta.floor = WallMs(floor);
   return meta;
 }
+
+LedgerLimit LimitOf(const ClusterMeta& meta) {
+  if (meta.default_strategy.empty()) return {};
+  const Result<Layout> layout = Layout::Parse(meta.layout);
+  if (meta.ids_since == WallMs() || !layout.ok()) {
+    return {0,
+            "this cluster serves undefined tags, and its root node does not say since when; run "
+            "firn restore --ids_since=DATE"};
+  }
+  const Tick first = std::clamp(layout->TickAt(meta.ids_since), Tick(0), layout->last_tick());
+  const auto end = static_cast<int64_t>(layout->time().Place(static_cast<uint64_t>(first.count())));
+  return {end, Cat("numbers must end below ", end,
+                   ": this cluster serves undefined tags, so its ids since ",
+                   FormatRfc3339(meta.ids_since), " may be in use under any name")};
+}
+
+Status LedgerLimit::CheckEnd(int64_t to) const { return to <= end ? Status() : Invalid(why); }
 
 // Segment tags have ledgers, so somebody has to define each.
 bool IsDefaultStrategy(std::string_view text) { return text.empty() || text == "snowflake"; }

@@ -14,7 +14,8 @@ namespace firn {
 // any tool that shows a node's data shows the record.
 //
 //   /                                {"format":2,"uuid":..,"era":"<32 hex>","layout":"firn",
-//                                     "rack_bits":2,"default_strategy":"","floor_ms":..,
+//                                     "rack_bits":2,"default_strategy":"","ids_since_ms":..,
+//                                     "floor_ms":..,
 //                                     "frozen":false,"reason":""}
 //   /machines/<rack>/<worker>        {"nonce":"<32 hex>","word":"<32 hex>","bound_ms":..,
 //                                     "owner":"firn.7609.2130706433.9e107d9d372bb682",
@@ -46,6 +47,8 @@ struct ClusterMeta {
   // How ids of tags that nobody has defined are made: "snowflake", or empty: there are none. Fixed
   // when the cluster is made: where it is not empty, plain ids may be out under any name.
   std::string default_strategy{};
+  // No id under these names is older. Written where there is a default strategy; 0: unknown.
+  WallMs ids_since{};
   WallMs floor;         // no claim begins below it
   bool frozen = false;  // no claim begins at all
   std::string reason;   // of the freeze, in words
@@ -82,6 +85,18 @@ struct LiveMark {
 
   friend bool operator==(const LiveMark&, const LiveMark&) = default;
 };
+
+// Where the numbers of all ledgers of a cluster end, and why. In a cluster that serves undefined
+// tags, plain ids may be in use under any name, so numbers end below the first id of `ids_since`;
+// there are none while that is unknown.
+struct LedgerLimit {
+  int64_t end = INT64_MAX;
+  std::string why{};  // empty without a limit
+
+  // kInvalid, with the reason, for numbers that reach beyond it; `to` is the first one after them.
+  Status CheckEnd(int64_t to) const;
+};
+LedgerLimit LimitOf(const ClusterMeta& meta);
 
 // Whether undefined tags may be served so: "snowflake", or empty.
 bool IsDefaultStrategy(std::string_view text);

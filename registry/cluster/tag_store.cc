@@ -34,7 +34,10 @@ Status MayWrite(const MetaAsRead& meta, const TagDefinition& tag) {
 }
 
 // What lies in a later period would keep the tag from giving numbers until that has come.
-Status MayStart(BlockingCoordinator& registry, const TagDefinition& tag) {
+Status MayStart(BlockingCoordinator& registry, const MetaAsRead& meta, const TagDefinition& tag) {
+  if (tag.HasLedger()) {
+    FIRN_TRY(LimitOf(meta.meta).CheckEnd(tag.NextBegin()).WithContext(Quoted(tag.name)));
+  }
   const std::optional<DatedNumbers> numbers = tag.Dated();
   if (!numbers || tag.start.value_or(1) == 1) return {};
   FIRN_ASSIGN(const TimeZone zone, TimeZone::Load(tag.zone));
@@ -119,7 +122,7 @@ Status TagStore::Create(const TagDefinition& tag) {
                    " needs an explicit start: this cluster has lost data once, and a tag of this "
                    "name may have given numbers before; start=1 says that it has not");
   }
-  FIRN_TRY(MayStart(registry_, tag));
+  FIRN_TRY(MayStart(registry_, meta, tag));
   TagDefinition made = WithLedgerAtStart(tag);
   if (!restored || made.high == 1) made.high = 0;  // no number was ever given
   const Result<StoredTag> before = ReadNode(tag.name, meta);
@@ -140,7 +143,8 @@ Status TagStore::Replace(const StoredTag& read, TagDefinition after) {
   FIRN_TRY(CheckEdit(read.tag(), WithLedgerOf(read.tag(), after)));
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
   FIRN_TRY(MayWrite(meta, after));
-  if (after.start != read.tag().start) FIRN_TRY(MayStart(registry_, after));
+  const bool starts = after.start != read.tag().start || !read.tag().HasLedger();
+  if (starts) FIRN_TRY(MayStart(registry_, meta, after));
   return Put(read, std::move(after));
 }
 

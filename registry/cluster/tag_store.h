@@ -49,6 +49,7 @@ class TagStore {
   // kConflict when there is a tag of the name already, disabled ones included. In a cluster that
   // has been restored after a loss a tag with a ledger wants an explicit start: its old numbers may
   // have been lost with the node. Unless that is 1, ids count as out, and their form is fixed.
+  // kInvalid for numbers beyond LimitOf.
   Status Create(const TagDefinition& tag);
 
   // Puts `after` in the place of what was read; the ledger and members of later versions stay as

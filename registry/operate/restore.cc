@@ -48,6 +48,7 @@ Result<MetaAsRead> RootAnew(BlockingCoordinator& registry, const RestoreFacts& f
                            .layout = facts.layout.text(),
                            .rack_bits = facts.rack_bits,
                            .default_strategy = facts.default_strategy,
+                           .ids_since = facts.ids_since,
                            .floor = {},
                            .frozen = true,
                            .reason = kBeingMadeAnew}};
@@ -72,6 +73,7 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
   }
   if (!stands.ok()) return stands;
   report.root_made = IsBeingMade(stands->meta);
+  if (facts.NewIdsSince(stands->meta)) stands->meta.ids_since = facts.ids_since;
   stands->meta.frozen = true;
   stands->meta.reason = report.root_made ? kBeingMadeAnew : kBeingRestored;
   FIRN_ASSIGN(stands->version, BeginEra(registry, stands->meta, stands->version, entropy));

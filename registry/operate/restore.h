@@ -38,6 +38,12 @@ struct RestoreFacts {
   Layout layout = Layout::Firn();       // likewise
   int rack_bits = 2;                    // likewise
   std::string default_strategy{};       // likewise
+  // Since when ids are issued, as ClusterMeta has it, where the tree does not say so; an earlier
+  // moment than the tree's replaces that.
+  WallMs ids_since{};
+  bool NewIdsSince(const ClusterMeta& known) const {
+    return ids_since != WallMs() && (known.ids_since == WallMs() || ids_since < known.ids_since);
+  }
   // Of each rack; unless given as many as the tree still has, or all where it has none.
   std::optional<uint32_t> workers{};
   // The cluster that is here instead of that of `uuid` was never used, and may go.

@@ -247,6 +247,7 @@ Status Ledger::Judge(Page& page, const Nodes& nodes) {
   page.cluster = std::move(meta->uuid);
   page.known->root_version = root->stat.version;
   page.known->era = meta->era;
+  page.known->limit = LimitOf(*meta);
   return {};
 }
 
@@ -283,7 +284,9 @@ Result<Ledger::Move> Ledger::Decide(const Page& page, const Errand& errand) {
   FIRN_TRY(Refusal(page, errand.form));
   const int64_t begin = node.tag.NextBegin();
   StandIn& stand_in = node.stand_in;
+  const LedgerLimit& limit = page.known->limit;  // rule 10
   if (errand.kind == Kind::kBegin) {
+    FIRN_TRY(limit.CheckEnd(begin).WithContext(Named(page.tag)));
     const bool known = stand_in.store == errand.store && stand_in.since != WallMs();
     return Move{{known ? std::min(stand_in.picked, begin) : begin, begin}};
   }
@@ -300,6 +303,7 @@ Result<Ledger::Move> Ledger::Decide(const Page& page, const Errand& errand) {
     if (range.empty() || range.begin < begin) return Conflict("the range that follows lies before");
     if (errand.kind == Kind::kStandIn && stand_in.since == WallMs()) stand_in.since = errand.now;
   }
+  FIRN_TRY(limit.CheckEnd(range.end).WithContext(Named(page.tag)));
   node.tag.high = range.end;
   return Move{range, std::move(node)};
 }

@@ -65,6 +65,8 @@ struct LedgerPlace {
 //     that is set, and says that this store has given a range of a counter that is this cluster's
 //     alone: nobody else takes from it what the ledger gives away meanwhile. Covering such a range
 //     is what says so.
+// 10. In a cluster that serves undefined tags a range ends below the first id that may have been
+//     issued under the tag's name while it was undefined (LimitOf), whoever picks it.
 //
 // Owned by the control thread: every verb is called there, and every answer is given there, in Tick
 // or in the verb itself when nothing has to be asked. Each is given exactly once; destroyed, it

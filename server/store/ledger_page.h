@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "registry/cluster/records.h"
 #include "server/store/ledger.h"
 
 namespace firn {
@@ -37,6 +38,7 @@ struct Ledger::Known {
   int64_t created_zxid = 0;  // Z
   int64_t root_version = 0;  // M
   Nonce era{};               // of the data that were read
+  LedgerLimit limit{};       // of the cluster
   int64_t session = 0;
 };
 

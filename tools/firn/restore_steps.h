@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/base/units.h"
 #include "common/tag/tag_definition.h"
 #include "registry/operate/audit.h"
 #include "registry/seam/blocking_coordinator.h"
@@ -25,5 +26,8 @@ std::string RestoreCommandFor(const Audit& audit, std::vector<TagDefinition> tag
 
 // What --workers says; nothing: as many as there are, or all of the layout.
 std::optional<uint32_t> ChosenWorkers();
+
+// What --ids_since says; 0: nothing.
+Result<WallMs> ChosenIdsSince();
 
 }  // namespace firn

@@ -101,5 +101,21 @@ TEST_F(ClusterSetupTest, OneThatIsCutOffSaysWhatCompletesIt) {
   EXPECT_EQ(Faults(), std::vector<std::string>());
 }
 
+TEST_F(ClusterSetupTest, AClusterThatServesUndefinedTagsKnowsSinceWhen) {
+  const WallMs said(1'600'000'000'000), a_day_before = clock_.Wall() - Milliseconds(86'400'000);
+  const auto since = [this](const ClusterPlan& plan) {
+    MemoryTree tree(clock_);
+    MemoryCoordinator session(tree);
+    BlockingCoordinator registry(session, clock_);
+    EXPECT_TRUE(registry.Connect(Milliseconds(0)).ok());
+    const Status made = MakeCluster(registry, plan, entropy_);
+    EXPECT_TRUE(made.ok()) << made;
+    return ReadMeta(registry)->meta.ids_since;
+  };
+  EXPECT_EQ(since({.workers = 1}), WallMs()) << "it serves none";
+  EXPECT_EQ(since({.workers = 1, .default_strategy = "snowflake"}), a_day_before);
+  EXPECT_EQ(since({.workers = 1, .default_strategy = "snowflake", .ids_since = said}), said);
+}
+
 }  // namespace
 }  // namespace firn

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/id/layout.h"
+
 namespace firn {
 namespace {
 
@@ -173,6 +175,25 @@ TEST(NonceTest, IsNeverZeroAndGivesItselfBack) {
   EXPECT_FALSE(nonce.zero());
   EXPECT_EQ(*Nonce::Parse(nonce.text()), nonce);
   EXPECT_NE(nonce, Nonce::Draw(entropy));
+}
+
+TEST(RecordsTest, NumbersEndBelowTheIdsOfUndefinedTags) {
+  ClusterMeta meta = SomeMeta();
+  EXPECT_EQ(LimitOf(meta).end, INT64_MAX) << "every tag is defined";
+  meta.default_strategy = "snowflake";
+  EXPECT_EQ(LimitOf(meta).end, 0) << "it is not known since when ids are issued";
+  EXPECT_EQ(FormatMeta(meta).find("ids_since_ms"), std::string::npos);
+  const Layout layout = Layout::Firn();
+  meta.ids_since = layout.epoch() + Milliseconds(1'000);
+  EXPECT_EQ(*ParseMeta(FormatMeta(meta)), meta);
+  const LedgerLimit limit = LimitOf(meta);
+  EXPECT_EQ(limit.end, *layout.Pack({.tick = Tick(1'000), .machine = MachineId(0)}));
+  EXPECT_TRUE(limit.CheckEnd(limit.end).ok());
+  EXPECT_EQ(limit.CheckEnd(limit.end + 1).code(), Code::kInvalid);
+  meta.ids_since = WallMs(1);
+  EXPECT_EQ(LimitOf(meta).end, 0) << "before the epoch";
+  meta.ids_since = layout.end() + Milliseconds(1);
+  EXPECT_EQ(LimitOf(meta).end, *layout.Pack({.tick = layout.last_tick(), .machine = MachineId(0)}));
 }
 
 }  // namespace

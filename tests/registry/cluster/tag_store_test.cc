@@ -347,5 +347,26 @@ TEST_F(TagStoreTest, AFreshTagCannotBecomeObfuscatedWherePlainIdsMayBeOutUnderIt
   EXPECT_EQ(store_.Create(hidden).code(), Code::kInvalid);
 }
 
+TEST_F(TagStoreTest, ATagDoesNotStartAmongTheIdsOfUndefinedTags) {
+  meta_.default_strategy = "snowflake";
+  meta_.ids_since = Layout::Firn().epoch() + Milliseconds(1);
+  ChangeMeta(false, WallMs());
+  const int64_t first = Layout::Firn().PackUnchecked(0, Tick(1), 0);
+  TagDefinition tag = Segment("order");
+  tag.start = first + 1;
+  const Status refused = store_.Create(tag);
+  EXPECT_EQ(refused.code(), Code::kInvalid);
+  EXPECT_NE(refused.message().find("undefined tags"), std::string::npos) << refused;
+  tag.start = 1;
+  ASSERT_TRUE(store_.Create(tag).ok());
+  const StoredTag read = *store_.Read("order");
+  tag.start = first + 1;
+  EXPECT_EQ(store_.Edit(read, tag).code(), Code::kInvalid);
+  MoveLedger("order", first);
+  tag.start = 1;
+  tag.disabled = true;
+  EXPECT_TRUE(store_.Edit(*store_.Read("order"), tag).ok()) << "its numbers are used up";
+}
+
 }  // namespace
 }  // namespace firn

@@ -322,5 +322,23 @@ TEST_F(RestoreTest, MissingNodesAreMadeOnlyUnderAFrozenRootNode) {
   EXPECT_FALSE(tree_.Peek(SlotPath({0, 2})).has_value());
 }
 
+TEST_F(RestoreTest, KeepsAndLearnsSinceWhenIdsAreIssued) {
+  tree_.Wipe();
+  RestoreFacts facts = Facts();
+  facts.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
+  facts.default_strategy = "snowflake";
+  ASSERT_TRUE(RestoreBy(facts).ok());
+  EXPECT_EQ(Meta().meta.ids_since, WallMs()) << "nobody has said it";
+  facts.ids_since = kRestored - kAnHour;
+  ASSERT_TRUE(RestoreBy(facts).ok());
+  EXPECT_EQ(Meta().meta.ids_since, kRestored - kAnHour);
+  facts.ids_since = kRestored;
+  ASSERT_TRUE(RestoreBy(facts).ok());
+  EXPECT_EQ(Meta().meta.ids_since, kRestored - kAnHour) << "it is never set later";
+  facts.ids_since = {};
+  ASSERT_TRUE(RestoreBy(facts).ok());
+  EXPECT_EQ(Meta().meta.ids_since, kRestored - kAnHour);
+}
+
 }  // namespace
 }  // namespace firn

@@ -53,5 +53,18 @@ TEST_F(LedgerFormTest, GivingBackComparesNothing) {
   EXPECT_EQ(cluster_.High("order"), 6);
 }
 
+TEST_F(LedgerFormTest, NoRangeReachesTheIdsOfUndefinedTags) {
+  const int64_t first = cluster_.ServeUndefined(Layout::Firn().epoch() + Milliseconds(1));
+  EXPECT_EQ(*host_.Extend(10), (Range{1, 11}));
+  EXPECT_TRUE(host_.Cover({first - 20, first - 10}).ok());
+  const Status beyond = host_.Cover({first - 5, first + 5});
+  EXPECT_EQ(beyond.code(), Code::kInvalid);
+  EXPECT_NE(beyond.message().find("undefined tags"), std::string::npos) << beyond;
+  EXPECT_EQ(host_.Extend(11).code(), Code::kInvalid);
+  EXPECT_EQ(cluster_.High("order"), first - 10);
+  EXPECT_EQ(*host_.Extend(10), (Range{first - 10, first}));
+  EXPECT_EQ(host_.Extend(1).code(), Code::kInvalid);
+}
+
 }  // namespace
 }  // namespace firn

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/id/layout.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "registry/cluster/tag_store.h"
@@ -54,6 +55,14 @@ class LedgerCluster {
 
   // Whatever it was, the root is another version, and thawed.
   void Thaw() { Do({Write::Set(kMetaPath, FormatMeta(meta_), Write::kAnyVersion)}); }
+  // Undefined tags are served as well; the first id that may be out under any name.
+  int64_t ServeUndefined(WallMs since) {
+    meta_.default_strategy = "snowflake";
+    meta_.ids_since = since;
+    Thaw();
+    const Layout layout = Layout::Firn();
+    return layout.PackUnchecked(0, layout.TickAt(since), 0);
+  }
   // `firn restore` in short: its data begin another era.
   void Restore() {
     const std::string ended = EraPath(meta_.era);

@@ -41,6 +41,11 @@ class SimStore final : public RangeStore {
     int64_t& next = shared_.database.next[tag.name];
     const Range range{std::max(next, at_least), std::max(next, at_least) + size};
     const uint64_t luck = shared_.dice.Below(20);
+    // Its row was set from the highest id of that name.
+    if (luck == 2 && shared_.undefined_from) {
+      const int64_t beyond = std::max(at_least, *shared_.undefined_from);
+      return Range{beyond, beyond + size};
+    }
     if (luck == 0) return Unavailable("the request was lost");
     next = range.end;
     if (luck == 1) return Unknown("the answer was lost");
@@ -319,6 +324,11 @@ void SegmentHost::Record(const std::string& tag, int64_t id, int64_t beyond) {
   if (start != process_->starts.end() && id + 1 < start->second) {
     throw SegmentViolation("number " + std::to_string(id) + " of tag " + tag +
                            " lies below its start");
+  }
+  const int64_t from = shared_.undefined_from.value_or(NumberOracle::kClockIds);
+  if (id >= from && id < NumberOracle::kClockIds) {
+    throw SegmentViolation("number " + std::to_string(id) + " of tag " + tag +
+                           " lies among the ids of undefined tags");
   }
   shared_.oracle.Record(tag, id, beyond);
 }

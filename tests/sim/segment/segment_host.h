@@ -42,6 +42,8 @@ struct SegmentShared {
   int64_t wasted = 0;
   // A clock's ids, as the plain tags of a whole cluster would give them.
   int64_t snowflakes = NumberOracle::kClockIds;
+  // The first id that may be out under any name, in a cluster that serves undefined tags.
+  std::optional<int64_t> undefined_from{};
   std::vector<std::string> names{};  // that callers ask for
   Milliseconds slept{0};             // by all machines, until a midnight comes
   std::function<void(const std::string& what)> trace{};

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "registry/cluster/tag_node.h"
 #include "registry/cluster/tag_store.h"
@@ -46,6 +47,13 @@ std::string Mixed(const std::string& form, const std::string& ledger) {
   return WriteTagNode(*mixed).value_or(ledger);
 }
 
+std::string WithoutLimit(const std::string& root) {
+  Result<ClusterMeta> meta = ParseMeta(root);
+  if (!meta.ok()) return root;
+  meta->ids_since = kRecordTimeMax - Milliseconds(1);
+  return FormatMeta(*meta);
+}
+
 }  // namespace
 
 Write* TagSet(std::vector<Write>& writes) {
@@ -58,6 +66,13 @@ Write* TagSet(std::vector<Write>& writes) {
 
 // Ledgers read without a watch, followers with one.
 void LedgerSeam::Read(const std::string& path, ReadDone done, Changed changed) {
+  if (path == kMetaPath && mutant_ == SegmentMutant::kLimitUnheeded) {
+    const auto lie = [done = std::move(done)](Result<Node> node) {
+      if (node.ok()) node->data = WithoutLimit(node->data);
+      done(std::move(node));
+    };
+    return inner().Read(path, lie, std::move(changed));
+  }
   const bool tag = path.starts_with(std::string(kTagsPath) + "/");
   if (!tag || mutant_ != SegmentMutant::kOldFormServed) {
     return inner().Read(path, std::move(done), std::move(changed));

@@ -38,6 +38,7 @@ enum class SegmentMutant {
   kDeleteUsed,         // operator: a tag is deleted although its numbers are out
   kAheadOfPeriod,      // source: takes numbers of the next period an hour before it begins
   kStartUnheeded,      // process: its strategies are not told that a tag's start was raised
+  kLimitUnheeded,      // registry: the root says that ids of undefined tags are far off
 };
 
 struct SegmentMutantName {
@@ -46,7 +47,7 @@ struct SegmentMutantName {
   std::string_view breaks;  // is in what() of the violation that it is caught by
 };
 
-inline constexpr std::array<SegmentMutantName, 15> kSegmentMutants = {{
+inline constexpr std::array<SegmentMutantName, 16> kSegmentMutants = {{
     {SegmentMutant::kUsedBeforeLedger, "used-before-ledger", "came twice"},
     {SegmentMutant::kSetOverForeign, "set-over-foreign", "came twice"},
     {SegmentMutant::kUnknownKept, "unknown-kept", "came twice"},
@@ -62,6 +63,7 @@ inline constexpr std::array<SegmentMutantName, 15> kSegmentMutants = {{
     {SegmentMutant::kDeleteUsed, "delete-used", "came twice"},
     {SegmentMutant::kAheadOfPeriod, "ahead-of-period", "in a wrong period"},
     {SegmentMutant::kStartUnheeded, "start-unheeded", "below its start"},
+    {SegmentMutant::kLimitUnheeded, "limit-unheeded", "among the ids of undefined tags"},
 }};
 
 // The write of a tag's node in a multi; null when there is none.

@@ -67,7 +67,12 @@ void SegmentOperator::MakeCluster() {
   meta.era = Nonce::Draw(shared_.dice);
   meta.layout = "firn";
   serves_undefined_ = OneIn(4);
-  if (serves_undefined_) meta.default_strategy = "snowflake";
+  if (serves_undefined_) {
+    const Layout layout = Layout::Firn();
+    meta.default_strategy = "snowflake";
+    meta.ids_since = layout.epoch() + Milliseconds(int64_t{1} << 28);
+    shared_.undefined_from = layout.PackUnchecked(0, layout.TickAt(meta.ids_since), 0);
+  }
   if (serves_undefined_) shared_.oracle.Define();
   Require(registry_
               ->Multi({Write::Create(kMetaPath, FormatMeta(meta), Lifetime::kPersistent),

@@ -16,6 +16,7 @@
 #include "tools/firn/verbs/verbs.h"
 
 DECLARE_string(default_strategy);
+DECLARE_string(ids_since);
 DEFINE_bool(brand_new, false,
             "No server has ever issued ids in a cluster of this name, so start without a floor. "
             "--nobrand_new: one may have; start above everything that may be in use, as firn "
@@ -92,10 +93,12 @@ Result<Output> RunInit(const std::vector<std::string>& words) {
     if (!IsSaid("brand_new")) return AskForAChoice();
     return RestoreAsFlagsSay(registry, {});
   }
+  FIRN_ASSIGN(const WallMs ids_since, ChosenIdsSince());
   ClusterPlan plan{.layout = choice.layout,
                    .rack_bits = choice.split.rack_bits(),
                    .workers = ChosenWorkers(),
-                   .default_strategy = FLAGS_default_strategy};
+                   .default_strategy = FLAGS_default_strategy,
+                   .ids_since = ids_since};
   BootMs told = SystemClock().Boot();
   plan.progress = [&told](uint32_t made, uint32_t of) {
     if (SystemClock().Boot() - told < kTellEvery) return;
@@ -125,8 +128,8 @@ Verb InitVerb() {
               "has lost everything, and servers may still be issuing under the old one. In "
               "ZooKeeper\nit waits 20 s for servers of a lost cluster to announce themselves. "
               "--force skips this wait.\n",
-          .flags = {FIRN_REGISTRY_FLAGS, "brand_new", "force", "default_strategy", "uuid", "layout",
-                    "rack_bits", "workers", "claim_window_ms", "skew_max_ms"},
+          .flags = {FIRN_REGISTRY_FLAGS, "brand_new", "force", "default_strategy", "ids_since",
+                    "uuid", "layout", "rack_bits", "workers", "claim_window_ms", "skew_max_ms"},
           .run = RunInit};
 }
 

@@ -28,6 +28,11 @@
 DEFINE_string(default_strategy, "",
               "Strategy of undefined tags in the new cluster: `snowflake`, and then no tag can "
               "be obfuscated, or empty to refuse them. Fixed for the cluster's life.");
+DEFINE_string(ids_since, "",
+              "Date or RFC 3339 time before which no id was issued, in a cluster that serves "
+              "undefined tags. Segment and dated numbers end below the first id of that time. "
+              "Empty: firn init takes a day before the cluster is made, firn restore keeps what is "
+              "known.");
 DEFINE_string(uuid, "",
               "UUID of the lost cluster that is re-created, as named in the servers' state "
               "folders.");
@@ -162,6 +167,7 @@ Result<RestoreFacts> GatherFacts(const Audit& audit) {
   if (!FLAGS_uuid.empty() && (!audit.meta || others) && !IsSaid("layout")) {
     return Invalid("the cluster's root node is gone: say with --layout which layout it had");
   }
+  FIRN_ASSIGN(const WallMs ids_since, ChosenIdsSince());
   FIRN_ASSIGN(std::vector<ReportedBound> said, SaidBounds());
   FIRN_ASSIGN(std::vector<MachineId> retired, SaidRetired());
   RestoreFacts facts{.now = SystemClock().Wall(),
@@ -174,6 +180,7 @@ Result<RestoreFacts> GatherFacts(const Audit& audit) {
                      .layout = choice.layout,
                      .rack_bits = choice.split.rack_bits(),
                      .default_strategy = FLAGS_default_strategy,
+                     .ids_since = ids_since,
                      .workers = ChosenWorkers(),
                      .replaces_unused = others};
   for (const AuditedProvider& provider : audit.providers) AddReport(provider.report, facts);
@@ -294,6 +301,15 @@ std::optional<uint32_t> ChosenWorkers() {
   return static_cast<uint32_t>(FLAGS_workers);
 }
 
+Result<WallMs> ChosenIdsSince() {
+  const std::string& text = FLAGS_ids_since;
+  if (text.empty()) return WallMs();
+  const Result<WallMs> moment = text.find('T') == text.npos ? ParseDate(text) : ParseRfc3339(text);
+  if (moment.ok() && *moment > WallMs() && *moment < kRecordTimeMax) return *moment;
+  return Invalid("--ids_since: '" + text +
+                 "' is not a date, such as 2026-11-25, or an RFC 3339 time");
+}
+
 std::string RestoreCommandFor(const Audit& audit, std::vector<TagDefinition> tags) {
   RestoreWords words{.registry = ChosenRegistry(), .auth_file = ChosenCredentialsFile()};
   if (audit.meta) {
@@ -312,7 +328,8 @@ Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry, const Words& wor
   FIRN_ASSIGN(RestoreFacts facts, GatherFacts(audit));
   FIRN_ASSIGN(const ProviderReport said, SaidHighs());
   FIRN_TRY(CheckLostTags(audit, tags));
-  if (!FLAGS_again && FloorCovers(audit, facts)) {
+  const bool same_ids = !audit.meta || !facts.NewIdsSince(*audit.meta);
+  if (!FLAGS_again && same_ids && FloorCovers(audit, facts)) {
     FIRN_ASSIGN(const bool covered, TagsCover(registry, tags, said));
     if (covered) return NothingNew(audit, facts);
   }
@@ -358,8 +375,8 @@ Verb RestoreVerb() {
           "Programs that embed Firn report nothing: only the gap, and what servers saw of "
           "their ranges,\ncovers them. What users' records show of a tag is said by "
           "--tag_high.\n",
-      .flags = {FIRN_REGISTRY_FLAGS, "uuid", "default_strategy", "layout", "rack_bits", "workers",
-                "claim_window_ms", "skew_max_ms", "bound_ms", "retire", "tag_high", "tag_gap",
+      .flags = {FIRN_REGISTRY_FLAGS, "uuid", "default_strategy", "ids_since", "layout", "rack_bits",
+                "workers", "claim_window_ms", "skew_max_ms", "bound_ms", "retire", "tag_high", "tag_gap",
                 "again"},
       .run = RunRestore};
 }

@@ -1,0 +1,27 @@
+// What `firn tags` refuses because of the cluster or the machine that it runs on.
+
+#include "tests/tools/firn_cluster_fixture.h"
+
+namespace firn {
+namespace {
+
+TEST_F(FirnClusterTest, NumbersEndBelowTheIdsOfUndefinedTags) {
+  const std::vector<std::string> init{"init", "--brand_new", "--workers=4",
+                                      "--default_strategy=snowflake"};
+  std::vector<std::string> wrong = init;
+  wrong.push_back("--ids_since=yesterday");
+  EXPECT_EQ(Firn(wrong).exit_code, 2);
+  FirnJson(init);
+  const Finished refused =
+      Firn({"tags", "create", "foo", "strategy=segment", "start=9000000000000000000"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("undefined tags"), std::string::npos) << refused.err;
+  EXPECT_EQ(Firn({"tags", "create", "foo", "strategy=segment"}).exit_code, 0);
+  FirnJson({"restore", "--ids_since=2024-01-01"});
+  const Finished none = Firn({"tags", "create", "bar", "strategy=segment", "start=1"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_NE(none.err.find("numbers must end below 0"), std::string::npos) << none.err;
+}
+
+}  // namespace
+}  // namespace firn
