@@ -23,5 +23,21 @@ TEST_F(FirnClusterTest, NumbersEndBelowTheIdsOfUndefinedTags) {
   EXPECT_NE(none.err.find("numbers must end below 0"), std::string::npos) << none.err;
 }
 
+TEST_F(FirnClusterTest, RefusesTimeZonesThatDoNotLoad) {
+  Init();
+  FirnJson({"tags", "create", "day", "strategy=dated", "zone=Europe/Berlin"});
+  const std::string file = WriteFile("[day]\nstrategy = dated\nzone = Europe/Berln\n");
+  for (const std::vector<std::string>& call :
+       {std::vector<std::string>{"tags", "set", "day", "zone=Europe/Berln"},
+        std::vector<std::string>{"tags", "create", "week", "strategy=dated", "zone=Europe/Berln"},
+        std::vector<std::string>{"tags", "apply", file}}) {
+    const Finished refused = Firn(call);
+    EXPECT_EQ(refused.exit_code, 2) << refused.out;
+    EXPECT_NE(refused.err.find("Europe/Berln"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(Firn({"tags", "set", "day", "zone=Europe/Berln", "--force"}).exit_code, 0);
+  EXPECT_EQ(Firn({"tags", "set", "day", "step=7"}).exit_code, 0) << "its zone stays as it was";
+}
+
 }  // namespace
 }  // namespace firn

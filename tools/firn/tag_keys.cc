@@ -8,6 +8,7 @@
 #include "common/base/cat.h"
 #include "common/base/quote.h"
 #include "common/tag/tag_fields.h"
+#include "common/text/time_zone.h"
 
 namespace firn {
 namespace {
@@ -95,7 +96,9 @@ Status CheckNames(const TagDefinition& tag) {
   for (const std::string& plugin : tag.plugins) {
     FIRN_TRY(CheckName("plugin", plugin, kPlugins));
   }
-  return {};
+  const Status zone = TimeZone::Load(tag.zone).status();
+  if (zone.ok()) return {};
+  return Invalid(Cat("zone: ", zone.message(), "; --force, if the servers have this time zone"));
 }
 
 }  // namespace firn

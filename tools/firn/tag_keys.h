@@ -11,8 +11,8 @@ namespace firn {
 // fixes it. For the help of `tags create` and `tags set`.
 std::string DescribeTagKeys();
 
-// kInvalid, in words, where `tag` names a strategy or a plugin that is not Firn's own. A user's own
-// server may have it, which nobody here can know.
+// kInvalid, in words, where `tag` names a strategy or a plugin that is not Firn's own, or a time
+// zone that does not load here. Servers may have it all the same.
 Status CheckNames(const TagDefinition& tag);
 
 }  // namespace firn

@@ -112,7 +112,7 @@ Status CheckNewNames(const std::vector<StoredTag>& present,
         std::any_of(present.begin(), present.end(), [&tag](const StoredTag& stored) {
           const TagDefinition& before = stored.tag();
           return before.name == tag.name && before.strategy == tag.strategy &&
-                 before.plugins == tag.plugins;
+                 before.plugins == tag.plugins && before.zone == tag.zone;
         });
     if (!as_before) FIRN_TRY(CheckNames(tag).WithContext("tag " + Quoted(tag.name)));
   }
