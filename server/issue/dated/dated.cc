@@ -43,7 +43,10 @@ Verdict Dated::Issue(IssueCall& call) {
   if (sentinel_.InChild()) return call.Refuse(ClosedHere());
   const BootMs now = parts_.clock.Boot();
   Lock lock(mutex_);
-  if (closed_) return call.Refuse(ClosedNowLocked());
+  if (closed_) {
+    counts_.wasted += call.runs().count();
+    return call.Refuse(ClosedNowLocked());
+  }
   asked_at_ = now;
   if (IsStale(call)) return RefuseStaleLocked(call);
   if (auto refusal = TooManyLocked(call, now)) return call.Refuse(*std::move(refusal));
@@ -63,8 +66,9 @@ Verdict Dated::FindNone(IssueCall& call, BootMs now, Lock lock) {
     Fetch(std::move(lock), now);
     lock = Lock(mutex_);  // and the answer may be there already
   }
-  if (IsUsedUpLocked(now)) return call.Refuse(UsedUpLocked(now));
-  const Verdict verdict = gate_.Answer(call, now);
+  const Verdict verdict =
+      IsUsedUpLocked(now) ? call.Refuse(UsedUpLocked(now)) : gate_.Answer(call, now);
+  if (verdict == Verdict::kRefused) counts_.wasted += call.runs().count();
   if (verdict == Verdict::kWait && !asks) policy_.Waits(call);
   return verdict;
 }

@@ -205,6 +205,34 @@ TEST_F(DatedTest, ACallForMoreThanADayHasLeftTakesNothing) {
   EXPECT_EQ(call_.runs().count(), 97);
 }
 
+// Other servers take numbers of the day while the call waits.
+TEST_F(DatedTest, CountsTheNumbersOfARefusedCallAsWasted) {
+  TagDefinition tag;
+  tag.digits = 2;
+  Make(tag);
+  EXPECT_EQ(Ask(90), Verdict::kWait);
+  Answer();
+  const int64_t got = high_ - 2026112201;
+  EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
+  high_ = 2026112300;
+  AnswerAll();
+  EXPECT_EQ(strategy_->Issue(call_), Verdict::kRefused);
+  EXPECT_EQ(strategy_->status().wasted, got);
+}
+
+TEST_F(DatedTest, CountsTheNumbersOfACallThatItsEndRefusesAsWasted) {
+  TagDefinition tag;
+  tag.digits = 2;
+  Make(tag);
+  EXPECT_EQ(Ask(90), Verdict::kWait);
+  Answer();
+  const int64_t got = high_ - 2026112201;
+  EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
+  strategy_->Close();
+  EXPECT_EQ(strategy_->Issue(call_), Verdict::kRefused);
+  EXPECT_EQ(strategy_->status().wasted, got);
+}
+
 TEST_F(DatedTest, GoesOnInItsGraceWhileTheRegistryIsAway) {
   TagDefinition tag;
   tag.period_grace = 60;
