@@ -2,7 +2,7 @@
 """A language's client under load in two processes, while something happens to one of three real servers
 or to ZooKeeper.
 
-    drill.py LANGUAGE,... FIRN_SERVER FIRN [--driver PROGRAM] [--defaults]
+    drill.py LANGUAGE,... FIRN_SERVER FIRN [--driver PROGRAM] [--defaults] [--storm ROUNDS]
 
 No call may fail while a server is fit, and no id may come twice; the longest call of each scenario is
 printed, and at last a table of all. LANGUAGE is python, go, java, or cpp, whose program is built already:
@@ -24,6 +24,10 @@ GENEROUS = {"deadline_ms": 30_000, "attempt_limit_ms": 1_000}
 CALLS = 30  # of each thread, between one event and the next
 
 
+THREADS = 4
+STORM_THREADS = 16  # of each of the two processes
+
+
 class Drill:
     def __init__(self, servers, command, options, folder, cases):
         self.servers, self.folder = servers, folder
@@ -43,10 +47,10 @@ class Drill:
             cluster.patiently("calls come to nothing", lambda: driver.ask("so_far")[
                 "calls"] >= before + CALLS)
 
-    def play(self, scenario):
+    def play(self, scenario, threads=THREADS):
         files = [os.path.join(self.folder, f"ids-{i}") for i in range(len(self.drivers))]
         for driver, file in zip(self.drivers, files):
-            driver.ask("start", tag="default", threads=4, file=file)
+            driver.ask("start", tag="default", threads=threads, file=file)
         self.more()
         getattr(self, scenario)()
         self.more()
@@ -85,6 +89,21 @@ class Drill:
         self.more()
         member.signal(signal.SIGCONT)
         member.await_ready()
+
+    def storm(self):
+        """Kills and pauses of one server after the other, so that a second one begins before the caller has
+        found out about the first: never all three at a time."""
+        for turn in range(3 * self.rounds):
+            killed, paused = (self.servers.members[(turn + i) % 3] for i in range(2))
+            killed.signal(signal.SIGKILL)
+            paused.signal(signal.SIGSTOP)
+            killed.process.wait()
+            self.more()
+            paused.signal(signal.SIGCONT)
+            killed.start()
+            self.more()
+            killed.await_ready()
+            paused.await_ready()
 
     def cut_off(self):
         """The member and its session are well, and whoever is not on its machine gets nothing from it."""
@@ -142,8 +161,10 @@ def drilled(language, said, folder):
     command = [os.path.abspath(said.driver)] if language == "cpp" else builds.build(language, folder)
     with cluster.Cluster(said.server, said.firn, folder) as servers:
         drill = Drill(servers, command, {} if said.defaults else GENEROUS, folder, cases)
+        drill.rounds = said.storm
         for scenario in SCENARIOS:
             drill.play(scenario)
+        drill.play("storm", STORM_THREADS)
         drill.end()
     return drill
 
@@ -152,7 +173,7 @@ def show(drills):
     """A table in Markdown."""
     print("| longest call, ms |", " | ".join(drills), "|")
     print("|---" * (1 + len(drills)) + "|")
-    for scenario in SCENARIOS:
+    for scenario in (*SCENARIOS, "storm"):
         print(f"| {scenario.replace('_', ' ')} |",
               " | ".join(f"{drill.longest_ms[scenario]:.1f}" for drill in drills.values()), "|")
     print("| calls that failed, ids given twice |",
@@ -162,6 +183,8 @@ def show(drills):
 def main():
     parser = builds.parser()
     parser.add_argument("--defaults", action="store_true")
+    parser.add_argument("--storm", type=int, default=1, metavar="ROUNDS",
+                        help="Rounds of the storm, each a kill and a pause of every server. (1)")
     said = builds.parsed(parser)
     if lacking := builds.missing(*said.languages, more=("java", "/usr/share/java/zookeeper.jar")):
         print(f"skipped: not installed: {', '.join(lacking)}")
