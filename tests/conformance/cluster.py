@@ -17,6 +17,7 @@ import interop
 import programs
 
 PATIENCE_S = 60
+TRY_LATER = 3  # an exit code of firn
 
 
 def patiently(what, holds):
@@ -159,8 +160,7 @@ class Cluster:
         self.zookeeper = ZooKeeper(os.path.join(self.folder, "zookeeper"))
         try:
             registry = f"zk://127.0.0.1:{self.zookeeper.port}/firn/drill"
-            subprocess.run([self.firn, "init", "--brand_new", "--force", "--workers=16",
-                            "--registry=" + registry], check=True, stdout=subprocess.DEVNULL)
+            patiently("firn init reaches no registry", lambda: self.init(registry))
             for name in "abc":
                 self.members.append(
                     Member(self.server, os.path.join(self.folder, name), registry))
@@ -170,6 +170,14 @@ class Cluster:
             self.__exit__()
             raise
         return self
+
+    def init(self, registry):
+        """Whether it came to an end. ZooKeeper on a busy machine may answer later than `firn` waits."""
+        done = subprocess.run([self.firn, "init", "--brand_new", "--force", "--workers=16",
+                               "--registry=" + registry], stdout=subprocess.DEVNULL)
+        if done.returncode not in (0, TRY_LATER):
+            raise SystemExit(f"firn init exits with {done.returncode}")
+        return done.returncode == 0
 
     def __exit__(self, *_):
         for member in self.members:
