@@ -1,7 +1,10 @@
 #include "common/text/time_zone.h"
 
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <utility>
 
 #include "common/base/parse.h"
 #include "common/base/quote.h"
@@ -61,6 +64,31 @@ Result<std::string> ReadZoneFile(const std::string& path) {
   return bytes;
 }
 
+// Zones by their files' paths, as each was loaded first. Files may change under a running process,
+// whose parts must not disagree about when a day ends.
+class LoadedZones {
+ public:
+  std::optional<TimeZone> Find(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    const auto found = zones_.find(path);
+    return found == zones_.end() ? std::nullopt : std::optional(found->second);
+  }
+  // The zone that was there first, if another thread was faster.
+  TimeZone Keep(const std::string& path, TimeZone zone) {
+    const std::lock_guard lock(mutex_);
+    return zones_.emplace(path, std::move(zone)).first->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, TimeZone> zones_;
+};
+
+LoadedZones& Loaded() {
+  static auto& zones = *new LoadedZones();  // until the last thread ends
+  return zones;
+}
+
 }  // namespace
 
 TimeZone TimeZone::Utc() {
@@ -76,11 +104,12 @@ Result<TimeZone> TimeZone::Load(std::string_view name, const std::string& folder
     return Invalid(Quoted(name) + " is not a time zone such as UTC, +08:00 or Asia/Shanghai");
   }
   const std::string path = folder + "/" + std::string(name);
+  if (std::optional<TimeZone> loaded = Loaded().Find(path)) return *std::move(loaded);
   const Result<std::string> bytes = ReadZoneFile(path);
   if (!bytes.ok()) return bytes.status().WithContext("no time zone " + std::string(name));
   Result<std::shared_ptr<const Tzif>> rules = Tzif::Parse(*bytes);
   if (!rules.ok()) return rules.status().WithContext(path);
-  return TimeZone(std::string(name), std::move(rules).value());
+  return Loaded().Keep(path, TimeZone(std::string(name), std::move(rules).value()));
 }
 
 const TimeZone::LocalType& TimeZone::At(WallMs t) const {

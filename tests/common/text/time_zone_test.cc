@@ -11,6 +11,7 @@
 #include "common/text/tzif.h"
 #include "common/time/entropy.h"
 #include "tests/support/seed.h"
+#include "tests/support/temp_dir.h"
 #include "tests/support/virtual_clock.h"
 
 namespace firn {
@@ -103,6 +104,19 @@ TEST(TimeZoneTest, SaysWhatIsAmiss) {
   EXPECT_EQ(TimeZone::Load("Asia").code(), Code::kNotFound);
   EXPECT_EQ(TimeZone::Load("zone1970.tab").code(), Code::kInvalid);
   EXPECT_EQ(TimeZone::Load("leapseconds").code(), Code::kCorrupt);
+}
+
+TEST(TimeZoneTest, LoadsEachFileOnce) {
+  const TempDir folder;
+  const WallMs t(1'700'000'000'000);
+  const auto write = [&](const char* zone) {
+    std::ofstream(folder / "Mine", std::ios::binary) << ZoneFile(zone);
+  };
+  EXPECT_EQ(TimeZone::Load("Mine", folder.path()).code(), Code::kNotFound) << "may be there later";
+  write("Asia/Shanghai");
+  EXPECT_EQ(TimeZone::Load("Mine", folder.path())->At(t).offset, std::chrono::hours(8));
+  write("Asia/Tokyo");
+  EXPECT_EQ(TimeZone::Load("Mine", folder.path())->At(t).offset, std::chrono::hours(8));
 }
 
 TEST(TzifTest, RefusesAFileTornAnywhere) {
