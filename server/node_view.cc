@@ -17,7 +17,8 @@ namespace {
 std::string TroubleOf(const IssuingNodeStatus& status) {
   const ClaimStatus& claim = status.claim;
   if (!claim.reason.empty()) return claim.reason;
-  return claim.grant_trouble.empty() ? status.why_not_ready.value_or("") : claim.grant_trouble;
+  if (!claim.grant_trouble.empty()) return claim.grant_trouble;
+  return status.why_not_ready.value_or(claim.clock_trouble);
 }
 
 // As --sequencer says it.

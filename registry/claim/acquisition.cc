@@ -22,6 +22,7 @@ Acquisition::Acquisition(const ClaimOptions& options, Coordinator& coordinator, 
       wish_(std::move(wish)),
       now_(now),
       talk_(coordinator),
+      registry_clock_(options.skew_max, options.registry_shares_clock),
       acquire_(Acquire()) {
   talk_.Start(acquire_);
 }
@@ -40,7 +41,7 @@ Task<Result<Acquisition::Won>> Acquisition::Acquire() {
     Result<Won> inherited = co_await Inherit();
     if (wish_.grant.has_value()) co_return inherited;
     // The registry has shown that it is of no use.
-    if (registry_clock_ == WallMs()) {
+    if (!registry_clock_.At(now_.clocks.boot).has_value()) {
       Status clock = co_await CheckClock();
       if (!clock.ok()) co_return clock;
     }
@@ -129,9 +130,13 @@ Task<Status> Acquisition::CheckClock() {
   if (answer.fate != Written::Fate::kDone) {
     co_return Refuse("the registry does not answer: " + status.message(), kRetrySoon);
   }
-  NoteRegistryClock(answer.stats.at(0).modified);
-  std::string fault = ClockFault(options_, asked_at, registry_clock_, now_.clocks);
-  if (!fault.empty()) co_return Refuse(std::move(fault), kRetryLater);
+  const WallMs shown = answer.stats.at(0).modified;
+  std::string fault = ClockFault(options_, asked_at, shown, now_.clocks);
+  if (!fault.empty()) {
+    registry_clock_.Hear(shown, asked_at, now_.clocks);
+    co_return Refuse(std::move(fault), kRetryLater);
+  }
+  if (shown != WallMs()) registry_clock_.Confirm(shown, now_.clocks.boot);
   if (wish_.on_clock_checked) now_.id_time = wish_.on_clock_checked(now_.clocks.wall);
   co_return Status();
 }
@@ -224,7 +229,8 @@ Result<SlotChange> Acquisition::Claiming(const SurveyedSlot& found) {
   const WallMs bound = std::max(base, ClusterTime()) + Probation() + FirstWindow();
   if (IsTooFarAhead(bound)) {
     return Refuse(Cat("the ids of this server have come to ", base.ms(),
-                      " ms, more than a day ahead of the registry's clock, ", registry_clock_.ms(),
+                      " ms, more than a day ahead of the registry's clock, ",
+                      registry_clock_.At(now_.clocks.boot)->ms(),
                       " ms: set the clock, and start the server again"),
                   kRetryLater);
   }
@@ -262,10 +268,11 @@ SlotChange Acquisition::ChangeOf(const SurveyedSlot& found, WallMs base, WallMs 
 Task<Result<Acquisition::Won>> Acquisition::Attempt(SlotChange change) {
   for (int tries = 0;; ++tries) {
     if (connection_lost_) co_return Refuse("the connection was lost meanwhile", kRetrySoon);
+    const Now asked = now_.clocks;
     SlotWritten written = co_await WriteSlot(&talk_, &entropy_, change);
     switch (written.outcome) {
       case SlotWritten::Outcome::kApplied:
-        co_return WonBy(change, written);
+        co_return WonBy(change, written, asked);
       case SlotWritten::Outcome::kLiveExists:
         change.live = SlotChange::Live::kReplace;
         break;
@@ -285,8 +292,9 @@ Task<Result<Acquisition::Won>> Acquisition::Attempt(SlotChange change) {
 
 // --- 5: won --------------------------------------------------------------------------------------
 
-Acquisition::Won Acquisition::WonBy(const SlotChange& change, const SlotWritten& written) {
-  NoteRegistryClock(written.registry_clock);
+Acquisition::Won Acquisition::WonBy(const SlotChange& change, const SlotWritten& written,
+                                    Now asked) {
+  registry_clock_.Hear(written.registry_clock, asked, now_.clocks);
   Tenure::Terms terms = change.over;
   terms.nonce = change.record.nonce;
   terms.word = change.record.word;
@@ -308,7 +316,8 @@ Task<Result<Acquisition::Won>> Acquisition::OutlastProbation(Won won) {
 
 Milliseconds Acquisition::Probation() const {
   if (root_.floor == WallMs()) return options_.probation;  // never restored
-  const Milliseconds age = std::max(registry_clock_ - root_.floor_set_at, Milliseconds(0));
+  const WallMs registry = registry_clock_.At(now_.clocks.boot).value_or(root_.floor_set_at);
+  const Milliseconds age = std::max(registry - root_.floor_set_at, Milliseconds(0));
   return std::max(options_.probation, options_.restore_probation - age);
 }
 
@@ -317,8 +326,7 @@ Milliseconds Acquisition::Probation() const {
 // By the registry's clock: our id clock may be far ahead of everybody's, and so may our wall clock
 // if it was set since the two were compared; slots that others hold would look free.
 WallMs Acquisition::ClusterTime() const {
-  const WallMs registry = registry_clock_ + (now_.clocks.boot - registry_clock_at_);
-  return root_.ClusterTimeAt(registry_clock_ == WallMs() ? now_.clocks.wall : registry);
+  return root_.ClusterTimeAt(registry_clock_.At(now_.clocks.boot).value_or(now_.clocks.wall));
 }
 
 // Made without the uuid that this process knows, a cluster would be a strange one to it.
@@ -327,14 +335,9 @@ std::string Acquisition::HowToMake() const {
   return "its data were lost, run firn restore --uuid=" + wish_.uuid;
 }
 
-void Acquisition::NoteRegistryClock(WallMs clock) {
-  if (clock == WallMs()) return;
-  registry_clock_ = clock;
-  registry_clock_at_ = now_.clocks.boot;
-}
-
 bool Acquisition::IsTooFarAhead(WallMs bound) const {
-  return registry_clock_ != WallMs() && bound > root_.CeilingAt(registry_clock_);
+  const std::optional<WallMs> registry = registry_clock_.At(now_.clocks.boot);
+  return registry.has_value() && bound > root_.CeilingAt(*registry);
 }
 
 Milliseconds Acquisition::FirstWindow() const {

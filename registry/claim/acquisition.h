@@ -8,6 +8,7 @@
 
 #include "common/id/rack_split.h"
 #include "common/time/entropy.h"
+#include "registry/claim/believed_clock.h"
 #include "registry/claim/claim_options.h"
 #include "registry/claim/inspection.h"
 #include "registry/claim/keeper_time.h"
@@ -82,10 +83,9 @@ class Acquisition {
 
   // What an operator should know, in sentences.
   const std::vector<std::string>& alarms() const { return alarms_; }
-  // What the registry's own clock showed; 0: not told. And what this try learned of the past: the
-  // cluster lost a claim of ours up to here.
-  WallMs registry_clock() const { return registry_clock_; }
-  BootMs registry_clock_at() const { return registry_clock_at_; }
+  // What this try heard of the registry's own clock.
+  const BelievedClock& registry_clock() const { return registry_clock_; }
+  // The cluster lost a claim of ours up to here.
   WallMs lost_up_to() const { return wish_.floor; }
 
  private:
@@ -102,14 +102,13 @@ class Acquisition {
   SlotWish WhatToLookFor(std::optional<Slot> hinted) const;
   Result<SlotChange> Claiming(const SurveyedSlot& found);
   SlotChange ChangeOf(const SurveyedSlot& found, WallMs base, WallMs bound);
-  Won WonBy(const SlotChange& change, const SlotWritten& written);
+  Won WonBy(const SlotChange& change, const SlotWritten& written, Now asked);
   Status NoneFree(const Surveyed& surveyed, WallMs now);
 
   WallMs ClusterTime() const;
   std::string HowToMake() const;
   Milliseconds FirstWindow() const;
   Milliseconds Probation() const;
-  void NoteRegistryClock(WallMs clock);
   bool IsTooFarAhead(WallMs bound) const;
   Status Refuse(std::string reason, Milliseconds retry_after);
 
@@ -121,8 +120,7 @@ class Acquisition {
 
   Milliseconds retry_after_{0};
   std::vector<std::string> alarms_;
-  WallMs registry_clock_;
-  BootMs registry_clock_at_;  // our boot clock when it was told
+  BelievedClock registry_clock_;
 
   int64_t session_ = 0;  // in which the root node was read
   bool connection_lost_ = false;

@@ -1,7 +1,11 @@
 #include "registry/claim/claim_checks.h"
 
+#include <chrono>
+#include <optional>
+
 #include "common/base/cat.h"
 #include "common/id/rack_split.h"
+#include "common/time/civil_time.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
@@ -25,6 +29,33 @@ std::string ClockFault(const ClaimOptions& options, Now asked, WallMs registry, 
   if (agrees) return {};
   return Cat("the wall clock shows ", wall.ms(), " ms and the registry's ", registry.ms(),
              " ms: set the clock");
+}
+
+std::string DurationText(Milliseconds length) {
+  constexpr int64_t kHour = 3'600'000;
+  constexpr int64_t kDay = 24 * kHour;
+  const int64_t ms = length.count();
+  if (ms >= 3 * kDay) return Cat(ms / kDay, " days");
+  if (ms >= 2 * kHour) return Cat(ms / kHour, " h");
+  return ms >= 1'000 ? Cat(ms / 1'000, " s") : Cat(ms, " ms");
+}
+
+std::string ClockTrouble(const BelievedClock& registry, BootMs now) {
+  if (!registry.disagrees()) return {};
+  const bool ahead = registry.off() > Milliseconds(0);
+  const std::string_view whose = registry.shares_wall() ? "this host's" : "the registry's";
+  return Cat(whose, " clock is ", DurationText(std::chrono::abs(registry.off())),
+             ahead ? " ahead of" : " behind", " the time that this server carries (it shows ",
+             FormatRfc3339(registry.ShownAt(now)), "); bounds are set without it; ",
+             registry.shares_wall() ? "correct it, or start the server again if it is right"
+                                    : "correct the clock of the registry's leader");
+}
+
+void TellClock(const BelievedClock& registry, Now now, const ClaimHooks& hooks) {
+  const WallMs shown = registry.ShownAt(now.boot);
+  if (shown != WallMs() && hooks.registry_clock) hooks.registry_clock(shown, now);
+  const std::optional<WallMs> believed = registry.At(now.boot);
+  if (believed.has_value() && hooks.believed_clock) hooks.believed_clock(*believed, now);
 }
 
 std::string MetaFault(const ClaimOptions& options, const Result<ClusterMeta>& meta, int64_t version,

@@ -154,11 +154,7 @@ void ClaimKeeper::FinishAcquisition() {
   const auto ended = std::move(acquisition_);
   const Result<Acquisition::Won> won = ended->Take();
   for (const std::string& alarm : ended->alarms()) Tell(ClaimEvent::Kind::kAlarm, alarm);
-  if (hooks_.registry_clock && ended->registry_clock() != WallMs()) {
-    // A probation lies between its answer and now.
-    const Milliseconds since = now_.clocks.boot - ended->registry_clock_at();
-    hooks_.registry_clock(ended->registry_clock() + since, now_.clocks);
-  }
+  TellClock(ended->registry_clock(), now_.clocks, hooks_);
   lost_up_to_ = std::max(lost_up_to_, ended->lost_up_to());
   highest_bound_ = std::max(highest_bound_, lost_up_to_);
   if (grant_.has_value() && !ended->keeps_grant()) {
@@ -174,7 +170,7 @@ void ClaimKeeper::FinishAcquisition() {
     return;
   }
   Begin(won->terms, {.session = won->live_session, .present = true});
-  upkeep_->NoteRegistryClock({ended->registry_clock(), ended->registry_clock_at()});
+  upkeep_->NoteRegistryClock(ended->registry_clock());
   if (ended->connection_lost()) upkeep_->LookAgain();
   Tell(won->inherited ? ClaimEvent::Kind::kInherited : ClaimEvent::Kind::kClaimed,
        SlotText(tenure_->terms().slot));
@@ -365,6 +361,8 @@ ClaimStatus ClaimKeeper::status(const KeeperTime& now) const {
   shown.limit = tenure_->limit();
   shown.left = std::max(tenure_->bound() - now.id_time, Milliseconds(0));
   if (!upkeep_->reason().empty()) shown.reason = upkeep_->reason();
+  shown.registry_clock_off = upkeep_->registry_clock().off();
+  shown.clock_trouble = ClockTrouble(upkeep_->registry_clock(), now.clocks.boot);
   if (session_ == 0) shown.reason = "the registry is not reached";
   if (shown.left == Milliseconds(0)) shown.reason += "; the bound is reached";
   if (stuck_) {

@@ -32,8 +32,10 @@ struct ClaimOptions {
 
   Milliseconds window{600'000};  // how far a bound is moved ahead, once a claim has proved itself
   Milliseconds session_timeout{10'000};
-  Milliseconds skew_max{10'000};  // between our wall clock and the registry's, at a claim
-  Milliseconds probation{0};      // from the claim to the first id
+  // Between our wall clock and the registry's at a claim, and between two of its readings.
+  Milliseconds skew_max{10'000};
+  bool registry_shares_clock = false;  // its clock is this host's, so that they always agree
+  Milliseconds probation{0};           // from the claim to the first id
   // How old a root node with a floor must be before a new claim issues under it: whoever still
   // serves under what was there before the restore shall have had the time to come and freeze it
   // again.

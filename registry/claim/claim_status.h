@@ -56,6 +56,9 @@ struct ClaimStatus {
   std::string uuid;           // of the cluster; empty until known
   std::string reason;         // why it does not serve, or not for long; empty when all is well
   std::string grant_trouble;  // why its grant is not on file as it should be, with the file's name
+  std::string clock_trouble;  // why the registry's clock is not believed, as a sentence
+  // How far that clock, as heard last, lies ahead of the time that is believed; 0: it is believed.
+  Milliseconds registry_clock_off{0};
   Milliseconds retry_after{0};  // when it does not serve: when to ask again
 };
 
@@ -78,6 +81,8 @@ struct ClaimHooks {
   std::function<void(const ClaimEvent&)> event{};
   // What the registry's own clock showed, where it has one, at `now`.
   std::function<void(WallMs registry, Now now)> registry_clock{};
+  // Its time as it is believed at `now`, after each reading.
+  std::function<void(WallMs registry, Now now)> believed_clock{};
 };
 
 }  // namespace firn

@@ -22,11 +22,12 @@ bool Is(Finding& finding, Verdict verdict, std::string reason) {
 bool JudgeRecord(Finding& finding, const Tenure::Terms& held, const std::optional<Node>& node) {
   if (!node.has_value()) return Is(finding, Verdict::kLost, "the slot's record is gone");
   finding.version = node->stat.version;
+  const Result<SlotRecord> record = ParseSlotRecord(node->data);
+  finding.record_read = record.ok();
+  if (record.ok()) finding.record = *record;
   if (node->stat.created_zxid != held.created_zxid) {
     return Is(finding, Verdict::kForeign, "the slot's record was deleted and made anew");
   }
-  const Result<SlotRecord> record = ParseSlotRecord(node->data);
-  if (record.ok()) finding.record = *record;
   if (IsOlder(node->stat.version, held.version)) {
     return Is(finding, Verdict::kLost, "the slot's record is older than what was acknowledged");
   }
@@ -47,6 +48,15 @@ bool JudgeRecord(Finding& finding, const Tenure::Terms& held, const std::optiona
   return true;
 }
 
+// A restore that knew of our bound: whoever claims under its floor begins at or above that, and the
+// record shows no other holding.
+bool IsRestored(const Finding& finding, const Tenure::Terms& held) {
+  const SlotRecord& record = finding.record;
+  const bool others = finding.record_read && record.nonce != held.nonce;
+  return others && finding.meta->uuid == held.uuid && finding.meta->floor >= held.bound &&
+         (record.nonce.zero() || record.since >= held.bound);
+}
+
 }  // namespace
 
 Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
@@ -58,6 +68,11 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
     return finding;
   }
   Result<ClusterMeta> cluster = ParseMeta(meta->data);
+  if (cluster.code() == Code::kInvalid && ours && !IsOlder(meta->stat.version, held.meta_version)) {
+    // Of a format that this program does not speak: the cluster was upgraded.
+    Is(finding, Verdict::kMetaMoved, cluster.status().message());
+    return finding;
+  }
   if (!cluster.ok()) {
     // Nobody can claim under it and nobody can freeze it: not a holder's business to go on.
     Is(finding, Verdict::kForeign, cluster.status().message());
@@ -65,7 +80,9 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
   }
   finding.meta = std::move(cluster).value();
   finding.meta_set_at = meta->stat.modified;
-  if (finding.meta->uuid != held.uuid) {
+  if (!ours && IsRestored(finding, held)) {
+    Is(finding, Verdict::kRestored, "the cluster was restored");
+  } else if (finding.meta->uuid != held.uuid) {
     Is(finding, Verdict::kLost, "another cluster has taken this one's place");
   } else if (IsOlder(meta->stat.version, held.meta_version)) {
     Is(finding, Verdict::kLost, "the cluster's root node is older than what was acknowledged");

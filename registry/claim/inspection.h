@@ -22,13 +22,16 @@ struct Finding {
     kTwin,       // our nonce, but a copy of this process has gone on with it: stop
     kMetaMoved,  // ours, but the root node has changed since, or no write of the record can be
                  // guarded: serve to R, never renew
+    kRestored,   // a restore put the floor at or above our bound and made the record anew, so that
+                 // nobody can share our times: serve to R, never renew or inherit
     kLost,       // root node or record gone, another cluster's, or older than we remember
   };
 
   Verdict verdict = Verdict::kNoAnswer;
-  std::string reason{};               // in words; empty for kOurs
-  int64_t version = 0;                // of the record
-  SlotRecord record{};                // when it could be read
+  std::string reason{};  // in words; empty for kOurs
+  int64_t version = 0;   // of the record
+  SlotRecord record{};   // when it could be read
+  bool record_read = false;
   std::optional<ClusterMeta> meta{};  // when it could be read
   WallMs meta_set_at{};               // by the registry's clock
   int64_t live_session = 0;           // whose `live` is there; 0: nobody's

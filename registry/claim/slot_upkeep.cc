@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/time/civil_time.h"
+#include "registry/claim/claim_checks.h"
 
 namespace firn {
 namespace {
@@ -25,6 +27,7 @@ SlotUpkeep::SlotUpkeep(const ClaimOptions& options, Coordinator& coordinator, En
       tenure_(tenure),
       live_(live),
       keep_grant_(std::move(keep_grant)),
+      registry_clock_(options.skew_max, options.registry_shares_clock),
       looked_in_(live.session),
       inspect_at_(now + Milliseconds(kInspectMinMs)),
       write_at_(now + kClaimWindowFirst / kRenewalsPerWindow),
@@ -71,9 +74,7 @@ void SlotUpkeep::TellNews() {
   for (std::string& alarm : std::exchange(alarms_, {})) {
     if (hooks_.event) hooks_.event({ClaimEvent::Kind::kAlarm, std::move(alarm)});
   }
-  if (std::exchange(clock_is_news_, false) && hooks_.registry_clock) {
-    hooks_.registry_clock(registry_clock_.shown, now_.clocks);
-  }
+  if (std::exchange(clock_is_news_, false)) TellClock(registry_clock_, now_.clocks, hooks_);
 }
 
 // --- renewal and release -------------------------------------------------------------------------
@@ -86,11 +87,12 @@ Task<> SlotUpkeep::Write() {
     co_return Retry();
   }
   const SlotChange change = Change(word);
+  const Asked asked{now_.clocks, NeededFrom(), NextWindow()};
   SlotWritten written = co_await WriteSlot(&talk_, &entropy_, change);
   switch (written.outcome) {
     case SlotWritten::Outcome::kApplied:
       if (releasing()) co_return EndRelease({});
-      co_return NoteRenewed(change, written);
+      co_return NoteRenewed(change, written, asked);
     case SlotWritten::Outcome::kLiveExists:
       live_ = {.session = 0, .present = true};
       co_return Retry();
@@ -110,31 +112,50 @@ Task<> SlotUpkeep::Write() {
   Retry();
 }
 
-void SlotUpkeep::NoteRenewed(const SlotChange& change, const SlotWritten& written) {
+void SlotUpkeep::NoteRenewed(const SlotChange& change, const SlotWritten& written,
+                             const Asked& asked) {
   predecessor_.reset();
-  const Milliseconds window = NextWindow();
   tenure_.Renewed(written.version, change.record.word, written.bound, written.others);
   if (change.live != SlotChange::Live::kLeave) live_ = {change.session, true};
-  if (written.registry_clock != WallMs()) {
-    registry_clock_ = {written.registry_clock, now_.clocks.boot};
-    clock_is_news_ = true;
-  }
+  HearClock(written.registry_clock, asked.at);
   ++renewals_;
-  ++counts_.done;
   failures_ = 0;
-  write_at_ = now_.clocks.boot + window / kRenewalsPerWindow;
-  reason_.clear();
+  write_at_ = now_.clocks.boot + asked.window / kRenewalsPerWindow;
+  const Milliseconds ahead = tenure_.bound() - asked.from;
+  if (ahead >= asked.window / 2) {
+    ++counts_.done;
+    return reason_.clear();
+  }
+  // Another at once would bring no more.
+  ++counts_.failed;
+  reason_ = Cat("the last renewal left the bound only ", DurationText(ahead),
+                " ahead: ids have come to ", FormatRfc3339(asked.from),
+                ", and no bound may lie more than a day ahead of the registry's clock; set the "
+                "local clock, and start the server again");
+}
+
+void SlotUpkeep::HearClock(WallMs shown, Now asked) {
+  if (shown == WallMs()) return;
+  clock_is_news_ = true;
+  const bool disagreed = registry_clock_.disagrees();
+  const bool believed = registry_clock_.Hear(shown, asked, now_.clocks);
+  if (believed || disagreed) return;
+  alarms_.push_back(ClockTrouble(registry_clock_, now_.clocks.boot));
+}
+
+// Where ids are, or will soon be, and where others count that they are: an id clock that stands
+// still (policy strict) would fall behind, and the slot look free.
+WallMs SlotUpkeep::NeededFrom() const {
+  const WallMs from = std::max(now_.id_time, used_);
+  const std::optional<WallMs> registry = registry_clock_.At(now_.clocks.boot);
+  return registry.has_value() ? std::max(from, tenure_.terms().ClusterTimeAt(*registry)) : from;
 }
 
 // The registry's clock tells how far a bound may go; without it only a little.
 WallMs SlotUpkeep::WantedBound() const {
-  const WallMs from = std::max(now_.id_time, used_);
-  if (registry_clock_.shown == WallMs()) return from + kClaimWindowFirst;
-  const WallMs registry = registry_clock_.shown + (now_.clocks.boot - registry_clock_.at);
-  const Tenure::Terms& terms = tenure_.terms();
-  // An id clock that stands still (policy strict) would fall behind, and the slot look free.
-  const WallMs ahead = std::max(from, terms.ClusterTimeAt(registry)) + NextWindow();
-  return std::min(ahead, terms.CeilingAt(registry));
+  const WallMs ahead = NeededFrom() + NextWindow();
+  const std::optional<WallMs> registry = registry_clock_.At(now_.clocks.boot);
+  return registry.has_value() ? std::min(ahead, tenure_.terms().CeilingAt(*registry)) : ahead;
 }
 
 SlotChange SlotUpkeep::Change(const Nonce& word) const {
@@ -170,6 +191,9 @@ std::optional<PastHolder> SlotUpkeep::Ended() const {
 }
 
 Milliseconds SlotUpkeep::NextWindow() const {
+  if (!registry_clock_.At(now_.clocks.boot).has_value()) {
+    return std::min(kClaimWindowFirst, options_.window);
+  }
   return renewals_ == 0 ? std::min(kClaimWindowSecond, options_.window) : options_.window;
 }
 
@@ -223,11 +247,19 @@ Task<> SlotUpkeep::Look() {
       if (fate_ == Fate::kHeld) alarms_.push_back(finding.reason);
       fate_ = Fate::kLapsing;
       // That it goes on shall be told soon, too.
-      if (finding.meta->frozen) inspect_at_ = now_.clocks.boot + kThawLook;
+      if (finding.meta.has_value() && finding.meta->frozen) {
+        inspect_at_ = now_.clocks.boot + kThawLook;
+      }
+      break;
+    case Finding::Verdict::kRestored:
+      fate_ = Fate::kLapsing;
       break;
     case Finding::Verdict::kLost:
       lost_ = true;
-      alarms_.push_back(finding.reason);
+      // Told once; until it is restored each look finds it again.
+      if (std::exchange(alarmed_, finding.reason) != finding.reason) {
+        alarms_.push_back(finding.reason);
+      }
       break;
   }
   reason_ = finding.reason;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/time/entropy.h"
+#include "registry/claim/believed_clock.h"
 #include "registry/claim/claim_options.h"
 #include "registry/claim/claim_status.h"
 #include "registry/claim/inspection.h"
@@ -33,8 +34,9 @@ namespace firn {
 //  7. A release is a renewal with nonce zero and a lower bound; sent by Release only.
 //  8. What is sent from one version bears one word (SlotRecord::word), which is in the grant before
 //     it is sent. Our nonce with a word that is not ours is a copy of this process: stop.
-//  9. No bound is set more than a day ahead of the registry's clock (Tenure::Terms::CeilingAt); as
-//     long as that was not heard, by a short step only.
+//  9. No bound is set more than a day ahead of the registry's clock, as it is believed
+//     (Tenure::Terms::CeilingAt, BelievedClock); before it is, by a short step only.
+// 10. A renewal after which the bound is less than half a window ahead counts as failed.
 //
 // Owned by the control thread.
 class SlotUpkeep {
@@ -52,12 +54,6 @@ class SlotUpkeep {
     bool present = false;  // somebody's is there
   };
 
-  // What the registry's own clock showed, and our boot clock then; 0: not told yet.
-  struct RegistryClock {
-    WallMs shown;
-    BootMs at;
-  };
-
   // Puts the tenure's grant on file, with the word that is about to be sent. False: it is not
   // there, so nothing may be sent.
   using KeepGrant = std::function<bool()>;
@@ -66,7 +62,8 @@ class SlotUpkeep {
   SlotUpkeep(const ClaimOptions& options, Coordinator& coordinator, Entropy& entropy,
              const ClaimHooks& hooks, Tenure& tenure, Live live, KeepGrant keep_grant, BootMs now);
 
-  void NoteRegistryClock(RegistryClock clock) { registry_clock_ = clock; }
+  void NoteRegistryClock(const BelievedClock& clock) { registry_clock_ = clock; }
+  const BelievedClock& registry_clock() const { return registry_clock_; }
 
   // `session` 0: not connected. `used` is the highest moment issued or about to be.
   void Tick(const KeeperTime& now, int64_t session, WallMs used);
@@ -92,11 +89,19 @@ class SlotUpkeep {
   Doing WhatIsDue();
   void Begin(Doing what);
   Task<> Write();
-  void NoteRenewed(const SlotChange& change, const SlotWritten& written);
+  // What a renewal was sent with.
+  struct Asked {
+    Now at;
+    WallMs from;  // as far as ids and the cluster had come
+    Milliseconds window;
+  };
+  void NoteRenewed(const SlotChange& change, const SlotWritten& written, const Asked& asked);
+  void HearClock(WallMs shown, Now asked);
   Task<> Look();
   void NoteOurs(const Finding& finding);
   Task<> FreezeOut();
   SlotChange Change(const Nonce& word) const;
+  WallMs NeededFrom() const;
   WallMs WantedBound() const;
   void AlarmOf(const Finding& finding);
   void TellNews();
@@ -113,9 +118,10 @@ class SlotUpkeep {
   Tenure& tenure_;
   Live live_;
   const KeepGrant keep_grant_;
-  RegistryClock registry_clock_{};
+  BelievedClock registry_clock_;
   // For the hooks, which are called when no task runs.
   std::vector<std::string> alarms_;
+  std::string alarmed_;  // of the loss that was found last
   bool clock_is_news_ = false;
 
   Fate fate_ = Fate::kHeld;

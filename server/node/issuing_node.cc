@@ -93,12 +93,16 @@ PostToControl IssuingNode::ToControl() {
 std::unique_ptr<Keeper> IssuingNode::MakeKeeper(size_t number, ClaimUser& user) {
   const size_t count = 1 + siblings_.size();
   const std::string who = count == 1 ? "" : Cat("machine id ", number + 1, " of ", count, " ");
-  const ClaimHooks hooks{.event = [who](const ClaimEvent& event) { LogEvent(who, event); },
-                         .registry_clock =
-                             [this](WallMs registry, Now now) {
-                               id_clock_.NoteRegistryClock(registry, now);
-                               ahead_of_registry_ = now.wall - registry;
-                             }};
+  const ClaimHooks hooks{
+      .event = [who](const ClaimEvent& event) { LogEvent(who, event); },
+      .registry_clock =
+          [this](WallMs registry, Now now) {
+            id_clock_.NoteRegistryClock(registry, now);
+            ahead_of_registry_ = now.wall - registry;
+          },
+      // Renewals tell it to dated tags that have numbers in memory.
+      .believed_clock = [this](WallMs registry,
+                               Now now) { segments_.registry_time().Note(registry, now.boot); }};
   if (options_.given) {
     return std::make_unique<StaticKeeper>(*options_.given, *folder_, user, hooks);
   }

@@ -87,6 +87,10 @@ ClaimStatus Together(const std::vector<ClaimStatus>& claims) {
     all.renewals += claim.renewals;
     if (all.uuid.empty()) all.uuid = claim.uuid;
     if (all.grant_trouble.empty()) all.grant_trouble = claim.grant_trouble;
+    if (all.clock_trouble.empty()) {
+      all.clock_trouble = claim.clock_trouble;
+      all.registry_clock_off = claim.registry_clock_off;
+    }
     if (!all.reason.empty() || claim.reason.empty()) continue;
     all.reason = Cat(held, " of ", claims.size(), " machine ids are held: ", claim.reason);
   }

@@ -122,6 +122,7 @@ Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeGround ground, const NodePla
   self.owner = owner.TextIn(ground.folder->grant_identity().lock, self.host);
   // A directory's times are those of this very host, and agree with whatever its clock says.
   options.id_clock.registry_has_clock = place.registry.starts_with("zk:");
+  options.claim.registry_shares_clock = place.registry.starts_with("dir:");
   options.id_clock.registry_skew_max = options.claim.skew_max;
   if (IsStatic(place)) {
     return OpenStatic(place, std::move(options), clock, entropy, std::move(ground.folder));

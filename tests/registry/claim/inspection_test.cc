@@ -118,6 +118,41 @@ TEST_F(JudgeTest, AnotherCreationIsForeign) {
   EXPECT_EQ(Judged().verdict, Judgement::kForeign);
 }
 
+TEST_F(JudgeTest, AfterARestoreThatKnewOurBoundARecordMadeAnewIsRestored) {
+  meta_.floor = held_.bound;
+  created_ = 4;
+  version_ = 0;
+  for (const int64_t root : {1, 2, 9}) {
+    meta_version_ = root;
+    record_ = {};
+    EXPECT_EQ(Judged().verdict, Judgement::kRestored);
+    record_.nonce = Nonce(9, 9);
+    record_.since = held_.bound;
+    record_.bound = WallMs(120);
+    EXPECT_EQ(Judged().verdict, Judgement::kRestored) << "a newcomer that shares no time of ours";
+    record_.since = WallMs(99);
+    EXPECT_EQ(Judged().verdict, root == 1 ? Judgement::kLost : Judgement::kForeign);
+  }
+  record_ = {};
+  meta_.floor = WallMs(99);
+  EXPECT_EQ(Judged().verdict, Judgement::kForeign) << "it did not know our bound";
+  meta_.floor = held_.bound;
+  meta_.uuid = kOtherUuid;
+  EXPECT_EQ(Judged().verdict, Judgement::kLost);
+  meta_.uuid = kUuid;
+  slot_data_ = "rubbish";
+  EXPECT_EQ(Judged().verdict, Judgement::kForeign);
+}
+
+TEST_F(JudgeTest, AfterARestoreOurOwnRecordAndATwinsAreWhatTheyWere) {
+  meta_.floor = held_.bound;
+  meta_version_ = 3;
+  EXPECT_EQ(Judged().verdict, Judgement::kMetaMoved);
+  record_.word = Nonce(8, 8);
+  version_ = 6;
+  EXPECT_EQ(Judged().verdict, Judgement::kTwin);
+}
+
 TEST_F(JudgeTest, AnUnreadableRecordIsForeign) {
   slot_data_ = "rubbish";
   EXPECT_EQ(Judged().verdict, Judgement::kForeign);
@@ -125,6 +160,19 @@ TEST_F(JudgeTest, AnUnreadableRecordIsForeign) {
 
 TEST_F(JudgeTest, AnUnreadableRootIsForeign) {
   root_data_ = "rubbish";
+  EXPECT_EQ(Judged().verdict, Judgement::kForeign);
+}
+
+TEST_F(JudgeTest, UnderARootOfANewerFormatAClaimRunsOut) {
+  meta_version_ = 3;
+  root_data_ = FormatMeta(meta_);
+  const std::string now = "\"format\":" + std::to_string(ClusterMeta::kFormat);
+  const size_t at = root_data_->find(now);
+  ASSERT_NE(at, std::string::npos) << *root_data_;
+  root_data_->replace(at, now.size(), "\"format\":" + std::to_string(ClusterMeta::kFormat + 1));
+  EXPECT_EQ(Judged().verdict, Judgement::kMetaMoved);
+  record_.nonce = Nonce(9, 9);
+  version_ = 6;
   EXPECT_EQ(Judged().verdict, Judgement::kForeign);
 }
 
