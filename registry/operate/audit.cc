@@ -40,7 +40,7 @@ class Auditor {
     CompareNonces();
     FIRN_TRY(CompareProviders());
     FIRN_TRY(ReadFolders());
-    if (audit_.meta) FIRN_TRY(AuditTags(registry_, audit_));
+    if (audit_.meta) FIRN_TRY(AuditTags(registry_, now_, audit_));
     return std::move(audit_);
   }
 

@@ -1,11 +1,14 @@
 #include "registry/operate/audit_tags.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 
 #include "common/base/cat.h"
 #include "common/base/quote.h"
+#include "common/text/dated_numbers.h"
+#include "common/text/time_zone.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/seam/node_version.h"
 
@@ -24,9 +27,21 @@ std::string FaultOf(const TagsByName& tags, const std::string& tag, int64_t seen
              node.tag.high, ": the registry went back in time");
 }
 
+// A day ahead of the cluster's clock is any zone's date, too.
+std::string DatedAhead(const TagDefinition& tag, WallMs now) {
+  const std::optional<DatedNumbers> numbers = tag.Dated();
+  if (!numbers || tag.high <= 1) return {};
+  const int64_t period = numbers->PeriodOf(tag.high - 1);
+  const int64_t latest = numbers->PeriodAt(now + std::chrono::days(1), TimeZone::Utc());
+  if (!numbers->IsPeriod(period) || period <= latest) return {};
+  return Cat(
+      "tag ", Quoted(tag.name), " has numbers dated ", period,
+      ", which lies ahead: a clock of the registry was wrong, and the date stays until then");
+}
+
 }  // namespace
 
-Status AuditTags(BlockingCoordinator& registry, Audit& audit) {
+Status AuditTags(BlockingCoordinator& registry, WallMs now, Audit& audit) {
   FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
   audit.faults.insert(audit.faults.end(), listing.faults.begin(), listing.faults.end());
   audit.losses += listing.faults.size();
@@ -36,6 +51,9 @@ Status AuditTags(BlockingCoordinator& registry, Audit& audit) {
     const std::string& name = stored.tag().name;
     tags.emplace(name, &stored.node);
     audit.tags.push_back(stored.tag());
+    if (std::string ahead = DatedAhead(stored.tag(), now); !ahead.empty()) {
+      audit.faults.push_back(std::move(ahead));
+    }
     if (stored.stat.version != kUnguardedVersion) continue;
     audit.faults.push_back(RestsUnguarded("the node of tag " + Quoted(name)));
     ++audit.losses;

@@ -10,9 +10,9 @@ namespace firn {
 
 // Reads the cluster's tags and adds to the audit what is wrong with them: nodes that are no tags,
 // or rest where nothing can be guarded, and ledgers that lie below what a server reports to have
-// seen. Fails when the registry does not answer. Blocks.
+// seen, and numbers dated later than `now`. Fails when the registry does not answer. Blocks.
 //
 // The providers must be the older reading: servers go on meanwhile, and a ledger only rises.
-Status AuditTags(BlockingCoordinator& registry, Audit& audit);
+Status AuditTags(BlockingCoordinator& registry, WallMs now, Audit& audit);
 
 }  // namespace firn

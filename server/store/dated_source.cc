@@ -1,5 +1,6 @@
 #include "server/store/dated_source.h"
 
+#include <chrono>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -40,7 +41,10 @@ void DatedSource::AskClock(std::function<void(Status)> done) {
 void DatedSource::Extend(const TagDefinition& tag, int64_t size, const TakeDone& done) {
   const auto pick = [this, size](const TagDefinition& now) -> Result<Range> {
     const std::optional<WallMs> time = time_.At(clock_.Boot());
-    return time ? PickDated(now, size, *time) : Unavailable("the registry's time is not known");
+    if (!time) return Unavailable("the registry's time is not known");
+    const WallMs local = clock_.Wall();
+    const bool apart = std::chrono::abs(local - *time) > kApartMost;
+    return PickDated(now, size, *time, apart ? std::optional(local) : std::nullopt);
   };
   ledger_.Extend(tag, pick, done);
 }

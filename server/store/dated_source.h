@@ -21,6 +21,8 @@ class DatedSource final : public RangeSource {
   static constexpr Milliseconds kFresh{60'000};
   // One that took longer is not believed: the process may have slept meanwhile.
   static constexpr Milliseconds kTellingMost{2'000};
+  // The local clock confirms the registry's when they differ by no more.
+  static constexpr Milliseconds kApartMost{10'000};
 
   // All but `control` outlive it; registry and ledger are used on the control thread only.
   DatedSource(Coordinator& registry, Ledger& ledger, PostToControl control, const Clock& clock,

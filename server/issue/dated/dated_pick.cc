@@ -4,6 +4,7 @@
 
 #include "common/base/cat.h"
 #include "common/text/time_zone.h"
+#include "common/time/civil_time.h"
 
 namespace firn {
 namespace {
@@ -16,13 +17,32 @@ Result<int64_t> PeriodBelow(int64_t next, const TagDefinition& tag, const DatedN
   return Invalid(Cat("tag '", tag.name, "' is at ", next, ", which is no date and count"));
 }
 
+struct Dispute {
+  int64_t reached;
+  WallMs registry;
+  WallMs local;
+};
+
+Status CheckDisputed(const TagDefinition& tag, const DatedNumbers& numbers, const TimeZone& zone,
+                     const Dispute& clocks) {
+  const int64_t today = numbers.PeriodAt(clocks.registry, zone);
+  const int64_t from = std::max(clocks.reached, numbers.PeriodAt(clocks.local, zone));
+  const int64_t next = numbers.PeriodAt(numbers.EndOf(from, WallMs(), zone), zone);
+  if (today <= next) return {};
+  return Unavailable(Cat("tag '", tag.name, "': the registry's clock shows ",
+                         FormatRfc3339(clocks.registry), ", the local clock ",
+                         FormatRfc3339(clocks.local), ", and no number is dated ", today,
+                         " while they disagree; correct the clock that is wrong"));
+}
+
 bool LeapsTooFar(const DatedNumbers& numbers, int64_t from, int64_t to) {
   return from != 0 && *numbers.FirstDay(to) - *numbers.FirstDay(from) > kPeriodLeapMax;
 }
 
 }  // namespace
 
-Result<Range> PickDated(const TagDefinition& tag, int64_t size, WallMs now) {
+Result<Range> PickDated(const TagDefinition& tag, int64_t size, WallMs now,
+                        std::optional<WallMs> local) {
   const std::optional<DatedNumbers> numbers = tag.Dated();
   if (!numbers) return Invalid("tag '" + tag.name + "' is no dated tag");
   if (size < 1) return Invalid("a range needs a size");
@@ -34,6 +54,7 @@ Result<Range> PickDated(const TagDefinition& tag, int64_t size, WallMs now) {
     return Invalid(Cat("the registry's clock is at ", today, ", and the last numbers are of ",
                        reached, ": if the clock is right, set start=", numbers->First(today)));
   }
+  if (local) FIRN_TRY(CheckDisputed(tag, *numbers, zone, {reached, now, *local}));
   const int64_t period = std::max(given, today);
   if (reached > period) {
     return Invalid(Cat("its start is in ", reached, ", and it is still ", period));

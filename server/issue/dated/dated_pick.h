@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 
 #include "common/base/status.h"
 #include "common/base/units.h"
@@ -21,6 +22,11 @@ inline constexpr std::chrono::days kPeriodLeapMax{400};
 // It has at most max(step, a hundredth of what is left of the period) numbers. kExhausted: the
 // period is used up; kInvalid: its start lies in a period that has not come, or the leap is too
 // far, or ledger and zone make no sense.
-Result<Range> PickDated(const TagDefinition& tag, int64_t size, WallMs now);
+//
+// `local`: what the local clock shows, where it disagrees with the registry's. Then kUnavailable
+// for a period more than one ahead of the tag's last number and of the local date: a period that
+// was reached stays, so that a clock that is wrong for a moment would date numbers for ever.
+Result<Range> PickDated(const TagDefinition& tag, int64_t size, WallMs now,
+                        std::optional<WallMs> local = std::nullopt);
 
 }  // namespace firn

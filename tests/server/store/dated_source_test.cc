@@ -71,6 +71,25 @@ TEST_F(DatedSourceTest, FollowsARegistryWhoseClockIsSet) {
   EXPECT_EQ(Take().value().begin, ahead.end) << "a period that was reached stays";
 }
 
+TEST_F(DatedSourceTest, DatesNothingAheadByAClockThatTheLocalOneContradicts) {
+  ASSERT_TRUE(Take().ok());
+  const VirtualClock own(cluster_.clock().Wall(), cluster_.clock().Boot());
+  RegistryTime heard;
+  DatedSource source(
+      host_.registry(), host_.ledger(), [](std::function<void()> task) { task(); }, own, heard);
+  const int64_t high = day_.Dated()->PeriodOf(Take().value().begin);
+  const auto take = [&] {
+    std::optional<Result<Range>> told;
+    source.Take(day_, 5, [&](Result<Range> range) { told = std::move(range); });
+    return host_.Until([&] { return told.has_value(); }) ? *told : Internal("no answer");
+  };
+  cluster_.clock().StepWall(std::chrono::days(300));
+  EXPECT_EQ(take().code(), Code::kUnavailable);
+  cluster_.clock().StepWall(-std::chrono::days(300));
+  heard.Note(own.Wall(), own.Boot());
+  EXPECT_EQ(day_.Dated()->PeriodOf(take().value().begin), high);
+}
+
 TEST_F(DatedSourceTest, DoesNotBelieveATellingThatItSleptOver) {
   const Result<Range> taken = Take(5, std::chrono::hours(24));
   EXPECT_EQ(taken.code(), Code::kUnavailable);

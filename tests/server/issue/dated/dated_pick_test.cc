@@ -68,6 +68,21 @@ TEST(DatedPickTest, AStartIsGoneOnFrom) {
   EXPECT_THAT(PickDated(tag, 1, kNoon).status().message(), HasSubstr("it is still 20261122"));
 }
 
+TEST(DatedPickTest, WhileTheClocksDisagreeNoMoreThanOnePeriodIsBegun) {
+  const TagDefinition today = Order(20261122000005);
+  const auto days = [](int n) { return kNoon + kADay * n; };
+  EXPECT_EQ(PickDated(today, 1, days(1), kNoon)->begin, 20261123000001);
+  EXPECT_EQ(PickDated(today, 1, days(-300), kNoon)->begin, 20261122000005);
+  EXPECT_EQ(PickDated(Order(20261101000005), 1, kNoon, days(-1))->begin, 20261122000001)
+      << "the local date counts, too";
+  for (const TagDefinition& tag : {today, Order()}) {
+    const Result<Range> leap = PickDated(tag, 1, days(300), kNoon);
+    EXPECT_EQ(leap.code(), Code::kUnavailable);
+    EXPECT_THAT(leap.status().message(), HasSubstr("no number is dated 20270918"));
+    EXPECT_TRUE(PickDated(tag, 1, days(300)).ok()) << "both clocks agree";
+  }
+}
+
 TEST(DatedPickTest, ALongLeapWantsAnOperator) {
   TagDefinition tag = Order(20261122000005);
   EXPECT_TRUE(PickDated(tag, 1, kNoon + std::chrono::days(400)).ok());
