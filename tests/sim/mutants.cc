@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "registry/claim/claim_options.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "tests/sim/violation.h"
@@ -79,6 +80,12 @@ void Favour(Mutant mutant, SimSizes& sizes) {
     case Mutant::kPlainVersions:
       sizes.wraps = true;
       return;
+    case Mutant::kRegistryClockRules:
+      sizes.registry_weights[static_cast<size_t>(RegistryFault::kClock)] += 20;
+      return sizes.Favour(Fault::kRegistry);
+    case Mutant::kRestoredIsForeign:
+      sizes.registry_weights[static_cast<size_t>(RegistryFault::kRepeat)] += 10;
+      return sizes.Favour(Fault::kRegistry);
     case Mutant::kReadyByClaim:
       sizes.probes = true;
       return;
@@ -87,7 +94,55 @@ void Favour(Mutant mutant, SimSizes& sizes) {
   }
 }
 
+void SeamCoordinator::NoteShown(const std::string& path, const Result<Node>& node) {
+  if (path == kMetaPath) {
+    const Result<ClusterMeta> meta = node.ok() ? ParseMeta(node->data) : node.status();
+    shown_uuid_ = meta.ok() ? meta->uuid : std::string();
+    shown_floor_ = meta.ok() ? meta->floor : WallMs();
+  } else if (path == own_path_) {
+    const Result<SlotRecord> record = node.ok() ? ParseSlotRecord(node->data) : node.status();
+    shown_record_ = record.ok() ? std::optional(*record) : std::nullopt;
+  }
+}
+
+void SeamCoordinator::JudgeAlarm(const std::string& text) const {
+  if (text.find("may be out twice") == std::string::npos || !shown_record_.has_value()) return;
+  const SlotRecord& record = *shown_record_;
+  const bool others = record.nonce.zero() || record.since >= renewed_.bound;
+  Require(!(others && record.nonce != renewed_.nonce && shown_uuid_ == own_uuid_ &&
+            shown_floor_ >= renewed_.bound),
+          14, "ids are said to be out twice that no other claim can share");
+}
+
+// What a restore made anew was a stranger's, once.
+void SeamCoordinator::AsForeign(const std::string& path, Node& node) const {
+  Result<SlotRecord> record = ParseSlotRecord(node.data);
+  if (path != own_path_ || !record.ok() || record->nonce == renewed_.nonce) return;
+  if (record->nonce.zero()) record->nonce = Nonce(1, 1);
+  record->since = WallMs();
+  node.data = FormatSlotRecord(*record);
+}
+
+// As a renewal did that believed whatever the registry's clock showed.
+void SeamCoordinator::BoundByRegistryClock(Write& set) const {
+  const auto before = tree_.Peek(set.path);
+  SlotRecord record = *ParseSlotRecord(set.data);
+  const WallMs shows = registry_clock_->Wall();
+  const Milliseconds window = record.bound - clock_.Wall();
+  record.bound = std::min(std::max(record.bound, shows + window), shows + kPoisonAhead);
+  if (before.has_value())
+    record.bound = std::max(record.bound, ParseSlotRecord(before->data)->bound);
+  set.data = FormatSlotRecord(record);
+}
+
 void SeamCoordinator::Read(const std::string& path, ReadDone done, Changed changed) {
+  if (holds_()) {
+    done = [this, path, done = std::move(done)](Result<Node> node) {
+      NoteShown(path, node);
+      if (node.ok() && mutant_ == Mutant::kRestoredIsForeign) AsForeign(path, *node);
+      done(std::move(node));
+    };
+  }
   if (mutant_ == Mutant::kTwinUnnoticed || mutant_ == Mutant::kPlainVersions) {
     done = [this, path, done = std::move(done)](Result<Node> node) {
       if (node.ok() && mutant_ == Mutant::kTwinUnnoticed) WithOwnWord(*node);
@@ -148,6 +203,14 @@ void SeamCoordinator::Multi(std::vector<Write> writes, WriteDone done) {
   if (meanwhile_ && ClaimsOrRenews(writes)) {
     std::exchange(meanwhile_,
                   {})({writes[kRecord].path, writes[0].version, writes[kRecord].version});
+  }
+  if (ClaimsOrRenews(writes)) {
+    const bool renews = !Claims(tree_, writes);
+    if (renews && mutant_ == Mutant::kRegistryClockRules) BoundByRegistryClock(writes[kRecord]);
+    renewed_ = *ParseSlotRecord(writes[kRecord].data);
+    own_path_ = writes[kRecord].path;
+    const auto meta = tree_.Peek(kMetaPath);
+    if (!renews && meta.has_value()) own_uuid_ = ParseMeta(meta->data)->uuid;
   }
   if (IsFromBeforeEras(mutant_)) DropEraCheck(writes);
   if (mutant_ == Mutant::kTwinUnnoticed && ClaimsOrRenews(writes)) {

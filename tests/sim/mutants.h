@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,6 +50,8 @@ enum class Mutant {
   kTwinUnnoticed,          // registry: under one's own nonce stands one's own word
   kCopiesDrawAlike,        // random numbers: of a copied process those of the first
   kReadyByClaim,           // user: whoever holds a claim says that it is ready
+  kRegistryClockRules,     // registry: renewals set their bound by whatever its clock shows
+  kRestoredIsForeign,      // registry: a record that a restore made anew shows another's claim
   kPlainVersions,          // registry: a version that has wrapped reads as an older one
 };
 
@@ -57,7 +60,7 @@ struct MutantName {
   std::string_view name;
 };
 
-inline constexpr std::array<MutantName, 26> kMutants = {{
+inline constexpr std::array<MutantName, 28> kMutants = {{
     {Mutant::kNoVersionCheck, "no-version-check"},
     {Mutant::kTimeoutIsSuccess, "timeout-is-success"},
     {Mutant::kSetAgainOverForeign, "set-again-over-foreign"},
@@ -84,6 +87,8 @@ inline constexpr std::array<MutantName, 26> kMutants = {{
     {Mutant::kCopiesDrawAlike, "copies-draw-alike"},
     {Mutant::kReadyByClaim, "ready-by-claim"},
     {Mutant::kPlainVersions, "plain-versions"},
+    {Mutant::kRegistryClockRules, "registry-clock-rules"},
+    {Mutant::kRestoredIsForeign, "restored-is-foreign"},
 }};
 
 // Makes a world one in which the error can show before long.
@@ -101,8 +106,17 @@ struct SlotNumbers {
 class SeamCoordinator final : public ForwardingCoordinator {
  public:
   // References must outlive the object.
-  SeamCoordinator(Coordinator& inner, const MemoryTree& tree, const Clock& clock, Mutant mutant)
-      : ForwardingCoordinator(inner), tree_(tree), clock_(clock), mutant_(mutant) {}
+  SeamCoordinator(Coordinator& inner, const MemoryTree& tree, const Clock& clock, Mutant mutant,
+                  const Clock* registry_clock = nullptr)
+      : ForwardingCoordinator(inner),
+        tree_(tree),
+        clock_(clock),
+        registry_clock_(registry_clock),
+        mutant_(mutant) {}
+
+  // The process has raised this alarm. Of ids that may be out twice it may only speak where a
+  // restore that it was shown leaves room for them.
+  void JudgeAlarm(const std::string& text) const;
 
   // The process dies at the `multis`-th write from now on; or at its next claim.
   void DieIn(int multis, bool before_it_is_sent) {
@@ -129,16 +143,26 @@ class SeamCoordinator final : public ForwardingCoordinator {
   void Send(std::vector<Write> writes, WriteDone done);
   void SendAndRemember(std::vector<Write> writes, WriteDone done);
   void AsRemembered(const std::string& path, Result<Node>& node);
+  void NoteShown(const std::string& path, const Result<Node>& node);
+  void AsForeign(const std::string& path, Node& node) const;
+  void BoundByRegistryClock(Write& set) const;
   void WithOwnWord(Node& node) const;
   void WithPlainVersion(const std::string& path, Node& node);
 
   const MemoryTree& tree_;
   const Clock& clock_;  // of the process
+  const Clock* registry_clock_;
   const Mutant mutant_;
   std::function<bool()> holds_ = [] { return false; };
   std::map<std::string, Node> remembered_;  // slots' records, as last read or set
   std::map<std::string, int64_t> highest_;  // versions, as plain numbers
   SlotRecord own_;                          // as sent last
+  SlotRecord renewed_;                      // the claim that was sent last, with its bound
+  std::string own_path_;                    // of its slot
+  std::string own_uuid_;                    // of the cluster that it claimed in
+  std::string shown_uuid_;                  // of the root node, while it can be read
+  WallMs shown_floor_;
+  std::optional<SlotRecord> shown_record_;  // of the slot that is held
   Meanwhile meanwhile_;
   int dies_in_ = 0;  // 0: not
   bool dies_at_claim_ = false;

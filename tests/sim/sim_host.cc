@@ -59,7 +59,8 @@ SimHost::Process::Process(SimHost& host, uint64_t seed,
       user(host.shared_, host.clock_, host.options_.layout, host.sequencer_, seed),
       link(std::move(connection)),
       mirror(link.get()),
-      seam(mirror, host.shared_.tree, host.clock_, host.shared_.mutant),
+      seam(mirror, host.shared_.tree, host.clock_, host.shared_.mutant,
+           &host.shared_.registry_clock),
       keeper(
           host.options_, seam, folder, user,
           host.shared_.mutant == Mutant::kNoncePerProcess ? static_cast<Entropy&>(stuck) : honest,
@@ -70,14 +71,16 @@ SimHost::Process::Process(SimHost& host, uint64_t seed,
 }
 
 ClaimHooks SimHost::Hooks(Process& process) {
-  return {.event =
-              [&process](const ClaimEvent& event) {
-                if (event.kind == ClaimEvent::Kind::kAlarm) ++process.alarms;
-              },
-          .registry_clock =
-              [&process](WallMs registry, Now now) {
-                process.user.id_clock().NoteRegistryClock(registry, now);
-              }};
+  return {
+      .event =
+          [&process, judging = shared_.judging && !doubt_.has_value()](const ClaimEvent& event) {
+            if (event.kind != ClaimEvent::Kind::kAlarm) return;
+            ++process.alarms;
+            if (judging) process.seam.JudgeAlarm(event.text);
+          },
+      .registry_clock = [&process](
+                            WallMs registry,
+                            Now now) { process.user.id_clock().NoteRegistryClock(registry, now); }};
 }
 
 void SimHost::Start(bool is_connected) {
@@ -214,6 +217,11 @@ KeeperTime SimHost::Read() {
 
 Milliseconds SimHost::Lead() {
   return running() ? process_->user.time() - clock_.Wall() : Milliseconds(0);
+}
+
+Milliseconds SimHost::Left() {
+  if (!running()) return Milliseconds(0);
+  return process_->keeper.status({clock_.Read(), process_->user.Time()}).left;
 }
 
 void SimHost::Issue(uint64_t want) {

@@ -25,6 +25,7 @@ namespace firn {
 // What all hosts of a simulation share. Owned by the world.
 struct SimShared {
   VirtualClock& clock;  // the truth
+  HostClock& registry_clock;
   MemoryTree& tree;
   IssueOracle& oracle;
   ClaimBook& book;
@@ -110,6 +111,8 @@ class SimHost {
   Milliseconds skew() const { return skew_; }
   // How far its id clock is ahead of its wall clock now.
   Milliseconds Lead();
+  // From its id clock to its bound.
+  Milliseconds Left();
   BootMs paused_until{};
 
  private:

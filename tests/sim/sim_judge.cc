@@ -60,7 +60,8 @@ void SimHost::JudgeNewClaim(const Tenure& tenure, const ClaimBook::Entry& entry)
   const WallMs from =
       std::max({terms.base, entry.base_reason, process_->user.time(), terms.ClusterTimeAt(truth)});
   const Milliseconds ahead = options_.probation + options_.restore_probation +
-                             std::min(kClaimWindowFirst, options_.window);
+                             std::min(kClaimWindowFirst, options_.window) +
+                             shared_.registry_clock.crept() + kBelievedOff;
   Require(offline || terms.bound <= from + ahead, 9,
           "the bound of a claim lies far ahead for no reason");
   led_ = std::max(led_, terms.base - truth);

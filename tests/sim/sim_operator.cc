@@ -41,6 +41,7 @@ int64_t SimOperator::NearTheWrap() {
 }
 
 void SimOperator::MakeClusterUnder(WallMs floor) {
+  shared_.registry_clock.SetRight();
   MemoryCoordinator coordinator(shared_.tree);
   BlockingCoordinator registry(coordinator, shared_.clock);
   const Layout layout = *Layout::Parse(sizes_.layout);
@@ -185,6 +186,8 @@ RestoreFacts SimOperator::Facts() const {
 
 // True when it came to its end.
 bool SimOperator::RunRestore(FaultPlan plan) {
+  // He sets it right first, as the runbook says: the floor counts from it.
+  shared_.registry_clock.SetRight();
   FaultyCoordinator coordinator(std::make_unique<MemoryCoordinator>(shared_.tree), shared_.clock,
                                 std::move(plan));
   BlockingCoordinator registry(coordinator, shared_.clock);

@@ -36,6 +36,7 @@ enum class RegistryFault {
   kDelete,   // of one slot's record
   kRepeat,   // made anew, up to the numbers that a holder remembers
   kRestore,  // of a healthy cluster
+  kClock,    // its own steps, drifts, or is set right
   kCount,
 };
 
@@ -53,6 +54,7 @@ struct SimSizes {
   bool copies = false;       // machines are copied as they run
   bool strict = false;       // nothing is issued while the wall clock is behind
   bool probes = false;       // of readiness, in each round of a host
+  bool steady = false;       // at the end the registry's clock is wrong once more
   bool strides = false;      // seconds pass between steps, so that days are simulated
   uint64_t fault_every = 0;  // steps, on average
   uint64_t start_every = 1;  // chances, until a host that is down comes back

@@ -49,8 +49,10 @@ void ClaimBook::JudgeBound(const SlotRecord& before, const SlotRecord& after) co
   const Result<ClusterMeta> meta = ParseMeta(root->data);
   if (!meta.ok()) return;
   const WallMs now = truth_.Wall();
-  const WallMs lifted = meta->floor + (now - root->stat.modified);
-  Require(after.bound <= std::max(now, lifted) + kPoisonAhead, 9,
+  const Milliseconds since = std::max(now - root->stat.modified, Milliseconds(0));
+  // By the registry's clock as it is believed: small steps and drifts of it are followed.
+  const Milliseconds followed = registry_clock_.crept() + kBelievedOff;
+  Require(after.bound <= std::max(now, meta->floor + since) + kPoisonAhead + followed, 9,
           "a bound was set more than a day ahead of the registry's clock");
 }
 

@@ -11,19 +11,24 @@
 #include "common/id/rack_split.h"
 #include "registry/cluster/records.h"
 #include "tests/sim/oracle.h"
+#include "tests/sim/sim_clock.h"
 #include "tests/sim/sim_disk.h"
 #include "tests/support/registry/memory_coordinator.h"
 
 namespace firn {
+
+// How far the registry's clock may be off and yet be believed, beyond what it crept.
+inline constexpr Milliseconds kBelievedOff{20'000};
 
 // What is known of every claim that the registry ever took, by nonce; and the judge of every write
 // to a slot that is really applied: invariants 3 to 7.
 class ClaimBook {
  public:
   // `judging` false: keeps the book of last claims only.
-  ClaimBook(const Clock& truth, const MemoryTree& tree, const IssueOracle& oracle,
-            const Layout& layout, int rack_bits, bool judging)
+  ClaimBook(const Clock& truth, const HostClock& registry_clock, const MemoryTree& tree,
+            const IssueOracle& oracle, const Layout& layout, int rack_bits, bool judging)
       : truth_(truth),
+        registry_clock_(registry_clock),
         tree_(tree),
         oracle_(oracle),
         layout_(layout),
@@ -87,6 +92,7 @@ class ClaimBook {
   };
 
   const Clock& truth_;
+  const HostClock& registry_clock_;
   const MemoryTree& tree_;
   const IssueOracle& oracle_;
   const Layout layout_;

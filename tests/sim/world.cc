@@ -1,21 +1,12 @@
 #include "tests/sim/world.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 
 #include "tests/sim/violation.h"
 
 namespace firn {
 namespace {
-
-// From the end of all faults, or from the last bound that had to be waited for.
-constexpr Milliseconds kServiceWithin{30 * 60'000};
-constexpr Milliseconds kWaitMax{24 * 3'600'000};
-constexpr Milliseconds kFineUntil{60'000};
-constexpr Milliseconds kLookEvery{60'000};
-// A look by everybody, and what it takes to be answered.
-constexpr Milliseconds kTwinsFoundWithin{120'000};
 
 SimSizes SizesFor(Mutant mutant, SeededEntropy& dice) {
   SimSizes sizes = SimSizes::Draw(dice);
@@ -35,10 +26,12 @@ SimWorld::SimWorld(uint64_t seed, Mutant mutant, bool judging, bool trace)
     : dice_(seed),
       sizes_(SizesFor(mutant, dice_)),
       clock_(kSimStart, BootMs(1)),
-      tree_(clock_),
-      book_(clock_, tree_, oracle_, *Layout::Parse(sizes_.layout), sizes_.rack_bits, judging),
-      shared_{clock_, tree_,   oracle_, book_,         dice_,        sizes_.rates,
-              mutant, judging, trace,   sizes_.strict, sizes_.probes},
+      registry_clock_(clock_),
+      tree_(registry_clock_),
+      book_(clock_, registry_clock_, tree_, oracle_, *Layout::Parse(sizes_.layout),
+            sizes_.rack_bits, judging),
+      shared_{clock_,       registry_clock_, tree_,   oracle_, book_,         dice_,
+              sizes_.rates, mutant,          judging, trace,   sizes_.strict, sizes_.probes},
       operator_(shared_, sizes_, hosts_) {
   operator_.MakeCluster();
   const bool copies = sizes_.copies && CopiesAreTold(mutant);
@@ -82,7 +75,7 @@ SimWorld::~SimWorld() = default;
 void SimWorld::Run() {
   while (steps_ < static_cast<uint64_t>(sizes_.steps)) Step();
   EndFaults();
-  if (shared_.judging) DemandService();
+  if (shared_.judging && DemandService() && sizes_.steady) DemandSteadiness();
 }
 
 void SimWorld::Step() {
@@ -266,8 +259,33 @@ void SimWorld::StrikeRegistry() {
       return operator_.RepeatNumbers(AnyHost());
     case RegistryFault::kRestore:
       return operator_.TryRestore();
+    case RegistryFault::kClock:
+      return StrikeRegistryClock();
     case RegistryFault::kCount:
       break;
+  }
+}
+
+// Its leader's clock, or another leader takes over. A far step is none that a host's clock makes,
+// too: two clocks that are wrong alike confirm each other.
+void SimWorld::StrikeRegistryClock() {
+  constexpr Milliseconds kFar[] = {Milliseconds(20 * 3'600'000), Milliseconds(48 * 3'600'000),
+                                   Milliseconds(300LL * 24 * 3'600'000)};
+  switch (dice_.Below(6)) {
+    case 0:
+      return registry_clock_.StepWall(UpTo(5'000));
+    case 1:
+      return registry_clock_.StepWall(-UpTo(5'000));
+    case 2:
+      return registry_clock_.SetPace(static_cast<int64_t>(dice_.Below(2'000)) - 1'000);
+    case 3:
+      return registry_clock_.SetRight();
+    default: {
+      const Milliseconds off = kFar[dice_.Below(3)] + UpTo(600'000);
+      const Milliseconds length = UpTo(OneIn(2) ? 60'000 : 4'000'000);
+      registry_clock_.SetOff(OneIn(2) ? off : -off, clock_.Boot() + length);
+      return shared_.Trace("the registry's clock is far off");
+    }
   }
 }
 
@@ -275,96 +293,6 @@ void SimWorld::SetOutage(bool outage) {
   outage_ = outage;
   for (const auto& host : hosts_) outage ? host->Disconnect() : host->Reconnect();
   shared_.Trace(outage ? "the registry goes away" : "the registry is back");
-}
-
-// --- the end of all faults -----------------------------------------------------------------------
-
-void SimWorld::EndFaults() {
-  shared_.Trace("no more faults");
-  sizes_.rates = {};
-  outage_ = false;
-  if (!operator_.IsWhole()) operator_.Restore();
-  for (const auto& host : hosts_) {
-    host->disk().writes_fail = host->disk().removal_fails = false;
-    host->clock().SetRight();
-    host->paused_until = {};
-    host->EndFaults();
-    host->Start(true);
-    host->Reconnect();
-  }
-}
-
-// As many hosts as there are slots have to serve at one moment, sooner or later.
-void SimWorld::DemandService() {
-  // Claims are made up to a day before the layout's end.
-  if (clock_.Wall() + kWaitMax > Layout::Parse(sizes_.layout)->end()) return;
-  const BootMs begin = clock_.Boot();
-  BootMs limit = begin + kServiceWithin;
-  const size_t wanted = HostsWanted();
-  // A host that comes back may freeze the cluster once more, with a bound that nobody knew of.
-  int restores = sizes_.hosts;
-  BootMs look_at = begin;
-  while (clock_.Boot() < limit) {
-    clock_.Advance(Milliseconds(clock_.Boot() < begin + kFineUntil ? 50 : 1'000));
-    ExpireSessions();
-    if (HostsServing() >= wanted) return DemandNoTwins();
-    if (!operator_.IsWhole() && restores-- > 0) operator_.Restore();
-    if (clock_.Boot() < look_at || !operator_.IsWhole()) continue;
-    // Whoever waited for it may just have claimed it when the time is over, so not only then.
-    look_at = clock_.Boot() + kLookEvery;
-    const Milliseconds lead = sizes_.strict ? LongestLead() : Milliseconds(0);
-    // One restore after the other may have lifted ids farther than anybody waits for his clock.
-    if (lead + kServiceWithin > kWaitMax) return;
-    const Milliseconds wait = std::max(operator_.LongestWait(), lead);
-    if (wait <= Milliseconds(0)) continue;
-    limit = std::min(begin + kWaitMax, std::max(limit, clock_.Boot() + wait + kServiceWithin));
-  }
-  std::string states;
-  for (const auto& host : hosts_) states += "\n  " + host->Status();
-  throw Violation(8, "no service after the end of all faults" + states + operator_.RegistryText());
-}
-
-Milliseconds SimWorld::LongestLead() const {
-  Milliseconds longest{0};
-  for (const auto& host : hosts_) longest = std::max(longest, host->Lead());
-  return longest;
-}
-
-// All are connected, so whoever shares a claim has been found.
-void SimWorld::DemandNoTwins() {
-  const auto in_doubt = [](const auto& host) { return host->in_doubt(); };
-  if (std::none_of(hosts_.begin(), hosts_.end(), in_doubt)) return;
-  for (const BootMs limit = clock_.Boot() + kTwinsFoundWithin; clock_.Boot() < limit;) {
-    clock_.Advance(Milliseconds(500));
-    HostsServing();
-  }
-  // Who does not renew any more is not found either: he stops at his bound.
-  std::set<std::string> nonces;
-  for (const auto& host : hosts_) {
-    if (!host->renews()) continue;
-    Require(nonces.insert(host->tenure()->terms().nonce.text()).second, 11,
-            "two copies share a claim, and are not found");
-  }
-}
-
-size_t SimWorld::HostsWanted() const {
-  std::vector<size_t> in_rack(sizes_.racks());
-  for (const auto& host : hosts_) ++in_rack[host->rack()];
-  size_t wanted = 0;
-  for (const size_t hosts : in_rack) wanted += std::min<size_t>(hosts, sizes_.slots);
-  return wanted;
-}
-
-size_t SimWorld::HostsServing() {
-  size_t serving = 0;
-  for (const auto& host : hosts_) {
-    ++steps_;
-    host->RunGhost();
-    host->Start(true);
-    host->Step();
-    if (host->Serves()) ++serving;
-  }
-  return serving;
 }
 
 }  // namespace firn

@@ -47,6 +47,7 @@ class SimWorld {
   void StrikeClock(SimHost& host);
   void StrikeDisk(SimHost& host);
   void StrikeRegistry();
+  void StrikeRegistryClock();
   void StrikeWithCopy(SimHost& host);
   void WakeCopies();
   void StartClock(SimHost& host);
@@ -54,7 +55,9 @@ class SimWorld {
 
   // --- the end of all faults --------------------------------------------------------------------
   void EndFaults();
-  void DemandService();
+  // False: nothing could be demanded.
+  bool DemandService();
+  void DemandSteadiness();
   size_t HostsWanted() const;
   size_t HostsServing();
   Milliseconds LongestLead() const;  // of ids ahead of their machine's wall clock
@@ -79,6 +82,7 @@ class SimWorld {
   SeededEntropy dice_;
   SimSizes sizes_;
   VirtualClock clock_;
+  HostClock registry_clock_;
   MemoryTree tree_;
   IssueOracle oracle_;
   ClaimBook book_;
