@@ -1,5 +1,7 @@
 #include "server/node/issuing_node.h"
 
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "common/base/cat.h"
@@ -11,6 +13,9 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kPoll{5};
+
+// As the audit judges a clock.
+constexpr Milliseconds kWallIsRight{1'000};
 
 // `who` says which of several machine ids it is; empty: the only one.
 void LogEvent(const std::string& who, const ClaimEvent& event) {
@@ -24,7 +29,16 @@ void LogEvent(const std::string& who, const ClaimEvent& event) {
   }
 }
 
-void LogSkew(const IdClockReport& report) {
+// `registry`: the registry's time, where it is known. A wall clock that agrees with it is right.
+void LogSkew(const IdClockReport& report, std::optional<WallMs> registry) {
+  const WallMs wall = report.time - report.skew;
+  const bool leads = report.skew > Milliseconds(0) && !report.stopped;
+  if (leads && registry && std::chrono::abs(wall - *registry) <= kWallIsRight) {
+    LogInfo() << "ids run " << report.skew.count()
+              << " ms ahead of the wall clock, which agrees with the registry's; nothing is to be "
+                 "done";
+    return;
+  }
   LogError() << "the wall clock is off by " << report.skew.count()
              << " ms from the time that ids are issued under";
 }
@@ -45,7 +59,10 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
       entropy_(entropy),
       folder_(std::move(folder)),
       siblings_(std::move(siblings)),
-      id_clock_(options.id_clock, LogSkew),
+      id_clock_(options.id_clock,
+                [this](const IdClockReport& report) {
+                  LogSkew(report, segments_.registry_time().At(clock_.Boot()));
+                }),
       tick_source_(options.claim.layout, id_clock_, clock,
                    !options.virtual_time && CyclesAreSteady()),
       rejections_(options.extensions.rejections ? options.extensions.rejections
