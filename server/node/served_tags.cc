@@ -26,10 +26,7 @@ Result<TagBinding> BindUndefined(const Catalogue& catalogue, const std::string& 
 
 ServedTags::ServedTags(const Catalogue& catalogue, Issuer& issuer)
     : catalogue_(catalogue), issuer_(issuer) {
-  Refusal not_read{Reason::kNotReady, "this server has not read the tags' definitions yet",
-                   kNotReadRetryMs, true};
-  issuer_.SetDefault(
-      TagBinding{.name = "", .strategy = Refusing(std::move(not_read)), .plugins = {}});
+  RefuseDefault("this server has not read the tags' definitions yet");
 }
 
 void ServedTags::Serve(TagDefinition tag) {
@@ -41,14 +38,15 @@ void ServedTags::Serve(TagDefinition tag) {
   if (set.ok()) set = issuer_.Set(*std::move(binding));
   if (!set.ok()) return Refuse(tag.name, Reason::kNotReady, set.message());
   LogInfo() << "serving tag " << tag.name << " (" << tag.strategy << ")";
-  refused_.erase(tag.name);
+  SetRefused(tag.name, std::nullopt);
   if (on_served_) on_served_(tag);
   served_[tag.name] = std::move(tag);
 }
 
 void ServedTags::Refuse(const std::string& name, Reason reason, std::string why) {
   served_.erase(name);
-  if (refused_[name] == why) return;
+  const auto before = refused_->find(name);
+  if (before != refused_->end() && before->second.why == why) return;
   const bool alarm = reason == Reason::kInternal;
   if (alarm) LogError() << "refusing tag " << name << ": " << why;
   if (!alarm) LogWarning() << "refusing tag " << name << ": " << why;
@@ -59,7 +57,18 @@ void ServedTags::Refuse(const std::string& name, Reason reason, std::string why)
   const Status set = issuer_.Set({.name = name, .strategy = Refusing(refusal), .plugins = {}});
   if (!set.ok()) LogError() << "tag " << name << " cannot be refused with its reason: " << set;
   if (!set.ok()) issuer_.Remove(name);
-  refused_[name] = std::move(why);
+  SetRefused(name, Refused{reason, std::move(why)});
+}
+
+void ServedTags::SetRefused(const std::string& name, std::optional<Refused> refused) {
+  if (!refused && !refuses(name)) return;
+  auto fresh = std::make_shared<Refusals>(*refused_);
+  if (refused) {
+    fresh->insert_or_assign(name, *std::move(refused));
+  } else {
+    fresh->erase(name);
+  }
+  refused_ = std::move(fresh);
 }
 
 void ServedTags::ServeDefault(const std::string& strategy) {
@@ -71,9 +80,16 @@ void ServedTags::ServeDefault(const std::string& strategy) {
   issuer_.SetDefault(binding.ok() ? std::optional(*std::move(binding)) : std::nullopt);
 }
 
+void ServedTags::RefuseDefault(std::string why) {
+  default_.reset();
+  Refusal refusal{Reason::kNotReady, std::move(why), kNotReadRetryMs, true};
+  issuer_.SetDefault(
+      TagBinding{.name = "", .strategy = Refusing(std::move(refusal)), .plugins = {}});
+}
+
 void ServedTags::Forget(const std::string& name, const std::string& strategy) {
   served_.erase(name);
-  refused_.erase(name);
+  SetRefused(name, std::nullopt);
   Result<TagBinding> binding = BindUndefined(catalogue_, strategy);
   if (strategy.empty() || !binding.ok()) return issuer_.Remove(name);
   binding->name = name;

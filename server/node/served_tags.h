@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -17,6 +18,14 @@ namespace firn {
 // or key that it lacks) is refused, never served in part. Owned by the control thread.
 class ServedTags {
  public:
+  struct Refused {
+    Reason reason;
+    std::string why;
+
+    friend bool operator==(const Refused&, const Refused&) = default;
+  };
+  using Refusals = std::map<std::string, Refused>;
+
   // Both must outlive it. Until a default is set every tag is refused: nobody has read it yet.
   ServedTags(const Catalogue& catalogue, Issuer& issuer);
 
@@ -27,7 +36,9 @@ class ServedTags {
 
   void Serve(TagDefinition tag);
   void Refuse(const std::string& name, Reason reason, std::string why);
-  bool refuses(const std::string& name) const { return refused_.contains(name); }
+  bool refuses(const std::string& name) const { return refused_->contains(name); }
+  // Never null. Another object after each change.
+  std::shared_ptr<const Refusals> refused() const { return refused_; }
   bool knows(const std::string& name) const { return served_.contains(name) || refuses(name); }
 
   // What serves the tag has closed: it is made anew when the tag is served next.
@@ -35,16 +46,20 @@ class ServedTags {
 
   // How names that nobody has defined are served; an empty strategy: they are unknown.
   void ServeDefault(const std::string& strategy);
+  // Refuses every name without a definition, until ServeDefault.
+  void RefuseDefault(std::string why);
   // From now on the name is one of those, by this strategy.
   void Forget(const std::string& name, const std::string& strategy);
 
  private:
+  void SetRefused(const std::string& name, std::optional<Refused> refused);
+
   const Catalogue& catalogue_;
   Issuer& issuer_;
   std::function<void(const TagDefinition&)> on_served_;
   std::map<std::string, TagDefinition> served_;  // as bound, ledgers left out
-  std::map<std::string, std::string> refused_;   // and why
-  std::optional<std::string> default_{};         // as served
+  std::shared_ptr<const Refusals> refused_ = std::make_shared<Refusals>();
+  std::optional<std::string> default_{};  // as served
 };
 
 }  // namespace firn

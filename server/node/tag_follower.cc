@@ -6,6 +6,7 @@
 
 #include "common/log/log.h"
 #include "common/tag/tag_name.h"
+#include "registry/cluster/slot.h"
 
 namespace firn {
 namespace {
@@ -15,6 +16,8 @@ constexpr char kGone[] =
     "that this server's log and /v1/status show";
 constexpr char kOtherForm[] =
     "the tag has come back in another form, which no edit can do: data were lost. Make another tag";
+
+constexpr Milliseconds kLookAgain{1'000};
 
 // Whether ids of another form than `now` has may be out under what was known before.
 bool IsForged(const KnownTag& before, const TagDefinition& now) {
@@ -37,11 +40,12 @@ TagFollower::TagFollower(Coordinator& coordinator, Entropy& entropy, const Catal
                          Issuer& issuer, std::string uuid, TagMemory* memory)
     : coordinator_(coordinator),
       memory_(memory),
-      uuid_(std::move(uuid)),
+      root_(std::move(uuid)),
       served_(catalogue, issuer),
-      meta_(coordinator, entropy, [this](const Result<ClusterMeta>& meta) { OnMeta(meta); }),
+      meta_(coordinator, entropy, [this](const Result<ClusterMeta>&) { WantLook(); }),
       watch_(coordinator, entropy, std::string(kTagsPath), [this] { Follow(); }),
-      looks_(coordinator, [this](const std::string& tag) { watch_.Look(EncodeTagName(tag)); }) {}
+      looks_(coordinator, [this](const std::string& tag) { watch_.Look(EncodeTagName(tag)); }),
+      talk_(coordinator) {}
 
 void TagFollower::Tick(BootMs now) {
   now_ = now;
@@ -49,6 +53,12 @@ void TagFollower::Tick(BootMs now) {
   meta_.Tick(now);
   watch_.Tick(now);
   looks_.Tick(now);
+  talk_.Tick(now);
+  if (look_wanted_ && !look_.busy() && talk_.session() != 0 && now >= look_at_) {
+    look_wanted_ = false;
+    look_ = Look();
+    talk_.Start(look_);
+  }
   if (!whole_) GoByKept();
   if (unkept_ && !keeping_ && now - *unkept_ >= kKeepAgain) Keep();
 }
@@ -60,22 +70,91 @@ void TagFollower::Redefined(const std::string& tag) {
 
 // --- what the registry says ---------------------------------------------------------------------
 
-void TagFollower::OnMeta(const Result<ClusterMeta>& meta) {
-  if (!meta.ok()) return;
-  const bool first = !default_strategy_.has_value();
-  if (uuid_ != meta->uuid) {
-    uuid_ = meta->uuid;
-    loaded_ = false;
-    kept_.reset();
+// Reads the root node, and the tags that seem to have changed, behind one sync.
+Task<> TagFollower::Look() {
+  const std::vector<std::string> root{kMetaPath};
+  Result<Nodes> read = co_await talk_.ReadSynced(root);
+  if (!read.ok()) co_return LookLater();
+  NoteRoot(read->front());
+  if (!root_.whole()) co_return Distrust();
+  if (!watch_.whole()) co_return;  // Follow comes
+  const std::vector<std::string> doubted = FindDoubts().tags;
+  std::set<std::string> confirmed;
+  if (!doubted.empty()) {
+    std::vector<std::string> paths;
+    for (const std::string& name : doubted) paths.push_back(TagPath(name));
+    paths.emplace_back(kMetaPath);
+    Result<Nodes> nodes = co_await talk_.ReadSynced(paths);
+    if (!nodes.ok()) co_return LookLater();
+    NoteRoot(nodes->back());
+    if (!root_.whole()) co_return Distrust();
+    for (size_t i = 0; i < doubted.size(); ++i) {
+      if (IsConfirmed(doubted[i], (*nodes)[i])) {
+        confirmed.insert(doubted[i]);
+      } else {
+        watch_.Look(EncodeTagName(doubted[i]));
+      }
+    }
   }
-  default_strategy_ = meta->default_strategy;
-  frozen_ = meta->frozen;
-  if (first && watch_.whole()) Follow();
+  for (const std::string& name : FindDoubts().tags) {
+    if (!confirmed.contains(name)) co_return LookLater();
+  }
+  TakeAll();
+}
+
+void TagFollower::LookLater() {
+  look_wanted_ = true;
+  look_at_ = now_ + kLookAgain;
+}
+
+void TagFollower::NoteRoot(const std::optional<Node>& node) {
+  const RootState before = root_.state();
+  root_.Note(node);
+  LoadKept();
+  if (root_.state() == before || !root_.lost()) return;
+  LogError() << root_.why_not()
+             << ". Tags without a ledger are served until the claim ends, others are refused";
+}
+
+// Rule 5a.
+void TagFollower::Distrust() {
+  TellLost();
+  if (!whole_) return;  // what was kept is read after a while
+  ServeTags();
+  served_.RefuseDefault(root_.why_not());
 }
 
 void TagFollower::Follow() {
-  if (!default_strategy_) return;  // OnMeta comes back
-  LoadKept();
+  const Doubts doubts = FindDoubts();
+  if (!root_.whole() || doubts.news || !doubts.tags.empty()) return WantLook();
+  TakeAll();
+}
+
+// Whether the tag's node, as it was just read, means what the watch's copy of it does.
+bool TagFollower::IsConfirmed(const std::string& name, const std::optional<Node>& node) {
+  const auto copy = watch_.nodes().find(EncodeTagName(name));
+  if (!node || copy == watch_.nodes().end()) return !node && copy == watch_.nodes().end();
+  return Judge(name, ReadTagNode(name, node->data)) == Judge(name, Parse(name, copy->second.data));
+}
+
+TagFollower::Doubts TagFollower::FindDoubts() {
+  Doubts doubts;
+  const auto& nodes = watch_.nodes();
+  for (const auto& [component, node] : nodes) {
+    const Result<std::string> name = DecodeTagName(component);
+    if (name.ok() && !known_.tags.contains(*name)) doubts.news |= !deleted_.contains(*name);
+  }
+  for (const auto& [name, known] : known_.tags) {
+    const auto node = nodes.find(EncodeTagName(name));
+    const bool differs = node == nodes.end() ? known.state != KnownTag::State::kLost &&
+                                                   nodes.size() < FolderWatch::kNodesMax
+                                             : Judge(name, Parse(name, node->second.data)) != known;
+    if (differs) doubts.tags.push_back(name);
+  }
+  return doubts;
+}
+
+void TagFollower::TakeAll() {
   KnownTags read = ReadAll();
   NoteLost(read);
   known_ = std::move(read);
@@ -84,7 +163,7 @@ void TagFollower::Follow() {
 }
 
 KnownTags TagFollower::ReadAll() {
-  KnownTags read{.default_strategy = *default_strategy_};
+  KnownTags read{.default_strategy = root_.meta()->default_strategy};
   auto highest = std::make_shared<Ledgers>(*highest_);
   for (const auto& [component, node] : watch_.nodes()) {
     const Result<std::string> name = DecodeTagName(component);
@@ -113,25 +192,38 @@ const Result<TagNode>& TagFollower::Parse(const std::string& name, const std::st
   return parsed_.insert_or_assign(name, std::move(read)).first->second.second;
 }
 
-KnownTag TagFollower::ReadOne(const std::string& name, const Result<TagNode>& tag,
-                              Ledgers& highest) {
+// What a reading of a tag's node makes of it; nothing: the tag is deleted.
+std::optional<KnownTag> TagFollower::Judge(const std::string& name,
+                                           const Result<TagNode>& tag) const {
+  if (IsDeleted(name, tag)) return std::nullopt;
   const auto before = known_.tags.find(name);
   KnownTag known = before != known_.tags.end() ? before->second : KnownTag();
   if (!tag.ok()) {
     known.state = KnownTag::State::kUnreadable;
+    return known;
+  }
+  if (!tag->deleted && !IsForged(known, tag->tag))
+    return KnownTag{.node = WithoutLedger(*tag, known)};
+  known.state = KnownTag::State::kLost;
+  return known;
+}
+
+KnownTag TagFollower::ReadOne(const std::string& name, const Result<TagNode>& tag,
+                              Ledgers& highest) {
+  KnownTag known = *Judge(name, tag);
+  if (!tag.ok()) {
     served_.Refuse(name, Reason::kInternal, tag.status().message());
     return known;
   }
   int64_t& seen = highest[name];
   seen = std::max(seen, tag->tag.high);
   if (on_seen_) on_seen_(name, *tag);
-  if (tag->deleted || IsForged(known, tag->tag)) {
-    known.state = KnownTag::State::kLost;
+  if (known.state == KnownTag::State::kLost) {
     served_.Refuse(name, Reason::kInternal, tag->deleted ? kGone : kOtherForm);
-    return known;
+  } else if (tag->tag.disabled) {
+    served_.Refuse(name, Reason::kRejected, "the tag is disabled");
   }
-  if (tag->tag.disabled) served_.Refuse(name, Reason::kRejected, "the tag is disabled");
-  return {.node = WithoutLedger(*tag, known)};
+  return known;
 }
 
 // Whoever knows that ids may be out knows that data were lost.
@@ -148,7 +240,7 @@ void TagFollower::Forget(const std::string& name) {
   if (!deleted_.insert(name).second || !known) return;
   LogInfo() << "tag " << name << " was deleted";
   if (on_deleted_) on_deleted_(name);
-  served_.Forget(name, *default_strategy_);
+  served_.Forget(name, root_.meta()->default_strategy);
 }
 
 // Rule 5: what was known and is not there any more.
@@ -166,11 +258,13 @@ void TagFollower::NoteLost(KnownTags& read) {
   }
 }
 
+// Under a lost root node that is every tag.
 void TagFollower::TellLost() {
   Definitions lost;
   for (const auto& [name, known] : known_.tags) {
     const bool defined = !known.node.tag.strategy.empty();
-    if (known.state == KnownTag::State::kLost && defined) lost.emplace(name, known.node.tag);
+    if ((root_.lost() || known.state == KnownTag::State::kLost) && defined)
+      lost.emplace(name, known.node.tag);
   }
   if (lost != *lost_) lost_ = std::make_shared<Definitions>(std::move(lost));
 }
@@ -178,8 +272,8 @@ void TagFollower::TellLost() {
 // --- what is kept -------------------------------------------------------------------------------
 
 void TagFollower::LoadKept() {
-  if (memory_ == nullptr || uuid_.empty() || std::exchange(loaded_, true)) return;
-  const Result<KnownTags> kept = memory_->Read(uuid_);
+  if (memory_ == nullptr || root_.uuid().empty() || std::exchange(loaded_, true)) return;
+  const Result<KnownTags> kept = memory_->Read(root_.uuid());
   if (kept.ok()) {
     kept_ = *kept;
     known_.tags.insert(kept->tags.begin(), kept->tags.end());
@@ -191,10 +285,12 @@ void TagFollower::LoadKept() {
 // Rule 1 for a start that does not reach its registry.
 void TagFollower::GoByKept() {
   const bool asked = coordinator_.session() != 0;
-  if (watch_.whole() || now_ - *began_ < (asked ? kPatienceWithSession : kPatience)) return;
+  const bool read = root_.whole() && watch_.whole();
+  if (read || now_ - *began_ < (asked ? kPatienceWithSession : kPatience)) return;
   LoadKept();
   if (!kept_) return;
-  LogWarning() << "the registry is away: tags are served as they were defined when it was there";
+  LogWarning() << (root_.why_not().empty() ? "the registry is unreachable" : root_.why_not())
+               << ": tags are served as they were defined when they were read last";
   ServeAll(kept_->default_strategy);
 }
 
@@ -207,7 +303,8 @@ void TagFollower::KeepThenServe() {
 // Comes back to what waits for it.
 void TagFollower::Keep() {
   if (std::exchange(keeping_, true)) return;
-  memory_->Keep(uuid_, known_, [this, tags = known_](const Status& kept) { OnKept(tags, kept); });
+  memory_->Keep(root_.uuid(), known_,
+                [this, tags = known_](const Status& kept) { OnKept(tags, kept); });
 }
 
 void TagFollower::OnKept(const KnownTags& tags, const Status& kept) {
@@ -223,7 +320,8 @@ void TagFollower::OnKept(const KnownTags& tags, const Status& kept) {
 
 void TagFollower::ServeAll(const std::string& default_strategy) {
   ServeTags();
-  served_.ServeDefault(default_strategy);
+  root_.why_not().empty() ? served_.ServeDefault(default_strategy)
+                          : served_.RefuseDefault(root_.why_not());
   whole_ = true;
 }
 
@@ -236,7 +334,8 @@ void TagFollower::ServeTags() {
     }
     const TagDefinition& tag = known.node.tag;
     if (known.state == KnownTag::State::kFine && !tag.disabled) {
-      served_.Serve(tag);
+      root_.lost() && tag.HasLedger() ? served_.Refuse(name, Reason::kNotReady, root_.why_not())
+                                      : served_.Serve(tag);
     } else if (!served_.refuses(name)) {
       RefuseByKept(name, known.state);
     }

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/base/units.h"
 #include "common/tag/tag_definition.h"
@@ -16,9 +17,11 @@
 #include "registry/cluster/tag_node.h"
 #include "registry/dir/folder_watch.h"
 #include "registry/seam/coordinator.h"
+#include "registry/seam/talk.h"
 #include "server/issue/catalogue.h"
 #include "server/issue/issuer.h"
 #include "server/node/kept_tags.h"
+#include "server/node/known_root.h"
 #include "server/node/name_looks.h"
 #include "server/node/served_tags.h"
 
@@ -38,6 +41,11 @@ namespace firn {
 //     somebody else from now on. So is one that has come back in another form (FormOf) although ids
 //     of the old form may be out, which no edit can do.
 //     A tag that was deleted, of which nothing was ever issued, is one that nobody has defined.
+//     A definition counts as new, changed or lost only after the root node and the tag's own node
+//     have been read behind one sync, and the root node is whole (KnownRoot).
+//  5a. Under any other root node nothing is taken from the tree: known tags without a ledger are
+//     served as before, for the claim covers their ids; names without a definition are refused. So
+//     are tags with a ledger, unless the cluster is merely frozen: then their ledgers do not move.
 //  6. Names that nobody has defined are served by the cluster's default strategy, or are unknown;
 //     before one is called unknown its node is looked for once, after the call came (NameLooks).
 //
@@ -93,16 +101,34 @@ class TagFollower {
   void RaiseHighest(const Ledgers& higher);
 
   // Whether the cluster is, as its root node was read last.
-  bool frozen() const { return frozen_; }
+  bool frozen() const { return root_.meta() && root_.meta()->frozen; }
+
+  // Why the registry's nodes do not count (rule 5a); empty while they do.
+  const std::string& root_trouble() const { return root_.why_not(); }
+
+  // The tags that are refused here, and why. Another object after each change.
+  std::shared_ptr<const ServedTags::Refusals> refused() const { return served_.refused(); }
 
   // True once it is known what to serve: read, or kept.
   bool whole() const { return whole_; }
 
  private:
-  void OnMeta(const Result<ClusterMeta>& meta);
+  void WantLook() { look_wanted_ = true; }
+  Task<> Look();
+  void LookLater();
+  void NoteRoot(const std::optional<Node>& node);
+  void Distrust();
   void Follow();
+  void TakeAll();
+  struct Doubts {
+    bool news = false;                // names without a known definition
+    std::vector<std::string> tags{};  // that are known otherwise
+  };
+  Doubts FindDoubts();
+  bool IsConfirmed(const std::string& name, const std::optional<Node>& node);
   KnownTags ReadAll();
   KnownTag ReadOne(const std::string& name, const Result<TagNode>& tag, Ledgers& highest);
+  std::optional<KnownTag> Judge(const std::string& name, const Result<TagNode>& tag) const;
   const Result<TagNode>& Parse(const std::string& name, const std::string& data);
   bool IsDeleted(const std::string& name, const Result<TagNode>& tag) const;
   void Forget(const std::string& name);
@@ -122,8 +148,7 @@ class TagFollower {
   std::function<void(const std::string& tag)> on_deleted_;
   Saw on_seen_;
 
-  std::string uuid_;
-  std::optional<std::string> default_strategy_{};  // of the cluster, once it was read
+  KnownRoot root_;
   // Nodes by name, as text and as what it says: of thousands, mostly one has moved.
   std::map<std::string, std::pair<std::string, Result<TagNode>>> parsed_;
   KnownTags known_;                  // as read last, lost ones included
@@ -132,7 +157,6 @@ class TagFollower {
   bool loaded_ = false;              // from there, once
   bool keeping_ = false;
   bool whole_ = false;
-  bool frozen_ = false;
   std::set<std::string> deleted_;  // that are forgotten
   ServedTags served_;
   std::shared_ptr<const Ledgers> highest_ = std::make_shared<Ledgers>();
@@ -142,6 +166,10 @@ class TagFollower {
   MetaWatch meta_;
   FolderWatch watch_;
   NameLooks looks_;
+  bool look_wanted_ = false;
+  BootMs look_at_;  // not before
+  Talk talk_;
+  Task<> look_;  // of rule 5
 };
 
 }  // namespace firn

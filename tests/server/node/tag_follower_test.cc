@@ -140,7 +140,7 @@ TEST_F(TagFollowerTest, ATagThatHasJustBeenMadeIsFoundByTheFirstCall) {
   Begin(call, "order");
   EXPECT_EQ(Go(call), "waits");
   std::string answer = "waits";
-  for (int rounds = 0; rounds < 4 && answer == "waits"; ++rounds) {
+  for (int rounds = 0; rounds < 8 && answer == "waits"; ++rounds) {
     follower_->Tick(clock_.Boot());  // no time passes, so no notice is acted upon
     while (server_.Dispatch(Milliseconds(0)) > 0) {
     }
@@ -184,6 +184,109 @@ TEST_F(TagFollowerTest, WithoutARegistryNobodyKnowsWhatThereIs) {
   Pass(Milliseconds(1'000));
   EXPECT_EQ(Ask("default"), "issued");
   EXPECT_NE(Ask("order").find("is not known"), std::string::npos);
+}
+
+class LostRootTest : public TagFollowerRig {
+ protected:
+  LostRootTest() {
+    MetaAsRead meta = *ReadMeta(operator_);
+    meta.meta.default_strategy = "snowflake";
+    EXPECT_TRUE(SetMeta(operator_, meta).ok());
+    EXPECT_TRUE(store_.Create(Tag("order", "segment")).ok());
+    Start();
+    Pass(Milliseconds(200));
+    EXPECT_EQ(Ask("order"), "issued");
+    uuid_ = UuidOf();
+    whole_ = tree_.Save();
+  }
+
+  void LoadTree(const MemoryTree::Image& image) {
+    tree_.Load(image);
+    ASSERT_TRUE(operator_.Connect(Milliseconds(1000)).ok());
+    Pass(Milliseconds(3'000));
+  }
+
+  // Rule 5a, whatever is wrong with the root node.
+  void ExpectPlainTagsOnly(const std::string& why) {
+    EXPECT_EQ(Ask("default"), "issued");
+    EXPECT_NE(Ask("order").find(why), std::string::npos) << Ask("order");
+    EXPECT_NE(Ask("never heard of").find(why), std::string::npos) << Ask("never heard of");
+    const auto refused = follower_->refused();
+    EXPECT_TRUE(refused->contains("order"));
+    EXPECT_FALSE(refused->contains("default"));
+    EXPECT_TRUE(follower_->lost()->contains("order"));
+    EXPECT_EQ(memory_.files[uuid_].find(" lost "), std::string::npos) << memory_.files[uuid_];
+  }
+
+  void ExpectAllServed() {
+    EXPECT_EQ(Ask("default"), "issued");
+    EXPECT_EQ(Ask("order"), "issued");
+    EXPECT_EQ(Ask("never heard of"), "issued");
+    EXPECT_TRUE(follower_->refused()->empty());
+    EXPECT_TRUE(follower_->lost()->empty());
+  }
+
+  std::string uuid_;
+  MemoryTree::Image whole_;
+};
+
+TEST_F(LostRootTest, ServesPlainTagsWhileTheRegistryIsEmpty) {
+  LoadTree({});
+  ExpectPlainTagsOnly("no root node");
+  LoadTree(whole_);
+  ExpectAllServed();
+}
+
+TEST_F(LostRootTest, TakesNothingFromAnotherCluster) {
+  MemoryTree other(clock_);
+  MemoryCoordinator memory(other);
+  BlockingCoordinator registry(memory, clock_);
+  ASSERT_TRUE(registry.Connect(Milliseconds(1000)).ok());
+  ASSERT_TRUE(MakeCluster(registry, {}, entropy_).ok());
+  ASSERT_TRUE(TagStore(registry).Create(Tag("foreign", "snowflake")).ok());
+  LoadTree(other.Save());
+  ExpectPlainTagsOnly("another cluster");
+  EXPECT_NE(Ask("foreign"), "issued");
+  LoadTree(whole_);
+  ExpectAllServed();
+}
+
+TEST_F(LostRootTest, TakesNothingFromAnOlderRoot) {
+  MetaAsRead meta = *ReadMeta(operator_);
+  meta.meta.reason = "edited since";
+  ASSERT_TRUE(SetMeta(operator_, meta).ok());
+  Pass(Milliseconds(500));
+  LoadTree(whole_);
+  ExpectPlainTagsOnly("older");
+}
+
+TEST_F(LostRootTest, KeepsDefinitionsWhileTheClusterIsFrozen) {
+  MetaAsRead meta = *ReadMeta(operator_);
+  meta.meta.frozen = true;
+  ASSERT_TRUE(SetMeta(operator_, meta).ok());
+  Pass(Milliseconds(500));
+  EraseNode("default");
+  Pass(Milliseconds(3'000));
+  EXPECT_EQ(Ask("default"), "issued");
+  EXPECT_NE(Ask("never heard of").find("frozen"), std::string::npos);
+}
+
+TEST_F(LostRootTest, ServesKeptPlainTagsAfterAStartUnderAnEmptyRegistry) {
+  tree_.Wipe();
+  follower_.reset();
+  issuer_ = std::make_unique<Issuer>(deaf_);
+  follower_ =
+      std::make_unique<TagFollower>(server_, entropy_, catalogue_, *issuer_, uuid_, &memory_);
+  issuer_->SetSeeker(follower_->seeker());
+  Pass(Milliseconds(7'000));
+  ExpectPlainTagsOnly("no root node");
+}
+
+TEST_F(LostRootTest, RefusesATagThatIsMissingUnderAWholeRoot) {
+  EraseNode("default");
+  Pass(Milliseconds(3'000));
+  EXPECT_NE(Ask("default").find("gone"), std::string::npos) << Ask("default");
+  EXPECT_EQ(follower_->refused()->at("default").reason, Reason::kInternal);
 }
 
 TEST_F(TagFollowerTest, UndefinedTagsAreServedWhereTheClusterIsMadeSo) {

@@ -1,0 +1,52 @@
+#include "server/node/known_root.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/cat.h"
+#include "registry/seam/node_version.h"
+
+namespace firn {
+namespace {
+
+constexpr char kRestore[] =
+    "; run the firn restore command that this server's log and /v1/status show";
+
+}  // namespace
+
+void KnownRoot::Note(const std::optional<Node>& node) {
+  if (!node) return Is(RootState::kMissing, Cat("the registry has no root node", kRestore));
+  Result<ClusterMeta> read = ParseMeta(node->data);
+  if (!read.ok()) {
+    return Is(RootState::kUnreadable,
+              Cat("the cluster's root node is unreadable: ", read.status().message(), kRestore));
+  }
+  if (!uuid_.empty() && read->uuid != uuid_) {
+    return Is(RootState::kForeign,
+              Cat("the registry holds another cluster, ", read->uuid, ", not ", uuid_, kRestore));
+  }
+  const int64_t version = node->stat.version;
+  if (IsEarlier(*read, version)) {
+    return Is(RootState::kOlder,
+              Cat("the cluster's root node is older than one that this server has read", kRestore));
+  }
+  if (meta_ && meta_->era != read->era) past_eras_.push_back(meta_->era);
+  uuid_ = read->uuid;
+  version_ = version;
+  meta_ = *std::move(read);
+  if (!meta_->frozen) return Is(RootState::kWhole, {});
+  Is(RootState::kFrozen, Cat("the cluster is frozen: ", meta_->reason, "; run firn restore"));
+}
+
+bool KnownRoot::IsEarlier(const ClusterMeta& meta, int64_t version) const {
+  if (!meta_) return false;
+  if (meta_->era == meta.era) return IsOlder(version, version_);
+  return std::find(past_eras_.begin(), past_eras_.end(), meta.era) != past_eras_.end();
+}
+
+void KnownRoot::Is(RootState state, std::string why_not) {
+  state_ = state;
+  why_not_ = std::move(why_not);
+}
+
+}  // namespace firn
