@@ -1,7 +1,10 @@
 #include "server/server_program.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <glog/logging.h>
@@ -19,11 +22,24 @@ constexpr Milliseconds kPoll{10};
 constexpr Milliseconds kTellWayOutEvery{60'000};
 constexpr Milliseconds kLookAtRightsEvery{1'000};
 
+// Takes as long for a wrong secret as for one that differs in its last byte only.
+bool IsSameSecret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned differs = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    differs |= static_cast<unsigned>(static_cast<unsigned char>(a[i] ^ b[i]));
+  }
+  return differs == 0;
+}
+
 front::TokenCheck CheckOf(const std::optional<TinyidTokens>& allowed) {
   if (!allowed) return nullptr;
   return [tokens = *allowed](std::string_view token, std::string_view tag) {
-    const auto found = tokens.find(token);
-    return found != tokens.end() && found->second.contains(tag);
+    const std::set<std::string, std::less<>>* permitted = nullptr;
+    for (const auto& [known, tags] : tokens) {
+      if (IsSameSecret(known, token)) permitted = &tags;
+    }
+    return permitted != nullptr && permitted->contains(tag);
   };
 }
 

@@ -20,7 +20,10 @@ TagSeeker::Found NameLooks::Seek(std::string_view name, uint64_t& ticket) {
     if (looks == looks_.end()) return Found::kUnanswered;
     return looks->second.answered < ticket ? Found::kLooking : looks->second.found;
   }
-  if (looks == looks_.end()) looks = looks_.emplace(name, Looks{}).first;
+  if (looks == looks_.end()) {
+    if (left_ == 0) return Found::kNothing;  // beyond the budget, names take no memory either
+    looks = looks_.emplace(name, Looks{}).first;
+  }
   Looks& wanted = looks->second;
   ticket = wanted.sent + 1;  // one that is on its way may have been answered before the call came
   if (wanted.wanted >= ticket) return Found::kLooking;

@@ -35,10 +35,15 @@ IssueCall& IdDesk::Fresh() {
   return *call_;
 }
 
+std::optional<Refusal> IdDesk::WhyNotPermitted(std::string_view tag, const DoorCall& door) {
+  if (!rights_ || rights_->Permit(door.names, NameOf(tag))) return std::nullopt;
+  return Refusal{Reason::kRejected, NoRight(door.names, NameOf(tag))};
+}
+
 Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, DoorCall& door) {
-  if (rights_ && !rights_->Permit(door.names, NameOf(tag))) {
+  if (std::optional<Refusal> refusal = WhyNotPermitted(tag, door)) {
     door.parked.reset();
-    Refuse({Reason::kRejected, NoRight(door.names, NameOf(tag))});
+    Refuse(*std::move(refusal));
     return Verdict::kRefused;
   }
   if (door.parked) {

@@ -49,6 +49,9 @@ class IdDesk {
   // is parked at the door.
   Verdict Ask(std::string_view tag, int64_t count, Form form, DoorCall& door);
 
+  // Why this peer may not ask for ids of the tag, whether there is such a tag or not. Nothing: it may.
+  std::optional<Refusal> WhyNotPermitted(std::string_view tag, const DoorCall& door);
+
   // Counts a refusal that was found before anybody was asked, and makes it the answer.
   void Refuse(Refusal refusal);
 

@@ -22,7 +22,7 @@ class HttpAsker : public HttpHandler {
   template <typename Yes>
   Outcome Ask(const HttpRequest& request, std::string_view tag, int64_t count, Form form,
               DoorCall& door, HttpAnswer& answer, Yes&& yes) {
-    if (request.head) return OnlyHead(tag, answer);
+    if (request.head) return OnlyHead(tag, door, answer);
     switch (desk_.Ask(tag, count, form, door)) {
       case Verdict::kWait:
         return Outcome::kPark;
@@ -40,7 +40,7 @@ class HttpAsker : public HttpHandler {
   // One id: as text and nothing else in the body.
   Outcome AskPlain(const HttpRequest& request, std::string_view tag, DoorCall& door,
                    HttpAnswer& answer) {
-    if (request.head) return OnlyHead(tag, answer);
+    if (request.head) return OnlyHead(tag, door, answer);
     const Tag* const known = desk_.Resolve(tag);
     if (const auto id = desk_.One(known, door)) {
       answer.no_store = true;
@@ -72,10 +72,11 @@ class HttpAsker : public HttpHandler {
   }
 
   // Whether a GET would be served at this moment.
-  Outcome OnlyHead(std::string_view tag, HttpAnswer& answer) {
+  Outcome OnlyHead(std::string_view tag, const DoorCall& door, HttpAnswer& answer) {
     answer.no_store = true;
     answer.has_length = false;
-    const auto refusal = backend_.issuer.WhyNot(desk_.NameOf(tag));
+    auto refusal = desk_.WhyNotPermitted(tag, door);
+    if (!refusal) refusal = backend_.issuer.WhyNot(desk_.NameOf(tag));
     if (refusal) No(*refusal, answer);
     return Outcome::kAnswered;
   }

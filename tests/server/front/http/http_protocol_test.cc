@@ -1,8 +1,11 @@
 #include "server/front/http/http_protocol.h"
 
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "tests/server/front/http/http_calls.h"
+#include "tests/support/temp_dir.h"
 
 namespace firn::front {
 namespace {
@@ -294,6 +297,24 @@ TEST_F(SameRequestAgainTest, IsNotTakenForOneThatGoesOnOtherwise) {
       http_.Raw("GET /api/segment/get/slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_EQ(last.step.kind, Kind::kClose);
   EXPECT_TRUE(last.HasField("Connection: close"));
+}
+
+TEST_F(HttpProtocolTest, WithoutARightHeadTellsNoTagFromAnother) {
+  const TempDir dir;
+  TagRights rights(dir / "names");
+  std::ofstream(dir / "names") << "shop.example slow\n";
+  ASSERT_TRUE(rights.Load().ok());
+  IdDesk desk(issuing_.issuer, issuing_.counters, Method::kHttp, "order", &rights);
+  const auto http = MakeHttp(issuing_, desk);
+  const auto status = [&](const std::string& tag) {
+    DoorCall door{.names = {"shop.example"}};
+    OutBuffer out;
+    http->Serve("HEAD /v1/ids/" + tag + " HTTP/1.1\r\nHost: x\r\n\r\n", door, out);
+    return std::string(out.view().substr(9, 3));
+  };
+  EXPECT_EQ(status("slow"), "200");
+  EXPECT_EQ(status("order"), "429");
+  EXPECT_EQ(status("nothing"), "429");
 }
 
 }  // namespace
