@@ -189,10 +189,10 @@ TEST_F(TagFollowerTest, WithoutARegistryNobodyKnowsWhatThereIs) {
 class LostRootTest : public TagFollowerRig {
  protected:
   LostRootTest() {
+    EXPECT_TRUE(store_.Create(Tag("order", "segment")).ok());
     MetaAsRead meta = *ReadMeta(operator_);
     meta.meta.default_strategy = "snowflake";
     EXPECT_TRUE(SetMeta(operator_, meta).ok());
-    EXPECT_TRUE(store_.Create(Tag("order", "segment")).ok());
     Start();
     Pass(Milliseconds(200));
     EXPECT_EQ(Ask("order"), "issued");
