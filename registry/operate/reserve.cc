@@ -57,6 +57,8 @@ Status PutTogether(BlockingCoordinator& registry, const Nonce& era,
     whose.resize(writes.size(), one.slot);
   }
   writes.push_back(EraCheck(era));
+  // Servers watch it, and read then which machine ids are reserved.
+  writes.push_back(Write::Set(kMachinesPath, "", Write::kAnyVersion));
   const WriteOutcome outcome = registry.Multi(std::move(writes));
   const auto failed = static_cast<size_t>(outcome.failed);
   if (outcome.failed < 0 || failed >= whose.size()) return outcome.status;

@@ -8,6 +8,7 @@
 #include "common/id/rack_split.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/records.h"
+#include "registry/cluster/reserved.h"
 #include "registry/operate/mend_nodes.h"
 #include "registry/seam/node_version.h"
 
@@ -138,6 +139,34 @@ Status RetireNamed(BlockingCoordinator& registry, const Nonce& era, const RackSp
   return {};
 }
 
+// Reserves machine ids again, claimed ones too: the other system uses them.
+Status ReserveNamed(BlockingCoordinator& registry, const Nonce& era, const RackSplit& split,
+                    const ReservedIds& range, RestoreReport& report) {
+  for (uint32_t id = range.first.value(); id <= range.last.value(); ++id) {
+    const Slot slot{split.RackOf(MachineId(id)), split.WorkerOf(MachineId(id))};
+    FIRN_ASSIGN(const Node node, registry.Read(SlotPath(slot)));
+    FIRN_ASSIGN(SlotRecord record, ParseSlotRecord(node.data));
+    if (IsReserved(record)) continue;
+    if (!record.nonce.zero() || !record.owner.empty()) report.reserved_late.push_back(slot);
+    record.retired = true;
+    record.owner = std::string(kReservedPrefix) + range.used_by;
+    FIRN_TRY(Put(registry, era, slot, record, node.stat.version));
+  }
+  return {};
+}
+
+// How many workers of each rack have records where these machine ids have.
+Result<uint32_t> WorkersWith(const std::vector<ReservedIds>& reserved, const RackSplit& split) {
+  uint32_t workers = 0;
+  for (const auto& [first, last, used_by] : reserved) {
+    if (last.value() >= split.workers() * split.racks()) {
+      return Invalid(Cat("machine id ", last.value(), " is not in this layout"));
+    }
+    workers = std::max(workers, split.WorkerOf(last) + 1);
+  }
+  return workers;
+}
+
 // The slots of bounds that are no measure, besides those that the operator names.
 std::vector<MachineId> ToBeRetired(const RestoreFacts& facts, const RestoreReport& report) {
   std::vector<MachineId> machines = facts.retired;
@@ -192,8 +221,13 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   if (facts.workers.has_value() || report.workers == 0) {
     report.workers = std::min(facts.workers.value_or(split.workers()), split.workers());
   }
+  FIRN_ASSIGN(const uint32_t reserved, WorkersWith(facts.reserved, split));
+  report.workers = std::max(report.workers, reserved);
   FIRN_TRY(MakeMissingNodes(registry, stands, report.workers));
   FIRN_TRY(RetireNamed(registry, stands.meta.era, split, ToBeRetired(facts, report), report));
+  for (const ReservedIds& range : facts.reserved) {
+    FIRN_TRY(ReserveNamed(registry, stands.meta.era, split, range, report));
+  }
   if (facts.tags) FIRN_TRY(facts.tags(stands));
   if (report.root_made) FIRN_TRY(MakeFirstTag(registry, stands));
   stands.meta.frozen = false;

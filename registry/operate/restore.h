@@ -10,6 +10,7 @@
 #include "common/time/entropy.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/slot.h"
+#include "registry/operate/root_settings.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/servers/provider.h"
 
@@ -34,6 +35,7 @@ struct RestoreFacts {
   Milliseconds clock_skew_max{10'000};  // by which `now` may differ from the registry's clock
   std::vector<ReportedBound> bounds{};  // that running servers report
   std::vector<MachineId> retired{};     // to be taken out of use, by the operator's word
+  std::vector<ReservedIds> reserved{};  // for other systems; records are created for them
   std::string uuid{};                   // of the cluster, for a tree that has no root node any more
   Layout layout = Layout::Firn();       // likewise
   int rack_bits = 2;                    // likewise
@@ -65,6 +67,8 @@ struct RestoreReport {
   uint32_t workers = 0;    // slots that each rack has now, up to the highest
   // Their bounds were absurd, or reported so, or their records unreadable.
   std::vector<Slot> retired{};
+  // Now reserved, although a server of this cluster has claimed them.
+  std::vector<Slot> reserved_late{};
   std::vector<ReportedBound> ignored{};  // that were absurd: more than a day ahead
   std::vector<std::string> mended{};     // paths of damaged nodes that were made anew or taken away
 };

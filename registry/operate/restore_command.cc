@@ -9,6 +9,7 @@
 #include "common/base/url_encoding.h"
 #include "common/tag/tag_fields.h"
 #include "common/tag/tag_name.h"
+#include "registry/claim/claim_options.h"
 
 namespace firn {
 namespace {
@@ -110,6 +111,35 @@ Result<TagDefinition> ParseTagWord(std::string_view word) {
   return Invalid(tag.status().message()).WithContext(Quoted(word));
 }
 
+void AddSettings(const RootSettings& settings, RestoreWords& words) {
+  words.uuid = settings.uuid;
+  words.layout = settings.layout;
+  words.rack_bits = settings.rack_bits;
+  words.default_strategy = settings.default_strategy;
+  words.reserved = settings.reserved;
+  words.retired.insert(words.retired.end(), settings.retired.begin(), settings.retired.end());
+}
+
+void AddKnown(const KnownCluster& known, RestoreWords& words) {
+  for (const auto& [machine, bound] : known.bounds) {
+    const bool absurd = bound - known.now > kPoisonAhead;
+    if (absurd && machine) {
+      words.retired.push_back(*machine);
+    } else if (!absurd && bound > WallMs()) {
+      words.bound = std::max(words.bound.value_or(bound), bound);
+    }
+  }
+  std::ranges::sort(words.retired);
+  const auto again = std::ranges::unique(words.retired);
+  words.retired.erase(again.begin(), again.end());
+  for (auto [name, tag] : known.tags) {
+    const auto high = known.highest.find(name);
+    const bool read = high != known.highest.end();
+    if (read) tag.high = std::max(tag.high, high->second);
+    (read || !tag.HasLedger() ? words.tags : words.unread).push_back(std::move(tag));
+  }
+}
+
 std::string RestoreCommand(const RestoreWords& words) {
   std::string command = "firn restore";
   AddFlag("registry", words.registry, command);
@@ -117,6 +147,10 @@ std::string RestoreCommand(const RestoreWords& words) {
   AddFlag("uuid", words.uuid, command);
   AddFlag("layout", words.layout, command);
   if (words.rack_bits) AddFlag("rack_bits", std::to_string(*words.rack_bits), command);
+  if (words.default_strategy) {
+    command += " " + ShellWord("--default_strategy=" + *words.default_strategy);
+  }
+  if (words.reserved) command += " " + ShellWord("--reserve=" + ReservedWord(*words.reserved));
   if (words.bound) AddFlag("bound_ms", std::to_string(words.bound->ms()), command);
   std::string retired;
   for (const MachineId machine : words.retired) {

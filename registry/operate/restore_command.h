@@ -1,14 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "common/tag/tag_definition.h"
+#include "registry/operate/root_settings.h"
 
 namespace firn {
 
@@ -27,11 +30,30 @@ struct RestoreWords {
   std::string uuid{};
   std::string layout{};
   std::optional<int> rack_bits{};
+  // Empty: unknown. An empty strategy, or an empty list, is printed: the reader of the command sees
+  // that there is none.
+  std::optional<std::string> default_strategy{};
+  std::optional<std::vector<ReservedIds>> reserved{};
   std::optional<WallMs> bound{};        // the highest that may have been used
-  std::vector<MachineId> retired{};     // whose bounds were absurd
+  std::vector<MachineId> retired{};     // before the loss, or because their bounds were absurd
   std::vector<TagDefinition> tags{};    // lost ones; `high` is how far each may have come
   std::vector<TagDefinition> unread{};  // likewise, but who prints does not know how far
 };
+
+// Takes over all of `settings`; the machine ids that they retire are added.
+void AddSettings(const RootSettings& settings, RestoreWords& words);
+
+// A server's own knowledge of its cluster, which it prints when the registry's data were lost.
+struct KnownCluster {
+  std::vector<std::pair<std::optional<MachineId>, WallMs>> bounds{};  // of its machine ids
+  std::map<std::string, int64_t> highest{};                           // of ledgers it has read
+  std::map<std::string, TagDefinition> tags{};
+  WallMs now{};
+};
+
+// Adds it: a bound more than a day ahead retires its machine id, and a tag whose ledger the server
+// has not read asks for a number.
+void AddKnown(const KnownCluster& known, RestoreWords& words);
 
 // The whole command, quoted for a shell. Every tag starts GapOf beyond its `high`. In the place of
 // a number that is not known stands START: whoever pastes it is asked for the number.

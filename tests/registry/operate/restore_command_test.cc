@@ -82,6 +82,56 @@ TEST(RestoreCommandTest, WhoeverPastesIsAskedForANumberThatIsNotKnown) {
       << refused.status();
 }
 
+TEST(RestoreCommandTest, ContainsTheSettingsOfTheRootNode) {
+  RestoreWords words{.registry = "dir:///x"};
+  AddSettings(
+      {.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
+       .layout = "firn",
+       .rack_bits = 3,
+       .default_strategy = "snowflake",
+       .reserved = {{MachineId(0), MachineId(1), "old, 'a'"}, {MachineId(4), MachineId(4), "b"}},
+       .retired = {MachineId(7)}},
+      words);
+  AddKnown({.bounds = {{MachineId(7), WallMs(400'000'000)}, {MachineId(8), WallMs(1'000)}},
+            .now = WallMs(1)},
+           words);
+  EXPECT_EQ(RestoreCommand(words),
+            "firn restore --registry=dir:///x --uuid=6f1b0c7e-1f3a-4c55-9d0e-0123456789ab "
+            "--layout=firn --rack_bits=3 --default_strategy=snowflake "
+            "--reserve=0-1=old%2C+%27a%27,4=b --bound_ms=1000 --retire=7");
+}
+
+TEST(RestoreCommandTest, StatesThatThereIsNoDefaultStrategyAndNoReservation) {
+  RestoreWords words{.registry = "dir:///x"};
+  AddSettings({.uuid = "u", .layout = "firn"}, words);
+  EXPECT_EQ(RestoreCommand(words),
+            "firn restore --registry=dir:///x --uuid=u --layout=firn --rack_bits=0 "
+            "--default_strategy= --reserve=");
+}
+
+TEST(RootSettingsTest, ReadsBackWhatItHasWritten) {
+  RootSettings settings{.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
+                        .layout = "firn",
+                        .rack_bits = 2,
+                        .default_strategy = "snowflake",
+                        .era = Nonce(1, 2),
+                        .version = -5,
+                        .floor = WallMs(17)};
+  settings.Add(MachineId(0), {.owner = "reserved: x, y=%", .retired = true});
+  settings.Add(MachineId(1), {.owner = "reserved: x, y=%", .retired = true});
+  settings.Add(MachineId(2), {.owner = "firn.7609", .retired = true});
+  settings.Add(MachineId(3), {.owner = "firn.7609"});
+  settings.Add(MachineId(4), {.owner = "reserved: x, y=%", .retired = true});
+  EXPECT_EQ(settings.reserved.size(), 2u);
+  EXPECT_EQ(settings.retired, std::vector{MachineId(2)});
+  const auto read = ParseRootSettings(FormatRootSettings(settings));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, settings);
+  for (const char* bad : {"1", "1=", "2-1=x", "x=y", "1=%", ",", "1=a,,2=b"}) {
+    EXPECT_EQ(ParseReservedWord(bad).code(), Code::kInvalid) << bad;
+  }
+}
+
 TEST(RestoreCommandTest, AShellReadsTheCommandAsItWasMeant) {
   const RestoreWords words{.registry = "zk://h:2181/firn/shop",
                            .uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",

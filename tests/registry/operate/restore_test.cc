@@ -85,6 +85,35 @@ class RestoreTest : public testing::Test {
 
 // Whoever is not reached may have renewed since his bound was seen, and after an earlier restore
 // runs ahead of every clock.
+TEST_F(RestoreTest, ReservesMachineIdsAgainAndCreatesTheirRecords) {
+  tree_.Wipe();
+  RestoreFacts facts = Facts();
+  facts.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
+  facts.reserved = {{MachineId(2), MachineId(5), "the old system"}};
+  const auto report = RestoreBy(facts);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->reserved_late.empty());
+  AsOperator([&](BlockingCoordinator& registry) {
+    for (uint32_t worker = 0; worker < 6; ++worker) {
+      const auto node = registry.Read(SlotPath({0, worker}));
+      ASSERT_TRUE(node.ok()) << worker;
+      const auto record = ParseSlotRecord(node->data);
+      EXPECT_EQ(record->owner, worker < 2 ? "" : "reserved: the old system") << worker;
+      EXPECT_EQ(record->retired, worker >= 2) << worker;
+    }
+  });
+}
+
+// The command was pasted without its reservations at first, and a server claimed one of the ids.
+TEST_F(RestoreTest, ReportsReservedMachineIdsThatAServerHasClaimed) {
+  PutBound(kRestored);
+  RestoreFacts facts = Facts();
+  facts.reserved = {{MachineId(1), MachineId(1), "the old system"}};
+  const auto report = RestoreBy(facts);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->reserved_late, std::vector<Slot>({{0, 1}}));
+}
+
 TEST_F(RestoreTest, TheFloorLiesThreeWindowsAboveAllThatIsKnown) {
   const WallMs ahead = kRestored + kAnHour;
   const WallMs want = ahead + 3 * kWindow;

@@ -124,7 +124,7 @@ Verb MachinesVerb() {
           "For the time of a change-over, before servers start: one that Firn has ever held is "
           "refused, and then none\nis reserved. A restore keeps them where the registry still "
           "knows them. Where it was "
-          "wiped, name them\nto `firn restore --retire`, or they are claimed.\n",
+          "wiped, name them\nto `firn restore --reserve`, or they are claimed.\n",
       .flags = {FIRN_REGISTRY_FLAGS, "reserved_for"},
       .run = RunReserve};
   Verb release{.name = "release",

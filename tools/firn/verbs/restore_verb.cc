@@ -21,6 +21,7 @@
 #include "tools/firn/flag_words.h"
 #include "tools/firn/id_words.h"
 #include "tools/firn/registry_session.h"
+#include "tools/firn/restore_report.h"
 #include "tools/firn/restore_steps.h"
 #include "tools/firn/restore_tags.h"
 #include "tools/firn/verbs/verbs.h"
@@ -50,6 +51,9 @@ DEFINE_string(tag_high, "",
 DEFINE_string(retire, "",
               "Machine ids to remove from use permanently, separated by commas: those of servers "
               "whose bound lies more than a day ahead.");
+DEFINE_string(reserve, "",
+              "Machine ids reserved for other systems, as ID=SYSTEM or FIRST-LAST=SYSTEM separated "
+              "by commas, with names encoded as in URLs. Empty: only those in the registry.");
 DEFINE_bool(again, false,
             "Lift everything once more, although the cluster has just been restored and nothing "
             "new is known, because its data were lost again.");
@@ -131,29 +135,6 @@ Result<ProviderReport> SaidHighs() {
   return said;
 }
 
-// What was known, so that an operator sees what was not.
-void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Output& output) {
-  output.text += Cat("known besides the tree: ", audit.providers.size(), " servers in it, ", said,
-                     " bounds of --bound_ms\n");
-  output.json["servers"] = audit.providers.size();
-  for (const auto& [provider, told] : audit.providers) {
-    if (std::chrono::abs(Milliseconds(told.clock_skew_ms)) <= kPoisonAhead) continue;
-    output.wrong = true;
-    output.text += Cat("WRONG: ", provider.address, " says that its clock is off by ",
-                       told.clock_skew_ms, " ms, and the floor does not count it\n");
-  }
-  auto& ignored = output.json["ignored_bounds_ms"] = Json::array();
-  for (const auto& [bound, machine] : report.ignored) {
-    output.wrong = true;
-    ignored.push_back(bound.ms());
-    output.text += Cat("WRONG: a bound of ", bound.ms(),
-                       " ms lies more than a day ahead, and the floor does not count it: ",
-                       (machine ? Cat("machine id ", machine->value(), " is retired")
-                                : "say by --retire whose machine id it is"),
-                       "\n");
-  }
-}
-
 // What the tree, and the servers that have announced themselves in it, know of a lost past.
 Result<RestoreFacts> GatherFacts(const Audit& audit) {
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
@@ -170,12 +151,15 @@ Result<RestoreFacts> GatherFacts(const Audit& audit) {
   FIRN_ASSIGN(const WallMs ids_since, ChosenIdsSince());
   FIRN_ASSIGN(std::vector<ReportedBound> said, SaidBounds());
   FIRN_ASSIGN(std::vector<MachineId> retired, SaidRetired());
+  Result<std::vector<ReservedIds>> reserved = ParseReservedWord(FLAGS_reserve);
+  if (!reserved.ok()) return reserved.status().WithContext("--reserve");
   RestoreFacts facts{.now = SystemClock().Wall(),
                      .window = Milliseconds(FLAGS_claim_window_ms),
                      .skew_max = Milliseconds(FLAGS_skew_max_ms),
                      .clock_skew_max = Milliseconds(FLAGS_skew_max_ms),
                      .bounds = std::move(said),
                      .retired = std::move(retired),
+                     .reserved = *std::move(reserved),
                      .uuid = FLAGS_uuid,
                      .layout = choice.layout,
                      .rack_bits = choice.split.rack_bits(),
@@ -251,6 +235,10 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
     const bool absurd = bound - facts.now > kPoisonAhead;
     if (absurd ? !machine || !is_retired(*machine) : !machine && bound > floor) return false;
   }
+  for (const auto& [first, last, used_by] : facts.reserved) {
+    for (uint32_t id = first.value(); id <= last.value(); ++id)
+      if (!is_retired(MachineId(id))) return false;
+  }
   return facts.now + facts.skew_max <= floor &&
          std::all_of(facts.retired.begin(), facts.retired.end(), is_retired);
 }
@@ -280,20 +268,6 @@ Status TellUnreadable(BlockingCoordinator& registry, Output& output) {
   return {};
 }
 
-void TellDone(const RestoreReport& report, Output& output) {
-  output.json["uuid"] = report.uuid;
-  output.json["floor_ms"] = report.floor.ms();
-  output.json["root_made"] = report.root_made;
-  auto& retired = output.json["retired"] = Json::array();
-  for (const Slot& slot : report.retired) {
-    retired.push_back(SlotText(slot));
-    output.text += "retired " + SlotText(slot) + "\n";
-  }
-  if (report.root_made) output.text += "tag " + std::string(kFirstTag) + " is there\n";
-  output.json["mended"] = report.mended;
-  for (const std::string& path : report.mended) output.text += "mended " + path + "\n";
-}
-
 }  // namespace
 
 std::optional<uint32_t> ChosenWorkers() {
@@ -316,6 +290,7 @@ std::string RestoreCommandFor(const Audit& audit, std::vector<TagDefinition> tag
     words.uuid = audit.meta->uuid;
     words.layout = audit.meta->layout;
     words.rack_bits = audit.meta->rack_bits;
+    words.default_strategy = audit.meta->default_strategy;
   }
   words.tags = std::move(tags);
   return RestoreCommand(words);
@@ -342,6 +317,7 @@ Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry, const Words& wor
   };
   FIRN_ASSIGN(const RestoreReport report, RestoreCluster(registry, facts, SystemEntropy()));
   TellDone(report, output);
+  WarnOfUnknown(report, !FLAGS_uuid.empty(), output);
   TellKnown(audit, facts.bounds.size() - audit.providers.size(), report, output);
   const std::string floor = FormatRfc3339(report.floor);
   output.text += "cluster " + report.uuid + (report.root_made ? " made anew" : " restored") +
@@ -376,8 +352,8 @@ Verb RestoreVerb() {
           "their ranges,\ncovers them. What users' records show of a tag is said by "
           "--tag_high.\n",
       .flags = {FIRN_REGISTRY_FLAGS, "uuid", "default_strategy", "ids_since", "layout", "rack_bits",
-                "workers", "claim_window_ms", "skew_max_ms", "bound_ms", "retire", "tag_high", "tag_gap",
-                "again"},
+                "workers", "claim_window_ms", "skew_max_ms", "bound_ms", "retire", "reserve",
+                "tag_high", "tag_gap", "again"},
       .run = RunRestore};
 }
 

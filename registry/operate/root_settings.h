@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "registry/cluster/nonce.h"
+#include "registry/cluster/records.h"
+
+namespace firn {
+
+// Consecutive machine ids that another system uses.
+struct ReservedIds {
+  MachineId first;
+  MachineId last;
+  std::string used_by{};
+
+  friend bool operator==(const ReservedIds&, const ReservedIds&) = default;
+};
+
+// Reservations as one word of a command, `0-1=old%20system,7=x`, and back. kInvalid names the part
+// that is not a range with a name.
+std::string ReservedWord(const std::vector<ReservedIds>& reserved);
+Result<std::vector<ReservedIds>> ParseReservedWord(std::string_view word);
+
+// What a cluster is made of besides its tags: the settings of its root node, and the machine ids
+// that no server may claim. A server keeps a copy in its state folder, so that the command that
+// re-creates a lost cluster contains all of it. A value.
+struct RootSettings {
+  std::string uuid{};
+  std::string layout{};
+  int rack_bits = 0;
+  std::string default_strategy{};
+  Nonce era{};
+  int64_t version = 0;  // of the root node, within the era
+  WallMs floor{};
+  std::vector<ReservedIds> reserved{};  // in order
+  std::vector<MachineId> retired{};     // in order; without the reserved ones
+
+  // Adds a machine id by its record; those that can be claimed change nothing. In order.
+  void Add(MachineId machine, const SlotRecord& record);
+
+  // Whether this is known to be an earlier state than `other`.
+  bool OlderThan(const RootSettings& other) const {
+    return uuid == other.uuid && era == other.era && version < other.version;
+  }
+
+  friend bool operator==(const RootSettings&, const RootSettings&) = default;
+};
+
+// The settings of a root node; machine ids are to be added.
+RootSettings SettingsOf(const ClusterMeta& meta, int64_t version);
+
+// The text in a state folder, one JSON object. kCorrupt: it does not read.
+std::string FormatRootSettings(const RootSettings& settings);
+Result<RootSettings> ParseRootSettings(std::string_view json);
+inline constexpr size_t kRootSettingsBytesMax = 4 << 20;
+
+}  // namespace firn

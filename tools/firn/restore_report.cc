@@ -1,0 +1,68 @@
+#include "tools/firn/restore_report.h"
+
+#include <string>
+
+#include "common/base/cat.h"
+#include "registry/claim/claim_options.h"
+#include "registry/cluster/tag_store.h"
+#include "tools/firn/flag_words.h"
+
+namespace firn {
+
+void TellDone(const RestoreReport& report, Output& output) {
+  output.json["uuid"] = report.uuid;
+  output.json["floor_ms"] = report.floor.ms();
+  output.json["root_made"] = report.root_made;
+  auto& retired = output.json["retired"] = Json::array();
+  for (const Slot& slot : report.retired) {
+    retired.push_back(SlotText(slot));
+    output.text += "retired " + SlotText(slot) + "\n";
+  }
+  if (report.root_made) output.text += "tag " + std::string(kFirstTag) + " is there\n";
+  output.json["mended"] = report.mended;
+  for (const std::string& path : report.mended) output.text += "mended " + path + "\n";
+}
+
+void WarnOfUnknown(const RestoreReport& report, bool lost, Output& output) {
+  for (const Slot& slot : report.reserved_late) {
+    output.wrong = true;
+    output.text +=
+        "WRONG: " + SlotText(slot) +
+        " is reserved again, but a server has claimed it meanwhile: compare its ids with "
+        "those of the other system\n";
+  }
+  auto& unknown = output.json["unknown"] = Json::array();
+  if (!report.root_made || !lost) return;
+  const auto warn = [&](const char* flag, const char* consequence) {
+    if (IsSaid(flag)) return;
+    unknown.push_back(flag);
+    output.text += Cat("WARNING: --", flag, " was not given: ", consequence, "\n");
+  };
+  warn("rack_bits", "the layout's default is used");
+  warn("default_strategy", "undefined tags are refused");
+  warn("reserve", "servers claim every machine id, including those that another system uses");
+}
+
+void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Output& output) {
+  output.text += Cat("known besides the tree: ", audit.providers.size(), " servers in it, ", said,
+                     " bounds of --bound_ms\n");
+  output.json["servers"] = audit.providers.size();
+  for (const auto& [provider, told] : audit.providers) {
+    if (std::chrono::abs(Milliseconds(told.clock_skew_ms)) <= kPoisonAhead) continue;
+    output.wrong = true;
+    output.text += Cat("WRONG: ", provider.address, " says that its clock is off by ",
+                       told.clock_skew_ms, " ms, and the floor does not count it\n");
+  }
+  auto& ignored = output.json["ignored_bounds_ms"] = Json::array();
+  for (const auto& [bound, machine] : report.ignored) {
+    output.wrong = true;
+    ignored.push_back(bound.ms());
+    output.text += Cat("WRONG: a bound of ", bound.ms(),
+                       " ms lies more than a day ahead, and the floor does not count it: ",
+                       (machine ? Cat("machine id ", machine->value(), " is retired")
+                                : "say by --retire whose machine id it is"),
+                       "\n");
+  }
+}
+
+}  // namespace firn
