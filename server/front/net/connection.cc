@@ -283,11 +283,6 @@ size_t Connection::memory() const {
   return in_.memory() + waiting_.memory() + wire_->memory();
 }
 
-std::optional<int64_t> Connection::idle_place_since_ms() const {
-  const bool silent = phase_ == Phase::kOpen && protocol_ == nullptr && !HasHalfRequest();
-  return silent ? quiet_since_ms_ : half_since_ms();
-}
-
 void Connection::Relax() {
   if (phase_ != Phase::kOpen || unsent() != 0) return;
   waiting_.Relax();

@@ -116,8 +116,6 @@ class Connection final {
   bool WaitsFor(const void* what) const { return parked_ && call_.waits_for == what; }
   // Since when its first request has not been whole, or its encryption not agreed upon.
   std::optional<int64_t> half_since_ms() const;
-  // The same, or since when it is open and has sent nothing: it goes first where there is no place.
-  std::optional<int64_t> idle_place_since_ms() const;
   // Bytes of memory of its buffers, in both directions, whether they are used or not.
   size_t memory() const;
   // Frees the memory of its buffers that have grown and hold nothing, unless it is being served.

@@ -170,14 +170,13 @@ void IoLoop::Adopt(TcpSocket socket) {
   connection.Start();
 }
 
-// Where all places or descriptors are taken, a peer makes room that began a request and did not end
-// it, or never began one.
+// Where all places or descriptors are taken, whoever began to ask and did not go on makes room.
 bool IoLoop::CloseOldestHalfRequest() {
   Connection* oldest = nullptr;
   for (const auto& connection : connections_) {
-    const auto since = connection->idle_place_since_ms();
+    const auto since = connection->half_since_ms();
     if (!since || *since == share_.coarse_ms) continue;  // it may just be arriving
-    if (oldest == nullptr || *since < *oldest->idle_place_since_ms()) oldest = connection.get();
+    if (oldest == nullptr || *since < *oldest->half_since_ms()) oldest = connection.get();
   }
   if (oldest == nullptr) return false;
   oldest->listed.place = {};

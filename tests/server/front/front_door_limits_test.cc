@@ -53,19 +53,6 @@ TEST_F(FrontDoorTest, LetsTheOldestHalfRequestGoWhenItIsFull) {
   EXPECT_GT(IdFor(good), 0) << "whoever asks properly keeps its place";
 }
 
-TEST_F(FrontDoorTest, LetsASilentPeerGoWhenItIsFull) {
-  issuing_.limits.connections_max = 3;
-  Open();
-  Peer good(door_->port());
-  EXPECT_EQ(IdFor(good), Number(1));
-  Peer silent(door_->port()), another(door_->port());
-  ASSERT_TRUE(Eventually(kPatience, [&] { return door_->totals().open() == 3; }));
-  LetPass(Milliseconds(300));
-  ExpectGoodClientIsServed();
-  EXPECT_TRUE(silent.SeesClose());
-  EXPECT_GT(IdFor(good), 0) << "a peer that has asked keeps its place";
-}
-
 TEST_F(FrontDoorTest, GivesOneAddressOnlySoManyPlaces) {
   issuing_.limits.connections_per_peer_max = 2;
   Open();
