@@ -17,7 +17,8 @@ bool ReadsFrozen(const MemoryTree& tree) {
 
 // A root node whose version would come to rest at -1 is set twice.
 bool SetsASlot(const std::vector<Write>& writes) {
-  return writes.size() > 1 && writes[1].kind == Write::Kind::kSet && writes[1].path != kMetaPath;
+  return writes.size() > 1 && writes[1].kind == Write::Kind::kSet &&
+         writes[1].path.starts_with(kMachinesPath);
 }
 
 // /machines/<rack>/<worker>
