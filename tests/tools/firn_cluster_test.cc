@@ -72,7 +72,8 @@ TEST_F(FirnClusterTest, ALostClusterIsMadeAnewUnderItsOwnUuid) {
   EXPECT_EQ(Firn({"restore", "--workers=4", "--uuid=" + other}).exit_code, 4);
 }
 
-TEST_F(FirnClusterTest, AnAuditOfNothingSaysSo) {
+TEST_F(FirnClusterTest, AnAuditOfAnEmptyRegistrySaysSo) {
+  ASSERT_TRUE(OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy()).ok());  // creates it
   const Finished audit = Firn({"audit"});
   EXPECT_EQ(audit.exit_code, 1);
   EXPECT_NE(audit.out.find("WRONG"), std::string::npos) << audit.out;
