@@ -176,7 +176,7 @@ def show(drills):
     for scenario in (*SCENARIOS, "storm"):
         print(f"| {scenario.replace('_', ' ')} |",
               " | ".join(f"{drill.longest_ms[scenario]:.1f}" for drill in drills.values()), "|")
-    print("| calls that failed, ids given twice |",
+    print("| failed calls and repeated ids |",
           " | ".join(str(drill.failed) for drill in drills.values()), "|")
 
 
