@@ -29,6 +29,10 @@ constexpr size_t kLooksInVainMax = 32;
 constexpr size_t kServedPerLook = 32;
 constexpr size_t kBytesPerLook = 16 * 1024;
 
+// Answers of one turn: to send them takes longer than to make them, and the time of a turn does not
+// count it.
+constexpr size_t kAnswersPerTurn = 64 * 1024;
+
 // How many a protocol may serve in one go.
 constexpr size_t kServedTogether = 64;
 
@@ -152,6 +156,7 @@ Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
   while (!in_.empty()) {
     turn.last = ServeStep::Served(0);
     if (turn.served == io_.limits.requests_per_turn_max) break;
+    if (out.size() >= kAnswersPerTurn) break;
     if (turn.served >= look_at || bytes >= kBytesPerLook) {
       if (io_.exact_us() - begin_us >= io_.limits.turn_us_max) break;
       look_at = turn.served + kServedPerLook;

@@ -78,6 +78,16 @@ TEST_F(ConnectionTest, LetsOthersHaveTheirTurnWhenAnswersAreLong) {
   EXPECT_EQ(turns_, 4);
 }
 
+TEST_F(ConnectionTest, LetsOthersHaveTheirTurnAfter64KibOfAnswers) {
+  limits_.requests_per_turn_max = 1000;
+  limits_.output_waiting_bytes_max = 10'000'000;
+  lines_->answer_times = 16'384;  // 32 KiB each
+  Open();
+  Say("A\nB\nC\nD\nE\n");
+  EXPECT_EQ(wire_->sent.size(), 5u * 32'768);
+  EXPECT_EQ(turns_, 2);
+}
+
 TEST_F(ConnectionTest, LetsOthersHaveTheirTurnWhenRequestsAreLong) {
   limits_.requests_per_turn_max = 1000;
   limits_.output_waiting_bytes_max = 10'000'000;
