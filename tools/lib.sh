@@ -137,13 +137,13 @@ listening() {
 # (tests/support). It is below the range from which the kernel takes the ports of outgoing connections, so
 # it stays free while a server restarts.
 free_port() {
-  local try file folder=/tmp/firn-ports-$UID
+  local try lock_fd folder=/tmp/firn-ports-$UID
   mkdir -p -m 700 "$folder"
   for ((try = 0; try < 1000; ++try)); do
     port=$((10000 + (RANDOM * 32768 + RANDOM) % 20000))
-    exec {file}>"$folder/$port"
-    if flock --nonblock "$file" && ! listening "$port"; then return 0; fi
-    exec {file}>&-
+    exec {lock_fd}>"$folder/$port"
+    if flock --nonblock "$lock_fd" && ! listening "$port"; then return 0; fi
+    exec {lock_fd}>&-
   done
   fail "no free port"
 }
