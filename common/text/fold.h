@@ -7,7 +7,7 @@
 namespace firn {
 
 // Returns `text` broken at spaces into lines that end before column `width`, for a text that starts
-// in column `indent`; further lines are indented to that column. A longer word has a line of its own.
+// in column `indent`; further lines are indented to that column. A longer word gets its own line.
 std::string FoldText(std::string_view text, size_t indent, size_t width);
 
 // Returns a line of --help: "  --name=..." and, in a column right of it or below it, the text.
