@@ -1,6 +1,6 @@
 # The server of server/OWN.md: taken from its page, and tried. Sourced by install_test.sh, never run.
 
-source "$here/../../tools/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 
 # block_of LANGUAGE PAGE: the contents of the page's fenced block in that language.
 block_of() { sed -n '/^```'"$1"'$/,/^```$/{/^```/d;p}' "$2"; }
