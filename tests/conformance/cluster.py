@@ -1,5 +1,6 @@
 """Three real servers that follow a real ZooKeeper, and what may happen to them."""
 
+import json
 import os
 import signal
 import socket
@@ -84,6 +85,14 @@ class Member:
                 return True
         except (urllib.error.URLError, OSError):
             return False
+
+    def listed(self):
+        """The addresses of the servers that this server lists as ready."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/v1/servers", timeout=5) as answer:
+                return {one["address"] for one in json.load(answer)["servers"] if one["state"] == "READY"}
+        except (urllib.error.URLError, OSError):
+            return set()
 
     def signal(self, which):
         self.process.send_signal(which)

@@ -36,8 +36,6 @@ class Drill:
         seeds = ",".join(member.address for member in servers.members[:2])
         for driver in self.drivers:
             driver.ask("open", servers="firn://" + seeds, **options)
-            cluster.patiently("the client does not see three servers", lambda one=driver: len(
-                one.ask("view")["servers"]) == 3)
         self.given, self.failed, self.longest_ms = set(), 0, {}
 
     def more(self):
@@ -48,6 +46,7 @@ class Drill:
                 "calls"] >= before + CALLS)
 
     def play(self, scenario, threads=THREADS):
+        self.await_all_listed()
         files = [os.path.join(self.folder, f"ids-{i}") for i in range(len(self.drivers))]
         for driver, file in zip(self.drivers, files):
             driver.ask("start", tag="default", threads=threads, file=file)
@@ -102,8 +101,7 @@ class Drill:
             paused.signal(signal.SIGCONT)
             killed.start()
             self.more()
-            killed.await_ready()
-            paused.await_ready()
+            self.await_all_listed()
 
     def cut_off(self):
         """The member and its session are well, and whoever is not on its machine gets nothing from it."""
@@ -120,10 +118,24 @@ class Drill:
         self.await_listed(member.address)
         wire.close()
 
-    def await_listed(self, address):
+    def await_listed(self, *addresses):
+        """Waits until every client lists the addresses."""
         for driver in self.drivers:
-            cluster.patiently(f"{address} is not listed", lambda one=driver: address in one.ask(
-                "view")["servers"])
+            cluster.patiently(f"a client does not list all of {addresses}",
+                              lambda one=driver: set(addresses) <= set(one.ask("view")["servers"]))
+
+    def await_all_listed(self):
+        """Waits until every server, and then every client, lists every server. A client can only call servers
+        that it knows, and a server that has restarted is ready before the lists contain it again. After this,
+        a client takes no list that lacks a server: the lists of all servers are newer."""
+        members = self.servers.members
+        addresses = {member.address for member in members}
+        for member in members:
+            member.await_ready()
+        for member in members:
+            cluster.patiently(f"{member.address} does not list all of {addresses} as ready",
+                              lambda one=member: addresses <= one.listed())
+        self.await_listed(*addresses)
 
     def drained(self):
         member = self.servers.members[2]
@@ -139,10 +151,10 @@ class Drill:
 
     def rolling_restart(self):
         for member in self.servers.members:
-            member.await_ready()
             member.drain()
             member.start()
             member.await_ready()
+            self.await_listed(*(one.address for one in self.servers.members))
             self.more()
 
     def end(self):
