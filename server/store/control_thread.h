@@ -5,7 +5,7 @@
 namespace firn {
 
 // Runs a task on the control thread, soon and in order, and returns at once; from any thread. A
-// program passes ControlLoop::Post; a simulation, which has one thread only, its own queue.
+// program passes ControlLoop::Post; a simulation, which has only one thread, passes its own queue.
 using PostToControl = std::function<void(std::function<void()> task)>;
 
 }  // namespace firn

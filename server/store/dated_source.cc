@@ -28,16 +28,16 @@ void DatedSource::AskClock(std::function<void(Status)> done) {
     if (!source) return;
     if (!set.status.ok()) return done(set.status);
     const WallMs shown = set.stats.empty() ? WallMs() : set.stats.front().modified;
-    if (shown == WallMs()) return done(Unavailable("it does not tell"));
+    if (shown == WallMs()) return done(Unavailable("its answer has no time"));
     const BootMs now = (*source)->clock_.Boot();
-    if (now - asked_at > kTellingMost) return done(Unavailable("it took too long to tell"));
+    if (now - asked_at > kTellingMost) return done(Unavailable("its answer took too long"));
     (*source)->time_.Note(shown, now);
     done({});
   };
   registry_.Multi(std::move(writes), told);
 }
 
-// The clock is looked at when the ledger is known, so that no period begins before its time there.
+// Reads the clock after the ledger, so that the ledger enters no period before its time.
 void DatedSource::Extend(const TagDefinition& tag, int64_t size, const TakeDone& done) {
   const auto pick = [this, size](const TagDefinition& now) -> Result<Range> {
     const std::optional<WallMs> time = time_.At(clock_.Boot());

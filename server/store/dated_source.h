@@ -12,19 +12,19 @@
 
 namespace firn {
 
-// Ranges of dated tags: the ledger itself picks them, by the registry's own clock (PickDated). That
-// clock shows in what the registry answers to a write; who has not been told for a while asks it,
-// by a write of the clock node, before the ledger. Thread-safe; answers come on the control thread.
+// Ranges of dated tags: the ledger itself picks them, by the registry's own clock (PickDated). The
+// registry's answers to writes show that clock; if none has come recently, the source writes the
+// clock node before it asks the ledger. Thread-safe; answers come on the control thread.
 class DatedSource final : public RangeSource {
  public:
-  // A telling is relied on for so long; meanwhile the boot clock carries it.
+  // How long a reading of that clock is used; the boot clock carries it forward.
   static constexpr Milliseconds kFresh{60'000};
-  // One that took longer is not believed: the process may have slept meanwhile.
+  // A reading that took longer is not used: the process may have slept meanwhile.
   static constexpr Milliseconds kTellingMost{2'000};
-  // The local clock confirms the registry's when they differ by no more.
+  // The local clock confirms the registry's if they differ by no more.
   static constexpr Milliseconds kApartMost{10'000};
 
-  // All but `control` outlive it; registry and ledger are used on the control thread only.
+  // All but `control` must outlive it; registry and ledger are used on the control thread only.
   DatedSource(Coordinator& registry, Ledger& ledger, PostToControl control, const Clock& clock,
               RegistryTime& time)
       : registry_(registry),
@@ -46,7 +46,7 @@ class DatedSource final : public RangeSource {
   const PostToControl control_;
   const Clock& clock_;
   RegistryTime& time_;
-  // What waits for the registry's answer holds this weakly: it may come when the source has gone.
+  // Callbacks of the registry hold this weakly: they may be called after the source is destroyed.
   const std::shared_ptr<DatedSource*> self_ = std::make_shared<DatedSource*>(this);
 };
 

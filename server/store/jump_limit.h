@@ -4,9 +4,9 @@
 
 namespace firn {
 
-// A store whose counter lies further than this above what has been used is taken for somebody's
-// mistake, and left alone until somebody says so: numbers that are skipped never come back. At a
-// million numbers a second it is 35 years.
+// Maximum distance of a store's counter above what has been used. A counter further ahead counts as
+// a mistake and is not used until an operator raises the tag's start to it: skipped numbers never
+// come back. At a million numbers a second, this distance is 35 years.
 inline constexpr int64_t kJumpMax = int64_t{1} << 50;
 
 }  // namespace firn

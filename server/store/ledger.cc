@@ -18,18 +18,18 @@
 namespace firn {
 namespace {
 
-constexpr int kRootIndex = 0;  // of what is read
+constexpr int kRootIndex = 0;  // in what Read reads
 constexpr int kNodeIndex = 1;
 constexpr int kPauseBits = 4;  // 15 ms at most
 constexpr Milliseconds kFreezeRetry{1'000};
 
-// Those who lost to the same winner come back at different times: sessions differ.
+// Servers that lost to the same winner retry at different times: their sessions differ.
 Milliseconds PauseAfter(int tries, int64_t session) {
   SeededEntropy dice(static_cast<uint64_t>(session) * 1'000 + static_cast<uint64_t>(tries));
   return Milliseconds(static_cast<int64_t>(dice.Below(uint64_t{1} << std::min(tries, kPauseBits))));
 }
 
-// Whether the tag as it is defined now lets its ledger stand in for that store.
+// Whether the tag's current definition lets its ledger stand in for that store.
 bool StandsInFor(const TagDefinition& tag, const std::string& store) {
   return tag.when_store_is_away == StoreAway::kLedger && tag.store == store;
 }
@@ -64,8 +64,8 @@ void Ledger::Begin(const TagDefinition& tag, BeginDone done) {
   });
 }
 
-// What the errand finds is told as a range: from what the store has picked to where the next
-// begins.
+// The errand returns what it finds as a range: from the end of the store's own ranges to where the
+// next one begins.
 void Ledger::Where(const TagDefinition& tag, PlaceDone done) {
   Queue(tag.name,
         {.kind = Errand::Kind::kBegin,
@@ -154,12 +154,12 @@ void Ledger::Queue(const std::string& tag, Errand errand) {
 
 // --- one verb ------------------------------------------------------------------------------------
 
-// One errand after another until none is left.
+// Runs one errand after another until none is left.
 Task<> Ledger::Work(Page* page) {
   while (!page->errands.empty()) {
     const Errand* const errand = &page->errands.front();
     Result<Range> done = co_await Do(page, errand);
-    // What is remembered may be older than the reason for this: look again the next time.
+    // The cached node may be older than the cause of this failure: read it again the next time.
     if (!done.ok()) page->known.reset();
     calls_.push_back([tell = std::move(page->errands.front().done), done] { tell(done); });
     page->errands.pop_front();
@@ -175,7 +175,7 @@ Task<Result<Range>> Ledger::Do(Page* page, const Errand* errand) {
     if (!move->node) co_return move->range;
     const Result<std::string> data = WriteTagNode(*move->node);
     if (!data.ok()) co_return data.status();
-    // Not left in the page: Saw may forget what is known while the answer is awaited.
+    // A copy: Saw may clear page->known while the answer is awaited.
     Known sent = *page->known;
     sent.node = *std::move(move->node);
     std::vector<Write> writes{Write::Check(kMetaPath, sent.root_version)};
@@ -194,15 +194,15 @@ Task<Result<Range>> Ledger::Do(Page* page, const Errand* errand) {
         }
         break;
     }
-    // Nothing was done, and somebody else has changed the root or the node: rule 4.
+    // Nothing was done: another server has changed the root or the node (rule 4).
     page->known.reset();
     const BootMs later = talk_.now() + PauseAfter(tries, sent.session);
     co_await talk_.Until(later);
   }
-  co_return Unavailable(Named(page->tag) + " is moved by others all the time");
+  co_return Unavailable(Named(page->tag) + " changed during every attempt; try again");
 }
 
-// Until the page knows the node in this session.
+// Reads the root and the node until the page knows them in this session.
 Task<Status> Ledger::Read(Page* page) {
   if (page->known && page->known->session != talk_.session()) page->known.reset();  // rule 5
   const std::vector<std::string> paths{kMetaPath, TagPath(page->tag)};
@@ -210,7 +210,7 @@ Task<Status> Ledger::Read(Page* page) {
     page->overtaken = false;
     Result<Nodes> nodes = co_await talk_.ReadSynced(paths);
     if (!nodes.ok()) co_return nodes.status().WithContext("reading " + Named(page->tag));
-    // Older than what was seen meanwhile, so nothing went back: it is read again.
+    // Older than what was seen meanwhile, so it shows no loss: it is read again.
     if (page->overtaken && !page->Fits((*nodes)[kNodeIndex])) continue;
     Status fine = Judge(*page, *nodes);
     if (!fine.ok()) co_return fine;
@@ -218,13 +218,13 @@ Task<Status> Ledger::Read(Page* page) {
   co_return Status();
 }
 
-// Rules 5 to 7 for a reading after a sync; it is remembered when it is fine.
+// Applies rules 5 to 7 to a reading after a sync, and caches it if it passes.
 Status Ledger::Judge(Page& page, const Nodes& nodes) {
   const std::optional<Node>& root = nodes[kRootIndex];
   const std::optional<Node>& node = nodes[kNodeIndex];
   if (!root) {
-    if (page.seen) return Lost(page, {}, "the cluster's root node has gone");
-    return NotFound(Named(page.tag) + ": there is not the cluster's root node");
+    if (page.seen) return Lost(page, {}, "the cluster's root node is missing");
+    return NotFound(Named(page.tag) + ": the cluster's root node is missing");
   }
   Result<ClusterMeta> meta = ParseMeta(root->data);
   if (!meta.ok()) return meta.status().WithContext("the cluster's root node");
@@ -232,8 +232,8 @@ Status Ledger::Judge(Page& page, const Nodes& nodes) {
     return Unavailable(RestsUnguarded("the cluster's root node"));
   }
   if (!node) {
-    if (page.seen) return Lost(page, meta->era, "its node has gone");
-    return NotFound(Named(page.tag) + ": there is not its node");
+    if (page.seen) return Lost(page, meta->era, "its node is missing");
+    return NotFound(Named(page.tag) + ": its node is missing");
   }
   if (page.cluster.value_or(meta->uuid) != meta->uuid) {
     return Lost(page, meta->era,
@@ -300,7 +300,7 @@ Result<Ledger::Move> Ledger::Decide(const Page& page, const Errand& errand) {
   } else {
     if (errand.kind == Kind::kStandIn) FIRN_TRY(MayStandIn(node, errand.store));
     FIRN_ASSIGN(range, errand.pick(node.tag));
-    if (range.empty() || range.begin < begin) return Conflict("the range that follows lies before");
+    if (range.empty() || range.begin < begin) return Conflict("the range begins below the ledger");
     if (errand.kind == Kind::kStandIn && stand_in.since == WallMs()) stand_in.since = errand.now;
   }
   FIRN_TRY(limit.CheckEnd(range.end).WithContext(Named(page.tag)));
@@ -310,7 +310,7 @@ Result<Ledger::Move> Ledger::Decide(const Page& page, const Errand& errand) {
 
 Status Ledger::MayStandIn(const TagNode& node, const std::string& store) {
   if (!StandsInFor(node.tag, store)) {
-    return Unavailable("the tag's ledger does not stand in for it any more");
+    return Unavailable("the tag's ledger no longer stands in for it");
   }
   if (node.stand_in.store == store) return {};
   return Unavailable(
@@ -318,21 +318,21 @@ Status Ledger::MayStandIn(const TagNode& node, const std::string& store) {
       "keeps for this cluster");
 }
 
-// Rules 7 and 8 for the node as it is: why nothing may be taken for this form.
+// Applies rules 7 and 8 to the node: returns why no range may be taken for this form.
 Status Ledger::Refusal(const Page& page, const std::string& form) {
   const TagDefinition& tag = page.known->node.tag;
   const bool deleted = page.known->node.deleted;
   if (deleted || form != FormOf(tag)) {
     if (hooks_.redefined) calls_.push_back([this, &page] { hooks_.redefined(page.tag); });
     if (deleted) return NotFound("tag '" + page.tag + "' was deleted");
-    return Invalid("tag '" + page.tag + "' has just been defined in another way");
+    return Invalid("tag '" + page.tag + "' was redefined; its definition is being read again");
   }
   if (!tag.HasLedger()) return Invalid("tag '" + page.tag + "' has no ledger");
   return tag.disabled ? Denied("tag '" + page.tag + "' is disabled") : Status();
 }
 
-// Rule 2 for a set that was done. `sent` is what was known when it was sent, with the node as
-// written.
+// Applies rule 2 to a set that was done. `sent` is what was known when it was sent, with the node
+// as written.
 Result<Range> Ledger::Moved(Page& page, Known sent, const NodeStat& stat, Range range) {
   const bool doubted = !std::exchange(page.known, std::nullopt).has_value();
   if (!Follows(sent.version, stat.version) || stat.created_zxid != sent.created_zxid) {
@@ -346,7 +346,7 @@ Result<Range> Ledger::Moved(Page& page, Known sent, const NodeStat& stat, Range 
 
 // --- a loss --------------------------------------------------------------------------------------
 
-// `era`: of the data that show it; without a root node there is nobody to be kept out.
+// `era` is that of the data that show the loss; without a root node there is nothing to freeze.
 Status Ledger::Lost(Page& page, const std::optional<Nonce>& era, const std::string& why) {
   const std::string sentence = Named(page.tag) + " was lost or went back: " + why;
   LogError() << sentence;
@@ -356,7 +356,7 @@ Status Ledger::Lost(Page& page, const std::optional<Nonce>& era, const std::stri
   return Corrupt(sentence);
 }
 
-// Nothing when the same era's freeze is on its way; in the place of any other.
+// Does nothing if a freeze of the same era is in progress; replaces any other freeze.
 void Ledger::BeginFreeze(const Nonce& era, std::string why) {
   if (freeze_.busy() && freezing_ == era) return;
   freezing_ = era;
@@ -364,16 +364,16 @@ void Ledger::BeginFreeze(const Nonce& era, std::string why) {
   talk_.Start(freeze_);
 }
 
-// Tries until somebody, this server or another, has frozen the cluster, or until the data of that
-// era are gone: restoring begins another one, and so does whoever makes a cluster where there is
-// none.
+// Retries until this server or another has frozen the cluster, or until the data of that era are
+// gone: `firn restore` begins another era, and so does the creation of a new cluster in the
+// registry.
 Task<> Ledger::FreezeOut(Nonce era, std::string why) {
   const FreezeOrder order{why, [era](const ClusterMeta& meta) { return meta.era != era; }};
   for (;;) {
     const BootMs again = talk_.now() + kFreezeRetry;
     Result<Freeze> frozen = co_await TryToFreeze(&talk_, order);
     if (frozen.code() == Code::kCorrupt) {
-      LogError() << "the cluster cannot be frozen: its root node does not read: "
+      LogError() << "the cluster cannot be frozen: its root node is unreadable: "
                  << frozen.status();
     }
     if (frozen.ok() && *frozen != Freeze::kNotYet) {

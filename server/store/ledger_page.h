@@ -10,28 +10,28 @@
 
 namespace firn {
 
-// What a Ledger knows of one tag and has to do for it. For ledger.cc only.
+// State of one tag in a ledger, and the work that is queued for it. For ledger.cc only.
 
-// One verb on its way.
+// One verb, in progress or queued.
 struct Ledger::Errand {
   enum class Kind { kBegin, kCover, kExtend, kStandIn, kGiveBack, kLook };
 
   Kind kind = Kind::kLook;
-  std::string form{};   // of the tag, for whoever takes
-  std::string store{};  // that has picked the range, or is away; empty: its ledger never stands in
-  WallMs now{};         // when it stands in
+  std::string form{};   // of the tag that a range is taken for
+  std::string store{};  // that picked the range, or is away; empty: the ledger never stands in
+  WallMs now{};         // of kStandIn
   Range range{};
   Pick pick{};  // of kExtend and kStandIn
   RangeDone done{};
 };
 
-// What a verb comes to: the range, and the tag's node as it is to be written, if at all.
+// Result of a verb: the range, and the tag's node as it must be written, if at all.
 struct Ledger::Move {
   Range range{};
   std::optional<TagNode> node{};
 };
 
-// What a reading or a set says of a tag's node.
+// A tag's node, as it was read or set.
 struct Ledger::Known {
   TagNode node;
   int64_t version = 0;       // V
@@ -42,7 +42,7 @@ struct Ledger::Known {
   int64_t session = 0;
 };
 
-// What is known of one tag's node, and what is to be done with it.
+// What the ledger knows of one tag's node, and the errands for it.
 struct Ledger::Page {
   // What rule 6 compares a reading with.
   struct Seen {
@@ -50,12 +50,12 @@ struct Ledger::Page {
     int64_t high = 0;  // the highest one: all that this server has used lies below
   };
 
-  // Whether the node can be what this server saw before, or goes on above all of it, as one does
-  // that was made anew after a loss.
+  // Whether the node can be a later state of the one that this server saw, or lies above all of it,
+  // as a node that was re-created after a loss does.
   bool Fits(const TagNode& node) const {
     return !seen || node.ledger_sum() >= seen->sum || node.tag.NextBegin() >= seen->high;
   }
-  // The same for a node as it was read: one that is no tag, or not there, does not fit.
+  // The same for a node as it was read: an invalid or missing node does not fit.
   bool Fits(const std::optional<Node>& node) const {
     const auto read = node ? ReadTagNode(tag, node->data) : Result<TagNode>(NotFound("no node"));
     return read.ok() && Fits(read.value_or({}));
@@ -66,11 +66,11 @@ struct Ledger::Page {
   }
 
   std::string tag;
-  std::deque<Errand> errands{};          // the first one is at work
-  Task<> work{};                         // that does them
-  bool overtaken = false;                // somebody has seen the node since it was asked for
-  std::optional<Known> known{};          // empty: to be read
-  std::optional<Seen> seen{};            // whoever read it
+  std::deque<Errand> errands{};          // the first one is in progress
+  Task<> work{};                         // runs the errands
+  bool overtaken = false;                // the node was seen since the last read was sent
+  std::optional<Known> known{};          // empty: must be read
+  std::optional<Seen> seen{};            // by any reading or set
   std::optional<std::string> cluster{};  // uuid of the first reading
 };
 

@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-// A store is not believed: what it gives must be what it was asked for.
+// A store is not trusted: its range must be one that was requested.
 Status CheckGiven(Range range, int64_t at_least, int64_t size) {
   const bool good = range.begin >= at_least && !range.empty() && range.size() <= size;
   if (good) return {};
@@ -24,7 +24,7 @@ struct LedgeredSource::Errand {
   int64_t size = 0;
   TakeDone done;
   int tries = 0;
-  Range thrown{};  // away: the ledger was beyond it before it could be covered
+  Range thrown{};  // discarded: the ledger was beyond it before it could be covered
 };
 
 LedgeredSource::LedgeredSource(std::unique_ptr<RangeStore> store, Ledger& ledger,
@@ -60,7 +60,7 @@ void LedgeredSource::AskLedger(const std::shared_ptr<Errand>& errand) {
   });
 }
 
-// What the ledger has picked meanwhile in the store's place others give out.
+// The part that the ledger has picked in the store's place is issued by others: it is not waste.
 void LedgeredSource::CountThrown(Errand& errand, const Result<LedgerPlace>& place) {
   const Range thrown = std::exchange(errand.thrown, {});
   int64_t others = 0;
@@ -98,7 +98,7 @@ void LedgeredSource::StandIn(const std::shared_ptr<Errand>& errand, const Status
                          });
 }
 
-// On the store's thread. What a store throws is a failure like any other.
+// Runs on the store's thread. An exception of the store is a failure like any other.
 Result<Range> LedgeredSource::CallStore(const Errand& errand, const LedgerPlace& place) {
   try {
     const bool caught_up = place.picked == place.begin;
@@ -114,7 +114,7 @@ Result<Range> LedgeredSource::CallStore(const Errand& errand, const LedgerPlace&
   } catch (const std::exception& e) {
     return Unknown(std::string("it threw: ") + e.what());
   } catch (...) {
-    return Unknown("it threw something that says nothing of itself");
+    return Unknown("it threw an object that is not a std::exception");
   }
 }
 
@@ -134,7 +134,7 @@ void LedgeredSource::Cover(const std::shared_ptr<Errand>& errand, Range range) {
   });
 }
 
-// --- what is told of it --------------------------------------------------------------------------
+// --- status --------------------------------------------------------------------------------------
 
 StoodIn LedgeredSource::stood_in(const std::string& tag) const {
   const std::lock_guard lock(mutex_);
@@ -146,7 +146,7 @@ void LedgeredSource::NoteStandIn(const std::string& tag, Range range, const Stat
   const std::lock_guard lock(mutex_);
   StoodIn& stood_in = stood_in_[tag];
   if (!stood_in.since) {
-    LogWarning() << "tag " << tag << ": its ledger picks its ranges, from " << range.begin
+    LogWarning() << "tag " << tag << ": the ledger stands in for its store, from " << range.begin
                  << " on, since " << why.message();
     stood_in.since = clock_.Wall();
   }

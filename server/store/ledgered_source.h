@@ -21,41 +21,42 @@ namespace firn {
 
 // Ranges that a store picks and the ledger covers:
 //
-//   control thread   where the tag's next range has to begin (Ledger::Begin)
-//   store's thread   the store's Check, once a tag, then its Advance from there
-//   control thread   what it gave is looked at, then Ledger::Cover; then the answer
+//   control thread   where the tag's next range must begin (Ledger::Where)
+//   store's thread   the store's Check, once a tag, then its Advance from there, whose range is
+//                    checked
+//   control thread   Ledger::Cover, then the answer
 //
-// A store that is away, and has not refused, costs a tag nothing whose ledger stands in for it: the
-// ledger picks the range then, until the store gives one again (Ledger::ExtendForStore).
+// If the store is away (it has not refused), the ledger of a tag that allows it picks the range
+// instead, until the store gives one again (Ledger::ExtendForStore).
 //
-// A range that somebody else's move has overtaken is thrown away, counted, and another one asked
-// for, at most kTriesMax times. Thread-safe; answers come on the control thread.
+// A range that another server's write has overtaken is discarded and counted, and another one is
+// requested, at most kTriesMax times. Thread-safe; answers come on the control thread.
 //
-// Sharp edge: Stop before the control thread ends, so that the store's thread does not post to a
-// ledger that is gone.
+// Sharp edge: call Stop before the control thread ends, so that the store's thread does not post to
+// a destroyed ledger.
 class LedgeredSource final : public RangeSource {
  public:
   static constexpr int kTriesMax = 8;
 
-  // Runs a task on the store's thread; false: it will not be run.
+  // Runs a task on the store's thread; returns false if it will not be run.
   using PostToStore = std::function<bool(std::function<void()> task)>;
 
-  // `ledger` lives on the thread that `control` posts to; `clock` says since when a store is away;
-  // all outlive this. Without a `post` the
-  // store gets a thread of its own; a simulation, which has one thread only, passes its own queue.
+  // `ledger` lives on the thread that `control` posts to; `clock` gives the time since when a store
+  // is away; all must outlive this object. Without `post` the store gets a thread of its own; a
+  // simulation, which has only one thread, passes its own queue.
   LedgeredSource(std::unique_ptr<RangeStore> store, Ledger& ledger, PostToControl control,
                  const Clock& clock, PostToStore post = {});
   ~LedgeredSource() override;  // stops
 
   void Take(const TagDefinition& tag, int64_t size, TakeDone done) override;
 
-  // Refused: a store's counter cannot be turned back.
+  // Refused: a store's counter cannot be moved back.
   void GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) override;
   bool permits_no_buffer() const override { return false; }
   bool permits_stand_in() const override { return store_->permits_stand_in(); }
   StoodIn stood_in(const std::string& tag) const override;
 
-  // Waits for the call at hand; what is asked for afterwards is refused with kUnavailable.
+  // Waits for the current call of the store; later requests are refused with kUnavailable.
   void Stop() {
     if (thread_) thread_->Stop();
   }
@@ -64,7 +65,7 @@ class LedgeredSource final : public RangeSource {
   int64_t wasted(const std::string& tag) const override { return waste_.Of(tag); }
 
  private:
-  struct Errand;  // one Take on its way
+  struct Errand;  // one Take in progress
 
   void AskLedger(const std::shared_ptr<Errand>& errand);
   void CountThrown(Errand& errand, const Result<LedgerPlace>& place);
@@ -81,10 +82,10 @@ class LedgeredSource final : public RangeSource {
   const PostToControl control_;
   const Clock& clock_;
   Waste waste_;
-  mutable std::mutex mutex_;                 // guards what follows
+  mutable std::mutex mutex_;                 // guards stood_in_
   std::map<std::string, StoodIn> stood_in_;  // by tag
-  std::set<std::string> checked_;            // on the store's thread: tags that Check has let pass
-  std::optional<StoreThread> thread_;        // ends before what it works with
+  std::set<std::string> checked_;            // on the store's thread: tags that passed Check
+  std::optional<StoreThread> thread_;        // ends before the members that it uses
   PostToStore post_;
 };
 

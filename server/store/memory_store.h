@@ -10,9 +10,9 @@
 
 namespace firn {
 
-// Counters in memory: the shortest store there can be, for tests and as a pattern for a user's own.
-// What it forgets with its process the ledger remembers, so numbers do not come again; without a
-// registry it must not be used at all. Thread-safe.
+// Counters in memory: the shortest possible store, for tests and as a pattern for a user's own. The
+// ledger remembers what the store forgets when its process ends, so no number is repeated; without
+// a registry it must not be used at all. Thread-safe.
 class MemoryStore final : public RangeStore {
  public:
   std::string_view name() const override { return "memory"; }

@@ -12,7 +12,7 @@ namespace firn {
 // answers come on the control thread.
 class RegistrySource final : public RangeSource {
  public:
-  // `ledger` lives on the thread that `control` posts to, and outlives what is posted.
+  // `ledger` lives on the thread that `control` posts to, and must outlive the posted tasks.
   RegistrySource(Ledger& ledger, PostToControl control)
       : ledger_(ledger), control_(std::move(control)) {}
 

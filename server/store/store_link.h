@@ -9,8 +9,8 @@
 
 namespace firn {
 
-// When a store may try again to connect to its server. A store that is away is asked for a range by
-// every tag that uses it; only now and then does one of them find out whether it is back.
+// Decides when a store may try again to connect to its server. While the server is unreachable,
+// every tag that uses the store asks it for ranges; only some of these requests try to connect.
 // Thread-compatible.
 class StoreLink {
  public:
@@ -18,18 +18,18 @@ class StoreLink {
   StoreLink(Backoff::Options backoff, const Clock& clock, Entropy& entropy)
       : clock_(clock), backoff_(backoff, entropy) {}
 
-  // Ok when an attempt may be made now; otherwise the failure of the last one.
+  // Returns ok if an attempt may be made now; otherwise the failure of the last one.
   Status MayConnect() const { return clock_.Boot() >= not_before_ ? Status() : last_failure_; }
 
-  // There is no connection, or none any more. One that was of use may be made again at once; a
-  // server that lets us in and then refuses what it is for is as good as away.
+  // Records that the connection failed or was closed. If it has worked, a new one may be made at
+  // once; a server that accepts a connection and then refuses the work counts as unreachable.
   Status Lost(Status why) {
     last_failure_ = std::move(why);
     if (!std::exchange(of_use_, false)) not_before_ = clock_.Boot() + backoff_.Next();
     return last_failure_;
   }
 
-  // What the connection is for was done.
+  // Records that the connection did its work.
   void Worked() {
     of_use_ = true;
     backoff_.Reset();
@@ -40,7 +40,7 @@ class StoreLink {
   Backoff backoff_;
   BootMs not_before_{};
   Status last_failure_;
-  bool of_use_ = false;  // the last connection
+  bool of_use_ = false;  // whether the last connection has worked
 };
 
 }  // namespace firn

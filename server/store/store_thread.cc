@@ -16,7 +16,7 @@ bool StoreThread::Post(std::function<void()> task) {
   if (sentinel_.InChild()) return false;
   {
     const std::lock_guard lock(shared_->mutex);
-    if (!shared_->going_on || shared_->queue.size() == kQueueMax) return false;
+    if (!shared_->running || shared_->queue.size() == kQueueMax) return false;
     shared_->queue.push_back(std::move(task));
   }
   shared_->posted.notify_one();
@@ -25,16 +25,15 @@ bool StoreThread::Post(std::function<void()> task) {
 
 void StoreThread::Stop() {
   if (sentinel_.InChild()) {
-    // The thread is the parent's. Whoever held the mutex at the fork is not here to let it go, and
-    // the end of a condition that a thread waits on waits for that thread: both are left as they
-    // are.
+    // The thread is the parent's. A mutex that was locked at the fork is never unlocked here, and
+    // destroying a condition variable waits for the threads that wait on it: both are leaked.
     if (thread_.joinable()) thread_.detach();
     if (shared_ != nullptr) static_cast<void>(new std::unique_ptr<Shared>(std::move(shared_)));
     return;
   }
   {
     const std::lock_guard lock(shared_->mutex);
-    shared_->going_on = false;
+    shared_->running = false;
     shared_->queue.clear();
   }
   shared_->posted.notify_one();
@@ -46,8 +45,8 @@ void StoreThread::Loop(Shared& shared) {
     std::function<void()> task;
     {
       std::unique_lock lock(shared.mutex);
-      shared.posted.wait(lock, [&] { return !shared.going_on || !shared.queue.empty(); });
-      if (!shared.going_on) return;
+      shared.posted.wait(lock, [&] { return !shared.running || !shared.queue.empty(); });
+      if (!shared.running) return;
       task = std::move(shared.queue.front());
       shared.queue.pop_front();
     }

@@ -12,13 +12,13 @@
 
 namespace firn {
 
-// The one thread on which a store's blocking calls are made, so that no other thread ever waits for
-// a database. Thread-safe.
+// The one thread that makes a store's blocking calls, so that no other thread ever waits for a
+// database. Thread-safe.
 //
-// A forked child has no such thread: nothing posted there is done, and the destructor only lets go.
+// A forked child has no such thread: nothing posted there is run, and the destructor only detaches.
 class StoreThread {
  public:
-  // Callers keep one call of a tag on its way, so this is a limit on tags that run dry at once.
+  // Callers have one call of a tag in progress, so this limits the tags that run dry at once.
   static constexpr size_t kQueueMax = 10'000;
 
   StoreThread();
@@ -30,7 +30,7 @@ class StoreThread {
   // Stop, and in a forked child.
   [[nodiscard]] bool Post(std::function<void()> task);
 
-  // Waits for the task at hand and drops the rest. Idempotent; one thread at a time.
+  // Waits for the current task and drops the rest. Idempotent; one thread at a time.
   void Stop();
 
  private:
@@ -38,7 +38,7 @@ class StoreThread {
     std::mutex mutex;
     std::condition_variable posted;
     std::deque<std::function<void()>> queue;  // under mutex, as below
-    bool going_on = true;
+    bool running = true;
   };
 
   static void Loop(Shared& shared);

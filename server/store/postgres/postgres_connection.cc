@@ -18,8 +18,8 @@ constexpr Oid kText = 25;
 
 constexpr std::string_view kReadOnly = "25006";
 
-// A lock or a statement took too long, somebody else was first, a value does not fit (class 22):
-// undone, and the server is ready for the next statement.
+// A lock or a statement took too long, a concurrent transaction won, or a value does not fit (class
+// 22): the transaction was rolled back, and the server is ready for the next statement.
 bool EndsOneStatement(std::string_view state) {
   constexpr std::array<std::string_view, 4> kStates{"55P03", "57014", "40001", "40P01"};
   return state.starts_with("22") ||
@@ -33,19 +33,19 @@ Code CodeOf(std::string_view state) {
   if (state == "3D000" || state == "3F000" || state == "42P01") return Code::kNotFound;
   if (state == "22003") return Code::kExhausted;
   if (kind == "42" || kind == "22") return Code::kInvalid;
-  // The server gave up in the midst of it.
+  // The server gave up during the statement.
   const bool in_the_midst =
       kind == "08" || state == "40003" || state == "57P01" || state == "57P02" || state == "57P05";
   return in_the_midst || state.empty() ? Code::kUnknown : Code::kUnavailable;
 }
 
-// The server was not reached, has not answered, or is on its way down or up.
+// The server was not reached, has not answered, or is shutting down or starting.
 bool IsAway(std::string_view state) {
   constexpr std::array<std::string_view, 3> kStates{"57P01", "57P02", "57P03"};
   return state.empty() || std::find(kStates.begin(), kStates.end(), state) != kStates.end();
 }
 
-// The library tells why it could not connect as text only:
+// The library reports why it could not connect as text only:
 //
 //     connection to server at "::1", port 5432 failed: FATAL:  28P01: password authentication ...
 struct Complaint {
@@ -174,7 +174,7 @@ Status PostgresConnection::SetUpSession() {
   FIRN_ASSIGN(const Answer answer,
               Execute(kSql, {std::to_string(limit_ms), std::to_string(limit_ms / 2)}));
   if (answer.rows.size() != 1 || answer.rows[0][0] != "f") {
-    return TakesNoWrites(place_, "it is a replica, which repeats what another server does");
+    return TakesNoWrites(place_, "it is a replica");
   }
   return {};
 }
@@ -190,7 +190,7 @@ Result<SqlConnection::Answer> PostgresConnection::Execute(
   for (const Reply& reply : replies) {
     if (!reply.ok()) return Fail(reply);
   }
-  if (replies.size() != 1) return FailUnknown("more than was asked for");
+  if (replies.size() != 1) return FailUnknown("the server sent more than one result");
   return replies.front().ToAnswer();
 }
 
@@ -224,7 +224,7 @@ Result<std::vector<PostgresConnection::Reply>> PostgresConnection::Receive(BootM
     FIRN_TRY(AwaitReply(until));
     Reply reply(PQgetResult(client_->handle));
     if (reply.handle == nullptr) return replies;
-    if (replies.size() == kRowsMax) return FailUnknown("more than was asked for");
+    if (replies.size() == kRowsMax) return FailUnknown("the server sent too many results");
     replies.push_back(std::move(reply));
   }
 }
@@ -262,7 +262,7 @@ Status PostgresConnection::Fail(const Reply& reply) {
   if (state.empty()) return FailUnknown(PQresultErrorMessage(reply.handle.get()));
   const std::string text = reply.Field(PG_DIAG_MESSAGE_PRIMARY);
   away_ = IsAway(state);
-  if (!EndsOneStatement(state)) Close();  // whatever state it is in, a new one is in a known one
+  if (!EndsOneStatement(state)) Close();  // the state is uncertain; a new connection's is not
   return state == kReadOnly ? TakesNoWrites(place_, text) : Status(CodeOf(state), text);
 }
 

@@ -31,15 +31,15 @@ class PostgresConnection final : public SqlConnection {
   struct Client;  // the library's handle
   struct Reply;
 
-  // Connects, up to where the server takes statements.
+  // Connects, until the server accepts statements.
   Status Greet(const DatabaseCredentials& credentials);
-  // What must not depend on the server's defaults; refuses a server that is a replica.
+  // Sets what must not depend on the server's defaults; refuses a replica.
   Status SetUpSession();
   Status Send(const std::string& sql, const std::vector<Parameter>& parameters, BootMs until);
-  // Everything that the server says to one statement, up to where it is ready for the next.
+  // Returns everything that the server answers to one statement, until it is ready for the next.
   Result<std::vector<Reply>> Receive(BootMs until);
   Status AwaitReply(BootMs until);
-  // Until the socket can be read, or written; false when `until` comes first.
+  // Waits until the socket can be read, or written; false if `until` comes first.
   bool Await(short events, BootMs until) const;
   Status FailUnknown(const std::string& why);
   Status Fail(const Reply& reply);

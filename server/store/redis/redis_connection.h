@@ -16,11 +16,11 @@ namespace firn {
 struct RedisPlace {
   Endpoint address{"127.0.0.1", 6379};
   int database = 0;
-  std::string credentials_file{};  // one line, password or user:password; empty: none are asked for
+  std::string credentials_file{};  // one line, password or user:password; empty: no login
   Milliseconds time_limit{1000};   // of connecting, and of each command
 };
 
-// A connection to a Redis server that runs scripts. It never comes back by itself: after any
+// A connection to a Redis server that runs scripts. It never reconnects by itself: after any
 // failure it is closed, and the next Open makes a new one, so that an answer always belongs to the
 // script that was just sent.
 //
@@ -32,14 +32,14 @@ class RedisConnection {
 
   bool is_open() const { return client_ != nullptr; }
 
-  // Connects and shows the credentials, read anew. kUnavailable when the server is away, kDenied
-  // when it does not let us in.
+  // Connects and logs in, with credentials re-read from the file. kUnavailable if the server cannot
+  // be reached, kDenied if it refuses the login.
   Status Open();
   void Close();
 
-  // Runs `script`, which must outlive this object, on one key; sent once. Its answer is a list of
-  // texts and integers, here all as text; nil is empty. kUnknown when no answer came; any other
-  // failure is the server's word that the script has failed.
+  // Runs `script`, which must outlive this object, on one key; it is sent once. Returns the list of
+  // texts and integers, all as text; nil is empty. kUnknown if no answer came; any other failure
+  // means that the server reports the script as failed.
   Result<std::vector<std::string>> Eval(std::string_view script, const std::string& key,
                                         const std::vector<std::string>& arguments);
 

@@ -7,7 +7,7 @@ namespace firn {
 
 Result<int64_t> RedisNumber(std::string_view text) {
   if (const auto number = ParseNumberWithin<int64_t>(text, 0)) return *number;
-  return Corrupt(Quoted(text) + " is no number");
+  return Corrupt(Quoted(text) + " is not a number");
 }
 
 }  // namespace firn

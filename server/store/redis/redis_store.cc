@@ -11,8 +11,8 @@
 namespace firn {
 namespace {
 
-// KEYS: the tag's hash. ARGV: at_least, size, the end of numbers, the highest max that is believed.
-// Answers {"ok", begin, end, max before} or {a word, what is wrong}; then nothing has changed.
+// KEYS: the tag's hash. ARGV: at_least, size, the end of numbers, the highest max that is accepted.
+// Answers {"ok", begin, end, max before}, or {a word, what is wrong} having changed nothing.
 constexpr std::string_view kAdvance = R"(
 local function number(text)
   if #text > 16 or not string.find(text, '^%d+$') then return nil end
@@ -43,12 +43,12 @@ Status Refusal(const std::vector<std::string>& answer, int64_t at_least) {
   const std::string& word = answer[0];
   if (word == "end") return Exhausted("Redis counts to 2^53 only");
   if (word == "tiered")
-    return Corrupt("the hash is a tiered store's; give this one another prefix");
+    return Corrupt("the hash belongs to a tiered store; give this one another prefix");
   if (word == "far") {
     return Corrupt(Cat("max is ", answer[1], ", far beyond the ", at_least,
                        " that the ledger knows; if that is meant, raise the tag's start to it"));
   }
-  return Corrupt(word + " is " + Quoted(answer[1]) + ": it was set by hand; mend it");
+  return Corrupt(word + " is " + Quoted(answer[1]) + ", which is invalid; correct the hash");
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ Result<Range> RedisStore::Advance(const TagDefinition& tag, int64_t at_least, in
   if (begin < at_least || end <= begin || end - begin > size) {
     return Corrupt("the answer [" + answer[1] + ", " + answer[2] + ") is not what was asked for");
   }
-  // Above its start a tag has a ledger, and this store has given what the ledger says.
+  // Above its start a tag has a ledger, and this store has given the numbers up to it.
   if (at_least > tag.start.value_or(1) && RedisNumber(answer[3]).value_or(0) < at_least) {
     alarm_(Cat("tag ", tag.name, ": Redis has lost data, it is at ",
                answer[3].empty() ? "nothing" : answer[3], " after ", at_least, "; jumped over"));

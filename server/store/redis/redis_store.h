@@ -20,14 +20,14 @@ namespace firn {
 //     step  how large it was
 //
 // 1. A script's numbers are exact up to 2^53 only; that is where numbers end here (kExhausted).
-// 2. A range begins at `at_least` or above. A hash that is gone or lower has lost data, as Redis
-//    does by nature: it is jumped over, with an alarm.
-// 3. A hash that somebody has edited into nonsense, or far beyond what has been used, stays as it
-//    is until somebody mends it, and the refusal says what is wrong with it.
-// 4. A connection that failed is made anew by a later call, with growing waits between attempts.
+// 2. A range begins at `at_least` or above. A hash that is missing or lower has lost data, as Redis
+//    may: the store jumps over the difference, with an alarm.
+// 3. A hash with invalid values, or far beyond what has been used, is left unchanged until an
+//    operator corrects it. The refusal says what is wrong.
+// 4. A failed connection is replaced by a later call, with backoff between the attempts.
 //
-// What Redis has answered need not be on its disk, or on a replica: a range that it gives a second
-// time is stopped by the ledger.
+// What Redis has answered need not be on its disk, or on a replica: if Redis gives a range a second
+// time, the ledger refuses it.
 //
 // Owned by one thread, which waits for the server up to a few times the place's time limit.
 class RedisStore final : public RangeStore {
@@ -38,7 +38,7 @@ class RedisStore final : public RangeStore {
     std::string prefix = "firn:";  // of keys
     Backoff::Options backoff{};    // between attempts to connect
   };
-  // Told, in a sentence, of each time that the server turns out to have lost data.
+  // Receives a sentence each time that the server turns out to have lost data.
   using Alarm = std::function<void(const std::string&)>;
 
   static constexpr int64_t kNumbersEnd = int64_t{1} << 53;

@@ -10,7 +10,7 @@
 namespace firn {
 namespace {
 
-// Begins every script: numbers as texts, who the server is, the hash. ARGV[1]: the cluster;
+// Begins every script: numbers as texts, the server's ids, the hash. ARGV[1]: the cluster;
 // ARGV[2]: the tag's form.
 constexpr const char* kPrelude = R"(
 local function number(text)
@@ -29,13 +29,13 @@ local cur, max, left = number(row[2]), number(row[3]), number(row[4])
 local next, next_max = number(row[5]), number(row[6])
 local step, filled = number(row[7]) or 0, number(row[8]) or now
 if row[11] and row[11] ~= ARGV[1] then return {'foreign', row[11]} end
-if row[3] and not row[11] then return {'wrong', 'it says of no cluster whose it is'} end
+if row[3] and not row[11] then return {'wrong', 'it names no cluster'} end
 local ours = row[1] == ids and row[12] == ARGV[2]
 if ours and not (cur and max and left and cur + left == max) then
   return {'wrong', 'cur, max and left do not agree'}
 end
 if ours and row[5] and not (next and next_max and next >= max and next_max > next) then
-  return {'wrong', 'next and next_max do not fit'}
+  return {'wrong', 'next and next_max do not agree with max'}
 end
 )";
 
@@ -78,12 +78,12 @@ return {'ok', text(cur - take), text(cur), low and bring() or '0', text(step),
         text(math.floor(math.min(lasted * step / used, 1e15)))}
 )";
 
-// ARGV: cluster, form, begin, end. Answers {"ok", numbers thrown away, "1" where nothing was},
-// {"full", ""}, {"below", max}, or {"above", max}: numbers of another server's time lie below the
-// ledger, and so below the segment.
+// ARGV: cluster, form, begin, end. Answers {"ok", numbers thrown away, "1" if the hash was empty},
+// {"full", ""}, {"below", max}, or {"above", max}: the hash, filled under other `ids` or another
+// form, has numbers above the segment's begin, and so above the ledger.
 constexpr const char* kFill = R"(
 local begin, ends = tonumber(ARGV[3]), tonumber(ARGV[4])
-if row[3] and not max then return {'wrong', 'max is no number'} end
+if row[3] and not max then return {'wrong', 'max is not a number'} end
 local top = math.max(max or 0, next_max or 0)
 if begin < top then return {ours and 'below' or 'above', text(top)} end
 if ours and next then return {'full', ''} end
@@ -100,7 +100,7 @@ redis.call('HSET', key, 'cluster', ARGV[1], 'form', ARGV[2], 'ids', ids, 'cur', 
 return {'ok', text(lost), row[3] and '0' or '1'}
 )";
 
-// ARGV: cluster, form. A segment without `ids` is nobody's.
+// ARGV: cluster, form. A segment without `ids` is not given out.
 constexpr const char* kClear = R"(
 redis.call('HDEL', key, 'ids', 'asked', 'asked_by')
 return {'ok', ''}
@@ -124,17 +124,17 @@ const std::string& ClearScript() {
 Status Refusal(const std::vector<std::string>& answer) {
   if (answer.size() < 2) return Internal("the script's answer makes no sense");
   if (answer[0] == "foreign") {
-    return Invalid("its hash is of the cluster " + Quoted(answer[1]) +
-                   ": give each cluster a prefix of its own, or delete the hash if that cluster "
-                   "has gone for good");
+    return Invalid("its hash belongs to cluster " + Quoted(answer[1]) +
+                   "; give each cluster a prefix of its own, or delete the hash if that cluster "
+                   "no longer exists");
   }
   if (answer[0] == "above") {
-    return Corrupt("its hash has had numbers up to " + answer[1] +
-                   ", which the ledger does not cover: raise the tag's start to that, or delete "
-                   "the hash if somebody has edited it");
+    return Corrupt("its hash has given numbers up to " + answer[1] +
+                   ", which the ledger does not cover; raise the tag's start to that, or delete "
+                   "the hash if it was edited");
   }
   return Corrupt("its hash was edited: " + answer[1] +
-                 "; delete it, and numbers go on above everything that was used");
+                 "; delete it: numbers then continue above everything that was used");
 }
 
 }  // namespace
@@ -195,7 +195,7 @@ Result<TieredHash::Filled> TieredHash::Fill(const TagDefinition& tag, const std:
     return Filled{.thrown_away = thrown_away, .was_empty = answer[2] == "1"};
   }
   if (answer.size() != 2) return Refusal(answer);
-  if (answer[0] == "full") return Conflict("somebody else has brought numbers");
+  if (answer[0] == "full") return Conflict("another server has brought numbers");
   if (answer[0] != "below") return Refusal(answer);
   return Conflict("a segment up to " + answer[1] + " is there already");
 }

@@ -14,30 +14,29 @@
 
 namespace firn {
 
-// A tag's numbers in Redis, shared by all servers: a hash, <prefix><tag>:tiered, that scripts move.
+// A tag's numbers in Redis, shared by all servers: a hash, <prefix><tag>:tiered, moved by scripts.
 //
-//     cluster             the uuid of the cluster whose ledger covers the numbers
+//     cluster             uuid of the cluster whose ledger covers the numbers
 //     cur, max, left      the segment that numbers come from; cur + left = max, or it was edited
-//     next, next_max      the one after it, once somebody has brought it
-//     step, filled        how large the segment is, and when it became the current one
-//     ids                 run_id and master_replid of the server that was given the segment
+//     next, next_max      the segment after it, once a server has brought it
+//     step, filled        the current segment's size, and when it became the current one
+//     ids                 run_id and master_replid of the Redis server that was given the segment
 //     form                of the tag (FormOf), when the segment was brought
-//     asked, asked_by     when somebody was told to bring the next one, and by which server
+//     asked, asked_by     when a server was last told to bring a segment, and the `ids` at the time
 //
 // 1. Every segment is covered by the tag's ledger before it gets here.
 // 2. Numbers are taken in order, each by one run of a script that first compares `ids` with the
-//    server's own. When either has changed (restart, fail-over, fail-back), the server may have
-//    lost what was taken last: nothing of the rest is given out any more. (A primary's first
-//    replica changes its master_replid, too; that costs the rest of a segment and nothing else.)
+//    server's own. If either has changed (restart, failover, failback), the server may have lost
+//    the last takes: the rest of the segment is not given out any more. (A primary's first replica
+//    changes its master_replid, too; that costs the rest of a segment and nothing else.)
 // 3. A segment is put in by one script, sent once, and only at or above every segment before.
-// 4. Every script first compares `cluster` with the caller's: the ledger of another cluster says
-//    nothing of these numbers, so a hash of another cluster is neither taken from nor written to.
-// 5. Numbers that were brought for another form of the tag are given to nobody: the ledger knew
-// that
-//    form when it covered them, so whoever has another one is to read the tag anew.
-// 6. Of all who find that a segment runs low, one is told to bring the next; when it does not
-//    within kBringPatience, another one.
-// 7. Numbers below the tag's `start` are left out.
+// 4. Every script first compares `cluster` with the caller's: the ledger of another cluster does
+//    not cover these numbers, so nothing is taken from its hash or written to it.
+// 5. Numbers that were brought for another form of the tag are not given out: the ledger knew that
+//    form when it covered them, so a caller with a different one must re-read the tag.
+// 6. Of all servers that find a segment running low, one is asked to bring the next. If it does not
+//    within kBringPatience, another one is asked.
+// 7. Numbers below the tag's `start` are skipped.
 //
 // Owned by one thread, which waits for the server up to a few times the place's time limit.
 class TieredHash {
@@ -51,30 +50,30 @@ class TieredHash {
   static constexpr Milliseconds kBringPatience{2'000};
 
   struct Taken {
-    Range range;            // empty: there is nothing just now
-    bool bring = false;     // the caller is to bring the next segment
-    int64_t step = 0;       // the size of the present one; 0: there was none
+    Range range;            // empty: no numbers are available now
+    bool bring = false;     // the caller must bring the next segment
+    int64_t step = 0;       // the size of the current one; 0: there was none
     Milliseconds lasts{0};  // how long it lasts at its pace
   };
 
   TieredHash(Options options, const Clock& clock, Entropy& entropy);
 
-  // `cluster` is the caller's, by uuid. kCorrupt of all: somebody has edited the hash, or it knows
-  // more than the ledger does; kInvalid: it is another cluster's.
+  // `cluster` is the caller's uuid. Codes of all: kCorrupt: the hash was edited, or has numbers
+  // that the ledger does not cover; kInvalid: it belongs to another cluster.
 
-  // At most `size` numbers, which is at least 1. A failure has given none; kUnknown: they are lost.
+  // Takes at most `size` numbers (1 or more). A failure gives none; kUnknown: they are lost.
   Result<Taken> Take(const TagDefinition& tag, const std::string& cluster, int64_t size);
 
   struct Filled {
     int64_t thrown_away = 0;  // numbers of older segments
-    bool was_empty = false;   // there was nothing, or Redis has forgotten what there was
+    bool was_empty = false;   // there was none, or Redis has lost it
   };
 
-  // Puts a segment in. kConflict: another one is there already; then, and after any other failure,
+  // Puts a segment in. kConflict: another one is there already. After this and any other failure
   // the segment is lost.
   Result<Filled> Fill(const TagDefinition& tag, const std::string& cluster, Range segment);
 
-  // Nothing of what is in it now is given to anybody after this. The next Fill counts it.
+  // Prevents everything that is in it now from being given out. The next Fill counts it.
   Status Clear(const TagDefinition& tag, const std::string& cluster);
 
  private:

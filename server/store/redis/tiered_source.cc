@@ -38,7 +38,7 @@ TieredSource::~TieredSource() { Stop(); }
 Status TieredSource::Busy() const { return Unavailable("store " + name_ + " is busy"); }
 
 Status TieredSource::Stopped() const {
-  return Unavailable("store " + name_ + ": the tag's ledger has to be read again");
+  return Unavailable("store " + name_ + ": the tag's ledger must be read again");
 }
 
 void TieredSource::Take(const TagDefinition& tag, int64_t size, TakeDone done) {
@@ -98,7 +98,7 @@ void TieredSource::GiveBack(const TagDefinition&, Range, GiveBackDone done) {
 
 void TieredSource::AskHash(const std::shared_ptr<Errand>& errand) {
   if (errand->tries++ == kTriesMax) {
-    return errand->done(Unavailable("store " + name_ + ": others took all that was brought"));
+    return errand->done(Unavailable("store " + name_ + ": other servers took all new numbers"));
   }
   const bool posted = thread_.Post([this, errand] {
     control_([this, errand, taken = hash_->Take(errand->tag, errand->cluster, errand->size)] {
@@ -128,13 +128,13 @@ void TieredSource::OnTaken(const std::shared_ptr<Errand>& errand, const TieredHa
     return errand->done(Unavailable("store " + name_ + ": another server is bringing numbers"));
   }
   Bring(errand, size, [this, errand](const Status& brought) {
-    // Somebody else's segment is as good as ours.
+    // Another server's segment serves as well.
     if (brought.ok() || brought.code() == Code::kConflict) return AskHash(errand);
     errand->done(brought);
   });
 }
 
-// Whatever happens to Redis, this server does not give a number twice.
+// Prevents this server from giving a number twice, whatever happens to Redis.
 Status TieredSource::CheckRises(const TagDefinition& tag, Range range) {
   int64_t& end = known_[tag.name].end;
   if (range.begin >= end) {
@@ -147,7 +147,7 @@ Status TieredSource::CheckRises(const TagDefinition& tag, Range range) {
   return Corrupt("store " + name_ + " gave numbers that were given before");
 }
 
-// The ledger is asked first, because what is taken beyond the end of Redis's numbers is lost.
+// Asks the ledger first, because a segment beyond the end of Redis's numbers would be lost.
 void TieredSource::Bring(const std::shared_ptr<Errand>& errand, int64_t size, StatusDone done) {
   ledger_(errand->tag, [this, errand, size, done = std::move(done)](Result<LedgerPlace> place) {
     if (!place.ok()) return done(place.status());
@@ -177,8 +177,8 @@ void TieredSource::Fill(const std::shared_ptr<Errand>& errand, Range segment, in
   done(why);
 }
 
-// Of what Redis has forgotten the ledger knows the end, and this server how far it has come: what
-// others have taken since is counted with it. `ledger`: before the segment was taken.
+// If Redis has lost the hash, counts as waste what lies between the last numbers that this server
+// took and `ledger`, read before the segment was taken. What others have taken since is included.
 void TieredSource::OnFilled(const std::string& tag, Range segment, int64_t ledger,
                             const Result<TieredHash::Filled>& filled) {
   Known& known = known_[tag];

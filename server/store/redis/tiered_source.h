@@ -15,32 +15,31 @@
 
 namespace firn {
 
-// Numbers from Redis, to which segments come from a durable source: they rise across all servers,
-// at Redis's speed. What Redis forgets is lost; what it repeats it does not get to give out, as
-// TieredHash explains.
+// Numbers from Redis, in segments from a durable source: they rise across all servers, at Redis's
+// speed. What Redis forgets is lost; what it would repeat is not given out, as TieredHash explains.
 //
-//   control thread    whose ledger it is, once a tag, and again after Distrust
-//   store's thread    a few numbers out of the hash; when it runs low, one of all servers is told
+//   control thread    reads whose ledger it is, once a tag, and again after Distrust
+//   store's thread    takes a few numbers from the hash; when it runs low, one server
 //   durable source    ... takes a segment, below 2^53 and covered by the ledger when it is answered
 //   store's thread    ... and puts it into the hash
 //
-// A segment's size follows the tag's step as that of a range does: doubled when it lasts less than
-// the hold time, halved when it lasts more than twice that.
+// A segment's size follows the tag's step as a range's does: doubled when it lasts less than the
+// hold time, halved when it lasts more than twice that.
 //
-// After Distrust the hash is cleared, and nothing taken from it until the tag's ledger has been
+// After Distrust the hash is cleared, and nothing is taken from it until the tag's ledger has been
 // read. So a tag that was stopped waits for `firn restore` here, too.
 //
 // Thread-safe; answers come on the control thread.
 //
-// Sharp edge: Stop before the control thread ends, like LedgeredSource.
+// Sharp edge: call Stop before the control thread ends, as with LedgeredSource.
 class TieredSource final : public RangeSource {
  public:
-  static constexpr int kTriesMax = 4;  // at finding numbers in the hash, for one Take
+  static constexpr int kTriesMax = 4;  // requests to the hash for one Take
 
-  // Told, in a sentence, when Redis gave numbers that were given before.
+  // Receives a sentence when Redis gave numbers that were given before.
   using Alarm = std::function<void(const std::string&)>;
 
-  // Tells where a tag's ledger is: Ledger::Where. Called, and answers, on the control thread.
+  // Returns where a tag's ledger is: Ledger::Where. Called, and answers, on the control thread.
   using AskLedger = std::function<void(const TagDefinition& tag, Ledger::PlaceDone done)>;
 
   // `durable` answers on the thread that `control` posts to, which outlives this.
@@ -51,16 +50,16 @@ class TieredSource final : public RangeSource {
 
   void Take(const TagDefinition& tag, int64_t size, TakeDone done) override;
 
-  // Refused: numbers of others may follow.
+  // Refused: numbers of other servers may follow.
   void GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) override;
   void Distrust(const std::string& tag) override;
   bool permits_no_buffer() const override { return true; }
 
-  // Waits for the call at hand; what is asked for afterwards is refused with kUnavailable.
+  // Waits for the current call; later requests are refused with kUnavailable.
   void Stop() { thread_.Stop(); }
 
-  // Numbers that the ledger covers and nobody will be given, as far as this server knows, and what
-  // the durable source has lost.
+  // Numbers that the ledger covers and that will not be issued, as far as this server knows, plus
+  // those that the durable source has lost.
   int64_t wasted(const std::string& tag) const override {
     return waste_.Of(tag) + durable_->wasted(tag);
   }
@@ -68,15 +67,15 @@ class TieredSource final : public RangeSource {
  private:
   using StatusDone = std::function<void(Status)>;
 
-  struct Errand;  // one Take on its way
+  struct Errand;  // one Take in progress
 
   // A tag, as this server has seen it.
   struct Known {
-    std::string cluster{};   // whose ledger covers it; empty: to be asked
-    bool clear = false;      // what the hash holds is to be thrown away first
-    uint64_t distrusts = 0;  // what was begun before one is not gone on with after it
-    int64_t end = 0;         // of what was taken last
-    int64_t unfilled = 0;    // numbers above it that have not got into the hash
+    std::string cluster{};   // whose ledger covers it; empty: must be read
+    bool clear = false;      // the hash must be cleared first
+    uint64_t distrusts = 0;  // an errand that began before one ends after it
+    int64_t end = 0;         // of the last numbers that were taken
+    int64_t unfilled = 0;    // numbers above it that never reached the hash
   };
 
   void Begin(const std::shared_ptr<Errand>& errand);
@@ -85,7 +84,7 @@ class TieredSource final : public RangeSource {
   void AskHash(const std::shared_ptr<Errand>& errand);
   void OnTaken(const std::shared_ptr<Errand>& errand, const TieredHash::Taken& taken);
   Status CheckRises(const TagDefinition& tag, Range range);
-  // Takes a segment and puts it into the hash; `done` is told how that ended.
+  // Takes a segment and puts it into the hash; passes the outcome to `done`.
   void Bring(const std::shared_ptr<Errand>& errand, int64_t size, StatusDone done);
   void Fill(const std::shared_ptr<Errand>& errand, Range segment, int64_t ledger,
             const StatusDone& done);
@@ -106,7 +105,7 @@ class TieredSource final : public RangeSource {
   StoreThread thread_;  // ends before what it works with
 };
 
-// How many numbers the segment after one of `step` numbers is to have that lasts so long.
+// Returns the size of the segment that follows one of `step` numbers that lasted so long.
 int64_t NextSegmentSize(const TagDefinition& tag, int64_t step, Milliseconds lasts);
 
 }  // namespace firn

@@ -12,12 +12,12 @@ namespace firn {
 struct DatabasePlace {
   Endpoint address{};
   std::string database{};
-  std::string credentials_file{};  // one line user:password, as common/base/secret_file.h wants it
+  std::string credentials_file{};  // one line user:password; see common/base/secret_file.h
   Milliseconds time_limit{2000};   // of connecting, and of each statement
 
   // The server ends a statement at the time limit, and the wait for a lock at half of it, so that a
-  // statement whose client has given up does not go on. The client waits this much longer for the
-  // server's word.
+  // statement that the client has given up does not run later. The client waits this much longer
+  // for the server's answer.
   static constexpr Milliseconds kGrace{1000};
 };
 
@@ -25,10 +25,10 @@ struct DatabaseCredentials {
   std::string user;
   std::string password;
 };
-// Never logged, and never part of a failure.
+// Reads the file. What it contains is never logged, and never part of a failure.
 Result<DatabaseCredentials> ReadCredentials(const DatabasePlace& place);
 
-// The server's refusal to write, with what to do about it.
+// Returns the failure for a server that refuses to write, with the remedy.
 Status TakesNoWrites(const DatabasePlace& place, const std::string& why);
 
 }  // namespace firn

@@ -10,17 +10,17 @@
 
 namespace firn {
 
-// Tags whose last call the database gave up on, as when somebody holds a lock on their row. A store
-// has one thread, so what such a tag waits for, all others wait for as well: late tags together get
-// a fifth of the thread's time, and whoever is not late goes first. Thread-compatible.
+// Tags whose last call the database timed out, for example because of a lock on their row. A store
+// has one thread, so all other tags wait as long as such a tag does: late tags together get a fifth
+// of the thread's time, and the others go first. Thread-compatible.
 class LateTags {
  public:
-  static constexpr int kOthersShare = 4;  // this many times what the last late call took
+  static constexpr int kOthersShare = 4;  // pause, in multiples of the last late call's duration
   static constexpr Milliseconds kPauseMin{100};
 
   explicit LateTags(const Clock& clock) : clock_(clock) {}  // must outlive it
 
-  // Ok, or why the tag's last call failed, while others have their turn.
+  // Returns ok, or why the tag's last call failed while it is the other tags' turn.
   Status MayAsk(const std::string& tag) const {
     const auto late = late_.find(tag);
     return late == late_.end() || clock_.Boot() >= not_before_ ? Status() : late->second;
@@ -36,7 +36,7 @@ class LateTags {
  private:
   const Clock& clock_;
   std::map<std::string, Status> late_;  // with why
-  BootMs not_before_{};                 // when one of them may be asked for again
+  BootMs not_before_{};                 // when the next late tag may be asked for
 };
 
 }  // namespace firn

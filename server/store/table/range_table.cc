@@ -36,7 +36,7 @@ std::string QuoteName(SqlDialect dialect, std::string_view name) {
   return out + mark;
 }
 
-// Parameters are written as `?` here; PostgreSQL counts them.
+// Parameters are written as `?` here; PostgreSQL numbers them.
 std::string Translated(SqlDialect dialect, const std::string& sql) {
   if (dialect == SqlDialect::kMysql) return sql;
   std::string out;
@@ -72,7 +72,7 @@ std::string FirnTableSql(SqlDialect dialect, std::string_view name) {
 }
 
 Result<RangeTable> RangeTable::Make(SqlDialect dialect, TableForm form, std::string_view name) {
-  if (!IsTableName(name)) return Invalid(Quoted(name) + " is no name of a table");
+  if (!IsTableName(name)) return Invalid(Quoted(name) + " is not a table name");
   return RangeTable(dialect, form, QuoteName(dialect, name));
 }
 
@@ -93,8 +93,8 @@ RangeTable::RangeTable(SqlDialect dialect, TableForm form, std::string name)
   }
 }
 
-// A table that was made before there was the column `cluster` may stay as it is: the innermost name
-// that is there is taken, of the table or of what stands around it.
+// An older table without the column `cluster` works unchanged: SQL resolves the name to the
+// innermost scope that has it, the table or the query around it.
 std::string RangeTable::ReadSql() const {
   if (form_ == TableForm::kFirn) {
     return Cat("SELECT max_id, step, 1, (SELECT cluster FROM ", name_,
@@ -111,7 +111,7 @@ std::string RangeTable::AdvanceSql(RowUse use) const {
   const bool tinyid = form_ == TableForm::kTinyid, mysql = dialect_ == SqlDialect::kMysql;
   const std::string moved = "GREATEST(max_id, ?) + ?";
   std::string more;
-  // Tinyid's own servers notice each other by `version`; they must notice us.
+  // Tinyid's own servers detect each other's changes by `version`; they must detect Firn's.
   if (tinyid) more = ", version = version + 1";
   if (form_ == TableForm::kFirn && !mysql) more = ", update_time = CURRENT_TIMESTAMP";
   if (use == RowUse::kOwned) more += ", cluster = ?";
@@ -135,7 +135,7 @@ Result<Range> RangeTable::RangeAfter(const SqlConnection::Answer& answer, int64_
                                      int64_t at_least) const {
   if (dialect_ == SqlDialect::kMysql) return RangeAt(answer.insert_id, size, at_least);
   if (answer.rows.size() != 1 || answer.rows.front().size() != 1) {
-    return Internal("an answer without the row's number");
+    return Internal("the answer does not contain the row's number");
   }
   FIRN_ASSIGN(const int64_t row, Number("max_id", answer.rows.front().front()));
   return RangeAt(static_cast<uint64_t>(row), size, at_least);
@@ -143,7 +143,7 @@ Result<Range> RangeTable::RangeAfter(const SqlConnection::Answer& answer, int64_
 
 Result<Range> RangeTable::RangeAt(uint64_t row, int64_t size, int64_t at_least) const {
   if (row > uint64_t{kMost} || static_cast<int64_t>(row) < size) {
-    return Corrupt(Cat("the answer is ", row, ", no end of a range"));
+    return Corrupt(Cat("the answer is ", row, ", which cannot be the end of a range"));
   }
   const int64_t begin = BeginAfter(static_cast<int64_t>(row) - size);
   if (begin < at_least) {
@@ -153,15 +153,15 @@ Result<Range> RangeTable::RangeAt(uint64_t row, int64_t size, int64_t at_least) 
 }
 
 Result<RangeTable::State> RangeTable::StateOf(const SqlConnection::Row& row) const {
-  if (row.size() != 4) return Internal("a row with other columns than were asked for");
+  if (row.size() != 4) return Internal("the row does not have the requested columns");
   FIRN_ASSIGN(const int64_t number, Number("max_id", row[0]));
   FIRN_ASSIGN(const int64_t step, Number("step", row[1]));
   FIRN_ASSIGN(const int64_t delta, Number("delta", row[2]));
-  if (number < 0) return Corrupt("max_id is " + row[0] + ": a negative number was set by hand");
-  if (step <= 0) return Corrupt("step is " + row[1] + ": it was set by hand; mend it");
+  if (number < 0) return Corrupt("max_id is " + row[0] + ", which is negative; correct the row");
+  if (step <= 0) return Corrupt("step is " + row[1] + ", which is invalid; correct the row");
   if (delta != 1) {
     return Invalid("delta is " + row[2] +
-                   ": other databases give the numbers between. Once no Tinyid server runs, import "
+                   ": other databases give the numbers between; once no Tinyid server runs, import "
                    "the tag from all of them and set delta = 1, remainder = 0");
   }
   if (row[3] == kNoColumn) return State{number, std::nullopt};

@@ -14,10 +14,10 @@
 
 namespace firn {
 
-// Whose words a statement is made of.
+// Dialect of the statements.
 enum class SqlDialect : uint8_t { kMysql, kPostgres };
 
-// Whose table it is.
+// Layout of the table.
 enum class TableForm : uint8_t {
   kFirn,    // Firn's own, see FirnTableSql
   kLeaf,    // Leaf's `leaf_alloc`: a row at max has given every number below max
@@ -25,69 +25,69 @@ enum class TableForm : uint8_t {
 };
 std::optional<TableForm> ParseTableForm(std::string_view word);
 
-// Whose row it is.
+// How a statement treats the cluster that a row is marked with.
 enum class RowUse : uint8_t {
-  kUnmarked,  // the table has no column that would say it
-  kShared,    // nobody's by name: any cluster takes ranges of it
-  kOwned,     // one cluster's, the only one that takes ranges of it
+  kUnmarked,  // ignores it: the table has no column for it
+  kShared,    // moves a row that is unmarked or this cluster's, and does not mark it
+  kOwned,     // moves the same rows, and marks them as this cluster's
 };
 
-// What creates Firn's own table `name`; users have it as tools/package/firn_tag.sql and
-// firn_tag_postgres.sql. Names of tags are compared byte by byte: to Firn `order` and `Order` are
-// two tags. (None ends with a blank, which the collation that MySQL and MariaDB share would not
-// see.)
+// Returns the SQL that creates Firn's own table `name`; users have it as
+// tools/package/firn_tag.sql and firn_tag_postgres.sql. Names of tags are compared byte by byte: to
+// Firn `order` and `Order` are two tags. (No name ends with a blank, which the collation that MySQL
+// and MariaDB share ignores.)
 std::string FirnTableSql(SqlDialect dialect, std::string_view name);
 
-// A table of ranges, a row a tag: its statements, and what their answers mean. A value; it talks to
-// nobody.
+// A table of ranges, one row per tag: its statements, and the meaning of their answers. A value; it
+// does no I/O.
 //
-// Inside, a row's number is what the column holds, and a range's begin is the first number that it
-// may give; they differ by one for Tinyid.
+// Inside, a row's number is the column's value, and a range's begin is its first number; they
+// differ by one for Tinyid.
 class RangeTable {
  public:
-  // kInvalid for a name that is not letters, digits, _ or $, with a database (PostgreSQL: a schema)
-  // in front or not.
+  // kInvalid for a name that does not consist of letters, digits, _ or $, optionally after a
+  // database (PostgreSQL: a schema) and a dot.
   static Result<RangeTable> Make(SqlDialect dialect, TableForm form, std::string_view name);
 
   SqlDialect dialect() const { return dialect_; }
   TableForm form() const { return form_; }
   const std::string& name() const { return name_; }
 
-  // SELECT with the tag's name; max, step, delta and cluster of its row.
+  // SELECT by the tag's name: max, step, delta and cluster of its row.
   const std::string& read() const { return read_; }
-  // UPDATE: moves the row, and answers its new number, which RangeAfter looks for. A row beyond the
-  // ceiling, negative, or without a step stays as it is, and one of another cluster, too. What it
-  // is given: AdvanceParameters.
+  // UPDATE: moves the row and answers its new number, which RangeAfter reads. A row beyond the
+  // ceiling, negative, without a step, or of another cluster is left unchanged. For its parameters
+  // see AdvanceParameters.
   const std::string& advance(RowUse use) const { return advance_[static_cast<size_t>(use)]; }
   struct Advance {
     RowUse use;
     int64_t least, size;
     std::string tag;
     int64_t ceiling;
-    std::string cluster;  // the row is marked with it, or may be
+    std::string cluster;  // the row's mark, where it has one
   };
   static std::vector<SqlConnection::Parameter> AdvanceParameters(const Advance& advance);
-  // INSERT with (tag, number, step); does nothing where there is a row. Firn's own table only.
+  // INSERT with (tag, number, step); does nothing if the row exists. Firn's own table only.
   const std::string& insert() const { return insert_; }
 
-  // The row's number from which a range of at least `begin` follows, and the other way round.
+  // The row's number before a range that begins at `begin`, and the reverse.
   int64_t RowBefore(int64_t begin) const { return begin - first_; }
   int64_t BeginAfter(int64_t row) const { return row + first_; }
 
-  // The range that an answer to `advance` gives, one row having changed.
+  // Returns the range that an answer to `advance` gives, if one row has changed.
   Result<Range> RangeAfter(const SqlConnection::Answer& answer, int64_t size,
                            int64_t at_least) const;
-  // The range that ends with the row at `row`. kCorrupt when that cannot be.
+  // Returns the range that ends with the row at `row`; kCorrupt if that is impossible.
   Result<Range> RangeAt(uint64_t row, int64_t size, int64_t at_least) const;
 
   // A row as it was read.
   struct State {
     int64_t number = 0;
     std::optional<std::string>
-        cluster{};  // whose it is; "": nobody's; nothing: it has no such column
+        cluster{};  // uuid of its owner; "": none; nullopt: the table has no such column
   };
-  // When numbers may follow it: kCorrupt with a sentence for a row that somebody has edited,
-  // kInvalid for one that shares its numbers with other databases.
+  // Returns the row's state if numbers may follow it. kCorrupt, with a sentence, if it has invalid
+  // values; kInvalid if it shares its numbers with other databases.
   Result<State> StateOf(const SqlConnection::Row& row) const;
 
  private:

@@ -9,12 +9,12 @@
 
 namespace firn {
 
-// A connection to a database server. It never comes back by itself: after any failure that leaves
+// A connection to a database server. It never reconnects by itself: after any failure that leaves
 // it in doubt it is closed, and the next Open makes a new one, so that an answer always belongs to
 // the statement that was just sent.
 //
-// Owned by one thread. Each database has one class that implements it, and that alone knows the
-// vendor's library.
+// Owned by one thread. Each database has one class that implements this interface, the only code
+// that knows the vendor's library.
 class SqlConnection {
  public:
   using Parameter = std::variant<int64_t, std::string>;
@@ -31,21 +31,21 @@ class SqlConnection {
 
   virtual bool is_open() const = 0;
 
-  // Connects, each statement a transaction of its own, values that do not fit refused. Reads the
-  // credentials anew, so that they may be changed under a running program. kUnavailable when the
-  // server is away, or takes no writes and says so; kDenied when it does not let us in.
+  // Connects. Each statement is a transaction of its own; values that do not fit are refused.
+  // Re-reads the credentials, so that they can be changed while the program runs. kUnavailable if
+  // the server is unreachable or does not accept writes; kDenied if it refuses the login.
   virtual Status Open() = 0;
   virtual void Close() = 0;
 
-  // Of the last failure: whether the server was not reached, or has not answered. Its own word is
-  // not that, unless it says that it is on its way down or up.
+  // Whether the last failure was that the server was not reached or did not answer. An error that
+  // the server reports does not count, unless it says that it is shutting down or starting.
   virtual bool away() const = 0;
 
   // Executes one statement. Parameters never become part of its text.
   //
-  // kUnknown, and closed, when no answer came; any other failure is the server's word that nothing
-  // was done. Still open after a failure that says nothing about other statements: kExhausted, or
-  // kUnavailable for a lock or a statement that took too long.
+  // kUnknown, and closed, if no answer came; any other failure means that nothing was done. Still
+  // open after a failure that does not concern other statements: kExhausted, or kUnavailable for a
+  // lock or a statement that took too long.
   virtual Result<Answer> Execute(const std::string& sql,
                                  const std::vector<Parameter>& parameters) = 0;
 };

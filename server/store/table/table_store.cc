@@ -8,12 +8,12 @@
 
 namespace firn {
 
-// What a range is to be, and between which numbers the row may be for it.
+// The range to take, and the numbers between which the row must lie for it.
 struct TableStore::Wanted {
   int64_t at_least;
   int64_t size;
-  int64_t row_least;  // the row is lifted to it
-  int64_t ceiling;    // a row above it stays as it is
+  int64_t row_least;  // the row is raised to it
+  int64_t ceiling;    // a row above it is left unchanged
 
   // The ceiling leaves room for the range, so that the row never passes the end of 63 bits.
   Wanted(const RangeTable& table, int64_t least, int64_t numbers)
@@ -57,11 +57,11 @@ Result<SqlConnection::Answer> TableStore::Execute(
   std::string remedy;
   if (answer.code() == Code::kNotFound && table_.form() == TableForm::kFirn) {
     remedy =
-        Cat("; ", mysql ? "firn_tag.sql" : "firn_tag_postgres.sql", " of the package makes it");
+        Cat("; ", mysql ? "firn_tag.sql" : "firn_tag_postgres.sql", " of the package creates it");
   } else if (answer.code() == Code::kDenied) {
     remedy = "; the user needs SELECT, INSERT and UPDATE on " + table_.name();
   } else if (answer.code() == Code::kUnavailable && connection_->is_open()) {
-    remedy = "; it was undone. Somebody may hold a lock on " + table_.name();
+    remedy = "; it was rolled back. Another session may hold a lock on " + table_.name();
   }
   Status failure(answer.code(), answer.status().message() + remedy);
   return connection_->is_open() ? failure : Lost(std::move(failure));
@@ -113,16 +113,16 @@ Result<RowUse> TableStore::UseOf(const TagDefinition& tag, const RangeTable::Sta
   const bool stands_in = tag.when_store_is_away == StoreAway::kLedger;
   if (!row.cluster) {
     if (!stands_in) return RowUse::kUnmarked;
-    return Invalid(Cat(
-        "when_store_is_away = ledger wants the column that says whose a row is: ", "ALTER TABLE ",
-        table_.name(), " ADD cluster VARCHAR(64) NOT NULL DEFAULT ''"));
+    return Invalid(
+        Cat("when_store_is_away = ledger requires the column `cluster`: ", "ALTER TABLE ",
+            table_.name(), " ADD cluster VARCHAR(64) NOT NULL DEFAULT ''"));
   }
   if (!row.cluster->empty() && *row.cluster != word_.cluster) {
     return Denied(Cat("its row in ", table_.name(), " belongs to the cluster ", *row.cluster,
-                      "; once that one takes no more numbers of it, set the row's cluster to ''"));
+                      "; once that cluster takes no more numbers from it, set cluster to ''"));
   }
   if (!stands_in) return RowUse::kShared;
-  return word_.cluster.empty() ? Result<RowUse>(Internal("nobody has said whose cluster it is"))
+  return word_.cluster.empty() ? Result<RowUse>(Internal("the cluster is not known"))
                                : RowUse::kOwned;
 }
 
@@ -134,7 +134,7 @@ Result<Range> TableStore::MoveRow(const TagDefinition& tag, const Wanted& wanted
                                                          .ceiling = wanted.ceiling,
                                                          .cluster = word_.cluster});
   FIRN_ASSIGN(const auto answer, Execute(table_.advance(use), parameters));
-  if (answer.affected == 0) return Unavailable("the row was changed while it was looked at");
+  if (answer.affected == 0) return Unavailable("the row changed after it was read; try again");
   if (answer.affected > 1) return Corrupt("there are several rows of this tag");
   return table_.RangeAfter(answer, wanted.size, wanted.at_least);
 }
@@ -165,7 +165,7 @@ Result<Range> TableStore::AdvanceRow(const TagDefinition& tag, int64_t at_least,
     return Corrupt(Cat("max_id is ", row, ", far beyond the ", at_least,
                        " that the ledger knows; if that is meant, raise the tag's start to it"));
   }
-  // What the ledger has picked by itself, no database has lost.
+  // The database has not lost the numbers that the ledger has picked by itself.
   const bool is_ledger = at_least > tag.start.value_or(1);
   const int64_t row_before = table_.RowBefore(word_.picked.value_or(at_least));
   if (is_ledger && row < row_before) {

@@ -20,21 +20,21 @@ namespace firn {
 
 // Ranges out of a table in a database, of any of the dialects and forms of range_table.h.
 //
-// 1. A range counts when the very statement that moved the row said so: no error, exactly one row
-//    changed, the new number in that statement's answer.
-// 2. A range begins at `at_least` or above, whatever the row says: a database that went back in
-//    time is jumped over, with an alarm.
-// 3. A row that somebody has edited into nonsense, or far beyond what has been used, stays as it is
-//    until somebody mends it, and the refusal says what is wrong with it.
-// 4. A row that is missing is made in Firn's own table, and only while the tag has no ledger.
-// 5. A row that somebody has locked holds up its own tag, and others but for a while
-//    (late_tags.h); what was given up is ended by the server, so that it moves nothing later.
+// 1. A range counts if the statement that moved the row says so: no error, exactly one row changed,
+//    the new number in that statement's answer.
+// 2. A range begins at `at_least` or above, whatever the row says: if the database went back in
+//    time, the store jumps over the difference, with an alarm.
+// 3. A row with invalid values, or far beyond what has been used, is left unchanged until an
+//    operator corrects it. The refusal says what is wrong.
+// 4. A missing row is created in Firn's own table, and only while the tag has no ledger.
+// 5. A row with a lock on it delays its own tag, and others only for a while (late_tags.h). The
+//    server ends a statement that was given up, so that it moves nothing later.
 //
 // 6. A row that is marked with a cluster (its column `cluster`, in Firn's own table) moves for that
 //    cluster only, which the moving statement itself compares. A tag whose ledger may pick ranges
 //    while the database is away marks its row with every range.
 //
-// Other programs may advance the same rows, if they do so as the table's form says.
+// Other programs may advance the same rows, if they do so as the table's form requires.
 //
 // Owned by one thread, which waits for the server up to a few times the place's time limit.
 class TableStore final : public RangeStore {
@@ -43,7 +43,7 @@ class TableStore final : public RangeStore {
     std::string name;            // as tags name it
     Backoff::Options backoff{};  // between attempts to connect
   };
-  // Told, in a sentence, of each time that the database turns out to have gone back in time.
+  // Receives a sentence each time that the database turns out to have gone back in time.
   using Alarm = std::function<void(const std::string&)>;
 
   // `clock` and `entropy` must outlive it.
@@ -62,18 +62,18 @@ class TableStore final : public RangeStore {
 
   Status Connect();
   Status Lost(Status why);
-  // One statement; a refusal that an operator can mend says how.
+  // Executes one statement. A refusal that an operator can resolve says how.
   Result<SqlConnection::Answer> Execute(const std::string& sql,
                                         const std::vector<SqlConnection::Parameter>& parameters);
-  // Nothing when there is no row.
+  // Returns nullopt if there is no row.
   Result<std::optional<RangeTable::State>> ReadRow(const TagDefinition& tag);
   Result<RangeTable::State> ReadOrMakeRow(const TagDefinition& tag, const Wanted& wanted);
   Status NoRow() const;
-  // How the row may be moved for this cluster's tag, if at all.
+  // Returns how the row may be moved for this cluster's tag, if at all.
   Result<RowUse> UseOf(const TagDefinition& tag, const RangeTable::State& row) const;
   Result<Range> MoveRow(const TagDefinition& tag, const Wanted& wanted, RowUse use);
   Result<Range> AdvanceRow(const TagDefinition& tag, int64_t at_least, int64_t size);
-  // What the end of a call says about the connection, and about the tag.
+  // Records what a call's outcome says about the connection and about the tag.
   void Learn(const TagDefinition& tag, const Status& end, BootMs began);
 
   const Options options_;
@@ -83,8 +83,8 @@ class TableStore final : public RangeStore {
   const std::unique_ptr<SqlConnection> connection_;
   StoreLink link_;
   LedgerWord word_;
-  bool away_ = false;       // when the last call failed
-  bool lost_away_ = false;  // when the connection was lost, or did not come about
+  bool away_ = false;       // at the last call's failure
+  bool lost_away_ = false;  // when the connection was lost, or could not be made
   LateTags late_;
 };
 

@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-// A server of a cluster in memory, whose registry's clock is the wall clock of all.
+// A server of a cluster in memory, in which the wall clock is also the registry's clock.
 class DatedSourceTest : public testing::Test {
  protected:
   DatedSourceTest() {
@@ -48,11 +48,11 @@ class DatedSourceTest : public testing::Test {
                       cluster_.clock(), time_};
 };
 
-TEST_F(DatedSourceTest, TakesRangesOfTheDayThatTheRegistryTells) {
+TEST_F(DatedSourceTest, TakesRangesOfTheDayOfTheRegistrysClock) {
   const int64_t first = day_.Dated()->First(Today());
   EXPECT_EQ(Take().value(), (Range{first, first + 5}));
   EXPECT_EQ(Take().value(), (Range{first + 5, first + 10}));
-  EXPECT_EQ(TimesAsked(), 1) << "one telling serves for a while";
+  EXPECT_EQ(TimesAsked(), 1) << "one reading of the clock serves for a while";
   cluster_.clock().Advance(std::chrono::hours(24));
   EXPECT_EQ(Take().value().begin, day_.Dated()->First(Today()));
   EXPECT_EQ(TimesAsked(), 2);
@@ -62,16 +62,16 @@ TEST_F(DatedSourceTest, FollowsARegistryWhoseClockIsSet) {
   const int64_t today = Today();
   ASSERT_TRUE(Take().ok());
   cluster_.clock().StepWall(std::chrono::hours(48));
-  EXPECT_EQ(day_.Dated()->PeriodOf(Take().value().begin), today) << "as it was told";
+  EXPECT_EQ(day_.Dated()->PeriodOf(Take().value().begin), today) << "by the time that was read";
   cluster_.clock().Advance(DatedSource::kFresh + Milliseconds(1));
   const Range ahead = Take().value();
   EXPECT_EQ(day_.Dated()->PeriodOf(ahead.begin), Today());
   cluster_.clock().StepWall(std::chrono::hours(-48));
   cluster_.clock().Advance(DatedSource::kFresh + Milliseconds(1));
-  EXPECT_EQ(Take().value().begin, ahead.end) << "a period that was reached stays";
+  EXPECT_EQ(Take().value().begin, ahead.end) << "a period that was reached is not left";
 }
 
-TEST_F(DatedSourceTest, DatesNothingAheadByAClockThatTheLocalOneContradicts) {
+TEST_F(DatedSourceTest, RefusesDatesAheadWhenTheLocalClockContradictsTheRegistrys) {
   ASSERT_TRUE(Take().ok());
   const VirtualClock own(cluster_.clock().Wall(), cluster_.clock().Boot());
   RegistryTime heard;
@@ -90,14 +90,14 @@ TEST_F(DatedSourceTest, DatesNothingAheadByAClockThatTheLocalOneContradicts) {
   EXPECT_EQ(day_.Dated()->PeriodOf(take().value().begin), high);
 }
 
-TEST_F(DatedSourceTest, DoesNotBelieveATellingThatItSleptOver) {
+TEST_F(DatedSourceTest, IgnoresATimeWhoseAnswerTookTooLong) {
   const Result<Range> taken = Take(5, std::chrono::hours(24));
   EXPECT_EQ(taken.code(), Code::kUnavailable);
   EXPECT_FALSE(time_.At(cluster_.clock().Boot()).has_value());
   EXPECT_EQ(day_.Dated()->PeriodOf(Take().value().begin), Today());
 }
 
-TEST_F(DatedSourceTest, WithoutTheRegistryThereAreNoRanges) {
+TEST_F(DatedSourceTest, RefusesRangesWithoutTheRegistry) {
   host_.registry().Disconnect();
   EXPECT_EQ(Take().code(), Code::kUnavailable);
   host_.registry().Reconnect();
@@ -110,16 +110,16 @@ TEST_F(DatedSourceTest, GivesBackTheLastTail) {
   EXPECT_EQ(Take().value().begin, taken.begin + 2);
 }
 
-TEST_F(DatedSourceTest, GoesByTheZoneThatTheNodeHas) {
+TEST_F(DatedSourceTest, UsesTheZoneOfTheTagsNode) {
   const Range taken = Take().value();
-  cluster_.Edit("day", [](TagNode& node) { node.tag.zone = "+23:00"; });  // where it is tomorrow
+  cluster_.Edit("day", [](TagNode& node) { node.tag.zone = "+23:00"; });  // already tomorrow there
   const Range next = Take().value();
   EXPECT_GT(day_.Dated()->PeriodOf(next.begin), day_.Dated()->PeriodOf(taken.begin));
   cluster_.Edit("day", [](TagNode& node) { node.tag.zone = "-11:00"; });
-  EXPECT_EQ(Take().value().begin, next.end) << "and never goes back";
+  EXPECT_EQ(Take().value().begin, next.end) << "it never goes back";
 }
 
-TEST_F(DatedSourceTest, AStartOfADayToComeIsRefusedWhenItIsWritten) {
+TEST_F(DatedSourceTest, RefusesToWriteAStartOnAFutureDay) {
   StoredTag stored = *cluster_.store().Read("day");
   TagDefinition after = stored.tag();
   after.start = day_.Dated()->First(Today()) + 100;

@@ -7,7 +7,7 @@
 namespace firn {
 namespace {
 
-TEST(LateTagsTest, TogetherTheyWaitFourTimesWhatTheLastOneTook) {
+TEST(LateTagsTest, LateTagsWaitFourTimesAsLongAsTheLastCall) {
   VirtualClock clock(WallMs(0));
   LateTags late(clock);
   const auto give_up = [&](const std::string& tag, Milliseconds took) {
@@ -27,7 +27,7 @@ TEST(LateTagsTest, TogetherTheyWaitFourTimesWhatTheLastOneTook) {
   EXPECT_EQ(late.MayAsk("b"), Status());
 
   give_up("a", Milliseconds(1000));
-  EXPECT_EQ(late.MayAsk("b"), Unavailable("locked b")) << "both were late";
+  EXPECT_EQ(late.MayAsk("b"), Unavailable("locked b")) << "both are late";
   late.Answered("b");
   EXPECT_EQ(late.MayAsk("b"), Status());
   EXPECT_FALSE(late.MayAsk("a").ok());

@@ -1,4 +1,4 @@
-// Who takes a range for a form that the tag does not have.
+// Ranges that are taken for a form that the tag does not have.
 
 #include <gtest/gtest.h>
 
@@ -11,14 +11,14 @@ class LedgerFormTest : public testing::Test {
  protected:
   LedgerCluster cluster_;
   LedgerHost host_{cluster_};
-  // The form that a host still goes by which has not read the edit.
+  // The form that a host uses if it has not read the edit.
   const TagDefinition old_ = LedgerTag();
   void Redefine() {
     cluster_.Edit("order", [](TagNode& node) { node.tag.text = "{id:09}"; });
   }
 };
 
-TEST_F(LedgerFormTest, WhoeverTakesForAnotherFormGetsNothingAndIsTold) {
+TEST_F(LedgerFormTest, RefusesARangeForAnotherFormAndReportsTheRedefinition) {
   Redefine();
   EXPECT_EQ(host_.Extend(10, old_).code(), Code::kInvalid);
   EXPECT_EQ(host_.Cover({1, 11}, old_).code(), Code::kInvalid);
@@ -30,14 +30,14 @@ TEST_F(LedgerFormTest, WhoeverTakesForAnotherFormGetsNothingAndIsTold) {
   EXPECT_EQ(*host_.Extend(10, now), (Range{1, 11}));
 }
 
-TEST_F(LedgerFormTest, AnEditBetweenTheReadingAndTheSetIsSeen) {
-  ASSERT_TRUE(host_.Begin(old_).ok());  // the node is remembered as it was
+TEST_F(LedgerFormTest, DetectsAnEditBetweenReadAndSet) {
+  ASSERT_TRUE(host_.Begin(old_).ok());  // caches the node before the edit
   Redefine();
   EXPECT_EQ(host_.Cover({1, 11}, old_).code(), Code::kInvalid);
   EXPECT_EQ(cluster_.High("order"), 0);
 }
 
-TEST_F(LedgerFormTest, AnEditOfWhateverIsNotFixedChangesNothing) {
+TEST_F(LedgerFormTest, AnEditThatKeepsTheFormDoesNotStopRanges) {
   cluster_.Edit("order", [](TagNode& node) {
     node.tag.step = 7;
     node.tag.plugins = {"rate"};
@@ -46,14 +46,14 @@ TEST_F(LedgerFormTest, AnEditOfWhateverIsNotFixedChangesNothing) {
   EXPECT_TRUE(host_.redefined.empty());
 }
 
-TEST_F(LedgerFormTest, GivingBackComparesNothing) {
+TEST_F(LedgerFormTest, GivesBackWithoutComparingForms) {
   ASSERT_TRUE(host_.Extend(10, old_).ok());
-  Redefine();  // past every rule
+  Redefine();  // bypasses every rule
   EXPECT_TRUE(host_.GiveBack({6, 11}).ok());
   EXPECT_EQ(cluster_.High("order"), 6);
 }
 
-TEST_F(LedgerFormTest, NoRangeReachesTheIdsOfUndefinedTags) {
+TEST_F(LedgerFormTest, RefusesRangesThatReachIdsOfUndefinedTags) {
   const int64_t first = cluster_.ServeUndefined(Layout::Firn().epoch() + Milliseconds(1));
   EXPECT_EQ(*host_.Extend(10), (Range{1, 11}));
   EXPECT_TRUE(host_.Cover({first - 20, first - 10}).ok());

@@ -22,7 +22,7 @@ inline TagDefinition LedgerTag(const std::string& name = "order") {
   return {.name = name, .strategy = "segment"};
 }
 
-// A cluster in memory whose tags have ledgers, and what an operator sees and does.
+// A cluster in memory whose tags have ledgers, with an operator's view and actions.
 class LedgerCluster {
  public:
   LedgerCluster() {
@@ -42,7 +42,7 @@ class LedgerCluster {
     EXPECT_TRUE(made.ok()) << made;
   }
 
-  // Some other server's move, past every rule.
+  // Another server's move, which bypasses every rule.
   void Move(const std::string& name, int64_t high) {
     Edit(name, [high](TagNode& node) { node.tag.high = high; });
   }
@@ -53,9 +53,9 @@ class LedgerCluster {
   }
   void Erase(const std::string& name) { Do({Write::Erase(TagPath(name), Write::kAnyVersion)}); }
 
-  // Whatever it was, the root is another version, and thawed.
+  // Gives the root another version and thaws it.
   void Thaw() { Do({Write::Set(kMetaPath, FormatMeta(meta_), Write::kAnyVersion)}); }
-  // Undefined tags are served as well; the first id that may be out under any name.
+  // Serves undefined tags as well; returns the first id that may be issued under any name.
   int64_t ServeUndefined(WallMs since) {
     meta_.default_strategy = "snowflake";
     meta_.ids_since = since;
@@ -63,7 +63,7 @@ class LedgerCluster {
     const Layout layout = Layout::Firn();
     return layout.PackUnchecked(0, layout.TickAt(since), 0);
   }
-  // `firn restore` in short: its data begin another era.
+  // A short form of `firn restore`: its data begin another era.
   void Restore() {
     const std::string ended = EraPath(meta_.era);
     meta_.era = Nonce(7, ++restores_);
@@ -114,7 +114,7 @@ class LedgerHost {
     registry_->Dispatch(Milliseconds(0));
     ledger_->Tick(clock_.Boot());
   }
-  // Time passes until `done`; false when nothing comes of it.
+  // Lets time pass until `done`; returns false if that does not happen.
   bool Until(const std::function<bool()>& done) {
     for (int i = 0; i < 1000 && !done(); ++i) {
       Round();
@@ -152,7 +152,7 @@ class LedgerHost {
     return Until([&] { return told.has_value(); }) ? *told : Internal("no answer");
   }
 
-  // Of all that the ledger has told of.
+  // The highest values that the ledger has reported so far.
   std::map<std::string, int64_t> Highest() {
     for (const auto& [tag, high] : ledger_->TakeNews()) highest_[tag] = high;
     return highest_;

@@ -24,7 +24,7 @@ class LedgerTest : public testing::Test {
   LedgerHost host_{cluster_}, other_{cluster_};
 };
 
-TEST_F(LedgerTest, RangesFollowEachOther) {
+TEST_F(LedgerTest, RangesAreConsecutive) {
   EXPECT_EQ(*host_.Extend(10), (Range{1, 11}));
   EXPECT_EQ(*host_.Extend(7), (Range{11, 18}));
   EXPECT_EQ(*other_.Extend(3), (Range{18, 21}));
@@ -32,7 +32,7 @@ TEST_F(LedgerTest, RangesFollowEachOther) {
   EXPECT_EQ(cluster_.High("order"), 31);
 }
 
-TEST_F(LedgerTest, AVersionThatWrapsIsNoOtherCreation) {
+TEST_F(LedgerTest, AVersionThatWrapsIsNotANewCreation) {
   for (const bool skips : {false, true}) {
     if (skips) cluster_.tree().SkipUnguarded();
     for (const int64_t from : {int64_t{INT32_MAX} - 1, int64_t{-3}, int64_t{-2}}) {
@@ -50,7 +50,7 @@ TEST_F(LedgerTest, AVersionThatWrapsIsNoOtherCreation) {
   }
 }
 
-TEST_F(LedgerTest, ANodeWhereNothingCanBeGuardedIsForARestoreToMoveOn) {
+TEST_F(LedgerTest, RefusesAnUnguardedNodeUntilARestore) {
   ASSERT_TRUE(host_.Extend(10).ok());
   cluster_.tree().SetVersion(TagPath("order"), -1);
   LedgerHost fresh(cluster_);
@@ -62,14 +62,14 @@ TEST_F(LedgerTest, ANodeWhereNothingCanBeGuardedIsForARestoreToMoveOn) {
   EXPECT_EQ(*fresh.Extend(10), (Range{11, 21}));
 }
 
-TEST_F(LedgerTest, TheStartIsTheFirstNumber) {
+TEST_F(LedgerTest, TheFirstRangeBeginsAtTheStart) {
   cluster_.Create("user", 5'000);
   EXPECT_EQ(*host_.Extend(10, "user"), (Range{5'000, 5'010}));
   cluster_.Edit("user", [](TagNode& node) { node.tag.start = 9'000; });
   EXPECT_EQ(*host_.Extend(10, "user"), (Range{9'000, 9'010}));
 }
 
-TEST_F(LedgerTest, KeepsWhatALaterVersionAdded) {
+TEST_F(LedgerTest, KeepsUnknownFieldsOfLaterVersions) {
   cluster_.Edit("order", [](TagNode& node) { node.others = R"({"quota":5})"; });
   ASSERT_TRUE(host_.Extend(10).ok());
   EXPECT_EQ(cluster_.NodeOf("order").others, R"({"quota":5})");
@@ -82,57 +82,57 @@ TEST_F(LedgerTest, EndsWithTheLastNumberOf63Bits) {
   EXPECT_EQ(cluster_.High("order"), kRangeEnd);
 }
 
-TEST_F(LedgerTest, CoversWhatAStoreHasPicked) {
+TEST_F(LedgerTest, CoversARangeThatAStoreHasPicked) {
   EXPECT_TRUE(host_.Cover({100, 200}).ok());
   EXPECT_EQ(cluster_.High("order"), 200);
   EXPECT_EQ(host_.Cover({150, 250}).code(), Code::kConflict) << "it begins below the ledger";
   EXPECT_EQ(host_.Cover({300, 300}).code(), Code::kConflict) << "it is empty";
-  EXPECT_EQ(cluster_.High("order"), 200) << "a refused call leaves everything as it was";
+  EXPECT_EQ(cluster_.High("order"), 200) << "a refused call leaves everything unchanged";
   EXPECT_TRUE(host_.Cover({1'000, 1'001}).ok());
 }
 
-TEST_F(LedgerTest, SetsAgainOverAForeignMoveBelowItsRange) {
+TEST_F(LedgerTest, SetsAgainAfterAnotherServersMoveBelowItsRange) {
   ASSERT_TRUE(host_.Cover({10, 20}).ok());
   ASSERT_TRUE(other_.Cover({20, 40}).ok());
   EXPECT_TRUE(host_.Cover({50, 60}).ok());
   EXPECT_EQ(cluster_.High("order"), 60);
 }
 
-TEST_F(LedgerTest, ThrowsAwayARangeThatAForeignMoveHasOvertaken) {
+TEST_F(LedgerTest, DiscardsARangeThatAnotherServersMoveHasOvertaken) {
   ASSERT_TRUE(host_.Cover({10, 20}).ok());
   ASSERT_TRUE(other_.Cover({30, 40}).ok());
   EXPECT_EQ(host_.Cover({20, 30}).code(), Code::kConflict);
   EXPECT_EQ(cluster_.High("order"), 40);
 }
 
-TEST_F(LedgerTest, AnUnknownOutcomeLosesTheRangeWhetherItWasDoneOrNot) {
+TEST_F(LedgerTest, AnUnknownOutcomeLosesTheRange) {
   ASSERT_TRUE(host_.Extend(10).ok());
   for (const Kind kind : {Kind::kAnswerLost, Kind::kRequestLost}) {
     host_.registry().Script(Verb::kMulti, {.kind = kind});
     EXPECT_EQ(host_.Extend(10).code(), Code::kUnknown);
   }
-  EXPECT_EQ(cluster_.High("order"), 21) << "the first one was done, and is a waste";
+  EXPECT_EQ(cluster_.High("order"), 21) << "the first one was done, and its range is wasted";
   EXPECT_EQ(*host_.Extend(10), (Range{21, 31}));
 }
 
-TEST_F(LedgerTest, ALateWriteHarmsNobody) {
+TEST_F(LedgerTest, ADelayedWriteIsRejected) {
   ASSERT_TRUE(host_.Extend(10).ok());
   host_.registry().Script(Verb::kMulti, {.kind = Kind::kLate, .apply_after = Milliseconds(2'000)});
   EXPECT_EQ(host_.Extend(10).code(), Code::kUnknown);
   EXPECT_EQ(*host_.Extend(10), (Range{11, 21}));
   cluster_.clock().Advance(Milliseconds(5'000));
   host_.Round();
-  EXPECT_EQ(*host_.Extend(10), (Range{21, 31})) << "the late one met another version";
+  EXPECT_EQ(*host_.Extend(10), (Range{21, 31})) << "the delayed write met another version";
 }
 
-TEST_F(LedgerTest, ARequestThatWasNotSentLosesNothing) {
+TEST_F(LedgerTest, AnUnsentRequestLosesNoNumbers) {
   ASSERT_TRUE(host_.Extend(10).ok());
   host_.registry().Script(Verb::kMulti, {.kind = Kind::kRefused});
   EXPECT_EQ(host_.Extend(10).code(), Code::kUnavailable);
   EXPECT_EQ(*host_.Extend(10), (Range{11, 21}));
 }
 
-TEST_F(LedgerTest, AnotherSessionReadsEverythingAnew) {
+TEST_F(LedgerTest, ReadsEverythingAgainInANewSession) {
   ASSERT_TRUE(host_.Extend(10).ok());
   cluster_.tree().Expire(host_.registry().session());
   host_.Round();
@@ -140,7 +140,7 @@ TEST_F(LedgerTest, AnotherSessionReadsEverythingAnew) {
   EXPECT_EQ(*host_.Extend(10), (Range{21, 31}));
 }
 
-TEST_F(LedgerTest, AnotherRootVersionReadsEverythingAnew) {
+TEST_F(LedgerTest, ReadsEverythingAgainAfterARootChange) {
   ASSERT_TRUE(host_.Extend(10).ok());
   cluster_.Thaw();
   EXPECT_EQ(*host_.Extend(10), (Range{11, 21}));
@@ -169,10 +169,10 @@ TEST_F(LedgerTest, StopsATagWhoseLedgerHasFallenAndFreezesTheCluster) {
   EXPECT_THAT(after.status().message(), HasSubstr("is at 11 and was at 21"));
   EXPECT_THAT(host_.stopped, ElementsAre("order"));
   EXPECT_TRUE(host_.Until([&] { return cluster_.frozen(); }));
-  EXPECT_EQ(other_.Extend(10).code(), Code::kUnavailable) << "nobody takes ranges meanwhile";
+  EXPECT_EQ(other_.Extend(10).code(), Code::kUnavailable) << "no server takes ranges meanwhile";
 }
 
-TEST_F(LedgerTest, GoesOnByItselfOnceTheClusterIsRestored) {
+TEST_F(LedgerTest, ResumesOnceTheClusterIsRestored) {
   ASSERT_TRUE(host_.Extend(100).ok());
   cluster_.Move("order", 5);
   ASSERT_EQ(host_.Extend(10).code(), Code::kCorrupt);
@@ -182,8 +182,8 @@ TEST_F(LedgerTest, GoesOnByItselfOnceTheClusterIsRestored) {
   EXPECT_EQ(*host_.Extend(10), (Range{1'101, 1'111}));
 }
 
-// The freeze is about data that an operator has put right meanwhile.
-TEST_F(LedgerTest, ALossThatWasSeenBeforeARestoreDoesNotFreezeTheRestoredCluster) {
+// The freeze concerns data that an operator has repaired meanwhile.
+TEST_F(LedgerTest, ALossSeenBeforeARestoreDoesNotFreezeTheRestoredCluster) {
   ASSERT_TRUE(host_.Extend(100).ok());
   cluster_.Move("order", 5);
   ASSERT_EQ(host_.Extend(10).code(), Code::kCorrupt);
@@ -193,7 +193,7 @@ TEST_F(LedgerTest, ALossThatWasSeenBeforeARestoreDoesNotFreezeTheRestoredCluster
   EXPECT_EQ(*host_.Extend(10), (Range{1'101, 1'111}));
 }
 
-TEST_F(LedgerTest, ALossThatARestoreHasNotMendedIsFrozenOnceMore) {
+TEST_F(LedgerTest, FreezesAgainIfARestoreHasNotRepairedTheLoss) {
   ASSERT_TRUE(host_.Extend(100).ok());
   cluster_.Move("order", 5);
   ASSERT_EQ(host_.Extend(10).code(), Code::kCorrupt);
@@ -202,7 +202,7 @@ TEST_F(LedgerTest, ALossThatARestoreHasNotMendedIsFrozenOnceMore) {
   EXPECT_TRUE(host_.Until([&] { return cluster_.frozen(); }));
 }
 
-TEST_F(LedgerTest, AClusterMadeWhereTheRootNodeHadGoneIsNotFrozenForThat) {
+TEST_F(LedgerTest, AClusterCreatedAfterALostRootNodeIsNotFrozen) {
   ASSERT_TRUE(host_.Extend(10).ok());
   const MemoryTree::Image whole = cluster_.tree().Save();
   cluster_.tree().Load({}, MemoryTree::Sessions::kStay);
@@ -212,7 +212,7 @@ TEST_F(LedgerTest, AClusterMadeWhereTheRootNodeHadGoneIsNotFrozenForThat) {
   EXPECT_FALSE(host_.Until([&] { return cluster_.frozen(); }));
 }
 
-TEST_F(LedgerTest, ATagWhoseNodeHasGoneIsStopped) {
+TEST_F(LedgerTest, StopsATagWhoseNodeIsMissing) {
   ASSERT_TRUE(host_.Extend(10).ok());
   cluster_.Erase("order");
   EXPECT_EQ(host_.Extend(10).code(), Code::kCorrupt);
@@ -220,13 +220,13 @@ TEST_F(LedgerTest, ATagWhoseNodeHasGoneIsStopped) {
   EXPECT_TRUE(host_.Until([&] { return cluster_.frozen(); }));
 }
 
-TEST_F(LedgerTest, ATagThatNeverWasIsNoLoss) {
+TEST_F(LedgerTest, AnUnknownTagIsNotALoss) {
   EXPECT_EQ(host_.Extend(10, "user").code(), Code::kNotFound);
   EXPECT_THAT(host_.stopped, IsEmpty());
   EXPECT_FALSE(cluster_.frozen());
 }
 
-TEST_F(LedgerTest, ATagMadeAnewAboveEverythingSeenGoesOn) {
+TEST_F(LedgerTest, ServesATagRecreatedAboveEverythingSeen) {
   ASSERT_TRUE(host_.Extend(100).ok());
   cluster_.Erase("order");
   cluster_.Create("order", 500);
@@ -236,7 +236,7 @@ TEST_F(LedgerTest, ATagMadeAnewAboveEverythingSeenGoesOn) {
   EXPECT_EQ(host_.Extend(10).code(), Code::kCorrupt);
 }
 
-TEST_F(LedgerTest, ANodeMadeAnewUnderTheSameVersionIsNotWrittenOver) {
+TEST_F(LedgerTest, DoesNotOverwriteARecreatedNodeOfTheSameVersion) {
   const int64_t version = cluster_.store().Read("order")->stat.version;
   ASSERT_TRUE(host_.Cover({1, 1'000}).ok());
   cluster_.Erase("order");
@@ -246,12 +246,12 @@ TEST_F(LedgerTest, ANodeMadeAnewUnderTheSameVersionIsNotWrittenOver) {
   EXPECT_THAT(host_.stopped, ElementsAre("order"));
 }
 
-TEST_F(LedgerTest, ADeletedTagGetsNoRangesAndIsNoLoss) {
-  ASSERT_EQ(host_.Begin(LedgerTag()).value_or(0), 1) << "it is known here, and nothing was taken";
+TEST_F(LedgerTest, ADeletedTagIsRefusedAndIsNotALoss) {
+  ASSERT_EQ(host_.Begin(LedgerTag()).value_or(0), 1) << "the tag is known here but not used";
   ASSERT_TRUE(cluster_.store().Delete("order").ok());
   EXPECT_EQ(host_.Extend(10).code(), Code::kNotFound);
   EXPECT_EQ(host_.Cover({1, 11}).code(), Code::kNotFound);
-  EXPECT_THAT(host_.redefined, Not(IsEmpty())) << "it is read again";
+  EXPECT_THAT(host_.redefined, Not(IsEmpty())) << "it must be read again";
   EXPECT_THAT(host_.stopped, IsEmpty());
   cluster_.Create("order");
   EXPECT_EQ(*host_.Extend(10), (Range{1, 11}));
@@ -259,7 +259,7 @@ TEST_F(LedgerTest, ADeletedTagGetsNoRangesAndIsNoLoss) {
   EXPECT_FALSE(cluster_.frozen());
 }
 
-TEST_F(LedgerTest, AUsedTagThatStandsAsDeletedIsALoss) {
+TEST_F(LedgerTest, AUsedTagMarkedAsDeletedIsALoss) {
   ASSERT_TRUE(cluster_.store().Delete("order").ok());
   const MemoryTree::Image unused = cluster_.tree().Save();
   cluster_.Create("order");
@@ -270,7 +270,7 @@ TEST_F(LedgerTest, AUsedTagThatStandsAsDeletedIsALoss) {
   EXPECT_TRUE(host_.Until([&] { return cluster_.frozen(); }));
 }
 
-TEST_F(LedgerTest, ADisabledTagGetsNoRanges) {
+TEST_F(LedgerTest, RefusesRangesOfADisabledTag) {
   ASSERT_TRUE(host_.Extend(10).ok());
   cluster_.Edit("order", [](TagNode& node) { node.tag.disabled = true; });
   EXPECT_EQ(host_.Extend(10).code(), Code::kDenied);
@@ -285,7 +285,7 @@ TEST_F(LedgerTest, TakesBackTheTailThatEndsAtTheLedger) {
   EXPECT_EQ(*other_.Extend(10), (Range{41, 51}));
 }
 
-TEST_F(LedgerTest, AReturnedTailIsNoLossForThoseWhoSawItGone) {
+TEST_F(LedgerTest, AReturnedTailIsNotALossForServersThatSawItTaken) {
   ASSERT_TRUE(host_.Extend(100).ok());
   ASSERT_TRUE(other_.Extend(10).ok());
   ASSERT_TRUE(other_.GiveBack({105, 111}).ok());
@@ -293,7 +293,7 @@ TEST_F(LedgerTest, AReturnedTailIsNoLossForThoseWhoSawItGone) {
   EXPECT_THAT(host_.stopped, IsEmpty());
 }
 
-TEST_F(LedgerTest, RefusesATailThatIsNotTheLast) {
+TEST_F(LedgerTest, RefusesATailThatIsNotTheLastRange) {
   ASSERT_TRUE(host_.Extend(100).ok());
   ASSERT_TRUE(other_.Extend(10).ok());
   EXPECT_EQ(host_.GiveBack({50, 101}).code(), Code::kConflict);
@@ -301,7 +301,7 @@ TEST_F(LedgerTest, RefusesATailThatIsNotTheLast) {
   EXPECT_EQ(cluster_.High("order"), 111);
 }
 
-TEST_F(LedgerTest, AnOldReadingIsLookedAtBeforeAnythingIsDoneAboutIt) {
+TEST_F(LedgerTest, ChecksAnOldReadingBeforeStoppingTheTag) {
   const TagNode old = cluster_.NodeOf("order");
   ASSERT_TRUE(host_.Extend(100).ok());
   host_.ledger().Saw("order", old);
@@ -311,8 +311,8 @@ TEST_F(LedgerTest, AnOldReadingIsLookedAtBeforeAnythingIsDoneAboutIt) {
   EXPECT_FALSE(cluster_.frozen());
 }
 
-// As a follower does that reads the tags again while a range is being taken.
-TEST_F(LedgerTest, AnOldReadingWhileASetIsOnItsWayHarmsNobody) {
+// A follower does this when it re-reads the tags while a range is being taken.
+TEST_F(LedgerTest, AnOldReadingDuringASetDoesNotStopTheTag) {
   const TagNode old = cluster_.NodeOf("order");
   ASSERT_EQ(host_.Extend(100).value_or({}), (Range{1, 101}));
   for (const bool overtaken : {false, true}) {
@@ -329,10 +329,10 @@ TEST_F(LedgerTest, AnOldReadingWhileASetIsOnItsWayHarmsNobody) {
   EXPECT_FALSE(cluster_.frozen());
 }
 
-TEST_F(LedgerTest, AReadingThatALaterOneHasOvertakenIsMadeAgain) {
+TEST_F(LedgerTest, RepeatsAReadingThatALaterOneHasOvertaken) {
   std::optional<Result<Range>> told;
   host_.ledger().Extend(LedgerTag(), 10, [&](Result<Range> range) { told = std::move(range); });
-  host_.registry().Dispatch(Milliseconds(0));  // answered, and not looked at yet
+  host_.registry().Dispatch(Milliseconds(0));  // answered, but not processed yet
   cluster_.Move("order", 500);
   host_.ledger().Saw("order", cluster_.NodeOf("order"));
   ASSERT_TRUE(host_.Until([&] { return told.has_value(); }));
@@ -342,7 +342,7 @@ TEST_F(LedgerTest, AReadingThatALaterOneHasOvertakenIsMadeAgain) {
   EXPECT_FALSE(cluster_.frozen());
 }
 
-TEST_F(LedgerTest, WhatOthersReadCountsAsSeen) {
+TEST_F(LedgerTest, ReadingsByOthersCountAsSeen) {
   cluster_.Move("order", 5'000);
   host_.ledger().Saw("order", cluster_.NodeOf("order"));
   cluster_.Move("order", 4'000);
@@ -351,7 +351,7 @@ TEST_F(LedgerTest, WhatOthersReadCountsAsSeen) {
   EXPECT_THAT(host_.stopped, testing::Not(IsEmpty()));
 }
 
-TEST_F(LedgerTest, TellsItsOwnMovesBeforeAnybodyReadsThemAgain) {
+TEST_F(LedgerTest, ReportsItsOwnMovesBeforeTheyAreReadAgain) {
   cluster_.Create("user", 5'000);
   EXPECT_THAT(host_.Highest(), IsEmpty());
   ASSERT_TRUE(host_.Extend(10).ok());
@@ -360,10 +360,10 @@ TEST_F(LedgerTest, TellsItsOwnMovesBeforeAnybodyReadsThemAgain) {
   ASSERT_TRUE(other_.Extend(10).ok());
   cluster_.Move("order", 5);
   static_cast<void>(other_.Extend(10));
-  EXPECT_EQ(other_.Highest().at("order"), 21) << "a loss makes nobody forget";
+  EXPECT_EQ(other_.Highest().at("order"), 21) << "a loss does not reset what was reported";
 }
 
-TEST_F(LedgerTest, VerbsOfOneTagAreDoneInOrder) {
+TEST_F(LedgerTest, VerbsOfOneTagRunInOrder) {
   std::vector<int64_t> begins;
   for (int i = 0; i < 5; ++i) {
     host_.ledger().Extend(LedgerTag(), 10,

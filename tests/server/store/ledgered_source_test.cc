@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A store that does what the test says, and notes how it was asked.
+// A store that does what the test says, and records its calls.
 class ScriptedStore final : public RangeStore {
  public:
   struct Script {
@@ -54,7 +54,7 @@ class ScriptedStore final : public RangeStore {
   Script& script_;
 };
 
-// A source over a scripted store on one thread, and the ledger of one of two servers.
+// A source with a scripted store on one thread, and the ledger of one of two servers.
 class LedgeredSourceTest : public testing::Test {
  protected:
   Result<Range> Take(int64_t size = 10) { return Take(Tag(), size); }
@@ -87,16 +87,16 @@ class LedgeredSourceTest : public testing::Test {
                          }};
 };
 
-TEST_F(LedgeredSourceTest, WhatTheStorePicksIsCoveredBeforeItIsAnswered) {
+TEST_F(LedgeredSourceTest, CoversTheStoresRangeBeforeItAnswers) {
   EXPECT_EQ(*Take(), (Range{1, 11}));
   EXPECT_EQ(cluster_.High("order"), 11);
   EXPECT_EQ(*Take(), (Range{11, 21}));
   EXPECT_THAT(script_.asked_from, ElementsAre(1, 11));
-  EXPECT_EQ(script_.checks, 1) << "once a tag";
+  EXPECT_EQ(script_.checks, 1) << "once per tag";
   EXPECT_EQ(source_.wasted("order"), 0);
 }
 
-TEST_F(LedgeredSourceTest, AStoreThatLiesIsNotBelieved) {
+TEST_F(LedgeredSourceTest, RefusesARangeThatWasNotRequested) {
   ASSERT_TRUE(Take().ok());
   const Range kLies[] = {{5, 15}, {11, 11}, {20, 11}, {11, 22}, {-5, 0}, {10, 11}};
   for (const Range lie : kLies) {
@@ -108,7 +108,7 @@ TEST_F(LedgeredSourceTest, AStoreThatLiesIsNotBelieved) {
   EXPECT_EQ(cluster_.High("order"), 11);
 }
 
-TEST_F(LedgeredSourceTest, WhateverAStoreThrowsIsAFailure) {
+TEST_F(LedgeredSourceTest, AnExceptionOfTheStoreIsAFailure) {
   script_.advance = [](int64_t, int64_t) -> Result<Range> { throw std::runtime_error("no luck"); };
   const auto thrown = Take();
   EXPECT_EQ(thrown.code(), Code::kUnknown);
@@ -119,7 +119,7 @@ TEST_F(LedgeredSourceTest, WhateverAStoreThrowsIsAFailure) {
   EXPECT_TRUE(Take().ok());
 }
 
-TEST_F(LedgeredSourceTest, ATagThatTheStoreRefusesIsCheckedAgainTheNextTime) {
+TEST_F(LedgeredSourceTest, ChecksARefusedTagAgainTheNextTime) {
   script_.check = []() -> Status { throw 7; };
   EXPECT_EQ(Take().code(), Code::kUnknown);
   script_.check = [] { return Invalid("no such row"); };
@@ -130,7 +130,7 @@ TEST_F(LedgeredSourceTest, ATagThatTheStoreRefusesIsCheckedAgainTheNextTime) {
   EXPECT_EQ(script_.checks, 3);
 }
 
-TEST_F(LedgeredSourceTest, ARangeThatWasOvertakenIsWastedAndAnotherOneAskedFor) {
+TEST_F(LedgeredSourceTest, WastesAnOvertakenRangeAndRequestsAnother) {
   bool first = true;
   script_.advance = [&](int64_t at_least, int64_t size) {
     const bool overtaken = !std::exchange(first, false) || other_.Extend(5).ok();
@@ -142,7 +142,7 @@ TEST_F(LedgeredSourceTest, ARangeThatWasOvertakenIsWastedAndAnotherOneAskedFor) 
   EXPECT_EQ(source_.wasted("user"), 0);
 }
 
-TEST_F(LedgeredSourceTest, OvertakenTooOftenItGivesUp) {
+TEST_F(LedgeredSourceTest, GivesUpAfterTooManyOvertakenRanges) {
   script_.advance = [&](int64_t at_least, int64_t size) {
     EXPECT_TRUE(other_.Extend(1).ok());
     return Range{at_least, at_least + size};
@@ -152,7 +152,7 @@ TEST_F(LedgeredSourceTest, OvertakenTooOftenItGivesUp) {
   EXPECT_EQ(source_.wasted("order"), 10 * LedgeredSource::kTriesMax);
 }
 
-TEST_F(LedgeredSourceTest, ARangeOfATagThatIsDisabledMeanwhileIsWasted) {
+TEST_F(LedgeredSourceTest, WastesARangeOfATagDisabledMeanwhile) {
   ASSERT_TRUE(Take().ok());
   cluster_.Edit("order", [](TagNode& node) { node.tag.disabled = true; });
   EXPECT_EQ(Take().code(), Code::kDenied);
@@ -160,7 +160,7 @@ TEST_F(LedgeredSourceTest, ARangeOfATagThatIsDisabledMeanwhileIsWasted) {
   EXPECT_EQ(source_.wasted("order"), 10);
 }
 
-TEST_F(LedgeredSourceTest, AStoreThatIsTooBusyIsTriedLater) {
+TEST_F(LedgeredSourceTest, ABusyStoreIsUnavailable) {
   full_ = true;
   EXPECT_EQ(Take().code(), Code::kUnavailable);
   EXPECT_TRUE(script_.asked_from.empty());
@@ -175,7 +175,7 @@ TEST_F(LedgeredSourceTest, TakesNothingBack) {
   EXPECT_EQ(told->code(), Code::kInvalid);
 }
 
-// --- a store that is away, and its ledger --------------------------------------------------------
+// --- an unreachable store, and its ledger --------------------------------------------------------
 
 class StandInTest : public LedgeredSourceTest {
  protected:
@@ -206,7 +206,7 @@ class StandInTest : public LedgeredSourceTest {
   }
 };
 
-TEST_F(StandInTest, WhileTheStoreIsAwayTheLedgerPicksAndTheStoreGoesOnAboveIt) {
+TEST_F(StandInTest, TheLedgerPicksWhileTheStoreIsAwayAndTheStoreContinuesAbove) {
   ASSERT_EQ(*Take(Tag()), (Range{1, 11}));
   EXPECT_FALSE(source_.stood_in("order").since);
   Fail(true);
@@ -221,7 +221,7 @@ TEST_F(StandInTest, WhileTheStoreIsAwayTheLedgerPicksAndTheStoreGoesOnAboveIt) {
 
   ComeBack();
   EXPECT_EQ(*Take(Tag()), (Range{26, 36}));
-  EXPECT_EQ(script_.heard.back().picked, 11) << "so that it knows what it has not lost";
+  EXPECT_EQ(script_.heard.back().picked, 11) << "so that the store knows what it has not lost";
   EXPECT_FALSE(source_.stood_in("order").since);
   EXPECT_EQ(cluster_.NodeOf("order").stand_in, (StandIn{.store = "own", .picked = 36}));
   EXPECT_EQ(*Take(Tag()), (Range{36, 46}));
@@ -230,14 +230,14 @@ TEST_F(StandInTest, WhileTheStoreIsAwayTheLedgerPicksAndTheStoreGoesOnAboveIt) {
   EXPECT_EQ(source_.wasted("order"), 0);
 }
 
-TEST_F(StandInTest, ARefusalOfTheStoreStaysOne) {
+TEST_F(StandInTest, ARefusalOfTheStoreIsPassedOn) {
   ASSERT_TRUE(Take(Tag()).ok());
   Fail(false);
   EXPECT_EQ(Take(Tag()).code(), Code::kUnavailable);
   EXPECT_EQ(cluster_.High("order"), 11);
 }
 
-TEST_F(StandInTest, AStoreThatHasNeverGivenARangeIsNotStoodInFor) {
+TEST_F(StandInTest, RefusesToStandInForAStoreThatNeverGaveARange) {
   Fail(true);
   const auto refused = Take(Tag());
   EXPECT_EQ(refused.code(), Code::kUnavailable);
@@ -246,18 +246,18 @@ TEST_F(StandInTest, AStoreThatHasNeverGivenARangeIsNotStoodInFor) {
   EXPECT_EQ(cluster_.High("order"), 0);
 }
 
-TEST_F(StandInTest, WhatOneStoreHasSaidLetsNobodyStandInForAnother) {
+TEST_F(StandInTest, ARangeOfOneStoreDoesNotPermitStandingInForAnother) {
   ASSERT_TRUE(Take(Tag()).ok());
   Define([](TagDefinition& tag) { tag.store = "other"; });
   TagDefinition other = Tag();
   other.store = "other";
   Fail(true);
-  EXPECT_FALSE(Take(other).ok()) << "by what is remembered of the node";
+  EXPECT_FALSE(Take(other).ok()) << "with the cached node";
   EXPECT_THAT(Take(other).status().message(), HasSubstr("only after it has given a first range"));
   EXPECT_EQ(cluster_.High("order"), 11);
 }
 
-TEST_F(StandInTest, AServerThatHasNotHeardThatItEndsStandsInNoMore) {
+TEST_F(StandInTest, StopsStandingInAfterAnEditThatTheServerHasNotRead) {
   ASSERT_TRUE(Take(Tag()).ok());
   Define([](TagDefinition& tag) { tag.when_store_is_away = StoreAway::kRefuse; });
   Fail(true);
@@ -265,7 +265,7 @@ TEST_F(StandInTest, AServerThatHasNotHeardThatItEndsStandsInNoMore) {
   EXPECT_EQ(cluster_.High("order"), 11);
 }
 
-TEST_F(StandInTest, WithoutTheSettingARangeOfASharedCounterVouchesForNothing) {
+TEST_F(StandInTest, ARangeOfASharedCounterDoesNotPermitStandingIn) {
   Define([](TagDefinition& tag) { tag.when_store_is_away = StoreAway::kRefuse; });
   ASSERT_TRUE(Take(LedgeredSourceTest::Tag()).ok());
   Define([](TagDefinition& tag) { tag = Tag(); });
@@ -273,8 +273,8 @@ TEST_F(StandInTest, WithoutTheSettingARangeOfASharedCounterVouchesForNothing) {
   EXPECT_EQ(Take(Tag()).code(), Code::kUnavailable);
 }
 
-// The store picks for one server and is away for the other.
-TEST_F(StandInTest, ServersThatSeeTheStoreAndOthersThatDoNotOverlapNowhere) {
+// One server reaches the store, the other does not.
+TEST_F(StandInTest, RangesDoNotOverlapIfOnlySomeServersReachTheStore) {
   ASSERT_TRUE(Take(Tag()).ok());
   int64_t high = 11;
   script_.advance = [&](int64_t at_least, int64_t size) {
@@ -287,12 +287,12 @@ TEST_F(StandInTest, ServersThatSeeTheStoreAndOthersThatDoNotOverlapNowhere) {
     script_.advance = ScriptedStore::Script().advance;
     return Range{at_least, at_least + size};
   };
-  EXPECT_EQ(*Take(Tag()), (Range{16, 26})) << "what was picked meanwhile is the other's";
+  EXPECT_EQ(*Take(Tag()), (Range{16, 26})) << "the other server has what was picked meanwhile";
   EXPECT_EQ(source_.wasted("order"), 5) << "of [11, 21), since [11, 16) is not wasted";
 }
 
-// Without a `post` the store has a thread of its own, and no other one ever waits for it.
-TEST(LedgeredSourceThreadTest, NoCallOfAStoreIsMadeOnTheThreadThatAsks) {
+// Without a `post` the store has a thread of its own, and no other thread ever waits for it.
+TEST(LedgeredSourceThreadTest, CallsTheStoreOnItsOwnThread) {
   LedgerCluster cluster;
   LedgerHost host(cluster);
   ScriptedStore::Script script;
@@ -325,7 +325,7 @@ TEST(LedgeredSourceThreadTest, NoCallOfAStoreIsMadeOnTheThreadThatAsks) {
   EXPECT_EQ(script.threads[0], script.threads[1]);
 }
 
-TEST(StoreThreadTest, DoesTasksInOrderOnOneThreadAndRefusesWhenFullAndWhenStopped) {
+TEST(StoreThreadTest, RunsTasksInOrderAndRefusesWhenFullOrStopped) {
   StoreThread thread;
   std::promise<void> begun, go_on;
   ASSERT_TRUE(thread.Post([&] {

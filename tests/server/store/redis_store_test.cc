@@ -50,12 +50,12 @@ class RedisStoreTest : public testing::Test {
   }
   std::string Max() { return server_->Run({"HGET", "firn:order", "max"}).value_or("?"); }
 
-  // Of programs, so far; each question is one of its own.
+  // Connections that programs have made, without the one that each question makes.
   int64_t Connections(Redis& server) {
     return std::stoll(server.Info("total_connections_received")) - ++asked_;
   }
 
-  // What a ledger would let through, tried until the store answers.
+  // Repeats until the store answers, with a ledger's check of the range.
   Range Use(RedisStore& store) {
     Result<Range> range = Unavailable("");
     EXPECT_TRUE(Eventually(kPatience, [&] {
@@ -75,7 +75,7 @@ class RedisStoreTest : public testing::Test {
   int64_t asked_ = 0;
 };
 
-TEST_F(RedisStoreTest, AHashOfNonsenseIsRefusedAndLeftAsItIs) {
+TEST_F(RedisStoreTest, RefusesAnInvalidHashAndLeavesItUnchanged) {
   const auto store = Open(server_->port());
   ASSERT_EQ(Use(*store), (Range{1, 11}));
   const struct {
@@ -103,7 +103,7 @@ TEST_F(RedisStoreTest, AHashOfNonsenseIsRefusedAndLeftAsItIs) {
   EXPECT_EQ(store->Advance(tag_, 21, 10).code(), Code::kCorrupt);
 }
 
-TEST_F(RedisStoreTest, ALowerHashIsJumpedOverWithAnAlarm) {
+TEST_F(RedisStoreTest, JumpsOverALowerHashWithAnAlarm) {
   const auto store = Open(server_->port());
   ASSERT_EQ(Use(*store), (Range{1, 11}));
   Edit("max", "5");
@@ -112,7 +112,7 @@ TEST_F(RedisStoreTest, ALowerHashIsJumpedOverWithAnAlarm) {
   EXPECT_THAT(alarms_[0], HasSubstr("it is at 5 after 11"));
 }
 
-TEST_F(RedisStoreTest, AFlushedAndAReplacedServerAreJumpedOver) {
+TEST_F(RedisStoreTest, JumpsOverAFlushedOrReplacedServer) {
   const auto store = Open(server_->port());
   ASSERT_EQ(Use(*store), (Range{1, 11}));
   ASSERT_EQ(server_->Flush(), Status());
@@ -122,10 +122,10 @@ TEST_F(RedisStoreTest, AFlushedAndAReplacedServerAreJumpedOver) {
   EXPECT_THAT(alarms_, SizeIs(2));
 }
 
-TEST_F(RedisStoreTest, AReplicaThatIsPromotedWhileEmptyAndTheOldPrimaryAreJumpedOver) {
+TEST_F(RedisStoreTest, JumpsOverAReplicaPromotedWhileEmptyAndTheOldPrimary) {
   const auto store = Open(server_->port());
   ASSERT_EQ(Use(*store), (Range{1, 11}));
-  const auto other = StartServer();  // has heard of nothing yet
+  const auto other = StartServer();  // not a replica yet
   const auto promoted = Open(other->port());
   EXPECT_EQ(Use(*promoted), (Range{11, 21}));
   EXPECT_EQ(Use(*promoted), (Range{21, 31}));
@@ -133,7 +133,7 @@ TEST_F(RedisStoreTest, AReplicaThatIsPromotedWhileEmptyAndTheOldPrimaryAreJumped
   EXPECT_THAT(alarms_, SizeIs(2));
 }
 
-TEST_F(RedisStoreTest, AReplicaTakesNoNumbersUntilItIsPromoted) {
+TEST_F(RedisStoreTest, RefusesAReplicaUntilItIsPromoted) {
   const auto store = Open(server_->port());
   ASSERT_EQ(Use(*store), (Range{1, 11}));
   const auto replica = StartServer();
@@ -146,7 +146,7 @@ TEST_F(RedisStoreTest, AReplicaTakesNoNumbersUntilItIsPromoted) {
   EXPECT_THAT(alarms_, IsEmpty());
 }
 
-TEST_F(RedisStoreTest, AServerThatLetsUsInAndRefusesIsNamedAndNotAskedAgainAtOnce) {
+TEST_F(RedisStoreTest, NamesARefusingServerAndRetriesWithBackoff) {
   const auto replica = StartServer();
   ASSERT_EQ(replica->Follow(*server_), Status());
   auto keeper = Redis::Start({.cluster = true}), node = Redis::Start({.cluster = true});
@@ -167,7 +167,7 @@ TEST_F(RedisStoreTest, AServerThatLetsUsInAndRefusesIsNamedAndNotAskedAgainAtOnc
       EXPECT_THAT(refused.message(), HasSubstr(refusing.sentence));
     }
     EXPECT_EQ(Connections(refusing.server), before + 1);
-    clock.Advance(Milliseconds(10));  // the first wait is over
+    clock.Advance(Milliseconds(10));  // ends the first wait
     EXPECT_FALSE(store->Advance(tag_, 11, 10).ok());
     clock.Advance(Milliseconds(9));  // the second is longer
     EXPECT_FALSE(store->Advance(tag_, 11, 10).ok());
@@ -175,14 +175,14 @@ TEST_F(RedisStoreTest, AServerThatLetsUsInAndRefusesIsNamedAndNotAskedAgainAtOnc
   }
 }
 
-TEST_F(RedisStoreTest, AServerThatForgotTheScriptIsGivenItAgain) {
+TEST_F(RedisStoreTest, LoadsTheScriptAgainAfterAScriptFlush) {
   const auto store = Open(server_->port());
   ASSERT_EQ(Use(*store), (Range{1, 11}));
   ASSERT_TRUE(server_->Run({"SCRIPT", "FLUSH"}).ok());
   EXPECT_EQ(Use(*store), (Range{11, 21}));
 }
 
-TEST_F(RedisStoreTest, ALostAnswerIsUnknownAndItsRangeIsNeverGivenAgain) {
+TEST_F(RedisStoreTest, ALostAnswerIsUnknownAndItsRangeIsNotRepeated) {
   TcpProxy proxy(server_->port());
   const auto store = Open(proxy.port(), Milliseconds(500));
   ASSERT_EQ(Use(*store), (Range{1, 11}));
@@ -193,7 +193,7 @@ TEST_F(RedisStoreTest, ALostAnswerIsUnknownAndItsRangeIsNeverGivenAgain) {
   EXPECT_EQ(Use(*store), (Range{21, 31}));
 }
 
-TEST_F(RedisStoreTest, AServerThatIsKilledIsFoundAgain) {
+TEST_F(RedisStoreTest, ReconnectsAfterTheServerWasKilled) {
   const auto store = Open(server_->port());
   ASSERT_EQ(Use(*store), (Range{1, 11}));
   server_->Kill();
@@ -202,7 +202,7 @@ TEST_F(RedisStoreTest, AServerThatIsKilledIsFoundAgain) {
   EXPECT_EQ(Use(*store).begin, 11);
 }
 
-TEST_F(RedisStoreTest, WhoeverIsNotLetInSaysWhyAndNeverShowsThePassword) {
+TEST_F(RedisStoreTest, AFailedLoginReportsTheCauseWithoutThePassword) {
   auto guarded = Redis::Start({.password = "the password"});
   auto other = Redis::Start({.password = "not-the-password"});
   ASSERT_TRUE(guarded.ok() && other.ok());
@@ -216,7 +216,7 @@ TEST_F(RedisStoreTest, WhoeverIsNotLetInSaysWhyAndNeverShowsThePassword) {
   denied("");
 }
 
-TEST_F(RedisStoreTest, ATagBeyondWhatScriptsCountIsRefused) {
+TEST_F(RedisStoreTest, RefusesATagBeyondTheExactNumbersOfScripts) {
   const auto store = Open(server_->port());
   tag_.start = RedisStore::kNumbersEnd;
   EXPECT_EQ(store->Check(tag_).code(), Code::kInvalid);

@@ -29,7 +29,7 @@ TEST(StoreLinkTest, WaitsLongerAfterEachFailure) {
   EXPECT_EQ(link.MayConnect(), Status());
 }
 
-TEST(StoreLinkTest, OnlyAConnectionThatWasOfUseIsMadeAgainAtOnce) {
+TEST(StoreLinkTest, ReplacesOnlyAConnectionThatHasWorkedAtOnce) {
   VirtualClock clock(WallMs(0));
   SeededEntropy entropy(1);
   StoreLink link(kBackoff, clock, entropy);
@@ -44,7 +44,7 @@ TEST(StoreLinkTest, OnlyAConnectionThatWasOfUseIsMadeAgainAtOnce) {
   EXPECT_FALSE(link.Lost(Unavailable("it let us in, and takes no writes")).ok());
   EXPECT_FALSE(link.MayConnect().ok());
   clock.Advance(kBackoff.first);
-  EXPECT_EQ(link.MayConnect(), Status()) << "what worked has made the first wait a short one";
+  EXPECT_EQ(link.MayConnect(), Status()) << "after a connection that worked, the wait is short";
 }
 
 }  // namespace

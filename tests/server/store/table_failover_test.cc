@@ -21,7 +21,7 @@ void ExpectNoOverlap(std::vector<Range> ranges) {
   for (size_t i = 1; i < ranges.size(); ++i) EXPECT_GE(ranges[i].begin, ranges[i - 1].end);
 }
 
-TEST_P(TableFailoverTest, AReplicaThreeAllocationsBehindAndTheOldPrimaryAreJumpedOver) {
+TEST_P(TableFailoverTest, JumpsOverAReplicaThreeAllocationsBehindAndTheOldPrimary) {
   auto made = server_->StartReplica();
   ASSERT_TRUE(made.ok()) << made.status();
   SqlServer& replica = **made;
@@ -34,7 +34,7 @@ TEST_P(TableFailoverTest, AReplicaThreeAllocationsBehindAndTheOldPrimaryAreJumpe
   for (int i = 0; i < 5; ++i) use(*store_);
   ASSERT_EQ(replica.AwaitCaughtUp(*server_), Status());
   ASSERT_EQ(replica.StopFollowing(), Status());
-  for (int i = 0; i < 3; ++i) use(*store_);  // these the replica never hears of
+  for (int i = 0; i < 3; ++i) use(*store_);  // these never reach the replica
   server_->Kill();
   EXPECT_FALSE(Use(*store_).has_value());
 
@@ -44,14 +44,14 @@ TEST_P(TableFailoverTest, AReplicaThreeAllocationsBehindAndTheOldPrimaryAreJumpe
   ASSERT_THAT(alarms_, SizeIs(1));
   EXPECT_THAT(alarms_[0], HasSubstr("to 51 from 81"));
 
-  ASSERT_EQ(server_->Restart(), Status());  // and everybody goes back to it
+  ASSERT_EQ(server_->Restart(), Status());  // and all clients return to it
   for (int i = 0; i < 4; ++i) use(*store_);
   EXPECT_THAT(alarms_, SizeIs(2));
   ExpectNoOverlap(used);
   EXPECT_EQ(used.size(), 16u);
 }
 
-TEST_P(TableFailoverTest, AServerThatIsKilledInMidAdvanceGivesNothingTwice) {
+TEST_P(TableFailoverTest, AServerKilledDuringAdvanceRepeatsNoNumber) {
   constexpr int kThreads = 8;
   std::atomic<bool> going_on = true;
   std::atomic<int> count = 0;

@@ -1,4 +1,4 @@
-// What the defaults of a database must not decide.
+// Session settings that must not depend on a database's defaults.
 
 #include <gmock/gmock.h>
 
@@ -23,7 +23,7 @@ class PostgresSessionTest : public TableStoreFixture {
   }
 };
 
-TEST_P(MysqlSessionTest, WritesArePermanentWhateverTheServersDefaults) {
+TEST_P(MysqlSessionTest, WritesAreDurableWithAnyServerDefaults) {
   ASSERT_EQ(server_->Run("SET GLOBAL autocommit = 0"), Status());
   const auto store = Open(PlaceOf(*server_));
   EXPECT_EQ(store->Advance(tag_, 1, 10).value_or({}), (Range{1, 11}));
@@ -31,7 +31,7 @@ TEST_P(MysqlSessionTest, WritesArePermanentWhateverTheServersDefaults) {
   ASSERT_EQ(server_->Run("SET GLOBAL autocommit = 1"), Status());
 }
 
-TEST_P(PostgresSessionTest, WritesArePermanentAndOneAfterAnotherWhateverTheServersDefaults) {
+TEST_P(PostgresSessionTest, WritesAreDurableAndSerialWithAnyServerDefaults) {
   for (const char* setting : {"synchronous_commit = off", "statement_timeout = 0",
                               "lock_timeout = 0", "default_transaction_isolation = serializable"}) {
     ASSERT_EQ(server_->Run(std::string("ALTER DATABASE ids SET ") + setting), Status());
@@ -41,11 +41,11 @@ TEST_P(PostgresSessionTest, WritesArePermanentAndOneAfterAnotherWhateverTheServe
   EXPECT_EQ(Setting("lock_timeout"), "15s");
   EXPECT_EQ(Setting("transaction_isolation"), "read committed");
   ASSERT_EQ(server_->Run("ALTER DATABASE ids SET synchronous_commit = remote_apply"), Status());
-  EXPECT_EQ(Setting("synchronous_commit"), "remote_apply") << "more than we ask for";
+  EXPECT_EQ(Setting("synchronous_commit"), "remote_apply") << "a stronger setting is kept";
 }
 
 // The row's new number is sent before the transaction ends.
-TEST_P(PostgresSessionTest, ANumberWhoseTransactionFailsAtItsEndGivesNoRange) {
+TEST_P(PostgresSessionTest, GivesNoRangeIfTheCommitFails) {
   ASSERT_EQ(server_->Run("CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
                          "$$BEGIN RAISE EXCEPTION 'at the very end'; END$$"),
             Status());
@@ -59,7 +59,7 @@ TEST_P(PostgresSessionTest, ANumberWhoseTransactionFailsAtItsEndGivesNoRange) {
   EXPECT_EQ(Row(), "11 10");
 }
 
-TEST_P(PostgresSessionTest, AServerThatIsMadeReadOnlyIsNamed) {
+TEST_P(PostgresSessionTest, NamesAServerThatBecameReadOnly) {
   ASSERT_TRUE(store_->Advance(tag_, 1, 10).ok());
   ASSERT_EQ(server_->Run("ALTER ROLE firn SET default_transaction_read_only = on"), Status());
   const Status refused = Open(PlaceOf(*server_))->Advance(tag_, 11, 10).status();
@@ -67,7 +67,7 @@ TEST_P(PostgresSessionTest, AServerThatIsMadeReadOnlyIsNamed) {
   EXPECT_THAT(refused.message(), testing::HasSubstr("takes no writes"));
 }
 
-TEST_P(PostgresSessionTest, AUserWithoutRightsIsToldWhichAreNeeded) {
+TEST_P(PostgresSessionTest, NamesThePrivilegesThatTheUserLacks) {
   ASSERT_EQ(server_->Run(std::string("REVOKE UPDATE ON ") + kTable + " FROM firn"), Status());
   const Status denied = store_->Advance(tag_, 1, 10).status();
   EXPECT_EQ(denied.code(), Code::kDenied);

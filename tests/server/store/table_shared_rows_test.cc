@@ -13,7 +13,7 @@ namespace firn {
 namespace {
 
 constexpr int kRangesEach = 60;
-constexpr int64_t kStep = 100;  // of the rows, as InsertRowSql makes them
+constexpr int64_t kStep = 100;  // of the rows that InsertRowSql inserts
 
 // Another program's connection. Its statements are what that program sends.
 class Stranger {
@@ -25,7 +25,7 @@ class Stranger {
     EXPECT_EQ(connection_->Open(), Status());
   }
 
-  // As MySQL writes statements, whose parameters PostgreSQL counts.
+  // In MySQL's notation; PostgreSQL numbers the parameters.
   SqlConnection::Answer Say(std::string sql,
                             const std::vector<SqlConnection::Parameter>& parameters = {}) {
     for (size_t i = 1, at = sql.find('?'); at != sql.npos; at = sql.find('?'), ++i) {
@@ -47,7 +47,7 @@ class Stranger {
     return {max - step, max};
   }
 
-  // Tinyid: DbSegmentIdServiceImpl.getNextSegmentId, which tries again when somebody else has moved
+  // Tinyid: DbSegmentIdServiceImpl.getNextSegmentId, which retries if another server has changed
   // the row's version; ranges up to max itself.
   Range TinyidRange(const std::string& tag) {
     for (;;) {
@@ -70,7 +70,7 @@ class Stranger {
 
 class TableSharedRowsTest : public TableStoreFixture {
  protected:
-  // What threads of `strangers` and of Firn take of one row at the same time.
+  // Ranges that threads of `strangers` and of Firn take from one row at the same time.
   std::vector<Range> TakeTogether(const std::function<Range(Stranger&)>& theirs) {
     std::mutex mutex;
     std::vector<Range> all;
@@ -97,7 +97,7 @@ class TableSharedRowsTest : public TableStoreFixture {
     return all;
   }
 
-  // All of them, one after another, from the row's first number on.
+  // Checks that the ranges follow each other from the row's first number on.
   static void ExpectOneRow(std::vector<Range> ranges, int64_t begin) {
     EXPECT_EQ(ranges.size(), size_t{6} * kRangesEach);
     std::sort(ranges.begin(), ranges.end(),
@@ -109,7 +109,7 @@ class TableSharedRowsTest : public TableStoreFixture {
   }
 };
 
-TEST_P(TableSharedRowsTest, LeafsServersAndOursNeverOverlap) {
+TEST_P(TableSharedRowsTest, RangesOfLeafAndFirnNeverOverlap) {
   CreateTable(TableForm::kLeaf);
   InsertRow(1);
   const std::vector<Range> all =
@@ -117,7 +117,7 @@ TEST_P(TableSharedRowsTest, LeafsServersAndOursNeverOverlap) {
   ExpectOneRow(all, 1);
 }
 
-TEST_P(TableSharedRowsTest, TinyidsServersAndOursNeverOverlap) {
+TEST_P(TableSharedRowsTest, RangesOfTinyidAndFirnNeverOverlap) {
   CreateTable(TableForm::kTinyid);
   InsertRow(1);
   const std::vector<Range> all =
@@ -125,15 +125,15 @@ TEST_P(TableSharedRowsTest, TinyidsServersAndOursNeverOverlap) {
   ExpectOneRow(all, 1);
 }
 
-// Between two readings of ours, somebody of theirs: our ledger follows over what they took.
-TEST_P(TableSharedRowsTest, WhatTheyTookIsNeverBelowWhatOursGoesOnFrom) {
+// Another program moves the row between two readings: the ledger follows above its range.
+TEST_P(TableSharedRowsTest, ContinuesAboveRangesThatOtherServersTook) {
   CreateTable(TableForm::kLeaf);
   InsertRow(1);
   Stranger leaf(Connection(PlaceOf(*server_)), GetParam());
   EXPECT_EQ(Use(*store_).value_or(Range{}), (Range{1, 11}));
   EXPECT_EQ(leaf.LeafRange(tag_.name), (Range{11, 11 + kStep}));
   EXPECT_EQ(Use(*store_).value_or(Range{}), (Range{111, 121}));
-  high_ = 5000;  // a ledger that has jumped takes their row along
+  high_ = 5000;  // a ledger that has jumped raises their row
   EXPECT_EQ(Use(*store_).value_or(Range{}), (Range{5000, 5010}));
   EXPECT_EQ(leaf.LeafRange(tag_.name), (Range{5010, 5010 + kStep}));
 }

@@ -1,4 +1,4 @@
-// Tags whose ledger picks ranges while their database is away: whose a row is, and what is away.
+// Tags whose ledger picks ranges while their database is away: ownership of rows, and what is away.
 
 #include <fstream>
 #include <optional>
@@ -40,7 +40,7 @@ class StandInTableTest : public TableStoreFixture {
 TEST_P(StandInTableTest, EachRangeMarksTheRow) {
   ASSERT_TRUE(store_->Advance(tag_, 1, 10).ok());
   EXPECT_EQ(Owner(), kOurs);
-  Edit("cluster = ''");  // as an old backup has it
+  Edit("cluster = ''");  // as after the restore of an old backup
   ASSERT_TRUE(store_->Advance(tag_, 11, 10).ok());
   EXPECT_EQ(Owner(), kOurs);
   Edit("cluster = 'another'");
@@ -48,7 +48,7 @@ TEST_P(StandInTableTest, EachRangeMarksTheRow) {
   EXPECT_EQ(Row(), "21 10");
 }
 
-TEST_P(StandInTableTest, ARowThatIsTakenAwayBetweenTheLookAndTheMoveStays) {
+TEST_P(StandInTableTest, DoesNotMoveARowThatAnotherClusterHasMarkedMeanwhile) {
   ASSERT_TRUE(store_->Advance(tag_, 1, 10).ok());
   const RangeTable table = *RangeTable::Make(GetParam(), TableForm::kFirn, kTable);
   const auto connection = Connection(PlaceOf(*server_));
@@ -64,7 +64,7 @@ TEST_P(StandInTableTest, ARowThatIsTakenAwayBetweenTheLookAndTheMoveStays) {
   EXPECT_EQ(Row(), "11 10");
 }
 
-TEST_P(StandInTableTest, WhatTheLedgerHasPickedByItselfIsNoDatabaseThatWentBack) {
+TEST_P(StandInTableTest, RangesPickedByTheLedgerCauseNoAlarm) {
   ASSERT_TRUE(store_->Advance(tag_, 1, 10).ok());
   Listen(11);
   EXPECT_EQ(store_->Advance(tag_, 5001, 10).value_or({}), (Range{5001, 5011}));
@@ -72,17 +72,17 @@ TEST_P(StandInTableTest, WhatTheLedgerHasPickedByItselfIsNoDatabaseThatWentBack)
   Edit("max_id = 5005");
   Listen(5011);
   EXPECT_EQ(store_->Advance(tag_, 7001, 10).value_or({}), (Range{7001, 7011}));
-  EXPECT_THAT(alarms_, SizeIs(1)) << "it has lost what it picked itself";
+  EXPECT_THAT(alarms_, SizeIs(1)) << "it has lost numbers that it picked itself";
 }
 
-TEST_P(StandInTableTest, ATableWithoutTheColumnServesTheOtherTagsOnly) {
+TEST_P(StandInTableTest, ATableWithoutTheColumnServesOnlyOtherTags) {
   DropColumn();
   const Status refused = store_->Advance(tag_, 1, 10).status();
   EXPECT_EQ(refused.code(), Code::kInvalid);
   EXPECT_THAT(refused.message(), HasSubstr("ADD cluster VARCHAR(64) NOT NULL DEFAULT ''"));
   tag_.when_store_is_away = StoreAway::kRefuse;
   EXPECT_EQ(store_->Advance(tag_, 1, 10).value_or({}), (Range{1, 11}));
-  // As the refusal says it.
+  // The remedy in the refusal.
   const std::string said = refused.message().substr(refused.message().find("ALTER TABLE"));
   ASSERT_EQ(server_->Run(said), Status());
   tag_.when_store_is_away = StoreAway::kLedger;
@@ -90,14 +90,14 @@ TEST_P(StandInTableTest, ATableWithoutTheColumnServesTheOtherTagsOnly) {
   EXPECT_EQ(Owner(), kOurs);
 }
 
-TEST_P(StandInTableTest, AwayIsWhatCannotBeReachedAndNoRefusal) {
+TEST_P(StandInTableTest, AnUnreachableServerIsAwayAndARefusingOneIsNot) {
   const auto away = [&](const DatabasePlace& place) {
     const auto store = Open(place);
     store->Listen({.cluster = kOurs});
     EXPECT_FALSE(store->Advance(tag_, 1, 10).ok());
     const bool first = store->away();
     EXPECT_FALSE(store->Advance(tag_, 1, 10).ok());
-    EXPECT_EQ(store->away(), first) << "asked again at once";
+    EXPECT_EQ(store->away(), first) << "when asked again at once";
     EXPECT_FALSE(store->Check(tag_).ok());
     EXPECT_EQ(store->away(), first);
     return first;
@@ -124,10 +124,10 @@ TEST_P(StandInTableTest, AwayIsWhatCannotBeReachedAndNoRefusal) {
   const auto replica = server_->StartReplica();
   ASSERT_TRUE(replica.ok()) << replica.status();
   ASSERT_EQ((*replica)->AwaitCaughtUp(*server_), Status());
-  EXPECT_FALSE(away(PlaceOf(**replica))) << "it takes no writes";
+  EXPECT_FALSE(away(PlaceOf(**replica))) << "it is read-only";
   Edit("step = 0");
   EXPECT_FALSE(store_->Advance(tag_, 11, 10).ok());
-  EXPECT_FALSE(store_->away()) << "a row of nonsense";
+  EXPECT_FALSE(store_->away()) << "an invalid row";
 }
 
 INSTANTIATE_TEST_SUITE_P(Databases, StandInTableTest,

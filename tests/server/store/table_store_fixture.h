@@ -43,12 +43,12 @@ class CountedConnection final : public SqlConnection {
   int& opens_;
 };
 
-// A store on a real server of either database, and somebody who edits rows behind its back.
+// A store on a real server of either database, and a connection that edits its rows.
 class TableStoreFixture : public testing::TestWithParam<SqlDialect> {
  protected:
   static constexpr const char* kTable = "ranges";
 
-  // One of each database for a suite.
+  // One server of each database for a suite.
   static SqlServer* ServerOf(SqlDialect dialect) {
     std::unique_ptr<SqlServer>& server = servers_[dialect];
     const auto keep = [&](auto started) {
@@ -69,7 +69,7 @@ class TableStoreFixture : public testing::TestWithParam<SqlDialect> {
 
   bool mysql() const { return GetParam() == SqlDialect::kMysql; }
 
-  // A fresh table of the form, and a store on it.
+  // Creates a new table of the form, and a store on it.
   void CreateTable(TableForm form) {
     form_ = form;
     ASSERT_EQ(server_->Run(std::string("DROP TABLE IF EXISTS ") + kTable), Status());
@@ -109,7 +109,7 @@ class TableStoreFixture : public testing::TestWithParam<SqlDialect> {
     return rows->empty() ? "none" : rows->at(0).at(0) + " " + rows->at(0).at(1);
   }
 
-  // What a ledger would let through: the range when it lies above everything before it.
+  // A ledger's check: returns the range if it lies above everything before it.
   std::optional<Range> Use(TableStore& store, int64_t size = 10) {
     const Result<Range> range = store.Advance(tag_, high_, size);
     if (!range.ok() || range->begin < high_) return std::nullopt;
@@ -124,7 +124,7 @@ class TableStoreFixture : public testing::TestWithParam<SqlDialect> {
   std::vector<std::string> alarms_;
   std::unique_ptr<TableStore> store_;
   int64_t high_ = 1;
-  int opens_ = 0;  // attempts to connect, of all stores
+  int opens_ = 0;  // attempts of all stores to connect
 };
 
 inline std::string NameOfDatabase(const testing::TestParamInfo<SqlDialect>& tested) {

@@ -19,9 +19,9 @@ using testing::SizeIs;
 
 class TableStoreTest : public TableStoreFixture {};
 
-// --- rows that somebody has edited --------------------------------------------------------------
+// --- edited rows ---------------------------------------------------------------------------------
 
-TEST_P(TableStoreTest, ARowOfNonsenseIsRefusedAndLeftAsItIs) {
+TEST_P(TableStoreTest, RefusesAnInvalidRowAndLeavesItUnchanged) {
   ASSERT_TRUE(store_->Advance(tag_, 1, 10).ok());
   const struct {
     const char* change;
@@ -45,7 +45,7 @@ TEST_P(TableStoreTest, ARowOfNonsenseIsRefusedAndLeftAsItIs) {
   EXPECT_THAT(alarms_, IsEmpty());
 }
 
-TEST_P(TableStoreTest, ALowerRowIsJumpedOverWithAnAlarm) {
+TEST_P(TableStoreTest, JumpsOverALowerRowWithAnAlarm) {
   ASSERT_TRUE(store_->Advance(tag_, 1, 1000).ok());
   Edit("max_id = 500");
   EXPECT_EQ(store_->Advance(tag_, 1001, 10).value_or({}), (Range{1001, 1011}));
@@ -55,14 +55,14 @@ TEST_P(TableStoreTest, ALowerRowIsJumpedOverWithAnAlarm) {
   EXPECT_THAT(alarms_, SizeIs(1));
 }
 
-TEST_P(TableStoreTest, ARaisedStartIsNoAlarmAndPermitsAnyJump) {
+TEST_P(TableStoreTest, ARaisedStartCausesNoAlarmAndPermitsAnyJump) {
   ASSERT_TRUE(store_->Advance(tag_, 1, 10).ok());
   tag_.start = int64_t{1} << 61;
   EXPECT_EQ(store_->Advance(tag_, *tag_.start, 10).value_or({}).begin, *tag_.start);
   EXPECT_THAT(alarms_, IsEmpty());
 }
 
-TEST_P(TableStoreTest, ARowThatIsGoneIsMadeOnlyWithoutALedger) {
+TEST_P(TableStoreTest, CreatesAMissingRowOnlyWithoutALedger) {
   EXPECT_EQ(store_->Check(tag_), Status());
   tag_.high = 11;
   EXPECT_EQ(store_->Check(tag_).code(), Code::kNotFound);
@@ -71,7 +71,7 @@ TEST_P(TableStoreTest, ARowThatIsGoneIsMadeOnlyWithoutALedger) {
   EXPECT_EQ(store_->Advance(tag_, 1, 10).value_or({}), (Range{1, 11}));
 }
 
-TEST_P(TableStoreTest, TablesOfOthersGetNoRowsFromUs) {
+TEST_P(TableStoreTest, CreatesNoRowsInTablesOfLeafAndTinyid) {
   for (const TableForm form : {TableForm::kLeaf, TableForm::kTinyid}) {
     CreateTable(form);
     EXPECT_EQ(store_->Check(tag_).code(), Code::kNotFound);
@@ -80,9 +80,9 @@ TEST_P(TableStoreTest, TablesOfOthersGetNoRowsFromUs) {
   }
 }
 
-// --- tables of others ---------------------------------------------------------------------------
+// --- tables of Leaf and Tinyid -------------------------------------------------------------------
 
-TEST_P(TableStoreTest, LeafGivesTheNumbersBelowMax) {
+TEST_P(TableStoreTest, LeafFormGivesTheNumbersBelowMax) {
   CreateTable(TableForm::kLeaf);
   InsertRow(1);
   Edit("max_id = max_id + 1000");  // Leaf's server has [1, 1001)
@@ -90,7 +90,7 @@ TEST_P(TableStoreTest, LeafGivesTheNumbersBelowMax) {
   EXPECT_EQ(Row(), "1011 100");
 }
 
-TEST_P(TableStoreTest, TinyidGivesTheNumbersUpToMaxAndSeesThatWeWereThere) {
+TEST_P(TableStoreTest, TinyidFormGivesTheNumbersUpToMaxAndRaisesTheVersion) {
   CreateTable(TableForm::kTinyid);
   InsertRow(1);
   Edit("max_id = max_id + 1000, version = version + 1");  // its server has (0, 1000]
@@ -101,7 +101,7 @@ TEST_P(TableStoreTest, TinyidGivesTheNumbersUpToMaxAndSeesThatWeWereThere) {
   EXPECT_EQ(version->at(0).at(0), "2");
 }
 
-TEST_P(TableStoreTest, ATinyidRowThatSharesItsNumbersIsRefused) {
+TEST_P(TableStoreTest, RefusesATinyidRowThatSharesItsNumbers) {
   CreateTable(TableForm::kTinyid);
   InsertRow(1);
   Edit("delta = 2, remainder = 1");
@@ -111,7 +111,7 @@ TEST_P(TableStoreTest, ATinyidRowThatSharesItsNumbersIsRefused) {
   EXPECT_EQ(Row(), "0 100");
 }
 
-TEST_P(TableStoreTest, AColumnThatIsTooNarrowGivesNothing) {
+TEST_P(TableStoreTest, ATooNarrowColumnGivesNoRange) {
   const char* const change = mysql() ? " MODIFY max_id INT NOT NULL" : " ALTER max_id TYPE INT";
   ASSERT_EQ(server_->Run(std::string("ALTER TABLE ") + kTable + change), Status());
   ASSERT_TRUE(store_->Advance(tag_, 1, 2'147'483'000).ok());
@@ -121,7 +121,7 @@ TEST_P(TableStoreTest, AColumnThatIsTooNarrowGivesNothing) {
 
 // --- connections --------------------------------------------------------------------------------
 
-TEST_P(TableStoreTest, WhoeverIsNotLetInSaysWhyAndNeverShowsThePassword) {
+TEST_P(TableStoreTest, AFailedLoginReportsTheCauseWithoutThePassword) {
   DatabasePlace place = PlaceOf(*server_);
   const std::string file = server_->folder() / "wrong";
   std::ofstream(file) << "firn:not-the-password";
@@ -137,11 +137,11 @@ TEST_P(TableStoreTest, WhoeverIsNotLetInSaysWhyAndNeverShowsThePassword) {
   EXPECT_EQ(Open(place)->Advance(tag_, 1, 10).code(), Code::kNotFound);
 }
 
-TEST_P(TableStoreTest, WhatIsNotThereIsNotFound) {
+TEST_P(TableStoreTest, AMissingTableOrRowIsNotFound) {
   DatabasePlace place = PlaceOf(*server_);
   place.database = "nowhere";
   const Status no_database = Open(place)->Check(tag_);
-  // To MariaDB a database without rights for the user is as good as none.
+  // MariaDB does not distinguish a database without rights for the user from a missing one.
   EXPECT_EQ(no_database.code(), mysql() ? Code::kDenied : Code::kNotFound) << no_database;
   place.database = SqlServer::kDatabase;
   ASSERT_EQ(server_->Run(std::string("DROP TABLE ") + kTable), Status());
@@ -152,8 +152,8 @@ TEST_P(TableStoreTest, WhatIsNotThereIsNotFound) {
   EXPECT_EQ(Open(place)->Check(tag_).code(), Code::kUnavailable);
 }
 
-// Reading its row still works there.
-TEST_P(TableStoreTest, AServerThatTakesNoWritesIsNamedAndNotAskedAgainAtOnce) {
+// Reading the row still works on such a server.
+TEST_P(TableStoreTest, NamesAReadOnlyServerAndRetriesWithBackoff) {
   const auto replica = server_->StartReplica();
   ASSERT_TRUE(replica.ok()) << replica.status();
   ASSERT_TRUE(store_->Advance(tag_, 1, 10).ok());
@@ -168,10 +168,10 @@ TEST_P(TableStoreTest, AServerThatTakesNoWritesIsNamedAndNotAskedAgainAtOnce) {
     EXPECT_THAT(refused.message(), HasSubstr(place.address.ToString() + " takes no writes: name"));
   }
   EXPECT_EQ(opens_, 1);
-  clock.Advance(Milliseconds(10));  // the first wait is over
+  clock.Advance(Milliseconds(10));  // ends the first wait
   EXPECT_FALSE(store->Advance(tag_, 11, 10).ok());
   EXPECT_EQ(opens_, 2);
-  clock.Advance(Milliseconds(9));  // the second is longer
+  clock.Advance(Milliseconds(9));  // the second wait is longer
   EXPECT_FALSE(store->Advance(tag_, 11, 10).ok());
   EXPECT_EQ(opens_, 2);
 
@@ -182,7 +182,7 @@ TEST_P(TableStoreTest, AServerThatTakesNoWritesIsNamedAndNotAskedAgainAtOnce) {
 
 // --- locks --------------------------------------------------------------------------------------
 
-// Somebody who keeps the row of one tag to himself.
+// A session that holds a lock on the row of one tag.
 class TableLockTest : public TableStoreTest {
  protected:
   void SetUp() override {
@@ -199,7 +199,7 @@ class TableLockTest : public TableStoreTest {
   }
   bool Say(const std::string& sql) { return holder_->Execute(sql, {}).ok(); }
 
-  // Statements of programs that go on at the server.
+  // Statements of programs that are still running at the server.
   bool AnyAtWork() {
     const auto rows = server_->Query(
         mysql() ? "SELECT id FROM information_schema.processlist WHERE user = 'firn' AND "
@@ -218,7 +218,7 @@ class TableLockTest : public TableStoreTest {
   std::unique_ptr<SqlConnection> holder_;
 };
 
-TEST_P(TableLockTest, WhatWasGivenUpMovesNothingLater) {
+TEST_P(TableLockTest, AnAbandonedStatementMovesNoRowLater) {
   for (int i = 0; i < 3; ++i) {
     const auto store = Open(place_);
     EXPECT_FALSE(store->Advance(tag_, 11, 10).ok());
@@ -229,17 +229,17 @@ TEST_P(TableLockTest, WhatWasGivenUpMovesNothingLater) {
   EXPECT_TRUE(Eventually(kPatience, [&] { return Use(*store_).has_value(); }));
 }
 
-TEST_P(TableLockTest, OtherTagsHaveTheirTurnBeforeALockedRowIsTriedAgain) {
+TEST_P(TableLockTest, ServesOtherTagsBeforeRetryingALockedRow) {
   VirtualClock clock(WallMs(0));
   const auto store = Open(place_, clock);
   opens_ = 0;
   const Status locked = store->Advance(tag_, 11, 10).status();
   EXPECT_EQ(locked.code(), Code::kUnavailable);
   EXPECT_EQ(store->Advance(other_, 11, 10).value_or({}), (Range{11, 21}));
-  EXPECT_EQ(opens_, 1) << "the connection was as good as before";
+  EXPECT_EQ(opens_, 1) << "the connection is still usable";
 
   ASSERT_TRUE(Say("COMMIT"));
-  EXPECT_EQ(store->Advance(tag_, 11, 10).status(), locked) << "it was asked for again at once";
+  EXPECT_EQ(store->Advance(tag_, 11, 10).status(), locked) << "a second request at once";
   EXPECT_TRUE(store->Advance(other_, 21, 10).ok());
   clock.Advance(LateTags::kPauseMin);
   EXPECT_EQ(store->Advance(tag_, 11, 10).value_or({}), (Range{11, 21}));
@@ -247,7 +247,7 @@ TEST_P(TableLockTest, OtherTagsHaveTheirTurnBeforeALockedRowIsTriedAgain) {
 
 // --- answers ------------------------------------------------------------------------------------
 
-TEST_P(TableStoreTest, ALostAnswerIsUnknownAndItsRangeIsNeverGivenAgain) {
+TEST_P(TableStoreTest, ALostAnswerIsUnknownAndItsRangeIsNotRepeated) {
   TcpProxy proxy(server_->port());
   DatabasePlace place = PlaceOf(*server_);
   place.address.port = static_cast<uint16_t>(proxy.port());
@@ -258,10 +258,10 @@ TEST_P(TableStoreTest, ALostAnswerIsUnknownAndItsRangeIsNeverGivenAgain) {
   EXPECT_EQ(store->Advance(tag_, 11, 10).code(), Code::kUnknown);
   proxy.DropAnswers(false);
   ASSERT_TRUE(Eventually(kPatience, [&] { return store->Advance(tag_, 11, 10).ok(); }));
-  EXPECT_EQ(Row().substr(0, 2), "21");  // reading the row came first, and moved nothing
+  EXPECT_EQ(Row().substr(0, 2), "21");  // the row was read first, which moved nothing
 }
 
-TEST_P(TableStoreTest, AServerThatTakesConnectionsAndSaysNothingIsUnavailable) {
+TEST_P(TableStoreTest, ASilentServerIsUnavailable) {
   TcpProxy proxy(server_->port());
   proxy.DropAnswers(true);
   DatabasePlace place = PlaceOf(*server_);
@@ -274,7 +274,7 @@ TEST_P(TableStoreTest, AServerThatTakesConnectionsAndSaysNothingIsUnavailable) {
   EXPECT_TRUE(Eventually(kPatience, [&] { return Use(*store).has_value(); }));
 }
 
-TEST_P(TableStoreTest, AConnectionThatWasCutIsMadeAgain) {
+TEST_P(TableStoreTest, ReplacesAConnectionThatWasCut) {
   TcpProxy proxy(server_->port());
   DatabasePlace place = PlaceOf(*server_);
   place.address.port = static_cast<uint16_t>(proxy.port());
@@ -291,7 +291,7 @@ INSTANTIATE_TEST_SUITE_P(Databases, TableLockTest,
                          testing::Values(SqlDialect::kMysql, SqlDialect::kPostgres),
                          NameOfDatabase);
 
-TEST(RangeTableTest, NamesThatAreNoNamesAreRefused) {
+TEST(RangeTableTest, RefusesInvalidTableNames) {
   for (const char* name : {"", "a b", "a`b", "a;b", ".a", "a.", "a.b.c", "t--"}) {
     EXPECT_EQ(RangeTable::Make(SqlDialect::kMysql, TableForm::kFirn, name).code(), Code::kInvalid)
         << name;
@@ -301,7 +301,7 @@ TEST(RangeTableTest, NamesThatAreNoNamesAreRefused) {
             "\"s\".\"T\"");
 }
 
-TEST(RangeTableTest, AnAnswerThatCannotBeGivesNoRange) {
+TEST(RangeTableTest, AnImpossibleAnswerGivesNoRange) {
   const RangeTable table = *RangeTable::Make(SqlDialect::kMysql, TableForm::kFirn, "t");
   EXPECT_EQ(table.RangeAt(110, 10, 100).value_or({}), (Range{100, 110}));
   EXPECT_EQ(table.RangeAt(109, 10, 100).code(), Code::kCorrupt);

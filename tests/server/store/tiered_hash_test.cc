@@ -39,7 +39,7 @@ class TieredHashTest : public testing::Test {
     return std::make_unique<TieredHash>(std::move(options), SystemClock(), SystemEntropy());
   }
 
-  // Tried until the server is reached.
+  // Repeats until the server is reached.
   static Result<TieredHash::Taken> Take(TieredHash& hash, int64_t size = 10) {
     Result<TieredHash::Taken> taken = Unavailable("");
     Eventually(Milliseconds(60'000), [&] {
@@ -67,7 +67,7 @@ class TieredHashTest : public testing::Test {
   std::unique_ptr<TieredHash> hash_;
 };
 
-TEST_F(TieredHashTest, OneOfAllBringsTheSegmentAndAllTakeFromIt) {
+TEST_F(TieredHashTest, OneServerBringsTheSegmentAndAllTakeFromIt) {
   const auto other = Open(*server_);
   EXPECT_TRUE(Take(*hash_).value_or({}).bring);
   const auto waiting = Take(*other);
@@ -80,19 +80,19 @@ TEST_F(TieredHashTest, OneOfAllBringsTheSegmentAndAllTakeFromIt) {
   EXPECT_TRUE(Numbers(*other).empty());
 }
 
-TEST_F(TieredHashTest, TheNextSegmentIsAskedForEarlyAndFollowsWithoutAGap) {
+TEST_F(TieredHashTest, RequestsTheNextSegmentEarlyAndContinuesWithoutAGap) {
   ASSERT_EQ(Fill(1, 101), Status());
   EXPECT_FALSE(Take(*hash_, 9).value_or({}).bring);
   const auto low = Take(*hash_, 1);
   EXPECT_TRUE(low.value_or({}).bring);
   EXPECT_EQ(low.value_or({}).step, 100);
   ASSERT_EQ(Fill(101, 301), Status());
-  EXPECT_EQ(Fill(301, 401).code(), Code::kConflict);  // there are two already
+  EXPECT_EQ(Fill(301, 401).code(), Code::kConflict);  // there are already two
   EXPECT_EQ(Numbers(*hash_, 1000), (Range{11, 101}));
   EXPECT_EQ(Numbers(*hash_, 1000), (Range{101, 301}));
 }
 
-TEST_F(TieredHashTest, ASegmentBelowAnotherIsRefused) {
+TEST_F(TieredHashTest, RefusesASegmentBelowAnother) {
   ASSERT_EQ(Fill(100, 200), Status());
   EXPECT_EQ(Fill(50, 90).code(), Code::kConflict);
   EXPECT_EQ(Fill(199, 300).code(), Code::kConflict);
@@ -101,7 +101,7 @@ TEST_F(TieredHashTest, ASegmentBelowAnotherIsRefused) {
   EXPECT_EQ(Numbers(*hash_, 1000), (Range{100, 200}));
 }
 
-TEST_F(TieredHashTest, AfterARestartTheRestIsThrownAway) {
+TEST_F(TieredHashTest, DiscardsTheRestAfterARestart) {
   ASSERT_EQ(Fill(1, 101), Status());
   ASSERT_EQ(Numbers(*hash_), (Range{1, 11}));
   server_->Kill();
@@ -109,15 +109,15 @@ TEST_F(TieredHashTest, AfterARestartTheRestIsThrownAway) {
   const auto taken = Take(*hash_);
   EXPECT_TRUE(taken.value_or({}).range.empty());
   EXPECT_TRUE(taken.value_or({}).bring);
-  EXPECT_EQ(hash_->Fill(Tag(), kOurs, {101, 201})->thrown_away, 90);  // so many were lost
+  EXPECT_EQ(hash_->Fill(Tag(), kOurs, {101, 201})->thrown_away, 90);  // the numbers that were lost
   EXPECT_EQ(Numbers(*hash_), (Range{101, 111}));
 }
 
-TEST_F(TieredHashTest, APromotedReplicaAndTheOldPrimaryThrowTheirRestAway) {
+TEST_F(TieredHashTest, DiscardsTheRestOnAPromotedReplicaAndTheOldPrimary) {
   const auto replica = StartServer();
   ASSERT_EQ(replica->Follow(*server_), Status());
   ASSERT_EQ(Fill(1, 101), Status());
-  ASSERT_EQ(replica->Follow(*server_), Status());  // has the segment
+  ASSERT_EQ(replica->Follow(*server_), Status());  // now has the segment
   ASSERT_EQ(Numbers(*hash_), (Range{1, 11}));
   ASSERT_EQ(replica->Promote(), Status());
   const auto promoted = Open(*replica);
@@ -125,7 +125,7 @@ TEST_F(TieredHashTest, APromotedReplicaAndTheOldPrimaryThrowTheirRestAway) {
   ASSERT_EQ(promoted->Fill(Tag(), kOurs, {101, 201}).status(), Status());
   EXPECT_EQ(Numbers(*promoted), (Range{101, 111}));
 
-  // Back to the first one, which has never been restarted.
+  // Back to the first server, which was never restarted.
   ASSERT_EQ(server_->Follow(*replica), Status());
   ASSERT_EQ(server_->Promote(), Status());
   EXPECT_TRUE(Numbers(*hash_).empty());
@@ -133,7 +133,7 @@ TEST_F(TieredHashTest, APromotedReplicaAndTheOldPrimaryThrowTheirRestAway) {
   EXPECT_EQ(Numbers(*hash_), (Range{201, 211}));
 }
 
-TEST_F(TieredHashTest, APrimaryThatWasAReplicaForAMomentThrowsItsRestAway) {
+TEST_F(TieredHashTest, DiscardsTheRestOnAPrimaryThatWasAReplicaBriefly) {
   ASSERT_EQ(Fill(1, 101), Status());
   ASSERT_EQ(Numbers(*hash_), (Range{1, 11}));
   ASSERT_TRUE(server_->Run({"REPLICAOF", "127.0.0.1", std::to_string(FreePort())}).ok());
@@ -141,7 +141,7 @@ TEST_F(TieredHashTest, APrimaryThatWasAReplicaForAMomentThrowsItsRestAway) {
   EXPECT_TRUE(Numbers(*hash_).empty());
 }
 
-TEST_F(TieredHashTest, WhatSomebodyHasEditedIsNotGiven) {
+TEST_F(TieredHashTest, RefusesAnEditedHash) {
   const std::vector<std::string> kEdits[] = {
       {"cur", "5"}, {"max", "500"}, {"left", "-3"}, {"cur", "x"}, {"next", "7", "next_max", "9"}};
   int64_t begin = 1;
@@ -158,14 +158,14 @@ TEST_F(TieredHashTest, WhatSomebodyHasEditedIsNotGiven) {
   }
 }
 
-TEST_F(TieredHashTest, AHashOfAnotherClusterIsNeitherTakenFromNorWrittenTo) {
+TEST_F(TieredHashTest, DoesNotReadOrWriteAHashOfAnotherCluster) {
   ASSERT_EQ(Fill(1, 101), Status());
   ASSERT_EQ(Numbers(*hash_), (Range{1, 11}));
   EXPECT_EQ(hash_->Take(Tag(), kTheirs, 10).code(), Code::kInvalid);
   EXPECT_EQ(hash_->Fill(Tag(), kTheirs, {101, 201}).code(), Code::kInvalid);
   EXPECT_EQ(hash_->Clear(Tag(), kTheirs).code(), Code::kInvalid);
   EXPECT_EQ(Numbers(*hash_), (Range{11, 21}));
-  // Neither after a restart, when the rest is nobody's any more.
+  // Not after a restart either, when the rest is not given out any more.
   server_->Kill();
   ASSERT_EQ(server_->Restart(), Status());
   EXPECT_TRUE(Numbers(*hash_).empty());
@@ -174,14 +174,14 @@ TEST_F(TieredHashTest, AHashOfAnotherClusterIsNeitherTakenFromNorWrittenTo) {
   EXPECT_THAT(refused.status().message(), HasSubstr(kOurs));
 }
 
-TEST_F(TieredHashTest, AHashThatDoesNotSayWhoseItIsIsRefused) {
+TEST_F(TieredHashTest, RefusesAHashWithoutACluster) {
   ASSERT_EQ(Fill(1, 101), Status());
   ASSERT_TRUE(server_->Run({"HDEL", kKey, "cluster"}).ok());
   EXPECT_EQ(Take(*hash_).code(), Code::kCorrupt);
   EXPECT_EQ(Fill(101, 201).code(), Code::kCorrupt);
 }
 
-TEST_F(TieredHashTest, WhatIsClearedIsGivenToNobody) {
+TEST_F(TieredHashTest, GivesOutNothingThatWasCleared) {
   const auto other = Open(*server_);
   ASSERT_EQ(Fill(1, 101), Status());
   ASSERT_EQ(Numbers(*hash_, 95), (Range{1, 96}));
@@ -194,7 +194,7 @@ TEST_F(TieredHashTest, WhatIsClearedIsGivenToNobody) {
   EXPECT_EQ(Numbers(*other), (Range{201, 211}));
 }
 
-TEST_F(TieredHashTest, AHashThatHasHadMoreThanTheLedgerKnowsIsRefused) {
+TEST_F(TieredHashTest, RefusesAHashAboveTheLedger) {
   ASSERT_EQ(Fill(1, 101), Status());
   ASSERT_EQ(hash_->Clear(Tag(), kOurs), Status());
   const auto refused = hash_->Fill(Tag(), kOurs, {50, 150});
@@ -203,7 +203,7 @@ TEST_F(TieredHashTest, AHashThatHasHadMoreThanTheLedgerKnowsIsRefused) {
   EXPECT_EQ(Fill(101, 201), Status());
 }
 
-TEST_F(TieredHashTest, NumbersBelowTheStartAreLeftOut) {
+TEST_F(TieredHashTest, SkipsNumbersBelowTheStart) {
   const auto from = [&](int64_t start) {
     TagDefinition tag = Tag();
     tag.start = start;
@@ -222,7 +222,7 @@ TEST_F(TieredHashTest, NumbersBelowTheStartAreLeftOut) {
   EXPECT_EQ(from(kRangeEnd), Range());
 }
 
-TEST_F(TieredHashTest, ASegmentBeyondWhatScriptsCountIsRefused) {
+TEST_F(TieredHashTest, RefusesASegmentBeyondTheExactNumbersOfScripts) {
   const int64_t end = TieredHash::kNumbersEnd;
   EXPECT_EQ(Fill(end - 10, end + 1).code(), Code::kExhausted);
   ASSERT_EQ(Fill(end - 15, end), Status());
@@ -230,14 +230,14 @@ TEST_F(TieredHashTest, ASegmentBeyondWhatScriptsCountIsRefused) {
   EXPECT_EQ(Numbers(*hash_), (Range{end - 5, end}));
 }
 
-TEST_F(TieredHashTest, ASegmentOfAnotherFormIsGivenToNobody) {
+TEST_F(TieredHashTest, DoesNotGiveOutASegmentOfAnotherForm) {
   ASSERT_EQ(Fill(1, 101), Status());
   TagDefinition other = Tag();
   other.text = "{id:09}";
   const auto taken = hash_->Take(other, kOurs, 10);
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_TRUE(taken.value_or({}).range.empty());
-  EXPECT_EQ(Numbers(*hash_), (Range{1, 11})) << "whoever has its form goes on";
+  EXPECT_EQ(Numbers(*hash_), (Range{1, 11})) << "callers with its form still get numbers";
   EXPECT_EQ(hash_->Fill(other, kOurs, {101, 201})->thrown_away, 90) << "the rest is lost";
   EXPECT_TRUE(Numbers(*hash_).empty());
 }

@@ -21,7 +21,7 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// What a ledger does, for all servers of a test.
+// A stand-in for the ledger, shared by all servers of a test.
 class Ledgers {
  public:
   explicit Ledgers(std::string cluster = "a cluster", int64_t high = 1)
@@ -105,14 +105,14 @@ class Host {
     source_->Take(tag, size, [&](Result<Range> range) { told.set_value(std::move(range)); });
     return told.get_future().get();
   }
-  // Tried until there are some.
+  // Repeats until there are numbers.
   Range Numbers(int64_t size = 1) {
     Result<Range> range = Unavailable("");
     EXPECT_TRUE(Eventually(kPatience, [&] { return (range = Take(size)).ok(); })) << range.status();
     return range.value_or({});
   }
   TieredSource& source() { return *source_; }
-  // As the ledger's owner does when it was found lower than before.
+  // What the ledger's owner does when the ledger has fallen.
   void Distrust() {
     std::promise<void> done;
     ASSERT_TRUE(control_.Post([&] {
@@ -142,10 +142,10 @@ class TieredSourceTest : public testing::Test {
   Ledgers ledgers_;
 };
 
-TEST_F(TieredSourceTest, NumbersRiseOverAllServersInRealTime) {
+TEST_F(TieredSourceTest, NumbersRiseOverAllServers) {
   constexpr int kHosts = 3;
   constexpr int kEach = 300;
-  std::atomic<int64_t> answered = 0;  // the highest number that anybody has got
+  std::atomic<int64_t> answered = 0;  // the highest number that any thread has got
   std::atomic<int64_t> count = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < kHosts; ++i) {
@@ -166,7 +166,7 @@ TEST_F(TieredSourceTest, NumbersRiseOverAllServersInRealTime) {
   EXPECT_EQ(count, kHosts * kEach);
 }
 
-TEST_F(TieredSourceTest, AnEmptyRedisIsFilledAtOnceAndRefilledAhead) {
+TEST_F(TieredSourceTest, FillsAnEmptyRedisAtOnceAndRefillsItAhead) {
   Host host(server_->port(), ledgers_);
   EXPECT_EQ(host.Numbers(5), (Range{1, 6}));  // a tenth of the segment is used: the next is fetched
   EXPECT_TRUE(Eventually(kPatience, [&] { return ledgers_.high() == 1 + 20 + 40; }));
@@ -174,7 +174,7 @@ TEST_F(TieredSourceTest, AnEmptyRedisIsFilledAtOnceAndRefilledAhead) {
   EXPECT_EQ(host.Numbers(100).begin, 21);
 }
 
-TEST_F(TieredSourceTest, WhateverBefallsRedisNumbersGoOnAboveWhatWasThere) {
+TEST_F(TieredSourceTest, NumbersContinueAboveOldOnesAfterRedisLostData) {
   Host host(server_->port(), ledgers_);
   const std::function<Status()> kBlows[] = {
       [&] { return server_->Flush(); },
@@ -188,15 +188,15 @@ TEST_F(TieredSourceTest, WhateverBefallsRedisNumbersGoOnAboveWhatWasThere) {
   for (const auto& blow : kBlows) {
     ASSERT_EQ(blow(), Status());
     const Range range = host.Numbers(5);
-    EXPECT_GT(range.begin, end);  // not even what was left goes on
+    EXPECT_GT(range.begin, end);  // the rest of the segment is not used either
     end = range.end;
   }
   EXPECT_THAT(host.alarms, IsEmpty());
 }
 
-TEST_F(TieredSourceTest, WhatRedisHasForgottenIsCountedAsWaste) {
+TEST_F(TieredSourceTest, CountsNumbersThatRedisLostAsWaste) {
   Host host(server_->port(), ledgers_);
-  ASSERT_EQ(host.Numbers(1), (Range{1, 2})) << "too few for the next segment to be fetched";
+  ASSERT_EQ(host.Numbers(1), (Range{1, 2})) << "too few for a prefetch of the next segment";
   EXPECT_EQ(host.source().wasted("order"), 0);
   ASSERT_EQ(server_->Flush(), Status());
   const Range next = host.Numbers(1);
@@ -209,13 +209,13 @@ TEST_F(TieredSourceTest, WhatRedisHasForgottenIsCountedAsWaste) {
   EXPECT_EQ(host.source().wasted("order"), 19 + before - next.end);
 }
 
-TEST_F(TieredSourceTest, AHashThatIsPutBackIsNotBelieved) {
+TEST_F(TieredSourceTest, RefusesNumbersOfARestoredHash) {
   Host host(server_->port(), ledgers_);
   const Range first = host.Numbers(5);
   const auto saved = server_->Run({"HGET", "firn:order:tiered", "cur"});
   const Range second = host.Numbers(5);
   ASSERT_EQ(first.end, second.begin);
-  // As whoever restores it from a copy would: consistent in itself.
+  // What a restore from a copy does: the hash is consistent in itself.
   ASSERT_TRUE(server_->Run({"HSET", "firn:order:tiered", "cur", *saved, "left", "15"}).ok());
   EXPECT_EQ(host.Take(5).code(), Code::kCorrupt);
   EXPECT_THAT(host.alarms, SizeIs(1));
@@ -223,17 +223,17 @@ TEST_F(TieredSourceTest, AHashThatIsPutBackIsNotBelieved) {
   EXPECT_GE(host.Numbers(5).begin, second.end);
 }
 
-TEST_F(TieredSourceTest, ALostAnswerLosesNumbersAndRepeatsNone) {
+TEST_F(TieredSourceTest, ALostAnswerWastesNumbersAndRepeatsNone) {
   TcpProxy proxy(server_->port());
   Host host(proxy.port(), ledgers_, Milliseconds(500));
-  const Range first = host.Numbers(1);  // too few for the next segment to be fetched
+  const Range first = host.Numbers(1);  // too few for a prefetch of the next segment
   proxy.DropAnswers(true);
   EXPECT_EQ(host.Take(1).code(), Code::kUnknown);
   proxy.DropAnswers(false);
   EXPECT_GT(host.Numbers(1).begin, first.end);
 }
 
-TEST_F(TieredSourceTest, WithoutTheDurableSideWhatIsThereIsGivenAndNoMore) {
+TEST_F(TieredSourceTest, GivesOnlyTheHashsNumbersWithoutTheDurableSide) {
   Host host(server_->port(), ledgers_);
   ASSERT_EQ(host.Numbers(1), (Range{1, 2}));
   ledgers_.Fail(Unavailable("the registry is away"));
@@ -243,33 +243,33 @@ TEST_F(TieredSourceTest, WithoutTheDurableSideWhatIsThereIsGivenAndNoMore) {
   EXPECT_EQ(host.Numbers(1).begin, 21);
 }
 
-TEST_F(TieredSourceTest, TwoClustersOnOneRedisDoNotGiveEachOthersNumbers) {
+TEST_F(TieredSourceTest, TwoClustersOnOneRedisDoNotShareNumbers) {
   Ledgers theirs("another cluster", 1);
   Ledgers ours("a cluster", 1'000);
   Host us(server_->port(), ours), them(server_->port(), theirs);
   EXPECT_EQ(us.Numbers(5), (Range{1'000, 1'005}));
   EXPECT_EQ(them.Take(5).code(), Code::kInvalid);
-  EXPECT_EQ(theirs.segments(), 0) << "refused before anything was taken";
+  EXPECT_EQ(theirs.segments(), 0) << "refused before a segment was taken";
   ASSERT_EQ(server_->Flush(), Status());
   EXPECT_EQ(them.Numbers(5), (Range{1, 6}));
   EXPECT_EQ(us.Take(5).code(), Code::kInvalid);
   EXPECT_EQ(us.Take(5).code(), Code::kInvalid);
 }
 
-TEST_F(TieredSourceTest, AStoppedTagGivesNothingBeforeItsLedgerWasReadAgain) {
+TEST_F(TieredSourceTest, AStoppedTagGivesNothingUntilItsLedgerIsReadAgain) {
   Host host(server_->port(), ledgers_), other(server_->port(), ledgers_);
   ASSERT_EQ(host.Numbers(1), (Range{1, 2}));
   ASSERT_EQ(other.Numbers(1), (Range{2, 3}));
   ledgers_.Fail(Unavailable("the cluster is frozen"));
   host.Distrust();
   EXPECT_EQ(host.Take(1).code(), Code::kUnavailable);
-  EXPECT_EQ(other.Numbers(1), (Range{3, 4})) << "which has not seen it";
+  EXPECT_EQ(other.Numbers(1), (Range{3, 4})) << "this server has not seen the loss";
   ledgers_.Fail(Status());
-  EXPECT_GE(host.Numbers(1).begin, 21) << "what the hash held is thrown away";
+  EXPECT_GE(host.Numbers(1).begin, 21) << "the old contents of the hash are discarded";
   EXPECT_GE(other.Numbers(1).begin, 21);
 }
 
-TEST_F(TieredSourceTest, WhatComesForATagThatWasStoppedMeanwhileIsCountedAsWaste) {
+TEST_F(TieredSourceTest, CountsNumbersForAStoppedTagAsWaste) {
   Host host(server_->port(), ledgers_);
   ASSERT_EQ(host.Numbers(1), (Range{1, 2}));
   server_->Stop();
@@ -282,7 +282,7 @@ TEST_F(TieredSourceTest, WhatComesForATagThatWasStoppedMeanwhileIsCountedAsWaste
   EXPECT_EQ(host.source().wasted("order"), 1);
 }
 
-TEST_F(TieredSourceTest, AtTheEndOfItsNumbersTheLedgerStaysWhereItIs) {
+TEST_F(TieredSourceTest, TheLedgerStaysUnchangedAtTheEndOfTheNumbers) {
   Ledgers high("a cluster", TieredHash::kNumbersEnd - 5);
   Host host(server_->port(), high);
   EXPECT_EQ(host.Numbers(5).end, TieredHash::kNumbersEnd);
@@ -293,7 +293,7 @@ TEST_F(TieredSourceTest, AtTheEndOfItsNumbersTheLedgerStaysWhereItIs) {
   EXPECT_EQ(high.high(), TieredHash::kNumbersEnd);
 }
 
-TEST_F(TieredSourceTest, NothingIsTakenBack) {
+TEST_F(TieredSourceTest, RefusesToTakeATailBack) {
   Host host(server_->port(), ledgers_);
   const Range range = host.Numbers(5);
   std::promise<Status> told;
