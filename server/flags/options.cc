@@ -158,7 +158,7 @@ void ReadEncryption(FlagFaults& faults, ServerOptions& options) {
   if (!read.ok()) faults.Add("tls_names_file", read.message());
 }
 
-// Where it is amiss, loopback stands in, so that what hangs on it is not complained of as well.
+// Returns loopback for an invalid address, so that dependent checks do not report it a second time.
 Endpoint ReadListen(FlagFaults& faults, const char* flag, const std::string& text) {
   Endpoint read = faults.Take(flag, Endpoint::Parse(text), Endpoint{"127.0.0.1", 1});
   if (IsIpAddress(read.host)) return read;
@@ -179,7 +179,7 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   if (admin != listen) {
     options.admin = front::FrontDoorOptions{
         .host = admin.host, .port = admin.port, .limits = options.listen.limits};
-    // Operators get in when the public side has taken all that it may.
+    // Operators can connect even if the public side has used all of its descriptors.
     options.admin->limits.spare_descriptors /= 2;
   }
   ReadEncryption(faults, options);

@@ -22,22 +22,22 @@ namespace firn {
 // The tags that each token of Tinyid's paths opens.
 using TinyidTokens = std::map<std::string, std::set<std::string, std::less<>>, std::less<>>;
 
-// Everything that firn-server is told, read and checked.
+// Everything that firn-server is configured with, read and checked.
 struct ServerOptions {
   NodePlace place;
-  std::string credentials_file{};  // where the registry's stand, for operators to be told
+  std::string credentials_file{};  // path of the registry's credentials, for messages
   front::FrontDoorOptions listen;
   std::optional<front::FrontDoorOptions> admin{};  // empty: the same address
-  std::vector<std::string> admin_hosts{};          // names that the admin side answers to
-  bool admin_is_local = true;                      // only this host reaches it
-  std::string tls_names_file{};                    // what names of clients' certificates may
+  std::vector<std::string> admin_hosts{};          // host names that the admin side answers to
+  bool admin_is_local = true;                      // only this host can reach it
+  std::string tls_names_file{};                    // rights of clients' certificate names
   Endpoint advertise;                              // where clients reach it
   OwnerName owner;
   std::string application = "firn";
 
-  std::string key_dir{};  // of the keys of obfuscated tags; empty: there are none
-  std::optional<TinyidTokens> tinyid_tokens{};  // empty: no token is asked for
-  HistoryFile::Options history{};               // an empty path: none is kept
+  std::string key_dir{};  // folder of the keys of obfuscated tags; empty: no keys
+  std::optional<TinyidTokens> tinyid_tokens{};  // empty: no token is required
+  HistoryFile::Options history{};               // an empty path: none is written
   StoresIni stores{};                           // of segment tags, beside `registry`
   IssuingNodeOptions node{};
   Milliseconds drain_notice{1500};
@@ -45,10 +45,10 @@ struct ServerOptions {
   Milliseconds drain_patience{5000};
 };
 
-// From the flags of the command line. kInvalid names every fault at once.
+// Reads the flags of the command line. kInvalid names every fault at once.
 Result<ServerOptions> ReadServerOptions();
 
-// What `--version` and status say.
+// What `--version` and the status show.
 std::string ServerVersion();
 std::string ServerBuild();
 

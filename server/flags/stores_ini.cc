@@ -15,8 +15,8 @@
 namespace firn {
 namespace {
 
-// Names that tags use for what is no store of a file: every server has `registry`, and programs
-// that embed Firn may add `memory`.
+// Store names that are not defined in a file: every server has `registry`, and programs that embed
+// Firn may add `memory`.
 const std::set<std::string, std::less<>>& ReservedNames() {
   static const std::set<std::string, std::less<>> names{"registry", "memory"};
   return names;
@@ -105,7 +105,7 @@ int64_t Section::Number(const std::string& key, int64_t otherwise, int64_t least
   if (!setting || setting->value.empty()) return otherwise;
   if (const auto number = ParseNumberWithin(setting->value, least, most)) return *number;
   Fault(setting->line, key,
-        Cat(Quoted(setting->value), " is no number within ", least, " and ", most));
+        Cat(Quoted(setting->value), " is not a number from ", least, " to ", most));
   return otherwise;
 }
 
@@ -203,10 +203,10 @@ void Parser::Open(const Result<std::string>& name) {
   const std::string& word = name.value();
   if (!IsTagWord(word)) {
     return Fault(Quoted(word) +
-                 " is no name of a store: a small letter, then small letters, "
+                 " is not a store name: use a lower-case letter, then lower-case letters, "
                  "digits, - or _");
   }
-  if (ReservedNames().contains(word)) return Fault("[" + word + "] is a name of Firn's own");
+  if (ReservedNames().contains(word)) return Fault("[" + word + "] is reserved by Firn");
   const auto [first, fresh] = lines_.emplace(word, line_);
   if (!fresh) {
     Fault(Cat("[", word, "] is defined twice, first at line ", first->second));

@@ -12,20 +12,20 @@
 
 namespace firn {
 
-// What the built-in plugins work with. All of it outlives the catalogue's tags.
+// What the built-in plugins use. All of it must outlive the catalogue's tags.
 struct PluginParts {
   const Clock& clock;
-  std::shared_ptr<RateBoard> rates;    // whoever shows rates reads them there
+  std::shared_ptr<RateBoard> rates;    // metrics and the console read the rates there
   std::shared_ptr<History> history{};  // started; null: tags with the plugin `history` are refused
   std::shared_ptr<KeyRing> keys{};     // null: tags with the plugin `obfuscate` are refused
 };
 
-// Puts `limit`, `rate`, `history` and `obfuscate` into the catalogue. kConflict when a name is
+// Adds `limit`, `rate`, `history` and `obfuscate` to the catalogue. kConflict if a name is
 // taken.
 Status AddBuiltInPlugins(const PluginParts& parts, Catalogue& catalogue);
 
-// Whether the ids that a tag gives are those that its strategy made. False when it has a plugin
-// that changes them, or one of which that is not known.
+// Whether a tag returns its strategy's ids unchanged. False if it has a plugin that changes them,
+// or a plugin that is not known here.
 bool ShowsIdsAsIssued(const TagDefinition& tag);
 
 }  // namespace firn

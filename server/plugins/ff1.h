@@ -17,13 +17,13 @@ class BlockCipher {
 
   virtual ~BlockCipher() = default;
 
-  // Replaces each of the blocks by its encryption, one by one, not chained. False when the cipher
-  // failed: the blocks are then worthless.
+  // Replaces each block by its encryption, separately, not chained. False if the cipher failed: the
+  // blocks are then worthless.
   virtual bool Encrypt(uint8_t* blocks, size_t count) const = 0;
 };
 
 // FF1 of NIST SP 800-38G: a permutation of the strings of `length` numerals of one radix, under a
-// key and a tweak. Arithmetic only; whose cipher it uses is its caller's business.
+// key and a tweak. Arithmetic only; the caller supplies the cipher.
 //
 // A string is given as its two halves, each read as a number, most significant numeral first: the
 // left one of length / 2 numerals (rounded down), the right one of the rest. So the string may be
@@ -46,16 +46,16 @@ class Ff1 {
   static constexpr uint32_t kRadixMax = 1 << 16;
   static constexpr size_t kTweakBytesMax = 128;
 
-  // Refused: a radix outside 2 to 2^16; a domain below a million strings (the standard's least) or
-  // with halves above 2^62; a tweak that is too long; a cipher that fails.
+  // Fails for: a radix outside 2 to 2^16; a domain below a million strings (the standard's minimum)
+  // or with halves above 2^62; a tweak that is too long; a cipher that fails.
   static Result<Ff1> Make(std::shared_ptr<const BlockCipher> cipher, uint32_t radix, int length,
                           std::string_view tweak);
 
-  // How many strings the halves have: every half must lie below its number.
+  // Number of strings of each half: every half must lie below it.
   uint64_t left_size() const { return left_size_; }
   uint64_t right_size() const { return right_size_; }
 
-  // Replaces each string. False when the cipher failed: the strings are then worthless.
+  // Replaces each string. False if the cipher failed: the strings are then worthless.
   bool Encrypt(std::span<Halves> strings) const;
   bool Decrypt(std::span<Halves> strings) const;
 

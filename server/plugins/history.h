@@ -20,8 +20,8 @@
 
 namespace firn {
 
-// What became of the runs that a history was given. Each is in exactly one of these, or still in
-// the queue.
+// Outcomes of the runs that a history was given. Each run is counted in exactly one of these, or is
+// still in the queue.
 struct HistoryCounts {
   int64_t written = 0;
   int64_t dropped = 0;  // the queue was full, or the history stopped
@@ -30,21 +30,21 @@ struct HistoryCounts {
   friend bool operator==(const HistoryCounts&, const HistoryCounts&) = default;
 };
 
-// A record of who got which ids, one line a run, columns separated by a space:
+// A record of which client got which ids, one line per run, columns separated by a space:
 //
 //     <UTC ms> <tag, as in paths> <first> <count> <stride> <thrift|http|embedded> <client or ->
 //
 // 1. Callers never wait for the disk: they put lines into a queue of bounded size, under a lock
-//    that is held for copying a line. A thread of its own writes them.
-// 2. What does not fit into the queue is dropped; what cannot be written is lost. Both are counted,
-//    told to the log, and noted in the file by a line "# <UTC ms> <n> runs are missing here" as
+//    that is held for copying a line. A separate thread writes them.
+// 2. Runs that do not fit into the queue are dropped; runs that cannot be written are lost. Both
+//    are counted, logged, and noted in the file by a line "# <UTC ms> <n> runs are missing here" as
 //    soon as it can be written again.
-// 3. A full disk stops nobody: the writer goes on trying, and issuing goes on.
+// 3. A full disk stops no call: the writer keeps retrying, and ids are still issued.
 // 4. Stop writes what is queued and syncs it.
 //
 // A record, not a ledger: a crash loses what was queued in the last kFlushInterval. A forked child
-// records nothing, and may destroy its copy. Thread-safe but for Start and Stop, which are one
-// thread's.
+// records nothing, and may destroy its copy. Thread-safe except Start and Stop, which must be
+// called by one thread.
 class History {
  public:
   static constexpr Milliseconds kFlushInterval{100};
@@ -55,7 +55,7 @@ class History {
   struct Options {
     HistoryFile::Options file{};
     size_t queue_bytes_max = 1 << 20;
-    LogLine log{};  // takes one line without its end, on the writer's thread
+    LogLine log{};  // receives one line without its end, on the writer's thread
   };
 
   // `clock` must outlive it.
@@ -64,27 +64,27 @@ class History {
   History(const History&) = delete;
   History& operator=(const History&) = delete;
 
-  // Opens the file and starts the writer. A file that cannot be opened is a fault of configuration
-  // here, later it is not.
+  // Opens the file and starts the writer. Fails if the file cannot be opened; later that is not a
+  // failure but loses runs.
   Status Start();
 
   // Queues a call's runs. `tag` in the form of paths.
   void Add(std::string_view tag, const Request& request, const Runs& runs);
 
-  // Writes what is queued; later runs are dropped. Idempotent.
+  // Writes the queued runs; later runs are dropped. Idempotent.
   void Stop();
 
   HistoryCounts counts() const;
 
  private:
-  // Shared with the writer. Apart, because a forked child must leave it alone: the lock may be held
-  // by a thread that the child does not have.
+  // Shared with the writer. Separate, because a forked child must not touch it: the lock may be
+  // held by a thread that the child does not have.
   struct Queue {
     std::mutex mutex;
     std::condition_variable wake;
-    std::string lines;    // under mutex, as all below
+    std::string lines;    // under mutex, like the members below
     int64_t runs = 0;     // in `lines`
-    int64_t dropped = 0;  // ever
+    int64_t dropped = 0;  // since the start
     bool running = false;
     bool hurry = false;  // the queue is half full
   };
@@ -102,18 +102,18 @@ class History {
   std::unique_ptr<Queue> queue_;
   std::thread writer_;
 
-  // The writer's, and before Start and after Stop the owner's.
+  // Used by the writer, and by the owner before Start and after Stop.
   HistoryFile file_;
-  int64_t noted_ = 0;     // missing runs that the file has a line about
-  int64_t reported_ = 0;  // missing runs that the log has a line about
+  int64_t noted_ = 0;     // missing runs that are noted in the file
+  int64_t reported_ = 0;  // missing runs that were logged
   std::optional<BootMs> reported_at_;
-  std::string failure_;  // why runs were lost since then
+  std::string failure_;  // why runs have been lost since then
 
   std::atomic<int64_t> written_{0};
   std::atomic<int64_t> lost_{0};
 };
 
-// Records a tag's runs as they were issued: `obfuscate` comes later. Thread-safe.
+// Records a tag's runs as they were issued, before `obfuscate`. Thread-safe.
 class HistoryPlugin final : public Plugin {
  public:
   static constexpr int kOrder = 300;

@@ -32,7 +32,7 @@ Status HistoryFile::Open() {
   FIRN_TRY(failure);
   if (flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return Failure("lock", options_.path);
-    return Conflict(options_.path + " is written by another process: give each a file of its own");
+    return Conflict(options_.path + " is written by another process; give each a file of its own");
   }
   struct stat info {};
   if (fstat(file.fd(), &info) != 0) return Failure("examine", options_.path);
@@ -58,7 +58,7 @@ Status HistoryFile::MakeRoom(size_t bytes) {
   return Turn();
 }
 
-// Renames from the oldest on, so that a failure in between loses nothing but the oldest.
+// Renames from the oldest on, so that a failure in between loses only the oldest file.
 Status HistoryFile::Turn() {
   Close();
   for (int number = options_.files_max - 1; number > 0; --number) {
@@ -90,7 +90,7 @@ Status HistoryFile::Write(std::string_view bytes) {
   return {};
 }
 
-// What cannot be cut back is found as torn when the file is opened again.
+// A part that cannot be truncated is detected as torn when the file is opened again.
 void HistoryFile::CutBack() {
   if (ftruncate(file_.fd(), size_) != 0) torn_ = true;
 }

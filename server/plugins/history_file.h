@@ -9,15 +9,15 @@
 
 namespace firn {
 
-// A file of lines that is turned over when it is full: `path`, then path.1, path.2, ... with the
+// A file of lines that is rotated when it is full: `path`, then path.1, path.2, ... with the
 // highest number the oldest. One thread at a time.
 //
-// 1. What is appended is there as a whole or not at all: after a failed write the file is cut back
-//    to where it was.
-// 2. Every failure leaves it ready for the next append, which opens the file anew if need be. So
-//    it works again as soon as there is room again.
-// 3. A line that a crash has torn keeps its place; the next one begins on a line of its own.
-// 4. It is locked by whoever writes it: cutting back and turning over are no work for two.
+// 1. An append is in the file as a whole or not at all: after a failed write the file is truncated
+//    to its earlier size.
+// 2. After every failure it is ready for the next append, which re-opens the file if necessary. So
+//    it works again as soon as there is space again.
+// 3. A line that a crash has torn stays in the file; the next one begins on a new line.
+// 4. The writing process locks it: two processes must not truncate and rotate the same file.
 class HistoryFile {
  public:
   struct Options {
@@ -30,14 +30,14 @@ class HistoryFile {
   HistoryFile(const HistoryFile&) = delete;
   HistoryFile& operator=(const HistoryFile&) = delete;
 
-  // Opens or makes the file, mode 0640, if it is not open. kUnavailable when that fails, kConflict
-  // when another process writes it.
+  // Opens or creates the file, mode 0640, if it is not open. kUnavailable if that fails, kConflict
+  // if another process writes it.
   Status Open();
 
-  // Appends whole lines. kUnavailable when they are not there.
+  // Appends whole lines. kUnavailable if they were not written.
   Status Append(std::string_view lines);
 
-  // Waits until everything appended is on the disk. kUnavailable when that is not known.
+  // Waits until everything appended is on the disk. kUnavailable if that is not certain.
   Status Sync();
 
   void Close() { file_ = {}; }
@@ -52,7 +52,7 @@ class HistoryFile {
   const Options options_;
   UnsharedFile file_;
   int64_t size_ = 0;   // up to the last whole append
-  bool torn_ = false;  // something that is not a whole line stands at the end
+  bool torn_ = false;  // the file does not end with a whole line
 };
 
 }  // namespace firn

@@ -28,8 +28,9 @@ class SecretKey {
 // Reads an AES key: one line of 32, 48 or 64 hexadecimal digits, as `openssl rand -hex 32` prints.
 //
 // The file must be a regular file of this user, or of root, with no permission for group and
-// others (mode 0600 or less), else kDenied: a key that others can read is not one. kNotFound when
-// it is not there, kInvalid when it holds something else. No message ever shows any of it.
+// others (mode 0600 or less), otherwise kDenied: a key that others can read is not secret.
+// kNotFound if it is missing, kInvalid if its content is not a key. No message ever contains any of
+// it.
 Result<SecretKey> ReadKeyFile(const std::string& path);
 
 }  // namespace firn

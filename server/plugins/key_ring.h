@@ -10,14 +10,14 @@
 
 namespace firn {
 
-// The ciphers of the keys in one folder, by key id: the key `k1` is in the file k1.key there. A key
-// is read when it is first asked for and then kept, so one file is one permutation as long as the
-// program runs, and tags under one key share its cipher. Thread-safe; reads files under its lock.
+// The ciphers of the keys in one folder, by key id: key `k1` is in the file k1.key there. A key is
+// read when it is first requested and then kept. So one file is one permutation as long as the
+// program runs, and tags with one key share its cipher. Thread-safe; reads files under its lock.
 class KeyRing {
  public:
   explicit KeyRing(std::string folder) : folder_(std::move(folder)) {}
 
-  // As ReadKeyFile fails. A failure is not kept: mend the file and ask again.
+  // Fails as ReadKeyFile does. A failure is not cached: fix the file and call again.
   Result<std::shared_ptr<const BlockCipher>> Cipher(const std::string& key_id);
 
  private:

@@ -12,26 +12,27 @@
 
 namespace firn {
 
-// At most so many ids a second of one tag on this server; more is REJECTED with the time to wait.
+// Limits one tag's ids per second on this server; calls above it are REJECTED with the time to
+// wait.
 //
 // 1. A bucket holds `burst` ids and fills with `per_second`. A call takes all of its ids or none.
 // 2. The bucket is one word: the moment at which it would be full again, in 2^20ths of a
 //    millisecond of the boot clock. Taking an id moves that moment ahead by the time an id needs;
-//    it may lie at most a full bucket's time ahead. So nothing has to fill it, and nothing rounds
-//    upwards: what an id needs is rounded up, the limit is never exceeded by rounding.
-// 3. A call that got no ids after all puts back what it took. Meanwhile the bucket may have filled
-//    up, so a burst after it may be larger by as much as was put back.
+//    it may lie at most a full bucket's time ahead. So no thread has to fill the bucket. The time
+//    of an id is rounded up, so rounding never exceeds the limit.
+// 3. A call that got no ids after all returns what it took. Meanwhile the bucket may have filled
+//    up, so a later burst may be larger by as much as was returned.
 //
-// Thread-safe and lock-free; reads the clock once a call. In a forked child the bucket is a copy: a
-// limit holds for each process. A changed tag gets a new, full bucket.
+// Thread-safe and lock-free; reads the clock once a call. In a forked child the bucket is a copy:
+// the limit applies per process. A changed tag gets a new, full bucket.
 class LimitPlugin final : public Plugin {
  public:
-  static constexpr int kOrder = 100;  // first: what is refused here costs nothing else
+  static constexpr int kOrder = 100;  // first: a call that is refused here costs nothing else
   static constexpr int64_t kPerSecondMax = 100'000'000;
 
   struct Options {
     int64_t per_second = 1;  // 1 to kPerSecondMax
-    int64_t burst = 1;       // at least 1; a larger call is never let pass
+    int64_t burst = 1;       // at least 1; a larger call is always refused
   };
 
   // `clock` must outlive it. Options out of range are moved to the nearest limit.
@@ -54,7 +55,7 @@ class LimitPlugin final : public Plugin {
   std::atomic<int64_t> full_at_;  // in parts of the boot clock
 };
 
-// Makes a tag's plugin from limit.per_second and limit.burst. For the catalogue.
+// Creates a tag's plugin from limit.per_second and limit.burst. For the catalogue.
 Result<std::shared_ptr<Plugin>> MakeLimit(const Clock& clock, const TagDefinition& tag);
 
 }  // namespace firn

@@ -13,30 +13,30 @@
 
 namespace firn {
 
-// AES under `key` (16, 24 or 32 bytes). Lock-free for up to 64 callers at once; one more allocates.
-// kInternal when the library refuses.
+// AES under `key` (16, 24 or 32 bytes). Lock-free for up to 64 concurrent callers; one more
+// allocates. kInternal if the library refuses.
 Result<std::shared_ptr<const BlockCipher>> MakeAes(const SecretKey& key);
 
-// What tells one key from another without telling the key: the first three bytes of a block of
-// zeros under it, as six hexadecimal digits. Empty when the cipher fails.
+// Identifies a key without revealing it: the first three bytes of an encrypted block of zeros, as
+// six hexadecimal digits. Empty if the cipher fails.
 std::string KeyCheck(const BlockCipher& cipher);
 
-// Replaces each id by another one, so that nobody can tell from ids how many there are, or guess
-// the next one. Who has the key can turn it back.
+// Replaces each id by another one, so that ids reveal neither how many there are nor which comes
+// next. The key reverses it.
 //
 // 1. The ids below 10^width are permuted among themselves, by FF1 with AES under the tag's key. So
 //    an id that is not issued twice is not shown twice.
 // 2. The tweak is the tag's name: two tags under one key are permuted differently.
 // 3. An id at or above 10^width ends the call with EXHAUSTED: it is never shown as it is.
-// 4. Calls that want runs are refused: permuted ids do not form any.
+// 4. Calls that ask for runs are refused: permuted ids do not form any.
 // 5. Width, key and name decide what an id looks like; the tag's definition pins all three.
 //
-// Thread-safe; allocates nothing per id beyond what Runs needs for them. A forked child may go on
-// using it. Not promised: secrecy against somebody who sees about the square root of 10^width
-// pairs of ids before and after, nor order of any kind.
+// Thread-safe; allocates nothing per id beyond what Runs needs for them. A forked child may
+// continue to use it. Limitations: an observer of about the square root of 10^width pairs of ids
+// before and after can break the secrecy, and no order is kept.
 class ObfuscatePlugin final : public Plugin {
  public:
-  static constexpr int kOrder = 900;  // last: what ran before it has seen the ids as issued
+  static constexpr int kOrder = 900;  // last: plugins that ran before have seen the ids as issued
   static constexpr int kWidthLeast = 6;
   static constexpr int kWidthMost = 18;
 
@@ -48,7 +48,7 @@ class ObfuscatePlugin final : public Plugin {
   std::optional<Refusal> Before(const Request& request) override;
   std::optional<Refusal> After(const Request& request, Runs& runs) override;
 
-  // The id that is shown for `id`, and its inverse. kInvalid beyond the width.
+  // Returns the id that is shown for `id`, and the reverse. kInvalid beyond the width.
   Result<int64_t> Hide(int64_t id) const;
   Result<int64_t> Reveal(int64_t shown) const;
 

@@ -26,8 +26,8 @@ struct TagRate {
   friend bool operator==(const TagRate&, const TagRate&) = default;
 };
 
-// Counts ids and calls of one tag. Thread-safe and wait-free; reads no clock. Threads count in
-// places of their own, so they do not take turns at one cache line. A forked child counts its own.
+// Counts ids and calls of one tag. Thread-safe and wait-free; reads no clock. Each thread has its
+// own counters, so that threads do not contend for a cache line. A forked child counts its own.
 class RatePlugin final : public Plugin {
  public:
   static constexpr int kOrder = 200;
@@ -36,7 +36,7 @@ class RatePlugin final : public Plugin {
   int order() const override { return kOrder; }
   std::optional<Refusal> After(const Request& request, Runs& runs) override;
 
-  // Ids that calls have got; a call refused by a later plugin included.
+  // Ids that calls have got, including those of calls that a later plugin refused.
   int64_t ids() const;
 
  private:
@@ -53,17 +53,19 @@ class RatePlugin final : public Plugin {
 // never taken by a call for ids.
 //
 // It has no thread: reading drives it. A read averages over the time since the oldest reading that
-// is at most kWindow old, and readings closer than kSpacing are not kept, so that several readers
-// do not shorten each other's view. The first read of a tag shows a rate of 0.
+// is at most kWindow old. Readings closer than kSpacing are not kept, so that several readers do
+// not shorten each other's window. The first read of a tag shows a rate of 0.
 class RateBoard {
  public:
   static constexpr Milliseconds kSpacing{1000};
   static constexpr Milliseconds kWindow{10'000};
 
-  // The tag's plugin; the same object as long as somebody has it, so that a changed tag counts on.
+  // Returns the tag's plugin: the same object as long as it is referenced, so that a changed tag
+  // continues its counts.
   std::shared_ptr<RatePlugin> ForTag(const std::string& tag);
 
-  // By name. `now` must not be before that of an earlier read. Tags that nobody has any more leave.
+  // Returns the rates by name. `now` must not be before that of an earlier read. Forgets tags whose
+  // plugin is no longer referenced elsewhere.
   std::vector<TagRate> Read(BootMs now);
 
  private:

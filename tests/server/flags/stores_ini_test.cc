@@ -87,48 +87,48 @@ TEST(StoresIniTest, AnEmptyFileHasNoStoresAndNoFaults) {
 }
 
 TEST(StoresIniTest, ReportsEveryFaultWithItsLine) {
-  EXPECT_THAT(Faults("kind = mysql\n"
-                     "[main]\n"
-                     "kind = mysql\n"
-                     "address = db.example\n"
-                     "table = a b\n"
-                     "form = oracle\n"
-                     "timeout_ms = soon\n"
-                     "prefix = x\n"
-                     "form = leaf\n"
-                     "nonsense\n"
-                     "[cache]\n"
-                     "kind = redis\n"
-                     "address =\n"
-                     "database = -1\n"
-                     "[registry]\n"
-                     "kind = mysql\n"
-                     "[Main]\n"
-                     "[fast]\n"
-                     "kind = tiered\n"
-                     "front = main\n"
-                     "durable = cache\n"
-                     "[cache]\n"
-                     "kind = mongo\n"
-                     "[last]\n"),
-              ElementsAre("1: a setting before the first [store]", "2: [main] database: missing",
-                          "2: [main] credentials_file: missing", HasSubstr("4: [main] address: "),
-                          "5: [main] table: 'a b' is no name of a table",
-                          "6: [main] form: must be firn, leaf or tinyid",
-                          "7: [main] timeout_ms: 'soon' is no number within 100 and 60000",
-                          "8: [main] prefix: no such setting of this kind of store",
-                          "9: [main] form: set twice, first at line 6",
-                          "10: neither [store], nor key = value, nor a comment",
-                          "13: [cache] address: has no value",
-                          "14: [cache] database: '-1' is no number within 0 and 1000000",
-                          "15: [registry] is a name of Firn's own",
-                          HasSubstr("17: 'Main' is no name of a store"),
-                          "18: [fast] front: there is no store 'main' of kind redis",
-                          "18: [fast] durable: there is no store 'cache' of kind mysql or "
-                          "postgres",
-                          "22: [cache] is defined twice, first at line 11",
-                          "23: [cache] kind: must be mysql, postgres, redis or tiered",
-                          "24: [last] kind: missing"));
+  EXPECT_THAT(
+      Faults("kind = mysql\n"
+             "[main]\n"
+             "kind = mysql\n"
+             "address = db.example\n"
+             "table = a b\n"
+             "form = oracle\n"
+             "timeout_ms = soon\n"
+             "prefix = x\n"
+             "form = leaf\n"
+             "nonsense\n"
+             "[cache]\n"
+             "kind = redis\n"
+             "address =\n"
+             "database = -1\n"
+             "[registry]\n"
+             "kind = mysql\n"
+             "[Main]\n"
+             "[fast]\n"
+             "kind = tiered\n"
+             "front = main\n"
+             "durable = cache\n"
+             "[cache]\n"
+             "kind = mongo\n"
+             "[last]\n"),
+      ElementsAre("1: a setting before the first [store]", "2: [main] database: missing",
+                  "2: [main] credentials_file: missing", HasSubstr("4: [main] address: "),
+                  "5: [main] table: 'a b' is not a table name",
+                  "6: [main] form: must be firn, leaf or tinyid",
+                  "7: [main] timeout_ms: 'soon' is not a number from 100 to 60000",
+                  "8: [main] prefix: no such setting of this kind of store",
+                  "9: [main] form: set twice, first at line 6",
+                  "10: neither [store], nor key = value, nor a comment",
+                  "13: [cache] address: has no value",
+                  "14: [cache] database: '-1' is not a number from 0 to 1000000",
+                  "15: [registry] is reserved by Firn", HasSubstr("17: 'Main' is not a store name"),
+                  "18: [fast] front: there is no store 'main' of kind redis",
+                  "18: [fast] durable: there is no store 'cache' of kind mysql or "
+                  "postgres",
+                  "22: [cache] is defined twice, first at line 11",
+                  "23: [cache] kind: must be mysql, postgres, redis or tiered",
+                  "24: [last] kind: missing"));
 }
 
 TEST(StoresIniTest, ATieredStoreStandsOnTheRegistryUnlessToldOtherwise) {
