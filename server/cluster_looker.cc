@@ -79,7 +79,7 @@ front::ClusterWord ClusterLooker::Who(int64_t id) {
   }
   if (std::find(questions_.begin(), questions_.end(), id) != questions_.end()) return {};
   if (questions_.size() == limits_.questions_max) {
-    return {.trouble = Unavailable("too many ask who issued an id")};
+    return {.trouble = Unavailable("too many requests for the issuer of an id; try again")};
   }
   questions_.push_back(id);
   asked_.notify_one();
@@ -97,7 +97,7 @@ front::ClusterWord ClusterLooker::Shown(Text Look::*text) {
 
 Status ClusterLooker::Begin() {
   if (place_.registry.starts_with(kStaticRegistry)) {
-    return Unavailable("machine ids are given by hand: there is no registry to look at");
+    return Unavailable("machine ids are assigned by hand: there is no registry to read");
   }
   asked_at_ = clock_.Boot();
   if (!thread_.joinable() && going_on_) thread_ = std::thread([this] { Loop(); });
@@ -118,7 +118,7 @@ void ClusterLooker::Loop() {
   session_.reset();
 }
 
-// False when there is nothing to do for now.
+// Returns false if there is nothing to do now.
 bool ClusterLooker::DoOne(std::unique_lock<std::mutex>& lock) {
   const BootMs now = clock_.Boot();
   if (!questions_.empty() && now >= question_from_) {
@@ -158,7 +158,7 @@ void ClusterLooker::AnswerOne(std::unique_lock<std::mutex>& lock) {
   answers_.insert_or_assign(id, std::move(answer));
 }
 
-// A session that has failed is of no more use: the next read opens another.
+// A failed session is discarded: the next read opens another.
 Status ClusterLooker::OpenSession() {
   if (session_ != nullptr) return {};
   FIRN_ASSIGN(auto coordinator,
@@ -185,10 +185,10 @@ Status ClusterLooker::OpenSession() {
 Result<ClusterLooker::Look> ClusterLooker::ReadLook() {
   FIRN_TRY(OpenSession());
   const Now now = clock_.Read();
-  // A registry that takes no writes can be looked at all the same.
+  // A registry that does not accept writes can still be read.
   const Status asked = WantPaces(*session_->registry);
   LOG_IF_EVERY_N(WARNING, !asked.ok() && asked.code() != Code::kNotFound, 100)
-      << "servers cannot be asked what they do: " << asked;
+      << "cannot request the servers' activity: " << asked;
   Result<firn::Audit> audit = ReadAudit(*session_->registry, now.wall);
   Status read = audit.ok() ? ReadPast(*session_->registry, *audit) : audit.status();
   if (read.ok()) read = ReadPaces(*session_->registry, *audit);

@@ -18,26 +18,26 @@
 
 namespace firn {
 
-// Looks at the whole cluster for the admin side, on a thread and in a registry session of its own:
-// the control thread never waits for it. Both are there only once somebody asks, and the session
-// goes when nobody has asked for a while.
+// Reads the state of the whole cluster for the admin side, on a thread and in a registry session of
+// its own, so that the control thread never waits for it. Both start with the first request; the
+// session is closed when there was no request for a while.
 //
-// Servers say what they do only while somebody looks (registry/servers/pace.h): a look asks them
-// to, for as long as its session lasts, so the first one does not show it yet.
+// Servers report their activity only while it is requested (registry/servers/pace.h): each read
+// requests it for as long as its session lasts, so the first read does not show it yet.
 //
-// However many ask, and however often, the registry is read as rarely as Limits say. Thread-safe.
+// However many requests come, the registry is read only as often as Limits permit. Thread-safe.
 class ClusterLooker final : public front::ClusterView {
  public:
   struct Limits {
-    Milliseconds look_every{5'000};  // at most, and a look takes a tenth of the time at most
+    Milliseconds look_every{5'000};  // between reads, which also take at most a tenth of the time
     Milliseconds question_every{100};
     size_t questions_max = 16;     // that wait
-    Milliseconds keep{10'000};     // an answer, for whoever asked
-    Milliseconds idle{30'000};     // until the session is closed
-    Milliseconds patience{5'000};  // for a session
+    Milliseconds keep{10'000};     // time for which an answer is kept
+    Milliseconds idle{30'000};     // without a request, until the session is closed
+    Milliseconds patience{5'000};  // timeout of opening a session
   };
   struct Place {
-    std::string registry;     // as OpenCoordinator takes it; static: has nothing to look at
+    std::string registry;     // as OpenCoordinator takes it; static: cannot be read
     std::string credentials;  // user:password, for ZooKeeper
   };
 
@@ -50,7 +50,7 @@ class ClusterLooker final : public front::ClusterView {
   front::ClusterWord Tags() override;
   front::ClusterWord Who(int64_t id) override;
 
-  // Waits for the read at hand, a few seconds at most. Idempotent.
+  // Waits for the current read, a few seconds at most. Idempotent.
   void Stop();
 
  private:
@@ -67,12 +67,12 @@ class ClusterLooker final : public front::ClusterView {
   struct Session {
     std::unique_ptr<Coordinator> coordinator;
     std::unique_ptr<BlockingCoordinator> registry;
-    std::optional<WallMs> paces_wanted_at{};  // as seen last,
-    BootMs seen_wanted;                       // and when it was seen first
+    std::optional<WallMs> paces_wanted_at{};  // as last seen,
+    BootMs seen_wanted;                       // and when it was first seen
   };
 
-  // All of these are called with the lock, and those that read let it go meanwhile.
-  Status Begin();  // fails where there is nothing to look at
+  // All of these are called with the lock; those that read release it meanwhile.
+  Status Begin();  // fails if there is no registry to read
   front::ClusterWord Shown(Text Look::*text);
   bool DoOne(std::unique_lock<std::mutex>& lock);
   void LookOnce(std::unique_lock<std::mutex>& lock);
@@ -90,15 +90,15 @@ class ClusterLooker final : public front::ClusterView {
   const Clock& clock_;
   Entropy& entropy_;
   const RegistryOpener open_;
-  std::unique_ptr<Session> session_;  // the thread's
+  std::unique_ptr<Session> session_;  // used by the thread only
 
-  std::mutex mutex_;  // guards what is below
+  std::mutex mutex_;  // guards the members below
   std::condition_variable asked_;
   std::thread thread_;
   bool going_on_ = true;
   bool look_wanted_ = false;
   BootMs asked_at_;
-  BootMs look_from_;  // not before
+  BootMs look_from_;  // earliest time of the next read
   BootMs question_from_;
   Look look_;
   Status look_trouble_;

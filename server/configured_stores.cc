@@ -17,7 +17,7 @@
 namespace firn {
 namespace {
 
-// What it takes to make any store.
+// Everything that is needed to create a store.
 class StoreMaker {
  public:
   StoreMaker(const StoresIni& ini, SegmentTags& segments, const Clock& clock, Entropy& entropy)
@@ -57,7 +57,7 @@ class StoreMaker {
         entropy_, Alarm(name));
   }
 
-  // The parser has seen to it that both sides are there and of the right kind.
+  // The parser has checked that both sides exist and are of the right kind.
   Status AddTiered(const std::string& name, const TieredDefinition& tiered) {
     const auto& redis = std::get<RedisDefinition>(ini_.Find(tiered.front)->what);
     auto hash = std::make_unique<TieredHash>(

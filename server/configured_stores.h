@@ -8,9 +8,9 @@
 
 namespace firn {
 
-// Makes the stores of the file and gives them to `segments`, before the node starts. Nothing is
-// connected to: a store that is away is no reason not to start. Their alarms go to the log, as
-// errors. kConflict when a name is taken. `clock` and `entropy` must outlive `segments`; both are
+// Creates the stores of the file and adds them to `segments`, before the node starts. It opens no
+// connection: an unreachable store does not prevent the start. Their alarms are logged as errors.
+// Returns kConflict if a name is taken. `clock` and `entropy` must outlive `segments`; both are
 // used on the stores' threads.
 //
 // A tiered store has connections of its own to its durable side.

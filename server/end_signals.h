@@ -10,12 +10,12 @@
 
 namespace firn {
 
-// The signals that ask a server to end, or to read its certificates again: SIGTERM, SIGINT, SIGHUP.
-// Made before any other thread, so that they are blocked in all of them; lives as long as the
-// process, which makes one of it.
+// The signals that ask a server to end, or to reload its certificates: SIGTERM, SIGINT, SIGHUP.
+// Must be created before any other thread, so that they are blocked in all threads; one per
+// process, for as long as the process runs.
 //
 //  1. Starting: a request to end is obeyed at once, exit 0, whatever the start waits for.
-//  2. Serving: Next returns what has come.
+//  2. Serving: Next returns the signals that arrive.
 //  3. Ending, once Next has returned a request to end: another one is obeyed at once, exit 1.
 //
 // Ending at once is always safe: it is what kill -9 does.
@@ -25,10 +25,10 @@ class EndSignals {
   EndSignals(const EndSignals&) = delete;
   EndSignals& operator=(const EndSignals&) = delete;
 
-  // The start is over: from now on signals are for Next.
+  // Ends the start: from now on Next returns the signals.
   void Serve();
 
-  // The next signal; empty when none has come within `patience`.
+  // Returns the next signal; empty if none has arrived within `patience`.
   std::optional<int> Next(Milliseconds patience);
 
  private:

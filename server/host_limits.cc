@@ -20,7 +20,7 @@ namespace firn {
 namespace {
 
 constexpr rlim_t kOwnDescriptors = 128;
-// Those of a server that nobody talks to: files, sockets and the event queues of its threads.
+// Those of a server without connections: files, sockets and the event queues of its threads.
 constexpr rlim_t kLeastDescriptors = 48;
 
 std::terminate_handler usual_end = nullptr;
@@ -36,7 +36,7 @@ bool IsOfLimits(const std::exception& error) {
   return code == EMFILE || code == ENFILE || code == ENOMEM || code == EAGAIN;
 }
 
-// Nothing here may want much of what there is no more of.
+// Must need little memory and no descriptors: the process has run out of them.
 [[noreturn]] void End() {
   if (const std::exception_ptr current = std::current_exception()) {
     try {
@@ -75,8 +75,8 @@ Status AllowDescriptors(const front::Limits& limits) {
   return {};
 }
 
-// By default the threshold rises to the largest block that was freed, and what lies below other
-// blocks in an arena is kept for ever: 600 MB after a crowd of connections that is long gone.
+// By default the threshold rises to the largest block that was freed, and memory below other blocks
+// in an arena is kept for ever: 600 MB after many connections that were closed long ago.
 void ReturnFreedMemory() {
   constexpr int kOwnMapping = 32 * 1024;
   mallopt(M_MMAP_THRESHOLD, kOwnMapping);

@@ -7,26 +7,27 @@
 
 namespace firn {
 
-// What the host lets this process have. Called by main, before other threads are made.
+// The host's limits on this process. Called by main, before other threads are created.
 
-// Allows as many descriptors as the connections need that are to be let in, where the host permits
-// it; with fewer the log says so. kInvalid, naming the limit, when not even a server without
-// connections could live with them.
+// Raises the descriptor limit to what the permitted connections need, if the host allows it;
+// otherwise logs a warning. kInvalid, naming the limit, if even a server without connections could
+// not run with it.
 Status AllowDescriptors(const front::Limits& limits);
 
 // Makes the allocator return freed memory of connections' buffers to the host.
 void ReturnFreedMemory();
 
-// The limits that a process in need of memory, threads or descriptors may have met, with the names
-// that ulimit(1) has for them.
+// Returns the limits that a process may have reached if it lacks memory, threads or descriptors, by
+// their names in ulimit(1).
 std::string LimitsInForce();
 
 // From now on, an exception that ends the process because the host denies memory, threads or
-// descriptors prints the limits, on any thread. It exits with 2, invalid usage, until NoteServing is
-// called, and with 1 afterwards, so that a service manager restarts the server. Other faults abort.
+// descriptors prints the limits, on any thread. It exits with 2, invalid usage, until NoteServing
+// is called, and with 1 afterwards, so that a service manager restarts the server. Other faults
+// abort.
 void ExplainLimitsAtTheEnd();
 
-// The start has succeeded.
+// Must be called when the start has succeeded.
 void NoteServing();
 
 }  // namespace firn

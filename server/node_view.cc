@@ -77,7 +77,7 @@ ServerPhase NodeView::PhaseOf(const IssuingNodeStatus& status) const {
   return IsAsking(status) ? ServerPhase::kNotReady : ServerPhase::kReady;
 }
 
-// Whoever was offline before a restart shall not be ready for a moment after it.
+// A server that was offline before a restart must not be ready for a moment after it.
 bool NodeView::IsAsking(const IssuingNodeStatus& status) const {
   return status.claim.connected && !operators_.known();
 }
@@ -85,7 +85,7 @@ bool NodeView::IsAsking(const IssuingNodeStatus& status) const {
 std::string NodeView::why_not_ready() const {
   const IssuingNodeStatus status = node_.status();
   if (status.why_not_ready) return *status.why_not_ready;
-  return IsAsking(status) ? "the registry has not said yet whether it is offline" : "";
+  return IsAsking(status) ? "the offline setting has not been read from the registry yet" : "";
 }
 
 front::ServerReport NodeView::Report() const {

@@ -19,11 +19,11 @@
 
 namespace firn {
 
-// What the front door shows of the issuing node behind it, and what an operator may do to it.
+// What the front shows of the issuing node behind it, and what an operator may change about it.
 // Thread-safe.
 //
-// Going offline changes what this server says of itself, in its provider node and in its status;
-// it goes on serving whoever asks.
+// Going offline changes what this server reports about itself, in its provider node and in its
+// status; calls that arrive are still served.
 class NodeView final : public front::ServerView, public front::ServerControl {
  public:
   // All references must outlive it.
@@ -40,25 +40,25 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   WallMs wall() const override { return clock_.Wall(); }
   front::ShownServers servers() const override { return listing_.Shown(); }
 
-  // Counts at once; the registry is told as soon as it is there.
+  // Takes effect at once; written to the registry as soon as it can be reached.
   Status GoOffline() override { return Say(true); }
   Status GoOnline() override { return Say(false); }
 
-  // From now on the server is on its way out.
+  // Marks the server as draining from now on.
   void Drain() { draining_ = true; }
 
-  // The tag is served like this from now on.
+  // Records the definition by which the tag is served from now on.
   void OnTag(const TagDefinition& tag);
   void OnTagDeleted(const std::string& tag);
 
-  // The command that puts the cluster's data right, whole, for an operator to paste; empty while
-  // nothing of the kind is wanted.
+  // Returns the complete command that repairs the cluster's data, for an operator to paste; empty
+  // if no repair is needed.
   std::string WayOut() const;
 
-  // What the provider node shall say; all of it costs as much as there are tags.
+  // Returns the contents of the provider node; the cost grows with the number of tags.
   ProviderReport ForProviders() const;
 
-  // What the tags that it serves have to say.
+  // Returns the reports of the tags that it serves.
   void AddMetrics(front::MetricsPage& page) const;
 
  private:
@@ -68,7 +68,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   struct TagShown {
     std::string strategy;
     bool as_issued;
-    TagDefinition definition{};  // without a name: the registry has none
+    TagDefinition definition{};  // without a name: not in the registry
   };
 
   ServerPhase PhaseOf(const IssuingNodeStatus& status) const;
@@ -85,7 +85,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   const RackSplit split_;
   const WallMs started_;
   std::atomic<bool> draining_{false};
-  std::atomic<uint64_t> tags_changed_{0};  // times that tags_ did
+  std::atomic<uint64_t> tags_changed_{0};  // number of changes of tags_
   mutable std::shared_mutex mutex_;
   std::map<std::string, TagShown, std::less<>> tags_;  // under mutex_
 };

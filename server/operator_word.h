@@ -14,22 +14,22 @@
 
 namespace firn {
 
-// What operators have said of this server: whether clients shall stay away. It stands in the
-// registry, as the configurator of the server's address, so that it outlives the server and clients
-// see it without asking the server.
+// The operator's setting for this server: whether clients must use other servers. It is stored in
+// the registry, in the configurator node of the server's address, so that it outlives the server
+// and clients see it without asking the server.
 //
-//  1. What the registry says counts from the first reading on, and its changes are followed.
-//  2. What is said here counts at once. It is written, again and again, until the registry has it;
-//     until then what the registry says does not count.
-//  3. Only `disabled` is changed, never the weight. Online where nothing stands is not written.
-//  4. Without a registry, what is said here lasts as long as the process.
+//  1. The registry's setting applies from the first reading on, and its changes are followed.
+//  2. A setting made here applies at once. It is written repeatedly until the registry has it;
+//     until then the registry's setting is ignored.
+//  3. Only `disabled` is changed, never the weight. Online is not written if there is no node.
+//  4. Without a registry, a setting made here lasts as long as the process.
 //
 // Say, offline and known may be called by any thread; the rest belongs to the control thread. May
 // be destroyed at any time; later answers are dropped.
 class OperatorWord {
  public:
   static constexpr Milliseconds kRetryMax{1'000};
-  // After this a write counts as seen, though no notice of it came.
+  // After this time a write counts as seen, even without a notification of it.
   static constexpr Milliseconds kSeenWithin{60'000};
 
   // `address` is the one that clients connect to.
@@ -38,10 +38,10 @@ class OperatorWord {
   void Say(bool offline);
   bool offline() const;
 
-  // False until the registry has been asked for the first time.
+  // Returns false until the registry has been read for the first time.
   bool known() const;
 
-  // Does what is due. Call every 50 ms or so.
+  // Does the work that is due. Call about every 50 ms.
   void Tick(BootMs now);
 
  private:
@@ -56,11 +56,11 @@ class OperatorWord {
   const std::string address_, path_;
   FolderWatch folder_;
   bool busy_ = false;
-  std::optional<bool> sent_{};              // what the write under way says
+  std::optional<bool> sent_{};              // setting of the write in progress
   std::optional<int64_t> written_version_;  // of the node, until the folder shows it
   BootMs now_, not_before_, written_at_;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::optional<bool> said_{};
   bool offline_ = false;
   bool known_ = false;

@@ -10,13 +10,13 @@
 
 namespace firn {
 
-// What a server has done since it was asked last, out of what it has counted since it started.
+// A server's activity since the last reading, from the totals that it counts since its start.
 // Thread-compatible.
 class PaceMeter {
  public:
   explicit PaceMeter(BootMs started) : last_{.at = started} {}
 
-  // `totals` are of the public door. `now` is later than at the last reading, or at the start.
+  // `totals` are of the public port. `now` is later than at the last reading, or at the start.
   ServerPace Read(const front::Totals& totals, const front::DeskCounters::Sums& sums, BootMs now);
 
  private:

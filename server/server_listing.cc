@@ -46,7 +46,7 @@ void ServerListing::Tick(Now now, const std::string& cluster_uuid, ServerPhase p
   }
 }
 
-// There is nobody to count its changes but the clock, which may be set back.
+// Without a registry, the version is the time, or one more than before if the clock was set back.
 void ServerListing::ListItself(WallMs now, ServerPhase phase) {
   itself_->phase = phase;
   itself_->online = phase != ServerPhase::kOffline;

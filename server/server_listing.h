@@ -13,17 +13,17 @@
 
 namespace firn {
 
-// Which servers there are, as this one tells its clients. With a registry: what stands there, which
-// is this server and its neighbours. Without one: itself.
+// The list of servers that this one gives to its clients. With a registry: this server and its
+// neighbours, as stored there. Without one: only itself.
 //
 // Shown may be called by any thread; the rest belongs to the control thread.
 class ServerListing {
  public:
-  // `itself`: empty where there is a registry, which knows it. References must outlive this.
+  // `itself`: empty if there is a registry, which has it. References must outlive this.
   ServerListing(Coordinator& coordinator, std::string application,
                 std::optional<front::ListedServer> itself, const Clock& clock);
 
-  // Does what is due. Call every 50 ms or so, with what else is known of this server by now.
+  // Does the work that is due. Call about every 50 ms, with what else is known of this server.
   void Tick(Now now, const std::string& cluster_uuid, ServerPhase phase);
 
   front::ShownServers Shown() const;
@@ -36,10 +36,10 @@ class ServerListing {
   const Clock& clock_;
   ServerRoll roll_;
   std::optional<front::ListedServer> itself_;
-  front::ListedServers list_;  // as it is to be shown, once it has a version
+  front::ListedServers list_;  // to be shown, once it has a version
   bool differs_ = false;       // from what is shown
 
-  mutable std::mutex mutex_;  // guards what is below, for as long as it takes to copy it
+  mutable std::mutex mutex_;  // guards the members below, only while they are copied
   std::shared_ptr<const front::ListedServers> shown_;
   BootMs confirmed_;
 };

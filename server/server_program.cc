@@ -157,8 +157,8 @@ Status ServerProgram::Start() {
       options_.admin && options_.admin->tls && !options_.admin->tls->client_ca.empty();
   if (!options_.admin_is_local && !asks_who) {
     LOG(WARNING)
-        << "other hosts can reach the admin side, which asks nobody who he is: whoever does "
-           "takes this server offline; see --admin_listen and --admin_tls_client_ca";
+        << "other hosts can reach the admin port, which requires no authentication: anyone who can "
+           "reach it can take this server offline; see --admin_listen and --admin_tls_client_ca";
   }
   return {};
 }
@@ -167,13 +167,13 @@ void ServerProgram::LookAtRights(BootMs now) {
   if (now < look_at_rights_at_) return;
   look_at_rights_at_ = now + kLookAtRightsEvery;
   const Status looked = front_.LookAtRights();
-  LOG_IF(ERROR, !looked.ok()) << looked << "; what it said before counts";
+  LOG_IF(ERROR, !looked.ok()) << looked << "; the rights read before stay in force";
 }
 
 void ServerProgram::Publish(Now now) {
   LookAtRights(now.boot);
   operators_.Tick(now.boot);
-  // A phase is news at once; the rest is written once in such an interval anyhow.
+  // A new phase is written at once; the rest once per interval.
   const ServerPhase phase = view_.phase();
   listing_.Tick(now, node_->status().claim.uuid, phase);
   if (phase != told_phase_ || now.boot - told_at_ >= ProviderPublisher::kReportInterval) {
@@ -182,12 +182,12 @@ void ServerProgram::Publish(Now now) {
     told_at_ = now.boot;
   }
   publisher_.Tick(now.boot);
-  // Only of those on the list does anybody want to know.
+  // Activity is requested only of servers on the list.
   if (publisher_.published()) pace_publisher_.Tick(now.boot);
   TellWayOut(now.boot);
 }
 
-// Once a minute: its numbers move all the time.
+// Logged once a minute, because its numbers change constantly.
 void ServerProgram::TellWayOut(BootMs now) {
   if (now < tell_way_out_at_) return;
   const std::string command = view_.WayOut();
@@ -197,7 +197,7 @@ void ServerProgram::TellWayOut(BootMs now) {
 }
 
 void ServerProgram::Withdraw() {
-  // Touched on the control thread only; shared, because the answer may come after the patience.
+  // Used on the control thread only; shared, because the answer may come after the timeout.
   auto done = std::make_shared<bool>(false);
   node_->loop().Post(
       [this, done] { publisher_.Withdraw([done](const Status&) { *done = true; }); });
@@ -207,11 +207,11 @@ void ServerProgram::Withdraw() {
     SleepFor(kPoll);
     node_->loop().Run([&] { is_gone = *done; });
   }
-  LOG_IF(WARNING, !is_gone) << "the registry has not said that this server is off the list";
+  LOG_IF(WARNING, !is_gone) << "the registry has not confirmed that this server is off the list";
 }
 
-// Those who ask all the time are refused before connections are closed: a refusal tells them where
-// they stand, a closed connection does not.
+// Busy clients are refused before connections are closed: a refusal tells them that the call was
+// not served; a closed connection does not.
 void ServerProgram::LetClientsLeave() const {
   const BootMs give_up = clock_.Boot() + options_.drain_refuse;
   while (front_.totals().open() != 0 && clock_.Boot() < give_up) SleepFor(kPoll);

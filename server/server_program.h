@@ -24,41 +24,41 @@
 
 namespace firn {
 
-// A whole firn-server, without its command line and its signals: what is built in which order, and
-// how it starts and ends. Owned by main's thread.
+// A whole firn-server, without its command line and its signals: builds the parts in order, starts
+// and ends them. Owned by main's thread.
 //
 //   Open    the state folder with its lock, then the registry, then everything in memory
-//   Start   both doors (calls are refused as NOT_READY), then the search for a machine id
-//   Drain   tell clients, go on serving for the notice, refuse, wait for what is in flight, give
-//           the machine id back
+//   Start   both ports (calls are refused as NOT_READY), then the search for a machine id
+//   Drain   tell clients, serve for the notice period, refuse, wait for calls in flight, give the
+//           machine id back
 class ServerProgram {
  public:
-  // Fails with a sentence when the node cannot be opened (see open_node.h) or the history cannot
-  // be kept. `clock` and `entropy` must outlive it.
+  // Fails, with a sentence, if the node cannot be opened (see open_node.h) or the history file is
+  // unusable. `clock` and `entropy` must outlive it.
   static Result<std::unique_ptr<ServerProgram>> Open(ServerOptions options, const Clock& clock,
                                                      Entropy& entropy);
   ~ServerProgram();
   ServerProgram(const ServerProgram&) = delete;
   ServerProgram& operator=(const ServerProgram&) = delete;
 
-  // Stores of a user's own go in here, before Start.
+  // A user's own stores are added here, before Start.
   SegmentTags& segments() { return node_->segments(); }
 
-  // Fails when an address is taken or a file of TLS is bad.
+  // Fails if an address is taken or a TLS file is invalid.
   Status Start();
 
-  // Reads certificates and rights again. A failure leaves those in use.
+  // Re-reads certificates and rights. A failure leaves those in use.
   Status Reload() { return front_.ReloadTls(); }
   std::vector<front::CertificateReport> certificates() const { return front_.certificates(); }
 
-  // The registry was away at the start, and the cluster is another than was guessed: this server
-  // will never issue, and one that is opened now may.
+  // True if the registry was unreachable at the start and the cluster turned out to be another than
+  // was guessed: this server will never issue; a newly opened one may.
   bool misguessed() const { return node_->status().misguessed; }
 
-  // What /readyz answers, in one line.
+  // Returns what /readyz answers, in one line.
   std::string Readiness() const;
 
-  // The clean end; blocks until it is done. Once.
+  // Ends cleanly; blocks until it is done. Call once.
   void Drain();
 
  private:
@@ -70,7 +70,7 @@ class ServerProgram {
   void Publish(Now now);
   void TellWayOut(BootMs now);
   void LookAtRights(BootMs now);
-  // Waits a moment for the registry to say that the provider node is gone.
+  // Waits briefly until the registry confirms that the provider node is deleted.
   void Withdraw();
   void LetClientsLeave() const;
   front::ServerFrontOptions FrontOptions();
@@ -78,13 +78,13 @@ class ServerProgram {
   const ServerOptions options_;
   const Clock& clock_;
   const std::shared_ptr<RateBoard> rates_ = std::make_shared<RateBoard>();
-  std::shared_ptr<History> history_;  // null: none is kept
+  std::shared_ptr<History> history_;  // null: none is written
   const std::unique_ptr<IssuingNode> node_;
-  OperatorWord operators_;  // on the node's control thread, as the next
+  OperatorWord operators_;  // used on the node's control thread, like the next member
   ServerListing listing_;
   NodeView view_;
-  ProviderPublisher publisher_;  // on the node's control thread, and what it was told last
-  PaceMeter pace_;               // likewise, as the next
+  ProviderPublisher publisher_;  // used on the node's control thread, with its last report
+  PaceMeter pace_;               // likewise, like the next member
   PacePublisher pace_publisher_;
   std::optional<ServerPhase> told_phase_;
   BootMs told_at_;
