@@ -20,7 +20,7 @@ using AnyJson = nlohmann::json;
 
 constexpr Milliseconds kNever{3'600'000};
 
-// A cluster in a real directory, and a looker at it.
+// A cluster in a real directory, and a ClusterLooker that reads it.
 class ClusterLookerTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -48,7 +48,7 @@ class ClusterLookerTest : public testing::Test {
                       return OpenCoordinator(text, options, clock, entropy);
                     });
   }
-  // What a question is answered in the end.
+  // Repeats a question until it is answered.
   template <typename Ask>
   front::ClusterWord Answer(Ask ask) {
     front::ClusterWord word;
@@ -73,12 +73,12 @@ class ClusterLookerTest : public testing::Test {
   std::unique_ptr<BlockingCoordinator> registry_;
   std::atomic<int> opened_{0};
   std::atomic<bool> away_{false};
-  std::optional<ClusterLooker> looker_;  // ends before what it works with
+  std::optional<ClusterLooker> looker_;  // ends before the members that it uses
 };
 
-TEST_F(ClusterLookerTest, TellsTheClusterAndItsTags) {
+TEST_F(ClusterLookerTest, ReturnsTheClusterAndItsTags) {
   LookWith({});
-  EXPECT_EQ(looker_->Audit().json, nullptr) << "it waited for the registry";
+  EXPECT_EQ(looker_->Audit().json, nullptr) << "the call must not wait for the registry";
   const AnyJson audit = Audit();
   EXPECT_EQ(audit.at("faults"), AnyJson::array());
   EXPECT_EQ(audit.at("slots"), 16);
@@ -91,18 +91,18 @@ TEST_F(ClusterLookerTest, TellsTheClusterAndItsTags) {
   EXPECT_EQ(tags[1].at("next"), "7");
 }
 
-TEST_F(ClusterLookerTest, OpensNothingUntilSomebodyAsks) {
+TEST_F(ClusterLookerTest, OpensNoSessionBeforeTheFirstRequest) {
   LookWith({});
   looker_->Stop();
   EXPECT_EQ(opened_, 0);
-  EXPECT_EQ(looker_->Audit().json, nullptr) << "it goes on after its end";
+  EXPECT_EQ(looker_->Audit().json, nullptr) << "it must not run after Stop";
 }
 
-TEST_F(ClusterLookerTest, ReadsNoMoreOftenThanItMay) {
+TEST_F(ClusterLookerTest, ReadsOnlyAsOftenAsPermitted) {
   LookWith({.look_every = kNever});
   ASSERT_EQ(Tags().size(), 2U);
   MakeTag("user");
-  // What is asked later is answered later, so the look would have been due before it.
+  // Later questions are answered later, so a read would have been due before the last one.
   for (int i = 0; i < 20; ++i) {
     ASSERT_EQ(Tags().size(), 2U);
     Answer([&] { return looker_->Who(int64_t{i} << 22); });
@@ -110,14 +110,14 @@ TEST_F(ClusterLookerTest, ReadsNoMoreOftenThanItMay) {
   EXPECT_EQ(opened_, 1) << "one session serves all reads";
 }
 
-TEST_F(ClusterLookerTest, LooksAgainForThoseWhoGoOnAsking) {
+TEST_F(ClusterLookerTest, ReadsAgainWhileRequestsContinue) {
   LookWith({.look_every = Milliseconds(0)});
   ASSERT_EQ(Tags().size(), 2U);
   MakeTag("user");
   EXPECT_TRUE(Eventually(kPatience, [&] { return Tags().size() == 3; }));
 }
 
-TEST_F(ClusterLookerTest, LetsItsSessionGoWhenNobodyAsks) {
+TEST_F(ClusterLookerTest, ClosesItsSessionWithoutRequests) {
   LookWith({.look_every = Milliseconds(0), .idle = Milliseconds(0)});
   Audit();
   EXPECT_TRUE(Eventually(kPatience, [&] {
@@ -126,7 +126,7 @@ TEST_F(ClusterLookerTest, LetsItsSessionGoWhenNobodyAsks) {
   }));
 }
 
-TEST_F(ClusterLookerTest, AsksServersWhatTheyDoForAsLongAsSomebodyLooks) {
+TEST_F(ClusterLookerTest, RequestsServersActivityOnlyWhileItIsRead) {
   LookWith({.look_every = Milliseconds(0)});
   EXPECT_FALSE(Audit().contains("paces_wanted_ms")) << "there is no server to ask";
   Write folder = Write::Create(std::string(kServicePath), "", Lifetime::kPersistent);
@@ -139,7 +139,7 @@ TEST_F(ClusterLookerTest, AsksServersWhatTheyDoForAsLongAsSomebodyLooks) {
       Eventually(kPatience, [&] { return registry_->Read(sign).code() == Code::kNotFound; }));
 }
 
-TEST_F(ClusterLookerTest, KeepsWhatItSawWhileTheRegistryIsAway) {
+TEST_F(ClusterLookerTest, KeepsItsLastReadingWhileTheRegistryIsUnreachable) {
   LookWith({.look_every = Milliseconds(0), .idle = Milliseconds(0)});
   Audit();
   away_ = true;
@@ -150,14 +150,14 @@ TEST_F(ClusterLookerTest, KeepsWhatItSawWhileTheRegistryIsAway) {
   EXPECT_TRUE(Eventually(kPatience, [&] { return looker_->Audit().trouble.ok(); }));
 }
 
-TEST_F(ClusterLookerTest, SaysHowLongItWaitedForARegistryThatIsAway) {
+TEST_F(ClusterLookerTest, ReportsHowLongItWaitedForAnUnreachableRegistry) {
   place_ = "zk://127.0.0.1:1/firn/nobody";
   LookWith({.patience = Milliseconds(250)});
   const auto word = Answer([&] { return looker_->Audit(); });
   EXPECT_EQ(word.trouble.message(), "no connection to the registry within 250 ms");
 }
 
-TEST_F(ClusterLookerTest, KnowsWhoIssuedAnId) {
+TEST_F(ClusterLookerTest, ReturnsTheIssuerOfAnId) {
   LookWith({});
   const auto nobody = Answer([&] { return looker_->Who(4'194'304); });
   ASSERT_NE(nobody.json, nullptr) << nobody.trouble.message();
@@ -166,16 +166,16 @@ TEST_F(ClusterLookerTest, KnowsWhoIssuedAnId) {
   EXPECT_EQ(none.trouble.code(), Code::kInvalid) << none.trouble.message();
 }
 
-TEST_F(ClusterLookerTest, ACrowdOfQuestionsIsTurnedAway) {
+TEST_F(ClusterLookerTest, RefusesRequestsBeyondItsLimit) {
   LookWith({.question_every = kNever, .questions_max = 2});
   ASSERT_NE(Answer([&] { return looker_->Who(1 << 22); }).json, nullptr);
   EXPECT_TRUE(looker_->Who(2 << 22).trouble.ok());
   EXPECT_TRUE(looker_->Who(3 << 22).trouble.ok());
-  EXPECT_TRUE(looker_->Who(3 << 22).trouble.ok()) << "that one waits already";
+  EXPECT_TRUE(looker_->Who(3 << 22).trouble.ok()) << "this question is already queued";
   EXPECT_EQ(looker_->Who(4 << 22).trouble.code(), Code::kUnavailable);
 }
 
-TEST_F(ClusterLookerTest, WithoutARegistryThereIsNothingToLookAt) {
+TEST_F(ClusterLookerTest, ReportsThatAStaticServerHasNoRegistry) {
   ClusterLooker alone({.registry = "static:7", .credentials = ""}, {}, SystemClock(),
                       SystemEntropy());
   EXPECT_EQ(alone.Audit().trouble.code(), Code::kUnavailable);

@@ -14,7 +14,8 @@
 namespace firn {
 namespace {
 
-// Nodes whose stores are `cache`, in a real Redis, and `fast`, the same Redis before the registry.
+// Nodes with the stores `cache`, in a real Redis, and `fast`, the same Redis in front of the
+// registry.
 class ConfiguredStoresTest : public SegmentTagsRig {
  protected:
   void SetUp() override {
@@ -34,14 +35,14 @@ class ConfiguredStoresTest : public SegmentTagsRig {
     EXPECT_TRUE(node->WaitUntilServing(kTagPatience).ok());
     return node;
   }
-  // A number, tried for until there is one.
+  // Takes a number, repeating until there is one.
   static int64_t TakeSurely(IssuingNode& node) {
     int64_t id = -1;
     EXPECT_TRUE(Eventually(kTagPatience, [&] { return (id = Take(node)) > 0; })) << refused_;
     return id;
   }
 
-  // Who gives the numbers of the tag at this node; null: nobody yet.
+  // The store that gives the tag's numbers at this node; null: not known yet.
   static const Strategy* Server(IssuingNode& node) {
     const Tag* const tag = node.issuer().Resolve("order");
     const Binding* const binding = tag != nullptr ? tag->binding() : nullptr;
@@ -51,7 +52,7 @@ class ConfiguredStoresTest : public SegmentTagsRig {
   std::unique_ptr<Redis> redis_;
 };
 
-TEST_F(ConfiguredStoresTest, TieredBeforeTheRegistryRisesOverAllNodes) {
+TEST_F(ConfiguredStoresTest, TieredNumbersRiseOverAllNodes) {
   Create({.name = "order", .strategy = {}, .store = "fast", .step = 7, .buffer = TagBuffer::kNone});
   const auto one = StartWithStores(1), two = StartWithStores(2);
   int64_t last = 0;
@@ -65,7 +66,7 @@ TEST_F(ConfiguredStoresTest, TieredBeforeTheRegistryRisesOverAllNodes) {
   EXPECT_LT(last, High("order"));
 }
 
-TEST_F(ConfiguredStoresTest, ATieredTagWhoseLedgerWentBackIsStoppedUntilItIsLifted) {
+TEST_F(ConfiguredStoresTest, ATieredTagWhoseLedgerFellIsStoppedUntilARestore) {
   Create({.name = "order", .strategy = {}, .store = "fast", .buffer = TagBuffer::kNone});
   const auto node = StartWithStores();
   const int64_t before = TakeSurely(*node);
@@ -79,18 +80,18 @@ TEST_F(ConfiguredStoresTest, ATieredTagWhoseLedgerWentBackIsStoppedUntilItIsLift
   ASSERT_TRUE(Eventually(kTagPatience, [&] { return ReadMeta(operator_)->meta.frozen; }));
   EXPECT_TRUE(Refuses(*node, Reason::kStoreDown));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(Take(*node, "order", Milliseconds(20)), -1);
-  // What `firn restore` does for this.
+  // The steps of `firn restore` for this tag.
   ASSERT_TRUE(store_.Lift(*store_.Read("order"), high).ok());
   int64_t after = -1;
   EXPECT_TRUE(Eventually(kTagPatience, [&] {
-    // Again, when the node froze it once more for what it had read before the lift.
+    // Repeated, in case the node froze it again because of a reading before the restore.
     if (ReadMeta(operator_)->meta.frozen) Thaw();
     return (after = Take(*node, "order", Milliseconds(500))) > 0;
   })) << refused_;
-  EXPECT_GE(after, high) << "nothing that was in Redis, after " << before;
+  EXPECT_GE(after, high) << "no number that was in Redis, after " << before;
 }
 
-TEST_F(ConfiguredStoresTest, FromRedisToTieredAndBackUnderLoadNoNumberComesTwice) {
+TEST_F(ConfiguredStoresTest, NoNumberRepeatsFromRedisToTieredAndBackUnderLoad) {
   Create({.name = "order", .strategy = {}, .store = "cache", .step = 5, .step_max = 20});
   const auto one = StartWithStores(1), two = StartWithStores(2);
   std::mutex mutex;
@@ -116,7 +117,7 @@ TEST_F(ConfiguredStoresTest, FromRedisToTieredAndBackUnderLoadNoNumberComesTwice
     const Strategy* const old_one = Server(*one);
     const Strategy* const old_two = Server(*two);
     Edit("order", [&](TagDefinition& tag) { tag.store = store; });
-    EXPECT_TRUE(Eventually(kTagPatience, [&] {  // an edit not yet seen changes nothing
+    EXPECT_TRUE(Eventually(kTagPatience, [&] {  // until the edit has been read
       return Server(*one) != old_one && Server(*two) != old_two;
     })) << store;
     const size_t before = taken();

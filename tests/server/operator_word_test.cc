@@ -11,7 +11,7 @@
 namespace firn {
 namespace {
 
-// One server's word in a registry in memory, and an operator who looks into the registry.
+// One server's setting in a registry in memory, and an operator who reads the registry.
 class OperatorWordTest : public testing::Test {
  protected:
   static constexpr const char* kAddress = "10.0.0.7:7609";
@@ -23,7 +23,7 @@ class OperatorWordTest : public testing::Test {
     Start();
   }
 
-  // Another process of the same server.
+  // Starts another process of the same server.
   void Start() {
     word_.reset();
     server_ = std::make_unique<MemoryCoordinator>(tree_);
@@ -67,7 +67,7 @@ class OperatorWordTest : public testing::Test {
   std::unique_ptr<OperatorWord> word_;
 };
 
-TEST_F(OperatorWordTest, NothingStandsForOnline) {
+TEST_F(OperatorWordTest, WritesNothingForOnline) {
   EXPECT_FALSE(word_->known());
   Pass(Milliseconds(500));
   EXPECT_TRUE(word_->known());
@@ -77,7 +77,7 @@ TEST_F(OperatorWordTest, NothingStandsForOnline) {
   EXPECT_FALSE(Stands());
 }
 
-TEST_F(OperatorWordTest, WhatIsSaidCountsAtOnceAndIsWritten) {
+TEST_F(OperatorWordTest, ASettingAppliesAtOnceAndIsWritten) {
   word_->Say(true);
   EXPECT_TRUE(word_->offline());
   Pass(Milliseconds(5000));
@@ -86,7 +86,7 @@ TEST_F(OperatorWordTest, WhatIsSaidCountsAtOnceAndIsWritten) {
   EXPECT_TRUE(Stands()->disabled);
 }
 
-TEST_F(OperatorWordTest, OutlivesTheProcess) {
+TEST_F(OperatorWordTest, SurvivesTheProcess) {
   word_->Say(true);
   Pass(Milliseconds(5000));
   Start();
@@ -99,7 +99,7 @@ TEST_F(OperatorWordTest, OutlivesTheProcess) {
   EXPECT_FALSE(Stands()->disabled);
 }
 
-TEST_F(OperatorWordTest, FollowsWhatOthersWrite) {
+TEST_F(OperatorWordTest, FollowsChangesInTheRegistry) {
   PutWord({.disabled = true});
   Pass(Milliseconds(500));
   EXPECT_TRUE(word_->offline());
@@ -113,7 +113,7 @@ TEST_F(OperatorWordTest, FollowsWhatOthersWrite) {
   EXPECT_FALSE(word_->offline());
 }
 
-TEST_F(OperatorWordTest, TheLastWordCounts) {
+TEST_F(OperatorWordTest, TheLastSettingApplies) {
   PutWord({.weight = 50});
   Pass(Milliseconds(500));
   word_->Say(true);
@@ -124,10 +124,10 @@ TEST_F(OperatorWordTest, TheLastWordCounts) {
   EXPECT_FALSE(Stands()->disabled);
   Write(Write::Set(kPath, FormatConfigurator({.disabled = true}), Write::kAnyVersion));
   Pass(Milliseconds(500));
-  EXPECT_TRUE(word_->offline()) << "once written, the registry's word counts again";
+  EXPECT_TRUE(word_->offline()) << "once written, the registry's setting applies again";
 }
 
-TEST_F(OperatorWordTest, LeavesTheWeightAlone) {
+TEST_F(OperatorWordTest, KeepsTheWeight) {
   PutWord({.weight = 30});
   Pass(Milliseconds(500));
   word_->Say(true);
@@ -135,7 +135,7 @@ TEST_F(OperatorWordTest, LeavesTheWeightAlone) {
   EXPECT_EQ(Stands(), (Configurator{.weight = 30, .disabled = true}));
 }
 
-TEST_F(OperatorWordTest, NeverRestsWhereNothingIsGuarded) {
+TEST_F(OperatorWordTest, NeverLeavesANodeAtTheUnguardedVersion) {
   PutWord({.weight = 30});
   tree_.SetVersion(kPath, -2);
   Pass(Milliseconds(500));
@@ -147,7 +147,7 @@ TEST_F(OperatorWordTest, NeverRestsWhereNothingIsGuarded) {
   }
 }
 
-TEST_F(OperatorWordTest, OthersServersWordsAreNotIts) {
+TEST_F(OperatorWordTest, IgnoresSettingsOfOtherServers) {
   for (const auto path : {kServicePath, kConfiguratorsPath}) Put(std::string(path), "");
   Put("/firn.IdService/configurators/10.0.0.8:7609", FormatConfigurator({.disabled = true}));
   Pass(Milliseconds(500));
@@ -155,7 +155,7 @@ TEST_F(OperatorWordTest, OthersServersWordsAreNotIts) {
   EXPECT_FALSE(word_->offline());
 }
 
-TEST_F(OperatorWordTest, AWordThatDoesNotReadCountsForNothing) {
+TEST_F(OperatorWordTest, IgnoresAnInvalidSetting) {
   for (const auto path : {kServicePath, kConfiguratorsPath}) Put(std::string(path), "");
   Put(kPath, "off, please");
   Pass(Milliseconds(500));

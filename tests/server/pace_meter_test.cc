@@ -5,7 +5,7 @@
 namespace firn {
 namespace {
 
-// What a server has counted since it started.
+// A server's counters since its start.
 class PaceMeterTest : public testing::Test {
  protected:
   ServerPace Read(int64_t at_ms) { return meter_.Read(totals_, sums_, BootMs(at_ms)); }
@@ -15,7 +15,7 @@ class PaceMeterTest : public testing::Test {
   PaceMeter meter_{BootMs(1'000)};
 };
 
-TEST_F(PaceMeterTest, TellsWhatWasDoneSinceTheLastTime) {
+TEST_F(PaceMeterTest, ReportsTheActivitySinceTheLastReading) {
   sums_.issued = {{"a", 40}, {"b", 2}};
   sums_.calls = 10;
   sums_.refused[1] = 3;
@@ -28,7 +28,7 @@ TEST_F(PaceMeterTest, TellsWhatWasDoneSinceTheLastTime) {
             (ServerPace{.over = Milliseconds(500), .ids = 3, .calls = 2, .refused = 1}));
 }
 
-TEST_F(PaceMeterTest, P99IsOfNewRequestsOnlyAndOfNoneThereIsNone) {
+TEST_F(PaceMeterTest, P99CoversNewRequestsOnlyAndIsMissingWithoutAny) {
   totals_.thrift_latency.buckets[3] = 98;
   totals_.http_latency.buckets[3] = 1;
   totals_.http_latency.buckets[9] = 1;

@@ -1,4 +1,4 @@
-// The program with parts of its own, as far as it gets before it serves.
+// The program with a user's own parts, up to the point where it serves.
 
 #include "server/server_main.h"
 
@@ -31,7 +31,7 @@ Extensions Own() {
   return own;
 }
 
-TEST(ServerMainTest, HelpNamesWhatItHasOfItsOwnAndMakesNothing) {
+TEST(ServerMainTest, HelpListsTheUsersPartsAndCreatesNothing) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(RunServer({"--help"}, Own()), 0);
   const std::string page = testing::internal::GetCapturedStdout();
@@ -41,7 +41,7 @@ TEST(ServerMainTest, HelpNamesWhatItHasOfItsOwnAndMakesNothing) {
       << page;
 }
 
-TEST(ServerMainTest, APartThatCannotBeMadeEndsTheStartInWords) {
+TEST(ServerMainTest, APartThatCannotBeCreatedEndsTheStartWithAMessage) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const TempDir folder;
   EXPECT_EXIT(exit(RunServer(

@@ -127,7 +127,7 @@ TEST(TagIniTest, TheMessageOfAStatusHasALineForEachFault) {
             "line 2: neither [tag], nor key = value, nor a comment");
 }
 
-TEST(TagIniTest, HostileTextIsRefusedWithinBounds) {
+TEST(TagIniTest, RefusesHostileTextWithBoundedWork) {
   EXPECT_THAT(Faults(std::string(kTagIniBytesMax + 1, '\n')), SizeIs(1));
   std::string lines;
   for (int i = 0; i < 5000; ++i) lines += "x\n";

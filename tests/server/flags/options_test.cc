@@ -22,7 +22,7 @@ namespace {
 
 using Flags = std::initializer_list<std::pair<const char*, std::string>>;
 
-// The flags of a command line, read by themselves.
+// Reads the flags of a command line, separately for each test.
 class ServerOptionsTest : public testing::Test {
  protected:
   Result<ServerOptions> Read(Flags flags) {
@@ -50,7 +50,7 @@ class ServerOptionsTest : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(ServerOptionsTest, WhatConcernsTheMachineIdReachesItsClaim) {
+TEST_F(ServerOptionsTest, PassesMachineIdFlagsToTheClaim) {
   const ServerOptions read = Good({{"claim_window_ms", "120000"},
                                    {"probation_ms", "700"},
                                    {"restore_probation_ms", "7100"},
@@ -73,7 +73,7 @@ TEST_F(ServerOptionsTest, WhatConcernsTheMachineIdReachesItsClaim) {
   EXPECT_TRUE(claim.Check().ok()) << claim.Check();
 }
 
-TEST_F(ServerOptionsTest, WhereOthersReachItARegistryHasToBeNamed) {
+TEST_F(ServerOptionsTest, RequiresARegistryIfOtherHostsReachTheServer) {
   for (const Flags& elsewhere :
        {Flags{{"listen", "10.0.0.7:7609"}}, Flags{{"advertise", "10.0.0.7:7609"}},
         Flags{{"listen", "[::]:7609"}, {"advertise", "[::1]:7609"}},
@@ -87,7 +87,7 @@ TEST_F(ServerOptionsTest, WhereOthersReachItARegistryHasToBeNamed) {
   EXPECT_NE(Faults({{"registry", "zk://h:2181/firn/x"}, {"embedded", "true"}}), "");
 }
 
-TEST_F(ServerOptionsTest, WhatConcernsTheClockReachesTheIdClock) {
+TEST_F(ServerOptionsTest, PassesClockFlagsToTheIdClock) {
   const IdClockOptions clock =
       Good({{"clock_policy", "strict"}, {"clock_jump_max_ms", "0"}, {"clock_alarm_ms", "50"}})
           .node.id_clock;
@@ -96,7 +96,7 @@ TEST_F(ServerOptionsTest, WhatConcernsTheClockReachesTheIdClock) {
   EXPECT_EQ(clock.alarm, Milliseconds(50));
 }
 
-TEST_F(ServerOptionsTest, TheDefaultsAreThoseOfTheClaimAndTheClock) {
+TEST_F(ServerOptionsTest, DefaultsEqualThoseOfTheClaimAndTheClock) {
   const ServerOptions read = Good({});
   EXPECT_EQ(read.node.claim.window, ClaimOptions{}.window);
   EXPECT_EQ(read.node.claim.probation, ClaimOptions{}.probation);
@@ -108,7 +108,7 @@ TEST_F(ServerOptionsTest, TheDefaultsAreThoseOfTheClaimAndTheClock) {
   EXPECT_EQ(read.listen.limits.runs_ids_max, front::Limits{}.runs_ids_max);
 }
 
-TEST_F(ServerOptionsTest, EveryNumberHasARange) {
+TEST_F(ServerOptionsTest, RefusesNumbersOutsideTheirRange) {
   for (const auto& [name, value] : Flags{{"claim_window_ms", "999"},
                                          {"claim_window_ms", "21600001"},
                                          {"probation_ms", "-1"},
@@ -127,7 +127,7 @@ TEST_F(ServerOptionsTest, EveryNumberHasARange) {
   }
 }
 
-TEST_F(ServerOptionsTest, SeveralMachineIdsAreForThoseThatARegistryChooses) {
+TEST_F(ServerOptionsTest, RefusesSeveralMachineIdsIfTheyAreAssignedByHand) {
   EXPECT_EQ(Good({}).place.machine_ids, 1u);
   EXPECT_EQ(Good({{"machine_ids", "4"}}).place.machine_ids, 4u);
   EXPECT_NE(Faults({{"machine_ids", "2"}, {"worker", "3"}})
@@ -138,7 +138,7 @@ TEST_F(ServerOptionsTest, SeveralMachineIdsAreForThoseThatARegistryChooses) {
             std::string::npos);
 }
 
-TEST_F(ServerOptionsTest, ReadsTokensThatNobodyElseCanRead) {
+TEST_F(ServerOptionsTest, ReadsTokensOnlyFromAPrivateFile) {
   const std::string tokens = "secret=order,user\nother=order\n";
   const auto read = Good({{"tinyid_token_file", Write("tokens", tokens, 0600)}}).tinyid_tokens;
   ASSERT_TRUE(read.has_value());
@@ -149,12 +149,12 @@ TEST_F(ServerOptionsTest, ReadsTokensThatNobodyElseCanRead) {
   EXPECT_NE(
       Faults({{"tinyid_token_file", Write("open", tokens, 0644)}}).find("--tinyid_token_file"),
       std::string::npos);
-  // A file without tokens opens nothing; only no file at all asks for none.
+  // A file without tokens permits nothing; without a file no token is required.
   EXPECT_TRUE(Good({{"tinyid_token_file", Write("none", "", 0600)}}).tinyid_tokens.has_value());
   EXPECT_FALSE(Good({}).tinyid_tokens.has_value());
 }
 
-TEST_F(ServerOptionsTest, ReadsCredentialsThatNobodyElseCanRead) {
+TEST_F(ServerOptionsTest, ReadsCredentialsOnlyFromAPrivateFile) {
   EXPECT_EQ(Good({{"registry_auth_file", Write("auth", "me:word\n", 0600)}}).place.credentials,
             "me:word");
   const std::string faults = Faults({{"registry_auth_file", Write("open", "me:word\n", 0640)}});
@@ -162,7 +162,7 @@ TEST_F(ServerOptionsTest, ReadsCredentialsThatNobodyElseCanRead) {
   EXPECT_EQ(faults.find("word"), std::string::npos) << faults;
 }
 
-TEST_F(ServerOptionsTest, ClientsAreToldAnAddressThatLeadsHere) {
+TEST_F(ServerOptionsTest, RequiresAnAddressThatClientsCanReach) {
   for (const char* any : {"0.0.0.0:7609", "[::]:7609", "[::ffff:0.0.0.0]:7609"}) {
     const Flags base = {{"registry", "zk://h:2181/firn/x"}};
     EXPECT_NE(Faults({*base.begin(), {"listen", any}}).find("--listen"), std::string::npos) << any;
@@ -172,7 +172,7 @@ TEST_F(ServerOptionsTest, ClientsAreToldAnAddressThatLeadsHere) {
   }
 }
 
-TEST_F(ServerOptionsTest, ANameToListenAtIsNamedAndNothingElse) {
+TEST_F(ServerOptionsTest, ReportsAHostNameInListenAndNoOtherFault) {
   const std::string faults = Faults({{"listen", "localhost:7609"}});
   EXPECT_NE(faults.find("--listen"), std::string::npos) << faults;
   EXPECT_NE(faults.find("'localhost' is a name"), std::string::npos) << faults;
@@ -180,7 +180,7 @@ TEST_F(ServerOptionsTest, ANameToListenAtIsNamedAndNothingElse) {
   EXPECT_NE(Faults({{"admin_listen", "localhost:7610"}}).find("--admin_listen"), std::string::npos);
 }
 
-TEST_F(ServerOptionsTest, WhatEncryptionNeedsIsNamed) {
+TEST_F(ServerOptionsTest, NamesTheFlagsThatEncryptionRequires) {
   EXPECT_NE(Faults({{"tls_key", "k"}}).find("--tls_cert and --tls_key go together"),
             std::string::npos);
   const std::string admin = Faults({{"admin_tls_key", "k"}, {"admin_tls_client_ca", "ca"}});
@@ -192,7 +192,7 @@ TEST_F(ServerOptionsTest, WhatEncryptionNeedsIsNamed) {
   EXPECT_NE(names.find(dir_ / "names"), std::string::npos) << names;
 }
 
-TEST_F(ServerOptionsTest, NamesEveryFileThatIsAmissAtOnce) {
+TEST_F(ServerOptionsTest, NamesEveryInvalidFileAtOnce) {
   const std::string faults = Faults({{"tls_cert", dir_ / "no.crt"},
                                      {"tls_key", dir_ / "no.key"},
                                      {"history_file", dir_ / "no/history"},
@@ -216,13 +216,13 @@ class CommandLineTest : public ServerOptionsTest {
   }
 };
 
-TEST_F(CommandLineTest, FlagsSwitchesAndCommentsAreFine) {
+TEST_F(CommandLineTest, AcceptsFlagsSwitchesAndComments) {
   EXPECT_EQ(Check("# a comment\n\n  --rack=3\n-worker=4\r\n--offline_start\n--nooffline_start\n"
                   "--registry=zk://a:1,b:2/firn/x"),
             Status());
 }
 
-TEST_F(CommandLineTest, WhateverIsNoFlagIsNamedWithItsPlace) {
+TEST_F(CommandLineTest, NamesUnknownFlagsWithTheirPlace) {
   const std::pair<const char*, const char*> rows[] = {
       {"--registy=zk://h:1/firn/x", "--registy"},
       {"registry=zk://h:1/firn/x", "registry=zk"},
@@ -241,13 +241,13 @@ TEST_F(CommandLineTest, WhateverIsNoFlagIsNamedWithItsPlace) {
 
 TEST_F(CommandLineTest, NamesEveryFaultAtOnce) {
   const Status refused = Check("--registy=x\n--rack\n--colour=blue\n");
-  for (const char* fault : {"flags:1: '--registy'", "flags:2: '--rack' has no value",
-                            "flags:3: '--colour'"}) {
+  for (const char* fault :
+       {"flags:1: '--registy'", "flags:2: '--rack' has no value", "flags:3: '--colour'"}) {
     EXPECT_NE(refused.message().find(fault), std::string::npos) << refused;
   }
 }
 
-TEST_F(CommandLineTest, OnTheCommandLineAValueMayBeTheNextWord) {
+TEST_F(CommandLineTest, AcceptsAValueAsTheNextArgument) {
   const auto check = [](std::vector<const char*> words) {
     words.insert(words.begin(), "firn-server");
     return CheckCommandLine(static_cast<int>(words.size()), words.data());
@@ -259,7 +259,7 @@ TEST_F(CommandLineTest, OnTheCommandLineAValueMayBeTheNextWord) {
   EXPECT_FALSE(check({"--", "x"}).ok());
 }
 
-TEST_F(CommandLineTest, FilesThatFilesNameAreReadAsWell) {
+TEST_F(CommandLineTest, ReadsFlagFilesNamedInFlagFiles) {
   const std::string inner = Write("inner", "--rack=1\n--colour=blue\n", 0644);
   const Status refused = Check("--flagfile=" + inner + "\n");
   EXPECT_NE(refused.message().find("inner:2: "), std::string::npos) << refused;
@@ -293,7 +293,8 @@ TEST(FlagHelpTest, DescribesEachFlagInSentencesWithAUnit) {
     EXPECT_TRUE(std::isupper(flag.description.front())) << flag.name;
     EXPECT_TRUE(flag.description.ends_with('.')) << flag.name;
     for (const auto& [suffix, unit] : units) {
-      if (!flag.name.ends_with(suffix) && !flag.name.ends_with(std::string(suffix) + "_max")) continue;
+      if (!flag.name.ends_with(suffix) && !flag.name.ends_with(std::string(suffix) + "_max"))
+        continue;
       EXPECT_NE(flag.description.find(unit), std::string::npos) << flag.name;
     }
   }

@@ -1,5 +1,5 @@
-// Any bytes as a file of stores: every fault is a printable sentence of a line, and a file without
-// faults names stores that are there.
+// Parses arbitrary bytes as a stores file: every fault is a printable sentence about a line, and in
+// a file without faults all stores that are named exist.
 
 #include <cstddef>
 #include <cstdint>

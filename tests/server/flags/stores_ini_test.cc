@@ -131,14 +131,14 @@ TEST(StoresIniTest, ReportsEveryFaultWithItsLine) {
                   "24: [last] kind: missing"));
 }
 
-TEST(StoresIniTest, ATieredStoreStandsOnTheRegistryUnlessToldOtherwise) {
+TEST(StoresIniTest, ATieredStoreUsesTheRegistryByDefault) {
   const StoresIni ini = ParseStoresIni(
       "[fast]\nkind = tiered\nfront = cache\n[cache]\nkind = redis\naddress = h:1\n");
   ASSERT_EQ(ini.status(), Status());
   EXPECT_EQ(std::get<TieredDefinition>(ini.Find("fast")->what).durable, "registry");
 }
 
-TEST(StoresIniTest, HostileTextIsRefusedWithinBounds) {
+TEST(StoresIniTest, RefusesHostileTextWithBoundedWork) {
   std::string many;
   for (int i = 0; i < 1000; ++i) many += "[a" + std::to_string(i) + "]\nkind = nothing\n";
   EXPECT_EQ(ParseStoresIni(many).faults.size(), kStoreFaultsMax);
@@ -146,7 +146,7 @@ TEST(StoresIniTest, HostileTextIsRefusedWithinBounds) {
   EXPECT_THAT(Faults("[a]\nk\x01 = 1\n"), ElementsAre(HasSubstr("1: [a] kind"), HasSubstr("2: ")));
 }
 
-TEST(StoresIniTest, TheExampleOfThePackageIsOne) {
+TEST(StoresIniTest, ThePackagesExampleIsValid) {
   const std::string text = Packaged("stores.ini");
   EXPECT_THAT(Faults(text), IsEmpty());
   const StoresIni ini = ParseStoresIni(text);
@@ -157,15 +157,15 @@ TEST(StoresIniTest, TheExampleOfThePackageIsOne) {
   EXPECT_EQ(std::get<TieredDefinition>(ini.stores[3].what).durable, "main");
 }
 
-TEST(StoresIniTest, TheTablesOfThePackageAreFirnsOwn) {
+TEST(StoresIniTest, ThePackagesTablesEqualFirnsOwn) {
   EXPECT_THAT(Packaged("firn_tag.sql"),
               testing::EndsWith("\n" + FirnTableSql(SqlDialect::kMysql, "firn_tag") + ";\n"));
   EXPECT_THAT(Packaged("firn_tag_postgres.sql"),
               testing::EndsWith("\n" + FirnTableSql(SqlDialect::kPostgres, "firn_tag") + ";\n"));
 }
 
-// MySQL 8 and MariaDB have only few binary ones in common.
-TEST(StoresIniTest, TheTableOfThePackageNamesACollationThatMysqlAndMariaDbKnow) {
+// MySQL 8 and MariaDB have few binary collations in common.
+TEST(StoresIniTest, ThePackagesTableUsesACollationOfMysqlAndMariaDb) {
   const std::string sql = Packaged("firn_tag.sql");
   const size_t at = sql.find("COLLATE ");
   ASSERT_NE(at, sql.npos);

@@ -92,7 +92,7 @@ TEST_F(CatalogueTest, WhatAMakerThrowsCostsItsTag) {
             Internal("the plugin 'lazy' was not made"));
 }
 
-TEST_F(CatalogueTest, ANameIsTakenOnce) {
+TEST_F(CatalogueTest, RefusesToAddAPluginTwice) {
   const auto maker = [this](const TagDefinition&) { return shared_; };
   EXPECT_EQ(catalogue_.AddStrategy("counting", maker).code(), Code::kConflict);
 }

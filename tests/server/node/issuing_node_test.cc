@@ -24,7 +24,7 @@
 namespace firn {
 namespace {
 
-// The machine's clocks, with the wall clock as wrong as a test says.
+// The machine's clocks, with a wall clock that a test can set wrong.
 class WrongClock final : public Clock {
  public:
   WallMs Wall() const override { return SystemClock().Wall() + Milliseconds(off_ms.load()); }
@@ -33,7 +33,7 @@ class WrongClock final : public Clock {
   std::atomic<int64_t> off_ms{0};
 };
 
-// One process's node on a registry in memory, on the machine's own clocks.
+// The node of one process, with a registry in memory and the machine's own clocks.
 class IssuingNodeTest : public testing::Test {
  protected:
   IssuingNodeTest() {
@@ -102,7 +102,7 @@ TEST_F(IssuingNodeTest, IssuesUnderTheMachineIdThatItHolds) {
   EXPECT_EQ(Layout::Firn().Unpack(Take(*node))->machine, *machine);
 }
 
-TEST_F(IssuingNodeTest, AWallClockThatWasWrongBeforeTheClaimOnlyIsNotKept) {
+TEST_F(IssuingNodeTest, DropsAWallClockThatWasWrongOnlyBeforeTheClaim) {
   WrongClock clock;
   clock.off_ms = int64_t{80} * 365 * 86'400'000;
   const auto node = Make(clock, Options(), *OpenFolder());
@@ -116,7 +116,7 @@ TEST_F(IssuingNodeTest, AWallClockThatWasWrongBeforeTheClaimOnlyIsNotKept) {
   EXPECT_LT(issued, SystemClock().Wall() + Milliseconds(60'000));
 }
 
-TEST_F(IssuingNodeTest, GivesTheMachineIdBackAboveEverythingIssued) {
+TEST_F(IssuingNodeTest, ReleasesTheMachineIdAboveEverythingIssued) {
   const auto node = Start();
   const MachineId machine = *node->status().claim.machine;
   const int64_t id = Take(*node);
@@ -128,7 +128,7 @@ TEST_F(IssuingNodeTest, GivesTheMachineIdBackAboveEverythingIssued) {
   EXPECT_FALSE(node->issuer().TryOne(*node->issuer().Resolve("default"), Method::kEmbedded, &late));
 }
 
-TEST_F(IssuingNodeTest, ComesBackToItsMachineIdWithLaterIds) {
+TEST_F(IssuingNodeTest, ReclaimsItsMachineIdWithLaterIds) {
   auto node = Start();
   const MachineId machine = *node->status().claim.machine;
   const int64_t before = Take(*node);
@@ -139,9 +139,9 @@ TEST_F(IssuingNodeTest, ComesBackToItsMachineIdWithLaterIds) {
   EXPECT_GT(Take(*node), before);
 }
 
-// As when a registry goes away in the moment in which the cluster has been joined: the news were
-// for whoever used the coordinator before, and there are no others until it is back.
-TEST_F(IssuingNodeTest, ARegistryThatWentAwayBeforeItWasMadeIsNotTakenForReached) {
+// The registry is lost just after the cluster was joined: only the previous user of the coordinator
+// was notified, and there is no further notification until the registry is back.
+TEST_F(IssuingNodeTest, ARegistryLostBeforeConstructionIsNotConnected) {
   auto coordinator = std::make_unique<FaultyCoordinator>(std::make_unique<MemoryCoordinator>(tree_),
                                                          SystemClock());
   FaultyCoordinator& link = *coordinator;
@@ -151,7 +151,7 @@ TEST_F(IssuingNodeTest, ARegistryThatWentAwayBeforeItWasMadeIsNotTakenForReached
   ASSERT_NE(before.connected_in(), 0);
   link.Disconnect();
   ASSERT_FALSE(before.Sync("/").ok());
-  ASSERT_NE(link.session(), 0) << "which outlives the connection";
+  ASSERT_NE(link.session(), 0) << "the session outlives the connection";
   IssuingNodeOptions options = Options();
   options.session = before.connected_in();
   const auto node = std::make_unique<IssuingNode>(options, SystemClock(), entropy_,
@@ -162,13 +162,13 @@ TEST_F(IssuingNodeTest, ARegistryThatWentAwayBeforeItWasMadeIsNotTakenForReached
   EXPECT_FALSE(node->status().claim.connected) << node->status().claim.reason;
 }
 
-TEST_F(IssuingNodeTest, ASecondProcessOnItsFolderIsRefused) {
+TEST_F(IssuingNodeTest, RefusesASecondProcessOnItsFolder) {
   const auto node = Start();
   EXPECT_EQ(OpenFolder().code(), Code::kConflict);
 }
 
-// A disk can stand still for minutes: a frozen file system, a network, a full queue.
-TEST_F(IssuingNodeTest, AStateFolderWhoseDiskStandsStillStopsNobody) {
+// A disk can block for minutes: a frozen file system, a network, a full queue.
+TEST_F(IssuingNodeTest, ABlockedDiskOfTheStateFolderDoesNotStopIssuing) {
   struct Disk {
     std::mutex mutex{};
     std::condition_variable thawed{};
@@ -195,7 +195,7 @@ TEST_F(IssuingNodeTest, AStateFolderWhoseDiskStandsStillStopsNobody) {
   }));
   EXPECT_GT(Take(*node), 0);
   node->Stop();
-  node.reset();  // it waits for the disk no longer than a second
+  node.reset();  // waits for the disk for at most a second
   const std::scoped_lock lock(disk->mutex);
   EXPECT_TRUE(disk->frozen);
   disk->frozen = false;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kUuid = "6f1b0a52-6c1d-4a3e-9f0b-2d9a3f1e8c47";
 
-// One program that joins what is in a directory, or in a ZooKeeper that is away.
+// A program that joins the cluster in a directory, or in a ZooKeeper that is unreachable.
 class JoinClusterTest : public testing::Test {
  protected:
   ClusterPlace Directory() { return {.registry = "dir://" + (dir_ / "registry")}; }
@@ -53,23 +53,23 @@ class JoinClusterTest : public testing::Test {
   MemoryDisk disk_;
 };
 
-TEST_F(JoinClusterTest, AnEmptyDirectoryBecomesACluster) {
+TEST_F(JoinClusterTest, CreatesAClusterInAnEmptyDirectory) {
   const auto first = Join(Directory());
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->layout, Layout::Firn());
   EXPECT_EQ(first->split, RackSplit::Default(Layout::Firn()));
   EXPECT_FALSE(first->uuid.empty());
-  EXPECT_EQ(Join(Directory())->uuid, first->uuid) << "and is joined by the next one";
+  EXPECT_EQ(Join(Directory())->uuid, first->uuid) << "the next server joins it";
 }
 
-TEST_F(JoinClusterTest, ACoordinatorComesConnected) {
+TEST_F(JoinClusterTest, ReturnsAConnectedCoordinator) {
   const auto joined = Join(Directory());
   ASSERT_TRUE(joined.ok()) << joined.status();
   EXPECT_NE(joined->session, 0);
   EXPECT_EQ(joined->session, joined->coordinator->session());
 }
 
-TEST_F(JoinClusterTest, ANewClusterHasTheLayoutAndTheWorkersThatAreAskedFor) {
+TEST_F(JoinClusterTest, ANewClusterHasTheRequestedLayoutAndWorkers) {
   ClusterPlace place = Directory();
   place.layout = Layout::Twitter();
   place.workers_min = 20;
@@ -81,7 +81,7 @@ TEST_F(JoinClusterTest, ANewClusterHasTheLayoutAndTheWorkersThatAreAskedFor) {
   EXPECT_EQ(registry.Read(SlotPath({.rack = 0, .worker = 20})).code(), Code::kNotFound);
 }
 
-TEST_F(JoinClusterTest, AClusterLendsItsLayoutAndItsRacks) {
+TEST_F(JoinClusterTest, UsesTheLayoutAndRacksOfTheCluster) {
   ASSERT_NO_FATAL_FAILURE(Make({.layout = Layout::Twitter(), .rack_bits = 4, .workers = 1}));
   const auto joined = Join(Directory());
   ASSERT_TRUE(joined.ok()) << joined.status();
@@ -89,7 +89,7 @@ TEST_F(JoinClusterTest, AClusterLendsItsLayoutAndItsRacks) {
   EXPECT_EQ(joined->split.rack_bits(), 4);
 }
 
-TEST_F(JoinClusterTest, AClusterOfAnotherLayoutIsRefused) {
+TEST_F(JoinClusterTest, RefusesAClusterOfAnotherLayout) {
   ASSERT_NO_FATAL_FAILURE(Make({.workers = 1}));
   ClusterPlace place = Directory();
   place.layout = Layout::Twitter();
@@ -98,7 +98,7 @@ TEST_F(JoinClusterTest, AClusterOfAnotherLayoutIsRefused) {
   EXPECT_NE(refused.status().message().find("twitter"), std::string::npos) << refused.status();
 }
 
-TEST_F(JoinClusterTest, AClusterThatCameBackWithAnotherLayoutIsRefused) {
+TEST_F(JoinClusterTest, RefusesAClusterWhoseLayoutHasChanged) {
   Make({.layout = Layout::Twitter(), .workers = 4u, .uuid = kUuid});
   Remember(Layout::Firn());
   const auto joined = Join(Directory());
@@ -108,7 +108,7 @@ TEST_F(JoinClusterTest, AClusterThatCameBackWithAnotherLayoutIsRefused) {
   EXPECT_TRUE(Join(Directory()).ok());
 }
 
-TEST_F(JoinClusterTest, ALostDirectoryIsNotMadeAnewBehindARememberedCluster) {
+TEST_F(JoinClusterTest, DoesNotRecreateALostDirectoryOfARememberedCluster) {
   Remember(Layout::Firn());
   const auto refused = Join(Directory());
   EXPECT_EQ(refused.code(), Code::kConflict) << refused.status();
@@ -117,7 +117,7 @@ TEST_F(JoinClusterTest, ALostDirectoryIsNotMadeAnewBehindARememberedCluster) {
   }
 }
 
-TEST_F(JoinClusterTest, AStateFolderOfAnotherFormatIsRefused) {
+TEST_F(JoinClusterTest, RefusesAStateFolderOfAnotherFormat) {
   Remember(Layout::Firn());
   disk_.hint->replace(disk_.hint->find("format=2\n"), 9, "");
   const auto refused = Join(ZooKeeperThatIsAway());
@@ -125,7 +125,7 @@ TEST_F(JoinClusterTest, AStateFolderOfAnotherFormatIsRefused) {
   EXPECT_NE(refused.status().message().find("Firn 0.1"), std::string::npos) << refused.status();
 }
 
-TEST_F(JoinClusterTest, AClusterOfAnotherFormatIsRefused) {
+TEST_F(JoinClusterTest, RefusesAClusterOfAnotherFormat) {
   ASSERT_NO_FATAL_FAILURE(Make({.workers = 1}));
   for (const int64_t format : {1, 3}) {
     {
@@ -143,7 +143,7 @@ TEST_F(JoinClusterTest, AClusterOfAnotherFormatIsRefused) {
   }
 }
 
-TEST_F(JoinClusterTest, AClusterThatWasLeftHalfMadeIsCompleted) {
+TEST_F(JoinClusterTest, CompletesAHalfCreatedCluster) {
   ASSERT_NO_FATAL_FAILURE(Make({.workers = 1}));
   {
     auto joined = Join(Directory());
@@ -161,14 +161,14 @@ TEST_F(JoinClusterTest, AClusterThatWasLeftHalfMadeIsCompleted) {
   EXPECT_TRUE(registry.Read(SlotPath({.rack = 3, .worker = 15})).ok());
 }
 
-TEST_F(JoinClusterTest, ARegistryThatIsAwayIsWaitedForByOthers) {
+TEST_F(JoinClusterTest, DoesNotWaitForAnUnreachableRegistry) {
   const auto joined = Join(ZooKeeperThatIsAway());
   ASSERT_TRUE(joined.ok()) << joined.status();
   EXPECT_EQ(joined->layout, Layout::Firn());
   EXPECT_EQ(joined->uuid, "");
 }
 
-TEST_F(JoinClusterTest, WithTheRegistryAwayTheRememberedLayoutCounts) {
+TEST_F(JoinClusterTest, UsesTheRememberedLayoutIfTheRegistryIsUnreachable) {
   Remember(Layout::Twitter());
   const auto joined = Join(ZooKeeperThatIsAway());
   ASSERT_TRUE(joined.ok()) << joined.status();
@@ -176,7 +176,7 @@ TEST_F(JoinClusterTest, WithTheRegistryAwayTheRememberedLayoutCounts) {
   EXPECT_EQ(joined->uuid, kUuid);
 }
 
-TEST_F(JoinClusterTest, WithTheRegistryAwayTheRememberedSplitCounts) {
+TEST_F(JoinClusterTest, UsesTheRememberedSplitIfTheRegistryIsUnreachable) {
   disk_.hint = FormatHint(
       {.machine = 23, .slot = {.rack = 7, .worker = 1}, .uuid = kUuid, .layout = "firn"});
   const auto joined = Join(ZooKeeperThatIsAway());
@@ -185,7 +185,7 @@ TEST_F(JoinClusterTest, WithTheRegistryAwayTheRememberedSplitCounts) {
   EXPECT_FALSE(joined->known);
 }
 
-TEST_F(JoinClusterTest, ARegistryThatIsNoneIsRefused) {
+TEST_F(JoinClusterTest, RefusesAnInvalidRegistry) {
   EXPECT_EQ(Join({.registry = "paper"}).code(), Code::kInvalid);
 }
 

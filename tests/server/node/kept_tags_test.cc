@@ -15,7 +15,7 @@ namespace {
 
 class KeptTagsTest : public TagFollowerRig {};
 
-TEST_F(KeptTagsTest, AnOfflineStartGoesByWhatWasReadLast) {
+TEST_F(KeptTagsTest, AStartWithoutRegistryUsesTheCachedTags) {
   ASSERT_TRUE(store_.Create(Tag("order", "snowflake")).ok());
   Edit("default", [](TagDefinition& tag) { tag.disabled = true; });
   Pass(Milliseconds(200));
@@ -26,14 +26,14 @@ TEST_F(KeptTagsTest, AnOfflineStartGoesByWhatWasReadLast) {
   EXPECT_NE(Ask("default").find("disabled"), std::string::npos);
 }
 
-TEST_F(KeptTagsTest, AFirstStartWithoutItsRegistryServesNothing) {
+TEST_F(KeptTagsTest, AFirstStartWithoutRegistryServesNothing) {
   Start(true);
   Pass(Milliseconds(60'000));
   EXPECT_NE(Ask("default").find("has not read"), std::string::npos);
   EXPECT_FALSE(follower_->whole());
 }
 
-TEST_F(KeptTagsTest, WhatIsServedIsKeptBefore) {
+TEST_F(KeptTagsTest, CachesATagBeforeServingIt) {
   memory_.stalls = true;
   Pass(Milliseconds(200));
   EXPECT_NE(Ask("default"), "issued");
@@ -45,22 +45,22 @@ TEST_F(KeptTagsTest, WhatIsServedIsKeptBefore) {
   Edit("default", [](TagDefinition& tag) { tag.disabled = true; });
   Pass(Milliseconds(200));
   EXPECT_NE(Ask("order"), "issued");
-  EXPECT_NE(Ask("default"), "issued") << "what is refused does not wait for a disk";
+  EXPECT_NE(Ask("default"), "issued") << "a refusal does not wait for the disk";
 }
 
-TEST_F(KeptTagsTest, WhatCannotBeKeptIsServedAndForgotten) {
+TEST_F(KeptTagsTest, ServesTagsThatCannotBeCached) {
   memory_.broken = true;
   Pass(Milliseconds(200));
   EXPECT_EQ(Ask("default"), "issued");
   EXPECT_TRUE(memory_.files.empty());
 }
 
-TEST_F(KeptTagsTest, WhatCouldNotBeKeptIsKeptOnceTheDiskIsWell) {
+TEST_F(KeptTagsTest, CachesTagsOnceTheDiskWorksAgain) {
   memory_.broken = true;
   Pass(Milliseconds(200));
   memory_.broken = false;
   Pass(Milliseconds(200));
-  EXPECT_TRUE(memory_.files.empty()) << "a disk is not asked all the time";
+  EXPECT_TRUE(memory_.files.empty()) << "the disk is retried only after a pause";
   Pass(TagFollower::kKeepAgain);
   EXPECT_EQ(Ask("default"), "issued");
   Start(true);
@@ -68,7 +68,7 @@ TEST_F(KeptTagsTest, WhatCouldNotBeKeptIsKeptOnceTheDiskIsWell) {
   EXPECT_EQ(Ask("default"), "issued") << "without its registry";
 }
 
-TEST_F(KeptTagsTest, WhatCanStillNotBeKeptIsServedAllTheWhile) {
+TEST_F(KeptTagsTest, ServesTagsWhileTheDiskKeepsFailing) {
   memory_.broken = true;
   Pass(Milliseconds(200));
   memory_.stalls = true;
@@ -80,10 +80,10 @@ TEST_F(KeptTagsTest, WhatCanStillNotBeKeptIsServedAllTheWhile) {
   EXPECT_EQ(Ask("order"), "issued");
 }
 
-TEST_F(KeptTagsTest, ATagThatTheRegistryLacksIsLostAndNotUnknown) {
+TEST_F(KeptTagsTest, ACachedTagMissingInTheRegistryIsLostAndNotUnknown) {
   ASSERT_TRUE(store_.Create(Tag("order", "snowflake")).ok());
   Pass(Milliseconds(200));
-  for (int starts = 0; starts < 2; ++starts) {  // and the next process knows it, too
+  for (int starts = 0; starts < 2; ++starts) {  // the next process must know it, too
     EraseNode(starts == 0 ? "order" : "default");
     Start();
     Pass(Milliseconds(200));
@@ -91,10 +91,10 @@ TEST_F(KeptTagsTest, ATagThatTheRegistryLacksIsLostAndNotUnknown) {
   }
   ASSERT_TRUE(store_.Create(Tag("order", "snowflake")).ok());
   Pass(Milliseconds(200));
-  EXPECT_EQ(Ask("order"), "issued") << "an operator has made it again";
+  EXPECT_EQ(Ask("order"), "issued") << "an operator has created it again";
 }
 
-TEST_F(KeptTagsTest, ATagThatComesBackInAnotherFormIsRefused) {
+TEST_F(KeptTagsTest, RefusesACachedTagThatReturnsInAnotherForm) {
   Pass(Milliseconds(200));
   EraseNode("default");
   TagDefinition other = Tag("default", "snowflake");
@@ -108,8 +108,8 @@ TEST_F(KeptTagsTest, ATagThatComesBackInAnotherFormIsRefused) {
   EXPECT_NE(Ask("default").find("another form"), std::string::npos);
 }
 
-// What a server prints for an operator, also one that has never served the tag.
-TEST_F(KeptTagsTest, WhatIsLostIsToldAsItWasKnown) {
+// A server prints this for an operator, even if it has never served the tag.
+TEST_F(KeptTagsTest, ReportsALostTagAsItWasKnown) {
   TagDefinition order = Tag("order", "segment");
   order.text = "n{id}";
   ASSERT_TRUE(store_.Create(order).ok());
@@ -120,20 +120,20 @@ TEST_F(KeptTagsTest, WhatIsLostIsToldAsItWasKnown) {
   Pass(Milliseconds(200));
   ASSERT_TRUE(follower_->lost()->contains("order"));
   EXPECT_EQ(follower_->lost()->at("order").text, "n{id}");
-  EXPECT_FALSE(follower_->highest()->contains("order")) << "nobody has kept how far it has come";
+  EXPECT_FALSE(follower_->highest()->contains("order")) << "its ledger was not cached";
   ASSERT_TRUE(store_.Create(order).ok());
   Pass(Milliseconds(200));
   EXPECT_TRUE(follower_->lost()->empty());
 }
 
-TEST_F(KeptTagsTest, AnotherClustersTagsAreNotGoneBy) {
+TEST_F(KeptTagsTest, IgnoresCachedTagsOfAnotherCluster) {
   Pass(Milliseconds(200));
   const std::string text = memory_.files.begin()->second;
   EXPECT_TRUE(ParseKnownTags(UuidOf(), text).ok());
   EXPECT_EQ(ParseKnownTags("6f9619ff-8b86-4d11-b42d-00c04fc964ff", text).code(), Code::kCorrupt);
 }
 
-TEST_F(KeptTagsTest, WhatIsNotWholeIsNotGoneBy) {
+TEST_F(KeptTagsTest, IgnoresADamagedCacheFile) {
   ASSERT_TRUE(store_.Create(Tag("Müller & Söhne", "segment")).ok());
   Pass(Milliseconds(200));
   const std::string text = memory_.files.begin()->second;
@@ -143,7 +143,7 @@ TEST_F(KeptTagsTest, WhatIsNotWholeIsNotGoneBy) {
   EXPECT_EQ(FormatKnownTags(UuidOf(), *ParseKnownTags(UuidOf(), text)), text);
 }
 
-TEST(KeptTagsFile, OutlivesTheProcessAndIsRemovedWhenItCannotBeWritten) {
+TEST(KeptTagsFile, SurvivesTheProcessAndIsRemovedIfItCannotBeWritten) {
   TempDir dir;
   const std::string uuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
   KnownTags tags{.default_strategy = "snowflake"};
@@ -166,7 +166,7 @@ TEST(KeptTagsFile, OutlivesTheProcessAndIsRemovedWhenItCannotBeWritten) {
   }
   KeptTags file(dir / "server");
   EXPECT_EQ(*file.Read(uuid), tags);
-  // A folder where the draft has to be: no program can write it, root neither.
+  // A folder in place of the temporary file: no program can write it, not even as root.
   std::filesystem::create_directory(dir / ("server." + uuid + ".tags.new"));
   std::ofstream(dir / ("server." + uuid + ".tags.new/x")) << "x";
   EXPECT_FALSE(keep(file).ok());

@@ -1,4 +1,4 @@
-// One process with several machine ids, on a registry in memory and on the machine's own clocks.
+// One process with several machine ids, with a registry in memory and the machine's own clocks.
 
 #include "server/node/machine_ids.h"
 
@@ -43,7 +43,7 @@ class MachineIdsTest : public testing::Test {
     return *std::move(folder);
   }
 
-  // Until it holds them all.
+  // Waits until it holds them all.
   std::unique_ptr<IssuingNode> Start(size_t count, Milliseconds window = Milliseconds(600'000)) {
     NodeGround ground{.folder = Folder(0), .kept = nullptr};
     for (size_t i = 1; i < count; ++i) ground.more_folders.push_back(Folder(i));
@@ -63,7 +63,7 @@ class MachineIdsTest : public testing::Test {
     return *std::move(node);
   }
 
-  // Those that it holds now, in its order.
+  // The machine ids that it holds now, in its order.
   static std::vector<MachineId> Machines(const IssuingNode& node) {
     std::vector<MachineId> held;
     for (const ClaimStatus& claim : node.status().claims) {
@@ -91,7 +91,7 @@ class MachineIdsTest : public testing::Test {
   SlotRecord RecordOf(MachineId machine) {
     return *ParseSlotRecord(tree_.Peek(SlotPath(SlotOf(machine)))->data);
   }
-  // Another holder stands there, as after a registry that went back in time.
+  // Another holder is in the slot, as after a registry that went back in time.
   void Rob(MachineId machine) {
     MemoryCoordinator memory(tree_);
     BlockingCoordinator registry(memory, SystemClock());
@@ -112,7 +112,7 @@ class MachineIdsTest : public testing::Test {
   MemoryTree tree_{SystemClock()};
 };
 
-TEST_F(MachineIdsTest, EachIsHeldUnderANameOfItsOwn) {
+TEST_F(MachineIdsTest, HoldsEachMachineIdUnderItsOwnName) {
   const auto node = Start(3);
   const std::vector<MachineId> machines = Machines(*node);
   EXPECT_EQ(SetOf(machines).size(), 3u);
@@ -122,7 +122,7 @@ TEST_F(MachineIdsTest, EachIsHeldUnderANameOfItsOwn) {
   EXPECT_EQ(node->status().claim.machine, machines.front());
 }
 
-TEST_F(MachineIdsTest, IssuesUnderAllOfThem) {
+TEST_F(MachineIdsTest, IssuesUnderAllMachineIds) {
   const auto node = Start(3);
   std::set<MachineId> used;
   std::mutex mutex;
@@ -135,14 +135,14 @@ TEST_F(MachineIdsTest, IssuesUnderAllOfThem) {
         const std::scoped_lock lock(mutex);
         used.insert(own);
       }
-      all_there.arrive_and_wait();  // until each has its lane
+      all_there.arrive_and_wait();  // until each thread has its lane
     });
   }
   threads.clear();
   EXPECT_EQ(used, SetOf(Machines(*node)));
 }
 
-TEST_F(MachineIdsTest, AllAreGivenBackAboveWhatWasIssued) {
+TEST_F(MachineIdsTest, ReleasesAllMachineIdsAboveEverythingIssued) {
   const auto node = Start(3);
   const std::vector<MachineId> machines = Machines(*node);
   const Tick tick = Layout::Firn().Unpack(Take(*node))->tick;
@@ -153,7 +153,7 @@ TEST_F(MachineIdsTest, AllAreGivenBackAboveWhatWasIssued) {
   EXPECT_EQ(node->status().claim.state, ClaimState::kReleased);
 }
 
-TEST_F(MachineIdsTest, ARestartWithMoreOrFewerKeepsThoseThatItHad) {
+TEST_F(MachineIdsTest, ARestartWithMoreOrFewerMachineIdsKeepsTheOldOnes) {
   auto node = Start(2);
   const std::vector<MachineId> two = Machines(*node);
   int64_t highest = Take(*node);
@@ -176,11 +176,11 @@ TEST_F(MachineIdsTest, ARestartWithMoreOrFewerKeepsThoseThatItHad) {
   EXPECT_EQ(Machines(*node), two);
 }
 
-TEST_F(MachineIdsTest, OneThatIsLostStopsNoOther) {
+TEST_F(MachineIdsTest, ALostMachineIdDoesNotStopTheOthers) {
   const auto node = Start(3, Milliseconds(2'000));
   const std::vector<MachineId> before = Machines(*node);
   Rob(before[1]);
-  // Nobody is refused meanwhile, and in the end there are three again, with another in its place.
+  // Every call is served meanwhile, and in the end there are three again, one of them new.
   ASSERT_TRUE(Eventually(kPatience, [&] {
     Take(*node);
     const std::vector<MachineId> now = Machines(*node);
@@ -193,7 +193,7 @@ TEST_F(MachineIdsTest, OneThatIsLostStopsNoOther) {
   for (int i = 0; i < 20'000; ++i) EXPECT_NE(MachineOf(Take(*node)), before[1]);
 }
 
-// --- the id clock, which they share --------------------------------------------------------------
+// --- the shared id clock -------------------------------------------------------------------------
 
 class SharedIdClockTest : public testing::Test {
  protected:
@@ -230,7 +230,7 @@ TEST_F(SharedIdClockTest, IsNotSetWhileASiblingHasAClaim) {
   EXPECT_EQ(SetBack(other), clock_.Wall());
   EXPECT_EQ(id_clock_.Last(), clock_.Wall());
   holder.Close();
-  EXPECT_EQ(SetBack(other), clock_.Wall() - kAnHour) << "nothing was given out under it";
+  EXPECT_EQ(SetBack(other), clock_.Wall() - kAnHour) << "no id was issued under the claim";
 }
 
 TEST_F(SharedIdClockTest, IsNotSetOnceASiblingHasIssued) {
@@ -243,7 +243,7 @@ TEST_F(SharedIdClockTest, IsNotSetOnceASiblingHasIssued) {
   EXPECT_EQ(SetBack(other), clock_.Wall());
 }
 
-// --- as one --------------------------------------------------------------------------------------
+// --- joint status --------------------------------------------------------------------------------
 
 ClaimStatus In(ClaimState state, WallMs bound = WallMs()) {
   ClaimStatus status;
@@ -258,7 +258,7 @@ ClaimStatus Held(uint32_t machine, WallMs bound) {
   return status;
 }
 
-TEST(Together, TheFirstThatIsHeldStandsForAllWithTheHighestBound) {
+TEST(Together, ReportsTheFirstHeldMachineIdWithTheHighestBound) {
   ClaimStatus lost = In(ClaimState::kSeeking, WallMs(900));
   lost.reason = "it was lost";
   const ClaimStatus all = Together({lost, Held(5, WallMs(700)), Held(6, WallMs(800))});
@@ -268,7 +268,7 @@ TEST(Together, TheFirstThatIsHeldStandsForAllWithTheHighestBound) {
   EXPECT_EQ(all.reason, "2 of 3 machine ids are held: it was lost");
 }
 
-TEST(Together, IsReleasedOnlyWhenAllAre) {
+TEST(Together, IsReleasedOnlyIfAllMachineIdsAre) {
   const ClaimStatus released = In(ClaimState::kReleased), releasing = In(ClaimState::kReleasing);
   EXPECT_EQ(Together({released, releasing}).state, ClaimState::kReleasing);
   EXPECT_EQ(Together({released, released}).state, ClaimState::kReleased);

@@ -25,7 +25,7 @@ class ShiftedClock final : public Clock {
  public:
   WallMs Wall() const override { return SystemClock().Wall() + Milliseconds(wall_.load()); }
   BootMs Boot() const override { return SystemClock().Boot() + Milliseconds(boot_.load()); }
-  // Time passes.
+  // Lets time pass.
   void Advance(Milliseconds d) {
     boot_ += d.count();
     wall_ += d.count();
@@ -45,7 +45,7 @@ class OpenNodeTest : public testing::Test {
   }
   static void TearDownTestSuite() { zookeeper_.reset(); }
 
-  // The cluster of this case.
+  // The cluster of this test.
   static std::string Registry() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     return "zk://" + zookeeper_->hosts() + "/firn/" + test->name();
@@ -82,13 +82,13 @@ class OpenNodeTest : public testing::Test {
 
 std::unique_ptr<ZooKeeper> OpenNodeTest::zookeeper_;
 
-TEST_F(OpenNodeTest, AWallClockFarAheadOfZooKeepersIsNotFollowed) {
+TEST_F(OpenNodeTest, DoesNotFollowAWallClockFarAheadOfZooKeepers) {
   ASSERT_NO_FATAL_FAILURE(Make({.workers = 2}));
   const auto node = Serving();
   const WallMs begun = node->status().id_clock.time;
   clock_.StepWall(30 * kADay);
   ASSERT_TRUE(Eventually(kPatience, [&] { return node->status().id_clock.jump_held; }));
-  // Longer than a jump is held that nobody contradicts.
+  // Longer than an uncontradicted jump of the clock is held back.
   for (int i = 0; i < 10; ++i) {
     const WallMs before = node->status().id_clock.time;
     clock_.Advance(Milliseconds(10'000));
@@ -100,7 +100,7 @@ TEST_F(OpenNodeTest, AWallClockFarAheadOfZooKeepersIsNotFollowed) {
   EXPECT_LT(status.claim.bound, begun + kADay);
 }
 
-TEST_F(OpenNodeTest, ARackThatTheClusterHasIsServed) {
+TEST_F(OpenNodeTest, ServesARackOfTheCluster) {
   ASSERT_NO_FATAL_FAILURE(Make({.rack_bits = 4, .workers = 2}));
   IssuingNodeOptions options;
   options.claim.rack = 7;
@@ -108,14 +108,14 @@ TEST_F(OpenNodeTest, ARackThatTheClusterHasIsServed) {
   EXPECT_EQ(node->split().RackOf(*node->status().claim.machine), 7u);
 }
 
-TEST_F(OpenNodeTest, ARackThatTheClusterHasNotIsAMistakeOfTheCall) {
+TEST_F(OpenNodeTest, RefusesARackThatTheClusterLacks) {
   ASSERT_NO_FATAL_FAILURE(Make({.rack_bits = 4, .workers = 2}));
   IssuingNodeOptions options;
   options.claim.rack = 16;
   EXPECT_EQ(Open(options).code(), Code::kInvalid);
 }
 
-TEST_F(OpenNodeTest, ANodeThatHasReachedItsBoundIsNotReady) {
+TEST_F(OpenNodeTest, ANodeAtItsBoundIsNotReady) {
   ASSERT_NO_FATAL_FAILURE(Make({.workers = 2}));
   const auto node = Serving();
   OperatorWord operators(node->loop().coordinator(), SystemEntropy(), "127.0.0.1:7609");
@@ -127,7 +127,7 @@ TEST_F(OpenNodeTest, ANodeThatHasReachedItsBoundIsNotReady) {
                         .key_dir = {}};
   const ServerListing listing(node->loop().coordinator(), "test", std::nullopt, clock_);
   NodeView view(options, *node, operators, listing, clock_);
-  // Each change shows in the version, by which answers about the server are kept.
+  // Each change shows in the version, by which answers about the server are cached.
   std::set<uint64_t> versions{view.version()};
   view.OnTag({.name = "order", .strategy = "snowflake"});
   EXPECT_TRUE(versions.insert(view.version()).second);
@@ -143,7 +143,7 @@ TEST_F(OpenNodeTest, ANodeThatHasReachedItsBoundIsNotReady) {
   clock_.Advance(node->status().claim.left + Milliseconds(1'000));
   ASSERT_TRUE(Eventually(kPatience, [&] { return node->status().claim.left == Milliseconds(0); }));
   EXPECT_TRUE(Eventually(kPatience, [&] {
-    clock_.Advance(Milliseconds(100));  // until it has stood for a while
+    clock_.Advance(Milliseconds(100));  // until the fault has lasted long enough
     return view.phase() == ServerPhase::kNotReady;
   }));
   EXPECT_TRUE(versions.insert(view.version()).second);
@@ -154,7 +154,7 @@ TEST_F(OpenNodeTest, ANodeThatHasReachedItsBoundIsNotReady) {
   ASSERT_TRUE(zookeeper_->RestartAll().ok());
 }
 
-TEST(CheckStateFileSystemTest, AMachineIdGivenByHandWantsADiskOfThisHostsOwn) {
+TEST(CheckStateFileSystemTest, AStaticMachineIdRequiresALocalDisk) {
   NodePlace place{.registry = "static:3", .credentials = {}, .state_dir = "/net/state"};
   EXPECT_TRUE(CheckStateFileSystem(place, "").ok());
   const Status refused = CheckStateFileSystem(place, "NFS");

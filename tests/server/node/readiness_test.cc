@@ -9,7 +9,7 @@ const Refusal kNoClaim{Reason::kNotReady, "no machine id", 0, true};
 const Refusal kClock{Reason::kClock, "the clock is behind", 0, true};
 constexpr BootMs kStart{1'000};
 
-TEST(ReadinessTest, BeforeTheFirstIdItSaysWhyAtOnce) {
+TEST(ReadinessTest, ReportsAFaultAtOnceBeforeTheFirstId) {
   Readiness readiness;
   EXPECT_TRUE(readiness.why_not().has_value());
   readiness.Note(kNoClaim, kStart);
@@ -20,7 +20,7 @@ TEST(ReadinessTest, BeforeTheFirstIdItSaysWhyAtOnce) {
   EXPECT_FALSE(readiness.why_not().has_value());
 }
 
-TEST(ReadinessTest, ATroubleCountsOnceItHasStood) {
+TEST(ReadinessTest, AFaultCountsAfterItHasLasted) {
   Readiness readiness;
   readiness.Note({}, kStart);
   readiness.Note(kClock, kStart);
@@ -32,7 +32,7 @@ TEST(ReadinessTest, ATroubleCountsOnceItHasStood) {
   EXPECT_FALSE(readiness.why_not().has_value()) << "its end counts at once";
 }
 
-TEST(ReadinessTest, OneThatPassesInAMomentDoesNotCount) {
+TEST(ReadinessTest, AFaultThatEndsSoonDoesNotCount) {
   Readiness readiness;
   readiness.Note({}, kStart);
   for (int i = 0; i < 10; ++i) {

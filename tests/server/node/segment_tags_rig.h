@@ -21,7 +21,7 @@ namespace firn {
 
 inline constexpr Milliseconds kTagPatience{30'000};
 
-// Nodes of one cluster on a registry in memory, on the machine's own clocks, and its operator.
+// Nodes of one cluster with a registry in memory and the machine's own clocks, and its operator.
 class SegmentTagsRig : public testing::Test {
  protected:
   SegmentTagsRig() {
@@ -67,7 +67,7 @@ class SegmentTagsRig : public testing::Test {
     }
     EXPECT_TRUE(done.ok()) << done;
   }
-  // What `firn restore` does at its end.
+  // The last step of `firn restore`.
   void Thaw() {
     MetaAsRead stored = *ReadMeta(operator_);
     stored.meta.frozen = false;
@@ -77,17 +77,17 @@ class SegmentTagsRig : public testing::Test {
   }
   int64_t High(const std::string& name) { return store_.Read(name)->tag().high; }
 
-  // The next number of a tag that may not be known yet; -1 and why.
+  // Takes the next number of a tag that may not be known yet; -1 on failure, with `refused_`.
   static int64_t Take(IssuingNode& node, const std::string& name = "order",
                       Milliseconds patience = kTagPatience) {
     PatientCaller caller(node.issuer(), SystemClock(), patience);
     const Tag* tag = nullptr;
     const auto known = [&] {
       tag = node.issuer().Resolve(name);
-      return tag != nullptr && tag->name() == name;  // else it says that nothing has been read yet
+      return tag != nullptr && tag->name() == name;  // otherwise nothing has been read yet
     };
     if (!Eventually(kTagPatience, known)) {
-      ADD_FAILURE() << "tag " << name << " never came";
+      ADD_FAILURE() << "tag " << name << " did not appear";
       return -1;
     }
     IssueCall call;

@@ -24,7 +24,7 @@ class SegmentTagsTest : public SegmentTagsRig {
   }
 };
 
-// One whose first range somebody overtakes.
+// A store whose first range is overtaken by another server.
 class OvertakenStore final : public RangeStore {
  public:
   explicit OvertakenStore(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}
@@ -40,7 +40,7 @@ class OvertakenStore final : public RangeStore {
   std::function<void()> meanwhile_;
 };
 
-TEST_F(SegmentTagsTest, ATagThatIsMadeWhileRunningIsServed) {
+TEST_F(SegmentTagsTest, ServesATagCreatedWhileRunning) {
   const auto node = Start();
   Create({.name = "order", .strategy = {}, .start = 100});
   EXPECT_EQ(Take(*node), 100);
@@ -50,7 +50,7 @@ TEST_F(SegmentTagsTest, ATagThatIsMadeWhileRunningIsServed) {
   EXPECT_EQ(node->segments().status("another"), std::nullopt);
 }
 
-TEST_F(SegmentTagsTest, NodesOfOneClusterNeverGiveANumberTwice) {
+TEST_F(SegmentTagsTest, NodesOfOneClusterNeverRepeatANumber) {
   Create({.name = "order", .strategy = {}, .step = 10, .step_max = 50});
   const auto one = Start(1), two = Start(2);
   std::set<int64_t> all;
@@ -61,7 +61,7 @@ TEST_F(SegmentTagsTest, NodesOfOneClusterNeverGiveANumberTwice) {
   EXPECT_LT(*all.rbegin(), High("order"));
 }
 
-TEST_F(SegmentTagsTest, WhatIsLeftGoesBackAtACleanStop) {
+TEST_F(SegmentTagsTest, ACleanStopGivesUnusedNumbersBack) {
   Create({.name = "order", .strategy = {}});
   auto node = Start();
   EXPECT_EQ(Take(*node), 1);
@@ -74,7 +74,7 @@ TEST_F(SegmentTagsTest, WhatIsLeftGoesBackAtACleanStop) {
   EXPECT_EQ(Take(*node), 3);
 }
 
-TEST_F(SegmentTagsTest, ATagThatIsReadDuringACleanStopDoesNotHoldItUp) {
+TEST_F(SegmentTagsTest, ATagReadDuringACleanStopDoesNotDelayIt) {
   Create({.name = "order", .strategy = {}});
   const auto node = Make();
   ASSERT_TRUE(node->StartByHand().ok());
@@ -84,7 +84,7 @@ TEST_F(SegmentTagsTest, ATagThatIsReadDuringACleanStopDoesNotHoldItUp) {
   EXPECT_TRUE(node->has_stopped());
 }
 
-TEST_F(SegmentTagsTest, WithoutAMachineIdSegmentTagsAreServed) {
+TEST_F(SegmentTagsTest, ServesSegmentTagsWithoutAMachineId) {
   Create({.name = "order", .strategy = {}});
   const auto holder = Start(1);
   const MachineId machine = *holder->status().claim.machine;
@@ -106,7 +106,7 @@ TEST_F(SegmentTagsTest, AChangeOfTheStepKeepsTheNumbersInMemory) {
   EXPECT_EQ(Take(*node), 2);
 }
 
-TEST_F(SegmentTagsTest, ADisabledTagIsRefusedAndGoesOnWhenItComesBack) {
+TEST_F(SegmentTagsTest, RefusesADisabledTagAndContinuesOnceEnabled) {
   Create({.name = "order", .strategy = {}});
   const auto node = Start();
   EXPECT_EQ(Take(*node), 1);
@@ -117,7 +117,7 @@ TEST_F(SegmentTagsTest, ADisabledTagIsRefusedAndGoesOnWhenItComesBack) {
   EXPECT_GT(Take(*node), 2);
 }
 
-TEST_F(SegmentTagsTest, ATagWhoseNodeHasGoneIsStoppedAndTheClusterFrozen) {
+TEST_F(SegmentTagsTest, StopsATagWhoseNodeIsMissingAndFreezesTheCluster) {
   Create({.name = "order", .strategy = {}});
   const auto node = Start();
   EXPECT_EQ(Take(*node), 1);
@@ -127,7 +127,7 @@ TEST_F(SegmentTagsTest, ATagWhoseNodeHasGoneIsStoppedAndTheClusterFrozen) {
   EXPECT_EQ(node->segments().status().at("order").supply, 0);
 }
 
-TEST_F(SegmentTagsTest, ALedgerThatWentBackStopsItsTagInMemoryToo) {
+TEST_F(SegmentTagsTest, ALedgerThatFellStopsItsTagInMemoryToo) {
   Create({.name = "order", .strategy = {}});
   const auto node = Start();
   EXPECT_EQ(Take(*node), 1);
@@ -141,7 +141,7 @@ TEST_F(SegmentTagsTest, ALedgerThatWentBackStopsItsTagInMemoryToo) {
   EXPECT_TRUE(Eventually(kTagPatience, [&] { return ReadMeta(operator_)->meta.frozen; }));
 }
 
-TEST_F(SegmentTagsTest, AStoreOfAUsersOwnServesUnderTheLedger) {
+TEST_F(SegmentTagsTest, ServesAUsersOwnStoreUnderTheLedger) {
   Create({.name = "order", .strategy = {}, .store = "memory", .start = 50});
   auto node = Make();
   ASSERT_TRUE(node->segments().AddStore(std::make_unique<MemoryStore>()).ok());
@@ -150,12 +150,12 @@ TEST_F(SegmentTagsTest, AStoreOfAUsersOwnServesUnderTheLedger) {
   EXPECT_EQ(Take(*node), 50);
   EXPECT_EQ(High("order"), 1050);
   node->Stop();
-  EXPECT_EQ(High("order"), 1050) << "a store takes nothing back";
+  EXPECT_EQ(High("order"), 1050) << "a store does not take a tail back";
   EXPECT_EQ(node->segments().status().at("order").wasted, 999);
 }
 
-// It takes nothing back, and says so when the tag has another one already.
-TEST_F(SegmentTagsTest, WhatIsInMemoryWhenAStoreIsChangedIsCountedAsWaste) {
+// The store does not take the tail back, and says so when the tag already has another store.
+TEST_F(SegmentTagsTest, CountsNumbersInMemoryAsWasteWhenTheStoreChanges) {
   Create({.name = "order", .strategy = {}, .store = "memory"});
   auto node = Make();
   ASSERT_TRUE(node->segments().AddStore(std::make_unique<MemoryStore>()).ok());
@@ -170,7 +170,7 @@ TEST_F(SegmentTagsTest, WhatIsInMemoryWhenAStoreIsChangedIsCountedAsWaste) {
   node->Stop();
 }
 
-TEST_F(SegmentTagsTest, WasteOfAStoreIsRememberedWhenTheTagHasAnother) {
+TEST_F(SegmentTagsTest, KeepsTheWasteOfAStoreWhenTheTagGetsAnother) {
   Create({.name = "order", .strategy = {}, .store = "memory"});
   auto node = Make();
   const auto overtake = [this] { Edit("order", [](TagDefinition& tag) { tag.start = 5'000; }); };
@@ -184,7 +184,7 @@ TEST_F(SegmentTagsTest, WasteOfAStoreIsRememberedWhenTheTagHasAnother) {
                          [&] { return node->segments().status().at("order").wasted > wasted; }));
 }
 
-TEST_F(SegmentTagsTest, AStoreThatIsNotThereAndABufferItDoesNotPermitAreRefused) {
+TEST_F(SegmentTagsTest, RefusesAnUnknownStoreAndABufferThatItDoesNotPermit) {
   Create({.name = "order", .strategy = {}, .store = "billing"});
   Create({.name = "user", .strategy = {}, .store = "memory", .buffer = TagBuffer::kNone});
   auto node = Make();
@@ -194,7 +194,7 @@ TEST_F(SegmentTagsTest, AStoreThatIsNotThereAndABufferItDoesNotPermitAreRefused)
   EXPECT_TRUE(Refuses(*node, Reason::kNotReady, "user"));
 }
 
-TEST_F(SegmentTagsTest, AStoreThatDoesNotKeepWhoseItsCounterIsIsNotStoodInFor) {
+TEST_F(SegmentTagsTest, RefusesToStandInForAStoreThatDoesNotRecordItsOwner) {
   Create({.name = "order", .strategy = {}, .store = "memory"});
   auto node = Make();
   ASSERT_TRUE(node->segments().AddStore(std::make_unique<MemoryStore>()).ok());
@@ -204,7 +204,7 @@ TEST_F(SegmentTagsTest, AStoreThatDoesNotKeepWhoseItsCounterIsIsNotStoodInFor) {
   EXPECT_TRUE(Refuses(*node, Reason::kNotReady));
 }
 
-TEST_F(SegmentTagsTest, WithoutABufferNumbersRiseOverTheWholeCluster) {
+TEST_F(SegmentTagsTest, NumbersRiseOverTheClusterWithoutABuffer) {
   Create({.name = "order", .strategy = {}, .buffer = TagBuffer::kNone});
   const auto one = Start(1), two = Start(2), three = Start(3);
   int64_t last = 0;
@@ -215,10 +215,10 @@ TEST_F(SegmentTagsTest, WithoutABufferNumbersRiseOverTheWholeCluster) {
       last = id;
     }
   }
-  EXPECT_EQ(last, 300) << "and none is left out";
+  EXPECT_EQ(last, 300) << "no number is skipped";
 }
 
-TEST_F(SegmentTagsTest, ABurstOfAHundredTimesTheUsualRateIsNeverRefused) {
+TEST_F(SegmentTagsTest, ServesABurstOfAHundredTimesTheUsualRate) {
   Create({.name = "order", .strategy = {}, .step = 10});
   const auto node = Start();
   Take(*node);
@@ -272,7 +272,7 @@ class RedefinedTagTest : public SegmentTagsRig {
       tag.obfuscate_check = "c6a13b";
     });
   }
-  // False when a number is out, in whichever form: from then on the form is fixed.
+  // Returns false if a number was issued in either form: from then on the form is fixed.
   bool GiveText(const std::string& text) {
     Status done = Conflict("not tried");
     while (done.code() == Code::kConflict) {
@@ -285,7 +285,7 @@ class RedefinedTagTest : public SegmentTagsRig {
     EXPECT_TRUE(done.ok()) << done;
     return done.ok();
   }
-  // Goes on with a call until it has its number; callers come again when they are told to.
+  // Repeats a call until it has its number, as callers do when they are asked to retry.
   static int64_t Next(IssuingNode& node) {
     int64_t id = -1;
     EXPECT_TRUE(Eventually(kTagPatience, [&] { return (id = Take(node)) > 0; }));
@@ -293,21 +293,21 @@ class RedefinedTagTest : public SegmentTagsRig {
   }
 };
 
-TEST_F(RedefinedTagTest, NoNumberGoesOutAsItWasBeforeAnEdit) {
+TEST_F(RedefinedTagTest, IssuesNoNumberInTheFormBeforeAnEdit) {
   Create({.name = "order", .strategy = {}});
   const auto node = StartWithMirror();
-  Obfuscate();  // and the node has not heard of it
+  Obfuscate();  // which the node has not read yet
   for (int i = 1; i <= 7; ++i) EXPECT_EQ(Next(*node), 1'000'000 - i);
 }
 
-TEST_F(RedefinedTagTest, WithoutABufferNeither) {
+TEST_F(RedefinedTagTest, IssuesNoNumberInTheFormBeforeAnEditWithoutABuffer) {
   Create({.name = "order", .strategy = {}, .buffer = TagBuffer::kNone});
   const auto node = StartWithMirror();
   Obfuscate();
   for (int i = 1; i <= 7; ++i) EXPECT_GT(Next(*node), 900'000);
 }
 
-TEST_F(RedefinedTagTest, ACallThatWaitsIsToldToComeAgain) {
+TEST_F(RedefinedTagTest, AWaitingCallIsAskedToRetry) {
   Create({.name = "order", .strategy = {}});
   const auto node = StartWithMirror();
   IssueCall call(*node->issuer().Resolve("order"), {.tag = "order"});
@@ -323,7 +323,7 @@ TEST_F(RedefinedTagTest, ACallThatWaitsIsToldToComeAgain) {
   EXPECT_GT(Next(*node), 900'000);
 }
 
-TEST_F(RedefinedTagTest, AnEditThatIsTakenBackAtOnceKeepsTheTagServed) {
+TEST_F(RedefinedTagTest, AnEditThatIsRevertedAtOnceKeepsTheTagServed) {
   Create({.name = "order", .strategy = {}});
   const auto node = StartWithMirror();
   for (int i = 0; i < 20 && GiveText("{id:09}"); ++i) {

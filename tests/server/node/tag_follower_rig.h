@@ -19,7 +19,7 @@
 
 namespace firn {
 
-// Gives 1, 2, 3, ...
+// A strategy that issues 1, 2, 3, ...
 class Counting final : public Strategy {
  public:
   std::string_view name() const override { return "counting"; }
@@ -41,7 +41,7 @@ class Deaf final : public RejectionHandler {
   void OnRefusal(const Request&, const Refusal&) override {}
 };
 
-// A disk with one thread.
+// A disk with one thread, which a test can break or stall.
 class Disk final : public TagMemory {
  public:
   Result<KnownTags> Read(const std::string& uuid) override {
@@ -68,7 +68,7 @@ class Disk final : public TagMemory {
   std::vector<std::function<void()>> todo_;
 };
 
-// An operator who edits tags, and a server that follows.
+// An operator who edits tags, and a server that follows the edits.
 class TagFollowerRig : public testing::Test {
  protected:
   TagFollowerRig() {
@@ -84,7 +84,7 @@ class TagFollowerRig : public testing::Test {
     Start();
   }
 
-  // A process that comes up; `away`: its registry does not answer.
+  // Starts a process; `away`: its registry does not respond.
   void Start(bool away = false) {
     follower_.reset();
     issuer_ = std::make_unique<Issuer>(deaf_);
@@ -125,7 +125,7 @@ class TagFollowerRig : public testing::Test {
     const firn::Tag* tag = issuer_->Resolve(name);
     tag != nullptr ? call.Begin(*tag, {.tag = name}) : call.Begin({.tag = name});
   }
-  // "issued", "waits", "unknown", or the refusal's sentence.
+  // Returns "issued", "waits", "unknown", or the refusal's sentence.
   std::string Go(IssueCall& call) {
     switch (issuer_->Issue(call)) {
       case Verdict::kIssued:

@@ -17,7 +17,7 @@ TEST_F(TagFollowerTest, ServesATagAsSoonAsItIsDefined) {
   EXPECT_EQ(Ask("order"), "issued");
 }
 
-TEST_F(TagFollowerTest, ADisabledTagIsRefusedUntilItIsEnabled) {
+TEST_F(TagFollowerTest, RefusesADisabledTagUntilItIsEnabled) {
   ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
   Pass(Milliseconds(200));
   Edit("order", [](TagDefinition& tag) { tag.disabled = true; });
@@ -28,7 +28,7 @@ TEST_F(TagFollowerTest, ADisabledTagIsRefusedUntilItIsEnabled) {
   EXPECT_EQ(Ask("order"), "issued");
 }
 
-TEST_F(TagFollowerTest, ATagWhosePluginIsMissingHereIsRefused) {
+TEST_F(TagFollowerTest, RefusesATagWhosePluginIsMissingHere) {
   TagDefinition tag = Tag("order", "snowflake");
   tag.plugins = {"seal"};
   ASSERT_TRUE(store_.Create(tag).ok());
@@ -36,7 +36,7 @@ TEST_F(TagFollowerTest, ATagWhosePluginIsMissingHereIsRefused) {
   EXPECT_NE(Ask("order").find("seal"), std::string::npos);
 }
 
-TEST_F(TagFollowerTest, AMovedLedgerIsNoticedAndChangesNothing) {
+TEST_F(TagFollowerTest, AMovedLedgerIsSeenAndDoesNotRebuildTheTag) {
   ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
   Pass(Milliseconds(200));
   const int made = made_;
@@ -51,7 +51,7 @@ TEST_F(TagFollowerTest, AMovedLedgerIsNoticedAndChangesNothing) {
   EXPECT_EQ(follower_->highest()->at("order"), 5001);
 }
 
-TEST_F(TagFollowerTest, AVanishedOrTornNodeStopsTheTag) {
+TEST_F(TagFollowerTest, AMissingOrDamagedNodeStopsTheTag) {
   ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
   ASSERT_TRUE(store_.Create(Tag("user", "segment")).ok());
   Pass(Milliseconds(200));
@@ -64,7 +64,7 @@ TEST_F(TagFollowerTest, AVanishedOrTornNodeStopsTheTag) {
   EXPECT_NE(Ask("user"), "issued");
 }
 
-TEST_F(TagFollowerTest, ADeletedTagIsUnknownAndMayComeBackInAnotherForm) {
+TEST_F(TagFollowerTest, ADeletedTagIsUnknownAndMayReturnInAnotherForm) {
   ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
   Pass(Milliseconds(200));
   EXPECT_EQ(Ask("order"), "issued");
@@ -78,8 +78,8 @@ TEST_F(TagFollowerTest, ADeletedTagIsUnknownAndMayComeBackInAnotherForm) {
   EXPECT_EQ(Ask("order"), "issued");
 }
 
-// As a call does that came before the deletion was heard of.
-TEST_F(TagFollowerTest, ADeletionThatTheLedgerHasSeenFirstIsHeardOf) {
+// A call that arrived before the deletion was read has this effect.
+TEST_F(TagFollowerTest, LearnsOfADeletionThatTheLedgerHasSeenFirst) {
   ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
   Pass(Milliseconds(200));
   ASSERT_TRUE(store_.Delete("order").ok());
@@ -97,7 +97,7 @@ TEST_F(TagFollowerTest, ADeletedTagIsUnknownAfterAStartThatKnewIt) {
   EXPECT_EQ(Ask("order"), "unknown");
 }
 
-TEST_F(TagFollowerTest, ATagThatStandsAsDeletedAfterItWasUsedIsLost) {
+TEST_F(TagFollowerTest, AUsedTagMarkedAsDeletedIsLost) {
   TagDefinition tag = Tag("order", "segment");
   ASSERT_TRUE(store_.Create(tag).ok());
   ASSERT_TRUE(store_.Delete("order").ok());
@@ -112,7 +112,7 @@ TEST_F(TagFollowerTest, ATagThatStandsAsDeletedAfterItWasUsedIsLost) {
   EXPECT_TRUE(follower_->lost()->contains("order"));
 }
 
-TEST_F(TagFollowerTest, NothingIsServedOrUnknownBeforeTheDefinitionsHaveBeenRead) {
+TEST_F(TagFollowerTest, NoTagIsServedOrUnknownBeforeTheDefinitionsAreRead) {
   ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
   for (const char* name : {"default", "order", "never heard of"}) {
     EXPECT_NE(Ask(name).find("has not read"), std::string::npos);
@@ -124,7 +124,7 @@ TEST_F(TagFollowerTest, NothingIsServedOrUnknownBeforeTheDefinitionsHaveBeenRead
   EXPECT_TRUE(follower_->whole());
 }
 
-TEST_F(TagFollowerTest, TheDefaultTagIsADefinitionLikeAnyOther) {
+TEST_F(TagFollowerTest, TheDefaultTagCanBeDisabled) {
   Edit("default", [](TagDefinition& tag) { tag.disabled = true; });
   Pass(Milliseconds(200));
   EXPECT_NE(Ask("default").find("disabled"), std::string::npos);
@@ -133,7 +133,7 @@ TEST_F(TagFollowerTest, TheDefaultTagIsADefinitionLikeAnyOther) {
   EXPECT_EQ(Ask("default"), "issued");
 }
 
-TEST_F(TagFollowerTest, ATagThatHasJustBeenMadeIsFoundByTheFirstCall) {
+TEST_F(TagFollowerTest, TheFirstCallFindsATagThatWasJustCreated) {
   Pass(Milliseconds(200));
   ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
   IssueCall call;
@@ -141,7 +141,7 @@ TEST_F(TagFollowerTest, ATagThatHasJustBeenMadeIsFoundByTheFirstCall) {
   EXPECT_EQ(Go(call), "waits");
   std::string answer = "waits";
   for (int rounds = 0; rounds < 8 && answer == "waits"; ++rounds) {
-    follower_->Tick(clock_.Boot());  // no time passes, so no notice is acted upon
+    follower_->Tick(clock_.Boot());  // no time passes, so notifications have no effect
     while (server_.Dispatch(Milliseconds(0)) > 0) {
     }
     memory_.Work();
@@ -150,7 +150,7 @@ TEST_F(TagFollowerTest, ATagThatHasJustBeenMadeIsFoundByTheFirstCall) {
   EXPECT_EQ(answer, "issued");
 }
 
-TEST_F(TagFollowerTest, ALookThatWasSentBeforeTheCallAnswersOthersOnly) {
+TEST_F(TagFollowerTest, AReadingSentBeforeTheCallDoesNotAnswerIt) {
   Pass(Milliseconds(200));
   IssueCall early, late;
   Begin(early, "order");
@@ -163,7 +163,7 @@ TEST_F(TagFollowerTest, ALookThatWasSentBeforeTheCallAnswersOthersOnly) {
   EXPECT_EQ(Go(late), "issued");
 }
 
-TEST_F(TagFollowerTest, StrangersWhoAskForNonsenseCostTheRegistryLittle) {
+TEST_F(TagFollowerTest, RequestsForUnknownTagsCostTheRegistryLittle) {
   Pass(Milliseconds(200));
   int waits = 0;
   for (int i = 0; i < 1'000; ++i) {
@@ -178,7 +178,7 @@ TEST_F(TagFollowerTest, StrangersWhoAskForNonsenseCostTheRegistryLittle) {
   EXPECT_EQ(waits, NameLooks::kPerSecond);
 }
 
-TEST_F(TagFollowerTest, WithoutARegistryNobodyKnowsWhatThereIs) {
+TEST_F(TagFollowerTest, WithoutARegistryNoTagIsUnknown) {
   Pass(Milliseconds(200));
   Start(true);
   Pass(Milliseconds(1'000));
@@ -206,7 +206,7 @@ class LostRootTest : public TagFollowerRig {
     Pass(Milliseconds(3'000));
   }
 
-  // Rule 5a, whatever is wrong with the root node.
+  // Checks rule 5a, for any fault of the root node.
   void ExpectPlainTagsOnly(const std::string& why) {
     EXPECT_EQ(Ask("default"), "issued");
     EXPECT_NE(Ask("order").find(why), std::string::npos) << Ask("order");
@@ -237,7 +237,7 @@ TEST_F(LostRootTest, ServesPlainTagsWhileTheRegistryIsEmpty) {
   ExpectAllServed();
 }
 
-TEST_F(LostRootTest, TakesNothingFromAnotherCluster) {
+TEST_F(LostRootTest, IgnoresDefinitionsOfAnotherCluster) {
   MemoryTree other(clock_);
   MemoryCoordinator memory(other);
   BlockingCoordinator registry(memory, clock_);
@@ -251,7 +251,7 @@ TEST_F(LostRootTest, TakesNothingFromAnotherCluster) {
   ExpectAllServed();
 }
 
-TEST_F(LostRootTest, TakesNothingFromAnOlderRoot) {
+TEST_F(LostRootTest, IgnoresDefinitionsUnderAnOlderRoot) {
   MetaAsRead meta = *ReadMeta(operator_);
   meta.meta.reason = "edited since";
   ASSERT_TRUE(SetMeta(operator_, meta).ok());
@@ -271,7 +271,7 @@ TEST_F(LostRootTest, KeepsDefinitionsWhileTheClusterIsFrozen) {
   EXPECT_NE(Ask("never heard of").find("frozen"), std::string::npos);
 }
 
-TEST_F(LostRootTest, ServesKeptPlainTagsAfterAStartUnderAnEmptyRegistry) {
+TEST_F(LostRootTest, ServesCachedPlainTagsAfterAStartWithAnEmptyRegistry) {
   tree_.Wipe();
   follower_.reset();
   issuer_ = std::make_unique<Issuer>(deaf_);
@@ -282,24 +282,24 @@ TEST_F(LostRootTest, ServesKeptPlainTagsAfterAStartUnderAnEmptyRegistry) {
   ExpectPlainTagsOnly("no root node");
 }
 
-TEST_F(LostRootTest, RefusesATagThatIsMissingUnderAWholeRoot) {
+TEST_F(LostRootTest, RefusesATagThatIsMissingUnderAnIntactRoot) {
   EraseNode("default");
   Pass(Milliseconds(3'000));
   EXPECT_NE(Ask("default").find("gone"), std::string::npos) << Ask("default");
   EXPECT_EQ(follower_->refused()->at("default").reason, Reason::kInternal);
 }
 
-TEST_F(TagFollowerTest, UndefinedTagsAreServedWhereTheClusterIsMadeSo) {
+TEST_F(TagFollowerTest, ServesUndefinedTagsIfTheClusterPermitsThem) {
   MetaAsRead meta = *ReadMeta(operator_);
   meta.meta.default_strategy = "snowflake";
   ASSERT_TRUE(SetMeta(operator_, meta).ok());
-  EXPECT_NE(Ask("order"), "issued") << "before the definitions are read nothing is";
+  EXPECT_NE(Ask("order"), "issued") << "nothing is issued before the definitions are read";
   Pass(Milliseconds(200));
   EXPECT_EQ(Ask("order"), "issued");
   Start(true);
   EXPECT_NE(Ask("order"), "issued");
   Pass(Milliseconds(1'000));
-  EXPECT_EQ(Ask("order"), "issued") << "by what was kept";
+  EXPECT_EQ(Ask("order"), "issued") << "by the cached definitions";
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// 1, 2, 3, ..., or a refusal when told so.
+// A strategy that issues 1, 2, 3, ..., or refuses if a test says so.
 class Counter final : public Strategy {
  public:
   std::string_view name() const override { return "counter"; }
@@ -91,7 +91,7 @@ class BuiltInTest : public testing::Test {
   IssueCall call_;
 };
 
-TEST_F(BuiltInTest, WorkTogetherInTheirOrder) {
+TEST_F(BuiltInTest, ThePluginsRunInTheirOrder) {
   Serve(Full());
   ASSERT_EQ(Ask(4), Verdict::kIssued);
   const auto plugin = *ObfuscatePlugin::Make(*keys_->Cipher("k1"), "order", 9);
@@ -103,10 +103,10 @@ TEST_F(BuiltInTest, WorkTogetherInTheirOrder) {
   std::ifstream file(dir_ / "history");
   std::string line;
   std::getline(file, line);
-  EXPECT_EQ(line, "1732185600000 order 1 4 1 embedded -") << "the record has ids as issued";
+  EXPECT_EQ(line, "1732185600000 order 1 4 1 embedded -") << "the history has ids as issued";
 }
 
-TEST_F(BuiltInTest, WhatTheStrategyRefusesCountsAgainstNoLimit) {
+TEST_F(BuiltInTest, ACallThatTheStrategyRefusesDoesNotUseTheLimit) {
   Serve(Full());
   counter_->refuses = true;
   for (int i = 0; i < 5; ++i) {
@@ -119,14 +119,14 @@ TEST_F(BuiltInTest, WhatTheStrategyRefusesCountsAgainstNoLimit) {
   EXPECT_EQ(call_.refusal().reason, Reason::kRejected);
 }
 
-TEST_F(BuiltInTest, ARefusedFormSpendsNoIdAndNoLimit) {
+TEST_F(BuiltInTest, ARefusedFormUsesNoIdAndNoLimit) {
   Serve(Full());
   EXPECT_EQ(Ask(10, Form::kRuns), Verdict::kRefused);
   EXPECT_EQ(counter_->next, 1);
   EXPECT_EQ(Ask(10), Verdict::kIssued);
 }
 
-TEST_F(BuiltInTest, AProgramThatLacksThePartsRefusesTheTag) {
+TEST_F(BuiltInTest, RefusesATagWhosePartsTheProgramLacks) {
   Catalogue bare;
   ASSERT_EQ(AddBuiltInPlugins({clock_, rates_}, bare), Status());
   ASSERT_TRUE(bare.AddStrategy("counter",
@@ -141,7 +141,7 @@ TEST_F(BuiltInTest, AProgramThatLacksThePartsRefusesTheTag) {
   EXPECT_THAT(bare.Bind(tag).status().message(), HasSubstr("has no keys"));
 }
 
-TEST_F(BuiltInTest, AKeyThatIsMissingOrOpenToOthersRefusesTheTag) {
+TEST_F(BuiltInTest, RefusesATagWhoseKeyIsMissingOrReadableByOthers) {
   TagDefinition tag = Full();
   tag.obfuscate_key = "k2";
   EXPECT_THAT(catalogue_.Bind(tag).status().message(), HasSubstr("k2.key"));
@@ -152,7 +152,7 @@ TEST_F(BuiltInTest, AKeyThatIsMissingOrOpenToOthersRefusesTheTag) {
   EXPECT_TRUE(catalogue_.Bind(tag).ok());
 }
 
-TEST_F(BuiltInTest, AnotherKeyUnderTheSameIdRefusesTheTag) {
+TEST_F(BuiltInTest, RefusesATagUnderAnotherKeyOfTheSameId) {
   TagDefinition tag = Full();
   tag.obfuscate_check = KeyCheck(**keys_->Cipher("k1"));
   EXPECT_EQ(tag.obfuscate_check, "c6a13b");
@@ -161,11 +161,11 @@ TEST_F(BuiltInTest, AnotherKeyUnderTheSameIdRefusesTheTag) {
   EXPECT_THAT(catalogue_.Bind(tag).status().message(), HasSubstr("its check is c6a13b"));
 }
 
-TEST_F(BuiltInTest, TagsUnderOneKeyShareItsCipher) {
+TEST_F(BuiltInTest, TagsWithOneKeyShareItsCipher) {
   EXPECT_EQ(*keys_->Cipher("k1"), *keys_->Cipher("k1"));
 }
 
-TEST_F(BuiltInTest, ANameIsTakenOnce) {
+TEST_F(BuiltInTest, RefusesToAddAPluginTwice) {
   EXPECT_EQ(AddBuiltInPlugins({clock_, rates_}, catalogue_).code(), Code::kConflict);
 }
 

@@ -11,7 +11,7 @@
 namespace firn {
 namespace {
 
-// Not a cipher worth the name, but fast, and different for every key and block.
+// Not a secure cipher, but fast, and different for every key and block.
 class ToyCipher final : public BlockCipher {
  public:
   explicit ToyCipher(uint64_t key) : key_(key) {}
@@ -49,7 +49,7 @@ std::string RandomTweak(Entropy& entropy) {
   return tweak;
 }
 
-TEST(Ff1Test, WhatWasEncryptedDecrypts) {
+TEST(Ff1Test, DecryptIsTheInverseOfEncrypt) {
   SeededEntropy entropy(11);
   for (const uint32_t radix : {2u, 3u, 10u, 16u, 36u, 62u, 256u, 65535u, 65536u}) {
     for (int length = 2; length <= 64; ++length) {
@@ -72,7 +72,7 @@ TEST(Ff1Test, WhatWasEncryptedDecrypts) {
   }
 }
 
-TEST(Ff1Test, SixDigitsArePermutedWholly) {
+TEST(Ff1Test, PermutesAllNumbersOfSixDigits) {
   const Ff1 ff1 = Decimal(6);
   std::vector<Ff1::Halves> strings;
   for (uint64_t i = 0; i < 1'000'000; ++i) strings.push_back({i / 1000, i % 1000});
@@ -86,7 +86,7 @@ TEST(Ff1Test, SixDigitsArePermutedWholly) {
   }
 }
 
-TEST(Ff1Test, ManyStringsAtOnceAreTheSameAsOneByOne) {
+TEST(Ff1Test, ManyStringsAtOnceEncryptAsOneByOne) {
   SeededEntropy entropy(5);
   const Ff1 ff1 = Decimal(13);
   for (const size_t count : {size_t{1}, size_t{63}, size_t{64}, size_t{65}, size_t{200}}) {
@@ -132,7 +132,7 @@ TEST(Ff1Test, RefusesDomainsThatTheStandardOrTheArithmeticForbids) {
   EXPECT_EQ(code(10, 6, std::string(129, 't')), Code::kInvalid);
 }
 
-TEST(Ff1Test, AFailingCipherIsNoticed) {
+TEST(Ff1Test, ReportsAFailingCipher) {
   const auto cipher = std::make_shared<ToyCipher>(1);
   const Ff1 ff1 = *Ff1::Make(cipher, 10, 8, "");
   cipher->broken = true;

@@ -23,7 +23,7 @@ std::string Text(const std::string& path) {
   return text.str();
 }
 
-// While it lives, no file of this process grows beyond `bytes`: a disk that is full.
+// While it exists, no file of this process can grow beyond `bytes`, as on a full disk.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) {
@@ -48,7 +48,7 @@ class HistoryFileTest : public testing::Test {
   const std::string path_ = dir_ / "history";
 };
 
-TEST_F(HistoryFileTest, TurnsOverWhenFullAndKeepsTheNewest) {
+TEST_F(HistoryFileTest, RotatesWhenFullAndKeepsTheNewest) {
   HistoryFile file(Sized(10, 3));
   for (const char* line : {"aaaa\n", "bbbb\n", "cccc\n", "dddd\n", "eeee\n", "ffff\n", "gggg\n"}) {
     ASSERT_EQ(file.Append(line), Status());
@@ -59,14 +59,14 @@ TEST_F(HistoryFileTest, TurnsOverWhenFullAndKeepsTheNewest) {
   EXPECT_FALSE(std::filesystem::exists(path_ + ".3"));
 }
 
-TEST_F(HistoryFileTest, OneFileIsStartedAgainWhenFull) {
+TEST_F(HistoryFileTest, ASingleFileIsEmptiedWhenFull) {
   HistoryFile file(Sized(10, 1));
   for (const char* line : {"aaaa\n", "bbbb\n", "cccc\n"}) ASSERT_EQ(file.Append(line), Status());
   EXPECT_EQ(Text(path_), "cccc\n");
   EXPECT_FALSE(std::filesystem::exists(path_ + ".1"));
 }
 
-TEST_F(HistoryFileTest, ALineLargerThanAFileGetsOneOfItsOwn) {
+TEST_F(HistoryFileTest, ALineLargerThanTheLimitGetsItsOwnFile) {
   HistoryFile file(Sized(10, 2));
   ASSERT_EQ(file.Append("a\n"), Status());
   ASSERT_EQ(file.Append("a line that is long\n"), Status());
@@ -75,7 +75,7 @@ TEST_F(HistoryFileTest, ALineLargerThanAFileGetsOneOfItsOwn) {
   EXPECT_EQ(Text(path_ + ".1"), "a line that is long\n");
 }
 
-TEST_F(HistoryFileTest, GoesOnInTheFileOfARunBefore) {
+TEST_F(HistoryFileTest, AppendsToTheFileOfAnEarlierProcess) {
   ASSERT_EQ(HistoryFile(Sized(100, 2)).Append("a\n"), Status());
   HistoryFile file(Sized(100, 2));
   ASSERT_EQ(file.Append("b\n"), Status());
@@ -83,13 +83,13 @@ TEST_F(HistoryFileTest, GoesOnInTheFileOfARunBefore) {
   EXPECT_EQ(Text(path_), "a\nb\n");
 }
 
-TEST_F(HistoryFileTest, ALineThatACrashHasTornStaysApart) {
+TEST_F(HistoryFileTest, BeginsANewLineAfterATornOne) {
   std::ofstream(path_) << "a\ntor";
   ASSERT_EQ(HistoryFile(Sized(100, 2)).Append("b\n"), Status());
   EXPECT_EQ(Text(path_), "a\ntor\nb\n");
 }
 
-TEST_F(HistoryFileTest, AFullDiskLeavesWholeLinesAndIsLeftBehind) {
+TEST_F(HistoryFileTest, AFullDiskLeavesWholeLinesAndRecovers) {
   HistoryFile file(Sized(1 << 20, 2));
   ASSERT_EQ(file.Append("first\n"), Status());
   {
@@ -97,14 +97,14 @@ TEST_F(HistoryFileTest, AFullDiskLeavesWholeLinesAndIsLeftBehind) {
     const Status status = file.Append("a line that does not fit\n");
     EXPECT_EQ(status.code(), Code::kUnavailable);
     EXPECT_THAT(status.message(), HasSubstr("cannot write"));
-    EXPECT_EQ(Text(path_), "first\n") << "a part of a line was left";
-    EXPECT_EQ(file.Append("short\n"), Status()) << "what fits is still taken";
+    EXPECT_EQ(Text(path_), "first\n") << "a part of a line was left in the file";
+    EXPECT_EQ(file.Append("short\n"), Status()) << "a line that fits is still written";
   }
   EXPECT_EQ(file.Append("a line that fits by now\n"), Status());
   EXPECT_EQ(Text(path_), "first\nshort\na line that fits by now\n");
 }
 
-TEST_F(HistoryFileTest, AFolderThatComesBackIsUsedAgain) {
+TEST_F(HistoryFileTest, ReopensTheFileOnceItsFolderReturns) {
   const std::string folder = dir_ / "logs";
   HistoryFile file({.path = folder + "/history", .bytes_max = 4, .files_max = 2});
   EXPECT_EQ(file.Append("a\n").code(), Code::kNotFound);
@@ -112,7 +112,7 @@ TEST_F(HistoryFileTest, AFolderThatComesBackIsUsedAgain) {
   std::filesystem::create_directory(folder);
   EXPECT_EQ(file.Append("b\n"), Status());
   std::filesystem::remove_all(folder);
-  EXPECT_EQ(file.Append("ccc\n").code(), Code::kNotFound) << "it had to be turned over";
+  EXPECT_EQ(file.Append("ccc\n").code(), Code::kNotFound) << "it had to be rotated";
   std::filesystem::create_directory(folder);
   EXPECT_EQ(file.Append("d\n"), Status());
   EXPECT_EQ(Text(folder + "/history"), "d\n");

@@ -41,7 +41,7 @@ class HistoryTest : public testing::Test {
     HistoryPlugin plugin(history_, tag);
     const Request request{.tag = tag, .count = runs.count(), .method = method, .client = client};
     EXPECT_FALSE(plugin.After(request, runs).has_value());
-    EXPECT_EQ(runs.count(), request.count) << "the ids are not touched";
+    EXPECT_EQ(runs.count(), request.count) << "the ids are unchanged";
   }
 
   std::vector<std::string> FileLines(const std::string& path) const {
@@ -55,12 +55,12 @@ class HistoryTest : public testing::Test {
   TempDir dir_;
   const std::string path_ = dir_ / "history";
   VirtualClock clock_{WallMs(kNow)};
-  std::vector<std::string> log_;  // the writer's, until Stop
+  std::vector<std::string> log_;  // used by the writer until Stop
   std::shared_ptr<History> history_;
   Status started_;
 };
 
-TEST_F(HistoryTest, WritesALineForEachRun) {
+TEST_F(HistoryTest, WritesOneLinePerRun) {
   Open();
   Record("order", {{17, 3, 1}, {4096, 2, 1024}}, "10.0.0.1:5555");
   Record("a/b c", {{1, 1, 1}}, "", Method::kHttp);
@@ -80,7 +80,7 @@ TEST_F(HistoryTest, AClientsNameCannotForgeALine) {
               ElementsAre("1732185600000 t 1 1 1 thrift a?b?1?order?9??" + std::string(49, 'x')));
 }
 
-TEST_F(HistoryTest, ACallOfManyRunsIsWhole) {
+TEST_F(HistoryTest, WritesAllRunsOfOneCall) {
   Open();
   std::vector<IdRun> runs;
   for (int64_t i = 0; i < 1000; ++i) runs.push_back({i * 100, 50, 1});
@@ -90,13 +90,13 @@ TEST_F(HistoryTest, ACallOfManyRunsIsWhole) {
   EXPECT_EQ(FileLines()[999], "1732185600000 order 99900 50 1 thrift -");
 }
 
-TEST_F(HistoryTest, IsWrittenWithinAMomentAlsoWithoutStop) {
+TEST_F(HistoryTest, WritesWithoutWaitingForStop) {
   Open();
   Record("order", {{1, 1, 1}});
   EXPECT_TRUE(Eventually(Milliseconds(10'000), [&] { return FileLines().size() == 1; }));
 }
 
-TEST_F(HistoryTest, DropsAreCountedNotedAndTold) {
+TEST_F(HistoryTest, CountsNotesAndLogsDroppedRuns) {
   Open({.queue_bytes_max = 100});
   Record("order", {{1, 1, 1}, {10, 1, 1}, {20, 1, 1}, {30, 1, 1}, {40, 1, 1}});
   Record("order", {{50, 1, 1}});
@@ -105,7 +105,7 @@ TEST_F(HistoryTest, DropsAreCountedNotedAndTold) {
   history_->Stop();
   const HistoryCounts counts = history_->counts();
   EXPECT_EQ(counts.written + counts.dropped, 8);
-  EXPECT_GE(counts.dropped, 5) << "the first call's lines do not fit together";
+  EXPECT_GE(counts.dropped, 5) << "the first call's lines do not all fit";
   EXPECT_EQ(counts.lost, 0);
   int64_t noted = 0;
   for (const std::string& line : FileLines()) {
@@ -118,7 +118,7 @@ TEST_F(HistoryTest, DropsAreCountedNotedAndTold) {
   EXPECT_THAT(log_.back(), HasSubstr(std::to_string(counts.dropped) + " runs are not recorded"));
 }
 
-TEST_F(HistoryTest, WhatComesAfterStopIsCountedAsDropped) {
+TEST_F(HistoryTest, CountsRunsAfterStopAsDropped) {
   Open();
   history_->Stop();
   Record("order", {{1, 1, 1}});
@@ -126,14 +126,14 @@ TEST_F(HistoryTest, WhatComesAfterStopIsCountedAsDropped) {
   EXPECT_EQ(history_->counts(), (HistoryCounts{.dropped = 1}));
 }
 
-TEST_F(HistoryTest, AFileThatCannotBeOpenedIsAFaultAtTheStart) {
+TEST_F(HistoryTest, StartFailsIfTheFileCannotBeOpened) {
   Open({.file = {.path = dir_ / "no/such/folder"}});
   EXPECT_EQ(started_.code(), Code::kNotFound);
   Record("order", {{1, 1, 1}});
   EXPECT_EQ(history_->counts().dropped, 1);
 }
 
-TEST_F(HistoryTest, AFileThatAnotherWritesIsAFaultAtTheStart) {
+TEST_F(HistoryTest, StartFailsIfAnotherProcessWritesTheFile) {
   Open();
   ASSERT_TRUE(started_.ok());
   History second(clock_, {.file = {.path = path_}});
@@ -144,10 +144,10 @@ TEST_F(HistoryTest, AFileThatAnotherWritesIsAFaultAtTheStart) {
   EXPECT_TRUE(second.Start().ok());
 }
 
-TEST_F(HistoryTest, AFullDiskIsCountedToldAndSurvived) {
+TEST_F(HistoryTest, CountsAndLogsAFullDiskAndRecovers) {
   const std::string folder = dir_ / "disk";
   std::filesystem::create_directory(folder);
-  // Every append wants a new file, and there is no folder to make it in: as good as a full disk.
+  // Every append needs a new file, but its folder is missing: the effect of a full disk.
   Open({.file = {.path = folder + "/history", .bytes_max = 1, .files_max = 2}});
   ASSERT_EQ(started_, Status());
   Record("order", {{1, 1, 1}});
@@ -165,7 +165,7 @@ TEST_F(HistoryTest, AFullDiskIsCountedToldAndSurvived) {
   EXPECT_THAT(log_[0], HasSubstr("2 runs are not recorded, of them 2 because of the file"));
 }
 
-TEST_F(HistoryTest, ThreadsLoseNothingWhileThereIsRoom) {
+TEST_F(HistoryTest, ConcurrentCallsLoseNoRunsWhileThereIsSpace) {
   Open({.queue_bytes_max = 16 << 20});
   std::vector<std::thread> threads;
   for (int64_t t = 0; t < 8; ++t) {
@@ -181,7 +181,7 @@ TEST_F(HistoryTest, ThreadsLoseNothingWhileThereIsRoom) {
   EXPECT_EQ(firsts.size(), 4001u);
 }
 
-TEST_F(HistoryTest, AForkedChildRecordsNothingAndMayLeave) {
+TEST_F(HistoryTest, AForkedChildRecordsNothingAndCanExit) {
   Open();
   std::atomic<bool> stop = false;
   std::thread busy([&] {
@@ -190,7 +190,7 @@ TEST_F(HistoryTest, AForkedChildRecordsNothingAndMayLeave) {
   for (int i = 0; i < 20; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(20);  // a child that hangs dies of it
+      alarm(20);  // ends a child that hangs
       Record("child", {{1, 1, 1}});
       history_->Stop();
       history_.reset();

@@ -53,7 +53,7 @@ TEST_F(KeyFileTest, RefusesAFileThatOthersCanUse) {
   }
 }
 
-TEST_F(KeyFileTest, RefusesWhatIsNoKeyWithoutShowingIt) {
+TEST_F(KeyFileTest, RefusesAnInvalidKeyWithoutShowingIt) {
   for (const std::string& text :
        {std::string(), std::string("\n"), kHex.substr(1), kHex + "0", kHex + "\n" + kHex,
         "0x" + kHex, "g" + kHex.substr(1), kHex.substr(0, 16) + " " + kHex.substr(17),
@@ -64,7 +64,7 @@ TEST_F(KeyFileTest, RefusesWhatIsNoKeyWithoutShowingIt) {
   }
 }
 
-TEST_F(KeyFileTest, RefusesWhatIsNoFile) {
+TEST_F(KeyFileTest, RefusesAPathThatIsNotAFile) {
   EXPECT_EQ(ReadKeyFile(folder_ / "none.key").code(), Code::kNotFound);
   EXPECT_EQ(ReadKeyFile(folder_.path().string()).code(), Code::kDenied);
   const std::string fifo = folder_ / "fifo";
@@ -72,7 +72,7 @@ TEST_F(KeyFileTest, RefusesWhatIsNoFile) {
   EXPECT_EQ(ReadKeyFile(fifo).code(), Code::kDenied);
 }
 
-TEST_F(KeyFileTest, AKeyThatWasMovedAwayIsGone) {
+TEST_F(KeyFileTest, AMovedKeyLeavesTheSourceEmpty) {
   Result<SecretKey> key = ReadKeyFile(Write(kHex));
   SecretKey other = *std::move(key);
   EXPECT_EQ(key->bytes().size(), 0u);

@@ -36,7 +36,7 @@ class LimitTest : public testing::Test {
   std::optional<LimitPlugin> plugin_;
 };
 
-TEST_F(LimitTest, LetsABurstPassAndThenTheRate) {
+TEST_F(LimitTest, PassesABurstAndThenTheRate) {
   Limit(1000, 10);
   EXPECT_EQ(PassedOf(50), 10);
   for (int i = 0; i < 7; ++i) {
@@ -44,10 +44,10 @@ TEST_F(LimitTest, LetsABurstPassAndThenTheRate) {
     EXPECT_EQ(PassedOf(50), 3);
   }
   clock_.Advance(Milliseconds(3'600'000));
-  EXPECT_EQ(PassedOf(50), 10) << "an idle hour is worth one bucket";
+  EXPECT_EQ(PassedOf(50), 10) << "an idle hour fills only one bucket";
 }
 
-TEST_F(LimitTest, ACallTakesAllOrNothing) {
+TEST_F(LimitTest, ACallTakesAllItsIdsOrNone) {
   Limit(1000, 10);
   EXPECT_TRUE(Passes(7));
   EXPECT_FALSE(Passes(4));
@@ -55,7 +55,7 @@ TEST_F(LimitTest, ACallTakesAllOrNothing) {
   EXPECT_FALSE(Passes(1));
 }
 
-TEST_F(LimitTest, SaysWhenToComeBackAndMeansIt) {
+TEST_F(LimitTest, ReportsATimeAfterWhichTheCallPasses) {
   Limit(10, 10);
   EXPECT_TRUE(Passes(10));
   const auto refusal = Ask(5);
@@ -70,7 +70,7 @@ TEST_F(LimitTest, SaysWhenToComeBackAndMeansIt) {
   EXPECT_TRUE(Passes(5));
 }
 
-TEST_F(LimitTest, ACallLargerThanTheBucketIsNeverPossible) {
+TEST_F(LimitTest, RefusesACallLargerThanTheBucket) {
   Limit(1000, 10);
   const auto refusal = Ask(11);
   ASSERT_TRUE(refusal.has_value());
@@ -80,14 +80,14 @@ TEST_F(LimitTest, ACallLargerThanTheBucketIsNeverPossible) {
   EXPECT_EQ(PassedOf(50), 10) << "a refused call takes nothing";
 }
 
-TEST_F(LimitTest, WhatACallDidNotGetGoesBack) {
+TEST_F(LimitTest, ReturnsIdsThatACallDidNotGet) {
   Limit(1, 10);
   EXPECT_TRUE(Passes(10));
   GiveBack(4);
   EXPECT_EQ(PassedOf(50), 4);
 }
 
-TEST_F(LimitTest, AWallClockThatStepsChangesNothing) {
+TEST_F(LimitTest, AStepOfTheWallClockChangesNothing) {
   Limit(1000, 10);
   EXPECT_EQ(PassedOf(50), 10);
   clock_.StepWall(Milliseconds(3'600'000));
@@ -97,7 +97,7 @@ TEST_F(LimitTest, AWallClockThatStepsChangesNothing) {
   EXPECT_EQ(PassedOf(50), 1);
 }
 
-TEST_F(LimitTest, NeverLetsMorePassThanBucketAndRateAllow) {
+TEST_F(LimitTest, NeverPassesMoreThanBucketAndRateAllow) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE(SeedText(seed));
   SeededEntropy entropy(seed);
@@ -139,7 +139,7 @@ TEST_F(LimitTest, ThreadsShareOneBucket) {
   EXPECT_EQ(PassedOf(10), 1);
 }
 
-TEST_F(LimitTest, ATagWithoutABurstGetsASecondsWorth) {
+TEST_F(LimitTest, TheDefaultBurstIsOneSecondsIds) {
   TagDefinition tag{.name = "order", .strategy = "snowflake"};
   tag.limit_per_second = 5;
   const auto plugin = *MakeLimit(clock_, tag);

@@ -25,7 +25,7 @@ std::shared_ptr<ObfuscatePlugin> Make(int64_t width, std::string_view tag = "ord
   return *ObfuscatePlugin::Make(Cipher(), tag, width);
 }
 
-// What a caller gets who was to get `runs`; the refusal otherwise.
+// Returns what a caller gets for these runs, or the refusal.
 Result<std::vector<int64_t>> Shown(ObfuscatePlugin& plugin, Runs runs, Form form = Form::kNumbers) {
   const Request request{.tag = "order", .count = runs.count(), .form = form};
   if (const auto refusal = plugin.Before(request)) return Invalid(refusal->message);
@@ -41,7 +41,7 @@ Runs Of(std::initializer_list<IdRun> list) {
   return runs;
 }
 
-TEST(ObfuscateTest, EveryIdIsReplacedInItsPlace) {
+TEST(ObfuscateTest, ReplacesEachIdInItsPlace) {
   const auto plugin = Make(9);
   const auto shown = Shown(*plugin, Of({{100, 150, 1}, {5000, 3, 1024}}));
   ASSERT_TRUE(shown.ok()) << shown.status();
@@ -70,7 +70,7 @@ TEST(ObfuscateTest, RevealIsTheInverseAtEveryWidth) {
   }
 }
 
-TEST(ObfuscateTest, NoTwoIdsAreShownAsOne) {
+TEST(ObfuscateTest, ShowsNoTwoIdsAsOne) {
   const auto plugin = Make(6);
   std::vector<bool> seen(1'000'000);
   for (int64_t from = 0; from < 1'000'000; from += 50'000) {
@@ -83,7 +83,7 @@ TEST(ObfuscateTest, NoTwoIdsAreShownAsOne) {
   }
 }
 
-TEST(ObfuscateTest, AnIdBeyondTheWidthIsRefusedAndNothingIsShown) {
+TEST(ObfuscateTest, RefusesAnIdBeyondTheWidthAndShowsNothing) {
   const auto plugin = Make(6);
   EXPECT_TRUE(Shown(*plugin, Of({{999'999, 1, 1}})).ok());
   for (const Runs& runs :
@@ -98,12 +98,12 @@ TEST(ObfuscateTest, AnIdBeyondTheWidthIsRefusedAndNothingIsShown) {
   EXPECT_EQ(plugin->Reveal(1'000'000).code(), Code::kInvalid);
 }
 
-TEST(ObfuscateTest, RunsAreRefusedBeforeAnIdIsSpent) {
+TEST(ObfuscateTest, RefusesRunsBeforeAnIdIsUsed) {
   EXPECT_EQ(Shown(*Make(9), Of({{1, 10, 1}}), Form::kRuns).code(), Code::kInvalid);
   EXPECT_TRUE(Shown(*Make(9), Of({{1, 10, 1}}), Form::kText).ok());
 }
 
-TEST(ObfuscateTest, TagsUnderOneKeyArePermutedDifferently) {
+TEST(ObfuscateTest, TagsWithOneKeyArePermutedDifferently) {
   std::set<int64_t> shown;
   for (const std::string_view tag : {"order", "user", "", "Order"}) {
     shown.insert(*Make(12, tag)->Hide(12'345));
@@ -111,7 +111,7 @@ TEST(ObfuscateTest, TagsUnderOneKeyArePermutedDifferently) {
   EXPECT_EQ(shown.size(), 4u);
 }
 
-TEST(ObfuscateTest, KeysOfOtherSizesAreRefused) {
+TEST(ObfuscateTest, RefusesKeysOfOtherSizes) {
   for (const size_t bytes : {size_t{0}, size_t{15}, size_t{17}, size_t{33}}) {
     EXPECT_EQ(MakeAes(SecretKey(std::vector<uint8_t>(bytes, 1))).code(), Code::kInternal);
   }
@@ -120,7 +120,7 @@ TEST(ObfuscateTest, KeysOfOtherSizesAreRefused) {
   }
 }
 
-TEST(ObfuscateTest, WidthsOutsideTheRangeAreRefused) {
+TEST(ObfuscateTest, RefusesWidthsOutsideTheRange) {
   EXPECT_EQ(ObfuscatePlugin::Make(Cipher(), "t", 5).code(), Code::kInvalid);
   EXPECT_EQ(ObfuscatePlugin::Make(Cipher(), "t", 19).code(), Code::kInvalid);
 }
@@ -131,7 +131,7 @@ TEST(ObfuscateTest, ManyThreadsShareOneKey) {
   for (int64_t id = 0; id < 500; ++id) expected.push_back(*plugin->Hide(id));
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
-  for (int t = 0; t < 80; ++t) {  // more than there are contexts of the library
+  for (int t = 0; t < 80; ++t) {  // more threads than the library has contexts
     threads.emplace_back([&] {
       for (int64_t id = 0; id < 500; ++id) {
         const Result<int64_t> shown = plugin->Hide(id);

@@ -33,14 +33,14 @@ class RateTest : public testing::Test {
   std::shared_ptr<RatePlugin> order_ = board_.ForTag("order");
 };
 
-TEST_F(RateTest, AveragesSinceTheReadBefore) {
+TEST_F(RateTest, AveragesSinceThePreviousRead) {
   EXPECT_THAT(RateAt(10'000), DoubleEq(0));
   Give(*order_, 3000);
   EXPECT_THAT(RateAt(12'000), DoubleEq(1500));
   EXPECT_THAT(RateAt(14'000), DoubleEq(750));
 }
 
-TEST_F(RateTest, ForgetsWhatIsOlderThanItsWindow) {
+TEST_F(RateTest, IgnoresReadingsOlderThanTheWindow) {
   RateAt(0);
   Give(*order_, 10'000);
   for (int64_t ms = 1000; ms <= 10'000; ms += 1000) RateAt(ms);
@@ -49,7 +49,7 @@ TEST_F(RateTest, ForgetsWhatIsOlderThanItsWindow) {
   EXPECT_THAT(RateAt(13'000), DoubleEq(0));
 }
 
-TEST_F(RateTest, AReaderWhoComesRarelySeesTheWholeTime) {
+TEST_F(RateTest, AnInfrequentReaderAveragesTheWholeTime) {
   RateAt(0);
   Give(*order_, 60'000);
   EXPECT_THAT(RateAt(60'000), DoubleEq(1000));
@@ -57,34 +57,34 @@ TEST_F(RateTest, AReaderWhoComesRarelySeesTheWholeTime) {
   EXPECT_THAT(RateAt(120'000), DoubleEq(2000));
 }
 
-TEST_F(RateTest, ManyReadersDoNotShortenEachOthersView) {
+TEST_F(RateTest, ManyReadersDoNotShortenEachOthersWindow) {
   RateAt(0);
   Give(*order_, 1000);
   for (int64_t ms = 1; ms < 5000; ++ms) RateAt(ms);
   EXPECT_THAT(RateAt(5000), DoubleEq(200));
 }
 
-TEST_F(RateTest, TwoReadsAtOneMomentAreNoDivisionByZero) {
+TEST_F(RateTest, TwoReadsAtOneMomentDoNotDivideByZero) {
   RateAt(7);
   Give(*order_, 10);
   EXPECT_THAT(RateAt(7), DoubleEq(0));
 }
 
-TEST_F(RateTest, ListsTagsByNameAndForgetsThoseThatNobodyHas) {
+TEST_F(RateTest, ListsTagsByNameAndForgetsUnreferencedOnes) {
   auto user = board_.ForTag("user");
   auto bill = board_.ForTag("bill");
   Give(*bill, 5);
   EXPECT_THAT(board_.Read(BootMs(1)),
               ElementsAre(TagRate{"bill", 5, 0}, Field(&TagRate::tag, "order"),
                           Field(&TagRate::tag, "user")));
-  EXPECT_EQ(board_.ForTag("bill"), bill) << "a changed tag counts on";
+  EXPECT_EQ(board_.ForTag("bill"), bill) << "a changed tag continues its counts";
   bill.reset();
   user.reset();
   order_.reset();
   EXPECT_THAT(board_.Read(BootMs(2)), IsEmpty());
 }
 
-TEST_F(RateTest, ThreadsCountTogether) {
+TEST_F(RateTest, SumsTheCountsOfAllThreads) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&] {

@@ -79,7 +79,8 @@ TEST_F(ConfiguredServerTest, ServesTheCertificateThatIsThereWhenItIsToldToLook) 
   Write("server.crt", "not a certificate");
   server.process().Signal(SIGHUP);
   EXPECT_TRUE(Eventually(kPatience, [&] {
-    return server.log().find("reload failed, the files read before stay in force") != std::string::npos;
+    return server.log().find("reload failed, the files read before stay in force") !=
+           std::string::npos;
   })) << server.log();
   EXPECT_EQ(ServedCertificate(server), second);
 }
@@ -131,7 +132,7 @@ TEST_F(ConfiguredServerTest, BeginsEachTickAsItIsTold) {
   EXPECT_EQ(least, 0u);
 }
 
-TEST_F(ConfiguredServerTest, NamesEveryFileThatIsAmissAtOnce) {
+TEST_F(ConfiguredServerTest, NamesEveryInvalidFileAtOnce) {
   const Finished finished = RunToEnd(
       {BuiltProgram("firn-server"), "--state_dir=" + (dir_ / "state"), "--tls_cert=" + (dir_ / "c"),
        "--tls_key=" + (dir_ / "k"), "--history_file=" + (dir_ / "no/history"),
