@@ -83,10 +83,28 @@ void NodeWorld::StrikeDisk(NodeHost& host) {
 }
 
 void NodeWorld::StrikeRegistry(NodeHost& host) {
+  // A directory's clock is the host's.
+  if (!shared_.is_directory && OneIn(6)) return StrikeRegistryClock();
   if (outage_ || OneIn(4)) return SetOutage(!outage_);
   if (OneIn(2)) return tree_.Expire(host.session());
   host.Disconnect();
   if (OneIn(2)) shared_.ExpireLater(host.session());
+}
+
+void NodeWorld::StrikeRegistryClock() {
+  switch (dice_.Below(5)) {
+    case 0:
+      return registry_clock_.StepWall(UpTo(10'000) - Milliseconds(5'000));
+    case 1:
+      return registry_clock_.SetPace(static_cast<int64_t>(dice_.Below(2'000)) - 1'000);
+    case 2:
+      return registry_clock_.SetRight();
+    default: {
+      const Milliseconds far = kADay * (OneIn(2) ? 2 : 300);
+      registry_clock_.SetOff(OneIn(2) ? far : -far, clock_.Boot() + UpTo(4'000'000));
+      return shared_.Trace("the registry's clock is far off");
+    }
+  }
 }
 
 void NodeWorld::SetOutage(bool outage) {

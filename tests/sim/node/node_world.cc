@@ -28,7 +28,8 @@ bool IsStatic(NodeMutant mutant, SeededEntropy& dice) {
 NodeWorld::NodeWorld(uint64_t seed, NodeMutant mutant, bool trace)
     : dice_(seed),
       clock_(kSimStart, BootMs(1)),
-      tree_(clock_),
+      registry_clock_(clock_),
+      tree_(registry_clock_),
       shared_{.clock = clock_,
               .tree = tree_,
               .oracle = oracle_,
@@ -200,6 +201,7 @@ void NodeWorld::DemandService() {
   shared_.rates = {};
   shared_.cuts_one_in = 0;
   outage_ = false;
+  registry_clock_.SetRight();
   for (const auto& host : hosts_) {
     host->EndFaults();
     // Whoever was refused for good is started again, now that all is right; so is whoever has gone

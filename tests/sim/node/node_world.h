@@ -47,6 +47,7 @@ class NodeWorld {
   void StrikeClock(NodeHost& host);
   void StrikeDisk(NodeHost& host);
   void StrikeRegistry(NodeHost& host);
+  void StrikeRegistryClock();
   void StrikeStatic(NodeHost& host);
   void Copy(NodeHost& host);
   void Boot(NodeHost& host);
@@ -63,6 +64,7 @@ class NodeWorld {
 
   SeededEntropy dice_;
   VirtualClock clock_;
+  HostClock registry_clock_;
   MemoryTree tree_;
   NodeOracle oracle_;
   NodeShared shared_;

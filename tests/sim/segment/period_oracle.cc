@@ -8,9 +8,14 @@
 namespace firn {
 
 void PeriodOracle::NoteClock() {
-  const int64_t ahead = clock_.Wall().ms() - clock_.Boot().ms();
+  const int64_t ahead = registry_.Wall().ms() - servers_.Boot().ms();
   least_ms_ = std::min(least_ms_, ahead);
-  most_ms_ = std::max(most_ms_, ahead);
+  const bool contradicted = registry_.Wall() - servers_.Wall() > kContradicted;
+  if (contradicted) {
+    contradicted_ = true;
+  } else {
+    most_ms_ = std::max(most_ms_, ahead);
+  }
 }
 
 void PeriodOracle::Define(const TagDefinition& tag) {
@@ -25,16 +30,19 @@ void PeriodOracle::Record(const std::string& name, int64_t number) {
   const auto found = tags_.find(name);
   // Before its definition was heard of a tag may be served as an undefined one.
   if (found == tags_.end() || number >= NumberOracle::kClockIds) return;
+  NoteClock();  // it may drift
   const Tag& known = found->second;
   const DatedNumbers numbers = *known.tag.Dated();
-  const int64_t boot = clock_.Boot().ms();
+  const int64_t boot = servers_.Boot().ms();
   const WallMs late = WallMs(boot + least_ms_) - kTelling - std::chrono::seconds(known.grace);
   const WallMs early(boot + most_ms_);
   int64_t first = INT64_MAX, last = 0;
   for (const std::string& name_of : known.zones) {
     const TimeZone zone = TimeZone::Load(name_of).value();
     first = std::min(first, numbers.PeriodAt(late, zone));
-    last = std::max(last, numbers.PeriodAt(early, zone));
+    int64_t latest = numbers.PeriodAt(early, zone);
+    if (contradicted_) latest = numbers.PeriodAt(numbers.EndOf(latest, early, zone), zone);
+    last = std::max(last, latest);
   }
   const int64_t period = numbers.PeriodOf(number);
   if (period < first || period > last || numbers.CountOf(number) == 0) {

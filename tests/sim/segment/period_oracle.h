@@ -11,7 +11,8 @@
 namespace firn {
 
 // Knows in which periods numbers of dated tags may go out, and throws a SegmentViolation at one of
-// another period. The measure is the registry's own clock, in the tag's zone.
+// another period. The measure is the registry's own clock, in the tag's zone. While the servers'
+// clocks contradict its lead by days, one period may begin, and no more.
 //
 // A process that is cut off goes by what it was told last: so where the registry's clock is set, or
 // a tag's zone is edited, every clock and zone that there has been counts.
@@ -20,10 +21,16 @@ class PeriodOracle {
   // A telling of the time may be so old when it is read.
   static constexpr Milliseconds kTelling{2'200};
 
-  // `registry`: its wall clock, and the boot clock of all.
-  explicit PeriodOracle(const Clock& registry) : clock_(registry) { NoteClock(); }
+  // The servers' clock contradicts the registry's when that leads by more.
+  static constexpr Milliseconds kContradicted{2 * 24 * 3'600'000};
 
-  // The registry's clock has been set.
+  // Both must outlive it.
+  PeriodOracle(const Clock& registry, const Clock& servers)
+      : registry_(registry), servers_(servers) {
+    NoteClock();
+  }
+
+  // To be called before and after the registry's clock is set.
   void NoteClock();
 
   // The operator has defined the tag like this.
@@ -45,8 +52,10 @@ class PeriodOracle {
     int64_t grace = 0;  // the longest
   };
 
-  const Clock& clock_;
+  const Clock& registry_;
+  const Clock& servers_;
   int64_t least_ms_ = INT64_MAX, most_ms_ = INT64_MIN;  // wall less boot, ever
+  bool contradicted_ = false;                           // ever
   std::map<std::string, Tag> tags_;
   std::set<int64_t> periods_;
 };

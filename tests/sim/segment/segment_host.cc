@@ -144,9 +144,8 @@ struct SegmentHost::Process {
         seam(*registry, shared.tree, shared.mutant),
         store(shared),
         issuer(rejections),
-        sleepy(shared.clock, shared.slept),
-        clock(shared.mutant == SegmentMutant::kClockSleeps ? static_cast<const Clock&>(sleepy)
-                                                           : shared.clock),
+        clock(WallOf(shared), shared.clock,
+              shared.mutant == SegmentMutant::kClockSleeps ? shared.slept : kAwake),
         segments(seam, Control(), clock, shared.dice),
         follower(seam, shared.dice, catalogue, issuer, std::string(kSimUuid), &disk) {
     follower.OnSeen([this](const std::string& tag, const std::optional<TagNode>& node) {
@@ -156,6 +155,11 @@ struct SegmentHost::Process {
     FillCatalogue(shared);
     AddDatabase(shared);
     Mutate(shared);
+  }
+
+  static const Clock& WallOf(const SegmentShared& shared) {
+    const bool lies = shared.mutant == SegmentMutant::kNeverContradicts;
+    return lies ? static_cast<const Clock&>(shared.registry_clock) : shared.clock;
   }
 
   PostToControl Control() {
@@ -222,8 +226,8 @@ struct SegmentHost::Process {
   Issuer issuer;
   std::shared_ptr<Strategy> snowflake;
   std::map<std::string, int64_t> starts;  // by tag, as it is served
-  SleepyClock sleepy;
-  const Clock& clock;
+  static constexpr Milliseconds kAwake{0};
+  ProcessClock clock;
   SegmentTags segments;
   TagFollower follower;
   bool stopping = false;

@@ -15,6 +15,7 @@
 #include "tests/sim/segment/period_oracle.h"
 #include "tests/sim/segment/segment_mutants.h"
 #include "tests/sim/segment/segment_oracle.h"
+#include "tests/sim/sim_clock.h"
 #include "tests/support/registry/faulty_coordinator.h"
 #include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
@@ -30,6 +31,7 @@ struct SimDatabase {
 // What all hosts of a simulation share. Owned by the world.
 struct SegmentShared {
   VirtualClock& clock;
+  HostClock& registry_clock;
   MemoryTree& tree;
   SimDatabase& database;
   NumberOracle& oracle;

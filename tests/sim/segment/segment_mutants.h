@@ -35,6 +35,7 @@ enum class SegmentMutant {
   kClockOfServer,      // registry: a server's own clock is told as the registry's
   kClockOfLastWrite,   // registry: told is the time of the write before
   kClockSleeps,        // process: its boot clock stands still while the machine sleeps
+  kNeverContradicts,   // process: its wall clock shows what the registry's clock shows
   kDeleteUsed,         // operator: a tag is deleted although its numbers are out
   kAheadOfPeriod,      // source: takes numbers of the next period an hour before it begins
   kStartUnheeded,      // process: its strategies are not told that a tag's start was raised
@@ -47,7 +48,7 @@ struct SegmentMutantName {
   std::string_view breaks;  // is in what() of the violation that it is caught by
 };
 
-inline constexpr std::array<SegmentMutantName, 16> kSegmentMutants = {{
+inline constexpr std::array<SegmentMutantName, 17> kSegmentMutants = {{
     {SegmentMutant::kUsedBeforeLedger, "used-before-ledger", "came twice"},
     {SegmentMutant::kSetOverForeign, "set-over-foreign", "came twice"},
     {SegmentMutant::kUnknownKept, "unknown-kept", "came twice"},
@@ -60,6 +61,7 @@ inline constexpr std::array<SegmentMutantName, 16> kSegmentMutants = {{
     {SegmentMutant::kClockOfServer, "clock-of-server", "in a wrong period"},
     {SegmentMutant::kClockOfLastWrite, "clock-of-last-write", "in a wrong period"},
     {SegmentMutant::kClockSleeps, "clock-sleeps", "in a wrong period"},
+    {SegmentMutant::kNeverContradicts, "never-contradicts", "in a wrong period"},
     {SegmentMutant::kDeleteUsed, "delete-used", "came twice"},
     {SegmentMutant::kAheadOfPeriod, "ahead-of-period", "in a wrong period"},
     {SegmentMutant::kStartUnheeded, "start-unheeded", "below its start"},
@@ -87,17 +89,20 @@ class LedgerSeam final : public ForwardingCoordinator {
   const SegmentMutant mutant_;
 };
 
-// A machine's boot clock that does not count the time that it sleeps.
-class SleepyClock final : public Clock {
+// The clocks as a process reads them: a wall clock, and a boot clock that may not count sleep.
+class ProcessClock final : public Clock {
  public:
-  SleepyClock(const Clock& clock, const Milliseconds& slept) : clock_(clock), slept_(slept) {}
+  // `uncounted`: sleep that the boot clock does not count. All must outlive it.
+  ProcessClock(const Clock& wall, const Clock& boot, const Milliseconds& uncounted)
+      : wall_(wall), boot_(boot), uncounted_(uncounted) {}
 
-  WallMs Wall() const override { return clock_.Wall(); }
-  BootMs Boot() const override { return clock_.Boot() - slept_; }
+  WallMs Wall() const override { return wall_.Wall(); }
+  BootMs Boot() const override { return boot_.Boot() - uncounted_; }
 
  private:
-  const Clock& clock_;
-  const Milliseconds& slept_;
+  const Clock& wall_;
+  const Clock& boot_;
+  const Milliseconds& uncounted_;
 };
 
 // A source of dated tags that is too early.

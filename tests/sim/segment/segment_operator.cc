@@ -262,6 +262,7 @@ std::vector<SaidTag> SegmentOperator::Words(const std::vector<ProviderReport>& r
 }
 
 void SegmentOperator::Restore(std::vector<ProviderReport> reports) {
+  shared_.registry_clock.SetRight();  // as the command demands
   Connect();
   const std::vector<SaidTag> words = Words(reports);
   ProviderReport& users = reports.emplace_back();

@@ -27,9 +27,11 @@ SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, bool trace)
     : dice_(seed),
       trace_(trace),
       clock_(SomeDay(dice_)),
-      tree_(clock_),
-      periods_(clock_),
+      registry_clock_(clock_),
+      tree_(registry_clock_),
+      periods_(registry_clock_, clock_),
       shared_{.clock = clock_,
+              .registry_clock = registry_clock_,
               .tree = tree_,
               .database = database_,
               .oracle = oracle_,
@@ -38,7 +40,7 @@ SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, bool trace)
               .mutant = mutant,
               .trace = [this](const std::string& what) { Trace(what); }},
       loses_data_(!OneIn(3)),
-      sets_clock_(OneIn(3)),
+      sets_clocks_(OneIn(3) || mutant == SegmentMutant::kNeverContradicts),
       fault_dice_(std::make_unique<SeededEntropy>(seed ^ 0x5eed)) {
   const int busy = OneIn(3) ? 0 : 20;  // some worlds lose hardly a message
   rates_ = {.refused = busy,
@@ -114,7 +116,7 @@ void SegmentWorld::Strike() {
     case 9:
       return Sleep();
     case 10:
-      return SetRegistryClock();
+      return SetClocks();
     default:
       if (!backup_ || OneIn(2)) {
         if (restore_in_ == 0) backup_ = tree_.Save();
@@ -133,11 +135,33 @@ void SegmentWorld::Sleep() {
   shared_.slept += nap;
 }
 
-void SegmentWorld::SetRegistryClock() {
-  if (!sets_clock_) return;
+// The registry's clock alone, or all clocks alike. The servers contradict a lead of 300 days.
+void SegmentWorld::SetClocks() {
+  if (!sets_clocks_) return;
   const auto off = static_cast<int64_t>(dice_.Below(4 * 3'600'000)) - 2 * 3'600'000;
-  Trace("the registry's clock is set by " + std::to_string(off / 1'000) + " s");
-  clock_.StepWall(Milliseconds(off));
+  periods_.NoteClock();
+  switch (dice_.Below(6)) {
+    case 0:
+    case 1:
+      Trace("all clocks are set by " + std::to_string(off / 1'000) + " s");
+      clock_.StepWall(Milliseconds(off));
+      break;
+    case 2:
+      Trace("the registry's clock is set by " + std::to_string(off / 1'000) + " s");
+      registry_clock_.StepWall(Milliseconds(off));
+      break;
+    case 3:
+      registry_clock_.SetPace(static_cast<int64_t>(dice_.Below(2'000)) - 1'000);
+      break;
+    case 4:
+      registry_clock_.SetRight();
+      break;
+    default: {
+      const Milliseconds far = kADay * (OneIn(3) ? -300 : 300);
+      Trace("the registry's clock is 300 days off");
+      registry_clock_.SetOff(far, clock_.Boot() + Milliseconds(1 + dice_.Below(60'000)));
+    }
+  }
   periods_.NoteClock();
 }
 
@@ -173,6 +197,7 @@ void SegmentWorld::DemandService() {
   if (restore_in_ > 0) Restore();
   restore_in_ = 0;
   database_.away = false;
+  registry_clock_.SetRight();
   for (const auto& host : hosts_) {
     if (!host->up()) host->Start({});
     host->EndFaults();

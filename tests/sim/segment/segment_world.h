@@ -42,7 +42,7 @@ class SegmentWorld {
   void Step();
   void Strike();
   void Sleep();
-  void SetRegistryClock();
+  void SetClocks();
   void RollBackRegistry();
   void Lose();
   void Restore();
@@ -53,7 +53,8 @@ class SegmentWorld {
 
   SeededEntropy dice_;
   const bool trace_;
-  VirtualClock clock_;
+  VirtualClock clock_;  // the servers' clock, from which the registry's is derived
+  HostClock registry_clock_;
   MemoryTree tree_;
   SimDatabase database_;
   NumberOracle oracle_;
@@ -61,7 +62,7 @@ class SegmentWorld {
   SegmentShared shared_;
   // A restore ends all edits of forms that tags may have been used in.
   const bool loses_data_;
-  const bool sets_clock_;  // the registry's
+  const bool sets_clocks_;
   FaultRates rates_;
   std::unique_ptr<SeededEntropy> fault_dice_;
   std::unique_ptr<SegmentOperator> operator_;
