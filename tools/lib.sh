@@ -125,6 +125,11 @@ beyond_excuse() {
 # a machine that does other things as well. Not with FIRN_STRICT=true.
 excused_when_alone() { [[ ${FIRN_STRICT:-} != true ]]; }
 
+# skip_allowed NAME: whether a test may be skipped. With CI=true only those that tests/skips.txt lists may.
+skip_allowed() {
+  [[ ${CI:-} != true ]] || grep -Eq "^$1[[:space:]]+[^[:space:]]" "$FIRN_ROOT/tests/skips.txt"
+}
+
 # listening PORT: whether somebody listens on it on this machine.
 listening() {
   local hex
