@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 #include <glog/logging.h>
@@ -100,7 +101,12 @@ Status ClusterLooker::Begin() {
     return Unavailable("machine ids are assigned by hand: there is no registry to read");
   }
   asked_at_ = clock_.Boot();
-  if (!thread_.joinable() && going_on_) thread_ = std::thread([this] { Loop(); });
+  if (thread_.joinable() || !going_on_) return {};
+  try {
+    thread_ = std::thread([this] { Loop(); });
+  } catch (const std::system_error& error) {
+    return Unavailable(Cat("cannot start the thread that reads the registry: ", error.what()));
+  }
   return {};
 }
 
@@ -158,12 +164,20 @@ void ClusterLooker::AnswerOne(std::unique_lock<std::mutex>& lock) {
   answers_.insert_or_assign(id, std::move(answer));
 }
 
+// A server that gets no more threads has no page about its cluster, and serves ids.
+Result<std::unique_ptr<Coordinator>> ClusterLooker::OpenRegistry() {
+  try {
+    return open_(place_.registry, {.auth = place_.credentials, .time_limit = kReadLimit}, clock_,
+                 entropy_);
+  } catch (const std::system_error& error) {
+    return Unavailable(Cat("cannot open the registry: ", error.what()));
+  }
+}
+
 // A failed session is discarded: the next read opens another.
 Status ClusterLooker::OpenSession() {
   if (session_ != nullptr) return {};
-  FIRN_ASSIGN(auto coordinator,
-              open_(place_.registry, {.auth = place_.credentials, .time_limit = kReadLimit}, clock_,
-                    entropy_));
+  FIRN_ASSIGN(auto coordinator, OpenRegistry());
   auto session = std::make_unique<Session>();
   session->coordinator = std::move(coordinator);
   session->registry = std::make_unique<BlockingCoordinator>(*session->coordinator, clock_);

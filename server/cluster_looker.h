@@ -81,6 +81,7 @@ class ClusterLooker final : public front::ClusterView {
 
   void Loop();
   // On the thread, without the lock.
+  Result<std::unique_ptr<Coordinator>> OpenRegistry();
   Status OpenSession();
   Result<Look> ReadLook();
   Result<std::string> ReadWho(int64_t id);

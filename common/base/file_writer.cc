@@ -26,10 +26,10 @@ Status FileWriter::ReplaceDurably(const std::string& path, std::string_view byte
 }
 
 FileWriter::FileWriter(Replacer replace)
-    : shared_(std::make_shared<Shared>(replace ? std::move(replace) : ReplaceDurably)) {}
+    : shared_(std::make_shared<Shared>(replace ? std::move(replace) : ReplaceDurably)),
+      thread_(ThreadWithoutSignals([shared = shared_] { Work(shared); })) {}
 
 FileWriter::~FileWriter() {
-  if (!thread_.joinable()) return;
   if (sentinel_.InChild()) {
     // There is no such thread here, and the mutex may be locked for ever.
     thread_.detach();
@@ -49,9 +49,6 @@ void FileWriter::Replace(const std::string& path, std::string bytes) {
   if (sentinel_.InChild()) return;
   const std::scoped_lock lock(shared_->mutex);
   shared_->waiting.insert_or_assign(path, std::move(bytes));
-  if (!thread_.joinable()) {
-    thread_ = ThreadWithoutSignals([shared = shared_] { Work(shared); });
-  }
   shared_->changed.notify_all();
 }
 

@@ -22,7 +22,9 @@ class FileWriter {
   // Does the work, and may take as long as it likes.
   using Replacer = std::function<Status(const std::string& path, std::string_view bytes)>;
 
-  // An empty `replace` is ReplaceFile, with a draft beside the file.
+  // Starts the thread, so that a host without threads to spare refuses the start and not the first
+  // file: throws std::system_error. An empty `replace` is ReplaceFile, with a draft beside the
+  // file.
   explicit FileWriter(Replacer replace = {});
   // Waits until everything is written, but at most so long for a disk that stands still: then the
   // thread is left behind.
@@ -46,7 +48,7 @@ class FileWriter {
 
   std::shared_ptr<Shared> shared_;  // with the thread, which may outlive this
   const ForkSentinel sentinel_;
-  std::thread thread_;  // begun with the first file
+  std::thread thread_;
 };
 
 }  // namespace firn

@@ -1,6 +1,8 @@
 #include "server/cluster_looker.h"
 
 #include <atomic>
+#include <cerrno>
+#include <system_error>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -45,6 +47,7 @@ class ClusterLookerTest : public testing::Test {
                            auto& entropy) -> Result<std::unique_ptr<Coordinator>> {
                       ++opened_;
                       if (away_) return Unavailable("the registry is away");
+                      if (no_threads_) throw std::system_error(EAGAIN, std::generic_category());
                       return OpenCoordinator(text, options, clock, entropy);
                     });
   }
@@ -72,7 +75,7 @@ class ClusterLookerTest : public testing::Test {
   std::unique_ptr<Coordinator> coordinator_;
   std::unique_ptr<BlockingCoordinator> registry_;
   std::atomic<int> opened_{0};
-  std::atomic<bool> away_{false};
+  std::atomic<bool> away_{false}, no_threads_{false};
   std::optional<ClusterLooker> looker_;  // ends before the members that it uses
 };
 
@@ -148,6 +151,15 @@ TEST_F(ClusterLookerTest, KeepsItsLastReadingWhileTheRegistryIsUnreachable) {
   EXPECT_NE(looker_->Audit().json, nullptr);
   away_ = false;
   EXPECT_TRUE(Eventually(kPatience, [&] { return looker_->Audit().trouble.ok(); }));
+}
+
+TEST_F(ClusterLookerTest, ReportsAHostThatRefusesItThreads) {
+  no_threads_ = true;
+  LookWith({});
+  const auto word = Answer([&] { return looker_->Audit(); });
+  EXPECT_EQ(word.trouble.code(), Code::kUnavailable) << word.trouble;
+  no_threads_ = false;
+  EXPECT_TRUE(Eventually(kPatience, [&] { return looker_->Audit().json != nullptr; }));
 }
 
 TEST_F(ClusterLookerTest, ReportsHowLongItWaitedForAnUnreachableRegistry) {

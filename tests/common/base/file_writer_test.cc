@@ -1,8 +1,11 @@
 #include "common/base/file_writer.h"
 
+#include <atomic>
 #include <condition_variable>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -120,6 +123,22 @@ TEST(FileWriterTest, AForkedChildWritesNothingAndEnds) {
   disk.Thaw();
   writer.reset();
   EXPECT_EQ(disk.written().size(), 1u);
+}
+
+// The host may refuse threads: a server has to find out at its start.
+TEST(FileWriterTest, StartsItsThreadBeforeTheFirstFile) {
+  std::atomic<pid_t> writing{0};
+  FileWriter writer([&](const std::string&, std::string_view) -> Status {
+    writing = gettid();
+    return {};
+  });
+  std::set<std::string> threads;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    threads.insert(task.path().filename());
+  }
+  writer.Replace("a", "1");
+  ASSERT_TRUE(Eventually(kPatience, [&] { return writing != 0; }));
+  EXPECT_TRUE(threads.contains(std::to_string(writing)));
 }
 
 }  // namespace

@@ -83,6 +83,8 @@ class HostLimitsTest : public testing::Test {
     const bool ready = server.BecomesReady();
     ++(ready ? served_ : refused_);
     if (ready) {
+      // Threads that read the registry for the console start with the first request for it.
+      EXPECT_NE(server.Admin("/v1/audit").status, 0) << server.log();
       EXPECT_EQ(server.Get("/v1/ids/default?count=10000").status, 200) << server.log();
       server.process().Signal(SIGTERM);
     }
