@@ -112,6 +112,8 @@ Json HighestOf(const std::map<std::string, int64_t>& high, int64_t& others) {
   }
   std::sort(order.begin(), order.end(), std::greater<>());
   Json object = Json::object();
+  auto& members =
+      object.get_ref<Json::object_t&>();  // Json compares a new name with each before it
   size_t room = kHighBytesMax;
   for (const auto& [value, tag] : order) {
     const size_t bytes = JsonText(Json{{tag, value}}).size() - 1;  // a comma instead of the braces
@@ -120,7 +122,7 @@ Json HighestOf(const std::map<std::string, int64_t>& high, int64_t& others) {
       break;
     }
     room -= bytes;
-    object[std::string(tag)] = value;
+    members.push_back({std::string(tag), value});
   }
   return object;
 }
