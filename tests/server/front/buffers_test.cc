@@ -14,7 +14,7 @@ void Fill(InBuffer& buffer, std::string_view bytes, size_t whole = 0) {
   buffer.Filled(bytes.size());
 }
 
-TEST(OutBufferTest, GrowsAtItsEndAndIsTakenFromItsFront) {
+TEST(OutBufferTest, AppendsAtTheEndAndRemovesFromTheFront) {
   OutBuffer buffer;
   std::string all;
   for (int i = 0; i < 10'000; ++i) {
@@ -28,7 +28,7 @@ TEST(OutBufferTest, GrowsAtItsEndAndIsTakenFromItsFront) {
   EXPECT_EQ(buffer.view(), all);
 }
 
-TEST(OutBufferTest, PatchesAndTakesBackAfterItsFrontHasGone) {
+TEST(OutBufferTest, PatchesAndTruncatesAfterItsFrontWasRemoved) {
   OutBuffer buffer;
   buffer.Append("gone");
   buffer.Append("abcdef");
@@ -38,7 +38,7 @@ TEST(OutBufferTest, PatchesAndTakesBackAfterItsFrontHasGone) {
   EXPECT_EQ(buffer.view(), "aXYd");
 }
 
-TEST(OutBufferTest, KeepsItsBytesWhereTheyAreWhenItChangesHands) {
+TEST(OutBufferTest, KeepsItsBytesInPlaceWhenMoved) {
   OutBuffer waiting, sending;
   waiting.Append("answer");
   const char* const at = waiting.view().data();
@@ -49,7 +49,7 @@ TEST(OutBufferTest, KeepsItsBytesWhereTheyAreWhenItChangesHands) {
   EXPECT_EQ(sending.view(), "answer");
 }
 
-TEST(InBufferTest, LeavesNothingBehindWhenItIsHandedOver) {
+TEST(InBufferTest, IsEmptyAfterAMove) {
   InBuffer buffer;
   Fill(buffer, "half");
   InBuffer handed = std::move(buffer);
@@ -59,7 +59,7 @@ TEST(InBufferTest, LeavesNothingBehindWhenItIsHandedOver) {
   EXPECT_EQ(handed.view(), "half");
 }
 
-TEST(InBufferTest, MovesAHalfRequestToTheFront) {
+TEST(InBufferTest, MovesAnIncompleteRequestToTheFront) {
   InBuffer buffer;
   Fill(buffer, "one,tw");
   buffer.Consume(4);
@@ -74,7 +74,7 @@ TEST(InBufferTest, MakesRoomForAWholeRequestAtOnce) {
   EXPECT_EQ(buffer.view(), "begin");
 }
 
-TEST(InBufferTest, GrowsWhenAReadFilledItAndStopsAtItsLimit) {
+TEST(InBufferTest, GrowsAfterAReadThatFilledItUpToItsLimit) {
   InBuffer buffer;
   size_t all = 0;
   while (true) {
@@ -88,7 +88,7 @@ TEST(InBufferTest, GrowsWhenAReadFilledItAndStopsAtItsLimit) {
   EXPECT_EQ(buffer.view().size(), 50'000u);
 }
 
-TEST(InBufferTest, GivesMemoryBackAfterManySmallReads) {
+TEST(InBufferTest, ReleasesMemoryAfterManySmallReads) {
   InBuffer buffer;
   Fill(buffer, std::string(60'000, 'x'), 60'000);
   buffer.Consume(60'000);

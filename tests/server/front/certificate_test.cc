@@ -21,11 +21,11 @@ constexpr long kDaySeconds = 86'400;
 class CertificateTest : public testing::Test {
  protected:
   void SetCommonName(std::string_view name, int encoding = MBSTRING_UTF8) {
-    ASSERT_EQ(X509_NAME_add_entry_by_NID(X509_get_subject_name(made_.get()), NID_commonName,
-                                         encoding,
-                                         reinterpret_cast<const unsigned char*>(name.data()),
-                                         static_cast<int>(name.size()), -1, 0),
-              1);
+    ASSERT_EQ(
+        X509_NAME_add_entry_by_NID(X509_get_subject_name(made_.get()), NID_commonName, encoding,
+                                   reinterpret_cast<const unsigned char*>(name.data()),
+                                   static_cast<int>(name.size()), -1, 0),
+        1);
   }
   void SetOtherNames(const char* names) {
     X509_EXTENSION* const extension =
@@ -55,7 +55,7 @@ TEST_F(CertificateTest, KeepsTheCommonNameBesideAnAddress) {
   EXPECT_THAT(NamesOn(*made_), ElementsAre("shop.example"));
 }
 
-TEST_F(CertificateTest, TakesAUriFromUrisOnly) {
+TEST_F(CertificateTest, ReadsAUriFromUriNamesOnly) {
   SetCommonName("spiffe://prod/etl");
   EXPECT_THAT(NamesOn(*made_), IsEmpty());
   SetOtherNames("DNS:spiffe://prod/etl,URI:spiffe://prod/shop");
@@ -67,13 +67,14 @@ TEST_F(CertificateTest, EscapesANameThatIsNotUtf8SoThatItHasNoRights) {
   EXPECT_THAT(NamesOn(*made_), ElementsAre("unprintable caf\\x1b[2J"));
 }
 
-TEST_F(CertificateTest, TellsWhenItIsValid) {
+TEST_F(CertificateTest, ReportsItsValidity) {
   SetTimes(-kDaySeconds, kDaySeconds);
   EXPECT_TRUE(CheckValidNow(*made_, "f").ok());
   const WallMs in_a_day = SystemClock().Wall() + Milliseconds(kDaySeconds * 1000);
   EXPECT_LT((in_a_day - ExpiryOf(*made_)).count(), kDaySeconds * 1000);
   SetTimes(-2 * kDaySeconds, -kDaySeconds);
-  EXPECT_THAT(CheckValidNow(*made_, "f").message(), testing::HasSubstr("f: the certificate expired at"));
+  EXPECT_THAT(CheckValidNow(*made_, "f").message(),
+              testing::HasSubstr("f: the certificate expired at"));
   SetTimes(kDaySeconds, 2 * kDaySeconds);
   EXPECT_THAT(CheckValidNow(*made_, "f").message(), testing::HasSubstr("is not valid before"));
 }

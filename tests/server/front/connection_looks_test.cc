@@ -1,11 +1,11 @@
-// When a connection looks again at a request that was not whole.
+// When a connection parses an incomplete request again.
 
 #include "tests/server/front/connection_rig.h"
 
 namespace firn::front {
 namespace {
 
-TEST_F(ConnectionTest, LooksAgainWhenTheKnownLengthIsThere) {
+TEST_F(ConnectionTest, ParsesAgainWhenTheKnownLengthHasArrived) {
   Open();
   lines_->whole = 50;
   lines_->asks = true;
@@ -14,10 +14,10 @@ TEST_F(ConnectionTest, LooksAgainWhenTheKnownLengthIsThere) {
   Say("\nB\n");
   EXPECT_EQ(wire_->sent.size(), 52u);
   Say("C\n");
-  EXPECT_TRUE(wire_->sent.ends_with("\nB\nC\n")) << "what was known of one is not said of the next";
+  EXPECT_TRUE(wire_->sent.ends_with("\nB\nC\n")) << "a length must not apply to the next request";
 }
 
-TEST_F(ConnectionTest, LooksAgainWhenTheProtocolSeesAChance) {
+TEST_F(ConnectionTest, ParsesAgainWhenTheProtocolExpectsAWholeRequest) {
   Open();
   lines_->asks = true;
   for (int i = 0; i < 50; ++i) Say("A");
@@ -26,7 +26,7 @@ TEST_F(ConnectionTest, LooksAgainWhenTheProtocolSeesAChance) {
   EXPECT_EQ(wire_->sent.size(), 51u);
 }
 
-TEST_F(ConnectionTest, ClosesAPeerThatMakesItLookInVainAllTheTime) {
+TEST_F(ConnectionTest, ClosesAPeerThatCausesManyFailedParses) {
   limits_.frame_bytes_max = limits_.http_header_bytes_max = limits_.http_body_bytes_max = 100;
   Open();
   for (int i = 0; i < 250 && !wire_->finished; ++i) Say("A");
@@ -36,7 +36,7 @@ TEST_F(ConnectionTest, ClosesAPeerThatMakesItLookInVainAllTheTime) {
   EXPECT_EQ(Closed(CloseCause::kHalfRequest), 1u);
 }
 
-TEST_F(ConnectionTest, TellsAPeerWhoseRequestFillsTheInput) {
+TEST_F(ConnectionTest, AnswersAPeerWhoseRequestFillsTheInput) {
   limits_.frame_bytes_max = limits_.http_header_bytes_max = limits_.http_body_bytes_max = 100;
   Open();
   Say(std::string(304, 'A'));

@@ -14,8 +14,8 @@
 
 namespace firn::front {
 
-// Requests are lines. "x" closes, "wait" parks, "twice" is answered with two lines; everything
-// else is answered by itself in upper case.
+// A protocol whose requests are lines. "x" closes, "wait" parks, "twice" is answered with two
+// lines; everything else is answered in upper case.
 class LineProtocol final : public Protocol {
  public:
   ServeStep Serve(std::string_view in, DoorCall& call, OutBuffer& out) override {
@@ -52,16 +52,17 @@ class LineProtocol final : public Protocol {
   std::string_view go_on() const override { return "GO ON\n"; }
 
   bool waits = true;
-  bool asks = false;   // sees by the last byte whether a line can be whole
-  size_t whole = 0;    // what it says of lines that are not
-  int looks = 0;       // in vain
-  std::string client;  // who asked last
+  bool asks = false;   // decides by the last byte whether a line can be whole
+  size_t whole = 0;    // length that it reports for incomplete lines
+  int looks = 0;       // parses of incomplete lines
+  std::string client;  // of the last request
   int attempts = 0;
   int answer_times = 1;
   std::function<void()> on_serve{};
 };
 
-// A wire whose other end is the test. Owns what is read into and written from, as real ones do.
+// A wire whose peer is the test. Owns the buffers that are read into and written from, as real
+// ones.
 class FakeWire final : public Wire {
  public:
   void Bind(Connection& bound) override { user = &bound; }
@@ -100,7 +101,7 @@ class FakeWire final : public Wire {
     reading = false;
     user->OnReadFailed(true);
   }
-  // The peer reads `n` of the bytes that wait.
+  // The peer reads `n` of the waiting bytes.
   void Reads(size_t n) {
     ASSERT_TRUE(writing);
     n = std::min(n, output_.size());
@@ -115,7 +116,7 @@ class FakeWire final : public Wire {
 
   Connection* user = nullptr;
   int relaxed = 0;
-  size_t takes = 1'000'000'000;  // bytes that are sent without waiting
+  size_t takes = 1'000'000'000;  // bytes that are accepted without waiting
   std::string sent;
   int writes = 0;
   bool reading = false, writing = false, finished = false, closed = false;

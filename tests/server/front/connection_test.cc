@@ -8,7 +8,7 @@
 namespace firn::front {
 namespace {
 
-TEST_F(ConnectionTest, AnswersAllThatHasArrivedInOneWrite) {
+TEST_F(ConnectionTest, AnswersAllArrivedRequestsInOneWrite) {
   Open();
   Say("A\nB\nC");
   EXPECT_EQ(wire_->sent, "A\nB\n");
@@ -31,23 +31,23 @@ TEST_F(ConnectionTest, CountsHowLongEachRequestTook) {
   EXPECT_EQ(sums.total_us, 3'000u);
 }
 
-TEST_F(ConnectionTest, TellsAPeerThatWaitsOnceToGoOn) {
+TEST_F(ConnectionTest, SendsContinueOnceToAPeerThatWaits) {
   Open();
   Say("HOW");
   EXPECT_EQ(wire_->sent, "GO ON\n");
   Say("HOW");
   EXPECT_EQ(wire_->sent, "GO ON\n");
   Say("\nHOW");
-  EXPECT_EQ(wire_->sent, "GO ON\nHOWHOW\nGO ON\n") << "once for each request";
+  EXPECT_EQ(wire_->sent, "GO ON\nHOWHOW\nGO ON\n") << "once per request";
 }
 
-TEST_F(ConnectionTest, SaysWhoAsks) {
+TEST_F(ConnectionTest, PassesTheClientsName) {
   Open();
   Say("A\n");
   EXPECT_EQ(lines_->client, "10.0.0.9:4711");
 }
 
-TEST_F(ConnectionTest, LetsOthersHaveTheirTurn) {
+TEST_F(ConnectionTest, YieldsAfterManyRequests) {
   Open();
   Say("A\nB\nC\nD\nE\n");
   EXPECT_EQ(turns_, 1);
@@ -55,7 +55,7 @@ TEST_F(ConnectionTest, LetsOthersHaveTheirTurn) {
   EXPECT_EQ(wire_->sent, "A\nB\nC\nD\nE\n");
 }
 
-TEST_F(ConnectionTest, LetsOthersHaveTheirTurnWhenRequestsTakeLong) {
+TEST_F(ConnectionTest, YieldsWhenRequestsTakeLong) {
   limits_.requests_per_turn_max = 1000;
   limits_.output_waiting_bytes_max = 100'000;
   lines_->on_serve = [this] { clock_.Advance(Milliseconds(1)); };
@@ -64,21 +64,21 @@ TEST_F(ConnectionTest, LetsOthersHaveTheirTurnWhenRequestsTakeLong) {
   for (int i = 0; i < 100; ++i) many += "A\n";
   Say(many);
   EXPECT_EQ(wire_->sent.size(), many.size());
-  EXPECT_EQ(turns_, 3) << "a look at the clock after each 32";
+  EXPECT_EQ(turns_, 3) << "the clock is read after every 32 requests";
 }
 
-TEST_F(ConnectionTest, LetsOthersHaveTheirTurnWhenAnswersAreLong) {
+TEST_F(ConnectionTest, YieldsWhenAnswersAreLong) {
   limits_.requests_per_turn_max = 1000;
   limits_.output_waiting_bytes_max = 10'000'000;
   lines_->on_serve = [this] { clock_.Advance(Milliseconds(1)); };
   lines_->answer_times = 4'096;
   Open();
-  Say("A\nB\nC\nD\nE\nF\nG\nH\nI\n");  // each answer has 8 KiB: a look at the clock after two
+  Say("A\nB\nC\nD\nE\nF\nG\nH\nI\n");  // each answer has 8 KiB: the clock is read after every two
   EXPECT_EQ(wire_->sent.size(), 9u * 8'192);
   EXPECT_EQ(turns_, 4);
 }
 
-TEST_F(ConnectionTest, LetsOthersHaveTheirTurnAfter64KibOfAnswers) {
+TEST_F(ConnectionTest, YieldsAfter64KibOfAnswers) {
   limits_.requests_per_turn_max = 1000;
   limits_.output_waiting_bytes_max = 10'000'000;
   lines_->answer_times = 16'384;  // 32 KiB each
@@ -88,20 +88,20 @@ TEST_F(ConnectionTest, LetsOthersHaveTheirTurnAfter64KibOfAnswers) {
   EXPECT_EQ(turns_, 2);
 }
 
-TEST_F(ConnectionTest, LetsOthersHaveTheirTurnWhenRequestsAreLong) {
+TEST_F(ConnectionTest, YieldsWhenRequestsAreLong) {
   limits_.requests_per_turn_max = 1000;
   limits_.output_waiting_bytes_max = 10'000'000;
   lines_->on_serve = [this] { clock_.Advance(Milliseconds(1)); };
   lines_->answer_times = 0;
   Open();
   const std::string line(16'384, 'A');
-  Say(line.substr(0, 4'096));  // the room for input grows with each read that fills it
+  Say(line.substr(0, 4'096));  // the input buffer grows with each read that fills it
   Say(line.substr(4'096));
   Say("\n" + line + "\n" + line + "\n");
-  EXPECT_EQ(turns_, 1) << "a look at the clock after each";
+  EXPECT_EQ(turns_, 1) << "the clock is read after each request";
 }
 
-TEST_F(ConnectionTest, AnAllocationThatFailsEndsItsConnectionOnly) {
+TEST_F(ConnectionTest, AFailedAllocationEndsOnlyItsConnection) {
   lines_->on_serve = [] { throw std::bad_alloc(); };
   Open();
   Say("A\n");
@@ -110,7 +110,7 @@ TEST_F(ConnectionTest, AnAllocationThatFailsEndsItsConnectionOnly) {
   lines_->on_serve = {};
   Open();
   Say("B\n");
-  EXPECT_EQ(wire_->sent, "B\n") << "nothing of the other's";
+  EXPECT_EQ(wire_->sent, "B\n") << "the failed connection's answer must not appear";
   lines_->on_serve = [this] {
     if (lines_->attempts == 1) throw std::bad_alloc();
   };
@@ -119,7 +119,7 @@ TEST_F(ConnectionTest, AnAllocationThatFailsEndsItsConnectionOnly) {
   EXPECT_EQ(Closed(CloseCause::kNoMemory), 2u);
 }
 
-TEST_F(ConnectionTest, KeepsGrownBuffersForASecondOnly) {
+TEST_F(ConnectionTest, ReleasesGrownBuffersAfterASecond) {
   Open();
   Say("A\n");
   TimePasses(999);
@@ -129,10 +129,10 @@ TEST_F(ConnectionTest, KeepsGrownBuffersForASecondOnly) {
   wire_->takes = 0;
   Say("B\n");
   TimePasses(5'000);
-  EXPECT_EQ(wire_->relaxed, 1) << "not while it owes an answer";
+  EXPECT_EQ(wire_->relaxed, 1) << "not while an answer is pending";
 }
 
-TEST_F(ConnectionTest, ParksARequestAndThoseBehindItAndKeepsTheOrder) {
+TEST_F(ConnectionTest, ParksARequestAndLaterOnesAndKeepsTheOrder) {
   Open();
   Say("A\nWAIT\nB\n");
   EXPECT_EQ(wire_->sent, "A\n");
@@ -146,7 +146,7 @@ TEST_F(ConnectionTest, ParksARequestAndThoseBehindItAndKeepsTheOrder) {
   EXPECT_EQ(io_.counters.parked.Get(), 1u);
 }
 
-TEST_F(ConnectionTest, GivesAParkedRequestItsLastAttemptWhenItHasWaitedLongEnough) {
+TEST_F(ConnectionTest, AttemptsAParkedRequestLastAtItsTimeout) {
   Open();
   Say("WAIT\nWAIT\n");
   Pass(limits_.issue_wait_ms - 1);
@@ -154,7 +154,7 @@ TEST_F(ConnectionTest, GivesAParkedRequestItsLastAttemptWhenItHasWaitedLongEnoug
   EXPECT_EQ(wire_->sent, "");
   Pass(1);
   TryParkedAgain();
-  EXPECT_EQ(wire_->sent, "LATE\n") << "the second one has its own patience";
+  EXPECT_EQ(wire_->sent, "LATE\n") << "the second request has its own timeout";
   Pass(limits_.issue_wait_ms);
   TryParkedAgain();
   EXPECT_EQ(wire_->sent, "LATE\nLATE\n");
@@ -178,7 +178,7 @@ TEST_F(ConnectionTest, StopsReadingWhileAnswersAreNotRead) {
   EXPECT_TRUE(wire_->reading);
 }
 
-TEST_F(ConnectionTest, LeavesAloneWhatIsBeingSentWhileItServesOn) {
+TEST_F(ConnectionTest, KeepsBytesInFlightUnchangedWhileItServes) {
   Open();
   limits_.output_waiting_bytes_max = 1'000'000;
   wire_->takes = 0;
@@ -193,7 +193,7 @@ TEST_F(ConnectionTest, LeavesAloneWhatIsBeingSentWhileItServesOn) {
   EXPECT_TRUE(wire_->sent == expected);
 }
 
-TEST_F(ConnectionTest, LetsTwoBuffersTakeTurns) {
+TEST_F(ConnectionTest, AlternatesBetweenTwoBuffers) {
   Open();
   limits_.output_waiting_bytes_max = 1'000'000;
   wire_->takes = 0;
@@ -209,7 +209,7 @@ TEST_F(ConnectionTest, LetsTwoBuffersTakeTurns) {
   EXPECT_LE(used.size(), 2u);
 }
 
-TEST_F(ConnectionTest, CountsWhatIsBeingSentAmongWhatWaits) {
+TEST_F(ConnectionTest, CountsBytesInFlightAsUnsent) {
   Open();
   wire_->takes = 0;
   lines_->answer_times = 40;
@@ -227,7 +227,7 @@ TEST_F(ConnectionTest, CountsWhatIsBeingSentAmongWhatWaits) {
   EXPECT_EQ(wire_->sent.size(), 240u);
 }
 
-TEST_F(ConnectionTest, RemembersTheLengthOfARequestThatIsBeingRead) {
+TEST_F(ConnectionTest, KeepsTheLengthOfAnIncompleteRequest) {
   Open();
   lines_->whole = 50;
   Say("AAAA");
@@ -236,7 +236,7 @@ TEST_F(ConnectionTest, RemembersTheLengthOfARequestThatIsBeingRead) {
   EXPECT_EQ(lines_->looks, 1);
 }
 
-TEST_F(ConnectionTest, DoesNotCloseAsIdleWithHalfARequest) {
+TEST_F(ConnectionTest, DoesNotCloseAsIdleWithAnIncompleteRequest) {
   Open();
   Say("A");
   connection_->CloseWhenIdle();
@@ -246,7 +246,7 @@ TEST_F(ConnectionTest, DoesNotCloseAsIdleWithHalfARequest) {
   EXPECT_TRUE(wire_->finished);
 }
 
-TEST_F(ConnectionTest, EndsAPeerThatDoesNotReadItsAnswers) {
+TEST_F(ConnectionTest, ClosesAPeerThatDoesNotReadItsAnswers) {
   limits_.output_waiting_bytes_max = 16;
   Open();
   wire_->takes = 1;
@@ -255,13 +255,13 @@ TEST_F(ConnectionTest, EndsAPeerThatDoesNotReadItsAnswers) {
   EXPECT_FALSE(wire_->closed);
   wire_->Reads(1);
   TimePasses(limits_.half_request_ms - 1);
-  EXPECT_FALSE(wire_->closed) << "some of it was read";
+  EXPECT_FALSE(wire_->closed) << "a part of the output was read";
   TimePasses(1);
   EXPECT_TRUE(wire_->closed);
   EXPECT_EQ(Closed(CloseCause::kUnread), 1u);
 }
 
-TEST_F(ConnectionTest, EndsAPeerThatReadsByteForByte) {
+TEST_F(ConnectionTest, ClosesAPeerThatReadsByteByByte) {
   limits_.output_waiting_bytes_max = 1600;
   Open();
   wire_->takes = 0;
@@ -270,7 +270,7 @@ TEST_F(ConnectionTest, EndsAPeerThatReadsByteForByte) {
     TimePasses(limits_.half_request_ms / 10);
     wire_->Reads(i == 0 ? 100 : 1);
   }
-  EXPECT_FALSE(wire_->closed) << "a sixteenth of what may wait is enough";
+  EXPECT_FALSE(wire_->closed) << "it has read a sixteenth of the output limit, which is enough";
   TimePasses(limits_.half_request_ms / 10);
   EXPECT_FALSE(wire_->closed);
   wire_->Reads(1);
@@ -279,7 +279,7 @@ TEST_F(ConnectionTest, EndsAPeerThatReadsByteForByte) {
   EXPECT_EQ(Closed(CloseCause::kUnread), 1u);
 }
 
-TEST_F(ConnectionTest, EndsAHalfRequest) {
+TEST_F(ConnectionTest, ClosesAnIncompleteRequestAtItsTimeout) {
   Open();
   TimePasses(limits_.half_request_ms);
   Say("A");
@@ -290,7 +290,7 @@ TEST_F(ConnectionTest, EndsAHalfRequest) {
   EXPECT_EQ(Closed(CloseCause::kHalfRequest), 1u);
 }
 
-TEST_F(ConnectionTest, EndsAnIdleConnection) {
+TEST_F(ConnectionTest, ClosesAnIdleConnection) {
   Open();
   Say("A\n");
   TimePasses(limits_.idle_ms - 1);
@@ -301,7 +301,7 @@ TEST_F(ConnectionTest, EndsAnIdleConnection) {
   EXPECT_EQ(Closed(CloseCause::kIdle), 1u);
 }
 
-TEST_F(ConnectionTest, SendsWhatItOwesBeforeItCloses) {
+TEST_F(ConnectionTest, SendsPendingAnswersBeforeItCloses) {
   Open();
   wire_->takes = 1;
   Say("A\nX\n");
@@ -317,7 +317,7 @@ TEST_F(ConnectionTest, SendsWhatItOwesBeforeItCloses) {
   EXPECT_EQ(Closed(CloseCause::kBadHttp), 1u);
 }
 
-TEST_F(ConnectionTest, DoesNotWaitForThePeerToCloseForLong) {
+TEST_F(ConnectionTest, LimitsTheWaitForThePeersClose) {
   Open();
   Say("X\n");
   EXPECT_TRUE(wire_->finished);
@@ -327,7 +327,7 @@ TEST_F(ConnectionTest, DoesNotWaitForThePeerToCloseForLong) {
   EXPECT_TRUE(wire_->closed);
 }
 
-TEST_F(ConnectionTest, AnswersAPeerThatHasShutItsSide) {
+TEST_F(ConnectionTest, AnswersAPeerThatHasShutDownItsSide) {
   Open();
   wire_->takes = 1;
   Say("A\n");
@@ -341,7 +341,7 @@ TEST_F(ConnectionTest, AnswersAPeerThatHasShutItsSide) {
   EXPECT_EQ(Closed(CloseCause::kPeer), 1u);
 }
 
-TEST_F(ConnectionTest, RefusesAProtocolThatItDoesNotSpeak) {
+TEST_F(ConnectionTest, RefusesAnUnsupportedProtocol) {
   Open();
   Say("hello\n");
   EXPECT_TRUE(wire_->finished);
@@ -349,7 +349,7 @@ TEST_F(ConnectionTest, RefusesAProtocolThatItDoesNotSpeak) {
   EXPECT_EQ(Closed(CloseCause::kUnknownProtocol), 1u);
 }
 
-TEST_F(ConnectionTest, IsRemovedOnlyWhenTheWireHasAnsweredEverything) {
+TEST_F(ConnectionTest, IsRemovedOnlyAfterAllCompletionsOfTheWire) {
   Open();
   wire_->takes = 0;
   Say("A\n");
@@ -363,7 +363,7 @@ TEST_F(ConnectionTest, IsRemovedOnlyWhenTheWireHasAnsweredEverything) {
   EXPECT_EQ(Closed(CloseCause::kShutdown), 1u);
 }
 
-TEST_F(ConnectionTest, ClosesWhenIdleOnceNothingIsOwed) {
+TEST_F(ConnectionTest, ClosesWhenIdleAfterPendingAnswers) {
   Open();
   Say("WAIT\n");
   connection_->CloseWhenIdle();

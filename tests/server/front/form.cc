@@ -10,7 +10,7 @@
 namespace firn::front {
 namespace {
 
-// Suites and cases as they are in the code; a suite without a case is all of it.
+// Suites and tests by their names in the code; a suite without a test means all of its tests.
 constexpr struct {
   Form form;
   std::string_view suite, test, why;
@@ -18,18 +18,19 @@ constexpr struct {
     {Form::kTwice, "SameCallAgainTest", "", "it sends calls again itself"},
     {Form::kTwice, "SameCallsTest", "", "it sends calls again itself"},
     {Form::kTwice, "SameRequestAgainTest", "", "it sends requests again itself"},
-    {Form::kTwice, "HttpStrictTest", "AHeadIssuesNothing", "looks for gaps between ids"},
-    {Form::kTls, "FrontDoorTest", "TellsThriftWithoutFramesToUseThem", "its client speaks plainly"},
-    {Form::kTls, "FrontDoorTest", "GoesOnAfterItWasOutOfDescriptors",
-     "with a peer that is not let in no hands can be shaken"},
-    {Form::kTls, "FrontDoorTest", "ServesOthersBesideThousandsOfHalfRequests",
-     "thousands of handshakes under sanitizers take longer than half a request may"},
-    {Form::kTls, "ThriftServersTest", "", "it asks a protocol, and no door"},
+    {Form::kTwice, "HttpStrictTest", "AHeadIssuesNothing", "checks for gaps between ids"},
+    {Form::kTls, "FrontDoorTest", "AsksUnframedThriftToUseFrames", "its client does not encrypt"},
+    {Form::kTls, "FrontDoorTest", "RecoversAfterItRanOutOfDescriptors",
+     "a peer that is not let in cannot complete a handshake"},
+    {Form::kTls, "FrontDoorTest", "ServesOthersDespiteThousandsOfIncompleteRequests",
+     "thousands of handshakes under sanitizers exceed the timeout of an incomplete request"},
+    {Form::kTls, "ThriftServersTest", "", "it calls a protocol directly, without a door"},
 };
 
 SSL_CTX* MakeClient(const std::string& ca) {
   SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
-  if (SSL_CTX_load_verify_file(context, ca.c_str()) != 1) Die("the authority is no good");
+  if (SSL_CTX_load_verify_file(context, ca.c_str()) != 1)
+    Die("the authority's certificate cannot be loaded");
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   return context;
@@ -51,7 +52,7 @@ Form ChosenForm() {
 
 std::string_view SenselessHere() {
   const auto* const running = testing::UnitTest::GetInstance()->current_test_info();
-  // Without what a parameter adds: "Codings/SameCallsTest", "EndWhereIdsEnd/Binary".
+  // Without what a parameter adds: "Codings/SameCallsTest", "StopWhereIdsAreExhausted/Binary".
   std::string_view suite = running->test_suite_name(), test = running->name();
   suite.remove_prefix(suite.find('/') + 1);  // npos + 1 is 0
   test = test.substr(0, test.find('/'));

@@ -10,30 +10,31 @@
 
 namespace firn::front {
 
-// How the requests of the front tests travel. The cases are the same in each form: ctest runs the
-// programs once more for each other one, and FIRN_FRONT_FORM=twice or tls does by hand.
+// How the requests of the front tests are sent. The tests are the same in each form: ctest runs the
+// programs once more for each other form; to do so by hand, set FIRN_FRONT_FORM=twice or tls.
 enum class Form : uint8_t {
   kPlain,
-  kTwice,  // each request twice, and what is looked at is the second answer
+  kTwice,  // each request twice, of which the second answer is checked
   kTls
 };
 Form ChosenForm();
 
-// Why the running case makes no sense in this form; empty: it does. All such cases are listed in
-// form.cc. For a fixture's SetUp:
+// Returns why the running test makes no sense in this form; empty if it does. form.cc lists all
+// such tests. For a fixture's SetUp:
 //
 //     if (const auto why = SenselessHere(); !why.empty()) GTEST_SKIP() << why;
 std::string_view SenselessHere();
 
-// A server's certificate and key, and what a client of it begins with; of this process.
+// A server's certificate and key of this process, and the TLS context of a client that accepts
+// them.
 struct FormTls {
   std::string cert, key;
   SSL_CTX* client;
 };
 const FormTls& TlsOfForm();
 
-// Serves `in` as the form says. The first of two is one that the protocol may remember; what it
-// took of the numbers that `next` counts is given back, so that the second is told the same.
+// Serves `in` as the form says. The protocol may cache the first of two requests; the numbers that
+// it took from `next` are given back, so that the second one gets the same answer.
 template <typename Number>
 ServeStep ServeInForm(Protocol& protocol, std::string_view in, DoorCall& call, OutBuffer& out,
                       Number& next) {

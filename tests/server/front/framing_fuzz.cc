@@ -1,5 +1,5 @@
-// Whatever bytes come in, in whatever pieces: every protocol of the public port answers, waits for
-// more, or closes, and leaves its output alone unless it answers.
+// For arbitrary bytes in arbitrary pieces, every protocol of the public port answers, waits for
+// more or closes, and changes its output only if it answers.
 
 #include <cstdint>
 #include <cstdlib>

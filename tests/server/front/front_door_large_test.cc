@@ -1,4 +1,4 @@
-// More in one go than a read, a record of TLS or a socket's buffer takes.
+// Requests and answers larger than one read, one TLS record or a socket's buffer.
 
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace firn::front {
 namespace {
 
-TEST_F(FrontDoorTest, AnswersAllThatCameAtOnceAndNothingBehindIt) {
+TEST_F(FrontDoorTest, AnswersAllRequestsOfOneWriteAndNoMore) {
   Open();
   Peer peer(door_->port());
   ThriftCalls calls;
@@ -23,12 +23,12 @@ TEST_F(FrontDoorTest, AnswersAllThatCameAtOnceAndNothingBehindIt) {
   }
 }
 
-TEST_F(FrontDoorTest, GivesLargeAnswersWholeToALateReader) {
+TEST_F(FrontDoorTest, SendsLargeAnswersWholeToASlowReader) {
   Open();
   Peer peer(door_->port());
   ThriftCalls calls;
   constexpr int64_t kIds = 100'000;
-  constexpr int kCalls = 20;  // more than both ends' buffers hold
+  constexpr int kCalls = 20;  // more than the buffers of both ends hold
   const std::string one =
       calls.Frame([](wire::IdServiceClient& c) { c.send_getIds("slow", kIds); });
   for (int i = 0; i < kCalls; ++i) ASSERT_TRUE(peer.Send(one));

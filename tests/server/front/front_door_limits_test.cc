@@ -8,14 +8,14 @@
 
 #include "tests/server/front/front_door_rig.h"
 
-// What one peer, and all together, may cost a front door.
+// Limits on the resources of one peer, and of all peers together.
 
 namespace firn::front {
 namespace {
 
 using std::string_literals::operator""s;
 
-// The door's coarse clock sees that time has gone by.
+// Waits until the front's coarse clock has seen the time pass.
 void LetPass(Milliseconds time) {
   const BootMs begin = SystemClock().Boot();
   ASSERT_TRUE(Eventually(10 * time, [&] { return SystemClock().Boot() - begin > time; }));
@@ -36,7 +36,7 @@ TEST_F(FrontDoorTest, ClosesConnectionsBeyondTheLimitAndServesTheOthers) {
   ExpectGoodClientIsServed();
 }
 
-TEST_F(FrontDoorTest, LetsTheOldestHalfRequestGoWhenItIsFull) {
+TEST_F(FrontDoorTest, ClosesTheOldestIncompleteRequestAtTheConnectionLimit) {
   issuing_.limits.connections_max = 3;
   Open();
   Peer good(door_->port());
@@ -50,10 +50,10 @@ TEST_F(FrontDoorTest, LetsTheOldestHalfRequestGoWhenItIsFull) {
   ExpectGoodClientIsServed();
   EXPECT_TRUE(older.SeesClose());
   EXPECT_TRUE(Closes(CloseCause::kHalfRequest));
-  EXPECT_GT(IdFor(good), 0) << "whoever asks properly keeps its place";
+  EXPECT_GT(IdFor(good), 0) << "a connection without an incomplete request stays open";
 }
 
-TEST_F(FrontDoorTest, GivesOneAddressOnlySoManyPlaces) {
+TEST_F(FrontDoorTest, LimitsConnectionsPerAddress) {
   issuing_.limits.connections_per_peer_max = 2;
   Open();
   std::optional<Peer> first(door_->port());
@@ -70,7 +70,7 @@ TEST_F(FrontDoorTest, GivesOneAddressOnlySoManyPlaces) {
   ExpectGoodClientIsServed();
 }
 
-TEST_F(FrontDoorTest, KeepsOnlySoMuchOutputForAllTogether) {
+TEST_F(FrontDoorTest, LimitsUnsentOutputOfAllConnections) {
   issuing_.limits.output_total_bytes_max = 3 * 1024 * 1024;
   issuing_.limits.half_request_ms = 600'000;
   Open();
@@ -89,14 +89,14 @@ TEST_F(FrontDoorTest, KeepsOnlySoMuchOutputForAllTogether) {
   ExpectGoodClientIsServed();
 }
 
-// A call whose frame is nearly as large as any may be.
+// A call whose frame is nearly as large as permitted.
 std::string LargestCall() {
   std::string body = "\x80\1\0\1\0\0\0\5getId\0\0\0\1\x0b\0\1\0\0\0\4slow"s;
   for (int i = 0; i < 63; ++i) body += "\x0b\0\x63\0\0\4\0"s + std::string(1024, 'x');
   return ThriftCalls::WithLength(body + "\0"s);
 }
 
-TEST_F(FrontDoorTest, AnIdleConnectionKeepsLittleOfWhatItsLargestRequestTook) {
+TEST_F(FrontDoorTest, AnIdleConnectionReleasesMemoryOfALargeRequest) {
   constexpr size_t kPeers = 200;
   Open({.io_threads = 2});
   std::vector<std::unique_ptr<Peer>> peers;
@@ -108,18 +108,18 @@ TEST_F(FrontDoorTest, AnIdleConnectionKeepsLittleOfWhatItsLargestRequestTook) {
     EXPECT_GT(calls.Answer(peer.ReceiveFrame()).recv_getId(), 0);
   }
   const auto memory = [&] { return door_->totals().buffer_bytes; };
-  LetPass(Milliseconds(500));  // all have been counted
-  // 20 KB each: 200 MB of 10,000.
+  LetPass(Milliseconds(500));  // until all are counted
+  // 20 KB each: 200 MB for 10,000 connections.
   EXPECT_TRUE(Eventually(kPatience, [&] { return memory() <= kPeers * 20'000; })) << memory();
   for (const auto& peer : peers) {
-    ASSERT_TRUE(peer->Send(large)) << "and is served as before";
+    ASSERT_TRUE(peer->Send(large)) << "the connection still serves large requests";
     EXPECT_GT(calls.Answer(peer->ReceiveFrame()).recv_getId(), 0);
   }
   peers.clear();
   EXPECT_TRUE(Eventually(kPatience, [&] { return memory() == 0; }));
 }
 
-TEST_F(FrontDoorTest, HalfRequestsOfAllTogetherTakeOnlySoMuchMemory) {
+TEST_F(FrontDoorTest, LimitsMemoryOfAllIncompleteRequests) {
   constexpr size_t kPeers = 40;
   issuing_.limits.output_total_bytes_max = 1024 * 1024;
   issuing_.limits.half_request_ms = 600'000;
@@ -138,7 +138,7 @@ TEST_F(FrontDoorTest, HalfRequestsOfAllTogetherTakeOnlySoMuchMemory) {
   ExpectGoodClientIsServed();
 }
 
-TEST_F(FrontDoorTest, ClosesIdleAndHalfRequests) {
+TEST_F(FrontDoorTest, ClosesIdleConnectionsAndIncompleteRequests) {
   issuing_.limits.idle_ms = 300;
   issuing_.limits.half_request_ms = 200;
   Open();
@@ -151,7 +151,7 @@ TEST_F(FrontDoorTest, ClosesIdleAndHalfRequests) {
 }
 
 TEST_F(FrontDoorTest, StopsReadingFromAPeerThatNeverReads) {
-  // Long beside the making of the answers, or it is closed before enough of them wait.
+  // Longer than making the answers takes; otherwise it is closed before enough of them wait.
   issuing_.limits.half_request_ms = 2'000;
   Open();
   Peer peer(door_->port());
@@ -163,19 +163,19 @@ TEST_F(FrontDoorTest, StopsReadingFromAPeerThatNeverReads) {
   }
   ASSERT_TRUE(peer.Send(many));
   EXPECT_TRUE(Closes(CloseCause::kUnread));
-  // Sixteen megabytes were asked for; what waited was about one, and the socket's own buffer.
+  // 16 MB were requested; about 1 MB waited, plus the socket's own buffer.
   EXPECT_GT(door_->totals().output_paused, 0u);
   EXPECT_LT(issuing_.slow->next, 1'500'000);
   ExpectGoodClientIsServed();
 }
 
-TEST_F(FrontDoorTest, GoesOnAfterItWasOutOfDescriptors) {
+TEST_F(FrontDoorTest, RecoversAfterItRanOutOfDescriptors) {
   issuing_.limits.spare_descriptors = 0;
   Open();
   ExpectGoodClientIsServed();
   rlimit before{};
   getrlimit(RLIMIT_NOFILE, &before);
-  // Peers and server live in one process: leave room for the peers' sockets only.
+  // Peers and server are in one process: leave descriptors for the peers' sockets only.
   const int lowest_free = dup(0);
   close(lowest_free);
   constexpr int kPeers = 6;
@@ -187,13 +187,13 @@ TEST_F(FrontDoorTest, GoesOnAfterItWasOutOfDescriptors) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   for (const auto& peer : peers) {
     if (peer->connected()) {
-      EXPECT_GT(IdFor(*peer), 0) << "whoever waited is served";
+      EXPECT_GT(IdFor(*peer), 0) << "a waiting connection is served";
     }
   }
   ExpectGoodClientIsServed();
 }
 
-TEST_F(FrontDoorTest, ServesOthersBesideThousandsOfHalfRequests) {
+TEST_F(FrontDoorTest, ServesOthersDespiteThousandsOfIncompleteRequests) {
   constexpr size_t kPeers = 3000;
   Open({.io_threads = 2});
   std::vector<std::unique_ptr<Peer>> peers;

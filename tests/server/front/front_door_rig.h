@@ -17,7 +17,7 @@
 
 namespace firn::front {
 
-// A peer in the form of this run. Sent twice are whole calls.
+// A peer in the form of this run, which sends whole calls twice in the form `twice`.
 class Peer : public RawPeer {
  public:
   explicit Peer(uint16_t port, const char* from = "127.0.0.1")
@@ -35,7 +35,7 @@ class Peer : public RawPeer {
     return RawPeer::Send(doubled);
   }
 
-  // The answer to the next call.
+  // Returns the answer to the next call.
   std::string ReceiveFrame() {
     std::string frame = ReceiveOne();
     {
@@ -67,17 +67,17 @@ class Peer : public RawPeer {
   }
 
   std::mutex mutex_;
-  int answered_twice_ = 0;  // calls; under mutex_
+  int answered_twice_ = 0;  // calls that were sent twice; under mutex_
 };
 
-// A front door on a free loopback port, with Thrift behind it.
+// A front with Thrift on a free loopback port.
 class FrontDoorTest : public testing::Test {
  protected:
   void SetUp() override {
     if (const auto why = SenselessHere(); !why.empty()) GTEST_SKIP() << why;
   }
 
-  // What the `n`th call is given, or counted as.
+  // The number that the `n`th call gets, or is counted as.
   static int64_t Number(int64_t n) { return ChosenForm() == Form::kTwice ? 2 * n : n; }
 
   void Open(FrontDoorOptions options = {}) {
@@ -94,7 +94,7 @@ class FrontDoorTest : public testing::Test {
     return set;
   }
 
-  // The id that a peer gets for one more call.
+  // Returns the id that a peer gets for one more call.
   int64_t IdFor(Peer& peer, ThriftCoding coding = ThriftCoding::kBinary) {
     ThriftCalls calls(coding);
     EXPECT_TRUE(peer.Send(calls.GetId("slow")));

@@ -42,7 +42,7 @@ TEST_F(FrontDoorTest, AnswersManyRequestsInTheirOrder) {
   }
 }
 
-TEST_F(FrontDoorTest, AnswersRequestsThatArriveByteForByte) {
+TEST_F(FrontDoorTest, AnswersRequestsThatArriveByteByByte) {
   Open();
   Peer peer(door_->port());
   ThriftCalls calls;
@@ -50,7 +50,7 @@ TEST_F(FrontDoorTest, AnswersRequestsThatArriveByteForByte) {
   EXPECT_EQ(calls.Answer(peer.ReceiveFrame()).recv_getId(), 1);
 }
 
-TEST_F(FrontDoorTest, ServesOthersWhileOneWaits) {
+TEST_F(FrontDoorTest, ServesOtherCallsWhileOneWaits) {
   issuing_.limits.issue_wait_ms = 60'000;
   Open();
   issuing_.slow->waits = true;
@@ -64,7 +64,7 @@ TEST_F(FrontDoorTest, ServesOthersWhileOneWaits) {
   EXPECT_EQ(calls.Answer(waiting.ReceiveFrame()).recv_getId(), Number(1));
 }
 
-TEST_F(FrontDoorTest, WakesThoseWhoWaitForATagByItsNewsAlone) {
+TEST_F(FrontDoorTest, WakesCallsThatWaitForATagOnlyByItsOwnNews) {
   issuing_.limits.issue_wait_ms = 60'000;
   const auto away = std::make_shared<ScriptedStrategy>();
   ASSERT_TRUE(issuing_.issuer.Set({"away", away, {}}).ok());
@@ -78,13 +78,13 @@ TEST_F(FrontDoorTest, WakesThoseWhoWaitForATagByItsNewsAlone) {
   const auto asked_by_news_of = [&](const char* tag) {
     away->asked = 0;
     for (int i = 0; i < 20'000; ++i) door_->WakeParked(issuing_.issuer.Resolve(tag));
-    ExpectGoodClientIsServed("order");  // and so what was posted before
+    ExpectGoodClientIsServed("order");  // and so what was posted before has run
     return away->asked.load();
   };
   const int of_another = asked_by_news_of("slow");
   const int of_its_own = asked_by_news_of("away");
   EXPECT_GE(of_its_own, 20'000);
-  EXPECT_LT(of_another, 10'000) << "now and then by its own timer";
+  EXPECT_LT(of_another, 10'000) << "only at times, by its own timer";
 }
 
 TEST_F(FrontDoorTest, RefusesACallThatHasWaitedTooLong) {
@@ -97,7 +97,7 @@ TEST_F(FrontDoorTest, RefusesACallThatHasWaitedTooLong) {
   EXPECT_EQ(IdFor(peer), Number(1));
 }
 
-TEST_F(FrontDoorTest, ClosesAtAFrameBeyondTheLimit) {
+TEST_F(FrontDoorTest, ClosesOnAFrameBeyondTheLimit) {
   Open();
   Peer peer(door_->port());
   ASSERT_TRUE(peer.Send("\0\1\0\1\x80\1\0\1"s));
@@ -106,7 +106,7 @@ TEST_F(FrontDoorTest, ClosesAtAFrameBeyondTheLimit) {
   ExpectGoodClientIsServed();
 }
 
-TEST_F(FrontDoorTest, ClosesAtAnUnknownProtocol) {
+TEST_F(FrontDoorTest, ClosesOnAnUnknownProtocol) {
   Open();
   for (const auto& hello : {"\x16\3\1\0\xa5\1\0\0"s, "*1\r\n$4\r\nPING\r\n"s, "\x80\1\0\1"s}) {
     Peer peer(door_->port());
@@ -116,7 +116,7 @@ TEST_F(FrontDoorTest, ClosesAtAnUnknownProtocol) {
   EXPECT_TRUE(Closes(CloseCause::kUnknownProtocol, 3));
 }
 
-TEST_F(FrontDoorTest, TellsThriftWithoutFramesToUseThem) {
+TEST_F(FrontDoorTest, AsksUnframedThriftToUseFrames) {
   Open();
   using apache::thrift::transport::TSocket;
   const auto socket = std::make_shared<TSocket>("127.0.0.1", door_->port());
@@ -124,14 +124,14 @@ TEST_F(FrontDoorTest, TellsThriftWithoutFramesToUseThem) {
   wire::IdServiceClient client(std::make_shared<apache::thrift::protocol::TBinaryProtocol>(socket));
   try {
     client.getId("order");
-    FAIL() << "no id without frames";
+    FAIL() << "an id without frames";
   } catch (const apache::thrift::TApplicationException& told) {
     EXPECT_NE(std::string(told.what()).find("TFramedTransport"), std::string::npos) << told.what();
   }
   EXPECT_TRUE(Closes(CloseCause::kUnknownProtocol));
 }
 
-TEST_F(FrontDoorTest, SaysWhatAStrangerSpeaksAndNotTooOften) {
+TEST_F(FrontDoorTest, LogsAnUnsupportedProtocolAtALimitedRate) {
   std::mutex mutex;
   std::vector<std::string> lines;
   FrontDoorOptions options;
@@ -152,7 +152,7 @@ TEST_F(FrontDoorTest, SaysWhatAStrangerSpeaksAndNotTooOften) {
   EXPECT_NE(lines[0].find(" speaks Redis: "), std::string::npos) << lines[0];
 }
 
-TEST(Stranger, IsKnownByItsFirstBytes) {
+TEST(Stranger, IsRecognisedByItsFirstBytes) {
   EXPECT_EQ(SpeechOfStranger("\x16\3\1\0\xa5"s), "TLS, and this port is a plain one");
   EXPECT_EQ(SpeechOfStranger("\x80\1\0\1"s), "binary Thrift without frames");
   EXPECT_EQ(SpeechOfStranger("\x82\x21\0"s), "compact Thrift without frames");
@@ -161,7 +161,7 @@ TEST(Stranger, IsKnownByItsFirstBytes) {
   OutBuffer out;
   for (const auto& first : {"hello"s, "\x16\3\1"s, "*1\r\n"s, ""s}) TellStranger(first, out);
   EXPECT_TRUE(out.empty());
-  // Torn in the middle of the name, or with a name that is too long to be one.
+  // Truncated in the middle of the name, or with too long a name.
   for (const auto& first : {"\x80\1"s, "\x80\1\0\1\0\0\0\5get"s, "\x80\1\0\1\xff\xff\xff\xff"s}) {
     TellStranger(first, out);
     EXPECT_FALSE(out.empty());
@@ -176,7 +176,7 @@ TEST_F(FrontDoorTest, SurvivesRandomBytes) {
   SeededEntropy entropy(seed);
   for (int i = 0; i < 200; ++i) {
     Peer peer(door_->port());
-    // Half of them begin like a frame, so that they get beyond the first look.
+    // Half of them begin like a frame, so that they pass the first check.
     std::string bytes = i % 2 == 0 ? ""s : "\0\0\1\0\x80\1\0\1"s;
     const uint64_t size = entropy.Below(5000);
     while (bytes.size() < size) bytes.push_back(static_cast<char>(entropy.Next()));
@@ -188,7 +188,7 @@ TEST_F(FrontDoorTest, SurvivesRandomBytes) {
   ExpectGoodClientIsServed();
 }
 
-TEST_F(FrontDoorTest, KnowsWhenItsPortIsTaken) {
+TEST_F(FrontDoorTest, FailsIfItsPortIsTaken) {
   Open();
   for (const int io_threads : {1, 2}) {
     FrontDoorOptions options{.port = door_->port(), .io_threads = io_threads};
@@ -199,12 +199,12 @@ TEST_F(FrontDoorTest, KnowsWhenItsPortIsTaken) {
   ExpectGoodClientIsServed();
 }
 
-TEST_F(FrontDoorTest, RefusesAnAddressThatIsNone) {
+TEST_F(FrontDoorTest, RefusesAnInvalidAddress) {
   FrontDoor door({.host = "localhost"}, SystemClock(), [this] { return MakeProtocols(); });
   EXPECT_EQ(door.Start().code(), Code::kInvalid);
 }
 
-TEST_F(FrontDoorTest, SharesItsConnectionsAmongThreads) {
+TEST_F(FrontDoorTest, SpreadsConnectionsOverThreads) {
   Open({.io_threads = 3});
   std::vector<std::unique_ptr<Peer>> peers;
   for (int i = 0; i < 30; ++i) {
@@ -214,7 +214,7 @@ TEST_F(FrontDoorTest, SharesItsConnectionsAmongThreads) {
   EXPECT_EQ(door_->totals().open(), 30u);
 }
 
-TEST_F(FrontDoorTest, ShutsDownAfterItHasAnsweredWhatItOwes) {
+TEST_F(FrontDoorTest, ShutsDownAfterPendingAnswers) {
   issuing_.limits.issue_wait_ms = 60'000;
   Open({.io_threads = 2});
   issuing_.slow->waits = true;
@@ -232,7 +232,7 @@ TEST_F(FrontDoorTest, ShutsDownAfterItHasAnsweredWhatItOwes) {
   EXPECT_EQ(door_->totals().open(), 0u);
 }
 
-TEST_F(FrontDoorTest, EndsWhoeverOutlastsItsPatience) {
+TEST_F(FrontDoorTest, ClosesConnectionsThatOutlastTheShutdown) {
   issuing_.limits.issue_wait_ms = 60'000;
   Open();
   issuing_.slow->waits = true;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
 
-// The elements as Thrift itself writes them.
+// The elements as Thrift encodes them.
 template <typename Coding>
 std::string ByThrift(const Runs& runs) {
   auto bytes = std::make_shared<apache::thrift::transport::TMemoryBuffer>();
@@ -42,8 +42,8 @@ Runs Of(std::vector<IdRun> all) {
   return runs;
 }
 
-// Where a number gets longer by a byte, and a run goes over that.
-TEST(IdList, IsAsThriftWritesItAtEveryLengthOfANumber) {
+// Numbers whose encoding becomes longer by a byte, and a run across such a number.
+TEST(IdList, EqualsThriftsEncodingAtEveryLengthOfANumber) {
   for (int bits = 0; bits < 63; ++bits) {
     for (const int64_t stride : {1, 2, 31, 32, 63, 64, 1'000}) {
       const int64_t edge = int64_t{1} << bits;
@@ -54,7 +54,7 @@ TEST(IdList, IsAsThriftWritesItAtEveryLengthOfANumber) {
   }
 }
 
-TEST(IdList, IsAsThriftWritesItAtTheEndsOfAllNumbers) {
+TEST(IdList, EqualsThriftsEncodingAtTheLimitsOfNumbers) {
   ExpectAsThrift(Of({{0, 1, 1}}));
   ExpectAsThrift(Of({{kLast - 99, 100, 1}}));
   ExpectAsThrift(Of({{kLast, 1, 1}}));
@@ -62,7 +62,7 @@ TEST(IdList, IsAsThriftWritesItAtTheEndsOfAllNumbers) {
   ExpectAsThrift(Of({{-150, 300, 1}}));
 }
 
-TEST(IdList, IsAsThriftWritesItForRunsOfAllKinds) {
+TEST(IdList, EqualsThriftsEncodingForAllKindsOfRuns) {
   SeededEntropy entropy(7);
   for (int round = 0; round < 2'000; ++round) {
     Runs runs;
@@ -77,7 +77,7 @@ TEST(IdList, IsAsThriftWritesItForRunsOfAllKinds) {
   }
 }
 
-TEST(IdList, GoesBehindWhatIsThere) {
+TEST(IdList, IsAppendedToExistingBytes) {
   OutBuffer out;
   out.Append("before");
   AppendBigEndian(Of({{258, 1, 1}}), out);

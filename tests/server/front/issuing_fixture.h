@@ -21,7 +21,7 @@ class CountRejections final : public RejectionHandler {
   std::atomic<int> refused{0};
 };
 
-// A server's answers about itself, as a test wants them.
+// A server's answers about itself, which a test sets.
 class FixedView final : public ServerView {
  public:
   uint64_t version() const override {
@@ -71,7 +71,7 @@ inline std::shared_ptr<const TextTemplate> TextOf(std::string_view text) {
   return std::make_shared<const TextTemplate>(*TextTemplate::Parse(text));
 }
 
-// A strategy that does as it is told: gives numbers from 1, or lets callers wait.
+// A scripted strategy: issues numbers from 1, or makes callers wait.
 class ScriptedStrategy final : public Strategy {
  public:
   std::string_view name() const override { return "scripted"; }

@@ -16,10 +16,10 @@ namespace {
 
 constexpr int kPatienceMs = 10'000;
 
-// What comes of waiting in vain, in place of a number of bytes.
+// Returned instead of a number of bytes after a timeout.
 constexpr ssize_t kSaysNothing = -1000;
 
-// True when the descriptor has news in time.
+// Returns true if the descriptor becomes ready in time.
 bool Await(int fd, short events) {
   pollfd poller{fd, events, 0};
   return poll(&poller, 1, kPatienceMs) == 1;
@@ -32,7 +32,7 @@ RawPeer::RawPeer(uint16_t port, const char* from, SSL_CTX* tls)
   sockaddr_in address{};
   address.sin_family = AF_INET;
   inet_pton(AF_INET, from, &address.sin_addr);
-  const int later = 1;  // the port is chosen when it connects, so that thousands find one
+  const int later = 1;  // the port is chosen on connect, so that thousands find one
   setsockopt(fd_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &later, sizeof later);
   const bool bound = bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   address.sin_port = htons(port);

@@ -9,12 +9,12 @@
 
 namespace firn::front {
 
-// The other side of a connection, byte for byte: what a well-behaved client would never do.
-// Everything has a limit of some seconds; a test fails instead of hanging.
+// The peer of a connection, at the level of bytes: does what a well-behaved client would never do.
+// Every wait has a timeout of some seconds; a test fails instead of hanging.
 class RawPeer {
  public:
-  // `from`: the address it calls from, one of loopback's. With `tls` it shakes hands first, and all
-  // that is said is encrypted; an end before that is seen as any other.
+  // `from`: the loopback address that it connects from. With `tls` it completes a handshake first,
+  // and everything is encrypted; a close during the handshake looks like any other.
   explicit RawPeer(uint16_t port, const char* from = "127.0.0.1", SSL_CTX* tls = nullptr);
   ~RawPeer();
   RawPeer(const RawPeer&) = delete;
@@ -22,21 +22,21 @@ class RawPeer {
 
   bool connected() const { return fd_ >= 0; }
 
-  // False when the server has closed or reset the connection.
+  // Returns false if the server has closed or reset the connection.
   bool Send(std::string_view bytes);
 
-  // Exactly `n` bytes, or fewer when the server closes or says nothing for too long.
+  // Returns exactly `n` bytes, or fewer if the server closes or is silent for too long.
   std::string Receive(size_t n);
-  // Everything until the server closes.
+  // Returns everything until the server closes.
   std::string ReceiveAll();
 
-  // The server closes the connection, within some seconds.
+  // Waits until the server closes the connection, for some seconds at most.
   bool SeesClose();
 
-  // Says that nothing more will come.
+  // Shuts down its sending side.
   void FinishSending();
 
-  // A small receive buffer, so that unread answers pile up at the server soon.
+  // Sets a small receive buffer, so that unread answers soon accumulate at the server.
   void ReadSlowly();
 
  private:
@@ -45,10 +45,10 @@ class RawPeer {
   };
 
   void BeginTls(SSL_CTX* tls);
-  // How many bytes came; 0 or less at the end, or when it waited in vain.
+  // Returns the number of bytes; 0 or less at the end or after a timeout.
   ssize_t ReceiveSome(char* into, size_t size);
   ssize_t SendSome(std::string_view bytes);
-  // Whether OpenSSL's verb, which ended with `result`, is worth another try; waits until it is.
+  // Whether OpenSSL's call, which returned `result`, can be retried; waits until it can.
   bool WaitsForTls(int result);
 
   int fd_;

@@ -12,13 +12,13 @@
 namespace firn::front {
 namespace {
 
-// A call that has been answered before is answered by its bytes. Each must be told what a protocol
-// says that has never seen it.
+// A call that was answered before is recognised by its bytes. Each answer must equal that of a
+// protocol that has not seen the call before.
 class SameCallAgainTest : public ThriftProtocolTest {
  protected:
   std::string GetId(const std::string& tag, int32_t sequence) {
     std::string frame = calls_.GetId(tag);
-    // Generated clients write 0: four bytes behind the name, or one before it.
+    // Generated clients write 0: four bytes after the name, or one before it.
     if (GetParam() == ThriftCoding::kBinary) {
       for (size_t i = 0; i < 4; ++i) {
         frame[4 + 13 + i] = static_cast<char>(static_cast<uint32_t>(sequence) >> (24 - 8 * i));
@@ -32,8 +32,8 @@ class SameCallAgainTest : public ThriftProtocolTest {
     return ThriftCalls::WithLength(body + frame.substr(7));
   }
 
-  // What was answered, after it has been compared with a newcomer's answer: the id, or the reason
-  // of the refusal as a negative number.
+  // Returns the answer, after comparing it with a new protocol's: the id, or the reason of the
+  // refusal as a negative number.
   int64_t Ask(const std::string& frame) {
     out_.Clear();
     EXPECT_EQ(Serve(frame).kind, Kind::kServed);
@@ -44,7 +44,7 @@ class SameCallAgainTest : public ThriftProtocolTest {
     return got;
   }
 
-  // What is answered by a protocol that has seen nothing is the same, with another id.
+  // A protocol that has seen nothing must give the same answer, with another id.
   void ExpectLikeANewcomers(const std::string& frame, const std::string& answer) {
     const int64_t got = Read(answer);
     const auto newcomer = MakeThriftProtocol(GetParam(), issuing_.backend, issuing_.counters);
@@ -65,7 +65,7 @@ class SameCallAgainTest : public ThriftProtocolTest {
       return -static_cast<int64_t>(refusal.reason);
     }
   }
-  // The id stands at the end of an answer, and in compact coding it may be of any length.
+  // The id is at the end of an answer; in compact coding it may have any length.
   std::string WithoutId(const std::string& answer) {
     return answer.substr(4, answer.find("getId") + (GetParam() == ThriftCoding::kBinary ? 8 : 3));
   }
@@ -77,15 +77,15 @@ INSTANTIATE_TEST_SUITE_P(Codings, SameCallAgainTest,
                            return coding.param == ThriftCoding::kBinary ? "Binary" : "Compact";
                          });
 
-TEST_P(SameCallAgainTest, IsAnsweredWithItsOwnSequenceIdAndANewId) {
+TEST_P(SameCallAgainTest, GetsItsOwnSequenceIdAndANewId) {
   for (const int32_t sequence : {0, 0, 1, 127, 128, 16'384, INT32_MAX, -1, INT32_MIN, 0}) {
     EXPECT_GT(Ask(GetId("order", sequence)), 0) << sequence;
     EXPECT_GT(Ask(GetId("slow", sequence)), 0) << sequence;
   }
 }
 
-TEST_P(SameCallAgainTest, IsAnsweredForTheTagThatItNames) {
-  // More tags than are remembered: some of one length, all alike at their ends.
+TEST_P(SameCallAgainTest, GetsIdsOfTheTagThatItNames) {
+  // More tags than are cached: some of one length, all with the same beginning and end.
   const auto Name = [](int i) {
     return std::string(static_cast<size_t>(i / 3), 'x') + "abc"[i % 3] + "-tag-of-them";
   };
@@ -103,7 +103,7 @@ TEST_P(SameCallAgainTest, IsAnsweredForTheTagThatItNames) {
   }
 }
 
-TEST_P(SameCallAgainTest, IsRefusedOnceTheTagIsGoneAndServedOnceItIsBack) {
+TEST_P(SameCallAgainTest, IsRefusedOnceTheTagIsRemovedAndServedOnceItIsBack) {
   EXPECT_GT(Ask(GetId("slow", 1)), 0);
   EXPECT_GT(Ask(GetId("slow", 2)), 0);
   issuing_.issuer.Remove("slow");
@@ -114,7 +114,7 @@ TEST_P(SameCallAgainTest, IsRefusedOnceTheTagIsGoneAndServedOnceItIsBack) {
   EXPECT_EQ(Ask(GetId("slow", 4)), 5'000);
 }
 
-TEST_P(SameCallAgainTest, BelongsToTheTagThatANameGetsInPlaceOfTheDefault) {
+TEST_P(SameCallAgainTest, UsesATagDefinedLaterInsteadOfTheDefault) {
   const auto common = std::make_shared<ScriptedStrategy>();
   issuing_.issuer.SetDefault(TagBinding{"", common, {}});
   EXPECT_EQ(Ask(GetId("new", 1)), 1);
@@ -124,7 +124,7 @@ TEST_P(SameCallAgainTest, BelongsToTheTagThatANameGetsInPlaceOfTheDefault) {
   EXPECT_EQ(Ask(GetId("new", 2)), 5'000);
 }
 
-TEST_P(SameCallAgainTest, IsRefusedWhileTheServerGoesAway) {
+TEST_P(SameCallAgainTest, IsRefusedWhileTheServerDrains) {
   EXPECT_GT(Ask(GetId("order", 1)), 0);
   issuing_.issuer.Drain();
   EXPECT_EQ(Ask(GetId("order", 2)), -static_cast<int64_t>(wire::Reason::DRAINING));
@@ -138,7 +138,7 @@ TEST_P(SameCallAgainTest, WaitsWhenThereAreNoIds) {
   EXPECT_TRUE(out_.empty());
   issuing_.slow->waits = false;
   const int asked = issuing_.slow->asked;
-  EXPECT_EQ(Serve(GetId("slow", 2)).kind, Kind::kServed) << "the parked call, and no other";
+  EXPECT_EQ(Serve(GetId("slow", 2)).kind, Kind::kServed) << "this must be the parked call";
   EXPECT_EQ(issuing_.slow->asked, asked + 1);
   EXPECT_EQ(door_.parked, nullptr);
 }
@@ -156,7 +156,7 @@ TEST_P(SameCallAgainTest, IsNotFoundInATornOrDamagedFrame) {
     out_.Clear();
     EXPECT_EQ(Serve(ThriftCalls::WithLength(frame.substr(4, n))).kind, Kind::kClose) << n;
   }
-  // Equal before the sequence id and behind it, and something more between them.
+  // Equal before and after the sequence id, with additional bytes between them.
   const size_t behind = GetParam() == ThriftCoding::kBinary ? 21 : 8;
   for (const char* more : {"\x81", "\x01", "order", "\x81\x81\x81\x81\x81\x81"}) {
     std::string longer = frame.substr(4);
@@ -169,10 +169,10 @@ TEST_P(SameCallAgainTest, IsNotFoundInATornOrDamagedFrame) {
   EXPECT_GT(Ask(frame), 0);
 }
 
-// Calls that lie behind one another are answered in one go; each as it would be by itself.
+// Calls in one buffer are answered together; each answer must equal that of a single call.
 class SameCallsTest : public SameCallAgainTest {
  protected:
-  // Frame by frame.
+  // Serves frame by frame.
   static std::vector<std::string> Cut(std::string_view bytes) {
     std::vector<std::string> frames;
     while (bytes.size() >= 4) {
@@ -183,7 +183,7 @@ class SameCallsTest : public SameCallAgainTest {
     }
     return frames;
   }
-  // Serves all of `in`, whatever it takes; how often it was asked.
+  // Serves all of `in`, and returns how often the protocol was called.
   int ServeAll(std::string_view in) {
     int steps = 0;
     for (; !in.empty(); ++steps) {
@@ -207,14 +207,14 @@ INSTANTIATE_TEST_SUITE_P(Codings, SameCallsTest,
                            return coding.param == ThriftCoding::kBinary ? "Binary" : "Compact";
                          });
 
-TEST_P(SameCallsTest, AreAnsweredTogetherAsTheyWouldBeOneByOne) {
+TEST_P(SameCallsTest, GetTheSameAnswersTogetherAsOneByOne) {
   for (const size_t together : {1u, 2u, 7u, 64u}) {
     door_.together = together;
     out_.Clear();
     std::string in;
     std::vector<std::string> asked;
     for (int i = 0; i < 1'500; ++i) {
-      // Sequence ids of one to five bytes; now and then another tag, or a tag with a waiting room.
+      // Sequence ids of one to five bytes; at times another tag, or a tag whose calls wait.
       const int32_t sequence = i % 5 == 0 ? -i : 1 << (i % 31);
       asked.push_back(GetId(i % 100 == 99 ? "slow" : "order", sequence));
       in += asked.back();
@@ -235,11 +235,11 @@ TEST_P(SameCallsTest, AreAnsweredTogetherAsTheyWouldBeOneByOne) {
       last = id;
     }
   }
-  EXPECT_EQ(issuing_.Sums().issued.at("slow"), 4 * 15u + 4 * 15u) << "the newcomers' too";
+  EXPECT_EQ(issuing_.Sums().issued.at("slow"), 4 * 15u + 4 * 15u) << "with those of new protocols";
   EXPECT_EQ(issuing_.Sums().calls, 2 * 4 * 1'500u);
 }
 
-TEST_P(SameCallsTest, LeaveAloneWhatIsNotWholeOrNotTheSame) {
+TEST_P(SameCallsTest, DoNotConsumeIncompleteOrOtherCalls) {
   door_.together = 64;
   const std::string one = GetId("order", 7);
   ASSERT_GT(Ask(one), 0);
@@ -254,7 +254,7 @@ TEST_P(SameCallsTest, LeaveAloneWhatIsNotWholeOrNotTheSame) {
   }
 }
 
-TEST_P(SameCallsTest, EndWhereIdsEnd) {
+TEST_P(SameCallsTest, StopWhereIdsAreExhausted) {
   door_.together = 64;
   const std::string one = GetId("order", 7);
   ASSERT_GT(Ask(one), 0);
@@ -266,10 +266,10 @@ TEST_P(SameCallsTest, EndWhereIdsEnd) {
   for (; step.kind == Kind::kServed; step = Serve(in)) served += step.requests;
   EXPECT_EQ(step.kind, Kind::kPark);
   EXPECT_GT(served, 2'000u);
-  EXPECT_NE(served % 64, 0u) << "some were answered, and the next waits";
+  EXPECT_NE(served % 64, 0u) << "some must be answered before the next waits";
   issuing_.issuer.Drain();
   out_.Clear();
-  EXPECT_EQ(Serve(in).requests, 1u) << "the parked one is refused";
+  EXPECT_EQ(Serve(in).requests, 1u) << "the parked call is refused";
   EXPECT_THROW(calls_.Answer(out_.view()).recv_getId(), wire::Refusal);
 }
 

@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Codings, ThriftServersTest,
                            return coding.param == ThriftCoding::kBinary ? "Binary" : "Compact";
                          });
 
-TEST_P(ThriftServersTest, TellsEveryFieldOfEveryServerAsOftenAsAsked) {
+TEST_P(ThriftServersTest, ReturnsEveryFieldOfEveryServer) {
   Show(SomeList(77), Milliseconds(1'234));
   for (int i = 0; i < 3; ++i) {
     const wire::ServerList list = Ask(76);
@@ -85,16 +85,16 @@ TEST_P(ThriftServersTest, TellsEveryFieldOfEveryServerAsOftenAsAsked) {
   }
 }
 
-TEST_P(ThriftServersTest, LeavesOutWhatTheCallerHas) {
+TEST_P(ThriftServersTest, OmitsAListThatTheCallerHas) {
   Show(SomeList(77));
   const wire::ServerList same = Ask(77);
   EXPECT_FALSE(same.__isset.servers);
   EXPECT_EQ(same.version, 77);
-  EXPECT_EQ(same.ask_again_ms, 2'345) << "what stands behind them is read all the same";
-  EXPECT_TRUE(Ask(78).__isset.servers) << "a list of another time, or of another cluster";
+  EXPECT_EQ(same.ask_again_ms, 2'345) << "the fields after the list must still be read";
+  EXPECT_TRUE(Ask(78).__isset.servers) << "the version of an older list, or of another cluster";
 }
 
-TEST_P(ThriftServersTest, AnotherListIsEncodedAnew) {
+TEST_P(ThriftServersTest, EncodesAChangedListAgain) {
   Show(SomeList(77));
   EXPECT_EQ(Ask().servers.size(), 2u);
   ListedServers grown = SomeList(78);
@@ -106,10 +106,10 @@ TEST_P(ThriftServersTest, AnotherListIsEncodedAnew) {
   EXPECT_EQ(list.servers[2], Entry(grown.servers[2]));
 }
 
-TEST_P(ThriftServersTest, RefusesUntilThereIsOne) {
+TEST_P(ThriftServersTest, RefusesUntilThereIsAList) {
   try {
     Ask();
-    ADD_FAILURE() << "a list out of nothing";
+    ADD_FAILURE() << "a list was returned";
   } catch (const wire::Refusal& refusal) {
     EXPECT_EQ(refusal.reason, wire::Reason::NOT_READY);
     EXPECT_TRUE(refusal.another_server_may_help);
@@ -129,7 +129,7 @@ class HttpServersTest : public testing::Test {
   HttpSide http_{issuing_};
 };
 
-TEST_F(HttpServersTest, TellsTheListAsJson) {
+TEST_F(HttpServersTest, ReturnsTheListAsJson) {
   Show(SomeList(77));
   for (int i = 0; i < 2; ++i) {
     const auto answer = Ask();
@@ -146,7 +146,7 @@ TEST_F(HttpServersTest, TellsTheListAsJson) {
   }
 }
 
-TEST_F(HttpServersTest, SendsNothingToThoseWhoHaveIt) {
+TEST_F(HttpServersTest, SendsNoListToClientsThatHaveIt) {
   Show(SomeList(77));
   for (const char* tags : {"\"77\"", "W/\"77\"", "\"1\", \"77\"", "\"1\",\t W/\"77\" ", "*"}) {
     const auto answer = Ask(std::string("If-None-Match: ") + tags + "\r\n");
@@ -164,14 +164,14 @@ TEST_F(HttpServersTest, SendsNothingToThoseWhoHaveIt) {
   EXPECT_EQ(fresh.json()["version"], 78);
 }
 
-TEST_F(HttpServersTest, RefusesUntilThereIsOne) {
+TEST_F(HttpServersTest, RefusesUntilThereIsAList) {
   const auto answer = Ask();
   EXPECT_EQ(answer.status(), 503);
   EXPECT_EQ(answer.json()["error"]["reason"], "NOT_READY");
   EXPECT_EQ(http_.Post("/v1/servers", "").status(), 405);
 }
 
-TEST(AskAgainTest, IsFiftyMillisecondsForEachConnectionGiveOrTakeAFifth) {
+TEST(AskAgainTest, IsFiftyMillisecondsPerConnectionWithinAFifth) {
   SeededEntropy entropy(7);
   const struct {
     uint64_t connections;

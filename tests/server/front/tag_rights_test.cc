@@ -16,8 +16,8 @@
 
 namespace {
 
-// A thread that reads slowly has read, and stands still there while `stalled`, as on a disk that is
-// away.
+// A thread with `reads_slowly` blocks after its read while `stalled` is set, as on an unresponsive
+// disk.
 thread_local bool reads_slowly = false;
 std::atomic<bool> stalled{false}, reading{false};
 
@@ -44,7 +44,7 @@ class TagRightsTest : public testing::Test {
     Write(text);
     return rights_.Load();
   }
-  // Has read the file when it comes back, and goes on when it may.
+  // Returns when the file has been read; the thread continues after GoOn.
   std::jthread LoadSlowly() {
     stalled = true;
     reading = false;
@@ -66,7 +66,7 @@ class TagRightsTest : public testing::Test {
   TagRights::Reader reader_{rights_};
 };
 
-TEST_F(TagRightsTest, GiveWhatTheLineOfAnyNameSays) {
+TEST_F(TagRightsTest, GrantWhatTheLineOfAnyNamePermits) {
   ASSERT_TRUE(Loaded("# who may what\n\n"
                      "shop.example   order, order item,Müller & Söhne\n"
                      "spiffe://x/etl\t*\r\n"
@@ -77,35 +77,35 @@ TEST_F(TagRightsTest, GiveWhatTheLineOfAnyNameSays) {
   EXPECT_TRUE(reader_.Permit({"shop.example"}, "Müller & Söhne"));
   EXPECT_FALSE(reader_.Permit({"shop.example"}, "refund"));
   EXPECT_FALSE(reader_.Permit({"shop.example"}, "*"));
-  EXPECT_FALSE(reader_.Permit({"Shop.example"}, "order")) << "names are compared letter by letter";
-  EXPECT_TRUE(reader_.Permit({"nobody", "idle"}, "refund")) << "any of its names";
+  EXPECT_FALSE(reader_.Permit({"Shop.example"}, "order")) << "names are compared byte by byte";
+  EXPECT_TRUE(reader_.Permit({"unknown", "idle"}, "refund")) << "any of its names counts";
   EXPECT_TRUE(reader_.Permit({"spiffe://x/etl"}, "whatever"));
-  EXPECT_FALSE(reader_.Permit({"nobody"}, "order"));
+  EXPECT_FALSE(reader_.Permit({"unknown"}, "order"));
   EXPECT_FALSE(reader_.Permit({}, "order"));
   const std::map<std::string, uint64_t> counted{
-      {"shop.example", 2}, {"Shop.example", 1}, {"nobody", 1}, {"", 1}};
+      {"shop.example", 2}, {"Shop.example", 1}, {"unknown", 1}, {"", 1}};
   EXPECT_EQ(rights_.refused(), counted);
 }
 
-TEST_F(TagRightsTest, NoLinesGiveNothing) {
+TEST_F(TagRightsTest, AnEmptyFileGrantsNothing) {
   ASSERT_TRUE(Loaded("").ok());
   EXPECT_FALSE(reader_.Permit({"shop.example"}, "order"));
 }
 
-TEST_F(TagRightsTest, NamesTheLineAtFaultAndKeepsWhatWas) {
+TEST_F(TagRightsTest, NamesTheInvalidLineAndKeepsTheEarlierRights) {
   ASSERT_TRUE(Loaded("a order\n").ok());
   for (const std::string wrong : {"a order\nb\n", "a order\na refund\n", "a order\nb ,\n"}) {
     const Status status = Loaded(wrong);
     EXPECT_EQ(status.code(), Code::kInvalid) << wrong;
     EXPECT_NE(status.message().find(file_ + ": line 2"), std::string::npos) << status;
-    EXPECT_TRUE(rights_.Load().ok()) << "it is told once";
+    EXPECT_TRUE(rights_.Load().ok()) << "a fault is reported once";
     EXPECT_TRUE(reader_.Permit({"a"}, "order"));
   }
   ASSERT_EQ(std::remove(file_.c_str()), 0);
   EXPECT_EQ(rights_.Load().code(), Code::kNotFound);
   EXPECT_TRUE(reader_.Permit({"a"}, "order"));
   ASSERT_TRUE(Loaded("b order\n").ok());
-  EXPECT_FALSE(reader_.Permit({"a"}, "order")) << "the right went with the line";
+  EXPECT_FALSE(reader_.Permit({"a"}, "order")) << "its line was removed";
 }
 
 TEST_F(TagRightsTest, EveryReaderSeesEveryChange) {
@@ -141,23 +141,24 @@ TEST_F(TagRightsTest, NoCallWaitsForTheFile) {
   });
   const bool answered = permitted.wait_for(kPatience) == std::future_status::ready;
   GoOn();
-  EXPECT_TRUE(answered) << "calls wait while the file is read";
-  EXPECT_TRUE(permitted.get() || !answered) << "what was in force is no more";
+  EXPECT_TRUE(answered) << "calls must not wait while the file is read";
+  EXPECT_TRUE(permitted.get() || !answered) << "the earlier rights must stay in force";
   loader.join();
   EXPECT_TRUE(reader_.Permit({"a"}, "refund"));
 }
 
-TEST_F(TagRightsTest, WhoeverReadsSlowlyPutsNothingOldInForce) {
+TEST_F(TagRightsTest, ASlowReadDoesNotRestoreOldRights) {
   Write("a order\n");
   std::jthread loader = LoadSlowly();
-  ASSERT_TRUE(Loaded("a gift\n").ok()) << "shorter, so that nothing of it is behind the old";
+  ASSERT_TRUE(Loaded("a gift\n").ok())
+      << "shorter than the old file, which must not show behind it";
   GoOn();
   loader.join();
   EXPECT_TRUE(reader_.Permit({"a"}, "gift"));
   EXPECT_FALSE(reader_.Permit({"a"}, "order"));
 }
 
-TEST_F(TagRightsTest, CountsNoMoreNamesThanThereMayBe) {
+TEST_F(TagRightsTest, LimitsTheNamesThatItCounts) {
   for (size_t i = 0; i < TagRights::kNamesCounted + 10; ++i) {
     reader_.Permit({"n" + std::to_string(i)}, "order");
   }

@@ -13,14 +13,14 @@
 
 namespace firn::front {
 
-// A generated client whose bytes a test carries by hand: the frame of a call, and the call's
-// answer out of a frame.
+// A generated client whose bytes a test carries: it returns a call's frame, and reads the answer
+// from a frame.
 class ThriftCalls {
  public:
   explicit ThriftCalls(ThriftCoding coding = ThriftCoding::kBinary)
       : client_(Coding(coding, in_), Coding(coding, out_)) {}
 
-  // `call` calls one of the client's send_ methods.
+  // `call` must call one of the client's send_ methods.
   template <typename Call>
   std::string Frame(Call&& call) {
     out_->resetBuffer();
@@ -31,7 +31,7 @@ class ThriftCalls {
     return Frame([&](wire::IdServiceClient& client) { client.send_getId(tag); });
   }
 
-  // The client, about to receive `frame`: call one of its recv_ methods.
+  // Returns the client, about to receive `frame`: call one of its recv_ methods.
   wire::IdServiceClient& Answer(std::string_view frame) {
     answer_ = frame.substr(4);
     in_->resetBuffer(reinterpret_cast<uint8_t*>(answer_.data()),

@@ -25,7 +25,7 @@ class ThriftProtocolTest : public testing::TestWithParam<ThriftCoding> {
     door_.last = last;
     return ServeInForm(*protocol_, in, door_, out_, issuing_.slow->next);
   }
-  // Serves one request and hands out the client that is about to receive the answer.
+  // Serves one request and returns the client that is about to receive the answer.
   wire::IdServiceClient& Call(std::string_view frame) {
     out_.Clear();
     const ServeStep step = Serve(frame);

@@ -40,7 +40,7 @@ TEST_P(ThriftProtocolTest, WaitsForTheRestOfEveryTornFrame) {
   }
 }
 
-TEST_P(ThriftProtocolTest, ClosesAtEveryFrameThatEndsTooEarly) {
+TEST_P(ThriftProtocolTest, ClosesOnEveryFrameThatEndsTooEarly) {
   const std::string frame = calls_.GetId("order");
   for (size_t n = 1; n + 4 < frame.size(); ++n) {
     const std::string torn = ThriftCalls::WithLength(frame.substr(4, n));
@@ -51,20 +51,20 @@ TEST_P(ThriftProtocolTest, ClosesAtEveryFrameThatEndsTooEarly) {
   EXPECT_GT(Call(frame).recv_getId(), 0);
 }
 
-TEST_P(ThriftProtocolTest, ClosesAtAFrameBeyondTheLimitBeforeItHasArrived) {
+TEST_P(ThriftProtocolTest, ClosesOnAFrameBeyondTheLimitBeforeItHasArrived) {
   ExpectClosed("\0\1\0\1"s, CloseCause::kFrameTooLarge);
   EXPECT_EQ(Serve("\0\1\0\0"s).kind, Kind::kNeedMore);
 }
 
-TEST_P(ThriftProtocolTest, ClosesAtAnEmptyFrame) {
+TEST_P(ThriftProtocolTest, ClosesOnAnEmptyFrame) {
   ExpectClosed("\0\0\0\0"s, CloseCause::kBadFrame);
 }
 
-TEST_P(ThriftProtocolTest, ClosesAtAStringBeyondTheLimit) {
+TEST_P(ThriftProtocolTest, ClosesOnAStringBeyondTheLimit) {
   ExpectClosed(calls_.GetId(std::string(1025, 't')), CloseCause::kBadFrame);
 }
 
-TEST_P(ThriftProtocolTest, ClosesAtAReplyInPlaceOfACall) {
+TEST_P(ThriftProtocolTest, ClosesOnAReplyInPlaceOfACall) {
   std::string reply = calls_.GetId("order");
   // The message's type: the fourth byte in binary, the upper bits of the second in compact.
   if (GetParam() == ThriftCoding::kBinary) {
@@ -86,7 +86,7 @@ TEST_P(ThriftProtocolTest, AnswersAnUnknownMethodWithAnError) {
   EXPECT_GT(Call(calls_.GetId("order")).recv_getId(), 0);
 }
 
-TEST_P(ThriftProtocolTest, ParksACallAndGoesOnWithIt) {
+TEST_P(ThriftProtocolTest, ParksACallAndResumesIt) {
   issuing_.slow->waits = true;
   const std::string frame = calls_.GetId("slow");
   ServeStep step = Serve(frame);
@@ -136,7 +136,7 @@ TEST_P(ThriftProtocolTest, AllocatesNothingForACallInTheSteadyState) {
   EXPECT_EQ(Allocations(), before);
 }
 
-TEST_P(ThriftProtocolTest, AllWhoAskForTheStatusAtOneTimeShareOneReport) {
+TEST_P(ThriftProtocolTest, ConcurrentStatusCallsShareOneReport) {
   issuing_.view.more_tags_ = 998;
   const auto another = MakeThriftProtocol(GetParam(), issuing_.backend, issuing_.counters);
   const std::string frame =
@@ -187,7 +187,7 @@ std::string CallWith(std::string_view fields) {
   return ThriftCalls::WithLength("\x80\1\0\1\0\0\0\5getId\0\0\0\1"s + std::string(fields));
 }
 
-TEST_P(BinaryFrameTest, ClosesAtClaimedSizesWithoutBelievingThem) {
+TEST_P(BinaryFrameTest, ClosesOnClaimedSizesWithoutAllocatingThem) {
   const int64_t before = Allocations();
   // Strings, lists and maps that claim up to 2^31 - 1 items, in the tag and in unknown fields.
   for (const char* size : {"\x05\xa9\x80\x40", "\x7f\xff\xff\xff", "\xff\xff\xff\xff"}) {
@@ -200,7 +200,7 @@ TEST_P(BinaryFrameTest, ClosesAtClaimedSizesWithoutBelievingThem) {
   EXPECT_LT(Allocations() - before, 2000);
 }
 
-TEST_P(BinaryFrameTest, ClosesAtContainersBeyondTheLimit) {
+TEST_P(BinaryFrameTest, ClosesOnContainersBeyondTheLimit) {
   // An unknown field with a list of 17 bytes.
   ExpectClosed(CallWith("\x0f\0\x63\3\0\0\0\x11"s + std::string(17, 'x') + "\0"s),
                CloseCause::kBadFrame);
@@ -208,13 +208,13 @@ TEST_P(BinaryFrameTest, ClosesAtContainersBeyondTheLimit) {
   EXPECT_EQ(Serve(sixteen).kind, Kind::kServed);
 }
 
-TEST_P(BinaryFrameTest, ClosesAtNestingThatIsTooDeep) {
+TEST_P(BinaryFrameTest, ClosesOnTooDeepNesting) {
   std::string nested;
   for (int i = 0; i < 10'000; ++i) nested += "\x0c\0\x63"s;
   ExpectClosed(CallWith(nested), CloseCause::kBadFrame);
 }
 
-TEST_P(BinaryFrameTest, ClosesAtTheOldFormWithoutAVersion) {
+TEST_P(BinaryFrameTest, ClosesOnTheOldFormWithoutAVersion) {
   ExpectClosed(ThriftCalls::WithLength("\0\0\0\5getId\1\0\0\0\1\0"s), CloseCause::kBadFrame);
 }
 

@@ -23,7 +23,7 @@ using std::string_literals::operator""s;
 
 constexpr size_t kHeader = 5;  // of a record: its type, two bytes of version, two of length
 
-// A client that has shaken hands, and whose records are bytes that a test may damage.
+// A client after its handshake, whose records are bytes that a test can damage.
 class SealingPeer {
  public:
   SealingPeer(uint16_t port, int version)
@@ -40,19 +40,19 @@ class SealingPeer {
   bool Send(std::string_view bytes) { return peer_.Send(bytes); }
   void FinishSending() { peer_.FinishSending(); }
 
-  // What is said, as its record.
+  // Returns the bytes, encrypted as a record.
   std::string Seal(std::string_view bytes) {
     SSL_write(ssl_.get(), bytes.data(), static_cast<int>(bytes.size()));
     return Sealed();
   }
-  // "Use other keys from now on, as I do": a record.
+  // Returns a KeyUpdate record, which requests one from the server as well.
   std::string SealKeyUpdate() {
     SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_REQUESTED);
     SSL_do_handshake(ssl_.get());
     return Sealed();
   }
 
-  // Some of the answer; nothing at the end.
+  // Returns a part of the answer; empty at the end.
   std::string Open() {
     char some[4096];
     do {
@@ -63,7 +63,7 @@ class SealingPeer {
     } while (Take());
     return {};
   }
-  // The alert that Open() has ended with; 0: there was none.
+  // Returns the alert with which Open() has ended; 0: none.
   static int Alert() {
     const int reason = ERR_GET_REASON(ERR_peek_last_error());
     return reason > SSL_AD_REASON_OFFSET ? reason - SSL_AD_REASON_OFFSET : 0;
@@ -125,7 +125,7 @@ class TlsRecordsTest : public testing::TestWithParam<int> {
 
 INSTANTIATE_TEST_SUITE_P(Versions, TlsRecordsTest, testing::Values(TLS1_2_VERSION, TLS1_3_VERSION));
 
-TEST_P(TlsRecordsTest, DamagedEndTheConnectionWithAnAlert) {
+TEST_P(TlsRecordsTest, DamagedRecordsEndTheConnectionWithAnAlert) {
   using Damage = std::function<void(std::string&)>;
   const auto flip = [](size_t at) {
     return [at](std::string& record) { record.at(at) = static_cast<char>(record.at(at) ^ 0x41); };
@@ -137,9 +137,11 @@ TEST_P(TlsRecordsTest, DamagedEndTheConnectionWithAnAlert) {
       flip(kHeader),                                 // the first byte of what is sealed
       flip(kHeader + 9),                             // one in the middle
       [](std::string& record) { record.back() = static_cast<char>(record.back() + 1); },
-      [](std::string& record) { record += record; },                               // said again
-      [](std::string& record) { record[4] = 3, record[3] = 0; },                   // too short
-      [](std::string& record) { record.insert(0, "\x16\x03\x03\0\4\1\0\0\0"s); },  // begins anew
+      [](std::string& record) { record += record; },              // said again
+      [](std::string& record) { record[4] = 3, record[3] = 0; },  // too short
+      [](std::string& record) {
+        record.insert(0, "\x16\x03\x03\0\4\1\0\0\0"s);
+      },  // a new handshake
       [](std::string& record) { record = "GET /genid HTTP/1.1\r\n\r\n"; }};
   const std::unique_ptr<SealingPeer> good = Peer();
   for (size_t i = 0; i < damages.size(); ++i) {
@@ -156,7 +158,7 @@ TEST_P(TlsRecordsTest, DamagedEndTheConnectionWithAnAlert) {
   }
 }
 
-TEST_P(TlsRecordsTest, CutEndTheConnectionWithoutAnAnswer) {
+TEST_P(TlsRecordsTest, TruncatedRecordsEndTheConnectionWithoutAnAnswer) {
   const std::unique_ptr<SealingPeer> peer = Peer();
   ASSERT_TRUE(IsServed(*peer));
   const std::string record = peer->Seal(ThriftCalls().GetId("slow"));
@@ -165,8 +167,8 @@ TEST_P(TlsRecordsTest, CutEndTheConnectionWithoutAnAnswer) {
   EXPECT_EQ(peer->Open(), "");
 }
 
-TEST_P(TlsRecordsTest, ThatAskForNewKeysKeepNobodyWaiting) {
-  if (GetParam() != TLS1_3_VERSION) GTEST_SKIP() << "they are of TLS 1.3";
+TEST_P(TlsRecordsTest, KeyUpdatesDoNotDelayOtherConnections) {
+  if (GetParam() != TLS1_3_VERSION) GTEST_SKIP() << "KeyUpdate exists only in TLS 1.3";
   const std::unique_ptr<SealingPeer> good = Peer(), eager = Peer();
   std::string updates;
   for (int i = 0; i < 1'000; ++i) updates += eager->SealKeyUpdate();

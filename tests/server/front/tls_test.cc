@@ -55,14 +55,14 @@ class TlsTest : public testing::Test {
     ASSERT_TRUE(door_->Start().ok());
   }
 
-  // What a client has kept of a connection, to resume it by.
+  // A client's session, for resuming it.
   struct Kept {
     std::shared_ptr<SSL_SESSION> session;
     bool resumed = false;  // whether the last connection was
   };
 
-  // One call over TLS, by a client that shows the certificate, if any, of `authority`. The id, or
-  // nothing when the server does not want it. With `kept`, it resumes what is there, and keeps it.
+  // Makes one call over TLS, with a certificate of `authority`, if any. Returns the id, or nullopt
+  // if the server refuses the client. With `kept`, it resumes that session and stores the new one.
   std::optional<int64_t> Ask(const TlsAuthority* authority, int version = TLS1_3_VERSION,
                              Kept* kept = nullptr) {
     ssl::context context(ssl::context::tls_client);
@@ -94,7 +94,7 @@ class TlsTest : public testing::Test {
     if (kept != nullptr) {
       kept->resumed = SSL_session_reused(stream.native_handle()) == 1;
       kept->session.reset(SSL_get1_session(stream.native_handle()), SSL_SESSION_free);
-      // As programs do that close in an orderly way; otherwise a session is not to be resumed.
+      // Programs that close in an orderly way do this; otherwise a session cannot be resumed.
       SSL_shutdown(stream.native_handle());
     }
     return calls.Answer(frame).recv_getId();
@@ -109,7 +109,7 @@ class TlsTest : public testing::Test {
 TlsAuthority* TlsTest::ours_ = nullptr;
 TlsAuthority* TlsTest::theirs_ = nullptr;
 
-TEST_F(TlsTest, ServesAnyClientWithoutAnAuthorityForThem) {
+TEST_F(TlsTest, ServesAnyClientWithoutAClientAuthority) {
   Open(ServerFiles());
   EXPECT_EQ(Ask(nullptr), 1);
   EXPECT_EQ(Ask(ours_), 2);
@@ -127,7 +127,7 @@ TEST_F(TlsTest, ServesOnlyClientsOfTheAuthority) {
       Eventually(kPatience, [&] { return door_->totals().closed_by(CloseCause::kTls) == 2; }));
 }
 
-TEST_F(TlsTest, EndsWhoeverSpeaksWithoutEncryptionOrNotAtAll) {
+TEST_F(TlsTest, ClosesPlaintextAndSilentConnections) {
   issuing_.limits.half_request_ms = 300;
   Open(ServerFiles());
   RawPeer plain(door_->port()), silent(door_->port());
@@ -139,7 +139,7 @@ TEST_F(TlsTest, EndsWhoeverSpeaksWithoutEncryptionOrNotAtAll) {
   EXPECT_EQ(Ask(nullptr), 1);
 }
 
-TEST_F(TlsTest, TakesNewFilesWhenToldAndKeepsTheOldOnesWhenTheyAreBad) {
+TEST_F(TlsTest, LoadsNewFilesOnReloadAndKeepsTheOldOnesIfInvalid) {
   TempDir dir;
   const TlsFiles files{dir / "crt", dir / "key", dir / "ca"};
   const auto copy = [](const std::string& from, const std::string& to) {
@@ -152,12 +152,12 @@ TEST_F(TlsTest, TakesNewFilesWhenToldAndKeepsTheOldOnesWhenTheyAreBad) {
   EXPECT_EQ(Ask(ours_), std::nullopt);
 
   copy(ours_->File("ca.crt"), files.client_ca);
-  EXPECT_EQ(Ask(ours_), std::nullopt) << "nobody has said so yet";
+  EXPECT_EQ(Ask(ours_), std::nullopt) << "not reloaded yet";
   ASSERT_TRUE(door_->ReloadTls().ok());
   EXPECT_EQ(Ask(ours_), 1);
 
   ASSERT_EQ(RunToEnd({"chmod", "640", files.key}).exit_code, 0);
-  EXPECT_EQ(door_->ReloadTls().code(), Code::kDenied) << "a key that others may read is none";
+  EXPECT_EQ(door_->ReloadTls().code(), Code::kDenied) << "others can read the key";
   ASSERT_EQ(RunToEnd({"chmod", "600", files.key}).exit_code, 0);
   EXPECT_TRUE(door_->ReloadTls().ok());
 
@@ -184,7 +184,7 @@ TEST_F(TlsTest, ServesClientsThatResumeTheirSession) {
   EXPECT_EQ(door_->totals().closed_by(CloseCause::kTls), 0u);
 }
 
-TEST_F(TlsTest, ResumesNothingThatAnotherAuthorityHasLetIn) {
+TEST_F(TlsTest, DoesNotResumeASessionOfAnotherAuthority) {
   TempDir dir;
   TlsFiles files = ServerFiles();
   files.client_ca = dir / "ca";
@@ -199,7 +199,7 @@ TEST_F(TlsTest, ResumesNothingThatAnotherAuthorityHasLetIn) {
     Kept kept;
     ASSERT_NE(Ask(ours_, version, &kept), std::nullopt);
     ASSERT_TRUE(door_->ReloadTls().ok());
-    EXPECT_NE(Ask(ours_, version, &kept), std::nullopt) << "it has shown its certificate again";
+    EXPECT_NE(Ask(ours_, version, &kept), std::nullopt) << "with its certificate again";
     EXPECT_FALSE(kept.resumed);
 
     use(*theirs_);
@@ -208,9 +208,9 @@ TEST_F(TlsTest, ResumesNothingThatAnotherAuthorityHasLetIn) {
   }
 }
 
-TEST_F(TlsTest, ResumesNothingBeyondTheCertificate) {
+TEST_F(TlsTest, DoesNotResumeASessionAfterTheCertificateExpired) {
   TlsAuthority brief("brief");
-  if (!brief.SignForSeconds("client", 5)) GTEST_SKIP() << "wants libfaketime";
+  if (!brief.SignForSeconds("client", 5)) GTEST_SKIP() << "libfaketime is not installed";
   TlsFiles files = ServerFiles();
   files.client_ca = brief.File("ca.crt");
   Open(files);

@@ -45,7 +45,7 @@ class HttpAdminTest : public testing::Test {
     return MakeAdminHandler(issuing_.backend, control_, [this] { return Metrics(); },
                             {"firn-1.example"});
   }
-  // The answer to a request's bytes.
+  // Returns the answer to a request's bytes.
   std::string Raw(std::string_view request) {
     std::vector<std::unique_ptr<HttpHandler>> handlers;
     handlers.push_back(Admin());
@@ -69,7 +69,7 @@ class HttpAdminTest : public testing::Test {
   std::unique_ptr<HttpHandler> admin_ = Admin();
 };
 
-TEST_F(HttpAdminTest, IsReadyOnlyWhenClientsShouldCome) {
+TEST_F(HttpAdminTest, IsReadyOnlyWhenClientsMayUseIt) {
   for (const auto state : {ServerPhase::kNotReady, ServerPhase::kReady, ServerPhase::kOffline,
                            ServerPhase::kDraining}) {
     issuing_.view.state_ = state;
@@ -80,7 +80,7 @@ TEST_F(HttpAdminTest, IsReadyOnlyWhenClientsShouldCome) {
   }
 }
 
-TEST_F(HttpAdminTest, StatusIsCollectedOnceForAllWhoAskAtOneTime) {
+TEST_F(HttpAdminTest, ConcurrentStatusRequestsShareOneReport) {
   const std::string first = Ask("/v1/status").body;
   EXPECT_EQ(Ask("/v1/status").body, first);
   EXPECT_EQ(issuing_.view.reports, 1);
@@ -111,25 +111,25 @@ TEST_F(HttpAdminTest, GuardRefusesForeignHostsOnEveryPath) {
   }
 }
 
-TEST_F(HttpAdminTest, SaysWhyItIsNotReady) {
+TEST_F(HttpAdminTest, ReportsWhyItIsNotReady) {
   issuing_.view.state_ = ServerPhase::kNotReady;
   issuing_.view.why_not_ = "this server holds no machine id";
   EXPECT_EQ(Ask("/readyz").body, "NOT_READY\nthis server holds no machine id\n");
 }
 
-TEST_F(HttpAdminTest, OneTagsReadinessIsWhatItsCallsWouldBeAnswered) {
+TEST_F(HttpAdminTest, ReadinessOfATagEqualsTheAnswerToItsCalls) {
   EXPECT_EQ(Readyz("order").body, "READY\n");
-  EXPECT_EQ(Readyz("nobody's").status, 503);
-  EXPECT_NE(Readyz("nobody's").body.find("no tag"), std::string::npos);
+  EXPECT_EQ(Readyz("unknown").status, 503);
+  EXPECT_NE(Readyz("unknown").body.find("no tag"), std::string::npos);
   issuing_.view.state_ = ServerPhase::kNotReady;
   issuing_.snowflake->CloseClaim();
-  EXPECT_EQ(Readyz("slow").status, 200) << "it needs no machine id";
+  EXPECT_EQ(Readyz("slow").status, 200) << "this tag needs no machine id";
   EXPECT_EQ(Readyz("order").body, "NOT_READY\nthis server holds no machine id\n");
   issuing_.view.state_ = ServerPhase::kDraining;
   EXPECT_EQ(Readyz("slow").body, "DRAINING\n");
 }
 
-TEST_F(HttpAdminTest, ShowsAPageThatAsksNobodyElse) {
+TEST_F(HttpAdminTest, ServesAPageWithoutExternalResources) {
   const HttpAnswer page = Ask("/");
   EXPECT_EQ(page.content_type, "text/html; charset=utf-8");
   EXPECT_TRUE(page.body.starts_with("<!DOCTYPE html>"));
@@ -146,7 +146,7 @@ TEST_F(HttpAdminTest, ExplainsIdsForThePage) {
   EXPECT_EQ(Ask("/v1/explain/1", HttpVerb::kPost).status, 405);
 }
 
-TEST_F(HttpAdminTest, TellsEverythingThatAnOperatorAsksFirst) {
+TEST_F(HttpAdminTest, StatusContainsWhatAnOperatorNeedsFirst) {
   issuing_.counters.CountIssued(*issuing_.issuer.Resolve("order"), 7);
   issuing_.counters.CountRefused(Reason::kClock);
   const auto json = nlohmann::json::parse(Ask("/v1/status").body);
@@ -205,7 +205,7 @@ TEST_F(HttpAdminTest, GoesOfflineAndOnlineByPostOnly) {
   EXPECT_EQ(Ask("/v1/offline", HttpVerb::kPost).status, 503);
 }
 
-TEST_F(HttpAdminTest, ChangesNothingForAPageOfAnotherSite) {
+TEST_F(HttpAdminTest, RefusesChangesFromAPageOfAnotherSite) {
   for (const char* word : {"", "0", "true"}) {
     const HttpAnswer refused = Ask("/v1/offline", HttpVerb::kPost, {}, "127.0.0.1:7610", word);
     EXPECT_EQ(refused.status, 403) << word;
@@ -215,7 +215,7 @@ TEST_F(HttpAdminTest, ChangesNothingForAPageOfAnotherSite) {
   EXPECT_EQ(Ask("/v1/offline", HttpVerb::kPost, {}, "127.0.0.1:7610", "1").status, 200);
 }
 
-TEST_F(HttpAdminTest, AnswersToNoNameThatAStrangerPointedAtIt) {
+TEST_F(HttpAdminTest, RefusesForeignHostNames) {
   for (const char* path : {"/", "/healthz", "/readyz", "/v1/status", "/metrics", "/v1/explain/1"}) {
     for (const char* host : {"", "10.0.0.7", "10.0.0.7:7610", "[::1]:7610", "[2001:db8::7]",
                              "localhost", "LOCALHOST:7610", "firn-1.example:7610"}) {
@@ -230,8 +230,8 @@ TEST_F(HttpAdminTest, AnswersToNoNameThatAStrangerPointedAtIt) {
   EXPECT_EQ(control_.done, "");
 }
 
-// A target may name its host, too: no way around what Host is looked at for.
-TEST_F(HttpAdminTest, AnswersToNoNameInATargetEither) {
+// A target may contain a host, too, which must not bypass the check of Host.
+TEST_F(HttpAdminTest, RefusesForeignHostNamesInATarget) {
   const struct {
     const char* request;
     const char* status;
@@ -255,7 +255,7 @@ TEST_F(HttpAdminTest, AnswersToNoNameInATargetEither) {
   }
 }
 
-TEST_F(HttpAdminTest, LetsNoPageOfAnotherSiteFrameOrGuess) {
+TEST_F(HttpAdminTest, RefusesFramingAndContentGuessing) {
   for (const char* path : {"/", "/v1/status", "/v1/explain/none", "/v1/offline"}) {
     OutBuffer out;
     AppendHttp(Ask(path), HttpRequest(), out);

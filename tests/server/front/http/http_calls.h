@@ -16,7 +16,7 @@
 
 namespace firn::front {
 
-// HTTP as on the public port.
+// HTTP, as on the public port.
 inline std::unique_ptr<Protocol> MakeHttp(Issuing& issuing, IdDesk& desk, TokenCheck tokens = {}) {
   std::vector<std::unique_ptr<HttpHandler>> handlers;
   handlers.push_back(MakeNativeHandler(issuing.backend, desk));
@@ -41,7 +41,7 @@ class HttpOverTls {
     if (!door_->Start().ok()) Die("no door for HTTP over TLS");
   }
 
-  // The answer as it came, and whether the connection is for more.
+  // The answer as received, and whether the connection stays open.
   std::string Ask(std::string_view request, bool& goes_on) {
     if (!peer_) peer_ = std::make_unique<RawPeer>(door_->port(), "127.0.0.1", TlsOfForm().client);
     peer_->Send(request);
@@ -72,7 +72,7 @@ class HttpOverTls {
   std::unique_ptr<RawPeer> peer_;
 };
 
-// The HTTP side on one IO thread, called without sockets, but for the form of TLS.
+// The HTTP side on one IO thread, called without sockets except in the form `tls`.
 class HttpSide {
  public:
   explicit HttpSide(Issuing& issuing, TokenCheck tokens = {})
@@ -127,7 +127,7 @@ class HttpSide {
  private:
   ScriptedStrategy& slow_;
   IdDesk desk_;
-  std::unique_ptr<Protocol> protocol_;  // unless it is behind a door
+  std::unique_ptr<Protocol> protocol_;  // null in the form `tls`, which uses a door
   std::optional<HttpOverTls> over_tls_;
   DoorCall door_;
 };

@@ -1,4 +1,4 @@
-// What the admin side says of the whole cluster.
+// The admin side's answers about the whole cluster.
 
 #include <optional>
 
@@ -47,7 +47,7 @@ class HttpClusterTest : public testing::Test {
   std::unique_ptr<HttpHandler> handler_ = MakeClusterHandler(cluster_, {"firn-1.example"});
 };
 
-TEST_F(HttpClusterTest, TellsWhatIsKnownAndHowOldItIs) {
+TEST_F(HttpClusterTest, ReturnsTheLastReadingWithItsAge) {
   cluster_.Say(R"({"faults":[]})", Milliseconds(1'234));
   for (const char* path : {"/v1/audit", "/v1/tags", "/v1/who/4194304"}) {
     const HttpAnswer answer = *Ask(path);
@@ -59,7 +59,7 @@ TEST_F(HttpClusterTest, TellsWhatIsKnownAndHowOldItIs) {
   EXPECT_EQ(cluster_.asked, "audit tags 4194304 ");
 }
 
-TEST_F(HttpClusterTest, WhoeverComesTooEarlyIsToldWhenToComeAgain) {
+TEST_F(HttpClusterTest, ARequestBeforeTheFirstReadingGetsARetryTime) {
   const HttpAnswer answer = *Ask("/v1/audit");
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.retry_after_ms, 1000);
@@ -67,7 +67,7 @@ TEST_F(HttpClusterTest, WhoeverComesTooEarlyIsToldWhenToComeAgain) {
             "the cluster is being read: ask again");
 }
 
-TEST_F(HttpClusterTest, WhatIsOldStaysAndSaysWhyNothingNewComes) {
+TEST_F(HttpClusterTest, KeepsAnOldReadingAndReportsWhyItIsOld) {
   cluster_.word.trouble = Unavailable("no connection \"here\"");
   EXPECT_EQ(Ask("/v1/audit")->status, 503);
   EXPECT_EQ(Told("/v1/audit")["error"]["message"], "no connection \"here\"");
@@ -76,7 +76,7 @@ TEST_F(HttpClusterTest, WhatIsOldStaysAndSaysWhyNothingNewComes) {
   EXPECT_EQ(Told("/v1/audit")["trouble"], "no connection \"here\"");
 }
 
-TEST_F(HttpClusterTest, AnIdMustBeOne) {
+TEST_F(HttpClusterTest, RefusesAnInvalidId) {
   for (const char* path :
        {"/v1/who/", "/v1/who/x", "/v1/who/1/2", "/v1/who/99999999999999999999"}) {
     EXPECT_EQ(Ask(path)->status, 400) << path;
@@ -86,7 +86,7 @@ TEST_F(HttpClusterTest, AnIdMustBeOne) {
   EXPECT_EQ(Ask("/v1/who/-1")->status, 400);
 }
 
-TEST_F(HttpClusterTest, TakesNoGuess) {
+TEST_F(HttpClusterTest, RefusesUnknownPathsMethodsAndParameters) {
   EXPECT_FALSE(Ask("/v1/audits"));
   EXPECT_FALSE(Ask("/v1/who"));
   EXPECT_EQ(Ask("/v1/audit", HttpVerb::kPost)->status, 405);
@@ -94,13 +94,13 @@ TEST_F(HttpClusterTest, TakesNoGuess) {
   EXPECT_EQ(cluster_.asked, "");
 }
 
-TEST_F(HttpClusterTest, AnswersToNoNameThatAStrangerPointedAtIt) {
+TEST_F(HttpClusterTest, RefusesForeignHostNames) {
   cluster_.Say("{\"faults\":[]}", Milliseconds(0));
   for (const char* path : {"/v1/audit", "/v1/tags", "/v1/who/1"}) {
     EXPECT_EQ(Ask(path, HttpVerb::kGet, "firn-1.example:7610")->status, 200) << path;
     EXPECT_EQ(Ask(path, HttpVerb::kGet, "evil.example")->status, 403) << path;
   }
-  EXPECT_EQ(cluster_.asked, "audit tags 1 ") << "the stranger made it read";
+  EXPECT_EQ(cluster_.asked, "audit tags 1 ") << "a foreign host name caused a read";
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ TEST_F(DropInTest, LeafGetsPlainTextFromBothPaths) {
   EXPECT_TRUE(answer.HasField("Cache-Control: no-store"));
 }
 
-TEST_F(DropInTest, LeafSeesTroubleAs500WithASentence) {
+TEST_F(DropInTest, LeafGetsFaultsAs500WithASentence) {
   for (const char* path : {"/api/segment/get/nothing", "/api/snowflake/get/"}) {
     const auto answer = http_.Get(path);
     EXPECT_EQ(answer.status(), 500) << path;
@@ -56,7 +56,7 @@ TEST_F(DropInTest, VestaGetsAnIdOfTheDefaultTag) {
   EXPECT_EQ(Layout::Firn().Unpack(id)->machine, MachineId(5));
 }
 
-TEST_F(DropInTest, VestaExplainsAndTellsTheTime) {
+TEST_F(DropInTest, VestaExplainsIdsAndReturnsTheTime) {
   UseLayout(Layout::VestaMaxPeak());
   EXPECT_EQ(http_.Get("/expid?id=13137514684481537").body,
             R"({"genMethod":0,"machine":1,"seq":0,"time":12235264,"type":0,"version":0})");
@@ -70,7 +70,7 @@ TEST_F(DropInTest, VestaMakesIdsOfEverySubsetOfFields) {
   std::set<std::string> made;
   for (unsigned subset = 0; subset < 16; ++subset) {
     std::string target = "/makeid?time=12758739&seq=77";
-    // Absent fields are this server's own: its machine, and 2 for HTTP.
+    // Fields that are absent are this server's own: its machine id, and 2 for HTTP.
     std::map<std::string, int> expected = {{"time", 12758739}, {"seq", 77},      {"version", 0},
                                            {"type", 0},        {"genMethod", 2}, {"machine", 5}};
     for (unsigned i = 0; i < 4; ++i) {
@@ -83,7 +83,7 @@ TEST_F(DropInTest, VestaMakesIdsOfEverySubsetOfFields) {
     EXPECT_EQ(http_.Get("/expid?id=" + answer.body).json(), nlohmann::json(expected)) << target;
     made.insert(answer.body);
   }
-  EXPECT_EQ(made.size(), 4u) << "method and machine differ, each with and without";
+  EXPECT_EQ(made.size(), 4u) << "method and machine id differ, each given or not";
   EXPECT_EQ(http_.Get("/makeid?genMethod=2&time=12758739&seq=0&machine=1022").body,
             "2319542600899494910");
 }
@@ -121,7 +121,7 @@ TEST_F(DropInTest, TinyidGetsRangesThatItsClientCountsThrough) {
   EXPECT_EQ(issuing_.slow->next, 2001);
 }
 
-TEST_F(DropInTest, TinyidSeesTroubleAsACodeAndNeverAsAnId) {
+TEST_F(DropInTest, TinyidGetsFaultsAsACodeAndNeverAsAnId) {
   EXPECT_EQ(http_.Get("/id/nextId?bizType=nothing").json()["code"], 6);
   EXPECT_EQ(http_.Get("/id/nextId").json()["code"], 6);
   EXPECT_EQ(http_.Get("/id/nextId?bizType=slow&batchSize=100001").json()["code"], 6);
@@ -130,7 +130,7 @@ TEST_F(DropInTest, TinyidSeesTroubleAsACodeAndNeverAsAnId) {
   EXPECT_EQ(http_.Get("/id/nothing?bizType=slow").status(), 404);
 }
 
-TEST_F(DropInTest, TinyidChecksTokensWhereThereAreSome) {
+TEST_F(DropInTest, TinyidChecksTokensIfConfigured) {
   HttpSide guarded(issuing_, [](std::string_view token, std::string_view tag) {
     return token == "secret" && tag == "slow";
   });

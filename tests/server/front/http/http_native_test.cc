@@ -13,7 +13,7 @@ class HttpNativeTest : public testing::Test {
   HttpSide http_{issuing_};
 };
 
-TEST_F(HttpNativeTest, GivesOneIdThatNoCacheMayRepeat) {
+TEST_F(HttpNativeTest, GivesOneIdThatCachesMustNotStore) {
   const auto answer = http_.Get("/v1/ids/order");
   EXPECT_EQ(answer.status(), 200);
   EXPECT_TRUE(answer.HasField("Cache-Control: no-store"));
@@ -25,14 +25,14 @@ TEST_F(HttpNativeTest, GivesOneIdThatNoCacheMayRepeat) {
   EXPECT_EQ(Layout::Firn().Unpack(id)->machine, MachineId(5));
 }
 
-TEST_F(HttpNativeTest, GivesNumbersOnlyWhereJavaScriptReadsThemExactly) {
+TEST_F(HttpNativeTest, GivesJsonNumbersOnlyIfJavaScriptReadsThemExactly) {
   EXPECT_EQ(http_.Get("/v1/ids/slow").body, R"({"tag":"slow","ids":["1"],"numbers":[1]})");
   issuing_.slow->next = (int64_t{1} << 53) - 1;
   EXPECT_TRUE(http_.Get("/v1/ids/slow").json().contains("numbers"));
   EXPECT_EQ(http_.Get("/v1/ids/slow").body, R"({"tag":"slow","ids":["9007199254740992"]})");
 }
 
-TEST_F(HttpNativeTest, GivesWhatIsAskedForInEachForm) {
+TEST_F(HttpNativeTest, GivesIdsInEachRequestedForm) {
   EXPECT_EQ(http_.Get("/v1/ids/slow?count=3").json()["ids"],
             nlohmann::json::parse(R"(["1","2","3"])"));
   EXPECT_EQ(http_.Get("/v1/ids/slow?count=2&form=text").body,
@@ -42,7 +42,7 @@ TEST_F(HttpNativeTest, GivesWhatIsAskedForInEachForm) {
   EXPECT_EQ(http_.Post("/v1/ids/slow", "form=number&count=1").json()["ids"][0], "1000006");
 }
 
-TEST_F(HttpNativeTest, ServesTheDefaultTagWhereNoneIsGiven) {
+TEST_F(HttpNativeTest, ServesTheDefaultTagIfNoneIsGiven) {
   const auto answer = http_.Get("/v1/ids/");
   EXPECT_EQ(answer.status(), 200);
   EXPECT_EQ(answer.json()["tag"], "order");
@@ -81,7 +81,7 @@ TEST_F(HttpNativeTest, RefusesWithTheReasonAndItsStatus) {
   }
 }
 
-TEST_F(HttpNativeTest, ExplainsWhatComposePutTogether) {
+TEST_F(HttpNativeTest, ExplainsIdsMadeByCompose) {
   const auto composed =
       http_.Get("/v1/compose?time_ms=1567733700834&worker=9&rack=3&sequence=3448&layout=twitter");
   EXPECT_EQ(composed.json()["id"], "1169786042799259000");
@@ -96,12 +96,12 @@ TEST_F(HttpNativeTest, ExplainsWhatComposePutTogether) {
   EXPECT_FALSE(json.contains("version"));
 }
 
-TEST_F(HttpNativeTest, TellsWhenATickBegins) {
+TEST_F(HttpNativeTest, ReturnsTheStartOfATick) {
   EXPECT_EQ(http_.Get("/v1/time/12235264?layout=vesta-max-peak").json()["time"],
             "2015-05-22T06:41:04.000Z");
 }
 
-TEST_F(HttpNativeTest, SaysWhenToComeBack) {
+TEST_F(HttpNativeTest, SendsRetryAfter) {
   Refusal refusal{Reason::kNotReady, "a \"quoted\" sentence", 1200, true};
   HttpAnswer answer;
   AnswerRefusal(refusal, answer);

@@ -49,16 +49,16 @@ TEST_F(HttpProtocolTest, WaitsForTheRestOfEveryTornRequest) {
   EXPECT_EQ(http_.Raw(request).json()["ids"].size(), 2u);
 }
 
-TEST_F(HttpProtocolTest, KnowsTheLengthOfABodyThatIsOnItsWay) {
+TEST_F(HttpProtocolTest, ReportsTheLengthOfAnIncompleteBody) {
   const std::string head = "POST /v1/ids/slow HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n";
   EXPECT_EQ(http_.Raw(head + "some").step.bytes, head.size() + 5000);
 }
 
-TEST_F(HttpProtocolTest, KnowsWhoWaitsToBeToldToGoOn) {
+TEST_F(HttpProtocolTest, ReportsAPeerThatExpectsContinue) {
   const std::string head = "POST /v1/ids/slow HTTP/1.1\r\nHost: x\r\nContent-Length: 7\r\n";
   const std::string expects = "Expect: 100-Continue\r\n";
   EXPECT_TRUE(http_.Raw(head + expects + "\r\n").step.peer_waits);
-  EXPECT_FALSE(http_.Raw(head + expects).step.peer_waits) << "the header is not whole";
+  EXPECT_FALSE(http_.Raw(head + expects).step.peer_waits) << "the header is incomplete";
   EXPECT_FALSE(http_.Raw(head + "\r\n").step.peer_waits);
   EXPECT_FALSE(
       http_.Raw("POST / HTTP/1.0\r\nContent-Length: 7\r\n" + expects + "\r\n").step.peer_waits);
@@ -74,7 +74,7 @@ TEST_F(HttpProtocolTest, ReadsABodyInChunks) {
   EXPECT_EQ(answer.json()["ids"].size(), 3u);
 }
 
-TEST_F(HttpProtocolTest, SeesTheEndOfWhateverIsWholeHoweverItComes) {
+TEST_F(HttpProtocolTest, FindsTheEndOfAWholeRequestInAnyPieces) {
   const std::string head = "POST /v1/ids/slow HTTP/1.1\r\nHost: x\r\n";
   for (const std::string& request :
        {head + "\r\n", head + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -89,7 +89,7 @@ TEST_F(HttpProtocolTest, SeesTheEndOfWhateverIsWholeHoweverItComes) {
   }
 }
 
-TEST_F(HttpProtocolTest, DoesNotLookAgainAtABodyThatJustGrows) {
+TEST_F(HttpProtocolTest, DoesNotParseAgainWhileABodyOnlyGrows) {
   std::string request =
       "POST /v1/ids/slow HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
   const size_t looked_at = request.size();
@@ -121,7 +121,7 @@ TEST_F(HttpProtocolTest, KeepsOrClosesTheConnectionAsAsked) {
   }
 }
 
-TEST_F(HttpProtocolTest, RefusesWhatAProxyCouldReadInAnotherWay) {
+TEST_F(HttpProtocolTest, RefusesRequestsThatAProxyCouldReadDifferently) {
   for (const char* request : {
            "GET /genid HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
            "GET /genid HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
@@ -140,7 +140,7 @@ TEST_F(HttpProtocolTest, RefusesWhatAProxyCouldReadInAnotherWay) {
   EXPECT_EQ(http_.Get("/genid").status(), 200);
 }
 
-TEST_F(HttpProtocolTest, RefusesABodyOfWhichTwoReadersCouldDiffer) {
+TEST_F(HttpProtocolTest, RefusesABodyThatTwoReadersCouldReadDifferently) {
   const std::string smuggled = "GET /genid HTTP/1.1\r\nHost: x\r\n\r\n";
   for (const std::string& fields :
        {std::string("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"),
@@ -159,7 +159,7 @@ TEST_F(HttpProtocolTest, RefusesABodyOfWhichTwoReadersCouldDiffer) {
   EXPECT_EQ(issuing_.Sums().calls, 0u);
 }
 
-TEST_F(HttpProtocolTest, WantsOneHostOfHttp11) {
+TEST_F(HttpProtocolTest, RequiresOneHostInHttp11) {
   ExpectRefused("GET /genid HTTP/1.1\r\n\r\n", 400, CloseCause::kBadHttp);
   ExpectRefused("GET /genid HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", 400, CloseCause::kBadHttp);
   EXPECT_EQ(http_.Raw("GET /genid HTTP/1.0\r\n\r\n").status(), 200);
@@ -191,7 +191,7 @@ TEST_F(HttpProtocolTest, AnswersUnknownPathsAndVerbs) {
   EXPECT_TRUE(answer.HasField("Allow: GET, HEAD, POST, OPTIONS"));
 }
 
-TEST_F(HttpProtocolTest, ParksACallAndGoesOnWithIt) {
+TEST_F(HttpProtocolTest, ParksACallAndResumesIt) {
   issuing_.slow->waits = true;
   for (const char* path : {"/v1/ids/slow", "/api/segment/get/slow", "/id/nextId?bizType=slow"}) {
     const std::string request = "GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -214,11 +214,11 @@ TEST_F(HttpProtocolTest, RefusesAParkedCallAtItsLastAttempt) {
   EXPECT_EQ(answer.json()["error"]["reason"], "OVERLOADED");
 }
 
-// A request that has been answered before is answered by its bytes. It must be told what a side
-// says that has never seen it.
+// A request that was answered before is recognised by its bytes. Its answer must equal that of a
+// protocol that has not seen the request before.
 class SameRequestAgainTest : public HttpProtocolTest {
  protected:
-  // The id, or the status of what is none.
+  // Returns the id, or the status of an answer without one.
   int64_t Ask(const std::string& request) {
     const auto got = http_.Raw(request + request);
     HttpSide newcomer{issuing_};
@@ -241,10 +241,10 @@ class SameRequestAgainTest : public HttpProtocolTest {
   }
 };
 
-TEST_F(SameRequestAgainTest, IsAnsweredWithANewIdOfItsTag) {
+TEST_F(SameRequestAgainTest, GetsANewIdOfItsTag) {
   const std::string slow = Get("/api/segment/get/slow"), order = Get("/api/snowflake/get/order");
   const std::string kept = "GET /api/segment/get/slow HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
-  // Past 9 and 99, where the body gets longer.
+  // Beyond 9 and 99, where the body becomes longer.
   for (int round = 0; round < 40; ++round) {
     EXPECT_LT(Ask(slow), 1'000);
     EXPECT_LT(Ask(kept), 1'000);
@@ -254,7 +254,7 @@ TEST_F(SameRequestAgainTest, IsAnsweredWithANewIdOfItsTag) {
   EXPECT_GT(issuing_.Sums().issued.at("slow"), 100u);
 }
 
-TEST_F(SameRequestAgainTest, IsRefusedOnceTheTagIsGone) {
+TEST_F(SameRequestAgainTest, IsRefusedOnceTheTagIsRemoved) {
   const std::string slow = Get("/api/segment/get/slow");
   EXPECT_EQ(Ask(slow), 1);
   EXPECT_EQ(Ask(slow), 3);
@@ -262,14 +262,14 @@ TEST_F(SameRequestAgainTest, IsRefusedOnceTheTagIsGone) {
   EXPECT_EQ(Ask(slow), 500);
 }
 
-TEST_F(SameRequestAgainTest, IsRefusedWhileTheServerGoesAway) {
+TEST_F(SameRequestAgainTest, IsRefusedWhileTheServerDrains) {
   const std::string order = Get("/api/snowflake/get/order");
   EXPECT_GT(Ask(order), 500);
   issuing_.issuer.Drain();
   EXPECT_EQ(Ask(order), 500);
 }
 
-TEST_F(SameRequestAgainTest, BelongsToTheTagThatANameGetsInPlaceOfTheDefault) {
+TEST_F(SameRequestAgainTest, UsesATagDefinedLaterInsteadOfTheDefault) {
   issuing_.issuer.SetDefault(TagBinding{"", std::make_shared<ScriptedStrategy>(), {}});
   EXPECT_EQ(Ask(Get("/api/segment/get/new")), 1);
   const auto own = std::make_shared<ScriptedStrategy>();
@@ -285,11 +285,11 @@ TEST_F(SameRequestAgainTest, WaitsWhenThereAreNoIds) {
   EXPECT_EQ(http_.Raw(slow).step.kind, Kind::kPark);
   issuing_.slow->waits = false;
   const int asked = issuing_.slow->asked;
-  EXPECT_EQ(http_.Raw(slow).step.kind, Kind::kServed) << "the parked call, and no other";
+  EXPECT_EQ(http_.Raw(slow).step.kind, Kind::kServed) << "this must be the parked call";
   EXPECT_EQ(issuing_.slow->asked, asked + 1);
 }
 
-TEST_F(SameRequestAgainTest, IsNotTakenForOneThatGoesOnOtherwise) {
+TEST_F(SameRequestAgainTest, IsNotConfusedWithOneThatContinuesDifferently) {
   EXPECT_EQ(Ask(Get("/api/segment/get/slow")), 1);
   EXPECT_EQ(http_.Raw("GET /api/segment/get/slow HTTP/1.1\r\nHost: x\r\n").step.kind,
             Kind::kNeedMore);
@@ -299,7 +299,7 @@ TEST_F(SameRequestAgainTest, IsNotTakenForOneThatGoesOnOtherwise) {
   EXPECT_TRUE(last.HasField("Connection: close"));
 }
 
-TEST_F(HttpProtocolTest, WithoutARightHeadTellsNoTagFromAnother) {
+TEST_F(HttpProtocolTest, WithoutRightsHeadRevealsNoTags) {
   const TempDir dir;
   TagRights rights(dir / "names");
   std::ofstream(dir / "names") << "shop.example slow\n";

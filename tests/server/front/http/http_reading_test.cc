@@ -1,5 +1,5 @@
-// What a request is for, whom it means by it, and where it begins and ends: all that RFC 9112 has,
-// and nothing that somebody between a client and us could read in another way.
+// The method, the host, and the beginning and end of a request, as RFC 9112 requires. A request
+// that a proxy between client and server could read differently is refused.
 
 #include <gtest/gtest.h>
 
@@ -39,14 +39,14 @@ class HttpReadingTest : public testing::Test {
   HttpSide http_{issuing_};
 };
 
-TEST_F(HttpReadingTest, AHostIsANameOrAnAddressWithAPortOrWithout) {
+TEST_F(HttpReadingTest, AcceptsAHostNameOrAddressWithAnOptionalPort) {
   for (const char* host : {"x", "firn-1.example", "firn_1.example.:7609", "10.0.0.7:65535", "[::1]",
                            "[2001:db8::7]:7609", "[::ffff:10.0.0.7]:1", "X:", "x:00080"}) {
     ExpectServed(AskedOf(host));
   }
 }
 
-TEST_F(HttpReadingTest, RefusesAHostThatIsNone) {
+TEST_F(HttpReadingTest, RefusesAnInvalidHost) {
   for (const char* host : {"a b",     "a,b",        "a, b",   "u@a",       "u:p@a",
                            "a:x",     "a:-1",       "a:+1",   "a:65536",   "a:80:80",
                            "a: 80",   ":",          ":7609",  "[",         "[]",
@@ -60,13 +60,13 @@ TEST_F(HttpReadingTest, RefusesAHostThatIsNone) {
   }
 }
 
-TEST_F(HttpReadingTest, AnEmptyHostIsOneThatTheClientDoesNotKnow) {
+TEST_F(HttpReadingTest, AcceptsAnEmptyHost) {
   ExpectServed(AskedOf(""));
   ExpectServed(AskedOf(" \t "));
   ExpectBad(Request("GET http://a/genid HTTP/1.1", "Host:\r\n"), "Host is another one");
 }
 
-TEST_F(HttpReadingTest, ATargetMayNameItsHost) {
+TEST_F(HttpReadingTest, AcceptsATargetWithAHost) {
   ExpectServed(Request("GET http://a:7609/genid HTTP/1.1", "Host: a:7609\r\n"));
   ExpectServed(Request("GET HTTPS://A.example/genid? HTTP/1.1", "Host: a.EXAMPLE\r\n"));
   ExpectServed(Request("GET http://[::1]:7609/genid HTTP/1.1", "Host: [::1]:7609\r\n"));
@@ -80,7 +80,7 @@ TEST_F(HttpReadingTest, ATargetMayNameItsHost) {
   }
 }
 
-TEST_F(HttpReadingTest, TheTargetsHostIsThatOfHost) {
+TEST_F(HttpReadingTest, RequiresTheTargetsHostToEqualHost) {
   for (const char* target : {"http://b/genid", "http://a:80/genid", "http://a.b/genid"}) {
     ExpectBad(Request("GET " + std::string(target) + " HTTP/1.1", "Host: a\r\n"),
               "Host is another one");
@@ -91,7 +91,7 @@ TEST_F(HttpReadingTest, TheTargetsHostIsThatOfHost) {
   ExpectBad(Request("GET http://a/genid HTTP/1.1", "Host: a\r\nHost: a\r\n"), "more than one Host");
 }
 
-TEST_F(HttpReadingTest, RefusesATargetThatIsNone) {
+TEST_F(HttpReadingTest, RefusesAnInvalidTarget) {
   for (const char* target :
        {"genid", "*", "?", "a:80", "http:", "http:/genid", "http://", "http:///genid",
         "http://u@a/genid", "http://u:p@a/genid", "http://a:b/genid", "http://a\\@b/genid",
@@ -102,7 +102,7 @@ TEST_F(HttpReadingTest, RefusesATargetThatIsNone) {
   ExpectBad(Request("OPTIONS *x HTTP/1.1", "Host: a\r\n"), "the target is");
 }
 
-TEST_F(HttpReadingTest, OptionsMayAskForTheServerItself) {
+TEST_F(HttpReadingTest, OptionsMayNameTheServerItself) {
   for (const char* target : {"*", "http://a:1", "https://a:1"}) {
     const auto answer =
         http_.Raw(Request("OPTIONS " + std::string(target) + " HTTP/1.1", "Host: a:1\r\n"));
@@ -110,16 +110,16 @@ TEST_F(HttpReadingTest, OptionsMayAskForTheServerItself) {
     EXPECT_TRUE(answer.HasField("Allow: GET, HEAD, POST, OPTIONS")) << answer.head;
   }
   const auto root = http_.Raw(Request("OPTIONS http://a/ HTTP/1.1", "Host: a\r\n"));
-  EXPECT_EQ(root.status(), 404) << "it is a path like others";
+  EXPECT_EQ(root.status(), 404) << "it is an ordinary path";
 }
 
-TEST_F(HttpReadingTest, PassesOverTwoEmptyLinesBeforeARequest) {
+TEST_F(HttpReadingTest, SkipsTwoEmptyLinesBeforeARequest) {
   const std::string request = AskedOf("x");
   ExpectServed("\r\n" + request);
   ExpectServed("\r\n\r\n" + request);
   const std::string post =
       Request("POST /v1/ids/slow HTTP/1.1", "Host: x\r\nContent-Length: 7\r\n");
-  EXPECT_EQ(http_.Raw("\r\n" + post).step.bytes, 2 + post.size() + 7) << "where its body ends";
+  EXPECT_EQ(http_.Raw("\r\n" + post).step.bytes, 2 + post.size() + 7) << "up to the body's end";
 }
 
 TEST_F(HttpReadingTest, WaitsForTheRestOfARequestBehindEmptyLines) {
@@ -130,7 +130,7 @@ TEST_F(HttpReadingTest, WaitsForTheRestOfARequestBehindEmptyLines) {
   }
 }
 
-TEST_F(HttpReadingTest, RefusesMoreEmptyLinesAndHalfOnes) {
+TEST_F(HttpReadingTest, RefusesMoreEmptyLinesAndIncompleteOnes) {
   const std::string request = AskedOf("x");
   for (const char* before :
        {"\r\n\r\n\r\n", "\r\n\r\n\r", "\n", "\r", "\r\r\n", "\r\n\n", " \r\n", "\r\n "}) {
@@ -139,8 +139,8 @@ TEST_F(HttpReadingTest, RefusesMoreEmptyLinesAndHalfOnes) {
   ExpectBad("\r\n\r\n\r\n");
 }
 
-// A value that is put together of several lines would stand in memory that is gone by the time
-// that it is looked at.
+// A value that is assembled from several lines would be in memory that is already freed when it is
+// read.
 TEST_F(HttpReadingTest, RefusesAFieldOnSeveralLines) {
   for (const std::string field :
        {"Host: x\r\n y\r\n", "Host:\r\n x\r\n", "Host: x\r\n\t\r\n", "Host: x\r\nA: b\r\n c\r\n"}) {
@@ -153,7 +153,7 @@ TEST_F(HttpReadingTest, RefusesAFieldOnSeveralLines) {
   ExpectBad(chunks + "0\r\nA: b\r\n c\r\n\r\n", "folded");
 }
 
-TEST_F(HttpReadingTest, RefusesALineThatEndsInHalfAnEnd) {
+TEST_F(HttpReadingTest, RefusesALineWithAnIncompleteEnd) {
   for (const char* request :
        {"GET /genid HTTP/1.1\nHost: x\r\n\r\n", "GET /genid HTTP/1.1\rHost: x\r\n\r\n",
         "GET /genid HTTP/1.1\r\nHost: x\n\r\n", "GET /genid HTTP/1.1\r\nHost: x\r\r\n\r\n",
@@ -167,8 +167,8 @@ TEST_F(HttpReadingTest, RefusesALineThatEndsInHalfAnEnd) {
   ExpectBad(Request(std::string("GET /gen\0id HTTP/1.1", 20), "Host: x\r\n"));
 }
 
-// Whoever takes a bare LF for the end of a line sees other chunks.
-TEST_F(HttpReadingTest, AChunksExtensionIsOneLineOfText) {
+// A reader that accepts a bare LF as the end of a line would see other chunks.
+TEST_F(HttpReadingTest, RefusesChunkExtensionsThatAreNotOneLineOfText) {
   const std::string head =
       Request("POST /genid HTTP/1.1", "Host: x\r\nTransfer-Encoding: chunked\r\n");
   for (const char* bad : {";a=\"\n\"", ";a=\"\r\"", ";a=\"\1\"", ";a=\"\\\n\"", ";\n", ";a\n", "\n",
@@ -182,7 +182,7 @@ TEST_F(HttpReadingTest, AChunksExtensionIsOneLineOfText) {
   }
 }
 
-TEST_F(HttpReadingTest, WhoeverSaysCloseIsClosed) {
+TEST_F(HttpReadingTest, ConnectionCloseClosesTheConnection) {
   for (const char* version : {"1.0", "1.1"}) {
     for (const char* words : {"close", "Close", "keep-alive, close", "close, keep-alive",
                               "close\r\nConnection: keep-alive", "x,close ,y"}) {
@@ -196,7 +196,7 @@ TEST_F(HttpReadingTest, WhoeverSaysCloseIsClosed) {
   }
 }
 
-TEST_F(HttpReadingTest, AHeadThatIsRefusedHasNoBodyEither) {
+TEST_F(HttpReadingTest, ARefusedHeadHasNoBody) {
   const auto head = http_.Raw("HEAD /genid HTTP/1.1\r\n\r\n");
   const auto got = http_.Raw("GET /genid HTTP/1.1\r\n\r\n");
   EXPECT_EQ(head.status(), 400);
@@ -204,7 +204,7 @@ TEST_F(HttpReadingTest, AHeadThatIsRefusedHasNoBodyEither) {
   EXPECT_EQ(head.body, "");
   OutBuffer out;
   http_.protocol().TooLong(out);
-  EXPECT_TRUE(out.view().ends_with("\r\n\r\ntoo large\n")) << "whoever it is, it is another one";
+  EXPECT_TRUE(out.view().ends_with("\r\n\r\ntoo large\n")) << "the next request is not a HEAD";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// HTTP takes no guess: what is not known is said to be so, and nothing is read in two ways.
+// HTTP does not guess: unknown parameters are reported, and no request can be read in two ways.
 
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ class HttpStrictTest : public testing::Test {
   void ExpectBad(const HttpSide::Answer& answer, const std::string& part) {
     EXPECT_EQ(answer.status(), 400) << answer.head << answer.body;
     EXPECT_NE(answer.body.find(part), std::string::npos) << answer.body;
-    EXPECT_EQ(answer.step.kind, ServeStep::Kind::kServed) << "the connection is as good as before";
-    EXPECT_EQ(issuing_.slow->asked, 0) << "nothing was issued";
+    EXPECT_EQ(answer.step.kind, ServeStep::Kind::kServed) << "the connection must stay open";
+    EXPECT_EQ(issuing_.slow->asked, 0) << "an id was issued";
   }
 
   static std::string ManyMembers(int count) {
@@ -39,7 +39,7 @@ class HttpStrictTest : public testing::Test {
   HttpSide http_{issuing_};
 };
 
-TEST_F(HttpStrictTest, WhatIsNotKnownIsNamed) {
+TEST_F(HttpStrictTest, NamesUnknownParameters) {
   const struct {
     const char* target;
     const char* part;
@@ -53,17 +53,17 @@ TEST_F(HttpStrictTest, WhatIsNotKnownIsNamed) {
   ExpectBad(Send("POST", "/v1/ids/slow", kJson, R"({"cuont":3})"), "cuont");
 }
 
-TEST_F(HttpStrictTest, OneThingIsSaidOnce) {
+TEST_F(HttpStrictTest, RefusesRepeatedParameters) {
   ExpectBad(Send("GET", "/v1/ids/slow?count=3&count=4"), "count");
   ExpectBad(Send("POST", "/v1/ids/slow?count=3", kForm, "count=4"), "count");
   ExpectBad(Send("POST", "/v1/ids/slow?count=3", kJson, R"({"count":4})"), "count");
   ExpectBad(Send("POST", "/v1/ids/slow", kJson, R"({"count":4,"count":5})"), "twice");
   const auto both = Send("POST", "/v1/ids/slow?count=3", kForm, "form=text");
-  EXPECT_EQ(both.status(), 200) << "two things in two places are no contradiction";
+  EXPECT_EQ(both.status(), 200) << "different parameters in two places do not contradict";
   EXPECT_EQ(both.json()["texts"].size(), 3u);
 }
 
-TEST_F(HttpStrictTest, ABodyIsJsonOrAForm) {
+TEST_F(HttpStrictTest, RequiresABodyOfJsonOrAForm) {
   const auto runs = Send("POST", "/v1/ids/slow", kJson, R"({"count":3,"form":"runs"})");
   EXPECT_EQ(runs.status(), 200) << runs.body;
   EXPECT_EQ(runs.json()["runs"][0]["count"], 3);
@@ -87,7 +87,7 @@ TEST_F(HttpStrictTest, ABodyIsJsonOrAForm) {
   ExpectBad(Send("GET", "/v1/ids/slow", kForm, "count=3"), "body");
 }
 
-TEST_F(HttpStrictTest, HeadIsAGetWithoutItsBody) {
+TEST_F(HttpStrictTest, HeadEqualsGetWithoutABody) {
   for (const char* target : {"/v1/explain/1", "/v1/time/1", "/v1/ids/slow?count=3", "/nowhere",
                              "/v1/explain/x", "/decodeSnowflakeId?snowflakeId=1", "/expid?id=1"}) {
     const auto got = Send("GET", target);
@@ -95,7 +95,7 @@ TEST_F(HttpStrictTest, HeadIsAGetWithoutItsBody) {
     const auto head = Send("HEAD", target);
     EXPECT_EQ(head.head.substr(0, 15), got.head.substr(0, 15)) << target;
     EXPECT_EQ(head.body, "") << target;
-    EXPECT_EQ(Send("GET", "/v1/explain/1").status(), 200) << "nothing is out of step";
+    EXPECT_EQ(Send("GET", "/v1/explain/1").status(), 200) << "the connection is out of step";
     issuing_.slow->next = 1;
   }
   const auto head = Send("HEAD", "/v1/explain/1");
@@ -110,7 +110,7 @@ TEST_F(HttpStrictTest, AHeadIssuesNothing) {
     issuing_.slow->asked = 0;
     const auto head = Send("HEAD", target);
     EXPECT_EQ(head.status(), 200) << target << head.head;
-    EXPECT_EQ(head.head.find("Content-Length"), std::string::npos) << "a GET's is not known";
+    EXPECT_EQ(head.head.find("Content-Length"), std::string::npos) << "the length is not known";
     EXPECT_EQ(issuing_.slow->asked, 0) << target;
   }
   const auto before = std::stoll(Send("GET", "/api/snowflake/get/order").body);
@@ -119,9 +119,8 @@ TEST_F(HttpStrictTest, AHeadIssuesNothing) {
   EXPECT_EQ(Send("HEAD", "/v1/ids/no-such-tag").status(), 404);
 }
 
-// A request that is known by its bytes is answered with a body; one for the head must not become
-// that.
-TEST_F(HttpStrictTest, AHeadThatIsRepeatedHasNoBodyEither) {
+// A repeated request is answered from a cache with a body; a HEAD must not get that body.
+TEST_F(HttpStrictTest, ARepeatedHeadHasNoBody) {
   for (int i = 0; i < 5; ++i) {
     const auto head = Send("HEAD", "/api/snowflake/get/order");
     EXPECT_EQ(head.status(), 200);
@@ -129,7 +128,7 @@ TEST_F(HttpStrictTest, AHeadThatIsRepeatedHasNoBodyEither) {
   }
 }
 
-TEST_F(HttpStrictTest, OptionsTellWhatMayBeAskedAndDoNothing) {
+TEST_F(HttpStrictTest, OptionsListsMethodsAndHasNoEffect) {
   const struct {
     const char* target;
     const char* allow;
@@ -156,7 +155,7 @@ TEST_F(HttpStrictTest, OptionsTellWhatMayBeAskedAndDoNothing) {
   }
   EXPECT_EQ(Send("OPTIONS", "/nowhere").status(), 404);
   EXPECT_EQ(issuing_.slow->asked, 0);
-  EXPECT_EQ(issuing_.slow->next, 1) << "no id was used up";
+  EXPECT_EQ(issuing_.slow->next, 1) << "an id was used";
 }
 
 }  // namespace
