@@ -38,7 +38,7 @@ class CatalogueTest : public testing::Test {
   Catalogue catalogue_;
 };
 
-TEST_F(CatalogueTest, BindsATagToWhatItNames) {
+TEST_F(CatalogueTest, BindsATagToItsStrategyAndPlugins) {
   const Result<TagBinding> binding = catalogue_.Bind(Tag("counting", {"spy"}));
   ASSERT_TRUE(binding.ok()) << binding.status();
   EXPECT_EQ(binding->name, "order");
@@ -69,7 +69,7 @@ TEST_F(CatalogueTest, RefusesATagWhosePluginItLacks) {
   EXPECT_EQ(catalogue_.Bind(Tag("counting", {"spy", "limit"})).code(), Code::kNotFound);
 }
 
-TEST_F(CatalogueTest, SaysWhichTagAMakerRefused) {
+TEST_F(CatalogueTest, NamesTheTagThatAFactoryRefused) {
   ASSERT_EQ(catalogue_.AddPlugin("sad",
                                  [](const TagDefinition&) -> Result<std::shared_ptr<Plugin>> {
                                    return Invalid("no key");
@@ -78,7 +78,7 @@ TEST_F(CatalogueTest, SaysWhichTagAMakerRefused) {
   EXPECT_EQ(catalogue_.Bind(Tag("counting", {"sad"})).status(), Invalid("no key"));
 }
 
-TEST_F(CatalogueTest, WhatAMakerThrowsCostsItsTag) {
+TEST_F(CatalogueTest, AnExceptionOfAFactoryRefusesOnlyItsTag) {
   const auto said = [this](std::string name, Catalogue::PluginMaker maker) {
     EXPECT_EQ(catalogue_.AddPlugin(name, std::move(maker)), Status());
     return catalogue_.Bind(Tag("counting", {name})).status();

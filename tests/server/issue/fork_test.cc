@@ -1,4 +1,4 @@
-// A process forks in the middle of use: the child must not give a single id.
+// A process forks while ids are being taken: the child must not issue a single id.
 
 #include <atomic>
 #include <thread>
@@ -23,9 +23,9 @@ class ForkTest : public testing::TestWithParam<SequencerKind> {
     EXPECT_EQ(snowflake_.Adopt(claim), Status());
   }
 
-  // Runs in the child: 0 when it is refused every time.
+  // Runs in the child. Returns 0 if every call is refused.
   int ChildGetsNothing() {
-    alarm(20);  // a child that hangs on a lock of its parent's is a failure
+    alarm(20);  // ends a child that hangs on a lock of its parent
     for (int i = 0; i < 1'000; ++i) {
       int64_t id = 0;
       if (snowflake_.TryOne(Method::kEmbedded, &id)) return 1;
@@ -41,7 +41,7 @@ class ForkTest : public testing::TestWithParam<SequencerKind> {
   Snowflake snowflake_{ticks_, SystemEntropy(), {.sequencer = {.kind = GetParam()}}};
 };
 
-TEST_P(ForkTest, AChildGetsNothingAndTheParentGoesOn) {
+TEST_P(ForkTest, AForkedChildGetsNothingAndTheParentContinues) {
   std::atomic<bool> done{false};
   std::atomic<int64_t> taken{0};
   std::vector<std::jthread> threads;
@@ -61,12 +61,12 @@ TEST_P(ForkTest, AChildGetsNothingAndTheParentGoesOn) {
   const int64_t before = taken;
   const BootMs deadline = SystemClock().Boot() + Milliseconds(5'000);
   while (taken == before && SystemClock().Boot() < deadline) std::this_thread::yield();
-  EXPECT_GT(taken, before) << "the parent has stopped";
+  EXPECT_GT(taken, before) << "the parent has stopped issuing";
   done = true;
 }
 
-// The keeper's thread is in the middle of something when another one forks.
-TEST_P(ForkTest, AChildNeverHangsOnWhatItsParentHadLocked) {
+// Another thread forks while the keeper's thread is in the middle of a change.
+TEST_P(ForkTest, AForkedChildNeverHangsOnALockOfItsParent) {
   std::atomic<bool> done{false};
   std::jthread keeper([&] {
     while (!done) snowflake_.Last();
@@ -84,7 +84,7 @@ TEST_P(ForkTest, AChildNeverHangsOnWhatItsParentHadLocked) {
     failed += waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
   }
   done = true;
-  EXPECT_EQ(failed, 0) << "a child was ended by its alarm, or got something";
+  EXPECT_EQ(failed, 0) << "a child was ended by its alarm, or got an id";
 }
 
 INSTANTIATE_TEST_SUITE_P(AllKinds, ForkTest,

@@ -28,7 +28,7 @@ class IssuerTest : public testing::Test {
     ASSERT_EQ(issuer_.Set({std::move(name), std::move(strategy), {}}), Status());
   }
 
-  // The refusal of a tag that nobody knows.
+  // Returns the refusal of an unknown tag.
   Refusal AskUnknown(std::string_view tag) {
     call_.Begin({.tag = tag});
     EXPECT_EQ(issuer_.Issue(call_), Verdict::kRefused);
@@ -41,7 +41,7 @@ class IssuerTest : public testing::Test {
   std::shared_ptr<CountingStrategy> counting_ = std::make_shared<CountingStrategy>();
 };
 
-TEST_F(IssuerTest, GivesTheIdsOfTheTagsStrategy) {
+TEST_F(IssuerTest, IssuesIdsOfTheTagsStrategy) {
   Serve("order", counting_);
   EXPECT_EQ(Ask("order", 5), Verdict::kIssued);
   EXPECT_EQ(call_.runs()[0], (IdRun{1, 5, 1}));
@@ -50,7 +50,7 @@ TEST_F(IssuerTest, GivesTheIdsOfTheTagsStrategy) {
   EXPECT_EQ(id, 6);
 }
 
-TEST_F(IssuerTest, RefusesACountOutOfBoundsAndNeverCutsIt) {
+TEST_F(IssuerTest, RefusesACountOutOfBoundsAndDoesNotReduceIt) {
   Serve("order", counting_);
   for (const int64_t count : {int64_t{0}, int64_t{-1}, INT64_MIN, int64_t{1'001}, INT64_MAX}) {
     EXPECT_EQ(Ask("order", count), Verdict::kRefused) << count;
@@ -60,7 +60,7 @@ TEST_F(IssuerTest, RefusesACountOutOfBoundsAndNeverCutsIt) {
   EXPECT_EQ(Ask("order", 1'000), Verdict::kIssued);
 }
 
-TEST_F(IssuerTest, NamesTheTagsThatAnUnknownOneComesNear) {
+TEST_F(IssuerTest, SuggestsTagsSimilarToAnUnknownOne) {
   for (const char* name : {"order", "orders-eu", "user", "invoice"}) Serve(name, counting_);
   EXPECT_EQ(issuer_.Resolve("oder"), nullptr);
   const Refusal refusal = AskUnknown("oder");
@@ -70,7 +70,7 @@ TEST_F(IssuerTest, NamesTheTagsThatAnUnknownOneComesNear) {
   EXPECT_THAT(rejections_.tags, ElementsAre("oder"));
 }
 
-TEST_F(IssuerTest, ComparesNamesForStrangersWithinABudgetASecond) {
+TEST_F(IssuerTest, LimitsSuggestionsPerSecond) {
   VirtualClock clock{WallMs(1'735'689'600'000)};
   Issuer issuer(rejections_, clock);
   ASSERT_TRUE(issuer.Set({"order", counting_, {}}).ok());
@@ -84,9 +84,9 @@ TEST_F(IssuerTest, ComparesNamesForStrangersWithinABudgetASecond) {
     }
     return count;
   };
-  EXPECT_EQ(suggested(1'000), 20) << "whoever asks first is helped";
+  EXPECT_EQ(suggested(1'000), 20) << "the first calls get a suggestion";
   clock.Advance(Milliseconds(1'000));
-  EXPECT_EQ(suggested(1'000), 20) << "no more at once after a quiet second";
+  EXPECT_EQ(suggested(1'000), 20) << "a quiet second does not permit a larger burst";
   int in_a_second = 0;
   for (int ms = 0; ms < 1'000; ++ms) {
     clock.Advance(Milliseconds(1));
@@ -95,7 +95,7 @@ TEST_F(IssuerTest, ComparesNamesForStrangersWithinABudgetASecond) {
   EXPECT_EQ(in_a_second, 100);
 }
 
-TEST_F(IssuerTest, ShowsAStrangersTagAsPrintableText) {
+TEST_F(IssuerTest, ShowsAnUnknownTagAsPrintableText) {
   const std::string tag = "order\n" + std::string(1'000, 'x');
   EXPECT_EQ(AskUnknown(tag).message, "no tag 'order\\x0a" + std::string(58, 'x') + "'...");
 }
@@ -106,10 +106,10 @@ TEST_F(IssuerTest, TheDefaultServesAnyTag) {
   EXPECT_EQ(Ask("nor of this"), Verdict::kIssued);
   Serve("order", std::make_shared<CountingStrategy>());
   EXPECT_EQ(Ask("order"), Verdict::kIssued);
-  EXPECT_EQ(call_.runs()[0].first, 1) << "a tag that was set has its own";
+  EXPECT_EQ(call_.runs()[0].first, 1) << "a defined tag has its own strategy";
 }
 
-TEST_F(IssuerTest, WithoutADefaultAnyMoreTagsAreUnknownAgain) {
+TEST_F(IssuerTest, TagsAreUnknownAgainOnceTheDefaultIsRemoved) {
   issuer_.SetDefault(TagBinding{"any", counting_, {}});
   const Tag* any = issuer_.Resolve("never heard of");
   ASSERT_NE(any, nullptr);
@@ -120,7 +120,7 @@ TEST_F(IssuerTest, WithoutADefaultAnyMoreTagsAreUnknownAgain) {
   EXPECT_EQ(call_.refusal().reason, Reason::kUnknownTag);
 }
 
-TEST_F(IssuerTest, AHandleStaysGoodWhenTheTagIsChangedOrRemoved) {
+TEST_F(IssuerTest, AHandleStaysValidWhenTheTagIsChangedOrRemoved) {
   Serve("order", counting_);
   const Tag* order = issuer_.Resolve("order");
   counting_->next = 500;
@@ -135,7 +135,7 @@ TEST_F(IssuerTest, AHandleStaysGoodWhenTheTagIsChangedOrRemoved) {
 }
 
 TEST_F(IssuerTest, EachIssuerResolvesToItsOwnTags) {
-  // A new issuer stands where the one before stood, as like it as can be.
+  // A new issuer at the same address as the previous one, and as similar as possible.
   for (int i = 0; i < 3; ++i) {
     std::optional<Issuer> other(std::in_place, rejections_);
     EXPECT_EQ(other->Resolve("order"), nullptr);
@@ -152,13 +152,13 @@ TEST_F(IssuerTest, EachIssuerResolvesToItsOwnTags) {
   }
 }
 
-TEST_F(IssuerTest, RefusesEverythingOnceItDrains) {
+TEST_F(IssuerTest, RefusesEveryCallOnceItDrains) {
   Serve("order", counting_);
   counting_->waits = 2;
   IssueCall waiting(*issuer_.Resolve("order"), {.tag = "order"});
   EXPECT_EQ(issuer_.Issue(waiting), Verdict::kWait);
   issuer_.Drain();
-  EXPECT_EQ(issuer_.Issue(waiting), Verdict::kRefused) << "a waiting call, too";
+  EXPECT_EQ(issuer_.Issue(waiting), Verdict::kRefused) << "a waiting call is refused, too";
   EXPECT_EQ(waiting.refusal().reason, Reason::kDraining);
   EXPECT_TRUE(waiting.refusal().another_server_may_help);
   EXPECT_EQ(Ask("order"), Verdict::kRefused);
@@ -166,7 +166,7 @@ TEST_F(IssuerTest, RefusesEverythingOnceItDrains) {
   EXPECT_FALSE(issuer_.TryOne(*issuer_.Resolve("order"), Method::kThrift, &id));
 }
 
-TEST_F(IssuerTest, TellsTheHandlerOfEveryRefusal) {
+TEST_F(IssuerTest, CallsTheHandlerForEveryRefusal) {
   Serve("order", counting_);
   counting_->throws = true;
   Ask("order");
@@ -177,7 +177,7 @@ TEST_F(IssuerTest, TellsTheHandlerOfEveryRefusal) {
               ElementsAre(Reason::kInternal, Reason::kBadRequest, Reason::kDraining));
 }
 
-TEST_F(IssuerTest, AHandlerThatThrowsChangesNoRefusal) {
+TEST_F(IssuerTest, AnExceptionOfTheHandlerDoesNotChangeTheRefusal) {
   class Thrower final : public RejectionHandler {
    public:
     void OnRefusal(const Request&, const Refusal&) override { throw 1; }
@@ -189,7 +189,7 @@ TEST_F(IssuerTest, AHandlerThatThrowsChangesNoRefusal) {
   EXPECT_EQ(call_.refusal().reason, Reason::kBadRequest);
 }
 
-TEST_F(IssuerTest, ACallMayBeUsedAgain) {
+TEST_F(IssuerTest, ACallObjectCanBeReused) {
   Serve("order", counting_);
   for (int64_t i = 1; i <= 3; ++i) {
     EXPECT_EQ(Ask("order"), Verdict::kIssued);
@@ -209,7 +209,7 @@ TEST_F(IssuerTest, SnowflakeTagsShareOneSequence) {
   EXPECT_EQ(call_.runs()[0].first, first + 1);
 }
 
-// A call that is refused for `reason` around a snowflake strategy, and what it is refused by.
+// A call that is refused for `reason` around a snowflake strategy, and the cause of the refusal.
 struct RefusedBy {
   const char* name;
   Reason reason;
@@ -273,16 +273,16 @@ INSTANTIATE_TEST_SUITE_P(
                               }}),
     [](const auto& param) { return std::string(param.param.name); });
 
-TEST_F(IssuerTest, ABatchAcrossTicksComesWholeOrNotAtAll) {
+TEST_F(IssuerTest, IssuesABatchAcrossTicksCompletelyOrNotAtAll) {
   SnowflakeRig rig;
   rig.Hold();
   Serve("order", rig.strategy());
   EXPECT_EQ(Ask("order", 10'000), Verdict::kWait);
   EXPECT_EQ(issuer_.GiveUp(call_).reason, Reason::kOverloaded);
-  EXPECT_TRUE(call_.runs().empty()) << "what it had got is lost, not given in part";
+  EXPECT_TRUE(call_.runs().empty()) << "ids that it had got are lost, not returned in part";
 }
 
-TEST_F(IssuerTest, ResolvesWhileTagsAreMade) {
+TEST_F(IssuerTest, ResolvesWhileTagsAreCreated) {
   Serve("order", counting_);
   std::atomic<bool> done{false};
   std::atomic<int> lost{0};
@@ -313,7 +313,7 @@ TEST_F(IssuerTest, RefusesATagWithoutNameOrStrategy) {
   EXPECT_EQ(issuer_.Resolve("order"), nullptr);
 }
 
-// Says what it is told to say, and counts.
+// A seeker with a scripted result, which counts its calls.
 class ScriptedSeeker final : public TagSeeker {
  public:
   Found Seek(std::string_view, uint64_t& ticket) override {
@@ -334,14 +334,14 @@ class IssuerSeekTest : public IssuerTest {
   ScriptedSeeker seeker_;
 };
 
-TEST_F(IssuerSeekTest, ATagThatIsMadeWhileItsCallWaitsServesIt) {
+TEST_F(IssuerSeekTest, ServesAWaitingCallOnceItsTagIsCreated) {
   EXPECT_EQ(issuer_.Issue(call_), Verdict::kWait);
   Serve("order", counting_);
   EXPECT_EQ(issuer_.Issue(call_), Verdict::kIssued);
   EXPECT_EQ(call_.runs()[0].first, 1);
 }
 
-TEST_F(IssuerSeekTest, OnlyWhatHasBeenLookedForIsUnknown) {
+TEST_F(IssuerSeekTest, ATagIsUnknownOnlyAfterALookup) {
   EXPECT_EQ(issuer_.Issue(call_), Verdict::kWait);
   seeker_.found = TagSeeker::Found::kNothing;
   EXPECT_EQ(issuer_.Issue(call_), Verdict::kRefused);
@@ -349,18 +349,18 @@ TEST_F(IssuerSeekTest, OnlyWhatHasBeenLookedForIsUnknown) {
   EXPECT_THAT(seeker_.tickets, ElementsAre(0, 7));
 }
 
-TEST_F(IssuerSeekTest, WhatNobodyCanTellIsAnotherServersBusiness) {
+TEST_F(IssuerSeekTest, AnUnansweredLookupMayBeRetriedOnAnotherServer) {
   EXPECT_EQ(issuer_.Issue(call_), Verdict::kWait);
   issuer_.GiveUp(call_);
   EXPECT_TRUE(call_.refusal().another_server_may_help);
-  EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown) << "of this tag only";
+  EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown) << "which concerns only this tag";
   seeker_.found = TagSeeker::Found::kUnanswered;
   call_.Begin({.tag = "order"});
   EXPECT_EQ(issuer_.Issue(call_), Verdict::kRefused);
   EXPECT_TRUE(call_.refusal().another_server_may_help);
 }
 
-TEST_F(IssuerSeekTest, ACallThatWaitsKeepsTheNameItself) {
+TEST_F(IssuerSeekTest, AWaitingCallKeepsACopyOfTheName) {
   constexpr const char* kName = "a name that is too long for a string to keep in place";
   const auto begin = [&] {
     const std::string gone_soon = kName;
@@ -372,11 +372,11 @@ TEST_F(IssuerSeekTest, ACallThatWaitsKeepsTheNameItself) {
   Serve(kName, counting_);
   EXPECT_EQ(issuer_.Issue(moved), Verdict::kIssued);
   counting_->waits = 1;
-  EXPECT_EQ(begin(), Verdict::kWait) << "a tag that is known";
+  EXPECT_EQ(begin(), Verdict::kWait) << "for a known tag";
   EXPECT_EQ(call_.request().tag, kName);
 }
 
-TEST_F(IssuerSeekTest, ACallsTextIsThatOfItsBeginning) {
+TEST_F(IssuerSeekTest, ACallKeepsTheTextFormOfItsBeginning) {
   const auto text = [](std::string_view form) {
     return std::make_shared<const TextTemplate>(*TextTemplate::Parse(form));
   };

@@ -1,4 +1,4 @@
-// Counts what the short way and a call object that is used again take from the heap: nothing.
+// Checks that the fast path and a reused call object allocate no memory.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ class NoAllocation : public testing::Test {
 
 TEST_F(NoAllocation, ForOneIdByName) {
   EXPECT_GT(AllocationsOf([] { ::operator delete(::operator new(1)); }), 0)
-      << "the count does not work";
+      << "the allocation counter does not work";
   const auto one = [&] {
     int64_t id = 0;
     issuer_.TryOne(*issuer_.Resolve("order"), Method::kThrift, &id);
@@ -39,7 +39,7 @@ TEST_F(NoAllocation, ForOneIdByName) {
   EXPECT_EQ(AllocationsOf(one), 0);
 }
 
-TEST_F(NoAllocation, ForABatchInACallThatIsUsedAgain) {
+TEST_F(NoAllocation, ForABatchInAReusedCall) {
   IssueCall call;
   const auto batch = [&] {
     call.Begin(*issuer_.Resolve("order"), {.tag = "order", .count = 20});

@@ -29,18 +29,18 @@ class PatientCallerTest : public testing::Test {
   int64_t id_ = 0;
 };
 
-TEST_F(PatientCallerTest, TakesTheShortWayWhenItCan) {
+TEST_F(PatientCallerTest, UsesTheFastPathIfPossible) {
   EXPECT_TRUE(caller_.IssueOne(call_, *tag_, {.tag = "order"}, &id_));
   EXPECT_EQ(id_, 1);
 }
 
-TEST_F(PatientCallerTest, SleepsThroughWaits) {
+TEST_F(PatientCallerTest, SleepsWhileACallWaits) {
   strategy_->waits = 40;
   EXPECT_TRUE(caller_.IssueOne(call_, *tag_, {.tag = "order"}, &id_));
   EXPECT_EQ(id_, 1);
 }
 
-TEST_F(PatientCallerTest, GivesUpWhenItsPatienceEnds) {
+TEST_F(PatientCallerTest, GivesUpAtItsTimeout) {
   strategy_->waits = 1'000;
   const BootMs begin = clock_of_test.Boot();
   EXPECT_FALSE(caller_.IssueOne(call_, *tag_, {.tag = "order"}, &id_));
@@ -48,7 +48,7 @@ TEST_F(PatientCallerTest, GivesUpWhenItsPatienceEnds) {
   EXPECT_EQ(clock_of_test.Boot() - begin, Milliseconds(50));
 }
 
-TEST_F(PatientCallerTest, HandsOnARefusal) {
+TEST_F(PatientCallerTest, PassesARefusalOn) {
   issuer_.Drain();
   EXPECT_FALSE(caller_.IssueOne(call_, *tag_, {.tag = "order"}, &id_));
   EXPECT_EQ(call_.refusal().reason, Reason::kDraining);

@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Tag `order` with plugins a, b and c, given in another order; tag `user` with b only.
+// Tag `order` with plugins a, b and c, listed in another order; tag `user` with b only.
 class PluginChainTest : public testing::Test {
  protected:
   PluginChainTest() {
@@ -26,7 +26,7 @@ class PluginChainTest : public testing::Test {
     call_.Begin(*issuer_.Resolve(tag), {.tag = tag, .count = count});
     return issuer_.Issue(call_);
   }
-  // A call that is refused for `reason`, and another tag's that is served all the same.
+  // Checks that a call is refused for `reason`, while a call of another tag is served.
   void ExpectOnlyThisCallIsHarmed(Reason reason, const char* words) {
     EXPECT_EQ(Ask("order", 3), Verdict::kRefused);
     EXPECT_EQ(call_.refusal().reason, reason);
@@ -48,7 +48,7 @@ class PluginChainTest : public testing::Test {
   IssueCall call_;
 };
 
-TEST_F(PluginChainTest, LowerOrderGoesFirst) {
+TEST_F(PluginChainTest, RunsPluginsInAscendingOrder) {
   EXPECT_EQ(Ask("order"), Verdict::kIssued);
   EXPECT_THAT(log_,
               ElementsAre("a before", "b before", "c before", "a after", "b after", "c after"));
@@ -67,15 +67,15 @@ TEST_F(PluginChainTest, PluginsOfOneOrderRunAsTheTagNamesThem) {
   EXPECT_THAT(log_, ElementsAre("z before", "y before", "z after", "y after"));
 }
 
-TEST_F(PluginChainTest, ARefusalBeforeEndsTheCallAndThePluginsAfterItAreNotRun) {
+TEST_F(PluginChainTest, ARefusalBeforeEndsTheCallWithoutLaterPlugins) {
   b_->before = [](const Request&) { return Refusal{Reason::kRejected, "enough", 20, true}; };
   EXPECT_EQ(Ask("order"), Verdict::kRefused);
   EXPECT_EQ(call_.refusal(), (Refusal{Reason::kRejected, "enough", 20, true}));
   EXPECT_THAT(log_, ElementsAre("a before", "b before", "a refused REJECTED"));
-  EXPECT_EQ(strategy_->next, 1) << "no id was taken";
+  EXPECT_EQ(strategy_->next, 1) << "an id was taken";
 }
 
-TEST_F(PluginChainTest, ARefusalOfTheStrategyIsToldToAll) {
+TEST_F(PluginChainTest, ReportsARefusalOfTheStrategyToAllPlugins) {
   strategy_->throws = true;
   EXPECT_EQ(Ask("order"), Verdict::kRefused);
   EXPECT_EQ(call_.refusal().reason, Reason::kInternal);
@@ -83,13 +83,13 @@ TEST_F(PluginChainTest, ARefusalOfTheStrategyIsToldToAll) {
                                 "b refused INTERNAL", "c refused INTERNAL"));
 }
 
-TEST_F(PluginChainTest, ARefusalAfterKeepsTheIdsBack) {
+TEST_F(PluginChainTest, ARefusalAfterWithholdsTheIds) {
   b_->after = [](const Request&, Runs&) { return Refusal{Reason::kRejected, "too large"}; };
   EXPECT_EQ(Ask("order", 3), Verdict::kRefused);
   EXPECT_TRUE(call_.runs().empty());
   EXPECT_THAT(log_, ElementsAre("a before", "b before", "c before", "a after", "b after",
                                 "a refused REJECTED", "b refused REJECTED", "c refused REJECTED"));
-  EXPECT_EQ(strategy_->next, 4) << "they are lost, never given again";
+  EXPECT_EQ(strategy_->next, 4) << "the ids are lost and not issued again";
 }
 
 TEST_F(PluginChainTest, APluginMayReplaceTheIds) {
@@ -103,25 +103,25 @@ TEST_F(PluginChainTest, APluginMayReplaceTheIds) {
 
 // --- plugins that misbehave ----------------------------------------------------------------------
 
-TEST_F(PluginChainTest, OneThatThrowsBeforeHarmsOnlyItsCall) {
+TEST_F(PluginChainTest, AnExceptionBeforeRefusesOnlyItsCall) {
   a_->before = [](const Request&) -> std::optional<Refusal> { throw std::runtime_error("oops"); };
   ExpectOnlyThisCallIsHarmed(Reason::kInternal, "plugin a threw: oops");
   EXPECT_THAT(log_, ElementsAre("a before"));
 }
 
-TEST_F(PluginChainTest, OneThatThrowsNoExceptionHarmsOnlyItsCall) {
+TEST_F(PluginChainTest, AnUnknownThrownTypeRefusesOnlyItsCall) {
   a_->before = [](const Request&) -> std::optional<Refusal> { throw 42; };
   ExpectOnlyThisCallIsHarmed(Reason::kInternal, "plugin a threw something");
 }
 
-TEST_F(PluginChainTest, OneThatThrowsAfterHarmsOnlyItsCall) {
+TEST_F(PluginChainTest, AnExceptionAfterRefusesOnlyItsCall) {
   c_->after = [](const Request&, Runs&) -> std::optional<Refusal> {
     throw std::runtime_error("oops");
   };
   ExpectOnlyThisCallIsHarmed(Reason::kInternal, "plugin c threw: oops");
 }
 
-TEST_F(PluginChainTest, OneThatThrowsWhenToldOfARefusalHarmsNothing) {
+TEST_F(PluginChainTest, AnExceptionInOnRefusalIsIgnored) {
   c_->before = [](const Request&) { return Refusal{Reason::kRejected, "enough"}; };
   a_->on_refusal = [] { throw std::runtime_error("oops"); };
   ExpectOnlyThisCallIsHarmed(Reason::kRejected, "enough");
@@ -134,7 +134,7 @@ TEST_F(PluginChainTest, ARefusalForAReasonThatDoesNotExistIsInternal) {
   ExpectOnlyThisCallIsHarmed(Reason::kInternal, "a reason that does not exist");
 }
 
-TEST_F(PluginChainTest, ANegativeRetryTimeIsNone) {
+TEST_F(PluginChainTest, ANegativeRetryTimeIsOmitted) {
   a_->before = [](const Request&) { return Refusal{Reason::kRejected, "enough", -5}; };
   EXPECT_EQ(Ask("order"), Verdict::kRefused);
   EXPECT_EQ(call_.refusal().retry_after_ms, 0);
@@ -152,7 +152,7 @@ TEST_P(PluginNonsense, HarmsOnlyItsCall) {
     GetParam().make(runs);
     return std::nullopt;
   };
-  // Tag `user` has the same plugin, so the call that must not suffer is another plugin's.
+  // Tag `user` has the same plugin, so the call that must succeed uses another plugin.
   ASSERT_EQ(issuer_.Set({"user", strategy_, {a_}}), Status());
   ExpectOnlyThisCallIsHarmed(Reason::kInternal, "plugin b made nonsense of the ids");
 }
@@ -184,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // --- calls that wait ----------------------------------------------------------------------------
 
-TEST_F(PluginChainTest, RunOncePerCallHoweverOftenItIsParked) {
+TEST_F(PluginChainTest, RunsOncePerCallEvenIfItIsParked) {
   strategy_->waits = 3;
   EXPECT_EQ(Ask("order"), Verdict::kWait);
   EXPECT_EQ(call_.ask_again_in(), std::chrono::microseconds(500));
@@ -195,7 +195,7 @@ TEST_F(PluginChainTest, RunOncePerCallHoweverOftenItIsParked) {
               ElementsAre("a before", "b before", "c before", "a after", "b after", "c after"));
 }
 
-TEST_F(PluginChainTest, ACallThatIsGivenUpIsARefusal) {
+TEST_F(PluginChainTest, AnAbandonedCallIsReportedAsARefusal) {
   strategy_->waits = 3;
   EXPECT_EQ(Ask("user"), Verdict::kWait);
   EXPECT_EQ(issuer_.GiveUp(call_), (Refusal{Reason::kOverloaded, "it took too long"}));
@@ -203,7 +203,7 @@ TEST_F(PluginChainTest, ACallThatIsGivenUpIsARefusal) {
   EXPECT_THAT(rejections_.reasons, ElementsAre(Reason::kOverloaded));
 }
 
-TEST_F(PluginChainTest, AWaitingCallEndsAsItBeganWhenItsTagIsChanged) {
+TEST_F(PluginChainTest, AWaitingCallKeepsItsPluginsWhenItsTagChanges) {
   strategy_->waits = 1;
   EXPECT_EQ(Ask("user"), Verdict::kWait);
   ASSERT_EQ(issuer_.Set({"user", strategy_, {c_}}), Status());
@@ -211,7 +211,7 @@ TEST_F(PluginChainTest, AWaitingCallEndsAsItBeganWhenItsTagIsChanged) {
   EXPECT_THAT(log_, ElementsAre("b before", "b after"));
 }
 
-TEST_F(PluginChainTest, ATagWithPluginsDoesNotTakeTheShortWay) {
+TEST_F(PluginChainTest, ATagWithPluginsDoesNotUseTheFastPath) {
   int64_t id = 0;
   EXPECT_FALSE(issuer_.TryOne(*issuer_.Resolve("order"), Method::kThrift, &id));
   EXPECT_THAT(log_, IsEmpty());

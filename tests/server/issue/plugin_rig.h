@@ -11,7 +11,7 @@
 
 namespace firn {
 
-// A plugin that writes down what it is asked, and does what a test tells it.
+// A scripted plugin, which records its calls.
 class ScriptedPlugin final : public Plugin {
  public:
   ScriptedPlugin(std::string name, int order, std::vector<std::string>* log)
@@ -43,7 +43,7 @@ class ScriptedPlugin final : public Plugin {
   std::vector<std::string>* log_;
 };
 
-// Counts 1, 2, 3, ...; waits, refuses or throws when told.
+// A strategy that issues 1, 2, 3, ..., and waits, refuses or throws if a test says so.
 class CountingStrategy final : public Strategy {
  public:
   std::string_view name() const override { return "counting"; }
@@ -71,7 +71,7 @@ class CountingStrategy final : public Strategy {
   bool throws = false;
 };
 
-// Remembers every refusal.
+// Records every refusal.
 class RecordingRejections final : public RejectionHandler {
  public:
   void OnRefusal(const Request& request, const Refusal& refusal) override {

@@ -9,7 +9,7 @@
 
 namespace firn {
 
-// A call of TakeOne that is interrupted for long between its steps.
+// A call of TakeOne that is delayed between its steps.
 class SleepyCaller {
  public:
   explicit SleepyCaller(RangeCursor& cursor) : cursor_(cursor) {}
@@ -17,7 +17,7 @@ class SleepyCaller {
   void Look() { sight_ = cursor_.Look(); }
   void Take() { word_ = cursor_.cell_.fetch_sub(1); }
 
-  // What it gets in the end, or -1.
+  // Returns the number that the call gets, or -1.
   int64_t Finish() {
     int64_t number = -1;
     return cursor_.Settle(sight_, word_, &number) ? number : -1;
@@ -33,7 +33,7 @@ namespace {
 
 class RangeCursorTest : public testing::Test, private LowWater {
  protected:
-  // The next number, or -1.
+  // Returns the next number, or -1.
   int64_t One() {
     int64_t number = -1;
     return cursor_.TakeOne(&number) ? number : -1;
@@ -58,10 +58,10 @@ TEST_F(RangeCursorTest, GivesEveryNumberOnceAndInOrder) {
   EXPECT_EQ(One(), -1);
   EXPECT_EQ(One(), -1);
   cursor_.Load({200, 201}, 1);
-  EXPECT_EQ(One(), 200) << "what was asked of the empty range costs the next one nothing";
+  EXPECT_EQ(One(), 200) << "calls on the empty range do not cost the next range a number";
 }
 
-TEST_F(RangeCursorTest, TellsOneCallThatItIsLow) {
+TEST_F(RangeCursorTest, ReportsTheLowMarkToOneCall) {
   cursor_.Load({0, 10}, 7);
   for (int i = 0; i < 3; ++i) One();
   EXPECT_FALSE(low_);
@@ -72,7 +72,7 @@ TEST_F(RangeCursorTest, TellsOneCallThatItIsLow) {
   EXPECT_FALSE(low_);
 }
 
-TEST_F(RangeCursorTest, ABatchIsCutAtTheEnd) {
+TEST_F(RangeCursorTest, ABatchIsTruncatedAtTheEnd) {
   cursor_.Load({0, 10}, 8);
   EXPECT_EQ(cursor_.TakeUpTo(2), (Range{0, 2}));
   EXPECT_FALSE(low_);
@@ -81,7 +81,7 @@ TEST_F(RangeCursorTest, ABatchIsCutAtTheEnd) {
   EXPECT_TRUE(cursor_.TakeUpTo(1).empty());
 }
 
-TEST_F(RangeCursorTest, UnloadsWhatIsLeft) {
+TEST_F(RangeCursorTest, UnloadReturnsTheRest) {
   cursor_.Load({0, 10}, 1);
   One();
   EXPECT_EQ(cursor_.Unload(), (Range{1, 10}));
@@ -97,19 +97,19 @@ TEST_F(RangeCursorTest, HoldsTheLargestRangeAtTheEndOfAllNumbers) {
   EXPECT_EQ(cursor_.TakeUpTo(RangeCursor::kSizeMax).end, kRangeEnd);
 }
 
-TEST_F(RangeCursorTest, DiesRatherThanTakeARangeOverAnother) {
+TEST_F(RangeCursorTest, AbortsIfARangeIsLoadedOverAnother) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a forked child's cursor is empty
   cursor_.Load({0, 10}, 1);
   EXPECT_DEATH(cursor_.Load({20, 30}, 1), "not used up");
 }
 
-// Ranges [100, 110), [200, 210), ..., the one before thrown away each time.
+// Ranges [100, 110), [200, 210), ...; the previous one is discarded each time.
 void LoadNth(RangeCursor& cursor, int64_t nth) {
   cursor.Unload();
   cursor.Load({nth * 100, nth * 100 + 10}, 1);
 }
 
-TEST_F(RangeCursorTest, WhoSleepsAfterTakingKeepsItsNumberWhileItsRangeCanBeTold) {
+TEST_F(RangeCursorTest, ACallDelayedAfterTakingKeepsItsNumberWhileItsRangeIsKnown) {
   for (const int64_t switches : {1, 2, 15}) {
     LoadNth(cursor_, 1);
     SleepyCaller caller(cursor_);
@@ -121,7 +121,7 @@ TEST_F(RangeCursorTest, WhoSleepsAfterTakingKeepsItsNumberWhileItsRangeCanBeTold
   EXPECT_EQ(cursor_.lost(), 0);
 }
 
-TEST_F(RangeCursorTest, WhoSleepsAfterTakingUntilItsSlotHasAnotherRangeLosesTheNumber) {
+TEST_F(RangeCursorTest, ACallDelayedUntilItsSlotIsReusedLosesTheNumber) {
   LoadNth(cursor_, 1);
   SleepyCaller caller(cursor_);
   caller.Look();
@@ -131,7 +131,7 @@ TEST_F(RangeCursorTest, WhoSleepsAfterTakingUntilItsSlotHasAnotherRangeLosesTheN
   EXPECT_EQ(cursor_.lost(), 1);
 }
 
-TEST_F(RangeCursorTest, WhoSleepsBeforeTakingGetsNumbersOfTheNextRangeOnly) {
+TEST_F(RangeCursorTest, ACallDelayedBeforeTakingGetsOnlyANumberOfTheNextRange) {
   for (const int64_t switches : {1, 2, 15, 16, 17, 32}) {
     LoadNth(cursor_, 1);
     SleepyCaller caller(cursor_);
@@ -141,12 +141,12 @@ TEST_F(RangeCursorTest, WhoSleepsBeforeTakingGetsNumbersOfTheNextRangeOnly) {
     caller.Take();
     EXPECT_EQ(caller.Finish(), switches == 1 ? 200 : -1) << switches;
     EXPECT_EQ(cursor_.lost() - lost, switches == 1 ? 0 : 1) << switches;
-    EXPECT_EQ(One(), (1 + switches) * 100 + 1) << "the number after the one that was taken";
+    EXPECT_EQ(One(), (1 + switches) * 100 + 1) << "the delayed call has taken the first number";
   }
 }
 
-// Whoever sleeps before taking while the range goes back to where it came from gets nothing of it.
-TEST_F(RangeCursorTest, WhoSleepsWhileTheRestIsGivenBackGetsNothingOfIt) {
+// A call that is delayed before taking, while the rest of the range is given back, gets none of it.
+TEST_F(RangeCursorTest, ACallDelayedDuringAnUnloadGetsNoneOfTheRest) {
   LoadNth(cursor_, 1);
   SleepyCaller before(cursor_), after(cursor_);
   before.Look();
@@ -154,12 +154,12 @@ TEST_F(RangeCursorTest, WhoSleepsWhileTheRestIsGivenBackGetsNothingOfIt) {
   before.Take();
   EXPECT_EQ(cursor_.Unload(), (Range{101, 110}));
   after.Take();
-  EXPECT_EQ(before.Finish(), 100) << "below the rest";
+  EXPECT_EQ(before.Finish(), 100) << "this number is below the rest";
   EXPECT_EQ(after.Finish(), -1);
 }
 
-// Tiny ranges of one sequence are loaded by whoever finds nothing left: all threads together get
-// each number once, but for those that are lost and counted, and each thread's own ones rise.
+// A thread that finds no numbers loads the next tiny range of one sequence. All threads together
+// get each number once, except counted lost ones, and the numbers of each thread rise.
 TEST_F(RangeCursorTest, ManyThreadsShareManyTinyRanges) {
   constexpr int64_t kNumbers = 200'000;
   constexpr int kTakers = 4;
@@ -179,7 +179,7 @@ TEST_F(RangeCursorTest, ManyThreadsShareManyTinyRanges) {
       for (int64_t i = range.begin; i < range.end; ++i) {
         EXPECT_GT(i, last);
         last = i;
-        EXPECT_EQ(got[static_cast<size_t>(i)].fetch_add(1), 0) << i << " was given twice";
+        EXPECT_EQ(got[static_cast<size_t>(i)].fetch_add(1), 0) << i << " was issued twice";
       }
       if (!range.empty()) continue;
       const std::lock_guard lock(mutex);

@@ -26,25 +26,25 @@ class LoggingRejectionHandlerTest : public testing::Test {
                                    [this](const std::string& line) { lines_.push_back(line); }};
 };
 
-TEST_F(LoggingRejectionHandlerTest, SaysWhatWasRefusedAndWhy) {
+TEST_F(LoggingRejectionHandlerTest, LogsWhatWasRefusedAndWhy) {
   Refuse(Reason::kNotReady);
   EXPECT_THAT(lines_, ElementsAre("refused 1 of tag 'order': NOT_READY: no luck"));
 }
 
-// Tags come from strangers: one must not write a line of its own into the log.
-TEST_F(LoggingRejectionHandlerTest, ATagStaysWithinItsLine) {
+// Tags come from untrusted clients: a tag must not be able to write a line of its own into the log.
+TEST_F(LoggingRejectionHandlerTest, ATagCannotWriteASecondLine) {
   handler_.OnRefusal({.tag = "order\nE1121 all is lost\x1b[2J"}, {Reason::kUnknownTag, "no luck"});
   EXPECT_THAT(lines_, ElementsAre("refused 1 of tag 'order\\x0aE1121 all is lost\\x1b[2J': "
                                   "UNKNOWN_TAG: no luck"));
 }
 
-TEST_F(LoggingRejectionHandlerTest, LogsAFewOfEachReasonInAWindow) {
+TEST_F(LoggingRejectionHandlerTest, LimitsLinesPerReasonAndWindow) {
   Refuse(Reason::kNotReady, 1'000);
   Refuse(Reason::kClock, 2);
   EXPECT_THAT(lines_, SizeIs(LoggingRejectionHandler::kLinesPerWindow + 2));
 }
 
-TEST_F(LoggingRejectionHandlerTest, SaysInTheNextWindowHowManyWereLeftOut) {
+TEST_F(LoggingRejectionHandlerTest, LogsTheSuppressedCountInTheNextWindow) {
   Refuse(Reason::kNotReady, 1'000);
   clock_.Advance(LoggingRejectionHandler::kWindow);
   lines_.clear();

@@ -8,7 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(Runs, JoinsWhatFollowsAtTheSameDistance) {
+TEST(Runs, JoinsIdsAtTheSameDistance) {
   Runs runs;
   runs.Add({10, 2, 5});
   runs.Add({20, 3, 5});
@@ -28,7 +28,7 @@ TEST(Runs, KeepTheirOrderWhenTheyAreManyAndAreEmptyWhenCleared) {
   EXPECT_THAT(runs.runs(), ElementsAre(IdRun{7, 1, 1}));
 }
 
-TEST(Runs, GiveTheirIdsInOrder) {
+TEST(Runs, YieldIdsInOrder) {
   Runs runs;
   runs.Add({1, 2, 1024});
   runs.Add({5, 1, 1});

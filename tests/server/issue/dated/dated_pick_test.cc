@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 const WallMs kNoon = At("2026-11-22T12:00:00Z");
 
-// As it stands after `high`.
+// The tag with its ledger at `high`.
 TagDefinition Order(int64_t high = 0) {
   TagDefinition tag{.name = "order", .strategy = "dated"};
   tag.high = high;
@@ -31,15 +31,15 @@ TEST(DatedPickTest, EachPeriodBeginsWithOne) {
   EXPECT_EQ(Picked(Order(20261121000777), 100, kNoon), (Range{20261122000001, 20261122000101}));
 }
 
-TEST(DatedPickTest, TheDateIsThatOfTheTagsZone) {
+TEST(DatedPickTest, UsesTheDateInTheTagsZone) {
   TagDefinition tag = Order();
   tag.zone = "Asia/Tokyo";
   EXPECT_EQ(Picked(tag, 1, At("2026-11-22T14:59:59.999Z")).begin, 20261122000001);
   EXPECT_EQ(Picked(tag, 1, At("2026-11-22T15:00:00Z")).begin, 20261123000001);
 }
 
-// A clock that went back, and a zone where it is still the day before.
-TEST(DatedPickTest, ALaterPeriodStaysWhatItIs) {
+// Covers a clock that went back, and a zone where it is still the day before.
+TEST(DatedPickTest, StaysInALaterPeriodThatTheLedgerHasReached) {
   EXPECT_EQ(Picked(Order(20261123000005), 2, kNoon), (Range{20261123000005, 20261123000007}));
   EXPECT_EQ(PickDated(Order(20261124000000), 2, kNoon).code(), Code::kExhausted);
 }
@@ -59,7 +59,7 @@ TEST(DatedPickTest, HoldsAHundredthOfWhatIsLeftOrTheStep) {
   EXPECT_EQ(Picked(tag, 1'000'000, kNoon).size(), 20'000);
 }
 
-TEST(DatedPickTest, AStartIsGoneOnFrom) {
+TEST(DatedPickTest, ContinuesFromTheStart) {
   TagDefinition tag = Order();
   tag.start = 20261122004711;
   EXPECT_EQ(Picked(tag, 1, kNoon).begin, 20261122004711);
@@ -68,13 +68,13 @@ TEST(DatedPickTest, AStartIsGoneOnFrom) {
   EXPECT_THAT(PickDated(tag, 1, kNoon).status().message(), HasSubstr("it is still 20261122"));
 }
 
-TEST(DatedPickTest, WhileTheClocksDisagreeNoMoreThanOnePeriodIsBegun) {
+TEST(DatedPickTest, EntersAtMostOnePeriodWhileTheClocksDisagree) {
   const TagDefinition today = Order(20261122000005);
   const auto days = [](int n) { return kNoon + kADay * n; };
   EXPECT_EQ(PickDated(today, 1, days(1), kNoon)->begin, 20261123000001);
   EXPECT_EQ(PickDated(today, 1, days(-300), kNoon)->begin, 20261122000005);
   EXPECT_EQ(PickDated(Order(20261101000005), 1, kNoon, days(-1))->begin, 20261122000001)
-      << "the local date counts, too";
+      << "the local date counts as well";
   for (const TagDefinition& tag : {today, Order()}) {
     const Result<Range> leap = PickDated(tag, 1, days(300), kNoon);
     EXPECT_EQ(leap.code(), Code::kUnavailable);
@@ -83,7 +83,7 @@ TEST(DatedPickTest, WhileTheClocksDisagreeNoMoreThanOnePeriodIsBegun) {
   }
 }
 
-TEST(DatedPickTest, ALongLeapWantsAnOperator) {
+TEST(DatedPickTest, RefusesALongLeapWithoutAnOperator) {
   TagDefinition tag = Order(20261122000005);
   EXPECT_TRUE(PickDated(tag, 1, kNoon + std::chrono::days(400)).ok());
   const WallMs late = kNoon + std::chrono::days(401);
@@ -94,7 +94,7 @@ TEST(DatedPickTest, ALongLeapWantsAnOperator) {
   EXPECT_EQ(Picked(tag, 1, late).begin, 20271228000001);
 }
 
-TEST(DatedPickTest, RefusesALedgerThatIsNoDate) {
+TEST(DatedPickTest, RefusesALedgerWithoutADate) {
   for (const int64_t high : {int64_t{4711}, int64_t{20261332000001}, INT64_MAX}) {
     EXPECT_EQ(PickDated(Order(high), 1, kNoon).code(), Code::kInvalid) << high;
   }

@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-// One tag at noon of 2026-11-22. The source answers, when it is told to, as a ledger would.
+// One tag at noon of 2026-11-22. The source answers like a ledger, when the test says so.
 class DatedTest : public testing::Test {
  protected:
   void Make(TagDefinition tag = {}) {
@@ -39,7 +39,7 @@ class DatedTest : public testing::Test {
     call_.Begin({.count = count});
     return strategy_->Issue(call_);
   }
-  // A number that comes, after a question perhaps.
+  // Takes a number, after an answer of the source if necessary.
   int64_t One() {
     int64_t id = 0;
     if (strategy_->TryOne(Method::kEmbedded, &id)) return id;
@@ -73,7 +73,7 @@ TEST_F(DatedTest, CountsFromOneEachDay) {
   EXPECT_EQ(One(), 20261123000001);
 }
 
-TEST_F(DatedTest, GivesNothingOfADayThatIsOver) {
+TEST_F(DatedTest, GivesNoNumbersOfADayThatIsOver) {
   Make();
   One();
   clock_.Advance(12 * kAnHour - Milliseconds(1));
@@ -85,7 +85,7 @@ TEST_F(DatedTest, GivesNothingOfADayThatIsOver) {
   EXPECT_EQ(strategy_->status().wasted, 8);
 }
 
-TEST_F(DatedTest, ADayThatIsOverIsNotFetchedForUntilSomebodyCalls) {
+TEST_F(DatedTest, DoesNotFetchAfterTheDaysEndUntilACall) {
   Make();
   One();
   Pass(12 * kAnHour);
@@ -94,7 +94,7 @@ TEST_F(DatedTest, ADayThatIsOverIsNotFetchedForUntilSomebodyCalls) {
   EXPECT_EQ(strategy_->status().supply, 0);
 }
 
-TEST_F(DatedTest, ADayBeginsWithARangeWhereTheLastOneWasAskedFor) {
+TEST_F(DatedTest, FetchesANewDaysRangeIfTheLastDayWasUsed) {
   Make();
   clock_.Advance(12 * kAnHour - Milliseconds(60'000));
   One();
@@ -108,16 +108,16 @@ TEST_F(DatedTest, ADayBeginsWithARangeWhereTheLastOneWasAskedFor) {
   EXPECT_EQ(id, 20261123000001);
 }
 
-TEST_F(DatedTest, TheDayFollowsTheRegistrysClockWhereverItGoes) {
+TEST_F(DatedTest, FollowsTheRegistrysClock) {
   Make();
   One();
   registry_time_.Note(clock_.Wall() + 12 * kAnHour, clock_.Boot());
   EXPECT_EQ(One(), 20261123000001);
-  registry_time_.Note(clock_.Wall(), clock_.Boot());  // what was reached stays
+  registry_time_.Note(clock_.Wall(), clock_.Boot());  // a day that was reached is not left
   EXPECT_EQ(One(), 20261123000002);
 }
 
-TEST_F(DatedTest, WithoutTheRegistrysTimeNothingIsGiven) {
+TEST_F(DatedTest, GivesNothingWithoutTheRegistrysTime) {
   Make();
   const RegistryTime untold;
   auto made = Dated::Make(definition_, {source_, clock_, entropy_, [] {}}, untold);
@@ -135,7 +135,7 @@ TEST_F(DatedTest, FetchesTheNextRangeAheadWithinTheDay) {
   EXPECT_EQ(strategy_->status().supply, 15);
 }
 
-TEST_F(DatedTest, StepsAdaptAndAnEndedDayTeachesNothing) {
+TEST_F(DatedTest, AdaptsStepsAndIgnoresDaysThatEnded) {
   Make();
   for (int i = 0; i < 10; ++i) One();
   EXPECT_EQ(strategy_->status().step, 20);
@@ -146,7 +146,7 @@ TEST_F(DatedTest, StepsAdaptAndAnEndedDayTeachesNothing) {
   EXPECT_EQ(strategy_->status().step, 20);
 }
 
-TEST_F(DatedTest, AUsedUpDayIsRefusedWithTheTimeToTheNext) {
+TEST_F(DatedTest, RefusesAUsedUpDayWithTheTimeToTheNext) {
   TagDefinition tag;
   tag.digits = 2;
   Make(tag);
@@ -162,7 +162,7 @@ TEST_F(DatedTest, AUsedUpDayIsRefusedWithTheTimeToTheNext) {
   EXPECT_EQ(One(), 2026112301);
 }
 
-TEST_F(DatedTest, WhatOthersGiveBackToAUsedUpDayIsGiven) {
+TEST_F(DatedTest, IssuesNumbersThatOthersGaveBackToAUsedUpDay) {
   TagDefinition tag;
   tag.digits = 2;
   Make(tag);
@@ -171,11 +171,11 @@ TEST_F(DatedTest, WhatOthersGiveBackToAUsedUpDayIsGiven) {
   for (int i = 1; i <= 5; ++i) EXPECT_EQ(One(), 2026112200 + i);
   source_.Fail(Unavailable("away"));
   for (int i = 6; i <= 10; ++i) EXPECT_EQ(One(), 2026112200 + i);
-  high_ = 2026112300;  // others took the rest
+  high_ = 2026112300;  // other servers took the rest
   Pass(Milliseconds(3'000));
   AnswerAll();
   EXPECT_EQ(Ask(), Verdict::kRefused);
-  high_ = 2026112290;  // and one of them stopped
+  high_ = 2026112290;  // and one of them stopped, giving its tail back
   Pass(Milliseconds(3'000));
   prompt.then = [this] { AnswerAll(); };
   EXPECT_EQ(Ask(), Verdict::kWait) << call_.refusal();
@@ -183,7 +183,7 @@ TEST_F(DatedTest, WhatOthersGiveBackToAUsedUpDayIsGiven) {
   EXPECT_EQ(call_.runs()[0].first, 2026112290);
 }
 
-TEST_F(DatedTest, ACallForMoreThanADayHasLeftTakesNothing) {
+TEST_F(DatedTest, RefusesACallForMoreThanTheDayHasLeft) {
   TagDefinition tag;
   tag.digits = 2;
   Make(tag);
@@ -193,9 +193,9 @@ TEST_F(DatedTest, ACallForMoreThanADayHasLeftTakesNothing) {
   EXPECT_EQ(call_.refusal().retry_after_ms, (12 * kAnHour).count());
   EXPECT_EQ(Ask(100), Verdict::kRefused);
   EXPECT_EQ(call_.refusal().reason, Reason::kBadRequest);
-  EXPECT_EQ(One(), 2026112202) << "and none is lost";
+  EXPECT_EQ(One(), 2026112202) << "no number is lost";
 
-  Verdict all = Ask(97);  // as many as there are
+  Verdict all = Ask(97);  // exactly the rest
   for (int i = 0; i < 20 && all == Verdict::kWait; ++i) {
     AnswerAll();
     all = strategy_->Issue(call_);
@@ -220,7 +220,7 @@ TEST_F(DatedTest, CountsTheNumbersOfARefusedCallAsWasted) {
   EXPECT_EQ(strategy_->status().wasted, got);
 }
 
-TEST_F(DatedTest, CountsTheNumbersOfACallThatItsEndRefusesAsWasted) {
+TEST_F(DatedTest, CountsTheNumbersOfACallRefusedAtTheDaysEndAsWasted) {
   TagDefinition tag;
   tag.digits = 2;
   Make(tag);
@@ -233,13 +233,13 @@ TEST_F(DatedTest, CountsTheNumbersOfACallThatItsEndRefusesAsWasted) {
   EXPECT_EQ(strategy_->status().wasted, got);
 }
 
-TEST_F(DatedTest, GoesOnInItsGraceWhileTheRegistryIsAway) {
+TEST_F(DatedTest, IssuesDuringTheGraceWhileTheRegistryIsUnreachable) {
   TagDefinition tag;
   tag.period_grace = 60;
   Make(tag);
   One();
   clock_.Advance(12 * kAnHour);
-  EXPECT_EQ(Ask(), Verdict::kWait);  // which asks first
+  EXPECT_EQ(Ask(), Verdict::kWait);  // which first asks the registry
   source_.Fail(Unavailable("away"));
   EXPECT_EQ(One(), 20261122000002);
   Pass(Milliseconds(59'000));
@@ -251,8 +251,8 @@ TEST_F(DatedTest, GoesOnInItsGraceWhileTheRegistryIsAway) {
   EXPECT_FALSE(strategy_->TryOne(Method::kEmbedded, &id));
 }
 
-// As after a machine's sleep: nobody knows for how long the day has been over.
-TEST_F(DatedTest, ARangeThatComesWhenItsDayIsOverHasNoGrace) {
+// After a machine's sleep, for example: how long the day has been over is not known.
+TEST_F(DatedTest, ARangeThatArrivesAfterItsDayHasNoGrace) {
   TagDefinition tag;
   tag.period_grace = 60;
   Make(tag);
@@ -260,7 +260,7 @@ TEST_F(DatedTest, ARangeThatComesWhenItsDayIsOverHasNoGrace) {
   clock_.Advance(36 * kAnHour);
   source_.AnswerWith(Range{20261122000001, 20261122000011});
   EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
-  ASSERT_FALSE(source_.questions.empty()) << "the present day is asked for";
+  ASSERT_FALSE(source_.questions.empty()) << "a range of the current day must be requested";
   source_.Fail(Unavailable("away"));
   int64_t id = 0;
   EXPECT_FALSE(strategy_->TryOne(Method::kEmbedded, &id)) << id;
@@ -281,7 +281,7 @@ TEST_F(DatedTest, TheGraceEndsWhenTheRegistryIsBack) {
   EXPECT_EQ(One(), 20261123000001);
 }
 
-TEST_F(DatedTest, GivesBackWhatItHasNotUsed) {
+TEST_F(DatedTest, GivesUnusedNumbersBack) {
   Make();
   for (int i = 0; i < 6; ++i) One();
   AnswerAll();
@@ -293,7 +293,7 @@ TEST_F(DatedTest, GivesBackWhatItHasNotUsed) {
   EXPECT_EQ(Ask(), Verdict::kRefused);
 }
 
-TEST_F(DatedTest, AbandonedOrDroppedItWastesWhatItHas) {
+TEST_F(DatedTest, AbandonOrDropWastesItsNumbers) {
   Make();
   One();
   strategy_->Drop("data were lost");
@@ -305,7 +305,7 @@ TEST_F(DatedTest, AbandonedOrDroppedItWastesWhatItHas) {
   EXPECT_EQ(strategy_->status().wasted, 18);
 }
 
-TEST_F(DatedTest, AStartThatIsRaisedDropsWhatLiesBelow) {
+TEST_F(DatedTest, ARaisedStartDropsNumbersBelowIt) {
   Make();
   One();
   definition_.start = 20261122000006;
@@ -313,7 +313,7 @@ TEST_F(DatedTest, AStartThatIsRaisedDropsWhatLiesBelow) {
   EXPECT_EQ(One(), 20261122000006);
 }
 
-TEST_F(DatedTest, ThrowsAwayARangeThatIsOfNoPeriodOrCameBefore) {
+TEST_F(DatedTest, DiscardsARangeOfNoPeriodOrBelowTheLast) {
   Make();
   const Range bad[] = {{1, 11}, {20261122999999, 20261123000002}, {20261122000000, 20261122000010}};
   for (const Range& range : bad) {
@@ -324,7 +324,7 @@ TEST_F(DatedTest, ThrowsAwayARangeThatIsOfNoPeriodOrCameBefore) {
   }
 }
 
-TEST_F(DatedTest, SaysWhatIsWrongWithItsZone) {
+TEST_F(DatedTest, ReportsAnInvalidZone) {
   TagDefinition tag{.name = "order", .strategy = "dated"};
   tag.zone = "Nowhere/Land";
   EXPECT_FALSE(Dated::Make(tag, {source_, clock_, entropy_, [] {}}, registry_time_).ok());

@@ -1,5 +1,5 @@
-// A hundred times the usual rate on a small step: how long calls wait is a matter of the source's
-// answers, and of nothing else.
+// A hundred times the usual rate with a small step: how long calls wait depends only on how long
+// the source takes to answer.
 
 #include <algorithm>
 #include <list>
@@ -12,14 +12,14 @@
 namespace firn {
 namespace {
 
-// Callers that come at a steady rate and are asked for again, whoever came first, when there is
-// news; and a source that takes its time. In steps of a millisecond.
+// Callers that arrive at a steady rate and retry in order of arrival when a range arrives, and a
+// source with a delay. In steps of a millisecond.
 class SegmentBurstTest : public RangedRig<Segment> {
  protected:
   static constexpr int64_t kUsualPerSecond = 100;  // numbers
-  static constexpr int64_t kBurst = 100;           // times that
+  static constexpr int64_t kBurst = 100;           // multiple of the usual rate
 
-  // A hold time of 0 keeps the step at ten, so that only what calls wait for makes fetches larger.
+  // A hold time of 0 keeps the step at ten, so that only waiting calls make fetches larger.
   void MakeWithStepOfTen(int64_t hold_minutes) {
     source_.questions.clear();
     asked_.reset();
@@ -29,7 +29,8 @@ class SegmentBurstTest : public RangedRig<Segment> {
     Make(std::move(tag));
   }
 
-  // So many numbers a second, `count` in each call, for as long as `lasts`. The longest wait.
+  // Adds `per_second` numbers a second, `count` in each call, during `lasts`. Returns the longest
+  // wait.
   Milliseconds Load(int64_t per_second, int64_t count, Milliseconds lasts) {
     longest_ = Milliseconds(0);
     int64_t due = 0;  // thousandths of a number
@@ -67,7 +68,7 @@ class SegmentBurstTest : public RangedRig<Segment> {
     caller.came = clock_.Boot();
     caller.call.Begin({.count = count});
     if (!Waits(caller)) return;
-    // Several IO threads ask for their callers in no order.
+    // Several IO threads retry their callers in no particular order.
     auto before = parked_.begin();
     std::advance(before, shuffled_ ? dice_.Below(parked_.size() + 1) : parked_.size());
     parked_.insert(before, std::move(caller));
@@ -93,9 +94,10 @@ class SegmentBurstTest : public RangedRig<Segment> {
   Milliseconds longest_{0};
 };
 
-// For the rest of the fetch that is under way, and for the one after it, which is as large as all
-// that wait. So nobody is refused whose patience (--issue_wait_ms) is twice what an answer takes.
-TEST_F(SegmentBurstTest, ACallWaitsForTwoAnswersAtMost) {
+// A call waits for the rest of the fetch in progress, and for the next one, which is as large as
+// all waiting calls. So no call is refused whose timeout (--issue_wait_ms) is twice the answer's
+// delay.
+TEST_F(SegmentBurstTest, ACallWaitsForAtMostTwoAnswers) {
   Milliseconds any{0};
   for (const int64_t hold_minutes : {0, 15}) {
     for (const int64_t takes : {1, 3, 10, 24}) {
@@ -111,10 +113,10 @@ TEST_F(SegmentBurstTest, ACallWaitsForTwoAnswersAtMost) {
       }
     }
   }
-  EXPECT_GT(any, Milliseconds(10)) << "there was something to wait for";
+  EXPECT_GT(any, Milliseconds(10)) << "no call had to wait";
 }
 
-TEST_F(SegmentBurstTest, AStoreThatAnswersRefusesNobodyInWhicheverOrderTheyAreAskedFor) {
+TEST_F(SegmentBurstTest, RefusesNoCallInAnyOrderWhileTheStoreAnswers) {
   SCOPED_TRACE(SeedText(TestSeed()));
   shuffled_ = true;
   for (const int64_t takes : {1, 10, 24}) {
@@ -129,8 +131,8 @@ TEST_F(SegmentBurstTest, AStoreThatAnswersRefusesNobodyInWhicheverOrderTheyAreAs
 
 using SegmentPromptTest = RangedRig<Segment>;
 
-// Each range is followed by the next at once, for another caller takes the mark away.
-TEST_F(SegmentPromptTest, AnEndlessCallThrowsNoRangeAway) {
+// Each range is followed by the next at once, because another caller passes the prefetch mark.
+TEST_F(SegmentPromptTest, AnEndlessCallDiscardsNoRange) {
   TagDefinition tag{.name = "order", .strategy = "segment"};
   tag.step = tag.step_max = 10;
   definition_ = tag;

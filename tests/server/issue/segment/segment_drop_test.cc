@@ -6,10 +6,10 @@
 namespace firn {
 namespace {
 
-// What a segment does with numbers that it must not give out any more, and with calls it refuses.
+// How a segment treats numbers that it must not issue any more, and calls that it refuses.
 class SegmentDropTest : public RangedRig<Segment> {
  protected:
-  // Steps of 100, the first range there and asked for nothing else.
+  // Steps of 100; the first range is loaded, and no other is requested.
   void Fill(int64_t step_max = 100) {
     TagDefinition tag;
     tag.step = 100;
@@ -21,7 +21,7 @@ class SegmentDropTest : public RangedRig<Segment> {
   }
 };
 
-TEST_F(SegmentDropTest, ABatchThatWaitsIsRefusedWhenWhatItHasGotIsDropped) {
+TEST_F(SegmentDropTest, RefusesAWaitingBatchWhoseNumbersAreDropped) {
   Fill();
   ASSERT_EQ(Ask(150), Verdict::kWait);
   strategy_->Drop("the ledger went back");
@@ -31,12 +31,12 @@ TEST_F(SegmentDropTest, ABatchThatWaitsIsRefusedWhenWhatItHasGotIsDropped) {
   EXPECT_EQ(AskAgain(), Verdict::kRefused);
   EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown);
   EXPECT_EQ(strategy_->status().wasted, 99 + 100);
-  EXPECT_EQ(Ask(50), Verdict::kIssued) << "the next call is as good as any";
+  EXPECT_EQ(Ask(50), Verdict::kIssued) << "the next call must be served";
 }
 
-// Closed, it keeps the rest for giving it back when it is stopped. What is dropped between is
-// somebody else's by then, perhaps: a ledger that stands at its end once more says nothing.
-TEST_F(SegmentDropTest, WhatIsDroppedAfterClosingIsNotGivenBack) {
+// After Close it keeps the rest, to give it back on Stop. Numbers dropped in between may belong to
+// another server by then: a ledger that ends where they end proves nothing.
+TEST_F(SegmentDropTest, DoesNotGiveBackNumbersDroppedAfterClose) {
   Fill();
   strategy_->Close();
   strategy_->Drop("the ledger went back");
@@ -46,7 +46,7 @@ TEST_F(SegmentDropTest, WhatIsDroppedAfterClosingIsNotGivenBack) {
   EXPECT_EQ(strategy_->status().supply, 0);
 }
 
-TEST_F(SegmentDropTest, ARaisedStartLeavesOutWhatLiesBelowIt) {
+TEST_F(SegmentDropTest, ARaisedStartSkipsNumbersBelowIt) {
   const auto raise = [this](int64_t start) {
     definition_.start = start;
     strategy_->Adjust(definition_);
@@ -60,9 +60,9 @@ TEST_F(SegmentDropTest, ARaisedStartLeavesOutWhatLiesBelowIt) {
   raise(150);
   EXPECT_EQ(One(), 150);
   EXPECT_EQ(strategy_->status().supply, 50);
-  ASSERT_EQ(Ask(100), Verdict::kWait);  // has 50 of them
+  ASSERT_EQ(Ask(100), Verdict::kWait);  // it has 50 of them
   raise(1'000);
-  source_.Answer();  // asked for before
+  source_.Answer();  // requested before
   int64_t id = 0;
   EXPECT_FALSE(strategy_->TryOne(Method::kEmbedded, &id));
   EXPECT_EQ(AskAgain(), Verdict::kRefused);
@@ -72,7 +72,7 @@ TEST_F(SegmentDropTest, ARaisedStartLeavesOutWhatLiesBelowIt) {
   EXPECT_EQ(One(), 1'000);
 }
 
-TEST_F(SegmentDropTest, CallsThatAreRefusedDoNotMakeTheNextFetchLarger) {
+TEST_F(SegmentDropTest, RefusedCallsDoNotEnlargeTheNextFetch) {
   Fill(100'000'000);
   Use(99);
   for (int i = 0; i < 12; ++i) {

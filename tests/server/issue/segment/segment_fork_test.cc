@@ -1,4 +1,4 @@
-// A process forks in the middle of use: the child must not give a single number.
+// A process forks while numbers are being taken: the child must not issue a single number.
 
 #include <atomic>
 #include <thread>
@@ -16,9 +16,9 @@
 namespace firn {
 namespace {
 
-// 0 when it is refused every time.
+// Returns 0 if every call is refused.
 int ChildGetsNothing(Segment& segment) {
-  alarm(20);  // a child that hangs on a lock of its parent's is a failure
+  alarm(20);  // ends a child that hangs on a lock of its parent
   for (int i = 0; i < 1'000; ++i) {
     int64_t id = 0;
     if (segment.TryOne(Method::kEmbedded, &id)) return 1;
@@ -30,9 +30,9 @@ int ChildGetsNothing(Segment& segment) {
   return 0;
 }
 
-// The parent's threads take numbers and hold the lock as often as they can, and allocate nothing: a
+// The parent's threads take numbers and hold the lock as often as they can, and do not allocate: a
 // sanitizer's heap may be locked at a fork.
-TEST(SegmentForkTest, AChildGetsNothingAndTheParentGoesOn) {
+TEST(SegmentForkTest, AForkedChildGetsNothingAndTheParentContinues) {
   constexpr int64_t kStep = 1'000'000'000'000;
   EndlessSource source;
   const auto segment = *Segment::Make(
@@ -63,7 +63,7 @@ TEST(SegmentForkTest, AChildGetsNothingAndTheParentGoesOn) {
   const int64_t before = taken;
   const BootMs deadline = SystemClock().Boot() + Milliseconds(30'000);
   while (taken == before && SystemClock().Boot() < deadline) std::this_thread::yield();
-  EXPECT_GT(taken, before) << "the parent has stopped";
+  EXPECT_GT(taken, before) << "the parent has stopped issuing";
   done = true;
 }
 

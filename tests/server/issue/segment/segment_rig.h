@@ -17,7 +17,7 @@
 
 namespace firn {
 
-// A source that answers when the test says so, with ranges that follow each other.
+// A source that answers when the test says so, with consecutive ranges.
 class ScriptedSource final : public RangeSource {
  public:
   struct Question {
@@ -37,7 +37,7 @@ class ScriptedSource final : public RangeSource {
   }
   bool permits_no_buffer() const override { return permits; }
 
-  // Answers the oldest question.
+  // Answers the oldest request.
   void Answer() {
     const int64_t size = questions.front().size;
     AnswerWith(Range{next, next + size});
@@ -57,7 +57,7 @@ class ScriptedSource final : public RangeSource {
   bool permits = true;
 };
 
-// One that is as quick as a source can be: what it does then is over before Take returns.
+// The fastest possible source: it answers before Take returns.
 class PromptSource final : public RangeSource {
  public:
   explicit PromptSource(ScriptedSource& inner) : inner_(inner) {}
@@ -77,7 +77,7 @@ class PromptSource final : public RangeSource {
   ScriptedSource& inner_;
 };
 
-// A strategy of one tag on a virtual clock, and a caller who counts.
+// A strategy of one tag on a virtual clock, and a caller that counts.
 template <typename Kind>
 class RangedRig : public testing::Test {
  protected:
@@ -90,14 +90,14 @@ class RangedRig : public testing::Test {
     strategy_ = *std::move(made);
   }
 
-  // One attempt of a call for `count` numbers.
+  // Makes one attempt of a call for `count` numbers.
   Verdict Ask(int64_t count = 1) {
     call_.Begin({.count = count});
     return AskAgain();
   }
   Verdict AskAgain() { return strategy_->Issue(call_); }
 
-  // A number that must be there at once.
+  // Returns a number that must be available at once.
   int64_t One() {
     int64_t id = 0;
     if (strategy_->TryOne(Method::kEmbedded, &id)) return id;

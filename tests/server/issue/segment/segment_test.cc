@@ -24,7 +24,7 @@ TagDefinition Steps(int64_t step, int64_t step_max, int64_t prefetch_at = 10,
 
 class SegmentTest : public RangedRig<Segment> {
  protected:
-  // Steps of 100, the first range there and asked for nothing else.
+  // Steps of 100; the first range is loaded, and no other is requested.
   void Fill(TagDefinition tag = Steps(100, 100)) {
     Make(std::move(tag));
     ASSERT_EQ(Ask(), Verdict::kWait);
@@ -33,7 +33,7 @@ class SegmentTest : public RangedRig<Segment> {
   }
 };
 
-TEST_F(SegmentTest, TakesNothingBeforeSomebodyAsks) {
+TEST_F(SegmentTest, FetchesNothingBeforeTheFirstCall) {
   Make({});
   Pass(Milliseconds(60'000));
   EXPECT_THAT(source_.questions, IsEmpty());
@@ -53,7 +53,7 @@ TEST_F(SegmentTest, TheFirstCallWaitsForTheFirstRange) {
   EXPECT_EQ(call_.runs()[0], (IdRun{1, 1, 1}));
 }
 
-TEST_F(SegmentTest, NumbersFollowEachOtherAcrossRanges) {
+TEST_F(SegmentTest, NumbersAreConsecutiveAcrossRanges) {
   Fill();
   for (int64_t i = 2; i <= 1'000; ++i) {
     ASSERT_EQ(One(), i);
@@ -61,7 +61,7 @@ TEST_F(SegmentTest, NumbersFollowEachOtherAcrossRanges) {
   }
 }
 
-TEST_F(SegmentTest, FetchesTheNextRangeOnceASetPartIsUsed) {
+TEST_F(SegmentTest, FetchesTheNextRangeAtThePrefetchMark) {
   Fill(Steps(100, 100, 30));
   Use(29);
   EXPECT_THAT(source_.questions, IsEmpty());
@@ -69,13 +69,13 @@ TEST_F(SegmentTest, FetchesTheNextRangeOnceASetPartIsUsed) {
   EXPECT_THAT(source_.questions, SizeIs(1));
 }
 
-TEST_F(SegmentTest, ABatchThatPassesTheMarkFetchesToo) {
+TEST_F(SegmentTest, ABatchThatPassesTheMarkFetchesTheNextRange) {
   Fill();
   EXPECT_EQ(Ask(50), Verdict::kIssued);
   EXPECT_THAT(source_.questions, SizeIs(1));
 }
 
-TEST_F(SegmentTest, OneFetchAtATime) {
+TEST_F(SegmentTest, FetchesOneRangeAtATime) {
   Fill();
   Use(99);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(Ask(), Verdict::kWait);
@@ -83,7 +83,7 @@ TEST_F(SegmentTest, OneFetchAtATime) {
   EXPECT_THAT(source_.questions, SizeIs(1));
 }
 
-TEST_F(SegmentTest, ABatchGoesOverTwoRanges) {
+TEST_F(SegmentTest, ABatchSpansTwoRanges) {
   Fill();
   Use(49);
   source_.Answer();
@@ -92,7 +92,7 @@ TEST_F(SegmentTest, ABatchGoesOverTwoRanges) {
   EXPECT_EQ(call_.runs()[0], (IdRun{51, 100, 1}));
 }
 
-TEST_F(SegmentTest, ABatchKeepsWhatItHasWhileItWaits) {
+TEST_F(SegmentTest, ABatchKeepsItsNumbersWhileItWaits) {
   Fill();
   EXPECT_EQ(Ask(150), Verdict::kWait);
   EXPECT_EQ(call_.missing(), 51);
@@ -101,7 +101,7 @@ TEST_F(SegmentTest, ABatchKeepsWhatItHasWhileItWaits) {
   EXPECT_EQ(call_.runs().count(), 150);
 }
 
-TEST_F(SegmentTest, AsksForWhatCallersWaitForWhenItIsMoreThanAStep) {
+TEST_F(SegmentTest, FetchesWhatCallersWaitForIfItExceedsAStep) {
   Make(Steps(10, 1'000));
   EXPECT_EQ(Ask(5), Verdict::kWait);
   ASSERT_EQ(source_.asked(), 10);
@@ -109,7 +109,7 @@ TEST_F(SegmentTest, AsksForWhatCallersWaitForWhenItIsMoreThanAStep) {
   for (IssueCall& call : crowd) {
     call.Begin({.count = 3});
     EXPECT_EQ(strategy_->Issue(call), Verdict::kWait);
-    EXPECT_EQ(strategy_->Issue(call), Verdict::kWait) << "counted once";
+    EXPECT_EQ(strategy_->Issue(call), Verdict::kWait) << "a call is counted only once";
   }
   source_.Answer();
   ASSERT_EQ(AskAgain(), Verdict::kIssued);
@@ -125,7 +125,7 @@ TEST_F(SegmentTest, AsksForWhatCallersWaitForWhenItIsMoreThanAStep) {
   }
 }
 
-TEST_F(SegmentTest, NeverAsksForMoreThanTheLargestStep) {
+TEST_F(SegmentTest, NeverFetchesMoreThanTheLargestStep) {
   Make(Steps(10, 1'000));
   EXPECT_EQ(Ask(5'000'000), Verdict::kWait);
   source_.Answer();
@@ -133,7 +133,7 @@ TEST_F(SegmentTest, NeverAsksForMoreThanTheLargestStep) {
   EXPECT_LE(source_.asked(), 1'000);
 }
 
-TEST_F(SegmentTest, RangesThatAreUsedUpSoonGrow) {
+TEST_F(SegmentTest, RangesThatAreUsedUpQuicklyGrow) {
   Make(Steps(10, 100, 10, 15));
   std::vector<int64_t> sizes;
   while (sizes.size() < 6) {
@@ -164,18 +164,18 @@ TEST_F(SegmentTest, RangesThatLastTooLongShrink) {
     EXPECT_LE(strategy_->status().step, before);
     before = strategy_->status().step;
   }
-  EXPECT_EQ(before, 10) << "never below the tag's own step";
+  EXPECT_EQ(before, 10) << "the step must not fall below the tag's own";
 }
 
-TEST_F(SegmentTest, GoesOnFromMemoryWhileTheStoreIsAway) {
+TEST_F(SegmentTest, IssuesFromMemoryWhileTheStoreIsUnreachable) {
   Fill();
   Use(10);
   source_.Fail(Unavailable("gone"));
   Use(89);
-  EXPECT_EQ(Ask(), Verdict::kWait) << "the next attempt is near";
+  EXPECT_EQ(Ask(), Verdict::kWait) << "the next attempt is due soon";
 }
 
-TEST_F(SegmentTest, RefusesWhenBothAreEmptyAndTheStoreIsAway) {
+TEST_F(SegmentTest, RefusesWhenBothRangesAreEmptyAndTheStoreIsUnreachable) {
   Fill();
   Use(99);
   for (int i = 0; i < 12; ++i) {
@@ -191,34 +191,34 @@ TEST_F(SegmentTest, RefusesWhenBothAreEmptyAndTheStoreIsAway) {
   EXPECT_TRUE(call_.runs().empty());
 }
 
-TEST_F(SegmentTest, ASilentStoreIsAwayAfterAWhile) {
+TEST_F(SegmentTest, ASilentStoreCountsAsUnreachableAfterATimeout) {
   Fill();
   Use(99);
   EXPECT_EQ(Ask(), Verdict::kWait);
-  EXPECT_EQ(call_.refusal().reason, Reason::kOverloaded) << "if patience ends now";
+  EXPECT_EQ(call_.refusal().reason, Reason::kOverloaded) << "if the call times out now";
   Pass(FetchGate::kSlow);
   EXPECT_EQ(Ask(), Verdict::kRefused);
   EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown);
 }
 
-TEST_F(SegmentTest, TriesAgainByItselfAndServesOnceTheStoreIsBack) {
+TEST_F(SegmentTest, RetriesAndServesOnceTheStoreIsBack) {
   Fill();
   Use(99);
   source_.Fail(Unknown("no answer"));
   while (source_.questions.empty()) Pass(Milliseconds(10));
-  source_.next += 100;  // what was lost
+  source_.next += 100;  // the lost range
   source_.Answer();
   EXPECT_EQ(One(), 201);
   EXPECT_EQ(strategy_->status().failures, 1);
 }
 
-TEST_F(SegmentTest, SaysSoAtTheEndOfAllNumbers) {
+TEST_F(SegmentTest, RefusesAsExhaustedAtTheEndOfAllNumbers) {
   Fill();
   Use(99);
   source_.Fail(Exhausted("no more"));
   ASSERT_EQ(Ask(), Verdict::kRefused);
   EXPECT_EQ(call_.refusal().reason, Reason::kExhausted);
-  EXPECT_TRUE(call_.refusal().another_server_may_help) << "it may still have some in memory";
+  EXPECT_TRUE(call_.refusal().another_server_may_help) << "it may still have numbers in memory";
 }
 
 TEST_F(SegmentTest, ServesTheLastNumbersOf63Bits) {
@@ -231,7 +231,7 @@ TEST_F(SegmentTest, ServesTheLastNumbersOf63Bits) {
   EXPECT_EQ(One(), kRangeEnd - 1);
 }
 
-TEST_F(SegmentTest, ThrowsAwayARangeThatLiesBelowTheLastOne) {
+TEST_F(SegmentTest, DiscardsARangeBelowTheLastOne) {
   Fill();
   Use(99);
   source_.AnswerWith(Range{50, 150});
@@ -240,14 +240,14 @@ TEST_F(SegmentTest, ThrowsAwayARangeThatLiesBelowTheLastOne) {
   EXPECT_EQ(strategy_->status().supply, 0);
 }
 
-TEST_F(SegmentTest, ThrowsAwayAnEmptyRange) {
+TEST_F(SegmentTest, DiscardsAnEmptyRange) {
   Fill();
   Use(99);
   source_.AnswerWith(Range{200, 200});
   EXPECT_EQ(strategy_->status().failures, 1);
 }
 
-TEST_F(SegmentTest, ClosedItGivesNothing) {
+TEST_F(SegmentTest, GivesNothingOnceClosed) {
   Fill();
   strategy_->Close();
   int64_t id = 0;
@@ -257,7 +257,7 @@ TEST_F(SegmentTest, ClosedItGivesNothing) {
   strategy_->Close();
 }
 
-TEST_F(SegmentTest, StoppedItGivesBackTheRestOfTheCurrentRangeAndTheNext) {
+TEST_F(SegmentTest, StopGivesBackTheRestOfTheCurrentRangeAndTheNext) {
   Fill();
   Use(29);
   source_.Answer();
@@ -267,7 +267,7 @@ TEST_F(SegmentTest, StoppedItGivesBackTheRestOfTheCurrentRangeAndTheNext) {
   EXPECT_TRUE(strategy_->settled());
 }
 
-TEST_F(SegmentTest, GivesBackOnlyTheNextRangeWhenSomebodyElseTookWhatLiesBetween) {
+TEST_F(SegmentTest, GivesBackOnlyTheNextRangeIfAnotherServerTookNumbersBetween) {
   Fill();
   Use(29);
   source_.next = 301;
@@ -277,7 +277,7 @@ TEST_F(SegmentTest, GivesBackOnlyTheNextRangeWhenSomebodyElseTookWhatLiesBetween
   EXPECT_EQ(strategy_->status().wasted, 70);
 }
 
-TEST_F(SegmentTest, CountsATailThatCannotGoBackAsWaste) {
+TEST_F(SegmentTest, CountsATailThatCannotBeGivenBackAsWaste) {
   Fill();
   source_.next = 500;
   strategy_->Stop();
@@ -285,25 +285,25 @@ TEST_F(SegmentTest, CountsATailThatCannotGoBackAsWaste) {
   EXPECT_EQ(strategy_->status().wasted, 99);
 }
 
-TEST_F(SegmentTest, NothingUnusedIsGivenBackTwice) {
+TEST_F(SegmentTest, GivesNoTailBackTwice) {
   Fill();
   strategy_->Stop();
   strategy_->Stop();
   EXPECT_THAT(source_.given_back, SizeIs(1));
 }
 
-TEST_F(SegmentTest, ARangeThatArrivesAfterStopGoesBackToo) {
+TEST_F(SegmentTest, GivesBackARangeThatArrivesAfterStop) {
   Fill();
   Use(29);
   strategy_->Stop();
   EXPECT_FALSE(strategy_->settled());
-  EXPECT_THAT(source_.given_back, IsEmpty()) << "it would not be the last any more";
+  EXPECT_THAT(source_.given_back, IsEmpty()) << "it would no longer be the last range";
   source_.Answer();
   EXPECT_THAT(source_.given_back, ElementsAre(Range{31, 201}));
   EXPECT_TRUE(strategy_->settled());
 }
 
-TEST_F(SegmentTest, DroppedItGivesNothingUntilTheNextRange) {
+TEST_F(SegmentTest, GivesNothingAfterDropUntilTheNextRange) {
   Fill();
   Use(29);
   source_.Answer();
@@ -316,7 +316,7 @@ TEST_F(SegmentTest, DroppedItGivesNothingUntilTheNextRange) {
   EXPECT_EQ(One(), 201);
 }
 
-TEST_F(SegmentTest, ARangeAskedForBeforeADropIsThrownAway) {
+TEST_F(SegmentTest, DiscardsARangeRequestedBeforeADrop) {
   Fill();
   Use(29);
   strategy_->Drop("the ledger went back");
@@ -326,8 +326,8 @@ TEST_F(SegmentTest, ARangeAskedForBeforeADropIsThrownAway) {
   EXPECT_EQ(strategy_->status().supply, 0);
 }
 
-// Others may have taken it in the data that are there now.
-TEST_F(SegmentTest, WhatIsDroppedDuringAStopIsNotGivenBack) {
+// Another server may have taken them from the data that the registry has now.
+TEST_F(SegmentTest, DoesNotGiveBackNumbersDroppedDuringAStop) {
   Fill();
   Use(29);
   strategy_->Stop();
@@ -348,7 +348,7 @@ TEST_F(SegmentTest, AChangedDefinitionKeepsTheNumbersInMemory) {
   EXPECT_EQ(source_.asked(), 500);
 }
 
-TEST_F(SegmentTest, TellsHowLongItsSupplyLasts) {
+TEST_F(SegmentTest, ReportsHowLongItsSupplyLasts) {
   Fill(Steps(10'000, 10'000));
   EXPECT_FALSE(strategy_->status().supply_seconds);
   for (int i = 0; i < 60; ++i) {
@@ -360,7 +360,7 @@ TEST_F(SegmentTest, TellsHowLongItsSupplyLasts) {
   EXPECT_NEAR(static_cast<double>(*status.supply_seconds), 940, 60);
 }
 
-TEST_F(SegmentTest, ASupplyThatNobodyAsksForLastsForNoTimeThatIsWrong) {
+TEST_F(SegmentTest, AnUnusedSupplyReportsNoShorterTime) {
   Fill(Steps(10'000, 10'000));
   Pass(Milliseconds(1'000));
   Use(10);
@@ -369,7 +369,7 @@ TEST_F(SegmentTest, ASupplyThatNobodyAsksForLastsForNoTimeThatIsWrong) {
     Pass(Milliseconds(1'000));
     const SegmentStatus status = strategy_->status();
     if (!status.supply_seconds) continue;
-    EXPECT_GE(*status.supply_seconds, lasts) << "it lasts longer the less it is asked for";
+    EXPECT_GE(*status.supply_seconds, lasts) << "less use must not shorten the estimate";
     lasts = *status.supply_seconds;
   }
   EXPECT_GT(lasts, 0);

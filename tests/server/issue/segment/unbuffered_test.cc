@@ -24,7 +24,7 @@ TEST_F(UnbufferedTest, RefusesASourceThatDoesNotPermitIt) {
       Code::kInvalid);
 }
 
-TEST_F(UnbufferedTest, TakesWhatIsAskedForAndKeepsNothing) {
+TEST_F(UnbufferedTest, TakesTheRequestedNumbersAndKeepsNone) {
   EXPECT_EQ(Ask(3), Verdict::kWait);
   EXPECT_EQ(source_.asked(), 3);
   source_.Answer();
@@ -34,9 +34,9 @@ TEST_F(UnbufferedTest, TakesWhatIsAskedForAndKeepsNothing) {
   EXPECT_EQ(strategy_->status().supply, 0);
 }
 
-TEST_F(UnbufferedTest, ACallNeverGetsNumbersThatWereTakenBeforeItCame) {
+TEST_F(UnbufferedTest, ACallNeverGetsNumbersTakenBeforeItArrived) {
   EXPECT_EQ(Ask(5), Verdict::kWait);
-  source_.Answer();  // and the caller has given up
+  source_.Answer();  // after the caller has given up
   EXPECT_EQ(Ask(), Verdict::kWait);
   source_.next = 100;
   source_.Answer();
@@ -44,13 +44,13 @@ TEST_F(UnbufferedTest, ACallNeverGetsNumbersThatWereTakenBeforeItCame) {
   EXPECT_EQ(call_.runs()[0].first, 100);
 }
 
-TEST_F(UnbufferedTest, CallsThatCameMeanwhileAreAskedForTogether) {
+TEST_F(UnbufferedTest, FetchesForConcurrentCallsTogether) {
   std::vector<IssueCall> crowd(4);
   for (IssueCall& call : crowd) {
     call.Begin({.count = 2});
     EXPECT_EQ(strategy_->Issue(call), Verdict::kWait);
   }
-  EXPECT_EQ(source_.asked(), 2) << "the first went alone";
+  EXPECT_EQ(source_.asked(), 2) << "the first call's fetch was for it alone";
   source_.Answer();
   ASSERT_EQ(source_.asked(), 6);
   source_.Answer();
@@ -62,7 +62,7 @@ TEST_F(UnbufferedTest, CallsThatCameMeanwhileAreAskedForTogether) {
   }
 }
 
-TEST_F(UnbufferedTest, ARangeThatIsTooSmallServesWhomItCan) {
+TEST_F(UnbufferedTest, ATooSmallRangeServesSomeCalls) {
   std::vector<IssueCall> crowd(3);
   for (IssueCall& call : crowd) {
     call.Begin({.count = 2});
@@ -80,7 +80,7 @@ TEST_F(UnbufferedTest, ARangeThatIsTooSmallServesWhomItCan) {
   EXPECT_EQ(crowd[2].runs().count(), 2);
 }
 
-TEST_F(UnbufferedTest, AFailureMakesWaitingCallsAskAgain) {
+TEST_F(UnbufferedTest, AFailureMakesWaitingCallsRetry) {
   EXPECT_EQ(Ask(), Verdict::kWait);
   source_.Fail(Unavailable("gone"));
   EXPECT_EQ(AskAgain(), Verdict::kWait);
@@ -89,7 +89,7 @@ TEST_F(UnbufferedTest, AFailureMakesWaitingCallsAskAgain) {
   EXPECT_EQ(AskAgain(), Verdict::kIssued);
 }
 
-TEST_F(UnbufferedTest, RefusesWhileTheStoreIsAwayAndLeavesNoTrace) {
+TEST_F(UnbufferedTest, RefusesWhileTheStoreIsUnreachableAndLeavesNoState) {
   for (int i = 0; i < 12; ++i) {
     while (source_.questions.empty()) {
       Ask();
@@ -100,10 +100,10 @@ TEST_F(UnbufferedTest, RefusesWhileTheStoreIsAwayAndLeavesNoTrace) {
   ASSERT_EQ(Ask(), Verdict::kRefused);
   EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown);
   for (int i = 0; i < 500; ++i) Pass(Milliseconds(10));
-  EXPECT_THAT(source_.questions, IsEmpty()) << "nobody waits any more";
+  EXPECT_THAT(source_.questions, IsEmpty()) << "no call waits any more";
 }
 
-TEST_F(UnbufferedTest, ACallThatIsRefusedWhileTheStoreIsSilentLeavesNoTrace) {
+TEST_F(UnbufferedTest, ACallRefusedWhileTheStoreIsSilentLeavesNoState) {
   EXPECT_EQ(Ask(), Verdict::kWait);
   Pass(FetchGate::kSlow);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(Ask(), Verdict::kRefused);
@@ -112,14 +112,14 @@ TEST_F(UnbufferedTest, ACallThatIsRefusedWhileTheStoreIsSilentLeavesNoTrace) {
   EXPECT_EQ(source_.next, 2);
 }
 
-TEST_F(UnbufferedTest, WhatNobodyFetchesIsCountedAsWaste) {
+TEST_F(UnbufferedTest, CountsUnclaimedNumbersAsWaste) {
   EXPECT_EQ(Ask(7), Verdict::kWait);
   source_.Answer();
   Pass(Unbuffered::kKeep + Milliseconds(1));
   EXPECT_EQ(strategy_->status().wasted, 7);
 }
 
-TEST_F(UnbufferedTest, ThrowsAwayWhatLiesBelowTheLastRange) {
+TEST_F(UnbufferedTest, DiscardsARangeBelowTheLastRange) {
   EXPECT_EQ(Ask(), Verdict::kWait);
   source_.AnswerWith(Range{10, 11});
   EXPECT_EQ(AskAgain(), Verdict::kIssued);
@@ -128,7 +128,7 @@ TEST_F(UnbufferedTest, ThrowsAwayWhatLiesBelowTheLastRange) {
   EXPECT_EQ(AskAgain(), Verdict::kWait);
 }
 
-TEST_F(UnbufferedTest, DroppedOrClosedItGivesNothingThatItHas) {
+TEST_F(UnbufferedTest, GivesNothingAfterDropOrClose) {
   EXPECT_EQ(Ask(), Verdict::kWait);
   source_.Answer();
   strategy_->Drop("the ledger went back");
@@ -138,7 +138,7 @@ TEST_F(UnbufferedTest, DroppedOrClosedItGivesNothingThatItHas) {
   EXPECT_EQ(call_.refusal().reason, Reason::kDraining);
 }
 
-TEST_F(UnbufferedTest, APartThatWasDroppedIsNotAnsweredWithTheRest) {
+TEST_F(UnbufferedTest, DoesNotAnswerADroppedPartWithTheRest) {
   ASSERT_EQ(Ask(10), Verdict::kWait);
   source_.next = 5;
   source_.AnswerWith(Range{1, 5});
@@ -149,14 +149,14 @@ TEST_F(UnbufferedTest, APartThatWasDroppedIsNotAnsweredWithTheRest) {
   EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown);
 }
 
-TEST_F(UnbufferedTest, ARaisedStartIsAboveWhatWasTakenBefore) {
+TEST_F(UnbufferedTest, ARaisedStartSkipsNumbersTakenBefore) {
   ASSERT_EQ(Ask(), Verdict::kWait);
   source_.Answer();
   ASSERT_EQ(Ask(), Verdict::kWait);
   definition_.start = 100;
   strategy_->Adjust(definition_);
   EXPECT_EQ(AskAgain(), Verdict::kWait);
-  source_.Answer();  // asked for before
+  source_.Answer();  // requested before
   EXPECT_EQ(AskAgain(), Verdict::kWait);
   while (source_.questions.empty()) Pass(Milliseconds(10));
   source_.next = 100;
@@ -165,7 +165,7 @@ TEST_F(UnbufferedTest, ARaisedStartIsAboveWhatWasTakenBefore) {
   EXPECT_EQ(call_.runs()[0].first, 100);
 }
 
-TEST_F(UnbufferedTest, HasALimitOnCallsThatWait) {
+TEST_F(UnbufferedTest, LimitsWaitingCalls) {
   std::vector<IssueCall> crowd(Unbuffered::kTicketsMax + 1);
   for (IssueCall& call : crowd) {
     call.Begin({.count = 1});

@@ -1,5 +1,5 @@
 // Eight threads take ids while the claims under them change: the same slot again, other slots,
-// slots lost for a while, each closed in the middle of calls. An oracle sees every id.
+// slots lost for a while, each closed during calls. An oracle checks every id.
 
 #include <atomic>
 #include <mutex>
@@ -18,15 +18,15 @@ namespace {
 
 constexpr int kThreads = 8;
 constexpr int kClaims = 60;
-// A claim is given up after so many calls, in the middle of others; the threads go on for at most
-// so many more before they wait for the next.
+// A claim is closed after this many calls, during others; the threads make at most this many more
+// before they wait for the next claim.
 constexpr int64_t kCallsPerClaim = 100;
 constexpr int64_t kCallsBeyond = 1'000;
 constexpr Milliseconds kClaimLength{400};
 
 class ClaimsChange : public testing::TestWithParam<SequencerKind> {
  protected:
-  // Takes singles and batches until told to stop.
+  // Takes single ids and batches until told to stop.
   void TakeUntilDone(uint64_t seed) {
     SeededEntropy random(seed);
     std::vector<int64_t> ids;
@@ -51,7 +51,7 @@ class ClaimsChange : public testing::TestWithParam<SequencerKind> {
     oracle_.Saw(std::move(ids));
   }
 
-  // Holds a slot until a few ids more have been taken, and gives it up.
+  // Holds a slot until some more ids have been taken, and gives it up.
   void HoldAndLose(uint32_t machine) {
     WallMs& base = bases_[machine];
     base = std::max(base, SystemClock().Wall());
@@ -77,7 +77,7 @@ class ClaimsChange : public testing::TestWithParam<SequencerKind> {
   std::array<WallMs, 3> bases_{};
 };
 
-TEST_P(ClaimsChange, NoIdIsGivenTwiceNorOutsideItsClaim) {
+TEST_P(ClaimsChange, NoIdIsIssuedTwiceOrOutsideItsClaim) {
   std::vector<std::jthread> threads;
   for (uint64_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([this, i] { TakeUntilDone(i); });
@@ -90,8 +90,8 @@ TEST_P(ClaimsChange, NoIdIsGivenTwiceNorOutsideItsClaim) {
   EXPECT_GT(oracle_.claims_used(), size_t{kClaims} / 2);
 }
 
-// Here the next claim is adopted while the last one is in use, without a gap.
-TEST_P(ClaimsChange, AnAdoptionInTheMiddleOfCallsLosesNone) {
+// The next claim is adopted while the last one is in use, without a gap.
+TEST_P(ClaimsChange, AnAdoptionDuringCallsLosesNoCall) {
   std::atomic<int> refused{0};
   auto claim = std::make_shared<Claim>(Layout::Firn(), MachineId(1), SystemClock().Wall());
   claim->ExtendTo(SystemClock().Wall() + std::chrono::hours(1));

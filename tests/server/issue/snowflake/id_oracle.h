@@ -12,21 +12,21 @@
 
 namespace firn {
 
-// Sees every id that any thread got, and what each claim had granted and said when it was closed.
-// Filled by many threads' own lists; judged by one.
+// Collects every id that any thread got, and for each claim its end and its last id at the time it
+// was closed. Many threads fill their own lists; one thread judges them.
 class IdOracle {
  public:
   struct Term {
     Tick first;
     Tick end;   // granted when it was closed
-    Tick last;  // what closing gave
+    Tick last;  // the last tick that Close returned
   };
 
   void Closed(const Claim& claim, Tick last) {
     terms_[claim.machine()].push_back({claim.first_tick(), claim.end_tick(), last});
   }
 
-  // The ids of one thread, in the order in which it got them.
+  // Ids of one thread, in the order in which it got them.
   void Saw(std::vector<int64_t> ids) {
     if (!fault_) CheckRising(ids);
     all_.insert(all_.end(), ids.begin(), ids.end());
@@ -35,7 +35,7 @@ class IdOracle {
   size_t size() const { return all_.size(); }
   size_t claims_used() const { return claims_used_; }
 
-  // The first thing that is wrong with all that was seen, once everything is in.
+  // Returns the first fault in the collected ids. Call when all lists are complete.
   std::optional<std::string> Judge() {
     std::sort(all_.begin(), all_.end());
     const auto twice = std::adjacent_find(all_.begin(), all_.end());
@@ -58,7 +58,7 @@ class IdOracle {
   }
 
  private:
-  // A thread goes from claim to claim; under each, its ids rise.
+  // A thread uses one claim after another; under each, its ids rise.
   void CheckRising(const std::vector<int64_t>& ids) {
     std::map<uint32_t, int64_t> newest;
     for (const int64_t id : ids) {

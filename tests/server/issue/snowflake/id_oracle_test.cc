@@ -21,28 +21,28 @@ IdOracle Oracle(Tick last, std::vector<int64_t> ids) {
   return oracle;
 }
 
-TEST(IdOracle, IsContentWithWhatIsRight) {
+TEST(IdOracle, AcceptsCorrectIds) {
   EXPECT_EQ(Oracle(Tick(1'001), {Id(1'000, 5), Id(1'001, 0)}).Judge(), std::nullopt);
 }
 
-TEST(IdOracle, SeesAnIdThatWasGivenTwice) {
+TEST(IdOracle, DetectsAnIdIssuedTwice) {
   IdOracle oracle = Oracle(Tick(1'000), {Id(1'000, 5)});
   oracle.Saw({Id(1'000, 5)});
   EXPECT_NE(oracle.Judge(), std::nullopt);
 }
 
-TEST(IdOracle, SeesAnIdOutsideItsClaim) {
+TEST(IdOracle, DetectsAnIdOutsideItsClaim) {
   EXPECT_NE(Oracle(Tick(999), {Id(999, 0)}).Judge(), std::nullopt);
   EXPECT_NE(Oracle(Tick(1'010), {Id(1'010, 0)}).Judge(), std::nullopt);
   EXPECT_NE(Oracle(Tick(1'000), {Id(1'000, 0, 2)}).Judge(), std::nullopt);
 }
 
-TEST(IdOracle, SeesALastThatIsNotTheLast) {
+TEST(IdOracle, DetectsAWrongLastId) {
   EXPECT_NE(Oracle(Tick(1'000), {Id(1'000, 0), Id(1'001, 0)}).Judge(), std::nullopt);
   EXPECT_NE(Oracle(Tick(1'002), {Id(1'000, 0), Id(1'001, 0)}).Judge(), std::nullopt);
 }
 
-TEST(IdOracle, SeesIdsThatDoNotRise) {
+TEST(IdOracle, DetectsIdsThatDoNotRise) {
   EXPECT_NE(Oracle(Tick(1'001), {Id(1'001, 0), Id(1'000, 0)}).Judge(), std::nullopt);
 }
 

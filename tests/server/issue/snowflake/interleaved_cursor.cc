@@ -6,12 +6,12 @@
 namespace firn {
 namespace {
 
-// A cursor, an owner that loads ranges [100, ...), [200, ...) as Segment does, and takers.
+// A cursor, an owner that loads ranges [100, ...), [200, ...) like Segment, and takers.
 class CursorTable final : private LowWater {
  public:
   explicit CursorTable(Interleaving& run) : run_(run) {}
 
-  // The next hundred's first `size` numbers, `mark` of them left is low.
+  // Loads the first `size` numbers of the next hundred; it is low when `mark` of them are left.
   void Load(int64_t size, int64_t mark = 1) {
     run_.ForeseeNothing();
     if (cursor_.left() > 0) return;
@@ -21,7 +21,7 @@ class CursorTable final : private LowWater {
     cursor_.Load({loaded_ * 100, loaded_ * 100 + size}, mark);
   }
 
-  // What is left goes back to where it came from: nobody has it, nobody gets it.
+  // Removes the rest: no taker has got it, and none may get it later.
   void Unload() {
     const Range rest = cursor_.Unload();
     in_ranges_ -= rest.size();
@@ -39,12 +39,13 @@ class CursorTable final : private LowWater {
     for (int64_t number = range.begin; number < range.end; ++number) Got(number);
   }
 
-  // When all threads are done.
+  // Checks the result when all threads are done.
   void Judge() {
     const int64_t lost = cursor_.lost();
     Unload();
-    run_.Expect(taken_ + lost == in_ranges_, "numbers are gone of which nobody knows");
-    run_.Expect(low_ == low_expected_, "a range was called low that was not, or not when it was");
+    run_.Expect(taken_ + lost == in_ranges_, "numbers are missing that are not counted as lost");
+    run_.Expect(low_ == low_expected_,
+                "a range that was not low was reported, or a low range was not");
   }
 
  private:
@@ -98,7 +99,7 @@ void TakersAndASwitch(Interleaving& run) {
   table.Judge();
 }
 
-// The rest of a range goes back while others take: what is unloaded nobody gets.
+// The rest of a range is unloaded while others take: no taker may get unloaded numbers.
 void TakersAndAnUnload(Interleaving& run) {
   CursorTable table(run);
   table.Load(3);
@@ -114,7 +115,7 @@ void TakersAndAnUnload(Interleaving& run) {
   table.Judge();
 }
 
-// A taker sleeps while so many ranges come and go that its slot holds another one.
+// A taker is delayed while so many ranges are loaded that its slot holds another one.
 Scenario ATakerSleepsOver(int switches, bool once) {
   return [=](Interleaving& run) {
     CursorTable table(run);

@@ -13,7 +13,7 @@ struct NamedScenario {
   InterleavingLimits limits{.preemptions = 2, .stale_reads = 1};
 };
 
-// What threads do at once on the issuing path, small enough for a search through all their orders.
+// Concurrent operations on the issuing path, small enough for a search through all thread orders.
 std::vector<NamedScenario> SequenceScenarios();
 std::vector<NamedScenario> SnowflakeScenarios();
 std::vector<NamedScenario> CursorScenarios();

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Tick kFirst{1'000};
 
-// A sequencer of two numbers a tick, threads that take from it, and what they got.
+// A sequencer with two numbers per tick, threads that take from it, and the numbers they got.
 class SequenceTable {
  public:
   SequenceTable(Interleaving& run, SequencerKind kind)
@@ -19,7 +19,7 @@ class SequenceTable {
     sequencer_ = MakeSequencer({.kind = kind, .start = SequenceStart::kZero}, claim_, cell_, 7);
   }
 
-  // One after another, each larger than the one before.
+  // Takes one after another; each must be larger than the one before.
   std::function<void()> Taker(std::vector<Tick> nows, uint64_t want) {
     return [this, nows = std::move(nows), want] {
       std::pair<Tick, uint64_t> before{0, 0};
@@ -82,8 +82,8 @@ Scenario TwoTake(SequencerKind kind) {
   };
 }
 
-// The keeper writes L to the file and then extends the claim: whoever sees what was issued below
-// the new end has to find that L on file.
+// The keeper writes L to the file and then extends the claim: a thread that sees an id below the
+// claim's new end must find that L in the file.
 void IssuedIsOnFile(Interleaving& run) {
   const Layout layout = *Layout::Parse("time:41 machine:10 sequence:1");
   const auto claim = std::make_shared<Claim>(layout, MachineId(5), layout.StartOf(kFirst));
@@ -101,12 +101,12 @@ void IssuedIsOnFile(Interleaving& run) {
                const Step step = sequencer->Take(now, 1);
                if (step.kind != Step::Kind::kTaken) continue;
                run.Expect(step.tick.count() < file.load(std::memory_order_relaxed),
-                          "an id is out of which the file does not know");
+                          "an id was issued that the file does not cover");
              }
            }});
 }
 
-// Two of the keeper's threads are one too many, but the end must not go back even so.
+// Two of the keeper's threads are one too many, but even then the end must not go back.
 void TheEndNeverGoesBack(Interleaving& run) {
   const Layout layout = *Layout::Parse("time:41 machine:10 sequence:1");
   Claim claim(layout, MachineId(5), layout.StartOf(kFirst));

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Tick kNow{1'000};
 
-// Stands still but when a scenario moves it; counts who looks at it.
+// Advances only when a scenario moves it; counts its readings.
 class StillClock final : public Clock {
  public:
   explicit StillClock(WallMs wall) : wall_(wall) {}
@@ -35,7 +35,7 @@ class StillClock final : public Clock {
   BootMs boot_{1'000'000};
 };
 
-// A snowflake strategy with a claim of machine 1, threads that ask it, and what they got.
+// A snowflake strategy with a claim of machine 1, threads that call it, and the ids they got.
 class SnowflakeTable {
  public:
   SnowflakeTable(Interleaving& run, SequencerKind kind) : run_(run) {
@@ -51,7 +51,7 @@ class SnowflakeTable {
     run_.Expect(snowflake_->Adopt(claim).ok(), "a claim was refused");
   }
 
-  // The last tick of machine 1, which is not used after this.
+  // Returns the last tick of machine 1, which is not used after this.
   Tick Close() {
     const Tick last = *snowflake_->CloseClaim();
     closed_at_ = last;
@@ -64,7 +64,7 @@ class SnowflakeTable {
     if (snowflake_->TryOne(Method::kThrift, &id)) Saw(id, closed_before);
   }
 
-  // Some at once.
+  // Takes some ids at once.
   void TakeRun(int64_t want) {
     const bool closed_before = closed_at_.has_value();
     IdRun run;
@@ -73,7 +73,7 @@ class SnowflakeTable {
     for (int64_t i = 0; i < run.count; ++i) Saw(run.At(i), closed_before);
   }
 
-  // Some by the long way. Whether it was refused.
+  // Takes some ids by the slow path. Returns whether the call was refused.
   bool Take(int64_t count) {
     const bool closed_before = closed_at_.has_value();
     IssueCall call({.count = count});
@@ -151,7 +151,7 @@ Scenario ARunIsOfAClaimThatIsOpen(SequencerKind kind) {
   };
 }
 
-// A reading of the clocks that is taken for fresh is as new as its stamp says.
+// A clock reading that is accepted as fresh must be as new as its stamp says.
 void AFreshStampIsOfAFreshTick(Interleaving& run) {
   const Layout layout = *Layout::Parse("time:41 machine:10 sequence:4");
   StillClock clock(layout.StartOf(kNow));
@@ -166,14 +166,14 @@ void AFreshStampIsOfAFreshTick(Interleaving& run) {
              const Tick before = ticks.Current();
              const Tick now = ticks.Current();
              run.Expect(now >= before, "the clock went back");
-             // A caller that had to read the clocks may find another at it.
+             // A caller that had to read the clocks may find another thread reading them.
              const bool fresh_enough = clock.readings - readings == 1;
              run.Expect(!fresh_enough || now >= kNow + 50, "an old tick under a fresh stamp");
            }});
   virtual_cycles = 0;
 }
 
-// Whoever sets the clock back is not shown the time of before, whoever else is reading it.
+// A thread that sets the clock back must not see an earlier time, even if other threads read it.
 void ARestartIsSeenByItsMaker(Interleaving& run) {
   const Layout layout = *Layout::Parse("time:41 machine:10 sequence:4");
   StillClock clock(layout.StartOf(kNow));

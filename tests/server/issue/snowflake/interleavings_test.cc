@@ -1,5 +1,5 @@
-// The issuing path in every order of its threads, on weak memory, and without each of its memory
-// orders in turn: one that nobody would miss does not stand in the code.
+// The issuing path in every order of its threads, on weak memory, and again without each of its
+// memory orders: a memory order that no scenario needs must not be in the code.
 
 #include <algorithm>
 #include <fstream>
@@ -27,7 +27,7 @@ const std::vector<NamedScenario>& Scenarios() {
   return *all;
 }
 
-// Each scenario's search, done once.
+// Explores each scenario once.
 const std::vector<Exploration>& Explorations() {
   static const auto* all = [] {
     auto* explorations = new std::vector<Exploration>;
@@ -59,7 +59,7 @@ bool IsMissed(const Weakening& order) {
   });
 }
 
-// How many memory orders stand in a file, and its name.
+// Returns the number of memory orders in a file.
 size_t OrdersIn(const std::string& path) {
   std::ifstream file(std::string(FIRN_SOURCE_DIR) + "/" + path);
   EXPECT_TRUE(file.is_open()) << path;
@@ -72,7 +72,7 @@ size_t OrdersIn(const std::string& path) {
   return count;
 }
 
-TEST(Interleavings, NoIdIsGivenTwiceInAnyOrderOfThreads) {
+TEST(Interleavings, NoIdIsIssuedTwiceInAnyThreadOrder) {
   for (size_t i = 0; i < Scenarios().size(); ++i) {
     const Exploration& found = Explorations()[i];
     EXPECT_EQ(found.violation.value_or(""), "") << Scenarios()[i].name;
@@ -80,7 +80,7 @@ TEST(Interleavings, NoIdIsGivenTwiceInAnyOrderOfThreads) {
   }
 }
 
-TEST(Interleavings, NorInOrdersDrawnWithoutALimit) {
+TEST(Interleavings, NoIdIsIssuedTwiceInRandomThreadOrders) {
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   for (const NamedScenario& one : Scenarios()) {
     const Exploration found = ExploreAtRandom(one.scenario, kSeed, kRandomRuns);
@@ -88,17 +88,17 @@ TEST(Interleavings, NorInOrdersDrawnWithoutALimit) {
   }
 }
 
-TEST(Interleavings, EachMemoryOrderIsMissedWhenItIsTakenAway) {
+TEST(Interleavings, AScenarioFailsWithoutEachMemoryOrder) {
   for (const Weakening& order : OrdersThatAreMet()) {
     EXPECT_TRUE(IsMissed(order))
-        << order.site.text() << ": nothing goes wrong without this "
+        << order.site.text() << ": no scenario fails without this "
         << (order.part == OrderPart::kAcquire ? "acquire" : "release")
-        << ": it is needless, or a scenario is missing here that shows what it is for";
+        << ": it is not needed, or a scenario is missing that shows why it is";
   }
 }
 
-// Otherwise one that is never met would pass for one that is missed.
-TEST(Interleavings, EachMemoryOrderOfTheIssuingPathIsMet) {
+// Otherwise a memory order that is never executed would count as needed.
+TEST(Interleavings, ScenariosExecuteEachMemoryOrderOfTheIssuingPath) {
   const std::set<Weakening> orders = OrdersThatAreMet();
   for (const std::string path :
        {"common/id/claim.h", "common/id/claim.cc", "common/id/id_clock.h", "common/id/id_clock.cc",

@@ -17,12 +17,12 @@ class LayoutEndTest : public testing::Test {
   LayoutEndWatch watch_{Layout::Firn()};
 };
 
-TEST_F(LayoutEndTest, CountsTheDays) {
+TEST_F(LayoutEndTest, ReportsTheRemainingDays) {
   EXPECT_EQ(DaysLeft(Layout::Firn(), clock_.Wall()), 370);
   EXPECT_EQ(DaysLeft(Layout::Firn(), Layout::Firn().end()), 0);
 }
 
-TEST_F(LayoutEndTest, SaysNothingWithMoreThanAYearLeft) { EXPECT_EQ(Check(), std::nullopt); }
+TEST_F(LayoutEndTest, IsSilentWithMoreThanAYearLeft) { EXPECT_EQ(Check(), std::nullopt); }
 
 TEST_F(LayoutEndTest, WarnsOnceADayInTheLastYear) {
   clock_.Advance(6 * kADay);

@@ -1,5 +1,5 @@
-// The mistakes of this field that concern sequences, each built into a sequencer of its own: the
-// contract suite must find every one of them, by the check that is named after it.
+// Known mistakes in sequences, each built into a sequencer of its own: the contract suite must find
+// every one of them, by the check that is named after it.
 
 #include <functional>
 #include <utility>
@@ -28,7 +28,7 @@ std::vector<std::string> ViolationsOf() {
       });
 }
 
-// The claim as a mutant wants to see it.
+// The claim as a mutant sees it.
 struct Seen {
   const SequenceShape& shape;
   const Claim& claim;
@@ -47,7 +47,7 @@ struct Seen {
   }
 };
 
-// Rules that are right but for what `Mistake` does.
+// Rules that are correct except for `Mistake`.
 template <typename Mistake>
 struct Wrong {
   static Step Take(const SequenceShape& shape, const Claim& claim, uint64_t next, Tick now,
@@ -67,7 +67,7 @@ struct NoMistake : RightLast {
   static Step Take(const Seen& seen) { return seen.Right(); }
 };
 
-TEST(SequenceMutants, RulesWithoutAMistakePass) {
+TEST(SequenceMutants, PassesCorrectRules) {
   EXPECT_THAT(ViolationsOf<Wrong<NoMistake>>(), IsEmpty());
 }
 
@@ -222,9 +222,9 @@ TEST(SequenceMutants, ALastThatIsTooHighIsFound) {
               Contains(StartsWith("LastIsTheLastTickUsed")));
 }
 
-// --- in the middle of a call --------------------------------------------------------------------
+// --- interrupted calls --------------------------------------------------------------------------
 
-// The right rules, with a moment between reading the word and writing it in which a test can act.
+// The correct rules, with a pause between reading the word and writing it in which a test can act.
 struct Interrupted : SequenceRules {
   static inline std::function<void()> in_the_middle;
 
@@ -236,7 +236,7 @@ struct Interrupted : SequenceRules {
   }
 };
 
-// Writes what it has computed without looking whether the word is still the one that it read.
+// Writes its result without checking whether the word is still the one that it read.
 class Careless final : public CellSequencer<Interrupted> {
  public:
   using CellSequencer::CellSequencer;

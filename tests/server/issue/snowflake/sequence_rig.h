@@ -12,12 +12,12 @@
 
 namespace firn {
 
-// A sequencer under a claim, and an oracle that sees everything it gives. Time is an argument.
+// A sequencer under a claim, and an oracle that checks every number. Time is an argument.
 class SequenceRig {
  public:
   static constexpr Tick kFirst{1000};
 
-  // Granted are the ticks from kFirst up to `end`; 8 numbers a tick unless `layout` says otherwise.
+  // Granted are the ticks from kFirst to `end`; 8 numbers per tick unless `layout` says otherwise.
   explicit SequenceRig(const SequencerMaker& maker, Tick end = Tick(100'000),
                        SequenceStart start = SequenceStart::kZero,
                        const Layout& layout = SmallLayout())
@@ -29,14 +29,14 @@ class SequenceRig {
 
   static Layout SmallLayout() { return *Layout::Parse("time:41 machine:10 sequence:3"); }
 
-  // Takes at `now`; what is wrong with any number given is remembered.
+  // Takes at `now`; the first fault of a number is kept for fault().
   Step Take(Tick now, uint64_t want = 1) {
     const Step step = sequencer_->Take(now, want);
     if (step.kind == Step::Kind::kTaken) Watch(step, now, want);
     return step;
   }
 
-  // Takes one after another at `now` until it is told no; how many there were.
+  // Takes one after another at `now` until a take fails. Returns how many there were.
   uint64_t TakeAll(Tick now) {
     uint64_t count = 0;
     while (count <= layout_.ids_per_tick() && Take(now).kind == Step::Kind::kTaken) ++count;
@@ -53,7 +53,7 @@ class SequenceRig {
   Claim& claim() { return *claim_; }
   const Layout& layout() const { return layout_; }
 
-  // The first thing that was wrong, if any.
+  // Returns the first fault, if any.
   std::optional<std::string> fault() const { return fault_; }
 
  private:

@@ -1,4 +1,4 @@
-// How ids spread when shards are chosen by id modulo n and the server is quiet.
+// How ids spread over shards that are chosen by id modulo n, on a server with little load.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ struct Load {
   int64_t per_request;
 };
 
-// Pearson's statistic of `requests` calls at random quiet moments, over the shards id % n.
+// Pearson's statistic of `requests` calls at random moments of low load, over the shards id % n.
 double ChiSquare(const Load& load, int64_t n, uint64_t seed) {
   constexpr int kRequests = 20'000;
   SnowflakeRig rig(Layout::Firn(), {}, {.sequencer = {.start = load.start}});
@@ -36,9 +36,9 @@ double ChiSquare(const Load& load, int64_t n, uint64_t seed) {
   return sum;
 }
 
-// What an even spread exceeds about once in a thousand times (Wilson and Hilferty). Ids of one
-// request follow each other, so their shards are not independent: the statistic of k ids a request
-// varies as one of n/k shards does, times k.
+// The value that an even spread exceeds about once in a thousand times (Wilson and Hilferty). Ids
+// of one request are consecutive, so their shards are not independent: the statistic of k ids a
+// request varies as one of n/k shards, times k.
 double Bound(int64_t n, int64_t per_request) {
   const double freedom =
       std::max(1.0, static_cast<double>(n) / static_cast<double>(per_request) - 1);
@@ -60,7 +60,7 @@ TEST_P(SequenceStarts, RandomAndCarrySpreadEvenlyAtLowLoad) {
   }
 }
 
-TEST_P(SequenceStarts, ZeroIsLopsidedAsItIsSaid) {
+TEST_P(SequenceStarts, ZeroSpreadsUnevenlyAsDocumented) {
   EXPECT_GT(ChiSquare({SequenceStart::kZero, 1}, GetParam(), 99), 100 * Bound(GetParam(), 1));
 }
 

@@ -15,7 +15,7 @@ constexpr Tick kFirst = SequenceRig::kFirst;
 constexpr std::array kStarts = {SequenceStart::kZero, SequenceStart::kRandom,
                                 SequenceStart::kCarry};
 
-// Runs `body` for each way of starting a tick, and gives the first thing that is wrong.
+// Runs `body` for each way of starting a tick, and returns the first fault.
 template <typename Body>
 Fault ForEachStart(Body&& body) {
   for (const SequenceStart start : kStarts) {
@@ -26,7 +26,7 @@ Fault ForEachStart(Body&& body) {
 
 Fault Unless(bool holds, const char* what) { return holds ? Fault() : Fault(what); }
 
-// The clock jitters, stands still, jumps and goes back; the oracle of the rig watches.
+// The clock jitters, stops, jumps and goes back; the rig's oracle checks every number.
 Fault NothingTwiceAndAlwaysRising(const SequencerMaker& maker) {
   return ForEachStart([&](SequenceStart start) {
     SequenceRig rig(maker, Tick(100'000), start);
@@ -40,7 +40,7 @@ Fault NothingTwiceAndAlwaysRising(const SequencerMaker& maker) {
   });
 }
 
-// A sequence reset before a refusal: ids repeat when the old tick returns.
+// A sequence that is reset before a refusal: ids repeat when the old tick returns.
 Fault ARefusalBecauseOfTheClockLeavesTheSequence(const SequencerMaker& maker) {
   return ForEachStart([&](SequenceStart start) -> Fault {
     SequenceRig rig(maker, Tick(100'000), start);
@@ -70,7 +70,7 @@ Fault ARefusalAtTheClaimsEndLeavesTheSequence(const SequencerMaker& maker) {
   });
 }
 
-// The tick after an overflow not remembered: one id twice per overflow.
+// The tick after an overflow is forgotten: one id is issued twice per overflow.
 Fault TheTickAfterAnOverflowIsRemembered(const SequencerMaker& maker) {
   return ForEachStart([&](SequenceStart start) {
     SequenceRig rig(maker, Tick(100'000), start);
@@ -84,7 +84,7 @@ Fault TheTickAfterAnOverflowIsRemembered(const SequencerMaker& maker) {
   });
 }
 
-// "Another tick" taken for "a later tick".
+// "Another tick" mistaken for "a later tick".
 Fault AnEarlierTickIsNotANewTick(const SequencerMaker& maker) {
   return ForEachStart([&](SequenceStart start) {
     SequenceRig rig(maker, Tick(100'000), start);
@@ -137,7 +137,7 @@ Fault GivesWholeTicksBelowTheEndOnly(const SequencerMaker& maker) {
   });
 }
 
-// Seconds used as milliseconds; and a bound in the middle of a second covers nothing of it.
+// Seconds mistaken for milliseconds; and a bound within a second must cover no part of it.
 Fault AnEndInsideASecondCoversNothingOfIt(const SequencerMaker& maker) {
   const Layout seconds = *Layout::Parse("time:31s machine:10 sequence:5");
   SequenceRig rig(maker, kFirst + 2, SequenceStart::kZero, seconds);

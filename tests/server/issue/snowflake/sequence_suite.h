@@ -11,13 +11,12 @@
 
 namespace firn {
 
-// Makes the sequencer under test. `cell` holds 0 and outlives it.
+// Creates the sequencer under test. `cell` holds 0 and outlives it.
 using SequencerMaker = std::function<std::unique_ptr<Sequencer>(
     std::shared_ptr<const Claim> claim, SequenceStart start, ForkCells::Cell& cell)>;
 
-// One sentence about every sequencer, and its proof: empty when the sentence holds, otherwise what
-// was seen. Not a gtest case, because the same sentences must turn red on sequencers that are
-// wrong.
+// One statement about every sequencer, and its proof: empty if the statement holds, otherwise what
+// was seen. Not a gtest case, because the same statements must fail for incorrect sequencers.
 struct SequenceCheck {
   const char* name;
   std::function<std::optional<std::string>(const SequencerMaker&)> run;
@@ -26,7 +25,7 @@ struct SequenceCheck {
 // The contract of sequencers (server/issue/snowflake/sequencer.h), driven by one thread.
 const std::vector<SequenceCheck>& SequenceChecks();
 
-// What the checks find, each as "<name>: <what was seen>".
+// Returns the faults that the checks find, each as "<name>: <what was seen>".
 std::vector<std::string> Violations(const SequencerMaker& maker);
 
 }  // namespace firn

@@ -17,8 +17,8 @@ namespace {
 
 constexpr int64_t kTickIds = 4096;
 
-// Lanes on one clock that the test moves. Lane i holds machine id 10 - i, so that whoever goes on
-// to the next one within a tick gets lower ids.
+// Lanes on one clock that the test moves. Lane i holds machine id 10 - i, so that a caller that
+// moves to the next lane within a tick gets lower ids.
 class SnowflakeLanesTest : public testing::Test {
  protected:
   SnowflakeLanesTest() {
@@ -81,7 +81,7 @@ TEST_F(SnowflakeLanesTest, AThreadKeepsToItsOwnLane) {
   EXPECT_EQ(MachineOf(call_.runs()[0].first), own);
 }
 
-TEST_F(SnowflakeLanesTest, AsManyThreadsAsLanesHaveOneEach) {
+TEST_F(SnowflakeLanesTest, AsManyThreadsAsLanesUseOneEach) {
   HoldAll();
   std::mutex mutex;
   std::set<MachineId> machines;
@@ -95,14 +95,14 @@ TEST_F(SnowflakeLanesTest, AsManyThreadsAsLanesHaveOneEach) {
         const std::scoped_lock lock(mutex);
         machines.insert(MachineOf(id));
       }
-      all_there.arrive_and_wait();  // nobody's number is given out again meanwhile
+      all_there.arrive_and_wait();  // so that no thread's number is reused meanwhile
     });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(machines.size(), 3u);
 }
 
-TEST_F(SnowflakeLanesTest, GivesWhatAllLanesHaveInATick) {
+TEST_F(SnowflakeLanesTest, IssuesTheIdsOfAllLanesInATick) {
   HoldAll();
   std::set<int64_t> ids;
   for (int64_t i = 0; i < 3 * kTickIds; ++i) ids.insert(One());
@@ -115,7 +115,7 @@ TEST_F(SnowflakeLanesTest, GivesWhatAllLanesHaveInATick) {
   EXPECT_EQ(all_->Issue(call_), Verdict::kIssued);
 }
 
-TEST_F(SnowflakeLanesTest, GivesRunsOfAllLanesInATick) {
+TEST_F(SnowflakeLanesTest, IssuesRunsOfAllLanesInATick) {
   HoldAll();
   std::map<MachineId, int64_t> counts;
   IdRun run{};
@@ -124,11 +124,11 @@ TEST_F(SnowflakeLanesTest, GivesRunsOfAllLanesInATick) {
   for (const auto& [machine, count] : counts) EXPECT_EQ(count, kTickIds);
 }
 
-TEST_F(SnowflakeLanesTest, AWholeCallIsOfOneLaneAndRises) {
+TEST_F(SnowflakeLanesTest, ACallUsesOneLaneAndItsIdsRise) {
   HoldAll();
   ASSERT_EQ(Ask(kTickIds - 5), Verdict::kIssued);
   const MachineId own = MachineOf(call_.runs()[0].first);
-  ASSERT_EQ(Ask(10), Verdict::kWait) << "five of them are here, the others are the next tick's";
+  ASSERT_EQ(Ask(10), Verdict::kWait) << "five are available, the others belong to the next tick";
   EXPECT_EQ(call_.runs().count(), 5);
   clock_.Advance(Milliseconds(1));
   ASSERT_EQ(all_->Issue(call_), Verdict::kIssued);
@@ -138,14 +138,14 @@ TEST_F(SnowflakeLanesTest, AWholeCallIsOfOneLaneAndRises) {
   ExpectRising();
 }
 
-TEST_F(SnowflakeLanesTest, AWaitingCallDoesNotKeepOthersFromTheNextLane) {
+TEST_F(SnowflakeLanesTest, AWaitingCallDoesNotBlockOthersFromTheNextLane) {
   HoldAll();
   ASSERT_EQ(Ask(kTickIds + 1), Verdict::kWait);
   const MachineId own = MachineOf(call_.runs()[0].first);
   EXPECT_NE(Own(), own);
 }
 
-TEST_F(SnowflakeLanesTest, OneThatIsLostStopsItsOwnLaneAlone) {
+TEST_F(SnowflakeLanesTest, ALostClaimStopsOnlyItsOwnLane) {
   HoldAll();
   const MachineId own = Own();
   const size_t lane = 10 - own.value();
@@ -157,7 +157,7 @@ TEST_F(SnowflakeLanesTest, OneThatIsLostStopsItsOwnLaneAlone) {
   EXPECT_EQ(Own(), own);
 }
 
-TEST_F(SnowflakeLanesTest, ACallWhoseLaneIsLostGoesOnInAnotherAndStillRises) {
+TEST_F(SnowflakeLanesTest, ACallWhoseLaneIsLostContinuesInAnotherAndStillRises) {
   HoldAll();
   ASSERT_EQ(Ask(kTickIds + 1), Verdict::kWait);
   const size_t lane = 10 - MachineOf(call_.runs()[0].first).value();
@@ -169,7 +169,7 @@ TEST_F(SnowflakeLanesTest, ACallWhoseLaneIsLostGoesOnInAnotherAndStillRises) {
   ExpectRising();
 }
 
-TEST_F(SnowflakeLanesTest, RefusesOnlyWhatAllLanesRefuse) {
+TEST_F(SnowflakeLanesTest, RefusesOnlyIfAllLanesRefuse) {
   EXPECT_EQ(Ask(1), Verdict::kRefused);
   EXPECT_EQ(call_.refusal().reason, Reason::kNotReady);
   ASSERT_TRUE(all_->WhyNot().has_value());
@@ -184,7 +184,7 @@ TEST_F(SnowflakeLanesTest, RefusesOnlyWhatAllLanesRefuse) {
   }
 }
 
-TEST_F(SnowflakeLanesTest, GoesWhereALargeCallFits) {
+TEST_F(SnowflakeLanesTest, UsesALaneInWhichALargeCallFits) {
   Hold(0, Milliseconds(5));
   Hold(1, Milliseconds(5));
   Hold(2);
@@ -203,7 +203,7 @@ TEST_F(SnowflakeLanesTest, ALaterCallGetsNoEarlierTick) {
   }
 }
 
-TEST_F(SnowflakeLanesTest, NothingIsIssuedAfterClose) {
+TEST_F(SnowflakeLanesTest, IssuesNothingAfterClose) {
   HoldAll();
   all_->Close();
   int64_t id = 0;
@@ -211,8 +211,8 @@ TEST_F(SnowflakeLanesTest, NothingIsIssuedAfterClose) {
   EXPECT_EQ(Ask(1), Verdict::kRefused);
 }
 
-// Threads that take all there is while claims come and go: no id twice.
-TEST_F(SnowflakeLanesTest, NoIdTwiceUnderThreadsWhileClaimsComeAndGo) {
+// Threads take all ids that there are while claims change.
+TEST_F(SnowflakeLanesTest, NoIdIsIssuedTwiceByThreadsWhileClaimsChange) {
   HoldAll();
   std::vector<std::vector<int64_t>> taken(4);
   std::atomic<bool> ended{false};

@@ -10,7 +10,7 @@
 
 namespace firn {
 
-// A snowflake strategy on a clock that the test moves, and claims for it.
+// A snowflake strategy with a clock that the test moves, and claims for it.
 class SnowflakeRig {
  public:
   explicit SnowflakeRig(const Layout& layout = Layout::Firn(), IdClockOptions clock_options = {},
@@ -35,7 +35,7 @@ class SnowflakeRig {
   }
   Verdict AskAgain() { return snowflake_->Issue(call_); }
 
-  // Asks, and lets time pass as the strategy says, until there is an end.
+  // Calls repeatedly, and lets time pass as the strategy says, until the call ends.
   Verdict AskPatiently(int64_t count) {
     Verdict verdict = Ask(count);
     for (int waits = 0; verdict == Verdict::kWait && waits < 1'000; ++waits) {
@@ -45,7 +45,7 @@ class SnowflakeRig {
     return verdict;
   }
 
-  // The only id of a call for one, explained.
+  // Returns the only id of a call for one, explained.
   IdFields One() {
     int64_t id = 0;
     EXPECT_TRUE(snowflake_->TryOne(Method::kEmbedded, &id));

@@ -24,7 +24,7 @@ TEST(Snowflake, RefusesWithoutAClaim) {
   EXPECT_EQ(rig.snowflake().CloseClaim(), std::nullopt);
 }
 
-// Whoever asks whether to ask is told what a call would be told.
+// WhyNot must report the refusal that a call would get.
 void ExpectWhyNotIsTheRefusal(SnowflakeRig& rig, Reason reason) {
   const std::optional<Refusal> why = rig.snowflake().WhyNot();
   ASSERT_TRUE(why.has_value());
@@ -33,7 +33,7 @@ void ExpectWhyNotIsTheRefusal(SnowflakeRig& rig, Reason reason) {
   EXPECT_EQ(why->message, rig.refusal().message);
 }
 
-TEST(Snowflake, SaysBeforehandWhyItWouldRefuse) {
+TEST(Snowflake, ReportsInAdvanceWhyItWouldRefuse) {
   SnowflakeRig rig(Layout::Firn(), {.policy = ClockPolicy::kStrict});
   ExpectWhyNotIsTheRefusal(rig, Reason::kNotReady);
   rig.Hold();
@@ -48,7 +48,7 @@ TEST(Snowflake, SaysBeforehandWhyItWouldRefuse) {
   ExpectWhyNotIsTheRefusal(rig, Reason::kNotReady);
 }
 
-TEST(Snowflake, SaysBeforehandThatTheLayoutHasRunOut) {
+TEST(Snowflake, ReportsInAdvanceThatTheLayoutHasRunOut) {
   SnowflakeRig rig;
   rig.clock().Advance(Layout::Firn().end() - rig.clock().Wall());
   rig.Hold();
@@ -63,7 +63,7 @@ TEST(Snowflake, PutsTimeAndMachineIntoTheId) {
   EXPECT_EQ(fields.tick, rig.now());
 }
 
-TEST(Snowflake, ExplainsTheMethodWhereTheLayoutHasOne) {
+TEST(Snowflake, ExplainsTheMethodIfTheLayoutHasOne) {
   SnowflakeRig rig(Layout::VestaMinGranularity());
   rig.Hold();
   for (const Method method : {Method::kEmbedded, Method::kThrift, Method::kHttp}) {
@@ -75,7 +75,7 @@ TEST(Snowflake, ExplainsTheMethodWhereTheLayoutHasOne) {
 
 // --- batches ------------------------------------------------------------------------------------
 
-TEST(Snowflake, GivesABatchAsExactRunsAcrossTicks) {
+TEST(Snowflake, IssuesABatchAsExactRunsAcrossTicks) {
   SnowflakeRig rig;
   rig.Hold();
   ASSERT_EQ(rig.AskPatiently(3 * kPerTick + 5), Verdict::kIssued);
@@ -88,19 +88,19 @@ TEST(Snowflake, GivesABatchAsExactRunsAcrossTicks) {
   });
 }
 
-TEST(Snowflake, KeepsWhatAWaitingBatchHasGot) {
+TEST(Snowflake, KeepsTheIdsOfAWaitingBatch) {
   SnowflakeRig rig;
   rig.Hold();
   ASSERT_EQ(rig.Ask(kPerTick + 1), Verdict::kWait);
   EXPECT_EQ(rig.call().missing(), 1);
-  EXPECT_EQ(rig.AskAgain(), Verdict::kWait) << "the clock stands still";
+  EXPECT_EQ(rig.AskAgain(), Verdict::kWait) << "the clock has not moved";
   EXPECT_EQ(rig.runs().count(), kPerTick);
   rig.clock().Advance(Milliseconds(1));
   EXPECT_EQ(rig.AskAgain(), Verdict::kIssued);
   EXPECT_EQ(rig.runs().count(), kPerTick + 1);
 }
 
-TEST(Snowflake, CutsRunsByTheLayoutsStride) {
+TEST(Snowflake, UsesTheLayoutsStrideForRuns) {
   SnowflakeRig rig(Layout::VestaMaxPeak());
   rig.Hold(3);
   ASSERT_EQ(rig.Ask(1'000), Verdict::kIssued);
@@ -111,14 +111,14 @@ TEST(Snowflake, CutsRunsByTheLayoutsStride) {
   EXPECT_EQ(last.sequence, 999u);
 }
 
-TEST(Snowflake, AllowsAHundredMillisecondsOfTicksAtOnce) {
+TEST(Snowflake, PermitsABatchOfAHundredMillisecondsOfTicks) {
   EXPECT_EQ(SnowflakeRig().snowflake().count_max(), 100 * kPerTick);
   EXPECT_EQ(SnowflakeRig(Layout::VestaMaxPeak()).snowflake().count_max(), 1 << 20);
   const Layout widest = *Layout::Parse("time:5 machine:1 sequence:57");
   EXPECT_EQ(SnowflakeRig(widest).snowflake().count_max(), 63 * (int64_t{1} << 57));
 }
 
-TEST(Snowflake, ABatchGoesOnUnderANewClaimAndStillRises) {
+TEST(Snowflake, ABatchContinuesUnderANewClaimAndStillRises) {
   SnowflakeRig rig;
   rig.Hold(9);
   ASSERT_EQ(rig.Ask(kPerTick + 1), Verdict::kWait);
@@ -132,9 +132,9 @@ TEST(Snowflake, ABatchGoesOnUnderANewClaimAndStillRises) {
   EXPECT_EQ(rig.runs().count(), kPerTick + 1);
 }
 
-// --- refusals leave no trace --------------------------------------------------------------------
+// --- refusals leave no state --------------------------------------------------------------------
 
-// The next id after something refused is the one that would have come anyway.
+// The id after a refusal is the one that would have been issued without it.
 class RefusedCall : public testing::Test {
  protected:
   RefusedCall() {
@@ -157,12 +157,12 @@ class RefusedCall : public testing::Test {
   IdFields before_;
 };
 
-TEST_F(RefusedCall, ForMoreThanTheClaimHoldsLeavesNoTrace) {
+TEST_F(RefusedCall, ForMoreThanTheClaimHoldsLeavesNoState) {
   ExpectRefused(60 * kPerTick, Reason::kNotReady);
   ExpectNoTrace();
 }
 
-TEST_F(RefusedCall, BecauseOfTheClockLeavesNoTrace) {
+TEST_F(RefusedCall, BecauseOfTheClockLeavesNoState) {
   rig_.clock().StepWall(-Milliseconds(500));
   ExpectRefused(1, Reason::kClock);
   int64_t id = 0;
@@ -171,7 +171,7 @@ TEST_F(RefusedCall, BecauseOfTheClockLeavesNoTrace) {
   ExpectNoTrace();
 }
 
-TEST_F(RefusedCall, BeyondTheClaimsEndLeavesNoTrace) {
+TEST_F(RefusedCall, BeyondTheClaimsEndLeavesNoState) {
   rig_.clock().Advance(Milliseconds(50));
   ExpectRefused(1, Reason::kNotReady);
   EXPECT_EQ(rig_.snowflake().Last(), before_.tick);
@@ -179,7 +179,7 @@ TEST_F(RefusedCall, BeyondTheClaimsEndLeavesNoTrace) {
   EXPECT_EQ(rig_.One().tick, rig_.now());
 }
 
-TEST_F(RefusedCall, AfterTheClaimWasClosedLeavesNoTrace) {
+TEST_F(RefusedCall, AfterTheClaimWasClosedLeavesNoState) {
   EXPECT_EQ(rig_.snowflake().CloseClaim(), before_.tick);
   ExpectRefused(1, Reason::kNotReady);
   EXPECT_EQ(rig_.snowflake().Last(), before_.tick);
@@ -194,16 +194,16 @@ TEST(Snowflake, IsExhaustedWhenTheLayoutHasRunOut) {
   rig.clock().Advance(Milliseconds(1));
   EXPECT_EQ(rig.Ask(1), Verdict::kRefused);
   EXPECT_EQ(rig.refusal().reason, Reason::kExhausted);
-  EXPECT_TRUE(rig.refusal().another_server_may_help) << "one wrong clock can cause it";
+  EXPECT_TRUE(rig.refusal().another_server_may_help) << "a wrong clock of one server can cause it";
   EXPECT_EQ(rig.snowflake().Last(), Layout::Firn().last_tick());
 }
 
 // --- claims -------------------------------------------------------------------------------------
 
-// Gives the id of a machine at a tick, or none.
+// Returns the id of a machine at a tick, or nullopt.
 using IdOfMachine = std::function<std::optional<int64_t>(uint32_t machine, Tick tick)>;
 
-// Whether any two of many machines, each at several ticks, give one id.
+// Whether any two of many machines, each at several ticks, have the same id.
 bool MachinesMeet(Tick first, const IdOfMachine& id_of) {
   std::set<int64_t> seen;
   for (int64_t tick = 0; tick < 4; ++tick) {
@@ -215,7 +215,7 @@ bool MachinesMeet(Tick first, const IdOfMachine& id_of) {
   return false;
 }
 
-// A worker number wider than its field, OR-ed silently: ids of two machines meet.
+// A worker number wider than its field, ORed silently, would give two machines the same ids.
 TEST(Snowflake, RefusesAMachineIdWiderThanItsField) {
   SnowflakeRig rig(Layout::JsSafe());
   const Tick first = rig.now();
@@ -240,7 +240,7 @@ TEST(Snowflake, RefusesAMachineIdWiderThanItsField) {
   EXPECT_TRUE(MachinesMeet(first, mutant));
 }
 
-TEST(Snowflake, ARefusedClaimLeavesTheOneBefore) {
+TEST(Snowflake, ARefusedClaimKeepsThePreviousOne) {
   SnowflakeRig rig(Layout::JsSafe());
   rig.Hold(63);
   const IdFields before = rig.One();
@@ -255,8 +255,8 @@ TEST(Snowflake, RefusesAClaimOfAnotherLayout) {
   EXPECT_EQ(rig.snowflake().Adopt(other).code(), Code::kInvalid);
 }
 
-// A layout may be one that ids can be explained in and none be made in.
-TEST(Snowflake, RefusesALayoutThatItCannotIssueIn) {
+// A layout may permit explaining ids but not issuing them.
+TEST(Snowflake, RefusesALayoutThatCannotBeIssued) {
   const Layout layout = *Layout::Parse("method:1 time:41 machine:10 sequence:10");
   SnowflakeRig rig(layout);
   EXPECT_EQ(rig.snowflake().Start().code(), Code::kInvalid);
@@ -276,7 +276,7 @@ TEST(Snowflake, BeginsAtABaseAheadOfTheWallClockWithoutWaiting) {
   EXPECT_EQ(rig.id_clock().Last(), base);
 }
 
-TEST(Snowflake, GoesOnWhenTheWallClockIsSetBack) {
+TEST(Snowflake, ContinuesWhenTheWallClockIsSetBack) {
   SnowflakeRig rig;
   rig.Hold();
   const Tick before = rig.One().tick;
@@ -293,7 +293,7 @@ TEST(Snowflake, ClosesTheOldSequencerWhenItAdoptsAnotherClaim) {
   rig.Hold(2);
   EXPECT_EQ(rig.One().machine, MachineId(2));
   EXPECT_EQ(rig.snowflake().CloseClaim(), rig.now());
-  // A keeper that asks once more must not take the claim for unused.
+  // A keeper that asks again must not consider the claim unused.
   EXPECT_EQ(rig.snowflake().CloseClaim(), rig.now());
   EXPECT_EQ(rig.snowflake().Last(), rig.now());
   rig.snowflake().Close();
@@ -312,7 +312,7 @@ TEST(Snowflake, IsNotReopenedOnceClosed) {
 
 // --- layouts of seconds -------------------------------------------------------------------------
 
-TEST(Snowflake, UsesASecondOnlyWhenAllOfItIsGranted) {
+TEST(Snowflake, UsesASecondOnlyIfAllOfItIsGranted) {
   SnowflakeRig rig(Layout::VestaMaxPeak());
   const Layout& layout = Layout::VestaMaxPeak();
   const WallMs base = layout.StartOf(rig.now()) + Milliseconds(1);
@@ -322,7 +322,7 @@ TEST(Snowflake, UsesASecondOnlyWhenAllOfItIsGranted) {
   const Tick first = layout.TickAt(base) + 1;
   EXPECT_EQ(rig.One().tick, first) << "the first whole second at or after the base";
   rig.clock().Advance(Milliseconds(2'000));
-  EXPECT_EQ(rig.Ask(1), Verdict::kRefused) << "the bound lies inside this second";
+  EXPECT_EQ(rig.Ask(1), Verdict::kRefused) << "the bound is within this second";
   EXPECT_EQ(rig.snowflake().Last(), first);
 }
 

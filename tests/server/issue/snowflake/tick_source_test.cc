@@ -20,7 +20,7 @@ TEST(TickSource, ReadsTheClockEachTimeWithoutASteadyCounter) {
   EXPECT_EQ(ticks.Current(), Tick(6));
 }
 
-TEST(TickSource, UsesAReadingAgainOnlyWhileItIsFresh) {
+TEST(TickSource, ReusesAReadingOnlyWhileItIsFresh) {
   if (!CyclesAreSteady()) GTEST_SKIP() << "no steady cycle counter here";
   VirtualClock clock(Layout::Firn().epoch() + Milliseconds(5));
   IdClock id_clock;
@@ -32,7 +32,7 @@ TEST(TickSource, UsesAReadingAgainOnlyWhileItIsFresh) {
   EXPECT_EQ(ticks.Current(), Tick(6));
 }
 
-TEST(TickSource, AsksAnewWhenSomebodyWouldWait) {
+TEST(TickSource, ReadsTheClockAgainBeforeACallWaits) {
   VirtualClock clock(Layout::Firn().epoch() + Milliseconds(5));
   IdClock id_clock;
   TickSource ticks(Layout::Firn(), id_clock, clock, true);
@@ -47,15 +47,15 @@ TEST(TickSource, IsNegativeBeforeTheEpoch) {
   EXPECT_EQ(ticks.Current(), Tick(-3));
 }
 
-TEST(TickSource, SaysHowLongUntilATick) {
+TEST(TickSource, ReturnsTheTimeUntilATick) {
   VirtualClock clock(Layout::VestaMaxPeak().epoch() + Milliseconds(5'400));
   IdClock id_clock;
   TickSource ticks(Layout::VestaMaxPeak(), id_clock, clock, false);
   EXPECT_EQ(ticks.Until(Tick(6)), Milliseconds(600));
-  EXPECT_GT(ticks.Until(Tick(2)), Milliseconds(0)) << "never zero, or a caller would spin";
+  EXPECT_GT(ticks.Until(Tick(2)), Milliseconds(0)) << "a caller would spin on zero";
 }
 
-TEST(TickSource, SaysThatTheClockIsStopped) {
+TEST(TickSource, ReportsAStoppedClock) {
   VirtualClock clock(Layout::Firn().epoch() + Milliseconds(5));
   IdClock id_clock({.policy = ClockPolicy::kStrict});
   TickSource ticks(Layout::Firn(), id_clock, clock, false);
@@ -65,7 +65,7 @@ TEST(TickSource, SaysThatTheClockIsStopped) {
   EXPECT_EQ(ticks.Current(), Tick(5));
 }
 
-TEST(TickSource, ARestartBringsItBackForEveryThread) {
+TEST(TickSource, ARestartSetsTheTickBackForEveryThread) {
   IdClock id_clock;
   VirtualClock clock(Layout::Firn().epoch() + Milliseconds(9'000'000));
   TickSource ticks(Layout::Firn(), id_clock, clock, false);
@@ -81,7 +81,7 @@ TEST(TickSource, ARestartBringsItBackForEveryThread) {
     clock.Advance(Milliseconds(1));
     ticks.Restart(Layout::Firn().epoch() + Milliseconds(5), clock.Read());
     ASSERT_EQ(id_clock.Last(), Layout::Firn().epoch() + Milliseconds(5));
-    ASSERT_EQ(ticks.Refresh(), Tick(5)) << "no thread brings an older reading back";
+    ASSERT_EQ(ticks.Refresh(), Tick(5)) << "a thread restored an older reading";
   }
   over = true;
 }
