@@ -163,7 +163,7 @@ TEST_F(ClusterLookerTest, ReportsAHostThatRefusesItThreads) {
 }
 
 TEST_F(ClusterLookerTest, ReportsHowLongItWaitedForAnUnreachableRegistry) {
-  place_ = "zk://127.0.0.1:1/firn/nobody";
+  place_ = "zk://127.0.0.1:1/firn/missing";
   LookWith({.patience = Milliseconds(250)});
   const auto word = Answer([&] { return looker_->Audit(); });
   EXPECT_EQ(word.trouble.message(), "no connection to the registry within 250 ms");

@@ -1,7 +1,7 @@
-// A whole firn-server under honest clients with awkward manners, in every language that it speaks,
-// plain and over TLS: they read slowly, pause, have small windows, come in bursts, send byte for
-// byte, and shut their side behind their last call. Every answer belongs to its call, every id is
-// the server's own, and none comes twice, to whichever of them.
+// A whole firn-server under honest but awkward clients, over every protocol, plain and over TLS:
+// they read slowly, pause, have small windows, come in bursts, send byte by byte, and shut down
+// their side after the last call. Every answer must belong to its call, every id must be the
+// server's own, and none may be issued twice.
 
 #include <algorithm>
 #include <cstdint>
@@ -22,10 +22,10 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kClockMin{3'600'000};  // garbage is centuries away
+constexpr Milliseconds kClockMin{3'600'000};  // a random number is centuries away
 constexpr int kCalls = 200;
-constexpr int kManyCalls = 1'000;         // eight megabytes of ids
-constexpr int32_t kCountMaxOfHttp = 400;  // which is longer, and slower to read
+constexpr int kManyCalls = 1'000;         // 8 MB of ids
+constexpr int32_t kCountMaxOfHttp = 400;  // HTTP answers are longer and slower to read
 
 class AwkwardClientsTest : public testing::Test {
  protected:
@@ -37,7 +37,7 @@ class AwkwardClientsTest : public testing::Test {
     ASSERT_TRUE(servers_.back()->BecomesReady()) << servers_.back()->log();
   }
 
-  // One of each manner in each language.
+  // Creates one client of each manner for each protocol.
   void Join(const RunningServer& server, const std::string& tls_ca) {
     for (const TongueName tongue :
          {TongueName::kThriftBinary, TongueName::kThriftCompact, TongueName::kHttp}) {
@@ -65,8 +65,8 @@ class AwkwardClientsTest : public testing::Test {
     clients_.clear();
   }
 
-  // Somebody who asks for more than a server keeps unsent, and reads nothing before the server has
-  // stopped reading from him.
+  // A client that asks for more than a server keeps unsent, and reads nothing until the server has
+  // stopped reading from it.
   void JoinWhoOutwaits(const RunningServer& server, const std::string& tls_ca) {
     clients_.push_back(std::make_unique<AwkwardClient>(
         AwkwardClient::Options{.ports = {server.port()},
@@ -77,12 +77,12 @@ class AwkwardClientsTest : public testing::Test {
                                .conversations = 1}));
   }
 
-  // How often it has stopped reading from somebody who does not read.
+  // How often the server has stopped reading from a client that does not read.
   static int64_t Paused(const RunningServer& server) {
     return server.Metric("firn_output_paused_total{door=\"public\"}");
   }
 
-  // That a server of ours has issued it, by its machine id and its time.
+  // Whether one of our servers has issued the id, judged by its machine id and its time.
   static bool IsOurs(int64_t id, WallMs now) {
     const Layout layout = Layout::Firn();
     const Result<IdFields> fields = layout.Unpack(id);
@@ -104,7 +104,7 @@ class AwkwardClientsTest : public testing::Test {
   std::vector<std::unique_ptr<AwkwardClient>> clients_;
 };
 
-TEST_F(AwkwardClientsTest, GetWholeAnswersInOrderAndNoIdTwice) {
+TEST_F(AwkwardClientsTest, GetWholeAnswersInOrderWithoutDuplicateIds) {
   TlsAuthority authority("ours");
   authority.Sign("server");
   ASSERT_NO_FATAL_FAILURE(Start(1, {}));

@@ -1,4 +1,4 @@
-// What every server's admin side says of the whole cluster, on a real ZooKeeper.
+// Every server's admin-side view of the whole cluster, on a real ZooKeeper.
 
 #include <memory>
 #include <string>
@@ -42,7 +42,7 @@ class ClusterViewTest : public testing::Test {
     EXPECT_EQ(finished.exit_code, 0) << finished.err << finished.out;
     return AnyJson::parse(finished.out, nullptr, false);
   }
-  // The answer, once `wanted` of it holds.
+  // Returns the answer once `wanted` is true for it.
   template <typename Wanted>
   AnyJson Told(const RunningServer& server, const std::string& path, Wanted wanted) {
     AnyJson told;
@@ -59,7 +59,7 @@ class ClusterViewTest : public testing::Test {
   AnyJson Told(const RunningServer& server, const std::string& path) {
     return Told(server, path, [](const AnyJson&) { return true; });
   }
-  // Whom a server names as an id's issuer.
+  // Returns the issuer of an id, as a server names it.
   AnyJson HolderOf(const RunningServer& server, const std::string& id) {
     return Told(server, "/v1/who/" + id).at("holders").at(0);
   }
@@ -73,7 +73,7 @@ class ClusterViewTest : public testing::Test {
   std::vector<std::unique_ptr<RunningServer>> servers_;
 };
 
-TEST_F(ClusterViewTest, EveryServerShowsAllOfThem) {
+TEST_F(ClusterViewTest, EveryServerShowsTheWholeCluster) {
   for (const auto& server : servers_) {
     const AnyJson audit = Told(*server, "/v1/audit", [](const AnyJson& told) {
       return told.at("machines").size() == 2 && told.at("providers").size() == 2;
@@ -90,14 +90,14 @@ TEST_F(ClusterViewTest, EveryServerShowsAllOfThem) {
   }
 }
 
-TEST_F(ClusterViewTest, AnIdsIssuerIsNamedAlsoWhenHeIsGone) {
+TEST_F(ClusterViewTest, NamesTheIssuerOfAnIdAfterItsServerEnded) {
   const std::string id = IdOf(*servers_[1]);
   const AnyJson holder = HolderOf(*servers_[0], id);
   EXPECT_EQ(holder.at("pid"), servers_[1]->process().pid());
   EXPECT_EQ(holder.at("present"), true);
   EXPECT_EQ(holder.at("owner"), Firn({"who", id}).at(0).at("holders").at(0).at("owner"));
 
-  // Another one takes the machine id; the map knows both.
+  // Another server takes the machine id; the map has both.
   servers_[1]->process().Signal(SIGTERM);
   ASSERT_EQ(servers_[1]->process().Wait(kPatience), 0) << servers_[1]->log();
   Start("successor", "--worker=1");
@@ -109,7 +109,7 @@ TEST_F(ClusterViewTest, AnIdsIssuerIsNamedAlsoWhenHeIsGone) {
   EXPECT_EQ(HolderOf(*servers_[0], id).at("pid"), holder.at("pid"));
 }
 
-TEST_F(ClusterViewTest, WithoutZooKeeperTheLastLookStays) {
+TEST_F(ClusterViewTest, KeepsTheLastReadingWithoutZooKeeper) {
   Told(*servers_[0], "/v1/audit",
        [](const AnyJson& told) { return told.at("machines").size() == 2; });
   zookeeper_->KillAll();
@@ -117,7 +117,7 @@ TEST_F(ClusterViewTest, WithoutZooKeeperTheLastLookStays) {
       Told(*servers_[0], "/v1/audit", [](const AnyJson& told) { return told.contains("trouble"); });
   EXPECT_EQ(audit.at("machines").size(), 2U);
   EXPECT_EQ(servers_[1]->Admin("/v1/audit").status, 503);
-  // Its end waits for nobody.
+  // The server's end must not wait for ZooKeeper.
   servers_[0]->process().Signal(SIGTERM);
   EXPECT_EQ(servers_[0]->process().Wait(kPatience), 0) << servers_[0]->log();
 }

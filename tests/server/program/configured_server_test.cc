@@ -1,4 +1,4 @@
-// What firn-server is told by flags whose effect shows from outside only.
+// Flags of firn-server whose effect shows only from outside.
 
 #include <algorithm>
 #include <filesystem>
@@ -26,7 +26,7 @@ class ConfiguredServerTest : public testing::Test {
     return dir_ / name;
   }
 
-  // A new key and certificate, signed by itself, where the server looks for them.
+  // Writes a new key and a self-signed certificate to the server's files.
   void MakeCertificate(const std::string& name) {
     const Finished made =
         RunToEnd({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
@@ -41,7 +41,7 @@ class ConfiguredServerTest : public testing::Test {
     return text.str();
   }
 
-  // What it shows to somebody who connects, and an id over that connection.
+  // Returns the certificate that it presents, after taking an id over that connection.
   static std::string ServedCertificate(const RunningServer& server) {
     const Finished shown = RunToEnd({"/usr/bin/python3", "-c", R"(
 import socket, ssl, sys
@@ -60,7 +60,7 @@ with socket.create_connection(("127.0.0.1", int(sys.argv[1])), 20) as plain:
   TempDir dir_;
 };
 
-TEST_F(ConfiguredServerTest, ServesTheCertificateThatIsThereWhenItIsToldToLook) {
+TEST_F(ConfiguredServerTest, ServesANewCertificateAfterSighup) {
   ASSERT_NO_FATAL_FAILURE(MakeCertificate("first"));
   const std::string first = Certificate();
   RunningServer server(dir_ / "state", {"--tls_cert=" + (dir_ / "server.crt"),
@@ -71,7 +71,7 @@ TEST_F(ConfiguredServerTest, ServesTheCertificateThatIsThereWhenItIsToldToLook) 
   ASSERT_NO_FATAL_FAILURE(MakeCertificate("second"));
   const std::string second = Certificate();
   ASSERT_NE(second, first);
-  EXPECT_EQ(ServedCertificate(server), first) << "nobody has told it";
+  EXPECT_EQ(ServedCertificate(server), first) << "there was no SIGHUP yet";
   server.process().Signal(SIGHUP);
   EXPECT_TRUE(Eventually(kPatience, [&] { return ServedCertificate(server) == second; }))
       << server.log();
@@ -85,12 +85,12 @@ TEST_F(ConfiguredServerTest, ServesTheCertificateThatIsThereWhenItIsToldToLook) 
   EXPECT_EQ(ServedCertificate(server), second);
 }
 
-TEST_F(ConfiguredServerTest, ServesAnyTagWhereThatIsTheDefault) {
+TEST_F(ConfiguredServerTest, ServesAnyTagWithADefaultStrategy) {
   RunningServer strict(dir_ / "strict", {});
   RunningServer open(dir_ / "open", {"--default_strategy=snowflake"});
   ASSERT_TRUE(strict.BecomesReady() && open.BecomesReady()) << strict.log() << open.log();
-  EXPECT_EQ(strict.Get("/v1/ids/nobody-has-defined-it").status, 404);
-  EXPECT_EQ(open.Get("/v1/ids/nobody-has-defined-it").status, 200);
+  EXPECT_EQ(strict.Get("/v1/ids/undefined-tag").status, 404);
+  EXPECT_EQ(open.Get("/v1/ids/undefined-tag").status, 200);
 }
 
 TEST_F(ConfiguredServerTest, TheDefaultTagIsOnlyAName) {
@@ -98,12 +98,12 @@ TEST_F(ConfiguredServerTest, TheDefaultTagIsOnlyAName) {
   RunningServer undefined(dir_ / "undefined", {"--default_tag=order"});
   ASSERT_TRUE(named.BecomesReady() && undefined.BecomesReady()) << named.log() << undefined.log();
   EXPECT_EQ(named.Get("/genid").status, 200);
-  EXPECT_EQ(undefined.Get("/genid").status, 404) << "nobody has defined it";
+  EXPECT_EQ(undefined.Get("/genid").status, 404) << "the tag is not defined";
   EXPECT_EQ(undefined.Get("/v1/ids/default").status, 200);
 }
 
-TEST_F(ConfiguredServerTest, WaitsForCallsInFlightNoLongerThanItIsTold) {
-  // At two ids a second a thousand calls would be in flight until their own wait ends.
+TEST_F(ConfiguredServerTest, WaitsForCallsInFlightOnlyUntilDrainPatience) {
+  // At two ids a second, a thousand calls would be in flight until each times out.
   RunningServer server(dir_ / "state",
                        {"--layout=time:31s machine:10 sequence:1", "--issue_wait_ms=60000",
                         "--drain_notice_ms=0", "--drain_patience_ms=500"});
@@ -119,10 +119,10 @@ TEST_F(ConfiguredServerTest, WaitsForCallsInFlightNoLongerThanItIsTold) {
   EXPECT_NE(server.log().find("released: "), std::string::npos) << server.log();
 }
 
-TEST_F(ConfiguredServerTest, BeginsEachTickAsItIsTold) {
+TEST_F(ConfiguredServerTest, BeginsEachTickAccordingToItsFlag) {
   RunningServer server(dir_ / "state", {"--sequence_start=zero"});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  // Two calls may fall into one tick, but not all ten.
+  // Two calls may be in one tick, but not all ten.
   uint64_t least = UINT64_MAX;
   for (int i = 0; i < 10; ++i) {
     const auto answer = server.Get("/genid");

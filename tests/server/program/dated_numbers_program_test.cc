@@ -1,4 +1,4 @@
-// Dated numbers, as callers of HTTP and Thrift, the firn command and the C++ client see them.
+// Dated numbers over HTTP and Thrift, in the firn command and in the C++ client.
 
 #include <csignal>
 #include <memory>
@@ -61,13 +61,13 @@ class DatedNumbersProgramTest : public testing::Test {
     return ids;
   }
 
-  // A zone where it is about noon, so that no test sees a midnight.
+  // A zone in which it is about noon, so that no test runs over midnight.
   static std::string NoonZone() {
     const int ahead = 12 - CivilAt(SystemClock().Wall()).hour;
     const std::string hours = std::to_string(std::abs(ahead));
     return (ahead < 0 ? "-" : "+") + std::string(2 - hours.size(), '0') + hours + ":00";
   }
-  // The date there, which is that of UTC.
+  // The date in that zone, which is also that of UTC.
   static int64_t Today() {
     return DatedNumbers(Period::kDay, 1).PeriodAt(SystemClock().Wall(), TimeZone::Utc());
   }
@@ -89,7 +89,7 @@ class DatedNumbersProgramTest : public testing::Test {
   std::unique_ptr<wire::IdServiceClient> thrift_;
 };
 
-TEST_F(DatedNumbersProgramTest, CountsFromOneUnderTheDateAndGoesOnAfterAStop) {
+TEST_F(DatedNumbersProgramTest, CountsFromOneUnderTheDateAndContinuesAfterAStop) {
   ASSERT_NO_FATAL_FAILURE(
       Create("order", {"zone=" + NoonZone(), "text=ORD-{period}-{count}", "step=50"}));
   const std::string today = std::to_string(Today());
@@ -106,7 +106,7 @@ TEST_F(DatedNumbersProgramTest, CountsFromOneUnderTheDateAndGoesOnAfterAStop) {
   ASSERT_EQ(server_->process().Wait(kPatience), 0) << server_->log();
   server_->StartAgain();
   ASSERT_TRUE(server_->BecomesReady()) << server_->log();
-  EXPECT_EQ(Ids("order"), std::vector<int64_t>{first + 122}) << "what was not used went back";
+  EXPECT_EQ(Ids("order"), std::vector<int64_t>{first + 122}) << "unused numbers are given back";
 }
 
 TEST_F(DatedNumbersProgramTest, ThriftGivesNumbersAndTextsAndNoRuns) {
@@ -123,14 +123,14 @@ TEST_F(DatedNumbersProgramTest, ThriftGivesNumbersAndTextsAndNoRuns) {
   std::vector<wire::IdRun> runs;
   try {
     thrift.getRuns(runs, "order", 3);
-    ADD_FAILURE() << "runs were given";
+    ADD_FAILURE() << "runs were returned";
   } catch (const wire::Refusal& refusal) {
     EXPECT_EQ(refusal.reason, wire::Reason::BAD_REQUEST) << refusal.message;
   }
-  EXPECT_EQ(thrift.getId("order"), first + 5) << "a refusal takes nothing";
+  EXPECT_EQ(thrift.getId("order"), first + 5) << "a refusal takes no number";
 }
 
-TEST_F(DatedNumbersProgramTest, NobodyIsGivenNumbersToKeep) {
+TEST_F(DatedNumbersProgramTest, RefusesRunsAndLocalRangesOfDatedTags) {
   ASSERT_NO_FATAL_FAILURE(Create("order", {"zone=" + NoonZone()}));
   const auto runs = server_->Get("/v1/ids/order?count=10&form=runs");
   EXPECT_EQ(runs.status, 400);
@@ -144,7 +144,7 @@ TEST_F(DatedNumbersProgramTest, NobodyIsGivenNumbersToKeep) {
   for (int64_t i = 0; i < 20; ++i) EXPECT_EQ(client.GetId("order").value_or(-1), first + i);
 }
 
-TEST_F(DatedNumbersProgramTest, TakesOverADayThatHasBegunAndRefusesOneToCome) {
+TEST_F(DatedNumbersProgramTest, AcceptsAStartOnTheCurrentDayAndRefusesAFutureOne) {
   const std::string today = std::to_string(Today());
   ASSERT_NO_FATAL_FAILURE(Create("order", {"zone=" + NoonZone(), "start=" + today + "004711"}));
   EXPECT_EQ(Ids("order"), std::vector<int64_t>{Today() * 1'000'000 + 4'711});
@@ -153,7 +153,7 @@ TEST_F(DatedNumbersProgramTest, TakesOverADayThatHasBegunAndRefusesOneToCome) {
   EXPECT_THAT(later.err, HasSubstr("of a period to come"));
 }
 
-TEST_F(DatedNumbersProgramTest, AUsedUpDaySaysWhenTheNextOneComes) {
+TEST_F(DatedNumbersProgramTest, AUsedUpDayReportsWhenTheNextOneBegins) {
   ASSERT_NO_FATAL_FAILURE(Create("few", {"zone=" + NoonZone(), "digits=1", "step=9"}));
   EXPECT_EQ(Ids("few?count=9").size(), 9u);
   const auto refused = server_->Get("/v1/ids/few");

@@ -1,4 +1,4 @@
-// A tag that never issued is taken away from under a running server, and made again.
+// A tag that never issued is deleted while a server runs, and created again.
 
 #include <fstream>
 #include <future>
@@ -39,7 +39,7 @@ class DeletedTagTest : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(server_->BecomesReady()) << server_->log();
   }
 
-  // Starts what the case's store needs; the lines of a file of stores.
+  // Starts what the test's store needs. Returns the lines of a stores file.
   std::string StartStore() {
     if (GetParam() == "main") return StartTable<MariaDb>("mysql", SqlDialect::kMysql);
     if (GetParam() == "elephant") return StartTable<Postgres>("postgres", SqlDialect::kPostgres);
@@ -57,7 +57,7 @@ class DeletedTagTest : public testing::TestWithParam<std::string> {
     return "[" + GetParam() + "]\nkind = " + kind + "\naddress = " + table_->address() +
            "\ndatabase = " + SqlServer::kDatabase +
            "\ncredentials_file = " + table_->credentials_file() +
-           "\ntimeout_ms = 60000\n";  // half of it for whoever waits for a row
+           "\ntimeout_ms = 60000\n";  // half of it is the limit of a wait for a row
   }
   template <typename Started, typename Kept>
   static void Take(Started started, Kept& kept) {
@@ -74,7 +74,7 @@ class DeletedTagTest : public testing::TestWithParam<std::string> {
     const Finished made = Tags({"create", "order", "store=" + GetParam(), "text=" + text});
     ASSERT_EQ(made.exit_code, 0) << made.err;
   }
-  // Known to the server, which takes no number for that.
+  // Waits until the server knows the tag, without taking a number.
   bool StatusNames(const std::string& tag) const {
     return server_->Admin("/v1/status").body.find("\"" + tag + "\"") != std::string::npos;
   }
@@ -82,8 +82,8 @@ class DeletedTagTest : public testing::TestWithParam<std::string> {
     return Eventually(kPatience, [&] { return StatusNames("order"); });
   }
 
-  // The text of the next id. A statement that takes a busy machine more than 2 s counts as a store that
-  // does not answer: then the call is refused, takes no number, and is repeated.
+  // Returns the text of the next id. A statement that takes more than 2 s on a busy machine counts
+  // as an unresponsive store: then the call is refused, takes no number, and is repeated.
   std::string NextText() const {
     std::string body;
     const bool given = Eventually(kPatience, [&] {
@@ -103,14 +103,14 @@ class DeletedTagTest : public testing::TestWithParam<std::string> {
   std::unique_ptr<RunningServer> server_;
 };
 
-TEST_P(DeletedTagTest, IsUnknownAndIsMadeAgainInAnotherForm) {
+TEST_P(DeletedTagTest, IsUnknownAndCanBeCreatedAgainInAnotherForm) {
   ASSERT_NO_FATAL_FAILURE(Create("A{id}"));
   ASSERT_TRUE(IsServed()) << server_->log();
   const Finished deleted = Tags({"delete", "order"});
   EXPECT_EQ(deleted.exit_code, 0) << deleted.err;
   const auto unknown = [&] { return server_->Get("/v1/ids/order").status == 404; };
   EXPECT_TRUE(Eventually(kPatience, unknown)) << server_->log();
-  EXPECT_FALSE(StatusNames("order")) << "a restore would bring it back";
+  EXPECT_FALSE(StatusNames("order")) << "a restore would bring the tag back";
 
   ASSERT_NO_FATAL_FAILURE(Create("B{id}"));
   ASSERT_TRUE(IsServed()) << server_->log();
@@ -127,8 +127,8 @@ INSTANTIATE_TEST_SUITE_P(Stores, DeletedTagTest,
                          testing::Values("registry", "cache", "fast", "main", "elephant"),
                          [](const auto& store) { return store.param; });
 
-// Somebody holds the tag's row while a server wants the first range of it, and lets go of it when
-// the tag has been deleted.
+// Another session holds the tag's row while a server requests the first range of it, and releases
+// it after the tag was deleted.
 class DeletedMeanwhileTest : public DeletedTagTest {
  protected:
   std::unique_ptr<SqlConnection> HoldRow() const {
@@ -145,7 +145,7 @@ class DeletedMeanwhileTest : public DeletedTagTest {
     EXPECT_TRUE(holder->Execute("SELECT max_id FROM firn_tag FOR UPDATE", {}).ok());
     return holder;
   }
-  // Beyond all that could say that there is no such tag any more.
+  // Waits until the server is past every check for a deleted tag.
   bool ServerWaitsForTheRow() const {
     return Eventually(kPatience, [&] {
       const auto rows = table_->Query(
@@ -187,8 +187,8 @@ TEST_P(DeletedMeanwhileTest, TakesNoNumberForACallThatASlowStoreRefuses) {
   EXPECT_THAT(NextText(), HasSubstr("\"A1\""));
 }
 
-// Whoever is first has it: a number, and the tag stays; or the tag goes, and there is no number.
-TEST_P(DeletedTagTest, AFirstNumberAndADeletionAreNeverBoth) {
+// Exactly one of two happens: a number is issued and the tag stays, or the tag is deleted first.
+TEST_P(DeletedTagTest, EitherTheFirstNumberIsIssuedOrTheTagIsDeleted) {
   for (int i = 0; i < 5; ++i) {
     ASSERT_NO_FATAL_FAILURE(Create("A{id}"));
     ASSERT_TRUE(IsServed()) << server_->log();

@@ -1,4 +1,4 @@
-// A disk that takes what is written and cannot keep it: only fsync(2) fails, under the real
+// A disk that accepts writes but cannot make them durable: only fsync(2) fails, under the real
 // program.
 
 #include <csignal>
@@ -26,7 +26,7 @@ class FailingDiskTest : public testing::Test {
         std::vector<std::string>{"env", "LD_PRELOAD=" FIRN_FAILING_SYNC, "FAILING_SYNC=" + fault_,
                                  "ASAN_OPTIONS=quarantine_size_mb=4:verify_asan_link_order=0"});
   }
-  // A machine id of its operator's, so that the grant is on the disk.
+  // With a machine id assigned by the operator, so that the grant is on the disk.
   void StartByHand() {
     const int machine = 512 + getpid() % 256;
     Start({"--registry=static:" + std::to_string(machine), "--static_first_start"});
@@ -43,7 +43,7 @@ class FailingDiskTest : public testing::Test {
   }
 
   void BreakDisk() { std::ofstream(fault_) << state_; }
-  void MendDisk() { std::filesystem::remove(fault_); }
+  void RepairDisk() { std::filesystem::remove(fault_); }
 
   bool Becomes(int readiness) const {
     return Eventually(kPatience, [&] { return server_->Admin("/readyz").status == readiness; });
@@ -73,7 +73,7 @@ class FailingDiskTest : public testing::Test {
   std::unique_ptr<RunningServer> server_;
 };
 
-TEST_F(FailingDiskTest, AGrantOnDiskThatIsNotKeptPermitsNothingUntilItIs) {
+TEST_F(FailingDiskTest, AGrantThatCannotBeSyncedPermitsNothingUntilItCan) {
   StartByHand();
   ASSERT_TRUE(Becomes(200)) << server_->log();
   const int64_t before = Id();
@@ -82,13 +82,13 @@ TEST_F(FailingDiskTest, AGrantOnDiskThatIsNotKeptPermitsNothingUntilItIs) {
   const std::string why = server_->Admin("/readyz").body;
   EXPECT_NE(why.find(".grant: Input/output error"), std::string::npos) << why;
   EXPECT_NE(server_->Get("/genid").status, 200);
-  MendDisk();
+  RepairDisk();
   ASSERT_TRUE(Becomes(200)) << server_->log();
   EXPECT_GT(Id(), before);
   EndsInOrder();
 }
 
-TEST_F(FailingDiskTest, AKilledServerIsNotStartedOnAGrantThatIsNotKept) {
+TEST_F(FailingDiskTest, AKilledServerDoesNotResumeAGrantThatCannotBeSynced) {
   StartByHand();
   ASSERT_TRUE(Becomes(200)) << server_->log();
   const int64_t before = Id();
@@ -98,13 +98,13 @@ TEST_F(FailingDiskTest, AKilledServerIsNotStartedOnAGrantThatIsNotKept) {
   ASSERT_TRUE(Logs(".grant: Input/output error")) << server_->log();
   EXPECT_NE(server_->Get("/genid").status, 200);
   server_->Kill();
-  MendDisk();
+  RepairDisk();
   server_->StartAgain();
   ASSERT_TRUE(Becomes(200)) << server_->log();
   EXPECT_GT(Id(), before);
 }
 
-TEST_F(FailingDiskTest, AClustersServerGoesOnWithoutItsNotesAndSaysSo) {
+TEST_F(FailingDiskTest, AServerOfAClusterServesWithoutItsHintFilesAndLogsIt) {
   BreakDisk();
   StartInACluster();
   ASSERT_TRUE(Becomes(200)) << server_->log();
@@ -116,7 +116,7 @@ TEST_F(FailingDiskTest, AClustersServerGoesOnWithoutItsNotesAndSaysSo) {
   EXPECT_FALSE(Keeps(".tags"));
 }
 
-TEST_F(FailingDiskTest, WhatWasKeptOfTheTagsIsNotGoneByOnceItCannotBeKeptRight) {
+TEST_F(FailingDiskTest, RemovesCachedTagsThatCannotBeUpdated) {
   StartInACluster();
   ASSERT_TRUE(Becomes(200)) << server_->log();
   ASSERT_TRUE(Keeps(".tags"));

@@ -40,7 +40,7 @@ class FirnServerTest : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(FirnServerTest, IssuesWithARegistryOfItsOwnAndGoesOnAfterARestart) {
+TEST_F(FirnServerTest, IssuesWithItsOwnRegistryAndContinuesAfterARestart) {
   std::set<int64_t> ids;
   int64_t last = 0;
   for (int i = 0; i < 2; ++i) {
@@ -57,7 +57,7 @@ TEST_F(FirnServerTest, IssuesWithARegistryOfItsOwnAndGoesOnAfterARestart) {
   EXPECT_EQ(ids.size(), 20u);
 }
 
-TEST_F(FirnServerTest, ServesUnderTheMachineIdThatItIsTold) {
+TEST_F(FirnServerTest, ServesUnderTheConfiguredMachineId) {
   RunningServer server(dir_ / "state", {"--registry=static:13", "--static_first_start"});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_EQ(Layout::Firn().Unpack(IdFrom(server))->machine, MachineId(13));
@@ -79,11 +79,11 @@ TEST_F(FirnServerTest, NamesItsSequencerInStatusAndLog) {
   })) << server.log();
 }
 
-TEST_F(FirnServerTest, HelpStandsInGroupsAndTheVersionIsSaid) {
+TEST_F(FirnServerTest, HelpIsGroupedAndVersionIsPrinted) {
   const Finished help = RunToEnd({BuiltProgram("firn-server"), "--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_NE(help.out.find("\nLimits:\n"), std::string::npos) << help.out;
-  EXPECT_EQ(help.out.find("stderrthreshold"), std::string::npos) << "that is for --helpfull";
+  EXPECT_EQ(help.out.find("stderrthreshold"), std::string::npos) << "only --helpfull lists it";
   const Finished full = RunToEnd({BuiltProgram("firn-server"), "--helpfull"});
   EXPECT_NE(full.out.find("stderrthreshold"), std::string::npos);
   const Finished version = RunToEnd({BuiltProgram("firn-server"), "--version"});
@@ -91,7 +91,7 @@ TEST_F(FirnServerTest, HelpStandsInGroupsAndTheVersionIsSaid) {
   EXPECT_EQ(version.out.rfind("firn-server version ", 0), 0u) << version.out;
 }
 
-TEST_F(FirnServerTest, AFrozenClusterIsOnStatusAndMetrics) {
+TEST_F(FirnServerTest, ReportsAFrozenClusterInStatusAndMetrics) {
   const std::string registry = "dir://" + (dir_ / "registry");
   RunningServer server(dir_ / "state", {"--registry=" + registry, "--issue_wait_ms=30000"});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
@@ -107,8 +107,8 @@ TEST_F(FirnServerTest, AFrozenClusterIsOnStatusAndMetrics) {
   EXPECT_EQ(nlohmann::json::parse(server.Admin("/v1/status").body)["frozen"], true);
 }
 
-TEST_F(FirnServerTest, EachIdLeadsToTheProcessThatIssuedIt) {
-  std::vector<std::pair<int64_t, int>> issued;  // and by which process
+TEST_F(FirnServerTest, FirnWhoNamesTheProcessThatIssuedAnId) {
+  std::vector<std::pair<int64_t, int>> issued;  // ids, and the pid of the issuer
   RunningServer server(dir_ / "state", {});
   for (int i = 0; i < 3; ++i) {
     if (i != 0) server.StartAgain();
@@ -136,7 +136,7 @@ TEST_F(FirnServerTest, KeepsTheAdminSideOffThePublicPort) {
   EXPECT_NE(server.Admin("/metrics").body.find("firn_ready 1\n"), std::string::npos);
 }
 
-TEST_F(FirnServerTest, ServesWhileItIsOffline) {
+TEST_F(FirnServerTest, ServesCallsWhileItIsOffline) {
   RunningServer server(dir_ / "state", {});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_EQ(server.PostAdmin("/v1/offline").status, 200);
@@ -157,7 +157,7 @@ TEST_F(FirnServerTest, ServesDuringTheNoticeAndReleasesItsMachineId) {
   EXPECT_NE(server.log().find("released: "), std::string::npos) << server.log();
 }
 
-TEST_F(FirnServerTest, EndsAtOnceAtASecondSignal) {
+TEST_F(FirnServerTest, EndsAtOnceOnASecondSignal) {
   RunningServer server(dir_ / "state", {"--drain_notice_ms=600000"});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   server.process().Signal(SIGTERM);
@@ -166,7 +166,7 @@ TEST_F(FirnServerTest, EndsAtOnceAtASecondSignal) {
   EXPECT_EQ(server.process().Wait(kPatience), 1);
 }
 
-TEST_F(FirnServerTest, SharesItsStateFolderWithNobody) {
+TEST_F(FirnServerTest, RefusesAStateFolderInUse) {
   RunningServer first(dir_ / "state", {});
   ASSERT_TRUE(first.BecomesReady()) << first.log();
   const Finished second = RunToEnd({BuiltProgram("firn-server"), "--state_dir=" + (dir_ / "state"),
@@ -186,7 +186,7 @@ TEST_F(FirnServerTest, NamesEveryFaultOfItsConfigurationAtOnce) {
   }
 }
 
-TEST_F(FirnServerTest, RefusesAWordThatIsNoFlagWhereverItStands) {
+TEST_F(FirnServerTest, RefusesAnUnknownFlagAnywhere) {
   const std::string file = dir_ / "flags";
   std::ofstream(file) << "--rack=0\n--registy=zk://127.0.0.1:1/firn/x\n";
   for (const auto& [word, shown] :

@@ -1,6 +1,6 @@
-// The real program where the host gives it little: whatever it is too little for, the server says
-// so with the limit's name and ends, or it serves and ends when it is asked to. Of plain builds:
-// the sanitizers' own needs would hide the server's.
+// The real program on a host with low limits: either the server names the limit that is too low and
+// ends, or it serves and ends when asked to. Only in plain builds: the sanitizers' own needs would
+// hide the server's.
 
 #include <csignal>
 #include <filesystem>
@@ -24,10 +24,10 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMiB = 1 << 20;
 
-// A control group with one limit, of either of the kernel's hierarchies.
+// A control group with one limit, in either of the kernel's hierarchies.
 class ControlGroup {
  public:
-  // `name` and `old_name` are the limit's in the two hierarchies.
+  // `name` and `old_name` are the limit's names in the two hierarchies.
   ControlGroup(const std::string& controller, const std::string& name, const std::string& old_name,
                int64_t limit)
       : ControlGroup("/sys/fs/cgroup", name, limit) {
@@ -39,7 +39,7 @@ class ControlGroup {
 
   bool ok() const { return ok_; }
 
-  // Runs a command in it.
+  // The command that runs another command in the group.
   std::vector<std::string> wrapper() const {
     return {"sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", folder_ + "/cgroup.procs"};
   }
@@ -57,7 +57,7 @@ class ControlGroup {
     int64_t now = 0;
     ok_ = (std::ifstream(folder_ + "/" + name) >> now) && now == limit;
   }
-  // A group of which a process has just ended is in use for a moment.
+  // A group stays in use for a moment after its last process has ended.
   void Remove() const {
     if (folder_.empty()) return;
     Eventually(kPatience, [&] { return rmdir(folder_.c_str()) == 0 || errno == ENOENT; });
@@ -70,13 +70,12 @@ class ControlGroup {
 class HostLimitsTest : public testing::Test {
  protected:
   void SetUp() override {
-    const Finished made =
-        RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--force", "--workers=2",
-                  registry_});
+    const Finished made = RunToEnd(
+        {BuiltProgram("firn"), "init", "--brand-new", "--force", "--workers=2", registry_});
     ASSERT_EQ(made.exit_code, 0) << made.out << made.err;
   }
 
-  // Under a limit of this name.
+  // Expects the server to serve, or to name this limit and end.
   void ServesOrNames(const std::string& limit, std::vector<std::string> wrapper) {
     const std::string state = dir_ / ("state" + std::to_string(++started_));
     RunningServer server(state, {registry_, "--io_threads=2"}, std::move(wrapper));
@@ -90,13 +89,14 @@ class HostLimitsTest : public testing::Test {
     }
     EXPECT_EQ(server.process().Wait(kPatience), ready ? 0 : 2) << server.log();
     if (ready) return;
-    for (const std::string& words : {std::string("the host denies this process resources"), limit}) {
+    for (const std::string& words :
+         {std::string("the host denies this process resources"), limit}) {
       EXPECT_NE(server.log().find(words), std::string::npos) << server.log();
     }
   }
   void ExpectBoth() const {
-    EXPECT_GT(served_, 0) << "no limit was wide enough";
-    EXPECT_GT(refused_, 0) << "no limit was met";
+    EXPECT_GT(served_, 0) << "every limit was too low";
+    EXPECT_GT(refused_, 0) << "every limit was high enough";
   }
 
   TempDir dir_;
@@ -104,7 +104,7 @@ class HostLimitsTest : public testing::Test {
   int started_ = 0, served_ = 0, refused_ = 0;
 };
 
-TEST_F(HostLimitsTest, TooFewThreadsOfItsControlGroup) {
+TEST_F(HostLimitsTest, NamesAThreadLimitOfItsControlGroup) {
   for (const int threads : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 20}) {
     SCOPED_TRACE(threads);
     const ControlGroup group("pids", "pids.max", "pids.max", threads);
@@ -114,14 +114,14 @@ TEST_F(HostLimitsTest, TooFewThreadsOfItsControlGroup) {
   ExpectBoth();
 }
 
-TEST_F(HostLimitsTest, LittleMemoryOfItsControlGroupIsEnough) {
+TEST_F(HostLimitsTest, ServesWithLittleMemoryInItsControlGroup) {
   const ControlGroup group("memory", "memory.max", "memory.limit_in_bytes", 32 * kMiB);
   if (!group.ok()) GTEST_SKIP() << "no control group that limits memory can be made here";
   ServesOrNames("memory.max", group.wrapper());
   EXPECT_EQ(served_, 1);
 }
 
-TEST_F(HostLimitsTest, TooLittleMemory) {
+TEST_F(HostLimitsTest, NamesAMemoryLimitThatIsTooLow) {
   struct {
     const char *option, *name;
     int64_t least;  // with less address space its libraries cannot be loaded

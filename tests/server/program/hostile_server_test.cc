@@ -1,5 +1,5 @@
-// A whole firn-server under peers that mean it no good. After each of them a good client is served
-// at once, and in the end the server's memory is what it was.
+// A whole firn-server under hostile peers. After each attack a good client must be served at once,
+// and in the end the server's memory must not have grown.
 
 #include <algorithm>
 #include <deque>
@@ -29,7 +29,7 @@ using Peers = std::deque<RawPeer>;
 
 class HostileServerTest : public testing::Test {
  protected:
-  // Thousands of peers, at both ends.
+  // Descriptors for thousands of peers, at both ends.
   static void SetUpTestSuite() {
     rlimit descriptors{};
     getrlimit(RLIMIT_NOFILE, &descriptors);
@@ -37,8 +37,8 @@ class HostileServerTest : public testing::Test {
     setrlimit(RLIMIT_NOFILE, &descriptors);
   }
 
-  // With short patience for halves, so that nobody has to wait for it for long, and more ids in a
-  // millisecond than peers can ask for: what is attacked is the door.
+  // With a short timeout of incomplete requests, so that the test does not wait long for it, and
+  // more ids per millisecond than peers can request: the target of the attacks is the front.
   void Start(const std::vector<std::string>& wrapper = {}) {
     server_ = std::make_unique<RunningServer>(
         dir_ / "state",
@@ -86,7 +86,7 @@ class HostileServerTest : public testing::Test {
     for (const auto& length : {"\0\1\0\1"s, "\0\xff\xff\xff"s, "\x7f\xff\xff\xff"s, "\x80\0\0\0"s,
                                "\xff\xff\xff\xff"s}) {
       Peers peers;
-      // Of the frame; of a method's name and of an argument, in both codings.
+      // The length of the frame, of a method's name and of an argument, in both codings.
       Join(peers).Send(length + "\x80\1\0\1"s);
       Join(peers).Send(ThriftCalls::WithLength("\x80\1\0\1"s + length + "getId"));
       Join(peers).Send(
@@ -107,7 +107,7 @@ class HostileServerTest : public testing::Test {
     }
   }
 
-  // Torn prefixes of every kind of request, from as many peers at once.
+  // Truncated prefixes of every kind of request, from as many peers at once.
   void HalfRequests(size_t count) const {
     const std::vector<std::string> kinds = KindsOfRequests();
     Peers peers;
@@ -122,8 +122,8 @@ class HostileServerTest : public testing::Test {
     }));
   }
 
-  // A body that comes byte by byte, each in a chunk that looks like the end of all: whoever parses
-  // everything again at each of them is kept busy by one peer.
+  // A body that arrives byte by byte, each in a chunk that looks like the last: a server that
+  // parses everything again after each byte would be kept busy by one peer.
   void Dribble() const {
     const std::string head =
         "POST /genid HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -143,7 +143,7 @@ class HostileServerTest : public testing::Test {
     }));
   }
 
-  // A small body in chunks so small that their frames fill the input.
+  // A small body in such small chunks that their frames fill the input.
   void ChunksThatAreMostlyFrames() const {
     std::string request = "POST /genid HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
     for (int i = 0; i < 60'000; ++i) request += "1\r\nx\r\n";
@@ -152,7 +152,7 @@ class HostileServerTest : public testing::Test {
     EXPECT_TRUE(peer.ReceiveAll().starts_with("HTTP/1.1 413 "));
   }
 
-  // Answers of megabytes are asked for and never read.
+  // Answers of megabytes are requested and never read.
   void ReadersThatNeverRead() const {
     ThriftCalls calls;
     std::string many;
@@ -170,7 +170,7 @@ class HostileServerTest : public testing::Test {
     }));
   }
 
-  // Two readers of these could see different requests: none may be answered as two.
+  // Two readers could read different requests here: none may be answered as two.
   void Smuggling() const {
     const std::string hidden = "GET /genid HTTP/1.1\r\nHost: x\r\n\r\n";
     for (const std::string& fields :
@@ -204,26 +204,26 @@ class HostileServerTest : public testing::Test {
   std::unique_ptr<RunningServer> server_;
 };
 
-TEST_F(HostileServerTest, ServesAndKeepsItsMemory) {
+TEST_F(HostileServerTest, ServesUnderAttackWithoutMemoryGrowth) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE(SeedText(seed));
   ASSERT_NO_FATAL_FAILURE(Start());
   ASSERT_NO_FATAL_FAILURE(All(seed));
   const int64_t before = server_->ResidentKib();
   for (uint64_t round = 1; round <= 2; ++round) ASSERT_NO_FATAL_FAILURE(All(seed + round));
-  // What is left per attack, not per peer, would be as small as noise: one leaked buffer of an
-  // unread answer alone is a megabyte, and there are ten of them, and 1,200 torn requests.
+  // A leak per attack, not per peer, would be as small as noise: one leaked buffer of an unread
+  // answer alone is 1 MB, and there are ten of them, and 1,200 truncated requests.
   EXPECT_LT(server_->ResidentKib(), before + 8 * 1024);
 }
 
-TEST_F(HostileServerTest, ServesBesideThreeThousandHalfRequests) {
+TEST_F(HostileServerTest, ServesDespiteThreeThousandIncompleteRequests) {
   ASSERT_NO_FATAL_FAILURE(Start());
   HalfRequests(3000);
   EXPECT_TRUE(OnlyAFewAreLeft());
   EXPECT_TRUE(GoodClientIsServed());
 }
 
-TEST_F(HostileServerTest, KeepsItsMachineIdWhenDescriptorsAreOut) {
+TEST_F(HostileServerTest, KeepsItsMachineIdWithoutDescriptors) {
   ASSERT_NO_FATAL_FAILURE(Start({"bash", "-c", "ulimit -n 64 && exec \"$@\"", "-"}));
   RawPeer friendly(Port());
   ThriftCalls calls;
@@ -233,7 +233,7 @@ TEST_F(HostileServerTest, KeepsItsMachineIdWhenDescriptorsAreOut) {
   const int64_t renewals = Metric("firn_renewals_total{outcome=\"done\"}");
   Peers crowd;
   for (int i = 0; i < 200; ++i) Join(crowd);
-  // The admin side has descriptors of its own left to say so, and the registry to go on.
+  // The admin side has descriptors of its own left to report it, and the registry to renew claims.
   EXPECT_TRUE(Eventually(
       kPatience, [&] { return Metric("firn_accept_failures_total{door=\"public\"}") > 0; }));
   EXPECT_LT(Metric("firn_connections{door=\"public\"}"), 64);

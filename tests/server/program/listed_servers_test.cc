@@ -1,4 +1,4 @@
-// Which servers there are, as three real ones on a real ZooKeeper tell it.
+// The list of servers, as three real ones on a real ZooKeeper return it.
 
 #include <algorithm>
 #include <memory>
@@ -46,12 +46,12 @@ class ListedServersTest : public testing::Test {
     return RunToEnd(arguments);
   }
 
-  // What a server tells; an empty object while it tells nothing.
+  // Returns a server's list; an empty object if it has none.
   static AnyJson Told(const RunningServer& server) {
     const auto answer = server.Get("/v1/servers");
     return answer.status == 200 ? AnyJson::parse(answer.body) : AnyJson::object();
   }
-  // The list that all tell by now, under one version, once `wanted` of it holds.
+  // Returns the list on which all servers agree, with its version, once `wanted` is true for it.
   std::optional<AnyJson> AllTell(const std::function<bool(const AnyJson&)>& wanted) {
     std::optional<AnyJson> common;
     Eventually(kPatience, [&] {
@@ -86,7 +86,7 @@ class ListedServersTest : public testing::Test {
   std::vector<std::unique_ptr<RunningServer>> servers_;
 };
 
-TEST_F(ListedServersTest, AllTellTheSameListUnderTheSameVersion) {
+TEST_F(ListedServersTest, AllServersReturnTheSameListAndVersion) {
   ASSERT_NO_FATAL_FAILURE(StartOnZooKeeper());
   const auto first = AllTell(AllReady);
   ASSERT_TRUE(first.has_value()) << Told(*servers_[0]) << servers_[0]->log();
@@ -119,12 +119,12 @@ TEST_F(ListedServersTest, AllTellTheSameListUnderTheSameVersion) {
          [&](const AnyJson& told) { return EntryOf(told, 1)["online"] == true && AllReady(told); });
 }
 
-TEST_F(ListedServersTest, TheListStaysAndAgesWhileZooKeeperIsAway) {
+TEST_F(ListedServersTest, KeepsTheListWithItsAgeWhileZooKeeperIsUnreachable) {
   ASSERT_NO_FATAL_FAILURE(StartOnZooKeeper());
   const auto before = AllTell(AllReady);
   ASSERT_TRUE(before.has_value()) << Told(*servers_[0]) << servers_[0]->log();
   zookeeper_->KillAll();
-  // Longer than the session lasts: an expired one must not empty the list either.
+  // Longer than the session timeout: an expired session must not empty the list either.
   EXPECT_TRUE(Eventually(kPatience, [&] {
     return std::all_of(servers_.begin(), servers_.end(),
                        [](const auto& server) { return Told(*server).value("age_ms", 0) > 6'000; });
@@ -140,7 +140,7 @@ TEST_F(ListedServersTest, TheListStaysAndAgesWhileZooKeeperIsAway) {
   EXPECT_TRUE(AllTell(AllReady).has_value());
 }
 
-TEST_F(ListedServersTest, InADirectoryTheNeighboursAreListed) {
+TEST_F(ListedServersTest, ListsNeighboursInADirectoryRegistry) {
   ASSERT_NO_FATAL_FAILURE(Start(3, "dir://" + (dir_ / "registry")));
   const auto first = AllTell(AllReady);
   ASSERT_TRUE(first.has_value()) << Told(*servers_[0]) << servers_[0]->log();
@@ -151,7 +151,7 @@ TEST_F(ListedServersTest, InADirectoryTheNeighboursAreListed) {
   EXPECT_GT((*after)["version"], (*first)["version"]);
 }
 
-TEST_F(ListedServersTest, WithoutARegistryAServerListsItself) {
+TEST_F(ListedServersTest, ListsOnlyItselfWithoutARegistry) {
   ASSERT_NO_FATAL_FAILURE(Start(1, "static:5", {"--static_first_start"}));
   const auto first =
       AllTell([](const AnyJson& told) { return told["servers"][0]["state"] == "READY"; });

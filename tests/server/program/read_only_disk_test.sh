@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A server on a file system that turns read-only, as ext4 does after an error: with a machine id of
-# its operator's it stops at what its grant file permits, says so, and cannot be started there anew.
-# Wants a loop device in a mount namespace of its own; without the right to one it is skipped.
+# A server on a file system that turns read-only, as ext4 does after an error: with a machine id
+# assigned by its operator it issues only what its grant file permits, reports the fault, and cannot be
+# restarted there. Requires a loop device in its own mount namespace; without permission it is skipped.
 set -euo pipefail
 server=$1
 if [[ ${2:-} != inside ]]; then
-  unshare -m true 2>/dev/null || { echo 'no mount namespace may be made here'; exit 77; }
+  unshare -m true 2>/dev/null || { echo 'no permission to create a mount namespace'; exit 77; }
   exec unshare -m "${BASH_SOURCE[0]}" "$server" inside
 fi
 
@@ -30,18 +30,18 @@ fail() {
   cat "$dir"/log* >&2
   exit 1
 }
-# In a shell of its own, whose place it takes.
+# Replaces the subshell in which it runs.
 serve() {
   exec "$server" --registry=static:$((768 + $$ % 256)) --static_first_start --state_dir="$dir/state" --application=test \
     --listen=127.0.0.1:"$port" --admin_listen=127.0.0.1:"$admin" --logtostderr
 }
-# Until the log has the words, two minutes at most.
+# Waits until the log contains the words, for at most two minutes.
 await() {
   for ((i = 0; i < 1200; ++i)); do
     ! grep -q "$1" "$dir/log" || return 0
     read -rt 0.1 <> <(:) || true
   done
-  fail "the log never said: $1"
+  fail "the log does not contain: $1"
 }
 readiness() (
   exec 3<>"/dev/tcp/127.0.0.1/$admin"

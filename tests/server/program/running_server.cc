@@ -30,15 +30,15 @@ RunningServer::RunningServer(const std::string& state_dir, std::vector<std::stri
     command_.push_back(word);
   }
   for (auto& flag : flags) command_.push_back(std::move(flag));
-  // ZooKeeper's client library leaks a little at the end of a process; nothing else may.
+  // ZooKeeper's client library leaks a little at the end of a process; nothing else may leak.
   std::ofstream(suppressions_file_) << "leak:libzookeeper_mt\n";
   StartAgain();
 }
 
 void RunningServer::StartAgain() {
-  // Freed memory is given back soon, so that a test may look at how much there is.
+  // Freed memory is returned to the host soon, so that a test can measure it.
   const std::string asan = "quarantine_size_mb=4", lsan = "suppressions=" + suppressions_file_;
-  // Where no sanitizer watches, freed memory is overwritten, so that what goes out of it shows.
+  // Without a sanitizer, freed memory is overwritten, so that sending it shows.
   process_.emplace(command_, Process::Options{.environment = {{"ASAN_OPTIONS", asan},
                                                               {"LSAN_OPTIONS", lsan},
                                                               {"MALLOC_PERTURB_", "165"}},

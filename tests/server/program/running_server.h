@@ -12,23 +12,23 @@ namespace firn {
 // A real firn-server on free loopback ports, and an HTTP client for both of them.
 class RunningServer {
  public:
-  // Starts it with `flags` besides its addresses and its state folder. `wrapper` is a command that
-  // runs it, such as {"prlimit", "--nofile=64"}.
+  // Starts it with `flags`, its addresses and its state folder. `wrapper` is a command that runs
+  // it, such as {"prlimit", "--nofile=64"}.
   RunningServer(const std::string& state_dir, std::vector<std::string> flags,
                 std::vector<std::string> wrapper = {});
 
-  // Memory in which its grant lies.
+  // The memory file system that contains its grant.
   std::string grant_dir() const { return memory_.path(); }
 
-  // Kills it the hard way, and starts it again as it was.
+  // Kills it with SIGKILL, and starts it again with the same flags.
   void Kill();
   void StartAgain();
 
-  // Waits until /readyz says so. False when it ended or took too long.
+  // Waits until /readyz says so. Returns false if it ended or took too long.
   bool BecomesReady();
-  // Waits until it is on disk which machine id it holds, and nothing is on its way there. A thread
-  // of its own writes that, after the claim: whoever is killed before starts as if for the first
-  // time.
+  // Waits until its machine id is on disk, and no write of it is pending. A separate thread writes
+  // it after the claim: a server that is killed before that starts as if for the first time.
+  // Returns false after a timeout.
   bool KeepsItsHint() const;
 
   struct Answer {
@@ -39,10 +39,10 @@ class RunningServer {
   Answer Admin(const std::string& target) const { return Ask(admin_port_, "GET", target); }
   Answer PostAdmin(const std::string& target) const { return Ask(admin_port_, "POST", target); }
 
-  // What /metrics says of a series, labels included; -1 when it does not have it.
+  // Returns the value of a series in /metrics, labels included; -1 if it is missing.
   int64_t Metric(const std::string& series) const;
 
-  // The memory of its process that is in use.
+  // Returns the memory in use by its process.
   int64_t ResidentKib() const;
 
   // host:port of its public side, as clients know it.

@@ -1,4 +1,4 @@
-// A client that is told one server finds the others, with real servers on a real ZooKeeper.
+// A client with the address of one server finds the others: real servers on a real ZooKeeper.
 
 #include <algorithm>
 #include <memory>
@@ -56,7 +56,7 @@ class SeedClientTest : public testing::Test {
     }
     return addresses;
   }
-  // The servers of these numbers, and no other, are what the client knows by and by.
+  // Whether the client knows exactly the servers with these numbers, after a while.
   bool Knows(const Client& client, const std::vector<size_t>& numbers) const {
     std::vector<std::string> wanted;
     for (const size_t number : numbers) wanted.push_back(servers_[number]->address());
@@ -82,9 +82,9 @@ class SeedClientTest : public testing::Test {
   std::vector<std::unique_ptr<RunningServer>> servers_;
 };
 
-TEST_F(SeedClientTest, OneServerIsEnoughToFindAllAndItMayGo) {
+TEST_F(SeedClientTest, FindsAllServersFromOneThatMayEnd) {
   const auto client = Connect(Seed());
-  EXPECT_TRUE(GivesIds(*client, 1)) << "at once";
+  EXPECT_TRUE(GivesIds(*client, 1)) << "at the first call";
   ASSERT_TRUE(Knows(*client, {0, 1, 2})) << servers_[0]->log();
   servers_[0]->Kill();
   EXPECT_TRUE(GivesIds(*client, 20));
@@ -94,10 +94,10 @@ TEST_F(SeedClientTest, OneServerIsEnoughToFindAllAndItMayGo) {
   EXPECT_TRUE(Knows(*client, {1, 2, 3}));
   servers_[1]->Kill();
   servers_[2]->Kill();
-  EXPECT_TRUE(GivesIds(*client, 20)) << "from one that did not live when the client began";
+  EXPECT_TRUE(GivesIds(*client, 20)) << "from a server that started after the client";
 }
 
-TEST_F(SeedClientTest, ZooKeeperMayBeAwayAndTheCacheOutlivesTheSeed) {
+TEST_F(SeedClientTest, TheCacheServesWithoutZooKeeperAndTheSeed) {
   const std::string servers = Seed() + "?cache=" + (dir_ / "servers");
   {
     const auto client = Connect(servers);
@@ -108,17 +108,17 @@ TEST_F(SeedClientTest, ZooKeeperMayBeAwayAndTheCacheOutlivesTheSeed) {
   }
   servers_[0]->Kill();
   const auto again = Connect(servers);
-  EXPECT_TRUE(GivesIds(*again, 20)) << "its only seed is gone";
+  EXPECT_TRUE(GivesIds(*again, 20)) << "its only seed has ended";
 }
 
-TEST_F(SeedClientTest, TheCommandUnderstandsItAlsoFromTheEnvironment) {
+TEST_F(SeedClientTest, TheCommandReadsServersFromTheEnvironment) {
   const auto lists_all = [&](const Finished& finished) {
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
     return std::all_of(servers_.begin(), servers_.end(), [&](const auto& server) {
       return finished.out.find(server->address()) != std::string::npos;
     });
   };
-  // A server that has just become ready is read by the seed in the next second.
+  // The seed reads a server that has just become ready within a second.
   EXPECT_TRUE(Eventually(kPatience, [&] {
     return lists_all(Firn({"servers", "--servers=" + Seed()}));
   }));
@@ -128,7 +128,7 @@ TEST_F(SeedClientTest, TheCommandUnderstandsItAlsoFromTheEnvironment) {
   EXPECT_EQ(std::count(next.out.begin(), next.out.end(), '\n'), 3) << next.out;
   EXPECT_TRUE(
       lists_all(Firn({"servers", "--registry=" + registry_}, "FIRN_SERVERS=firn://127.0.0.1:1")))
-      << "what is given counts more than the environment";
+      << "a flag must override the environment";
 }
 
 }  // namespace

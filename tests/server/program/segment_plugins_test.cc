@@ -1,4 +1,4 @@
-// Segment tags with plugins and text forms, as callers of Thrift and of HTTP see them.
+// Segment tags with plugins and text forms, over Thrift and HTTP.
 
 #include <filesystem>
 #include <fstream>
@@ -39,7 +39,7 @@ class SegmentPluginsTest : public testing::Test {
     ASSERT_TRUE(server_->BecomesReady()) << server_->log();
   }
 
-  // Known to the server when this returns; nothing of it has been issued.
+  // Creates the tag. The server knows it on return, and has issued none of its numbers.
   void Create(const std::string& tag, std::vector<std::string> lines) {
     std::vector<std::string> command{BuiltProgram("firn"), "tags",   "create", tag,
                                      "strategy=segment",   "step=20"};
@@ -47,7 +47,7 @@ class SegmentPluginsTest : public testing::Test {
     command.push_back("--registry=" + registry());
     const Finished made = RunToEnd(command);
     ASSERT_EQ(made.exit_code, 0) << made.err;
-    // A call that is refused whoever asks shows that the tag is there.
+    // A request for 0 ids is always refused with 400 once the tag is known.
     const auto known = [&] { return server_->Get("/v1/ids/" + tag + "?count=0").status == 400; };
     ASSERT_TRUE(Eventually(kPatience, known)) << server_->log();
   }
@@ -57,7 +57,7 @@ class SegmentPluginsTest : public testing::Test {
     EXPECT_EQ(answer.status, 200) << target << ": " << answer.body;
     return AnyJson::parse(answer.body, nullptr, false);
   }
-  // Who says no, and why.
+  // Returns the cause of a refusal.
   std::string RestRefusal(const std::string& target) const {
     const AnyJson json = AnyJson::parse(server_->Get("/v1/ids/" + target).body, nullptr, false);
     return json.is_object() && json.contains("error") ? json["error"]["reason"] : "none";
@@ -109,17 +109,17 @@ TEST_F(SegmentPluginsTest, ATextFormShowsTheNumber) {
   EXPECT_THAT(text, MatchesRegex("INV[0-9]{6}000000001"));
   const AnyJson texts = Rest("order?count=25&form=text").at("texts");
   ASSERT_EQ(texts.size(), 25u);
-  for (int i = 0; i < 25; ++i) {  // over the end of a range
+  for (int i = 0; i < 25; ++i) {  // across the end of a range
     const std::string number = std::to_string(i + 2);
     EXPECT_TRUE(texts[static_cast<size_t>(i)].get<std::string>().ends_with(
         std::string(9 - number.size(), '0') + number))
         << texts;
   }
-  EXPECT_EQ(Thrift().getId("order"), 27) << "the same numbers, as numbers";
+  EXPECT_EQ(Thrift().getId("order"), 27) << "numbers continue without their text form";
 }
 
-// One server has the last numbers in memory when the store has no more for the other.
-TEST_F(SegmentPluginsTest, TheLastNumbersComeFromWhicheverServerHasThem) {
+// One server has the last numbers in memory when the store has none for the other.
+TEST_F(SegmentPluginsTest, TheServerWithTheLastNumbersIssuesThem) {
   ASSERT_NO_FATAL_FAILURE(Create("last", {"start=9223372036854775767", "step_max=20"}));
   RunningServer other(dir_ / "other", {"--registry=" + registry()});
   ASSERT_TRUE(other.BecomesReady()) << other.log();
@@ -138,7 +138,7 @@ TEST_F(SegmentPluginsTest, TheLastNumbersComeFromWhicheverServerHasThem) {
   EXPECT_EQ(client.GetId("last").code(), Code::kExhausted);
 }
 
-TEST_F(SegmentPluginsTest, AnObfuscatedTagShowsEachNumberOnceAndNeverAsItIs) {
+TEST_F(SegmentPluginsTest, AnObfuscatedTagShowsEachNumberOnceAndObfuscated) {
   ASSERT_NO_FATAL_FAILURE(
       Create("hidden", {"plugins=obfuscate,history", "obfuscate.width=9", "obfuscate.key=k1",
                         "obfuscate.check=c6a13b", "text=#{id:09}"}));
@@ -160,10 +160,10 @@ TEST_F(SegmentPluginsTest, AnObfuscatedTagShowsEachNumberOnceAndNeverAsItIs) {
   for (size_t i = 0; i < shown.size(); ++i) {
     EXPECT_EQ((*plugin)->Reveal(shown[i]).value_or(-1), static_cast<int64_t>(i) + 1);
   }
-  EXPECT_TRUE(IsRecorded(" hidden 51 1 1 thrift ")) << "as it was issued: " << History();
+  EXPECT_TRUE(IsRecorded(" hidden 51 1 1 thrift ")) << "before obfuscation: " << History();
 }
 
-TEST_F(SegmentPluginsTest, RunsOfAnObfuscatedTagAreRefusedBeforeANumberIsSpent) {
+TEST_F(SegmentPluginsTest, RefusesRunsOfAnObfuscatedTagBeforeUsingANumber) {
   ASSERT_NO_FATAL_FAILURE(Create("hidden", {"plugins=obfuscate,history", "obfuscate.width=9",
                                             "obfuscate.key=k1", "obfuscate.check=c6a13b"}));
   std::vector<wire::IdRun> runs;
@@ -173,20 +173,20 @@ TEST_F(SegmentPluginsTest, RunsOfAnObfuscatedTagAreRefusedBeforeANumberIsSpent) 
   EXPECT_TRUE(IsRecorded(" hidden 1 1 1 thrift ")) << History();
 }
 
-TEST_F(SegmentPluginsTest, WhatALimitRefusesSpendsNothing) {
+TEST_F(SegmentPluginsTest, ACallRefusedByALimitUsesNoNumbers) {
   ASSERT_NO_FATAL_FAILURE(
       Create("limited", {"plugins=limit,history", "limit.per_second=1000000", "limit.burst=30"}));
   std::vector<wire::IdRun> runs;
   EXPECT_EQ(ThriftRefusal([&] { Thrift().getRuns(runs, "limited", 31); }), wire::Reason::REJECTED);
   EXPECT_EQ(server_->Get("/v1/ids/limited?count=31").status, 429);
   Thrift().getRuns(runs, "limited", 30);
-  ASSERT_EQ(runs.size(), 1u) << "over the end of a range";
+  ASSERT_EQ(runs.size(), 1u) << "across the end of a range";
   EXPECT_EQ(runs[0].first, 1);
   EXPECT_EQ(runs[0].count, 30);
   EXPECT_TRUE(IsRecorded(" limited 1 30 1 thrift ")) << History();
 }
 
-TEST_F(SegmentPluginsTest, PluginsStandAroundATagWithoutABufferToo) {
+TEST_F(SegmentPluginsTest, PluginsApplyToATagWithoutABuffer) {
   ASSERT_NO_FATAL_FAILURE(Create("rising", {"buffer=none", "plugins=history", "text=R{id:06}"}));
   std::string text;
   Thrift().getText(text, "rising");

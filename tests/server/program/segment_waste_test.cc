@@ -1,4 +1,4 @@
-// What segment tags waste, as whoever watches a server sees it.
+// Waste of segment tags, as metrics show it.
 
 #include <fstream>
 
@@ -27,7 +27,7 @@ class SegmentWasteTest : public testing::Test {
         dir_ / "state",
         {"--registry=" + registry(), "--stores_file=" + stores_file(), "--issue_wait_ms=1000"});
   }
-  // A tag whose every number comes out of Redis, to which segments of 20 go.
+  // Creates a tag whose numbers all come from Redis, in segments of 20.
   void CreateTag() const {
     const Finished made =
         RunToEnd({BuiltProgram("firn"), "tags", "create", "order", "strategy=segment", "store=fast",
@@ -37,7 +37,7 @@ class SegmentWasteTest : public testing::Test {
   static bool Gives(const RunningServer& server) {
     return Eventually(kPatience, [&] { return server.Get("/v1/ids/order").status == 200; });
   }
-  // What /metrics says; -1: nothing.
+  // Returns the value in /metrics; -1 if it is missing.
   static int64_t Wasted(const RunningServer& server) {
     const std::string line = "\nfirn_segment_wasted_total{tag=\"order\"} ";
     const std::string page = server.Admin("/metrics").body;
@@ -52,13 +52,13 @@ class SegmentWasteTest : public testing::Test {
   std::unique_ptr<Redis> redis_;
 };
 
-TEST_F(SegmentWasteTest, NumbersThatRedisMayNotGiveAnyMoreAreOnTheMetrics) {
+TEST_F(SegmentWasteTest, MetricsCountNumbersThatRedisMustNotGiveAnyMore) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   CreateTag();
   ASSERT_TRUE(Gives(server)) << server.log();
   EXPECT_EQ(Wasted(server), 0);
-  // As after a fail-over: another server holds the segment than the one that was given it.
+  // The effect of a failover: the segment is on another server than the one that was given it.
   ASSERT_TRUE(redis_->Run({"HSET", "firn:order:tiered", "ids", "another"}).ok());
   ASSERT_TRUE(Gives(server)) << server.log();
   EXPECT_TRUE(Eventually(kPatience, [&] { return Wasted(server) > 0; })) << server.log();

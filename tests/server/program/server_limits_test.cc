@@ -1,5 +1,5 @@
-// Every limit of the front door, given to the real program by its flag and met over a socket. Each
-// has a value of its own, so that a flag which reaches another's place shows.
+// Every limit of the front, set by its flag on the real program and reached over a socket. Each has
+// a distinct value, so that a flag that sets the wrong limit is detected.
 
 #include <deque>
 #include <memory>
@@ -36,7 +36,7 @@ class ServerLimitsTest : public testing::Test {
     return Eventually(kPatience, [&] { return Closed(cause) > before; });
   }
 
-  // The server closes without a word, and counts why.
+  // Checks that the server closes without an answer, and counts the cause.
   void ExpectClosed(const std::string& bytes, const std::string& cause) const {
     const int64_t before = Closed(cause);
     RawPeer peer(Port());
@@ -49,7 +49,7 @@ class ServerLimitsTest : public testing::Test {
     peer.Send(frame);
     EXPECT_EQ(peer.Receive(4).size(), 4u);
   }
-  // The answer's status, of a connection that ends with it.
+  // Returns the status of an answer after which the connection closes.
   int Status(const std::string& request) const {
     RawPeer peer(Port());
     peer.Send(request);
@@ -79,7 +79,7 @@ class ServerLimitsTest : public testing::Test {
   std::unique_ptr<RunningServer> server_;
 };
 
-TEST_F(ServerLimitsTest, OfOneRequest) {
+TEST_F(ServerLimitsTest, EnforcesLimitsOfOneRequest) {
   ASSERT_NO_FATAL_FAILURE(
       Start({"--frame_bytes_max=2048", "--string_bytes_max=100", "--container_items_max=5",
              "--http_header_bytes_max=1536", "--http_body_bytes_max=3000", "--list_ids_max=1000",
@@ -122,7 +122,7 @@ TEST_F(ServerLimitsTest, OfOneRequest) {
           [&](wire::IdServiceClient& c) { c.recv_getRuns(runs); });
 }
 
-TEST_F(ServerLimitsTest, OfOneConnectionAndOfAll) {
+TEST_F(ServerLimitsTest, EnforcesLimitsOfOneConnectionAndOfAll) {
   ASSERT_NO_FATAL_FAILURE(
       Start({"--requests_per_turn_max=3", "--output_waiting_bytes_max=20000", "--connections_max=4",
              "--half_request_ms=700", "--idle_ms=4000"}));
@@ -157,8 +157,8 @@ TEST_F(ServerLimitsTest, OfOneConnectionAndOfAll) {
   EXPECT_TRUE(BecomesClosed("idle", 0));
 }
 
-TEST_F(ServerLimitsTest, OfWaitingForIds) {
-  // Two ids a second, and more patience than five of them take: also while the first second of a
+TEST_F(ServerLimitsTest, EnforcesLimitsOfWaitingCalls) {
+  // Two ids a second, and a timeout longer than five of them take, even while the first second of a
   // new claim is used up.
   ASSERT_NO_FATAL_FAILURE(
       Start({"--layout=time:31s machine:10 sequence:1", "--issue_wait_ms=60000"}));

@@ -1,4 +1,4 @@
-// What /readyz says of a server that holds a machine id and cannot issue under it.
+// /readyz of a server that holds a machine id and cannot issue under it.
 
 #include <memory>
 #include <string>
@@ -28,7 +28,7 @@ class ServerReadinessTest : public testing::Test {
     server_ = std::make_unique<RunningServer>(dir_ / "state", std::move(flags));
   }
 
-  // Says so with the reason that a call gets, too.
+  // Checks that it is not ready, with the reason that a call gets, too.
   void IsNotReady(const std::string& reason) const {
     EXPECT_TRUE(Eventually(kPatience,
                            [&] {
@@ -47,13 +47,13 @@ class ServerReadinessTest : public testing::Test {
   std::unique_ptr<RunningServer> server_;
 };
 
-TEST_F(ServerReadinessTest, AfterARestoreOneWhoseClockPolicyIsStrictWaitsForTheWallClock) {
+TEST_F(ServerReadinessTest, WithAStrictClockPolicyWaitsForTheWallClockAfterARestore) {
   Firn({"init", "--brand-new", "--force", "--workers=2"});
   Firn({"tags", "create", "order", "strategy=segment", "start=1"});
   Firn({"restore"});
   Start(registry_, {"--clock_policy=strict", "--restore_probation_ms=0"});
   IsNotReady(" ms behind");
-  EXPECT_EQ(server_->Admin("/readyz?tag=order").status, 200) << "numbers ask no clock";
+  EXPECT_EQ(server_->Admin("/readyz?tag=order").status, 200) << "segment numbers need no clock";
   server_->process().Signal(SIGTERM);
   ASSERT_EQ(server_->process().Wait(kPatience), 0) << server_->log();
 
@@ -61,8 +61,8 @@ TEST_F(ServerReadinessTest, AfterARestoreOneWhoseClockPolicyIsStrictWaitsForTheW
   EXPECT_TRUE(server_->BecomesReady()) << server_->log();
 }
 
-TEST_F(ServerReadinessTest, AtTheEndOfItsLayoutNobodyIsSentToIt) {
-  // 256 seconds that are over in a moment.
+TEST_F(ServerReadinessTest, IsNotReadyAtTheEndOfItsLayout) {
+  // 256 seconds that end soon.
   const int64_t epoch = SystemClock().Wall().ms() - 248'000;
   Start("static:" + std::to_string(512 + getpid() % 256),
         {"--static_first_start",

@@ -1,5 +1,5 @@
-// Damaged requests of every kind, each on a connection of its own, to a real firn-server of the
-// release build: it lives, serves a good client in between, and needs no more memory for it.
+// Damaged requests of every kind, each on its own connection, to a real firn-server of the release
+// build: it must keep running, serve a good client in between, and use no more memory.
 //
 //     FIRN_FUZZ_REQUESTS=10000000 build/release/bin/socket_fuzz_test
 
@@ -33,18 +33,19 @@
 namespace firn::front {
 namespace {
 
-constexpr size_t kAtOnce = 32;           // connections
-constexpr int64_t kShort = 60'000;       // requests, without a word from outside
-constexpr int64_t kParts = 10;           // after the first of which memory is what it has to stay
-constexpr int64_t kGrowthKibMax = 4096;  // what the allocator and a moment's buffers may differ by
+constexpr size_t kAtOnce = 32;      // connections
+constexpr int64_t kShort = 60'000;  // requests, unless the environment sets a number
+constexpr int64_t kParts = 10;      // after the first of which memory must not grow
+constexpr int64_t kGrowthKibMax =
+    4096;  // permitted variation by the allocator and short-lived buffers
 
 int64_t RequestsWanted() {
   const char* const said = std::getenv("FIRN_FUZZ_REQUESTS");
   return said == nullptr ? kShort : std::max<int64_t>(std::atoll(said), kParts);
 }
 
-// Damaged requests under way, each on a connection that is closed behind it. So whatever it is, the
-// server has seen it, and all of it, when it closes, too.
+// Damaged requests in flight, each on a connection that is shut down after it. So the server has
+// seen all of a request when it closes the connection.
 class Senders {
  public:
   explicit Senders(uint16_t port) : port_(port) { polled_.reserve(kAtOnce); }
@@ -52,7 +53,7 @@ class Senders {
     for (const pollfd& one : polled_) close(one.fd);
   }
 
-  // False when the server does not take it, or takes no notice of any.
+  // Returns false if the server does not accept the connection, or stops responding.
   bool Send(std::string_view request, uint32_t from) {
     while (polled_.size() >= kAtOnce) {
       if (!AwaitEnds()) return false;
@@ -60,8 +61,8 @@ class Senders {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return false;
     polled_.push_back({fd, POLLIN, 0});
-    // From one of loopback's sixteen million addresses: ports rest for a while after their use.
-    const int later = 1;  // the port is chosen when it connects, and may be another address's, too
+    // From one of loopback's 16 million addresses: a port cannot be reused for a while.
+    const int later = 1;  // the port is chosen on connect, and may be in use at another address
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &later, sizeof later);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -70,12 +71,12 @@ class Senders {
     address.sin_port = htons(port_);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return false;
-    send(fd, request.data(), request.size(), MSG_NOSIGNAL);  // it may have been closed by now
+    send(fd, request.data(), request.size(), MSG_NOSIGNAL);  // the server may have closed already
     shutdown(fd, SHUT_WR);
     return true;
   }
 
-  // Until none is under way.
+  // Waits until none is in flight.
   bool Finish() {
     while (!polled_.empty()) {
       if (!AwaitEnds()) return false;
@@ -84,7 +85,7 @@ class Senders {
   }
 
  private:
-  // Waits for news, and forgets the connections that have ended: none, it may be.
+  // Waits for events, and removes the connections that have ended, if any.
   bool AwaitEnds() {
     if (poll(polled_.data(), polled_.size(), static_cast<int>(kPatience.count())) <= 0)
       return false;
@@ -105,7 +106,7 @@ class Senders {
   std::vector<pollfd> polled_;
 };
 
-// What a client says first, as its bytes.
+// The first bytes that a client sends.
 std::string ClientHello(int version) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
                                                                   SSL_CTX_free);
@@ -132,7 +133,7 @@ class SocketFuzzTest : public testing::Test {
     EXPECT_EQ(server_->process().Wait(kPatience), 0) << server_->log();
   }
 
-  // `is_served` asks as a good client does.
+  // `is_served` makes a call as a good client does.
   template <typename GoodClient>
   void Fuzz(std::vector<std::string> corpus, int64_t requests, GoodClient is_served) {
     const uint64_t seed = TestSeed();
@@ -175,7 +176,7 @@ TEST_F(SocketFuzzTest, RecordsOfTls) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> client(SSL_CTX_new(TLS_client_method()),
                                                                  SSL_CTX_free);
   std::vector<std::string> corpus{ClientHello(TLS1_2_VERSION), ClientHello(TLS1_3_VERSION)};
-  // A handshake costs a thousand times what its refusal does.
+  // A handshake costs a thousand times as much as refusing it.
   Fuzz(std::move(corpus), RequestsWanted() / 10, [&] {
     RawPeer peer(static_cast<uint16_t>(server_->port()), "127.0.0.1", client.get());
     peer.Send("GET /genid HTTP/1.0\r\n\r\n");

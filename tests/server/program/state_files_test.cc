@@ -1,5 +1,4 @@
-// What a server keeps on disk and in memory, and what is made of it: brought back, replaced, on the
-// wrong file system.
+// A server's files on disk and in memory: restored, replaced, or on the wrong file system.
 
 #include <algorithm>
 #include <csignal>
@@ -41,7 +40,7 @@ class StateFilesTest : public testing::Test {
   static WallMs StampOf(int64_t id) {
     return Layout::Firn().StartOf(Layout::Firn().Unpack(id)->tick);
   }
-  // An id that is so much later than another.
+  // Returns an id that is at least `later` after another.
   static int64_t IdAfter(const RunningServer& server, int64_t id, Milliseconds later) {
     int64_t next = 0;
     EXPECT_TRUE(Eventually(kPatience, [&] {
@@ -64,7 +63,7 @@ class StateFilesTest : public testing::Test {
     }
     return found;
   }
-  // In the very files, as a disk does whose last writes were lost.
+  // Overwrites the existing files, as a disk appears whose last writes were lost.
   static void PutBack(const Contents& files) {
     for (const auto& [path, text] : files) {
       std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
@@ -85,7 +84,7 @@ class StateFilesTest : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(StateFilesTest, AStateFolderWhoseLastWritesWereLostRepeatsNoId) {
+TEST_F(StateFilesTest, LostLastWritesOfAStateFolderRepeatNoId) {
   RunningServer server(dir_ / "state", {"--registry=" + LeadingCluster()});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   const int64_t first = IdFrom(server);
@@ -100,7 +99,7 @@ TEST_F(StateFilesTest, AStateFolderWhoseLastWritesWereLostRepeatsNoId) {
   EXPECT_NE(server.log().find("inherited: "), std::string::npos) << server.log();
 }
 
-TEST_F(StateFilesTest, WithoutATmpfsForItsGrantAKilledServerClaimsAnewAndSaysSo) {
+TEST_F(StateFilesTest, WithoutATmpfsAKilledServerClaimsAgainAndReportsIt) {
   const TempDir disk(kDiskDir);
   RunningServer server(dir_ / "state",
                        {"--registry=" + LeadingCluster(), "--grant_dir=" + disk.path().string()});
@@ -115,14 +114,14 @@ TEST_F(StateFilesTest, WithoutATmpfsForItsGrantAKilledServerClaimsAnewAndSaysSo)
   EXPECT_EQ(server.log().find("inherited: "), std::string::npos) << server.log();
 }
 
-// One per state folder that there ever was would fill the memory up to the next boot.
-TEST_F(StateFilesTest, NothingOfAGrantIsLeftOfAServerThatGaveItsClaimBack) {
+// Otherwise a file per state folder would fill the memory until the next boot.
+TEST_F(StateFilesTest, AReleasedClaimLeavesNoGrantFile) {
   RunningServer server(dir_ / "state", {"--registry=" + LeadingCluster()});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   const int64_t first = IdFrom(server);
   const std::string folder = server.grant_dir() + "/firn-" + std::to_string(geteuid());
   server.Kill();
-  EXPECT_EQ(FilesIn(folder).size(), 1u) << "what the next start goes on with";
+  EXPECT_EQ(FilesIn(folder).size(), 1u) << "the next start resumes from it";
   server.StartAgain();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   server.process().Signal(SIGTERM);
@@ -135,7 +134,7 @@ TEST_F(StateFilesTest, NothingOfAGrantIsLeftOfAServerThatGaveItsClaimBack) {
 
 // --- a grant that can be neither written nor removed ---------------------------------------------
 
-// Files of another process may not grow, and no file in a folder may be removed.
+// Files of another process cannot grow, and no file in a folder can be removed.
 class StuckGrant {
  public:
   StuckGrant(pid_t process, const std::string& folder) : process_(process), folder_(folder) {
@@ -165,7 +164,7 @@ class StuckGrant {
   bool ok_ = false;
 };
 
-TEST_F(StateFilesTest, AGrantThatIsStuckIsSaidEverywhereAndHealed) {
+TEST_F(StateFilesTest, ReportsAGrantThatCannotBeRemovedAndRecovers) {
   RunningServer server(dir_ / "state", {});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   ASSERT_GT(IdFrom(server), 0);
@@ -188,7 +187,7 @@ TEST_F(StateFilesTest, AGrantThatIsStuckIsSaidEverywhereAndHealed) {
   EXPECT_GT(IdFrom(server), 0);
 }
 
-// --- what is no file, and too little of everything -----------------------------------------------
+// --- files that are not regular, and limits that are too low -------------------------------------
 
 class ServerStartTest : public StateFilesTest {
  protected:
@@ -213,7 +212,7 @@ class ServerStartTest : public StateFilesTest {
   TempDir memory_{kMemoryDir};
 };
 
-TEST_F(ServerStartTest, AFifoInTheStateFoldersPlacesIsRefusedByName) {
+TEST_F(ServerStartTest, RefusesFifosInTheStateFolderByName) {
   const std::string stem = dir_ / "state/firn:7609:2130706433";
   fs::create_directory(dir_ / "state");
   for (const std::string& path : {stem + ".properties", stem + ".lock"}) {
@@ -224,7 +223,7 @@ TEST_F(ServerStartTest, AFifoInTheStateFoldersPlacesIsRefusedByName) {
                  Fifo(stem + ".grant") + " is a FIFO");
 }
 
-TEST_F(ServerStartTest, AFifoInAFlagsPlaceIsRefusedByName) {
+TEST_F(ServerStartTest, RefusesFifosNamedByFlags) {
   const std::string fifo = Fifo(dir_ / "fifo");
   for (const char* flag :
        {"stores_file", "registry_auth_file", "tinyid_token_file", "history_file", "flagfile"}) {
@@ -233,21 +232,21 @@ TEST_F(ServerStartTest, AFifoInAFlagsPlaceIsRefusedByName) {
   RefusesToStart(Command({"--tls_cert=" + fifo, "--tls_key=" + fifo}), fifo + " is a FIFO");
 }
 
-TEST_F(ServerStartTest, TooFewDescriptorsOrThreadsAreNamedByTheirLimit) {
+TEST_F(ServerStartTest, NamesTheLimitOfDescriptorsOrThreadsThatIsTooLow) {
   auto with = [&](const std::string& limit) {
     std::vector<std::string> command = {"prlimit", limit};
     for (auto& word : Command({})) command.push_back(std::move(word));
     return command;
   };
   RefusesToStart(with("--nofile=16:16"), "16 open files (ulimit -n)");
-  // No thread has room for such a stack.
+  // No thread has space for such a stack.
   RefusesToStart(with("--stack=1099511627776"), "(ulimit -s)");
-#ifdef FIRN_PLAIN_BUILD  // sanitizers want more address space than there is memory
+#ifdef FIRN_PLAIN_BUILD  // sanitizers need more address space than there is memory
   RefusesToStart(with("--as=62914560"), "(ulimit -v)");
 #endif
 }
 
-TEST_F(ServerStartTest, ARequestToEndIsObeyedWhileItWaitsForItsRegistry) {
+TEST_F(ServerStartTest, EndsOnASignalWhileItWaitsForItsRegistry) {
   fs::create_directories(dir_ / "registry/.firn");
   const auto lock = FileHandle::Open(dir_ / "registry/.firn/lock", O_RDWR | O_CREAT);
   ASSERT_TRUE(lock.ok());

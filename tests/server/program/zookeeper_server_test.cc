@@ -1,4 +1,4 @@
-// firn-server on a real ZooKeeper, seen from outside: by HTTP, and by the operator's own command.
+// firn-server on a real ZooKeeper, seen from outside: over HTTP, and by the firn command.
 
 #include <algorithm>
 #include <filesystem>
@@ -20,7 +20,7 @@ using AnyJson = nlohmann::json;
 
 class ZooKeeperServerTest : public testing::Test {
  protected:
-  // One ZooKeeper for all cases, a cluster for each.
+  // One ZooKeeper for all tests, a cluster for each.
   static void SetUpTestSuite() {
     auto started = ZooKeeper::Start();
     ASSERT_TRUE(started.ok()) << started.status();
@@ -53,7 +53,7 @@ class ZooKeeperServerTest : public testing::Test {
 
   AnyJson Audit() const { return AnyJson::parse(Firn({"audit", "--json"}).out); }
 
-  // The state that its provider node shows; empty: there is none.
+  // Returns the state in its provider node; empty if there is no node.
   std::string Announced(const RunningServer& server) const {
     const AnyJson audit = Audit();
     for (const AnyJson& provider : audit.at("providers")) {
@@ -65,7 +65,8 @@ class ZooKeeperServerTest : public testing::Test {
     return Eventually(kPatience, [&] { return Announced(server) == AnnouncedPhase(phase); });
   }
 
-  // Whether the registry has the operators' word, which an answer to them does not wait for.
+  // Whether the registry has the operator's setting, which the answer to the operator does not
+  // await.
   bool IsOfflineToClients(const RunningServer& server) const {
     const AnyJson seen = AnyJson::parse(Firn({"servers", "--json"}).out, nullptr, false);
     if (!seen.is_object() || !seen.contains("servers")) return false;
@@ -88,7 +89,7 @@ class ZooKeeperServerTest : public testing::Test {
                       [&] { return server.Admin("/readyz").body.starts_with(state + "\n"); });
   }
 
-  // As a folder that was copied from another cluster's server does.
+  // The content of a folder that was copied from another cluster's server.
   void RememberAnotherCluster() const {
     for (const auto& entry : std::filesystem::directory_iterator(dir_ / "state")) {
       if (entry.path().extension() != ".properties") continue;
@@ -106,7 +107,7 @@ class ZooKeeperServerTest : public testing::Test {
 
 std::unique_ptr<ZooKeeper> ZooKeeperServerTest::zookeeper_;
 
-TEST_F(ZooKeeperServerTest, IsAnnouncedAndAudited) {
+TEST_F(ZooKeeperServerTest, IsListedAndAudited) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_TRUE(Announces(server, ServerPhase::kReady));
@@ -121,7 +122,7 @@ TEST_F(ZooKeeperServerTest, IsAnnouncedAndAudited) {
   EXPECT_EQ(audit.at("cluster").at("uuid"), status.at("cluster_uuid"));
 }
 
-TEST_F(ZooKeeperServerTest, KeepsItsMachineIdOverAKill) {
+TEST_F(ZooKeeperServerTest, KeepsItsMachineIdAfterAKill) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   const AnyJson machine = StatusOf(server).at("machine");
@@ -135,7 +136,7 @@ TEST_F(ZooKeeperServerTest, KeepsItsMachineIdOverAKill) {
   EXPECT_TRUE(Announces(server, ServerPhase::kReady));
 }
 
-TEST_F(ZooKeeperServerTest, StartsAgainWhileZooKeeperIsAway) {
+TEST_F(ZooKeeperServerTest, RestartsWhileZooKeeperIsUnreachable) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   const AnyJson machine = StatusOf(server).at("machine");
@@ -153,7 +154,7 @@ TEST_F(ZooKeeperServerTest, StartsAgainWhileZooKeeperIsAway) {
   EXPECT_EQ(StatusOf(server).at("machine"), machine);
 }
 
-TEST_F(ZooKeeperServerTest, GivesItsMachineIdBack) {
+TEST_F(ZooKeeperServerTest, ReleasesItsMachineId) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   ASSERT_TRUE(Announces(server, ServerPhase::kReady));
@@ -166,7 +167,7 @@ TEST_F(ZooKeeperServerTest, GivesItsMachineIdBack) {
   EXPECT_FALSE(audit.at("machines")[0].at("live"));
 }
 
-TEST_F(ZooKeeperServerTest, OfflineOutlivesARestart) {
+TEST_F(ZooKeeperServerTest, OfflineSurvivesARestart) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_EQ(server.PostAdmin("/v1/offline").status, 200);
@@ -183,11 +184,12 @@ TEST_F(ZooKeeperServerTest, OfflineOutlivesARestart) {
   EXPECT_TRUE(Says(server, "READY"));
 }
 
-// It looks again when the registry is there: nothing was held under the guess.
-TEST_F(ZooKeeperServerTest, AFirstStartWithoutTheRegistryIsNotBoundByItsGuess) {
+// It reads the cluster again when the registry is there: it held no claim under the guess.
+TEST_F(ZooKeeperServerTest, AFirstStartWithoutTheRegistryReplacesItsGuess) {
   const std::string cluster = "--registry=" + registry("-of-twitter");
-  const Finished made = RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--force",
-                                  "--workers=4", "--layout=twitter", "--timeout_ms=30000", cluster});
+  const Finished made =
+      RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--force", "--workers=4",
+                "--layout=twitter", "--timeout_ms=30000", cluster});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   zookeeper_->KillAll();
   RunningServer server(dir_ / "state", {cluster, "--session_timeout_ms=2000"});
@@ -200,7 +202,7 @@ TEST_F(ZooKeeperServerTest, AFirstStartWithoutTheRegistryIsNotBoundByItsGuess) {
   EXPECT_GT(IdFrom(server), 0);
 }
 
-TEST_F(ZooKeeperServerTest, AServerThatCannotClaimShowsItselfInTheAudit) {
+TEST_F(ZooKeeperServerTest, TheAuditListsAServerThatCannotClaim) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   server.process().Signal(SIGTERM);
@@ -217,7 +219,7 @@ TEST_F(ZooKeeperServerTest, AServerThatCannotClaimShowsItselfInTheAudit) {
   EXPECT_NE(server.log().find("\nW"), std::string::npos) << "a warning: " << server.log();
 }
 
-// A cluster whose nodes only the bearer of the right credentials may write.
+// A cluster whose nodes can only be written with the right credentials.
 class GuardedZooKeeperServerTest : public ZooKeeperServerTest {
  protected:
   void SetUp() override {
@@ -237,7 +239,7 @@ class GuardedZooKeeperServerTest : public ZooKeeperServerTest {
   std::string AuthFlag(const std::string& name) const {
     return "--registry_auth_file=" + (dir_ / name);
   }
-  // Without a name: nobody.
+  // An empty name means no credentials.
   Finished FirnAs(const std::string& name, std::vector<std::string> arguments) const {
     if (!name.empty()) arguments.push_back(AuthFlag(name));
     return Firn(std::move(arguments));
@@ -254,7 +256,7 @@ class GuardedZooKeeperServerTest : public ZooKeeperServerTest {
   }
 };
 
-TEST_F(GuardedZooKeeperServerTest, WhoeverHasOtherCredentialsIsToldAndMayMendThem) {
+TEST_F(GuardedZooKeeperServerTest, ReportsWrongCredentialsAndUsesCorrectedOnes) {
   for (const std::string& name : {std::string("wrong"), std::string()}) {
     SCOPED_TRACE("credentials: '" + name + "'");
     RunningServer stranger = ServerAs(name, "state-of-" + name);
@@ -273,18 +275,18 @@ TEST_F(GuardedZooKeeperServerTest, WhoeverHasOtherCredentialsIsToldAndMayMendThe
     })) << segment.body;
     EXPECT_EQ(segment.status, 503) << segment.body;
   }
-  RunningServer mended = ServerAs("mended", "mended-state");
-  EXPECT_FALSE(mended.BecomesReady()) << "without the file it does not run";
-  Write("mended", "firn:guess");
-  mended.StartAgain();
-  EXPECT_TRUE(SaysThatItIsDenied(mended)) << mended.log();
-  Write("mended", "firn:secret");
-  mended.Kill();
-  mended.StartAgain();
-  ASSERT_TRUE(mended.BecomesReady()) << mended.log();
-  EXPECT_EQ(mended.Get("/genid").status, 200);
-  // Ready is whoever has the default tag; the first numbers of this one may still be on their way.
-  EXPECT_TRUE(Eventually(kPatience, [&] { return mended.Get("/v1/ids/order").status == 200; }));
+  RunningServer fixed = ServerAs("fixed", "fixed-state");
+  EXPECT_FALSE(fixed.BecomesReady()) << "it must not run without the file";
+  Write("fixed", "firn:guess");
+  fixed.StartAgain();
+  EXPECT_TRUE(SaysThatItIsDenied(fixed)) << fixed.log();
+  Write("fixed", "firn:secret");
+  fixed.Kill();
+  fixed.StartAgain();
+  ASSERT_TRUE(fixed.BecomesReady()) << fixed.log();
+  EXPECT_EQ(fixed.Get("/genid").status, 200);
+  // It is ready once it has the default tag; the first numbers of this tag may arrive later.
+  EXPECT_TRUE(Eventually(kPatience, [&] { return fixed.Get("/v1/ids/order").status == 200; }));
 }
 
 struct AuthRow {
@@ -294,7 +296,7 @@ struct AuthRow {
   const char* words;
 };
 
-TEST_F(GuardedZooKeeperServerTest, OperatorsNeedTheRightCredentialsToWriteAndNoneToRead) {
+TEST_F(GuardedZooKeeperServerTest, WritesRequireTheRightCredentialsAndReadsNone) {
   constexpr AuthRow kRows[] = {
       {"other_word", "firn:guess", 4, "does not permit"},
       {"other_user", "norn:secret", 4, "does not permit"},
@@ -312,11 +314,11 @@ TEST_F(GuardedZooKeeperServerTest, OperatorsNeedTheRightCredentialsToWriteAndNon
   EXPECT_EQ(FirnAs("", {"tags", "set", "order", "step=50"}).exit_code, 4);
   EXPECT_EQ(FirnAs("nowhere", {"tags", "set", "order", "step=50"}).exit_code, 4) << "no such file";
   EXPECT_EQ(FirnAs("", {"restore", "--workers=4"}).exit_code, 4);
-  EXPECT_EQ(FirnAs("", {"audit"}).exit_code, 0) << "nothing was written";
+  EXPECT_EQ(FirnAs("", {"audit"}).exit_code, 0) << "reading needs no credentials";
   EXPECT_EQ(FirnAs("right", {"tags", "set", "order", "step=50"}).exit_code, 0);
 }
 
-// Discovery reads only, so clients need no credentials.
+// Discovery only reads, so clients need no credentials.
 TEST_F(GuardedZooKeeperServerTest, ClientsFindServersWithoutCredentials) {
   RunningServer server = ServerAs("right", "state");
   ASSERT_TRUE(server.BecomesReady()) << server.log();
@@ -325,7 +327,7 @@ TEST_F(GuardedZooKeeperServerTest, ClientsFindServersWithoutCredentials) {
   EXPECT_EQ(next.exit_code, 0) << next.err;
 }
 
-TEST_F(ZooKeeperServerTest, WaitsForAClusterThatIsMadeLater) {
+TEST_F(ZooKeeperServerTest, WaitsForAClusterThatIsCreatedLater) {
   std::vector<std::string> flags{"--registry=" + registry("-later")};
   RunningServer server(dir_ / "state", flags);
   ASSERT_TRUE(Says(server, "NOT_READY")) << server.log();
