@@ -252,6 +252,7 @@ void Pipeline::TakeAnswer(std::string_view frame) {
   const Waiting first = std::move(waiting_.front());
   waiting_.pop_front();
   Outcome outcome = talk_.Read(frame, first.call->ask, first.sequence, caller_.now(), reply_);
+  outcome.without_ids = !first.call->ask.WantsIds();
   const bool nonsense = !outcome.spoke();
   Outcome closing = nonsense ? outcome : Outcome();
   caller_.OnEnded(first.call, first.number, std::move(outcome), reply_);

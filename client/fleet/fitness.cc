@@ -20,6 +20,8 @@ Fitness::Standing Fitness::After(const Standing& from, Event event, Micros look_
   switch (event) {
     case Event::kListed:
       return Member{};
+    case Event::kGivesIds:
+      return shut ? from : Member{};
     case Event::kIsStrange:
       return Stranger{{.at = look_at}};
     case Event::kSpeaksNonsense:
@@ -49,6 +51,7 @@ Micros Fitness::NextLook(Event event, Micros now, Entropy& entropy) {
     case Event::kNotSeen:
       return now + (quarantined() ? quarantine_ : unseen_).Next(now, entropy);
     case Event::kListed:
+    case Event::kGivesIds:
     case Event::kSeenStaying:
     case Event::kSeenDraining:
       break;

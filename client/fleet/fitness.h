@@ -11,19 +11,23 @@
 
 namespace firn::client {
 
-// How one server stands with its cluster: one of four states. The table says what leads from each
-// to which:
+// How one server stands with its cluster: one of four states. The table says what each event makes
+// of each state:
 //
-//               | kListed | kSaysDraining | kSpeaksNonsense | kIsStrange | kSeenStaying |
-//               kSeenDraining
-//   ------------+---------+---------------+-----------------+------------+--------------+--------------
-//   Member      | Member  | Draining      | Quarantined     | Stranger   | Member       | Draining
-//   Draining    | Member  | Draining      | Quarantined     | Stranger   | Member       | Draining
-//   Quarantined | Member  | Quarantined   | Quarantined     | Stranger   | Member *     | Draining
-//   * Stranger    | Member  | Stranger      | Stranger        | Stranger   | Member *     |
-//   Draining *
+//                   | Member      | Draining    | Quarantined | Stranger
+//   ----------------+-------------+-------------+-------------+-----------
+//   kListed         | Member      | Member      | Member      | Member
+//   kGivesIds       | Member      | Member      | Quarantined | Stranger
+//   kSaysDraining   | Draining    | Draining    | Quarantined | Stranger
+//   kSpeaksNonsense | Quarantined | Quarantined | Quarantined | Stranger
+//   kIsStrange      | Stranger    | Stranger    | Stranger    | Stranger
+//   kSeenStaying    | Member      | Member      | Member *    | Member *
+//   kSeenDraining   | Draining    | Draining    | Draining *  | Draining *
 //
 //   * if the look was meant for that; no other look ends a quarantine
+//
+// A draining server that issues ids has restarted, or drains no longer. Its answer may also be
+// older than its refusal, and from another connection: then it refuses one more call.
 //
 // Whoever is no member is looked at in the background, so that nobody is out for good: at once
 // where only the refusal of a call says that it drains, after kRecheck where its status says so,
@@ -53,6 +57,7 @@ class Fitness {
 
   enum class Event : uint8_t {
     kListed,          // a new list has it
+    kGivesIds,        // in answer to a call
     kSaysDraining,    // it refused a call so
     kSpeaksNonsense,  // in answer to a call
     kIsStrange,       // it is not an IdService of this cluster

@@ -51,7 +51,8 @@ namespace firn::client {
 //     has the table). A server that was started anew, as a list tells, is known no more: it rests
 //     no longer, and warms up.
 //  4. A server that refuses a call with DRAINING counts as draining, and its status is asked at
-//     once: where that says otherwise, it is only the call's tag that it gives no more.
+//     once: where that says otherwise, it is only the call's tag that it gives no more. Ids in
+//     answer to a call end both: the server no longer drains, and issues ids of the tag.
 //  5. Never more than half of the enabled servers rest or are in quarantine, strangers aside, which
 //     are not of the cluster. One that would be more is failing.
 //  6. While fewer than half of them are fit, those in quarantine are asked like those that rest.
@@ -154,7 +155,8 @@ class Fleet {
     const auto before = stands();
     what();
     if (stands() != before) NewRoster();
-    server.well.store(server.fitness.health.spotless(), std::memory_order_relaxed);
+    server.well.store(server.fitness.health.spotless() && !server.fitness.draining(),
+                      std::memory_order_relaxed);
   }
   // Rosters that were made before are no longer good.
   void NewRoster() { version_.fetch_add(1, std::memory_order_release); }
@@ -179,7 +181,7 @@ class Fleet {
   void NotSeen(Server& server, const Outcome& outcome, Micros now, Events& told);
   void Quarantine(Server& server, const Outcome& outcome, Micros now, Events& told);
   void Drain(Server& server, std::string_view tag, Micros now, Events& told);
-  void Revive(Server& server, Events& told);
+  void Revive(Server& server, bool drained, Events& told);
   // Rule 5, for one more.
   bool MayLeave(const Server& server) const;
   // Rule 8. Under the mutex, as the next.

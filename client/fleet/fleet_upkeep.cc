@@ -36,6 +36,7 @@ void Fleet::Done(Server& server, std::string_view tag, const Outcome& outcome, M
   const bool helped = outcome.answered() || IsFinal(outcome.refusal);
   // Whatever sends a call elsewhere counts as slow, however soon it came.
   server.latency.Observe(helped ? took : std::max(took, attempt_limit_), now);
+  if (outcome.gave_ids()) server.limits.Reopen(tag, now);
   // An answer as all the others: nothing to learn from it.
   if (outcome.answered() && server.well.load(std::memory_order_relaxed)) return;
   Events told;
@@ -51,7 +52,8 @@ void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, M
   if (outcome.unsent() && !outcome.shared_blame) server.reached = false;
   switch (outcome.end) {
     case AttemptEnd::kAnswered:
-      return Revive(server, told);
+      return Revive(
+          server, outcome.gave_ids() && server.fitness.Hear(Event::kGivesIds, now, entropy_), told);
     case AttemptEnd::kRefused:
       ++counters_.refused;
       return HeedRefusal(server, tag, outcome, now, told);
@@ -105,7 +107,7 @@ void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& out
     case Reason::kUnknownTag:
     case Reason::kExhausted:
     case Reason::kRejected:
-      return Revive(server, told);
+      return Revive(server, false, told);
   }
 }
 
@@ -155,10 +157,10 @@ void Fleet::Drain(Server& server, std::string_view tag, Micros now, Events& told
   told.push_back({Kind::kDraining, server.name, server.fitness.why});
 }
 
-void Fleet::Revive(Server& server, Events& told) {
-  const bool was_out = server.fitness.health.out();
+void Fleet::Revive(Server& server, bool drained, Events& told) {
+  const bool back = drained || server.fitness.health.out();
   server.fitness.health.Succeeded();
-  if (was_out) told.push_back({Kind::kServerBack, server.name, "answers again"});
+  if (back) told.push_back({Kind::kServerBack, server.name, "answers again"});
 }
 
 // --- looking at servers that are out ------------------------------------------------------------

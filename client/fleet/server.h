@@ -39,7 +39,8 @@ struct Server {
   std::atomic<bool> listed = true;             // false: it has left the list
   std::atomic<bool> tls = false;               // how it is spoken to, from the next connection on
   std::atomic<Micros> connect_at{Micros(0)};   // sooner no connection is begun for a call
-  std::atomic<bool> well = false;  // its health is spotless; written under the fleet's mutex
+  // An answer changes nothing: healthy, and not draining. Written under the fleet's mutex.
+  std::atomic<bool> well = false;
 
   // The rest is under the fleet's mutex.
   KnownServer known{};

@@ -36,6 +36,12 @@ void TagLimits::Reopen() {
   closed_until_.clear();
 }
 
+void TagLimits::ReopenOne(std::string_view tag) {
+  const std::lock_guard lock(mutex_);
+  const auto closed = closed_until_.find(tag);
+  if (closed != closed_until_.end()) closed_until_.erase(closed);
+}
+
 void TagLimits::BeginAnew() {
   const std::lock_guard lock(mutex_);
   not_ready_until_ = Micros(0);

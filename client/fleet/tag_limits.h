@@ -18,8 +18,8 @@ using TagSet = std::set<std::string, std::less<>>;
 
 // What one server has said that it cannot do for a while: anything that needs a machine id;
 // anything for this tag, without its store; anything for this tag, as it gives that up (until a new
-// list, at the latest). Thread-safe; where nothing is known, which is nearly always, looking takes
-// no lock.
+// list or an answer for the tag, at the latest). Thread-safe; where nothing is known, which is
+// nearly always, looking takes no lock.
 class TagLimits {
  public:
   void NotReady(Micros until);
@@ -28,6 +28,11 @@ class TagLimits {
 
   // A new list has the server: tags are open again.
   void Reopen();
+  // The server has issued ids of this tag.
+  void Reopen(std::string_view tag, Micros now) {
+    if (now < horizon_.load(std::memory_order_relaxed)) [[unlikely]]
+      ReopenOne(tag);
+  }
   // Another process answers at its address.
   void BeginAnew();
 
@@ -42,6 +47,7 @@ class TagLimits {
   using TagTimes = std::map<std::string, Micros, std::less<>>;
 
   ServerFitness LookUp(std::string_view tag, const TagSet& own_numbers, Micros now) const;
+  void ReopenOne(std::string_view tag);
   void Remember(TagTimes& times, std::string_view tag, Micros until);
   void Reach(Micros until);
 

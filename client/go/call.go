@@ -101,7 +101,7 @@ func (c *call) timed(ctx context.Context, server *server, fresh bool) (*answer, 
 	began := time.Now()
 	got, problem := c.engine.attempt(ctx, server, c.ask, fresh, c.until, c.tried)
 	if problem == nil {
-		c.engine.fleet.answered(server)
+		c.engine.fleet.answered(server, c.ask.tag, false)
 		return got, nil
 	}
 	if problem.paused {

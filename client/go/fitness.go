@@ -35,10 +35,17 @@ func (f *fleet) admit(status *wire.ServerStatus) *failure {
 	return nil
 }
 
-func (f *fleet) answered(one *server) {
+// answered records that a server has answered a call, or refused it as every server would. A server that gave
+// ids of the tag no longer drains: it would have refused.
+func (f *fleet) answered(one *server, tag string, refused bool) {
 	f.mutex.Lock()
-	out := one.health.out
-	if !one.health.ill() && !out {
+	back := one.health.out
+	if !refused {
+		back = back || one.draining
+		one.draining = false
+		delete(one.closedUntil, tag)
+	}
+	if !one.health.ill() && !back {
 		one.health.answered()
 		f.mutex.Unlock()
 		return
@@ -49,7 +56,7 @@ func (f *fleet) answered(one *server) {
 	}
 	f.tellNews()
 	f.mutex.Unlock()
-	if out {
+	if back {
 		f.tell("server back", one.address, "answers again")
 	}
 }
@@ -83,7 +90,7 @@ func (f *fleet) refused(one *server, tag string, problem *failure) {
 		f.count(one, 1, problem)
 		return
 	case BadRequest, UnknownTag, Rejected, Exhausted:
-		f.answered(one)
+		f.answered(one, tag, true)
 		return
 	}
 	f.mutex.Lock()

@@ -20,6 +20,12 @@ struct Ask {
   std::string tag{};
   int64_t number = 0;  // how many ids; of kExplain: the id; of kServers: the version that is known
   std::string layout{};  // of kExplain
+
+  // A server that drains answers all but these.
+  bool WantsIds() const {
+    return method == Method::kGetId || method == Method::kGetIds || method == Method::kGetRuns ||
+           method == Method::kGetText;
+  }
 };
 
 // What a server says of itself, as far as a client cares.

@@ -28,11 +28,13 @@ struct Outcome {
   bool mid_answer = false;          // a part of the answer had come
   bool shared_blame = false;  // not held against the server: it is not its fault, or this end of
                               // a connection is told of another call on it already
+  bool without_ids = false;   // the answer has no ids, as that of a draining server may
   bool lacks_method = false;  // it knows no such method, as an older server may
   std::string detail{};       // a sentence or a part of one, for a person; may be empty; Of sees
                               // to it that it is printable, whatever a server says
 
   bool answered() const { return end == AttemptEnd::kAnswered; }
+  bool gave_ids() const { return answered() && !without_ids; }
   // A connection that was idle had been closed by the server: nothing says that it does ill now.
   bool stale() const { return end == AttemptEnd::kClosed && was_pooled && !mid_answer; }
   // No request has left: asking elsewhere cannot use up an id twice, and costs no retry budget.

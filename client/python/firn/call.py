@@ -90,7 +90,7 @@ class Call:
         began = time.monotonic()
         try:
             answer = attempt(server, self._ask, fresh, self._until, self._tried)
-            self._fleet.answered(server)
+            self._fleet.answered(server, self._ask.tag)
             return answer
         except AttemptFailed as failure:
             if failure.paused:

@@ -236,15 +236,21 @@ class Fleet:
             self._own_numbers.update(one.tag for one in status.tags or ()
                                      if one.strategy != "snowflake")
 
-    def answered(self, server: Server) -> None:
+    def answered(self, server: Server, tag: str, refused: bool = False) -> None:
+        """Records that a server has answered a call, or refused it as every server would. A server that gave
+        ids of the tag no longer drains: it would have refused."""
         with self.lock:
-            if not server.health.ill and not server.health.out:
+            back = server.health.out
+            if not refused:
+                back = back or server.draining
+                server.draining = False
+                server.closed_until.pop(tag, None)
+            if not server.health.ill and not back:
                 server.health.answered()
                 return
-            was_out = server.health.out
             server.revive()
             self.news.notify_all()
-        if was_out:
+        if back:
             self.tell("server back", server.address, "answers again")
 
     def failed(self, server: Server, tag: str, failure: AttemptFailed) -> None:
@@ -265,7 +271,7 @@ class Fleet:
         if reason is Reason.INTERNAL:
             return self._count(server, 1, failure)
         if reason in (Reason.BAD_REQUEST, Reason.UNKNOWN_TAG, Reason.REJECTED, Reason.EXHAUSTED):
-            return self.answered(server)
+            return self.answered(server, tag, refused=True)
         began = False
         with self.lock:
             server.why = f"{reason}: {failure.detail}" if reason else failure.detail

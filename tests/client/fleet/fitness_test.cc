@@ -48,38 +48,40 @@ const Fitness::Look kUnderWay{.under_way = true};
 
 INSTANTIATE_TEST_SUITE_P(
     Table, FitnessTableTest,
-    testing::Values(Cell{Member{}, Event::kListed, Member{}},
-                    Cell{Member{}, Event::kSaysDraining, Draining{}},
-                    Cell{Member{}, Event::kSpeaksNonsense, Quarantined{}},
-                    Cell{Member{}, Event::kIsStrange, Stranger{}},
-                    Cell{Member{}, Event::kSeenStaying, Member{}},
-                    Cell{Member{}, Event::kSeenDraining, Draining{}},
-                    Cell{Member{}, Event::kNotSeen, Member{}},
-                    Cell{Draining{}, Event::kListed, Member{}},
-                    Cell{Draining{}, Event::kSaysDraining, Draining{}},
-                    Cell{Draining{}, Event::kSpeaksNonsense, Quarantined{}},
-                    Cell{Draining{}, Event::kIsStrange, Stranger{}},
-                    Cell{Draining{}, Event::kSeenStaying, Member{}},
-                    Cell{Draining{}, Event::kSeenDraining, Draining{}},
-                    Cell{Draining{kUnderWay}, Event::kNotSeen, Draining{}},
-                    Cell{Quarantined{}, Event::kListed, Member{}},
-                    Cell{Quarantined{}, Event::kSaysDraining, Quarantined{}},
-                    Cell{Quarantined{}, Event::kSpeaksNonsense, Quarantined{}},
-                    Cell{Quarantined{}, Event::kIsStrange, Stranger{}},
-                    Cell{Quarantined{}, Event::kSeenStaying, Quarantined{}},
-                    Cell{Quarantined{}, Event::kSeenDraining, Quarantined{}},
-                    Cell{Quarantined{kUnderWay}, Event::kNotSeen, Quarantined{}},
-                    Cell{Quarantined{kUnderWay}, Event::kSeenStaying, Member{}},
-                    Cell{Quarantined{kUnderWay}, Event::kSeenDraining, Draining{}},
-                    Cell{Stranger{}, Event::kListed, Member{}},
-                    Cell{Stranger{}, Event::kSaysDraining, Stranger{}},
-                    Cell{Stranger{}, Event::kSpeaksNonsense, Stranger{}},
-                    Cell{Stranger{}, Event::kIsStrange, Stranger{}},
-                    Cell{Stranger{}, Event::kSeenStaying, Stranger{}},
-                    Cell{Stranger{}, Event::kSeenDraining, Stranger{}},
-                    Cell{Stranger{kUnderWay}, Event::kNotSeen, Stranger{}},
-                    Cell{Stranger{kUnderWay}, Event::kSeenStaying, Member{}},
-                    Cell{Stranger{kUnderWay}, Event::kSeenDraining, Draining{}}));
+    testing::Values(
+        Cell{Member{}, Event::kListed, Member{}}, Cell{Member{}, Event::kGivesIds, Member{}},
+        Cell{Member{}, Event::kSaysDraining, Draining{}},
+        Cell{Member{}, Event::kSpeaksNonsense, Quarantined{}},
+        Cell{Member{}, Event::kIsStrange, Stranger{}},
+        Cell{Member{}, Event::kSeenStaying, Member{}},
+        Cell{Member{}, Event::kSeenDraining, Draining{}}, Cell{Member{}, Event::kNotSeen, Member{}},
+        Cell{Draining{}, Event::kListed, Member{}}, Cell{Draining{}, Event::kGivesIds, Member{}},
+        Cell{Draining{kUnderWay}, Event::kGivesIds, Member{}},
+        Cell{Draining{}, Event::kSaysDraining, Draining{}},
+        Cell{Draining{}, Event::kSpeaksNonsense, Quarantined{}},
+        Cell{Draining{}, Event::kIsStrange, Stranger{}},
+        Cell{Draining{}, Event::kSeenStaying, Member{}},
+        Cell{Draining{}, Event::kSeenDraining, Draining{}},
+        Cell{Draining{kUnderWay}, Event::kNotSeen, Draining{}},
+        Cell{Quarantined{}, Event::kListed, Member{}},
+        Cell{Quarantined{}, Event::kGivesIds, Quarantined{}},
+        Cell{Quarantined{}, Event::kSaysDraining, Quarantined{}},
+        Cell{Quarantined{}, Event::kSpeaksNonsense, Quarantined{}},
+        Cell{Quarantined{}, Event::kIsStrange, Stranger{}},
+        Cell{Quarantined{}, Event::kSeenStaying, Quarantined{}},
+        Cell{Quarantined{}, Event::kSeenDraining, Quarantined{}},
+        Cell{Quarantined{kUnderWay}, Event::kNotSeen, Quarantined{}},
+        Cell{Quarantined{kUnderWay}, Event::kSeenStaying, Member{}},
+        Cell{Quarantined{kUnderWay}, Event::kSeenDraining, Draining{}},
+        Cell{Stranger{}, Event::kListed, Member{}}, Cell{Stranger{}, Event::kGivesIds, Stranger{}},
+        Cell{Stranger{}, Event::kSaysDraining, Stranger{}},
+        Cell{Stranger{}, Event::kSpeaksNonsense, Stranger{}},
+        Cell{Stranger{}, Event::kIsStrange, Stranger{}},
+        Cell{Stranger{}, Event::kSeenStaying, Stranger{}},
+        Cell{Stranger{}, Event::kSeenDraining, Stranger{}},
+        Cell{Stranger{kUnderWay}, Event::kNotSeen, Stranger{}},
+        Cell{Stranger{kUnderWay}, Event::kSeenStaying, Member{}},
+        Cell{Stranger{kUnderWay}, Event::kSeenDraining, Draining{}}));
 
 class FitnessTest : public testing::Test {
  protected:
@@ -159,6 +161,11 @@ TEST(TagLimitsTest, SayWhatItCannotDoForAWhile) {
   EXPECT_EQ(limits.For("order", own, kLater), ServerFitness::kFit);
   limits.Reopen();
   EXPECT_EQ(limits.For("invoice", own, kLater), ServerFitness::kFit);
+  limits.Closed("invoice", kLater + kLater);
+  limits.Closed("order", kLater + kLater);
+  limits.Reopen("invoice", kLater);
+  EXPECT_EQ(limits.For("invoice", own, kLater), ServerFitness::kFit);
+  EXPECT_EQ(limits.For("order", own, kLater), ServerFitness::kDraining);
 }
 
 }  // namespace

@@ -126,6 +126,39 @@ TEST_F(FleetTest, ForgivesQuarantineAndDrainingWithANewList) {
   EXPECT_EQ(Asked().size(), 4u);
 }
 
+TEST_F(FleetTest, EndsDrainingWhenTheServerIssuesIds) {
+  Of({At(1), At(2)});
+  Happen(1, Refusal(Reason::kDraining));
+  ConfirmDraining(1);
+  EXPECT_FALSE(Names(Asked(), 1));
+  End(PickNumber(1), {});
+  EXPECT_EQ(Fitness(1), ServerFitness::kFit);
+  EXPECT_TRUE(Names(Asked(60, "order"), 1));
+}
+
+TEST_F(FleetTest, KeepsDrainingWhenTheServerIssuesNoIds) {
+  Of({At(1), At(2)});
+  Happen(1, Refusal(Reason::kDraining));
+  ConfirmDraining(1);
+  End(PickNumber(1), Refusal(Reason::kUnknownTag));
+  Outcome list;
+  list.without_ids = true;
+  End(PickNumber(1), list, "servers()");
+  EXPECT_EQ(Fitness(1), ServerFitness::kDraining);
+}
+
+TEST_F(FleetTest, ReopensOnlyTheTagWhoseCallWasAnswered) {
+  Fleet& fleet = Of({At(1), At(2)});
+  Happen(1, Refusal(Reason::kDraining), 1, "invoice");
+  End(PickNumber(1), Refusal(Reason::kDraining), "order");
+  fleet.Probed(*fleet.TakeProbes(Now()).at(0), {}, ServerFacts(), Now());
+  EXPECT_FALSE(Names(Asked(60, "invoice"), 1));
+  EXPECT_FALSE(Names(Asked(60, "order"), 1));
+  End(PickNumber(1), {}, "order");
+  EXPECT_FALSE(Names(Asked(60, "invoice"), 1));
+  EXPECT_TRUE(Names(Asked(60, "order"), 1));
+}
+
 TEST_F(FleetTest, LooksAgainAtThoseWhoseListDoesNotChange) {
   for (const bool fixed : {true, false}) {
     Fleet& fleet = Of({At(1), At(2), At(3)}, fixed);

@@ -96,7 +96,7 @@ final class Call<T> {
     long began = System.nanoTime();
     try {
       T answer = attempting.ask(server, ask, fresh, until);
-      fleet.answered(server);
+      fleet.answered(server, ask.tag, false);
       return answer;
     } catch (Failure failure) {
       double tookMs = (System.nanoTime() - began) / 1e6;

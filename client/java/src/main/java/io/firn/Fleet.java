@@ -329,18 +329,25 @@ final class Fleet {
     }
   }
 
-  void answered(Server server) {
-    boolean rested;
+  /** Records that a server has answered a call, or refused it as every server would. A server that gave ids
+   * of the tag no longer drains: it would have refused. */
+  void answered(Server server, String tag, boolean refused) {
+    boolean back;
     synchronized (this) {
-      rested = server.out;
-      if (!rested && !server.ill()) {
+      back = server.out;
+      if (!refused) {
+        back |= server.draining;
+        server.draining = false;
+        server.closedUntil.remove(tag);
+      }
+      if (!back && !server.ill()) {
         server.answered();
         return;
       }
       server.recovered();
       tellNews();
     }
-    if (rested) {
+    if (back) {
       tell("server back", server.address, "answers again");
     }
   }
@@ -371,7 +378,7 @@ final class Fleet {
       case UNKNOWN_TAG:
       case REJECTED:
       case EXHAUSTED:
-        answered(server);
+        answered(server, tag, true);
         return;
       default:
         if (put(server, tag, failure)) {
@@ -393,7 +400,7 @@ final class Fleet {
       Server.remember(server.downUntil, tag, until);
     } else if (failure.reason == Reason.DRAINING) {
       Server.remember(server.closedUntil, tag, now + LOOK_AGAIN_MS);
-      if (!server.draining) {
+      if (!server.draining && !server.quarantined) {
         server.draining = true;
         server.lookAt = now;
         return true;
@@ -473,9 +480,9 @@ final class Fleet {
         return;
       }
       boolean out = server.draining || server.quarantined || server.out;
-      server.recovered();
       server.quarantined = server.foreign = false;
       server.draining = status.state == ServerState.DRAINING;
+      server.recovered();
       if (server.draining) {
         server.lookAt = Server.now() + LOOK_AGAIN_MS;
       }

@@ -140,7 +140,9 @@ final class Server {
     window = 0;
     restMs = 0;
     restUntil = NEVER;
-    lookAt = NEVER;
+    if (!quarantined && !draining) { // these are probed all the same
+      lookAt = NEVER;
+    }
     out = false;
   }
 
