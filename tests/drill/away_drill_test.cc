@@ -60,7 +60,7 @@ class AwayDrill : public SegmentCluster {
     });
   }
   bool SaysThatItStandsIn(const std::string& tag) {
-    return Firn({"tags", "show", tag}).out.find("is away since") != std::string::npos;
+    return Firn({"tags", "show", tag}).out.find("unreachable since") != std::string::npos;
   }
 
   // Stops stores under load. `ledgers` go on by their ledgers, `dry` are refused at some time, the

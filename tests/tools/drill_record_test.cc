@@ -32,7 +32,7 @@ class DrillRecordTest : public testing::Test {
   DrillRecord record_{Layout::Firn(), 100};
 };
 
-TEST_F(DrillRecordTest, FindsAnIdThatComesAgainMuchLater) {
+TEST_F(DrillRecordTest, FindsAnIdThatIsIssuedAgainMuchLater) {
   const int64_t id = IdOf(1, Milliseconds(5));
   Second({id, IdOf(1, Milliseconds(6))});
   Second({IdOf(1, Milliseconds(7))});
@@ -42,7 +42,7 @@ TEST_F(DrillRecordTest, FindsAnIdThatComesAgainMuchLater) {
   EXPECT_TRUE(record_.kept_all());
 }
 
-TEST_F(DrillRecordTest, AMachineIdsIdsRiseFromSecondToSecond) {
+TEST_F(DrillRecordTest, CountsIdsThatDoNotRiseFromSecondToSecond) {
   // Within a second calls of several threads cross.
   Second({IdOf(1, Milliseconds(9)), IdOf(1, Milliseconds(5)), IdOf(2, Milliseconds(900))});
   Second({IdOf(1, Milliseconds(10)), IdOf(3, Milliseconds(1))});
@@ -54,7 +54,7 @@ TEST_F(DrillRecordTest, AMachineIdsIdsRiseFromSecondToSecond) {
   EXPECT_EQ(record_.machines().at(2).last_s, 3);
 }
 
-TEST_F(DrillRecordTest, NumbersOfSegmentTagsAreNotJudgedByOrder) {
+TEST_F(DrillRecordTest, DoesNotCheckTheOrderOfSegmentNumbers) {
   Second({5'000, 5'001});
   Second({1, 2});
   EXPECT_EQ(record_.out_of_order(), 0U);
@@ -62,7 +62,7 @@ TEST_F(DrillRecordTest, NumbersOfSegmentTagsAreNotJudgedByOrder) {
   EXPECT_EQ(record_.ids(), 4U);
 }
 
-TEST_F(DrillRecordTest, CountsCallsAndNamesWhyTheyFailed) {
+TEST_F(DrillRecordTest, CountsCallsAndKeepsFailureReasons) {
   Second({1, 2}, 3);
   EXPECT_EQ(record_.calls(), 5U);
   EXPECT_EQ(record_.failed(), 3U);
@@ -70,7 +70,7 @@ TEST_F(DrillRecordTest, CountsCallsAndNamesWhyTheyFailed) {
   EXPECT_NEAR(record_.longest_ms(), 9, 0.2);
 }
 
-TEST_F(DrillRecordTest, SaysWhenItCouldNotKeepEveryId) {
+TEST_F(DrillRecordTest, ReportsThatItDidNotKeepEveryId) {
   for (int i = 0; i < 100; ++i) Second({i});
   EXPECT_TRUE(record_.kept_all());
   Second({1'000});
@@ -78,7 +78,7 @@ TEST_F(DrillRecordTest, SaysWhenItCouldNotKeepEveryId) {
   EXPECT_EQ(record_.ids(), 100U);
 }
 
-TEST_F(DrillRecordTest, DrawsWhatHappenedAndNamesItAsText) {
+TEST_F(DrillRecordTest, DrawsMarksAndEscapesTheirText) {
   Second({1, 2});
   record_.Mark(1.5, "pulled <b>server</b> & waited");
   Second({3}, 1);
@@ -90,7 +90,7 @@ TEST_F(DrillRecordTest, DrawsWhatHappenedAndNamesItAsText) {
   EXPECT_EQ(svg.find("nan"), std::string::npos) << svg;
 }
 
-TEST_F(DrillRecordTest, AnEmptyDrillHasAPictureToo) {
+TEST_F(DrillRecordTest, DrawsAnEmptyDrill) {
   EXPECT_EQ(DrillPicture(record_, "").find("nan"), std::string::npos);
   EXPECT_EQ(DrillPicture(record_, "").find("inf"), std::string::npos);
 }

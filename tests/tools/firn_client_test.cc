@@ -1,4 +1,4 @@
-// The verbs that go through the client, on real servers with a directory registry.
+// Tests the verbs that use the client library, on real servers with a directory registry.
 
 #include <algorithm>
 #include <csignal>
@@ -47,7 +47,7 @@ class FirnClientTest : public testing::Test {
     if (HasFailure()) cluster_->folder.Keep();
   }
 
-  // Waits until the registry shows so many servers that clients ask.
+  // Waits until clients use this many servers.
   static bool Serve(size_t count) {
     return Eventually(kPatience, [&] {
       const AnyJson json = AnyJson::parse(Firn({"servers", "--json"}).out, nullptr, false);
@@ -73,7 +73,7 @@ class FirnClientTest : public testing::Test {
     return AnyJson::parse(finished.out, nullptr, false);
   }
 
-  // The machine ids of what a few clients get.
+  // Returns the machine ids of the ids that a few clients take.
   static std::set<int> Machines() {
     Words words{"explain"};
     for (int i = 0; i < 5; ++i) words.push_back(FirnJson({"next"}).at("ids").at(0));
@@ -87,7 +87,7 @@ class FirnClientTest : public testing::Test {
   inline static std::unique_ptr<SharedCluster> cluster_;
 };
 
-TEST_F(FirnClientTest, NextGivesIdsAndText) {
+TEST_F(FirnClientTest, NextPrintsIdsAndText) {
   const AnyJson taken = FirnJson({"next", "-n", "1000"});
   std::set<std::string> ids;
   for (const AnyJson& id : taken.at("ids")) ids.insert(id.get<std::string>());
@@ -101,7 +101,7 @@ TEST_F(FirnClientTest, NextGivesIdsAndText) {
   EXPECT_EQ(Firn({"next", "a", "b"}).exit_code, 2);
 }
 
-TEST_F(FirnClientTest, NextSaysHowToStartAServerWhereThereIsNone) {
+TEST_F(FirnClientTest, NextWithoutAServerPrintsHowToStartOne) {
   for (const char* where : {"--servers=list://127.0.0.1:1", "--registry=dir:///no/such/folder"}) {
     const Finished alone = RunToEnd({BuiltProgram("firn"), "next", where, "--deadline_ms=200"});
     EXPECT_NE(alone.exit_code, 0);
@@ -111,7 +111,7 @@ TEST_F(FirnClientTest, NextSaysHowToStartAServerWhereThereIsNone) {
   EXPECT_EQ(unknown.err.find("firn-server"), std::string::npos) << "a server answered";
 }
 
-TEST_F(FirnClientTest, WithoutAServerACallSaysSo) {
+TEST_F(FirnClientTest, FailsWithTryLaterWithoutAServer) {
   EXPECT_EQ(
       RunToEnd({BuiltProgram("firn"), "next", "--servers=list://127.0.0.1:1", "--deadline_ms=200"})
           .exit_code,
@@ -121,7 +121,7 @@ TEST_F(FirnClientTest, WithoutAServerACallSaysSo) {
   EXPECT_EQ(RunToEnd({BuiltProgram("firn"), "next", "--servers=nonsense"}).exit_code, 2);
 }
 
-TEST_F(FirnClientTest, WatchingShowsRateAndLatency) {
+TEST_F(FirnClientTest, WatchPrintsRateAndLatency) {
   const std::string out = cluster_->folder / "watch.log";
   Process watch({BuiltProgram("firn"), "next", "--watch", "--registry=" + cluster_->registry},
                 {.output_file = out});
@@ -134,12 +134,12 @@ TEST_F(FirnClientTest, WatchingShowsRateAndLatency) {
     const std::string text = shown();
     return text.find("ids/s") != std::string::npos && text.find("p99") != std::string::npos;
   })) << shown();
-  EXPECT_EQ(Firn({"next", "--watch", "--text"}).exit_code, 2) << "it shows no ids";
+  EXPECT_EQ(Firn({"next", "--watch", "--text"}).exit_code, 2) << "--watch prints no ids";
   watch.Signal(SIGTERM);
   EXPECT_EQ(watch.Wait(kPatience), 128 + SIGTERM);
 }
 
-TEST_F(FirnClientTest, AServerIsTakenOutAndComesBack) {
+TEST_F(FirnClientTest, TakesAServerOfflineAndOnlineAgain) {
   const AnyJson both = FirnJson({"servers"});
   EXPECT_EQ(both.at("servers").size(), 2u);
   EXPECT_TRUE(both.at("servers")[0].contains("latency_ms"));
@@ -156,7 +156,7 @@ TEST_F(FirnClientTest, AServerIsTakenOutAndComesBack) {
   EXPECT_EQ(Firn({"servers", "offline", "nonsense"}).exit_code, 2);
 }
 
-TEST_F(FirnClientTest, AServerWithoutWeightIsShownAsOneThatIsNotAsked) {
+TEST_F(FirnClientTest, ShowsThatClientsAvoidAServerOfWeightZero) {
   FirnJson({"servers", "weight", address(0), "0"});
   ASSERT_TRUE(Serve(1));
   const AnyJson shown = FirnJson({"servers"});
@@ -169,7 +169,7 @@ TEST_F(FirnClientTest, AServerWithoutWeightIsShownAsOneThatIsNotAsked) {
   ASSERT_TRUE(Serve(2));
 }
 
-TEST_F(FirnClientTest, ASilentServerIsWrong) {
+TEST_F(FirnClientTest, ReportsAServerThatDoesNotAnswer) {
   const std::string gone = "127.0.0.1:" + std::to_string(FreePort());
   const AnyJson json = FirnJson({"servers", "--servers=list://" + address(0) + "," + gone}, 1);
   ASSERT_EQ(json.at("servers").size(), 2u);
@@ -179,20 +179,20 @@ TEST_F(FirnClientTest, ASilentServerIsWrong) {
   }
 }
 
-TEST_F(FirnClientTest, NumbersThatWereTakenAreToldThoughTheRestIsNotToBeHad) {
+TEST_F(FirnClientTest, PrintsTheNumbersTakenBeforeACallFails) {
   const Finished made = RunToEnd({BuiltProgram("firn"), "tags", "create", "few", "strategy=dated",
                                   "digits=1", "step=1", "--registry=" + cluster_->registry});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   const std::string from = "--servers=list://" + address(0);
   const Finished some = Firn({"next", "few", "-n", "20", "--text", from});
-  EXPECT_EQ(some.exit_code, 3) << "there are more tomorrow: " << some.err;
+  EXPECT_EQ(some.exit_code, 3) << "the counter restarts tomorrow: " << some.err;
   EXPECT_EQ(std::ranges::count(some.out, '\n'), 9) << some.out;
   EXPECT_NE(some.err.find("9 of 20 were taken"), std::string::npos) << some.err;
   const Finished none = Firn({"next", "few", "-n", "20", "--text", from});
   EXPECT_EQ(none.out, "");
 }
 
-TEST_F(FirnClientTest, ATextOfFieldsIsReadBackByTheTag) {
+TEST_F(FirnClientTest, ExplainsATextOfFieldsByItsTag) {
   const std::string registry = "--registry=" + cluster_->registry;
   const Finished made = RunToEnd({BuiltProgram("firn"), "tags", "create", "stamp",
                                   "strategy=snowflake", "text=S{id:fields}", registry});

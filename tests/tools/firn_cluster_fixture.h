@@ -19,7 +19,7 @@ namespace firn {
 
 using AnyJson = nlohmann::json;
 
-// The program on a directory registry of its own.
+// Runs the program on its own directory registry.
 class FirnClusterTest : public testing::Test {
  protected:
   Finished Firn(std::vector<std::string> arguments) {
@@ -43,7 +43,7 @@ class FirnClusterTest : public testing::Test {
     return path;
   }
 
-  // What somebody else does to the tree behind everybody's back.
+  // Writes to the registry without the program.
   void Break(const std::string& path, const std::string& data) {
     Put(Write::Set(path, data, Write::kAnyVersion));
   }
@@ -56,7 +56,7 @@ class FirnClusterTest : public testing::Test {
     EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   }
 
-  // What a server that runs says of itself.
+  // Creates the node of a running server with this report.
   void Announce(const ProviderReport& report) {
     for (const auto path : {kServicePath, kProvidersPath}) {
       Put(Write::Create(std::string(path), "", Lifetime::kPersistent));

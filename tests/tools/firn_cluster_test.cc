@@ -6,7 +6,7 @@
 namespace firn {
 namespace {
 
-TEST_F(FirnClusterTest, ABrandNewClusterIsSound) {
+TEST_F(FirnClusterTest, ANewClusterHasNoFaults) {
   Init();
   const AnyJson audit = FirnJson({"audit", "--all"});
   EXPECT_EQ(audit.at("machines").size(), 16u);  // four workers in each of four racks
@@ -14,7 +14,7 @@ TEST_F(FirnClusterTest, ABrandNewClusterIsSound) {
   EXPECT_EQ(audit.at("cluster").at("layout"), "firn");
 }
 
-TEST_F(FirnClusterTest, AClusterIsMadeOnce) {
+TEST_F(FirnClusterTest, InitRefusesAnExistingCluster) {
   Init();
   EXPECT_EQ(Firn({"init", "--brand-new", "--workers=4"}).exit_code, 4);
 }
@@ -26,7 +26,7 @@ TEST_F(FirnClusterTest, ANewClusterNeedsNoUpgrade) {
   EXPECT_EQ(Firn({"upgrade", "now"}).exit_code, 2);
 }
 
-TEST_F(FirnClusterTest, MachineIdsAreReservedAndReleased) {
+TEST_F(FirnClusterTest, ReservesAndReleasesMachineIds) {
   Init();
   const AnyJson reserved =
       FirnJson({"machines", "reserve", "7", "0-2", "1", "--reserved_for=leaf at 10.0.0.5"});
@@ -44,16 +44,16 @@ TEST_F(FirnClusterTest, MachineIdsAreReservedAndReleased) {
   EXPECT_EQ(Firn({"machines", "reserve"}).exit_code, 2);
 }
 
-TEST_F(FirnClusterTest, InitAsksWhetherTheClusterIsBrandNew) {
+TEST_F(FirnClusterTest, InitRequiresBrandNewOrNot) {
   const Finished asked = Firn({"init", "--workers=4"});
   EXPECT_EQ(asked.exit_code, 2);
   for (const char* choice : {"--brand-new", "--nobrand_new", "30 minutes ahead"}) {
     EXPECT_NE(asked.err.find(choice), std::string::npos) << asked.err;
   }
-  EXPECT_EQ(Firn({"audit"}).exit_code, 1) << "something was made";
+  EXPECT_EQ(Firn({"audit"}).exit_code, 1) << "init created something";
 }
 
-TEST_F(FirnClusterTest, OneThatIsNotBrandNewBeginsAhead) {
+TEST_F(FirnClusterTest, InitNobrandNewStartsIdsAhead) {
   const AnyJson made = FirnJson({"init", "--nobrand_new", "--workers=4"});
   EXPECT_TRUE(made.at("root_made"));
   const AnyJson audit = FirnJson({"audit"});
@@ -61,10 +61,11 @@ TEST_F(FirnClusterTest, OneThatIsNotBrandNewBeginsAhead) {
   EXPECT_GT(made.at("floor_ms").get<int64_t>(), SystemClock().Wall().ms());
 }
 
-TEST_F(FirnClusterTest, ALostClusterIsMadeAnewUnderItsOwnUuid) {
+TEST_F(FirnClusterTest, RestoreRecreatesALostClusterUnderItsUuid) {
   const std::string uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
   EXPECT_EQ(Firn({"restore", "--workers=4", "--layout=firn", "--uuid=nonsense"}).exit_code, 2);
-  EXPECT_EQ(Firn({"restore", "--workers=4", "--uuid=" + uuid}).exit_code, 2) << "of which layout?";
+  EXPECT_EQ(Firn({"restore", "--workers=4", "--uuid=" + uuid}).exit_code, 2)
+      << "the layout is not given";
   EXPECT_EQ(FirnJson({"restore", "--workers=4", "--layout=firn", "--uuid=" + uuid}).at("uuid"),
             uuid);
   EXPECT_EQ(FirnJson({"restore", "--workers=4", "--uuid=" + uuid}).at("uuid"), uuid);
@@ -72,14 +73,14 @@ TEST_F(FirnClusterTest, ALostClusterIsMadeAnewUnderItsOwnUuid) {
   EXPECT_EQ(Firn({"restore", "--workers=4", "--uuid=" + other}).exit_code, 4);
 }
 
-TEST_F(FirnClusterTest, AnAuditOfAnEmptyRegistrySaysSo) {
+TEST_F(FirnClusterTest, AuditReportsAnEmptyRegistry) {
   ASSERT_TRUE(OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy()).ok());  // creates it
   const Finished audit = Firn({"audit"});
   EXPECT_EQ(audit.exit_code, 1);
   EXPECT_NE(audit.out.find("WRONG"), std::string::npos) << audit.out;
 }
 
-TEST_F(FirnClusterTest, ABrokenRecordIsFoundAndRestoredAway) {
+TEST_F(FirnClusterTest, RestoreRepairsADamagedRecord) {
   Init();
   Break("/machines/0/1", "{\"nonce\":");
   const Finished audit = Firn({"audit"});
@@ -89,7 +90,7 @@ TEST_F(FirnClusterTest, ABrokenRecordIsFoundAndRestoredAway) {
   EXPECT_EQ(Firn({"audit"}).exit_code, 0) << Firn({"audit"}).out;
 }
 
-TEST_F(FirnClusterTest, TagsAreAppliedShownAndKept) {
+TEST_F(FirnClusterTest, AppliesAndShowsTags) {
   Init();
   const std::string file = WriteFile(
       "[order]\nstrategy = segment\nstart = 100\nstep = 50\n[\"a/b c\"]\nstrategy = snowflake\n");
@@ -135,7 +136,7 @@ TEST_F(FirnClusterTest, TheFlagsFileNamesTheRegistry) {
       << faulty.err;
 }
 
-TEST_F(FirnClusterTest, AStartIsNeverLowered) {
+TEST_F(FirnClusterTest, RefusesToLowerAStart) {
   Init();
   const std::string file = WriteFile("[order]\nstrategy = segment\nstep = 50\n");
   FirnJson({"tags", "apply", file});
@@ -147,7 +148,7 @@ TEST_F(FirnClusterTest, AStartIsNeverLowered) {
   EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("start"), "5001");
 }
 
-TEST_F(FirnClusterTest, AClusterIsMadeWithATagLikeAnyOther) {
+TEST_F(FirnClusterTest, InitCreatesTheDefaultTagAsAnOrdinaryTag) {
   Init();
   EXPECT_EQ(Firn({"tags", "disable", "default"}).exit_code, 0);
   const Finished fixed = Firn({"tags", "set", "default", "text={id:base32}"});
@@ -155,7 +156,7 @@ TEST_F(FirnClusterTest, AClusterIsMadeWithATagLikeAnyOther) {
   EXPECT_NE(fixed.err.find("make another tag"), std::string::npos) << fixed.err;
 }
 
-TEST_F(FirnClusterTest, WhereUndefinedTagsAreServedNoneCanBeObfuscated) {
+TEST_F(FirnClusterTest, RefusesObfuscationIfUndefinedTagsAreServed) {
   EXPECT_EQ(Firn({"init", "--brand_new", "--workers=4", "--default_strategy=segment"}).exit_code,
             2);
   FirnJson({"init", "--brand_new", "--force", "--workers=4", "--default_strategy=snowflake"});
@@ -169,9 +170,9 @@ TEST_F(FirnClusterTest, WhereUndefinedTagsAreServedNoneCanBeObfuscated) {
   EXPECT_EQ(Firn({"tags", "create", "order"}).exit_code, 0);
 }
 
-TEST_F(FirnClusterTest, WhatNoServerCouldServeIsAFault) {
+TEST_F(FirnClusterTest, RefusesTagsThatNoServerCanServe) {
   Init();
-  EXPECT_EQ(Firn({"tags", "create", "early", "store=later"}).exit_code, 0) << "nobody runs yet";
+  EXPECT_EQ(Firn({"tags", "create", "early", "store=later"}).exit_code, 0) << "no server runs yet";
   Announce({.phase = ServerPhase::kReady,
             .stores = {{"registry", true}, {"cache", false}, {"tier", true}}});
   EXPECT_EQ(Firn({"tags", "create", "order", "store=cache"}).exit_code, 0);
@@ -185,12 +186,13 @@ TEST_F(FirnClusterTest, WhatNoServerCouldServeIsAFault) {
     EXPECT_EQ(refused.exit_code, 2) << refused.out;
     EXPECT_NE(refused.err.find("does not permit buffer = none"), std::string::npos) << refused.err;
   }
-  EXPECT_EQ(Firn({"tags", "create", "user", "store=cash"}).exit_code, 2) << "nobody has it";
+  EXPECT_EQ(Firn({"tags", "create", "user", "store=cash"}).exit_code, 2)
+      << "no server has that store";
   EXPECT_EQ(Firn({"tags", "set", "early", "step=7"}).exit_code, 0) << "its store stays as it was";
   EXPECT_EQ(Firn({"tags", "set", "order", "store=tier", "buffer=none"}).exit_code, 0);
 }
 
-TEST_F(FirnClusterTest, AFileIsCheckedWholeBeforeAnythingIsDone) {
+TEST_F(FirnClusterTest, ApplyChecksTheWholeFileBeforeTheFirstWrite) {
   Init();
   const Finished refused = Firn({"tags", "apply",
                                  WriteFile("[good]\nstrategy = segment\n[bad]\nstep = x\n"
@@ -201,9 +203,9 @@ TEST_F(FirnClusterTest, AFileIsCheckedWholeBeforeAnythingIsDone) {
   EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 1u);
 }
 
-TEST_F(FirnClusterTest, AFileThatFailsOnTheWaySaysHowFarItGot) {
+TEST_F(FirnClusterTest, ApplyReportsHowFarAFailedFileGot) {
   FirnJson({"init", "--nobrand_new",
-            "--workers=4"});  // perhaps it was lost: tags want an explicit start
+            "--workers=4"});  // data may be lost, so tags require an explicit start
   const Finished stopped = Firn({"tags", "apply",
                                  WriteFile("[first]\nstrategy = segment\nstart = 1\n"
                                            "[second]\nstrategy = segment\n"
@@ -215,7 +217,7 @@ TEST_F(FirnClusterTest, AFileThatFailsOnTheWaySaysHowFarItGot) {
   EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 2u);
 }
 
-TEST_F(FirnClusterTest, ATagIsMadeChangedAndDisabled) {
+TEST_F(FirnClusterTest, CreatesChangesAndDisablesATag) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "step=50"}).exit_code, 0);
   EXPECT_EQ(Firn({"tags", "create", "order"}).exit_code, 4);
@@ -229,7 +231,7 @@ TEST_F(FirnClusterTest, ATagIsMadeChangedAndDisabled) {
   EXPECT_EQ(Firn({"tags", "show", "user"}).exit_code, 4);
 }
 
-TEST_F(FirnClusterTest, ATagThatNeverIssuedIsDeletedAndMadeAgain) {
+TEST_F(FirnClusterTest, DeletesAndRecreatesAnUnusedTag) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "text=A{id}"}).exit_code, 0);
   EXPECT_EQ(FirnJson({"tags", "delete", "order"}).at("done"), true);
@@ -237,7 +239,7 @@ TEST_F(FirnClusterTest, ATagThatNeverIssuedIsDeletedAndMadeAgain) {
   EXPECT_EQ(Firn({"tags", "delete", "order"}).exit_code, 4);
   EXPECT_EQ(FirnJson({"tags", "list"}).at("tags").size(), 1u);
   Announce({.phase = ServerPhase::kReady, .high = {{"order", 0}}});
-  EXPECT_EQ(Firn({"audit"}).out.find("order"), std::string::npos) << "it is not lost";
+  EXPECT_EQ(Firn({"audit"}).out.find("order"), std::string::npos) << "a deleted tag is not lost";
   EXPECT_EQ(Firn({"tags", "create", "order", "text=B{id}"}).exit_code, 0);
   EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("text"), "B{id}");
 
@@ -246,17 +248,17 @@ TEST_F(FirnClusterTest, ATagThatNeverIssuedIsDeletedAndMadeAgain) {
   EXPECT_NE(used.err.find("disable it"), std::string::npos) << used.err;
 }
 
-TEST_F(FirnClusterTest, EveryKeyOfATagIsInTheHelp) {
+TEST_F(FirnClusterTest, HelpListsEveryTagKey) {
   for (const char* verb : {"create", "set"}) {
     const std::string help = Firn({"tags", verb, "--help"}).out;
     for (const TagField& field : TagFields()) {
       EXPECT_NE(help.find("\n  " + std::string(field.key) + " "), std::string::npos) << field.key;
     }
-    EXPECT_NE(help.find("fixed once an id may be out"), std::string::npos) << help;
+    EXPECT_NE(help.find("fixed once an id may have been issued"), std::string::npos) << help;
   }
 }
 
-TEST_F(FirnClusterTest, APluginOrAStrategyThatFirnLacksNeedsForce) {
+TEST_F(FirnClusterTest, RequiresForceForUnknownPluginsAndStrategies) {
   Init();
   for (const std::vector<std::string>& call :
        {std::vector<std::string>{"tags", "create", "order", "plugins=limti"},
@@ -273,13 +275,13 @@ TEST_F(FirnClusterTest, APluginOrAStrategyThatFirnLacksNeedsForce) {
   EXPECT_EQ(Firn({"tags", "create", "order", "plugins=mine", "mine.key=7", "--force"}).exit_code,
             0);
   const std::string as_it_is = WriteFile(Firn({"tags", "show", "order"}).out);
-  EXPECT_EQ(Firn({"tags", "apply", as_it_is}).exit_code, 0) << "nothing new is named";
+  EXPECT_EQ(Firn({"tags", "apply", as_it_is}).exit_code, 0) << "the file names nothing new";
   EXPECT_EQ(Firn({"tags", "set", "order", "step=7"}).exit_code, 0)
       << "its plugins stay as they were";
 }
 
-// The key of NIST's first sample, and what it shows.
-TEST_F(FirnClusterTest, WhoHasTheKeySeesBehindAnObfuscatedTag) {
+// The key and ciphertext of NIST's first sample.
+TEST_F(FirnClusterTest, RevealsObfuscatedIdsWithTheKey) {
   Init();
   const std::string key_file = folder_ / "k1.key";
   std::ofstream(key_file) << "2b7e151628aed2a6abf7158809cf4f3c\n";
@@ -297,9 +299,10 @@ TEST_F(FirnClusterTest, WhoHasTheKeySeesBehindAnObfuscatedTag) {
 
   const AnyJson explained = FirnJson({"explain", "--tag=order", "INV-12345678", keys}).at(0);
   EXPECT_EQ(explained.at("id"), plain);
-  EXPECT_FALSE(explained.contains("time")) << "a segment tag's number tells none";
+  EXPECT_FALSE(explained.contains("time")) << "a segment tag's number contains no time";
   EXPECT_EQ(Firn({"reveal", "order", "12345678"}).exit_code, 4) << "without the key";
-  EXPECT_EQ(Firn({"reveal", "default", "12345678", keys}).exit_code, 2) << "it hides nothing";
+  EXPECT_EQ(Firn({"reveal", "default", "12345678", keys}).exit_code, 2)
+      << "the tag is not obfuscated";
   std::filesystem::remove(key_file);
   std::ofstream(key_file) << "ffffffffffffffffffffffffffffffff\n";
   std::filesystem::permissions(key_file, std::filesystem::perms::owner_read);
@@ -308,7 +311,7 @@ TEST_F(FirnClusterTest, WhoHasTheKeySeesBehindAnObfuscatedTag) {
   EXPECT_NE(other.err.find("7df76b"), std::string::npos) << other.err;
 }
 
-TEST_F(FirnClusterTest, ExplainGoesByTheClustersLayout) {
+TEST_F(FirnClusterTest, ExplainUsesTheClustersLayout) {
   EXPECT_EQ(Firn({"init", "--brand-new", "--force", "--layout=twitter"}).exit_code, 0);
   const AnyJson read = FirnJson({"explain", "1169786042799259000"}).at(0);
   EXPECT_EQ(read.at("time_ms"), 1567733700834);
@@ -326,7 +329,7 @@ TEST_F(FirnClusterTest, ExplainReadsATextOfFieldsByTheClustersLayout) {
   EXPECT_NE(refused.err.find("snowflake tags only"), std::string::npos) << refused.err;
 }
 
-TEST_F(FirnClusterTest, ExplainTellsWhatADatedNumberTells) {
+TEST_F(FirnClusterTest, ExplainShowsThePeriodAndCountOfADatedNumber) {
   Init();
   FirnJson({"tags", "create", "day", "strategy=dated", "text=D{period}-{count}"});
   FirnJson({"tags", "create", "month", "strategy=dated", "period=month", "digits=4"});
@@ -335,7 +338,7 @@ TEST_F(FirnClusterTest, ExplainTellsWhatADatedNumberTells) {
   EXPECT_EQ(day.at("period"), 20261122);
   EXPECT_EQ(day.at("count"), 42);
   EXPECT_FALSE(day.contains("time"));
-  EXPECT_NE(day.at("note").get<std::string>().find("nobody has been given it"), std::string::npos);
+  EXPECT_NE(day.at("note").get<std::string>().find("has not been issued"), std::string::npos);
   const AnyJson month = FirnJson({"explain", "--tag=month", "2026110007"}).at(0);
   EXPECT_EQ(month.at("period"), 202611);
   EXPECT_EQ(month.at("count"), 7);
@@ -344,8 +347,8 @@ TEST_F(FirnClusterTest, ExplainTellsWhatADatedNumberTells) {
   }
 }
 
-// As a layout's id it would have a date, and that one is wrong.
-TEST_F(FirnClusterTest, ExplainSaysWhenANumberOnlyLooksLikeAnId) {
+// Read as a snowflake id, a small number has a date, which is wrong.
+TEST_F(FirnClusterTest, ExplainNotesThatASmallNumberIsProbablyNotASnowflakeId) {
   Init();
   for (const char* number : {"1", "4711", "999999999", "20261122000042"}) {
     const AnyJson read = FirnJson({"explain", number}).at(0);
@@ -354,7 +357,7 @@ TEST_F(FirnClusterTest, ExplainSaysWhenANumberOnlyLooksLikeAnId) {
   }
 }
 
-TEST_F(FirnClusterTest, AWordOnAServerThatIsNotListedNeedsForce) {
+TEST_F(FirnClusterTest, RequiresForceForSettingsOfUnlistedServers) {
   Init();
   Announce({.phase = ServerPhase::kReady});  // as h:1
   EXPECT_EQ(Firn({"servers", "offline", "h:1"}).exit_code, 0);
@@ -366,10 +369,10 @@ TEST_F(FirnClusterTest, AWordOnAServerThatIsNotListedNeedsForce) {
     EXPECT_NE(refused.err.find("--force"), std::string::npos) << refused.err;
   }
   EXPECT_EQ(Firn({"servers", "offline", "h:2", "--force"}).exit_code, 0);
-  EXPECT_EQ(Firn({"servers", "online", "h:2"}).exit_code, 0) << "a word on it stands";
+  EXPECT_EQ(Firn({"servers", "online", "h:2"}).exit_code, 0) << "a setting is stored for it";
 }
 
-TEST_F(FirnClusterTest, ARegistryThatIsNoneIsAMistakeOfTheCall) {
+TEST_F(FirnClusterTest, AnInvalidRegistryIsInvalidUsage) {
   for (const char* registry : {"", "nonsense", "ftp://x", "zk://", "zk://h", "dir://relative"}) {
     const Finished refused = RunToEnd(
         {BuiltProgram("firn"), "audit", "--timeout_ms=300", std::string("--registry=") + registry});
@@ -377,7 +380,7 @@ TEST_F(FirnClusterTest, ARegistryThatIsNoneIsAMistakeOfTheCall) {
   }
 }
 
-TEST_F(FirnClusterTest, ARegistryThatIsAwayIsWorthTryingLater) {
+TEST_F(FirnClusterTest, AnUnreachableRegistryExitsWithTryLater) {
   const Finished later =
       RunToEnd({BuiltProgram("firn"), "audit", "--timeout_ms=300",
                 "--registry=zk://127.0.0.1:" + std::to_string(FreePort()) + "/firn/test"});

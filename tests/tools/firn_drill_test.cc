@@ -1,4 +1,4 @@
-// `firn drill`: what it lists is what there is, and `watch` judges a real cluster.
+// Tests `firn drill`: the list of scenarios is complete, and `watch` checks a real cluster.
 
 #include <csignal>
 #include <filesystem>
@@ -39,7 +39,7 @@ class FirnDrillTest : public testing::Test {
       ASSERT_TRUE(Eventually(kPatience, [&] { return Firn({"next"}, i).exit_code == 0; }));
     }
   }
-  // Asks one server, or all.
+  // Runs firn on one server, or on all.
   Finished Firn(Words words, int server = -1) {
     words.insert(words.begin(), BuiltProgram("firn"));
     words.insert(words.end(), {"--deadline_ms=30000", "--attempt_ms=3000",
@@ -55,7 +55,7 @@ class FirnDrillTest : public testing::Test {
   std::vector<Process> servers_;
 };
 
-TEST_F(FirnDrillTest, WatchJudgesAClusterThatLosesAServer) {
+TEST_F(FirnDrillTest, WatchFindsNoBrokenPromiseWhenAServerIsKilled) {
   Start(3);
   const std::string svg = folder_ / "drill.svg", out = folder_ / "watched";
   Process watch({"sh", "-c", "exec \"$0\" \"$@\" 2>&1 </dev/null", BuiltProgram("firn"), "drill",
@@ -73,20 +73,20 @@ TEST_F(FirnDrillTest, WatchJudgesAClusterThatLosesAServer) {
   const size_t before = seconds();
   ASSERT_TRUE(Eventually(kPatience, [&] { return seconds() >= before + 4; })) << ContentOf(out);
   watch.Signal(SIGINT);
-  // A registry that still holds what the killed one announced may have an audit complain.
+  // The audit may report a fault while the registry still lists the killed server.
   ASSERT_TRUE(watch.Wait(kPatience).has_value());
   const std::string said = ContentOf(out);
   EXPECT_NE(said.find(", 0 of them twice\n"), std::string::npos) << said;
   EXPECT_NE(said.find("calls failed  0 of "), std::string::npos) << said;
   EXPECT_NE(said.find("\nverdict       "), std::string::npos) << said;
   EXPECT_NE(said.find("\nmachine id    "), std::string::npos) << said;
-  EXPECT_NE(said.find("127.0.0.1:"), std::string::npos) << "nothing was marked: " << said;
+  EXPECT_NE(said.find("127.0.0.1:"), std::string::npos) << "no mark was recorded: " << said;
   const std::string picture = ContentOf(svg);
   EXPECT_TRUE(picture.starts_with("<svg ") && picture.ends_with("</svg>\n")) << picture;
   EXPECT_NE(picture.find("class='mark'"), std::string::npos) << picture;
 }
 
-TEST_F(FirnDrillTest, WatchEndsByItselfAndTellsPrograms) {
+TEST_F(FirnDrillTest, WatchEndsAfterItsDurationAndPrintsJson) {
   Start(1);
   const Finished done = Firn({"drill", "watch", "--for=2s", "--rate=50", "--json"});
   ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
@@ -99,15 +99,15 @@ TEST_F(FirnDrillTest, WatchEndsByItselfAndTellsPrograms) {
   EXPECT_EQ(verdict.at("machines").size(), 1U);
 }
 
-TEST_F(FirnDrillTest, ACallThatFailsIsABrokenPromise) {
+TEST_F(FirnDrillTest, AFailedCallIsABrokenPromise) {
   Start(1);
   servers_[0].Pause();
   const Finished gone = Firn({"drill", "watch", "--for=1s"}, 0);
   EXPECT_EQ(gone.exit_code, 3) << "without a first id there is no drill: " << gone.err;
   servers_[0].Resume();
-  // A tag that may be asked for now and then only.
+  // A tag with a low rate limit.
   ASSERT_EQ(Firn({"tags", "create", "rare", "plugins=limit", "limit.per_second=1"}).exit_code, 2)
-      << "tags take no deadline";
+      << "`tags` has no --deadline_ms";
   const Finished made = RunToEnd({BuiltProgram("firn"), "tags", "create", "rare", "plugins=limit",
                                   "limit.per_second=1", "--registry=" + registry_});
   ASSERT_EQ(made.exit_code, 0) << made.err;
@@ -118,7 +118,7 @@ TEST_F(FirnDrillTest, ACallThatFailsIsABrokenPromise) {
   }));
 }
 
-TEST_F(FirnDrillTest, ListsEveryScenarioThatThereIs) {
+TEST_F(FirnDrillTest, ListsEveryScenario) {
   const std::filesystem::path root = FIRN_SOURCE_DIR;
   std::set<std::string> there, listed;
   for (const auto& file : std::filesystem::directory_iterator(root / "tests/drill")) {
@@ -139,7 +139,7 @@ TEST_F(FirnDrillTest, ListsEveryScenarioThatThereIs) {
   EXPECT_EQ(listed, there);
 }
 
-TEST_F(FirnDrillTest, SaysWhatItNeeds) {
+TEST_F(FirnDrillTest, NamesWhatIsMissing) {
   const std::string program = folder_ / "firn";  // as if it had been installed
   std::filesystem::copy_file(BuiltProgram("firn"), program);
   const auto run = [&](Words words) {
@@ -153,7 +153,9 @@ TEST_F(FirnDrillTest, SaysWhatItNeeds) {
       RunToEnd({"env", "TMPDIR=" + (folder_ / "nowhere"), BuiltProgram("firn"), "drill", "run",
                 "kill-server", "--source=" FIRN_SOURCE_DIR});
   EXPECT_EQ(roomless.exit_code, 3) << roomless.err;
-  EXPECT_NE(roomless.err.find("could not be done: kill-server"), std::string::npos) << roomless.err;
+  EXPECT_NE(roomless.err.find("could not be run, for the reasons above: kill-server"),
+            std::string::npos)
+      << roomless.err;
   EXPECT_EQ(run({"run", "burn-server"}).exit_code, 2);
   EXPECT_EQ(run({"run"}).exit_code, 2);
   EXPECT_EQ(run({"watch", "--for=ages"}).exit_code, 2);

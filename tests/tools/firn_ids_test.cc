@@ -8,7 +8,7 @@
 namespace firn {
 namespace {
 
-// The program itself, as a shell would call it.
+// Runs the program as a shell does.
 Finished Firn(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), BuiltProgram("firn"));
   return RunToEnd(arguments);
@@ -33,11 +33,11 @@ TEST(FirnCommandTest, ExplainsTextsInOtherBases) {
   EXPECT_EQ(FirnJson({"explain", "--form=base32", "0010"}).at(0).at("id"), "32");
 }
 
-TEST(FirnCommandTest, ExplainNeverShowsAWrongDateWithoutAWord) {
+TEST(FirnCommandTest, ExplainMarksDatesThatMayBeWrong) {
   const auto guessed = FirnJson({"explain", "123456789012345678"}).at(0);
-  EXPECT_NE(guessed.at("note").get<std::string>().find("read as layout"), std::string::npos);
+  EXPECT_NE(guessed.at("note").get<std::string>().find("read with layout"), std::string::npos);
   EXPECT_EQ(guessed.at("note").get<std::string>().find("future"), std::string::npos);
-  EXPECT_NE(Firn({"explain", "123456789012345678"}).out.find("NOTE: read as"), std::string::npos);
+  EXPECT_NE(Firn({"explain", "123456789012345678"}).out.find("NOTE: read with"), std::string::npos);
 
   const auto future = FirnJson({"explain", "9000000000000000000", "--layout=firn"}).at(0);
   EXPECT_NE(future.at("note").get<std::string>().find("future"), std::string::npos);
@@ -45,7 +45,7 @@ TEST(FirnCommandTest, ExplainNeverShowsAWrongDateWithoutAWord) {
       FirnJson({"explain", "1169786042799259000", "--layout=twitter"}).at(0).contains("note"));
 }
 
-TEST(FirnCommandTest, ComposesWhatExplainTookApart) {
+TEST(FirnCommandTest, ComposeReversesExplain) {
   const std::string id =
       FirnJson({"compose", "time=2026-01-01T00:00:00.123Z", "worker=7", "rack=1", "sequence=9"})
           .at("id");
@@ -56,7 +56,7 @@ TEST(FirnCommandTest, ComposesWhatExplainTookApart) {
   EXPECT_EQ(shown.at("sequence"), 9);
 }
 
-TEST(FirnCommandTest, EveryMistakeIsASentenceAndExitCodeTwo) {
+TEST(FirnCommandTest, InvalidCallsPrintOneSentenceAndExitWithTwo) {
   for (const std::vector<std::string>& call :
        std::vector<std::vector<std::string>>{{"explain"},
                                              {"explain", "12x"},
@@ -79,13 +79,13 @@ TEST(FirnCommandTest, EveryMistakeIsASentenceAndExitCodeTwo) {
   }
 }
 
-TEST(FirnCommandTest, AFailureIsJsonForPrograms) {
+TEST(FirnCommandTest, PrintsFailuresAsJson) {
   const Finished refused = Firn({"explain", "12x", "--json"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_EQ(nlohmann::json::parse(refused.out).at("error").at("code"), "invalid");
 }
 
-// The verbs that a help text lists.
+// Returns the verbs that a help text lists.
 std::vector<std::string> VerbsIn(const std::string& help) {
   std::vector<std::string> verbs;
   std::istringstream lines(help);
@@ -99,7 +99,7 @@ std::vector<std::string> VerbsIn(const std::string& help) {
   return verbs;
 }
 
-// Of the verb at the end of `words`, and of all below it; how many that are.
+// Checks the help of the verb that `words` name and of all verbs below it; returns their number.
 size_t HelpedVerbs(const std::vector<std::string>& words) {
   std::string path = "firn";
   for (const std::string& word : words) path += " " + word;
@@ -119,7 +119,7 @@ size_t HelpedVerbs(const std::vector<std::string>& words) {
   return count;
 }
 
-TEST(FirnCommandTest, HelpIsEverywhere) {
+TEST(FirnCommandTest, EveryVerbHasHelp) {
   EXPECT_GT(HelpedVerbs({}), 20u);
   const Finished next = Firn({"next", "-h"});
   EXPECT_EQ(next.out, Firn({"next", "--help"}).out);
@@ -128,7 +128,7 @@ TEST(FirnCommandTest, HelpIsEverywhere) {
   }
 }
 
-TEST(FirnCommandTest, SaysItsVersion) {
+TEST(FirnCommandTest, PrintsItsVersion) {
   for (const std::vector<std::string>& call :
        std::vector<std::vector<std::string>>{{"--version"}, {"next", "--version"}}) {
     const Finished version = Firn(call);
@@ -138,7 +138,7 @@ TEST(FirnCommandTest, SaysItsVersion) {
   }
 }
 
-TEST(FirnCommandTest, ANegativeIdIsAnArgumentNotAFlag) {
+TEST(FirnCommandTest, ParsesANegativeIdAsAnArgument) {
   EXPECT_EQ(Firn({"explain", "-5"}).exit_code, 2);  // no firn id is negative
   EXPECT_NE(Firn({"explain", "-5"}).err.find("-5"), std::string::npos);
 }

@@ -14,7 +14,7 @@ namespace {
 
 using AnyJson = nlohmann::json;
 
-// The command between real databases and a registry in a directory.
+// Imports from a real database into a directory registry.
 class FirnImportTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -63,7 +63,7 @@ class FirnImportTest : public testing::Test {
   TempDir folder_;
 };
 
-TEST_F(FirnImportTest, LeafsTagsComeInAfterADryRun) {
+TEST_F(FirnImportTest, ImportsLeafTagsAfterADryRun) {
   Run("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('order', 2001, 1000),"
       " ('M\xC3\xBCller', 1, 20)");
   const Finished dry = Import({"--dry_run"});
@@ -87,7 +87,7 @@ TEST_F(FirnImportTest, LeafsTagsComeInAfterADryRun) {
   EXPECT_EQ(Show("order", "high"), "9001");
 }
 
-TEST_F(FirnImportTest, AStoreThatNoServerHasIsRefusedBeforeAnythingIsDone) {
+TEST_F(FirnImportTest, RefusesAStoreThatNoServerHasBeforeTheFirstWrite) {
   Run("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('order', 2001, 1000)");
   RunningServer server(folder_ / "state", {"--registry=dir://" + (folder_ / "registry")});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
@@ -95,7 +95,8 @@ TEST_F(FirnImportTest, AStoreThatNoServerHasIsRefusedBeforeAnythingIsDone) {
   EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] {  // once it has announced itself
     return (refused = Import({"--store=main", "--dry_run"})).exit_code == 2;
   })) << refused.out;
-  EXPECT_NE(refused.err.find("store 'main' is none that a running server has"), std::string::npos)
+  EXPECT_NE(refused.err.find("store 'main' is not configured on any running server"),
+            std::string::npos)
       << refused.err;
   EXPECT_EQ(Import({"--store=main"}).exit_code, 2);
   EXPECT_EQ(Firn({"tags", "show", "order"}).exit_code, 4);
@@ -103,7 +104,7 @@ TEST_F(FirnImportTest, AStoreThatNoServerHasIsRefusedBeforeAnythingIsDone) {
   EXPECT_EQ(Show("order", "store"), "registry");
 }
 
-TEST_F(FirnImportTest, ATinyidTagOfTwoDatabasesGoesOnAboveBoth) {
+TEST_F(FirnImportTest, ContinuesATinyidTagAboveBothDatabases) {
   Run("INSERT INTO tiny_id_info (biz_type, max_id, step, delta, remainder)"
       " VALUES ('order', 3000, 1000, 2, 0)");
   Run("INSERT INTO other.tiny_id_info (biz_type, max_id, step, delta, remainder)"
@@ -115,7 +116,7 @@ TEST_F(FirnImportTest, ATinyidTagOfTwoDatabasesGoesOnAboveBoth) {
   EXPECT_EQ(Show("order", "high"), "7001");
 }
 
-// A server over the imported tags: its first number, and what it leaves in the row.
+// Cases of a server that serves the imported tags: its first number, and the row that it leaves.
 struct Serving {
   const char* form;
   const char* table;
@@ -124,7 +125,7 @@ struct Serving {
   const char* row;  // reads the row's max
 };
 
-TEST_F(FirnImportTest, AServerGoesOnAboveWhatWasImportedAndAdvancesTheRow) {
+TEST_F(FirnImportTest, ServerContinuesAboveImportedTagsAndAdvancesTheRow) {
   const Serving kServings[] = {
       {"leaf", "leaf_alloc",
        "INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('leaf', 2001, 1000)", 2001,
@@ -162,7 +163,7 @@ TEST_F(FirnImportTest, AServerGoesOnAboveWhatWasImportedAndAdvancesTheRow) {
   }
 }
 
-TEST_F(FirnImportTest, FaultyRowsStopEverythingUnlessLeftOut) {
+TEST_F(FirnImportTest, RefusesInvalidRowsUnlessSkipped) {
   Run("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('bad', -5, 1000), ('good', 7, 10)");
   EXPECT_EQ(Import({}).exit_code, 2);
   EXPECT_EQ(Firn({"tags", "show", "good"}).exit_code, 4);
@@ -172,7 +173,7 @@ TEST_F(FirnImportTest, FaultyRowsStopEverythingUnlessLeftOut) {
   EXPECT_EQ(Show("good", "high"), "7");
 }
 
-TEST_F(FirnImportTest, MistakesOfTheCallAreTold) {
+TEST_F(FirnImportTest, RefusesInvalidCalls) {
   EXPECT_EQ(Import({}, {}).exit_code, 2);
   EXPECT_EQ(Import({"--from=oracle"}).exit_code, 2);
   EXPECT_EQ(Import({"--table=a;b"}).exit_code, 2);

@@ -1,4 +1,4 @@
-// `firn restore` on a directory registry: what it lifts, mends, makes anew and leaves alone.
+// Tests `firn restore` on a directory registry: what it lifts, repairs, re-creates and keeps.
 
 #include <cstdlib>
 #include <fstream>
@@ -10,23 +10,23 @@ namespace {
 
 using FirnRestoreTest = FirnClusterTest;
 
-// What `restore --tag_gap=1000` makes of the ledger of a segment tag whose node holds `node`.
+// The effect of `restore --tag_gap=1000` on the ledger of a segment tag whose node contains `node`.
 struct Lifting {
   const char* tag;
   const char* node;
   const char* high;
 };
 
-TEST_F(FirnRestoreTest, RestoreLiftsEveryLedgerAboveWhatMayBeInUse) {
+TEST_F(FirnRestoreTest, LiftsEveryLedgerAboveNumbersThatMayBeInUse) {
   Init();
   constexpr Lifting kLiftings[] = {
       {"short", R"({"strategy":"segment","high":5001,"step":50,"step_max":400})", "6001"},
-      // A range of which nobody knows is at most step_max long, so the gap is twice that.
+      // A range that no server reports has at most step_max numbers; the gap is twice that.
       {"long", R"({"strategy":"segment","high":5001,"step":50,"step_max":4000})", "13001"},
       {"usual", R"({"strategy":"segment","high":5001})", "200005001"},
-      // As it was before the first range was taken.
+      // The tag before its first range was taken.
       {"new", R"({"strategy":"segment","high":0,"step":50,"step_max":400})", "1001"},
-      // Its start had been raised.
+      // The start was raised.
       {"raised", R"({"strategy":"segment","high":100,"start":7000,"step":50,"step_max":400})",
        "8000"},
       {"last", R"({"strategy":"segment","high":9223372036854775000,"step":50,"step_max":400})",
@@ -46,7 +46,7 @@ TEST_F(FirnRestoreTest, RestoreLiftsEveryLedgerAboveWhatMayBeInUse) {
   }
 }
 
-TEST_F(FirnRestoreTest, RestoreNamesTheTagsOfWhichNoServerReports) {
+TEST_F(FirnRestoreTest, WarnsOfTagsThatNoServerReports) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "step_max=4000"}).exit_code, 0);
   const Finished restored = Firn({"restore", "--workers=4", "--tag_gap=9000"});
@@ -56,8 +56,8 @@ TEST_F(FirnRestoreTest, RestoreNamesTheTagsOfWhichNoServerReports) {
   EXPECT_NE(restored.out.find("9000"), std::string::npos) << restored.out;
 }
 
-// A tag's node is lost: every command that is printed leads out at the first go.
-TEST_F(FirnRestoreTest, ALostTagIsMadeAnewByTheWordsThatAreSaid) {
+// A tag's node is lost: the printed command repairs it, without a second call.
+TEST_F(FirnRestoreTest, RecreatesALostTagFromItsArgument) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);
   Announce({.high = {{"order", 7'001}}});
@@ -77,13 +77,13 @@ TEST_F(FirnRestoreTest, ALostTagIsMadeAnewByTheWordsThatAreSaid) {
   EXPECT_EQ(tag.at("start"), "200007001");
   EXPECT_EQ(tag.at("step"), "50");
   EXPECT_EQ(tag.at("plugins"), "history");
-  EXPECT_EQ(FirnJson({"audit"}, 1).at("faults").size(), 1u) << "the provider that never goes";
+  EXPECT_EQ(FirnJson({"audit"}, 1).at("faults").size(), 1u) << "the provider that is not ephemeral";
 }
 
-TEST_F(FirnRestoreTest, AClusterThatIsMadeAnewHasItsFirstTag) {
+TEST_F(FirnRestoreTest, ARecreatedClusterHasTheDefaultTag) {
   const std::vector<std::string> restore{"restore", "--workers=4", "--layout=firn"};
   const Finished restored = Firn(restore);
-  EXPECT_NE(restored.out.find("tag default is there"), std::string::npos) << restored.out;
+  EXPECT_NE(restored.out.find("tag default exists"), std::string::npos) << restored.out;
   EXPECT_EQ(FirnJson({"tags", "show", "default"}).at(0).at("strategy"), "snowflake");
 
   registry_ += "2";
@@ -93,7 +93,7 @@ TEST_F(FirnRestoreTest, AClusterThatIsMadeAnewHasItsFirstTag) {
   EXPECT_EQ(FirnJson({"tags", "show", "default"}).at(0).at("plugins"), "history");
 }
 
-TEST_F(FirnRestoreTest, AWordForATagThatIsThereLiftsItOnly) {
+TEST_F(FirnRestoreTest, AnArgumentForAnExistingTagOnlyLiftsIt) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);
   FirnJson({"restore", "--workers=4", "--tag_gap=10", "order=5000,step=7"});
@@ -103,8 +103,9 @@ TEST_F(FirnRestoreTest, AWordForATagThatIsThereLiftsItOnly) {
   EXPECT_EQ(Firn({"restore", "--workers=4", "order"}).exit_code, 2);
 }
 
-// Whoever pastes the words of one server may know more than it, and so may the other servers.
-TEST_F(FirnRestoreTest, ALostTagGoesOnAboveAllThatIsKnownOfIt) {
+// Other servers, and the operator, may know of higher numbers than the server that printed the
+// command.
+TEST_F(FirnRestoreTest, ALostTagContinuesAboveEveryReportOfIt) {
   Init();
   Announce({.high = {{"order", 7'001}}});
   FirnJson({"restore", "--workers=4", "--tag_gap=1000", "--tag_high=bill=6000",
@@ -115,8 +116,8 @@ TEST_F(FirnRestoreTest, ALostTagGoesOnAboveAllThatIsKnownOfIt) {
   EXPECT_EQ(FirnJson({"tags", "show", "user"}).at(0).at("high"), "5000");
 }
 
-// The tree went back to before an edit, and ids are out as the edit had it.
-TEST_F(FirnRestoreTest, AnUnusedTagIsThereInTheFormOfItsWord) {
+// The registry lost an edit, and ids in the edited form exist.
+TEST_F(FirnRestoreTest, AnUnusedTagGetsTheFormOfItsArgument) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);
   EXPECT_EQ(Firn({"tags", "create", "bill", "text=n{id:03}"}).exit_code, 0);
@@ -128,8 +129,8 @@ TEST_F(FirnRestoreTest, AnUnusedTagIsThereInTheFormOfItsWord) {
   EXPECT_EQ(FirnJson({"tags", "show", "bill"}).at(0).at("text"), "");
 }
 
-// Ids may be out in both forms, so neither is put over the other.
-TEST_F(FirnRestoreTest, AWordOfAnotherFormThanAUsedTagHasIsToldAndNotFollowed) {
+// Ids may exist in both forms, so the tag keeps its present one.
+TEST_F(FirnRestoreTest, ReportsAndIgnoresAnotherFormForAUsedTag) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "text=n{id}"}).exit_code, 0);
   FirnJson({"restore", "--workers=4", "order=5000"});  // a number alone says nothing of the form
@@ -143,7 +144,7 @@ TEST_F(FirnRestoreTest, AWordOfAnotherFormThanAUsedTagHasIsToldAndNotFollowed) {
   EXPECT_EQ(order.at("high"), "600000000");
 }
 
-TEST_F(FirnRestoreTest, RestoredTwiceWithNothingNewTheSecondTimeChangesNothing) {
+TEST_F(FirnRestoreTest, ASecondRestoreWithoutNewFactsChangesNothing) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);
   const std::vector<std::string> command{"restore", "--workers=4", "--bound_ms=7", "order=900",
@@ -171,7 +172,7 @@ TEST_F(FirnRestoreTest, RestoredTwiceWithNothingNewTheSecondTimeChangesNothing) 
   }
 }
 
-TEST_F(FirnRestoreTest, AnAbsurdBoundIsSaidAndItsMachineIdTakenOutOfUse) {
+TEST_F(FirnRestoreTest, ReportsAnAbsurdBoundAndRetiresItsMachineId) {
   Init();
   Announce({.machine = MachineId(5),
             .bound = SystemClock().Wall() + Milliseconds(int64_t{3} * 86'400'000)});
@@ -182,8 +183,8 @@ TEST_F(FirnRestoreTest, AnAbsurdBoundIsSaidAndItsMachineIdTakenOutOfUse) {
   }
 }
 
-// What the disk did to one file of the registry.
-TEST_F(FirnRestoreTest, DamagedFilesAreShownAndPutRight) {
+// One file of the registry is truncated.
+TEST_F(FirnRestoreTest, ReportsAndRepairsDamagedFiles) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);
   const std::string place = registry_.substr(6);
@@ -204,12 +205,13 @@ TEST_F(FirnRestoreTest, DamagedFilesAreShownAndPutRight) {
   const std::string uuid = FirnJson({"audit"}).at("cluster").at("uuid");
   std::ofstream(place + "/node") << "firn-node half";
   EXPECT_EQ(Firn({"audit"}).exit_code, 1);
-  EXPECT_EQ(Firn({"restore", "--workers=4"}).exit_code, 6) << "whose data are these?";
+  EXPECT_EQ(Firn({"restore", "--workers=4"}).exit_code, 6)
+      << "the cluster of these data is unknown";
   FirnJson({"restore", "--workers=4", "--layout=firn", "--uuid=" + uuid});
   EXPECT_EQ(Firn({"audit"}).exit_code, 0) << Firn({"audit"}).out;
 }
 
-TEST_F(FirnRestoreTest, RestoreTakesTheOperatorsWordForBounds) {
+TEST_F(FirnRestoreTest, UsesBoundsFromTheCommandLine) {
   const int64_t hour_ahead = SystemClock().Wall().ms() + 3'600'000;
   const int64_t year_ahead = hour_ahead + int64_t{365} * 86'400'000;
   const std::string both =
@@ -225,8 +227,8 @@ struct ReportedSkew {
   bool counts;
 };
 
-// More than a day is somebody's error, and would put all ids that far ahead.
-TEST_F(FirnRestoreTest, RestoreCountsASkewThatAServerReportsOnlyWhenItIsSane) {
+// A skew of more than a day is an operator's error, and would start all ids that far ahead.
+TEST_F(FirnRestoreTest, IgnoresAnAbsurdSkewThatAServerReports) {
   constexpr int64_t kDayMs = 86'400'000;
   constexpr ReportedSkew kSkews[] = {
       {3'600'000, true}, {-kDayMs, true}, {kDayMs + 1, false}, {-INT64_MAX, false}};
@@ -244,7 +246,7 @@ TEST_F(FirnRestoreTest, RestoreCountsASkewThatAServerReportsOnlyWhenItIsSane) {
   }
 }
 
-TEST_F(FirnRestoreTest, RestoreTakesTheOperatorsWordForNumbers) {
+TEST_F(FirnRestoreTest, UsesHighestNumbersFromTheCommandLine) {
   Init();
   for (const char* tag : {"order", "a b"}) {
     EXPECT_EQ(Firn({"tags", "create", tag, "step=50", "step_max=400"}).exit_code, 0);
@@ -260,7 +262,7 @@ TEST_F(FirnRestoreTest, RestoreTakesTheOperatorsWordForNumbers) {
   EXPECT_EQ(FirnJson({"tags", "show", "a b"}).at(0).at("high"), "1071");
 }
 
-TEST_F(FirnRestoreTest, RestoreRefusesNumbersThatWouldLowerWhatItLifts) {
+TEST_F(FirnRestoreTest, RefusesNegativeGapsAndWindows) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order"}).exit_code, 0);
   for (const char* flag : {"--tag_gap=-1", "--claim_window_ms=-1", "--skew_max_ms=-1"}) {
@@ -269,7 +271,7 @@ TEST_F(FirnRestoreTest, RestoreRefusesNumbersThatWouldLowerWhatItLifts) {
   EXPECT_FALSE(FirnJson({"audit"}).at("cluster").at("frozen").get<bool>());
 }
 
-TEST_F(FirnRestoreTest, RestoreLiftsLedgersThatAServerHadNoRoomToName) {
+TEST_F(FirnRestoreTest, LiftsLedgersThatAReportHadNoRoomToName) {
   Init();
   for (const char* tag : {"big", "small"}) {
     EXPECT_EQ(Firn({"tags", "create", tag, "step=50", "step_max=400"}).exit_code, 0);

@@ -1,4 +1,4 @@
-// What `firn tags` refuses because of the cluster or the machine that it runs on.
+// Tests checks of `firn tags` that depend on the cluster or on this host.
 
 #include "tests/tools/firn_cluster_fixture.h"
 

@@ -1,4 +1,4 @@
-// The command against a real server that speaks TLS and wants certificates of its clients.
+// Tests the command against a real server with TLS that requires client certificates.
 
 #include <csignal>
 #include <filesystem>
@@ -39,7 +39,7 @@ class FirnTlsTest : public testing::Test {
     if (HasFailure()) folder_.Keep();
   }
 
-  // A new certificate of the server takes the old one's place.
+  // Replaces the server's certificate.
   void SignAnew() {
     ours_.Sign("server", "IP:127.0.0.1");
     for (const char* kind : {"crt", "key"}) {
@@ -51,7 +51,7 @@ class FirnTlsTest : public testing::Test {
     std::ofstream(folder_ / (name + ".new")) << text;
     std::filesystem::rename(folder_ / (name + ".new"), folder_ / name);
   }
-  // A page of the server, by a client with a certificate of `authority`.
+  // Fetches a page of the server with a client certificate of `authority`.
   Finished Page(const std::string& url, const TlsAuthority& authority) const {
     return RunToEnd({"curl", "--silent", "--show-error", "--cacert", ours_.File("ca.crt"), "--cert",
                      authority.File("client.crt"), "--key", authority.File("client.key"),
@@ -88,13 +88,13 @@ class FirnTlsTest : public testing::Test {
   std::optional<Process> server_;
 };
 
-TEST_F(FirnTlsTest, AsksByTlsWhereFlagsOrTheListSaySo) {
+TEST_F(FirnTlsTest, UsesTlsIfFlagsOrTheListRequireIt) {
   const Finished listed = Firn(As(ours_, {"next", "--registry=" + registry_}));
   EXPECT_EQ(listed.exit_code, 0) << listed.err;
   const Finished seen = Firn(As(ours_, {"servers", "--registry=" + registry_}));
   EXPECT_EQ(seen.exit_code, 0) << seen.out << seen.err;
 
-  // The list says that it speaks TLS; this machine knows nothing of its authority.
+  // The list marks the server as TLS; this host does not know its authority.
   const Finished unknown = Firn({"next", "--registry=" + registry_, "--deadline_ms=5000"});
   EXPECT_EQ(unknown.exit_code, 3);
   EXPECT_NE(unknown.err.find("its certificate is of no authority in this machine"),
@@ -111,7 +111,7 @@ TEST_F(FirnTlsTest, AsksByTlsWhereFlagsOrTheListSaySo) {
   EXPECT_NE(half.err.find("tls.cert and tls.key go together"), std::string::npos) << half.err;
 }
 
-TEST_F(FirnTlsTest, NewCertificatesOfTheServerCostNoCall) {
+TEST_F(FirnTlsTest, NoCallFailsWhenTheServersCertificateChanges) {
   Words load{BuiltProgram("firn"),
              "bench",
              "--seconds=4",
@@ -125,7 +125,7 @@ TEST_F(FirnTlsTest, NewCertificatesOfTheServerCostNoCall) {
   for (int i = 0; i < 3; ++i) {
     SignAnew();
     server_->Signal(SIGHUP);
-    // New connections see the new one; those of the load live on.
+    // New connections use the new certificate; those of the load stay open.
     EXPECT_TRUE(Eventually(kPatience, [&] { return ShowsWhatStandsInItsFile(); }));
     const Finished next = Firn(As(ours_, {"next", "--servers=firn://" + address_}));
     EXPECT_EQ(next.exit_code, 0) << next.err;
@@ -133,11 +133,11 @@ TEST_F(FirnTlsTest, NewCertificatesOfTheServerCostNoCall) {
   EXPECT_EQ(bench.Wait(kPatience), 0) << "see " << folder_ / "bench";
 }
 
-TEST_F(FirnTlsTest, ACertificatesNameGivesItsTagsAndNoOthers) {
+TEST_F(FirnTlsTest, ACertificatesNamePermitsOnlyItsTags) {
   const std::string metrics = admin_address_ + "/metrics";
   const Words next = As(ours_, {"next", "--servers=list://" + address_});
   const std::string page = address_ + "/v1/ids/default";
-  Write("names", "client refund\n");  // and nobody tells the server
+  Write("names", "client refund\n");  // the server reads it again by itself
   ASSERT_TRUE(Eventually(kPatience, [&] { return Firn(next).exit_code != 0; }));
   const Finished refused = Firn(next);
   EXPECT_EQ(refused.exit_code, 4);
@@ -152,14 +152,15 @@ TEST_F(FirnTlsTest, ACertificatesNameGivesItsTagsAndNoOthers) {
   EXPECT_NE(Page(page, ours_).out.find("\"ids\""), std::string::npos) << Page(page, ours_).out;
 }
 
-TEST_F(FirnTlsTest, TheAdminSideWantsCertificatesOfItsOwn) {
+TEST_F(FirnTlsTest, TheAdminPortRequiresItsOwnCertificates) {
   const std::string page = admin_address_ + "/v1/status";
   EXPECT_EQ(Page(page, operators_).exit_code, 0) << Page(page, operators_).err;
   EXPECT_NE(Page(page, operators_).out.find("{"), std::string::npos);
-  EXPECT_NE(Page(page, ours_).exit_code, 0) << "a client is no operator";
+  EXPECT_NE(Page(page, ours_).exit_code, 0)
+      << "a client's certificate does not open the admin port";
   EXPECT_NE(RunToEnd({"curl", "--silent", "http://" + page}).exit_code, 0);
   const Words next = As(operators_, {"next", "--servers=list://" + address_});
-  EXPECT_EQ(Firn(next).exit_code, 3) << "an operator is no client";
+  EXPECT_EQ(Firn(next).exit_code, 3) << "an operator's certificate does not permit ids";
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace firn {
 namespace {
 
-// A cluster in memory with its first tag, which has no ledger, and a segment tag.
+// A cluster in memory with the tag `default`, which has no ledger, and a segment tag.
 class LedgerLiftTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -29,7 +29,7 @@ class LedgerLiftTest : public testing::Test {
   SeededEntropy entropy_{1};
 };
 
-TEST_F(LedgerLiftTest, NoTagIsLeftWhereNothingCanBeGuarded) {
+TEST_F(LedgerLiftTest, LeavesNoTagAtAVersionThatCannotBeGuarded) {
   for (const std::string_view name : {kFirstTag, std::string_view("order")}) {
     const TagDefinition before = Tag(name).tag();
     tree_.SetVersion(TagPath(name), -1);

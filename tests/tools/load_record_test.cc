@@ -5,16 +5,16 @@
 namespace firn {
 namespace {
 
-TEST(LoadRecord, CountsWhatIsMeasuredAndKeepsEveryId) {
+TEST(LoadRecord, CountsMeasuredCallsAndKeepsEveryId) {
   LoadRecord record(10);
   const int64_t ids[] = {5, 6, 7};
   record.Answered(100, ids, 3, /*measured=*/false);
   record.Answered(200, ids, 1, /*measured=*/true);
-  record.Failed(300, Unavailable("nobody there"), /*measured=*/true);
+  record.Failed(300, Unavailable("connection refused"), /*measured=*/true);
   EXPECT_EQ(record.calls(), 2u);
   EXPECT_EQ(record.ids(), 1u);
   EXPECT_EQ(record.failed(), 1u);
-  EXPECT_EQ(record.first_failure(), "nobody there");
+  EXPECT_EQ(record.first_failure(), "connection refused");
   EXPECT_EQ(record.latency().total(), 2u);
   EXPECT_EQ(record.CountDuplicates(), 1u);
 }
@@ -31,7 +31,7 @@ TEST(LoadRecord, AnIdOfTwoThreadsIsADuplicate) {
   EXPECT_EQ(one.latency().total(), 2u);
 }
 
-TEST(LoadRecord, SaysWhenItKeptNotEverything) {
+TEST(LoadRecord, ReportsThatItDidNotKeepEveryId) {
   LoadRecord record(2);
   const int64_t ids[] = {5, 6, 6};
   record.Answered(1, ids, 2, true);

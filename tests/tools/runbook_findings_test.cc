@@ -1,5 +1,5 @@
-// What tools/package/RUNBOOK.md says of findings leads out: each is made in a real ZooKeeper, found
-// by `firn audit`, and gone once the command of its section was done.
+// Tests that the commands in tools/package/RUNBOOK.md fix the findings of `firn audit`: each case
+// creates a finding in a real ZooKeeper, audits it, and runs the command of its section.
 
 #include <memory>
 #include <regex>
@@ -20,7 +20,7 @@ constexpr char kInit[] = " --brand-new --force --workers=4";  // as the fixture'
 
 class RunbookFindingsTest;
 
-// What is wrong, the heading that has it, and the words there that put it right.
+// A finding, the section's heading that quotes it, and the words there that fix it.
 struct Finding {
   const char* name;
   void (*inflict)(RunbookFindingsTest& cluster);
@@ -65,7 +65,7 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
     change(meta);
     Break(kMetaPath, FormatMeta(meta));
   }
-  // Where servers announce themselves, and a node there.
+  // Creates a node in a folder of servers' nodes.
   void Announced(std::string_view folder, const std::string& name, const std::string& data) {
     Create(std::string(kServicePath), "");
     Create(std::string(folder), "");
@@ -85,7 +85,7 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
     return node.ok() ? node->data : node.status().message();
   }
 
-  // The section whose heading has these words.
+  // Returns the section whose heading contains these words.
   static std::string Section(const std::string& words) {
     const size_t heading = page_.find(words);
     const size_t end = std::min(page_.find("\n### ", heading), page_.size());
@@ -95,11 +95,11 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
   Finished Shell(const std::string& command) {
     return RunToEnd({"sh", "-c", command}, kShellPatience);
   }
-  // With our own program for the page's.
+  // Runs the page's command with the built program.
   Finished Pasted(const std::string& command) {
     return Shell(BuiltProgram("firn") + command.substr(std::string("firn").size()));
   }
-  // As the page writes it, with this cluster's node for its own.
+  // Runs the page's delete command on this cluster's node.
   Finished Delete(const std::string& path) {
     std::smatch line;
     const std::regex shown(
@@ -109,7 +109,7 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
                  place_ + path + "'");
   }
 
-  // Does what the section says; `audit` is the one that has the finding.
+  // Runs the section's command; `audit` is the audit with the finding.
   Finished GoOut(const std::string& way, const AnyJson& audit) {
     if (way.starts_with("elete ")) return Delete(path_);
     std::string command = way.substr(1);
@@ -139,7 +139,7 @@ bool Finds(const AnyJson& audit, const std::string& words) {
   return false;
 }
 
-TEST_P(RunbookFindingsTest, TheSectionLeadsOut) {
+TEST_P(RunbookFindingsTest, TheSectionsCommandFixesTheFinding) {
   const Finding& finding = GetParam();
   FirnJson({"audit"});
   finding.inflict(*this);
@@ -147,7 +147,7 @@ TEST_P(RunbookFindingsTest, TheSectionLeadsOut) {
   const std::string heading = finding.heading;
   EXPECT_TRUE(heading == "A damaged node" || Finds(audit, heading)) << audit.at("faults");
   EXPECT_EQ(audit.contains("restore"), std::string(finding.way) == "`firn restore")
-      << "the audit itself leads elsewhere";
+      << "the audit and the page name different commands";
   const std::string section = Section(heading);
   EXPECT_NE(section.find(finding.way), std::string::npos) << section;
   const Finished done = GoOut(finding.way, audit);

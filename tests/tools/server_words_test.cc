@@ -31,7 +31,7 @@ class ServerWordsTest : public testing::Test {
   SeededEntropy entropy_{1};
 };
 
-TEST_F(ServerWordsTest, AWordNeverRestsWhereNothingIsGuarded) {
+TEST_F(ServerWordsTest, LeavesNoSettingAtAVersionThatCannotBeGuarded) {
   const std::string path = std::string(kConfiguratorsPath) + "/" + UrlEncode(kAddress);
   ASSERT_TRUE(SetWeight(10).ok());
   tree_.SetVersion(path, -2);

@@ -10,7 +10,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-TEST(TagsImportTest, LeafGoesOnAtMaxAndTinyidAboveIt) {
+TEST(TagsImportTest, ContinuesLeafAtMaxIdAndTinyidAboveIt) {
   const std::vector<IdSource> source{{"db", {{"order", "1001", "50"}}}};
   for (const auto& [form, next] : {std::pair(IdTable::kLeaf, 1001), {IdTable::kTinyid, 1002}}) {
     const TagImport import = PlanImport(form, source, "main");
@@ -23,7 +23,7 @@ TEST(TagsImportTest, LeafGoesOnAtMaxAndTinyidAboveIt) {
   }
 }
 
-TEST(TagsImportTest, ATagOfSeveralDatabasesGoesOnAboveAllOfThem) {
+TEST(TagsImportTest, ContinuesATagOfSeveralDatabasesAboveAllOfThem) {
   const TagImport import = PlanImport(
       IdTable::kTinyid,
       {{"a", {{"order", "1000", "100", "2", "0"}}}, {"b", {{"order", "5000", "200", "2", "1"}}}},
@@ -34,7 +34,7 @@ TEST(TagsImportTest, ATagOfSeveralDatabasesGoesOnAboveAllOfThem) {
   EXPECT_EQ(import.tags[0].step, 200);
 }
 
-TEST(TagsImportTest, RowsThatNobodyShouldUseAreFaultsAndNoTags) {
+TEST(TagsImportTest, ReportsInvalidRowsAsFaultsWithoutATag) {
   const TagImport import =
       PlanImport(IdTable::kTinyid,
                  {{"a",
@@ -52,17 +52,16 @@ TEST(TagsImportTest, RowsThatNobodyShouldUseAreFaultsAndNoTags) {
   ASSERT_THAT(import.tags, SizeIs(1));
   EXPECT_EQ(import.tags[0].name, "good");
   EXPECT_EQ(import.tags[0].high, 1);
-  EXPECT_THAT(import.faults,
-              ElementsAre(HasSubstr("'alone': delta is 2, but only 1 of the databases"),
-                          HasSubstr("bad\\x0aname"), HasSubstr("'huge': a: max_id is '9223"),
-                          HasSubstr("'mixed': b: delta is 3 here and 2 elsewhere"),
-                          HasSubstr("'negative': a: max_id is '-1'"),
-                          HasSubstr("'null': a: max_id is 'NULL'"),
-                          HasSubstr("'same': delta is 2, but only 1"),
-                          HasSubstr("'step': a: step is '0'")));
+  EXPECT_THAT(
+      import.faults,
+      ElementsAre(HasSubstr("'alone': delta is 2, but only 1 of the databases"),
+                  HasSubstr("bad\\x0aname"), HasSubstr("'huge': a: max_id: '9223"),
+                  HasSubstr("'mixed': b: delta is 3 here and 2 elsewhere"),
+                  HasSubstr("'negative': a: max_id: '-1'"), HasSubstr("'null': a: max_id: 'NULL'"),
+                  HasSubstr("'same': delta is 2, but only 1"), HasSubstr("'step': a: step: '0'")));
 }
 
-TEST(TagsImportTest, ATagThatIsThereIsRaisedAndNothingElse) {
+TEST(TagsImportTest, RaisesAnExistingTagWithoutOtherChanges) {
   TagDefinition there{.name = "order", .strategy = "segment"};
   there.step = 7;
   there.high = 100;
@@ -82,7 +81,7 @@ TEST(TagsImportTest, ATagThatIsThereIsRaisedAndNothingElse) {
   EXPECT_EQ(RaiseTags({there}, {wanted})[0], there);
 }
 
-TEST(IdDatabaseTest, IsAnAddressAndAName) {
+TEST(IdDatabaseTest, ParsesAnAddressAndADatabase) {
   const auto place = IdDatabase::Parse("db.example:3306/ids");
   ASSERT_TRUE(place.ok());
   EXPECT_EQ(place.value_or({}).ToString(), "db.example:3306/ids");

@@ -58,8 +58,8 @@ std::string ChosenServers() { return ServersAreNamed() ? NamedServers() : Chosen
 Status WithWayOut(const Status& why) {
   if (why.code() != Code::kUnavailable && why.code() != Code::kNotFound) return why;
   return {why.code(), why.message() +
-                          ". Is a server running? `firn-server` starts one on this host, for which "
-                          "--servers=list://127.0.0.1:7609 asks."};
+                          ". Is a server running? `firn-server` starts one on this host; use it "
+                          "with --servers=list://127.0.0.1:7609"};
 }
 
 Result<std::unique_ptr<Client>> OpenClient(ClientOptions options) {

@@ -9,21 +9,21 @@
 
 namespace firn {
 
-// Whom --servers names, or else --registry where that is given, or else the environment's
-// FIRN_SERVERS.
+// Returns --servers; otherwise FIRN_SERVERS of the environment, unless --registry is given;
+// otherwise the registry.
 std::string ChosenServers();
 
-// Whether --servers, or the environment's FIRN_SERVERS where no --registry is given, names them.
+// Returns whether --servers or, unless --registry is given, FIRN_SERVERS is set.
 bool ServersAreNamed();
 
-// How servers are spoken to, by the flags of TLS; nothing when none is given.
+// Returns the TLS options that the flags set, or nullopt if no TLS flag is given.
 std::optional<TlsOptions> ChosenTls();
 
-// A client of their cluster. `options` says the rest; the flags decide about where, credentials,
-// TLS and deadlines.
+// Returns a client of the chosen servers. The flags override the servers, credentials, TLS and
+// deadlines of `options`.
 Result<std::unique_ptr<Client>> OpenClient(ClientOptions options = {});
 
-// `why` a call failed, with a way out where it may be that no server runs.
+// Returns `why`, with a hint to start a server if the failure may mean that none runs.
 Status WithWayOut(const Status& why);
 
 // The flags that OpenClient reads, for a verb's list.

@@ -39,7 +39,7 @@ Json ErrorOf(const Status& status) {
   return {{"code", CodeName(status.code())}, {"message", status.message()}};
 }
 
-// Whatever a server or a registry said must not act on the terminal. Line feeds are the verb's own.
+// Replaces control characters, which may come from a server or the registry, except line feeds.
 std::string ForTerminal(std::string_view text) {
   std::string shown;
   for (;;) {
@@ -74,7 +74,7 @@ int Print(Output output, const std::string& path) {
   return static_cast<int>(output.wrong ? Exit::kWrong : Exit::kDone);
 }
 
-// Follows the words down the tree and takes those that name verbs away.
+// Returns the verb that the first words name, and removes those words.
 const Verb* Descend(const Verb* verb, std::vector<std::string>& words, std::string& path) {
   size_t used = 0;
   while (used < words.size()) {

@@ -55,10 +55,9 @@ Status ReadFlagsFile() {
     if (!words.ok()) return words.status().WithContext(where);
     if (words->settings.size() != 1) return Invalid(where + ": expected one --name=value");
     const auto& [flag, value] = words->settings.front();
-    if (gflags::SetCommandLineOptionWithMode(flag.c_str(), value.c_str(),
-                                             gflags::SET_FLAGS_DEFAULT)
+    if (gflags::SetCommandLineOptionWithMode(flag.c_str(), value.c_str(), gflags::SET_FLAGS_DEFAULT)
             .empty()) {
-      return Invalid(Cat(where, ": --", flag, " does not take the value '", value, "'"));
+      return Invalid(Cat(where, ": --", flag, ": '", value, "' is not a valid value"));
     }
     FromFile()[flag] = path;
   }
@@ -107,7 +106,7 @@ Result<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments) 
     } else if (++i < arguments.size()) {
       line.settings.push_back({name, arguments[i]});
     } else {
-      return Invalid("--" + name + " wants a value");
+      return Invalid("--" + name + " requires a value");
     }
   }
   return line;
@@ -117,10 +116,10 @@ Status ApplySettings(const std::vector<CommandLine::Setting>& settings,
                      const std::vector<std::string_view>& permitted) {
   for (const auto& [flag, value] : settings) {
     if (std::find(permitted.begin(), permitted.end(), flag) == permitted.end()) {
-      return Invalid("--" + flag + " means nothing here");
+      return Invalid("--" + flag + " is not a flag of this verb");
     }
     if (gflags::SetCommandLineOption(flag.c_str(), value.c_str()).empty()) {
-      return Invalid("--" + flag + " does not take the value '" + value + "'");
+      return Invalid("--" + flag + ": '" + value + "' is not a valid value");
     }
   }
   return {};
@@ -130,7 +129,7 @@ std::string DescribeFlags(const std::vector<std::string_view>& flags) {
   std::string text;
   for (const std::string_view flag : flags) {
     CommandLineFlagInfo info;
-    if (!Find(flag, info)) Die("a verb takes a flag that does not exist: " + std::string(flag));
+    if (!Find(flag, info)) Die("a verb lists a flag that does not exist: " + std::string(flag));
     const bool is_switch = info.type == "bool";
     const bool has_default = !info.default_value.empty() && !is_switch;
     text += FlagLine(info.name, !is_switch,

@@ -8,7 +8,7 @@
 
 namespace firn {
 
-// A command line taken apart: words that are no flags, and what was said to which flag.
+// A parsed command line: the words that are not flags, and the flags with their values.
 struct CommandLine {
   struct Setting {
     std::string flag;
@@ -20,26 +20,26 @@ struct CommandLine {
   bool version = false;
 };
 
-// Knows which flags exist, and which are yes-or-no, from gflags; sets none of them. kInvalid names
-// the first flag that does not exist or has no value.
+// Parses the arguments by the flags that gflags knows, without setting them. kInvalid names the
+// first flag that does not exist or has no value.
 Result<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments);
 
-// Sets the flags. kInvalid names the first one that is not among `permitted`, or whose value its
-// type does not take.
+// Sets the flags. kInvalid names the first flag that is not in `permitted` or whose value does not
+// have its type.
 Status ApplySettings(const std::vector<CommandLine::Setting>& settings,
                      const std::vector<std::string_view>& permitted);
 
-// The file with the host's defaults, which the package installs: a flag a line, or a comment (#).
+// The file with the host's defaults, which the package installs: one flag or #comment per line.
 inline constexpr const char* kFlagsFile = "/etc/firn/firn.flags";
 
-// Makes the values in kFlagsFile, or in the file that $FIRN_FLAGS_FILE names, the defaults of these
-// flags. Ok when there is no such file; kInvalid names the line at fault.
+// Sets flags' defaults from the file $FIRN_FLAGS_FILE, or from kFlagsFile without that variable.
+// Ok if the file does not exist; kInvalid names the invalid line.
 Status ReadFlagsFile();
 
 // Returns where the flag's value comes from: "--registry", the flags file, or "the default".
 std::string SourceOf(const char* flag);
 
-// Whether the command line says it. Ends the program when there is no such flag.
+// Returns whether the command line sets the flag. Aborts if the flag does not exist.
 bool IsSaid(const char* flag);
 
 // Returns the flags as --help lists them.

@@ -12,7 +12,7 @@
 namespace firn {
 namespace {
 
-constexpr unsigned int kSeconds = 10;  // of each step
+constexpr unsigned int kSeconds = 10;  // timeout of connecting, and of each read
 
 using Connection = std::unique_ptr<MYSQL, decltype(&mysql_close)>;
 using Rows = std::unique_ptr<MYSQL_RES, decltype(&mysql_free_result)>;
@@ -71,7 +71,7 @@ Result<IdDatabase> IdDatabase::Parse(std::string_view text) {
 
 Result<std::vector<IdRow>> ReadIdRows(const IdDatabase& place, const std::string& credentials,
                                       IdTable form, const std::string& table) {
-  if (!IsTableName(table)) return Invalid(Quoted(table) + " is no name of a table");
+  if (!IsTableName(table)) return Invalid(Quoted(table) + " is not a table name");
   FIRN_ASSIGN(const Connection client, Connect(place, credentials));
   const bool tinyid = form == IdTable::kTinyid;
   const std::string sql =
@@ -84,7 +84,7 @@ Result<std::vector<IdRow>> ReadIdRows(const IdDatabase& place, const std::string
   std::vector<IdRow> rows;
   while (const MYSQL_ROW row = mysql_fetch_row(answer.get())) {
     if (rows.size() == kIdRowsMax) {
-      return Invalid(Cat("more than ", kIdRowsMax, " rows"));
+      return Invalid(Cat("table ", Quoted(table), " has more than ", kIdRowsMax, " rows"));
     }
     const unsigned long* const sizes = mysql_fetch_lengths(answer.get());
     rows.push_back({FieldOf(row, sizes, 0), FieldOf(row, sizes, 1), FieldOf(row, sizes, 2),

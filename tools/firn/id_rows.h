@@ -9,17 +9,17 @@
 
 namespace firn {
 
-// A database with tags in a table of Leaf's or Tinyid's.
+// The address of a Leaf or Tinyid database.
 struct IdDatabase {
   Endpoint address;
   std::string database;
 
-  // "host:port/database". kInvalid says what is amiss.
+  // Parses "host:port/database".
   static Result<IdDatabase> Parse(std::string_view text);
   std::string ToString() const { return address.ToString() + "/" + database; }
 };
 
-// A row as it stands there; numbers are texts, as nobody has checked them.
+// A row as read from the database. The numbers are unchecked text.
 struct IdRow {
   std::string tag;
   std::string max_id;
@@ -32,8 +32,8 @@ enum class IdTable { kLeaf, kTinyid };
 
 inline constexpr size_t kIdRowsMax = 10'000;
 
-// All rows of the table. `credentials` is user:password. Nothing there is changed. The only code of
-// the command that knows the vendor's library.
+// Returns all rows of the table and changes nothing. `credentials` is user:password. Fails if the
+// table has more than kIdRowsMax rows. Only this code uses the vendor's client library.
 Result<std::vector<IdRow>> ReadIdRows(const IdDatabase& place, const std::string& credentials,
                                       IdTable form, const std::string& table);
 

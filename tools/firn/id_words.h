@@ -11,18 +11,18 @@
 
 namespace firn {
 
-// The layout and the split of its machine bits that --layout and --rack_bits name.
+// The layout that --layout names, and its machine bits split by --rack_bits.
 struct LayoutChoice {
   Layout layout;
   RackSplit split;
 };
 Result<LayoutChoice> ChosenLayout();
 
-// The ids that a verb's words are, written as --form says; kInvalid names the word that is none.
+// Parses a verb's words as ids in the notation --form. kInvalid names the first invalid word.
 Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words);
 
-// Likewise the ids of a tag of a cluster with that layout: its texts, unless --form is said, and of
-// an obfuscated tag those behind them, by the key in --key_dir.
+// Parses the words as ids of `tag`, in a cluster with that layout: in the tag's text form, unless
+// --form is given. Ids of an obfuscated tag are revealed by the key in --key_dir.
 Result<std::vector<int64_t>> IdsOfTag(const TagDefinition& tag, const Layout& layout,
                                       const std::vector<std::string>& words);
 

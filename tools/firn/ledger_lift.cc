@@ -17,10 +17,10 @@ Json LiftOne(TagStore& store, const StoredTag& stored, std::optional<int64_t> re
   const int64_t known = std::max(tag.NextBegin(), reported.value_or(0));
   const int64_t high = LiftTo(tag, known, wanted, now), gap = high - known;
   status = store.Lift(stored, high);
-  text += Cat("tag ", tag.name, " goes on from ", high, "\n");
+  text += Cat("tag ", tag.name, " continues at ", high, "\n");
   if (!reported) {
     text += Cat("WARNING: no server reports the ledger of tag ", tag.name, ": lifted by ", gap,
-                " beyond the tree; if more may have been taken since, raise its "
+                " above the registry's value; if more numbers may be in use, raise the tag's "
                 "start\n");
   }
   return {{"tag", tag.name},
@@ -50,7 +50,7 @@ Status LiftLedgers(BlockingCoordinator& registry, const std::vector<ProviderRepo
   for (const StoredTag& stored : listing.tags) {
     const TagDefinition& tag = stored.tag();
     if (!tag.HasLedger()) {
-      FIRN_TRY(store.Lift(stored, 0));  // which moves on a node that rests at -1
+      FIRN_TRY(store.Lift(stored, 0));  // writes only a node at version -1
       continue;
     }
     Status status;

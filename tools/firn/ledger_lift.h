@@ -13,24 +13,24 @@
 
 namespace firn {
 
-// Lifting the ledgers of segment tags after a loss of the registry's data. Used numbers lie below
-// the highest ledger that anybody saw, and one range: a server knows of its own sets, and of
-// everybody else's through its watch, so what no living server has told is a set whose answer was
-// still on its way, and that moved the ledger by step_max at most. Twice that is the least gap.
+// Lifts the ledgers of segment tags after the registry lost data. Every used number lies less than
+// one range above the highest reported ledger: a server knows its own writes, and those of others
+// through its watch. A write that no running server reports was still in flight, and such a write
+// moves the ledger by at most step_max. The minimum gap is twice that.
 //
-// Sharp edge: where nobody has told anything of a tag, any number of ranges may have been taken
-// since the tree's own state, and no gap is proven; such a tag is named.
+// Sharp edge: if no server reports a tag, any number of ranges may have been taken since the
+// registry's present state. No gap is proven to suffice; the output names such a tag.
 
-// How far the tag's ledger may have come, by those reports that say so: one that has no room to
-// name every tag says of the others how far the highest of them is. Empty: none says anything.
+// Returns the highest ledger of the tag that the reports name, or nullopt if none does. A report
+// without room for every tag gives one value for all others: the highest ledger among them.
 std::optional<int64_t> ReportedOf(const std::string& tag,
                                   const std::vector<ProviderReport>& reports);
 
-// Lifts every segment tag's ledger to the highest of the tree's, its start and the reported, plus
-// the gap, and adds to the output what became of each: those of which nobody reported are named.
-// Leaves no tag's node at a version that cannot be guarded (node_version.h). While the cluster is
-// frozen, or nobody takes anything. Fails on the first tag that cannot be written; the call may be
-// repeated.
+// Lifts every segment tag's ledger above the registry's ledger, the tag's start and the reported
+// ledgers, by the gap. Adds a line for each tag to the output, and a warning for a tag that no
+// server reports. Leaves no tag's node at a version that cannot be guarded (node_version.h). Call
+// it only while the cluster is frozen, or no server takes ranges. Fails on the first tag that
+// cannot be written; the call may be repeated.
 Status LiftLedgers(BlockingCoordinator& registry, const std::vector<ProviderReport>& reports,
                    int64_t wanted_gap, Output& output);
 

@@ -6,7 +6,7 @@
 
 namespace {
 
-// What keeps a verb waiting, such as a registry's name that nobody knows.
+// Prints warnings and errors to stderr, such as a registry host that cannot be resolved.
 void TellTroubles(const firn::LogEntry& entry) {
   if (entry.severity == firn::Severity::kInfo) return;
   std::fprintf(stderr, "firn: %s\n", entry.text.c_str());

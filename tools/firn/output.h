@@ -7,12 +7,12 @@
 
 namespace firn {
 
-// What a verb has to say: for programs, and for people. `text` ends with a line feed unless empty.
+// The output of a verb, as JSON and as text. `text` ends with a line feed unless empty.
 struct Output {
   Json json;
   std::string text;
   bool wrong = false;  // the verb did its work and found something wrong
-  Status failed{};     // it did some of its work, which is told, and this is why not the rest
+  Status failed{};     // why the verb did only the part of its work that `text` shows
 };
 
 }  // namespace firn

@@ -25,7 +25,7 @@ namespace firn {
 
 namespace {
 
-// Empty: it says none.
+// Returns $FIRN_REGISTRY, or "" if it is not set.
 std::string RegistryOfEnvironment() {
   const char* const found = std::getenv("FIRN_REGISTRY");
   return found == nullptr ? "" : found;
@@ -36,8 +36,8 @@ std::string SourceOfRegistry() {
   return by_environment ? "FIRN_REGISTRY" : SourceOf("registry");
 }
 
-// False for a directory registry that no program has created. Whether another registry exists shows
-// when it is asked.
+// Returns false for a directory registry that no program has created. Returns true for any other
+// registry: whether it exists is known only after connecting.
 bool DirectoryExists(const std::string& place) {
   constexpr std::string_view kDir = "dir://";
   if (!place.starts_with("dir:///")) return true;
@@ -85,7 +85,7 @@ Result<RegistrySession> RegistrySession::Open() {
   if (!DirectoryExists(place)) {
     const std::string source = SourceOfRegistry();
     return NotFound(Cat("there is no registry at ", place, " (named by ", source,
-                        "); name the cluster's by --registry, or create one by firn init"));
+                        "); name the cluster's with --registry, or create one with firn init"));
   }
   return Connect(place);
 }

@@ -9,11 +9,11 @@
 
 namespace firn {
 
-// A connection to the registry that --registry names, for one verb. Owned by one thread.
+// A connection to the chosen registry, for one verb. Owned by one thread.
 class RegistrySession {
  public:
-  // Opens and connects, within --timeout_ms. kNotFound where a directory registry does not exist:
-  // only the verbs that create clusters create one.
+  // Opens and connects, within --timeout_ms. Open fails with kNotFound if a directory registry does
+  // not exist; verbs that create clusters call OpenOrCreate.
   static Result<RegistrySession> Open();
   static Result<RegistrySession> OpenOrCreate();
 
@@ -27,17 +27,17 @@ class RegistrySession {
   std::unique_ptr<BlockingCoordinator> blocking_;
 };
 
-// What --registry says, or else the environment's FIRN_REGISTRY; dir://./ is a folder of the
-// current one, and comes by its whole path.
+// Returns --registry if given, otherwise FIRN_REGISTRY of the environment, otherwise the flag's
+// default. A path relative to the current folder (dir://./) is made absolute.
 std::string ChosenRegistry();
 
-// Whether --registry, the environment's FIRN_REGISTRY or the flags file names one.
+// Returns whether --registry, FIRN_REGISTRY or the flags file names a registry.
 bool RegistryIsNamed();
 
-// What --registry_auth_file says, by its whole path; empty without one.
+// Returns --registry_auth_file as an absolute path, or "" if it is not set.
 std::string ChosenCredentialsFile();
 
-// The content of --registry_auth_file, user:password; empty without one.
+// Returns the content of --registry_auth_file, user:password, or "" if it is not set.
 Result<std::string> ChosenCredentials();
 
 // The flags that Open reads, for a verb's list.

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "common/base/cat.h"
+#include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/tag_store.h"
 #include "tools/firn/flag_words.h"
@@ -18,9 +19,9 @@ void TellDone(const RestoreReport& report, Output& output) {
     retired.push_back(SlotText(slot));
     output.text += "retired " + SlotText(slot) + "\n";
   }
-  if (report.root_made) output.text += "tag " + std::string(kFirstTag) + " is there\n";
+  if (report.root_made) output.text += "tag " + std::string(kFirstTag) + " exists\n";
   output.json["mended"] = report.mended;
-  for (const std::string& path : report.mended) output.text += "mended " + path + "\n";
+  for (const std::string& path : report.mended) output.text += "repaired " + path + "\n";
 }
 
 void WarnOfUnknown(const RestoreReport& report, bool lost, Output& output) {
@@ -28,8 +29,8 @@ void WarnOfUnknown(const RestoreReport& report, bool lost, Output& output) {
     output.wrong = true;
     output.text +=
         "WRONG: " + SlotText(slot) +
-        " is reserved again, but a server has claimed it meanwhile: compare its ids with "
-        "those of the other system\n";
+        " is reserved again, but a server claimed it in the meantime; compare its ids with those "
+        "of the other system\n";
   }
   auto& unknown = output.json["unknown"] = Json::array();
   if (!report.root_made || !lost) return;
@@ -44,23 +45,23 @@ void WarnOfUnknown(const RestoreReport& report, bool lost, Output& output) {
 }
 
 void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Output& output) {
-  output.text += Cat("known besides the tree: ", audit.providers.size(), " servers in it, ", said,
-                     " bounds of --bound_ms\n");
+  output.text += Cat("considered besides the registry's records: ", audit.providers.size(),
+                     " running servers, ", said, " bounds from --bound_ms\n");
   output.json["servers"] = audit.providers.size();
   for (const auto& [provider, told] : audit.providers) {
     if (std::chrono::abs(Milliseconds(told.clock_skew_ms)) <= kPoisonAhead) continue;
     output.wrong = true;
-    output.text += Cat("WRONG: ", provider.address, " says that its clock is off by ",
-                       told.clock_skew_ms, " ms, and the floor does not count it\n");
+    output.text += Cat("WRONG: ", provider.address, " reports that its clock is off by ",
+                       told.clock_skew_ms, " ms; the floor ignores it\n");
   }
   auto& ignored = output.json["ignored_bounds_ms"] = Json::array();
   for (const auto& [bound, machine] : report.ignored) {
     output.wrong = true;
     ignored.push_back(bound.ms());
-    output.text += Cat("WRONG: a bound of ", bound.ms(),
-                       " ms lies more than a day ahead, and the floor does not count it: ",
+    output.text += Cat("WRONG: the bound ", FormatRfc3339(bound),
+                       " lies more than a day ahead; the floor ignores it; ",
                        (machine ? Cat("machine id ", machine->value(), " is retired")
-                                : "say by --retire whose machine id it is"),
+                                : "name its machine id with --retire"),
                        "\n");
   }
 }

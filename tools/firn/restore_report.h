@@ -8,16 +8,16 @@
 
 namespace firn {
 
-// Each adds to the output of `firn restore`.
+// Each function adds to the output of `firn restore`.
 
-// What was done.
+// Adds what the restore did.
 void TellDone(const RestoreReport& report, Output& output);
 
-// Flags that were not given although the cluster is re-created, so that it may lack something that
-// the lost one had. `lost`: the command named the lost cluster.
+// Warns of flags that were not given although the cluster is re-created, so that it may lack
+// a setting of the lost cluster. `lost`: the command named the lost cluster.
 void WarnOfUnknown(const RestoreReport& report, bool lost, Output& output);
 
-// What was known; `said` is the number of bounds of --bound_ms.
+// Adds what the restore knew. `said` is the number of bounds in --bound_ms.
 void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Output& output);
 
 }  // namespace firn

@@ -14,20 +14,19 @@
 
 namespace firn {
 
-// What `firn restore` does, and `firn init` where nobody says that the cluster is brand new. What
-// it goes by comes from the flags; `words` name lost tags, as registry/operate/restore_command.h
-// has it.
+// Runs `firn restore`, and `firn init --nobrand_new`, as the flags direct. `words` define lost tags
+// in the notation of registry/operate/restore_command.h.
 Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry,
                                  const std::vector<std::string>& words);
 
-// The command that puts right what the audit shows, whole, with these lost tags; `high` is how far
-// each may have come.
+// Returns the complete command that repairs what the audit found, with these lost tags. The `high`
+// of each tag is its highest ledger that a server reports.
 std::string RestoreCommandFor(const Audit& audit, std::vector<TagDefinition> tags);
 
-// What --workers says; nothing: as many as there are, or all of the layout.
+// Returns --workers, or nullopt for as many as exist, or all of the layout.
 std::optional<uint32_t> ChosenWorkers();
 
-// What --ids_since says; 0: nothing.
+// Returns --ids_since, or 0 if it is not set.
 Result<WallMs> ChosenIdsSince();
 
 }  // namespace firn

@@ -13,7 +13,7 @@
 namespace firn {
 namespace {
 
-// A form that cannot be put right is told: ids may be out in both.
+// Restores the tag's form. If ids may exist in both forms, reports it and keeps the present form.
 Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& frozen, Output& output) {
   const Status reformed = store.Reform(tag, frozen);
   if (reformed.code() != Code::kInvalid) return reformed;
@@ -22,19 +22,19 @@ Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& froze
   return {};
 }
 
-// One that is not there goes on above what others know of it, too; one that is has been lifted.
+// Creates the tag if it is missing, also above the reported ledgers; an existing tag was lifted.
 Status Remake(TagStore& store, TagDefinition tag, const MetaAsRead& frozen,
               std::optional<int64_t> reported, int64_t wanted_gap, WallMs now, Output& output) {
   const int64_t said = tag.start.value_or(1);
   const bool missing = tag.HasLedger() && !store.Read(tag.name).ok();
-  if (missing && tag.Dated()) {  // the present period's numbers may be out, whatever is said
+  if (missing && tag.Dated()) {  // numbers of the present period may exist, whatever `start` says
     tag.start = LiftTo(tag, std::max(said, reported.value_or(1)), wanted_gap, now);
   } else if (missing && reported) {
     tag.start = std::max(said, LiftTo(tag, *reported, wanted_gap));
   }
   FIRN_TRY(store.Remake(tag, frozen));
-  output.text += "tag " + tag.name + " is there";
-  output.text += tag.start ? Cat(", and goes on from ", *tag.start, " or more\n") : "\n";
+  output.text += "tag " + tag.name + " exists";
+  output.text += tag.start ? Cat(" and continues at ", *tag.start, " or above\n") : "\n";
   return {};
 }
 

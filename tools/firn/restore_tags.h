@@ -12,22 +12,22 @@
 
 namespace firn {
 
-// What an operator says of a tag: its `start`, and how it was defined, unless nobody knows.
+// A tag on the command line of `firn restore`: its `start` and, if `defined`, its definition.
 struct SaidTag {
   TagDefinition tag;
   bool defined = true;
 };
 
-// Puts the tags right after a loss of the registry's data, while the cluster is frozen under the
-// root node that was read:
+// Repairs the tags after the registry lost data, while the cluster is frozen under the root node
+// `frozen`:
 //
-//  1. A tag that is there, unused, in another form than it is said to have went back to before an
-//     edit: it becomes what is said. One that may have been used is named and keeps its form.
-//  2. Every segment tag's ledger is lifted (ledger_lift.h).
-//  3. Tags that are said and not there are made, above what is said of them, and the reported plus
-//     the gap. Those that are there are lifted to what is said.
+//  1. Unused tags whose form differs from `said` (an edit was lost) get that form. A tag that may
+//     have issued ids keeps its form, and the output names it.
+//  2. The ledger of every segment tag is lifted (ledger_lift.h).
+//  3. Missing tags of `said` are created, above their start and the reported ledgers plus the gap.
+//     Tags that exist are lifted to the start in `said`.
 //
-// Adds to the output what became of each. Fails on the first tag that cannot be written; the call
+// Adds a line for each tag to the output. Fails on the first tag that cannot be written; the call
 // may be repeated.
 Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
                    const std::vector<SaidTag>& said, const std::vector<ProviderReport>& reports,

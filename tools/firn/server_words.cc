@@ -49,7 +49,7 @@ Status ServerWords::Put(const std::string& address, const Standing& standing,
     AddSet(writes, PathOf(address), data, standing.version);
     return registry_.Multi(std::move(writes)).status;
   }
-  // Nobody may ever have said anything here, so that even the folders are missing.
+  // The parent nodes are missing until the first setting is stored.
   for (const std::string_view folder : {kServicePath, kConfiguratorsPath}) {
     const WriteOutcome made =
         registry_.Multi({Write::Create(std::string(folder), "", Lifetime::kPersistent)});

@@ -8,21 +8,21 @@
 
 namespace firn {
 
-// What operators say of servers, as it stands in the registry: weight, and whether clients shall
-// stay away. Blocks; owned by one thread.
+// Operators' settings of servers, stored in the registry: the weight, and whether the server is
+// offline for clients. Blocks; owned by one thread.
 class ServerWords {
  public:
   explicit ServerWords(BlockingCoordinator& registry) : registry_(registry) {}
 
-  // Of the server that clients connect to at `address`; the default word where nothing stands.
-  // kCorrupt: what stands is not one.
+  // Returns the settings of the server that clients reach at `address`, or the defaults if none
+  // are stored. kCorrupt if the stored settings cannot be parsed.
   Result<Configurator> Read(const std::string& address);
 
-  // Whether a server of that address lives, or a word on it stands already.
+  // Returns whether a server at that address is registered, or settings are stored for it.
   Result<bool> Knows(const std::string& address);
 
-  // Changes it by `change`, which must be a plain edit: it is repeated when somebody else was
-  // first. The new word; kConflict after five times.
+  // Applies `change` and returns the new settings. `change` runs again after a concurrent write, so
+  // it must be repeatable. kConflict after kTriesMax attempts.
   template <typename Change>
   Result<Configurator> Edit(const std::string& address, Change change);
 

@@ -5,12 +5,12 @@
 
 namespace firn {
 
-// Rows of text under a heading, each column as wide as its widest cell.
+// A text table with a heading. Each column is as wide as its widest cell.
 class Table {
  public:
   explicit Table(std::vector<std::string> heading) { rows_.push_back(std::move(heading)); }
 
-  // A row with as many cells as the heading.
+  // Adds a row, which must have as many cells as the heading.
   void Add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
   std::string Text() const;

@@ -17,7 +17,7 @@ namespace {
 
 using Kind = TagChange::Kind;
 
-// The ledger is no field, so differences of tags do not show it.
+// Adds the lift of the ledger, which DiffTags does not show: the ledger is not a field of the tag.
 void ShowLift(int64_t before, const TagDefinition& after, TagChange& change) {
   if (after.high <= before) return;
   if (change.kind == Kind::kSame) change.kind = Kind::kEdit;
@@ -40,15 +40,15 @@ Status PutTag(TagStore& store, const StoredTag* old, const TagDefinition& tag) {
   return lifted;
 }
 
-// What a failure on the way leaves behind: what was wanted, and how far it got.
+// Adds the intended changes and the tags already written to the status of a failed write.
 Status Stopped(const Status& why, const std::string& diff, const std::vector<std::string>& done,
                const std::string& at) {
-  std::string so_far = "nothing was done before it";
+  std::string so_far = "done: none";
   for (size_t i = 0; i < done.size(); ++i) so_far = (i == 0 ? "done: " : so_far + ", ") + done[i];
-  return why.WithContext(diff + so_far + "\nnot done: " + at + " and what follows it");
+  return why.WithContext(diff + so_far + "\nnot done: " + at + " and all after it");
 }
 
-// Of the servers that run and say which stores they have.
+// Returns the reports of running servers that list their stores.
 Result<std::vector<ProviderReport>> ReadReports(BlockingCoordinator& registry) {
   std::vector<ProviderReport> reports;
   const auto names = registry.List(std::string(kProvidersPath));
@@ -56,7 +56,7 @@ Result<std::vector<ProviderReport>> ReadReports(BlockingCoordinator& registry) {
   if (!names.ok()) return names.status().WithContext("listing the servers");
   for (const std::string& name : *names) {
     const auto node = registry.Read(std::string(kProvidersPath) + "/" + name);
-    if (!node.ok()) continue;  // one that has just gone
+    if (!node.ok()) continue;  // the server has just stopped
     auto report = ParseReport(node->data);
     if (report.ok() && !report->stores.empty()) reports.push_back(*std::move(report));
   }
@@ -74,7 +74,7 @@ Status CheckStore(const std::vector<ProviderReport>& reports, const TagDefinitio
   }
   if (reports.empty()) return {};
   const std::string context = "tag " + Quoted(tag.name) + ": store " + Quoted(tag.store);
-  if (has) return Invalid(context + " does not permit buffer = none, as the servers say");
+  if (has) return Invalid(context + " does not permit buffer = none, according to the servers");
   std::set<std::string_view> known;
   for (const ProviderReport& report : reports) {
     for (const auto& [store, permits_no_buffer] : report.stores) known.insert(store);
@@ -82,8 +82,8 @@ Status CheckStore(const std::vector<ProviderReport>& reports, const TagDefinitio
   std::string names;
   for (const std::string_view store : known) names += Cat(names.empty() ? "" : ", ", store);
   const std::vector<std::string_view> all(known.begin(), known.end());
-  return Invalid(
-      Cat(context, " is none that a running server has: ", names, DidYouMean(tag.store, all)));
+  return Invalid(Cat(context, " is not configured on any running server; they have: ", names,
+                     DidYouMean(tag.store, all)));
 }
 
 }  // namespace

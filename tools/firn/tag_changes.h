@@ -10,20 +10,20 @@
 
 namespace firn {
 
-// A difference of tags as a verb says it; "done" is false.
+// Returns the changes as a verb's output, with "done" false. Done sets it to true.
 Output ShowChanges(const std::vector<TagChange>& changes);
 Result<Output> Done(Output output);
 
-// kInvalid, in words, for a tag that no server could serve: none of those that run has its store,
-// or the store permits no `buffer = none`. What `present` has already in the same way is not looked
-// at. While no server runs nobody knows. Blocks.
+// Returns kInvalid for a tag that no running server could serve: no server has its store, or the
+// store does not permit `buffer = none`. Skips tags whose store and buffer are those in `present`.
+// Ok if no server runs. Blocks.
 Status CheckStores(BlockingCoordinator& registry, const std::vector<StoredTag>& present,
                    const std::vector<TagDefinition>& tags);
 
-// Puts `tags` into the cluster over what it has: shown whole, and refused whole when one of them is
-// not permitted, before the first is written; only shown with `dry_run`. Tags that are not named
-// stay as they are. A failure on the way says the difference, what was done and what was not. A tag
-// with a `high` above its ledger has the ledger lifted to it.
+// Creates or edits `tags` in the cluster. Refuses all of them, before the first write, if one
+// change is not permitted; with `dry_run` only returns the changes. Other tags stay as they are. If
+// a write fails, the error lists the changes, the tags that were written and the one that was not.
+// If a tag's `high` is above its ledger, the ledger is lifted to it.
 Result<Output> PutTags(TagStore& store, const TagListing& present,
                        const std::vector<TagDefinition>& tags, bool dry_run);
 

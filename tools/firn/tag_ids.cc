@@ -13,7 +13,7 @@ Result<int64_t> ShownId(const TagDefinition& tag, const Layout& layout, std::str
   FIRN_ASSIGN(const TextTemplate form,
               TextTemplate::Parse(tag.text, TimeZone::Utc(), tag.Dated(), layout));
   Result<int64_t> id = form.ParseId(text);
-  // Programs show the number, too.
+  // Programs may also show the plain number.
   if (!id.ok() && !tag.text.empty()) {
     const Result<int64_t> number = ParseId(Base::kDecimal, text);
     if (number.ok()) return number;
@@ -26,13 +26,14 @@ Result<int64_t> PlainId(const TagDefinition& tag, int64_t shown, const std::stri
   if (!tag.HasPlugin("obfuscate")) return shown;
   const std::string who = "tag " + Quoted(tag.name);
   if (key_dir.empty()) {
-    return Denied("the ids of " + who + " are obfuscated: --key_dir names the folder with its key");
+    return Denied("the ids of " + who + " are obfuscated; name the folder of its key by --key_dir");
   }
   FIRN_ASSIGN(const std::shared_ptr<const BlockCipher> cipher,
               KeyRing(key_dir).Cipher(tag.obfuscate_key));
   if (KeyCheck(*cipher) != tag.obfuscate_check) {
     return Invalid("the key " + Quoted(tag.obfuscate_key) + " in " + key_dir + " is not that of " +
-                   who + ": it shows " + KeyCheck(*cipher) + ", not " + tag.obfuscate_check);
+                   who + ": its check value is " + KeyCheck(*cipher) + ", not " +
+                   tag.obfuscate_check);
   }
   FIRN_ASSIGN(const auto plugin, ObfuscatePlugin::Make(cipher, tag.name, tag.obfuscate_width));
   return plugin->Reveal(shown);

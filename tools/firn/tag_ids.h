@@ -10,14 +10,14 @@
 
 namespace firn {
 
-// What stands behind the ids that users of a tag see: its texts, and the numbers that its plugin
-// `obfuscate` puts in their places.
+// Converts what users of a tag see back to ids: the tag's texts, and the numbers by which its
+// plugin `obfuscate` replaces ids.
 
-// The id that `text` shows, by the tag's own template in a cluster of that layout.
+// Returns the id in `text`, parsed by the tag's template in a cluster with that layout.
 Result<int64_t> ShownId(const TagDefinition& tag, const Layout& layout, std::string_view text);
 
-// The id that the tag shows as `shown`. Of an obfuscated tag: by its key, which is in `key_dir` as
-// servers have it. kDenied without that folder, kInvalid when the key there is another one.
+// Returns the id that the tag shows as `shown`. For an obfuscated tag this requires its key, in the
+// folder `key_dir` as on servers: kDenied without the folder, kInvalid if the key there differs.
 Result<int64_t> PlainId(const TagDefinition& tag, int64_t shown, const std::string& key_dir);
 
 }  // namespace firn

@@ -24,29 +24,31 @@ struct KeyWords {
 constexpr KeyWords kWords[] = {
     {"strategy",
      "snowflake (time, machine id, sequence), segment (short, rising numbers) or dated (a date and "
-     "a counter that begins again)"},
-    {"disabled", "true: it is refused"},
-    {"store", "where ranges come from: registry, or a store of the servers"},
-    {"start", "numbers below it are never given"},
-    {"step", "the smallest range"},
-    {"step_max", "the largest range"},
-    {"hold_minutes", "a range that is used up sooner makes the next one larger"},
-    {"prefetch_at", "percent of a range used before the next one is fetched"},
-    {"buffer", "double, or none: every number from the store"},
-    {"when_store_is_away", "refuse, or ledger: the registry's ledger stands in for the store"},
-    {"period", "day, month or year: how long a counter goes on"},
-    {"digits", "of the counter; at most 10, 12 or 14 with such a period"},
-    {"period_grace", "seconds that a period goes on after its end while the registry is away"},
+     "a counter that restarts)"},
+    {"disabled", "true: requests for the tag are refused"},
+    {"store", "store that provides ranges: registry, or a store of the servers"},
+    {"start", "lowest number that may be issued"},
+    {"step", "size of the smallest range"},
+    {"step_max", "size of the largest range"},
+    {"hold_minutes", "a range that is used up within this time makes the next one larger"},
+    {"prefetch_at", "percentage of a range that is used before the next one is fetched"},
+    {"buffer", "double, or none: each number is fetched from the store"},
+    {"when_store_is_away",
+     "while the store is unreachable: refuse, or ledger: take ranges from the registry's ledger"},
+    {"period", "day, month or year: time after which the counter restarts"},
+    {"digits", "number of digits of the counter; at most 10, 12 or 14 for these periods"},
+    {"period_grace",
+     "time that a period is continued after its end while the registry is unreachable, in seconds"},
     {"text",
      "template of ids as text, such as \"{date:%y%m%d}{id:09}\"; {id:base36}, base62, base32, "
      "fields"},
     {"zone", "time zone of the template's date, and of periods; dated tags may change it"},
-    {"plugins", "limit, rate, history, obfuscate, with commas between"},
-    {"limit.per_second", "ids a second"},
-    {"limit.burst", "ids at once; 0: a second's worth"},
-    {"obfuscate.width", "decimal digits of what is shown"},
-    {"obfuscate.key", "which key of the servers' --key_dir"},
-    {"obfuscate.check", "6 hexadecimal digits by which servers know the key"},
+    {"plugins", "limit, rate, history, obfuscate, separated by commas"},
+    {"limit.per_second", "maximum ids per second"},
+    {"limit.burst", "maximum ids at once; 0: as many as per second"},
+    {"obfuscate.width", "number of decimal digits of the shown number"},
+    {"obfuscate.key", "name of the key in the servers' --key_dir"},
+    {"obfuscate.check", "6 hexadecimal digits that identify the key"},
 };
 
 std::string WordsOf(const TagField& field) {
@@ -58,7 +60,7 @@ std::string WordsOf(const TagField& field) {
   return text;
 }
 
-// Whom it concerns, its default, and until when it may change.
+// Returns the tags that have the field, its default, and until when it may change.
 std::string RulesOf(const TagField& field) {
   static const TagDefinition kFresh;
   std::string text;
@@ -67,8 +69,8 @@ std::string RulesOf(const TagField& field) {
   const std::string otherwise = FieldText(field, kFresh);
   if (!otherwise.empty() && otherwise != "0") text += Cat("default ", otherwise, "; ");
   if (field.key == "start") return text + "only ever raised";
-  if (field.key == "plugins") return text + "obfuscate comes and goes before the first id only";
-  return text + (field.fixed ? "fixed once an id may be out" : "may change");
+  if (field.key == "plugins") return text + "obfuscate may change only before the first id";
+  return text + (field.fixed ? "fixed once an id may have been issued" : "may change");
 }
 
 template <size_t kSize>
@@ -78,7 +80,7 @@ Status CheckName(std::string_view what, std::string_view name,
   std::string all;
   for (const std::string_view one : known) all += Cat(all.empty() ? "" : ", ", one);
   return Invalid(Cat("there is no ", what, " ", Quoted(name), "; Firn has ", all,
-                     ". --force, if the servers are a build of yours that has it"));
+                     "; use --force if your own build of the servers has it"));
 }
 
 }  // namespace
@@ -88,7 +90,7 @@ std::string DescribeTagKeys() {
   for (const TagField& field : TagFields()) {
     text += Cat("  ", WordsOf(field), " (", RulesOf(field), ")\n");
   }
-  return text + "  PLUGIN.KEY  of a plugin of your own\n";
+  return text + "  PLUGIN.KEY  setting of your own plugin\n";
 }
 
 Status CheckNames(const TagDefinition& tag) {
@@ -98,7 +100,7 @@ Status CheckNames(const TagDefinition& tag) {
   }
   const Status zone = TimeZone::Load(tag.zone).status();
   if (zone.ok()) return {};
-  return Invalid(Cat("zone: ", zone.message(), "; --force, if the servers have this time zone"));
+  return Invalid(Cat("zone: ", zone.message(), "; use --force if the servers have this time zone"));
 }
 
 }  // namespace firn

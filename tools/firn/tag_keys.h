@@ -7,12 +7,12 @@
 
 namespace firn {
 
-// Every key that a tag may have, a line each: what it says, its values and its default, and what
-// fixes it. For the help of `tags create` and `tags set`.
+// Returns a line for each key of a tag: its meaning, values and default, and what fixes it. For the
+// help of `tags create` and `tags set`.
 std::string DescribeTagKeys();
 
-// kInvalid, in words, where `tag` names a strategy or a plugin that is not Firn's own, or a time
-// zone that does not load here. Servers may have it all the same.
+// Returns kInvalid if `tag` names a strategy or plugin that is not part of Firn, or a time zone
+// that this host cannot load. Servers may still have it.
 Status CheckNames(const TagDefinition& tag);
 
 }  // namespace firn

@@ -18,12 +18,12 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 Result<int64_t> Number(const char* column, const std::string& text, int64_t least) {
   if (const auto number = ParseNumberWithin(text, least, kMost - 1)) return *number;
-  return Invalid(std::string(column) + " is " + Quoted(text));
+  return Invalid(std::string(column) + ": " + Quoted(text) + " is not a valid number");
 }
 
-// All that is known of one tag, out of one database or several.
+// What the rows of one tag, from one or several databases, contain.
 struct Known {
-  int64_t next = 0;  // the first number that nobody has given
+  int64_t next = 0;  // the first number that was never issued
   int64_t step = 0;
   int64_t delta = 1;
   std::set<int64_t> remainders{};
@@ -42,17 +42,17 @@ Status Add(IdTable form, const IdRow& row, Known& known) {
   known.delta = delta;
   known.remainders.insert(remainder % delta);
   known.step = std::max(known.step, step);
-  // Leaf's row has given what lies below its number, Tinyid's that number, too.
+  // In Leaf all numbers below max_id are used; in Tinyid max_id itself is used, too.
   known.next = std::max({known.next, form == IdTable::kTinyid ? max + 1 : max, int64_t{1}});
   return {};
 }
 
-// A sentence when not all databases of the tag are there.
+// Returns the tag's fault, if any: also that not all of its databases were named.
 std::string Missing(const Known& known) {
   const int64_t shares = known.delta, found = static_cast<int64_t>(known.remainders.size());
   if (shares == found || !known.fault.empty()) return known.fault;
   return Cat("delta is ", shares, ", but only ", found,
-             " of the databases that share its numbers were named");
+             " of the databases that share its numbers were named; name all of them");
 }
 
 TagDefinition Definition(const std::string& name, const Known& known, const std::string& store) {

@@ -8,7 +8,7 @@
 
 namespace firn {
 
-// What the tags of a Leaf or Tinyid database become in a cluster. Values; it talks to nobody.
+// Converts the rows of Leaf or Tinyid databases to tags. Pure functions without network access.
 
 // The rows of one database.
 struct IdSource {
@@ -17,19 +17,19 @@ struct IdSource {
 };
 
 struct TagImport {
-  // Each with its step, and both `start` and `high` at the first number that was never given.
-  std::vector<TagDefinition> tags;  // by name
-  // A sentence for each row that nobody should use as it is; its tag is not among `tags`.
+  // Each with its step; `start` and `high` are the first number that was never issued.
+  std::vector<TagDefinition> tags;  // sorted by name
+  // A sentence for each tag whose rows are invalid; the tag is not in `tags`.
   std::vector<std::string> faults;
 };
 
-// Tags that live in several databases become one, above what any of them has given. A tag of
-// Tinyid's whose numbers are shared out (`delta`) must have as many rows as there are shares, or a
-// database was forgotten.
+// Merges a tag of several databases into one, above every number that any of them has issued.
+// A Tinyid tag whose numbers are split among `delta` databases must have a row from each of them;
+// otherwise it is a fault.
 TagImport PlanImport(IdTable form, const std::vector<IdSource>& sources, const std::string& store);
 
-// `wanted` over what the cluster has: a tag that is there stays as it is defined, and is raised to
-// the wanted numbers.
+// Returns the `wanted` tags as they are to be written. A tag that exists keeps its definition and
+// is raised to the wanted numbers.
 std::vector<TagDefinition> RaiseTags(const std::vector<TagDefinition>& present,
                                      const std::vector<TagDefinition>& wanted);
 

@@ -39,7 +39,7 @@ std::string Number(double value) {
   return text;
 }
 
-// One of the pictures: where its values lie.
+// Position and scale of one plot.
 struct Panel {
   double top;
   double seconds;
@@ -128,7 +128,7 @@ std::string DrillPicture(const DrillRecord& record, const std::string& title) {
       Cat("<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1000 ", Number(height),
           "' role='img'>\n", kStyle, "<title>", Text(title), "</title><text class='title' x='",
           Number(kLeft), "' y='24'>", Text(title), "</text>\n");
-  svg += Frame(rates, "calls a second; failed ones red", {0, calls / 2, calls});
+  svg += Frame(rates, "calls per second; failed calls red", {0, calls / 2, calls});
   svg += Line(record, rates, "calls", [](const DrillSecond& s) { return s.calls_a_second; });
   for (const DrillSecond& second : record.seconds()) {
     if (second.failed == 0) continue;

@@ -39,7 +39,7 @@ void DrillRecord::Add(double at_s, const ClientLoadReport& report, WallMs now) {
 }
 
 void DrillRecord::Judge(double at_s, const std::vector<int64_t>& ids, WallMs now) {
-  std::map<uint32_t, int64_t> highest;  // of this second
+  std::map<uint32_t, int64_t> highest;  // in this second
   for (const int64_t id : ids) {
     const Result<Explanation> said = Explain(id, layout_, RackSplit::Default(layout_));
     if (!said.ok() || std::chrono::abs(said->time - now) > kDay) continue;

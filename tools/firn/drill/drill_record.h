@@ -12,43 +12,42 @@
 
 namespace firn {
 
-// What a drill on a running cluster has seen: every id, and how calls went, second by second.
+// Records the ids and the calls of a drill on a running cluster, second by second.
 
-// What calls of about a second came to.
+// The results of about a second's calls.
 struct DrillSecond {
-  double at_s = 0;  // its end, since the drill began
+  double at_s = 0;  // end of this second, since the drill began
   double calls_a_second = 0;
   uint64_t calls = 0;
   uint64_t failed = 0;
   double p50_ms = 0, p99_ms = 0, longest_ms = 0;
 };
 
-// Something that was done to the cluster, or that the client saw of it.
+// An event: a line that the user typed, or a change that the client saw.
 struct DrillMark {
   double at_s = 0;
   std::string what;
 };
 
-// Whose ids came, as far as they tell.
+// The ids of one machine id, as far as ids name theirs.
 struct DrillMachine {
   uint64_t ids = 0;
   int64_t highest = 0;
   double first_s = 0, last_s = 0;
 };
 
-// Thread-compatible.
+// The record of one drill. Thread-compatible.
 class DrillRecord {
  public:
   static constexpr size_t kMarksMax = 200;
   static constexpr size_t kReasonsMax = 20;
 
-  // Keeps the first `ids_max` ids, to look for duplicates.
+  // Keeps the first `ids_max` ids, to check them for duplicates.
   DrillRecord(const Layout& layout, size_t ids_max) : layout_(layout), ids_max_(ids_max) {}
 
-  // The calls of one second. Every one of them began after all that were added before had ended:
-  // so a machine id's ids of now lie above all that it gave before. That is judged of ids that tell
-  // a time within a day of `now` by the layout, and of no others: numbers of segment tags do not
-  // say whose they are.
+  // Adds the calls of one second. They must have begun after all earlier calls ended, so each
+  // machine id's ids must be above its earlier ids. Checks this only for ids whose time, by the
+  // layout, is within a day of `now`: numbers of segment tags do not contain a machine id.
   void Add(double at_s, const ClientLoadReport& report, WallMs now);
   // Marks beyond kMarksMax are dropped.
   void Mark(double at_s, std::string what);
@@ -63,10 +62,10 @@ class DrillRecord {
   uint64_t failed() const { return failed_; }
   uint64_t ids() const { return ids_.size(); }
   bool kept_all() const { return kept_all_; }
-  uint64_t judged() const { return judged_; }  // ids whose order was looked at
+  uint64_t judged() const { return judged_; }  // ids whose order was checked
   uint64_t out_of_order() const { return out_of_order_; }
   double longest_ms() const;
-  // How many ids stand among the kept ones once more. Sorts them.
+  // Returns how many of the kept ids repeat another one. Sorts them.
   uint64_t CountDuplicates();
 
  private:
@@ -83,8 +82,8 @@ class DrillRecord {
   uint64_t calls_ = 0, failed_ = 0, judged_ = 0, out_of_order_ = 0;
 };
 
-// Rate and latency over time, with the marks and the failed calls in them: a picture that stands
-// alone, and asks nobody for anything. Texts of strangers stay text.
+// Returns a plot of rate and latency over time, with marks and failed calls, as a self-contained
+// SVG. Texts are escaped.
 std::string DrillPicture(const DrillRecord& record, const std::string& title);
 
 }  // namespace firn

@@ -38,11 +38,11 @@ Result<fs::path> SourceTree(const std::string& named) {
     }
   }
   return NotFound(
-      "this drill needs Firn's source tree, which starts the cluster: name it with --source. "
-      "`firn drill watch` needs none");
+      "this drill requires Firn's source tree; name it with --source. `firn drill watch` works "
+      "without it");
 }
 
-// Where the programs are: beside this one, if it was built with them.
+// Returns the folder of the program: that of this program, or of a release build.
 fs::path BuiltIn(const fs::path& source, const std::string& program) {
   std::error_code ignored;
   for (const fs::path& bin : {ProgramFolder(), source / "build/release/bin"}) {
@@ -58,7 +58,7 @@ Result<std::vector<std::string>> CommandOf(const DrillScenario& scenario, const 
     const std::string program = name + "_drill_test";
     const fs::path bin = BuiltIn(source, program);
     if (bin.empty()) {
-      return NotFound(program + " is not built: in the source tree, tools/build release " +
+      return NotFound(program + " is not built; run in the source tree: tools/build release " +
                       program);
     }
     return std::vector<std::string>{bin / program, "--gtest_brief=1"};
@@ -76,38 +76,37 @@ Result<std::vector<std::string>> CommandOf(const DrillScenario& scenario, const 
 
 const std::vector<DrillScenario>& DrillScenarios() {
   static const std::vector<DrillScenario> scenarios{
-      {"kill-server", "a server is killed, and started again"},
-      {"restart-server", "a server is stopped as an operator does it, and started again"},
-      {"rolling-restart", "the same with every server, one after another"},
-      {"pause-server", "a server stands still beyond its session, and goes on"},
-      {"kill-zookeeper-leader", "the ensemble's leader is killed, and started again"},
-      {"stop-zookeeper", "the whole ensemble is killed, and started again"},
-      {"wipe-zookeeper", "the ensemble loses all data; firn restore puts it right"},
-      {"clone-state", "a server starts with a copy of another one's state folder"},
-      {"clock-back", "a server's clock steps an hour back; it is killed and started again"},
-      {"clock-forward", "the same an hour ahead"},
-      {"exhaust", "a fifth server where there are four machine ids; then one is given back"},
-      {"tls-rotation", "certificates are renewed three times, their authority once"},
-      {"away", "databases stopped for long, and what stands in for them", false},
+      {"kill-server", "kills a server and starts it again"},
+      {"restart-server", "stops a server as an operator does, and starts it again"},
+      {"rolling-restart", "restarts every server, one after another"},
+      {"pause-server", "pauses a server until its session has expired, and resumes it"},
+      {"kill-zookeeper-leader", "kills the ensemble's leader and starts it again"},
+      {"stop-zookeeper", "kills the whole ensemble and starts it again"},
+      {"wipe-zookeeper", "deletes all data of the ensemble; firn restore repairs it"},
+      {"clone-state", "starts a server with a copy of another server's state folder"},
+      {"clock-back", "sets a server's clock an hour back, kills it and starts it again"},
+      {"clock-forward", "sets a server's clock an hour ahead, kills it and starts it again"},
+      {"exhaust", "starts a fifth server for four machine ids, then releases one"},
+      {"tls-rotation", "renews the certificates three times, their authority once"},
+      {"away", "databases stopped for long, and the ledger in their place", false},
       {"change", "segment tags change their store and every other field under load", false},
-      {"client", "servers are killed, paused, drained, cut off, slow under one client", false},
+      {"client", "servers killed, paused, drained, cut off or slow under one client", false},
       {"crowd", "17 claimants, 16 machine ids", false},
-      {"disk", "full, read-only, standing still", false},
-      {"ensemble", "ZooKeeper's leader killed; the whole ensemble killed and back", false},
+      {"disk", "the disk is full, read-only or hanging", false},
+      {"ensemble", "ZooKeeper's leader killed; the whole ensemble killed and restarted", false},
       {"failover", "a database's replica is promoted behind its primary", false},
-      {"holder", "paused beyond the session; state folder or registry copied", false},
+      {"holder", "a holder paused beyond its session; state folder or registry copied", false},
       {"locked_ensemble", "ZooKeeper through stunnel, which ends; its leader killed", false},
-      {"loss", "ZooKeeper put back to a backup, or wiped, under live holders", false},
-      {"network", "answers to a renewal and a claim lost; a session expired", false},
-      {"outage", "each store away in turn, ZooKeeper too, under steady load", false},
-      {"restart", "killed and started again, with a clock that is wrong, too", false},
+      {"loss", "ZooKeeper reset to a backup, or wiped, under live holders", false},
+      {"network", "lost answers to a renewal and a claim; an expired session", false},
+      {"outage", "each store unreachable in turn, ZooKeeper too, under steady load", false},
+      {"restart", "servers killed and started again, also with a wrong clock", false},
       {"segment", "programs that share a segment tag, killed at random", false},
       {"server", "whole servers restarted and killed in turn", false},
       {"store", "every kind of store, killed at random under load", false},
       {"storm", "64 claims at once", false},
-      {"version", "two builds of Firn in one cluster; without another one this beside itself",
-       false},
-      {"wipe", "ensemble wiped under whole servers, and a slow operator", false}};
+      {"version", "two builds of Firn in one cluster; by default, this build beside itself", false},
+      {"wipe", "the ensemble wiped under whole servers, with a slow operator", false}};
   return scenarios;
 }
 

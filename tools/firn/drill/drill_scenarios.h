@@ -8,24 +8,24 @@
 
 namespace firn {
 
-// A drill that starts a cluster of its own and throws it away.
+// A drill that starts its own cluster and deletes it at the end.
 struct DrillScenario {
   std::string_view name;
   std::string_view summary;
-  bool whole = true;  // of whole servers, by tools/drill; else a test program, <name>_drill_test
+  bool whole = true;  // whole servers, by tools/drill; false: the program <name>_drill_test
 };
 const std::vector<DrillScenario>& DrillScenarios();
 
 struct DrillRun {
-  std::string source{};  // the source tree; empty: that above this folder, or above this program
-  std::string logs{};    // where logs are left; empty: nowhere
-  int rate = 0;          // calls a second; 0: as the scenario has it
-  int away_s = 0;        // how long what is taken away stays away; 0: likewise
-  bool quiet = false;    // what the drills print goes to stderr
+  std::string source{};  // source tree; empty: the one above this folder or this program
+  std::string logs{};    // folder in which logs are kept; empty: none
+  int rate = 0;          // calls per second; 0: the scenario's default
+  int away_s = 0;        // duration of the fault; 0: the scenario's default
+  bool quiet = false;    // sends the drills' output to stderr
 };
 
-// Runs one, and waits for its end; what it prints goes to the terminal. Its exit code. kNotFound,
-// in words, where there is no source tree, or its drills are not built.
+// Runs a drill and returns its exit code. Its output goes to the terminal. kNotFound if there is no
+// source tree, or its drills are not built.
 Result<int> RunDrill(const DrillScenario& scenario, const DrillRun& how);
 
 }  // namespace firn

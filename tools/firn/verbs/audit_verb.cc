@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::chrono::seconds kWatchInterval{2};
 
-// "in 9m 58s" or "12s ago": how a bound lies to now.
+// Returns the time between a bound and now: "in 9m 58s" or "12s ago".
 std::string Distance(WallMs t, WallMs now) {
   const int64_t seconds = std::chrono::abs(t - now).count() / 1000;
   std::string text = Cat(seconds % 60, "s");
@@ -32,7 +32,8 @@ std::string Distance(WallMs t, WallMs now) {
   return t > now ? "in " + text : text + " ago";
 }
 
-// The command that puts right what was lost; empty: nothing was, or only servers know the uuid.
+// Returns the command that repairs the losses; empty if there are none, or only servers know the
+// uuid.
 std::string WayOut(const Audit& audit) {
   if (audit.losses == 0 || !audit.meta) return {};
   std::vector<TagDefinition> tags;
@@ -48,14 +49,14 @@ std::string WayOutText(const Audit& audit) {
   if (audit.losses == 0) return {};
   const std::string command = WayOut(audit);
   if (command.empty()) {
-    return "A server that runs tells the whole firn restore in its log, and as `trouble` in "
-           "/v1/status.\n";
+    return "The log of a running server, and `trouble` in its /v1/status, contain the whole "
+           "firn restore command.\n";
   }
-  std::string text = "Put it right with:\n  " + command + "\n";
+  std::string text = "To repair it, run:\n  " + command + "\n";
   if (!audit.lost_tags.empty()) {
     text +=
-        "with the other fields of the tags as they were: servers' logs and /v1/status tell "
-        "them; raise a START where more numbers may have been given\n";
+        "Add the other fields of the tags as they were: servers' logs and /v1/status list "
+        "them. Raise a START if more numbers may have been issued.\n";
   }
   return text;
 }
@@ -117,10 +118,10 @@ Result<Output> RunAudit(const std::vector<std::string>& words) {
 
 Verb AuditVerb() {
   return {.name = "audit",
-          .summary = "who owns which machine id, and everything that is wrong",
+          .summary = "shows each machine id with its owner and bound, and every fault",
           .details =
-              "A bound is the moment up to which a machine id is granted; its owner moves it "
-              "ahead\nwhile it lives. Exit code 1 when anything is wrong.\n",
+              "A bound is the time until which a machine id is granted. A running owner extends "
+              "it.\nExit code 1 if there are faults.\n",
           .flags = {FIRN_REGISTRY_FLAGS, "all", "watch"},
           .run = RunAudit};
 }

@@ -35,7 +35,7 @@ Result<ClientOptions> OptionsFor(const std::string& tag) {
   } else if (FLAGS_local == "segment") {
     options.local_ranges = LocalRanges({LocalTag::Segment(tag)});
   } else if (!FLAGS_local.empty()) {
-    return Invalid("--local is snowflake or segment");
+    return Invalid("--local must be snowflake or segment");
   }
   return options;
 }
@@ -70,7 +70,7 @@ std::string ReportText(const ClientLoadReport& report, uint64_t duplicates) {
                 record.kept());
   std::string all = text;
   if (record.failed() > 0) all += "WRONG: " + record.first_failure() + "\n";
-  if (duplicates > 0) all += "WRONG: an id came twice\n";
+  if (duplicates > 0) all += "WRONG: an id was issued twice\n";
   return all;
 }
 
@@ -90,21 +90,21 @@ Json ReportJson(const ClientLoadReport& report, uint64_t duplicates) {
           {"max_us", Us(report, 1)}};
 }
 
-// For whoever wants to look for duplicates among more than these.
+// Writes the ids to a file, so that several runs can be checked for duplicates together.
 Status WriteIds(const std::vector<int64_t>& ids, const std::string& path) {
   std::ofstream file(path);
   for (const int64_t id : ids) file << id << '\n';
   file.close();
-  return file ? Status() : Unavailable(path + " cannot be written");
+  return file ? Status() : Unavailable("cannot write " + path);
 }
 
 Result<Output> RunBench(const std::vector<std::string>& words) {
-  if (words.size() > 1) return Invalid("one tag at a time; an absent one is the servers' default");
+  if (words.size() > 1) return Invalid("name one tag, or none for the servers' default tag");
   const std::string tag = words.empty() ? "" : words.front();
-  if (FLAGS_ids_max < 0) return Invalid("--ids_max is 0 or more");
+  if (FLAGS_ids_max < 0) return Invalid("--ids_max must be 0 or more");
   FIRN_ASSIGN(ClientOptions options, OptionsFor(tag));
   FIRN_ASSIGN(const auto client, OpenClient(std::move(options)));
-  // The first call finds the servers and tells whether there is a cluster at all.
+  // The first call discovers the servers; it fails if there is no cluster.
   FIRN_TRY(client->GetId(tag).status().WithContext("the first call"));
   const ClientLoadPlan plan{.tag = tag,
                             .threads = FLAGS_threads,
@@ -131,11 +131,11 @@ Result<Output> RunBench(const std::vector<std::string>& words) {
 Verb BenchVerb() {
   return {.name = "bench",
           .arguments = "[TAG]",
-          .summary = "load through the client that programs use: rate, latency, duplicates",
+          .summary = "generates load through the client library: rate, latency, duplicates",
           .details =
-              "Each thread calls again as soon as it is answered, or all together --rate times a\n"
-              "second; then a call's time counts from when it was due. Exit code 1 when a call\n"
-              "failed or an id came twice.\n",
+              "Each thread calls again as soon as its call is answered. With --rate, all threads\n"
+              "together make that many calls per second, and a call's latency counts from the\n"
+              "time at which it was due. Exit code 1 if a call failed or an id was issued twice.\n",
           .flags = {"threads", "depth", "connections", "batch", "rate", "seconds", "warmup_ms",
                     "local", "ids_max", "ids_file", FIRN_CLIENT_FLAGS},
           .run = RunBench};

@@ -19,7 +19,7 @@ Result<Number> NumberIn(const std::string& text) {
   return Invalid("'" + text + "' is not a whole number in range");
 }
 
-// A date and time, or plain milliseconds since 1970.
+// Parses an RFC 3339 date and time, or milliseconds since 1970.
 Result<WallMs> ParseTime(const std::string& text) {
   const Result<int64_t> ms = NumberIn<int64_t>(text);
   return ms.ok() ? WallMs(*ms) : ParseRfc3339(text);
@@ -63,16 +63,17 @@ Result<Output> RunCompose(const std::vector<std::string>& words) {
 }  // namespace
 
 Verb ComposeVerb() {
-  return {.name = "compose",
-          .arguments = "FIELD=VALUE...",
-          .summary = "makes an id of its fields, without asking a server; nobody is issued it",
-          .details =
-              "Fields: time (RFC 3339 or milliseconds) or tick; machine, or worker and rack;\n"
-              "sequence; version, type and method where the layout has them. The time is now\n"
-              "unless given, all else 0.\n"
-              "Example: firn compose time=2026-01-01T00:00:00Z worker=1 rack=1 sequence=7\n",
-          .flags = {"layout", "rack_bits"},
-          .run = RunCompose};
+  return {
+      .name = "compose",
+      .arguments = "FIELD=VALUE...",
+      .summary = "builds an id from its fields, without a server; the id is not issued",
+      .details =
+          "Fields: time (RFC 3339, or milliseconds since 1970) or tick; machine, or worker and\n"
+          "rack; sequence; version, type and method if the layout has them. Defaults: the\n"
+          "present time, and 0 for every other field.\n"
+          "Example: firn compose time=2026-01-01T00:00:00Z worker=1 rack=1 sequence=7\n",
+      .flags = {"layout", "rack_bits"},
+      .run = RunCompose};
 }
 
 }  // namespace firn

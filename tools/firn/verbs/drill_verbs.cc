@@ -27,7 +27,7 @@ constexpr int kNotDone = 3;  // tools/drill's exit code
 Result<Output> RunListDrills(const Words& words) {
   if (!words.empty()) return Invalid("list takes no arguments");
   Output output{.json = Json::array(), .text = {}};
-  Table table({"SCENARIO", "CLUSTER", "WHAT IS DONE"});
+  Table table({"SCENARIO", "CLUSTER", "FAULT"});
   for (const DrillScenario& scenario : DrillScenarios()) {
     const char* const cluster = scenario.whole ? "three servers" : "a test's own";
     output.json.push_back(
@@ -39,14 +39,14 @@ Result<Output> RunListDrills(const Words& words) {
 }
 
 Result<std::vector<DrillScenario>> Chosen(const Words& words) {
-  if (words.empty()) return Invalid("which scenario? `firn drill list` has them, `all` is each");
+  if (words.empty()) return Invalid("name a scenario of `firn drill list`, or `all`");
   std::vector<DrillScenario> chosen;
   for (const std::string& word : words) {
     for (const DrillScenario& scenario : DrillScenarios()) {
       if (word == "all" || word == scenario.name) chosen.push_back(scenario);
     }
     const bool known = word == "all" || (!chosen.empty() && chosen.back().name == word);
-    if (!known) return Invalid("there is no scenario '" + word + "': see firn drill list");
+    if (!known) return Invalid("there is no scenario '" + word + "'; see firn drill list");
   }
   return chosen;
 }
@@ -66,13 +66,13 @@ Result<Output> RunRun(const Words& words) {
     const bool done = code != kNotDone || !scenario.whole;
     const std::string verdict = code == 0 ? "every promise was kept" : Cat("BROKEN, exit ", code);
     output.json.push_back({{"scenario", scenario.name}, {"kept", code == 0}, {"exit", code}});
-    table.Add({std::string(scenario.name), done ? verdict : "could not be done"});
+    table.Add({std::string(scenario.name), done ? verdict : "could not be run"});
     output.wrong |= done && code != 0;
     if (!done) undone.append(undone.empty() ? "" : ", ").append(scenario.name);
   }
   output.text = table.Text();
   if (output.wrong || undone.empty()) return output;
-  return Unavailable("could not be done: " + undone + ", for the reasons above");
+  return Unavailable("could not be run, for the reasons above: " + undone);
 }
 
 }  // namespace
@@ -83,14 +83,15 @@ Verb DrillVerb() {
   Verb run{
       .name = "run",
       .arguments = "SCENARIO...",
-      .summary = "does one bad thing after another to throw-away clusters; `all`: each",
+      .summary = "runs failure scenarios on throw-away clusters; `all`: every scenario",
       .details =
-          "Needs Firn's source tree and Debian's ZooKeeper: it starts what it breaks. Exit code "
-          "1\nwhen a promise was broken, 3 when none was and some could not be done.\n",
+          "Requires Firn's source tree and Debian's ZooKeeper: each scenario starts its own "
+          "cluster.\nExit code 1 if a promise was broken; 3 if none was, but a scenario could not "
+          "be run.\n",
       .flags = {"source", "logs", "rate", "away"}};
   run.run = RunRun;
   return {.name = "drill",
-          .summary = "what becomes of ids when something breaks",
+          .summary = "failure scenarios: how ids and calls fare when something breaks",
           .below = {std::move(list), std::move(run), DrillWatchVerb()}};
 }
 

@@ -49,7 +49,7 @@ void EndAtSignals() {
   }
 }
 
-// 0: without an end.
+// Parses --for. 0: no limit.
 Result<int64_t> MsOf(std::string text) {
   if (text.empty()) return int64_t{0};
   const std::string whole = text;
@@ -61,10 +61,10 @@ Result<int64_t> MsOf(std::string text) {
   }
   const auto number = ParseNumber<int64_t>(text);
   if (number && *number > 0 && *number <= kMsMax / unit) return *number * unit;
-  return Invalid("--for wants a time such as 90s, 10m or 1h, not '" + whole + "'");
+  return Invalid("--for requires a time such as 90s, 10m or 1h, not '" + whole + "'");
 }
 
-// What somebody types while the drill goes on marks the moment.
+// Returns a line typed since the last call, if any. The drill records it as a mark.
 std::string LineTyped(bool& open) {
   pollfd typed{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   if (!open || poll(&typed, 1, 0) <= 0) return {};
@@ -83,7 +83,7 @@ class Watch {
     plan_.rate = FLAGS_rate > 0 ? FLAGS_rate : kRate;
     plan_.warmup_ms = 0;
     plan_.measure_ms = 1'000;
-    // A second's calls, whole, for each of its threads.
+    // Each thread has room for all calls of a second.
     plan_.ids_max = (static_cast<size_t>(plan_.rate) + 16) * static_cast<size_t>(plan_.threads);
   }
 
@@ -96,7 +96,7 @@ class Watch {
       if (const std::string line = LineTyped(typing); !line.empty()) Mark(at_s, line);
       MarkServers(at_s);
       FIRN_ASSIGN(const ClientLoadReport report, RunClientLoad(client_, plan_, SteadyNs));
-      // At its end: what was typed or seen meanwhile is marked there, too.
+      // A second's record and the marks made during it both carry the time of its end.
       const double end_s = static_cast<double>(SteadyNs() - begun) / 1e9;
       record_.Add(end_s, report, SystemClock().Wall());
       Tell();
@@ -111,7 +111,7 @@ class Watch {
     record_.Mark(at_s, what);
     if (!FLAGS_json) std::cout << "  " << what << "\n";
   }
-  // Whatever the client has learned of its servers since it was last looked at.
+  // Marks what changed in the client's list of servers since the last call.
   void MarkServers(double at_s) {
     std::map<std::string, std::string> now;
     for (const SeenServer& server : client_.cluster().servers) {
@@ -121,10 +121,10 @@ class Watch {
       const auto before = servers_.find(address);
       const bool is_new = before == servers_.end();
       if (record_.seconds().empty() || (!is_new && before->second == fitness)) continue;
-      Mark(at_s, Cat(address, is_new ? " has come: " : " is ", fitness));
+      Mark(at_s, Cat(address, is_new ? " was added: " : " is ", fitness));
     }
     for (const auto& [address, fitness] : servers_) {
-      if (!now.contains(address)) Mark(at_s, address + " has gone");
+      if (!now.contains(address)) Mark(at_s, address + " was removed");
     }
     servers_ = std::move(now);
   }
@@ -146,7 +146,7 @@ class Watch {
   std::map<std::string, std::string> servers_;
 };
 
-// What an audit finds in the end, where a registry was named.
+// Returns the faults that an audit finds at the end, if a registry was named.
 std::vector<std::string> AuditFaults() {
   const std::string where = ChosenServers();
   if (!where.starts_with("zk://") && !where.starts_with("dir://")) return {};
@@ -158,14 +158,14 @@ std::vector<std::string> AuditFaults() {
 
 std::vector<std::string> Broken(const DrillRecord& record, uint64_t duplicates) {
   std::vector<std::string> broken;
-  if (duplicates > 0) broken.push_back(Cat("ids that came twice: ", duplicates));
+  if (duplicates > 0) broken.push_back(Cat("ids that were issued twice: ", duplicates));
   if (record.out_of_order() > 0) {
-    broken.push_back(Cat("ids below those of seconds before: ", record.out_of_order()));
+    broken.push_back(Cat("ids below those of earlier seconds: ", record.out_of_order()));
   }
   if (record.failed() > FLAGS_failed_max)
     broken.push_back(Cat("calls that failed: ", record.failed()));
   if (record.ids() == 0) broken.push_back("no call was answered with an id");
-  if (!record.kept_all()) broken.push_back("not all ids were looked at: raise --ids_max");
+  if (!record.kept_all()) broken.push_back("not all ids were checked; raise --ids_max");
   for (const std::string& fault : AuditFaults()) broken.push_back("firn audit: " + fault);
   return broken;
 }
@@ -217,7 +217,7 @@ std::string VerdictText(const DrillRecord& record, uint64_t duplicates,
                         const std::vector<std::string>& broken) {
   std::string text =
       Cat("ids           ", record.ids(), ", ", duplicates, " of them twice\n", "order         ",
-          record.out_of_order(), " of ", record.judged(), " below those of seconds before\n",
+          record.out_of_order(), " of ", record.judged(), " below those of earlier seconds\n",
           "calls failed  ", record.failed(), " of ", record.calls(), "\n");
   for (const auto& [why, seconds] : record.reasons()) {
     text += Cat("              in ", seconds, " seconds: ", why, "\n");
@@ -239,13 +239,13 @@ Status Save(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
-  return file ? Status() : Unavailable(path + " cannot be written");
+  return file ? Status() : Unavailable("cannot write " + path);
 }
 
 Result<Output> RunWatch(const std::vector<std::string>& words) {
-  if (words.size() > 1) return Invalid("one tag at a time; an absent one is the servers' default");
-  if (FLAGS_rate < 0 || FLAGS_rate > kRateMax) return Invalid(Cat("--rate is 0 to ", 10'000));
-  if (FLAGS_ids_max < 1) return Invalid("--ids_max is 1 or more");
+  if (words.size() > 1) return Invalid("name one tag, or none for the servers' default tag");
+  if (FLAGS_rate < 0 || FLAGS_rate > kRateMax) return Invalid(Cat("--rate must be 0 to ", 10'000));
+  if (FLAGS_ids_max < 1) return Invalid("--ids_max must be 1 or more");
   FIRN_ASSIGN(const int64_t for_ms, MsOf(FLAGS_for));
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
   FIRN_ASSIGN(const auto client, OpenClient());
@@ -274,19 +274,20 @@ Result<Output> RunWatch(const std::vector<std::string>& words) {
 }  // namespace
 
 Verb DrillWatchVerb() {
-  return {.name = "watch",
-          .arguments = "[TAG]",
-          .summary = "takes ids of a running cluster while you pull plugs, and judges them all",
-          .details =
-              "100 calls a second of four threads, unless --rate and --threads say otherwise; a\n"
-              "line a second. Ctrl-C, or --for, ends it with a verdict: ids that came twice, ids\n"
-              "out of order, calls that failed, the longest one, which machine ids issued when.\n"
-              "A line that you type marks the moment; what the client sees of its servers does,\n"
-              "too. Order is judged of ids that tell their time by --layout. Where --registry is\n"
-              "given, an audit ends it. Exit code 1 when a promise was broken.\n",
-          .flags = {"for", "svg", "failed_max", "rate", "threads", "ids_max", "layout", "rack_bits",
-                    "timeout_ms", FIRN_CLIENT_FLAGS},
-          .run = RunWatch};
+  return {
+      .name = "watch",
+      .arguments = "[TAG]",
+      .summary = "takes ids of a running cluster while you break it, and checks every id",
+      .details =
+          "Makes 100 calls per second on four threads, unless --rate and --threads are given,\n"
+          "and prints a line per second. Ctrl-C or --for ends it with a verdict: duplicate ids,\n"
+          "ids out of order, failed calls, the longest call, and when each machine id issued.\n"
+          "A line that you type becomes a mark; so does each change of the client's servers.\n"
+          "Only ids with a time, by --layout, are checked for order. With --registry, the\n"
+          "verdict includes an audit. Exit code 1 if a promise was broken.\n",
+      .flags = {"for", "svg", "failed_max", "rate", "threads", "ids_max", "layout", "rack_bits",
+                "timeout_ms", FIRN_CLIENT_FLAGS},
+      .run = RunWatch};
 }
 
 }  // namespace firn

@@ -59,21 +59,21 @@ void Add(Output& output, const Explanation& e) {
 Result<Base> BaseOfForm(const std::string& name) {
   if (name == "decimal") return Base::kDecimal;
   if (const auto base = BaseNamed(name)) return *base;
-  return Invalid("--form is decimal, base62, base36 or base32, not '" + name + "'");
+  return Invalid("--form must be decimal, base62, base36 or base32, not '" + name + "'");
 }
 
-// Nobody has made an id of a time that is so far ahead, not even after a restore.
+// An issued id's time is never this far ahead of now, not even after a restore.
 constexpr Milliseconds kAhead{3'600'000};
 constexpr Milliseconds kFirstDays = std::chrono::days(31);
 
-// Of the cluster that its root node describes.
+// Returns the layout and the rack bits that the cluster's root node names.
 Result<LayoutChoice> LayoutOf(const ClusterMeta& meta) {
   FIRN_ASSIGN(const Layout layout, Layout::Parse(meta.layout));
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, meta.rack_bits));
   return LayoutChoice{layout, split};
 }
 
-// How the ids of one call are read: by servers, or by a layout, and which tag they are of.
+// How to read the ids of one call: by servers or by a layout, and as ids of which tag.
 struct Reader {
   std::unique_ptr<Client> servers;
   std::optional<LayoutChoice> choice;
@@ -94,7 +94,7 @@ Result<Reader> OpenReader() {
     FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(session.registry()));
     FIRN_ASSIGN(reader.choice, LayoutOf(meta.meta));
     if (FLAGS_tag.empty()) return reader;
-    FIRN_TRY(session.registry().Sync(TagPath(FLAGS_tag)));  // what it says of the ledger is true
+    FIRN_TRY(session.registry().Sync(TagPath(FLAGS_tag)));  // so that the ledger is current
     FIRN_ASSIGN(const StoredTag stored, TagStore(session.registry()).Read(FLAGS_tag));
     reader.tag = stored.tag();
   }
@@ -109,21 +109,21 @@ Result<Reader> OpenReader() {
   return reader;
 }
 
-// What a reader of the line above must know.
+// Adds a note below the id that was added last.
 void AddNote(Output& output, const std::string& note) {
   if (note.empty()) return;
   output.json.back()["note"] = note;
   output.text += "  NOTE: " + note + "\n";
 }
 
-// A number of a tag without a clock's time in it; a dated one tells its period.
+// Adds an id of a segment or dated tag. It contains no time; a dated id contains its period.
 Status AddNumber(Output& output, int64_t id, const TagDefinition& tag) {
   Json json{{"id", std::to_string(id)}, {"tag", tag.name}, {"number", id}};
-  std::string what = "it tells no time";
+  std::string what = "it contains no time";
   if (const auto dated = tag.Dated()) {
     const int64_t period = dated->PeriodOf(id), count = dated->CountOf(id);
     if (!dated->IsPeriod(period) || count == 0) {
-      return Invalid(Cat(id, " is no number of tag '", tag.name, "': those are a ",
+      return Invalid(Cat(id, " is not a number of tag '", tag.name, "', which consists of a ",
                          PeriodName(tag.period), " and a count of ", tag.digits, " digits"));
     }
     json["period"] = period;
@@ -134,12 +134,13 @@ Status AddNumber(Output& output, int64_t id, const TagDefinition& tag) {
   output.text += Cat(id, "  a number of tag ", tag.name, " (", tag.strategy, "): ", what, "\n");
   const bool beyond = tag.HasLedger() && id >= tag.NextBegin();
   AddNote(output, !beyond ? ""
-                          : Cat("it lies beyond the tag's ledger, which is at ", tag.NextBegin(),
-                                ": nobody has been given it"));
+                          : Cat("it lies above the tag's ledger, ", tag.NextBegin(),
+                                ", so it has not been issued"));
   return {};
 }
 
-// Of numbers that count from 1, read as if they had a time, it would lie there.
+// Returns whether the time is in the first month of the layout and long ago. Small numbers, such as
+// those of segment tags, are read as such times.
 bool IsOfFirstDays(const Explanation& e, WallMs now) {
   const auto layout = Layout::Parse(e.layout);
   if (!layout.ok()) return false;
@@ -147,18 +148,18 @@ bool IsOfFirstDays(const Explanation& e, WallMs now) {
   return e.time < end && end + kFirstDays < now;
 }
 
-// Never a wrong date without a word.
+// Adds a note if the date may be wrong.
 void AddNotes(Output& output, const Explanation& e, const Reader& reader) {
   const WallMs now = SystemClock().Wall();
   std::string note;
   const auto add = [&note](const std::string& word) { note += (note.empty() ? "" : "; ") + word; };
   if (reader.guessed) {
-    add("read as layout " + e.layout +
-        ", since no cluster is named: --registry, --servers or --layout");
+    add("read with layout " + e.layout +
+        ", because no cluster is named; use --registry, --servers or --layout");
   }
   if (e.time > now + kAhead) {
-    add("that time lies in the future: this is an id of another layout, of a segment tag, or an "
-        "obfuscated one (--tag)");
+    add("that time is in the future: this is an id of another layout, of a segment tag, or an "
+        "obfuscated id (--tag)");
   }
   if (IsOfFirstDays(e, now)) {
     add("that is when the layout's time begins: this looks like a number of a segment or dated "
@@ -176,7 +177,7 @@ Status AddId(Output& output, const Reader& reader, int64_t id) {
 }
 
 Result<Output> RunExplain(const std::vector<std::string>& words) {
-  if (words.empty()) return Invalid("which id?");
+  if (words.empty()) return Invalid("name at least one id");
   FIRN_ASSIGN(const Reader reader, OpenReader());
   std::vector<int64_t> ids;
   if (reader.tag) {
@@ -192,13 +193,13 @@ Result<Output> RunExplain(const std::vector<std::string>& words) {
 }
 
 Result<Output> RunReveal(const std::vector<std::string>& words) {
-  if (words.size() < 2) return Invalid("reveal wants a tag and ids");
+  if (words.size() < 2) return Invalid("reveal requires a tag and at least one id");
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   FIRN_ASSIGN(const StoredTag stored, TagStore(session.registry()).Read(words.front()));
   const TagDefinition& tag = stored.tag();
   if (!tag.HasPlugin("obfuscate")) return Invalid("tag " + tag.name + " is not obfuscated");
   const std::vector<std::string> shown(words.begin() + 1, words.end());
-  // Whatever the layout is: no text of an obfuscated tag shows its fields.
+  // Any layout will do: the text of an obfuscated tag never shows an id's fields.
   FIRN_ASSIGN(const std::vector<int64_t> ids, IdsOfTag(tag, Layout::Firn(), shown));
   Output output{.json = Json::array(), .text = {}};
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -218,7 +219,7 @@ Result<LayoutChoice> ChosenLayout() {
 }
 
 Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words) {
-  if (words.empty()) return Invalid("which id?");
+  if (words.empty()) return Invalid("name at least one id");
   FIRN_ASSIGN(const Base base, BaseOfForm(FLAGS_form));
   std::vector<int64_t> ids;
   for (const std::string& word : words) {
@@ -249,9 +250,8 @@ Result<std::vector<int64_t>> IdsOfTag(const TagDefinition& tag, const Layout& la
 Verb RevealVerb() {
   return {.name = "reveal",
           .arguments = "TAG ID...",
-          .summary = "the ids behind those that an obfuscated tag shows",
-          .details =
-              "For those who may read the tag's key: --key_dir is the folder that servers have.\n",
+          .summary = "converts the ids that an obfuscated tag shows back to its ids",
+          .details = "Requires the tag's key: --key_dir names a folder as on the servers.\n",
           .flags = {FIRN_REGISTRY_FLAGS, "key_dir", "form"},
           .run = RunReveal};
 }
@@ -262,8 +262,8 @@ Verb ExplainVerb() {
       .arguments = "ID...",
       .summary = "shows the fields of ids",
       .details =
-          "By the layout of the cluster that --registry or --servers name (or FIRN_REGISTRY,\n"
-          "FIRN_SERVERS), or by --layout; without any it asks nobody, and says that it guessed.\n"
+          "Uses the layout of the cluster that --registry or --servers name (or FIRN_REGISTRY,\n"
+          "FIRN_SERVERS), or --layout. Without any of them it guesses the layout, and says so.\n"
           "Example: firn explain 1169786042799259000 --layout twitter\n",
       .flags = {"layout", "rack_bits", "form", "tag", "key_dir", "timeout_ms", FIRN_CLIENT_FLAGS},
       .run = RunExplain};

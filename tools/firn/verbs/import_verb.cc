@@ -36,7 +36,7 @@ Result<std::string> ReadCredentials() {
 }
 
 Result<std::vector<IdSource>> ReadSources(IdTable form, const std::vector<std::string>& words) {
-  if (words.empty()) return Invalid("which databases? host:port/database, one or several");
+  if (words.empty()) return Invalid("name at least one database, as host:port/database");
   const std::string usual = form == IdTable::kLeaf ? "leaf_alloc" : "tiny_id_info";
   std::vector<IdDatabase> places;
   for (const std::string& word : words) {
@@ -55,13 +55,13 @@ Result<std::vector<IdSource>> ReadSources(IdTable form, const std::vector<std::s
 
 Result<Output> RunImport(const std::vector<std::string>& words) {
   FIRN_ASSIGN(const IdTable form, TableNamed(FLAGS_from));
-  if (!IsTagWord(FLAGS_store)) return Invalid("--store: '" + FLAGS_store + "' is no store's name");
+  if (!IsTagWord(FLAGS_store)) return Invalid("--store: '" + FLAGS_store + "' is not a store name");
   FIRN_ASSIGN(const std::vector<IdSource> sources, ReadSources(form, words));
   const TagImport import = PlanImport(form, sources, FLAGS_store);
   std::string faults;
   for (const std::string& fault : import.faults) faults += fault + "\n";
   if (!faults.empty() && !FLAGS_skip_faulty) {
-    return Invalid("nothing was done (--skip_faulty leaves these out):\n" + faults);
+    return Invalid("nothing was imported; --skip_faulty skips these tags:\n" + faults);
   }
 
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
@@ -74,7 +74,7 @@ Result<Output> RunImport(const std::vector<std::string>& words) {
   FIRN_ASSIGN(Output output, PutTags(store, listing, raised, FLAGS_dry_run));
   output.json["faults"] = import.faults;
   output.wrong = !import.faults.empty();
-  if (!faults.empty()) output.text += "left out:\n" + faults;
+  if (!faults.empty()) output.text += "skipped:\n" + faults;
   return output;
 }
 
@@ -84,12 +84,12 @@ Verb TagsImportVerb() {
   Verb import{
       .name = "import",
       .arguments = "HOST:PORT/DATABASE...",
-      .summary = "brings in the tags of Leaf or Tinyid databases",
+      .summary = "imports the tags of Leaf or Tinyid databases",
       .details =
-          "Each tag goes on above every number that any of the databases has given; a tag that is "
-          "there\nalready keeps its definition and is raised. Name all databases that share a "
+          "Each tag continues above every number that any of the databases has issued. A tag that "
+          "exists\nkeeps its definition and is raised. Name all databases that share a "
           "Tinyid tag.\nThe databases are only read. With --store=registry, stop the servers of "
-          "Leaf or Tinyid first:\nthey know nothing of the cluster's ledger.\n",
+          "Leaf or Tinyid first:\nthey ignore the cluster's ledger.\n",
       .flags = {FIRN_REGISTRY_FLAGS, "dry_run", "from", "table", "store", "credentials_file",
                 "skip_faulty"}};
   import.run = RunImport;

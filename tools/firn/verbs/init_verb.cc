@@ -30,19 +30,18 @@ namespace {
 // they notice the loss within 2 to 4 s of a disconnection (ZkCoordinator), then find the root node.
 constexpr Milliseconds kLookFor{20'000};
 constexpr Milliseconds kLookEvery{200};
-// How it goes on, where that takes a while.
+// Interval of progress messages.
 constexpr Milliseconds kTellEvery{10'000};
 
 Status AskForAChoice() {
   return Invalid(
-      "nobody can tell an empty registry from one that has lost everything: say --brand-new if no "
-      "id was ever issued under this name, or --nobrand_new, and ids begin some 30 minutes ahead "
-      "of "
-      "all clocks. Servers that run here know their cluster's uuid: their log tells the firn "
-      "restore that puts it right");
+      "an empty registry looks like one that has lost everything; use --brand-new if no id was "
+      "ever issued under this name, otherwise --nobrand_new, which starts ids some 30 minutes "
+      "ahead of all clocks. If servers of the cluster still run, use the firn restore command in "
+      "their log instead");
 }
 
-// A server of another cluster that has announced itself; nothing when there is none.
+// Returns a sentence about a server of another cluster that has registered here, or "".
 Result<std::string> StrangerAmong(BlockingCoordinator& registry, const std::string& uuid) {
   const std::string folder(kProvidersPath);
   const auto names = registry.List(folder);
@@ -60,8 +59,8 @@ Result<std::string> StrangerAmong(BlockingCoordinator& registry, const std::stri
   return std::string();
 }
 
-// Refuses where servers of another cluster run: its data were lost, and they would never serve
-// under a new uuid.
+// Returns kConflict if servers of another cluster run: its data were lost, and those servers would
+// never serve under a new uuid.
 Status LookForStrangers(BlockingCoordinator& registry) {
   FIRN_ASSIGN(const MetaAsRead made, ReadMeta(registry));
   const Clock& clock = SystemClock();
@@ -71,9 +70,9 @@ Status LookForStrangers(BlockingCoordinator& registry) {
   while (true) {
     FIRN_ASSIGN(const std::string stranger, StrangerAmong(registry, made.meta.uuid));
     if (!stranger.empty()) {
-      return Conflict("no cluster was made: " + stranger +
-                      ", whose data were lost here. Its log and /v1/status tell the firn restore "
-                      "--uuid=... that puts it right; --force makes another cluster all the same");
+      return Conflict("no cluster was created: " + stranger +
+                      ", whose data were lost here. Its log and /v1/status show the firn restore "
+                      "--uuid=... that repairs it; --force creates a new cluster anyway");
     }
     if (clock.Boot() >= give_up) return {};
     SleepFor(kLookEvery);
@@ -103,31 +102,32 @@ Result<Output> RunInit(const std::vector<std::string>& words) {
   plan.progress = [&told](uint32_t made, uint32_t of) {
     if (SystemClock().Boot() - told < kTellEvery) return;
     told = SystemClock().Boot();
-    std::cerr << "firn init: " << made << " of " << of << " machine ids are made\n";
+    std::cerr << "firn init: created " << made << " of " << of << " machine ids\n";
   };
-  // In a directory nobody waits: its processes see the folder go.
+  // A directory needs no wait: its processes notice at once that the folder is gone.
   const bool may_be_waited_for = ChosenRegistry().starts_with("zk:") && !FLAGS_force;
   if (may_be_waited_for) plan.last_look = [&registry] { return LookForStrangers(registry); };
   const Status done = MakeCluster(registry, plan, SystemEntropy());
-  // Those servers may have frozen what was half made before anybody looked for them.
+  // Servers of another cluster may have frozen the new one before the last check found them.
   const bool disturbed = may_be_waited_for && absent && done.code() == Code::kConflict;
   if (disturbed) FIRN_TRY(LookForStrangers(registry));
   FIRN_TRY(done);
   FIRN_ASSIGN(const MetaAsRead made, ReadMeta(registry));
-  return Output{.json = {{"uuid", made.meta.uuid}, {"layout", made.meta.layout}},
-                .text = "cluster " + made.meta.uuid + " made, layout " + made.meta.layout + "\n"};
+  return Output{
+      .json = {{"uuid", made.meta.uuid}, {"layout", made.meta.layout}},
+      .text = "cluster " + made.meta.uuid + " created, layout " + made.meta.layout + "\n"};
 }
 
 }  // namespace
 
 Verb InitVerb() {
   return {.name = "init",
-          .summary = "makes a cluster where there is none",
+          .summary = "creates a cluster",
           .details =
-              "Says --brand-new or --nobrand_new: nobody can tell an empty registry from one\nthat "
-              "has lost everything, and servers may still be issuing under the old one. In "
-              "ZooKeeper\nit waits 20 s for servers of a lost cluster to announce themselves. "
-              "--force skips this wait.\n",
+              "Requires --brand-new or --nobrand_new: an empty registry looks like one that has\n"
+              "lost everything, and servers may still issue ids of the lost cluster. In ZooKeeper\n"
+              "it waits 20 s for servers of a lost cluster to announce themselves; --force skips\n"
+              "this wait.\n",
           .flags = {FIRN_REGISTRY_FLAGS, "brand_new", "force", "default_strategy", "ids_since",
                     "uuid", "layout", "rack_bits", "workers", "claim_window_ms", "skew_max_ms"},
           .run = RunInit};

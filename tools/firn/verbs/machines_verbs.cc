@@ -36,14 +36,14 @@ Status AddMachines(const std::string& word, uint32_t most, std::vector<MachineId
   const auto last =
       dash == word.size() ? first : ParseNumberWithin<uint32_t>(word.substr(dash + 1), 0, most);
   if (!first || !last || *last < *first) {
-    return Invalid(Cat("'", word, "' is no machine id of this cluster: 0 to ", most,
-                       ", or two of them with a dash between"));
+    return Invalid(Cat("'", word, "' is not a machine id of this cluster; use 0 to ", most,
+                       ", or FIRST-LAST"));
   }
   for (uint32_t machine = *first; machine <= *last; ++machine) machines.emplace_back(machine);
   return {};
 }
 
-// The machine ids that the words name, and where they stand.
+// The machine ids that the words name, and their slots.
 struct Named {
   std::vector<MachineId> machines;
   std::vector<Slot> slots;
@@ -77,18 +77,18 @@ Result<Output> RunReserve(const Words& words) {
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   FIRN_ASSIGN(const Named named, NamedIn(words, session.registry()));
   FIRN_TRY(ReserveSlots(session.registry(), named.slots, FLAGS_reserved_for));
-  return Told(named, "are reserved: Firn claims none of them");
+  return Told(named, "are reserved; Firn does not claim them");
 }
 
 Result<Output> RunRelease(const Words& words) {
   if (FLAGS_ahead_ms < 0 || FLAGS_ahead_ms > kAheadMost) {
-    return Invalid("--ahead_ms is 0 ms to a day");
+    return Invalid(Cat("--ahead_ms must be 0 to ", kAheadMost, " ms (24 h)"));
   }
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   FIRN_ASSIGN(const Named named, NamedIn(words, session.registry()));
   FIRN_TRY(ReleaseSlots(session.registry(), named.slots, SystemClock().Wall(),
                         Milliseconds(FLAGS_ahead_ms)));
-  return Told(named, "are Firn's again");
+  return Told(named, "are released; Firn may claim them");
 }
 
 Result<Output> RunListMachines(const Words& words) {
@@ -113,23 +113,23 @@ Result<Output> RunListMachines(const Words& words) {
 
 Verb MachinesVerb() {
   Verb list{.name = "list",
-            .summary = "the machine ids that are or were in use, and those that are reserved",
+            .summary = "lists machine ids that are or were in use, or are reserved",
             .flags = {FIRN_REGISTRY_FLAGS},
             .run = RunListMachines};
   Verb reserve{
       .name = "reserve",
       .arguments = "ID|FIRST-LAST...",
-      .summary = "keeps machine ids for a system that still uses them: Firn claims none of them",
+      .summary = "reserves machine ids for another system: Firn does not claim them",
       .details =
-          "For the time of a change-over, before servers start: one that Firn has ever held is "
-          "refused, and then none\nis reserved. A restore keeps them where the registry still "
-          "knows them. Where it was "
-          "wiped, name them\nto `firn restore --reserve`, or they are claimed.\n",
+          "For a migration, before servers start. If Firn has ever held one of them, the command "
+          "is refused\nand reserves none. A restore keeps the reservations that the registry "
+          "still has. If it was wiped,\nname them with `firn restore --reserve`, or servers "
+          "claim these ids.\n",
       .flags = {FIRN_REGISTRY_FLAGS, "reserved_for"},
       .run = RunReserve};
   Verb release{.name = "release",
                .arguments = "ID|FIRST-LAST...",
-               .summary = "lets Firn claim reserved machine ids, once the other system has stopped",
+               .summary = "lets Firn claim reserved machine ids, after the other system stopped",
                .flags = {FIRN_REGISTRY_FLAGS, "ahead_ms"},
                .run = RunRelease};
   return {.name = "machines",

@@ -29,7 +29,7 @@ constexpr int32_t kIdsOfACall = 100'000;
 constexpr double kWatchRate = 10;  // unless --rate says otherwise
 
 Result<std::string> TagOf(const Words& words) {
-  if (words.size() > 1) return Invalid("one tag at a time; an absent one is the servers' default");
+  if (words.size() > 1) return Invalid("name one tag, or none for the servers' default tag");
   return words.empty() ? std::string() : words.front();
 }
 
@@ -60,7 +60,7 @@ std::string WatchLine(const ClientLoadReport& report) {
   return line;
 }
 
-// A line a second, until interrupted.
+// Prints a line per second, until interrupted.
 Status Watch(Client& client, const std::string& tag) {
   const ClientLoadPlan plan{.tag = tag,
                             .batch = FLAGS_n,
@@ -78,8 +78,8 @@ Status Watch(Client& client, const std::string& tag) {
 
 Result<Output> RunNext(const Words& words) {
   FIRN_ASSIGN(const std::string tag, TagOf(words));
-  if (FLAGS_n < 1 || FLAGS_n > kIdsMax) return Invalid(Cat("-n is 1 to ", kIdsMax));
-  if (FLAGS_watch && FLAGS_text) return Invalid("--watch shows no ids, so --text says nothing");
+  if (FLAGS_n < 1 || FLAGS_n > kIdsMax) return Invalid(Cat("-n must be 1 to ", kIdsMax));
+  if (FLAGS_watch && FLAGS_text) return Invalid("--watch prints no ids; omit --text");
   const auto opened = OpenClient();
   if (!opened.ok()) return WithWayOut(opened.status());
   const std::unique_ptr<Client>& client = *opened;
@@ -91,7 +91,7 @@ Result<Output> RunNext(const Words& words) {
   if (taken.code() == Code::kUnavailable) taken = WithWayOut(taken);
   if (!taken.ok()) taken = taken.WithContext(tag.empty() ? "the default tag" : tag);
   if (ids.empty()) return taken;
-  // Numbers that were taken are nobody else's any more.
+  // Print the ids that were taken: the servers will not issue them again.
   if (!taken.ok()) taken = taken.WithContext(Cat(ids.size(), " of ", FLAGS_n, " were taken"));
   Output output{.json = Json{{"tag", tag}, {"ids", ids}}, .text = {}, .failed = taken};
   for (const std::string& id : ids) output.text += id + "\n";
@@ -103,11 +103,11 @@ Result<Output> RunNext(const Words& words) {
 Verb NextVerb() {
   return {.name = "next",
           .arguments = "[TAG] [-n N]",
-          .summary = "ids, through the client that programs use",
+          .summary = "takes ids through the client library",
           .details =
-              "Without a tag: of the servers' default one. With --watch a line a second, until\n"
-              "interrupted: ids and latency of 10 calls a second, or --rate, of N ids each;\n"
-              "not with --text.\n",
+              "Without a tag, the servers use their default tag. --watch takes ids until\n"
+              "interrupted, with 10 calls per second, or --rate, of N ids each, and prints rate\n"
+              "and latency every second.\n",
           .flags = {"n", "text", "watch", "rate", FIRN_CLIENT_FLAGS},
           .run = RunNext};
 }

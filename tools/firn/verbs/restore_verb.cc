@@ -69,17 +69,17 @@ using Words = std::vector<std::string>;
 Status CheckNumbers() {
   constexpr int64_t kYear = int64_t{366} * 86'400'000;
   if (!IsDefaultStrategy(FLAGS_default_strategy)) {
-    return Invalid("--default_strategy is snowflake or empty");
+    return Invalid("--default_strategy must be snowflake or empty");
   }
-  if (FLAGS_tag_gap < 0) return Invalid("--tag_gap: a ledger is lifted, never lowered");
+  if (FLAGS_tag_gap < 0) return Invalid("--tag_gap must be 0 or more");
   for (const auto& [name, ms] : {std::pair("--claim_window_ms", FLAGS_claim_window_ms),
                                  std::pair("--skew_max_ms", FLAGS_skew_max_ms)}) {
-    if (ms < 0 || ms > kYear) return Invalid(std::string(name) + " is 0 ms to a year");
+    if (ms < 0 || ms > kYear) return Invalid(Cat(name, " must be 0 to ", kYear, " ms (366 days)"));
   }
   return {};
 }
 
-// Whole numbers with commas between them; `what` each of them is.
+// Parses whole numbers separated by commas; `what` names one of them in an error.
 Result<std::vector<int64_t>> NumbersIn(const std::string& flag, const std::string& text,
                                        int64_t most, const char* what) {
   std::vector<int64_t> numbers;
@@ -88,14 +88,14 @@ Result<std::vector<int64_t>> NumbersIn(const std::string& flag, const std::strin
     const std::string_view word = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
     const auto number = ParseNumberWithin<int64_t>(word, 0, most);
-    if (!number) return Invalid(Cat("--", flag, ": '", word, "' is no ", what));
+    if (!number) return Invalid(Cat("--", flag, ": '", word, "' is not a ", what));
     numbers.push_back(*number);
   }
   return numbers;
 }
 
 Result<std::vector<ReportedBound>> SaidBounds() {
-  FIRN_ASSIGN(const auto moments, NumbersIn("bound_ms", FLAGS_bound_ms, INT64_MAX, "moment in ms"));
+  FIRN_ASSIGN(const auto moments, NumbersIn("bound_ms", FLAGS_bound_ms, INT64_MAX, "time in ms"));
   std::vector<ReportedBound> bounds;
   for (const int64_t ms : moments) bounds.push_back({WallMs(ms)});
   return bounds;
@@ -117,7 +117,7 @@ Result<std::vector<SaidTag>> SaidTags(const Words& words) {
   return tags;
 }
 
-// What --tag_high says, as if a server had said it.
+// Returns --tag_high in the form of a server's report.
 Result<ProviderReport> SaidHighs() {
   ProviderReport said;
   std::string_view rest = FLAGS_tag_high;
@@ -128,25 +128,25 @@ Result<ProviderReport> SaidHighs() {
     const Result<std::string> tag = DecodeTagName(word.substr(0, equals));
     const std::string_view digits = word.substr(std::min(equals + 1, word.size()));
     const auto number = ParseNumberWithin<int64_t>(digits, 1, INT64_MAX - 1);
-    if (!tag.ok() || !number) return Invalid(Cat("--tag_high: '", word, "' is no tag=number"));
+    if (!tag.ok() || !number) return Invalid(Cat("--tag_high: '", word, "' is not tag=number"));
     int64_t& high = said.high[*tag];
     high = std::max(high, *number + 1);
   }
   return said;
 }
 
-// What the tree, and the servers that have announced themselves in it, know of a lost past.
+// Gathers the facts for a restore from the flags, the registry and the running servers' reports.
 Result<RestoreFacts> GatherFacts(const Audit& audit) {
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
   if (!FLAGS_uuid.empty() && !IsUuid(FLAGS_uuid)) return Invalid("--uuid: not a uuid");
   const bool others = !FLAGS_uuid.empty() && audit.meta && audit.meta->uuid != FLAGS_uuid;
   const bool unused = audit.meta && audit.meta->floor == WallMs() && audit.NeverUsed();
   if (others && !unused) {
-    return Conflict("the cluster that is here is " + audit.meta->uuid +
-                    ", and it was in use or restored");
+    return Conflict("the registry contains the cluster " + audit.meta->uuid +
+                    ", which was in use or restored");
   }
   if (!FLAGS_uuid.empty() && (!audit.meta || others) && !IsSaid("layout")) {
-    return Invalid("the cluster's root node is gone: say with --layout which layout it had");
+    return Invalid("the cluster's root node is missing; name its layout with --layout");
   }
   FIRN_ASSIGN(const WallMs ids_since, ChosenIdsSince());
   FIRN_ASSIGN(std::vector<ReportedBound> said, SaidBounds());
@@ -177,7 +177,8 @@ std::vector<ProviderReport> ReportsIn(const Audit& audit) {
   return reports;
 }
 
-// What servers report and nobody has said how to make anew: they would freeze the cluster again.
+// Returns kConflict if `tags` omits a lost tag that servers report: they would freeze the cluster
+// again.
 Status CheckLostTags(const Audit& audit, const std::vector<SaidTag>& tags) {
   std::vector<TagDefinition> unsaid;
   for (const auto& [name, seen] : audit.lost_tags) {
@@ -193,13 +194,14 @@ Status CheckLostTags(const Audit& audit, const std::vector<SaidTag>& tags) {
   const std::string first = unsaid.front().name;
   return Conflict(
       "nothing was done: the node of tag " + first +
-      " is lost, and servers would freeze the cluster again. Say where it goes on, with "
-      "its other fields as they were (a server's /v1/status and log tell them), and disabled=true "
-      "if it is not wanted any more:\n" +
+      " is lost, and servers would freeze the cluster again. Add its next number, and its other "
+      "fields as they were (a server's /v1/status and log show them), and disabled=true if it is "
+      "no longer needed:\n" +
       RestoreCommandFor(audit, std::move(unsaid)));
 }
 
-// Whether the words tell of no number above the ledgers that there are, and of no other form.
+// Returns whether the arguments name only existing tags, no number above their ledgers, and no
+// other form.
 Result<bool> TagsCover(BlockingCoordinator& registry, const std::vector<SaidTag>& tags,
                        const ProviderReport& said) {
   FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
@@ -218,7 +220,7 @@ Result<bool> TagsCover(BlockingCoordinator& registry, const std::vector<SaidTag>
                      [&](const auto& high) { return covers(high.first, high.second); });
 }
 
-// Whether the cluster has just been restored, above all that is known now.
+// Returns whether the cluster has just been restored, with a floor above all that is known now.
 bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
   if (!audit.meta || audit.meta->frozen || audit.losses > 0 || facts.replaces_unused) return false;
   const Milliseconds since = facts.now - audit.meta_set_at;
@@ -231,7 +233,7 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
     });
   };
   for (const auto& [bound, machine] : facts.bounds) {
-    // A sane one that a server reports stands in its record, or the audit would have told.
+    // A plausible bound of a running server equals its record, or the audit would report a loss.
     const bool absurd = bound - facts.now > kPoisonAhead;
     if (absurd ? !machine || !is_retired(*machine) : !machine && bound > floor) return false;
   }
@@ -245,14 +247,13 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
 
 Output NothingNew(const Audit& audit, const RestoreFacts& facts) {
   const int64_t seconds = (facts.now - audit.meta_set_at).count() / 1000;
-  return {
-      .json = {{"uuid", audit.meta->uuid},
-               {"floor_ms", audit.meta->floor.ms()},
-               {"root_made", false},
-               {"nothing_new", true}},
-      .text = Cat("the cluster was restored ", seconds,
-                  " s ago, and nothing new is known: nothing was changed. If its data were lost "
-                  "again since, say --again\n")};
+  return {.json = {{"uuid", audit.meta->uuid},
+                   {"floor_ms", audit.meta->floor.ms()},
+                   {"root_made", false},
+                   {"nothing_new", true}},
+          .text = Cat("the cluster was restored ", seconds,
+                      " s ago and nothing new is known, so nothing was changed. If data were lost "
+                      "again since then, use --again\n")};
 }
 
 Result<Output> RunRestore(const Words& words) {
@@ -260,7 +261,7 @@ Result<Output> RunRestore(const Words& words) {
   return RestoreAsFlagsSay(session.registry(), words);
 }
 
-// Tags whose nodes say nothing, and of which nobody has said anything.
+// Reports tags whose nodes cannot be read and that no argument defines.
 Status TellUnreadable(BlockingCoordinator& registry, Output& output) {
   FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
   output.wrong |= !listing.faults.empty();
@@ -320,9 +321,9 @@ Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry, const Words& wor
   WarnOfUnknown(report, !FLAGS_uuid.empty(), output);
   TellKnown(audit, facts.bounds.size() - audit.providers.size(), report, output);
   const std::string floor = FormatRfc3339(report.floor);
-  output.text += "cluster " + report.uuid + (report.root_made ? " made anew" : " restored") +
-                 "; machine ids begin at " + floor +
-                 " at the earliest; servers with --clock_policy=strict refuse until then\n";
+  output.text += "cluster " + report.uuid + (report.root_made ? " re-created" : " restored") +
+                 "; ids start at " + floor +
+                 " or later; servers with --clock_policy=strict refuse requests until then\n";
   return output;
 }
 
@@ -332,25 +333,22 @@ Verb RestoreVerb() {
       .arguments = "[TAG=START[,KEY=VALUE...]]...",
       .summary = "lifts a cluster that lost data above everything that may have been issued",
       .details =
-          "For a registry that was wiped, rolled back or restored from a backup. Lifts "
-          "every tag's\nledger, sets the floor of machine ids, retires poisoned slots, mends "
-          "damaged "
-          "nodes, and lets claims\nbegin again, all while the cluster is frozen. A tag whose node "
-          "is "
-          "lost is a word: its next number,\nand its fields; so is one whose fields were edited "
-          "before the data went back. Servers that run\nprint the whole command "
-          "in their log and as `trouble` in /v1/status: paste it. "
-          "May be repeated: with nothing new known it changes nothing. Where "
-          "everything is gone, give --uuid: servers refuse a cluster that is not "
-          "theirs. It has\nthe tag default then, as firn init makes it, unless a word says how it "
-          "was.\n"
-          "Servers' own nodes go with a wiped registry: name what /v1/status of those still "
-          "running shows\nby --bound_ms. Ids of a cluster that was restored before run ahead of "
-          "all clocks: name the floor of\nthat restore plus the time since, too, and by "
-          "--skew_max_ms the worst clock that alarms told of.\n"
-          "Programs that embed Firn report nothing: only the gap, and what servers saw of "
-          "their ranges,\ncovers them. What users' records show of a tag is said by "
-          "--tag_high.\n",
+          "For a registry that was wiped, rolled back or restored from a backup. While the "
+          "cluster\n"
+          "is frozen, it lifts every tag's ledger, sets the floor of machine ids, retires "
+          "poisoned\n"
+          "slots and repairs damaged nodes; then it permits claims again. An argument defines a\n"
+          "tag whose node is lost, or whose last edit is lost: its next number, and its fields.\n"
+          "Running servers print the whole command in their log and as `trouble` in /v1/status:\n"
+          "paste it. Repeating the command without new facts changes nothing.\n"
+          "If the root node is lost, give --uuid, because servers refuse another cluster. The\n"
+          "re-created cluster has the tag default, as after firn init, unless an argument defines\n"
+          "it. A wiped registry has also lost the servers' reports: pass the bounds in /v1/status\n"
+          "of servers that still run with --bound_ms. After an earlier restore ids run ahead of\n"
+          "all clocks: pass that restore's floor plus the time since then, too, and the largest\n"
+          "clock error in any alarm with --skew_max_ms.\n"
+          "Programs that embed Firn report nothing: only the gap, and the servers' reports of\n"
+          "their ranges, cover them. Pass what users' records show of a tag with --tag_high.\n",
       .flags = {FIRN_REGISTRY_FLAGS, "uuid", "default_strategy", "ids_since", "layout", "rack_bits",
                 "workers", "claim_window_ms", "skew_max_ms", "bound_ms", "retire", "reserve",
                 "tag_high", "tag_gap", "again"},

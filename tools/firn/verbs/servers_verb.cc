@@ -29,8 +29,9 @@ using Words = std::vector<std::string>;
 constexpr Milliseconds kPoll{20};
 constexpr int64_t kHarmlessId = 1;  // explaining it issues nothing
 
-// What a client knows once it has been told; kUnavailable when nothing comes in time. The first
-// list of firn:// is what was given; when no server tells another, that has to do.
+// Waits for the client's list of servers. With firn:// the first list is that of the flag, so it
+// waits for a second one, and returns the first if none arrives in time. kUnavailable if no server
+// is known within --timeout_ms.
 Result<ClusterView> AwaitServers(const Client& client) {
   const uint64_t lists = ChosenServers().starts_with("firn://") ? 2 : 1;
   const BootMs give_up = SystemClock().Boot() + Milliseconds(FLAGS_timeout_ms);
@@ -43,7 +44,7 @@ Result<ClusterView> AwaitServers(const Client& client) {
   }
 }
 
-// One server, asked on its own as a client asks it.
+// The result of probing one server as a client does.
 struct Probe {
   bool answers = false;
   double ms = 0;
@@ -59,7 +60,7 @@ Probe Ask(const KnownServer& server, const ClusterIdentity& cluster) {
                  .deadline = Milliseconds(FLAGS_attempt_ms),
                  .attempt_limit = Milliseconds(FLAGS_attempt_ms),
                  .attempts_max = 1});
-  // The first call connects and looks whether it is this cluster; the second one is like any other.
+  // The first call connects and checks the cluster; the second shows the usual latency.
   Probe probe;
   for (int i = 0; i < 2; ++i) {
     CallReport report;
@@ -87,7 +88,7 @@ std::string_view PhaseWord(ServerPhase phase) {
 }
 
 void AddServer(const KnownServer& server, const Probe& probe, Table& table, Output& output) {
-  // As clients see it: a weight of 0 takes a server out like an operator's word.
+  // Clients treat a weight of 0 like offline.
   const bool out = server.disabled || server.weight <= 0;
   const bool wanted = !out && server.phase == ServerPhase::kReady;
   output.wrong |= !probe.answers || server.phase == ServerPhase::kNotReady;
@@ -124,7 +125,7 @@ Result<Output> RunServers(const Words& words) {
   return output;
 }
 
-// --- words of the operator -----------------------------------------------------------------------
+// --- settings of the operator --------------------------------------------------------------------
 
 template <typename Change>
 Result<Output> Say(const std::string& address, Change change) {
@@ -133,8 +134,8 @@ Result<Output> Say(const std::string& address, Change change) {
   ServerWords words(session.registry());
   FIRN_ASSIGN(const bool known, words.Knows(endpoint.ToString()));
   if (!known && !FLAGS_force) {
-    return NotFound("no server is listed at " + endpoint.ToString() +
-                    "; `firn servers` shows those that are, --force says it all the same");
+    return NotFound("no server is registered at " + endpoint.ToString() +
+                    "; `firn servers` lists them, --force stores the setting anyway");
   }
   FIRN_ASSIGN(const Configurator word, words.Edit(endpoint.ToString(), change));
   return Output{.json = Json{{"address", endpoint.ToString()},
@@ -145,14 +146,14 @@ Result<Output> Say(const std::string& address, Change change) {
 }
 
 Result<Output> RunSwitch(const Words& words, bool offline) {
-  if (words.size() != 1) return Invalid("which server? One host:port, as `firn servers` shows it");
+  if (words.size() != 1) return Invalid("name one server as host:port, as in `firn servers`");
   return Say(words.front(), [offline](Configurator& word) { word.disabled = offline; });
 }
 
 Result<Output> RunWeight(const Words& words) {
-  if (words.size() != 2) return Invalid("weight wants a server and a number");
+  if (words.size() != 2) return Invalid("weight requires a server and a number");
   const auto weight = ParseNumberWithin<int>(words[1], 0, Configurator::kWeightMax);
-  if (!weight) return Invalid(Cat("a weight is 0 to ", Configurator::kWeightMax));
+  if (!weight) return Invalid(Cat("the weight must be 0 to ", Configurator::kWeightMax));
   return Say(words[0], [weight](Configurator& word) { word.weight = *weight; });
 }
 
@@ -161,24 +162,24 @@ Result<Output> RunWeight(const Words& words) {
 Verb ServersVerb() {
   Verb offline{.name = "offline",
                .arguments = "ADDRESS",
-               .summary = "clients stay away from a server",
+               .summary = "makes clients avoid a server",
                .flags = {FIRN_REGISTRY_FLAGS, "force"}};
   offline.run = [](const Words& words) { return RunSwitch(words, true); };
   Verb online{.name = "online",
               .arguments = "ADDRESS",
-              .summary = "clients come back to it",
+              .summary = "lets clients use a server again",
               .flags = {FIRN_REGISTRY_FLAGS, "force"}};
   online.run = [](const Words& words) { return RunSwitch(words, false); };
   Verb weight{.name = "weight",
               .arguments = "ADDRESS N",
-              .summary = "its share of the calls, beside the others'; 100 unless said, 0: none",
+              .summary = "sets a server's share of calls relative to others; default 100, 0: none",
               .flags = {FIRN_REGISTRY_FLAGS, "force"}};
   weight.run = RunWeight;
   return {.name = "servers",
-          .summary = "servers as clients see them, each asked for its health",
+          .summary = "lists the servers as clients see them, and probes each one",
           .details =
-              "Exit code 1 when one does not answer or is not ready. The registry may be away as\n"
-              "long as --servers names the servers themselves.\n",
+              "Exit code 1 if a server does not answer or is not ready. With --servers=firn://...\n"
+              "or list://... it needs no registry.\n",
           .flags = {"servers", "tls_ca", "tls_cert", "tls_key", "tls_name", "deadline_ms",
                     "attempt_ms", FIRN_REGISTRY_FLAGS},
           .run = RunServers,

@@ -51,7 +51,7 @@ Result<Output> RunListTags(const Words& words) {
   return output;
 }
 
-// What a tag's ledger has picked while the tag's store was away, for those who look at the
+// Shows how far the ledger has advanced in place of the tag's store, for those who read the
 // database.
 void ShowStandIn(const TagNode& node, Json& json, std::string& text) {
   const StandIn& stand_in = node.stand_in;
@@ -59,12 +59,12 @@ void ShowStandIn(const TagNode& node, Json& json, std::string& text) {
   const std::string since = FormatRfc3339(stand_in.since);
   json["ledger_since"] = since;
   json["store_picked"] = std::to_string(stand_in.picked);
-  text += Cat("# store ", stand_in.store, " is away since ", since, ": it has picked up to ",
+  text += Cat("# store ", stand_in.store, " unreachable since ", since, ": it has provided up to ",
               stand_in.picked, ", the ledger itself up to ", node.tag.high, "\n");
 }
 
 Result<Output> RunShow(const Words& names) {
-  if (names.empty()) return Invalid("which tag?");
+  if (names.empty()) return Invalid("name at least one tag");
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   TagStore store(session.registry());
   Output output{.json = Json::array(), .text = {}};
@@ -78,7 +78,7 @@ Result<Output> RunShow(const Words& names) {
   return output;
 }
 
-// "key=value" words put into `tag`.
+// Sets the fields of `tag` that the words name as key=value.
 Status SetFields(const Words& words, TagDefinition& tag) {
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
@@ -89,7 +89,7 @@ Status SetFields(const Words& words, TagDefinition& tag) {
 }
 
 Result<Output> RunCreate(const Words& words) {
-  if (words.empty()) return Invalid("which tag?");
+  if (words.empty()) return Invalid("name a tag");
   TagDefinition tag;
   tag.name = words.front();
   tag.strategy = "segment";
@@ -104,7 +104,7 @@ Result<Output> RunCreate(const Words& words) {
   return Done(std::move(output));
 }
 
-// CheckNames of what names other ones than the cluster's tags have already.
+// Runs CheckNames on each tag whose strategy, plugins or zone differ from those in the cluster.
 Status CheckNewNames(const std::vector<StoredTag>& present,
                      const std::vector<TagDefinition>& tags) {
   for (const TagDefinition& tag : tags) {
@@ -135,17 +135,17 @@ Result<Output> Edit(const std::string& name, const Words& settings) {
 }
 
 Result<Output> RunSet(const Words& words) {
-  if (words.size() < 2) return Invalid("set wants a tag and key=value");
+  if (words.size() < 2) return Invalid("set requires a tag and key=value");
   return Edit(words.front(), {words.begin() + 1, words.end()});
 }
 
 Result<Output> RunDisable(const Words& words) {
-  if (words.size() != 1) return Invalid("disable wants one tag");
+  if (words.size() != 1) return Invalid("disable requires one tag");
   return Edit(words.front(), {"disabled=true"});
 }
 
 Result<Output> RunDelete(const Words& words) {
-  if (words.size() != 1) return Invalid("delete wants one tag");
+  if (words.size() != 1) return Invalid("delete requires one tag");
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   FIRN_TRY(TagStore(session.registry()).Delete(words.front()));
   return Output{.json = {{"tag", words.front()}, {"done", true}},
@@ -161,18 +161,19 @@ Result<TagIni> ReadIniFile(const std::string& path) {
   return ini;
 }
 
-// A file that does not name a tag's start keeps the present one, which may have been raised since.
+// Keeps the present start of a tag if the file does not set it: it may have been raised since.
 void KeepStarts(const std::vector<StoredTag>& present, std::vector<TagDefinition>& tags) {
   for (TagDefinition& tag : tags) {
-    const auto stored = std::find_if(present.begin(), present.end(),
-                                     [&tag](const auto& one) { return one.tag().name == tag.name; });
+    const auto stored = std::find_if(present.begin(), present.end(), [&tag](const auto& one) {
+      return one.tag().name == tag.name;
+    });
     if (stored == present.end() || tag.start || !tag.HasLedger()) continue;
     tag.start = stored->tag().start;
   }
 }
 
 Result<Output> RunApply(const Words& words) {
-  if (words.size() != 1) return Invalid("apply wants one file");
+  if (words.size() != 1) return Invalid("apply requires one file");
   FIRN_ASSIGN(TagIni ini, ReadIniFile(words.front()));
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   TagStore store(session.registry());
@@ -187,25 +188,25 @@ Result<Output> RunApply(const Words& words) {
 
 Verb TagsVerb() {
   static const std::string& keys = *new std::string(DescribeTagKeys());
-  Verb list{.name = "list", .summary = "all tags of the cluster", .flags = {FIRN_REGISTRY_FLAGS}};
+  Verb list{.name = "list", .summary = "lists all tags", .flags = {FIRN_REGISTRY_FLAGS}};
   list.run = RunListTags;
   Verb show{.name = "show",
             .arguments = "TAG...",
-            .summary = "tags as a file that `apply` reads",
+            .summary = "shows tags as a file for `apply`",
             .flags = {FIRN_REGISTRY_FLAGS}};
   show.run = RunShow;
   Verb apply{.name = "apply",
              .arguments = "FILE",
-             .summary = "makes and changes the tags of an INI file",
+             .summary = "creates and changes the tags of an INI file",
              .details =
-                 "The file is checked as a whole, and shown as a difference, before anything "
-                 "is done.\nTags that it does not name stay as they are. A tag without `start` "
-                 "keeps its present one.\n",
+                 "Checks the whole file before the first write, and shows the changes. Tags that "
+                 "are not in\nthe file stay as they are. A tag without `start` keeps its present "
+                 "one.\n",
              .flags = {FIRN_REGISTRY_FLAGS, "dry_run", "force"}};
   apply.run = RunApply;
   Verb create{.name = "create",
               .arguments = "TAG [KEY=VALUE...]",
-              .summary = "makes a tag; strategy=segment unless said otherwise",
+              .summary = "creates a tag, with strategy=segment unless given",
               .details = keys,
               .flags = {FIRN_REGISTRY_FLAGS, "dry_run", "force"}};
   create.run = RunCreate;
@@ -217,15 +218,15 @@ Verb TagsVerb() {
   set.run = RunSet;
   Verb disable{.name = "disable",
                .arguments = "TAG",
-               .summary = "stops a tag; its numbers stay used (set TAG disabled=false goes on)",
+               .summary = "stops a tag; set TAG disabled=false resumes above its used numbers",
                .flags = {FIRN_REGISTRY_FLAGS, "dry_run"}};
   disable.run = RunDisable;
   Verb remove{.name = "delete",
               .arguments = "TAG",
-              .summary = "takes a tag away of which no number was ever given",
+              .summary = "deletes a tag that has never issued a number",
               .details =
-                  "One that may have issued ids is refused: disable it. A deleted tag may be "
-                  "made again,\nin whatever form.\n",
+                  "Refuses a tag that may have issued ids; use disable. A deleted tag may be "
+                  "created again,\nalso in another form.\n",
               .flags = {FIRN_REGISTRY_FLAGS}};
   remove.run = RunDelete;
   return {.name = "tags",

@@ -16,19 +16,19 @@ Result<Output> RunUpgrade(const std::vector<std::string>& words) {
   const bool raised = report.from != report.to;
   return Output{.json = {{"from", report.from}, {"to", report.to}},
                 .text = raised ? "the cluster uses format " + to +
-                                     " from now on; servers claim "
-                                     "their machine ids anew as their bounds pass\n"
-                               : "the cluster uses format " + to + " already\n"};
+                                     " from now on; servers claim machine "
+                                     "ids again when their bounds pass\n"
+                               : "the cluster already uses format " + to + "\n"};
 }
 
 }  // namespace
 
 Verb UpgradeVerb() {
   return {.name = "upgrade",
-          .summary = "has the cluster use what this version brings",
+          .summary = "enables the features of this version in the cluster",
           .details =
-              "Servers of two versions run side by side until then. Refused, with their names, "
-              "while\nservers or programs live that would misread it.\n",
+              "Until then, servers of two versions can run side by side. Refused while servers or\n"
+              "programs run that would misread the new format; the error names them.\n",
           .flags = {FIRN_REGISTRY_FLAGS},
           .run = RunUpgrade};
 }

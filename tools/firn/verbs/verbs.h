@@ -4,7 +4,7 @@
 
 namespace firn {
 
-// The verbs of the firn command, each in the file of its name.
+// The verbs of the firn command. Each is defined in the file of its name or family.
 Verb ExplainVerb();
 Verb ComposeVerb();
 Verb InitVerb();

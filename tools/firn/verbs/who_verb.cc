@@ -15,7 +15,7 @@ namespace {
 std::string HolderText(const PastHolder& holder, bool present) {
   return Cat("    ", holder.owner, " on ", (holder.host.empty() ? "an unnamed host" : holder.host),
              ", pid ", holder.pid, ", which held it from ", FormatRfc3339(holder.first),
-             (present ? " and is granted it until " : " until "), FormatRfc3339(holder.end), "\n");
+             (present ? " and may use it until " : " until "), FormatRfc3339(holder.end), "\n");
 }
 
 void Add(Output& output, const Issuers& issuers) {
@@ -45,11 +45,11 @@ Verb WhoVerb() {
   return {
       .name = "who",
       .arguments = "ID...",
-      .summary = "which process issued an id, as far as the registry remembers",
+      .summary = "names the process that issued an id, from the registry's records",
       .details =
-          "Reads the id by the cluster's layout and looks who held its machine id at its tick.\n"
-          "For snowflake ids: numbers of segment tags and obfuscated ids do not tell their "
-          "issuer.\n",
+          "Reads the id by the cluster's layout and finds the holder of its machine id at its\n"
+          "time. Works for snowflake ids only: numbers of segment tags and obfuscated ids do not\n"
+          "contain their issuer.\n",
       .flags = {FIRN_REGISTRY_FLAGS, "form"},
       .run = RunWho};
 }
