@@ -1,5 +1,5 @@
-"""Each alert fires when what it is for happens, and not when it does not: Prometheus' own promtool
-plays series to alerts.yml.
+"""Tests that each alert fires on its condition, and not otherwise: Prometheus' own promtool evaluates
+alerts.yml on test series.
 
     alerts_test.py ALERTS_YML
 """
@@ -21,8 +21,8 @@ HERE = 'job="firn",instance="a"'
 THERE = 'job="firn",instance="b"'
 STATE = "firn_state{%s,state=\"%s\"}"
 
-# What promtool plays, a value every 30 seconds for 10 minutes: where the alert fires, and where it
-# does not although something is near it. What follows a comma says which of an alert's cases it is.
+# Series for promtool, with a value every 30 seconds for 10 minutes: those on which the alert fires, and
+# similar ones on which it must not. The text after a comma names one of an alert's cases.
 CASES = {
     "FirnNoServerReady": (
         {f"firn_ready{{{HERE}}}": "1 0x20", f"firn_ready{{{THERE}}}": "0x20"},
@@ -108,7 +108,7 @@ CASES = {
 
 
 def played(alert, series, fires):
-    """One test for promtool: how many alerts of the name stand at the end."""
+    """One test for promtool: the number of alerts of that name at the end."""
     return {"interval": "30s",
             "input_series": [{"series": name, "values": values} for name, values in series.items()],
             "promql_expr_test": [{

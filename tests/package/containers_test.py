@@ -1,10 +1,10 @@
-"""The image, compose.yaml and k8s.yaml: what they say of each other and of the programs holds, and the
-servers serve when they are started with exactly these flags, inside the image, beside a real
+"""Tests the image, compose.yaml and k8s.yaml: they agree with each other and with the programs, and the
+servers serve when they are started with exactly these flags, inside the image, with a real
 ensemble.
 
-    containers_test.py ROOT BIN FOLDER     FOLDER as image.sh has filled it
+    containers_test.py ROOT BIN FOLDER     FOLDER was filled by image.sh
 
-It runs in a network of its own, in which the addresses of compose.yaml are addresses of loopback.
+It runs in its own network namespace, in which the addresses of compose.yaml are loopback addresses.
 """
 
 import glob
@@ -27,9 +27,9 @@ sys.path.insert(0, os.path.join(ROOT, "tools/package"))
 import program_help  # noqa: E402
 
 BYTES_MAX = 120_000_000
-# Compilers and Debian's updates move the size, by a few in a hundred.
+# Compilers and Debian's updates change the size by a few percent.
 DRIFT = 0.1
-# Between what the drain takes and the kill: the registry's answers.
+# Minimum time between the end of the drain and the kill, for the registry's answers.
 GRACE_S = 5
 JARS = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
 
@@ -50,7 +50,7 @@ def flag_names(words):
 
 
 class Container:
-    """A container of the image, and the processes that run in it."""
+    """A container of the image, in which a test starts processes."""
 
     def __init__(self):
         self.name = buildah("from", "localhost/firn")
@@ -94,7 +94,7 @@ class ContainersTest(unittest.TestCase):
         for container in cls.containers:
             container.end()
         for folder in (cls.folder, f"{FOLDER}/storage", f"{FOLDER}/run"):
-            shutil.rmtree(folder, ignore_errors=True)  # image.sh makes the image anew
+            shutil.rmtree(folder, ignore_errors=True)  # image.sh builds the image again
 
     @classmethod
     def address(cls, service):
@@ -131,7 +131,7 @@ class ContainersTest(unittest.TestCase):
         self.processes[-1].log = log
         return self.processes[-1]
 
-    # --- what they say ---------------------------------------------------------------------------
+    # --- contents of the files -------------------------------------------------------------------
 
     def test_image_holds_what_running_needs_and_little_else(self):
         root = self.container().root
@@ -139,7 +139,7 @@ class ContainersTest(unittest.TestCase):
         size = int(used.stdout.split()[0])
         print(f"  the image has {size / 1e6:.1f} MB")
         self.assertLess(size, BYTES_MAX)
-        told = 1e6 * float(self.said_by_page("all of its files"))
+        told = 1e6 * float(self.said_by_page("size of all files"))
         self.assertLess(abs(size - told), DRIFT * told, "CONTAINERS.md has another size")
         for path in ("usr/bin/firn-server", "usr/bin/firn", "etc/ssl/certs/ca-certificates.crt"):
             self.assertTrue(os.path.exists(f"{root}/{path}"), path)
@@ -220,7 +220,7 @@ class ContainersTest(unittest.TestCase):
         spec = self.kube["Deployment"]["spec"]["template"]["spec"]
         self.assertGreater(spec["terminationGracePeriodSeconds"], least + pause)
 
-    # --- what they do ----------------------------------------------------------------------------
+    # --- running programs ------------------------------------------------------------------------
 
     def start_zookeeper(self, service):
         """By the variables of the service, as its image reads them."""
@@ -295,12 +295,12 @@ class ContainersTest(unittest.TestCase):
         server = self.started(container, self.config["Entrypoint"] + [
             "--embedded", "--advertise=127.0.0.1:7609"])
         first, = self.ids(container, "127.0.0.1", 1)
-        print(f"  the first id from it: {first}")
+        print(f"  the first id: {first}")
         with urllib.request.urlopen("http://127.0.0.1:7609/v1/ids/default", timeout=60) as answer:
             later = int(json.load(answer)["ids"][0])
         server.terminate()
         self.assertEqual(0, server.wait(), self.logs())
-        told = int(self.said_by_page("the first id from it"))
+        told = int(self.said_by_page("the first id"))
         self.assertLess(told, int(first), "CONTAINERS.md has an id of the future")
         self.assertLess(int(first), later)
         fields = [subprocess.run([f"{BIN}/firn", "explain", str(id)], check=True, text=True,

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the image by its Dockerfile: on Debian's packages instead of Docker's, with the .deb files of
-# this build.
+# Builds the image by its Dockerfile, on Debian's packages instead of Docker's images, with the .deb files
+# of this build.
 #
-#   image.sh ROOT FOLDER      FOLDER as make.sh has filled it; the image comes into FOLDER/storage
+#   image.sh ROOT FOLDER      FOLDER was filled by make.sh; the image is written to FOLDER/storage
 set -euo pipefail
 root=$1 folder=$2
 ((EUID == 0)) || { echo "skipped: only root makes namespaces"; exit 77; }

@@ -1,10 +1,10 @@
-"""The Debian packages' life on a machine with a real systemd: installed, started, killed, upgraded
-while clients call, removed, purged.
+"""Tests the Debian packages on a machine with a real systemd: they are installed, started, killed,
+upgraded while clients call, removed and purged.
 
     life_test.py FOLDER_OF_MAKE BIN ROOT
 
-It runs in a network of its own, where the ports of the package's flags are free. What it does and sees
-stands in tools/package/LIFE.md, and has to stay so; FIRN_PAGE=FILE leaves that page anew.
+It runs in its own network namespace, where the ports of the package's flags are free. Its transcript
+must equal tools/package/LIFE.md except for numbers; FIRN_PAGE=FILE writes a new page to that file.
 """
 
 import glob
@@ -33,16 +33,16 @@ As `tests/package/life_test.py` has seen it: a machine of its own, Debian 12 wit
 files of the release build. Each run of that test does the same, and finds each line again but for numbers."""
 FLAGS = "/etc/firn/firn-server.flags"
 NEXT = ("firn", "next", "--servers=list://127.0.0.1:7609")
-# What dpkg does with packages of Firn, of all that it says.
+# dpkg's messages about Firn's packages.
 DPKG = "(Unpacking|Setting up|Removing|Purging) "
-# Where dpkg, systemd and useradd remember what they did for anybody.
+# Folders and files in which dpkg, systemd and useradd record their work.
 REMEMBERED = ("/var/lib/dpkg/", "/var/log/", "/var/cache/", "/var/lib/systemd/", "/var/backups/",
               "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-", "/etc/.pwd.lock",
               "/etc/subuid-", "/etc/subgid-", "/run/", "/tmp/", "/dev/", "/proc/", "/sys/")
 
 
 def newer(deb, folder):
-    """The same package under the next version."""
+    """The same package with a higher version."""
     tree = os.path.join(folder, "newer")
     subprocess.run(["dpkg-deb", "--raw-extract", deb, tree], check=True)
     control = os.path.join(tree, "DEBIAN/control")
@@ -56,7 +56,7 @@ def newer(deb, folder):
 
 
 class Callers:
-    """Clients that call one after the other, two at any time, until they are told to stop."""
+    """Starts clients one after the other, two at any time, until `stop`."""
 
     def __init__(self, servers, folder):
         self.servers, self.folder = servers, folder
@@ -188,7 +188,7 @@ class PackagesTest(unittest.TestCase):
         self.next_id()
 
     def killed(self):
-        """What systemd starts again goes on with the same machine id, by its grant in memory."""
+        """A server that systemd restarts resumes the same machine id, by its grant in memory."""
         self.page.section("Killed")
         earlier, held, pid = self.next_id(), self.machine_id(), self.main_pid()
         self.shown("kill", "-KILL", pid)
@@ -200,7 +200,7 @@ class PackagesTest(unittest.TestCase):
                        f"under machine id {held}, as before.")
 
     def upgraded(self):
-        """In a cluster with two more servers: no call fails, what the operator wrote stays."""
+        """In a cluster with two more servers, no call fails, and the operator's flags stay."""
         self.page.section("Upgraded, with clients calling")
         self.page.says("The server has joined a ZooKeeper with two more servers; two clients ask the "
                        "three for 200 ids a second each.")
@@ -260,7 +260,7 @@ class PackagesTest(unittest.TestCase):
         self.shown("getent", "passwd", "firn", code=2)
         for folder in ("/run/firn", "/var/lib/firn"):
             self.shown("test", "-e", folder, code=1)
-        self.page.says("No file and no user is left of what was not there before.")
+        self.page.says("No file or user of Firn is left.")
 
 
 if __name__ == "__main__":

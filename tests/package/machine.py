@@ -53,9 +53,9 @@ def skip_unless(possible, why):
 
 
 def in_a_network_of_its_own(made):
-    """Begins the program again where only loopback is, and all of its ports are free; what it mounts
-    ends with it. Skips the test where that is not permitted, or `made`, a file that make.sh or
-    image.sh leaves, is not there."""
+    """Runs the program again in its own network and mount namespaces, where only loopback exists and all
+    ports are free. Skips the test if that is not permitted, or if `made`, a file of make.sh or image.sh,
+    does not exist."""
     skip_unless(os.geteuid() == 0, "only root makes namespaces")
     skip_unless(os.path.exists(made), f"{made} could not be made")
     if os.environ.get("FIRN_OWN_NETWORK") is None:
@@ -70,7 +70,7 @@ def await_true(what, condition, log=lambda: ""):
     deadline = time.time() + PATIENCE_S
     while not condition():
         if time.time() > deadline:
-            raise AssertionError(f"waited {PATIENCE_S} s in vain: {what}\n{log()}")
+            raise AssertionError(f"timed out after {PATIENCE_S} s: {what}\n{log()}")
         time.sleep(0.1)
 
 
@@ -81,7 +81,7 @@ class Machine:
         subprocess.run(["tar", "-C", self.root, "-xf", tar], check=True)
         with open(os.path.join(self.root, "etc/hosts"), "w") as hosts:
             hosts.write("127.0.0.1 localhost\n")
-        # Nothing here is anybody's terminal.
+        # The machine has no terminal.
         for unit in ("console-getty.service", "systemd-logind.service"):
             os.symlink("/dev/null", os.path.join(self.root, "etc/systemd/system", unit))
         self.outer = programs.start(
@@ -105,7 +105,7 @@ class Machine:
         return state.stdout.strip() in ("running", "degraded")
 
     def run(self, *command, check=True):
-        """Runs a command in the machine; its outputs stand together in `stdout`."""
+        """Runs a command in the machine; `stdout` contains both of its outputs."""
         done = subprocess.run(
             ["nsenter", f"--target={self.first_process()}", "--mount", "--pid", "--uts", "--ipc",
              "--cgroup", "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin",

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Makes what the tests of packages and images stand on: the .deb files of this build, and a root of
-# Debian that holds what they depend on, as a tar file. A root is made again only when its list of
-# packages has changed; where none can be made, without a mirror or without the right to mount, the
-# tests that need one are skipped.
+# Prepares the tests of packages and images: builds the .deb files, and a tar file of a Debian root with
+# their dependencies. Builds a root again only if its list of packages has changed. If it cannot build
+# one, because there is no mirror or no permission to mount, the tests that need it are skipped.
 #
 #   make.sh BUILD_TREE FOLDER
 set -euo pipefail
@@ -21,8 +20,8 @@ for file in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do
   [[ ! -s $file ]] || sources+=("$file")
 done
 
-# root NAME PACKAGE...: FOLDER/NAME.tar. Without usrmerge, once it has done its work: it wants all of
-# perl, which Debian's own images have not.
+# root NAME PACKAGE...: builds FOLDER/NAME.tar. Removes usrmerge after it has run, because it requires the
+# whole of perl, which Debian's own images do not have.
 root() {
   local name=$1 list
   shift

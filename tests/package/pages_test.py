@@ -1,4 +1,4 @@
-"""Manual pages and completion: all that the programs' help says, in a form that man and bash take.
+"""Tests the manual pages and completion: they contain the programs' whole help, and man and bash accept them.
 
     pages_test.py BUILD_TREE ROOT
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A program is compiled and linked by what pkg-config says of the installed libraries.
+# Compiles and links programs with the flags that pkg-config prints for the installed libraries.
 #
 #   pkg_config_test.sh BUILD_TREE ROOT
 set -euo pipefail
@@ -13,7 +13,7 @@ cmake --install "$build" --prefix "$work/prefix" --component dev >"$work/log" ||
 PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name firn-client.pc)")
 export PKG_CONFIG_PATH
 
-# compiled NAME SOURCE: with what firn-NAME.pc says.
+# compiled NAME SOURCE: compiles and links with the flags of firn-NAME.pc.
 compiled() {
   local -a flags
   read -ra flags < <(pkg-config --cflags --libs "firn-$1")
@@ -26,7 +26,7 @@ compiled embedded "$root/tests/embedded/example.cc"
 block_of cpp "$root/server/OWN.md" >"$work/own_server.cc"
 compiled server "$work/own_server.cc"
 said=$("$work/client")
-[[ $said == *"127.0.0.1:1 unreachable"* ]] || { echo "a client of nobody said: $said"; exit 1; }
+[[ $said == *"127.0.0.1:1 unreachable"* ]] || { echo "a client without a server printed: $said"; exit 1; }
 ids=$("$work/embedded" "$work" 2>"$work/log") || { cat "$work/log"; exit 1; }
 [[ $(sort -un <<<"$ids" | wc -l) == 3 ]] || { echo "three ids wanted, got: $ids"; exit 1; }
 "$work/server" --help >"$work/log"

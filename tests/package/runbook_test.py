@@ -1,5 +1,5 @@
-"""The runbook is complete: it has a section for each alert, for each alarm that a server writes into
-its log, and for each fault that `firn audit` may find, and none for what nobody says any more.
+"""Tests that the runbook is complete: it has a section for each alert, each alarm in a server's log, and
+each fault that `firn audit` may find, and no section for a message that no longer exists.
 
     runbook_test.py ROOT
 """
@@ -13,13 +13,13 @@ import unittest
 import yaml
 
 ROOT = sys.argv[1]
-# Where a sentence begins that an operator will read.
+# Beginnings of statements with a message for operators.
 FINDINGS = r"\b(?:Fault|Loss|Missing|faults\.push_back|notes\.push_back)\("
 ALARMS = (r"\balarms_?\.push_back\(|\bTell\(ClaimEvent::Kind::kAlarm,|\{ClaimEvent::Kind::kAlarm,|"
           r"\balarm_\(|\bLOG(?:_IF)?\(ERROR|\bLogError\(\) <<|"
           r"\bIs\(finding, Verdict::k(?!Ours)")
-# Sites that hand on a sentence of others, and the heading that has it. None: the sites where the
-# sentence is put into words are looked at themselves.
+# Statements that pass on the message of another statement, and the heading for it. None: the test finds
+# the statement with the message itself.
 HANDED_ON = {
     "void Fault(": None, "std::move(sentence)": None, "std::move(alarm)": None,
     "kAlarm, alarm)": None, "event.text": None, '": " + fault': None, '"store " << name': None,
@@ -45,7 +45,7 @@ def read(path):
 
 
 def sites(pattern, *folders):
-    """(file, code) of each place that says something, up to the end of the statement."""
+    """(file, code) of each statement that begins with the pattern."""
     for folder in folders:
         for path in sorted(glob.glob(os.path.join(ROOT, folder, "**", "*.cc"), recursive=True)):
             code = re.sub(r"//[^\n]*", "", read(path))
@@ -85,13 +85,13 @@ class RunbookTest(unittest.TestCase):
     def test_alarms(self):
         self.covered(ALARMS, "registry/claim", "server")
 
-    def test_each_section_says_what_to_do(self):
+    def test_each_section_has_all_parts(self):
         for section in self.sections:
             with self.subTest(section.splitlines()[0]):
                 for part in PARTS:
                     self.assertIn(part, section)
 
-    def test_nothing_is_explained_that_nobody_says(self):
+    def test_every_quoted_message_exists(self):
         code = ""
         for path in sorted(glob.glob(f"{ROOT}/registry/**/*.cc", recursive=True) +
                            glob.glob(f"{ROOT}/server/**/*.cc", recursive=True)):

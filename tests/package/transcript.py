@@ -1,4 +1,4 @@
-"""A page that tells what a test did and saw, and whether what it sees today is the same but for
+"""A page with the transcript of a test, and a check that a new transcript equals it except for
 numbers."""
 
 import difflib

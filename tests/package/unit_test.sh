@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The server's unit gives away little: its exposure, as systemd judges it, is 3 or less.
+# Checks that systemd rates the exposure of the server's unit at 3 or less.
 #
 #   unit_test.sh UNIT
 set -euo pipefail

@@ -1,9 +1,9 @@
-"""A real Prometheus watches three real servers under load: every query of the dashboard brings data,
-every metric of the alerts is there, and no alert fires.
+"""A real Prometheus scrapes three real servers under load: every query of the dashboard returns data,
+every metric of the alerts exists, and no alert fires.
 
     watch_test.py BIN ROOT
 
-With FIRN_PAGE=FILE it leaves a page there: each query, and what it brought.
+With FIRN_PAGE=FILE it writes each query and its result to that file.
 """
 
 import json
@@ -27,7 +27,7 @@ PACKAGE = os.path.join(ROOT, "tools/package")
 CLUSTER = os.path.join(ROOT, "tools/cluster")
 
 
-# Series of servers with certificates, which these have not: tests/interop/tls_test.py reads them.
+# Series of servers with certificates; these servers have none. tests/interop/tls_test.py tests them.
 OF_CERTIFICATES = {"firn_tls_certificate_expiry_seconds"}
 
 
