@@ -1,4 +1,4 @@
-# A drill's authorities and the certificates of its servers, in $work/tls. Sourced by tools/drill after
+# Creates a drill's authorities and its servers' certificates in $work/tls. Sourced by tools/drill after
 # members.sh, never run.
 
 make_authority() { # make_authority NUMBER
@@ -32,7 +32,7 @@ prepare_tls() {
   up
 }
 
-# Until every server shows the new certificate to whoever comes; and a client that comes is served.
+# Waits until every server presents the new certificate, and then checks that a client is served.
 rotate() { # rotate WHOSE
   local name
   for name in $(members server); do running "$name" && kill -HUP "$pid"; done

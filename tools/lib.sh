@@ -4,25 +4,25 @@
 
 set -euo pipefail
 
-# Both before the change of folder: a caller may have named the script relative to where it stood.
+# Computed before the change of folder, because the script's path may be relative.
 FIRN_SCRIPT=$(readlink -f "$0")
 FIRN_CALLER=$PWD
 FIRN_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$FIRN_ROOT"
 
-# ccache knows a file again in another clone: paths below the root are hashed relative to it.
+# Lets ccache reuse objects of another clone: it hashes paths below the root relative to it.
 export CCACHE_BASEDIR=$FIRN_ROOT CCACHE_NOHASHDIR=1
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*"; }
 
-# One clear sentence, and the end; with another code where a script sets one.
+# Prints a sentence and exits, with $fail_code if the script sets it.
 fail() {
   printf '%s: %s\n' "$(basename "$0")" "$*" >&2
   exit "$fail_code"
 }
 fail_code=1
 
-# Prints the comment at the head of a script as its help, and ends, when the arguments ask for it.
+# Prints the comment at the head of the script and exits, if the arguments contain --help.
 help_if_asked() {
   local arg
   for arg in "$@"; do
@@ -35,16 +35,16 @@ help_if_asked() {
   done
 }
 
-# The package names in a list, one a line; what follows a name is the reason.
+# Prints the package names of a list, whose lines are NAME REASON.
 package_names() { awk '!/^[[:space:]]*(#|$)/ { print $1 }' "$@"; }
 
-# Whether tools/setup was here for all: then the tests stay configured as they are.
+# Prints ON if tools/setup has installed all packages, so that tests can be built; otherwise OFF.
 tests_can_be_built() {
   if [[ $(tools/setup --list) == *"nothing is missing" ]]; then echo ON; else echo OFF; fi
 }
 
-# Which of the packages named on the input are neither installed nor provided by one that is: a
-# nodejs from elsewhere, say, brings npm along and gets on with no other.
+# Prints the packages of the input that are neither installed nor provided by an installed package.
+# For example, a nodejs from elsewhere provides npm and conflicts with Debian's.
 missing_packages() {
   awk '
     NR == FNR {
@@ -54,7 +54,7 @@ missing_packages() {
     !($0 in have)' <(dpkg-query -W -f '${Status}|${Package}, ${Provides}\n' 2>/dev/null) -
 }
 
-# How many compilers fit side by side: one a core, and 1.5 GiB of free memory for each.
+# Prints how many compilers may run at once: one per core, and per 1.5 GiB of free memory.
 build_jobs() {
   local cores memory
   cores=$(nproc)
@@ -63,7 +63,7 @@ build_jobs() {
   echo $((cores < memory ? cores : memory))
 }
 
-# In a log, every tenth of ninja's way is enough; whatever a compiler says is shown.
+# Shortens ninja's progress for a log, to every tenth of the build, and keeps compilers' messages.
 thin_progress() {
   awk '
     match($0, /^\[[0-9]+\/[0-9]+\]/) {
@@ -83,7 +83,7 @@ configure() {
   mkdir -p build
   cmake --preset "$preset" "$@" >"$log" 2>&1 || {
     grep -A 8 '^CMake Error' "$log" >&2 || tail -n 20 "$log" >&2
-    fail "configuring the preset $preset failed; all of it is in $log"
+    fail "configuring the preset $preset failed; see $log"
   }
 }
 
@@ -98,8 +98,8 @@ build_targets() {
   fi
 }
 
-# junit_results FILE: "passed NAME", "skipped NAME" or "failed NAME" for each test that ctest wrote
-# about. A test that could not be started is no skipped test, though ctest calls it one.
+# junit_results FILE: prints "passed NAME", "skipped NAME" or "failed NAME" for each test in ctest's
+# file. A test that could not be started counts as failed, although ctest calls it skipped.
 junit_results() {
   awk '
     /^\t<testcase / {
@@ -111,8 +111,8 @@ junit_results() {
     /^\t\t<skipped / { print (/SKIP_/ ? "skipped" : "failed"), name }' "$1"
 }
 
-# beyond_excuse FILE NAME: whether the failed test said what no busy machine makes a program say: an id
-# given twice, or what a sanitizer found. A drill that has counted "duplicates 0" said no such thing.
+# beyond_excuse FILE NAME: whether the failed test's output contains a failure that load on the machine
+# cannot cause: an id issued twice, or a sanitizer's report. "duplicates 0" is not a failure.
 beyond_excuse() {
   awk -v name="$2" '
     /^\t<testcase / { inside = index($0, " name=\"" name "\"") }
@@ -121,8 +121,8 @@ beyond_excuse() {
     END { exit !found }' "$1"
 }
 
-# excused_when_alone: whether a test that failed beside others and passed by itself counts as passed, as on
-# a machine that does other things as well. Not with FIRN_STRICT=true.
+# excused_when_alone: whether a test that failed beside others and passed by itself counts as passed: the
+# machine may have been busy. Not with FIRN_STRICT=true.
 excused_when_alone() { [[ ${FIRN_STRICT:-} != true ]]; }
 
 # skip_allowed NAME: whether a test may be skipped. With CI=true only those that tests/skips.txt lists may.
@@ -130,7 +130,7 @@ skip_allowed() {
   [[ ${CI:-} != true ]] || grep -Eq "^$1[[:space:]]+[^[:space:]]" "$FIRN_ROOT/tests/skips.txt"
 }
 
-# listening PORT: whether somebody listens on it on this machine.
+# listening PORT: whether a program listens on the port on this machine.
 listening() {
   local hex
   printf -v hex %04x "$1"
@@ -153,7 +153,7 @@ free_port() {
   fail "no free port"
 }
 
-# The whole path of one that stands in the script's arguments.
+# absolute PATH: prints the absolute form of a path in the script's arguments.
 absolute() { (cd "$FIRN_CALLER" && realpath -m -- "$1"); }
 
 known_preset() { [[ " dev tsan release client-only ci " == *" $1 "* ]]; }

@@ -1,24 +1,24 @@
-# The processes of a throw-away cluster, for the scripts that start, ask and end them. Sourced after
+# Functions to start, query and end the processes of a temporary cluster. Sourced after
 # lib.sh, never run:
 #   source "$FIRN_ROOT/tools/members.sh"
 #
-# `folder` is the cluster's. A member (zk-1, server-3) has a folder of its own there with the files
-# `command` (one word a line), `port`, `pid` (and when it began) and `log`; a server `admin`, the port
-# of its admin side, and `state`.
+# `folder` is the cluster's folder. Each member (zk-1, server-3) has a folder in it with the files
+# `command` (one word per line), `port`, `pid` (with the start time) and `log`. A server also has
+# `admin`, its admin port, and `state`.
 
 members() { # members KIND: the members that have a folder, in order
   find "$folder" -maxdepth 1 -name "$1-[0-9]*" -printf '%f\n' 2>/dev/null | sort -V
 }
 
-# When a process began, in the kernel's ticks; nothing when it has ended. Together with the pid it
-# names one process for ever, so that no other one is taken for ours after the pid was used again.
+# Prints a process's start time in the kernel's ticks, or nothing if it has ended. With the pid, this
+# identifies the process even after the pid is used again.
 started_at() {
   local stat
   stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
   awk '$1 != "Z" { print $20 }' <<<"${stat##*) }"
 }
 
-# running NAME: whether the member's process lives; sets pid.
+# running NAME: whether the member's process runs; sets pid.
 running() {
   local began
   pid=
@@ -26,7 +26,7 @@ running() {
   [[ $(started_at "$pid") == "$began" && -n $began ]]
 }
 
-# Starts the command in NAME/command, out of reach of this terminal's Ctrl-C.
+# Starts the command in NAME/command in its own session, so that Ctrl-C does not end it.
 launch() {
   local command
   mapfile -t command <"$folder/$1/command"
@@ -34,7 +34,7 @@ launch() {
   echo "$! $(started_at $!)" >"$folder/$1/pid"
 }
 
-# await NAME SECONDS CHECK...: until the check holds; fails when the process ends before.
+# await NAME SECONDS CHECK...: waits until the check holds; fails if the process ends before.
 await() {
   local name=$1 tries=$(($2 * 5)) try
   shift 2
@@ -44,10 +44,10 @@ await() {
     sleep 0.2
   done
   tail -n 15 "$folder/$name/log" >&2
-  fail "$name does not serve; the end of its log is above. tools/cluster down ends the others"
+  fail "$name does not serve; see the end of its log above. tools/cluster down ends the others"
 }
 
-# end SIGNAL SECONDS NAME...: signals those that run, and waits for their end.
+# end SIGNAL SECONDS NAME...: signals the members that run, and waits for their end.
 end() {
   local signal=$1 tries=$(($2 * 10)) name pid left
   shift 2
@@ -72,7 +72,7 @@ zk_serves() { [[ -n $(zk_mode "$1") ]]; }
 server_asked() { curl -s -m 2 "http://127.0.0.1:$(cat "$folder/$1/admin")$2" "${@:3}"; }
 server_serves() { server_asked "$1" /readyz -f >/dev/null; }
 
-# Whether a server tells clients to call each server of the cluster, itself included.
+# Whether a server lists every server of the cluster, itself included, as one to call.
 server_lists_all() {
   local listed name
   listed=$(server_asked "$1" /v1/servers -f) || return 1
@@ -82,7 +82,7 @@ server_lists_all() {
   done
 }
 
-# json_field KEY: its first value, of an object that has a line for each.
+# json_field KEY: prints the key's first value, from JSON with one key per line.
 json_field() { sed -n "s/^ *\"$1\": \"\\{0,1\\}\\([^\",]*\\).*/\\1/p" | head -n 1; }
 
 registry() {

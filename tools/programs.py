@@ -1,4 +1,4 @@
-"""Programs that a test or a measurement starts, and their ports."""
+"""Starts and ends programs for tests and measurements, and reserves their ports."""
 
 import atexit
 import fcntl
@@ -34,9 +34,9 @@ def free_port():
 
 
 def start(command, **options):
-    """Starts a program in a session of its own. It ends with this one, however that ends, and dies at
-    once when the thread that started it does. Its streams are /dev/null unless `options` name others: a
-    program that holds a test's own output open outlives the test."""
+    """Starts a program in its own session. It ends when this program ends, for any reason, and is killed
+    when the thread that started it ends. Its streams are /dev/null unless `options` name others, so that
+    it does not hold the test's own output open."""
     for stream in "stdin", "stdout", "stderr":
         options.setdefault(stream, subprocess.DEVNULL)
     process = subprocess.Popen(["setpriv", "--pdeathsig=KILL", "--", *command], start_new_session=True,

@@ -18,7 +18,7 @@ RESULTS = {
     "format": 1,
     "conditions": {"date": "2026-01-02 03:04 UTC", "processor": "A <fast> one", "cores": 2},
     "tables": [
-        {"title": "door: 8 connections", "against": ["echo", "nobody"], "rows": [
+        {"title": "door: 8 connections", "against": ["echo", "absent"], "rows": [
             {"name": "echo", "rounds": 3, "rate": 200000.0, "p50_us": 38.9, "p99_us": 58.9,
              "server_us": 0.25},
             {"name": "firn thrift", "rounds": 3, "rate": 150000.0, "p50_us": 50.25,
@@ -32,7 +32,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 class Page(html.parser.HTMLParser):
-    """Cells of each table row, and how many of which element there are."""
+    """Collects the cells of each table row, and counts the elements by name."""
 
     def __init__(self, text):
         super().__init__()
@@ -75,7 +75,7 @@ class BenchReportTest(unittest.TestCase):
         self.assertEqual(page.open, [], "an element is not closed")
         self.assertEqual(page.rows[0],
                          ["", "a second", "p50 µs", "p99 µs", "p99.9 µs", "server µs", "× echo",
-                          "× nobody"])
+                          "× absent"])
         self.assertEqual(page.rows[1],
                          ["echo", "200,000", "38.9", "58.9", "", "0.25", "1.00", ""])
         self.assertEqual(page.rows[2],

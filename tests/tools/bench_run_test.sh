@@ -28,7 +28,7 @@ for row in "epoll echo" "firn, no store" "firn, step 10 million" "firn, step ada
   "firn, step 10,000" "redis INCR" "mariadb" "postgresql"; do
   expect "both shapes have a row of $row" 2 "$(grep -c "^  $row  " "$work/out")"
 done
-expect "a page is made of what it keeps" 2 \
+expect "report writes a page of the saved results" 2 \
   "$("$root/tools/bench/report" "$work/kept.json" | grep -c "<h2>counters: single ids, ")"
 rm "$work/kept.json"
 expect "nothing is left behind" "err out" "$(cd "$work" && echo *)"
@@ -49,7 +49,7 @@ for row in "1 id, getIds(1000)" "1 id, getRuns(1000)" "4 ids, getIds(1000)" "4 i
   expect "both shapes have a row of $row" 2 "$(grep -cF "  $row  " "$work/out")"
 done
 
-# Whatever the script needs before it looks for databases, and no database.
+# A folder with the programs that the script uses before it looks for databases, but no database.
 mkdir "$work/few"
 ln -s "$(python3 -c 'import sys; print(sys.executable)')" "$work/few/python3"
 ln -s "$(command -v env)" "$(command -v taskset)" "$work/few/"

@@ -23,7 +23,7 @@ import tasks  # noqa: E402
 import tree  # noqa: E402
 
 
-# For the planted trees, so that the real table can change. Calls are banned as in the real one.
+# The rules of the temporary trees, so that the real ones can change.
 TABLE = """
 room common             ->
 room registry           -> common
@@ -55,7 +55,7 @@ def planted_table():
 
 
 class Tree(unittest.TestCase):
-    """A small repository that every check finds clean."""
+    """A small repository in which no check finds a fault."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -86,7 +86,7 @@ class LayersTest(Tree):
         return layers.Checker(self.root, rules).check()
 
     def assert_caught(self, path, text, *parts):
-        """Exactly one fault, in this file, that says these words."""
+        """Asserts that there is exactly one fault, in this file, with these words."""
         self.write(path, text)
         faults = self.faults()
         self.assertEqual(len(faults), 1, faults)
@@ -141,7 +141,7 @@ class LayersTest(Tree):
         self.write("tools/layers.txt", planted_table() + "\nroom common -> server/issue\n")
         faults = self.faults()
         self.assertEqual(len(faults), 1, faults)
-        self.assertIn("a circle: common -> server/issue -> common", faults[0])
+        self.assertIn("a cycle: common -> server/issue -> common", faults[0])
 
     def test_the_house_is_drawn_as_it_is(self):
         def drawn(*lines):
@@ -162,7 +162,7 @@ class LayersTest(Tree):
     def test_catches_an_arrow_to_no_room(self):
         self.write("tools/layers.txt", planted_table() + "\nroom a -> server/isue\n")
         self.assertEqual(len(self.faults()), 1)
-        self.assertIn("a points at server/isue, which is no room", self.faults()[0])
+        self.assertIn("a points at server/isue, which is not a room", self.faults()[0])
 
     def test_a_folder_with_a_slash_stands_for_all_rooms_below_it(self):
         self.write("tools/layers.txt", planted_table() + "\nroom a/b ->\nroom c -> a/\n")
@@ -184,7 +184,7 @@ class LayersTest(Tree):
             "common/layout.h": "gtest/gtest.h",
         }
         for path, header in cases.items():
-            self.assert_caught(path, f"#include <{header}>", "is only for")
+            self.assert_caught(path, f"#include <{header}>", "is permitted only in")
 
     def test_vendor_headers_pass_in_their_files(self):
         self.write("registry/zk.cc", "#include <zookeeper/zookeeper.h>")
@@ -193,8 +193,8 @@ class LayersTest(Tree):
         self.write("server/front/listener.cc", "#include <boost/asio/ip/tcp.hpp>")
         self.assertEqual(self.faults(), [])
 
-    def test_catches_a_vendor_that_nobody_has_listed(self):
-        self.assert_caught("common/bad.cc", "#include <folly/Conv.h>", "of no vendor")
+    def test_catches_an_unlisted_vendor_header(self):
+        self.assert_caught("common/bad.cc", "#include <folly/Conv.h>", "is not listed in")
 
     def test_catches_a_file_outside_every_room(self):
         self.assert_caught("misc/bad.cc", "", "no room")
@@ -326,7 +326,7 @@ class ReadmesTest(Tree):
 
     def test_catches_a_link_that_leads_nowhere(self):
         self.write("common/PAGE.md", "[ids](id/), [here](PAGE.md#top), [there](https://a.example/)")
-        self.assertEqual(readmes.faults_of(self.root), ["common/PAGE.md: there is no id/"])
+        self.assertEqual(readmes.faults_of(self.root), ["common/PAGE.md: the link id/ leads to no file"])
 
     def test_a_lambda_is_no_link(self):
         self.write("common/PAGE.md", "`[](int a) {}`\n\n```\n[](Tag& tag) {}\n```\n")

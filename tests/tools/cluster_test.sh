@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/cluster makes a cluster that serves, says what is wrong with it, mends it, and leaves
+# tools/cluster creates a cluster that serves, reports what is wrong with it, repairs it, and leaves
 # nothing behind.
 #
 #   cluster_test.sh ROOT BIN
@@ -30,19 +30,19 @@ expect_exit() {  # expect_exit WHAT CODE COMMAND...
   expect "$what: $(tail -n 3 "$work/out")" "$wanted" "$code"
 }
 pids() { cat "$work"/cluster/*/pid; }
-ids() {  # ids SERVER: a thousand of them
+ids() {  # ids SERVER: takes a thousand ids
   curl -s "http://127.0.0.1:$(cat "$work/cluster/$1/port")/v1/ids/default?count=1000" |
     grep -oE '[0-9]{15,}'
 }
 
 expect_exit "there is no cluster yet" 3 cluster status
-expect_exit "a number is wanted" 1 cluster up --servers=none
+expect_exit "--servers requires a number" 1 cluster up --servers=none
 mkdir "$work/mine" && touch "$work/mine/file"
-expect_exit "a folder of somebody else's is left alone" 1 \
+expect_exit "refuses a folder that it did not create" 1 \
   "$root/tools/cluster" up "--folder=$work/mine" "--bin=$bin"
-expect "and what it holds, too" file "$(ls "$work/mine")"
+expect "keeps the files in it" file "$(ls "$work/mine")"
 
-# names_all: each server, asked on its own, names all of them as ready, at this moment.
+# names_all: prints how many servers each server lists as ready.
 names_all() {
   local own
   for own in "$work"/cluster/server-*; do
@@ -54,29 +54,29 @@ names_all() {
 expect_exit "a cluster comes up" 0 cluster up --servers=2 "--bin=$bin"
 expect "each server names both" "2 2" "$(names_all)"
 sed -n 's/^  //p' "$work/out" >"$work/printed"
-expect "what to try is said" 6 "$(wc -l <"$work/printed")"
+expect "prints commands to try" 6 "$(wc -l <"$work/printed")"
 while read -r printed; do
   [[ $printed != *" down"* && $printed != *" bench "* ]] || continue
-  expect_exit "can be pasted as it stands: $printed" 0 bash -c "cd '$work' && $printed" </dev/null
+  expect_exit "the printed command works: $printed" 0 bash -c "cd '$work' && $printed" </dev/null
 done <"$work/printed"
 expect_exit "all of it serves" 0 cluster status
 expect "each member has a line" 3 "$(grep -cE '^(zk|server)-[0-9]+ ' "$work/out")"
-expect "every id is there once" 2000 "$({ ids server-1 && ids server-2; } | sort -u | wc -l)"
+expect "all ids differ" 2000 "$({ ids server-1 && ids server-2; } | sort -u | wc -l)"
 
 before=$(pids)
 expect_exit "up once more" 0 cluster up "--bin=$bin"
 expect "changes nothing" "$before" "$(pids)"
-expect_exit "fewer servers are not had by up" 1 cluster up --servers=1 "--bin=$bin"
+expect_exit "up refuses a lower number of servers" 1 cluster up --servers=1 "--bin=$bin"
 
 read -r victim _ <"$work/cluster/server-2/pid"
 kill -KILL "$victim"
-expect_exit "a dead server is seen" 1 cluster status
-expect "and named" 1 "$(grep -c '^server-2 .* ended ' "$work/out")"
+expect_exit "status fails if a server has ended" 1 cluster status
+expect "status names the server" 1 "$(grep -c '^server-2 .* ended ' "$work/out")"
 expect_exit "up starts it, and a third one" 0 cluster up --servers=3 "--bin=$bin"
 expect "each server names all three" "3 3 3" "$(names_all)"
 expect_exit "all three serve" 0 cluster status
 expect_exit "a log can be read" 0 cluster logs server-3
-expect "in whole" yes "$([[ -s $work/out ]] && echo yes)"
+expect "the log is not empty" yes "$([[ -s $work/out ]] && echo yes)"
 
 pids >"$work/pids"
 expect_exit "it goes down" 0 cluster down

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools/drill does its bad thing to a real cluster and keeps its word about what came of it: a
-# restart breaks nothing, and an id that came twice is a broken promise.
+# tools/drill injects faults into a real cluster and reports the result correctly: a restart breaks no
+# promise, and an id that was issued twice does.
 #
 #   drill_test.sh ROOT BIN
 set -euo pipefail
@@ -24,40 +24,40 @@ drill() { # drill WHAT CODE ARGUMENT...
   "$root/tools/drill" "$@" >"$work/out" 2>&1 || code=$?
   expect "$what" "$wanted" "$code"
 }
-said() { # said ROW: what stands in it
+said() { # said ROW: prints the row's value
   sed -n "s/^  $1  *//p" "$work/out"
 }
 
-drill "a scenario is wanted" 2
-drill "one that there is" 2 burn-server
-expect "and is told so" 1 "$(grep -c "there is no scenario 'burn-server'" "$work/out")"
+drill "requires a scenario" 2
+drill "refuses an unknown scenario" 2 burn-server
+expect "names the unknown scenario" 1 "$(grep -c "there is no scenario 'burn-server'" "$work/out")"
 
-# What keeps a drill from being done is no broken promise, and is said.
+# A drill that cannot run names the reason and reports no broken promise.
 mkdir "$work/path"
 ln -s /usr/bin/* "$work/path"
 rm "$work/path/java"
-PATH=$work/path drill "without java there is no cluster" 3 kill-server "--bin=$bin"
-expect "and is told so" 1 "$(grep -c "java is missing; tools/setup --cluster" "$work/out")"
-TMPDIR=$work/nowhere drill "without room there is none either" 3 kill-server "--bin=$bin"
-expect "and is told where" 1 "$(grep -c "no room for a cluster in $work/nowhere" "$work/out")"
+PATH=$work/path drill "cannot run without java" 3 kill-server "--bin=$bin"
+expect "names the missing program" 1 "$(grep -c "java is missing; tools/setup --cluster" "$work/out")"
+TMPDIR=$work/nowhere drill "cannot run without a temporary folder" 3 kill-server "--bin=$bin"
+expect "names the folder" 1 "$(grep -c "no room for a cluster in $work/nowhere" "$work/out")"
 mkdir "$work/broken"
 ln -s "$bin/firn" "$work/broken"
 printf '#!/bin/sh\necho no such flag >&2\nexit 2\n' >"$work/broken/firn-server"
 chmod +x "$work/broken/firn-server"
-drill "nor where a server does not start" 3 kill-server "--bin=$work/broken"
-expect "and is told what it said" 1 "$(grep -c '^no such flag$' "$work/out")"
-expect "and how much room there was" 1 "$(grep -cE 'left for it: [0-9.]+[A-Z]?$' "$work/out")"
+drill "cannot run if a server does not start" 3 kill-server "--bin=$work/broken"
+expect "prints the server's output" 1 "$(grep -c '^no such flag$' "$work/out")"
+expect "prints the free space" 1 "$(grep -cE 'left for it: [0-9.]+[A-Z]?$' "$work/out")"
 
 drill "a restart under load keeps every promise" 0 restart-server --polite --away 1 --rate 100 \
   "--bin=$bin" "--logs=$work/logs"
-expect "no id came twice" 0 "$(said duplicates)"
+expect "no id was issued twice" 0 "$(said duplicates)"
 expect "there were ids" yes "$([[ $(said ids) -gt 100 ]] && echo yes)"
 expect "no call failed" 0 "$(said 'calls failed' | cut -d ' ' -f 1)"
-expect "machine ids before are told" 3 "$(said 'machine ids before' | grep -oE '=[0-9]+' | wc -l)"
+expect "prints the machine ids before" 3 "$(said 'machine ids before' | grep -oE '=[0-9]+' | wc -l)"
 expect "and after" 3 "$(said 'machine ids after' | grep -oE '=[0-9]+' | wc -l)"
 expect "logs are kept" yes "$([[ -s $work/logs/restart-server/server-1.log ]] && echo yes)"
 
-# The same, with clients that tell of an id that came twice.
+# The same, with a firn that reports an id that was issued twice.
 mkdir "$work/bin"
 ln -s "$bin/firn-server" "$bin/drill_awkward_clients" "$work/bin"
 cat >"$work/bin/firn" <<FIRN
@@ -66,11 +66,11 @@ cat >"$work/bin/firn" <<FIRN
 exit "\${PIPESTATUS[0]}"
 FIRN
 chmod +x "$work/bin/firn"
-drill "an id that came twice is a broken promise" 1 restart-server --away 1 --rate 100 \
+drill "an id that was issued twice is a broken promise" 1 restart-server --away 1 --rate 100 \
   "--bin=$work/bin"
 expect "awkward clients got ids, too" yes \
   "$([[ $(said 'awkward clients' | cut -d ' ' -f 1) -gt 100 ]] && echo yes)"
-expect "and is named" 1 "$(grep -c 'ids that came twice: 1' "$work/out")"
+expect "names the broken promise" 1 "$(grep -c 'ids that were issued twice: 1' "$work/out")"
 
 if ((faults > 0)); then
   echo "$faults expectations failed"

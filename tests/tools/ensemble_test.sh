@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools/cluster --zookeeper 3 makes an ensemble of three that elects a leader, and a server that
-# serves through it; a member that died is started again.
+# tools/cluster --zookeeper 3 starts an ensemble of three that elects a leader, and a server that uses
+# it; it restarts a member that has ended.
 #
 #   ensemble_test.sh ROOT BIN
 set -euo pipefail
@@ -23,7 +23,7 @@ fault() {
 }
 modes() { awk '/^zk-/ { print $4 }' "$work/out" | sort | xargs; }
 
-cluster up --zookeeper=3 --servers=1 "--bin=$bin" >"$work/out" 2>&1 || fault "it does not come up"
+cluster up --zookeeper=3 --servers=1 "--bin=$bin" >"$work/out" 2>&1 || fault "the cluster does not start"
 cluster status >"$work/out" 2>&1 || fault "not all of it serves"
 [[ $(modes) == "follower follower leader" ]] || fault "three members are: $(modes)"
 [[ $(grep -o '^registry: .*' "$work/out" | tr -cd , | wc -c) == 2 ]] ||
@@ -31,8 +31,8 @@ cluster status >"$work/out" 2>&1 || fault "not all of it serves"
 
 read -r victim _ <"$work/cluster/$(awk '$4 == "leader" { print $1 }' "$work/out")/pid"
 kill -KILL "$victim"
-! cluster status >"$work/out" 2>&1 || fault "a dead member is not seen"
-cluster up "--bin=$bin" >"$work/out" 2>&1 || fault "a dead leader is not started again"
+! cluster status >"$work/out" 2>&1 || fault "status does not report a member that has ended"
+cluster up "--bin=$bin" >"$work/out" 2>&1 || fault "up does not restart a leader that has ended"
 cluster status >"$work/out" 2>&1 || fault "it does not serve again"
 [[ $(modes) == "follower follower leader" ]] || fault "after a leader's death they are: $(modes)"
 

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(ROOT, "tools"))
 import programs
 
 PATIENCE_S = 60
-# Another session, deaf to SIGTERM, with the output of its caller: what a test may leave at worst.
+# The worst process that a test may leave: in another session, ignoring SIGTERM, with its caller's output.
 GRANDCHILD = "(trap '' TERM; setsid sh -c 'echo $$ >grandchild; while :; do sleep 1; done') & "
 # A case whose setup raises after it has started a program.
 RAISING = f"""
@@ -46,7 +46,7 @@ def eventually(holds):
 
 
 def in_group(group):
-    """Processes of a process group, without zombies."""
+    """The processes of a process group, without zombies."""
     listed = subprocess.run(["ps", "-A", "-o", "pgid=,stat=,args="], stdout=subprocess.PIPE, text=True, check=True)
     rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
     return [row for row in rows if row[0] == str(group) and not row[1].startswith("Z")]

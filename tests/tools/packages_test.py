@@ -17,7 +17,7 @@ TOOLS = os.path.join(os.path.abspath(sys.argv[1]), "tools")
 RUN = "packages-run.txt"
 CLUSTER = "packages-cluster.txt"
 DRILL = "packages-drill.txt"
-# What no one should wait for who only wants an id: databases, browsers, other languages, tests.
+# Packages that tools/run must not install: databases, browsers, other languages, tests.
 HEAVY = re.compile(r"(-server|^zookeeper|^postgresql|^chromium|jre|jdk|golang|nodejs|^npm|gtest|gmock"
                    r"|benchmark|python|systemd|mmdebstrap|buildah|prometheus)$")
 
@@ -135,11 +135,11 @@ class PackagesTest(unittest.TestCase):
         coming = all_that_comes(lists, installed())
         for path, package in sorted(owners(files | programs).items()):
             with self.subTest(path):
-                # Without a package it is this machine's own matter, a java from elsewhere say.
+                # Skips programs without a package, such as a java from elsewhere.
                 self.assertTrue(package in coming or not package, f"{package} is in no list of a drill")
 
     def bare_environment(self):
-        """Where dpkg knows of itself only, as on a fresh machine."""
+        """With a dpkg that lists only itself, as on a fresh machine."""
         folder = self.enterContext(tempfile.TemporaryDirectory())
         for name in ("info", "updates"):
             os.mkdir(os.path.join(folder, name))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every command that a page shows is done as it stands, or page_commands.txt says what does it instead.
+"""Tests every command that a page shows: it runs as printed, or page_commands.txt names another test of it.
 
     page_commands_test.py ROOT FOLDER_OF_PROGRAMS
 
@@ -53,7 +53,7 @@ def text_of(root, page):
 
 
 def block_lines(text):
-    """The lines of all blocks but pictures; one that ends in a backslash goes on in the next."""
+    """The lines of all code blocks except pictures; lines that end in a backslash are joined."""
     fence, lines = "", []
     for line in text.splitlines():
         if line.lstrip().startswith("```"):
@@ -64,7 +64,7 @@ def block_lines(text):
 
 
 def commands(text):
-    """Without what a comment says of them, and without a prompt."""
+    """The commands without comments and prompts."""
     found = []
     for line in block_lines(text):
         line = re.sub(r"\s+#\s.*$", "", line).removeprefix("$ ")
@@ -90,7 +90,7 @@ def rows(path):
 
 
 class Words:
-    """What the programs say of themselves, against what a command says to them."""
+    """Checks a command's verbs, flags and files against the programs' help."""
 
     def __init__(self, root, programs):
         self.root = root
@@ -100,7 +100,7 @@ class Words:
         self.server_flags = {flag.name for flag in flags} | {"help", "helpfull", "version"}
 
     def fault(self, command):
-        """What is wrong with it; empty: nothing that can be seen."""
+        """The command's fault, or ""."""
         try:
             words = shlex.split(command, comments=True)
         except ValueError as trouble:
@@ -147,7 +147,7 @@ class Words:
 
 
 class Place:
-    """Where the commands of one page run, and what they ask."""
+    """The folder in which the commands of one page run, and the servers that they use."""
 
     def __init__(self, root, programs, folder):
         self.root, self.programs, self.folder = root, programs, folder
@@ -161,7 +161,7 @@ class Place:
                             "ASAN_OPTIONS": "detect_leaks=0"}
 
     def here(self, command):
-        """The command with this machine's addresses."""
+        """The command with the addresses of this test."""
         for public in re.findall(r"zk://[\w,:]+/", command):
             command = command.replace(public, f"zk://127.0.0.1:{self.zookeeper_port()}/")
         if "firn-server" not in command and ":7609" in command:
@@ -200,8 +200,8 @@ class Place:
                               text=True, timeout=PATIENCE_S, check=False)
 
     def serve(self, command):
-        """Starts a server as the page says, with ports of its own; what it logged when it is ready,
-        or when it ended."""
+        """Starts a server with the page's command on free ports. Returns its log when it is ready, or
+        has ended."""
         listen, admin = programs.free_port(), programs.free_port()
         command = re.sub(r"--listen=\S+", "", self.here(command))
         process = self.start(*shlex.split(command), f"--listen=127.0.0.1:{listen}",
@@ -286,7 +286,7 @@ class PageCommandsTest(unittest.TestCase):
                 parsed = subprocess.run(["bash", "-n", "-c", command], stderr=subprocess.PIPE, check=False)
                 self.assertEqual(parsed.returncode, 0, f"{page}: {command}: {parsed.stderr}")
                 self.assertNotIn("   ", re.sub(r"'[^']*'", "", command),
-                                 f"{page}: what is said of a command stands behind a #: {command}")
+                                 f"{page}: an explanation of a command must follow a #: {command}")
 
     def test_commands_do_what_the_list_says(self):
         for page, of_page in self.rows.items():
@@ -304,7 +304,7 @@ class PageCommandsTest(unittest.TestCase):
 
     @staticmethod
     def tried(place, command, code):
-        """Again, as long as it says that later it may do: a busy machine's registry is slow."""
+        """Repeats the command while it exits with "try again later": a busy machine's registry is slow."""
         runs = []
 
         def settled():

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/run starts a server, shows ids through the client, and ends it. A second run goes on where
+# tools/run starts a server, prints ids through the client, and ends it. A second run continues where
 # the first one ended.
 #
 #   run_test.sh ROOT BIN

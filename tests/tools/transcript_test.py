@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Replays the transcript of a page: each command gives, in order, the lines that follow it there.
+"""Replays the transcript of a page: each command must print the lines that follow it there, in order.
 
     transcript_test.py PAGE BIN
 
@@ -35,7 +35,7 @@ def steps_of(page):
 
 
 def replay(steps, folder):
-    """What each command printed."""
+    """The output of each command."""
     script = "set -m\n" + "".join(f"{command}\necho '{MARK}'\n" for command, _ in steps)
     script += "kill %% 2>/dev/null; wait\n"
     environment = dict(os.environ, PATH=BIN + os.pathsep + os.environ["PATH"])

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 
-// When calls begin, and which of them are measured.
+// The times at which calls are due, and which calls are measured.
 struct Times {
   Times(const ClientLoadPlan& plan, int64_t now)
       : begin(now),
@@ -53,7 +53,7 @@ class BlockingCaller {
   const LoadRecord& record() const { return record_; }
 
  private:
-  // Calls of all threads in turn: thread t has the t-th, the t + threads-th, ...
+  // The threads make the calls in turn: thread t makes call t, t + threads, and so on.
   int64_t AwaitTurn(int64_t i) const {
     const auto turn = static_cast<double>(i * plan_.threads + index_);
     const int64_t due = times_.begin + static_cast<int64_t>(turn / plan_.rate * kNsPerSecond);
@@ -101,7 +101,7 @@ LoadRecord RunBlocking(Client& client, const ClientLoadPlan& plan, const Times& 
 
 // --- calls in flight -----------------------------------------------------------------------------
 
-// Each answer begins the next call. Its state belongs to the client's IO thread once it runs.
+// Each answer starts the next call. After the start, only the client's IO thread uses the state.
 class AsyncLoad {
  public:
   AsyncLoad(Client& client, const ClientLoadPlan& plan, const Times& times, int64_t (*now_ns)())

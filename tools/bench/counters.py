@@ -41,7 +41,7 @@ INSERT INTO bench.counter VALUES (0);
 
 
 def check_installed():
-    """Ends the measurement, with the package's name, when one of the databases is missing."""
+    """Exits with the package's name if one of the databases is not installed."""
     redis_server(), mariadb_programs(), postgresql_programs()
 
 
@@ -122,7 +122,7 @@ class FirnServer(Server):
                                f"--registry=dir://{self.folder / 'state/registry'}"],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise SystemExit(f"the tags were not made: {done.stderr.strip()}")
+            raise SystemExit(f"cannot create the tags: {done.stderr.strip()}")
         for tag in self.tags:
             self.await_that(lambda tag=tag: self.serves(tag), f"serve the tag {tag}")
 

@@ -9,7 +9,7 @@ uint32_t Histogram::IndexOf(int64_t ns) {
   const auto value = static_cast<uint64_t>(std::clamp<int64_t>(ns, 0, kNsMax));
   const int width = static_cast<int>(std::bit_width(value));
   if (width <= kPartBits) return static_cast<uint32_t>(value);
-  // The step is the position of the highest bit; the part is what the next bits say.
+  // The step is the position of the highest bit; the next bits are the part.
   const int shift = width - kPartBits - 1;
   const auto part = static_cast<uint32_t>(value >> shift) & ((1U << kPartBits) - 1);
   return (static_cast<uint32_t>(shift + 1) << kPartBits) + part;

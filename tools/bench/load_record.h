@@ -10,32 +10,32 @@
 
 namespace firn {
 
-// What one thread of a load has seen. Thread-compatible; records of several threads are added up
+// The results of one thread of a load. Thread-compatible; the records of several threads are added
 // afterwards.
 class LoadRecord {
  public:
-  // Keeps the first `ids_max` ids, to look for duplicates.
+  // Keeps the first `ids_max` ids, to check them for duplicates.
   explicit LoadRecord(size_t ids_max) : ids_max_(ids_max) {}
 
-  // One answer after `ns`. Ids are kept whether it is measured or not: a duplicate is one at any
-  // time.
+  // Records one answer after `ns`. Keeps the ids of unmeasured answers, too, because they must not
+  // be issued again either.
   void Answered(int64_t ns, const int64_t* ids, size_t count, bool measured);
   void Failed(int64_t ns, const Status& why, bool measured);
 
   void Add(const LoadRecord& other);
 
-  uint64_t calls() const { return calls_; }    // measured, failed ones included
-  uint64_t failed() const { return failed_; }  // measured or not
-  uint64_t ids() const { return ids_given_; }  // measured
+  uint64_t calls() const { return calls_; }    // measured calls, failed ones included
+  uint64_t failed() const { return failed_; }  // failed calls, unmeasured ones included
+  uint64_t ids() const { return ids_given_; }  // measured ids
   const Histogram& latency() const { return latency_; }
-  // The first failure's sentence; empty when there was none.
+  // Returns the first failure's message, or "".
   const std::string& first_failure() const { return first_failure_; }
 
   size_t kept() const { return kept_.size(); }
   const std::vector<int64_t>& kept_ids() const { return kept_; }
-  // Whether the ids of every answer were kept.
+  // Returns whether the ids of every answer were kept.
   bool kept_all() const { return kept_all_; }
-  // How many of the kept ids stand there once more. Sorts them.
+  // Returns how many of the kept ids repeat another one. Sorts them.
   uint64_t CountDuplicates();
 
  private:

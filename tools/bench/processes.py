@@ -1,4 +1,4 @@
-"""Processes that a measurement starts: each on its core, in a folder of its own, ended by its pid."""
+"""Starts and ends the processes of a measurement, each on its own core and in its own folder."""
 
 import os
 import pwd
@@ -18,7 +18,7 @@ LOG_LINES_SHOWN = 10
 
 
 def program(name, package, places=()):
-    """The whole path of a program; ends the measurement when it is not installed."""
+    """The absolute path of a program; exits if it is not installed."""
     found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *places]))
     if not found:
         raise SystemExit(f"{name} is not installed: it comes with the package {package}, which "
@@ -27,7 +27,7 @@ def program(name, package, places=()):
 
 
 class Folder:
-    """A throw-away folder, for `user` when this is root: databases refuse to be run by root."""
+    """A temporary folder. As root, it belongs to `user`, because databases refuse to run as root."""
 
     def __init__(self, purpose, user=None):
         self.user = user if user and os.geteuid() == 0 else None
@@ -58,8 +58,8 @@ class Folder:
 
 
 class Server:
-    """A server on a core and a free port of loopback, which stands for @PORT@ in its command. Its
-    folder goes with it."""
+    """A server on a core and a free loopback port, which replaces @PORT@ in its command. Its folder
+    is deleted with it."""
 
     def __init__(self, folder, command, pin, stop_signal=signal.SIGTERM):
         self.folder, self.stop_signal = folder, stop_signal
@@ -88,7 +88,7 @@ class Server:
             if self.process.poll() is not None or time.monotonic() > end:
                 with open(self.folder / "log", encoding="utf-8", errors="replace") as log:
                     said = "".join(log.readlines()[-LOG_LINES_SHOWN:])
-                raise SystemExit(f"{self.name} does not {what}; it said:\n{said}")
+                raise SystemExit(f"{self.name} does not {what}; its output:\n{said}")
             time.sleep(0.05)
 
     def memory_mb(self):
@@ -97,7 +97,7 @@ class Server:
         return int(size.split()[1]) / 1024
 
     def processor_s(self):
-        """The processor time that it has used."""
+        """The processor time that the server has used."""
         with open(f"/proc/{self.process.pid}/stat", encoding="utf-8") as stat:
             user, system = stat.read().rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""What a run of tools/bench/run measured, and under which conditions, as a file of JSON."""
+"""The figures of a run of tools/bench/run, and its conditions, as a JSON file."""
 
 import datetime
 import json
@@ -27,7 +27,7 @@ def version(root):
 
 
 def conditions(root, options):
-    """Everything without which a figure says nothing."""
+    """The conditions that are needed to interpret the figures."""
     return {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             "processor": first_line_with("/proc/cpuinfo", "model name"),
             "cores": len(os.sched_getaffinity(0)),
@@ -43,7 +43,7 @@ def conditions(root, options):
 
 
 def table(title, rounds_of, median_of, against):
-    """Medians; a figure that a row does not have is absent."""
+    """The medians of each row; figures that a row does not have are absent."""
     rows = []
     for name, rounds in rounds_of.items():
         figures = {key: median_of(rounds, key) for key in FIGURES}
@@ -60,7 +60,7 @@ def save(path, told, tables, notes):
 
 
 def load(path):
-    """Ends the program, in words, when it is no such file."""
+    """Reads the file; exits with a message if it is not a file of results."""
     try:
         with open(path, encoding="utf-8") as file:
             results = json.load(file)
@@ -68,4 +68,4 @@ def load(path):
             raise SystemExit(f"{path} has format {results['format']}, not {FORMAT}")
         return results
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SystemExit(f"{path} is no result of tools/bench/run --save: {error}") from error
+        raise SystemExit(f"{path} is not a file of tools/bench/run --save: {error}") from error

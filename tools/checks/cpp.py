@@ -1,4 +1,4 @@
-"""What the checks share: finding the repository's files, and C++ text without its comments."""
+"""Functions that the checks share: they list the repository's files and strip comments from C++ code."""
 
 import os
 import re
@@ -8,7 +8,7 @@ SKIPPED_FOLDERS = {".git", "build", "firn-state", "node_modules", "__pycache__"}
 
 
 def files_below(root, *suffixes):
-    """Paths relative to `root`, sorted, of files that end in one of `suffixes` (all when none)."""
+    """Sorted paths, relative to `root`, of the files that end in one of `suffixes`; all without any."""
     found = []
     for folder, names, files in os.walk(root):
         names[:] = sorted(n for n in names if n not in SKIPPED_FOLDERS)
@@ -32,7 +32,7 @@ _TOKEN = re.compile(
 
 
 def code_of(text):
-    """`text` with comments and literals blanked out; every line keeps its number."""
+    """`text` with comments and literals replaced by blanks; every line keeps its number."""
     return _TOKEN.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
 
 
@@ -49,6 +49,6 @@ def report(what, faults):
 
 
 def root_argument():
-    """The tree to look at: the first argument, or the repository that holds this file."""
+    """The tree to check: the first argument, or the repository of this file."""
     here = os.path.dirname(os.path.abspath(__file__))
     return sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(here))

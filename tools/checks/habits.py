@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
-"""Checks what nobody does in C++ here, as far as a script can see it.
+"""Finds C++ constructs that this repository does not use.
 
     tools/checks/habits.py [ROOT]
 
-A statement that is two with a comma between, a ?: within another, a case that falls through, a
-`default:` where the compiler could say which enumerator was forgotten; and what one place does for
-all: numbers out of text, sentences of pieces, hexadecimal digits, hashes, forks. In tests too:
-dividers that are split over two lines.
+Two statements joined by a comma, a ?: within another, a case that falls through, and a `default:`
+that keeps the compiler from naming a forgotten enumerator. Also second implementations of shared
+functions: parsing numbers, joining text, hexadecimal digits, hashes, forks. In tests, too: comment
+dividers on two lines.
 """
 
 import re
 
 import cpp
 
-# Places that have not come to it yet, by habit. Only ever shortened.
+# Known exceptions, by habit. Do not add any.
 NOT_YET = {
     "choice": ("common/id/text_form.h",),
     "comma": ("common/base/units.h",),
 }
 
-# What is done in one place: name, regex, what to use, who may. In code without comments.
+# Shared functions: name, regex of a second implementation, what to use, permitted files. Comments are
+# not searched.
 ONCE = (
     ("from_chars", r"\bfrom_chars\b", "ParseNumber of common/base/parse.h",
      ("common/base/parse.h",)),
@@ -52,14 +53,14 @@ def blank(match):
 
 
 def without_comments(text):
-    """`text` with comments blanked and its literals left."""
+    """`text` with comments, but not literals, replaced by blanks."""
     return re.sub(f"{LITERAL.pattern}|{COMMENT.pattern}", lambda m:
                   blank(m) if m.group().startswith("/") else m.group(), text, flags=re.DOTALL)
 
 
 def nested_choices(code):
-    """Offsets of each ? that stands in an operand of another one."""
-    open_choices = [0]  # by brackets that are open: so many since the last separator
+    """Offsets of each ? within an operand of another ?."""
+    open_choices = [0]  # for each open bracket: number of ? since the last separator
     for mark in re.finditer(r"[()\[\]{};,?]", code):
         sign = mark.group()
         if sign in OPENING:
@@ -78,7 +79,7 @@ def nested_choices(code):
 
 
 def statements(code):
-    """(offset, text) of each statement that ends in a semicolon, brackets emptied."""
+    """(offset, text) of each statement that ends in a semicolon, without the contents of brackets."""
     depth, text, begin = 0, "", 0
     for at, sign in enumerate(code):
         if sign in "{}" or sign == ";" and depth == 0:
@@ -96,7 +97,7 @@ def statements(code):
 
 
 def comma_statements(code):
-    """Offsets of statements that a comma makes of two."""
+    """Offsets of statements that join two by a comma."""
     while LIST.search(code):
         code = LIST.sub(blank, code)
     for offset, text in statements(code):
@@ -114,7 +115,7 @@ def comma_statements(code):
 
 
 def blind_switches(code):
-    """Offsets of each `default:` beside cases that name enumerators of ours."""
+    """Offsets of each `default:` beside cases of Firn's own enumerators."""
     bodies = []
     for mark in re.finditer(r"\bswitch\b|[{}]|\bcase\s+[\w:]*\bk[A-Z]\w*\s*:|\bdefault\s*:", code):
         sign = mark.group()
@@ -133,8 +134,8 @@ def blind_switches(code):
 
 SHAPES = (
     ("choice", nested_choices, "a ?: within another"),
-    ("comma", comma_statements, "two statements with a comma between"),
-    ("default", blind_switches, "a default: keeps the compiler from naming what was forgotten"),
+    ("comma", comma_statements, "two statements joined by a comma"),
+    ("default", blind_switches, "a default: keeps the compiler from naming a forgotten enumerator"),
 )
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks tools/layers.txt: who includes whom, where vendors' headers and banned calls stand, and
-that the house as ARCHITECTURE.md draws it is that house.
+"""Checks the rules of tools/layers.txt: includes between rooms, use of vendors' headers and of
+restricted calls. Also checks that the diagram in ARCHITECTURE.md shows these rules.
 
     tools/checks/layers.py [ROOT]
 """
@@ -68,12 +68,12 @@ class Rules:
         return [r for r in found if r != room]
 
     def all_arrows(self):
-        """Each room with each other one that it may include, were it one file of it."""
+        """Pairs of a room and another one that it, or one of its files, may include."""
         once = [(room, self.room_of(header)) for room, header in self.once]
         return [(room, other) for room in self.rooms for other in self.arrows(room)] + once
 
     def circle(self):
-        """Rooms of which each may include the next, and the last the first; none when no such are."""
+        """A cycle of rooms, each of which may include the next; empty if there is none."""
         done, way = set(), []
 
         def walk(room):
@@ -91,14 +91,14 @@ class Rules:
         return next(filter(None, map(walk, self.rooms)), None)
 
     def vendor_paths(self, header):
-        """Who may include a foreign header; None when no rule speaks of it."""
+        """The paths that may include a vendor's header; None if no rule names the header."""
         matching = [(p, paths) for p, paths in self.vendors if fnmatch.fnmatchcase(header, p)]
         return max(matching, key=lambda rule: len(rule[0]))[1] if matching else None
 
 
 class Picture:
-    """The first flowchart of a page: boxes of folders ("folder: what it is") and the arrows between
-    them. Other boxes may be drawn as one likes."""
+    """The first flowchart of a page: boxes of folders ("folder: purpose") and the arrows between
+    them. Other boxes are not checked."""
 
     FLOWCHART = re.compile(r"^```mermaid\nflowchart\b.*?^```", re.MULTILINE | re.DOTALL)
     BOX = re.compile(r'(\w+)\["(?:([^":]*): )?[^"]*"\]')
@@ -114,12 +114,12 @@ class Picture:
                 self.arrows.update((a, b) for a in froms for b in tos)
 
     def box_of(self, path):
-        """The box that a room is drawn in; None for what is not drawn."""
+        """The box that contains a room; None if the diagram does not show it."""
         boxes = [b for b, folder in self.folders.items() if below(path, folder)]
         return max(boxes, key=lambda box: len(self.folders[box]), default=None)
 
     def leads(self, box, other):
-        """Whether arrows lead from one box to the other, over others or not."""
+        """Whether arrows lead from one box to the other, directly or through others."""
         reached, new = set(), {box}
         while new:
             reached |= new
@@ -127,7 +127,7 @@ class Picture:
         return other in reached
 
     def faults(self, arrows):
-        """What is wrong with it where these are all the arrows between rooms."""
+        """Differences between the diagram and `arrows`, which are all arrows between rooms."""
         real = {(self.box_of(a), self.box_of(b)): (a, b) for a, b in arrows}
         for (box, other), (room, included) in real.items():
             if box and other and not self.leads(box, other):
@@ -135,7 +135,7 @@ class Picture:
         for box, other in sorted(self.arrows):
             folders = box in self.folders and other in self.folders
             if folders and (box, other) not in real:
-                yield f"{box} has an arrow to {other}, of which it may include nothing"
+                yield f"{box} has an arrow to {other}, but may not include any room of it"
 
 
 class Checker:
@@ -150,9 +150,9 @@ class Checker:
         for room, paths in self.rules.rooms.items():
             for path in paths:
                 if not path.endswith("/") and path not in self.rules.rooms:
-                    self.fault("tools/layers.txt", 1, f"{room} points at {path}, which is no room")
+                    self.fault("tools/layers.txt", 1, f"{room} points at {path}, which is not a room")
         if circle := self.rules.circle():
-            self.fault("tools/layers.txt", 1, "a circle: " + " -> ".join(circle))
+            self.fault("tools/layers.txt", 1, "a cycle: " + " -> ".join(circle))
         if os.path.isfile(os.path.join(self.root, PICTURE)):
             picture = Picture(cpp.read(self.root, PICTURE))
             for sentence in picture.faults(self.rules.all_arrows()):
@@ -173,7 +173,7 @@ class Checker:
         for (room, header), users in self.once_users.items():
             if len(users) > 1:
                 self.fault(users[1], 1,
-                           f"{header} is for one file of {room}, and {users[0]} has it")
+                           f"only one file of {room} may include {header}, and {users[0]} does")
         return self.faults
 
     def own(self, path, line, room, header):
@@ -191,9 +191,9 @@ class Checker:
         paths = self.rules.vendor_paths(header)
         if paths is None:
             if "/" in header:
-                self.fault(path, line, f"<{header}> is of no vendor in tools/layers.txt")
+                self.fault(path, line, f"<{header}> is not listed in tools/layers.txt")
         elif not any(below(path, allowed) for allowed in paths):
-            self.fault(path, line, f"<{header}> is only for {' '.join(paths)}")
+            self.fault(path, line, f"<{header}> is permitted only in {' '.join(paths)}")
 
     def calls(self, path, code):
         for name, regex, paths in self.rules.calls:

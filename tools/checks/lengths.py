@@ -10,14 +10,14 @@ import cpp
 
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
-# Stands before a head without being part of it, or would hide what kind of head it is.
+# Text before a function's head that is not part of it, or that hides its kind.
 LABEL = re.compile(r"\s*(?:(?:public|private|protected)\s*:\s*)*")
 ATTRIBUTE = re.compile(r"\b(alignas|__attribute__)\s*\([^{}]*?\)+")
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum|extern)\b[^()=]*$")
 
 
 def matching_braces(code):
-    """Offset of each { -> offset of its }. Unbalanced ones are left out."""
+    """Maps the offset of each { to that of its }. Leaves out unbalanced ones."""
     pairs, open_braces = {}, []
     for match in re.finditer(r"[{}]", code):
         if match.group() == "{":
@@ -48,7 +48,7 @@ def functions(text):
         at = end + 1
         after = code[at:].lstrip()[:1]
         if after in (",", "{") or (after in (")", ";") and "(" not in head):
-            continue  # a braced initialiser: the head goes on after it
+            continue  # a braced initialiser: the head continues after it
         if "(" in head:
             first = LABEL.match(code, head_at).end()
             yield cpp.line_of(code, first), cpp.line_of(code, end), head

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that every folder of sources has a README.md (tests/ has one for all of its folders), that the
-links of all pages lead to something in the tree, and that the files of ours which they name are there.
+"""Checks that every folder of sources has a README.md (tests/ has one for all of its folders), and that
+the links and file names in all pages exist in the tree.
 
     tools/checks/readmes.py [ROOT]
 """
@@ -13,7 +13,7 @@ import cpp
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 FILE = re.compile(r"`([\w./-]*\w\.(?:h|cc|thrift))`")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
-# It tells what was.
+# The changelog may name files that were deleted.
 HISTORY = "CHANGELOG.md"
 
 
@@ -28,11 +28,11 @@ def dead_links(root, page, text):
     for link in LINK.findall(CODE.sub("", text)):
         target = os.path.join(root, os.path.dirname(page), link)
         if not re.match(r"\w+:", link) and not os.path.exists(target):
-            yield f"{page}: there is no {link}"
+            yield f"{page}: the link {link} leads to no file"
 
 
 def lost_files(page, text, files):
-    """Those named in a sentence; a page may leave out the folders before."""
+    """The file names in a page's text; a page may omit the leading folders."""
     for name in FILE.findall(text):
         path = "/" + os.path.normpath(name).lstrip("./")
         if not name.startswith("/") and not any(("/" + file).endswith(path) for file in files):

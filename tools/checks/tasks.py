@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that coroutines stay within what g++ 12 compiles rightly (registry/seam/task.h):
+"""Checks that coroutines use only forms that g++ 12 compiles correctly (registry/seam/task.h):
 `co_await` only as `T x = co_await F(names);`, `co_await F(names);` or `co_return co_await F(names);`,
 no lambda that is a coroutine, no task with a parameter by reference, no over-aligned local.
 
@@ -21,7 +21,7 @@ BORROWED = re.compile(r"&|\b(?:string_view|span)\b")
 
 
 def closing(code, start):
-    """Offset behind the parenthesis that closes the one at `start`."""
+    """Offset after the parenthesis that closes the one at `start`."""
     depth = 0
     for at in range(start, len(code)):
         depth += {"(": 1, ")": -1}.get(code[at], 0)
@@ -31,13 +31,13 @@ def closing(code, start):
 
 
 def without_condition(statement):
-    """What an if decides about: an await may stand there, not in the condition."""
+    """The statement after an if's condition: it may contain an await, the condition may not."""
     head = re.match(r"(?:else\s+)?if\s*(?=\()", statement)
     return statement[closing(statement, head.end()):].lstrip() if head else statement
 
 
 def has_form(text, code, at):
-    """Whether the statement around the await at `at` is one of the forms."""
+    """Whether the statement around the await at `at` has a permitted form."""
     begin = max(code.rfind(mark, 0, at) for mark in ";{}") + 1
     end = code.find(";", at) + 1
     statement = code[begin:end]
@@ -63,14 +63,14 @@ def faults_in(path, text):
             yield f"{path}:{line}: a lambda is a coroutine"
         elif match.group() == "co_yield" or (match.group() == "co_await" and not
                                              has_form(text, code, match.start())):
-            yield f"{path}:{line}: not `T x = co_await F(names);` or one of the other forms"
+            yield f"{path}:{line}: use `T x = co_await F(names);` or another permitted form"
     for match in TASK.finditer(code):
         parameters = code[match.end():closing(code, match.end() - 1)]
         while parameters != (outer := re.sub(r"<[^<>]*>", "", parameters)):
             parameters = outer
         if BORROWED.search(parameters):
             line = cpp.line_of(code, match.start())
-            yield f"{path}:{line}: a task may outlive what its parameter refers to"
+            yield f"{path}:{line}: a task may outlive the object of a reference parameter"
     if "co_await" in code and (match := re.search(r"\balignas\b", code)):
         yield f"{path}:{cpp.line_of(code, match.start())}: an over-aligned object beside an await"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that every source file is in the build, that no folder is crowded, and that no work is left
-marked as undone.
+"""Checks that every source file is in the build, that no folder has too many files, and that no marker
+of unfinished work is left.
 
     tools/checks/tree.py [ROOT]
 """
@@ -16,8 +16,8 @@ MARK = re.compile(r"\b(TODO|FIXME|XXX)\b")
 
 
 def names(text, name):
-    """Whether a CMakeLists.txt's text names the file, outright or as one of a foreach: as
-    ${scenario}_test.cc, with the scenario's word somewhere in the text."""
+    """Whether a CMakeLists.txt's text names the file, in full or through a foreach: as
+    ${scenario}_test.cc, if the text contains the scenario's name."""
     if re.search(r"(?<![\w.-])" + re.escape(name) + r"(?![\w.-])", text):
         return True
     for before, after in re.findall(r"(?<![\w.}-])([\w.-]*)\$\{\w+\}([\w.-]*)", text):
@@ -28,7 +28,7 @@ def names(text, name):
 
 
 def nearest_list(path, lists):
-    """The text of the first CMakeLists.txt in the file's folder, or above it."""
+    """The text of the nearest CMakeLists.txt, in the file's folder or above it."""
     while path:
         path = os.path.dirname(path)
         if (own := os.path.join(path, "CMakeLists.txt")) in lists:
@@ -48,7 +48,7 @@ def named_in_build(root, path, lists):
 
 
 def belongs_in_build(path, lists):
-    """All of the code, headers where a library lists them, and every test that is a script."""
+    """All code that a build must name: headers of libraries that list them, and test scripts, too."""
     if path.startswith("tests/install/consumer/"):
         return False  # a project of its own
     if path.endswith(".h"):
@@ -68,7 +68,7 @@ def faults_of(root):
                for folder, count in sorted(folders.items()) if count > FOLDER_FILES_MAX]
     for path in cpp.files_below(root, ".h", ".cc", ".thrift", ".cmake"):
         text = cpp.read(root, path)
-        faults += [f"{path}:{cpp.line_of(text, m.start())}: a {m.group()} is left"
+        faults += [f"{path}:{cpp.line_of(text, m.start())}: contains a {m.group()}"
                    for m in MARK.finditer(text)]
     return faults
 
