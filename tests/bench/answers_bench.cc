@@ -1,5 +1,5 @@
-// Answers with many ids: decoded, issued, encoded and sent, beside a copy of as many bytes that is
-// sent. What the reader does is not timed.
+// Answers with many ids: decoded, issued, encoded and sent, compared with sending a copy of as many
+// bytes. The reader's work is not timed.
 
 #include <chrono>
 #include <cstdint>
@@ -44,7 +44,7 @@ class Connected {
   Connected(const Connected&) = delete;
   Connected& operator=(const Connected&) = delete;
 
-  // All of it: the socket's buffers hold what a benchmark sends between two calls of Drain.
+  // Sends all of it: the socket's buffers hold what a benchmark sends between two calls of Drain.
   void Send(std::string_view bytes) const {
     if (send(writer_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
         static_cast<ssize_t>(bytes.size())) {
@@ -64,7 +64,7 @@ class Connected {
   std::vector<char> some_ = std::vector<char>(256 * 1024);
 };
 
-// Times `make`, which gives the bytes of an answer, and their way into the kernel.
+// Times `make`, which returns the bytes of an answer, and sending them to the kernel.
 template <typename Make>
 void Measure(benchmark::State& state, int64_t ids, Make make) {
   using Clock = std::chrono::steady_clock;
@@ -83,7 +83,7 @@ void Measure(benchmark::State& state, int64_t ids, Make make) {
   state.counters["s_an_id"] = Counter(all, Counter::kIsRate | Counter::kInvert);
 }
 
-// A server that has answered `frame`.
+// Returns a server that has answered `frame`.
 class Answerer {
  public:
   explicit Answerer(ThriftCoding coding)
@@ -96,7 +96,7 @@ class Answerer {
   }
 
  private:
-  // More ids a millisecond than anybody asks for here.
+  // More ids per millisecond than any benchmark here requests.
   BenchServer server_{Layout::Parse("time:41 machine:1 sequence:21").value()};
   DeskCounters counters_;
   std::unique_ptr<Protocol> protocol_;

@@ -14,8 +14,8 @@
 
 namespace firn::front {
 
-// What a measured server has behind its door: a snowflake tag `default` under a claim that nobody
-// keeps, good for a day. For measurements only: two of these would issue the same ids.
+// The backend of a measured server: a snowflake tag `default` under a claim that is not in any
+// registry, valid for a day. For measurements only: two of these would issue the same ids.
 class BenchServer final : public ServerView, public ServerControl, public RejectionHandler {
  public:
   explicit BenchServer(const Layout& layout = Layout::Firn()) : layout_(layout) {
@@ -48,12 +48,8 @@ class BenchServer final : public ServerView, public ServerControl, public Reject
   std::shared_ptr<Snowflake> snowflake_ = std::make_shared<Snowflake>(ticks_, SystemEntropy());
   Issuer issuer_{*this};
   const StatusCache status_{*this, [] { return DeskCounters::Sums(); }, SystemClock()};
-  const Backend backend_{issuer_,
-                         *this,
-                         limits_,
-                         "default",
-                         status_,
-                         [] { return Milliseconds(60'000); }};
+  const Backend backend_{issuer_,   *this,   limits_,
+                         "default", status_, [] { return Milliseconds(60'000); }};
 };
 
 }  // namespace firn::front

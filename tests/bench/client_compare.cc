@@ -1,11 +1,11 @@
-// firn-client-compare: the client library beside bare clients of one server, in turns.
+// firn-client-compare: the client library compared with bare clients of one server, in turns.
 //
 //   firn-front-server --port=7609 &
 //   firn-client-compare --port=7609
 //
-// Blocking: 8 threads that ask through firn::Client, which share its connections, and 8 threads
-// that each send and receive on a socket of their own and read nothing of the answer but the id.
-// Asynchronous: 8 calls under way on 8 connections of one IO thread, and the load generator at 8 x
+// Blocking: 8 threads that call through firn::Client, which share its connections, and 8 threads
+// that each send and receive on a socket of their own and read only the id of the answer.
+// Asynchronous: 8 calls in flight on 8 connections of one IO thread, and the load generator at 8 x
 // 1; `alike`: the load generator with the client's number of connections, over which the calls are
 // spread.
 
@@ -45,7 +45,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 int64_t NowNs() { return SteadyClock::now().time_since_epoch().count(); }
 
-// What this process has used of the processors.
+// Processor time that this process has used.
 int64_t CpuNs() {
   timespec used{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -57,7 +57,7 @@ struct Speed {
   double cpu_us = 0;  // of this process, for each call
 };
 
-// Measures from its making on.
+// Measures from its construction on.
 class Stopwatch {
  public:
   Speed Stop(uint64_t calls) const {
@@ -70,7 +70,7 @@ class Stopwatch {
   const int64_t began_ns_ = NowNs(), cpu_began_ns_ = CpuNs();
 };
 
-// Calls of `threads` threads, each making its own caller, within the round's time.
+// Makes calls on `threads` threads, each with its own caller, within the round's time.
 Speed FromThreads(const std::function<std::function<bool()>()>& make) {
   std::atomic<uint64_t> calls = 0;
   std::atomic<bool> stop = false, failed = false;
@@ -139,7 +139,7 @@ Speed ClientBlocking(Client& client) {
   });
 }
 
-// As many calls under way, over so many connections.
+// As many calls in flight, over so many connections.
 Speed BareAsync(const Dialect& dialect, int connections) {
   const Stopwatch watch;
   const auto report = RunLoad({.port = static_cast<uint16_t>(FLAGS_port),
@@ -152,7 +152,7 @@ Speed BareAsync(const Dialect& dialect, int connections) {
   return {.rate = report->rate(), .cpu_us = watch.Stop(report->answers).cpu_us};
 }
 
-// Each answer is followed by the next call, from its own callback.
+// Each answer's callback makes the next call.
 class Chains {
  public:
   explicit Chains(Client& client) : client_(client) {}

@@ -53,7 +53,7 @@ class PostgresqlDialect final : public Dialect {
     return prepared;
   }
 
-  // Messages up to the one that says that the server is ready.
+  // Messages until the server is ready.
   Answer Read(std::string_view bytes) const override {
     Answer answer;
     for (size_t at = 0; at + 5 <= bytes.size();) {
@@ -85,7 +85,7 @@ std::string Packet(uint64_t number, const std::string& body) {
 }
 
 std::string MysqlHello() {
-  // Long passwords, a database, protocol 4.1, secure connection, a plugin that proves who one is.
+  // Long passwords, a database, protocol 4.1, secure connection, an authentication plugin.
   constexpr uint64_t kCapabilities = 0x1 | 0x8 | 0x200 | 0x8000 | 0x80000;
   constexpr uint64_t kUtf8 = 33;
   return Packet(1, LittleEndian(kCapabilities, 4) + LittleEndian(1 << 24, 4) +
@@ -96,7 +96,7 @@ std::string MysqlRequest(std::string_view table) {
   return Packet(0, "\3UPDATE "s + std::string(table) + " SET id = LAST_INSERT_ID(id + 1)");
 }
 
-// The length of the packet at the front of `bytes`; 0: not whole yet.
+// The length of the packet at the front of `bytes`; 0: incomplete.
 size_t PacketLength(std::string_view bytes) {
   if (bytes.size() < 4) return 0;
   size_t length = 4;
@@ -109,7 +109,7 @@ class MysqlDialect final : public Dialect {
  public:
   explicit MysqlDialect(std::string_view table) : Dialect(MysqlRequest(table), MysqlHello()) {}
 
-  // The server's greeting, which it sends unasked, and what it says to ours.
+  // The server's greeting, which it sends first, and its answer to ours.
   Answer ReadHello(std::string_view bytes) const override {
     const size_t greeting = PacketLength(bytes);
     if (greeting == 0) return {};

@@ -9,7 +9,7 @@
 
 namespace firn {
 
-// A protocol as the load generator needs it: the bytes of one request, and where each answer ends.
+// A protocol for the load generator: the bytes of one request, and the end of each answer.
 // Immutable, thread-safe.
 class Dialect {
  public:
@@ -22,10 +22,10 @@ class Dialect {
 
   virtual ~Dialect() = default;
 
-  // What a connection begins with, before any request; empty: nothing.
+  // The first bytes of a connection, before any request; empty: none.
   const std::string& hello() const { return hello_; }
 
-  // The answer to it in `bytes`, which hold nothing else.
+  // Parses the answer to them in `bytes`, which contain nothing else.
   virtual Answer ReadHello(std::string_view) const { return {.broken = true}; }
 
   // One request. Every request of a run is the same.

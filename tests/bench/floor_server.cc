@@ -1,7 +1,7 @@
-// firn-floor: the least that a server can do. One thread, one level-triggered epoll; each readable
+// firn-floor: the minimum work of a server. One thread, one level-triggered epoll; each readable
 // connection gets one read and one write. `--mode=echo` sends the bytes back; `--mode=http` sends
 // one fixed answer for each request (which must not have a body); `--mode=tls` is the echo with
-// OpenSSL over it, a record for each read. What costs more than this is a server's own.
+// OpenSSL over it, a record for each read. Any cost above this is a server's own.
 
 #include <csignal>
 #include <cstdio>
@@ -58,7 +58,7 @@ void Accept(int epoll, int listener) {
   epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-// The fixed answer as often as `bytes` holds an end of a header.
+// Returns the fixed answer once for each end of a header in `bytes`.
 std::string_view FixedFor(std::string_view bytes, std::string& out) {
   out.clear();
   size_t at = 0;
@@ -86,7 +86,7 @@ void Serve(int fd, bool http) {
 // The mode tls: a session for each descriptor.
 class TlsEcho {
  public:
-  // False when the files are no good.
+  // Returns false if the files are unusable.
   bool Open() {
     SSL_CTX_set_min_proto_version(context_, TLS1_2_VERSION);
     SSL_CTX_set_read_ahead(context_, 1);  // a record with one read
@@ -109,7 +109,7 @@ class TlsEcho {
   }
 
  private:
-  // Shakes hands and echoes as far as what has come allows; false at the end.
+  // Continues the handshake and echoes what has arrived; returns false at the end.
   static bool Echo(SSL* ssl) {
     int result = 0;
     do {

@@ -1,5 +1,5 @@
-// firn-front-server: the front door of firn-server with a claim of its own making, for
-// measurements of the door alone.
+// firn-front-server: the front of firn-server with a claim that it makes up, for measurements of
+// the front alone.
 
 #include <csignal>
 #include <cstdio>
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   firn::front::ServerFrontOptions options;
   options.listen.port = static_cast<uint16_t>(FLAGS_port);
   options.listen.io_threads = FLAGS_io_threads;
-  // All load comes from one address.
+  // All load comes from one address, so the limit per address is lifted.
   options.listen.limits.connections_per_peer_max = options.listen.limits.connections_max;
   if (!FLAGS_tls_cert.empty()) options.listen.tls.emplace(FLAGS_tls_cert, FLAGS_tls_key);
   firn::front::ServerFront front(options, issuing.issuer(), issuing, issuing, firn::SystemClock());

@@ -1,6 +1,6 @@
-// The speed of the issuing core beside its floors, all in one run. Run it alone on the machine:
+// The speed of the issuing core compared with its floors, all in one run. Run it alone:
 //   build/release/bin/issue_bench
-// What each line means stands in server/issue/README.md.
+// server/issue/README.md explains each line.
 
 #include <atomic>
 #include <ctime>
@@ -54,7 +54,7 @@ BENCHMARK(FloorCycleCount)->UseRealTime();
 
 // --- a wide layout: the code is the limit -------------------------------------------------------
 
-// Shared by the threads of one benchmark: made by the first, gone with the last.
+// Shared by the threads of one benchmark: created by the first, destroyed with the last.
 template <SequencerKind kKind>
 IssueFixture& Wide() {
   static IssueFixture fixture(WideLayout(), {.sequencer = {.kind = kKind}});
@@ -113,7 +113,7 @@ void WideIssuerByName(benchmark::State& state) {
 }
 BENCHMARK(WideIssuerByName)->Threads(1)->Threads(2)->UseRealTime();
 
-// The ids as a list, not as runs.
+// Returns the ids as a list instead of runs.
 void WideBatchOf1000(benchmark::State& state) {
   IssueFixture fixture(WidestLayout());
   IssueCall call;
@@ -130,7 +130,7 @@ void WideBatchOf1000(benchmark::State& state) {
 }
 BENCHMARK(WideBatchOf1000)->UseRealTime();
 
-// One call for one id along the long way, with and without a plugin that does nothing.
+// One call for one id on the slow path, with and without a plugin that does nothing.
 class Idle final : public Plugin {
  public:
   std::string_view name() const override { return "idle"; }

@@ -1,5 +1,5 @@
-// How near the default layout's ceiling is reached (4096 ids a tick), what waiting for the next
-// tick costs, and how far the time in an id lags the id clock.
+// How closely the default layout's ceiling (4096 ids a tick) is reached, what waiting for the next
+// tick costs, and how far the time in an id lags behind the id clock.
 
 #include <algorithm>
 #include <atomic>
@@ -31,7 +31,7 @@ struct Span {
   WallMs begin, end;
 };
 
-// The ticks that a loop sees that does nothing but look at the clock.
+// The ticks seen by a loop that only reads the clock.
 int64_t TicksSeenByPolling(Span span) {
   int64_t ticks = 0;
   WallMs now = SystemClock().Wall();
@@ -43,7 +43,7 @@ int64_t TicksSeenByPolling(Span span) {
   return ticks;
 }
 
-// Takes ids one by one, sleeping when it is told to wait.
+// Takes ids one by one, sleeping when a wait is required.
 template <typename Fixture>
 int64_t TakeDuring(Span span, Fixture& fixture) {
   const Layout& layout = fixture.ticks.layout();
@@ -58,7 +58,7 @@ int64_t TakeDuring(Span span, Fixture& fixture) {
   return count;
 }
 
-// Ids given in a span by so many threads, as a share of 4096 for each tick that bare polling sees.
+// Ids issued in a span by so many threads, as a share of 4096 for each tick that bare polling sees.
 void DefaultLayoutCeiling(benchmark::State& state) {
   IssueFixture fixture(Layout::Firn());
   std::atomic<int64_t> ids{0};
@@ -91,7 +91,7 @@ BENCHMARK(DefaultLayoutCeiling)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
-// The same for calls of 1000 ids, of four machine ids.
+// The same for calls of 1000 ids, with four machine ids.
 int64_t TakeThousandsDuring(Span span, LanesFixture& fixture) {
   const Layout& layout = fixture.ticks.layout();
   PatientCaller caller(fixture.issuer, SystemClock(), Milliseconds(1'000));
@@ -134,8 +134,8 @@ BENCHMARK(FourMachineIdsCeiling)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
-// Milliseconds from the time in an id to the clock as it was read just before asking, at so many
-// ids a second (0: as fast as they come) on a wide layout.
+// Milliseconds from the time in an id to the clock as read just before the call, at so many ids a
+// second (0: as fast as possible) with a wide layout.
 void Lag(benchmark::State& state) {
   IssueFixture fixture(WideLayout());
   constexpr size_t kSamples = 100'000;

@@ -16,7 +16,7 @@ constexpr int kEventsMax = 256;
 
 Status Failed(const char* call) { return Unavailable(std::string(call) + ": " + strerror(errno)); }
 
-// A descriptor that is closed with its owner.
+// A descriptor that its owner closes on destruction.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -68,7 +68,7 @@ class Load {
   Status DialAnew(Lane& lane, int64_t now);
   Status OnNews(Lane& lane);
   Status Receive(Lane& lane);
-  // Takes the whole answers off the front of `bytes`; returns how many there were.
+  // Removes the complete answers from the front of `bytes`; returns how many there were.
   Result<size_t> Take(Lane& lane, std::string_view& bytes, int64_t now);
   void Count(Lane& lane, const Dialect::Answer& answer, int64_t now);
 
@@ -89,7 +89,7 @@ Result<LoadLink> Load::Dial() const {
   return LoadLink::Dial(plan_.host, plan_.port, tls_.get(), plan_.tls.value_or(LoadTls()));
 }
 
-// Says hello, and waits for the answer: nothing else is under way on a new connection.
+// Sends the first bytes and waits for the answer: nothing else is in flight on a new connection.
 Status Load::Greet(LoadLink& link) const {
   FIRN_TRY(link.AgreeWithin(plan_.patience_ms));
   const std::string& hello = dialect_.hello();
@@ -146,7 +146,7 @@ Status Load::GoOn(Lane& lane, size_t count, int64_t now) {
   return plan_.dial_anew ? DialAnew(lane, now) : Send(lane, count, now);
 }
 
-// What waits for the handshake counts as in flight, from now on.
+// What waits for the handshake counts as in flight from now on.
 Status Load::DialAnew(Lane& lane, int64_t now) {
   lane.link.EndAbruptly();
   FIRN_ASSIGN(lane.link, Dial());

@@ -12,7 +12,7 @@
 
 namespace firn {
 
-// What to ask for, and how much of it at once.
+// The request to send, and how many at once.
 struct LoadPlan {
   std::string host = "127.0.0.1";
   uint16_t port = 0;
@@ -39,7 +39,7 @@ struct LoadReport {
 
 // Closed-loop load from one thread on one epoll: each connection keeps `depth` requests in flight
 // and sends one for each answer, all answers of a read in one send. The same loop serves every
-// dialect, so that two servers' figures differ by the servers only.
+// dialect, so that two servers' figures differ only because of the servers.
 //
 // Blocks until the plan is done. `now_ns` reads a clock that never goes back. Fails when it cannot
 // connect, when a connection breaks, and when nothing arrives within the plan's patience.

@@ -14,7 +14,7 @@
 
 namespace firn {
 
-// With what the load generator speaks TLS. Each of its connections shakes hands in full.
+// TLS settings of the load generator. Each of its connections makes a full handshake.
 struct LoadTls {
   std::string ca{};    // who must have signed the server's certificate; empty: it is not looked at
   std::string cert{};  // to show to servers that want one, PEM
@@ -28,14 +28,14 @@ struct FreeLoadTls {
 };
 using LoadTlsContext = std::unique_ptr<SSL_CTX, FreeLoadTls>;
 
-// kInvalid names the file at fault.
+// kInvalid names the invalid file.
 Result<LoadTlsContext> MakeLoadTlsContext(const LoadTls& tls);
 
 // A connection of the load generator's: TCP, or TLS over it. Used by one thread.
 // Sharp edge: the program must ignore SIGPIPE, which OpenSSL's writes raise.
 class LoadLink {
  public:
-  // `host` is an IPv4 address. Without a context it is plain.
+  // `host` is an IPv4 address. Without a context the connection is plain.
   static Result<LoadLink> Dial(const std::string& host, uint16_t port, SSL_CTX* context,
                                const LoadTls& tls);
   LoadLink(LoadLink&& other) noexcept
@@ -45,19 +45,19 @@ class LoadLink {
 
   int fd() const { return fd_; }
 
-  // Shakes hands as far as what has come allows. True once there is nothing (more) to agree upon.
+  // Continues the handshake with what has arrived. Returns true once it is complete, or not needed.
   Result<bool> Agree();
-  // The same, until it is agreed.
+  // The same, but waits until it is complete.
   Status AgreeWithin(int64_t patience_ms);
 
-  // Sends all of it, and waits for that where it must.
+  // Sends all of it; waits if necessary.
   Status Send(std::string_view bytes);
-  // What has come; 0: nothing that is whole.
+  // Receives what has arrived; 0: nothing complete.
   Result<size_t> Receive(char* into, size_t size);
-  // Whether Receive has more at once, of which the descriptor says nothing.
+  // Whether Receive has more data that the descriptor does not signal.
   bool HasMore() const { return ssl_ && SSL_has_pending(ssl_.get()) == 1; }
 
-  // It is ended without a word: its port is free at once.
+  // Closes it abruptly: its port is free at once.
   void EndAbruptly() const;
 
  private:

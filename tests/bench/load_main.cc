@@ -37,7 +37,7 @@ int64_t NowNs() {
   return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-// Any flag of TLS's says that it is spoken.
+// Any TLS flag enables TLS.
 std::optional<firn::LoadTls> ChosenTls() {
   firn::LoadTls tls{
       .ca = FLAGS_tls_ca, .cert = FLAGS_tls_cert, .key = FLAGS_tls_key, .name = FLAGS_tls_name};

@@ -1,11 +1,11 @@
-// firn-local-feed: how many ids a second one server gives many threads through local ranges, and
-// what the network has to do for it.
+// firn-local-feed: how many ids per second one server gives many threads through local ranges, and
+// the network traffic for it.
 //
 //   firn-front-server --port=7609 &
 //   firn-local-feed --port=7609
 //
-// The ceiling is what the layout holds; the IO thread is the client's only one that talks to the
-// server as long as no call has to ask for itself, and those that do are shown.
+// The ceiling is the layout's. Only the client's IO thread talks to the server, except for calls
+// that find no ids in memory; their number is printed.
 
 #include <atomic>
 #include <chrono>
@@ -32,7 +32,7 @@ namespace {
 
 int64_t NowNs() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
-// What the client's IO thread has used of its processor.
+// Processor time that the client's IO thread has used.
 int64_t IoThreadCpuNs(Client& client) {
   std::promise<int64_t> told;
   client.GetId("default", [&told](const Result<int64_t>&) {
@@ -43,7 +43,7 @@ int64_t IoThreadCpuNs(Client& client) {
   return told.get_future().get();
 }
 
-// What has happened up to a moment.
+// Counters up to a moment.
 struct Mark {
   explicit Mark(Client& client)
       : counters(client.counters()), ns(NowNs()), cpu_ns(IoThreadCpuNs(client)) {}

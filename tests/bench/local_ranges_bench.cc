@@ -1,6 +1,6 @@
-// The speed of ids in memory, beside its floors, all in one run. Run it alone on the machine:
+// The speed of ids in memory compared with its floors, all in one run. Run it alone on the machine:
 //   build/release/bin/local_ranges_bench
-// What each line means stands in client/README.md.
+// client/README.md explains each line.
 
 #include <atomic>
 #include <memory>
@@ -12,7 +12,7 @@
 namespace firn {
 namespace {
 
-// Answers at once, so that the figures are the supply's own.
+// Answers at once, so that the figures are those of the supply itself.
 class InstantFetcher final : public RangeFetcher {
  public:
   void Fetch(const std::string&, int64_t count, Done done) override {
@@ -31,7 +31,7 @@ void FloorFetchAdd(benchmark::State& state) {
 }
 BENCHMARK(FloorFetchAdd)->Threads(1)->Threads(2)->Threads(8)->UseRealTime();
 
-// Shared by the threads of one benchmark: made by the first, gone with the last.
+// Shared by the threads of one benchmark: created by the first, destroyed with the last.
 InstantFetcher fetcher;
 std::unique_ptr<LocalSupply> supply;
 

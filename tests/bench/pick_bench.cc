@@ -1,7 +1,7 @@
-// What it costs to be picked a server, and to say that it has answered, with few and with many
-// servers, for one thread and for several. Run it alone on the machine:
+// The cost of picking a server and of recording its answer, with few and with many servers, for one
+// thread and for several. Run it alone on the machine:
 //   build/release/bin/pick_bench
-// The figures stand in client/fleet/README.md.
+// The figures are in client/fleet/README.md.
 
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr Milliseconds kWarm{20'000};
 
-// So many servers, all of them fit and warm.
+// So many servers, all healthy and warm.
 struct Servers {
   Servers(Balancing balancing, int64_t count)
       : fleet({.balancing = balancing, .servers_max = 0}, clock, 42),
@@ -39,7 +39,7 @@ struct Servers {
   const Micros now;
 };
 
-// Shared by the threads of one benchmark: made by the first, gone with the last.
+// Shared by the threads of one benchmark: created by the first, destroyed with the last.
 std::unique_ptr<Servers> servers;
 
 void PickAndAnswer(benchmark::State& state) {

@@ -1,6 +1,6 @@
-// What each plugin costs a call, beside the same call without it, all in one run. Run it alone:
+// The cost of each plugin per call, compared with the same call without it, all in one run:
 //   build/release/bin/plugins_bench
-// What the lines mean stands in server/plugins/README.md.
+// server/plugins/README.md explains the lines.
 
 #include <atomic>
 #include <cstdlib>
@@ -28,7 +28,7 @@ class NoRejections final : public RejectionHandler {
   void OnRefusal(const Request&, const Refusal&) override {}
 };
 
-// Numbers as cheap as they get, so that what is left is the plugins.
+// The cheapest possible numbers, so that the rest is the cost of the plugins.
 class Counter final : public Strategy {
  public:
   std::string_view name() const override { return "counter"; }
@@ -96,7 +96,7 @@ Plugins Limit() {
   return {std::make_shared<LimitPlugin>(SystemClock(), all)};
 }
 
-// The queue is larger than what the writer leaves in it, or the figure would be that of a drop.
+// The queue is larger than what the writer leaves in it; otherwise dropping would be measured.
 Plugins HistoryOn() {
   static const auto folder =
       std::filesystem::temp_directory_path() / Cat("firn-plugins-bench-", getpid());

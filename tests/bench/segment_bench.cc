@@ -1,6 +1,6 @@
-// The speed of segment numbers in a process beside a bare fetch_add, all in one run:
+// The speed of segment numbers in a process compared with a bare fetch_add, all in one run:
 //   build/release/bin/segment_bench
-// What each line means stands in server/issue/README.md.
+// server/issue/README.md explains each line.
 
 #include <algorithm>
 #include <atomic>
@@ -60,7 +60,7 @@ void SegmentRuns(benchmark::State& state) {
 }
 BENCHMARK(SegmentRuns)->Threads(1)->Threads(2)->UseRealTime();
 
-// What a caller waits across range switches, beside the same without one: nanoseconds.
+// A caller's wait across range switches, compared with the same without one, in nanoseconds.
 template <SegmentFixture& (*kFixture)()>
 void SegmentLatency(benchmark::State& state) {
   SegmentFixture& fixture = kFixture();

@@ -19,7 +19,7 @@ struct SegmentFixture {
     tag = issuer.Resolve("order");
   }
 
-  // The long way, for the first number and across ranges.
+  // The slow path, for the first number and across ranges.
   int64_t Long() {
     static thread_local IssueCall call;
     call.Begin(*tag, {.tag = "order"});

@@ -1,7 +1,7 @@
-// Single segment numbers beside a bare fetch_add, in short slices by turns, so that whatever else
-// the machine does strikes both alike. `share` is the median, over all rounds, of the numbers given
-// in a round's slice over the fetch_adds done in the other; rates are medians, in millions a second
-// by wall clock, of all threads together.
+// Single segment numbers compared with a bare fetch_add, in short alternating slices, so that other
+// load on the machine affects both alike. `share` is the median, over all rounds, of the numbers
+// issued in a round's slice over the fetch_adds done in the other; rates are medians, in millions
+// per second by wall clock, of all threads together.
 
 #include <algorithm>
 #include <atomic>
@@ -40,7 +40,7 @@ struct OneNumber {
   }
 };
 
-// Does `turn` on so many threads for a slice. Turns a second, of all of them together.
+// Runs `turn` on so many threads for a slice. Returns turns per second of all of them together.
 template <typename Turn>
 double Rate(int threads, const Turn& shared) {
   std::atomic<int> ready{0};

@@ -1,5 +1,5 @@
-// firn-stock-thrift: Thrift's own servers before the handler that the front door has, for
-// comparison. `--kind=nonblocking` is TNonblockingServer with one IO thread, `--kind=threaded`
+// firn-stock-thrift: Thrift's own servers in front of the handler that the front uses, for
+// comparison. `--kind=nonblocking` is TNonblockingServer with one IO thread, `--kind=threaded` is
 // TThreadedServer with framed transports.
 
 #include <cstdio>
@@ -23,7 +23,7 @@ namespace {
 
 using namespace apache::thrift;  // NOLINT: of the server's many parts
 
-// Calls are never parked here: a server that waits, waits in its thread.
+// Calls are never parked here: a call that waits blocks its thread.
 class Service final {
  public:
   explicit Service(firn::front::BenchServer& server) : service_(server.backend(), counters_) {

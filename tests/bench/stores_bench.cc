@@ -1,5 +1,5 @@
-// What a number costs when a database gives each one, what a range costs from each store, and what
-// a number costs from a tiered hash. Real servers on loopback; every thread has a connection.
+// The cost of a number that a database gives, of a range from each store, and of a number from a
+// tiered hash. Real servers on loopback; every thread has a connection.
 
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kRange = 1000;
 
-// Made before the threads, on the thread that ends last.
+// Created before the threads, on the thread that ends last.
 std::unique_ptr<MariaDb> mariadb;
 std::unique_ptr<Redis> redis;
 
@@ -103,7 +103,7 @@ void RangesOfRedisStore(benchmark::State& state) {
   RangesFrom(store, state);
 }
 
-// Each number by a call of its own, as `buffer = none` with one caller at a time.
+// Takes each number with a call of its own, as `buffer = none` with one caller at a time.
 void TieredHashGivesEachNumber(benchmark::State& state) {
   TieredHash hash({.place = RedisServerPlace(), .prefix = "tier:"}, SystemClock(), SystemEntropy());
   const Range segment{1, TieredHash::kNumbersEnd};
