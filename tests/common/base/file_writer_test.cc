@@ -20,7 +20,7 @@
 namespace firn {
 namespace {
 
-// A disk that stands still until it is thawed, and what has been written to it.
+// A disk that blocks until it is thawed, and the texts that were written to it.
 class StallingDisk {
  public:
   FileWriter::Replacer replacer() {
@@ -56,7 +56,7 @@ class StallingDisk {
   std::vector<std::string> written_;
 };
 
-TEST(FileWriterTest, WritesEverythingBeforeItsEnd) {
+TEST(FileWriterTest, WritesAllPendingFilesBeforeItEnds) {
   const TempDir folder;
   {
     FileWriter writer;
@@ -70,7 +70,7 @@ TEST(FileWriterTest, WritesEverythingBeforeItsEnd) {
   EXPECT_EQ(a.str() + b.str(), "32");
 }
 
-TEST(FileWriterTest, OfWhatWaitsForOnePathTheLastCounts) {
+TEST(FileWriterTest, WritesOnlyTheLastPendingTextOfAPath) {
   StallingDisk disk;
   FileWriter writer(disk.replacer());
   writer.Replace("a", "1");
@@ -81,7 +81,7 @@ TEST(FileWriterTest, OfWhatWaitsForOnePathTheLastCounts) {
   EXPECT_EQ(disk.written(), (std::vector<std::string>{"a=1", "a=4"}));
 }
 
-TEST(FileWriterTest, TellsAFailureOnce) {
+TEST(FileWriterTest, ReportsAFailureOnce) {
   StallingDisk disk;
   disk.fails = true;
   disk.Thaw();
@@ -94,7 +94,7 @@ TEST(FileWriterTest, TellsAFailureOnce) {
   EXPECT_TRUE(writer.TakeFailure().ok());
 }
 
-TEST(FileWriterTest, ADiskThatStandsStillHoldsUpNoEnd) {
+TEST(FileWriterTest, ABlockedDiskDoesNotDelayTheEnd) {
   static StallingDisk disk;  // its thread is left behind, and ends some time later
   {
     FileWriter writer(disk.replacer());
@@ -106,7 +106,7 @@ TEST(FileWriterTest, ADiskThatStandsStillHoldsUpNoEnd) {
   EXPECT_TRUE(Eventually(kPatience, [&] { return disk.written().size() == 1; }));
 }
 
-TEST(FileWriterTest, AForkedChildWritesNothingAndEnds) {
+TEST(FileWriterTest, AForkedChildWritesNothingAndCanExit) {
   StallingDisk disk;
   auto writer = std::make_unique<FileWriter>(disk.replacer());
   writer->Replace("a", "1");
@@ -125,7 +125,7 @@ TEST(FileWriterTest, AForkedChildWritesNothingAndEnds) {
   EXPECT_EQ(disk.written().size(), 1u);
 }
 
-// The host may refuse threads: a server has to find out at its start.
+// The host may refuse threads: a server must detect that at its start.
 TEST(FileWriterTest, StartsItsThreadBeforeTheFirstFile) {
   std::atomic<pid_t> writing{0};
   FileWriter writer([&](const std::string&, std::string_view) -> Status {

@@ -25,7 +25,7 @@ class ReplaceFileTest : public testing::Test {
   static void Write(const std::string& path, const std::string& text) {
     std::ofstream(path) << text;
   }
-  // Names of what lies in the folder.
+  // Returns the names of the files in the folder.
   size_t Files() const {
     const std::filesystem::directory_iterator all(folder_ / "."), end;
     return static_cast<size_t>(std::distance(all, end));
@@ -45,29 +45,29 @@ TEST_F(ReplaceFileTest, LeavesTheNewFileAndNothingElse) {
   }
 }
 
-TEST_F(ReplaceFileTest, GivesTheModeThatTheDraftNames) {
+TEST_F(ReplaceFileTest, SetsTheModeOfTheDraft) {
   ASSERT_TRUE(ReplaceFile(path_, draft_, "text").ok());
   struct stat seen {};
   ASSERT_EQ(stat(path_.c_str(), &seen), 0);
   EXPECT_EQ(seen.st_mode & 0777, 0600u);
 }
 
-TEST_F(ReplaceFileTest, TakesNoNoticeOfADraftThatACrashHasLeft) {
+TEST_F(ReplaceFileTest, ReplacesADraftLeftByACrash) {
   Write(draft_.path, "half of a longer te");
   ASSERT_TRUE(ReplaceFile(path_, draft_, "text").ok());
   EXPECT_EQ(Read(path_), "text");
 }
 
-TEST_F(ReplaceFileTest, WritesThroughNoLinkThatStandsInTheDraftsPlace) {
+TEST_F(ReplaceFileTest, DoesNotWriteThroughALinkInPlaceOfTheDraft) {
   const std::string other = folder_ / "other";
-  Write(other, "somebody else's");
+  Write(other, "another file's");
   std::filesystem::create_symlink(other, draft_.path);
   ASSERT_TRUE(ReplaceFile(path_, draft_, "text").ok());
   EXPECT_EQ(Read(path_), "text");
-  EXPECT_EQ(Read(other), "somebody else's");
+  EXPECT_EQ(Read(other), "another file's");
 }
 
-TEST_F(ReplaceFileTest, SaysThatNothingIsReplacedWhenTheDraftCannotBeMade) {
+TEST_F(ReplaceFileTest, ReportsThatNothingIsReplacedIfTheDraftCannotBeCreated) {
   Write(path_, "old");
   const Draft nowhere{.path = folder_ / "missing" + "/list.new"};
   EXPECT_EQ(ReplaceFile(path_, nowhere, "text", &replaced_).code(), Code::kNotFound);
@@ -75,7 +75,7 @@ TEST_F(ReplaceFileTest, SaysThatNothingIsReplacedWhenTheDraftCannotBeMade) {
   EXPECT_EQ(Read(path_), "old");
 }
 
-TEST_F(ReplaceFileTest, LeavesNoDraftWhenItCannotBeRenamed) {
+TEST_F(ReplaceFileTest, RemovesADraftThatCannotBeRenamed) {
   std::filesystem::create_directory(path_);
   EXPECT_FALSE(ReplaceFile(path_, draft_, "text", &replaced_).ok());
   EXPECT_EQ(replaced_, Replaced::kPerhaps);
@@ -84,14 +84,14 @@ TEST_F(ReplaceFileTest, LeavesNoDraftWhenItCannotBeRenamed) {
 
 class ReadRegularFileTest : public ReplaceFileTest {};
 
-TEST_F(ReadRegularFileTest, ReadsAllOfAFileAndNoMoreThanItMayHave) {
+TEST_F(ReadRegularFileTest, ReadsAWholeFileUpToItsLimit) {
   Write(path_, "12345");
   EXPECT_EQ(*ReadRegularFile(path_, 5), "12345");
   EXPECT_EQ(ReadRegularFile(path_, 4).code(), Code::kCorrupt);
   EXPECT_EQ(ReadRegularFile(folder_ / "none", 4).code(), Code::kNotFound);
 }
 
-TEST_F(ReadRegularFileTest, WhatIsNoFileIsNamedAndNobodyWaitsForIt) {
+TEST_F(ReadRegularFileTest, NamesPathsThatAreNotFilesWithoutWaiting) {
   struct Row {
     std::string path;
     const char* kind;

@@ -22,7 +22,7 @@ TEST(ForkCells, AreZeroInAChildAndUnchangedInTheParent) {
   EXPECT_EQ(cell->load(), 77u);
 }
 
-TEST(ForkCells, AreNeverHandedOutTwice) {
+TEST(ForkCells, AreNeverTakenTwice) {
   ForkCells cells;
   std::set<ForkCells::Cell*> seen;
   for (int i = 0; i < 1'000; ++i) {
@@ -33,13 +33,13 @@ TEST(ForkCells, AreNeverHandedOutTwice) {
   }
 }
 
-TEST(ForkSentinel, TellsAChildFromItsParent) {
+TEST(ForkSentinel, DistinguishesAChildFromItsParent) {
   ForkSentinel sentinel;
   EXPECT_FALSE(sentinel.InChild());
   EXPECT_EQ(InChild([&] { return sentinel.InChild() ? 1 : 0; }), 1);
 }
 
-TEST(ForkSentinel, WhatAChildMakesIsItsOwnAndNotItsChildrens) {
+TEST(ForkSentinel, AChildsSentinelIsValidInItselfAndNotInItsChildren) {
   const ForkSentinel parents;
   EXPECT_EQ(InChild([&] {
               const ForkSentinel own, second;

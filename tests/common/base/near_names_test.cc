@@ -11,7 +11,7 @@ using testing::IsEmpty;
 
 constexpr std::string_view kKnown[] = {"order", "order-eu", "user", "invoice"};
 
-TEST(NearNames, FindsLettersLeftOutInsertedAndChanged) {
+TEST(NearNames, FindsOmittedInsertedAndChangedLetters) {
   EXPECT_THAT(NearNames("oder", kKnown, 1), ElementsAre("order"));
   EXPECT_THAT(NearNames("orrder", kKnown, 1), ElementsAre("order"));
   EXPECT_THAT(NearNames("onder", kKnown, 1), ElementsAre("order"));
@@ -21,18 +21,18 @@ TEST(NearNames, FindsBeginnings) {
   EXPECT_THAT(NearNames("inv", kKnown, 3), ElementsAre("invoice"));
 }
 
-TEST(NearNames, GivesTheNearestFirstAndNoMoreThanAsked) {
+TEST(NearNames, ReturnsTheNearestFirstUpToTheLimit) {
   EXPECT_THAT(NearNames("order-e", kKnown, 2), ElementsAre("order-eu", "order"));
   EXPECT_THAT(NearNames("order-e", kKnown, 1), ElementsAre("order-eu"));
 }
 
-TEST(NearNames, FindsNothingForWhatIsFar) {
+TEST(NearNames, FindsNothingForDistantNames) {
   EXPECT_THAT(NearNames("zzzzzzzz", kKnown, 3), IsEmpty());
   EXPECT_THAT(NearNames("", kKnown, 3), IsEmpty());
   EXPECT_THAT(NearNames(std::string(10'000, 'o'), kKnown, 3), IsEmpty());
 }
 
-TEST(NearNames, AsksWhetherTheNearestWasMeant) {
+TEST(NearNames, SuggestsTheNearestName) {
   EXPECT_EQ(DidYouMean("oder", kKnown), "; did you mean 'order'?");
   EXPECT_EQ(DidYouMean("something else", kKnown), "");
 }

@@ -16,7 +16,7 @@
 namespace firn {
 namespace {
 
-TEST(CatTest, PutsTextsCharactersAndNumbersTogether) {
+TEST(CatTest, ConcatenatesTextsCharactersAndNumbers) {
   const std::string text = "port";
   EXPECT_EQ(Cat("--", text, std::string_view(" is "), 1, '-', uint16_t{65535}, ": ", -7L),
             "--port is 1-65535: -7");
@@ -46,7 +46,7 @@ TEST(ParseTest, KeepsToBounds) {
   EXPECT_EQ(ParseNumberWithin<int64_t>("6", 3), 6);
 }
 
-TEST(ParseTest, AnIndexIsWrittenInOneWay) {
+TEST(ParseTest, AnIndexHasOneSpelling) {
   EXPECT_EQ(ParseIndex<uint32_t>("0"), 0u);
   EXPECT_EQ(ParseIndex<uint32_t>("1023"), 1023u);
   for (const char* no : {"", "00", "07", "-0", "+7", "4294967296"}) {
@@ -54,7 +54,7 @@ TEST(ParseTest, AnIndexIsWrittenInOneWay) {
   }
 }
 
-TEST(HexTest, IsReadAsItIsWritten) {
+TEST(HexTest, ReadsWhatItWrites) {
   EXPECT_EQ(ToHex(std::string_view("\x00\x7f\xff", 3)), "007fff");
   EXPECT_EQ(ToHex(uint64_t{0x0123456789abcdef}), "0123456789abcdef");
   EXPECT_EQ(ToHex(uint64_t{1}), "0000000000000001");
@@ -68,7 +68,7 @@ TEST(HexTest, IsReadAsItIsWritten) {
 }
 
 // By the examples of the algorithm's authors.
-TEST(FnvTest, IsTheHashThatFilesHold) {
+TEST(FnvTest, EqualsTheHashInFiles) {
   static_assert(Fnv1a("") == 0xcbf29ce484222325);
   static_assert(Fnv1a("a") == 0xaf63dc4c8601ec8c);
   static_assert(Fnv1a("foobar") == 0x85944171f73967e8);

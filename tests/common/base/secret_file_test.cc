@@ -25,7 +25,7 @@ class SecretFileTest : public testing::Test {
   TempDir folder_;
 };
 
-TEST_F(SecretFileTest, GivesTheContentAsItIs) {
+TEST_F(SecretFileTest, ReturnsTheContentUnchanged) {
   EXPECT_EQ(ReadSecretFile(Write(" a\nb \n")).value_or(""), " a\nb \n");
   EXPECT_EQ(ReadSecretFile(Write("")).value_or("?"), "");
 }
@@ -48,10 +48,10 @@ TEST_F(SecretFileTest, AcceptsAFileOfRootThatOwnGroupsCanRead) {
     mode_t mode;
     bool ok;
   };
-  for (const Case& one : {Case{kOwnGroup, 0440, true}, Case{kOwnGroup, 0640, true},
-                          Case{kOwnGroup, 0400, false}, Case{kOwnGroup, 0660, false},
-                          Case{kOwnGroup, 0444, false}, Case{kOtherGroup, 0440, false},
-                          Case{kOtherGroup, 0444, false}}) {
+  for (const Case& one :
+       {Case{kOwnGroup, 0440, true}, Case{kOwnGroup, 0640, true}, Case{kOwnGroup, 0400, false},
+        Case{kOwnGroup, 0660, false}, Case{kOwnGroup, 0444, false}, Case{kOtherGroup, 0440, false},
+        Case{kOtherGroup, 0444, false}}) {
     const std::string path = Write("word", one.mode);
     ASSERT_EQ(chown(path.c_str(), 0, one.group), 0);
     const pid_t child = fork();
@@ -66,7 +66,7 @@ TEST_F(SecretFileTest, AcceptsAFileOfRootThatOwnGroupsCanRead) {
   }
 }
 
-TEST_F(SecretFileTest, RefusesWhatIsNoFileOrTooLarge) {
+TEST_F(SecretFileTest, RefusesAFolderAMissingFileAndALargeFile) {
   EXPECT_EQ(ReadSecretFile(folder_ / "missing").code(), Code::kNotFound);
   EXPECT_EQ(ReadSecretFile(folder_.path()).code(), Code::kDenied);
   EXPECT_EQ(ReadSecretFile(Write(std::string(kSecretFileBytesMax + 1, 'x'))).code(),

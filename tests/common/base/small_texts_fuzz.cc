@@ -1,5 +1,6 @@
-// Any bytes as each of the small texts that strangers write: an endpoint, a time, a date, an
-// encoded word, a tag's name in a path. Refused in printable words, or read back as it is written.
+// Parses arbitrary bytes as each of the small texts in untrusted input: an endpoint, a time, a
+// date, an encoded word, a tag's name in a path. They are refused in printable words, or read back
+// the same.
 
 #include <cstddef>
 #include <cstdint>

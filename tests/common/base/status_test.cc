@@ -22,7 +22,7 @@ Status CheckQuarter(int n) {
   return {};
 }
 
-TEST(StatusTest, ContextGoesInFrontAsItClimbs) {
+TEST(StatusTest, ContextIsPrefixed) {
   EXPECT_EQ(Invalid("b").WithContext("a").message(), "a: b");
   EXPECT_EQ(Status().WithContext("a"), Status());
 }
@@ -32,19 +32,19 @@ TEST(StatusTest, NamesItsCode) {
   EXPECT_EQ(Status().ToString(), "ok");
 }
 
-TEST(ResultTest, TryAndAssignHandFailuresUp) {
+TEST(ResultTest, TryAndAssignReturnFailures) {
   EXPECT_EQ(*Quarter(8), 2);
   EXPECT_EQ(Quarter(6).status(), Invalid("odd"));
   EXPECT_TRUE(CheckQuarter(8).ok());
   EXPECT_EQ(CheckQuarter(3), Invalid("odd"));
 }
 
-TEST(ResultTest, HoldsWhatCanOnlyBeMoved) {
+TEST(ResultTest, HoldsMoveOnlyValues) {
   Result<std::unique_ptr<int>> made(std::make_unique<int>(7));
   EXPECT_EQ(*std::move(made).value(), 7);
 }
 
-TEST(ResultDeathTest, TakingAnAbsentValueEndsTheProcessWithTheReason) {
+TEST(ResultDeathTest, AccessToAnAbsentValueEndsTheProcessWithTheReason) {
   EXPECT_DEATH(static_cast<void>(Half(3).value()), "invalid: odd");
 }
 

@@ -38,7 +38,7 @@ TEST_F(UnsharedFileTest, IsOpenAsLongAsTheObject) {
   EXPECT_FALSE(IsOpen(fd));
 }
 
-TEST_F(UnsharedFileTest, AFileThatCannotBeOpenedSaysWhy) {
+TEST_F(UnsharedFileTest, ReportsWhyAFileCannotBeOpened) {
   EXPECT_EQ(UnsharedFile::Open(path, O_RDWR).code(), Code::kNotFound);
   EXPECT_LT(UnsharedFile().fd(), 0);
 }
@@ -49,7 +49,7 @@ TEST_F(UnsharedFileTest, AForkedChildHasNoCopy) {
   EXPECT_TRUE(IsOpen(file.fd()));
 }
 
-TEST_F(UnsharedFileTest, AForkedChildClosesNoFileOfItsOwnThatGotTheNumber) {
+TEST_F(UnsharedFileTest, AForkedChildDoesNotCloseItsOwnFileOfThatNumber) {
   std::optional<UnsharedFile> file = Open();
   const int fd = file->fd();
   EXPECT_EQ(InChild([&] {
@@ -60,7 +60,7 @@ TEST_F(UnsharedFileTest, AForkedChildClosesNoFileOfItsOwnThatGotTheNumber) {
             0);
 }
 
-// Whatever another thread is doing with its files at that moment.
+// Independent of what another thread is doing with its files at that moment.
 TEST_F(UnsharedFileTest, AChildForkedAtAnyMomentHasNoCopy) {
   std::atomic<bool> stop = false;
   std::thread opener([&] {

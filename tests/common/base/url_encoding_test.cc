@@ -7,14 +7,14 @@
 namespace firn {
 namespace {
 
-TEST(UrlEncodingTest, WritesWhatJavasUrlEncoderWrites) {
+TEST(UrlEncodingTest, EncodesLikeJavasUrlEncoder) {
   EXPECT_EQ(UrlEncode("thrift://10.0.0.1:7609/firn.IdService?a=b c&d=*-._"),
             "thrift%3A%2F%2F10.0.0.1%3A7609%2Ffirn.IdService%3Fa%3Db+c%26d%3D*-._");
   EXPECT_EQ(UrlEncode("gr\xc3\xbc\xc3\x9f"), "gr%C3%BC%C3%9F");
   EXPECT_EQ(UrlEncode("~"), "%7E");
 }
 
-TEST(UrlEncodingTest, GivesRandomBytesBack) {
+TEST(UrlEncodingTest, DecodesEncodedRandomBytes) {
   SeededEntropy random(7);
   for (int round = 0; round < 1000; ++round) {
     std::string text(random.Below(40), '\0');

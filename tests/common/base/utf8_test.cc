@@ -15,7 +15,7 @@ TEST(Utf8Test, AcceptsTheEdgesOfEveryLength) {
   }
 }
 
-TEST(Utf8Test, RefusesWhatIsNotACodePoint) {
+TEST(Utf8Test, RefusesInvalidCodePoints) {
   for (const std::string_view text :
        {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xC2", "\xC2\x41", "\xE0\x9F\xBF", "\xE2\x82",
         "\xED\xA0\x80", "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80",

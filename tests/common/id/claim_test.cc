@@ -5,7 +5,7 @@
 namespace firn {
 namespace {
 
-// A layout of seconds; moments are given in milliseconds after its tick 100.
+// A layout of seconds; times are given in milliseconds after its tick 100.
 class ClaimTest : public testing::Test {
  protected:
   WallMs After(int64_t ms) const { return layout_.StartOf(Tick(100)) + Milliseconds(ms); }
@@ -13,7 +13,7 @@ class ClaimTest : public testing::Test {
   const Layout layout_ = Layout::VestaMaxPeak();
 };
 
-TEST_F(ClaimTest, BeginsWithTheFirstWholeTickAtOrAfterItsBase) {
+TEST_F(ClaimTest, BeginsAtTheFirstWholeTickAtOrAfterItsBase) {
   EXPECT_EQ(Claim(layout_, MachineId(5), After(0)).first_tick(), Tick(100));
   EXPECT_EQ(Claim(layout_, MachineId(5), After(1)).first_tick(), Tick(101));
   EXPECT_EQ(Claim(layout_, MachineId(5), After(1000)).first_tick(), Tick(101));

@@ -40,7 +40,7 @@ TEST(RackSplitTest, WorkerOneInRackOneIsFive) {
   EXPECT_EQ(RackSplit::Default(Layout::JsSafe()).racks(), 1u);
 }
 
-TEST(RackSplitTest, RefusesWhatDoesNotFit) {
+TEST(RackSplitTest, RefusesValuesThatDoNotFit) {
   for (const int rack_bits : {-1, 11})
     EXPECT_FALSE(RackSplit::Make(Layout::Firn(), rack_bits).ok());
   for (const int rack_bits : {0, 10}) EXPECT_TRUE(RackSplit::Make(Layout::Firn(), rack_bits).ok());
@@ -51,7 +51,7 @@ TEST(RackSplitTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(*split.Join(255, 3), MachineId(1023));
 }
 
-TEST(ComposeTest, AbsentFieldsTakeTheServersOwn) {
+TEST(ComposeTest, UsesTheServersOwnValuesForAbsentFields) {
   const Layout& firn = Layout::Firn();
   EXPECT_EQ(Compose({}, firn, RackSplit::Default(firn), kOwn).value(), firn.Pack(kOwn).value());
   const Result<int64_t> id = Compose({.rack = 2}, firn, RackSplit::Default(firn), kOwn);
@@ -86,7 +86,7 @@ TEST(ComposeTest, IsTheInverseOfExplainInEveryLayout) {
   }
 }
 
-TEST(ComposeTest, NamesEveryFieldAtFault) {
+TEST(ComposeTest, NamesEveryInvalidField) {
   const Layout& firn = Layout::Firn();
   const std::pair<ComposeRequest, std::vector<std::string>> cases[] = {
       {{.tick = 1, .time = firn.epoch()}, {"a tick and as a moment"}},
@@ -105,7 +105,7 @@ TEST(ComposeTest, NamesEveryFieldAtFault) {
   }
 }
 
-TEST(TransTimeTest, GoesBothWaysWithinTheTimeFieldOnly) {
+TEST(TransTimeTest, ConvertsBothWaysWithinTheTimeFieldOnly) {
   const Layout& vesta = Layout::VestaMaxPeak();
   EXPECT_EQ(*TimeOfTick(vesta, 12758739), WallMs(1420041600000 + 12758739000));
   EXPECT_EQ(*TickOfTime(vesta, WallMs(1420041600000 + 12758739999)), Tick(12758739));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr WallMs kStart{1'800'000'000'000};
 
-TEST(IdClock, ShowsWhatItHasReached) {
+TEST(IdClock, ReturnsTheTimeThatItHasReached) {
   VirtualClock clock(kStart);
   IdClock id_clock;
   EXPECT_EQ(id_clock.Advance(clock.Read()), kStart);
@@ -26,7 +26,7 @@ TEST(IdClock, ShowsWhatItHasReached) {
   EXPECT_EQ(id_clock.Last(), kStart + Milliseconds(70));
 }
 
-TEST(IdClock, TellsTheAlarmHookWithNoLockHeld) {
+TEST(IdClock, CallsTheAlarmHookWithoutALock) {
   VirtualClock clock(kStart);
   std::vector<Milliseconds> alarms;
   IdClock* self = nullptr;
@@ -42,7 +42,7 @@ TEST(IdClock, TellsTheAlarmHookWithNoLockHeld) {
   EXPECT_EQ(alarms, std::vector<Milliseconds>{Milliseconds(60'000)});
 }
 
-TEST(IdClock, SaysWhenItIsStopped) {
+TEST(IdClock, ReportsThatItIsStopped) {
   VirtualClock clock(kStart);
   IdClock id_clock({.policy = ClockPolicy::kStrict});
   id_clock.Advance(clock.Read());

@@ -10,7 +10,7 @@ namespace {
 
 constexpr WallMs kNow{1'800'000'000'000};
 
-// An id clock on a clock that the test moves: time passes in steps of one millisecond unless told.
+// An id clock with a clock that the test moves: by default time passes in steps of 1 ms.
 class IdPaceTest : public testing::Test {
  protected:
   void Use(IdClockOptions options) { pace_.emplace(options); }
@@ -39,7 +39,7 @@ using std::chrono::seconds;
 
 TEST_F(IdPaceTest, StartsAtTheWallClock) { EXPECT_EQ(Read(), kNow); }
 
-TEST_F(IdPaceTest, StartsAtABaseThatIsLater) {
+TEST_F(IdPaceTest, StartsAtALaterBase) {
   pace_->RaiseTo(kNow + seconds(9));
   EXPECT_EQ(Read(), kNow + seconds(9));
 }
@@ -50,7 +50,7 @@ TEST_F(IdPaceTest, IsNotLoweredByABase) {
   EXPECT_EQ(Read(), kNow);
 }
 
-TEST_F(IdPaceTest, FollowsTheWallClockThatIsSlewed) {
+TEST_F(IdPaceTest, FollowsASlewedWallClock) {
   Read();
   for (int i = 0; i < 100; ++i) {
     Pass(Milliseconds(1'000), Milliseconds(100));
@@ -76,7 +76,7 @@ TEST_F(IdPaceTest, DoesNotFollowAFarJumpAtOnce) {
   EXPECT_TRUE(pace_->report().jump_held);
 }
 
-TEST_F(IdPaceTest, FollowsAFarJumpThatHasStood) {
+TEST_F(IdPaceTest, FollowsAFarJumpThatHasLasted) {
   Read();
   StepWall(seconds(3600));
   Pass(seconds(30), Milliseconds(500));
@@ -84,7 +84,7 @@ TEST_F(IdPaceTest, FollowsAFarJumpThatHasStood) {
   EXPECT_FALSE(pace_->report().jump_held);
 }
 
-TEST_F(IdPaceTest, AFarJumpThatIsTakenBackLeavesNothing) {
+TEST_F(IdPaceTest, ARevertedFarJumpHasNoEffect) {
   Read();
   StepWall(seconds(3600));
   Pass(seconds(20), Milliseconds(500));
@@ -93,8 +93,8 @@ TEST_F(IdPaceTest, AFarJumpThatIsTakenBackLeavesNothing) {
   EXPECT_EQ(Skew(), Milliseconds(0));
 }
 
-// Behind for a moment, and ahead again: it has to stand anew.
-TEST_F(IdPaceTest, AFarJumpThatWasTakenBackIsAnotherOneWhenItComesAgain) {
+// Behind for a moment, and ahead again: the second jump must last as long as a new one.
+TEST_F(IdPaceTest, AFarJumpThatRecursMustLastAgain) {
   Read();
   StepWall(seconds(3600));
   Pass(seconds(20), Milliseconds(500));
@@ -105,7 +105,7 @@ TEST_F(IdPaceTest, AFarJumpThatWasTakenBackIsAnotherOneWhenItComesAgain) {
   EXPECT_LT(Read(), clock_.Wall() - seconds(3500));
 }
 
-TEST_F(IdPaceTest, AJumpThatKeepsMovingIsNotBelieved) {
+TEST_F(IdPaceTest, IgnoresAJumpThatKeepsMoving) {
   Read();
   for (int i = 0; i < 60; ++i) {
     StepWall(seconds(6));
@@ -114,7 +114,7 @@ TEST_F(IdPaceTest, AJumpThatKeepsMovingIsNotBelieved) {
   EXPECT_EQ(Read(), kNow + seconds(60));
 }
 
-TEST_F(IdPaceTest, ARestartShowsTheTimeThatItIsGiven) {
+TEST_F(IdPaceTest, ARestartShowsTheGivenTime) {
   StepWall(seconds(3600));
   pace_->Restart(kNow, clock_.Read());
   EXPECT_EQ(pace_->time(), kNow);
@@ -125,14 +125,14 @@ TEST_F(IdPaceTest, ARestartShowsTheTimeThatItIsGiven) {
   EXPECT_EQ(Read(), kNow + seconds(2));
 }
 
-TEST_F(IdPaceTest, ARestartByAReadingThatOthersHaveOvertakenIsCarriedOn) {
+TEST_F(IdPaceTest, ARestartByAnOvertakenReadingContinuesFromTheLaterOne) {
   const Now then = clock_.Read();
   Pass(seconds(1));
   pace_->Restart(kNow - seconds(60), then);
   EXPECT_EQ(pace_->time(), kNow - seconds(59));
 }
 
-TEST_F(IdPaceTest, ARestartAheadOfTheWallClockStopsAStrictOne) {
+TEST_F(IdPaceTest, ARestartAheadOfTheWallClockStopsAStrictClock) {
   Use({.policy = ClockPolicy::kStrict});
   Read();
   pace_->Restart(kNow + seconds(9), clock_.Read());
@@ -141,7 +141,7 @@ TEST_F(IdPaceTest, ARestartAheadOfTheWallClockStopsAStrictOne) {
   EXPECT_FALSE(pace_->stopped());
 }
 
-TEST_F(IdPaceTest, AFarJumpNeedsTheRegistrysClockWhereThereIsOne) {
+TEST_F(IdPaceTest, AFarJumpNeedsTheRegistrysClockIfThereIsOne) {
   Use({.registry_has_clock = true});
   Read();
   StepWall(seconds(3600));
@@ -154,7 +154,7 @@ TEST_F(IdPaceTest, AFarJumpNeedsTheRegistrysClockWhereThereIsOne) {
   EXPECT_EQ(Read(), clock_.Wall());
 }
 
-TEST_F(IdPaceTest, WhatTheRegistrysClockShowedIsCarriedOnByTheBootClock) {
+TEST_F(IdPaceTest, TheBootClockExtrapolatesTheRegistrysClock) {
   Use({.registry_has_clock = true});
   Read();
   StepWall(seconds(3600));
@@ -163,7 +163,7 @@ TEST_F(IdPaceTest, WhatTheRegistrysClockShowedIsCarriedOnByTheBootClock) {
   EXPECT_EQ(Read(), clock_.Wall());
 }
 
-TEST_F(IdPaceTest, GoesOnAtNineTenthsWhenTheWallClockIsBehind) {
+TEST_F(IdPaceTest, RunsAtNineTenthsWhileTheWallClockIsBehind) {
   Read();
   StepWall(-seconds(2));
   EXPECT_EQ(Read(), kNow);
@@ -172,7 +172,7 @@ TEST_F(IdPaceTest, GoesOnAtNineTenthsWhenTheWallClockIsBehind) {
   EXPECT_EQ(pace_->report().steps_back, 1u);
 }
 
-TEST_F(IdPaceTest, HealsASmallDifference) {
+TEST_F(IdPaceTest, ReducesASmallDifferenceToZero) {
   Read();
   StepWall(-seconds(2));
   Pass(seconds(19));
@@ -191,14 +191,14 @@ TEST_F(IdPaceTest, KeepsPaceAndDistanceWhenTheWallClockIsFarBehind) {
   EXPECT_EQ(Skew(), seconds(3600));
 }
 
-TEST_F(IdPaceTest, ABaseAheadOfTheWallClockIsCarriedByTheBootClock) {
+TEST_F(IdPaceTest, TheBootClockAdvancesABaseAheadOfTheWallClock) {
   Read();
   pace_->RaiseTo(kNow + seconds(600));
   Pass(seconds(10));
   EXPECT_EQ(Read(), kNow + seconds(610));
 }
 
-TEST_F(IdPaceTest, AMillisecondBehindIsNoDifference) {
+TEST_F(IdPaceTest, IgnoresAMillisecondBehind) {
   Read();
   StepWall(-Milliseconds(1));
   EXPECT_EQ(Read(), kNow);
@@ -209,7 +209,7 @@ TEST_F(IdPaceTest, AMillisecondBehindIsNoDifference) {
   EXPECT_EQ(pace_->report().steps_back, 0u);
 }
 
-TEST_F(IdPaceTest, StrictHoldsAndSaysSoWhileTheWallClockIsBehind) {
+TEST_F(IdPaceTest, StrictStopsAndReportsItWhileTheWallClockIsBehind) {
   Use({.policy = ClockPolicy::kStrict});
   Read();
   StepWall(-seconds(2));
@@ -222,7 +222,7 @@ TEST_F(IdPaceTest, StrictHoldsAndSaysSoWhileTheWallClockIsBehind) {
   EXPECT_EQ(Read(), clock_.Wall());
 }
 
-TEST_F(IdPaceTest, StrictGoesOnWhenTheWallClockIsAheadAgain) {
+TEST_F(IdPaceTest, StrictResumesWhenTheWallClockIsAheadAgain) {
   Use({.policy = ClockPolicy::kStrict});
   Read();
   StepWall(-seconds(2));
@@ -238,7 +238,7 @@ TEST_F(IdPaceTest, StrictDoesNotStopForAMillisecond) {
   EXPECT_FALSE(pace_->stopped());
 }
 
-TEST_F(IdPaceTest, AReadingThatIsOlderChangesNothing) {
+TEST_F(IdPaceTest, AnOlderReadingChangesNothing) {
   Read();
   const Now old = clock_.Read();
   Pass(Milliseconds(50));
@@ -259,15 +259,15 @@ TEST_F(IdPaceTest, AlarmsOnceAMinuteWhileTheSkewIsLarge) {
   EXPECT_EQ(alarms, 3);
 }
 
-TEST_F(IdPaceTest, AlarmsOfAWallClockFarAheadToo) {
+TEST_F(IdPaceTest, AlarmsAboutAWallClockFarAhead) {
   Read();
   StepWall(seconds(3600));
   EXPECT_TRUE(pace_->AlarmIsDue());
 }
 
-// Whatever the wall clock does, and however time passes: never back, and never further ahead of the
-// start than the boot clock or the wall clock has ever been.
-TEST_F(IdPaceTest, NeverGoesBackWhateverTheWallClockDoes) {
+// For any wall clock and any passing of time, it never goes back, and never gets further ahead of
+// the start than the boot clock or the wall clock has ever been.
+TEST_F(IdPaceTest, NeverGoesBackForAnyWallClock) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     SeededEntropy random(seed);

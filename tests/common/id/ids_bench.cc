@@ -1,6 +1,6 @@
-// What an id costs as a value: packing, unpacking, texts. Run it alone on the machine:
+// The cost of an id as a value: packing, unpacking, texts. Run it alone on the machine:
 //   build/release/bin/ids_bench
-// The figures and what they are compared with stand in tools/bench/FIGURES.md.
+// tools/bench/FIGURES.md has the figures and what they are compared with.
 
 #include <charconv>
 #include <string>
@@ -25,8 +25,8 @@ Layout LayoutAtRunTime(const char* text) {
   return layout;
 }
 
-// The floors: three fields put together by shifts that the compiler knows, and by shifts that it
-// does not, as in a program that is told its layout when it starts.
+// The floors: three fields assembled by shifts that the compiler knows, and by shifts that it does
+// not know, as in a program that reads its layout at the start.
 void FloorKnownShifts(benchmark::State& state) {
   int64_t tick = 1;
   uint64_t sequence = 0;

@@ -32,7 +32,7 @@ std::vector<Layout> LayoutsOfAllShapes() {
   return layouts;
 }
 
-// A number that the field holds, its ends far more often than chance would have them.
+// Draws a number that fits the field, its limits far more often than at random.
 uint64_t AnyOf(const Field& field, Entropy& entropy) {
   switch (entropy.Below(8)) {
     case 0:
@@ -66,7 +66,7 @@ class EveryLayout : public ::testing::TestWithParam<Layout> {
   SeededEntropy entropy_{seed_};
 };
 
-TEST_P(EveryLayout, UnpackGivesBackWhatWasPacked) {
+TEST_P(EveryLayout, UnpackIsTheInverseOfPack) {
   SCOPED_TRACE(SeedText(seed_));
   for (int i = 0; i < 20'000; ++i) {
     const IdFields fields = AnyFields(layout_, entropy_);
@@ -78,7 +78,7 @@ TEST_P(EveryLayout, UnpackGivesBackWhatWasPacked) {
   }
 }
 
-TEST_P(EveryLayout, PackGivesBackWhatWasUnpackedAndNothingElseUnpacks) {
+TEST_P(EveryLayout, PackIsTheInverseOfUnpack) {
   SCOPED_TRACE(SeedText(seed_));
   int of_layout = 0;
   for (int i = 0; i < 20'000; ++i) {
@@ -168,7 +168,7 @@ TEST_P(EveryLayout, TicksCoverTimeWithoutGaps) {
   }
 }
 
-TEST_P(EveryLayout, AbsurdMomentsDoNotOverflow) {
+TEST_P(EveryLayout, ExtremeTimesDoNotOverflow) {
   for (const int64_t ms : {INT64_MIN, INT64_MIN + 1, INT64_MAX - 1, INT64_MAX}) {
     EXPECT_EQ(layout_.TickAt(WallMs(ms)) < Tick(0), ms < 0);
     EXPECT_EQ(layout_.FirstTickFrom(WallMs(ms)) < Tick(0), ms < 0);
@@ -189,7 +189,7 @@ TEST_P(EveryLayout, TextIsReadBack) {
   EXPECT_EQ(back->text(), layout_.text());
 }
 
-TEST_P(EveryLayout, TextDiffersFromThatOfEveryOther) {
+TEST_P(EveryLayout, TextDiffersFromEveryOtherLayouts) {
   for (const Layout& other : LayoutsOfAllShapes()) {
     EXPECT_EQ(other == layout_, other.text() == layout_.text());
   }
@@ -201,7 +201,7 @@ TEST(LayoutTest, RefusesAnIdWithABitOutsideItsFields) {
   EXPECT_FALSE(Layout::Firn().Unpack(-1).ok());
   EXPECT_FALSE(Layout::JsSafe().Unpack(int64_t{1} << 53).ok());
   EXPECT_TRUE(Layout::JsSafe().Unpack((int64_t{1} << 53) - 1).ok());
-  // The type says which of Vesta's layouts an id is cut by.
+  // The type field decides which of Vesta's layouts an id has.
   EXPECT_FALSE(Layout::VestaMaxPeak().Unpack(5869465123034242053).ok());
 }
 
@@ -213,7 +213,7 @@ TEST(LayoutTest, NamesAllFieldsThatDoNotFit) {
   }
 }
 
-TEST(LayoutTest, KnowsItsLimits) {
+TEST(LayoutTest, ReportsItsLimits) {
   EXPECT_EQ(Layout::Firn().ids_per_tick(), 4096u);
   EXPECT_EQ(Layout::Firn().machines(), 1024u);
   EXPECT_EQ(Layout::Firn().stride(), 1);

@@ -1,5 +1,5 @@
-// Any bytes as a layout's text: refused in printable words, or a layout whose text reads back and
-// whose ids round-trip at the ends of every field.
+// Parses arbitrary bytes as a layout's text: refused in printable words, or a layout whose text
+// reads back and whose ids round-trip at the limits of every field.
 
 #include <cstddef>
 #include <cstdint>

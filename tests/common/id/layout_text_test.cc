@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(LayoutTextTest, EveryBuiltInLayoutIsReadByItsName) {
+TEST(LayoutTextTest, ReadsEveryBuiltInLayoutByItsName) {
   for (const BuiltInLayouts::Named& built_in : kBuiltInLayouts) {
     const Result<Layout> layout = Layout::Parse(built_in.name);
     ASSERT_TRUE(layout.ok()) << built_in.name;
@@ -57,7 +57,7 @@ TEST(LayoutTextTest, NamesEveryFaultAtOnce) {
   }
 }
 
-TEST(LayoutTextTest, RefusesWhatCannotBe) {
+TEST(LayoutTextTest, RefusesImpossibleLayouts) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"", "neither the name"},
       {"snow", "neither the name"},

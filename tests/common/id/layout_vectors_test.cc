@@ -5,7 +5,7 @@
 namespace firn {
 namespace {
 
-// The vectors hold before the program runs.
+// The vectors are checked at compile time.
 constexpr int64_t Packed(const Layout& layout, MachineId machine, uint64_t method, Tick tick,
                          uint64_t sequence) {
   return layout.PackUnchecked(layout.BaseBits(machine, method), tick, sequence);

@@ -1,5 +1,5 @@
-// Any bytes as the text of an id in each form: refused in printable words, or a text that stands
-// for the same id as the one that we write.
+// Parses arbitrary bytes as the text of an id in each form: refused in printable words, or a text
+// of the same id as the one that Firn writes.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string written = firn::TextForm{base}.Format(*id);
     if (firn::ParseId(base, written).value() != *id)
       firn::Die("an id reads otherwise when written");
-    // These two forgive; elsewhere only zeros in front are free.
+    // These two accept variants; the others accept only leading zeros.
     const bool strict = base != Base::kCrockford32 && base != Base::kBase36;
     const bool minus = text.starts_with('-');
     const std::string_view digits = text.substr(minus ? 1 : 0);

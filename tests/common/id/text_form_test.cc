@@ -105,7 +105,7 @@ TEST(TextFormTest, EqualLengthsSortLikeNumbers) {
   }
 }
 
-TEST(TextFormTest, ABadCharacterIsNamedAtEveryPosition) {
+TEST(TextFormTest, NamesAnInvalidCharacterAtEveryPosition) {
   for (const Base base : kBases) {
     const std::string good = TextForm{base}.Format(1169786042799259000);
     for (size_t at = 0; at < good.size(); ++at) {
@@ -134,7 +134,7 @@ TEST(TextFormTest, EveryByteIsADigitOrIsRefused) {
   }
 }
 
-TEST(TextFormTest, RefusesWhatIsTooLargeAtTheDigitThatMakesItSo) {
+TEST(TextFormTest, NamesTheDigitThatMakesANumberTooLarge) {
   const std::tuple<Base, std::string_view, int> cases[] = {
       {Base::kDecimal, "9223372036854775808", 19},
       {Base::kDecimal, "-9223372036854775809", 20},
@@ -167,7 +167,7 @@ TEST(TextFormTest, RefusesEmptyAndSignedAndOverlongTexts) {
   EXPECT_FALSE(ParseId(Base::kCrockford32, "---").ok());
 }
 
-TEST(TextFormTest, CrockfordForgivesWhatPeopleMistype) {
+TEST(TextFormTest, CrockfordAcceptsCommonTypingErrors) {
   EXPECT_EQ(ParseId(Base::kCrockford32, "1o-iL").value(),
             ParseId(Base::kCrockford32, "1011").value());
   EXPECT_EQ(ParseId(Base::kCrockford32, "abc").value(), ParseId(Base::kCrockford32, "ABC").value());

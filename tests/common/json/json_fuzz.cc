@@ -1,5 +1,5 @@
-// Any bytes as JSON: refused with a reason that may be printed, or written in a form that reads the
-// same and is written the same again.
+// Parses arbitrary bytes as JSON: refused with a printable reason, or written in a form that is
+// read and written again without a change.
 
 #include <cstddef>
 #include <cstdint>

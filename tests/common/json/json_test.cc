@@ -18,14 +18,14 @@ std::string Nested(int lists) {
 
 // --- documents -----------------------------------------------------------------------------------
 
-TEST(JsonTest, OneObjectIsReadAndWrittenInItsOrder) {
+TEST(JsonTest, ReadsAndWritesOneObjectInItsOrder) {
   const std::string text = R"({"b":1,"a":{"d":[true,null,1.5],"c":"\u00e9"}})";
   EXPECT_EQ(JsonText(ParseJson(text, text.size()).value()),
             "{\"b\":1,\"a\":{\"d\":[true,null,1.5],\"c\":\"\xc3\xa9\"}}");
   EXPECT_EQ(JsonText(ParseJson(" {\"a\":1}\n", 100).value(), 2), "{\n  \"a\": 1\n}");
 }
 
-TEST(JsonTest, WhateverIsNotOneObjectIsRefusedWithAReason) {
+TEST(JsonTest, RefusesAnythingButOneObjectWithAReason) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "is not JSON, from byte 1"},
       {"{", "is not JSON, from byte 2"},
@@ -45,7 +45,7 @@ TEST(JsonTest, WhateverIsNotOneObjectIsRefusedWithAReason) {
   }
 }
 
-TEST(JsonTest, AMemberThatIsThereTwiceIsRefusedAtAnyDepth) {
+TEST(JsonTest, RefusesDuplicateMembersAtAnyDepth) {
   for (const char* text : {R"({"a":1,"a":1})", R"({"a":1,"b":2,"a":[]})", R"({"a":{"b":1,"b":2}})",
                            R"({"a":[{},{"b":{"c":1,"d":1,"c":1}}]})"}) {
     EXPECT_EQ(ParseJson(text, 100).status(), Corrupt("has a member twice")) << text;
@@ -53,13 +53,13 @@ TEST(JsonTest, AMemberThatIsThereTwiceIsRefusedAtAnyDepth) {
   EXPECT_TRUE(ParseJson(R"({"a":{"a":[{"a":1},{"a":1}],"b":1},"b":1})", 100).ok());
 }
 
-TEST(JsonTest, WhatIsNestedTooDeepIsRefused) {
+TEST(JsonTest, RefusesTooDeepNesting) {
   EXPECT_TRUE(ParseJson(Nested(8), 100).ok());
   EXPECT_EQ(ParseJson(Nested(9), 100).status(), Corrupt("is nested deeper than 8"));
   EXPECT_EQ(ParseJson(Nested(50'000), 1 << 20).status(), Corrupt("is nested deeper than 8"));
 }
 
-// What follows the value too many is not JSON: the reason shows that it was never read.
+// Text after the value beyond the limit is not JSON: the reason shows that it was never read.
 TEST(JsonTest, ParsingStopsAtTheFirstValueBeyondTheLimit) {
   const struct {
     const char* text;
@@ -95,7 +95,7 @@ TEST(JsonTest, ReadsAsManyValuesAsTheLimitPermits) {
   EXPECT_EQ(list->at("list").size(), kMany);
 }
 
-TEST(JsonTest, WholeNumbersAreOf63BitsAndASign) {
+TEST(JsonTest, WholeNumbersHave63BitsAndASign) {
   EXPECT_EQ(WholeNumber(Json(INT64_MIN)), INT64_MIN);
   EXPECT_EQ(WholeNumber(Json(uint64_t{INT64_MAX})), INT64_MAX);
   for (const Json& other : {Json(uint64_t{1} << 63), Json(1.0), Json("1"), Json(true), Json()}) {
@@ -103,7 +103,7 @@ TEST(JsonTest, WholeNumbersAreOf63BitsAndASign) {
   }
 }
 
-TEST(JsonTest, ATextIsWrittenAsADocumentWritesIt) {
+TEST(JsonTest, WritesATextLikeADocument) {
   for (const std::string text : {"", "plain", "a \"b\" \\", "\n\x7f", "\xc3\xa9", "a\xff"}) {
     std::string out = "x";
     AppendJsonText(out, text);
@@ -142,7 +142,7 @@ Result<Members> Read(std::string_view json) {
   return members;
 }
 
-TEST(JsonObjectTest, ComesBackWithTheMembersOfALaterVersion) {
+TEST(JsonObjectTest, KeepsMembersOfALaterVersion) {
   const Members members{"a\"b", 7, true, R"({"later":{"x":[1,null]},"too":-0.5})"};
   EXPECT_EQ(Write(members),
             R"({"text":"a\"b","number":7,"flag":true,"later":{"x":[1,null]},"too":-0.5})");
@@ -151,12 +151,12 @@ TEST(JsonObjectTest, ComesBackWithTheMembersOfALaterVersion) {
   EXPECT_EQ(Read(Write({})).value(), Members());
 }
 
-TEST(JsonObjectTest, WhatIsWrittenReadsBackWhateverTheBytes) {
+TEST(JsonObjectTest, ReadsBackWhatItWritesForAnyBytes) {
   EXPECT_EQ(Read(Write({.text = "a\n\x7f"})).value().text, "a??");
   EXPECT_EQ(Read(Write({.text = "a\xff"})).value().text, "a\xef\xbf\xbd");
 }
 
-TEST(JsonObjectTest, TheFirstFaultIsTold) {
+TEST(JsonObjectTest, ReportsTheFirstFault) {
   const std::pair<std::string, std::string> cases[] = {
       {R"({})", "\"text\" is missing"},
       {R"({"text":1})", "\"text\" is not a text"},
@@ -177,7 +177,7 @@ TEST(JsonObjectTest, TheFirstFaultIsTold) {
   for (const auto& [json, reason] : cases) EXPECT_EQ(Read(json).status(), Corrupt(reason)) << json;
 }
 
-TEST(JsonObjectTest, WhatNeedNotBeThereLeavesTheValueAlone) {
+TEST(JsonObjectTest, AMissingOptionalMemberLeavesTheValueUnchanged) {
   JsonReader read(R"({"there":5})", 100);
   int64_t there = 1, absent = 2;
   bool flag = true;
@@ -188,7 +188,7 @@ TEST(JsonObjectTest, WhatNeedNotBeThereLeavesTheValueAlone) {
   EXPECT_EQ(read.NumberIfAny("there", there, 0, 4).status(), Corrupt("\"there\" is out of range"));
 }
 
-TEST(JsonObjectTest, AnObjectWithinAnotherIsReadTheSameWay) {
+TEST(JsonObjectTest, ReadsANestedObjectTheSameWay) {
   const Json list = ParseJson(R"({"list":[{"a":7},7]})", 100).value().at("list");
   int64_t a = 0;
   EXPECT_TRUE(JsonReader(list[0]).Number("a", a, 0).status().ok());

@@ -80,7 +80,7 @@ TEST(IpAsNumberTest, WritesAddressesAsOwnersAreNamed) {
   }
 }
 
-TEST(IpAddress, IsWhatItIsInEverySpelling) {
+TEST(IpAddress, RecognisesEverySpelling) {
   for (const char* loopback : {"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"}) {
     EXPECT_TRUE(IsLoopback(loopback)) << loopback;
   }

@@ -11,10 +11,10 @@
 namespace firn {
 namespace {
 
-// A resolver that answers when it is let, and what was told of it.
+// A resolver that answers when the test permits it, and the results that were reported.
 class NameLookupTest : public testing::Test {
  protected:
-  // Lookups outlive the case when it fails, so what they use is theirs as well.
+  // Lookups outlive a failed test, so they share ownership of what they use.
   struct Desk {
     std::mutex mutex;
     std::condition_variable changed;
@@ -60,13 +60,13 @@ class NameLookupTest : public testing::Test {
   std::unique_ptr<NameLookup> lookup_;
 };
 
-TEST_F(NameLookupTest, TellsWhatItFoundUnderTheNameItWasGiven) {
+TEST_F(NameLookupTest, ReportsAddressesUnderTheGivenName) {
   LetAnswer();
   lookup_->Start("shop:7609", {"shop", 7609});
   EXPECT_TRUE(Becomes(&Desk::told, {"shop:7609"}));
 }
 
-TEST_F(NameLookupTest, LooksANameUpOnceAtATime) {
+TEST_F(NameLookupTest, RunsOneLookupOfANameAtATime) {
   for (int i = 0; i < 5; ++i) lookup_->Start("shop:7609", {"shop", 7609});
   EXPECT_TRUE(Becomes(&Desk::asked, 1));
   LetAnswer();
@@ -75,7 +75,7 @@ TEST_F(NameLookupTest, LooksANameUpOnceAtATime) {
   EXPECT_TRUE(Becomes(&Desk::told, {"shop:7609", "shop:7609"}));
 }
 
-TEST_F(NameLookupTest, LetsNamesWaitForTheirTurn) {
+TEST_F(NameLookupTest, QueuesLookupsBeyondTheLimit) {
   std::multiset<std::string> all;
   for (uint16_t i = 1; i <= NameLookup::kThreadsMax + 3; ++i) {
     all.insert(std::to_string(i));
@@ -86,7 +86,7 @@ TEST_F(NameLookupTest, LetsNamesWaitForTheirTurn) {
   EXPECT_TRUE(Becomes(&Desk::told, all));
 }
 
-TEST_F(NameLookupTest, NamesThatHangKeepNoOtherFromItsTurn) {
+TEST_F(NameLookupTest, HangingLookupsDoNotBlockOthers) {
   Make(Milliseconds(1));
   std::multiset<std::string> all{"quick"};
   for (uint16_t i = 1; i <= 10 * NameLookup::kThreadsMax; ++i) {
@@ -99,7 +99,7 @@ TEST_F(NameLookupTest, NamesThatHangKeepNoOtherFromItsTurn) {
   EXPECT_TRUE(Becomes(&Desk::told, all));
 }
 
-TEST_F(NameLookupTest, WaitsForNoLookupWhenItStopsAndTellsNothingMore) {
+TEST_F(NameLookupTest, StopDoesNotWaitForLookupsAndDropsTheirResults) {
   lookup_->Start("shop:7609", {"shop", 7609});
   EXPECT_TRUE(Becomes(&Desk::asked, 1));
   lookup_.reset();
@@ -108,9 +108,9 @@ TEST_F(NameLookupTest, WaitsForNoLookupWhenItStopsAndTellsNothingMore) {
   EXPECT_TRUE(Becomes(&Desk::told, {}));
 }
 
-TEST(SystemAddressesTest, KnowsThisMachineAndNobodyInvalid) {
+TEST(SystemAddressesTest, ResolvesLocalhostAndNoInvalidName) {
   EXPECT_FALSE(NameLookup::SystemAddresses({"localhost", 7609}).empty());
-  EXPECT_TRUE(NameLookup::SystemAddresses({"nobody.invalid", 7609}).empty());
+  EXPECT_TRUE(NameLookup::SystemAddresses({"unknown.invalid", 7609}).empty());
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST(TagDefinitionTest, ADatedTagHasAPeriodAndTheRegistry) {
   EXPECT_THAT(FaultyFields(plain), ElementsAre("digits"));
 }
 
-TEST(TagDefinitionTest, OnlyADatedTagsZoneMayBeEditedOnceNumbersAreOut) {
+TEST(TagDefinitionTest, OnlyTheZoneOfADatedTagMayChangeOnceNumbersAreIssued) {
   TagDefinition before = Dated(), after = Dated();
   before.high = after.high = 20261122000001;
   after.zone = "Europe/Berlin";
@@ -154,7 +154,7 @@ TEST(TagDefinitionTest, ASnowflakeTagHasNoSegmentSettings) {
   EXPECT_THAT(FaultyFields(tag), ElementsAre("start", "step", "buffer"));
 }
 
-TEST(TagDefinitionTest, OnlySnowflakeIdsThatAreShownAsTheyAreHaveFields) {
+TEST(TagDefinitionTest, OnlyUnobfuscatedSnowflakeIdsHaveFields) {
   TagDefinition shown = Snowflake(), hidden = Obfuscated();
   hidden.strategy = shown.strategy;
   shown.text = hidden.text = "S{id:fields}";
@@ -162,8 +162,8 @@ TEST(TagDefinitionTest, OnlySnowflakeIdsThatAreShownAsTheyAreHaveFields) {
   EXPECT_THAT(FaultyFields(hidden), ElementsAre("text"));
 }
 
-// As the word that restores a tag says it whose period may be used up.
-TEST(TagDefinitionTest, ADatedTagMayGoOnFromTheEndOfAMonthOrYear) {
+// `firn restore` accepts such a start for a tag whose period may be used up.
+TEST(TagDefinitionTest, ADatedTagMayStartAtTheEndOfAMonthOrYear) {
   TagDefinition tag{.name = "t", .strategy = "dated"};
   for (const int64_t start : {20261231999999, 20261232000000, 20261301000000, 20261232000001}) {
     tag.start = start;
@@ -178,7 +178,7 @@ TEST(TagDefinitionTest, AStrategyOfAUsersOwnMayHaveAnySetting) {
   EXPECT_EQ(CheckTag(tag), Status());
 }
 
-TEST(TagDefinitionTest, AFieldThatIsNoneIsRefusedWithTheNearestOne) {
+TEST(TagDefinitionTest, RefusesAnUnknownFieldAndSuggestsTheNearest) {
   TagDefinition tag = Segment();
   const auto said = [&](std::string_view key) { return SetByKey(key, "7", tag).message(); };
   EXPECT_EQ(said("stpe"), "a tag has no field 'stpe'; did you mean 'step'?");
@@ -188,7 +188,7 @@ TEST(TagDefinitionTest, AFieldThatIsNoneIsRefusedWithTheNearestOne) {
   EXPECT_EQ(tag, Segment());
 }
 
-TEST(TagDefinitionTest, AllFaultsComeInOneMessage) {
+TEST(TagDefinitionTest, ReportsAllFaultsInOneMessage) {
   TagDefinition tag = Segment();
   tag.step = 0;
   tag.prefetch_at = 0;
@@ -215,7 +215,7 @@ TEST(TagDefinitionTest, NumbersBeginAboveLedgerAndStart) {
 
 class TagEditTest : public testing::Test {
  protected:
-  // What is said about an edit of a tag whose ledger stands at `high`.
+  // Returns the refusal of an edit of a tag whose ledger is at `high`; empty if it is permitted.
   std::string Said(int64_t high, TagDefinition tag, std::function<void(TagDefinition&)> edit) {
     tag.high = high;
     TagDefinition after = tag;
@@ -225,7 +225,7 @@ class TagEditTest : public testing::Test {
   }
 };
 
-TEST_F(TagEditTest, WhatDecidesIdsAndTextIsFixedOnceOneIsOut) {
+TEST_F(TagEditTest, FixesIdsAndTextOnceAnIdIsIssued) {
   const std::pair<const char*, std::function<void(TagDefinition&)>> edits[] = {
       {"strategy: fixed", [](auto& t) { t.strategy = "other"; }},
       {"text: fixed", [](auto& t) { t.text = "X{id}"; }},
@@ -244,7 +244,7 @@ TEST_F(TagEditTest, WhatDecidesIdsAndTextIsFixedOnceOneIsOut) {
   }
 }
 
-TEST_F(TagEditTest, TheFormDiffersWhereverAnEditIsRefusedOnceAnIdIsOut) {
+TEST_F(TagEditTest, TheFormDiffersForEveryEditThatIsRefusedAfterIssuing) {
   const std::function<void(TagDefinition&)> edits[] = {
       [](auto& t) { t.strategy = "other"; },
       [](auto& t) { t.text = "X{id}"; },
@@ -265,12 +265,12 @@ TEST_F(TagEditTest, TheFormDiffersWhereverAnEditIsRefusedOnceAnIdIsOut) {
   }
 }
 
-TEST_F(TagEditTest, ASnowflakeTagCountsAsUsedFromItsFirstMoment) {
+TEST_F(TagEditTest, ASnowflakeTagCountsAsUsedFromItsCreation) {
   EXPECT_THAT(Said(0, Snowflake(), [](auto& t) { t.strategy = "segment"; }),
               HasSubstr("make another tag"));
 }
 
-TEST_F(TagEditTest, TheRestMayChangeAtAnyTime) {
+TEST_F(TagEditTest, OtherSettingsMayChangeAtAnyTime) {
   EXPECT_EQ(Said(5000, Segment(),
                  [](auto& t) {
                    t.store = "mysql";
@@ -289,7 +289,7 @@ TEST_F(TagEditTest, StartOnlyRaises) {
   tag.start = 100;
   EXPECT_THAT(Said(5000, tag, [](auto& t) { t.start = 4999; }), HasSubstr("start: 4999"));
   EXPECT_EQ(Said(5000, tag, [](auto& t) { t.start = 5000; }), "");
-  EXPECT_EQ(Said(5000, tag, [](auto& t) { t.step = 10; }), "") << "an old start is no fault";
+  EXPECT_EQ(Said(5000, tag, [](auto& t) { t.step = 10; }), "") << "an old start is permitted";
 }
 
 TEST_F(TagEditTest, RefusesAStartThatLowersTheNextNumber) {
@@ -302,12 +302,12 @@ TEST_F(TagEditTest, RefusesAStartThatLowersTheNextNumber) {
   EXPECT_EQ(Said(5001, tag, [](auto& t) { t.start.reset(); }), "") << "the ledger is as high";
 }
 
-TEST_F(TagEditTest, NobodyMovesTheLedgerByAnEdit) {
+TEST_F(TagEditTest, RefusesAnEditOfTheLedger) {
   EXPECT_THAT(Said(5000, Segment(), [](auto& t) { t.high = 4999; }), HasSubstr("high: moved by"));
   EXPECT_THAT(Said(5000, Segment(), [](auto& t) { t.high = 5001; }), HasSubstr("high: moved by"));
 }
 
-TEST_F(TagEditTest, EveryFaultIsNamedAtOnce) {
+TEST_F(TagEditTest, NamesEveryFaultAtOnce) {
   EXPECT_THAT(Said(1, Segment(),
                    [](auto& t) {
                      t.name = "other";

@@ -19,7 +19,7 @@ TagDefinition Segment(std::string name, int64_t step = 1000, int64_t high = 0) {
   return tag;
 }
 
-TEST(TagDiffTest, ShowsWhatAnApplyWouldDo) {
+TEST(TagDiffTest, ShowsTheChangesOfAnApply) {
   TagDefinition bill = Segment("bill", 1000, 50);
   TagDefinition order = Segment("order", 2000, 7000);
   order.plugins = {"geo"};
@@ -59,7 +59,7 @@ TEST(TagDiffTest, ASetHasNoDifferenceToItself) {
   }
 }
 
-TEST(TagDiffTest, ANewTagThatIsWrongIsRefused) {
+TEST(TagDiffTest, RefusesAnInvalidNewTag) {
   const auto changes = DiffTags({}, {Segment("a", 0)});
   ASSERT_THAT(changes, SizeIs(1));
   EXPECT_THAT(changes[0].status.message(), HasSubstr("step: 0 is not within"));

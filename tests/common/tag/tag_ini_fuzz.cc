@@ -1,4 +1,5 @@
-// Any bytes as a file of tag definitions: refused with a reason, or read and written the same.
+// Parses arbitrary bytes as tag definitions: refused with a reason, or written so that it reads
+// back.
 
 #include <cstddef>
 #include <cstdint>

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// The faults as "line: what".
+// Returns the faults as "line: what".
 std::vector<std::string> Faults(std::string_view text) {
   std::vector<std::string> out;
   for (const LineFault& fault : ParseTagIni(text).faults) {
@@ -52,7 +52,7 @@ TEST(TagIniTest, ReadsEveryKindOfSetting) {
   EXPECT_EQ(tag.text, "{date:%y%m%d}{id:09}");
 }
 
-TEST(TagIniTest, QuotesHoldWhatWouldEndAValue) {
+TEST(TagIniTest, QuotesProtectCharactersThatEndAValue) {
   const TagDefinition tag =
       One("[ \"a ]; \\\"b\\\" \\\\\" ] ; comment\n"
           "strategy=snowflake\n"
@@ -156,7 +156,7 @@ TEST(TagIniTest, MessagesNeverCarryControlCharacters) {
   }
 }
 
-TEST(TagIniTest, WhatIsWrittenReadsTheSame) {
+TEST(TagIniTest, ReadsBackWhatItWrites) {
   const uint64_t seed = 20261121;
   SeededEntropy entropy(seed);
   for (int i = 0; i < 2000; ++i) {

@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-TEST(TagNameTest, AcceptsWhatUsersCallThings) {
+TEST(TagNameTest, AcceptsCommonNames) {
   for (const std::string& name :
        {std::string("order"), std::string("a b"), std::string("it's \"it\""),
         std::string("a/b/../c"), std::string("Müller & Söhne"), std::string("."), std::string(".."),
@@ -22,7 +22,7 @@ TEST(TagNameTest, AcceptsWhatUsersCallThings) {
   }
 }
 
-TEST(TagNameTest, RefusesWhatWouldBreakFilesAndLogs) {
+TEST(TagNameTest, RefusesNamesThatBreakFilesAndLogs) {
   for (const std::string& name :
        {std::string(), std::string(kTagNameMax + 1, 'x'), std::string(" a"), std::string("a "),
         std::string("a\nb"), std::string("a\0b", 3), std::string("\x7F"), std::string("\xC3")}) {
@@ -49,7 +49,7 @@ TEST(TagNameTest, LongFormsAreBoundedToo) {
   }
 }
 
-TEST(TagNameTest, NoTwoComponentsStandForOneTag) {
+TEST(TagNameTest, NoTwoComponentsDecodeToOneTag) {
   const std::string slashes(100, '/');
   std::string by_url;
   for (size_t i = 0; i < slashes.size(); ++i) by_url += "%2F";
@@ -78,7 +78,7 @@ TEST(TagNameTest, NoTwoComponentsStandForOneTag) {
   }
 }
 
-TEST(TagNameTest, RandomNamesComeBackAndStayApart) {
+TEST(TagNameTest, RandomNamesDecodeAndStayDistinct) {
   SeededEntropy entropy(20261121);
   std::set<std::string> names, forms;
   for (int i = 0; i < 20'000; ++i) {

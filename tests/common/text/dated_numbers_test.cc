@@ -43,7 +43,7 @@ TEST(DatedNumbersTest, KnowsTheCalendar) {
   EXPECT_FALSE(months.IsPeriod(202613) || years.IsPeriod(9999) || years.IsPeriod(0));
 }
 
-TEST(DatedNumbersTest, ThePeriodIsThatOfTheZonesClocks) {
+TEST(DatedNumbersTest, UsesThePeriodOfTheZonesClocks) {
   const DatedNumbers days(Period::kDay, 6), months(Period::kMonth, 6), years(Period::kYear, 6);
   const WallMs new_year = At("2026-12-31T23:30:00Z");
   EXPECT_EQ(days.PeriodAt(new_year, Zone("UTC")), 20261231);
@@ -54,7 +54,7 @@ TEST(DatedNumbersTest, ThePeriodIsThatOfTheZonesClocks) {
   EXPECT_EQ(days.PeriodAt(WallMs(INT64_MAX), Zone("UTC")), 99981230);
 }
 
-// Days of 23, 24 and 25 hours; midnights that there are not, or twice; a date that was left out.
+// Days of 23, 24 and 25 hours; midnights that do not exist or occur twice; a date that was skipped.
 TEST(DatedNumbersTest, EndsWhenTheClocksShowALaterDate) {
   const std::tuple<const char*, int64_t, const char*, const char*> cases[] = {
       {"UTC", 20261122, "2026-11-22T10:00:00Z", "2026-11-23T00:00:00Z"},
@@ -84,7 +84,7 @@ TEST(DatedNumbersTest, MonthsAndYearsEndAsTheirLastDayDoes) {
             At("2026-12-31T23:00:00Z"));
 }
 
-TEST(DatedNumbersTest, APeriodThatIsOverEndsNowAndOneToComeWhenItHasBeen) {
+TEST(DatedNumbersTest, APastPeriodEndsNowAndAFutureOneAtItsEnd) {
   const DatedNumbers days(Period::kDay, 6);
   const WallMs now = At("2026-11-22T10:00:00Z");
   EXPECT_EQ(days.EndOf(20261120, now, Zone("UTC")), now);

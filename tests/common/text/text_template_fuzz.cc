@@ -1,5 +1,5 @@
-// Any bytes as a template: refused in printable words, or each of its texts gives its id back,
-// whatever the time.
+// Parses arbitrary bytes as a template: refused in printable words, or each of its texts can be
+// converted back to its id at any time.
 
 #include <cstddef>
 #include <cstdint>

@@ -37,7 +37,7 @@ TEST(TextTemplateTest, WritesIdsAmongLettersAndDates) {
   for (const auto& [text, id, written] : cases) EXPECT_EQ(Written(text, id), written) << text;
 }
 
-TEST(TextTemplateTest, TheDateIsThatOfTheZone) {
+TEST(TextTemplateTest, UsesTheDateOfTheZone) {
   EXPECT_EQ(Written("{date:%d%H}-{id}", 1, "Asia/Shanghai"), "0807-1");
   EXPECT_EQ(Written("{date:%d%H}-{id}", 1, "-04:30"), "0718-1");
 }
@@ -87,7 +87,7 @@ std::vector<int64_t> IdsOf(const Layout& layout, Entropy& entropy) {
   return ids;
 }
 
-TEST(TextTemplateTest, TheFieldsOfAnIdAreReadBackInEveryLayout) {
+TEST(TextTemplateTest, ReadsBackTheFieldsOfAnIdInEveryLayout) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE(SeedText(seed));
   SeededEntropy entropy(seed);
@@ -144,7 +144,7 @@ TEST(TextTemplateTest, OnlyIdsWithFieldsShowThem) {
   }
 }
 
-TEST(TextTemplateTest, RefusesTextsThatCouldRepeatAndSaysWhy) {
+TEST(TextTemplateTest, RefusesTextsThatCouldRepeatWithTheReason) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"{date:%y%m%d}", "no {id}"},
       {"plain", "no {id}"},
@@ -195,7 +195,7 @@ TEST(TextTemplateTest, NamesEveryFaultAtOnce) {
   }
 }
 
-// Templates full of digits beside the id, where a text would be ambiguous if it could be.
+// Templates with many digits beside the id, where a text would be ambiguous if that were possible.
 class RandomTemplates {
  public:
   explicit RandomTemplates(Entropy& entropy) : entropy_(entropy) {}
@@ -223,7 +223,7 @@ class RandomTemplates {
   Entropy& entropy_;
 };
 
-TEST(TextTemplateTest, TwoIdsNeverShareATextWhateverTheirTimes) {
+TEST(TextTemplateTest, TwoIdsNeverShareATextAtAnyTime) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE(SeedText(seed));
   SeededEntropy entropy(seed);
@@ -233,7 +233,7 @@ TEST(TextTemplateTest, TwoIdsNeverShareATextWhateverTheirTimes) {
     const TextTemplate made = TextTemplate::Parse(text).value();
     std::unordered_map<std::string, int64_t> seen;
     for (int n = 0; n < 4000; ++n) {
-      // Short ids are all there, so that texts of different lengths get every chance to meet.
+      // All short ids are included, so that texts of different lengths could collide.
       const auto id = static_cast<int64_t>(n < 2000 ? entropy.Below(1200)
                                                     : entropy.Next() >> (1 + entropy.Below(63)));
       const WallMs issued(static_cast<int64_t>(entropy.Below(4'000'000'000'000)));
@@ -247,7 +247,7 @@ TEST(TextTemplateTest, TwoIdsNeverShareATextWhateverTheirTimes) {
   }
 }
 
-TEST(TextTemplateTest, WidthsHoldForEveryTimeThereIs) {
+TEST(TextTemplateTest, WidthsApplyAtEveryTime) {
   const TextTemplate made =
       TextTemplate::Parse("{date:%Y%y%m%d%j%H%M%S%L}{id}", TimeZone::Load("+23:59").value())
           .value();
@@ -257,7 +257,7 @@ TEST(TextTemplateTest, WidthsHoldForEveryTimeThereIs) {
   }
 }
 
-TEST(TextTemplateTest, ReadsOnlyTextsOfItsOwn) {
+TEST(TextTemplateTest, ReadsOnlyItsOwnTexts) {
   const TextTemplate made = TextTemplate::Parse("A{date:%y%m%d}{id:04}-Z").value();
   EXPECT_EQ(made.ParseId("A2405070042-Z").value(), 42);
   EXPECT_EQ(made.ParseId("A99999912345-Z").value(), 12345);

@@ -28,7 +28,7 @@ std::string ZoneFile(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The C library's idea of a zone, which only a test may ask for: it goes by the process's TZ.
+// The C library's view of a zone, which only a test may use: it depends on the process's TZ.
 class CLibraryZone {
  public:
   explicit CLibraryZone(const std::string& name) {
@@ -99,7 +99,7 @@ TEST(TimeZoneTest, RefusesNamesThatLeaveTheFolder) {
   EXPECT_FALSE(TimeZone::Load(std::string_view("UTC\0", 4)).ok());
 }
 
-TEST(TimeZoneTest, SaysWhatIsAmiss) {
+TEST(TimeZoneTest, ReportsInvalidZones) {
   EXPECT_EQ(TimeZone::Load("Asia/Atlantis").code(), Code::kNotFound);
   EXPECT_EQ(TimeZone::Load("Asia").code(), Code::kNotFound);
   EXPECT_EQ(TimeZone::Load("zone1970.tab").code(), Code::kInvalid);
@@ -119,7 +119,7 @@ TEST(TimeZoneTest, LoadsEachFileOnce) {
   EXPECT_EQ(TimeZone::Load("Mine", folder.path())->At(t).offset, std::chrono::hours(8));
 }
 
-TEST(TzifTest, RefusesAFileTornAnywhere) {
+TEST(TzifTest, RefusesAFileTruncatedAnywhere) {
   const std::string whole = ZoneFile("Europe/Berlin");
   ASSERT_TRUE(Tzif::Parse(whole).ok());
   for (size_t n = 0; n < whole.size(); ++n) {
@@ -127,7 +127,7 @@ TEST(TzifTest, RefusesAFileTornAnywhere) {
   }
 }
 
-TEST(TzifTest, BelievesNoCount) {
+TEST(TzifTest, ChecksEveryCount) {
   const std::string whole = ZoneFile("Europe/Berlin");
   for (size_t at = 20; at < 44; ++at) {
     for (const char byte : {'\x7f', '\xff', '\x01'}) {

@@ -1,4 +1,5 @@
-// Any bytes as a zone file, and as the rule at its end: refused, or offsets of a day at most.
+// Parses arbitrary bytes as a zone file and as its final rule: refused, or offsets of a day at
+// most.
 
 #include <cstddef>
 #include <cstdint>

@@ -22,7 +22,7 @@ TEST(BackoffTest, DoublesUpToTheCapWithinItsUpperHalf) {
   }
 }
 
-TEST(BackoffTest, SpreadsThoseWhoFailedTogether) {
+TEST(BackoffTest, SpreadsSimultaneousFailures) {
   SeededEntropy entropy(1);
   std::set<Milliseconds> waits;
   for (int i = 0; i < 200; ++i) waits.insert(Backoff(kOptions, entropy).Next());

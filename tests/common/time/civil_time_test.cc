@@ -37,7 +37,7 @@ TEST(CivilTimeTest, ReadsOtherSpellingsOfRfc3339) {
   for (const auto& [text, ms] : cases) EXPECT_EQ(ParseRfc3339(text).value(), WallMs(ms)) << text;
 }
 
-TEST(CivilTimeTest, RefusesWhatTheCalendarDoesNotHave) {
+TEST(CivilTimeTest, RefusesInvalidDates) {
   for (const char* text : {"",
                            "2024",
                            "2024-01-01",
@@ -72,7 +72,7 @@ TEST(CivilTimeTest, EveryPrefixOfATimeIsRefused) {
   }
 }
 
-TEST(CivilTimeTest, MomentsWithoutADateAreShownAsCounts) {
+TEST(CivilTimeTest, ShowsTimesWithoutADateAsCounts) {
   EXPECT_EQ(FormatRfc3339(kCalendarEnd), "253402300800000 ms");
   EXPECT_EQ(FormatRfc3339(WallMs(INT64_MIN)), "-9223372036854775808 ms");
 }

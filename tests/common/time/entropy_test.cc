@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-// Gives what it was told to give.
+// Returns given numbers.
 class ScriptedEntropy final : public Entropy {
  public:
   explicit ScriptedEntropy(std::vector<uint64_t> numbers) : numbers_(std::move(numbers)) {}
@@ -21,7 +21,7 @@ class ScriptedEntropy final : public Entropy {
 };
 
 // The first numbers of SplitMix64 as its author published it.
-TEST(SeededEntropyTest, GivesTheSameNumbersOnEveryMachine) {
+TEST(SeededEntropyTest, DrawsTheSameNumbersOnEveryMachine) {
   SeededEntropy entropy(0);
   EXPECT_EQ(entropy.Next(), 0xe220a8397b1dcdafu);
   EXPECT_EQ(entropy.Next(), 0x6e789e6aa1b965f4u);
@@ -37,7 +37,7 @@ TEST(EntropyTest, ChoosesEveryNumberBelow) {
 }
 
 // 2^64 is 1 more than a multiple of 3, so one number would make the remainder 0 likelier.
-TEST(EntropyTest, DrawsAnewInsteadOfPreferringLowNumbers) {
+TEST(EntropyTest, DrawsAgainInsteadOfPreferringLowNumbers) {
   ScriptedEntropy entropy({0, 5});
   EXPECT_EQ(entropy.Below(3), 2u);
 }
