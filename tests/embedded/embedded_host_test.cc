@@ -1,4 +1,4 @@
-// What an embedded issuer takes from the program around it, and what it leaves alone.
+// What an embedded issuer takes from its host program, and what it leaves unchanged.
 
 #include <atomic>
 #include <csignal>
@@ -49,7 +49,7 @@ class CountingHandler final : public RejectionHandler {
   std::string last;
 };
 
-TEST_F(EmbeddedHostTest, AProgramMayHavePluginsAndAHandlerOfRefusalsOfItsOwn) {
+TEST_F(EmbeddedHostTest, AcceptsAProgramsPluginsAndRefusalHandler) {
   Open().reset();
   ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=segment", "plugins=single", "--force"}),
             0);
@@ -66,7 +66,7 @@ TEST_F(EmbeddedHostTest, AProgramMayHavePluginsAndAHandlerOfRefusalsOfItsOwn) {
   EXPECT_EQ(handler->last, "one at a time");
 }
 
-// Why a program with this of its own gets no ids.
+// A host program's own part, and why Open refuses it.
 struct Faulty {
   Extensions own;
   std::string says;
@@ -93,7 +93,7 @@ std::vector<Faulty> AllFaulty() {
   };
 }
 
-TEST_F(EmbeddedHostTest, WhatIsWrongWithAProgramsOwnIsSaidWhenItOpens) {
+TEST_F(EmbeddedHostTest, OpenReportsFaultsOfAProgramsOwnParts) {
   for (const Faulty& faulty : AllFaulty()) {
     EmbeddedOptions options = Options();
     options.extensions = faulty.own;
@@ -104,7 +104,7 @@ TEST_F(EmbeddedHostTest, WhatIsWrongWithAProgramsOwnIsSaidWhenItOpens) {
   }
 }
 
-// Gives 7 for ever, between its start and its stop.
+// A strategy that always issues 7, between its start and its stop.
 class Sevens final : public Strategy {
  public:
   std::string_view name() const override { return "sevens"; }
@@ -129,7 +129,7 @@ class Sevens final : public Strategy {
   std::atomic<int> starts{0}, stops{0};
 };
 
-TEST_F(EmbeddedHostTest, AStrategyOfItsOwnIsStartedOnceAndStopped) {
+TEST_F(EmbeddedHostTest, StartsAndStopsAProgramsStrategyOnce) {
   Open().reset();
   for (const char* tag : {"one", "two"}) {
     ASSERT_EQ(RunFirn({"tags", "create", tag, "strategy=sevens", "--force"}), 0);
@@ -151,7 +151,7 @@ TEST_F(EmbeddedHostTest, AStrategyOfItsOwnIsStartedOnceAndStopped) {
   EXPECT_EQ(sevens->stops, 1);
 }
 
-TEST_F(EmbeddedHostTest, KeysHistoryAndTextsAreThoseOfAServer) {
+TEST_F(EmbeddedHostTest, SupportsKeysHistoryAndTextsLikeAServer) {
   Open().reset();
   std::ofstream(folder_ / "k1.key") << "000102030405060708090a0b0c0d0e0f\n";
   std::filesystem::permissions(folder_ / "k1.key", std::filesystem::perms::owner_read);
@@ -185,7 +185,7 @@ TEST_F(EmbeddedHostTest, RackAndWorkerMayBeChosen) {
 
 std::atomic<int> lines_heard{0};
 
-TEST_F(EmbeddedHostTest, ItsHostsStderrIsTheHostsOwn) {
+TEST_F(EmbeddedHostTest, WritesNothingToTheHostsStderr) {
   const auto trouble = [this] {
     EmbeddedOptions options = Options();
     options.state_dir = folder_ / "elsewhere";
@@ -213,7 +213,7 @@ TEST_F(EmbeddedHostTest, ItsHostsStderrIsTheHostsOwn) {
   SendLogTo(nullptr);
 }
 
-TEST_F(EmbeddedHostTest, WhoeverClosesItFindsItClosed) {
+TEST_F(EmbeddedHostTest, EveryCallerOfCloseFindsItClosed) {
   const auto ids = Open();
   std::vector<std::jthread> threads;
   std::atomic<int> open{0};
@@ -227,7 +227,7 @@ TEST_F(EmbeddedHostTest, WhoeverClosesItFindsItClosed) {
   EXPECT_EQ(open, 0) << "given back, for each of them";
 }
 
-// Threads of this process that would take the signal.
+// Returns the threads of this process that would receive the signal.
 int TakersOf(int signal) {
   int takers = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -240,7 +240,7 @@ int TakersOf(int signal) {
   return takers;
 }
 
-TEST_F(EmbeddedHostTest, SignalsAreForTheHostsOwnThreads) {
+TEST_F(EmbeddedHostTest, SignalsGoToTheHostsOwnThreads) {
   const int before = TakersOf(SIGTERM);
   EmbeddedOptions options = Options();
   options.history_file = folder_ / "history";
@@ -253,7 +253,7 @@ TEST_F(EmbeddedHostTest, SignalsAreForTheHostsOwnThreads) {
 
 std::atomic<bool> heard_in_full{false};
 
-// Its host's locale may write 1.000.000.
+// The host's locale may write 1.000.000.
 TEST_F(EmbeddedHostTest, NumbersAreWrittenWithoutTheHostsLocale) {
   struct Dotted : std::numpunct<char> {
     char do_thousands_sep() const override { return '.'; }

@@ -26,7 +26,7 @@ namespace {
 // Programs of one host that share a directory registry.
 class EmbeddedTest : public EmbeddedFixture {
  protected:
-  // Who holds or held a machine id, as an audit sees it.
+  // Returns the current and past holders of a machine id, as an audit shows them.
   std::set<std::string> Owners() {
     const Finished audit =
         RunToEnd({BuiltProgram("firn"), "audit", "--json", "--registry=" + Options().registry});
@@ -39,7 +39,7 @@ class EmbeddedTest : public EmbeddedFixture {
     return owners;
   }
 
-  // Whether it is on disk which machine id was held. A thread of its own writes that, after the
+  // Whether the machine id that was held is on disk. A separate thread writes it, after the
   // claim.
   static bool HasHint(const std::string& state_dir) {
     for (const auto& file : std::filesystem::directory_iterator(state_dir)) {
@@ -48,7 +48,7 @@ class EmbeddedTest : public EmbeddedFixture {
     return false;
   }
 
-  // Another process takes one id, and gives nothing back.
+  // Takes one id in another process, which gives nothing back.
   static int64_t IdOfAProgramThatDies(const EmbeddedOptions& options) {
     int ends[2] = {-1, -1};
     EXPECT_EQ(pipe(ends), 0);
@@ -86,7 +86,7 @@ TEST_F(EmbeddedTest, TwoProgramsHaveTwoMachineIds) {
   EXPECT_NE(*one->machine(), *two->machine());
 }
 
-TEST_F(EmbeddedTest, SegmentTagsAreServedAndGoOnAfterACleanEnd) {
+TEST_F(EmbeddedTest, ServesSegmentTagsAndContinuesAfterACleanEnd) {
   Open().reset();  // the directory is a cluster
   ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=segment", "start=100"}), 0);
   auto ids = Open();
@@ -96,8 +96,8 @@ TEST_F(EmbeddedTest, SegmentTagsAreServedAndGoOnAfterACleanEnd) {
   EXPECT_EQ(*Open()->Next("order"), 8'000);
 }
 
-// Its period is a year, of which a test sees no end.
-TEST_F(EmbeddedTest, DatedTagsAreServedAndShared) {
+// Its period is a year, so that no period ends during the test.
+TEST_F(EmbeddedTest, ServesAndSharesDatedTags) {
   const auto one = Open(), two = Open(2);
   ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=dated", "period=year", "step=10"}), 0);
   std::set<int64_t> all;
@@ -118,7 +118,7 @@ TEST_F(EmbeddedTest, DatedTagsAreServedAndShared) {
   EXPECT_NE(runs.status().message().find("gives no runs"), std::string::npos) << runs.status();
 }
 
-TEST_F(EmbeddedTest, ADatedTagGoesOnAfterACleanEnd) {
+TEST_F(EmbeddedTest, ADatedTagContinuesAfterACleanEnd) {
   auto ids = Open();
   ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=dated", "period=year"}), 0);
   const Result<int64_t> first = ids->Next("order");
@@ -139,7 +139,7 @@ TEST_F(EmbeddedTest, ProgramsOfOneHostShareASegmentTag) {
   }
 }
 
-// A store of a program's own: it gives every number twice, and no harm comes of it.
+// A store of a program's own: it gives every number twice, but the ledger prevents duplicates.
 class ForgetfulStore final : public RangeStore {
  public:
   std::string_view name() const override { return "own"; }
@@ -149,7 +149,7 @@ class ForgetfulStore final : public RangeStore {
   }
 };
 
-TEST_F(EmbeddedTest, AProgramMayHaveStoresOfItsOwn) {
+TEST_F(EmbeddedTest, AcceptsAProgramsOwnStores) {
   Open().reset();
   ASSERT_EQ(RunFirn({"tags", "create", "order", "store=own", "step=10"}), 0);
   ASSERT_EQ(RunFirn({"tags", "create", "user", "store=memory", "start=50"}), 0);
@@ -199,14 +199,14 @@ TEST_F(EmbeddedTest, ABatchIsExact) {
   EXPECT_EQ(ids->NextRuns("default", int64_t{1} << 60).code(), Code::kInvalid);
 }
 
-TEST_F(EmbeddedTest, ATagThatIsMadeLaterIsServed) {
+TEST_F(EmbeddedTest, ServesATagCreatedLater) {
   const auto ids = Open();
   EXPECT_EQ(ids->Next("order").code(), Code::kNotFound);
   ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=snowflake"}), 0);
   EXPECT_TRUE(Eventually(kPatience, [&] { return ids->Next("order").ok(); }));
 }
 
-TEST_F(EmbeddedTest, AfterCloseNothingIsIssuedAndTheMachineIdIsFree) {
+TEST_F(EmbeddedTest, CloseStopsIssuingAndReleasesTheMachineId) {
   auto ids = Open();
   const MachineId machine = *ids->machine();
   const int64_t before = *ids->Next();
@@ -218,7 +218,7 @@ TEST_F(EmbeddedTest, AfterCloseNothingIsIssuedAndTheMachineIdIsFree) {
   EXPECT_GT(*ids->Next(), before);
 }
 
-TEST_F(EmbeddedTest, ProgramsThatAreCalledAlikeAreToldApart) {
+TEST_F(EmbeddedTest, ProgramsWithTheSameNameAreDistinguished) {
   const auto one = Open();
   EmbeddedOptions options = Options();
   options.state_dir = folder_ / "state2";
@@ -231,7 +231,7 @@ TEST_F(EmbeddedTest, ProgramsThatAreCalledAlikeAreToldApart) {
   EXPECT_EQ(Owners(), owners) << "the same folder, the same owner";
 }
 
-TEST_F(EmbeddedTest, StartsAgainWhileItsZooKeeperIsAway) {
+TEST_F(EmbeddedTest, RestartsWhileZooKeeperIsUnreachable) {
   auto zookeeper = ZooKeeper::Start();
   ASSERT_TRUE(zookeeper.ok()) << zookeeper.status();
   EmbeddedOptions options = Options();
@@ -288,13 +288,13 @@ TEST_F(EmbeddedTest, ProgramsShareSegmentTagsOnARealZooKeeper) {
   EXPECT_FALSE(orders.contains(0));
 }
 
-TEST_F(EmbeddedTest, OneStateFolderServesOneProgram) {
+TEST_F(EmbeddedTest, RefusesASecondProgramOnItsStateFolder) {
   const auto ids = Open();
   const auto refused = Embedded::Open(Options());
   EXPECT_EQ(refused.code(), Code::kConflict) << refused.status();
 }
 
-TEST_F(EmbeddedTest, ALostRegistryIsNotMadeAnewBehindARememberedCluster) {
+TEST_F(EmbeddedTest, DoesNotRecreateTheLostRegistryOfARememberedCluster) {
   Open().reset();
   std::filesystem::remove_all(folder_ / "registry");
   const auto refused = Embedded::Open(Options());
@@ -302,7 +302,7 @@ TEST_F(EmbeddedTest, ALostRegistryIsNotMadeAnewBehindARememberedCluster) {
   EXPECT_NE(refused.status().message().find("firn restore"), std::string::npos);
 }
 
-TEST_F(EmbeddedTest, AForkedChildGetsNoIdsAndMayEnd) {
+TEST_F(EmbeddedTest, AForkedChildGetsNoIdsAndCanExit) {
   auto ids = Open();
   ASSERT_TRUE(ids->Next().ok());
   const pid_t child = fork();
@@ -317,7 +317,7 @@ TEST_F(EmbeddedTest, AForkedChildGetsNoIdsAndMayEnd) {
   EXPECT_TRUE(ids->Next().ok());
 }
 
-TEST_F(EmbeddedTest, AMachineIdGivenByHandNeedsNoRegistry) {
+TEST_F(EmbeddedTest, AStaticMachineIdNeedsNoRegistry) {
   EmbeddedOptions options = Options();
   options.registry = "static:29";
   EXPECT_FALSE(Embedded::Open({.registry = "static:29",

@@ -1,4 +1,4 @@
-// The example of the README: a program that has ids of its own.
+// The example of the README: a program that issues ids itself.
 
 #include <iostream>
 
