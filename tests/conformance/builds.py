@@ -21,13 +21,13 @@ GO_THRIFT = "/usr/share/gocode/src/github.com/apache/thrift/lib/go/thrift"
 
 # Faults to plant: file of the client, what stands there, what is put there, the row that turns red.
 PLANTS = {
-    "cpp": (None, None, None, "too few ids, or one twice"),
+    "cpp": (None, None, None, "too few ids, or a duplicate"),
     "python": ("firn/ask.py", "return f\"it gave {len(answer)} ids, not {self.count}\"",
-               "return None", "too few ids, or one twice"),
+               "return None", "too few ids, or a duplicate"),
     "java": ("src/main/java/io/firn/Ask.java", "new HashSet<>(ids).size() == count ?",
-             "ids.size() == count ?", "too few ids, or one twice"),
+             "ids.size() == count ?", "too few ids, or a duplicate"),
     "go": ("ask.go", "if len(ids) != count {", "if len(ids) > count {",
-           "too few ids, or one twice"),
+           "too few ids, or a duplicate"),
 }
 
 
