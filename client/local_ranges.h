@@ -45,6 +45,7 @@ struct LocalTag {
 //     smaller one. Whoever asks for nothing fetches nothing.
 //  4. After a failure the next fetch waits: 10 ms to 1 s, or 1 s to 30 s when a server said that
 //     asking again will not help.
+//  5. If a server refuses a fetch because the tag does not exist, the ids in memory are dropped.
 //
 // Ids of one thread and tag ascend within a fetch; between threads, and between fetches from
 // different servers, there is no order. What is in memory when the program ends is lost, and never

@@ -19,6 +19,7 @@ class RangeFetcher {
  public:
   // Exactly the ids that were asked for, in ascending order, or why there are none. The code names
   // the remedy: kUnavailable passes by itself, kInvalid, kNotFound, kDenied and kExhausted do not.
+  // kNotFound: the tag does not exist, or was deleted.
   using Done = std::function<void(Result<std::vector<IdRun>>)>;
 
   // Asks the cluster for `count` ids of `tag`, with the client's own deadlines and failover.
@@ -55,7 +56,7 @@ class LocalSupply {
     uint64_t taken = 0;    // ids given
     uint64_t missed = 0;   // calls of TryTake for tags that have a supply, when it was empty
     uint64_t awaited = 0;  // of those, given an id by AwaitAndTake
-    uint64_t dropped = 0;  // ids that were fetched and thrown away, because they grew too old
+    uint64_t dropped = 0;  // ids that were fetched and not given: too old, or of a deleted tag
   };
   virtual Counts counts() const = 0;
 };

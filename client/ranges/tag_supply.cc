@@ -36,6 +36,7 @@ bool TagSupply::Fill(Lane& lane) {
       lane.left = piece.count;
       lane.next = piece.first;
       lane.stride = piece.stride;
+      lane.deletions = deletions_.load(std::memory_order_relaxed);
       lane.asked_at = in_use_.asked_at();
     }
     to_fetch = ToFetch(now);
@@ -81,16 +82,20 @@ bool TagSupply::AwaitFetch(Milliseconds patience) {
 
 // Whether the buffer in use has ids that may be given.
 bool TagSupply::Prepare(BootMs now) {
-  Drop(in_use_, now);
-  Drop(next_, now);
+  DropAged(in_use_, now);
+  DropAged(next_, now);
   if (in_use_.left() == 0) Advance(now);
   if (in_use_.left() > 0) return true;
   starved_ = true;
   return false;
 }
 
-void TagSupply::Drop(RunBuffer& buffer, BootMs now) {
+void TagSupply::DropAged(RunBuffer& buffer, BootMs now) {
   if (buffer.left() == 0 || !max_age_ || now - buffer.asked_at() <= *max_age_) return;
+  Drop(buffer);
+}
+
+void TagSupply::Drop(RunBuffer& buffer) {
   dropped_ += static_cast<uint64_t>(buffer.left());
   buffer = RunBuffer();
 }
@@ -136,6 +141,11 @@ void TagSupply::Fetch(int64_t count, BootMs now) {
 }
 
 void TagSupply::OnFailure(const Status& why, int64_t count, BootMs now) {
+  if (why.code() == Code::kNotFound) {
+    Drop(in_use_);
+    Drop(next_);
+    deletions_.fetch_add(1, std::memory_order_relaxed);
+  }
   const bool too_many = why.code() == Code::kInvalid && size_.Refused(count, now);
   const bool soon = too_many || PassesByItself(why.code());
   not_before_ = now + (soon ? soon_ : late_).Next();

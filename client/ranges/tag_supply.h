@@ -47,6 +47,7 @@ class TagSupply {
     int64_t left = 0;
     int64_t next = 0;
     int64_t stride = 1;
+    uint64_t deletions = 0;  // of the tag, when the piece was cut
     BootMs asked_at;
     std::atomic<uint64_t> taken = 0;
   };
@@ -56,7 +57,7 @@ class TagSupply {
     if (index < 0) [[unlikely]]
       return TakeFromBuffer();
     Lane& lane = lanes_[static_cast<size_t>(index)];
-    if (lane.left == 0 || Aged(lane.asked_at)) [[unlikely]] {
+    if (lane.left == 0 || Deleted(lane) || Aged(lane.asked_at)) [[unlikely]] {
       if (!Fill(lane)) return std::nullopt;
     }
     const int64_t id = lane.next;
@@ -67,6 +68,9 @@ class TagSupply {
     return id;
   }
 
+  bool Deleted(const Lane& lane) const {
+    return lane.deletions != deletions_.load(std::memory_order_relaxed);
+  }
   bool Aged(BootMs asked_at) const { return max_age_ && clock_.Boot() - asked_at > *max_age_; }
 
   bool Fill(Lane& lane);
@@ -77,7 +81,8 @@ class TagSupply {
 
   // Under the mutex.
   bool Prepare(BootMs now);
-  void Drop(RunBuffer& buffer, BootMs now);
+  void DropAged(RunBuffer& buffer, BootMs now);
+  void Drop(RunBuffer& buffer);
   void Advance(BootMs now);
   int64_t ToFetch(BootMs now);
   // Whether what is left of the buffer in use asks for the next one.
@@ -91,6 +96,9 @@ class TagSupply {
   RangeFetcher& fetcher_;
   const Clock& clock_;
 
+  // Times that a server reported the tag as deleted: ids that were fetched before are dropped.
+  // Written under the mutex.
+  std::atomic<uint64_t> deletions_ = 0;
   std::atomic<uint64_t> missed_ = 0, awaited_ = 0;
 
   mutable std::mutex mutex_;  // guards all but the above and the lanes

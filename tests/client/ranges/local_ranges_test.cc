@@ -203,6 +203,29 @@ TEST_F(LocalRangesTest, AFailureIsWaitedOut) {
   EXPECT_GT(Take(), 0);
 }
 
+TEST_F(LocalRangesTest, DropsIdsOfADeletedTag) {
+  Make({{.tag = "order", .fetch_max = 128 * 64}});
+  // Grows the fetches, so that a thread's piece has many ids.
+  for (int i = 0; i < 4; ++i) {
+    Take();
+    fetcher_.Answer();
+    TakeAll();
+  }
+  fetcher_.Answer();
+  ASSERT_GT(Take(), 0);
+  while (fetcher_.waiting() == 0) ASSERT_GT(Take(), 0);
+  ASSERT_GT(Take(), 0) << "half of the buffer is left";
+  fetcher_.Fail(NotFound("no tag 'order'"));
+  EXPECT_EQ(Take(), 0);
+  const LocalSupply::Counts counts = supply_->counts();
+  EXPECT_EQ(static_cast<int64_t>(counts.taken + counts.dropped), fetcher_.given());
+  EXPECT_GT(counts.dropped, 1000u);
+  clock_.Advance(Milliseconds(2000));
+  EXPECT_EQ(Take(), 0);
+  fetcher_.Answer();
+  EXPECT_GT(Take(), 0) << "the tag was created again";
+}
+
 TEST_F(LocalRangesTest, ARefusalOfSoManyIsFollowedByFewer) {
   Make({LocalTag::Segment("order")});
   Take();

@@ -153,6 +153,9 @@ final class Supply {
   private void failed(FirnException failure, int count) {
     long now = Server.now();
     boolean refused = failure != null && failure.kind() == FirnException.Kind.REFUSED;
+    if (refused && failure.reason() == Reason.UNKNOWN_TAG) { // it was deleted: no more ids of it
+      inUse = next = EMPTY;
+    }
     boolean tooMany = refused && failure.reason() == Reason.BAD_REQUEST && count > 1;
     if (tooMany) {
       most = count / 2;
