@@ -1,5 +1,5 @@
-// Simulates claims under faults, seed after seed, until the time is over; sim_program.h has the
-// arguments.
+// Simulates claims under faults, seed after seed, until the time is over; sim_program.h describes
+// the arguments.
 
 #include "tests/sim/mutants.h"
 #include "tests/sim/sim_program.h"

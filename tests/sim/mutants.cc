@@ -12,14 +12,15 @@
 namespace firn {
 namespace {
 
-// The one place of a multi that sets a slot's record: check(meta), set(record), ...
+// The only position in a multi that sets a slot's record: check(meta), set(record), ...
 constexpr size_t kRecord = 1;
 
 bool ClaimsOrRenews(const std::vector<Write>& writes) {
   return SetsASlot(writes) && !ParseSlotRecord(writes[kRecord].data)->nonce.zero();
 }
 
-// A claim changes the nonce, or sets the one that every claim of a stuck process has again.
+// A claim changes the nonce, or writes the nonce that every claim of a kNoncePerProcess process
+// has.
 bool Claims(const MemoryTree& tree, const std::vector<Write>& writes) {
   if (!SetsASlot(writes)) return false;
   const auto before = tree.Peek(writes[kRecord].path);
@@ -27,12 +28,12 @@ bool Claims(const MemoryTree& tree, const std::vector<Write>& writes) {
          ParseSlotRecord(before->data)->nonce != ParseSlotRecord(writes[kRecord].data)->nonce;
 }
 
-// What an honest answer to `version` being set would have looked like.
+// Returns what an honest answer to `version` being set would have been.
 void PretendVersion(WriteOutcome& outcome, int64_t version) {
   if (outcome.status.ok()) outcome.stats.at(kRecord).version = version + 1;
 }
 
-// The drafts that these come from knew no eras, which cover for what they lack.
+// The drafts that these come from had no eras, which make up for what they lack.
 bool IsFromBeforeEras(Mutant mutant) {
   return mutant == Mutant::kNoEraCheck || mutant == Mutant::kFloorWithoutMetaCheck ||
          mutant == Mutant::kBlindRenewal || mutant == Mutant::kNumbersAreEnough;
@@ -64,7 +65,7 @@ void Favour(Mutant mutant, SimSizes& sizes) {
       sizes.Favour(Fault::kKill);
       return sizes.Favour(Fault::kRegistry);
     case Mutant::kInheritAtWallsWord:
-      // Long enough down for somebody to set the clock wrong.
+      // Down for so long that its clock may be set wrong.
       sizes.start_every = 100;
       sizes.off_one_in = 1;
       sizes.Favour(Fault::kKill);
@@ -111,10 +112,10 @@ void SeamCoordinator::JudgeAlarm(const std::string& text) const {
   const bool others = record.nonce.zero() || record.since >= renewed_.bound;
   Require(!(others && record.nonce != renewed_.nonce && shown_uuid_ == own_uuid_ &&
             shown_floor_ >= renewed_.bound),
-          14, "ids are said to be out twice that no other claim can share");
+          14, "an alarm names ids as duplicated that no other claim can share");
 }
 
-// What a restore made anew was a stranger's, once.
+// A record that a restore re-created was mistaken for another holder's.
 void SeamCoordinator::AsForeign(const std::string& path, Node& node) const {
   Result<SlotRecord> record = ParseSlotRecord(node.data);
   if (path != own_path_ || !record.ok() || record->nonce == renewed_.nonce) return;
@@ -123,7 +124,7 @@ void SeamCoordinator::AsForeign(const std::string& path, Node& node) const {
   node.data = FormatSlotRecord(*record);
 }
 
-// As a renewal did that believed whatever the registry's clock showed.
+// A renewal that accepted whatever time the registry's clock showed.
 void SeamCoordinator::BoundByRegistryClock(Write& set) const {
   const auto before = tree_.Peek(set.path);
   SlotRecord record = *ParseSlotRecord(set.data);
@@ -170,7 +171,7 @@ void SeamCoordinator::WithOwnWord(Node& node) const {
   node.data = FormatSlotRecord(*record);
 }
 
-// Whoever compares numbers that wrap finds the record older than it was.
+// A comparison of version numbers that ignores wrapping makes the record look older than it was.
 void SeamCoordinator::WithPlainVersion(const std::string& path, Node& node) {
   int64_t& highest = highest_.emplace(path, node.stat.version).first->second;
   if (node.stat.version < highest) node.stat.version = highest - 1;

@@ -19,40 +19,39 @@
 
 namespace firn {
 
-// The errors that earlier drafts of the protocol made. Each is a liar at one of the keeper's seams
-// (registry, files, user, random numbers), so that the product has no switch for any of them; one
-// is the operator's.
+// Errors that earlier drafts of the protocol made. Each one is injected at one of the keeper's
+// seams (registry, files, user, random numbers), so that the product has no switch for any of them;
+// one is the operator's.
 enum class Mutant {
   kNone,
   kNoVersionCheck,         // registry: sets whatever version is there
-  kTimeoutIsSuccess,       // registry: an unknown outcome is told as ok
+  kTimeoutIsSuccess,       // registry: an unknown outcome is reported as ok
   kSetAgainOverForeign,    // registry: a version conflict is answered by setting the new version
-  kCopiedGrantTrusted,     // files: whatever inode the grant names is the file's own
+  kCopiedGrantTrusted,     // files: any inode that the grant names is accepted
   kNoncePerProcess,        // random numbers: always the same in one process
   kFloorWithoutMetaCheck,  // registry: drops the check of the root node from every multi
-  kGrantWithoutMeta,       // files: whatever root version the grant names is the present one
-  kLimitLowered,           // files: what is written has a lower L
+  kGrantWithoutMeta,       // files: any root version that the grant names is accepted
+  kLimitLowered,           // files: a lower L is written
   kReleaseBeforeVoid,      // files: voiding does nothing
-  kReleaseToLast,          // user: says that one tick less was used
-  kGrantSurvivesReboot,    // files: a grant on the disk, and whatever boot the grant names is this
-                           // one
-  kInodeNumberOnly,        // files: whenever the grant's file was made, it is this one
-  kLossNotVoided,          // files: voiding does nothing, but before a release
-  kNumbersAreEnough,       // registry: V and Z as remembered, so the record is as remembered
-  kBlindRenewal,           // registry: a session that goes on is not told of a new connection
-  kFreezesAgain,           // registry: a holder sees no floor
-  kQuietRecord,            // operator: a deleted record is made anew without a restore
-  kNoEraCheck,             // registry: drops the check of the era from every multi
-  kGrantOnDisk,            // files: the grant is on the disk, which goes back within a boot
-  kEarlyClockKept,         // user: the id clock stays at its first reading
-  kInheritAtWallsWord,     // user: the id clock goes by the wall clock, whatever the grant says
-  kOwnClockAsked,          // registry: its clock shows what the asker's shows
-  kTwinUnnoticed,          // registry: under one's own nonce stands one's own word
-  kCopiesDrawAlike,        // random numbers: of a copied process those of the first
-  kReadyByClaim,           // user: whoever holds a claim says that it is ready
-  kRegistryClockRules,     // registry: renewals set their bound by whatever its clock shows
-  kRestoredIsForeign,      // registry: a record that a restore made anew shows another's claim
-  kPlainVersions,          // registry: a version that has wrapped reads as an older one
+  kReleaseToLast,          // user: reports one tick less as used
+  kGrantSurvivesReboot,  // files: the grant is on the disk, and any boot that it names is accepted
+  kInodeNumberOnly,      // files: any creation time of the grant's file is accepted
+  kLossNotVoided,        // files: voiding does nothing, except before a release
+  kNumbersAreEnough,     // registry: if V and Z are as remembered, so is the record
+  kBlindRenewal,         // registry: a surviving session does not report its new connection
+  kFreezesAgain,         // registry: a holder sees no floor
+  kQuietRecord,          // operator: a deleted record is re-created without a restore
+  kNoEraCheck,           // registry: drops the check of the era from every multi
+  kGrantOnDisk,          // files: the grant is on the disk, which goes back within a boot
+  kEarlyClockKept,       // user: the id clock stays at its first reading
+  kInheritAtWallsWord,   // user: the id clock follows the wall clock, whatever the grant says
+  kOwnClockAsked,        // registry: its clock shows the caller's time
+  kTwinUnnoticed,        // registry: a record with one's own nonce has one's own word
+  kCopiesDrawAlike,      // random numbers: a copied process draws those of the first
+  kReadyByClaim,         // user: the holder of a claim reports that it is ready
+  kRegistryClockRules,   // registry: renewals set their bound by any time that its clock shows
+  kRestoredIsForeign,    // registry: a record that a restore re-created shows another's claim
+  kPlainVersions,        // registry: a version that has wrapped reads as an older one
 };
 
 struct MutantName {
@@ -91,18 +90,18 @@ inline constexpr std::array<MutantName, 28> kMutants = {{
     {Mutant::kRestoredIsForeign, "restored-is-foreign"},
 }};
 
-// Makes a world one in which the error can show before long.
+// Changes a world so that the error can show soon.
 void Favour(Mutant mutant, SimSizes& sizes);
 
-// The numbers that a write to a slot checks.
+// The version numbers that a write to a slot checks.
 struct SlotNumbers {
   std::string path;
   int64_t meta_version = 0;
   int64_t version = 0;
 };
 
-// Stands between the keeper and whatever breaks requests: where the registry's liars live, and
-// where a process can die just before or just after it has sent a write, or be stopped before it.
+// Between the keeper and the code that breaks requests: injects the registry's errors. Here a
+// process can die just before or after it has sent a write, or be stopped before it.
 class SeamCoordinator final : public ForwardingCoordinator {
  public:
   // References must outlive the object.
@@ -114,11 +113,11 @@ class SeamCoordinator final : public ForwardingCoordinator {
         registry_clock_(registry_clock),
         mutant_(mutant) {}
 
-  // The process has raised this alarm. Of ids that may be out twice it may only speak where a
-  // restore that it was shown leaves room for them.
+  // The process has raised this alarm. It may report duplicated ids only if a restore that it was
+  // shown leaves another claim room for them.
   void JudgeAlarm(const std::string& text) const;
 
-  // The process dies at the `multis`-th write from now on; or at its next claim.
+  // The process dies at the `multis`-th write from now on, or at its next claim.
   void DieIn(int multis, bool before_it_is_sent) {
     dies_in_ = multis;
     dies_before_ = before_it_is_sent;
@@ -128,11 +127,11 @@ class SeamCoordinator final : public ForwardingCoordinator {
     dies_before_ = before_it_is_sent;
   }
 
-  // Before the next claim or renewal is sent, all this happens.
+  // Runs this before the next claim or renewal is sent.
   using Meanwhile = std::function<void(const SlotNumbers&)>;
   void StopBeforeNextClaimOrRenewal(Meanwhile meanwhile) { meanwhile_ = std::move(meanwhile); }
 
-  // Whether the process holds a claim just now.
+  // Whether the process holds a claim now.
   void HoldsWhen(std::function<bool()> holds) { holds_ = std::move(holds); }
 
   void Read(const std::string& path, ReadDone done, Changed changed = {}) override;

@@ -20,28 +20,27 @@ void IssueOracle::Record(MachineId machine, int64_t claim, const Step& step) {
   Span& span = current->second.span->second;
   const bool rises =
       step.tick > span.last || (step.tick == span.last && step.first >= span.next_sequence);
-  Require(rises, 1, "a position of a claim was given out twice, or out of order");
-  Require(step.tick.count() < current->second.end, 1, "a tick was given out under two claims");
+  Require(rises, 1, "a position of a claim was issued twice, or out of order");
+  Require(step.tick.count() < current->second.end, 1, "a tick was issued under two claims");
   span.last = step.tick;
   span.next_sequence = step.first + step.count;
 }
 
 void IssueOracle::Begin(MachineId machine, int64_t claim, const Step& step) {
   Spans& spans = machines_[machine.value()];
-  // Another claim of the machine id may still be at work, in a process that was paused: spans are
-  // looked up by claim then.
+  // Another claim of the machine id may still be in use, in a process that was paused: spans are
+  // then looked up by claim.
   auto own = spans.begin();
   while (own != spans.end() && own->second.claim != claim) ++own;
   const auto above = spans.upper_bound(step.tick.count());
   if (own == spans.end()) {
     if (above != spans.begin()) {
-      Require(std::prev(above)->second.last < step.tick, 1,
-              "a tick was given out under two claims");
+      Require(std::prev(above)->second.last < step.tick, 1, "a tick was issued under two claims");
     }
     own = spans.emplace(step.tick.count(), Span{claim, step.tick, step.first}).first;
   } else {
     // Every span that begins between our first tick and this one would lie inside ours.
-    Require(std::next(own) == above, 1, "a tick was given out under two claims");
+    Require(std::next(own) == above, 1, "a tick was issued under two claims");
   }
   const auto next = std::next(own);
   current_[machine.value()] = {claim, own, next == spans.end() ? kFarAway : next->first};

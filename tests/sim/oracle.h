@@ -10,20 +10,20 @@
 
 namespace firn {
 
-// Knows every (machine id, tick, sequence number) that was ever given out, in any process's life,
-// and throws a Violation when one comes twice or a tick comes under two claims.
+// Knows every (machine id, tick, sequence number) that was ever issued, by any process, and throws
+// a Violation when one is issued twice or a tick is issued under two claims.
 //
 // A claim's positions must rise; so the ticks of a claim lie between its first and its last, and
-// two claims of one machine id must not have such spans that touch.
+// the spans of two claims of one machine id must not touch.
 class IssueOracle {
  public:
   // `claim` numbers claims from one, over all processes.
   void Record(MachineId machine, int64_t claim, const Step& step);
 
-  // None of the machine id's ticks in [from, to) was ever given out.
+  // Whether none of the machine id's ticks in [from, to) was ever issued.
   bool IsFree(MachineId machine, Tick from, Tick to) const;
 
-  // The highest tick given out under a machine id; the smallest possible one when none was.
+  // The highest tick issued under a machine id; the smallest possible one if there was none.
   Tick Highest(MachineId machine) const;
 
   uint64_t ids() const { return ids_; }

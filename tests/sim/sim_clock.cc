@@ -22,7 +22,7 @@ Milliseconds HostClock::OffBy() const {
   return Milliseconds(offset_ms_ + Drift());
 }
 
-// What the clock shows becomes its offset.
+// The clock's current time becomes its offset.
 void HostClock::Settle() {
   const bool right = truth_->Boot() >= right_at_;
   crept_ += Milliseconds(DriftAhead());
@@ -48,7 +48,7 @@ void HostClock::SetRight() { SetOff(Milliseconds(0), kNever); }
 
 void HostClock::SetOff(Milliseconds off, BootMs right_at) {
   Settle();
-  // It may have led, and been followed back.
+  // It may have been ahead, and have been followed back.
   crept_ += std::clamp(off - Milliseconds(offset_ms_), Milliseconds(0), kFollowed);
   offset_ms_ = off.count();
   parts_per_million_ = 0;

@@ -6,9 +6,9 @@
 
 namespace firn {
 
-// A machine's clocks, derived from the truth: a wall clock that is off, runs at its own pace and
-// may be set, and a boot clock that begins anew with each boot. A value: a copied machine goes on
-// with a copy.
+// A machine's clocks, derived from the truth: a wall clock that can be off, drift and be set, and a
+// boot clock that restarts with each boot. A value: a copied machine continues with a copy of its
+// clocks.
 class HostClock final : public Clock {
  public:
   // `truth` must outlive it and its copies.
@@ -17,22 +17,22 @@ class HostClock final : public Clock {
   WallMs Wall() const override { return truth_->Wall() + OffBy(); }
   BootMs Boot() const override { return BootMs((truth_->Boot() - booted_).count() + kFirstMs); }
 
-  // Somebody sets the wall clock.
+  // Sets the wall clock.
   void StepWall(Milliseconds by);
   void SetPace(int64_t parts_per_million);
   void SetRight();
-  // The wall clock is off by this, until somebody or something (NTP) sets it right: at the latest
-  // when the truth's boot clock shows `right_at`.
+  // The wall clock is off by this until an operator or NTP corrects it: at the latest when the
+  // truth's boot clock shows `right_at`.
   void SetOff(Milliseconds off, BootMs right_at);
 
-  // As it is, until then.
+  // The present offset, until then.
   void SetRightAt(BootMs right_at);
 
   void Reboot() { booted_ = truth_->Boot(); }
-  // The machine did not run for so long, and does not know it.
+  // The machine did not run for this long, and does not know it.
   void Sleep(Milliseconds length);
 
-  // How far ahead an id clock may have come in steps and drifts that it follows at once.
+  // How far ahead an id clock can be through steps and drifts that it follows at once.
   Milliseconds crept() const { return crept_ + Milliseconds(DriftAhead()); }
 
  private:

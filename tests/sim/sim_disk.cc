@@ -50,7 +50,7 @@ void SimDisk::Reboot(std::string boot_id, size_t which) {
 
 void SimDisk::GoBack(size_t which) {
   hint = older_hint;
-  // Perhaps the lock file was not there yet.
+  // The lock file may not have existed yet.
   if (which % 4 == 0) ++identity.lock.born_ns;
   if (grant_on_disk) BringBack(which);
 }
@@ -103,7 +103,7 @@ SimStateFolder::SimStateFolder(SimDisk& disk, const MemoryTree& tree, Mutant mut
 }
 
 Result<std::string> SimStateFolder::ReadGrant() {
-  Require(!disk_.no_grant, 4, "a grant is read where there is none");
+  Require(!disk_.no_grant, 4, "a grant is read although there is none");
   if (mutant_ != Mutant::kGrantWithoutMeta) return disk_.grant;
   const auto meta = tree_.Peek(kMetaPath);
   return RewriteGrant(disk_.grant, [&](GrantRecord& record) {
@@ -112,7 +112,7 @@ Result<std::string> SimStateFolder::ReadGrant() {
 }
 
 Status SimStateFolder::WriteGrant(size_t offset, std::string_view bytes, Durability) {
-  Require(!disk_.no_grant, 4, "a grant is written where there is none");
+  Require(!disk_.no_grant, 4, "a grant is written although there is none");
   if (disk_.writes_fail) return Unavailable("no space on the disk");
   const bool dies = dies_in_ > 0 && --dies_in_ == 0;
   if (dies && death_ == Death::kBefore) throw ProcessDies();

@@ -13,40 +13,40 @@
 
 namespace firn {
 
-// Both records of a grant file, changed by `change` where they are good.
+// Changes both records of a grant file by `change`, if they are valid.
 std::string RewriteGrant(const std::string& file, const std::function<void(GrantRecord&)>& change);
 
-// What of a machine outlives a process: the grant, in memory that dies with the boot, and the hint
-// on a disk that may bring back old contents at any time.
+// What survives a machine's process: the grant, in memory that is lost at the end of the boot, and
+// the hint, on a disk that may restore old contents at any time.
 struct SimDisk {
   GrantIdentity identity;
   std::string grant = std::string(StateFolder::kGrantBytes, ' ');
-  // Earlier states of the grant, which a disk would bring back.
+  // Earlier states of the grant, which a disk may restore.
   std::array<std::string, 8> older{};
   size_t writes = 0;
-  std::string backup{};  // of the grant; empty: none was made
+  std::string backup{};  // of the grant; empty: none
   std::optional<std::string> hint{};
   std::optional<std::string> older_hint{};
   bool writes_fail = false;
   bool removal_fails = false;
-  bool grant_on_disk = false;  // a mutant's error
-  bool no_grant = false;       // there is no memory that dies with the boot
+  bool grant_on_disk = false;  // the error of a mutant
+  bool no_grant = false;       // there is no memory that is lost at the end of a boot
 
-  // The machine begins anew, under another name of its boot.
+  // The machine boots again, with another boot id.
   void Reboot(std::string boot_id, size_t which);
-  // The disk was lost and is there again, within one boot: what was written last never was.
+  // The disk was lost and is back, within one boot, without the last writes.
   void GoBack(size_t which);
 
-  // Somebody copies another's files here, or puts in place a backup or one of the last states. That
-  // is another file, even where it gets the old one's inode number.
+  // Another machine's files are copied here, or a backup or one of the last states is restored.
+  // That is another file, even if it has the old one's inode number.
   void PutInPlace(const SimDisk& source, bool same_inode);
   void PutBackup(size_t which, bool same_inode);
 
-  // What the newest good record permits; nothing when void, damaged or new. Read again only after
-  // a write.
+  // What the newest valid record permits; nullopt if it is void, damaged or new. Read again only
+  // after a write.
   const std::optional<Grant>& Permits();
-  // The same, when it was also written in this boot and into this very file: only then may a start
-  // go on inside it.
+  // The same, if it was also written in this boot and into this very file: only then may a start
+  // resume it.
   const Grant* PermitsAStart();
   void Changed() { known_ = false; }
 
@@ -59,13 +59,13 @@ struct SimDisk {
   GrantIdentity permitted_as_;
 };
 
-// One process's view of a disk: breaks when told, dies when told, lies as its mutant does, and
-// watches invariant 4: L never falls under a claim.
+// One process's view of a disk: fails or dies on demand, injects its mutant's errors, and checks
+// invariant 4: L never falls under a claim.
 class SimStateFolder final : public StateFolder {
  public:
   SimStateFolder(SimDisk& disk, const MemoryTree& tree, Mutant mutant);
 
-  // The process dies in its `writes`-th write from now on: before it, in its midst or after it.
+  // The process dies in its `writes`-th write from now on: before, during or after it.
   enum class Death { kBefore, kMidst, kAfter };
   void DieIn(int writes, Death how) {
     dies_in_ = writes;

@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-// Of one call, at most.
+// Maximum of one call.
 constexpr uint64_t kTicksMax = 20;
 
 MemoryCoordinator& InnerOf(FaultyCoordinator& link) {
@@ -38,7 +38,7 @@ SimHost::SimHost(SimShared& shared, int index, ClaimOptions options, SequencerOp
 }
 
 SimHost::~SimHost() {
-  if (running() && process_->link == nullptr) process_.reset();  // it follows another one
+  if (running() && process_->link == nullptr) process_.reset();  // it mirrors another process
   Kill();
 }
 
@@ -259,8 +259,8 @@ void SimHost::Record() {
     const auto id = static_cast<uint64_t>(run.first);
     const Tick tick(static_cast<int64_t>(layout.time().In(id)));
     const bool below = layout.StartOf(tick + 1) <= process_->limit;
-    Require(below || !shared_.judging, 2, "a tick was given out beyond L or R");
-    // Whichever of two copies gives it out: nothing is promised until one of them was found.
+    Require(below || !shared_.judging, 2, "a tick was issued beyond L or R");
+    // No matter which of two copies issues it: nothing is promised until one of them was detected.
     if (doubt_.has_value()) continue;
     shared_.oracle.Record(machine, process_->user.number(),
                           {firn::Step::Kind::kTaken, tick, layout.sequence().In(id),

@@ -22,7 +22,7 @@
 
 namespace firn {
 
-// What all hosts of a simulation share. Owned by the world.
+// State that all hosts of a simulation share. Owned by the world.
 struct SimShared {
   VirtualClock& clock;  // the truth
   HostClock& registry_clock;
@@ -32,18 +32,18 @@ struct SimShared {
   SeededEntropy& dice;
   const FaultRates& rates;
   Mutant mutant = Mutant::kNone;
-  bool judging = true;  // every invariant counts, not only the oracle's
+  bool judging = true;  // every invariant is checked, not only the oracle's
   bool trace = false;
   bool strict = false;  // clock policy of all
-  bool probes = false;  // an id is taken in each round, to see whether readiness is the truth
-  bool gap = false;     // the registry lost data, and no operator has restored it yet
+  bool probes = false;  // an id is taken in each round, to compare it with the reported readiness
+  bool gap = false;     // the registry lost data, and was not restored yet
   int64_t claims = 0;   // adopted so far
-  // Sessions and when they end, unless their host was only cut off and is heard of again.
+  // Sessions and when they end, unless their host was only cut off and reconnects.
   std::vector<std::pair<int64_t, BootMs>> expiring{};
 
   void Trace(const std::string& what) const;
 
-  // A registry ends a session some time after its time-out.
+  // A registry ends a session some time after its timeout.
   void ExpireLater(int64_t session) {
     const Milliseconds after(10'000 + static_cast<int64_t>(dice.Below(5'000)));
     if (session != 0) expiring.emplace_back(session, clock.Boot() + after);
@@ -58,45 +58,45 @@ class SimHost {
 
   // --- its life ---------------------------------------------------------------------------------
   void Start(bool connected);
-  // The process is gone at once; its session stays, its late writes too, in ghost().
+  // The process ends at once; its session remains, and so do its late writes, in ghost().
   void Kill();
   void Reboot();
-  // Its disk is lost, with whatever runs on it, and comes back older.
+  // Its disk is lost, with the process on it, and returns in an earlier state.
   void LoseDisk();
-  void Stop();  // cleanly: takes its time
-  // A round of its control loop; dies in it when told to.
+  void Stop();  // cleanly: takes some rounds
+  // Runs a round of its control loop; the process may die in it on demand.
   void Step();
-  // Up to `want` ids.
+  // Takes up to `want` ids.
   void Issue(uint64_t want);
-  // Goes on later, in the middle: with clocks read and a tick computed before the pause.
+  // Continues a paused call: the clocks were read and a tick computed before the pause.
   void PauseInStep();
   void DieSoon();
-  // Before its process sends the next one, all this happens, and it hears of it later.
+  // Runs this before its process sends the next request; the process learns of it later.
   void StopBeforeNextClaimOrRenewal(SeamCoordinator::Meanwhile meanwhile);
   void RunGhost();
 
   // --- copies of it (sim_twin.cc) ---------------------------------------------------------------
   // `copy` is kept in the state of each process that starts here, until it is told to differ.
   void KeepCopyIn(SimHost& copy) { copy_ = &copy; }
-  // There is one of the running process, and it holds a claim.
+  // Whether there is a copy of the running process, and it holds a claim.
   bool has_copy() const;
-  // The copy stays as it is now, asleep.
+  // The copy stays in its present state, asleep.
   SimHost& TakeSnapshot();
-  // A snapshot goes on, as a machine that does not know for how long it slept.
+  // The copy continues, as a machine that does not know for how long it slept.
   void Resume(Milliseconds slept, BootMs clock_right_at);
-  // Of its claim there is a copy that may go on with it.
+  // Whether a copy exists that may continue with its claim.
   bool in_doubt() const { return doubt_.has_value(); }
 
   bool running() const { return process_ != nullptr; }
   // Null while it holds no claim.
   const Tenure* tenure() const { return running() ? process_->keeper.tenure() : nullptr; }
-  bool Serves();  // takes one id
+  bool Serves();  // tries to take one id
   bool renews() const { return running() && process_->keeper.state() == ClaimState::kHolding; }
   int64_t session() const;
   void Disconnect();
   void Reconnect();
   void EndFaults();  // of its connection
-  // The servers go down with all that was on its way to them; it connects again sooner or later.
+  // The registry's servers go down with all requests in flight; it reconnects later.
   void LoseConnection();
   bool connected() const { return running() && process_->link->connected(); }
   std::string Status();
@@ -105,9 +105,9 @@ class SimHost {
   HostClock& clock() { return clock_; }
   int index() const { return index_; }
   uint32_t rack() const { return options_.rack; }
-  // What its process tells an operator; nothing when there is none.
+  // Its process's report for an operator; nothing if there is no process.
   std::optional<ProviderReport> Report() const;
-  // How far ahead of the truth any id clock here ever was: alarms told of it.
+  // How far ahead of the truth any id clock here ever was: alarms reported it.
   Milliseconds skew() const { return skew_; }
   // How far its id clock is ahead of its wall clock now.
   Milliseconds Lead();
@@ -117,7 +117,7 @@ class SimHost {
 
  private:
   struct Process {
-    // Without a link it follows another one.
+    // Without a link it mirrors another process.
     Process(SimHost& host, uint64_t seed, std::unique_ptr<FaultyCoordinator> connection);
 
     SimStateFolder folder;
@@ -129,17 +129,17 @@ class SimHost {
     SeamCoordinator seam;
     ClaimKeeper keeper;
     std::optional<Grant> start_permit;
-    int64_t checked_claim = 0;  // whose base was looked at
+    int64_t checked_claim = 0;  // the claim whose base was checked
     BootMs claims_since{};      // the truth's, of its present or last attempt
     std::optional<KeeperTime> stale_time{};
-    std::optional<Now> stale_read{};        // a thread's that was on its way to an id
-    std::optional<BootMs> refused_since{};  // at each look since then
+    std::optional<Now> stale_read{};        // a paused call's reading of the clocks
+    std::optional<BootMs> refused_since{};  // at every check since then
     WallMs limit{};                         // of the keeper, as of its last Tick
     int64_t alarms = 0;  // that it has raised, and of those before its present claim
     int64_t old_alarms = 0;
   };
 
-  // A claim that two copies of a machine know: the words that both of them had.
+  // A claim that two copies of a machine know, with the words that both of them had.
   struct Doubt {
     Nonce nonce;
     Nonce word;
@@ -178,12 +178,12 @@ class SimHost {
   HostClock clock_;
   WallMs highest_bound_;  // of any process here, for the witness
   Milliseconds skew_{0};
-  // Ahead of the truth, by claims of this boot that had to begin there, or were long under way.
+  // The lead over the truth, by claims of this boot that had to begin there or took long.
   Milliseconds led_{0};
   std::unique_ptr<Process> process_;
   SimHost* copy_ = nullptr;
   std::optional<Doubt> doubt_;
-  std::unique_ptr<FaultyCoordinator> ghost_;  // of the last process: what it sent may yet arrive
+  std::unique_ptr<FaultyCoordinator> ghost_;  // of the last process: its requests may still arrive
 };
 
 }  // namespace firn

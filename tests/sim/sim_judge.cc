@@ -1,4 +1,4 @@
-// What a simulated host is held to after each of its rounds.
+// The checks of a simulated host after each of its rounds.
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 namespace firn {
 namespace {
 
-// What a clock that agrees with the registry's may be ahead, and what becomes of it under way.
+// How far a clock that agrees with the registry's may be ahead, and drift further.
 constexpr Milliseconds kLeadMax{60'000};
 
 // How far ahead of the id clock a claim's holder may have used it.
@@ -16,7 +16,7 @@ constexpr Milliseconds kUsedAhead{3'000};
 
 }  // namespace
 
-// Invariants 2 to 4 of the claim as it stands after a round.
+// Checks invariants 2 to 4 of the claim after a round.
 void SimHost::LookAtClaim() {
   const Tenure* const tenure = process_->keeper.tenure();
   highest_bound_ = std::max(highest_bound_, tenure->bound());
@@ -46,13 +46,13 @@ void SimHost::JudgeNewClaim(const Tenure& tenure, const ClaimBook::Entry& entry)
   const auto& permit = process_->start_permit;
   const bool offline = permit.has_value() && permit->nonce == terms.nonce;
   const WallMs base_min = offline ? permit->limit : entry.base_min;
-  Require(terms.base >= base_min, 3, "a claim begins below what was others'");
-  // A copy that was stopped before it was found goes on inside the claim that both of them know.
+  Require(terms.base >= base_min, 3, "a claim begins below ids of others");
+  // A copy that was stopped before it was detected resumes the claim that both of them know.
   Require(doubt_.has_value() || shared_.oracle.IsFree(terms.machine, tenure.claim()->first_tick(),
                                                       options_.layout.TickAt(terms.bound)),
-          3, "a claim was given ticks that had been given out");
+          3, "a claim contains ticks that were already issued");
   const WallMs truth = shared_.clock.Wall();
-  // A clock may be farther ahead by as long as the answer took that it was compared with.
+  // A clock may be further ahead by the duration of the answer that it was compared with.
   if (!offline) led_ = std::max(led_, shared_.clock.Boot() - process_->claims_since);
   Require(terms.base <=
               std::max({base_min, entry.base_reason, truth + led_ + clock_.crept() + kLeadMax}),
@@ -67,13 +67,13 @@ void SimHost::JudgeNewClaim(const Tenure& tenure, const ClaimBook::Entry& entry)
   led_ = std::max(led_, terms.base - truth);
 }
 
-// It leads because a claim had to begin there, or because the wall clock went ahead step by step.
+// It may lead because a claim had to begin there, or because the wall clock advanced in steps.
 void SimHost::JudgeIdClock(WallMs id_time) const {
   Require(!shared_.judging || id_time <= shared_.clock.Wall() + led_ + clock_.crept() + kLeadMax,
           10, "the id clock of a holder is far ahead for no reason");
 }
 
-// A claim that went up to `bound` has ended.
+// Checks the end of a claim with the bound `bound`.
 void SimHost::JudgeEnd(const KeeperTime& now, WallMs bound) {
   if (!shared_.judging) return;
   Require(disk_.removal_fails || disk_.PermitsAStart() == nullptr, 4,
@@ -81,10 +81,10 @@ void SimHost::JudgeEnd(const KeeperTime& now, WallMs bound) {
   const bool given_back = process_->keeper.state() != ClaimState::kSeeking;
   const bool told = process_->alarms > process_->old_alarms;
   Require(given_back || told || bound <= now.id_time + kUsedAhead, 11,
-          "a claim was taken from its holder before its bound, and nobody was told");
+          "a claim was taken from its holder before its bound without an alarm");
 }
 
-// Invariant 12: what is said of readiness is so, but for the second that a trouble may stand.
+// Invariant 12: the reported readiness is true, except for the second that a fault may last.
 void SimHost::JudgeReadiness(const KeeperTime& now) {
   SimUser& user = process_->user;
   user.NoteReadiness(process_->keeper, now);
@@ -95,9 +95,9 @@ void SimHost::JudgeReadiness(const KeeperTime& now) {
     case Verdict::kRefused:
       if (!since.has_value()) since = now.clocks.boot;
       return Require(!ready || now.clocks.boot - *since < Readiness::kStands, 12,
-                     "it says that it is ready, and gives no id");
+                     "it reports that it is ready, but issues no id");
     case Verdict::kIssued:
-      Require(ready, 12, "it says that it is not ready, and gives an id");
+      Require(ready, 12, "it reports that it is not ready, but issues an id");
       [[fallthrough]];
     case Verdict::kWait:
       since.reset();

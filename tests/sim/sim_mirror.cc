@@ -25,7 +25,7 @@ void SimMirror::GoOn(Coordinator& link) {
   on_session_({SessionEvent::Kind::kDisconnected, 0});
 }
 
-// A connection has its session before it tells of it: both see the change at the same moment.
+// A connection has its session before it reports it: both processes see the change together.
 int64_t SimMirror::session() const {
   if (link_ != nullptr) return link_->session();
   return first_ != nullptr ? first_->session() : 0;

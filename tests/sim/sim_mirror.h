@@ -12,26 +12,26 @@
 
 namespace firn {
 
-// Between a process and its connection, so that a second process can be kept in the very state of
-// the first, as the copy that a snapshot of its machine would hold: what the first one hears, the
-// second one hears, too; what the second one asks has been asked already. Both run the same code on
-// the same clocks, so they ask the same in the same order.
+// Between a process and its connection: keeps a second process in the very state of the first, like
+// the copy in a snapshot of its machine. The second one receives every answer and event of the
+// first; its requests are not sent again. Both run the same code on the same clocks, so they make
+// the same requests in the same order.
 //
 // Watches are not mirrored: no keeper leaves any.
 class SimMirror final : public Coordinator {
  public:
-  // The connection; null for a second process, which has none until it goes its own way.
+  // The connection; null for a second process, which has none until it continues separately.
   explicit SimMirror(Coordinator* link) : link_(link) {}
   ~SimMirror() override { Part(); }
 
-  // `second` is kept in step with this one. Both in the state of having asked nothing.
+  // Keeps `second` in step with this one. Neither may have sent a request yet.
   void Lead(SimMirror& second);
 
-  // No longer. What the second one waits for it will never hear.
+  // Stops that. The second one will never get its outstanding answers.
   void Part();
   bool leads() const { return second_ != nullptr; }
 
-  // The second process goes its own way, over a connection of its own.
+  // The second process continues separately, over its own connection.
   void GoOn(Coordinator& link);
 
   void Read(const std::string& path, ReadDone done, Changed changed = {}) override;
@@ -45,7 +45,7 @@ class SimMirror final : public Coordinator {
   void Wake() override {}
 
  private:
-  // What the first one asks, told to both.
+  // The first one's request, whose answer both receive.
   template <typename Told>
   std::function<void(Told)> ForBoth(std::function<void(Told)> done);
   void Hear(uint64_t number, const Answer& answer);
@@ -55,7 +55,7 @@ class SimMirror final : public Coordinator {
   SimMirror* first_ = nullptr;
   SimMirror* second_ = nullptr;
   uint64_t asked_ = 0;
-  std::map<uint64_t, AnyDone> awaited_;  // by a second one
+  std::map<uint64_t, AnyDone> awaited_;  // requests of a second process
   std::function<void(SessionEvent)> on_session_;
 };
 

@@ -15,10 +15,10 @@
 namespace firn {
 namespace {
 
-// Of one restore of a small cluster, whole or not.
+// Limit of one restore of a small cluster, complete or not.
 constexpr uint64_t kRestoreMultis = 10;
 
-// Nobody's node rests at -1.
+// No node may be left at version -1.
 int64_t SetsBefore(int64_t version, int64_t sets) {
   const auto before = static_cast<int32_t>(static_cast<uint32_t>(version - sets));
   return before == kUnguardedVersion ? kUnguardedVersion - 1 : before;
@@ -34,7 +34,7 @@ void SimOperator::MakeCluster() {
   for (const Slot slot : Slots()) shared_.tree.SetVersion(SlotPath(slot), NearTheWrap());
 }
 
-// As after so many sets that the next ones come to where versions wrap, or to -1.
+// Sets versions so that the next sets come to where versions wrap, or to -1.
 int64_t SimOperator::NearTheWrap() {
   const auto left = static_cast<int64_t>(shared_.dice.Below(30));
   return OneIn(2) ? INT32_MAX - left : kUnguardedVersion - 1 - left;
@@ -57,19 +57,19 @@ void SimOperator::MakeClusterUnder(WallMs floor) {
   uuid_ = ReadMeta(registry)->meta.uuid;
 }
 
-// --- what goes wrong -----------------------------------------------------------------------------
+// --- faults --------------------------------------------------------------------------------------
 
 void SimOperator::LoseData() {
   const bool wipe = !backup_.has_value() || OneIn(4);
   const bool sessions_stay = !OneIn(sizes_.session_ends_in);
   shared_.Trace(std::string("the registry is ") + (wipe ? "wiped" : "rolled back") +
                 (sessions_stay ? "; sessions stay" : ""));
-  // Nothing that was on its way arrives at servers that are started anew.
+  // Requests in flight do not reach servers that are restarted.
   for (const auto& host : hosts_) host->LoseConnection();
   const auto sessions = sessions_stay ? MemoryTree::Sessions::kStay : MemoryTree::Sessions::kEnd;
   shared_.tree.Load(wipe ? MemoryTree::Image() : *backup_, sessions);
   if (!sessions_stay) shared_.expiring.clear();
-  // Sessions that came back with the data are heard of by nobody.
+  // Sessions that were restored with the data are not reported to any client.
   for (const Slot slot : Slots()) {
     const auto live = shared_.tree.Peek(LivePath(slot));
     if (!live.has_value()) continue;
@@ -118,7 +118,7 @@ void SimOperator::MakeAnewUpTo(const SlotNumbers& known, int64_t sets_left,
   const RestoreFacts facts = Facts();
   WallMs floor = facts.now + facts.skew_max;
   for (const ReportedBound& reported : facts.bounds) floor = std::max(floor, reported.bound);
-  shared_.Trace("the registry is made anew, up to the numbers of " + known.path);
+  shared_.Trace("the registry is re-created, up to the versions of " + known.path);
   for (const auto& host : hosts_) host->LoseConnection();
   shared_.tree.Load({}, MemoryTree::Sessions::kStay);
   shared_.book.NoteLoss();
@@ -160,7 +160,7 @@ FaultPlan SimOperator::Interruption() {
   };
 }
 
-// A second operator comes in between, and gets as far as he gets.
+// A second operator interferes, and gets as far as possible.
 FaultPlan SimOperator::Crossing() {
   FaultPlan second = OneIn(2) ? Interruption() : FaultPlan();
   return [this, left = shared_.dice.Below(kRestoreMultis), second](Verb verb) mutable {
@@ -179,14 +179,14 @@ RestoreFacts SimOperator::Facts() const {
     if (const auto report = host->Report()) AddReport(*report, facts);
     facts.skew_max = std::max(facts.skew_max, host->skew());
   }
-  // Ids have run ahead of all clocks since then, and whoever used them may be silent.
+  // Ids have run ahead of all clocks since then, and the server that used them may not report.
   if (lifted_.has_value()) facts.bounds.push_back({lifted_->floor + (facts.now - lifted_->at)});
   return facts;
 }
 
-// True when it came to its end.
+// Returns true if the restore was completed.
 bool SimOperator::RunRestore(FaultPlan plan) {
-  // He sets it right first, as the runbook says: the floor counts from it.
+  // First sets the clock right, as the runbook says: the floor is computed from it.
   shared_.registry_clock.SetRight();
   FaultyCoordinator coordinator(std::make_unique<MemoryCoordinator>(shared_.tree), shared_.clock,
                                 std::move(plan));
@@ -203,7 +203,7 @@ bool SimOperator::RunRestore(FaultPlan plan) {
   return true;
 }
 
-// --- looking -------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
 std::vector<Slot> SimOperator::Slots() const {
   std::vector<Slot> slots;

@@ -14,10 +14,10 @@
 
 namespace firn {
 
-// Whoever looks after a simulated cluster's registry: makes it, saves it, loses it, deletes what
-// should have stayed, and restores it. He knows what is in the tree, what servers that run say of
-// themselves, how wrong clocks have been (--skew_max_ms), and where ids began after his last
-// restore (--bound_ms), nothing more; he is not always left to finish, nor always alone.
+// The operator of a simulated cluster's registry: creates it, backs it up, loses it, deletes
+// records and restores it. The operator knows only the tree, the reports of running servers, how
+// wrong clocks have been (--skew_max_ms), and where ids began after the last restore (--bound_ms).
+// A restore may be interrupted or run concurrently with another one.
 class SimOperator {
  public:
   using Hosts = std::vector<std::unique_ptr<SimHost>>;
@@ -29,32 +29,32 @@ class SimOperator {
   void MakeCluster();
   void SaveBackup() { backup_ = shared_.tree.Save(); }
 
-  // Rolled back to the backup, or wiped. Sessions end with the data, or outlive them: a backup may
-  // hold them.
+  // Rolls the registry back to the backup, or wipes it. Sessions end with the data, or outlive
+  // them: a backup may contain them.
   void LoseData();
 
-  // One slot's record goes, whoever holds it.
+  // Deletes one slot's record, whether or not the slot is held.
   void DeleteRecord();
 
-  // Wiped, made anew above all that is known, and used until root node and a record have come to
-  // the very versions that a host remembers of them; sessions stay. The host is a holder that is
-  // cut off, or one that is stopped between reading and writing and hears of nothing before it
-  // writes.
+  // Wipes the registry, re-creates it above everything that is known, and uses it until the root
+  // node and a record have the very versions that a host remembers of them; sessions remain. The
+  // host is a holder that is cut off, or one that is stopped between reading and writing and is not
+  // notified before it writes.
   void RepeatNumbers(SimHost& host);
 
-  // To the end, undisturbed.
+  // Restores completely, without interruption.
   void Restore();
-  // Perhaps not to the end, and perhaps crossed by a second restore.
+  // Restores, perhaps incompletely, and perhaps concurrently with a second restore.
   void TryRestore();
 
-  // What restoring is for: no data lost, nothing frozen, every record there.
+  // The purpose of restoring: no data are lost, nothing is frozen, and every record exists.
   bool IsWhole() const;
 
-  // How long a claimant may have to wait for a slot that nobody is in: up to its bound, which a
-  // clock that was wrong may have put far ahead.
+  // How long a claimant may have to wait for a slot without a holder: until its bound, which a
+  // wrong clock may have put far ahead.
   Milliseconds LongestWait() const;
 
-  // What stands in the registry, for whoever reads about a broken promise.
+  // Returns the registry's contents as text, for the message about a broken promise.
   std::string RegistryText() const;
 
  private:
@@ -71,7 +71,7 @@ class SimOperator {
   SimShared& shared_;
   const SimSizes& sizes_;
   const Hosts& hosts_;
-  // Where ids begin at the earliest since he last made or restored the cluster.
+  // The earliest begin of ids since the operator last created or restored the cluster.
   struct Lifted {
     WallMs floor;
     WallMs at;

@@ -28,7 +28,7 @@ constexpr int64_t kHourMs = 3'600'000;
 constexpr int64_t kDayMs = 24 * kHourMs;
 constexpr int64_t kYearMs = 365 * kDayMs;
 
-// A layout that ends in the seed's time: claims are made up to a day before.
+// A layout that ends during the seed: claims are made until a day before.
 std::string EndingLayout(SeededEntropy& dice) {
   const int64_t left_ms = kDayMs + static_cast<int64_t>(dice.Below(10 * kHourMs));
   const int64_t epoch_ms = kSimStart.ms() + left_ms - (int64_t{1} << 30);
@@ -54,8 +54,8 @@ SimSizes SimSizes::Draw(SeededEntropy& dice) {
   SimSizes sizes;
   sizes.hosts = below(kHostsMax) + 1;
   sizes.slots = dice.Below(3) == 0 ? 1 : static_cast<uint32_t>(dice.Below(kSlotsMax)) + 1;
-  // Some seeds have everything; others have faults that strike often and some that never do: all of
-  // them at once hide what two of them do together.
+  // Some seeds have every fault; others have frequent faults of some kinds and none of others: all
+  // of them at once hide the effect of two of them together.
   sizes.weights = {4, 6, 4, 5, 3, 5, 6, 5, 4, 8, 2};
   if (dice.Below(2) == 0) Vary(sizes.weights, dice);
   sizes.registry_weights = {4, 6, 4, 2, 2, 2, 1, 3};
@@ -89,7 +89,7 @@ SimSizes SimSizes::Draw(SeededEntropy& dice) {
                  .delay_max = Milliseconds(10 + below(2'000)),
                  .late_max = Milliseconds(100 + below(30'000)),
                  .time_limit = Milliseconds(200 + below(3'000))};
-  if (dice.Below(4) == 0) sizes.rates = {};  // a registry that answers: other faults show
+  if (dice.Below(4) == 0) sizes.rates = {};  // without faults of the registry others show
   return sizes;
 }
 

@@ -11,10 +11,10 @@
 
 namespace firn {
 
-// What may strike.
+// Faults of hosts.
 enum class Fault {
   kKill,
-  kDieSoon,  // in the midst of a write to disk or registry
+  kDieSoon,  // during a write to disk or registry
   kReboot,
   kStop,
   kPauseInStep,
@@ -23,41 +23,41 @@ enum class Fault {
   kClock,
   kDisk,
   kRegistry,
-  kCopy,  // of the whole machine, as it runs
+  kCopy,  // of the whole running machine
   kCount,
 };
 
-// What may strike the registry as a whole.
+// Faults of the registry as a whole.
 enum class RegistryFault {
   kOutage,   // begins or ends
   kExpire,   // one session
-  kBackup,   // is made: no harm yet
+  kBackup,   // a backup is made, which is harmless
   kLoss,     // of data
   kDelete,   // of one slot's record
-  kRepeat,   // made anew, up to the numbers that a holder remembers
+  kRepeat,   // re-created, up to the versions that a holder remembers
   kRestore,  // of a healthy cluster
-  kClock,    // its own steps, drifts, or is set right
+  kClock,    // its clock steps, drifts or is corrected
   kCount,
 };
 
-// When simulated time begins.
+// The time at which the simulation begins.
 inline constexpr WallMs kSimStart{1'750'000'000'000};
 
-// How big a seed's world is and how often what goes wrong in it, drawn from the seed: one size
-// hides the errors of another.
+// The size of a seed's world and the frequencies of its faults, drawn from the seed: a fixed size
+// would hide errors that only another one shows.
 struct SimSizes {
   int hosts = 1;       // 1 to 5
-  uint32_t slots = 1;  // 1 to 6 of each rack
+  uint32_t slots = 1;  // 1 to 6 per rack
   int rack_bits = 0;   // 0 to 2
   int steps = 0;
-  bool wraps = false;        // versions of nodes begin where they soon wrap
-  bool copies = false;       // machines are copied as they run
+  bool wraps = false;        // versions of nodes start close to where they wrap
+  bool copies = false;       // running machines are copied
   bool strict = false;       // nothing is issued while the wall clock is behind
-  bool probes = false;       // of readiness, in each round of a host
+  bool probes = false;       // readiness is checked in each round of a host
   bool steady = false;       // at the end the registry's clock is wrong once more
   bool strides = false;      // seconds pass between steps, so that days are simulated
   uint64_t fault_every = 0;  // steps, on average
-  uint64_t start_every = 1;  // chances, until a host that is down comes back
+  uint64_t start_every = 1;  // chances until a host that is down starts again
   uint64_t off_one_in = 0;   // boots, on average, with a clock that is hours or decades off
   Milliseconds window{0};
   Milliseconds probation{0};
@@ -71,12 +71,12 @@ struct SimSizes {
   Fault Pick(SeededEntropy& dice) const;
   RegistryFault PickForRegistry(SeededEntropy& dice) const;
   static SimSizes Draw(SeededEntropy& dice);
-  // There is more of what strikes, so that an error shows which only that can show.
+  // Makes the relevant faults more frequent, so that an error shows that only they can show.
   void Favour(Fault fault) { weights[static_cast<size_t>(fault)] += 30; }
   std::string text() const;
 };
 
-// How far a clock that was never set, or set wrong, is off: hours, days or decades, either way.
+// How far a clock that was never set, or was set wrong, is off: hours, days or decades, either way.
 Milliseconds DrawOff(SeededEntropy& dice);
 
 }  // namespace firn

@@ -10,7 +10,7 @@ bool SimHost::has_copy() const {
          !process_->stale_time.has_value();
 }
 
-// The process starts in the state in which the first one starts.
+// The process starts in the same state as the first one.
 void SimHost::Follow(const SimHost& first, uint64_t seed) {
   disk_ = first.disk_;
   clock_ = first.clock_;
@@ -18,7 +18,7 @@ void SimHost::Follow(const SimHost& first, uint64_t seed) {
   first.process_->mirror.Lead(process_->mirror);
 }
 
-// The host that has to do as this one does, as far as the world goes for it.
+// The host that must mirror this one, with this one's clock and disk faults.
 SimHost* SimHost::Follower() {
   if (copy_ == nullptr || copy_->process_ == nullptr) return nullptr;
   copy_->clock_ = clock_;
@@ -46,7 +46,7 @@ SimHost& SimHost::TakeSnapshot() {
   copy.process_->limit = held->limit();
   copy.process_->user.CountAs(process_->user.number());
   copy.process_->checked_claim = process_->checked_claim;
-  // What one of them had written before, both of them know.
+  // Both of them know the words that one of them had written before.
   doubt_ = copy.doubt_ = Doubt{terms.nonce, terms.word, terms.pending_word};
   return copy;
 }
@@ -62,8 +62,9 @@ void SimHost::Resume(Milliseconds slept, BootMs clock_right_at) {
   Trace("is resumed as a copy");
 }
 
-// Invariant 11: what the other one of two copies has written since is no sign of one's own. Whoever
-// has written himself is the one that goes on, and all that he gives out from then on is his alone.
+// Invariant 11: what the other one of two copies has written since must not be taken for one's own.
+// The copy that has written itself continues, and all ids that it issues from then on are its
+// alone.
 void SimHost::LookForTwin(const Tenure& tenure) {
   if (!doubt_.has_value()) return;
   const Tenure::Terms& terms = tenure.terms();
@@ -71,8 +72,8 @@ void SimHost::LookForTwin(const Tenure& tenure) {
   const bool others = last != nullptr && last->nonce == terms.nonce &&
                       last->version == terms.version && last->host != index_ &&
                       !doubt_->BothKnow(last->word);
-  Require(!others, 11, "a copy goes on with what the other one has written");
-  // A file may be a write behind: what was on its way then is what both of them know.
+  Require(!others, 11, "a copy continues with what the other one has written");
+  // A file may be a write behind: both of them know a write that was in flight then.
   const bool wrote = !doubt_->BothKnow(terms.word) && !doubt_->BothKnow(terms.pending_word);
   if (terms.nonce != doubt_->nonce || wrote) doubt_.reset();
 }

@@ -25,7 +25,7 @@ SimUser::SimUser(SimShared& shared, const Clock& clock, const Layout& layout,
 void SimUser::Adopt(std::shared_ptr<Claim> claim) {
   if (!closed_) Die("adopted twice without a close");
   ticks_.RaiseTo(claim->first_tick());
-  if (!snowflake_.Adopt(claim).ok()) Die("a claim that cannot be issued under");
+  if (!snowflake_.Adopt(claim).ok()) Die("a claim under which no id can be issued");
   claim_ = std::move(claim);
   closed_ = false;
   number_ = ++shared_.claims;

@@ -20,11 +20,11 @@ namespace firn {
 struct SimShared;
 
 // The issuing side of a simulated process: the product's id clock, tick source, snowflake strategy
-// and readiness, joined as IssuingNode joins them, with a liar of a mutant between them and the
-// keeper. Owned by one thread.
+// and readiness, connected as in IssuingNode, with a mutant's error between them and the keeper.
+// Owned by one thread.
 class SimUser final : public ClaimUser {
  public:
-  // References must outlive the object. `seed` varies where sequences start.
+  // References must outlive the object. `seed` varies the starts of sequences.
   SimUser(SimShared& shared, const Clock& clock, const Layout& layout, SequencerOptions options,
           uint64_t seed);
 
@@ -35,23 +35,23 @@ class SimUser final : public ClaimUser {
 
   bool has_claim() const { return !closed_; }
   const Claim& claim() const { return *claim_; }
-  // Of the claim, over all processes.
+  // Number of the claim, over all processes.
   int64_t number() const { return number_; }
-  // A copy's claim is the one that was copied.
+  // A copy's claim has the number of the copied one.
   void CountAs(int64_t number) { number_ = number; }
 
-  // The id clock by a fresh reading of both clocks, and by none.
+  // The id clock after a fresh reading of both clocks, and without one.
   WallMs Time() { return id_clock_.Advance(clock_.Read()); }
   WallMs time() const { return id_clock_.Last(); }
   IdClock& id_clock() { return id_clock_; }
 
-  // Asks for ids now, or with a reading of the clocks from before a pause. What runs() tells is out
-  // whatever the verdict.
+  // Asks for ids now, or with a reading of the clocks from before a pause. Ids in runs() count as
+  // issued whatever the verdict.
   Verdict Take(uint64_t want);
   Verdict TakeAt(const Now& then, uint64_t want);
   const Runs& runs() const { return call_.runs(); }
 
-  // What a server would say of itself.
+  // The reason that a server would report.
   void NoteReadiness(const ClaimKeeper& keeper, const KeeperTime& now);
   const std::optional<std::string>& why_not_ready() const { return readiness_.why_not(); }
 

@@ -5,7 +5,7 @@
 
 namespace firn {
 
-// A promise of the protocol was broken: thrown where it is seen, ends the seed.
+// A promise of the protocol was broken: thrown where it is detected; ends the seed.
 class Violation : public std::runtime_error {
  public:
   Violation(int invariant, const std::string& what)
@@ -22,7 +22,7 @@ inline void Require(bool holds, int invariant, const char* what) {
   if (!holds) throw Violation(invariant, what);
 }
 
-// A simulated process dies in the middle of whatever it was doing; caught by its host.
+// A simulated process dies in the middle of an operation; caught by its host.
 struct ProcessDies {};
 
 }  // namespace firn

@@ -15,7 +15,7 @@ bool ReadsFrozen(const MemoryTree& tree) {
 
 }  // namespace
 
-// A root node whose version would come to rest at -1 is set twice.
+// A root node that would be left at version -1 is set twice.
 bool SetsASlot(const std::vector<Write>& writes) {
   return writes.size() > 1 && writes[1].kind == Write::Kind::kSet &&
          writes[1].path.starts_with(kMachinesPath);
@@ -42,8 +42,8 @@ void ClaimBook::Applied(MachineId machine, const SlotRecord& before, const SlotR
   JudgeClaim(before, after, disk);
 }
 
-// Whatever clock somebody has: a day ahead of the registry's own, or of where ids have come since
-// an operator lifted them ahead of it.
+// Independent of any host's clock: a day ahead of the registry's own clock, or of where ids have
+// come since an operator raised them ahead of it.
 void ClaimBook::JudgeBound(const SlotRecord& before, const SlotRecord& after) const {
   if (after.bound <= before.bound) return;
   const auto root = tree_.Peek(kMetaPath);
@@ -51,7 +51,7 @@ void ClaimBook::JudgeBound(const SlotRecord& before, const SlotRecord& after) co
   if (!meta.ok()) return;
   const WallMs now = truth_.Wall();
   const Milliseconds since = std::max(now - root->stat.modified, Milliseconds(0));
-  // By the registry's clock as it is believed: small steps and drifts of it are followed.
+  // By the registry's clock as servers accept it: its small steps and drifts are followed.
   const Milliseconds followed = registry_clock_.crept() + kBelievedOff;
   Require(after.bound <= std::max(now, meta->floor + since) + kPoisonAhead + followed, 9,
           "a bound was set more than a day ahead of the registry's clock");
@@ -86,7 +86,7 @@ void ClaimBook::JudgeRelease(MachineId machine, const SlotRecord& before, const 
                              SimDisk& disk) {
   const Grant* const permit = disk.PermitsAStart();
   Require(permit == nullptr || permit->nonce != before.nonce, 4,
-          "a release was applied while the grant file still permits to go on");
+          "a release was applied while the grant file still permits resuming");
   if (after.bound >= before.bound) return;
   const Tick highest = oracle_.Highest(machine);
   Require(after.bound >= layout_.StartOf(highest + 1), 6,
@@ -124,7 +124,7 @@ void Witness::Multi(std::vector<Write> writes, WriteDone done) {
   const auto after = tree_.Peek(path);
   if (!before.has_value() || !after.has_value() || before->stat == after->stat) return;
   const Result<SlotRecord> written = ParseSlotRecord(after->data);
-  Require(written.ok(), 9, "a record was written that nobody can read");
+  Require(written.ok(), 9, "a record was written that is unreadable");
   book_.Applied(book_.MachineAt(path), *ParseSlotRecord(before->data), *written,
                 after->stat.version, host_, disk_);
 }

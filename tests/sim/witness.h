@@ -17,14 +17,14 @@
 
 namespace firn {
 
-// How far the registry's clock may be off and yet be believed, beyond what it crept.
+// How far the registry's clock may be off and still be accepted, beyond its drift.
 inline constexpr Milliseconds kBelievedOff{20'000};
 
-// What is known of every claim that the registry ever took, by nonce; and the judge of every write
-// to a slot that is really applied: invariants 3 to 7.
+// Knows every claim that the registry ever accepted, by nonce, and checks every write to a slot
+// that is really applied: invariants 3 to 7.
 class ClaimBook {
  public:
-  // `judging` false: keeps the book of last claims only.
+  // `judging` false: only records the last claims.
   ClaimBook(const Clock& truth, const HostClock& registry_clock, const MemoryTree& tree,
             const IssueOracle& oracle, const Layout& layout, int rack_bits, bool judging)
       : truth_(truth),
@@ -37,25 +37,25 @@ class ClaimBook {
 
   struct Entry {
     int64_t meta_version = 0;  // under which it was made
-    WallMs bound;              // the highest ever applied
-    WallMs base_min;           // no tick below it
-    WallMs base_reason;        // up to which it may begin whatever its maker's clocks show
+    WallMs bound;              // the highest that was ever applied
+    WallMs base_min;           // no tick may lie below it
+    WallMs base_reason;        // it may begin up to here, whatever its maker's clocks show
   };
 
   bool judging() const { return judging_; }
-  // The registry has lost something, so that holders may freeze the cluster.
+  // Whether the registry has lost data, so that holders may freeze the cluster.
   void NoteLoss() { lost_ = true; }
   bool lost() const { return lost_; }
   MachineId MachineAt(const std::string& slot_path) const;
 
-  // Null: no claim of this nonce was ever applied.
+  // Null if no claim with this nonce was ever applied.
   const Entry* Find(const Nonce& nonce) const {
     const auto entry = entries_.find(nonce);
     return entry == entries_.end() ? nullptr : &entry->second;
   }
 
-  // The machine id was last claimed under this record's nonce, whatever the registry says now; and
-  // where a copy of this host wrote last, the registry has not forgotten that.
+  // Whether the machine id was last claimed with this record's nonce, whatever the registry says
+  // now, and the registry has not forgotten the last write of a copy of this host.
   bool IsLast(MachineId machine, const SlotRecord& record, int host) const {
     const auto last = last_.find(machine.value());
     return last != last_.end() && last->second.nonce == record.nonce &&
@@ -64,19 +64,19 @@ class ClaimBook {
 
   // The last write to a slot that was applied.
   struct Last {
-    Nonce nonce;  // of the last claim, whatever became of it
+    Nonce nonce;  // of the last claim, even if it has ended
     Nonce word;
     int64_t version = 0;
     int host = 0;
   };
 
-  // Null: there was none.
+  // Null if there was none.
   const Last* LastOf(MachineId machine) const {
     const auto last = last_.find(machine.value());
     return last == last_.end() ? nullptr : &last->second;
   }
 
-  // A slot's record was `before` and is `after` now, at this version; by a process on that host.
+  // A process on that host has changed a slot's record from `before` to `after`, at this version.
   void Applied(MachineId machine, const SlotRecord& before, const SlotRecord& after,
                int64_t version, int host, SimDisk& disk);
 
@@ -106,9 +106,9 @@ class ClaimBook {
 // Whether a server's multi sets a slot's record, the second of its writes.
 bool SetsASlot(const std::vector<Write>& writes);
 
-// Sees what reaches the registry from one process, and tells the book. While `gap` is set it turns
-// away, until the cluster is frozen, what nothing is promised of: claims, and renewals by a holder
-// whose successor the registry has forgotten.
+// Sees what one process sends to the registry, and reports it to the book. While `gap` is set it
+// refuses, until the cluster is frozen, what nothing is promised about: claims, and renewals by a
+// holder whose successor the registry has forgotten.
 class Witness final : public Coordinator {
  public:
   Witness(std::unique_ptr<MemoryCoordinator> inner, const MemoryTree& tree, ClaimBook& book,
@@ -150,7 +150,7 @@ class Witness final : public Coordinator {
   ClaimBook& book_;
   SimDisk& disk_;
   const int host_;
-  const WallMs& highest_bound_;  // that anybody on this host ever had
+  const WallMs& highest_bound_;  // of any process on this host
   const bool& gap_;
 };
 

@@ -14,7 +14,7 @@ SimSizes SizesFor(Mutant mutant, SeededEntropy& dice) {
   return sizes;
 }
 
-// A liar at a seam would lie to a copy in another way than to the first.
+// A mutant injects its error at a seam separately for a copy and for the original.
 bool CopiesAreTold(Mutant mutant) {
   return mutant == Mutant::kNone || mutant == Mutant::kTwinUnnoticed ||
          mutant == Mutant::kCopiesDrawAlike;
@@ -95,7 +95,7 @@ void SimWorld::PassTime() {
   ExpireSessions();
 }
 
-// A session that was not heard of for its time-out may end, and does so sooner or later.
+// A session without contact for its timeout may end, and does so sooner or later.
 void SimWorld::ExpireSessions() {
   const BootMs now = clock_.Boot();
   auto& expiring = shared_.expiring;
@@ -118,7 +118,7 @@ void SimWorld::Act(SimHost& host) {
     return;
   }
   if (!host.connected() && !outage_ && OneIn(200)) host.Reconnect();
-  // Between two rounds that are far apart L passes by.
+  // Between two rounds that are far apart, L is passed.
   const bool round = sizes_.strides || dice_.Below(10) >= 6;
   if (round) host.Step();
   if (!round || sizes_.strides) host.Issue(1 + dice_.Below(OneIn(8) ? 5'000 : 3));
@@ -164,8 +164,8 @@ void SimWorld::Strike() {
   if (OneIn(2)) shared_.ExpireLater(session);
 }
 
-// The copy goes on beside the first, at once or after a while; or it is what became of the first,
-// which was put back to an earlier state.
+// The copy continues beside the first, at once or after a while; or it replaces the first, which
+// was restored to an earlier state.
 void SimWorld::StrikeWithCopy(SimHost& host) {
   if (!host.has_copy()) return;
   const BootMs now = clock_.Boot();
@@ -199,7 +199,7 @@ void SimWorld::WakeCopies() {
 }
 
 void SimWorld::StrikeClock(SimHost& host) {
-  // Set wrong by somebody while nothing runs there.
+  // Set wrong while nothing runs there.
   if (!host.running() && OneIn(2)) return StartClock(host);
   switch (dice_.Below(5)) {
     case 0:
@@ -266,8 +266,8 @@ void SimWorld::StrikeRegistry() {
   }
 }
 
-// Its leader's clock, or another leader takes over. A far step is none that a host's clock makes,
-// too: two clocks that are wrong alike confirm each other.
+// Its leader's clock changes, or another leader takes over. A far step must not equal one of a
+// host's clock: two clocks that are wrong alike confirm each other.
 void SimWorld::StrikeRegistryClock() {
   constexpr Milliseconds kFar[] = {Milliseconds(20 * 3'600'000), Milliseconds(48 * 3'600'000),
                                    Milliseconds(300LL * 24 * 3'600'000)};

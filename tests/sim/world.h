@@ -16,18 +16,17 @@
 
 namespace firn {
 
-// Several hosts that run the product's claim code, files included, against one registry in memory,
-// in virtual time, with everything going wrong that may. One seed is one world, and replays
-// exactly.
+// Several hosts that run the product's claim code, files included, with one registry in memory, in
+// virtual time, with all possible faults. One seed is one world, and replays exactly.
 //
 // Throws a Violation at the first broken promise.
 class SimWorld {
  public:
-  // `judging`: every invariant counts, not only ids that are given out twice, and service.
+  // `judging`: checks every invariant, not only ids that are issued twice, and service.
   SimWorld(uint64_t seed, Mutant mutant, bool judging, bool trace);
   ~SimWorld();
 
-  // All the steps of the seed, then the end of all faults and the wait for service.
+  // Runs all steps of the seed, then the end of all faults and the wait for service.
   void Run();
 
   uint64_t steps() const { return steps_; }
@@ -55,14 +54,14 @@ class SimWorld {
 
   // --- the end of all faults --------------------------------------------------------------------
   void EndFaults();
-  // False: nothing could be demanded.
+  // Returns false if nothing could be demanded.
   bool DemandService();
   void DemandSteadiness();
   size_t HostsWanted() const;
   size_t HostsServing();
-  Milliseconds LongestLead() const;  // of ids ahead of their machine's wall clock
+  Milliseconds LongestLead() const;  // of ids over their machine's wall clock
 
-  // A machine's state as it was, until it goes on.
+  // An earlier state of a machine, until it resumes.
   struct Asleep {
     SimHost* copy;
     SimHost* original;

@@ -1,4 +1,4 @@
-// The end of all faults in a simulated world, and what is demanded of it then.
+// The end of all faults in a simulated world, and the demands that are checked then.
 
 #include <algorithm>
 #include <set>
@@ -17,7 +17,7 @@ constexpr Milliseconds kServiceWithin{30 * 60'000};
 constexpr Milliseconds kWaitMax{24 * 3'600'000};
 constexpr Milliseconds kFineUntil{60'000};
 constexpr Milliseconds kLookEvery{60'000};
-// A look by everybody, and what it takes to be answered.
+// Time for one reading by every host, with its answer.
 constexpr Milliseconds kTwinsFoundWithin{120'000};
 
 }  // namespace
@@ -38,14 +38,14 @@ void SimWorld::EndFaults() {
   }
 }
 
-// As many hosts as there are slots have to serve at one moment, sooner or later.
+// As many hosts as there are slots must serve at the same time, sooner or later.
 bool SimWorld::DemandService() {
   // Claims are made up to a day before the layout's end.
   if (clock_.Wall() + kWaitMax > Layout::Parse(sizes_.layout)->end()) return false;
   const BootMs begin = clock_.Boot();
   BootMs limit = begin + kServiceWithin;
   const size_t wanted = HostsWanted();
-  // A host that comes back may freeze the cluster once more, with a bound that nobody knew of.
+  // A host that reconnects may freeze the cluster once more, with a bound that was not known.
   int restores = sizes_.hosts;
   BootMs look_at = begin;
   while (clock_.Boot() < limit) {
@@ -57,10 +57,11 @@ bool SimWorld::DemandService() {
     }
     if (!operator_.IsWhole() && restores-- > 0) operator_.Restore();
     if (clock_.Boot() < look_at || !operator_.IsWhole()) continue;
-    // Whoever waited for it may just have claimed it when the time is over, so not only then.
+    // A host that waited may have claimed just when the time ended, so this is not checked only
+    // then.
     look_at = clock_.Boot() + kLookEvery;
     const Milliseconds lead = sizes_.strict ? LongestLead() : Milliseconds(0);
-    // One restore after the other may have lifted ids farther than anybody waits for his clock.
+    // Repeated restores may have raised ids further than any host waits for its clock.
     if (lead + kServiceWithin > kWaitMax) return false;
     const Milliseconds wait = std::max(operator_.LongestWait(), lead);
     if (wait <= Milliseconds(0)) continue;
@@ -71,10 +72,10 @@ bool SimWorld::DemandService() {
   throw Violation(8, "no service after the end of all faults" + states + operator_.RegistryText());
 }
 
-// Whatever the registry's clock does, holders whose own clocks are right serve on, and set no bound
-// by it.
+// Whatever the registry's clock shows, holders whose own clocks are right must keep serving, and
+// set no bound by it.
 void SimWorld::DemandSteadiness() {
-  // Everybody has looked, and whoever shares a claim was found.
+  // Every host has read the registry, and every shared claim was detected.
   const auto pass = [this](Milliseconds time) {
     for (const BootMs until = clock_.Boot() + time; clock_.Boot() < until;) {
       clock_.Advance(Milliseconds(500));
@@ -94,8 +95,8 @@ void SimWorld::DemandSteadiness() {
   pass(3 * sizes_.window);
   for (const auto& [host, left] : steady) {
     if (!host->renews() || host->Left() <= sizes_.window / 2) {
-      throw Violation(13, "a holder does not serve on while the registry's clock is wrong: " +
-                              host->Status());
+      throw Violation(
+          13, "a holder does not serve while the registry's clock is wrong: " + host->Status());
     }
     Require(host->Left() <= left + sizes_.window, 13,
             "a wrong clock of the registry moved a bound far ahead");
@@ -109,7 +110,7 @@ Milliseconds SimWorld::LongestLead() const {
   return longest;
 }
 
-// All are connected, so whoever shares a claim has been found.
+// All are connected, so every shared claim has been detected.
 void SimWorld::DemandNoTwins() {
   const auto in_doubt = [](const auto& host) { return host->in_doubt(); };
   if (std::none_of(hosts_.begin(), hosts_.end(), in_doubt)) return;
@@ -117,12 +118,12 @@ void SimWorld::DemandNoTwins() {
     clock_.Advance(Milliseconds(500));
     HostsServing();
   }
-  // Who does not renew any more is not found either: he stops at his bound.
+  // A host that no longer renews is not detected either: it stops at its bound.
   std::set<std::string> nonces;
   for (const auto& host : hosts_) {
     if (!host->renews()) continue;
     Require(nonces.insert(host->tenure()->terms().nonce.text()).second, 11,
-            "two copies share a claim, and are not found");
+            "two copies share a claim, and are not detected");
   }
 }
 

@@ -1,4 +1,4 @@
-// Who calls a simulated node, and what it is held to after each of its rounds.
+// Calls to a simulated node, and the checks of it after each of its rounds.
 
 #include <algorithm>
 #include <utility>
@@ -52,7 +52,7 @@ Verdict NodeHost::Try(Call& call) {
 }
 
 void NodeHost::Record(const Call& call) {
-  Require(!is_copy_ || !shared_.is_static, 3, "a copy of a grant is issued under");
+  Require(!is_copy_ || !shared_.is_static, 3, "ids were issued under a copy of a grant");
   std::string text;
   call.issue.AppendText(0, shared_.clock.Wall(), text);
   const std::string tag(call.tag);
@@ -63,7 +63,7 @@ void NodeHost::Record(const Call& call) {
   adopts_ = went_back_ = false;
 }
 
-// Of all snowflake tags: whoever asks after another has been answered gets no earlier tick.
+// Applies to all snowflake tags: a call after another has been answered gets no earlier tick.
 void NodeHost::JudgeOrder(const Call& call) {
   if (call.tag == "numbers") return;
   const Layout& layout = process_->node->layout();
@@ -75,20 +75,20 @@ void NodeHost::JudgeOrder(const Call& call) {
   highest = std::max(highest, tick_of(runs[runs.size() - 1].last()));
 }
 
-// --- what it is held to after each round ---------------------------------------------------------
+// --- checks after each round --------------------------------------------------------------------
 
 void NodeHost::Judge() {
   const IssuingNodeStatus status = process_->node->status();
-  if (status.misguessed) {  // as main.cc does it, but for the patience
+  if (status.misguessed) {  // as main.cc does, but without the patience
     Trace("had guessed wrong");
     return Kill();
   }
-  Require(reached() || !status.claim.connected, 4, "it says that it is connected, and is not");
+  Require(reached() || !status.claim.connected, 4, "it reports that it is connected, but is not");
   JudgeOfflineStart(status);
   JudgeReadiness(status);
 }
 
-// Once the patience of a start is over.
+// Applies once the patience of a start is over.
 void NodeHost::JudgeOfflineStart(const IssuingNodeStatus& status) {
   std::optional<Grant>& goes_on = process_->goes_on;
   if (reached()) goes_on.reset();
@@ -97,7 +97,7 @@ void NodeHost::JudgeOfflineStart(const IssuingNodeStatus& status) {
   if (!goes_on || now - *process_->first_round < kGoesOnWithin) return;
   Require(status.claims.front().state == ClaimState::kHolding ||
               goes_on->clocks.TimeAt(now) >= goes_on->bound,
-          7, "a start that does not reach its registry does not go on inside its grant");
+          7, "a start that does not reach its registry does not resume its grant");
 }
 
 bool NodeHost::SaysReady(const IssuingNodeStatus& status) const {
@@ -114,9 +114,9 @@ void NodeHost::JudgeReadiness(const IssuingNodeStatus& status) {
     case Verdict::kRefused:
       if (!since.has_value()) since = now;
       return Require(!ready || now - *since < Readiness::kStands, 5,
-                     "it says that it is ready, and gives no id");
+                     "it reports that it is ready, but issues no id");
     case Verdict::kIssued:
-      Require(ready || !status.tags_known, 5, "it says that it is not ready, and gives an id");
+      Require(ready || !status.tags_known, 5, "it reports that it is not ready, but issues an id");
       break;
     case Verdict::kWait:
       process_->node->issuer().GiveUp(call->issue);

@@ -16,30 +16,30 @@
 
 namespace firn {
 
-// What of a machine outlives its processes: the state folder with all that a node keeps in it. Of a
-// static host the grant lies there, too, and outlives the boot.
+// What survives a machine's processes: the state folder with everything that a node stores in it.
+// On a static host it includes the grant, which survives a boot.
 struct NodeDisk : SimDisk {
-  std::map<std::string, std::string> tags{};        // kept, by cluster
-  std::vector<std::function<void()>> tag_writes{};  // not yet done
-  int dies_in = 0;                                  // writes of the grant; 0: nobody dies
+  std::map<std::string, std::string> tags{};        // cached, by cluster
+  std::vector<std::function<void()>> tag_writes{};  // pending
+  int dies_in = 0;                                  // writes of the grant until it dies; 0: never
   SimStateFolder::Death death = SimStateFolder::Death::kBefore;
 
-  // The grant file is there, and blank.
+  // The grant file exists, and is blank.
   void MakeNew();
-  // What a start at `boot` of its clock that does not reach the registry goes on in; nothing: it
-  // may not, or need not.
+  // The grant that a start at `boot` of its clock resumes without its registry; nullopt: it may
+  // not, or need not.
   std::optional<Grant> GoesOnIn(BootMs boot);
 
-  // What the thread has to do that keeps tags.
+  // Runs the pending work of the thread that caches tags.
   void WriteTags();
-  // The file system is mounted anew, under another number of its device.
+  // The file system is mounted again, under another device number.
   void Remount() { ++identity.file.device, ++identity.lock.device; }
-  // Of the grant's earlier states the one of so many writes ago is back, in the very same file, if
-  // it was written in this boot.
+  // Restores the grant's state of so many writes ago, in the very same file, if it was written in
+  // this boot.
   void BringBack(size_t writes_ago);
 };
 
-// One process's view of it. Once `dead` nothing is written any more.
+// One process's view of it. Once `dead`, nothing is written any more.
 class NodeFolder final : public StateFolder {
  public:
   // All references must outlive it.

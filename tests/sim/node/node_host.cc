@@ -11,7 +11,7 @@ void NodeShared::Trace(const std::string& what) const {
   std::printf("%12lld %s\n", static_cast<long long>(clock.Boot().ms()), what.c_str());
 }
 
-// A registry ends a session some time after its time-out.
+// A registry ends a session some time after its timeout.
 void NodeShared::ExpireLater(int64_t session) {
   const Milliseconds after(10'000 + static_cast<int64_t>(dice.Below(5'000)));
   if (session != 0) expiring.emplace_back(session, clock.Boot() + after);
@@ -63,7 +63,7 @@ Result<std::unique_ptr<Coordinator>> NodeHost::Connect(Process& process, bool co
       std::make_shared<NodeWire>(shared_.tree, shared_.clock, clock_,
                                  SeededFaults(shared_.dice, shared_.rates), shared_.mutant);
   if (!connected) wire->faulty().Disconnect();
-  // A second one is there to make the cluster, and goes with its link.
+  // A second coordinator creates the cluster, and ends with its link.
   if (process.wire == nullptr) process.wire = wire;
   const auto cuts = [this] {
     return shared_.cuts_one_in != 0 && shared_.OneIn(shared_.cuts_one_in);
@@ -79,7 +79,7 @@ Result<std::unique_ptr<IssuingNode>> NodeHost::Open(Process& process, bool conne
                     .open = [&](const std::string&, const OpenOptions&, const Clock&, Entropy&) {
                       return Connect(process, connected);
                     }};
-  // More of them than before, or fewer.
+  // With more machine ids than before, or fewer.
   const uint64_t machine_ids = 1 + shared_.dice.Below(disks_.size());
   const bool shares = shared_.mutant == NodeMutant::kGrantShared;
   for (uint64_t i = 1; i < machine_ids; ++i) {
@@ -93,7 +93,7 @@ void NodeHost::Start(bool connected) {
   if (up() || starting_ || retired_) return;
   starting_ = true;
   Trace(connected ? "starts" : "starts without its registry");
-  // Torn in its very first write: the operator knows that nothing was used, and removes it.
+  // Torn in its very first write: the operator knows that no id was issued, and removes it.
   if (shared_.is_static && !has_issued_ && !is_copy_ && !disk().Permits()) disk().MakeNew();
   ghost_.reset();
   auto process = std::make_unique<Process>(shared_.dice.Next());
@@ -196,7 +196,7 @@ void NodeHost::Reconnect() {
 void NodeHost::EndFaults() {
   paused_until = {};
   clock_.SetRight();
-  clock_ok_ = true;  // which the operator has seen to
+  clock_ok_ = true;  // the operator has corrected the clock
   for (NodeDisk& disk : disks_) {
     disk.writes_fail = disk.removal_fails = false;
     disk.dies_in = 0;

@@ -24,7 +24,7 @@
 
 namespace firn {
 
-// What all hosts of a simulation share. Owned by the world.
+// State that all hosts of a simulation share. Owned by the world.
 struct NodeShared {
   VirtualClock& clock;  // the truth
   MemoryTree& tree;
@@ -32,17 +32,17 @@ struct NodeShared {
   SeededEntropy& dice;
   NodeMutant mutant = NodeMutant::kNone;
   bool trace = false;
-  bool is_static = false;        // machine ids are given by hand
-  bool is_directory = false;     // the registry is one, so whoever comes first makes the cluster
+  bool is_static = false;        // machine ids are assigned by hand
+  bool is_directory = false;     // the registry is a directory: the first host creates the cluster
   bool strict = false;           // clock policy of all
-  uint64_t machine_ids_max = 1;  // that a host has at once
+  uint64_t machine_ids_max = 1;  // of a host at the same time
   Milliseconds window{};
-  std::string given_layout{};  // as servers are told; empty: the cluster's
+  std::string given_layout{};  // as configured; empty: the cluster's
   FaultRates rates{};
-  // While a process joins its cluster time passes, and others go on.
+  // Time passes while a process joins its cluster, and other hosts continue.
   std::function<void(Milliseconds)> pass{};
   uint64_t cuts_one_in = 0;         // of the answers that a joining process gets; 0: none
-  std::string probe{};              // a snowflake tag that everybody serves who can
+  std::string probe{};              // a snowflake tag that every able host serves
   std::vector<std::string> tags{};  // that are called
   std::vector<std::pair<int64_t, BootMs>> expiring{};  // sessions, and when they end
 
@@ -52,22 +52,22 @@ struct NodeShared {
 };
 
 // A machine on which whole nodes run, one after the other, each opened as a server opens it:
-// JoinCluster or a machine id given by hand, keeper, tag follower, segments, issuer, readiness.
+// JoinCluster or a static machine id, keeper, tag follower, segments, issuer, readiness.
 class NodeHost {
  public:
-  // `machine` counts where ids are given by hand.
+  // `machine` applies if machine ids are assigned by hand.
   NodeHost(NodeShared& shared, int index, uint32_t machine);
   ~NodeHost();
 
   // --- its life ---------------------------------------------------------------------------------
   void Start(bool connected);
-  // kill -9: its session stays, and what it sent may yet arrive.
+  // kill -9: its session remains, and requests that it sent may still arrive.
   void Kill();
   void Reboot();
-  // SIGTERM. Rounds follow until it is over.
+  // SIGTERM. Rounds follow until it has ended.
   void Stop();
   void Round();
-  // Callers come, or come again (node_callers.cc).
+  // Callers arrive or retry (node_callers.cc).
   void Serve();
   void DieSoon();
   void RunGhost();
@@ -75,40 +75,40 @@ class NodeHost {
   bool up() const { return process_ != nullptr; }
   void Disconnect();
   void Reconnect();
-  // Whatever its clock, disk or connection has suffered.
+  // Repairs its clock, disk and connection.
   void EndFaults();
   int64_t session() const;
 
-  // --- where machine ids are given by hand (node_static.cc)
-  // ------------------------------------------------------- This machine gets what the other one's
-  // disk holds, in other files; or it is another folder of that very machine.
+  // --- static machine ids (node_static.cc)
+  // ------------------------------------------------------- This machine gets the contents of the
+  // other one's disk, in other files; or it is another folder of the same machine.
   void CopyFrom(const NodeHost& other, bool same_inode, bool same_machine);
-  // The grant is put back in another file as it was so many writes ago.
+  // Restores the grant of so many writes ago in another file.
   void PutBackup(size_t writes_ago, bool same_inode);
   // The disk was lost for a moment, and is as it was so many writes ago.
   void BringBack(size_t writes_ago);
-  // The operator's word that this copy is the only one.
+  // The operator confirms that this copy is the only one.
   void Adopt();
-  // Nobody runs it any more.
+  // Nothing runs on it any more.
   void Retire();
   bool retired() const { return retired_; }
-  // Its grant is a copy and nobody has said that it may be used.
+  // Its grant is a copy that the operator has not confirmed.
   bool is_copy() const { return is_copy_; }
-  // In this boot somebody has set its clock, or it runs at a pace of its own.
+  // In this boot its clock was set, or it runs at its own pace.
   void NoteUnevenClock() { uneven_ = true; }
   bool uneven() const { return uneven_; }
-  // Its disk is as it was, and nothing has been issued since.
+  // Its disk is in an earlier state, and nothing has been issued since.
   bool went_back() const { return went_back_; }
   uint32_t machine() const { return machine_; }
 
-  // Tags that have served a call since this was last asked.
+  // Tags that have served a call since the last request.
   size_t TagsServed() { return std::exchange(served_, {}).size(); }
   std::string Status() const;
 
-  // Of its first machine id, and of any of them.
+  // For its first machine id, and for any of them.
   NodeDisk& disk() { return disks_.front(); }
   NodeDisk& AnyDisk() { return disks_[shared_.dice.Below(disks_.size())]; }
-  // Every machine id that it should have now.
+  // It holds every machine id that it should hold now.
   bool HoldsAll() const;
   HostClock& clock() { return clock_; }
   BootMs paused_until{};
@@ -124,13 +124,13 @@ class NodeHost {
 
     bool dead = false;
     SeededEntropy entropy;
-    std::shared_ptr<NodeWire> wire{};  // null where there is no registry
+    std::shared_ptr<NodeWire> wire{};  // null without a registry
     std::unique_ptr<IssuingNode> node{};
     std::deque<std::unique_ptr<Call>> calls{};
     std::optional<BootMs> refused_since{};
     std::optional<BootMs> first_round{};
     Tick highest{};                  // of any whole call
-    std::optional<Grant> goes_on{};  // inside this one, as it has not reached its registry yet
+    std::optional<Grant> goes_on{};  // the grant that it resumed without its registry
     bool stopping = false;
   };
 
@@ -153,7 +153,7 @@ class NodeHost {
   const int index_;
   const uint32_t machine_;
   const std::string name_;
-  std::deque<NodeDisk> disks_;  // one for each machine id that it ever had at once
+  std::deque<NodeDisk> disks_;  // one for each of the most machine ids that it had at once
   HostClock clock_;
   std::unique_ptr<Process> process_;
   std::shared_ptr<NodeWire> ghost_;  // of the last process

@@ -15,14 +15,14 @@
 
 namespace firn {
 
-// A process's connection to the registry, which outlives the process: what it sent may yet arrive.
+// A process's connection to the registry, which outlives the process: requests may still arrive.
 class NodeWire {
  public:
   // References must outlive it.
   NodeWire(MemoryTree& tree, const Clock& truth, const Clock& own, FaultPlan plan,
            NodeMutant mutant);
 
-  // The process is dead: nothing of it is sent and nothing told any more. Its session stays.
+  // The process is dead: it sends nothing and receives nothing any more. Its session remains.
   void Die();
   bool dead() const { return dead_; }
 
@@ -37,10 +37,10 @@ class NodeWire {
   bool dead_ = false;
 };
 
-// What a process holds of it. Its first handler of news is the joiner's, its second the node's.
+// A process's end of it. Its first event handler is the joiner's, its second the node's.
 class NodeLink final : public ForwardingCoordinator {
  public:
-  // `pass` lets time pass for whoever waits. While the cluster is joined `cuts` is asked behind
+  // `pass` lets time pass while a caller waits. While the cluster is joined, `cuts` decides after
   // each answer whether the connection is lost with it, in one batch.
   struct World {
     std::function<void(Milliseconds)> pass;

@@ -5,30 +5,30 @@
 
 namespace firn {
 
-// Errors of whole nodes, each as a liar around one: its registry, its disk, whoever joins it or
-// reads of it. The product has no switch for any of them.
+// Errors of whole nodes, each injected around a node: in its registry, its disk, its joiner, or a
+// reader of its status. The product has no switch for any of them.
 enum class NodeMutant {
   kNone,
   kNoVersionCheck,      // registry: sets a slot's record whatever version is there
-  kLostUnheard,         // registry: who joins the cluster does not hear that the connection is lost
-  kBackUnheard,         // registry: nor does the node that it is back
-  kDefaultBeforeRead,   // joiner: the tag `default` is there whatever the registry says
-  kFormNotKept,         // disk: definitions that were kept have lost their texts
-  kFullDiskUntold,      // disk: definitions that could not be kept are told as kept
-  kHintForgotten,       // disk: a start does not hear of the cluster that it was in
-  kReadyByClaim,        // reader: whoever holds a claim is ready
+  kLostUnheard,         // registry: a joiner is not notified that the connection is lost
+  kBackUnheard,         // registry: the node is not notified that it is back
+  kDefaultBeforeRead,   // joiner: the tag `default` exists whatever the registry says
+  kFormNotKept,         // disk: cached definitions have lost their text forms
+  kFullDiskUntold,      // disk: definitions that could not be cached are reported as cached
+  kHintForgotten,       // disk: a start does not know the cluster that it was in
+  kReadyByClaim,        // reader: a node that holds a claim is ready
   kGrantShared,         // disk: all machine ids of a host have one grant
-  kCopyTrusted,         // disk: whatever file a grant names is this one
-  kGrantNotSynced,      // disk of a static host: a reboot loses what was written last
+  kCopyTrusted,         // disk: any file that a grant names is accepted
+  kGrantNotSynced,      // disk of a static host: a reboot loses the last writes
   kPairUnheard,         // disk of a static host: a grant does not tell the time
-  kMountIsAnotherFile,  // disk of a static host: with another device number it is another file
+  kMountIsAnotherFile,  // disk of a static host: another device number means another file
 };
 
 struct NodeMutantName {
   NodeMutant mutant;
   std::string_view name;
-  int invariant;   // that it breaks: caught by another one is not caught
-  bool is_static;  // of hosts whose machine ids are given by hand
+  int invariant;   // that it breaks: a violation of another one does not count
+  bool is_static;  // for hosts with static machine ids
 };
 
 inline constexpr std::array<NodeMutantName, 13> kNodeMutants = {{

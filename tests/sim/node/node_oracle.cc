@@ -12,15 +12,16 @@ void NodeOracle::Define(const TagDefinition& tag, std::string text_of_zero) {
 
 void NodeOracle::Record(const std::string& tag, int64_t id, const std::string& text) {
   const auto known = tags_.find(tag);
-  if (known == tags_.end()) throw Violation(2, "tag " + tag + ", never defined, was served");
+  if (known == tags_.end())
+    throw Violation(2, "tag " + tag + ", which was never defined, was served");
   Tag& served = known->second;
-  if (served.defined.disabled) throw Violation(2, "tag " + tag + ", disabled, was served");
+  if (served.defined.disabled) throw Violation(2, "tag " + tag + ", which is disabled, was served");
   if (text != served.text_of_zero) {
-    throw Violation(2, "tag " + tag + " went out like " + text + ", not " + served.text_of_zero);
+    throw Violation(2, "tag " + tag + " was issued as " + text + ", not " + served.text_of_zero);
   }
   auto& given = served.defined.strategy == "segment" ? served.numbers : snowflakes_;
   if (!given.insert(id).second) {
-    throw Violation(1, "id " + std::to_string(id) + " of tag " + tag + " came twice");
+    throw Violation(1, "id " + std::to_string(id) + " of tag " + tag + " was issued twice");
   }
   ++ids_;
 }

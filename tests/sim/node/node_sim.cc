@@ -1,5 +1,5 @@
-// Simulates whole nodes under faults, seed after seed, until the time is over; sim_program.h has
-// the arguments.
+// Simulates whole nodes under faults, seed after seed, until the time is over; sim_program.h
+// describes the arguments.
 
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-// What becomes of the disk of a host whose machine id is given by hand.
+// Faults of the disk of a host whose machine id is static.
 
 #include "tests/sim/node/node_host.h"
 

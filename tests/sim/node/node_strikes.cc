@@ -1,4 +1,4 @@
-// What goes wrong in a world of whole nodes.
+// Faults in a world of whole nodes.
 
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-// How long a disk is away that comes back as it was before: longer than ids run ahead.
+// How long a disk is lost that returns in an earlier state: longer than ids run ahead.
 constexpr int64_t kDiskAwayMs = 5'000;
 
 }  // namespace
@@ -44,7 +44,7 @@ void NodeWorld::Strike() {
 
 // A machine's clock may be off until NTP has set it: for some seconds, or for good.
 void NodeWorld::Boot(NodeHost& host) {
-  if (host.went_back()) return;  // another boot would have only the wall clock to go by
+  if (host.went_back()) return;  // another boot would have only the wall clock
   host.Reboot();
   if (OneIn(3) && !shared_.strict && !shared_.is_directory) {
     const BootMs right_at = OneIn(4) ? BootMs(INT64_MAX) : clock_.Boot() + UpTo(20'000);
@@ -63,8 +63,8 @@ void NodeWorld::StrikeClock(NodeHost& host) {
     case 1:
       return host.clock().StepWall(-UpTo(5'000));
     case 2:
-      if (shared_.is_directory) return;  // which has no clock to hold it against
-      // Under policy strict whoever has followed it would wait as long.
+      if (shared_.is_directory) return;  // no independent clock would contradict it
+      // Under policy strict a host that has followed it would wait as long.
       return host.clock().StepWall(OneIn(3) && !shared_.strict ? UpTo(4'000'000)
                                                                : -UpTo(4'000'000));
     default:
@@ -119,7 +119,7 @@ void NodeWorld::StrikeStatic(NodeHost& host) {
     case 0:
       return Copy(host);
     case 1:
-      // Where nothing but a backup is left, the number is lost.
+      // If only a backup is left, the machine id is lost.
       if (!OneIn(4)) return;
       host.Kill();
       shared_.Trace("a backup is put back");
@@ -128,8 +128,8 @@ void NodeWorld::StrikeStatic(NodeHost& host) {
       host.Kill();
       return host.disk().Remount();
     default:
-      // An id clock that ran evenly is told by the grant's pair, however old; one that has followed
-      // its wall clock is not, and nothing is promised then.
+      // The grant's pair of clocks reconstructs an id clock that ran evenly, however old it is; not
+      // one that has followed its wall clock, for which nothing is promised.
       if (host.uneven()) return;
       host.Kill();
       shared_.Trace("a disk is back as it was");
@@ -139,7 +139,7 @@ void NodeWorld::StrikeStatic(NodeHost& host) {
   }
 }
 
-// Its folder on another machine: beside it, which is refused, or in its place.
+// Copies its folder to another machine: beside it, which is refused, or in its place.
 void NodeWorld::Copy(NodeHost& host) {
   if (host.is_copy() || host.went_back() || hosts_.size() > 8) return;
   const bool moves = OneIn(2);
@@ -149,7 +149,7 @@ void NodeWorld::Copy(NodeHost& host) {
   NodeHost& copy = *hosts_.back();
   if (moves) host.Retire();
   copy.CopyFrom(host, OneIn(2), OneIn(2));
-  if (!copy.is_copy()) return moves ? void() : copy.Retire();  // nothing was on its disk
+  if (!copy.is_copy()) return moves ? void() : copy.Retire();  // its disk was empty
   if (moves) copy.Adopt();
 }
 

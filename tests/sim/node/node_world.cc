@@ -11,7 +11,7 @@
 namespace firn {
 namespace {
 
-// After the end of all faults.
+// Applies after the end of all faults.
 constexpr Milliseconds kServiceWithin{30 * 60'000};
 constexpr Milliseconds kFineUntil{60'000};
 constexpr int kRoundsALook = 50;
@@ -63,7 +63,7 @@ void NodeWorld::DrawSizes() {
   shared_.strict = OneIn(10);
   shared_.window = Milliseconds(OneIn(2) ? 20'000 : 60'000);
   shared_.cuts_one_in = OneIn(2) ? 0 : 1 + dice_.Below(8);
-  if (OneIn(4)) return;  // a registry that answers
+  if (OneIn(4)) return;  // a registry without faults
   shared_.rates = {.refused = below(30),
                    .request_lost = below(40),
                    .answer_lost = below(60),
@@ -75,7 +75,7 @@ void NodeWorld::DrawSizes() {
                    .time_limit = Milliseconds(200 + below(2'000))};
 }
 
-// The tag that is there without an operator.
+// The tag that exists without an operator.
 void NodeWorld::MakeDefaultOnly() {
   shared_.probe = "default";
   shared_.tags = {"default", "never"};
@@ -96,14 +96,14 @@ void NodeWorld::MakeCluster() {
   MakeTags(registry);
 }
 
-// `default` in one of several forms, before anybody has issued under it.
+// Defines `default` in one of several forms, before any id of it was issued.
 void NodeWorld::MakeTags(BlockingCoordinator& registry) {
   TagStore store(registry);
   StoredTag first = *store.Read(kFirstTag);
   TagDefinition tag = first.tag();
   if (OneIn(2)) tag.text = "d{id:03}";
   tag.disabled = OneIn(4);
-  // A plain tag's ids may be out from the start, so its form is made with it.
+  // A plain tag's ids may be issued from the start, so its form is set with it.
   if (!registry.Multi({Write::Erase("/tags/default", Write::kAnyVersion)}).status.ok()) {
     Die("no default");
   }
@@ -162,7 +162,7 @@ void NodeWorld::PassTime() {
   ExpireSessions();
 }
 
-// Somebody waits, for his cluster; the others go on.
+// Lets time pass while a host waits for its cluster; the other hosts continue.
 void NodeWorld::Pass(Milliseconds wait) {
   clock_.Advance(std::min(wait, Milliseconds(20)));
   if (std::exchange(passing_, true)) return;
@@ -184,8 +184,8 @@ void NodeWorld::ExpireSessions() {
 
 // --- the end of all faults -----------------------------------------------------------------------
 
-// All of their tags, since they were last looked at, which are kept for the next start; not those
-// that nobody may run.
+// Whether all their tags were served since the last check and are cached for the next start; copies
+// that must not run are excluded.
 bool NodeWorld::AllServe() {
   bool all = true;
   for (const auto& host : hosts_) {
@@ -204,8 +204,8 @@ void NodeWorld::DemandService() {
   registry_clock_.SetRight();
   for (const auto& host : hosts_) {
     host->EndFaults();
-    // Whoever was refused for good is started again, now that all is right; so is whoever has gone
-    // on without a directory that was left half made, since only a start completes it.
+    // Restarts every host that was refused for good, now that all faults are over, and every host
+    // that runs without a half-created directory, since only a start completes it.
     if (shared_.is_static || shared_.is_directory) host->Kill();
     host->TagsServed();
   }

@@ -14,8 +14,8 @@
 
 namespace firn {
 
-// Whole nodes on several hosts, in virtual time: of one cluster in a registry in memory, or with
-// machine ids given by hand. One seed is one world, and replays exactly.
+// Whole nodes on several hosts, in virtual time: of one cluster with a registry in memory, or with
+// static machine ids. One seed is one world, and replays exactly.
 //
 // Throws a Violation at the first broken promise.
 class NodeWorld {
@@ -23,7 +23,7 @@ class NodeWorld {
   NodeWorld(uint64_t seed, NodeMutant mutant, bool trace);
   ~NodeWorld();
 
-  // All the steps of the seed, then the end of all faults and the wait for service.
+  // Runs all steps of the seed, then the end of all faults and the wait for service.
   void Run();
 
   uint64_t steps() const { return steps_; }
@@ -73,7 +73,7 @@ class NodeWorld {
   int first_hosts_ = 1;
   int wanted_steps_ = 0;
   uint64_t fault_every_ = 1;
-  size_t served_tags_ = 0;  // tags that each host has to serve in the end
+  size_t served_tags_ = 0;  // tags that each host must serve in the end
   std::vector<std::unique_ptr<NodeHost>> hosts_;
   bool outage_ = false;
   bool passing_ = false;

@@ -10,7 +10,7 @@ namespace firn {
 
 using client::Micros;
 
-// How often a time came, to a tenth of a second.
+// Frequencies of times, to a tenth of a second.
 class Times {
  public:
   void Add(Micros time, uint64_t times = 1);
@@ -26,9 +26,9 @@ class Times {
   double max_s_ = 0;
 };
 
-// What happened at all servers in one second, and at the one where most of it did.
+// Counts of all servers in one second, and of the server with the most.
 struct Second {
-  uint64_t asked = 0, asked_most = 0;    // questions for the list
+  uint64_t asked = 0, asked_most = 0;    // requests for the list
   uint64_t bytes = 0, bytes_most = 0;    // of the answers
   uint64_t calls = 0, calls_most = 0;    // for ids
   uint64_t opened = 0, opened_most = 0;  // connections

@@ -11,7 +11,7 @@
 
 namespace firn {
 
-// One list of servers, which all who know its version share.
+// One list of servers, shared by all clients that know its version.
 struct Listed {
   Micros since;
   std::vector<uint32_t> servers;
@@ -20,23 +20,23 @@ struct Listed {
   Listed(Micros since_when, std::vector<uint32_t> which);
 };
 
-// The registry and what each server has read of it, in virtual time. A server looks once a second,
-// at a moment of its own (ServerRoll::kLookEvery), and what it looks for is answered at once.
+// The registry and what each server has read of it, in virtual time. A server reads once a second,
+// at a moment of its own (ServerRoll::kLookEvery), and is answered at once.
 class ReachRegistry {
  public:
   explicit ReachRegistry(size_t servers);
 
-  // A list from now on; its version is one more than the last one's.
+  // Sets the list from now on; its version is one more than the last one's.
   void Change(Micros now, std::vector<uint32_t> servers);
 
   int64_t version() const { return static_cast<int64_t>(lists_.size()); }
   const Listed& List(int64_t version) const { return *lists_[static_cast<size_t>(version - 1)]; }
 
-  // What `server` has read until `now`, and when it looked last.
+  // What `server` has read until `now`, and the time of its last reading.
   int64_t VersionAt(uint32_t server, Micros now) const;
   Micros LookedAt(uint32_t server, Micros now) const;
 
-  // What it read from `now` on for a second, in nodes and folders.
+  // What it reads in the second from `now` on, in nodes and folders.
   uint64_t ReadsOf(uint32_t server, Micros now) const;
 
  private:

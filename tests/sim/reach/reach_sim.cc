@@ -1,4 +1,4 @@
-// Clients of firn:// and what their questions cost, in virtual time: README.md has the figures.
+// Clients of firn:// and the cost of their requests, in virtual time: README.md has the figures.
 //
 //   reach_sim [--servers N] [--clients N] [--calls N] [--seed N] [--story NAME] [--curve]
 //
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kStories{"quiet", "one_change", "rolling", "rack_dies",
                                                    "all_start"};
-// What a server may say at most, give or take a fifth, and the second until it has looked itself.
+// The longest interval that a server may request, within a fifth, plus a second until it has read.
 constexpr double kKnownMaxS = 60 * 1.2 + 1;
 
 struct Arguments {
@@ -77,7 +77,7 @@ void Tell(std::string_view name, const ReachWorld& world, const Arguments& argum
   }
 }
 
-// The promises; false, and said, where one is broken.
+// Checks the promises; prints each one that is broken, and returns false.
 bool Kept(ReachStory story, const ReachWorld& world, const ReachSizes& sizes) {
   bool kept = true;
   const auto must = [&](bool holds, const char* what) {
@@ -85,13 +85,14 @@ bool Kept(ReachStory story, const ReachWorld& world, const ReachSizes& sizes) {
     kept = kept && holds;
   };
   const Sums sums(world.seconds());
-  must(world.known().max_s() <= kKnownMaxS, "a change is known after one question at most");
-  must(world.behind() == 0, "every client has the last list in the end");
+  must(world.known().max_s() <= kKnownMaxS, "a change is known after at most one request");
+  must(world.behind() == 0, "every client ends with the last list");
   must(world.lost_calls() == 0, "a call finds a server while one is up");
-  // Twenty a second, or each of its connections once in a minute; and chance.
+  // Twenty a second, or each of its connections once in a minute, and random variation.
   const double each = std::max(20.0, sizes.clients / 60.0 / sizes.servers);
   if (story != ReachStory::kAllStart) {
-    must(sums.EachSecond(sums.all.asked) <= each * 1.5, "a server is not asked more than it said");
+    must(sums.EachSecond(sums.all.asked) <= each * 1.5,
+         "a server gets no more requests than it asked for");
   }
   return kept;
 }

@@ -18,13 +18,13 @@ using client::AskPace;
 using client::SeedList;
 
 constexpr Micros kSecond{1'000'000};
-constexpr Micros kSettled = 180 * kSecond;  // until all is quiet
-constexpr Micros kNotice = 2 * kSecond;     // a server that is to end has left the list so long
-constexpr Micros kAway = 10 * kSecond;      // and is down so long
-constexpr Micros kSession = 10 * kSecond;   // until the registry knows that one died
+constexpr Micros kSettled = 180 * kSecond;  // until startup effects have ended
+constexpr Micros kNotice = 2 * kSecond;     // from leaving the list to the end of a server
+constexpr Micros kAway = 10 * kSecond;      // time for which it is down
+constexpr Micros kSession = 10 * kSecond;   // until the registry knows that a server died
 constexpr uint32_t kSeeds = 3;
 
-// What the client's source is told: one entry stands for all, and the version says which they are.
+// The list that the client's source receives: one entry stands for all; the version identifies it.
 ToldServers Told(int64_t version, bool known, Micros age, Milliseconds ask_again) {
   ToldServers told{.version = version,
                    .age = std::chrono::duration_cast<Milliseconds>(age),
@@ -61,7 +61,7 @@ struct ReachWorld::OneClient {
   AskPace pace;
   Micros ask_at{0};
   std::vector<bool> connected;
-  std::vector<uint32_t> out;  // met since the last list, and they did not answer
+  std::vector<uint32_t> out;  // servers that did not respond since the last list
 };
 
 ReachWorld::ReachWorld(ReachSizes sizes, ReachStory story, uint64_t seed)
@@ -188,7 +188,7 @@ void ReachWorld::Happen(const Event& event) {
     Call(client, event.at);
     const Micros every(static_cast<int64_t>(1e6 / sizes_.calls));
     events_.push({event.at + every / 2 + Drawn(every), event.client, true});
-  } else if (event.at == client.ask_at) {  // others were hurried past
+  } else if (event.at == client.ask_at) {  // otherwise an earlier request has replaced it
     Ask(client, event.at);
   }
 }

@@ -14,25 +14,25 @@
 
 namespace firn {
 
-// What happens to the servers once all is quiet.
+// What happens to the servers after the startup.
 enum class ReachStory : uint8_t {
   kQuiet,
   kOneChange,  // an operator takes one out
   kRolling,    // all are restarted, a fiftieth at a time
-  kRackDies,   // a tenth at once, which the registry knows when their sessions end
-  kAllStart    // the servers are well; all clients start in one second
+  kRackDies,   // a tenth fail at once, which the registry knows when their sessions end
+  kAllStart    // the servers are healthy; all clients start in one second
 };
 
 struct ReachSizes {
   uint32_t servers = 1000;
   uint32_t clients = 100'000;
-  double calls = 0.5;  // of each client in a second
+  double calls = 0.5;  // of each client, per second
 };
 
-// Clients of firn://seed,seed,seed among servers, in virtual time. Of the client it is the code
-// that decides: which list counts (SeedList), when it asks again (AskPace), whom it draws (Lots).
-// Of the server: when clients are to ask again (front::AskAgain), how often it looks (ServerRoll).
-// Answers come at once.
+// Clients of firn://seed,seed,seed and servers, in virtual time. It runs the client's code that
+// decides which list counts (SeedList), when to request it again (AskPace) and which server to pick
+// (Lots), and the server's code that decides when clients must ask again (front::AskAgain) and how
+// often to read the registry (ServerRoll). Answers come at once.
 class ReachWorld {
  public:
   ReachWorld(ReachSizes sizes, ReachStory story, uint64_t seed);
@@ -42,15 +42,15 @@ class ReachWorld {
 
   void Run();
 
-  // From when the story begins.
+  // From the beginning of the story.
   const std::vector<Second>& seconds() const { return seconds_; }
-  // From each change until a client has a list with it.
+  // From each change until a client has a list that contains it.
   const Times& known() const { return known_; }
   uint64_t changes() const { return static_cast<uint64_t>(registry_.version() - 1); }
-  // At the end: of all servers, and of the one that has most.
+  // At the end: for all servers, and for the one with the most.
   uint64_t connections() const;
   uint64_t connections_most() const;
-  // Clients that do not have the last list, and calls for which no server was left.
+  // Clients without the last list, and calls for which no server was left.
   uint64_t behind() const;
   uint64_t lost_calls() const { return lost_calls_; }
 
@@ -63,11 +63,11 @@ class ReachWorld {
     bool call;
     bool operator>(const Event& other) const { return at > other.at; }
   };
-  // A server goes or comes, and what of it stands in the list.
+  // A server starts or ends, and its entry in the list changes.
   struct Strike {
     Micros at;
     uint32_t server;
-    bool up, listed, last;  // the last of those that the registry tells as one change
+    bool up, listed, last;  // the last of those that the registry reports as one change
   };
 
   void Begin();
@@ -78,7 +78,7 @@ class ReachWorld {
   void Happen(const Event& event);
   void Ask(OneClient& client, Micros now);
   void Call(OneClient& client, Micros now);
-  // A server that answers, or null: those that are down on the way are trouble.
+  // Returns a server that responds, or null; counts servers that are down on the way.
   OneServer* Reach(OneClient& client, Micros now);
   void Hear(OneClient& client, uint32_t server, Micros now);
   void AskAt(OneClient& client, Micros at);
@@ -102,7 +102,7 @@ class ReachWorld {
   uint64_t lost_calls_ = 0;
 };
 
-// The bytes of an answer with so many servers, and of one without.
+// The bytes of an answer with so many servers, and of one without a list.
 uint64_t AnswerBytes(size_t servers);
 
 }  // namespace firn

@@ -28,7 +28,7 @@ void PeriodOracle::Define(const TagDefinition& tag) {
 
 void PeriodOracle::Record(const std::string& name, int64_t number) {
   const auto found = tags_.find(name);
-  // Before its definition was heard of a tag may be served as an undefined one.
+  // Until its definition was read, a tag may be served as an undefined one.
   if (found == tags_.end() || number >= NumberOracle::kClockIds) return;
   NoteClock();  // it may drift
   const Tag& known = found->second;
@@ -47,7 +47,7 @@ void PeriodOracle::Record(const std::string& name, int64_t number) {
   const int64_t period = numbers.PeriodOf(number);
   if (period < first || period > last || numbers.CountOf(number) == 0) {
     throw SegmentViolation("number " + std::to_string(number) + " of tag " + name +
-                           " went out in a wrong period: it was " + std::to_string(last));
+                           " was issued in a wrong period: it was " + std::to_string(last));
   }
   periods_.insert(period);
 }

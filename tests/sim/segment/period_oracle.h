@@ -10,18 +10,18 @@
 
 namespace firn {
 
-// Knows in which periods numbers of dated tags may go out, and throws a SegmentViolation at one of
-// another period. The measure is the registry's own clock, in the tag's zone. While the servers'
-// clocks contradict its lead by days, one period may begin, and no more.
+// Knows in which periods numbers of dated tags may be issued, and throws a SegmentViolation at a
+// number of another period. The registry's own clock decides, in the tag's zone. While the servers'
+// clocks contradict its lead by days, only one further period may begin.
 //
-// A process that is cut off goes by what it was told last: so where the registry's clock is set, or
-// a tag's zone is edited, every clock and zone that there has been counts.
+// A process that is cut off uses the last time and zone that it read: so where the registry's clock
+// is set, or a tag's zone is edited, every earlier clock and zone counts.
 class PeriodOracle {
  public:
-  // A telling of the time may be so old when it is read.
+  // Maximum age of a time when it is read.
   static constexpr Milliseconds kTelling{2'200};
 
-  // The servers' clock contradicts the registry's when that leads by more.
+  // The servers' clock contradicts the registry's if that leads by more.
   static constexpr Milliseconds kContradicted{2 * 24 * 3'600'000};
 
   // Both must outlive it.
@@ -30,19 +30,19 @@ class PeriodOracle {
     NoteClock();
   }
 
-  // To be called before and after the registry's clock is set.
+  // Must be called before and after the registry's clock is set.
   void NoteClock();
 
-  // The operator has defined the tag like this.
+  // Records a definition of the tag by the operator.
   void Define(const TagDefinition& tag);
 
-  // It was deleted, and may be made again as something else.
+  // The tag was deleted, and may be created again with another strategy.
   void Delete(const std::string& name) { tags_.erase(name); }
 
-  // A number goes out.
+  // Checks a number that is issued.
   void Record(const std::string& name, int64_t number);
 
-  // Of numbers that went out.
+  // The number of checked numbers.
   size_t periods() const { return periods_.size(); }
 
  private:
@@ -54,8 +54,8 @@ class PeriodOracle {
 
   const Clock& registry_;
   const Clock& servers_;
-  int64_t least_ms_ = INT64_MAX, most_ms_ = INT64_MIN;  // wall less boot, ever
-  bool contradicted_ = false;                           // ever
+  int64_t least_ms_ = INT64_MAX, most_ms_ = INT64_MIN;  // wall minus boot clock, ever
+  bool contradicted_ = false;                           // at any time
   std::map<std::string, Tag> tags_;
   std::set<int64_t> periods_;
 };

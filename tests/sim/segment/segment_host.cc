@@ -34,14 +34,14 @@ class SimStore final : public RangeStore {
   std::string_view name() const override { return "database"; }
   Status Check(const TagDefinition&) override { return {}; }
   bool permits_stand_in() const override { return true; }
-  bool away() const override { return true; }  // whenever it fails
+  bool away() const override { return true; }  // after every failure
 
   Result<Range> Advance(const TagDefinition& tag, int64_t at_least, int64_t size) override {
     if (shared_.database.away) return Unavailable("the database is away");
     int64_t& next = shared_.database.next[tag.name];
     const Range range{std::max(next, at_least), std::max(next, at_least) + size};
     const uint64_t luck = shared_.dice.Below(20);
-    // Its row was set from the highest id of that name.
+    // Its row was set from the highest id of a tag of that name.
     if (luck == 2 && shared_.undefined_from) {
       const int64_t beyond = std::max(at_least, *shared_.undefined_from);
       return Range{beyond, beyond + size};
@@ -56,7 +56,7 @@ class SimStore final : public RangeStore {
   SegmentShared& shared_;
 };
 
-// Ids of a clock: what matters here is under which definition they go out.
+// Ids of a clock: only the definition under which they are issued matters here.
 class SimSnowflake final : public Strategy {
  public:
   explicit SimSnowflake(SegmentShared& shared) : shared_(shared) {}
@@ -76,7 +76,7 @@ class SimSnowflake final : public Strategy {
   SegmentShared& shared_;
 };
 
-// In the place of the real one, a permutation whose collisions show soon: 1 and 2, 3 and 4, ...
+// Replaces the real one: a permutation whose collisions show soon: 1 and 2, 3 and 4, ...
 class SimObfuscate final : public Plugin {
  public:
   std::string_view name() const override { return "obfuscate"; }
@@ -90,14 +90,14 @@ class SimObfuscate final : public Plugin {
 };
 
 // The registry as a host's requests reach it. Between a loss of its data and the freeze no ledger
-// moves, whenever that was asked for: what is taken then is not promised.
+// moves, whenever the request was sent: nothing is promised about ranges that are taken then.
 class HostRegistry final : public ForwardingCoordinator {
  public:
   explicit HostRegistry(const SegmentShared& shared)
       : ForwardingCoordinator(memory_), shared_(shared), memory_(shared.tree) {}
 
   void Multi(std::vector<Write> writes, WriteDone done) override {
-    if (shared_.gap && TagSet(writes) != nullptr) writes.clear();  // which is refused
+    if (shared_.gap && TagSet(writes) != nullptr) writes.clear();  // an empty multi is refused
     memory_.Multi(std::move(writes), std::move(done));
   }
 
@@ -112,7 +112,7 @@ class Deaf final : public RejectionHandler {
 
 }  // namespace
 
-// What a state folder keeps, written by a thread that a kill may overtake.
+// The files of a state folder, written by a thread; a kill may prevent a write.
 class SegmentHost::Disk final : public TagMemory {
  public:
   Result<KnownTags> Read(const std::string& uuid) override {
@@ -131,7 +131,7 @@ class SegmentHost::Disk final : public TagMemory {
     answers.clear();
   }
 
-  Tasks writes, answers;  // to be done, and to be told
+  Tasks writes, answers;  // pending writes, and answers to be delivered
 
  private:
   std::map<std::string, std::string> files_;
@@ -201,7 +201,7 @@ struct SegmentHost::Process {
     Require(segments.AddSource("database", std::move(source)).ok(), "two databases");
   }
 
-  // Errors in how the parts are joined.
+  // Errors in how the parts are connected.
   void Mutate(SegmentShared& shared) {
     const SegmentMutant mutant = shared.mutant;
     if (mutant == SegmentMutant::kAheadOfPeriod) {
@@ -225,7 +225,7 @@ struct SegmentHost::Process {
   Catalogue catalogue;
   Issuer issuer;
   std::shared_ptr<Strategy> snowflake;
-  std::map<std::string, int64_t> starts;  // by tag, as it is served
+  std::map<std::string, int64_t> starts;  // by tag, of the definition that is served
   static constexpr Milliseconds kAwake{0};
   ProcessClock clock;
   SegmentTags segments;
@@ -301,16 +301,16 @@ bool SegmentHost::IsThere(const std::string& tag) const {
 void SegmentHost::Answer(const Call& call, Verdict verdict) {
   if (verdict == Verdict::kRefused) {
     const bool unknown = call.issue.refusal().reason == Reason::kUnknownTag;
-    // All the time: it may have gone and have been brought back since.
+    // During the whole call: it may have been deleted and restored since.
     const bool defined = call.defined && call.losses == shared_.losses &&
                          call.deletions == shared_.deletions && IsThere(call.tag);
     Require(!unknown || !defined, "a tag that is defined was called unknown");
     if (defined) refused_[call.tag] = call.issue.refusal().message;
   }
   if (verdict != Verdict::kIssued) return;
-  Require(shared_.oracle.IsDefined(call.tag), "a tag that nobody has ever defined was served");
+  Require(shared_.oracle.IsDefined(call.tag), "a tag that was never defined was served");
   call.issue.runs().ForEach([&](int64_t id) { Record(call.tag, id, call.beyond); });
-  // What a batch that waited had got before midnight was given then.
+  // Numbers that a waiting batch got before midnight count as issued then.
   if (!call.waited) {
     call.issue.runs().ForEach([&](int64_t id) { shared_.periods.Record(call.tag, id); });
   }
@@ -321,8 +321,8 @@ void SegmentHost::Answer(const Call& call, Verdict verdict) {
   refused_.erase(call.tag);
 }
 
-// Whoever has heard that a start was raised gives nothing below it, out of memory neither. (What is
-// obfuscated here shows each odd number as the next and that one as the odd one.)
+// A process that has read a raised start issues nothing below it, not even from memory. (The
+// obfuscation here swaps each odd number with the next one.)
 void SegmentHost::Record(const std::string& tag, int64_t id, int64_t beyond) {
   const auto start = process_->starts.find(tag);
   if (start != process_->starts.end() && id + 1 < start->second) {
@@ -374,7 +374,7 @@ void SegmentHost::EndFaults() {
   process_->registry->Reconnect();
 }
 
-// As the node of a server or its /v1/status, both made of what the ledger has told.
+// A report as in a server's node or /v1/status, both of what the ledger has reported.
 std::optional<ProviderReport> SegmentHost::Report() {
   if (!up()) return std::nullopt;
   process_->follower.RaiseHighest(process_->segments.ledger().TakeNews());

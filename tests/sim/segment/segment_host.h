@@ -22,13 +22,13 @@
 
 namespace firn {
 
-// A database that all hosts share, durable until somebody puts an old state of it back.
+// A database that all hosts share, durable unless an old state of it is restored.
 struct SimDatabase {
   std::map<std::string, int64_t> next;
   bool away = false;
 };
 
-// What all hosts of a simulation share. Owned by the world.
+// State that all hosts of a simulation share. Owned by the world.
 struct SegmentShared {
   VirtualClock& clock;
   HostClock& registry_clock;
@@ -38,22 +38,22 @@ struct SegmentShared {
   PeriodOracle& periods;
   SeededEntropy& dice;
   SegmentMutant mutant = SegmentMutant::kNone;
-  bool gap = false;    // the registry lost data, and nobody has frozen or restored it yet
-  int64_t losses = 0;  // times that the registry lost data
+  bool gap = false;    // the registry lost data, and was neither frozen nor restored yet
+  int64_t losses = 0;  // number of times that the registry lost data
   int64_t deletions = 0;
   int64_t wasted = 0;
-  // A clock's ids, as the plain tags of a whole cluster would give them.
+  // A clock's ids, as the plain tags of a whole cluster would issue them.
   int64_t snowflakes = NumberOracle::kClockIds;
-  // The first id that may be out under any name, in a cluster that serves undefined tags.
+  // The first id that may be issued under any name, in a cluster that serves undefined tags.
   std::optional<int64_t> undefined_from{};
-  std::vector<std::string> names{};  // that callers ask for
-  Milliseconds slept{0};             // by all machines, until a midnight comes
+  std::vector<std::string> names{};  // that callers request
+  Milliseconds slept{0};             // by all machines, to reach a midnight
   std::function<void(const std::string& what)> trace{};
 };
 
 // A machine on which a process may run that serves tags: the product's follower, issuer, ledger,
-// sources and strategies on one thread, and the calls that wait. Its disk keeps what the follower
-// keeps.
+// sources and strategies on one thread, and waiting calls. Its disk stores the follower's cached
+// tags.
 class SegmentHost {
  public:
   explicit SegmentHost(SegmentShared& shared);
@@ -62,39 +62,39 @@ class SegmentHost {
   bool up() const { return process_ != nullptr; }
   void Start(const FaultPlan& plan);
 
-  // One round of the control loop, and some of what the store's thread and the disk have to do.
+  // Runs one round of the control loop, and some pending work of the store's thread and the disk.
   void Round();
 
-  // Callers come, or come again.
+  // Callers arrive or retry.
   void Serve();
 
-  // kill -9: what is on its way to the registry may still arrive.
+  // kill -9: requests that are in flight to the registry may still arrive.
   void Kill();
-  // SIGTERM: true once it is over.
+  // SIGTERM: returns true once the process has ended.
   bool Stop();
 
   void Disconnect();
   void Reconnect();
   void EndFaults();
 
-  // What its process tells an operator; nothing when there is none.
+  // Returns its process's report for an operator; nothing if there is no process.
   std::optional<ProviderReport> Report();
 
-  // How many tags have served a call since this was last asked.
+  // Returns how many tags have served a call since the last request.
   size_t TagsServed();
 
-  // What it has refused since it served it last, and why: "; tag: why" of each.
+  // Returns each tag that was refused since it was last served, and why: "; tag: why".
   std::string Refusals() const;
 
  private:
   struct Call {
     std::string tag;
     int64_t beyond = 0;
-    // When it came: whether there was the tag, and the losses and deletions so far.
+    // At its arrival: whether the tag was defined, and the losses and deletions so far.
     bool defined = false;
     int64_t losses = 0;
     int64_t deletions = 0;
-    bool waited = false;  // with a part of what it wants
+    bool waited = false;  // with a part of its numbers
     IssueCall issue{};
   };
   struct Process;
@@ -111,10 +111,10 @@ class SegmentHost {
   SegmentShared& shared_;
   const std::unique_ptr<Disk> disk_;
   std::unique_ptr<Process> process_;
-  std::vector<std::unique_ptr<FaultyCoordinator>> dead_;  // with late writes, perhaps
+  std::vector<std::unique_ptr<FaultyCoordinator>> dead_;  // may still have late writes
   std::deque<std::unique_ptr<Call>> calls_;
   std::map<std::string, int64_t> served_;
-  std::map<std::string, std::string> refused_;  // by tag, since it was served last: why
+  std::map<std::string, std::string> refused_;  // by tag, since it was last served: why
 };
 
 }  // namespace firn

@@ -10,7 +10,7 @@
 namespace firn {
 namespace {
 
-// The multi as its asker will believe that it went: V + 1, of the creation that is there.
+// Answers the multi as its sender would believe it: V + 1, of the existing creation.
 WriteOutcome AsIfDone(const MemoryTree& tree, const std::vector<Write>& writes) {
   WriteOutcome told;
   for (const Write& write : writes) {
@@ -36,7 +36,7 @@ bool IsOfStandIn(const Write& set) {
   return wanted.ok() && wanted->stand_in.since != WallMs();
 }
 
-// The definition of `form` with the ledger of `ledger`; `ledger` as it is when one is no tag.
+// Returns the definition of `form` with the ledger of `ledger`; `ledger` if one is not a tag.
 std::string Mixed(const std::string& form, const std::string& ledger) {
   Result<TagNode> mixed = ReadTagNode("t", form);
   const Result<TagNode> moved = ReadTagNode("t", ledger);
@@ -91,7 +91,7 @@ void LedgerSeam::Read(const std::string& path, ReadDone done, Changed changed) {
       std::move(changed));
 }
 
-// Of the clock node, which is set for the sake of the time that the answer tells.
+// Recognises the write of the clock node, which is set for the time in its answer.
 void LedgerSeam::TellTime(WriteDone& done) {
   const bool leads = inner().session() % 2 == 0;
   const std::optional<Node> before = tree_.Peek(kClockPath);

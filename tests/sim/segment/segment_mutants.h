@@ -19,42 +19,42 @@
 
 namespace firn {
 
-// Errors that a segment store is tempted to make, each as a liar at a seam, so that the product has
+// Errors that a segment store could easily make, each injected at a seam, so that the product has
 // no switch for any of them.
 enum class SegmentMutant {
   kNone,
-  kUsedBeforeLedger,   // source: gives what the store picked, without the ledger
+  kUsedBeforeLedger,   // source: returns what the store picked, without the ledger
   kSetOverForeign,     // registry: sets a tag's node whatever version is there
-  kUnknownKept,        // registry: an unknown outcome is told as ok
-  kStandInUnwritten,   // registry: what a ledger picks for a store that is away is not written
-  kTornGiveBack,       // registry: a tail goes back whatever has been taken since
-  kOldFormServed,      // registry: a ledger is told the definition that the process serves
-  kDefaultBeforeRead,  // process: the tag `default` is there whatever the registry says
-  kUnknownBeforeRead,  // process: what has not been read is unknown
-  kUnknownAtOnce,      // process: nobody looks for a tag that has just been made
-  kClockOfServer,      // registry: a server's own clock is told as the registry's
-  kClockOfLastWrite,   // registry: told is the time of the write before
-  kClockSleeps,        // process: its boot clock stands still while the machine sleeps
+  kUnknownKept,        // registry: an unknown outcome is reported as ok
+  kStandInUnwritten,   // registry: ranges that a ledger picks instead of a store are not written
+  kTornGiveBack,       // registry: a tail is given back whatever has been taken since
+  kOldFormServed,      // registry: a ledger reads the definition that the process serves
+  kDefaultBeforeRead,  // process: the tag `default` exists whatever the registry says
+  kUnknownBeforeRead,  // process: tags that have not been read are unknown
+  kUnknownAtOnce,      // process: a tag that was just created is not looked up
+  kClockOfServer,      // registry: a server's own clock is reported as the registry's
+  kClockOfLastWrite,   // registry: the time of the previous write is reported
+  kClockSleeps,        // process: its boot clock stops while the machine sleeps
   kNeverContradicts,   // process: its wall clock shows what the registry's clock shows
-  kDeleteUsed,         // operator: a tag is deleted although its numbers are out
+  kDeleteUsed,         // operator: a tag is deleted although its numbers were issued
   kAheadOfPeriod,      // source: takes numbers of the next period an hour before it begins
-  kStartUnheeded,      // process: its strategies are not told that a tag's start was raised
+  kStartUnheeded,      // process: its strategies do not learn that a tag's start was raised
   kLimitUnheeded,      // registry: the root says that ids of undefined tags are far off
 };
 
 struct SegmentMutantName {
   SegmentMutant mutant;
   std::string_view name;
-  std::string_view breaks;  // is in what() of the violation that it is caught by
+  std::string_view breaks;  // part of what() of the violation by which it must be caught
 };
 
 inline constexpr std::array<SegmentMutantName, 17> kSegmentMutants = {{
-    {SegmentMutant::kUsedBeforeLedger, "used-before-ledger", "came twice"},
-    {SegmentMutant::kSetOverForeign, "set-over-foreign", "came twice"},
-    {SegmentMutant::kUnknownKept, "unknown-kept", "came twice"},
-    {SegmentMutant::kStandInUnwritten, "stand-in-unwritten", "came twice"},
-    {SegmentMutant::kTornGiveBack, "torn-give-back", "came twice"},
-    {SegmentMutant::kOldFormServed, "old-form-served", "went out like"},
+    {SegmentMutant::kUsedBeforeLedger, "used-before-ledger", "was issued twice"},
+    {SegmentMutant::kSetOverForeign, "set-over-foreign", "was issued twice"},
+    {SegmentMutant::kUnknownKept, "unknown-kept", "was issued twice"},
+    {SegmentMutant::kStandInUnwritten, "stand-in-unwritten", "was issued twice"},
+    {SegmentMutant::kTornGiveBack, "torn-give-back", "was issued twice"},
+    {SegmentMutant::kOldFormServed, "old-form-served", "was issued as"},
     {SegmentMutant::kDefaultBeforeRead, "default-before-read", "both plain and obfuscated"},
     {SegmentMutant::kUnknownBeforeRead, "unknown-before-read", "called unknown"},
     {SegmentMutant::kUnknownAtOnce, "unknown-at-once", "called unknown"},
@@ -62,16 +62,16 @@ inline constexpr std::array<SegmentMutantName, 17> kSegmentMutants = {{
     {SegmentMutant::kClockOfLastWrite, "clock-of-last-write", "in a wrong period"},
     {SegmentMutant::kClockSleeps, "clock-sleeps", "in a wrong period"},
     {SegmentMutant::kNeverContradicts, "never-contradicts", "in a wrong period"},
-    {SegmentMutant::kDeleteUsed, "delete-used", "came twice"},
+    {SegmentMutant::kDeleteUsed, "delete-used", "was issued twice"},
     {SegmentMutant::kAheadOfPeriod, "ahead-of-period", "in a wrong period"},
     {SegmentMutant::kStartUnheeded, "start-unheeded", "below its start"},
     {SegmentMutant::kLimitUnheeded, "limit-unheeded", "among the ids of undefined tags"},
 }};
 
-// The write of a tag's node in a multi; null when there is none.
+// The write of a tag's node in a multi; null if there is none.
 Write* TagSet(std::vector<Write>& writes);
 
-// Between a ledger and whatever breaks requests: where the registry's liars live.
+// Between a ledger and the code that breaks requests: injects the registry's errors.
 class LedgerSeam final : public ForwardingCoordinator {
  public:
   // References must outlive it.
@@ -84,7 +84,7 @@ class LedgerSeam final : public ForwardingCoordinator {
  private:
   void TellTime(WriteDone& done);
 
-  std::map<std::string, std::string> served_;  // by path: what who watches has read
+  std::map<std::string, std::string> served_;  // by path: what a reader with a watch has read
   const MemoryTree& tree_;
   const SegmentMutant mutant_;
 };
@@ -105,7 +105,7 @@ class ProcessClock final : public Clock {
   const Milliseconds& uncounted_;
 };
 
-// A source of dated tags that is too early.
+// A source of dated tags that picks a period too early.
 class EarlySource final : public RangeSource {
  public:
   using Post = std::function<void(std::function<void()>)>;

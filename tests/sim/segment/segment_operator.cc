@@ -30,7 +30,7 @@ void LetStandIn(TagDefinition& tag, bool stands_in) {
   tag.when_store_is_away = may && stands_in ? StoreAway::kLedger : StoreAway::kRefuse;
 }
 
-// Clocks that change at midnight, before it and after it, twice a year or never.
+// Zones whose clocks change at midnight, before it or after it, twice a year or never.
 constexpr std::array kZones = {"UTC",
                                "Europe/Berlin",
                                "America/Sao_Paulo",
@@ -96,7 +96,7 @@ void SegmentOperator::MakeCluster() {
 
 std::string SegmentOperator::AnyZone() { return kZones.at(shared_.dice.Below(kZones.size())); }
 
-// With few digits periods are used up.
+// With few digits, periods are used up.
 TagDefinition SegmentOperator::DatedTag(const std::string& name) {
   TagDefinition tag{.name = name, .strategy = "dated"};
   tag.digits = OneIn(3) ? 6 : OneIn(2) ? 4 : 3;
@@ -109,7 +109,7 @@ TagDefinition SegmentOperator::DatedTag(const std::string& name) {
   return tag;
 }
 
-// Before it is written: numbers may go out at that very moment.
+// Called before the write: numbers may be issued at that very moment.
 void SegmentOperator::Define(const TagDefinition& tag) {
   shared_.oracle.Define(tag.name);
   shared_.periods.Define(tag);
@@ -129,7 +129,7 @@ WallMs SegmentOperator::BeforeMidnight() {
 }
 
 void SegmentOperator::Create(TagDefinition tag) {
-  // Called before, too: callers may come at the very moment.
+  // Called before the write as well: calls may arrive at that very moment.
   if (std::find(shared_.names.begin(), shared_.names.end(), tag.name) == shared_.names.end()) {
     shared_.names.push_back(tag.name);
   }
@@ -142,7 +142,7 @@ void SegmentOperator::Create(TagDefinition tag) {
   last_[tag.name] = std::move(tag);
 }
 
-// Sometimes at once under the name of one that was deleted, in a form of its own.
+// At times the new tag has the name of a deleted one, and a form of its own.
 void SegmentOperator::CreateFresh() {
   const bool again = !deleted_.empty() && !OneIn(3);
   const std::string name = again ? std::exchange(deleted_, "") : "fresh" + std::to_string(fresh_++);
@@ -171,7 +171,7 @@ void SegmentOperator::Delete(const std::string& name) {
   deleted_ = name;
 }
 
-// Whatever is out of it.
+// Records every number that was issued of it.
 void SegmentOperator::DeleteAnyhow(const std::string& name) {
   const Result<StoredTag> stored = store_->Read(name);
   if (!stored.ok()) return;
@@ -187,7 +187,7 @@ const TagDefinition& SegmentOperator::AnyTag() {
 }
 
 void SegmentOperator::EditForm(TagDefinition& tag) {
-  if (serves_undefined_) return;  // whatever its name was served as, it goes on in that form
+  if (serves_undefined_) return;  // ids that were served under this name keep their form
   if (tag.strategy == "dated") {
     tag.text = tag.text.empty() ? "n{period}.{count}" : "";
   } else if (OneIn(2) && tag.strategy == "segment") {
@@ -235,7 +235,7 @@ bool SegmentOperator::Edit(bool may_delete) {
   return true;
 }
 
-// Refused edits change nothing, and neither do those of a frozen cluster.
+// Refused edits change nothing, nor do edits of a frozen cluster.
 void SegmentOperator::Change(const std::string& name, const TagDefinition& after) {
   const Result<StoredTag> stored = store_->Read(name);
   if (stored.ok() && CheckEdit(stored->tag(), WithLedgerOf(stored->tag(), after)).ok())
@@ -245,7 +245,7 @@ void SegmentOperator::Change(const std::string& name, const TagDefinition& after
   last_[name] = after;
 }
 
-// START as one of the servers prints it, or as a human says it who knows no better.
+// START as one of the servers prints it, or as an operator writes it who has no better information.
 std::vector<SaidTag> SegmentOperator::Words(const std::vector<ProviderReport>& reports) {
   std::vector<SaidTag> words;
   for (auto [name, tag] : last_) {
@@ -262,7 +262,7 @@ std::vector<SaidTag> SegmentOperator::Words(const std::vector<ProviderReport>& r
 }
 
 void SegmentOperator::Restore(std::vector<ProviderReport> reports) {
-  shared_.registry_clock.SetRight();  // as the command demands
+  shared_.registry_clock.SetRight();  // as the command requires
   Connect();
   const std::vector<SaidTag> words = Words(reports);
   ProviderReport& users = reports.emplace_back();

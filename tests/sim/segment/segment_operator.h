@@ -19,31 +19,31 @@ namespace firn {
 
 inline constexpr std::string_view kSimUuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
 
-// Who makes the cluster of a simulation and its tags, edits them while they are served, deletes
-// some by hand, and restores what was lost: by the code of the commands, and by what an operator
-// can know.
+// The operator of a simulation: creates the cluster and its tags, edits them while they are served,
+// deletes some by hand, and restores what was lost, with the code of the commands and the knowledge
+// of an operator.
 class SegmentOperator {
  public:
   explicit SegmentOperator(SegmentShared& shared) : shared_(shared) {}
 
   void MakeCluster();
 
-  // One edit of some tag, or a new one. False: a node was deleted, which loses data; only where
-  // that may be.
+  // Edits some tag, or creates one. Returns false if a node was deleted, which loses data; only
+  // where that is permitted.
   bool Edit(bool may_delete);
 
-  // As `firn restore` does it: what is in the tree, what servers that run report, the highest
-  // number of each tag that its users have (--tag_high), and a word for each tag, as it was defined
-  // last and as far as one of the servers knows it. The gap is the least that there is.
+  // Restores like `firn restore`: from the tree, the reports of running servers, the highest number
+  // of each tag that its users have (--tag_high), and a word for each tag, with its last definition
+  // and the highest number that one of the servers knows. The gap is the smallest possible one.
   void Restore(std::vector<ProviderReport> reports);
 
-  // A moment some time before the next midnight of some dated tag's zone.
+  // Returns a moment shortly before the next midnight of some dated tag's zone.
   WallMs BeforeMidnight();
 
-  // Every tag is to be served.
+  // Enables every tag.
   void EnableAll();
 
-  // That there have ever been.
+  // The number of tags that ever existed.
   size_t tags() const { return last_.size(); }
 
  private:
@@ -65,15 +65,15 @@ class SegmentOperator {
   bool OneIn(uint64_t n) { return shared_.dice.Below(n) == 0; }
 
   SegmentShared& shared_;
-  // For one verb: what is lost may take sessions with it.
+  // Connects for one verb: a loss of data may end sessions.
   std::optional<MemoryCoordinator> memory_{};
   std::optional<BlockingCoordinator> registry_{};
   std::optional<TagStore> store_{};
   bool serves_undefined_ = false;
-  std::map<std::string, TagDefinition> last_;  // as last defined
-  std::string newest_{};                       // whose form is free the longest
-  std::string deleted_{};                      // a name that is free again
-  int fresh_ = 0;                              // names that were made up
+  std::map<std::string, TagDefinition> last_;  // last definitions
+  std::string newest_{};                       // the tag whose form stays free the longest
+  std::string deleted_{};                      // a name that may be used again
+  int fresh_ = 0;                              // number of invented names
 };
 
 }  // namespace firn

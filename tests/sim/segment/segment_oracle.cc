@@ -9,12 +9,13 @@ namespace firn {
 void NumberOracle::Record(const std::string& tag, int64_t number, int64_t beyond) {
   Tag& known = tags_[tag];
   if (!known.numbers.insert(number).second) {
-    throw SegmentViolation("number " + std::to_string(number) + " of tag " + tag + " came twice");
+    throw SegmentViolation("number " + std::to_string(number) + " of tag " + tag +
+                           " was issued twice");
   }
   if (number <= beyond) {
     throw SegmentViolation("number " + std::to_string(number) + " of tag " + tag +
                            " went to a call that began after " + std::to_string(beyond) +
-                           " had been given out");
+                           " had been issued");
   }
   if (number < kClockIds) {
     known.highest = std::max(known.highest, number);
@@ -29,7 +30,7 @@ void NumberOracle::Record(const std::string& tag, int64_t number, int64_t beyond
 void NumberOracle::RecordText(const std::string& tag, const std::string& text) {
   Tag& known = tags_[tag];
   if (known.text.value_or(text) != text) {
-    throw SegmentViolation("texts of tag " + tag + " went out like " + *known.text + " and like " +
+    throw SegmentViolation("a text of tag " + tag + " was issued as " + *known.text + " and as " +
                            text);
   }
   known.text = text;

@@ -9,27 +9,27 @@
 
 namespace firn {
 
-// Knows every number of every tag that was ever given out, in any process's life, and throws a
-// Violation when one comes twice.
+// Knows every number of every tag that was ever issued, by any process, and throws a Violation when
+// one is issued twice.
 //
-// It knows in which form a tag's ids have gone out, too: no tag has two. Ids of a clock are even
-// before they are obfuscated, and odd afterwards.
+// It also knows in which form a tag's ids were issued: no tag has two forms. Ids of a clock are
+// even before they are obfuscated, and odd afterwards.
 //
-// Of tags without a buffer it also knows the highest number of a call that has been answered: a
-// call that begins afterwards must get larger ones.
+// For tags without a buffer it also knows the highest number of an answered call: a call that
+// begins afterwards must get larger ones.
 class NumberOracle {
  public:
-  // What a call of the tag has to get beyond.
+  // The number above which a call of the tag must be answered.
   int64_t Highest(const std::string& tag) { return tags_[tag].highest; }
 
   void Record(const std::string& tag, int64_t number, int64_t beyond);
 
-  // `text`: that of 0 in the tag's form, as a call that was served has it.
+  // `text`: the text of 0 in the tag's form, as the served call has it.
   void RecordText(const std::string& tag, const std::string& text);
 
-  // The operator has defined the tag, or, without a name, says that all may be served.
+  // The operator has defined the tag or, without a name, permits all tags to be served.
   void Define(const std::string& tag = "") { defined_.insert(tag); }
-  // The operator has deleted it: nothing of it may go out, unless the registry goes back.
+  // The operator has deleted it: nothing of it may be issued, unless the registry goes back.
   void Delete(const std::string& tag) {
     defined_.erase(tag);
     deleted_.insert(tag);

@@ -1,5 +1,5 @@
-// Simulates segment tags under faults, seed after seed, until the time is over; sim_program.h has
-// the arguments.
+// Simulates segment tags under faults, seed after seed, until the time is over; sim_program.h
+// describes the arguments.
 
 #include <string_view>
 
@@ -27,7 +27,7 @@ void RunWorld(uint64_t seed, int mutant, const SimArguments& arguments, SimCount
     world.Run();
   } catch (const SegmentViolation& violation) {
     count();
-    // What else a mutant brings about does not show that it is caught.
+    // Another violation that a mutant causes does not count as catching it.
     if (std::string_view(violation.what()).find(liar.breaks) != std::string_view::npos) throw;
   }
   count();

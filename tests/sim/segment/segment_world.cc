@@ -13,10 +13,10 @@ namespace {
 
 constexpr int kSteps = 3'000;
 
-// In the end; longer than a month, and far from a leap that wants an operator.
+// At the end; longer than a month, and far from a leap that requires an operator.
 constexpr Milliseconds kRest = kADay * 40;
 
-// Some day of the years in which zones of the operator's changed their clocks in every way.
+// A day of the years in which the operator's zones changed their clocks in every way.
 WallMs SomeDay(SeededEntropy& dice) {
   return WallMs(1'330'000'000'000) + kADay * static_cast<int64_t>(dice.Below(4'500));
 }
@@ -42,7 +42,7 @@ SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, bool trace)
       loses_data_(!OneIn(3)),
       sets_clocks_(OneIn(3) || mutant == SegmentMutant::kNeverContradicts),
       fault_dice_(std::make_unique<SeededEntropy>(seed ^ 0x5eed)) {
-  const int busy = OneIn(3) ? 0 : 20;  // some worlds lose hardly a message
+  const int busy = OneIn(3) ? 0 : 20;  // some worlds lose hardly any message
   rates_ = {.refused = busy,
             .request_lost = busy,
             .answer_lost = busy + 5,
@@ -61,7 +61,7 @@ SegmentWorld::~SegmentWorld() = default;
 
 void SegmentWorld::Run() {
   for (int i = 0; i < kSteps; ++i) Step();
-  // A mutant that keeps service from coming would have to be waited for, and is caught by more.
+  // A mutant that prevents service would have to be waited for, and is caught by other violations.
   if (shared_.mutant == SegmentMutant::kNone) DemandService();
 }
 
@@ -79,7 +79,7 @@ void SegmentWorld::Step() {
   if (shared_.gap && root && ParseMeta(root->data)->frozen) shared_.gap = false;
   if (restore_in_ > 0 && --restore_in_ == 0) Restore();
   if (OneIn(30)) Strike();
-  // Who edits a form before he has restored what was lost is told to make another tag.
+  // An operator who edits a form before restoring lost data must create another tag.
   if (restore_in_ == 0 && OneIn(60) && !operator_->Edit(loses_data_)) Lose();
 }
 
@@ -126,7 +126,7 @@ void SegmentWorld::Strike() {
   }
 }
 
-// Nothing runs until shortly before a midnight.
+// Stops everything until shortly before a midnight.
 void SegmentWorld::Sleep() {
   const Milliseconds nap = operator_->BeforeMidnight() - clock_.Wall();
   if (nap < PeriodOracle::kTelling) return;
@@ -135,7 +135,7 @@ void SegmentWorld::Sleep() {
   shared_.slept += nap;
 }
 
-// The registry's clock alone, or all clocks alike. The servers contradict a lead of 300 days.
+// Sets the registry's clock alone, or all clocks alike. The servers contradict a lead of 300 days.
 void SegmentWorld::SetClocks() {
   if (!sets_clocks_) return;
   const auto off = static_cast<int64_t>(dice_.Below(4 * 3'600'000)) - 2 * 3'600'000;
@@ -172,7 +172,7 @@ void SegmentWorld::RollBackRegistry() {
   Lose();
 }
 
-// Between the loss and the freeze nobody takes ranges: that much is not promised.
+// Between the loss and the freeze no ranges are taken: nothing is promised about them.
 void SegmentWorld::Lose() {
   Trace("data are lost");
   ++shared_.losses;
@@ -191,7 +191,7 @@ void SegmentWorld::Restore() {
   shared_.gap = false;
 }
 
-// After the end of all faults every host serves every tag within ten minutes of work; weeks
+// After the end of all faults every host must serve every tag within ten minutes of work. Weeks
 // pass in between, since periods may be used up.
 void SegmentWorld::DemandService() {
   if (restore_in_ > 0) Restore();
@@ -208,7 +208,7 @@ void SegmentWorld::DemandService() {
   std::vector<size_t> served(hosts_.size());
   for (int i = 0; i < 60'000; ++i) {
     clock_.Advance(Milliseconds(10));
-    if (is_frozen() && i % 1'000 == 0) Restore();  // a late look found the loss again
+    if (is_frozen() && i % 1'000 == 0) Restore();  // a late reading detected the loss again
     if (i % 1'000 == 0) operator_->EnableAll();
     for (const auto& host : hosts_) {
       host->Round();
@@ -217,7 +217,7 @@ void SegmentWorld::DemandService() {
     if (i % 500 != 499) continue;
     clock_.Advance(kRest);
     shared_.slept += kRest;
-    // With those that are served undefined, it may be one more.
+    // With those that are served undefined, there may be one more.
     bool all = true;
     for (const auto& host : hosts_) all &= host->TagsServed() >= operator_->tags();
     if (all) return;

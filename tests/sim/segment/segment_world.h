@@ -12,18 +12,17 @@
 
 namespace firn {
 
-// Several hosts that serve the same tags, segment tags of the registry, of a database under its
-// ledger and without a buffer, and the tag `default`, in virtual time, while processes are killed,
-// stopped and started without their registry, requests and answers are lost or late, sessions end,
-// tags are made, edited, disabled and deleted, the database goes back in time, and the registry
-// does, too, and is restored; dated tags see midnights, and clocks that are set. One seed is one
-// world, and replays exactly.
+// Several hosts that serve the same tags in virtual time: segment tags of the registry, of a
+// database under its ledger and without a buffer, dated tags, and the tag `default`. Processes are
+// killed, stopped, and started without their registry; requests and answers are lost or late;
+// sessions end; tags are created, edited, disabled and deleted; the database goes back in time, and
+// so does the registry, which is then restored; dated tags pass midnights, and clocks are set. One
+// seed is one world, and replays exactly.
 //
-// Throws a Violation at the first number that is given out twice, at the first one of the tag
-// without a buffer that does not rise in real time, at one of a period that has not come or is
-// over, when a tag's ids go out in two forms, under a name that nobody has defined, or when a tag
-// that is defined is called unknown, and when service does not come back after the end of all
-// faults.
+// Throws a Violation at the first number that is issued twice, that does not rise in real time for
+// the tag without a buffer, or that belongs to a period that has not begun or is over; when a tag's
+// ids are issued in two forms or under a name that was never defined; when a defined tag is called
+// unknown; and when service does not return after the end of all faults.
 class SegmentWorld {
  public:
   SegmentWorld(uint64_t seed, SegmentMutant mutant, bool trace);
@@ -69,7 +68,7 @@ class SegmentWorld {
   std::vector<std::unique_ptr<SegmentHost>> hosts_;
   std::optional<MemoryTree::Image> backup_;
   std::optional<SimDatabase> old_database_;
-  int restore_in_ = 0;  // steps; 0: nothing to restore
+  int restore_in_ = 0;  // steps until a restore; 0: none is needed
   uint64_t steps_ = 0;
 };
 
