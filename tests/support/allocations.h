@@ -4,11 +4,11 @@
 
 namespace firn {
 
-// How often this program has asked the heap for memory through `new` so far, on all threads. For
-// programs that link firn_test_allocations, which replaces the global operators.
+// How many allocations through `new` this program has made so far, on all threads. For programs
+// that link firn_test_allocations, which replaces the global operators.
 //
-// In a file of their own: where a compiler sees that `delete` is free(), it takes every `new`
-// beside it for a mistake.
+// In a file of its own: a compiler that sees that `delete` is free() warns about every `new` in the
+// same file.
 int64_t Allocations();
 
 }  // namespace firn

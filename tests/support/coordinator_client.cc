@@ -17,18 +17,19 @@ Code CodeOf(const Result<T>& result) {
 
 }  // namespace
 
-// Returns the value that `ask` hands to its callback.
+// Returns the value that `ask` passes to its callback.
 template <typename T, typename Ask>
 T CoordinatorClient::Answer(Ask ask) {
   for (const BootMs give_up = SystemClock().Boot() + 3 * kPatience;;) {
-    // Shared, because an answer after the patience has ended must find somewhere to go.
+    // Shared, because an answer may arrive after the timeout.
     auto got = std::make_shared<std::optional<T>>();
     ask([got](T answer) { got->emplace(std::move(answer)); });
     if (!Await([&] { return got->has_value(); })) {
       throw std::runtime_error("a coordinator does not answer");
     }
     if (!repeats_ || CodeOf(**got) != Code::kUnavailable) return std::move(**got);
-    if (SystemClock().Boot() >= give_up) throw std::runtime_error("a connection does not come back");
+    if (SystemClock().Boot() >= give_up)
+      throw std::runtime_error("a connection does not come back");
     coordinator_->Dispatch(Milliseconds(20));
   }
 }

@@ -6,8 +6,8 @@
 
 namespace firn {
 
-// Always has numbers, and gives them at once, inside the call: for tests and benchmarks of what
-// stands before a source. Thread-safe; locks nothing and allocates nothing.
+// Always has numbers, and returns them at once, inside the call: for tests and benchmarks of code
+// that uses a source. Thread-safe; takes no lock and does not allocate.
 class EndlessSource final : public RangeSource {
  public:
   void Take(const TagDefinition&, int64_t size, TakeDone done) override {

@@ -1,6 +1,6 @@
-// To be loaded before a program (LD_PRELOAD): writes reach the page cache, and what would bring
-// them to the disk fails, as on a disk that is dying. The file that FAILING_SYNC names says below
-// which folder; no file, no failure.
+// To be preloaded (LD_PRELOAD): writes reach the page cache, but syncing them to the disk fails, as
+// on a dying disk. The file that FAILING_SYNC names contains the folder below which this happens;
+// without the file nothing fails.
 
 #include <cerrno>
 #include <cstdio>
@@ -15,7 +15,7 @@ namespace {
 
 using Sync = int(int);
 
-// The file's text, with a zero at its end; false when there is none.
+// Reads the file's text, with a final zero; returns false if the file is missing.
 bool ReadFolder(char* text, size_t size) {
   const char* const told = getenv("FAILING_SYNC");
   const int fd = told == nullptr ? -1 : open(told, O_RDONLY | O_CLOEXEC);

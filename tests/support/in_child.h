@@ -6,7 +6,7 @@
 
 namespace firn {
 
-// What `child` returns in a child of this process; -1: it died.
+// Runs `child` in a forked child, and returns its result; -1: it died.
 template <typename Child>
 int InChild(Child child) {
   const pid_t pid = fork();

@@ -1,7 +1,7 @@
-// What libraries do wrong, or seem to, told to the sanitizers. Debian's ZooKeeper client does not
-// free what belongs to the multis that are unanswered when a handle is closed, and all its handles'
-// threads write the text of an address into one buffer. glog asks for the time zone with each line;
-// the lock that guards it inside libc is one that the thread sanitizer does not see.
+// Faults of libraries, real or apparent, that the sanitizers must ignore. Debian's ZooKeeper client
+// does not free the multis that are unanswered when a handle is closed, and the threads of all its
+// handles write the text of an address into one buffer. glog reads the time zone with each line;
+// the thread sanitizer does not see the lock that guards it inside libc.
 extern "C" {
 
 const char* __lsan_default_suppressions();  // NOLINT: the sanitizer's name

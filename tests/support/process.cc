@@ -25,7 +25,7 @@
 namespace firn {
 namespace {
 
-constexpr int kNotFound = 127;  // what shells say of a program that is not there
+constexpr int kNotFound = 127;  // the shell's exit code for a missing program
 
 std::string ReadWhole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -34,7 +34,7 @@ std::string ReadWhole(const std::string& path) {
   return text.str();
 }
 
-// In the child, between fork and exec.
+// Runs in the child, between fork and exec.
 [[noreturn]] void Become(std::vector<char*>& arguments, const Process::Options& options) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const int in = open("/dev/null", O_RDONLY);

@@ -13,7 +13,7 @@
 namespace firn {
 namespace {
 
-TEST(ProcessTest, TellsHowAProgramEnded) {
+TEST(ProcessTest, ReportsHowAProgramEnded) {
   EXPECT_EQ(Process({"sh", "-c", "exit 7"}).Wait(kPatience), 7);
   EXPECT_EQ(Process({"sh", "-c", "kill -9 $$"}).Wait(kPatience), 137);
   EXPECT_EQ(Process({"no-such-program-here"}).Wait(kPatience), 127);
@@ -26,7 +26,7 @@ TEST(ProcessTest, KeepsBothStreamsApart) {
   EXPECT_EQ(finished.err, "err\n");
 }
 
-TEST(ProcessTest, GoesWithItsObject) {
+TEST(ProcessTest, EndsWithItsObject) {
   pid_t pid = 0;
   {
     Process sleeper({"sleep", "1000"});
@@ -59,7 +59,7 @@ TEST(FreePortTest, ReturnsAnotherPortEachTime) {
   EXPECT_EQ(ports.size(), 50u);
 }
 
-TEST(TempDirTest, IsGoneAfterwards) {
+TEST(TempDirTest, IsDeletedAtTheEnd) {
   std::filesystem::path path;
   {
     const TempDir dir;

@@ -7,9 +7,9 @@
 
 namespace firn {
 
-// The seed of a property test: FIRN_SEED when it is set, otherwise the same one every time, so that
-// a run is repeated by setting what a failure printed. Shown with every failure in scope by
-// SCOPED_TRACE(SeedText(seed)).
+// The seed of a property test: FIRN_SEED if it is set, otherwise a constant, so that a run can be
+// repeated with the seed that a failure printed. SCOPED_TRACE(SeedText(seed)) shows it with every
+// failure in scope.
 inline uint64_t TestSeed() {
   const char* given = std::getenv("FIRN_SEED");
   return given != nullptr ? std::strtoull(given, nullptr, 10) : 20240101;

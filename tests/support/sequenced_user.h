@@ -12,7 +12,7 @@
 
 namespace firn {
 
-// A claim's user as a server's issuing core is one, with the product's sequencer and id clock, in
+// A claim's user like a server's issuing core, with the product's sequencer and id clock, in
 // virtual time. Owned by one thread.
 class SequencedUser : public ClaimUser {
  public:
@@ -35,10 +35,10 @@ class SequencedUser : public ClaimUser {
   Tick Last() const override { return sequencer_->Last(); }
   Tick Close() override { return sequencer_->Close(); }
 
-  // The id clock by a fresh reading of both clocks.
+  // The id clock after a fresh reading of both clocks.
   WallMs Time() { return id_clock_.Advance(clock_.Read()); }
 
-  // Up to `want` ids' positions now; kClosed while there is no claim.
+  // Takes up to `want` ids' positions now; kClosed without a claim.
   Step Take(uint64_t want) {
     if (sequencer_ == nullptr) return {};
     const Tick now = claim_->layout().TickAt(Time());
@@ -46,7 +46,7 @@ class SequencedUser : public ClaimUser {
     return sequencer_->Take(now, want);
   }
 
-  // The same for a tick that was computed earlier, as a thread does that was paused in between.
+  // The same for a tick that was computed earlier, by a thread that was paused in between.
   Step TakeAt(Tick tick, uint64_t want) { return sequencer_->Take(tick, want); }
 
   bool has_claim() const { return sequencer_ != nullptr && !sequencer_->closed(); }

@@ -33,7 +33,7 @@ void Prepare(int fd) {
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-// Listens on a free port, which somebody else may take between finding and binding it.
+// Listens on a free port, which another program may take between finding and binding it.
 int Listen(int* port) {
   constexpr int kTriesMax = 20;
   for (int i = 0; i < kTriesMax; ++i) {
@@ -75,7 +75,7 @@ void TcpProxy::Refuse(bool refuse) {
   if (refuse) Cut();
 }
 
-// Two sockets a connection, after the two that are always there, in the order of `open_`.
+// Two sockets per connection, after the two that always exist, in the order of `open_`.
 void TcpProxy::Run() {
   while (!stopping_) {
     std::vector<pollfd> waits{{listener_, POLLIN, 0}, {wake_, POLLIN, 0}};

@@ -10,14 +10,14 @@
 
 namespace firn {
 
-// A bad network between a client and a server on 127.0.0.1: listens on a port of its own, passes
-// bytes on in both directions, and does to them what the test says. All verbs are thread-safe and
-// act on what arrives from now on; a thread of its own does the work.
+// A faulty network between a client and a server on 127.0.0.1: listens on its own port, forwards
+// bytes in both directions, and injects the faults that the test requests. All verbs are
+// thread-safe and apply to bytes that arrive from now on; a thread of its own does the work.
 //
-// Sharp edge: dropped bytes leave a connection that no protocol can go on with. Cut it.
+// Sharp edge: after dropped bytes no protocol can continue on the connection. Cut it.
 class TcpProxy {
  public:
-  static constexpr size_t kBufferedMax = 4 << 20;  // a direction that holds more reads no further
+  static constexpr size_t kBufferedMax = 4 << 20;  // a direction with more unsent bytes is not read
 
   explicit TcpProxy(int server_port);
   ~TcpProxy();
@@ -26,21 +26,21 @@ class TcpProxy {
 
   int port() const { return port_; }
 
-  // Swallows what the client says; the server hears nothing, and both think they are connected.
+  // Drops the client's bytes; the server receives nothing, and both believe they are connected.
   void DropRequests(bool drop) { drop_requests_ = drop; }
-  // Swallows what the server says: it does what it is asked, and nobody learns of it.
+  // Drops the server's bytes: it applies requests, but its answers never arrive.
   void DropAnswers(bool drop) { drop_answers_ = drop; }
-  // Keeps every byte back for so long, in either direction.
+  // Delays every byte by this time, in both directions.
   void Delay(Milliseconds delay) { delay_ms_ = delay.count(); }
   // New connections go to another server.
   void Redirect(int server_port) { server_port_ = server_port; }
-  // Closes every connection. New ones are taken.
+  // Closes every connection. New ones are accepted.
   void Cut();
-  // Closes every connection, and each new one as soon as it comes.
+  // Closes every connection, and each new one at once.
   void Refuse(bool refuse);
 
   int connections() const { return connections_; }
-  // Bytes swallowed so far: proof that a fault took hold.
+  // Bytes dropped so far: proof that a fault had an effect.
   int64_t dropped() const { return dropped_; }
 
  private:

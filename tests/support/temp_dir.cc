@@ -14,7 +14,7 @@ TempDir::TempDir(const std::filesystem::path& below) {
 }
 
 TempDir::~TempDir() {
-  std::error_code ignored;  // a directory left behind fails no test
+  std::error_code ignored;  // a remaining directory does not fail the test
   if (!keep_) std::filesystem::remove_all(path_, ignored);
 }
 

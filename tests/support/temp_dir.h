@@ -5,12 +5,12 @@
 
 namespace firn {
 
-// Below it lies what dies with the boot, on every Linux.
+// A folder whose contents are lost at the end of the boot, on every Linux.
 inline constexpr char kMemoryDir[] = "/dev/shm";
-// And below it what outlives the boot; a TempDir elsewhere may be either.
+// A folder whose contents survive the boot; a TempDir elsewhere may be either.
 inline constexpr char kDiskDir[] = "/var/tmp";
 
-// A directory of a test's own, deleted with all it holds.
+// A test's own directory, deleted with all its contents.
 class TempDir {
  public:
   explicit TempDir(const std::filesystem::path& below = std::filesystem::temp_directory_path());
@@ -21,7 +21,7 @@ class TempDir {
   const std::filesystem::path& path() const { return path_; }
   std::string operator/(const std::string& name) const { return path_ / name; }
 
-  // Leaves the directory for whoever has to find out what went wrong, and says where it is.
+  // Keeps the directory for debugging, and prints its path.
   void Keep();
 
  private:

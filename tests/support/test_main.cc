@@ -12,8 +12,8 @@
 namespace firn {
 namespace {
 
-// All cases by their names, and the file that each stands in. A name stands for one of them: ends
-// the program where two have the same.
+// All tests by their names, with their files. A name must be unique: ends the program if two tests
+// have the same.
 std::map<std::string, std::string_view> AllCases() {
   std::map<std::string, std::string_view> cases;
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
@@ -30,7 +30,7 @@ std::map<std::string, std::string_view> AllCases() {
   return cases;
 }
 
-// What selects the cases that stand in `file`; empty when there are none.
+// Returns the filter for the tests in `file`; empty if there are none.
 std::string CasesOf(std::string_view file) {
   std::string chosen;
   for (const auto& [name, stands_in] : AllCases()) {

@@ -34,7 +34,7 @@ void TlsAuthority::Sign(const std::string& who, const std::string& names) {
 bool TlsAuthority::SignForSeconds(const std::string& who, int seconds, const std::string& names) {
   if (!std::filesystem::exists(kFakeTime)) return false;
   Request(who);
-  // A day's, made almost a day ago.
+  // Valid for a day, created almost a day ago.
   Grant(who, names,
         {"env", std::string("LD_PRELOAD=") + kFakeTime,
          "FAKETIME=-" + std::to_string(kDaySeconds - seconds) + "s"});

@@ -7,7 +7,7 @@
 
 namespace firn {
 
-// An authority with certificates that it has signed, made by the openssl command.
+// An authority with certificates that it has signed, created by the openssl command.
 class TlsAuthority {
  public:
   explicit TlsAuthority(std::string name);
@@ -15,11 +15,11 @@ class TlsAuthority {
   // Signs a new certificate; its files are `who`.key and `who`.crt. `names` are its
   // subjectAltName, as OpenSSL reads it: "DNS:server.example,IP:127.0.0.1".
   void Sign(const std::string& who, const std::string& names = {});
-  // One that is good for so long from now on; has it ended already, for less than nothing. False
-  // where there is no libfaketime.
+  // Signs a certificate that is valid for so many seconds from now on; already expired if negative.
+  // Returns false without libfaketime.
   bool SignForSeconds(const std::string& who, int seconds, const std::string& names = {});
 
-  // The authority's own is ca.crt.
+  // The authority's own certificate is ca.crt.
   std::string File(const std::string& name) const { return dir_ / name; }
 
  private:

@@ -12,7 +12,7 @@ inline constexpr Milliseconds kMs{1}, kAnHour{3'600'000}, kADay = 24 * kAnHour;
 
 inline WallMs At(std::string_view rfc3339) { return ParseRfc3339(rfc3339).value(); }
 
-// A clock that stands still until a test moves it. Thread-safe.
+// A clock that advances only when a test moves it. Thread-safe.
 class VirtualClock final : public Clock {
  public:
   explicit VirtualClock(WallMs wall, BootMs boot = BootMs(1'000'000))
@@ -21,13 +21,13 @@ class VirtualClock final : public Clock {
   WallMs Wall() const override { return WallMs(wall_ms_.load()); }
   BootMs Boot() const override { return BootMs(boot_ms_.load()); }
 
-  // Time passes: both clocks move.
+  // Lets time pass: both clocks move.
   void Advance(Milliseconds d) {
     boot_ms_ += d.count();
     wall_ms_ += d.count();
   }
 
-  // Somebody sets the wall clock; the boot clock does not notice.
+  // Sets the wall clock; the boot clock does not change.
   void StepWall(Milliseconds d) { wall_ms_ += d.count(); }
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a listener on 127.0.0.1:port says to `question` until it closes; empty on any failure.
+// Returns the answer of a listener on 127.0.0.1:port to `question`; empty on any failure.
 std::string AskPort(int port, const std::string& question) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return {};

@@ -16,15 +16,15 @@ namespace firn {
 
 struct ZooKeeperOptions {
   int members = 1;
-  // ZooKeeper's unit of time. Sessions may be as short as twice this.
+  // ZooKeeper's unit of time. The minimum session timeout is twice this.
   Milliseconds tick{200};
-  // Off, writes survive the death of the program, not of the machine: enough for most tests.
+  // Off: writes survive the death of the program, not of the machine: enough for most tests.
   bool force_sync = false;
 };
 
 // A real ZooKeeper from Debian's package: one server or an ensemble, on free loopback ports, with
-// its files in a throw-away folder, and everything that may happen to it. Members are counted from
-// 0. One thread; the thread that makes it must live as long as it.
+// its files in a throw-away folder, and its faults. Members are counted from 0. One thread, which
+// must live as long as the object.
 //
 //     Result<std::unique_ptr<ZooKeeper>> zk = ZooKeeper::Start({.members = 3});
 //     ... (*zk)->hosts() ...
@@ -32,8 +32,8 @@ struct ZooKeeperOptions {
 //     ASSERT_TRUE((*zk)->AwaitReady().ok());
 class ZooKeeper {
  public:
-  // Serving, or the reason why not, with the folder of the logs. Each member takes about a second
-  // of processor time and 60 MB.
+  // Returns a serving ensemble, or why it does not serve, with the folder of the logs. Each member
+  // takes about a second of processor time and 60 MB.
   static Result<std::unique_ptr<ZooKeeper>> Start(ZooKeeperOptions options = {});
 
   int size() const { return static_cast<int>(members_.size()); }
@@ -46,7 +46,7 @@ class ZooKeeper {
 
   // --- faults -----------------------------------------------------------------------------------
 
-  // SIGKILL; its files stay.
+  // SIGKILL; its files remain.
   void Kill(int member);
   // Starts it again on its files. Ok as soon as the program runs; AwaitReady waits for service.
   Status Restart(int member);
@@ -57,33 +57,33 @@ class ZooKeeper {
   void KillAll();
   Status RestartAll();
 
-  // The data are lost: kills all, removes their data, starts all, waits until they serve.
+  // Loses the data: kills all, removes their data, starts all, waits until they serve.
   Status Wipe();
 
-  // A backup, and putting it back as a careless operator does. Both kill all, start all and wait
+  // Makes a backup, and restores it as a careless operator does. Both kill all, start all and wait
   // until they serve. One backup at a time; the second replaces the first.
   Status SaveData();
   Status RestoreData();
 
-  // As if a node had been set as often as that; kills all, starts all and waits until they serve.
+  // Sets a node's version as after that many sets; kills all, starts all, waits until they serve.
   Status SetVersion(const std::string& path, int64_t version);
 
   // --- state ------------------------------------------------------------------------------------
 
-  // The member that leads, or is alone; empty when none says so now.
+  // The member that leads, or is alone; empty if none reports that now.
   std::optional<int> Leader();
 
   // "leader", "follower", "standalone"; empty when it does not serve now.
   std::string Mode(int member);
 
-  // The answer to one of ZooKeeper's four letter words ("srvr", "cons", "wchp"); empty when there
-  // is none.
+  // The answer to one of ZooKeeper's four-letter words ("srvr", "cons", "wchp"); empty if there is
+  // none.
   std::string Ask(int member, const std::string& word) const;
 
-  // Waits until every member that runs serves, one of them as leader.
+  // Waits until every running member serves, one of them as leader.
   Status AwaitReady(Milliseconds patience = kPatience);
 
-  // Leaves the folder with the logs, for whoever has to find out what went wrong.
+  // Keeps the folder with the logs for debugging.
   void KeepFiles() { folder_.Keep(); }
 
  private:

@@ -7,7 +7,7 @@
 namespace firn {
 namespace {
 
-TEST(ZooKeeperTest, OneServerServesAndComesBackEmptyAfterAWipe) {
+TEST(ZooKeeperTest, OneServerIsEmptyAfterAWipe) {
   auto zk = ZooKeeper::Start();
   ASSERT_TRUE(zk.ok()) << zk.status();
   EXPECT_EQ((*zk)->Mode(0), "standalone");

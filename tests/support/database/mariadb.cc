@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Small files, and nothing that only costs time when a server of tests comes and goes. Writes
+// Small files, and nothing that only costs time at the start and end of a test server. Writes
 // survive the death of the program, not of the machine.
 constexpr const char* kConfig = R"([mariadbd]
 innodb_log_file_size=4M
@@ -30,7 +30,7 @@ sync_binlog=0
 innodb_flush_log_at_trx_commit=2
 )";
 
-// Run at each start, and not replicated.
+// Run at each start; not replicated.
 constexpr const char* kSetUp =
     "SET SESSION sql_log_bin = 0;\n"
     "CREATE DATABASE IF NOT EXISTS ids CHARACTER SET utf8mb4;\n"
@@ -39,7 +39,7 @@ constexpr const char* kSetUp =
     "CREATE USER IF NOT EXISTS copier@'127.0.0.1' IDENTIFIED BY 'another';\n"
     "GRANT REPLICATION SLAVE ON *.* TO copier@'127.0.0.1';\n";
 
-// MariaDB runs as root only when it is told to.
+// MariaDB runs as root only if told so explicitly.
 std::string UserFlag() {
   const passwd* const user = getpwuid(geteuid());
   return std::string("--user=") + (user != nullptr ? user->pw_name : "root");
@@ -50,8 +50,8 @@ Status WriteFile(const fs::path& path, const std::string& text, mode_t mode) {
   return chmod(path.c_str(), mode) == 0 ? Status() : Internal("cannot write " + path.string());
 }
 
-// A server that starts removes what others have in the folder for temporary tables, so each has
-// its own: tests run beside each other.
+// A starting server removes other servers' temporary tables from the folder, so each has its own:
+// tests run in parallel.
 Status WriteConfig(const TempDir& folder) {
   return WriteFile(folder / "my.cnf", kConfig + ("tmpdir=" + folder.path().string()) + "\n", 0600);
 }
@@ -60,16 +60,16 @@ Status WriteConfig(const TempDir& folder) {
 Result<fs::path> InstallFiles(const TempDir& folder) {
   FIRN_TRY(WriteConfig(folder));
   const fs::path data = folder / "data";
-  const Finished install = RunToEnd(
-      {"mariadb-install-db", "--defaults-file=" + (folder / "my.cnf"), "--datadir=" + data.string(),
-       UserFlag(), "--auth-root-authentication-method=normal", "--skip-test-db",
-       "--force"});  // also where the machine's name cannot be looked up
+  const Finished install = RunToEnd({"mariadb-install-db", "--defaults-file=" + (folder / "my.cnf"),
+                                     "--datadir=" + data.string(), UserFlag(),
+                                     "--auth-root-authentication-method=normal", "--skip-test-db",
+                                     "--force"});  // even if the machine's name cannot be resolved
   if (install.exit_code == 0) return data;
   return Unavailable("mariadb-install-db (package mariadb-server) failed: " + install.out +
                      install.err);
 }
 
-// They take a second: made once a program.
+// Creating them takes a second, so it is done once per program.
 const Result<fs::path>& FreshFiles() {
   static const TempDir folder;
   static const Result<fs::path> files = InstallFiles(folder);

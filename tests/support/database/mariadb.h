@@ -11,8 +11,8 @@ namespace firn {
 // A real MariaDB (package mariadb-server).
 class MariaDb final : public SqlServer {
  public:
-  // Serving, or the reason why not. The first one of a program takes a second more: it makes the
-  // files that the others copy.
+  // Returns a serving database, or why it does not serve. The first one of a program takes a second
+  // longer: it creates the files that the others copy.
   static Result<std::unique_ptr<MariaDb>> Start();
 
   Result<std::vector<Row>> Query(const std::string& sql) override;

@@ -17,7 +17,7 @@ class MariaDbTest : public testing::Test {
   std::unique_ptr<MariaDb> server_;
 };
 
-TEST_F(MariaDbTest, WhatWasWrittenIsThereAfterAKill) {
+TEST_F(MariaDbTest, WritesSurviveAKill) {
   ASSERT_TRUE(server_->Run("INSERT INTO t VALUES (7)").ok());
   server_->Kill();
   EXPECT_FALSE(server_->Run("SELECT 1").ok());
@@ -25,7 +25,7 @@ TEST_F(MariaDbTest, WhatWasWrittenIsThereAfterAKill) {
   EXPECT_EQ(First(server_->Query("SELECT n FROM t")), "7");
 }
 
-TEST_F(MariaDbTest, AReplicaThatLagsIsPromotedWithoutTheLatestWrites) {
+TEST_F(MariaDbTest, PromotesALaggingReplicaWithoutTheLatestWrites) {
   auto replica = server_->StartReplica();
   ASSERT_TRUE(replica.ok()) << replica.status();
   ASSERT_TRUE(server_->Run("INSERT INTO t VALUES (1)").ok());

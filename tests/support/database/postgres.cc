@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Nothing that only costs time when a server of tests comes and goes. Writes survive the death of
-// the program, not of the machine.
+// Without everything that only costs time at the start and end of a test server. Writes survive the
+// death of the program, not of the machine.
 constexpr const char* kConfig = R"(
 listen_addresses = '127.0.0.1'
 max_connections = 200
@@ -29,7 +29,7 @@ constexpr const char* kAccess =
     "host all firn 127.0.0.1/32 scram-sha-256\n"
     "host replication copier 127.0.0.1/32 trust\n";
 
-// A statement a line, before the first start, in the databases `postgres` and `ids`.
+// One statement per line, before the first start, in the databases `postgres` and `ids`.
 constexpr const char* kSetUp =
     "CREATE ROLE firn LOGIN PASSWORD 'a secret of tests'\n"
     "CREATE ROLE copier LOGIN REPLICATION\n"
@@ -37,7 +37,7 @@ constexpr const char* kSetUp =
 constexpr const char* kSetUpIds =
     "ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT, INSERT, UPDATE ON TABLES TO firn\n";
 
-// The package keeps its programs where PATH does not lead, by version.
+// The package has its programs in a folder outside of PATH, by version.
 std::string Program(const std::string& name) {
   std::error_code error;
   for (const auto& version : fs::directory_iterator("/usr/lib/postgresql", error)) {
@@ -49,7 +49,7 @@ std::string Program(const std::string& name) {
 
 const passwd* OtherUser() { return geteuid() == 0 ? getpwnam("postgres") : nullptr; }
 
-// Becoming another user undoes that a process dies with its parent.
+// After becoming another user, a process no longer dies with its parent.
 std::vector<std::string> AsOwner(std::vector<std::string> command) {
   if (OtherUser() == nullptr) return command;
   command.insert(command.begin(), {"setpriv", "--reuid=postgres", "--regid=postgres",
@@ -69,7 +69,7 @@ Status RunAsOwner(const std::vector<std::string>& command) {
   return Unavailable(command.front() + " (package postgresql) failed: " + done.out + done.err);
 }
 
-// Statements in a database whose server does not run.
+// Runs statements in a database whose server does not run.
 Status RunAlone(const TempDir& folder, const std::string& database, const char* statements) {
   std::ofstream(folder / "statements") << statements;
   return RunAsOwner({"sh", "-c", R"(exec "$1" --single -D "$2" "$3" < "$4")", "sh",
@@ -90,7 +90,7 @@ Result<fs::path> InstallFiles(const TempDir& folder) {
   return data;
 }
 
-// They take seconds: made once a program.
+// Creating them takes seconds, so it is done once per program.
 const Result<fs::path>& FreshFiles() {
   static const TempDir folder;
   static const Result<fs::path> files = InstallFiles(folder);
@@ -164,7 +164,7 @@ Result<std::unique_ptr<Postgres>> Postgres::Start() {
   });
 }
 
-// Without a word its helpers would write into the folder for a moment more.
+// If killed without notice, its helper processes would write into the folder for a moment.
 Postgres::~Postgres() {
   if (!process_) return;
   process_->Signal(SIGQUIT);
@@ -177,7 +177,7 @@ void Postgres::Launch() {
                      {.output_file = folder_ / "output.log"});
 }
 
-// A server that was killed leaves helpers behind, and none serves before they have noticed.
+// A killed server leaves helper processes behind; a new server must wait until they have ended.
 Status Postgres::Restart() {
   process_.reset();
   const bool ready = Eventually(kPatience, [this] {

@@ -8,12 +8,12 @@
 
 namespace firn {
 
-// A real PostgreSQL (package postgresql), which serves nobody as root: there it runs as the
+// A real PostgreSQL (package postgresql), which refuses to run as root: then it runs as the
 // package's user.
 class Postgres final : public SqlServer {
  public:
-  // Serving, or the reason why not. The first one of a program takes seconds more: it makes the
-  // files that the others copy.
+  // Returns a serving database, or why it does not serve. The first one of a program takes seconds
+  // longer: it creates the files that the others copy.
   static Result<std::unique_ptr<Postgres>> Start();
   ~Postgres() override;
 
@@ -29,7 +29,7 @@ class Postgres final : public SqlServer {
  private:
   Postgres() = default;
 
-  // `fill` makes the files.
+  // `fill` creates the files.
   template <typename Fill>
   static Result<std::unique_ptr<Postgres>> StartOn(Fill fill);
 

@@ -17,7 +17,7 @@ class PostgresTest : public testing::Test {
   std::unique_ptr<Postgres> server_;
 };
 
-TEST_F(PostgresTest, WhatWasWrittenIsThereAfterAKill) {
+TEST_F(PostgresTest, WritesSurviveAKill) {
   ASSERT_TRUE(server_->Run("INSERT INTO t VALUES (7)").ok());
   server_->Kill();
   EXPECT_FALSE(server_->Run("SELECT 1").ok());
@@ -25,7 +25,7 @@ TEST_F(PostgresTest, WhatWasWrittenIsThereAfterAKill) {
   EXPECT_EQ(First(server_->Query("SELECT n FROM t")), "7");
 }
 
-TEST_F(PostgresTest, AReplicaThatLagsIsPromotedWithoutTheLatestWrites) {
+TEST_F(PostgresTest, PromotesALaggingReplicaWithoutTheLatestWrites) {
   auto replica = server_->StartReplica();
   ASSERT_TRUE(replica.ok()) << replica.status();
   ASSERT_TRUE(server_->Run("INSERT INTO t VALUES (1)").ok());

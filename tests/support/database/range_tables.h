@@ -6,7 +6,7 @@
 
 namespace firn {
 
-// Tables of ranges in databases of tests, as Firn, Leaf and Tinyid have them.
+// Tables of ranges in test databases, in the forms of Firn, Leaf and Tinyid.
 
 inline std::string CreateTableSql(TableForm form, const std::string& table,
                                   SqlDialect dialect = SqlDialect::kMysql) {
@@ -35,7 +35,7 @@ inline std::string CreateTableSql(TableForm form, const std::string& table,
          engine;
 }
 
-// A row from which `begin` follows. Firn makes its own rows.
+// A row after which a range begins at `begin`. Firn creates its own rows.
 inline std::string InsertRowSql(TableForm form, const std::string& table, const std::string& tag,
                                 int64_t begin, SqlDialect dialect = SqlDialect::kMysql) {
   std::string name = "'";

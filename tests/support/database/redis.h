@@ -14,20 +14,20 @@
 namespace firn {
 
 struct RedisOptions {
-  // Off, it comes back from a kill as empty as it began.
+  // Off: after a kill it starts empty.
   bool append_only = true;
-  // With append_only: each command is on disk before it is answered, else once a second.
+  // With append_only: each command is on disk before it is answered; otherwise once a second.
   bool sync_always = false;
   std::string password{};  // empty: none
-  // A node of a Redis Cluster, which knows no other one yet.
+  // A node of a Redis Cluster, which knows no other node yet.
   bool cluster = false;
 };
 
 // A real Redis from Debian's package on a free loopback port, with its files in a throw-away
-// folder. One thread; the thread that makes it must live as long as it.
+// folder. One thread, which must live as long as the object.
 class Redis {
  public:
-  // Serving, or the reason why not.
+  // Returns a serving Redis, or why it does not serve.
   static Result<std::unique_ptr<Redis>> Start(RedisOptions options = {});
 
   int port() const { return port_; }
@@ -38,28 +38,28 @@ class Redis {
   // A file with the password, readable by this user only.
   std::string credentials_file() const { return folder_ / "credentials"; }
 
-  // One command; its answer as text, lists one item a line. A refusal is a failure.
+  // Runs one command; returns its answer as text, lists one item per line. A refusal is a failure.
   Result<std::string> Run(const std::vector<std::string>& words);
   // A field of INFO.
   std::string Info(const std::string& field);
 
   // --- replication ------------------------------------------------------------------------------
 
-  // Becomes a replica, and waits until it has what `primary` has now.
+  // Becomes a replica, and waits until it has everything that `primary` has now.
   Status Follow(Redis& primary);
   Status Promote() { return Run({"REPLICAOF", "NO", "ONE"}).status(); }
 
-  // Both are of a cluster: becomes a node of it that keeps nothing, while `other` keeps all.
+  // Both are in a cluster: becomes a node without slots, while `other` keeps all of them.
   Status JoinCluster(Redis& other);
 
   // --- faults -----------------------------------------------------------------------------------
 
   Status Flush() { return Run({"FLUSHALL"}).status(); }
-  // SIGKILL; its files stay.
+  // SIGKILL; its files remain.
   void Kill() { process_.reset(); }
   // Starts it again on its files and waits until it serves.
   Status Restart();
-  // Its files are lost; it comes back empty.
+  // Its files are lost; it starts empty.
   Status Replace();
   // SIGSTOP and SIGCONT.
   void Stop() { process_->Pause(); }

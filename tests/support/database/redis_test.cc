@@ -5,7 +5,7 @@
 namespace firn {
 namespace {
 
-TEST(RedisTest, KeepsOnDiskWhatItIsToldToKeep) {
+TEST(RedisTest, KeepsDataOnDiskAsConfigured) {
   auto redis = Redis::Start({.append_only = true, .sync_always = true, .password = "secret"});
   ASSERT_TRUE(redis.ok()) << redis.status();
   ASSERT_TRUE((*redis)->Run({"SET", "key", "value"}).ok());

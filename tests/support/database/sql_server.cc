@@ -14,7 +14,7 @@
 namespace firn {
 namespace {
 
-// What /proc says of a process: "4711 (its name) S parent ...". Nothing once it has ended.
+// Returns /proc's line about a process: "4711 (its name) S parent ..."; empty once it has ended.
 struct Stat {
   char state = 'X';
   pid_t parent = 0;
@@ -51,7 +51,7 @@ std::vector<pid_t> ChildrenOf(pid_t parent) {
 void SqlServer::Kill() {
   if (!process_) return;
   const pid_t parent = process_->pid();
-  process_->Signal(SIGSTOP);  // and makes no more of them
+  process_->Signal(SIGSTOP);  // so that it starts no more of them
   Eventually(kPatience, [&] { return StatOf(parent).state == 'T' || HasEnded(parent); });
   const std::vector<pid_t> children = ChildrenOf(parent);
   process_.reset();

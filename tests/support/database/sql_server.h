@@ -14,15 +14,15 @@
 namespace firn {
 
 // A real database server from Debian's package on a free loopback port, with its files in a
-// throw-away folder. There is an empty database `ids`, and an account for programs over TCP; the
-// test itself speaks as the owner through the socket. Two of them make a primary and a replica:
+// throw-away folder. It has an empty database `ids`, and an account for programs over TCP; the test
+// itself connects as the owner through the socket. Two of them form a primary and a replica:
 //
 //     auto replica = primary->StartReplica();
 //     ASSERT_EQ((*replica)->AwaitCaughtUp(*primary), Status());
 //     primary->Kill();
 //     ASSERT_EQ((*replica)->Promote(), Status());
 //
-// One thread; the thread that makes it must live as long as it.
+// One thread, which must live as long as the object.
 class SqlServer {
  public:
   static constexpr const char* kDatabase = "ids";
@@ -41,25 +41,25 @@ class SqlServer {
   // A file with "user:password" of the account, readable by this user only.
   std::string credentials_file() const { return folder_ / "credentials"; }
 
-  // One statement in `ids`, as the owner.
+  // Runs one statement in `ids`, as the owner.
   Status Run(const std::string& sql) { return Query(sql).status(); }
   virtual Result<std::vector<Row>> Query(const std::string& sql) = 0;
 
   // --- replication ------------------------------------------------------------------------------
 
-  // A read-only replica that repeats all that this server has ever done.
+  // A read-only replica that applies all changes of this server.
   virtual Result<std::unique_ptr<SqlServer>> StartReplica() = 0;
-  // Whatever `primary` did until now is here, too.
+  // Waits until everything that `primary` did until now has been applied here.
   virtual Status AwaitCaughtUp(SqlServer& primary) = 0;
-  // What is done there from now on arrives here no more, until Promote throws it away.
+  // Changes from now on do not arrive here any more, until Promote discards them.
   virtual Status StopFollowing() = 0;
-  // Forgets its primary and takes writes.
+  // Detaches from its primary and accepts writes.
   virtual Status Promote() = 0;
 
   // --- faults -----------------------------------------------------------------------------------
 
-  // SIGKILL; its files stay. Processes that it had made, as PostgreSQL does for each session, are
-  // gone, too: they would answer for a moment more.
+  // SIGKILL; its files remain. Its child processes, which PostgreSQL has for each session, are
+  // killed too: they would answer for a moment more.
   void Kill();
   // Starts it again on its files and waits until it serves.
   virtual Status Restart() = 0;
@@ -67,7 +67,7 @@ class SqlServer {
   void Stop() { process_->Pause(); }
   void Continue() { process_->Resume(); }
 
-  // Leaves the folder with the log, for whoever has to find out what went wrong.
+  // Keeps the folder with the log for debugging.
   void KeepFiles() { folder_.Keep(); }
 
  protected:
@@ -80,7 +80,7 @@ class SqlServer {
   std::optional<Process> process_;
 };
 
-// What the first of these rows begins with; or what went wrong.
+// Returns the first column of the first row, or the failure.
 inline std::string First(const Result<std::vector<SqlServer::Row>>& rows) {
   if (!rows.ok()) return rows.status().message();
   return rows->empty() ? "" : rows->front().front();

@@ -71,7 +71,7 @@ class AwkwardClient::Conversation {
         tongue_(MakeTongue(options_.tongue)),
         moved_at_(TestNow()) {}
 
-  // False when it did not come to its end.
+  // Returns false if the conversation ended early.
   bool Hold() {
     while (answered_ < options_.calls) {
       if (client_.stop_) return false;
@@ -149,7 +149,7 @@ class AwkwardClient::Conversation {
       Take(answer);
     }
     received_.erase(0, taken);
-    if (answered_ == asked_ && !received_.empty()) Fail("bytes that nobody asked for");
+    if (answered_ == asked_ && !received_.empty()) Fail("bytes without a call");
   }
 
   void Take(const TongueAnswer& answer) {
@@ -224,7 +224,7 @@ void AwkwardClient::Run() {
     if (stop_) return;
     ++lost_;
     ++at;
-    if (options_.conversations != 0) return;  // whoever counts them expects none to be lost
+    if (options_.conversations != 0) return;  // if they are counted, none may be lost
     SleepFor(kBeforeTheNextServer);
   }
 }

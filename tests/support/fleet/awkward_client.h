@@ -15,43 +15,43 @@
 
 namespace firn {
 
-// How an honest client may be awkward.
+// The ways in which an honest client can be awkward.
 struct Manner {
   const char* name = "";
-  int in_flight = 32;             // calls that are asked before the first of them is answered
-  int32_t count = 1'000;          // ids of a call; some calls ask for a few more
-  size_t send_bytes = 64 * 1024;  // at once, at most
-  size_t read_bytes = 64 * 1024;  // at once, at most
-  int window_bytes = 0;           // of its receive buffer; 0: as the kernel likes it
+  int in_flight = 32;             // calls that are sent before the first of them is answered
+  int32_t count = 1'000;          // ids per call; some calls request a few more
+  size_t send_bytes = 64 * 1024;  // maximum per send
+  size_t read_bytes = 64 * 1024;  // maximum per read
+  int window_bytes = 0;           // of its receive buffer; 0: the kernel's default
   int segment_bytes = 0;          // of a packet to it; see Channel
-  size_t pause_each_bytes = 0;  // reads nothing for a while whenever it has read so many; 0: never
+  size_t pause_each_bytes = 0;    // number of bytes read between two pauses; 0: no pauses
   Milliseconds pause{0};
-  bool bursts = false;            // asks again only when everything has been answered
-  bool finishes_sending = false;  // shuts its side behind its last call
+  bool bursts = false;            // sends again only when everything was answered
+  bool finishes_sending = false;  // shuts down its side after its last call
 };
 
-// Readers that pause or are slow, small windows, bursts, byte for byte, half-closed connections.
+// Readers that pause or are slow, small windows, bursts, single bytes, half-closed connections.
 const std::vector<Manner>& AwkwardManners();
 
-// The same manner, for use beside a load that it is not to outdo: some ten thousand ids a second.
+// The same manners for use beside a load that it must not exceed: about 10,000 ids a second.
 Manner Modest(Manner manner);
 
-// One such client in a thread of its own, from its making to its end: conversations over a
-// connection each, of so many calls, one after another. It compares every answer with its call and
-// keeps all ids. A connection that ends early is counted as lost, and the next server is tried.
+// One such client with its own thread, from construction to destruction: conversations of a number
+// of calls, each over a new connection, one after another. It compares every answer with its call
+// and keeps all ids. A connection that ends early counts as lost, and the next server is tried.
 class AwkwardClient {
  public:
   struct Options {
     std::vector<int> ports;  // on loopback
-    size_t first = 0;        // which of them to begin with
-    std::string tls_ca{};    // the file of the servers' authority; empty: no TLS
+    size_t first = 0;        // index of the first server
+    std::string tls_ca{};    // file with the servers' authority; empty: no TLS
     std::string tag = "default";
     TongueName tongue = TongueName::kThriftBinary;
     Manner manner{};
-    // Reads nothing before this says true, which it is asked now and then. Empty: it reads at once.
+    // Reads nothing until this returns true; it is called repeatedly. Empty: reads at once.
     std::function<bool()> may_read{};
-    int calls = 100;        // of a conversation
-    int conversations = 0;  // that are held to their end; 0: until Stop
+    int calls = 100;        // per conversation
+    int conversations = 0;  // number of complete ones; 0: until Stop
   };
 
   explicit AwkwardClient(Options options);
@@ -59,12 +59,12 @@ class AwkwardClient {
   AwkwardClient(const AwkwardClient&) = delete;
   AwkwardClient& operator=(const AwkwardClient&) = delete;
 
-  // Ends it in the middle of whatever it does.
+  // Ends it at once.
   void Stop();
-  // Waits until it has held its conversations.
+  // Waits until its conversations are complete.
   void Join();
 
-  // Any thread, any time.
+  // May be called by any thread, at any time.
   int64_t answered() const { return answered_; }  // with ids
 
   // After Stop or Join.
@@ -72,7 +72,7 @@ class AwkwardClient {
   const std::vector<int64_t>& ids() const { return ids_; }
   const std::vector<std::string>& faults() const { return faults_; }  // the first ten
   int64_t refused() const { return refused_; }
-  int64_t lost() const { return lost_; }  // connections that ended early, or were not to be had
+  int64_t lost() const { return lost_; }  // connections that ended early or could not be opened
 
  private:
   class Conversation;

@@ -39,7 +39,7 @@ int Clamped(size_t size) {
 std::unique_ptr<Channel> Channel::Open(const Options& options) {
   std::unique_ptr<Channel> channel(new Channel(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
   const int fd = channel->fd_;
-  // Before it connects: both are agreed upon there.
+  // Set before it connects, because both are negotiated then.
   if (options.window_bytes > 0) Set(fd, SOL_SOCKET, SO_RCVBUF, options.window_bytes);
   if (options.segment_bytes > 0) Set(fd, IPPROTO_TCP, TCP_MAXSEG, options.segment_bytes);
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &kOpenMax, sizeof kOpenMax);

@@ -12,32 +12,32 @@
 
 namespace firn {
 
-// A client's connection to a port of loopback: TCP, or TLS over it. Only opening it blocks, for
-// some seconds at most. Used by one thread.
+// A client's connection to a loopback port: TCP, or TLS over it. Only opening it blocks, for some
+// seconds at most. Used by one thread.
 class Channel {
  public:
   struct Options {
     int port = 0;
-    int window_bytes = 0;   // of the receive buffer; 0: as the kernel likes it
-    int segment_bytes = 0;  // of a packet to the client, at most; 0: likewise. Small ones keep the
-                            // server's send buffer small, as a slow line would
-    std::string tls_ca = {};  // the file of the server's authority; empty: no TLS
+    int window_bytes = 0;     // of the receive buffer; 0: the kernel's default
+    int segment_bytes = 0;    // maximum packet to the client; 0: likewise. A small value keeps the
+                              // server's send buffer small, as a slow line would
+    std::string tls_ca = {};  // file with the server's authority; empty: no TLS
   };
 
-  // Null when nobody takes the connection, or encryption cannot be agreed upon.
+  // Returns null if the connection is refused, or the TLS handshake fails.
   static std::unique_ptr<Channel> Open(const Options& options);
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // How many bytes went, or came: 0 means none just now. Nothing: the connection has ended.
+  // Returns the number of bytes; 0: none just now; nullopt: the connection has ended.
   std::optional<size_t> Send(std::string_view bytes);
   std::optional<size_t> Receive(char* into, size_t size);
 
-  // Nothing more will be sent; what comes is still received.
+  // Shuts down sending; receiving continues.
   void FinishSending();
 
-  // Waits until something has come or, when asked to, can be sent, for a little while at most.
+  // Waits briefly until data have arrived or, on request, can be sent.
   void Await(bool to_send) const;
 
  private:

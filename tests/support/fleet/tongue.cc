@@ -42,7 +42,7 @@ TongueAnswer WithCount(TongueAnswer answer, int32_t count) {
   return answer;
 }
 
-// Framed, by the generated stubs' own structures; the sequence id tells the calls apart.
+// Framed, by the generated stubs' own structures; the sequence id distinguishes the calls.
 template <typename Coding>
 class ThriftTongue final : public Tongue {
  public:
@@ -108,7 +108,7 @@ class ThriftTongue final : public Tongue {
   Coding reader_{in_}, writer_{out_};
 };
 
-// HTTP/1.1, kept alive; answers are told apart by how many ids they have.
+// HTTP/1.1 with keep-alive; answers are distinguished by their number of ids.
 class HttpTongue final : public Tongue {
  public:
   std::string Call(const std::string& tag, int32_t, int32_t count) override {
@@ -155,7 +155,7 @@ class HttpTongue final : public Tongue {
   static void Read(std::string_view body, TongueAnswer& answer) {
     const auto json = nlohmann::json::parse(body, nullptr, false);
     if (json.is_discarded() || !json.is_object()) {
-      answer.fault = "a body that is no JSON";
+      answer.fault = "a body that is not JSON";
       return;
     }
     if (answer.refused) return;
@@ -164,7 +164,7 @@ class HttpTongue final : public Tongue {
       return;
     }
     for (const auto& id : json["ids"]) {
-      if (!id.is_string()) answer.fault = "an id that is no text";
+      if (!id.is_string()) answer.fault = "an id that is not a text";
       const std::string text = id.is_string() ? id.get<std::string>() : "";
       int64_t value = 0;
       const auto end = text.data() + text.size();

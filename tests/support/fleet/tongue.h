@@ -9,25 +9,25 @@
 
 namespace firn {
 
-// What came back for one call.
+// The answer to one call.
 struct TongueAnswer {
-  size_t bytes = 0;  // how long it is; 0: it is not whole yet
+  size_t bytes = 0;  // its length; 0: incomplete
   std::vector<int64_t> ids{};
   bool refused = false;  // with a reason
-  std::string fault{};   // what is wrong about it; empty: nothing
+  std::string fault{};   // what is wrong with it; empty: nothing
 };
 
-// A language in which ids are asked for, strictly read: everything that the contract does not allow
-// is a fault. Used by one thread.
+// A protocol for requesting ids, read strictly: everything that the contract does not permit is a
+// fault. Used by one thread.
 class Tongue {
  public:
   virtual ~Tongue() = default;
 
-  // The bytes that ask for `count` ids of `tag`. `number` tells this call from others, where the
-  // language has a place for it.
+  // Returns the bytes of a request for `count` ids of `tag`. `number` identifies this call, if the
+  // protocol has a field for it.
   virtual std::string Call(const std::string& tag, int32_t number, int32_t count) = 0;
 
-  // The answer to that call, at the front of `bytes`.
+  // Parses the answer to that call, at the front of `bytes`.
   virtual TongueAnswer Answer(std::string_view bytes, int32_t number, int32_t count) = 0;
 };
 

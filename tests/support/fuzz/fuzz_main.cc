@@ -1,10 +1,10 @@
-// The main function of fuzz targets: replays the corpus, then feeds inputs made from it.
+// The main function of fuzz targets: replays the corpus, then runs inputs derived from it.
 //
 //   target [--seed=N] [--runs=N] [--seconds=N] [--corpus=DIR] [FILE...]
 //
-// With files it replays those and nothing else: that is how a failure is looked at again. The
-// input under test is written to a file named crash-<target>-<seed>-<run> when the process is
-// about to die, a sanitizer's report and a hang included.
+// With files it replays only those, to reproduce a failure. The input under test is written to a
+// file named crash-<target>-<seed>-<run> when the process is about to die, including a sanitizer's
+// report and a hang.
 
 #include <algorithm>
 #include <chrono>
@@ -43,7 +43,7 @@ struct Options {
   std::vector<std::string> files;
 };
 
-// What the process is at, for the handlers below.
+// The current input, for the handlers below.
 const std::string* g_input = nullptr;
 char g_crash_file[512];
 
@@ -103,7 +103,7 @@ std::vector<std::string> ReadCorpus(const std::string& folder) {
       if (entry.is_regular_file()) paths.push_back(entry.path());
     }
   }
-  std::sort(paths.begin(), paths.end());  // a folder's own order differs between machines
+  std::sort(paths.begin(), paths.end());  // a folder's order differs between machines
   std::vector<std::string> inputs;
   for (const auto& path : paths) inputs.push_back(ReadFile(path));
   return inputs;

@@ -8,7 +8,7 @@
 namespace firn {
 namespace {
 
-// What parsers of text trip over.
+// Texts that parsers often mishandle.
 constexpr std::array<std::string_view, 22> kTokens = {"0",
                                                       "-1",
                                                       "-0",

@@ -7,15 +7,15 @@
 
 namespace firn {
 
-// Makes hostile inputs out of good ones: bits and bytes changed, stretches dropped, doubled, moved
-// or taken from another input, numbers put at the edges of their types. The same corpus and the
-// same entropy give the same inputs, so that a seed replays a failure. One thread at a time.
+// Derives hostile inputs from valid ones: changes bits and bytes; drops, doubles or moves parts, or
+// takes them from another input; sets numbers to the limits of their types. The same corpus and
+// entropy give the same inputs, so that a seed reproduces a failure. One thread at a time.
 class FuzzMutator {
  public:
   static constexpr size_t kSizeMax = 4096;
   static constexpr int kChangesMax = 8;
 
-  // `corpus` may be empty: then inputs start from nothing. Holds on to `entropy`.
+  // `corpus` may be empty: then inputs start empty. Keeps a reference to `entropy`.
   FuzzMutator(std::vector<std::string> corpus, Entropy& entropy);
 
   // An input with one to kChangesMax changes, at most kSizeMax bytes.

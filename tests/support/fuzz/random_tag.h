@@ -8,7 +8,7 @@
 
 namespace firn {
 
-// Between `least` and `most` characters, among them everything that files and paths have to escape.
+// A name of `least` to `most` characters, including all that files and paths must escape.
 inline std::string RandomText(Entropy& entropy, uint64_t least, uint64_t most) {
   static constexpr std::string_view kPieces[] = {"a", "Z", "0",  " ",  ";",   "#", "=",
                                                  "[", "]", "\"", "\\", "'",   "/", ".",

@@ -15,8 +15,8 @@
 
 namespace firn {
 
-// One process that keeps a claim in a registry in memory, driven step by step. The disk outlives
-// it. Destroying it is kill -9: the session stays until somebody expires it.
+// A process that holds a claim in a registry in memory, driven step by step. The disk outlives it.
+// Destroying it is kill -9: the session remains until the test expires it.
 class ClaimHost {
  public:
   ClaimHost(MemoryTree& tree, const VirtualClock& clock, MemoryDisk& disk, ClaimOptions options,
@@ -34,7 +34,7 @@ class ClaimHost {
   }
   ~ClaimHost() { inner_->Abandon(); }
 
-  // One round of the control loop.
+  // Runs one round of the control loop.
   void Step() {
     link_->Dispatch(Milliseconds(0));
     keeper_->Tick(Time());
@@ -47,7 +47,7 @@ class ClaimHost {
   FaultyCoordinator& link() { return *link_; }
   SequencedUser& user() { return user_; }
   int64_t session() const { return inner_->session(); }
-  // How far the wall clock was ahead of the registry's when that was told last.
+  // How far the wall clock was ahead of the registry's at the last reading.
   Milliseconds clock_lead() const { return clock_lead_; }
   const std::vector<ClaimEvent>& events() const { return events_; }
   bool Told(ClaimEvent::Kind kind) const {

@@ -167,7 +167,7 @@ void FaultyCoordinator::Announce(size_t news_before) {
   announce_ = false;
   for (size_t i = news_before; i < news_.size(); ++i) {
     const auto* event = std::get_if<SessionEvent>(&news_[i]);
-    if (event != nullptr) return;  // the inner coordinator tells of its session itself
+    if (event != nullptr) return;  // the inner coordinator reports its session itself
   }
   const SessionEvent back{SessionEvent::Kind::kConnected, inner_->session()};
   news_.insert(news_.begin() + static_cast<std::ptrdiff_t>(news_before), back);
@@ -193,7 +193,7 @@ int FaultyCoordinator::DeliverDue() {
   std::vector<News> news;
   news.swap(news_);
   int delivered = 0;
-  // In the order of a real client: what was asked, then what has changed since.
+  // In a real client's order: answers first, then the events after them.
   for (Pending& request : due_) {
     if (orphan_) break;
     const bool watching = request.answer.has_value() && !request.lost;

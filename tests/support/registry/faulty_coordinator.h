@@ -20,20 +20,20 @@
 
 namespace firn {
 
-// Breaks what another coordinator does, by a plan or by a script: for tests and simulations, and
-// for a drill that wants to see a program lose answers.
+// Injects faults into another coordinator, by a plan or by a script: for tests and simulations, and
+// for a drill in which a program loses answers.
 //
 //  1. Requests reach the inner coordinator in the order of the calls, each not before its delay is
 //     over; a late write is the exception.
 //  2. Every request is answered once, when its own delay is over; answers may overtake each other.
-//  3. A disconnection answers at once all that waits, kUnknown or kUnavailable; what had not
-//     reached the inner coordinator never will, late writes excepted.
-//  4. While disconnected the inner coordinator's news are held back: an expiry shows afterwards.
-//  5. A late write under a session that has ended meanwhile is not done.
+//  3. A disconnection answers all waiting requests at once, kUnknown or kUnavailable; requests that
+//     had not reached the inner coordinator never will, except late writes.
+//  4. While disconnected, the inner coordinator's events are held back: an expiry shows afterwards.
+//  5. A late write is not applied if its session has ended meanwhile.
 //
-// Sessions are expired by whoever ends sessions, such as MemoryTree::Expire. Without a plan and a
-// script nothing is broken. Threads: as any coordinator. Delays are measured on the given clock's
-// boot time, so with a virtual clock time passes only when the test says so.
+// Sessions are expired from outside, for example by MemoryTree::Expire. Without a plan and a script
+// there are no faults. Threads: as any coordinator. Delays are measured on the given clock's boot
+// time, so with a virtual clock time passes only when the test says so.
 class FaultyCoordinator final : public Coordinator {
  public:
   static constexpr size_t kPendingMax = 4096;  // more are refused with kUnavailable
@@ -41,23 +41,23 @@ class FaultyCoordinator final : public Coordinator {
   // `clock` must outlive this.
   FaultyCoordinator(std::unique_ptr<Coordinator> inner, const Clock& clock, FaultPlan plan = {});
 
-  // The fate of the next request of this verb that has none scripted, in place of the plan's.
+  // The fate of the next request of this verb without a scripted one, instead of the plan's.
   void Script(Verb verb, Fate fate);
   void SetPlan(FaultPlan plan) { plan_ = std::move(plan); }
 
-  // Both do nothing when it is so already.
+  // Both do nothing if the state is already so.
   void Disconnect();
   void Reconnect();
   bool connected() const { return connected_; }
 
-  // Whoever asked is dead: nobody is told anything any more, but late writes are still done in
-  // later Dispatches.
+  // The client has died: nothing is delivered any more, but late writes are still applied in later
+  // Dispatches.
   void Orphan();
 
-  // What is late never arrives: the servers that it was sent to are gone.
+  // Late writes never arrive: the servers that they were sent to are gone.
   void ForgetLate() { late_.clear(); }
 
-  // When the next thing is due; empty when nothing waits for time to pass.
+  // When the next event is due; empty if nothing waits for time to pass.
   std::optional<BootMs> NextDue() const;
 
   Coordinator& inner() { return *inner_; }
@@ -90,11 +90,11 @@ class FaultyCoordinator final : public Coordinator {
     AnyDone done;
     Fate fate;
     BootMs apply_at;
-    BootMs answer_at;      // once `answer` is there, or when the request is lost
-    bool lost = false;     // to be answered as lost
-    bool refused = false;  // to be answered kUnavailable
+    BootMs answer_at;      // once `answer` is set, or when the request is lost
+    bool lost = false;     // must be answered as lost
+    bool refused = false;  // must be answered kUnavailable
     std::optional<Answer> answer{};
-    bool changed = false;  // the notice came before the answer could be told
+    bool changed = false;  // the notification came before the answer could be delivered
     bool ready() const { return lost || refused || answer.has_value(); }
   };
   struct Waiting {

@@ -9,7 +9,7 @@
 
 namespace firn {
 
-// Hands every verb on. Tests that change some of them derive from it.
+// Forwards every verb. Tests that change some of them derive from it.
 class ForwardingCoordinator : public Coordinator {
  public:
   // `inner` must outlive it.

@@ -132,7 +132,7 @@ void MemoryCoordinator::Multi(std::vector<Write> writes, WriteDone done) {
   const std::lock_guard lock(tree_.mutex_);
   Status ready = Ready(CheckWrites(writes));
   if (!ready.ok()) return Push(WriteAnswer{std::move(done), {std::move(ready), -1, {}}});
-  // The answer goes first: whoever hears of a change knows his own write already.
+  // The answer goes first: a client that learns of a change already knows its own write.
   const size_t at = inbox_.size();
   Push(WriteAnswer{std::move(done), {}});
   WriteOutcome outcome = tree_.Apply(std::move(writes), granted_session_);

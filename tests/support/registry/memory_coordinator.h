@@ -20,8 +20,8 @@ namespace firn {
 
 class MemoryCoordinator;
 
-// A registry in one process's memory, for tests and simulations: the tree, and what an operator or
-// a catastrophe may do to it. Coordinators attach to it and must be gone before it is.
+// A registry in one process's memory, for tests and simulations: the tree, with the actions of an
+// operator and data loss. Coordinators attach to it and must be destroyed before it.
 //
 // Deterministic: every write is applied in the verb that asks for it, so the order of the calls is
 // the order of the writes; numbers count up from one. Thread-safe, but nothing is deterministic
@@ -33,42 +33,42 @@ class MemoryTree {
   // Stamps nodes with `clock`, which must outlive the tree.
   explicit MemoryTree(const Clock& clock) : clock_(clock) {}
 
-  // Ends a session as a registry does that has not heard from it: its ephemeral nodes go, and its
-  // coordinator, if there is one still, is told and given a new session. Unknown: nothing.
+  // Ends a session as a registry does after its timeout: its ephemeral nodes are deleted, and its
+  // coordinator, if it still exists, is notified and gets a new session. Unknown ids are ignored.
   void Expire(int64_t session);
 
-  // What a backup holds, and putting it back, as an ensemble does that is rolled back: nodes,
-  // versions and zxids repeat; every session ends, unless the backup is said to know it, too.
-  // Ephemeral nodes in the image stay until their session, though long gone, is expired.
+  // Saves a backup, and restores it as a rolled-back ensemble does: nodes, versions and zxids
+  // repeat; every session ends, unless the backup is said to contain it. Ephemeral nodes in the
+  // image remain until their session, though long ended, is expired.
   enum class Sessions { kEnd, kStay };
   Image Save() const;
   void Load(Image image, Sessions sessions = Sessions::kEnd);
 
-  // Load with an empty image: the data were lost.
+  // Loads an empty image: the data were lost.
   void Wipe() { Load({}); }
 
-  // As if an existing node had been set as often as that; from -2 on to 0, as newer servers count.
+  // Sets a node's version as after that many sets; from -2 on to 0, as newer servers count.
   void SetVersion(std::string_view path, int64_t version);
   void SkipUnguarded();
 
-  // A look past every session, for oracles.
+  // Reads without a session, for oracles.
   std::optional<Node> Peek(std::string_view path) const;
 
-  // Of every write that has reached the tree, whatever became of it, in order, and of when. Two
-  // runs that have the same one said the same things to the registry.
+  // A digest of every write that has reached the tree, with its time, in order. Two runs with the
+  // same digest sent the same writes to the registry.
   uint64_t digest() const { return digest_; }
 
  private:
   friend class MemoryCoordinator;
 
-  // Each wants mutex_ held.
+  // Each must be called with mutex_ held.
   int64_t NewSession() { return ++last_session_; }
   WriteOutcome Apply(std::vector<Write>&& writes, int64_t session);
   void Digest(const std::vector<Write>& writes, int64_t session);
   void EraseEphemerals(int64_t session);
 
   const Clock& clock_;
-  mutable std::mutex mutex_;  // guards all below, and the inbox and watches of each coordinator
+  mutable std::mutex mutex_;  // guards the members below, and each coordinator's inbox and watches
   NodeTree nodes_;
   std::vector<MemoryCoordinator*> attached_;
   std::vector<NodeTree::Change> changes_;  // Apply's, kept for its capacity
@@ -76,7 +76,7 @@ class MemoryTree {
   uint64_t digest_ = kFnvSeed;
 };
 
-// One client of a MemoryTree. Always connected: faults are FaultyCoordinator's business.
+// One client of a MemoryTree. Always connected: FaultyCoordinator adds faults.
 class MemoryCoordinator final : public Coordinator {
  public:
   explicit MemoryCoordinator(MemoryTree& tree);
@@ -84,7 +84,7 @@ class MemoryCoordinator final : public Coordinator {
   // Ends the session, as a clean stop does, unless it was abandoned.
   ~MemoryCoordinator() override;
 
-  // From now on the destructor leaves the session to MemoryTree::Expire, as a killed process does.
+  // From now on the destructor does not end the session, as for a killed process.
   void Abandon() { abandoned_ = true; }
 
   void Read(const std::string& path, ReadDone done, Changed changed = {}) override;
@@ -118,7 +118,7 @@ class MemoryCoordinator final : public Coordinator {
   };
   using Delivery =
       std::variant<ReadAnswer, ListAnswer, SyncAnswer, WriteAnswer, Changed, SessionEvent>;
-  // Each wants the tree's mutex held.
+  // Each must be called with the tree's mutex held.
   Status Ready(Status checked) const;
   void Notice(const NodeTree::Change& change);
   void Watch(WatchKind kind, const std::string& path, Changed changed);
@@ -131,7 +131,7 @@ class MemoryCoordinator final : public Coordinator {
   MemoryTree& tree_;
   std::function<void(SessionEvent)> on_session_;
   bool abandoned_ = false;
-  int64_t session_ = 0;          // as last told to the owner; requests under an older one fail
+  int64_t session_ = 0;          // as last reported to the owner; requests under an older one fail
   std::vector<Delivery> batch_;  // being delivered; kept for its capacity
 
   // Guarded by tree_.mutex_.

@@ -9,8 +9,8 @@
 
 namespace firn {
 
-// A state folder in memory that outlives "processes": what a simulated disk holds. A test breaks it
-// by its public members. Thread-compatible.
+// A state folder in memory that outlives "processes": the content of a simulated disk. A test
+// breaks it by its public members. Thread-compatible.
 struct MemoryDisk {
   GrantIdentity identity{"boot-1", {1, 1, 1}, {2, 2, 2}};
   std::string grant = std::string(StateFolder::kGrantBytes, ' ');
@@ -45,7 +45,7 @@ class MemoryStateFolder final : public StateFolder {
   Status RemoveGrant() override {
     if (disk_.grant_removal_fails) return Denied("the disk is read-only");
     disk_.grant.assign(kGrantBytes, ' ');
-    ++disk_.identity.file.inode;  // whoever opens it next makes a new file
+    ++disk_.identity.file.inode;  // the next open creates a new file
     return {};
   }
 

@@ -12,22 +12,22 @@
 
 namespace firn {
 
-// The nodes themselves as a value: applies multis, knows no sessions, no watches and no threads.
-// Copyable, so that a test can save a tree and put it back. Thread-compatible.
+// The nodes as a value: applies multis, without sessions, watches and threads. Copyable, so that a
+// test can save and restore a tree. Thread-compatible.
 //
-// Sharp edge: it trusts its caller that paths and writes have passed CheckPath and CheckWrites.
+// Sharp edge: the caller must have checked paths and writes with CheckPath and CheckWrites.
 class NodeTree {
  public:
-  // Who or what a committed multi has touched, for those who watch.
+  // A change by a committed multi, for watches.
   struct Change {
     enum class Kind { kCreated, kSet, kErased };
     Kind kind;
     std::string path;
   };
 
-  // All of `writes` or none, in order, each seeing what the ones before it did; ephemeral nodes
-  // belong to `session`. Counts the zxid up by one when it did something. Adds to `changes` when
-  // that is given.
+  // Applies all of `writes` in order, each seeing the effects of the earlier ones, or none;
+  // ephemeral nodes belong to `session`. Raises the zxid by one if it changed something. Appends to
+  // `changes` if given.
   WriteOutcome Apply(std::vector<Write>&& writes, WallMs now, int64_t session,
                      std::vector<Change>* changes);
 
@@ -42,11 +42,11 @@ class NodeTree {
   // The names of a node's children, sorted; null when there is no such node. Valid as above.
   const std::vector<std::string>* Children(std::string_view path) const;
 
-  // Every node that dies with `session`.
+  // Returns every node that belongs to `session`.
   std::vector<std::string> EphemeralsOf(int64_t session) const;
 
-  // Number of the last multi that did something. Goes back with the tree that is put back, as it
-  // does when a real ensemble's data are put back.
+  // The number of the last multi that changed something. A restored tree has its old number, as a
+  // restored ensemble does.
   int64_t zxid() const { return zxid_; }
   size_t size() const { return entries_.size(); }
 
@@ -61,7 +61,7 @@ class NodeTree {
   };
   using Entries = std::unordered_map<std::string, Entry, Hash, std::equal_to<>>;
 
-  // What takes one applied write back.
+  // How to revert one applied write.
   struct Undo {
     Write::Kind kind;
     std::string path;
@@ -78,7 +78,7 @@ class NodeTree {
   int64_t ChangedAt(std::string_view path) const;  // 0: no such node
   void SetChangedAt(std::string_view path, int64_t zxid);
 
-  // The entry that a write is about, when it exists at the write's version.
+  // The node of a write, if it exists at the write's version.
   Result<Entries::iterator> Guarded(const Write& write);
   void Insert(const std::string& path, Node node);
   void Remove(Entries::iterator entry);

@@ -29,7 +29,7 @@ size_t Choices::Among(size_t ways, Kind kind) {
   return taken;
 }
 
-// Interruptions and stale values are rarer than steps, so that all kinds of runs come up.
+// Interruptions and stale values are rarer than steps, so that all kinds of runs occur.
 size_t Choices::Draw(size_t ways, Kind kind) {
   if (kind != Kind::kFree && entropy_.Below(4) != 0) return 0;
   return entropy_.Below(ways);

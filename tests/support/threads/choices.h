@@ -8,26 +8,26 @@
 
 namespace firn {
 
-// The choices of a run that is done again and again, each time another way: depth first through all
-// of them, or drawn by a seed. The first of each choice's ways is free; the others cost something
-// where the kind of choice has a budget. Thread-compatible.
+// The choices of a run that is repeated, each time in another way: depth first through all of them,
+// or drawn by a seed. The first option of each choice is free; the others cost something if the
+// kind of choice has a budget. Thread-compatible.
 class Choices {
  public:
   enum class Kind : uint8_t { kFree, kPreemption, kStaleRead, kForesight };
 
-  // All ways that the budgets allow.
+  // Tries all options that the budgets permit.
   Choices(int preemptions, int stale_reads, int foresights)
       : budget_{0, preemptions, stale_reads, foresights} {}
-  // Ways that are drawn.
+  // Draws options.
   explicit Choices(uint64_t seed) : drawn_(true), entropy_(seed) {}
 
-  // Before each run. False when there is no other way left.
+  // Call before each run. Returns false if no option is left.
   bool Begin();
 
-  // One of 0 to `ways` - 1.
+  // Returns one of 0 to `ways` - 1.
   size_t Among(size_t ways, Kind kind = Kind::kFree);
 
-  // From now on the first way of each: a run that has shown what it can is brought to its end.
+  // From now on takes the first option of each choice, to end a run that has shown its result.
   void Settle() { settled_ = true; }
 
  private:

@@ -8,9 +8,9 @@
 
 namespace firn {
 
-// A function with a stack of its own that runs until it hands over to another fibre, all on one
-// thread of the system: so a test decides when "threads" take turns, and their locks never block.
-// The first one stands for whoever made it and has no function. Thread-compatible.
+// A function with its own stack that runs until it switches to another fibre, all on one system
+// thread: so a test decides when "threads" take turns, and their locks never block. The first fibre
+// stands for its creator and has no function. Thread-compatible.
 class Fibre {
  public:
   Fibre();                                    // the caller itself
@@ -19,7 +19,7 @@ class Fibre {
   Fibre(const Fibre&) = delete;
   Fibre& operator=(const Fibre&) = delete;
 
-  // Goes on in `next`; returns when somebody switches back. Called by the fibre that runs.
+  // Resumes `next`; returns when another fibre switches back. Called by the running fibre.
   void SwitchTo(Fibre& next);
 
  private:
@@ -29,7 +29,7 @@ class Fibre {
   ucontext_t context_{};
   std::function<void()> run_;
   std::byte* stack_ = nullptr;  // null: the system's
-  // What the address sanitizer has to know of stacks.
+  // Stack data for the address sanitizer.
   const void* bottom_ = nullptr;
   size_t size_ = 0;
   void* fake_stack_ = nullptr;

@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-constexpr size_t kStepsMax = 5'000;  // of a run; one that needs more does not end
+constexpr size_t kStepsMax = 5'000;  // per run; a run that needs more does not terminate
 
 bool IsAt(const std::source_location& at, const Site& site) {
   return at.line() == site.line && at.column() == site.column && at.file_name() == site.file;
@@ -31,13 +31,13 @@ std::memory_order Without(std::memory_order order, OrderPart part) {
 
 }  // namespace
 
-// Goes through the ways of a scenario.
+// Explores the runs of a scenario.
 class Explorer {
  public:
   Explorer(const Scenario& scenario, const std::optional<Weakening>& weakened)
       : scenario_(scenario), weakened_(weakened ? &*weakened : nullptr) {}
 
-  // Until there is no other way, or a violation, or no run left.
+  // Until no other run is left, or a violation, or the limit of runs.
   void Go(Choices& choices, int64_t runs_max) {
     run_.choices_ = &choices;
     found_.complete = false;
@@ -55,7 +55,7 @@ class Explorer {
     found_.orders = run_.orders_;
   }
 
-  // What loads have seen until now may be foreseen from now on.
+  // Values that loads have seen until now may be foreseen from now on.
   void BeginToForesee() { run_.gathers_ = false; }
 
   const Exploration& found() const { return found_; }
@@ -108,7 +108,7 @@ void Interleaving::End() {
   if (!memory_.Believable()) violation_.reset();
 }
 
-// A fibre lives through all runs, with one thread's work in each.
+// A fibre lasts for all runs, with one thread's work in each.
 void Interleaving::Work(size_t thread) {
   for (;;) {
     threads_[thread].work();
@@ -127,7 +127,7 @@ void Interleaving::Run(std::vector<std::function<void()>> threads) {
   memory_.Join(threads.size());
 }
 
-// The threads that could make a step, without the one that runs.
+// The threads that can make a step, except the running one.
 Interleaving::ThreadList Interleaving::Others() const {
   ThreadList others;
   for (size_t thread = 1; thread < threads_.size(); ++thread) {
@@ -140,7 +140,7 @@ Interleaving::ThreadList Interleaving::Others() const {
   return others;
 }
 
-// Goes on with another thread, or with this one if it may.
+// Resumes another thread, or this one if it may run.
 void Interleaving::HandOver(bool may_stay) {
   ThreadList others = Others();
   if (may_stay) {
@@ -168,7 +168,7 @@ void Interleaving::SwitchTo(size_t thread) {
   from.SwitchTo(*fibres_[thread]);
 }
 
-// Before each step of a thread.
+// Called before each step of a thread.
 void Interleaving::Point() {
   if (running_ == 0) return;
   if (steps_.size() > kStepsMax) Die("a scenario does not end:\n" + Trace());
@@ -220,7 +220,7 @@ uint64_t Interleaving::Load(const Access& access, std::memory_order order) {
   return seen;
 }
 
-// One of the values that this load sees in other runs, and that is not there yet.
+// Chooses a value that this load sees in other runs and that is not stored yet.
 std::optional<uint64_t> Interleaving::Foresee(const Access& access) {
   if (gathers_ || running_ == 0 || !threads_[running_].foresees) return std::nullopt;
   if (const auto before = memory_.Foreseen(running_, access.place)) return before;
@@ -267,7 +267,7 @@ void Interleaving::Made(const char* what, const Access& access, uint64_t value, 
   CheckRaces(access);
 }
 
-// Those that rest look again.
+// Wakes the threads that rest.
 void Interleaving::WakeOthers() {
   for (size_t thread = 1; thread < threads_.size(); ++thread) {
     if (thread != running_) threads_[thread].resting = false;

@@ -19,7 +19,7 @@
 
 namespace firn {
 
-// A place in the source that touches shared memory.
+// A place in the source that accesses shared memory.
 struct Site {
   std::string file;
   uint32_t line = 0;
@@ -29,7 +29,7 @@ struct Site {
   std::string text() const { return file + ":" + std::to_string(line); }
 };
 
-// Which half of its memory order a site is tried without.
+// The half of its memory order that a site is run without.
 enum class OrderPart : uint8_t { kAcquire, kRelease };
 
 struct Weakening {
@@ -38,66 +38,65 @@ struct Weakening {
   auto operator<=>(const Weakening&) const = default;
 };
 
-// How far the search goes. Within it nothing is left out.
+// Limits of the search. Within them it is complete.
 struct InterleavingLimits {
-  int preemptions = 2;     // a thread is interrupted, though it could go on
-  int stale_reads = 2;     // another value is seen than the newest
-  int foresights = 1;      // a value is seen that is stored later only; with one preemption at most
-  int64_t runs = 300'000;  // a search that needs more is not complete
+  int preemptions = 2;     // a thread is interrupted although it could continue
+  int stale_reads = 2;     // a load sees another value than the newest
+  int foresights = 1;      // a load sees a value that is stored later; with one preemption at most
+  int64_t runs = 300'000;  // a search that needs more is incomplete
 };
 
 class Interleaving;
 
-// Makes the objects, has Run() drive some threads, and looks at what came of it. Must do the same
-// again when the threads do.
+// Creates the objects, calls Run() with some threads, and checks the result. Must behave the same
+// when the threads do.
 using Scenario = std::function<void(Interleaving&)>;
 
 struct Exploration {
   int64_t runs = 0;
   bool complete = false;
-  std::optional<std::string> violation;  // the first, and the steps that led to it
-  std::set<Weakening> orders;            // what was met that could be weakened
+  std::optional<std::string> violation;  // the first, with the steps that led to it
+  std::set<Weakening> orders;            // memory orders that were executed and can be weakened
 };
 
-// Runs the scenario in one way after another: every order of the threads' steps, and for every load
-// each value that the C++ memory model lets it see, within the limits. The search ends with the
-// first violation.
+// Runs the scenario in every way within the limits: every order of the threads' steps, and for
+// every load each value that the C++ memory model permits. The search ends at the first violation.
 Exploration Explore(const Scenario& scenario, const InterleavingLimits& limits = {},
                     const std::optional<Weakening>& weakened = std::nullopt);
 
-// The same for `runs` ways drawn by `seed`, without limits to preemptions and stale reads.
+// The same for `runs` runs drawn by `seed`, without limits of preemptions and stale reads.
 Exploration ExploreAtRandom(const Scenario& scenario, uint64_t seed, int64_t runs,
                             const std::optional<Weakening>& weakened = std::nullopt);
 
-// One way to run a scenario. Its threads are fibres that take turns before each step on shared
-// memory, so that a run is a row of choices and can be had again.
+// One run of a scenario. Its threads are fibres that take turns before each step on shared memory,
+// so that a run is a sequence of choices and can be repeated.
 //
-// The memory is that of C++ by WeakMemory: a load may see any value that is not older than one that
-// its thread knows of: that it has seen or stored itself, or that came before what it acquired. A
-// read-modify-write sees the newest and hands on what a release before it said. So store buffers,
-// invalidations that come late, and compilers that move relaxed accesses are among the runs; so are
-// relaxed loads that see what is stored later only, one a run. Not among them: stores of two
-// threads to one object in another order than they ran in.
+// The memory is that of C++, by WeakMemory. A load may see any value that is not older than one
+// that its thread knows of: one that it has seen or stored itself, or one that came before what it
+// acquired. A read-modify-write sees the newest value and passes on an earlier release. So the runs
+// include store buffers, late invalidations, compilers that move relaxed accesses, and relaxed
+// loads that see a later store, one per run. They do not include stores of two threads to one
+// object in another order than they ran in.
 //
-// Two races on plain memory are found, too: a pointer that is read without an acquire of its
-// release, and an atomic that is used by a thread that does not know of its making.
+// Two races on plain memory are detected as well: a pointer that is read without acquiring its
+// release, and an atomic that is used by a thread that does not know of its construction.
 class Interleaving {
  public:
-  // Runs a thread for each function, all to their ends. Once a run, three at most.
+  // Runs a thread for each function until all have ended. Once per run, three threads at most.
   void Run(std::vector<std::function<void()>> threads);
 
-  // The calling thread, while it runs, foresees nothing (see above): for one that would end the
-  // process over a value that nobody ever stores.
+  // The calling thread, while it runs, foresees nothing (see above): for a thread that would end
+  // the process because of a value that is never stored.
   void ForeseeNothing() { threads_[running_].foresees = false; }
 
-  // Says what must hold, anywhere in the scenario.
+  // Requires a condition, anywhere in the scenario.
   void Expect(bool holds, const std::string& otherwise);
 
-  // The run that goes on; null outside of one, where atomics are plain values.
+  // The current run; null outside of one, where atomics are plain values.
   static Interleaving* Current() { return current_; }
 
   // The steps, for the instrumented types (interleaved/common/base/atomic.h). `place` is the object
-  // and `value` what it holds; values are bits.
+  // and `value` its value as bits.
   struct Access {
     const void* place;
     uint64_t value;
@@ -106,7 +105,7 @@ class Interleaving {
   };
   uint64_t Load(const Access& access, std::memory_order order);
   void Store(const Access& access, uint64_t stored, std::memory_order order);
-  // Sees the newest value, always.
+  // Always sees the newest value.
   uint64_t Modify(const Access& access, const Change& change, std::memory_order order,
                   std::memory_order otherwise);
   void Make(const void* place, uint64_t value);
@@ -114,7 +113,7 @@ class Interleaving {
   void Lock(const void* mutex);
   bool TryLock(const void* mutex);
   void Unlock(const void* mutex);
-  // This thread has nothing to do before another one has changed something.
+  // This thread waits until another one has changed something.
   void Rest();
 
  private:
@@ -129,7 +128,7 @@ class Interleaving {
     size_t rested_at = 0;             // of its steps
     const void* waits_for = nullptr;  // a mutex
   };
-  // What a load has seen in any run so far.
+  // Values that a load has seen in any run so far.
   struct Seen {
     std::source_location at;
     std::set<uint64_t> values;
@@ -142,7 +141,7 @@ class Interleaving {
     size_t age;
   };
 
-  // On a stack that is dropped while it waits.
+  // Runs on a stack that is discarded while it waits.
   struct ThreadList {
     std::array<size_t, WeakMemory::kThreadsMax> threads;
     size_t count = 0;
@@ -175,7 +174,7 @@ class Interleaving {
   size_t running_ = 0;
   std::vector<Step> steps_;
   std::vector<Seen> seen_;
-  bool gathers_ = true;  // what is seen, for those who foresee it later
+  bool gathers_ = true;  // records the values seen, to be foreseen in later runs
   std::optional<std::string> violation_;
 
   static inline Interleaving* current_ = nullptr;

@@ -1,5 +1,5 @@
-// What the search finds, and what it does not find, on the small programs by which memory models
-// are told apart.
+// What the search finds, and what it does not find, in the small programs that distinguish memory
+// models.
 
 #include "tests/support/threads/interleaving.h"
 
@@ -36,13 +36,13 @@ Scenario Message(std::memory_order store, std::memory_order load) {
   };
 }
 
-TEST(Interleaving, AMessageArrivesWholeByReleaseAndAcquireOnly) {
+TEST(Interleaving, AMessageArrivesWholeOnlyWithReleaseAndAcquire) {
   EXPECT_FALSE(IsFound(Message(kRelease, kAcquire)));
   EXPECT_TRUE(IsFound(Message(kRelaxed, kAcquire)));
   EXPECT_TRUE(IsFound(Message(kRelease, kRelaxed)));
 }
 
-TEST(Interleaving, AWeakenedSiteIsFoundBySearchAndBySeed) {
+TEST(Interleaving, FindsAWeakenedSiteBySearchAndBySeed) {
   const Exploration whole = Explore(Message(kRelease, kAcquire));
   ASSERT_EQ(whole.orders.size(), 2u);
   for (const Weakening& one : whole.orders) {
@@ -67,7 +67,7 @@ TEST(Interleaving, StoresAreBuffered) {
   }));
 }
 
-// Each reads what the other stores afterwards, unless one of the loads comes first for all.
+// Each reads what the other stores afterwards, unless one of the loads precedes all.
 Scenario LoadsAreBuffered(std::memory_order store, std::memory_order load) {
   return [=](Interleaving& run) {
     Atomic<int64_t> a(0), b(0);
@@ -84,7 +84,7 @@ Scenario LoadsAreBuffered(std::memory_order store, std::memory_order load) {
   };
 }
 
-TEST(Interleaving, ALoadSeesWhatIsStoredLaterUnlessItsOwnStoreToldOfIt) {
+TEST(Interleaving, ALoadMaySeeALaterStoreThatDoesNotDependOnIt) {
   EXPECT_TRUE(IsFound(LoadsAreBuffered(kRelaxed, kAcquire)));
   EXPECT_TRUE(IsFound(LoadsAreBuffered(kRelease, kRelaxed)));
   EXPECT_FALSE(IsFound(LoadsAreBuffered(kRelease, kAcquire)));
@@ -101,7 +101,7 @@ TEST(Interleaving, OneObjectNeverGoesBack) {
                const int64_t first = a.load(kRelaxed);
                run.Expect(a.load(kRelaxed) >= first, "it went back");
              }});
-    run.Expect(a.load(kRelaxed) == 2, "whoever waits for a thread knows what it did");
+    run.Expect(a.load(kRelaxed) == 2, "joining a thread makes its stores visible");
   }));
 }
 
@@ -126,12 +126,12 @@ Scenario PassedOn(bool by_modification) {
   };
 }
 
-TEST(Interleaving, AModificationHandsOnWhatWasReleasedAndAStoreDoesNot) {
+TEST(Interleaving, AModificationPassesOnAReleaseAndAStoreDoesNot) {
   EXPECT_FALSE(IsFound(PassedOn(true)));
   EXPECT_TRUE(IsFound(PassedOn(false)));
 }
 
-TEST(Interleaving, AModificationLosesNothingAndALoadWithAStoreDoes) {
+TEST(Interleaving, AModificationIsAtomicAndALoadWithAStoreIsNot) {
   const auto count = [](bool at_once) {
     return [=](Interleaving& run) {
       Atomic<int64_t> a(0);
@@ -150,7 +150,7 @@ TEST(Interleaving, AModificationLosesNothingAndALoadWithAStoreDoes) {
   EXPECT_TRUE(IsFound(count(false)));
 }
 
-TEST(Interleaving, AMutexKeepsOthersOutAndTellsThemWhatWasDone) {
+TEST(Interleaving, AMutexExcludesOthersAndPublishesWrites) {
   EXPECT_FALSE(IsFound([](Interleaving& run) {
     Atomic<int64_t> a(0);
     Mutex mutex;
@@ -163,7 +163,7 @@ TEST(Interleaving, AMutexKeepsOthersOutAndTellsThemWhatWasDone) {
   }));
 }
 
-TEST(Interleaving, WhoRestsWaitsForTheOthers) {
+TEST(Interleaving, ARestingThreadWaitsForTheOthers) {
   EXPECT_FALSE(IsFound([](Interleaving& run) {
     Atomic<bool> held(false);
     Atomic<int64_t> a(0);
@@ -177,7 +177,7 @@ TEST(Interleaving, WhoRestsWaitsForTheOthers) {
   }));
 }
 
-TEST(Interleaving, APointerIsReadWithWhatItPointsTo) {
+TEST(Interleaving, APointerIsReadWithItsTarget) {
   const auto publish = [](std::memory_order load) {
     return [=](Interleaving& run) {
       int value = 0;
@@ -193,7 +193,7 @@ TEST(Interleaving, APointerIsReadWithWhatItPointsTo) {
   EXPECT_TRUE(IsFound(publish(kRelaxed)));
 }
 
-TEST(Interleaving, ASearchWithinLimitsSaysWhenItWasNotComplete) {
+TEST(Interleaving, ALimitedSearchReportsThatItIsIncomplete) {
   const Exploration found = Explore(Message(kRelease, kAcquire), {.runs = 2});
   EXPECT_FALSE(found.complete);
   EXPECT_EQ(found.runs, 2);

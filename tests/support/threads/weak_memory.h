@@ -10,7 +10,7 @@
 
 namespace firn {
 
-// What a read-modify-write makes of the value that it finds.
+// What a read-modify-write does with the value that it finds.
 struct Change {
   enum class Kind : uint8_t { kExchange, kAdd, kCompareExchange };
   Kind kind;
@@ -18,10 +18,10 @@ struct Change {
   uint64_t expected = 0;  // kCompareExchange only
 };
 
-// Atomic objects as the threads of a program may see them, by the rules of C++ (see
-// interleaving.h for what is among them). Of each object all values are kept. A thread's *view*
-// says, for each object, which is the oldest value that it may still see, and for each thread how
-// many of its steps it knows of. Thread-compatible.
+// Atomic objects as the threads of a program may see them, by the rules of C++ (interleaving.h says
+// which). All values of each object are kept. A thread's *view* records, for each object, the
+// oldest value that it may still see, and for each thread, how many of its steps it knows of.
+// Thread-compatible.
 class WeakMemory {
  public:
   static constexpr size_t kThreadsMax = 4;
@@ -29,33 +29,33 @@ class WeakMemory {
 
   void Clear();
 
-  // An object that a thread makes while others run; one that is gone.
+  // A thread creates an object while others run; an object is destroyed.
   void Make(size_t thread, const void* place, uint64_t value);
   void Forget(const void* place);
 
-  // How many values a load may see, 1 or more. An object that is met for the first time holds
-  // `value`.
+  // Returns how many values a load may see, 1 or more. An object that is used for the first time
+  // has the value `value`.
   size_t VisibleTo(size_t thread, const void* place, uint64_t value);
 
-  // Sees the value that is `age` before the newest, which is one of those.
+  // Sees the value that is `age` before the newest; it must be one of those.
   uint64_t Load(size_t thread, const void* place, size_t age, std::memory_order order);
-  // Whether that is the one that this thread saw last.
+  // Whether that is the value that this thread saw last.
   bool SawLast(size_t thread, const void* place, size_t age) const;
   void Store(size_t thread, const void* place, uint64_t before, uint64_t value,
              std::memory_order order);
-  // What it found. A comparison that fails is a load of the newest.
+  // Returns the value that it found. A comparison that fails is a load of the newest.
   uint64_t Modify(size_t thread, const void* place, uint64_t before, const Change& change,
                   std::memory_order order, std::memory_order otherwise);
 
-  // A load sees a value that is stored later only, as a relaxed one may. The promise is kept when
-  // another thread stores it that does not know of the load.
+  // A load sees a value that is stored later, as a relaxed load may. The promise is kept if another
+  // thread stores it that does not know of the load.
   uint64_t Foresee(size_t thread, const void* place, uint64_t value);
-  // What it foresaw and has not come yet.
+  // Values that it foresaw and that are not stored yet.
   std::optional<uint64_t> Foreseen(size_t thread, const void* place) const;
-  // Whether all promises were kept: otherwise nothing of this can have happened.
+  // Whether all promises were kept: otherwise the run is impossible.
   bool Believable() const;
 
-  // What a mutex hands on.
+  // The view that a mutex passes on.
   void Acquire(size_t thread, const void* mutex);
   void Release(size_t thread, const void* mutex);
 
@@ -65,10 +65,10 @@ class WeakMemory {
 
   uint64_t Newest(const void* place) const;
 
-  // Whether `thread` knows of the store of the value that it read last: false is a race on what a
-  // pointer points to.
+  // Whether `thread` knows of the store of the value that it read last: false means a race on the
+  // pointer's target.
   bool KnowsWriter(size_t thread, const void* place) const;
-  // Whether it knows of the object's making.
+  // Whether it knows of the object's construction.
   bool KnowsMaker(size_t thread, const void* place);
 
  private:
@@ -77,7 +77,7 @@ class WeakMemory {
 
   struct Stored {
     uint64_t value;
-    View released;  // what who acquires it learns
+    View released;  // the view that an acquire gets
     size_t writer;
     uint16_t step;  // the writer's
   };

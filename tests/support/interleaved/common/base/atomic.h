@@ -11,8 +11,8 @@
 
 namespace firn {
 
-// Stands in for the product's common/base/atomic.h where threads are run by an Interleaving. As
-// large as the value, so that it fits wherever the product's does.
+// Replaces the product's common/base/atomic.h where an Interleaving runs the threads. It has the
+// size of the value, so that it fits wherever the product's does.
 template <typename T>
 class Atomic {
   using At = std::source_location;

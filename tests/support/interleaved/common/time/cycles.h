@@ -4,7 +4,7 @@
 
 namespace firn {
 
-// Stands in for the product's: a counter that a test moves, so that runs can be had again.
+// Replaces the product's: a counter that a test moves, so that runs can be repeated.
 inline uint64_t virtual_cycles = 0;
 
 inline uint64_t CycleCount() { return virtual_cycles; }
