@@ -1,9 +1,9 @@
-// Whole servers under a steady load whose databases are stopped: what is served and for how long,
-// what is refused, and how it catches up.
+// Whole servers under a steady load whose databases are stopped: which tags are served and for how
+// long, which are refused, and how they recover.
 //
 //     FIRN_AWAY_SECONDS=1200 build/dev/bin/away_drill_test
 //
-// stops them for 20 minutes; without, it is seconds. Each case prints a table.
+// stops them for 20 minutes; without it, for seconds. Each test prints a table.
 
 #include <algorithm>
 #include <cstdio>
@@ -23,14 +23,14 @@ using Tags = std::vector<std::string>;
 class AwayDrill : public SegmentCluster {
  protected:
   static constexpr size_t kServers = 2;
-  static constexpr int64_t kRateMost = 10;  // numbers a second, of a tag and server
+  static constexpr int64_t kRateMost = 10;  // numbers per second, of a tag and server
   static constexpr Milliseconds kPause{20};
 
-  // What callers saw of a tag since the stores were stopped.
+  // Results of a tag's calls since the stores were stopped.
   struct Seen {
     CallCounts away{}, back{};
     Milliseconds last_answer{0};                // since they were stopped
-    std::optional<Milliseconds> first_after{};  // answer, since they were started again
+    std::optional<Milliseconds> first_after{};  // first answer, since they were started again
   };
 
   void SetUp() override { ASSERT_NO_FATAL_FAILURE(StartStores()); }
@@ -38,8 +38,8 @@ class AwayDrill : public SegmentCluster {
   static Milliseconds Lasts() {
     return Milliseconds(1000 * FromEnvironment("FIRN_AWAY_SECONDS", 2));
   }
-  // As server/store/AWAY.md says it, for an outage that lasts a while longer than it is to: nobody
-  // knows how slow the machine is.
+  // The step of server/store/AWAY.md, for an outage somewhat longer than the intended one: the
+  // machine may be slow.
   static std::string Sized() {
     const int64_t seconds = std::max<int64_t>(Lasts().count() / 1000 + 60, 660);
     return Cat("step = ", kRateMost * seconds * 10 / 9, "\n");
@@ -63,14 +63,14 @@ class AwayDrill : public SegmentCluster {
     return Firn({"tags", "show", tag}).out.find("unreachable since") != std::string::npos;
   }
 
-  // Stops stores under load. `ledgers` go on by their ledgers, `dry` are refused at some time, the
-  // rest of `all` goes on by what is in memory.
+  // Stops stores under load. `ledgers` continue with their ledgers, `dry` are refused at some time,
+  // the rest of `all` continues with numbers in memory.
   template <typename Stop, typename Start>
   void Outage(const char* name, const Tags& all, const Tags& ledgers, const Tags& dry, Stop stop,
               Start start) {
     ASSERT_NO_FATAL_FAILURE(StartServers(kServers));
     StartLoad({.tags = all, .threads = 1, .pause = kPause});
-    ASSERT_TRUE(GoOn(all, 50)) << "in peace";
+    ASSERT_TRUE(GoOn(all, 50)) << "before the outage";
     TakeCounts();
     std::map<std::string, Seen> seen;
     stop();
@@ -78,7 +78,7 @@ class AwayDrill : public SegmentCluster {
     EXPECT_TRUE(Eventually(Lasts() + kPatience, [&] {
       Watch(stopped, seen);
       return TestNow() - stopped >= Lasts() && StandIn(ledgers, kServers) && AreDry(dry, seen);
-    })) << "nobody noticed that they were away";
+    })) << "no call showed the outage";
     for (const std::string& tag : ledgers) EXPECT_TRUE(SaysThatItStandsIn(tag)) << tag;
     Watch(stopped, seen);
     start();
@@ -86,7 +86,7 @@ class AwayDrill : public SegmentCluster {
     EXPECT_TRUE(Eventually(kPatience, [&] {
       WatchAfter(started, all, seen);
       return StandIn(ledgers, 0) && AreBack(all, seen);
-    })) << "they are back, and not used";
+    })) << "the stores are back, but not used";
     for (const std::string& tag : ledgers) EXPECT_FALSE(SaysThatItStandsIn(tag)) << tag;
     EXPECT_TRUE(GoOn(all));
     StopLoad();
@@ -141,14 +141,14 @@ class AwayDrill : public SegmentCluster {
     for (const std::string& tag : all) JudgeTag(tag);
   }
 
-  // Numbers that the ledger covers and that no server has given or still has.
+  // Numbers that the ledger covers and that no server has issued or still has.
   int64_t Skipped(const std::string& tag) {
     const auto supply = static_cast<int64_t>(Sum("firn_segment_supply", tag));
     return LedgerOf(tag) - 1 - takings(tag).Judge().ids - supply;
   }
 
-  // What is skipped is counted. A range that was asked for and whose answer never came may have
-  // been taken there: that is a failure.
+  // Skipped numbers are counted. A range whose answer never arrived may have been taken from a
+  // store: that is a failure of the test.
   void JudgeWaste(const std::string& tag, int64_t step) {
     const double failures = Sum("firn_segment_failures_total", tag);
     EXPECT_LE(static_cast<double>(Skipped(tag)),
@@ -160,7 +160,7 @@ class AwayDrill : public SegmentCluster {
 constexpr const char* kSmall = "step = 10\nstep_max = 10\n";
 constexpr const char* kByLedger = "step = 60\nstep_max = 60\nwhen_store_is_away = ledger\n";
 
-TEST_F(AwayDrill, DatabasesThatAreStopped) {
+TEST_F(AwayDrill, ServesThroughStoppedDatabases) {
   ASSERT_NO_FATAL_FAILURE(ApplyTags(
       Lines("table by ledger", "main", kByLedger) + Lines("rows by ledger", "elephant", kByLedger) +
       Lines("table sized", "main", Sized()) + Lines("rows sized", "elephant", Sized()) +
@@ -181,7 +181,7 @@ TEST_F(AwayDrill, DatabasesThatAreStopped) {
   for (const std::string& tag : ledgers) JudgeWaste(tag, 60);
 }
 
-TEST_F(AwayDrill, RedisAndTheDurableStoreBehindItThatAreStopped) {
+TEST_F(AwayDrill, ServesThroughAStoppedRedisAndItsDurableStore) {
   const std::string none = "buffer = none\n";
   ASSERT_NO_FATAL_FAILURE(ApplyTags(
       Lines("tier sized", "tier", Sized()) + Lines("tier small", "tier", kSmall) +

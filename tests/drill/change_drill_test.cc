@@ -1,5 +1,5 @@
-// Whole servers whose segment tag is edited in every way that there is while numbers are taken from
-// it: by callers of each server, and by a program that fetches ranges ahead.
+// Whole servers whose segment tag is edited in every possible way while numbers are taken from it:
+// by callers of each server, and by a program that fetches ranges ahead.
 
 #include <atomic>
 #include <cstdio>
@@ -20,7 +20,7 @@
 namespace firn {
 namespace {
 
-// Leaf's table has a row for it.
+// The tag that has a row in Leaf's table.
 constexpr const char* kTag = "leaf";
 
 // Threads of one program whose client keeps ranges of the tag in memory.
@@ -37,7 +37,7 @@ class LocalCallers {
   }
 
   int64_t taken() const { return taken_; }
-  // Of those, the ones that came from memory.
+  // How many of them came from memory.
   uint64_t from_memory() const { return client_.local()->counts().taken; }
 
  private:
@@ -66,7 +66,7 @@ class ChangeDrill : public SegmentCluster {
 
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(StartStores());
-    // Rows are made for tags that are new, which this one is not any more when it gets there.
+    // Rows are created only for new tags; this tag is not new when it gets there.
     ASSERT_EQ(mariadb().Run(InsertRowSql(TableForm::kFirn, "firn_tag", kTag, 1)), Status());
     ASSERT_EQ(postgres().Run(InsertRowSql(TableForm::kFirn, "firn_tag", kTag, 1)), Status());
     ASSERT_NO_FATAL_FAILURE(
@@ -76,7 +76,7 @@ class ChangeDrill : public SegmentCluster {
 
   std::string List() { return "list://" + servers()[0]->address() + "," + servers()[1]->address(); }
 
-  // How often the server has said so of the tag.
+  // How often the server has logged this about the tag.
   size_t Said(size_t server, const std::string& what) {
     const std::string log = servers()[server]->log(), line = what + " tag " + kTag;
     size_t count = 0;
@@ -84,7 +84,7 @@ class ChangeDrill : public SegmentCluster {
     return count;
   }
 
-  // Done, and seen by every server, which says `what` of it.
+  // Makes an edit, and waits until every server logs `what` about it.
   void Edit(const std::vector<std::string>& lines, const std::string& what = "serving") {
     std::vector<size_t> before;
     for (size_t i = 0; i < kServers; ++i) before.push_back(Said(i, what));
@@ -98,14 +98,14 @@ class ChangeDrill : public SegmentCluster {
     }
   }
 
-  // Everybody gets more, the program that fetches ahead included.
+  // All callers get more numbers, including the program that fetches ahead.
   testing::AssertionResult AllGoOn(const LocalCallers& local) {
     const int64_t before = local.taken();
     if (auto others = GoOn({kTag}); !others) return others;
     if (Eventually(kPatience, [&] { return local.taken() >= before + 20; })) {
       return testing::AssertionSuccess();
     }
-    return testing::AssertionFailure() << "the program stands still";
+    return testing::AssertionFailure() << "the program gets no more numbers";
   }
 };
 
@@ -137,9 +137,9 @@ TEST_F(ChangeDrill, EditsUnderLoadRepeatNoNumber) {
       EXPECT_NE(server->Get(std::string("/v1/ids/") + kTag).status, 200);
     }
     ASSERT_NO_FATAL_FAILURE(Edit({"disabled=false"}));
-    ASSERT_TRUE(AllGoOn(local)) << "enabled again";
+    ASSERT_TRUE(AllGoOn(local)) << "after enabling it again";
 
-    // Nobody gets a number below it whose call began after the servers had seen it.
+    // A call that began after the servers had read the start must get no number below it.
     const int64_t start = LedgerOf(kTag) + 1'000'000;
     ASSERT_NO_FATAL_FAILURE(Edit({"start=" + std::to_string(start)}));
     for (const auto& server : servers()) {
@@ -158,7 +158,7 @@ TEST_F(ChangeDrill, EditsUnderLoadRepeatNoNumber) {
   JudgeTag(kTag);
 }
 
-// Callers of one fresh tag at every server, over HTTP. What they got, and nothing else, is kept.
+// Callers of one new tag at every server, over HTTP. They record only the ids that they got.
 class FreshCallers {
  public:
   FreshCallers(const std::vector<std::unique_ptr<RunningServer>>& servers, std::string tag) {
@@ -200,10 +200,10 @@ class FormDrill : public SegmentCluster {
   }
 };
 
-// The edit comes at any moment between the tag's creation and its first numbers: either it is
-// refused, because plain ones are out, or no plain one ever comes out.
-TEST_F(FormDrill, FreshTagsThatAreRedefinedUnderLoadHaveOneForm) {
-  constexpr int64_t kPlainMost = 100'000;  // far more than anybody takes
+// The edit comes at a random moment between the tag's creation and its first numbers: either it is
+// refused because plain numbers were issued, or no plain number is ever issued.
+TEST_F(FormDrill, NewTagsRedefinedUnderLoadHaveOneForm) {
+  constexpr int64_t kPlainMost = 100'000;  // far more numbers than the callers take
   int hidden = 0;
   for (int i = 0; i < 24; ++i) {
     const std::string tag = "fresh" + std::to_string(i);
@@ -212,7 +212,7 @@ TEST_F(FormDrill, FreshTagsThatAreRedefinedUnderLoadHaveOneForm) {
     if (i % 2 == 0) callers = std::make_unique<FreshCallers>(servers(), tag);
     const Finished edit = Firn({"tags", "set", tag, "plugins=obfuscate", "obfuscate.width=18",
                                 "obfuscate.key=k1", "obfuscate.check=c6a13b"});
-    // The servers hear of it 100 ms later.
+    // The servers read the edit 100 ms later.
     if (!callers) callers = std::make_unique<FreshCallers>(servers(), tag);
     ASSERT_TRUE(Eventually(kPatience, [&] { return callers->count() >= 100; }))
         << servers()[0]->log();
@@ -224,7 +224,7 @@ TEST_F(FormDrill, FreshTagsThatAreRedefinedUnderLoadHaveOneForm) {
       ASSERT_EQ(id > kPlainMost, edit.exit_code == 0) << tag << " gave " << id;
     }
   }
-  EXPECT_GE(hidden, 12) << "who is not called before the edit can always be redefined";
+  EXPECT_GE(hidden, 12) << "a tag without calls before the edit can always be redefined";
 }
 
 }  // namespace

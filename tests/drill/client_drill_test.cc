@@ -1,4 +1,4 @@
-// The client library under load of 8 threads, while one of three real servers is in trouble.
+// The client library under load of 8 threads, while one of three real servers has a fault.
 
 #include <algorithm>
 #include <atomic>
@@ -20,14 +20,14 @@
 namespace firn {
 namespace {
 
-// What one thread got of the client.
+// The results of one thread's calls.
 struct Got {
   std::vector<int64_t> ids;
   std::atomic<int64_t> calls = 0;
   int64_t failed = 0;
   Status first_failure;
   Milliseconds longest_call{0};
-  std::string longest_was;  // its attempts
+  std::string longest_was;  // attempts of the longest call
 };
 
 std::string TextOf(const CallReport& report) {
@@ -42,8 +42,8 @@ class ClientDrill : public Drill {
  protected:
   static constexpr size_t kThreads = 8;
 
-  // The limit of an attempt: long, so that a busy machine fails no healthy server's answer. By
-  // hand, FIRN_DRILL_ATTEMPT_MS=80 shows what users get.
+  // The timeout of an attempt: long, so that a healthy server's answer on a busy machine does not
+  // fail. FIRN_DRILL_ATTEMPT_MS=80 shows what users get.
   static Milliseconds AttemptLimit() {
     const char* text = std::getenv("FIRN_DRILL_ATTEMPT_MS");
     return Milliseconds(text == nullptr ? 2'000 : std::atoi(text));
@@ -59,14 +59,14 @@ class ClientDrill : public Drill {
     for (const auto& server : servers_) ASSERT_TRUE(server->BecomesReady()) << server->log();
   }
 
-  // Through the registry, or a list.
+  // Through the registry, or by a list.
   void StartClient(const std::string& servers) {
     client_ = std::make_unique<Client>(ClientOptions{.servers = servers,
                                                      .open_source = RegistrySources(),
                                                      .deadline = 10 * AttemptLimit(),
                                                      .attempt_limit = AttemptLimit()});
     ASSERT_TRUE(client_->status().ok()) << client_->status();
-    // A server is ready before it is listed, and a first list may lack some.
+    // A server is ready before it is listed, and a first list may be incomplete.
     ASSERT_TRUE(client_->GetId("default").ok());
     ASSERT_TRUE(Eventually(
         kPatience, [this] { return client_->cluster().servers.size() == servers_.size(); }));
@@ -119,7 +119,7 @@ class ClientDrill : public Drill {
     return 0;
   }
 
-  // Whether the client still asks this server.
+  // Whether the client still calls this server.
   bool IsAsked(const std::string& address) {
     const uint64_t before = AnswersOf(address);
     return Eventually(kPatience, [&] { return AnswersOf(address) > before; });
@@ -143,7 +143,7 @@ class ClientDrill : public Drill {
     }
     std::sort(ids.begin(), ids.end());
     const auto once = std::unique(ids.begin(), ids.end());
-    EXPECT_EQ(std::distance(once, ids.end()), 0) << "ids came twice";
+    EXPECT_EQ(std::distance(once, ids.end()), 0) << "ids were issued twice";
     const ClientCounters counters = client_->counters();
     std::printf(
         "drill %s: ids %zu, duplicates %lld, retries %llu, time-outs %llu, longest call "
@@ -173,12 +173,12 @@ TEST_F(ClientDrill, AKilledServerFailsNoCall) {
   EXPECT_TRUE(AllGetMore(200));
   first().StartAgain();
   ASSERT_TRUE(first().BecomesReady()) << first().log();
-  EXPECT_TRUE(IsAsked(first().address())) << "it is back";
+  EXPECT_TRUE(IsAsked(first().address())) << "it is used again";
   JudgeClient();
 }
 
-// With a real ensemble: in a directory, whoever is paused while he holds its lock keeps everybody
-// else from it.
+// With a real ensemble: in a directory registry, a server that is paused while it holds the lock
+// would block all others.
 TEST_F(ClientDrill, APausedServerFailsNoCall) {
   ASSERT_NO_FATAL_FAILURE(StartEnsemble(1));
   ASSERT_NO_FATAL_FAILURE(StartServers());
@@ -187,7 +187,7 @@ TEST_F(ClientDrill, APausedServerFailsNoCall) {
   EXPECT_TRUE(Eventually(kPatience, [this] { return client_->counters().timeouts > 0; }));
   EXPECT_TRUE(AllGetMore(200));
   first().process().Resume();
-  EXPECT_TRUE(IsAsked(first().address())) << "it is back";
+  EXPECT_TRUE(IsAsked(first().address())) << "it is used again";
   JudgeClient();
 }
 
@@ -199,11 +199,11 @@ TEST_F(ClientDrill, ADrainedServerFailsNoCall) {
   EXPECT_TRUE(AllGetMore(200));
   first().StartAgain();
   ASSERT_TRUE(first().BecomesReady()) << first().log();
-  EXPECT_TRUE(IsAsked(first().address())) << "it is back";
+  EXPECT_TRUE(IsAsked(first().address())) << "it is used again";
   JudgeClient();
 }
 
-TEST_F(ClientDrill, AServerThatIsCutOffFailsNoCall) {
+TEST_F(ClientDrill, ACutOffServerFailsNoCall) {
   ASSERT_NO_FATAL_FAILURE(StartServers());
   TcpProxy proxy(first().port());
   const std::string through = "127.0.0.1:" + std::to_string(proxy.port());
@@ -214,11 +214,11 @@ TEST_F(ClientDrill, AServerThatIsCutOffFailsNoCall) {
   EXPECT_GT(proxy.dropped(), 0);
   proxy.DropAnswers(false);
   proxy.Cut();
-  EXPECT_TRUE(IsAsked(through)) << "it is back";
+  EXPECT_TRUE(IsAsked(through)) << "it is used again";
   JudgeClient();
 }
 
-TEST_F(ClientDrill, ASlowServerGetsLess) {
+TEST_F(ClientDrill, ASlowServerGetsFewerCalls) {
   ASSERT_NO_FATAL_FAILURE(StartServers());
   TcpProxy proxy(first().port());
   const std::string slow = "127.0.0.1:" + std::to_string(proxy.port());
@@ -235,7 +235,7 @@ TEST_F(ClientDrill, ASlowServerGetsLess) {
               static_cast<unsigned long long>(answers[2]));
   EXPECT_LT(answers[0] * 2, std::min(answers[1], answers[2]));
   proxy.Delay(Milliseconds(0));
-  EXPECT_TRUE(IsAsked(slow)) << "it is as quick as the others";
+  EXPECT_TRUE(IsAsked(slow)) << "it is as fast as the others again";
   JudgeClient();
 }
 

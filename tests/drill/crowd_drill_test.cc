@@ -1,4 +1,4 @@
-// More who want a machine id than there are.
+// More claimants than machine ids.
 
 #include <algorithm>
 #include <vector>
@@ -17,7 +17,7 @@ class CrowdDrill : public Drill {
   }
 };
 
-TEST_F(CrowdDrill, TheSeventeenthForSixteenMachineIdsWaitsForOneToBeFree) {
+TEST_F(CrowdDrill, TheSeventeenthClaimantWaitsForOneOfSixteenMachineIds) {
   constexpr int kMachines = 16;
   StartEnsemble(1, kMachines);
   std::vector<Claimant*> all;

@@ -1,4 +1,4 @@
-// The disk of a state folder is full, cannot be written, or stands still.
+// The disk of a state folder is full, cannot be written, or is blocked.
 
 #include <cerrno>
 #include <cstring>
@@ -19,8 +19,8 @@
 namespace firn {
 namespace {
 
-// State folders lie on a disk of their own, small and in memory, that only this process and what it
-// starts can see, and that goes when they have ended.
+// State folders are on a small disk in memory that only this process and its children can see, and
+// that disappears when they have ended.
 class DiskDrill : public Drill {
  protected:
   void SetUp() override {
@@ -61,7 +61,7 @@ class DiskDrill : public Drill {
     ASSERT_EQ(CanWrite(), !read_only);
   }
 
-  // It ends with a sentence and has issued nothing.
+  // Checks that it ends with a message and has issued nothing.
   void RefusesToBegin(Claimant& claimant, const std::string& sentence) {
     EXPECT_EQ(claimant.process().Wait(kPatience), 1) << claimant.Log();
     EXPECT_NE(claimant.Log().find(sentence), std::string::npos) << claimant.Log();
@@ -78,14 +78,14 @@ class DiskDrill : public Drill {
   std::string disk_;
 };
 
-TEST_F(DiskDrill, AHolderGoesOnWhenItsDiskIsFullAndSoDoesItsSuccessor) {
+TEST_F(DiskDrill, AHolderAndItsSuccessorIssueOnAFullDisk) {
   StartEnsemble(1);
   Claimant& holder = Launch("a", OnDisk());
   ASSERT_TRUE(Serves(holder));
   const auto machine = holder.machine();
   const BootMs full = TestNow();
   FillDisk();
-  // Its permission on file is moved ahead several times a second, in the place that it has.
+  // Its grant on file is advanced several times a second, in the space that it has.
   ASSERT_TRUE(IssuesMore(holder, 1'000));
   EXPECT_FALSE(holder.RefusedSince(full));
   KillHard(holder);
@@ -97,8 +97,8 @@ TEST_F(DiskDrill, AHolderGoesOnWhenItsDiskIsFullAndSoDoesItsSuccessor) {
   StopCleanly(second);
 }
 
-// What it is permitted lies in memory. Only the hint is lost, and it says so.
-TEST_F(DiskDrill, OnAFullDiskItBeginsWithAnAlarm) {
+// Its grant is in memory. Only the hint is lost, which it reports.
+TEST_F(DiskDrill, OnAFullDiskAStartRaisesAnAlarm) {
   StartEnsemble(1);
   FillDisk();
   Claimant& first = Launch("a", OnDisk());
@@ -115,7 +115,7 @@ TEST_F(DiskDrill, OnAFullDiskItBeginsWithAnAlarm) {
   EXPECT_TRUE(IssuesMore(second));
 }
 
-TEST_F(DiskDrill, OnAReadOnlyDiskNobodyBeginsAndNothingIsForgotten) {
+TEST_F(DiskDrill, OnAReadOnlyDiskNoClaimantStartsAndNothingIsLost) {
   StartEnsemble(1);
   Claimant& first = Launch("a", OnDisk());
   ASSERT_TRUE(Serves(first));
@@ -132,7 +132,7 @@ TEST_F(DiskDrill, OnAReadOnlyDiskNobodyBeginsAndNothingIsForgotten) {
   EXPECT_TRUE(IssuesMore(third));
 }
 
-// A disk that takes writes and does not end them until it is thawed.
+// A disk that accepts writes and does not complete them until it is thawed.
 class FrozenDiskDrill : public DiskDrill {
  protected:
   void SetUp() override {
@@ -168,10 +168,10 @@ class FrozenDiskDrill : public DiskDrill {
   std::string frozen_;
 };
 
-TEST_F(FrozenDiskDrill, WhoeverClaimsWhileTheDiskStandsStillIssuesAndRenews) {
+TEST_F(FrozenDiskDrill, AClaimantIssuesAndRenewsWhileTheDiskIsBlocked) {
   StartEnsemble(1);
   const std::string hint = state_dir() + "/drill:10000:2130706433.properties";
-  // Tags are served once their definitions are on the disk: a first run sees to that.
+  // Tags are served once their definitions are on the disk: a first run writes them.
   Claimant& first = Launch("a", {.state_dir = state_dir()});
   ASSERT_TRUE(Serves(first));
   ASSERT_TRUE(Waits(first, "remembered", [&] { return std::filesystem::exists(hint); }));
@@ -187,7 +187,7 @@ TEST_F(FrozenDiskDrill, WhoeverClaimsWhileTheDiskStandsStillIssuesAndRenews) {
   const WallMs bound = holder.status().bound;
   ASSERT_TRUE(IssuesMore(holder, 1'000));
   EXPECT_TRUE(Waits(holder, "renewed", [&] { return holder.status().bound > bound; }));
-  // The hint never came to the disk, and nobody has waited for it.
+  // The hint never reached the disk, and the claimant did not wait for it.
   EXPECT_FALSE(std::filesystem::exists(hint));
   ASSERT_TRUE(Thaw());
   KillHard(holder);

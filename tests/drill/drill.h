@@ -17,12 +17,12 @@
 
 namespace firn {
 
-// A throw-away cluster of real processes to which one bad thing is done. At its end every process
-// is killed, everything that any of them ever issued is judged, and one line is printed: ids,
-// duplicates, the longest stall, machine ids, and the drill's own figures.
+// A throw-away cluster of real processes with one fault. At the end every process is killed, all
+// ids that any of them ever issued are judged, and one line is printed: ids, duplicates, the
+// longest stall, machine ids, and the drill's own figures.
 //
-// A case fails when an id was issued twice, and when nothing was issued at all. That its fault took
-// hold is for the case itself to check. No case asserts a time.
+// A test fails if an id was issued twice, or if none was issued. Each test must check itself that
+// its fault had an effect. No test asserts a time.
 class Drill : public testing::Test {
  protected:
   static constexpr const char* kClusterPath = "/firn/drill";
@@ -40,13 +40,13 @@ class Drill : public testing::Test {
   const std::string& registry() const { return registry_; }
   std::string folder(const std::string& name) const { return folder_ / name; }
 
-  // Starts a claimant; one of a name that ended before is started again on its state folder.
+  // Starts a claimant; one that ended before is started again, by its name, with its state folder.
   Claimant& Launch(const std::string& name, ClaimantOptions options = {});
 
-  // Each waits, and says whether it came to pass; the last status is shown when it did not.
+  // Each waits for a condition and returns whether it came true; a failure shows the last status.
   testing::AssertionResult Serves(Claimant& claimant);
   testing::AssertionResult IssuesMore(Claimant& claimant, size_t runs = 100);
-  // Its calls are refused for `reason`: a word of the refusal's or the claim's sentence.
+  // Its calls are refused for `reason`: a part of the refusal's or the claim's message.
   testing::AssertionResult Refuses(Claimant& claimant, const std::string& reason);
   testing::AssertionResult Logs(Claimant& claimant, const std::string& text);
   template <typename Condition>
@@ -58,20 +58,20 @@ class Drill : public testing::Test {
   // The operator's command on this registry.
   Finished Firn(std::vector<std::string> arguments);
 
-  // What the registry holds, through a session of the test's own.
+  // The registry's contents, read through a session of the test's own.
   Result<Node> ReadNode(const std::string& path);
   ClusterMeta Meta();
   SlotRecord RecordOf(MachineId machine);
   int64_t VersionOf(MachineId machine);
   static Slot SlotOf(MachineId machine);
 
-  // One of this drill's measured times or numbers, for the line at the end.
+  // Adds a measured time or number of this drill to the line at the end.
   void Figure(const std::string& name, Milliseconds value);
   void Count(const std::string& name, int64_t value);
   void FigureFirstId(const std::string& name, Claimant& claimant);
   const std::string& figures() const { return figures_; }
 
-  // Where the test looks, when claimants are given other hosts.
+  // The address that the test reads from, if claimants are given other hosts.
   std::string registry_;
 
  private:
@@ -90,7 +90,7 @@ testing::AssertionResult Drill::Waits(Claimant& claimant, const std::string& wha
                                       Condition holds) {
   if (Eventually(kPatience, holds)) return testing::AssertionSuccess();
   return testing::AssertionFailure()
-         << claimant.name() << " never " << what
+         << claimant.name() << " is not " << what
          << "; its status: " << FormatStatus(claimant.status()) << claimant.Log();
 }
 

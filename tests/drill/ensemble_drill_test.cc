@@ -24,7 +24,7 @@ TEST_F(EnsembleDrill, ADeadLeaderDoesNotPauseIssuing) {
     return now.has_value() && *now != *leader;
   }));
   Figure("leader to leader", TestNow() - killed);
-  // Renewals go on, so it is connected to what is left, and writes.
+  // Renewals continue, so it is connected to the remaining members, and writes.
   ASSERT_TRUE(Waits(holder, "renewed", [&] { return VersionOf(*machine) > version + 2; }));
   ASSERT_TRUE(IssuesMore(holder));
 
@@ -33,7 +33,7 @@ TEST_F(EnsembleDrill, ADeadLeaderDoesNotPauseIssuing) {
   Figure("longest stall since", holder.LongestStallSince(killed));
 }
 
-TEST_F(EnsembleDrill, WithoutAnEnsembleItIssuesToItsBoundThenWaitsAndComesBack) {
+TEST_F(EnsembleDrill, WithoutAnEnsembleItIssuesToItsBoundAndRecovers) {
   StartEnsemble(3);
   Claimant& holder = Launch("a", {.window = Milliseconds(5'000)});
   ASSERT_TRUE(Serves(holder));
@@ -43,7 +43,7 @@ TEST_F(EnsembleDrill, WithoutAnEnsembleItIssuesToItsBoundThenWaitsAndComesBack) 
   ensemble().KillAll();
   ASSERT_TRUE(Waits(holder, "was cut off", [&] { return !holder.status().connected; }));
   ASSERT_TRUE(IssuesMore(holder));
-  EXPECT_FALSE(holder.RefusedSince(killed)) << "although its bound was ahead";
+  EXPECT_FALSE(holder.RefusedSince(killed)) << "its bound was still ahead";
 
   ASSERT_TRUE(Refuses(holder, "NOT_READY"));
   const StatusLine dry = holder.status();

@@ -1,4 +1,4 @@
-// Whole servers over a database that fails over to a replica which has lost writes, and back.
+// Whole servers with a database that fails over to a replica that has lost writes, and back.
 
 #include <cstdio>
 #include <fstream>
@@ -19,8 +19,8 @@ constexpr const char* kTagsIni =
     "[leaf]\nstrategy = segment\nstep = 200\nstep_max = 200\nstore = alloc\n";
 constexpr const char* kAlarm = "the database has gone back in time";
 
-// Two groups of servers, each with an address of the database of its own, as after a fail-over of
-// which not everybody has heard.
+// Two groups of servers, each with its own address of the database, as after a failover that some
+// servers have not noticed.
 class FailoverDrill : public SegmentCluster, public testing::WithParamInterface<SqlDialect> {
  protected:
   void SetUp() override {
@@ -48,7 +48,7 @@ class FailoverDrill : public SegmentCluster, public testing::WithParamInterface<
     addresses_[group]->Cut();
   }
 
-  // So many allocations more of each tag, by whichever server.
+  // Makes so many more allocations of each tag, by any server.
   testing::AssertionResult Allocate(int count) {
     for (const std::string& tag : kTags) {
       const int64_t before = Ranges(tag);
@@ -66,7 +66,7 @@ class FailoverDrill : public SegmentCluster, public testing::WithParamInterface<
     return sum;
   }
 
-  // Lines of alarm in the logs of a group's servers, over both tags.
+  // Alarms in the logs of a group's servers, about both tags.
   int Alarms(size_t group) {
     int count = 0;
     for (size_t i = 2 * group; i < 2 * group + 2; ++i) {
@@ -88,9 +88,9 @@ TEST_P(FailoverDrill, APromotedReplicaAndTheOldPrimaryRepeatNoNumber) {
   ASSERT_TRUE(Allocate(4));
   ASSERT_EQ(replica_->AwaitCaughtUp(primary()), Status());
   ASSERT_EQ(replica_->StopFollowing(), Status());
-  ASSERT_TRUE(Allocate(6)) << "that the replica never hears of";
+  ASSERT_TRUE(Allocate(6)) << "which never reach the replica";
 
-  // Half of the servers go to the replica while the other half is still with the old primary.
+  // Half of the servers switch to the replica while the other half still uses the old primary.
   ASSERT_EQ(replica_->Promote(), Status());
   Move(1, *replica_);
   EXPECT_TRUE(Alarmed(1, 0)) << "the replica is behind";
@@ -100,7 +100,7 @@ TEST_P(FailoverDrill, APromotedReplicaAndTheOldPrimaryRepeatNoNumber) {
   Move(0, *replica_);
   EXPECT_TRUE(Allocate(8));
 
-  // Everybody goes back to the old primary, which knows nothing of what came after it.
+  // All servers return to the old primary, which has none of the later changes.
   const int before[] = {Alarms(0), Alarms(1)};
   ASSERT_EQ(primary().Restart(), Status());
   for (const size_t group : {0u, 1u}) Move(group, primary());

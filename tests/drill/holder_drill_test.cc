@@ -1,4 +1,4 @@
-// A holder is paused, copied, or one too many.
+// A holder is paused or copied, or a second one runs.
 
 #include <filesystem>
 
@@ -16,8 +16,8 @@ class HolderDrill : public Drill {
   bool LiveIsGone(MachineId machine) {
     return ReadNode(LivePath(SlotOf(machine))).code() == Code::kNotFound;
   }
-  // Copies a folder in use. Files that are written beside and renamed come and go meanwhile, so
-  // that a copy may find one gone and is begun anew.
+  // Copies a folder in use. Temporary files appear and are renamed meanwhile, so that a copy may
+  // fail on a missing one and is then repeated.
   void CopyInUse(const std::string& from, const std::string& to) {
     std::error_code failed;
     ASSERT_TRUE(Eventually(kPatience, [&] {
@@ -28,8 +28,8 @@ class HolderDrill : public Drill {
   }
 };
 
-// There is one machine id, so that the other can only get the paused one's.
-TEST_F(HolderDrill, PausedBeyondItsSessionAHolderDoesNotOverlapItsSuccessor) {
+// There is only one machine id, so the other claimant can only get the paused one's.
+TEST_F(HolderDrill, AHolderPausedBeyondItsSessionDoesNotOverlapItsSuccessor) {
   StartEnsemble(1, 1);
   Claimant& paused = Launch("a", {.window = kShortWindow});
   ASSERT_TRUE(Serves(paused));
@@ -50,7 +50,7 @@ TEST_F(HolderDrill, PausedBeyondItsSessionAHolderDoesNotOverlapItsSuccessor) {
   }));
   EXPECT_TRUE(IssuesMore(successor));
 
-  // The machine id goes back when its holder goes.
+  // The machine id is free again when its holder ends.
   StopCleanly(successor);
   ASSERT_TRUE(Serves(paused));
   EXPECT_EQ(paused.machine(), machine);

@@ -1,4 +1,4 @@
-// ZooKeeper behind stunnel on both ends, by the very configuration of registry/zk/README.md.
+// ZooKeeper behind stunnel on both ends, with exactly the configuration of registry/zk/README.md.
 
 #include <fstream>
 #include <map>
@@ -35,7 +35,7 @@ class LockedEnsembleDrill : public Drill {
 
   void SetUp() override {
     const std::vector<std::string> blocks = ConfigurationsOfPage();
-    ASSERT_EQ(blocks.size(), 2u) << "the page shows one for ZooKeeper, and one for Firn";
+    ASSERT_EQ(blocks.size(), 2u) << "the page must show one for ZooKeeper, and one for Firn";
     before_zookeeper_ = blocks[0];
     before_firn_ = blocks[1];
     StartEnsemble(kMembers);
@@ -55,7 +55,7 @@ class LockedEnsembleDrill : public Drill {
         << Audit(doors_).err << Log("firn") << Log("zk1");
   }
 
-  // The configuration with this machine's places in it, run.
+  // Starts stunnel with the configuration, adapted to this machine's addresses and files.
   void StartStunnel(const std::string& name, std::string text,
                     const std::map<std::string, std::string>& places) {
     for (const auto& [of_page, here] : places) {
@@ -74,7 +74,7 @@ class LockedEnsembleDrill : public Drill {
                   {"accept = 2281", "accept = 127.0.0.1:" + std::to_string(tls_ports_[At(member)])},
                   {"127.0.0.1:2181", "127.0.0.1:" + std::to_string(ensemble().port(member))}});
   }
-  // With a door for each member, by certificates of `authority`.
+  // With an endpoint for each member, and certificates of `authority`.
   void StartBeforeFirn(const std::string& name, const TlsAuthority& authority,
                        const std::vector<int>& doors) {
     std::map<std::string, std::string> places{{"/etc/firn/tls/firn", authority.File("firn")},
@@ -120,7 +120,7 @@ class LockedEnsembleDrill : public Drill {
   std::map<std::string, Process> stunnels_;
 };
 
-TEST_F(LockedEnsembleDrill, OutlivesTheEndOfStunnelsAndOfTheLeader) {
+TEST_F(LockedEnsembleDrill, SurvivesTheEndOfStunnelsAndOfTheLeader) {
   Claimant& holder = Launch("a", {.registry = Through(doors_), .window = Milliseconds(20'000)});
   Claimant& other = Launch("b", {.registry = Through(doors_), .window = Milliseconds(20'000)});
   ASSERT_TRUE(Serves(holder));
@@ -128,7 +128,7 @@ TEST_F(LockedEnsembleDrill, OutlivesTheEndOfStunnelsAndOfTheLeader) {
   const auto machine = holder.machine();
   const BootMs began = TestNow();
 
-  // One after the other, so that it meets the ones that they are connected through.
+  // One after the other, to include the ones that they are connected through.
   for (int i = 0; i < kMembers; ++i) {
     KillStunnel("zk" + std::to_string(i + 1));
     ASSERT_TRUE(Renews(holder)) << "without the stunnel of member " << i;
@@ -138,7 +138,7 @@ TEST_F(LockedEnsembleDrill, OutlivesTheEndOfStunnelsAndOfTheLeader) {
 
   const auto leader = ensemble().Leader();
   ASSERT_TRUE(leader.has_value());
-  ensemble().Kill(*leader);  // its stunnel lives, and takes connections that lead nowhere
+  ensemble().Kill(*leader);  // its stunnel still runs, and accepts connections that lead nowhere
   ASSERT_TRUE(Waits(holder, "saw another leader", [&] {
     const auto now = ensemble().Leader();
     return now.has_value() && *now != *leader;
@@ -154,7 +154,7 @@ TEST_F(LockedEnsembleDrill, OutlivesTheEndOfStunnelsAndOfTheLeader) {
   Figure("longest stall since", holder.LongestStallSince(began));
 }
 
-TEST_F(LockedEnsembleDrill, WithoutTheOwnStunnelItIssuesOnAndIsBackWithIt) {
+TEST_F(LockedEnsembleDrill, IssuesWithoutItsStunnelAndReconnectsWithIt) {
   Claimant& holder = Launch("a", {.registry = Through(doors_)});
   ASSERT_TRUE(Serves(holder));
   const auto machine = holder.machine();
@@ -167,11 +167,11 @@ TEST_F(LockedEnsembleDrill, WithoutTheOwnStunnelItIssuesOnAndIsBackWithIt) {
   EXPECT_EQ(holder.machine(), machine);
 }
 
-TEST_F(LockedEnsembleDrill, LetsInNobodyWithoutACertificateOfItsAuthority) {
+TEST_F(LockedEnsembleDrill, RefusesClientsWithoutACertificateOfItsAuthority) {
   std::vector<int> doors;
   for (int i = 0; i < kMembers; ++i) doors.push_back(FreePort());
   StartBeforeFirn("stranger", theirs_, doors);
-  // The stranger's stunnel runs and has tried.
+  // The foreign client's stunnel runs and has tried.
   ASSERT_TRUE(Eventually(kPatience, [&] {
     Audit(doors);
     return Log("zk1").find("certificate verify failed") != std::string::npos;

@@ -1,4 +1,4 @@
-// The ensemble forgets: its data are put back to an old state, or are gone.
+// The ensemble loses data: it is rolled back to an old state, or wiped.
 
 #include "tests/drill/drill.h"
 
@@ -22,19 +22,19 @@ class LossDrill : public Drill {
     EXPECT_EQ(restored.exit_code, 0) << restored.err << restored.out;
   }
 
-  // Its bound was reached, and it says what an operator has to do.
+  // Its bound was reached, and its status contains the operator's remedy.
   void RunsDry(Claimant& holder) {
     EXPECT_TRUE(Refuses(holder, "NOT_READY"));
     EXPECT_TRUE(Refuses(holder, "firn restore"));
   }
 };
 
-TEST_F(LossDrill, AnEnsembleThatWentBackIsFoundFrozenAndRestored) {
+TEST_F(LossDrill, FreezesARolledBackEnsembleAndRestoresIt) {
   StartEnsemble(3);
   Claimant& early = Launch("early", Options());
   ASSERT_TRUE(Serves(early));
   ASSERT_TRUE(ensemble().SaveData().ok());
-  // Unknown to the backup: a claim, and the renewals of another.
+  // Not in the backup: a claim, and the renewals of another.
   Claimant& late = Launch("late", Options());
   ASSERT_TRUE(Serves(late));
   ASSERT_TRUE(Serves(early));
@@ -43,7 +43,7 @@ TEST_F(LossDrill, AnEnsembleThatWentBackIsFoundFrozenAndRestored) {
 
   ASSERT_TRUE(ensemble().RestoreData().ok());
   const BootMs put_back = TestNow();
-  EXPECT_TRUE(RecordOf(forgotten).never_used()) << "the backup knows it";
+  EXPECT_TRUE(RecordOf(forgotten).never_used()) << "the backup contains the claim";
   ASSERT_TRUE(Waits(late, "froze the cluster", [&] { return Meta().frozen; }));
   Figure("put back to frozen", TestNow() - put_back);
 
@@ -60,15 +60,15 @@ TEST_F(LossDrill, AnEnsembleThatWentBackIsFoundFrozenAndRestored) {
   }
 }
 
-// A claim between the loss and the freeze, on the very machine id that was forgotten.
-TEST_F(LossDrill, ProbationKeepsAClaimInTheGapFromIssuing) {
+// A claim between the loss and the freeze, of the very machine id that was forgotten.
+TEST_F(LossDrill, ProbationPreventsAClaimInTheGapFromIssuing) {
   StartEnsemble(1, 1);
   ASSERT_TRUE(ensemble().SaveData().ok());
   Claimant& holder = Launch("holder", Options());
   ASSERT_TRUE(Serves(holder));
   const MachineId machine = *holder.machine();
 
-  // It must not be the first to look, nor the last.
+  // It must be neither the first to read the registry, nor the last.
   holder.process().Pause();
   ASSERT_TRUE(ensemble().RestoreData().ok());
   EXPECT_TRUE(RecordOf(machine).never_used());
@@ -87,11 +87,11 @@ TEST_F(LossDrill, ProbationKeepsAClaimInTheGapFromIssuing) {
     return (holder.serving() || intruder.serving()) && RecordOf(machine).bound > Meta().floor;
   }));
   if (const auto first = intruder.first_run()) {
-    EXPECT_GT(first->at, holders_last) << "in its probation";
+    EXPECT_GT(first->at, holders_last) << "an id was issued during its probation";
   }
 }
 
-TEST_F(LossDrill, AWipedEnsembleIsFoundAndRestored) {
+TEST_F(LossDrill, DetectsAWipedEnsembleAndRestoresIt) {
   StartEnsemble(3);
   Claimant& holder = Launch("a", Options());
   ASSERT_TRUE(Serves(holder));

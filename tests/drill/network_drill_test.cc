@@ -1,4 +1,4 @@
-// The network between a holder and the registry loses packets, one way or both.
+// The network between a holder and the registry loses packets, in one direction or both.
 
 #include <cerrno>
 #include <cstring>
@@ -13,9 +13,9 @@ namespace {
 
 constexpr Milliseconds kDeafSession{6'000};
 
-// The test and all that it starts have a network of their own, so that a rule that drops packets
-// hurts nobody else. Members of the ensemble are cut off by their port: claimants know only member
-// 0, the test looks through the others.
+// The test and its children have their own network, so that a rule that drops packets affects no
+// other program. Members of the ensemble are cut off by their port: claimants know only member 0;
+// the test reads through the others.
 class NetworkDrill : public Drill {
  protected:
   void SetUp() override {
@@ -38,9 +38,9 @@ class NetworkDrill : public Drill {
     registry_ = "zk://" + place(1) + "," + place(2) + kClusterPath;
   }
 
-  // What member 0 says to its clients is lost; what they say arrives.
+  // Packets from member 0 to its clients are lost; those to it arrive.
   void LoseAnswers() { AddRule("tcp sport " + port() + " counter drop"); }
-  // The same, but only from the `packets`th that carries anything on.
+  // The same, but only from the `packets`th packet with data on.
   void LoseAnswersAfter(int packets) {
     AddRule("tcp sport " + port() + " ip length > 60 numgen inc mod 1000000 >= " +
             std::to_string(packets) + " counter drop");
@@ -49,7 +49,7 @@ class NetworkDrill : public Drill {
     LoseAnswers();
     AddRule("tcp dport " + port() + " counter drop");
   }
-  // Until then what was dropped is sent again: an answer may still arrive, late.
+  // Until then, dropped packets are sent again: an answer may still arrive late.
   void LoseTheConnection(Claimant& claimant) {
     ASSERT_TRUE(HasDropped());
     ASSERT_TRUE(Waits(claimant, "gave its connection up", [&] {
@@ -59,7 +59,7 @@ class NetworkDrill : public Drill {
   }
   void Heal() { ASSERT_TRUE(Nft("flush chain ip drill out")); }
 
-  // The packets that the rules have dropped.
+  // The number of packets that the rules have dropped.
   bool HasDropped() {
     const std::string rules = RunToEnd({"nft", "list", "ruleset"}).out;
     return rules.find("packets") != std::string::npos &&
@@ -98,7 +98,7 @@ TEST_F(NetworkDrill, ARenewalWhoseAnswerIsLostIsRecognisedAsItsOwn) {
   }));
   LoseTheConnection(holder);
   const WallMs known = holder.status().bound;
-  EXPECT_GT(RecordOf(machine).bound, known) << "the record moved while its holder heard nothing";
+  EXPECT_GT(RecordOf(machine).bound, known) << "the record must change without an answer";
   Heal();
   ASSERT_TRUE(Waits(holder, "renewed again", [&] { return holder.status().bound > known; }));
   ASSERT_TRUE(IssuesMore(holder));
@@ -108,10 +108,11 @@ TEST_F(NetworkDrill, ARenewalWhoseAnswerIsLostIsRecognisedAsItsOwn) {
   Figure("longest stall since", holder.LongestStallSince(cut));
 }
 
-// Where in the conversation the claim is written is for the claimant to know: answers are lost from
-// the first on, then from the second on, and so forth, until a claim was made and its maker has not
-// heard of it. Several answers may share a packet, so the one may be missed: then all over again.
-// There is one machine id: mistaken for another's it would be out of reach.
+// The position of the claim's write in the conversation is the claimant's matter: answers are lost
+// from the first on, then from the second on, and so on, until a claim was written and its maker
+// has not been answered. Several answers may share a packet, so the right one may be missed: then
+// the search is repeated. There is only one machine id: a claim mistaken for another's would be
+// lost.
 TEST_F(NetworkDrill, AClaimWhoseAnswerIsLostIsRecognisedAsItsOwn) {
   constexpr int kTriesMax = 60;
   ASSERT_NO_FATAL_FAILURE(StartEnsembleBehindOneMember(1));
@@ -139,7 +140,7 @@ TEST_F(NetworkDrill, AClaimWhoseAnswerIsLostIsRecognisedAsItsOwn) {
   FAIL() << "no claim was made with its answer lost";
 }
 
-TEST_F(NetworkDrill, AnExpiredSessionCostsNeitherTheMachineIdNorTime) {
+TEST_F(NetworkDrill, AnExpiredSessionKeepsTheMachineIdWithoutAPause) {
   ASSERT_NO_FATAL_FAILURE(StartEnsembleBehindOneMember());
   Claimant& holder = Launch("a", Behind());
   ASSERT_TRUE(Serves(holder));

@@ -1,8 +1,8 @@
-// Whole servers under steady load whose stores go away, and bursts of calls.
+// Whole servers under steady load whose stores become unreachable, and bursts of calls.
 //
 //     FIRN_SOAK_SECONDS=60 build/dev/bin/outage_drill_test
 //
-// keeps each store away for so long; without, it is seconds.
+// makes each outage last so long; without it, it lasts seconds.
 
 #include <cstdio>
 #include <map>
@@ -15,7 +15,7 @@ namespace firn {
 namespace {
 
 // Tags whose servers have numbers for a while, on every kind of store, and one for each store that
-// never has more than twenty.
+// never has more than twenty numbers.
 const std::vector<std::string> kSupplied{"plain", "table", "rows", "leaf", "hash", "tier"};
 
 std::string TagLines(const std::string& tag, const std::string& store, const std::string& more) {
@@ -28,13 +28,14 @@ class OutageDrill : public SegmentCluster {
 
   void SetUp() override { ASSERT_NO_FATAL_FAILURE(StartStores()); }
 
-  // What steady callers of one server ask for, and what each call needs.
+  // The tags that steady callers of one server use, and what each call needs.
   static Load Steady(std::vector<std::string> tags) {
     return {.tags = std::move(tags), .threads = 2, .pause = Milliseconds(5)};
   }
 
-  // Callers take as fast as they can until steps have grown, as they do over hours otherwise; then
-  // some call now and then, as calls bring the next range, until there is one in memory.
+  // Callers take numbers as fast as they can until steps have grown, as they normally do over
+  // hours; then some call at intervals, as calls cause the next fetch, until there is a range in
+  // memory.
   void GrowSupply(int64_t step) {
     StartLoad({.tags = kSupplied, .threads = 2, .count = 200, .pause = Milliseconds(0)});
     for (const std::string& tag : kSupplied) EXPECT_TRUE(Reaches(tag, "firn_segment_step", step));
@@ -58,7 +59,7 @@ class OutageDrill : public SegmentCluster {
     return testing::AssertionSuccess();
   }
 
-  // A first range for `tag` on every server, and no second one.
+  // Loads a first range of `tag` on every server, and no second one.
   void FetchOnce(const std::string& tag) {
     StartLoad({.tags = {tag}, .pause = Milliseconds(5)});
     EXPECT_TRUE(Reaches(tag, "firn_segment_supply", 1));
@@ -71,19 +72,19 @@ class OutageDrill : public SegmentCluster {
     return true;
   }
 
-  // Takes a store away under load for `lasts`. Two of its tags show that it is gone: `poor` lives
-  // from hand to mouth, is refused, and only it; `late` has one range in memory, finds out that it
-  // cannot fetch the next, and goes on.
+  // Stops a store under load for `lasts`. Two of its tags show the outage: `poor` has no supply and
+  // is the only one refused; `late` has one range in memory, detects that it cannot fetch the next
+  // one, and is still served.
   template <typename Away, typename Back>
   void Outage(const char* name, const std::string& of, Milliseconds lasts, Away away, Back back) {
     const std::string poor = "poor " + of, late = "late " + of;
     FetchOnce(late);
     StartLoad({.tags = {poor}, .count = 5, .pause = Milliseconds(5)});
     StartLoad(Steady(kSupplied));
-    Load snowflakes = Steady({"default"});  // the machine id's bound must reach, too
+    Load snowflakes = Steady({"default"});  // the machine id's bound must last, too
     snowflakes.awkward = "default";
     StartLoad(snowflakes);
-    ASSERT_TRUE(GoOn({poor, "plain", "default"})) << "in peace";
+    ASSERT_TRUE(GoOn({poor, "plain", "default"})) << "before the outage";
     TakeCounts();
     away();
     StartLoad({.tags = {late}, .count = 500, .pause = Milliseconds(5)});
@@ -96,19 +97,19 @@ class OutageDrill : public SegmentCluster {
       count();
       return counts[poor].refused > 0 && AllFail(late) && TestNow() >= end;
     };
-    EXPECT_TRUE(Eventually(lasts + kPatience, noticed)) << "nobody noticed that it was away";
+    EXPECT_TRUE(Eventually(lasts + kPatience, noticed)) << "no call showed the outage";
     EXPECT_TRUE(GoOn({late, "default"}));
     EXPECT_TRUE(GoOn(kSupplied));
     back();
-    EXPECT_TRUE(GoOn({poor})) << "after " << name << " has come back";
+    EXPECT_TRUE(GoOn({poor})) << "after the return of " << name;
     for (const auto& [tag, more] : StopLoad()) counts[tag] += more;
     Report(name, poor, counts);
   }
 
-  // A snowflake tag waits for whoever writes down how far the machine id is granted, and a busy
-  // machine may keep that thread from its work for the 200 ms that are written ahead. Or it keeps a
-  // server for the 50 ms that a call may wait, and then the awkward readers of that tag have taken
-  // the tick that it wakes up in.
+  // A snowflake tag waits for the thread that writes the grant, and a busy machine may delay that
+  // thread for longer than the 200 ms that are written ahead. Or the machine delays a server for
+  // the 50 ms that a call may wait, and then the awkward readers of that tag have taken the tick in
+  // which it resumes.
   static bool IsOfABusyMachine(const std::string& trouble) {
     return trouble.find("the grant file") != std::string::npos ||
            trouble.find("used up until the next tick") != std::string::npos;
@@ -134,7 +135,7 @@ class OutageDrill : public SegmentCluster {
   }
 };
 
-TEST_F(OutageDrill, StoresAndRegistryThatAreAwayGoUnnoticedWhileNumbersAreInMemory) {
+TEST_F(OutageDrill, NumbersInMemoryHideOutagesOfStoresAndRegistry) {
   const Milliseconds lasts = SoakTime(1);
   const std::string poor = "step = 10\nstep_max = 10\n", rich = "step = 200\nhold_minutes = 5\n",
                     late = "step = 10000000\nstep_max = 10000000\nprefetch_at = 1\n";
@@ -149,7 +150,7 @@ TEST_F(OutageDrill, StoresAndRegistryThatAreAwayGoUnnoticedWhileNumbersAreInMemo
                 TagLines("poor tier", "tier", poor) + TagLines("late tier", "tier", late)));
   ASSERT_NO_FATAL_FAILURE(StartServers(kServers));
   // Two callers that pause for 5 ms take at most 400 a second, of all tags together. A tiered tag
-  // lives on after one outage and must have time to recover before the next.
+  // is used in two outages and must have time to recover between them.
   const int64_t supply = 400 * (lasts.count() / 1000 + 5);
   GrowSupply(supply);
   Outage(
@@ -184,9 +185,9 @@ TEST_F(OutageDrill, StoresAndRegistryThatAreAwayGoUnnoticedWhileNumbersAreInMemo
   for (const std::string& tag : kSupplied) JudgeTag(tag);
 }
 
-// A step of ten, and a hundred times as many numbers a second as a moment before. A call that has
-// to wait longer than --issue_wait_ms is refused; the default of 50 ms is for machines that have
-// nothing else to do than to serve.
+// A step of ten, and a hundred times as many numbers a second as just before. A call that has to
+// wait longer than --issue_wait_ms is refused; the default of 50 ms is for machines that do nothing
+// but serve.
 TEST_F(OutageDrill, ABurstWaitsAndIsNotRefused) {
   const std::string ini = "step = 10\n";
   ASSERT_NO_FATAL_FAILURE(

@@ -1,4 +1,4 @@
-// A process dies without a word and is started again.
+// A process is killed and started again.
 
 #include "tests/drill/drill.h"
 
@@ -18,7 +18,7 @@ class RestartDrill : public Drill {
     last_ = first.member().runs().back().run.last();
   }
 
-  // The one that comes after it goes on where it was.
+  // Its successor continues with the same machine id.
   void GoesOn(Claimant& second) {
     ASSERT_TRUE(Serves(second));
     EXPECT_EQ(second.machine(), machine_);
@@ -31,14 +31,14 @@ class RestartDrill : public Drill {
   int64_t last_ = 0;
 };
 
-TEST_F(RestartDrill, AfterKillTheSameMachineIdGoesOn) {
+TEST_F(RestartDrill, AfterKillTheSameMachineIdContinues) {
   ASSERT_NO_FATAL_FAILURE(StartAndKill());
   Claimant& second = Launch("a");
   GoesOn(second);
   EXPECT_TRUE(Logs(second, "inherited: "));
 }
 
-TEST_F(RestartDrill, AfterKillTheSameMachineIdGoesOnWithoutTheRegistry) {
+TEST_F(RestartDrill, AfterKillTheSameMachineIdContinuesWithoutTheRegistry) {
   ASSERT_NO_FATAL_FAILURE(StartAndKill());
   ensemble().KillAll();
   Claimant& second = Launch("a");
@@ -51,7 +51,7 @@ TEST_F(RestartDrill, AfterKillTheSameMachineIdGoesOnWithoutTheRegistry) {
   EXPECT_EQ(second.machine(), machine_);
 }
 
-// What libfaketime made of a process's clocks: the wall clock an hour back, the boot clock true.
+// Clocks of a process under libfaketime: the wall clock an hour back, the boot clock right.
 class ClockBackDrill : public RestartDrill {
  protected:
   static constexpr const char* kHourBack = "-3600";
@@ -64,14 +64,14 @@ class ClockBackDrill : public RestartDrill {
   }
 };
 
-TEST_F(ClockBackDrill, AnHourBackTheSameMachineIdGoesOn) {
+TEST_F(ClockBackDrill, AnHourBackTheSameMachineIdContinues) {
   ASSERT_NO_FATAL_FAILURE(StartAndKill());
   Claimant& second = Launch("a", {.wall_clock_offset = kHourBack});
   GoesOn(second);
   LivesAnHourAgo(second);
 }
 
-TEST_F(ClockBackDrill, AnHourBackTheSameMachineIdGoesOnWithoutTheRegistry) {
+TEST_F(ClockBackDrill, AnHourBackTheSameMachineIdContinuesWithoutTheRegistry) {
   ASSERT_NO_FATAL_FAILURE(StartAndKill());
   ensemble().KillAll();
   Claimant& second = Launch("a", {.wall_clock_offset = kHourBack});
@@ -79,7 +79,7 @@ TEST_F(ClockBackDrill, AnHourBackTheSameMachineIdGoesOnWithoutTheRegistry) {
   LivesAnHourAgo(second);
 }
 
-TEST_F(ClockBackDrill, AClockAnHourBackClaimsNothingNew) {
+TEST_F(ClockBackDrill, RefusesANewClaimWithAClockAnHourBack) {
   ASSERT_NO_FATAL_FAILURE(StartAndKill());
   Claimant& stranger = Launch("b", {.wall_clock_offset = kHourBack});
   EXPECT_TRUE(Refuses(stranger, "set the clock"));

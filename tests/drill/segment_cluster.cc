@@ -39,7 +39,7 @@ Milliseconds SegmentCluster::SoakTime(int64_t seconds) {
 // --- setting up ---------------------------------------------------------------------------------
 
 void SegmentCluster::StartStores() {
-  // Callers count what breaks; the library need not tell of it line by line.
+  // Callers count broken connections; the library need not log them.
   apache::thrift::GlobalOutput.setOutputFunction([](const char*) {});
   ASSERT_NO_FATAL_FAILURE(StartEnsemble(1));
   auto mariadb = MariaDb::Start();
@@ -128,7 +128,7 @@ std::map<std::string, CallCounts> SegmentCluster::StopLoad() {
   for (const auto& [tag, readers] : awkward_) {
     readers->Stop();
     const std::vector<int64_t> numbers = readers->ids();
-    EXPECT_FALSE(numbers.empty()) << "awkward readers of " << tag << " got nothing";
+    EXPECT_FALSE(numbers.empty()) << "awkward readers of " << tag << " got no numbers";
     takings_[tag].AddLate(numbers);
     EXPECT_EQ(takings_[tag].Judge().duplicates, 0) << tag;
   }
@@ -152,13 +152,13 @@ testing::AssertionResult SegmentCluster::GoOn(const std::vector<std::string>& ta
     const auto goes_on = [&] { return takings_[tag].answers() >= before[tag] + answers; };
     if (Eventually(kPatience, goes_on)) continue;
     return testing::AssertionFailure()
-           << tag << " stands still: " << TakeCounts()[tag].last_trouble << "\n"
+           << tag << " is not served: " << TakeCounts()[tag].last_trouble << "\n"
            << servers_[0]->log();
   }
   return testing::AssertionSuccess();
 }
 
-// --- looking ------------------------------------------------------------------------------------
+// --- reading ------------------------------------------------------------------------------------
 
 int64_t SegmentCluster::LedgerOf(const std::string& tag) {
   const Finished shown = Firn({"tags", "show", tag, "--json"});

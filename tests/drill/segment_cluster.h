@@ -17,14 +17,14 @@
 
 namespace firn {
 
-// Whole servers on a real ZooKeeper whose segment tags stand on real stores, and callers that take
-// numbers of them. At the end of a case each tag is judged and gets one line: numbers, duplicates,
-// and how many its ledger covers that nobody got.
+// Whole servers on a real ZooKeeper whose segment tags use real stores, and callers that take their
+// numbers. At the end of a test each tag is judged and gets one line: numbers, duplicates, and how
+// many numbers its ledger covers that no caller got.
 class SegmentCluster : public Drill {
  protected:
-  // From the environment: how many, or `otherwise`.
+  // Reads a number from the environment, or returns `otherwise`.
   static int64_t FromEnvironment(const char* name, int64_t otherwise);
-  // FIRN_SOAK_SECONDS, or so many.
+  // Returns FIRN_SOAK_SECONDS, or the default.
   static Milliseconds SoakTime(int64_t seconds);
 
   // ZooKeeper, MariaDB and PostgreSQL with the tables `firn_tag` and `leaf_alloc` (a row for the
@@ -35,44 +35,45 @@ class SegmentCluster : public Drill {
   //     cache         Redis
   //     tier, near    Redis in front of `main`, and of the registry
   void StartStores();
-  // The lines of a store at a port of loopback that stands for the database.
+  // Returns the lines of a store at a loopback port that forwards to the database.
   static std::string StoreLines(const SqlServer& database, int port);
 
-  // A file for `firn tags apply`.
+  // Writes a file for `firn tags apply`.
   void ApplyTags(const std::string& ini);
 
-  // Servers that are ready, with `flags` besides what they need.
+  // Starts servers and waits until they are ready; adds `flags` to the required ones.
   void StartServers(int count, const std::vector<std::string>& flags = {});
-  // The same with a file of stores for each.
+  // The same with a stores file for each.
   void StartServer(const std::string& stores_file, const std::vector<std::string>& flags);
 
   struct Load {
     std::vector<std::string> tags;
     int threads = 1;        // for each server
-    int64_t count = 1;      // numbers a call
+    int64_t count = 1;      // numbers per call
     Milliseconds pause{1};  // of a thread, between calls
-    std::string awkward{};  // a tag of which awkward readers take lists, too; empty: there are none
+    std::string awkward{};  // a tag of which awkward readers take lists as well; empty: none
   };
   void StartLoad(const Load& load);
-  // Ends all calls; what TakeCounts would have said. Numbers that awkward readers have got count as
-  // takings of their tag from now on.
+  // Ends all calls; returns what TakeCounts would have returned. Numbers of awkward readers count
+  // as takings of their tag from now on.
   std::map<std::string, CallCounts> StopLoad();
 
-  // Of all callers, by tag, since the last time.
+  // Counts of all callers, by tag, since the last call of this function.
   std::map<std::string, CallCounts> TakeCounts();
 
-  // So many answers more for each of the tags; says which one stands still.
+  // Waits for so many more answers for each of the tags; names a tag that gets none.
   testing::AssertionResult GoOn(const std::vector<std::string>& tags, int64_t answers = 20);
 
-  // kill -9, and again.
+  // Kills a server with SIGKILL and starts it again.
   void RestartServer(size_t i);
 
   Takings& takings(const std::string& tag);
   int64_t LedgerOf(const std::string& tag);
-  // A metric of a tag on a server's admin side; -1 when it is not there.
+  // A metric of a tag on a server's admin side; -1 if it is missing.
   double Metric(size_t server, const std::string& name, const std::string& tag);
 
-  // No number twice, some at all, and none that the ledger does not cover. How many were given.
+  // Checks that no number was issued twice, that some were issued, and that the ledger covers all.
+  // Returns how many were issued.
   int64_t JudgeTag(const std::string& tag);
   // The same, and that its numbers rose over the whole cluster in real time.
   void JudgeRisingTag(const std::string& tag);

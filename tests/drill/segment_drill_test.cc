@@ -29,7 +29,7 @@ namespace {
 constexpr Milliseconds kTakersPatience{90'000};
 constexpr const char* kRoot = "/firn/drill";
 
-// Seconds of trouble; FIRN_SOAK_SECONDS asks for more.
+// Duration of the faults in seconds; FIRN_SOAK_SECONDS sets more.
 Milliseconds SoakTime(int64_t seconds) {
   const char* text = std::getenv("FIRN_SOAK_SECONDS");
   return Milliseconds(1'000 * (text == nullptr ? seconds : std::atoll(text)));
@@ -67,7 +67,7 @@ class SegmentDrill : public testing::Test {
     return frozen;
   }
 
-  // Starts process `i`, perhaps again, on its own state folder and journal.
+  // Starts process `i`, perhaps again, with its own state folder and journal.
   void Launch(size_t i, int threads, int pause_ms = 1) {
     const std::string name = std::to_string(i);
     Process::Options options;
@@ -90,7 +90,7 @@ class SegmentDrill : public testing::Test {
     const uintmax_t bytes = std::filesystem::file_size(Journal(i), none);
     return none ? 0 : static_cast<size_t>(bytes) / sizeof(TakenNumber);
   }
-  // Each process gets so many calls answered from now on.
+  // Waits until each process has so many more answered calls.
   bool AllGoOn(size_t calls) {
     std::vector<size_t> before;
     for (size_t i = 0; i < processes_.size(); ++i) before.push_back(Taken(i));
@@ -102,7 +102,7 @@ class SegmentDrill : public testing::Test {
     });
   }
 
-  // Kills all; everything that any of them ever got.
+  // Kills all processes; returns all numbers that any of them ever got.
   std::vector<TakenNumber> Collect() {
     std::vector<TakenNumber> all;
     for (size_t i = 0; i < processes_.size(); ++i) {
@@ -114,7 +114,7 @@ class SegmentDrill : public testing::Test {
     return all;
   }
 
-  // One line, and no number twice. How many calls got none.
+  // Prints one line; checks that no number was issued twice. Returns the number of failed calls.
   int64_t Judge(const std::vector<TakenNumber>& all) {
     std::unordered_set<int64_t> numbers;
     int64_t duplicates = 0, high = 0;
@@ -136,7 +136,7 @@ class SegmentDrill : public testing::Test {
     return without;
   }
 
-  // Calls that got no number; the last reason is shown.
+  // The number of failed calls; the last reason is shown.
   int64_t CallsWithout() const {
     int64_t count = 0;
     std::string last;
@@ -182,17 +182,17 @@ TEST_F(SegmentDrill, KilledProcessesAndRegistriesRepeatNoNumber) {
       processes_[i].Wait(kTakersPatience);
       Launch(i, 16, 5);
     }
-    ASSERT_TRUE(AllGoOn(20)) << "service comes back by itself";
+    ASSERT_TRUE(AllGoOn(20)) << "service must return by itself";
   }
   Judge(Collect());
 }
 
-TEST_F(SegmentDrill, ARegistryThatWentBackIsFrozenAndNothingComesTwiceOnceItIsRestored) {
+TEST_F(SegmentDrill, ARolledBackRegistryIsFrozenAndNoNumberRepeatsAfterItsRestore) {
   ASSERT_NO_FATAL_FAILURE(StartRegistry(Steps(20, 20)));
   for (size_t i = 0; i < 2; ++i) Launch(i, 2, 1);
   ASSERT_TRUE(AllGoOn(50));
   ASSERT_TRUE(zookeeper_->SaveData().ok());
-  ASSERT_TRUE(AllGoOn(500)) << "so each takes ranges that the backup does not know";
+  ASSERT_TRUE(AllGoOn(500)) << "so that each takes ranges that are not in the backup";
   ASSERT_TRUE(zookeeper_->RestoreData().ok());
   ASSERT_TRUE(Eventually(kTakersPatience, [&] { return Frozen(); }));
 
@@ -200,12 +200,12 @@ TEST_F(SegmentDrill, ARegistryThatWentBackIsFrozenAndNothingComesTwiceOnceItIsRe
       RunToEnd({BuiltProgram("firn"), "restore", "--registry=zk://" + zookeeper_->hosts() + kRoot,
                 "--workers=8", "--skew_max_ms=1000", "--tag_gap=100000"});
   ASSERT_EQ(restored.exit_code, 0) << restored.err << restored.out;
-  ASSERT_TRUE(AllGoOn(500)) << "by themselves";
+  ASSERT_TRUE(AllGoOn(500)) << "without help";
   EXPECT_FALSE(Frozen());
   Judge(Collect());
 }
 
-TEST_F(SegmentDrill, ARegistryThatIsAwayIsNotNoticedWhileNumbersAreInMemory) {
+TEST_F(SegmentDrill, NumbersInMemoryHideAnOutageOfTheRegistry) {
   ASSERT_NO_FATAL_FAILURE(StartRegistry(Steps(1'000'000, 1'000'000, 1)));
   Launch(0, 4, 2);
   ASSERT_TRUE(AllGoOn(100));
@@ -215,7 +215,7 @@ TEST_F(SegmentDrill, ARegistryThatIsAwayIsNotNoticedWhileNumbersAreInMemory) {
   ASSERT_TRUE(zookeeper_->Restart(0).ok());
   ASSERT_TRUE(zookeeper_->AwaitReady().ok());
   ASSERT_TRUE(AllGoOn(100));
-  EXPECT_EQ(Judge(Collect()), 0) << "calls that got no number";
+  EXPECT_EQ(Judge(Collect()), 0) << "calls without a number";
 }
 
 TEST_F(SegmentDrill, WithoutABufferNumbersRiseInRealTimeOverThreeProcesses) {

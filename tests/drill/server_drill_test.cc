@@ -35,7 +35,7 @@ class ServerDrill : public Drill {
     ASSERT_TRUE(AllGetMore());
   }
 
-  // Each client gets ids from somewhere.
+  // Waits until each client gets ids from some server.
   bool AllGetMore(int64_t calls = 50) {
     std::vector<int64_t> before;
     for (const auto& client : clients_) before.push_back(client->calls());
@@ -49,7 +49,7 @@ class ServerDrill : public Drill {
     });
   }
 
-  // From exec to an answer of /readyz that says so.
+  // Time from exec until /readyz answers that it is ready.
   Milliseconds StartAgain(RunningServer& server) {
     const BootMs exec = TestNow();
     server.StartAgain();
@@ -57,7 +57,7 @@ class ServerDrill : public Drill {
     return TestNow() - exec;
   }
 
-  // What all clients together saw, and whether any id came twice.
+  // The results of all clients, and whether any id was issued twice.
   void JudgeClients() {
     ReconnectingClient::Counts sum;
     DuplicateOracle oracle(Layout::Firn());
@@ -106,28 +106,28 @@ TEST_F(ServerDrill, RollingRestartFailsNoCall) {
   for (const auto& server : servers_) {
     server->process().Signal(SIGTERM);
     ASSERT_EQ(server->process().Wait(kPatience), 0) << server->log();
-    EXPECT_TRUE(AllGetMore()) << "from the two that are left";
+    EXPECT_TRUE(AllGetMore()) << "from the remaining two";
     Figure("ready after", StartAgain(*server));
     EXPECT_TRUE(AllGetMore());
   }
   JudgeClients();
 }
 
-TEST_F(ServerDrill, KilledServersCostNoId) {
+TEST_F(ServerDrill, KilledServersRepeatNoId) {
   ASSERT_NO_FATAL_FAILURE(StartServers(3));
   ASSERT_NO_FATAL_FAILURE(StartClients(4));
   for (const auto& server : servers_) {
     server->Kill();
-    EXPECT_TRUE(AllGetMore()) << "from the two that are left";
+    EXPECT_TRUE(AllGetMore()) << "from the remaining two";
     Figure("ready after", StartAgain(*server));
     EXPECT_TRUE(AllGetMore());
   }
   JudgeClients();
 }
 
-// How long a server takes from exec to ready, with ZooKeeper up: the first time, after a clean end,
-// and after a kill.
-TEST_F(ServerDrill, AStartIsMeasured) {
+// The time of a server from exec to ready, with ZooKeeper running: the first time, after a clean
+// end, and after a kill.
+TEST_F(ServerDrill, MeasuresTheTimeOfAStart) {
   StartEnsemble(1);
   RunningServer server(folder("server"), {"--registry=" + registry()});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
@@ -140,7 +140,7 @@ TEST_F(ServerDrill, AStartIsMeasured) {
     server.Kill();
     Figure("after a kill", StartAgain(server));
   }
-  std::printf("drill AStartIsMeasured: exec to ready%s\n", figures().c_str());
+  std::printf("drill MeasuresTheTimeOfAStart: exec to ready%s\n", figures().c_str());
 }
 
 }  // namespace

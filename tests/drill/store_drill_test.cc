@@ -1,9 +1,9 @@
-// Whole servers whose segment tags stand on every kind of store, while ZooKeeper, the stores and
-// the servers are killed.
+// Whole servers whose segment tags use every kind of store, while ZooKeeper, the stores and the
+// servers are killed.
 //
 //     FIRN_SOAK_SECONDS=60 FIRN_SOAK_THREADS=16 build/dev/bin/store_drill_test
 //
-// goes on killing, with so many callers for each server; without, one of each is killed once.
+// repeats the kills, with so many callers for each server; without it, one of each is killed once.
 
 #include <cstdio>
 #include <string>
@@ -59,7 +59,7 @@ class StoreDrill : public SegmentCluster {
         break;
       case kRedis:
         redis().Kill();
-        ASSERT_EQ(redis().Restart(), Status());  // empty: it keeps nothing
+        ASSERT_EQ(redis().Restart(), Status());  // empty: it does not persist
         break;
       default:
         RestartServer((victim - kServer) % kServers);
@@ -78,7 +78,7 @@ TEST_F(StoreDrill, KilledStoresAndServersRepeatNoNumber) {
              .threads = static_cast<int>(FromEnvironment("FIRN_SOAK_THREADS", 2)),
              .count = 3,
              .awkward = "table"});
-  EXPECT_TRUE(GoOn(kTags)) << "in peace";
+  EXPECT_TRUE(GoOn(kTags)) << "after the faults";
   for (const Victim victim : {kZooKeeper, kMariaDb, kPostgres, kRedis, kServer}) Kill(victim);
   while (TestNow() < until && !HasFailure()) Kill(entropy.Below(kServer + kServers));
   int64_t refused = 0, broken = 0;

@@ -1,4 +1,4 @@
-// Many want a machine id at one moment: 64, or as many as FIRN_STORM says.
+// Many simultaneous claims: 64, or the number in FIRN_STORM.
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,7 +11,7 @@ namespace firn {
 namespace {
 
 constexpr int kProcesses = 4;
-constexpr Milliseconds kSession{30'000};  // nobody is to lose it to a busy machine
+constexpr Milliseconds kSession{30'000};  // so that no session expires on a busy machine
 
 class StormDrill : public Drill {
  protected:
@@ -36,7 +36,7 @@ class StormDrill : public Drill {
   }
 };
 
-TEST_F(StormDrill, AsManyAtOnceAsThereAreMachineIdsAreAllServed) {
+TEST_F(StormDrill, ServesAsManySimultaneousClaimsAsThereAreMachineIds) {
   const int each = Crowd() / kProcesses;
   StartEnsemble(1, kProcesses * each);
   std::vector<Claimant*> all;
@@ -51,7 +51,7 @@ TEST_F(StormDrill, AsManyAtOnceAsThereAreMachineIdsAreAllServed) {
   Figure("launch to the last one's first id", LastFirstId(all) - all[0]->launched());
   const auto clock = ReadNode(kClockPath);
   ASSERT_TRUE(clock.ok()) << clock.status();
-  // Each try begins with a set of the clock node; the others were races lost.
+  // Each try begins with a set of the clock node; the others were lost races.
   EXPECT_GE(clock->stat.version, kProcesses * each);
   Count("tries", clock->stat.version);
 }

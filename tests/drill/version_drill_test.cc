@@ -1,8 +1,9 @@
-// Two builds of Firn in one cluster, under load: each makes a cluster that the other joins, and
-// each goes on from what the other has left, stopped or killed. This build's servers hold one
+// Two builds of Firn in one cluster, under load: each creates a cluster that the other joins, and
+// each continues from the other's state after a stop or a kill. This build's servers hold one
 // machine id or several, the other's always one. The other build's programs are in the folder that
-// FIRN_OTHER_BIN names; without it this build stands in for them. tools/versions builds older
-// commits for it.
+// FIRN_OTHER_BIN names; without it this build is used instead. tools/versions builds older commits
+// for it.
+//
 
 #include <algorithm>
 #include <atomic>
@@ -32,7 +33,7 @@ namespace {
 
 using AnyJson = nlohmann::json;
 
-// Between a caller's calls: each is a connection, and their ports are not used again at once.
+// Pause between a caller's calls: each is a connection, and their ports cannot be reused at once.
 constexpr Milliseconds kPause{2};
 
 enum class Build { kThis, kOther };
@@ -45,7 +46,7 @@ std::string ProgramOf(Build build, const std::string& name) {
   return std::string(folder) + "/" + name;
 }
 
-// A server's place, state folder and ports, in which now one build sits, now the other.
+// A server's place, state folder and ports, used by one build at a time.
 class Seat {
  public:
   Seat(const std::string& folder, const std::string& registry, Build build, size_t machine_ids)
@@ -58,14 +59,14 @@ class Seat {
 
   RunningServer& server() { return *server_; }
 
-  // Ready, and with every machine id that it is to have.
+  // Waits until it is ready, with every machine id that it should have.
   void Serves() {
     ASSERT_TRUE(server_->BecomesReady()) << server_->log();
     ASSERT_TRUE(Eventually(kPatience, [&] { return Machines().size() == wanted(); }))
         << AnyJson(Machines()) << server_->log();
   }
 
-  // The other build goes on from what this one leaves, as whoever has been here before: it has the
+  // The other build continues from this one's state, as a server with the same name: it has the
   // machine ids again that it had then, and the first one in any case.
   void Swap(bool killed) {
     const std::vector<int> before = Machines();
@@ -82,14 +83,14 @@ class Seat {
     if (before.size() > most_.size()) most_ = before;
     const std::vector<int> after = Machines();
     for (size_t i = 0; i < std::min(most_.size(), after.size()); ++i) {
-      EXPECT_EQ(after[i], most_[i]) << "the one of claim " << i + 1 << server_->log();
+      EXPECT_EQ(after[i], most_[i]) << "the machine id of claim " << i + 1 << server_->log();
     }
   }
 
  private:
   size_t wanted() const { return build_ == Build::kThis ? machine_ids_ : 1; }
 
-  // What runs it: a flag that a build does not know would keep it from starting.
+  // A wrapper script: a flag that a build does not know would prevent it from starting.
   void WriteProgram() const {
     std::ofstream script(program_, std::ios::trunc);
     script << "shift; exec '" << ProgramOf(build_, "firn-server") << "' \"$@\"";
@@ -97,7 +98,7 @@ class Seat {
     script << "\n";
   }
 
-  // Those that it holds, in its order. Older builds have one, and no list.
+  // Its machine ids, in its order. Older builds have one, and no list.
   std::vector<int> Machines() const {
     const AnyJson status = AnyJson::parse(server_->Admin("/v1/status").body, nullptr, false);
     std::vector<int> held;
@@ -116,7 +117,7 @@ class Seat {
   std::optional<RunningServer> server_;
 };
 
-// Callers, one after another's answer each, and every id that they got.
+// Callers that each make one call after another, and every id that they got.
 class Load {
  public:
   Load(const std::vector<Seat*>& seats, const std::vector<std::string>& targets) {
@@ -143,7 +144,7 @@ class Load {
   const std::vector<std::string>& twice() const { return twice_; }
 
  private:
-  // Of one kind of ids each: numbers of the segment tag are no snowflakes.
+  // Each has ids of one kind: numbers of the segment tag are not snowflake ids.
   void Keep(const std::string& target, const RunningServer::Answer& answer) {
     if (answer.status != 200) return;
     const std::scoped_lock lock(mutex_);
@@ -158,7 +159,7 @@ class Load {
   std::vector<std::thread> callers_;
 };
 
-// Who makes the cluster, and how many machine ids this build's servers have.
+// Which build creates the cluster, and how many machine ids this build's servers have.
 class VersionDrill : public testing::TestWithParam<std::tuple<Build, size_t>> {
  protected:
   Finished Firn(Build build, std::vector<std::string> arguments) const {
@@ -177,7 +178,7 @@ class VersionDrill : public testing::TestWithParam<std::tuple<Build, size_t>> {
     Seat two(dir_ / "two", registry_, Opposite(maker), machine_ids);
     for (Seat* seat : {&one, &two}) ASSERT_NO_FATAL_FAILURE(seat->Serves());
     Load load({&one, &two}, {"/genid", "/api/segment/get/number"});
-    // Both builds leave it in both ways.
+    // Both builds end in both ways.
     for (const bool killed : {false, true, true, false}) {
       for (Seat* seat : {&one, &two}) {
         ASSERT_NO_FATAL_FAILURE(seat->Swap(killed));
@@ -190,7 +191,7 @@ class VersionDrill : public testing::TestWithParam<std::tuple<Build, size_t>> {
     EXPECT_TRUE(load.twice().empty()) << load.twice().size() << ", such as " << load.twice()[0];
   }
 
-  // A killed server's session may still stand for a while, which is no fault.
+  // A killed server's session may still exist for a while, which is not a fault.
   void ExpectSound() const {
     for (const Build build : {Build::kThis, Build::kOther}) {
       Finished audit;

@@ -1,5 +1,5 @@
-// The ensemble loses everything while whole servers give numbers of a segment tag, and an operator
-// who is slow, and knows nothing but what is printed, brings the cluster back.
+// The ensemble loses everything while whole servers issue numbers of a segment tag, and an operator
+// who is slow, and knows only what is printed, restores the cluster.
 
 #include <fstream>
 #include <string>
@@ -33,8 +33,8 @@ class WipeDrill : public SegmentCluster {
     const std::string metrics = servers()[server]->Admin("/metrics").body;
     return metrics.find("\nfirn_cluster_frozen 1\n") != std::string::npos;
   }
-  // Waits until both servers say `what`, show it to whoever watches them, and tell the way out.
-  // What the first one prints of that.
+  // Waits until both servers report `what` in log and status, and print the restore command.
+  // Returns the first one's command.
   std::string Printed(const std::string& what) {
     std::string command;
     const bool both = Eventually(3 * kPatience, [&] {
@@ -50,7 +50,7 @@ class WipeDrill : public SegmentCluster {
     EXPECT_TRUE(both) << Trouble(0) << "\n" << Trouble(1);
     return command;
   }
-  // As if it were pasted into a shell.
+  // Runs it as if it were pasted into a shell.
   Finished Paste(std::string command) {
     command.replace(0, 4, BuiltProgram("firn"));
     return RunToEnd({"/bin/sh", "-c", command + " --workers=8"});
@@ -64,7 +64,7 @@ class WipeDrill : public SegmentCluster {
     })) << Trouble(0);
     const Finished shown = Firn({"tags", "show", "order"});
     EXPECT_NE(shown.out.find("hold_minutes = 7"), std::string::npos) << shown.out;
-    // Servers claim anew once the restore's probation is over, and announce what they have then.
+    // Servers claim again once the restore's probation is over, and log what they have then.
     Finished audit;
     EXPECT_TRUE(Eventually(kPatience,
                            [&] {
@@ -77,11 +77,11 @@ class WipeDrill : public SegmentCluster {
   }
 };
 
-TEST_F(WipeDrill, ThePrintedCommandLeadsOutAtTheFirstGo) {
+TEST_F(WipeDrill, ThePrintedCommandRestoresAtTheFirstAttempt) {
   ASSERT_TRUE(ensemble().Wipe().ok());
   const std::string command = Printed("firn restore");
 
-  // What a new user would try: the servers would never serve under another uuid.
+  // What a new user might try: the servers would never serve under another uuid.
   const Finished init = Firn({"init", "--brand-new", "--workers=8"});
   EXPECT_EQ(init.exit_code, 4) << init.out << init.err;
   EXPECT_NE(init.err.find("belongs to cluster"), std::string::npos) << init.err;
@@ -91,7 +91,8 @@ TEST_F(WipeDrill, ThePrintedCommandLeadsOutAtTheFirstGo) {
   ExpectWell();
 }
 
-// The operator does not wait for the servers to notice: the wait in `firn init` must be long enough.
+// The operator does not wait for the servers to notice: the wait in `firn init` must be long
+// enough.
 TEST_F(WipeDrill, InitRightAfterAWipeRefusesBecauseOfTheRunningServers) {
   ASSERT_TRUE(ensemble().Wipe().ok());
   const Finished init = Firn({"init", "--brand-new", "--workers=8"});
@@ -101,10 +102,10 @@ TEST_F(WipeDrill, InitRightAfterAWipeRefusesBecauseOfTheRunningServers) {
   EXPECT_EQ(restored.exit_code, 0) << restored.out << restored.err;
   ExpectWell();
 }
-
-// He leaves out the tags at first: the servers find theirs lost and stop everything, and what they
-// print then is as good however long it takes to paste it.
-TEST_F(WipeDrill, ATagThatWasForgottenIsPrintedAgain) {
+// The operator omits the tags at first: the servers detect that theirs are lost and stop. The
+// command that they print then stays valid, however long it takes to paste it. print then is as
+// good however long it takes to paste it.
+TEST_F(WipeDrill, PrintsTheCommandAgainForAnOmittedTag) {
   ASSERT_TRUE(ensemble().Wipe().ok());
   const std::string command = Printed("firn restore");
   const Finished half = Paste(command.substr(0, command.find(" order=")));

@@ -1,11 +1,12 @@
-// Honest clients with awkward manners, beside whatever load a drill has: of every manner in every
-// language, they ask for ids of the default tag until their time is up, and go to the next server
-// when a connection ends.
+// Honest but awkward clients, beside a drill's own load: clients of every manner and protocol
+// request ids of the default tag until the time is up, and go to the next server when a connection
+// ends.
+//
 //
 //     drill_awkward_clients --ports=7609,7610 --seconds=10 --ids_file=/tmp/ids
 //
-// Writes every id, one a line. Prints how many answers there were; exit code 1, with the faults,
-// when one of them was not an answer to its call.
+// Writes every id, one per line. Prints the number of answers; exit code 1, with the faults, if one
+// of them was not an answer to its call.
 
 #include <cstdio>
 #include <cstdlib>

@@ -12,20 +12,20 @@
 
 namespace firn {
 
-// A client as a program has it that knows the generated stubs and a list of servers, nothing more:
-// it stays with one, and goes to the next when that one refuses or its connection ends. Asks in a
-// thread of its own, from its making to Stop, and writes down every id that it gets.
+// A client that uses only the generated stubs and a list of servers: it stays with one server, and
+// goes to the next when that one refuses or its connection ends. It calls on its own thread, from
+// construction to Stop, and records every id that it gets.
 class ReconnectingClient {
  public:
-  // A call fails when nobody has answered it with an id by then.
+  // A call fails if no server has answered it with an id by then.
   static constexpr Milliseconds kCallPatience{30'000};
 
   struct Counts {
     int64_t calls = 0;        // that ended with an id
-    int64_t failed = 0;       // that ended without
-    int64_t refused = 0;      // answers that sent it to the next server
+    int64_t failed = 0;       // that ended without one
+    int64_t refused = 0;      // answers after which it went to the next server
     int64_t lost = 0;         // connections that ended before an answer
-    int64_t unreachable = 0;  // servers that took no connection
+    int64_t unreachable = 0;  // servers that refused the connection
     Milliseconds longest_call{0};
   };
 
@@ -37,7 +37,7 @@ class ReconnectingClient {
 
   void Stop();
 
-  // Any thread, any time.
+  // May be called by any thread, at any time.
   int64_t calls() const { return calls_; }
 
   // After Stop.
@@ -56,7 +56,7 @@ class ReconnectingClient {
   std::vector<std::string> failures_;
   std::atomic<int64_t> calls_{0};
   std::atomic<bool> stop_{false};
-  StubCaller stub_;  // the thread's own
+  StubCaller stub_;  // used by the thread only
   std::thread thread_;
 };
 

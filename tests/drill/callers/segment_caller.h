@@ -16,21 +16,21 @@
 
 namespace firn {
 
-// What became of calls. A value.
+// Counts of call results. A value.
 struct CallCounts {
   int64_t answered = 0;
   int64_t refused = 0;  // by the server, with a reason
-  int64_t broken = 0;   // no connection, or none any more
+  int64_t broken = 0;   // without a connection, or after losing it
   Milliseconds longest{0};
   std::string last_trouble{};
 
   CallCounts& operator+=(const CallCounts& more);
 };
 
-// Asks one server for numbers of one tag after another, through the generated stub, in a thread of
-// its own from its making to Stop. What was refused is asked for again by a later call; a
-// connection that ended is made anew. Each number that it gets goes to the tag's takings, which
-// outlive it.
+// Requests numbers of one tag after another from one server, with the generated stub, on its own
+// thread from construction to Stop. A refused call is repeated later; a connection that ended is
+// replaced. Each number goes to the tag's takings, which must outlive it.
+//
 class SegmentCaller {
  public:
   struct Options {
@@ -47,7 +47,7 @@ class SegmentCaller {
 
   void Stop();
 
-  // Counts by tag since the last call of this; any thread.
+  // Counts by tag since the last call of this function; any thread.
   std::map<std::string, CallCounts> TakeCounts();
 
  private:
@@ -60,7 +60,7 @@ class SegmentCaller {
   std::mutex mutex_;
   std::map<std::string, CallCounts> counts_;  // under mutex_
   std::atomic<bool> stop_{false};
-  StubCaller stub_;  // the thread's own
+  StubCaller stub_;  // used by the thread only
   std::thread thread_;
 };
 

@@ -7,18 +7,18 @@
 
 namespace firn {
 
-// One call of a process that takes segment numbers: what it got and when, on the machine's boot
-// clock. Written whole, by one write, before the process asks again.
+// One call of a process that takes segment numbers: its numbers and their time, on the machine's
+// boot clock. Written completely, by one write, before the process makes another call.
 struct TakenNumber {
   int64_t begin_ms = 0;
   int64_t end_ms = 0;
   int64_t number = 0;
 };
 
-// How lines begin that say why a call got none.
+// The beginning of lines that contain the reason of a failed call.
 inline constexpr const char* kNoNumber = "no number: ";
 
-// All whole entries of a journal.
+// Returns all complete entries of a journal.
 inline std::vector<TakenNumber> ReadTaken(const std::string& file) {
   std::vector<TakenNumber> all;
   std::ifstream in(file, std::ios::binary);

@@ -1,6 +1,6 @@
 // Takes numbers of the tag `order` as an embedded program, for drills:
 //   drill_segment_taker REGISTRY STATE_DIR INSTANCE JOURNAL THREADS PAUSE_MS
-// It goes on until it is killed. Calls that get no number are lines of its output.
+// It runs until it is killed. It prints a line for each call without a number.
 
 #include <cstdio>
 #include <cstdlib>

@@ -10,26 +10,26 @@
 
 namespace firn {
 
-// A server on loopback as a program asks it that knows the generated stub and nothing more: each
-// call goes over the connection of the one before, and one that broke is made anew by the next.
-// Used by one thread.
+// A client of a server on loopback that uses only the generated stub: calls share a connection, and
+// a broken one is replaced at the next call. Used by one thread.
+//
 class StubCaller {
  public:
   enum class End : uint8_t {
     kAnswered,
     kRefused,     // with a reason; the connection stays
-    kLost,        // the connection ended before the answer, or took too long
-    kUnreachable  // nobody took a connection
+    kLost,        // the connection ended before the answer, or timed out
+    kUnreachable  // the connection was refused
   };
 
   explicit StubCaller(int port, Milliseconds answer_limit = Milliseconds(10'000));
   ~StubCaller();
 
-  // Runs `ask` with the stub. What trouble() says of anything but an answer stays until the next.
+  // Runs `ask` with the stub. trouble() describes a failed call until the next failure.
   End Call(const std::function<void(wire::IdServiceClient&)>& ask);
   const std::string& trouble() const { return trouble_; }
 
-  // From the next call on another server, or the same one, over a connection of its own.
+  // Uses another server, or the same one, over a new connection from the next call on.
   void GoTo(int port);
 
  private:

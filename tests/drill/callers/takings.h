@@ -7,7 +7,7 @@
 
 namespace firn {
 
-// What all callers of a drill have got of one segment tag, and the judge of it. Thread-safe.
+// All numbers of one segment tag that the callers of a drill got, and their judge. Thread-safe.
 class Takings {
  public:
   struct Numbers {
@@ -15,21 +15,21 @@ class Takings {
     int64_t count;
   };
 
-  // The highest number that anybody has got; 0 before the first.
+  // The highest number that any caller has got; 0 before the first.
   int64_t highest() const { return highest_; }
   int64_t answers() const { return answers_; }
 
-  // `before` is what highest() was before the call that got the numbers began.
+  // `before` is the value of highest() before the call for these numbers began.
   void Add(Numbers numbers, int64_t before);
 
-  // Numbers of callers who do not say when they asked: nothing tells whether they rose.
+  // Adds numbers without the time of their call: they do not count for rising.
   void AddLate(const std::vector<int64_t>& numbers);
 
   struct Findings {
     int64_t ids = 0;
     int64_t duplicates = 0;
-    // Calls whose numbers were not above all those of calls answered before they began. Only tags
-    // that rise over the whole cluster have none.
+    // Calls whose numbers were not above all those of calls answered before they began. Only for
+    // tags that rise over the whole cluster this must be 0.
     int64_t fallen = 0;
   };
   Findings Judge() const;

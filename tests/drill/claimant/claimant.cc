@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kFakeTime = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 
-// Only the wall clock is faked, from a file that is read again each time.
+// Only the wall clock is faked, from a file that is re-read each time.
 std::map<std::string, std::string> Environment(const ClaimantOptions& options,
                                                const std::string& journal) {
   if (!options.wall_clock_offset) return {};

@@ -10,12 +10,12 @@
 
 namespace firn {
 
-// How a claimant is started. Whatever is empty the drill fills in.
+// Options of a claimant. The drill fills in empty ones.
 struct ClaimantOptions {
   std::string registry{};
   std::string state_dir{};
   std::string grant_dir{};
-  std::string as{};  // whose name in the registry it has; its own unless given
+  std::string as{};  // its name in the registry; its own unless given
   int members = 1;
   Milliseconds session{2'000};
   Milliseconds window{600'000};
@@ -24,10 +24,10 @@ struct ClaimantOptions {
   std::optional<std::string> wall_clock_offset{};  // such as "-1h"
 };
 
-// One run of drill_claimant: the process, and what it has written so far. One thread.
+// One run of drill_claimant: the process, and its output so far. One thread.
 class Claimant {
  public:
-  // What one claim of the process has written.
+  // The output of one claim of the process.
   class Member {
    public:
     explicit Member(const std::string& journal)
@@ -37,7 +37,7 @@ class Claimant {
 
     const std::vector<IssuedRun>& runs() const { return runs_; }
     const std::vector<StatusLine>& statuses() const { return statuses_; }
-    // As written last; a state of "none" before anything was.
+    // The last status; its state is "none" before the first.
     StatusLine status() const;
     bool serving() const { return status().state == "holding" && status().answer == "issued"; }
 
@@ -48,14 +48,14 @@ class Claimant {
     std::vector<StatusLine> statuses_;
   };
 
-  // `port` is the part of its name that tells it from others; `folder` holds what it writes.
+  // `port` is the unique part of its name; `folder` contains its output.
   Claimant(std::string name, const ClaimantOptions& options, int port, const std::string& folder);
 
   const std::string& name() const { return name_; }
   Process& process() { return process_; }
   BootMs launched() const { return launched_; }
 
-  // Each reads what was written since.
+  // Each reads the new output first.
   Member& member(int i = 0);
   StatusLine status() { return member().status(); }
   bool serving() { return member().serving(); }
@@ -65,14 +65,14 @@ class Claimant {
   // Members that hold a claim and issue.
   int serving_members();
 
-  // The first run that it got; empty when there is none yet.
+  // The first run that it got; empty if there is none yet.
   std::optional<IssuedRun> first_run();
   // The longest time without ids since `from`, up to the last run.
   Milliseconds LongestStallSince(BootMs from);
   // Whether any call for ids was refused since `from`.
   bool RefusedSince(BootMs from);
 
-  // What it logged: events and alarms.
+  // Its log: events and alarms.
   std::string Log() const;
 
  private:

@@ -2,9 +2,9 @@
 //
 //   drill_claimant --registry=zk://... --state_dir=DIR --journal=PREFIX [--members=N] ...
 //
-// Member I writes every run of ids that it got to PREFIX-I.runs before anything else is done with
-// it, and how its claim stands to PREFIX-I.status. SIGTERM: gives the machine ids back and ends
-// with 0. It ends with 1 and a sentence when it cannot begin.
+// Member I writes every run of ids to PREFIX-I.runs before it uses it, and the status of its claim
+// to PREFIX-I.status. On SIGTERM it releases the machine ids and exits with 0. If it cannot start,
+// it exits with 1 and a message.
 
 #include <csignal>
 #include <cstdint>
@@ -46,7 +46,8 @@ namespace {
 
 volatile std::sig_atomic_t stop_asked = 0;
 
-// A file that is only appended to, each time in one write, so that a kill tears no line in between.
+// A file that is only appended to, each time with one write, so that a kill tears no line in
+// between.
 class AppendFile {
  public:
   explicit AppendFile(const std::string& path)
@@ -68,13 +69,13 @@ class AppendFile {
   const int file_;
 };
 
-// One claim and what it issues.
+// One claim and the ids that it issues.
 class Member {
  public:
   Member(const std::string& journal, std::unique_ptr<IssuingNode> node)
       : runs_(journal + ".runs"), status_(journal + ".status"), node_(std::move(node)) {}
 
-  // One call, or a part of it, never waiting.
+  // Makes one call, or a part of it, without waiting.
   void Round() {
     if (!begun_) {
       const auto tag = node_->issuer().Resolve("default");
@@ -96,7 +97,7 @@ class Member {
     begun_ = false;
   }
 
-  // Writes how the claim stands, if that has changed in kind.
+  // Writes the status of the claim, if its kind has changed.
   void ShowStatus() {
     const ClaimStatus claim = node_->status().claim;
     const StatusLine line{.at = SystemClock().Boot(),

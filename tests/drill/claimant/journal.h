@@ -13,16 +13,16 @@
 
 namespace firn {
 
-// What a claimant writes down, a line each, so that a test and the oracle can read it whatever
-// becomes of the process. Values with one text form; thread-compatible.
+// A claimant's records, one per line, which a test and the oracle can read even after the process
+// was killed. Values with one text form; thread-compatible.
 
-// Ids that were got, written before they count as used.
+// Ids that were issued, written before they count as used.
 struct IssuedRun {
   BootMs at;
   IdRun run;
 };
 
-// How the claim stands, written when it has changed.
+// The status of the claim, written when it has changed.
 struct StatusLine {
   BootMs at;
   std::string state;  // ClaimStateName
@@ -30,7 +30,7 @@ struct StatusLine {
   WallMs bound;
   bool connected = false;
   int64_t session = 0;
-  std::string answer;  // of the last call for ids: "issued", or the refusal's reason and message
+  std::string answer;  // to the last call for ids: "issued", or the refusal's reason and message
   std::string reason;  // ClaimStatus::reason
 };
 
@@ -38,17 +38,17 @@ struct StatusLine {
 std::string FormatRun(const IssuedRun& run);
 Result<IssuedRun> ParseRun(std::string_view line);
 
-// Members separated by tabs.
+// Fields separated by tabs.
 std::string FormatStatus(const StatusLine& status);
 Result<StatusLine> ParseStatus(std::string_view line);
 
-// The whole lines of a file that grows. A torn last line, of a process killed in between, is left
-// for later.
+// The complete lines of a growing file. An incomplete last line, of a process killed in between, is
+// read later.
 class LineReader {
  public:
   explicit LineReader(std::string path) : path_(std::move(path)) {}
 
-  // The lines that were added since the last call, without their ends; none while there is no file.
+  // Returns the lines added since the last call, without their ends; none if there is no file.
   std::vector<std::string> Next();
 
  private:

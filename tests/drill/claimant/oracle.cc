@@ -42,7 +42,7 @@ DuplicateOracle::Findings DuplicateOracle::Judge() {
     return std::tie(a.machine, a.tick, a.first) < std::tie(b.machine, b.tick, b.first);
   });
   Findings findings;
-  const Piece* reach = nullptr;  // of this tick's pieces so far, the one that goes furthest
+  const Piece* reach = nullptr;  // the piece of this tick that ends last so far
   for (const Piece& piece : pieces_) {
     findings.ids += static_cast<int64_t>(piece.count);
     if (reach == nullptr || reach->machine != piece.machine || reach->tick != piece.tick) {

@@ -11,14 +11,13 @@
 
 namespace firn {
 
-// Judges what a cluster issued, by evidence: every run that any process got. Runs are compared by
-// machine id and tick, sorted, so that a run costs the same however many ids it has.
-// Thread-compatible.
+// Judges the ids of a cluster by every run that any process got. Runs are compared by machine id
+// and tick, sorted, so that a run has the same cost with any number of ids. Thread-compatible.
 class DuplicateOracle {
  public:
   explicit DuplicateOracle(const Layout& layout) : layout_(layout) {}
 
-  // Takes what `process` got. kCorrupt for an id that is none of this layout.
+  // Adds a run of `process`. kCorrupt for an id that is not of this layout.
   Status Add(const std::string& process, const IssuedRun& issued);
 
   struct Findings {

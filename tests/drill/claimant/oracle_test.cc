@@ -24,7 +24,7 @@ class DuplicateOracleTest : public testing::Test {
   DuplicateOracle oracle_{layout_};
 };
 
-TEST_F(DuplicateOracleTest, NeighboursAreNoDuplicates) {
+TEST_F(DuplicateOracleTest, AdjacentRunsAreNotDuplicates) {
   Got("a", 5, 100, 0, 10);
   Got("b", 5, 100, 10, 10);
   Got("b", 5, 101, 0, 10);
@@ -34,7 +34,7 @@ TEST_F(DuplicateOracleTest, NeighboursAreNoDuplicates) {
   EXPECT_EQ(found.duplicates, 0) << found.first_duplicate;
 }
 
-TEST_F(DuplicateOracleTest, AnOverlapIsCountedAndNamed) {
+TEST_F(DuplicateOracleTest, CountsAndNamesAnOverlap) {
   Got("a", 5, 100, 0, 10);
   Got("b", 5, 100, 7, 10);
   const auto found = oracle_.Judge();
@@ -49,7 +49,7 @@ TEST_F(DuplicateOracleTest, AShortRunDoesNotHideALongOneBeforeIt) {
   EXPECT_EQ(oracle_.Judge().duplicates, 3);
 }
 
-TEST_F(DuplicateOracleTest, TellsTheLongestStallAndTheMachineIds) {
+TEST_F(DuplicateOracleTest, ReportsTheLongestStallAndTheMachineIds) {
   Got("a", 5, 100, 0, 1, 1000);
   Got("b", 6, 100, 0, 1, 1200);
   Got("a", 5, 110, 0, 1, 1010);
@@ -59,7 +59,7 @@ TEST_F(DuplicateOracleTest, TellsTheLongestStallAndTheMachineIds) {
   EXPECT_EQ(oracle_.machines().at("a"), (std::vector<MachineId>{MachineId(5), MachineId(7)}));
 }
 
-TEST(JournalTest, WhatIsWrittenIsReadBack) {
+TEST(JournalTest, ReadsBackWhatItWrites) {
   const auto run = ParseRun("12 345 6 7");
   ASSERT_TRUE(run.ok());
   EXPECT_EQ(FormatRun(*run), "12 345 6 7\n");
@@ -74,7 +74,7 @@ TEST(JournalTest, WhatIsWrittenIsReadBack) {
   }
 }
 
-TEST(JournalTest, ATornLineWaitsForItsEnd) {
+TEST(JournalTest, AnIncompleteLineWaitsForItsEnd) {
   const TempDir folder;
   const std::string path = folder / "lines";
   LineReader reader(path);
