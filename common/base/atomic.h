@@ -5,14 +5,14 @@
 
 namespace firn {
 
-// What issuing threads share, and how they wait for each other. These are names for the standard's
-// own types and nothing more: a test that tries the orders in which threads may meet compiles the
-// same files with another header of this name in front (tests/support/interleaved).
+// Atomics that issuing threads share, and a hint for spin loops. These are only aliases of the
+// standard's types: a test of all thread interleavings compiles the same files with another header
+// of this name (tests/support/interleaved).
 template <typename T>
 using Atomic = std::atomic<T>;
 using Mutex = std::mutex;
 
-// A hint to the processor that this thread waits for another one.
+// Tells the processor that this thread spins until another one makes progress.
 inline void PauseOnce() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();  // its header has 40,000 lines

@@ -9,8 +9,8 @@
 
 namespace firn {
 
-// A piece of a sentence: a text, a character, or a whole number in decimal. A boolean is none: the
-// reader would find a 1. Lives as long as the expression that it stands in.
+// An argument of Cat: a text, a character, or a whole number in decimal. Not a boolean, which would
+// print as 1. Lives as long as the expression that contains it.
 class CatPiece {
  public:
   CatPiece(const char* text) : text_(text) {}
@@ -32,7 +32,7 @@ class CatPiece {
   std::string_view text_;
 };
 
-// The pieces, one after another, in one allocation.
+// Returns the concatenated pieces, with one allocation.
 inline std::string CatPieces(std::initializer_list<std::string_view> pieces) {
   size_t bytes = 0;
   for (const std::string_view piece : pieces) bytes += piece.size();

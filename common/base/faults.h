@@ -8,8 +8,8 @@
 
 namespace firn {
 
-// Gathers what is wrong with one input, so that whoever wrote it is told everything at once instead
-// of one fault a try. Thread-compatible.
+// Collects the faults of one input, so that an error message can list all of them at once.
+// Thread-compatible.
 class Faults {
  public:
   void Add(std::string_view fault) {

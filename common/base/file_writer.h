@@ -13,31 +13,31 @@
 
 namespace firn {
 
-// Replaces files on a thread of its own, so that nobody waits for the disk but that thread: a disk
-// can stand still for minutes. Thread-safe, but made and destroyed by one thread.
+// Replaces files on a thread of its own, because a disk can hang for minutes. Thread-safe, but
+// constructed and destroyed by one thread.
 //
-// Of several contents that wait for one path the last counts. In a forked child nothing is written.
+// If several contents wait for one path, only the last is written. A forked child writes nothing.
 class FileWriter {
  public:
-  // Does the work, and may take as long as it likes.
+  // Replaces a file. May block for any time.
   using Replacer = std::function<Status(const std::string& path, std::string_view bytes)>;
 
   // Starts the thread, so that a host without threads to spare refuses the start and not the first
   // file: throws std::system_error. An empty `replace` is ReplaceFile, with a draft beside the
   // file.
   explicit FileWriter(Replacer replace = {});
-  // Waits until everything is written, but at most so long for a disk that stands still: then the
-  // thread is left behind.
+  // Waits until everything is written. After this time without progress of the disk, it abandons
+  // the thread.
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
   static constexpr Milliseconds kEndPatience{1'000};
 
-  // Begins to make `bytes` the file at `path`. Never waits.
+  // Starts to replace the file at `path` by `bytes`. Never waits.
   void Replace(const std::string& path, std::string bytes);
 
-  // The last failure since this was called last; ok when there was none.
+  // Returns the last failure since the previous call, or ok.
   Status TakeFailure();
 
  private:

@@ -81,7 +81,7 @@ Status CheckRegular(int fd, const std::string& path) {
 Result<FileHandle> OpenRegular(const std::string& path, int flags, mode_t mode) {
   auto file = FileHandle::Open(path, flags | O_NONBLOCK | O_NOCTTY, mode);
   if (!file.ok()) {
-    // What cannot even be opened like a file.
+    // Names the kind of a file that open() refuses.
     struct stat info {};
     if (lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return file;
     if (S_ISLNK(info.st_mode)) return file;

@@ -11,10 +11,10 @@
 
 namespace firn {
 
-// What several parts of Firn do with files. Every failure carries the path and the kernel's word
-// for it: kNotFound when there is no such file, kDenied, or kUnavailable.
+// Functions for files. Every failure contains the path and the kernel's message: kNotFound if the
+// file does not exist, kDenied, or kUnavailable.
 
-// `path` and what went wrong, as a Status whose code is what the caller can do about it.
+// Returns errno's failure with `path` as a Status, whose code names the remedy.
 Status FileFailure(const std::string& what, const std::string& path, int error);
 
 // An open file, closed at the object's end. One thread at a time.
@@ -26,65 +26,65 @@ class FileHandle {
   FileHandle(FileHandle&& other) noexcept;
   FileHandle& operator=(FileHandle&& other) noexcept;
 
-  // Closed on exec; `flags` as for open(2), `mode` of a file that is made.
+  // Opens a file, closed on exec. `flags` as for open(2); `mode` of a file that is created.
   static Result<FileHandle> Open(const std::string& path, int flags, mode_t mode = 0644);
 
   int fd() const { return fd_; }
-  // The descriptor, which the caller closes from now on.
+  // Returns the descriptor, which the caller must close.
   int Release();
 
  private:
   int fd_ = -1;
 };
 
-// Ok for a regular file; kInvalid, with the path and what it is, for anything else: a FIFO would
-// keep its reader waiting for ever, and a device does who knows what.
+// Returns ok for a regular file, otherwise kInvalid with the path and the kind of file: a FIFO can
+// block its reader for ever, and reading a device can have any effect.
 Status CheckRegular(int fd, const std::string& path);
 
-// FileHandle::Open of a regular file only. Never waits for whoever holds a FIFO's other end.
+// As FileHandle::Open, for regular files only. Never blocks on a FIFO.
 Result<FileHandle> OpenRegular(const std::string& path, int flags, mode_t mode = 0600);
 
-// All of a regular file, at most `bytes_max` bytes; one more is kCorrupt. `flags` beside reading:
-// O_NOFOLLOW for files that nobody may have put a link in the place of.
+// Returns the content of a regular file. kCorrupt if it has more than `bytes_max` bytes. `flags`
+// are added to O_RDONLY: O_NOFOLLOW for files that must not have been replaced by a link.
 Result<std::string> ReadRegularFile(const std::string& path, size_t bytes_max, int flags = 0);
-// The same of an open one, from its beginning.
+// The same for an open file, from its beginning.
 Result<std::string> ReadAll(int fd, size_t bytes_max, const std::string& path);
 
-// All of `bytes`, from where the file stands.
+// Writes all of `bytes` at the file's position.
 Status WriteAll(int fd, std::string_view bytes, const std::string& path);
 
-// When an open file or folder was made, in ns since 1970: what no program can choose, so it tells a
-// copy from the original where a deleted file's inode number was given out again.
-inline constexpr uint64_t kBirthUntold = UINT64_MAX;  // by this file system
+// Returns the creation time of an open file or folder, in ns since 1970. No program can set it, so
+// it distinguishes a copy from the original even if the copy got the original's inode number.
+inline constexpr uint64_t kBirthUntold = UINT64_MAX;  // the file system does not record it
 uint64_t BirthOf(int fd);
 
-// Makes what was made, renamed or removed in a folder last.
+// Makes earlier creations, renames and removals in a folder durable.
 Status SyncFolder(const std::string& path);
 
-// How far a replacement has got when it fails decides what its asker may believe.
+// Whether the new file may exist after a failed replacement.
 enum class Replaced { kNo, kPerhaps };
 
-// Whose a file is.
+// The owner of a file.
 struct FileOwner {
   uid_t user = 0;
   gid_t group = 0;
 };
 
-// Makes an open file `owner`'s, with just this mode whatever the umask is. Only root gives files to
-// other users; anybody to a group that he belongs to.
+// Sets an open file's owner, and its mode regardless of the umask. Only root can change the user;
+// other users can set a group that they belong to.
 Status GiveFile(int fd, const FileOwner& owner, mode_t mode, const std::string& path);
 
-// The new file before it takes the old one's place. Two programs that replace one file without a
-// lock need drafts of different names.
+// The new file before it replaces the old one. Two programs that replace the same file without a
+// lock must use different names.
 struct Draft {
   std::string path;  // in the same folder
   mode_t mode = 0600;
-  std::optional<FileOwner> owner{};  // as GiveFile; otherwise whoever runs this
+  std::optional<FileOwner> owner{};  // as GiveFile; default: the process's user and group
 };
 
-// Makes `bytes` the file at `path`: written to the draft, synced, renamed over it, the folder
-// synced. A crash at any moment leaves the old file or the new one, whole; what an earlier crash
-// left of the draft is removed. When it fails, `*replaced` says whether the new one may be there.
+// Replaces the file at `path` by `bytes`: writes the draft, syncs it, renames it and syncs the
+// folder. A crash leaves either the old or the new file, complete. Removes a draft that an earlier
+// crash left. After a failure, `*replaced` tells whether the new file may exist.
 Status ReplaceFile(const std::string& path, const Draft& draft, std::string_view bytes,
                    Replaced* replaced = nullptr);
 

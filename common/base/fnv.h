@@ -5,8 +5,8 @@
 
 namespace firn {
 
-// The hash of Fowler, Noll and Vo (FNV-1a). It tells what is torn or differs, and keeps nobody from
-// forging. Files and names in use hold it: it never changes.
+// The hash of Fowler, Noll and Vo (FNV-1a). It detects torn and different data, but not forged
+// data. Files and names contain it, so it must never change.
 inline constexpr uint64_t kFnvSeed = 0xcbf29ce484222325;
 
 constexpr uint64_t Fnv1a(std::string_view bytes, uint64_t seed = kFnvSeed) {

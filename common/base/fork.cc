@@ -14,13 +14,13 @@ constexpr size_t kCellBytes = 64;
 
 using Generation = std::atomic<uint64_t>;
 
-constinit Generation last_generation = 0;  // of this process and those that it comes from
-constinit std::atomic<Generation*> own_generation = nullptr;  // made by the first who asks
+constinit Generation last_generation = 0;                     // of this process and its ancestors
+constinit std::atomic<Generation*> own_generation = nullptr;  // created on first use
 
 constinit std::mutex process_mutex;
 constinit CloseOnFork* first_set = nullptr;  // under process_mutex
 
-// A page that a child finds as zeros.
+// Returns a page that is zero in a child.
 Result<std::byte*> MapPage() {
   void* page =
       mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -32,7 +32,7 @@ Result<std::byte*> MapPage() {
   return static_cast<std::byte*>(page);
 }
 
-// In memory that is there until the process ends. No lock: a fork may fall into any line of it.
+// In memory that is never freed. Uses no lock, because a fork may happen at any line of it.
 Generation& OwnGeneration() {
   Generation* own = own_generation.load(std::memory_order_acquire);
   if (own != nullptr) return *own;
@@ -44,7 +44,7 @@ Generation& OwnGeneration() {
   return *own;
 }
 
-// A child finds 0, and counts on from where its parent was.
+// A child finds 0, and continues counting at its parent's number.
 uint64_t ReadOrDraw(Generation& own) {
   uint64_t generation = own.load(std::memory_order_relaxed);
   if (generation != 0) return generation;
@@ -86,7 +86,7 @@ std::mutex& CloseOnFork::Mutex() { return process_mutex; }
 
 void CloseOnFork::InParent() { process_mutex.unlock(); }
 
-// Between fork() and its return the child may do little: closing files is among it.
+// A fork handler of the child may call only a few functions; close() is one of them.
 void CloseOnFork::InChild() {
   for (CloseOnFork* set = first_set; set != nullptr; set = set->next_) {
     for (const int fd : set->held_) close(fd);

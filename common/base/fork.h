@@ -11,15 +11,15 @@
 
 namespace firn {
 
-// What becomes of a process's things in its forked child. A child has the memory and no threads:
-// whoever asks a ForkSentinel first, touches no lock that a thread of the parent may have held.
+// Protection of resources in a forked child. A child has the parent's memory but not its threads,
+// so it must check a ForkSentinel before it locks a mutex that another thread may have held.
 
-// Words of memory that a forked child finds as zero, whatever its parent had put there: what a
-// process may do once only (issue, renew, give back) must not be done again by its copy. Whoever
-// uses a cell lets 0 mean "closed".
+// Words of memory that are zero in a forked child, whatever the parent stored. Use them for actions
+// that a process may do only once (issue, renew, release) and that its child must not repeat: let 0
+// mean "closed".
 //
-// Each cell has a cache line of its own. Cells live as long as this object and are never handed out
-// twice. Thread-safe.
+// Each cell has its own cache line. Cells live as long as this object and are never reused.
+// Thread-safe.
 class ForkCells {
  public:
   using Cell = Atomic<uint64_t>;
@@ -31,8 +31,8 @@ class ForkCells {
   ForkCells(const ForkCells&) = delete;
   ForkCells& operator=(const ForkCells&) = delete;
 
-  // A cell that holds 0. kUnavailable when the kernel gives no such memory (Linux 4.14 and later
-  // do), kExhausted after a million cells. The cell is owned by this object.
+  // Returns a cell that contains 0 and is owned by this object. kUnavailable if the kernel does not
+  // support such memory (Linux 4.14 and later do); kExhausted after a million cells.
   Result<Cell*> Take();
 
  private:
@@ -40,13 +40,13 @@ class ForkCells {
 
   std::mutex mutex_;
   std::vector<std::byte*> pages_;  // under mutex_
-  size_t used_ = 0;                // under mutex_: bytes of the last page
+  size_t used_ = 0;                // under mutex_: used bytes of the last page
 };
 
-// Whether this is still the process that made the object. One load.
+// Detects that the process was forked after the object was created. Costs one load.
 class ForkSentinel {
  public:
-  // Where the kernel has no memory of that kind, ends the process: it could not keep its promise.
+  // Aborts if the kernel does not support such memory: the class could not keep its promise.
   ForkSentinel();
 
   bool InChild() const {
@@ -54,25 +54,25 @@ class ForkSentinel {
   }
 
  private:
-  const std::atomic<uint64_t>& generation_of_process_;  // 0 in a child that has made no sentinel
-  const uint64_t generation_;  // no ancestor's or descendant's, as a pid may be
+  const std::atomic<uint64_t>& generation_of_process_;  // 0 in a child without its own
+  const uint64_t generation_;  // unlike a pid, differs from every ancestor's and descendant's
 };
 
-// Descriptors that a child of fork() must not keep: it closes its copies of them before fork()
-// returns there, while their numbers still mean what they meant in the parent. (The kernel has such
-// a flag for exec only.)
+// Descriptors that a child of fork() must not keep. The child closes its copies before fork()
+// returns, while each number still refers to the same file as in the parent. (The kernel offers
+// this only for exec.)
 //
-//  1. A descriptor is opened and held, or let go and closed, as one step that no fork() of any
-//     thread falls into. So a child never keeps a copy, and never closes a number that is another
-//     file's by then.
-//  2. In the child the set is empty. What the parent's threads were about to do with the
-//     descriptors nobody does there.
+//  1. A fork() of any thread waits while a descriptor is opened and added, or removed and closed.
+//     So a child never keeps a copy, and never closes a number that already refers to another
+//     file.
+//  2. In the child the set is empty. Pending operations of the parent's threads on the descriptors
+//     do not happen there.
 //
-// Thread-safe. All sets of the process share one lock, which fork() takes as well: a fork handler
-// is given no object, so it goes through all of them.
+// Thread-safe. All sets of the process share one lock, which fork() takes, too: a fork handler has
+// no argument, so it visits all sets.
 //
-// Sharp edge: children that are made past the C library (clone(2), vfork) keep their copies; those
-// that go on to exec lose them there, for every socket is opened with SOCK_CLOEXEC.
+// Sharp edge: children that are created without the C library's fork() (clone(2), vfork) keep their
+// copies until they exec, which closes them, because every socket is opened with SOCK_CLOEXEC.
 class CloseOnFork {
  public:
   CloseOnFork();
@@ -80,7 +80,7 @@ class CloseOnFork {
   CloseOnFork(const CloseOnFork&) = delete;
   CloseOnFork& operator=(const CloseOnFork&) = delete;
 
-  // Runs `open` and holds the descriptor that it returns, unless that is negative. Returns it.
+  // Runs `open`, adds the descriptor that it returns unless it is negative, and returns it.
   template <typename Opener>
   int Open(Opener open) {
     const std::lock_guard lock(Mutex());
@@ -89,7 +89,7 @@ class CloseOnFork {
     return fd;
   }
 
-  // Lets go of `fd` and runs `close`, which closes it; nothing when it is not held, as in a child.
+  // Removes `fd` and runs `close`, which closes it. No effect if the set lacks it, as in a child.
   template <typename Closer>
   void Close(int fd, Closer close) {
     const std::lock_guard lock(Mutex());
@@ -101,7 +101,7 @@ class CloseOnFork {
   static void InParent();
   static void InChild();
 
-  std::vector<int> held_;  // this and the next under Mutex()
+  std::vector<int> held_;  // this and the next member under Mutex()
   CloseOnFork* next_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace firn {
 
-// Hexadecimal digits, in lower case. What is read may be in upper case, too.
+// Hexadecimal digits, written in lower case. Parsing accepts upper case, too.
 
 // Two for each byte.
 std::string ToHex(std::span<const uint8_t> bytes);
@@ -18,7 +18,7 @@ std::string ToHex(uint64_t number);
 
 std::optional<uint8_t> HexDigit(char c);
 
-// Whether `text` is such digits alone, in lower case: where one thing has one spelling.
+// Returns whether `text` consists of lower-case digits only, for texts with exactly one spelling.
 bool IsLowerHex(std::string_view text);
 
 }  // namespace firn

@@ -10,8 +10,8 @@
 namespace firn {
 namespace {
 
-// The number of letters to insert, leave out or change (Levenshtein); the larger length when a name
-// is too long to be compared.
+// Returns the number of letters to insert, omit or change (Levenshtein). Returns the larger length
+// if a name is too long to compare.
 size_t Distance(std::string_view a, std::string_view b) {
   if (std::max(a.size(), b.size()) > kLettersMax) return std::max(a.size(), b.size());
   std::array<size_t, kLettersMax + 1> row;

@@ -7,18 +7,18 @@
 
 namespace firn {
 
-// Those of `known` that somebody may have meant by `name`: one the beginning of the other, or at
-// most a third of its letters (two at least) inserted, left out or changed. Nearest first, at most
-// `count_max`.
+// Returns at most `count_max` names of `known` that `name` may be a misspelling of, nearest first.
+// One must be a prefix of the other, or at most a third of the letters (at least two) may be
+// inserted, omitted or changed.
 //
-// Bounded, because names come from clients: looks at the first kKnownMax only, and compares letters
-// of names up to kLettersMax bytes only.
+// The work is bounded, because names come from clients: checks only the first kKnownMax names, and
+// compares the letters only of names up to kLettersMax bytes.
 inline constexpr size_t kKnownMax = 1'000;
 inline constexpr size_t kLettersMax = 32;
 std::vector<std::string> NearNames(std::string_view name, std::span<const std::string_view> known,
                                    size_t count_max);
 
-// "; did you mean 'order'?", or nothing when none of `known` is near.
+// Returns "; did you mean 'order'?", or "" if no name of `known` is near.
 std::string DidYouMean(std::string_view name, std::span<const std::string_view> known);
 
 }  // namespace firn

@@ -6,9 +6,9 @@
 
 namespace firn {
 
-// While it lives, a thread that is begun takes no signal of the process: those are for the threads
-// of the program, which may expect to be interrupted. But for those that a thread causes itself,
-// and a profiler's.
+// While this object lives, new threads receive no signals of the process: the program's own threads
+// must receive them, because they may rely on being interrupted. Exceptions are signals that a
+// thread causes itself, and a profiler's signal.
 class NoSignals {
  public:
   NoSignals() {

@@ -11,15 +11,15 @@ namespace firn {
 
 constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// The text without what is blank around it.
+// Returns the text without blanks at its ends.
 constexpr std::string_view Trimmed(std::string_view text, std::string_view blank = " \t") {
   const size_t begin = text.find_first_not_of(blank);
   if (begin == text.npos) return {};
   return text.substr(begin, text.find_last_not_of(blank) - begin + 1);
 }
 
-// The whole of `text` as a number: digits, with a minus before them where Number has negative ones.
-// Nothing for everything else: no digits, a space or a plus anywhere, what does not fit in Number.
+// Parses the whole of `text` as a number: digits, after a minus if Number is signed. Returns
+// nullopt for everything else: no digits, a space, a plus, or a value outside the range of Number.
 template <std::integral Number>
 std::optional<Number> ParseNumber(std::string_view text, int base = 10) {
   Number number = 0;
@@ -29,7 +29,7 @@ std::optional<Number> ParseNumber(std::string_view text, int base = 10) {
   return number;
 }
 
-// The same, from `least` to `most`.
+// The same, for numbers from `least` to `most`.
 template <std::integral Number>
 std::optional<Number> ParseNumberWithin(std::string_view text, Number least,
                                         Number most = std::numeric_limits<Number>::max()) {
@@ -37,7 +37,7 @@ std::optional<Number> ParseNumberWithin(std::string_view text, Number least,
   return number && *number >= least && *number <= most ? number : std::nullopt;
 }
 
-// A number that is a name, and so has one way to be written: no minus, no zeros in front.
+// Parses a number that serves as a name and so has one spelling: no minus, no leading zeros.
 template <std::unsigned_integral Number>
 std::optional<Number> ParseIndex(std::string_view text) {
   if (text.size() > 1 && text.front() == '0') return std::nullopt;

@@ -5,9 +5,9 @@
 
 namespace firn {
 
-// A stranger's text as a sentence about it may show it: in single quotes, at most 64 bytes, then
-// "..."; every byte that is not printable ASCII as \xNN. So no message carries half a character, a
-// new line or a terminal's escape sequence.
+// Returns untrusted text for a message: in single quotes, at most 64 bytes, then "..."; every byte
+// that is not printable ASCII as \xNN. So no message contains a partial character, a line feed or
+// an escape sequence of a terminal.
 std::string Quoted(std::string_view text);
 
 }  // namespace firn

@@ -9,24 +9,24 @@
 
 namespace firn {
 
-// What the caller should do about a failure. A code names the remedy, not the culprit.
+// What the caller should do about a failure. A code names the remedy, not the cause.
 enum class Code {
   kOk,
-  kInvalid,      // mend the request or the configuration; repeating it will not help
-  kNotFound,     // it is not there; make it, or look elsewhere
-  kConflict,     // somebody else was first; read again, then decide
-  kUnavailable,  // nothing was done; try later, or elsewhere
-  kUnknown,      // it may or may not have been done; read back before anything else
-  kExhausted,    // there is no more of it, and waiting will not bring more
-  kCorrupt,      // the data cannot be trusted; an operator has to look
-  kDenied,       // not permitted; mend credentials or file modes
+  kInvalid,      // fix the request or the configuration; repeating it will not help
+  kNotFound,     // it does not exist; create it, or use another one
+  kConflict,     // changed concurrently; read again, then decide
+  kUnavailable,  // nothing was done; try again later, or elsewhere
+  kUnknown,      // it may have been done; read the result before you repeat it
+  kExhausted,    // there is no more of it, and waiting does not help
+  kCorrupt,      // the data are not trustworthy; an operator must check them
+  kDenied,       // not permitted; fix credentials or file modes
   kInternal,     // a defect of this program
 };
 
 std::string_view CodeName(Code code);
 
-// The outcome of an operation: success, or a code and a sentence.
-// Thread-compatible, cheap to move. An ok status carries no message.
+// The outcome of an operation: success, or a code and a message.
+// Thread-compatible, cheap to move. An ok status has no message.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -36,7 +36,7 @@ class [[nodiscard]] Status {
   Code code() const { return code_; }
   const std::string& message() const { return message_; }
 
-  // The same failure with "context: " put in front, as it climbs. Leaves an ok status alone.
+  // Returns the failure with "context: " before its message. Does not change an ok status.
   Status WithContext(std::string_view context) &&;
   Status WithContext(std::string_view context) const&;
 
@@ -62,11 +62,11 @@ inline Status Corrupt(std::string message) { return {Code::kCorrupt, std::move(m
 inline Status Denied(std::string message) { return {Code::kDenied, std::move(message)}; }
 inline Status Internal(std::string message) { return {Code::kInternal, std::move(message)}; }
 
-// Ends the process with a sentence. Invariants are checked in release builds too: a server that
-// does not know its own state must not issue.
+// Aborts the process with a message. Invariants are checked in release builds, too: a server that
+// does not know its own state must not issue ids.
 [[noreturn]] void Die(std::string_view why);
 
-// A value or the status that explains its absence. Never holds an ok status without a value.
+// A value, or the status of the failure. Never contains an ok status without a value.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -82,7 +82,7 @@ class [[nodiscard]] Result {
   Code code() const { return ok() ? Code::kOk : std::get<0>(state_).code(); }
   Status status() const { return ok() ? Status() : std::get<0>(state_); }
 
-  // The value; ends the process when there is none.
+  // Returns the value; aborts if there is none.
   T& value() & { return Checked(); }
   const T& value() const& { return const_cast<Result*>(this)->Checked(); }
   T&& value() && { return std::move(Checked()); }
@@ -111,7 +111,7 @@ class [[nodiscard]] Result {
     if (::firn::Status firn_status = (expr); !firn_status.ok()) return firn_status; \
   } while (false)
 
-// FIRN_ASSIGN(auto x, expr): x from a Result expression, or its failure returned to the caller.
+// FIRN_ASSIGN(auto x, expr): assigns the value of a Result expression, or returns its failure.
 #define FIRN_ASSIGN(lhs, expr) FIRN_ASSIGN_IMPL(FIRN_CONCAT(firn_result_, __LINE__), lhs, expr)
 #define FIRN_ASSIGN_IMPL(result, lhs, expr) \
   auto result = (expr);                     \

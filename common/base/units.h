@@ -9,8 +9,8 @@ namespace firn {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// A moment on one time line, in milliseconds. Moments of different lines do not mix: the wall
-// clock steps, the boot clock does not, and a sum of the two means nothing.
+// A time of one clock, in milliseconds. Times of different clocks are different types: the wall
+// clock can step, the boot clock cannot, and a sum of the two is meaningless.
 template <typename Line>
 class Moment {
  public:
@@ -33,7 +33,7 @@ class Moment {
   int64_t ms_ = 0;
 };
 
-// UTC milliseconds since 1970, as registry, files and wire carry them. May step either way.
+// UTC milliseconds since 1970, as in the registry, files and messages. May step in both directions.
 using WallMs = Moment<struct WallLine>;
 
 // Milliseconds since this machine booted, suspended time included. Never steps.
@@ -57,8 +57,8 @@ class Tick {
   int64_t count_ = 0;
 };
 
-// The number of one machine in the cluster: worker and rack as one value. How many of its bits a
-// layout has room for is the layout's business.
+// The number of one machine in the cluster: worker and rack as one value. The layout determines the
+// number of bits.
 class MachineId {
  public:
   constexpr MachineId() = default;

@@ -10,21 +10,21 @@
 
 namespace firn {
 
-// An open file, or a socket, that belongs to this process alone: a child of fork() has no copy of
-// it. What a process shows by having something open (a flock(2), a name) ends with it then, however
-// long its children live; a copy in a child would keep it up.
+// An open file or socket of which a child of fork() has no copy. A lock (flock(2)) or name that
+// depends on the open file therefore ends with this process, even if a child of it still runs: a
+// copy in the child would keep it.
 //
-// Closed at the object's end; in a child that is nothing. One thread at a time. Sharp edge: as with
-// CloseOnFork, children made past the C library keep their copies until they exec.
+// Closes the file in the destructor, except in a child. One thread at a time. Sharp edge: as with
+// CloseOnFork, children created without the C library's fork() keep their copies until they exec.
 class UnsharedFile {
  public:
   UnsharedFile() = default;
 
-  // Closed on exec; `flags` as for open(2), `mode` of a file that is made.
+  // Opens a file, closed on exec. `flags` as for open(2); `mode` of a file that is created.
   static Result<UnsharedFile> Open(const std::string& path, int flags, mode_t mode = 0644);
 
-  // What `make` returns, a descriptor or a negative number; it must be short, for a fork() of any
-  // thread waits for it.
+  // Holds the descriptor that `make` returns, unless it is negative. `make` must be short, because
+  // a fork() of any thread waits for it.
   template <typename Maker>
   static UnsharedFile Of(Maker make) {
     UnsharedFile file;
@@ -33,7 +33,7 @@ class UnsharedFile {
     return file;
   }
 
-  // Negative: nothing is open. In a child the number means nothing.
+  // Negative if nothing is open. Meaningless in a child.
   int fd() const { return held_ == nullptr ? -1 : held_->fd; }
 
  private:

@@ -7,7 +7,7 @@
 namespace firn {
 namespace {
 
-// Not std::isalnum: that one asks the locale.
+// Unlike std::isalnum, does not depend on the locale.
 constexpr bool StaysAsItIs(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '*' ||
          c == '-' || c == '.' || c == '_';

@@ -8,16 +8,16 @@
 
 namespace firn {
 
-// Text as it stands in a URL's query or in a node's name, the way Java's URLEncoder writes it:
-// letters, digits and "*-._" stay, a blank becomes '+', every other byte %XX. So a name may hold
-// slashes and still be one path component, and Dubbo's tools read what we write.
+// Text in a URL's query or a node's name, encoded like Java's URLEncoder: letters, digits and
+// "*-._" stay, a blank becomes '+', every other byte %XX. So a name with slashes is one path
+// component, and Dubbo's tools can read it.
 std::string UrlEncode(std::string_view text);
 
-// The inverse. A '%' without two hexadecimal digits after it is refused with its position, from 1;
-// any byte may come out, so the caller judges the text.
+// The inverse. Refuses a '%' without two hexadecimal digits, with its position from 1. The result
+// may contain any byte, so the caller must check it.
 Result<std::string> UrlDecode(std::string_view encoded);
 
-// A byte as % and two digits, in upper case; and the byte of two such digits.
+// Converts a byte to % and two upper-case digits, and two such digits to a byte.
 void AppendPercent(std::string& out, char byte);
 std::optional<char> PercentByte(std::string_view digits);
 

@@ -9,11 +9,11 @@
 namespace firn {
 namespace {
 
-constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // of so many bytes
+constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // by number of bytes
 constexpr uint32_t kMost = 0x10FFFF;
 
-// Takes one code point off the front of `text`, which must not be empty. Nothing when its first
-// bytes are not one.
+// Removes one code point from the front of `text`, which must not be empty. Returns nullopt if the
+// first bytes are not a code point.
 std::optional<uint32_t> TakeCodePoint(std::string_view& text) {
   const auto head = static_cast<uint8_t>(text[0]);
   const int ones = std::countl_one(head);
@@ -31,8 +31,8 @@ std::optional<uint32_t> TakeCodePoint(std::string_view& text) {
   return point;
 }
 
-// Takes one printable code point off the front of `text`; false, with `text` as it was, when its
-// first bytes are none.
+// Removes one printable code point from the front of `text`. Returns false, without a change, if
+// the first bytes are not one.
 bool TakePrintable(std::string_view& text) {
   std::string_view rest = text;
   const std::optional<uint32_t> point = TakeCodePoint(rest);

@@ -8,12 +8,12 @@
 
 namespace firn {
 
-// One grant of a machine id's time to this process, as those who issue see it: issue ticks at or
-// after first_tick() and before end_tick(), under machine(), and under nothing else.
+// A grant of a machine id to this process for a time range, as issuers see it. They may issue only
+// ids of machine(), with ticks at or after first_tick() and before end_tick().
 //
-// The keeper of the claim (registry/) moves the end ahead; a sequencer reads it after computing
-// each id. The end never goes back: what has been granted stays granted, also when the claim is
-// lost later. Thread-safe; shared between keeper and sequencer by shared_ptr.
+// The keeper of the claim (registry/) extends the end; a sequencer reads it after computing
+// each id. The end never goes back: granted ticks stay granted, even if the claim is lost later.
+// Thread-safe; shared between keeper and sequencer by shared_ptr.
 class Claim {
  public:
   // `base` is the claim's first permitted moment; nothing is permitted until ExtendTo.
@@ -28,15 +28,15 @@ class Claim {
   MachineId machine() const { return machine_; }
   Tick first_tick() const { return first_tick_; }
 
-  // Why the grant ends where it does, for those who are refused because of it.
+  // Returns why the grant ends there, for messages of refusals.
   const char* why_it_ends() const { return why_.load(std::memory_order_relaxed); }
-  // Keeper only; `why` is a literal.
+  // Called by the keeper only; `why` is a literal.
   void Explain(const char* why) { why_.store(why, std::memory_order_relaxed); }
 
-  // The first tick that is not, or not wholly, granted.
+  // Returns the first tick that is not completely granted.
   Tick end_tick() const { return Tick(end_tick_.load(std::memory_order_acquire)); }
 
-  // Grants every tick that lies wholly before `limit`. Keeper only; a lower limit changes nothing.
+  // Grants every tick that ends before `limit`. Called by the keeper only; ignores a lower limit.
   void ExtendTo(WallMs limit);
 
  private:

@@ -7,7 +7,7 @@
 namespace firn {
 namespace {
 
-// A result's value, or its failure among the faults and `otherwise`.
+// Returns the result's value, or adds its failure to the faults and returns `otherwise`.
 template <typename T>
 T ValueOr(Result<T> result, T otherwise, Faults& faults) {
   if (!result.ok()) faults.Add(result.status().message());

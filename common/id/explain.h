@@ -11,14 +11,14 @@
 
 namespace firn {
 
-// An id taken apart for a person, and put together from what a person gives. Pure functions: they
-// move no generator, and an id that they make has been issued to nobody.
+// Splits an id into its fields for people, and builds an id from fields. Pure functions: they do
+// not affect a generator, and an id that they build was not issued.
 
 struct Explanation {
   int64_t id = 0;
-  std::string layout;  // the text of the layout that was used
+  std::string layout;  // text of the layout
   IdFields fields;
-  WallMs time;      // the beginning of the id's tick
+  WallMs time;      // start of the id's tick
   std::string utc;  // the same as RFC 3339
   uint32_t worker = 0;
   uint32_t rack = 0;
@@ -27,9 +27,9 @@ struct Explanation {
 // kInvalid when `id` cannot be of `layout`.
 Result<Explanation> Explain(int64_t id, const Layout& layout, RackSplit split);
 
-// What a caller of Compose has given; the rest is taken from the defaults. Numbers are as they came
-// in, not yet checked. The time is a tick or a moment, not both; the machine is one number or
-// worker and rack, not both.
+// The fields that a caller of Compose gives; the others are defaults. The numbers are unchecked.
+// Give the time as a tick or a time, not both, and the machine as one number or as worker and rack,
+// not both.
 struct ComposeRequest {
   std::optional<int64_t> tick{};
   std::optional<WallMs> time{};
@@ -42,13 +42,13 @@ struct ComposeRequest {
   std::optional<uint64_t> method{};
 };
 
-// The inverse of Explain. `defaults` are the issuing server's own values, which absent fields take;
-// a const field absent from both takes the layout's. kInvalid names the fields at fault.
+// The inverse of Explain. Absent fields get the values in `defaults`; a const field absent from
+// both gets the layout's value. kInvalid names the invalid fields.
 Result<int64_t> Compose(const ComposeRequest& request, const Layout& layout, RackSplit split,
                         const IdFields& defaults);
 
-// The beginning of a tick and the tick of a moment. kInvalid outside what the layout's time field
-// can hold.
+// Converts a tick to its start, and a time to its tick. kInvalid outside the range of the layout's
+// time field.
 Result<WallMs> TimeOfTick(const Layout& layout, int64_t tick);
 Result<Tick> TickOfTime(const Layout& layout, WallMs time);
 

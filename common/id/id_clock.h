@@ -11,31 +11,31 @@
 
 namespace firn {
 
-// The one time line that a process issues ids on: it starts at the wall clock or at the base of a
-// claim, whichever is later, is carried by the boot clock when the wall clock misbehaves, and never
-// goes back once an id was given out under it. The rules stand in common/id/id_pace.h.
+// The clock that a process uses for the time in its ids. It starts at the wall clock or at the base
+// of a claim, whichever is later, follows the boot clock while the wall clock is wrong, and never
+// goes back after an id was issued. common/id/id_pace.h has the rules.
 //
-// It reads no clock: whoever needs the time hands in a reading of both clocks, so that a simulation
-// can drive it. Thread-safe; a reading that is older than one already seen changes nothing.
+// It reads no clock: callers pass readings of both clocks, so that a simulation can control them.
+// Thread-safe; it ignores a reading that is older than an earlier one.
 //
-// Sharp edge: a process has one IdClock, shared by the keeper of its claim and those who issue.
+// Sharp edge: a process must have only one IdClock, shared by the claim's keeper and the issuers.
 class IdClock {
  public:
-  // Told at most once a minute (of the boot clock) while the wall clock is off by more than
-  // `options.alarm`, in the thread that steered, with no lock held. Must not throw.
+  // Called at most once a minute (of the boot clock) while the wall clock is off by more than
+  // `options.alarm`, in the thread that called Advance, without a lock. Must not throw.
   using AlarmHook = std::function<void(const IdClockReport&)>;
 
   explicit IdClock(IdClockOptions options = {}, AlarmHook alarm = nullptr)
       : pace_(options), alarm_(std::move(alarm)) {}
 
-  // Steers by a reading of both clocks. The id clock's time now.
+  // Updates the clock by a reading of both clocks, and returns its time.
   WallMs Advance(Now now);
 
-  // As Advance, unless another thread is steering at this moment: then false, nothing is done, and
-  // Last() is about to be as new as `now`. Never blocks, unless `seen` does.
+  // As Advance, unless another thread is updating the clock: then it returns false and does
+  // nothing, and Last() will soon be as new as `now`. Never blocks, unless `seen` does.
   //
-  // Here and below, `seen` is told the time that was reached, before anybody else can move or read
-  // it: what it keeps is never older than Last(), nor from before a Restart.
+  // Here and below, `seen` receives the new time before another thread can change or read it. So a
+  // value that it stores is never older than Last(), nor from before a Restart.
   template <typename Seen>
   bool TryAdvance(Now now, Seen seen) {
     std::unique_lock lock(mutex_, std::try_to_lock);
@@ -47,7 +47,7 @@ class IdClock {
     return TryAdvance(now, [](WallMs) {});
   }
 
-  // From now on the time is at least `base`.
+  // Raises the time to at least `base`.
   template <typename Seen>
   void RaiseTo(WallMs base, Now now, Seen seen) {
     const std::lock_guard lock(mutex_);
@@ -60,8 +60,8 @@ class IdClock {
     RaiseTo(base, now, [](WallMs) {});
   }
 
-  // The time at `now` is `time`, whatever was shown before. Only while nothing was given out under
-  // it: a first reading from before the machine's clock was set must not be kept.
+  // Sets the time at `now` to `time`, even back. Only before the first id was issued: discards a
+  // first reading from before the machine's clock was set.
   template <typename Seen>
   void Restart(WallMs time, Now now, Seen seen) {
     const std::lock_guard lock(mutex_);
@@ -70,16 +70,16 @@ class IdClock {
     Publish();
   }
 
-  // What the registry's own clock showed at `now`. Only heard when the options say that it has one.
+  // Passes the registry's clock as of `now`. Ignored unless the options say that it has one.
   void NoteRegistryClock(WallMs registry, Now now);
 
-  // The latest time reached; before any reading, the beginning of time. Reads one word.
+  // Returns the latest time; before any reading, the lowest time. Reads one word.
   WallMs Last() const { return WallMs(last_ms_.load(std::memory_order_relaxed)); }
 
-  // Policy `strict` only: the wall clock is behind, so nothing may be issued now.
+  // Returns whether policy `strict` forbids issuing because the wall clock is behind.
   bool Stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
-  // How far the wall clock was behind the id clock at the last reading. Reads one word.
+  // Returns how far the wall clock was behind the id clock at the last reading. Reads one word.
   Milliseconds Skew() const { return Milliseconds(skew_ms_.load(std::memory_order_relaxed)); }
 
   IdClockReport Report() const;
@@ -100,8 +100,8 @@ class IdClock {
 
   mutable Mutex mutex_;
   IdPace pace_;  // under mutex_
-  // Written under mutex_. Each says all by itself, so they need no memory order: who reads an older
-  // one has come a moment earlier.
+  // Written under mutex_. Each is complete by itself, so they need no memory order: reading an old
+  // value is like reading a moment earlier.
   Atomic<int64_t> last_ms_{0};
   Atomic<int64_t> skew_ms_{0};
   Atomic<bool> stopped_{false};

@@ -6,7 +6,7 @@
 namespace firn {
 namespace {
 
-// The wall clock may be slewed by a thousandth; what differs by more was a step.
+// The wall clock may be slewed by a thousandth; a larger difference is a step.
 constexpr int64_t kStepMsMin = 10;
 constexpr int64_t kSlewPart = 1000;
 
@@ -79,7 +79,7 @@ bool IdPace::RegistryAgrees(Now now) const {
 void IdPace::RaiseTo(WallMs base) { tenths_ = std::max(tenths_, Tenths(base)); }
 
 void IdPace::Restart(WallMs time, Now now) {
-  // Others may have read the clocks since: from there on it is carried.
+  // Other threads may have read the clocks since then: advance it from that moment.
   const Milliseconds since =
       seen_ ? std::max(seen_->boot - now.boot, Milliseconds(0)) : Milliseconds(0);
   if (!seen_ || since == Milliseconds(0)) seen_ = now;

@@ -5,7 +5,7 @@
 
 namespace firn {
 
-// Ids in compact form: first, first + stride, ... `count` of them.
+// Ids in compact form: `count` ids first, first + stride, and so on.
 struct IdRun {
   int64_t first = 0;
   int64_t count = 0;   // at least 1

@@ -11,7 +11,7 @@ std::string RangeFault(std::string_view name, const std::string& number, uint64_
   return Cat(name, " ", number, " is not in 0..", max);
 }
 
-// What `asked` for a const field comes to; the fault, if any, is added to `faults`.
+// Returns the value of a const field for which a caller gave `asked`; adds a fault to `faults`.
 uint64_t ConstValue(const Layout& layout, FieldKind kind, std::optional<uint64_t> asked,
                     Faults& faults) {
   const Field* field = layout.Find(kind);

@@ -7,8 +7,8 @@
 
 namespace firn {
 
-// The layouts that have names, computed by the compiler. Part of common/id/layout.h, which is what
-// to include; apart from it only because a constant of a type can be made only after the type.
+// The named layouts, as compile-time constants. Include common/id/layout.h instead: this is a
+// separate file only because the constants must follow the definition of their type.
 
 constexpr Layout::Layout(std::span<const Field> high_to_low, int64_t tick_ms, WallMs epoch)
     : tick_ms_(tick_ms), epoch_(epoch) {
@@ -17,7 +17,7 @@ constexpr Layout::Layout(std::span<const Field> high_to_low, int64_t tick_ms, Wa
   fixed_mask_ = shift == 64 ? 0 : ~uint64_t{0} << shift;
   for (Field field : high_to_low) {
     field.shift = shift -= field.width;
-    // Zero bits above all others are the bits that no field has: one layout, one spelling.
+    // Drops a zero field above all others: bits without a field are zero, too, so both are equal.
     if (field.kind == FieldKind::kZero && field_count_ == 0) {
       fixed_mask_ |= field.mask();
       continue;
@@ -71,7 +71,7 @@ struct BuiltInLayouts {
   }
 };
 
-// Every layout that has a name, the default first.
+// All named layouts, the default first.
 inline constexpr std::array<BuiltInLayouts::Named, 5> kBuiltInLayouts = BuiltInLayouts::All();
 
 constexpr const Layout& Layout::Firn() { return kBuiltInLayouts[0].layout; }

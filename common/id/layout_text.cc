@@ -10,13 +10,13 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
 
-// Digits only, no sign; nothing when they are not, or when the number is beyond `max`.
+// Parses digits without a sign. Returns nullopt for anything else, and for numbers above `max`.
 std::optional<int64_t> Number(std::string_view digits, int64_t max) {
   if (digits.starts_with('-')) return std::nullopt;
   return ParseNumberWithin<int64_t>(digits, 0, max);
 }
 
-// The text before `mark`; `rest` becomes what follows it, or empty when there is no mark.
+// Returns the text before `mark`, and sets `rest` to the text after it, or "" without a mark.
 std::string_view TakeUntil(char mark, std::string_view& rest) {
   const size_t at = rest.find(mark);
   const std::string_view head = rest.substr(0, at);
@@ -32,7 +32,7 @@ bool TakeSuffix(std::string_view suffix, std::string_view& text) {
 
 }  // namespace
 
-// Reads one layout text, gathering every fault instead of stopping at the first. Used once.
+// Parses one layout text, and collects all faults. Used once.
 class LayoutParser {
  public:
   Result<Layout> Parse(std::string_view text) {
@@ -93,7 +93,7 @@ class LayoutParser {
     return false;
   }
 
-  // Cuts "31s" and "39@10ms" down to the width, and keeps the tick.
+  // Reduces "31s" and "39@10ms" to the width, and stores the tick.
   std::string_view ReadTick(std::string_view value, const std::string& quoted) {
     std::string_view tick = value;
     std::string_view width = TakeUntil('@', tick);
@@ -134,7 +134,7 @@ class LayoutParser {
     }
   }
 
-  // What only all fields together can get wrong.
+  // Checks all fields together.
   void CheckWhole() {
     for (const FieldKind kind : {FieldKind::kTime, FieldKind::kMachine, FieldKind::kSequence}) {
       if (!seen_[static_cast<size_t>(kind)])

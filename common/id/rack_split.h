@@ -8,7 +8,7 @@
 
 namespace firn {
 
-// How a machine id is split: machine = worker << rack_bits | rack. A literal value.
+// The split of a machine id: machine = worker << rack_bits | rack. A literal value.
 //
 //     9                 2 1   0
 //     +------------------+-----+
@@ -16,13 +16,13 @@ namespace firn {
 //     +------------------+-----+
 class RackSplit {
  public:
-  // Two rack bits where the layout has all ten machine bits, none where it has fewer.
+  // Two rack bits if the layout has all ten machine bits, otherwise none.
   static constexpr RackSplit Default(const Layout& layout) {
     const int machine_bits = layout.machine().width;
     return RackSplit(machine_bits, machine_bits == Layout::kMachineBitsMax ? 2 : 0);
   }
 
-  // kInvalid when `rack_bits` is negative or more than the layout's machine bits.
+  // kInvalid if `rack_bits` is negative or more than the layout's machine bits.
   static Result<RackSplit> Make(const Layout& layout, int rack_bits);
 
   constexpr int rack_bits() const { return rack_bits_; }
@@ -32,7 +32,7 @@ class RackSplit {
   constexpr uint32_t WorkerOf(MachineId machine) const { return machine.value() >> rack_bits_; }
   constexpr uint32_t RackOf(MachineId machine) const { return machine.value() & (racks() - 1); }
 
-  // kInvalid, naming each of the two that is out of its range.
+  // kInvalid names the worker and the rack if they are out of range.
   Result<MachineId> Join(uint64_t worker, uint64_t rack) const;
 
   friend constexpr bool operator==(const RackSplit&, const RackSplit&) = default;

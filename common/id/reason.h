@@ -7,17 +7,17 @@
 
 namespace firn {
 
-// Why no id was given, a server's typed "no"; the same set, in the same order, as the wire
-// contract's.
+// The reasons of a refusal. The same values, in the same order, as in the wire
+// contract.
 enum class Reason : uint8_t {
   kBadRequest,
   kUnknownTag,
-  kNotReady,    // no machine id, or its time is used up
+  kNotReady,    // no machine id, or its granted time is used up
   kClock,       // the wall clock is behind, and the policy is to wait for it
-  kOverloaded,  // more was asked for than could be given in the time that the caller would wait
-  kExhausted,   // the layout or the number range has come to its end
-  kDraining,    // the server is going away
-  kRejected,    // a plugin said no
+  kOverloaded,  // the ids cannot be issued within the time that the caller is willing to wait
+  kExhausted,   // the layout's time or the number range is exhausted
+  kDraining,    // the server is stopping
+  kRejected,    // a plugin refused the call
   kStoreDown,
   kInternal,  // a defect of the server, or of a plugin there
 };
@@ -26,7 +26,7 @@ inline constexpr int kReasons = 10;
 // "NOT_READY" and so on, as the wire contract spells it.
 std::string_view ReasonName(Reason reason);
 
-// The code that names the same remedy.
+// Returns the code with the same remedy.
 Code CodeOf(Reason reason);
 
 }  // namespace firn

@@ -5,16 +5,16 @@
 
 namespace firn {
 
-// How a server stands with those who might ask it for ids.
+// Whether clients should use a server.
 enum class ServerPhase : uint8_t {
-  kNotReady,  // it could not issue a snowflake id now; segment tags may be served all the same
+  kNotReady,  // it cannot issue snowflake ids now; it may still serve segment tags
   kReady,
-  kOffline,   // taken out by an operator: still serves, clients are told to go elsewhere
-  kDraining,  // on its way out
+  kOffline,   // set offline by an operator: it still serves, but tells clients to use others
+  kDraining,  // stopping
 };
 
-// "NOT_READY" and so on, as the wire contract spells it. Where servers announce themselves, and in
-// files, other words are used; they stand with what reads them.
+// "NOT_READY" and so on, as in the wire contract. Servers' reports in the registry, and files, use
+// other words, which their parsers define.
 std::string_view PhaseName(ServerPhase phase);
 
 }  // namespace firn

@@ -28,7 +28,7 @@ constexpr Alphabet MakeAlphabet(std::string_view name, std::string_view digits) 
   return alphabet;
 }
 
-// Reads what it writes in upper case in lower case, too.
+// Parses upper-case digits in lower case, too.
 constexpr Alphabet MakeAnyCase(std::string_view name, std::string_view digits) {
   Alphabet alphabet = MakeAlphabet(name, digits);
   auto& values = alphabet.values;
@@ -65,8 +65,8 @@ const Alphabet& AlphabetOf(Base base) {
   Die("no such base");
 }
 
-// Digits from right to left into the end of a buffer. The base is a constant, so that the division
-// becomes a multiplication.
+// Writes digits from right to left to the end of a buffer. The base is a constant, so that the
+// compiler replaces the division by a multiplication.
 template <uint64_t kRadix>
 char* WriteDigits(char* end, uint64_t number, std::string_view digits) {
   do {
@@ -94,7 +94,7 @@ Status Refuse(const Alphabet& alphabet, std::string_view text, size_t at, const 
   return Invalid(Cat("position ", at + 1, " of ", Quoted(text), " ", why, " ", alphabet.name));
 }
 
-// The digits of `text` from `begin` on as a number of at most `max`.
+// Parses the digits of `text` from `begin` on as a number of at most `max`.
 Result<uint64_t> ReadDigits(const Alphabet& alphabet, std::string_view text, size_t begin,
                             uint64_t max) {
   uint64_t number = 0;

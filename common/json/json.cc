@@ -12,8 +12,8 @@ namespace {
 constexpr size_t kDepthMax = 8;
 
 // Builds the document from the parser's events. The library's own builder compares each new member
-// with all before it, and reads through a list again at the end of each object in it: a text of
-// 60 KB occupies it for 0.1 s. This one does neither, and stops at a limit.
+// with all earlier ones, and scans a list again at the end of each object in it: it needs 0.1 s for
+// a text of 60 KB. This builder does neither, and stops at a limit.
 class Builder final : public Json::json_sax_t {
  public:
   explicit Builder(size_t values_max) : values_max_(values_max) {}
@@ -43,7 +43,7 @@ class Builder final : public Json::json_sax_t {
     open_.pop_back();
     return true;
   }
-  // The parser's own sentence quotes the text, which may hold anything: not repeated.
+  // Drops the parser's own message, because it quotes the text, which may contain anything.
   bool parse_error(size_t byte, const std::string&,
                    const nlohmann::detail::exception& error) override {
     constexpr int kNumberOverflow = 406;
@@ -74,14 +74,14 @@ class Builder final : public Json::json_sax_t {
 
   bool Add(Json value) { return Place(std::move(value)) != nullptr; }
 
-  // What is open stays where it is: nothing is added beside it before it is closed.
+  // Pointers to open values stay valid: no sibling is added before they are closed.
   bool Open(Json empty) {
     Json* const placed = Place(std::move(empty));
     if (placed != nullptr) open_.push_back(placed);
     return placed != nullptr;
   }
 
-  // Where the value is in the document; null: it is refused.
+  // Returns the value's place in the document, or null if it is refused.
   Json* Place(Json value) {
     Json* placed = &root_;
     if (open_.size() > kDepthMax) {
@@ -103,8 +103,8 @@ class Builder final : public Json::json_sax_t {
   const size_t values_max_;
   size_t values_ = 0;
   Json root_;
-  std::vector<Json*> open_;  // the objects and lists around what comes next
-  Json* member_ = nullptr;   // of the innermost object: what comes next is its value
+  std::vector<Json*> open_;  // the objects and lists that contain the next value
+  Json* member_ = nullptr;   // member of the innermost object that gets the next value
   bool repeated_ = false;
   std::string fault_;
 };
@@ -123,7 +123,7 @@ Result<Json> ParseJson(std::string_view text, size_t bytes_max, size_t values_ma
 }
 
 std::optional<int64_t> WholeNumber(const Json& json) {
-  // Above 2^63 the library would hand out a negative number.
+  // The library would return a negative number for values above 2^63.
   const bool fits = json.is_number_unsigned() ? json.get<uint64_t>() <= uint64_t{INT64_MAX}
                                               : json.is_number_integer();
   return fits ? std::optional(json.get<int64_t>()) : std::nullopt;

@@ -31,7 +31,7 @@ void JsonReader::Fault(std::string_view name, std::string_view what) {
   status_ = Corrupt(Cat("\"", name, "\" ", what));
 }
 
-// The member to be read; null with a fault.
+// Returns the member to read, or null after a fault.
 const Json* JsonReader::Ask(std::string_view name) {
   if (!status_.ok()) return nullptr;
   asked_.push_back(name);

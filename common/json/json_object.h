@@ -10,35 +10,35 @@
 
 namespace firn {
 
-// One object of texts, whole numbers and booleans, member by member: how the registry's nodes and
-// our own files are read and written. Members that a later version has added are kept: they travel
-// as text, one JSON object, empty when there are none. For .cc files, as json.h.
+// Reads and writes an object of texts, whole numbers and booleans, member by member: nodes of the
+// registry, and files. Members that a later version has added are kept as text: a JSON object, or
+// "" if there are none. Include this only in .cc files, as json.h.
 
-// Reads what is asked for by name. The first fault stays, kCorrupt, and what is asked for after it
-// is left alone: so ask for all, then look at status().
+// Reads members by name. Keeps the first fault, kCorrupt, and does nothing after it: read all
+// members, then check status().
 class JsonReader {
  public:
   static constexpr size_t kTextBytesMax = 255;
-  static constexpr size_t kOthersBytesMax = 4096;  // more than a later version may add to a node
+  static constexpr size_t kOthersBytesMax = 4096;  // a later version must not add more to a node
 
   JsonReader(std::string_view json, size_t bytes_max, size_t values_max = kJsonValuesMax);
-  explicit JsonReader(const Json& object);  // such as one within another; it outlives the reader
+  explicit JsonReader(const Json& object);  // such as a nested one; it must outlive the reader
   JsonReader(const JsonReader&) = delete;
   JsonReader& operator=(const JsonReader&) = delete;
 
-  // The member, whatever it is; null when it is not there.
+  // Returns the member, of any type, or null if it is absent.
   const Json* Find(std::string_view name) const;
 
-  // Each must be there, and of its type. A text is at most so long, without control characters; a
-  // number is whole and from `min` to `max`. Names are not copied.
+  // Require the member, with its type. A text has at most that many bytes and no control
+  // characters; a number is whole and from `min` to `max`. Names are not copied.
   JsonReader& Text(std::string_view name, std::string& to, size_t bytes_max = kTextBytesMax);
   JsonReader& Number(std::string_view name, int64_t& to, int64_t min, int64_t max = INT64_MAX);
   JsonReader& Flag(std::string_view name, bool& to);
-  // What is not there leaves `to` as it is.
+  // Optional members: an absent one leaves `to` unchanged.
   JsonReader& NumberIfAny(std::string_view name, int64_t& to, int64_t min, int64_t max);
   JsonReader& FlagIfAny(std::string_view name, bool& to);
 
-  // The members that were not asked for, to be written again.
+  // Returns the members that were not read, for writing them again.
   JsonReader& Others(std::string& to);
 
   const Status& status() const { return status_; }
@@ -62,10 +62,10 @@ class JsonWriter {
   JsonWriter& Text(std::string_view name, std::string_view value);
   JsonWriter& Number(std::string_view name, int64_t value);
   JsonWriter& Flag(std::string_view name, bool value);
-  // What a reader has put aside of the same object; its own members are written by their names.
+  // Adds the members that a reader of the same object has set aside.
   JsonWriter& Others(std::string_view others);
 
-  // The object; the writer is done with.
+  // Returns the object; the writer must not be used afterwards.
   std::string Done();
 
  private:

@@ -12,19 +12,19 @@ enum class Severity { kInfo, kWarning, kError };
 struct LogEntry {
   Severity severity;
   std::source_location where;
-  std::string text;  // a line, without its end
+  std::string text;  // a line, without a line feed
 };
 
-// Where Firn's log goes, for the whole program; to nowhere until that is said, since a library has
-// no business on its host's stderr. Any thread may call `sink`, many at once; it must not throw.
+// Sets the sink of Firn's log. Without a sink lines are dropped, because a library must not write
+// to its program's stderr. Several threads may call `sink` at once; it must not throw.
 using LogSink = void (*)(const LogEntry&);
 void SendLogTo(LogSink sink);
 
-// A line of the log, written where its statement ends:
+// A log line, which is written at the end of its statement:
 //
 //     LogWarning() << "tag " << tag << ": no more numbers come";
 //
-// What a line costs is spent only where somebody listens.
+// Formats the line only if there is a sink.
 class LogLine {
  public:
   LogLine(Severity severity, std::source_location where);
@@ -42,7 +42,7 @@ class LogLine {
   const LogSink sink_;
   const Severity severity_;
   const std::source_location where_;
-  std::optional<std::ostringstream> text_{};  // where somebody listens
+  std::optional<std::ostringstream> text_{};  // set if there is a sink
 };
 
 class LogInfo final : public LogLine {

@@ -23,7 +23,7 @@ struct Address {
   }
 };
 
-// The address of an endpoint whose host is a number; unknown when it is a name.
+// Returns the address of an endpoint whose host is an IP address; unknown if it is a name.
 Address NumericAddress(const Endpoint& endpoint);
 
 }  // namespace firn

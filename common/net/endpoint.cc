@@ -19,11 +19,11 @@ constexpr size_t kLabelMax = 63;
 
 using Ipv6 = std::array<unsigned char, 16>;
 
-// The address in network order.
+// Returns the address in network byte order.
 template <typename Bytes>
 std::optional<Bytes> ParseAddress(int family, const std::string& text) {
   Bytes bytes{};
-  // inet_pton would stop at a NUL and accept what stands before it.
+  // inet_pton would stop at a NUL and accept the text before it.
   if (text.find('\0') != text.npos || inet_pton(family, text.c_str(), bytes.data()) != 1) {
     return std::nullopt;
   }
@@ -46,7 +46,7 @@ bool IsLabel(std::string_view label) {
   });
 }
 
-// A name whose last label is a number would be taken for an address by resolvers.
+// Resolvers take a name whose last label is a number for an address.
 bool IsHostName(std::string_view host) {
   if (host.size() > kHostMax) return false;
   while (true) {

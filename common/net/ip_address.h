@@ -4,17 +4,17 @@
 
 namespace firn {
 
-// What a host is, where it is written as an address of IPv4 or IPv6 (without brackets). A name is
-// none of these, and nothing here looks one up.
+// Properties of a host that is given as an IPv4 or IPv6 address (without brackets). All functions
+// return false for a name; none of them looks it up.
 
 bool IsIpAddress(const std::string& host);
 
-// Whether only this very host can reach what listens there: 127.0.0.0/8, ::1, and the former
-// written as IPv6.
+// Returns whether only this host can reach the address: 127.0.0.0/8, also written as IPv6, and
+// ::1.
 bool IsLoopback(const std::string& host);
 
-// 0.0.0.0 and ::, and the former written as IPv6: every address of this host, and none that leads
-// to it from elsewhere.
+// Returns whether the address is 0.0.0.0, also written as IPv6, or ::. It stands for all addresses
+// of this host, but other hosts cannot connect to it.
 bool IsAnyAddress(const std::string& host);
 
 }  // namespace firn

@@ -16,17 +16,17 @@
 
 namespace firn {
 
-// Outlives the object for as long as a lookup is under way.
+// Outlives the object while a lookup is in progress.
 struct NameLookup::Shared {
   struct Wanted {
     std::string name;
     Endpoint endpoint;
   };
 
-  // False: there is nothing to do any more.
+  // Returns false if there is nothing left to do.
   bool AwaitTurn(std::unique_lock<std::mutex>& lock) {
     while (!waiting.empty() && busy == kThreadsMax) {
-      // Nothing began while this thread waited: whatever has not ended since then hangs.
+      // No lookup started while this thread waited, so every lookup that has not ended hangs.
       const bool none_ended = changed.wait_for(lock, hangs_after) == std::cv_status::timeout;
       if (!none_ended || hanging + busy > kHangingMax) continue;
       hanging += std::exchange(busy, 0);
@@ -41,16 +41,16 @@ struct NameLookup::Shared {
   }
 
   std::mutex mutex;
-  Told told;  // under the mutex, as all below; empty: stopped
+  Told told;  // under the mutex, as all members below; empty: stopped
   Resolve resolve;
   Milliseconds hangs_after;
   std::deque<Wanted> waiting;
   std::set<std::string> under_way;  // names that wait, or are being looked up
-  size_t busy = 0, hanging = 0;     // lookups under way: of this epoch, and of those before
-  uint64_t epoch = 0;               // a new one begins when all that are busy turn out to hang
-  std::condition_variable changed;  // a lookup has ended, or none is wanted any more
+  size_t busy = 0, hanging = 0;     // lookups in progress: of this epoch, and of earlier ones
+  uint64_t epoch = 0;               // incremented when all busy lookups turn out to hang
+  std::condition_variable changed;  // a lookup has ended, or Stop was called
   size_t threads = 0;
-  bool spare = false;  // one of them waits for the next turn
+  bool spare = false;  // a thread waits for the next lookup
 };
 
 NameLookup::NameLookup(Told told, Resolve resolve, Milliseconds hangs_after)
@@ -79,7 +79,7 @@ void NameLookup::Spare(const std::shared_ptr<Shared>& shared) {
     shared->spare = true;
     ++shared->threads;
   } catch (const std::system_error&) {
-    return;  // those that there are get to it
+    return;  // the existing threads will do it
   }
 }
 

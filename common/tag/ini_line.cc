@@ -31,7 +31,7 @@ std::string Quote(std::string_view text) {
   return out + '"';
 }
 
-// Takes a text in double quotes off the front of `rest`.
+// Removes a text in double quotes from the front of `rest`.
 Result<std::string> TakeQuoted(std::string_view& rest) {
   std::string out;
   for (size_t i = 1; i < rest.size(); ++i) {

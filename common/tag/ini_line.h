@@ -9,15 +9,15 @@
 
 namespace firn {
 
-// One line of the files that people write for Firn. What sections and keys mean is for the readers
-// of such files to say.
+// A line of Firn's INI files. The callers define the meaning of sections and
+// keys.
 //
 //     # a comment, as is a line that begins with ;
 //     [section]                  ["a name with ] or \" in it"]
 //     key = value                ; a comment after a space
 //     key = "a text ; with anything, \" and \\"
 //
-// A value without quotes ends before " ;" and loses the spaces around it. All of it pure.
+// A value without quotes ends before " ;" and loses the spaces around it. Pure functions.
 struct IniLine {
   enum class Kind : uint8_t {
     kNothing,  // blank, or a comment
@@ -27,21 +27,21 @@ struct IniLine {
   };
 
   Kind kind = Kind::kNothing;
-  std::string key{};             // of a setting; may be anything without a =
-  Result<std::string> text{""};  // a section's name or a setting's value, or what is wrong with it
+  std::string key{};             // of a setting; may be any text without a =
+  Result<std::string> text{""};  // a section's name or a setting's value, or its fault
 };
 IniLine ReadIniLine(std::string_view line);
 
-// Takes the first line off `text`, without its end.
+// Removes the first line from `text` and returns it without its end.
 std::string_view TakeIniLine(std::string_view& text);
 
-// The line of a section, and that of a setting, in quotes where they need them.
+// Return the line of a section or of a setting, quoted if needed.
 std::string WriteIniSection(const std::string& name);
 std::string WriteIniSetting(std::string_view key, const std::string& value);
 
 struct LineFault {
   int line = 0;      // counted from 1
-  std::string what;  // a sentence that names section and key where there are any
+  std::string what;  // a sentence that names section and key, if any
 
   friend bool operator==(const LineFault&, const LineFault&) = default;
 };

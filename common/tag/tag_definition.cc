@@ -14,12 +14,12 @@
 namespace firn {
 namespace {
 
-constexpr size_t kTextMax = TextTemplate::kTextMax;  // of a zone and an option, too
-constexpr WallMs kShown{1'800'000'000'000};          // some day, for an example
+constexpr size_t kTextMax = TextTemplate::kTextMax;  // also for a zone and an option
+constexpr WallMs kShown{1'800'000'000'000};          // any day, for an example
 constexpr size_t kPluginsMax = 16;
 constexpr size_t kOptionsMax = 32;
 
-// The faults of one tag as they are found.
+// Collects the faults of one tag.
 class FaultList {
  public:
   explicit FaultList(const TagDefinition& tag) : tag_(tag) {}
@@ -97,7 +97,7 @@ bool FaultList::CheckPrintable(std::string_view field, const std::string& value)
 
 void FaultList::CheckText() {
   if (CheckPrintable("text", tag_.text)) {
-    // Which layout it will be is the cluster's, and makes no difference to what is allowed.
+    // The cluster determines the layout, which does not affect the check.
     const bool has_fields = tag_.strategy == "snowflake" && !tag_.HasPlugin("obfuscate");
     const Status status =
         TextTemplate::Parse(tag_.text, TimeZone::Utc(), tag_.Dated(),
@@ -118,14 +118,14 @@ void FaultList::CheckDated() {
   if (tag_.step >= numbers->scale()) {
     Add("step", Cat(tag_.step, " numbers at a time, and a period has ", numbers->scale() - 1));
   }
-  // 1 says, as of any tag, that no number was ever given, and the end of a period that all of it
-  // may be out.
+  // 1 means, as for any tag, that no number was issued; the end of a period means that all of its
+  // numbers may be in use.
   const int64_t start = tag_.start.value_or(1);
   const bool dated = numbers->IsPeriod(numbers->PeriodOf(start)) ||
                      numbers->IsPeriod(numbers->PeriodOf(start - 1));
   if (start != 1 && !dated) {
-    Add("start", Cat(start, " is no number of such a tag: it begins with a date, as ",
-                     numbers->First(numbers->PeriodAt(kShown, TimeZone::Utc())), " does"));
+    Add("start", Cat(start, " is not a number of such a tag, which begins with a date; example: ",
+                     numbers->First(numbers->PeriodAt(kShown, TimeZone::Utc()))));
   }
 }
 
@@ -157,7 +157,7 @@ void FaultList::CheckPlugins() {
   }
 }
 
-// A setting that nothing reads is a mistake: it was meant to do something.
+// Reports settings that have no effect, because their author expected one.
 void FaultList::CheckBelonging() {
   for (const TagField& field : TagFields()) {
     if (Concerns(field, tag_) || IsDefault(field, tag_)) continue;
@@ -193,15 +193,15 @@ std::string Join(const std::string& name, const std::vector<TagFault>& faults) {
   return out;
 }
 
-// The lowest number that the tag may issue next.
+// Returns the lowest number that the tag may issue next.
 int64_t NextNumber(const TagDefinition& tag) { return std::max(tag.start.value_or(1), tag.high); }
 
 void FindMovedFixedFields(const TagDefinition& before, const TagDefinition& after,
                           std::vector<TagFault>& faults) {
   if (!before.MayHaveIssued()) return;
   const auto add = [&](std::string_view field, const std::string& from, const std::string& to) {
-    faults.push_back({std::string(field), "fixed once an id may be out (\"" + from + "\", not \"" +
-                                              to + "\"); make another tag"});
+    faults.push_back({std::string(field), "fixed once an id may have been issued (\"" + from +
+                                              "\", not \"" + to + "\"); create another tag"});
   };
   for (const TagField& field : TagFields()) {
     const std::string from = FieldText(field, before), to = FieldText(field, after);

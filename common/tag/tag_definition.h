@@ -13,98 +13,98 @@
 
 namespace firn {
 
-// Whether a segment tag keeps two ranges in memory, or takes every number from its store (only
-// stores that allow it: the registry and tiered ones; the strategy refuses the others).
+// Whether a segment tag keeps two ranges in memory, or fetches each number from its store. Only the
+// registry and tiered stores permit the latter; with another store the strategy refuses the tag.
 enum class TagBuffer : uint8_t { kDouble, kNone };
 
-// What becomes of a segment tag whose store cannot be reached once the numbers in memory are used
-// up: it is refused, or its ledger in the registry picks ranges until the store is back. The latter
-// is only for stores that keep whose counter it is (RangeSource::permits_stand_in); the others
-// refuse the tag.
+// Behaviour of a segment tag whose store is unreachable, once the numbers in memory are used up:
+// its calls are refused, or its ledger in the registry provides ranges until the store is
+// reachable. Only stores that record the owner of a counter permit the latter
+// (RangeSource::permits_stand_in); others refuse the tag.
 enum class StoreAway : uint8_t { kRefuse, kLedger };
 
-// What a tag is: how its ids are made, what is done around them, how they look as text. A value,
-// thread-compatible. The cluster's registry keeps it; every server and program works by the same.
+// The definition of a tag: its strategy, its plugins, and the text form of its ids. A value,
+// thread-compatible. The cluster's registry stores it, and all servers and programs use it.
 //
-// Sharp edge: a definition may hold nonsense until CheckTag has accepted it. The registry's reader
-// and the INI parser check; whoever fills one by hand must.
+// Sharp edge: a definition may be invalid until CheckTag has accepted it. The registry's parser and
+// the INI parser call it; code that fills in a definition must, too.
 struct TagDefinition {
   std::string name;      // see common/tag/tag_name.h
-  std::string strategy;  // "snowflake", "segment", "dated", or one that a user added
+  std::string strategy;  // "snowflake", "segment", "dated", or a strategy of your own
   bool disabled = false;
 
-  // Of tags whose numbers come in ranges: where those come from, and how large they are. Dated
-  // ones have the registry as their store, and a buffer.
+  // Tags with ranges only: the source and the sizes of ranges. Dated tags use the registry as their
+  // store, and a buffer.
   std::string store = "registry";  // or the name of a configured store
-  std::optional<int64_t> start{};  // numbers below it are never given; absent: 1
-  int64_t step = 1000;             // the smallest range
-  int64_t step_max = 100'000'000;  // the largest
-  int64_t hold_minutes = 15;       // a range used up sooner makes the next one larger
-  int64_t prefetch_at = 10;        // percent of a range used before the next one is fetched
+  std::optional<int64_t> start{};  // lowest number that may be issued; absent: 1
+  int64_t step = 1000;             // size of the smallest range
+  int64_t step_max = 100'000'000;  // size of the largest range
+  int64_t hold_minutes = 15;       // a range used up within this time makes the next one larger
+  int64_t prefetch_at = 10;        // percentage of a range used before the next one is fetched
   TagBuffer buffer = TagBuffer::kDouble;
   StoreAway when_store_is_away = StoreAway::kRefuse;
 
-  // Of dated tags: numbers are a date and a counter, which begins again with each period.
+  // Dated tags only: numbers are a date and a counter, which restarts with each period.
   Period period = Period::kDay;
-  int64_t digits = 6;        // of the counter
-  int64_t period_grace = 0;  // seconds that a period goes on after its end without the registry
+  int64_t digits = 6;        // number of digits of the counter
+  int64_t period_grace = 0;  // s that a period is continued after its end without the registry
 
   std::string text{};        // template such as "{date:%y%m%d}{id:09}"; empty: decimal
-  std::string zone = "UTC";  // of the template's date, and of periods
+  std::string zone = "UTC";  // time zone of the template's date, and of periods
 
   std::vector<std::string> plugins{};            // by name
-  int64_t limit_per_second = 0;                  // of the plugin `limit`: ids a second
-  int64_t limit_burst = 0;                       // ids at once; 0: a second's worth
-  int64_t obfuscate_width = 0;                   // of the plugin `obfuscate`: decimal digits
-  std::string obfuscate_key{};                   // the id of its key; the key itself is never here
-  std::string obfuscate_check{};                 // what that key must show of itself
-  std::map<std::string, std::string> options{};  // "<plugin>.<key>", for plugins of a user's own
+  int64_t limit_per_second = 0;                  // plugin `limit`: maximum ids per second
+  int64_t limit_burst = 0;                       // maximum ids at once; 0: as many as per second
+  int64_t obfuscate_width = 0;                   // plugin `obfuscate`: decimal digits
+  std::string obfuscate_key{};                   // name of its key; never the key itself
+  std::string obfuscate_check{};                 // check value of that key
+  std::map<std::string, std::string> options{};  // "<plugin>.<key>", for your own plugins
 
-  // The tag's ledger, moved by ledger writes only: numbers below it may have been used. 0: none.
+  // The tag's ledger: numbers below it may be in use. Only ledger writes change it. 0: none.
   int64_t high = 0;
 
   bool HasPlugin(std::string_view plugin) const {
     return std::find(plugins.begin(), plugins.end(), plugin) != plugins.end();
   }
 
-  // Whether its numbers are covered by a ledger: they come in ranges.
+  // Returns whether the tag takes its numbers in ranges, which a ledger covers.
   bool HasLedger() const { return strategy == "segment" || strategy == "dated"; }
 
-  // Whether an id may be out. Only a ledger can deny it: the other strategies issue without writing
-  // anything down.
+  // Returns whether an id may have been issued. False only if a ledger proves it: other strategies
+  // issue ids without recording it.
   bool MayHaveIssued() const { return !HasLedger() || high > 0; }
 
-  // Of a dated tag that CheckTag accepts: what its numbers are.
+  // Returns the form of a dated tag's numbers. The tag must pass CheckTag.
   std::optional<DatedNumbers> Dated() const;
 
-  // The first number that the next range may hold.
+  // Returns the lowest number that the next range may contain.
   int64_t NextBegin() const { return std::max(high, start.value_or(1)); }
 
   friend bool operator==(const TagDefinition&, const TagDefinition&) = default;
 };
 
-// One thing that is wrong with one field.
+// A fault of one field.
 struct TagFault {
-  std::string field;  // its key, as files and commands spell it
+  std::string field;  // key of the field in files and commands
   std::string what;   // a sentence without the field's name
 
   friend bool operator==(const TagFault&, const TagFault&) = default;
 };
 
-// How the tag's ids are made and what they look like: the values of all fields that are fixed once
-// an id may be out, a line each. An id that was made for one form never goes out in another.
+// Returns the tag's form: the values of all fields that are fixed once an id may have been issued,
+// one per line. An id that was made for one form is never issued in another.
 std::string FormOf(const TagDefinition& tag);
 
-// Everything that is wrong with `tag` by itself; empty when it may be used. Whether its strategy,
-// store, zone, plugins and keys exist is known only where they live, and is checked there.
+// Returns all faults of the definition by itself; empty if it is valid. Does not check that its
+// strategy, store, zone, plugins and keys exist: only the servers know.
 std::vector<TagFault> FaultsOf(const TagDefinition& tag);
 
-// Ok, or kInvalid with every fault in one message, "tag <name>: ..." in front.
+// Returns ok, or kInvalid with all faults in one message that starts with "tag <name>: ".
 Status CheckTag(const TagDefinition& tag);
 
-// Whether `after` may replace `before` in the registry. Beyond CheckTag(after): the name stays, the
-// ledger stays, `start` only ever raises, and once an id may be out, whatever decides what ids are
-// and how they look (strategy, text, zone, obfuscation) is fixed. Every fault at once.
+// Checks whether `after` may replace `before` in the registry. Beyond CheckTag(after): name and
+// ledger do not change, `start` is not lowered and, once an id may have been issued, the fields of
+// the form (strategy, text, zone, obfuscation) do not change. Lists all faults at once.
 Status CheckEdit(const TagDefinition& before, const TagDefinition& after);
 
 }  // namespace firn

@@ -7,9 +7,9 @@
 
 namespace firn {
 
-// What becomes of one tag when a set of definitions is put over another one.
+// The change of one tag when a set of definitions replaces another.
 struct TagChange {
-  enum class Kind { kAdd, kEdit, kSame, kAbsent };  // kAbsent: in the old set only, which keeps it
+  enum class Kind { kAdd, kEdit, kSame, kAbsent };  // kAbsent: only in the old set; it is kept
 
   Kind kind;
   std::string name;
@@ -19,22 +19,22 @@ struct TagChange {
   friend bool operator==(const TagChange&, const TagChange&) = default;
 };
 
-// Every tag of both sets, by name. The ledger of a tag stays what it is in `before`, whatever
-// `after` says: WithLedgerOf has been applied when `status` is computed.
+// Returns the changes of all tags in both sets, sorted by name. A tag keeps the ledger that it has
+// in `before`: WithLedgerOf is applied before `status` is computed.
 std::vector<TagChange> DiffTags(const std::vector<TagDefinition>& before,
                                 const std::vector<TagDefinition>& after);
 
-// `after` with the ledger of the tag that it replaces: what an edit writes.
+// Returns `after` with the ledger of the tag that it replaces, as an edit writes it.
 TagDefinition WithLedgerOf(const TagDefinition& before, TagDefinition after);
 
-// For people:
+// Returns the changes for people:
 //     + user: new
 //         strategy: snowflake
 //     ~ order
 //         step: 1000 -> 2000
 //     ! bill: refused
-//         text: fixed once an id may be out ...
-// Unchanged and absent tags are only counted, on the last line.
+//         text: fixed once an id may have been issued ...
+// The last line has only the numbers of unchanged and absent tags.
 std::string DiffText(const std::vector<TagChange>& changes);
 
 }  // namespace firn

@@ -13,9 +13,9 @@
 
 namespace firn {
 
-// The fields of a tag definition as data: what files, commands, the registry and diffs iterate
-// over, so that a new field is one line. `name`, `options` and `high` are not here: the first two
-// have forms of their own, the last one nobody may set.
+// The fields of a tag definition as a table, which files, commands, the registry and diffs iterate
+// over. A new field is one line. The table lacks `name` and `options`, which have special forms,
+// and `high`, which users cannot set.
 struct TagField {
   using Member = std::variant<std::string TagDefinition::*, int64_t TagDefinition::*,
                               std::optional<int64_t> TagDefinition::*, bool TagDefinition::*,
@@ -24,47 +24,47 @@ struct TagField {
 
   std::string_view key;
   Member member;
-  bool fixed = false;              // once the first id is out
-  std::string_view strategy = {};  // the only one that has it, kRangedTags, or any
-  std::string_view plugin = {};    // the only plugin that reads it, or none
-  int64_t least = 0;               // of numbers
+  bool fixed = false;              // must not change once an id may have been issued
+  std::string_view strategy = {};  // the only strategy with the field, kRangedTags, or empty: all
+  std::string_view plugin = {};    // the only plugin that reads the field, or empty
+  int64_t least = 0;               // minimum of a number
   int64_t most = 0;
 };
 
-// Of fields that tags with ranges have, whichever of the two they are.
+// Marks fields of tags with ranges: segment and dated.
 inline constexpr std::string_view kRangedTags = "segment and dated";
 
-// Whether a tag of that strategy and those plugins has the field. Strategies of a user's own may
-// read any.
+// Returns whether a tag with this strategy and these plugins has the field. Your own strategies may
+// read any field.
 bool Concerns(const TagField& field, const TagDefinition& tag);
 
-// Whether the field may not change any more once an id of the tag may be out. A dated tag's zone
-// may: whatever its clocks show, no period comes again.
+// Returns whether the field must not change once an id of the tag may have been issued. A dated
+// tag's zone may change, because no period repeats, whatever the clocks show.
 bool IsFixed(const TagField& field, const TagDefinition& tag);
 
-// Every field, in the order in which files show them.
+// Returns all fields, in the order of files.
 std::span<const TagField> TagFields();
 
-// Null when there is no field of that key.
+// Returns null if no field has that key.
 const TagField* FindTagField(std::string_view key);
 
-// The field's value as files spell it; lists are joined with ", ".
+// Returns the field's value as in files; lists are joined by ", ".
 std::string FieldText(const TagField& field, const TagDefinition& tag);
 
-// Sets the field from text. A refusal names what was expected and leaves `tag` as it was.
+// Sets the field from text. An error names the expected value and leaves `tag` unchanged.
 Status SetField(const TagField& field, std::string_view text, TagDefinition& tag);
 
-// Sets the field, or the option of a plugin, that is called `key`.
+// Sets the field or the plugin's option with the name `key`.
 Status SetByKey(std::string_view key, std::string_view text, TagDefinition& tag);
 
-// Whether the field has the value that a fresh definition has.
+// Returns whether the field has its default value.
 bool IsDefault(const TagField& field, const TagDefinition& tag);
 
-// Whether `key` has the form of an option: "<plugin>.<key>", both in small letters, digits, - or _.
+// Returns whether `key` has the form "<plugin>.<key>", both of small letters, digits, - and _.
 bool IsOptionKey(std::string_view key);
 
-// Whether `word` may name a strategy, a store or a plugin: a small letter, then at most 63 small
-// letters, digits, dashes or underscores.
+// Returns whether `word` is a valid name of a strategy, store or plugin: a small letter, then at
+// most 63 small letters, digits, dashes or underscores.
 bool IsTagWord(std::string_view word);
 
 }  // namespace firn

@@ -15,7 +15,7 @@ namespace {
 
 class Parser {
  public:
-  // Whether to go on: not beyond the last tag that is allowed.
+  // Returns whether to continue: false after the maximum number of tags.
   bool Line(std::string_view text);
   void Fault(std::string what) { FaultAt(line_, std::move(what)); }
   TagIni Take();
@@ -39,7 +39,7 @@ class Parser {
   std::map<std::string, int> sections_;  // name to line
 
   std::optional<TagDefinition> tag_;  // the section being read
-  std::map<std::string, int> keys_;   // its keys, each with its line
+  std::map<std::string, int> keys_;   // its keys, with their lines
   std::set<std::string> faulty_;      // keys that have a fault already
 };
 
@@ -109,7 +109,7 @@ void Parser::Set(const std::string& key, const std::string& value) {
   Fault(Where() + key + ": " + status.message());
 }
 
-// What is wrong with the section as a whole goes to the line of the field, where it has one.
+// Adds faults of the whole section, at the line of the field if it has one.
 void Parser::EndSection() {
   if (!tag_) return;
   for (const TagFault& fault : FaultsOf(*tag_)) {

@@ -10,7 +10,7 @@
 
 namespace firn {
 
-// Tag definitions as a file that people write:
+// Tag definitions as an INI file:
 //
 //     # ids of the shop
 //     [order]
@@ -23,28 +23,28 @@ namespace firn {
 //     ["a name with ] or \" in it"]
 //     strategy = snowflake
 //
-// One section a tag, the keys of common/tag/tag_fields.h, each at most once, `strategy` always.
-// A value in double quotes may hold anything printable (\" and \\ inside); without them it ends
-// before " ;" and loses the spaces around it. A line that begins with # or ; is a comment.
+// One section per tag, with the keys of common/tag/tag_fields.h. Each key occurs at most once;
+// `strategy` is required. Double quotes permit any printable text (\" and \\ inside). A value
+// without quotes ends before " ;" and loses the spaces around it. # and ; start comment lines.
 //
-// Not read from a file: `high`, which is the ledger's.
+// The file does not contain `high`, the ledger.
 
 inline constexpr size_t kTagIniBytesMax = 1 << 20;
 inline constexpr size_t kTagIniTagsMax = 10'000;
 inline constexpr size_t kTagIniFaultsMax = 100;
 
 struct TagIni {
-  std::vector<TagDefinition> tags;  // in the file's order; to be used only when there are no faults
-  std::vector<LineFault> faults;    // by line; at most kTagIniFaultsMax
+  std::vector<TagDefinition> tags;  // in the file's order; use them only if there are no faults
+  std::vector<LineFault> faults;    // sorted by line; at most kTagIniFaultsMax
 
   Status status() const { return StatusOf(faults); }
 };
 
-// Never fails as a whole: whatever is wrong becomes a fault of its line.
+// Never fails as a whole: each error becomes a fault of its line.
 TagIni ParseTagIni(std::string_view text);
 
-// The file of these definitions, each of which CheckTag accepts. ParseTagIni gives the same
-// definitions back, but for `high`, which is left out, as are fields at their defaults.
+// Returns the file of these definitions, which must pass CheckTag. ParseTagIni returns the same
+// definitions, except for `high`. The file omits `high`, and fields with default values.
 std::string WriteTagIni(const std::vector<TagDefinition>& tags);
 
 }  // namespace firn

@@ -8,18 +8,18 @@
 
 namespace firn {
 
-// The names of tags, and how a name becomes one component of a registry path.
+// The names of tags, and their form as a component of a registry path.
 //
-// A tag is called what its users call it: "order", "Müller & Söhne", "a/b". So a path carries an
-// encoded form that leaves plain words readable: common/base/url_encoding.h and two rules beside.
+// A tag may have almost any name: "order", "Müller & Söhne", "a/b". A path therefore contains an
+// encoded form that leaves plain words readable: common/base/url_encoding.h and two more rules.
 //
 //     order        order
 //     a/b c        a%2Fb+c
 //     .hidden      %2Ehidden          ("." and ".." never appear)
-//     long names   =<base64url>       when more than kUrlFormMax characters would be needed
+//     long names   =<base64url>       if the URL form has more than kUrlFormMax characters
 //
-// Every name has exactly one encoded form and every form is at most 173 characters, so it fits a
-// file name, too. Pure functions.
+// Every name has exactly one encoded form of at most 173 characters, so it is a valid file name,
+// too. Pure functions.
 
 inline constexpr size_t kTagNameMax = 128;  // bytes
 inline constexpr size_t kUrlFormMax = 160;
@@ -27,11 +27,11 @@ inline constexpr size_t kUrlFormMax = 160;
 // Accepts 1 to 128 bytes of UTF-8 without control characters, and without a space at either end.
 Status CheckTagName(std::string_view name);
 
-// The path component of a name that CheckTagName accepts.
+// Returns the path component of a name, which must pass CheckTagName.
 std::string EncodeTagName(std::string_view name);
 
-// The inverse. Refuses with kCorrupt whatever EncodeTagName would not have written, so that no two
-// components stand for one tag.
+// The inverse. kCorrupt for any text that EncodeTagName does not return, so that no two components
+// name the same tag.
 Result<std::string> DecodeTagName(std::string_view component);
 
 }  // namespace firn

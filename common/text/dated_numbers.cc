@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 3> kNames = {"day", "month", "year"};
 constexpr int kYearLast = 9998;  // its end is in the calendar, too
 constexpr sys_days kFirst{year(1) / 1 / 1};
 constexpr sys_days kBeyond{year(kYearLast + 1) / 1 / 1};
-// No zone is as far from UTC.
+// Every zone is closer to UTC.
 constexpr Milliseconds kOffsetMost = std::chrono::hours(27);
 
 WallMs MidnightUtc(sys_days date) { return WallMs(Milliseconds(date.time_since_epoch()).count()); }

@@ -19,7 +19,7 @@ void AppendDigits(std::string& out, size_t width, uint64_t number) {
   out += digits;
 }
 
-// Takes a text apart from its front. Once something does not fit, nothing does.
+// Parses a text from its front. After the first mismatch, everything fails.
 class Digits {
  public:
   explicit Digits(std::string_view text) : rest_(text) {}
@@ -46,7 +46,7 @@ class Digits {
   bool fit_ = true;
 };
 
-// Nothing when the calendar or the clock face has no such moment.
+// Returns nullopt for an invalid date or time.
 std::optional<WallMs> TakeTime(Digits& digits, bool whole_seconds) {
   const auto take = [&](size_t width) { return static_cast<int>(digits.Take(width)); };
   CivilTime time;
@@ -115,7 +115,7 @@ Result<int64_t> FieldsText::ParseId(std::string_view text) const {
   fields.machine = MachineId(static_cast<uint32_t>(machine));
   fields.tick = layout_.TickAt(*time);
   const Result<int64_t> id = layout_.Pack(fields);
-  // A moment in the midst of a tick is no id's.
+  // Refuses a time within a tick, because ids have only times of tick starts.
   if (!id.ok() || layout_.StartOf(fields.tick) != *time) return no;
   return *id;
 }

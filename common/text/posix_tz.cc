@@ -18,7 +18,7 @@ constexpr bool IsLetter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && 
 
 }  // namespace
 
-// Takes a rule from the front of its text; the first part that does not fit spoils the rest.
+// Parses a rule from the front of its text. After the first mismatch, everything fails.
 class PosixTzParser {
  public:
   explicit PosixTzParser(std::string_view text) : rest_(text) {}

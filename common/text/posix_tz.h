@@ -9,12 +9,12 @@
 
 namespace firn {
 
-// The rule that a zone file ends with, for all years after its table: a POSIX TZ text such as
+// The rule at the end of a zone file, for all years after its table: a POSIX TZ text such as
 // "CET-1CEST,M3.5.0,M10.5.0/3". Immutable.
 class PosixTz final : public TimeZone::Rules {
  public:
-  // kCorrupt when `text` is not such a rule. Zones with summer time must say when it begins and
-  // ends; RFC 8536's hours from -167 to 167 are read.
+  // kCorrupt if `text` is not such a rule. Zones with summer time must specify its start and end;
+  // accepts RFC 8536's hours from -167 to 167.
   static Result<PosixTz> Parse(std::string_view text);
 
   const TimeZone::LocalType& At(std::chrono::sys_seconds t) const override;
@@ -22,7 +22,7 @@ class PosixTz final : public TimeZone::Rules {
  private:
   friend class PosixTzParser;
 
-  // A day of the year and a time of that day by the clock that is about to change.
+  // A day of the year and a time of day, by the clock before the change.
   struct Change {
     enum class Kind { kMonthWeekDay, kDayWithoutLeap, kDayWithLeap };
     Kind kind = Kind::kMonthWeekDay;

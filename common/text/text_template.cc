@@ -10,7 +10,7 @@
 namespace firn {
 namespace {
 
-// Far enough inside the calendar that no zone leads out of it.
+// So far inside the calendar that no zone's offset leads outside.
 constexpr WallMs kDatesBegin = kCalendarBegin + std::chrono::days(2);
 constexpr WallMs kDatesEnd = kCalendarEnd - std::chrono::days(2);
 
@@ -86,7 +86,7 @@ void TextTemplate::AppendTo(std::string& out, int64_t id, WallMs issued) const {
   }
 }
 
-// A number that is none of the tag's may need more room than there should be: no digit is left out.
+// A number that is not one of the tag's may be wider than expected: writes all of its digits.
 void TextTemplate::AppendTo(std::string& out, DatedField field, int64_t id) const {
   const int64_t value = field == DatedField::kPeriod ? dated_->PeriodOf(id) : dated_->CountOf(id);
   const std::string digits = std::to_string(value);
@@ -148,7 +148,7 @@ Result<int64_t> TextTemplate::ParseId(std::string_view text) const {
 }
 
 size_t TextTemplate::length_max() const {
-  // Of a number that is none of the tag's, the period takes what there is.
+  // For a number that is not one of the tag's, the period gets the remaining characters.
   if (by_count_) return width_before_ + std::numeric_limits<int64_t>::digits10 + 1;
   const auto natural = static_cast<size_t>(id_.length_max());
   return width_before_ + width_after_ +

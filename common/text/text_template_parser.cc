@@ -20,7 +20,7 @@ std::optional<int> Padding(std::string_view option) {
 
 }  // namespace
 
-// Reads one template, gathering every fault. Used once.
+// Parses one template, and collects all faults. Used once.
 class TextTemplateParser {
  public:
   TextTemplateParser(TimeZone zone, std::optional<DatedNumbers> dated, std::optional<Layout> layout)

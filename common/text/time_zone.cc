@@ -64,8 +64,8 @@ Result<std::string> ReadZoneFile(const std::string& path) {
   return bytes;
 }
 
-// Zones by their files' paths, as each was loaded first. Files may change under a running process,
-// whose parts must not disagree about when a day ends.
+// Caches each zone by its file's path as first loaded: files may change while the process runs, and
+// all of its parts must agree when a day ends.
 class LoadedZones {
  public:
   std::optional<TimeZone> Find(const std::string& path) {
@@ -73,7 +73,7 @@ class LoadedZones {
     const auto found = zones_.find(path);
     return found == zones_.end() ? std::nullopt : std::optional(found->second);
   }
-  // The zone that was there first, if another thread was faster.
+  // Returns the zone that another thread has added in the meantime, if any.
   TimeZone Keep(const std::string& path, TimeZone zone) {
     const std::lock_guard lock(mutex_);
     return zones_.emplace(path, std::move(zone)).first->second;
@@ -85,7 +85,7 @@ class LoadedZones {
 };
 
 LoadedZones& Loaded() {
-  static auto& zones = *new LoadedZones();  // until the last thread ends
+  static auto& zones = *new LoadedZones();  // never destroyed, for threads that run at exit
   return zones;
 }
 

@@ -11,18 +11,18 @@
 
 namespace firn {
 
-// How far the clocks of a place are ahead of UTC, at any moment. A value, cheap to copy, readable
-// by any number of threads; the process's TZ is neither read nor changed.
+// A time zone: the offset from UTC at any time. A value, cheap to copy, readable by any number of
+// threads; it neither reads nor changes the process's TZ.
 //
-// Sharp edge: a zone is what the machine's zone files say when it is loaded. Two servers with files
-// of different years may show different dates for one moment, so a text's date is for people; only
-// its id is unique.
+// Sharp edge: the zone comes from the machine's zone files at the time of loading. Two servers with
+// files of different years may show different dates for the same time, so a date in a text is for
+// people; only the id is unique.
 class TimeZone {
  public:
   static constexpr size_t kNameMax = 64;
   static constexpr size_t kFileBytesMax = size_t{256} * 1024;
 
-  // What clocks show from some moment on.
+  // The offset that applies from some time on.
   struct LocalType {
     std::chrono::seconds offset{};  // ahead of UTC
     bool is_dst = false;
@@ -31,7 +31,7 @@ class TimeZone {
     friend bool operator==(const LocalType&, const LocalType&) = default;
   };
 
-  // What a zone file or a rule amounts to. Implementations are immutable.
+  // The interface of zone files and rules. Implementations are immutable.
   class Rules {
    public:
     virtual ~Rules() = default;
@@ -40,17 +40,17 @@ class TimeZone {
 
   static TimeZone Utc();
 
-  // "UTC", "Z", a fixed offset such as "+08:00", or the name of a zone file such as "Asia/Shanghai"
-  // below `folder`. kInvalid for a name that could not be one or leaves the folder, kNotFound when
-  // there is no such zone, kCorrupt when its file is not a sound zone file.
+  // Loads "UTC", "Z", a fixed offset such as "+08:00", or a zone file below `folder` such as
+  // "Asia/Shanghai". kInvalid for an invalid name, or one that leaves the folder; kNotFound if
+  // there is no such zone; kCorrupt if its file is damaged.
   static Result<TimeZone> Load(std::string_view name,
                                const std::string& folder = "/usr/share/zoneinfo");
 
   const std::string& name() const { return name_; }
 
-  // The clock's state at `t`; before the first change that the file knows, its first state.
+  // Returns the offset at `t`; before the first change in the file, its first offset.
   const LocalType& At(WallMs t) const;
-  // What the clocks show at `t`, which must be in the calendar.
+  // Returns the local time at `t`, which must be in the calendar.
   CivilTime CivilAt(WallMs t) const { return firn::CivilAt(t, At(t).offset); }
 
  private:

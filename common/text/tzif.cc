@@ -9,14 +9,14 @@ namespace {
 
 constexpr size_t kHeaderBytes = 44;
 
-// Counts in a file's header, in the order in which the data blocks follow it.
+// The counts in a file's header, in the order of the data blocks after it.
 struct Counts {
   size_t utc_marks, standard_marks, leaps, changes, types, name_bytes;
 };
 
 }  // namespace
 
-// Reads one file front to back. Nothing is read beyond the end; sizes are compared before use.
+// Parses one file from front to back. Never reads beyond the end; compares sizes before use.
 class TzifParser {
  public:
   explicit TzifParser(std::string_view bytes) : rest_(bytes) {}
@@ -24,7 +24,7 @@ class TzifParser {
   Result<std::shared_ptr<const Tzif>> Parse() {
     FIRN_ASSIGN(Counts counts, ReadHeader());
     if (version_ >= '2') {
-      // The first block repeats the table in 32 bits; the one that counts comes after it.
+      // The first block has the table in 32 bits; the 64-bit block after it is used.
       if (!Skip(BlockBytes(counts, 4))) return Torn();
       FIRN_ASSIGN(counts, ReadHeader());
     }
@@ -57,7 +57,7 @@ class TzifParser {
     std::array<size_t, 6> numbers{};
     for (size_t i = 0; i < numbers.size(); ++i) {
       const int64_t number = BigEndian(20 + 4 * i, 4);
-      // No count is above the bytes of a file that has it, which keeps the sums below small.
+      // No count exceeds the size of its file, so the sums below cannot overflow.
       if (number < 0 || number > static_cast<int64_t>(TimeZone::kFileBytesMax)) return Torn();
       numbers[i] = static_cast<size_t>(number);
     }
@@ -70,7 +70,7 @@ class TzifParser {
            counts.leaps * (time_bytes + 4) + counts.standard_marks + counts.utc_marks;
   }
 
-  // The whole block is there.
+  // The caller has checked that the block is complete.
   Status ReadBlock(const Counts& counts, size_t time_bytes) {
     if (counts.leaps != 0) return Corrupt("the zone file counts leap seconds");
     if (counts.types == 0 || counts.types > 256) return Corrupt("no or too many kinds of time");
@@ -104,7 +104,7 @@ class TzifParser {
     return {};
   }
 
-  // "\n<rule>\n"; an empty rule says nothing about later years.
+  // "\n<rule>\n"; an empty rule does not specify later years.
   Status ReadRule() {
     if (rest_.size() < 2 || rest_.front() != '\n' || rest_.back() != '\n') return Torn();
     const std::string_view text = rest_.substr(1, rest_.size() - 2);

@@ -12,12 +12,12 @@
 
 namespace firn {
 
-// A compiled zone file (RFC 8536): a table of the moments at which clocks changed, and a rule for
-// the time after the last of them. Immutable. Every count and index in the file is checked before
-// it is believed; files with leap seconds are refused, since our calendar has none.
+// A compiled zone file (RFC 8536): a table of the times at which the offset changed, and a rule for
+// the time after the last change. Immutable. Every count and index in the file is checked before
+// it is used; files with leap seconds are refused, because Firn's calendar has none.
 class Tzif final : public TimeZone::Rules {
  public:
-  // kCorrupt when `bytes` are not a sound zone file.
+  // kCorrupt if `bytes` are not a valid zone file.
   static Result<std::shared_ptr<const Tzif>> Parse(std::string_view bytes);
 
   const TimeZone::LocalType& At(std::chrono::sys_seconds t) const override;
@@ -28,7 +28,7 @@ class Tzif final : public TimeZone::Rules {
   std::vector<TimeZone::LocalType> types_;         // at least one
   std::vector<std::chrono::sys_seconds> changes_;  // ascending
   std::vector<uint8_t> type_after_;                // for each change, an index into types_
-  std::optional<PosixTz> rule_;                    // from the last change on
+  std::optional<PosixTz> rule_;                    // after the last change
 };
 
 }  // namespace firn

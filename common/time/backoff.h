@@ -5,9 +5,9 @@
 
 namespace firn {
 
-// How long to wait before trying again: twice as long each time, up to a cap, spread evenly over
-// the upper half so that many who failed together do not come back together. It waits for nobody
-// itself. One thread at a time; holds on to its entropy.
+// The waiting time before a retry: doubles with each failure, up to a cap, with jitter over the
+// upper half, so that callers that failed together do not retry together. Does not wait itself.
+// One thread at a time. The entropy must outlive it.
 //
 //   delay n (from 0) is in [d/2, d] with d = min(first * 2^n, cap)
 class Backoff {
@@ -17,13 +17,13 @@ class Backoff {
     Milliseconds cap{10'000};  // at least `first`, at most a day
   };
 
-  // Ends the process for options out of range.
+  // Aborts if the options are out of range.
   Backoff(Options options, Entropy& entropy);
 
-  // The next wait, never zero.
+  // Returns the next waiting time, never zero.
   Milliseconds Next();
 
-  // After a success: the next wait is a first one again.
+  // Call it after a success: the next waiting time is a first one again.
   void Reset() { delay_ = options_.first; }
 
  private:

@@ -16,7 +16,7 @@ using std::chrono::year_month_day;
 
 using UtcTime = std::chrono::sys_time<Milliseconds>;
 
-// Takes characters off the front of a text; the first that does not fit spoils all that follow.
+// Parses a text from its front. After the first mismatch, everything fails.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
@@ -39,7 +39,7 @@ class Scanner {
     return taken;
   }
 
-  // ".5" is 500; digits below a millisecond are read and dropped. Absent is 0.
+  // ".5" is 500; ignores digits below a millisecond. Absent: 0.
   int Fraction() {
     if (!rest_.starts_with('.')) return 0;
     rest_.remove_prefix(1);

@@ -10,12 +10,12 @@
 
 namespace firn {
 
-// Moments as people read them. Pure functions of their arguments: no time zone, locale or
-// environment of the process is looked at, so any thread may call them.
+// Dates and times for people. Pure functions of their arguments: they use no time zone, locale or
+// environment of the process, so any thread may call them.
 //
 // The calendar is the proleptic Gregorian one without leap seconds, years 0 to 9999.
 
-// A moment on some clock face: UTC, or UTC moved by a zone's offset.
+// A date and time in UTC, or in UTC plus an offset.
 struct CivilTime {
   std::chrono::year_month_day date;
   int hour = 0;         // 0 to 23
@@ -31,22 +31,22 @@ inline constexpr WallMs kCalendarEnd{253'402'300'800'000};    // 10000-01-01, th
 
 constexpr bool InCalendar(WallMs t) { return kCalendarBegin <= t && t < kCalendarEnd; }
 
-// The clock face `offset` ahead of UTC at `t`. `t` must be in the calendar, and the offset below
-// two days.
+// Returns the date and time at `t` of a clock that is `offset` ahead of UTC. `t` must be in the
+// calendar, and the offset below two days.
 CivilTime CivilAt(WallMs t, std::chrono::seconds offset = {});
 
-// The moment at which a clock `offset` ahead of UTC shows `civil`.
+// Returns the time at which a clock that is `offset` ahead of UTC shows `civil`.
 WallMs FromCivil(const CivilTime& civil, std::chrono::seconds offset = {});
 
-// "2024-01-01T00:00:00.000Z", always with milliseconds; outside the calendar the bare count,
-// "-9223372036854775808 ms".
+// Returns "2024-01-01T00:00:00.000Z", always with milliseconds; outside the calendar the number of
+// milliseconds, "-9223372036854775808 ms".
 std::string FormatRfc3339(WallMs t);
 
-// The moment of an RFC 3339 date and time, in any offset. Fractions below a millisecond are cut.
-// Refused: a leap second, a date that the calendar does not have, anything before or after it.
+// Parses an RFC 3339 date and time with any offset. Ignores fractions below a millisecond. Refuses
+// leap seconds, invalid dates, and dates outside the calendar.
 Result<WallMs> ParseRfc3339(std::string_view text);
 
-// Midnight UTC of "2024-01-01".
+// Parses a date such as "2024-01-01"; returns its midnight UTC.
 Result<WallMs> ParseDate(std::string_view text);
 
 }  // namespace firn

@@ -7,29 +7,29 @@
 
 namespace firn {
 
-// Both clocks at about one moment.
+// A reading of both clocks at about the same moment.
 struct Now {
   WallMs wall;
   BootMs boot;
 };
 
-// Where time comes from. Thread-safe. State machines do not hold a Clock: they are given a Now, so
-// that a simulation can give them any.
+// The source of time. Thread-safe. State machines do not hold a Clock: callers pass them a Now, so
+// that a simulation can pass any.
 class Clock {
  public:
   virtual ~Clock() = default;
 
-  // UTC as the machine believes it; may step in either direction between two calls.
+  // Returns UTC by the machine's clock, which may step in either direction between two calls.
   virtual WallMs Wall() const = 0;
 
-  // Time since boot, suspended time included; never goes back.
+  // Returns the time since boot, suspended time included; never goes back.
   virtual BootMs Boot() const = 0;
 
-  // Boot() more finely, for those who measure how long something took.
+  // Returns Boot() in microseconds, for measuring durations.
   virtual std::chrono::microseconds BootMicros() const { return Boot() - BootMs(0); }
 
-  // Both clocks within a millisecond of each other, unless the thread was interrupted each time:
-  // a wall time read long before its boot time would look like a step back.
+  // Reads both clocks within a millisecond of each other, unless the thread was interrupted each
+  // time: a wall time that was read long before its boot time would look like a step back.
   Now Read() const {
     for (int attempt = 1;; ++attempt) {
       const BootMs before = Boot();
@@ -38,18 +38,18 @@ class Clock {
     }
   }
 
-  // How long until Wall() shows the next millisecond, at most one. A hint for those who wait.
+  // Returns the time until Wall() shows the next millisecond, at most 1 ms. A hint for waiting.
   virtual std::chrono::microseconds ToNextWallMs() const { return Milliseconds(1); }
 
  private:
   static constexpr int kReadAttemptsMax = 4;
 };
 
-// Lets the calling thread sleep. For programs that have nothing else to do; a server parks.
+// Makes the calling thread sleep. For programs that have nothing else to do; a server parks calls.
 void SleepFor(std::chrono::microseconds duration);
 
-// Which zero Boot() counts from: the number of the time namespace of this process. 1 where the
-// kernel has but one, 0 when nobody can tell.
+// Returns the number of this process's time namespace, which determines the zero of Boot(). 1 if
+// the kernel has only one namespace, 0 if it is unknown.
 uint64_t TimeNamespace();
 
 // The machine's clocks. Lives as long as the program.

@@ -4,8 +4,8 @@
 
 namespace firn::client {
 
-// A duration, and also a moment: the time since this machine booted (Clock::BootMicros). The client
-// has no other clock: what it measures is over in milliseconds.
+// A duration, or a time since this machine booted (Clock::BootMicros). The client uses no other
+// clock, because it measures durations of milliseconds.
 using Micros = std::chrono::microseconds;
 
 }  // namespace firn::client

@@ -53,7 +53,7 @@ uint64_t TimeNamespace() {
 void SleepFor(std::chrono::microseconds duration) {
   const int64_t us = std::max<int64_t>(duration.count(), 0);
   const timespec t{us / 1'000'000, us % 1'000'000 * 1000};
-  nanosleep(&t, nullptr);  // woken early by a signal: every caller looks again
+  nanosleep(&t, nullptr);  // a signal may end it early: every caller checks its condition again
 }
 
 bool CyclesAreSteady() {

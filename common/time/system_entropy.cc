@@ -17,8 +17,8 @@ uint64_t Spread(uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// Two copies of a running machine share the kernel's pool until it is fed anew; the moment at which
-// each of them asks they hardly share.
+// Two copies of a running machine share the kernel's entropy pool until it is reseeded; mixing in
+// the time of the call makes equal numbers unlikely.
 class KernelEntropy final : public Entropy {
  public:
   uint64_t Next() override {

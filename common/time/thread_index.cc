@@ -6,11 +6,11 @@
 namespace firn {
 namespace {
 
-// Threads belong to the process, so their numbers do. In a forked child those of threads that were
-// left behind stay taken.
+// The numbers of the process's threads. In a forked child the numbers of the parent's other threads
+// stay taken.
 constinit std::array<std::atomic<bool>, kThreadIndexMax> taken{};
 
-// Gives the number back at the end of its thread.
+// Releases the number at the end of its thread.
 struct Holder {
   ~Holder() {
     if (index < 0) return;

@@ -2,13 +2,13 @@
 
 namespace firn {
 
-// A small number of the calling thread, its own until it ends, so that a thread finds its place in
-// a table without a lock. Whoever gets a number that another thread had sees all that the other one
-// did. Negative: there are more than kThreadIndexMax threads, or this one is about to end; then
-// there is no place.
+// Returns a small number that belongs to the calling thread until it ends, so that a thread finds
+// its place in a table without a lock. A thread that gets the number of an earlier thread sees all
+// writes of that thread. Negative if there are more than kThreadIndexMax threads, or this one is
+// about to end.
 inline constexpr int kThreadIndexMax = 128;
 
-// Of the implementation: not yet asked for. The word needs no construction, so reading it is one
+// Internal: no number assigned yet. The word needs no construction, so reading it takes one
 // load.
 inline constexpr int kThreadIndexUnset = -2;
 extern constinit thread_local int thread_index_word;

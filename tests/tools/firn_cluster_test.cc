@@ -153,7 +153,7 @@ TEST_F(FirnClusterTest, InitCreatesTheDefaultTagAsAnOrdinaryTag) {
   EXPECT_EQ(Firn({"tags", "disable", "default"}).exit_code, 0);
   const Finished fixed = Firn({"tags", "set", "default", "text={id:base32}"});
   EXPECT_EQ(fixed.exit_code, 2);
-  EXPECT_NE(fixed.err.find("make another tag"), std::string::npos) << fixed.err;
+  EXPECT_NE(fixed.err.find("create another tag"), std::string::npos) << fixed.err;
 }
 
 TEST_F(FirnClusterTest, RefusesObfuscationIfUndefinedTagsAreServed) {

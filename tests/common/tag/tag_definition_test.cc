@@ -267,7 +267,7 @@ TEST_F(TagEditTest, TheFormDiffersForEveryEditThatIsRefusedAfterIssuing) {
 
 TEST_F(TagEditTest, ASnowflakeTagCountsAsUsedFromItsCreation) {
   EXPECT_THAT(Said(0, Snowflake(), [](auto& t) { t.strategy = "segment"; }),
-              HasSubstr("make another tag"));
+              HasSubstr("create another tag"));
 }
 
 TEST_F(TagEditTest, OtherSettingsMayChangeAtAnyTime) {

@@ -32,8 +32,8 @@ TEST(TagDiffTest, ShowsTheChangesOfAnApply) {
   EXPECT_EQ(DiffText(changes),
             "! bill: refused\n"
             "    text: (none) -> B{id}\n"
-            "    tag \"bill\": text: fixed once an id may be out (\"\", not \"B{id}\"); "
-            "make another tag\n"
+            "    tag \"bill\": text: fixed once an id may have been issued (\"\", not \"B{id}\"); "
+            "create another tag\n"
             "~ order\n"
             "    step: 1000 -> 2000\n"
             "    plugins: (none) -> geo\n"
