@@ -12,16 +12,16 @@
 
 namespace firn {
 
-// What became of asking one server.
+// The outcome of one attempt at one server.
 enum class AttemptEnd : uint8_t {
   kAnswered,
   kUnreachable,     // refused, no route, reset while connecting
-  kConnectTimeout,  // nobody took the connection in time
-  kClosed,          // the connection ended before a byte of the answer
-  kTimeout,         // no answer, or not all of it, in time
-  kBroken,          // what came is not an answer to what was asked
-  kWrongService,    // it is not an IdService of this cluster
-  kRefused,         // a typed "no"
+  kConnectTimeout,  // the connection was not accepted in time
+  kClosed,          // the connection ended before the first byte of the answer
+  kTimeout,         // no complete answer in time
+  kBroken,          // the received bytes are not an answer to the request
+  kWrongService,    // the server is not an IdService of this cluster
+  kRefused,         // the server refused with a reason
   kAbandoned        // another server's answer came first
 };
 std::string_view AttemptEndName(AttemptEnd end);
@@ -31,19 +31,19 @@ struct CallAttempt {
   AttemptEnd end = AttemptEnd::kAnswered;
   std::optional<Reason> refusal{};
   std::chrono::microseconds took{0};
-  std::string detail{};  // a sentence, or empty
+  std::string detail{};  // a sentence, or ""
 
   // "10.0.0.7:7609 refused (OVERLOADED) after 0.3 ms: too much is asked of this server"
   std::string ToString() const;
 };
 
-// Everything that a call tried, first to last, in calls that were answered too. The same is in the
-// sentence of a failed call's Status. A value, thread-compatible.
+// All attempts of a call in order, also of a call that succeeded. The message of a failed call's
+// Status contains the same. A value, thread-compatible.
 struct CallReport {
   std::vector<CallAttempt> attempts{};
-  std::optional<Reason> refusal{};  // the one that the caller was given
+  std::optional<Reason> refusal{};  // the refusal that the caller received
   Milliseconds retry_after{0};      // the server's advice with it; 0: none
-  bool from_memory = false;         // a local range had it; nobody was asked
+  bool from_memory = false;         // the id came from a local range, without a server
 };
 
 }  // namespace firn

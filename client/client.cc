@@ -47,7 +47,7 @@ void StartId(Engine& engine, std::string_view tag, const CallOptions& call, Done
 
 }  // namespace
 
-// The engine of this process: a forked child gets one of its own, the first time it is needed.
+// Returns the engine of this process: a forked child creates its own one on first use.
 class Client::Impl {
  public:
   explicit Impl(ClientOptions options)
@@ -63,7 +63,7 @@ class Client::Impl {
     return engine->InChild() ? Reborn(engine) : *engine;
   }
 
-  // `done`, run where the program wants its callbacks.
+  // Returns a function that runs `done` where the program runs its callbacks.
   template <typename T>
   Done<T> There(Callback<T> done) const {
     if (!options_.callbacks) return done;
@@ -73,14 +73,14 @@ class Client::Impl {
   }
 
  private:
-  // No lock guards this: in the child it could be held by a thread that does not exist there.
+  // Uses no lock: in the child, a thread that does not exist there could hold it.
   Engine& Reborn(Engine* inherited) {
     auto own = std::make_unique<Engine>(options_);
     if (!engine_.compare_exchange_strong(inherited, own.get(), std::memory_order_acq_rel)) {
-      return *inherited;  // by now another thread's
+      return *inherited;  // another thread has created it
     }
     if (options_.on_event) {
-      options_.on_event({ClientEvent::Kind::kForked, "", "begins anew in a forked child"});
+      options_.on_event({ClientEvent::Kind::kForked, "", "starts again in a forked child"});
     }
     return *own.release();
   }

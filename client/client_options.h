@@ -12,76 +12,76 @@
 
 namespace firn {
 
-// How the next server is chosen among those that are fit to be asked.
+// How the client picks one of the healthy servers.
 enum class Balancing : uint8_t {
-  kP2c,         // of two at random the one with the lower latency x calls in flight / weight
-  kRoundRobin,  // in turn, as often as their weights say
-  kRandom,      // by lot, weighted
-  kSticky       // one and the same until it is no longer fit
+  kP2c,         // of two random servers, that with the lower latency x calls in flight / weight
+  kRoundRobin,  // in turn, in proportion to their weights
+  kRandom,      // at random, weighted
+  kSticky       // the same server until it is no longer healthy
 };
 
-// What happens when a server does not answer, or refuses in a way that another may not.
+// What a call does if a server does not answer, or refuses although another server may not.
 enum class FailureMode : uint8_t {
-  kFailover,  // another server is asked
-  kFailfast   // the caller is told
+  kFailover,  // fail over to another server
+  kFailfast   // return the failure
 };
 
-// How servers are spoken to that speak TLS. Files in PEM form; they are read again when they have
-// changed, for connections from then on.
+// Options of TLS connections. The files are in PEM form. New connections use changed
+// files.
 struct TlsOptions {
-  std::string ca{};    // the authorities that are believed; empty: this machine's
-  std::string cert{};  // the certificate that is shown to servers that want one, with those that
-                       // lead to its authority; empty: none
-  std::string key{};   // its private key, which nobody else may read
-  std::string name{};  // what all servers' certificates must be for, by their subjectAltName;
-                       // empty: each for the host, a name or an IP address, of its own address
+  std::string ca{};    // trusted authorities; empty: this machine's
+  std::string cert{};  // client certificate for servers that require one, with its chain;
+                       // empty: none
+  std::string key{};   // its private key, which no other user may read
+  std::string name{};  // name that all servers' certificates must contain as a subjectAltName;
+                       // empty: the host, a name or an IP address, of each server's address
 };
 
-// Everything about a client that is decided once. Fields out of range are named by
-// Client::status().
+// The options of a client, which do not change. Client::status() names fields that are out of
+// range.
 struct ClientOptions {
-  // list://host:port,host:port; with an opener whatever it understands.
+  // list://host:port,host:port, or any text that `open_source` accepts.
   std::string servers{};
   SourceOpener open_source{};  // zk:// and dir://: from firn::client_registry
-  // The cluster that it must be. Empty: as the source says, or the first server that answers.
+  // UUID of the cluster. Empty: that of the source, or of the first server that answers.
   std::string cluster_uuid{};
 
-  // All servers are spoken to by TLS. Absent: those of which the list says that they speak it are,
-  // with this machine's authorities.
+  // Use TLS for all servers. Absent: use TLS, with this machine's authorities, for the servers that
+  // the list marks so.
   std::optional<TlsOptions> tls{};
 
   Balancing balancing = Balancing::kP2c;
-  std::optional<uint32_t> rack{};  // ask servers of this rack while one is fit
-  // Keep to so many servers of a large cluster, so that each has few connections; 0: to all.
+  std::optional<uint32_t> rack{};  // use servers of this rack while one is healthy
+  // Maximum number of servers that this client uses, so that each has few connections; 0: all.
   int servers_max = 16;
   FailureMode on_failure = FailureMode::kFailover;
 
-  Milliseconds deadline{200};      // of a whole call, unless the call says otherwise
-  Milliseconds attempt_limit{80};  // of one server's answer, connecting included
-  int attempts_max = 3;            // servers that a call may reach, each once
-  // Ask a second server when the first has not answered for so long; the first answer wins and the
-  // other one's ids are lost.
+  Milliseconds deadline{200};      // maximum time of a whole call, unless the call sets it
+  Milliseconds attempt_limit{80};  // maximum time of one attempt, connecting included
+  int attempts_max = 3;            // maximum number of servers per call, each tried once
+  // Time after which a call asks a second server, too. The first answer wins; the ids of the other
+  // are lost.
   std::optional<Milliseconds> hedge_after{};
 
-  // To each server at most, shared by all blocking calls; asynchronous calls have as many again.
+  // Maximum connections to each server for all blocking calls, and as many for asynchronous ones.
   int connections = 2;
 
-  // Runs that are fetched ahead, so that GetId answers from memory. Empty: none.
+  // Prefetches ids, so that GetId answers from memory. Empty: no prefetching.
   LocalSupplyMaker local_ranges{};
 
-  // Runs what it is given, once and at a time of its own: where callbacks are to run that wait, or
-  // take long. It is handed each by the client's IO thread and must not wait itself; what it has
-  // not run yet is the program's when the client is gone. Empty: they run on that thread, one after
-  // the other.
+  // Runs each function that it receives once, at any time. Set it if callbacks block or take long.
+  // The client's IO thread calls it, so it must not block itself. Functions that it has not yet run
+  // when the client is destroyed belong to the program. Empty: callbacks run on the IO thread, one
+  // after another.
   std::function<void(std::function<void()>)> callbacks{};
 
-  // Told what happens to servers and lists; see client_events.h. Empty: nobody is told.
+  // Receives events about servers and lists; see client_events.h. Empty: no events.
   EventHook on_event{};
 };
 
-// What one call may ask for. A field that is absent is as in ClientOptions.
+// Options of one call. Absent fields are as in ClientOptions.
 struct CallOptions {
-  // More than an hour counts as one, less than nothing as nothing.
+  // Limited to 0 to 1 hour.
   std::optional<Milliseconds> deadline{};
   // Filled before the call returns, or before its callback runs; must live until then.
   struct CallReport* report = nullptr;

@@ -17,7 +17,7 @@
 namespace firn::client {
 namespace {
 
-// No call takes longer.
+// The longest time of a call.
 constexpr Milliseconds kDeadlineMax{3'600'000};
 
 void CheckRange(const char* field, int64_t value, int64_t least, int64_t most, Faults& faults) {
@@ -25,7 +25,7 @@ void CheckRange(const char* field, int64_t value, int64_t least, int64_t most, F
   faults.Add(Cat(field, " is ", value, ", it may be ", least, " to ", most));
 }
 
-// kInvalid names every field that is out of range. The source is not looked at.
+// kInvalid names every field that is out of range. Does not check the source.
 Status CheckOptions(const ClientOptions& options) {
   constexpr int64_t kHourMs = kDeadlineMax.count();
   Faults faults;
@@ -52,7 +52,7 @@ AsyncCaller::Options CallerOptions(const ClientOptions& options, bool upkeep) {
           .upkeep = upkeep};
 }
 
-// Whether a newer list may help.
+// Returns whether a newer list may help.
 bool IsTrouble(ClientEvent::Kind kind) {
   switch (kind) {
     case ClientEvent::Kind::kServerOut:
@@ -119,10 +119,10 @@ Result<std::unique_ptr<ServerSource>> Engine::OpenSource(const ClientOptions& op
                              : OpenListSource(options.servers);
 }
 
-// As any other call: whoever is fit is asked, on connections that are open anyway.
+// Asks a healthy server on an open connection, like any other call.
 void Engine::AskForServers(int64_t known_version, std::function<void(Result<ToldServers>)> done) {
   constexpr Milliseconds kPatience{5'000};
-  constexpr std::string_view kNoTag = "servers()";  // no tag may be called that
+  constexpr std::string_view kNoTag = "servers()";  // not the name of a tag
   Ask ask{.method = Ask::Method::kServers, .tag = std::string(kNoTag), .number = known_version};
   blocking_->Start(std::move(ask), DeadlineOf({.deadline = std::max(deadline_, kPatience)}),
                    nullptr, [done = std::move(done)](const Status& status, Reply& reply) {
@@ -152,7 +152,7 @@ std::optional<int64_t> Engine::AwaitLocal(std::string_view tag, Micros deadline)
   return local_->AwaitAndTake(tag, std::chrono::duration_cast<Milliseconds>(left) / kPatienceShare);
 }
 
-// Servers close the connection on what is longer than anything that they can be asked for.
+// Servers close the connection if a request is longer than any valid one.
 Status Engine::Refusal(const Ask& ask) {
   if (!status_.ok()) return status_;
   const auto too_long = [this](std::string_view what, size_t bytes, size_t most) {
@@ -168,7 +168,7 @@ Status Engine::Refusal(const Ask& ask) {
 
 namespace {
 
-// Where the IO thread leaves what came of a call, for the thread that sleeps on `ended`.
+// The result of a call, which the IO thread stores for the thread that sleeps on `ended`.
 struct Handover {
   Status status;
   Reply reply;
@@ -180,7 +180,7 @@ struct Handover {
 Result<Reply> Engine::Call(Ask ask, Micros deadline, CallReport* report) {
   if (report != nullptr) *report = {};
   FIRN_TRY(Refusal(ask));
-  // The IO thread still touches it when the caller is awake already.
+  // The IO thread still uses it after the caller has woken up.
   const auto handover = std::make_shared<Handover>();
   blocking_->Start(std::move(ask), deadline, report, [handover](Status status, Reply& reply) {
     handover->status = std::move(status);

@@ -17,15 +17,15 @@
 
 namespace firn::client {
 
-// Everything that a Client is in one process: the servers, those who call them, and where lists and
-// local ranges come from. Thread-safe.
+// The parts of a Client in one process: the servers, the callers, the source of lists and the local
+// ranges. Thread-safe.
 //
 // Sharp edge: a forked child must neither use nor destroy the engine that it inherits: its threads
-// do not exist there, its locks may be held for ever, and its connections were closed by the fork
-// (common/base/fork.h). The child makes another, and leaves this one's memory as it is.
+// do not exist there, its locks may be held for ever, and the fork closed its connections
+// (common/base/fork.h). The child creates another engine and never frees this one's memory.
 class Engine final : public RangeFetcher {
  public:
-  // Starts the threads and the source. Options that cannot be used are told by status().
+  // Starts the threads and the source. status() reports invalid options.
   explicit Engine(const ClientOptions& options);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -35,18 +35,18 @@ class Engine final : public RangeFetcher {
 
   const Status& status() const { return status_; }
 
-  // An id that needs no server: at once, or from a fetch that is under way, within a share of the
+  // Returns an id without a call: at once, or from a fetch in progress, within a share of the
   // call's time.
   std::optional<int64_t> TakeLocal(std::string_view tag);
   std::optional<int64_t> AwaitLocal(std::string_view tag, Micros deadline);
 
-  // When a call must be over that begins now.
+  // Returns the deadline of a call that begins now.
   Micros DeadlineOf(const CallOptions& call) const;
 
   Result<Reply> Call(Ask ask, Micros deadline, CallReport* report);
-  // `done` runs on the thread of callbacks, later; in here when there is no such thread.
+  // `done` runs later on the thread of callbacks, or inside this call if there is no such thread.
   void Start(Ask ask, const CallOptions& call, AsyncCall::Done done);
-  // Answers `done` on that thread without asking anybody.
+  // Calls `done` on that thread without asking a server.
   void Answer(std::function<void()> done) { async_->Post(std::move(done)); }
 
   void Fetch(const std::string& tag, int64_t count, Done done) override;
@@ -56,13 +56,13 @@ class Engine final : public RangeFetcher {
   ClientCounters counters() const;
 
  private:
-  static constexpr int kPatienceShare = 4;  // what is left is enough to ask a server after all
+  static constexpr int kPatienceShare = 4;  // the rest of the time is enough to ask a server
 
-  // The options, with an ear for trouble: the source is to hear of it, too.
+  // Returns the options with a listener that also notifies the source of trouble.
   ClientOptions Overheard(ClientOptions options);
   Result<std::unique_ptr<ServerSource>> OpenSource(const ClientOptions& options);
   void AskForServers(int64_t known_version, std::function<void(Result<ToldServers>)> done);
-  // Why this is asked of nobody, if it is not.
+  // Returns why no server is asked, or ok.
   Status Refusal(const Ask& ask);
 
   ForkSentinel sentinel_;
@@ -72,8 +72,8 @@ class Engine final : public RangeFetcher {
   CloseOnFork fds_;
   TlsContext tls_;
   Fleet fleet_;
-  // None where the process has no descriptors or threads for them, which status() tells.
-  std::optional<AsyncCaller> blocking_;  // calls that block, and fetches: no callback holds it up
+  // Empty if the process lacks descriptors or threads for them, which status() reports.
+  std::optional<AsyncCaller> blocking_;  // blocking calls, and fetches: no callback delays them
   std::optional<AsyncCaller> async_;     // calls with callbacks, which run on its IO thread
   std::unique_ptr<ServerSource> source_;
   std::unique_ptr<LocalSupply> local_;

@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kTagsMax = 64;
 constexpr Milliseconds kSnowflakeAgeMax{1000};
-// What the layout `firn` gives in 25 ms: every layout's servers give it well within a call's time.
+// As many ids as the layout `firn` permits in 25 ms. Servers of any layout issue them within a
+// call.
 constexpr int64_t kSnowflakeFetchMax = 100'000;
 constexpr int64_t kSegmentFetchMax = 10'000'000;
 
@@ -72,8 +73,8 @@ class Ranges final : public LocalSupply {
   }
 
  private:
-  // Tags are few, and mostly of different lengths. None in a child that goes on using its parent's
-  // object: these ids are the parent's.
+  // There are few tags, mostly of different lengths. Returns null in a forked child that uses its
+  // parent's object, because these ids belong to the parent.
   TagSupply* Find(std::string_view tag) const {
     if (sentinel_.InChild()) [[unlikely]]
       return nullptr;

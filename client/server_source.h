@@ -13,22 +13,22 @@
 
 namespace firn {
 
-// One server as a source knows it.
+// A server in a source's list.
 struct KnownServer {
   std::string address;  // host:port; an IPv6 host has brackets
   uint32_t rack = 0;
-  int weight = 100;       // share of the calls, beside the others' weights; 0 counts as disabled
-  bool disabled = false;  // an operator has taken it out
-  ServerPhase phase = ServerPhase::kReady;  // as it says itself
-  bool tls = false;                         // it speaks TLS and nothing else
-  // Another one at the same address is another process, of which nothing is known yet. Empty: the
-  // source cannot tell.
+  int weight = 100;       // share of calls relative to other weights; 0 counts as disabled
+  bool disabled = false;  // set offline by an operator
+  ServerPhase phase = ServerPhase::kReady;  // as the server reports
+  bool tls = false;                         // the server accepts only TLS
+  // Identifies the process: another value at the same address is a new process with unknown health.
+  // Empty: the source does not know.
   std::string incarnation{};
 
   friend bool operator==(const KnownServer&, const KnownServer&) = default;
 };
 
-// Whose servers they are. Empty fields are not known; then the first server that answers settles
+// The cluster of the servers. Empty fields are unknown; the first server that answers determines
 // them.
 struct ClusterIdentity {
   std::string uuid;
@@ -38,51 +38,51 @@ struct ClusterIdentity {
   friend bool operator==(const ClusterIdentity&, const ClusterIdentity&) = default;
 };
 
-// All servers that a source knows at one moment.
+// A source's list of servers at one time.
 struct ServerList {
-  std::vector<KnownServer> servers;  // each address once; those beyond kServersMax are not used
+  std::vector<KnownServer> servers;  // unique addresses; servers beyond kServersMax are ignored
   ClusterIdentity cluster{};
-  bool from_cache = false;  // read from a file, because the directory does not answer
-  bool fixed = false;       // no other list will ever come
+  bool from_cache = false;  // read from a file, because the registry does not answer
+  bool fixed = false;       // the list never changes
 
   static constexpr size_t kServersMax = 1000;
 
   friend bool operator==(const ServerList&, const ServerList&) = default;
 };
 
-// What one server tells of all (`servers()` of the wire contract).
+// A server's answer about all servers (`servers()` of the wire contract).
 struct ToldServers {
-  int64_t version = 0;               // 0: it knows none
-  std::optional<ServerList> list{};  // empty: still that of the version it was asked with
-  Milliseconds age{0};               // how long ago the registry confirmed it
+  int64_t version = 0;               // 0: it has no list
+  std::optional<ServerList> list{};  // empty: the list of the requested version is current
+  Milliseconds age{0};               // time since the registry confirmed it
   Milliseconds ask_again{0};
 };
 
-// Where a client learns which servers there are. Owned by the client, which calls Start and Stop
-// once each, in this order.
+// The source of a client's lists of servers. Owned by the client, which calls Start and Stop once
+// each, in this order.
 //
-// Sharp edge: in a child of fork() the object is left behind as it is: neither stopped nor
-// destroyed, for its threads do not exist there. The child's client opens a source of its own.
+// Sharp edge: a child of fork() neither stops nor destroys the inherited object, because its
+// threads do not exist there. The child's client opens its own source.
 class ServerSource {
  public:
   using Listener = std::function<void(const ServerList&)>;
 
   virtual ~ServerSource() = default;
 
-  // Begins to tell lists: inside this call or on the source's own thread, never two at a time, and
-  // each only when it differs from the one before, or when servers answer again of which none did.
-  // An empty list is believed: whether to tell one is the source's decision. kInvalid when what it
-  // was made from cannot be used.
+  // Starts to report lists, inside this call or on the source's own thread, one at a time. Reports
+  // a list only if it differs from the last one, or if servers answer again after none did. The
+  // client uses an empty list, so the source decides whether to report one. kInvalid if the
+  // source's text is invalid.
   virtual Status Start(Listener on_list) = 0;
 
-  // A call met trouble: a newer list, if there is one, is wanted soon. Any thread; does not wait.
+  // Tells the source that a call failed, so that it fetches a newer list soon. Any thread; no wait.
   virtual void Hurry() {}
 
-  // Tells nothing more; when it returns, no call of the listener is under way.
+  // After its return the listener is neither running nor called again.
   virtual void Stop() = 0;
 };
 
-// Makes a source from what ClientOptions::servers says. kInvalid names what is amiss with it.
+// Creates a source from the text of ClientOptions::servers. kInvalid names the text's fault.
 using SourceOpener =
     std::function<Result<std::unique_ptr<ServerSource>>(const std::string& servers)>;
 

@@ -6,12 +6,12 @@
 
 namespace firn::client {
 
-// When a client asks for the list of servers again.
+// Determines when a client asks for the list of servers again.
 //
-//  1. After an answer when it says so, but neither in a blink nor after hours.
-//  2. While nobody answers after ever longer pauses, give or take a half: a second at first, a
-//     minute at most.
-//  3. Where a call met trouble within a second, and not at once: many clients meet one trouble.
+//  1. After an answer: at the time that it names, within a minimum and a maximum.
+//  2. While no server answers: with backoff and jitter of a half, from 1 s to
+//     1 min.
+//  3. After a failed call: within 1 s but not at once, because many clients see the same failure.
 //
 // A value, thread-compatible.
 class AskPace {

@@ -8,35 +8,35 @@
 
 namespace firn {
 
-// The last good list of servers in a file, so that a program starts while the directory is away.
-//
-//  1. A new list is written beside the file, forced to the disk and renamed over it: whoever reads
-//     finds the old one or the new one. What is torn all the same is refused by its check.
-//  2. Mode 0600. A file that others may write, or that belongs to somebody else, is refused: it
-//     decides whom a program asks for ids.
+// The last good list of servers in a file, so that a program can start while the registry is
+// unreachable.
+//  1. A new list is written to a draft, synced and renamed over the file: readers find the old or
+//     the new list. A torn file is refused by its checksum.
+//  2. The mode is 0600. A file of another user, or one that others can write, is refused: it
+//     determines the servers that a program uses.
 //  3. A list of another registry is refused.
 //
-// Programs may share a file, and so may clients of one program: the last list wins. One thread at a
+// Programs, and clients of one program, may share a file: the last list wins. One thread at a
 // time.
 class ListCache {
  public:
-  // The file at `path`, for lists of `registry`; its folder must exist. Nothing is touched yet.
+  // Uses the file at `path` for lists of `registry`; its folder must exist. Does no I/O yet.
   ListCache(std::string path, std::string registry);
 
-  // The list, with `from_cache` set. kNotFound: there is no file. kCorrupt, kDenied, kConflict:
-  // there is one that is not to be used, and why.
+  // Returns the list, with `from_cache` set. kNotFound if there is no file. kCorrupt, kDenied or
+  // kConflict if it must not be used, with the reason.
   Result<ServerList> Read() const;
 
-  // The file beside it that Write fills first; no other cache of any process has the same.
+  // Returns the name of Write's draft, which differs for each cache of each process.
   std::string draft() const;
 
-  // Replaces the file. On failure it is as it was.
+  // Replaces the file. On failure the old file stays.
   Status Write(const ServerList& list) const;
 
  private:
   const std::string path_;
   const std::string registry_;
-  const uint64_t number_;  // no other cache of this process has it
+  const uint64_t number_;  // unique among the caches of this process
 };
 
 }  // namespace firn

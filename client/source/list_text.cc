@@ -46,7 +46,7 @@ std::optional<ServerPhase> ReadPhase(std::string_view text) {
 std::string CheckLine(std::string_view body) {
   boost::crc_32_type crc;
   crc.process_bytes(body.data(), body.size());
-  const uint64_t sum = crc.checksum();  // of 32 bits: the last eight digits
+  const uint64_t sum = crc.checksum();  // has 32 bits: the last eight digits
   return Cat("check ", ToHex(sum).substr(8), "\n");
 }
 
@@ -56,7 +56,7 @@ std::string ServerLine(const KnownServer& server) {
              server.tls ? " tls" : "", "\n");
 }
 
-// The next part of `text` up to `end`, which goes, too; all of it when there is no `end`.
+// Removes and returns the text before `end`, and removes `end`; all of `text` if it lacks `end`.
 std::string_view Cut(std::string_view& text, char end) {
   const size_t at = std::min(text.find(end), text.size());
   const std::string_view part = text.substr(0, at);
@@ -81,7 +81,7 @@ Result<KnownServer> ReadServer(std::string_view line) {
   const std::optional<ServerPhase> phase = ReadPhase(Cut(line, ' '));
   const bool good = is_server && (line.empty() || line == "tls") && Endpoint::Parse(address).ok() &&
                     rack && weight && phase && disabled != kSwitch.end();
-  if (!good) return Corrupt(Cat(Quoted(whole), " is no server"));
+  if (!good) return Corrupt(Cat(Quoted(whole), " is not a server"));
   return KnownServer{.address = std::move(address),
                      .rack = *rack,
                      .weight = *weight,
@@ -122,7 +122,7 @@ Result<KeptList> ParseList(std::string_view text) {
   if (text.substr(body.size()) != CheckLine(body)) return Corrupt("its check does not match");
   Result<KeptList> kept = ReadBody(body);
   if (!kept.ok()) return Corrupt(kept.status().message());
-  // Whoever makes the check can still not say one thing in two ways.
+  // Accepts only one spelling of a list, even with a correct checksum.
   if (FormatList(*kept) != text) return Corrupt("it is not spelled as it should be");
   return kept;
 }

@@ -22,7 +22,7 @@ constexpr std::string_view kListScheme = "list://";
 constexpr std::string_view kDirScheme = "dir://";
 constexpr std::string_view kZkScheme = "zk://";
 
-// Whether it names a registry, before anything is opened.
+// Returns whether the text names a registry, without opening it.
 Status CheckPlace(std::string_view servers) {
   if (servers.starts_with(kZkScheme)) {
     return ParseZkPlace(servers.substr(kZkScheme.size())).status();
@@ -35,7 +35,7 @@ Status CheckPlace(std::string_view servers) {
                  "list://host:port,...");
 }
 
-// When the process began, and its number; nothing when the node does not say.
+// Returns the process's start time and number; "" if the node does not contain them.
 std::string IncarnationOf(const Provider& provider) {
   if (provider.since == WallMs{} && provider.pid == 0) return {};
   return Cat(provider.since.ms(), "-", provider.pid);
@@ -60,7 +60,7 @@ std::vector<KnownServer> ServersOf(const DirectorySnapshot& snapshot) {
   return servers;
 }
 
-// Follows one registry on a control thread of its own.
+// Follows one registry on its own control thread.
 class RegistrySource final : public ServerSource {
  public:
   RegistrySource(std::string servers, const RegistrySourceOptions& options)
@@ -98,7 +98,7 @@ class RegistrySource final : public ServerSource {
   }
 
  private:
-  // A directory is made by those who claim in it, not by those who look for them.
+  // Does not create a directory: only servers that claim in it do.
   Status CheckDirectory() const {
     if (!servers_.starts_with(kDirScheme)) return {};
     const std::string path = servers_.substr(kDirScheme.size());
@@ -120,8 +120,8 @@ class RegistrySource final : public ServerSource {
     OfferWhenWhole();
   }
 
-  // A list without its cluster would be taken for any cluster's, so it waits; but a root node that
-  // may not be read, or that nobody understands, must not keep the servers out for ever.
+  // Waits for the root node, because a list without a cluster would be accepted for any cluster.
+  // But an unreadable or unknown root node must not keep the servers out for ever.
   void OnMeta(const Result<ClusterMeta>& meta) {
     if (meta.code() == Code::kNotFound) return gate_.Note("there is no cluster in the registry");
     if (meta.ok()) {
@@ -141,7 +141,7 @@ class RegistrySource final : public ServerSource {
   const OpenOptions open_;
   ListGate gate_;
 
-  // Of the control thread while it runs.
+  // Used by the control thread while it runs.
   std::optional<ControlLoop> loop_;
   std::optional<Directory> directory_;
   std::optional<MetaWatch> meta_;

@@ -10,14 +10,14 @@
 
 namespace firn::client {
 
-// Which of the lists that servers tell is a client's.
+// Decides which of the servers' lists the client uses.
 //
-//  1. The list with the highest version, wherever it was told.
-//  2. A lower one when no server of the present list answered; or when the registry has confirmed
-//     it well after the present one was taken. Then the registry's data were put back. (A server
-//     that is cut off from the registry tells a lower one, too, but nobody confirms that.)
-//  3. An empty one never.
-//  4. When no server answers, the seeds are added, as a last resort, until one does.
+//  1. The list with the highest version, from any server.
+//  2. A list with a lower version if no server of the present list answered, or if the registry has
+//     confirmed it well after the present list was taken: then the registry was reset to older
+//     data. (A server without the registry has a lower version, too, but not confirmed.)
+//  3. Never an empty list.
+//  4. While no server answers, the seeds are added as a last resort.
 //
 // A value, thread-compatible.
 class SeedList {
@@ -26,17 +26,17 @@ class SeedList {
 
   explicit SeedList(std::vector<KnownServer> seeds) : seeds_(std::move(seeds)) { AddSeeds(); }
 
-  // A list of earlier days, which every told one replaces.
+  // Sets a list from the cache, which any server's list replaces.
   void Begin(ServerList kept) {
     own_ = std::move(kept);
     with_seeds_.reset();
   }
 
-  // True when a list was taken.
+  // Returns whether the list is used.
   bool Hear(const ToldServers& told, Micros now);
   void NobodyAnswers();
 
-  // What the client is to have now, and the version of what was told last; 0: nothing was.
+  // The list for the client, and the version of the last list from a server; 0: none.
   const ServerList& list() const { return with_seeds_ ? *with_seeds_ : own_; }
   int64_t version() const { return version_; }
   bool nobody_answers() const { return nobody_answers_; }
@@ -47,8 +47,8 @@ class SeedList {
   void AddSeeds();
 
   const std::vector<KnownServer> seeds_;
-  ServerList own_;                        // as it was told; empty: nothing was
-  std::optional<ServerList> with_seeds_;  // while they are wanted
+  ServerList own_;                        // as the server sent it; empty: none
+  std::optional<ServerList> with_seeds_;  // set while no server answers
   int64_t version_ = 0;
   Micros taken_at_{0};
   bool nobody_answers_ = false;

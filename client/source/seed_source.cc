@@ -62,10 +62,10 @@ class SeedSource final : public ServerSource {
   }
 
  private:
-  // Where the thread meets those who hurry it and those who answer it. An answer on its way owns
+  // State shared by the thread, callers of Hurry, and answers. A pending answer co-owns
   // it.
   struct Desk {
-    std::mutex mutex;  // guards the rest; not held while others are called
+    std::mutex mutex;  // guards the rest; not held during callbacks
     std::condition_variable changed;
     bool stopped = false;
     bool asking = false;
@@ -84,7 +84,8 @@ class SeedSource final : public ServerSource {
         const Micros pause = Heed(answer);
         lock.lock();
         desk_->asking = false;
-        desk_->ask_at = std::min(desk_->ask_at, Now() + pause);  // trouble may have come meanwhile
+        desk_->ask_at =
+            std::min(desk_->ask_at, Now() + pause);  // Hurry may have been called meanwhile
       } else if (!desk_->asking && Now() >= desk_->ask_at) {
         desk_->asking = true;
         desk_->ask_at = Micros::max();
@@ -113,14 +114,14 @@ class SeedSource final : public ServerSource {
     });
   }
 
-  // How long to wait before the next question.
+  // Uses an answer, and returns the time to wait before the next request.
   Micros Heed(const Result<ToldServers>& answer) {
     if (!answer.ok()) {
       list_.NobodyAnswers();
       gate_.Show(list_.list());
       return pace_.AfterSilence(entropy_);
     }
-    const bool back = list_.nobody_answers();  // calls wait for somebody to ask
+    const bool back = list_.nobody_answers();  // calls wait for a server to ask
     if (list_.Hear(*answer, Now())) {
       gate_.Offer(list_.list());
     } else {
@@ -132,7 +133,7 @@ class SeedSource final : public ServerSource {
   const AskServers ask_;
   Entropy& entropy_;
   ListGate gate_;
-  SeedList list_;  // of the thread, once it runs, as the next
+  SeedList list_;  // used by the thread once it runs, as the next member
   AskPace pace_;
 
   const std::shared_ptr<Desk> desk_ = std::make_shared<Desk>();

@@ -13,13 +13,13 @@
 
 namespace firn::client {
 
-// What is asked of a server.
+// A request to a server.
 struct Ask {
   enum class Method : uint8_t { kGetId, kGetIds, kGetRuns, kGetText, kExplain, kStatus, kServers };
   Method method = Method::kGetId;
   std::string tag{};
-  int64_t number = 0;  // how many ids; of kExplain: the id; of kServers: the version that is known
-  std::string layout{};  // of kExplain
+  int64_t number = 0;    // number of ids; kExplain: the id; kServers: the known version
+  std::string layout{};  // for kExplain
 
   // A server that drains answers all but these.
   bool WantsIds() const {
@@ -28,19 +28,19 @@ struct Ask {
   }
 };
 
-// What a server says of itself, as far as a client cares.
+// The part of a server's status that a client uses.
 struct ServerFacts {
   std::string cluster_uuid;
   std::string cluster_name;
   std::string layout;
   bool draining = false;
-  WallMs wall{};                      // its clock when it said so
-  std::set<std::string> own_numbers;  // tags whose ids need no machine id, such as segments'
-  // Tags whose ids are made of time and shown as they were issued.
+  WallMs wall{};                      // its clock at that time
+  std::set<std::string> own_numbers;  // tags whose ids need no machine id, such as segment tags
+  // Tags whose ids contain a time and are not obfuscated.
   std::set<std::string, std::less<>> timed;
 };
 
-// The answer to an Ask: only what its method is about is set.
+// The answer to an Ask. Only the fields of its method are set.
 struct Reply {
   int64_t id = 0;
   std::vector<int64_t> ids;

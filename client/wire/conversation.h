@@ -11,22 +11,22 @@
 
 namespace firn::client {
 
-// What is said on one connection, however its bytes travel: which number each request has, what its
-// answer says, and whether the server at the other end can have given the ids in it. Used by one
-// thread at a time.
+// The protocol of one connection, independent of the transport: numbers the requests, parses their
+// answers, and checks that the server can have issued the ids in them. Used by one thread at
+// a time.
 class Conversation {
  public:
-  // The server said `facts` of itself at the moment `said`: from now on its ids are looked at.
+  // Sets the server's status `facts` as of `said`: from now on its ids are checked.
   void Know(const ServerFacts& facts, Micros said) { ids_ = IdCheck(facts, said); }
 
-  // Puts one frame at the end of `out`; the number that the answer to it must have.
+  // Appends a frame to `out`, and returns the number that its answer must have.
   int32_t Append(const Ask& ask, std::string& out) {
     sequence_ = sequence_ == INT32_MAX ? 1 : sequence_ + 1;
     codec_.AppendCall(ask, sequence_, out);
     return sequence_;
   }
 
-  // As WireCodec::ReadAnswer; kBroken also for ids that the server cannot have given.
+  // As WireCodec::ReadAnswer; kBroken also for ids that the server cannot have issued.
   Outcome Read(std::string_view frame, const Ask& ask, int32_t sequence, Micros now, Reply& reply) {
     Outcome outcome = codec_.ReadAnswer(frame, ask, sequence, reply);
     if (!outcome.answered()) return outcome;

@@ -9,7 +9,7 @@
 namespace firn::client {
 namespace {
 
-// Beyond the last moment of every layout, and far enough from the end of its type to add to it.
+// After the last time of every layout, and far enough from the type's limit to avoid overflow.
 constexpr WallMs kWallMax{int64_t{1} << 60};
 
 bool IsSigned(const Layout& layout) {
@@ -29,7 +29,7 @@ IdCheck::IdCheck(const ServerFacts& facts, Micros said)
 
 std::optional<std::string> IdCheck::FaultOf(const Ask& ask, const Reply& reply, Micros now) const {
   const bool timed = layout_ && timed_.contains(ask.tag);
-  // A reply is used again: only what the method is about is this answer's.
+  // The reply object is reused: only the method's fields belong to this answer.
   if (ask.method == Ask::Method::kGetId) return FaultOf(reply.id, timed, now);
   if (ask.method == Ask::Method::kGetIds) {
     for (const int64_t id : reply.ids) {

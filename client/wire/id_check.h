@@ -12,33 +12,33 @@
 
 namespace firn::client {
 
-// Which ids a server can have given, by what it said of itself when the connection to it began.
+// Checks that a server can have issued ids, by its status at the start of the connection.
 //
-//  1. None is 0, and none is below 0 unless the layout gives its highest bit to the version.
-//  2. An id of a tag that is made of time, and shown as it was issued, can be read by the layout,
-//     and its time is within kSlack of the server's clock.
-//  3. What a segment or an obfuscated tag gives is any number that rule 1 allows, and so is what a
-//     tag gives of which the server said nothing.
+//  1. No id is 0. No id is negative, unless the layout's version field has the highest bit.
+//  2. An id of a tag whose ids contain a time and are not obfuscated must be valid in the layout,
+//     and its time must be within kSlack of the server's clock.
+//  3. An id of any other tag (segment, obfuscated, or not in the server's status) may be any number
+//     that rule 1 permits.
 //
 // A value, thread-compatible.
 class IdCheck {
  public:
-  // Beyond every clock that anybody would issue under, and still next to nothing of a layout's
-  // time: the ids of another layout, or of none, are hardly ever so near.
+  // Larger than any error of a clock in use, but a small part of a layout's time: ids of another
+  // layout, or numbers that are not ids, are very unlikely to be so near.
   static constexpr Milliseconds kSlack{24 * 3'600'000};
 
   IdCheck() = default;
-  // The server said `facts` at the moment `said`.
+  // Uses the server's status `facts` as of `said`.
   IdCheck(const ServerFacts& facts, Micros said);
 
-  // A sentence when the server cannot have given these ids by the moment `now`.
+  // Returns a sentence if the server cannot have issued these ids by `now`, otherwise "".
   std::optional<std::string> FaultOf(const Ask& ask, const Reply& reply, Micros now) const;
 
  private:
   bool CanBe(int64_t id) const { return signed_ids_ ? id != 0 : id > 0; }
   std::optional<std::string> FaultOf(int64_t id, bool timed, Micros now) const;
 
-  std::optional<Layout> layout_{};  // empty: not understood
+  std::optional<Layout> layout_{};  // empty: unknown layout
   bool signed_ids_ = false;
   std::set<std::string, std::less<>> timed_{};  // the tags of rule 2
   WallMs wall_{0};                              // the server's clock at said_

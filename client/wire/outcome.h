@@ -13,40 +13,39 @@
 
 namespace firn::client {
 
-// What became of asking one server once: how it ended, as the caller is told, and beside that what
-// the client itself must know to go on. Made by the Pipeline, which holds the connection.
-// CallPlan reads off it whether and where the call goes on, Fleet what to think of the server. A
-// value, thread-compatible.
+// The outcome of one attempt: the result for the caller's report, and the facts that the client
+// needs to continue. Created by the Pipeline, which owns the connection. CallPlan derives from it
+// whether and where to retry, Fleet the server's health. A value, thread-compatible.
 //
-// Sharp edge: as it is constructed it is a success; whatever went wrong begins with Of().
+// Sharp edge: a default-constructed outcome is a success; create failures with Of().
 struct Outcome {
   AttemptEnd end = AttemptEnd::kAnswered;
-  std::optional<Reason> refusal{};  // of kRefused, and of nothing else
+  std::optional<Reason> refusal{};  // set for kRefused only
   Milliseconds retry_after{0};      // the server's advice; 0: none
   bool another_may_help = false;    // of a refusal: other servers might not refuse
-  bool was_pooled = false;          // the connection was open before this was asked on it
-  bool mid_answer = false;          // a part of the answer had come
-  bool shared_blame = false;  // not held against the server: it is not its fault, or this end of
-                              // a connection is told of another call on it already
+  bool was_pooled = false;          // the connection was open before this attempt
+  bool mid_answer = false;          // a part of the answer had arrived
+  bool shared_blame = false;  // does not count against the server: it is not its fault, or another
+                              // call on the connection has already reported this end of it
   bool without_ids = false;   // the answer has no ids, as that of a draining server may
-  bool lacks_method = false;  // it knows no such method, as an older server may
-  std::string detail{};       // a sentence or a part of one, for a person; may be empty; Of sees
-                              // to it that it is printable, whatever a server says
+  bool lacks_method = false;  // the server does not have the method; it may be older
+  std::string detail{};       // a sentence or a part of one, for people; may be empty; Of makes a
+                              // server's text printable
 
   bool answered() const { return end == AttemptEnd::kAnswered; }
   bool gave_ids() const { return answered() && !without_ids; }
-  // A connection that was idle had been closed by the server: nothing says that it does ill now.
+  // Returns whether the server had closed an idle connection, which is not a sign of a fault.
   bool stale() const { return end == AttemptEnd::kClosed && was_pooled && !mid_answer; }
-  // No request has left: asking elsewhere cannot use up an id twice, and costs no retry budget.
+  // Returns whether no request was sent: a retry then wastes no id and uses no retry budget.
   bool unsent() const {
     return end == AttemptEnd::kUnreachable || end == AttemptEnd::kConnectTimeout;
   }
-  // It says nothing of the server.
+  // Returns whether the outcome says nothing about the server's health.
   bool blameless() const { return end == AttemptEnd::kAbandoned; }
-  // The server spoke, and made sense: the connection is as good as before.
+  // Returns whether the server sent a valid answer, so that the connection can be used again.
   bool spoke() const { return answered() || end == AttemptEnd::kRefused || lacks_method; }
 
-  // The connection ended, or the time did, when so many bytes of an answer had come.
+  // The connection ended, or the attempt timed out, after that many bytes of an answer.
   void HadHeld(size_t bytes) {
     mid_answer = bytes > 0;
     if (bytes == 0) return;

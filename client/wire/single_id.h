@@ -8,12 +8,12 @@
 
 namespace firn::client {
 
-// The two messages that most calls consist of, getId and the id, past the generated code: from one
-// to the next only two numbers differ, and to write and read the rest each time took as long as all
-// else that a client does for a call. Whatever looks unusual is left to the generated code.
+// Writes and parses the two most frequent messages, getId and its id, without the generated code:
+// only two numbers differ from call to call, and the generated code took as long as all the rest of
+// a call in the client. The generated code handles all other messages.
 class SingleId {
  public:
-  // Puts `call` at the end of `out`, a frame of getId that the generated code wrote, with another
+  // Appends `call`, a frame of getId that the generated code wrote, to `out`, with another
   // sequence id.
   static void AppendCall(std::string_view call, int32_t sequence, std::string& out) {
     const size_t at = out.size() + kSequenceAt;
@@ -22,7 +22,7 @@ class SingleId {
     std::memcpy(out.data() + at, &big, sizeof big);
   }
 
-  // Nothing when the frame is anything but the id that answers this very call.
+  // Returns nullopt unless the frame is the id that answers this call.
   static std::optional<int64_t> ReadAnswer(std::string_view frame, int32_t sequence) {
     if (frame.size() != kAnswerBytes || !frame.starts_with(kAnswerHead)) return std::nullopt;
     if (frame.substr(kFieldAt, kField.size()) != kField || frame.back() != kStop) {

@@ -7,7 +7,7 @@
 
 namespace firn::client {
 
-// Another file at a path, or another content, has another time, size or number.
+// A replaced or changed file differs in time, size or inode.
 std::string TlsContext::Stamp() const {
   std::string stamp;
   for (const std::string& path : {options_.ca, options_.cert, options_.key}) {
@@ -21,7 +21,7 @@ std::string TlsContext::Stamp() const {
 
 Status TlsContext::Load() {
   const std::lock_guard lock(mutex_);
-  // Before they are read: whoever changes them meanwhile is noticed the next time.
+  // Computed before the files are read, so that a later change is noticed next time.
   std::string stamp = Stamp();
   if (in_use_ != nullptr && stamp == stamp_) return {};
   FIRN_ASSIGN(in_use_, TlsCredentials::Read(options_));

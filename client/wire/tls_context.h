@@ -11,24 +11,24 @@
 
 namespace firn::client {
 
-// With what a client speaks TLS: the authorities that it believes, the certificate that it shows,
-// the sessions that it may resume. Thread-safe.
+// The client's TLS state: the authorities that it trusts, its certificate, and the sessions that it
+// can resume. Thread-safe.
 //
-//  1. The files are looked at whenever a connection begins, and read when one of them is another
-//     than before. What cannot be read, or does not fit together, leaves in use what was: of three
-//     files that are replaced, two are for a moment of different times.
-//  2. A session is resumed at the server that gave it, until the files change or the certificate
-//     that the server had shown ends.
+//  1. Each new connection checks whether a file has changed, and then reads the files. If they are
+//     unreadable or do not match, the previous ones stay in use: while three files are being
+//     replaced, they do not match for a moment.
+//  2. A session is resumed with its server, until the files change or the certificate that the
+//     server presented expires.
 class TlsContext {
  public:
   explicit TlsContext(TlsOptions options) : options_(std::move(options)) {}
 
-  // Reads the files, if they are not as they were. kInvalid, kNotFound or kDenied names the file at
-  // fault; nothing that is in use has changed then.
+  // Reads the files if they have changed. kInvalid, kNotFound or kDenied names the faulty file;
+  // then the state does not change.
   Status Load();
 
-  // Encryption for a new connection to `server`, as lists have it, whose certificate must be for
-  // its `host`, unless the options name another. Fails as Load, when nothing is in use yet.
+  // Returns the encryption of a new connection to `server`, an address in a list. Its certificate
+  // must be for `host`, unless the options set a name. Fails as Load if no files were loaded yet.
   Result<std::unique_ptr<TlsTalk>> Begin(const std::string& server, const std::string& host);
 
  private:
@@ -36,7 +36,7 @@ class TlsContext {
 
   const TlsOptions options_;
   std::mutex mutex_;
-  std::string stamp_;                       // of the files in use; this and the next under mutex_
+  std::string stamp_;                       // of the loaded files; this and the next under mutex_
   std::shared_ptr<TlsCredentials> in_use_;  // null: none was loaded
 };
 

@@ -25,10 +25,10 @@ bool Ended(const X509* certificate) {
   return certificate != nullptr && X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0;
 }
 
-// TLS 1.3 gives sessions when hands were shaken long ago.
+// TLS 1.3 sends sessions after the handshake.
 int OnSession(SSL* ssl, SSL_SESSION* session) {
   static_cast<TlsTalk*>(SSL_get_app_data(ssl))->KeepSession(session);
-  return 1;  // it is ours now
+  return 1;  // takes ownership
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ Result<std::shared_ptr<TlsCredentials>> TlsCredentials::Read(const TlsOptions& o
 Status TlsCredentials::ReadFiles(const TlsOptions& options) {
   ERR_clear_error();
   for (const std::string& path : {options.ca, options.cert}) {
-    // OpenSSL would wait for whoever holds a FIFO's other end.
+    // OpenSSL would block on a FIFO.
     if (!path.empty()) FIRN_TRY(OpenRegular(path, O_RDONLY).status());
   }
   if (options.ca.empty()) {

@@ -12,24 +12,24 @@
 
 namespace firn::client {
 
-// OpenSSL's things, as they are freed.
+// Frees OpenSSL's objects.
 struct FreeTls {
   void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
   void operator()(SSL_SESSION* session) const { SSL_SESSION_free(session); }
 };
 
-// What was read from the files of a TlsContext at one moment, and the sessions that were agreed
-// upon with it. Thread-safe.
+// The content of a TlsContext's files at one time, and the sessions that were negotiated with
+// it. Thread-safe.
 struct TlsCredentials {
   static Result<std::shared_ptr<TlsCredentials>> Read(const TlsOptions& options);
 
-  // Has the connection resume the session that `server` gave last, if there is one that is good.
+  // Makes the connection resume the last session of `server`, if there is a valid one.
   void Resume(const std::string& server, SSL* ssl);
   void Keep(const std::string& server, SSL_SESSION* session);
 
   std::unique_ptr<SSL_CTX, FreeTls> context{};
-  std::string ca{};    // where the authorities came from, for a person
-  std::string cert{};  // the same of the own certificate; empty: there is none
+  std::string ca{};    // source of the authorities, for messages
+  std::string cert{};  // source of the client's certificate; empty: none
 
  private:
   Status ReadFiles(const TlsOptions& options);

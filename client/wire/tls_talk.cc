@@ -16,7 +16,7 @@ namespace {
 
 int Clamped(size_t n) { return static_cast<int>(std::min<size_t>(n, INT_MAX)); }
 
-// The names that a certificate is for, as a person reads them.
+// Returns the names in a certificate, for messages.
 std::string NamesIn(X509* certificate) {
   std::string names;
   const auto add = [&](std::string_view name) { names += Cat(names.empty() ? "" : ", ", name); };
@@ -41,7 +41,7 @@ std::string NamesIn(X509* certificate) {
   return names.empty() ? "no host" : names;
 }
 
-// What it is that a TLS alert tells of this end's certificate; empty: something else.
+// Returns a message if a TLS alert is about the client's certificate, otherwise "".
 bool IsAboutOwnCertificate(int reason) {
   switch (reason) {
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
@@ -58,14 +58,14 @@ bool IsAboutOwnCertificate(int reason) {
   }
 }
 
-// It came as TLS would begin, and is not.
+// Returns whether the error means that the peer does not use TLS.
 bool IsPlain(int reason) {
   return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_RECORD_LENGTH_MISMATCH ||
          reason == SSL_R_PACKET_LENGTH_TOO_LONG || reason == SSL_R_HTTP_REQUEST;
 }
 
-// Asked about each certificate on the way to the authority. One that is refused is gone when the
-// handshake has failed, so its names are kept here.
+// Called for each certificate of the chain. Stores the names of a refused certificate, which is no
+// longer available after the failed handshake.
 int OnVerified(int good, X509_STORE_CTX* store) {
   if (good == 1) return good;
   auto* const ssl =
@@ -101,7 +101,7 @@ TlsTalk::TlsTalk(std::shared_ptr<TlsCredentials> credentials, std::string server
 }
 
 TlsTalk::~TlsTalk() {
-  // Without a goodbye that is at least pretended, OpenSSL forbids to resume the session.
+  // OpenSSL permits resumption only after a shutdown, so this pretends one.
   SSL_set_quiet_shutdown(ssl_, 1);
   if (state_ == State::kAgreed) SSL_shutdown(ssl_);
   SSL_free(ssl_);
@@ -143,7 +143,7 @@ void TlsTalk::Seal(std::string_view bytes) {
   Drain();
 }
 
-// Takes out what OpenSSL wants to send.
+// Removes and returns the bytes that OpenSSL wants to send.
 void TlsTalk::Drain() {
   BIO* const out = SSL_get_wbio(ssl_);
   const size_t before = sealed_.size(), more = BIO_ctrl_pending(out);
@@ -152,12 +152,12 @@ void TlsTalk::Drain() {
   BIO_read(out, sealed_.data() + before, Clamped(more));
 }
 
-// --- what goes wrong ----------------------------------------------------------------------------
+// --- failures -----------------------------------------------------------------------------------
 
 void TlsTalk::Fail(int result) {
   const int error = SSL_get_error(ssl_, result);
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return;
-  // A goodbye: the end of the connection follows, and is told then.
+  // A close_notify: the end of the connection follows and is reported then.
   if (error == SSL_ERROR_ZERO_RETURN) return;
   why_ = Refusal();
   state_ = State::kFailed;

@@ -16,21 +16,21 @@ namespace firn::client {
 
 struct TlsCredentials;
 
-// The encryption of one connection, from this end. It moves no bytes itself: whoever has the socket
-// gives it what has come, and sends what it has sealed. (OpenSSL's own writes to a socket would
-// raise SIGPIPE in the program that this is a part of.) Used by one thread at a time.
+// The client's side of the encryption of one connection. It does no I/O itself: the socket's owner
+// passes it received bytes, and sends the bytes that it has encrypted. (OpenSSL's own writes to a
+// socket would raise SIGPIPE in the program.) Used by one thread at a time.
 //
-// It says no goodbye: what is said on a connection has lengths of its own, and a forked child, who
-// has a copy of all this, must say nothing at all.
+// It sends no close_notify: messages have their own lengths, and a forked child, which has a copy
+// of this object, must not send anything.
 class TlsTalk {
  public:
   enum class State : uint8_t {
-    kAgreeing,  // shakes hands; nothing can be said yet
+    kAgreeing,  // handshake in progress; no data can be sent yet
     kAgreed,
-    kFailed  // FailureOf says why
+    kFailed  // FailureOf returns the reason
   };
 
-  // To be made by TlsContext. `name` is what the server's certificate must be for.
+  // Created by TlsContext. The server's certificate must be for `name`.
   TlsTalk(std::shared_ptr<TlsCredentials> credentials, std::string server, std::string name);
   ~TlsTalk();
   TlsTalk(const TlsTalk&) = delete;
@@ -38,28 +38,28 @@ class TlsTalk {
 
   State state() const { return state_; }
 
-  // Takes bytes that came from the server, and shakes hands as far as they allow.
+  // Takes bytes from the server, and continues the handshake.
   void Came(std::string_view bytes);
-  // Up to `size` bytes of what the server said; 0 when there is no more for now, or it failed.
+  // Returns up to `size` decrypted bytes; 0 if there are no more for now, or after a failure.
   size_t Read(char* into, size_t size);
-  // Encrypts; only when agreed.
+  // Encrypts; only after the handshake.
   void Seal(std::string_view bytes);
 
-  // What is to be sent, in this order. Whoever sends takes it out.
+  // The bytes to send. The sender removes them.
   std::string& sealed() { return sealed_; }
 
-  // Whether what was agreed upon goes on with an earlier connection's session.
+  // Returns whether the connection resumed an earlier session.
   bool resumed() const;
 
-  // How asking ended for a connection that failed here, or that the server ended while hands were
-  // shaken: `closed` says how, and may be empty.
+  // Returns the outcome for a connection that failed here, or that the server closed during the
+  // handshake; `closed` describes how, and may be empty.
   Outcome FailureOf(std::string_view closed) const;
 
-  // --- told by OpenSSL ------------------------------------------------------------------------
+  // --- called by OpenSSL ----------------------------------------------------------------------
 
-  // The server gives a session, which this takes, to resume by.
+  // Takes ownership of a session that the server issued, for resumption.
   void KeepSession(ssl_session_st* session);
-  // The certificate that is refused is for these.
+  // Sets the names in the refused certificate.
   void KeepNames(std::string names) { names_ = std::move(names); }
 
  private:
@@ -73,8 +73,8 @@ class TlsTalk {
   ssl_st* const ssl_;
   State state_ = State::kAgreeing;
   std::string sealed_;
-  std::string why_;    // it failed
-  std::string names_;  // that the refused certificate is for
+  std::string why_;    // reason of the failure
+  std::string names_;  // names in the refused certificate
 };
 
 }  // namespace firn::client

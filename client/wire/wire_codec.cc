@@ -20,7 +20,8 @@ namespace thrift = apache::thrift;
 
 namespace {
 
-// Items of a list in an answer. One byte may stand for a struct, which takes a hundred in memory.
+// Maximum items of a list in an answer. One byte may encode a struct that takes 100 bytes in
+// memory.
 constexpr int32_t kIdsMax = 1'000'000, kStructsMax = 100'000, kStatusStructsMax = 10'000;
 
 int32_t ItemsMax(Ask::Method method) {
@@ -37,7 +38,7 @@ class WireCodec::Coding {
 
   Coding() { Renew(); }
 
-  // A coding keeps track of where in a message it is; after an exception that is lost.
+  // A protocol object tracks its position in a message, which is wrong after an exception.
   void Renew() {
     constexpr int32_t kStringMax = 1 << 20;
     constexpr bool kStrict = true;
@@ -58,7 +59,7 @@ class WireCodec::Coding {
     std::memcpy(out.data() + at, &length, sizeof length);
   }
 
-  // Reads a generated result struct. Empty: it is there, and the frame ends with it.
+  // Parses a generated result struct. Returns nullopt if it is valid and ends the frame.
   template <typename Answer>
   std::optional<Outcome> Read(std::string_view frame, const char* method, int32_t sequence,
                               Answer& answer, int32_t items_max) {
@@ -71,7 +72,7 @@ class WireCodec::Coding {
       protocol_->readMessageBegin(name, type, its_sequence);
       if (its_sequence != sequence) return Broken("it answers another call");
       if (type == thrift::protocol::T_EXCEPTION) return ReadDefect();
-      if (type != thrift::protocol::T_REPLY || name != method) return Broken("it is no answer");
+      if (type != thrift::protocol::T_REPLY || name != method) return Broken("it is not an answer");
       answer.read(&*protocol_);
       protocol_->readMessageEnd();
       if (!memory_.at_end()) return Broken("bytes follow the answer");
@@ -87,7 +88,7 @@ class WireCodec::Coding {
   }
 
  private:
-  // An older server may know no such method; whatever else is said so is no answer.
+  // An older server may not have the method; any other exception is a broken answer.
   Outcome ReadDefect() {
     thrift::TApplicationException defect;
     defect.read(&*protocol_);
@@ -125,7 +126,7 @@ const char* MethodName(Method method) {
   return "status";
 }
 
-// Arguments of the generated kind, which refer to the ask.
+// The generated arguments struct, which refers to the ask.
 template <typename Args>
 Args OfTag(const Ask& ask) {
   Args args;
@@ -191,7 +192,7 @@ std::optional<size_t> WireCodec::FrameLength(std::string_view bytes) {
 
 namespace {
 
-// Takes the refusal or the success out of a generated result struct.
+// Moves the refusal or the success out of a generated result struct.
 template <typename Answer, typename Take>
 Outcome Settle(std::optional<Outcome> broken, const Answer& answer, Take take) {
   if (broken) return *std::move(broken);
@@ -201,13 +202,13 @@ Outcome Settle(std::optional<Outcome> broken, const Answer& answer, Take take) {
   return fault ? Outcome::Of(AttemptEnd::kBroken, *fault) : Outcome();
 }
 
-// What a caller may show to people.
+// Returns a fault unless all texts are safe to show to people.
 std::optional<std::string> OfTexts(std::initializer_list<std::string_view> texts) {
   if (std::all_of(texts.begin(), texts.end(), IsPrintableUtf8)) return std::nullopt;
   return "a text has a control character, or is not UTF-8";
 }
 
-// Whoever cannot tell the list now is as good as ever at everything else, and another one is asked.
+// A server that has no list now is still healthy: treats its refusal as OVERLOADED.
 Outcome OfServers(Outcome outcome) {
   if (outcome.refusal) outcome.refusal = Reason::kOverloaded;
   return outcome;
@@ -249,11 +250,10 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
     case Method::kGetText: {
       wire::IdService_getText_presult answer;
       answer.success = &reply.text;
-      return settle(answer,
-                    [&] {
-                      if (reply.text.empty()) return Fault("the text is empty");
-                      return OfTexts({reply.text});
-                    });
+      return settle(answer, [&] {
+        if (reply.text.empty()) return Fault("the text is empty");
+        return OfTexts({reply.text});
+      });
     }
     case Method::kExplain: {
       wire::IdFields fields;

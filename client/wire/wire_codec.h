@@ -12,9 +12,9 @@
 
 namespace firn::client {
 
-// Writes calls of the wire contract and reads their answers, through the generated code. The
+// Writes calls of the wire contract and parses their answers, with the generated code. The
 // generated client is not used: it ignores sequence ids and would take an old answer for a new one.
-// Used by one thread at a time; nothing but memory that is kept for the next call ties it to one
+// Used by one thread at a time. It keeps memory between calls, but no state of a
 // connection.
 class WireCodec {
  public:
@@ -26,24 +26,24 @@ class WireCodec {
   WireCodec(const WireCodec&) = delete;
   WireCodec& operator=(const WireCodec&) = delete;
 
-  // Puts one frame at the end of `out`.
+  // Appends a frame to `out`.
   void AppendCall(const Ask& ask, int32_t sequence, std::string& out);
 
-  // The length of the frame that `bytes` begin with, its length bytes included; 0 while that is
-  // not known. Empty when no answer is that long.
+  // Returns the length of the first frame in `bytes`, including its length bytes; 0 while unknown;
+  // nullopt if no valid answer is that long.
   static std::optional<size_t> FrameLength(std::string_view bytes);
 
-  // Reads the answer to `ask` from a whole frame, as FrameLength measured it. kAnswered fills what
-  // the ask's method is about in `reply`; kRefused is the server's typed "no"; kWrongService says
-  // that the other end knows no such method; kBroken is anything else: another call's answer, no
-  // answer at all, more or fewer ids than were asked for. Which ids they are is not looked at (see
-  // IdCheck). Whatever came, the next frame is read as if nothing had been.
+  // Parses the answer to `ask` from a whole frame, as measured by FrameLength. kAnswered sets the
+  // method's fields in `reply`; kRefused is a refusal with a reason; kWrongService means that the
+  // server does not have the method; kBroken is anything else: another call's answer, not an
+  // answer, or a wrong number of ids. Does not check the ids (see IdCheck). No frame affects the
+  // parsing of the next one.
   Outcome ReadAnswer(std::string_view frame, const Ask& ask, int32_t sequence, Reply& reply);
 
  private:
   class Coding;
   const std::unique_ptr<Coding> coding_;
-  std::string single_tag_, single_call_;  // the last call for one id: mostly the next is the same
+  std::string single_tag_, single_call_;  // the last call for one id: the next is often equal
 };
 
 }  // namespace firn::client

@@ -10,8 +10,8 @@
 namespace firn::client {
 namespace {
 
-// Whatever number a peer sent for an enumeration. To load it as one is undefined where none of the
-// values has that number.
+// Returns a peer's enumeration value as a number: loading it as the enumeration is undefined
+// behaviour if no enumerator has that value.
 template <typename Enum>
 int NumberOf(const Enum& sent) {
   static_assert(sizeof sent == sizeof(int));
@@ -20,7 +20,7 @@ int NumberOf(const Enum& sent) {
   return number;
 }
 
-// What a later server may add is none of ours.
+// Ignores values that a later version may add.
 Reason ReasonOf(int number) {
   switch (number) {
     case wire::Reason::BAD_REQUEST:
@@ -50,7 +50,7 @@ std::string WrongCount(int64_t got, int64_t asked) {
   return Cat(got, " ids came, ", asked, " were asked for");
 }
 
-// What a later server may add calls for no less care than a server that is not ready.
+// Treats values that a later version may add as not ready.
 ServerPhase PhaseOf(int number) {
   switch (number) {
     case wire::ServerState::READY:

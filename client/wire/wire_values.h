@@ -17,16 +17,16 @@ class ServerList;
 
 namespace firn::client {
 
-// The wire contract's types as the client's own. Pure functions.
+// Converts the wire contract's types to the client's types. Pure functions.
 Outcome FromWire(const wire::Refusal& refusal);
 std::vector<IdRun> FromWire(const std::vector<wire::IdRun>& runs);
 Explanation FromWire(const wire::IdFields& fields);
 ServerFacts FromWire(const wire::ServerStatus& status);
-// Without what is no address, and without what is too much.
+// Drops invalid addresses, and servers beyond the limit.
 ToldServers FromWire(const wire::ServerList& told);
 
-// What is wrong with the ids of one answer, if anything is: they must be `count`, and no two the
-// same. Runs must ascend from each one to the next; ids need not, for obfuscated ones do not.
+// Returns the fault of an answer's ids, or "": there must be `count` ids without duplicates. Runs
+// must ascend; single ids need not, because obfuscated ids do not.
 std::optional<std::string> FaultOf(const std::vector<int64_t>& ids, int64_t count);
 std::optional<std::string> FaultOf(const std::vector<IdRun>& runs, int64_t count);
 

@@ -1,4 +1,4 @@
-// A client in a process that has nothing left to give it.
+// Tests a client in a process without free descriptors.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 namespace firn {
 namespace {
 
-// While it lives the process gets no descriptor.
+// While this object lives, the process cannot open a descriptor.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -24,7 +24,7 @@ class NoDescriptors {
   rlimit before_{};
 };
 
-TEST(BeginningTest, AClientWithoutDescriptorsSaysSo) {
+TEST(BeginningTest, ReportsThatItHasNoDescriptors) {
   std::optional<NoDescriptors> none(std::in_place);
   Client client({.servers = "list://127.0.0.1:1"});
   none.reset();
@@ -34,7 +34,7 @@ TEST(BeginningTest, AClientWithoutDescriptorsSaysSo) {
   EXPECT_EQ(client.counters().attempts, 0u);
 }
 
-TEST(DescriptorsTest, ServersAreNotBlamedForWhatThisProcessLacks) {
+TEST(DescriptorsTest, DoesNotBlameServersForMissingDescriptors) {
   ClientRig rig(2);
   ASSERT_TRUE(rig.GetId().ok());
   {

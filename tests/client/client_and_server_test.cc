@@ -1,5 +1,5 @@
-// A real server and a client of it in one process: threads that ask in every form, with ids fetched
-// ahead, while the server goes and comes back.
+// Tests a real server and its client in one process: threads make every kind of call, also with
+// prefetched ids, while the server stops and restarts.
 
 #include <algorithm>
 #include <mutex>
@@ -41,7 +41,7 @@ class ClientAndServerTest : public testing::Test {
                                   .local_ranges = LocalRanges({LocalTag::Snowflake("default")})});
   }
 
-  // One thread of many; what it gets goes to ids_.
+  // Runs on each of many threads; adds its ids to ids_.
   void Ask(const std::stop_token& stop, int form) {
     while (!stop.stop_requested()) {
       std::vector<int64_t> got;
@@ -58,7 +58,7 @@ class ClientAndServerTest : public testing::Test {
         const std::lock_guard lock(mutex_);
         ids_.insert(ids_.end(), got.begin(), got.end());
       }
-      SleepBriefly();  // at the speed of memory there would be too many to remember
+      SleepBriefly();  // without it there would be too many ids to store
     }
   }
   static void Keep(const Result<int64_t>& id, std::vector<int64_t>& got) {
@@ -82,7 +82,7 @@ class ClientAndServerTest : public testing::Test {
   std::vector<int64_t> ids_;  // under mutex_
 };
 
-TEST_F(ClientAndServerTest, NoIdComesTwiceWhileTheServerGoesAndComesBack) {
+TEST_F(ClientAndServerTest, IssuesNoIdTwiceWhileTheServerRestarts) {
   ASSERT_NO_FATAL_FAILURE(StartServer());
   StartClient();
   std::vector<std::jthread> threads;
@@ -100,7 +100,7 @@ TEST_F(ClientAndServerTest, NoIdComesTwiceWhileTheServerGoesAndComesBack) {
   client_.reset();
   StopServer();
   std::sort(ids_.begin(), ids_.end());
-  EXPECT_EQ(std::adjacent_find(ids_.begin(), ids_.end()), ids_.end()) << "an id came twice";
+  EXPECT_EQ(std::adjacent_find(ids_.begin(), ids_.end()), ids_.end()) << "an id was issued twice";
 }
 
 }  // namespace

@@ -15,14 +15,14 @@
 
 namespace firn {
 
-// For attempts that are to fail.
+// Limits of attempts that must fail.
 inline constexpr Milliseconds kShortAttempt{500};
 
-// How a call is made. Everything that a client promises holds for each.
+// The kinds of calls. Every promise of the client holds for each kind.
 enum class CallForm { kBlocking, kAsync, kHedged };
 
-// Fake servers and a client of them. Time limits are generous, so that a loaded machine changes no
-// outcome; the servers that never answer are given little by the case itself.
+// Fake servers and their client. Time limits are generous, so that a loaded machine does not change
+// the outcome; cases with servers that never answer set short ones.
 class ClientRig {
  public:
   explicit ClientRig(size_t servers, CallForm form = CallForm::kBlocking) : form_(form) {
@@ -39,10 +39,10 @@ class ClientRig {
   }
   ~ClientRig() { client_.reset(); }
 
-  // Of the client, until it is first used.
+  // Options of the client, until its first use.
   ClientOptions options;
 
-  // The first call makes it, before there are other threads.
+  // Creates the client on the first call, which must precede other threads.
   Client& client() {
     if (client_ == nullptr) {
       if (options.servers.empty()) options.servers = ListOf(servers());
@@ -58,13 +58,13 @@ class ClientRig {
     for (const auto& server : servers_) all.push_back(server.get());
     return all;
   }
-  // Requests for ids that all servers together have had.
+  // Returns the number of requests for ids that all servers together have received.
   int64_t Requests() const {
     int64_t all = 0;
     for (const auto& server : servers_) all += server->requests();
     return all;
   }
-  // The one that a sticky client has settled on, and the others.
+  // The server that a sticky client uses, and the others.
   FakeServer& favourite() {
     for (const auto& server : servers_) {
       if (server->requests() > 0) return *server;
@@ -120,10 +120,10 @@ class ClientRig {
     return {};
   }
 
-  CallReport report;  // of the last call
+  CallReport report;  // report of the last call
 
  private:
-  // A call in the rig's form, with its report.
+  // Makes a call of the rig's kind, and stores its report.
   template <typename T, typename Blocking, typename Later>
   Result<T> Ask(Blocking blocking, Later later) {
     report = {};

@@ -1,4 +1,4 @@
-// Many threads and many calls at once, on servers that come and go.
+// Tests many threads and many calls at once, on servers that stop and restart.
 
 #include <algorithm>
 #include <atomic>
@@ -15,7 +15,7 @@ namespace {
 
 using Kind = Behaviour::Kind;
 
-// Every id that any thread was given.
+// Collects the ids of all threads.
 class IdBag {
  public:
   void Add(const Result<int64_t>& id) {
@@ -33,7 +33,7 @@ class IdBag {
   void ExpectAllAnsweredOnce() {
     EXPECT_EQ(failures_, 0u) << first_failure_;
     std::sort(ids_.begin(), ids_.end());
-    EXPECT_EQ(std::adjacent_find(ids_.begin(), ids_.end()), ids_.end()) << "an id came twice";
+    EXPECT_EQ(std::adjacent_find(ids_.begin(), ids_.end()), ids_.end()) << "an id was issued twice";
   }
 
  private:
@@ -52,7 +52,7 @@ class CrowdTest : public testing::Test {
     rig_.client();
   }
 
-  // Threads that ask as fast as they are answered, in both forms, while `happen` goes on.
+  // Runs threads that make both kinds of calls at full speed, until `happen` returns.
   template <typename Happen>
   void UnderLoad(Happen happen) {
     {
@@ -71,7 +71,7 @@ class CrowdTest : public testing::Test {
     }
     bag_.ExpectAllAnsweredOnce();
   }
-  // Waits until so many more calls have ended.
+  // Waits until that many more calls have ended.
   void Passes(size_t calls) {
     const size_t before = bag_.size();
     EXPECT_TRUE(Eventually(kPatience, [&] { return bag_.size() >= before + calls; }));
@@ -81,7 +81,7 @@ class CrowdTest : public testing::Test {
   IdBag bag_;
 };
 
-TEST_F(CrowdTest, LosesNoCallWhileServersComeAndGo) {
+TEST_F(CrowdTest, LosesNoCallWhileServersStopAndRestart) {
   UnderLoad([this] {
     for (int i = 0; i < 6; ++i) {
       FakeServer& server = rig_.server(static_cast<size_t>(i % 3));
@@ -95,7 +95,7 @@ TEST_F(CrowdTest, LosesNoCallWhileServersComeAndGo) {
 
 TEST_F(CrowdTest, LosesNoCallWhileConnectionsAreClosed) {
   UnderLoad([this] {
-    // One server at a time: a call whose three servers all close on it has failed, rightly.
+    // One server at a time: a call fails if all three servers close its connections.
     for (int i = 0; i < 30; ++i) {
       rig_.server(static_cast<size_t>(i / 10)).CloseConnections();
       Passes(i % 10 == 9 ? 300 : 20);
@@ -103,7 +103,7 @@ TEST_F(CrowdTest, LosesNoCallWhileConnectionsAreClosed) {
   });
 }
 
-TEST_F(CrowdTest, LosesNoCallWhileServersSayThatTheyDrain) {
+TEST_F(CrowdTest, LosesNoCallWhileServersDrain) {
   UnderLoad([this] {
     rig_.server(0).Behave({.kind = Kind::kRefuse, .reason = Reason::kDraining});
     Passes(100);
@@ -112,7 +112,7 @@ TEST_F(CrowdTest, LosesNoCallWhileServersSayThatTheyDrain) {
   });
 }
 
-TEST(SharedConnectionsTest, ServeMoreThreadsThanThereAreOfThem) {
+TEST(SharedConnectionsTest, ServeMoreThreadsThanConnections) {
   ClientRig rig(1);
   constexpr int kThreads = 300, kCalls = 20;
   IdBag bag;
@@ -206,16 +206,16 @@ TEST(AsyncTest, LosesNoneOfHundredsOfCallsThatAPausedServerHolds) {
     const uint64_t late = rig.View(rig.server(1)).failed + rig.View(rig.server(2)).failed;
     const uint64_t moves = rig.client().counters().moves;
     rig.DropClient();
-    if (late > 0) continue;  // the machine stood still for longer than an attempt: nothing is shown
+    if (late > 0) continue;  // the machine paused for longer than an attempt: inconclusive
     bag.ExpectAllAnsweredOnce();
     EXPECT_GE(rig.server(0).requests(), 300) << "more than the budget holds";
     EXPECT_GT(moves, 0u);
     return;
   }
-  GTEST_SKIP() << "the machine stood still in every try";
+  GTEST_SKIP() << "the machine paused in every attempt";
 }
 
-TEST(AsyncTest, GoesOnFromCallbacks) {
+TEST(AsyncTest, CallbacksMayStartCalls) {
   ClientRig rig(2);
   IdBag bag;
   std::atomic<int> left{500};
@@ -231,7 +231,7 @@ TEST(AsyncTest, GoesOnFromCallbacks) {
   bag.ExpectAllAnsweredOnce();
 }
 
-TEST(AsyncTest, MayWaitInACallbackForABlockingCall) {
+TEST(AsyncTest, CallbacksMayMakeBlockingCalls) {
   ClientRig rig(2, CallForm::kHedged);
   std::promise<Result<int64_t>> inner;
   rig.client().GetId("order",
@@ -239,7 +239,7 @@ TEST(AsyncTest, MayWaitInACallbackForABlockingCall) {
   EXPECT_TRUE(inner.get_future().get().ok());
 }
 
-TEST(AsyncTest, ABlockingCallWaitsForNoCallback) {
+TEST(AsyncTest, CallbacksDoNotDelayBlockingCalls) {
   ClientRig rig(2);
   std::promise<void> leave;
   std::promise<void> entered;
@@ -255,7 +255,7 @@ TEST(AsyncTest, ABlockingCallWaitsForNoCallback) {
   EXPECT_TRUE(call.get().ok());
 }
 
-TEST(AsyncTest, EndsCallsThatAreUnderWayWhenTheClientGoes) {
+TEST(AsyncTest, DestructorEndsCallsInProgress) {
   ClientRig rig(2);
   for (FakeServer* server : rig.servers()) server->Behave(Kind::kSilent);
   std::vector<std::future<Result<int64_t>>> later;
@@ -282,10 +282,10 @@ TEST(AsyncTest, AsksASecondServerWhenTheFirstIsSlowAndTakesTheFirstAnswer) {
   EXPECT_GE(rig.client().counters().hedges, 1u);
 }
 
-TEST(AsyncTest, HedgesThatWinMoveNoStickyClient) {
+TEST(AsyncTest, WinningHedgesDoNotMoveAStickyClient) {
   ClientRig rig(2, CallForm::kHedged);
   rig.options.hedge_after = Milliseconds(20);
-  // Whom a call asks that needs no hedge.
+  // Returns the server of a call without a hedge.
   const auto settled_on = [&rig]() -> std::string {
     const bool alone = Eventually(
         kPatience, [&rig] { return rig.GetId().ok() && rig.report.attempts.size() == 1; });

@@ -9,8 +9,8 @@
 
 namespace firn {
 
-// A thread that runs what it is given, as a program may have one for callbacks. At its end it has
-// run all of it.
+// A thread that runs functions, as a program may use for callbacks. The destructor runs all that
+// are left.
 class Executor {
  public:
   Executor() : thread_([this] { Run(); }) {}

@@ -28,7 +28,7 @@ using apache::thrift::transport::TMemoryBuffer;
 
 constexpr size_t kLengthBytes = 4;
 
-// Of the connection that this thread serves; null: it is a plain one.
+// TLS state of this thread's connection; null: a plain one.
 thread_local SSL* encryption = nullptr;
 
 bool ReceiveAll(int fd, char* into, size_t size) {
@@ -54,7 +54,7 @@ std::string Framed(const std::string& body) {
   return std::string(reinterpret_cast<const char*>(&length), kLengthBytes) + body;
 }
 
-// Where a message's sequence id is, which follows the name of its method.
+// Returns the position of a message's sequence id, which follows the method's name.
 size_t SequenceAt(const std::string& framed) {
   uint32_t name_length;
   std::memcpy(&name_length, framed.data() + kLengthBytes + 4, sizeof name_length);
@@ -66,7 +66,7 @@ int64_t NextFirstId() {
   return (++server << 40) + 1;
 }
 
-// What all fake servers of a process show, where they speak TLS.
+// The certificate of all fake servers of a process, if they use TLS.
 struct Shown {
   Shown() {
     authority.Sign("server", "DNS:localhost,IP:127.0.0.1");
@@ -94,7 +94,7 @@ std::optional<TlsOptions> FakeServer::Tls() {
   return TlsOptions{.ca = Certificates()->authority.File("ca.crt")};
 }
 
-// The answers as they ought to be, but for what a behaviour changes in them.
+// Correct answers, except for the fields that a behaviour changes.
 class FakeServer::Service final : public wire::IdServiceNull {
  public:
   Service(FakeServer& server, const Behaviour& behaviour)
@@ -137,7 +137,7 @@ class FakeServer::Service final : public wire::IdServiceNull {
     const bool drains = behaviour_.reason == Reason::kDraining;
     out.state = drains && behaviour_.only_tag.empty() ? wire::ServerState::DRAINING
                                                       : wire::ServerState::READY;
-    // Its ids are read as times of its own first id, or near.
+    // The time in its ids is that of its first id, or near.
     const IdFields first = Layout::Firn().Unpack(server_.first_id_).value();
     out.wall_ms = Layout::Firn().StartOf(first.tick).ms();
     wire::TagStatus tag;
@@ -158,7 +158,7 @@ class FakeServer::Service final : public wire::IdServiceNull {
     refusal.another_server_may_help = behaviour_.another_may_help;
     throw refusal;
   }
-  // The first of so many.
+  // Returns the first of `count` ids.
   int64_t Give(const std::string& tag, int64_t count = 1) {
     RefuseWhenAsked(tag);
     const int64_t id = server_.first_id_ + server_.given_.fetch_add(count);
@@ -251,7 +251,7 @@ void FakeServer::Accept(int listener) {
   }
 }
 
-// Each thread that nobody has joined keeps its stack.
+// Joins ended threads, because an unjoined thread keeps its stack.
 void FakeServer::Forget() {
   peers_.remove_if([](Peer& peer) {
     if (!peer.gone) return false;
@@ -266,7 +266,7 @@ void FakeServer::Serve(int fd) {
   if (Certificates() != nullptr) {
     ssl.reset(SSL_new(Certificates()->context.get()));
     SSL_set_fd(ssl.get(), fd);
-    SSL_accept(ssl.get());  // where it fails, so does the first read
+    SSL_accept(ssl.get());  // if it fails, the first read fails, too
     encryption = ssl.get();
   }
   std::string frame;
@@ -274,7 +274,7 @@ void FakeServer::Serve(int fd) {
     frame.resize(ntohl(length));
     if (!ReceiveAll(fd, frame.data(), frame.size()) || !AnswerFrame(fd, frame)) break;
   }
-  shutdown(fd, SHUT_RDWR);  // closed by whoever joins this thread
+  shutdown(fd, SHUT_RDWR);  // closed when this thread is joined
   --open_;
 }
 
@@ -290,7 +290,7 @@ bool FakeServer::AnswerFrame(int fd, std::string frame) {
   const bool asks_ids = frame.find("status") == std::string::npos;
   if (how.kind == Kind::kHttp) return SendAll(fd, "HTTP/1.1 400 Bad Request\r\n\r\n"), false;
   if (asks_ids) ++requests_;
-  if (how.kind == Kind::kNoMethod) frame[8] = '?';  // the first letter of what it is asked
+  if (how.kind == Kind::kNoMethod) frame[8] = '?';  // the first letter of the method
   auto in =
       std::make_shared<TMemoryBuffer>(reinterpret_cast<uint8_t*>(const_cast<char*>(frame.data())),
                                       static_cast<uint32_t>(frame.size()));
@@ -312,7 +312,7 @@ bool FakeServer::Say(int fd, const std::string& bytes, const Behaviour& how) {
     case Kind::kReset: {
       const linger hard{1, 0};
       setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
-      // Connecting a socket anew is what resets it without closing its number.
+      // Connecting the socket again resets the connection without closing the descriptor.
       const sockaddr nowhere{AF_UNSPEC, {}};
       connect(fd, &nowhere, sizeof nowhere);
       return false;
@@ -335,7 +335,7 @@ bool FakeServer::Say(int fd, const std::string& bytes, const Behaviour& how) {
       return SendAll(fd, other);
     }
     case Kind::kEmpty: {
-      // A reply header as it was, and a struct without fields.
+      // The same reply header, and a struct without fields.
       return SendAll(fd, Framed(bytes.substr(kLengthBytes, SequenceAt(bytes)) + '\0'));
     }
     default:

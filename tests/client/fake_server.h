@@ -17,42 +17,42 @@
 
 namespace firn {
 
-// What a fake server does with a request for ids, and with one for its status when it says so.
+// How a fake server handles requests for ids, and for its status if `in_status`.
 struct Behaviour {
   enum class Kind : uint8_t {
     kServe,
-    kSilent,         // takes the request and says nothing
+    kSilent,         // reads the request and does not answer
     kReset,          // resets the connection
-    kClose,          // closes it in an orderly way
-    kHalf,           // says half an answer, then closes
-    kDrip,           // says an answer byte by byte, with `delay` before each
-    kGarbage,        // says something that is no answer
-    kForeign,        // its status is another cluster's
-    kUnaware,        // its status does not say which cluster it is of
+    kClose,          // closes the connection cleanly
+    kHalf,           // sends half an answer, then closes
+    kDrip,           // sends an answer byte by byte, with `delay` before each
+    kGarbage,        // sends bytes that are not an answer
+    kForeign,        // its status names another cluster
+    kUnaware,        // its status does not name a cluster
     kOtherLayout,    // its status names another layout
-    kNoMethod,       // is some other service: it knows nothing that it is asked
-    kHttp,           // speaks HTTP, whatever it is asked
-    kZeroIds,        // gives the id 0
-    kFarTime,        // gives ids whose time is decades away from its clock
-    kWrongCount,     // gives one id too few; of texts, an empty one
-    kTwice,          // gives one id twice in an answer of several
-    kOtherSequence,  // answers under another call's sequence id
+    kNoMethod,       // is another service: it has none of the methods
+    kHttp,           // answers every request in HTTP
+    kZeroIds,        // returns the id 0
+    kFarTime,        // returns ids whose time is decades away from its clock
+    kWrongCount,     // returns one id too few, or an empty text
+    kTwice,          // returns an id twice in an answer with several
+    kOtherSequence,  // answers with another call's sequence id
     kEmpty,          // answers with neither ids nor a refusal
-    kRepeat,         // says every answer a second time
-    kRefuse          // with `reason` and `retry_after`
+    kRepeat,         // sends every answer twice
+    kRefuse          // refuses with `reason` and `retry_after`
   };
   Kind kind = Kind::kServe;
   Milliseconds delay{0};  // before it answers
   Reason reason = Reason::kInternal;
   Milliseconds retry_after{0};
-  std::string only_tag{};  // that is refused; empty: all are. Whoever refuses all with DRAINING
-                           // says in its status that it drains
-  bool another_may_help = false;  // of a refusal
-  bool in_status = false;         // does the same when it is asked for its status
+  std::string only_tag{};  // the only refused tag; empty: all. A server that refuses all with
+                           // DRAINING reports draining in its status
+  bool another_may_help = false;  // field of a refusal
+  bool in_status = false;         // handles requests for its status in the same way
 };
 
-// A server that speaks the wire contract and misbehaves as a test says. On 127.0.0.1; a thread for
-// each connection. Thread-safe.
+// A server of the wire contract that misbehaves as the test requests. Listens on 127.0.0.1, with a
+// thread for each connection. Thread-safe.
 class FakeServer {
  public:
   static constexpr const char* kUuid = "11111111-2222-3333-4444-555555555555";
@@ -62,29 +62,29 @@ class FakeServer {
   FakeServer(const FakeServer&) = delete;
   FakeServer& operator=(const FakeServer&) = delete;
 
-  // How to speak to all fake servers of this process: by TLS where the environment has
+  // Returns the TLS options for all fake servers of this process, if the environment has
   // FIRN_FAKE_SERVERS_TLS.
   static std::optional<TlsOptions> Tls();
 
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
 
-  // From the next request on.
+  // Takes effect with the next request.
   void Behave(Behaviour behaviour);
   void Behave(Behaviour::Kind kind) { Behave(Behaviour{.kind = kind}); }
 
-  // The cluster that its status names; kUuid unless said. Before it is asked.
+  // Sets the cluster in its status, by default kUuid. Call it before the first request.
   void BelongTo(std::string uuid) { uuid_ = std::move(uuid); }
 
-  // Closes every connection and refuses new ones; takes them again on the same port.
+  // Closes every connection and refuses new ones; accepts them again on the same port.
   void Down();
   void Up();
-  // Closes every connection; new ones are taken.
+  // Closes every connection; accepts new ones.
   void CloseConnections();
 
-  // Requests for ids that have come, and ids that were given.
+  // Number of received requests for ids, and of returned ids.
   int64_t requests() const { return requests_; }
   int64_t given() const { return given_; }
-  int connections() const { return accepted_; }  // that were ever taken
+  int connections() const { return accepted_; }  // accepted since the start
   int open_connections() const { return open_; }
 
  private:
@@ -101,10 +101,10 @@ class FakeServer {
   void Serve(int fd);
   // Under mutex_: connections that have ended.
   void Forget();
-  // False: the connection is to end.
+  // Returns false if the connection must end.
   bool AnswerFrame(int fd, std::string frame);
   bool Say(int fd, const std::string& bytes, const Behaviour& behaviour);
-  // False: the server goes down meanwhile.
+  // Returns false if the server stops meanwhile.
   bool Wait(Milliseconds time);
   Behaviour behaviour();
 
@@ -123,7 +123,7 @@ class FakeServer {
   std::thread thread_;
 };
 
-// list://... of some servers.
+// Returns list://... with these servers.
 std::string ListOf(const std::vector<FakeServer*>& servers);
 
 }  // namespace firn

@@ -1,4 +1,4 @@
-// A process forks in the midst of its calls: parent and child never get one id both.
+// Tests fork() during calls: parent and child never get the same id.
 
 #include <array>
 #include <set>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kIds = 100;
 
-// What a child says to its parent: kIds ids, or nothing.
+// The message of a child to its parent: kIds ids, or nothing.
 class Pipe {
  public:
   Pipe() { EXPECT_EQ(pipe(ends_), 0); }
@@ -34,7 +34,7 @@ class Pipe {
   }
 
   [[noreturn]] void Child(Client& client) {
-    alarm(60);  // a child that hangs on a lock of its parent's is a failure
+    alarm(60);  // fails if the child hangs on a lock of its parent
     int64_t ids[kIds] = {};
     for (int i = 0; i < kIds; ++i) {
       const Result<int64_t> id =
@@ -55,8 +55,8 @@ class Pipe {
   int ends_[2];
 };
 
-// Runs `child` in a child of this process, which ends as it returns. Its exit code; -1: it hung, or
-// died.
+// Runs `child` in a forked child, which exits with its result. Returns the exit code, or -1 if it
+// hung or was killed.
 template <typename Child>
 int InChild(Child child) {
   const pid_t pid = fork();
@@ -68,7 +68,7 @@ int InChild(Child child) {
   return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// How many descriptors are connections that lead to this port.
+// Returns the number of descriptors that are connections to this port.
 int ConnectionsTo(int port) {
   int count = 0;
   for (int fd = 0; fd < 1024; ++fd) {
@@ -84,7 +84,7 @@ int PortOf(const std::string& address) { return std::stoi(address.substr(address
 
 class ForkTest : public testing::Test {
  protected:
-  // Forks from this thread while others call, and gathers what both sides got.
+  // Forks from this thread while others call, and collects the ids of both processes.
   void ForkUnderLoad() {
     std::mutex mutex;
     std::multiset<int64_t> ids;
@@ -113,28 +113,28 @@ class ForkTest : public testing::Test {
     threads.clear();
     const std::set<int64_t> once(ids.begin(), ids.end());
     EXPECT_GT(ids.size(), size_t{5} * kIds);
-    EXPECT_EQ(once.size(), ids.size()) << "an id came twice";
+    EXPECT_EQ(once.size(), ids.size()) << "an id was issued twice";
   }
 
   ClientRig rig_{2};
 };
 
-TEST_F(ForkTest, AChildBeginsAnewAndTheParentGoesOn) { ForkUnderLoad(); }
+TEST_F(ForkTest, AChildStartsAgainAndTheParentContinues) { ForkUnderLoad(); }
 
-TEST_F(ForkTest, AChildLeavesItsParentsLocalRangesAlone) {
+TEST_F(ForkTest, AChildDoesNotUseItsParentsLocalRanges) {
   rig_.options.local_ranges = LocalRanges({LocalTag::Segment("order")});
   ASSERT_TRUE(rig_.GetId().ok());
   EXPECT_TRUE(Eventually(kPatience, [&] { return rig_.GetId().ok() && rig_.report.from_memory; }));
   ForkUnderLoad();
 }
 
-TEST_F(ForkTest, AChildThatNeverAsksMayEndLikeAnyOther) {
+TEST_F(ForkTest, AChildThatMakesNoCallMayExitNormally) {
   ASSERT_TRUE(rig_.GetId().ok());
   EXPECT_EQ(InChild([this] { return rig_.DropClient(), 0; }), 0);
   EXPECT_TRUE(rig_.GetId().ok()) << "the parent's connections are its own";
 }
 
-TEST_F(ForkTest, AChildHasNoneOfItsParentsConnectionsFromTheBeginning) {
+TEST_F(ForkTest, AChildInheritsNoConnections) {
   rig_.options.balancing = Balancing::kSticky;
   ASSERT_TRUE(rig_.GetId().ok());
   ASSERT_TRUE(rig_.client().GetIdLater("order").get().ok());
@@ -144,7 +144,7 @@ TEST_F(ForkTest, AChildHasNoneOfItsParentsConnectionsFromTheBeginning) {
   EXPECT_EQ(ConnectionsTo(port), 2);
 }
 
-// As programs do that become daemons: what they open then has the numbers that connections had.
+// As in a daemon: files that the child opens get the numbers of the closed connections.
 TEST_F(ForkTest, AChildKeepsWhatItOpensItself) {
   ASSERT_TRUE(rig_.GetId().ok());
   ASSERT_TRUE(rig_.client().GetIdLater("order").get().ok());
@@ -161,8 +161,8 @@ TEST_F(ForkTest, AChildKeepsWhatItOpensItself) {
   EXPECT_EQ(lost, 0);
 }
 
-// A child of a child is like its parent.
-TEST_F(ForkTest, AGrandchildBeginsAnewToo) {
+// A child of a child behaves like the child.
+TEST_F(ForkTest, AGrandchildStartsAgain) {
   ASSERT_TRUE(rig_.GetId().ok());
   EXPECT_EQ(InChild([this] {
               if (!rig_.client().GetId("order").ok()) return 1;
@@ -196,12 +196,12 @@ class RegistryForkTest : public ForkTest {
   std::unique_ptr<Announcer> operator_;
 };
 
-TEST_F(RegistryForkTest, AChildFindsTheServersOfADirectoryItself) {
+TEST_F(RegistryForkTest, AChildDiscoversTheServersOfADirectory) {
   ASSERT_NO_FATAL_FAILURE(FindServersIn("dir://" + (folder_ / "registry")));
   ForkUnderLoad();
 }
 
-TEST_F(RegistryForkTest, AChildFindsTheServersOfZooKeeperItself) {
+TEST_F(RegistryForkTest, AChildDiscoversTheServersOfZooKeeper) {
   auto started = ZooKeeper::Start();
   ASSERT_TRUE(started.ok()) << started.status();
   zk_ = *std::move(started);

@@ -5,19 +5,19 @@
 
 namespace firn {
 
-// What a client must not leave behind: threads, and sockets and what else the kernel keeps for it.
-// Made before the client.
+// Finds threads, sockets and other kernel objects that a client leaves behind. Create it before the
+// client.
 class Leftovers {
  public:
-  // When the client is gone: what there is more of than before, a line each. What is about to go
-  // is waited for.
+  // Call it after the client's end. Returns a line for each kind of object of which there are more
+  // than before; waits for objects that are about to end.
   std::string Faults() const;
 
  private:
   const size_t threads_ = CountThreads(), handles_ = CountHandles();
 
   static size_t CountThreads();
-  // Of descriptors those that are no files: a sanitizer opens some of these for itself.
+  // Only descriptors that are not files, because a sanitizer opens files itself.
   static size_t CountHandles();
 };
 

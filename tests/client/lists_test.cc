@@ -1,4 +1,4 @@
-// Servers that come and go by the lists of a source, and options that cannot be used.
+// Tests servers that a source's lists add and remove, and invalid options.
 
 #include <future>
 #include <thread>
@@ -11,7 +11,7 @@
 namespace firn {
 namespace {
 
-// A source whose lists a test tells.
+// A source whose lists the test sets.
 class ToldSource final : public ServerSource {
  public:
   explicit ToldSource(Listener& listener) : listener_(listener) {}
@@ -42,7 +42,7 @@ TEST(ListTest, CallsWaitForTheFirstServerInEveryForm) {
   }
 }
 
-TEST(ListTest, CallsWaitForANewerListWhenAllThatTheyKnowAreDead) {
+TEST(ListTest, CallsWaitForANewerListIfAllKnownServersAreDead) {
   for (const CallForm form : {CallForm::kBlocking, CallForm::kAsync}) {
     ServerSource::Listener tell;
     ClientRig rig(2, form);
@@ -67,7 +67,7 @@ TEST(ListTest, CallsWaitForANewerListWhenAllThatTheyKnowAreDead) {
   }
 }
 
-TEST(ListTest, ConnectionsToServersThatHaveLeftItAreClosedWhenTheirCallsHaveEnded) {
+TEST(ListTest, ClosesConnectionsToRemovedServersAfterTheirCalls) {
   for (const CallForm form : {CallForm::kBlocking, CallForm::kAsync}) {
     ServerSource::Listener tell;
     ClientRig rig(2, form);
@@ -94,7 +94,7 @@ TEST(ListTest, ConnectionsToServersThatHaveLeftItAreClosedWhenTheirCallsHaveEnde
   }
 }
 
-TEST(ListTest, SaysThatThereIsNoProviderAtTheDeadline) {
+TEST(ListTest, ReportsAtTheDeadlineThatThereIsNoProvider) {
   ServerSource::Listener tell;
   ClientRig rig(1);
   rig.options.open_source = [&tell](const std::string&) {
@@ -114,7 +114,7 @@ TEST(ListTest, LooksUpNames) {
   EXPECT_TRUE(rig.GetId().ok());
 }
 
-TEST(OptionsTest, NameEveryFaultInEveryCall) {
+TEST(OptionsTest, EveryCallReportsAllFaults) {
   Client client({.servers = "list://10.0.0.7:7609", .attempts_max = 0, .connections = 0});
   const Status status = client.status();
   EXPECT_EQ(status.code(), Code::kInvalid);
@@ -124,23 +124,23 @@ TEST(OptionsTest, NameEveryFaultInEveryCall) {
   EXPECT_EQ(client.GetIdLater("order").get().status(), status);
 }
 
-TEST(OptionsTest, TakeDeadlinesOfAnyLength) {
+TEST(OptionsTest, AcceptDeadlinesOfAnyLength) {
   for (const CallForm form : {CallForm::kBlocking, CallForm::kAsync, CallForm::kHedged}) {
     ClientRig rig(1, form);
     for (const Milliseconds deadline : {Milliseconds::max(), Milliseconds(INT64_MAX / 1000)}) {
       const Result<int64_t> id = rig.GetId({.deadline = deadline});
       EXPECT_TRUE(id.ok()) << id.status();
     }
-    static_cast<void>(rig.GetId({.deadline = Milliseconds::min()}));  // it ends
+    static_cast<void>(rig.GetId({.deadline = Milliseconds::min()}));  // must return
   }
 }
 
-TEST(OptionsTest, RefuseSourcesThatNobodyOpens) {
+TEST(OptionsTest, RefuseSourcesWithoutAnOpener) {
   Client client({.servers = "zk://h1/firn/shop"});
   EXPECT_EQ(client.status().code(), Code::kInvalid);
 }
 
-TEST(LooksTest, LeaveNoConnectionBesideThoseThatCallsMayHave) {
+TEST(ProbesTest, LeaveNoConnectionBesidesThoseOfCalls) {
   ClientRig rig(2);
   rig.options.connections = 1;
   rig.options.balancing = Balancing::kRoundRobin;

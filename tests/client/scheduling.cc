@@ -33,7 +33,7 @@ ThreadTimes::~ThreadTimes() {
 
 ThreadTimes::Times ThreadTimes::Read() {
   char text[80] = "";
-  // A thread that has ended says nothing; what it said last is true for ever.
+  // A thread that has ended has no data; its last values stay valid.
   if (pread(file_, text, sizeof text - 1, 0) <= 0) return last_;
   long long ran_ns = 0, waited_ns = 0;
   if (std::sscanf(text, "%lld %lld", &ran_ns, &waited_ns) == 2) {
@@ -91,8 +91,8 @@ void Scheduling::Run() {
   }
 }
 
-// The kernel counts what a thread has run at its ticks. So a look may find that one was awake for
-// longer than since the last look; that was before it.
+// The kernel updates a thread's run time at its ticks. A sample may therefore show more run time
+// than has passed since the previous sample; the rest was before it.
 void Scheduling::Look(Micros from, Micros until) {
   const Micros span = until - from;
   Micros delay = std::max(span - kPause, Micros(0)), before{0};

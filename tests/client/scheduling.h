@@ -14,11 +14,11 @@ namespace firn {
 
 using client::Micros;
 
-// The threads of this process.
+// Returns the threads of this process.
 std::set<pid_t> Threads();
 
-// How long one thread has run since it began, and waited for a processor, as the kernel counts it.
-// Used by one thread at a time, which need not be that one.
+// The kernel's counts of how long a thread has run, and has waited for a processor. Used by one
+// thread at a time, which may be another one.
 class ThreadTimes {
  public:
   struct Times {
@@ -38,18 +38,18 @@ class ThreadTimes {
   Times last_{};
 };
 
-// What kept this process from running, and when: for whoever judges lateness. Thread-safe.
+// Records when the machine kept this process from running, to explain late calls. Thread-safe.
 class Scheduling {
  public:
   Scheduling();
   ~Scheduling();
 
-  // From now on these threads of the process are looked at again and again.
+  // Starts to sample these threads of the process repeatedly.
   void Watch(const std::set<pid_t>& threads);
-  // A thread waited for a processor so long, some time from `from` to `until`.
+  // Records that a thread waited for a processor that long, at some time from `from` to `until`.
   void Note(Micros from, Micros until, Micros delay);
 
-  // The same of the calling thread, from each moment that is added to the next.
+  // The same for the calling thread, between successive calls.
   class Notes {
    public:
     explicit Notes(Scheduling& scheduling);
@@ -61,12 +61,12 @@ class Scheduling {
     Micros from_, waited_;
   };
 
-  // No more is seen from now on.
+  // Stops sampling.
   void Stop();
-  // After Stop: how long whoever needs those threads may have been kept waiting in that time. That
-  // is how long they did anything but sleep; the longest that any other thread waited for a
-  // processor, for it may have held what they wanted; and how much later than it should the looker
-  // itself woke up.
+  // Call it after Stop. Returns how long those threads may have delayed a call in that time. The
+  // sum of: the time in which they did not sleep; the longest wait of any other thread for a
+  // processor, because it may have held a lock that they needed; and the delay of the sampling
+  // thread's own wake-up.
   Micros Kept(Micros from, Micros until) const;
 
  private:
@@ -78,7 +78,7 @@ class Scheduling {
   struct Watched {
     explicit Watched(pid_t thread) : times(thread) {}
     ThreadTimes times;
-    Micros awake{0};  // as the last look found it
+    Micros awake{0};  // in the last sample
   };
   void Run();
   void Look(Micros from, Micros until);

@@ -11,8 +11,8 @@
 namespace firn {
 namespace {
 
-// Whether the machine lets it run or wait makes no difference.
-TEST(Scheduling, AThreadThatNeverSleepsIsSeenAwakeAllTheTime) {
+// Holds whether the thread runs or waits for a processor.
+TEST(Scheduling, ReportsAThreadThatNeverSleepsAsAlwaysAwake) {
   constexpr Micros kSpell{2'000'000}, kTick{12'000};
   std::atomic<pid_t> spinning = 0;
   std::jthread spinner([&](const std::stop_token& stop) {

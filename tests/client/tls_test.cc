@@ -1,4 +1,4 @@
-// Real servers that speak TLS, and what a client makes of their certificates and of its own.
+// Tests clients of real servers with TLS: the servers' certificates and their own.
 
 #include <atomic>
 #include <filesystem>
@@ -78,7 +78,7 @@ class ClientTlsTest : public testing::Test {
                       .deadline = Milliseconds(30'000),
                       .attempt_limit = Milliseconds(30'000)});
   }
-  // What the first call of a client says, which fails at once and not at its deadline.
+  // Returns the message of a client's first call, which must fail at once, not at its deadline.
   std::string FailureOf(std::optional<TlsOptions> tls, const std::string& host = "127.0.0.1") {
     CallReport report;
     const auto client = Make(std::move(tls), host);
@@ -102,7 +102,7 @@ bool Says(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST_F(ClientTlsTest, AsksByNameAndByAddressInEveryForm) {
+TEST_F(ClientTlsTest, MakesEveryKindOfCallByNameAndByAddress) {
   ASSERT_NO_FATAL_FAILURE(Serve(Shown("server")));
   for (const char* host : {"127.0.0.1", "localhost"}) {
     const auto client = Make(Believing(*ours_), host);
@@ -130,7 +130,7 @@ TEST_F(ClientTlsTest, ManyCallsShareOneConnection) {
   EXPECT_EQ(good, 1600);
 }
 
-TEST_F(ClientTlsTest, WantsTheCertificateOfWhomItAsks) {
+TEST_F(ClientTlsTest, RefusesACertificateForAnotherHost) {
   ASSERT_NO_FATAL_FAILURE(Serve(Shown("other")));
   const std::string said = FailureOf(Believing(*ours_));
   EXPECT_TRUE(Says(said, "its certificate is for other.example, 10.0.0.7, not for 127.0.0.1"))
@@ -145,7 +145,7 @@ TEST_F(ClientTlsTest, WantsTheCertificateOfWhomItAsks) {
   EXPECT_TRUE(Says(FailureOf(named), "not for 10.0.0.8"));
 }
 
-TEST_F(ClientTlsTest, TakesNoCommonNameForAHost) {
+TEST_F(ClientTlsTest, IgnoresTheCommonName) {
   ASSERT_NO_FATAL_FAILURE(Serve(Shown("nameless")));
   TlsOptions named = Believing(*ours_);
   named.name = "nameless";
@@ -153,7 +153,7 @@ TEST_F(ClientTlsTest, TakesNoCommonNameForAHost) {
   EXPECT_TRUE(Says(said, "its certificate is for no host, not for nameless")) << said;
 }
 
-TEST_F(ClientTlsTest, WantsOneOfAnAuthorityThatItBelieves) {
+TEST_F(ClientTlsTest, RefusesACertificateOfAnUntrustedAuthority) {
   ASSERT_NO_FATAL_FAILURE(Serve(Shown("server")));
   const std::string said = FailureOf(Believing(*theirs_));
   EXPECT_TRUE(Says(said, "its certificate is of no authority in " + theirs_->File("ca.crt")))
@@ -161,15 +161,15 @@ TEST_F(ClientTlsTest, WantsOneOfAnAuthorityThatItBelieves) {
   EXPECT_TRUE(Says(FailureOf(TlsOptions()), "of no authority in this machine"));
 }
 
-TEST_F(ClientTlsTest, WantsOneThatHasNotEnded) {
+TEST_F(ClientTlsTest, RefusesAnExpiredCertificate) {
   TlsAuthority late("late");
-  if (!late.SignForSeconds("server", -600, kNames)) GTEST_SKIP() << "wants libfaketime";
+  if (!late.SignForSeconds("server", -600, kNames)) GTEST_SKIP() << "requires libfaketime";
   ASSERT_NO_FATAL_FAILURE(Serve(TlsFiles{late.File("server.crt"), late.File("server.key"), {}}));
   const std::string said = FailureOf(Believing(late));
   EXPECT_TRUE(Says(said, "its certificate: certificate has expired")) << said;
 }
 
-TEST_F(ClientTlsTest, SaysWhenOneSideSpeaksTlsAndTheOtherDoesNot) {
+TEST_F(ClientTlsTest, ReportsThatOnlyOneSideUsesTls) {
   ASSERT_NO_FATAL_FAILURE(Serve(std::nullopt));
   std::string said = FailureOf(Believing(*ours_));
   EXPECT_TRUE(Says(said, "in the TLS handshake, and may speak none") ||
@@ -182,7 +182,7 @@ TEST_F(ClientTlsTest, SaysWhenOneSideSpeaksTlsAndTheOtherDoesNot) {
       << said;
 }
 
-TEST_F(ClientTlsTest, ShowsItsCertificateToServersThatWantOne) {
+TEST_F(ClientTlsTest, PresentsItsCertificateToServersThatRequireOne) {
   ASSERT_NO_FATAL_FAILURE(Serve(Strict()));
   EXPECT_EQ(FailureOf(As(*ours_)), "it went well");
   std::string said = FailureOf(Believing(*ours_));
@@ -191,7 +191,7 @@ TEST_F(ClientTlsTest, ShowsItsCertificateToServersThatWantOne) {
   EXPECT_TRUE(Says(said, "it refuses the certificate " + theirs_->File("client.crt"))) << said;
 }
 
-TEST_F(ClientTlsTest, NamesTheFileThatCannotBeUsed) {
+TEST_F(ClientTlsTest, NamesAnUnusableFile) {
   TlsOptions options = As(*ours_);
   options.key = theirs_->File("client.key");
   EXPECT_TRUE(Says(Make(options)->status().message(), options.key)) << Make(options)->status();
@@ -208,7 +208,7 @@ TEST_F(ClientTlsTest, NamesTheFileThatCannotBeUsed) {
   EXPECT_EQ(Make(options)->status().code(), Code::kDenied);
 }
 
-// It takes the connection, and says nothing ever.
+// The server accepts the connection and never sends anything.
 TEST_F(ClientTlsTest, AServerThatHangsInTheHandshakeCostsOneAttempt) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -228,7 +228,7 @@ TEST_F(ClientTlsTest, AServerThatHangsInTheHandshakeCostsOneAttempt) {
                    .attempt_limit = Milliseconds(300)});
     CallReport report;
     const Result<int64_t> id = client.GetId("default", {.report = &report});
-    // On a machine that is slow enough the good one is too late as well.
+    // On a slow machine the good server's answer may be late, too.
     EXPECT_TRUE(id.ok() || !report.attempts.empty()) << id.status();
   }
   Client client({.servers = "list://" + hung,
@@ -240,11 +240,11 @@ TEST_F(ClientTlsTest, AServerThatHangsInTheHandshakeCostsOneAttempt) {
   close(listener);
 }
 
-TEST_F(ClientTlsTest, AMendedCertificateIsFoundByTheSameClient) {
+TEST_F(ClientTlsTest, AcceptsAServersFixedCertificate) {
   ASSERT_NO_FATAL_FAILURE(Serve(Shown("other")));
   const auto client = Make(Believing(*ours_));
   EXPECT_FALSE(client->GetId("default").ok());
-  // It is asked no more, and why is still told.
+  // The client no longer tries the server, but still reports the reason.
   EXPECT_TRUE(Eventually(kPatience, [&] {
     const Status again = client->GetId("default", {.deadline = Milliseconds(200)}).status();
     return Says(again.message(), "not for 127.0.0.1");
@@ -253,7 +253,7 @@ TEST_F(ClientTlsTest, AMendedCertificateIsFoundByTheSameClient) {
   EXPECT_TRUE(Eventually(kPatience, [&] { return client->GetId("default").ok(); }));
 }
 
-TEST_F(ClientTlsTest, ItsOwnMendedFilesAreFoundByTheSameClient) {
+TEST_F(ClientTlsTest, UsesItsOwnFixedFiles) {
   ASSERT_NO_FATAL_FAILURE(Serve(Strict()));
   TempDir dir;
   const auto put = [&](const TlsAuthority& authority) {
@@ -271,20 +271,21 @@ TEST_F(ClientTlsTest, ItsOwnMendedFilesAreFoundByTheSameClient) {
   EXPECT_TRUE(Eventually(kPatience, [&] { return client->GetId("default").ok(); }));
 }
 
-TEST_F(ClientTlsTest, ResumesItsSessionAtTheSameServer) {
+TEST_F(ClientTlsTest, ResumesItsSessionWithTheSameServer) {
   ASSERT_NO_FATAL_FAILURE(Serve(Strict()));
   const auto client = Make(As(*ours_));
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(client->GetId("default").ok());
     ASSERT_TRUE(client->GetIdLater("default").get().ok());
-    // The same server with other tickets: what was kept of them must do no harm.
+    // The same server with new ticket keys: old sessions must do no harm.
     ASSERT_NO_FATAL_FAILURE(Serve(Strict()));
   }
   EXPECT_TRUE(Eventually(kPatience, [&] { return client->GetId("default").ok(); }));
 }
 
-// New files of the server, while many call: the old connections live on, and new ones see them.
-TEST_F(ClientTlsTest, CertificatesAreRenewedWithoutAFailedCall) {
+// The server's files change during calls: old connections stay open, and new ones use the new
+// files.
+TEST_F(ClientTlsTest, NoCallFailsWhenCertificatesAreRenewed) {
   TempDir dir;
   TlsAuthority next("next");
   next.Sign("server", kNames);
@@ -298,7 +299,7 @@ TEST_F(ClientTlsTest, CertificatesAreRenewedWithoutAFailedCall) {
     copy("server.crt", files.cert);
     copy("server.key", files.key);
   };
-  // Both authorities are believed on both ends while certificates move from one to the other.
+  // Both sides trust both authorities while the certificates are replaced.
   ASSERT_EQ(RunToEnd({"sh", "-c",
                       "cat " + ours_->File("ca.crt") + " " + next.File("ca.crt") + " > " +
                           files.client_ca})
@@ -316,7 +317,7 @@ TEST_F(ClientTlsTest, CertificatesAreRenewedWithoutAFailedCall) {
     threads.emplace_back([&, i](const std::stop_token& stop) {
       std::unique_ptr<Client> brief;
       while (!stop.stop_requested()) {
-        if (i == 0) brief = Make(options);  // a connection for each call
+        if (i == 0) brief = Make(options);  // a new connection for each call
         ++calls;
         failed += (i == 0 ? *brief : *old_client).GetId("default").ok() ? 0 : 1;
       }

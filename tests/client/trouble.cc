@@ -1,6 +1,6 @@
-// Two clients among servers that stall, lie, close, go away and come back while the lists change.
-// Every other time they end with calls under way: seed after seed until the time is over.
-// TroubleLedger says what must hold, and Leftovers what must be gone at the end.
+// Runs two clients with servers that stall, send wrong answers, close connections, stop and
+// restart, while the lists change. Half of the runs end with calls in progress. Runs one seed after
+// another until the time is over. TroubleLedger checks the calls, and Leftovers the client's end.
 //
 //     client_trouble [--seed N] [--seconds N] [--threads_max N]
 
@@ -47,7 +47,7 @@ int UpTo(int most, Entropy& entropy) {
   return static_cast<int>(entropy.Below(static_cast<uint64_t>(most) + 1));
 }
 
-// Lists that the trouble tells.
+// The source of lists, which the test changes.
 class ToldSource final : public ServerSource {
  public:
   explicit ToldSource(Listener& listener) : listener_(listener) {}
@@ -63,7 +63,7 @@ class Trouble {
   Trouble(uint64_t seed, int threads_max, int64_t ids_above)
       : threads_max_(threads_max), entropy_(seed), ledger_(servers_[0].address(), ids_above) {}
 
-  // All of it. What went wrong, a line each.
+  // Runs everything. Returns a line for each fault.
   std::string Run();
   const TroubleLedger& ledger() const { return ledger_; }
 
@@ -78,11 +78,11 @@ class Trouble {
   void TellList(Customer& customer);
   Behaviour AnyBehaviour();
   void Begin();
-  // The first server stays well.
+  // The first server stays healthy.
   void Happen();
   void Ask(const std::stop_token& stop, uint64_t seed);
   void AskOne(Entropy& entropy);
-  // Waits until no call is under way. What then seems to be all the same, a line each.
+  // Waits until no call is in progress. Returns a line for each counter that still shows one.
   std::string ComeToRest();
   void End();
 
@@ -172,7 +172,7 @@ void IdsOf(const T& got, std::vector<int64_t>& ids) {
   if constexpr (std::is_same_v<T, int64_t>) {
     ids.push_back(got);
   } else if constexpr (std::is_same_v<T, std::string>) {
-    // A text's form is its server's business: the client passes a lie on.
+    // The client does not check the form of a text.
     if (got != "0") ids.push_back(std::atoll(got.c_str()));
   } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
     ids = got;
@@ -183,7 +183,7 @@ void IdsOf(const T& got, std::vector<int64_t>& ids) {
   }
 }
 
-// One call: 1 ms to 1 s, or as long as it takes; blocking, or with a callback.
+// Makes one call, blocking or with a callback, with a deadline of 1 ms to 1 s, or a long one.
 void Trouble::AskOne(Entropy& entropy) {
   Customer& customer = customers_[entropy.Below(customers_.size())];
   Client& client = *customer.client;
@@ -230,7 +230,7 @@ void Trouble::Ask(const std::stop_token& stop, uint64_t seed) {
   }
 }
 
-// The threads that every call needs are watched.
+// Samples the threads that every call needs.
 void Trouble::Begin() {
   const std::set<pid_t> before = Threads();
   executor_.emplace();
@@ -260,7 +260,7 @@ std::string Trouble::ComeToRest() {
   return busy;
 }
 
-// The servers listen as at the beginning, and what was still to be taken is gone.
+// Resets the servers to their initial state, and drops pending connections.
 void Trouble::End() {
   uint64_t retries = 0;
   for (Customer& customer : customers_) retries += customer.client->counters().retries;
@@ -282,14 +282,14 @@ std::string Trouble::Run() {
       threads.emplace_back(
           [this, seed = entropy_.Next()](const std::stop_token& stop) { Ask(stop, seed); });
     }
-    Scheduling::Notes notes(scheduling_);  // this thread holds what lists change
+    Scheduling::Notes notes(scheduling_);  // this thread holds the lock of the lists
     const BootMs until = TestNow() + kRound;
     while (TestNow() < until) {
       Happen();
       notes.Add();
       Eventually(Milliseconds(UpTo(30, entropy_)), [] { return false; });
     }
-    // All at once: a thread's end asks only that one to stop, and waits for it.
+    // Stops all threads at once: a thread's destructor stops and joins only that thread.
     for (std::jthread& thread : threads) thread.request_stop();
   }
   std::string faults = OneIn(2, entropy_) ? ComeToRest() : "";

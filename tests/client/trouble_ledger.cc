@@ -11,7 +11,7 @@
 namespace firn {
 namespace {
 
-// What a fake server adds to an id to lie about its time.
+// The value that a fake server adds to an id for a wrong time.
 constexpr int64_t kFarTime = int64_t{1} << 62;
 
 }  // namespace
@@ -67,12 +67,12 @@ void TroubleLedger::LookAtFailure(const Call& call, const Status& status, Micros
   ++page.sum.failed;
   if (ending_) return;
   bool free_next = false;
-  std::optional<Micros> since_asked;  // at least so long ago the well server was asked
+  std::optional<Micros> since_asked;  // minimum time since the healthy server was asked
   for (const CallAttempt& one : call.report.attempts) {
     if (status.message().find(one.ToString()) == std::string::npos) {
       Fault(page.faults, Cat(one.ToString(), " is left out: ", status.message()));
     }
-    // No connection was begun, as one had just come to nothing.
+    // No connection was started, because one had just failed.
     const bool put_off = one.end == AttemptEnd::kUnreachable && one.took.count() == 0;
     if (put_off) continue;
     const bool timed_out =
@@ -92,7 +92,7 @@ void TroubleLedger::LookAtFailure(const Call& call, const Status& status, Micros
   } else if (!call.asked.patient && now >= call.due) {
     ++page.sum.impatient;
   } else if (since_asked) {
-    // A connection that brings others nothing for an attempt's time is closed under this call, too.
+    // A connection that is silent for an attempt's time is closed for this call, too.
     const Micros from = now - *since_asked - call.asked.attempt;
     page.slow.push_back({from, now, status.message(), call.asked.attempt});
   } else {
@@ -109,7 +109,7 @@ void TroubleLedger::ClientsEnd(uint64_t retries) {
 void TroubleLedger::LookAtLateness(const Page& page, const Scheduling& scheduling) {
   for (const Slow& one : page.late) {
     ++sum_.late;
-    // What waits before the deadline is dealt with after it.
+    // Events that are queued before the deadline are handled after it.
     const Micros kept = scheduling.Kept(one.from - kPunctual, one.ended);
     const Micros unexplained = one.ended - one.from - kept;
     sum_.unexplained = std::max(sum_.unexplained, unexplained);

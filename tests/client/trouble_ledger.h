@@ -17,18 +17,20 @@
 
 namespace firn {
 
-// Looks on at the calls of a few clients among servers that misbehave, one of which is always well
-// and always listed:
+// Checks the calls of a few clients to misbehaving servers, of which one is always healthy and
+// always listed:
 //
-//  1. No id is given twice, by whatever kind of call to whichever client, nor one that is no id of
-//     these servers. Each call is given as many as it asked for.
-//  2. Every call ends, once; the end of the client ends those that are under way. Its report then
-//     has what it tried, and one answer if it was given one.
-//  3. None ends later than its deadline, but for kPunctual and the time that the machine kept its
-//     threads waiting (Scheduling).
-//  4. A call that fails before its deadline, or had time enough, has asked the well server, which
-//     did not answer in time because the machine kept it from running; or the retry budget was used
-//     up, all of it, and not asked for what is free. The well server is lost by time-outs only.
+//  1. No call of any kind or client returns an id that was returned before, or that is not an id of
+//     these servers. Each call returns as many ids as requested.
+//  2. Every call ends exactly once; the end of the client ends calls in progress. Its report
+//  contains
+//     its attempts, and one answer if it succeeded.
+//  3. No call ends later than its deadline, except for kPunctual and the time for which the machine
+//     kept its threads waiting (Scheduling).
+//  4. A call that fails before its deadline, or had enough time, has tried the healthy server,
+//  which
+//     did not answer in time because the machine kept it from running; or the whole retry budget
+//     was used up, and not for free retries. Attempts at the healthy server fail only by timeouts.
 //
 // Thread-safe.
 class TroubleLedger {
@@ -37,13 +39,13 @@ class TroubleLedger {
 
   struct Asked {
     Milliseconds time{0};
-    bool patient = false;        // that is time enough
-    Milliseconds attempt{0};     // how long its client waits for a server
+    bool patient = false;        // the deadline leaves enough time
+    Milliseconds attempt{0};     // timeout of its client's attempts
     bool local = false;          // it may be answered from memory
-    bool timed = false;          // its ids are made of time, and the client knows
-    std::optional<int> count{};  // of its ids; none: what comes is the server's business
+    bool timed = false;          // its ids contain a time, and the client knows
+    std::optional<int> count{};  // number of its ids; empty: the server determines the answer
   };
-  // One call, from before it begins; kept by its callback.
+  // A call, from before its start; owned by its callback.
   struct Call {
     Asked asked{};
     CallReport report{};
@@ -52,37 +54,37 @@ class TroubleLedger {
   };
   using CallPtr = std::shared_ptr<Call>;
 
-  // All ids are above those of servers that were there before.
+  // All ids are above those of earlier servers.
   TroubleLedger(std::string well, int64_t ids_above)
       : well_(std::move(well)), ids_above_(ids_above) {}
 
   CallPtr Began(const Asked& asked);
   void Ended(Call& call, const Status& status, const std::vector<int64_t>& ids);
-  // Calls that are under way fail from now on. Of all clients together: what they retried.
+  // From now on calls in progress fail. `retried`: retries of all clients together.
   void ClientsEnd(uint64_t retries);
   uint64_t under_way() const { return began_ - ended_; }
 
   struct Sum {
     uint64_t calls = 0, failed = 0, impatient = 0, denied = 0, slow = 0, ids = 0;
-    uint64_t late = 0;      // later than kPunctual, for whatever reason
-    Micros unexplained{0};  // the most that one was later than Scheduling explains
+    uint64_t late = 0;      // calls later than kPunctual, for any reason
+    Micros unexplained{0};  // largest delay that Scheduling does not explain
     Sum& operator+=(const Sum& other);
     std::string ToString() const;
   };
-  // When all is over: every fault, a line each, and what there was.
+  // Call it at the end. Returns a line for each fault, and the totals.
   std::string Faults(const Scheduling& scheduling);
   Sum sum() const { return sum_; }
-  // After Faults.
+  // Call it after Faults.
   int64_t last_id() const { return last_id_; }
 
  private:
-  // Something that only a machine that kept its threads waiting explains.
+  // Records an event that only a delay of the machine explains.
   struct Slow {
     Micros from, ended;
     std::string outcome;
     Milliseconds attempt{0};
   };
-  // What some of the threads have seen: a thread that was kept from running holds up few others.
+  // The results of some of the threads, so that a delayed thread blocks few others.
   struct alignas(64) Page {
     std::mutex mutex;
     std::vector<int64_t> ids;  // under mutex, as all below

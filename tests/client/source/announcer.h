@@ -13,9 +13,9 @@
 
 namespace firn {
 
-// Puts servers into a real registry as they put themselves there, and says of them what operators
-// say: for tests of those who look. The announced servers are not there. One thread; the nodes die
-// with the object.
+// Registers servers, and operators' settings of them, in a real registry, for tests of clients. The
+// servers do not exist. One thread; the destructor ends the session and so removes the
+// nodes.
 class Announcer {
  public:
   explicit Announcer(const std::string& registry, Milliseconds session = Milliseconds(2000)) {
@@ -27,7 +27,7 @@ class Announcer {
     Must(registry_->Connect(Milliseconds(60'000)));
   }
 
-  // A cluster with one machine id; its uuid.
+  // Creates a cluster with one machine id; returns its uuid.
   std::string MakeCluster() {
     Must(registry_->PrepareRoot());
     Must(firn::MakeCluster(*registry_, {.workers = 1}, SystemEntropy()));
@@ -40,7 +40,7 @@ class Announcer {
   void Add(const std::string& address, ServerPhase phase = ServerPhase::kReady) {
     Make(PathOf(address), FormatReport({.phase = phase}), Lifetime::kEphemeral);
   }
-  // It ends, and another process begins at its address, before anybody looks.
+  // Replaces the process at its address by another one, before a client notices.
   void StartAnew(const std::string& address, int64_t pid) {
     const Provider anew{.address = address, .pid = pid};
     Must(registry_

@@ -35,7 +35,7 @@ class ListCacheTest : public testing::Test {
   const ListCache cache_{path_, "zk://zk/firn/shop"};
 };
 
-TEST_F(ListCacheTest, TheLastListComesBackMarked) {
+TEST_F(ListCacheTest, ReturnsTheLastListMarkedAsCached) {
   EXPECT_EQ(cache_.Read().code(), Code::kNotFound);
   ServerList list = ListOf("10.0.0.7:7609");
   ASSERT_TRUE(cache_.Write(list).ok());
@@ -45,7 +45,7 @@ TEST_F(ListCacheTest, TheLastListComesBackMarked) {
   EXPECT_EQ(cache_.Read().value(), ListOf("10.0.0.8:7609"));
 }
 
-TEST_F(ListCacheTest, TheFileIsItsOwnersAlone) {
+TEST_F(ListCacheTest, WritesForItsOwnerOnlyAndRefusesFilesThatOthersCanWrite) {
   ASSERT_TRUE(cache_.Write(ListOf("10.0.0.7:7609")).ok());
   struct stat seen {};
   ASSERT_EQ(stat(path_.c_str(), &seen), 0);
@@ -54,7 +54,7 @@ TEST_F(ListCacheTest, TheFileIsItsOwnersAlone) {
   EXPECT_EQ(cache_.Read().code(), Code::kDenied);
 }
 
-TEST_F(ListCacheTest, ALinkIsNotFollowedAndAFolderNotRead) {
+TEST_F(ListCacheTest, RefusesLinksAndFolders) {
   ASSERT_TRUE(cache_.Write(ListOf("10.0.0.7:7609")).ok());
   fs::rename(path_, path_ + ".moved");
   fs::create_symlink(path_ + ".moved", path_);
@@ -64,7 +64,7 @@ TEST_F(ListCacheTest, ALinkIsNotFollowedAndAFolderNotRead) {
   EXPECT_EQ(cache_.Read().code(), Code::kDenied);
 }
 
-TEST_F(ListCacheTest, TornAtAnyByteItIsNotBelieved) {
+TEST_F(ListCacheTest, RefusesAFileTornAtAnyByte) {
   ASSERT_TRUE(cache_.Write(ListOf("10.0.0.7:7609")).ok());
   const std::string whole = Bytes();
   for (size_t size = 0; size < whole.size(); ++size) {
@@ -75,12 +75,12 @@ TEST_F(ListCacheTest, TornAtAnyByteItIsNotBelieved) {
   }
 }
 
-TEST_F(ListCacheTest, AListOfAnotherRegistryIsNotTaken) {
+TEST_F(ListCacheTest, RefusesAListOfAnotherRegistry) {
   ASSERT_TRUE(ListCache(path_, "zk://other/firn/shop").Write(ListOf("10.0.0.7:7609")).ok());
   EXPECT_EQ(cache_.Read().code(), Code::kConflict);
 }
 
-TEST_F(ListCacheTest, AWriteThatFailsLeavesTheFileAsItWas) {
+TEST_F(ListCacheTest, AFailedWriteLeavesTheFileUnchanged) {
   ASSERT_TRUE(cache_.Write(ListOf("10.0.0.7:7609")).ok());
   const std::string before = Bytes();
   fs::create_directory(cache_.draft());  // in the way
@@ -89,14 +89,14 @@ TEST_F(ListCacheTest, AWriteThatFailsLeavesTheFileAsItWas) {
   EXPECT_EQ(ListCache(folder_ / "nowhere/servers", "r").Write({}).code(), Code::kNotFound);
 }
 
-TEST_F(ListCacheTest, WhatADeadProcessLeftIsNotInTheWay) {
+TEST_F(ListCacheTest, IgnoresADraftOfADeadProcess) {
   std::ofstream(cache_.draft()) << "half a";
   ASSERT_TRUE(cache_.Write(ListOf("10.0.0.7:7609")).ok());
   EXPECT_TRUE(cache_.Read().ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1);
 }
 
-TEST_F(ListCacheTest, CachesOfOneProgramThatShareAFileTearNothing) {
+TEST_F(ListCacheTest, CachesThatShareAFileDoNotTearIt) {
   {
     std::vector<std::jthread> clients;
     for (int i = 0; i < 4; ++i) {

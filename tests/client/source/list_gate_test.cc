@@ -29,7 +29,7 @@ class ListGateTest : public testing::Test {
   ListRecorder recorder_;
 };
 
-TEST_F(ListGateTest, TellsWhatDiffersOnly) {
+TEST_F(ListGateTest, ReportsOnlyListsThatDiffer) {
   const auto gate = Gate();
   gate->Open(recorder_.Listener());
   EXPECT_EQ(recorder_.count(), 0u);
@@ -40,7 +40,7 @@ TEST_F(ListGateTest, TellsWhatDiffersOnly) {
   EXPECT_EQ(recorder_.notes(), "");
 }
 
-TEST_F(ListGateTest, AnEmptyListIsKeptOutAndNotedOnce) {
+TEST_F(ListGateTest, IgnoresAnEmptyListAndNotesItOnce) {
   const auto gate = Gate();
   gate->Open(recorder_.Listener());
   gate->Offer(ListOf({}));
@@ -55,7 +55,7 @@ TEST_F(ListGateTest, AnEmptyListIsKeptOutAndNotedOnce) {
   EXPECT_EQ(recorder_.count(), 1u);
 }
 
-TEST_F(ListGateTest, BeginsWithTheKeptListAndGoesOnWithTheDirectorys) {
+TEST_F(ListGateTest, ReportsTheCachedListAndThenTheRegistrys) {
   KeepFromBefore(ListOf({"a:1", "b:1"}));
   const auto gate = Gate();
   gate->Open(recorder_.Listener());
@@ -63,12 +63,12 @@ TEST_F(ListGateTest, BeginsWithTheKeptListAndGoesOnWithTheDirectorys) {
   EXPECT_TRUE(recorder_.last().from_cache);
   gate->Offer(ListOf({}));
   EXPECT_EQ(recorder_.count(), 1u);
-  gate->Offer(ListOf({"a:1", "b:1"}));  // the same, but now from the directory itself
+  gate->Offer(ListOf({"a:1", "b:1"}));  // the same list, but from the registry
   ASSERT_EQ(recorder_.count(), 2u);
   EXPECT_FALSE(recorder_.last().from_cache);
 }
 
-TEST_F(ListGateTest, ATornFileIsNotTrustedAndReplaced) {
+TEST_F(ListGateTest, IgnoresAndReplacesATornFile) {
   KeepFromBefore(ListOf({"a:1", "b:1"}));
   std::ofstream(path_, std::ios::in | std::ios::out).write("FIRN", 4);
   const auto gate = Gate();
@@ -79,7 +79,7 @@ TEST_F(ListGateTest, ATornFileIsNotTrustedAndReplaced) {
   EXPECT_TRUE(ListCache(path_, "zk://zk/firn/shop").Read().ok());
 }
 
-TEST_F(ListGateTest, AFileThatCannotBeWrittenIsNoFailure) {
+TEST_F(ListGateTest, ReportsListsIfTheFileCannotBeWritten) {
   ListGate gate(ListCache(folder_ / "nowhere/servers", "r"), recorder_.Hook());
   gate.Open(recorder_.Listener());
   gate.Offer(ListOf({"a:1"}));
@@ -87,7 +87,7 @@ TEST_F(ListGateTest, AFileThatCannotBeWrittenIsNoFailure) {
   EXPECT_NE(recorder_.notes().find("could not be kept"), std::string::npos);
 }
 
-TEST_F(ListGateTest, ClosedItTellsNothing) {
+TEST_F(ListGateTest, ReportsNothingAfterClose) {
   const auto gate = Gate();
   gate->Offer(ListOf({"a:1"}));
   gate->Open(recorder_.Listener());

@@ -10,7 +10,7 @@
 
 namespace firn {
 
-// Remembers what a source told. Thread-safe.
+// Records the lists and events of a source. Thread-safe.
 class ListRecorder {
  public:
   ServerSource::Listener Listener() {

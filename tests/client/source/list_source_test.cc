@@ -13,7 +13,7 @@ Result<ServerList> ListFrom(const std::string& servers) {
   return told;
 }
 
-TEST(ListSourceTest, TellsItsListOnceAndForAll) {
+TEST(ListSourceTest, ReportsItsListOnce) {
   const auto list = ListFrom("list://10.0.0.7:7609,shop-2.example:7609,[2001:db8::7]:7609");
   ASSERT_TRUE(list.ok()) << list.status();
   ASSERT_EQ(list->servers.size(), 3u);
@@ -24,14 +24,14 @@ TEST(ListSourceTest, TellsItsListOnceAndForAll) {
   EXPECT_EQ(list->cluster, ClusterIdentity());
 }
 
-TEST(ListSourceTest, RefusesWhatIsNoListOfServers) {
+TEST(ListSourceTest, RefusesOtherTexts) {
   for (const char* text : {"", "10.0.0.7:7609", "zk://h/firn/shop", "list://", "list://a:1,",
                            "list://a", "list://a:0", "list://a:1,a:1", "list://a:70000"}) {
     EXPECT_EQ(ListFrom(text).code(), Code::kInvalid) << text;
   }
 }
 
-TEST(ListSourceTest, SaysWhatToLinkAndToWriteForARegistry) {
+TEST(ListSourceTest, NamesTheLibraryAndTheOptionForARegistry) {
   for (const char* text : {"zk://h/firn/shop", "dir:///var/lib/firn"}) {
     const std::string message = ListFrom(text).status().message();
     for (const char* part : {text, "firn::client_registry", "client/source/registry_source.h",

@@ -1,5 +1,5 @@
-// Any bytes as a kept list of servers: refused with a reason, or written again the same. The check
-// at the end is mended now and then, since no random change ever fits it.
+// Any bytes as a cached list of servers: must be refused with a reason, or be written again
+// unchanged. Some inputs get a correct checksum, because random changes never have one.
 
 #include <cstddef>
 #include <cstdint>

@@ -18,13 +18,13 @@ KeptList Sample() {
   return kept;
 }
 
-TEST(ListText, ComesBackAsItWas) {
+TEST(ListText, SurvivesARoundTrip) {
   EXPECT_EQ(ParseList(FormatList(Sample())).value(), Sample());
   const KeptList empty{.registry = "dir:///x y", .list = {.servers = {}, .from_cache = true}};
   EXPECT_EQ(ParseList(FormatList(empty)).value(), empty);
 }
 
-TEST(ListText, TornAtAnyByteIsRefusedWithAReason) {
+TEST(ListText, RefusesATextTornAtAnyByteWithAReason) {
   const std::string text = FormatList(Sample());
   for (size_t size = 0; size < text.size(); ++size) {
     const auto torn = ParseList(std::string_view(text).substr(0, size));
@@ -36,7 +36,7 @@ TEST(ListText, TornAtAnyByteIsRefusedWithAReason) {
   }
 }
 
-TEST(ListText, OneChangedBitIsRefused) {
+TEST(ListText, RefusesOneChangedBit) {
   const std::string text = FormatList(Sample());
   for (size_t bit = 0; bit < text.size() * 8; ++bit) {
     std::string flipped = text;
@@ -45,13 +45,13 @@ TEST(ListText, OneChangedBitIsRefused) {
   }
 }
 
-TEST(ListText, NothingMayFollow) {
+TEST(ListText, RefusesTextAfterTheChecksum) {
   const std::string text = FormatList(Sample());
   EXPECT_EQ(ParseList(text + "\n").code(), Code::kCorrupt);
   EXPECT_EQ(ParseList(text + text).code(), Code::kCorrupt);
 }
 
-TEST(ListText, MoreServersThanAListMayHaveAreRefused) {
+TEST(ListText, RefusesTooManyServers) {
   KeptList many = Sample();
   many.list.servers.assign(ServerList::kServersMax, {.address = "10.0.0.7:7609"});
   EXPECT_TRUE(ParseList(FormatList(many)).ok());
@@ -59,7 +59,7 @@ TEST(ListText, MoreServersThanAListMayHaveAreRefused) {
   EXPECT_EQ(ParseList(FormatList(many)).code(), Code::kCorrupt);
 }
 
-TEST(ListText, WhatIsNoServerIsRefusedThoughItsCheckFits) {
+TEST(ListText, RefusesAnInvalidServerWithACorrectChecksum) {
   for (const char* address : {"", "nonsense", "10.0.0.7:99999", "a b:1\n"}) {
     KeptList kept = Sample();
     kept.list.servers[0].address = address;

@@ -1,4 +1,4 @@
-// A whole client whose servers are announced in a real ZooKeeper.
+// Tests a client whose servers are registered in a real ZooKeeper.
 
 #include <atomic>
 #include <cstdlib>
@@ -60,7 +60,7 @@ class RegistryClientTest : public testing::Test {
   ClientRig rig_{2};
 };
 
-TEST_F(RegistryClientTest, CallsAreAnsweredFromTheFileAloneWhileZooKeeperIsDead) {
+TEST_F(RegistryClientTest, UsesTheCachedListWhileZooKeeperIsDown) {
   const std::string registry = Registry(zk_->port(0));
   FindServersIn(registry);
   for (FakeServer* server : rig_.servers()) operator_->Add(server->address());
@@ -73,7 +73,7 @@ TEST_F(RegistryClientTest, CallsAreAnsweredFromTheFileAloneWhileZooKeeperIsDead)
   operator_.reset();
   zk_->Kill(0);
 
-  // By now the second server's address is another cluster's.
+  // The second server's address now belongs to another cluster.
   rig_.server(1).Behave(Kind::kForeign);
   for (int i = 0; i < 4; ++i) {
     const Result<int64_t> id = rig_.GetId();
@@ -96,7 +96,7 @@ TEST_F(RegistryClientTest, CallsAreAnsweredFromTheFileAloneWhileZooKeeperIsDead)
 
 class ExpiryTest : public RegistryClientTest {
  protected:
-  // Sessions that ZooKeeper holds for alive.
+  // Returns the sessions that ZooKeeper considers alive.
   int Sessions() const {
     const std::string said = zk_->Ask(0, "mntr");
     const std::string key = "zk_global_sessions\t";
@@ -107,7 +107,7 @@ class ExpiryTest : public RegistryClientTest {
     return Eventually(kPatience, [&] { return Sessions() == sessions; });
   }
 
-  // Threads that ask all the time; how many calls failed until `happen` was over.
+  // Runs threads that call all the time; returns how many calls failed until `happen` returned.
   template <typename Happen>
   int64_t FailedMeanwhile(Happen happen) {
     std::atomic<int64_t> calls{0}, failed{0};

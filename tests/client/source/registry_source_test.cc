@@ -13,7 +13,7 @@ namespace {
 
 using Addresses = std::vector<std::string>;
 
-// A source, and what it told.
+// A source, and the lists that it reported.
 class RegistrySourceTest : public testing::Test {
  protected:
   void Open(const std::string& registry, const std::string& cache_file = "") {
@@ -45,7 +45,7 @@ class DirSourceTest : public RegistrySourceTest {
   const std::string uuid_ = operator_.MakeCluster();
 };
 
-TEST_F(DirSourceTest, TellsServersAndTheirCluster) {
+TEST_F(DirSourceTest, ReportsServersAndTheirCluster) {
   operator_.Add("10.0.0.8:7609");
   operator_.Add("10.0.0.7:7609");
   Open(registry_);
@@ -56,7 +56,7 @@ TEST_F(DirSourceTest, TellsServersAndTheirCluster) {
   EXPECT_FALSE(recorder_.last().fixed);
 }
 
-TEST_F(DirSourceTest, PassesOnPhasesAndOperatorsWords) {
+TEST_F(DirSourceTest, ReportsPhasesAndOperatorsSettings) {
   operator_.Add("10.0.0.7:7609", ServerPhase::kNotReady);
   operator_.Say("10.0.0.7:7609", {.weight = 7, .disabled = true});
   Open(registry_);
@@ -70,7 +70,7 @@ TEST_F(DirSourceTest, PassesOnPhasesAndOperatorsWords) {
   }));
 }
 
-TEST_F(DirSourceTest, TellsAServerThatWasStartedAnewFromTheOneBefore) {
+TEST_F(DirSourceTest, DistinguishesARestartedServerFromItsPredecessor) {
   operator_.Add("10.0.0.7:7609");
   Open(registry_);
   ASSERT_TRUE(recorder_.Shows({"10.0.0.7:7609"})) << recorder_.notes();
@@ -82,7 +82,7 @@ TEST_F(DirSourceTest, TellsAServerThatWasStartedAnewFromTheOneBefore) {
   EXPECT_EQ(recorder_.addresses(), Addresses{"10.0.0.7:7609"});
 }
 
-TEST_F(DirSourceTest, AllServersGoneLeaveTheLastListUntilOneIsBack) {
+TEST_F(DirSourceTest, KeepsTheLastListWhileAllServersAreGone) {
   operator_.Add("10.0.0.7:7609");
   Open(registry_, cache_);
   ASSERT_TRUE(recorder_.Shows({"10.0.0.7:7609"}));
@@ -93,7 +93,7 @@ TEST_F(DirSourceTest, AllServersGoneLeaveTheLastListUntilOneIsBack) {
   EXPECT_TRUE(recorder_.Shows({"10.0.0.8:7609"}));
 }
 
-TEST_F(DirSourceTest, AfterStopNothingIsTold) {
+TEST_F(DirSourceTest, ReportsNothingAfterStop) {
   Open(registry_);
   Close();
   const size_t before = recorder_.count();
@@ -101,7 +101,7 @@ TEST_F(DirSourceTest, AfterStopNothingIsTold) {
   EXPECT_EQ(recorder_.count(), before);
 }
 
-TEST_F(RegistrySourceTest, WhatIsNoRegistryIsRefused) {
+TEST_F(RegistrySourceTest, RefusesTextsThatNameNoRegistry) {
   const SourceOpener open = RegistrySources();
   for (const char* text : {"", "http://x", "zk://", "zk://host", "dir://relative", "10.0.0.7:1"}) {
     EXPECT_EQ(open(text).code(), Code::kInvalid) << text;
@@ -109,7 +109,7 @@ TEST_F(RegistrySourceTest, WhatIsNoRegistryIsRefused) {
   EXPECT_TRUE(open("list://10.0.0.7:7609").ok());
 }
 
-TEST_F(RegistrySourceTest, ADirectoryThatIsNotThereIsNotMade) {
+TEST_F(RegistrySourceTest, DoesNotCreateAMissingDirectory) {
   auto source = RegistrySources()("dir://" + (folder_ / "nowhere"));
   EXPECT_EQ((*source)->Start(recorder_.Listener()).code(), Code::kNotFound);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "nowhere"));
@@ -139,7 +139,7 @@ class ZkSourceTest : public RegistrySourceTest {
   std::string uuid_;
 };
 
-TEST_F(ZkSourceTest, StartsFromTheFileWhenZooKeeperIsDead) {
+TEST_F(ZkSourceTest, StartsWithTheCachedListWhileZooKeeperIsDown) {
   operator_->Add("10.0.0.7:7609");
   Open(registry_, cache_);
   ASSERT_TRUE(recorder_.Shows({"10.0.0.7:7609"})) << recorder_.notes();
@@ -156,7 +156,7 @@ TEST_F(ZkSourceTest, StartsFromTheFileWhenZooKeeperIsDead) {
   EXPECT_EQ(recorder_.last().cluster.uuid, uuid_);
   EXPECT_EQ(recorder_.addresses(), Addresses{"10.0.0.7:7609"});
 
-  // ZooKeeper is back, and the server that had died with it as well.
+  // ZooKeeper runs again, and so does the server that had ended with it.
   ASSERT_TRUE(zk_->Restart(0).ok());
   ASSERT_TRUE(zk_->AwaitReady().ok());
   operator_ = std::make_unique<Announcer>(registry_);
@@ -166,7 +166,7 @@ TEST_F(ZkSourceTest, StartsFromTheFileWhenZooKeeperIsDead) {
   }));
 }
 
-TEST_F(ZkSourceTest, ZooKeepersDeathAndAllServersDeathChangeNothing) {
+TEST_F(ZkSourceTest, KeepsTheListWhenZooKeeperAndAllServersEnd) {
   operator_->Add("10.0.0.7:7609");
   Open(registry_);
   ASSERT_TRUE(recorder_.Shows({"10.0.0.7:7609"})) << recorder_.notes();
@@ -183,7 +183,7 @@ TEST_F(ZkSourceTest, ZooKeepersDeathAndAllServersDeathChangeNothing) {
   EXPECT_TRUE(recorder_.Shows({"10.0.0.9:7609"}));
 }
 
-TEST_F(ZkSourceTest, ALostTreeAndAnExpiredSessionChangeNothing) {
+TEST_F(ZkSourceTest, KeepsTheListWhenDataAreLostOrTheSessionExpires) {
   operator_->Add("10.0.0.7:7609");
   Open(registry_);
   ASSERT_TRUE(recorder_.Shows({"10.0.0.7:7609"})) << recorder_.notes();

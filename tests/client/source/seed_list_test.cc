@@ -33,7 +33,7 @@ class SeedListTest : public testing::Test {
   SeedList list_{Servers({"seed:1", "seed:2"})};
 };
 
-TEST_F(SeedListTest, BeginsWithItsSeedsAndTakesWhatIsTold) {
+TEST_F(SeedListTest, StartsWithItsSeedsAndThenUsesAServersList) {
   EXPECT_EQ(Shown(), (Names{"seed:1", "seed:2"}));
   EXPECT_TRUE(list_.Hear(Told(7, {"a:1", "b:1"}), kNow));
   EXPECT_EQ(Shown(), (Names{"a:1", "b:1"}));
@@ -44,16 +44,17 @@ TEST_F(SeedListTest, BeginsWithItsSeedsAndTakesWhatIsTold) {
   EXPECT_EQ(Shown(), Names{"b:1"});
 }
 
-TEST_F(SeedListTest, AnOlderListIsNotTakenFromAServerThatIsBehind) {
+TEST_F(SeedListTest, IgnoresAnOlderListOfAServerThatIsBehind) {
   ASSERT_TRUE(list_.Hear(Told(9, {"a:1"}), kNow));
   EXPECT_FALSE(list_.Hear(Told(8, {"old:1"}), kNow + Micros(1'000'000)));
   const Micros later = kNow + SeedList::kPutBackAfter * 10;
   const auto since_taken = std::chrono::duration_cast<Milliseconds>(later - kNow);
-  EXPECT_FALSE(list_.Hear(Told(8, {"old:1"}, since_taken), later)) << "nobody confirms it";
+  EXPECT_FALSE(list_.Hear(Told(8, {"old:1"}, since_taken), later))
+      << "the registry has not confirmed it";
   EXPECT_EQ(Shown(), Names{"a:1"});
 }
 
-TEST_F(SeedListTest, AnOlderListThatTheRegistryConfirmsLaterIsTaken) {
+TEST_F(SeedListTest, UsesAnOlderListThatTheRegistryConfirmedLater) {
   ASSERT_TRUE(list_.Hear(Told(9, {"a:1"}), kNow));
   const Micros later = kNow + SeedList::kPutBackAfter + Micros(2'000'000);
   EXPECT_TRUE(list_.Hear(Told(8, {"restored:1"}, Milliseconds(1'000)), later));
@@ -61,14 +62,14 @@ TEST_F(SeedListTest, AnOlderListThatTheRegistryConfirmsLaterIsTaken) {
   EXPECT_EQ(list_.version(), 8);
 }
 
-TEST_F(SeedListTest, AnOlderListIsTakenWhenNobodyOfItsOwnAnswers) {
+TEST_F(SeedListTest, UsesAnOlderListIfNoListedServerAnswers) {
   ASSERT_TRUE(list_.Hear(Told(9, {"a:1"}), kNow));
   list_.NobodyAnswers();
   EXPECT_TRUE(list_.Hear(Told(8, {"b:1"}, Milliseconds(600'000)), kNow));
   EXPECT_EQ(Shown(), Names{"b:1"});
 }
 
-TEST_F(SeedListTest, SeedsAreAddedWhileNobodyAnswers) {
+TEST_F(SeedListTest, AddsTheSeedsWhileNoServerAnswers) {
   ASSERT_TRUE(list_.Hear(Told(9, {"a:1", "seed:2"}), kNow));
   list_.NobodyAnswers();
   EXPECT_EQ(Shown(), (Names{"a:1", "seed:2", "seed:1"}));
@@ -78,16 +79,16 @@ TEST_F(SeedListTest, SeedsAreAddedWhileNobodyAnswers) {
   EXPECT_EQ(Shown(), (Names{"a:1", "seed:2"})) << "one of them has answered";
 }
 
-TEST_F(SeedListTest, AnEmptyListIsNeverTaken) {
+TEST_F(SeedListTest, NeverUsesAnEmptyList) {
   ASSERT_TRUE(list_.Hear(Told(9, {"a:1"}), kNow));
   EXPECT_FALSE(list_.Hear(Told(10, {}), kNow));
   EXPECT_FALSE(list_.Hear({.version = 11}, kNow)) << "nor one without entries";
-  EXPECT_FALSE(list_.Hear(Told(0, {"b:1"}), kNow)) << "nor one that is nobody's";
+  EXPECT_FALSE(list_.Hear(Told(0, {"b:1"}), kNow)) << "nor an empty one";
   EXPECT_EQ(Shown(), Names{"a:1"});
   EXPECT_EQ(list_.version(), 9);
 }
 
-TEST_F(SeedListTest, AListOfEarlierDaysIsBegunWith) {
+TEST_F(SeedListTest, StartsWithACachedList) {
   list_.Begin({.servers = Servers({"kept:1"}), .from_cache = true});
   EXPECT_EQ(Shown(), Names{"kept:1"});
   list_.NobodyAnswers();

@@ -16,7 +16,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Answers as a test says, for all servers.
+// Answers for all servers as the test sets.
 class Answering {
  public:
   void Tell(int64_t version, const Names& names, Milliseconds ask_again = Milliseconds(500)) {
@@ -47,7 +47,7 @@ class Answering {
         told = told_;
       }
       if (told && told->version == known) told->list.reset();
-      done(told ? Result<ToldServers>(*std::move(told)) : Unavailable("nobody answers"));
+      done(told ? Result<ToldServers>(*std::move(told)) : Unavailable("no server answers"));
     };
   }
 
@@ -75,18 +75,18 @@ class SeedSourceTest : public testing::Test {
   std::unique_ptr<ServerSource> source_;
 };
 
-TEST_F(SeedSourceTest, BeginsWithItsSeedsAndShowsWhatIsTold) {
+TEST_F(SeedSourceTest, StartsWithItsSeedsAndThenReportsAServersList) {
   answering_.Tell(7, {"a:1", "b:1"});
   Start("firn://seed:1,seed:2");
   EXPECT_TRUE(recorder_.Shows({"a:1", "b:1"}));
   EXPECT_TRUE(Eventually(kPatience, [&] { return answering_.known() == 7; }))
       << "it asks again, and says what it has";
-  EXPECT_EQ(recorder_.count(), 2u) << "and is told nothing new";
+  EXPECT_EQ(recorder_.count(), 2u) << "and gets no newer list";
   answering_.Tell(8, {"b:1"});
   EXPECT_TRUE(recorder_.Shows({"b:1"}));
 }
 
-TEST_F(SeedSourceTest, WhileNobodyAnswersTheSeedsAreThere) {
+TEST_F(SeedSourceTest, ReportsTheSeedsWhileNoServerAnswers) {
   Start("firn://seed:1");
   EXPECT_TRUE(recorder_.Shows({"seed:1"}));
   EXPECT_TRUE(Eventually(kPatience, [&] { return answering_.asked() >= 2; }));
@@ -98,7 +98,7 @@ TEST_F(SeedSourceTest, WhileNobodyAnswersTheSeedsAreThere) {
   EXPECT_TRUE(recorder_.Shows({"a:1"}));
 }
 
-TEST_F(SeedSourceTest, AnAnswerMayComeWhenTheSourceIsGone) {
+TEST_F(SeedSourceTest, AnAnswerMayArriveAfterTheSourcesEnd) {
   std::mutex mutex;
   std::function<void(Result<ToldServers>)> late;
   const AskServers keep = [&](int64_t, std::function<void(Result<ToldServers>)> done) {
@@ -114,26 +114,26 @@ TEST_F(SeedSourceTest, AnAnswerMayComeWhenTheSourceIsGone) {
   ASSERT_TRUE((*source)->Start(recorder_.Listener()).ok());
   ASSERT_TRUE(Eventually(kPatience, asked));
   source->reset();
-  late(Unavailable("nobody answers"));
+  late(Unavailable("no server answers"));
 }
 
-TEST_F(SeedSourceTest, TroubleIsAReasonToAskSoon) {
+TEST_F(SeedSourceTest, HurryMakesItAskSoon) {
   answering_.Tell(7, {"a:1"}, Milliseconds(3'600'000));
   Start("firn://seed:1");
   ASSERT_TRUE(recorder_.Shows({"a:1"}));
   answering_.Tell(8, {"b:1"}, Milliseconds(3'600'000));
   EXPECT_EQ(answering_.asked(), 1);
-  // Until it has noted when to ask, it is not to be hurried.
+  // Hurry has no effect before the source has set the time of the next request.
   EXPECT_TRUE(Eventually(kPatience, [&] {
     source_->Hurry();
     return recorder_.addresses() == Names{"b:1"};
   }));
 }
 
-TEST_F(SeedSourceTest, TheLastToldListIsKeptAndSeedsAreNot) {
+TEST_F(SeedSourceTest, CachesTheLastReportedListWithoutSeeds) {
   Start(WithCache());
   EXPECT_TRUE(Eventually(kPatience, [&] { return answering_.asked() >= 2; }));
-  EXPECT_FALSE(std::filesystem::exists(cache_)) << "nobody has told these";
+  EXPECT_FALSE(std::filesystem::exists(cache_)) << "no server reported these";
   answering_.Tell(7, {"10.0.0.7:1", "10.0.0.8:1"});
   ASSERT_TRUE(recorder_.Shows({"10.0.0.7:1", "10.0.0.8:1"}));
   EXPECT_TRUE(Eventually(kPatience, [&] { return std::filesystem::exists(cache_); }));
@@ -145,12 +145,12 @@ TEST_F(SeedSourceTest, TheLastToldListIsKeptAndSeedsAreNot) {
   ASSERT_TRUE(opened.ok()) << opened.status();
   ASSERT_TRUE((*opened)->Start(again.Listener()).ok());
   EXPECT_TRUE(again.Shows({"10.0.0.7:1", "10.0.0.8:1", "seed:1"}))
-      << "as nobody answers, the seeds are tried as well";
+      << "the seeds are added while no server answers";
   EXPECT_TRUE(again.last().from_cache);
   (*opened)->Stop();
 }
 
-TEST_F(SeedSourceTest, StopsWhileAQuestionIsUnanswered) {
+TEST_F(SeedSourceTest, StopsDuringARequest) {
   std::function<void(Result<ToldServers>)> late;
   std::mutex mutex;
   auto opened = OpenSeedSource(

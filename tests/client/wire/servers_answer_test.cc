@@ -1,4 +1,4 @@
-// What a client reads in an answer to servers().
+// Tests how a client parses an answer to servers().
 
 #include <memory>
 #include <string>
@@ -21,7 +21,7 @@ constexpr int32_t kSequence = 5;
 
 class ServersAnswerTest : public testing::Test {
  protected:
-  // A frame with what the generated code writes of `body`.
+  // Returns a frame with `body` as the generated code writes it.
   template <typename Body>
   static std::string Frame(TMessageType type, const Body& body,
                            const std::string& name = "servers") {
@@ -47,7 +47,7 @@ class ServersAnswerTest : public testing::Test {
     return Read(result);
   }
 
-  // The outcome of a call that a server answers with `body` under the method's name.
+  // Returns the outcome of a call that a server answers with `body`.
   template <typename Body>
   Outcome ReadOf(Ask::Method method, std::string name, const Body& body, TMessageType type) {
     return codec_.ReadAnswer(Frame(type, body, name), {.method = method}, kSequence, reply_);
@@ -69,7 +69,7 @@ wire::ServerEntry Entry(const std::string& address, wire::ServerState::type stat
   return entry;
 }
 
-TEST_F(ServersAnswerTest, ReadsEveryFieldAndPassesOverNonsense) {
+TEST_F(ServersAnswerTest, ReadsEveryFieldAndIgnoresInvalidServers) {
   wire::IdService_servers_result result;
   result.__isset.success = true;
   result.success.__set_cluster_uuid("1b4e28ba-2fa1-11d2-883f-0016d3cca427");
@@ -94,7 +94,7 @@ TEST_F(ServersAnswerTest, ReadsEveryFieldAndPassesOverNonsense) {
                 .address = "b:1", .weight = 0, .disabled = true, .phase = ServerPhase::kDraining}));
 }
 
-TEST_F(ServersAnswerTest, AListThatIsLeftOutIsNoEmptyOne) {
+TEST_F(ServersAnswerTest, DistinguishesAnOmittedListFromAnEmptyOne) {
   wire::IdService_servers_result result;
   result.__isset.success = true;
   result.success.__set_version(76);
@@ -102,7 +102,7 @@ TEST_F(ServersAnswerTest, AListThatIsLeftOutIsNoEmptyOne) {
   EXPECT_FALSE(reply_.told.list.has_value());
 }
 
-TEST_F(ServersAnswerTest, WhoeverCannotTellItIsNotThoughtLessOf) {
+TEST_F(ServersAnswerTest, AServerWithoutAListStaysHealthy) {
   const thrift::TApplicationException unknown(thrift::TApplicationException::UNKNOWN_METHOD);
   const Outcome older =
       codec_.ReadAnswer(Frame(thrift::protocol::T_EXCEPTION, unknown), ask_, kSequence, reply_);
@@ -113,11 +113,10 @@ TEST_F(ServersAnswerTest, WhoeverCannotTellItIsNotThoughtLessOf) {
   }
 }
 
-// Escape sequences, and line feeds that would forge lines of a log.
-TEST_F(ServersAnswerTest, WhatAServerSaysIsPrintable) {
+// Escape sequences, and line feeds that would forge log lines.
+TEST_F(ServersAnswerTest, MakesAServersTextPrintable) {
   const std::string hostile = "\x1b]0;owned\x07\x1b[2J\r\nfirn: all is well \xc2\x9b\xff";
-  const std::string shown =
-      "\\x1b]0;owned\\x07\\x1b[2J\\x0d\\x0afirn: all is well \\xc2\\x9b\\xff";
+  const std::string shown = "\\x1b]0;owned\\x07\\x1b[2J\\x0d\\x0afirn: all is well \\xc2\\x9b\\xff";
   wire::IdService_servers_result refused;
   refused.refusal.__set_message(hostile);
   refused.__isset.refusal = true;
@@ -129,15 +128,14 @@ TEST_F(ServersAnswerTest, WhatAServerSaysIsPrintable) {
   EXPECT_EQ(Outcome::Of(AttemptEnd::kUnreachable, hostile).detail, shown);
 }
 
-TEST_F(ServersAnswerTest, AValueThatCannotBeShownIsABrokenAnswer) {
+TEST_F(ServersAnswerTest, AnUnprintableValueIsABrokenAnswer) {
   wire::IdService_getText_result text;
   text.success = "order-\x1b[2J";
   text.__isset.success = true;
   EXPECT_EQ(ReadOf(Ask::Method::kGetText, "getText", text, thrift::protocol::T_REPLY).end,
             AttemptEnd::kBroken);
   text.success = "order-1";
-  EXPECT_TRUE(
-      ReadOf(Ask::Method::kGetText, "getText", text, thrift::protocol::T_REPLY).answered());
+  EXPECT_TRUE(ReadOf(Ask::Method::kGetText, "getText", text, thrift::protocol::T_REPLY).answered());
   wire::IdService_status_result status;
   status.success.cluster_name = "shop\n";
   status.__isset.success = true;
@@ -146,12 +144,11 @@ TEST_F(ServersAnswerTest, AValueThatCannotBeShownIsABrokenAnswer) {
 }
 
 // An empty struct is one byte in an answer, and a hundred in memory.
-TEST_F(ServersAnswerTest, AStatusOfTooManyTagsIsABrokenAnswer) {
+TEST_F(ServersAnswerTest, AStatusWithTooManyTagsIsABrokenAnswer) {
   wire::IdService_status_result status;
   status.__isset.success = true;
   status.success.tags.resize(10'000);
-  EXPECT_TRUE(
-      ReadOf(Ask::Method::kStatus, "status", status, thrift::protocol::T_REPLY).answered());
+  EXPECT_TRUE(ReadOf(Ask::Method::kStatus, "status", status, thrift::protocol::T_REPLY).answered());
   status.success.tags.resize(10'001);
   EXPECT_EQ(ReadOf(Ask::Method::kStatus, "status", status, thrift::protocol::T_REPLY).end,
             AttemptEnd::kBroken);

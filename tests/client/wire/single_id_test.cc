@@ -20,7 +20,7 @@ using apache::thrift::transport::TMemoryBuffer;
 constexpr int32_t kSequences[] = {0, 1, 255, 256, 77'000, INT32_MAX};
 constexpr int64_t kIds[] = {0, 1, -1, 1234567890123456789, INT64_MAX, INT64_MIN};
 
-// A frame as the generated code writes it.
+// Returns a frame as the generated code writes it.
 template <typename Struct>
 std::string Frame(TMessageType type, int32_t sequence, const Struct& body) {
   const auto memory = std::make_shared<TMemoryBuffer>();
@@ -38,7 +38,7 @@ std::string Answer(int32_t sequence, int64_t id) {
   return Frame(apache::thrift::protocol::T_REPLY, sequence, result);
 }
 
-TEST(SingleIdTest, CallsAreThoseOfTheGeneratedCode) {
+TEST(SingleIdTest, WritesTheSameCallsAsTheGeneratedCode) {
   WireCodec codec;
   for (const std::string& tag : {std::string("order"), std::string(), std::string(100, 'x'),
                                  std::string("default"), std::string("order")}) {

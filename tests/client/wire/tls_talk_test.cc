@@ -14,7 +14,7 @@
 namespace firn::client {
 namespace {
 
-// A server's end in memory, with one context for all of its connections.
+// A server in memory, with one context for all of its connections.
 class TlsTalkTest : public testing::Test {
  protected:
   struct Free {
@@ -47,7 +47,7 @@ class TlsTalkTest : public testing::Test {
     EXPECT_EQ(pair.client->state(), TlsTalk::State::kAgreed);
     return pair;
   }
-  // What each has for the other. The server reads in vain, so that it shakes hands.
+  // Exchanges the bytes of both sides. The server's read drives its handshake.
   static void Move(Pair& pair) {
     std::string& sealed = pair.client->sealed();
     BIO_write(SSL_get_rbio(pair.server.get()), sealed.data(), static_cast<int>(sealed.size()));
@@ -67,7 +67,7 @@ class TlsTalkTest : public testing::Test {
   TlsContext context_{{.ca = dir_ / "ca"}};
 };
 
-TEST_F(TlsTalkTest, ResumesAtTheServerThatGaveTheSession) {
+TEST_F(TlsTalkTest, ResumesWithTheServerThatIssuedTheSession) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     const std::string one = "one:" + std::to_string(version), other = one + "0";
     EXPECT_FALSE(Connect(one, version).client->resumed());
@@ -77,7 +77,7 @@ TEST_F(TlsTalkTest, ResumesAtTheServerThatGaveTheSession) {
   }
 }
 
-TEST_F(TlsTalkTest, ResumesNothingOnceItsFilesHaveChanged) {
+TEST_F(TlsTalkTest, DoesNotResumeAfterItsFilesHaveChanged) {
   Connect("one:1", TLS1_3_VERSION);
   ASSERT_TRUE(Connect("one:1", TLS1_3_VERSION).client->resumed());
   ASSERT_EQ(
@@ -87,7 +87,7 @@ TEST_F(TlsTalkTest, ResumesNothingOnceItsFilesHaveChanged) {
   EXPECT_TRUE(Connect("one:1", TLS1_3_VERSION).client->resumed());
 }
 
-TEST_F(TlsTalkTest, GoesOnWithWhatItHadWhenItsFilesAreBad) {
+TEST_F(TlsTalkTest, KeepsThePreviousFilesIfTheNewOnesAreInvalid) {
   Connect("one:1", TLS1_3_VERSION);
   ASSERT_EQ(RunToEnd({"sh", "-c", "echo nothing > " + (dir_ / "ca")}).exit_code, 0);
   EXPECT_EQ(context_.Load().code(), Code::kInvalid);

@@ -1,8 +1,8 @@
-// Any bytes as a server's answer: an answer to what was asked, a refusal, or a reason why it is
-// neither; and whatever it was, the next good answer is read as if nothing had been.
+// Any bytes as a server's answer: must parse to an answer, a refusal, or a reason why it is
+// neither; the next valid answer must then parse correctly.
 //
-// An input's first byte chooses what was asked. The rest is taken for a whole frame, and once more
-// for the body of an answer whose header is right, since few random changes leave one so.
+// An input's first byte selects the request. The rest is used as a whole frame, and also as the
+// body of an answer with a correct header, because random changes rarely keep the header correct.
 
 #include <cstddef>
 #include <cstdint>
@@ -68,8 +68,8 @@ void CheckIds(const Ask& ask, const Reply& reply) {
   if (ask.method == Ask::Method::kGetText) Check(!reply.text.empty(), "an empty text");
 }
 
-// What a server says of itself decides how its ids are read: whatever that is, none of it may be
-// more than the reading can bear.
+// A server's status determines how its ids are checked: no status may break the
+// check.
 void ReadIdsBy(const Reply& status) {
   const firn::client::IdCheck ids(status.facts, Micros(0));
   Reply reply;
@@ -96,7 +96,7 @@ void Try(WireCodec& codec, const Ask& ask, const std::string& frame) {
     Check(outcome.spoke() == outcome.lacks_method, "nonsense that is taken for speech");
     Check(!outcome.detail.empty(), "no answer, and no reason why");
   }
-  // An answer of 8 bytes, field 0 of type 10, which is what an id is.
+  // An answer of 8 bytes: field 0 of type 10, the form of an id.
   static const std::string good =
       Answer("getId", std::string("\x0a\0\0", 3) + std::string(7, '\0') + '\7' + '\0');
   Reply next;
