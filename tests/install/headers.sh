@@ -1,10 +1,10 @@
-# What is installed to be included, for the scripts beside. Sourced, never run.
+# Checks of the installed headers, for the scripts in this folder. Sourced, never run.
 
-# expect_headers PREFIX LIST: the headers there are those of the list, and include no others of ours.
+# expect_headers PREFIX LIST: the headers there must be those of the list, and include no others of Firn.
 expect_headers() {
   local root=$1/include/firn header included
   if ! diff "$2" <(cd "$root" && find . -name '*.h' -printf '%P\n' | LC_ALL=C sort); then
-    echo "< was to be installed, > was installed: $2 says what users may include"
+    echo "< is missing, > is not in the list: $2 lists the headers that users may include"
     return 1
   fi
   while IFS=: read -r header included; do

@@ -20,14 +20,14 @@ sys.path.insert(0, sys.argv[3])
 from machine import in_a_network_of_its_own, programs  # noqa: E402
 
 PATIENCE_S = 400
-# Files that are synced take their time beside other tests.
+# Syncing files is slow while other tests run.
 PATIENT = 'firn() { command firn "$@" --timeout_ms=60000; }\n'
 ORIGINS = ("Twitter's Snowflake", "Leaf, snowflake mode", "Vesta", "CosId, SnowflakeId")
 
 
 REGIONS = "Racks, zones, regions"
-# Who may claim what, what a server of Europe gives, and what one there says that was given a rack of
-# America's.
+# The ranges that servers may claim, the ids of a server in Europe, and the error of a server there with a
+# rack of America.
 TRIED = """
 firn machines list --json --registry=$europe >europe.json
 firn machines list --json --registry=$america >america.json
@@ -77,7 +77,7 @@ class MigrationTest(unittest.TestCase):
         for title in ORIGINS:
             with self.subTest(title), tempfile.TemporaryDirectory(prefix="firn-moving-") as folder:
                 script = sections()[title]
-                # Before the release: who holds what.
+                # Before the release: the holders of machine ids.
                 before, release = re.split(r"(?=^firn machines release)", script, flags=re.MULTILINE)
                 listed = "firn machines list --json --registry=$registry >machines.json\n"
                 code, said = self.run_in(folder, before + listed + release)

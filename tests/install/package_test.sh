@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The build packs itself into .deb files that hold what their names say.
+# The build creates .deb files with the contents that their names promise.
 #
 #   package_test.sh BUILD_TREE COMPONENT...
 set -euo pipefail
@@ -45,18 +45,18 @@ for component in "$@"; do
       ;;
     server)
       holds firn-server '^\./usr/bin/firn-server$'
-      # The unit's user is there, and can be given the secrets that the example of flags speaks of.
+      # The unit's user exists, and can own the files of secrets in the example of flags.
       dpkg-deb --extract "$work"/firn-server_*.deb "$work/server"
       dpkg-deb --control "$work"/firn-server_*.deb "$work/control"
       unit=$work/server/usr/lib/systemd/system/firn-server.service
       user=$(sed -n 's/^User=//p' "$unit")
-      [ -n "$user" ] || fault "the unit names no user: secrets could belong to nobody"
-      ! grep -q '^DynamicUser=yes' "$unit" || fault "a dynamic user owns no files of secrets"
+      [ -n "$user" ] || fault "the unit names no user that could own the files of secrets"
+      ! grep -q '^DynamicUser=yes' "$unit" || fault "a dynamic user cannot own files of secrets"
       grep -q "useradd.*" "$work/control/postinst" && grep -q "\b$user$" "$work/control/postinst" ||
-        fault "installing does not make the user $user"
+        fault "installing does not create the user $user"
       [ -x "$work/control/postinst" ] || fault "postinst cannot be run"
       grep -q -- "-o $user .*-m 0600" "$work/server/etc/firn/firn-server.flags" ||
-        fault "the flags do not say whose the files of secrets are"
+        fault "the flags do not name the owner of the files of secrets"
       grep -qxF /etc/firn/firn-server.flags "$work/control/conffiles" ||
         fault "an upgrade would overwrite the operator's flags"
       holds firn-server '^\./usr/share/man/man8/firn-server\.8\.gz$'
@@ -73,7 +73,7 @@ for component in "$@"; do
       holds firn-tools '^\./usr/share/man/man1/firn\.1\.gz$'
       holds firn-tools '^\./usr/share/bash-completion/completions/firn$'
       ;;
-    *) fault "nobody has said what the component $component must hold" ;;
+    *) fault "this test does not know the contents of the component $component" ;;
   esac
 done
 echo "packed:" "$work"/*.deb

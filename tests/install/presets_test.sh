@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every preset can be configured; the client library can be built without server and tools, and
-# installed, and is all that a project of its users needs.
+# Every preset can be configured. The client library can be built and installed without server and
+# tools, and a user's project needs nothing else.
 #
 #   presets_test.sh ROOT
 set -euo pipefail
@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mapfile -t presets < <(cmake --list-presets | sed -n 's/^  "\([^"]*\)".*/\1/p')
 if [[ " ${presets[*]} " != *" dev "* ]]; then
-  echo "these are not our presets: ${presets[*]}"
+  echo "unexpected presets: ${presets[*]}"
   exit 1
 fi
 for preset in "${presets[@]}"; do
@@ -20,13 +20,13 @@ for preset in "${presets[@]}"; do
     { cat "$work/log"; echo "the preset $preset cannot be configured"; exit 1; }
 done
 
-# In its own place, as deep as the other builds, so that ccache knows what they have compiled.
+# In its own folder, as deep as the other builds, so that ccache can reuse their objects.
 cmake --preset client-only >"$work/log" 2>&1 &&
   cmake --build --preset client-only -j 2 >"$work/log" 2>&1 ||
   { tail -n 50 "$work/log"; echo "the client library cannot be built alone"; exit 1; }
 programs=$(ls build/client-only/bin 2>/dev/null || true)
 if [[ -n $programs ]]; then
-  echo "the client library brings programs along: $programs"
+  echo "the client library installs programs: $programs"
   exit 1
 fi
 
@@ -38,12 +38,12 @@ cmake -S "$here/client_consumer" -B "$work/consumer" -G Ninja -DCMAKE_PREFIX_PAT
   { cat "$work/log"; echo "another project cannot use the client alone"; exit 1; }
 said=$("$work/consumer/list_client")
 if [[ $said != *"127.0.0.1:1 unreachable"* ]]; then
-  echo "a client of nobody said: $said"
+  echo "a client without a server printed: $said"
   exit 1
 fi
 said=$("$work/consumer/registry_client")
 if [[ $said != *"there is no directory /nowhere/firn"* ]]; then
-  echo "a client of a directory that is not there said: $said"
+  echo "a client of a missing directory printed: $said"
   exit 1
 fi
 if ldd "$work/consumer/list_client" | grep -i zookeeper; then

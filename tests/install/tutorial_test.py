@@ -1,5 +1,5 @@
-"""TUTORIAL.md, typed as it stands: every indented line, in one shell. In a network of its own, where the
-ports that the page names are free, and nothing else is to be had: what pip and go would fetch is Debian's.
+"""Runs every indented line of TUTORIAL.md unchanged, in one shell. It runs in its own network, where the
+ports that the page names are free. pip and go use Debian's packages instead of downloads.
 
     tutorial_test.py ROOT BIN MACHINE_PY_FOLDER
 """
@@ -20,7 +20,7 @@ from machine import await_true, in_a_network_of_its_own, programs, skip_unless  
 from pages_test import module_proxy  # noqa: E402
 
 PATIENCE_S = 1000
-# What a program with a client's own time limits wants on a busy machine.
+# Retries a program, because a client's own timeouts may be too short on a busy machine.
 TRIED = 'tried() { local i; for i in {1..20}; do "$@" && return; done; return 1; }\n'
 PROGRAM = re.compile(r"^(build/ids/cpp|build/ids/venv/bin/python |go run |java )", re.MULTILINE)
 FIRST = "./tools/run"
@@ -39,7 +39,7 @@ def text_of(path):
 
 class TutorialTest(unittest.TestCase):
     def setUp(self):
-        # A tree of links: what the page's commands make lies in a folder of the test's own.
+        # A tree of links, so that the page's commands write into a folder of the test's own.
         self.folder = tempfile.mkdtemp(prefix="firn-tutorial-")
         for name in os.listdir(ROOT):
             if name in ("client", "thrift"):  # pip makes files there
@@ -63,7 +63,7 @@ class TutorialTest(unittest.TestCase):
             self.server = None
 
     def as_here(self, script):
-        """The scripts build nothing, and keep their things here."""
+        """The scripts build nothing, and write their files here."""
         script = re.sub(r"^cmake --build .*", ":", script, flags=re.MULTILINE)
         script = TRIED + PROGRAM.sub(r"tried \1", script)
         script = re.sub(r"\./tools/cluster (\w+)", rf"./tools/cluster \1 --folder={self.folder}/cluster",

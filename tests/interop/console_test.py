@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The console page of the admin side, as a real browser shows it.
+"""Tests the console page of the admin side in a real browser.
 
     console_test.py FIRN_SERVER FIRN
 
@@ -24,9 +24,9 @@ PICTURES = {"wide": ["--window-size=1300,1700"], "narrow": ["--window-size=500,2
 
 
 class ConsoleTest(unittest.TestCase):
-    """A cluster of four servers: the first is asked; the second took the machine id of one that
-    had ended before; the third is killed; the fourth has three machine ids. A slow one has been
-    there and gone."""
+    """A cluster of four servers: the first serves the page; the second took the machine id of one
+    that had ended before; the third was killed; the fourth has three machine ids. A slow one has
+    run and ended."""
 
     program = firn = folder = None
 
@@ -80,7 +80,7 @@ class ConsoleTest(unittest.TestCase):
             timeout=interop.PATIENCE_S, check=True).stdout
 
     def page(self, place=""):
-        """The page's elements as they are after some seconds of the page's own time, without its
+        """The page's elements after some seconds of the browser's virtual time, without its
         script."""
         return self.browse(place, "--dump-dom").split("<script>")[0]
 
@@ -91,8 +91,8 @@ class ConsoleTest(unittest.TestCase):
                            self.page(place), re.S)}
 
     def shown_at_last(self, wanted, place=""):
-        """The same, once `wanted` of it holds: the page's own time does not wait for the cluster
-        to be read, so it is looked at until then."""
+        """The same, once `wanted` is true for it: the browser's virtual time does not wait until the
+        cluster was read, so the page is loaded repeatedly."""
         deadline = time.time() + interop.PATIENCE_S
         while not wanted(shown := self.shown(place)):
             self.assertLess(time.time(), deadline, shown)
@@ -114,7 +114,7 @@ class ConsoleTest(unittest.TestCase):
     def test_shows_every_machine_id_and_server_of_the_cluster(self):
         shown = self.shown_at_last(lambda shown: all(
             words in shown["key"] for words in ("never used 57", "held 5", "given back 1")))
-        # The killed one's, whose grant is short: how much of it is left depends on the machine.
+        # The killed server's grant is short: the rest of it depends on the machine.
         self.assertRegex(shown["key"], "(its holder is away|its time has passed) 1")
         self.assertIn("Nothing is wrong.", shown["alarms"])
         for server in self.server, self.successor:
@@ -126,7 +126,7 @@ class ConsoleTest(unittest.TestCase):
 
     def test_shows_all_machine_ids_of_a_server_that_has_several(self):
         def titles():
-            """machine id -> what its title says, of its row."""
+            """machine id -> the title of its row."""
             row = re.search(rf">127\.0\.0\.1:{self.several.port}\b.*?</tr>", self.page())
             return dict(re.findall(r'data-machine="(\d+)" title="([^"]*)"', row[0] if row else ""))
         deadline = time.time() + interop.PATIENCE_S
@@ -135,7 +135,7 @@ class ConsoleTest(unittest.TestCase):
             time.sleep(1)
         for machine, title in machines.items():
             self.assertRegex(title, rf"^worker {int(machine) // 4}, rack 1, held, another \d+ ")
-        # Its own page has them all, too.
+        # Its own page lists all of them, too.
         self.asked = self.several
         shown = self.shown_at_last(lambda shown: "held 5" in shown["key"])
         for machine in machines:
@@ -149,7 +149,7 @@ class ConsoleTest(unittest.TestCase):
         self.assertIn(HOSTILE.replace("<", "&lt;").replace(">", "&gt;"), shown["tags"])
 
     def row_at_last(self, server, wanted, before_each=lambda: None):
-        """The row of a server, from its state on, once `wanted` is found in it."""
+        """The row of a server, from its state on, once it matches `wanted`."""
         def row(shown):
             before_each()
             found = re.search(rf"127\.0\.0\.1:{server.port}\b(.*?)127\.0", shown["servers"] + "127.0")
@@ -161,8 +161,8 @@ class ConsoleTest(unittest.TestCase):
         def calls():
             for _ in range(100):
                 self.one_id(self.successor)
-                # Or STORE_DOWN, where the registry's disk takes its time to say that there is no
-                # such tag.
+                # Or STORE_DOWN, if the registry's disk is too slow to answer that there is no such
+                # tag.
                 self.assertNotEqual(self.successor.answer("nothing"), "ID")
         rate = r"[1-9][\d.,]*"
         self.row_at_last(self.successor, rf"serving\s+20\s+{rate}\s+{rate}\s+{rate}\s+\S+ ms",
@@ -170,7 +170,7 @@ class ConsoleTest(unittest.TestCase):
         self.row_at_last(self.successor, r"serving\s+20\s+0\s+0\s+0\s+no calls")
 
     def await_listed(self, server, machine):
-        """A server serves a moment before the registry has it under its machine id."""
+        """A server serves shortly before the registry lists it with its machine id."""
         deadline = time.time() + interop.PATIENCE_S
         while True:
             audit = json.loads(subprocess.run(
@@ -183,12 +183,12 @@ class ConsoleTest(unittest.TestCase):
             self.assertLess(time.time(), deadline, audit["providers"])
 
     def test_a_server_that_says_nothing_does_not_do_nothing(self):
-        """It is stopped before it has said anything, goes on, and is stopped again."""
+        """The server is paused before its first report, resumed, and paused again."""
         slow = self.start("slow again", 9, 3)
         try:
             self.await_listed(slow, 39)
             slow.process.send_signal(signal.SIGSTOP)
-            # Which of the two depends on how long servers have been asked.
+            # Which of the two depends on how long reports have been requested.
             self.row_at_last(slow, r"(serving\s+39\s+not said yet"
                                    r"|silent for \d+ s\s+39(\s+–){4})\s+3\b")
             slow.process.send_signal(signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""What the interop tests share: servers to ask, stubs, and the way in which a test is skipped."""
+"""Common parts of the interop tests: servers, stubs, and how a test is skipped."""
 
 import glob
 import json
@@ -22,14 +22,14 @@ PATIENCE_S = 120
 
 
 def skip(sentence):
-    """Ends the test as one that cannot run here."""
+    """Ends the test as skipped, because it cannot run here."""
     print("skipped: " + sentence)
     sys.exit(77)
 
 
 def main(case, needs, *others):
-    """Runs the cases of one class: the paths of firn-server and then of `others` are taken off the
-    command line and become attributes of it, beside a `folder` of its own. `needs` is a command."""
+    """Runs the tests of one class. The paths of firn-server and then of `others` are taken from the
+    command line and become attributes of the class, with a `folder` of its own. `needs` is a command."""
     for name in ("program", *others):
         setattr(case, name, os.path.abspath(sys.argv.pop(1)))
     if not shutil.which(needs):
@@ -75,7 +75,7 @@ class Server:
 
     @staticmethod
     def first_line(answer):
-        """The state; why it is not READY stands below it."""
+        """The state; the next line is the reason if it is not READY."""
         return answer.read().decode().split("\n")[0]
 
     def log(self):
@@ -94,7 +94,7 @@ class Server:
 
 
     def answer(self, tag):
-        """What it says when one id of the tag is asked for: the reason of its refusal, or "ID"."""
+        """The answer to a call for one id of the tag: the reason of its refusal, or "ID"."""
         url = f"http://127.0.0.1:{self.port}/v1/ids/{tag}"
         try:
             with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
@@ -112,12 +112,11 @@ class Server:
 
 
 class Servers:
-    """Those that every language asks: one that issues under machine id 13 (worker 3, rack 1), one
-    that holds no machine id, and those that have the other troubles. A context; all must end
-    cleanly.
+    """The servers that every language calls: one that issues under machine id 13 (worker 3, rack 1),
+    one that holds no machine id, and those with the other faults. A context; all must end cleanly.
 
-    `troubles` says who refuses what: reason -> (server, tag). The tag's ids are refused with that
-    reason, if not at once then after some that are given."""
+    `troubles` maps a reason to (server, tag). The tag's ids are refused with that reason, at once or
+    after some ids."""
 
     def __init__(self, program, firn):
         self.program, self.firn = program, firn
@@ -140,7 +139,7 @@ class Servers:
         return self.all[-1]
 
     def trouble_tags(self):
-        """A server with two snowflake ids a second, and tags that have come to their ends."""
+        """A server with two snowflake ids a second, and tags whose numbers are exhausted."""
         stores = os.path.join(self.folder, "stores.ini")
         with open(stores, "w") as file:
             file.write(f"[away]\nkind = redis\naddress = 127.0.0.1:{programs.free_port()}\n")
@@ -162,7 +161,7 @@ class Servers:
                 server.becomes(tag, reason)
 
     def turn_the_clock_back(self):
-        """A server that waits for its wall clock, which goes an hour back."""
+        """A server that waits for its wall clock, which was set an hour back."""
         offset = os.path.join(self.folder, "offset")
         library = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")[0]
         write = lambda text: open(offset, "w").write(text)
@@ -176,7 +175,7 @@ class Servers:
         self.troubles["CLOCK"] = (server, "default")
 
     def begin_to_drain(self):
-        """A server on its way out, which waits for a connection to go."""
+        """A draining server, which waits for a connection to close."""
         server = self.start("draining", f"--drain_refuse_ms={PATIENCE_S * 1000}")
         self.held = socket.create_connection(("127.0.0.1", server.port))
         server.ask_to_end()
@@ -201,7 +200,7 @@ def generate(language, contract, folder):
 
 
 def run_client(command, servers, **options):
-    """Runs a client program that is given two ports, and who refuses what as REASON=port/tag; its
+    """Runs a client program with two ports and the expected refusals as REASON=port/tag. Returns its
     exit code."""
     told = [str(servers.ready.port), str(servers.waiting.port)]
     told += [f"{reason}={server.port}/{tag}" for reason, (server, tag) in servers.troubles.items()]

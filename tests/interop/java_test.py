@@ -16,7 +16,7 @@ import interop
 
 JARS = ["/usr/share/java/" + name + ".jar"
         for name in ("thrift", "slf4j-api", "slf4j-nop", "geronimo-annotation-1.3-spec")]
-# Two short programs: what the just-in-time compiler would do best is not worth its time.
+# Two short programs, for which full just-in-time compilation would take longer than it saves.
 QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 if __name__ == "__main__":

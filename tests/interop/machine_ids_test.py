@@ -71,7 +71,7 @@ class MachineIdsTest(unittest.TestCase):
             return answer.read().decode()
 
     def machines(self):
-        """Those that it holds, in its order."""
+        """The machine ids that it holds, in its order."""
         try:
             status = json.loads(self.ask("/v1/status", admin=True))
         except (urllib.error.URLError, OSError):
@@ -82,7 +82,7 @@ class MachineIdsTest(unittest.TestCase):
         return held
 
     def take(self, calls):
-        """Ids of so many calls, none of which has ever been seen. Those of one call rise."""
+        """Takes ids with so many calls; checks that none was seen before, and that those of a call rise."""
         taken = []
         for _ in range(calls):
             ids = [int(one) for one in json.loads(self.ask("/v1/ids/default?count=1000"))["ids"]]

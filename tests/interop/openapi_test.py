@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""firn-server and its description of itself, /v1/openapi.json, both ways: every path answers as it
-is described, and no path or parameter of the sources is left out.
+"""Compares firn-server with its description, /v1/openapi.json, both ways: every path answers as
+described, and every path and parameter in the sources is described.
 
     openapi_test.py FIRN_SERVER FIRN SOURCES
 
@@ -32,7 +32,7 @@ FORM, JSON = "application/x-www-form-urlencoded", "application/json"
 
 
 def closed(schema):
-    """The schema with no room for members that it does not name."""
+    """The schema, changed to refuse members that it does not name."""
     if isinstance(schema, list):
         return [closed(part) for part in schema]
     if not isinstance(schema, dict):
@@ -136,7 +136,7 @@ class OpenApiTest(unittest.TestCase):
                     self.expect_described(operation, *answer)
 
     def bodies(self, path, operation):
-        """The ways to say it: none, or each kind of body with the examples of the GET."""
+        """The possible requests: without a body, or each kind of body with the examples of the GET."""
         if "requestBody" not in operation:
             return [({}, None)]
         told = {p["name"]: p["example"] for p in self.document["paths"][path]["get"]["parameters"]
@@ -162,12 +162,12 @@ class OpenApiTest(unittest.TestCase):
             if method != "GET" or not path.startswith("/v1/"):
                 continue
             target, _ = self.request(path, operation)
-            target += ("&" if "?" in target else "?") + "nobody=1"
+            target += ("&" if "?" in target else "?") + "unknown=1"
             with self.subTest(side=side, path=path):
                 status, headers, body = self.ask(side, method, target)
                 self.assertEqual(status, 400, body)
                 self.expect_described(operation, status, headers, body)
-        answer = self.ask("public", "GET", "/v1/ids/nobody")
+        answer = self.ask("public", "GET", "/v1/ids/undefined")
         self.assertEqual(answer[0], 404)
         self.expect_described(self.document["paths"]["/v1/ids/{tag}"]["get"], *answer)
         answer = self.ask("admin", "POST", "/v1/offline")

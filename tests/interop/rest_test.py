@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Every HTTP path of firn-server by curl, as users of other systems have it.
+"""Every HTTP path of firn-server by curl, as users of other systems call it.
 
     rest_test.py FIRN_SERVER FIRN
 
@@ -20,7 +20,7 @@ TOKEN = "3c6e0b8a9c15224a"
 class Answer:
     def __init__(self, text):
         head, _, self.body = text.rpartition("\r\n\r\n")
-        self.steps = head.split("\r\n\r\n")  # the last one, and what was said before it
+        self.steps = head.split("\r\n\r\n")  # the final answer's head, after interim ones
         lines = self.steps[-1].split("\r\n")
         self.status = int(lines[0].split()[1])
         self.fields = {name.lower(): value for name, value in

@@ -63,12 +63,12 @@ class TlsTest(unittest.TestCase):
 
     @classmethod
     def use(cls, name, days=2):
-        """Puts a new certificate where the server looks for it."""
+        """Replaces the server's certificate files."""
         for source, target in zip(cls.ours.sign(name, days), cls.files):
             shutil.copy(source, target)
 
     def ask(self, certificate):
-        """Asks for an id; the name of the server that gave it. None: it wants no such client."""
+        """Requests an id; returns the name in the server's certificate. None: it refuses the client."""
         context = ssl.create_default_context(cafile=self.ours.path("ca.crt"))
         context.check_hostname = False
         if certificate:
@@ -88,7 +88,7 @@ class TlsTest(unittest.TestCase):
             connection.close()
 
     def reload(self, says):
-        """Sends SIGHUP, and waits until the log says once more what came of it."""
+        """Sends SIGHUP, and waits until the log contains the result."""
         before = self.server.log().count(says)
         self.server.process.send_signal(signal.SIGHUP)
         deadline = time.time() + interop.PATIENCE_S

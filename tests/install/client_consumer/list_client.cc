@@ -2,7 +2,7 @@
 
 #include "client/client.h"
 
-// Asks a server that is not there, and shows what it is told.
+// Calls a server that does not exist, and prints the error.
 int main() {
   firn::Client client({.servers = "list://127.0.0.1:1"});
   const firn::Result<int64_t> id = client.GetId("order");

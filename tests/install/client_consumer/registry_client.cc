@@ -4,7 +4,7 @@
 #include "client/local_ranges.h"
 #include "client/source/registry_source.h"
 
-// Looks for servers in a directory that is not there, and shows what it is told.
+// Reads the list of servers from a directory that does not exist, and prints the error.
 int main() {
   firn::Client client({.servers = "dir:///nowhere/firn",
                        .open_source = firn::RegistrySources(),

@@ -3,7 +3,7 @@
 #include "common/id/layout.h"
 #include "thrift/gen/IdService.h"
 
-// Takes an id apart and hands the fields over the wire's own type.
+// Unpacks an id and copies its fields into the wire's own type.
 int main() {
   const firn::Layout& layout = firn::Layout::Firn();
   const firn::Result<int64_t> id =
