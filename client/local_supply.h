@@ -14,54 +14,54 @@
 
 namespace firn {
 
-// How runs of ids are fetched ahead of need. Thread-safe; outlives whoever was made with it.
+// Fetches runs of ids for a LocalSupply. Thread-safe; outlives the supply.
 class RangeFetcher {
  public:
-  // Exactly the ids that were asked for, in ascending order, or why there are none. The code names
-  // the remedy: kUnavailable passes by itself, kInvalid, kNotFound, kDenied and kExhausted do not.
+  // Receives exactly the requested ids, in ascending order, or a failure. The code names the
+  // remedy: kUnavailable ends by itself; kInvalid, kNotFound, kDenied and kExhausted do not.
   // kNotFound: the tag does not exist, or was deleted.
   using Done = std::function<void(Result<std::vector<IdRun>>)>;
 
-  // Asks the cluster for `count` ids of `tag`, with the client's own deadlines and failover.
-  // `done` is called once, on a thread of the client's, never inside this call; it must not block.
-  // Not at all when the client is destroyed first.
+  // Requests `count` ids of `tag` from the cluster, with the client's deadlines and failover.
+  // `done` is called once, on a thread of the client, never inside this call; it must not block.
+  // It is not called if the client is destroyed first.
   virtual void Fetch(const std::string& tag, int64_t count, Done done) = 0;
 
  protected:
   ~RangeFetcher() = default;
 };
 
-// Ids that the program has in memory already. Client::GetId asks here before it asks a server:
-// first TryTake, then, where it may wait, AwaitAndTake. Thread-safe. Owned by the client; destroyed
-// when no Fetch can answer any more.
+// Prefetched ids in memory. Client::GetId uses them before it asks a server: it calls TryTake and
+// then, if it may wait, AwaitAndTake. Thread-safe. Owned by the client, which destroys it after the
+// last answer to a Fetch.
 //
-// Sharp edge: in a child of fork() the object is left behind as it is, and its ids with it, so that
-// parent and child never give the same one. The child's client makes a supply of its own.
+// Sharp edge: a child of fork() never uses the inherited object or its ids, so that parent and
+// child never issue the same id. The child's client creates its own supply.
 class LocalSupply {
  public:
   virtual ~LocalSupply() = default;
 
-  // Why it cannot be used, if so; the client's own status then. The same at any time.
+  // Returns ok, or why the supply cannot be used; then it is the client's status. Never changes.
   virtual Status status() const { return {}; }
 
-  // One id of `tag`, if there is one at hand. Never waits. Nothing: ask a server.
+  // Returns an id of `tag`, without waiting. nullopt: ask a server.
   virtual std::optional<int64_t> TryTake(std::string_view tag) = 0;
 
-  // When TryTake found nothing but more has been asked for: waits for that, `patience` at most, and
-  // takes one id of it. So many threads that need ids at once do not all ask for single ones as
-  // well. Nothing: ask a server. Not on the thread that answers fetches.
+  // Call it after TryTake found nothing. Waits for a fetch in progress, at most `patience`, and
+  // takes an id of it, so that many waiting threads do not each send a request. nullopt: ask a
+  // server. Must not be called on the thread that answers fetches.
   virtual std::optional<int64_t> AwaitAndTake(std::string_view tag, Milliseconds patience) = 0;
 
   struct Counts {
-    uint64_t taken = 0;    // ids given
-    uint64_t missed = 0;   // calls of TryTake for tags that have a supply, when it was empty
-    uint64_t awaited = 0;  // of those, given an id by AwaitAndTake
-    uint64_t dropped = 0;  // ids that were fetched and not given: too old, or of a deleted tag
+    uint64_t taken = 0;    // ids taken
+    uint64_t missed = 0;   // calls of TryTake that found the supply of their tag empty
+    uint64_t awaited = 0;  // of those, calls that got an id by AwaitAndTake
+    uint64_t dropped = 0;  // fetched ids that were dropped: too old, or of a deleted tag
   };
   virtual Counts counts() const = 0;
 };
 
-// Makes the supply of one client. `fetcher` outlives it and may be used at once.
+// Creates the supply of one client. `fetcher` outlives it and may be used at once.
 using LocalSupplyMaker = std::function<std::unique_ptr<LocalSupply>(RangeFetcher& fetcher)>;
 
 }  // namespace firn

@@ -133,7 +133,7 @@ CallPlan::Step CallPlan::NobodyLeft(Micros now) {
     const Micros again = may_speak ? now + limits_.attempt_limit : deadline_;
     return {.kind = Kind::kWait, .for_news = true, .until = std::min(again, deadline_)};
   }
-  return RoundOver("nobody else is left to ask", now);
+  return RoundOver("no other server is left to ask", now);
 }
 
 CallPlan::Step CallPlan::RoundOver(std::string_view why, Micros now) {

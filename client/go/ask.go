@@ -9,33 +9,33 @@ import (
 	wire "firn.io/go/firn/internal/wire"
 )
 
-// result is what a method of the contract brings, as its generated type holds it.
+// result is the generated type of a method's result.
 type result interface {
 	thrift.TStruct
 	IsSetSuccess() bool
 	GetRefusal() *wire.Refusal
 }
 
-// ask is a method of the contract with its arguments, and reads its answer.
+// ask is a method of the wire contract with its arguments, and the parser of its answer.
 type ask struct {
 	method    string
 	tag       string
 	arguments thrift.TStruct
 	result    func() result
-	answer    func(result) *answer // of a result that is a success
+	answer    func(result) *answer // converts a successful result
 }
 
-// answer holds what the method gives; ids for the methods that give them.
+// answer holds the result of a method; ids for the methods that return them.
 type answer struct {
 	ids    []int64
 	runs   []*wire.IdRun
 	text   string
 	status *wire.ServerStatus
 	list   *wire.ServerList
-	fault  string // a sentence when it cannot be an answer to what was asked
+	fault  string // a sentence if it cannot be an answer to the request
 }
 
-// asking makes an ask of the generated types.
+// asking creates an ask from the generated types.
 func asking[R result](method, tag string, arguments thrift.TStruct, made func() R,
 	read func(R) *answer) *ask {
 	return &ask{method, tag, arguments, func() result { return made() },
@@ -100,7 +100,7 @@ func faultOfIDs(ids []int64, count int) string {
 	return ""
 }
 
-// readRuns is the first and last id of each run, and a sentence when they are not `count` ids in
+// readRuns returns the first and last id of each run, and a sentence if they are not `count` ids in
 // ascending order.
 func readRuns(runs []*wire.IdRun, count int) (ends []int64, fault string) {
 	got, last := int64(0), int64(math.MinInt64)

@@ -14,11 +14,11 @@ const (
 	overloadPause = 10 * time.Millisecond
 )
 
-// call is the way of one call from server to server. Each server is asked once, AttemptsMax requests
-// are sent at most. A refusal that no other server would mend ends it. When all that could be reached
-// are overloaded it waits as long as the shortest advice and begins anew, if the deadline allows. When
-// there is nobody to ask, or all were out of reach, silent or on their way out, it waits for news of
-// servers, or as long as an attempt may take, and asks all once more. Nothing begins at or after the
+// call is the failover of one call. It tries each server once, and sends at most AttemptsMax requests.
+// A refusal that another server would repeat ends it. If all reachable servers are overloaded, it
+// waits for the shortest advised time and starts again, if the deadline permits. If no server is left,
+// or all are unreachable, silent or draining, it waits for news of servers, or for the time of an
+// attempt, and tries all of them once more. No attempt starts at or after the
 // deadline.
 type call struct {
 	engine   *engine
@@ -28,9 +28,9 @@ type call struct {
 	dropped  int       // earlier attempts
 	last     *failure
 	sent     int
-	alone    bool // there was nobody to ask
-	paid     bool // the next request costs the retry budget
-	rounds   int  // that ended because all servers were overloaded
+	alone    bool // no server could be asked
+	paid     bool // the next request uses the retry budget
+	rounds   int  // rounds that ended because all servers were overloaded
 
 	tried                       map[*server]bool // in this round, as all below
 	unreached, overloaded, lost int
@@ -87,7 +87,7 @@ func (c *call) run(ctx context.Context) (*answer, error) {
 	}
 }
 
-// askOne asks the server; once more on a fresh connection when an idle one turns out closed.
+// askOne asks the server; it tries again on a new connection if an idle one turns out to be closed.
 func (c *call) askOne(ctx context.Context, server *server) (*answer, *failure) {
 	defer c.engine.fleet.giveBack(server)
 	got, problem := c.timed(ctx, server, false)
@@ -114,7 +114,7 @@ func (c *call) timed(ctx context.Context, server *server, fresh bool) (*answer, 
 	}
 	c.attempts = append(c.attempts,
 		Attempt{server.address, problem.end, problem.reason, took, problem.detail})
-	// A call that left it hardly any time says nothing about the server.
+	// A timeout after too little time says nothing about the server's health.
 	late := problem.end == Timeout || problem.end == ConnectTimeout
 	if ctx.Err() == nil && !(late && 2*took < c.engine.options.AttemptLimit) {
 		c.engine.fleet.failed(server, c.ask.tag, problem)
@@ -122,7 +122,7 @@ func (c *call) timed(ctx context.Context, server *server, fresh bool) (*answer, 
 	return nil, problem
 }
 
-// heed counts what the attempt came to; whether that settles the call.
+// heed records the outcome of an attempt, and returns whether it ends the call.
 func (c *call) heed(server *server, problem *failure) bool {
 	c.last = problem
 	elsewhere := problem.reason == NotReady || problem.reason == Clock ||
@@ -152,7 +152,7 @@ func (c *call) heed(server *server, problem *failure) bool {
 	return false
 }
 
-// wait waits for what may help; whether that was news of servers, or why there is no waiting.
+// wait waits for an event that may help. It returns whether that was news of servers, or why it does not wait.
 func (c *call) wait(ctx context.Context) (news bool, why string) {
 	if at := c.engine.fleet.pausedUntil(c.tried); !at.IsZero() && c.sent < c.engine.options.AttemptsMax {
 		if at.After(c.until) {
@@ -167,7 +167,7 @@ func (c *call) wait(ctx context.Context) (news bool, why string) {
 		if c.rounds++; room <= 0 || c.rounds == roundsMax {
 			return false, "all servers are overloaded"
 		}
-		// Up to half as long again, by lot, so that clients do not return together.
+		// Adds up to half of the time at random, so that clients do not return together.
 		c.engine.sleep(ctx, c.advice+time.Duration(drawBelow(int64(clamp(c.advice, 0, room))/2+1)), nil)
 		c.sent = 0
 		c.beginRound()
@@ -175,7 +175,7 @@ func (c *call) wait(ctx context.Context) (news bool, why string) {
 	}
 	lost := c.lost == len(c.tried) && c.engine.fleet.listsChange
 	if !(len(c.tried) == 0 || lost) || c.sent >= c.engine.options.AttemptsMax {
-		return false, "nobody else is left to ask"
+		return false, "no other server is left to ask"
 	}
 	pause := time.Until(c.until)
 	if limit := c.engine.options.AttemptLimit; limit < pause {

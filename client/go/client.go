@@ -3,8 +3,8 @@
 //	client, err := firn.New("firn://10.0.0.7:7609,10.0.0.8:7609", firn.Options{})
 //	id, err := client.NextID(ctx, "order")
 //
-// Ids are 64 bits and never issued twice. A tag, such as "order", is a name under which ids are asked
-// for; an empty one is the servers' default.
+// Ids have 64 bits and are never issued twice. A tag, such as "order", is the name under which a program
+// requests ids; an empty tag is the servers' default.
 package firn
 
 import (
@@ -19,16 +19,16 @@ const (
 	countMax = 100_000
 )
 
-// Client takes ids from a cluster. Any number of goroutines share one, for as long as the program
-// runs. Calls end by the deadline of their context, or after Options.Deadline where it has none, with
-// ids or with an *Error that lists every server that was asked.
+// Client takes ids from a cluster. Use one for all goroutines, as long as the program runs. A call ends
+// by the deadline of its context, or after Options.Deadline if the context has none, with ids or with
+// an *Error that lists every attempt.
 type Client struct {
 	engine *engine
 }
 
-// New makes a client of the servers firn://seed,seed, which tell which others there are, or
-// list://host:port,host:port, which are all. It waits for nobody; it fails only for options that cannot
-// be used, with an *Error that names every fault.
+// New creates a client of firn://seed,seed, which discovers all servers through any of these, or of
+// list://host:port,host:port, which names all of them. It does not wait for a server. It fails only for
+// invalid options, with an *Error that names every fault.
 func New(servers string, options Options) (*Client, error) {
 	options = options.withDefaults()
 	faults := options.faults()
@@ -42,7 +42,7 @@ func New(servers string, options Options) (*Client, error) {
 	return &Client{newEngine(options, seeds, listsChange)}, nil
 }
 
-// NextID is one id; from memory, where Options.LocalRanges names the tag.
+// NextID returns one id; from memory, if Options.LocalRanges names the tag.
 func (c *Client) NextID(ctx context.Context, tag string) (int64, error) {
 	until := c.engine.deadlineOf(ctx)
 	if supply := c.engine.supplies[tag]; supply != nil && c.engine.ctx.Err() == nil {
@@ -57,7 +57,7 @@ func (c *Client) NextID(ctx context.Context, tag string) (int64, error) {
 	return got.ids[0], nil
 }
 
-// NextIDs are exactly `count` ids, 1 to 100000; in ascending order, unless the tag obfuscates them.
+// NextIDs returns exactly `count` ids, 1 to 100000; in ascending order, unless the tag is obfuscated.
 func (c *Client) NextIDs(ctx context.Context, tag string, count int) ([]int64, error) {
 	if count < 1 || count > countMax {
 		return nil, &Error{Kind: Refused, Reason: BadRequest,
@@ -70,7 +70,7 @@ func (c *Client) NextIDs(ctx context.Context, tag string, count int) ([]int64, e
 	return got.ids, nil
 }
 
-// NextText is one id in the text form of its tag.
+// NextText returns one id in the text form of its tag.
 func (c *Client) NextText(ctx context.Context, tag string) (string, error) {
 	got, fault := c.call(ctx, askText(tag), c.engine.deadlineOf(ctx))
 	if fault != nil {
@@ -79,10 +79,10 @@ func (c *Client) NextText(ctx context.Context, tag string) (string, error) {
 	return got.text, nil
 }
 
-// Servers are the servers as this client sees them, in the order of their addresses.
+// Servers returns the servers as this client sees them, in the order of their addresses.
 func (c *Client) Servers() []SeenServer { return c.engine.fleet.view() }
 
-// Close waits for nothing: calls that are under way end with the kind Closed, and so do later ones.
+// Close does not wait: calls in progress end with the kind Closed, and so do later ones.
 func (c *Client) Close() { c.engine.close() }
 
 func (c *Client) call(ctx context.Context, a *ask, until time.Time) (*answer, error) {

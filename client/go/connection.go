@@ -22,7 +22,7 @@ import (
 
 const frameMax = 16 << 20
 
-// tlsFiles makes configurations for new connections, anew when a file has changed.
+// tlsFiles creates configurations for new connections, and reads the files again when one has changed.
 type tlsFiles struct {
 	said   TLS
 	mutex  sync.Mutex
@@ -30,8 +30,8 @@ type tlsFiles struct {
 	config *tls.Config
 }
 
-// current is a configuration for a connection to the host. While the files are unusable, such as half
-// written, the last usable ones stay in force.
+// current returns a configuration for a connection to the host. While the files are unusable, such as
+// half written, the last usable ones stay in force.
 func (t *tlsFiles) current(host string) (*tls.Config, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -80,19 +80,19 @@ func (t *tlsFiles) read() (*tls.Config, error) {
 	return config, nil
 }
 
-// connection leads to one server. Used by one call at a time. Whatever has gone wrong once on it
-// ends it, so a late answer is nobody's.
+// connection is a connection to one server. Used by one call at a time. Any failure ends it, so a late
+// answer cannot be taken for the answer to another call.
 type connection struct {
 	socket   net.Conn
 	in       *bufio.Reader // reads head and body of a short answer at once
-	used     bool          // before: whoever finds it closed may ask once more
+	used     bool          // an earlier call used it: if it is closed, the call may try again
 	check    idCheck
 	sequence int32
 
 	idleSince time.Time
 }
 
-// connect tries the host's addresses, racing those of two families, and speaks TLS when told to.
+// connect tries the host's addresses, racing those of two families, and uses TLS if requested.
 func connect(ctx context.Context, address string, files *tlsFiles, until time.Time) (*connection, *failure) {
 	dialer := net.Dialer{Deadline: until, FallbackDelay: 10 * time.Millisecond}
 	socket, fault := dialer.DialContext(ctx, "tcp", address)
@@ -154,14 +154,14 @@ func isTimeout(fault error) bool {
 
 func (c *connection) close() {
 	if secure, is := c.socket.(*tls.Conn); is {
-		_ = secure.NetConn().Close() // without the goodbye, for which it might wait
+		_ = secure.NetConn().Close() // without close_notify, for which it might wait
 		return
 	}
 	_ = c.socket.Close()
 }
 
-// over returns whether the server has closed the connection, or sent what nobody asked for. Only for an
-// idle connection; takes a millisecond.
+// over returns whether the server has closed the connection, or sent bytes without a request. Only for
+// an idle connection; takes 1 ms.
 func (c *connection) over() bool {
 	plain := c.socket
 	if secure, is := plain.(*tls.Conn); is {
@@ -172,7 +172,7 @@ func (c *connection) over() bool {
 	return !isTimeout(fault)
 }
 
-// call asks, and reads the answer. A context that ends does not wait for it.
+// call sends the request and reads the answer. It returns at once when the context ends.
 func (c *connection) call(ctx context.Context, a *ask, until time.Time) (*answer, *failure) {
 	_ = c.socket.SetDeadline(until)
 	if ctx.Done() != nil {

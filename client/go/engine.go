@@ -19,13 +19,13 @@ const (
 	checksMax    = 16 // connections of one server that are checked at a time
 )
 
-// engine is all that a client has: the fleet, its connections, and what runs in the background.
+// engine has the parts of a client: the fleet, its connections and the background goroutines.
 type engine struct {
 	options  Options
 	fleet    *fleet
 	tls      *tlsFiles
 	supplies map[string]*supply
-	ctx      context.Context // of the background; ends with the client
+	ctx      context.Context // of background goroutines; ends with the client
 	end      context.CancelFunc
 	wake     chan struct{}
 
@@ -53,7 +53,7 @@ func newEngine(options Options, seeds []string, listsChange bool) *engine {
 	return e
 }
 
-// close waits for nothing: calls that are under way end with Closed.
+// close does not wait: calls in progress end with Closed.
 func (e *engine) close() {
 	e.end()
 	e.mutex.Lock()
@@ -72,7 +72,7 @@ func (e *engine) call(ctx context.Context, a *ask, until time.Time) (*answer, er
 	return got, fault
 }
 
-// deadlineOf is that of the context, or the default one.
+// deadlineOf returns the deadline of the context, or the default one.
 func (e *engine) deadlineOf(ctx context.Context) time.Time {
 	if until, has := ctx.Deadline(); has {
 		return until
@@ -80,7 +80,7 @@ func (e *engine) deadlineOf(ctx context.Context) time.Time {
 	return time.Now().Add(e.options.Deadline)
 }
 
-// sleep lasts so long, or until news, the end of the context, or that of the client.
+// sleep waits for that time, or until news, the end of the context or the end of the client.
 func (e *engine) sleep(ctx context.Context, pause time.Duration, news <-chan struct{}) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -144,7 +144,7 @@ func (e *engine) awaitRoom(ctx context.Context, one *server, deadline time.Time)
 	return failed(NoRoom, "all connections were in use")
 }
 
-// take is the connection that was used last, or a new one that leads to this cluster.
+// take returns the connection that was used last, or a new one to a server of this cluster.
 func (e *engine) take(ctx context.Context, one *server, fresh bool, until time.Time) (*connection, *failure) {
 	e.fleet.mutex.Lock()
 	if last := len(one.idle) - 1; last >= 0 && !fresh {
@@ -164,7 +164,7 @@ func (e *engine) take(ctx context.Context, one *server, fresh bool, until time.T
 	return made, problem
 }
 
-// connect opens a connection, asks for the server's status, and goes no further unless it is of this
+// connect opens a connection, asks for the server's status, and fails unless the server is of this
 // cluster.
 func (e *engine) connect(ctx context.Context, one *server, secure bool,
 	until time.Time) (*connection, *wire.ServerStatus, *failure) {
@@ -214,7 +214,7 @@ func (e *engine) dial(ctx context.Context, one *server, secure bool,
 	return made, got.status, nil
 }
 
-// whileOpen is the context, which also ends when the client is closed. The caller must call stop.
+// whileOpen returns a context that also ends when the client is closed. The caller must call stop.
 func (e *engine) whileOpen(ctx context.Context) (joined context.Context, stop func()) {
 	joined, cancel := context.WithCancel(ctx)
 	go func() {
@@ -246,7 +246,7 @@ func (e *engine) drop(made *connection) {
 	made.close()
 }
 
-// upkeep does what no call waits for: statuses of servers that are out, and lists.
+// upkeep does the background work: it probes ejected servers, and asks for lists.
 func (e *engine) upkeep() {
 	for e.ctx.Err() == nil {
 		due, next := e.fleet.takeLooks()
@@ -292,8 +292,8 @@ func (e *engine) nextList() time.Time {
 	return e.listDue
 }
 
-// askListSoon: a call met trouble, so the list may have changed. Spread over a second, for others met
-// it, too.
+// askListSoon asks for the list after a failed call, within a random time of at most 1 s, because other
+// clients see the same failure.
 func (e *engine) askListSoon() {
 	e.mutex.Lock()
 	soon := time.Now()
@@ -340,7 +340,7 @@ func (e *engine) askList() {
 	e.mutex.Unlock()
 }
 
-// askForList asks the server for its list; when to ask again.
+// askForList asks the server for its list, and returns when to ask again.
 func (e *engine) askForList(one *server) (time.Duration, *failure) {
 	until := time.Now().Add(e.options.AttemptLimit)
 	made, problem := e.take(e.ctx, one, false, until)
@@ -358,7 +358,7 @@ func (e *engine) askForList(one *server) (time.Duration, *failure) {
 		return problem.retryAfter, nil
 	case problem.end == WasRefused:
 		return noListYet, nil
-	case problem.lacksMethod: // an older server: the addresses at hand have to do
+	case problem.lacksMethod: // an older server: keep using the known addresses
 		return noSuchMethod, nil
 	default:
 		return 0, problem

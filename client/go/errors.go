@@ -9,7 +9,7 @@ import (
 	wire "firn.io/go/firn/internal/wire"
 )
 
-// Reason is why a server said no; the numbers are those of firn.thrift. 0: nobody said so.
+// Reason is the reason of a refusal; the numbers are those of firn.thrift. 0: no refusal.
 type Reason int
 
 // The reasons of the contract.
@@ -26,7 +26,7 @@ const (
 	Internal
 )
 
-// String is the reason's name in the contract, such as UNKNOWN_TAG.
+// String returns the reason's name in the contract, such as UNKNOWN_TAG.
 func (r Reason) String() string {
 	if r == 0 {
 		return ""
@@ -34,22 +34,22 @@ func (r Reason) String() string {
 	return wire.Reason(r).String()
 }
 
-// End is what became of asking one server.
+// End is the outcome of one attempt at a server.
 type End string
 
 // The ends that an attempt can have.
 const (
 	Unreachable    End = "unreachable"     // refused, no route, reset while connecting
-	ConnectTimeout End = "connect timeout" // nobody took the connection in time
-	ConnClosed     End = "closed"          // the connection ended before the whole answer
-	Timeout        End = "timeout"         // no answer, or not all of it, in time
-	Broken         End = "broken"          // what came is not an answer to what was asked
-	WrongService   End = "wrong service"   // it is not an IdService of this cluster
-	WasRefused     End = "refused"         // a typed "no"
-	NoRoom         End = "no room"         // all of this client's connections were in use, or no descriptor left
+	ConnectTimeout End = "connect timeout" // the connection was not accepted in time
+	ConnClosed     End = "closed"          // the connection ended before the complete answer
+	Timeout        End = "timeout"         // no complete answer in time
+	Broken         End = "broken"          // the received bytes are not an answer to the request
+	WrongService   End = "wrong service"   // the server is not an IdService of this cluster
+	WasRefused     End = "refused"         // the server refused with a reason
+	NoRoom         End = "no room"         // all of this client's connections were in use, or no descriptor was left
 )
 
-// Attempt is one server that a call asked.
+// Attempt is an attempt of a call at one server.
 type Attempt struct {
 	Server string
 	End    End
@@ -58,7 +58,7 @@ type Attempt struct {
 	Detail string
 }
 
-// String is one sentence about the attempt.
+// String returns a sentence about the attempt.
 func (a Attempt) String() string {
 	text := fmt.Sprintf("%s %s", a.Server, a.End)
 	if a.Reason != 0 {
@@ -71,17 +71,17 @@ func (a Attempt) String() string {
 	return text
 }
 
-// Kind says what the caller of a failed call should think of it.
+// Kind classifies the failure of a call.
 type Kind string
 
 const (
-	// Refused: a server said no, and no other one would say otherwise.
+	// Refused: a server refused for a reason that other servers would repeat.
 	Refused Kind = "refused"
-	// Unavailable: nobody could answer now.
+	// Unavailable: no server could answer now.
 	Unavailable Kind = "unavailable"
 	// Closed: the client was closed.
 	Closed Kind = "closed"
-	// Invalid: options that cannot be used.
+	// Invalid: the options are invalid.
 	Invalid Kind = "invalid"
 )
 
@@ -96,7 +96,7 @@ type Error struct {
 	cause      error
 }
 
-// Error is the sentence and all attempts.
+// Error returns the message and all attempts.
 func (e *Error) Error() string {
 	parts := []string{e.Sentence}
 	for _, attempt := range e.Attempts {
@@ -105,29 +105,29 @@ func (e *Error) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// Unwrap is context.Canceled or context.DeadlineExceeded, where the context or the deadline ended the call.
+// Unwrap returns context.Canceled or context.DeadlineExceeded, if the context or the deadline ended the call.
 func (e *Error) Unwrap() error { return e.cause }
 
-// failure is what asking one server came to, inside the client.
+// failure is the client's internal outcome of a failed attempt.
 type failure struct {
 	end            End
 	detail         string
 	reason         Reason
 	retryAfter     time.Duration
 	anotherMayHelp bool
-	paused         bool // nothing was tried: a connection to it has just failed
-	lacksMethod    bool // an older server, which is as good as before for what it has
-	stale          bool // a connection that had been idle ended before a byte of the answer
+	paused         bool // nothing was tried, because a connection has just failed
+	lacksMethod    bool // an older server, healthy for the methods that it has
+	stale          bool // an idle connection ended before the first byte of the answer
 }
 
-// spoke returns whether the server answered in the protocol: the connection is as good as before.
+// spoke returns whether the server sent a valid answer, so that the connection can be used again.
 func (f *failure) spoke() bool { return f.end == WasRefused || f.lacksMethod }
 
 func (f *failure) unsent() bool {
 	return f.end == Unreachable || f.end == ConnectTimeout || f.end == NoRoom
 }
 
-// failed is the only place where a failure is made, so no control character that a server sent reaches an
+// failed creates every failure, and replaces control characters of a server's text, so that none reaches an
 // error, an event or a terminal.
 func failed(end End, detail string) *failure { return &failure{end: end, detail: printable(detail)} }
 

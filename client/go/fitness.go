@@ -144,7 +144,7 @@ func (f *fleet) count(one *server, times int, problem *failure) {
 	f.tell("server out", one.address, fmt.Sprintf("%s for %v; %s", what, length, one.why))
 }
 
-// takeOut is called under the mutex.
+// takeOut must be called under the mutex.
 func (f *fleet) takeOut(one *server) time.Duration {
 	now := time.Now()
 	length := one.health.takeOut(f.mayLeave(one), now)
@@ -219,7 +219,7 @@ func (f *fleet) takeLooks() (due []*server, next time.Time) {
 	return due, next
 }
 
-// looked is told what a look in the background came to: the status, or a failure.
+// looked records the result of a background probe: the status, or a failure.
 func (f *fleet) looked(one *server, status *wire.ServerStatus, problem *failure) {
 	if problem != nil && (problem.end == Broken || problem.end == WrongService) {
 		f.quarantine(one, problem, true)
@@ -252,8 +252,8 @@ func (f *fleet) looked(one *server, status *wire.ServerStatus, problem *failure)
 	}
 }
 
-// dialled is told whether a connection, up to the server's status, could be opened. After one that could
-// not, none is opened for a call for 10 ms, twice as long each time up to 100 ms.
+// dialled records whether a connection, up to the server's status, could be opened. After a failure no
+// call opens a connection for 10 ms, doubling to 100 ms.
 func (f *fleet) dialled(one *server, reached bool) {
 	now := time.Now()
 	f.mutex.Lock()

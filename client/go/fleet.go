@@ -105,7 +105,7 @@ type fleet struct {
 	trouble     func()
 
 	mutex        sync.Mutex
-	news         chan struct{} // closed, and made anew, when servers have come or come back
+	news         chan struct{} // closed and replaced when servers were added or became healthy
 	uuid, layout string
 	version      int64
 	servers      map[string]*server

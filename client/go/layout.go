@@ -25,7 +25,7 @@ var namedLayouts = map[string]string{
 
 var timeField = regexp.MustCompile(`^(\d+)(?:@(\d+))?(ms|s)?$`)
 
-// layout says where the time stands in an id, and which of its bits never change.
+// layout is the position of the time in an id, and the bits that never change.
 type layout struct {
 	tickMs, epochMs      int64
 	fixedMask, fixedBits uint64
@@ -55,7 +55,7 @@ func readLayout(text string) (*layout, error) {
 		shift += width
 	}
 	if read.timeMask == 0 || shift > 64 {
-		return nil, fmt.Errorf("'%s' is no layout", text)
+		return nil, fmt.Errorf("'%s' is not a layout", text)
 	}
 	if shift < 64 {
 		read.fixedMask |= ^uint64(0) << shift
@@ -63,12 +63,12 @@ func readLayout(text string) (*layout, error) {
 	return read, nil
 }
 
-// readField takes the field that begins at bit `shift`; its width.
+// readField adds the field that begins at bit `shift`, and returns its width.
 func (l *layout) readField(name, value string, shift int) (int, error) {
 	if name == "time" {
 		match := timeField.FindStringSubmatch(value)
 		if match == nil {
-			return 0, fmt.Errorf("'%s' is no time field", value)
+			return 0, fmt.Errorf("'%s' is not a time field", value)
 		}
 		width, _ := strconv.Atoi(match[1])
 		if count, fault := strconv.ParseInt(match[2], 10, 64); fault == nil {
@@ -105,15 +105,15 @@ func (l *layout) readEpoch(text string) error {
 	return fault
 }
 
-// idCheck is what one server can have given: made from its status when a connection begins.
+// idCheck knows the ids that one server can have issued, by its status at the start of a connection.
 type idCheck struct {
-	layout *layout         // nil: a newer one; only what holds for every id is looked at
-	timed  map[string]bool // tags of ids made of time, shown as they were issued
+	layout *layout         // nil: a newer layout; checks only rules of all layouts
+	timed  map[string]bool // tags whose ids contain a time and are not obfuscated
 	wallMs int64           // the server's clock at saidAt
 	saidAt time.Time
 }
 
-// faultOf is a sentence when the server cannot have given these ids.
+// faultOf returns a sentence if the server cannot have issued these ids.
 func (c *idCheck) faultOf(tag string, ids []int64) string {
 	for _, id := range ids {
 		if id == 0 || (id < 0 && (c.layout == nil || !c.layout.signed)) {

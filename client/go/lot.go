@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// lot draws numbers that differ from process to process; the package's own generator of math/rand does
-// not, before Go 1.20.
+// lot draws random numbers that differ from process to process, unlike the default generator of
+// math/rand before Go 1.20.
 var lot struct {
 	once   sync.Once
 	mutex  sync.Mutex
 	source *rand.Rand
 }
 
-// clamp is the value, or the end of the range that it lies beyond.
+// clamp returns the value, limited to the range.
 func clamp[T int | time.Duration](value, least, most T) T {
 	if value < least {
 		return least
@@ -27,7 +27,7 @@ func clamp[T int | time.Duration](value, least, most T) T {
 	return value
 }
 
-// drawBelow is a number from 0 to most - 1.
+// drawBelow returns a random number from 0 to most - 1.
 func drawBelow(most int64) int64 {
 	lot.once.Do(func() {
 		var seed [8]byte

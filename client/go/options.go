@@ -8,47 +8,47 @@ import (
 	"time"
 )
 
-// Event is something about servers that somebody may want to log; the library itself logs nothing.
+// Event is an event about servers, for the program's log; the library itself logs nothing.
 // Kind is one of: list, server out, server back, quarantined, draining, no server.
 type Event struct {
 	Kind, Server, Detail string
 }
 
-// TLS says how to speak TLS to servers. The files are read again when they change.
+// TLS has the options of TLS connections. The files are read again when they change.
 type TLS struct {
-	CA   string // certificates of the authorities; empty: those of the system
-	Cert string // what the client shows, with its Key
+	CA   string // certificates of trusted authorities; empty: those of the system
+	Cert string // the client's certificate, with its Key
 	Key  string
-	Name string // what the server's certificate must name; empty: the listed host
+	Name string // name that servers' certificates must contain; empty: the listed host
 }
 
-// LocalTag is a tag whose ids are fetched ahead of need, so that one costs no call.
+// LocalTag is a tag whose ids are prefetched, so that taking one costs no call.
 type LocalTag struct {
 	Tag      string
-	MaxAge   time.Duration // older ones are dropped; 0: ids keep
-	Lasts    time.Duration // how long one fetch shall last at the rate of late
-	FetchMax int           // of one fetch; 0: ten million
+	MaxAge   time.Duration // older ids are dropped; 0: ids are kept
+	Lasts    time.Duration // time for which a fetch should last at the recent rate
+	FetchMax int           // maximum ids of one fetch; 0: ten million
 }
 
-// SnowflakeTag is a tag of ids made of time: a second old at most. A fetch takes 25 ms of what a server
-// can give.
+// SnowflakeTag prefetches for a snowflake tag: ids at most 1 s old. A fetch takes what a server issues
+// in 25 ms.
 func SnowflakeTag(tag string) LocalTag {
 	return LocalTag{Tag: tag, MaxAge: time.Second, Lasts: time.Second / 4, FetchMax: 100_000}
 }
 
-// SegmentTag is a tag of ids made of counting: they keep.
+// SegmentTag prefetches for a segment tag: ids are kept.
 func SegmentTag(tag string) LocalTag { return LocalTag{Tag: tag, Lasts: time.Second} }
 
-// Options are decided once. A field that is 0 has the default that stands beside it.
+// Options are the options of a client, which do not change. A field that is 0 has the default beside it.
 type Options struct {
 	ClusterUUID    string        // that of the first server that answers
-	Rack           *int32        // none; else servers of this rack are asked while one is fit
-	Failfast       bool          // false: another server is asked when one fails
-	Deadline       time.Duration // 200 ms, of a whole call, unless its context has a deadline
-	AttemptLimit   time.Duration // 80 ms, of one server's answer, connecting included
-	AttemptsMax    int           // 3 requests that a call may send
-	ConnectionsMax int           // 64 per server, one for each call at a time
-	ServersMax     int           // 16 servers of a large cluster to keep to; below 0: all
+	Rack           *int32        // nil; otherwise servers of this rack are used while one is healthy
+	Failfast       bool          // false: the call fails over to another server
+	Deadline       time.Duration // 200 ms; maximum time of a call whose context has no deadline
+	AttemptLimit   time.Duration // 80 ms; maximum time of an attempt, connecting included
+	AttemptsMax    int           // 3; maximum requests per call
+	ConnectionsMax int           // 64 per server; each serves one call at a time
+	ServersMax     int           // 16; maximum servers used in a large cluster; below 0: all
 	LocalRanges    []LocalTag
 	TLS            *TLS
 	OnEvent        func(Event) // must return soon; on any goroutine
@@ -73,7 +73,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// faults names everything about the options that cannot be used.
+// faults lists all faults of the options.
 func (o Options) faults() []string {
 	var faults []string
 	for _, one := range []struct {
@@ -93,7 +93,7 @@ func (o Options) faults() []string {
 	return faults
 }
 
-// readServers takes firn://seed,seed or list://host:port,host:port apart.
+// readServers parses firn://seed,seed or list://host:port,host:port.
 func readServers(servers string) (addresses []string, listsChange bool, fault error) {
 	scheme, rest, found := strings.Cut(servers, "://")
 	if !found || (scheme != "firn" && scheme != "list") {

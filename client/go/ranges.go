@@ -32,17 +32,17 @@ func (b *buffer) take() int64 {
 	return id
 }
 
-// supply is one tag's ids in memory. Of two buffers one is used, and the next one is fetched when half
-// of it is gone, or at once where the other half would not last until the answer. A fetch that was
-// used up too soon is followed by a larger one, one that lasted too long by a smaller one. After a
-// failure the next one waits: 10 ms to 1 s, or 1 s to 30 s when a server said that asking again will
+// supply is the prefetched ids of one tag, in two buffers. The next buffer is fetched when half of the
+// current one is used, or at once if the other half would not last until the answer. If a fetch is used
+// up too soon, the next one is larger; if it lasts too long, smaller. After a failure the next fetch
+// waits 10 ms to 1 s, or 1 s to 30 s if the server's reason says that a retry will
 // not help.
 type supply struct {
 	tag    LocalTag
 	engine *engine
 
 	mutex              sync.Mutex
-	fetched            chan struct{} // closed when the fetch under way has ended; nil: there is none
+	fetched            chan struct{} // closed when the fetch in progress has ended; nil: no fetch
 	inUse, next        buffer
 	usedSince          time.Time
 	lastUse, lastFetch time.Duration
@@ -63,7 +63,7 @@ func newSupply(tag LocalTag, e *engine) *supply {
 	return &supply{tag: tag, engine: e, size: firstFetch, lastUse: time.Hour}
 }
 
-// take is an id from memory; none when there is none, after waiting for a fetch that is under way.
+// take returns an id from memory, if there is one, after waiting for a fetch in progress.
 func (s *supply) take(patience time.Duration) (id int64, found bool) {
 	until := time.Time{}
 	for {
@@ -85,7 +85,7 @@ func (s *supply) take(patience time.Duration) (id int64, found bool) {
 	}
 }
 
-// prepare: whether the buffer in use has ids that may be given. Under the mutex, as all below.
+// prepare returns whether the current buffer has ids that may be taken. Under the mutex, as all below.
 func (s *supply) prepare(now time.Time) bool {
 	s.dropAged(&s.inUse, now)
 	s.dropAged(&s.next, now)

@@ -8,13 +8,14 @@
 
 namespace firn {
 
-// How many ids to fetch next, so that a fetch lasts about as long as it should at the rate of late.
-//
-//  1. It begins with kFirst.
-//  2. Used up in less than half the time, or with calls that found nothing: twice as many next, and
-//     eight times as many when it took less than a sixteenth.
-//  3. Lasted more than twice the time: half as many.
-//  4. Refused as too many: at most half as many for a minute.
+// Determines the size of the next fetch, so that a fetch lasts about the desired time at the recent
+// rate.
+//  1. The first size is kFirst.
+//  2. A fetch used up in less than half the time, or with calls that found nothing, doubles the
+//  next
+//     size; in less than a sixteenth of the time, multiplies it by eight.
+//  3. A fetch that lasted more than twice the time halves it.
+//  4. A refusal of a size limits it to at most half for 1 min.
 //
 // A value, thread-compatible.
 class FetchSize {
@@ -22,7 +23,7 @@ class FetchSize {
   static constexpr int64_t kFirst = 128;
   static constexpr Milliseconds kRefusedFor{60'000};
 
-  // `max` and `lasts` at least 1.
+  // `max` and `lasts` must be at least 1.
   FetchSize(int64_t max, Milliseconds lasts) : max_(max), lasts_(lasts) {}
 
   int64_t Next(BootMs now) const {
@@ -30,7 +31,7 @@ class FetchSize {
     return refused_until_ && now < *refused_until_ ? std::min(size, refused_max_) : size;
   }
 
-  // A fetch has been used up in `took`; `starved`: calls found nothing meanwhile.
+  // Records that a fetch was used up in `took`; `starved`: calls found nothing in the meantime.
   void Used(Milliseconds took, bool starved) {
     if (took > 2 * lasts_) {
       size_ = std::max<int64_t>(1, size_ / 2);
@@ -41,7 +42,7 @@ class FetchSize {
     }
   }
 
-  // A server would not give `count` at once. False when not even one is too few.
+  // Records that a server refused `count` ids as too many. Returns false if `count` was 1.
   bool Refused(int64_t count, BootMs now) {
     if (count <= 1) return false;
     refused_max_ = count / 2;

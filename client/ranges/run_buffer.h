@@ -11,11 +11,11 @@
 
 namespace firn {
 
-// Runs that were fetched together, used from the front. A value, thread-compatible.
+// The runs of one fetch, used from the front. A value, thread-compatible.
 class RunBuffer {
  public:
   RunBuffer() = default;
-  // `asked_at`: none of the ids was made before.
+  // `asked_at`: no id was issued before this time.
   RunBuffer(std::vector<IdRun> runs, BootMs asked_at)
       : runs_(std::move(runs)), asked_at_(asked_at) {
     for (const IdRun& run : runs_) size_ += run.count;
@@ -26,7 +26,7 @@ class RunBuffer {
   int64_t left() const { return left_; }
   BootMs asked_at() const { return asked_at_; }
 
-  // Up to `count` ids, at least one. There must be some left.
+  // Takes up to `count` ids, at least one. The buffer must not be empty.
   IdRun Cut(int64_t count) {
     const IdRun& run = runs_[run_];
     const IdRun piece{run.At(used_), std::min(count, run.count - used_), run.stride};
@@ -44,8 +44,8 @@ class RunBuffer {
   BootMs asked_at_;
   int64_t size_ = 0;
   int64_t left_ = 0;
-  size_t run_ = 0;    // in use
-  int64_t used_ = 0;  // of that run
+  size_t run_ = 0;    // index of the current run
+  int64_t used_ = 0;  // used ids of that run
 };
 
 }  // namespace firn

@@ -6,8 +6,8 @@
 namespace firn {
 namespace {
 
-// Of a buffer, the part that one thread cuts off at once: small enough that a buffer serves many
-// threads, large enough that the lock is rare.
+// The share of a buffer that one thread takes at once: so small that a buffer serves many threads,
+// and so large that the lock is rarely taken.
 constexpr int64_t kPieces = 64;
 constexpr int64_t kPieceMax = 16'384;
 
@@ -66,7 +66,7 @@ std::optional<int64_t> TagSupply::AwaitAndTake(Milliseconds patience) {
   for (Milliseconds left = patience; left > Milliseconds(0); left = until - clock_.Boot()) {
     if (!AwaitFetch(left)) return std::nullopt;
     const std::optional<int64_t> id = Take();
-    if (!id) continue;  // others were sooner
+    if (!id) continue;  // other threads took all
     awaited_.fetch_add(1, std::memory_order_relaxed);
     return id;
   }
@@ -80,7 +80,7 @@ bool TagSupply::AwaitFetch(Milliseconds patience) {
                            [this, seen = fetches_ended_] { return fetches_ended_ != seen; });
 }
 
-// Whether the buffer in use has ids that may be given.
+// Returns whether the current buffer has ids that may be taken.
 bool TagSupply::Prepare(BootMs now) {
   DropAged(in_use_, now);
   DropAged(next_, now);
@@ -116,7 +116,7 @@ bool TagSupply::RunsLow() const {
   return in_use_.left() <= (half_lasts ? in_use_.size() / 2 : in_use_.size());
 }
 
-// How many ids to ask for now; 0: none.
+// Returns how many ids to request now; 0: none.
 int64_t TagSupply::ToFetch(BootMs now) {
   const bool wanted = next_.left() == 0 && RunsLow();
   if (!wanted || fetching_ || now < not_before_) return 0;
@@ -124,7 +124,7 @@ int64_t TagSupply::ToFetch(BootMs now) {
   return size_.Next(now);
 }
 
-// Not under the mutex: the fetcher has locks of its own.
+// Must not be called under the mutex: the fetcher has its own locks.
 void TagSupply::Fetch(int64_t count, BootMs now) {
   fetcher_.Fetch(tag_, count, [this, count, now](Result<std::vector<IdRun>> runs) {
     const std::scoped_lock lock(mutex_);

@@ -18,8 +18,8 @@
 
 namespace firn {
 
-// One tag's ids in memory; the rules are those of local_ranges.h. Thread-safe. Must outlive every
-// fetch that it asked for.
+// The prefetched ids of one tag, by the rules of local_ranges.h. Thread-safe. Must outlive all of
+// its fetches.
 //
 //     fetch -> next buffer -> buffer in use -> a lane for each thread -> id
 //              '-------- under the mutex --------'   its thread's alone
@@ -29,7 +29,7 @@ class TagSupply {
 
   const std::string& tag() const { return tag_; }
 
-  // As LocalSupply's, both.
+  // Both as in LocalSupply.
   std::optional<int64_t> TryTake() {
     const std::optional<int64_t> id = Take();
     if (!id) [[unlikely]]
@@ -38,16 +38,16 @@ class TagSupply {
   }
   std::optional<int64_t> AwaitAndTake(Milliseconds patience);
 
-  // Ids that wait in a lane or buffer count as neither.
+  // Ids that are still in a lane or buffer do not count.
   LocalSupply::Counts counts() const;
 
  private:
-  // The piece that a thread takes its ids from.
+  // The piece from which a thread takes its ids.
   struct alignas(64) Lane {
     int64_t left = 0;
     int64_t next = 0;
     int64_t stride = 1;
-    uint64_t deletions = 0;  // of the tag, when the piece was cut
+    uint64_t deletions = 0;  // deletions_ when the piece was cut
     BootMs asked_at;
     std::atomic<uint64_t> taken = 0;
   };
@@ -63,7 +63,7 @@ class TagSupply {
     const int64_t id = lane.next;
     lane.next += lane.stride;
     --lane.left;
-    // Its thread alone writes it, so no locked instruction is needed.
+    // Only its thread writes it, so no locked instruction is needed.
     lane.taken.store(lane.taken.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return id;
   }
@@ -75,8 +75,8 @@ class TagSupply {
 
   bool Fill(Lane& lane);
   std::optional<int64_t> TakeFromBuffer();
-  // Until the fetch that is under way has ended, `patience` at most. False when there is nothing to
-  // wait for, or that was too short.
+  // Waits until the fetch in progress has ended, at most `patience`. Returns false if there is no
+  // fetch, or after the timeout.
   bool AwaitFetch(Milliseconds patience);
 
   // Under the mutex.
@@ -85,7 +85,7 @@ class TagSupply {
   void Drop(RunBuffer& buffer);
   void Advance(BootMs now);
   int64_t ToFetch(BootMs now);
-  // Whether what is left of the buffer in use asks for the next one.
+  // Returns whether the rest of the current buffer is so small that the next one must be fetched.
   bool RunsLow() const;
   void OnFailure(const Status& why, int64_t count, BootMs now);
 
@@ -96,23 +96,23 @@ class TagSupply {
   RangeFetcher& fetcher_;
   const Clock& clock_;
 
-  // Times that a server reported the tag as deleted: ids that were fetched before are dropped.
+  // How often a server reported the tag as deleted; ids that were fetched before are dropped.
   // Written under the mutex.
   std::atomic<uint64_t> deletions_ = 0;
   std::atomic<uint64_t> missed_ = 0, awaited_ = 0;
 
-  mutable std::mutex mutex_;  // guards all but the above and the lanes
+  mutable std::mutex mutex_;  // guards all members except those above and the lanes
   std::condition_variable fetched_;
   uint64_t fetches_ended_ = 0;
   RunBuffer in_use_;
   RunBuffer next_;
   FetchSize size_;
   bool fetching_ = false;
-  bool starved_ = false;                         // since in_use_ became it
+  bool starved_ = false;                         // calls found nothing since in_use_ was set
   std::optional<BootMs> in_use_since_{};         // empty until the first fetch
-  Milliseconds last_use_ = Milliseconds::max();  // how long the buffer before it lasted
-  Milliseconds last_fetch_{0};                   // how long the last answer took
-  BootMs not_before_;                            // no fetch, after a failure
+  Milliseconds last_use_ = Milliseconds::max();  // duration of the previous buffer
+  Milliseconds last_fetch_{0};                   // duration of the last fetch
+  BootMs not_before_;                            // no fetch before this time, after a failure
   Backoff soon_;
   Backoff late_;
   uint64_t taken_without_lane_ = 0;

@@ -289,7 +289,7 @@ TEST(AsyncTest, WinningHedgesDoNotMoveAStickyClient) {
   const auto settled_on = [&rig]() -> std::string {
     const bool alone = Eventually(
         kPatience, [&rig] { return rig.GetId().ok() && rig.report.attempts.size() == 1; });
-    return alone ? rig.report.attempts[0].server : "nobody";
+    return alone ? rig.report.attempts[0].server : "none";
   };
   const std::string settled = settled_on();
   for (FakeServer* server : rig.servers()) {

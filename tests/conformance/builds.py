@@ -1,4 +1,4 @@
-"""How the clients under test are built, as whoever takes them would: from copies, without a network."""
+"""Builds the clients under test as a user would: from copies, without network access."""
 
 import argparse
 import os
@@ -14,12 +14,12 @@ sys.path.insert(0, os.path.join(ROOT, "tools"))
 
 JARS = ["/usr/share/java/" + name + ".jar"
         for name in ("thrift", "slf4j-api", "slf4j-nop", "geronimo-annotation-1.3-spec")]
-# Short programs: what the just-in-time compiler would do best is not worth its time.
+# Short programs: the optimizing just-in-time compiler would take more time than it saves.
 QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 GO_LEAST = (1, 19)
 GO_THRIFT = "/usr/share/gocode/src/github.com/apache/thrift/lib/go/thrift"
 
-# Faults to plant: file of the client, what stands there, what is put there, the row that turns red.
+# Planted faults: file of the client, text there, its replacement, the row that must fail.
 PLANTS = {
     "cpp": (None, None, None, "too few ids, or a duplicate"),
     "python": ("firn/ask.py", "return f\"it gave {len(answer)} ids, not {self.count}\"",
@@ -48,7 +48,7 @@ def copy(language, folder, planted):
 
 
 def run(*command, **options):
-    """A step of a build; what it says is shown when it fails."""
+    """Runs a step of a build; prints its output if it fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           **options)
     if done.returncode:
@@ -82,7 +82,7 @@ def thrift_for_go(folder):
 
 
 def new(*path):
-    """A folder that was not there before."""
+    """Returns a new folder."""
     folder = os.path.join(*path)
     os.makedirs(folder)
     return folder
@@ -125,7 +125,7 @@ def javac(release, out, path, *folders):
 
 
 def go_environment(folder):
-    """Nothing from a network; what was compiled before is used again."""
+    """An environment without network access, which reuses earlier compilations."""
     return {**os.environ, "GOPROXY": "off", "GOFLAGS": "-mod=mod -trimpath", "GOTOOLCHAIN": "local",
             "GOPATH": os.path.join(folder, "gopath")}
 
@@ -139,7 +139,7 @@ def languages(text):
 
 
 def parser():
-    """The arguments of whoever plays clients against real servers."""
+    """The arguments of a program that runs clients on real servers."""
     made = argparse.ArgumentParser()
     made.add_argument("languages", type=languages)
     made.add_argument("server")
@@ -156,7 +156,7 @@ def parsed(by):
 
 
 def missing(*chosen, more=()):
-    """What has to be installed for the languages, and `more`, and is not; empty: nothing."""
+    """The missing packages for the languages and `more`; empty if none is missing."""
     needs = {"python": ("pip3",), "go": ("go", GO_THRIFT), "java": ("javac", "jar", *JARS)}
     tools = ["thrift", *more, *(tool for one in chosen for tool in needs.get(one, ()))]
     lacking = [tool for tool in tools if not shutil.which(tool) and not os.path.exists(tool)]

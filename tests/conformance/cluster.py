@@ -1,4 +1,4 @@
-"""Three real servers that follow a real ZooKeeper, and what may happen to them."""
+"""Three real servers with a real ZooKeeper, and the faults that a test can inject."""
 
 import json
 import os
@@ -98,14 +98,14 @@ class Member:
         self.process.send_signal(which)
 
     def drain(self):
-        """Asks it to end, and waits until it has."""
+        """Sends SIGTERM, and waits for the end."""
         self.signal(signal.SIGTERM)
         self.process.wait(PATIENCE_S)
 
 
 class Wire:
-    """Stands before a member, and can be cut: then nothing gets through, in either direction, and nobody is
-    told; a new connection opens and stays silent."""
+    """A proxy before a member, which can be cut: then it silently drops all bytes in both directions, and
+    accepts new connections without forwarding them."""
 
     def __init__(self, behind):
         self.behind, self.whole = behind, threading.Event()
@@ -159,7 +159,7 @@ class Wire:
 
 
 class Cluster:
-    """A context; all of it ends by its process ids."""
+    """A context manager; ends all of its processes by their ids."""
 
     def __init__(self, server, firn, folder):
         self.server, self.firn, self.folder = server, firn, folder
@@ -181,7 +181,7 @@ class Cluster:
         return self
 
     def init(self, registry):
-        """Whether it came to an end. ZooKeeper on a busy machine may answer later than `firn` waits."""
+        """Whether `firn` succeeded. On a busy machine ZooKeeper may answer after its timeout."""
         done = subprocess.run([self.firn, "init", "--brand_new", "--force", "--workers=16",
                                "--registry=" + registry], stdout=subprocess.DEVNULL)
         if done.returncode not in (0, TRY_LATER):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Whether a client does what the table says, by the cases of cases.json.
+"""Tests a client by the cases of cases.json, against the rows of FAILOVER.md.
 
     conformance.py LANGUAGE [--planted] [--only TEXT] [--driver PROGRAM]
 
@@ -49,7 +49,7 @@ def certificates(folder):
 
 
 def judge(cases, ends, language):
-    """Prints the matrix's column; how many cases are red."""
+    """Prints the matrix's column; returns the number of failed cases."""
     words = []
     for case, end in zip(cases, ends):
         awaited = case.get("not_yet", {}).get(language)
@@ -65,13 +65,13 @@ def judge(cases, ends, language):
 
 
 def play(said, folder):
-    """The cases that were chosen, and what came of each."""
+    """Runs the selected cases; returns their results."""
     subprocess.run(["thrift", "--gen", "py", "-out", folder, CONTRACT], check=True)
     sys.path[:0] = [folder]
     import cases as suite
     row = builds.PLANTS[said.language][3] if said.planted else None
     if said.planted:
-        suite.PATIENCE_S = 5  # a client that never does what it should is waited for in vain
+        suite.PATIENCE_S = 5  # a client with a planted fault never meets the condition
     chosen = [case for case in case_list.load(os.path.join(HERE, "cases.json"))
               if said.language in case.get("languages", [said.language])
               and said.only in f"{case['row']}: {case['case']}" and row in (None, case["row"])]

@@ -29,7 +29,7 @@ TRIES = 20
 
 
 def blocks(text):
-    """The indented blocks of a page, unindented."""
+    """The code blocks of a page, without their indentation."""
     found = re.findall(r"(?:^    .*\n(?:^\n)*)+", text, re.MULTILINE)
     return [re.sub(r"^    ", "", block, flags=re.MULTILINE).rstrip("\n") + "\n" for block in found]
 
@@ -78,8 +78,8 @@ class PagesTest(unittest.TestCase):
         return done.stdout
 
     def given(self, *command, **options):
-        """What a program says that takes ids with a client's own time limits. It is run anew when a
-        busy machine has used those up."""
+        """The output of a program that takes ids with a client's default deadlines. Runs it again if they
+        pass on a busy machine."""
         for _ in range(TRIES - 1):
             try:
                 return self.ran(*command, **options)
@@ -186,7 +186,7 @@ class PagesTest(unittest.TestCase):
         ours = os.path.join(builds.ROOT, "client", "go", "internal", "wire")
         for name in os.listdir(ours):
             with open(os.path.join(ours, name)) as one, open(os.path.join(folder, "firn", name)) as two:
-                self.assertEqual(one.read(), two.read(), f"{name}: generate the stubs anew")
+                self.assertEqual(one.read(), two.read(), f"{name}: generate the stubs again")
 
     def test_form_of_the_pom(self):
         space = "{http://maven.apache.org/POM/4.0.0}"

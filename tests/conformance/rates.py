@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Ids a second of the clients, beside a bare generated stub of the same language.
+"""Measures ids per second of the clients and of a bare generated stub of the same language.
 
     rates.py LANGUAGE,... FIRN_SERVER FIRN [--driver PROGRAM] [--seconds S] [--threads N,...]
 
@@ -35,7 +35,7 @@ def command_of(language, said, folder):
 
 
 def measure(said, folder):
-    """By language and number of threads: what the program said."""
+    """The program's figures, by language and number of threads."""
     server = interop.Server(os.path.abspath(said.server), os.path.join(folder, "server"),
                             "--layout=" + WIDE)
     try:

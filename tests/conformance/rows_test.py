@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Whether each row of FAILOVER.md has a case in each language.
+"""Checks that each row of FAILOVER.md has a case in each language.
 
     rows_test.py
 
@@ -27,7 +27,7 @@ def rows(text):
 
 
 def faults(rows_there, cases, elsewhere):
-    """What is missing, in sentences."""
+    """A sentence for each missing case."""
     for row in rows_there:
         tests = [one["elsewhere"] for one in elsewhere if row.startswith(one["row"])]
         yield from (f"'{row}': {test} does not exist" for test in tests
@@ -47,7 +47,7 @@ def main():
     with open(CASES) as file:
         elsewhere = [case for case in json.load(file) if "elsewhere" in case]
     cases = case_list.load(CASES)
-    if "a row that nobody plays" not in " ".join(faults(["a row that nobody plays"], cases, [])):
+    if "a row without a case" not in " ".join(faults(["a row without a case"], cases, [])):
         sys.exit("a row without a case is not noticed")
     wrong = list(faults(there, cases, elsewhere))
     print(*wrong, f"{len(there)} rows, {len(wrong)} faults", sep="\n")

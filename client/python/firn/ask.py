@@ -1,4 +1,4 @@
-"""What a client asks for, and whether an answer can be an answer to it."""
+"""Requests of the wire contract, and checks that an answer can belong to its request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST = (1 << 63) - 1
 
 
 class Ask(NamedTuple):
-    """A method of the contract and its arguments."""
+    """A method of the wire contract and its arguments."""
 
     method: str
     tag: str
@@ -21,7 +21,7 @@ class Ask(NamedTuple):
         return (self.tag, self.count) if self.method in ("getIds", "getRuns") else (self.tag,)
 
     def fault_of(self, answer: Any) -> Optional[str]:
-        """A sentence when the answer has another number of ids than asked, or one of them twice."""
+        """A sentence if the answer has a wrong number of ids, or an id twice."""
         if self.method == "getText":
             if not answer:
                 return "its text is empty"
@@ -43,7 +43,7 @@ class Ask(NamedTuple):
         return None if got == self.count else f"its runs hold {got} ids, not {self.count}"
 
     def numbers(self, answer: Any) -> list[int]:
-        """The ids to look at: of a run its ends."""
+        """The ids to check: the first and the last one of each run."""
         if self.method == "getId":
             return [answer]
         if self.method == "getIds":

@@ -1,9 +1,9 @@
-"""The way of one call from server to server.
+"""The failover of one call.
 
-Each server is asked once, `attempts_max` requests are sent at most. A refusal that no other server
-would mend ends the call. When all that could be reached are overloaded it waits as long as the
-shortest advice and begins anew, if the deadline allows. When there is nobody to ask, or all were out
-of reach, silent or on their way out, it waits for news of servers. Nothing begins at or after the
+A call tries each server once, and sends at most `attempts_max` requests. A refusal that another server
+would repeat ends the call. If all reachable servers are overloaded, the call waits for the shortest
+advised time and starts again, if the deadline permits. If no server is left, or all are unreachable,
+silent or draining, it waits for news of servers. No attempt starts at or after the
 deadline."""
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Call:
         self._last: Optional[AttemptFailed] = None
         self._sent = 0
         self._found_nobody = False
-        self._paid = False  # the next request costs the retry budget
-        self._rounds = 0    # that ended because all servers were overloaded
+        self._paid = False  # the next request uses the retry budget
+        self._rounds = 0    # rounds that ended because all servers were overloaded
         fleet.call_begins()
         self._begin_round()
 
@@ -51,7 +51,7 @@ class Call:
         self._advice_s: Optional[float] = None
 
     def run(self, attempt: Attempting) -> Any:
-        """The answer, or a FirnError that lists every attempt."""
+        """Returns the answer, or raises a FirnError that lists every attempt."""
         waited = False
         while True:
             self._stop_if_over()
@@ -75,7 +75,7 @@ class Call:
                     self._heed(server, failure)
 
     def _ask_one(self, server: Server, attempt: Attempting) -> Any:
-        """Asks the server; once more on a fresh connection when an idle one turns out closed."""
+        """Asks the server; tries again on a new connection if an idle one turns out to be closed."""
         try:
             try:
                 return self._timed(server, attempt, False)
@@ -99,7 +99,7 @@ class Call:
             self._attempts_made += 1
             self._attempts.append(Attempt(server.address, failure.end, failure.reason,
                                           (now - began) * 1000, failure.detail))
-            # A call that left it hardly any time says nothing about the server.
+            # A timeout after too little time says nothing about the server's health.
             hurried = (failure.end in (End.TIMEOUT, End.CONNECT_TIMEOUT)
                        and (now - began) * 2000 < self._options.attempt_limit_ms)
             if not hurried:
@@ -129,7 +129,7 @@ class Call:
             self._advice_s = min(advice, self._advice_s or advice)
 
     def _wait(self) -> bool:
-        """Waits for what may help, or fails; whether that was news of servers."""
+        """Waits for an event that may help, or fails. Returns whether it was news of servers."""
         now, tried = time.monotonic(), len(self._tried)
         paused_until = self._fleet.paused_until(self._tried)
         if paused_until < NEVER and self._sent < self._options.attempts_max:
@@ -142,14 +142,14 @@ class Call:
             self._rounds += 1
             if room <= 0 or self._rounds == _ROUNDS_MAX:
                 raise self._failure("all servers are overloaded")
-            # Up to half as long again, by lot, so that clients do not return together.
+            # Adds up to half of the time at random, so that clients do not return together.
             self._fleet.wait_for_stop(now + advice + random.uniform(0, min(advice, room) / 2))
             self._sent = 0
             self._begin_round()
             return False
         nobody = tried == 0 or (self._lost == tried and self._options.lists_change)
         if not nobody or self._sent >= self._options.attempts_max:
-            raise self._failure("nobody else is left to ask")
+            raise self._failure("no other server is left to ask")
         self._fleet.wait_for_news(min(now + self._options.attempt_limit_ms / 1000, self._until))
         return True
 

@@ -19,15 +19,15 @@ _COUNT_MAX = 100_000
 
 
 class Client:
-    """Ids from a cluster of Firn servers.
+    """A client of a cluster of Firn servers.
 
         client = firn.Client("firn://10.0.0.7:7609,10.0.0.8:7609")
         client.next_id("order")
 
-    Thread-safe: share one between all threads, for as long as the program runs. After fork() the
-    child may go on using it: it begins anew, with connections and ids of its own. Calls end within
-    their deadline, with ids or with a FirnError that lists every server that was asked. The keyword
-    arguments are the fields of Options. An empty tag is the servers' default one."""
+    Thread-safe: use one client for all threads, as long as the program runs. After fork() the child
+    may use it: it starts again, with its own connections and ids. Calls end within their deadline,
+    with ids or with a FirnError that lists every attempt. The keyword
+    arguments are the fields of Options. An empty tag is the servers' default tag."""
 
     def __init__(self, servers: str, **options: Any) -> None:
         self._options = Options(servers, **options)
@@ -37,14 +37,14 @@ class Client:
         _clients.add(self)
 
     def _begin(self) -> Engine:
-        """An engine that ends by itself when nothing refers to the client any more."""
+        """Creates an engine that ends by itself after the last reference to the client is gone."""
         engine = Engine(self._options)
         self._when_forgotten = weakref.finalize(self, engine.forget)
         self._when_forgotten.atexit = False
         return engine
 
     def next_id(self, tag: str = "", deadline_ms: Optional[int] = None) -> int:
-        """One id; from memory, where `local_ranges` names the tag."""
+        """Returns one id; from memory, if `local_ranges` names the tag."""
         engine = self._of_this_process()
         supply = engine.supplies.get(tag)
         if supply is None:
@@ -58,22 +58,22 @@ class Client:
         return int(number)
 
     def next_ids(self, tag: str, count: int, deadline_ms: Optional[int] = None) -> list[int]:
-        """Exactly `count` ids, 1 to 100000; in ascending order, unless the tag obfuscates them."""
+        """Returns exactly `count` ids, 1 to 100000; in ascending order, unless the tag is obfuscated."""
         if not 1 <= count <= _COUNT_MAX:
             raise Refused(f"{count} ids are not 1 to {_COUNT_MAX}", (), Reason.BAD_REQUEST)
         answer = self._call(self._of_this_process(), Ask("getIds", tag, count), deadline_ms)
         return list(answer)
 
     def next_text(self, tag: str = "", deadline_ms: Optional[int] = None) -> str:
-        """One id in the text form of its tag."""
+        """Returns one id in the text form of its tag."""
         return str(self._call(self._of_this_process(), Ask("getText", tag), deadline_ms))
 
     def servers(self) -> list[SeenServer]:
-        """The servers as this client sees them, in the order of their addresses."""
+        """Returns the servers as this client sees them, in the order of their addresses."""
         return self._of_this_process().fleet.view()
 
     def close(self) -> None:
-        """Waits for nothing: calls that are under way in other threads end with Closed."""
+        """Does not wait: calls in progress in other threads end with Closed."""
         with self._lock:
             self._closed = True
             engine = self._engine
@@ -104,7 +104,7 @@ class Client:
             return self._engine
 
     def _forked(self) -> None:
-        """In the child: what the parent has is left to it, its ids as well."""
+        """Runs in the child: does not use the parent's connections and ids."""
         parents, self._engine = self._engine, None
         self._when_forgotten.detach()
         self._lock = threading.Lock()

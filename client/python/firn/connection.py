@@ -31,8 +31,8 @@ _ZERO: dict[int, Any] = {TType.BOOL: False, TType.BYTE: 0, TType.I16: 0, TType.I
 
 
 class TlsContexts:
-    """The context for new connections, made anew when a file has changed. While the files are unusable,
-    such as half written, the last usable ones stay in force. Thread-safe."""
+    """The TLS context for new connections, re-created when a file has changed. While the files are
+    unusable, such as half written, the last usable ones stay in force. Thread-safe."""
 
     def __init__(self, tls: Tls) -> None:
         self._tls, self._lock = tls, threading.Lock()
@@ -63,12 +63,12 @@ class TlsContexts:
 
 
 class Connection:
-    """Used by one thread at a time. Whatever has gone wrong once on it ends it: the owner closes it
-    after any AttemptFailed that is not a refusal, so a late answer is nobody's."""
+    """Used by one thread at a time. The owner closes it after any AttemptFailed that is not a refusal,
+    so a late answer cannot be taken for the answer to another call."""
 
     def __init__(self, addresses: list[str], host: str, port: int, tls: Optional[TlsContexts],
                  until: float) -> None:
-        self.used = False  # before: whoever finds it closed may ask once more
+        self.used = False  # an earlier call used it: if it is closed, the call may try again
         self.idle_since = 0.0
         self.check = IdCheck("", frozenset(), 0)
         self._sequence = 0
@@ -85,7 +85,7 @@ class Connection:
 
     @staticmethod
     def _connect(addresses: list[str], port: int, until: float) -> socket.socket:
-        """Each address in turn, with its share of the time; the one reached goes first next time."""
+        """Tries each address in turn, with its share of the time; the reachable one is first next time."""
         fault: OSError = OSError("it has no address")
         for tried, address in enumerate(list(addresses)):
             left = (until - time.monotonic()) / (len(addresses) - tried)
@@ -107,28 +107,28 @@ class Connection:
                             "" if late else str(fault)) from fault
 
     def idle_and_open(self) -> bool:
-        """Nothing may come on a connection on which nothing was asked."""
-        if not hasattr(select, "poll"):  # eventlet takes it away
+        """Whether an idle connection was closed, or received bytes without a request."""
+        if not hasattr(select, "poll"):  # eventlet removes it
             return not select.select([self._socket], [], [], 0)[0]
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return not poll.poll(0)
 
     def close(self) -> None:
-        """At once: neither waits nor says goodbye, so a forked child may close its parent's."""
+        """Closes without waiting and without a TLS close_notify, so a forked child may close its copy."""
         self._socket.close()
 
     def abort(self) -> None:
-        """From another thread: whoever waits on it goes on."""
+        """Wakes up a thread that waits on the connection. Called from another thread."""
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass  # it has gone by itself
+            pass  # it is already closed
 
     # --- calls ------------------------------------------------------------------------------------
 
     def call(self, method: str, until: float, *arguments: Any) -> Any:
-        """What the server answers, or an AttemptFailed."""
+        """Returns the server's answer, or raises AttemptFailed."""
         self._sequence += 1
         request = TMemoryBuffer()
         protocol = TBinaryProtocol(request)
@@ -141,7 +141,7 @@ class Connection:
             return self._read(answer, method)
         except AttemptFailed:
             raise
-        except Exception as fault:  # Thrift raises whatever hostile bytes make it stumble over
+        except Exception as fault:  # Thrift may raise any exception for invalid bytes
             raise AttemptFailed(End.BROKEN, f"its answer cannot be read: {fault}") from fault
 
     def _exchange(self, frame: bytes, until: float) -> bytes:
@@ -163,7 +163,7 @@ class Connection:
             raise AttemptFailed(End.CLOSED, str(fault), stale=self.used and not got) from fault
 
     def _receive(self, size: int, data: bytes, until: float) -> bytes:
-        """`data` and what comes behind it, `size` bytes at least."""
+        """Returns `data` and the bytes after it, at least `size` bytes."""
         while len(data) < size:
             left = until - time.monotonic()
             if left <= 0:
@@ -178,7 +178,7 @@ class Connection:
         return data
 
     def _read(self, frame: bytes, method: str) -> Any:
-        # Not Thrift's accelerated protocol: deeply nested nonsense ends the process in it.
+        # Not Thrift's accelerated protocol, which crashes on deeply nested input.
         protocol = TBinaryProtocol(TMemoryBuffer(frame), string_length_limit=len(frame),
                                    container_length_limit=len(frame))
         name, kind, sequence = protocol.readMessageBegin()
@@ -205,8 +205,8 @@ class Connection:
 
 
 def _ids_at_once(frame: bytes, begin: int) -> Optional[list[int]]:
-    """The ids of an answer that is a list<i64> and nothing else, as all but refusals are: Thrift reads one at
-    a time, for which 100,000 of them leave no time. None: it is something else."""
+    """The ids of an answer that consists of a list<i64>, as all answers except refusals do. Thrift's own
+    parser is too slow for 100,000 ids. None: another answer."""
     if len(frame) < begin + _IDS_HEAD.size + 1 or frame[-1] != TType.STOP:
         return None
     kind, number, element, count = _IDS_HEAD.unpack_from(frame, begin)
@@ -218,7 +218,7 @@ def _ids_at_once(frame: bytes, begin: int) -> Optional[list[int]]:
 
 
 def _with_every_field(value: Any) -> Any:
-    """A field that is absent is None in Python and zero in every other language: here, too."""
+    """Replaces None, Python's value of an absent field, by zero, as in other languages."""
     if isinstance(value, list):
         if value and hasattr(value[0], "thrift_spec"):
             for one in value:

@@ -1,4 +1,4 @@
-"""All that a client has in one process: the fleet, its connections, and what runs in the background."""
+"""The parts of a client in one process: the fleet, its connections and the background threads."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _CHECK_IDLE_S = 1.0
 
 
 class Engine:
-    """Thread-safe. `close` waits for nothing: calls that are under way end with Closed."""
+    """Thread-safe. `close` does not wait: calls in progress end with Closed."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self.fleet = Fleet(options)
         self.fleet.trouble = self._ask_list_soon
         self._tls = TlsContexts(options.tls or Tls())
-        self._open: set[Connection] = set()  # every connection that is open; under the fleet's lock
+        self._open: set[Connection] = set()  # all open connections; under the fleet's lock
         self._wake = threading.Event()
         self._list_due = time.monotonic() if options.lists_change else float("inf")
         self._list_asked = 0.0
@@ -58,13 +58,13 @@ class Engine:
             connection.abort()
 
     def forget(self) -> None:
-        """For a finalizer, which may run in the middle of any code that holds any lock: the upkeep closes
-        the rest within a second."""
+        """Ends the engine from a finalizer, which may run while any lock is held: the upkeep thread
+        closes the connections within a second."""
         self.fleet.stopped = True
 
     def abandon(self) -> None:
-        """In a forked child, where locks may be held by threads that do not exist: closes the copies of
-        the parent's connections, and nothing else."""
+        """Only closes the copies of the parent's connections. Runs in a forked child, where threads that do
+        not exist may hold locks."""
         for connection in list(self._open):
             connection.close()
 
@@ -111,7 +111,7 @@ class Engine:
             server.room.leave()
 
     def _take(self, server: Server, fresh: bool, until: float) -> Connection:
-        """The connection that was used last, or a new one that leads to this cluster."""
+        """Returns the connection that was used last, or a new one to a server of this cluster."""
         while not fresh:
             with self.fleet.lock:
                 connection = server.idle.pop() if server.idle else None
@@ -125,7 +125,7 @@ class Engine:
         return self._connect(server, until)[0]
 
     def _connect(self, server: Server, until: float) -> tuple[Connection, Any]:
-        """A new connection that leads to this cluster, and the server's status."""
+        """Returns a new connection to a server of this cluster, and the server's status."""
         reached = False
         try:
             made = self._dial(server, until)
@@ -152,7 +152,7 @@ class Engine:
             raise
 
     def _greet(self, connection: Connection, until: float) -> Any:
-        """Asks for the server's status, and goes no further unless it is of this cluster."""
+        """Asks for the server's status, and fails unless the server is of this cluster."""
         try:
             status = connection.call("status", until)
         except AttemptFailed as failure:
@@ -183,21 +183,21 @@ class Engine:
             self._open.discard(connection)
         connection.close()
 
-    # --- what no call waits for -------------------------------------------------------------------
+    # --- background -------------------------------------------------------------------------------
 
     def _upkeep(self) -> None:
         while not self.fleet.stopped:
             pause_s = _TROUBLE_S
             try:
                 pause_s = self._do_upkeep()
-            except Exception as fault:  # a defect of this library must not end what keeps it going
+            except Exception as fault:  # a defect of this library must not end this thread
                 self.fleet.tell("defect", "", printable(repr(fault)))
             self._wake.wait(pause_s)
             self._wake.clear()
         self.close()
 
     def _do_upkeep(self) -> float:
-        """What is due; in how many seconds more may be."""
+        """Does the tasks that are due. Returns the seconds until the next one."""
         for server in self.fleet.take_names():
             self._start("firn-name", lambda one=server: self._resolve(one))  # type: ignore
         due, next_look = self.fleet.take_looks()
@@ -216,7 +216,8 @@ class Engine:
             self._put(server, connection, connection.idle_and_open())
 
     def _ask_list_soon(self) -> None:
-        """A call met trouble: the list may have changed. Spread over a second, for others met it, too."""
+        """After a failed call the list may have changed: asks within a random time of at most 1 s, because
+        other clients see the same failure."""
         soon = max(time.monotonic(), self._list_asked + _TROUBLE_S) + random.uniform(0, _TROUBLE_S)
         self._list_due = min(self._list_due, soon)
         self._wake.set()
@@ -226,7 +227,7 @@ class Engine:
             found = socket.getaddrinfo(server.host, None, type=socket.SOCK_STREAM)
             self.fleet.resolved(server, list(dict.fromkeys(str(one[4][0]) for one in found)))
         except OSError:
-            pass  # it stays unknown, and is looked up again
+            pass  # the address stays unknown, and is looked up again
 
     def _look(self, server: Server) -> None:
         until = time.monotonic() + self.options.attempt_limit_ms / 1000
@@ -251,7 +252,7 @@ class Engine:
         self._list_due = time.monotonic() + wait_s
 
     def _ask_for_list(self, server: Server, until: float) -> float:
-        """Asks the server for its list; after how many seconds to ask again."""
+        """Asks the server for its list. Returns the seconds until the next request."""
         connection = self._take(server, False, until)
         try:
             answer = connection.call("servers", until, self.fleet.version)
@@ -261,7 +262,7 @@ class Engine:
                 raise
             if failure.end is End.REFUSED:
                 return failure.retry_after_ms / 1000 or _NO_LIST_YET_S
-            if failure.lacks_method:  # an older server: the addresses at hand have to do
+            if failure.lacks_method:  # an older server: keep using the known addresses
                 return _NO_SUCH_METHOD_S
             raise
         self._put(server, connection, True)
@@ -275,5 +276,5 @@ class Engine:
 
 
 def _spoke(failure: BaseException) -> bool:
-    """Whether the connection is as good as before."""
+    """Whether the connection can be used again."""
     return isinstance(failure, AttemptFailed) and failure.spoke

@@ -1,4 +1,4 @@
-"""What a call can end with when it does not end with ids."""
+"""The failures of a call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Optional, Sequence
 
 
 class Reason(enum.IntEnum):
-    """Why a server said no; the numbers are those of firn.thrift."""
+    """The reason of a refusal; the numbers are those of firn.thrift."""
 
     BAD_REQUEST = 1
     UNKNOWN_TAG = 2
@@ -27,21 +27,21 @@ class Reason(enum.IntEnum):
 
 
 class End(enum.Enum):
-    """What became of asking one server."""
+    """The outcome of one attempt at a server."""
 
     UNREACHABLE = "unreachable"          # refused, no route, reset while connecting
-    CONNECT_TIMEOUT = "connect timeout"  # nobody took the connection in time
-    CLOSED = "closed"                    # the connection ended before the whole answer
-    TIMEOUT = "timeout"                  # no answer, or not all of it, in time
-    BROKEN = "broken"                    # what came is not an answer to what was asked
-    WRONG_SERVICE = "wrong service"      # it is not an IdService of this cluster
-    REFUSED = "refused"                  # a typed "no"
-    NO_ROOM = "no room"                  # all of its connections were in use, or no descriptor left
+    CONNECT_TIMEOUT = "connect timeout"  # the connection was not accepted in time
+    CLOSED = "closed"                    # the connection ended before the complete answer
+    TIMEOUT = "timeout"                  # no complete answer in time
+    BROKEN = "broken"                    # the received bytes are not an answer to the request
+    WRONG_SERVICE = "wrong service"      # the server is not an IdService of this cluster
+    REFUSED = "refused"                  # the server refused with a reason
+    NO_ROOM = "no room"                  # all connections were in use, or no descriptor was left
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One server that a call asked."""
+    """An attempt of a call at one server."""
 
     server: str
     end: End
@@ -74,11 +74,11 @@ class FirnError(Exception):
 
 
 class Refused(FirnError):
-    """A server said no, and no other one would say otherwise: see `reason`."""
+    """A server refused for a `reason` that other servers would repeat."""
 
 
 class Unavailable(FirnError):
-    """Nobody could answer now."""
+    """No server could answer now."""
 
 
 class Closed(FirnError):
@@ -86,7 +86,7 @@ class Closed(FirnError):
 
 
 class AttemptFailed(Exception):
-    """Inside the client: an attempt failed. No control character that a server sent gets past it."""
+    """Internal: an attempt failed. Replaces control characters in a server's text."""
 
     def __init__(self, end: End, detail: str, reason: Optional[Reason] = None,
                  retry_after_ms: int = 0, another_may_help: bool = False, stale: bool = False,
@@ -95,13 +95,13 @@ class AttemptFailed(Exception):
         super().__init__(detail)
         self.end, self.detail, self.reason = end, detail, reason
         self.retry_after_ms, self.another_may_help = retry_after_ms, another_may_help
-        self.paused = paused  # nothing was tried: a connection to it has just failed
-        self.lacks_method = lacks_method  # an older server, as good as before for what it has
-        self.stale = stale  # a connection that had been idle ended before a byte of the answer
+        self.paused = paused  # nothing was tried, because a connection has just failed
+        self.lacks_method = lacks_method  # an older server, healthy for the methods that it has
+        self.stale = stale  # an idle connection ended before the first byte of the answer
 
     @property
     def spoke(self) -> bool:
-        """The server answered in the protocol: the connection is as good as before."""
+        """Whether the server sent a valid answer, so that the connection can be used again."""
         return self.end is End.REFUSED or self.lacks_method
 
     @property

@@ -1,4 +1,4 @@
-"""Which ids a server can have given, by the layout that its status names."""
+"""Checks that a server can have issued ids, by the layout in its status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SLACK_MS = 24 * 3_600_000
 
 
 class Layout:
-    """Where the time stands in an id, and which of its bits never change."""
+    """The position of the time in an id, and the bits that never change."""
 
     def __init__(self, text: str) -> None:
         self.tick_ms, self.epoch_ms, shift = 1, _DEFAULT_EPOCH_MS, 0
@@ -34,15 +34,15 @@ class Layout:
             width = self._field(name, value, shift)
             shift += width
         if not self.time_mask or shift > 64:
-            raise ValueError(f"'{text}' is no layout")
+            raise ValueError(f"'{text}' is not a layout")
         self.fixed_mask |= (1 << 64) - (1 << shift)
 
     def _field(self, name: str, value: str, shift: int) -> int:
-        """Takes the field that begins at bit `shift`; its width."""
+        """Adds the field that begins at bit `shift`; returns its width."""
         if name == "time":
             match = _TIME.fullmatch(value)
             if match is None:
-                raise ValueError(f"'{value}' is no time field")
+                raise ValueError(f"'{value}' is not a time field")
             width = int(match[1])
             self.tick_ms = int(match[2] or 1) * (1000 if match[3] == "s" else 1)
             self.time_shift, self.time_mask = shift, (1 << width) - 1
@@ -56,7 +56,7 @@ class Layout:
         return width
 
     def fault_of(self, numbers: list[int], wall_ms: float) -> Optional[str]:
-        """A sentence when a server whose clock says `wall_ms` cannot have made these ids of time."""
+        """A sentence if a server whose clock shows `wall_ms` cannot have issued these ids, which contain a time."""
         mask, fixed = self.fixed_mask, self.fixed_bits
         for number in [one for one in numbers if one & mask != fixed]:
             return f"no id of the cluster is {number}: a bit that is the same in all differs"
@@ -79,13 +79,13 @@ def _moment_ms(text: str) -> int:
 
 
 class IdCheck:
-    """What one server can have given: made from its status when a connection to it begins."""
+    """The ids that one server can have issued, by its status at the start of a connection."""
 
     def __init__(self, layout: str, timed: frozenset[str], clock_offset_ms: float) -> None:
         try:
             self._layout: Optional[Layout] = Layout(layout)
         except ValueError:
-            self._layout = None  # a newer one; only what holds for every id is looked at
+            self._layout = None  # a newer layout: checks only rules of all layouts
         self._timed, self._offset_ms = timed, clock_offset_ms
 
     def fault_of(self, tag: str, numbers: list[int], now_ms: float) -> Optional[str]:

@@ -1,4 +1,4 @@
-"""Everything about a client that is decided once."""
+"""The options of a client, which do not change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .errors import printable
 
 @dataclass(frozen=True)
 class Event:
-    """Something about servers that somebody may want to log; the library itself logs nothing.
+    """An event about servers, for the program's log; the library itself logs nothing.
 
     `kind` is one of: list, server out, server back, quarantined, draining, no server, forked, defect (of
     this library: please report it)."""
@@ -22,31 +22,31 @@ class Event:
 
 @dataclass(frozen=True)
 class Tls:
-    """How to speak TLS to servers. The files are read again when they change."""
+    """TLS options. The files are read again when they change."""
 
-    ca: Optional[str] = None    # certificates of the authorities; None: those of the system
-    cert: Optional[str] = None  # what the client shows, with its key
+    ca: Optional[str] = None    # certificates of trusted authorities; None: those of the system
+    cert: Optional[str] = None  # the client's certificate, with its key
     key: Optional[str] = None
-    name: Optional[str] = None  # what the server's certificate must name; None: the listed host
+    name: Optional[str] = None  # name that servers' certificates must contain; None: the listed host
 
 
 @dataclass(frozen=True)
 class LocalTag:
-    """A tag whose ids are fetched ahead of need, so that one costs no call."""
+    """A tag whose ids are prefetched, so that taking one costs no call."""
 
     tag: str
-    max_age_ms: Optional[int] = None  # older ones are dropped; None: ids keep
-    lasts_ms: int = 1000              # how long one fetch shall last at the rate of late
-    fetch_max: int = 10_000_000       # of one fetch
+    max_age_ms: Optional[int] = None  # older ids are dropped; None: ids are kept
+    lasts_ms: int = 1000              # time for which a fetch should last at the recent rate
+    fetch_max: int = 10_000_000       # maximum ids of one fetch
 
     @classmethod
     def snowflake(cls, tag: str) -> LocalTag:
-        """Ids made of time: a second old at most. A fetch takes 25 ms of what a server can give."""
+        """For snowflake tags: ids at most 1 s old. A fetch takes what a server issues in 25 ms."""
         return cls(tag, max_age_ms=1000, lasts_ms=250, fetch_max=100_000)
 
     @classmethod
     def segment(cls, tag: str) -> LocalTag:
-        """Ids made of counting: they keep."""
+        """For segment tags: ids are kept."""
         return cls(tag)
 
 
@@ -56,13 +56,13 @@ class Options:
 
     servers: str                          # firn://seed,seed or list://host:port,host:port
     cluster_uuid: str = ""                # empty: that of the first server that answers
-    rack: Optional[int] = None            # ask servers of this rack while one is fit
-    on_failure: str = "failover"          # or "failfast": the first failure is told
-    deadline_ms: int = 200                # of a whole call, unless the call says otherwise
-    attempt_limit_ms: int = 80            # of one server's answer, connecting included
-    attempts_max: int = 3                 # requests that a call may send
-    connections_max: int = 64             # per server, one for each call at a time
-    servers_max: int = 16                 # keep to so many servers of a large cluster; 0: all
+    rack: Optional[int] = None            # use servers of this rack while one is healthy
+    on_failure: str = "failover"          # or "failfast": return the first failure
+    deadline_ms: int = 200                # maximum time of a call, unless the call sets it
+    attempt_limit_ms: int = 80            # maximum time of an attempt, connecting included
+    attempts_max: int = 3                 # maximum requests per call
+    connections_max: int = 64             # per server; each serves one call at a time
+    servers_max: int = 16                 # maximum servers used in a large cluster; 0: all
     local_ranges: Sequence[LocalTag] = ()
     tls: Optional[Tls] = None
     # Must return soon; called on any thread. Exceptions that it raises are ignored.
@@ -85,7 +85,7 @@ class Options:
             raise ValueError("; ".join(faults))
 
     def tell(self, kind: str, server: str, detail: str) -> None:
-        """Calls `on_event`. What it raises must not end a call or a background thread of the client."""
+        """Calls `on_event`. Its exceptions must not end a call or a background thread of the client."""
         if self.on_event:
             try:
                 self.on_event(Event(kind, server, detail))
@@ -97,7 +97,7 @@ class Options:
         return self.servers.startswith("firn://")
 
     def addresses(self) -> list[str]:
-        """The addresses that `servers` names, each once."""
+        """The unique addresses in `servers`."""
         scheme, mark, rest = self.servers.partition("://")
         if not mark or scheme not in ("firn", "list"):
             raise ValueError(f"servers is '{self.servers}', neither firn://... nor list://...")

@@ -1,4 +1,4 @@
-"""Ids ahead of need: runs that are fetched in the background, so that an id costs a memory access."""
+"""Prefetched ids: runs are fetched in the background, so that an id costs a memory access."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Supply:
         self.taken = self.dropped = 0
 
     def take(self, patience_s: float) -> Optional[int]:
-        """An id from memory. None when there is none, after waiting for a fetch that is under way."""
+        """Returns an id from memory, or None if there is none, after waiting for a fetch in progress."""
         until = None
         with self._lock:
             while True:
@@ -81,7 +81,7 @@ class Supply:
             self._changed.notify_all()
 
     def _prepare(self, now: float) -> bool:
-        """Whether the buffer in use has ids that may be given. Under the lock, as all below."""
+        """Whether the current buffer has ids that may be taken. Under the lock, as all below."""
         self._in_use, self._next = self._fresh(self._in_use, now), self._fresh(self._next, now)
         if not self._in_use.left and self._next.left:
             if self._used_since is not None:

@@ -1,4 +1,4 @@
-"""One server, as the fleet sees it."""
+"""The state of one server in the fleet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .health import Health, Spell
 from .options import split_address
 from .wire import ttypes
 
-# In the order in which servers are asked: the later ones only when no earlier one is left.
+# In the order of use: servers of a later standing only if none of an earlier one is left.
 FIT, ILL, RESTING, DISABLED, DRAINING, LAST_RESORT, QUARANTINED = range(7)
 NAMES = ("fit", "ill", "resting", "disabled", "draining", "last resort", "quarantined")
 
@@ -45,14 +45,14 @@ class Room:
         self._waiting: deque[threading.Lock] = deque()
 
     def enter(self) -> bool:
-        """Whether there is room at once."""
+        """Whether a place is free at once."""
         with self._lock:
             free = self._free > 0
             self._free -= free
             return free
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether there is room in time."""
+        """Whether a place becomes free in time."""
         turn = threading.Lock()
         turn.acquire()  # until leave() gives it the place
         with self._lock:
@@ -69,7 +69,7 @@ class Room:
         return entered or not self._stop_waiting(turn)
 
     def _stop_waiting(self, turn: threading.Lock) -> bool:
-        """False when it has been given a place meanwhile."""
+        """Returns False if it got a place in the meantime."""
         with self._lock:
             waits = turn in self._waiting
             if waits:
@@ -85,7 +85,7 @@ class Room:
 
 
 class Server:
-    """One server; the fleet's lock guards all of it."""
+    """One server; guarded by the fleet's lock."""
 
     def __init__(self, address: str, connections_max: int) -> None:
         self.address = address
@@ -133,7 +133,7 @@ class Server:
         return now >= self.connect_at or bool(self.idle)
 
     def revive(self) -> None:
-        """A call was answered."""
+        """Records that a call was answered."""
         self.health = Health()
         if not self.quarantined and not self.draining:
             self.look_at = NEVER

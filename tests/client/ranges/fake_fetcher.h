@@ -10,7 +10,7 @@
 
 namespace firn {
 
-// A fetcher whose answers the test gives. Thread-safe.
+// A fetcher whose answers the test provides. Thread-safe.
 class FakeFetcher final : public RangeFetcher {
  public:
   struct Asked {
@@ -29,13 +29,14 @@ class FakeFetcher final : public RangeFetcher {
     const std::scoped_lock lock(mutex_);
     return fetches_;
   }
-  // What the oldest unanswered one asks for; 0 when there is none.
+  // Returns the count of the oldest unanswered request; 0 if there is none.
   int64_t waiting() const {
     const std::scoped_lock lock(mutex_);
     return waiting_.empty() ? 0 : waiting_.front().count;
   }
 
-  // Answers the oldest one with the next numbers, in runs of `run` at most. False: there is none.
+  // Answers the oldest request with the next numbers, in runs of at most `run`. Returns false if
+  // there is none.
   bool Answer(int64_t run = INT64_MAX, int64_t stride = 1) {
     Asked asked;
     if (!Pop(asked)) return false;
@@ -55,7 +56,7 @@ class FakeFetcher final : public RangeFetcher {
     return true;
   }
 
-  // Ids answered so far. Of the thread that answers.
+  // Returns the number of ids in answers so far. Only for the thread that answers.
   int64_t given() const { return given_; }
 
  private:
@@ -70,8 +71,8 @@ class FakeFetcher final : public RangeFetcher {
   mutable std::mutex mutex_;
   std::deque<Asked> waiting_;
   int fetches_ = 0;
-  int64_t next_ = 1;   // of the thread that answers
-  int64_t given_ = 0;  // as well
+  int64_t next_ = 1;   // used by the thread that answers
+  int64_t given_ = 0;  // used by the thread that answers
 };
 
 }  // namespace firn

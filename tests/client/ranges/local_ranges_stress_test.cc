@@ -1,5 +1,5 @@
-// Many threads take while answers come: every id is given at most once, and none is lost but by
-// being dropped or left in memory.
+// Many threads take ids while answers arrive: every id is returned at most once, and ids are lost
+// only if they are dropped or left in memory.
 
 #include <algorithm>
 #include <atomic>
@@ -15,9 +15,9 @@
 namespace firn {
 namespace {
 
-constexpr size_t kIdsMax = 20'000;  // of one thread
+constexpr size_t kIdsMax = 20'000;  // per thread
 
-// Answers what is asked for, with runs of uneven lengths, now and then with a failure.
+// Answers requests with runs of uneven lengths, and sometimes with a failure.
 class AnsweringThread {
  public:
   AnsweringThread(FakeFetcher& fetcher, VirtualClock& clock)
@@ -40,11 +40,11 @@ class AnsweringThread {
   std::thread thread_;
 };
 
-// Takes until it has enough; a thread of its own.
+// Takes ids until it has enough; runs on its own thread.
 void TakeInto(LocalSupply& supply, std::vector<int64_t>& ids) {
   while (ids.size() < kIdsMax) {
     std::optional<int64_t> id = supply.TryTake("order");
-    // Every other thread of those that find nothing waits for the fetch that is under way.
+    // Every second thread that finds nothing waits for the fetch in progress.
     if (!id && ThreadIndex() % 2 == 0) id = supply.AwaitAndTake("order", Milliseconds(1));
     if (id) {
       ids.push_back(*id);
@@ -54,7 +54,7 @@ void TakeInto(LocalSupply& supply, std::vector<int64_t>& ids) {
   }
 }
 
-// The ids that `threads` threads took, in two generations so that places are handed on.
+// Returns the ids that `threads` threads took, in two generations so that places are reused.
 std::vector<int64_t> TakeWithThreads(LocalSupply& supply, int threads) {
   std::vector<int64_t> all;
   for (int generation = 0; generation < 2; ++generation) {
@@ -96,7 +96,7 @@ TEST_P(LocalRangesStressTest, NoIdIsGivenTwice) {
 INSTANTIATE_TEST_SUITE_P(Kinds, LocalRangesStressTest, testing::Bool(),
                          [](const auto& kind) { return kind.param ? "Snowflake" : "Segment"; });
 
-TEST(LocalRangesCrowd, ThreadsBeyondThePlacesAreServedToo) {
+TEST(LocalRangesCrowd, ServesMoreThreadsThanPlaces) {
   VirtualClock clock{WallMs(1'700'000'000'000)};
   FakeFetcher fetcher;
   const auto supply = LocalRanges({LocalTag::Segment("order")}, clock)(fetcher);
@@ -114,7 +114,7 @@ TEST(LocalRangesCrowd, ThreadsBeyondThePlacesAreServedToo) {
       }
       id = *taken;
       ++served;
-      while (served < kThreads) std::this_thread::yield();  // so that all are there at once
+      while (served < kThreads) std::this_thread::yield();  // so that all threads exist at once
     });
   }
   for (auto& thread : threads) thread.join();

@@ -23,9 +23,9 @@ class LocalRangesTest : public testing::Test {
     supply_ = LocalRanges(std::move(tags), clock_, entropy_)(fetcher_);
   }
 
-  // One id, or 0.
+  // Takes one id; returns 0 if there is none.
   int64_t Take(std::string_view tag = "order") { return supply_->TryTake(tag).value_or(0); }
-  // How many ids there are without a new answer; they must ascend.
+  // Takes all ids until there are none; returns their number. They must ascend.
   int64_t TakeAll() {
     int64_t count = 0;
     bool ascend = true;
@@ -42,21 +42,21 @@ class LocalRangesTest : public testing::Test {
   std::unique_ptr<LocalSupply> supply_;
 };
 
-TEST_F(LocalRangesTest, NothingIsFetchedBeforeTheFirstCall) {
+TEST_F(LocalRangesTest, FetchesNothingBeforeTheFirstCall) {
   Make({LocalTag::Segment("order")});
   EXPECT_EQ(fetcher_.fetches(), 0);
   EXPECT_EQ(Take(), 0);
   EXPECT_EQ(fetcher_.fetches(), 1);
 }
 
-TEST_F(LocalRangesTest, WhileAFetchIsOutCallsGoElsewhereAndNoSecondOneBegins) {
+TEST_F(LocalRangesTest, StartsNoSecondFetchWhileOneIsInProgress) {
   Make({LocalTag::Segment("order")});
   for (int i = 0; i < 5; ++i) EXPECT_EQ(Take(), 0);
   EXPECT_EQ(fetcher_.fetches(), 1);
   EXPECT_EQ(supply_->counts().missed, 5u);
 }
 
-TEST_F(LocalRangesTest, GivesEachFetchedIdOnceInOrder) {
+TEST_F(LocalRangesTest, ReturnsEachFetchedIdOnceInOrder) {
   Make({LocalTag::Segment("order")});
   Take();
   fetcher_.Answer(/*run=*/10, /*stride=*/3);
@@ -65,7 +65,7 @@ TEST_F(LocalRangesTest, GivesEachFetchedIdOnceInOrder) {
   EXPECT_EQ(supply_->counts().taken, static_cast<uint64_t>(FetchSize::kFirst));
 }
 
-TEST_F(LocalRangesTest, TheNextFetchBeginsWhenHalfIsGone) {
+TEST_F(LocalRangesTest, StartsTheNextFetchWhenHalfIsUsed) {
   Make({LocalTag::Segment("order")});
   Take();
   fetcher_.Answer();
@@ -77,13 +77,13 @@ TEST_F(LocalRangesTest, TheNextFetchBeginsWhenHalfIsGone) {
   EXPECT_EQ(TakeAll(), 2 * FetchSize::kFirst - (FetchSize::kFirst / 2 + 2));
 }
 
-TEST_F(LocalRangesTest, TheNextFetchBeginsAtOnceWhereHalfABufferDoesNotLastAsLong) {
+TEST_F(LocalRangesTest, StartsTheNextFetchAtOnceIfHalfABufferDoesNotLast) {
   Make({LocalTag::Segment("order")});
   for (int i = 0; i < 2; ++i) {
     Take();
-    clock_.Advance(Milliseconds(30));  // an answer takes so long
+    clock_.Advance(Milliseconds(30));  // duration of the fetch
     fetcher_.Answer();
-    TakeAll();  // and this no time at all
+    TakeAll();  // takes no time
   }
   clock_.Advance(Milliseconds(30));
   fetcher_.Answer();
@@ -103,7 +103,7 @@ TEST_F(LocalRangesTest, OtherTagsHaveNoSupply) {
   EXPECT_EQ(fetcher_.fetches(), 2);
 }
 
-TEST_F(LocalRangesTest, TagsThatCannotAllHaveASupplyAreNamed) {
+TEST_F(LocalRangesTest, NamesTagsThatCannotHaveASupply) {
   std::vector<LocalTag> tags;
   for (int i = 0; i < 64; ++i) tags.push_back(LocalTag::Segment("order" + std::to_string(i)));
   Make(tags);
@@ -119,10 +119,10 @@ TEST_F(LocalRangesTest, TagsThatCannotAllHaveASupplyAreNamed) {
   EXPECT_EQ(fetcher_.fetches(), 0);
 }
 
-TEST_F(LocalRangesTest, OldIdsAreDroppedAndCounted) {
+TEST_F(LocalRangesTest, DropsAndCountsOldIds) {
   Make({LocalTag::Snowflake("order")});
   Take();
-  clock_.Advance(Milliseconds(300));  // the answer takes so long, and the ids are as old
+  clock_.Advance(Milliseconds(300));  // duration of the fetch, and age of its ids
   fetcher_.Answer();
   EXPECT_GT(Take(), 0);
   clock_.Advance(Milliseconds(700));
@@ -132,7 +132,7 @@ TEST_F(LocalRangesTest, OldIdsAreDroppedAndCounted) {
   EXPECT_EQ(supply_->counts().dropped, static_cast<uint64_t>(FetchSize::kFirst - 2));
 }
 
-TEST_F(LocalRangesTest, BothBuffersAndAThreadsPieceGrowOld) {
+TEST_F(LocalRangesTest, DropsOldIdsOfBothBuffersAndAThreadsPiece) {
   Make({{.tag = "order",
          .max_age = Milliseconds(1000),
          .lasts = Milliseconds(10),
@@ -155,7 +155,7 @@ TEST_F(LocalRangesTest, BothBuffersAndAThreadsPieceGrowOld) {
   EXPECT_GT(after.dropped, before.dropped + 1000);
 }
 
-TEST_F(LocalRangesTest, SegmentsKeep) {
+TEST_F(LocalRangesTest, KeepsIdsOfSegmentTags) {
   Make({LocalTag::Segment("order")});
   Take();
   fetcher_.Answer();
@@ -166,7 +166,7 @@ TEST_F(LocalRangesTest, SegmentsKeep) {
 
 TEST_F(LocalRangesTest, TheSizeFollowsTheRate) {
   Make({{.tag = "order", .fetch_max = 50'000}});
-  // As fast as answers come: it grows to the most that may be asked for.
+  // At full speed the size grows to the maximum.
   for (int i = 0; i < 20; ++i) {
     TakeAll();
     fetcher_.Answer();
@@ -174,7 +174,7 @@ TEST_F(LocalRangesTest, TheSizeFollowsTheRate) {
   }
   Take();
   EXPECT_EQ(TakeAll() + 1, 50'000);
-  // One id a second: it shrinks again.
+  // With one id per second it shrinks again.
   for (int i = 0; i < 200; ++i) {
     fetcher_.Answer();
     clock_.Advance(Milliseconds(10'000));
@@ -183,10 +183,10 @@ TEST_F(LocalRangesTest, TheSizeFollowsTheRate) {
   EXPECT_LT(fetcher_.waiting(), 10);
 }
 
-TEST_F(LocalRangesTest, AFailureIsWaitedOut) {
+TEST_F(LocalRangesTest, WaitsAfterAFailure) {
   Make({LocalTag::Segment("order")});
   Take();
-  fetcher_.Fail(Unavailable("nobody there"));
+  fetcher_.Fail(Unavailable("connection refused"));
   Take();
   EXPECT_EQ(fetcher_.fetches(), 1);
   clock_.Advance(Milliseconds(10));
@@ -226,7 +226,7 @@ TEST_F(LocalRangesTest, DropsIdsOfADeletedTag) {
   EXPECT_GT(Take(), 0) << "the tag was created again";
 }
 
-TEST_F(LocalRangesTest, ARefusalOfSoManyIsFollowedByFewer) {
+TEST_F(LocalRangesTest, RequestsFewerIdsAfterARefusalOfTheSize) {
   Make({LocalTag::Segment("order")});
   Take();
   int64_t asked = fetcher_.waiting();
@@ -243,7 +243,7 @@ TEST_F(LocalRangesTest, ARefusalOfSoManyIsFollowedByFewer) {
 
 // --- waiting for a fetch ------------------------------------------------------------------------
 
-TEST_F(LocalRangesTest, ThreadsThatFindNothingAreServedByTheFetchThatIsUnderWay) {
+TEST_F(LocalRangesTest, WaitingThreadsGetIdsOfTheFetchInProgress) {
   Make({LocalTag::Segment("order")});
   Take();
   constexpr int kThreads = 8;
@@ -260,17 +260,17 @@ TEST_F(LocalRangesTest, ThreadsThatFindNothingAreServedByTheFetchThatIsUnderWay)
   EXPECT_EQ(supply_->counts().missed, 1u);
 }
 
-TEST_F(LocalRangesTest, NobodyWaitsWhenNothingIsUnderWay) {
+TEST_F(LocalRangesTest, DoesNotWaitWithoutAFetchInProgress) {
   Make({LocalTag::Segment("order")});
   EXPECT_FALSE(supply_->AwaitAndTake("invoice", Milliseconds(60'000)));
   EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(60'000)));
   Take();
   std::thread waiting([&] { EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(60'000))); });
-  fetcher_.Fail(Unavailable("nobody there"));
+  fetcher_.Fail(Unavailable("connection refused"));
   waiting.join();
 }
 
-TEST_F(LocalRangesTest, WaitingEndsWithPatience) {
+TEST_F(LocalRangesTest, StopsWaitingAfterTheTimeout) {
   Make({LocalTag::Segment("order")});
   Take();
   EXPECT_FALSE(supply_->AwaitAndTake("order", Milliseconds(1)));
@@ -279,7 +279,7 @@ TEST_F(LocalRangesTest, WaitingEndsWithPatience) {
 
 // --- threads and processes ----------------------------------------------------------------------
 
-TEST_F(LocalRangesTest, WhatAThreadLeavesAtItsEndIsGivenToAnother) {
+TEST_F(LocalRangesTest, ThePieceOfAnEndedThreadGoesToAnother) {
   Make({LocalTag::Segment("order")});
   Take();
   fetcher_.Answer();
@@ -296,7 +296,7 @@ TEST_F(LocalRangesTest, WhatAThreadLeavesAtItsEndIsGivenToAnother) {
   EXPECT_EQ(static_cast<int64_t>(counts.taken), fetcher_.given());
 }
 
-TEST_F(LocalRangesTest, AForkedChildGetsNothingOfItsParents) {
+TEST_F(LocalRangesTest, AForkedChildDoesNotUseItsParentsIds) {
   Make({LocalTag::Segment("order")});
   Take();
   fetcher_.Answer();
@@ -314,7 +314,7 @@ TEST_F(LocalRangesTest, AForkedChildGetsNothingOfItsParents) {
   EXPECT_EQ(Take(), before + 1);
 }
 
-TEST(ThreadIndex, IsAThreadsOwnAndGivenBack) {
+TEST(ThreadIndex, BelongsToAThreadAndIsReleased) {
   const int own = ThreadIndex();
   EXPECT_EQ(ThreadIndex(), own);
   for (int i = 0; i < 2 * kThreadIndexMax; ++i) {

@@ -1,4 +1,4 @@
-// The C++ client on standard input and output: see ../README.md for what it is told and says.
+// The C++ client, controlled by standard input and output as ../README.md describes.
 
 #include <algorithm>
 #include <atomic>

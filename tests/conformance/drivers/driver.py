@@ -1,4 +1,4 @@
-"""The Python client on standard input and output: see ../README.md for what it is told and says."""
+"""The Python client, controlled by standard input and output as ../README.md describes."""
 
 import json
 import os

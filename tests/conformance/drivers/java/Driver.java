@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** The Java client on standard input and output: see ../../README.md for what it is told and says. */
+/** The Java client, controlled by standard input and output as ../../README.md describes. */
 public final class Driver {
   private final List<String> events = new ArrayList<>();
   private FirnClient client;

@@ -1,4 +1,4 @@
-// The Go client on standard input and output: see ../../../README.md for what it is told and says.
+// The Go client, controlled by standard input and output as ../../../README.md describes.
 package main
 
 import (

@@ -14,7 +14,7 @@ import java.util.stream.LongStream;
 import org.apache.thrift.TBase;
 import org.apache.thrift.TFieldIdEnum;
 
-/** A method of the contract with its arguments, and how its answer is read. */
+/** A method of the wire contract with its arguments, and the parser of its answer. */
 final class Ask<T> {
   final String method;
   final String tag;
@@ -71,12 +71,12 @@ final class Ask<T> {
     return result.get();
   }
 
-  /** Null unless the server said no. */
+  /** Null unless the server refused. */
   static Refusal refusalIn(TBase<?, ?> got) {
     return (Refusal) field(got, 1);
   }
 
-  /** Null when there is no answer in there. */
+  /** Null if the result contains no answer. */
   @SuppressWarnings("unchecked")
   T answerIn(TBase<?, ?> got) {
     return (T) field(got, 0);
@@ -88,7 +88,7 @@ final class Ask<T> {
     return field != null && got.isSet(field) ? got.getFieldValue(field) : null;
   }
 
-  /** A sentence when it cannot be an answer to what was asked; else null. */
+  /** A sentence if it cannot be an answer to the request; otherwise null. */
   String faultOf(T answer, IdCheck check) {
     String found = fault.apply(answer);
     if (found != null) {

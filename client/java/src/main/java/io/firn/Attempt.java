@@ -3,25 +3,25 @@ package io.firn;
 import java.io.Serializable;
 import java.util.Locale;
 
-/** One server that a call asked. */
+/** An attempt of a call at one server. */
 public final class Attempt implements Serializable {
   private static final long serialVersionUID = 1;
 
-  /** What became of asking it. */
+  /** The outcome of an attempt. */
   public enum End {
     /** Refused, no route, reset while connecting. */
     UNREACHABLE("unreachable"),
-    /** Nobody took the connection in time. */
+    /** The connection was not accepted in time. */
     CONNECT_TIMEOUT("connect timeout"),
-    /** The connection ended before the whole answer. */
+    /** The connection ended before the complete answer. */
     CLOSED("closed"),
-    /** No answer, or not all of it, in time. */
+    /** No complete answer in time. */
     TIMEOUT("timeout"),
-    /** What came is not an answer to what was asked. */
+    /** The received bytes are not an answer to the request. */
     BROKEN("broken"),
-    /** It is not an IdService of this cluster. */
+    /** The server is not an IdService of this cluster. */
     WRONG_SERVICE("wrong service"),
-    /** A typed "no". */
+    /** The server refused with a reason. */
     REFUSED("refused"),
     /** This client could not use it: all connections were busy, or no file descriptor was left. */
     NO_ROOM("no room");
@@ -40,7 +40,7 @@ public final class Attempt implements Serializable {
 
   public final String server;
   public final End end;
-  /** Null unless it refused. */
+  /** Null unless the server refused. */
   public final Reason reason;
   public final double tookMs;
   public final String detail;

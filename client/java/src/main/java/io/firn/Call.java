@@ -78,7 +78,7 @@ final class Call<T> {
     }
   }
 
-  /** Asks the server; once more on a fresh connection when an idle one turns out closed. */
+  /** Asks the server; tries again on a new connection if an idle one turns out to be closed. */
   private T askOne(Server server, Attempting<T> attempting) throws Failure {
     try {
       return timed(server, attempting, false);
@@ -101,7 +101,7 @@ final class Call<T> {
     } catch (Failure failure) {
       double tookMs = (System.nanoTime() - began) / 1e6;
       attempts.add(new Attempt(server.address, failure.end, failure.reason, tookMs, failure.detail));
-      // A call that left it hardly any time says nothing about the server.
+      // A timeout after too little time says nothing about the server's health.
       boolean late = failure.end == Attempt.End.TIMEOUT || failure.end == Attempt.End.CONNECT_TIMEOUT;
       if (!late || tookMs * 2 >= fleet.options.attemptLimitMs) {
         fleet.failed(server, ask.tag, failure);
@@ -153,7 +153,7 @@ final class Call<T> {
     }
   }
 
-  /** Waits for what may help, or fails; whether that was news of servers. */
+  /** Waits for an event that may help, or fails. Returns whether it was news of servers. */
   private boolean await() throws FirnException {
     long now = Server.now();
     long paused = fleet.pausedUntil(tried);
@@ -163,7 +163,7 @@ final class Call<T> {
     }
     foundNobody |= tried.isEmpty();
     if (overloaded > 0 && overloaded + unreached == tried.size()) {
-      // Up to half as long again, at random, so that clients do not return together.
+      // Adds up to half of the time at random, so that clients do not return together.
       long pause = adviceMs + ThreadLocalRandom.current().nextLong(adviceMs / 2 + 1);
       if (now + pause >= until) {
         throw failure("all servers are overloaded");
@@ -175,7 +175,7 @@ final class Call<T> {
     }
     boolean news = tried.isEmpty() || (lost == tried.size() && fleet.options.listsChange());
     if (!news || sent >= fleet.options.attemptsMax) {
-      throw failure("nobody else is left to ask");
+      throw failure("no other server is left to ask");
     }
     fleet.await(Math.min(until, now + fleet.options.attemptLimitMs), true);
     return true;

@@ -24,22 +24,22 @@ import org.apache.thrift.protocol.TMessageType;
 import org.apache.thrift.transport.TMemoryBuffer;
 import org.apache.thrift.transport.TMemoryInputTransport;
 
-/** One connection to one server, used by one call at a time. Whatever has gone wrong once on it ends
- * it, so a late answer is nobody's. */
+/** One connection to one server, used by one call at a time. Any failure ends it, so a late answer
+ * cannot be taken for the answer to another call. */
 final class Connection {
   private static final int FRAME_MAX = 16 << 20;
 
-  boolean used; // before: whoever finds it closed may ask once more
+  boolean used; // an earlier call used it: if it is closed, the call may try again
   volatile long idleSince;
-  ServerStatus status; // what the server said of itself at first
+  ServerStatus status; // the server's status at the start of the connection
   IdCheck check;
   private final Socket plain;
   private Socket socket;
   private InputStream in; // reads head and body of a short answer at once
   private int sequence;
-  private int got; // bytes of the answer under way
+  private int got; // received bytes of the current answer
 
-  /** Each address in turn, with its share of the time. */
+  /** Tries each address in turn, with its share of the time. */
   Connection(List<InetAddress> addresses, String host, int port, Tls tls, long until)
       throws Failure {
     IOException fault = new IOException("it has no address");
@@ -111,8 +111,8 @@ final class Connection {
     return false;
   }
 
-  /** Whether the server has closed the connection, or sent what nobody asked for. Only for an idle
-   * connection; takes a millisecond. */
+  /** Whether the server has closed the connection, or sent bytes without a request. Only for an idle
+   * connection; takes 1 ms. */
   boolean isOver() {
     try {
       plain.setSoTimeout(1);
@@ -125,7 +125,7 @@ final class Connection {
     }
   }
 
-  /** At once, from any thread: TLS would wait to say goodbye. */
+  /** Closes at once, from any thread, without a TLS close_notify, which would wait. */
   void close() {
     closeQuietly(plain);
   }
@@ -134,11 +134,11 @@ final class Connection {
     try {
       socket.close();
     } catch (IOException gone) {
-      // it is closed all the same
+      // the connection is closed anyway
     }
   }
 
-  /** Milliseconds until then, 1 at least. */
+  /** Milliseconds until that time, at least 1. */
   private static int leftMs(long until) {
     return (int) Math.max(1, Math.min(Integer.MAX_VALUE, (until - System.nanoTime()) / 1_000_000));
   }

@@ -15,7 +15,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
-/** All that a client has: the fleet, its connections, and what runs in the background. */
+/** The parts of a client: the fleet, its connections and the background threads. */
 final class Engine {
   private static final long ASK_AGAIN_MIN_MS = 50;
   private static final long ASK_AGAIN_MAX_MS = 300_000;
@@ -23,7 +23,7 @@ final class Engine {
   private static final long NO_SUCH_METHOD_MS = 60_000;
   private static final long TROUBLE_MS = 1000;
   private static final long CHECK_IDLE_MS = 1000;
-  private static final int CHECKS_MAX = 16; // of one server's connections, a second
+  private static final int CHECKS_MAX = 16; // checked connections of one server per second
   private static final Tls SYSTEM_TLS = new Tls(null, null, null, null);
 
   final Options options;
@@ -53,11 +53,11 @@ final class Engine {
     background.execute(this::upkeep);
   }
 
-  /** Waits for nothing: calls that are under way end with CLOSED. */
+  /** Does not wait: calls in progress end with CLOSED. */
   void close() {
     fleet.stop();
     for (Server server : fleet.all()) {
-      server.room.release(1_000_000); // whoever waits in line goes on, and finds the end
+      server.room.release(1_000_000); // waiting calls continue, and notice the end
     }
     wakeUp();
     open.forEach(Connection::close);
@@ -76,7 +76,7 @@ final class Engine {
     }
   }
 
-  /** One server's answer. While all connections are in use, the call waits for one until the deadline. */
+  /** Returns one server's answer. While all connections are in use, the call waits until the deadline. */
   private <T> T attempt(Server server, Ask<T> ask, boolean fresh, long deadline) throws Failure {
     boolean waited = !server.room.tryAcquire();
     if (waited) {
@@ -123,13 +123,13 @@ final class Engine {
     }
   }
 
-  /** The connection that was used last, or a new one that leads to this cluster. */
+  /** Returns the connection that was used last, or a new one to a server of this cluster. */
   private Connection take(Server server, boolean fresh, long until) throws Failure {
     Connection idle = fresh ? null : server.idle.poll();
     return idle != null ? idle : connect(server, until);
   }
 
-  /** A new connection that leads to this cluster. */
+  /** Returns a new connection to a server of this cluster. */
   private Connection connect(Server server, long until) throws Failure {
     List<InetAddress> addresses;
     Tls tls;
@@ -153,7 +153,7 @@ final class Engine {
     }
   }
 
-  /** A connection. After one that failed, calls open no other one to that server for a moment. */
+  /** Opens a connection. After a failure, calls open no other one to that server for a moment. */
   private Connection dial(Server server, List<InetAddress> addresses, Tls tls, long until) throws Failure {
     try {
       return new Connection(addresses, server.host, server.port, tls, until);
@@ -163,7 +163,7 @@ final class Engine {
     }
   }
 
-  /** Asks for the server's status, and goes no further unless it is of this cluster. */
+  /** Asks for the server's status, and fails unless the server is of this cluster. */
   private void greet(Connection connection, long until) throws Failure {
     ServerStatus status;
     try {
@@ -202,8 +202,8 @@ final class Engine {
     }
   }
 
-  /** Closes idle connections that the server has closed: nobody else would notice, and the system would
-   * keep their descriptors. The oldest come first; calls use the youngest. */
+  /** Closes idle connections that the server has closed: nothing else would notice, and the system would
+   * keep their descriptors. The oldest are checked first; calls use the youngest. */
   private void dropClosed(Server server) {
     long idleBefore = Server.now() - CHECK_IDLE_MS;
     for (int checked = 0; checked < CHECKS_MAX; checked++) {
@@ -229,7 +229,7 @@ final class Engine {
     connection.close();
   }
 
-  // --- what no call waits for -------------------------------------------------------------------
+  // --- background -------------------------------------------------------------------------------
 
   private void upkeep() {
     while (!fleet.stopped()) {
@@ -285,7 +285,8 @@ final class Engine {
     }
   }
 
-  /** A call met trouble: the list may have changed. Spread over a second, for others met it, too. */
+  /** After a failed call the list may have changed: asks within a random time of at most 1 s, because
+   * other clients see the same failure. */
   private void askListSoon() {
     long soon = ThreadLocalRandom.current().nextLong(TROUBLE_MS);
     synchronized (wake) {
@@ -300,7 +301,7 @@ final class Engine {
     try {
       fleet.resolved(server, InetAddress.getAllByName(server.host));
     } catch (UnknownHostException unknown) {
-      // it stays as it was, and is looked up again
+      // the address stays, and is looked up again
     }
   }
 
@@ -335,7 +336,7 @@ final class Engine {
     }
   }
 
-  /** Asks the server for its list; after how many milliseconds to ask again. */
+  /** Asks the server for its list. Returns the milliseconds until the next request. */
   private long askForList(Server server) throws Failure {
     long until = System.nanoTime() + options.attemptLimitMs * 1_000_000L;
     Connection connection = take(server, false, until);
@@ -349,7 +350,7 @@ final class Engine {
       if (whole) {
         return failure.retryAfterMs > 0 ? failure.retryAfterMs : NO_LIST_YET_MS;
       }
-      if (failure.lacksMethod) { // an older server: the known addresses have to do
+      if (failure.lacksMethod) { // an older server: keep using the known addresses
         whole = true;
         return NO_SUCH_METHOD_MS;
       }

@@ -1,6 +1,6 @@
 package io.firn;
 
-/** Something about servers that somebody may want to log; the library itself logs nothing. */
+/** An event about servers, for the program's log; the library itself logs nothing. */
 public final class Event {
   /** One of: list, server out, server back, quarantined, draining, no server. */
   public final String kind;

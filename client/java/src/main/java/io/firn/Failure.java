@@ -1,6 +1,6 @@
 package io.firn;
 
-/** Outcome of an attempt that brought no answer. */
+/** Outcome of an attempt without an answer. */
 final class Failure extends Exception {
   private static final long serialVersionUID = 1;
 
@@ -9,9 +9,9 @@ final class Failure extends Exception {
   final Reason reason;
   final long retryAfterMs;
   final boolean anotherMayHelp;
-  /** A connection that had been idle ended before a byte of the answer. */
+  /** An idle connection ended before the first byte of the answer. */
   final boolean stale;
-  /** The server does not know the method, as an older one may not. */
+  /** The server does not have the method; it may be older. */
   boolean lacksMethod;
 
   Failure(Attempt.End end, String detail) {

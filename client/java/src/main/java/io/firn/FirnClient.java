@@ -4,16 +4,16 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 /**
- * Ids from a cluster of Firn servers.
+ * A client of a cluster of Firn servers.
  *
  * <pre>
  * FirnClient client = new FirnClient(new Options("firn://10.0.0.7:7609,10.0.0.8:7609"));
  * long id = client.nextId("order");
  * </pre>
  *
- * <p>Thread-safe: share one between all threads, for as long as the program runs. Calls end within their
- * deadline, with ids or with a {@link FirnException} that lists every server that was asked. A tag is a
- * name under which ids are asked for; an empty one is the servers' default.
+ * <p>Thread-safe: use one client for all threads, as long as the program runs. Calls end within their
+ * deadline, with ids or with a {@link FirnException} that lists every attempt. A tag is the name under
+ * which a program requests ids; an empty tag is the servers' default.
  */
 public final class FirnClient implements AutoCloseable {
   private static final int TAG_MAX = 128; // bytes
@@ -21,17 +21,17 @@ public final class FirnClient implements AutoCloseable {
 
   private final Engine engine;
 
-  /** Waits for nobody. IllegalArgumentException: options that cannot be used; it names every fault. */
+  /** Does not wait for a server. IllegalArgumentException names every fault of the options. */
   public FirnClient(Options options) {
     engine = new Engine(options, options.check());
   }
 
-  /** One id; from memory, where the options' local ranges name the tag. */
+  /** Returns one id; from memory, if the options' local ranges name the tag. */
   public long nextId(String tag) throws FirnException {
     return nextId(tag, engine.options.deadlineMs);
   }
 
-  /** One id within a time of the call's own. */
+  /** Returns one id, within the call's own deadline. */
   public long nextId(String tag, long deadlineMs) throws FirnException {
     long began = Server.now();
     Supply supply = engine.supplies.get(tag);
@@ -44,12 +44,12 @@ public final class FirnClient implements AutoCloseable {
     return call(Ask.id(tag), deadlineMs - (Server.now() - began));
   }
 
-  /** Exactly `count` ids, 1 to 100000; in ascending order, unless the tag obfuscates them. */
+  /** Returns exactly `count` ids, 1 to 100000; in ascending order, unless the tag is obfuscated. */
   public List<Long> nextIds(String tag, int count) throws FirnException {
     return nextIds(tag, count, engine.options.deadlineMs);
   }
 
-  /** So many ids within a time of the call's own. */
+  /** Returns `count` ids, within the call's own deadline. */
   public List<Long> nextIds(String tag, int count, long deadlineMs) throws FirnException {
     if (count < 1 || count > COUNT_MAX) {
       throw badRequest(count + " ids are not 1 to " + COUNT_MAX);
@@ -57,22 +57,22 @@ public final class FirnClient implements AutoCloseable {
     return call(Ask.ids(tag, count), deadlineMs);
   }
 
-  /** One id in the text form of its tag. */
+  /** Returns one id in the text form of its tag. */
   public String nextText(String tag) throws FirnException {
     return nextText(tag, engine.options.deadlineMs);
   }
 
-  /** A text within a time of the call's own. */
+  /** Returns one id as text, within the call's own deadline. */
   public String nextText(String tag, long deadlineMs) throws FirnException {
     return call(Ask.text(tag), deadlineMs);
   }
 
-  /** The servers as this client sees them, in the order of their addresses. */
+  /** Returns the servers as this client sees them, in the order of their addresses. */
   public List<SeenServer> servers() {
     return engine.fleet.view();
   }
 
-  /** Waits for nothing: calls that are under way end with the kind CLOSED, and so do later ones. */
+  /** Does not wait: calls in progress end with the kind CLOSED, and so do later ones. */
   @Override
   public void close() {
     engine.close();

@@ -3,15 +3,15 @@ package io.firn;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** A call that failed; it lists every server that was asked, what happened, and after how long. */
+/** A failed call. Lists every attempt with the server, the outcome and the duration. */
 public final class FirnException extends Exception {
   private static final long serialVersionUID = 1;
 
-  /** What the caller should think of it. */
+  /** The classes of failures. */
   public enum Kind {
-    /** A server said no, and no other one would say otherwise. */
+    /** A server refused for a reason that other servers would repeat. */
     REFUSED,
-    /** Nobody could answer now. */
+    /** No server could answer now. */
     UNAVAILABLE,
     /** The client was closed. */
     CLOSED
@@ -34,12 +34,12 @@ public final class FirnException extends Exception {
     return kind;
   }
 
-  /** That of the last refusal; null when nobody refused. */
+  /** The reason of the last refusal; null if no server refused. */
   public Reason reason() {
     return reason;
   }
 
-  /** The server's advice when to come back; 0: none. */
+  /** The server's advice when to retry; 0: none. */
   public long retryAfterMs() {
     return retryAfterMs;
   }

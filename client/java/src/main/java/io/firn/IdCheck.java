@@ -8,7 +8,7 @@ import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Which ids a server can have given, by the layout and the clock of its status. */
+/** Checks that a server can have issued ids, by the layout and the clock in its status. */
 final class IdCheck {
   private static final long SLACK_MS = 24 * 3_600_000L;
   private static final String VESTA = "version:1 type:1=%d method:2 time:%s machine:10 epoch:1420041600000";
@@ -20,9 +20,9 @@ final class IdCheck {
       "js-safe", "time:41 machine:6 sequence:6");
   private static final Pattern TIME = Pattern.compile("(\\d+)(?:@(\\d+))?(ms|s)?");
 
-  private final Set<String> timed; // tags of ids made of time, shown as they were issued
+  private final Set<String> timed; // tags whose ids contain a time and are not obfuscated
   private final long offsetMs;     // the server's clock ahead of System.nanoTime
-  private boolean known;           // false: a newer layout; only what holds for every id is looked at
+  private boolean known;           // false: a newer layout; checks only rules of all layouts
   private boolean signed;
   private long tickMs = 1;
   private long epochMs = 1_704_067_200_000L;
@@ -41,7 +41,7 @@ final class IdCheck {
     }
   }
 
-  /** A sentence when the server cannot have given the id; else null. */
+  /** A sentence if the server cannot have issued the id; otherwise null. */
   String faultOf(String tag, long id) {
     if (id == 0 || (id < 0 && !(known && signed))) {
       return "no id is " + id;
@@ -74,7 +74,7 @@ final class IdCheck {
     return timeMask != 0 && shift <= 64;
   }
 
-  /** Takes the field that begins at bit `shift`; its width. */
+  /** Adds the field that begins at bit `shift`; returns its width. */
   private int readField(String name, String value, int shift) {
     if (name.equals("time")) {
       Matcher match = TIME.matcher(value);

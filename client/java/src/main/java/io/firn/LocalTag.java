@@ -1,9 +1,9 @@
 package io.firn;
 
-/** A tag whose ids are fetched ahead of need, so that one costs no call. */
+/** A tag whose ids are prefetched, so that taking one costs no call. */
 public final class LocalTag {
   final String tag;
-  final long maxAgeMs; // 0: ids keep
+  final long maxAgeMs; // 0: ids are kept
   final long lastsMs;
   final int fetchMax;
 
@@ -14,12 +14,12 @@ public final class LocalTag {
     this.fetchMax = fetchMax;
   }
 
-  /** Ids made of time: a second old at most. A fetch takes 25 ms of what a server can give. */
+  /** For snowflake tags: ids at most 1 s old. A fetch takes what a server issues in 25 ms. */
   public static LocalTag snowflake(String tag) {
     return new LocalTag(tag, 1000, 250, 100_000);
   }
 
-  /** Ids made of counting: they keep. */
+  /** For segment tags: ids are kept. */
   public static LocalTag segment(String tag) {
     return new LocalTag(tag, 0, 1000, 10_000_000);
   }

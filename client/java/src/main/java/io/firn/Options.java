@@ -5,7 +5,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** Everything about a client that is decided once. Each setter returns this object. */
+/** The options of a client, which do not change. Each setter returns this object. */
 public final class Options {
   final String servers;
   String clusterUuid = "";
@@ -20,72 +20,72 @@ public final class Options {
   Tls tls;
   Consumer<Event> onEvent = event -> { };
 
-  /** The servers firn://seed,seed, which tell the others, or list://host:port,..., which are all. */
+  /** Servers: firn://seed,seed discovers all through any of these; list://host:port,... names all. */
   public Options(String servers) {
     this.servers = servers;
   }
 
-  /** The cluster that it must be; that of the first server that answers unless said. */
+  /** UUID of the cluster; default: that of the first server that answers. */
   public Options clusterUuid(String uuid) {
     clusterUuid = uuid;
     return this;
   }
 
-  /** Ask servers of this rack while one is fit. */
+  /** Use servers of this rack while one is healthy. */
   public Options rack(int number) {
     rack = number;
     return this;
   }
 
-  /** Tell the first failure, and ask nobody else. */
+  /** Return the first failure instead of failing over. */
   public Options failfast(boolean yes) {
     failfast = yes;
     return this;
   }
 
-  /** Of a whole call, unless the call says otherwise; 200. */
+  /** Maximum time of a call, unless the call sets it; 200. */
   public Options deadlineMs(int ms) {
     deadlineMs = ms;
     return this;
   }
 
-  /** Of one server's answer, connecting included; 80. */
+  /** Maximum time of an attempt, connecting included; 80. */
   public Options attemptLimitMs(int ms) {
     attemptLimitMs = ms;
     return this;
   }
 
-  /** Requests that a call may send; 3. */
+  /** Maximum requests per call; 3. */
   public Options attemptsMax(int requests) {
     attemptsMax = requests;
     return this;
   }
 
-  /** Per server, one for each call at a time; 64. */
+  /** Maximum connections per server; each serves one call at a time; 64. */
   public Options connectionsMax(int connections) {
     connectionsMax = connections;
     return this;
   }
 
-  /** Keep to so many servers of a large cluster; 16, and 0 for all. */
+  /** Maximum servers used in a large cluster; 16. 0: all. */
   public Options serversMax(int most) {
     serversMax = most;
     return this;
   }
 
-  /** Tags whose ids are fetched ahead of need. */
+  /** Tags whose ids are prefetched. */
   public Options localRanges(List<LocalTag> tags) {
     localRanges = List.copyOf(tags);
     return this;
   }
 
-  /** Speak TLS to every server. */
+  /** Use TLS for every server. */
   public Options tls(Tls how) {
     tls = how;
     return this;
   }
 
-  /** Told what happens to servers, on any thread; must return soon. */
+  /** Receives events about servers, on any thread; must return soon. */
   public Options onEvent(Consumer<Event> hook) {
     onEvent = hook;
     return this;
@@ -95,7 +95,7 @@ public final class Options {
     return servers.startsWith("firn://");
   }
 
-  /** The addresses that `servers` names, each once. IllegalArgumentException names every fault. */
+  /** The unique addresses in `servers`. IllegalArgumentException names every fault. */
   List<String> check() {
     List<String> faults = new ArrayList<>();
     range(faults, "deadlineMs", deadlineMs, 1, 3_600_000);
@@ -126,7 +126,7 @@ public final class Options {
     }
   }
 
-  /** The port of host:port; 0 when it is none. An IPv6 host has brackets. */
+  /** The port of host:port; 0 if it is invalid. An IPv6 host has brackets. */
   static int portOf(String address) {
     int mark = address.lastIndexOf(':');
     boolean bracketed = mark > 0 && address.charAt(mark - 1) == ']' && address.startsWith("[");

@@ -20,7 +20,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * and forgets all failures. An answer that breaks the protocol quarantines it for 30 s, twice as long each
  * time up to 5 min; another cluster's server is foreign, and probed as one that rests. */
 final class Server {
-  // In the order in which servers are asked: the later ones only when no earlier one is left.
+  // In the order of use: servers of a later standing only if none of an earlier one is left.
   enum Fitness { FIT, ILL, RESTING, DISABLED, DRAINING, LAST_RESORT, QUARANTINED }
 
   static final long NEVER = Long.MAX_VALUE;
@@ -36,7 +36,7 @@ final class Server {
   final String host;
   final int port;
   final boolean named; // and so to be looked up
-  final Semaphore room; // fair: whoever came first goes first
+  final Semaphore room; // fair: calls get a place in order of arrival
   final Deque<Connection> idle = new ConcurrentLinkedDeque<>(); // the one used last comes first
   List<InetAddress> addresses = List.of();
   int rack;
@@ -73,14 +73,14 @@ final class Server {
     named = !host.matches("[0-9.]+|.*:.*");
     if (!named) {
       try {
-        addresses = List.of(InetAddress.getByName(host)); // asks nobody: it is a number
+        addresses = List.of(InetAddress.getByName(host)); // an address: needs no lookup
       } catch (UnknownHostException odd) {
         addresses = List.of();
       }
     }
   }
 
-  /** Milliseconds of a clock that only goes forward. */
+  /** Milliseconds of a monotonic clock. */
   static long now() {
     return System.nanoTime() / 1_000_000;
   }

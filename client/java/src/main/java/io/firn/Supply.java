@@ -3,12 +3,12 @@ package io.firn;
 import io.firn.wire.IdRun;
 import java.util.List;
 
-/** One tag's ids in memory. Thread-safe.
+/** The prefetched ids of one tag. Thread-safe.
  *
- * <p>Of two buffers one is used, and the next one is fetched when half of it is gone, or at once where
- * the other half would not last until the answer. A fetch that was used up too soon is followed by a
- * larger one, one that lasted too long by a smaller one. After a failure the next one waits: 10 ms to
- * 1 s, or 1 s to 30 s when a server said that asking again will not help. */
+ * <p>It has two buffers. The next buffer is fetched when half of the current one is used, or at once if
+ * the other half would not last until the answer. If a fetch is used up too soon, the next one is larger;
+ * if it lasts too long, smaller. After a failure the next fetch waits 10 ms to
+ * 1 s, or 1 s to 30 s if the server's reason says that a retry will not help. */
 final class Supply {
   private static final int FIRST = 128;
   private static final long REFUSED_FOR_MS = 60_000;
@@ -20,7 +20,7 @@ final class Supply {
     private final int size;
     private int left;
     private int run;
-    private int taken; // of the run
+    private int taken; // taken ids of the run
 
     Buffer(List<IdRun> runs, int size, long askedAt) {
       this.runs = runs;
@@ -65,7 +65,7 @@ final class Supply {
     this.engine = engine;
   }
 
-  /** An id from memory; 0 when there is none, after waiting for a fetch that is under way. */
+  /** Returns an id from memory; 0 if there is none, after waiting for a fetch in progress. */
   synchronized long take(long patienceMs) {
     long until = Server.now() + patienceMs;
     while (true) {
@@ -84,7 +84,7 @@ final class Supply {
     }
   }
 
-  /** Whether the buffer in use has ids that may be given. */
+  /** Whether the current buffer has ids that may be taken. */
   private boolean prepare(long now) {
     inUse = aged(inUse, now) ? EMPTY : inUse;
     next = aged(next, now) ? EMPTY : next;

@@ -26,7 +26,7 @@ import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.TrustManagerFactory;
 
-/** How to speak TLS to servers. The PEM files are read again when they change; while they are unusable, such
+/** TLS options. The PEM files are read again when they change; while they are unusable, such
  * as half written, the last usable ones stay in force. Thread-safe. */
 public final class Tls {
   private final String ca;
