@@ -6,6 +6,7 @@
 
 #include <glog/logging.h>
 
+#include "common/base/cat.h"
 #include "registry/claim/claim_options.h"
 #include "registry/operate/restore_command.h"
 #include "server/plugins/built_in.h"
@@ -13,12 +14,15 @@
 namespace firn {
 namespace {
 
+constexpr char kOfflineUnread[] = "the offline setting has not been read from the registry yet";
+
 // A claim that holds may be of no use: a clock that is behind, a layout that has ended.
 std::string TroubleOf(const IssuingNodeStatus& status) {
   const ClaimStatus& claim = status.claim;
   if (!claim.reason.empty()) return claim.reason;
   if (!claim.grant_trouble.empty()) return claim.grant_trouble;
-  return status.why_not_ready.value_or(claim.clock_trouble);
+  if (status.why_not_ready) return *status.why_not_ready;
+  return status.root_trouble.empty() ? claim.clock_trouble : status.root_trouble;
 }
 
 // As --sequencer says it.
@@ -51,6 +55,8 @@ front::RegistryReport RegistryOf(const IssuingNodeStatus& status) {
           .session_age = status.session_age,
           .renewals = status.claim.renewals.done,
           .renewals_failed = status.claim.renewals.failed,
+          .clock_trouble = status.claim.clock_trouble,
+          .clock_off = status.claim.registry_clock_off,
           .clock_behind = status.id_clock.skew,
           .clock_steps_forward = status.id_clock.steps_forward,
           .clock_steps_back = status.id_clock.steps_back};
@@ -68,11 +74,20 @@ NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, Operat
       split_(node.split()),
       started_(clock.Wall()) {}
 
-ServerPhase NodeView::phase() const { return PhaseOf(node_.status()); }
+ServerPhase NodeView::phase() const {
+  const IssuingNodeStatus status = node_.status();
+  return PhaseOf(status, status.why_not_ready);
+}
 
-ServerPhase NodeView::PhaseOf(const IssuingNodeStatus& status) const {
+ServerPhase NodeView::announced() const {
+  const IssuingNodeStatus status = node_.status();
+  return PhaseOf(status, status.why_not_serving);
+}
+
+ServerPhase NodeView::PhaseOf(const IssuingNodeStatus& status,
+                              const std::optional<std::string>& why_not) const {
   if (draining_) return ServerPhase::kDraining;
-  if (status.why_not_ready) return ServerPhase::kNotReady;
+  if (why_not) return ServerPhase::kNotReady;
   if (operators_.offline()) return ServerPhase::kOffline;
   return IsAsking(status) ? ServerPhase::kNotReady : ServerPhase::kReady;
 }
@@ -85,7 +100,7 @@ bool NodeView::IsAsking(const IssuingNodeStatus& status) const {
 std::string NodeView::why_not_ready() const {
   const IssuingNodeStatus status = node_.status();
   if (status.why_not_ready) return *status.why_not_ready;
-  return IsAsking(status) ? "the offline setting has not been read from the registry yet" : "";
+  return IsAsking(status) ? kOfflineUnread : "";
 }
 
 front::ServerReport NodeView::Report() const {
@@ -95,7 +110,7 @@ front::ServerReport NodeView::Report() const {
   report.cluster_name = options_.place.registry;
   report.application = options_.application;
   report.address = options_.advertise.ToString();
-  report.phase = PhaseOf(status);
+  report.phase = PhaseOf(status, status.why_not_ready);
   report.machine = status.claim.machine;
   if (status.claim.machine) {
     report.bound = status.claim.bound;
@@ -113,6 +128,15 @@ front::ServerReport NodeView::Report() const {
   report.started = started_;
   report.version = ServerVersion();
   report.build = ServerBuild();
+  report.root_trouble = status.root_trouble;
+  report.refused_tags_count = status.refused->size();
+  for (const auto& [tag, refused] : *status.refused) {
+    if (report.refused_tags.size() == front::ServerReport::kTagsMax) break;
+    report.refused_tags.push_back({.tag = tag,
+                                   .state = std::string(TagStateName(refused.state)),
+                                   .reason = refused.reason,
+                                   .why = refused.why});
+  }
   report.tags = TagReports(status);
   return report;
 }
@@ -150,7 +174,8 @@ uint64_t NodeView::version() const {
     version = (version ^ part) * kOdd;
     version ^= version >> 32;
   };
-  mix(static_cast<uint64_t>(PhaseOf(status)));
+  mix(static_cast<uint64_t>(PhaseOf(status, status.why_not_ready)));
+  for (const auto& [tag, refused] : *status.refused) mix(std::hash<std::string>()(tag));
   mix(std::hash<std::string>()(status.claim.uuid));
   mix(TroubleOf(status).empty());  // its text may count seconds
   mix(status.claim.connected);
@@ -219,8 +244,15 @@ std::string NodeView::WayOut(const IssuingNodeStatus& status) const {
 ProviderReport NodeView::ForProviders() const {
   const IssuingNodeStatus status = node_.status();
   ProviderReport report;
-  report.phase = phase();
-  if (report.phase == ServerPhase::kNotReady) report.reason = why_not_ready();
+  report.phase = PhaseOf(status, status.why_not_serving);
+  if (report.phase == ServerPhase::kNotReady) {
+    report.reason = status.why_not_serving.value_or(kOfflineUnread);
+  }
+  report.clock_trouble = status.claim.clock_trouble;
+  for (const auto& [tag, refused] : *status.refused) {
+    if (refused.state == TagState::kDisabled) continue;  // its definition says so
+    report.refused.emplace(tag, Cat(TagStateName(refused.state), ": ", refused.why));
+  }
   report.bound = status.claim.bound;
   for (const ClaimStatus& claim : status.claims) {
     if (!claim.machine) continue;

@@ -40,6 +40,9 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   WallMs wall() const override { return clock_.Wall(); }
   front::ShownServers servers() const override { return listing_.Shown(); }
 
+  // Its phase in the list of servers: READY while ids of any tag can be issued.
+  ServerPhase announced() const;
+
   // Takes effect at once; written to the registry as soon as it can be reached.
   Status GoOffline() override { return Say(true); }
   Status GoOnline() override { return Say(false); }
@@ -71,7 +74,8 @@ class NodeView final : public front::ServerView, public front::ServerControl {
     TagDefinition definition{};  // without a name: not in the registry
   };
 
-  ServerPhase PhaseOf(const IssuingNodeStatus& status) const;
+  ServerPhase PhaseOf(const IssuingNodeStatus& status,
+                      const std::optional<std::string>& why_not) const;
   std::vector<front::TagReport> TagReports(const IssuingNodeStatus& status) const;
   bool IsAsking(const IssuingNodeStatus& status) const;
   Status Say(bool offline);

@@ -174,7 +174,7 @@ void ServerProgram::Publish(Now now) {
   LookAtRights(now.boot);
   operators_.Tick(now.boot);
   // A new phase is written at once; the rest once per interval.
-  const ServerPhase phase = view_.phase();
+  const ServerPhase phase = view_.announced();
   listing_.Tick(now, node_->status().claim.uuid, phase);
   if (phase != told_phase_ || now.boot - told_at_ >= ProviderPublisher::kReportInterval) {
     publisher_.Report(view_.ForProviders());

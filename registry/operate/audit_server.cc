@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "common/base/cat.h"
+#include "common/base/quote.h"
 
 namespace firn {
 namespace {
@@ -11,12 +12,14 @@ constexpr int64_t kSkewAlarmMs = 1'000;
 // For a server that has just started it is no fault that it cannot issue yet.
 constexpr Milliseconds kStartPatience{5'000};
 
-// Only the wall clock can be wrong. Ids that lead it were put ahead: by a restore's floor, or by a
-// step of the clock that they did not follow.
+// A registry's clock that the server does not believe says nothing about the server's own. Ids that
+// lead it were put ahead: by a restore's floor, or by a step of the clock that they did not follow.
 void JudgeClock(const AuditedProvider& server, Audit& audit) {
   const auto& [provider, report] = server;
   const int64_t wall = report.wall_skew_ms.value_or(report.clock_skew_ms);
-  if (std::abs(wall) > kSkewAlarmMs) {
+  if (!report.clock_trouble.empty()) {
+    audit.faults.push_back(Cat(provider.address, ": ", report.clock_trouble));
+  } else if (std::abs(wall) > kSkewAlarmMs) {
     audit.faults.push_back(Cat(provider.address, ": its clock is off by ", wall, " ms: set it"));
   } else if (std::abs(report.clock_skew_ms) > kSkewAlarmMs) {
     const bool restored = audit.meta && audit.meta->floor > WallMs();
@@ -47,10 +50,21 @@ void JudgeIdle(const AuditedProvider& server, WallMs now, Audit& audit) {
                          report.cluster);
 }
 
+void JudgeTags(const AuditedProvider& server, Audit& audit) {
+  const auto& [provider, report] = server;
+  for (const auto& [tag, why] : report.refused) {
+    audit.faults.push_back(Cat(provider.address, " refuses tag ", Quoted(tag), ": ", why));
+  }
+  if (report.refused_others == 0) return;
+  audit.faults.push_back(Cat(provider.address, " refuses ", report.refused_others,
+                             " more tags; its /v1/status lists them"));
+}
+
 }  // namespace
 
 void JudgeServer(const AuditedProvider& server, WallMs now, Audit& audit) {
   JudgeClock(server, audit);
+  JudgeTags(server, audit);
   if (server.report.Held().empty()) JudgeIdle(server, now, audit);
 }
 

@@ -87,6 +87,30 @@ Status TakeStores(const Json* member, std::map<std::string, bool>& stores) {
   return {};
 }
 
+Status TakeRefused(const Json* member, std::map<std::string, std::string>& refused) {
+  if (member == nullptr) return {};
+  if (!member->is_object()) return Corrupt("refused is not an object");
+  for (const auto& [tag, why] : member->items()) {
+    if (!why.is_string()) return Corrupt("a refused tag has no reason");
+    refused.emplace(tag, why.get<std::string>());
+  }
+  return {};
+}
+
+void AddRefused(const ProviderReport& report, Json& object) {
+  int64_t others = report.refused_others;
+  Json refused = Json::object();
+  for (const auto& [tag, why] : report.refused) {
+    if (refused.size() == kRefusedMax) {
+      ++others;
+    } else {
+      refused[tag] = why.substr(0, kRefusedBytesMax);
+    }
+  }
+  if (!refused.empty()) object["refused"] = std::move(refused);
+  if (others > 0) object["refused_others"] = others;
+}
+
 Status TakeMore(const Json* member, std::vector<HeldMachine>& more) {
   if (member == nullptr) return {};
   if (!member->is_array() || member->size() > size_t{kMachineMax}) {
@@ -211,6 +235,10 @@ std::string FormatReport(const ProviderReport& report) {
   if (Json high = HighestOf(report.high, others); !high.empty()) object["high"] = std::move(high);
   if (others > 0) object["high_others"] = others;
   if (!report.stores.empty()) object["stores"] = report.stores;
+  AddRefused(report, object);
+  if (!report.clock_trouble.empty()) {
+    object["clock_trouble"] = report.clock_trouble.substr(0, kReasonBytesMax);
+  }
   return JsonText(object);
 }
 
@@ -231,7 +259,8 @@ Result<ProviderReport> ParseReport(std::string_view json) {
       .NumberIfAny("machine", machine, 0, kMachineMax)
       .NumberIfAny("bound_ms", bound_ms, 0, INT64_MAX)
       .NumberIfAny("clock_skew_ms", report.clock_skew_ms, -INT64_MAX, INT64_MAX)
-      .NumberIfAny("high_others", report.high_others, 0, INT64_MAX);
+      .NumberIfAny("high_others", report.high_others, 0, INT64_MAX)
+      .NumberIfAny("refused_others", report.refused_others, 0, INT64_MAX);
   if (read.Find("wall_skew_ms") != nullptr) {
     read.Number("wall_skew_ms", report.wall_skew_ms.emplace(), -INT64_MAX, INT64_MAX);
   }
@@ -244,6 +273,10 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   FIRN_TRY(TakeHigh(read.Find("high"), report.high));
   FIRN_TRY(TakeStores(read.Find("stores"), report.stores));
   FIRN_TRY(TakeMore(read.Find("more"), report.more));
+  FIRN_TRY(TakeRefused(read.Find("refused"), report.refused));
+  if (const Json* why = read.Find("clock_trouble"); why != nullptr && why->is_string()) {
+    report.clock_trouble = why->get<std::string>();
+  }
   if (machine >= 0) report.machine = MachineId(static_cast<uint32_t>(machine));
   report.bound = WallMs(bound_ms);
   return report;

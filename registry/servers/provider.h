@@ -54,13 +54,13 @@ struct HeldMachine {
 // and `high_others` lies at or above the ledgers of all others, so that a restore knows of each tag
 // how far it may have come; where tags are left out it knows that less exactly.
 struct ProviderReport {
-  ServerPhase phase = ServerPhase::kNotReady;
-  int64_t format = ClusterMeta::kFormat;  // the newest that the server speaks
-  std::string reason{};                   // why it is not ready, in words; empty: it is
-  std::optional<MachineId> machine{};     // that it holds up to `bound`
-  WallMs bound{};                         // the highest that it has held anything up to
-  std::vector<HeldMachine> more{};        // what else it holds
-  int64_t clock_skew_ms = 0;              // of the id clock, which may lead: see restore.h
+  ServerPhase phase = ServerPhase::kNotReady;  // kReady: ids of at least one tag can be issued
+  int64_t format = ClusterMeta::kFormat;       // the newest that the server speaks
+  std::string reason{};                        // why it is not ready, in words; empty: it is
+  std::optional<MachineId> machine{};          // that it holds up to `bound`
+  WallMs bound{};                              // the highest that it has held anything up to
+  std::vector<HeldMachine> more{};             // what else it holds
+  int64_t clock_skew_ms = 0;                   // of the id clock, which may lead: see restore.h
   std::optional<int64_t>
       wall_skew_ms{};     // of the wall clock, against the registry's, if that tells
   std::string cluster{};  // uuid of the one that it belongs to; empty: not known yet
@@ -69,6 +69,11 @@ struct ProviderReport {
   int64_t high_others = 0;                // of tags that `high` does not name
   // The stores of segment tags that it has, and whether each permits `buffer = none`.
   std::map<std::string, bool> stores{};
+  // Tags that it refuses, each with the state and the reason. No more than kRefusedMax are written,
+  // and each reason is cut at kRefusedBytesMax; `refused_others` counts the tags left out.
+  std::map<std::string, std::string> refused{};
+  int64_t refused_others = 0;
+  std::string clock_trouble{};  // why it does not believe the registry's clock; empty: it does
 
   // All that it holds.
   std::vector<HeldMachine> Held() const;
@@ -105,6 +110,8 @@ Result<Provider> ParseProviderNodeName(std::string_view name);
 inline constexpr size_t kReportBytesMax = 256 << 10;
 inline constexpr size_t kHighBytesMax = 64 << 10;
 inline constexpr size_t kReasonBytesMax = 1000;
+inline constexpr size_t kRefusedMax = 20;
+inline constexpr size_t kRefusedBytesMax = 300;
 std::string FormatReport(const ProviderReport& report);
 Result<ProviderReport> ParseReport(std::string_view json);
 

@@ -250,14 +250,33 @@ void IssuingNode::CheckGuess(BootMs now) {
   guess_watch_->Tick(now);
 }
 
-std::optional<Refusal> IssuingNode::WhyNot(const IssuingNodeStatus& seen) const {
+// The refusal of snowflake ids, unless a tag without a claim gives numbers.
+std::optional<Refusal> IssuingNode::WhyNotServing(const IssuingNodeStatus& seen) const {
   if (!seen.tags_known) {
     return Refusal{Reason::kNotReady, "the tags' definitions have not been read yet", 0, true};
   }
+  if (follower_.gives_numbers()) return std::nullopt;
   std::optional<Refusal> why = machine_ids_.strategy()->WhyNot();
   if (why && why->reason == Reason::kNotReady && !seen.claim.reason.empty()) {
     why->message += ": " + seen.claim.reason;
   }
+  return why;
+}
+
+std::optional<Refusal> IssuingNode::WhyNotReady(const IssuingNodeStatus& seen) const {
+  const std::string& name = options_.default_tag;
+  const auto refused = seen.refused->find(name);
+  const bool disabled =
+      refused != seen.refused->end() && refused->second.state == TagState::kDisabled;
+  if (!seen.tags_known || name.empty() || disabled) return WhyNotServing(seen);
+  const Tag* const tag = issuer_.Resolve(name);
+  if (tag == nullptr || tag->binding() == nullptr) {
+    return Refusal{Reason::kUnknownTag, Cat("the default tag ", Quoted(name), " is not defined"), 0,
+                   false};
+  }
+  std::optional<Refusal> why = issuer_.WhyNot(name);
+  const bool of_claim = why && why->reason == Reason::kNotReady && refused == seen.refused->end();
+  if (of_claim && !seen.claim.reason.empty()) why->message += ": " + seen.claim.reason;
   return why;
 }
 
@@ -270,10 +289,14 @@ void IssuingNode::Show(const KeeperTime& time) {
                          .misguessed = misguessed_,
                          .frozen = follower_.frozen(),
                          .tags_known = options_.given.has_value() || follower_.whole(),
+                         .root_trouble = follower_.root_trouble(),
+                         .refused = follower_.refused(),
                          .highest = follower_.highest(),
                          .lost = follower_.lost()};
-  readiness_.Note(WhyNot(seen), time.clocks.boot);
-  seen.why_not_ready = readiness_.why_not();
+  ready_.Note(WhyNotReady(seen), time.clocks.boot);
+  serving_.Note(WhyNotServing(seen), time.clocks.boot);
+  seen.why_not_ready = ready_.why_not();
+  seen.why_not_serving = serving_.why_not();
   if (seen.claim.uuid.empty()) seen.claim.uuid = options_.cluster_uuid;
   const int64_t session = seen.claim.connected ? seen.claim.session : 0;
   const BootMs now = time.clocks.boot;

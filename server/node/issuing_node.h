@@ -29,6 +29,7 @@
 #include "server/node/own_parts.h"
 #include "server/node/readiness.h"
 #include "server/node/segment_tags.h"
+#include "server/node/served_tags.h"
 #include "server/node/tag_follower.h"
 
 namespace firn {
@@ -45,9 +46,9 @@ struct IssuingNodeOptions {
   IdClockOptions id_clock{};
   SnowflakeOptions snowflake{};
   bool virtual_time = false;  // the clock is not real: no tick of it is used twice, see TickSource
-  // Of a node without a registry: a snowflake tag that is there, and the strategy of all others;
-  // empty: there are none. Elsewhere the registry defines tags.
+  // Tag of calls that name none. A node without a registry serves it as a plain snowflake tag.
   std::string default_tag = "default";
+  // Of a node without a registry: the strategy of all other tags; empty: they are unknown.
   std::string default_strategy{};
   Extensions extensions{};
 };
@@ -64,8 +65,15 @@ struct IssuingNodeStatus {
   bool misguessed = false;
   bool frozen = false;      // the cluster is: nobody claims, and segment tags take no ranges
   bool tags_known = false;  // read from the registry, or gone by as they were kept
-  // Why clients should not come: it could not issue a snowflake id now. See Readiness.
+  // Why the registry's tags do not count (TagFollower, rule 5a); empty: they do.
+  std::string root_trouble{};
+  // Why a call that names no tag would be refused. While the default tag is disabled:
+  // why_not_serving. STATES.md lists all reasons; Readiness says when one counts.
   std::optional<std::string> why_not_ready = "it has just started";
+  // Why clients should use other servers: no id of any tag can be issued.
+  std::optional<std::string> why_not_serving = "it has just started";
+  // Tags whose calls are refused; never null.
+  std::shared_ptr<const RefusedTags> refused = std::make_shared<RefusedTags>();
   // Ledger of each tag, as far as this node has seen; never null.
   std::shared_ptr<const TagFollower::Ledgers> highest = std::make_shared<TagFollower::Ledgers>();
   // Tags that the registry has lost, as they were known last; never null.
@@ -150,7 +158,8 @@ class IssuingNode {
   void Tick(Now now);
   void CheckGuess(BootMs now);
   void Show(const KeeperTime& time);
-  std::optional<Refusal> WhyNot(const IssuingNodeStatus& seen) const;
+  std::optional<Refusal> WhyNotServing(const IssuingNodeStatus& seen) const;
+  std::optional<Refusal> WhyNotReady(const IssuingNodeStatus& seen) const;
 
   const IssuingNodeOptions options_;
   const Clock& clock_;
@@ -175,7 +184,7 @@ class IssuingNode {
   std::optional<Milliseconds> ahead_of_registry_;
   int64_t session_ = 0;  // as of the last tick, and since when
   BootMs session_since_;
-  Readiness readiness_;
+  Readiness ready_, serving_;
   std::optional<MetaWatch> guess_watch_;  // until a machine id is held
   bool misguessed_ = false;
 

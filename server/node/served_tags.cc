@@ -4,18 +4,52 @@
 #include <utility>
 
 #include "common/log/log.h"
-#include "server/node/refusing_strategy.h"
+#include "server/issue/strategy.h"
 
 namespace firn {
 namespace {
 
 constexpr int32_t kNotReadRetryMs = 100;
 
+// Serves a tag that is known and must not be served here. Thread-safe.
+class RefusingStrategy final : public Strategy {
+ public:
+  explicit RefusingStrategy(Refusal why) : why_(std::move(why)) {}
+
+  std::string_view name() const override { return "refusing"; }
+  Status Start() override { return {}; }
+  bool TryOne(Method, int64_t*) override { return false; }
+  Verdict Issue(IssueCall& call) override { return call.Refuse(why_); }
+  std::optional<Refusal> WhyNot() const override { return why_; }
+  int64_t count_max() const override { return INT64_MAX; }
+  void Close() override {}
+  void Stop() override {}
+
+ private:
+  const Refusal why_;
+};
+
 std::shared_ptr<Strategy> Refusing(Refusal refusal) {
   return std::make_shared<RefusingStrategy>(std::move(refusal));
 }
 
-// For a name that nobody has defined.
+Reason ReasonOf(TagState state) {
+  switch (state) {
+    case TagState::kDisabled:
+      return Reason::kRejected;
+    case TagState::kUnreadable:
+    case TagState::kLost:
+      return Reason::kInternal;
+    case TagState::kNoNumbers:
+      return Reason::kStoreDown;
+    case TagState::kUnsupported:
+    case TagState::kNoRoot:
+      break;
+  }
+  return Reason::kNotReady;
+}
+
+// For a name without a definition.
 Result<TagBinding> BindUndefined(const Catalogue& catalogue, const std::string& strategy) {
   TagDefinition undefined;
   undefined.strategy = strategy;
@@ -23,6 +57,24 @@ Result<TagBinding> BindUndefined(const Catalogue& catalogue, const std::string& 
 }
 
 }  // namespace
+
+std::string_view TagStateName(TagState state) {
+  switch (state) {
+    case TagState::kDisabled:
+      return "disabled";
+    case TagState::kUnsupported:
+      return "unsupported";
+    case TagState::kUnreadable:
+      return "unreadable";
+    case TagState::kLost:
+      return "lost";
+    case TagState::kNoRoot:
+      return "no_root";
+    case TagState::kNoNumbers:
+      return "no_numbers";
+  }
+  return "unknown";
+}
 
 ServedTags::ServedTags(const Catalogue& catalogue, Issuer& issuer)
     : catalogue_(catalogue), issuer_(issuer) {
@@ -36,17 +88,18 @@ void ServedTags::Serve(TagDefinition tag) {
   Result<TagBinding> binding = catalogue_.Bind(tag);
   Status set = binding.status();
   if (set.ok()) set = issuer_.Set(*std::move(binding));
-  if (!set.ok()) return Refuse(tag.name, Reason::kNotReady, set.message());
+  if (!set.ok()) return Refuse(tag.name, TagState::kUnsupported, set.message());
   LogInfo() << "serving tag " << tag.name << " (" << tag.strategy << ")";
-  SetRefused(tag.name, std::nullopt);
+  if (refused_.erase(tag.name) > 0) shown_.reset();
   if (on_served_) on_served_(tag);
   served_[tag.name] = std::move(tag);
 }
 
-void ServedTags::Refuse(const std::string& name, Reason reason, std::string why) {
+void ServedTags::Refuse(const std::string& name, TagState state, std::string why) {
   served_.erase(name);
-  const auto before = refused_->find(name);
-  if (before != refused_->end() && before->second.why == why) return;
+  const auto before = refused_.find(name);
+  if (before != refused_.end() && before->second.why == why) return;
+  const Reason reason = ReasonOf(state);
   const bool alarm = reason == Reason::kInternal;
   if (alarm) LogError() << "refusing tag " << name << ": " << why;
   if (!alarm) LogWarning() << "refusing tag " << name << ": " << why;
@@ -57,18 +110,36 @@ void ServedTags::Refuse(const std::string& name, Reason reason, std::string why)
   const Status set = issuer_.Set({.name = name, .strategy = Refusing(refusal), .plugins = {}});
   if (!set.ok()) LogError() << "tag " << name << " cannot be refused with its reason: " << set;
   if (!set.ok()) issuer_.Remove(name);
-  SetRefused(name, Refused{reason, std::move(why)});
+  refused_.insert_or_assign(name, RefusedTag{state, reason, std::move(why)});
+  shown_.reset();
 }
 
-void ServedTags::SetRefused(const std::string& name, std::optional<Refused> refused) {
-  if (!refused && !refuses(name)) return;
-  auto fresh = std::make_shared<Refusals>(*refused_);
-  if (refused) {
-    fresh->insert_or_assign(name, *std::move(refused));
-  } else {
-    fresh->erase(name);
+// Tags of a claim are left out: the claim says what they lack.
+void ServedTags::LookForNumbers() {
+  RefusedTags empty, still;
+  gives_numbers_ = false;
+  for (const auto& [name, tag] : served_) {
+    if (tag.strategy == "snowflake") continue;
+    std::optional<Refusal> refusal = issuer_.WhyNot(name);
+    gives_numbers_ |= !refusal;
+    if (!refusal || refusal->reason == Reason::kDraining) continue;
+    RefusedTag refused{TagState::kNoNumbers, refusal->reason, std::move(refusal->message)};
+    if (empty_.contains(name)) still.emplace(name, refused);
+    empty.emplace(name, std::move(refused));
   }
-  refused_ = std::move(fresh);
+  empty_ = std::move(empty);
+  if (still == no_numbers_) return;
+  no_numbers_ = std::move(still);
+  shown_.reset();
+}
+
+std::shared_ptr<const RefusedTags> ServedTags::refused() {
+  if (shown_ == nullptr) {
+    RefusedTags all = refused_;
+    all.insert(no_numbers_.begin(), no_numbers_.end());
+    shown_ = std::make_shared<const RefusedTags>(std::move(all));
+  }
+  return shown_;
 }
 
 void ServedTags::ServeDefault(const std::string& strategy) {
@@ -89,7 +160,7 @@ void ServedTags::RefuseDefault(std::string why) {
 
 void ServedTags::Forget(const std::string& name, const std::string& strategy) {
   served_.erase(name);
-  SetRefused(name, std::nullopt);
+  if (refused_.erase(name) > 0) shown_.reset();
   Result<TagBinding> binding = BindUndefined(catalogue_, strategy);
   if (strategy.empty() || !binding.ok()) return issuer_.Remove(name);
   binding->name = name;

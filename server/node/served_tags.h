@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "common/id/reason.h"
 #include "common/tag/tag_definition.h"
@@ -13,19 +14,34 @@
 
 namespace firn {
 
+// Why calls for a tag are refused. STATES.md has a row for each.
+enum class TagState {
+  kDisabled,     // by an operator
+  kUnsupported,  // this server lacks its store, stand-in, plugin, strategy, key or time zone
+  kUnreadable,   // its node does not parse
+  kLost,         // its node is missing, or has come back in another form
+  kNoRoot,       // the registry's root node is missing, unreadable, older or another cluster's
+  kNoNumbers,    // it is served, but no numbers are in memory and no more come
+};
+inline constexpr int kTagStates = 6;
+
+// One lower-case word, as in status, metrics and reports.
+std::string_view TagStateName(TagState state);
+
+struct RefusedTag {
+  TagState state;
+  Reason reason;
+  std::string why;
+
+  friend bool operator==(const RefusedTag&, const RefusedTag&) = default;
+};
+using RefusedTags = std::map<std::string, RefusedTag>;
+
 // What an issuer does about each tag, in step with its definition: it serves the tag, or refuses it
 // with the reason, which is logged once. A tag that this program cannot serve (a strategy, plugin
 // or key that it lacks) is refused, never served in part. Owned by the control thread.
 class ServedTags {
  public:
-  struct Refused {
-    Reason reason;
-    std::string why;
-
-    friend bool operator==(const Refused&, const Refused&) = default;
-  };
-  using Refusals = std::map<std::string, Refused>;
-
   // Both must outlive it. Until a default is set every tag is refused: nobody has read it yet.
   ServedTags(const Catalogue& catalogue, Issuer& issuer);
 
@@ -35,10 +51,17 @@ class ServedTags {
   }
 
   void Serve(TagDefinition tag);
-  void Refuse(const std::string& name, Reason reason, std::string why);
-  bool refuses(const std::string& name) const { return refused_->contains(name); }
-  // Never null. Another object after each change.
-  std::shared_ptr<const Refusals> refused() const { return refused_; }
+  void Refuse(const std::string& name, TagState state, std::string why);
+  bool refuses(const std::string& name) const { return refused_.contains(name); }
+
+  // Notes which of the served tags with numbers have none. A tag counts as refused at the second
+  // look in a row. Call every second or so.
+  void LookForNumbers();
+  // Whether a tag that needs no claim gave ids at the last look.
+  bool gives_numbers() const { return gives_numbers_; }
+
+  // All tags whose calls are refused. Never null; another object after each change.
+  std::shared_ptr<const RefusedTags> refused();
   bool knows(const std::string& name) const { return served_.contains(name) || refuses(name); }
 
   // What serves the tag has closed: it is made anew when the tag is served next.
@@ -52,14 +75,16 @@ class ServedTags {
   void Forget(const std::string& name, const std::string& strategy);
 
  private:
-  void SetRefused(const std::string& name, std::optional<Refused> refused);
-
   const Catalogue& catalogue_;
   Issuer& issuer_;
   std::function<void(const TagDefinition&)> on_served_;
   std::map<std::string, TagDefinition> served_;  // as bound, ledgers left out
-  std::shared_ptr<const Refusals> refused_ = std::make_shared<Refusals>();
-  std::optional<std::string> default_{};  // as served
+  RefusedTags refused_;                          // by their definitions
+  RefusedTags empty_;                            // without numbers, at the last look
+  RefusedTags no_numbers_;                       // ... and at the one before
+  bool gives_numbers_ = false;
+  std::shared_ptr<const RefusedTags> shown_{};  // null: to be made
+  std::optional<std::string> default_{};        // as served
 };
 
 }  // namespace firn

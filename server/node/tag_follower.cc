@@ -18,6 +18,7 @@ constexpr char kOtherForm[] =
     "the tag has come back in another form, which no edit can do: data were lost. Make another tag";
 
 constexpr Milliseconds kLookAgain{1'000};
+constexpr Milliseconds kLookForNumbers{1'000};
 
 // Whether ids of another form than `now` has may be out under what was known before.
 bool IsForged(const KnownTag& before, const TagDefinition& now) {
@@ -60,6 +61,10 @@ void TagFollower::Tick(BootMs now) {
     talk_.Start(look_);
   }
   if (!whole_) GoByKept();
+  if (now >= look_for_numbers_at_) {
+    look_for_numbers_at_ = now + kLookForNumbers;
+    served_.LookForNumbers();
+  }
   if (unkept_ && !keeping_ && now - *unkept_ >= kKeepAgain) Keep();
 }
 
@@ -212,16 +217,16 @@ KnownTag TagFollower::ReadOne(const std::string& name, const Result<TagNode>& ta
                               Ledgers& highest) {
   KnownTag known = *Judge(name, tag);
   if (!tag.ok()) {
-    served_.Refuse(name, Reason::kInternal, tag.status().message());
+    served_.Refuse(name, TagState::kUnreadable, tag.status().message());
     return known;
   }
   int64_t& seen = highest[name];
   seen = std::max(seen, tag->tag.high);
   if (on_seen_) on_seen_(name, *tag);
   if (known.state == KnownTag::State::kLost) {
-    served_.Refuse(name, Reason::kInternal, tag->deleted ? kGone : kOtherForm);
+    served_.Refuse(name, TagState::kLost, tag->deleted ? kGone : kOtherForm);
   } else if (tag->tag.disabled) {
-    served_.Refuse(name, Reason::kRejected, "the tag is disabled");
+    served_.Refuse(name, TagState::kDisabled, "the tag is disabled");
   }
   return known;
 }
@@ -254,7 +259,7 @@ void TagFollower::NoteLost(KnownTags& read) {
     const bool news = before.state != KnownTag::State::kLost;
     if (news && on_seen_) on_seen_(name, std::nullopt);
     read.tags[name] = {.state = KnownTag::State::kLost, .node = before.node};
-    served_.Refuse(name, Reason::kInternal, kGone);
+    served_.Refuse(name, TagState::kLost, kGone);
   }
 }
 
@@ -334,7 +339,7 @@ void TagFollower::ServeTags() {
     }
     const TagDefinition& tag = known.node.tag;
     if (known.state == KnownTag::State::kFine && !tag.disabled) {
-      root_.lost() && tag.HasLedger() ? served_.Refuse(name, Reason::kNotReady, root_.why_not())
+      root_.lost() && tag.HasLedger() ? served_.Refuse(name, TagState::kNoRoot, root_.why_not())
                                       : served_.Serve(tag);
     } else if (!served_.refuses(name)) {
       RefuseByKept(name, known.state);
@@ -345,11 +350,11 @@ void TagFollower::ServeTags() {
 void TagFollower::RefuseByKept(const std::string& name, KnownTag::State state) {
   switch (state) {
     case KnownTag::State::kFine:
-      return served_.Refuse(name, Reason::kRejected, "the tag is disabled");
+      return served_.Refuse(name, TagState::kDisabled, "the tag is disabled");
     case KnownTag::State::kUnreadable:
-      return served_.Refuse(name, Reason::kInternal, "its definition could not be read");
+      return served_.Refuse(name, TagState::kUnreadable, "its definition could not be read");
     case KnownTag::State::kLost:
-      return served_.Refuse(name, Reason::kInternal, kGone);
+      return served_.Refuse(name, TagState::kLost, kGone);
   }
 }
 

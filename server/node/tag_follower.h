@@ -107,7 +107,9 @@ class TagFollower {
   const std::string& root_trouble() const { return root_.why_not(); }
 
   // The tags that are refused here, and why. Another object after each change.
-  std::shared_ptr<const ServedTags::Refusals> refused() const { return served_.refused(); }
+  std::shared_ptr<const RefusedTags> refused() { return served_.refused(); }
+  // Whether a tag that needs no claim gave ids a second ago.
+  bool gives_numbers() const { return served_.gives_numbers(); }
 
   // True once it is known what to serve: read, or kept.
   bool whole() const { return whole_; }
@@ -168,6 +170,7 @@ class TagFollower {
   NameLooks looks_;
   bool look_wanted_ = false;
   BootMs look_at_;  // not before
+  BootMs look_for_numbers_at_;
   Talk talk_;
   Task<> look_;  // of rule 5
 };

@@ -33,6 +33,7 @@ HANDED_ON = {
     "grant_trouble_": "the grant file cannot be written", "reason_}": "the grant file cannot be written",
     "push_back(finding.reason)": "ms may be out twice", "std::move(text)": "ms may be out twice",
     "ClockTrouble(": "The clock of the registry disagrees",
+    "report.clock_trouble": "The clock of the registry disagrees",
     "std::move(ahead)": "which lies ahead: a clock of the registry was wrong",
     "<< sentence": "was lost or went back", '" " + fault': "has seen the ledger of tag",
 }

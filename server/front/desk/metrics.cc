@@ -148,6 +148,9 @@ void Describe(const RegistryReport& report, MetricsPage& page) {
              static_cast<double>(report.session_age.count()) / 1000);
   page.Gauge("firn_claim_state", "1 for the state of the machine id.", 1,
              {{"state", report.claim}});
+  page.Gauge("firn_registry_clock_off_milliseconds",
+             "Registry's clock ahead of the time that is believed; 0: it is believed.",
+             static_cast<double>(report.clock_off.count()));
   const char* const renewals = "Attempts to move the bound ahead.";
   page.Counter("firn_renewals_total", renewals, report.renewals, {{"outcome", "done"}});
   page.Counter("firn_renewals_total", renewals, report.renewals_failed, {{"outcome", "failed"}});
@@ -169,11 +172,24 @@ void DescribeMachines(const std::vector<MachineReport>& machines, MetricsPage& p
              static_cast<double>(machines.size()));
 }
 
+// Disabled tags are an operator's choice: they take no room from the others.
+void DescribeRefused(const ServerReport& report, MetricsPage& page) {
+  constexpr size_t kSeriesMax = 100;
+  size_t series = 0;
+  for (const RefusedTagReport& tag : report.refused_tags) {
+    if (tag.state == "disabled" || series++ >= kSeriesMax) continue;
+    page.Gauge("firn_tag_refused", "1 for each tag whose calls are refused, with the cause.", 1,
+               {{"tag", tag.tag}, {"state", tag.state}});
+  }
+  page.Gauge("firn_tags_refused", "Tags whose calls are refused, disabled ones included.",
+             static_cast<double>(report.refused_tags_count));
+}
+
 }  // namespace
 
 void Describe(const ServerView& view, MetricsPage& page) {
   const ServerReport report = view.Report();
-  page.Gauge("firn_ready", "1 when clients should come.",
+  page.Gauge("firn_ready", "1 while calls that name no tag are served.",
              report.phase == ServerPhase::kReady ? 1 : 0);
   for (const auto phase : {ServerPhase::kNotReady, ServerPhase::kReady, ServerPhase::kOffline,
                            ServerPhase::kDraining}) {
@@ -190,6 +206,7 @@ void Describe(const ServerView& view, MetricsPage& page) {
                static_cast<double>(report.clock_skew->count()));
   }
   Describe(report.registry, page);
+  DescribeRefused(report, page);
   page.Gauge("firn_cluster_frozen", "1 while the cluster waits for firn restore.",
              report.frozen ? 1 : 0);
   page.Gauge("firn_layout_days_left", "Until the layout's time field has run out.",

@@ -9,6 +9,7 @@
 #include "common/base/units.h"
 #include "common/id/layout.h"
 #include "common/id/rack_split.h"
+#include "common/id/reason.h"
 #include "common/id/server_phase.h"
 #include "server/front/desk/server_list.h"
 
@@ -29,6 +30,14 @@ struct TagReport {
   bool as_issued = false;  // nothing that is done around its ids changes them
 };
 
+// A tag whose calls are refused.
+struct RefusedTagReport {
+  std::string tag;
+  std::string state;  // one word, as server/node/STATES.md lists them
+  Reason reason = Reason::kInternal;
+  std::string why;
+};
+
 // How the server stands with its registry; nothing of it is for clients.
 struct RegistryReport {
   std::string claim;    // state of the machine id, one word
@@ -36,6 +45,8 @@ struct RegistryReport {
   bool connected = false;
   Milliseconds session_age{0};
   uint64_t renewals = 0, renewals_failed = 0;
+  std::string clock_trouble{};   // why the registry's clock is not believed; empty: it is
+  Milliseconds clock_off{0};     // how far it lies ahead of the time that is believed
   Milliseconds clock_behind{0};  // the wall clock, behind the time that ids are issued under
   uint64_t clock_steps_forward = 0, clock_steps_back = 0;
 };
@@ -67,6 +78,9 @@ struct ServerReport {
   bool frozen = false;            // the cluster is, until somebody has run firn restore
   std::string sequencer;          // of snowflake ids: atomic, mutex or spin
   std::vector<TagReport> tags{};  // at most kTagsMax
+  std::vector<RefusedTagReport> refused_tags{};  // at most kTagsMax
+  size_t refused_tags_count = 0;                 // all of them
+  std::string root_trouble{};  // why the registry's tags do not count; empty: they do
   std::string version;
   std::string build;
 

@@ -30,6 +30,17 @@ Json TagsJson(const ServerReport& report, const DeskCounters::Sums& sums) {
   return tags;
 }
 
+Json RefusedTagsJson(const ServerReport& report) {
+  Json tags = Json::array();
+  for (const RefusedTagReport& tag : report.refused_tags) {
+    tags.push_back({{"tag", tag.tag},
+                    {"state", tag.state},
+                    {"reason", ReasonName(tag.reason)},
+                    {"why", tag.why}});
+  }
+  return tags;
+}
+
 Json RefusedJson(const DeskCounters::Sums& sums) {
   Json refused = Json::object();
   for (int i = 0; i < kReasons; ++i) {
@@ -40,14 +51,19 @@ Json RefusedJson(const DeskCounters::Sums& sums) {
 }
 
 Json RegistryJson(const RegistryReport& registry) {
-  return {{"claim", registry.claim},
-          {"connected", registry.connected},
-          {"session_age_ms", registry.session_age.count()},
-          {"renewals", registry.renewals},
-          {"renewals_failed", registry.renewals_failed},
-          {"clock_behind_ms", registry.clock_behind.count()},
-          {"clock_steps_forward", registry.clock_steps_forward},
-          {"clock_steps_back", registry.clock_steps_back}};
+  Json json{{"claim", registry.claim},
+            {"connected", registry.connected},
+            {"session_age_ms", registry.session_age.count()},
+            {"renewals", registry.renewals},
+            {"renewals_failed", registry.renewals_failed},
+            {"clock_behind_ms", registry.clock_behind.count()},
+            {"clock_steps_forward", registry.clock_steps_forward},
+            {"clock_steps_back", registry.clock_steps_back}};
+  if (!registry.clock_trouble.empty()) {
+    json["clock_trouble"] = registry.clock_trouble;
+    json["clock_off_ms"] = registry.clock_off.count();
+  }
+  return json;
 }
 
 Json MachinesJson(const ServerReport& report, const RackSplit& split) {
@@ -105,6 +121,7 @@ Json StatusJson(const Backend& backend, const StatusCache::Snapshot& snapshot) {
   if (!report.registry.trouble.empty()) json["trouble"] = report.registry.trouble;
   json["registry"] = RegistryJson(report.registry);
   json["frozen"] = report.frozen;
+  if (!report.root_trouble.empty()) json["root_trouble"] = report.root_trouble;
   json["sequencer"] = report.sequencer;
   json["time"] = FormatRfc3339(report.wall);
   json["started"] = FormatRfc3339(report.started);
@@ -113,6 +130,8 @@ Json StatusJson(const Backend& backend, const StatusCache::Snapshot& snapshot) {
   json["calls"] = sums.calls;
   json["refused"] = RefusedJson(sums);
   json["tags"] = TagsJson(report, sums);
+  json["refused_tags"] = RefusedTagsJson(report);
+  json["refused_tags_count"] = report.refused_tags_count;
   json["version"] = report.version;
   json["build"] = report.build;
   return json;

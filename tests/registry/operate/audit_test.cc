@@ -164,6 +164,22 @@ const Damage kDamages[] = {
        c.AnnounceAs("h:1", FormatReport({.reason = "this state folder is another's"}));
      },
      "h:1 cannot issue: this state folder is another's"},
+    {"ServingServerRefusesTag",
+     [](AuditTest& c) {
+       c.AnnounceAs("h:1", FormatReport({.phase = ServerPhase::kReady,
+                                         .refused = {{"order", "unsupported: no store 'main'"}}}));
+     },
+     "h:1 refuses tag 'order': unsupported: no store 'main'"},
+    {"MoreRefusedTagsThanReported",
+     [](AuditTest& c) { c.AnnounceAs("h:1", FormatReport({.refused_others = 7})); },
+     "h:1 refuses 7 more tags"},
+    {"RegistryClockNotBelieved",
+     [](AuditTest& c) {
+       c.AnnounceAs("h:1", FormatReport({.phase = ServerPhase::kReady,
+                                         .wall_skew_ms = 3'600'000,
+                                         .clock_trouble = "the registry's clock is 1 h behind"}));
+     },
+     "h:1: the registry's clock is 1 h behind"},
     {"NoSuchMachine", [](AuditTest& c) { c.Announce("h:1", 1000, kNow); }, "there is no slot"},
     {"TwoOfOneMachine",
      [](AuditTest& c) {

@@ -21,7 +21,10 @@ ProviderReport SomeReport() {
           .more = {{MachineId(0), WallMs(1700000500000)}, {MachineId(1023), WallMs(1)}},
           .clock_skew_ms = -17,
           .high = {{"order", 1000}, {"a \"tag\"/\xc3\xbc", 9007199254740993}},
-          .stores = {{"registry", true}, {"cache", false}}};
+          .stores = {{"registry", true}, {"cache", false}},
+          .refused = {{"order", "unsupported: there is no store 'main' here"}},
+          .refused_others = 3,
+          .clock_trouble = "the registry's clock is 1 h ahead"};
 }
 
 TEST(ProviderTest, NodeNameGivesTheProviderBack) {
@@ -107,6 +110,17 @@ TEST(ProviderReportTest, TenThousandTagsFitAndNoneIsForgotten) {
     EXPECT_GE(back->HighOf(tag), high) << tag;
   }
   for (const auto& [tag, high] : back->high) EXPECT_GE(high, back->high_others) << tag;
+}
+
+TEST(ProviderReportTest, ManyRefusedTagsAreCutToAFewAndCounted) {
+  ProviderReport report;
+  for (int i = 0; i < 5'000; ++i)
+    report.refused["tag-" + std::to_string(i)] = std::string(9'000, 'x');
+  const auto back = ParseReport(FormatReport(report));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->refused.size(), kRefusedMax);
+  EXPECT_EQ(back->refused_others, 5'000 - static_cast<int64_t>(kRefusedMax));
+  for (const auto& [tag, why] : back->refused) EXPECT_EQ(why.size(), kRefusedBytesMax) << tag;
 }
 
 TEST(ProviderReportTest, EveryTornPrefixIsRefused) {

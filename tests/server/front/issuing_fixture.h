@@ -45,6 +45,8 @@ class FixedView final : public ServerView {
                            .trouble = "the store is away",
                            .ledger_since = wall(),
                            .ledger_numbers = 7});
+    report.refused_tags = refused_tags_;
+    report.refused_tags_count = refused_tags_.size();
     for (int i = 0; i < more_tags_; ++i) {
       report.tags.push_back({.tag = "more-" + std::to_string(i), .strategy = "segment"});
     }
@@ -60,6 +62,7 @@ class FixedView final : public ServerView {
 
   mutable std::atomic<int> reports{0};
   int more_tags_ = 0;
+  std::vector<RefusedTagReport> refused_tags_{};
   std::optional<MachineId> machine_ = MachineId(5);  // worker 1 in rack 1
   ServerPhase state_ = ServerPhase::kReady;
   std::string why_not_{};

@@ -14,6 +14,7 @@
 #include "common/id/rack_split.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/records.h"
+#include "registry/cluster/tag_store.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/state/posix_state_folder.h"
 #include "tests/support/process.h"
@@ -83,6 +84,13 @@ class IssuingNodeTest : public testing::Test {
     return issued ? call.runs()[0].first : 0;
   }
 
+  void CreateTag(const TagDefinition& tag) {
+    MemoryCoordinator memory(tree_);
+    BlockingCoordinator registry(memory, SystemClock());
+    ASSERT_TRUE(registry.Connect(kPatience).ok());
+    ASSERT_TRUE(TagStore(registry).Create(tag).ok());
+  }
+
   SlotRecord RecordOf(MachineId machine) {
     const RackSplit split = RackSplit::Default(Layout::Firn());
     const Slot slot{.rack = split.RackOf(machine), .worker = split.WorkerOf(machine)};
@@ -114,6 +122,47 @@ TEST_F(IssuingNodeTest, DropsAWallClockThatWasWrongOnlyBeforeTheClaim) {
   ASSERT_TRUE(node->WaitUntilServing(kPatience).ok());
   const WallMs issued = Layout::Firn().StartOf(Layout::Firn().Unpack(Take(*node))->tick);
   EXPECT_LT(issued, SystemClock().Wall() + Milliseconds(60'000));
+}
+
+TEST_F(IssuingNodeTest, IsReadyOnlyWhileTheDefaultTagCanIssue) {
+  TagDefinition order;
+  order.name = "order";
+  order.strategy = "segment";
+  order.store = "main";
+  CreateTag(order);
+  IssuingNodeOptions options = Options();
+  options.default_tag = "order";
+  const auto node = Make(SystemClock(), options, *OpenFolder());
+  EXPECT_TRUE(Eventually(kPatience, [&] { return !node->status().why_not_serving.has_value(); }))
+      << "the tag 'default' can issue";
+  const IssuingNodeStatus status = node->status();
+  ASSERT_TRUE(status.why_not_ready.has_value());
+  EXPECT_NE(status.why_not_ready->find("no store 'main'"), std::string::npos)
+      << *status.why_not_ready;
+  EXPECT_EQ(status.refused->at("order").state, TagState::kUnsupported);
+}
+
+TEST_F(IssuingNodeTest, IsReadyWhileTheDefaultTagIsDisabled) {
+  TagDefinition order;
+  order.name = "order";
+  order.strategy = "snowflake";
+  order.disabled = true;
+  CreateTag(order);
+  IssuingNodeOptions options = Options();
+  options.default_tag = "order";
+  const auto node = Make(SystemClock(), options, *OpenFolder());
+  EXPECT_TRUE(Eventually(kPatience, [&] { return !node->status().why_not_ready.has_value(); }));
+  EXPECT_EQ(node->status().refused->at("order").state, TagState::kDisabled);
+}
+
+TEST_F(IssuingNodeTest, IsNotReadyWithoutADefinitionOfTheDefaultTag) {
+  IssuingNodeOptions options = Options();
+  options.default_tag = "orders";
+  const auto node = Make(SystemClock(), options, *OpenFolder());
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    return !node->status().why_not_serving.has_value() &&
+           node->status().why_not_ready == "the default tag 'orders' is not defined";
+  })) << node->status().why_not_ready.value_or("ready");
 }
 
 TEST_F(IssuingNodeTest, ReleasesTheMachineIdAboveEverythingIssued) {

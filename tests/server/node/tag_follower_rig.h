@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,9 +20,11 @@
 
 namespace firn {
 
-// A strategy that issues 1, 2, 3, ...
+// A strategy that issues 1, 2, 3, ... `why_not` is its refusal.
 class Counting final : public Strategy {
  public:
+  explicit Counting(const std::optional<Refusal>& why_not) : why_not_(why_not) {}
+
   std::string_view name() const override { return "counting"; }
   Status Start() override { return {}; }
   bool TryOne(Method, int64_t* id) override { return *id = ++last_, true; }
@@ -29,11 +32,13 @@ class Counting final : public Strategy {
     call.Add({std::exchange(last_, last_ + call.missing()) + 1, call.missing(), 1});
     return Verdict::kIssued;
   }
+  std::optional<Refusal> WhyNot() const override { return why_not_; }
   int64_t count_max() const override { return 1000; }
   void Close() override {}
   void Stop() override {}
 
  private:
+  const std::optional<Refusal>& why_not_;
   int64_t last_ = 0;
 };
 
@@ -76,7 +81,7 @@ class TagFollowerRig : public testing::Test {
     EXPECT_TRUE(MakeCluster(operator_, {}, entropy_).ok());
     const auto make = [this](const TagDefinition&) -> Result<std::shared_ptr<Strategy>> {
       ++made_;
-      return std::shared_ptr<Strategy>(std::make_shared<Counting>());
+      return std::shared_ptr<Strategy>(std::make_shared<Counting>(why_not_));
     };
     EXPECT_TRUE(catalogue_.AddStrategy("snowflake", make).ok());
     EXPECT_TRUE(catalogue_.AddStrategy("segment", make).ok());
@@ -92,6 +97,12 @@ class TagFollowerRig : public testing::Test {
     follower_ =
         std::make_unique<TagFollower>(registry, entropy_, catalogue_, *issuer_, UuidOf(), &memory_);
     issuer_->SetSeeker(follower_->seeker());
+  }
+  // The state of a refused tag; empty: it is served.
+  std::string FaultOf(const std::string& tag) {
+    const auto refused = follower_->refused();
+    const auto found = refused->find(tag);
+    return found == refused->end() ? "" : std::string(TagStateName(found->second.state));
   }
   std::string UuidOf() { return ReadMeta(operator_)->meta.uuid; }
 
@@ -167,6 +178,7 @@ class TagFollowerRig : public testing::Test {
   std::unique_ptr<Issuer> issuer_;
   Catalogue catalogue_;
   int made_ = 0;
+  std::optional<Refusal> why_not_{};  // of all tags
   std::unique_ptr<TagFollower> follower_;
 };
 

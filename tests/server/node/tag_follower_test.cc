@@ -23,8 +23,10 @@ TEST_F(TagFollowerTest, RefusesADisabledTagUntilItIsEnabled) {
   Edit("order", [](TagDefinition& tag) { tag.disabled = true; });
   Pass(Milliseconds(200));
   EXPECT_NE(Ask("order").find("disabled"), std::string::npos);
+  EXPECT_EQ(FaultOf("order"), "disabled");
   Edit("order", [](TagDefinition& tag) { tag.disabled = false; });
   Pass(Milliseconds(200));
+  EXPECT_EQ(FaultOf("order"), "");
   EXPECT_EQ(Ask("order"), "issued");
 }
 
@@ -34,6 +36,23 @@ TEST_F(TagFollowerTest, RefusesATagWhosePluginIsMissingHere) {
   ASSERT_TRUE(store_.Create(tag).ok());
   Pass(Milliseconds(200));
   EXPECT_NE(Ask("order").find("seal"), std::string::npos);
+  EXPECT_EQ(FaultOf("order"), "unsupported");
+}
+
+TEST_F(TagFollowerTest, ATagWithoutNumbersIsListedAsRefusedWhileItHasNone) {
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  Pass(Milliseconds(2'000));
+  EXPECT_TRUE(follower_->gives_numbers());
+  EXPECT_EQ(FaultOf("order"), "");
+  why_not_ = Refusal{Reason::kStoreDown, "the store is down", 0, true};
+  Pass(Milliseconds(3'000));
+  EXPECT_FALSE(follower_->gives_numbers());
+  EXPECT_EQ(FaultOf("order"), "no_numbers");
+  EXPECT_EQ(follower_->refused()->at("order").why, "the store is down");
+  EXPECT_EQ(FaultOf("default"), "") << "the claim explains it";
+  why_not_.reset();
+  Pass(Milliseconds(1'500));
+  EXPECT_EQ(FaultOf("order"), "");
 }
 
 TEST_F(TagFollowerTest, AMovedLedgerIsSeenAndDoesNotRebuildTheTag) {
@@ -62,6 +81,8 @@ TEST_F(TagFollowerTest, AMissingOrDamagedNodeStopsTheTag) {
   Pass(Milliseconds(200));
   EXPECT_NE(Ask("order").find("gone"), std::string::npos);
   EXPECT_NE(Ask("user"), "issued");
+  EXPECT_EQ(FaultOf("order"), "lost");
+  EXPECT_EQ(FaultOf("user"), "unreadable");
 }
 
 TEST_F(TagFollowerTest, ADeletedTagIsUnknownAndMayReturnInAnotherForm) {
@@ -212,7 +233,7 @@ class LostRootTest : public TagFollowerRig {
     EXPECT_NE(Ask("order").find(why), std::string::npos) << Ask("order");
     EXPECT_NE(Ask("never heard of").find(why), std::string::npos) << Ask("never heard of");
     const auto refused = follower_->refused();
-    EXPECT_TRUE(refused->contains("order"));
+    EXPECT_EQ(FaultOf("order"), "no_root");
     EXPECT_FALSE(refused->contains("default"));
     EXPECT_TRUE(follower_->lost()->contains("order"));
     EXPECT_EQ(memory_.files[uuid_].find(" lost "), std::string::npos) << memory_.files[uuid_];

@@ -180,6 +180,35 @@ TEST_F(HttpAdminTest, WritesMetricsForPrometheus) {
   }
 }
 
+TEST_F(HttpAdminTest, ListsRefusedTagsWithTheReason) {
+  issuing_.view.refused_tags_ = {{"a", "disabled", Reason::kRejected, "the tag is disabled"},
+                                 {"order", "unsupported", Reason::kNotReady, "no store 'main'"}};
+  const auto json = nlohmann::json::parse(Ask("/v1/status").body);
+  EXPECT_EQ(json["refused_tags_count"], 2);
+  EXPECT_EQ(json["refused_tags"][1]["tag"], "order");
+  EXPECT_EQ(json["refused_tags"][1]["state"], "unsupported");
+  EXPECT_EQ(json["refused_tags"][1]["reason"], "NOT_READY");
+  EXPECT_EQ(json["refused_tags"][1]["why"], "no store 'main'");
+  const std::string text = Ask("/metrics").body;
+  for (const char* line :
+       {"firn_tag_refused{tag=\"order\",state=\"unsupported\"} 1\n", "firn_tags_refused 2\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+  EXPECT_EQ(text.find("firn_tag_refused{tag=\"a\""), std::string::npos);
+}
+
+TEST_F(HttpAdminTest, WritesAtMostAHundredSeriesOfRefusedTags) {
+  for (int i = 0; i < 500; ++i) {
+    issuing_.view.refused_tags_.push_back({std::to_string(i), "lost", Reason::kInternal, "gone"});
+  }
+  const std::string text = Ask("/metrics").body;
+  int series = 0;
+  for (size_t at = 0; (at = text.find("firn_tag_refused{", at)) != std::string::npos; ++at)
+    ++series;
+  EXPECT_EQ(series, 100);
+  EXPECT_NE(text.find("firn_tags_refused 500\n"), std::string::npos);
+}
+
 TEST_F(HttpAdminTest, CountsLatenciesFromTheSmallestOn) {
   totals_.thrift_latency.buckets[0] = 5;
   totals_.thrift_latency.buckets[3] = 2;
