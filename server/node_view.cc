@@ -241,13 +241,21 @@ std::string NodeView::WayOut(const IssuingNodeStatus& status) const {
   return RestoreCommand(words);
 }
 
+// Why all calls are refused, or some that no refused tag explains.
+std::string NodeView::ReasonOf(const IssuingNodeStatus& status, ServerPhase announced) const {
+  if (announced == ServerPhase::kNotReady) {
+    return status.why_not_serving.value_or(kOfflineUnread);
+  }
+  const bool of_tag = status.refused->contains(options_.node.default_tag);
+  if (status.why_not_ready && !of_tag) return *status.why_not_ready;
+  return status.claim.machine ? "" : status.claim.reason;
+}
+
 ProviderReport NodeView::ForProviders() const {
   const IssuingNodeStatus status = node_.status();
   ProviderReport report;
   report.phase = PhaseOf(status, status.why_not_serving);
-  if (report.phase == ServerPhase::kNotReady) {
-    report.reason = status.why_not_serving.value_or(kOfflineUnread);
-  }
+  report.reason = ReasonOf(status, report.phase);
   report.clock_trouble = status.claim.clock_trouble;
   for (const auto& [tag, refused] : *status.refused) {
     if (refused.state == TagState::kDisabled) continue;  // its definition says so

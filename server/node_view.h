@@ -77,6 +77,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   ServerPhase PhaseOf(const IssuingNodeStatus& status,
                       const std::optional<std::string>& why_not) const;
   std::vector<front::TagReport> TagReports(const IssuingNodeStatus& status) const;
+  std::string ReasonOf(const IssuingNodeStatus& status, ServerPhase announced) const;
   bool IsAsking(const IssuingNodeStatus& status) const;
   Status Say(bool offline);
   std::string WayOut(const IssuingNodeStatus& status) const;

@@ -31,23 +31,31 @@ void JudgeClock(const AuditedProvider& server, Audit& audit) {
   }
 }
 
-// Whoever has announced itself and cannot have a machine id.
-void JudgeIdle(const AuditedProvider& server, WallMs now, Audit& audit) {
-  const auto& [provider, report] = server;
-  const bool starts = now - provider.since < kStartPatience;
+// A foreign server cannot have a machine id here.
+bool IsForeign(const AuditedProvider& server, const Audit& audit) {
+  const ProviderReport& report = server.report;
   const bool ours = !audit.meta || report.cluster.empty() || report.cluster == audit.meta->uuid;
-  if (ours) {
-    const bool waits = report.phase == ServerPhase::kNotReady && !report.reason.empty();
-    if (waits && !starts) {
-      audit.faults.push_back(provider.address + " cannot issue: " + report.reason);
-    }
-    return;
-  }
+  return !ours && report.Held().empty();
+}
+
+void JudgeForeign(const AuditedProvider& server, Audit& audit) {
+  const auto& [provider, report] = server;
   audit.faults.push_back(provider.address + " cannot claim: its state folder belongs to cluster " +
                          report.cluster + ", and here is " + audit.meta->uuid +
                          ": give it an empty --state_dir, or, if this cluster was made by "
                          "mistake in the place of a lost one, firn restore --uuid=" +
                          report.cluster);
+}
+
+void JudgeRefusals(const AuditedProvider& server, WallMs now, Audit& audit) {
+  const auto& [provider, report] = server;
+  const bool starts = now - provider.since < kStartPatience;
+  if (starts || report.reason.empty()) return;
+  if (report.phase == ServerPhase::kNotReady) {
+    audit.faults.push_back(provider.address + " cannot issue: " + report.reason);
+  } else if (report.phase == ServerPhase::kReady) {
+    audit.faults.push_back(provider.address + " refuses some calls: " + report.reason);
+  }
 }
 
 void JudgeTags(const AuditedProvider& server, Audit& audit) {
@@ -65,7 +73,7 @@ void JudgeTags(const AuditedProvider& server, Audit& audit) {
 void JudgeServer(const AuditedProvider& server, WallMs now, Audit& audit) {
   JudgeClock(server, audit);
   JudgeTags(server, audit);
-  if (server.report.Held().empty()) JudgeIdle(server, now, audit);
+  IsForeign(server, audit) ? JudgeForeign(server, audit) : JudgeRefusals(server, now, audit);
 }
 
 }  // namespace firn

@@ -56,11 +56,11 @@ struct HeldMachine {
 struct ProviderReport {
   ServerPhase phase = ServerPhase::kNotReady;  // kReady: ids of at least one tag can be issued
   int64_t format = ClusterMeta::kFormat;       // the newest that the server speaks
-  std::string reason{};                        // why it is not ready, in words; empty: it is
-  std::optional<MachineId> machine{};          // that it holds up to `bound`
-  WallMs bound{};                              // the highest that it has held anything up to
-  std::vector<HeldMachine> more{};             // what else it holds
-  int64_t clock_skew_ms = 0;                   // of the id clock, which may lead: see restore.h
+  std::string reason{};  // why it refuses all calls, or some for another cause than `refused`
+  std::optional<MachineId> machine{};  // that it holds up to `bound`
+  WallMs bound{};                      // the highest that it has held anything up to
+  std::vector<HeldMachine> more{};     // what else it holds
+  int64_t clock_skew_ms = 0;           // of the id clock, which may lead: see restore.h
   std::optional<int64_t>
       wall_skew_ms{};     // of the wall clock, against the registry's, if that tells
   std::string cluster{};  // uuid of the one that it belongs to; empty: not known yet

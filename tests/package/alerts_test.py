@@ -81,6 +81,9 @@ CASES = {
     "FirnCallersMistaken": (
         {f'firn_refusals_total{{{HERE},reason="UNKNOWN_TAG"}}': "0+300x20"},
         {f'firn_refusals_total{{{HERE},reason="OVERLOADED"}}': "0+300x20"}),
+    "FirnTagRefused": (
+        {f'firn_tag_refused{{{HERE},tag="order",state="unsupported"}}': "1x20"},
+        {f'firn_tag_refused{{{HERE},tag="order",state="disabled"}}': "1x20"}),
     "FirnSupplyShort": (
         {f'firn_segment_supply_seconds{{{HERE},tag="t"}}': "4x20",
          f'firn_segment_per_second{{{HERE},tag="t"}}': "90x20"},

@@ -27,8 +27,9 @@ PACKAGE = os.path.join(ROOT, "tools/package")
 CLUSTER = os.path.join(ROOT, "tools/cluster")
 
 
-# Series of servers with certificates; these servers have none. tests/interop/tls_test.py tests them.
-OF_CERTIFICATES = {"firn_tls_certificate_expiry_seconds"}
+# Series that these servers do not have: of certificates (tests/interop/tls_test.py reads them) and of refused tags
+# (server_states_test.py).
+ABSENT = {"firn_tls_certificate_expiry_seconds", "firn_tag_refused"}
 
 
 def queries():
@@ -154,7 +155,7 @@ class WatchTest(unittest.TestCase):
         rules = groups[-1][0]["rules"]
         for rule in rules:
             self.assertEqual("ok", rule["health"], rule)
-            for metric in metrics_of(rule["query"]) - OF_CERTIFICATES:
+            for metric in metrics_of(rule["query"]) - ABSENT:
                 await_true(f"{metric} of {rule['name']}", lambda m=metric: self.values(m))
         firing = [a for a in self.asked("alerts")["alerts"] if a["state"] == "firing"]
         self.assertEqual([], firing)

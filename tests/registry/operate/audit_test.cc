@@ -170,6 +170,19 @@ const Damage kDamages[] = {
                                          .refused = {{"order", "unsupported: no store 'main'"}}}));
      },
      "h:1 refuses tag 'order': unsupported: no store 'main'"},
+    {"ServingServerWithoutMachineId",
+     [](AuditTest& c) {
+       c.AnnounceAs("h:1", FormatReport({.phase = ServerPhase::kReady, .reason = "no free slot"}));
+     },
+     "h:1 refuses some calls: no free slot"},
+    {"HolderThatWaitsForItsClock",
+     [](AuditTest& c) {
+       c.Hold({0, 0}, Nonce(1, 2), kNow + kMs);
+       c.AnnounceAs("h:1", FormatReport({.reason = "the wall clock is 9 ms behind",
+                                         .machine = MachineId(0),
+                                         .bound = kNow + kMs}));
+     },
+     "h:1 cannot issue: the wall clock is 9 ms behind"},
     {"MoreRefusedTagsThanReported",
      [](AuditTest& c) { c.AnnounceAs("h:1", FormatReport({.refused_others = 7})); },
      "h:1 refuses 7 more tags"},

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""tools/checks/states.py passes the page as it is, and catches a state, a reason, a metric, an alert, a field
+and an audit line that the page and the code do not share.
+
+    states_test.py ROOT
+"""
+
+import os
+import sys
+import tempfile
+import unittest
+
+ROOT = sys.argv.pop(1)
+sys.path.insert(0, os.path.join(ROOT, "tools", "checks"))
+sys.dont_write_bytecode = True
+
+import cpp  # noqa: E402
+import states  # noqa: E402
+
+
+class StatesTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = folder.name
+        for path in (*states.NAMED.values(), states.ROOTS[1], states.ALERTS):
+            self.write(path, cpp.read(ROOT, path))
+        for path in cpp.files_below(ROOT, ".cc"):
+            if path.startswith(("server/", "registry/")):
+                self.write(path, cpp.read(ROOT, path))
+        self.page = cpp.read(ROOT, states.PAGE)
+        self.write(states.PAGE, self.page)
+
+    def write(self, path, text):
+        full = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def faults(self, before, after, path=states.PAGE):
+        text = cpp.read(ROOT, path)
+        self.assertIn(before, text)
+        self.write(path, text.replace(before, after))
+        return "\n".join(states.faults_of(self.root))
+
+    def test_a_complete_page_passes(self):
+        self.assertEqual(list(states.faults_of(self.root)), [])
+
+    def test_catches_a_tag_state_without_a_row(self):
+        self.assertIn("no row for `no_key`",
+                      self.faults('return "lost";', 'return "no_key";',
+                                  states.NAMED["TagStateName"]))
+
+    def test_catches_a_root_state_without_a_row(self):
+        self.assertIn("no row for `half_made`",
+                      self.faults("kForeign,", "kForeign, kHalfMade,", states.ROOTS[1]))
+
+    def test_catches_a_reason_without_a_row(self):
+        self.assertIn("no row for `CLOCK`", self.faults("| `CLOCK` |", "| ids |"))
+
+    def test_catches_a_metric_a_field_an_alert_and_a_line_that_do_not_exist(self):
+        self.assertIn("firn_no_such", self.faults("`firn_tag_refused` |", "`firn_no_such` |"))
+        self.assertIn("`no_field`", self.faults("`refused_tags`,", "`no_field`,"))
+        self.assertIn("FirnNoSuch", self.faults("FirnTagRefused", "FirnNoSuch"))
+        self.assertIn("`never said`", self.faults("`refuses tag`", "`never said`"))
+
+
+if __name__ == "__main__":
+    unittest.main()
