@@ -64,7 +64,7 @@ class StoreMaker {
         TieredHash::Options{.place = redis.place, .prefix = redis.prefix}, clock_, entropy_);
     const auto ledger = [&ledger = segments_.ledger()](const TagDefinition& tag,
                                                        Ledger::PlaceDone done) {
-      ledger.Where(tag, std::move(done));
+      ledger.WhereNow(tag, std::move(done));
     };
     return segments_.AddSource(
         name, std::make_unique<TieredSource>(name, std::move(hash), DurableSide(tiered.durable),

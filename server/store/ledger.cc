@@ -64,18 +64,27 @@ void Ledger::Begin(const TagDefinition& tag, BeginDone done) {
   });
 }
 
+void Ledger::Where(const TagDefinition& tag, PlaceDone done) {
+  Queue(tag.name, WhereErrand(tag, std::move(done)));
+}
+
+void Ledger::WhereNow(const TagDefinition& tag, PlaceDone done) {
+  Errand errand = WhereErrand(tag, std::move(done));
+  errand.reread = true;
+  Queue(tag.name, std::move(errand));
+}
+
 // The errand returns what it finds as a range: from the end of the store's own ranges to where the
 // next one begins.
-void Ledger::Where(const TagDefinition& tag, PlaceDone done) {
-  Queue(tag.name,
-        {.kind = Errand::Kind::kBegin,
-         .form = FormOf(tag),
-         .store = tag.store,
-         .done = [done = std::move(done), &page = PageOf(tag.name)](const Result<Range>& known) {
-           if (!known.ok()) return done(known.status());
-           done(LedgerPlace{
-               .cluster = page.cluster.value_or(""), .begin = known->end, .picked = known->begin});
-         }});
+Ledger::Errand Ledger::WhereErrand(const TagDefinition& tag, PlaceDone done) {
+  return {.kind = Errand::Kind::kBegin,
+          .form = FormOf(tag),
+          .store = tag.store,
+          .done = [done = std::move(done), &page = PageOf(tag.name)](const Result<Range>& known) {
+            if (!known.ok()) return done(known.status());
+            done(LedgerPlace{
+                .cluster = page.cluster.value_or(""), .begin = known->end, .picked = known->begin});
+          }};
 }
 
 void Ledger::Cover(const TagDefinition& tag, Range range, StatusDone done) {
@@ -167,6 +176,7 @@ Task<> Ledger::Work(Page* page) {
 }
 
 Task<Result<Range>> Ledger::Do(Page* page, const Errand* errand) {
+  if (errand->reread) page->known.reset();
   for (int tries = 1; tries <= kTriesMax; ++tries) {
     Status read = co_await Read(page);
     if (!read.ok()) co_return read;

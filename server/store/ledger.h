@@ -100,6 +100,9 @@ class Ledger {
   // registry. `tag.store` names the store whose ranges `picked` is about.
   void Where(const TagDefinition& tag, PlaceDone done);
 
+  // Like Where, by a new reading: for numbers outside of the registry that may be out of date.
+  void WhereNow(const TagDefinition& tag, PlaceDone done);
+
   // Applies rule 1 to a range that a store has picked. Ok: it may be used. If the ledger may stand
   // in for the store, the range must come from a counter that is this cluster's alone.
   void Cover(const TagDefinition& tag, Range range, StatusDone done);
@@ -137,6 +140,7 @@ class Ledger {
   Page& PageOf(const std::string& tag);
   void See(Page& page, const TagNode& node);
   void Queue(const std::string& tag, Errand errand);
+  Errand WhereErrand(const TagDefinition& tag, PlaceDone done);
   Task<> Work(Page* page);
   Task<Result<Range>> Do(Page* page, const Errand* errand);
   Task<Status> Read(Page* page);

@@ -23,6 +23,7 @@ struct Ledger::Errand {
   Range range{};
   Pick pick{};  // of kExtend and kStandIn
   RangeDone done{};
+  bool reread = false;  // whatever is remembered
 };
 
 // Result of a verb: the range, and the tag's node as it must be written, if at all.

@@ -130,7 +130,7 @@ class TieredStore final : public RangeStore {
     Result<Range> range = Unavailable("");
     static_cast<void>(Eventually(kPatience, [&] {
       range = host_->Take(with_steps, size);
-      return range.code() != Code::kUnavailable;
+      return range.code() != Code::kUnavailable && range.code() != Code::kConflict;
     }));
     return range;
   }

@@ -37,16 +37,21 @@ end
 if ours and row[5] and not (next and next_max and next >= max and next_max > next) then
   return {'wrong', 'next and next_max do not agree with max'}
 end
+local top = math.max(max or 0, next_max or 0)
+local function is_brought(patience)
+  local asked = number(row[9]) or 0
+  return row[10] == ids and asked <= now and asked > now - patience
+end
 )";
 
-// ARGV: cluster, form, size, prefetch_at, patience in ms, start. Answers {"ok", begin, end, bring,
-// step, lasts}.
+// ARGV: cluster, form, size, prefetch_at, patience in ms, start, issued. Answers {"ok", begin, end,
+// bring, step, lasts}, or {"back", cur} where the caller has issued more.
 constexpr const char* kTake = R"(
 local size, prefetch_at, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local start = tonumber(ARGV[6])
+if ours and cur < tonumber(ARGV[7]) then return {'back', text(cur)} end
 local function bring()
-  local asked = number(row[9]) or 0
-  if row[10] == ids and asked <= now and asked > now - patience then return '0' end
+  if is_brought(patience) then return '0' end
   redis.call('HSET', key, 'asked', text(now), 'asked_by', ids)
   return '1'
 end
@@ -78,14 +83,14 @@ return {'ok', text(cur - take), text(cur), low and bring() or '0', text(step),
         text(math.floor(math.min(lasted * step / used, 1e15)))}
 )";
 
-// ARGV: cluster, form, begin, end. Answers {"ok", numbers thrown away, "1" if the hash was empty},
-// {"full", ""}, {"below", max}, or {"above", max}: the hash, filled under other `ids` or another
-// form, has numbers above the segment's begin, and so above the ledger.
+// ARGV: cluster, form, begin, end, ledger. Answers {"ok", numbers thrown away, "1" if the hash was
+// empty}, {"full", ""}, {"below", max}, or {"above", max}: the hash, filled under other `ids` or
+// another form, has numbers above the segment's begin, and so above the ledger.
 constexpr const char* kFill = R"(
 local begin, ends = tonumber(ARGV[3]), tonumber(ARGV[4])
 if row[3] and not max then return {'wrong', 'max is not a number'} end
-local top = math.max(max or 0, next_max or 0)
 if begin < top then return {ours and 'below' or 'above', text(top)} end
+ours = ours and top >= tonumber(ARGV[5])
 if ours and next then return {'full', ''} end
 redis.call('HDEL', key, 'asked', 'asked_by')
 if ours and left > 0 then
@@ -100,10 +105,13 @@ redis.call('HSET', key, 'cluster', ARGV[1], 'form', ARGV[2], 'ids', ids, 'cur', 
 return {'ok', text(lost), row[3] and '0' or '1'}
 )";
 
-// ARGV: cluster, form. A segment without `ids` is not given out.
-constexpr const char* kClear = R"(
+// ARGV: cluster, form, least, patience in ms. A segment without `ids` is not given out. Answers
+// {"ok", "0"}, {"ok", "1", top} when it was cleared, or {"brought", ""}.
+constexpr const char* kFence = R"(
+if not row[1] or top >= tonumber(ARGV[3]) then return {'ok', '0', ''} end
+if is_brought(tonumber(ARGV[4])) then return {'brought', ''} end
 redis.call('HDEL', key, 'ids', 'asked', 'asked_by')
-return {'ok', ''}
+return {'ok', '1', text(top)}
 )";
 
 const std::string& TakeScript() {
@@ -116,8 +124,8 @@ const std::string& FillScript() {
   return script;
 }
 
-const std::string& ClearScript() {
-  static const std::string script = Cat(kPrelude, kClear);
+const std::string& FenceScript() {
+  static const std::string script = Cat(kPrelude, kFence);
   return script;
 }
 
@@ -148,7 +156,9 @@ Status TieredHash::Connect() {
   if (connection_.is_open()) return {};
   FIRN_TRY(link_.MayConnect());
   Status opened = connection_.Open();
-  return opened.ok() ? opened : link_.Lost(std::move(opened));
+  if (!opened.ok()) return link_.Lost(std::move(opened));
+  ++connections_;
+  return {};
 }
 
 Result<TieredHash::Answer> TieredHash::Run(const std::string& script, const TagDefinition& tag,
@@ -164,13 +174,20 @@ Result<TieredHash::Answer> TieredHash::Run(const std::string& script, const TagD
 }
 
 Result<TieredHash::Taken> TieredHash::Take(const TagDefinition& tag, const std::string& cluster,
-                                           int64_t size) {
+                                           int64_t size, Known known) {
   if (size < 1) return Invalid("a range has at least one number");
+  FIRN_TRY(Connect());
+  if (known.connection != connections_) return Taken{.unfenced = true};
   const int64_t start = std::min(tag.start.value_or(1), kNumbersEnd);
   FIRN_ASSIGN(const Answer answer,
               Run(TakeScript(), tag,
                   {cluster, FormOf(tag), std::to_string(size), std::to_string(tag.prefetch_at),
-                   std::to_string(kBringPatience.count()), std::to_string(start)}));
+                   std::to_string(kBringPatience.count()), std::to_string(start),
+                   std::to_string(known.issued)}));
+  if (answer.size() == 2 && answer[0] == "back") {
+    FIRN_ASSIGN(const int64_t at, RedisNumber(answer[1]));
+    return Taken{.back_at = at};
+  }
   if (answer.size() != 6 || answer[0] != "ok") return Refusal(answer);
   Taken taken{.range = {}, .bring = answer[3] == "1"};
   FIRN_ASSIGN(taken.range.begin, RedisNumber(answer[1]));
@@ -185,11 +202,11 @@ Result<TieredHash::Taken> TieredHash::Take(const TagDefinition& tag, const std::
 }
 
 Result<TieredHash::Filled> TieredHash::Fill(const TagDefinition& tag, const std::string& cluster,
-                                            Range segment) {
+                                            Range segment, int64_t ledger) {
   if (segment.empty() || segment.end > kNumbersEnd) return Exhausted("Redis counts to 2^53 only");
   FIRN_ASSIGN(const Answer answer, Run(FillScript(), tag,
                                        {cluster, FormOf(tag), std::to_string(segment.begin),
-                                        std::to_string(segment.end)}));
+                                        std::to_string(segment.end), std::to_string(ledger)}));
   if (answer.size() == 3 && answer[0] == "ok") {
     FIRN_ASSIGN(const int64_t thrown_away, RedisNumber(answer[1]));
     return Filled{.thrown_away = thrown_away, .was_empty = answer[2] == "1"};
@@ -200,9 +217,22 @@ Result<TieredHash::Filled> TieredHash::Fill(const TagDefinition& tag, const std:
   return Conflict("a segment up to " + answer[1] + " is there already");
 }
 
-Status TieredHash::Clear(const TagDefinition& tag, const std::string& cluster) {
-  FIRN_ASSIGN(const Answer answer, Run(ClearScript(), tag, {cluster, FormOf(tag)}));
-  return answer.size() == 2 && answer[0] == "ok" ? Status() : Refusal(answer);
+Result<TieredHash::Fenced> TieredHash::Fence(const TagDefinition& tag, const std::string& cluster,
+                                             int64_t least) {
+  FIRN_TRY(Connect());
+  const uint64_t connection = connections_;  // one that ends meanwhile fails the call
+  const Milliseconds patience = least == kEverything ? Milliseconds(0) : kBringPatience;
+  FIRN_ASSIGN(const Answer answer,
+              Run(FenceScript(), tag,
+                  {cluster, FormOf(tag), std::to_string(least), std::to_string(patience.count())}));
+  if (answer.size() == 2 && answer[0] == "brought") {
+    return Conflict("a server is bringing numbers");
+  }
+  if (answer.size() != 3 || answer[0] != "ok") return Refusal(answer);
+  Fenced fenced{.connection = connection};
+  if (answer[1] != "1") return fenced;
+  FIRN_ASSIGN(fenced.cleared, RedisNumber(answer[2]));
+  return fenced;
 }
 
 }  // namespace firn

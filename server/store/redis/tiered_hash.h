@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +40,11 @@ namespace firn {
 // 6. Of all servers that find a segment running low, one is asked to bring the next. If it does not
 //    within kBringPatience, another one is asked.
 // 7. Numbers below the tag's `start` are skipped.
+// 8. A connection may lead to a server that was not used for a while and has its old `ids`, such as
+//    an old primary. So the caller fences the hash on each new connection: a hash whose segments
+//    end below the tag's ledger, as just read, is cleared. Nothing is taken before.
+// 9. A segment replaces the rest of a hash that ends below the ledger: numbers between the two were
+//    issued elsewhere.
 //
 // Owned by one thread, which waits for the server up to a few times the place's time limit.
 class TieredHash {
@@ -50,10 +58,19 @@ class TieredHash {
   static constexpr Milliseconds kBringPatience{2'000};
 
   struct Taken {
-    Range range;            // empty: no numbers are available now
+    Range range{};          // empty: no numbers are available now
     bool bring = false;     // the caller must bring the next segment
     int64_t step = 0;       // the size of the current one; 0: there was none
     Milliseconds lasts{0};  // how long it lasts at its pace
+    bool unfenced = false;  // nothing was taken: Fence first
+    // The hash continues here, below what the caller issued: it was put back. Clear it.
+    std::optional<int64_t> back_at{};
+  };
+
+  // What the caller knows of a tag's hash.
+  struct Known {
+    uint64_t connection = 0;  // on which it fenced the hash; 0: on none
+    int64_t issued = 0;       // the end of what it took last
   };
 
   TieredHash(Options options, const Clock& clock, Entropy& entropy);
@@ -62,19 +79,30 @@ class TieredHash {
   // that the ledger does not cover; kInvalid: it belongs to another cluster.
 
   // Takes at most `size` numbers (1 or more). A failure gives none; kUnknown: they are lost.
-  Result<Taken> Take(const TagDefinition& tag, const std::string& cluster, int64_t size);
+  Result<Taken> Take(const TagDefinition& tag, const std::string& cluster, int64_t size,
+                     Known known);
 
   struct Filled {
     int64_t thrown_away = 0;  // numbers of older segments
     bool was_empty = false;   // there was none, or Redis has lost it
   };
 
-  // Puts a segment in. kConflict: another one is there already. After this and any other failure
-  // the segment is lost.
-  Result<Filled> Fill(const TagDefinition& tag, const std::string& cluster, Range segment);
+  // Puts a segment in, which was taken when the tag's ledger was at `ledger`. kConflict: another
+  // one is there already; then, and after any other failure, the segment is lost.
+  Result<Filled> Fill(const TagDefinition& tag, const std::string& cluster, Range segment,
+                      int64_t ledger);
 
-  // Prevents everything that is in it now from being given out. The next Fill counts it.
-  Status Clear(const TagDefinition& tag, const std::string& cluster);
+  static constexpr int64_t kEverything = std::numeric_limits<int64_t>::max();
+
+  struct Fenced {
+    uint64_t connection = 0;           // for Known
+    std::optional<int64_t> cleared{};  // where the segments ended that were cleared
+  };
+
+  // Clears the hash if its segments end below `least`: nothing of them is given to anybody after
+  // this, and the next Fill counts them as thrown away. kConflict while another server brings a
+  // segment, which may be what is missing.
+  Result<Fenced> Fence(const TagDefinition& tag, const std::string& cluster, int64_t least);
 
  private:
   using Answer = std::vector<std::string>;
@@ -85,6 +113,7 @@ class TieredHash {
   const Options options_;
   RedisConnection connection_;
   StoreLink link_;
+  uint64_t connections_ = 0;  // made so far
 };
 
 }  // namespace firn

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/log/log.h"
 
 namespace firn {
 
@@ -48,7 +49,7 @@ void TieredSource::Take(const TagDefinition& tag, int64_t size, TakeDone done) {
 
 void TieredSource::Distrust(const std::string& tag) {
   Known& known = known_[tag];
-  known.cluster.clear();
+  known.connection = 0;
   known.clear = true;
   ++known.distrusts;
   durable_->Distrust(tag);
@@ -62,7 +63,11 @@ void TieredSource::Begin(const std::shared_ptr<Errand>& errand) {
   const Known& known = known_[errand->tag.name];
   errand->distrusts = known.distrusts;
   errand->cluster = known.cluster;
-  if (!known.cluster.empty()) return AskHash(errand);
+  return known.connection == 0 ? Fence(errand) : AskHash(errand);
+}
+
+// Without the ledger's answer nothing is taken.
+void TieredSource::Fence(const std::shared_ptr<Errand>& errand) {
   ledger_(errand->tag, [this, errand](const Result<LedgerPlace>& place) {
     if (!place.ok()) return errand->done(place.status());
     OnPlace(errand, *place);
@@ -72,21 +77,29 @@ void TieredSource::Begin(const std::shared_ptr<Errand>& errand) {
 void TieredSource::OnPlace(const std::shared_ptr<Errand>& errand, const LedgerPlace& place) {
   if (Distrusted(*errand)) return errand->done(Stopped());
   errand->cluster = place.cluster;
-  if (!known_[errand->tag.name].clear) return Trust(errand);
-  const bool posted = thread_.Post([this, errand] {
-    control_([this, errand, cleared = hash_->Clear(errand->tag, errand->cluster)] {
-      if (!cleared.ok()) return errand->done(cleared.WithContext("store " + name_));
-      if (Distrusted(*errand)) return errand->done(Stopped());
-      Trust(errand);
+  const Known& known = known_[errand->tag.name];
+  const int64_t least = known.clear ? TieredHash::kEverything : std::max(place.begin, known.end);
+  const bool posted = thread_.Post([this, errand, least] {
+    control_([this, errand, least, fenced = hash_->Fence(errand->tag, errand->cluster, least)] {
+      if (!fenced.ok()) return errand->done(fenced.status().WithContext("store " + name_));
+      OnFenced(errand, *fenced, least);
     });
   });
   if (!posted) errand->done(Busy());
 }
 
-void TieredSource::Trust(const std::shared_ptr<Errand>& errand) {
+void TieredSource::OnFenced(const std::shared_ptr<Errand>& errand, const TieredHash::Fenced& fenced,
+                            int64_t least) {
+  if (Distrusted(*errand)) return errand->done(Stopped());
+  if (fenced.cleared && least != TieredHash::kEverything) {
+    LogWarning() << "tag " << errand->tag.name << ": the hash of store " << name_ << " ended at "
+                 << *fenced.cleared << ", below the ledger at " << least
+                 << ": its numbers are skipped";
+  }
   Known& known = known_[errand->tag.name];
   known.clear = false;
   known.cluster = errand->cluster;
+  known.connection = fenced.connection;
   AskHash(errand);
 }
 
@@ -98,13 +111,16 @@ void TieredSource::GiveBack(const TagDefinition&, Range, GiveBackDone done) {
 
 void TieredSource::AskHash(const std::shared_ptr<Errand>& errand) {
   if (errand->tries++ == kTriesMax) {
-    return errand->done(Unavailable("store " + name_ + ": other servers took all new numbers"));
+    return errand->done(Conflict("store " + name_ + ": other servers took all new numbers"));
   }
-  const bool posted = thread_.Post([this, errand] {
-    control_([this, errand, taken = hash_->Take(errand->tag, errand->cluster, errand->size)] {
-      if (taken.ok()) return OnTaken(errand, taken.value_or({}));
-      errand->done(taken.status().WithContext("store " + name_));
-    });
+  const Known& tag = known_[errand->tag.name];
+  const TieredHash::Known known{.connection = tag.connection, .issued = tag.end};
+  const bool posted = thread_.Post([this, errand, known] {
+    control_(
+        [this, errand, taken = hash_->Take(errand->tag, errand->cluster, errand->size, known)] {
+          if (taken.ok()) return OnTaken(errand, taken.value_or({}));
+          errand->done(taken.status().WithContext("store " + name_));
+        });
   });
   if (!posted) errand->done(Busy());
 }
@@ -114,18 +130,21 @@ void TieredSource::OnTaken(const std::shared_ptr<Errand>& errand, const TieredHa
     waste_.Add(errand->tag.name, taken.range.size());
     return errand->done(Stopped());
   }
+  if (taken.unfenced || taken.back_at) return FenceAgain(errand, taken);
   const int64_t size =
       std::max(errand->size, NextSegmentSize(errand->tag, taken.step, taken.lasts));
   if (!taken.range.empty()) {
     if (taken.bring) Bring(errand, size, [](const Status&) {});
-    const Status rises = CheckRises(errand->tag, taken.range);
-    return errand->done(rises.ok() ? Result<Range>(taken.range) : rises);
+    Known& known = known_[errand->tag.name];
+    known.end = std::max(known.end, taken.range.end);
+    known.unfilled = 0;
+    return errand->done(taken.range);
   }
   if (known_[errand->tag.name].end == TieredHash::kNumbersEnd) {
     return errand->done(Exhausted("Redis counts to 2^53 only"));
   }
   if (!taken.bring) {
-    return errand->done(Unavailable("store " + name_ + ": another server is bringing numbers"));
+    return errand->done(Conflict("store " + name_ + ": another server is bringing numbers"));
   }
   Bring(errand, size, [this, errand](const Status& brought) {
     // Another server's segment serves as well.
@@ -134,17 +153,18 @@ void TieredSource::OnTaken(const std::shared_ptr<Errand>& errand, const TieredHa
   });
 }
 
-// Prevents this server from giving a number twice, whatever happens to Redis.
-Status TieredSource::CheckRises(const TagDefinition& tag, Range range) {
-  int64_t& end = known_[tag.name].end;
-  if (range.begin >= end) {
-    end = range.end;
-    known_[tag.name].unfilled = 0;
-    return {};
+// The hash is on a new connection, or was put back: it is fenced again, or cleared.
+void TieredSource::FenceAgain(const std::shared_ptr<Errand>& errand,
+                              const TieredHash::Taken& taken) {
+  Known& known = known_[errand->tag.name];
+  known.connection = 0;
+  if (taken.back_at) {
+    known.clear = true;
+    alarm_(Cat("tag ", errand->tag.name,
+               ": its hash in Redis was edited or put back from a copy: ", "it continued at ",
+               *taken.back_at, ", after ", known.end, "; its numbers are skipped"));
   }
-  alarm_(Cat("tag ", tag.name, ": Redis gave ", range.begin, " again, after ", end,
-             "; its hash was edited or put back from a backup. Delete it"));
-  return Corrupt("store " + name_ + " gave numbers that were given before");
+  Fence(errand);
 }
 
 // Asks the ledger first, because a segment beyond the end of Redis's numbers would be lost.
@@ -165,7 +185,7 @@ void TieredSource::Fill(const std::shared_ptr<Errand>& errand, Range segment, in
                         const StatusDone& done) {
   const bool good = !Distrusted(*errand);
   const bool posted = good && thread_.Post([this, errand, segment, ledger, done] {
-    auto filled = hash_->Fill(errand->tag, errand->cluster, segment);
+    auto filled = hash_->Fill(errand->tag, errand->cluster, segment, ledger);
     control_([this, errand, segment, ledger, done, filled = std::move(filled)] {
       OnFilled(errand->tag.name, segment, ledger, filled);
       done(filled.status());

@@ -17,8 +17,12 @@ namespace firn {
 
 // Numbers from Redis, in segments from a durable source: they rise across all servers, at Redis's
 // speed. What Redis forgets is lost; what it would repeat is not given out, as TieredHash explains.
+// So a tag never steps back, neither when it returns to a tiered store nor when Redis fails back to
+// an old primary.
 //
-//   control thread    reads whose ledger it is, once a tag, and again after Distrust
+//   control thread    reads where the ledger is, and whose: once a tag, after Distrust, and for
+//                     each new connection to Redis
+//   store's thread    clears a hash that ends below it (TieredHash::Fence)
 //   store's thread    takes a few numbers from the hash; when it runs low, one server
 //   durable source    ... takes a segment, below 2^53 and covered by the ledger when it is answered
 //   store's thread    ... and puts it into the hash
@@ -36,10 +40,11 @@ class TieredSource final : public RangeSource {
  public:
   static constexpr int kTriesMax = 4;  // requests to the hash for one Take
 
-  // Receives a sentence when Redis gave numbers that were given before.
+  // Receives a sentence when a hash was put back to before numbers that this server issued.
   using Alarm = std::function<void(const std::string&)>;
 
-  // Returns where a tag's ledger is: Ledger::Where. Called, and answers, on the control thread.
+  // Returns where a tag's ledger is, by a new reading: Ledger::WhereNow. Called, and answers, on
+  // the control thread.
   using AskLedger = std::function<void(const TagDefinition& tag, Ledger::PlaceDone done)>;
 
   // `durable` answers on the thread that `control` posts to, which outlives this.
@@ -71,19 +76,22 @@ class TieredSource final : public RangeSource {
 
   // A tag, as this server has seen it.
   struct Known {
-    std::string cluster{};   // whose ledger covers it; empty: must be read
-    bool clear = false;      // the hash must be cleared first
-    uint64_t distrusts = 0;  // an errand that began before one ends after it
-    int64_t end = 0;         // of the last numbers that were taken
-    int64_t unfilled = 0;    // numbers above it that never reached the hash
+    std::string cluster{};    // whose ledger covers it
+    uint64_t connection = 0;  // to Redis, on which the hash was fenced; 0: on none
+    bool clear = false;       // the hash must be cleared first
+    uint64_t distrusts = 0;   // an errand that began before one ends after it
+    int64_t end = 0;          // of the last numbers that were taken
+    int64_t unfilled = 0;     // numbers above it that never reached the hash
   };
 
   void Begin(const std::shared_ptr<Errand>& errand);
+  void Fence(const std::shared_ptr<Errand>& errand);
   void OnPlace(const std::shared_ptr<Errand>& errand, const LedgerPlace& place);
-  void Trust(const std::shared_ptr<Errand>& errand);
+  void OnFenced(const std::shared_ptr<Errand>& errand, const TieredHash::Fenced& fenced,
+                int64_t least);
   void AskHash(const std::shared_ptr<Errand>& errand);
   void OnTaken(const std::shared_ptr<Errand>& errand, const TieredHash::Taken& taken);
-  Status CheckRises(const TagDefinition& tag, Range range);
+  void FenceAgain(const std::shared_ptr<Errand>& errand, const TieredHash::Taken& taken);
   // Takes a segment and puts it into the hash; passes the outcome to `done`.
   void Bring(const std::shared_ptr<Errand>& errand, int64_t size, StatusDone done);
   void Fill(const std::shared_ptr<Errand>& errand, Range segment, int64_t ledger,

@@ -43,8 +43,10 @@ class TieredHashTest : public testing::Test {
   static Result<TieredHash::Taken> Take(TieredHash& hash, int64_t size = 10) {
     Result<TieredHash::Taken> taken = Unavailable("");
     Eventually(Milliseconds(60'000), [&] {
-      taken = hash.Take(Tag(), kOurs, size);
-      return taken.ok() || taken.code() == Code::kCorrupt;
+      const auto fenced = hash.Fence(Tag(), kOurs, 0);
+      taken = fenced.ok() ? Unavailable("") : fenced.status();
+      if (fenced.ok()) taken = hash.Take(Tag(), kOurs, size, {.connection = fenced->connection});
+      return taken.ok() ? !taken->unfenced : taken.code() == Code::kCorrupt;
     });
     return taken;
   }
@@ -55,8 +57,9 @@ class TieredHashTest : public testing::Test {
   }
   static TagDefinition Tag() { return {.name = "order", .strategy = "segment"}; }
   Status Fill(int64_t begin, int64_t end) {
-    return hash_->Fill(Tag(), kOurs, {begin, end}).status();
+    return hash_->Fill(Tag(), kOurs, {begin, end}, 1).status();
   }
+  Result<TieredHash::Fenced> Fence(int64_t least) { return hash_->Fence(Tag(), kOurs, least); }
   void Edit(const std::vector<std::string>& fields) {
     std::vector<std::string> words{"HSET", kKey};
     words.insert(words.end(), fields.begin(), fields.end());
@@ -65,6 +68,7 @@ class TieredHashTest : public testing::Test {
 
   std::unique_ptr<Redis> server_;
   std::unique_ptr<TieredHash> hash_;
+  const TieredHash::Known known_{.connection = 1};  // to the server, while it was not restarted
 };
 
 TEST_F(TieredHashTest, OneServerBringsTheSegmentAndAllTakeFromIt) {
@@ -109,7 +113,8 @@ TEST_F(TieredHashTest, DiscardsTheRestAfterARestart) {
   const auto taken = Take(*hash_);
   EXPECT_TRUE(taken.value_or({}).range.empty());
   EXPECT_TRUE(taken.value_or({}).bring);
-  EXPECT_EQ(hash_->Fill(Tag(), kOurs, {101, 201})->thrown_away, 90);  // the numbers that were lost
+  EXPECT_EQ(hash_->Fill(Tag(), kOurs, {101, 201}, 101)->thrown_away,
+            90);  // the numbers that were lost
   EXPECT_EQ(Numbers(*hash_), (Range{101, 111}));
 }
 
@@ -122,7 +127,7 @@ TEST_F(TieredHashTest, DiscardsTheRestOnAPromotedReplicaAndTheOldPrimary) {
   ASSERT_EQ(replica->Promote(), Status());
   const auto promoted = Open(*replica);
   EXPECT_TRUE(Numbers(*promoted).empty());
-  ASSERT_EQ(promoted->Fill(Tag(), kOurs, {101, 201}).status(), Status());
+  ASSERT_EQ(promoted->Fill(Tag(), kOurs, {101, 201}, 101).status(), Status());
   EXPECT_EQ(Numbers(*promoted), (Range{101, 111}));
 
   // Back to the first server, which was never restarted.
@@ -161,15 +166,15 @@ TEST_F(TieredHashTest, RefusesAnEditedHash) {
 TEST_F(TieredHashTest, DoesNotReadOrWriteAHashOfAnotherCluster) {
   ASSERT_EQ(Fill(1, 101), Status());
   ASSERT_EQ(Numbers(*hash_), (Range{1, 11}));
-  EXPECT_EQ(hash_->Take(Tag(), kTheirs, 10).code(), Code::kInvalid);
-  EXPECT_EQ(hash_->Fill(Tag(), kTheirs, {101, 201}).code(), Code::kInvalid);
-  EXPECT_EQ(hash_->Clear(Tag(), kTheirs).code(), Code::kInvalid);
+  EXPECT_EQ(hash_->Take(Tag(), kTheirs, 10, known_).code(), Code::kInvalid);
+  EXPECT_EQ(hash_->Fill(Tag(), kTheirs, {101, 201}, 101).code(), Code::kInvalid);
+  EXPECT_EQ(hash_->Fence(Tag(), kTheirs, TieredHash::kEverything).code(), Code::kInvalid);
   EXPECT_EQ(Numbers(*hash_), (Range{11, 21}));
   // Not after a restart either, when the rest is not given out any more.
   server_->Kill();
   ASSERT_EQ(server_->Restart(), Status());
   EXPECT_TRUE(Numbers(*hash_).empty());
-  const auto refused = hash_->Fill(Tag(), kTheirs, {101, 201});
+  const auto refused = hash_->Fill(Tag(), kTheirs, {101, 201}, 101);
   EXPECT_EQ(refused.code(), Code::kInvalid);
   EXPECT_THAT(refused.status().message(), HasSubstr(kOurs));
 }
@@ -186,18 +191,66 @@ TEST_F(TieredHashTest, GivesOutNothingThatWasCleared) {
   ASSERT_EQ(Fill(1, 101), Status());
   ASSERT_EQ(Numbers(*hash_, 95), (Range{1, 96}));
   ASSERT_EQ(Fill(101, 201), Status());
-  ASSERT_EQ(hash_->Clear(Tag(), kOurs), Status());
+  ASSERT_EQ(Fence(TieredHash::kEverything).status(), Status());
   const auto taken = Take(*other);
   EXPECT_TRUE(taken.value_or({}).range.empty());
   EXPECT_TRUE(taken.value_or({}).bring);
-  EXPECT_EQ(hash_->Fill(Tag(), kOurs, {201, 301})->thrown_away, 105);
+  EXPECT_EQ(hash_->Fill(Tag(), kOurs, {201, 301}, 201)->thrown_away, 105);
   EXPECT_EQ(Numbers(*other), (Range{201, 211}));
+}
+
+TEST_F(TieredHashTest, FenceClearsOnlyAHashThatEndsBelowTheLedger) {
+  ASSERT_EQ(Fill(1, 101), Status());
+  ASSERT_EQ(Numbers(*hash_, 5), (Range{1, 6}));
+  EXPECT_EQ(Fence(101)->cleared, std::nullopt);
+  EXPECT_EQ(Numbers(*hash_, 4), (Range{6, 10})) << "too few for the next segment to be brought";
+  EXPECT_EQ(Fence(102)->cleared, 101);
+  EXPECT_EQ(Fence(103)->cleared, std::nullopt) << "it is cleared already";
+  const auto taken = Take(*hash_);
+  EXPECT_TRUE(taken.value_or({}).range.empty());
+  EXPECT_TRUE(taken.value_or({}).bring);
+}
+
+TEST_F(TieredHashTest, FenceClearsNothingWhileASegmentIsBrought) {
+  ASSERT_EQ(Fill(1, 101), Status());
+  ASSERT_TRUE(Take(*hash_, 50).value_or({}).bring);
+  EXPECT_EQ(Fence(201).code(), Code::kConflict) << "the ledger has moved, the hash has not";
+  ASSERT_EQ(Fill(101, 201), Status());
+  EXPECT_EQ(Fence(201)->cleared, std::nullopt);
+  EXPECT_EQ(Numbers(*hash_), (Range{51, 61}));
+}
+
+TEST_F(TieredHashTest, NothingIsTakenOnAConnectionThatWasNotFenced) {
+  ASSERT_EQ(Fill(1, 101), Status());
+  const auto other = Open(*server_);
+  const auto taken = other->Take(Tag(), kOurs, 10, {});
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_TRUE(taken->unfenced);
+  EXPECT_TRUE(taken->range.empty());
+  EXPECT_EQ(Numbers(*hash_), (Range{1, 11}));
+}
+
+TEST_F(TieredHashTest, NothingIsTakenBelowWhatTheCallerHasIssued) {
+  ASSERT_EQ(Fill(1, 101), Status());
+  const auto back = hash_->Take(Tag(), kOurs, 10, {.connection = 1, .issued = 31});
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->back_at, 1);
+  EXPECT_TRUE(back->range.empty());
+  EXPECT_EQ(Numbers(*hash_), (Range{1, 11}));
+}
+
+// Between the two, numbers were issued that this server knows nothing of.
+TEST_F(TieredHashTest, ASegmentReplacesARestThatEndsBelowTheLedger) {
+  ASSERT_EQ(Fill(1, 101), Status());
+  ASSERT_EQ(Numbers(*hash_), (Range{1, 11}));
+  EXPECT_EQ(hash_->Fill(Tag(), kOurs, {300, 400}, 200)->thrown_away, 90);
+  EXPECT_EQ(Numbers(*hash_), (Range{300, 310}));
 }
 
 TEST_F(TieredHashTest, RefusesAHashAboveTheLedger) {
   ASSERT_EQ(Fill(1, 101), Status());
-  ASSERT_EQ(hash_->Clear(Tag(), kOurs), Status());
-  const auto refused = hash_->Fill(Tag(), kOurs, {50, 150});
+  ASSERT_EQ(Fence(TieredHash::kEverything).status(), Status());
+  const auto refused = hash_->Fill(Tag(), kOurs, {50, 150}, 50);
   EXPECT_EQ(refused.code(), Code::kCorrupt);
   EXPECT_THAT(refused.status().message(), HasSubstr("up to 101"));
   EXPECT_EQ(Fill(101, 201), Status());
@@ -207,7 +260,7 @@ TEST_F(TieredHashTest, SkipsNumbersBelowTheStart) {
   const auto from = [&](int64_t start) {
     TagDefinition tag = Tag();
     tag.start = start;
-    const auto taken = hash_->Take(tag, kOurs, 10);
+    const auto taken = hash_->Take(tag, kOurs, 10, known_);
     EXPECT_TRUE(taken.ok()) << taken.status();
     return taken.value_or({}).range;
   };
@@ -234,11 +287,11 @@ TEST_F(TieredHashTest, DoesNotGiveOutASegmentOfAnotherForm) {
   ASSERT_EQ(Fill(1, 101), Status());
   TagDefinition other = Tag();
   other.text = "{id:09}";
-  const auto taken = hash_->Take(other, kOurs, 10);
+  const auto taken = hash_->Take(other, kOurs, 10, known_);
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_TRUE(taken.value_or({}).range.empty());
   EXPECT_EQ(Numbers(*hash_), (Range{1, 11})) << "callers with its form still get numbers";
-  EXPECT_EQ(hash_->Fill(other, kOurs, {101, 201})->thrown_away, 90) << "the rest is lost";
+  EXPECT_EQ(hash_->Fill(other, kOurs, {101, 201}, 101)->thrown_away, 90) << "the rest is lost";
   EXPECT_TRUE(Numbers(*hash_).empty());
 }
 
