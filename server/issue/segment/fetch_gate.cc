@@ -49,6 +49,11 @@ Refusal FetchGate::WhyNone(BootMs now) const {
             true};
   }
   const auto until_retry = std::max<int64_t>(kNear.count(), (retry_at_ - now).count());
+  if (trouble_.code() == Code::kConflict) {
+    return {Reason::kOverloaded,
+            "numbers are requested faster than they arrive: " + trouble_.message(),
+            static_cast<int32_t>(until_retry), true};
+  }
   if (!trouble_.ok()) {
     return {Reason::kStoreDown,
             "there are no numbers in memory, and no more come: " + trouble_.message(),
