@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/log/log.h"
 #include "server/store/jump_limit.h"
 
 namespace firn {
@@ -150,6 +151,24 @@ Result<Range> TableStore::Advance(const TagDefinition& tag, int64_t at_least, in
   return range;
 }
 
+// A row below numbers that this store has given shows a loss of data. A row that is only below the
+// ledger does not: another store of the tag may have issued the numbers in between, and the ledger
+// picks numbers itself while the database is away.
+void TableStore::JudgeRow(const std::string& tag, int64_t row, int64_t at_least) {
+  const int64_t row_before = table_.RowBefore(word_.picked.value_or(at_least));
+  if (row >= row_before) return;
+  const auto given = given_.find(tag);
+  const bool lost =
+      word_.picked || (given != given_.end() && row < table_.RowBefore(given->second));
+  if (lost) {
+    return alarm_(Cat("tag ", tag, ": the database has gone back in time, to ", row, " from ",
+                      row_before, "; jumped over"));
+  }
+  LogWarning() << "tag " << tag << ": its row in store " << options_.name << " is at " << row
+               << ", below the ledger at " << row_before
+               << ": another store issued numbers, or the database lost data; jumped over";
+}
+
 Result<Range> TableStore::AdvanceRow(const TagDefinition& tag, int64_t at_least, int64_t size) {
   const int64_t room = kRangeEnd - at_least;
   if (room == 0) return Exhausted("63 bits are used up");
@@ -165,14 +184,10 @@ Result<Range> TableStore::AdvanceRow(const TagDefinition& tag, int64_t at_least,
     return Corrupt(Cat("max_id is ", row, ", far beyond the ", at_least,
                        " that the ledger knows; if that is meant, raise the tag's start to it"));
   }
-  // The database has not lost the numbers that the ledger has picked by itself.
-  const bool is_ledger = at_least > tag.start.value_or(1);
-  const int64_t row_before = table_.RowBefore(word_.picked.value_or(at_least));
-  if (is_ledger && row < row_before) {
-    alarm_(Cat("tag ", tag.name, ": the database has gone back in time, to ", row, " from ",
-               row_before, "; jumped over"));
-  }
-  return MoveRow(tag, wanted, use);
+  if (at_least > tag.start.value_or(1)) JudgeRow(tag.name, row, at_least);
+  FIRN_ASSIGN(const Range range, MoveRow(tag, wanted, use));
+  given_[tag.name] = range.end;
+  return range;
 }
 
 }  // namespace firn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,6 +73,7 @@ class TableStore final : public RangeStore {
   // Returns how the row may be moved for this cluster's tag, if at all.
   Result<RowUse> UseOf(const TagDefinition& tag, const RangeTable::State& row) const;
   Result<Range> MoveRow(const TagDefinition& tag, const Wanted& wanted, RowUse use);
+  void JudgeRow(const std::string& tag, int64_t row, int64_t at_least);
   Result<Range> AdvanceRow(const TagDefinition& tag, int64_t at_least, int64_t size);
   // Records what a call's outcome says about the connection and about the tag.
   void Learn(const TagDefinition& tag, const Status& end, BootMs began);
@@ -86,6 +88,7 @@ class TableStore final : public RangeStore {
   bool away_ = false;       // at the last call's failure
   bool lost_away_ = false;  // when the connection was lost, or could not be made
   LateTags late_;
+  std::map<std::string, int64_t> given_;  // by tag: the end of the last range
 };
 
 }  // namespace firn

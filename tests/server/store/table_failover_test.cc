@@ -10,8 +10,7 @@
 namespace firn {
 namespace {
 
-using testing::HasSubstr;
-using testing::SizeIs;
+using testing::IsEmpty;
 
 class TableFailoverTest : public TableStoreFixture {};
 
@@ -41,12 +40,11 @@ TEST_P(TableFailoverTest, JumpsOverAReplicaThreeAllocationsBehindAndTheOldPrimar
   ASSERT_EQ(replica.Promote(), Status());
   const auto promoted = Open(PlaceOf(replica));
   for (int i = 0; i < 4; ++i) use(*promoted);
-  ASSERT_THAT(alarms_, SizeIs(1));
-  EXPECT_THAT(alarms_[0], HasSubstr("to 51 from 81"));
+  EXPECT_THAT(alarms_, IsEmpty()) << "a store that gave nothing knows no loss";
 
   ASSERT_EQ(server_->Restart(), Status());  // and all clients return to it
   for (int i = 0; i < 4; ++i) use(*store_);
-  EXPECT_THAT(alarms_, SizeIs(2));
+  EXPECT_THAT(alarms_, IsEmpty()) << "the old primary has all that it gave";
   ExpectNoOverlap(used);
   EXPECT_EQ(used.size(), 16u);
 }

@@ -55,6 +55,15 @@ TEST_P(TableStoreTest, JumpsOverALowerRowWithAnAlarm) {
   EXPECT_THAT(alarms_, SizeIs(1));
 }
 
+// Another store issued the numbers in between, before or after a restart of the server.
+TEST_P(TableStoreTest, JumpsOverNumbersOfAnotherStoreWithoutAnAlarm) {
+  ASSERT_TRUE(store_->Advance(tag_, 1, 10).ok());
+  EXPECT_EQ(store_->Advance(tag_, 1001, 10).value_or({}), (Range{1001, 1011}));
+  const auto restarted = Open(PlaceOf(*server_));
+  EXPECT_EQ(restarted->Advance(tag_, 5001, 10).value_or({}), (Range{5001, 5011}));
+  EXPECT_THAT(alarms_, IsEmpty());
+}
+
 TEST_P(TableStoreTest, ARaisedStartCausesNoAlarmAndPermitsAnyJump) {
   ASSERT_TRUE(store_->Advance(tag_, 1, 10).ok());
   tag_.start = int64_t{1} << 61;
