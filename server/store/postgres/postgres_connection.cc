@@ -164,10 +164,11 @@ Status PostgresConnection::Greet(const DatabaseCredentials& credentials) {
 }
 
 Status PostgresConnection::SetUpSession() {
+  // By itself: a replica refuses any query of a serializable transaction, also whether it is one.
+  FIRN_TRY(Execute("SET default_transaction_isolation = 'read committed'", {}).status());
   constexpr const char* kSql =
       "SELECT pg_is_in_recovery(), set_config('statement_timeout', $1, false),"
       " set_config('lock_timeout', $2, false),"
-      " set_config('default_transaction_isolation', 'read committed', false),"
       " set_config('synchronous_commit', CASE current_setting('synchronous_commit')"
       " WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)";
   const int64_t limit_ms = place_.time_limit.count();

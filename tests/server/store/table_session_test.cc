@@ -44,6 +44,17 @@ TEST_P(PostgresSessionTest, WritesAreDurableAndSerialWithAnyServerDefaults) {
   EXPECT_EQ(Setting("synchronous_commit"), "remote_apply") << "a stronger setting is kept";
 }
 
+TEST_P(PostgresSessionTest, NamesAReplicaWhoseDefaultIsSerializable) {
+  ASSERT_EQ(server_->Run("ALTER DATABASE ids SET default_transaction_isolation = serializable"),
+            Status());
+  auto made = server_->StartReplica();
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_EQ((*made)->AwaitCaughtUp(*server_), Status());
+  const Status refused = Open(PlaceOf(**made))->Advance(tag_, 1, 10).status();
+  EXPECT_EQ(refused.code(), Code::kUnavailable);
+  EXPECT_THAT(refused.message(), testing::HasSubstr("it is a replica"));
+}
+
 // The row's new number is sent before the transaction ends.
 TEST_P(PostgresSessionTest, GivesNoRangeIfTheCommitFails) {
   ASSERT_EQ(server_->Run("CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
