@@ -1,7 +1,10 @@
 #include "common/text/text_template.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
@@ -9,6 +12,40 @@
 
 namespace firn {
 namespace {
+
+constexpr int kCenturyBegin = 2000, kCenturyEnd = 2100;  // that %y stands for in place of a period
+
+// Sets the time to the period's first day. Of a period that dates cannot show, one of another
+// century for %y, or one that the calendar does not have, no two texts may be alike either: "?" and
+// the period, to be written in place of all dates.
+std::string ReadPeriod(const DatedNumbers& numbers, int64_t period, bool by_century,
+                       CivilTime& time) {
+  const auto day = numbers.FirstDay(period);
+  if (day) time.date = std::chrono::year_month_day{*day};
+  const int year{time.date.year()};
+  const bool shown = day && (!by_century || (year >= kCenturyBegin && year < kCenturyEnd));
+  return shown ? "" : Cat("?", period);
+}
+
+// The period of a text's dates, by conversion: 0 where there is no such day.
+int64_t PeriodIn(const DatedNumbers& numbers, const std::map<char, int>& parts) {
+  using std::chrono::sys_days;
+  const auto part = [&parts](char conversion, int otherwise) {
+    const auto found = parts.find(conversion);
+    return found == parts.end() ? otherwise : found->second;
+  };
+  const std::chrono::year year{part('Y', kCenturyBegin + part('y', 0))};
+  const std::chrono::month month{static_cast<unsigned>(part('m', 1))};
+  const std::chrono::day day{static_cast<unsigned>(part('d', 1))};
+  std::chrono::year_month_day date{year, month, day};
+  if (const int number = part('j', 0);
+      number > 0 && !(parts.contains('m') && parts.contains('d'))) {
+    date = sys_days{year / std::chrono::January / 1} + std::chrono::days(number - 1);
+  }
+  if (!date.ok()) return 0;
+  const WallMs at(std::chrono::milliseconds(sys_days{date}.time_since_epoch()).count());
+  return numbers.PeriodAt(at, TimeZone::Utc());
+}
 
 // So far inside the calendar that no zone's offset leads outside.
 constexpr WallMs kDatesBegin = kCalendarBegin + std::chrono::days(2);
@@ -71,11 +108,21 @@ void TextTemplate::DateField::AppendTo(std::string& out, const CivilTime& time) 
 void TextTemplate::AppendTo(std::string& out, int64_t id, WallMs issued) const {
   CivilTime time;
   if (has_date_) time = zone_.CivilAt(std::clamp(issued, kDatesBegin, kDatesEnd));
+  std::string period;  // in place of all dates
+  if (by_count_ && !has_date_) {
+    const bool by_century = std::any_of(parts_.begin(), parts_.end(), [](const Part& part) {
+      const auto* date = std::get_if<DateField>(&part);
+      return date != nullptr && date->conversion == 'y';
+    });
+    period = ReadPeriod(*dated_, dated_->PeriodOf(id), by_century, time);
+  }
+  bool dated_part = false;
   for (const Part& part : parts_) {
     if (const auto* literal = std::get_if<std::string>(&part)) {
       out += *literal;
     } else if (const auto* date = std::get_if<DateField>(&part)) {
-      date->AppendTo(out, time);
+      if (period.empty()) date->AppendTo(out, time);
+      if (!std::exchange(dated_part, true)) out += period;
     } else if (const auto* dated = std::get_if<DatedField>(&part)) {
       AppendTo(out, *dated, id);
     } else if (by_fields_) {
@@ -105,6 +152,7 @@ Result<int64_t> TextTemplate::ParseDated(std::string_view text) const {
   if (text.size() != width_before_) return DoesNotFit(text, std::min(text.size(), width_before_));
   int64_t period = 0, count = 0;
   size_t at = 0;
+  std::map<char, int> date_parts;
   for (const Part& part : parts_) {
     size_t width = 0;
     if (const auto* literal = std::get_if<std::string>(&part)) {
@@ -113,6 +161,7 @@ Result<int64_t> TextTemplate::ParseDated(std::string_view text) const {
     } else if (const auto* date = std::get_if<DateField>(&part)) {
       width = date->width();
       if (!AllDigits(text.substr(at, width))) return DoesNotFit(text, at);
+      date_parts[date->conversion] = ParseNumber<int>(text.substr(at, width)).value_or(0);
     } else if (const auto* field = std::get_if<DatedField>(&part)) {
       width = WidthOf(*field);
       if (!AllDigits(text.substr(at, width))) return DoesNotFit(text, at);
@@ -121,7 +170,13 @@ Result<int64_t> TextTemplate::ParseDated(std::string_view text) const {
     }
     at += width;
   }
-  return period * dated_->scale() + count;
+  if (date_parts.empty() || has_date_) return period * dated_->scale() + count;
+  const int64_t id = PeriodIn(*dated_, date_parts) * dated_->scale() + count;
+  // Dates that contradict each other, or that there are not.
+  const std::string written = Format(id, WallMs());
+  const auto differs = std::mismatch(text.begin(), text.end(), written.begin(), written.end());
+  if (written == text) return id;
+  return DoesNotFit(text, static_cast<size_t>(differs.first - text.begin()));
 }
 
 Result<int64_t> TextTemplate::ParseId(std::string_view text) const {

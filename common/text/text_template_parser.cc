@@ -50,7 +50,12 @@ class TextTemplateParser {
 
  private:
   void CheckIds() {
-    if (periods_ + counts_ == 0) {
+    const bool by_date = periods_ == 0 && counts_ > 0 && dates_ > 0;
+    if (by_date && template_.dated_) {
+      if (ids_ > 0 || counts_ != 1) faults_.Add("{count} once, and no {id} beside it");
+      CheckDates();
+      template_.has_date_ = false;  // of the issue time: the period's stands there
+    } else if (periods_ + counts_ == 0) {
       if (ids_ == 0) faults_.Add("no {id}: the text would repeat");
       if (ids_ > 1) faults_.Add("{id} more than once");
     } else if (!template_.dated_) {
@@ -58,9 +63,34 @@ class TextTemplateParser {
     } else if (ids_ > 0) {
       faults_.Add("{id} beside {period} and {count}, which are all of it");
     } else if (periods_ != 1 || counts_ != 1) {
-      faults_.Add("{period} and {count} go together, once each: the text would repeat");
+      faults_.Add(
+          "{period} and {count} go together, once each, or {count} and a date that determines the "
+          "period, such as {date:%y%m%d}: the text would repeat");
     }
     template_.by_count_ = periods_ + counts_ > 0;
+  }
+
+  // The dates stand for the period: they say all of it, and nothing that it does not determine.
+  void CheckDates() {
+    struct Rule {
+      std::string_view period, allowed, needs;
+    };
+    const int width = template_.dated_->period_width();
+    Rule rule{"year", "Yy", "the year"};
+    if (width == 6) rule = {"month", "Yym", "year and month"};
+    if (width == 8) rule = {"day", "Yymdj", "year, month and day"};
+    const auto has = [this](char c) { return conversions_.find(c) != std::string::npos; };
+    const bool month = width == 4 || has('m') || (width == 8 && has('j'));
+    const bool day = width < 8 || has('d') || has('j');
+    if (!(has('Y') || has('y')) || !month || !day) {
+      faults_.Add(
+          Cat("{date:...} in place of {period} needs ", rule.needs, ": the text would repeat"));
+    }
+    for (const char c : conversions_) {
+      if (rule.allowed.find(c) != rule.allowed.npos) continue;
+      faults_.Add(Cat("%", std::string(1, c), " beside {count} is not determined by a ",
+                      rule.period, "; name {period}, or leave it out"));
+    }
   }
 
   bool TakeText(std::string_view head) {
@@ -95,7 +125,9 @@ class TextTemplateParser {
     } else if (item == "count") {
       AddDated(TextTemplate::DatedField::kCount, counts_);
     } else {
-      faults_.Add(Quoted("{" + std::string(item) + "}") + " is neither {id...} nor {date:...}");
+      faults_.Add(Quoted("{" + std::string(item) + "}") +
+                  " is neither {id}, {id:...}, {date:...} nor, of dated tags, {period} or {count}, "
+                  "which has as many digits as `digits` says");
     }
   }
 
@@ -163,6 +195,7 @@ class TextTemplateParser {
     AddWidth(field.width());
     template_.parts_.emplace_back(field);
     template_.has_date_ = true;
+    conversions_ += conversion;
     ++dates_;
   }
 
@@ -182,6 +215,7 @@ class TextTemplateParser {
   std::string_view rest_;
   int ids_ = 0, periods_ = 0, counts_ = 0;
   int dates_ = 0;
+  std::string conversions_;  // of all dates
   Faults faults_;
 };
 

@@ -67,6 +67,67 @@ TEST(TextTemplateTest, ADatedNumberIsItsPeriodAndItsCount) {
   EXPECT_THAT(TextTemplate::Parse("{period}{count}").status().message(), HasSubstr("dated tags"));
 }
 
+TEST(TextTemplateTest, DatesStandForThePeriodOfACount) {
+  const auto made = [](std::string_view text, Period period = Period::kDay) {
+    return TextTemplate::Parse(text, TimeZone::Utc(), DatedNumbers(period, 6));
+  };
+  const struct {
+    const char* text;
+    Period period;
+    int64_t number;
+    const char* written;
+  } kCases[] = {
+      {"{date:%y%m%d}{count}", Period::kDay, 20261122000001, "261122000001"},
+      {"{date:%Y-%m-%d}/{count}", Period::kDay, 20991231999999, "2099-12-31/999999"},
+      {"{count}.{date:%j}{date:%Y}", Period::kDay, 20241231000042, "000042.3662024"},
+      {"{date:%m}{date:%j}{date:%Y}{count}", Period::kDay, 20241231000042, "123662024000042"},
+      {"{date:%y%m%d%Y}{count}", Period::kDay, 20000229000001, "0002292000000001"},
+      {"{date:%m%y}N{count}", Period::kMonth, 202611000007, "1126N000007"},
+      {"{date:%y}{count}", Period::kYear, 2026000009, "26000009"},
+      {"{date:%Y}{count}", Period::kYear, 2126000009, "2126000009"},
+  };
+  for (const auto& one : kCases) {
+    const auto form = made(one.text, one.period);
+    ASSERT_TRUE(form.ok()) << one.text << " " << form.status();
+    // Whatever the issue time is: numbers may go out in the grace of their period.
+    EXPECT_EQ(form->Format(one.number, kIssued), one.written) << one.text;
+    EXPECT_EQ(form->ParseId(one.written).value_or(-1), one.number) << one.text;
+    EXPECT_LE(form->Format(one.number, kIssued).size(), form->length_max());
+  }
+}
+
+TEST(TextTemplateTest, DatesInPlaceOfAPeriodRepeatNoText) {
+  const DatedNumbers days(Period::kDay, 6);
+  const TextTemplate order =
+      TextTemplate::Parse("{date:%y%m%d}{count}", TimeZone::Utc(), days).value();
+  // Another century's, and none of the tag's.
+  EXPECT_EQ(order.Format(21261122000001, kIssued), "?21261122000001");
+  EXPECT_EQ(order.Format(99999999000001, kIssued), "?99999999000001");
+  for (const char* text : {"26112200001", "261131000001", "2611x2000001", "?21261122000001"}) {
+    EXPECT_EQ(order.ParseId(text).code(), Code::kInvalid) << text;
+  }
+  const TextTemplate both =
+      TextTemplate::Parse("{date:%y%m%d}{count}{date:%Y}", TimeZone::Utc(), days).value();
+  EXPECT_EQ(both.ParseId("2611220000012026").value(), 20261122000001);
+  EXPECT_EQ(both.ParseId("2611220000012027").code(), Code::kInvalid) << "the dates differ";
+}
+
+TEST(TextTemplateTest, DatesThatDoNotDetermineThePeriodAreRefused) {
+  const auto why = [](std::string_view text, Period period = Period::kDay) {
+    return TextTemplate::Parse(text, TimeZone::Utc(), DatedNumbers(period, 6)).status().message();
+  };
+  EXPECT_THAT(why("{date:%m%d}{count}"), HasSubstr("needs year, month and day"));
+  EXPECT_THAT(why("{date:%y%m}{count}"), HasSubstr("needs year, month and day"));
+  EXPECT_THAT(why("{date:%y}{count}", Period::kMonth), HasSubstr("needs year and month"));
+  EXPECT_THAT(why("{date:%y%m%d%H}{count}"), HasSubstr("%H beside {count} is not determined"));
+  EXPECT_THAT(why("{date:%y%m%d}{count}", Period::kMonth), HasSubstr("%d beside {count}"));
+  EXPECT_THAT(why("{date:%y%m%d}{count}{count}"), HasSubstr("{count} once"));
+  EXPECT_THAT(why("{date:%y%m%d}{count}{id}"), HasSubstr("{count} once"));
+  EXPECT_THAT(why("{count:06}"), HasSubstr("of dated tags, {period} or {count}"));
+  EXPECT_THAT(TextTemplate::Parse("{date:%y%m%d}{count}").status().message(),
+              HasSubstr("dated tags"));
+}
+
 // Of one layout: its first and last fields, and any between.
 std::vector<int64_t> IdsOf(const Layout& layout, Entropy& entropy) {
   std::vector<int64_t> ids;
