@@ -44,7 +44,7 @@ Verdict Dated::Issue(IssueCall& call) {
   const BootMs now = parts_.clock.Boot();
   Lock lock(mutex_);
   if (closed_) {
-    counts_.wasted += call.runs().count();
+    TakeBackLocked(call.runs());
     return call.Refuse(ClosedNowLocked());
   }
   asked_at_ = now;
@@ -68,7 +68,7 @@ Verdict Dated::FindNone(IssueCall& call, BootMs now, Lock lock) {
   }
   const Verdict verdict =
       IsUsedUpLocked(now) ? call.Refuse(UsedUpLocked(now)) : gate_.Answer(call, now);
-  if (verdict == Verdict::kRefused) counts_.wasted += call.runs().count();
+  if (verdict == Verdict::kRefused) TakeBackLocked(call.runs());
   if (verdict == Verdict::kWait && !asks) policy_.Waits(call);
   return verdict;
 }
@@ -114,6 +114,20 @@ void Dated::SwitchLocked(BootMs now) {
   current_ = std::exchange(next_, std::nullopt);
   mark_ = policy_.MarkOf(current_->range);
   loaded_at_ = now;
+}
+
+// Returns the last numbers of a refused call to the range that they came from, unless other calls
+// have taken what follows them. All others are wasted.
+void Dated::TakeBackLocked(const Runs& runs) {
+  int64_t lost = runs.count();
+  if (!runs.empty() && current_) {
+    const IdRun& last = runs[runs.size() - 1];
+    if (last.first + last.count == current_->range.begin) {
+      current_->range.begin = last.first;
+      lost -= last.count;
+    }
+  }
+  counts_.wasted += lost;
 }
 
 // Of the current range, which is ready.
@@ -213,9 +227,10 @@ Status Dated::KeepLocked(Range range, BootMs now) {
   }
   next_ = Held{range, numbers_.EndOf(numbers_.PeriodOf(range.begin), *time, zone_)};
   // It came too late, and nobody knows by how much: so no grace is left of its period.
-  if (next_->end <= *time) WasteLocked(next_);
   used_up_until_.reset();
-  return {};
+  if (next_->end > *time) return {};
+  WasteLocked(next_);
+  return Conflict("the numbers came after the end of their period");
 }
 
 // A source that has no more numbers of the period is asked again: others may give some back.

@@ -206,7 +206,28 @@ TEST_F(DatedTest, RefusesACallForMoreThanTheDayHasLeft) {
 }
 
 // Other servers take numbers of the day while the call waits.
-TEST_F(DatedTest, CountsTheNumbersOfARefusedCallAsWasted) {
+TEST_F(DatedTest, ARefusedCallReturnsItsLastNumbersAndWastesTheOthers) {
+  TagDefinition tag;
+  tag.digits = 2;
+  Make(tag);
+  EXPECT_EQ(Ask(90), Verdict::kWait);
+  Answer();
+  const int64_t got = high_ - 2026112201;
+  high_ += 5;  // of another server
+  EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
+  Answer();
+  const int64_t last = high_ - 2026112206 - got;
+  EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
+  high_ = 2026112300;  // other servers take the rest of the day
+  AnswerAll();
+  EXPECT_EQ(strategy_->Issue(call_), Verdict::kRefused);
+  EXPECT_EQ(strategy_->status().wasted, got) << "the first range is not in memory any more";
+  EXPECT_EQ(strategy_->status().supply, last);
+  EXPECT_EQ(Ask(last), Verdict::kIssued) << "the second one was returned";
+  EXPECT_EQ(strategy_->status().wasted, got);
+}
+
+TEST_F(DatedTest, ARefusedCallWastesItsNumbersWhenOthersTookWhatFollows) {
   TagDefinition tag;
   tag.digits = 2;
   Make(tag);
@@ -214,13 +235,16 @@ TEST_F(DatedTest, CountsTheNumbersOfARefusedCallAsWasted) {
   Answer();
   const int64_t got = high_ - 2026112201;
   EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
-  high_ = 2026112300;
-  AnswerAll();
+  Answer();
+  int64_t id = 0;
+  ASSERT_TRUE(strategy_->TryOne(Method::kEmbedded, &id));
+  EXPECT_EQ(id, 2026112201 + got) << "it follows what the call has got";
+  strategy_->Close();
   EXPECT_EQ(strategy_->Issue(call_), Verdict::kRefused);
   EXPECT_EQ(strategy_->status().wasted, got);
 }
 
-TEST_F(DatedTest, CountsTheNumbersOfACallRefusedAtTheDaysEndAsWasted) {
+TEST_F(DatedTest, ACallThatTheEndRefusesReturnsItsNumbersWhileTheyCanBeGivenBack) {
   TagDefinition tag;
   tag.digits = 2;
   Make(tag);
@@ -230,7 +254,22 @@ TEST_F(DatedTest, CountsTheNumbersOfACallRefusedAtTheDaysEndAsWasted) {
   EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
   strategy_->Close();
   EXPECT_EQ(strategy_->Issue(call_), Verdict::kRefused);
-  EXPECT_EQ(strategy_->status().wasted, got);
+  EXPECT_EQ(strategy_->status().wasted, 0);
+  EXPECT_EQ(strategy_->status().supply, got);
+}
+
+TEST_F(DatedTest, CountsTheNumbersOfACallThatTheStopRefusesAsWasted) {
+  TagDefinition tag;
+  tag.digits = 2;
+  Make(tag);
+  EXPECT_EQ(Ask(90), Verdict::kWait);
+  Answer();
+  const int64_t got = high_ - 2026112201;
+  EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
+  AnswerAll();
+  strategy_->Stop();
+  EXPECT_EQ(strategy_->Issue(call_), Verdict::kRefused);
+  EXPECT_GE(strategy_->status().wasted, got);
 }
 
 TEST_F(DatedTest, IssuesDuringTheGraceWhileTheRegistryIsUnreachable) {
@@ -260,6 +299,9 @@ TEST_F(DatedTest, ARangeThatArrivesAfterItsDayHasNoGrace) {
   clock_.Advance(36 * kAnHour);
   source_.AnswerWith(Range{20261122000001, 20261122000011});
   EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
+  EXPECT_TRUE(source_.questions.empty()) << "a late source is not asked again at once";
+  EXPECT_EQ(strategy_->status().failures, 1);
+  Pass(Milliseconds(100));
   ASSERT_FALSE(source_.questions.empty()) << "a range of the current day must be requested";
   source_.Fail(Unavailable("away"));
   int64_t id = 0;
