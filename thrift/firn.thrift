@@ -165,7 +165,7 @@ exception InvalidUserAgentError {
 // no result, and fails the call with TApplicationException MISSING_RESULT: an error, as before,
 // and never an id.
 service Snowflake {
-  // The worker part of the server's machine id.
+  // The low 5 bits of the server's machine id, as the original's clients find them in an id.
   i64 get_worker_id() throws (1: Refusal refusal),
 
   // The server's wall clock, in milliseconds since 1970.
@@ -175,7 +175,7 @@ service Snowflake {
   i64 get_id(1: string useragent)
       throws (1: Refusal refusal, 2: InvalidUserAgentError invalid_user_agent),
 
-  // The rack part of the server's machine id, which the original calls data centre.
+  // The other bits of the server's machine id, which the original calls data centre.
   i64 get_datacenter_id() throws (1: Refusal refusal)
 }
 

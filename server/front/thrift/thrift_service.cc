@@ -57,8 +57,12 @@ MachineId ThriftService::Machine() {
 
 // --- Twitter's -----------------------------------------------------------------------------------
 
-int64_t ThriftService::get_worker_id() { return backend_.view.rack_split().WorkerOf(Machine()); }
-int64_t ThriftService::get_datacenter_id() { return backend_.view.rack_split().RackOf(Machine()); }
+// Where the original's clients find both in an id: bits 12 to 16 and 17 to 21, whatever part of the
+// machine id names the rack here.
+constexpr int kWorkerBits = 5;
+
+int64_t ThriftService::get_worker_id() { return Machine().value() & ((1 << kWorkerBits) - 1); }
+int64_t ThriftService::get_datacenter_id() { return Machine().value() >> kWorkerBits; }
 int64_t ThriftService::get_timestamp() { return backend_.view.wall().ms(); }
 
 int64_t ThriftService::get_id(const std::string& useragent) {

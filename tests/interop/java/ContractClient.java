@@ -203,11 +203,11 @@ final class ContractClient {
   private void servesTwittersOldClients() throws TException {
     twitter.Snowflake.Client client =
         new twitter.Snowflake.Client(new TBinaryProtocol(connect(port)));
-    checkEqual(client.get_worker_id(), 3L);
-    checkEqual(client.get_datacenter_id(), 1L);
     check(client.get_timestamp() > 0, "no time");
     List<Long> ids = new ArrayList<>();
     for (int i = 0; i < 10; ++i) ids.add(client.get_id("snowflake-client-1"));
+    checkEqual(client.get_worker_id(), ids.get(0) >> 12 & 31);
+    checkEqual(client.get_datacenter_id(), ids.get(0) >> 17 & 31);
     try {
       client.get_id("1-starts-with-a-digit");
       throw new AssertionError("took a bad user agent");
