@@ -45,7 +45,7 @@ TEST_P(PostgresSessionTest, WritesAreDurableAndSerialWithAnyServerDefaults) {
 }
 
 TEST_P(PostgresSessionTest, NamesAReplicaWhoseDefaultIsSerializable) {
-  ASSERT_EQ(server_->Run("ALTER DATABASE ids SET default_transaction_isolation = serializable"),
+  ASSERT_EQ(server_->Run("ALTER ROLE firn SET default_transaction_isolation = serializable"),
             Status());
   auto made = server_->StartReplica();
   ASSERT_TRUE(made.ok()) << made.status();
