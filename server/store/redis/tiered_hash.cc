@@ -220,7 +220,7 @@ Result<TieredHash::Filled> TieredHash::Fill(const TagDefinition& tag, const std:
 Result<TieredHash::Fenced> TieredHash::Fence(const TagDefinition& tag, const std::string& cluster,
                                              int64_t least) {
   FIRN_TRY(Connect());
-  const uint64_t connection = connections_;  // one that ends meanwhile fails the call
+  const uint64_t connection = connections_;  // if it ends meanwhile, the call fails
   const Milliseconds patience = least == kEverything ? Milliseconds(0) : kBringPatience;
   FIRN_ASSIGN(const Answer answer,
               Run(FenceScript(), tag,
