@@ -282,6 +282,11 @@ std::optional<int64_t> Connection::half_since_ms() const {
   if (phase_ != Phase::kOpen || parked_) return std::nullopt;
   return wire_->Opening() ? quiet_since_ms_ : front_.since_ms;
 }
+std::optional<int64_t> Connection::unserved_since_ms() const {
+  const bool silent = phase_ == Phase::kOpen && protocol_ == nullptr && !HasHalfRequest();
+  return silent ? quiet_since_ms_ : half_since_ms();
+}
+
 
 size_t Connection::memory() const {
   if (phase_ == Phase::kClosed) return 0;
@@ -304,14 +309,15 @@ void Connection::CheckDeadlines() {
   if (phase_ == Phase::kLingering && is_over(quiet_since_ms_, kLingerMs))
     return Close(*finished_for_);
   if (phase_ != Phase::kOpen || parked_) return;
-  if (is_over(half_since_ms(), patience)) return CloseHalf();
+  if (is_over(half_since_ms(), patience)) return CloseUnserved();
   if (unsent() != 0) return;
   if (is_over(quiet_since_ms_, io_.limits.idle_ms)) return Close(CloseCause::kIdle);
   if (is_over(quiet_since_ms_, kRelaxMs)) Relax();
 }
 
-void Connection::CloseHalf() {
-  Close(wire_->Opening() ? CloseCause::kTls : CloseCause::kHalfRequest);
+void Connection::CloseUnserved() {
+  if (wire_->Opening()) return Close(CloseCause::kTls);
+  Close(HasHalfRequest() ? CloseCause::kHalfRequest : CloseCause::kIdle);
 }
 
 void Connection::CloseWhenIdle() {

@@ -107,14 +107,16 @@ class Connection final {
 
   // Ends it now, with whatever is under way.
   void Close(CloseCause cause);
-  // The same, of one with half a request.
-  void CloseHalf();
+  // The same, of one that has sent half a request, or nothing.
+  void CloseUnserved();
   // Ends it as soon as nothing is owed to the peer.
   void CloseWhenIdle();
 
   // Whether it has a call that waits for this.
   bool WaitsFor(const void* what) const { return parked_ && call_.waits_for == what; }
   // Since when its first request has not been whole, or its encryption not agreed upon.
+  // The same, or the time at which it was accepted, if it has sent nothing since.
+  std::optional<int64_t> unserved_since_ms() const;
   std::optional<int64_t> half_since_ms() const;
   // Bytes of memory of its buffers, in both directions, whether they are used or not.
   size_t memory() const;

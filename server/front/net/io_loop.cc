@@ -5,12 +5,10 @@
 #include <new>
 
 #include <boost/asio/post.hpp>
-#include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/net/endpoint.h"
+#include "server/front/net/descriptors.h"
 
 namespace firn::front {
 namespace {
@@ -34,21 +32,6 @@ Status Failed(const char* what, const error_code& error) {
 
 std::string TextOf(const asio::ip::tcp::endpoint& peer) {
   return Endpoint{peer.address().to_string(), peer.port()}.ToString();
-}
-
-// Whether a process in which `descriptor` was the lowest free one has at least `spare` left.
-bool LeavesSpare(int descriptor, int spare) {
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  return descriptor >= 0 &&
-         static_cast<rlim_t>(descriptor) + static_cast<rlim_t>(spare) < limit.rlim_cur;
-}
-
-// The lowest free descriptor; negative: there is none.
-int LowestFree(int any_open) {
-  const int free = fcntl(any_open, F_DUPFD_CLOEXEC, 0);
-  if (free >= 0) close(free);
-  return free;
 }
 
 }  // namespace
@@ -133,7 +116,7 @@ void IoLoop::OnAccepted(const error_code& error) {
   if (!error) {
     go_on = LeavesSpare(accepted_.native_handle(), setting_.limits.spare_descriptors);
     Adopt(std::move(accepted_));
-    go_on = go_on || CloseOldestHalfRequest();
+    go_on = go_on || MakeRoom();
   }
   return go_on ? Accept() : AcceptLater();
 }
@@ -144,9 +127,9 @@ void IoLoop::AcceptLater() {
   accept_timer_.expires_after(kAcceptAgain);
   accept_timer_.async_wait([this](const error_code& stopped) {
     if (stopped || !acceptor_.is_open()) return;
-    const int free = LowestFree(acceptor_.native_handle());
-    const bool room = LeavesSpare(free, setting_.limits.spare_descriptors);
-    return room || CloseOldestHalfRequest() ? Accept() : AcceptLater();
+    const int wanted = 1 + setting_.limits.spare_descriptors;
+    const bool room = CanOpen(acceptor_.native_handle(), wanted);
+    return room || MakeRoom() ? Accept() : AcceptLater();
   });
 }
 
@@ -154,7 +137,7 @@ void IoLoop::Adopt(TcpSocket socket) {
   share_.counters.accepted.Add(1);
   std::optional<Places::Place> place = setting_.places.Take(accepted_from_.address());
   if (!place) return share_.counters.closed_by(CloseCause::kTooManyOfPeer).Add(1);
-  if (setting_.places.overfull() && !CloseOldestHalfRequest()) {
+  if (setting_.places.overfull() && !MakeRoom()) {
     return share_.counters.closed_by(CloseCause::kTooMany).Add(1);
   }
   ConnectionHost& host = *this;
@@ -170,17 +153,18 @@ void IoLoop::Adopt(TcpSocket socket) {
   connection.Start();
 }
 
-// Where all places or descriptors are taken, whoever began to ask and did not go on makes room.
-bool IoLoop::CloseOldestHalfRequest() {
+// Closes the connection whose peer has waited longest before it sent a whole first request, or the
+// rest of a later one.
+bool IoLoop::MakeRoom() {
   Connection* oldest = nullptr;
   for (const auto& connection : connections_) {
-    const auto since = connection->half_since_ms();
+    const auto since = connection->unserved_since_ms();
     if (!since || *since == share_.coarse_ms) continue;  // it may just be arriving
-    if (oldest == nullptr || *since < *oldest->half_since_ms()) oldest = connection.get();
+    if (oldest == nullptr || *since < *oldest->unserved_since_ms()) oldest = connection.get();
   }
   if (oldest == nullptr) return false;
   oldest->listed.place = {};
-  oldest->CloseHalf();
+  oldest->CloseUnserved();
   return true;
 }
 

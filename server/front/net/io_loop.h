@@ -80,7 +80,9 @@ class IoLoop final : private ConnectionHost {
   void OnAccepted(const boost::system::error_code& error);
   void AcceptLater();
   void Adopt(TcpSocket socket);
-  bool CloseOldestHalfRequest();
+  // Closes a connection for a new one, where all places or descriptors are taken. False: every peer
+  // is being served, or may just be sending.
+  bool MakeRoom();
   void LimitMemory();
   void EndTurnSoon();
   void EndTurn();

@@ -53,6 +53,20 @@ TEST_F(FrontDoorTest, ClosesTheOldestIncompleteRequestAtTheConnectionLimit) {
   EXPECT_GT(IdFor(good), 0) << "a connection without an incomplete request stays open";
 }
 
+TEST_F(FrontDoorTest, ClosesASilentPeerWhenItIsFull) {
+  issuing_.limits.connections_max = 3;
+  Open();
+  Peer good(door_->port());
+  EXPECT_EQ(IdFor(good), Number(1));
+  Peer silent(door_->port()), another(door_->port());
+  ASSERT_TRUE(Eventually(kPatience, [&] { return door_->totals().open() == 3; }));
+  LetPass(Milliseconds(300));
+  ExpectGoodClientIsServed();
+  EXPECT_TRUE(silent.SeesClose());
+  EXPECT_TRUE(Closes(CloseCause::kIdle));
+  EXPECT_GT(IdFor(good), 0) << "a peer that has been served keeps its place";
+}
+
 TEST_F(FrontDoorTest, LimitsConnectionsPerAddress) {
   issuing_.limits.connections_per_peer_max = 2;
   Open();

@@ -1,9 +1,13 @@
 // Every limit of the front, set by its flag on the real program and reached over a socket. Each has
 // a distinct value, so that a flag that sets the wrong limit is detected.
 
+#include <algorithm>
 #include <deque>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -20,9 +24,9 @@ using std::string_literals::operator""s;
 
 class ServerLimitsTest : public testing::Test {
  protected:
-  void Start(std::vector<std::string> flags) {
+  void Start(std::vector<std::string> flags, std::vector<std::string> wrapper = {}) {
     flags.push_back("--io_threads=1");
-    server_ = std::make_unique<RunningServer>(dir_ / "state", std::move(flags));
+    server_ = std::make_unique<RunningServer>(dir_ / "state", std::move(flags), std::move(wrapper));
     ASSERT_TRUE(server_->BecomesReady()) << server_->log();
   }
 
@@ -34,6 +38,12 @@ class ServerLimitsTest : public testing::Test {
   }
   bool BecomesClosed(const std::string& cause, int64_t before) const {
     return Eventually(kPatience, [&] { return Closed(cause) > before; });
+  }
+
+  size_t OpenDescriptors() const {
+    const std::filesystem::directory_iterator all("/proc/" +
+                                                  std::to_string(server_->process().pid()) + "/fd");
+    return static_cast<size_t>(std::distance(begin(all), end(all)));
   }
 
   // Checks that the server closes without an answer, and counts the cause.
@@ -150,11 +160,30 @@ TEST_F(ServerLimitsTest, EnforcesLimitsOfOneConnectionAndOfAll) {
     EXPECT_EQ(Closed("idle"), 0);
   }
   std::deque<RawPeer> peers;
-  for (int i = 0; i < 4; ++i) peers.emplace_back(Port());
+  ThriftCalls calls;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(peers.emplace_back(Port()).Send(calls.GetId("default")));
+    EXPECT_EQ(peers.back().Receive(4).size(), 4u);
+  }
   RawPeer fifth(Port());
   EXPECT_TRUE(fifth.SeesClose());
   EXPECT_TRUE(BecomesClosed("too_many", 0));
   EXPECT_TRUE(BecomesClosed("idle", 0));
+}
+
+// Without descriptors to spare a server reaches neither its registry nor its stores.
+TEST_F(ServerLimitsTest, KeepsDescriptorsSpareAmongSilentPeers) {
+  constexpr size_t kLimit = 150, kSpare = 16;
+  ASSERT_NO_FATAL_FAILURE(Start({}, {"prlimit", "--nofile=" + std::to_string(kLimit)}));
+  std::deque<RawPeer> silent;
+  size_t most = 0;
+  for (int round = 0; round < 40; ++round) {
+    for (int i = 0; i < 10; ++i) silent.emplace_back(Port());
+    EXPECT_EQ(server_->Get("/genid").status, 200) << round << server_->log();
+    most = std::max(most, OpenDescriptors());
+  }
+  EXPECT_TRUE(BecomesClosed("idle", 0)) << "the limit was not met";
+  EXPECT_LE(most, kLimit - kSpare / 2);  // its own files come and go
 }
 
 TEST_F(ServerLimitsTest, EnforcesLimitsOfWaitingCalls) {
