@@ -7,6 +7,7 @@
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/rfc7230.hpp>
 
+#include "server/front/http/http_progress.h"
 #include "server/front/http/http_target.h"
 
 namespace firn::front {
@@ -15,9 +16,6 @@ namespace {
 namespace http = boost::beast::http;
 using boost::beast::error_code;
 constexpr char kAdminField[] = "X-Firn-Admin";
-// Some clients write an empty line behind a body. No more of them than two are passed over.
-constexpr std::string_view kEmptyLine = "\r\n";
-constexpr size_t kEmptyBytesMax = 2 * kEmptyLine.size();
 
 using BeastView = boost::beast::string_view;
 
@@ -162,15 +160,6 @@ HttpParsed::Kind KindOf(const error_code& error) {
   return HttpParsed::Kind::kBad;
 }
 
-// How much of `in` is empty lines before the request.
-size_t EmptyBytes(std::string_view in) {
-  size_t bytes = 0;
-  while (bytes < kEmptyBytesMax && in.substr(bytes).starts_with(kEmptyLine)) {
-    bytes += kEmptyLine.size();
-  }
-  return bytes;
-}
-
 // How long the request is, as soon as its header says so.
 size_t LengthToCome(const RequestParser& parser, size_t used) {
   if (!parser.is_header_done()) return 0;
@@ -189,8 +178,9 @@ HttpParsed ParseHttp(std::string_view in, const Limits& limits, std::string& chu
   parser.eager(true);
   parser.header_limit(static_cast<uint32_t>(limits.http_header_bytes_max));
   parser.body_limit(limits.http_body_bytes_max);
-  size_t used = EmptyBytes(in);
-  if (used < kEmptyBytesMax && in.substr(used) == kEmptyLine.substr(0, 1)) return {Kind::kNeedMore};
+  size_t used = EmptyHttpBytes(in);
+  const bool may_begin_empty = used < kHttpEmptyBytesMax;
+  if (may_begin_empty && in.substr(used) == kHttpLineEnd.substr(0, 1)) return {Kind::kNeedMore};
   while (!parser.is_done()) {
     error_code error;
     const size_t n = parser.put({in.data() + used, in.size() - used}, error);

@@ -22,8 +22,8 @@ struct HttpParsed {
 // contradict each other, a length beside chunks, a Transfer-Encoding other than `chunked`; no
 // host, several, or what is none; folded or malformed fields. `chunks` holds the body when it came
 // in chunks; `out` refers to it and to `in`.
-// Keeps nothing: a request that is not whole is parsed again when there is more of it, which the
-// limits keep cheap.
+// Keeps nothing: a request that is not whole is parsed again from its start when it may be whole
+// (http_progress.h).
 HttpParsed ParseHttp(std::string_view in, const Limits& limits, std::string& chunks,
                      HttpRequest& out);
 

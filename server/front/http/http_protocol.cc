@@ -1,6 +1,5 @@
 #include "server/front/http/http_protocol.h"
 
-#include <algorithm>
 #include <exception>
 #include <optional>
 #include <string>
@@ -8,6 +7,7 @@
 
 #include "common/base/cat.h"
 #include "server/front/http/http_parser.h"
+#include "server/front/http/http_progress.h"
 #include "server/front/http/known_requests.h"
 #include "server/issue/issue_call.h"
 
@@ -43,13 +43,8 @@ class HttpProtocol final : public Protocol {
     return ServeStep::Close(CloseCause::kBadHttp);
   }
 
-  // A header ends in an empty line, and so does the last of chunks with what may stand behind it.
-  // Whatever is wrong, or too long, is found out when there is twice as much of it.
-  bool MayBeWhole(std::string_view in, size_t looked_at) const override {
-    constexpr std::string_view kEnd = "\r\n\r\n";
-    if (in.size() >= 2 * looked_at) return true;
-    return in.find(kEnd, looked_at - std::min(looked_at, kEnd.size() - 1)) !=
-           std::string_view::npos;
+  bool MayBeWhole(std::string_view in, HalfRead& read) const override {
+    return HttpMayBeWhole(in, read);
   }
 
   CloseCause TooLong(OutBuffer& out) override {

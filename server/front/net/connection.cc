@@ -19,10 +19,9 @@ constexpr int64_t kRelaxMs = 1000;
 // How often a stranger is worth a line of the log.
 constexpr int64_t kLogEveryMs = 10'000;
 
-// How many times a request's greatest size may be parsed before it is whole. Chunks that end in
-// what looks like the end of all of them cost that; whoever just sends slowly costs next to
-// nothing.
-constexpr size_t kLooksInVainMax = 32;
+// How many times a request's greatest size may be parsed before it is whole. Parsing it whenever
+// there is twice as much of it stays below that.
+constexpr size_t kParsedInVainMax = 4;
 
 // The clock is read after so many requests, and after so many bytes of requests and answers: those
 // that take long are long themselves, or have long answers.
@@ -204,8 +203,8 @@ ServeStep Connection::ServeOne(OutBuffer& out) {
   }
   const std::string_view in = in_.view();
   if (in.size() < front_.whole) return ServeStep::NeedMore(front_.whole);
-  const bool guess = front_.whole == 0 && front_.looked_at != 0;
-  if (guess && !protocol_->MayBeWhole(in, front_.looked_at)) return ServeStep::NeedMore();
+  const bool guess = front_.whole == 0 && front_.read.parsed != 0;
+  if (guess && !protocol_->MayBeWhole(in, front_.read)) return ServeStep::NeedMore();
   call_.last = parked_ && io_.exact_ms() >= parked_->until_ms;
   const ServeStep step = protocol_->Serve(in, call_, out);
   return step.kind == ServeStep::Kind::kNeedMore ? NotWhole(step) : step;
@@ -223,9 +222,9 @@ ServeStep Connection::TurnAway(OutBuffer& out) {
 }
 
 ServeStep Connection::NotWhole(ServeStep step) {
-  front_.looked_at = in_.size();
-  front_.looked_in_vain += front_.looked_at;
-  const bool too_often = front_.looked_in_vain > kLooksInVainMax * RequestBytesMax();
+  front_.read.parsed = in_.size();
+  front_.parsed_in_vain += in_.size();
+  const bool too_often = front_.parsed_in_vain > kParsedInVainMax * RequestBytesMax();
   return too_often ? ServeStep::Close(CloseCause::kHalfRequest) : step;
 }
 

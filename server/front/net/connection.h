@@ -66,9 +66,8 @@ class ConnectionHost {
 //     input buffer, and no answer overtakes another.
 //  4. After a step that closes: what was answered is sent, then the sending side is shut, then
 //     input is thrown away until the peer closes, so that it gets to read why.
-//  5. A request that is not whole is looked at again when it is as long as it has to be, where that
-//     is known, or else when its protocol sees a chance; a peer that makes it look in vain all the
-//     time is closed.
+//  5. A request that is not whole is parsed again when it is as long as it has to be, where that
+//     is known, or else when its protocol says that it may be whole.
 //  6. It is removed once it is closed and no read or write is under way.
 class Connection final {
  public:
@@ -161,9 +160,9 @@ class Connection final {
 
   // The request at the front of the input, while it is not whole.
   struct Front {
-    size_t whole = 0;           // its length, where known
-    size_t looked_at = 0;       // of it, when it was not whole last; 0: it is new
-    size_t looked_in_vain = 0;  // bytes of it, all such looks together
+    size_t whole = 0;  // its length, where known
+    HalfRead read{};
+    size_t parsed_in_vain = 0;  // bytes of it, of all such attempts together
     bool told_to_go_on = false;
     std::optional<int64_t> since_ms{};  // when it began
   };

@@ -76,6 +76,15 @@ struct DoorCall {
 
 // One protocol's way from bytes to bytes. Holds nothing of a connection between two calls, so one
 // object serves all connections of an IO thread; that thread owns it.
+// How far the request at the front of the input has been read while it is not whole. Kept so that a
+// protocol, which holds nothing of a connection, need not read it from its start again.
+struct HalfRead {
+  size_t parsed = 0;        // of its bytes, when it was parsed last; 0: it is new
+  size_t searched = 0;      // bytes in which its end was looked for
+  size_t chunk = 0;         // HTTP: where its next chunk begins; 0: unknown
+  bool last_chunk = false;  // HTTP: its last chunk has begun
+};
+
 class Protocol {
  public:
   virtual ~Protocol() = default;
@@ -85,9 +94,9 @@ class Protocol {
   // With kPark and kNeedMore, `out` is as it was.
   virtual ServeStep Serve(std::string_view in, DoorCall& call, OutBuffer& out) = 0;
 
-  // A request whose length is not known was not whole when its first `looked_at` bytes were all
-  // that there was. False: nor is it now, so that looking at all of `in` again would be in vain.
-  virtual bool MayBeWhole(std::string_view /*in*/, size_t /*looked_at*/) const { return true; }
+  // A request whose length is not known was not whole when it was parsed last. False: nor is it
+  // now, so `in` need not be parsed from its start again.
+  virtual bool MayBeWhole(std::string_view /*in*/, HalfRead& /*read*/) const { return true; }
 
   // The request at the front of the input is not whole, and there is no room for more of it:
   // appends what the peer is told.

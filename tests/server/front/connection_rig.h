@@ -41,7 +41,7 @@ class LineProtocol final : public Protocol {
     return ServeStep::Served(end + 1);
   }
 
-  bool MayBeWhole(std::string_view in, size_t) const override {
+  bool MayBeWhole(std::string_view in, HalfRead&) const override {
     return !asks || in.ends_with("\n");
   }
   CloseCause TooLong(OutBuffer& out) override {
@@ -96,6 +96,7 @@ class FakeWire final : public Wire {
     reading = false;
     user->OnRead(bytes.size(), std::move(input_));
   }
+  size_t room() { return input_.room().size(); }
   void PeerCloses() {
     ASSERT_TRUE(reading);
     reading = false;

@@ -1,0 +1,70 @@
+#include "server/front/http/http_progress.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "common/base/parse.h"
+
+namespace firn::front {
+namespace {
+
+// Ends a header, and what may stand behind the last chunk.
+constexpr std::string_view kEmptyLine = "\r\n\r\n";
+constexpr size_t kNone = std::string_view::npos;
+
+// Finds `what` behind `begin`, in the part of `in` that was not searched for it before.
+size_t FindNext(std::string_view in, std::string_view what, size_t begin, HalfRead& read) {
+  const size_t overlap = std::min(read.searched, what.size() - 1);
+  const size_t found = in.find(what, std::max(begin, read.searched - overlap));
+  read.searched = found == kNone ? in.size() : found;
+  return found;
+}
+
+// The length that a chunk's first line says, before what may stand behind it.
+std::optional<uint64_t> ChunkSize(std::string_view line) {
+  return ParseNumber<uint64_t>(line.substr(0, line.find_first_of("; \t")), 16);
+}
+
+// True also when the parser will refuse what has come.
+bool HasLastChunk(std::string_view in, HalfRead& read) {
+  while (!read.last_chunk) {
+    if (in.size() < read.chunk) return false;
+    if (in.substr(read.chunk - kHttpLineEnd.size(), kHttpLineEnd.size()) != kHttpLineEnd)
+      return true;
+    const size_t line_end = FindNext(in, kHttpLineEnd, read.chunk, read);
+    if (line_end == kNone) return false;
+    const auto size = ChunkSize(in.substr(read.chunk, line_end - read.chunk));
+    if (!size || *size > SIZE_MAX / 2) return true;
+    if (*size == 0) {
+      read.last_chunk = true;
+    } else {
+      read.chunk = line_end + static_cast<size_t>(*size) + 2 * kHttpLineEnd.size();
+    }
+  }
+  return FindNext(in, kEmptyLine, read.chunk, read) != kNone;
+}
+
+}  // namespace
+
+size_t EmptyHttpBytes(std::string_view in) {
+  size_t bytes = 0;
+  while (bytes < kHttpEmptyBytesMax && in.substr(bytes).starts_with(kHttpLineEnd)) {
+    bytes += kHttpLineEnd.size();
+  }
+  return bytes;
+}
+
+bool HttpMayBeWhole(std::string_view in, HalfRead& read) {
+  if (in.size() >= 2 * read.parsed) return true;
+  if (read.chunk == 0) {
+    const size_t header_end = FindNext(in, kEmptyLine, EmptyHttpBytes(in), read);
+    if (header_end == kNone) return false;
+    // Of a request without chunks the length is known then, and this is not asked again.
+    read.chunk = header_end + kEmptyLine.size();
+    if (read.chunk > read.parsed) return true;
+  }
+  return HasLastChunk(in, read);
+}
+
+}  // namespace firn::front
