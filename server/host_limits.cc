@@ -83,6 +83,17 @@ void ReturnFreedMemory() {
   mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
 }
 
+// It takes milliseconds, for which threads that allocate wait.
+void FreedInBulk::Look(size_t held, BootMs now) {
+  constexpr size_t kBulk = 4 * 1024 * 1024;
+  constexpr Milliseconds kEvery{2'000};
+  most_ = std::max(most_, held);
+  if (most_ - held < kBulk || now < not_before_) return;
+  malloc_trim(0);
+  most_ = held;
+  not_before_ = now + kEvery;
+}
+
 std::string LimitsInForce() {
   struct Limit {
     decltype(RLIMIT_AS) which;

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "common/base/status.h"
+#include "common/base/units.h"
 #include "server/front/net/limits.h"
 
 namespace firn {
@@ -14,8 +16,20 @@ namespace firn {
 // not run with it.
 Status AllowDescriptors(const front::Limits& limits);
 
-// Makes the allocator return freed memory of connections' buffers to the host.
+// Makes the allocator return freed memory of connections' large buffers to the host.
 void ReturnFreedMemory();
+
+// Returns what is left of many connections to the host once they have closed: small blocks, which
+// the allocator keeps otherwise. Thread-compatible.
+class FreedInBulk {
+ public:
+  // To be called a few times a second, with about how many bytes the connections hold.
+  void Look(size_t held, BootMs now);
+
+ private:
+  size_t most_ = 0;  // since memory was returned last
+  BootMs not_before_;
+};
 
 // Returns the limits that a process may have reached if it lacks memory, threads or descriptors, by
 // their names in ulimit(1).

@@ -74,7 +74,9 @@ bool ServeUntilAsked(ServerProgram& server, EndSignals& signals) {
     const std::optional<int> signal = signals.Next(kLook);
     if (signal == SIGHUP) {
       Reload(server);
+  FreedInBulk freed;
     } else if (signal) {
+    freed.Look(server.connection_bytes(), SystemClock().Boot());
       return true;
     }
   }

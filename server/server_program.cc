@@ -217,6 +217,12 @@ void ServerProgram::LetClientsLeave() const {
   while (front_.totals().open() != 0 && clock_.Boot() < give_up) SleepFor(kPoll);
 }
 
+size_t ServerProgram::connection_bytes() const {
+  constexpr size_t kBesideBuffers = 16 * 1024;  // of TLS, which needs most
+  const front::Totals totals = front_.totals();
+  return static_cast<size_t>(totals.buffer_bytes + totals.open() * kBesideBuffers);
+}
+
 std::string ServerProgram::Readiness() const {
   const ServerPhase phase = view_.phase();
   const std::string why = phase == ServerPhase::kNotReady ? view_.why_not_ready() : "";

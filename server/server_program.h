@@ -55,6 +55,9 @@ class ServerProgram {
   // was guessed: this server will never issue; a newly opened one may.
   bool misguessed() const { return node_->status().misguessed; }
 
+  // About how many bytes the connections of the public port hold.
+  size_t connection_bytes() const;
+
   // Returns what /readyz answers, in one line.
   std::string Readiness() const;
 

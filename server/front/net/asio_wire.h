@@ -44,10 +44,11 @@ class AsioWire : public Wire {
   Connection& connection() { return *connection_; }
 
   // Calls `then` with an error, or with how many bytes have come into the room of `input`. An empty
-  // buffer that has grown is pointed at by no operation while it waits, so Relax may free it.
+  // buffer that has grown is pointed at by no operation while it waits, so Relax may free it. A
+  // small one is, which saves a call of the kernel, until RelaxRead.
   template <typename Then>
   void ReceiveInto(InBuffer& input, Then then) {
-    if (!input.empty() || input.memory() <= InBuffer::kFirst) return ReadSome(input.room(), then);
+    if (!input.empty() || input.memory() <= InBuffer::kFirst) return ReadSome(input, then);
     Error error;
     const std::span<char> room = input.room();
     const size_t n = socket_.read_some(boost::asio::buffer(room.data(), room.size()), error);
@@ -55,14 +56,7 @@ class AsioWire : public Wire {
       return boost::asio::post(socket_.get_executor(),
                                InSlot(read_slot_, [then, error, n] { then(error, n); }));
     }
-    awaits_ = true;
-    const auto read = [this, &input, then](const Error& failed) {
-      awaits_ = false;
-      if (failed) return then(failed, size_t{0});
-      if (input.room().empty()) input.MakeRoom(0, InBuffer::kFirst);  // it was relaxed
-      ReadSome(input.room(), then);
-    };
-    socket_.async_wait(TcpSocket::wait_read, InSlot(read_slot_, read));
+    Await(input, then);
   }
   // Calls `then` with an error, or with how many of the bytes have gone.
   template <typename Then>
@@ -77,8 +71,14 @@ class AsioWire : public Wire {
     return error ? 0 : n;
   }
   TcpSocket& socket() { return socket_; }
-  // Whether the read that is under way points into no buffer.
-  bool awaits() const { return awaits_; }
+  // Frees the memory of the buffer that the read under way is to fill, while nothing has come.
+  void RelaxRead(InBuffer& input) {
+    if (awaits_) return input.Relax();
+    if (!reads_ || relaxes_ || !input.empty()) return;
+    relaxes_ = true;
+    Error ignored;  // then it is not cancelled, and keeps its buffer
+    socket_.cancel(ignored);
+  }
 
   // Before the socket, whose operations point at them.
   HandlerSlot read_slot_, write_slot_;
@@ -87,13 +87,36 @@ class AsioWire : public Wire {
 
  private:
   template <typename Then>
-  void ReadSome(std::span<char> room, Then then) {
+  void ReadSome(InBuffer& input, Then then) {
+    reads_ = true;
+    const std::span<char> room = input.room();
+    const auto read = [this, &input, then](const Error& error, size_t n) {
+      reads_ = false;
+      const bool relaxes = std::exchange(relaxes_, false);
+      if (!relaxes || error != boost::asio::error::operation_aborted) return then(error, n);
+      input.Relax();
+      Await(input, then);
+    };
     socket_.async_read_some(boost::asio::buffer(room.data(), room.size()),
-                            InSlot(read_slot_, then));
+                            InSlot(read_slot_, read));
+  }
+  // Waits until there is something to read, with no operation that points into `input`.
+  template <typename Then>
+  void Await(InBuffer& input, Then then) {
+    awaits_ = true;
+    const auto read = [this, &input, then](const Error& failed) {
+      awaits_ = false;
+      if (failed) return then(failed, size_t{0});
+      if (input.room().empty()) input.MakeRoom(0, InBuffer::kFirst);  // it was relaxed
+      ReadSome(input, then);
+    };
+    socket_.async_wait(TcpSocket::wait_read, InSlot(read_slot_, read));
   }
 
   TcpSocket socket_;
-  bool awaits_ = false;
+  bool awaits_ = false;   // the read under way points into no buffer
+  bool reads_ = false;    // it does
+  bool relaxes_ = false;  // and is cancelled, so that it does not
   Connection* connection_ = nullptr;
 };
 

@@ -19,16 +19,15 @@ class Buffer {
   // Bytes of memory, used or not.
   size_t memory() const { return capacity_; }
 
-  // What a buffer starts with, and keeps while its connection is idle.
+  // What a buffer starts with.
   static constexpr size_t kFirst = 4 * 1024;
 
-  // Frees the memory of an empty buffer that has grown.
+  // Frees the memory of an empty buffer.
   void Relax() {
-    if (empty() && capacity_ > kFirst) Free();
+    if (empty()) Free();
   }
 
  protected:
-
   Buffer() = default;
   Buffer(Buffer&& other) noexcept { *this = std::move(other); }
   Buffer& operator=(Buffer&& other) noexcept {

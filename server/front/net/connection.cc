@@ -13,7 +13,7 @@ namespace {
 // How long a finished connection's input is thrown away before it is ended with a reset.
 constexpr int64_t kLingerMs = 1000;
 
-// How long an idle connection keeps buffers that have grown.
+// How long an idle connection keeps its buffers.
 constexpr int64_t kRelaxMs = 1000;
 
 // How often a stranger is worth a line of the log.

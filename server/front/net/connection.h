@@ -119,7 +119,7 @@ class Connection final {
   std::optional<int64_t> half_since_ms() const;
   // Bytes of memory of its buffers, in both directions, whether they are used or not.
   size_t memory() const;
-  // Frees the memory of its buffers that have grown and hold nothing, unless it is being served.
+  // Frees the memory of its buffers that hold nothing, unless it is being served.
   void Relax();
   // Ends it where all together take too much memory, and it takes most.
   void CloseAsLargest() {

@@ -29,7 +29,7 @@ class PlainWire final : public AsioWire {
 
   size_t memory() const override { return input_.memory() + output_.memory(); }
   void Relax() override {
-    if (awaits()) input_.Relax();
+    RelaxRead(input_);
     output_.Relax();
   }
 

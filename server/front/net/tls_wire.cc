@@ -82,11 +82,12 @@ class TlsWire final : public AsioWire {
   }
   // The kernel reads into came_ only.
   void Relax() override {
-    if (awaits()) came_.Relax();
+    RelaxRead(came_);
     for (Buffer* buffer : {static_cast<Buffer*>(&input_), static_cast<Buffer*>(&output_),
                            static_cast<Buffer*>(&sealed_)}) {
       buffer->Relax();
     }
+    if (!agreed_) return;
     if (IsGrownInVain(to_ssl_)) SSL_set0_rbio(ssl_.get(), to_ssl_ = BIO_new(BIO_s_mem()));
     if (IsGrownInVain(from_ssl_)) SSL_set0_wbio(ssl_.get(), from_ssl_ = BIO_new(BIO_s_mem()));
   }
@@ -214,9 +215,7 @@ class TlsWire final : public AsioWire {
     BIO_get_mem_ptr(bytes, &memory);
     return memory->max;
   }
-  static bool IsGrownInVain(BIO* bytes) {
-    return BIO_pending(bytes) == 0 && MemoryOf(bytes) > InBuffer::kFirst;
-  }
+  static bool IsGrownInVain(BIO* bytes) { return BIO_pending(bytes) == 0 && MemoryOf(bytes) != 0; }
 
   const std::unique_ptr<SSL, FreeSsl> ssl_;
   BIO* to_ssl_;    // what has come; this and the next are ssl_'s

@@ -46,8 +46,8 @@ class Wire {
 
   // Bytes of memory of all its buffers.
   virtual size_t memory() const = 0;
-  // Frees the memory of those that have grown, hold nothing, and are pointed at by no operation.
-  // For a connection that is idle.
+  // Frees the memory of those that hold nothing, also, a moment later, of one that a read waits to
+  // fill. For a connection that is idle.
   virtual void Relax() = 0;
 };
 

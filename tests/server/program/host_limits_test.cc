@@ -3,6 +3,7 @@
 // hide the server's.
 
 #include <csignal>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -13,6 +14,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "tests/server/front/form.h"
+#include "tests/server/front/raw_peer.h"
+#include "tests/server/front/thrift_calls.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
@@ -134,6 +138,27 @@ TEST_F(HostLimitsTest, NamesAMemoryLimitThatIsTooLow) {
     ExpectBoth();
     served_ = refused_ = 0;
   }
+}
+
+TEST_F(HostLimitsTest, ReturnsTheMemoryOfManyTlsConnections) {
+  constexpr int64_t kPeers = 1'000, kMibInKib = 1024;
+  const front::FormTls& tls = front::TlsOfForm();
+  RunningServer server(dir_ / "state", {registry_, "--io_threads=2", "--tls_cert=" + tls.cert,
+                                        "--tls_key=" + tls.key});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  const int64_t before = server.ResidentKib();
+  std::deque<front::RawPeer> peers;
+  front::ThriftCalls calls;
+  for (int i = 0; i < kPeers; ++i) {
+    auto& peer = peers.emplace_back(static_cast<uint16_t>(server.port()), "127.0.0.1", tls.client);
+    ASSERT_TRUE(peer.Send(calls.GetId("default")));
+    ASSERT_EQ(peer.Receive(4).size(), 4u);
+  }
+  const auto taken = [&] { return server.ResidentKib() - before; };
+  EXPECT_GT(taken(), 10 * kMibInKib);
+  EXPECT_TRUE(Eventually(kPatience, [&] { return taken() <= 20 * kPeers; })) << taken();
+  peers.clear();
+  EXPECT_TRUE(Eventually(kPatience, [&] { return taken() <= 5 * kMibInKib; })) << taken();
 }
 
 }  // namespace
