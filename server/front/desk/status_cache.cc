@@ -28,12 +28,20 @@ std::shared_ptr<const StatusCache::Snapshot> StatusCache::Get() const {
     const std::lock_guard lock(mutex_);
     if (latest_ != nullptr && version == version_ && now < until_) return latest_;
   }
-  auto made = std::make_shared<const Snapshot>(view_.Report(), sums_());
+  auto made = std::make_shared<Snapshot>(view_.Report(), sums_(), uint64_t{0});
   const std::lock_guard lock(mutex_);
+  made->number = ++collected_;
   latest_ = std::move(made);
   version_ = version;
   until_ = now + LifetimeOf(latest_->report);
   return latest_;
+}
+
+std::shared_ptr<const StatusCache::Snapshot> StatusCache::GetNew(DoorCall& call) const {
+  std::shared_ptr<const Snapshot> latest = Get();
+  if (latest->number == call.report && !call.last) return nullptr;
+  call.report = latest->number;
+  return latest;
 }
 
 }  // namespace firn::front

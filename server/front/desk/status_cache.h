@@ -9,6 +9,7 @@
 #include "common/time/clock.h"
 #include "server/front/desk/desk_counters.h"
 #include "server/front/desk/server_view.h"
+#include "server/front/net/protocol.h"
 
 namespace firn::front {
 
@@ -20,6 +21,7 @@ class StatusCache {
   struct Snapshot {
     ServerReport report;
     DeskCounters::Sums sums;
+    uint64_t number;  // from 1, in the order in which they were collected
   };
 
   // All must outlive it. `sums`: what all desks have counted.
@@ -29,6 +31,11 @@ class StatusCache {
   // its time is over: 0.25 ms for each tag that it shows, from 5 ms to 250 ms.
   std::shared_ptr<const Snapshot> Get() const;
 
+  // The same for one connection, each report once: null while the latest has been sent to it,
+  // unless the call must be answered now. A request of some bytes is answered with up to 100 KB, so
+  // a peer that asks without pause is answered as often as there is something new.
+  std::shared_ptr<const Snapshot> GetNew(DoorCall& call) const;
+
  private:
   const ServerView& view_;
   const std::function<DeskCounters::Sums()> sums_;
@@ -37,6 +44,7 @@ class StatusCache {
   mutable std::shared_ptr<const Snapshot> latest_;  // null at first
   mutable uint64_t version_ = 0;                    // of the view, before latest_ was collected
   mutable BootMs until_;
+  mutable uint64_t collected_ = 0;
 };
 
 }  // namespace firn::front

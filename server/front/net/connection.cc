@@ -281,11 +281,11 @@ std::optional<int64_t> Connection::half_since_ms() const {
   if (phase_ != Phase::kOpen || parked_) return std::nullopt;
   return wire_->Opening() ? quiet_since_ms_ : front_.since_ms;
 }
+
 std::optional<int64_t> Connection::unserved_since_ms() const {
   const bool silent = phase_ == Phase::kOpen && protocol_ == nullptr && !HasHalfRequest();
   return silent ? quiet_since_ms_ : half_since_ms();
 }
-
 
 size_t Connection::memory() const {
   if (phase_ == Phase::kClosed) return 0;

@@ -114,9 +114,9 @@ class Connection final {
   // Whether it has a call that waits for this.
   bool WaitsFor(const void* what) const { return parked_ && call_.waits_for == what; }
   // Since when its first request has not been whole, or its encryption not agreed upon.
+  std::optional<int64_t> half_since_ms() const;
   // The same, or the time at which it was accepted, if it has sent nothing since.
   std::optional<int64_t> unserved_since_ms() const;
-  std::optional<int64_t> half_since_ms() const;
   // Bytes of memory of its buffers, in both directions, whether they are used or not.
   size_t memory() const;
   // Frees the memory of its buffers that hold nothing, unless it is being served.

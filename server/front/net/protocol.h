@@ -66,6 +66,8 @@ struct DoorCall {
   std::vector<std::string> names{};
   // So many requests at the front may be served at once, where that is less work.
   size_t together = 1;
+  // The number of the server report that was sent last; 0: none.
+  uint64_t report = 0;
   // The request has waited long enough: answer it now, kPark is no answer.
   bool last = false;
   // Empty at the first try. A protocol that answers kPark leaves here what it needs to go on with,
@@ -74,8 +76,6 @@ struct DoorCall {
   std::shared_ptr<IssueCall> parked{};
 };
 
-// One protocol's way from bytes to bytes. Holds nothing of a connection between two calls, so one
-// object serves all connections of an IO thread; that thread owns it.
 // How far the request at the front of the input has been read while it is not whole. Kept so that a
 // protocol, which holds nothing of a connection, need not read it from its start again.
 struct HalfRead {
@@ -85,6 +85,8 @@ struct HalfRead {
   bool last_chunk = false;  // HTTP: its last chunk has begun
 };
 
+// One protocol's way from bytes to bytes. Holds nothing of a connection between two calls, so one
+// object serves all connections of an IO thread; that thread owns it.
 class Protocol {
  public:
   virtual ~Protocol() = default;

@@ -50,12 +50,12 @@ class ListedEntries {
 class EncodedStatus {
  public:
   template <typename Coding>
-  void Write(const ThriftService& service, Coding& coding, OutBuffer& out) {
-    std::shared_ptr<const StatusCache::Snapshot> latest = service.Latest();
-    if (latest == of_) return out.Append(bytes_);
+  void Write(const std::shared_ptr<const StatusCache::Snapshot>& report,
+             const ThriftService& service, Coding& coding, OutBuffer& out) {
+    if (report == of_) return out.Append(bytes_);
     const size_t before = out.size();
-    service.ToWire(*latest).write(&coding);
-    of_ = std::move(latest);
+    service.ToWire(*report).write(&coding);
+    of_ = report;
     bytes_ = out.view().substr(before);
   }
 
@@ -130,9 +130,10 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
     wire::IdService_status_args args;
     args.read(&in);
     in.readMessageEnd();
+    const auto report = service_.NewReport();  // first: it may park the call
     out.writeMessageBegin("status", apache::thrift::protocol::T_REPLY, seqid);
     WriteSuccess(apache::thrift::protocol::T_STRUCT, out,
-                 [&] { status_.Write(service_, out, *out_); });
+                 [&] { status_.Write(report, service_, out, *out_); });
     out.writeMessageEnd();
   }
 

@@ -1,6 +1,7 @@
 #include "server/front/thrift/thrift_service.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "common/base/cat.h"
@@ -129,7 +130,14 @@ void ThriftService::formatTime(std::string& out, int64_t ticks, const std::strin
   out = FormatRfc3339(ValueOf(TimeOfTick(ValueOf(backend_.LayoutOf(layout)), ticks)));
 }
 
-void ThriftService::status(wire::ServerStatus& out) { out = ToWire(*Latest()); }
+std::shared_ptr<const StatusCache::Snapshot> ThriftService::NewReport() {
+  constexpr std::chrono::milliseconds kAgain{5};
+  std::shared_ptr<const StatusCache::Snapshot> report = backend_.status.GetNew(*door_);
+  if (report == nullptr) throw ServeStep::Park(kAgain);
+  return report;
+}
+
+void ThriftService::status(wire::ServerStatus& out) { out = ToWire(*NewReport()); }
 
 wire::ServerStatus ThriftService::ToWire(const StatusCache::Snapshot& snapshot) const {
   return front::ToWire(snapshot.report, backend_.view.layout(), backend_.view.rack_split(),

@@ -42,8 +42,9 @@ class ThriftService final : public wire::IdServiceIf {
   // What getIds() would list: valid until the next call.
   const Runs& Ids(const std::string& tag, int32_t count);
 
-  // What status() answers, and the wire's form of it.
-  std::shared_ptr<const StatusCache::Snapshot> Latest() const { return backend_.status.Get(); }
+  // What status() answers, and the wire's form of it. Parks the call until there is a report that
+  // its connection has not been sent.
+  std::shared_ptr<const StatusCache::Snapshot> NewReport();
   wire::ServerStatus ToWire(const StatusCache::Snapshot& snapshot) const;
 
   // --- Twitter's -------------------------------------------------------------------------------

@@ -39,10 +39,12 @@ template <typename Number>
 ServeStep ServeInForm(Protocol& protocol, std::string_view in, DoorCall& call, OutBuffer& out,
                       Number& next) {
   const auto first_number = next.load();
+  const uint64_t report = call.report;
   const size_t before = out.size();
   const ServeStep step = protocol.Serve(in, call, out);
   if (ChosenForm() != Form::kTwice || step.kind != ServeStep::Kind::kServed) return step;
   next = first_number;
+  call.report = report;
   out.Truncate(before);
   return protocol.Serve(in, call, out);
 }

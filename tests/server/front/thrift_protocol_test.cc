@@ -142,6 +142,7 @@ TEST_P(ThriftProtocolTest, ConcurrentStatusCallsShareOneReport) {
   const std::string frame =
       calls_.Frame([](wire::IdServiceClient& client) { client.send_status(); });
   const auto ask = [&] {
+    door_ = {};  // each on a connection of its own
     wire::ServerStatus status;
     Call(frame).recv_status(status);
     return status;
@@ -161,6 +162,22 @@ TEST_P(ThriftProtocolTest, ConcurrentStatusCallsShareOneReport) {
   issuing_.clock.Advance(Milliseconds(1));
   EXPECT_EQ(ask(), first);
   EXPECT_EQ(issuing_.view.reports, 2) << "a thousand tags are collected four times a second";
+}
+
+TEST_P(ThriftProtocolTest, AConnectionThatAsksWithoutPauseIsSentEachReportOnce) {
+  issuing_.view.more_tags_ = 998;
+  const std::string frame =
+      calls_.Frame([](wire::IdServiceClient& client) { client.send_status(); });
+  EXPECT_EQ(Serve(frame).kind, Kind::kServed);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Serve(frame).kind, Kind::kPark);
+  EXPECT_EQ(Serve(calls_.GetId("slow")).kind, Kind::kServed) << "nothing was left behind";
+  EXPECT_EQ(Serve(frame).kind, Kind::kPark);
+  EXPECT_EQ(Serve(frame, true).kind, Kind::kServed) << "it has waited long enough";
+  EXPECT_EQ(Serve(frame).kind, Kind::kPark);
+  issuing_.clock.Advance(Milliseconds(250));
+  EXPECT_EQ(Serve(frame).kind, Kind::kServed);
+  issuing_.view.state_ = ServerPhase::kDraining;
+  EXPECT_EQ(Serve(frame).kind, Kind::kServed) << "a change is sent at once";
 }
 
 TEST_P(ThriftProtocolTest, AChangeOfTheServerShowsInTheNextStatus) {
